@@ -148,6 +148,7 @@ def test_a_stock_virtual_machine_is_connected_over_a_unix_socket(
         assert own.run(carrier).strip() == "1"
 
 
+@pytest.mark.long
 def test_libvirts_client_interface_is_connected_over_tcp(tmp_path: Path) -> None:
     """The option is what libvirt makes of <interface type='client'>."""
     port = free_port()
@@ -249,6 +250,7 @@ def can_make_interfaces() -> None:
         pytest.skip(f"not run: no interfaces can be made here: {done.stderr.strip()}")
 
 
+@pytest.mark.long
 def test_a_tap_interface_and_a_network_interface_lead_to_the_drive(
         can_make_interfaces: None) -> None:
     said = run_in_namespace(f"""
@@ -269,6 +271,7 @@ essd down --name {NAME}
     assert "tap carrier: 0, veth carrier: 1" in said
 
 
+@pytest.mark.long
 def test_a_macvtap_interface_leads_to_the_drive(can_make_interfaces: None) -> None:
     if os.geteuid() != 0:
         pytest.skip("not run: only root can open the device of a new macvtap interface")

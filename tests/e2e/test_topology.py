@@ -88,3 +88,24 @@ def test_four_drives_on_switches_serve_one_host_and_one_loses_its_power(
     nqn = instance.config.drives[victim].nqn
     assert nqn in instance.run(f"nvme discover -t rdma -a {address} -s 4420").output
     instance.check()
+
+
+def wait_carrier(instance: Instance, card: str, value: int) -> None:
+    instance.run(f"for n in $(seq 100); do [ $(cat /sys/class/net/{card}/carrier) = {value} "
+                 f"] && exit 0; sleep 0.1; done; exit 1")
+
+
+def test_a_switch_without_power_and_a_pulled_cable_take_the_hosts_carrier(
+        instance: Instance) -> None:
+    essd("power-cut", "switch1", "--name", NAME)
+    wait_carrier(instance, "eth1", 0)
+    wait_carrier(instance, "eth0", 1)
+    essd("power-on", "switch1", "--name", NAME)
+    wait_carrier(instance, "eth1", 1)
+    address = instance.config.ports_of("drive0")[1].target_address
+    instance.run(f"until ping -c 1 -W 1 {address} > /dev/null; do :; done", timeout_s=30)
+    # A drive's cable is pulled: nothing comes through its switch any more.
+    instance.ask("port", part="drive0", port=1, plugged=False)
+    assert instance.run(f"ping -c 2 -W 1 {address}", check=False).status != 0
+    instance.ask("port", part="drive0", port=1, plugged=True)
+    instance.run(f"until ping -c 1 -W 1 {address} > /dev/null; do :; done", timeout_s=30)

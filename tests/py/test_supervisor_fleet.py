@@ -2,6 +2,9 @@
 """A supervisor with several drives and a switch; programs of the test's stand for them."""
 
 import asyncio
+import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -12,9 +15,10 @@ import pytest
 from test_debugger import Monitor
 from test_supervisor import make_fake
 
-from essd import status
+from essd import fleet as essd_fleet
+from essd import show, status
 from essd.config import Config, Drive, End, Host, Link, Switch
-from essd.errors import EssdError
+from essd.errors import EssdError, Mistakes
 from essd.instance import Instance
 from essd.supervisor import Supervisor
 
@@ -123,6 +127,23 @@ def test_the_status_shows_whether_a_cable_to_the_outside_is_connected(
     assert lines[3:] == [
         "switch0:3 - dial=/x3: plugged, connected",
         "switch0:4 - dial=/x4: plugged, not connected"]
+
+
+def test_a_supervisor_that_is_killed_in_a_fleet_command_is_listed_for_the_rest(
+        fleet: Instance) -> None:
+    pid = json.loads((fleet.folder / "state.json").read_text())[0]["pid"]
+
+    def act(one: Instance) -> str:
+        if one.part == "drive1":
+            os.kill(pid, signal.SIGKILL)
+        one.ask("power-cut", part=one.part)
+        return "power is off"
+
+    with show.console.capture() as captured, pytest.raises(Mistakes) as failed:
+        essd_fleet.run(fleet, "drive*", act)
+    assert captured.get().splitlines() == ["drive0: power is off"]
+    assert [line.partition(":")[0] for line in failed.value.lines] == [
+        "drive1", "drive2", "2 of 3 parts failed"]
 
 
 def test_each_drive_has_files_of_its_own(fleet: Instance) -> None:
