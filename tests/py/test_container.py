@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The container recipe, as far as it can be tried without a container engine."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from essd import doctor, paths
+
+FOLDER = paths.TOP / "containers"
+FAKE = '#!/bin/sh\necho "$(basename "$0") $*" >> "$LOG"\n'
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Containerfile, with continued lines joined."""
+    text = (FOLDER / "Containerfile").read_text().replace("\\\n", " ")
+    return [(word, rest) for line in text.splitlines() if line and line[0] != "#"
+            for word, _, rest in [line.partition(" ")]]
+
+
+def build(folder: Path, programs: list[str],
+          **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run containers/build with programs that only note how they are called."""
+    binaries = folder / "bin"
+    binaries.mkdir()
+    for name in ("dirname", "readlink", "mktemp", "sed", "xargs", "tr", "rm", "basename", "sh",
+                 "echo"):
+        (binaries / name).symlink_to(f"/usr/bin/{name}")
+    for name in programs:
+        (binaries / name).write_text(FAKE)
+        (binaries / name).chmod(0o755)
+    (folder / "context/venv/bin").mkdir(parents=True)
+    (folder / "context/venv/bin/pip").write_text(FAKE)
+    (folder / "context/venv/bin/pip").chmod(0o755)
+    return subprocess.run(
+        [FOLDER / "build"], text=True, capture_output=True, check=False, timeout=60,
+        env={"PATH": str(binaries), "LOG": str(folder / "log"), "TMPDIR": str(folder),
+             "HOME": os.environ.get("HOME", "/"), **environment})
+
+
+def test_every_instruction_is_one_that_container_engines_know() -> None:
+    words = [word for word, _ in instructions()]
+    assert words[0] == "FROM"
+    assert set(words) <= {"FROM", "ADD", "COPY", "RUN", "USER", "ENV", "WORKDIR", "VOLUME",
+                          "ENTRYPOINT"}
+    # The program does not run as root.
+    assert words.index("USER") < words.index("ENTRYPOINT")
+
+
+def test_the_base_has_the_packages_that_the_launcher_installs(tmp_path: Path) -> None:
+    done = build(tmp_path, ["mmdebstrap", "python3"],
+                 ESSD_CONTEXT=str(tmp_path / "context"))
+    assert done.returncode == 0, done.stderr
+    log = (tmp_path / "log").read_text()
+    (included,) = re.findall(r"^mmdebstrap .*--include=(\S+) bookworm", log, re.M)
+    assert sorted(included.split(",")) == sorted(doctor.wanted_packages())
+    assert f"pip wheel --quiet --no-deps --wheel-dir {tmp_path}/context {paths.TOP}" in log
+
+
+def test_a_missing_program_is_named_with_its_package(tmp_path: Path) -> None:
+    done = build(tmp_path, ["mmdebstrap", "python3"])
+    assert done.returncode == 2
+    assert done.stderr == "containers/build: podman is missing: apt-get install podman\n"
+
+
+def test_what_the_recipe_copies_is_what_the_script_makes() -> None:
+    script = (FOLDER / "build").read_text()
+    copied = [rest.split()[0] for word, rest in instructions() if word in ("ADD", "COPY")]
+    assert copied == ["base.tar", "essd-*.whl"]
+    assert "$context/base.tar" in script and "wheel --quiet" in script
