@@ -93,7 +93,7 @@ def c_format(every: bool) -> list[Command]:
 
 def ruff(every: bool) -> list[Command]:
     return [[program("ruff"), "check", "--output-format", "concise", "--no-cache",
-             "--config", "tools/ruff.toml", "tools", "tests"]]
+             "--config", "tools/ruff.toml", "tools", "tests", "examples"]]
 
 
 def workflow(every: bool) -> list[Command]:
@@ -120,7 +120,8 @@ def tidy(every: bool) -> list[Command]:
 
 
 def mypy(every: bool) -> list[Command]:
-    return [[program("mypy"), "--config-file", "tools/mypy.ini", "tools"]]
+    return [[program("mypy"), "--config-file", "tools/mypy.ini", "tools",
+             "examples/python"]]
 
 
 LINTS: dict[str, Callable[[bool], list[Command]]] = {
