@@ -13,14 +13,14 @@ const by_id = (id) => document.getElementById(id);
 
 /* ---- Numbers and states as text. */
 
-function short_number(value) {
+function short_number(value, unit) {
     if (value === null || value === undefined) {
         return "–";
     }
-    for (const prefix of ["", " k", " M", " G"]) {
-        if (Math.abs(value) < 1000 || prefix === " G") {
+    for (const prefix of ["", "k", "M", "G"]) {
+        if (Math.abs(value) < 1000 || prefix === "G") {
             const digits = value >= 100 || Number.isInteger(value) ? 0 : 1;
-            return value.toFixed(digits) + prefix;
+            return `${value.toFixed(digits)} ${prefix}${unit || ""}`.trim();
         }
         value /= 1000;
     }
@@ -96,6 +96,11 @@ function show_table(id, headings, rows) {
             make("th", "", row).textContent = heading;
         }
         table.createTBody();
+    }
+    if (rows.length !== 0) {
+        rows[0].cells.forEach((cell, n) => {
+            table.tHead.rows[0].cells[n].className = typeof cell === "number" ? "number" : "";
+        });
     }
     const found = keep_children(table.tBodies[0], rows.map((row) => row.key),
                                 () => document.createElement("tr"));
@@ -174,7 +179,7 @@ function make_chart(parent, name, unit, words) {
         now.forEach((value, i) => {
             past[i].push(value);
             past[i].splice(0, past[i].length - POINTS);
-            set_text(lines[i], `${words[i]} ${short_number(value)}${unit}`);
+            set_text(lines[i], `${words[i]} ${short_number(value, unit)}`);
         });
         draw_chart(canvas, past);
     };
@@ -194,10 +199,10 @@ function make_drive(name) {
     card.reset.textContent = "Reset";
     card.identity = make("div", "identity", card);
     card.facts = make("div", "facts", card);
-    card.iops = make_chart(card, "IOPS", " IOPS", ["read", "write"]);
+    card.iops = make_chart(card, "IOPS", "", ["read", "write"]);
     card.bytes = make_chart(card, "Throughput", "B/s", ["read", "write"]);
-    card.latency_read = make_chart(card, "Latency of reads", " µs", ["read p50", "p99"]);
-    card.latency_write = make_chart(card, "Latency of writes", " µs", ["write p50", "p99"]);
+    card.latency_read = make_chart(card, "Latency of reads", "µs", ["read p50", "p99"]);
+    card.latency_write = make_chart(card, "Latency of writes", "µs", ["write p50", "p99"]);
     return card;
 }
 
@@ -215,9 +220,9 @@ function show_drive(card, name, part, drive) {
         `${status.model}, serial ${status.serial}, firmware ${status.firmware}, ` +
         `boot ${status.boot}, up ${Math.round(status["uptime-ms"] / 1000)} s` : "");
     set_text(card.facts, drive.why || (status.serial ?
-        `${status.controllers} controllers, ${status["queue-pairs"]} queue pairs, ` +
-        `${rows.reduce((sum, row) => sum + row["in-flight"], 0)} commands in flight, ` +
-        `${drive.counters["media-errors"]} media errors` : ""));
+        `controllers ${status.controllers}, queue pairs ${status["queue-pairs"]}, ` +
+        `commands in flight ${rows.reduce((sum, row) => sum + row["in-flight"], 0)}, ` +
+        `media errors ${drive.counters["media-errors"]}` : ""));
     card.iops(rates["read-iops"] ?? null, rates["write-iops"] ?? null);
     card.bytes(rates["read-bytes-per-s"] ?? null, rates["write-bytes-per-s"] ?? null);
     card.latency_read(read.p50, read.p99);

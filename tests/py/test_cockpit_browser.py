@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cockpit's page in a headless Chromium, in front of a fake supervisor."""
+
+import json
+import os
+from collections.abc import Iterator
+
+import chromium
+import pytest
+from cockpit_site import Site, cockpit
+from metrics_bed import LookedAt
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(
+    chromium.program() is None,
+    reason="no Chromium: install Debian's package chromium-headless-shell or chromium")]
+
+EVIL = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory,
+          ) -> Iterator[tuple[chromium.Page, Site, LookedAt]]:
+    """A page that has opened the link; names from the network are hostile."""
+    name = f"pybrowser{os.getpid()}"
+    with LookedAt(name, hostnqn=EVIL, neighbour=EVIL) as supervisor:
+        (supervisor.folder / "drive.console").write_text(f"uart {EVIL}\n")
+        with cockpit(name) as site, chromium.page(
+                tmp_path_factory.mktemp("chromium")) as page:
+            page.call("Page.navigate", url=site.link)
+            page.until("document.querySelector('#drives .drive') !== null")
+            yield page, site, supervisor
+
+
+Shown = tuple[chromium.Page, Site, LookedAt]
+
+
+def text_of(page: chromium.Page, selector: str) -> str:
+    return str(page.run(f"document.querySelector({json.dumps(selector)}).textContent"))
+
+
+def test_the_address_line_has_no_token(shown: Shown) -> None:
+    page, site, _ = shown
+    assert page.run("location.href") == f"http://{site.host}/"
+    assert page.run("document.cookie") == ""        # HttpOnly
+
+
+def test_the_page_shows_drives_ports_hosts_and_the_uart(shown: Shown) -> None:
+    page, _, _ = shown
+    page.until("/read \\d/.test(document.querySelector('.drive').textContent)")
+    assert "serial S1" in text_of(page, ".drive .identity")
+    assert "25 Gb/s" in text_of(page, "#ports")
+    assert "host:0" in text_of(page, "#cables")
+    assert "bad-start" in text_of(page, "#faults")
+    assert "10.0.0.1" in text_of(page, "#queues")
+    assert "cache-full" in text_of(page, "#media")
+    assert f"uart {EVIL}" in page.until("document.querySelector('#uart').textContent")
+
+
+def test_a_chart_has_something_drawn(shown: Shown) -> None:
+    page, _, _ = shown
+    page.until("(() => { const canvas = document.querySelector('.chart canvas');"
+               "return canvas.width > 0 && canvas.getContext('2d').getImageData("
+               "0, 0, canvas.width, canvas.height).data.some((value) => value !== 0); })()")
+
+
+def test_hostile_names_stay_text(shown: Shown) -> None:
+    page, _, _ = shown
+    assert EVIL in text_of(page, "#controllers")
+    assert EVIL in text_of(page, "#neighbours")
+    assert page.run("document.querySelectorAll('main img, main script').length") == 0
+    assert "hacked" not in page.run("document.title")
+
+
+def test_buttons_send_their_commands(shown: Shown) -> None:
+    page, _, supervisor = shown
+    for words in ("Cut power", "Reset", "Pull", "Turn off"):
+        page.run("[...document.querySelectorAll('button')].find((button) => "
+                 f"button.textContent === {json.dumps(words)}).click()")
+    page.until("document.querySelector('#faults').textContent.includes('Turn on')")
+    asked = [request["command"] for request in supervisor.asked]
+    assert {"power-cut", "reset", "port"} <= set(asked)
+    assert {"command": "port", "port": 0, "plugged": False} in supervisor.asked
+
+
+def test_nothing_of_the_page_violates_its_policy(shown: Shown) -> None:
+    page, site, _ = shown
+    page.call("Page.navigate", url=f"http://{site.host}/")
+    page.until("document.querySelector('#drives .drive') !== null")
+    complaints = [text for text in page.complaints() if "favicon" not in text]
+    assert complaints == []
+    assert page.run("performance.getEntriesByType('resource').every((entry) => "
+                    "entry.name.startsWith(location.origin))")
+    # A script of a stranger does not run, even if it got into the document.
+    page.run("(() => { const script = document.createElement('script');"
+             "script.textContent = \"document.title = 'hacked'\";"
+             "document.body.append(script); })()")
+    assert "hacked" not in page.run("document.title")
