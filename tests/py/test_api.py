@@ -139,12 +139,14 @@ def test_fault_rules_are_added_listed_and_removed(fake: FakeSupervisor) -> None:
 
 def test_management_requests_and_metrics(fake: FakeSupervisor) -> None:
     fake.mgmt = {"status": {"firmware": "0.1.0", "controllers": 1, "uptime-ms": 5},
-                 "pools": {"capsules": {"used": 3, "all": 8}}, "config-set": {"live": True}}
+                 "pools": {"capsules": {"used": 3, "all": 8}},
+                 "counters": {"reads": 7, "rnic": {"frames": 9}}}
     drive = essd.attach().drives[0]
     assert drive.ask("status")["firmware"] == "0.1.0"
     metrics = drive.metrics()
     assert metrics["controllers"] == 1
     assert metrics["pool.capsules.used"] == 3
+    assert (metrics["reads"], metrics["rnic.frames"]) == (7, 9)
     assert metrics["port1.linkChanges"] == 0
     assert all(isinstance(value, int) for value in metrics.values())
     with pytest.raises(essd.EssdError, match="dance"):
@@ -175,7 +177,9 @@ def test_a_system_ends_and_is_deleted_also_after_an_exception(fake_up) -> None:
         assert system.is_running and data.is_dir()
         raise ZeroDivisionError
     assert not system.is_running
-    assert not data.exists() and not system.folder.exists()
+    assert not data.exists()
+    assert list(paths.runtime().glob(f"*{system.name}*")) == []
+    assert list(paths.runtime().glob(".*.lock")) == []
     system.close()              # a second time is harmless
 
 
@@ -255,6 +259,7 @@ def test_a_program_that_is_killed_leaves_no_process_and_the_next_one_its_no_data
         time.sleep(0.05)
     mine = Temporary()
     assert not paths.drive(name).exists()
+    assert not paths.instance(name).exists()
     assert paths.drive(mine.name).exists()
     mine.delete()
 

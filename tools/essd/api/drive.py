@@ -203,12 +203,16 @@ class Drive(Part):
 
         "port0.aFramesReceivedOK" and the like count since the drive's power-on;
         "pool.capsules.used" is a level now; "uptime-ms", "controllers" and
-        "queue-pairs" come from the request `status`.  EssdError if the drive is off.
+        "queue-pairs" come from the request `status`; "reads", "rnic.*" and the
+        like from the request `counters`.  EssdError if the drive is off.
         """
         found = {key: value for key, value in self.ask("status").items()
                  if isinstance(value, int)}
         for pool, level in self.ask("pools").items():
             found |= {f"pool.{pool}.{key}": value for key, value in level.items()}
+        for key, value in self.ask("counters").items():
+            found |= ({f"{key}.{name}": count for name, count in value.items()}
+                      if isinstance(value, dict) else {key: value})
         for one in self.ports:
             found |= {f"port{one.number}.{key}": value
                       for key, value in one.counters().items()}

@@ -3,7 +3,6 @@
 
 import atexit
 import contextlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,7 +120,6 @@ class System:
             self.instance.stop()
             if self._owner is not None:
                 self._owner.delete()
-                shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> "System":
         return self
@@ -209,7 +207,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
                 for part in made.parts():
                     _add_note(error, instance.folder, part)
             if owner:
-                owner.delete()
+                owner.delete(keep_logs=True)
         raise
     if keep:
         instance.release()

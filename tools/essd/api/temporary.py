@@ -8,6 +8,7 @@ the folder.
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 from typing import IO
 
@@ -39,10 +40,11 @@ class Temporary:
             self.file: IO[bytes] = open(paths.drive(self.name) / OWNER, "wb")
             fcntl.flock(self.file, fcntl.LOCK_EX)
 
-    def delete(self) -> None:
-        """Delete the drives' data."""
+    def delete(self, keep_logs: bool = False) -> None:
+        """Delete the drives' data, and the logs unless somebody wants to read them."""
         with interrupts.ignored(), paths.locked(guard()):
             setup.forget(self.name)
+            forget_run(self.name, keep_logs)
             self.file.close()
 
     def release(self) -> None:
@@ -51,9 +53,17 @@ class Temporary:
         self.file.close()
 
 
+def forget_run(name: str, keep_logs: bool = False) -> None:
+    """Delete what is left of an instance's run in the runtime folder."""
+    if not keep_logs:
+        shutil.rmtree(paths.instance(name), ignore_errors=True)
+    (paths.runtime() / f".{name}.lock").unlink(missing_ok=True)
+
+
 def sweep() -> None:
     """Delete the data of programs that have ended without deleting them."""
     for file in paths.drives().glob(f"{PREFIX}*/{OWNER}"):
         name = file.parent.name
         if not chosen.answers(name) and not paths.is_locked(file):
             setup.forget(name)
+            forget_run(name)
