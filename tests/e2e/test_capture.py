@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd capture` during the I/O of a stock host."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from scapy.utils import RawPcapReader
+
+from essd import pcap_check, steps
+from essd.paths import TOP
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+
+
+def test_a_live_capture_shows_connect_and_reads(job: Job, tmp_path: Path) -> None:
+    file = tmp_path / "live.pcap"
+    command = [str(TOP / "essd"), "capture", "--name", job.instance.name, "--write", str(file)]
+    begin = time.time()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
+                          env=os.environ) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert "capturing port 0" in line, line
+        steps.connect(job)
+        job.instance.run("dd if=/dev/nvme0n1 of=/dev/null bs=64k count=100 iflag=direct")
+        steps.clean_host(job)
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=60)[1]
+    assert process.returncode == 0 and rest.startswith("captured "), rest
+    found = pcap_check.check(file)
+    assert found.complaints == []
+    assert found.icrc_checked > 1000
+    for command, least in (("NVMeOF Connect", 1), ("NVMe Read", 100)):
+        seen = sum(count for words, count in found.nvme_commands.items()
+                   if words.endswith(f"| {command}"))
+        assert seen >= least, found.nvme_commands
+    with RawPcapReader(str(file)) as packets:
+        times = [packet.sec + packet.usec / 1e6 for _, packet in packets]
+    assert begin - 1 < times[0] <= times[-1] < time.time() + 1
+    assert rest == f"captured {len(times)} frames\n"
