@@ -162,6 +162,7 @@ class Config:
     hosts: dict[str, Host] = field(default_factory=dict)
     peer: Peer | None = None
     switches: dict[str, Switch] = field(default_factory=dict)
+    snapshot: str = ""      # folder of the snapshot to start from; "": all parts boot
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2)

@@ -61,6 +61,7 @@ class Part:
         self.bitten = False             # its watchdog expired; a reset event follows
         self.saved: Path | None = None  # file with the saved state
         self.halted = False             # its virtual CPUs and clock stand still
+        self.is_resumed = False         # its state was loaded: its guest does not boot
         self.is_saving = False          # stopped by us, for its state to be written
 
     @property
@@ -283,6 +284,13 @@ class Part:
             with contextlib.suppress(QMPError):
                 await self.execute("cont", {})
             raise
+
+    async def give_file(self, descriptor: int, name: str) -> None:
+        """Give QEMU an open file, which commands can call by the name."""
+        if self.qmp is None:
+            raise ValueError(f"{self.name} is not running")
+        self.qmp.send_fd_scm(descriptor)
+        await self.execute("getfd", {"fdname": name})
 
     async def execute(self, command: str, arguments: dict[str, Any]) -> object:
         if self.qmp is None:

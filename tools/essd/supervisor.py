@@ -26,7 +26,7 @@ from typing import Any
 
 from qemu.qmp.error import QMPError
 
-from . import capture_keeper, chosen, paths
+from . import capture_keeper, chosen, paths, snapshot_keeper
 from .channel import Messages, Subscriber, Trace
 from .config import Config, part_file
 from .drive import (cable_command, halt_event, loading, port_link_event,
@@ -90,6 +90,7 @@ class Supervisor:
         self.traces = {name: Trace(part_file(folder, name, "trace.sock"))
                        for name in config.drives}
         self.subscribers: list[Subscriber] = []
+        self.snapshot_turn = asyncio.Lock()     # one snapshot is saved or loaded at a time
         self.halter: Part | None = None     # the drive that halted all others
         # A host's QEMU listens on the cables' sockets, so it is started first.
         for name in config.switches:
@@ -159,7 +160,7 @@ class Supervisor:
         """Wait until the guest is up, then keep one ssh connection open."""
         console = self.folder / f"{part.name}.console"
         process = part.process
-        while part.process is process and process is not None:
+        while part.process is process and process is not None and not part.is_resumed:
             with contextlib.suppress(OSError):
                 if "essd-guest: ready" in console.read_text(errors="replace"):
                     break
@@ -359,7 +360,8 @@ class Supervisor:
             "save": self.do_save, "load": self.do_load, "reset": self.do_reset,
             "mgmt": self.do_mgmt, "port": self.do_port,
             "partner": self.do_partner, "qmp": self.do_qmp,
-            "faults": self.do_faults, "switch": self.do_switch}
+            "faults": self.do_faults, "switch": self.do_switch,
+            "save-all": self.do_save_all, "load-all": self.do_load_all}
         if kind not in table:
             raise ValueError(f"unknown command {kind}")
         return await table[kind](request)
@@ -490,6 +492,17 @@ class Supervisor:
             self.cables[link.number].port_up = None
         await self.ask_links(part)
         self.say(f"{part.name}: loaded")
+        return None
+
+    async def do_save_all(self, request: dict[str, Any]) -> object:
+        """Save a named snapshot of all machines."""
+        async with self.snapshot_turn:
+            return await snapshot_keeper.save(self, str(request["name"]))
+
+    async def do_load_all(self, request: dict[str, Any]) -> object:
+        """Go back to a named snapshot."""
+        async with self.snapshot_turn:
+            await snapshot_keeper.load(self, str(request["name"]))
         return None
 
     async def do_reset(self, request: dict[str, Any]) -> object:
@@ -688,11 +701,14 @@ class Supervisor:
         if self.bond is not None:
             loop.add_reader(self.bond, self.on_bond)
         # Hosts' QEMUs listen on their cables' sockets; the peer connects to them.
-        for kind in ("switch", "host", "drive", "peer"):
+        from_snapshot = bool(self.config.snapshot)
+        for kind in ("switch",) if from_snapshot else ("switch", "host", "drive", "peer"):
             if self.done.is_set():
                 break
             await asyncio.gather(*(self.start_part(part.name) for part in
                                    self.parts.values() if part.kind == kind))
+        if from_snapshot:
+            await snapshot_keeper.start_fork(self)
         await self.done.wait()
         await asyncio.sleep(0.05)     # time to send the reply to "stop"
         server.close()

@@ -15,7 +15,7 @@ from ...config import DEFAULT_PORTS
 from ...errors import EssdError
 from ...instance import Instance
 from .. import completion
-from ..base import RUN, AsJson, Name, Part, Parts, command
+from ..base import RUN, AsJson, Name, Part, command
 
 NewName = Annotated[str, typer.Option(
     "--name", metavar="NAME", autocompletion=completion.instances,
@@ -301,9 +301,30 @@ def config(file: Annotated[Path | None, typer.Argument(
             sys.stdout.write(f"# {key} is {value} until the drive's next start\n")
 
 
+WhatToSave = Annotated[str, typer.Argument(
+    metavar="[SNAPSHOT|PART]", show_default=False, autocompletion=completion.parts,
+    help="Name of a snapshot of the whole instance.  Without one, or with a part of a "
+         "topology: only the drive.")]
+
+
 @command(RUN)
-def save(part: Parts = "", name: Name = "", as_json: AsJson = False) -> None:
-    """Save the state of the running drive and end its process; see `load`."""
+def save(what: WhatToSave = "", name: Name = "", as_json: AsJson = False) -> None:
+    """Save a snapshot of the whole system, which runs on: save NAME.
+
+    Without a name, save the state of the running drive and end its process; see `load`.
+    """
+    from ... import snapshots
+    part = what
+    if snapshots.is_snapshot(Instance(name), what):
+        if as_json:
+            show.only_data()
+        with show.busy(f"saving {what}"):
+            found = Instance(name).ask("save-all", name=what)
+        show.note(f"saved the snapshot {what}: {found['bytes'] / 1e6:.1f} MB; the machines "
+                  f"stood still for {found['paused_s']:.1f} s")
+        if as_json:
+            print(json.dumps([found], indent=2))
+        return
     saved = []
 
     def save_one(instance: Instance) -> str:
@@ -321,8 +342,19 @@ def save(part: Parts = "", name: Name = "", as_json: AsJson = False) -> None:
 
 
 @command(RUN)
-def load(part: Parts = "", name: Name = "") -> None:
-    """Resume the drive in a new process from the state that `save` wrote."""
+def load(what: WhatToSave = "", name: Name = "") -> None:
+    """Go back to a snapshot of the whole system: load NAME.
+
+    Without a name, resume the drive in a new process from the state that `save` wrote.
+    """
+    from ... import snapshots
+    part = what
+    if snapshots.is_snapshot(Instance(name), what):
+        with show.busy(f"loading {what}"):
+            Instance(name).ask("load-all", name=what)
+        show.note(f"loaded the snapshot {what}")
+        return
+
     def load_one(instance: Instance) -> str:
         instance.ask("load", part=instance.drive)
         return "running"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Commands that list, remove and fork snapshots; `save` and `load` are in run.py."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from ... import chosen, show
+from .. import completion
+from ..base import RUN, AsJson, command
+
+Of = Annotated[str, typer.Option(
+    "--name", metavar="NAME", show_default=False, autocompletion=completion.instances,
+    help="Name of the instance.  Default: the only one that runs, or default.")]
+
+
+def instance_of(name: str) -> str:
+    """The instance whose snapshots are meant; it need not be running."""
+    return name or (chosen.running() or [chosen.DEFAULT])[0]
+
+
+@command(RUN, "snapshots")
+def list_snapshots(remove: Annotated[str, typer.Option(
+                       "--remove", metavar="SNAPSHOT", help="Delete this snapshot.")] = "",
+                   name: Of = "",
+                   as_json: AsJson = False) -> None:
+    """List the snapshots of an instance, or delete one."""
+    from ... import snapshots
+    name = instance_of(name)
+    if remove:
+        snapshots.remove(name, remove)
+        show.note(f"{remove}: deleted")
+        return
+    found = snapshots.list_all(name)
+    if as_json:
+        print(json.dumps(found, indent=2))
+    elif found:
+        show.console.print(snapshots.table(found))
+    else:
+        show.note(f"{name} has no snapshots: {chosen.hint(name, 'save', 'NAME')} saves one")
+
+
+@command(RUN)
+def fork(snapshot: Annotated[str, typer.Argument(help="Name of the snapshot.")],
+         new: Annotated[str, typer.Argument(help="Name of the new instance.")],
+         name: Of = "") -> None:
+    """Start a second instance from a snapshot: both go on from the same state."""
+    from ... import snapshots
+    with show.busy(f"starting {new}"):
+        instance = snapshots.fork(instance_of(name), snapshot, new)
+    show.note(f"{new} runs from the snapshot {snapshot}: {instance.hint('status')}")

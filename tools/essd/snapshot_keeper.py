@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The supervisor's half of named snapshots: the state of all machines and their disks.
+
+To save, every machine is stopped, then the state of every machine is written, then the
+drives' flash and media are copied, and the machines go on.  Frames that are in a
+socket at that time are lost in the snapshot, as on a cable; hosts and drives send them
+again.
+
+A snapshot is written under a name that begins with a dot, and renamed when it is
+complete.  So neither a full disk nor a killed supervisor leaves half a snapshot.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qemu.qmp.error import QMPError
+
+from . import snapshots
+from .config import Config
+from .part import Part, SwitchPart
+
+if TYPE_CHECKING:
+    from .supervisor import Supervisor
+
+LOOK_S = 0.02
+FD_NAME = "essd-state"
+
+
+async def copy(source: Path, target: Path) -> None:
+    """Copy a file, without using disk space where the filesystem can share blocks."""
+    process = await asyncio.create_subprocess_exec(
+        "cp", "--reflink=auto", "--sparse=always", str(source), str(target),
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE)
+    said = (await process.communicate())[1].decode(errors="replace").strip()
+    if process.returncode:
+        raise ValueError(said.removeprefix("cp: ") or f"{source} could not be copied")
+
+
+def machines(supervisor: "Supervisor") -> list[Part]:
+    """All virtual machines, in the order in which they start."""
+    return [part for part in supervisor.parts.values() if not isinstance(part, SwitchPart)]
+
+
+def disks(config: Config, folder: Path) -> list[tuple[Path, Path]]:
+    """Each drive's flash and media, and their copies in the snapshot's folder."""
+    found = []
+    for name, drive in config.drives.items():
+        found += [(Path(drive.flash), folder / f"{name}.flash"),
+                  (Path(drive.media), folder / f"{name}.media")]
+    return found
+
+
+async def write_state(part: Part, path: Path) -> None:
+    """Write a stopped machine's state; QEMU 7.2 can only write to a descriptor."""
+    with open(path, "wb") as file:
+        await part.give_file(file.fileno(), FD_NAME)
+        await part.execute("migrate", {"uri": f"fd:{FD_NAME}"})
+        while True:
+            found = await part.execute("query-migrate", {})
+            assert isinstance(found, dict)
+            if found.get("status") == "completed":
+                break
+            if found.get("status") in ("failed", "cancelled"):
+                raise ValueError(f"the state of {part.title} could not be written: "
+                                 f"{found.get('error-desc', 'is the disk full?')}")
+            await asyncio.sleep(LOOK_S)
+        # The kernel reports a full disk at the latest here.
+        await asyncio.to_thread(os.fsync, file.fileno())
+
+
+async def read_state(part: Part, path: Path) -> None:
+    """Load a state into a machine that was started with -incoming defer."""
+    with open(path, "rb") as file:
+        await part.give_file(file.fileno(), FD_NAME)
+        await part.execute("migrate-incoming", {"uri": f"fd:{FD_NAME}"})
+    while part.state == "running":
+        found = await part.execute("query-status", {})
+        assert isinstance(found, dict)
+        if found["status"] != "inmigrate":
+            return
+        await asyncio.sleep(LOOK_S)
+    raise ValueError(f"{part.title} {part.why}")
+
+
+def check_savable(supervisor: "Supervisor") -> None:
+    for link in supervisor.config.links:
+        if link.outside:
+            raise ValueError(f"{link.label} leads to {link.outside}, and a machine outside "
+                             "cannot be saved: a snapshot needs an instance without such "
+                             "cables")
+    for part in machines(supervisor):
+        if part.state != "running" or part.qmp is None:
+            raise ValueError(f"{part.title} is not running: a snapshot is of a system "
+                             "that runs")
+        if part.halted:
+            raise ValueError(f"{part.title} is halted: continue it first")
+
+
+async def save(supervisor: "Supervisor", name: str) -> dict[str, Any]:
+    """Save a snapshot; the system runs on, also if that fails."""
+    check_savable(supervisor)
+    config = supervisor.config
+    folder = snapshots.folder(config.name, name)
+    if folder.exists():
+        raise ValueError(f"there is a snapshot {name} already")
+    for old in folder.parent.glob(".*"):        # A supervisor was killed while it saved.
+        shutil.rmtree(old, ignore_errors=True)
+    temporary = folder.with_name(f".{name}")
+    temporary.mkdir(mode=0o700, parents=True)
+    parts = machines(supervisor)
+    begin = time.monotonic()
+    for part in parts:
+        part.is_saving = True
+    try:
+        await asyncio.gather(*(part.execute("stop", {}) for part in parts))
+        for part in parts:
+            await write_state(part, temporary / f"{part.name}.state")
+        for disk, target in disks(config, temporary):
+            await copy(disk, target)
+        paused_s = time.monotonic() - begin
+        facts = snapshots.describe(config, name)
+        (temporary / snapshots.FACTS).write_text(json.dumps(facts, indent=2))
+        temporary.rename(folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    finally:
+        for part in parts:
+            with contextlib.suppress(QMPError, ValueError):     # It has crashed.
+                await part.execute("cont", {})
+            part.is_saving = False
+    supervisor.say(f"snapshot {name} saved; all machines stood still for {paused_s:.1f} s")
+    return {"name": name, "bytes": snapshots.disk_bytes(folder), "paused_s": paused_s}
+
+
+async def load(supervisor: "Supervisor", name: str) -> None:
+    """Go back to a snapshot of this instance."""
+    config = supervisor.config
+    folder = snapshots.folder(config.name, name)
+    snapshots.check(config, name, snapshots.read(folder))
+    for link in config.links:
+        if link.outside:
+            raise ValueError(f"{link.label} leads to {link.outside}: a snapshot cannot be "
+                             "loaded into an instance with such cables")
+    # All copies exist before anything is ended, so that a full disk changes nothing.
+    copies = [(source, disk, disk.with_name(f".{disk.name}.load"))
+              for disk, source in disks(config, folder)]
+    try:
+        for source, _, new in copies:
+            await copy(source, new)
+        for part in machines(supervisor):
+            supervisor.forget_saved(part)
+            await part.kill()
+        for _, disk, new in copies:
+            new.rename(disk)
+    finally:
+        for _, _, new in copies:
+            new.unlink(missing_ok=True)
+    await resume(supervisor, folder)
+    supervisor.say(f"snapshot {name} loaded")
+
+
+async def resume(supervisor: "Supervisor", folder: Path) -> None:
+    """Start all machines from the states in a snapshot's folder."""
+    parts = machines(supervisor)
+    for cable in supervisor.cables.values():
+        cable.port_up = False       # until it has been read
+    for part in parts:
+        part.is_resumed = True
+        part.is_saving = True
+        await supervisor.start_part(part.name, "-incoming", "defer")
+    try:
+        for part in parts:
+            await read_state(part, folder / f"{part.name}.state")
+        for part in parts:
+            await part.execute("cont", {})
+    finally:
+        for part in parts:
+            part.is_saving = False
+    for cable in supervisor.cables.values():
+        cable.port_up = None
+    for part in parts:
+        if part.is_host:
+            await supervisor.read_connections(part)
+    for part in parts:
+        if part.is_drive:
+            await supervisor.tell_partners(part)
+            await supervisor.ask_links(part)
+    for number in supervisor.cables:
+        await supervisor.set_carrier(number)
+
+
+async def start_fork(supervisor: "Supervisor") -> None:
+    """Start the machines of a fork; end the instance if that fails."""
+    async with supervisor.snapshot_turn:
+        try:
+            await resume(supervisor, Path(supervisor.config.snapshot))
+        except (QMPError, ValueError, OSError) as error:
+            supervisor.say(f"the snapshot could not be loaded: {error}")
+            await supervisor.do_stop({})
+            return
+    supervisor.say(f"running from the snapshot {supervisor.config.snapshot}")
