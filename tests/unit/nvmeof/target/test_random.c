@@ -2,7 +2,7 @@
 /*
  * Hosts with random behaviour: random commands with random fields on random
  * queues, new and ended connections, late answers, a full media, too few
- * buffers, and time that passes.
+ * buffers, fault rules, and time that passes.
  *
  * No assertion may fail, ASan and UBSan may report nothing, every command must
  * be answered or dropped with its connection, and every buffer and queue must
@@ -17,6 +17,7 @@ enum {
     STEPS = 4000,
     QPAIRS = 12,
     GOOD_QPAIRS = 6, /* the queues of a mostly correct host: one is admin */
+    RULES = 5,       /* numbers of fault rules, from 1 */
 };
 
 struct chaos {
@@ -291,13 +292,65 @@ static void send_good(struct chaos *chaos, unsigned int slot)
     fake_send(fake, chaos->qpair[slot], &sqe, fake->data, len);
 }
 
+static void add_random_rule(struct chaos *chaos, uint32_t id)
+{
+    static const int32_t opcodes[] = {
+        NVMF_FAULT_ANY,   NVM_READ,
+        NVM_WRITE,        NVM_FLUSH,
+        NVME_FABRICS,     ADMIN_IDENTIFY,
+        ADMIN_KEEP_ALIVE, ADMIN_ASYNC_EVENT_REQUEST,
+    };
+    struct nvmf_fault fault = {
+        .id = id,
+        .queue = (uint8_t)random_below(chaos, NVMF_FAULT_QUEUES),
+        .qid = (uint16_t)random_below(chaos, GOOD_QPAIRS),
+        .action = (uint8_t)random_below(chaos, NVMF_FAULT_ACTIONS),
+        .status = NVME_SC_INTERNAL,
+        .opcode = opcodes[random_below(chaos, ARRAY_LEN(opcodes))],
+        .nsid = random_below(chaos, 3) == 0 ? 1 : NVMF_FAULT_ANY,
+        .cntlid = NVMF_FAULT_ANY,
+        .has_lba = random_below(chaos, 3) == 0,
+        .first_lba = random_below(chaos, 1000),
+        .last_lba = UINT64_MAX,
+        .delay_us = UINT64_C(1) << random_below(chaos, 33),
+        .trigger = {.every = random_below(chaos, 4),
+                    .times = 1 + random_below(chaos, 20),
+                    .chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    (void)!nvmf_fault_add(chaos->fake->target, &fault);
+}
+
+static void change_random_rule(struct chaos *chaos)
+{
+    struct nvmf_target *target = chaos->fake->target;
+    uint32_t id = 1 + random_below(chaos, RULES);
+
+    switch (random_below(chaos, 6)) {
+    case 0:
+    case 1:
+        add_random_rule(chaos, id);
+        break;
+    case 2:
+    case 3:
+        (void)!nvmf_fault_turn(target, id, random_below(chaos, 2));
+        break;
+    default:
+        (void)!nvmf_fault_remove(target, id);
+        break;
+    }
+}
+
 static void random_step(struct chaos *chaos)
 {
     struct fake *fake = chaos->fake;
     unsigned int slot = random_below(chaos, QPAIRS);
     uint16_t qpair = chaos->qpair[slot];
 
-    switch (random_below(chaos, 24)) {
+    switch (random_below(chaos, 25)) {
+    case 24:
+        change_random_rule(chaos);
+        break;
     case 0:
         fake->hold_media = random_below(chaos, 2);
         fake->hold_fetch = random_below(chaos, 3) == 0;
@@ -371,8 +424,23 @@ static void recycle_requests(struct fake *fake)
     }
 }
 
-/* @return how many reads and writes succeeded */
-static uint64_t run_seed(uint64_t seed)
+/* What rules hold back is sent as soon as they are gone. */
+static void remove_rules(struct fake *fake, uint64_t *held)
+{
+    for (uint32_t id = 1; id <= RULES; id++) {
+        (void)!nvmf_fault_remove(fake->target, id);
+    }
+    *held += nvmf_target_is_holding(fake->target);
+    (void)nvmf_target_timer(fake->target, fake->now_us);
+    fake_run(fake);
+    assert_false(nvmf_target_is_holding(fake->target));
+}
+
+/*
+ * @param held  counts the seeds at whose end a rule holds a response back
+ * @return how many reads and writes succeeded
+ */
+static uint64_t run_seed(uint64_t seed, uint64_t *held)
 {
     struct chaos chaos = {.fake = fake_new(), .random = seed};
     struct fake *fake = chaos.fake;
@@ -390,7 +458,12 @@ static uint64_t run_seed(uint64_t seed)
     fake->hold_send = false;
     fake->media_room = 100;
     fake_run(fake);
+    if (seed % 2 == 0) { /* otherwise connections end while rules hold */
+        remove_rules(fake, held);
+    }
     for (unsigned int i = 0; i < QPAIRS; i++) {
+        /* The end of a queue frees buffers for requests of the next ones. */
+        fake_run(fake);
         if (chaos.qpair[i] != NO_QPAIR &&
             !nvmf_qpair_closed(fake->target, chaos.qpair[i])) {
             fail_msg("seed %u: a queue pair keeps requests", (unsigned)seed);
@@ -418,11 +491,13 @@ static uint64_t run_seed(uint64_t seed)
 static void test_random_hosts_leak_nothing(void **state)
 {
     uint64_t done = 0;
+    uint64_t held = 0;
 
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        done += run_seed(seed);
+        done += run_seed(seed, &held);
     }
     /* Otherwise too few commands succeed to test much. */
     assert_true(done > SEEDS * 100);
+    assert_true(held > SEEDS / 10);
 }
