@@ -76,7 +76,7 @@ static bool admit_request(struct fault_media *media, uint32_t id,
         return false;
     case FAULT_DELAY:
         request->state = FAULT_REQUEST_DELAYED;
-        request->due_ns = now_ns + verdict.argument;
+        request->due_ns = now_ns + MIN(verdict.argument, UINT64_MAX - now_ns);
         return true;
     case FAULT_STUCK:
         request->state = FAULT_REQUEST_DELAYED;

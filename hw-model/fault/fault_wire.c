@@ -70,6 +70,7 @@ static bool hold_frame(struct fault_wire *wire, enum fault_direction direction,
 {
     struct fault_wire_frame *frame = wire->held;
     struct fault_wire_frame *end = wire->held + FAULT_WIRE_HELD;
+    uint64_t now_ns = wire_now_ns(wire);
 
     while (frame < end && frame->len != 0) {
         frame++;
@@ -78,7 +79,7 @@ static bool hold_frame(struct fault_wire *wire, enum fault_direction direction,
         wire->overflows++;
         return false;
     }
-    frame->due_ns = wire_now_ns(wire) + delay_ns;
+    frame->due_ns = now_ns + MIN(delay_ns, UINT64_MAX - now_ns);
     frame->later = later;
     frame->direction = (uint8_t)direction;
     frame->priority = priority;

@@ -229,6 +229,21 @@ static void test_media_request_takes_at_least_the_delay(void **state)
     assert_int_equal(bed->result[1], -EROFS);
 }
 
+static void test_media_delay_beyond_all_time_never_ends(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed,
+             "id=1 site=media do=delay argument=18446744073709551615 times=1");
+    wait_ns(bed, MS);
+    start_request(bed, 0, false, 0);
+    end_below(bed, 0, 0);
+    wait_ns(bed, MS);
+    assert_int_equal(bed->result[0], UNFINISHED);
+    fault_media_release(&bed->media);
+    assert_int_equal(bed->result[0], 0);
+}
+
 static void test_media_stuck_request_ends_with_its_rule(void **state)
 {
     struct bed *bed = *state;

@@ -232,6 +232,18 @@ static void test_wire_delays_while_others_pass(void **state)
     assert_int_equal(bed->deadline_ns, UINT64_MAX);
 }
 
+static void test_wire_delay_beyond_all_time_never_ends(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=wire do=delay argument=18446744073709551615");
+    wait_ns(bed, MS);
+    send_frame(bed, 'a');
+    wait_ns(bed, MS);
+    expect_names(&bed->cable, "");
+    assert_int_equal(bed->wire.num_held, 1);
+}
+
 static void test_wire_reorders_by_frames(void **state)
 {
     struct bed *bed = *state;
