@@ -88,6 +88,12 @@ BASE = "drives:\n  drive[0-3]: {}\nswitches:\n  switch0: {}\ncables:\n"
     ("drives:\n  Drive: {}", "2:3: 'Drive' cannot be a part's name"),
     ("drives: {a: {}}\nhosts:\n  a: {}", "3:3: a is there already, in line 1"),
     ("drives:\n  d[0-64]: {}", "2:3: d[0-64]: the range 0-64 has more than 64"),
+    ("drives: {" + ", ".join(f"'d{n}_[0-63]': {{}}" for n in range(5)) + "}",
+     "1:9: 320 drives are more than 64"),
+    ("drives: {'d[0-1]': {port0: 10.0.0.1/30}}\nhosts: {h: {}}\nswitches: {s: {}}\n"
+     "cables: ['d[0-1]:0 - s', h - s]", "2:9: h:0: 10.0.0.0/30 has no free address"),
+    ("drives: {d: {}}\nswitches: {s: {}}\ncables: [{cable: d:0 - s, delay: 61s}]",
+     "3:34: a cable: delay '61s': must be at most 60s"),
     ("drives: {d: {config: no.yaml}}", "1:22: a drive: there is no file /nowhere/no.yaml"),
     ("hosts:\n  h: {memory: 1}", "2:15: a host: 1 is not a memory size"),
     ("hosts:\n  h: {cpus: x}", "2:13: a host: x is not a number of CPUs"),

@@ -74,8 +74,15 @@ SWITCH_WORDS: dict[str, tuple[str, str]] = {
 }
 
 
+TIME_MAX_S = 60         # as in tools/switch/words.c
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
 def check_word(key: str, text: str, words: dict[str, tuple[str, str]]) -> str:
     pattern, example = words[key]
     if not re.fullmatch(pattern, text):
         raise EssdError(f"{key} {text!r}: must be {example}")
+    time = re.fullmatch(r"([\d.]+)([num]?s)", text)
+    if time and float(time[1]) * UNITS[time[2]] > TIME_MAX_S:
+        raise EssdError(f"{key} {text!r}: must be at most {TIME_MAX_S}s")
     return text

@@ -128,8 +128,9 @@ class Reader:
                 drive = Drive(name, mark, said.get("size"), said.get("mtu"),  # type: ignore[arg-type]
                               said.get("config"))       # type: ignore[arg-type]
                 for port in range(DRIVE_PORTS):
-                    default = ipaddress.ip_interface(
-                        f"10.0.{port}.{FIRST_DRIVE + len(self.found.drives)}/24")
+                    # Too many drives are reported below.
+                    last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)
+                    default = ipaddress.ip_interface(f"10.0.{port}.{last}/24")
                     if f"port{port}" in said:
                         drive.ports[port] = self.next_addresses(
                             said[f"port{port}"], n, mark, name)
@@ -329,7 +330,14 @@ class Reader:
             if card not in host.cards:
                 networks = {address.network: None for drive, port in drives
                             for address in self.found.drives[drive].ports[port]}
-                host.cards[card] = [free_address(network, taken) for network in networks]
+                host.cards[card] = []
+                for network in networks:
+                    free = free_address(network, taken)
+                    if free is None:
+                        self.mistake(host.mark, f"{name}:{card}: {network} has no free "
+                                                "address")
+                    else:
+                        host.cards[card].append(free)
                 if not networks:
                     self.mistake(host.mark, f"{name}:{card} has no drive in its network: "
                                             f"give {name} a card{card}: ADDR/LEN")
@@ -343,12 +351,12 @@ class Reader:
         taken[str(address.ip)] = who
 
 
-def free_address(network: Network, taken: dict[str, str]) -> Interface:
+def free_address(network: Network, taken: dict[str, str]) -> Interface | None:
     """The first host address of a network that nobody has."""
-    address = network.network_address + 1
-    while str(address) in taken:
-        address += 1
-    return ipaddress.ip_interface(f"{address}/{network.prefixlen}")
+    for address in network.hosts():
+        if str(address) not in taken:
+            return ipaddress.ip_interface(f"{address}/{network.prefixlen}")
+    return None
 
 
 def example_of(what: str) -> str:
