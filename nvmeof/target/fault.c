@@ -67,19 +67,27 @@ static const struct nvmf_fault *find_firing(struct nvmf_target *target,
     return NULL;
 }
 
-uint16_t fault_status(struct nvmf_target *target,
-                      const struct nvmf_request *req)
+uint16_t fault_status(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_fault *fault = find_firing(target, req, true);
 
-    return fault != NULL ? fault->status : NVME_SC_SUCCESS;
+    if (fault == NULL) {
+        return NVME_SC_SUCCESS;
+    }
+    req->held_by = fault->id;
+    return fault->status;
 }
 
 bool fault_hold_response(struct nvmf_target *target, struct nvmf_request *req,
                          uint16_t status)
 {
-    const struct nvmf_fault *fault = find_firing(target, req, false);
+    const struct nvmf_fault *fault;
 
+    /* One rule decides about a command; it may have refused this one. */
+    if (req->held_by != 0) {
+        return false;
+    }
+    fault = find_firing(target, req, false);
     if (fault == NULL) {
         return false;
     }

@@ -119,8 +119,7 @@ static inline bool fault_rules_are_on(const struct nvmf_target *target)
 }
 
 /* @return the status with which a rule refuses the command, or 0 */
-uint16_t fault_status(struct nvmf_target *target,
-                      const struct nvmf_request *req);
+uint16_t fault_status(struct nvmf_target *target, struct nvmf_request *req);
 
 /* @return true when a rule holds the response back */
 bool fault_hold_response(struct nvmf_target *target, struct nvmf_request *req,

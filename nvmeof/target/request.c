@@ -270,6 +270,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->piece_count = 0;
     req->owns_buffers = false;
     req->is_unlogged = false;
+    req->held_by = 0;
     req->fetch_len = 0;
     req->send_len = 0;
     req->error_location = 0xffff;

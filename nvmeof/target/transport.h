@@ -93,7 +93,7 @@ struct nvmf_request {
     uint64_t arrived_us; /* when its command came */
     struct nvmf_request *next;
     uint64_t held_until_us; /* in NVMF_REQUEST_HELD; UINT64_MAX: for ever */
-    uint32_t held_by;       /* in NVMF_REQUEST_HELD: the fault rule's id */
+    uint32_t held_by;       /* id of the fault rule that fired; 0: none */
     uint16_t held_status;   /* in NVMF_REQUEST_HELD: status to respond with */
     const struct trace *trace; /* NULL if this request is not traced */
     uint64_t entered_us;       /* when it entered its state, if traced */

@@ -135,6 +135,19 @@ static void test_a_rule_delays_the_response_of_an_executed_command(void **state)
     assert_int_equal(fake->buffers_out, 0);
 }
 
+static void test_a_command_that_a_rule_refused_meets_no_other_rule(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvmf_fault drop = any_command(1, NVMF_FAULT_DROP);
+    struct nvmf_fault refuse = any_command(2, NVMF_FAULT_STATUS);
+
+    add_fault(fake, &drop);
+    add_fault(fake, &refuse);
+    assert_int_equal(read_status(fake, io, 0), NVME_SC_INTERNAL);
+    assert_int_equal(nvmf_fault_at(fake->target, 0)->trigger.matched, 0);
+}
+
 static void test_a_dropped_response_comes_when_the_rule_goes(void **state)
 {
     struct fake *fake = *state;
