@@ -34,6 +34,9 @@ def test_results_of_both_kinds_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", '{"workloads": [{}]}', "null",
+                                  "[" * 100000, json.dumps([{
+                                      "workload": "w", **{keys[0]: float("inf") for
+                                      _, keys, _, _ in bench_report.COLUMNS}}]),
                                   '[{"workload": "w"}]', '[{"workload": "w", "iops": "x"}]'])
 def test_a_file_without_results_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bad.json"

@@ -6,6 +6,7 @@ results with --json; this module reads either.
 """
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ def results_of(data: Any) -> list[Result]:
         target = {"peer": "nvmet"}.get(row.get("target"), row.get("target", "drive"))
         values = {name: float(next(row[key] for key in keys if key in row))
                   for name, keys, _, _ in COLUMNS}
+        if not all(map(math.isfinite, values.values())):
+            raise ValueError("a value is not a number")
         found.append(Result(str(row["workload"]), str(target), values))
     return found
 
@@ -56,7 +59,8 @@ def load(path: Path) -> list[Result]:
         found = results_of(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise EssdError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration,
+            RecursionError):
         found = []
     if not found:
         raise EssdError(f"{path}: the file has no results; write one with ./essd bench "

@@ -168,7 +168,7 @@ class Results:
                        float(data["seconds"]), [str(c) for c in data["complaints"]])
         except OSError as error:
             raise ResultsError(f"{path}: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ResultsError(f"{path}: the file has no results; write one with "
                                "./essd conform --json > FILE") from None
 
