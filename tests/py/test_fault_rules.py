@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from essd import fault_rules
+from essd import cli, fault_rules
 from essd.channel import Refused
 from essd.errors import EssdError, Mistakes
 from essd.fault_keeper import FaultKeeper
 from essd.fault_rules import Wrong, parse_line
+from essd.instance import Instance
 
 LINES = {
     "wire port=0 direction=in nvme.opcode=read when nth=3 do drop":
@@ -357,3 +359,20 @@ def test_a_rule_that_could_not_be_removed_is_still_listed() -> None:
     with pytest.raises(ValueError, match="did not answer"):
         asyncio.run(drive.keeper.remove([], True))
     assert len(drive.keeper.rules) == 1
+
+
+@pytest.mark.parametrize("words", [
+    ["faults", "--name", "lab", "--part", "drive1", "add", "wire do drop"],
+    ["faults", "add", "wire do drop", "--name", "lab", "--part", "drive1"]])
+def test_name_and_part_may_stand_before_or_after_the_subcommand(
+        words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def ask(instance: Instance, command: str, **arguments: Any) -> Any:
+        asked.append((instance.name, command, arguments["part"], arguments["do"]))
+        return ["rule-1"]
+
+    monkeypatch.setattr(Instance, "ask", ask)
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0, result.output
+    assert asked == [("lab", "faults", "drive1", "add")]

@@ -36,7 +36,7 @@ SECONDS_MAX = 1e8       # setitimer() takes about this much
 KEEP_SIZE_AND_PUNCH = 1 | 2     # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 
 
-class ReaderGone(Exception):
+class ReaderGone(EssdError):
     """The program that reads the output has closed it."""
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from . import yaml_mistakes
-from .errors import Mistakes
+from .errors import EssdError, Mistakes
 
 SITES = ("wire", "rdma", "nvme", "media")
 DIRECTIONS = {"in": 1, "out": 2}
@@ -56,7 +56,7 @@ SECTOR = 512
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
 
 
-class Wrong(Exception):
+class Wrong(EssdError):
     """What is wrong with a word of a rule; the text is a clause of one line."""
 
     def __init__(self, text: str, word: str = "") -> None:

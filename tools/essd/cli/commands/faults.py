@@ -10,7 +10,7 @@ import typer
 from ... import chosen, show
 from ...errors import EssdError
 from ...instance import Instance
-from ..base import DISTURB, AsJson, Name, app
+from ..base import DISTURB, AsJson, app
 
 faults = typer.Typer(
     help="Make things fail by rule: frames, RDMA messages, NVMe commands, the medium, "
@@ -18,14 +18,21 @@ faults = typer.Typer(
     invoke_without_command=True)
 app.add_typer(faults, name="faults", rich_help_panel=DISTURB)
 
+Name = Annotated[str, typer.Option(
+    "--name", metavar="NAME", show_default=False,
+    help="Name of the instance.  Default: the only one that runs.")]
 Part = Annotated[str, typer.Option(
     "--part", metavar="DRIVE", help="The drive, if the instance has several.")]
 Names = Annotated[list[str] | None, typer.Argument(
     metavar="[NAME]...", help="Names of rules.  Default: all of them.")]
 
 
-def ask(name: str, part: str, do: str = "list", **arguments: Any) -> Any:
-    return Instance(name).ask("faults", part=part, do=do, **arguments)
+def ask(ctx: typer.Context, name: str, part: str, do: str = "list",
+        **arguments: Any) -> Any:
+    """Ask the supervisor; --name and --part may stand before the subcommand, too."""
+    before = ctx.obj or {}
+    instance = Instance(chosen.instance(name or before.get("name", "")))
+    return instance.ask("faults", part=part or before.get("part", ""), do=do, **arguments)
 
 
 def show_rules(name: str, rules: list[dict[str, Any]], as_json: bool) -> None:
@@ -51,12 +58,14 @@ def show_rules(name: str, rules: list[dict[str, Any]], as_json: bool) -> None:
 def list_rules(ctx: typer.Context, name: Name = "", part: Part = "",
                as_json: AsJson = False) -> None:
     """List the rules with their counters."""
+    ctx.obj = {"name": name, "part": part}
     if ctx.invoked_subcommand is None:
-        show_rules(name, ask(name, part), as_json)
+        show_rules(chosen.instance(name), ask(ctx, name, part), as_json)
 
 
 @faults.command()
-def add(rule: Annotated[str, typer.Argument(
+def add(ctx: typer.Context,
+        rule: Annotated[str, typer.Argument(
             help="The rule, in quotes, such as 'media operation=read lba=8 do error'.")],
         name: Name = "", part: Part = "",
         rule_name: Annotated[str, typer.Option(
@@ -68,37 +77,38 @@ def add(rule: Annotated[str, typer.Argument(
         parse_line(rule)
     except Wrong as wrong:
         raise EssdError(f"{rule}: {wrong}") from None
-    names = ask(name, part, "add", rules=[{"rule": rule, "name": rule_name}])
+    names = ask(ctx, name, part, "add", rules=[{"rule": rule, "name": rule_name}])
     show.note(f"added {names[0]}")
 
 
 @faults.command()
-def load(file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file.")],
+def load(ctx: typer.Context,
+         file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file.")],
          name: Name = "", part: Part = "") -> None:
     """Add all rules of a YAML file, or none if one of them makes no sense."""
     from ...fault_rules import load_file
     rules = load_file(file)
-    names = ask(name, part, "add",
+    names = ask(ctx, name, part, "add",
                 rules=[{"rule": rule.text(), "name": rule.name} for rule in rules])
     show.note(f"added {', '.join(names) or 'no rule'}")
 
 
 @faults.command()
-def remove(names: Names = None, name: Name = "", part: Part = "") -> None:
+def remove(ctx: typer.Context, names: Names = None, name: Name = "", part: Part = "") -> None:
     """Remove rules; what they hold back goes on."""
-    ask(name, part, "remove", names=names or [])
+    ask(ctx, name, part, "remove", names=names or [])
     show.note("removed")
 
 
 @faults.command()
-def on(names: Names = None, name: Name = "", part: Part = "") -> None:
+def on(ctx: typer.Context, names: Names = None, name: Name = "", part: Part = "") -> None:
     """Turn rules on again after `off`."""
-    ask(name, part, "on", names=names or [])
+    ask(ctx, name, part, "on", names=names or [])
     show.note("on")
 
 
 @faults.command()
-def off(names: Names = None, name: Name = "", part: Part = "") -> None:
+def off(ctx: typer.Context, names: Names = None, name: Name = "", part: Part = "") -> None:
     """Turn rules off without removing them."""
-    ask(name, part, "off", names=names or [])
+    ask(ctx, name, part, "off", names=names or [])
     show.note("off")
