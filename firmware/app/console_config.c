@@ -8,7 +8,10 @@
 static const char usage[] =
     "error: config [get KEY | set KEY VALUE | save | discard]";
 
-/* The note " (what: VALUE)" that follows a value which differs elsewhere. */
+/*
+ * A note such as " (saved: VALUE)".  It is printed after the value that a key
+ * has in the draft if the saved value, or the one in force, differs from it.
+ */
 struct note {
     char text[CONFIG_VALUE_MAX + 16];
 };

@@ -63,7 +63,11 @@ int socket_link_accept(const char *path)
     return fd;
 }
 
-/* The sink of the port. */
+/*
+ * The port's frame sink: copy each frame, after its length, to the output
+ * buffer, which flush_out() sends.
+ * @return the number of frames that fitted
+ */
 static unsigned int send_burst(void *ctx, const struct frame_tx *burst,
                                unsigned int count)
 {

@@ -177,7 +177,7 @@ static void clear_registers(struct hw_port *port)
     memset(port, 0, sizeof(*port));
     port->config = old.config;
     port->has_cable = old.has_cable;
-    /* This is the state of the back-end. */
+    /* The next four fields belong to the link back-end and the timer. */
     port->link_blocked = old.link_blocked;
     port->blocked_since_ns = old.blocked_since_ns;
     port->block_expired = old.block_expired;
@@ -418,7 +418,7 @@ static void write_ctrl(struct hw_port *port, uint32_t value)
                  R_PORT_CTRL_UNICAST_ALL_MASK | R_PORT_CTRL_MULTICAST_ALL_MASK |
                  R_PORT_CTRL_VLAN_FILTER_MASK | R_PORT_CTRL_ROCE_V2_MASK |
                  R_PORT_CTRL_ROCE_V1_MASK);
-    /* TX_ENABLE may have been set. */
+    /* If TX_ENABLE is new, the run function sends the frames that wait. */
     port->config.env.defer(port->config.env.ctx);
 }
 
@@ -526,7 +526,7 @@ bool hw_port_loaded(struct hw_port *port)
     update_irq(port);
     port->pause_expired &= port->paused;
     port->held = port->paused & (uint8_t)~port->pause_expired;
-    /* The saved deadline is the other machine's. */
+    /* No timer is set for the loaded state: port_timer_update() sets it. */
     port->timer_ns = DEV_NO_DEADLINE;
     port->block_expired = 0;
     port->blocked_since_ns = port->config.env.now_ns(port->config.env.ctx);

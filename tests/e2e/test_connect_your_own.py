@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The recipes of docs/connect-your-own.md, with what `essd up` prints."""
+"""Each recipe of docs/connect-your-own.md works with the options that `essd up` prints."""
 
 import contextlib
 import os
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.drive
 
 NAME = f"{SESSION}-own"
 MAC = "52:54:00:e5:5d:01"
-UUID = "e55d0000-0000-4000-8000-000000000001"     # the guest makes its host NQN of it
+UUID = "e55d0000-0000-4000-8000-000000000001"     # the guest's host NQN contains it
 BOOT_S = 120
-# As in the other tests: a direct, verified use of the namespace.
+# Writes with O_DIRECT, which fio reads back and verifies, as in the other tests.
 FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --name=own "
        "--rw=randwrite --bs=4k --size=2m --iodepth=8 --filename=/dev/nvme0n1")
 
@@ -111,7 +111,7 @@ class Machine:
         return done.stdout
 
     def card(self) -> str:
-        """The card that is not the one for ssh."""
+        """The name of the network interface that leads to the drive."""
         return self.run("ls /sys/class/net | grep -vE '^(lo|mgmt)$'").strip()
 
 
@@ -131,7 +131,7 @@ def use_drive(own: Machine, said: list[str]) -> None:
     for line in commands(said):
         answer = own.run(line.replace("DEV", card))
     nqn = Instance(NAME).config.drives["drive"].nqn
-    assert nqn in answer        # of the last command, nvme discover
+    assert nqn in answer        # The last command was nvme discover.
     address = commands(said)[-1].split(" -a ")[1].split()[0]
     own.run(f"nvme connect -t rdma -a {address} -s 4420 -n {nqn}")
     assert "err= 0" in own.run(FIO)
@@ -142,7 +142,7 @@ def test_a_stock_virtual_machine_is_connected_over_a_unix_socket(
     said = essd_up("--no-host", "--port0", f"10.0.0.10/24,listen={tmp_path}/p0.sock")
     with machine(tmp_path, options(said)) as own:
         use_drive(own, said)
-        # The machine's carrier does not follow the drive: the page says so.
+        # As the document says, the machine keeps its carrier when the drive is off.
         carrier = f"cat /sys/class/net/{own.card()}/carrier"
         Instance(NAME).ask("power-cut")
         assert own.run(carrier).strip() == "1"
@@ -150,7 +150,7 @@ def test_a_stock_virtual_machine_is_connected_over_a_unix_socket(
 
 @pytest.mark.long
 def test_libvirts_client_interface_is_connected_over_tcp(tmp_path: Path) -> None:
-    """The option is what libvirt makes of <interface type='client'>."""
+    """The -netdev option is the one that libvirt generates for <interface type='client'>."""
     port = free_port()
     said = essd_up("--no-host", "--port0", f"10.0.0.10/24,tcp-listen={port}")
     assert any(f"addr.host=127.0.0.1,addr.port={port}" in line for line in said)
@@ -160,13 +160,13 @@ def test_libvirts_client_interface_is_connected_over_tcp(tmp_path: Path) -> None
 
 
 def libvirt_xml() -> str:
-    """The XML of the page."""
+    """The XML example in docs/connect-your-own.md."""
     page = (paths.TOP / "docs/connect-your-own.md").read_text()
     (found,) = re.findall(r"```xml\n(.*?)```", page, re.S)
     return str(found)
 
 
-def test_libvirt_makes_that_option_of_the_pages_xml(tmp_path: Path) -> None:
+def test_libvirt_turns_the_documented_xml_into_that_option(tmp_path: Path) -> None:
     if shutil.which("virsh") is None:
         pytest.skip("not run: there is no virsh: apt-get install libvirt-clients "
                     "libvirt-daemon-driver-qemu")
@@ -184,7 +184,7 @@ def test_libvirt_makes_that_option_of_the_pages_xml(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_two_machines_topologies_are_joined_over_tcp(tmp_path: Path) -> None:
+def test_the_topologies_of_two_machines_are_joined_over_tcp(tmp_path: Path) -> None:
     """One instance has the drive and a switch, the other one a host and a switch."""
     port = free_port()
     texts = {f"{NAME}-a": "drives: {drive0: {size: 64M}}\nswitches: {s: {}}\ncables:\n"
@@ -206,7 +206,8 @@ def test_two_machines_topologies_are_joined_over_tcp(tmp_path: Path) -> None:
             setup.forget(name)
 
 
-# Interfaces, in a network namespace: nobody needs to be root for that.
+# The tests below create network interfaces in a namespace of their own, which needs no
+# root where users may create namespaces.
 
 SCRIPT = """
 mount -t sysfs sysfs /sys
@@ -222,7 +223,7 @@ conform() {{ # conform ADDRESS INTERFACE OWN
 
 
 def namespace() -> list[str]:
-    """The command that runs another one in a namespace of its own."""
+    """The words to put before a command, so that it runs in new network and mount namespaces."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     return ["unshare", "--net", "--mount", *user]
 
@@ -267,7 +268,7 @@ essd down --name {NAME}
 """)
     assert "port 0 is attached to the tap interface tap0" in said
     assert "port 1 is attached to the network interface veth0" in said
-    # What a foreign host sees of the drive's power: the page says so.
+    # As the document says, a tap loses its carrier when the drive is off; a veth does not.
     assert "tap carrier: 0, veth carrier: 1" in said
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A dump filter at the drive's port sees each frame of a burst, once and in order.
 
-qemu-patches/0008 hands over several frames together; the filter works on single ones.
+With qemu-patches/0008, QEMU passes several frames in one call from the drive's port to its
+netdev and back; a filter takes one frame at a time.
 """
 
 import struct

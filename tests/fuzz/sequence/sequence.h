@@ -11,12 +11,12 @@
  *  - Each command on a connection that is still alive has got one answer,
  *    except event requests (see also witness.h).
  *  - The host writes and reads back what it wrote.  After the first sequence in
- *    a world, and now and then later, it also connects a second time.
+ *    a world and after every eighth one from there, a second host connects too.
  *  - The peer's connections are ended, and every pool is as it was before.
  *  - The RNIC has refused no command of the firmware.
  *
- * Left out: commands with which the specification lets a host affect all others
- * (subsystem reset, the drive's settings); they are not sent.
+ * The peer sends no command with which the specification lets one host affect
+ * all others, such as a subsystem reset or a change of the drive's settings.
  */
 #ifndef ESSD_TEST_SEQUENCE_SEQUENCE_H
 #define ESSD_TEST_SEQUENCE_SEQUENCE_H
@@ -37,23 +37,26 @@ enum step_op {
      * 16. */
     STEP_PACKET,
     STEP_ACK, /* a: queue; b: syndrome; c: which PSN; value: PSN offset. */
-    /* a: queue; b: which READ; c: forget it afterwards; value: first packet,
-     * count << 16. */
+    /* Send response packets to an RDMA READ of the drive. a: queue; b: which
+     * READ; c: bit 0 ends that READ; value: first packet, count << 16. */
     STEP_SERVE,
     /* a: enum peer_habit; b: frames to lose; c: bit 0 stalls, bit 1
      * uses IPv6. */
     STEP_HABITS,
     STEP_TIME, /* Let 1 << a microseconds pass. */
     STEP_LINK, /* a & 1: the link is up. */
-    /* Bend the next frame. a: layer, 0x80: late; b: width, offset >> 8 << 4; c:
-     * offset; value. */
+    /* Change a field of the next frame. a: enum peer_layer, and 0x80 to change
+     * it after checksums and ICRC were computed; b: bits 0-1 choose a width of
+     * 1, 2 or 4 bytes or, with 0, the XOR of a byte, bits 4-7 are bits 8-11 of
+     * the field's offset; c: bits 0-7 of the offset; value: what to write. */
     STEP_BEND,
-    STEP_MEMORY, /* a: queue; b, c: offset; value. */
-    STEP_AGAIN,  /* a: which of the last frames to send again. */
+    /* Write value to the queue's memory. a: queue; b, c: offset, big-endian. */
+    STEP_MEMORY,
+    STEP_AGAIN, /* a: which of the last frames to send again. */
     /* a: operation; b: whose sender address; c: whose target address. */
     STEP_ARP,
     STEP_HOST,   /* a: enum host_deed. */
-    STEP_FORGET, /* a: the queue, whose numbers are forgotten. */
+    STEP_FORGET, /* The peer forgets communication ID and QPN of queue a. */
     STEP_OPS,
     /* Added to an op: the drive's software handles this step together with the
      * next one. */
@@ -103,7 +106,7 @@ enum sgl_choice {
 };
 
 enum packet_flag {
-    PACKET_ADVANCES = 1, /* Our PSN advances. */
+    PACKET_ADVANCES = 1, /* The peer's PSN advances. */
     PACKET_ACK_REQ = 2,
     PACKET_SOLICITED = 4,
     PACKET_CAPSULE = 8, /* The payload begins with a Keep Alive command. */
@@ -135,7 +138,7 @@ void sequence_step_parse(struct sequence_step *step, const uint8_t *buf);
 /** Destroy the world; the next run makes a new one. */
 void sequence_end(void);
 
-/** The peer and its victim, for tests that check what they have seen. */
+/** For tests that check what the hostile peer or the host has received. */
 const struct peer *sequence_peer(void);
 const struct native_host *sequence_host(void);
 

@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 /*
- * The bytes that scapy (contrib/roce) builds from GRH(ipver=6, tclass=0x68,
- * flowlabel=0x12345, paylen=0x20, nexthdr=27, hoplmt=63,
- * sgid=::ffff:10.0.0.1, dgid=fe80::5054:ff:fe12:3456), and 32 bytes of payload.
+ * The first 40 bytes are those that scapy (contrib/roce) builds from
+ * GRH(ipver=6, tclass=0x68, flowlabel=0x12345, paylen=0x20, nexthdr=27,
+ * hoplmt=63, sgid=::ffff:10.0.0.1, dgid=fe80::5054:ff:fe12:3456).
+ * 32 zero bytes follow as the payload.
  */
 static const uint8_t grh_golden[72] = {
     0x66, 0x81, 0x23, 0x45, 0x00, 0x20, 0x1b, 0x3f, 0x00, 0x00,
