@@ -10,10 +10,12 @@ from typer.testing import CliRunner
 
 from essd import cli, fault_rules
 from essd.channel import Refused
+from essd.config import Config, Drive as DriveConfig, Link
 from essd.errors import EssdError, Mistakes
 from essd.fault_keeper import FaultKeeper
 from essd.fault_rules import Wrong, parse_line
 from essd.instance import Instance
+from essd.supervisor import Supervisor
 
 LINES = {
     "wire port=0 direction=in nvme.opcode=read when nth=3 do drop":
@@ -376,3 +378,34 @@ def test_name_and_part_may_stand_before_or_after_the_subcommand(
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0, result.output
     assert asked == [("lab", "faults", "drive1", "add")]
+
+
+def test_a_loaded_state_is_rid_of_rules_that_this_supervisor_never_saw(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed: list[str] = []
+
+    async def start_drive(*more: str) -> list[str]:
+        supervisor = Supervisor(tmp_path, Config(
+            "unit", "", "tcg", [Link(0, ["10.0.0.10/24"])],
+            drives={"drive": DriveConfig("/qemu", "flash", "media", "raw", "nqn")}))
+        part = supervisor.parts["drive"]
+
+        async def start(*_more: str) -> None:
+            part.state = "running"
+
+        async def nothing(*_arguments: Any) -> None:
+            return
+
+        async def booted() -> None:
+            renewed.append("drive")
+
+        monkeypatch.setattr(part, "start", start)
+        monkeypatch.setattr(part, "execute", nothing)
+        monkeypatch.setattr(supervisor, "ask_links", nothing)
+        monkeypatch.setattr(supervisor.faults["drive"], "booted", booted)
+        await supervisor.start_part("drive", *more)
+        await asyncio.gather(*part.tasks)
+        return renewed
+
+    assert asyncio.run(start_drive()) == []
+    assert asyncio.run(start_drive("-incoming", "defer")) == ["drive"]

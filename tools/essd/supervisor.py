@@ -140,7 +140,8 @@ class Supervisor:
             if self.traces[name].subscribers:
                 await self.traces[name].connect()
             await self.faults[name].started()
-            if self.faults[name].must_renew:
+            # A loaded state may hold rules that this supervisor has never seen.
+            if self.faults[name].must_renew or "-incoming" in more:
                 part.tasks.append(asyncio.create_task(self.renew_faults(part)))
             if not more:            # one that loads has no links yet
                 await self.tell_partners(part)
