@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A supervisor with a script instead of each virtual machine."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -20,7 +21,7 @@ from essd.config import Config, Drive, Host, Link
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.process import start_time
-from essd.supervisor import Cable
+from essd.supervisor import Cable, Supervisor
 from essd.vm import QEMU, cables_connected
 
 # The script answers the QMP commands that the supervisor sends.  Requests have no line
@@ -297,3 +298,20 @@ def test_a_runtime_folder_that_others_can_read_is_refused(tmp_path: Path,
     (tmp_path / "essd").chmod(0o755)
     with pytest.raises(PermissionError):
         paths.runtime()
+
+
+def test_a_bound_supervisor_that_cannot_start_a_part_leaves_no_sockets(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    supervisor = Supervisor(tmp_path, Config("unit", "", "tcg", [], hosts={"host": Host()}),
+                            reader)
+
+    async def fail(*_arguments: object) -> None:
+        raise OSError("the part ended while it was started")
+
+    monkeypatch.setattr(supervisor, "start_part", fail)
+    with pytest.raises(OSError, match="the part ended"):
+        asyncio.run(supervisor.run())
+    assert list(tmp_path.iterdir()) == []
+    os.close(reader)
+    os.close(writer)

@@ -701,6 +701,15 @@ class Supervisor:
         server = await asyncio.start_unix_server(self.serve, control)
         if self.bond is not None:
             loop.add_reader(self.bond, self.on_bond)
+        try:
+            await self.start_parts()
+            await self.done.wait()
+            await asyncio.sleep(0.05)     # time to send the reply to "stop"
+        finally:
+            server.close()
+            self.remove_sockets()
+
+    async def start_parts(self) -> None:
         # Hosts' QEMUs listen on their cables' sockets; the peer connects to them.
         from_snapshot = bool(self.config.snapshot)
         for kind in ("switch",) if from_snapshot else ("switch", "host", "drive", "peer"):
@@ -710,10 +719,9 @@ class Supervisor:
                                    self.parts.values() if part.kind == kind))
         if from_snapshot:
             await snapshot_keeper.start_fork(self)
-        await self.done.wait()
-        await asyncio.sleep(0.05)     # time to send the reply to "stop"
-        server.close()
-        control.unlink(missing_ok=True)
+
+    def remove_sockets(self) -> None:
+        (self.folder / "control.sock").unlink(missing_ok=True)
         if self.bond is not None:       # Nobody else removes these.
             for path in self.folder.iterdir():
                 if path.is_socket():
