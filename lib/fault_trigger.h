@@ -9,6 +9,7 @@
 #ifndef ESSD_LIB_FAULT_TRIGGER_H
 #define ESSD_LIB_FAULT_TRIGGER_H
 
+#include "lib/random.h"
 #include "lib/util.h"
 
 #define FAULT_CHANCE_ALWAYS (UINT64_C(1) << 32)
@@ -28,16 +29,6 @@ struct fault_trigger {
     uint64_t fired;   /* events on which it fired */
 };
 
-/** The next pseudo-random number (splitmix64). */
-static inline uint64_t fault_random(uint64_t *state)
-{
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /** Count one event that matches the rule. @return whether the rule fires */
 static inline bool fault_trigger_event(struct fault_trigger *trigger)
 {
@@ -53,7 +44,7 @@ static inline bool fault_trigger_event(struct fault_trigger *trigger)
         return false;
     }
     if (trigger->chance < FAULT_CHANCE_ALWAYS &&
-        fault_random(&trigger->random) >> 32 >= trigger->chance) {
+        random_next(&trigger->random) >> 32 >= trigger->chance) {
         return false;
     }
     trigger->fired++;

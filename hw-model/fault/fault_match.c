@@ -6,6 +6,7 @@
 #include "hw-model/fault/fault_rule.h"
 
 #include "lib/bytes.h"
+#include "lib/random.h"
 #include "net/wire/bth.h"
 #include "net/wire/eth.h"
 #include "net/wire/grh.h"
@@ -163,7 +164,7 @@ static bool rule_fires(struct fault_rule *rule, struct fault_verdict *verdict)
         .argument = rule->argument,
     };
     if (rule->action == FAULT_CORRUPT && rule->argument == 0) {
-        verdict->random = fault_random(&rule->trigger.random);
+        verdict->random = random_next(&rule->trigger.random);
     }
     return true;
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "lib/random.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/port.h"
 
@@ -19,19 +20,10 @@ _Static_assert((int)FEC_FC_BITS == FEC_FC_BLOCKS * FEC_BLOCK_BITS,
 
 #define GAP_MAX UINT64_C(0x7fffffffffffffff)
 
-static uint64_t next_random(struct fec_lane *lane) /* splitmix64 */
-{
-    uint64_t x = lane->random += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* Draw the distance to the next error from a geometric distribution. */
 static void draw_gap(struct fec_lane *lane)
 {
-    double u = ((double)(next_random(lane) >> 11) + 0.5) * 0x1p-53;
+    double u = ((double)(random_next(&lane->random) >> 11) + 0.5) * 0x1p-53;
     double p = (double)lane->ber_atto / (double)FEC_BER_ONE;
     double gap = lane->ber_atto == 0 ? INFINITY : floor(log(u) / log1p(-p));
 
@@ -111,7 +103,8 @@ static void judge_rs(struct fec_lane *lane, struct fec_verdict *verdict)
 static uint32_t count_codewords(struct fec_lane *lane, uint32_t blocks,
                                 uint32_t blocks_each)
 {
-    uint32_t start = (uint32_t)((next_random(lane) >> 32) * blocks_each >> 32);
+    uint32_t start =
+        (uint32_t)((random_next(&lane->random) >> 32) * blocks_each >> 32);
 
     return (start + blocks + blocks_each - 1) / blocks_each;
 }

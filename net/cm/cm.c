@@ -2,6 +2,8 @@
 /* Connection manager: public functions, timers, and QP 1. */
 #include "net/cm/cm_internal.h"
 
+#include "lib/random.h"
+
 enum { RECV_WR_ID = 0x10000 }; /* lower values are send buffers */
 
 /* ---- QP 1 */
@@ -233,7 +235,7 @@ void cm_qp_attr(const struct cm_conn *conn, struct verbs_qp_attr *attr)
         .hop_limit = CM_HOP_LIMIT,
         /* Each flow has a source port, by which switches spread flows. */
         .udp_sport =
-            (uint16_t)(0xc000 | (cm_mix(conn->local_comm_id) & 0x3fff)),
+            (uint16_t)(0xc000 | (random_mix(conn->local_comm_id) & 0x3fff)),
     };
 }
 

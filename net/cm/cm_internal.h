@@ -68,8 +68,6 @@ void cm_timer_set(struct cm_conn *conn, uint64_t deadline_us);
 void cm_timer_stop(struct cm_conn *conn);
 struct cm_conn *cm_timer_first(struct cm *cm);
 
-uint64_t cm_mix(uint64_t x);
-
 /* ---- cm_send.c: sent messages */
 
 /* The destination of an answer, and the message that it answers. */

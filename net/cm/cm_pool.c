@@ -6,6 +6,8 @@
  */
 #include "net/cm/cm_internal.h"
 
+#include "lib/random.h"
+
 /* Allowed transitions. */
 static const uint16_t next_states[CM_CONN_STATES] = {
     [CM_CONN_FREE] = BIT(CM_CONN_REQ_SENT) | BIT(CM_CONN_REQ_RCVD),
@@ -22,15 +24,6 @@ static const uint16_t next_states[CM_CONN_STATES] = {
 static uint16_t index_of(const struct cm_conn *conn)
 {
     return (uint16_t)(conn - conn->cm->conns);
-}
-
-/* splitmix64: every bit of the result depends on every bit of `x`. */
-uint64_t cm_mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
 }
 
 /* ---- Lists: first in, first out; removal from anywhere */
@@ -69,7 +62,7 @@ static void list_remove(struct cm *cm, struct cm_list *list, uint16_t i)
 
 static uint16_t hash_ids(const struct cm *cm, uint64_t guid, uint32_t number)
 {
-    return cm_mix(cm_mix(guid ^ cm->config.random_seed) ^ number) &
+    return random_mix(random_mix(guid ^ cm->config.random_seed) ^ number) &
            CM_INDEX_MASK;
 }
 
@@ -286,10 +279,10 @@ struct cm_conn *cm_pool_take(struct cm *cm)
         .local_comm_id = id,
         .heap_at = CM_NONE,
         .neigh = CM_NONE,
-        .local_psn =
-            cm_mix(cm->config.random_seed ^
-                   (uint64_t)cm->config.generation << 40 ^ cm->psn_count++) &
-            0xffffff,
+        .local_psn = random_mix(cm->config.random_seed ^
+                                (uint64_t)cm->config.generation << 40 ^
+                                cm->psn_count++) &
+                     0xffffff,
     };
     return conn;
 }

@@ -6,6 +6,7 @@
  */
 #include "net/stack/internal.h"
 
+#include "lib/random.h"
 #include "net/wire/nd.h"
 
 enum { TX_RETRY_US = 1000 };
@@ -52,14 +53,9 @@ static void address_enter(struct net_stack *stack, uint8_t local,
     }
 }
 
-/* splitmix64 */
 uint64_t net_random_below(struct net_stack *stack, uint64_t limit)
 {
-    uint64_t x = stack->random += 0x9e3779b97f4a7c15;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return (x ^ x >> 31) % limit;
+    return random_next(&stack->random) % limit;
 }
 
 static void address_add(struct net_stack *stack, uint8_t local,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lib/random.h"
 #include "net/stack/udp_send.h"
 
 enum {
@@ -44,16 +45,6 @@ static void dhcp_count(struct dhcp_client *client, enum dhcp_counter counter)
     client->counters[counter]++;
 }
 
-/* splitmix64 */
-static uint64_t next_random(struct dhcp_client *client)
-{
-    uint64_t x = client->random += 0x9e3779b97f4a7c15;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-}
-
 /* The time to wait for an answer after `tries` messages: RFC 2131 4.1. */
 static uint64_t answer_wait_us(struct dhcp_client *client, unsigned int tries)
 {
@@ -64,7 +55,7 @@ static uint64_t answer_wait_us(struct dhcp_client *client, unsigned int tries)
     for (unsigned int i = 0; i < tries && wait_us < longest_us; i++) {
         wait_us *= 2;
     }
-    return wait_us - wait_us / 4 + next_random(client) % (wait_us / 2);
+    return wait_us - wait_us / 4 + random_next(&client->random) % (wait_us / 2);
 }
 
 /* ---- Sending. */
@@ -398,7 +389,7 @@ static void send_discover(struct dhcp_client *client, uint8_t index,
 
     if (port->state == DHCP_INIT) {
         dhcp_enter(port, DHCP_SELECTING, now_us);
-        port->xid = (uint32_t)next_random(client);
+        port->xid = (uint32_t)random_next(&client->random);
         port->began_us = now_us;
     } else if (port->tries != 0) {
         note_failure(client, index, now_us);
@@ -459,7 +450,7 @@ static void send_renewal(struct dhcp_client *client, uint8_t index,
     uint64_t wait_us;
 
     if (port->tries == 0) {
-        port->xid = (uint32_t)next_random(client);
+        port->xid = (uint32_t)random_next(&client->random);
         port->began_us = now_us;
     }
     switch (send_message(client, index, &message, now_us)) {
@@ -567,11 +558,12 @@ void dhcp_client_link(struct dhcp_client *client, uint8_t port_index,
     }
     port->failures = 0;
     port->began_us = now_us;
-    port->xid = (uint32_t)next_random(client);
+    port->xid = (uint32_t)random_next(&client->random);
     if (port->local >= 0) {
         dhcp_enter(port, DHCP_REBOOTING, now_us);
     } else {
-        dhcp_enter(port, DHCP_INIT, now_us + next_random(client) % most_us);
+        dhcp_enter(port, DHCP_INIT,
+                   now_us + random_next(&client->random) % most_us);
     }
 }
 

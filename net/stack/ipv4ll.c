@@ -3,6 +3,7 @@
 #include "net/stack/ipv4ll.h"
 
 #include "lib/bytes.h"
+#include "lib/random.h"
 
 enum {
     FIRST = 0xa9fe0100, /* 169.254.1.0 to 169.254.254.255: section 2.1 */
@@ -22,16 +23,13 @@ void ipv4ll_init(struct ipv4ll *ll, struct net_stack *stack, uint8_t port,
     };
 }
 
-/* splitmix64 of the MAC, so that similar MACs give different addresses. */
+/* A hash of the MAC, so that similar MACs give different addresses. */
 static struct ip_addr address_of(const struct ipv4ll *ll)
 {
     const uint8_t *mac = ll->stack->config.ports[ll->port].mac.bytes;
     uint64_t x = (uint64_t)get_be32(mac) << 16 | get_be16(mac + 4);
 
-    x += (ll->candidate + 1u) * 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    x ^= x >> 31;
+    x = random_mix(x + ll->candidate * RANDOM_STEP);
     return ip_addr_from_v4((uint32_t)FIRST + (uint32_t)(x % COUNT));
 }
 

@@ -2,6 +2,7 @@
 /* SNTP client: see sntp.h. */
 #include "net/stack/sntp.h"
 
+#include "lib/random.h"
 #include "net/stack/udp_send.h"
 
 enum { SECOND_US = 1000000, KISS_FACTOR_MAX = 16, SNTP_WAITS = 40 };
@@ -37,14 +38,11 @@ static uint32_t least_s(const struct sntp_client *client)
     return MIN((uint32_t)SNTP_LEAST_S, client->config.poll_s);
 }
 
-/* splitmix64, but never 0, which means "no timestamp". */
+/* A random number, but never 0, which means "no timestamp". */
 static uint64_t next_random(struct sntp_client *client)
 {
-    uint64_t x = client->random += 0x9e3779b97f4a7c15;
+    uint64_t x = random_next(&client->random);
 
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    x ^= x >> 31;
     return x != 0 ? x : 1;
 }
 

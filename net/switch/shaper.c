@@ -2,23 +2,15 @@
 /* Speed, delay, jitter and loss of one direction of a cable: see shaper.h. */
 #include "net/switch/shaper.h"
 
+#include "lib/random.h"
+
 enum { BITS_PER_BYTE = 8 };
 static const uint64_t second_ns = 1000000000;
-
-/* SplitMix64 (Steele, Lea and Flood, 2014): any seed is a good one. */
-static uint64_t shaper_next_random(struct shaper *shaper)
-{
-    uint64_t z = shaper->random += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
 
 /* A number below `end`; the bias is below 2^-24 for every end that is used. */
 static uint64_t shaper_random_below(struct shaper *shaper, uint64_t end)
 {
-    return shaper_next_random(shaper) % end;
+    return random_next(&shaper->random) % end;
 }
 
 void shaper_seed(struct shaper *shaper, uint64_t seed)
