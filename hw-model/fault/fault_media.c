@@ -55,20 +55,25 @@ static void hold_ended(struct fault_media *media, uint32_t id, int result)
     set_media_timer(media);
 }
 
-/* @return true when the request is passed on to the storage */
+static bool media_has_rules(const struct fault_media *media)
+{
+    return fault_table_has(media->config.table, FAULT_MEDIA);
+}
+
+/*
+ * Ask the rules about a request.  Without rules for the media, no request comes
+ * here, and all stay FAULT_REQUEST_PLAIN.
+ * @return true when the request is passed on to the storage
+ */
 static bool admit_request(struct fault_media *media, uint32_t id,
                           enum fault_media_op op, uint64_t first, uint64_t end)
 {
     struct fault_media_request *request = &media->requests[id];
-    struct fault_verdict verdict = {0};
-    uint64_t now_ns = 0;
+    struct fault_verdict verdict =
+        fault_judge_media(media->config.table, op, first, end);
+    uint64_t now_ns = media->config.now_ns(media->config.ctx);
 
     *request = (struct fault_media_request){0};
-    if (!fault_table_has(media->config.table, FAULT_MEDIA)) {
-        return true;
-    }
-    verdict = fault_judge_media(media->config.table, op, first, end);
-    now_ns = media->config.now_ns(media->config.ctx);
     switch (verdict.action) {
     case FAULT_ERROR:
         request->due_ns = now_ns;
@@ -151,7 +156,8 @@ static void admit_readv(void *ctx, uint32_t id, uint64_t offset,
     struct fault_media *media = ctx;
     const struct media_backend *below = &media->config.below;
 
-    if (admit_request(media, id, FAULT_OP_READ, offset,
+    if (!media_has_rules(media) ||
+        admit_request(media, id, FAULT_OP_READ, offset,
                       offset + iov_bytes(iov, niov))) {
         below->readv(below->ctx, id, offset, iov, niov);
     }
@@ -163,7 +169,8 @@ static void admit_writev(void *ctx, uint32_t id, uint64_t offset,
     struct fault_media *media = ctx;
     const struct media_backend *below = &media->config.below;
 
-    if (admit_request(media, id, FAULT_OP_WRITE, offset,
+    if (!media_has_rules(media) ||
+        admit_request(media, id, FAULT_OP_WRITE, offset,
                       offset + iov_bytes(iov, niov))) {
         below->writev(below->ctx, id, offset, iov, niov);
     }
@@ -175,7 +182,8 @@ static void admit_zeroes(void *ctx, uint32_t id, uint64_t offset, uint64_t len,
     struct fault_media *media = ctx;
     const struct media_backend *below = &media->config.below;
 
-    if (admit_request(media, id, FAULT_OP_ZEROES, offset, offset + len)) {
+    if (!media_has_rules(media) ||
+        admit_request(media, id, FAULT_OP_ZEROES, offset, offset + len)) {
         below->write_zeroes(below->ctx, id, offset, len, may_unmap);
     }
 }
@@ -185,7 +193,8 @@ static void admit_flush(void *ctx, uint32_t id)
     struct fault_media *media = ctx;
     const struct media_backend *below = &media->config.below;
 
-    if (admit_request(media, id, FAULT_OP_FLUSH, 0, 0)) {
+    if (!media_has_rules(media) ||
+        admit_request(media, id, FAULT_OP_FLUSH, 0, 0)) {
         below->flush(below->ctx, id);
     }
 }
