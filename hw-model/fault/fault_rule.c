@@ -284,42 +284,47 @@ static void count_active(struct fault_table *table)
     }
 }
 
-static struct fault_rule *find_rule(struct fault_table *table, uint32_t id)
+/* @return FAULT_RULES if no entry has this id; free entries have the id 0 */
+static unsigned int entry_index(const struct fault_table *table, uint32_t id)
 {
-    for (unsigned int i = 0; i < FAULT_RULES; i++) {
-        if (table->rules[i].id == id) {
-            return &table->rules[i];
-        }
+    unsigned int i = 0;
+
+    while (i < FAULT_RULES && table->rules[i].id != id) {
+        i++;
     }
-    return NULL;
+    return i;
 }
 
 const struct fault_rule *fault_table_find(const struct fault_table *table,
                                           uint32_t id)
 {
-    for (unsigned int i = 0; id != 0 && i < FAULT_RULES; i++) {
-        if (table->rules[i].id == id) {
-            return &table->rules[i];
-        }
-    }
-    return NULL;
+    unsigned int i = id != 0 ? entry_index(table, id) : FAULT_RULES;
+
+    return i < FAULT_RULES ? &table->rules[i] : NULL;
+}
+
+static struct fault_rule *find_rule(struct fault_table *table, uint32_t id)
+{
+    const struct fault_rule *rule = fault_table_find(table, id);
+
+    return rule != NULL ? &table->rules[rule - table->rules] : NULL;
 }
 
 bool fault_table_add(struct fault_table *table, const struct fault_rule *rule)
 {
-    struct fault_rule *place = find_rule(table, 0);
+    unsigned int place = entry_index(table, 0);
 
-    if (place == NULL || fault_table_find(table, rule->id) != NULL) {
+    if (place == FAULT_RULES || fault_table_find(table, rule->id) != NULL) {
         return false;
     }
-    *place = *rule;
+    table->rules[place] = *rule;
     count_active(table);
     return true;
 }
 
 bool fault_table_remove(struct fault_table *table, uint32_t id)
 {
-    struct fault_rule *rule = id != 0 ? find_rule(table, id) : NULL;
+    struct fault_rule *rule = find_rule(table, id);
 
     if (rule == NULL) {
         return false;
@@ -334,7 +339,7 @@ bool fault_table_remove(struct fault_table *table, uint32_t id)
 
 bool fault_table_turn(struct fault_table *table, uint32_t id, bool is_on)
 {
-    struct fault_rule *rule = id != 0 ? find_rule(table, id) : NULL;
+    struct fault_rule *rule = find_rule(table, id);
 
     if (rule == NULL) {
         return false;

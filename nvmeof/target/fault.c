@@ -119,14 +119,20 @@ uint64_t fault_release_held(struct nvmf_target *target)
     return next_us;
 }
 
-bool nvmf_fault_add(struct nvmf_target *target, const struct nvmf_fault *fault)
+static struct nvmf_fault *find_fault(struct nvmf_target *target, uint32_t id)
 {
     for (uint16_t i = 0; i < target->fault_count; i++) {
-        if (target->fault[i].id == fault->id) {
-            return false;
+        if (target->fault[i].id == id) {
+            return &target->fault[i];
         }
     }
-    if (fault->id == 0 || target->fault_count == NVMF_FAULTS) {
+    return NULL;
+}
+
+bool nvmf_fault_add(struct nvmf_target *target, const struct nvmf_fault *fault)
+{
+    if (fault->id == 0 || target->fault_count == NVMF_FAULTS ||
+        find_fault(target, fault->id) != NULL) {
         return false;
     }
     target->fault[target->fault_count++] = *fault;
@@ -145,31 +151,31 @@ static void release_held_by(struct nvmf_target *target, uint32_t id)
 
 bool nvmf_fault_remove(struct nvmf_target *target, uint32_t id)
 {
-    for (uint16_t i = 0; i < target->fault_count; i++) {
-        if (target->fault[i].id == id) {
-            target->fault_count--;
-            memmove(&target->fault[i], &target->fault[i + 1],
-                    (size_t)(target->fault_count - i) *
-                        sizeof(target->fault[0]));
-            release_held_by(target, id);
-            return true;
-        }
+    struct nvmf_fault *fault = find_fault(target, id);
+
+    if (fault == NULL) {
+        return false;
     }
-    return false;
+    target->fault_count--;
+    memmove(fault, fault + 1,
+            (size_t)(&target->fault[target->fault_count] - fault) *
+                sizeof(*fault));
+    release_held_by(target, id);
+    return true;
 }
 
 bool nvmf_fault_turn(struct nvmf_target *target, uint32_t id, bool is_on)
 {
-    for (uint16_t i = 0; i < target->fault_count; i++) {
-        if (target->fault[i].id == id) {
-            target->fault[i].is_off = !is_on;
-            if (!is_on) {
-                release_held_by(target, id);
-            }
-            return true;
-        }
+    struct nvmf_fault *fault = find_fault(target, id);
+
+    if (fault == NULL) {
+        return false;
     }
-    return false;
+    fault->is_off = !is_on;
+    if (!is_on) {
+        release_held_by(target, id);
+    }
+    return true;
 }
 
 const struct nvmf_fault *nvmf_fault_at(const struct nvmf_target *target,
