@@ -41,20 +41,27 @@ static inline void *essd_core_dma(void *ctx, uint64_t addr, uint64_t len)
     return core->dram_ptr + offset;
 }
 
+/* The virtual clock, whatever `ctx` is. */
 static inline uint64_t essd_core_now_ns(void *ctx)
 {
     return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+/* Let a timer expire at a deadline of the virtual clock, or never. */
+static inline void essd_core_timer_mod(QEMUTimer *timer, uint64_t deadline_ns)
+{
+    if (deadline_ns == DEV_NO_DEADLINE) {
+        timer_del(timer);
+    } else {
+        timer_mod_ns(timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
+    }
 }
 
 static inline void essd_core_set_timer(void *ctx, uint64_t deadline_ns)
 {
     EssdCore *core = ctx;
 
-    if (deadline_ns == DEV_NO_DEADLINE) {
-        timer_del(core->timer);
-    } else {
-        timer_mod_ns(core->timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
-    }
+    essd_core_timer_mod(core->timer, deadline_ns);
 }
 
 static inline void essd_core_defer(void *ctx)

@@ -182,20 +182,11 @@ static void essd_media_faults_done(void *ctx, uint32_t id, int result)
     hw_media_io_done(&s->media, id, result);
 }
 
-static uint64_t essd_media_faults_now_ns(void *ctx)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-}
-
 static void essd_media_faults_set_timer(void *ctx, uint64_t deadline_ns)
 {
     EssdMediaState *s = ctx;
 
-    if (deadline_ns == UINT64_MAX) {
-        timer_del(s->faults_timer);
-    } else {
-        timer_mod_ns(s->faults_timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
-    }
+    essd_core_timer_mod(s->faults_timer, deadline_ns);
 }
 
 static void essd_media_faults_timer(void *opaque)
@@ -231,7 +222,7 @@ static void essd_media_init_faults(EssdMediaState *s)
                              },
                          .ctx = s,
                          .done = essd_media_faults_done,
-                         .now_ns = essd_media_faults_now_ns,
+                         .now_ns = essd_core_now_ns,
                          .set_timer = essd_media_faults_set_timer,
                          .power_cut = essd_faults_power_cut,
                      });

@@ -309,20 +309,11 @@ static void essd_port_faults_send(void *ctx, const struct frame_tx *frame)
     essd_port_netdev_send(s, frame, 1);
 }
 
-static uint64_t essd_port_faults_now_ns(void *ctx)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-}
-
 static void essd_port_faults_set_timer(void *ctx, uint64_t deadline_ns)
 {
     EssdPortState *s = ctx;
 
-    if (deadline_ns == UINT64_MAX) {
-        timer_del(s->faults_timer);
-    } else {
-        timer_mod_ns(s->faults_timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
-    }
+    essd_core_timer_mod(s->faults_timer, deadline_ns);
 }
 
 static void essd_port_faults_timer(void *opaque)
@@ -523,7 +514,7 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
                                     .receive = essd_port_faults_receive,
                                     .has_room = essd_port_faults_has_room,
                                     .send = essd_port_faults_send,
-                                    .now_ns = essd_port_faults_now_ns,
+                                    .now_ns = essd_core_now_ns,
                                     .set_timer = essd_port_faults_set_timer,
                                     .power_cut = essd_faults_power_cut,
                                 });
