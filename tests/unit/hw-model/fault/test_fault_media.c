@@ -12,19 +12,17 @@
 
 #include "hw-model/fault/fault_media.h"
 #include "tests/test_fixture.h"
+#include "tests/unit/hw-model/fault/fault_bed.h"
 
 enum { IDS = 8, MS = 1000000, UNFINISHED = 1 };
 
 struct bed {
-    struct fault_table table;
+    struct fault_bed base;
     struct fault_media media;
     struct media_backend top; /* what the media engine calls */
     bool is_below[IDS];       /* the storage works on the request */
     int result[IDS];          /* UNFINISHED until it has ended */
     bool is_starting;         /* inside a call of `top` */
-    bool has_power;
-    uint64_t now_ns;
-    uint64_t deadline_ns;
 };
 
 static void start_below(void *ctx, uint32_t id)
@@ -67,34 +65,17 @@ static void bed_done(void *ctx, uint32_t id, int result)
     bed->result[id] = result;
 }
 
-static uint64_t bed_now_ns(void *ctx)
-{
-    return ((struct bed *)ctx)->now_ns;
-}
-
-static void bed_set_timer(void *ctx, uint64_t deadline_ns)
-{
-    ((struct bed *)ctx)->deadline_ns = deadline_ns;
-}
-
-static void bed_power_cut(void *ctx, uint32_t id)
-{
-    assert_int_equal(id, 1);
-    ((struct bed *)ctx)->has_power = false;
-}
-
 static int set_up(void **state)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
 
     assert_non_null(bed);
-    bed->has_power = true;
-    bed->deadline_ns = UINT64_MAX;
+    fault_bed_init(&bed->base);
     for (unsigned int i = 0; i < IDS; i++) {
         bed->result[i] = UNFINISHED;
     }
     fault_media_init(&bed->media, &(struct fault_media_config){
-                                      .table = &bed->table,
+                                      .table = &bed->base.table,
                                       .below =
                                           {
                                               .ctx = bed,
@@ -105,9 +86,9 @@ static int set_up(void **state)
                                           },
                                       .ctx = bed,
                                       .done = bed_done,
-                                      .now_ns = bed_now_ns,
-                                      .set_timer = bed_set_timer,
-                                      .power_cut = bed_power_cut,
+                                      .now_ns = fault_bed_now_ns,
+                                      .set_timer = fault_bed_set_timer,
+                                      .power_cut = fault_bed_power_cut,
                                   });
     bed->top = fault_media_backend(&bed->media);
     *state = bed;
@@ -122,22 +103,17 @@ static int tear_down(void **state)
 
 static void add_rule(struct bed *bed, const char *text)
 {
-    struct fault_rule rule;
-    const char *wrong = NULL;
+    fault_bed_add_rule(&bed->base, text);
+}
 
-    assert_true(fault_rule_parse(text, &rule, &wrong));
-    assert_true(fault_table_add(&bed->table, &rule));
+static void expire_timer(void *media)
+{
+    fault_media_timer(media);
 }
 
 static void wait_ns(struct bed *bed, uint64_t ns)
 {
-    uint64_t end_ns = bed->now_ns + ns;
-
-    while (bed->deadline_ns <= end_ns) {
-        bed->now_ns = MAX(bed->now_ns, bed->deadline_ns);
-        fault_media_timer(&bed->media);
-    }
-    bed->now_ns = end_ns;
+    fault_bed_wait_ns(&bed->base, ns, expire_timer, &bed->media);
 }
 
 /* Start a read or write of the 4 KiB with this number. */
@@ -256,11 +232,11 @@ static void test_media_stuck_request_ends_with_its_rule(void **state)
     end_below(bed, 1, 0);
     wait_ns(bed, 1000ull * MS);
     assert_int_equal(bed->result[0], UNFINISHED);
-    assert_true(fault_table_turn(&bed->table, 1, false));
+    assert_true(fault_table_turn(&bed->base.table, 1, false));
     fault_media_timer(&bed->media);
     assert_int_equal(bed->result[0], 0);
     assert_int_equal(bed->result[1], UNFINISHED);
-    assert_true(fault_table_remove(&bed->table, 2));
+    assert_true(fault_table_remove(&bed->base.table, 2));
     fault_media_timer(&bed->media);
     assert_int_equal(bed->result[1], 0);
 }
@@ -281,7 +257,7 @@ static void test_media_release_ends_all_that_is_held(void **state)
     assert_int_equal(bed->result[1], UNFINISHED);
     end_below(bed, 1, 0); /* no longer held */
     assert_int_equal(bed->result[1], 0);
-    assert_int_equal(bed->deadline_ns, UINT64_MAX);
+    assert_int_equal(bed->base.deadline_ns, UINT64_MAX);
 }
 
 static void test_media_rule_cuts_the_power_before_the_request(void **state)
@@ -290,9 +266,9 @@ static void test_media_rule_cuts_the_power_before_the_request(void **state)
 
     add_rule(bed, "id=1 site=media do=power-cut ops=2 nth=2");
     start_request(bed, 0, true, 0);
-    assert_true(bed->has_power);
+    assert_true(bed->base.has_power);
     start_request(bed, 1, true, 0);
-    assert_false(bed->has_power);
+    assert_false(bed->base.has_power);
     assert_false(bed->is_below[1]);
 }
 

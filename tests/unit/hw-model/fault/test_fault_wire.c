@@ -11,6 +11,7 @@
 
 #include "hw-model/fault/fault_wire.h"
 #include "tests/test_fixture.h"
+#include "tests/unit/hw-model/fault/fault_bed.h"
 
 enum { FRAME_LEN = 60, FRAMES_MAX = 256, MS = 1000000 };
 
@@ -22,15 +23,12 @@ struct frames_seen {
 };
 
 struct bed {
-    struct fault_table table;
+    struct fault_bed base;
     struct fault_wire wire;
     struct frames_seen port;
     struct frames_seen cable;
     unsigned int room; /* frames that the cable still takes */
     bool answers;      /* the port answers each frame at once */
-    bool has_power;
-    uint64_t now_ns;
-    uint64_t deadline_ns;
 };
 
 static void see_frame(struct frames_seen *seen, const uint8_t *data)
@@ -88,39 +86,22 @@ static void cable_send(void *ctx, const struct frame_tx *frame)
     see_frame(&bed->cable, data);
 }
 
-static uint64_t bed_now_ns(void *ctx)
-{
-    return ((struct bed *)ctx)->now_ns;
-}
-
-static void bed_set_timer(void *ctx, uint64_t deadline_ns)
-{
-    ((struct bed *)ctx)->deadline_ns = deadline_ns;
-}
-
-static void bed_power_cut(void *ctx, uint32_t id)
-{
-    assert_int_equal(id, 1);
-    ((struct bed *)ctx)->has_power = false;
-}
-
 static int set_up(void **state)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
 
     assert_non_null(bed);
     bed->room = UINT32_MAX;
-    bed->has_power = true;
-    bed->deadline_ns = UINT64_MAX;
+    fault_bed_init(&bed->base);
     fault_wire_init(&bed->wire, &(struct fault_wire_config){
-                                    .table = &bed->table,
+                                    .table = &bed->base.table,
                                     .ctx = bed,
                                     .receive = port_receive,
                                     .has_room = cable_has_room,
                                     .send = cable_send,
-                                    .now_ns = bed_now_ns,
-                                    .set_timer = bed_set_timer,
-                                    .power_cut = bed_power_cut,
+                                    .now_ns = fault_bed_now_ns,
+                                    .set_timer = fault_bed_set_timer,
+                                    .power_cut = fault_bed_power_cut,
                                 });
     *state = bed;
     return 0;
@@ -134,22 +115,17 @@ static int tear_down(void **state)
 
 static void add_rule(struct bed *bed, const char *text)
 {
-    struct fault_rule rule;
-    const char *wrong = NULL;
+    fault_bed_add_rule(&bed->base, text);
+}
 
-    assert_true(fault_rule_parse(text, &rule, &wrong));
-    assert_true(fault_table_add(&bed->table, &rule));
+static void expire_timer(void *wire)
+{
+    fault_wire_timer(wire);
 }
 
 static void wait_ns(struct bed *bed, uint64_t ns)
 {
-    uint64_t end_ns = bed->now_ns + ns;
-
-    while (bed->deadline_ns <= end_ns) {
-        bed->now_ns = MAX(bed->now_ns, bed->deadline_ns);
-        fault_wire_timer(&bed->wire);
-    }
-    bed->now_ns = end_ns;
+    fault_bed_wait_ns(&bed->base, ns, expire_timer, &bed->wire);
 }
 
 static void expect_names(const struct frames_seen *seen, const char *names)
@@ -224,12 +200,12 @@ static void test_wire_delays_while_others_pass(void **state)
     add_rule(bed, "id=1 site=wire do=delay argument=5000000 nth=1");
     send_frame(bed, 'a');
     send_frame(bed, 'b');
-    assert_int_equal(bed->deadline_ns, 5 * MS);
+    assert_int_equal(bed->base.deadline_ns, 5 * MS);
     wait_ns(bed, 5 * MS - 1);
     expect_names(&bed->cable, "b");
     wait_ns(bed, 1);
     expect_names(&bed->cable, "ba");
-    assert_int_equal(bed->deadline_ns, UINT64_MAX);
+    assert_int_equal(bed->base.deadline_ns, UINT64_MAX);
 }
 
 static void test_wire_delay_beyond_all_time_never_ends(void **state)
@@ -286,7 +262,7 @@ static void test_wire_counts_a_refused_frame_once(void **state)
     bed->room = 1;
     assert_int_equal(fault_wire_tx(&bed->wire, frames + 2, 1), 1);
     expect_names(&bed->cable, "ab");
-    assert_int_equal(fault_table_find(&bed->table, 1)->trigger.matched, 3);
+    assert_int_equal(fault_table_find(&bed->base.table, 1)->trigger.matched, 3);
 }
 
 static void test_wire_delayed_frame_waits_for_room_without_a_timer(void **state)
@@ -296,9 +272,9 @@ static void test_wire_delayed_frame_waits_for_room_without_a_timer(void **state)
     add_rule(bed, "id=1 site=wire do=delay argument=1000000 nth=1");
     send_frame(bed, 'a');
     bed->room = 0;
-    bed->now_ns += 2 * MS;
+    bed->base.now_ns += 2 * MS;
     fault_wire_timer(&bed->wire);
-    assert_int_equal(bed->deadline_ns, UINT64_MAX);
+    assert_int_equal(bed->base.deadline_ns, UINT64_MAX);
     expect_names(&bed->cable, "");
     bed->room = 1;
     fault_wire_timer(&bed->wire);
@@ -340,9 +316,9 @@ static void test_wire_rule_cuts_the_power(void **state)
 
     add_rule(bed, "id=1 site=wire do=power-cut nth=2");
     send_frame(bed, 'a');
-    assert_true(bed->has_power);
+    assert_true(bed->base.has_power);
     send_frame(bed, 'b');
-    assert_false(bed->has_power);
+    assert_false(bed->base.has_power);
     expect_names(&bed->cable, "a");
 }
 
@@ -353,7 +329,7 @@ static void test_wire_pulled_cable_loses_held_frames(void **state)
     add_rule(bed, "id=1 site=wire do=delay argument=1000000");
     receive_frame(bed, 'a');
     fault_wire_clear(&bed->wire);
-    assert_int_equal(bed->deadline_ns, UINT64_MAX);
+    assert_int_equal(bed->base.deadline_ns, UINT64_MAX);
     wait_ns(bed, 2 * MS);
     expect_names(&bed->port, "");
 }
