@@ -46,23 +46,32 @@ uint32_t rx_lane_room(struct rx_lane *lane, uint8_t **at)
     return room >= SWITCH_RX_WORTH ? room : 0;
 }
 
-enum rx_lane_next rx_lane_next(const struct rx_lane *lane,
-                               const uint8_t **frame, uint32_t *len)
+/* What the received bytes from `at` on are. */
+static enum rx_lane_next rx_lane_look(const struct rx_lane *lane, uint32_t at,
+                                      uint32_t *len)
 {
-    uint32_t have = lane->tail - lane->parsed;
+    uint32_t have = lane->tail - at;
 
     if (have < SWITCH_PREFIX) {
         return RX_LANE_PARTIAL;
     }
-    *len = get_be32(lane->buf + lane->parsed);
+    *len = get_be32(lane->buf + at);
     if (*len > SWITCH_FRAME_MAX) {
         return RX_LANE_BROKEN;
     }
-    if (have - SWITCH_PREFIX < *len || lane->count == RX_LANE_FRAMES) {
+    return have - SWITCH_PREFIX < *len ? RX_LANE_PARTIAL : RX_LANE_FRAME;
+}
+
+enum rx_lane_next rx_lane_next(const struct rx_lane *lane,
+                               const uint8_t **frame, uint32_t *len)
+{
+    enum rx_lane_next next = rx_lane_look(lane, lane->parsed, len);
+
+    if (next == RX_LANE_FRAME && lane->count == RX_LANE_FRAMES) {
         return RX_LANE_PARTIAL;
     }
     *frame = lane->buf + lane->parsed + SWITCH_PREFIX;
-    return RX_LANE_FRAME;
+    return next;
 }
 
 void rx_lane_push(struct rx_lane *lane, uint32_t len, struct rx_frame frame)
@@ -94,8 +103,14 @@ void rx_lane_pop(struct rx_lane *lane)
 
 uint32_t rx_lane_cut(struct rx_lane *lane)
 {
-    uint32_t cut = lane->tail - lane->parsed;
+    uint32_t end = lane->parsed;
+    uint32_t cut, len;
 
-    lane->tail = lane->parsed;
+    /* Short frames can fill `frames` before `buf`: some are not parsed yet. */
+    while (rx_lane_look(lane, end, &len) == RX_LANE_FRAME) {
+        end += SWITCH_PREFIX + len;
+    }
+    cut = lane->tail - end;
+    lane->tail = end;
     return cut;
 }

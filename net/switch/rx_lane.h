@@ -70,7 +70,12 @@ MUST_USE const struct rx_frame *rx_lane_head(const struct rx_lane *lane,
 /** Remove the oldest whole frame. */
 void rx_lane_pop(struct rx_lane *lane);
 
-/** Drop the bytes behind the whole frames.  @return how many were dropped */
+/**
+ * Drop the incomplete frame at the end.  Whole frames stay, also those that
+ * wait for room in `frames`.
+ *
+ * @return the number of bytes that were dropped
+ */
 uint32_t rx_lane_cut(struct rx_lane *lane);
 
 #endif

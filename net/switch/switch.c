@@ -173,11 +173,19 @@ static void port_update_active(struct switch_core *core, uint8_t number)
 static void port_drop_received(struct switch_core *core, uint8_t number)
 {
     struct switch_port *port = &core->ports[number];
+    const struct rx_frame *frame;
+    const uint8_t *data;
+    uint32_t len;
 
-    while (port->rx.count != 0) {
-        switch_pop_input(core, number);
-        port->counters[SWITCH_RX_LINK_DOWN]++;
-    }
+    do {
+        while ((frame = rx_lane_head(&port->rx, &data, &len)) != NULL) {
+            port->counters[SWITCH_RX_LINK_DOWN] += !frame->lost;
+            switch_pop_input(core, number);
+        }
+        /* Frames that waited for room in the ring are lost, too: while the
+         * link is down, they have no time of arrival. */
+        switch_parse(core, number, 0);
+    } while (port->rx.count != 0);
     shaper_clear(&port->shaper[SWITCH_IN]);
 }
 
@@ -241,8 +249,6 @@ void switch_port_disconnect(struct switch_core *core, uint8_t number)
 
     ASSERT(port->connected);
     port->connected = false;
-    /* Drop the bytes that were not parsed: an incomplete frame or, if the ring
-     * of frames is full, also whole frames. */
     port->counters[SWITCH_RX_CUT] += rx_lane_cut(&port->rx) != 0;
     port_update_active(core, number);
 }

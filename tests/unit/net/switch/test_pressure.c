@@ -255,32 +255,82 @@ static void test_an_input_whose_link_goes_down_drops_what_waits(void **state)
     assert_true(switch_rx_room(bed->core, 0, &at) != 0);
 }
 
+/* More frames than the ring of received frames holds: the buffer has room for
+ * them. */
+enum { SHORT = 14, SHORT_FRAMES = 10000 };
+#define SHORT_WIRE (SWITCH_PREFIX + SHORT)
+
+/* Send short frames from station 0 to station 1, and `extra` bytes of the next
+ * one. */
+static void send_short_frames(struct bed *bed, size_t extra)
+{
+    uint8_t *bytes = calloc(SHORT_FRAMES + 1, SHORT_WIRE);
+    size_t len = (size_t)SHORT_FRAMES * SHORT_WIRE + extra;
+
+    for (size_t i = 0; i <= SHORT_FRAMES; i++) {
+        put_be32(bytes + i * SHORT_WIRE, SHORT);
+        bed_frame(bytes + i * SHORT_WIRE + SWITCH_PREFIX, SHORT, 1, 0, 0);
+    }
+    assert_int_equal(bed_send_bytes(bed, 0, bytes, len), len);
+    free(bytes);
+}
+
+/* Take frames for station 1 until none comes. @return how many came */
+static unsigned run_and_take_all(struct bed *bed)
+{
+    unsigned got = 0, more;
+
+    do {
+        bed_run(bed);
+        more = bed_take_all(bed, 1);
+        got += more;
+    } while (more != 0);
+    return got;
+}
+
 static void test_more_short_frames_than_the_rings_hold_are_not_lost(
     void **state)
 {
-    enum { SHORT = 14, FRAMES = 10000 };
     struct bed *bed = *state;
-    uint8_t *bytes = malloc((size_t)FRAMES * (SWITCH_PREFIX + SHORT));
-    size_t len = (size_t)FRAMES * (SWITCH_PREFIX + SHORT);
-    unsigned got = 0;
 
     learn_stations(bed);
-    for (size_t i = 0; i < FRAMES; i++) {
-        put_be32(bytes + i * (SWITCH_PREFIX + SHORT), SHORT);
-        bed_frame(bytes + i * (SWITCH_PREFIX + SHORT) + SWITCH_PREFIX, SHORT, 1,
-                  0, 0);
-    }
-    assert_int_equal(bed_send_bytes(bed, 0, bytes, len), len);
-    for (;;) {
-        unsigned more;
+    send_short_frames(bed, 0);
+    assert_int_equal(run_and_take_all(bed), SHORT_FRAMES);
+}
 
-        bed_run(bed);
-        more = bed_take_all(bed, 1);
-        if (more == 0) {
-            break;
-        }
-        got += more;
-    }
-    assert_int_equal(got, FRAMES);
-    free(bytes);
+static void test_whole_frames_come_although_their_sender_has_disconnected(
+    void **state)
+{
+    struct bed *bed = *state;
+    uint8_t frame[SHORT];
+
+    learn_stations(bed);
+    send_short_frames(bed, SHORT_WIRE - 1);
+    switch_port_disconnect(bed->core, 0);
+    assert_int_equal(bed_counter(bed, 0, SWITCH_RX_CUT), 1);
+    /* The next connection begins with a new frame, behind the old ones. */
+    switch_port_connect(bed->core, 0);
+    bed_frame(frame, SHORT, 1, 0, 0);
+    bed_send(bed, 0, frame, SHORT);
+    assert_int_equal(run_and_take_all(bed), SHORT_FRAMES + 1);
+}
+
+static void test_a_link_that_goes_down_drops_all_short_frames_that_wait(
+    void **state)
+{
+    struct bed *bed = *state;
+    struct switch_port_config config = bed_config(bed, 0);
+    unsigned got;
+
+    learn_stations(bed);
+    send_short_frames(bed, 0);
+    bed_run(bed);
+    config.link_up = false;
+    switch_port_set(bed->core, 0, &config);
+    config.link_up = true;
+    switch_port_set(bed->core, 0, &config);
+    got = run_and_take_all(bed);
+    assert_int_equal(got + bed_counter(bed, 0, SWITCH_RX_LINK_DOWN),
+                     SHORT_FRAMES);
+    assert_in_range(got, 1, SHORT_FRAMES / 2);
 }
