@@ -6,7 +6,7 @@
 #define say(log, ...) log_text((log), __VA_ARGS__)
 
 static const char usage[] =
-    "error: config [get KEY | set KEY VALUE | save | discard]";
+    "error: usage: config [get KEY | set KEY VALUE | save | discard]";
 
 /*
  * A note such as " (saved: VALUE)".  It is printed after the value that a key
@@ -69,8 +69,8 @@ static void run_set(struct log *log, struct settings *settings, const char *key,
         return;
     }
     *settings_stage(settings) = changed;
-    say(log, "ok: with config save, %s",
-        config_text_is_live(key) ? "at once" : "from the next start");
+    say(log, "ok: config save puts it in force %s",
+        config_text_is_live(key) ? "at once" : "from the drive's next start");
 }
 
 static void say_mistake(void *ctx, const char *text)
@@ -90,7 +90,8 @@ static void say_later(struct log *log, const struct settings *settings,
         config_text_get(&settings->in_force, i, &in_force);
         if (strcmp(was.value, saved.value) != 0 &&
             strcmp(saved.value, in_force.value) != 0) {
-            say(log, "%s: from the next start", saved.key);
+            say(log, "%s: saved; in force from the drive's next start",
+                saved.key);
         }
     }
 }

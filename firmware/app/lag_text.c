@@ -43,19 +43,21 @@ static void lacp_text(struct log *log, const struct lacp_agent *agent,
     const struct lacp_info *partner = &port->partner;
     char text[LAG_MAC_TEXT_LEN];
 
-    log_text(log, "port %u: LACP %s, %s, state %02x", index,
-             lag_receive_text(port), lag_mux_text(port),
+    log_text(log,
+             "port %u: LACP: receive state \"%s\", mux state \"%s\", actor "
+             "flags %02x",
+             index, lag_receive_text(port), lag_mux_text(port),
              lacp_actor(agent, index).state);
     if (!mac_addr_is_zero(&partner->system)) {
         log_text(log,
-                 "port %u: partner %s, priority %u, key %u, port %u, state "
-                 "%02x",
+                 "port %u: LACP partner: system %s, priority %u, key %u, port "
+                 "%u, flags %02x",
                  index, lag_mac_text(text, &partner->system),
                  partner->system_priority, partner->key, partner->port,
                  partner->state);
     }
-    log_text(log, "port %u: LACPDUs %lu in, %lu out, %lu illegal", index,
-             (unsigned long)port->counters[LACP_PDUS_RX],
+    log_text(log, "port %u: LACPDUs: %lu received, %lu sent, %lu illegal",
+             index, (unsigned long)port->counters[LACP_PDUS_RX],
              (unsigned long)port->counters[LACP_PDUS_TX],
              (unsigned long)port->counters[LACP_ILLEGAL_RX]);
 }
@@ -70,13 +72,15 @@ static void member_text(struct log *log, const struct drive_lag *lag,
     if (is_usable) {
         what = is_active ? "active" : "standby";
     } else if (lag->links & BIT(port)) {
-        what = "out";
+        what = "not in the aggregate";
     }
     log_text(log, "port %u: %s", port, what);
     if (lag->mode == CONFIG_LAG_LACP) {
         lacp_text(log, &lag->lacp, port);
     }
-    log_text(log, "port %u: RoCE frames %lu out, %lu dropped; raw %lu dropped",
+    log_text(log,
+             "port %u: RoCE frames sent: %lu; received frames dropped because "
+             "the port is not in the aggregate: %lu RoCE, %lu other",
              port,
              (unsigned long)lag_counter_read(
                  &lag->lag, (enum lag_counter)(LAG_COUNT_TX0 + port)),
@@ -101,7 +105,8 @@ void lag_text(struct log *log, const struct drive_lag *lag)
         member_text(log, lag, i);
     }
     log_text(log,
-             "lag: the active port moved %lu times, %lu frames had no port",
+             "lag: the active port changed %lu times by itself; %lu frames "
+             "were dropped because no port could send them",
              (unsigned long)lag_counter_read(&lag->lag, LAG_COUNT_MOVES),
              (unsigned long)lag_counter_read(&lag->lag, LAG_COUNT_TX_DROPPED));
 }

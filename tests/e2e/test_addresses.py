@@ -44,7 +44,7 @@ ECHO_ID = 0xe55d
 def configure(job: Job, **values: str) -> None:
     for key, value in values.items():
         (said,) = uart_dialogue.ask(job.instance, f"config set {key} {value}")
-        assert said == "ok: with config save, at once", said
+        assert said == "ok: config save puts it in force at once", said
     assert uart_dialogue.ask(job.instance, "config save") == ["ok"]
 
 

@@ -91,16 +91,17 @@ def everywhere(job: Job) -> Values:
 
 
 def test_the_configuration_is_changed_on_the_console(drive: Job) -> None:
-    for line, when in (("name rack7-slot3", "from the next start"),
-                       ("port.0.mtu 1400", "from the next start"),
+    for line, when in (("name rack7-slot3", "from the drive's next start"),
+                       ("port.0.mtu 1400", "from the drive's next start"),
                        ("address.0.ip 10.0.0.77/24", "at once"),
                        ("lldp.interval 5", "at once")):
         assert uart_dialogue.ask(drive.instance, f"config set {line}") == [
-            f"ok: with config save, {when}"]
+            f"ok: config save puts it in force {when}"]
     before = everywhere(drive)
     assert before["name"] == "none"             # a draft is nobody else's
     assert uart_dialogue.ask(drive.instance, "config save") == [
-        "name: from the next start", "port.0.mtu: from the next start", "ok"]
+        "name: saved; in force from the drive's next start",
+        "port.0.mtu: saved; in force from the drive's next start", "ok"]
     assert "# port.0.mtu is 1500 until the drive's next start" in essd_config(
         drive).stdout.splitlines()
     # The address is in use at once.

@@ -117,7 +117,8 @@ static void test_console_changes_the_configuration(void **state)
     assert_true(says_text(said, "not saved yet"));
 
     said = type_line("config save\r");
-    assert_true(says_text(said, "port.1.mtu: from the next start\n"));
+    assert_true(says_text(
+        said, "port.1.mtu: saved; in force from the drive's next start\n"));
     assert_true(says_text(said, "ok\n"));
     assert_null(strstr(said, "port.1.fec"));
     assert_int_equal(bed.drive->saves, 1);
@@ -153,10 +154,10 @@ static void test_console_checks_before_it_saves(void **state)
                           "error: address.4.ip: a drive has eight addresses"));
     assert_true(
         says_text(type_line("config get mtu\r"), "error: there is no key mtu"));
-    assert_true(
-        says_text(type_line("config set name\r"), "error: config [get KEY |"));
-    assert_true(
-        says_text(type_line("config save now\r"), "error: config [get KEY |"));
+    assert_true(says_text(type_line("config set name\r"),
+                          "error: usage: config [get KEY |"));
+    assert_true(says_text(type_line("config save now\r"),
+                          "error: usage: config [get KEY |"));
     assert_false(bed.drive->drive.settings.is_staged);
 
     /* A draft is not affected by settings that are changed and
@@ -472,8 +473,9 @@ static void test_addresses_change_while_the_drive_runs(void **state)
     assert_true(
         says_text(type_line("config set address.3.ip fd09::1/64\r"), "ok"));
     assert_true(says_text(type_line("config set port.0.mtu 2000\r"), "ok"));
-    assert_true(says_text(type_line("config save\r"),
-                          "\nport.0.mtu: from the next start\nok\n"));
+    assert_true(says_text(
+        type_line("config save\r"),
+        "\nport.0.mtu: saved; in force from the drive's next start\nok\n"));
     assert_true(
         says_text(machine_console(&bed.drive->machine), "port 0: 10.9.0.1/16"));
     ip = ip_addr_from_v4(0x0a00014d);
@@ -524,15 +526,16 @@ static void test_services_change_while_the_drive_runs(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        assert_true(
-            says_text(type_line(lines[i]), "ok: with config save, at once\n"));
+        assert_true(says_text(type_line(lines[i]),
+                              "ok: config save puts it in force at once\n"));
     }
-    assert_true(says_text(type_line("config set lag.mode lacp\r"),
-                          "ok: with config save, from the next start\n"));
+    assert_true(says_text(
+        type_line("config set lag.mode lacp\r"),
+        "ok: config save puts it in force from the drive's next start\n"));
     assert_true(says_text(type_line("config set lag.mode off\r"), "ok"));
     said = type_line("config save\r");
     assert_true(says_text(said, "\nok\n"));
-    assert_null(strstr(said, "from the next start"));
+    assert_null(strstr(said, "from the drive's next start"));
     assert_null(strstr(type_line("config\r"), "in force"));
 
     ip = gateway_of(0, true);
