@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "firmware/hal/time.h"
 #include "internal.h"
@@ -145,6 +146,14 @@ void conf_status(struct conf *conf, const char *what, uint16_t got,
 uint64_t conf_now_us(const struct conf *conf)
 {
     return conf->world.now_ns / 1000;
+}
+
+uint64_t conf_wall_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 static bool run_world(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
@@ -324,12 +333,26 @@ static void drain_wire(struct conf_wire *wire)
     }
 }
 
+/* Record what leaves for the target; a frame with a bad FCS will not arrive. */
+static void record_sent(struct conf *conf, unsigned int port,
+                        const uint8_t *data, size_t len, uint8_t flags)
+{
+    struct packet packet;
+
+    if (flags == 0 && packet_parse(&packet, data, len)) {
+        packet.port = port;
+        packet.time_us = conf_now_us(conf);
+        exchange_add(&conf->exchange, &packet, false, conf_wall_us());
+    }
+}
+
 static void put_out(struct conf_wire *wire, const uint8_t *data, size_t len,
                     uint8_t flags)
 {
     struct conf *conf = wire->conf;
 
     pcap_frame(conf, data, len);
+    record_sent(conf, wire->port, data, len, flags);
     if (wire->out == NULL &&
         conf->dut->send(conf->dut->ctx, wire->port, data, len, flags)) {
         return;
@@ -471,6 +494,7 @@ static void take_in(struct conf *conf, unsigned int port, const uint8_t *data,
     rx->packet.since_us = empty_us(conf, port);
     *conf->rx_tail = rx;
     conf->rx_tail = &rx->next;
+    exchange_add(&conf->exchange, &rx->packet, true, conf_wall_us());
     answer_for_peers(conf, &rx->packet);
     for (struct conf_listener *to = conf->listeners; to != NULL;
          to = to->next) {
@@ -652,6 +676,7 @@ bool conf_begin(struct conf *conf)
     conf->num_rcs = 0;
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
     conf->steps = 0;
+    memset(&conf->exchange, 0, sizeof(conf->exchange));
     conf->reason[0] = '\0';
     /*
      * A drive that keeps running must not take this test's peers for those of

@@ -7,6 +7,7 @@
 
 #include "conform.h"
 #include "dut.h"
+#include "exchange.h"
 #include "target_about.h"
 
 enum {
@@ -90,6 +91,7 @@ struct conf {
     bool has_peer[CONF_PORTS][CONF_PEERS];
     char console[CONF_CONSOLE_LEN];
     FILE *pcap;
+    struct exchange exchange;
 
     enum conf_outcome outcome;
     char reason[CONF_STEP_LEN * 2];
@@ -100,6 +102,9 @@ struct conf {
 /** @return false when the target cannot be brought to the start of a test */
 MUST_USE bool conf_begin(struct conf *conf);
 void conf_end(struct conf *conf);
+
+/** Real time in microseconds since 1970, natively too: for reports only. */
+uint64_t conf_wall_us(void);
 
 /** Call a function for every packet until the test ends. */
 void conf_listen(struct conf *conf,

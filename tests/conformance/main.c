@@ -53,6 +53,7 @@ struct runner {
     FILE *results;
     unsigned int count[4];   /* Indexed by enum conf_outcome. */
     double begin_s, start_s; /* When the run and the test began. */
+    double started_s;        /* When the test began, in seconds since 1970. */
     char chapter[16];
     unsigned int num;
     struct entry {
@@ -124,6 +125,34 @@ static void put_steps(FILE *file, const struct conf *conf)
     fputs("],", file);
 }
 
+static void put_hex(FILE *file, const uint8_t *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        fprintf(file, "%02x", bytes[i]);
+    }
+}
+
+/* The commands and completions of a test that did not pass. */
+static void put_exchange(FILE *file, const struct conf *conf)
+{
+    fputs("\"exchange\":[", file);
+    for (uint32_t i = 0; i < exchange_count(&conf->exchange); i++) {
+        const struct exchange_entry *entry = exchange_get(&conf->exchange, i);
+
+        fprintf(file,
+                "%s{\"time\":%.6f,\"wall\":%.6f,\"port\":%u,\"qp\":%u,"
+                "\"psn\":%u,\"queue\":%u,\"%s\":\"",
+                i != 0 ? "," : "", (double)entry->time_us / 1e6,
+                (double)entry->wall_us / 1e6, entry->port, entry->host_qpn,
+                entry->psn, entry->qid, entry->is_completion ? "cqe" : "sqe");
+        put_hex(file, entry->bytes,
+                entry->is_completion ? (size_t)NVME_CQE_LEN
+                                     : (size_t)NVME_SQE_LEN);
+        fputs("\"}", file);
+    }
+    fputs("],", file);
+}
+
 static void report_test(struct runner *runner, const struct entry *entry,
                         double seconds)
 {
@@ -151,6 +180,10 @@ static void report_test(struct runner *runner, const struct entry *entry,
     put_field(file, "reason", conf->reason);
     put_field(file, "pcap", pcap);
     put_steps(file, conf);
+    if (conf->outcome == CONF_FAILED) {
+        put_exchange(file, conf);
+    }
+    fprintf(file, "\"started\":%.6f,", runner->started_s);
     fprintf(file, "\"malformed\":%s,",
             entry->test->is_malformed ? "true" : "false");
     fprintf(file, "\"seconds\":%.3f}\n", seconds);
@@ -202,6 +235,7 @@ static int set_up(void **state)
     conf->random = seed_of(runner, entry->name);
     conf->outcome = CONF_NOT_RUN;
     runner->start_s = real_s();
+    runner->started_s = (double)conf_wall_us() / 1e6;
     if (!conf_begin(conf)) {
         snprintf(conf->reason, sizeof(conf->reason),
                  "the target could not be started");

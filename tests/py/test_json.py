@@ -120,7 +120,8 @@ def test_the_fields_of_flash_are_those_that_are_documented(lab, monkeypatch) -> 
 def test_the_fields_of_conform_are_those_that_are_documented(lab, monkeypatch) -> None:
     results = conform_results.Results(drive={"mn": "m"}, complaints=["a crash"])
     results.tests.append(conform_results.Test("a.b", "a", "1", "p", "fail", "r", 1.0,
-                                              ("one",), "x.pcap"))
+                                              ("one",), "x.pcap",
+                                              exchange=("Read",)))
 
     def run_suite(_options: conform.Options) -> conform_results.Results:
         show.line("progress")

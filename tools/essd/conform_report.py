@@ -95,7 +95,8 @@ def testcase(parent: ElementTree.Element, test: Test) -> None:
             message=clean(test.reason.partition("\n")[0]
                           or VERDICT_WORDS[test.verdict]))
         words.text = clean("\n".join([
-            test.id, test.clause, test.purpose, "", *test.steps, test.reason,
+            test.id, test.clause, test.purpose, "", *test.steps,
+            *(["", "Commands:", *test.exchange] if test.exchange else []), test.reason,
             *([f"capture: {test.pcap}"] if test.pcap else [])]))
 
 

@@ -2,10 +2,12 @@
 """The results of the conformance program, which it writes line by line."""
 
 import json
+import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from .conform_exchange import name_statuses, of_event
 from .errors import EssdError
 
 VERDICTS = ("pass", "fail", "na", "not-run")
@@ -28,6 +30,8 @@ class Test:
     seconds: float = 0.0
     steps: tuple[str, ...] = ()
     pcap: str = ""
+    started: float = 0.0                # when it began, in seconds since 1970
+    exchange: tuple[str, ...] = ()      # a failed test's commands and completions
 
     @classmethod
     def from_event(cls, event: dict[str, Any]) -> "Test":
@@ -36,10 +40,16 @@ class Test:
             raise ResultsError(f"{event['id']}: unknown verdict {verdict!r}")
         return cls(str(event["id"]), str(event["chapter"]),
                    str(event.get("clause") or ""), str(event.get("purpose") or ""),
-                   verdict, str(event.get("reason") or ""),
+                   verdict, name_statuses(str(event.get("reason") or "")),
                    float(event.get("seconds") or 0),
                    tuple(map(str, event.get("steps") or ())),
-                   str(event.get("pcap") or ""))
+                   str(event.get("pcap") or ""), float(event.get("started") or 0),
+                   of_event(event))
+
+    @property
+    def when(self) -> str:
+        """The time of day when the test began; "" if it is not known."""
+        return time.strftime("%H:%M:%S", time.localtime(self.started)) if self.started else ""
 
 
 @dataclass

@@ -18,6 +18,7 @@ from . import show
 from .conform_results import VERDICT_WORDS, VERDICTS, Count, Results, Test
 
 COLOURS = {"pass": "green", "fail": "bold red", "na": "dim", "not-run": "yellow"}
+COMMANDS_SHOWN = 16     # the last commands of a failed test
 STEPS_SHOWN = 60        # steps of a failed test; the reports contain all of them
 
 
@@ -38,6 +39,13 @@ def failure_lines(test: Test) -> list[str]:
     lines += [f"    {line}" for line in test.reason.splitlines()]
     lines += textwrap.wrap(f"Tested: {test.purpose}", 76, initial_indent="    ",
                            subsequent_indent="    ")
+    if test.exchange:
+        lines.append("    The commands, in the order in which they were sent:")
+        left_out = max(0, len(test.exchange) - COMMANDS_SHOWN)
+        lines += [f"      ... {left_out} commands before these"] if left_out else []
+        lines += [f"      {line}" for line in test.exchange[left_out:]]
+    if test.exchange and test.steps:
+        lines.append("    The steps:")
     steps = list(test.steps)
     if len(steps) > STEPS_SHOWN:
         # The last steps matter more than the first, so only five of those are kept.

@@ -57,16 +57,26 @@ FABRICS = {0x00: "Property Set", 0x01: "Connect", 0x04: "Property Get",
 DROPPED = 0xffff
 STATUSES = {
     0x000: "ok", 0x001: "Invalid Opcode", 0x002: "Invalid Field",
-    0x004: "Data Transfer Error", 0x006: "Internal Error", 0x007: "Aborted",
-    0x00b: "Invalid Namespace", 0x00c: "Command Sequence Error",
-    0x00f: "SGL Length Invalid", 0x011: "SGL Type Invalid",
-    0x016: "SGL Offset Invalid", 0x020: "Namespace Write Protected",
-    0x080: "LBA Out of Range", 0x105: "AER Limit Exceeded",
-    0x109: "Invalid Log Page", 0x10d: "Feature Not Saveable",
-    0x10e: "Feature Not Changeable", 0x180: "Connect Incompatible Format",
-    0x181: "Connect Controller Busy", 0x182: "Connect Invalid Parameters",
-    0x184: "Connect Invalid Host", 0x280: "Write Fault",
-    0x281: "Unrecovered Read Error"}
+    0x003: "Command ID Conflict", 0x004: "Data Transfer Error",
+    0x005: "Aborted due to Power Loss", 0x006: "Internal Error", 0x007: "Aborted",
+    0x008: "Aborted due to SQ Deletion", 0x009: "Aborted due to Failed Fused Command",
+    0x00a: "Aborted due to Missing Fused Command", 0x00b: "Invalid Namespace",
+    0x00c: "Command Sequence Error", 0x00d: "SGL Segment Invalid",
+    0x00e: "SGL Descriptor Count Invalid", 0x00f: "SGL Length Invalid",
+    0x010: "SGL Metadata Length Invalid", 0x011: "SGL Type Invalid",
+    0x016: "SGL Offset Invalid", 0x019: "Keep Alive Timeout Expired",
+    0x01a: "Keep Alive Timeout Invalid", 0x01e: "SGL Data Block Granularity Invalid",
+    0x020: "Namespace Write Protected", 0x021: "Command Interrupted",
+    0x080: "LBA Out of Range", 0x082: "Namespace Not Ready",
+    0x101: "Invalid Queue Identifier", 0x103: "Abort Limit Exceeded",
+    0x105: "AER Limit Exceeded", 0x106: "Invalid Firmware Slot",
+    0x109: "Invalid Log Page", 0x10a: "Invalid Format", 0x10d: "Feature Not Saveable",
+    0x10e: "Feature Not Changeable", 0x10f: "Feature Not Namespace Specific",
+    0x180: "Connect Incompatible Format", 0x181: "Connect Controller Busy",
+    0x182: "Connect Invalid Parameters", 0x183: "Connect Restart Discovery",
+    0x184: "Connect Invalid Host", 0x190: "Discovery Restart",
+    0x191: "Authentication Required", 0x280: "Write Fault",
+    0x281: "Unrecovered Read Error", 0x285: "Compare Failure"}
 
 
 @dataclass(frozen=True)
