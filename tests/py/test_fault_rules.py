@@ -401,7 +401,7 @@ def test_a_loaded_state_is_rid_of_rules_that_this_supervisor_never_saw(
 
         monkeypatch.setattr(part, "start", start)
         monkeypatch.setattr(part, "execute", nothing)
-        monkeypatch.setattr(supervisor, "ask_links", nothing)
+        monkeypatch.setattr(supervisor.cables, "ask_links", nothing)
         monkeypatch.setattr(supervisor.faults["drive"], "booted", booted)
         await supervisor.start_part("drive", *more)
         await asyncio.gather(*part.tasks)

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 
 from essd import paths, port
+from essd.cable_keeper import Cable
 from essd.config import Config, Drive, Host, Link
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.process import start_time
-from essd.supervisor import Cable, Supervisor
+from essd.supervisor import Supervisor
 from essd.vm import QEMU, cables_connected
 
 # The script answers the QMP commands that the supervisor sends.  Requests have no line

@@ -108,7 +108,7 @@ class Capture:
         self.supervisor = supervisor
         self.part = supervisor.running_drive(request)
         self.port = int(request["port"])
-        supervisor.cable_number({**request, "part": self.part.name})
+        supervisor.cables.number_of({**request, "part": self.part.name})
         self.writer = writer
         self.process = self.part.process
         self.dump: Dump | None = None

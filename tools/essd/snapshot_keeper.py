@@ -188,13 +188,13 @@ async def resume(supervisor: "Supervisor", folder: Path) -> None:
         cable.port_up = None
     for part in parts:
         if part.is_host:
-            await supervisor.read_connections(part)
+            await supervisor.cables.read_connections(part)
     for part in parts:
         if part.is_drive:
-            await supervisor.tell_partners(part)
-            await supervisor.ask_links(part)
+            await supervisor.cables.tell_partners(part)
+            await supervisor.cables.ask_links(part)
     for number in supervisor.cables:
-        await supervisor.set_carrier(number)
+        await supervisor.cables.set_carrier(number)
 
 
 async def start_fork(supervisor: "Supervisor") -> None:

@@ -2,13 +2,10 @@
 """The supervisor: a process per instance that runs its virtual machines.
 
 The kernel kills its children when the supervisor ends (PR_SET_PDEATHSIG), so no
-process is left over.  The supervisor holds a QMP connection to each part.  When
-the drive's port loses its link, it takes the carrier from the host's card,
-because a closed socket alone does not change the guest's carrier.  It also
-notices a part that ends unexpectedly.
-
-A command is one line of JSON on <instance>/control.sock.  The reply is one line:
-{"return": ...} or {"error": text}.
+process is left over.  The supervisor holds a QMP connection to each part.  It
+notices a part that ends unexpectedly, and carries out the commands of its clients.
+control.py serves the clients, cable_keeper.py keeps the cables, and part.py runs one
+process.
 """
 
 import asyncio
@@ -19,60 +16,22 @@ import re
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from qemu.qmp.error import QMPError
-
-from . import capture_keeper, chosen, paths, snapshot_keeper
-from .channel import Messages, Subscriber, Trace
+from . import chosen, paths, snapshot_keeper
+from .cable_keeper import CableKeeper
+from .channel import Messages, Trace
 from .config import Config, part_file
-from .drive import (cable_command, halt_event, loading, port_link_event,
-                    port_link_query, port_set, restart_event)
+from .control import Control
+from .drive import halt_event, loading, port_link_event, port_set, restart_event
 from .errors import EssdError
 from .fault_keeper import FaultKeeper
 from .guest_build import Guest
 from .part import Part, SwitchPart, die_with_parent
 from .process import start_time
 from .ssh import ssh_options
-from .vm import cables_connected, network_query
-
-
-async def read_request(reader: asyncio.StreamReader) -> dict[str, Any]:
-    """Read one request; ValueError if the line is no request."""
-    with contextlib.suppress(ValueError, RecursionError):
-        request = json.loads(await reader.readline())
-        if isinstance(request, dict) and isinstance(request.get("command"), str):
-            return request
-    raise ValueError('a request is one line of at most 64 KiB with a JSON object that has '
-                     'a member "command"')
-
-
-async def wait_for_input(reader: asyncio.StreamReader) -> None:
-    """Return when the client has sent a line or has gone."""
-    with contextlib.suppress(OSError, ValueError):
-        await reader.readline()
-
-
-# The kinds of events that a client can subscribe to.
-EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
-
-
-class Cable:
-    """One cable, and the conditions under which the host sees a carrier."""
-
-    def __init__(self) -> None:
-        self.plugged = True
-        self.connected = False
-        self.port_up: bool | None = None    # as the drive reports; None: unknown
-        # Link partner properties, which are kept over the drive's power cycles.
-        self.partner: dict[str, Any] = {}
-
-    @property
-    def carrier(self) -> bool:
-        return self.plugged and self.connected and self.port_up is not False
 
 
 class Supervisor:
@@ -84,12 +43,12 @@ class Supervisor:
         self.bond = bond
         self.done = asyncio.Event()
         self.parts: dict[str, Part] = {}
-        self.cables = {link.number: Cable() for link in config.links}
+        self.cables = CableKeeper(self)
         self.messages = {name: Messages(part_file(folder, name, "mgmt.sock"))
                          for name in config.drives}
         self.traces = {name: Trace(part_file(folder, name, "trace.sock"))
                        for name in config.drives}
-        self.subscribers: list[Subscriber] = []
+        self.control = Control(self)
         self.snapshot_turn = asyncio.Lock()     # one snapshot is saved or loaded at a time
         self.halter: Part | None = None     # the drive that halted all others
         # A host's QEMU listens on the cables' sockets, so it is started first.
@@ -101,8 +60,7 @@ class Supervisor:
 
     def tell(self, kind: str, **facts: Any) -> None:
         """Send an event to the subscribers (docs/management.md)."""
-        for subscriber in self.subscribers:
-            subscriber.push(kind, **facts)
+        self.control.tell(kind, **facts)
 
     def say(self, text: str) -> None:
         print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
@@ -118,7 +76,7 @@ class Supervisor:
             await part.start()
             for link in ports.values():
                 if not self.cables[link.number].plugged:
-                    await self.tell_switches(link.number)
+                    await self.cables.tell_switches(link.number)
             return
         if not part.is_drive:
             for link in ports.values():
@@ -132,9 +90,9 @@ class Supervisor:
         if not part.is_drive:
             part.tasks.append(asyncio.create_task(self.follow_guest(part)))
         if part.is_host:
-            await self.read_connections(part)
+            await self.cables.read_connections(part)
             for link in ports.values():
-                await self.set_carrier(link.number)
+                await self.cables.set_carrier(link.number)
             return
         if part.is_drive:
             if self.traces[name].subscribers:
@@ -144,11 +102,11 @@ class Supervisor:
             if self.faults[name].must_renew or "-incoming" in more:
                 part.tasks.append(asyncio.create_task(self.renew_faults(part)))
             if not more:            # one that loads has no links yet
-                await self.tell_partners(part)
-                await self.ask_links(part)
+                await self.cables.tell_partners(part)
+                await self.cables.ask_links(part)
         for link in ports.values():
             if not self.cables[link.number].plugged:
-                await self.tell_drive(link.number)
+                await self.cables.tell_drive(link.number)
 
     async def socket_there(self, path: Path) -> None:
         """Wait for a listening socket: QEMU 7.2 tries to connect only once."""
@@ -197,87 +155,14 @@ class Supervisor:
                     master.kill()
             await asyncio.sleep(0.3)
 
-    # Cables
-
-    async def ask_links(self, part: Part) -> None:
-        """Read the link states: a port may have come up before QMP was connected."""
-        for port, link in self.config.ports_of(part.name).items():
-            with contextlib.suppress(QMPError, ValueError):
-                up = await part.execute(*port_link_query(port))
-                # An event that arrived in the meantime is more recent.
-                if self.cables[link.number].port_up is None:
-                    self.cables[link.number].port_up = bool(up)
-            await self.set_carrier(link.number)
-
-    async def read_connections(self, host: Part) -> None:
-        """Read which cables are connected: QEMU sends events to a client only after
-        their connection is set up, and now and then none on a loaded machine."""
-        with contextlib.suppress(QMPError, ValueError):
-            text = await host.execute(*network_query())
-            for number, connected in cables_connected(str(text)).items():
-                if number in self.cables:
-                    self.cables[number].connected = connected
-
-    async def tell_partners(self, part: Part) -> None:
-        """Set the link partners' properties in a new process of the drive."""
-        for port, link in self.config.ports_of(part.name).items():
-            for name, value in self.cables[link.number].partner.items():
-                with contextlib.suppress(QMPError):
-                    await part.execute(*port_set(port, name, value))
-
-    def parts_at(self, number: int) -> list[tuple[Part, int]]:
-        """The running parts at a cable's ends, and the cable's port at each."""
-        return [(self.parts[end.part], end.port) for end in self.config.link(number).ends
-                if end.part in self.parts and self.parts[end.part].qmp is not None]
-
-    async def set_carrier(self, number: int) -> None:
-        """Make the hosts' cards agree with the state of their cable."""
-        for part, _ in self.parts_at(number):
-            if part.is_host:
-                with contextlib.suppress(QMPError):
-                    await part.execute("set_link", {"name": f"port{number}",
-                                                    "up": self.cables[number].carrier})
-
-    async def tell_drive(self, number: int) -> None:
-        """Pull or plug the cable at the drive's or the peer's end."""
-        for part, port in self.parts_at(number):
-            if not part.is_host:
-                with contextlib.suppress(QMPError):
-                    await part.execute(*cable_command(
-                        port if part.is_drive else number,
-                        self.cables[number].plugged))
-
-    async def tell_switches(self, number: int) -> None:
-        """Pull or plug the cable at the switches' ends."""
-        for end in self.config.link(number).ends:
-            switch = self.parts.get(end.part)
-            if isinstance(switch, SwitchPart) and switch.has_monitor:
-                state = "up" if self.cables[number].plugged else "down"
-                with contextlib.suppress(ValueError, OSError):
-                    await switch.ask(f"set port={end.port} link={state}")
-
-    async def plug(self, number: int, plugged: bool) -> None:
-        cable = self.cables[number]
-        cable.plugged = plugged
-        await self.set_carrier(number)
-        await self.tell_drive(number)
-        await self.tell_switches(number)
-        self.say(f"{self.config.link(number).label} "
-                 f"{'plugged' if plugged else 'unplugged'}")
-        self.tell("cable", port=number, plugged=plugged)
-
     async def on_event(self, part: Part, event: dict[str, Any]) -> None:
         name = event.get("event")
         if part.is_host and str(name).startswith("NETDEV_STREAM_"):
-            match = re.fullmatch(r"cable(\d+)", event["data"]["netdev-id"])
-            if match:
-                number = int(match[1])
-                self.cables[number].connected = name == "NETDEV_STREAM_CONNECTED"
-                await self.set_carrier(number)
+            await self.cables.on_stream(event)
         if part.is_drive:
             link = port_link_event(event)
             if link is not None:
-                await self.on_link(part, *link)
+                await self.cables.on_link(part, *link)
             halted = halt_event(event)
             if halted is not None and not part.is_saving:
                 await self.on_halt(part, halted, event["timestamp"])
@@ -287,21 +172,6 @@ class Supervisor:
             if event.get("event") == "RESET" and \
                     self.faults[part.name].must_renew:
                 part.tasks.append(asyncio.create_task(self.renew_faults(part)))
-
-    async def on_link(self, drive: Part, port: int, is_up: bool) -> None:
-        """A drive's port has gained or lost its link."""
-        link = self.config.ports_of(drive.name).get(port)
-        if link is None:
-            return
-        cable = self.cables[link.number]
-        cable.port_up = is_up
-        for part, _ in self.parts_at(link.number):
-            if part.is_host and is_up and not cable.connected:
-                await self.read_connections(part)
-        await self.set_carrier(link.number)
-        where = "" if drive.name == "drive" else f"{drive.name} "
-        self.say(f"{where}port {port} link {'up' if is_up else 'down'}")
-        self.tell("link", part=drive.name, port=port, up=is_up)
 
     async def on_halt(self, drive: Part, halted: bool, since: dict[str, int]) -> None:
         """A drive was halted, by a debugger or with the others, or goes on.
@@ -345,11 +215,7 @@ class Supervisor:
             await self.halt_others(False, {"seconds": 0, "microseconds": int(1e6 * now)})
         if part.is_drive:
             self.messages[part.name].close()
-        for link in self.config.ports_of(part.name).values():
-            if part.is_host:
-                self.cables[link.number].connected = False
-            else:
-                self.cables[link.number].port_up = None
+        self.cables.part_gone(part)
 
     # Commands
 
@@ -367,32 +233,12 @@ class Supervisor:
             raise ValueError(f"unknown command {kind}")
         return await table[kind](request)
 
-    async def read_outside(self) -> None:
-        """Ask the switches which of their cables to the outside are connected."""
-        for link in self.config.links:
-            for end in link.ends if link.outside else []:
-                switch = self.parts.get(end.part)
-                if isinstance(switch, SwitchPart):
-                    reply: object = None
-                    with contextlib.suppress(ValueError, OSError):
-                        reply = await switch.ask(f"show port={end.port}")
-                    self.cables[link.number].connected = \
-                        isinstance(reply, dict) and bool(reply.get("connected"))
-
     async def do_status(self, _request: dict[str, Any]) -> object:
-        await self.read_outside()
+        await self.cables.read_outside()
         return {"name": self.config.name, "folder": str(self.folder),
                 "accel": self.config.accel,
                 "parts": {n: p.status() for n, p in self.parts.items()},
-                "cables": {str(n): {"plugged": c.plugged, "carrier": c.carrier,
-                                    "connected": c.connected,
-                                    "port_up": c.port_up,
-                                    "outside": self.config.link(n).outside,
-                                    "has_host": any(end.part in self.config.hosts for end
-                                                    in self.config.link(n).ends),
-                                    "ends": [str(end) for end in
-                                             self.config.link(n).ends]}
-                           for n, c in self.cables.items()}}
+                "cables": self.cables.status()}
 
     async def do_stop(self, _request: dict[str, Any]) -> object:
         for part in self.parts.values():
@@ -491,7 +337,7 @@ class Supervisor:
         self.forget_saved(part)
         for link in links:
             self.cables[link.number].port_up = None
-        await self.ask_links(part)
+        await self.cables.ask_links(part)
         self.say(f"{part.name}: loaded")
         return None
 
@@ -519,29 +365,14 @@ class Supervisor:
         self.say(f"{part.name}: reset{' and halted' if request.get('halt') else ''}")
         return None
 
-    def cable_number(self, request: dict[str, Any]) -> int:
-        """The cable at a part's port; without a part, the cable with that number."""
-        number = int(request["port"])
-        if not request.get("part"):
-            if number not in self.cables:
-                raise ValueError(f"no port {number}: there are "
-                                 f"{', '.join(map(str, self.cables))}")
-            return number
-        name = self.target(request)
-        ports = self.config.ports_of(name)
-        if number not in ports:
-            raise ValueError(f"{name} has no cable at port {number}: its ports with a "
-                             f"cable are {', '.join(map(str, ports)) or 'none'}")
-        return ports[number].number
-
     async def do_port(self, request: dict[str, Any]) -> object:
-        await self.plug(self.cable_number(request), bool(request["plugged"]))
+        await self.cables.plug(self.cables.number_of(request), bool(request["plugged"]))
         return None
 
     async def do_partner(self, request: dict[str, Any]) -> object:
         """Change a cable's link partner until the instance ends."""
         part = self.running_drive(request)
-        cable = self.cables[self.cable_number({**request, "part": part.name})]
+        cable = self.cables[self.cables.number_of({**request, "part": part.name})]
         for name, value in request["settings"].items():
             await part.execute(*port_set(int(request["port"]), name, value))
             cable.partner[name] = value
@@ -602,85 +433,6 @@ class Supervisor:
             await keeper.turn(names, request["do"] == "on", is_running)
         return await keeper.report(is_running)
 
-    def new_subscriber(self, request: dict[str, Any]) -> Subscriber:
-        kinds = set(request.get("events") or EVENT_KINDS - {"trace"})
-        if not kinds <= EVENT_KINDS:
-            raise ValueError(f"unknown events {', '.join(sorted(kinds - EVENT_KINDS))}: "
-                             f"there are {', '.join(sorted(EVENT_KINDS))}")
-        mask = int(request.get("mask", 0))
-        if not 0 <= mask < 1 << 32:
-            raise ValueError(f"mask {mask}: use a number from 0 to 2^32 - 1")
-        return Subscriber(kinds, mask)
-
-    async def start_trace(self, trace: Trace, subscriber: Subscriber) -> None:
-        trace.subscribers.append(subscriber)
-        if not await trace.connect():
-            raise ValueError("the drive's trace channel does not exist: restart the "
-                             f"instance with {chosen.hint(self.config.name, 'down')} "
-                             f"and {chosen.hint(self.config.name, 'up')}")
-
-    async def subscribe(self, request: dict[str, Any], reader: asyncio.StreamReader,
-                        writer: asyncio.StreamWriter) -> None:
-        """Stream events until the client sends a line or disconnects."""
-        subscriber = self.new_subscriber(request)
-        trace = (self.traces[self.running_drive(request).name]
-                 if "trace" in subscriber.kinds else None)
-        self.subscribers.append(subscriber)
-        try:
-            if trace is not None:
-                await self.start_trace(trace, subscriber)
-            writer.write(b'{"return": {"version": 1}}\n')
-            sending = asyncio.create_task(self.send_events(subscriber, writer))
-            leaving = asyncio.create_task(wait_for_input(reader))
-            await asyncio.wait([leaving, sending], return_when=asyncio.FIRST_COMPLETED)
-            leaving.cancel()
-        finally:
-            self.subscribers.remove(subscriber)
-            if trace is not None:
-                await trace.remove(subscriber)
-            subscriber.end()
-        with contextlib.suppress(OSError):
-            await sending
-
-    async def send_events(self, subscriber: Subscriber,
-                          writer: asyncio.StreamWriter) -> None:
-        while (event := await subscriber.queue.get()) is not None:
-            writer.write(json.dumps(event).encode() + b"\n")
-            await writer.drain()
-        if subscriber.lost:
-            writer.write(json.dumps({"event": "lost",
-                                     "messages": subscriber.lost}).encode() + b"\n")
-        writer.write(b'{"event": "end"}\n')
-        await writer.drain()
-
-    async def serve(self, reader: asyncio.StreamReader,
-                    writer: asyncio.StreamWriter) -> None:
-        reply: dict[str, Any]
-        try:
-            request = await read_request(reader)
-            if request["command"] == "subscribe":
-                with contextlib.suppress(OSError):
-                    await self.subscribe(request, reader, writer)
-                    writer.close()
-                    return
-            if request["command"] == "capture":
-                with contextlib.suppress(ConnectionError):
-                    await capture_keeper.serve(self, request, reader, writer)
-                writer.close()
-                return
-            reply = {"return": await self.command(request)}
-        except KeyError as error:
-            reply = {"error": f"the request has no member {error}"}
-        except (EssdError, ValueError, TypeError, QMPError, OSError) as error:
-            reply = {"error": str(error) or type(error).__name__}
-        except Exception:
-            traceback.print_exc()
-            reply = {"error": f"the supervisor failed; see {self.folder}/supervisor.log"}
-        with contextlib.suppress(OSError):
-            writer.write(json.dumps(reply).encode() + b"\n")
-            await writer.drain()
-            writer.close()
-
     def save(self) -> None:
         """Save process ids and start times, for `down` if the supervisor was killed."""
         state = [{"pid": pid, "start": start_time(pid)}
@@ -696,9 +448,7 @@ class Supervisor:
             loop.add_signal_handler(
                 number, lambda: asyncio.ensure_future(self.do_stop({})))
         self.save()
-        control = self.folder / "control.sock"
-        control.unlink(missing_ok=True)
-        server = await asyncio.start_unix_server(self.serve, control)
+        server = await self.control.start()
         if self.bond is not None:
             loop.add_reader(self.bond, self.on_bond)
         try:

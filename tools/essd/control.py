@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The supervisor's control socket, <instance>/control.sock.
+
+A command is one line of JSON.  The reply is one line: {"return": ...} or
+{"error": text}.  A client that subscribes gets events until it sends another line.
+"""
+
+import asyncio
+import contextlib
+import json
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from qemu.qmp.error import QMPError
+
+from . import capture_keeper, chosen
+from .channel import Subscriber, Trace
+from .errors import EssdError
+
+if TYPE_CHECKING:
+    from .supervisor import Supervisor
+
+
+async def read_request(reader: asyncio.StreamReader) -> dict[str, Any]:
+    """Read one request; ValueError if the line is no request."""
+    with contextlib.suppress(ValueError, RecursionError):
+        request = json.loads(await reader.readline())
+        if isinstance(request, dict) and isinstance(request.get("command"), str):
+            return request
+    raise ValueError('a request is one line of at most 64 KiB with a JSON object that has '
+                     'a member "command"')
+
+
+async def wait_for_input(reader: asyncio.StreamReader) -> None:
+    """Return when the client has sent a line or has gone."""
+    with contextlib.suppress(OSError, ValueError):
+        await reader.readline()
+
+
+# The kinds of events that a client can subscribe to.
+EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
+
+
+class Control:
+    """Serves the clients of the control socket."""
+
+    def __init__(self, supervisor: "Supervisor") -> None:
+        self.supervisor = supervisor
+        self.subscribers: list[Subscriber] = []
+
+    def tell(self, kind: str, **facts: Any) -> None:
+        """Send an event to the subscribers (docs/management.md)."""
+        for subscriber in self.subscribers:
+            subscriber.push(kind, **facts)
+
+    async def start(self) -> asyncio.Server:
+        """Listen; a socket that an earlier supervisor has left is replaced."""
+        path = self.supervisor.folder / "control.sock"
+        path.unlink(missing_ok=True)
+        return await asyncio.start_unix_server(self.serve, path)
+
+    def new_subscriber(self, request: dict[str, Any]) -> Subscriber:
+        kinds = set(request.get("events") or EVENT_KINDS - {"trace"})
+        if not kinds <= EVENT_KINDS:
+            raise ValueError(f"unknown events {', '.join(sorted(kinds - EVENT_KINDS))}: "
+                             f"there are {', '.join(sorted(EVENT_KINDS))}")
+        mask = int(request.get("mask", 0))
+        if not 0 <= mask < 1 << 32:
+            raise ValueError(f"mask {mask}: use a number from 0 to 2^32 - 1")
+        return Subscriber(kinds, mask)
+
+    async def start_trace(self, trace: Trace, subscriber: Subscriber) -> None:
+        trace.subscribers.append(subscriber)
+        if not await trace.connect():
+            name = self.supervisor.config.name
+            raise ValueError("the drive's trace channel does not exist: restart the "
+                             f"instance with {chosen.hint(name, 'down')} and "
+                             f"{chosen.hint(name, 'up')}")
+
+    async def subscribe(self, request: dict[str, Any], reader: asyncio.StreamReader,
+                        writer: asyncio.StreamWriter) -> None:
+        """Stream events until the client sends a line or disconnects."""
+        subscriber = self.new_subscriber(request)
+        trace = (self.supervisor.traces[self.supervisor.running_drive(request).name]
+                 if "trace" in subscriber.kinds else None)
+        self.subscribers.append(subscriber)
+        try:
+            if trace is not None:
+                await self.start_trace(trace, subscriber)
+            writer.write(b'{"return": {"version": 1}}\n')
+            sending = asyncio.create_task(self.send_events(subscriber, writer))
+            leaving = asyncio.create_task(wait_for_input(reader))
+            await asyncio.wait([leaving, sending], return_when=asyncio.FIRST_COMPLETED)
+            leaving.cancel()
+        finally:
+            self.subscribers.remove(subscriber)
+            if trace is not None:
+                await trace.remove(subscriber)
+            subscriber.end()
+        with contextlib.suppress(OSError):
+            await sending
+
+    async def send_events(self, subscriber: Subscriber,
+                          writer: asyncio.StreamWriter) -> None:
+        while (event := await subscriber.queue.get()) is not None:
+            writer.write(json.dumps(event).encode() + b"\n")
+            await writer.drain()
+        if subscriber.lost:
+            writer.write(json.dumps({"event": "lost",
+                                     "messages": subscriber.lost}).encode() + b"\n")
+        writer.write(b'{"event": "end"}\n')
+        await writer.drain()
+
+    async def serve(self, reader: asyncio.StreamReader,
+                    writer: asyncio.StreamWriter) -> None:
+        reply: dict[str, Any]
+        try:
+            request = await read_request(reader)
+            if request["command"] == "subscribe":
+                with contextlib.suppress(OSError):
+                    await self.subscribe(request, reader, writer)
+                    writer.close()
+                    return
+            if request["command"] == "capture":
+                with contextlib.suppress(ConnectionError):
+                    await capture_keeper.serve(self.supervisor, request, reader, writer)
+                writer.close()
+                return
+            reply = {"return": await self.supervisor.command(request)}
+        except KeyError as error:
+            reply = {"error": f"the request has no member {error}"}
+        except (EssdError, ValueError, TypeError, QMPError, OSError) as error:
+            reply = {"error": str(error) or type(error).__name__}
+        except Exception:
+            traceback.print_exc()
+            reply = {"error": "the supervisor failed; see "
+                              f"{self.supervisor.folder}/supervisor.log"}
+        with contextlib.suppress(OSError):
+            writer.write(json.dumps(reply).encode() + b"\n")
+            await writer.drain()
+            writer.close()
