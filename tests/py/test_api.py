@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from fake_supervisor import FakeSupervisor
-from test_supervisor import make_fake
+from fake_qemu import make_fake
 
 import essd
 from essd import paths

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fake_qemu import make_fake
 from scapy.utils import RawPcapReader
 
 from essd import capture_keeper, paths
@@ -27,21 +28,11 @@ from essd.vm import guest_command
 VIRTUAL_S = 1000        # the fake machine's time at its start
 
 # Its dump filters write numbered frames when they are asked for.
-FAKE_QEMU = '''#!{python}
-import json, os, socket, struct, sys, time
-path = next(a.split("path=")[1] for a in sys.argv
-            if a.startswith("socket,id=qmp-") and "-user," not in a)
-server = socket.socket(socket.AF_UNIX)
-server.bind(path)
-server.listen()
-connection = server.accept()[0]
-version = {{"qemu": {{"micro": 0, "minor": 0, "major": 10}}, "package": ""}}
-greeting = {{"QMP": {{"version": version, "capabilities": []}}}}
-connection.sendall(json.dumps(greeting).encode() + b"\\n")
-text = ""
-dumps = {{}}
+ANSWERS = """
+import struct, time
+dumps = {}
 sent = 0
-begin = time.time() - {virtual}
+begin = time.time() - virtual_s
 def answer(name, told):
     global sent
     if name == "object-add":
@@ -53,7 +44,7 @@ def answer(name, told):
     elif name == "human-monitor-command":
         if told["command-line"].startswith("xp"):
             ns = int(1e9 * (time.time() - begin))
-            return f"10130044: {{ns & 0xffffffff:#010x}} {{ns >> 32:#010x}}\\r\\n"
+            return f"10130044: {ns & 0xffffffff:#010x} {ns >> 32:#010x}\\r\\n"
     elif name == "frames":
         for _ in range(told["count"]):
             us = int(1e6 * (time.time() - begin))
@@ -67,31 +58,15 @@ def answer(name, told):
         return sorted(dumps)
     elif name == "say":
         print(told["words"], flush=True)
-    return {{}}
-while True:
-    data = connection.recv(65536).decode()
-    if not data:
-        break
-    text += data
-    while text.strip():
-        try:
-            request, end = json.JSONDecoder().raw_decode(text.strip())
-        except ValueError:
-            break
-        text = text.strip()[end:]
-        reply = {{"return": answer(request["execute"], request.get("arguments")),
-                  "id": request.get("id")}}
-        connection.sendall(json.dumps(reply).encode() + b"\\n")
-'''
+    return {}
+"""
 
 
 class Lab:
     """An instance with a fake drive."""
 
     def __init__(self, folder: Path) -> None:
-        fake = folder / "qemu"
-        fake.write_text(FAKE_QEMU.format(python=sys.executable, virtual=VIRTUAL_S))
-        fake.chmod(0o755)
+        fake = make_fake(folder / "qemu", ANSWERS, virtual_s=VIRTUAL_S)
         self.instance = Instance("unit")
         self.instance.start(Config(
             "unit", "", "tcg", [Link(0, ["10.0.0.10/24"])],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from marked import STATUS, Command
-from test_supervisor import make_fake
+from fake_qemu import make_fake
 
 from essd import paths
 from essd.instance import Instance

@@ -2,11 +2,11 @@
 """Named snapshots with the real supervisor, and scripts instead of two drives' QEMU."""
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fake_qemu import make_fake
 from test_json import check
 
 from essd import paths, snapshots
@@ -15,67 +15,38 @@ from essd.errors import EssdError
 from essd.instance import Instance
 
 # It writes "state of NAME" when it migrates, and what it loads to its log.
-FAKE_QEMU = '''#!{python}
-import json, os, socket, sys
-path = next(a.split("path=")[1] for a in sys.argv
-            if a.startswith("socket,id=qmp-") and "-user," not in a)
-name = os.path.basename(path).removesuffix(".qmp")
-folder = "{folder}"
-server = socket.socket(socket.AF_UNIX)
-server.bind(path)
-server.listen()
-connection = server.accept()[0]
-version = {{"qemu": {{"micro": 0, "minor": 0, "major": 10}}, "package": ""}}
-greeting = {{"QMP": {{"version": version, "capabilities": []}}}}
-connection.sendall(json.dumps(greeting).encode() + b"\\n")
-text, files = "", []
+ANSWERS = """
+import os
 status = "inmigrate" if "-incoming" in sys.argv else "running"
-with open(f"{{folder}}/order", "a") as order:
-    def answer(command, told):
-        global status
-        if command in ("stop", "cont", "migrate", "migrate-incoming"):
-            order.write(f"{{command}} {{name}}\\n")
-            order.flush()
-        if command == "stop":
-            status = "paused"
-        elif command == "cont":
-            status = "running"
-        elif command == "migrate":
-            os.write(files.pop(), f"state of {{name}}".encode())
-        elif command == "query-migrate":
-            if os.path.exists(f"{{folder}}/fail-{{name}}"):
-                return {{"status": "failed", "error-desc": "No space left on device"}}
-            return {{"status": "completed"}}
-        elif command == "migrate-incoming":
-            print("loaded:", os.read(files.pop(), 1000).decode(), flush=True)
-            status = "paused"
-        elif command == "query-status":
-            return {{"status": status}}
-        return {{}}
-    while True:
-        data, found, _, _ = socket.recv_fds(connection, 65536, 4)
-        files += found
-        if not data:
-            break
-        text += data.decode()
-        while text.strip():
-            try:
-                request, end = json.JSONDecoder().raw_decode(text.strip())
-            except ValueError:
-                break
-            text = text.strip()[end:]
-            reply = {{"return": answer(request["execute"], request.get("arguments")),
-                      "id": request.get("id")}}
-            connection.sendall(json.dumps(reply).encode() + b"\\n")
-'''
+order = open(f"{folder}/order", "a")
+def answer(command, told):
+    global status
+    if command in ("stop", "cont", "migrate", "migrate-incoming"):
+        order.write(f"{command} {name}\\n")
+        order.flush()
+    if command == "stop":
+        status = "paused"
+    elif command == "cont":
+        status = "running"
+    elif command == "migrate":
+        os.write(files.pop(), f"state of {name}".encode())
+    elif command == "query-migrate":
+        if os.path.exists(f"{folder}/fail-{name}"):
+            return {"status": "failed", "error-desc": "No space left on device"}
+        return {"status": "completed"}
+    elif command == "migrate-incoming":
+        print("loaded:", os.read(files.pop(), 1000).decode(), flush=True)
+        status = "paused"
+    elif command == "query-status":
+        return {"status": status}
+    return {}
+"""
 
 
 class Lab:
     def __init__(self, folder: Path, *ends: End) -> None:
         self.folder = folder
-        fake = folder / "qemu"
-        fake.write_text(FAKE_QEMU.format(python=sys.executable, folder=folder))
-        fake.chmod(0o755)
+        fake = make_fake(folder / "qemu", ANSWERS, folder=str(folder))
         drives = {}
         for name in ("drive0", "drive1"):
             place = paths.drive("unit", name)

@@ -8,13 +8,13 @@ import os
 import re
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fake_qemu import make_fake
 
 from essd import paths, port
 from essd.cable_keeper import Cable
@@ -24,49 +24,6 @@ from essd.instance import Instance
 from essd.process import start_time
 from essd.supervisor import Supervisor
 from essd.vm import QEMU, cables_connected
-
-# The script answers the QMP commands that the supervisor sends.  Requests have no line
-# ends, because QMP is a stream of JSON values.
-FAKE_QEMU = '''#!{python}
-import json, socket, sys
-path = next(a.split("path=")[1] for a in sys.argv
-            if a.startswith("socket,id=qmp-") and "-user," not in a)
-server = socket.socket(socket.AF_UNIX)
-server.bind(path)
-server.listen()
-connection = server.accept()[0]
-version = {{"qemu": {{"micro": 0, "minor": 0, "major": 10}}, "package": ""}}
-greeting = {{"QMP": {{"version": version, "capabilities": []}}}}
-connection.sendall(json.dumps(greeting).encode() + b"\\n")
-text = ""
-while True:
-    text += connection.recv(65536).decode()
-    while text.strip():
-        try:
-            request, end = json.JSONDecoder().raw_decode(text.strip())
-        except ValueError:
-            break
-        text = text.strip()[end:]
-        if request["execute"] == "quit-badly":
-            print("drive: something broke")
-            sys.exit(3)
-        if request["execute"] == "qom-set":
-            told = request["arguments"]
-            print(told["path"], told["property"], told["value"], flush=True)
-        answer = {{}}
-        if request["execute"] == "human-monitor-command":
-            answer = " \\ cable0: index=0,type=stream,unix:/x/port0.sock\\r\\n" \
-                     " \\ cable1: index=0,type=stream,\\r\\n"
-        reply = {{"return": answer, "id": request.get("id")}}
-        connection.sendall(json.dumps(reply).encode() + b"\\n")
-'''
-
-
-def make_fake(path: Path) -> Path:
-    path.write_text(FAKE_QEMU.format(python=sys.executable))
-    path.chmod(0o755)
-    return path
-
 
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:

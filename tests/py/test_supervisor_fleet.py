@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from test_debugger import Monitor
-from test_supervisor import make_fake
+from fake_qemu import make_fake
 
 from essd import fleet as essd_fleet
 from essd import show, status
