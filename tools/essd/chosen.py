@@ -43,6 +43,15 @@ def mean(given: str, valid: Iterable[str]) -> str:
     return f"; did you mean {found}?" if found else ""
 
 
+def mean_or(given: str, valid: Iterable[str], otherwise: str = "") -> str:
+    """A clause after a wrong word: "did you mean ...?", else `otherwise`, which is by
+    default the list of all valid words."""
+    words = list(valid)
+    found = nearest(given, words)
+    return f"did you mean {found}?" if found else \
+        otherwise or f"use one of {', '.join(words)}"
+
+
 def listed(words: Iterable[str], last: str = "or") -> str:
     """The words as a list in a sentence: "a, b or c"."""
     *most, end = list(words) or ["none"]

@@ -17,6 +17,7 @@ from typing import Any
 
 from . import fault_rules
 from .channel import Refused
+from .chosen import mean_or
 from .errors import EssdError
 from .fault_rules import FIRMWARE_RULES_MAX, RULES_MAX, Rule, Wrong
 
@@ -55,7 +56,7 @@ class FaultKeeper:
             if kept.rule.name == name:
                 return kept
         known = [kept.rule.name for kept in self.rules]
-        hint = fault_rules.nearest(name, known) if known else "there is no rule"
+        hint = mean_or(name, known) if known else "there is no rule"
         raise ValueError(f"{name}: no fault rule has this name; {hint}")
 
     def accept(self, entries: list[dict[str, str]]) -> list[Kept]:

@@ -5,10 +5,9 @@ docs/faults.md describes the language for people.  This module reads rules, on a
 command line or in YAML, and translates them for the models and the firmware.
 """
 
-import difflib
 import ipaddress
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import yaml
 
 from . import yaml_mistakes
+from .chosen import mean_or
 from .errors import EssdError, Mistakes
 
 SITES = ("wire", "rdma", "nvme", "media")
@@ -64,13 +64,6 @@ class Wrong(EssdError):
         self.word = word        # the word that is wrong, to find its place
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint that names the most similar known word, or all of them."""
-    names = list(known)
-    found = difflib.get_close_matches(word, names, 1, 0.5)
-    return f"did you mean {found[0]}?" if found else f"use one of {', '.join(names)}"
-
-
 def read_number(text: str, most: int) -> int:
     try:
         number = int(text, 0)
@@ -98,7 +91,7 @@ def read_range(text: str, most: int, names: dict[str, int] | None = None) -> tup
         return names[text], names[text]
     first, dash, last = text.partition("-")
     if names and not first[:1].isdigit():
-        raise Wrong(f"{text}: unknown name; {nearest(text, names)}", text)
+        raise Wrong(f"{text}: unknown name; {mean_or(text, names)}", text)
     low = read_number(first, most)
     high = read_number(last, most) if dash else low
     if high < low:
@@ -119,7 +112,7 @@ def read_names(text: str, names: dict[str, int]) -> int:
     bits = 0
     for name in text.split(","):
         if name not in names:
-            raise Wrong(f"{name}: unknown name; {nearest(name, names)}", text)
+            raise Wrong(f"{name}: unknown name; {mean_or(name, names)}", text)
         bits |= names[name]
     return bits
 
@@ -247,20 +240,20 @@ class Rule:
         """Raise Wrong if a word of the rule makes no sense."""
         if self.site not in SITES:
             raise Wrong(f"{self.site}: no such place for faults; "
-                        f"{nearest(self.site, SITES)}", self.site)
+                        f"{mean_or(self.site, SITES)}", self.site)
         for key in self.match:
             if key in WHENS:
                 raise Wrong(f"{key}: this belongs after `when`, as in when "
                             f"{key}={self.match[key]}", key)
             if key not in MATCHES[self.site]:
                 raise Wrong(f"{key}: {self.site} rules do not match this; "
-                            f"{nearest(key, MATCHES[self.site])}", key)
+                            f"{mean_or(key, MATCHES[self.site])}", key)
         for key in self.when:
             if key not in WHENS:
-                raise Wrong(f"{key}: unknown condition; {nearest(key, WHENS)}", key)
+                raise Wrong(f"{key}: unknown condition; {mean_or(key, WHENS)}", key)
         if self.action not in ACTIONS[self.site]:
             raise Wrong(f"{self.action or 'no action'}: {self.site} rules cannot do "
-                        f"this; {nearest(self.action, ACTIONS[self.site])}", self.action)
+                        f"this; {mean_or(self.action, ACTIONS[self.site])}", self.action)
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", self.name):
             raise Wrong(f"{self.name}: a name has up to 40 letters, digits, ., _ and -",
                         self.name)
@@ -322,7 +315,7 @@ class Rule:
         if self.action == "nak":
             if self.argument not in NAKS:
                 raise Wrong(f"{self.argument}: unknown NAK; "
-                            f"{nearest(self.argument, NAKS)}", self.argument)
+                            f"{mean_or(self.argument, NAKS)}", self.argument)
             return NAKS[self.argument]
         if self.action == "rnr":
             return read_number(self.argument, 31) if self.argument else RNR_TIMER_1_MS
@@ -516,7 +509,7 @@ class Reader:
                 places[rule.name] = value
             elif len(self.mistakes) == before:
                 self.mistake(key, f"{name}: unknown key; "
-                                  f"{nearest(name, (*SITES, 'when', 'do', 'name'))}")
+                                  f"{mean_or(name, (*SITES, 'when', 'do', 'name'))}")
         if len(self.mistakes) != before:
             return
         if not rule.site:

@@ -5,7 +5,6 @@ A cable is written KIND=VALUE, such as listen=/tmp/p0.sock.  QEMU attaches the
 drive's end.  docs/connect-your-own.md shows what to attach at the other end.
 """
 
-import difflib
 import os
 import re
 import socket
@@ -65,9 +64,8 @@ def parse(text: str, folder: Path | None = None) -> Outside:
     """
     kind, equals, value = text.partition("=")
     if kind not in VALUES or not equals:
-        near = difflib.get_close_matches(kind, VALUES, 1)
-        hint = f"did you mean {near[0]}={VALUES[near[0]]}?" if near else \
-            f"use one of {usage()}"
+        near = chosen.nearest(kind, VALUES)
+        hint = f"did you mean {near}={VALUES[near]}?" if near else f"use one of {usage()}"
         raise EssdError(f"{text}: a cable cannot lead to {kind!r}: {hint}")
     if not value:
         raise EssdError(f"{text}: write {kind}={VALUES[kind]}")
@@ -176,14 +174,12 @@ def check_exists(place: Outside) -> Path:
     path = NETWORKS / place.value
     if not path.exists():
         names = interfaces(of_tap=place.kind == "tap")
-        near = difflib.get_close_matches(place.value, names, 1)
-        hint = f"there are {chosen.listed(names, 'and')}"
-        if near:
-            hint = f"did you mean {near[0]}?"
-        elif place.kind == "tap":
-            hint = (f"create it with sudo ip tuntap add dev {place.value} mode tap user "
-                    f"$USER && sudo ip link set {place.value} up")
-        raise EssdError(f"{place}: there is no interface {place.value}: {hint}")
+        otherwise = f"there are {chosen.listed(names, 'and')}"
+        if place.kind == "tap":
+            otherwise = (f"create it with sudo ip tuntap add dev {place.value} mode tap "
+                         f"user $USER && sudo ip link set {place.value} up")
+        raise EssdError(f"{place}: there is no interface {place.value}: "
+                        f"{chosen.mean_or(place.value, names, otherwise)}")
     return path
 
 

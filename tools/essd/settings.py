@@ -148,7 +148,11 @@ def distance(key: str, known: str) -> int:
 
 
 def nearest(key: str) -> str:
-    """The first key that begins or ends with `key`, else the most similar one."""
+    """The first key that begins or ends with `key`, else the most similar one.
+
+    This is the firmware's rule, so that both name the same key; chosen.nearest() is
+    the rule for all other words.
+    """
     return min(KEYS, key=lambda known: 0 if known.startswith(f"{key}.")
                or known.endswith(f".{key}") else distance(key[:KEY_SHOWN_MAX], known))
 
