@@ -36,7 +36,7 @@ def configure(wish):
     image = flash.FlashImage()
     image.identity = flash.Identity.random()
     image.save(folder / "flash.img")
-    links = [Link(n, [f"10.0.{n}.10/24"], ends=[End("drive", n), End("host", n)])
+    links = [Link(n, [f"10.0.{n}.10/24"], ends=[End("host", n), End("drive", n)])
              for n in (0, 1)]
     return Config(wish.name, "/guest", "tcg", links,
                   {"drive": Drive(FAKE, str(folder / "flash.img"), "media", "raw", "nqn")},
