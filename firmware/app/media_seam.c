@@ -25,7 +25,8 @@ static bool submit_command(void *ctx, const struct media_io *io)
         .pieces = pieces,
     };
 
-    ASSERT(io->ns == 0 && io->piece_count <= NVMF_MAX_PIECES);
+    ASSERT((io->ns == 0 || io->ns == MEDIA_NS_ALL) &&
+           io->piece_count <= NVMF_MAX_PIECES);
     for (uint8_t i = 0; i < io->piece_count; i++) {
         pieces[i] =
             (struct media_piece){io->pieces[i].ptr, io->pieces[i].len_bytes};

@@ -57,7 +57,7 @@ static uint16_t check_state(const struct nvmf_target *target,
 }
 
 /* Check the fields that all commands share. */
-static uint16_t check_common(const struct nvmf_target *target,
+static uint16_t check_common(struct nvmf_target *target,
                              struct nvmf_request *req)
 {
     if (req->command->execute == NULL) {

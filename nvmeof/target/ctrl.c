@@ -94,6 +94,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     memcpy(ctrl->hostid, data->hostid, sizeof(ctrl->hostid));
     memcpy(ctrl->hostnqn, data->hostnqn, sizeof(ctrl->hostnqn));
     reset_features(target, ctrl);
+    ns_attach_all(target, ctrl);
     target->ctrl_count++;
     ctrl_set_kato(target, index, kato_ms);
     return index;

@@ -217,12 +217,12 @@ static uint16_t cc_set(struct nvmf_target *target, struct nvmf_request *req,
         return NVME_SC_SUCCESS;
     }
     req->shutdown = ctrl_begin_shutdown(ctrl);
-    req->steps = ns_flush_steps(target);
-    if (req->steps == 0 || ctrl->is_discovery) {
+    if (ctrl->is_discovery) {
         ctrl_end_shutdown(ctrl, req->shutdown, true);
         return NVME_SC_SUCCESS;
     }
-    return ns_flush_step(target, req);
+    req->steps = 1;
+    return ns_flush_all(target, req);
 }
 
 /*
@@ -329,7 +329,7 @@ static uint16_t property_set(struct nvmf_target *target,
     uint16_t status;
 
     if (req->steps > 0) { /* a shutdown that waited for room at the media */
-        return ns_flush_step(target, req);
+        return ns_flush_all(target, req);
     }
     property_command_parse(&property, &req->sqe);
     status = find_property(req, &property, &index);

@@ -182,9 +182,9 @@ static uint16_t cache_set(struct nvmf_target *target, struct nvmf_request *req)
     if (req->steps == 0) {
         target->is_cache_on = is_on;
         target->media.set_volatile(target->media.ctx, is_on);
-        req->steps = is_on ? 0 : ns_flush_steps(target);
+        req->steps = is_on ? 0 : 1;
     }
-    return is_on ? NVME_SC_SUCCESS : ns_flush_step(target, req);
+    return is_on ? NVME_SC_SUCCESS : ns_flush_all(target, req);
 }
 
 static uint32_t queues_get(const struct nvmf_target *target,

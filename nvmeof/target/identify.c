@@ -82,11 +82,11 @@ static uint16_t build_controller(struct nvmf_target *target,
  *
  * @return a status when NSID is invalid
  */
-static uint16_t find_namespace(const struct nvmf_target *target,
+static uint16_t find_namespace(struct nvmf_target *target,
                                struct nvmf_request *req,
                                const struct nvmf_ns **ns)
 {
-    *ns = ns_find(target, req->sqe.nsid);
+    *ns = ns_find_active(target, request_ctrl(target, req), req->sqe.nsid);
     if (*ns == NULL &&
         (req->sqe.nsid == 0 || req->sqe.nsid > NVMF_MAX_NAMESPACES)) {
         return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
@@ -173,7 +173,7 @@ static uint16_t build_active_list(struct nvmf_target *target,
         return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
     }
     for (uint32_t i = req->sqe.nsid; i < NVMF_MAX_NAMESPACES; i++) {
-        if (target->ns[i].is_active) {
+        if (ns_is_active(request_ctrl(target, req), i + 1)) {
             nsid[count++] = i + 1;
         }
     }
@@ -184,7 +184,8 @@ static uint16_t build_active_list(struct nvmf_target *target,
 static uint16_t build_descriptors(struct nvmf_target *target,
                                   struct nvmf_request *req)
 {
-    const struct nvmf_ns *ns = ns_find(target, req->sqe.nsid);
+    const struct nvmf_ns *ns =
+        ns_find_active(target, request_ctrl(target, req), req->sqe.nsid);
 
     if (ns == NULL) {
         return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);

@@ -13,8 +13,9 @@
 
 enum data_direction { DATA_NONE, DATA_TO_CONTROLLER, DATA_TO_HOST };
 
-enum {                              /* nvmf_command.flags */
-       COMMAND_NEEDS_NS = 0x01,     /* NSID names an active namespace */
+enum { /* nvmf_command.flags */
+       /* NSID names an active namespace, to which req->ns points. */
+       COMMAND_NEEDS_NS = 0x01,
        COMMAND_ON_DISCOVERY = 0x02, /* valid on discovery controllers too */
        COMMAND_WRITES = 0x04,       /* changes user data */
        COMMAND_SGL_LONGER = 0x08, /* the SGL may describe more than is moved */
@@ -223,10 +224,24 @@ bool event_abort(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 void event_abort_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 
 /* ns.c */
-const struct nvmf_ns *ns_find(const struct nvmf_target *target, uint32_t nsid);
-uint16_t ns_check(const struct nvmf_target *target, struct nvmf_request *req);
-uint16_t ns_flush_steps(const struct nvmf_target *target);
-uint16_t ns_flush_step(struct nvmf_target *target, struct nvmf_request *req);
+bool ns_is_active(const struct nvmf_ctrl *ctrl, uint32_t nsid);
+struct nvmf_ns *ns_find_allocated(struct nvmf_target *target, uint32_t nsid);
+struct nvmf_ns *ns_find_active(struct nvmf_target *target,
+                               const struct nvmf_ctrl *ctrl, uint32_t nsid);
+uint16_t ns_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req);
+void ns_attach_all(const struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                     uint32_t nsid);
+
+/* The command has ended, as far as its namespace is concerned. */
+static inline void ns_release(struct nvmf_request *req)
+{
+    if (req->ns != NULL) {
+        req->ns->users--;
+        req->ns = NULL;
+    }
+}
 
 /* identify.c, log.c, feature.c: rows of admin_commands */
 uint16_t identify_check(struct nvmf_target *target, struct nvmf_request *req);

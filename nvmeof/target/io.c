@@ -36,25 +36,16 @@ static bool is_in_range(const struct nvmf_ns *ns, uint64_t lba, uint32_t count)
            count <= ns->geometry.size_blocks - lba;
 }
 
-static const struct nvmf_ns *request_ns(const struct nvmf_target *target,
-                                        const struct nvmf_request *req)
+static uint16_t check_writable(const struct nvmf_request *req)
 {
-    return &target->ns[req->sqe.nsid - 1];
-}
-
-static uint16_t check_writable(const struct nvmf_target *target,
-                               const struct nvmf_request *req)
-{
-    return request_ns(target, req)->geometry.is_read_only
+    return req->ns->geometry.is_read_only
                ? refuse_status(NVME_SC_NS_WRITE_PROTECTED)
                : NVME_SC_SUCCESS;
 }
 
-static uint16_t check_range(const struct nvmf_target *target,
-                            struct nvmf_request *req)
+static uint16_t check_range(struct nvmf_request *req)
 {
-    if (!is_in_range(request_ns(target, req), first_lba(&req->sqe),
-                     count_blocks(&req->sqe))) {
+    if (!is_in_range(req->ns, first_lba(&req->sqe), count_blocks(&req->sqe))) {
         return refuse_field(req, NVME_SC_LBA_RANGE, SQE_CDW10, 0);
     }
     return NVME_SC_SUCCESS;
@@ -62,19 +53,20 @@ static uint16_t check_range(const struct nvmf_target *target,
 
 static uint16_t read_check(struct nvmf_target *target, struct nvmf_request *req)
 {
-    uint8_t shift = request_ns(target, req)->geometry.block_shift;
+    uint8_t shift = req->ns->geometry.block_shift;
 
+    (void)target;
     req->data_len = count_blocks(&req->sqe) << shift;
     if (req->data_len > NVMF_MAX_TRANSFER) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
     }
-    return check_range(target, req);
+    return check_range(req);
 }
 
 static uint16_t write_check(struct nvmf_target *target,
                             struct nvmf_request *req)
 {
-    uint16_t status = check_writable(target, req);
+    uint16_t status = check_writable(req);
 
     if (status != NVME_SC_SUCCESS) {
         return status;
@@ -89,7 +81,7 @@ static uint16_t write_check(struct nvmf_target *target,
 static uint16_t submit_transfer(struct nvmf_target *target,
                                 struct nvmf_request *req, enum media_op op)
 {
-    const struct nvmf_ns *ns = request_ns(target, req);
+    const struct nvmf_ns *ns = req->ns;
     uint8_t shift = ns->geometry.block_shift;
     struct media_io io = {
         .op = op,
@@ -132,9 +124,10 @@ static void write_finish(struct nvmf_target *target, struct nvmf_request *req)
 static uint16_t write_zeroes_check(struct nvmf_target *target,
                                    struct nvmf_request *req)
 {
-    uint16_t status = check_writable(target, req);
+    uint16_t status = check_writable(req);
 
-    return status != NVME_SC_SUCCESS ? status : check_range(target, req);
+    (void)target;
+    return status != NVME_SC_SUCCESS ? status : check_range(req);
 }
 
 /* With DEAC the blocks are deallocated, since these read as zeros too. */
@@ -152,11 +145,10 @@ static uint16_t write_zeroes_execute(struct nvmf_target *target,
 static uint16_t flush_check(struct nvmf_target *target,
                             struct nvmf_request *req)
 {
+    req->steps = 1;
     if (req->sqe.nsid == NVME_NSID_ALL) {
-        req->steps = ns_flush_steps(target);
         return NVME_SC_SUCCESS;
     }
-    req->steps = 1;
     return ns_check(target, req);
 }
 
@@ -166,9 +158,9 @@ static uint16_t flush_execute(struct nvmf_target *target,
     struct media_io io = {.op = MEDIA_FLUSH};
 
     if (req->sqe.nsid == NVME_NSID_ALL) {
-        return ns_flush_step(target, req);
+        return ns_flush_all(target, req);
     }
-    io.ns = request_ns(target, req)->config.media_ns;
+    io.ns = req->ns->config.media_ns;
     return request_media(target, req, &io);
 }
 
@@ -177,8 +169,9 @@ static uint16_t dsm_check(struct nvmf_target *target, struct nvmf_request *req)
     uint16_t ranges = (uint16_t)((req->sqe.cdw10 & 0xff) + 1);
 
     req->steps = ranges;
+    (void)target;
     req->data_len = (uint32_t)ranges * DSM_RANGE_LEN;
-    return check_writable(target, req);
+    return check_writable(req);
 }
 
 struct dsm_range {
@@ -198,14 +191,12 @@ static struct dsm_range dsm_range(const struct nvmf_request *req, uint16_t i)
 }
 
 /* Check all ranges before the first one is executed. */
-static uint16_t dsm_check_ranges(const struct nvmf_target *target,
-                                 struct nvmf_request *req)
+static uint16_t dsm_check_ranges(const struct nvmf_request *req)
 {
     for (uint16_t i = 0; i < req->steps; i++) {
         struct dsm_range range = dsm_range(req, i);
 
-        if (!is_in_range(request_ns(target, req), range.first_lba,
-                         range.count_blocks)) {
+        if (!is_in_range(req->ns, range.first_lba, range.count_blocks)) {
             return refuse_status(NVME_SC_LBA_RANGE);
         }
     }
@@ -218,7 +209,7 @@ static uint16_t dsm_execute(struct nvmf_target *target,
     uint16_t status;
 
     if (req->progress == 0) {
-        status = dsm_check_ranges(target, req);
+        status = dsm_check_ranges(req);
         if (status != NVME_SC_SUCCESS) {
             return status;
         }
@@ -230,7 +221,7 @@ static uint16_t dsm_execute(struct nvmf_target *target,
         struct dsm_range range = dsm_range(req, req->progress);
         struct media_io io = {
             .op = MEDIA_DEALLOCATE,
-            .ns = request_ns(target, req)->config.media_ns,
+            .ns = req->ns->config.media_ns,
             .first_lba = range.first_lba,
             .count_blocks = range.count_blocks,
         };

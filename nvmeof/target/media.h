@@ -16,6 +16,9 @@
 
 #include "nvmeof/target/piece.h"
 
+/* media_io.ns of a flush of all namespaces. */
+#define MEDIA_NS_ALL UINT32_MAX
+
 enum media_op {
     MEDIA_READ,         /* copies blocks to pieces; FUA bypasses the cache */
     MEDIA_WRITE,        /* copies pieces to blocks; FUA: durable when done */
@@ -39,7 +42,7 @@ struct media_io {
     enum media_op op;
     bool fua;
     uint8_t piece_count;
-    uint32_t ns; /* nvmf_ns_config.media_ns */
+    uint32_t ns; /* nvmf_ns_config.media_ns; a flush: or MEDIA_NS_ALL */
     uint64_t first_lba;
     uint32_t count_blocks;           /* at least 1; 0 for MEDIA_FLUSH */
     const struct nvmf_piece *pieces; /* valid until nvmf_media_done() */
@@ -71,7 +74,7 @@ struct nvmf_media {
     /**
      * Turn the volatile write cache on or off for operations submitted from
      * now on.  Blocks already in the cache stay at risk: the target submits
-     * a MEDIA_FLUSH of each namespace right after turning it off.
+     * a MEDIA_FLUSH of all namespaces right after turning it off.
      */
     void (*set_volatile)(void *ctx, bool is_enabled);
 

@@ -1,56 +1,90 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Namespaces: finding one, and flushing one or all.
+ * Namespaces: finding one, using one, and flushing all.
+ *
+ * An NSID of 1 to NN is valid.  It is allocated when a namespace has it, and
+ * active on the controllers to which that namespace is attached.
  * Spec: NVM Express Base 1.4 section 6.1.
  */
 #include "nvmeof/target/internal.h"
 
-/* @return NULL for a namespace that does not exist or is not active */
-const struct nvmf_ns *ns_find(const struct nvmf_target *target, uint32_t nsid)
+#include <string.h>
+
+static bool ns_is_valid(uint32_t nsid)
 {
-    if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES ||
-        !target->ns[nsid - 1].is_active) {
-        return NULL;
-    }
-    return &target->ns[nsid - 1];
+    return nsid != 0 && nsid <= NVMF_MAX_NAMESPACES;
 }
 
-/* The status for a command whose NSID must name an active namespace. */
-uint16_t ns_check(const struct nvmf_target *target, struct nvmf_request *req)
+/* Whether a namespace is attached to this controller; nsid is valid. */
+bool ns_is_active(const struct nvmf_ctrl *ctrl, uint32_t nsid)
+{
+    uint32_t i = nsid - 1;
+
+    return ctrl->active_ns[i / 32] >> i % 32 & 1;
+}
+
+/* @return NULL for an NSID that is invalid or that no namespace has */
+struct nvmf_ns *ns_find_allocated(struct nvmf_target *target, uint32_t nsid)
+{
+    return ns_is_valid(nsid) && target->ns[nsid - 1].state != NS_FREE
+               ? &target->ns[nsid - 1]
+               : NULL;
+}
+
+/* @return NULL for an NSID that is invalid or inactive on this controller */
+struct nvmf_ns *ns_find_active(struct nvmf_target *target,
+                               const struct nvmf_ctrl *ctrl, uint32_t nsid)
+{
+    return ns_is_valid(nsid) && ns_is_active(ctrl, nsid) ? &target->ns[nsid - 1]
+                                                         : NULL;
+}
+
+/*
+ * Check that a command's NSID names an active namespace, which the command uses
+ * from now on until ns_release().
+ */
+uint16_t ns_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint32_t nsid = req->sqe.nsid;
 
     if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES) {
         return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
     }
-    if (!target->ns[nsid - 1].is_active) {
+    if (!ns_is_active(request_ctrl(target, req), nsid)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
     }
+    req->ns = &target->ns[nsid - 1];
+    req->ns->users++;
     return NVME_SC_SUCCESS;
 }
 
-/* Number of flushes for all active namespaces: one for each. */
-uint16_t ns_flush_steps(const struct nvmf_target *target)
+/* Flush all namespaces of the drive. */
+uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req)
 {
-    uint16_t steps = 0;
+    struct media_io io = {.op = MEDIA_FLUSH, .ns = MEDIA_NS_ALL};
 
-    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
-        steps = (uint16_t)(steps + target->ns[i].is_active);
-    }
-    return steps;
+    return request_media(target, req, &io);
 }
 
-/* Flush the next active namespace. */
-uint16_t ns_flush_step(struct nvmf_target *target, struct nvmf_request *req)
+/* Set the active namespaces of a new I/O controller. */
+void ns_attach_all(const struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
-    uint16_t turn = req->progress;
-    struct media_io io = {.op = MEDIA_FLUSH};
-
-    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
-        if (target->ns[i].is_active && turn-- == 0) {
-            io.ns = target->ns[i].config.media_ns;
-            return request_media(target, req, &io);
+    memset(ctrl->active_ns, 0, sizeof(ctrl->active_ns));
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES && !ctrl->is_discovery; i++) {
+        if (target->ns[i].state != NS_FREE) {
+            ctrl->active_ns[i / 32] |= BIT(i % 32);
         }
     }
-    return NVME_SC_SUCCESS;
+}
+
+/* Add a namespace to a controller's Changed Namespace List, and report it. */
+void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                     uint32_t nsid)
+{
+    uint32_t i = nsid - 1;
+
+    if (ctrl->state == CTRL_READY && !ctrl->is_discovery) {
+        ctrl->changed_ns[i / 32] |= BIT(i % 32);
+        event_raise(target, ctrl, CTRL_EVENT_NS_CHANGED);
+    }
 }

@@ -177,6 +177,7 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
         observe_end(target, req);
         req->trace = NULL;
     }
+    ns_release(req);
     buffer_release(target, req);
     request_enter(req, NVMF_REQUEST_FREE);
     qpair_request_ended(target, qpair);
@@ -240,6 +241,7 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
 void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status)
 {
+    ns_release(req);
     if (is_ending(target, req)) {
         request_drop(target, req);
     } else if (!fault_rules_are_on(target) ||
@@ -282,6 +284,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->result[0] = 0;
     req->result[1] = 0;
     req->data = data;
+    req->ns = NULL;
     if (trace_wants(target->trace,
                     BIT(TRACE_GROUP_COMMANDS) | BIT(TRACE_GROUP_MEDIA))) {
         observe_begin(target, req);

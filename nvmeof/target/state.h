@@ -124,10 +124,20 @@ struct nvmf_ctrl {
     uint16_t events_masked;  /* reported; set until the host reads the log */
     struct nvmf_request *aer[NVMF_MAX_AERS];
     uint32_t changed_ns[NVMF_MAX_NAMESPACES / 32];
+    /* The active namespaces: those that are attached to this controller. */
+    uint32_t active_ns[NVMF_MAX_NAMESPACES / 32];
+};
+
+/* The states of a namespace. */
+enum ns_state {
+    NS_FREE,  /* No namespace has this NSID. */
+    NS_READY, /* Allocated; takes commands from controllers it is attached to */
+    NS_STATES
 };
 
 struct nvmf_ns {
-    bool is_active;
+    uint8_t state;  /* enum ns_state */
+    uint32_t users; /* commands that use it: nvmf_request.ns */
     struct nvmf_ns_config config;
     struct media_geometry geometry;
 };

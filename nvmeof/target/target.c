@@ -30,8 +30,8 @@ static void add_namespace(struct nvmf_target *target,
 
     ASSERT(config->nsid >= 1 && config->nsid <= NVMF_MAX_NAMESPACES);
     ns = &target->ns[config->nsid - 1];
-    ASSERT(!ns->is_active);
-    ns->is_active = true;
+    ASSERT(ns->state == NS_FREE);
+    ns->state = NS_READY;
     ns->config = *config;
     if (memcmp(config->nguid, none, sizeof(none)) == 0) {
         memcpy(ns->config.nguid, config->uuid, sizeof(ns->config.nguid));
@@ -159,16 +159,13 @@ void nvmf_target_set_health(struct nvmf_target *target,
 
 void nvmf_target_ns_changed(struct nvmf_target *target, uint32_t nsid)
 {
-    uint32_t i = nsid - 1;
+    struct nvmf_ns *ns = ns_find_allocated(target, nsid);
 
-    ASSERT(ns_find(target, nsid) != NULL);
-    read_geometry(target, &target->ns[i]);
-    for (uint8_t c = 0; c < NVMF_MAX_HOSTS; c++) {
-        struct nvmf_ctrl *ctrl = &target->ctrl[c];
-
-        if (ctrl->state == CTRL_READY && !ctrl->is_discovery) {
-            ctrl->changed_ns[i / 32] |= BIT(i % 32);
-            event_raise(target, ctrl, CTRL_EVENT_NS_CHANGED);
+    ASSERT(ns != NULL);
+    read_geometry(target, ns);
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        if (ns_is_active(&target->ctrl[i], nsid)) {
+            ns_tell_changed(target, &target->ctrl[i], nsid);
         }
     }
 }

@@ -88,6 +88,7 @@ struct nvmf_request {
     uint32_t shutdown;   /* of a Property Set: the shutdown that it began, by
                           * the number from ctrl_begin_shutdown() */
     const struct nvmf_command *command;
+    struct nvmf_ns *ns;           /* the namespace that it uses; NULL: none */
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;
     uint64_t arrived_us; /* when its command came */

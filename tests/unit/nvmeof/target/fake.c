@@ -355,6 +355,10 @@ void fake_run_media(struct fake *fake)
     fake->media_count--;
     memmove(fake->media, fake->media + 1,
             fake->media_count * sizeof(fake->media[0]));
+    if (io.op == MEDIA_FLUSH && io.ns == MEDIA_NS_ALL) {
+        nvmf_media_done(fake->target, io.cookie, fake->media_status);
+        return;
+    }
     assert_in_range(io.ns, 70, 70 + FAKE_NAMESPACES - 1);
     at = fake->blocks[io.ns - 70] + (io.first_lba << fake->block_shift);
     assert_true((io.first_lba + io.count_blocks) << fake->block_shift <=
