@@ -16,6 +16,7 @@
     X(net_lldp) \
     X(net_sntp) \
     X(net_literal) \
+    X(net_lacp) \
     X(roce_order) \
     X(roce_send) \
     X(roce_rdma) \

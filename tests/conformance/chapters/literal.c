@@ -17,7 +17,7 @@ enum {
     ROCE_PORT = 4791,
     ICRC_BYTES = 4,
     BTH_RESERVED = 4, /* The byte of the BTH that has FECN and BECN. */
-    MASKED_MAX = 28,  /* IPv4 and UDP header */
+    MASKED_MAX = 48,  /* IPv6 and UDP header */
 };
 
 /* ---- Checksums: RFC 1071; annex A17.3.3 for the ICRC. */
@@ -64,27 +64,48 @@ static uint32_t crc32_add(uint32_t crc, const uint8_t *p, size_t len)
     return crc;
 }
 
-/* For IPv4 only, because no literal frame is RoCE over IPv6. */
+/*
+ * Fill the fields of an IP header that routers may change: the ICRC is computed
+ * as if their bits were ones.  @return the length of the header
+ */
+static size_t mask_ip(uint8_t *ip)
+{
+    if (ip[0] >> 4 == 6) {
+        memcpy(ip, (uint8_t[]){0x6f, 0xff, 0xff, 0xff}, 4); /* class, flow */
+        ip[7] = 0xff;                                       /* hop limit */
+        return IPV6_HEADER;
+    }
+    ip[1] = 0xff;              /* type of service */
+    ip[8] = 0xff;              /* time to live */
+    set_word(ip + 10, 0xffff); /* header checksum */
+    return IPV4_HEADER;
+}
+
 static void put_icrc(uint8_t *ip, size_t len)
 {
     static const uint8_t ones[8] = {0xff, 0xff, 0xff, 0xff,
                                     0xff, 0xff, 0xff, 0xff};
     uint8_t head[MASKED_MAX + BTH_RESERVED + 1];
     uint8_t *at = ip + len - ICRC_BYTES;
+    size_t bth, head_len;
     uint32_t crc;
 
     memcpy(head, ip, sizeof(head));
-    head[1] = 0xff;                           /* type of service */
-    head[8] = 0xff;                           /* time to live */
-    set_word(head + 10, 0xffff);              /* header checksum */
-    set_word(head + IPV4_HEADER + 6, 0xffff); /* UDP checksum */
-    head[MASKED_MAX + BTH_RESERVED] = 0xff;
+    bth = mask_ip(head) + UDP_HEADER;
+    set_word(head + bth - 2, 0xffff); /* UDP checksum */
+    head[bth + BTH_RESERVED] = 0xff;
+    head_len = bth + BTH_RESERVED + 1;
     crc = crc32_add(0xffffffff, ones, sizeof(ones));
-    crc = crc32_add(crc, head, sizeof(head));
-    crc = ~crc32_add(crc, ip + sizeof(head), len - sizeof(head) - ICRC_BYTES);
+    crc = crc32_add(crc, head, head_len);
+    crc = ~crc32_add(crc, ip + head_len, len - head_len - ICRC_BYTES);
     for (unsigned int i = 0; i < ICRC_BYTES; i++) {
         at[i] = (uint8_t)(crc >> 8 * i);
     }
+}
+
+static bool is_roce(uint8_t protocol, const uint8_t *l4)
+{
+    return protocol == PROTOCOL_UDP && word_at(l4 + 2) == ROCE_PORT;
 }
 
 /* @param addresses  both addresses of the IP header */
@@ -117,12 +138,17 @@ void literal_seal(struct literal *literal)
         uint8_t *l4 = ip + IPV4_HEADER;
 
         put_checksum(ip + 10, 0, ip, IPV4_HEADER);
-        if (ip[9] == PROTOCOL_UDP && word_at(l4 + 2) == ROCE_PORT) {
+        if (is_roce(ip[9], l4)) {
             put_icrc(ip, len);
         }
         seal_l4(ip[9], l4, len - IPV4_HEADER, ip + 12, 8);
     } else if (type == TYPE_IPV6) {
-        seal_l4(ip[6], ip + IPV6_HEADER, word_at(ip + 4), ip + 8, 32);
+        size_t len = word_at(ip + 4);
+
+        if (is_roce(ip[6], ip + IPV6_HEADER)) {
+            put_icrc(ip, IPV6_HEADER + len);
+        }
+        seal_l4(ip[6], ip + IPV6_HEADER, len, ip + 8, 32);
     }
 }
 

@@ -22,6 +22,9 @@ enum { /* Byte offsets in an untagged frame. */
        LITERAL_L4 = 34,    /* ICMP or UDP, over IPv4. */
        LITERAL_L4_V6 = 54, /* ICMPv6 or UDP, over IPv6. */
        LITERAL_UDP_PAYLOAD = 42,
+
+       /* RoCE over IPv4.  Over IPv6, all of it is this much farther. */
+       LITERAL_V6_SHIFT = 20,
        LITERAL_OPCODE = 42, /* The first byte of the BTH. */
        LITERAL_DEST_QP = 47,
        LITERAL_PSN = 51,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One exchange for each format below RoCE, with requests and answers that scapy
- * made: see literal.h. The exchange for SNTP is in net_sntp.c.
- *
- * Left out: LACP, which no conformance test speaks.
+ * made: see literal.h. The exchanges for SNTP and LACP are in net_sntp.c and
+ * net_lacp.c.
  */
 #include <string.h>
 
