@@ -7,9 +7,7 @@ drive's own sources are copied into that tree when they have changed, and compil
 in seconds.  Each binary is kept under a hash of these sources, so that older
 versions need no rebuild and several checkouts can share the cache.
 
-The release comes from Debian's source package on the mirror in this machine's
-own package sources.  apt runs with a state of its own, so that the build needs no
-root rights and does not change the system.
+The release comes from Debian's source package (debian_source.py).
 """
 
 import hashlib
@@ -20,36 +18,22 @@ import subprocess
 import sys
 import threading
 import venv
-from dataclasses import dataclass
 from pathlib import Path
 
 from . import elf
-from .errors import BUILD_S, LOOK_UP_S
+from .debian_source import Release, Source, fetch
+from .errors import BUILD_S
 from .fw_build import (ROM_ELF, BuildError, Progress, ensure_rom, first_error,
                        run_logged)
 from .paths import TOP, cache, is_locked, locked
 
-SUITE = "trixie"
-
-
-@dataclass(frozen=True)
-class Release:
-    """An upstream tarball that is known to work."""
-
-    version: str
-    file: str
-    sha256: str
-
-
-# Debian's pools delete superseded releases, so this list has all that a mirror
-# may still offer, newest first.  To add one, take its checksum from `apt-cache
-# showsrc qemu` and run every test.
 RELEASES = (
     Release("10.0.13", "qemu_10.0.13+ds.orig.tar.xz",
             "6a0888e806c2ffc0c5f0733e974f9aea55491950d3c47c98669c8b236dde59ae"),
     Release("10.0.2", "qemu_10.0.2+ds.orig.tar.xz",
             "0901da33844a331bf8b3602b9c1fbd178e60b737c8e3ade678255bd090c9b9f1"),
 )
+SOURCE = Source("qemu", "QEMU", RELEASES, "tools/essd/qemu_build.py")
 
 # QEMU's build takes these from its own tree if the system's are too old.
 WHEELS = (
@@ -232,7 +216,7 @@ def prepare_source(source: Path, log: Path, progress: Progress) -> None:
     """Unpack the release into `source` and patch it; after an error, nothing is there."""
     if source.exists():
         return
-    tarball = fetch_release(progress, log)
+    tarball = fetch(SOURCE, progress, log)
     progress(f"unpacking {tarball.name}")
     fresh = source.with_name("src.new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -304,125 +288,6 @@ def publish(output: Path, to: Path) -> None:
 
 
 # Fetching
-
-def sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def fetch_release(progress: Progress, log: Path) -> Path:
-    """Return an accepted tarball; download it from Debian's pool if necessary."""
-    folder = cache() / "download"
-    folder.mkdir(parents=True, exist_ok=True)
-    for release in RELEASES:
-        path = folder / release.file
-        if path.exists() and sha256(path) == release.sha256:
-            return path
-    progress("looking for QEMU's source in Debian's pool")
-    apt = PrivateApt(cache() / "apt", log)
-    offered = apt.sources("qemu")
-    failed = []
-    for release in RELEASES:
-        for package, checksums in offered.items():
-            if checksums.get(release.file) == release.sha256:
-                progress(f"downloading QEMU {release.version}")
-                if apt.download("qemu", package, folder) and \
-                        sha256(folder / release.file) == release.sha256:
-                    return folder / release.file
-                failed.append(release.version)
-    if failed:
-        raise BuildError(f"Debian's pool has QEMU {', '.join(failed)}, but it cannot be "
-                         f"downloaded; see {log}")
-    raise BuildError(
-        f"Debian's pool offers QEMU {', '.join(offered) or 'in no version'}, but essd "
-        f"needs {' or '.join(r.version for r in RELEASES)}: put one of "
-        f"{', '.join(r.file for r in RELEASES)} into {folder} and start again, or "
-        "add the new release to RELEASES in tools/essd/qemu_build.py")
-
-
-class PrivateApt:
-    """apt with a state of its own, which an ordinary user can write."""
-
-    def __init__(self, folder: Path, log: Path) -> None:
-        self.log = log
-        self.config = folder / "apt.conf"
-        for name in ("lists/partial", "archives/partial", "etc"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / "etc" / "source.sources").write_text(self.source_lines(),
-                                                       encoding="utf-8")
-        self.config.write_text(
-            "#clear APT::Update::Pre-Invoke;\n"
-            "#clear APT::Update::Post-Invoke;\n"
-            "#clear APT::Update::Post-Invoke-Success;\n"
-            "#clear Acquire::IndexTargets::deb::DEP-11;\n"
-            f'Dir::State "{folder}";\n'
-            f'Dir::State::Lists "{folder}/lists";\n'
-            'Dir::State::status "/var/lib/dpkg/status";\n'
-            f'Dir::Cache "{folder}";\n'
-            f'Dir::Etc::sourcelist "{folder}/etc/source.sources";\n'
-            'Dir::Etc::sourceparts "/dev/null";\n'
-            f'APT::Sandbox::User "{"root" if os.getuid() == 0 else ""}";\n'
-            'Acquire::Languages "none";\n', encoding="utf-8")
-
-    @staticmethod
-    def source_lines() -> str:
-        """Return apt sources for Debian 13's source packages on the system's mirror."""
-        # This command works without root, and before the system has fetched any list.
-        listing = subprocess.run(
-            ["apt-get", "update", "--print-uris", "-o", "Debug::NoLocking=true"],
-            capture_output=True, text=True, check=False, timeout=LOOK_UP_S).stdout
-        known = re.findall(r"^'(\S+)/dists/(\S+)/InRelease'", listing, re.M)
-        names = {codename(), SUITE, "stable", "oldstable"} - {""}
-        main = [uri for uri, suite in known if suite in names]
-        security = [uri for uri, suite in known if suite.endswith("-security")
-                    and suite.removesuffix("-security") in names]
-        if not main:
-            raise BuildError("this machine's package sources contain no Debian mirror, "
-                             "which is needed to fetch QEMU's source: add one to "
-                             "/etc/apt/sources.list.d")
-        text = stanza(main[0], f"{SUITE} {SUITE}-updates")
-        return text + (stanza(security[0], f"{SUITE}-security") if security else "")
-
-    def run(self, *words: str, folder: Path | None = None) -> str | None:
-        """Return the output of an apt command, or None if it failed."""
-        result = subprocess.run([words[0], "-c", str(self.config), *words[1:]],
-                                cwd=folder, capture_output=True, text=True,
-                                stdin=subprocess.DEVNULL, check=False,
-                                env=os.environ | {"LC_ALL": "C"}, timeout=BUILD_S)
-        with open(self.log, "a", encoding="utf-8") as file:
-            file.write(f"\n$ {' '.join(words)}\n{result.stderr}")
-        return result.stdout if result.returncode == 0 else None
-
-    def sources(self, package: str) -> dict[str, dict[str, str]]:
-        """Return the versions that the mirror offers, each with its files' SHA-256."""
-        if self.run("apt-get", "update", "-q") is None:
-            raise BuildError("Debian's package lists cannot be fetched; check the "
-                             f"network, and see {self.log}")
-        text = self.run("apt-cache", "showsrc", package) or ""
-        versions = {}
-        for paragraph in text.split("\n\n"):
-            match = re.search(r"^Version: (\S+)", paragraph, re.M)
-            if match:
-                versions[match[1]] = {
-                    name: digest for digest, name in re.findall(
-                        r"^ ([0-9a-f]{64}) \d+ (\S+)", paragraph, re.M)}
-        return versions
-
-    def download(self, package: str, version: str, folder: Path) -> bool:
-        return self.run("apt-get", "source", "-q", "--download-only", "--tar-only",
-                        f"{package}={version}", folder=folder) is not None
-
-
-def stanza(uri: str, suites: str) -> str:
-    return (f"Types: deb-src\nURIs: {uri}\nSuites: {suites}\nComponents: main\n"
-            "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n")
-
-
-def codename() -> str:
-    text = Path("/etc/os-release").read_text(encoding="utf-8")
-    match = re.search(r'^VERSION_CODENAME="?(\w+)', text, re.M)
-    return match[1] if match else ""
-
 
 def fetch_wheels(log: Path) -> Path:
     """Return a folder with the Python packages that QEMU's build needs."""
