@@ -23,7 +23,8 @@ MAY_INCLUDE = {
     "net/cm": ["lib", "net/wire", "net/verbs"],
     "nvmeof/wire": ["lib"],
     "nvmeof/limits.h": ["lib"],
-    "nvmeof/target": ["lib", "nvmeof/wire", "nvmeof/limits.h"],
+    "nvmeof/auth": ["lib"],
+    "nvmeof/target": ["lib", "nvmeof/auth", "nvmeof/wire", "nvmeof/limits.h"],
     # It uses a connection manager only through the seam rdma_cm.h.
     "nvmeof/rdma": ["lib", "nvmeof", "net/verbs/verbs.h",
                     "net/verbs/rdma_cm.h"],
@@ -42,6 +43,7 @@ MAY_INCLUDE = {
     "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
     "firmware/hal": ["lib"],
     "firmware/loop": ["lib"],
+    "firmware/crypto": ["lib", "nvmeof/auth"],
     "firmware/text": ["lib", "firmware/hal", "net/wire", "net/stack"],
     "firmware/settings": ["lib", "firmware/hal", "firmware/store",
                           "firmware/text"],

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    crypto.c
+    dh_groups.c
+    dh_power.c
+)
