@@ -11,6 +11,7 @@ from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
 from essd import cli, elf, flash, fw_build, paths, reflash
+from essd.drive import flash_lock
 from essd.errors import EssdError
 
 
@@ -105,6 +106,18 @@ def test_a_new_image_goes_into_the_slot_that_does_not_run(drive, monkeypatch) ->
         assert kept and kept.data == image_of(before)
     asked = [entry["request"] for entry in drive.asked if entry["command"] == "mgmt"]
     assert "shutdown" in asked
+
+
+def test_a_second_essd_flash_is_refused_while_one_writes(drive, monkeypatch) -> None:
+    build(monkeypatch, drive, 2)
+    with paths.locked(flash_lock(drive.folder)):
+        for words in (["flash"], ["flash", "--back"]):
+            with pytest.raises(EssdError, match="another essd flash writes the flash of the "
+                                                "drive now"):
+                run(*words)
+    assert drive.runs == 1 and "power-cut" not in [x["command"] for x in drive.asked]
+    run("flash")
+    assert drive.runs == 2
 
 
 def test_flash_reports_as_json(drive, monkeypatch) -> None:

@@ -2,15 +2,20 @@
 """Named snapshots with the real supervisor, and scripts instead of two drives' QEMU."""
 
 import json
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_qemu import make_fake
 from test_json import check
 
-from essd import paths, snapshots
+from essd import disk_swap, paths, setup, snapshots
 from essd.config import Config, Drive, End, Link
+from essd.drive import flash_lock
 from essd.errors import EssdError
 from essd.instance import Instance
 
@@ -31,10 +36,16 @@ def answer(command, told):
     elif command == "migrate":
         os.write(files.pop(), f"state of {name}".encode())
     elif command == "query-migrate":
+        if os.path.exists(f"{folder}/slow-{name}"):
+            return {"status": "active"}
         if os.path.exists(f"{folder}/fail-{name}"):
             return {"status": "failed", "error-desc": "No space left on device"}
         return {"status": "completed"}
+    elif command == "migrate-incoming" and os.path.exists(f"{folder}/end-{name}"):
+        sys.exit(1)
     elif command == "migrate-incoming":
+        if os.path.exists(f"{folder}/kill-{name}"):
+            os.kill(os.getppid(), 9)
         print("loaded:", os.read(files.pop(), 1000).decode(), flush=True)
         status = "paused"
     elif command == "query-status":
@@ -136,6 +147,127 @@ def test_loading_restores_states_and_disks(lab: Lab) -> None:
     assert "loaded: state of drive0" in (lab.instance.folder / "drive0.log").read_text()
 
 
+def contents(lab: Lab) -> set[str]:
+    """Whether the drives' files are as saved, as changed later, or a mixture."""
+    return {word for name in ("drive0", "drive1") for file in ("flash.img", "media.raw")
+            for word in [lab.file(name, file).read_text().split()[0]]}
+
+
+def saved_and_changed(lab: Lab) -> None:
+    for name in ("drive0", "drive1"):
+        for file in ("flash.img", "media.raw"):
+            lab.file(name, file).write_text("saved")
+    lab.instance.ask("save-all", name="one")
+    for name in ("drive0", "drive1"):
+        for file in ("flash.img", "media.raw"):
+            lab.file(name, file).write_text("changed")
+
+
+def test_a_load_that_fails_with_the_last_machine_changes_no_file(lab: Lab) -> None:
+    saved_and_changed(lab)
+    (lab.folder / "end-drive1").touch()
+    with pytest.raises(EssdError, match="drive1 (could|ended).*; all machines are off, and "
+                                        "the drives have the data from before the load"):
+        lab.instance.ask("load-all", name="one")
+    assert contents(lab) == {"changed"} and lab.hidden() == []
+    parts = lab.instance.status()["parts"]
+    assert {part["state"] for part in parts.values()} == {"off"}
+    # The same load succeeds when its cause of failure is gone.
+    (lab.folder / "end-drive1").unlink()
+    lab.instance.ask("load-all", name="one")
+    assert contents(lab) == {"saved"} and lab.hidden() == [] and lab.running()
+
+
+def test_a_load_during_which_the_supervisor_is_killed_changes_no_file(lab: Lab) -> None:
+    saved_and_changed(lab)
+    (lab.folder / "kill-drive1").touch()
+    with pytest.raises(EssdError, match="the supervisor of unit ended|nothing is running"):
+        lab.instance.ask("load-all", name="one")
+    # The last of its threads may end after its connection.
+    journal = paths.drives() / "unit" / disk_swap.JOURNAL
+    deadline = time.monotonic() + 60
+    while paths.is_locked(journal):
+        assert time.monotonic() < deadline, "the supervisor runs on"
+        time.sleep(0.01)
+    assert contents(lab) == {"saved"}
+    setup.flash_path("unit", "drive0")      # as the next `up` does
+    assert contents(lab) == {"changed"} and lab.hidden() == []
+
+
+def test_a_load_goes_on_when_the_tool_that_asked_for_it_is_killed(lab: Lab) -> None:
+    saved_and_changed(lab)
+    with socket.socket(socket.AF_UNIX) as tool:
+        tool.connect(str(lab.instance.folder / "control.sock"))
+        tool.sendall(b'{"command": "load-all", "name": "one"}\n')
+    log = lab.instance.folder / "supervisor.log"
+    deadline = time.monotonic() + 60
+    while "snapshot one loaded" not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    assert contents(lab) == {"saved"} and lab.hidden() == [] and lab.running()
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("ends_by", [Killed, OSError])
+def test_files_are_all_old_or_all_new_whichever_step_is_the_last(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_by: type) -> None:
+    files = [tmp_path / "flash.img", tmp_path / "media.raw", tmp_path / "other" / "media"]
+    files[2].parent.mkdir()
+    replace, unlink, steps = Path.replace, Path.unlink, [0]
+
+    def step(action: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*words: Any, **more: Any) -> Any:
+            steps[0] -= 1
+            if steps[0] == 0:
+                raise ends_by
+            if steps[0] < 0 and ends_by is Killed and steps[0] > -1000:
+                raise Killed        # Nothing more happens after the end.
+            return action(*words, **more)
+        return counted
+
+    monkeypatch.setattr(Path, "replace", step(replace))
+    monkeypatch.setattr(Path, "unlink", step(unlink))
+    ends = set()
+    for last in range(1, 100):
+        steps[0] = 10000
+        for file in files:
+            file.write_text("old")
+        try:
+            with disk_swap.Swap(tmp_path, files) as swap:
+                for file in files:
+                    disk_swap.fresh_of(file).write_text("new")
+                steps[0] = last
+                swap.swap()
+                swap.keep()
+            is_over = steps[0] > 0
+        except ends_by:
+            is_over = False
+        steps[0] = 10000
+        if swap.lock is not None:
+            swap.lock.close()
+        disk_swap.recover(tmp_path)
+        found = {file.read_text() for file in files}
+        assert len(found) == 1, (last, found)
+        ends |= found
+        if is_over:
+            break
+    assert ends == {"old", "new"} and last > 8
+
+
+def test_files_that_are_being_replaced_are_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "flash.img"
+    file.write_text("old")
+    with disk_swap.Swap(tmp_path, [file]) as swap:
+        disk_swap.fresh_of(file).write_text("new")
+        swap.swap()
+        disk_swap.recover(tmp_path)
+        assert file.read_text() == "new"
+    assert file.read_text() == "old"
+
+
 def test_a_snapshot_of_something_else_is_refused_and_nothing_ends(lab: Lab) -> None:
     lab.instance.ask("save-all", name="one")
     file = snapshots.folder("unit", "one") / snapshots.FACTS
@@ -157,6 +289,39 @@ def test_a_drive_that_is_off_is_refused(lab: Lab) -> None:
     with pytest.raises(EssdError, match="drive1 is not running"):
         lab.instance.ask("save-all", name="one")
     assert snapshots.list_all("unit") == []
+
+
+def test_a_power_cut_waits_until_a_snapshot_is_saved(lab: Lab) -> None:
+    slow = lab.folder / "slow-drive1"
+    slow.touch()
+    with ThreadPoolExecutor(2) as pool:
+        saving = pool.submit(lab.instance.ask, "save-all", name="one")
+        deadline = time.monotonic() + 60
+        while lab.running():
+            assert time.monotonic() < deadline, "the machines were not stopped"
+        cutting = pool.submit(lab.instance.ask, "power-cut", part="drive0")
+        time.sleep(0.3)
+        assert not saving.done() and not cutting.done()
+        slow.unlink()
+        assert saving.result(60)["name"] == "one"
+        cutting.result(60)
+    assert lab.instance.status()["parts"]["drive0"]["state"] == "off"
+
+
+def test_a_drive_is_neither_saved_nor_started_while_its_flash_is_written(lab: Lab) -> None:
+    lab.instance.ask("save-all", name="one")
+    requests = ({"command": "save-all", "name": "two"}, {"command": "load-all", "name": "one"},
+                {"command": "save", "part": "drive1"},
+                {"command": "power-on", "part": "drive1"})
+    with paths.locked(flash_lock(lab.instance.folder, "drive1")):
+        for request in requests:
+            if request["command"] == "power-on":
+                lab.instance.ask("power-cut", part="drive1")
+            with pytest.raises(EssdError, match="essd flash writes the flash of drive1 now"):
+                lab.instance.ask(**request)
+        lab.instance.ask("power-on", part="drive1", flashing=True)
+    lab.instance.ask("power-cut", part="drive1")
+    lab.instance.ask("power-on", part="drive1")
 
 
 def test_machines_outside_are_refused(tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ class Part:
         self.why = ""
         self.supervisor.tell("part", part=self.name, state=self.state, why="")
         self.ready = False
+        self.is_resumed = "-incoming" in more
         self.started = time.time()
         self.tasks = [asyncio.create_task(self.watch(self.process))]
         self.supervisor.save()

@@ -103,6 +103,17 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def locked_or(refusal: str, path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file; EssdError if another process holds it."""
+    with open(path, "w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EssdError(refusal) from None
+        yield
+
+
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock on this file, which must exist."""
     with open(path, encoding="utf-8") as file:

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import debugger, elf, flash, fw_build, mgmt
+from . import debugger, elf, flash, fw_build, mgmt, paths
 from .chosen import check_word
+from .drive import flash_lock
 from .errors import EssdError
 from .flash import FlashImage, Image
 from .instance import Instance
@@ -162,18 +163,33 @@ def check(instance: Instance, slot: str) -> dict[str, Any]:
 
 def run(instance: Instance, slot: str, back: bool, progress: Progress) -> Done:
     """Run `essd flash`; nothing is changed if the build fails."""
+    check(instance, slot)
+    watch = Watch(progress)
+    built = None if back else watch.step("build", build)
+    with paths.locked_or(f"another essd flash writes the flash of {instance.the_drive} now: "
+                         "wait until it has ended",
+                         flash_lock(instance.folder, instance.drive)):
+        return replace(instance, slot, built, watch)
+
+
+def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
+            watch: Watch) -> Done:
+    """Restart the drive with what was built, or with the image in the other slot.
+
+    While the lock on the flash file is held, the supervisor refuses to start, save or
+    load the drive for anybody else.
+    """
     part = check(instance, slot)
     path = Path(instance.config.drives[instance.drive].flash)
-    watch = Watch(progress)
     image = FlashImage.load(path)
-    if back:
+    if built is None:
         slot = slot or other(newest_slot(image))
         kept = image.image(slot)
         if kept is None:
             raise EssdError(f"slot {slot} holds no good image to go back to")
         data, version, identity = kept.data, kept.version, elf.build_id(kept.data) or ""
     else:
-        data, version, identity = watch.step("build", build)
+        data, version, identity = built
         is_active = part["state"] == "running" and not part["halted"]
         slot = slot or other((running_slot(instance) if is_active else None)
                              or newest_slot(image))
@@ -193,7 +209,7 @@ def run(instance: Instance, slot: str, back: bool, progress: Progress) -> Done:
         uart = Path(part["console"])
         uart_from = uart.stat().st_size if uart.exists() else 0
         # What an earlier image did does not count.
-        instance.ask("power-on", part=instance.drive, forget_restarts=True)
+        instance.ask("power-on", part=instance.drive, forget_restarts=True, flashing=True)
         wait_running(instance, done, uart_from)
 
     if part["state"] == "running":
@@ -201,7 +217,7 @@ def run(instance: Instance, slot: str, back: bool, progress: Progress) -> Done:
     try:
         watch.step("write", write)
     except OSError as error:
-        instance.ask("power-on", part=instance.drive)
+        instance.ask("power-on", part=instance.drive, flashing=True)
         raise EssdError(f"{path}: {error.strerror}; the drive runs its old image again"
                         ) from None
     watch.step("start", start)

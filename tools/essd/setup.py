@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import flash, interrupts, media, outside, paths, prepare, settings
+from . import disk_swap, flash, interrupts, media, outside, paths, prepare, settings
 from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Peer, Switch
 from .errors import EssdError
 from .fw_build import Firmware
@@ -297,6 +297,8 @@ def configure(wish: Wish) -> Config:
 
 
 def flash_path(name: str, part: str = "drive") -> Path:
+    """The flash file of a drive; if a load of a snapshot was killed, it is undone."""
+    disk_swap.recover(paths.drives() / name)
     return data_folder(name, part) / "flash.img"
 
 

@@ -8,6 +8,11 @@ again.
 
 A snapshot is written under a name that begins with a dot, and renamed when it is
 complete.  So neither a full disk nor a killed supervisor leaves half a snapshot.
+
+To load, all files are copied, every machine is ended, the drives' files are replaced,
+and all machines start from their states.  The old files are kept until every machine
+has loaded its state; if anything fails before, or the supervisor is killed, they are
+put back (disk_swap.py).
 """
 
 import asyncio
@@ -21,8 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from qemu.qmp.error import QMPError
 
-from . import snapshots
+from . import paths, snapshots
 from .config import Config
+from .disk_swap import Swap, fresh_of
 from .part import Part, SwitchPart
 
 if TYPE_CHECKING:
@@ -77,15 +83,19 @@ async def write_state(part: Part, path: Path) -> None:
 
 async def read_state(part: Part, path: Path) -> None:
     """Load a state into a machine that was started with -incoming defer."""
-    with open(path, "rb") as file:
-        await part.give_file(file.fileno(), FD_NAME)
-        await part.execute("migrate-incoming", {"uri": f"fd:{FD_NAME}"})
-    while part.state == "running":
-        found = await part.execute("query-status", {})
-        assert isinstance(found, dict)
-        if found["status"] != "inmigrate":
-            return
-        await asyncio.sleep(LOOK_S)
+    try:
+        with open(path, "rb") as file:
+            await part.give_file(file.fileno(), FD_NAME)
+            await part.execute("migrate-incoming", {"uri": f"fd:{FD_NAME}"})
+        while part.state == "running":
+            found = await part.execute("query-status", {})
+            assert isinstance(found, dict)
+            if found["status"] != "inmigrate":
+                return
+            await asyncio.sleep(LOOK_S)
+    except QMPError as error:
+        raise ValueError(f"{part.title} could not load its state: {error}; see "
+                         f"{part.log}") from None
     raise ValueError(f"{part.title} {part.why}")
 
 
@@ -96,6 +106,7 @@ def check_savable(supervisor: "Supervisor") -> None:
                              "cannot be saved: a snapshot needs an instance without such "
                              "cables")
     for part in machines(supervisor):
+        supervisor.check_flash_free(part)
         if part.state != "running" or part.qmp is None:
             raise ValueError(f"{part.title} is not running: a snapshot is of a system "
                              "that runs")
@@ -149,21 +160,29 @@ async def load(supervisor: "Supervisor", name: str) -> None:
         if link.outside:
             raise ValueError(f"{link.label} leads to {link.outside}: a snapshot cannot be "
                              "loaded into an instance with such cables")
-    # All copies exist before anything is ended, so that a full disk changes nothing.
-    copies = [(source, disk, disk.with_name(f".{disk.name}.load"))
-              for disk, source in disks(config, folder)]
-    try:
-        for source, _, new in copies:
-            await copy(source, new)
-        for part in machines(supervisor):
-            supervisor.forget_saved(part)
-            await part.kill()
-        for _, disk, new in copies:
-            new.rename(disk)
-    finally:
-        for _, _, new in copies:
-            new.unlink(missing_ok=True)
-    await resume(supervisor, folder)
+    sources = disks(config, folder)
+    parts = machines(supervisor)
+    for part in parts:
+        supervisor.check_flash_free(part)
+    with Swap(paths.drives() / config.name, (disk for disk, _ in sources)) as swap:
+        # All copies exist before anything is ended, so that a full disk changes nothing.
+        for disk, source in sources:
+            await copy(source, fresh_of(disk))
+        try:
+            for part in parts:
+                await part.kill()
+            swap.swap()
+            await resume(supervisor, folder)
+        except BaseException as error:
+            for part in parts:
+                await part.kill()
+            if not isinstance(error, (QMPError, ValueError, OSError)):
+                raise
+            raise ValueError(f"{error}; all machines are off, and the drives have the "
+                             "data from before the load") from None
+        swap.keep()
+    for part in parts:
+        supervisor.forget_saved(part)
     supervisor.say(f"snapshot {name} loaded")
 
 
@@ -172,11 +191,10 @@ async def resume(supervisor: "Supervisor", folder: Path) -> None:
     parts = machines(supervisor)
     for cable in supervisor.cables.values():
         cable.port_up = False       # until it has been read
-    for part in parts:
-        part.is_resumed = True
-        part.is_saving = True
-        await supervisor.start_part(part.name, "-incoming", "defer")
     try:
+        for part in parts:
+            part.is_saving = True
+            await supervisor.start_part(part.name, "-incoming", "defer")
         for part in parts:
             await read_state(part, folder / f"{part.name}.state")
         for part in parts:

@@ -25,7 +25,8 @@ from .cable_keeper import CableKeeper
 from .channel import Messages, Trace
 from .config import Config, part_file
 from .control import Control
-from .drive import halt_event, loading, port_link_event, port_set, restart_event
+from .drive import (flash_lock, halt_event, loading, port_link_event, port_set,
+                    restart_event)
 from .errors import EssdError
 from .fault_keeper import FaultKeeper
 from .guest_build import Guest
@@ -49,7 +50,8 @@ class Supervisor:
         self.traces = {name: Trace(part_file(folder, name, "trace.sock"))
                        for name in config.drives}
         self.control = Control(self)
-        self.snapshot_turn = asyncio.Lock()     # one snapshot is saved or loaded at a time
+        # One snapshot is saved or loaded at a time; power commands wait for its end.
+        self.snapshot_turn = asyncio.Lock()
         self.halter: Part | None = None     # the drive that halted all others
         # A host's QEMU listens on the cables' sockets, so it is started first.
         for name in config.switches:
@@ -231,6 +233,9 @@ class Supervisor:
             "save-all": self.do_save_all, "load-all": self.do_load_all}
         if kind not in table:
             raise ValueError(f"unknown command {kind}")
+        if kind in ("power-cut", "power-on", "reset", "save", "load"):
+            async with self.snapshot_turn:
+                pass            # Its end is what this waits for.
         return await table[kind](request)
 
     async def do_status(self, _request: dict[str, Any]) -> object:
@@ -273,6 +278,13 @@ class Supervisor:
             raise ValueError(f"{part.title} is not powered")
         return part
 
+    def check_flash_free(self, part: Part) -> None:
+        """ValueError while `essd flash` replaces the drive's flash file."""
+        lock = flash_lock(self.folder, part.name)
+        if part.is_drive and lock.exists() and paths.is_locked(lock):
+            raise ValueError("essd flash writes the flash of "
+                             f"{part.title} now: wait until it has ended")
+
     async def do_power_cut(self, request: dict[str, Any]) -> object:
         part = self.parts[self.target(request)]
         if part.state != "running":
@@ -285,6 +297,8 @@ class Supervisor:
         name = self.target(request)
         if self.parts[name].state == "running":
             raise ValueError(f"{self.parts[name].title} is powered already")
+        if not request.get("flashing"):         # It is `essd flash` itself.
+            self.check_flash_free(self.parts[name])
         # A saved state becomes invalid, because the drive will change the media.
         self.forget_saved(self.parts[name])
         if request.get("forget_restarts"):
@@ -301,6 +315,7 @@ class Supervisor:
     async def do_save(self, request: dict[str, Any]) -> object:
         """Write a drive's state to a file and end its process."""
         part = self.running_drive(request)
+        self.check_flash_free(part)
         path = self.folder / f"{part.name}.state"
         path.unlink(missing_ok=True)
         part.is_saving = True
@@ -319,6 +334,7 @@ class Supervisor:
         if part.saved is None:
             raise ValueError(f"no state of {part.title} is saved: run "
                              f"{chosen.hint(self.config.name, 'save')} first")
+        self.check_flash_free(part)
         # A link that was up when the state was saved sends no event.  It is read
         # after the state has been loaded; until then there is no carrier.
         links = self.config.ports_of(part.name).values()
