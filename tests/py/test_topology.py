@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import flash, paths, setup, topology, topology_setup, topology_yaml
+from essd import (flash, paths, setup, topology, topology_cmd, topology_setup,
+                  topology_yaml)
 from essd.config import Config, Drive, End, Host, Switch
 from essd.errors import Mistakes
 from essd.switch import switch_command
@@ -231,3 +232,46 @@ def test_ends_know_their_places() -> None:
     (link, *_) = config_of(load(FOUR)).links
     assert link.far_end("host") == End("switch0", 0)
     assert link.far_end("switch0") == End("host", 0)
+
+
+THREE = ("switches: {'s[0-2]': {}}\ndrives: {d: {}}\ncables:\n- d:0 - s0\n- s0 - s1\n"
+         "- s1 - s2\n")
+
+
+@pytest.mark.parametrize("more, warning", [
+    ("", ""),
+    ("- s2 - s0\n", "t.yaml:7:3: the cables of s2, s1 and s0 form a loop; frames would "
+     "circulate in it, because switches have no spanning tree: leave out one of its cables"),
+    ("- s0 - s1\n", "t.yaml:7:3: the cables of s0 and s1 form a loop; "),
+    ("- s2 - tcp=192.0.2.7:7000\n", ""),
+    # The first cables carry every VLAN; these carry one.
+    ("- {cable: s2 - s0, vlan: 10}\n", "t.yaml:7:11: the cables of s2, s1 and s0 form"),
+    ("- {cable: s2 - s0, trunk: 7+10-12, native: 9}\n", "t.yaml:7:11: the cables of s2, s1"),
+])
+def test_a_loop_of_switches_is_warned_about_with_its_place(more: str, warning: str) -> None:
+    found = load(THREE + more).warnings
+    assert len(found) == bool(warning) and warning in "".join(found)
+
+
+@pytest.mark.parametrize("words, count", [
+    (("vlan: 10", "vlan: 20"), 0), (("vlan: 10", "vlan: 10"), 1),
+    (("trunk: 10-20", "vlan: 15"), 1), (("trunk: 10-20", "vlan: 21"), 0),
+    (("trunk: 10-20, native: 21", "vlan: 21"), 1), (("trunk: all", "vlan: 21"), 1)])
+def test_cables_of_different_vlans_form_no_loop(words: tuple[str, ...], count: int) -> None:
+    text = "switches: {'s[0-1]': {}}\ndrives: {d: {}}\ncables:\n- d:0 - s0\n"
+    text += "".join(f"- {{cable: s0 - s1, {word}}}\n" for word in words)
+    assert len(load(text).warnings) == count
+
+
+def test_the_examples_have_no_loop() -> None:
+    for path in EXAMPLES.glob("*.yaml"):
+        assert topology_yaml.read(path).warnings == []
+
+
+def test_drawing_a_file_with_a_loop_says_so(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "loop.yaml"
+    file.write_text(THREE + "- s2 - s0\n")
+    topology_cmd.draw(file, "", tmp_path / "loop.svg")
+    assert f"{file}:7:3: the cables of s2, s1 and s0 form a loop" in \
+        " ".join(capsys.readouterr().out.split())

@@ -79,6 +79,7 @@ class Topology:
     hosts: dict[str, Host] = field(default_factory=dict)
     switches: dict[str, Switch] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)   # what is possible, but unwise
 
     def kind(self, part: str) -> str:
         """What a part is; "" for something outside."""
@@ -103,6 +104,59 @@ class Topology:
                 groups.remove(other)
             groups.append(mine)
         return groups
+
+
+def vlans(cable: Cable) -> set[int] | None:
+    """The VLANs whose frames a cable carries; None: all, or none in particular."""
+    text = cable.words.get("vlan", "any")
+    if text != "any":
+        return {int(text)}
+    if cable.words.get("trunk", "all") == "all":
+        return None
+    found: set[int] = set()
+    for word in cable.words["trunk"].split("+"):
+        first, _, last = word.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    native = cable.words.get("native", "none")
+    return found | ({int(native)} if native != "none" else set())
+
+
+def way_between(start: str, end: str, neighbours: dict[str, set[str]]) -> list[str]:
+    """The shortest way from one switch to another; empty if there is none."""
+    ways = {start: [start]}
+    waiting = [start]
+    while waiting:
+        here = waiting.pop(0)
+        if here == end:
+            return ways[here]
+        for there in sorted(neighbours.get(here, set()) - set(ways)):
+            ways[there] = [*ways[here], there]
+            waiting.append(there)
+    return []
+
+
+def loops(topology: Topology) -> list[tuple[Cable, list[str]]]:
+    """The cables that close a loop of switches, each with the switches of its loop."""
+    between = [cable for cable in topology.cables
+               if all(end.part in topology.switches for end in cable.ends)]
+    # Cables of different VLANs do not form a loop together, so each VLAN that a cable
+    # names is looked at by itself; 0 stands for those that no cable names.
+    named = {vlan for cable in between for vlan in vlans(cable) or ()}
+    found: dict[int, tuple[Cable, list[str]]] = {}
+    for vlan in sorted({0, *named}):
+        neighbours: dict[str, set[str]] = {}
+        for n, cable in enumerate(between):
+            here = vlans(cable)
+            if here is not None and vlan not in here:
+                continue
+            one, other = (end.part for end in cable.ends)
+            way = way_between(one, other, neighbours)
+            if way:
+                found.setdefault(n, (cable, way))
+            else:
+                neighbours.setdefault(one, set()).add(other)
+                neighbours.setdefault(other, set()).add(one)
+    return [found[n] for n in sorted(found)]
 
 
 def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,

@@ -47,8 +47,14 @@ def wanted(wish: Wish) -> tuple[Topology, str]:
     return found, name
 
 
+def warn(found: Topology) -> None:
+    for text in found.warnings:
+        show.note(text, "yellow")
+
+
 def up(wish: Wish) -> None:
     found, name = wanted(wish)
+    warn(found)
     if Instance(name).is_running:
         raise EssdError(f"instance {name} is running already: stop it with "
                         f"{Instance(name).hint('down')}")
@@ -87,6 +93,7 @@ def draw(file: Path | None, name: str, target: Path | None) -> None:
     """Draw a file's topology, or that of a running instance."""
     if file is not None:
         found = topology_yaml.read(file)
+        warn(found)
     else:
         instance = Instance(chosen.instance(name))
         instance.status()       # Raises EssdError if the instance is not running.

@@ -18,7 +18,7 @@ from .config import End
 from .errors import EssdError, Mistakes
 from .topology import (DRIVE_PORTS, DRIVES_MAX, FIRST_DRIVE, HOST_CARDS_MAX,
                        SWITCH_PORTS_MAX, Cable, Drive, Host, Interface, Mark, Network,
-                       Switch, Topology)
+                       Switch, Topology, loops)
 from .topology_values import (PORT_WORDS, SWITCH_WORDS, address_values, check_word,
                               cpus_value, memory_value, mtu_value, size_value, yes_value)
 
@@ -304,6 +304,11 @@ class Reader:
             self.check_networks(drive)
         for segment in self.found.segments():
             self.check_segment(segment)
+        for cable, way in loops(self.found):
+            self.found.warnings.append(
+                f"{self.found.name}:{cable.mark.line}:{cable.mark.column}: the cables of "
+                f"{chosen.listed(way, 'and')} form a loop; frames would circulate in it, "
+                "because switches have no spanning tree: leave out one of its cables")
 
     def check_networks(self, drive: Drive) -> None:
         for one in drive.ports[0]:
