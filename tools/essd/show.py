@@ -11,6 +11,7 @@ text is passed as a Text), and control characters are replaced.
 """
 
 import contextlib
+import json
 import sys
 import threading
 import time
@@ -150,3 +151,14 @@ class Progress:
         else:
             with self.status:
                 yield self
+
+
+def listing(found: list[dict[str, Any]], as_json: bool, table: Callable[..., Any],
+            otherwise: str) -> None:
+    """Print what was found as JSON or as a table, or say why nothing was."""
+    if as_json:
+        print(json.dumps(found, indent=2))
+    elif found:
+        console.print(table(found))
+    else:
+        note(otherwise)

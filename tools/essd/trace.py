@@ -155,9 +155,20 @@ class Decoder:
 
     lost_firmware: int = 0
     lost_device: int = 0
+    lost_messages: int = 0      # of the supervisor's, because we were too slow
     unknown: int = 0
     waiting: Event | None = None
     rest: bytes = field(default=b"")
+
+    def of_message(self, message: dict[str, Any], mask: int) -> Iterator[Event]:
+        """The events of these groups in a message of the supervisor."""
+        if message["event"] == "lost":
+            self.lost_messages += message["messages"]
+            self.waiting = None         # its text may be among what was lost
+        elif message["event"] == "trace":
+            for event in self.take(base64.b64decode(message["records"])):
+                if mask >> GROUPS.index(event.kind.group) & 1:
+                    yield event
 
     def take(self, data: bytes) -> Iterator[Event]:
         data = self.rest + data
@@ -358,17 +369,12 @@ class Printer:
     drive: str = "drive"
     decoder: Decoder = field(default_factory=Decoder)
     count: int = 0
-    lost_messages: int = 0
 
     def take(self, event: dict[str, Any]) -> None:
-        if event["event"] == "lost":
-            self.lost_messages += event["messages"]
-            self.decoder.waiting = None     # its text may be among what was lost
-        elif event["event"] == "trace":
-            for found in self.decoder.take(base64.b64decode(event["records"])):
-                if self.mask >> GROUPS.index(found.kind.group) & 1:
-                    self.count += 1
-                    self.write(found, event["time"])
+        for found in self.decoder.of_message(event, self.mask):
+            self.count += 1
+            self.write(found, event["time"])
+        if event["event"] == "trace":
             self.out.flush()
         elif event["event"] in ("part", "restart") and event["part"] == self.drive:
             what = event.get("state") or f"restarted by itself: {event['cause']}"
@@ -395,9 +401,9 @@ class Printer:
         if self.decoder.unknown:
             words += (f"; {self.decoder.unknown} records were not understood, because the "
                       "drive was started by another version of essd or records were lost")
-        if self.lost_messages:
-            words += (f"; {self.lost_messages} messages of several events each were lost "
-                      "because this program was too slow")
+        if self.decoder.lost_messages:
+            words += (f"; {self.decoder.lost_messages} messages of several events each were "
+                      "lost because this program was too slow")
         return words
 
 

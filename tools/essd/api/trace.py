@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Events inside a running drive, as they happen (docs/tracing.md)."""
 
-import base64
 import queue
 import threading
 import time
 from collections.abc import Iterator
 
 from ..instance import Instance
-from ..trace import GROUPS, Decoder, Event, Stream, mask_of
+from ..trace import Decoder, Event, Stream, mask_of
 
 END_S = 10.0            # for the last events to come after stop()
 
@@ -30,7 +29,6 @@ class Trace:
         self.mask = mask_of(events)
         self.stream = Stream(instance, ["trace"], self.mask)
         self.decoder = Decoder()
-        self.lost_messages = 0
         self.queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self.has_ended = False
         self.thread = threading.Thread(target=self.receive, daemon=True)
@@ -39,13 +37,8 @@ class Trace:
     def receive(self) -> None:
         try:
             for message in self.stream.events():
-                if message["event"] == "lost":
-                    self.lost_messages += message["messages"]
-                    self.decoder.waiting = None     # its text may be among what was lost
-                elif message["event"] == "trace":
-                    for event in self.decoder.take(base64.b64decode(message["records"])):
-                        if self.mask >> GROUPS.index(event.kind.group) & 1:
-                            self.queue.put(event)
+                for event in self.decoder.of_message(message, self.mask):
+                    self.queue.put(event)
         except (OSError, ValueError):
             pass            # stop() has closed the stream, or the supervisor has ended
         self.queue.put(None)
@@ -54,7 +47,7 @@ class Trace:
     def lost(self) -> int:
         """Events that the drive, and messages that this program, was too slow for."""
         return (self.decoder.lost_firmware + self.decoder.lost_device
-                + self.lost_messages)
+                + self.decoder.lost_messages)
 
     def next(self, timeout_s: float | None = None) -> Event | None:
         """The next event; None after the last one, or if none comes within the time."""

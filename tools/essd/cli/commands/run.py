@@ -180,13 +180,9 @@ def print_status(status: dict[str, Any]) -> None:
 def list_instances(as_json: AsJson = False) -> None:
     """List all instances and drives, also those that are stopped."""
     from ... import instances
-    found = [instances.facts(name) for name in chosen.known()]
-    if as_json:
-        print(json.dumps(found, indent=2))
-    elif found:
-        show.console.print(instances.table(found))
-    else:
-        show.note(f"there is no drive yet: create one with {chosen.hint('default', 'up')}")
+    show.listing([instances.facts(name) for name in chosen.known()], as_json,
+                 instances.table, "there is no drive yet: create one with "
+                 f"{chosen.hint(chosen.DEFAULT, 'up')}")
 
 
 def can_ask() -> bool:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Commands that list, remove and fork snapshots; `save` and `load` are in run.py."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -32,13 +31,8 @@ def list_snapshots(remove: Annotated[str, typer.Option(
         snapshots.remove(name, remove)
         show.note(f"{remove}: deleted")
         return
-    found = snapshots.list_all(name)
-    if as_json:
-        print(json.dumps(found, indent=2))
-    elif found:
-        show.console.print(snapshots.table(found))
-    else:
-        show.note(f"{name} has no snapshots: {chosen.hint(name, 'save', 'NAME')} saves one")
+    show.listing(snapshots.list_all(name), as_json, snapshots.table,
+                 f"{name} has no snapshots: {chosen.hint(name, 'save', 'NAME')} saves one")
 
 
 @command(RUN)
