@@ -4,6 +4,7 @@
 import asyncio
 import json
 import os
+import shutil
 import socket
 import threading
 from pathlib import Path
@@ -94,7 +95,7 @@ class FakeSupervisor:
         self.thread.join(10)
         # Otherwise `down` would end this process, whose id is in the state file.
         (self.folder / "state.json").unlink(missing_ok=True)
-        (self.folder / "control.sock").unlink(missing_ok=True)
+        shutil.rmtree(self.folder)
 
     def serve(self) -> None:
         while True:
