@@ -294,10 +294,13 @@ static void mgmt_start(struct drive *drive, const struct drive_config *config)
         .request_count = MGMT_REQUESTS,
         .ctx = drive,
     };
+    enum init_result result =
+        mgmt_init(&drive->mgmt, config->mgmt_regs, config->dram);
 
-    if (!mgmt_init(&drive->mgmt, config->mgmt_regs, config->dram)) {
-        log_line(drive->log, "mgmt: the management block does not start; tools "
-                             "cannot send requests to this drive");
+    if (result != INIT_OK) {
+        log_line(drive->log,
+                 "mgmt: tools cannot send requests to this drive: %s",
+                 init_result_text(result));
     }
     mgmt_service_init(&drive->mgmt_service, &service);
     drive->connect_log = (struct connect_log){

@@ -182,19 +182,21 @@ static bool start_block(struct mgmt *mgmt)
     return FIELD_GET(mmio_read32(mgmt->regs + A_MGMT_CTRL), MGMT_CTRL, ENABLE);
 }
 
-bool mgmt_init(struct mgmt *mgmt, uintptr_t regs, struct dram *dram)
+enum init_result mgmt_init(struct mgmt *mgmt, uintptr_t regs, struct dram *dram)
 {
     uint32_t low;
 
     *mgmt = (struct mgmt){0};
-    if (mmio_read32(regs + A_MGMT_ID) != MGMT_ID_VALUE ||
-        !take_memory(mgmt, dram)) {
-        return false;
+    if (mmio_read32(regs + A_MGMT_ID) != MGMT_ID_VALUE) {
+        return INIT_NO_DEVICE;
+    }
+    if (!take_memory(mgmt, dram)) {
+        return INIT_NO_MEMORY;
     }
     mgmt->regs = regs;
     if (!start_block(mgmt)) {
         mgmt->regs = 0;
-        return false;
+        return INIT_REFUSED;
     }
     low = mmio_read32(regs + A_MGMT_TIME_LO);
     mgmt->offset_ns =
@@ -207,5 +209,5 @@ bool mgmt_init(struct mgmt *mgmt, uintptr_t regs, struct dram *dram)
         .emit = trace_emit,
         .now_us = trace_now_us,
     };
-    return true;
+    return INIT_OK;
 }

@@ -7,6 +7,7 @@
 #define ESSD_DRIVERS_MGMT_H
 
 #include "firmware/hal/dram.h"
+#include "lib/init_result.h"
 #include "lib/trace.h"
 
 struct mgmt {
@@ -22,10 +23,10 @@ struct mgmt {
 /**
  * Reset and enable the block.  `mgmt` must not move afterwards.
  *
- * @return false when DRAM does not suffice or the block is missing; then no
- *         input ever comes and nothing is traced
+ * @return unless it is INIT_OK, no input ever comes and nothing is traced
  */
-MUST_USE bool mgmt_init(struct mgmt *mgmt, uintptr_t regs, struct dram *dram);
+MUST_USE enum init_result mgmt_init(struct mgmt *mgmt, uintptr_t regs,
+                                    struct dram *dram);
 
 /** Whether mgmt_read() would return anything.  Costs one load. */
 bool mgmt_has_input(const struct mgmt *mgmt);
