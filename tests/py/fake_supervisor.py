@@ -40,13 +40,14 @@ class FakeSupervisor:
         self.name = name
         self.folder = paths.instance(name)
         self.asked: list[dict[str, Any]] = []
+        self.connections = 0
         self.parts = {"host": part(self.folder, "host", ssh_port=1),
                       "drive": part(self.folder, "drive")}
         self.mgmt: dict[str, Any] = {}
         self.flash_file = "/flash.img"
         self.replies: dict[str, Any] = {
             "status": lambda _request: self.status(), "stop": self.stop,
-            "qmp": self.qmp, "mgmt": self.ask_drive,
+            "qmp": self.qmp, "mgmt": self.ask_drive, "several": self.several,
             **dict.fromkeys(("port", "partner", "reset", "power-cut", "power-on", "load"))}
         self.server = socket.socket(socket.AF_UNIX)
         self.thread = threading.Thread(target=self.serve, daemon=True)
@@ -73,6 +74,16 @@ class FakeSupervisor:
             raise ValueError("the fake drive does not know the request "
                              f"{request['request']}")
         return self.mgmt[request["request"]]
+
+    def several(self, request: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for part in request["parts"]:
+            found[part] = []
+            for one in request["requests"]:
+                found[part].append(self.answer({**one, "part": part}))
+                if "error" in found[part][-1]:
+                    break
+        return found
 
     def __enter__(self) -> "FakeSupervisor":
         self.folder.mkdir(exist_ok=True)
@@ -103,6 +114,7 @@ class FakeSupervisor:
                 connection, _ = self.server.accept()
             except OSError:
                 return
+            self.connections += 1
             with connection, connection.makefile("rwb") as file:
                 line = file.readline()
                 if line:

@@ -154,3 +154,18 @@ def test_essd_top_shows_hostile_text_as_it_is() -> None:
     with LookedAt(NAME, hostnqn="\x1b[2J[red]nqn") as _:
         shown = essd("top", "--once", "--name", NAME)
     assert "\x1b" not in shown and "?[2J[red]nqn" in shown
+
+
+def test_a_frame_takes_two_connections_to_the_supervisor(supervisor: LookedAt) -> None:
+    collector = metrics.Collector(Instance(NAME))
+    collector.frame()           # with the tables
+    collector.frame()
+    assert supervisor.connections == 4
+
+
+def test_what_a_drive_said_before_it_failed_is_shown(supervisor: LookedAt) -> None:
+    del supervisor.mgmt["pools"]
+    drive = metrics.Collector(Instance(NAME)).frame()["drives"]["drive"]
+    assert "does not know the request pools" in drive["why"]
+    assert len(drive["ports"]) == 2 and drive["counters"]["writes"] == 7
+    assert "queue-pairs" not in drive

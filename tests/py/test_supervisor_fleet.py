@@ -69,6 +69,22 @@ def states(instance: Instance) -> dict[str, str]:
     return {name: part["state"] for name, part in instance.status()["parts"].items()}
 
 
+def test_several_requests_are_carried_out_for_several_parts(fleet: Instance) -> None:
+    requests = [{"command": "qmp", "execute": "first"}, {"command": "port", "port": 7,
+                                                         "plugged": True},
+                {"command": "qmp", "execute": "last"}]
+    found = fleet.ask("several", parts=["drive2", "drive0", "nobody"], requests=requests)
+    assert list(found) == ["drive2", "drive0", "nobody"]
+    for name in ("drive2", "drive0"):       # The second request fails, and ends the list.
+        first, second = found[name]
+        assert first == {"return": {}} and f"{name} has no cable" in second["error"]
+    assert "this instance has no nobody" in found["nobody"][0]["error"]
+    with pytest.raises(EssdError, match="cannot be several again"):
+        fleet.ask("several", parts=["drive0"], requests=[{"command": "several"}])
+    with pytest.raises(EssdError, match="the request has no member 'parts'"):
+        fleet.ask("several", requests=[])
+
+
 def test_a_power_cut_of_one_drive_leaves_the_others(fleet: Instance) -> None:
     pids = {name: part["pid"] for name, part in fleet.status()["parts"].items()}
     fleet.ask("power-cut", part="drive1")

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import traceback
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from qemu.qmp.error import QMPError
@@ -39,6 +40,9 @@ async def wait_for_input(reader: asyncio.StreamReader) -> None:
 
 # The kinds of events that a client can subscribe to.
 EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
+
+
+SERVED = object()       # what is returned in place of a reply
 
 
 class Control:
@@ -111,31 +115,60 @@ class Control:
         writer.write(b'{"event": "end"}\n')
         await writer.drain()
 
-    async def serve(self, reader: asyncio.StreamReader,
-                    writer: asyncio.StreamWriter) -> None:
-        reply: dict[str, Any]
+    async def reply(self, action: Awaitable[object]) -> dict[str, Any]:
+        """The reply to a request: what the action returns, or why it failed."""
         try:
-            request = await read_request(reader)
-            if request["command"] == "subscribe":
-                with contextlib.suppress(OSError):
-                    await self.subscribe(request, reader, writer)
-                    writer.close()
-                    return
-            if request["command"] == "capture":
-                with contextlib.suppress(ConnectionError):
-                    await capture_keeper.serve(self.supervisor, request, reader, writer)
-                writer.close()
-                return
-            reply = {"return": await self.supervisor.command(request)}
+            return {"return": await action}
         except KeyError as error:
-            reply = {"error": f"the request has no member {error}"}
+            return {"error": f"the request has no member {error}"}
         except (EssdError, ValueError, TypeError, QMPError, OSError) as error:
-            reply = {"error": str(error) or type(error).__name__}
+            return {"error": str(error) or type(error).__name__}
         except Exception:
             traceback.print_exc()
-            reply = {"error": "the supervisor failed; see "
-                              f"{self.supervisor.folder}/supervisor.log"}
+            return {"error": "the supervisor failed; see "
+                             f"{self.supervisor.folder}/supervisor.log"}
+
+    async def in_order(self, part: str, requests: list[dict[str, Any]]
+                       ) -> list[dict[str, Any]]:
+        """The replies to requests for one part, until one of them fails."""
+        replies: list[dict[str, Any]] = []
+        for request in requests:
+            replies.append(await self.reply(
+                self.supervisor.command({**request, "part": part})))
+            if "error" in replies[-1]:
+                break
+        return replies
+
+    async def several(self, request: dict[str, Any]) -> object:
+        """Carry out the same requests for several parts at the same time.
+
+        Whoever looks at many things once a second saves a connection for each of them.
+        """
+        parts, requests = request["parts"], request["requests"]
+        if any(one["command"] == "several" for one in requests):
+            raise ValueError("several: the requests cannot be several again")
+        found = await asyncio.gather(*(self.in_order(part, requests) for part in parts))
+        return dict(zip(parts, found, strict=True))
+
+    async def serve(self, reader: asyncio.StreamReader,
+                    writer: asyncio.StreamWriter) -> None:
+        reply = await self.reply(self.serve_request(reader, writer))
         with contextlib.suppress(OSError):
-            writer.write(json.dumps(reply).encode() + b"\n")
-            await writer.drain()
+            if reply.get("return") is not SERVED:
+                writer.write(json.dumps(reply).encode() + b"\n")
+                await writer.drain()
             writer.close()
+
+    async def serve_request(self, reader: asyncio.StreamReader,
+                            writer: asyncio.StreamWriter) -> object:
+        """Return what a command returns; SERVED if the client has got everything."""
+        request = await read_request(reader)
+        if request["command"] == "subscribe":
+            with contextlib.suppress(OSError):
+                await self.subscribe(request, reader, writer)
+            return SERVED
+        if request["command"] == "capture":
+            with contextlib.suppress(ConnectionError):
+                await capture_keeper.serve(self.supervisor, request, reader, writer)
+            return SERVED
+        return await self.supervisor.command(request)

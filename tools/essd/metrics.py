@@ -12,6 +12,7 @@ more; the frames between repeat them.
 
 import contextlib
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +26,7 @@ from .status import kind_of
 SLOW_EVERY = 5          # frames
 ANSWER_S = 2.0          # time limit for a drive to answer
 PAGES_MAX = 4           # pages of a table; a page has 64 rows
-WORKERS = 4             # drives that are asked at the same time
+WORKERS = 4             # drives whose commands are sampled at the same time
 IN_OCTETS, OUT_OCTETS = "aOctetsReceivedOK", "aOctetsTransmittedOK"
 # The counters of which a frame has a rate.
 DRIVE_RATES = {"read-iops": "reads", "write-iops": "writes",
@@ -39,22 +40,38 @@ def rate(now: float, before: float | None, seconds: float) -> float | None:
     return (now - before) / seconds
 
 
-def whole_table(drive: Instance, request: str) -> dict[str, Any]:
-    """The rows of a table of the drive; `more` if there are more than are shown."""
-    rows: list[Any] = []
-    arguments: dict[str, Any] = {}
-    for _ in range(PAGES_MAX):
-        reply = ask_drive(drive, request, **arguments)
-        rows += reply[request]
+def whole_table(drive: Instance, request: str, reply: dict[str, Any]) -> dict[str, Any]:
+    """The rows of a table of the drive, whose first page is `reply`; `more` if there
+    are more than are shown."""
+    rows = list(reply[request])
+    for _ in range(PAGES_MAX - 1):
         if "next" not in reply:
-            return {"rows": rows, "more": False}
-        arguments = {"from": reply["next"]}
-    return {"rows": rows, "more": True}
+            break
+        reply = drive.ask(**to_drive(request, {"from": reply["next"]}), part=drive.drive)
+        rows += reply[request]
+    return {"rows": rows, "more": "next" in reply}
 
 
-def ask_drive(drive: Instance, request: str, **arguments: Any) -> dict[str, Any]:
-    return dict(drive.ask("mgmt", part=drive.drive, request=request,
-                          arguments=arguments, timeout_s=ANSWER_S))
+def to_drive(request: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A request to a drive's firmware, as the supervisor takes it."""
+    return {"command": "mgmt", "request": request, "arguments": arguments or {},
+            "timeout_s": ANSWER_S}
+
+
+def to_port(number: int) -> dict[str, Any]:
+    execute, arguments = port_get(number, "state")
+    return {"command": "qmp", "execute": execute, "arguments": arguments}
+
+
+# What changes seldom, or costs the firmware more.
+TABLES = ("status", "pools", "controllers", "queue-pairs", "neighbours")
+
+
+def requests(ports: Iterable[int], with_tables: bool) -> list[dict[str, Any]]:
+    """What a frame asks of a drive, in this order."""
+    return [*map(to_port, ports), to_drive("counters"),
+            *(map(to_drive, TABLES) if with_tables else ()),
+            *([{"command": "faults", "do": "list"}] if with_tables else ())]
 
 
 # Latency, from a sample of the trace
@@ -133,28 +150,31 @@ class DriveLook:
     slow: dict[str, Any] = field(default_factory=dict)
     latency: Latency = field(default_factory=Latency)
 
-    def collect(self, drive: Instance, ports: list[int], is_slow: bool) -> dict[str, Any]:
-        """The drive's part of a frame; `why` says why something is missing."""
-        found: dict[str, Any] = {"why": "", "ports": [], "counters": {}, "rates": {}}
-        try:
-            now = time.monotonic()
-            found["ports"] = [self.port(drive, number) for number in ports]
-            found["counters"] = ask_drive(drive, "counters")
-            found["rates"] = {name: rate(found["counters"][key], self.counters.get(key),
-                                         now - self.at)
+    def take(self, drive: Instance, ports: list[int], replies: list[dict[str, Any]],
+             now: float) -> dict[str, Any]:
+        """The drive's part of a frame, from the replies to requests(); `why` says why
+        something is missing."""
+        found: dict[str, Any] = {"why": replies[-1].get("error", ""), "ports": [],
+                                 "counters": {}, "rates": {}}
+        said = [reply["return"] for reply in replies if "return" in reply]
+        found["ports"] = [self.port(number, state, now)
+                          for number, state in zip(ports, said, strict=False)]
+        if len(said) > len(ports):
+            found["counters"] = counters = said[len(ports)]
+            found["rates"] = {name: rate(counters[key], self.counters.get(key), now - self.at)
                               for name, key in DRIVE_RATES.items()}
-            self.at, self.counters = now, found["counters"]
-            if is_slow or not self.slow:
-                self.slow = self.tables(drive)
-        except EssdError as error:
+            self.at, self.counters = now, counters
+        try:
+            if found["why"]:
+                self.slow = {}
+            elif len(said) > len(ports) + 1:
+                self.slow = self.tables(drive, *said[len(ports) + 1:])
+        except EssdError as error:      # the drive has gone between two pages
             found["why"] = str(error)
             self.slow = {}
         return found | self.slow
 
-    def port(self, drive: Instance, number: int) -> dict[str, Any]:
-        command, arguments = port_get(number, "state")
-        now = time.monotonic()
-        state = drive.ask("qmp", part=drive.drive, execute=command, arguments=arguments)
+    def port(self, number: int, state: dict[str, Any], now: float) -> dict[str, Any]:
         octets = (state["counters"].get(IN_OCTETS, 0), state["counters"].get(OUT_OCTETS, 0))
         at, was_in, was_out = self.octets.get(number, (now, None, None))
         self.octets[number] = (now, *octets)
@@ -162,14 +182,13 @@ class DriveLook:
                 "in-bytes-per-s": rate(octets[0], was_in, now - at),
                 "out-bytes-per-s": rate(octets[1], was_out, now - at)}
 
-    def tables(self, drive: Instance) -> dict[str, Any]:
-        """What changes seldom, or costs the firmware more."""
-        return {"status": ask_drive(drive, "status"),
-                "pools": ask_drive(drive, "pools"),
-                "controllers": whole_table(drive, "controllers"),
-                "queue-pairs": whole_table(drive, "queue-pairs"),
-                "neighbours": ask_drive(drive, "neighbours").get("ports", []),
-                "faults": drive.ask("faults", part=drive.drive, do="list")}
+    def tables(self, drive: Instance, status: dict[str, Any], pools: dict[str, Any],
+               controllers: dict[str, Any], queue_pairs: dict[str, Any],
+               neighbours: dict[str, Any], faults: list[Any]) -> dict[str, Any]:
+        return {"status": status, "pools": pools,
+                "controllers": whole_table(drive, "controllers", controllers),
+                "queue-pairs": whole_table(drive, "queue-pairs", queue_pairs),
+                "neighbours": neighbours.get("ports", []), "faults": faults}
 
 
 @dataclass
@@ -181,31 +200,60 @@ class Collector:
     count: int = 0
     drives: dict[str, DriveLook] = field(default_factory=dict)
     cpu_before: dict[str, tuple[int, float, float]] = field(default_factory=dict)
+    ports: dict[str, list[int]] = field(default_factory=dict)   # with a cable, by drive
+    ports_of: int = 0           # modification time of the configuration that has them
+    pool: ThreadPoolExecutor | None = None      # takes samples, if any are wanted
+
+    def read_ports(self, names: Iterable[str]) -> None:
+        """Read the ports of the drives, if the configuration is not the one of before."""
+        try:
+            changed = (self.instance.folder / "config.json").stat().st_mtime_ns
+        except OSError:
+            raise EssdError(self.instance.not_running()) from None
+        if changed != self.ports_of:
+            config = self.instance.config
+            self.ports = {name: list(config.ports_of(name)) for name in names}
+            self.ports_of = changed
+
+    def look(self, names: list[str], is_slow: bool) -> dict[str, dict[str, Any]]:
+        """Ask all drives at the same time; drives with the same ports by one request."""
+        groups: dict[tuple[tuple[int, ...], bool], list[str]] = {}
+        for name in names:
+            known = self.drives.setdefault(name, DriveLook(name))
+            groups.setdefault((tuple(self.ports[name]), is_slow or not known.slow),
+                              []).append(name)
+        found = {}
+        for (ports, with_tables), parts in groups.items():
+            now = time.monotonic()
+            replies = self.instance.ask("several", parts=parts,
+                                        requests=requests(ports, with_tables))
+            for name in parts:
+                found[name] = self.drives[name].take(
+                    self.instance.of(name), list(ports), replies[name], now)
+        return {name: found[name] for name in names}
+
+    def sample(self, name: str) -> dict[str, Any]:
+        latency = self.drives[name].latency
+        with contextlib.suppress(EssdError):    # it is off or halted by now
+            sample(self.instance.of(name), latency)
+        return latency.facts(time.monotonic())
 
     def frame(self) -> dict[str, Any]:
         """Look at everything once; EssdError if the instance does not run."""
         began, used = time.monotonic(), time.process_time()
         status = self.instance.status()
-        config = self.instance.config
         is_slow = self.count % SLOW_EVERY == 0
         self.count += 1
         parts = {name: self.part(name, facts) for name, facts in status["parts"].items()}
+        self.read_ports(name for name, part in parts.items() if part["kind"] == "drive")
         names = [name for name, part in parts.items()
                  if part["kind"] == "drive" and part["state"] == "running"
                  and not part["halted"]]
-
-        def look(name: str) -> dict[str, Any]:
-            known = self.drives.setdefault(name, DriveLook(name))
-            drive = self.instance.of(name)
-            found = known.collect(drive, list(config.ports_of(name)), is_slow)
-            if self.has_latency:
-                with contextlib.suppress(EssdError):    # it is off or halted by now
-                    sample(drive, known.latency)
-                found["latency"] = known.latency.facts(time.monotonic())
-            return found
-
-        with ThreadPoolExecutor(min(WORKERS, len(names) or 1)) as pool:
-            drives = dict(zip(names, pool.map(look, names), strict=True))
+        drives = self.look(names, is_slow)
+        if self.has_latency:
+            self.pool = self.pool or ThreadPoolExecutor(WORKERS)
+            for name, facts in zip(names, self.pool.map(self.sample, names), strict=True):
+                drives[name]["latency"] = facts
         for gone in set(self.drives) - set(names):
             del self.drives[gone]
         cables = {number: {"number": number, **cable,

@@ -230,7 +230,8 @@ class Supervisor:
             "mgmt": self.do_mgmt, "port": self.do_port,
             "partner": self.do_partner, "qmp": self.do_qmp,
             "faults": self.do_faults, "switch": self.do_switch,
-            "save-all": self.do_save_all, "load-all": self.do_load_all}
+            "save-all": self.do_save_all, "load-all": self.do_load_all,
+            "several": self.control.several}
         if kind not in table:
             raise ValueError(f"unknown command {kind}")
         if kind in ("power-cut", "power-on", "reset", "save", "load"):
