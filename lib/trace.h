@@ -26,6 +26,7 @@ enum trace_group {
     TRACE_GROUP_COMMANDS, /* NVMe commands, at their end */
     TRACE_GROUP_MEDIA,    /* media operations, of firmware and of the engine */
     TRACE_GROUP_ROCE,     /* NAKs, timeouts, retransmissions, CNPs */
+    TRACE_GROUP_PATH,     /* when commands and responses pass the RNIC */
     TRACE_GROUPS
 };
 
@@ -63,7 +64,9 @@ enum trace_source {
                          "media_us respond_us total_us")                       \
     X(MEDIA, MEDIA, "opcode lba:64 blocks status us")                          \
     X(MEDIA, ENGINE_STARTED, "opcode lba:64 blocks")                           \
-    X(MEDIA, ENGINE_ENDED, "opcode lba:64 blocks status us")
+    X(MEDIA, ENGINE_ENDED, "opcode lba:64 blocks status us")                   \
+    X(PATH, COMMAND_PATH, "arrived_ns:64 acknowledged_ns:64")                  \
+    X(PATH, RESPONSE_SENT, "psn port again")
 /* clang-format on */
 
 enum trace_type {
@@ -73,7 +76,7 @@ enum trace_type {
         TRACE_TYPES
 };
 
-enum { TRACE_VERSION = 1, TRACE_ARGS = 11, TRACE_RECORD_LEN = 64 };
+enum { TRACE_VERSION = 2, TRACE_ARGS = 11, TRACE_RECORD_LEN = 64 };
 
 /* Byte offsets in a record.  All fields are little-endian. */
 enum {

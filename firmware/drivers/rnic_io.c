@@ -235,6 +235,11 @@ _Static_assert((int)RNIC_WC_SUCCESS == (int)VERBS_WC_SUCCESS &&
                    (int)RNIC_WC_BAD_RESPONSE == (int)VERBS_WC_BAD_RESPONSE,
                "completion statuses");
 
+/* The flags are in the same 64-bit word. */
+#define TIMESTAMP_MASK ((UINT64_C(1) << 56) - 1)
+_Static_assert(RNIC_CQE_FLAGS == RNIC_CQE_TIMESTAMP + 7,
+               "the timestamp has 56 bits");
+
 /* Deliver one CQE, unless its QP is destroyed. */
 static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
 {
@@ -250,6 +255,7 @@ static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
         .len_bytes = dram_load32(cqe, RNIC_CQE_LENGTH),
         .with_inv = with_inv,
         .inv_rkey = with_inv ? dram_load32(cqe, RNIC_CQE_INV_KEY) : 0,
+        .timestamp_ns = dram_load64(cqe, RNIC_CQE_TIMESTAMP) & TIMESTAMP_MASK,
     };
 
     if (qp->qpn != qpn || qpn == 0) {

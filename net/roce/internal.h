@@ -48,6 +48,10 @@ static inline void roce_count(struct roce *roce, enum roce_counter counter)
 void roce_observe(struct roce *roce, uint32_t slot, enum trace_type type,
                   const uint32_t args[3]);
 
+/* A request packet has left through the port: report it if it ends a SEND. */
+void roce_observe_sent(struct roce *roce, unsigned int port,
+                       const struct roce_note *note);
+
 /* A trace point: an event of a queue pair with up to three arguments. */
 static inline void roce_trace(struct roce *roce, enum trace_group group,
                               uint32_t slot, enum trace_type type, uint32_t a,

@@ -230,7 +230,8 @@ static void take_turn(struct roce *roce, struct burst *burst,
     }
 }
 
-static void note_sent(struct roce *roce, const struct roce_note *note)
+static void note_sent(struct roce *roce, unsigned int port,
+                      const struct roce_note *note)
 {
     struct roce_qp *qp = roce_qp(roce, note->slot);
 
@@ -242,6 +243,9 @@ static void note_sent(struct roce *roce, const struct roce_note *note)
     case ROCE_NOTE_REQUEST:
         if (note->again) {
             roce_count(roce, ROCE_RETRANSMITTED);
+        }
+        if (roce->trace != NULL && trace_is_on(roce->trace, TRACE_GROUP_PATH)) {
+            roce_observe_sent(roce, port, note);
         }
         if (roce->state->timers.due[note->slot] == TIMERS_NONE &&
             roce_rdma_qp(roce, note->slot)->state == VERBS_QPS_RTS) {
@@ -338,7 +342,7 @@ static bool send_burst(struct roce *roce, unsigned int port)
         state->port_blocked[port] = false;
     }
     for (unsigned int i = 0; i < sent; i++) {
-        note_sent(roce, &burst.notes[i]);
+        note_sent(roce, port, &burst.notes[i]);
     }
     for (unsigned int i = burst.count; i > sent; i--) {
         note_undo(roce, &burst.notes[i - 1]);

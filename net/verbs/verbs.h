@@ -120,6 +120,7 @@ struct verbs_wc {
     uint32_t len_bytes; /* RECV */
     bool with_inv;      /* RECV: inv_rkey was invalidated */
     uint32_t inv_rkey;
+    uint64_t timestamp_ns; /* when the RNIC made the completion, in its time */
 };
 
 enum verbs_event_type {

@@ -289,7 +289,7 @@ void rdma_request_respond(void *ctx, struct nvmf_request *nvmf)
 }
 
 static void capsule_arrived(struct rdma_queue *qp, uint16_t capsule,
-                            uint32_t len_bytes)
+                            const struct verbs_wc *wc)
 {
     struct rdma_transport *rdma = qp->rdma;
     uint8_t *ptr = capsule_ptr(rdma, capsule);
@@ -303,7 +303,9 @@ static void capsule_arrived(struct rdma_queue *qp, uint16_t capsule,
     req = take_request(qp);
     req->capsule = capsule;
     req->state = RDMA_REQUEST_TARGET;
-    rdma_sgl_read(&req->remote, &data, ptr, len_bytes, rdma->lkey);
+    req->nvmf.arrived_ns = wc->timestamp_ns;
+    req->nvmf.acknowledged_ns = 0;
+    rdma_sgl_read(&req->remote, &data, ptr, wc->len_bytes, rdma->lkey);
     data.spare = (struct nvmf_piece){
         .ptr = ptr + NVME_SQE_LEN,
         .len_bytes = RDMA_CAPSULE_STRIDE - NVME_SQE_LEN,
@@ -368,7 +370,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     switch ((enum wr_id_kind)(wc->wr_id >> 32)) {
     case WR_ID_CAPSULE:
         if (qp->state == RDMA_QUEUE_OPEN && wc->len_bytes >= NVME_SQE_LEN) {
-            capsule_arrived(qp, (uint16_t)index, wc->len_bytes);
+            capsule_arrived(qp, (uint16_t)index, wc);
         } else if (qp->state == RDMA_QUEUE_OPEN) {
             rdma_queue_fail(qp); /* a capsule too short for a command */
         }
@@ -390,6 +392,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_RESPONDING);
         peer_answered(qp);
+        req->nvmf.acknowledged_ns = wc->timestamp_ns;
         finish_response(req);
         break;
     }

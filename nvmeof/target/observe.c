@@ -37,6 +37,24 @@ static bool has_lba(const struct nvmf_request *req, uint16_t qid)
             req->sqe.opcode == NVM_WRITE_ZEROES);
 }
 
+/* Report when the command passed the transport's hardware, in both ways. */
+static void observe_path(const struct nvmf_target *target,
+                         const struct nvmf_request *req)
+{
+    const struct trace_record record = {
+        .type = TRACE_COMMAND_PATH,
+        .qpn = target->qpair[req->qpair].label,
+        .request = req->number,
+        .arg = {(uint32_t)req->arrived_ns, (uint32_t)(req->arrived_ns >> 32),
+                (uint32_t)req->acknowledged_ns,
+                (uint32_t)(req->acknowledged_ns >> 32)},
+    };
+
+    if (trace_is_on(target->trace, TRACE_GROUP_PATH)) {
+        target->trace->emit(target->trace->ctx, &record, NULL);
+    }
+}
+
 void observe_end(const struct nvmf_target *target,
                  const struct nvmf_request *req)
 {
@@ -52,6 +70,7 @@ void observe_end(const struct nvmf_target *target,
                 STATUS_DROPPED},
     };
 
+    observe_path(target, req); /* Its reader wants it before the command. */
     if (!trace_is_on(target->trace, TRACE_GROUP_COMMANDS)) {
         return;
     }

@@ -285,8 +285,9 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->result[1] = 0;
     req->data = data;
     req->ns = NULL;
-    if (trace_wants(target->trace,
-                    BIT(TRACE_GROUP_COMMANDS) | BIT(TRACE_GROUP_MEDIA))) {
+    if (trace_wants(target->trace, BIT(TRACE_GROUP_COMMANDS) |
+                                       BIT(TRACE_GROUP_MEDIA) |
+                                       BIT(TRACE_GROUP_PATH))) {
         observe_begin(target, req);
     }
     qpair->in_flight++;

@@ -73,6 +73,14 @@ struct nvmf_request {
     struct nvmf_piece pieces[NVMF_MAX_PIECES];
     uint8_t cqe[NVME_CQE_LEN]; /* respond(): the response capsule */
 
+    /*
+     * The transport writes these fields, for traces only: when the command
+     * arrived and when the host acknowledged the response, in the time of the
+     * transport's hardware.  0: not known.
+     */
+    uint64_t arrived_ns;
+    uint64_t acknowledged_ns;
+
     /* Only the target uses these fields. */
     bool owns_buffers;       /* The target must return the pieces with put(). */
     uint8_t owned_count;     /* pieces to return; last window may use fewer */

@@ -24,13 +24,24 @@ BLOCK = re.compile(r"```sh\n(.*?)```\n(?:```text\n(.*?)```\n)?", re.S)
 SECONDS = 900
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
-    """A copy of the tree, in which a tutorial may change files."""
-    tree = tmp_path / "essd"
+def copy_tree(tree: Path) -> Path:
+    """A copy of the tree, in which commands of a document may change files."""
     shutil.copytree(TOP, tree, symlinks=True,
                     ignore=shutil.ignore_patterns(".git", "build", "__pycache__"))
-    yield tree
+    return tree
+
+
+def shell(commands: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a block of commands, until the first one that fails."""
+    return subprocess.run(["bash", "-e", "-c", commands], cwd=folder, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=SECONDS, check=False,
+                          env=os.environ)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Iterator[Path]:
+    yield copy_tree(tmp_path / "essd")
     Instance("tutorial").stop()
     setup.forget("tutorial")
 
@@ -55,10 +66,7 @@ def test_every_tutorial_has_commands_and_expected_output() -> None:
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_a_tutorial_does_what_it_says(path: Path, copy: Path) -> None:
     for commands, expected in BLOCK.findall(path.read_text(encoding="utf-8")):
-        done = subprocess.run(["bash", "-e", "-c", commands], cwd=copy, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=SECONDS, check=False,
-                              env=os.environ)
+        done = shell(commands, copy)
         assert done.returncode == 0, f"{commands}\n{done.stdout[-3000:]}"
         assert appear_in_order(expected.splitlines(), done.stdout), \
             f"{commands}\n{done.stdout[-3000:]}"

@@ -132,6 +132,77 @@ static void test_the_media_engine_names_the_request_that_it_works_for(
     bed_end(&bed);
 }
 
+static uint64_t arg64_of(const uint8_t *record, unsigned int i)
+{
+    return arg_of(record, i) | (uint64_t)arg_of(record, i + 1) << 32;
+}
+
+/* Find the last record of a type with the queue pair and request of another. */
+static const uint8_t *find_same_request(const struct machine *machine,
+                                        enum trace_type type, const uint8_t *as)
+{
+    const uint8_t *found = NULL;
+
+    for (size_t at = 0; at < machine->trace_len; at += TRACE_RECORD_LEN) {
+        const uint8_t *record = machine->trace + at;
+
+        if (type_of(record) == type &&
+            memcmp(record + TRACE_AT_QPN, as + TRACE_AT_QPN, 8) == 0) {
+            found = record;
+        }
+    }
+    return found;
+}
+
+static void test_a_commands_way_through_the_rnic_is_traced(void **state)
+{
+    const uint8_t *path, *sent;
+    struct found read;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 100, 8, HOST_DATA_KEYED, false, 1), 0);
+    machine_trace(&bed.drive->machine,
+                  BIT(TRACE_GROUP_COMMANDS) | BIT(TRACE_GROUP_PATH));
+    pass_time(&bed);
+    bed_expect(&bed, 1, 100, 8, HOST_DATA_KEYED, 1);
+    read = find_record(&bed, TRACE_COMMAND, NVM_READ);
+    assert_non_null(read.record);
+    path =
+        find_same_request(&bed.drive->machine, TRACE_COMMAND_PATH, read.record);
+    sent = find_same_request(&bed.drive->machine, TRACE_RESPONSE_SENT,
+                             read.record);
+    assert_non_null(path);
+    assert_non_null(sent);
+    assert_int_equal(sent[TRACE_AT_SOURCE], TRACE_SOURCE_RNIC);
+    /* In the order of time: arrival, departure, acknowledgement, end. */
+    assert_true(arg64_of(path, 0) != 0);
+    assert_true(arg64_of(path, 0) <= get_le64(sent + TRACE_AT_TIME));
+    assert_true(get_le64(sent + TRACE_AT_TIME) <= arg64_of(path, 2));
+    assert_true(arg64_of(path, 2) <= get_le64(path + TRACE_AT_TIME));
+    assert_int_equal(arg_of(sent, 1), 0); /* the port */
+    assert_int_equal(arg_of(sent, 2), 0); /* not a retransmission */
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+static void test_events_of_the_path_are_recorded_only_on_demand(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    machine_trace(&bed.drive->machine, ALL_GROUPS & ~BIT(TRACE_GROUP_PATH));
+    bed_connect(&bed, 0, 1, 64);
+    assert_true(count_records(&bed, TRACE_COMMAND) != 0);
+    assert_int_equal(count_records(&bed, TRACE_COMMAND_PATH), 0);
+    assert_int_equal(count_records(&bed, TRACE_RESPONSE_SENT), 0);
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
 static void test_events_are_in_order_of_time(void **state)
 {
     struct bed bed;

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from essd import doctor, paths
+from essd import cli, doctor, paths, system
+from essd.errors import EssdError
 
 LAUNCHER = paths.TOP / "essd"
 
@@ -40,6 +41,69 @@ def test_one_line_and_status_2_without_root_and_sudo(machine: dict[str, str]) ->
     for name in doctor.wanted_packages():
         assert f" {name}" in line
     assert len(done.stderr.splitlines()) == 2
+
+
+UBUNTU = 'PRETTY_NAME="Ubuntu 24.04.1 LTS"\nID=ubuntu\nVERSION_ID="24.04"\n'
+DEBIAN_12 = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\nVERSION_ID="12"\n'
+OTHERS = [
+    (UBUNTU, "x86_64", "Ubuntu 24.04.1 LTS on x86_64"),
+    (UBUNTU.replace("24.04", "12"), "x86_64", "Ubuntu 12.1 LTS on x86_64"),
+    (DEBIAN_12.replace("12", "11"), "x86_64", "Debian GNU/Linux 11 (bookworm) on x86_64"),
+    (DEBIAN_12, "aarch64", "Debian GNU/Linux 12 (bookworm) on aarch64"),
+    (None, "x86_64", "Linux on x86_64")]
+
+
+@pytest.mark.parametrize("release, architecture, name", OTHERS)
+def test_another_system_is_refused_in_one_line(
+        machine: dict[str, str], tmp_path: Path, release: str | None, architecture: str,
+        name: str) -> None:
+    file = tmp_path / "os-release"
+    if release is not None:
+        file.write_text(release)
+    launcher = tmp_path / "essd"
+    text = LAUNCHER.read_text().replace("/etc/os-release", str(file))
+    assert text.count(str(file)) == 2
+    launcher.write_text(text)
+    launcher.chmod(0o755)
+    uname = Path(machine["PATH"].split(":")[0]) / "uname"
+    uname.write_text(f'#!/bin/sh\n[ "$1" = -m ] && echo {architecture} || echo Linux\n')
+    uname.chmod(0o755)
+    done = subprocess.run([launcher, "up"], env=machine, check=False, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == ("essd: needs Debian 12 or 13 on x86-64; "
+                           f"this system is {name}\n")
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("release, architecture, name", OTHERS)
+def test_the_installed_package_refuses_another_system_too(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str], release: str | None, architecture: str,
+        name: str) -> None:
+    file = tmp_path / "os-release"
+    if release is not None:
+        file.write_text(release)
+    monkeypatch.setattr(system, "OS_RELEASE", file)
+    monkeypatch.setattr(system.platform, "machine", lambda: architecture)
+    with pytest.raises(EssdError) as refused:
+        system.refuse_others()
+    assert str(refused.value) == ("needs Debian 12 or 13 on x86-64; "
+                                  f"this system is {name}")
+    monkeypatch.setattr("sys.argv", ["essd", "list"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_debian_12_and_13_are_accepted(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "OS_RELEASE", tmp_path / "os-release")
+    monkeypatch.setattr(system.platform, "machine", lambda: "x86_64")
+    for version in ("12", "13"):
+        system.OS_RELEASE.write_text(DEBIAN_12.replace("12", version))
+        system.refuse_others()
 
 
 def test_commands_that_only_show_something_need_python_only(machine: dict[str, str]) -> None:

@@ -51,6 +51,55 @@ def test_a_command_is_a_slice_with_its_stages_inside() -> None:
     assert (name["pid"], name["args"]["name"]) == (0x802, "queue pair 0x802")
 
 
+def path(arrived_us: int, acknowledged_us: int, **more: int) -> bytes:
+    return record("COMMAND_PATH", 1000 * arrived_us, 0, 1000 * acknowledged_us, 0, **more)
+
+
+# The Read of READ through the RNIC: its capsule arrived 12 us before the firmware took it,
+# the response left 10 us after it was posted, and the acknowledgement waited for 4 us.
+THROUGH = (record("RESPONSE_SENT", 77, 1, 0, source=2, time_ns=980_000),
+           path(828, 996, time_ns=999_000), record(*READ, time_ns=1_000_000))
+
+
+def test_a_command_begins_at_the_port_and_ends_with_the_acknowledgement() -> None:
+    entries, printer = written(*THROUGH)
+    assert spans(entries) == [
+        ("Read", 828.0, 1000.0), ("arrive", 828.0, 840.0), ("firmware", 840.0, 849.0),
+        ("wait", 849.0, 850.0), ("media", 850.0, 970.0), ("send", 970.0, 980.0),
+        ("wire", 980.0, 996.0), ("complete", 996.0, 1000.0)]
+    assert not any(entry["ph"] == "i" for entry in entries)
+    assert printer.times.rows() == [{
+        "command": "Read", "count": 1, "failed": 0, "mean-us": 172.0, "p50-us": 172.0,
+        "p99-us": 172.0, "arrive": 12.0, "firmware": 9.0, "wait": 1.0, "fetch": 0.0,
+        "media": 120.0, "send": 10.0, "wire": 16.0, "complete": 4.0}]
+    headings = [str(column.header) for column in printer.times.table().columns]
+    assert headings[6:] == ["arrive", "firmware", "wait", "media", "send", "wire",
+                            "complete"]
+
+
+def test_a_response_that_is_sent_again_left_when_it_was_sent_first() -> None:
+    again = record("RESPONSE_SENT", 77, 1, 1, source=2, time_ns=990_000)
+    entries, _ = written(THROUGH[0], again, *THROUGH[1:])
+    assert ("wire", 980.0, 996.0) in spans(entries)
+
+
+def test_times_of_the_rnic_never_leave_the_command() -> None:
+    """The clocks of firmware and RNIC are read at slightly different moments."""
+    early = record("RESPONSE_SENT", 77, 1, 0, source=2, time_ns=969_000)
+    entries, _ = written(early, path(841, 1001), record(*READ, time_ns=1_000_000))
+    found = dict((name, (start, end)) for name, start, end in spans(entries))
+    assert found["Read"] == (840.0, 1000.0) and found["wire"] == (970.0, 1000.0)
+    assert not {"arrive", "send", "complete", "respond"} & set(found)
+
+
+def test_a_command_without_acknowledgement_keeps_its_one_stage() -> None:
+    entries, _ = written(path(828, 0), record(*READ, time_ns=1_000_000))
+    assert ("respond", 970.0, 1000.0) in spans(entries)
+    # The next command of the same number has nothing of it.
+    entries, _ = written(*THROUGH, record(*READ, time_ns=2_000_000))
+    assert ("respond", 1970.0, 2000.0) in spans(entries)
+
+
 def test_commands_that_overlap_have_tracks_of_their_own() -> None:
     entries, _ = written(record(*READ, request=1), record(*READ, request=2))
     assert len({entry["id"] for entry in entries if entry["ph"] == "b"}) == 2
@@ -79,5 +128,5 @@ def test_the_summary_has_counts_failures_and_times() -> None:
                          record("COMMAND", 1 << 16 | 0x0c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10**6))
     assert printer.times.rows() == [{
         "command": "Read", "count": 4, "failed": 1, "mean-us": 360.0, "p50-us": 160,
-        "p99-us": 960, "firmware": 11.8, "wait": 0.8, "fetch": 0.0, "media": 315.0,
-        "respond": 32.5}]
+        "p99-us": 960, "arrive": 0.0, "firmware": 11.8, "wait": 0.8, "fetch": 0.0,
+        "media": 315.0, "respond": 32.5}]

@@ -14,22 +14,76 @@ from .trace import (ENGINE_OPCODES, WORDS, Event, Printer, name_of, opcode_name,
                     status_name)
 
 ENGINE = 0                  # the process of the media engine; the others are QPNs
-# The stages of a command in their order, and what it waits for in each.
+# The stages of a command in their order, and what it does or waits for in each.
 STAGES = {
+    "arrive": "its capsule has come through port and RNIC; the firmware has not taken it",
     "firmware": "the firmware works on it",
     "wait": "waits for data buffers or for room at the media engine",
     "fetch": "its data come from the host: RNIC, port and wire",
     "media": "the media engine works on it",
     "respond": "data and response go to the host, until it has acknowledged them",
+    "send": "the RNIC sends data and response, until the last frame has left the port",
+    "wire": "the response is on the wire, until the host's acknowledgement is in the RNIC",
+    "complete": "the acknowledgement is in the RNIC; the firmware has not taken it",
 }
+FIRMWARE_STAGES = ("wait", "fetch", "media", "respond")     # as COMMAND reports them
 QUANTILES = (0.5, 0.99)
 
 
-def stage_times(args: dict[str, Any]) -> dict[str, int]:
-    """Microseconds of each stage of one command."""
-    times = {name: int(args[f"{name}_us"]) for name in STAGES if name != "firmware"}
+@dataclass
+class Path:
+    """When a command and its response passed the RNIC, in ns; 0: not known."""
+
+    arrived_ns: int = 0
+    sent_ns: int = 0
+    acknowledged_ns: int = 0
+
+
+@dataclass
+class Paths:
+    """Joins the events of the group `path` with the command that they belong to."""
+
+    open: dict[tuple[int, int | None], Path] = field(
+        default_factory=lambda: defaultdict(Path))
+
+    def take(self, event: Event) -> Path | None:
+        """Return the path of a command that ends with this event."""
+        key = (event.qpn, event.request)
+        if event.kind.name == "RESPONSE_SENT":
+            path = self.open[key]
+            path.sent_ns = path.sent_ns or event.time_ns    # the first time
+        elif event.kind.name == "COMMAND_PATH":
+            self.open[key].arrived_ns = event.args["arrived_ns"]
+            self.open[key].acknowledged_ns = event.args["acknowledged_ns"]
+        elif event.kind.name == "COMMAND":
+            return self.open.pop(key, Path())
+        return None
+
+
+def respond_times(respond_us: float, end_ns: int, path: Path) -> dict[str, float]:
+    """The stages of the response, as far as the RNIC has reported them."""
+    if not path.acknowledged_ns or not path.sent_ns:
+        return {"respond": respond_us}
+    start_ns = end_ns - round(1000 * respond_us)
+    # Firmware and RNIC read the clock at slightly different moments.
+    sent_ns = min(max(path.sent_ns, start_ns), end_ns)
+    acknowledged_ns = min(max(path.acknowledged_ns, sent_ns), end_ns)
+    return {"send": (sent_ns - start_ns) / 1000,
+            "wire": (acknowledged_ns - sent_ns) / 1000,
+            "complete": (end_ns - acknowledged_ns) / 1000}
+
+
+def stage_times(event: Event, path: Path) -> dict[str, float]:
+    """Microseconds of each stage of one command, in their order."""
+    args = event.args
+    times = {name: float(args[f"{name}_us"]) for name in FIRMWARE_STAGES}
+    begin_ns = event.time_ns - 1000 * int(args["total_us"])
+    arrive = max(0, begin_ns - path.arrived_ns) / 1000 if path.arrived_ns else 0.0
     # What is left of the total is the firmware's own time.
-    return {"firmware": max(0, int(args["total_us"]) - sum(times.values())), **times}
+    firmware = max(0.0, args["total_us"] - sum(times.values()))
+    return {"arrive": arrive, "firmware": firmware, **{
+        name: times[name] for name in FIRMWARE_STAGES if name != "respond"},
+        **respond_times(times["respond"], event.time_ns, path)}
 
 
 class Writer:
@@ -39,6 +93,7 @@ class Writer:
         self.out = out
         self.count = 0
         self.processes: set[int] = set()
+        self.paths = Paths()
         out.write('{"displayTimeUnit": "ns", "traceEvents": [')
 
     def put(self, **entry: Any) -> None:
@@ -50,23 +105,24 @@ class Writer:
             self.processes.add(number)
             self.put(ph="M", name="process_name", pid=number, tid=0, args={"name": name})
 
-    def slice(self, pid: int, group: str, number: str, name: str, start_ns: int,
-              end_ns: int, args: dict[str, Any] | None = None) -> None:
+    def slice(self, pid: int, group: str, number: str, name: str, start_ns: float,
+              end_ns: float, args: dict[str, Any] | None = None) -> None:
         """An async slice: those with one group and number nest, others may overlap."""
         key = {"cat": group, "id": number, "pid": pid, "tid": 0, "name": name}
         self.put(ph="b", ts=start_ns / 1000, args=args or {}, **key)
         self.put(ph="e", ts=end_ns / 1000, args={}, **key)
 
-    def command(self, event: Event) -> None:
+    def command(self, event: Event, path: Path) -> None:
         args = event.args
         self.process(event.qpn, f"queue pair {event.qpn:#x}")
         number = f"{event.qpn:x}-{event.request}-{event.time_ns}"
-        start_ns = event.time_ns - 1000 * args["total_us"]
+        times = stage_times(event, path)
+        start_ns = float(event.time_ns - 1000 * args["total_us"]) - 1000 * times["arrive"]
         self.slice(event.qpn, "command", number, opcode_name(args["opcode"]), start_ns,
                    event.time_ns,
                    {"nsid": args["nsid"], "lba": args["lba"], "bytes": args["bytes"],
                     "status": status_name(args["status"]), "request": event.request})
-        for name, us in stage_times(args).items():
+        for name, us in times.items():
             if us:
                 self.slice(event.qpn, "command", number, name, start_ns,
                            start_ns + 1000 * us, {"what": STAGES[name]})
@@ -87,11 +143,12 @@ class Writer:
                  name=WORDS[event.kind.name](event.args), ts=event.time_ns / 1000)
 
     def write(self, event: Event) -> None:
-        if event.kind.name == "COMMAND":
-            self.command(event)
+        path = self.paths.take(event)
+        if path is not None:
+            self.command(event, path)
         elif event.kind.name == "ENGINE_ENDED":
             self.engine(event)
-        elif event.kind.group != "media":       # those are in a slice already
+        elif event.kind.group not in ("media", "path"):     # those are in a slice
             self.instant(event)
 
     def end(self) -> None:
@@ -102,20 +159,23 @@ class Writer:
 class Summary:
     """Counts and times of commands, by the command's name."""
 
-    totals: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    stages: dict[str, dict[str, int]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(int)))
+    totals: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    stages: dict[str, dict[str, float]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(float)))
     failed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    paths: Paths = field(default_factory=Paths)
 
     def take(self, event: Event) -> None:
-        if event.kind.name != "COMMAND":
+        path = self.paths.take(event)
+        if path is None:
             return
         name = opcode_name(event.args["opcode"])
         if name == "Async Event Request":
             return              # waits for an event, and so for any time
-        self.totals[name].append(event.args["total_us"])
+        times = stage_times(event, path)
+        self.totals[name].append(event.args["total_us"] + times["arrive"])
         self.failed[name] += event.args["status"] != 0
-        for stage, us in stage_times(event.args).items():
+        for stage, us in times.items():
             self.stages[name][stage] += us
 
     def rows(self) -> list[dict[str, Any]]:
@@ -126,23 +186,27 @@ class Summary:
             found.append({
                 "command": name, "count": len(totals), "failed": self.failed[name],
                 "mean-us": round(sum(totals) / len(totals), 1),
-                **{f"p{round(100 * q)}-us": ordered[min(len(ordered) - 1,
-                                                        int(q * len(ordered)))]
+                **{f"p{round(100 * q)}-us": round(
+                    ordered[min(len(ordered) - 1, int(q * len(ordered)))], 1)
                    for q in QUANTILES},
-                **{stage: round(us / len(totals), 1)
-                   for stage, us in self.stages[name].items()}})
+                **{stage: round(self.stages[name][stage] / len(totals), 1)
+                   for stage in STAGES if stage in self.stages[name]}})
         return found
 
     def table(self) -> Any:
+        """The rows, without the stages in which no command was."""
         from rich.table import Table
         table = Table(box=None, pad_edge=False)
         table.add_column("command")
-        headings = ["count", "failed", "mean-us", *(f"p{round(100 * q)}-us"
-                                                    for q in QUANTILES), *STAGES]
+        rows = self.rows()
+        headings = ["count", "failed", "mean-us",
+                    *(f"p{round(100 * q)}-us" for q in QUANTILES),
+                    *(stage for stage in STAGES if any(row.get(stage) for row in rows))]
         for heading in headings:
             table.add_column(heading.replace("-us", " us"), justify="right")
-        for row in self.rows():
-            table.add_row(row["command"], *(str(row[heading]) for heading in headings))
+        for row in rows:
+            table.add_row(row["command"], *(str(row.get(heading, 0.0))
+                                            for heading in headings))
         return table
 
 

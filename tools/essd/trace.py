@@ -27,7 +27,7 @@ from .instance import Instance
 from .paths import TOP
 
 SECONDS_MAX = 1e8
-GROUPS = ("qp", "cm", "commands", "media", "roce")
+GROUPS = ("qp", "cm", "commands", "media", "roce", "path")
 NO_REQUEST = 0xffffffff
 RECORD = struct.Struct("<QHBBII")
 ARGS = struct.Struct("<11I")
@@ -282,6 +282,18 @@ def engine_words(args: dict[str, Any]) -> str:
             f"{args['blocks']} blocks")
 
 
+def path_words(args: dict[str, Any]) -> str:
+    words = f"command arrived at {args['arrived_ns'] / 1e9:.9f}"
+    if args["acknowledged_ns"]:
+        words += f", response acknowledged at {args['acknowledged_ns'] / 1e9:.9f}"
+    return words
+
+
+def sent_words(args: dict[str, Any]) -> str:
+    return (f"response sent through port {args['port']}, PSN {args['psn']}"
+            + (" (again)" if args["again"] else ""))
+
+
 WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "COMMAND": command_words, "CONNECT": connect_words,
     "QP_STATE": state_words,
@@ -296,6 +308,7 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "MEDIA": lambda a: (f"media {name_of(NVM, a['opcode'])} lba {a['lba']} "
                         f"{a['blocks']} blocks: {name_of(MEDIA_STATUSES, a['status'])}; "
                         f"{a['us']} us"),
+    "COMMAND_PATH": path_words, "RESPONSE_SENT": sent_words,
     "ENGINE_STARTED": lambda a: engine_words(a) + ": started",
     "ENGINE_ENDED": lambda a: (f"{engine_words(a)}: "
                                f"{name_of(ENGINE_STATUSES, a['status'])}; {a['us']} us")}

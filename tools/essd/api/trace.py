@@ -25,7 +25,7 @@ class Trace:
     """
 
     def __init__(self, instance: Instance, events: str = "all") -> None:
-        """`events` are groups with commas between them: qp, cm, commands, media, roce."""
+        """`events` are groups with commas between them, as for `essd trace`; or "all"."""
         self.mask = mask_of(events)
         self.stream = Stream(instance, ["trace"], self.mask)
         self.decoder = Decoder()

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 import typer.exceptions
 
-from .. import interrupts, process, show
+from .. import interrupts, process, show, system
 from ..errors import EssdError, Mistakes
 from . import commands, completion
 from .base import app
@@ -58,6 +58,11 @@ def program_name(command: Any) -> str:
 def main() -> None:
     signal.signal(signal.SIGTERM, interrupts.exit_on_sigterm)
     process.find_system_programs()
+    try:
+        system.refuse_others()
+    except EssdError as error:
+        show.error(str(error))
+        sys.exit(2)
     try:
         # Without arguments typer prints the help and must not raise, hence
         # standalone mode.

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every command line of essd in the documents has options that exist.
+
+Nothing is executed; tests/e2e/test_how_do_i.py and test_tutorials.py do that.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+import typer.exceptions
+
+from essd import cli, paths
+
+PAGES = [*sorted((paths.TOP / "docs").rglob("*.md")), paths.TOP / "README.md",
+         paths.TOP / "CONTRIBUTING.md"]
+HOW = paths.TOP / "docs/how-do-i.md"
+BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```", re.S | re.M)
+PROGRAM = typer.main.get_command(cli.app)
+# Words that end a command in a shell.
+ENDS = {"|", "&", ";", "&&", "||", ">", "<", "2>", ")", "2>&1"}
+
+
+def command_lines(text: str) -> Iterator[str]:
+    """The command lines of all blocks, with continued lines joined."""
+    for block in BLOCK.findall(text):
+        rest = block.replace("\\\n", " ")
+        for found in re.finditer(r"(?:^|&& |; |bash )\./essd ", rest, re.M):
+            yield whole_line(rest, found.end())
+
+
+def whole_line(text: str, at: int) -> str:
+    """The text from there to the end of the line on which its quotes are closed."""
+    end = text.find("\n", at)
+    while True:
+        line = re.sub(r"(^|\s)#.*", "", text[at:end if end >= 0 else len(text)])
+        if end < 0 or (line.count("'") % 2 == 0 and line.count('"') % 2 == 0):
+            return line
+        end = text.find("\n", end + 1)
+
+
+def words_of(line: str) -> list[str]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>()")
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    words = []
+    for word in lexer:
+        if word in ENDS or word[0] in "|&;<>":
+            break
+        words.append(word)
+    return words
+
+
+def parse(command: Any, words: list[str], name: str = "essd", parent: Any = None) -> str:
+    """Parse the words as the program does, but run nothing; return the command."""
+    with command.make_context(name, list(words), parent=parent) as context:
+        rest = [*getattr(context, "_protected_args", []), *context.args]
+        if not rest or not hasattr(command, "resolve_command"):
+            return name
+        found, sub, remaining = command.resolve_command(context, rest)
+        return parse(sub, remaining, found, context)
+
+
+def all_lines() -> list[tuple[str, str]]:
+    return [(str(page.relative_to(paths.TOP)), line) for page in PAGES
+            for line in command_lines(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page, line", all_lines())
+def test_a_command_line_of_a_document_is_one_that_essd_accepts(
+        page: str, line: str) -> None:
+    try:
+        assert parse(PROGRAM, words_of(line)) != "essd" or line == "--help"
+    except typer.exceptions.TyperException as error:
+        pytest.fail(f"{page}: ./essd {line}: {error.format_message()}")
+    except typer.Exit:
+        pass                    # --help, --version
+
+
+@pytest.mark.parametrize("line", ["up --drive 4", "fly", "faults ad 'x'", "port 2x"])
+def test_a_mistake_in_a_command_line_is_noticed(line: str) -> None:
+    with pytest.raises(typer.exceptions.TyperException):
+        parse(PROGRAM, words_of(line))
+
+
+def test_lines_and_words_are_read_as_a_shell_reads_them() -> None:
+    text = "```sh\n./essd host -- 'a\n  b' \\\n   -c | tail -1   # why\n./essd top\n```\n"
+    assert [words_of(line) for line in command_lines(text)] == [
+        ["host", "--", "a\n  b", "-c"], ["top"]]
+
+
+def test_the_page_has_twenty_recipes_or_more() -> None:
+    recipes = re.findall(r"^\*\*… (.+\?)\*\*", HOW.read_text(encoding="utf-8"), re.M)
+    assert len(recipes) == len(set(recipes)) and 20 <= len(recipes) <= 40
