@@ -21,6 +21,9 @@
 #define FLASH_ERROR_LOG_SIZE     0x00100000u
 #define FLASH_SLOT_B_ADDR        0x01000000u
 #define FLASH_SLOT_SIZE          0x00800000u
+#define FLASH_NAMESPACES_ADDR    0x01800000u
+#define FLASH_NAMESPACES_COPIES  8
+#define FLASH_NAMESPACES_SIZE    0x00020000u  /* of each copy */
 #define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */
 /* clang-format on */
 

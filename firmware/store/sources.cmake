@@ -5,6 +5,7 @@ set(SOURCES
     image.c
 )
 set(RV64_SOURCES
+    area.c
     boot_count.c
     error_log.c
     records.c

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A record of many bytes that is always replaced as a whole.  Its copies lie in
+ * a ring of places, each of some sectors, so that a power cut during a write
+ * leaves the record as it was, and the wear is spread.
+ * Reference: docs/hardware/flash.md, "Areas"
+ */
+#ifndef ESSD_STORE_AREA_H
+#define ESSD_STORE_AREA_H
+
+#include "firmware/drivers/flash.h"
+
+enum { AREA_HEADER_LEN = 32 };
+
+struct area {
+    uint8_t magic[8];
+    uint32_t addr;
+    uint32_t copies;     /* places, at least 2 */
+    uint32_t copy_bytes; /* of each place: whole sectors */
+};
+
+enum area_result {
+    AREA_OK,
+    AREA_OLDER,   /* the newest copy is damaged: an older one was read */
+    AREA_EMPTY,   /* nothing was written yet */
+    AREA_DAMAGED, /* copies were written, and none of them is intact */
+};
+
+/**
+ * Read the newest intact copy.
+ *
+ * @param buf       where it goes, at most `size` bytes
+ * @param sequence  set to the highest sequence of any copy, for area_write()
+ */
+enum area_result area_read(const struct flash *flash, const struct area *area,
+                           uint8_t *buf, size_t size, size_t *len,
+                           uint32_t *sequence);
+
+/**
+ * Write a new copy.  After a power cut during the write, area_read() still
+ * finds the copy before it.
+ *
+ * @param sequence  of the last copy; set to that of the new one
+ * @param len       at most copy_bytes - AREA_HEADER_LEN
+ * @return false when the flash refuses the write; the copy before it stays
+ */
+MUST_USE bool area_write(const struct flash *flash, const struct area *area,
+                         uint32_t *sequence, const uint8_t *buf, size_t len);
+
+/* The table of namespaces. */
+extern const struct area namespace_area;
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Areas, on a flash whose power can fail after any byte. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "firmware/store/area.h"
+#include "tests/test_fixture.h"
+
+#include <string.h>
+
+enum { COPIES = 3, COPY_BYTES = 2 * FLASH_SECTOR_BYTES, LEN = 6000 };
+#define ADDR       0x10000u
+#define PART_BYTES (ADDR + COPIES * COPY_BYTES)
+#define NEVER      SIZE_MAX
+
+static const struct area area = {"TESTAREA", ADDR, COPIES, COPY_BYTES};
+static struct flash flash;
+static size_t bytes_left; /* bytes written until the power fails */
+static uint8_t data[PART_BYTES], before[PART_BYTES];
+static uint8_t body[LEN], back[LEN];
+
+void flash_read(const struct flash *which, uint32_t addr, void *buf,
+                size_t len_bytes)
+{
+    assert_ptr_equal(which, &flash);
+    assert_true(addr >= ADDR && addr + len_bytes <= PART_BYTES);
+    memcpy(buf, data + addr, len_bytes);
+}
+
+static bool spend_byte(void)
+{
+    if (bytes_left == 0) {
+        return false;
+    }
+    bytes_left -= bytes_left != NEVER;
+    return true;
+}
+
+bool flash_erase_sector(const struct flash *which, uint32_t addr)
+{
+    (void)which;
+    assert_int_equal(addr % FLASH_SECTOR_BYTES, 0);
+    for (uint32_t i = 0; i < FLASH_SECTOR_BYTES; i++) {
+        if (!spend_byte()) {
+            return false;
+        }
+        data[addr + i] = 0xff;
+    }
+    return true;
+}
+
+bool flash_program(const struct flash *which, uint32_t addr, const void *from,
+                   size_t len_bytes)
+{
+    (void)which;
+    for (size_t i = 0; i < len_bytes; i++) {
+        if (!spend_byte()) {
+            return false;
+        }
+        data[addr + i] &= ((const uint8_t *)from)[i];
+    }
+    return true;
+}
+
+static int blank_part(void **state)
+{
+    (void)state;
+    memset(data, 0xff, sizeof(data));
+    bytes_left = NEVER;
+    return 0;
+}
+
+/* Fill the body with something that its number determines. */
+static size_t make_body(uint32_t number)
+{
+    memset(body, (int)number, sizeof(body));
+    return number % 2 != 0 ? LEN : 100;
+}
+
+static bool write_body(uint32_t number, uint32_t *sequence)
+{
+    size_t len = make_body(number);
+
+    return area_write(&flash, &area, sequence, body, len);
+}
+
+static enum area_result read_number(uint32_t *number, uint32_t *sequence)
+{
+    size_t len = 0;
+    enum area_result result =
+        area_read(&flash, &area, back, sizeof(back), &len, sequence);
+
+    *number = back[0];
+    if (result == AREA_OK || result == AREA_OLDER) {
+        assert_int_equal(len, make_body(*number));
+        assert_memory_equal(back, body, len);
+    }
+    return result;
+}
+
+static void test_the_last_copy_is_read(void **state)
+{
+    uint32_t sequence = 0, found, number;
+
+    (void)state;
+    assert_int_equal(read_number(&number, &found), AREA_EMPTY);
+    assert_int_equal(found, 0);
+    for (uint32_t n = 1; n <= 10; n++) {
+        assert_true(write_body(n, &sequence));
+        assert_int_equal(sequence, n);
+        assert_int_equal(read_number(&number, &found), AREA_OK);
+        assert_int_equal(number, n);
+        assert_int_equal(found, n);
+    }
+}
+
+/*
+ * The power fails after each possible byte of a write of each copy, the first
+ * one included.  Then the record is the old one or, after the last byte, the
+ * new one; and the next write works.
+ */
+static void test_the_record_is_old_or_new_whenever_power_fails(void **state)
+{
+    uint32_t sequence = 0, found, number;
+
+    (void)state;
+    for (uint32_t n = 1; n <= 5; n++) {
+        size_t len = make_body(n);
+        size_t sectors = (AREA_HEADER_LEN + len + FLASH_SECTOR_BYTES - 1) /
+                         FLASH_SECTOR_BYTES;
+        size_t whole = sectors * FLASH_SECTOR_BYTES + AREA_HEADER_LEN + len;
+
+        memcpy(before, data, sizeof(data));
+        for (size_t cut = 0; cut <= whole;
+             cut += cut + 300 < whole && cut > 300 ? 41 : 1) {
+            uint32_t next = sequence;
+            bool is_done;
+
+            bytes_left = cut;
+            is_done = write_body(n, &next);
+            assert_int_equal(is_done, cut == whole);
+            bytes_left = NEVER;
+            if (is_done) {
+                assert_int_equal(read_number(&number, &found), AREA_OK);
+                assert_int_equal(number, n);
+            } else if (n == 1) {
+                assert_int_equal(read_number(&number, &found), AREA_EMPTY);
+            } else {
+                assert_int_equal(read_number(&number, &found), AREA_OK);
+                assert_int_equal(number, n - 1);
+            }
+            assert_true(write_body(n + 1, &found));
+            assert_int_equal(read_number(&number, &found), AREA_OK);
+            assert_int_equal(number, n + 1);
+            memcpy(data, before, sizeof(data));
+        }
+        assert_true(write_body(n, &sequence));
+    }
+}
+
+static void test_damage_is_reported(void **state)
+{
+    uint32_t sequence = 0, found, number;
+
+    (void)state;
+    assert_true(write_body(1, &sequence));
+    data[ADDR + AREA_HEADER_LEN + 5] ^= 1;
+    assert_int_equal(read_number(&number, &found), AREA_DAMAGED);
+    assert_true(write_body(2, &sequence));
+    assert_int_equal(read_number(&number, &found), AREA_OK);
+    assert_true(write_body(3, &sequence));
+    data[ADDR + 2 * COPY_BYTES + AREA_HEADER_LEN] ^= 1;
+    assert_int_equal(read_number(&number, &found), AREA_OLDER);
+    assert_int_equal(number, 2);
+    assert_int_equal(found, 3);
+    /* The next write has a higher sequence than the damaged copy. */
+    assert_true(write_body(4, &found));
+    assert_int_equal(read_number(&number, &found), AREA_OK);
+    assert_int_equal(number, 4);
+}
+
+static void test_a_damaged_header_is_reported(void **state)
+{
+    uint32_t sequence = 0, found, number;
+
+    (void)state;
+    assert_true(write_body(1, &sequence));
+    data[ADDR] ^= 1;
+    assert_int_equal(read_number(&number, &found), AREA_DAMAGED);
+}
+
+TEST_FIXTURE(blank_part, NULL)
