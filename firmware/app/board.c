@@ -6,6 +6,7 @@
 #include "firmware/settings/config_flash.h"
 #include "firmware/settings/settings.h"
 #include "firmware/app/version.h"
+#include "firmware/volume/volume_table.h"
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/store.h"
 #include "hw-model/regs/soc.h"
@@ -63,6 +64,24 @@ static void read_slots(struct board *board)
     }
 }
 
+static void read_namespaces(struct board *board)
+{
+    board->namespaces_state = AREA_EMPTY;
+    board->namespaces = dram_alloc(&board->dram, VOLUME_RECORD_MAX, 8);
+    if (board->namespaces == NULL) {
+        return;
+    }
+    board->namespaces_state = area_read(
+        &board->flash, &namespace_area, board->namespaces, VOLUME_RECORD_MAX,
+        &board->namespaces_len, &board->namespaces_sequence);
+    if (board->namespaces_state == AREA_OLDER) {
+        log_line(&board->log,
+                 "namespaces: the newest table in flash is damaged, so the one "
+                 "before it is used; compare it with what you expect (nvme "
+                 "list-ns --all) before you write");
+    }
+}
+
 /* Read identity, configuration, usage and error log from flash. */
 static void read_flash(struct board *board)
 {
@@ -80,6 +99,7 @@ static void read_flash(struct board *board)
     }
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
     store_read_errors(&board->flash, &board->error_place, &board->errors);
+    read_namespaces(board);
     config_flash_read(&board->flash, &board->log, &board->saved_config);
     board->config = board->saved_config;
     settings_apply_straps(&board->config, gpio_read_all(&board->straps_gpio));
@@ -137,6 +157,14 @@ bool board_save_error(void *ctx, const struct error_record *record)
     struct board *board = ctx;
 
     return store_write_error(&board->flash, &board->error_place, record);
+}
+
+bool board_save_namespaces(void *ctx, const uint8_t *record, size_t len)
+{
+    struct board *board = ctx;
+
+    return area_write(&board->flash, &namespace_area,
+                      &board->namespaces_sequence, record, len);
 }
 
 static enum loop_work step_watchdog(void *ctx, struct loop_step *step)

@@ -16,6 +16,7 @@
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
 #include "firmware/loop/loop.h"
+#include "firmware/store/area.h"
 #include "firmware/store/config.h"
 #include "firmware/store/error_log.h"
 #include "firmware/store/identity.h"
@@ -43,6 +44,10 @@ struct board {
     struct records_place usage_place;
     struct error_records errors; /* the error log in flash */
     struct records_place error_place;
+    enum area_result namespaces_state;
+    uint8_t *namespaces; /* the table of namespaces in flash */
+    size_t namespaces_len;
+    uint32_t namespaces_sequence;
     uint32_t generation; /* number of this boot; no two boots have the same */
     bool has_identity;
     uint64_t kick_us; /* when the watchdog is kicked next */
@@ -71,6 +76,13 @@ MUST_USE bool board_save_usage(void *board, const struct usage *usage);
  * usage_keeper_config.save_error.
  */
 MUST_USE bool board_save_error(void *board, const struct error_record *record);
+
+/**
+ * Write the table of namespaces to flash.  The function for
+ * drive_namespaces.save.
+ */
+MUST_USE bool board_save_namespaces(void *board, const uint8_t *record,
+                                    size_t len);
 
 /** Add the watchdog to the main loop, which serves it from then on. */
 void board_add_components(struct board *board, struct loop *loop);

@@ -91,6 +91,10 @@ static void media_completed(void *ctx, uint64_t cookie,
 {
     struct drive *drive = ctx;
 
+    if (__builtin_expect(volume_owns_cookie(cookie), 0)) {
+        volume_media_done(drive->volume, cookie, media_seam_status(status));
+        return;
+    }
     nvmf_media_done(drive->target, (void *)(uintptr_t)cookie,
                     media_seam_status(status));
 }
@@ -162,6 +166,15 @@ static enum loop_work poll_target(void *ctx, struct loop_step *step)
 
     return nvmf_target_is_holding(drive->target) ? step_target(ctx, step)
                                                  : LOOP_IDLE;
+}
+
+/* Changes of namespaces, and erasing what deleted ones have left. */
+static enum loop_work poll_volume(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    (void)step;
+    return volume_step(drive->volume) ? LOOP_EVENT : LOOP_IDLE;
 }
 
 static enum loop_work poll_transport(void *ctx, struct loop_step *step)
@@ -288,6 +301,7 @@ static const struct component drive_components[] = {
     {.name = "services", .step = step_services},
     {.name = "addresses", .step = step_addresses},
     {.name = "target", .poll = poll_target, .step = step_target},
+    {.name = "volume", .poll = poll_volume},
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},
     {.name = "usage", .step = step_usage},

@@ -84,7 +84,7 @@ static enum init_result media_start(struct drive *drive,
     struct media_config media = {
         .regs = config->media_regs,
         .dram = config->dram,
-        .block_shift = config->block_shift,
+        .block_shift = VOLUME_MEDIA_SHIFT,
         .commands = MEDIA_COMMANDS,
         .max_pieces = NVMF_MAX_PIECES,
     };
@@ -145,28 +145,79 @@ static void copy_text(char *to, size_t size, const char *from)
 }
 
 /*
- * Reserve DRAM for the target and its transport, whose structures are opaque.
+ * Reserve DRAM for the target and its transport, whose structures are opaque,
+ * and for the volume, whose table is long.
  */
 static enum init_result reserve_target(struct drive *drive,
                                        const struct drive_config *config)
 {
     drive->target = dram_alloc(config->dram, nvmf_target_bytes(), STATE_ALIGN);
     drive->rdma = dram_alloc(config->dram, rdma_transport_bytes(), STATE_ALIGN);
-    return drive->target != NULL && drive->rdma != NULL ? INIT_OK
-                                                        : INIT_NO_MEMORY;
+    drive->volume =
+        dram_alloc(config->dram, sizeof(*drive->volume), STATE_ALIGN);
+    return drive->target != NULL && drive->rdma != NULL && drive->volume != NULL
+               ? INIT_OK
+               : INIT_NO_MEMORY;
+}
+
+/* ---- Namespaces. */
+
+static void end_media(void *ctx, void *cookie, enum media_status status)
+{
+    nvmf_media_done(((struct drive *)ctx)->target, cookie, status);
+}
+
+static void end_volume_job(void *ctx, enum nvmf_volume_result result,
+                           uint32_t nsid)
+{
+    nvmf_volume_done(((struct drive *)ctx)->target, result, nsid);
+}
+
+static void load_namespace(void *ctx, uint32_t nsid)
+{
+    nvmf_target_ns_loaded(((struct drive *)ctx)->target, nsid);
+}
+
+static void volume_start(struct drive *drive, const struct drive_config *config)
+{
+    const struct drive_namespaces *namespaces = &config->namespaces;
+    struct media_info info;
+    struct volume_config volume = {
+        .log = config->log,
+        .is_power_on = config->usage.is_power_on,
+        .identity = config->identity,
+        .record_state = namespaces->state,
+        .record = namespaces->record,
+        .record_len = namespaces->len,
+        .writes = namespaces->writes,
+        .save = namespaces->save,
+        .save_ctx = namespaces->save_ctx,
+        .power_on_hours = power_on_hours,
+        .hours_ctx = drive,
+        .submit = media_seam_submit,
+        .submit_ctx = &drive->media,
+        .media_done = end_media,
+        .job_done = end_volume_job,
+        .ns_changed = load_namespace,
+        .done_ctx = drive,
+    };
+
+    media_info_get(&drive->media, &info);
+    volume.medium_blocks = info.size_blocks;
+    volume.has_cache = info.cache_bytes != 0;
+    volume_init(drive->volume, &volume);
+    drive->media_seam = (struct media_seam){&drive->media, drive->volume};
 }
 
 static void target_start(struct drive *drive, const struct drive_config *config)
 {
     const struct identity *identity = config->identity;
-    struct nvmf_ns_config ns = {.nsid = 1};
     struct nvmf_config target = {
         .vid = VENDOR_QEMU,
         .ssvid = VENDOR_QEMU,
         .genctr = (uint64_t)config->generation << 16,
         .active_slot = config->active_slot,
-        .namespaces = &ns,
-        .namespace_count = 1,
+        .volume = volume_seam(drive->volume),
         .addresses = drive->addresses.list,
         .address_count = drive->addresses.count,
         .health =
@@ -175,7 +226,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
                 .available_spare_percent = SPARE_PERCENT,
                 .power_cycles = config->generation,
             },
-        .media = media_seam(&drive->media),
+        .media = media_seam(&drive->media_seam),
         .vendor_logs = drive->services.logs,
         .vendor_log_count = SERVICES_LOGS,
         .vendor = vendor_features(&drive->vendor),
@@ -193,8 +244,6 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         copy_text(target.slot_fr[i], sizeof(target.slot_fr[i]),
                   config->slot_version[i]);
     }
-    identity_namespace_uuid(identity, ns.nsid, ns.uuid);
-    identity_namespace_nguid(identity, ns.nsid, ns.nguid);
     rdma_transport_bufs(drive->rdma, &target.bufs);
     nvmf_target_init(drive->target, &target, drive->now_us);
     usage_keeper_start(&drive->keeper, drive->target);
@@ -333,6 +382,7 @@ static struct init_report start_above(struct drive *drive,
     addresses_init(&drive->addresses, config->log, &drive->net,
                    DRIVE_SERVICE_PORT);
     services_start(drive, config);
+    volume_start(drive, config);
     target_start(drive, config);
     report = (struct init_report){transport_start(drive, config), "nvme-of"};
     if (report.result == INIT_OK) {

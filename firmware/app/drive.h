@@ -14,6 +14,7 @@
 #include "firmware/app/connect_log.h"
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
+#include "firmware/app/media_seam.h"
 #include "firmware/app/services.h"
 #include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"
@@ -24,6 +25,18 @@
 #include "nvmeof/target/target.h"
 
 enum { DRIVE_SERVICE_PORT = 4420 };
+
+/* The table of namespaces in flash. */
+struct drive_namespaces {
+    enum volume_record state;
+    const uint8_t *record; /* used during drive_init() only */
+    size_t len;
+    uint32_t writes; /* how often it was written */
+
+    /* Write it.  NULL: it cannot be saved. */
+    bool (*save)(void *ctx, const uint8_t *record, size_t len);
+    void *save_ctx;
+};
 
 struct drive_config {
     struct dram *dram;
@@ -39,6 +52,7 @@ struct drive_config {
     void *save_ctx;
 
     struct usage_keeper_config usage; /* used during drive_init() only */
+    struct drive_namespaces namespaces;
 
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
@@ -47,7 +61,6 @@ struct drive_config {
     uintptr_t lag_regs;
     uintptr_t mgmt_regs;
     uintptr_t media_regs;
-    uint8_t block_shift; /* 9 or 12 */
     /* Version of the running firmware, at most 8 characters. */
     const char *version;
     const char *slot_version[2];
@@ -67,7 +80,9 @@ struct drive {
     struct vendor_feature vendor;
     struct usage_keeper keeper;
     struct media media;
-    struct nvmf_target *target; /* this and the transport are in DRAM */
+    struct media_seam media_seam;
+    struct volume *volume; /* this and the next two are in DRAM */
+    struct nvmf_target *target;
     struct rdma_transport *rdma;
     struct echo echo;
     struct connect_log connect_log;

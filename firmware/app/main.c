@@ -18,6 +18,20 @@ static struct hal_wait sleep;
 static struct console console;
 static struct loop loop;
 
+static enum volume_record record_state(enum area_result result)
+{
+    switch (result) {
+    case AREA_OK:
+    case AREA_OLDER:
+        return VOLUME_RECORD_OK;
+    case AREA_EMPTY:
+        return VOLUME_RECORD_NONE;
+    case AREA_DAMAGED:
+        break;
+    }
+    return VOLUME_RECORD_DAMAGED;
+}
+
 /* @return false when the drive cannot serve hosts; the log has the reason */
 static bool start_drive(void)
 {
@@ -39,6 +53,15 @@ static bool start_drive(void)
                 .save_error = board_save_error,
                 .save_ctx = &board,
             },
+        .namespaces =
+            {
+                .state = record_state(board.namespaces_state),
+                .record = board.namespaces,
+                .len = board.namespaces_len,
+                .writes = board.namespaces_sequence,
+                .save = board_save_namespaces,
+                .save_ctx = &board,
+            },
         .generation = board.generation,
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
@@ -46,7 +69,6 @@ static bool start_drive(void)
         .lag_regs = SOC_LAG_BASE,
         .media_regs = SOC_MEDIA_BASE,
         .mgmt_regs = SOC_MGMT_BASE,
-        .block_shift = 9,
         .version = ESSD_FW_VERSION,
         .slot_version = {board.slot_version[0], board.slot_version[1]},
         .active_slot = sysctl_boot(&board.sysctl).slot == SYSCTL_SLOT_B ? 2 : 1,

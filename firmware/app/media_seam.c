@@ -11,53 +11,65 @@ static const uint8_t opcode_of[] = {
     [MEDIA_DEALLOCATE] = MEDIA_CMD_DEALLOCATE,
 };
 
-static bool submit_command(void *ctx, const struct media_io *io)
+/* Start an operation whose place on the medium is known. */
+static bool submit_command(struct media *media, const struct media_io *io,
+                           uint64_t first_lba, uint32_t count_blocks)
 {
     struct media_piece pieces[NVMF_MAX_PIECES];
     struct media_command command = {
         .opcode = (enum media_opcode)opcode_of[io->op],
         .fua = io->fua,
         .piece_count = io->piece_count,
-        .count_blocks = io->count_blocks,
-        .first_lba = io->first_lba,
+        .count_blocks = count_blocks,
+        .first_lba = first_lba,
         .cookie = (uintptr_t)io->cookie,
         .tag = io->number,
         .pieces = pieces,
     };
 
-    ASSERT((io->ns == 0 || io->ns == MEDIA_NS_ALL) &&
-           io->piece_count <= NVMF_MAX_PIECES);
+    ASSERT(io->piece_count <= NVMF_MAX_PIECES);
     for (uint8_t i = 0; i < io->piece_count; i++) {
         pieces[i] =
             (struct media_piece){io->pieces[i].ptr, io->pieces[i].len_bytes};
     }
-    return media_submit(ctx, &command);
+    return media_submit(media, &command);
+}
+
+bool media_seam_submit(void *media, const struct media_io *io)
+{
+    return submit_command(media, io, io->first_lba, io->count_blocks);
+}
+
+/* All namespaces are on one medium: a flush of one flushes all. */
+static bool submit_io(void *ctx, const struct media_io *io)
+{
+    const struct media_seam *seam = ctx;
+    uint64_t lba = 0;
+    uint32_t count = 0;
+
+    if (io->op != MEDIA_FLUSH &&
+        !volume_locate(seam->volume, io, &lba, &count)) {
+        return volume_submit(seam->volume, io);
+    }
+    return submit_command(seam->media, io, lba, count);
 }
 
 static void set_volatile(void *ctx, bool is_enabled)
 {
-    media_set_cache(ctx, is_enabled);
+    media_set_cache(((struct media_seam *)ctx)->media, is_enabled);
 }
 
 static void read_geometry(void *ctx, uint32_t ns,
                           struct media_geometry *geometry)
 {
-    struct media_info info;
-
-    ASSERT(ns == 0);
-    media_info_get(ctx, &info);
-    *geometry = (struct media_geometry){
-        .size_blocks = info.size_blocks,
-        .block_shift = info.block_shift,
-        .has_volatile_cache = info.cache_bytes != 0,
-    };
+    volume_geometry(((struct media_seam *)ctx)->volume, ns, geometry);
 }
 
-struct nvmf_media media_seam(struct media *media)
+struct nvmf_media media_seam(struct media_seam *seam)
 {
     return (struct nvmf_media){
-        .ctx = media,
-        .submit = submit_command,
+        .ctx = seam,
+        .submit = submit_io,
         .set_volatile = set_volatile,
         .geometry = read_geometry,
     };

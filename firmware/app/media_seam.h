@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The target's media seam (nvmeof/target/media.h), served by the media engine's
- * driver.
- *
- * The whole medium is one namespace, with handle 0.  Partitions are not
- * implemented.
+ * driver.  The volume says where the blocks of a namespace are on the medium.
  */
 #ifndef ESSD_APP_MEDIA_SEAM_H
 #define ESSD_APP_MEDIA_SEAM_H
 
 #include "firmware/drivers/media.h"
+#include "firmware/volume/volume.h"
 #include "nvmeof/target/media.h"
 
+struct media_seam {
+    struct media *media;
+    struct volume *volume;
+};
+
 /**
- * Return the seam.  `media` must be initialised and must outlive the target.
+ * Return the seam.  Media and volume must be initialised, and with *seam they
+ * must outlive the target.
  */
-struct nvmf_media media_seam(struct media *media);
+struct nvmf_media media_seam(struct media_seam *seam);
+
+/**
+ * Start an operation on the medium as a whole, in blocks of 512 bytes.  The
+ * function for volume_config.submit.
+ */
+MUST_USE bool media_seam_submit(void *media, const struct media_io *io);
 
 /** Convert a status of the media engine to the target's. */
 enum media_status media_seam_status(enum media_cqe_status status);

@@ -170,6 +170,20 @@ static bool save_error(void *ctx, const struct error_record *record)
     return true;
 }
 
+static bool save_namespaces(void *ctx, const uint8_t *record, size_t len)
+{
+    struct native_drive *drive = ctx;
+
+    if (drive->is_flash_broken) {
+        return false;
+    }
+    ASSERT(len <= sizeof(drive->namespaces->record));
+    memcpy(drive->namespaces->record, record, len);
+    drive->namespaces->len = len;
+    drive->namespaces->writes++;
+    return true;
+}
+
 static struct drive_config drive_config_of(
     struct native_drive *drive, const struct native_drive_config *config)
 {
@@ -191,6 +205,16 @@ static struct drive_config drive_config_of(
                 .save_error = config->errors != NULL ? save_error : NULL,
                 .save_ctx = drive,
             },
+        .namespaces =
+            {
+                .state = drive->namespaces->writes != 0 ? VOLUME_RECORD_OK
+                                                        : VOLUME_RECORD_NONE,
+                .record = drive->namespaces->record,
+                .len = drive->namespaces->len,
+                .writes = drive->namespaces->writes,
+                .save = save_namespaces,
+                .save_ctx = drive,
+            },
         .generation = generation_of(&config->node),
         .random_seed =
             UINT64_C(0x9e3779b97f4a7c15) *
@@ -201,7 +225,6 @@ static struct drive_config drive_config_of(
         .lag_regs = native_node_regs(node, SOC_LAG_BASE),
         .media_regs = native_node_regs(node, SOC_MEDIA_BASE),
         .mgmt_regs = native_node_regs(node, SOC_MGMT_BASE),
-        .block_shift = 9,
         .version = ESSD_FW_VERSION,
         .slot_version = {ESSD_FW_VERSION, ""},
         .active_slot = 1,
@@ -226,6 +249,8 @@ struct native_drive *native_drive_create(
     make_config(&drive->config, &config->node);
     drive->usage = config->usage;
     drive->errors = config->errors;
+    drive->namespaces = config->namespaces != NULL ? config->namespaces
+                                                   : &drive->own_namespaces;
     drive->config.network.has_echo = config->has_echo;
     drive->config.services.has_dhcp[0] = config->has_dhcp;
     if (config->saved != NULL) {

@@ -42,6 +42,13 @@ struct native_node_config {
     uint32_t data_bytes; /* memory of a host; 0: NATIVE_HOST_DATA_BYTES */
 };
 
+/* The table of namespaces, kept in the flash of a native drive. */
+struct native_namespaces {
+    uint8_t record[VOLUME_RECORD_MAX];
+    size_t len;
+    uint32_t writes; /* 0: none was written yet */
+};
+
 struct native_drive_config {
     struct native_node_config node;
     struct medium *medium;
@@ -51,6 +58,8 @@ struct native_drive_config {
     struct usage *usage;
     /* Error log kept in flash, which outlives the drive; NULL: none. */
     struct error_records *errors;
+    /* The table of namespaces, which outlives the drive; NULL: it does not. */
+    struct native_namespaces *namespaces;
     bool has_echo; /* the diagnostic service runs */
     bool has_dhcp; /* port 0 gets its IPv4 address by DHCP */
     /*
@@ -75,6 +84,8 @@ struct native_drive {
     unsigned int saves;
     struct usage *usage;
     struct error_records *errors;
+    struct native_namespaces *namespaces;
+    struct native_namespaces own_namespaces; /* if none outlive the drive */
     unsigned int usage_saves;
     bool is_flash_broken;
     struct console console;

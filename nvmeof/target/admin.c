@@ -4,7 +4,7 @@
  * Spec: NVM Express Base 1.4 section 5.
  *
  * Left out, and refused as an invalid opcode: firmware download and commit,
- * namespace management, Format, Sanitize, self-test, Security, Directives.
+ * Sanitize, self-test, Security, Directives.
  */
 #include "nvmeof/target/internal.h"
 
@@ -57,5 +57,18 @@ const struct nvmf_command admin_commands[ADMIN_COMMANDS] = {
                             .execute = feature_get},
     [ADMIN_ASYNC_EVENT_REQUEST] = {.flags = COMMAND_ON_DISCOVERY,
                                    .execute = event_request},
+    [ADMIN_NS_MANAGEMENT] = {.direction = DATA_TO_CONTROLLER,
+                             .flags =
+                                 COMMAND_CHANGES_NS | COMMAND_CHANGES_NS_LIST,
+                             .check = ns_management_check,
+                             .execute = ns_management_execute},
+    [ADMIN_NS_ATTACHMENT] = {.direction = DATA_TO_CONTROLLER,
+                             .flags =
+                                 COMMAND_CHANGES_NS | COMMAND_CHANGES_NS_LIST,
+                             .check = ns_attachment_check,
+                             .execute = ns_attachment_execute},
+    [ADMIN_FORMAT_NVM] = {.flags = COMMAND_WRITES | COMMAND_CHANGES_NS,
+                          .check = ns_format_check,
+                          .execute = ns_format_execute},
     [ADMIN_KEEP_ALIVE] = {.flags = COMMAND_ON_DISCOVERY, .execute = keep_alive},
 };

@@ -94,10 +94,17 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     memcpy(ctrl->hostid, data->hostid, sizeof(ctrl->hostid));
     memcpy(ctrl->hostnqn, data->hostnqn, sizeof(ctrl->hostnqn));
     reset_features(target, ctrl);
-    ns_attach_all(target, ctrl);
+    ns_attach_new(target, ctrl);
     target->ctrl_count++;
     ctrl_set_kato(target, index, kato_ms);
     return index;
+}
+
+/* Whether the controller belongs to an association that has not ended. */
+bool ctrl_is_live(const struct nvmf_ctrl *ctrl)
+{
+    return ctrl->state != CTRL_FREE && ctrl->state != CTRL_PARTING &&
+           ctrl->state != CTRL_ENDING;
 }
 
 /* @return the controller of a live association, or NO_CTRL. */
@@ -110,11 +117,7 @@ uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid)
         return NO_CTRL;
     }
     ctrl = &target->ctrl[index];
-    if (ctrl->cntlid != cntlid || ctrl->state == CTRL_FREE ||
-        ctrl->state == CTRL_PARTING || ctrl->state == CTRL_ENDING) {
-        return NO_CTRL;
-    }
-    return index;
+    return ctrl->cntlid == cntlid && ctrl_is_live(ctrl) ? index : NO_CTRL;
 }
 
 /* How long the host may send no command; 0 if there is no limit. */
@@ -198,6 +201,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
         return;
     }
     ctrl_enter(ctrl, CTRL_ENDING);
+    memset(ctrl->active_ns, 0, sizeof(ctrl->active_ns));
     wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
     ctrl_forget_promise(target, ctrl, ctrl->promised);
     for (size_t qid = 0; qid < ARRAY_LEN(ctrl->qpair); qid++) {

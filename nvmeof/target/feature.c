@@ -18,6 +18,7 @@ enum { /* the field Select of dword 10 */
        SELECT_SHIFT = 8,
        SAVE_BIT = 31,
        CAPABILITY_SAVEABLE = 0x1,
+       CAPABILITY_NAMESPACE = 0x2,
        CAPABILITY_CHANGEABLE = 0x4,
 };
 
@@ -35,6 +36,7 @@ struct feature {
     bool is_on_discovery;
     bool is_changeable;
     bool decides_default; /* get() computes the default from the command */
+    bool is_of_namespace; /* NSID names the namespace that it belongs to */
     uint8_t data_len;     /* bytes of data of Get Features */
     uint8_t set_len;      /* bytes of data of Set Features */
     uint32_t default_value;
@@ -325,6 +327,57 @@ static uint16_t timestamp_set(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* ---- Namespace write protection, which belongs to a namespace. */
+
+static uint16_t protection_check(const struct nvmf_target *target,
+                                 struct nvmf_request *req)
+{
+    uint32_t nsid = req->sqe.nsid;
+
+    if (!ns_are_manageable(target)) {
+        return refuse_query(req, NVME_SC_INVALID_FIELD, SQE_CDW10);
+    }
+    if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES) {
+        return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
+    }
+    if (!ns_is_active(&target->ctrl[target->qpair[req->qpair].ctrl], nsid)) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint32_t protection_get(const struct nvmf_target *target,
+                               const struct nvmf_ctrl *ctrl,
+                               struct nvmf_request *req)
+{
+    (void)ctrl;
+    return target->ns[req->sqe.nsid - 1].volume.protection;
+}
+
+static uint16_t protection_set(struct nvmf_target *target,
+                               struct nvmf_request *req)
+{
+    uint16_t status = protection_check(target, req);
+    uint32_t state = req->sqe.cdw11 & 7;
+    const struct nvmf_volume_ns *ns;
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    ns = &target->ns[req->sqe.nsid - 1].volume;
+    if (state >= NVMF_PROTECTIONS) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);
+    }
+    if (ns->protection == NVMF_PROTECTION_UNTIL_POWER_CYCLE &&
+        state != ns->protection) {
+        return refuse_field(req, NVME_SC_FEATURE_NOT_CHANGEABLE, SQE_CDW11, 0);
+    }
+    if (ns->protection == state) {
+        return NVME_SC_SUCCESS;
+    }
+    return ns_protect(target, req->sqe.nsid, (enum nvmf_protection)state);
+}
+
 static const struct feature features[] = {
     {.fid = FEATURE_ARBITRATION,
      .is_changeable = true,
@@ -382,6 +435,12 @@ static const struct feature features[] = {
      .check_get = hostid_check,
      .get = hostid_get,
      .set = hostid_set},
+    {.fid = FEATURE_NS_WRITE_PROTECTION,
+     .is_changeable = true,
+     .is_of_namespace = true,
+     .check_get = protection_check,
+     .get = protection_get,
+     .set = protection_set},
 };
 
 static const struct feature *find_feature(struct nvmf_target *target,
@@ -517,7 +576,8 @@ uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req)
         return vendor_get(target, req);
     }
     if (select == SELECT_CAPABILITIES) {
-        req->result[0] = feature->is_changeable ? CAPABILITY_CHANGEABLE : 0;
+        req->result[0] = (feature->is_changeable ? CAPABILITY_CHANGEABLE : 0u) |
+                         (feature->is_of_namespace ? CAPABILITY_NAMESPACE : 0u);
     } else if (select == SELECT_CURRENT || feature->decides_default) {
         req->result[0] = feature->get(target, ctrl, req);
     } else {
@@ -536,6 +596,9 @@ uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
     if (!is_vendor(target, req) && (req->sqe.cdw10 & BIT(SAVE_BIT))) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_SAVEABLE, SQE_CDW10 + 3,
                             7);
+    }
+    if (feature != NULL && feature->is_of_namespace) {
+        return protection_check(target, req);
     }
     if (req->sqe.nsid != 0 && req->sqe.nsid != NVME_NSID_ALL) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_NS_SPECIFIC, SQE_NSID, 0);

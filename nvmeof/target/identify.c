@@ -4,8 +4,8 @@
  * Spec: NVM Express Base 1.4 section 5.15; Fabrics 1.1 section 4.1; the four
  * structures that belong to I/O command sets: Base 2.0 section 5.17.
  *
- * Left out, and refused as an invalid field: lists that belong to namespace
- * management, NVM sets, secondary controllers, and CNS 1Ch.
+ * Left out, and refused as an invalid field: NVM sets, secondary controllers,
+ * and CNS 1Ch.
  */
 #include "nvmeof/wire/identify.h"
 
@@ -13,7 +13,30 @@
 
 #include "nvmeof/target/internal.h"
 
-enum { CSI_SHIFT = 24 }; /* bit position of CSI in CDW11 */
+enum {
+    CSI_SHIFT = 24,   /* bit position of CSI in CDW11 */
+    CNTID_SHIFT = 16, /* bit position of CNTID in CDW10 */
+};
+
+/* The fields that belong to namespace management. */
+static void add_management(const struct nvmf_target *target,
+                           struct identify_controller *id)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    struct nvmf_volume_capacity capacity;
+
+    if (!ns_are_manageable(target)) {
+        return;
+    }
+    volume->capacity(volume->ctx, &capacity);
+    id->oacs |= OACS_FORMAT | OACS_NS_MANAGEMENT;
+    id->ctratt |= CTRATT_NS_GRANULARITY;
+    id->tnvmcap = capacity.total_bytes;
+    id->unvmcap = capacity.free_bytes;
+    id->mnan = NVMF_MAX_NAMESPACES;
+    id->fna = 0; /* a Format and an erasure concern the namespaces named */
+    id->nwpc = NWPC_WRITE_PROTECT | NWPC_UNTIL_POWER_CYCLE;
+}
 
 static uint16_t build_controller(struct nvmf_target *target,
                                  struct nvmf_request *req)
@@ -73,6 +96,7 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.ioccsz = (NVME_SQE_LEN + ctrl->transport->in_capsule_len) / 16;
     id.iorcsz = NVME_CQE_LEN / 16;
     id.power_cw = 2500;
+    add_management(target, &id);
     identify_controller_emit(target->page, &id);
     return NVME_SC_SUCCESS;
 }
@@ -96,10 +120,44 @@ static uint16_t find_namespace(struct nvmf_target *target,
 
 typedef void namespace_emit(uint8_t *buf, const struct identify_namespace *id);
 
+/* What all namespaces have in common. */
+static struct identify_namespace common_fields(const struct nvmf_target *target)
+{
+    return (struct identify_namespace){
+        .formats = ns_are_manageable(target) ? NS_FORMATS : 1,
+        .block_shift = {ns_format_shifts[0], ns_format_shifts[1]},
+        .dlfeat = DLFEAT_READS_ZEROES | DLFEAT_WRITE_ZEROES_DEAC,
+    };
+}
+
+/* The structure of a namespace; NULL: what all have in common. */
+static struct identify_namespace namespace_fields(
+    const struct nvmf_target *target, const struct nvmf_ns *ns)
+{
+    struct identify_namespace id = common_fields(target);
+    uint8_t shift = ns->geometry.block_shift;
+
+    id.size_blocks = ns->geometry.size_blocks;
+    id.owned_bytes = id.size_blocks << shift;
+    id.nmic = NMIC_SHARED;
+    id.nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0;
+    id.nguid = ns->config.nguid;
+    id.eui64 = ns->config.eui64;
+    if (ns_are_manageable(target)) {
+        id.owned_bytes = ns->volume.owned_bytes;
+        id.nmic = ns->volume.is_private ? 0 : NMIC_SHARED;
+        id.format = shift == ns_format_shifts[1];
+    } else {
+        id.block_shift[0] = shift;
+    }
+    return id;
+}
+
 /* Emit a namespace structure, which is zero for an inactive namespace. */
 static uint16_t emit_namespace(struct nvmf_target *target,
                                struct nvmf_request *req, namespace_emit *emit)
 {
+    struct identify_namespace id;
     const struct nvmf_ns *ns;
     uint16_t status = find_namespace(target, req, &ns);
 
@@ -110,23 +168,39 @@ static uint16_t emit_namespace(struct nvmf_target *target,
         memset(target->page, 0, NVME_IDENTIFY_LEN);
         return NVME_SC_SUCCESS;
     }
-    emit(target->page,
-         &(struct identify_namespace){
-             .size_blocks = ns->geometry.size_blocks,
-             .block_shift = ns->geometry.block_shift,
-             .nmic = NMIC_SHARED,
-             .dlfeat = DLFEAT_READS_ZEROES | DLFEAT_WRITE_ZEROES_DEAC,
-             .nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0,
-             .nguid = ns->config.nguid,
-             .eui64 = ns->config.eui64,
-         });
+    id = namespace_fields(target, ns);
+    emit(target->page, &id);
     return NVME_SC_SUCCESS;
 }
 
 static uint16_t build_namespace(struct nvmf_target *target,
                                 struct nvmf_request *req)
 {
+    struct identify_namespace id = common_fields(target);
+
+    if (req->sqe.nsid == NVME_NSID_ALL && ns_are_manageable(target)) {
+        identify_namespace_emit(target->page, &id);
+        return NVME_SC_SUCCESS;
+    }
     return emit_namespace(target, req, identify_namespace_emit);
+}
+
+/* CNS 11h: as CNS 00h, also for a namespace that is not attached. */
+static uint16_t build_allocated(struct nvmf_target *target,
+                                struct nvmf_request *req)
+{
+    const struct nvmf_ns *ns = ns_find_allocated(target, req->sqe.nsid);
+    struct identify_namespace id;
+
+    if (req->sqe.nsid == 0 || req->sqe.nsid > NVMF_MAX_NAMESPACES) {
+        return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
+    }
+    memset(target->page, 0, NVME_IDENTIFY_LEN);
+    if (ns != NULL) {
+        id = namespace_fields(target, ns);
+        identify_namespace_emit(target->page, &id);
+    }
+    return NVME_SC_SUCCESS;
 }
 
 /* CNS 08h: the fields that every command set has. */
@@ -181,6 +255,89 @@ static uint16_t build_active_list(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* CNS 10h: the allocated namespaces above NSID. */
+static uint16_t build_allocated_list(struct nvmf_target *target,
+                                     struct nvmf_request *req)
+{
+    uint32_t nsid[NVMF_MAX_NAMESPACES];
+    uint16_t count = 0;
+
+    if (req->sqe.nsid >= NVME_NSID_ALL - 1) {
+        return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
+    }
+    for (uint32_t next = req->sqe.nsid + 1; next <= NVMF_MAX_NAMESPACES;
+         next++) {
+        if (ns_find_allocated(target, next) != NULL) {
+            nsid[count++] = next;
+        }
+    }
+    identify_ns_list_emit(target->page, nsid, count);
+    return NVME_SC_SUCCESS;
+}
+
+/*
+ * Emit the I/O controllers from the CNTID in dword 10 on, in ascending order.
+ *
+ * @param nsid  only those that this namespace is attached to; 0: all
+ */
+static uint16_t emit_controllers(struct nvmf_target *target,
+                                 const struct nvmf_request *req, uint32_t nsid)
+{
+    uint16_t cntlid[NVMF_MAX_HOSTS];
+    uint16_t count = 0;
+
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        const struct nvmf_ctrl *ctrl = &target->ctrl[i];
+        uint16_t at = count;
+
+        if (!ctrl_is_live(ctrl) || ctrl->is_discovery ||
+            ctrl->cntlid < req->sqe.cdw10 >> CNTID_SHIFT ||
+            (nsid != 0 && !ns_is_active(ctrl, nsid))) {
+            continue;
+        }
+        for (; at > 0 && cntlid[at - 1] > ctrl->cntlid; at--) {
+            cntlid[at] = cntlid[at - 1];
+        }
+        cntlid[at] = ctrl->cntlid;
+        count++;
+    }
+    identify_ctrl_list_emit(target->page, cntlid, count);
+    return NVME_SC_SUCCESS;
+}
+
+/* CNS 12h: the controllers to which a namespace is attached. */
+static uint16_t build_controllers_of_ns(struct nvmf_target *target,
+                                        struct nvmf_request *req)
+{
+    if (req->sqe.nsid == NVME_NSID_ALL) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    if (req->sqe.nsid == 0 || req->sqe.nsid > NVMF_MAX_NAMESPACES) {
+        return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
+    }
+    return emit_controllers(target, req, req->sqe.nsid);
+}
+
+/* CNS 13h: all controllers of the subsystem. */
+static uint16_t build_controllers(struct nvmf_target *target,
+                                  struct nvmf_request *req)
+{
+    return emit_controllers(target, req, 0);
+}
+
+/* CNS 16h: a namespace occupies a multiple of this. */
+static uint16_t build_granularity(struct nvmf_target *target,
+                                  struct nvmf_request *req)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    struct nvmf_volume_capacity capacity;
+
+    (void)req;
+    volume->capacity(volume->ctx, &capacity);
+    identify_granularity_emit(target->page, capacity.granularity_bytes);
+    return NVME_SC_SUCCESS;
+}
+
 static uint16_t build_descriptors(struct nvmf_target *target,
                                   struct nvmf_request *req)
 {
@@ -211,6 +368,15 @@ static const struct identify {
     {CNS_NS_OF_ALL_COMMAND_SETS, false, false, build_namespace_any},
 };
 
+/* The rows that exist if namespaces can be managed. */
+static const struct identify management_identify[] = {
+    {CNS_ALLOCATED_NS_LIST, false, false, build_allocated_list},
+    {CNS_ALLOCATED_NS, false, false, build_allocated},
+    {CNS_CONTROLLERS_OF_NS, false, false, build_controllers_of_ns},
+    {CNS_CONTROLLERS, false, false, build_controllers},
+    {CNS_NS_GRANULARITY, false, false, build_granularity},
+};
+
 /* @return NULL if this kind of controller has no such structure. */
 static const struct identify *find_identify(struct nvmf_target *target,
                                             const struct nvmf_request *req)
@@ -221,6 +387,12 @@ static const struct identify *find_identify(struct nvmf_target *target,
         if (identify[i].cns == (req->sqe.cdw10 & 0xff)) {
             return is_discovery && !identify[i].is_on_discovery ? NULL
                                                                 : &identify[i];
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(management_identify); i++) {
+        if (management_identify[i].cns == (req->sqe.cdw10 & 0xff) &&
+            !is_discovery && ns_are_manageable(target)) {
+            return &management_identify[i];
         }
     }
     return NULL;

@@ -20,6 +20,8 @@ enum { /* nvmf_command.flags */
        COMMAND_WRITES = 0x04,       /* changes user data */
        COMMAND_SGL_LONGER = 0x08, /* the SGL may describe more than is moved */
        COMMAND_HAS_LBA = 0x10,    /* dwords 10 and 11 are an LBA */
+       COMMAND_CHANGES_NS = 0x20, /* changes what Identify says of namespaces */
+       COMMAND_CHANGES_NS_LIST = 0x40, /* changes which namespaces there are */
 };
 
 /*
@@ -56,7 +58,7 @@ extern const struct nvmf_command admin_commands[];
 extern const struct nvmf_command io_commands[];
 enum {
     FABRICS_COMMANDS = 0x09,
-    ADMIN_COMMANDS = 0x20,
+    ADMIN_COMMANDS = 0x85,
     IO_COMMANDS = 0x10,
 };
 
@@ -156,7 +158,10 @@ static inline void buffer_release(struct nvmf_target *target,
 void request_enter(struct nvmf_request *req, enum nvmf_request_state next);
 void request_start_window(struct nvmf_target *target, struct nvmf_request *req);
 void request_wait_event(struct nvmf_request *req);
+void request_wait_media(struct nvmf_request *req);
+void request_wait_turn(struct nvmf_request *req);
 void request_resume(struct nvmf_request *req);
+void request_restart(struct nvmf_target *target, struct nvmf_request *req);
 void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status);
 void request_answer_held(struct nvmf_target *target, struct nvmf_request *req);
@@ -194,6 +199,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
                     const struct nvmf_qpair *admin,
                     const struct connect_data *data, uint32_t kato_ms);
 uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid);
+bool ctrl_is_live(const struct nvmf_ctrl *ctrl);
 void ctrl_attach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
                  uint16_t qpair);
 void ctrl_detach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
@@ -230,16 +236,43 @@ struct nvmf_ns *ns_find_active(struct nvmf_target *target,
                                const struct nvmf_ctrl *ctrl, uint32_t nsid);
 uint16_t ns_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req);
-void ns_attach_all(const struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                      uint32_t nsid);
 
+/* ns_manage.c: rows of admin_commands, and what follows from them */
+enum { NS_FORMATS = 2 };
+extern const uint8_t ns_format_shifts[NS_FORMATS]; /* LBA formats */
+
+bool ns_are_manageable(const struct nvmf_target *target);
+void ns_attach_new(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+void ns_load(struct nvmf_target *target, uint32_t nsid);
+void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns);
+uint16_t ns_protect(struct nvmf_target *target, uint32_t nsid,
+                    enum nvmf_protection protection);
+uint16_t ns_management_check(struct nvmf_target *target,
+                             struct nvmf_request *req);
+uint16_t ns_management_execute(struct nvmf_target *target,
+                               struct nvmf_request *req);
+uint16_t ns_attachment_check(struct nvmf_target *target,
+                             struct nvmf_request *req);
+uint16_t ns_attachment_execute(struct nvmf_target *target,
+                               struct nvmf_request *req);
+uint16_t ns_format_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t ns_format_execute(struct nvmf_target *target,
+                           struct nvmf_request *req);
+
 /* The command has ended, as far as its namespace is concerned. */
-static inline void ns_release(struct nvmf_request *req)
+static inline void ns_release(struct nvmf_target *target,
+                              struct nvmf_request *req)
 {
-    if (req->ns != NULL) {
-        req->ns->users--;
+    struct nvmf_ns *ns = req->ns;
+
+    if (ns != NULL) {
         req->ns = NULL;
+        ns->users--;
+        if (__builtin_expect(ns->state != NS_READY, 0) && ns->users == 0) {
+            ns_drained(target, ns);
+        }
     }
 }
 

@@ -173,13 +173,22 @@ static void build_changed_ns(struct nvmf_target *target,
 }
 
 static void put_effects(uint8_t *buf, const struct nvmf_command *commands,
-                        size_t count)
+                        size_t count, uint8_t hidden_flags)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t effects = COMMANDS_EFFECTS_CSUPP;
 
+        if (commands[i].flags & hidden_flags) {
+            continue; /* this target does not have it */
+        }
         if (commands[i].flags & COMMAND_WRITES) {
             effects |= COMMANDS_EFFECTS_LBCC;
+        }
+        if (commands[i].flags & COMMAND_CHANGES_NS) {
+            effects |= COMMANDS_EFFECTS_NCC;
+        }
+        if (commands[i].flags & COMMAND_CHANGES_NS_LIST) {
+            effects |= COMMANDS_EFFECTS_NIC;
         }
         if (commands[i].execute != NULL) {
             put_le32(buf + 4 * i, effects);
@@ -196,9 +205,10 @@ static void build_effects(struct nvmf_target *target,
     (void)ctrl;
     (void)part;
     memset(target->page, 0, LOG_COMMANDS_EFFECTS_LEN);
-    put_effects(admin, admin_commands, ADMIN_COMMANDS);
+    put_effects(admin, admin_commands, ADMIN_COMMANDS,
+                ns_are_manageable(target) ? 0 : COMMAND_CHANGES_NS);
     put_le32(admin + 4 * NVME_FABRICS, COMMANDS_EFFECTS_CSUPP);
-    put_effects(io, io_commands, IO_COMMANDS);
+    put_effects(io, io_commands, IO_COMMANDS, 0);
 }
 
 /* A log page is built in parts of part_len bytes.  A `len` of 0 stands for the

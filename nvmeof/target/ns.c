@@ -8,8 +8,6 @@
  */
 #include "nvmeof/target/internal.h"
 
-#include <string.h>
-
 static bool ns_is_valid(uint32_t nsid)
 {
     return nsid != 0 && nsid <= NVMF_MAX_NAMESPACES;
@@ -53,6 +51,9 @@ uint16_t ns_check(struct nvmf_target *target, struct nvmf_request *req)
     if (!ns_is_active(request_ctrl(target, req), nsid)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
     }
+    if (__builtin_expect(target->ns[nsid - 1].state != NS_READY, 0)) {
+        return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
+    }
     req->ns = &target->ns[nsid - 1];
     req->ns->users++;
     return NVME_SC_SUCCESS;
@@ -64,17 +65,6 @@ uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req)
     struct media_io io = {.op = MEDIA_FLUSH, .ns = MEDIA_NS_ALL};
 
     return request_media(target, req, &io);
-}
-
-/* Set the active namespaces of a new I/O controller. */
-void ns_attach_all(const struct nvmf_target *target, struct nvmf_ctrl *ctrl)
-{
-    memset(ctrl->active_ns, 0, sizeof(ctrl->active_ns));
-    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES && !ctrl->is_discovery; i++) {
-        if (target->ns[i].state != NS_FREE) {
-            ctrl->active_ns[i / 32] |= BIT(i % 32);
-        }
-    }
 }
 
 /* Add a namespace to a controller's Changed Namespace List, and report it. */

@@ -47,6 +47,18 @@ void request_resume(struct nvmf_request *req)
     request_enter(req, NVMF_REQUEST_EXECUTING);
 }
 
+/* A command waits for the volume, as others do for the media. */
+void request_wait_media(struct nvmf_request *req)
+{
+    request_enter(req, NVMF_REQUEST_MEDIA);
+}
+
+/* A command waits until another one has ended.  It can be dropped. */
+void request_wait_turn(struct nvmf_request *req)
+{
+    request_enter(req, NVMF_REQUEST_WAIT_MEDIA);
+}
+
 /* ---- Windows: the part of the data that the request has buffers for. */
 
 /* Drop the pieces that a last, shorter window does not need. */
@@ -132,6 +144,13 @@ static void request_execute(struct nvmf_target *target,
     }
 }
 
+/* A command's turn has come, for which it waited with request_wait_turn(). */
+void request_restart(struct nvmf_target *target, struct nvmf_request *req)
+{
+    request_enter(req, NVMF_REQUEST_EXECUTING);
+    request_execute(target, req);
+}
+
 /* The request has its buffers: fetch its data, or execute it. */
 void request_start_window(struct nvmf_target *target, struct nvmf_request *req)
 {
@@ -177,7 +196,7 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
         observe_end(target, req);
         req->trace = NULL;
     }
-    ns_release(req);
+    ns_release(target, req);
     buffer_release(target, req);
     request_enter(req, NVMF_REQUEST_FREE);
     qpair_request_ended(target, qpair);
@@ -241,7 +260,7 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
 void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status)
 {
-    ns_release(req);
+    ns_release(target, req);
     if (is_ending(target, req)) {
         request_drop(target, req);
     } else if (!fault_rules_are_on(target) ||
@@ -449,6 +468,10 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
         request_drop(target, req);
     }
     while ((req = queue_take(&target->wait_media, qpair, true, 0)) != NULL) {
+        request_drop(target, req);
+    }
+    while ((req = queue_take(&target->manager.waiting, qpair, true, 0)) !=
+           NULL) {
         request_drop(target, req);
     }
     while ((req = queue_take(&target->held, qpair, true, 0)) != NULL) {

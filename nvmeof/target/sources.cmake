@@ -13,6 +13,7 @@ set(SOURCES
     io.c
     log.c
     ns.c
+    ns_manage.c
     observe.c
     qpair.c
     queue.c

@@ -131,7 +131,10 @@ struct nvmf_ctrl {
 /* The states of a namespace. */
 enum ns_state {
     NS_FREE,  /* No namespace has this NSID. */
-    NS_READY, /* Allocated; takes commands from controllers it is attached to */
+    NS_READY, /* Takes commands of the controllers that it is attached to. */
+    NS_FORMATTING, /* Refuses commands until the Format has ended. */
+    NS_DELETING,   /* Attached to no controller; waits until no command uses it
+                    * and the volume has deleted it. */
     NS_STATES
 };
 
@@ -139,6 +142,7 @@ struct nvmf_ns {
     uint8_t state;  /* enum ns_state */
     uint32_t users; /* commands that use it: nvmf_request.ns */
     struct nvmf_ns_config config;
+    struct nvmf_volume_ns volume; /* if there is a volume */
     struct media_geometry geometry;
 };
 
@@ -146,6 +150,15 @@ struct nvmf_ns {
 struct nvmf_queue {
     struct nvmf_request *head, *tail;
     bool is_retrying; /* requests are being taken from the head */
+};
+
+/* The commands that change namespaces, of which one is executed at a time. */
+struct ns_manager {
+    struct nvmf_request *req;   /* the current command; NULL: none */
+    struct nvmf_volume_job job; /* what it does, to one namespace at a time */
+    bool is_for_all;            /* it concerns one namespace after the other */
+    bool is_draining; /* it waits until no command uses that namespace */
+    struct nvmf_queue waiting; /* commands that wait for their turn */
 };
 
 /* Each owner has one wait queue of each kind for data buffers.  Short commands
@@ -185,6 +198,7 @@ struct nvmf_target {
     bool is_cache_on;
     bool has_volatile_cache;
     struct nvmf_ns ns[NVMF_MAX_NAMESPACES]; /* by NSID - 1 */
+    struct ns_manager manager;
 
     uint64_t genctr;
     uint8_t address_count;

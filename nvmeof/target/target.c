@@ -39,6 +39,18 @@ static void add_namespace(struct nvmf_target *target,
     read_geometry(target, ns);
 }
 
+/* Read all namespaces of the volume.  Without any, the cache still exists. */
+static void load_namespaces(struct nvmf_target *target)
+{
+    struct media_geometry geometry;
+
+    target->media.geometry(target->media.ctx, 0, &geometry);
+    target->has_volatile_cache = geometry.has_volatile_cache;
+    for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        ns_load(target, nsid);
+    }
+}
+
 static void set_defaults(struct nvmf_config *config)
 {
     if (config->vs == 0) {
@@ -95,6 +107,9 @@ void nvmf_target_init(struct nvmf_target *target,
     }
     for (uint16_t i = 0; i < config->namespace_count; i++) {
         add_namespace(target, &config->namespaces[i]);
+    }
+    if (ns_are_manageable(target)) {
+        load_namespaces(target);
     }
     nvmf_target_set_addresses(target, config->addresses, config->address_count);
     /* The caller may free these lists after this call. */

@@ -31,6 +31,7 @@
 #include "nvmeof/limits.h"
 #include "nvmeof/target/media.h"
 #include "nvmeof/target/transport.h"
+#include "nvmeof/target/volume.h"
 
 #define NVMF_NO_DEADLINE UINT64_MAX
 
@@ -146,6 +147,9 @@ struct nvmf_config {
 
     const struct nvmf_ns_config *namespaces; /* copied, as the addresses are */
     uint16_t namespace_count;                /* 0..NVMF_MAX_NAMESPACES */
+    /* Owner of the namespaces, instead of the list; its functions may be NULL.
+     */
+    struct nvmf_volume volume;
     const struct nvmf_address *addresses;
     uint8_t address_count; /* 0..NVMF_MAX_ADDRESSES */
 
@@ -292,6 +296,13 @@ void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req);
 /** Completion of media.submit(). */
 void nvmf_media_done(struct nvmf_target *target, void *cookie,
                      enum media_status status);
+
+/** Completion of volume.start(). @param nsid  the namespace, if one was made */
+void nvmf_volume_done(struct nvmf_target *target,
+                      enum nvmf_volume_result result, uint32_t nsid);
+
+/** A namespace has changed although no command of a host asked for it. */
+void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid);
 
 /** Set new addresses: the discovery log changes, and hosts get an event. */
 void nvmf_target_set_addresses(struct nvmf_target *target,

@@ -72,13 +72,18 @@ void identify_controller_emit(uint8_t *buf,
     buf[ID_CTRL_NPSS] = id->npss;
     put_le16(buf + ID_CTRL_WCTEMP, id->wctemp);
     put_le16(buf + ID_CTRL_CCTEMP, id->cctemp);
+    put_le64(buf + ID_CTRL_TNVMCAP, id->tnvmcap);
+    put_le64(buf + ID_CTRL_UNVMCAP, id->unvmcap);
     put_le16(buf + ID_CTRL_KAS, id->kas);
     buf[ID_CTRL_SQES] = id->sqes;
     buf[ID_CTRL_CQES] = id->cqes;
     put_le16(buf + ID_CTRL_MAXCMD, id->maxcmd);
     put_le32(buf + ID_CTRL_NN, id->nn);
     put_le16(buf + ID_CTRL_ONCS, id->oncs);
+    buf[ID_CTRL_FNA] = id->fna;
     buf[ID_CTRL_VWC] = id->vwc;
+    buf[ID_CTRL_NWPC] = id->nwpc;
+    put_le32(buf + ID_CTRL_MNAN, id->mnan);
     put_le32(buf + ID_CTRL_SGLS, id->sgls);
     put_nqn(buf + ID_CTRL_SUBNQN, id->subnqn);
     put_le32(buf + ID_CTRL_IOCCSZ, id->ioccsz);
@@ -95,13 +100,21 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     put_le64(buf + ID_NS_NSZE, id->size_blocks);
     put_le64(buf + ID_NS_NCAP, id->size_blocks);
     put_le64(buf + ID_NS_NUSE, id->size_blocks);
+    buf[ID_NS_NLBAF] = (uint8_t)(id->formats - 1);
+    buf[ID_NS_FLBAS] = id->format;
     buf[ID_NS_NMIC] = id->nmic;
     buf[ID_NS_DLFEAT] = id->dlfeat;
-    put_le64(buf + ID_NS_NVMCAP, id->size_blocks << id->block_shift);
+    put_le64(buf + ID_NS_NVMCAP, id->owned_bytes);
     buf[ID_NS_NSATTR] = id->nsattr;
-    memcpy(buf + ID_NS_NGUID, id->nguid, 16);
-    memcpy(buf + ID_NS_EUI64, id->eui64, 8);
-    buf[ID_NS_LBAF0 + 2] = id->block_shift;
+    if (id->nguid != NULL) {
+        memcpy(buf + ID_NS_NGUID, id->nguid, 16);
+    }
+    if (id->eui64 != NULL) {
+        memcpy(buf + ID_NS_EUI64, id->eui64, 8);
+    }
+    for (uint8_t i = 0; i < id->formats; i++) {
+        buf[ID_NS_LBAF0 + 4 * i + 2] = id->block_shift[i]; /* LBADS */
+    }
 }
 
 void identify_namespace_any_emit(uint8_t *buf,
@@ -111,6 +124,23 @@ void identify_namespace_any_emit(uint8_t *buf,
     buf[ID_NS_ANY_NMIC] = id->nmic;
     buf[ID_NS_ANY_NSATTR] = id->nsattr;
     buf[ID_NS_ANY_NSTAT] = NSTAT_READY;
+}
+
+void identify_ctrl_list_emit(uint8_t *buf, const uint16_t *cntlid,
+                             uint16_t count)
+{
+    memset(buf, 0, NVME_IDENTIFY_LEN);
+    put_le16(buf + CTRL_LIST_COUNT, count);
+    for (uint16_t i = 0; i < count; i++) {
+        put_le16(buf + CTRL_LIST_FIRST + 2 * i, cntlid[i]);
+    }
+}
+
+void identify_granularity_emit(uint8_t *buf, uint64_t bytes)
+{
+    memset(buf, 0, NVME_IDENTIFY_LEN);
+    put_le64(buf + ID_GRANULARITY_SIZE, bytes);
+    put_le64(buf + ID_GRANULARITY_CAPACITY, bytes);
 }
 
 void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count)

@@ -35,14 +35,19 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_NPSS = 263,
        ID_CTRL_WCTEMP = 266,
        ID_CTRL_CCTEMP = 268,
+       ID_CTRL_TNVMCAP = 280, /* 16 bytes */
+       ID_CTRL_UNVMCAP = 296, /* 16 bytes */
        ID_CTRL_KAS = 320,
        ID_CTRL_SQES = 512,
        ID_CTRL_CQES = 513,
        ID_CTRL_MAXCMD = 514,
        ID_CTRL_NN = 516,
        ID_CTRL_ONCS = 520,
+       ID_CTRL_FNA = 524,
        ID_CTRL_VWC = 525,
+       ID_CTRL_NWPC = 531,
        ID_CTRL_SGLS = 536,
+       ID_CTRL_MNAN = 540,
        ID_CTRL_SUBNQN = 768,
        ID_CTRL_IOCCSZ = 1792,
        ID_CTRL_IORCSZ = 1796,
@@ -59,13 +64,30 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_NUSE = 16,
        ID_NS_NLBAF = 25,
        ID_NS_FLBAS = 26,
+       ID_NS_DPS = 29,
        ID_NS_NMIC = 30,
        ID_NS_DLFEAT = 33,
        ID_NS_NVMCAP = 48,
+       ID_NS_ANAGRPID = 92,
        ID_NS_NSATTR = 99,
+       ID_NS_NVMSETID = 100,
+       ID_NS_ENDGID = 102,
        ID_NS_NGUID = 104,
        ID_NS_EUI64 = 120,
        ID_NS_LBAF0 = 128,
+};
+
+enum { /* byte offsets in the Namespace Granularity List, CNS 16h */
+       ID_GRANULARITY_ATTRIBUTES = 0,
+       ID_GRANULARITY_COUNT = 4, /* 0's based */
+       ID_GRANULARITY_SIZE = 32, /* of the first descriptor */
+       ID_GRANULARITY_CAPACITY = 40,
+};
+
+enum { /* byte offsets in a Controller List */
+       CTRL_LIST_COUNT = 0,
+       CTRL_LIST_FIRST = 2, /* 2 bytes each, in ascending order */
+       CTRL_LIST_MAX = 2047,
 };
 
 enum { /* byte offsets in the data of CNS 08h, for every command set */
@@ -79,7 +101,12 @@ enum { /* Identify Controller bits */
        CMIC_MULTI_CONTROLLER = 0x02,
        CTRATT_HOSTID_128 = 0x01,
        CTRATT_TBKAS = 0x40,
+       CTRATT_NS_GRANULARITY = 0x80,
        OAES_NS_ATTRIBUTE = 0x100,
+       OACS_FORMAT = 0x02,
+       OACS_NS_MANAGEMENT = 0x08,
+       NWPC_WRITE_PROTECT = 0x01,
+       NWPC_UNTIL_POWER_CYCLE = 0x02,
        LPA_COMMANDS_EFFECTS = 0x02,
        LPA_EXTENDED_DATA = 0x04,
        ONCS_DATASET_MANAGEMENT = 0x04,
@@ -122,12 +149,15 @@ struct identify_controller {
     uint8_t lpa;
     uint8_t elpe, npss;      /* 0's based */
     uint16_t wctemp, cctemp; /* kelvin */
-    uint16_t kas;            /* in units of 100 ms */
+    uint64_t tnvmcap, unvmcap;
+    uint16_t kas; /* in units of 100 ms */
     uint8_t sqes, cqes;
     uint16_t maxcmd;
-    uint32_t nn;
+    uint32_t nn, mnan;
     uint16_t oncs;
+    uint8_t fna;
     uint8_t vwc;
+    uint8_t nwpc;
     uint32_t sgls;
     uint32_t ioccsz, iorcsz; /* 16 bytes */
     uint16_t icdoff;         /* 16 bytes */
@@ -136,14 +166,19 @@ struct identify_controller {
     uint16_t power_cw; /* maximum of power state 0, in centiwatts */
 };
 
+enum { ID_NS_FORMATS_MAX = 2 };
+
 struct identify_namespace {
     uint64_t size_blocks;
-    uint8_t block_shift;
+    uint64_t owned_bytes;                   /* NVMCAP */
+    uint8_t format;                         /* index of its LBA format */
+    uint8_t formats;                        /* LBA formats, at least 1 */
+    uint8_t block_shift[ID_NS_FORMATS_MAX]; /* of each format */
     uint8_t nmic;
     uint8_t dlfeat;
     uint8_t nsattr;
-    const uint8_t *nguid; /* 16 bytes */
-    const uint8_t *eui64; /* 8 bytes; all zeroes if there is none */
+    const uint8_t *nguid; /* 16 bytes; NULL: all zeroes */
+    const uint8_t *eui64; /* 8 bytes; all zeroes or NULL if there is none */
 };
 
 /* Each of these functions writes NVME_IDENTIFY_LEN bytes. */
@@ -153,6 +188,11 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id);
 /** Emit the data of CNS 08h, which has only nmic and nsattr of *id. */
 void identify_namespace_any_emit(uint8_t *buf,
                                  const struct identify_namespace *id);
+/** Emit a Controller List. */
+void identify_ctrl_list_emit(uint8_t *buf, const uint16_t *cntlid,
+                             uint16_t count);
+/** Emit a Namespace Granularity List with one descriptor. */
+void identify_granularity_emit(uint8_t *buf, uint64_t bytes);
 void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count);
 void identify_ns_descriptors_emit(uint8_t *buf, const uint8_t *uuid,
                                   const uint8_t *nguid, const uint8_t *eui64);

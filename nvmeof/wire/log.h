@@ -74,6 +74,8 @@ enum {
     COMMANDS_EFFECTS_IO = 1024,
     COMMANDS_EFFECTS_CSUPP = 0x1, /* supported */
     COMMANDS_EFFECTS_LBCC = 0x2,  /* changes user data */
+    COMMANDS_EFFECTS_NCC = 0x4,   /* changes the capabilities of namespaces */
+    COMMANDS_EFFECTS_NIC = 0x8,   /* changes which namespaces there are */
 };
 
 struct log_error {

@@ -14,7 +14,10 @@ enum { /* admin command set */
        ADMIN_SET_FEATURES = 0x09,
        ADMIN_GET_FEATURES = 0x0a,
        ADMIN_ASYNC_EVENT_REQUEST = 0x0c,
+       ADMIN_NS_MANAGEMENT = 0x0d,
+       ADMIN_NS_ATTACHMENT = 0x15,
        ADMIN_KEEP_ALIVE = 0x18,
+       ADMIN_FORMAT_NVM = 0x80,
        NVME_FABRICS = 0x7f, /* valid on every queue */
 };
 
@@ -49,6 +52,11 @@ enum { /* Identify CNS */
        CNS_CONTROLLER_OF_COMMAND_SET = 0x06,
        CNS_ACTIVE_NS_LIST_OF_COMMAND_SET = 0x07,
        CNS_NS_OF_ALL_COMMAND_SETS = 0x08,
+       CNS_ALLOCATED_NS_LIST = 0x10,
+       CNS_ALLOCATED_NS = 0x11,
+       CNS_CONTROLLERS_OF_NS = 0x12,
+       CNS_CONTROLLERS = 0x13,
+       CNS_NS_GRANULARITY = 0x16,
        CSI_NVM = 0x00, /* CSI of the NVM command set */
 };
 
@@ -75,6 +83,7 @@ enum { /* feature identifiers */
        FEATURE_TIMESTAMP = 0x0e,
        FEATURE_KEEP_ALIVE_TIMER = 0x0f,
        FEATURE_HOST_IDENTIFIER = 0x81,
+       FEATURE_NS_WRITE_PROTECTION = 0x84,
        FEATURE_VENDOR_FIRST = 0xc0, /* up to FFh */
 };
 

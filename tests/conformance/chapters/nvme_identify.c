@@ -9,7 +9,7 @@
 
 #include "nvme_lib.h"
 
-enum { V1_4 = 0x00010400, OACS_NS_MANAGEMENT = 0x08, POISON = 0xa5 };
+enum { V1_4 = 0x00010400, POISON = 0xa5 };
 
 /* ---- The controller. */
 

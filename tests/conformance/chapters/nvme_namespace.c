@@ -10,12 +10,10 @@
 #include "nvme_lib.h"
 
 enum {
-    OACS_NS_MANAGEMENT = 0x08,
     NSFEAT_THIN = 0x01,
     ID_NS_NSFEAT = 24,
     ID_NS_MC = 27,
     ID_NS_DPC = 28,
-    ID_NS_DPS = 29,
     ID_CTRL_FUSES = 522,
     NIDT_EUI64 = 1,
     NIDT_NGUID = 2,
@@ -74,12 +72,24 @@ WITH_NVME(capacity)
 }
 
 /*
- * Without namespace management (OACS bit 3) there is no common Identify data.
+ * With namespace management (OACS bit 3), FFFFFFFFh returns what all namespaces
+ * have in common: their formats, but no size.
  */
 WITH_NVME(namespace_all)
 {
     if (get_le16(nvme->ctrl + ID_CTRL_OACS) & OACS_NS_MANAGEMENT) {
-        conf_not_applicable(conf, "OACS bit 3 is 1");
+        const uint8_t *all = nvme->admin->mem;
+
+        conf_status(conf, "Identify Namespace FFFFFFFFh",
+                    nvme_identify(nvme, CNS_NAMESPACE, NVME_NSID_ALL),
+                    NVME_SC_SUCCESS);
+        conf_equal(conf, "NSZE of all namespaces",
+                   (uint32_t)get_le64(all + ID_NS_NSZE), 0);
+        conf_equal(conf, "NLBAF of all namespaces", all[ID_NS_NLBAF],
+                   nvme->ns[ID_NS_NLBAF]);
+        conf_same(conf, "the LBA formats of all namespaces", all + ID_NS_LBAF0,
+                  nvme->ns + ID_NS_LBAF0, 64);
+        return;
     }
     conf_status(conf, "Identify Namespace FFFFFFFFh",
                 nvme_identify(nvme, CNS_NAMESPACE, NVME_NSID_ALL),

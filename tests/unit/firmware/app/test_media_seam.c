@@ -24,10 +24,33 @@ void media_set_cache(struct media *media, bool is_enabled)
     cache_is_on = is_enabled;
 }
 
-void media_info_get(const struct media *media, struct media_info *info)
+static unsigned int splits;
+static struct volume volume; /* static, because it is large */
+static struct media_seam parts = {NULL, &volume};
+
+/* The volume's own tests divide operations; here they are only counted. */
+bool volume_submit(struct volume *ctx, const struct media_io *io)
 {
-    assert_null(media);
-    *info = (struct media_info){.size_blocks = 1000, .block_shift = 12};
+    assert_ptr_equal(ctx, &volume);
+    assert_int_equal(io->count_blocks, 7);
+    splits++;
+    return true;
+}
+
+void volume_geometry(const struct volume *ctx, uint32_t ns,
+                     struct media_geometry *geometry)
+{
+    assert_ptr_equal(ctx, &volume);
+    *geometry = (struct media_geometry){.size_blocks = ns, .block_shift = 12};
+}
+
+/* Namespace 3 has blocks of 4096 bytes, in windows 5, 6 and 9 of 1 MiB. */
+static void make_volume(void)
+{
+    static const uint16_t windows[] = {5, 6, 9};
+
+    volume.window_shift = 11;
+    volume.map[3] = (struct volume_map){.windows = windows, .shift = 3};
 }
 
 static void test_every_status_of_the_engine_has_one_of_the_target(void **state)
@@ -63,15 +86,17 @@ static void test_a_command_is_passed_on_as_it_is(void **state)
         [MEDIA_WRITE_ZEROES] = MEDIA_CMD_WRITE_ZEROES,
         [MEDIA_DEALLOCATE] = MEDIA_CMD_DEALLOCATE,
     };
-    struct nvmf_media seam = media_seam(NULL);
+    struct nvmf_media seam = media_seam(&parts);
     int cookie;
 
     (void)state;
+    make_volume();
     for (size_t i = 0; i < ARRAY_LEN(opcode); i++) {
         struct media_io io = {
             .op = (enum media_op)i,
             .fua = i % 2,
-            .first_lba = UINT64_C(1) << 40,
+            .ns = 3,
+            .first_lba = 256 + 2,
             .count_blocks = 7,
             .cookie = &cookie,
         };
@@ -80,22 +105,39 @@ static void test_a_command_is_passed_on_as_it_is(void **state)
         assert_int_equal(seam.submit(seam.ctx, &io), has_room);
         assert_int_equal(submitted.opcode, opcode[i]);
         assert_int_equal(submitted.fua, i % 2);
-        assert_int_equal(submitted.first_lba, UINT64_C(1) << 40);
-        assert_int_equal(submitted.count_blocks, 7);
+        if (i != MEDIA_FLUSH) {
+            assert_int_equal(submitted.first_lba, 6 * 2048 + 2 * 8);
+            assert_int_equal(submitted.count_blocks, 7 * 8);
+        }
         assert_int_equal(submitted.cookie, (uintptr_t)&cookie);
     }
 }
 
-static void test_a_medium_without_a_cache_reports_none(void **state)
+static void test_what_is_in_several_places_goes_to_the_volume(void **state)
 {
-    struct nvmf_media seam = media_seam(NULL);
+    struct nvmf_media seam = media_seam(&parts);
+    struct media_io io = {.op = MEDIA_WRITE, .ns = 3, .count_blocks = 7};
+
+    (void)state;
+    make_volume();
+    has_room = true;
+    io.first_lba = 256 - 1; /* windows 5 and 6 are adjacent */
+    assert_true(seam.submit(seam.ctx, &io));
+    assert_int_equal(splits, 0);
+    assert_int_equal(submitted.first_lba, 6 * 2048 - 8);
+    io.first_lba = 512 - 1; /* windows 6 and 9 are not */
+    assert_true(seam.submit(seam.ctx, &io));
+    assert_int_equal(splits, 1);
+}
+
+static void test_the_volume_knows_the_geometry(void **state)
+{
+    struct nvmf_media seam = media_seam(&parts);
     struct media_geometry geometry;
 
     (void)state;
-    seam.geometry(seam.ctx, 0, &geometry);
-    assert_int_equal(geometry.size_blocks, 1000);
-    assert_int_equal(geometry.block_shift, 12);
-    assert_false(geometry.has_volatile_cache);
+    seam.geometry(seam.ctx, 77, &geometry);
+    assert_int_equal(geometry.size_blocks, 77);
     seam.set_volatile(seam.ctx, true);
     assert_true(cache_is_on);
 }

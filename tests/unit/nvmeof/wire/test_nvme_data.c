@@ -111,7 +111,10 @@ static void test_identify_namespace_matches_golden_bytes(void **state)
 {
     static const struct identify_namespace id = {
         .size_blocks = 0x01000000,
-        .block_shift = 9,
+        .owned_bytes = UINT64_C(0x200000000),
+        .format = 1,
+        .formats = 2,
+        .block_shift = {12, 9},
         .nmic = 1,
         .dlfeat = 9,
         .nsattr = 1,
@@ -120,13 +123,14 @@ static void test_identify_namespace_matches_golden_bytes(void **state)
     };
     static const struct patch golden[] = {
         AT(0, "\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"),
+        AT(25, "\x01\x01"),
         AT(30, "\x01"),
         AT(33, "\x09"),
         AT(48, "\0\0\0\0\x02"),
         AT(99, "\x01"),
         AT(104, "0123456789abcdef"),
         AT(120, "EUIEUI64"),
-        AT(128, "\x00\x00\x09\x00"),
+        AT(128, "\x00\x00\x0c\x00\x00\x00\x09\x00"),
     };
     uint8_t out[NVME_IDENTIFY_LEN + 1];
 

@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Commands that change namespaces: Namespace Management, Namespace Attachment,
+ * Format NVM.  They run one after another.  A namespace is deleted or formatted
+ * when no command uses it any more.
+ * Spec: NVM Express Base 1.4 sections 5.19, 5.20, 5.23 and 8.12.
+ *
+ * Attachments belong to hosts, by NQN, since a dynamic controller ends with its
+ * association.  So all controllers of a host follow an attachment that names
+ * one of them, except for private namespaces.
+ */
+#include "nvmeof/target/internal.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/wire/identify.h"
+
+enum {
+    SELECT_MASK = 0xf, /* the field SEL of dword 10 */
+    SELECT_CREATE = 0,
+    SELECT_DELETE = 1,
+    SELECT_ATTACH = 0,
+    SELECT_DETACH = 1,
+    CSI_SHIFT = 24, /* of dword 11 */
+
+    FLBAS_FORMAT = 0x0f,
+    FLBAS_FORMAT_HIGH = 0x60, /* from Base 2.0: bits 5:4 of the index */
+
+    FORMAT_LBAF_MASK = 0x0f, /* fields of dword 10 of Format NVM */
+    FORMAT_PI_SHIFT = 5,
+    FORMAT_SES_SHIFT = 9,
+    FORMAT_SES_USER_DATA = 1,
+    FORMAT_LBAF_HIGH_SHIFT = 12, /* from Base 2.0 */
+};
+
+const uint8_t ns_format_shifts[NS_FORMATS] = {9, 12};
+
+bool ns_are_manageable(const struct nvmf_target *target)
+{
+    return target->config.volume.capacity != NULL;
+}
+
+static uint16_t result_status(enum nvmf_volume_result result)
+{
+    static const uint16_t status[NVMF_VOLUME_RESULTS] = {
+        [NVMF_VOLUME_OK] = NVME_SC_SUCCESS,
+        [NVMF_VOLUME_NO_CAPACITY] =
+            NVME_SC_NS_INSUFFICIENT_CAPACITY | NVME_STATUS_DNR,
+        [NVMF_VOLUME_NO_IDENTIFIER] =
+            NVME_SC_NS_IDENTIFIER_UNAVAILABLE | NVME_STATUS_DNR,
+        [NVMF_VOLUME_ALREADY] = NVME_SC_NS_ALREADY_ATTACHED | NVME_STATUS_DNR,
+        [NVMF_VOLUME_PRIVATE] = NVME_SC_NS_IS_PRIVATE | NVME_STATUS_DNR,
+        [NVMF_VOLUME_NOT_ATTACHED] = NVME_SC_NS_NOT_ATTACHED | NVME_STATUS_DNR,
+        [NVMF_VOLUME_NO_HOST] = NVME_SC_INTERNAL | NVME_STATUS_DNR,
+        [NVMF_VOLUME_TOO_OFTEN] = NVME_SC_COMMAND_INTERRUPTED,
+        [NVMF_VOLUME_FAILED] = NVME_SC_INTERNAL,
+    };
+
+    return status[result];
+}
+
+/* ---- What the target knows of a namespace. */
+
+static bool is_attached_elsewhere(const struct nvmf_target *target,
+                                  const struct nvmf_ctrl *own, uint32_t nsid)
+{
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        if (&target->ctrl[i] != own && ns_is_active(&target->ctrl[i], nsid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a namespace that exists is attached to this controller. */
+static bool wants_attachment(const struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl, uint32_t nsid)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+
+    if (volume->is_attached == NULL) {
+        return true;
+    }
+    return volume->is_attached(volume->ctx, nsid, ctrl->hostnqn,
+                               ctrl->portid) &&
+           !(target->ns[nsid - 1].volume.is_private &&
+             is_attached_elsewhere(target, ctrl, nsid));
+}
+
+/* Set the active namespaces of a new controller. */
+void ns_attach_new(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    memset(ctrl->active_ns, 0, sizeof(ctrl->active_ns));
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES && !ctrl->is_discovery; i++) {
+        if ((target->ns[i].state == NS_READY ||
+             target->ns[i].state == NS_FORMATTING) &&
+            wants_attachment(target, ctrl, i + 1)) {
+            ctrl->active_ns[i / 32] |= BIT(i % 32);
+        }
+    }
+}
+
+/*
+ * Attach a namespace to the controllers that should have it and detach it from
+ * all others, and tell the hosts.
+ *
+ * @param has_changed  the namespace itself has changed: tell every host that
+ *   has it
+ */
+static void update_attachments(struct nvmf_target *target, uint32_t nsid,
+                               bool has_changed)
+{
+    uint32_t i = nsid - 1;
+    bool exists =
+        target->ns[i].state == NS_READY || target->ns[i].state == NS_FORMATTING;
+
+    for (uint8_t c = 0; c < NVMF_MAX_HOSTS; c++) {
+        struct nvmf_ctrl *ctrl = &target->ctrl[c];
+        bool was_active = ns_is_active(ctrl, nsid);
+        bool is_active;
+
+        if (!ctrl_is_live(ctrl) || ctrl->is_discovery) {
+            continue;
+        }
+        is_active = exists && wants_attachment(target, ctrl, nsid);
+        if (is_active) {
+            ctrl->active_ns[i / 32] |= BIT(i % 32);
+        } else {
+            ctrl->active_ns[i / 32] &= ~BIT(i % 32);
+        }
+        if (is_active != was_active || (is_active && has_changed)) {
+            ns_tell_changed(target, ctrl, nsid);
+        }
+    }
+}
+
+/* Read what the volume knows of a namespace. */
+void ns_load(struct nvmf_target *target, uint32_t nsid)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    struct nvmf_ns *ns = &target->ns[nsid - 1];
+
+    if (!volume->describe(volume->ctx, nsid, &ns->volume)) {
+        ns->state = NS_FREE;
+        return;
+    }
+    ns->config.nsid = nsid;
+    ns->config.media_ns = ns->volume.media_ns;
+    memcpy(ns->config.uuid, ns->volume.uuid, sizeof(ns->config.uuid));
+    memcpy(ns->config.nguid, ns->volume.nguid, sizeof(ns->config.nguid));
+    ns->state = ns->volume.is_erasing ? NS_FORMATTING : NS_READY;
+    target->media.geometry(target->media.ctx, ns->config.media_ns,
+                           &ns->geometry);
+}
+
+void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid)
+{
+    ns_load(target, nsid);
+    update_attachments(target, nsid, true);
+}
+
+/* ---- The order of commands. */
+
+static void manage_end(struct nvmf_target *target, uint16_t status)
+{
+    struct ns_manager *manager = &target->manager;
+    struct nvmf_request *req = manager->req;
+    struct nvmf_request *next;
+
+    manager->req = NULL;
+    request_complete(target, req, status);
+    while (manager->req == NULL &&
+           (next = queue_pop(&manager->waiting)) != NULL) {
+        request_restart(target, next);
+    }
+}
+
+static void start_job(struct nvmf_target *target)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    struct ns_manager *manager = &target->manager;
+
+    manager->is_draining = false;
+    volume->start(volume->ctx, &manager->job);
+}
+
+/* The last command that used a namespace has ended. */
+void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns)
+{
+    struct ns_manager *manager = &target->manager;
+
+    if (manager->is_draining && ns == &target->ns[manager->job.nsid - 1]) {
+        start_job(target);
+    }
+}
+
+/* Take a namespace out of use, then delete or format it. */
+static void begin_change(struct nvmf_target *target, uint32_t nsid)
+{
+    struct ns_manager *manager = &target->manager;
+    struct nvmf_ns *ns = &target->ns[nsid - 1];
+
+    manager->job.nsid = nsid;
+    manager->is_draining = true;
+    if (manager->job.op == NVMF_VOLUME_DELETE) {
+        ns->state = NS_DELETING;
+        update_attachments(target, nsid, false);
+    } else {
+        ns->state = NS_FORMATTING;
+    }
+    if (ns->users == 0) {
+        start_job(target);
+    }
+}
+
+/* The next namespace of a command for all: allocated (delete) or active. */
+static uint32_t next_nsid(struct nvmf_target *target, uint32_t after)
+{
+    const struct ns_manager *manager = &target->manager;
+    const struct nvmf_ctrl *ctrl = request_ctrl(target, manager->req);
+
+    for (uint32_t nsid = after + 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        if (target->ns[nsid - 1].state == NS_READY &&
+            (manager->job.op == NVMF_VOLUME_DELETE ||
+             ns_is_active(ctrl, nsid))) {
+            return nsid;
+        }
+    }
+    return 0;
+}
+
+/* Continue with the next namespace. @return whether there was one */
+static bool go_on(struct nvmf_target *target, uint32_t after)
+{
+    uint32_t nsid = next_nsid(target, after);
+
+    if (nsid == 0) {
+        return false;
+    }
+    begin_change(target, nsid);
+    return true;
+}
+
+void nvmf_volume_done(struct nvmf_target *target,
+                      enum nvmf_volume_result result, uint32_t nsid)
+{
+    struct ns_manager *manager = &target->manager;
+    uint16_t status = result_status(result);
+
+    ASSERT(manager->req != NULL && !manager->is_draining);
+    if (manager->job.op != NVMF_VOLUME_CREATE || status == NVME_SC_SUCCESS) {
+        ns_load(target, nsid);
+        update_attachments(target, nsid, manager->job.op == NVMF_VOLUME_FORMAT);
+    }
+    if (manager->job.op == NVMF_VOLUME_CREATE) {
+        manager->req->result[0] = status == NVME_SC_SUCCESS ? nsid : 0;
+    } else if (status == NVME_SC_SUCCESS && manager->is_for_all &&
+               go_on(target, nsid)) {
+        return;
+    }
+    request_resume(manager->req);
+    manage_end(target, status);
+}
+
+/*
+ * Begin a command when its turn has come.
+ *
+ * @return true when it has to wait for its turn
+ */
+static bool manage_wait(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct ns_manager *manager = &target->manager;
+
+    if (manager->req == NULL) {
+        return false;
+    }
+    request_wait_turn(req);
+    queue_push(&manager->waiting, req);
+    return true;
+}
+
+static void manage_begin(struct nvmf_target *target, struct nvmf_request *req,
+                         const struct nvmf_volume_job *job, bool is_for_all)
+{
+    struct ns_manager *manager = &target->manager;
+
+    request_wait_media(req);
+    manager->req = req;
+    manager->job = *job;
+    manager->is_for_all = is_for_all;
+}
+
+/* ---- Namespace Management. */
+
+uint16_t ns_management_check(struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    uint32_t select = req->sqe.cdw10 & SELECT_MASK;
+
+    if (!ns_are_manageable(target)) {
+        return refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_OPCODE, 0);
+    }
+    if (select > SELECT_DELETE) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    }
+    if (select == SELECT_CREATE) {
+        if (req->sqe.cdw11 >> CSI_SHIFT != CSI_NVM) {
+            return refuse_field(req, NVME_SC_COMMAND_SET_UNSUPPORTED,
+                                SQE_CDW11 + 3, 0);
+        }
+        req->data_len = NVME_IDENTIFY_LEN;
+    }
+    return NVME_SC_SUCCESS;
+}
+
+/* Check the data of a creation, and make the job from it. */
+static uint16_t read_creation(const struct nvmf_request *req,
+                              struct nvmf_volume_job *job)
+{
+    uint8_t data[ID_NS_LBAF0];
+    uint64_t size, capacity;
+    uint8_t format;
+
+    request_read_data(req, 0, data, sizeof(data));
+    size = get_le64(data + ID_NS_NSZE);
+    capacity = get_le64(data + ID_NS_NCAP);
+    format = data[ID_NS_FLBAS] & FLBAS_FORMAT;
+    if (format >= NS_FORMATS || data[ID_NS_FLBAS] & FLBAS_FORMAT_HIGH ||
+        data[ID_NS_DPS] != 0) {
+        return refuse_status(NVME_SC_INVALID_FORMAT);
+    }
+    if (size == 0 || capacity > size || data[ID_NS_NMIC] & ~NMIC_SHARED ||
+        get_le32(data + ID_NS_ANAGRPID) != 0 ||
+        get_le16(data + ID_NS_NVMSETID) != 0 ||
+        get_le16(data + ID_NS_ENDGID) != 0) {
+        return refuse_status(NVME_SC_INVALID_FIELD);
+    }
+    if (capacity < size) {
+        return refuse_status(NVME_SC_THIN_PROVISIONING);
+    }
+    if (size > (uint64_t)INT64_MAX >> ns_format_shifts[format]) {
+        return refuse_status(NVME_SC_NS_INSUFFICIENT_CAPACITY);
+    }
+    *job = (struct nvmf_volume_job){
+        .op = NVMF_VOLUME_CREATE,
+        .size_bytes = size << ns_format_shifts[format],
+        .block_shift = ns_format_shifts[format],
+        .is_private = !(data[ID_NS_NMIC] & NMIC_SHARED),
+    };
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t create_ns(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    struct nvmf_volume_job job;
+    uint16_t status = read_creation(req, &job);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    manage_begin(target, req, &job, false);
+    volume->start(volume->ctx, &job);
+    return NVMF_PENDING;
+}
+
+/* Whether one of the namespaces that a command changes is write-protected. */
+static bool is_any_protected(struct nvmf_target *target,
+                             const struct nvmf_ctrl *active_on)
+{
+    for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        const struct nvmf_ns *ns = ns_find_allocated(target, nsid);
+
+        if (ns != NULL && ns->geometry.is_read_only &&
+            (active_on == NULL || ns_is_active(active_on, nsid))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Check that an NSID is allocated. */
+static uint16_t check_allocated(struct nvmf_target *target,
+                                struct nvmf_request *req)
+{
+    uint32_t nsid = req->sqe.nsid;
+
+    if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES) {
+        return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
+    }
+    if (ns_find_allocated(target, nsid) == NULL) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static uint16_t delete_ns(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_volume_job job = {.op = NVMF_VOLUME_DELETE};
+    bool is_for_all = req->sqe.nsid == NVME_NSID_ALL;
+    uint16_t status =
+        is_for_all ? NVME_SC_SUCCESS : check_allocated(target, req);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if (is_for_all ? is_any_protected(target, NULL)
+                   : target->ns[req->sqe.nsid - 1].geometry.is_read_only) {
+        return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
+    }
+    if (!is_for_all && target->ns[req->sqe.nsid - 1].state != NS_READY) {
+        return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
+    }
+    manage_begin(target, req, &job, is_for_all);
+    if (!is_for_all) {
+        begin_change(target, req->sqe.nsid);
+    } else if (!go_on(target, 0)) {
+        target->manager.req = NULL;
+        request_resume(req);
+        return NVME_SC_SUCCESS; /* there is no namespace */
+    }
+    return NVMF_PENDING;
+}
+
+uint16_t ns_management_execute(struct nvmf_target *target,
+                               struct nvmf_request *req)
+{
+    if (manage_wait(target, req)) {
+        return NVMF_PENDING;
+    }
+    return (req->sqe.cdw10 & SELECT_MASK) == SELECT_CREATE
+               ? create_ns(target, req)
+               : delete_ns(target, req);
+}
+
+/* ---- Namespace Attachment. */
+
+uint16_t ns_attachment_check(struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    if (!ns_are_manageable(target)) {
+        return refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_OPCODE, 0);
+    }
+    if ((req->sqe.cdw10 & SELECT_MASK) > SELECT_DETACH) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    }
+    if (req->sqe.nsid == NVME_NSID_ALL) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    req->data_len = NVME_IDENTIFY_LEN;
+    return check_allocated(target, req);
+}
+
+static bool has_host(const struct nvmf_volume_host *hosts, uint16_t count,
+                     const struct nvmf_ctrl *ctrl)
+{
+    for (uint16_t i = 0; i < count; i++) {
+        if (strncmp(hosts[i].hostnqn, ctrl->hostnqn, NVME_NQN_FIELD) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Read the controller list; @return a status, or 0 */
+static uint16_t read_hosts(struct nvmf_target *target,
+                           const struct nvmf_request *req, bool attach,
+                           struct nvmf_volume_host *hosts, uint16_t *count)
+{
+    const struct nvmf_ns *ns = &target->ns[req->sqe.nsid - 1];
+    uint8_t data[CTRL_LIST_FIRST + 2 * NVMF_MAX_HOSTS];
+    uint32_t last = 0;
+    uint16_t listed;
+
+    request_read_data(req, 0, data, sizeof(data));
+    listed = get_le16(data + CTRL_LIST_COUNT);
+    *count = 0;
+    if (listed == 0 || listed > NVMF_MAX_HOSTS) {
+        return refuse_status(NVME_SC_CONTROLLER_LIST_INVALID);
+    }
+    for (uint16_t i = 0; i < listed; i++) {
+        uint16_t cntlid = get_le16(data + CTRL_LIST_FIRST + 2 * i);
+        uint8_t index = ctrl_find(target, cntlid);
+        const struct nvmf_ctrl *ctrl;
+
+        if (index == NO_CTRL || target->ctrl[index].is_discovery ||
+            cntlid <= last) {
+            return refuse_status(NVME_SC_CONTROLLER_LIST_INVALID);
+        }
+        last = cntlid;
+        ctrl = &target->ctrl[index];
+        if (attach && ns_is_active(ctrl, req->sqe.nsid)) {
+            return refuse_status(NVME_SC_NS_ALREADY_ATTACHED);
+        }
+        if (!attach && !ns_is_active(ctrl, req->sqe.nsid)) {
+            return refuse_status(NVME_SC_NS_NOT_ATTACHED);
+        }
+        if (!has_host(hosts, *count, ctrl)) {
+            hosts[(*count)++] =
+                (struct nvmf_volume_host){ctrl->hostnqn, ctrl->portid};
+        }
+    }
+    return attach && ns->volume.is_private && listed > 1
+               ? refuse_status(NVME_SC_NS_IS_PRIVATE)
+               : NVME_SC_SUCCESS;
+}
+
+uint16_t ns_attachment_execute(struct nvmf_target *target,
+                               struct nvmf_request *req)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    bool attach = (req->sqe.cdw10 & SELECT_MASK) == SELECT_ATTACH;
+    struct nvmf_volume_host hosts[NVMF_MAX_HOSTS];
+    uint16_t count;
+    uint16_t status;
+
+    if (manage_wait(target, req)) {
+        return NVMF_PENDING;
+    }
+    status = check_allocated(target, req); /* it may have been deleted */
+    if (status == NVME_SC_SUCCESS) {
+        status = read_hosts(target, req, attach, hosts, &count);
+    }
+    if (status == NVME_SC_SUCCESS) {
+        status = result_status(
+            volume->attach(volume->ctx, req->sqe.nsid, hosts, count, attach));
+    }
+    if (status == NVME_SC_SUCCESS) {
+        update_attachments(target, req->sqe.nsid, false);
+    }
+    return status;
+}
+
+/* ---- Format NVM. */
+
+uint16_t ns_format_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint32_t cdw10 = req->sqe.cdw10;
+
+    if (!ns_are_manageable(target)) {
+        return refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_OPCODE, 0);
+    }
+    if ((cdw10 >> FORMAT_SES_SHIFT & 7) > FORMAT_SES_USER_DATA) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 1, 1);
+    }
+    if ((cdw10 & FORMAT_LBAF_MASK) >= NS_FORMATS ||
+        (cdw10 >> FORMAT_LBAF_HIGH_SHIFT & 3) != 0) {
+        return refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10, 0);
+    }
+    if ((cdw10 >> FORMAT_PI_SHIFT & 7) != 0) { /* there is no metadata */
+        return refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10,
+                            FORMAT_PI_SHIFT);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+/* Check the namespaces that a Format names, when its turn has come. */
+static uint16_t check_format(struct nvmf_target *target,
+                             struct nvmf_request *req,
+                             const struct nvmf_volume_job *job)
+{
+    const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    const struct nvmf_ns *ns;
+    uint32_t nsid = req->sqe.nsid;
+
+    if (nsid == NVME_NSID_ALL) {
+        return is_any_protected(target, ctrl)
+                   ? refuse_status(NVME_SC_NS_WRITE_PROTECTED)
+                   : NVME_SC_SUCCESS;
+    }
+    if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES) {
+        return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
+    }
+    ns = ns_find_active(target, ctrl, nsid);
+    if (ns == NULL) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    if (ns->geometry.is_read_only) {
+        return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
+    }
+    if (ns->state != NS_READY) {
+        return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
+    }
+    if (ns->geometry.size_blocks << ns->geometry.block_shift >>
+            job->block_shift ==
+        0) { /* the namespace is smaller than one block of the new size */
+        return refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+uint16_t ns_format_execute(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_volume_job job = {
+        .op = NVMF_VOLUME_FORMAT,
+        .block_shift = ns_format_shifts[req->sqe.cdw10 & FORMAT_LBAF_MASK],
+    };
+    bool is_for_all = req->sqe.nsid == NVME_NSID_ALL;
+    uint16_t status;
+
+    if (manage_wait(target, req)) {
+        return NVMF_PENDING;
+    }
+    status = check_format(target, req, &job);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    manage_begin(target, req, &job, is_for_all);
+    if (!is_for_all) {
+        begin_change(target, req->sqe.nsid);
+    } else if (!go_on(target, 0)) {
+        target->manager.req = NULL;
+        request_resume(req);
+        return NVME_SC_SUCCESS; /* no namespace is attached */
+    }
+    return NVMF_PENDING;
+}
+
+/* ---- Namespace Write Protection. */
+
+uint16_t ns_protect(struct nvmf_target *target, uint32_t nsid,
+                    enum nvmf_protection protection)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    enum nvmf_volume_result result =
+        volume->protect(volume->ctx, nsid, protection);
+
+    if (result == NVMF_VOLUME_OK) {
+        ns_load(target, nsid);
+        update_attachments(target, nsid, true);
+    }
+    return result_status(result);
+}
