@@ -16,7 +16,7 @@ import pytest
 from fake_qemu import make_fake
 from scapy.utils import RawPcapReader
 
-from essd import capture_keeper, paths
+from essd import capture_keeper, capture_rotation, paths
 from essd.capture import HEADER
 from essd.config import Config, Drive, End, Host, Link
 from essd.drive import drive_command
@@ -33,12 +33,17 @@ import struct, time
 dumps = {}
 sent = 0
 begin = time.time() - virtual_s
+def add(told):
+    file = open(told["file"], "wb", buffering=0)
+    file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65536, 1))
+    dumps[told["id"]] = file, int(time.time())
+for word in sys.argv:
+    if word.startswith("filter-dump,"):
+        add(dict(one.split("=") for one in word.split(",")[1:]))
 def answer(name, told):
     global sent
     if name == "object-add":
-        file = open(told["file"], "wb", buffering=0)
-        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65536, 1))
-        dumps[told["id"]] = file, int(time.time())
+        add(told)
     elif name == "object-del":
         dumps.pop(told["id"])
     elif name == "human-monitor-command":
@@ -282,6 +287,87 @@ def test_up_says_where_the_captures_are(tmp_path: Path,
     assert captures(config(True)) == [
         f"cable 0 is captured: {tmp_path}/essd/unit/link0.pcap"]
     assert captures(config(False)) == []
+
+
+class Limited:
+    """A lab whose cable is captured from the start, with a limit for the files."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.lab = Lab(folder)
+        config = self.lab.instance.config
+        self.lab.instance.stop()
+        config.links[0].capture = True
+        config.capture_bytes = limit
+        self.lab.instance.start(config)
+        self.lab.instance.wait_started()
+        self.file = self.lab.instance.folder / "link0.pcap"
+
+    def fill(self, name: str) -> None:
+        """Send frames until there is a full file with this name."""
+        self.lab.frames(200)
+        # Frames that come while two filters write are in both files at first.
+        self.lab.wait(lambda: (self.lab.frames(3), name in self.earlier())[1], "no new file")
+
+    def earlier(self) -> list[str]:
+        return [file.name for file in capture_rotation.numbered(self.file)]
+
+    def found(self) -> list[tuple[int, float]]:
+        """Number and time of the frames in all files."""
+        return [entry for file in (*capture_rotation.numbered(self.file), self.file)
+                for entry in packets(file.read_bytes())]
+
+
+@pytest.fixture
+def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Limited]:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    limited = Limited(tmp_path, 20000)
+    yield limited
+    limited.lab.instance.stop()
+
+
+def test_a_full_capture_is_continued_in_a_new_file_without_gap_or_repetition(
+        limited: Limited) -> None:
+    began = time.time()
+    for count in range(1, 4):
+        limited.fill(f"link0-{count}.pcap")
+    limited.lab.frames(10)
+    ended = time.time()
+    limited.lab.instance.ask("power-cut")
+    limited.lab.wait(lambda: not limited.file.with_suffix(".next").exists(), "two files")
+    found = limited.found()
+    assert limited.earlier() == ["link0-1.pcap", "link0-2.pcap", "link0-3.pcap"]
+    assert [number for number, _ in found] == list(range(len(found))) and len(found) > 600
+    times = [when for _, when in found]
+    # A later filter's times are ahead of the first one's, if nobody corrects them.
+    assert times == sorted(times) and times[-1] - times[0] < ended - began
+    for name in limited.earlier():
+        assert 20000 < (limited.file.with_name(name)).stat().st_size < 200000
+
+
+def test_the_oldest_files_of_a_capture_are_deleted(limited: Limited) -> None:
+    for count in range(1, 7):
+        limited.fill(f"link0-{count}.pcap")
+    assert limited.earlier() == [f"link0-{n}.pcap" for n in (3, 4, 5, 6)]
+
+
+def test_a_capture_that_fills_up_as_the_drive_ends_is_whole(limited: Limited) -> None:
+    limited.lab.frames(200)
+    limited.lab.wait(limited.file.with_suffix(".next").exists, "no second filter")
+    limited.lab.instance.ask("power-cut")
+    assert not limited.file.with_suffix(".next").exists()
+    assert [number for number, _ in limited.found()] == list(range(200))
+
+
+@pytest.mark.parametrize("text, size", [("0", 0), ("64K", 65536), ("1G", 1 << 30),
+                                        ("64m", 64 << 20)])
+def test_the_limit_of_captures_is_a_size(text: str, size: int) -> None:
+    assert capture_rotation.parse_limit(text) == size
+
+
+@pytest.mark.parametrize("text", ["1K", "x", "-1", "", "64 M", "1T"])
+def test_a_limit_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(EssdError, match="--capture-size .*: write a size of at least 64K"):
+        capture_rotation.parse_limit(text)
 
 
 def test_a_power_cycle_keeps_the_captures_so_far(tmp_path: Path,

@@ -163,6 +163,7 @@ class Config:
     peer: Peer | None = None
     switches: dict[str, Switch] = field(default_factory=dict)
     snapshot: str = ""      # folder of the snapshot to start from; "": all parts boot
+    capture_bytes: int = 0  # size at which a capture begins a new file; 0: no limit
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
-from . import outside
+from . import capture_rotation, outside
 from .drive import drive_command
 from .switch import SWITCH_LINE_MAX, switch_command, switch_control
 from .vm import guest_command
@@ -108,12 +108,22 @@ class Part:
         return found
 
     def keep_captures(self) -> None:
-        """Rename the captures of a drive's last process: the next one begins new files."""
+        """Rename the captures of the last process: the next one begins new files."""
         for link in self.supervisor.config.captures(self.name):
             file = link.pcap(self.folder)
             if file.exists():
-                number = len(list(self.folder.glob(f"{file.stem}-*.pcap"))) + 1
-                file.rename(file.with_stem(f"{file.stem}-{number}"))
+                capture_rotation.keep(file)
+
+    def limit_captures(self) -> None:
+        """Watch the size of the captures that the machine writes."""
+        config = self.supervisor.config
+        for link in config.captures(self.name) if config.capture_bytes else []:
+            port = next(n for n, there in config.ports_of(self.name).items()
+                        if there is link)
+            rotation = capture_rotation.Rotation(
+                self, f"port{port}" if self.is_drive else f"cable{link.number}", link,
+                config.capture_bytes)
+            self.tasks.append(asyncio.create_task(rotation.run()))
 
     @property
     def log(self) -> Path:
@@ -124,7 +134,7 @@ class Part:
         for path in (self.folder / f"{self.name}.qmp",
                      self.folder / f"{self.name}-user.qmp"):
             path.unlink(missing_ok=True)
-        if self.is_drive:
+        if self.kind != "switch":       # A switch keeps its captures itself.
             self.keep_captures()
         descriptors = self.open_devices()
         command = [*self.command(descriptors), *more]

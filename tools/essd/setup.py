@@ -50,6 +50,7 @@ class Wish:
     target: str = "drive"           # or "nvmet": a Linux target replaces the drive
     beside: bool = False            # also start an nvmet guest, on a third cable
     capture: bool = False
+    capture_bytes: int = 0      # of a file; 0: no limit
     listens: bool = False           # the target, not the host, creates the sockets
     memory_mib: int = 1024
     cpus: int = 1
@@ -277,7 +278,7 @@ def configure(wish: Wish) -> Config:
     prepare.report_sandbox()
     config = Config(wish.name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg",
-                    cables, switches=switches)
+                    cables, switches=switches, capture_bytes=wish.capture_bytes)
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
         image, nqn = drive_flash(wish, wishes, built.firmware)

@@ -67,7 +67,7 @@ def host_qemu() -> str:
 def shape(config: Config) -> dict[str, Any]:
     """The configuration without the names and paths that a fork has of its own."""
     data = dataclasses.asdict(config)
-    del data["name"], data["snapshot"]
+    del data["name"], data["snapshot"], data["capture_bytes"]
     for drive in data["drives"].values():
         del drive["flash"], drive["media"], drive["qemu"]
     for link in data["links"]:

@@ -89,6 +89,7 @@ class Supervisor:
         await part.start(*more)
         if part.state != "running":
             return
+        part.limit_captures()
         if not part.is_drive:
             part.tasks.append(asyncio.create_task(self.follow_guest(part)))
         if part.is_host:

@@ -29,5 +29,7 @@ def switch_command(config: Config, part: str, folder: Path) -> list[str]:
             words.append(switch.words[number])
         if link in config.captures(part):
             words.append(f"capture={link.pcap(folder)}")
+            if config.capture_bytes:
+                words.append(f"capture-size={config.capture_bytes}")
         command += ["--port", ",".join(words)]
     return command

@@ -22,6 +22,7 @@ class Wish:
     drives: int | None
     new: bool = False
     capture: bool = False
+    capture_bytes: int = 0
     size: str | None = None
     mtu: int | None = None
     cpus: int = 1
@@ -58,7 +59,8 @@ def up(wish: Wish) -> None:
     if Instance(name).is_running:
         raise EssdError(f"instance {name} is running already: stop it with "
                         f"{Instance(name).hint('down')}")
-    instance = topology_setup.start(found, name, wish.new, wish.capture)
+    instance = topology_setup.start(found, name, wish.new, wish.capture,
+                                    wish.capture_bytes)
     if show.is_quiet:
         return
     facts = instance.status()

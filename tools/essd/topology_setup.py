@@ -198,7 +198,8 @@ def wait_drives(instance: Instance) -> None:
                          part=host, timeout_s=600)
 
 
-def start(topology: Topology, name: str, new: bool, capture: bool) -> Instance:
+def start(topology: Topology, name: str, new: bool, capture: bool,
+          capture_bytes: int) -> Instance:
     """Start a topology and wait until its hosts can use its drives."""
     instance = Instance(name)
     need, there = need_mib(topology), memory_mib()
@@ -209,6 +210,7 @@ def start(topology: Topology, name: str, new: bool, capture: bool) -> Instance:
         setup.forget(name)
     with setup.half_made(name):
         config = configure(topology, name, capture)
+    config.capture_bytes = capture_bytes
     try:
         instance.start(config, bound=True)
         instance.wait_started(60 + 5 * len(topology.drives))

@@ -58,6 +58,9 @@ def up(name: NewName = chosen.DEFAULT,
                          "a new one.")] = False,
        capture: Annotated[bool, typer.Option(
            "--capture", help="Record every frame of all cables in pcap files.")] = False,
+       capture_size: Annotated[str, typer.Option(
+           "--capture-size", metavar="SIZE", help="With --capture: when a file has this "
+           "size, a new one begins, and the last 4 are kept; 0: no limit.")] = "64M",
        target: Annotated[str, typer.Option(
            help="NVMe-oF target that the host uses: drive, or nvmet (a Linux guest "
                 "with the kernel's own target, for comparison).")] = "drive",
@@ -80,14 +83,17 @@ def up(name: NewName = chosen.DEFAULT,
     With --drives or --topology, start several drives, hosts and switches.
     """
     chosen.check_word("--target", target, ("drive", "nvmet"))
+    from ... import capture_rotation
+    capture_bytes = capture_rotation.parse_limit(capture_size)
     if topology is not None or drives is not None:
         from ... import topology_cmd
         if (port0, port1, nqn, media, media_format, config_file, target, host_mtu) != (
                 None, None, None, None, None, None, "drive", 0):
-            raise EssdError("--topology and --drives go with --name, --new and --capture; "
+            raise EssdError("--topology and --drives go with --name, --new, --capture "
+                            "and --capture-size; "
                             "--drives also with --size, --mtu, --cpus and --no-host")
-        topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture, size, mtu,
-                                          cpus, host))
+        topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
+                                          capture_bytes, size, mtu, cpus, host))
         return
     from ... import interrupts, outside, settings_cmd, setup
     from ...steps import Job, wait_target
@@ -102,7 +108,7 @@ def up(name: NewName = chosen.DEFAULT,
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
                       nqn=nqn, size=size, media=media, media_format=media_format,
                       mtu=mtu, host_mtu=host_mtu, host=host, target=target,
-                      capture=capture, cpus=cpus)
+                      capture=capture, capture_bytes=capture_bytes, cpus=cpus)
     if config_file is not None:
         wish.config = settings_cmd.for_start(wish, config_file)
     with setup.half_made(name):
