@@ -12,9 +12,11 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_qemu import make_fake
+from qemu.qmp import QMPClient
 
 from essd import paths, port
 from essd.cable_keeper import Cable
@@ -273,3 +275,32 @@ def test_a_bound_supervisor_that_cannot_start_a_part_leaves_no_sockets(
     assert list(tmp_path.iterdir()) == []
     os.close(reader)
     os.close(writer)
+
+
+def test_a_drive_that_is_powered_off_while_it_is_connected_leaves_no_task(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    fake = make_fake(tmp_path / "qemu")
+    config = Config("unit", "", "tcg", [Link(0, ["10.0.0.10/24"])],
+                    drives={"drive": Drive(str(fake), "flash", "media", "raw", "nqn")})
+
+    async def power_off_and_on() -> None:
+        supervisor = Supervisor(tmp_path, config)
+        drive = supervisor.parts["drive"]
+        connect = QMPClient.connect
+
+        async def slow(client: QMPClient, *words: Any, **more: Any) -> None:
+            await connect(client, *words, **more)
+            monkeypatch.setattr(QMPClient, "connect", connect)
+            await drive.kill()
+
+        monkeypatch.setattr(QMPClient, "connect", slow)
+        before = asyncio.all_tasks()
+        await supervisor.start_part("drive")
+        assert (drive.state, drive.qmp, drive.tasks) == ("off", None, [])
+        assert asyncio.all_tasks() == before
+        await supervisor.start_part("drive")
+        assert drive.qmp is not None and len(drive.tasks) == 2
+        await drive.kill()
+
+    asyncio.run(power_off_and_on())

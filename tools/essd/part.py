@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .supervisor import Supervisor
 
 PR_SET_PDEATHSIG = 1
+DISCONNECT_S = 2
 
 
 def die_with_parent() -> None:
@@ -154,7 +155,8 @@ class Part:
         self.ready = False
         self.is_resumed = "-incoming" in more
         self.started = time.time()
-        self.tasks = [asyncio.create_task(self.watch(self.process))]
+        # A task that is in no list may be deleted while it waits.
+        self.tasks.append(asyncio.create_task(self.watch(self.process)))
         self.supervisor.save()
         await self.connect_qmp()
 
@@ -171,6 +173,10 @@ class Part:
                     break
             await asyncio.sleep(0.02)
         else:
+            return
+        if self.process is not process:     # It was ended while we connected.
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(client.disconnect(), DISCONNECT_S)
             return
         self.qmp = client
         self.listener = listener
@@ -248,7 +254,7 @@ class Part:
         self.halted = False
         if self.qmp is not None:
             with contextlib.suppress(Exception):
-                await asyncio.wait_for(self.qmp.disconnect(), 2)
+                await asyncio.wait_for(self.qmp.disconnect(), DISCONNECT_S)
             self.qmp = None
         await self.end_tasks()
         await self.supervisor.on_gone(self)
