@@ -14,6 +14,10 @@
  *
  * With --verify it first writes a pattern to the area, different in each block,
  * and then compares the data of every read.
+ *
+ * With --silent N, N more hosts connect first.  Each starts as many reads of
+ * 128 KiB as fit into its queue, and falls silent while the drive answers them,
+ * so that they hold buffers of the drive until its retries end, 8 s later.
  */
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -34,6 +38,10 @@ enum {
     BLOCK = 512,
     HISTOGRAM = 4096, /* 64 linear steps in each power of two */
     CONNECT_TIMEOUT_US = 20000000,
+    SILENT_MAX = 60,
+    SILENT_ACK_TIMEOUT = 18, /* 1.07 s, of which the drive waits eight */
+    SILENT_KATO_MS = 30000,  /* longer than that */
+    SILENT_STEPS = 16,       /* that a silent host's commands need to leave */
 };
 
 struct workload {
@@ -61,6 +69,7 @@ struct options {
     const char *only; /* name of the only workload to run, or NULL */
     uint16_t mtu;
     uint16_t queues;
+    uint16_t silent; /* hosts that fall silent */
     uint32_t nsid;
     double seconds;
     uint64_t span_mib; /* length of the area that is used */
@@ -80,6 +89,8 @@ struct bench {
     struct native_world world;
     struct socket_link link;
     struct native_host *host;
+    struct nvme_host silent[SILENT_MAX];
+    struct host_target target;
     uint64_t connected_ns;
     uint64_t size_blocks;
     uint64_t random;
@@ -343,30 +354,31 @@ static bool link_is_up(void *ctx)
 static bool connect_drive(struct bench *bench)
 {
     const struct options *options = &bench->options;
-    struct host_target target = {
+    struct host_target *target = &bench->target;
+    uint8_t id[4096];
+    uint16_t status;
+
+    *target = (struct host_target){
         .local_ip = options->local,
         .peer_ip = options->peer,
         .service_port = DRIVE_SERVICE_PORT,
         .io_queues = options->queues,
         .depth = NVMF_MAX_DEPTH,
     };
-    uint8_t id[4096];
-    uint16_t status;
-
     if (!run_real(bench, link_is_up, bench, CONNECT_TIMEOUT_US) ||
         !native_resolve(bench->host, 0, &options->peer, CONNECT_TIMEOUT_US,
-                        &target.path.neigh)) {
+                        &target->path.neigh)) {
         fprintf(stderr,
                 "native_initiator: the drive's link is down, or no host "
                 "answers ARP for the address of --peer\n");
         return false;
     }
-    target.path.mtu = bench->host->net.ports.port[0].path_mtu;
-    snprintf(target.subnqn, sizeof(target.subnqn), "%s", options->nqn);
-    snprintf(target.hostnqn, sizeof(target.hostnqn),
+    target->path.mtu = bench->host->net.ports.port[0].path_mtu;
+    snprintf(target->subnqn, sizeof(target->subnqn), "%s", options->nqn);
+    snprintf(target->hostnqn, sizeof(target->hostnqn),
              "nqn.2026-01.net.example:native-initiator");
-    target.hostid[0] = 0xb5;
-    status = host_connect(&bench->host->host, &target);
+    target->hostid[0] = 0xb5;
+    status = host_connect(&bench->host->host, target);
     if (status != 0) {
         fprintf(stderr,
                 "native_initiator: cannot connect: NVMe status %04xh (ffffh: "
@@ -389,9 +401,67 @@ static bool connect_drive(struct bench *bench)
     return true;
 }
 
+static void ignore_result(void *ctx, const struct host_result *result)
+{
+    (void)ctx;
+    (void)result;
+}
+
+static bool join_silent(struct bench *bench, struct nvme_host *host)
+{
+    struct host_target target = bench->target;
+
+    native_host_add(bench->host, host, 1);
+    host->config.run = run_real;
+    host->config.run_ctx = bench;
+    target.io_queues = 1;
+    target.ack_timeout = SILENT_ACK_TIMEOUT;
+    target.kato_ms = SILENT_KATO_MS;
+    return host_connect(host, &target) == 0;
+}
+
+static void fall_silent(struct bench *bench, struct nvme_host *host)
+{
+    struct host_io io = {
+        .qid = 1,
+        .opcode = NVM_READ,
+        .kind = HOST_DATA_KEYED,
+        .nsid = bench->options.nsid,
+        .blocks = SLOT_BYTES / BLOCK,
+        .len_bytes = SLOT_BYTES,
+        .done = ignore_result,
+    };
+
+    while (host_io_submit(host, &io)) {
+        io.lba += io.blocks;
+    }
+    verbs_flush(&bench->host->net.verbs);
+    bench->host->sleep.is_asleep = false;
+    for (unsigned int i = 0; i < SILENT_STEPS; i++) {
+        socket_link_run_once(&bench->world, &bench->link, 1);
+    }
+    host_fall_silent(host);
+}
+
+static bool add_silent_hosts(struct bench *bench)
+{
+    for (unsigned int i = 0; i < bench->options.silent; i++) {
+        if (!join_silent(bench, &bench->silent[i])) {
+            fprintf(stderr,
+                    "native_initiator: host %u of --silent cannot connect\n",
+                    i);
+            return false;
+        }
+    }
+    for (unsigned int i = 0; i < bench->options.silent; i++) {
+        fall_silent(bench, &bench->silent[i]);
+    }
+    return true;
+}
+
 static bool run_bench(struct bench *bench)
 {
-    bool is_ok = connect_drive(bench);
+    bool is_ok = connect_drive(bench) && add_silent_hosts(bench);
     bool is_first = true;
 
     if (is_ok && bench->options.verify && !write_area(bench)) {
@@ -410,6 +480,9 @@ static bool run_bench(struct bench *bench)
             }
         }
         printf("\n]}\n");
+    }
+    for (unsigned int i = 0; i < bench->options.silent; i++) {
+        host_vanish(&bench->silent[i]);
     }
     host_disconnect(&bench->host->host);
     return is_ok;
@@ -431,7 +504,7 @@ static void print_usage(void)
     fprintf(stderr, "usage: native_initiator --socket|--listen PATH --nqn NQN\n"
                     "  [--peer 10.0.0.1] [--local 10.0.0.2] [--mtu 1500]\n"
                     "  [--queues 1] [--seconds 5] [--span-mib 256] [--nsid 1]\n"
-                    "  [--only WORKLOAD] [--verify]\n");
+                    "  [--only WORKLOAD] [--verify] [--silent HOSTS]\n");
     exit(2);
 }
 
@@ -448,6 +521,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"seconds", required_argument, NULL, 't'},
         {"span-mib", required_argument, NULL, 'a'},
         {"nsid", required_argument, NULL, 'i'},
+        {"silent", required_argument, NULL, 'S'},
         {"only", required_argument, NULL, 'o'},
         {"verify", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
@@ -497,6 +571,9 @@ static void parse_options(struct options *options, int argc, char **argv)
         case 'i':
             options->nsid = (uint32_t)atoi(optarg);
             break;
+        case 'S':
+            options->silent = (uint16_t)atoi(optarg);
+            break;
         case 'o':
             options->only = optarg;
             break;
@@ -509,7 +586,8 @@ static void parse_options(struct options *options, int argc, char **argv)
     }
     if (!is_ok || options->socket == NULL || options->nqn == NULL ||
         options->queues == 0 || options->queues > HOST_MAX_IO_QUEUES ||
-        options->mtu < 1280 || options->mtu > 9000) {
+        options->silent > SILENT_MAX || options->mtu < 1280 ||
+        options->mtu > 9000) {
         print_usage();
     }
 }

@@ -150,6 +150,8 @@ def test_a_command_for_an_instance_that_does_not_run_names_the_nearest(home) -> 
     (("port", "7"), "the drive has no port 7; its ports are 0 and 1"),
     (("trace", "--events", "qp,kommands"), "did you mean commands?"),
     (("bench", "--target", "nvmt"), "did you mean nvmet?"),
+    (("bench", "--silent", "40"), "only with --native"),
+    (("bench", "--native", "--silent", "61"), "use 0 to 60 hosts"),
     (("test", "--only", "lnt"), "did you mean lint?"),
     (("up", "--name", "z", "--target", "driv"), "did you mean drive?")])
 def test_a_wrong_word_is_refused_with_the_nearest_valid_one(home, words, said) -> None:

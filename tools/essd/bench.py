@@ -192,7 +192,7 @@ class Output:
 
 
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
-            target: str, output: Output) -> None:
+            target: str, silent: int, output: Output) -> None:
     """Run `essd bench`."""
     check_word("--target", target, ("both", "drive", "nvmet"))
     if output.as_json:
@@ -200,8 +200,10 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
     earlier = output.earlier()      # a file that cannot be read is refused first
     if native:
         from . import bench_native
-        bench_native.command(seconds, only, mtu, output, earlier)
+        bench_native.command(seconds, only, mtu, silent, output, earlier)
         return
+    if silent:
+        raise EssdError("--silent: only with --native")
     if not any(only.lower() in workload for workload, _ in WORKLOADS):
         raise EssdError(f"--only {only}: no workload contains this text; use "
                         f"{', '.join(workload for workload, _ in WORKLOADS)}")

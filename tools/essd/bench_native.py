@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 NAME = "bench-native"
 IDLE_S = 3.0
 SETTLE_S = 1.0
+SILENT_END_S = 12.0     # the drive's retries to a silent host end after 8 s
+SILENT_MOST = 60        # hosts
+SILENT_MOST_S = 4       # so that they do not end during a measurement
 FILL = "128k-write-qd64"
 WORKLOADS = ("4k-randread-qd1", "4k-randread-qd64", "4k-randwrite-qd1",
              "4k-randwrite-qd64", "128k-read-qd64", "128k-write-qd64")
@@ -74,7 +77,8 @@ class Bench:
         self.folder = folder
         self.mtu = mtu
 
-    def initiator(self, workload: str, seconds: float) -> "subprocess.Popen[str]":
+    def initiator(self, workload: str, seconds: float,
+                  silent: int = 0) -> "subprocess.Popen[str]":
         """Start the initiator; it listens when this function returns."""
         socket = self.link.socket(self.folder)
         socket.unlink(missing_ok=True)
@@ -83,7 +87,7 @@ class Bench:
              "--peer", self.link.target_address,
              "--local", self.link.hosts[0].partition("/")[0],
              "--mtu", str(self.mtu), "--seconds", str(seconds),
-             "--only", workload],
+             "--only", workload, "--silent", str(silent)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         while not socket.exists() and process.poll() is None:
@@ -108,8 +112,8 @@ class Bench:
                             f"{self.folder}/drive.console")
         return json.loads(output)
 
-    def load(self, workload: str, seconds: float) -> Any:
-        return self.result(self.initiator(workload, seconds), seconds + 60)
+    def load(self, workload: str, seconds: float, silent: int) -> Any:
+        return self.result(self.initiator(workload, seconds, silent), seconds + 60)
 
     @contextlib.contextmanager
     def drive(self) -> Iterator["subprocess.Popen[bytes]"]:
@@ -128,16 +132,20 @@ class Bench:
                 process.kill()
                 process.wait(LOOK_UP_S)
 
-    def measure(self, pid: int, workload: str, seconds: float) -> Row:
+    def measure(self, pid: int, workload: str, seconds: float,
+                silent: int = 0) -> Row:
+        """Measure a workload, beside so many hosts that fall silent."""
         before = cpu.seconds(pid)
-        reply = self.load(workload, seconds)["workloads"][0]
+        reply = self.load(workload, seconds, silent)["workloads"][0]
         spent = cpu.seconds(pid) - before
         million = reply["ios"] / 1e6
-        return Row(workload, reply["iops"], reply["mb_per_s"], reply["mean_us"],
+        name = f"{workload} beside {silent} silent hosts" if silent else workload
+        return Row(name, reply["iops"], reply["mb_per_s"], reply["mean_us"],
                    reply["p99_us"], spent / million, reply["cpu_s"] / million)
 
 
-def run(bench: Bench, seconds: float, only: str) -> tuple[list[Row], Facts]:
+def run(bench: Bench, seconds: float, only: str,
+        silent: int) -> tuple[list[Row], Facts]:
     wanted = [name for name in WORKLOADS if only.lower() in name]
     if not wanted:
         raise EssdError(f"--only {only}: no workload contains this text; use "
@@ -153,6 +161,11 @@ def run(bench: Bench, seconds: float, only: str) -> tuple[list[Row], Facts]:
         for name in wanted:
             rows.append(bench.measure(process.pid, name, seconds))
             show.line(f"{name}: {rows[-1].iops:.0f} IOPS")
+        for name in wanted if silent else ():
+            rows.append(bench.measure(process.pid, name, min(seconds, SILENT_MOST_S),
+                                      silent))
+            show.line(f"{rows[-1].workload}: {rows[-1].iops:.0f} IOPS")
+            time.sleep(SILENT_END_S)
         loaded_mib = cpu.resident_mib(process.pid)
     with bench.drive() as process:
         time.sleep(SETTLE_S)
@@ -181,15 +194,18 @@ def show_rows(rows: list[Row], facts: Facts) -> None:
               f"load; idle CPU: {100 * facts.idle_cpu:.1f}% of a core")
 
 
-def command(seconds: int, only: str, mtu: int, output: "Output",
+def command(seconds: int, only: str, mtu: int, silent: int, output: "Output",
             earlier: list[Result] | None) -> None:
     """Run `essd bench --native`."""
+    if not 0 <= silent <= SILENT_MOST:
+        raise EssdError(f"--silent {silent}: use 0 to {SILENT_MOST} hosts")
     program = build_initiator()
     setup.forget(NAME)
     try:
         config = setup.configure(Wish(name=NAME, mtu=mtu, host=False))
         with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
-            rows, facts = run(Bench(config, program, Path(folder), mtu), seconds, only)
+            rows, facts = run(Bench(config, program, Path(folder), mtu), seconds, only,
+                              silent)
     finally:
         with interrupts.ignored():
             setup.forget(NAME)

@@ -104,6 +104,9 @@ def bench(native: Annotated[bool, typer.Option(
           mtu: Annotated[int, typer.Option(help="MTU of the links.")] = 1500,
           target: Annotated[str, typer.Option(
               help="Target to measure: both, drive or nvmet.")] = "both",
+          silent: Annotated[int, typer.Option(
+              metavar="HOSTS", help="With --native: measure again beside so many "
+                                    "hosts that fall silent.")] = 0,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -113,7 +116,7 @@ def bench(native: Annotated[bool, typer.Option(
           ) -> None:
     """Measure the performance of the drive and of Linux nvmet for comparison."""
     from ... import bench as bench_module
-    bench_module.command(native, seconds, rounds, only, mtu, target,
+    bench_module.command(native, seconds, rounds, only, mtu, target, silent,
                          bench_module.Output(as_json, html, compare))
 
 
