@@ -241,8 +241,13 @@ static void fctype_unknown(struct conf *conf)
     rc_close(rc);
 }
 
+/*
+ * A reset ends all associations, but it is answered first, so that the one on
+ * which NSSR was written works for a while: another one shows the reset.
+ */
 static void property_nssr(struct conf *conf)
 {
+    struct rc *other = open_admin(conf);
     struct rc *rc = open_admin(conf);
     uint64_t cap = get_property(rc, PROPERTY_CAP, 8);
 
@@ -253,8 +258,10 @@ static void property_nssr(struct conf *conf)
                0);
     conf_status(conf, "a value other than \"NVMe\"",
                 nvmf_set(rc, PROPERTY_NSSR, 4, 0x12345678), NVME_SC_SUCCESS);
+    nvmf_expect_works(other);
     nvmf_expect_works(rc);
     rc_close(rc);
+    rc_close(other);
 }
 
 #define TEST(id, clause, purpose, fn)                                          \
