@@ -5,14 +5,20 @@ With qemu-patches/0008, QEMU passes several frames in one call from the drive's 
 netdev and back; a filter takes one frame at a time.
 """
 
+import asyncio
 import struct
+import time
+from pathlib import Path
+from typing import Any
 
 from scapy.utils import RawPcapReader
 from test_cable_bursts import LEN, Sender, frame, start_port
 from test_cable_stream import connected, sent
-from test_port_media import medium, qemu, received, start  # noqa: F401
+from test_port_media import Machine, medium, qemu, received, start  # noqa: F401
 
+from essd import capture_rotation
 from essd.capture_keeper import virtual_ns
+from essd.config import Link
 from essd.drive import TIME_QUERY
 
 COUNT = 16
@@ -39,6 +45,48 @@ def test_a_dump_filter_sees_all_frames_of_bursts_in_both_directions(
     with RawPcapReader(str(file)) as reader:
         found = [packet for packet, _ in reader]
     assert found == [frame(number) for number in (*range(COUNT), *range(100, 100 + COUNT))]
+
+
+class Captured:
+    """Stands for the supervisor's part: commands go to the machine's monitor."""
+
+    def __init__(self, machine: Machine, folder: Path) -> None:
+        self.machine = machine
+        self.folder = folder
+
+    async def execute(self, command: str, arguments: dict[str, Any]) -> object:
+        return self.machine.ask(command, **arguments)
+
+
+def test_a_full_capture_is_continued_with_every_frame_once_and_at_its_time(
+        start, tmp_path, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    machine, cable = connected(start)
+    start_port(machine)
+    sender = Sender(machine)
+    link = Link(0, [])
+    machine.ask("object-add", **{"qom-type": "filter-dump", "id": "dump0", "netdev": "s",
+                                 "file": str(link.pcap(tmp_path)), "maxlen": 65536})
+    rotation = capture_rotation.Rotation(Captured(machine, tmp_path), "s", link, 2 * LEN)
+    for burst in range(6):
+        sender.post(COUNT)
+        for number in range(COUNT):
+            assert cable.frame() == frame(COUNT * burst + number)
+        machine.do("clock_step 1000000000")
+        asyncio.run(rotation.look())
+        time.sleep(0.4)         # The filters are added in different seconds.
+    rotation.now.correct()      # as when the part ends
+    files = [*capture_rotation.numbered(link.pcap(tmp_path)), link.pcap(tmp_path)]
+    assert len(files) == 4
+    found, times = [], []
+    for file in files:
+        with RawPcapReader(str(file)) as reader:
+            for packet, facts in reader:
+                found.append(packet)
+                times.append((facts.sec, facts.usec))
+    assert found == [frame(number) for number in range(6 * COUNT)]
+    second, usec = times[0]
+    assert times == [(second + number // COUNT, usec) for number in range(6 * COUNT)]
 
 
 def test_the_monitor_tells_the_machines_time(start) -> None:  # noqa: F811
