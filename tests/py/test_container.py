@@ -6,10 +6,17 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from essd import doctor, paths
 
 FOLDER = paths.TOP / "containers"
 FAKE = '#!/bin/sh\necho "$(basename "$0") $*" >> "$LOG"\n'
+# `python3 -m venv FOLDER` makes a folder with a pip.
+FAKE_PYTHON = FAKE + """[ "$2" = venv ] || exit 0
+/bin/mkdir -p "$3/bin"
+/bin/cp "$0" "$3/bin/pip"
+"""
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -28,11 +35,8 @@ def build(folder: Path, programs: list[str],
                  "echo"):
         (binaries / name).symlink_to(f"/usr/bin/{name}")
     for name in programs:
-        (binaries / name).write_text(FAKE)
+        (binaries / name).write_text(FAKE_PYTHON if name == "python3" else FAKE)
         (binaries / name).chmod(0o755)
-    (folder / "context/venv/bin").mkdir(parents=True)
-    (folder / "context/venv/bin/pip").write_text(FAKE)
-    (folder / "context/venv/bin/pip").chmod(0o755)
     return subprocess.run(
         [FOLDER / "build"], text=True, capture_output=True, check=False, timeout=60,
         env={"PATH": str(binaries), "LOG": str(folder / "log"), "TMPDIR": str(folder),
@@ -48,6 +52,13 @@ def test_every_instruction_is_one_that_container_engines_know() -> None:
     assert words.index("USER") < words.index("ENTRYPOINT")
 
 
+def test_the_volume_belongs_to_the_user_of_the_program() -> None:
+    """An engine gives a new volume the owner of the folder that is there, or root."""
+    volume = next(rest for word, rest in instructions() if word == "VOLUME")
+    made = next(rest for word, rest in instructions() if word == "RUN")
+    assert re.search(rf"install --directory --owner=essd .* {volume} ", made)
+
+
 def test_the_base_has_the_packages_that_the_launcher_installs(tmp_path: Path) -> None:
     done = build(tmp_path, ["mmdebstrap", "python3"],
                  ESSD_CONTEXT=str(tmp_path / "context"))
@@ -61,7 +72,18 @@ def test_the_base_has_the_packages_that_the_launcher_installs(tmp_path: Path) ->
 def test_a_missing_program_is_named_with_its_package(tmp_path: Path) -> None:
     done = build(tmp_path, ["mmdebstrap", "python3"])
     assert done.returncode == 2
-    assert done.stderr == "containers/build: podman is missing: apt-get install podman\n"
+    assert done.stderr == ("containers/build: buildah is missing: apt-get install podman, "
+                           "or apt-get install buildah\n")
+
+
+@pytest.mark.parametrize("engines, used", [
+    (["podman"], "podman"), (["buildah"], "buildah"), (["buildah", "podman"], "podman")])
+def test_podman_or_else_buildah_builds_the_image(
+        tmp_path: Path, engines: list[str], used: str) -> None:
+    done = build(tmp_path, ["mmdebstrap", "python3", *engines])
+    log = (tmp_path / "log").read_text()
+    assert f"{used} build --tag essd --file {FOLDER}/Containerfile" in log, done.stderr
+    assert len(re.findall(r" build --tag ", log)) == 1
 
 
 def test_what_the_recipe_copies_is_what_the_script_makes() -> None:

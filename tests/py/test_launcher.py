@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,24 @@ def test_root_installs_nothing_if_the_user_declines(
     machine["ESSD_INSTALL"] = "no"
     assert start(machine, "demo").returncode == 2
     assert not (tmp_path / "apt").exists()
+
+
+def test_a_cache_that_cannot_be_made_is_one_line(machine: dict[str, str]) -> None:
+    """The launcher says so first; the installed package has no launcher."""
+    done = subprocess.run(
+        [sys.executable, "-m", "essd", "doctor"], check=False, text=True, timeout=60,
+        stdin=subprocess.DEVNULL, capture_output=True,
+        env={**machine, "ESSD_CACHE": "/dev/null/x", "PYTHONPATH": str(paths.TOP / "tools")})
+    assert done.returncode == 1
+    assert done.stderr == ("essd: cannot create the folder /dev/null/x: Not a directory; "
+                           "ESSD_CACHE names another one\n")
+
+
+def test_importing_the_package_makes_no_folder(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import essd.paths as p; p.IS_INSTALLED = True\n"
+         "import essd.cli, essd.fw_build"], check=False, text=True, timeout=60,
+        capture_output=True, env={**os.environ, "ESSD_CACHE": str(tmp_path / "none"),
+                                  "PYTHONPATH": str(paths.TOP / "tools")})
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "none").exists()

@@ -19,15 +19,23 @@ IS_INSTALLED = (PACKAGE / "tree").is_dir()
 TOP = PACKAGE / "tree" if IS_INSTALLED else PACKAGE.parent.parent
 
 
-def cache() -> Path:
-    """Folder for everything built or downloaded; it can be deleted and rebuilt."""
+def cache_path() -> Path:
+    """The path of cache(), which need not exist yet."""
     chosen = os.environ.get("ESSD_CACHE")
     if chosen:
-        path = Path(chosen).absolute()
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        path = Path(base) / "essd"
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Path(chosen).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "essd"
+
+
+def cache() -> Path:
+    """Folder for everything built or downloaded; it can be deleted and rebuilt."""
+    path = cache_path()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise EssdError(f"cannot create the folder {path}: {error.strerror}; ESSD_CACHE "
+                        "names another one") from None
     return path
 
 
@@ -35,7 +43,7 @@ def build() -> Path:
     """Folder for what CMake builds: in the checkout, or in the cache if installed."""
     if not IS_INSTALLED:
         return TOP / "build"
-    return cache() / "build" / hashlib.sha256(str(TOP).encode()).hexdigest()[:16]
+    return cache_path() / "build" / hashlib.sha256(str(TOP).encode()).hexdigest()[:16]
 
 
 def source_name(path: Path) -> str:
