@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "firmware/hosts/host_store.h"
 #include "firmware/settings/config_flash.h"
 #include "firmware/settings/settings.h"
 #include "firmware/app/version.h"
@@ -82,6 +83,17 @@ static void read_namespaces(struct board *board)
     }
 }
 
+/* A damaged list lets nobody in, because the lost one may have had keys. */
+static void read_hosts(struct board *board)
+{
+    if (host_store_read(&board->flash, &board->hosts) == HOST_STORE_DAMAGED) {
+        log_line(&board->log,
+                 "hosts: no copy of the list of hosts in flash is intact; no "
+                 "host may connect until the list is made again");
+        board->hosts = (struct host_list){.is_exclusive = true};
+    }
+}
+
 /* Read identity, configuration, usage and error log from flash. */
 static void read_flash(struct board *board)
 {
@@ -100,6 +112,7 @@ static void read_flash(struct board *board)
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
     store_read_errors(&board->flash, &board->error_place, &board->errors);
     read_namespaces(board);
+    read_hosts(board);
     config_flash_read(&board->flash, &board->log, &board->saved_config);
     board->config = board->saved_config;
     settings_apply_straps(&board->config, gpio_read_all(&board->straps_gpio));
@@ -143,6 +156,27 @@ bool board_save_config(void *ctx, const struct config *config)
     struct board *board = ctx;
 
     return config_flash_write(&board->flash, config);
+}
+
+bool board_save_hosts(void *ctx, const struct host_list *hosts)
+{
+    struct board *board = ctx;
+
+    return host_store_write(&board->flash, hosts);
+}
+
+void board_random(void *ctx, uint8_t *buf, size_t len)
+{
+    const struct board *board = ctx;
+
+    while (len > 0) {
+        uint64_t bits = sysctl_random64(&board->sysctl);
+        size_t n = MIN(len, sizeof(bits));
+
+        memcpy(buf, &bits, n);
+        buf += n;
+        len -= n;
+    }
 }
 
 bool board_save_usage(void *ctx, const struct usage *usage)

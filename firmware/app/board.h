@@ -15,6 +15,7 @@
 #include "firmware/drivers/watchdog.h"
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
+#include "firmware/hosts/host_list.h"
 #include "firmware/loop/loop.h"
 #include "firmware/store/area.h"
 #include "firmware/store/config.h"
@@ -48,6 +49,7 @@ struct board {
     uint8_t *namespaces; /* the table of namespaces in flash */
     size_t namespaces_len;
     uint32_t namespaces_sequence;
+    struct host_list hosts; /* the list of hosts in flash */
     uint32_t generation; /* number of this boot; no two boots have the same */
     bool has_identity;
     uint64_t kick_us; /* when the watchdog is kicked next */
@@ -65,6 +67,16 @@ void board_init(struct board *board, const uint8_t *build_id, void *free_memory,
 
 /** Write `config` to flash.  The function for drive_config.save_config. */
 MUST_USE bool board_save_config(void *board, const struct config *config);
+
+/** Write the list of hosts to flash.  The function for
+ * drive_config.save_hosts. */
+MUST_USE bool board_save_hosts(void *board, const struct host_list *hosts);
+
+/**
+ * Fill `buf` with bytes of the system controller's random number generator.
+ * The function for drive_config.random.
+ */
+void board_random(void *board, uint8_t *buf, size_t len);
 
 /**
  * Write a usage record to flash.  The function for usage_keeper_config.save.

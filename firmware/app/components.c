@@ -159,6 +159,15 @@ static enum loop_work step_target(void *ctx, struct loop_step *step)
     return LOOP_IDLE;
 }
 
+/* One multiplication of an authentication in each turn. */
+static enum loop_work poll_auth(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    return nvmf_target_auth_step(drive->target, step->now_us) ? LOOP_IO
+                                                              : LOOP_IDLE;
+}
+
 /* Responses that fault rules delay are not put off until the next full turn. */
 static enum loop_work poll_target(void *ctx, struct loop_step *step)
 {
@@ -302,6 +311,7 @@ static const struct component drive_components[] = {
     {.name = "addresses", .step = step_addresses},
     {.name = "target", .poll = poll_target, .step = step_target},
     {.name = "volume", .poll = poll_volume},
+    {.name = "authentication", .poll = poll_auth},
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},
     {.name = "usage", .step = step_usage},

@@ -2,6 +2,7 @@
 #include "firmware/app/connect_log.h"
 
 #include "firmware/text/ip_text.h"
+#include "nvmeof/auth/auth_wire.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/fabrics.h"
 
@@ -59,6 +60,8 @@ static const char *connect_reason(const struct nvmf_connect_end *end)
         return invalid_field(end->field);
     case NVME_SC_CONNECT_BUSY:
         return "no controller is free";
+    case NVME_SC_CONNECT_INVALID_HOST:
+        return "the host is not on the list of allowed hosts";
     case NVME_SC_CONNECT_FORMAT:
         return "the record format is unknown";
     case NVME_SC_COMMAND_SEQUENCE:
@@ -105,6 +108,63 @@ void connect_log_end(void *ctx, const struct nvmf_connect_end *end)
                  "host %.*s",
                  ip_text(&peer).text, end->qid, connect_reason(end),
                  end->status, 120, hostnqn[0] != '\0' ? hostnqn : "unknown");
+    }
+}
+
+static const char *auth_reason(const struct nvmf_auth_end *end)
+{
+    static const char *const reasons[AUTH_FAILURES] = {
+        [AUTH_FAILED_PROOF] = "the secret of one side is wrong or missing",
+        [AUTH_FAILED_PROTOCOL] = "the host does not offer DH-HMAC-CHAP",
+        [AUTH_FAILED_CONCAT] = "the host asks for a secure channel",
+        [AUTH_FAILED_HASH] = "the host offers only weak hash functions",
+        [AUTH_FAILED_DH] = "the host offers only weak groups",
+        [AUTH_FAILED_PAYLOAD] = "a message is malformed",
+        [AUTH_FAILED_MESSAGE] = "a message came out of order",
+    };
+
+    switch ((enum nvmf_auth_result)end->result) {
+    case NVMF_AUTH_EXPIRED:
+        return "no message came in time";
+    case NVMF_AUTH_DISPLACED:
+        return "too many others are under way, and this one was the oldest";
+    case NVMF_AUTH_SKIPPED:
+        return "the host sent another command first";
+    case NVMF_AUTH_REFUSED:
+    case NVMF_AUTH_PROVEN:
+    case NVMF_AUTH_RESULTS:
+        break;
+    }
+    return end->failure < AUTH_FAILURES && reasons[end->failure] != NULL
+               ? reasons[end->failure]
+               : "unknown reason";
+}
+
+/* Success is logged for admin queues only. */
+void connect_log_auth(void *ctx, const struct nvmf_auth_end *end)
+{
+    struct connect_log *connect_log = ctx;
+    struct rdma_cm_peer bytes =
+        rdma_transport_peer(connect_log->rdma, end->qpair);
+    struct ip_addr peer = ip_addr_from_bytes(bytes.bytes);
+    char hostnqn[sizeof(end->hostnqn)];
+    bool is_proven = end->result == NVMF_AUTH_PROVEN;
+
+    if ((is_proven && end->qid != 0) || !take_line(connect_log)) {
+        return;
+    }
+    log_format(hostnqn, sizeof(hostnqn), "%s", end->hostnqn);
+    keep_printable(hostnqn);
+    if (is_proven) {
+        log_line(connect_log->log,
+                 "nvme-of: %s: host %.*s has authenticated with %s, group %s",
+                 ip_text(&peer).text, 120, hostnqn, auth_hash_name(end->hash),
+                 auth_dh_name(end->dh));
+    } else {
+        log_line(connect_log->log,
+                 "nvme-of: %s: authentication of queue %u failed: %s; host "
+                 "%.*s",
+                 ip_text(&peer).text, end->qid, auth_reason(end), 120, hostnqn);
     }
 }
 

@@ -30,6 +30,11 @@ struct connect_log {
 void connect_log_end(void *connect_log, const struct nvmf_connect_end *end);
 
 /**
+ * Log the end of an authentication.  The function for nvmf_config.auth_ended.
+ */
+void connect_log_auth(void *connect_log, const struct nvmf_auth_end *end);
+
+/**
  * Log and trace a connection that the transport refused, before any command.
  */
 void connect_log_refused(struct connect_log *connect_log,

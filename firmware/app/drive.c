@@ -209,6 +209,16 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
     drive->media_seam = (struct media_seam){&drive->media, drive->volume};
 }
 
+static void hosts_start(struct drive *drive, const struct drive_config *config)
+{
+    if (config->hosts != NULL) {
+        drive->hosts.list = *config->hosts;
+    }
+    drive->hosts.save = config->save_hosts;
+    drive->hosts.save_ctx = config->save_ctx;
+    crypto_init(&drive->crypto, config->random, config->random_ctx);
+}
+
 static void target_start(struct drive *drive, const struct drive_config *config)
 {
     const struct identity *identity = config->identity;
@@ -233,6 +243,10 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .trace = mgmt_trace(&drive->mgmt),
         .connect_ended = connect_log_end,
         .connect_ctx = &drive->connect_log,
+        .hosts = host_table_ops(&drive->hosts),
+        .crypto = crypto_ops(&drive->crypto),
+        .auth_ended = connect_log_auth,
+        .auth_ctx = &drive->connect_log,
     };
 
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
@@ -383,6 +397,7 @@ static struct init_report start_above(struct drive *drive,
                    DRIVE_SERVICE_PORT);
     services_start(drive, config);
     volume_start(drive, config);
+    hosts_start(drive, config);
     target_start(drive, config);
     report = (struct init_report){transport_start(drive, config), "nvme-of"};
     if (report.result == INIT_OK) {

@@ -12,6 +12,8 @@
 
 #include "firmware/app/addresses.h"
 #include "firmware/app/connect_log.h"
+#include "firmware/crypto/crypto.h"
+#include "firmware/hosts/host_table.h"
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
 #include "firmware/app/media_seam.h"
@@ -49,7 +51,18 @@ struct drive_config {
 
     /* Save a changed configuration.  NULL: it cannot be saved. */
     bool (*save_config)(void *ctx, const struct config *config);
-    void *save_ctx;
+    void *save_ctx; /* of save_config and save_hosts */
+
+    /* The list of hosts in flash; NULL: it is empty.  Used during drive_init()
+     * only. */
+    const struct host_list *hosts;
+
+    /* Save a changed list of hosts.  NULL: changes hold until power-off. */
+    bool (*save_hosts)(void *ctx, const struct host_list *hosts);
+
+    /* Fill a buffer with random bytes that nobody can predict. */
+    void (*random)(void *ctx, uint8_t *buf, size_t len);
+    void *random_ctx;
 
     struct usage_keeper_config usage; /* used during drive_init() only */
     struct drive_namespaces namespaces;
@@ -81,6 +94,8 @@ struct drive {
     struct usage_keeper keeper;
     struct media media;
     struct media_seam media_seam;
+    struct host_table hosts;
+    struct crypto crypto;
     struct volume *volume; /* this and the next two are in DRAM */
     struct nvmf_target *target;
     struct rdma_transport *rdma;

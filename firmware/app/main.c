@@ -43,6 +43,10 @@ static bool start_drive(void)
         .saved_config = &board.saved_config,
         .save_config = board_save_config,
         .save_ctx = &board,
+        .hosts = &board.hosts,
+        .save_hosts = board_save_hosts,
+        .random = board_random,
+        .random_ctx = &board,
         .usage =
             {
                 .usage = &board.usage,

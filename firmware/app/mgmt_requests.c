@@ -74,4 +74,9 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"fault-add", mgmt_fault_add},
     {"fault-remove", mgmt_fault_remove},
     {"fault-turn", mgmt_fault_turn},
+    {"hosts", mgmt_hosts},
+    {"host-set", mgmt_host_set},
+    {"host-remove", mgmt_host_remove},
+    {"hosts-exclusive", mgmt_hosts_exclusive},
+    {"authentication", mgmt_authentication},
 };

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 18 };
+enum { MGMT_REQUESTS = 23 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -32,6 +32,13 @@ mgmt_handler mgmt_faults;
 mgmt_handler mgmt_fault_add;
 mgmt_handler mgmt_fault_remove;
 mgmt_handler mgmt_fault_turn;
+
+/* in mgmt_hosts.c */
+mgmt_handler mgmt_hosts;
+mgmt_handler mgmt_host_set;
+mgmt_handler mgmt_host_remove;
+mgmt_handler mgmt_hosts_exclusive;
+mgmt_handler mgmt_authentication;
 
 /* in mgmt_network.c */
 mgmt_handler mgmt_lag;

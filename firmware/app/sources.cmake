@@ -11,6 +11,7 @@ set(SOURCES
     mgmt_config.c
     mgmt_counters.c
     mgmt_faults.c
+    mgmt_hosts.c
     mgmt_network.c
     mgmt_requests.c
     mgmt_tables.c

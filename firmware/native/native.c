@@ -6,6 +6,7 @@
 
 #include "firmware/app/version.h"
 #include "firmware/hal/time.h"
+#include "lib/random.h"
 
 enum {
     CACHE_BYTES = 16 * 1024 * 1024,
@@ -153,6 +154,29 @@ static bool save_config(void *ctx, const struct config *config)
     return true;
 }
 
+static bool save_hosts(void *ctx, const struct host_list *hosts)
+{
+    struct native_drive *drive = ctx;
+
+    if (drive->is_flash_broken) {
+        return false;
+    }
+    if (drive->hosts != NULL) {
+        *drive->hosts = *hosts;
+    }
+    return true;
+}
+
+/* Repeatable, for tests only. */
+static void fill_random(void *ctx, uint8_t *buf, size_t len)
+{
+    struct native_drive *drive = ctx;
+
+    while (len-- > 0) {
+        *buf++ = (uint8_t)random_next(&drive->random);
+    }
+}
+
 static bool save_usage(void *ctx, const struct usage *usage)
 {
     struct native_drive *drive = ctx;
@@ -196,6 +220,10 @@ static struct drive_config drive_config_of(
         .config = &drive->config,
         .save_config = save_config,
         .save_ctx = drive,
+        .hosts = config->hosts,
+        .save_hosts = save_hosts,
+        .random = fill_random,
+        .random_ctx = drive,
         .usage =
             {
                 .usage = config->usage,
@@ -251,6 +279,8 @@ struct native_drive *native_drive_create(
     drive->errors = config->errors;
     drive->namespaces = config->namespaces != NULL ? config->namespaces
                                                    : &drive->own_namespaces;
+    drive->hosts = config->hosts;
+    drive->random = config->node.number + 256u * generation_of(&config->node);
     drive->config.network.has_echo = config->has_echo;
     drive->config.services.has_dhcp[0] = config->has_dhcp;
     if (config->saved != NULL) {

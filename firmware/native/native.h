@@ -60,6 +60,8 @@ struct native_drive_config {
     struct error_records *errors;
     /* The table of namespaces, which outlives the drive; NULL: it does not. */
     struct native_namespaces *namespaces;
+    /* List of hosts kept in flash, which outlives the drive; NULL: none. */
+    struct host_list *hosts;
     bool has_echo; /* the diagnostic service runs */
     bool has_dhcp; /* port 0 gets its IPv4 address by DHCP */
     /*
@@ -86,6 +88,8 @@ struct native_drive {
     struct error_records *errors;
     struct native_namespaces *namespaces;
     struct native_namespaces own_namespaces; /* if none outlive the drive */
+    struct host_list *hosts;
+    uint64_t random; /* state of the generator for authentication */
     unsigned int usage_saves;
     bool is_flash_broken;
     struct console console;

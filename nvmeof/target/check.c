@@ -33,17 +33,43 @@ static const struct nvmf_command *find_command(const struct nvmf_target *target,
     return &admin_commands[sqe->opcode];
 }
 
+/* As check_state(), while the queue pair takes only some commands. */
+static uint16_t check_early(struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    const struct nvme_sqe *sqe = &req->sqe;
+    bool is_fabrics = sqe->opcode == NVME_FABRICS;
+    bool is_connect = is_fabrics && sqe->fctype == FABRICS_CONNECT;
+
+    if (request_qpair(target, req)->state == QPAIR_CONNECTING) {
+        return is_connect ? NVME_SC_SUCCESS
+                          : refuse_status(NVME_SC_COMMAND_SEQUENCE);
+    }
+    if (is_connect) {
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
+    }
+    if (is_fabrics && (sqe->fctype == FABRICS_AUTH_SEND ||
+                       sqe->fctype == FABRICS_AUTH_RECEIVE)) {
+        return NVME_SC_SUCCESS;
+    }
+    return auth_skipped(target, req);
+}
+
 /* Whether the states of the queue pair and of the controller allow a command
  * now, checked in the order of Fabrics 1.1 section 3.3. */
-static uint16_t check_state(const struct nvmf_target *target,
+static uint16_t check_state(struct nvmf_target *target,
                             const struct nvmf_qpair *qpair,
-                            const struct nvme_sqe *sqe)
+                            struct nvmf_request *req)
 {
+    const struct nvme_sqe *sqe = &req->sqe;
     const struct nvmf_ctrl *ctrl;
     bool is_fabrics = sqe->opcode == NVME_FABRICS;
     bool is_connect = is_fabrics && sqe->fctype == FABRICS_CONNECT;
 
-    if (is_connect != (qpair->state == QPAIR_CONNECTING)) {
+    if (qpair->state != QPAIR_LIVE) {
+        return check_early(target, req);
+    }
+    if (is_connect) {
         return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
     if (is_fabrics) {
@@ -104,7 +130,7 @@ static uint16_t check_data(struct nvmf_request *req)
 uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_qpair *qpair = request_qpair(target, req);
-    uint16_t status = check_state(target, qpair, &req->sqe);
+    uint16_t status = check_state(target, qpair, req);
 
     req->command = find_command(target, qpair, &req->sqe);
     if (status == NVME_SC_SUCCESS) {

@@ -38,6 +38,12 @@ static void ctrl_enter(struct nvmf_ctrl *ctrl, enum ctrl_state next)
     ctrl->state = (uint8_t)next;
 }
 
+/* Whether its connection has neither ended nor is being ended. */
+static bool is_connected(const struct nvmf_qpair *qpair)
+{
+    return qpair->state == QPAIR_LIVE || qpair->state == QPAIR_AUTHENTICATING;
+}
+
 static void reset_features(const struct nvmf_target *target,
                            struct nvmf_ctrl *ctrl)
 {
@@ -163,6 +169,11 @@ void ctrl_expired(struct nvmf_target *target, uint8_t index)
         ctrl_end(target, index);
         return;
     }
+    if (auth_is_under_way(target, index)) {
+        /* An authentication has a time limit of its own, in which the drive may
+         * compute for longer than the host's keep-alive time-out. */
+        deadline_us = target->now_us + patience_us(ctrl);
+    }
     if (target->now_us < deadline_us) {
         wheel_start(&target->wheel, (uint16_t)(WHEEL_CTRL + index),
                     deadline_us);
@@ -207,7 +218,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     for (size_t qid = 0; qid < ARRAY_LEN(ctrl->qpair); qid++) {
         uint16_t qpair = ctrl->qpair[qid];
 
-        if (qpair != NO_QPAIR && target->qpair[qpair].state == QPAIR_LIVE) {
+        if (qpair != NO_QPAIR && is_connected(&target->qpair[qpair])) {
             qpair_disconnect(target, qpair);
         }
     }
@@ -281,7 +292,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     for (size_t qid = 1; qid < ARRAY_LEN(ctrl->qpair); qid++) {
         uint16_t qpair = ctrl->qpair[qid];
 
-        if (qpair != NO_QPAIR && target->qpair[qpair].state == QPAIR_LIVE) {
+        if (qpair != NO_QPAIR && is_connected(&target->qpair[qpair])) {
             qpair_disconnect(target, qpair);
         }
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fabrics commands: Connect, Property Get, Property Set.
+ * Fabrics commands: Connect, Property Get, Property Set.  Authentication Send
+ * and Receive are in host_auth.c.
  * Spec: NVMe over Fabrics 1.1 section 3; NVM Express Base 1.4 section 3.1.
  *
- * Left out, and refused as an invalid opcode: Authentication Send and Receive,
- * Disconnect.  Every host is allowed.
+ * Left out, and refused as an invalid opcode: Disconnect.
  */
 #include "nvmeof/target/internal.h"
 
@@ -59,10 +59,12 @@ static bool nqn_equal(const char *a, const char *b)
 static uint16_t connect_admin(struct nvmf_target *target,
                               struct nvmf_request *req,
                               const struct connect_command *connect,
-                              const struct connect_data *data, uint8_t *ctrl)
+                              const struct connect_data *data, uint8_t *ctrl,
+                              bool *needs_auth)
 {
     const struct nvmf_config *config = &target->config;
     char well_known[NVME_NQN_FIELD] = NVME_DISCOVERY_NQN;
+    uint16_t status;
     bool is_discovery = nqn_equal(data->subnqn, well_known) ||
                         (config->discovery_nqn[0] != '\0' &&
                          nqn_equal(data->subnqn, config->discovery_nqn));
@@ -72,6 +74,12 @@ static uint16_t connect_admin(struct nvmf_target *target,
     }
     if (data->cntlid != NVME_CNTLID_DYNAMIC) {
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
+    }
+    if (!is_discovery) {
+        status = auth_admit(target, data->hostnqn, needs_auth);
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
     }
     if (!qpair_size_from_connect(target, req->qpair, 0,
                                  (uint16_t)(connect->sqsize + 1), NULL)) {
@@ -85,10 +93,12 @@ static uint16_t connect_admin(struct nvmf_target *target,
 /* An I/O queue joins the association that its data names. */
 static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
                            const struct connect_command *connect,
-                           const struct connect_data *data, uint8_t *index)
+                           const struct connect_data *data, uint8_t *index,
+                           bool *needs_auth)
 {
     const struct nvmf_qpair *qpair = request_qpair(target, req);
     struct nvmf_ctrl *ctrl;
+    uint16_t status;
 
     *index = ctrl_find(target, data->cntlid);
     if (*index == NO_CTRL) {
@@ -115,6 +125,10 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
     if (ctrl->qpair[connect->qid] != NO_QPAIR) {
         return refuse_status(NVME_SC_COMMAND_SEQUENCE);
     }
+    status = auth_admit(target, data->hostnqn, needs_auth);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
     return qpair_size_from_connect(target, req->qpair, connect->qid,
                                    (uint16_t)(connect->sqsize + 1), ctrl)
                ? NVME_SC_SUCCESS
@@ -128,6 +142,7 @@ static uint16_t connect_execute(struct nvmf_target *target,
     uint8_t buf[CONNECT_DATA_LEN];
     struct connect_command connect;
     struct connect_data data;
+    bool needs_auth = false;
     uint16_t status;
     uint8_t ctrl;
 
@@ -143,16 +158,21 @@ static uint16_t connect_execute(struct nvmf_target *target,
     if (nvme_nqn_len(data.hostnqn) > NVME_NQN_MAX) {
         return connect_invalid_data(req, CONNECT_DATA_HOSTNQN);
     }
-    status = connect.qid == 0
-                 ? connect_admin(target, req, &connect, &data, &ctrl)
-                 : connect_io(target, req, &connect, &data, &ctrl);
+    status =
+        connect.qid == 0
+            ? connect_admin(target, req, &connect, &data, &ctrl, &needs_auth)
+            : connect_io(target, req, &connect, &data, &ctrl, &needs_auth);
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
     qpair->sqsize = (uint16_t)(connect.sqsize + 1);
     qpair->has_sq_flow_control = connect.has_sq_flow_control;
-    qpair_connect(target, req->qpair, ctrl);
+    qpair_connect(target, req->qpair, ctrl, !needs_auth);
     req->result[0] = target->ctrl[ctrl].cntlid;
+    if (needs_auth) {
+        auth_begin(target, req->qpair);
+        req->result[0] |= CONNECT_AUTHREQ_ATR;
+    }
     return NVME_SC_SUCCESS;
 }
 
@@ -364,4 +384,10 @@ const struct nvmf_command fabrics_commands[FABRICS_COMMANDS] = {
                          .check = connect_check,
                          .execute = connect_execute},
     [FABRICS_PROPERTY_GET] = {.check = property_check, .execute = property_get},
+    [FABRICS_AUTH_SEND] = {.direction = DATA_TO_CONTROLLER,
+                           .check = auth_command_check,
+                           .execute = auth_send_execute},
+    [FABRICS_AUTH_RECEIVE] = {.direction = DATA_TO_HOST,
+                              .check = auth_command_check,
+                              .execute = auth_receive_execute},
 };

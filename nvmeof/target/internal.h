@@ -189,10 +189,41 @@ uint16_t qpair_max_depth(uint16_t qid);
 MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
                                       uint16_t qpair, uint16_t qid,
                                       uint16_t depth, struct nvmf_ctrl *ctrl);
-void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl);
+void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl,
+                   bool is_trusted);
 void qpair_disconnect(struct nvmf_target *target, uint16_t qpair);
 void qpair_request_ended(struct nvmf_target *target, uint16_t qpair);
 void qpair_expired(struct nvmf_target *target, uint16_t qpair);
+
+void qpair_trust(struct nvmf_target *target, uint16_t qpair);
+void qpair_start_timer(struct nvmf_target *target, uint16_t qpair,
+                       uint32_t timeout_ms);
+void qpair_stop_timer(struct nvmf_target *target, uint16_t qpair);
+
+/* host_auth.c */
+void auth_init(struct nvmf_target *target);
+
+/*
+ * Decide whether a host may connect.
+ *
+ * @param is_needed  set to whether the host must authenticate
+ * @return a status, or 0; then auth_begin() finds a free session
+ */
+uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
+                    bool *is_needed);
+void auth_begin(struct nvmf_target *target, uint16_t qpair);
+void auth_release(struct nvmf_target *target, uint16_t qpair);
+bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl);
+void auth_expired(struct nvmf_target *target, uint16_t qpair);
+
+/* A command came before the host has authenticated.  @return its status */
+uint16_t auth_skipped(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t auth_command_check(struct nvmf_target *target,
+                            struct nvmf_request *req);
+uint16_t auth_send_execute(struct nvmf_target *target,
+                           struct nvmf_request *req);
+uint16_t auth_receive_execute(struct nvmf_target *target,
+                              struct nvmf_request *req);
 
 /* ctrl.c */
 uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,

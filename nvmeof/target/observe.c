@@ -95,7 +95,8 @@ void observe_end(const struct nvmf_target *target,
         stage_us[NVMF_REQUEST_SENDING] + stage_us[NVMF_REQUEST_RESPONDING];
     record.arg[10] = record.arg[6] + record.arg[7] + record.arg[8] +
                      record.arg[9] + stage_us[NVMF_REQUEST_EXECUTING] +
-                     stage_us[NVMF_REQUEST_AER] + stage_us[NVMF_REQUEST_HELD];
+                     stage_us[NVMF_REQUEST_AER] + stage_us[NVMF_REQUEST_HELD] +
+                     stage_us[NVMF_REQUEST_AUTH];
     target->trace->emit(target->trace->ctx, &record, NULL);
 }
 
@@ -197,6 +198,7 @@ bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
         [QPAIR_FREE] = "free",
         [QPAIR_RESERVED] = "reserved",
         [QPAIR_CONNECTING] = "connecting",
+        [QPAIR_AUTHENTICATING] = "authenticating",
         [QPAIR_LIVE] = "live",
         [QPAIR_CLOSING] = "closing",
         [QPAIR_DRAINING] = "draining",
@@ -217,7 +219,7 @@ bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
     return true;
 }
 
-_Static_assert(NVMF_REQUEST_STATES == 10, "each state has a name here");
+_Static_assert(NVMF_REQUEST_STATES == 11, "each state has a name here");
 
 bool nvmf_target_request_info(const struct nvmf_target *target,
                               const struct nvmf_request *req, uint64_t now_us,
@@ -233,6 +235,7 @@ bool nvmf_target_request_info(const struct nvmf_target *target,
         [NVMF_REQUEST_SENDING] = "sending",
         [NVMF_REQUEST_RESPONDING] = "responding",
         [NVMF_REQUEST_HELD] = "held-by-fault",
+        [NVMF_REQUEST_AUTH] = "authenticating",
     };
     const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
     bool is_fabrics = req->sqe.opcode == NVME_FABRICS;

@@ -15,7 +15,9 @@ enum { CLOSE_TIMEOUT_MS = 5000 };
 static const uint8_t qpair_next[QPAIR_STATES] = {
     [QPAIR_FREE] = BIT(QPAIR_RESERVED),
     [QPAIR_RESERVED] = BIT(QPAIR_CONNECTING) | BIT(QPAIR_DRAINING),
-    [QPAIR_CONNECTING] =
+    [QPAIR_CONNECTING] = BIT(QPAIR_AUTHENTICATING) | BIT(QPAIR_LIVE) |
+                         BIT(QPAIR_CLOSING) | BIT(QPAIR_DRAINING),
+    [QPAIR_AUTHENTICATING] =
         BIT(QPAIR_LIVE) | BIT(QPAIR_CLOSING) | BIT(QPAIR_DRAINING),
     [QPAIR_LIVE] = BIT(QPAIR_CLOSING) | BIT(QPAIR_DRAINING),
     [QPAIR_CLOSING] = BIT(QPAIR_DRAINING),
@@ -34,13 +36,18 @@ static uint16_t qpair_timer(uint16_t qpair)
     return (uint16_t)(WHEEL_QPAIR + qpair);
 }
 
-static void timer_start(struct nvmf_target *target, uint16_t index,
-                        uint32_t timeout_ms)
+void qpair_start_timer(struct nvmf_target *target, uint16_t index,
+                       uint32_t timeout_ms)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
 
     qpair->deadline_us = target->now_us + timeout_ms * 1000ull;
     wheel_start(&target->wheel, qpair_timer(index), qpair->deadline_us);
+}
+
+void qpair_stop_timer(struct nvmf_target *target, uint16_t index)
+{
+    wheel_stop(&target->wheel, qpair_timer(index));
 }
 
 uint16_t qpair_max_depth(uint16_t qid)
@@ -188,6 +195,7 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
     qpair_enter(qpair, QPAIR_RESERVED);
     qpair->transport = params->transport;
     qpair->ctrl = NO_CTRL;
+    qpair->auth = NO_AUTH;
     qpair->has_hints = hints != NULL;
     qpair->portid = params->portid;
     qpair->sqsize = hints != NULL ? qpair->depth : UINT16_MAX;
@@ -216,10 +224,11 @@ void nvmf_qpair_open(struct nvmf_target *target, uint16_t index,
 
     target->now_us = now_us;
     qpair_enter(qpair, QPAIR_CONNECTING);
-    timer_start(target, index, target->config.connect_timeout_ms);
+    qpair_start_timer(target, index, target->config.connect_timeout_ms);
 }
 
-/* The timer of CONNECTING or CLOSING has fired, possibly too early. */
+/* The timer of CONNECTING or CLOSING, or of an authentication, has fired,
+ * possibly too early. */
 void qpair_expired(struct nvmf_target *target, uint16_t index)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
@@ -228,20 +237,34 @@ void qpair_expired(struct nvmf_target *target, uint16_t index)
         wheel_start(&target->wheel, qpair_timer(index), qpair->deadline_us);
     } else if (qpair->state == QPAIR_CLOSING) {
         qpair->transport->disconnect(qpair->transport->ctx, index);
+    } else if (qpair->auth != NO_AUTH) {
+        auth_expired(target, index);
     } else {
         qpair_disconnect(target, index);
     }
 }
 
-/* Connect succeeded. */
-void qpair_connect(struct nvmf_target *target, uint16_t index, uint8_t ctrl)
+/* Connect succeeded.  A queue that is not trusted takes only the commands of
+ * authentication for now. */
+void qpair_connect(struct nvmf_target *target, uint16_t index, uint8_t ctrl,
+                   bool is_trusted)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
 
-    qpair_enter(qpair, QPAIR_LIVE);
+    qpair_enter(qpair, is_trusted ? QPAIR_LIVE : QPAIR_AUTHENTICATING);
     wheel_stop(&target->wheel, qpair_timer(index));
     qpair->ctrl = ctrl;
     ctrl_attach(target, ctrl, qpair->qid, index);
+}
+
+/* The host has proven its identity. */
+void qpair_trust(struct nvmf_target *target, uint16_t index)
+{
+    struct nvmf_qpair *qpair = &target->qpair[index];
+
+    if (qpair->state == QPAIR_AUTHENTICATING) {
+        qpair_enter(qpair, QPAIR_LIVE);
+    }
 }
 
 void qpair_disconnect(struct nvmf_target *target, uint16_t index)
@@ -249,7 +272,8 @@ void qpair_disconnect(struct nvmf_target *target, uint16_t index)
     struct nvmf_qpair *qpair = &target->qpair[index];
 
     qpair_enter(qpair, QPAIR_CLOSING);
-    timer_start(target, index, CLOSE_TIMEOUT_MS);
+    auth_release(target, index);
+    qpair_start_timer(target, index, CLOSE_TIMEOUT_MS);
     qpair->transport->disconnect(qpair->transport->ctx, index);
 }
 
@@ -287,6 +311,7 @@ bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t index)
     qpair_enter(qpair, QPAIR_DRAINING);
     qpair->in_flight++; /* keeps the queue pair from draining below */
     request_drop_waiting(target, index);
+    auth_release(target, index);
     if (qpair->ctrl != NO_CTRL) {
         ctrl_detach(target, qpair->ctrl, qpair->qid);
     }

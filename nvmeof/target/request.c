@@ -11,7 +11,7 @@
 /* Allowed transitions. */
 static const uint16_t request_next[NVMF_REQUEST_STATES] = {
     [NVMF_REQUEST_FREE] = BIT(NVMF_REQUEST_EXECUTING),
-    [NVMF_REQUEST_EXECUTING] = 0x3ff & ~BIT(NVMF_REQUEST_EXECUTING),
+    [NVMF_REQUEST_EXECUTING] = 0x7ff & ~BIT(NVMF_REQUEST_EXECUTING),
     [NVMF_REQUEST_WAIT_BUFFER] =
         BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
     [NVMF_REQUEST_FETCHING] =
@@ -24,6 +24,7 @@ static const uint16_t request_next[NVMF_REQUEST_STATES] = {
     [NVMF_REQUEST_SENDING] =
         BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
     [NVMF_REQUEST_HELD] = BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
+    [NVMF_REQUEST_AUTH] = BIT(NVMF_REQUEST_EXECUTING),
 };
 
 /* The only writer of req->state. */
@@ -36,7 +37,8 @@ void request_enter(struct nvmf_request *req, enum nvmf_request_state next)
     req->state = (uint8_t)next;
 }
 
-/* An Asynchronous Event Request starts to wait, and later continues. */
+/* An Asynchronous Event Request starts to wait.  A request that waited for an
+ * event or for an authentication continues. */
 void request_wait_event(struct nvmf_request *req)
 {
     request_enter(req, NVMF_REQUEST_AER);
@@ -344,7 +346,8 @@ static bool window_moved(struct nvmf_target *target, struct nvmf_request *req,
     request_enter(req, NVMF_REQUEST_EXECUTING);
     if (!is_ok) {
         request_drop(target, req);
-        if (state == QPAIR_CONNECTING || state == QPAIR_LIVE) {
+        if (state == QPAIR_CONNECTING || state == QPAIR_AUTHENTICATING ||
+            state == QPAIR_LIVE) {
             qpair_disconnect(target, qpair);
         }
         return false;

@@ -9,6 +9,7 @@ set(SOURCES
     fabrics.c
     fault.c
     feature.c
+    host_auth.c
     identify.c
     io.c
     log.c

@@ -6,6 +6,7 @@
 #ifndef ESSD_NVMEOF_TARGET_STATE_H
 #define ESSD_NVMEOF_TARGET_STATE_H
 
+#include "nvmeof/auth/auth.h"
 #include "nvmeof/target/fault.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/target/wheel.h"
@@ -14,14 +15,16 @@
 
 /* The states of a queue pair. */
 enum qpair_state {
-    QPAIR_FREE,       /* Unused; waits for nvmf_qpair_reserve(). */
-    QPAIR_RESERVED,   /* Waits for nvmf_qpair_open(). */
-    QPAIR_CONNECTING, /* Waits for a successful Connect, or its time-out. */
-    QPAIR_LIVE,       /* Takes commands, until either side ends it. */
-    QPAIR_CLOSING,    /* The target has called disconnect(); waits for
-                       * nvmf_qpair_closed(), or the time-out. */
-    QPAIR_DRAINING,   /* The connection has ended; waits until no request is
-                       * in flight. */
+    QPAIR_FREE,           /* Unused; waits for nvmf_qpair_reserve(). */
+    QPAIR_RESERVED,       /* Waits for nvmf_qpair_open(). */
+    QPAIR_CONNECTING,     /* Waits for a successful Connect, or its time-out. */
+    QPAIR_AUTHENTICATING, /* Takes only the commands of authentication, until
+                           * the host has proven its identity. */
+    QPAIR_LIVE,           /* Takes commands, until either side ends it. */
+    QPAIR_CLOSING,        /* The target has called disconnect(); waits for
+                           * nvmf_qpair_closed(), or the time-out. */
+    QPAIR_DRAINING,       /* The connection has ended; waits until no request is
+                           * in flight. */
     QPAIR_STATES
 };
 
@@ -54,6 +57,7 @@ enum ctrl_event {
 
 enum {
     NO_CTRL = 0xff,
+    NO_AUTH = 0xff,
     NO_QPAIR = 0xffff,
     KAS_100MS = 10, /* keep-alive granularity: 10 * 100 ms */
 };
@@ -73,9 +77,21 @@ struct nvmf_qpair {
     uint16_t sqhd;
     uint16_t in_flight;   /* requests that the target has not handed back */
     uint32_t label;       /* its name in traces: nvmf_qpair_set_label() */
-    uint64_t deadline_us; /* of CONNECTING and CLOSING */
+    uint8_t auth;         /* its session of authentication, or NO_AUTH */
+    uint64_t deadline_us; /* of CONNECTING, CLOSING, and of its session */
     uint8_t host[16];     /* the host's address */
     const struct nvmf_transport *transport;
+};
+
+/* An authentication that is under way. */
+struct nvmf_auth {
+    uint16_t qpair;   /* NO_QPAIR if this entry is free */
+    bool is_again;    /* its queue was authenticated before */
+    bool was_skipped; /* a command that it has to precede was refused */
+    uint32_t turn;    /* the last exponentiation for the same source */
+    uint64_t number;  /* of all sessions since power-on */
+    struct nvmf_request *receive; /* waits for an exponentiation; or NULL */
+    struct auth_session session;
 };
 
 /* Values of features that belong to a controller. */
@@ -199,6 +215,13 @@ struct nvmf_target {
     bool has_volatile_cache;
     struct nvmf_ns ns[NVMF_MAX_NAMESPACES]; /* by NSID - 1 */
     struct ns_manager manager;
+
+    uint8_t auth_count; /* authentications under way */
+    uint8_t auth_power; /* the one that computes, or NO_AUTH */
+    uint32_t auth_turns;
+    uint64_t auth_begun;
+    struct nvmf_auth auth[NVMF_MAX_AUTHS];
+    struct nvmf_auth_counters auth_counters;
 
     uint64_t genctr;
     uint8_t address_count;

@@ -28,6 +28,8 @@
 #define ESSD_NVMEOF_TARGET_TARGET_H
 
 #include "lib/util.h"
+#include "nvmeof/auth/auth_crypto.h"
+#include "nvmeof/auth/auth_key.h"
 #include "nvmeof/limits.h"
 #include "nvmeof/target/media.h"
 #include "nvmeof/target/transport.h"
@@ -127,6 +129,57 @@ struct nvmf_connect_end {
                                      * refused before its data arrived */
 };
 
+/* What the list of hosts says of a host that may connect. */
+struct nvmf_host {
+    const struct auth_key
+        *host_key; /* NULL or empty: it need not authenticate */
+    const struct auth_key *ctrl_key; /* the drive's key towards this host; must
+                                      * not be NULL if host_key is not empty */
+    uint8_t least_hash; /* the weakest that is accepted; 0 means SHA-256 */
+    uint8_t least_dh;   /* 0 means the null group */
+};
+
+struct nvmf_hosts {
+    void *ctx;
+
+    /**
+     * Find a host.  The keys stay valid until the call returns to the main
+     * loop.
+     *
+     * @param host  zero; set if the host has an entry
+     * @return false when this host may not connect
+     */
+    bool (*find)(void *ctx, const char *hostnqn, struct nvmf_host *host);
+};
+
+/* How an authentication has ended, or what was refused for the want of one. */
+enum nvmf_auth_result {
+    NVMF_AUTH_PROVEN,    /* the host has proven its identity */
+    NVMF_AUTH_REFUSED,   /* it failed, for the reason in `failure` */
+    NVMF_AUTH_EXPIRED,   /* the host sent no message in time */
+    NVMF_AUTH_DISPLACED, /* a newer one took the place of the oldest */
+    NVMF_AUTH_SKIPPED, /* a command came before; reported once for each queue */
+    NVMF_AUTH_RESULTS
+};
+
+struct nvmf_auth_end {
+    uint16_t qpair;
+    uint16_t qid;
+    uint16_t cntlid;
+    uint8_t result;  /* enum nvmf_auth_result */
+    uint8_t failure; /* enum auth_failure, if refused */
+    uint8_t hash;    /* enum auth_hash, once it was negotiated */
+    uint8_t dh;      /* enum auth_dh */
+    bool is_again;   /* the queue had been authenticated before */
+    char hostnqn[NVMF_NQN_MAX + 1]; /* unchecked bytes of the host */
+};
+
+/* Since power-on. */
+struct nvmf_auth_counters {
+    uint64_t ended[NVMF_AUTH_RESULTS]; /* each skipping command is counted */
+    uint64_t disallowed; /* Connects of hosts that are not on the list */
+};
+
 struct nvmf_config {
     char subnqn[224];        /* 11..223 characters, NUL terminated */
     char discovery_nqn[224]; /* unique name of the discovery subsystem, beside
@@ -169,6 +222,14 @@ struct nvmf_config {
     void (*connect_ended)(void *ctx, const struct nvmf_connect_end *end);
     void *connect_ctx;
 
+    /* Who may connect.  find is NULL: every host, without authentication. */
+    struct nvmf_hosts hosts;
+    struct auth_crypto crypto; /* used only for hosts with keys */
+
+    /* Called at the end of an authentication.  May be NULL. */
+    void (*auth_ended)(void *ctx, const struct nvmf_auth_end *end);
+    void *auth_ctx;
+
     /* Called when a host has requested an NVM subsystem reset (NSSR); the
      * target is ending all connections.  May be NULL. */
     void (*subsystem_reset)(void *ctx);
@@ -193,6 +254,16 @@ void nvmf_target_init(struct nvmf_target *target,
  *         call is harmless; a late one delays time-outs.
  */
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us);
+
+/**
+ * Do a bounded part of the arithmetic of authentications.
+ *
+ * @return false when there is none to do
+ */
+bool nvmf_target_auth_step(struct nvmf_target *target, uint64_t now_us);
+
+const struct nvmf_auth_counters *nvmf_target_auth_counters(
+    const struct nvmf_target *target);
 
 /** Whether a fault rule holds responses back, which nvmf_target_timer() sends
  * when their time has come. */

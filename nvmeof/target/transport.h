@@ -30,6 +30,7 @@ enum nvmf_request_state {
     NVMF_REQUEST_SENDING,     /* Waits for nvmf_request_sent(). */
     NVMF_REQUEST_RESPONDING,  /* Waits for nvmf_request_done(). */
     NVMF_REQUEST_HELD, /* A fault rule holds its response back: fault.h. */
+    NVMF_REQUEST_AUTH, /* Waits for the arithmetic of an authentication. */
     NVMF_REQUEST_STATES
 };
 

@@ -42,6 +42,9 @@ enum { /* Connect CATTR */
 /* IATTR, in DW0 of a failed Connect's CQE: the offset is one in the data, not
  * in the SQE. */
 #define CONNECT_IATTR_DATA 0x10000u
+/* AUTHREQ, in DW0 of a successful Connect's CQE: the host has to authenticate
+ * with the commands of authentication (bit ATR). */
+#define CONNECT_AUTHREQ_ATR 0x20000u
 
 struct connect_command {
     uint16_t recfmt;

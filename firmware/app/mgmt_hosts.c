@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests about who may connect: docs/management.md.  Secrets go in, and never
+ * come out. */
+#include "firmware/app/mgmt_requests.h"
+
+#include "firmware/app/drive.h"
+
+static bool refuse_change(struct mgmt_refusal *refusal,
+                          enum host_list_result result)
+{
+    refusal->code = result == HOST_NOT_SAVED ? "refused" : "bad-argument";
+    refusal->text = host_list_result_text(result);
+    return result == HOST_OK;
+}
+
+enum { ROWS_MAX = 8 }; /* of one reply; "next" is the next request's "from" */
+
+bool mgmt_hosts(void *ctx, const struct json_args *args, struct json *out,
+                struct mgmt_refusal *refusal)
+{
+    const struct drive *drive = ctx;
+    const struct host_list *list = &drive->hosts.list;
+    uint16_t from =
+        (uint16_t)MIN(json_get_number(args, "from", 0), (uint64_t)list->count);
+    uint16_t end =
+        (uint16_t)MIN(from + (unsigned int)ROWS_MAX, (unsigned int)list->count);
+
+    (void)refusal;
+    json_bool(out, "exclusive", list->is_exclusive);
+    json_begin_array(out, "hosts");
+    for (uint16_t i = from; i < end; i++) {
+        const struct host_entry *entry = &list->entry[i];
+
+        json_begin_object(out, NULL);
+        json_string(out, "nqn", entry->nqn);
+        json_bool(out, "secret", entry->host_key.len != 0);
+        json_bool(out, "drive-secret", entry->ctrl_key.len != 0);
+        json_string(out, "least-hash", auth_hash_name(entry->least_hash));
+        json_string(out, "least-group", auth_dh_name(entry->least_dh));
+        json_end_object(out);
+    }
+    json_end_array(out);
+    if (end < list->count) {
+        json_number(out, "next", end);
+    }
+    return true;
+}
+
+bool mgmt_host_set(void *ctx, const struct json_args *args, struct json *out,
+                   struct mgmt_refusal *refusal)
+{
+    struct drive *drive = ctx;
+    const struct host_change change = {
+        .host_secret = json_get_string(args, "secret", NULL),
+        .ctrl_secret = json_get_string(args, "drive-secret", NULL),
+        .least_hash = json_get_string(args, "least-hash", NULL),
+        .least_dh = json_get_string(args, "least-group", NULL),
+    };
+
+    (void)out;
+    return refuse_change(
+        refusal, host_table_set(&drive->hosts, json_get_string(args, "nqn", ""),
+                                &change));
+}
+
+bool mgmt_host_remove(void *ctx, const struct json_args *args, struct json *out,
+                      struct mgmt_refusal *refusal)
+{
+    struct drive *drive = ctx;
+
+    (void)out;
+    return refuse_change(
+        refusal,
+        host_table_remove(&drive->hosts, json_get_string(args, "nqn", "")));
+}
+
+bool mgmt_hosts_exclusive(void *ctx, const struct json_args *args,
+                          struct json *out, struct mgmt_refusal *refusal)
+{
+    struct drive *drive = ctx;
+    const struct json_member *on = json_find(args, "on");
+
+    (void)out;
+    if (on == NULL || on->kind != JSON_BOOL) {
+        refusal->code = "bad-argument";
+        refusal->text = "\"on\" has to be true or false.";
+        return false;
+    }
+    return refuse_change(
+        refusal, host_table_set_exclusive(&drive->hosts, on->number != 0));
+}
+
+bool mgmt_authentication(void *ctx, const struct json_args *args,
+                         struct json *out, struct mgmt_refusal *refusal)
+{
+    static const char *const names[NVMF_AUTH_RESULTS] = {
+        [NVMF_AUTH_PROVEN] = "proven",   [NVMF_AUTH_REFUSED] = "refused",
+        [NVMF_AUTH_EXPIRED] = "expired", [NVMF_AUTH_DISPLACED] = "displaced",
+        [NVMF_AUTH_SKIPPED] = "skipped",
+    };
+    const struct drive *drive = ctx;
+    const struct nvmf_auth_counters *counters =
+        nvmf_target_auth_counters(drive->target);
+
+    (void)args;
+    (void)refusal;
+    for (unsigned int i = 0; i < NVMF_AUTH_RESULTS; i++) {
+        json_number(out, names[i], counters->ended[i]);
+    }
+    json_number(out, "disallowed", counters->disallowed);
+    return true;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/hosts/host_list.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "lib/crc32.h"
+
+enum {                   /* byte offsets of the header; little-endian */
+       HEADER_MAGIC = 0, /* 8 bytes */
+       HEADER_VERSION = 8,
+       HEADER_COUNT = 10,
+       HEADER_SEQUENCE = 12,
+       HEADER_FLAGS = 16,
+       HEADER_BODY_CRC = 20,
+       HEADER_CRC = 28,
+       FLAG_EXCLUSIVE = 1,
+       VERSION = 1,
+};
+_Static_assert(HEADER_CRC + 4 == HOST_LIST_HEADER_LEN, "the CRC ends it");
+
+enum {                /* byte offsets of an entry */
+       ENTRY_NQN = 0, /* padded with zeroes */
+       ENTRY_LEAST_HASH = 224,
+       ENTRY_LEAST_DH = 225,
+       ENTRY_HOST_KEY = 232,
+       ENTRY_CTRL_KEY = 304,
+       KEY_LEN = 0, /* offsets in a key */
+       KEY_HASH = 1,
+       KEY_BYTES = 8,
+       KEY_END = KEY_BYTES + AUTH_HASH_MAX,
+};
+_Static_assert(ENTRY_HOST_KEY + KEY_END == ENTRY_CTRL_KEY,
+               "keys have 72 bytes");
+_Static_assert((int)ENTRY_CTRL_KEY + (int)KEY_END <= (int)HOST_ENTRY_LEN,
+               "an entry holds both keys");
+
+static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'H', 'S', 'T'};
+
+void host_list_header_emit(const struct host_list_header *header, uint8_t *buf)
+{
+    memset(buf, 0, HOST_LIST_HEADER_LEN);
+    memcpy(buf + HEADER_MAGIC, magic, sizeof(magic));
+    put_le16(buf + HEADER_VERSION, VERSION);
+    put_le16(buf + HEADER_COUNT, header->count);
+    put_le32(buf + HEADER_SEQUENCE, header->sequence);
+    buf[HEADER_FLAGS] = header->is_exclusive ? FLAG_EXCLUSIVE : 0;
+    put_le32(buf + HEADER_BODY_CRC, header->body_crc);
+    put_le32(buf + HEADER_CRC, crc32_update(0, buf, HEADER_CRC));
+}
+
+bool host_list_header_parse(struct host_list_header *header, const uint8_t *buf)
+{
+    *header = (struct host_list_header){
+        .sequence = get_le32(buf + HEADER_SEQUENCE),
+        .count = get_le16(buf + HEADER_COUNT),
+        .is_exclusive = buf[HEADER_FLAGS] & FLAG_EXCLUSIVE,
+        .body_crc = get_le32(buf + HEADER_BODY_CRC),
+    };
+    return memcmp(buf + HEADER_MAGIC, magic, sizeof(magic)) == 0 &&
+           get_le16(buf + HEADER_VERSION) == VERSION &&
+           header->count <= HOSTS_MAX && header->sequence != 0 &&
+           crc32_update(0, buf, HEADER_CRC) == get_le32(buf + HEADER_CRC);
+}
+
+static void key_emit(const struct auth_key *key, uint8_t *buf)
+{
+    buf[KEY_LEN] = key->len;
+    buf[KEY_HASH] = key->hash;
+    memcpy(buf + KEY_BYTES, key->bytes, AUTH_HASH_MAX);
+}
+
+static bool key_parse(struct auth_key *key, const uint8_t *buf)
+{
+    key->len = buf[KEY_LEN];
+    key->hash = buf[KEY_HASH];
+    memcpy(key->bytes, buf + KEY_BYTES, AUTH_HASH_MAX);
+    return (key->len == 0 || key->len == 32 || key->len == 48 ||
+            key->len == 64) &&
+           key->hash < AUTH_HASHES;
+}
+
+void host_entry_emit(const struct host_entry *entry, uint8_t *buf)
+{
+    memset(buf, 0, HOST_ENTRY_LEN);
+    memcpy(buf + ENTRY_NQN, entry->nqn, sizeof(entry->nqn));
+    buf[ENTRY_LEAST_HASH] = entry->least_hash;
+    buf[ENTRY_LEAST_DH] = entry->least_dh;
+    key_emit(&entry->host_key, buf + ENTRY_HOST_KEY);
+    key_emit(&entry->ctrl_key, buf + ENTRY_CTRL_KEY);
+}
+
+bool host_nqn_is_valid(const char *nqn)
+{
+    size_t len = strnlen(nqn, NVMF_NQN_MAX + 1);
+
+    if (len < 5 || len > NVMF_NQN_MAX || memcmp(nqn, "nqn.", 4) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (nqn[i] <= ' ' || nqn[i] > '~' || nqn[i] == '"' || nqn[i] == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool host_entry_parse(struct host_entry *entry, const uint8_t *buf)
+{
+    memcpy(entry->nqn, buf + ENTRY_NQN, sizeof(entry->nqn));
+    entry->least_hash = buf[ENTRY_LEAST_HASH];
+    entry->least_dh = buf[ENTRY_LEAST_DH];
+    return host_nqn_is_valid(entry->nqn) && entry->least_hash >= AUTH_SHA256 &&
+           entry->least_hash < AUTH_HASHES && entry->least_dh < AUTH_DHS &&
+           key_parse(&entry->host_key, buf + ENTRY_HOST_KEY) &&
+           key_parse(&entry->ctrl_key, buf + ENTRY_CTRL_KEY);
+}

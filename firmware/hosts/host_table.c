@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/hosts/host_table.h"
+
+#include <string.h>
+
+static struct host_entry *find_entry(struct host_table *table, const char *nqn)
+{
+    for (uint16_t i = 0; i < table->list.count; i++) {
+        if (strcmp(table->list.entry[i].nqn, nqn) == 0) {
+            return &table->list.entry[i];
+        }
+    }
+    return NULL;
+}
+
+const char *host_list_result_text(enum host_list_result result)
+{
+    static const char *const text[HOST_RESULTS] = {
+        [HOST_OK] = "The list was changed and saved.",
+        [HOST_BAD_NQN] = "A host NQN begins with \"nqn.\" and has at most 223 "
+                         "printable characters.",
+        [HOST_BAD_SECRET] = "This is not a secret of DH-HMAC-CHAP, or it has a "
+                            "typing error; nvme gen-dhchap-key makes one.",
+        [HOST_BAD_HASH] = "The hash functions are sha256, sha384 and sha512.",
+        [HOST_BAD_DH] = "The groups are null, ffdhe2048, ffdhe3072, ffdhe4096, "
+                        "ffdhe6144 and ffdhe8192.",
+        [HOST_NEEDS_KEY] = "A host without a secret of its own cannot have one "
+                           "of the drive.",
+        [HOST_UNKNOWN] = "The list does not have this host.",
+        [HOST_FULL] = "The list is full; remove another host first.",
+        [HOST_NOT_SAVED] = "Writing the list to flash failed; nothing has "
+                           "changed.",
+    };
+
+    return text[result];
+}
+
+/* @return false when there is no such name */
+static bool find_name(const char *(*name_of)(uint8_t id), uint8_t first,
+                      uint8_t limit, const char *name, uint8_t *id)
+{
+    for (*id = first; *id < limit; (*id)++) {
+        if (strcmp(name_of(*id), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool change_key(struct auth_key *key, const char *secret)
+{
+    if (secret == NULL) {
+        return true;
+    }
+    if (secret[0] == '\0') {
+        memset(key, 0, sizeof(*key));
+        return true;
+    }
+    return auth_key_parse(key, secret);
+}
+
+static enum host_list_result change_entry(struct host_entry *entry,
+                                          const struct host_change *change)
+{
+    if (!change_key(&entry->host_key, change->host_secret) ||
+        !change_key(&entry->ctrl_key, change->ctrl_secret)) {
+        return HOST_BAD_SECRET;
+    }
+    if (change->least_hash != NULL &&
+        !find_name(auth_hash_name, AUTH_SHA256, AUTH_HASHES, change->least_hash,
+                   &entry->least_hash)) {
+        return HOST_BAD_HASH;
+    }
+    if (change->least_dh != NULL &&
+        !find_name(auth_dh_name, AUTH_DH_NULL, AUTH_DHS, change->least_dh,
+                   &entry->least_dh)) {
+        return HOST_BAD_DH;
+    }
+    return entry->host_key.len == 0 && entry->ctrl_key.len != 0 ? HOST_NEEDS_KEY
+                                                                : HOST_OK;
+}
+
+static bool save_list(struct host_table *table)
+{
+    return table->save == NULL || table->save(table->save_ctx, &table->list);
+}
+
+enum host_list_result host_table_set(struct host_table *table, const char *nqn,
+                                     const struct host_change *change)
+{
+    struct host_entry *entry = find_entry(table, nqn);
+    bool is_new = entry == NULL;
+    struct host_entry before, after;
+    enum host_list_result result;
+
+    if (!host_nqn_is_valid(nqn)) {
+        return HOST_BAD_NQN;
+    }
+    if (is_new && table->list.count == HOSTS_MAX) {
+        return HOST_FULL;
+    }
+    if (is_new) {
+        entry = &table->list.entry[table->list.count];
+        memset(entry, 0, sizeof(*entry));
+        memcpy(entry->nqn, nqn, strlen(nqn));
+        entry->least_hash = AUTH_SHA256;
+    }
+    before = *entry;
+    after = before;
+    result = change_entry(&after, change);
+    if (result != HOST_OK) {
+        return result;
+    }
+    *entry = after;
+    table->list.count = (uint16_t)(table->list.count + is_new);
+    if (!save_list(table)) {
+        *entry = before;
+        table->list.count = (uint16_t)(table->list.count - is_new);
+        return HOST_NOT_SAVED;
+    }
+    return HOST_OK;
+}
+
+enum host_list_result host_table_remove(struct host_table *table,
+                                        const char *nqn)
+{
+    struct host_entry *entry = find_entry(table, nqn);
+    struct host_entry removed, *last;
+
+    if (entry == NULL) {
+        return HOST_UNKNOWN;
+    }
+    last = &table->list.entry[table->list.count - 1];
+    /* The last entry takes the place of the one that is removed. */
+    removed = *entry;
+    *entry = *last;
+    table->list.count--;
+    if (!save_list(table)) {
+        *entry = removed;
+        table->list.count++;
+        return HOST_NOT_SAVED;
+    }
+    memset(last, 0, sizeof(*last));
+    return HOST_OK;
+}
+
+enum host_list_result host_table_set_exclusive(struct host_table *table,
+                                               bool is_exclusive)
+{
+    bool before = table->list.is_exclusive;
+
+    table->list.is_exclusive = is_exclusive;
+    if (!save_list(table)) {
+        table->list.is_exclusive = before;
+        return HOST_NOT_SAVED;
+    }
+    return HOST_OK;
+}
+
+static bool find_host(void *ctx, const char *hostnqn, struct nvmf_host *host)
+{
+    struct host_table *table = ctx;
+    const struct host_entry *entry = find_entry(table, hostnqn);
+
+    if (entry == NULL) {
+        return !table->list.is_exclusive;
+    }
+    *host = (struct nvmf_host){
+        .host_key = &entry->host_key,
+        .ctrl_key = &entry->ctrl_key,
+        .least_hash = entry->least_hash,
+        .least_dh = entry->least_dh,
+    };
+    return true;
+}
+
+struct nvmf_hosts host_table_ops(struct host_table *table)
+{
+    return (struct nvmf_hosts){table, find_host};
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who may connect: the list of allowed hosts, and in-band authentication of the
+ * queues of hosts that have a key (nvmeof/auth/).
+ * Spec: NVM Express Base 2.0 sections 3.3 and 8.13, Fabrics 1.1 section 3.3.
+ *
+ * A queue whose host has a key takes no command but Authentication Send and
+ * Receive until the host has proven its identity on it.  A failure ends the
+ * connection.  A live queue may be authenticated again at any time; it takes
+ * commands meanwhile.
+ *
+ * Exponentiations are done one at a time, a bounded part in each turn of the
+ * main loop.  Sources take turns, so that a host that asks for many does not
+ * keep others waiting for all of them.
+ *
+ * Left out: authentication of discovery controllers, which every host may use.
+ */
+#include "nvmeof/target/internal.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+
+enum {
+    AUTH_SPSP0 = 41, /* byte offsets in the SQE */
+    AUTH_SPSP1 = 42,
+    AUTH_SECP = 43,
+    AUTH_LENGTH = 44, /* TL of Authentication Send, AL of Receive */
+    SECP_NVME = 0xe9,
+    SPSP_DHCHAP = 0x01,
+    MESSAGE_MAX = 4096,  /* longest message that is accepted */
+    SILENCE_MS = 120000, /* for the next message, without keep-alive */
+};
+
+static struct nvmf_auth *auth_of(struct nvmf_target *target, uint16_t qpair)
+{
+    uint8_t index = target->qpair[qpair].auth;
+
+    return index != NO_AUTH ? &target->auth[index] : NULL;
+}
+
+/* ---- The host's entry of the list. */
+
+/* @return false when the host may not connect */
+static bool find_host(const struct nvmf_target *target, const char *hostnqn,
+                      struct nvmf_host *host)
+{
+    const struct nvmf_hosts *hosts = &target->config.hosts;
+
+    *host = (struct nvmf_host){0};
+    return hosts->find == NULL || hosts->find(hosts->ctx, hostnqn, host);
+}
+
+static bool has_key(const struct nvmf_host *host)
+{
+    return host->host_key != NULL && host->host_key->len != 0;
+}
+
+/* @return false when the host has no key any more */
+static bool find_peer(const struct nvmf_target *target, uint16_t qpair,
+                      struct auth_peer *peer)
+{
+    const struct nvmf_ctrl *ctrl = &target->ctrl[target->qpair[qpair].ctrl];
+    struct nvmf_host host;
+
+    if (!find_host(target, ctrl->hostnqn, &host) || !has_key(&host)) {
+        return false;
+    }
+    *peer = (struct auth_peer){
+        .hostnqn = ctrl->hostnqn,
+        .subnqn = target->config.subnqn,
+        .host_key = host.host_key,
+        .ctrl_key = host.ctrl_key,
+        .least_hash = host.least_hash,
+        .least_dh = host.least_dh,
+    };
+    return true;
+}
+
+/* ---- Sessions. */
+
+static void report_end(struct nvmf_target *target, uint16_t qpair,
+                       enum nvmf_auth_result result)
+{
+    const struct nvmf_auth *auth = auth_of(target, qpair);
+    const struct nvmf_ctrl *ctrl = &target->ctrl[target->qpair[qpair].ctrl];
+    struct nvmf_auth_end end = {
+        .qpair = qpair,
+        .qid = target->qpair[qpair].qid,
+        .cntlid = ctrl->cntlid,
+        .result = (uint8_t)result,
+        .failure = auth->session.failure,
+        .hash = auth->session.hash,
+        .dh = auth->session.dh,
+        .is_again = auth->is_again,
+    };
+
+    target->auth_counters.ended[result]++;
+    if (target->config.auth_ended != NULL) {
+        memcpy(end.hostnqn, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn));
+        target->config.auth_ended(target->config.auth_ctx, &end);
+    }
+}
+
+/* The time for the next message of the host. */
+static void restart_timer(struct nvmf_target *target, uint16_t qpair)
+{
+    uint32_t kato_ms = target->ctrl[target->qpair[qpair].ctrl].kato_ms;
+
+    qpair_start_timer(target, qpair,
+                      MAX(kato_ms != 0 ? kato_ms : (uint32_t)SILENCE_MS,
+                          target->config.connect_timeout_ms));
+}
+
+/* Number of a free session, or NO_AUTH. */
+static uint8_t find_free(const struct nvmf_target *target)
+{
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
+        if (target->auth[i].qpair == NO_QPAIR) {
+            return i;
+        }
+    }
+    return NO_AUTH;
+}
+
+/* Whether no queue of its association has been authenticated. */
+static bool is_unproven(const struct nvmf_target *target,
+                        const struct nvmf_auth *auth)
+{
+    const struct nvmf_qpair *qpair = &target->qpair[auth->qpair];
+
+    return qpair->state == QPAIR_AUTHENTICATING && qpair->qid == 0;
+}
+
+/* All sessions are in use: end the oldest one of a host that has proven
+ * nothing.  @return whether there was one */
+static bool end_oldest_unproven(struct nvmf_target *target)
+{
+    struct nvmf_auth *oldest = NULL;
+
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
+        struct nvmf_auth *auth = &target->auth[i];
+
+        if (auth->qpair != NO_QPAIR && is_unproven(target, auth) &&
+            (oldest == NULL || auth->number < oldest->number)) {
+            oldest = auth;
+        }
+    }
+    if (oldest == NULL) {
+        return false;
+    }
+    report_end(target, oldest->qpair, NVMF_AUTH_DISPLACED);
+    qpair_disconnect(target, oldest->qpair);
+    return true;
+}
+
+/* The latest turn of any session of the same source. */
+static uint32_t last_turn(const struct nvmf_target *target, uint16_t qpair)
+{
+    uint32_t turn = 0;
+
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
+        const struct nvmf_auth *auth = &target->auth[i];
+
+        if (auth->qpair != NO_QPAIR &&
+            memcmp(target->qpair[auth->qpair].host, target->qpair[qpair].host,
+                   sizeof(target->qpair[qpair].host)) == 0) {
+            turn = MAX(turn, auth->turn);
+        }
+    }
+    return turn;
+}
+
+static void begin_session(struct nvmf_target *target, uint16_t qpair,
+                          uint8_t index, bool is_again)
+{
+    struct nvmf_auth *auth = &target->auth[index];
+
+    auth->turn = last_turn(target, qpair);
+    auth->number = ++target->auth_begun;
+    auth->is_again = is_again;
+    auth->was_skipped = false;
+    auth->receive = NULL;
+    auth->qpair = qpair;
+    auth_start(&auth->session);
+    target->qpair[qpair].auth = index;
+    target->auth_count++;
+    restart_timer(target, qpair);
+}
+
+uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
+                    bool *is_needed)
+{
+    struct nvmf_host host;
+
+    if (!find_host(target, hostnqn, &host)) {
+        target->auth_counters.disallowed++;
+        return refuse_status(NVME_SC_CONNECT_INVALID_HOST);
+    }
+    *is_needed = has_key(&host);
+    if (*is_needed && find_free(target) == NO_AUTH &&
+        !end_oldest_unproven(target)) {
+        return NVME_SC_CONNECT_BUSY;
+    }
+    return NVME_SC_SUCCESS;
+}
+
+void auth_begin(struct nvmf_target *target, uint16_t qpair)
+{
+    uint8_t index = find_free(target);
+
+    ASSERT(index != NO_AUTH);
+    begin_session(target, qpair, index, false);
+}
+
+/*
+ * The session of this queue pair is over.  A command that waits for it is
+ * dropped if the queue pair ends; its caller has changed the state then.
+ */
+void auth_release(struct nvmf_target *target, uint16_t qpair)
+{
+    struct nvmf_auth *auth = auth_of(target, qpair);
+    struct nvmf_request *req;
+
+    if (auth == NULL) {
+        return;
+    }
+    req = auth->receive;
+    auth_wipe(&auth->session);
+    if (target->auth_power == target->qpair[qpair].auth) {
+        target->auth_power = NO_AUTH;
+    }
+    auth->receive = NULL;
+    auth->qpair = NO_QPAIR;
+    target->qpair[qpair].auth = NO_AUTH;
+    target->auth_count--;
+    if (req != NULL) {
+        request_resume(req);
+        request_complete(target, req, refuse_status(NVME_SC_AUTH_REQUIRED));
+    }
+}
+
+bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl)
+{
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS && target->auth_count != 0; i++) {
+        uint16_t qpair = target->auth[i].qpair;
+
+        if (qpair != NO_QPAIR && target->qpair[qpair].ctrl == ctrl) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint16_t auth_skipped(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_auth *auth = auth_of(target, req->qpair);
+
+    req->is_unlogged = auth->was_skipped;
+    if (!auth->was_skipped) {
+        auth->was_skipped = true;
+        report_end(target, req->qpair, NVMF_AUTH_SKIPPED);
+    } else {
+        target->auth_counters.ended[NVMF_AUTH_SKIPPED]++;
+    }
+    return refuse_status(NVME_SC_AUTH_REQUIRED);
+}
+
+void auth_expired(struct nvmf_target *target, uint16_t qpair)
+{
+    if (auth_is_computing(&auth_of(target, qpair)->session)) {
+        restart_timer(target, qpair); /* the host waits for the drive */
+        return;
+    }
+    report_end(target, qpair, NVMF_AUTH_EXPIRED);
+    qpair_disconnect(target, qpair);
+}
+
+/* Act on the state of the session after a message.  A response that was given
+ * may have started another command, which displaced this session. */
+static void conclude_session(struct nvmf_target *target, uint16_t qpair)
+{
+    struct nvmf_auth *auth = auth_of(target, qpair);
+
+    if (auth == NULL) {
+        return;
+    }
+    if (auth->session.state == AUTH_PROVEN) {
+        report_end(target, qpair, NVMF_AUTH_PROVEN);
+        qpair_stop_timer(target, qpair);
+        auth_release(target, qpair);
+        qpair_trust(target, qpair);
+    } else if (auth->session.state == AUTH_REFUSED) {
+        report_end(target, qpair, NVMF_AUTH_REFUSED);
+        qpair_disconnect(target, qpair);
+    } else {
+        restart_timer(target, qpair);
+    }
+}
+
+/* ---- The commands. */
+
+uint16_t auth_command_check(struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+    uint32_t cdw10 = req->sqe.cdw10;
+    struct auth_peer peer;
+
+    if (ctrl->is_discovery || (request_qpair(target, req)->auth == NO_AUTH &&
+                               !find_peer(target, req->qpair, &peer))) {
+        return refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_FCTYPE, 0);
+    }
+    if (cdw10 >> 24 != SECP_NVME) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, AUTH_SECP, 0);
+    }
+    if ((cdw10 >> 8 & 0xff) != SPSP_DHCHAP) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, AUTH_SPSP0, 0);
+    }
+    if ((cdw10 >> 16 & 0xff) != SPSP_DHCHAP) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, AUTH_SPSP1, 0);
+    }
+    if (req->sqe.cdw11 == 0 || req->sqe.cdw11 > MESSAGE_MAX) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, AUTH_LENGTH, 0);
+    }
+    req->data_len = req->sqe.cdw11;
+    return NVME_SC_SUCCESS;
+}
+
+/* Get a session for a live queue that its host authenticates again. */
+static uint16_t begin_again(struct nvmf_target *target, uint16_t qpair)
+{
+    uint8_t index = find_free(target);
+
+    if (index == NO_AUTH) {
+        return NVME_SC_COMMAND_INTERRUPTED; /* the host tries again */
+    }
+    begin_session(target, qpair, index, true);
+    return NVME_SC_SUCCESS;
+}
+
+/* Write the message that is ready into the buffers of a Receive. */
+static uint16_t put_answer(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_auth *auth = auth_of(target, req->qpair);
+    size_t len = auth != NULL ? auth_answer_len(&auth->session) : 0;
+    uint8_t message[AUTH_CHALLENGE_MAX];
+
+    if (len == 0) {
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
+    }
+    if (len > req->data_len) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, AUTH_LENGTH, 0);
+    }
+    auth_answer(&auth->session, message);
+    request_write_data(req, 0, message, (uint32_t)len);
+    request_write_data(req, (uint32_t)len, NULL, req->data_len - (uint32_t)len);
+    return NVME_SC_SUCCESS;
+}
+
+/* The response goes first, because a failure ends the connection. */
+static void answer_receive(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint16_t qpair = req->qpair;
+
+    request_complete(target, req, put_answer(target, req));
+    conclude_session(target, qpair);
+}
+
+uint16_t auth_send_execute(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint16_t qpair = req->qpair;
+    uint8_t message[MESSAGE_MAX];
+    struct nvmf_request *receive;
+    struct nvmf_auth *auth;
+    struct auth_peer peer;
+    uint16_t status;
+
+    if (target->qpair[qpair].auth == NO_AUTH) {
+        status = begin_again(target, qpair);
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
+    }
+    auth = auth_of(target, qpair);
+    request_read_data(req, 0, message, req->data_len);
+    if (find_peer(target, qpair, &peer)) {
+        auth_message(&auth->session, &target->config.crypto, &peer, message,
+                     req->data_len);
+    } else {
+        auth_refuse(&auth->session, AUTH_FAILED_PROOF);
+    }
+    receive = auth->receive;
+    if (receive != NULL && !auth_is_computing(&auth->session)) {
+        /* The message came too early: answer the Receive that waits. */
+        auth->receive = NULL;
+        if (target->auth_power == target->qpair[qpair].auth) {
+            target->auth_power = NO_AUTH;
+        }
+        request_complete(target, req, NVME_SC_SUCCESS);
+        request_resume(receive);
+        answer_receive(target, receive);
+        return NVMF_PENDING;
+    }
+    request_complete(target, req, NVME_SC_SUCCESS);
+    conclude_session(target, qpair);
+    return NVMF_PENDING;
+}
+
+uint16_t auth_receive_execute(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    struct nvmf_auth *auth = auth_of(target, req->qpair);
+
+    if (auth == NULL || auth->receive != NULL) {
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
+    }
+    if (auth_is_computing(&auth->session)) {
+        auth->receive = req;
+        request_enter(req, NVMF_REQUEST_AUTH);
+    } else {
+        answer_receive(target, req);
+    }
+    return NVMF_PENDING;
+}
+
+/* ---- Exponentiations. */
+
+/* The session whose turn it is: that whose source has waited longest. */
+static uint8_t choose_session(const struct nvmf_target *target)
+{
+    uint8_t chosen = NO_AUTH;
+
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
+        const struct nvmf_auth *auth = &target->auth[i];
+        const struct nvmf_auth *best =
+            chosen != NO_AUTH ? &target->auth[chosen] : NULL;
+
+        if (auth->qpair == NO_QPAIR || !auth_is_computing(&auth->session)) {
+            continue;
+        }
+        if (best == NULL || auth->turn < best->turn ||
+            (auth->turn == best->turn && auth->number < best->number)) {
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
+/* Note for all sessions of this source that it had a turn. */
+static void note_turn(struct nvmf_target *target, uint16_t qpair)
+{
+    target->auth_turns++;
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
+        struct nvmf_auth *auth = &target->auth[i];
+
+        if (auth->qpair != NO_QPAIR &&
+            memcmp(target->qpair[auth->qpair].host, target->qpair[qpair].host,
+                   sizeof(target->qpair[qpair].host)) == 0) {
+            auth->turn = target->auth_turns;
+        }
+    }
+}
+
+static void end_power(struct nvmf_target *target, struct nvmf_auth *auth)
+{
+    struct nvmf_request *req = auth->receive;
+    uint16_t qpair = auth->qpair;
+    struct auth_peer peer;
+
+    target->auth_power = NO_AUTH;
+    target->ctrl[target->qpair[qpair].ctrl].seen_us = target->now_us;
+    note_turn(target, qpair);
+    if (find_peer(target, qpair, &peer)) {
+        auth_end_power(&auth->session, &target->config.crypto, &peer);
+    } else {
+        auth_refuse(&auth->session, AUTH_FAILED_PROOF);
+    }
+    if (req != NULL && auth->session.state != AUTH_REFUSED) {
+        auth->receive = NULL;
+        request_resume(req);
+        answer_receive(target, req);
+    } else {
+        conclude_session(target, qpair);
+    }
+}
+
+bool nvmf_target_auth_step(struct nvmf_target *target, uint64_t now_us)
+{
+    const struct auth_crypto *crypto = &target->config.crypto;
+    struct nvmf_auth *auth;
+
+    if (target->auth_count == 0) {
+        return false;
+    }
+    if (target->auth_power == NO_AUTH) {
+        target->auth_power = choose_session(target);
+        if (target->auth_power == NO_AUTH) {
+            return false;
+        }
+        auth_begin_power(&target->auth[target->auth_power].session, crypto);
+    }
+    target->now_us = now_us;
+    auth = &target->auth[target->auth_power];
+    if (crypto->dh_step(crypto->ctx)) {
+        end_power(target, auth);
+    }
+    return true;
+}
+
+const struct nvmf_auth_counters *nvmf_target_auth_counters(
+    const struct nvmf_target *target)
+{
+    return &target->auth_counters;
+}
+
+void auth_init(struct nvmf_target *target)
+{
+    target->auth_power = NO_AUTH;
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
+        target->auth[i].qpair = NO_QPAIR;
+    }
+}

@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which hosts may connect, and authentication of their queues. */
+#include "tests/test_fixture.h"
+#include "fake.h"
+
+#include <string.h>
+
+#include "lib/random.h"
+#include "tests/auth_host.h"
+
+#define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
+#define CTRL_SECRET                                                            \
+    "DHHC-1:02:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS" \
+    "4vcSEgBQ==:"
+#define OTHER_SECRET                                                           \
+    "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
+
+enum {
+    MESSAGE_LEN = 4096,
+    ATR = 0x20000,
+    AUTHENTICATING_MS = 120000,
+};
+
+/* What the target asks of, and what it has reported. */
+static struct {
+    struct crypto crypto;
+    uint64_t random;
+    bool is_allowed;
+    struct auth_key host_key, ctrl_key;
+    uint8_t least_hash, least_dh;
+    struct nvmf_auth_end end[128];
+    unsigned int ends;
+    uint8_t message[MESSAGE_LEN];
+} world;
+
+static void fill_random(void *ctx, uint8_t *buf, size_t len)
+{
+    (void)ctx;
+    while (len-- > 0) {
+        *buf++ = (uint8_t)random_next(&world.random);
+    }
+}
+
+static bool find_host(void *ctx, const char *hostnqn, struct nvmf_host *host)
+{
+    (void)ctx;
+    (void)hostnqn;
+    host->host_key = &world.host_key;
+    host->ctrl_key = &world.ctrl_key;
+    host->least_hash = world.least_hash;
+    host->least_dh = world.least_dh;
+    return world.is_allowed;
+}
+
+static void note_end(void *ctx, const struct nvmf_auth_end *end)
+{
+    (void)ctx;
+    world.end[world.ends++ % ARRAY_LEN(world.end)] = *end;
+}
+
+static int setup_hosts(void **state)
+{
+    struct fake *fake = fake_new();
+
+    memset(&world, 0, sizeof(world));
+    world.is_allowed = true;
+    crypto_init(&world.crypto, fill_random, NULL);
+    assert_true(auth_key_parse(&world.host_key, SECRET));
+    assert_true(auth_key_parse(&world.ctrl_key, CTRL_SECRET));
+    fake->config.hosts.find = find_host;
+    fake->config.crypto = crypto_ops(&world.crypto);
+    fake->config.auth_ended = note_end;
+    fake_start(fake);
+    *state = fake;
+    return 0;
+}
+
+TEST_FIXTURE(setup_hosts, fake_teardown)
+
+static struct nvme_cqe connect_queue(struct fake *fake, uint16_t qid,
+                                     uint16_t cntlid, uint32_t kato_ms,
+                                     uint16_t *qpair)
+{
+    struct connect_command command = {.qid = qid,
+                                      .sqsize = 31,
+                                      .has_sq_flow_control = true,
+                                      .kato_ms = kato_ms};
+    struct connect_data data;
+
+    *qpair = fake_open(fake, qid, 31);
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    return fake_connect_with(fake, *qpair, &command, &data);
+}
+
+static struct nvme_sqe auth_sqe(uint8_t fctype, uint32_t len)
+{
+    return (struct nvme_sqe){.opcode = NVME_FABRICS,
+                             .fctype = fctype,
+                             .cdw10 = 0xe9010100,
+                             .cdw11 = len};
+}
+
+static uint16_t send_message(struct fake *fake, uint16_t qpair, size_t len)
+{
+    struct nvme_sqe sqe = auth_sqe(FABRICS_AUTH_SEND, (uint32_t)len);
+
+    return fake_exec(fake, qpair, &sqe, world.message, (uint32_t)len).status;
+}
+
+static struct fake_request *start_receive(struct fake *fake, uint16_t qpair)
+{
+    struct nvme_sqe sqe = auth_sqe(FABRICS_AUTH_RECEIVE, MESSAGE_LEN);
+    struct fake_request *request;
+
+    memset(world.message, 0xa5, MESSAGE_LEN);
+    request = fake_send(fake, qpair, &sqe, world.message, MESSAGE_LEN);
+    fake_run(fake);
+    return request;
+}
+
+static uint16_t receive_message(struct fake *fake, uint16_t qpair)
+{
+    struct fake_request *request = start_receive(fake, qpair);
+
+    while (nvmf_target_auth_step(fake->target, fake->now_us)) {
+    }
+    fake_run(fake);
+    assert_true(request->is_answered);
+    return request->cqe.status;
+}
+
+static void new_host(struct auth_host *host, const char *secret,
+                     const char *ctrl_secret)
+{
+    auth_host_init(host, FAKE_HOSTNQN, FAKE_SUBNQN, secret, ctrl_secret);
+}
+
+/* Run a transaction up to Success1 or AUTH_Failure1. */
+static void authenticate_queue(struct fake *fake, uint16_t qpair,
+                               struct auth_host *host, uint8_t dhs)
+{
+    uint8_t challenge[MESSAGE_LEN];
+    size_t len = auth_host_negotiate(host, 0x0e, dhs, world.message);
+
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    assert_int_equal(receive_message(fake, qpair), 0);
+    memcpy(challenge, world.message, sizeof(challenge));
+    len = auth_host_reply(host, challenge, MESSAGE_LEN, world.message);
+    assert_int_not_equal(len, 0);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    assert_int_equal(receive_message(fake, qpair), 0);
+}
+
+static uint8_t qpair_state(const struct fake *fake, uint16_t qpair)
+{
+    return fake->target->qpair[qpair].state;
+}
+
+static void assert_failure(enum auth_failure explanation)
+{
+    struct auth_failure_message failure;
+
+    assert_int_equal(world.message[AUTH_TYPE], AUTH_TYPE_COMMON);
+    assert_int_equal(world.message[AUTH_ID], AUTH_ID_FAILURE1);
+    assert_true(auth_failure_parse(&failure, world.message, AUTH_FAILURE_LEN));
+    assert_int_equal(failure.explanation, explanation);
+}
+
+static void test_a_host_without_key_needs_no_authentication(void **state)
+{
+    struct fake *fake = *state;
+    struct nvme_sqe sqe = auth_sqe(FABRICS_AUTH_SEND, 72);
+    uint16_t qpair;
+    struct nvme_cqe cqe;
+
+    memset(&world.host_key, 0, sizeof(world.host_key));
+    cqe = connect_queue(fake, 0, 0xffff, 0, &qpair);
+    assert_int_equal(cqe.status, 0);
+    assert_int_equal(cqe.dw0 & ATR, 0);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_LIVE);
+    cqe = fake_exec(fake, qpair, &sqe, world.message, 72);
+    assert_int_equal(cqe.status, NVME_SC_INVALID_OPCODE | DNR);
+}
+
+static void test_a_host_that_is_not_on_the_list_is_refused(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair;
+
+    world.is_allowed = false;
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status,
+                     NVME_SC_CONNECT_INVALID_HOST | DNR);
+    assert_int_equal(nvmf_target_auth_counters(fake->target)->disallowed, 1);
+}
+
+static void test_every_host_may_use_the_discovery_controller(void **state)
+{
+    struct fake *fake = *state;
+
+    world.is_allowed = false;
+    assert_int_equal(qpair_state(fake, fake_discovery_host(fake)), QPAIR_LIVE);
+}
+
+static void test_commands_before_authentication_are_refused(void **state)
+{
+    struct fake *fake = *state;
+    struct nvme_sqe property = {.opcode = NVME_FABRICS,
+                                .fctype = FABRICS_PROPERTY_GET,
+                                .cdw11 = PROPERTY_CSTS};
+    struct nvme_sqe identify = fake_admin(ADMIN_IDENTIFY, 0, 1, 0);
+    struct nvme_sqe unknown = fake_admin(0xff, 0, 0, 0);
+    uint16_t qpair;
+    struct nvme_cqe cqe = connect_queue(fake, 0, 0xffff, 0, &qpair);
+    uint64_t logged = fake->target->counters.error_log_entries;
+
+    assert_int_equal(cqe.status, 0);
+    assert_int_equal(cqe.dw0 >> 16, ATR >> 16); /* ASCR is 0 */
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+    cqe = fake_exec(fake, qpair, &property, NULL, 0);
+    assert_int_equal(cqe.status, NVME_SC_AUTH_REQUIRED | DNR);
+    cqe = fake_exec(fake, qpair, &identify, world.message, 4096);
+    assert_int_equal(cqe.status & ~MORE, NVME_SC_AUTH_REQUIRED | DNR);
+    cqe = fake_exec(fake, qpair, &unknown, NULL, 0);
+    assert_int_equal(cqe.status & ~MORE, NVME_SC_AUTH_REQUIRED | DNR);
+    /* Only the first of them is logged, all are counted. */
+    assert_int_equal(fake->target->counters.error_log_entries, logged + 1);
+    assert_int_equal(world.ends, 1);
+    assert_int_equal(world.end[0].result, NVMF_AUTH_SKIPPED);
+    assert_string_equal(world.end[0].hostnqn, FAKE_HOSTNQN);
+    assert_int_equal(
+        nvmf_target_auth_counters(fake->target)->ended[NVMF_AUTH_SKIPPED], 3);
+}
+
+static void test_a_second_connect_during_authentication_is_refused(void **state)
+{
+    struct fake *fake = *state;
+    struct connect_command command = {.sqsize = 31};
+    struct connect_data data;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    assert_int_equal(fake_connect_with(fake, qpair, &command, &data).status,
+                     NVME_SC_COMMAND_SEQUENCE | DNR);
+}
+
+static void test_a_queue_becomes_live_after_success1(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t qpair;
+
+    for (uint8_t dh = AUTH_DH_NULL; dh <= AUTH_FFDHE2048; dh++) {
+        assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+        new_host(&host, SECRET, "");
+        authenticate_queue(fake, qpair, &host, (uint8_t)BIT(dh));
+        assert_true(auth_host_accepts(&host, world.message, MESSAGE_LEN));
+        assert_int_equal(world.message[AUTH_SUCCESS1_LEN], 0); /* zero-filled */
+        assert_int_equal(world.message[MESSAGE_LEN - 1], 0);
+        assert_int_equal(qpair_state(fake, qpair), QPAIR_LIVE);
+        assert_int_equal(fake->target->auth_count, 0);
+        (void)fake_property_get(fake, qpair, PROPERTY_CSTS, 4);
+        assert_int_equal(world.end[dh].result, NVMF_AUTH_PROVEN);
+        assert_int_equal(world.end[dh].dh, dh);
+    }
+}
+
+static void test_a_queue_becomes_live_after_success2_if_both_sides_prove(
+    void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, CTRL_SECRET);
+    authenticate_queue(fake, qpair, &host, BIT(AUTH_DH_NULL));
+    assert_true(auth_host_accepts(&host, world.message, MESSAGE_LEN));
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+    auth_success2_emit(world.message, host.t_id);
+    assert_int_equal(send_message(fake, qpair, AUTH_SUCCESS2_LEN), 0);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_LIVE);
+}
+
+static void test_a_wrong_key_ends_the_connection(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, OTHER_SECRET, "");
+    authenticate_queue(fake, qpair, &host, BIT(AUTH_DH_NULL));
+    assert_failure(AUTH_FAILED_PROOF);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+    assert_int_equal(fake->disconnect_count, 1);
+    assert_int_equal(world.end[0].result, NVMF_AUTH_REFUSED);
+    assert_int_equal(world.end[0].failure, AUTH_FAILED_PROOF);
+    assert_int_equal(fake->target->auth_count, 0);
+}
+
+static void test_a_message_out_of_order_ends_the_connection(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    auth_success2_emit(world.message, 7);
+    assert_int_equal(send_message(fake, qpair, AUTH_SUCCESS2_LEN), 0);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+    assert_int_equal(receive_message(fake, qpair), 0);
+    assert_failure(AUTH_FAILED_MESSAGE);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+}
+
+static void test_a_receive_without_a_message_is_a_sequence_error(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    assert_int_equal(receive_message(fake, qpair),
+                     NVME_SC_COMMAND_SEQUENCE | DNR);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+}
+
+static void test_invalid_fields_are_refused_with_their_position(void **state)
+{
+    static const struct {
+        uint32_t cdw10, cdw11;
+        uint16_t byte;
+    } rows[] = {
+        {0xea010100, 72, 43}, {0xe9010200, 72, 41},   {0xe9020100, 72, 42},
+        {0xe9010100, 0, 44},  {0xe9010100, 4097, 44},
+    };
+    struct fake *fake = *state;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    for (size_t row = 0; row < ARRAY_LEN(rows); row++) {
+        for (uint8_t fctype = FABRICS_AUTH_SEND; fctype <= FABRICS_AUTH_RECEIVE;
+             fctype++) {
+            struct nvme_sqe sqe = auth_sqe(fctype, rows[row].cdw11);
+            struct log_error error;
+            struct nvme_cqe cqe;
+
+            sqe.cdw10 = rows[row].cdw10;
+            cqe = fake_exec(fake, qpair, &sqe, fake->data, rows[row].cdw11);
+            assert_int_equal(cqe.status, NVME_SC_INVALID_FIELD | DNR);
+            assert_true(nvmf_target_error(
+                fake->target, fake->target->counters.error_log_entries,
+                &error));
+            assert_int_equal(error.location, rows[row].byte);
+        }
+    }
+}
+
+static void test_a_receive_that_is_too_short_can_be_repeated(void **state)
+{
+    struct fake *fake = *state;
+    struct nvme_sqe sqe = auth_sqe(FABRICS_AUTH_RECEIVE, 47);
+    struct auth_host host;
+    uint16_t qpair;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_DH_NULL),
+                              world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    assert_int_equal(fake_exec(fake, qpair, &sqe, world.message, 47).status,
+                     NVME_SC_INVALID_FIELD | DNR);
+    assert_int_equal(receive_message(fake, qpair), 0);
+}
+
+static void test_io_queues_authenticate_one_by_one(void **state)
+{
+    struct fake *fake = *state;
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 1);
+    struct auth_host host;
+    uint16_t admin, io, cntlid;
+    struct nvme_cqe cqe = connect_queue(fake, 0, 0xffff, 0, &admin);
+
+    cntlid = (uint16_t)cqe.dw0;
+    new_host(&host, SECRET, "");
+    authenticate_queue(fake, admin, &host, BIT(AUTH_DH_NULL));
+    assert_int_equal(
+        fake_property_set(fake, admin, PROPERTY_CC, 0x00460001).status, 0);
+    cqe = connect_queue(fake, 1, cntlid, 0, &io);
+    assert_int_equal(cqe.status, 0);
+    assert_int_equal(cqe.dw0, cntlid | ATR);
+    cqe = fake_exec(fake, io, &read, fake->data, 512);
+    assert_int_equal(cqe.status & ~MORE, NVME_SC_AUTH_REQUIRED | DNR);
+    authenticate_queue(fake, io, &host, BIT(AUTH_DH_NULL));
+    assert_int_equal(fake_exec(fake, io, &read, fake->data, 512).status, 0);
+}
+
+static void test_a_receive_waits_for_the_arithmetic(void **state)
+{
+    struct fake *fake = *state;
+    struct fake_request *waiting;
+    struct auth_host host;
+    uint16_t qpair;
+    unsigned int steps = 0;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_FFDHE2048),
+                              world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    waiting = start_receive(fake, qpair);
+    assert_false(waiting->is_answered);
+    /* Only one command can wait. */
+    assert_int_equal(
+        fake_exec(fake, qpair,
+                  &(struct nvme_sqe){.opcode = NVME_FABRICS,
+                                     .fctype = FABRICS_AUTH_RECEIVE,
+                                     .cdw10 = 0xe9010100,
+                                     .cdw11 = MESSAGE_LEN},
+                  fake->data, MESSAGE_LEN)
+            .status,
+        NVME_SC_COMMAND_SEQUENCE | DNR);
+    while (nvmf_target_auth_step(fake->target, fake->now_us)) {
+        steps++;
+    }
+    assert_true(steps > 100); /* in bounded parts */
+    fake_run(fake);
+    assert_true(waiting->is_answered);
+    assert_int_equal(waiting->cqe.status, 0);
+    assert_int_equal(world.message[AUTH_ID], AUTH_ID_CHALLENGE);
+}
+
+static void test_a_connection_may_end_during_the_arithmetic(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t qpair;
+    size_t len;
+
+    for (unsigned int steps = 0; steps < 3; steps++) {
+        assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+        new_host(&host, SECRET, "");
+        len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_FFDHE2048),
+                                  world.message);
+        assert_int_equal(send_message(fake, qpair, len), 0);
+        assert_false(start_receive(fake, qpair)->is_answered);
+        for (unsigned int i = 0; i < steps; i++) {
+            assert_true(nvmf_target_auth_step(fake->target, fake->now_us));
+        }
+        fake_close(fake, qpair);
+        assert_int_equal(fake->target->auth_count, 0);
+        assert_false(nvmf_target_auth_step(fake->target, fake->now_us));
+    }
+}
+
+static void test_a_message_during_the_arithmetic_fails(void **state)
+{
+    struct fake *fake = *state;
+    struct fake_request *waiting;
+    struct auth_host host;
+    uint8_t message[128];
+    struct nvme_sqe sqe;
+    uint16_t qpair;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_FFDHE2048),
+                              world.message);
+    memcpy(message, world.message, len);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    waiting = start_receive(fake, qpair);
+    sqe = auth_sqe(FABRICS_AUTH_SEND, (uint32_t)len);
+    (void)fake_send(fake, qpair, &sqe, message, (uint32_t)len);
+    fake_run(fake);
+    assert_true(waiting->is_answered);
+    assert_failure(AUTH_FAILED_MESSAGE);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+    assert_false(nvmf_target_auth_step(fake->target, fake->now_us));
+}
+
+static void pass_time(struct fake *fake, uint64_t ms)
+{
+    for (uint64_t i = 0; i < ms; i += 1000) {
+        fake->now_us += 1000000;
+        (void)nvmf_target_timer(fake->target, fake->now_us);
+    }
+}
+
+static void test_a_host_that_says_nothing_is_disconnected(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    pass_time(fake, AUTHENTICATING_MS - 2000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+    pass_time(fake, 4000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+    assert_int_equal(world.end[0].result, NVMF_AUTH_EXPIRED);
+}
+
+/* With keep-alive the limit is KATO, but not less than that for Connect; the
+ * keep-alive timer itself waits for the authentication. */
+static void test_keep_alive_does_not_end_an_authentication(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 5000, &qpair).status, 0);
+    pass_time(fake, 28000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+    pass_time(fake, 4000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+    assert_int_equal(world.end[0].result, NVMF_AUTH_EXPIRED);
+}
+
+static void test_a_live_queue_stays_live_while_it_authenticates_again(
+    void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t qpair;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    authenticate_queue(fake, qpair, &host, BIT(AUTH_DH_NULL));
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_DH_NULL),
+                              world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    (void)fake_property_get(fake, qpair, PROPERTY_CSTS, 4);
+    fake->target->auth[0].session.state = AUTH_NEGOTIATE; /* begin once more */
+    authenticate_queue(fake, qpair, &host, BIT(AUTH_DH_NULL));
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_LIVE);
+    assert_int_equal(world.ends, 2);
+    assert_true(world.end[1].is_again);
+}
+
+static void test_a_live_queue_that_fails_to_authenticate_again_ends(
+    void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    authenticate_queue(fake, qpair, &host, BIT(AUTH_DH_NULL));
+    new_host(&host, OTHER_SECRET, "");
+    authenticate_queue(fake, qpair, &host, BIT(AUTH_DH_NULL));
+    assert_failure(AUTH_FAILED_PROOF);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+}
+
+static void test_a_host_whose_key_is_removed_meanwhile_fails(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t qpair;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    memset(&world.host_key, 0, sizeof(world.host_key));
+    new_host(&host, SECRET, "");
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_DH_NULL),
+                              world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+    assert_int_equal(world.end[0].result, NVMF_AUTH_REFUSED);
+}
+
+/* A queue that was never proven makes room for a newer one. */
+static void test_the_oldest_unproven_authentication_makes_room(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair[NVMF_MAX_AUTHS + 1];
+
+    for (unsigned int i = 0; i <= NVMF_MAX_AUTHS; i++) {
+        assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair[i]).status,
+                         0);
+    }
+    assert_int_equal(qpair_state(fake, qpair[0]), QPAIR_CLOSING);
+    assert_int_equal(qpair_state(fake, qpair[1]), QPAIR_AUTHENTICATING);
+    assert_int_equal(qpair_state(fake, qpair[NVMF_MAX_AUTHS]),
+                     QPAIR_AUTHENTICATING);
+    assert_int_equal(world.end[0].result, NVMF_AUTH_DISPLACED);
+    assert_int_equal(fake->target->auth_count, NVMF_MAX_AUTHS);
+}
+
+/* One source asks for many exponentiations, then another one for a single one,
+ * which is the second to be done. */
+static void test_sources_take_turns_at_the_arithmetic(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t greedy[5], modest;
+
+    new_host(&host, SECRET, "");
+    for (unsigned int i = 0; i <= ARRAY_LEN(greedy); i++) {
+        uint16_t *qpair = i < ARRAY_LEN(greedy) ? &greedy[i] : &modest;
+        size_t len;
+
+        assert_int_equal(connect_queue(fake, 0, 0xffff, 0, qpair).status, 0);
+        if (qpair == &modest) {
+            fake->target->qpair[modest].host[15] = 1;
+        }
+        len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_FFDHE2048),
+                                  world.message);
+        assert_int_equal(send_message(fake, *qpair, len), 0);
+        if (i == 0) { /* its exponentiation begins */
+            assert_true(nvmf_target_auth_step(fake->target, fake->now_us));
+        }
+    }
+    for (unsigned int done = 0; done < 2;) {
+        uint8_t before = fake->target->auth_power;
+
+        assert_true(nvmf_target_auth_step(fake->target, fake->now_us));
+        done += before != NO_AUTH && fake->target->auth_power == NO_AUTH;
+    }
+    assert_int_equal(
+        fake->target->auth[fake->target->qpair[modest].auth].session.state,
+        AUTH_CHALLENGE);
+    assert_int_equal(
+        fake->target->auth[fake->target->qpair[greedy[1]].auth].session.state,
+        AUTH_COMPUTE_PUBLIC);
+}
