@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "firmware/app/console_config.h"
+#include "firmware/app/console_hosts.h"
 #include "firmware/text/ip_text.h"
 #include "firmware/app/lag_text.h"
 #include "firmware/text/neighbour_text.h"
@@ -172,6 +173,11 @@ static void run_config(struct console *console, char **words,
     console_config(console->log, &console->drive->settings, words, count);
 }
 
+static void run_host(struct console *console, char **words, unsigned int count)
+{
+    console_hosts(console->log, &console->drive->hosts, words, count);
+}
+
 static void run_addresses(struct console *console, char **words,
                           unsigned int count)
 {
@@ -306,6 +312,8 @@ static const struct command commands[] = {
      run_echo},
     {"config", "[get|set|...]",
      "print or change settings: docs/configuration.md", 1, 4, run_config},
+    {"host", "[add|remove|...]",
+     "print or change who may connect: docs/console.md", 1, 5, run_host},
     {"shutdown", "", "prepare for power-off: tell the network, save", 1, 1,
      run_shutdown},
 };
@@ -384,8 +392,11 @@ static void take_character(struct console *console, char c)
     } else if (c >= ' ' && c < DELETE) {
         console->is_too_long |= console->len == CONSOLE_LINE_MAX;
         if (!console->is_too_long) {
+            bool is_secret = c != ' ' && console_hosts_is_secret(console->line,
+                                                                 console->len);
+
             console->line[console->len++] = c;
-            log_raw(console->log, &c, 1);
+            log_raw(console->log, is_secret ? "*" : &c, 1);
         }
     }
 }

@@ -15,7 +15,7 @@
 #include "firmware/app/drive.h"
 #include "firmware/drivers/uart.h"
 
-enum { CONSOLE_LINE_MAX = 120 }; /* characters */
+enum { CONSOLE_LINE_MAX = 360 }; /* characters */
 
 struct console {
     struct uart *uart;

@@ -5,6 +5,7 @@ set(SOURCES
     connect_log.c
     console.c
     console_config.c
+    console_hosts.c
     drive.c
     lag_text.c
     media_seam.c

@@ -94,7 +94,7 @@ static void test_console_refuses_mistakes_and_goes_on(void **state)
     memset(long_line, 'p', sizeof(long_line) - 2);
     strcpy(long_line + sizeof(long_line) - 2, "\r");
     assert_true(says_text(type_line(long_line),
-                          "error: a line has at most 120 characters"));
+                          "error: a line has at most 360 characters"));
     assert_true(says_text(type_line("port 0\r"), "port 0: up"));
     assert_int_equal(bed.drive->saves, 0);
 }

@@ -7,6 +7,7 @@ requests.  `EmulatedDrive` carries them out on a drive in QEMU.
 """
 
 import contextlib
+import re
 import ipaddress
 import json
 import socket
@@ -36,6 +37,12 @@ PARTNER: dict[str, tuple[str, Any]] = {
     "present": ("present", lambda text: WORDS[text]),
     "fault": ("partner-fault", lambda text: WORDS[text]),
 }
+
+
+def echo_of(line: str) -> str:
+    """Return what the console shows of a line: a secret appears as asterisks."""
+    match = re.match(r"(host (?:drive-)?secret \S+ +)(.*)", line)
+    return match[1] + re.sub(r"\S", "*", match[2]) if match else line
 
 
 class ControlError(EssdError):
@@ -222,7 +229,7 @@ class EmulatedDrive:
             uart.sendall(text.encode() + b"\r")
             heard = ""
             deadline = time.monotonic() + CONSOLE_S
-            while (reply := find_answer(heard, text)) is None:
+            while (reply := find_answer(heard, echo_of(text))) is None:
                 if time.monotonic() > deadline:
                     raise ControlError(f"the console did not answer {text!r} "
                                        f"within {CONSOLE_S:.0f} s")
