@@ -11,7 +11,7 @@ import socket
 import struct
 import termios
 
-from test_cable_stream import Cable, connected, sent
+from test_cable_stream import Cable, connected, in_folder, sent  # noqa: F401
 from test_port_media import (  # noqa: F401
     DRAM, MAC, PORT0, Machine, medium, qemu, received, start)
 
@@ -104,9 +104,7 @@ def filled(start) -> tuple[Machine, Cable, Sender, int]:  # noqa: F811
     return machine, cable, sender, first
 
 
-def test_a_peer_that_reads_in_pieces_gets_whole_frames(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+def test_a_peer_that_reads_in_pieces_gets_whole_frames(start, in_folder) -> None:  # noqa: F811
     machine, cable, sender, number = filled(start)
     pieces = itertools.cycle((1, 3, 4, 1000, 9017, 9018, 9019, 40000))
     got, end = b"", sender.posted + 100
@@ -122,8 +120,7 @@ def test_a_peer_that_reads_in_pieces_gets_whole_frames(
 
 
 def test_a_machine_that_stops_in_the_middle_of_a_frame_sends_the_rest_of_it(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable, sender, first = filled(start)
     begun = first + unread(cable) // (4 + LEN)
     machine.ask("stop")
@@ -140,8 +137,7 @@ def test_a_machine_that_stops_in_the_middle_of_a_frame_sends_the_rest_of_it(
 
 
 def test_the_rest_of_a_frame_is_sent_when_its_cable_is_pulled(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable, sender, first = filled(start)
     begun = first + unread(cable) // (4 + LEN)
     machine.ask("set_link", name="s", up=False)
@@ -154,9 +150,7 @@ def test_the_rest_of_a_frame_is_sent_when_its_cable_is_pulled(
     assert cable.frame() == frame(sender.posted - 1)
 
 
-def test_a_burst_is_dropped_when_its_peer_disconnects(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+def test_a_burst_is_dropped_when_its_peer_disconnects(start, in_folder) -> None:  # noqa: F811
     machine, cable, sender, _ = filled(start)
     cable.socket.shutdown(socket.SHUT_RDWR)
     cable.socket.close()
@@ -204,8 +198,7 @@ def receiving(start) -> tuple[Machine, Cable, Receiver]:  # noqa: F811
 
 
 def test_frames_are_received_in_whatever_pieces_they_arrive(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable, receiver = receiving(start)
     cable.socket.sendall(receiver.many(200))
     receiver.check()
@@ -229,8 +222,7 @@ def unsent(cable: Cable) -> int:
 
 
 def test_frames_that_arrive_while_the_machine_is_stopped_are_received_later(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable, receiver = receiving(start)
     cable.socket.sendall(receiver.many(3))
     receiver.check()
@@ -246,8 +238,7 @@ def test_frames_that_arrive_while_the_machine_is_stopped_are_received_later(
 
 
 def test_a_length_that_no_frame_has_ends_the_connection_after_the_earlier_frames(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable, receiver = receiving(start)
     cable.socket.sendall(receiver.many(5) + struct.pack("!I", 0x10000000) + b"x" * 100)
     receiver.check()
@@ -258,8 +249,7 @@ def test_a_length_that_no_frame_has_ends_the_connection_after_the_earlier_frames
 
 
 def test_half_a_frame_is_forgotten_when_its_connection_ends(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable, receiver = receiving(start)
     cable.socket.sendall(receiver.many(1) + struct.pack("!I", 1514) + b"x" * 100)
     cable.socket.close()

@@ -6,7 +6,9 @@ The machine continues whatever the peer does (qemu-patches/0006 and 0007).
 
 import socket
 import struct
+from pathlib import Path
 
+import pytest
 from test_port_media import (  # noqa: F401
     DRAM, MAC, PORT0, Machine, medium, qemu, start, start_port)
 
@@ -14,6 +16,14 @@ LEN = 1514
 RING = 4
 STREAM = ("-machine", "port0-netdev=s", "-netdev",
           "stream,id=s,server=on,addr.type=unix,addr.path=m0/cable")
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, because STREAM names a socket by a relative path: absolute
+    paths of sockets may have 107 bytes only."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def is_listening(machine: Machine) -> bool:
@@ -79,8 +89,7 @@ def fill(machine: Machine) -> int:
 
 
 def test_a_doorbell_returns_although_the_peer_does_not_read(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable = connected(start)
     start_port(machine)
     posted = fill(machine)
@@ -95,9 +104,7 @@ def test_a_doorbell_returns_although_the_peer_does_not_read(
     assert struct.unpack("!I", cable.frame()[14:18])[0] == posted
 
 
-def test_the_next_connection_begins_with_a_whole_frame(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+def test_the_next_connection_begins_with_a_whole_frame(start, in_folder) -> None:  # noqa: F811
     machine, cable = connected(start)
     start_port(machine)
     posted = fill(machine)
@@ -110,9 +117,7 @@ def test_the_next_connection_begins_with_a_whole_frame(
     assert struct.unpack("!I", cable.frame()[14:18])[0] == posted
 
 
-def test_a_frame_is_dropped_while_no_peer_is_connected(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+def test_a_frame_is_dropped_while_no_peer_is_connected(start, in_folder) -> None:  # noqa: F811
     machine = start(*STREAM)
     start_port(machine)
     send(machine, 0)

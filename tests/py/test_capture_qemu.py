@@ -13,7 +13,7 @@ from typing import Any
 
 from scapy.utils import RawPcapReader
 from test_cable_bursts import LEN, Sender, frame, start_port
-from test_cable_stream import connected, sent
+from test_cable_stream import connected, in_folder, sent  # noqa: F401
 from test_port_media import Machine, medium, qemu, received, start  # noqa: F401
 
 from essd import capture_rotation
@@ -25,12 +25,11 @@ COUNT = 16
 
 
 def test_a_dump_filter_sees_all_frames_of_bursts_in_both_directions(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable = connected(start)
     start_port(machine)
     sender = Sender(machine)
-    file = tmp_path / "live.pcap"
+    file = in_folder / "live.pcap"
     machine.ask("object-add", **{"qom-type": "filter-dump", "id": "live1", "netdev": "s",
                                  "file": str(file), "maxlen": 65536})
     sender.post(COUNT)
@@ -59,15 +58,14 @@ class Captured:
 
 
 def test_a_full_capture_is_continued_with_every_frame_once_and_at_its_time(
-        start, tmp_path, monkeypatch) -> None:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
+        start, in_folder) -> None:  # noqa: F811
     machine, cable = connected(start)
     start_port(machine)
     sender = Sender(machine)
     link = Link(0, [])
     machine.ask("object-add", **{"qom-type": "filter-dump", "id": "dump0", "netdev": "s",
-                                 "file": str(link.pcap(tmp_path)), "maxlen": 65536})
-    rotation = capture_rotation.Rotation(Captured(machine, tmp_path), "s", link, 2 * LEN)
+                                 "file": str(link.pcap(in_folder)), "maxlen": 65536})
+    rotation = capture_rotation.Rotation(Captured(machine, in_folder), "s", link, 2 * LEN)
     for burst in range(6):
         sender.post(COUNT)
         for number in range(COUNT):
@@ -76,7 +74,7 @@ def test_a_full_capture_is_continued_with_every_frame_once_and_at_its_time(
         asyncio.run(rotation.look())
         time.sleep(0.4)         # The filters are added in different seconds.
     rotation.now.correct()      # as when the part ends
-    files = [*capture_rotation.numbered(link.pcap(tmp_path)), link.pcap(tmp_path)]
+    files = [*capture_rotation.numbered(link.pcap(in_folder)), link.pcap(in_folder)]
     assert len(files) == 4
     found, times = [], []
     for file in files:
