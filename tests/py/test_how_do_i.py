@@ -13,7 +13,8 @@ import pytest
 import typer
 import typer.exceptions
 
-from essd import cli, paths
+from essd import cli, fault_rules, paths, settings_cmd, trace
+from essd.errors import EssdError
 
 PAGES = [*sorted((paths.TOP / "docs").rglob("*.md")), paths.TOP / "README.md",
          paths.TOP / "CONTRIBUTING.md"]
@@ -78,6 +79,33 @@ def test_a_command_line_of_a_document_is_one_that_essd_accepts(
         pytest.fail(f"{page}: ./essd {line}: {error.format_message()}")
     except typer.Exit:
         pass                    # --help, --version
+
+
+def check_meaning(words: list[str]) -> None:
+    """What the options mean: keys of the configuration, fault rules, trace groups."""
+    for option, value in zip(words, words[1:], strict=False):
+        if option == "--set" and value != "KEY=VALUE":
+            assert settings_cmd.read_words([value])[1] == []
+        elif option == "--events":
+            trace.mask_of(value)
+        elif words[0] == "faults" and " do " in value:
+            fault_rules.parse_line(value).check()
+
+
+@pytest.mark.parametrize("page, line", all_lines())
+def test_keys_rules_and_groups_of_a_document_exist(page: str, line: str) -> None:
+    try:
+        check_meaning([word for word in words_of(line) if word != "--part"])
+    except EssdError as error:
+        pytest.fail(f"{page}: ./essd {line}: {error}")
+
+
+@pytest.mark.parametrize("line", [
+    "config --set lldp.system-name=x", "trace --events cable",
+    "faults add 'nvme opcode=read do explode'"])
+def test_a_key_rule_or_group_that_does_not_exist_is_noticed(line: str) -> None:
+    with pytest.raises((AssertionError, EssdError)):
+        check_meaning(words_of(line))
 
 
 @pytest.mark.parametrize("line", ["up --drive 4", "fly", "faults ad 'x'", "port 2x"])
