@@ -3,8 +3,6 @@
  * The checks before a command is executed: the state of its queue pair and
  * controller, the fields that all commands share, its own fields, and its data.
  * Spec: NVM Express Base 1.4 section 4.2; Fabrics 1.1 sections 2 and 3.
- *
- * Left out: whether a command identifier is already in use.
  */
 #include "nvmeof/target/internal.h"
 
@@ -82,6 +80,16 @@ static uint16_t check_state(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* Whether the command is of the kind that a fused pair is made of. */
+static bool fused_is_half(struct nvmf_target *target,
+                          const struct nvmf_request *req)
+{
+    uint8_t opcode = req->sqe.fuse == SQE_FUSE_FIRST ? NVM_COMPARE : NVM_WRITE;
+
+    return request_qpair(target, req)->qid != 0 && req->sqe.fuse != 3 &&
+           req->sqe.opcode == opcode;
+}
+
 /* Check the fields that all commands share. */
 static uint16_t check_common(struct nvmf_target *target,
                              struct nvmf_request *req)
@@ -91,7 +99,7 @@ static uint16_t check_common(struct nvmf_target *target,
             req, NVME_SC_INVALID_OPCODE,
             req->sqe.opcode == NVME_FABRICS ? SQE_FCTYPE : SQE_OPCODE, 0);
     }
-    if (req->sqe.fuse != 0) {
+    if (req->sqe.fuse != 0 && !fused_is_half(target, req)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_FLAGS, 0);
     }
     if (req->sqe.psdt != SQE_PSDT_SGL) {
@@ -133,6 +141,9 @@ uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req)
     uint16_t status = check_state(target, qpair, req);
 
     req->command = find_command(target, qpair, &req->sqe);
+    if (!cid_claim(target, req)) {
+        return refuse_field(req, NVME_SC_COMMAND_ID_CONFLICT, SQE_CID, 0);
+    }
     if (status == NVME_SC_SUCCESS) {
         status = check_common(target, req);
     }

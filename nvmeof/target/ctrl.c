@@ -102,6 +102,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     reset_features(target, ctrl);
     ns_attach_new(target, ctrl);
     target->ctrl_count++;
+    order_count_ctrls(target);
     ctrl_set_kato(target, index, kato_ms);
     return index;
 }
@@ -383,6 +384,7 @@ void ctrl_release(struct nvmf_target *target, uint8_t index, uint16_t qid)
     if (ctrl->qpair_count == 0 && ctrl->state == CTRL_ENDING) {
         ctrl_enter(ctrl, CTRL_FREE);
         target->ctrl_count--;
+        order_count_ctrls(target);
     }
 }
 

@@ -86,8 +86,12 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.sqes = 0x66;
     id.cqes = 0x44;
     id.nn = NVMF_MAX_NAMESPACES;
-    id.oncs = ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES | ONCS_SAVE_SELECT |
-              ONCS_TIMESTAMP;
+    id.oncs = ONCS_COMPARE | ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES |
+              ONCS_SAVE_SELECT | ONCS_TIMESTAMP |
+              (has_1_4 ? ONCS_VERIFY | ONCS_COPY : 0u);
+    id.fuses = FUSES_COMPARE_AND_WRITE;
+    id.acwu = FUSED_MAX_BLOCKS - 1;
+    id.ocfs = has_1_4 ? OCFS_FORMAT_0 : 0;
     id.vwc = VWC_FLUSH_ALL | (target->has_volatile_cache ? VWC_PRESENT : 0);
     if (ctrl->transport->in_capsule_len != 0) {
         id.sgls |= SGLS_IN_CAPSULE;
@@ -143,6 +147,9 @@ static struct identify_namespace namespace_fields(
     id.nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0;
     id.nguid = ns->config.nguid;
     id.eui64 = ns->config.eui64;
+    id.mssrl = COPY_MAX_RANGE_BLOCKS;
+    id.mcl = COPY_MAX_BLOCKS;
+    id.msrc = COPY_MAX_RANGES - 1;
     if (ns_are_manageable(target)) {
         id.owned_bytes = ns->volume.owned_bytes;
         id.nmic = ns->volume.is_private ? 0 : NMIC_SHARED;

@@ -59,8 +59,18 @@ extern const struct nvmf_command io_commands[];
 enum {
     FABRICS_COMMANDS = 0x09,
     ADMIN_COMMANDS = 0x85,
-    IO_COMMANDS = 0x10,
+    IO_COMMANDS = 0x1a,
 };
+
+enum {                      /* nvmf_request.holds */
+       HOLDS_ORDER = 0x1,   /* a place in target->order */
+       HOLDS_SCRATCH = 0x2, /* a scratch buffer */
+       HOLDS_PARTNER = 0x4, /* the other command of its fused pair, which ends
+                             * when this one does */
+};
+
+/* More steps than a command has whose execute() says when it is complete. */
+enum { STEPS_UNKNOWN = 0xffff };
 
 /* The status, with Do Not Retry set. */
 static inline uint16_t refuse_status(enum nvme_status status)
@@ -154,12 +164,128 @@ static inline void buffer_release(struct nvmf_target *target,
     }
 }
 
+/* cid.c */
+bool cid_is_used(const struct nvmf_request *list, uint16_t cid);
+void cid_unlink(struct nvmf_request *list, const struct nvmf_request *req);
+
+/* Note that a command identifier is in use.  @return false if it already is */
+static inline bool cid_claim(struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    struct nvmf_request **list =
+        &target->cid[req->qpair][req->sqe.cid % CID_LISTS];
+
+    if (__builtin_expect(*list != NULL, 0) &&
+        cid_is_used(*list, req->sqe.cid)) {
+        return false;
+    }
+    req->next_cid = *list;
+    req->has_cid = true;
+    *list = req;
+    return true;
+}
+
+/* The host may use the command's identifier again. */
+static inline void cid_release(struct nvmf_target *target,
+                               struct nvmf_request *req)
+{
+    struct nvmf_request **list =
+        &target->cid[req->qpair][req->sqe.cid % CID_LISTS];
+
+    if (!req->has_cid) {
+        return;
+    }
+    req->has_cid = false;
+    if (__builtin_expect(*list == req, 1)) {
+        *list = req->next_cid;
+    } else {
+        cid_unlink(*list, req);
+    }
+}
+
+/* order.c */
+MUST_USE bool order_enter_list(struct nvmf_target *target,
+                               struct nvmf_request *req, uint64_t first_lba,
+                               uint64_t count_blocks);
+MUST_USE bool order_enter_exclusive(struct nvmf_target *target,
+                                    struct nvmf_request *req,
+                                    uint64_t first_lba, uint64_t count_blocks);
+void order_leave(struct nvmf_target *target, struct nvmf_request *req);
+void order_keep(struct nvmf_target *target);
+void order_count_ctrls(struct nvmf_target *target);
+
+/* Whether the request must call order_enter_list() before it writes. */
+static inline bool order_is_due(const struct nvmf_target *target,
+                                const struct nvmf_request *req)
+{
+    return __builtin_expect(target->order.is_kept, 0) &&
+           !(req->holds & HOLDS_ORDER);
+}
+
+/* scratch.c */
+void scratch_init(struct nvmf_target *target);
+MUST_USE bool scratch_take(struct nvmf_target *target,
+                           struct nvmf_request *req);
+void scratch_give(struct nvmf_target *target, struct nvmf_request *req);
+uint32_t scratch_blocks(const struct nvmf_request *req, uint32_t rest_blocks);
+uint16_t scratch_media(struct nvmf_target *target, struct nvmf_request *req,
+                       struct media_io *io);
+
+/* A chunk is complete: let the next request have the buffer if one waits. */
+static inline void scratch_share(struct nvmf_target *target,
+                                 struct nvmf_request *req)
+{
+    if (target->scratch.waiting.head != NULL) {
+        scratch_give(target, req);
+    }
+}
+
+static inline const uint8_t *scratch_data(const struct nvmf_target *target,
+                                          const struct nvmf_request *req)
+{
+    return target->scratch.memory[req->scratch];
+}
+
+/* fused.c */
+MUST_USE bool fused_capsule(struct nvmf_target *target,
+                            struct nvmf_request *req);
+void fused_first_ended(struct nvmf_target *target, struct nvmf_request *second,
+                       uint16_t status);
+void fused_abort_first(struct nvmf_target *target, struct nvmf_request *second);
+void fused_drop_first(struct nvmf_target *target, struct nvmf_qpair *qpair);
+
+/* io.c: what its command table and those of other files share */
+uint64_t io_first_lba(const struct nvme_sqe *sqe);
+uint32_t io_count_blocks(const struct nvme_sqe *sqe);
+bool io_is_in_range(const struct nvmf_ns *ns, uint64_t lba, uint32_t count);
+uint16_t io_check_writable(const struct nvmf_request *req);
+uint16_t io_check_range(struct nvmf_request *req);
+uint16_t io_check_directive(struct nvmf_request *req);
+uint16_t io_check_level(const struct nvmf_target *target,
+                        struct nvmf_request *req);
+uint16_t io_transfer_check(struct nvmf_target *target,
+                           struct nvmf_request *req);
+uint16_t io_submit(struct nvmf_target *target, struct nvmf_request *req,
+                   enum media_op op);
+void io_write_finish(struct nvmf_target *target, struct nvmf_request *req);
+
+/* compare.c, copy.c: rows of io_commands */
+uint16_t compare_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t compare_execute(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t verify_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t verify_execute(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req);
+void copy_fail(struct nvmf_target *target, struct nvmf_request *req);
+
 /* request.c */
+uint16_t request_admit(struct nvmf_target *target, struct nvmf_request *req);
+void request_execute(struct nvmf_target *target, struct nvmf_request *req);
+void request_wait_turn(struct nvmf_request *req);
 void request_enter(struct nvmf_request *req, enum nvmf_request_state next);
 void request_start_window(struct nvmf_target *target, struct nvmf_request *req);
 void request_wait_event(struct nvmf_request *req);
 void request_wait_media(struct nvmf_request *req);
-void request_wait_turn(struct nvmf_request *req);
 void request_resume(struct nvmf_request *req);
 void request_restart(struct nvmf_target *target, struct nvmf_request *req);
 void request_complete(struct nvmf_target *target, struct nvmf_request *req,
@@ -327,6 +453,13 @@ uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req);
 uint32_t discovery_log_len(const struct nvmf_target *target);
 void discovery_log_part(struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl, uint32_t part);
+
+enum {                        /* limits of commands, which Identify reports */
+       FUSED_MAX_BLOCKS = 1,  /* ACWU */
+       COPY_MAX_RANGES = 128, /* MSRC */
+       COPY_MAX_RANGE_BLOCKS = 32768, /* MSSRL */
+       COPY_MAX_BLOCKS = 65536,       /* MCL */
+};
 
 enum {
     DEFAULT_WCTEMP_K = 343,

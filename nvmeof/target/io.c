@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The NVM command set: Flush, Write, Read, Write Zeroes, Dataset Management.
+ * Compare and Verify are in compare.c, fused pairs in fused.c, Copy in copy.c.
  * Spec: NVM Express Base 1.4 section 6.
  *
- * Left out, and refused as an invalid opcode: Write Uncorrectable, Compare,
- * Verify, reservations.  Directives are refused; access hints are ignored.
+ * Left out, and refused as an invalid opcode: Write Uncorrectable,
+ * reservations.  Directives are refused; access hints are ignored.
  */
 #include "nvmeof/target/internal.h"
 
@@ -20,66 +21,85 @@ enum {
     DSM_RANGE_SLBA = 8,  /* offset in a range of the first LBA */
 };
 
-static uint64_t first_lba(const struct nvme_sqe *sqe)
+uint64_t io_first_lba(const struct nvme_sqe *sqe)
 {
     return (uint64_t)sqe->cdw11 << 32 | sqe->cdw10;
 }
 
-static uint32_t count_blocks(const struct nvme_sqe *sqe)
+uint32_t io_count_blocks(const struct nvme_sqe *sqe)
 {
     return (sqe->cdw12 & 0xffff) + 1;
 }
 
-static bool is_in_range(const struct nvmf_ns *ns, uint64_t lba, uint32_t count)
+bool io_is_in_range(const struct nvmf_ns *ns, uint64_t lba, uint32_t count)
 {
     return lba <= ns->geometry.size_blocks &&
            count <= ns->geometry.size_blocks - lba;
 }
 
-static uint16_t check_writable(const struct nvmf_request *req)
+uint16_t io_check_writable(const struct nvmf_request *req)
 {
     return req->ns->geometry.is_read_only
                ? refuse_status(NVME_SC_NS_WRITE_PROTECTED)
                : NVME_SC_SUCCESS;
 }
 
-static uint16_t check_range(struct nvmf_request *req)
+uint16_t io_check_range(struct nvmf_request *req)
 {
-    if (!is_in_range(req->ns, first_lba(&req->sqe), count_blocks(&req->sqe))) {
+    if (!io_is_in_range(req->ns, io_first_lba(&req->sqe),
+                        io_count_blocks(&req->sqe))) {
         return refuse_field(req, NVME_SC_LBA_RANGE, SQE_CDW10, 0);
     }
     return NVME_SC_SUCCESS;
 }
 
-static uint16_t read_check(struct nvmf_target *target, struct nvmf_request *req)
+uint16_t io_transfer_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint8_t shift = req->ns->geometry.block_shift;
 
     (void)target;
-    req->data_len = count_blocks(&req->sqe) << shift;
+    req->data_len = io_count_blocks(&req->sqe) << shift;
     if (req->data_len > NVMF_MAX_TRANSFER) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
     }
-    return check_range(req);
+    return io_check_range(req);
+}
+
+/* Commands of NVMe 1.4 and later do not exist in the data sheet's profile. */
+uint16_t io_check_level(const struct nvmf_target *target,
+                        struct nvmf_request *req)
+{
+    return target->config.vs >= 0x00010400
+               ? NVME_SC_SUCCESS
+               : refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_OPCODE, 0);
+}
+
+/* Identify (OACS) says that the drive has no directives. */
+uint16_t io_check_directive(struct nvmf_request *req)
+{
+    return (req->sqe.cdw12 >> RW_DTYPE_SHIFT & 0xf) == 0
+               ? NVME_SC_SUCCESS
+               : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12 + 2, 4);
 }
 
 static uint16_t write_check(struct nvmf_target *target,
                             struct nvmf_request *req)
 {
-    uint16_t status = check_writable(req);
+    uint16_t status = io_check_writable(req);
 
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
-    if ((req->sqe.cdw12 >> RW_DTYPE_SHIFT & 0xf) != 0) {
-        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12 + 2, 4);
+    status = io_check_directive(req);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
     }
-    return read_check(target, req);
+    return io_transfer_check(target, req);
 }
 
 /* Start the media operation for one window, or for a command without data. */
-static uint16_t submit_transfer(struct nvmf_target *target,
-                                struct nvmf_request *req, enum media_op op)
+uint16_t io_submit(struct nvmf_target *target, struct nvmf_request *req,
+                   enum media_op op)
 {
     const struct nvmf_ns *ns = req->ns;
     uint8_t shift = ns->geometry.block_shift;
@@ -88,9 +108,9 @@ static uint16_t submit_transfer(struct nvmf_target *target,
         .fua = req->sqe.cdw12 >> RW_FUA_BIT & 1,
         .piece_count = req->piece_count,
         .ns = ns->config.media_ns,
-        .first_lba = first_lba(&req->sqe) + (req->data_offset >> shift),
+        .first_lba = io_first_lba(&req->sqe) + (req->data_offset >> shift),
         .count_blocks = req->data_len != 0 ? req->window_len >> shift
-                                           : count_blocks(&req->sqe),
+                                           : io_count_blocks(&req->sqe),
         .pieces = req->pieces,
     };
 
@@ -100,13 +120,21 @@ static uint16_t submit_transfer(struct nvmf_target *target,
 static uint16_t read_execute(struct nvmf_target *target,
                              struct nvmf_request *req)
 {
-    return submit_transfer(target, req, MEDIA_READ);
+    return io_submit(target, req, MEDIA_READ);
 }
 
 static uint16_t write_execute(struct nvmf_target *target,
                               struct nvmf_request *req)
 {
-    return submit_transfer(target, req, MEDIA_WRITE);
+    uint8_t shift = req->ns->geometry.block_shift;
+
+    if (order_is_due(target, req) &&
+        !order_enter_list(target, req,
+                          io_first_lba(&req->sqe) + (req->data_offset >> shift),
+                          req->window_len >> shift)) {
+        return NVMF_PENDING;
+    }
+    return io_submit(target, req, MEDIA_WRITE);
 }
 
 static void read_finish(struct nvmf_target *target, struct nvmf_request *req)
@@ -115,7 +143,7 @@ static void read_finish(struct nvmf_target *target, struct nvmf_request *req)
     target->counters.read_blocks_512 += req->data_len / 512;
 }
 
-static void write_finish(struct nvmf_target *target, struct nvmf_request *req)
+void io_write_finish(struct nvmf_target *target, struct nvmf_request *req)
 {
     target->counters.host_writes++;
     target->counters.written_blocks_512 += req->data_len / 512;
@@ -124,10 +152,10 @@ static void write_finish(struct nvmf_target *target, struct nvmf_request *req)
 static uint16_t write_zeroes_check(struct nvmf_target *target,
                                    struct nvmf_request *req)
 {
-    uint16_t status = check_writable(req);
+    uint16_t status = io_check_writable(req);
 
     (void)target;
-    return status != NVME_SC_SUCCESS ? status : check_range(req);
+    return status != NVME_SC_SUCCESS ? status : io_check_range(req);
 }
 
 /* With DEAC the blocks are deallocated, since these read as zeros too. */
@@ -137,9 +165,14 @@ static uint16_t write_zeroes_execute(struct nvmf_target *target,
     bool may_deallocate = req->sqe.cdw12 >> WRITE_ZEROES_DEAC_BIT & 1;
     bool fua = req->sqe.cdw12 >> RW_FUA_BIT & 1;
 
-    return submit_transfer(target, req,
-                           may_deallocate && !fua ? MEDIA_DEALLOCATE
-                                                  : MEDIA_WRITE_ZEROES);
+    if (order_is_due(target, req) &&
+        !order_enter_list(target, req, io_first_lba(&req->sqe),
+                          io_count_blocks(&req->sqe))) {
+        return NVMF_PENDING;
+    }
+    return io_submit(target, req,
+                     may_deallocate && !fua ? MEDIA_DEALLOCATE
+                                            : MEDIA_WRITE_ZEROES);
 }
 
 static uint16_t flush_check(struct nvmf_target *target,
@@ -171,7 +204,7 @@ static uint16_t dsm_check(struct nvmf_target *target, struct nvmf_request *req)
     req->steps = ranges;
     (void)target;
     req->data_len = (uint32_t)ranges * DSM_RANGE_LEN;
-    return check_writable(req);
+    return io_check_writable(req);
 }
 
 struct dsm_range {
@@ -196,11 +229,29 @@ static uint16_t dsm_check_ranges(const struct nvmf_request *req)
     for (uint16_t i = 0; i < req->steps; i++) {
         struct dsm_range range = dsm_range(req, i);
 
-        if (!is_in_range(req->ns, range.first_lba, range.count_blocks)) {
+        if (!io_is_in_range(req->ns, range.first_lba, range.count_blocks)) {
             return refuse_status(NVME_SC_LBA_RANGE);
         }
     }
     return NVME_SC_SUCCESS;
+}
+
+/* The command writes to everything from its lowest to its highest block. */
+static bool dsm_enter_order(struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    uint64_t first = UINT64_MAX;
+    uint64_t end = 0;
+
+    for (uint16_t i = 0; i < req->steps; i++) {
+        struct dsm_range range = dsm_range(req, i);
+
+        if (range.count_blocks != 0) {
+            first = MIN(first, range.first_lba);
+            end = MAX(end, range.first_lba + range.count_blocks);
+        }
+    }
+    return end == 0 || order_enter_list(target, req, first, end - first);
 }
 
 static uint16_t dsm_execute(struct nvmf_target *target,
@@ -216,6 +267,9 @@ static uint16_t dsm_execute(struct nvmf_target *target,
     }
     if (!(req->sqe.cdw11 & DSM_ATTRIBUTE_DEALLOCATE)) {
         return NVME_SC_SUCCESS; /* all other attributes are hints */
+    }
+    if (order_is_due(target, req) && !dsm_enter_order(target, req)) {
+        return NVMF_PENDING;
     }
     for (; req->progress < req->steps; req->progress++) {
         struct dsm_range range = dsm_range(req, req->progress);
@@ -239,12 +293,24 @@ const struct nvmf_command io_commands[IO_COMMANDS] = {
                    .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
                    .check = write_check,
                    .execute = write_execute,
-                   .finish = write_finish},
+                   .finish = io_write_finish},
     [NVM_READ] = {.direction = DATA_TO_HOST,
                   .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
-                  .check = read_check,
+                  .check = io_transfer_check,
                   .execute = read_execute,
                   .finish = read_finish},
+    [NVM_COMPARE] = {.direction = DATA_TO_CONTROLLER,
+                     .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
+                     .check = compare_check,
+                     .execute = compare_execute},
+    [NVM_VERIFY] = {.flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
+                    .check = verify_check,
+                    .execute = verify_execute},
+    [NVM_COPY] = {.direction = DATA_TO_CONTROLLER,
+                  .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
+                  .check = copy_check,
+                  .execute = copy_execute,
+                  .fail = copy_fail},
     [NVM_WRITE_ZEROES] = {.flags = COMMAND_NEEDS_NS | COMMAND_WRITES |
                                    COMMAND_HAS_LBA,
                           .check = write_zeroes_check,

@@ -87,8 +87,9 @@ void observe_end(const struct nvmf_target *target,
         nvme_cqe_parse(&cqe, req->cqe);
         record.arg[5] = cqe.status;
     }
-    record.arg[6] =
-        stage_us[NVMF_REQUEST_WAIT_BUFFER] + stage_us[NVMF_REQUEST_WAIT_MEDIA];
+    record.arg[6] = stage_us[NVMF_REQUEST_WAIT_BUFFER] +
+                    stage_us[NVMF_REQUEST_WAIT_MEDIA] +
+                    stage_us[NVMF_REQUEST_WAIT_TURN];
     record.arg[7] = stage_us[NVMF_REQUEST_FETCHING];
     record.arg[8] = stage_us[NVMF_REQUEST_MEDIA];
     record.arg[9] =
@@ -219,7 +220,7 @@ bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
     return true;
 }
 
-_Static_assert(NVMF_REQUEST_STATES == 11, "each state has a name here");
+_Static_assert(NVMF_REQUEST_STATES == 12, "each state has a name here");
 
 bool nvmf_target_request_info(const struct nvmf_target *target,
                               const struct nvmf_request *req, uint64_t now_us,
@@ -236,6 +237,7 @@ bool nvmf_target_request_info(const struct nvmf_target *target,
         [NVMF_REQUEST_RESPONDING] = "responding",
         [NVMF_REQUEST_HELD] = "held-by-fault",
         [NVMF_REQUEST_AUTH] = "authenticating",
+        [NVMF_REQUEST_WAIT_TURN] = "waits-for-command",
     };
     const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
     bool is_fabrics = req->sqe.opcode == NVME_FABRICS;

@@ -202,6 +202,8 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
     qpair->sqhd = 0;
     qpair->has_sq_flow_control = true;
     qpair->in_flight = 0;
+    qpair->fused = FUSED_NONE;
+    qpair->fused_first = NULL;
     qpair->label = 0;
     return NVMF_RESERVE_OK;
 }
@@ -272,6 +274,9 @@ void qpair_disconnect(struct nvmf_target *target, uint16_t index)
     struct nvmf_qpair *qpair = &target->qpair[index];
 
     qpair_enter(qpair, QPAIR_CLOSING);
+    if (qpair->in_flight != 0) {
+        order_keep(target);
+    }
     auth_release(target, index);
     qpair_start_timer(target, index, CLOSE_TIMEOUT_MS);
     qpair->transport->disconnect(qpair->transport->ctx, index);
@@ -309,6 +314,9 @@ bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t index)
 
     wheel_stop(&target->wheel, qpair_timer(index));
     qpair_enter(qpair, QPAIR_DRAINING);
+    if (qpair->in_flight != 0) {
+        order_keep(target);
+    }
     qpair->in_flight++; /* keeps the queue pair from draining below */
     request_drop_waiting(target, index);
     auth_release(target, index);

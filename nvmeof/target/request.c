@@ -11,7 +11,7 @@
 /* Allowed transitions. */
 static const uint16_t request_next[NVMF_REQUEST_STATES] = {
     [NVMF_REQUEST_FREE] = BIT(NVMF_REQUEST_EXECUTING),
-    [NVMF_REQUEST_EXECUTING] = 0x7ff & ~BIT(NVMF_REQUEST_EXECUTING),
+    [NVMF_REQUEST_EXECUTING] = 0xfff & ~BIT(NVMF_REQUEST_EXECUTING),
     [NVMF_REQUEST_WAIT_BUFFER] =
         BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
     [NVMF_REQUEST_FETCHING] =
@@ -25,6 +25,8 @@ static const uint16_t request_next[NVMF_REQUEST_STATES] = {
         BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
     [NVMF_REQUEST_HELD] = BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
     [NVMF_REQUEST_AUTH] = BIT(NVMF_REQUEST_EXECUTING),
+    [NVMF_REQUEST_WAIT_TURN] =
+        BIT(NVMF_REQUEST_EXECUTING) | BIT(NVMF_REQUEST_FREE),
 };
 
 /* The only writer of req->state. */
@@ -44,6 +46,12 @@ void request_wait_event(struct nvmf_request *req)
     request_enter(req, NVMF_REQUEST_AER);
 }
 
+/* The request waits until another command has ended.  It can be dropped. */
+void request_wait_turn(struct nvmf_request *req)
+{
+    request_enter(req, NVMF_REQUEST_WAIT_TURN);
+}
+
 void request_resume(struct nvmf_request *req)
 {
     request_enter(req, NVMF_REQUEST_EXECUTING);
@@ -53,12 +61,6 @@ void request_resume(struct nvmf_request *req)
 void request_wait_media(struct nvmf_request *req)
 {
     request_enter(req, NVMF_REQUEST_MEDIA);
-}
-
-/* A command waits until another one has ended.  It can be dropped. */
-void request_wait_turn(struct nvmf_request *req)
-{
-    request_enter(req, NVMF_REQUEST_WAIT_MEDIA);
 }
 
 /* ---- Windows: the part of the data that the request has buffers for. */
@@ -120,10 +122,40 @@ static bool is_ending(const struct nvmf_target *target,
     return state == QPAIR_CLOSING || state == QPAIR_DRAINING;
 }
 
+/* Let other commands have what the request keeps from them. */
+static void release_holds(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if (req->holds & HOLDS_SCRATCH) {
+        scratch_give(target, req);
+    }
+    if (req->holds & HOLDS_ORDER) {
+        order_leave(target, req);
+    }
+}
+
+/* The first command of a fused pair ends, and so decides about the second. */
+static void end_fused_first(struct nvmf_target *target,
+                            struct nvmf_request *req, uint16_t status)
+{
+    struct nvmf_request *second = req->partner;
+
+    req->holds &= (uint8_t)~HOLDS_PARTNER;
+    second->holds &= (uint8_t)~HOLDS_PARTNER;
+    request_complete(target, req, status);
+    fused_first_ended(target, second, status);
+}
+
 /* A window has been executed: continue with the next one, or respond. */
 static void end_window(struct nvmf_target *target, struct nvmf_request *req,
                        uint16_t status)
 {
+    if (__builtin_expect(req->holds != 0, 0)) {
+        release_holds(target, req);
+        if (req->holds & HOLDS_PARTNER) {
+            end_fused_first(target, req, status);
+            return;
+        }
+    }
     if (status != NVME_SC_SUCCESS || is_last_window(req) ||
         is_ending(target, req)) {
         request_complete(target, req, status);
@@ -136,8 +168,7 @@ static void end_window(struct nvmf_target *target, struct nvmf_request *req,
     }
 }
 
-static void request_execute(struct nvmf_target *target,
-                            struct nvmf_request *req)
+void request_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint16_t status = req->command->execute(target, req);
 
@@ -189,7 +220,8 @@ static void request_start(struct nvmf_target *target, struct nvmf_request *req)
     }
 }
 
-void request_drop(struct nvmf_target *target, struct nvmf_request *req)
+/* The request goes back to the transport; it keeps nothing from others. */
+static void free_request(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint16_t qpair = req->qpair;
 
@@ -202,6 +234,30 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
     buffer_release(target, req);
     request_enter(req, NVMF_REQUEST_FREE);
     qpair_request_ended(target, qpair);
+}
+
+/* As release_holds(); the other command of a fused pair is dropped, too, and
+ * waits for this one. */
+static void drop_holds(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_request *partner = req->partner;
+
+    release_holds(target, req);
+    if (req->holds & HOLDS_PARTNER) {
+        req->holds &= (uint8_t)~HOLDS_PARTNER;
+        partner->holds &= (uint8_t)~HOLDS_PARTNER;
+        ASSERT(partner->state == NVMF_REQUEST_WAIT_TURN);
+        request_drop(target, partner);
+    }
+}
+
+void request_drop(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if (req->holds != 0) {
+        drop_holds(target, req);
+    }
+    cid_release(target, req);
+    free_request(target, req);
 }
 
 /*
@@ -252,6 +308,7 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
                                 .cid = req->sqe.cid,
                                 .status = status,
                             });
+    cid_release(target, req);
     request_enter(req, NVMF_REQUEST_RESPONDING);
     qpair->transport->respond(qpair->transport->ctx, req);
     if (!sends_data) {
@@ -276,6 +333,17 @@ void request_answer_held(struct nvmf_target *target, struct nvmf_request *req)
 {
     request_enter(req, NVMF_REQUEST_EXECUTING);
     send_response(target, req, req->held_status);
+}
+
+/* Check a command that has arrived.  @return a status, or 0 */
+uint16_t request_admit(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint16_t status = request_check(target, req);
+
+    if (status == NVME_SC_SUCCESS && fault_rules_are_on(target)) {
+        status = fault_status(target, req);
+    }
+    return status;
 }
 
 void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
@@ -321,10 +389,11 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     if (qpair->ctrl != NO_CTRL) {
         target->ctrl[qpair->ctrl].seen_us = now_us;
     }
-    status = request_check(target, req);
-    if (status == NVME_SC_SUCCESS && fault_rules_are_on(target)) {
-        status = fault_status(target, req);
+    if (__builtin_expect((req->sqe.fuse | qpair->fused) != 0, 0) &&
+        fused_capsule(target, req)) {
+        return;
     }
+    status = request_admit(target, req);
     if (status == NVME_SC_SUCCESS) {
         request_start(target, req);
     } else {
@@ -381,7 +450,7 @@ void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
 void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req)
 {
     ASSERT(req->state == NVMF_REQUEST_RESPONDING);
-    request_drop(target, req);
+    free_request(target, req);
 }
 
 uint16_t request_media(struct nvmf_target *target, struct nvmf_request *req,
@@ -448,7 +517,12 @@ void nvmf_media_done(struct nvmf_target *target, void *cookie,
     }
     req->progress++;
     if (status == NVME_SC_SUCCESS && req->progress < req->steps) {
-        request_execute(target, req);
+        if (req->holds != 0 && is_ending(target, req)) {
+            /* Nobody waits for its other steps, except later writes. */
+            end_window(target, req, NVME_SC_ABORT_REQUESTED);
+        } else {
+            request_execute(target, req);
+        }
     } else {
         if (status == NVME_SC_SUCCESS && req->command->finish != NULL &&
             is_last_window(req)) {
@@ -480,6 +554,14 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
     while ((req = queue_take(&target->held, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
+    while ((req = queue_take(&target->scratch.waiting, qpair, true, 0)) !=
+           NULL) {
+        request_drop(target, req);
+    }
+    while ((req = queue_take(&target->order.waiting, qpair, true, 0)) != NULL) {
+        request_drop(target, req);
+    }
+    fused_drop_first(target, &target->qpair[qpair]);
 }
 
 bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
@@ -488,9 +570,16 @@ bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
     struct nvmf_request *req = buffer_take_waiter(target, qpair, false, cid);
 
     if (req == NULL) {
+        req = queue_take(&target->order.waiting, qpair, false, cid);
+    }
+    if (req == NULL) {
         return false;
     }
     request_enter(req, NVMF_REQUEST_EXECUTING);
+    release_holds(target, req);
+    if (req->holds & HOLDS_PARTNER) {
+        fused_abort_first(target, req);
+    }
     request_complete(target, req, NVME_SC_ABORT_REQUESTED);
     return true;
 }

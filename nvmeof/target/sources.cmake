@@ -3,12 +3,16 @@ set(SOURCES
     admin.c
     buffer.c
     check.c
+    cid.c
+    compare.c
+    copy.c
     ctrl.c
     discovery.c
     event.c
     fabrics.c
     fault.c
     feature.c
+    fused.c
     host_auth.c
     identify.c
     io.c
@@ -16,9 +20,11 @@ set(SOURCES
     ns.c
     ns_manage.c
     observe.c
+    order.c
     qpair.c
     queue.c
     request.c
+    scratch.c
     target.c
     wheel.c
 )

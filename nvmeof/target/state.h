@@ -81,6 +81,15 @@ struct nvmf_qpair {
     uint64_t deadline_us; /* of CONNECTING, CLOSING, and of its session */
     uint8_t host[16];     /* the host's address */
     const struct nvmf_transport *transport;
+    uint8_t fused;                    /* enum fused_state */
+    struct nvmf_request *fused_first; /* of FUSED_WAITS */
+};
+
+/* What the last command of a queue pair says about the next one. */
+enum fused_state {
+    FUSED_NONE,   /* It was no first command of a fused pair. */
+    FUSED_WAITS,  /* It was the first command, and waits for the second. */
+    FUSED_FAILED, /* It was the first command, and has been refused. */
 };
 
 /* An authentication that is under way. */
@@ -192,6 +201,45 @@ struct nvmf_buffer_wait {
     uint16_t first_turn, turns;
 };
 
+/*
+ * The writes that have their data and have not ended, in lists by the place of
+ * their first block: order.c.
+ */
+enum {
+    ORDER_REGION_SHIFT = 11, /* a region has as many blocks as fit into one
+                              * transfer, so a Write touches at most two */
+    ORDER_REGIONS = 64,
+    ORDER_LONG = ORDER_REGIONS, /* list of the writes that are longer */
+    ORDER_LISTS,
+};
+_Static_assert(1 << ORDER_REGION_SHIFT >= NVMF_MAX_TRANSFER / 512,
+               "a Write is not longer than a region");
+
+struct nvmf_order {
+    struct nvmf_request *list[ORDER_LISTS];
+    uint64_t sequence; /* of the last write */
+    uint32_t count;    /* writes in all lists */
+    bool is_kept; /* Writes are listed.  Otherwise all of them come from one
+                   * controller, none of whose queue pairs has ended with
+                   * commands in flight, and none is exclusive. */
+    bool is_waking;
+    struct nvmf_queue waiting;
+};
+
+/* Memory into which commands read blocks that do not go to a host: scratch.c */
+enum { SCRATCH_BYTES = 128 * 1024, SCRATCH_COUNT = 4 };
+struct nvmf_scratch {
+    uint32_t used; /* BIT(number) */
+    bool is_served;
+    struct nvmf_queue waiting;
+    struct nvmf_piece piece[SCRATCH_COUNT];
+    _Alignas(64) uint8_t memory[SCRATCH_COUNT][SCRATCH_BYTES];
+};
+
+/* The command identifiers that are in use on one queue pair are in lists by
+ * their lowest bits: cid.c */
+enum { CID_LISTS = 64 };
+
 struct nvmf_target {
     struct nvmf_config config;
     struct nvmf_bufs bufs;
@@ -232,6 +280,9 @@ struct nvmf_target {
 
     struct nvmf_buffer_wait wait_buffer;
     struct nvmf_queue wait_media;
+    struct nvmf_order order;
+    struct nvmf_scratch scratch;
+    struct nvmf_request *cid[NVMF_MAX_QPAIRS][CID_LISTS];
 
     uint16_t fault_count; /* fault rules */
     struct nvmf_fault fault[NVMF_FAULTS];

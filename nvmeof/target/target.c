@@ -100,6 +100,7 @@ void nvmf_target_init(struct nvmf_target *target,
     target->clock_set_us = now_us;
     auth_init(target);
     wheel_init(&target->wheel, now_us);
+    scratch_init(target);
     for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
         target->free_qpair[NVMF_MAX_QPAIRS - 1 - i] = i;
     }

@@ -29,12 +29,33 @@ enum nvmf_request_state {
     NVMF_REQUEST_AER,         /* Waits for an event to report. */
     NVMF_REQUEST_SENDING,     /* Waits for nvmf_request_sent(). */
     NVMF_REQUEST_RESPONDING,  /* Waits for nvmf_request_done(). */
-    NVMF_REQUEST_HELD, /* A fault rule holds its response back: fault.h. */
-    NVMF_REQUEST_AUTH, /* Waits for the arithmetic of an authentication. */
+    NVMF_REQUEST_HELD,      /* A fault rule holds its response back: fault.h. */
+    NVMF_REQUEST_AUTH,      /* Waits for the arithmetic of an authentication. */
+    NVMF_REQUEST_WAIT_TURN, /* Waits for another command: for an overlapping
+                             * write, a change of its namespace, a scratch
+                             * buffer, or the other one of its fused pair. */
     NVMF_REQUEST_STATES
 };
 
 struct nvmf_command;
+struct nvmf_request;
+
+/* A write that has its data, as order.c knows it while it is at the media. */
+struct nvmf_write {
+    struct nvmf_request *next, **link; /* its place in a list of writes */
+    uint64_t sequence;                 /* order in which the writes came */
+    uint64_t first_lba, end_lba;
+    bool is_exclusive; /* no overlapping write may be at the media with it */
+};
+
+/* The position of a command that works through scratch buffers. */
+struct nvmf_chunk {
+    uint16_t ops;    /* media operations whose results have been used */
+    uint16_t range;  /* Copy: number of the source range */
+    uint32_t blocks; /* length of this chunk */
+    uint32_t done;   /* blocks of this window or source range before it */
+    uint32_t total;  /* Copy: blocks of all source ranges before it */
+};
 
 /* The transport's result of reading the command's data descriptor (SGL1). */
 struct nvmf_data {
@@ -94,8 +115,16 @@ struct nvmf_request {
     uint32_t window_len; /* bytes that this window moves */
     uint32_t result[2];  /* dwords 0 and 1 of the CQE */
     uint32_t room_len;   /* bytes that fit into its buffers */
-    uint32_t shutdown;   /* of a Property Set: the shutdown that it began, by
-                          * the number from ctrl_begin_shutdown() */
+    uint8_t holds;       /* what it keeps from others: HOLDS_ORDER and so on */
+    uint8_t scratch;     /* number of its scratch buffer, with HOLDS_SCRATCH */
+    uint8_t fused_step;  /* of the second command of a fused pair */
+    bool has_cid;        /* its command identifier counts as in use */
+    struct nvmf_request *next_cid; /* in a list of identifiers in use */
+    struct nvmf_request *partner;  /* the other command of its fused pair */
+    struct nvmf_write write;
+    struct nvmf_chunk chunk;
+    uint32_t shutdown; /* of a Property Set: the shutdown that it began, by
+                        * the number from ctrl_begin_shutdown() */
     const struct nvmf_command *command;
     struct nvmf_ns *ns;           /* the namespace that it uses; NULL: none */
     const struct nvmf_data *data; /* during nvmf_capsule() only */

@@ -77,6 +77,7 @@ enum nvme_status {
     /* NVM command set */
     NVME_SC_CONFLICTING_ATTRIBUTES = 0x180,
     NVME_SC_READ_ONLY = 0x182,
+    NVME_SC_SIZE_LIMIT = 0x183, /* Command Size Limit Exceeded: Copy */
 
     NVME_SC_WRITE_FAULT = 0x280,
     NVME_SC_READ_ERROR = 0x281,

@@ -80,10 +80,13 @@ void identify_controller_emit(uint8_t *buf,
     put_le16(buf + ID_CTRL_MAXCMD, id->maxcmd);
     put_le32(buf + ID_CTRL_NN, id->nn);
     put_le16(buf + ID_CTRL_ONCS, id->oncs);
+    put_le16(buf + ID_CTRL_FUSES, id->fuses);
     buf[ID_CTRL_FNA] = id->fna;
     buf[ID_CTRL_VWC] = id->vwc;
     buf[ID_CTRL_NWPC] = id->nwpc;
     put_le32(buf + ID_CTRL_MNAN, id->mnan);
+    put_le16(buf + ID_CTRL_ACWU, id->acwu);
+    put_le16(buf + ID_CTRL_OCFS, id->ocfs);
     put_le32(buf + ID_CTRL_SGLS, id->sgls);
     put_nqn(buf + ID_CTRL_SUBNQN, id->subnqn);
     put_le32(buf + ID_CTRL_IOCCSZ, id->ioccsz);
@@ -105,6 +108,9 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     buf[ID_NS_NMIC] = id->nmic;
     buf[ID_NS_DLFEAT] = id->dlfeat;
     put_le64(buf + ID_NS_NVMCAP, id->owned_bytes);
+    put_le16(buf + ID_NS_MSSRL, id->mssrl);
+    put_le32(buf + ID_NS_MCL, id->mcl);
+    buf[ID_NS_MSRC] = id->msrc;
     buf[ID_NS_NSATTR] = id->nsattr;
     if (id->nguid != NULL) {
         memcpy(buf + ID_NS_NGUID, id->nguid, 16);

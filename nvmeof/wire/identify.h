@@ -43,9 +43,12 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_MAXCMD = 514,
        ID_CTRL_NN = 516,
        ID_CTRL_ONCS = 520,
+       ID_CTRL_FUSES = 522,
        ID_CTRL_FNA = 524,
        ID_CTRL_VWC = 525,
        ID_CTRL_NWPC = 531,
+       ID_CTRL_ACWU = 532, /* 0's based */
+       ID_CTRL_OCFS = 534, /* of NVM Command Set 1.0 */
        ID_CTRL_SGLS = 536,
        ID_CTRL_MNAN = 540,
        ID_CTRL_SUBNQN = 768,
@@ -68,6 +71,9 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_NMIC = 30,
        ID_NS_DLFEAT = 33,
        ID_NS_NVMCAP = 48,
+       ID_NS_MSSRL = 74, /* these three: NVM Command Set 1.0 */
+       ID_NS_MCL = 76,
+       ID_NS_MSRC = 80, /* 0's based */
        ID_NS_ANAGRPID = 92,
        ID_NS_NSATTR = 99,
        ID_NS_NVMSETID = 100,
@@ -109,10 +115,15 @@ enum { /* Identify Controller bits */
        NWPC_UNTIL_POWER_CYCLE = 0x02,
        LPA_COMMANDS_EFFECTS = 0x02,
        LPA_EXTENDED_DATA = 0x04,
+       ONCS_COMPARE = 0x01,
        ONCS_DATASET_MANAGEMENT = 0x04,
        ONCS_WRITE_ZEROES = 0x08,
        ONCS_SAVE_SELECT = 0x10,
        ONCS_TIMESTAMP = 0x40,
+       ONCS_VERIFY = 0x80,
+       ONCS_COPY = 0x100,
+       FUSES_COMPARE_AND_WRITE = 0x01,
+       OCFS_FORMAT_0 = 0x01,
        VWC_PRESENT = 0x01,
        VWC_FLUSH_ALL = 0x06, /* Flush takes NSID FFFFFFFFh */
        SGLS_SUPPORTED = 0x1,
@@ -155,9 +166,12 @@ struct identify_controller {
     uint16_t maxcmd;
     uint32_t nn, mnan;
     uint16_t oncs;
+    uint16_t fuses;
     uint8_t fna;
     uint8_t vwc;
     uint8_t nwpc;
+    uint16_t acwu; /* 0's based */
+    uint16_t ocfs;
     uint32_t sgls;
     uint32_t ioccsz, iorcsz; /* 16 bytes */
     uint16_t icdoff;         /* 16 bytes */
@@ -177,6 +191,9 @@ struct identify_namespace {
     uint8_t nmic;
     uint8_t dlfeat;
     uint8_t nsattr;
+    uint16_t mssrl;       /* most blocks of one source range of Copy */
+    uint32_t mcl;         /* most blocks of one Copy */
+    uint8_t msrc;         /* most source ranges of Copy, 0's based */
     const uint8_t *nguid; /* 16 bytes; NULL: all zeroes */
     const uint8_t *eui64; /* 8 bytes; all zeroes or NULL if there is none */
 };

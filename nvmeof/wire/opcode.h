@@ -30,6 +30,7 @@ enum { /* NVM command set */
        NVM_WRITE_ZEROES = 0x08,
        NVM_DATASET_MANAGEMENT = 0x09,
        NVM_VERIFY = 0x0c,
+       NVM_COPY = 0x19,
 };
 
 enum { /* FCTYPE */

@@ -33,9 +33,14 @@ enum { /* PSDT */
        SQE_PSDT_SGL_METADATA = 2, /* SGLs for data and for metadata */
 };
 
+enum { /* FUSE; 0 for a command on its own */
+       SQE_FUSE_FIRST = 1,
+       SQE_FUSE_SECOND = 2,
+};
+
 struct nvme_sqe {
     uint8_t opcode;
-    uint8_t fuse; /* 0 normal, 1 first, 2 second */
+    uint8_t fuse;
     uint8_t psdt;
     uint8_t fctype; /* only of fabrics commands */
     uint16_t cid;

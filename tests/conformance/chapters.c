@@ -42,6 +42,7 @@
     X(nvme_sgl) \
     X(nvme_io) \
     X(nvme_more) \
+    X(nvme_copy) \
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \

@@ -11,7 +11,6 @@
 enum {
     FLAGS_PSDT_SGL = 0x40,
     FLAGS_FUSE = 0x03,
-    ID_CTRL_FUSES = 522,
     AT = 16,
     PATTERN = 0x6c,
 };
@@ -96,8 +95,8 @@ static void run_with_flags(struct conf *conf, bool is_io, uint8_t opcode,
                        : nvme_data_len(nvme, opcode);
     uint8_t *capsule = nvme_capsule_of(rc, &sqe, is_io || len != 0 ? len : 0);
 
-    if ((value & FLAGS_FUSE) != 0 &&
-        get_le16(nvme->ctrl + ID_CTRL_FUSES) != 0) {
+    if ((value & FLAGS_FUSE) != 0 && (value & FLAGS_FUSE) != FLAGS_FUSE &&
+        is_io && get_le16(nvme->ctrl + ID_CTRL_FUSES) != 0) {
         conf_not_applicable(conf,
                             "FUSES is not 0: the target has fused commands");
     }
@@ -222,6 +221,7 @@ static void optional_command(struct conf *conf, uint8_t opcode,
     X(WRITE_UNCORRECTABLE, 0x04, 0x02, "write-uncorrectable")                  \
     X(COMPARE, 0x05, 0x01, "compare")                                          \
     X(VERIFY, 0x0c, 0x80, "verify")                                            \
+    X(COPY, 0x19, 0x100, "copy")                                               \
     X(RESERVATION_REGISTER, 0x0d, 0x20, "reservation-register")                \
     X(RESERVATION_REPORT, 0x0e, 0x20, "reservation-report")                    \
     X(RESERVATION_ACQUIRE, 0x11, 0x20, "reservation-acquire")                  \

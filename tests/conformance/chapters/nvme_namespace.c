@@ -14,7 +14,6 @@ enum {
     ID_NS_NSFEAT = 24,
     ID_NS_MC = 27,
     ID_NS_DPC = 28,
-    ID_CTRL_FUSES = 522,
     NIDT_EUI64 = 1,
     NIDT_NGUID = 2,
     NIDT_UUID = 3,

@@ -443,6 +443,7 @@ static void effects_oncs(struct conf *conf)
         {0x11, 0x20},
         {0x15, 0x20},
         {NVM_VERIFY, 0x80},
+        {NVM_COPY, ONCS_COPY},
     };
     struct nvme *nvme = nvme_open_page(conf, LOG_COMMANDS_EFFECTS);
     const uint8_t *io =

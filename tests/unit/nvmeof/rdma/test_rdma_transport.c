@@ -64,6 +64,7 @@ struct fake_conn {
 };
 
 struct fixture {
+    uint16_t next_cid;
     struct verbs verbs;
     const struct rdma_cm_events *events; /* the listener's events */
     void *events_ctx;
@@ -422,8 +423,10 @@ static const struct rdma_request *send_command(struct fixture *f,
 {
     uint8_t capsule[NVMF_IO_CAPSULE_LEN];
     uint32_t capsule_len = NVME_SQE_LEN;
+    struct nvme_sqe numbered = *sqe;
 
-    nvme_sqe_emit(capsule, sqe);
+    numbered.cid = f->next_cid++;
+    nvme_sqe_emit(capsule, &numbered);
     sgl_emit(capsule + SQE_SGL1, &(struct sgl){kind, addr, len, 0x77});
     if (kind == SGL_IN_CAPSULE) {
         memset(capsule + NVME_SQE_LEN, (int)random_below(f, 256), len);

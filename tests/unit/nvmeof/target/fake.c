@@ -310,8 +310,13 @@ struct fake_request *fake_send(struct fake *fake, uint16_t qpair,
 
     request->host = data;
     request->host_len = len;
-    return send_request(fake, qpair, sqe, &(struct nvmf_data){.len_bytes = len},
-                        request);
+    return send_request(
+        fake, qpair, sqe,
+        &(struct nvmf_data){
+            .len_bytes = len,
+            .spare = {request->spare,
+                      fake->has_spare ? sizeof(request->spare) : 0, 0x5a}},
+        request);
 }
 
 struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,

@@ -41,6 +41,7 @@ struct fake_request {
     bool is_answered;
     struct nvme_cqe cqe;
     uint8_t *in_capsule; /* a copy of the host's buffer */
+    uint8_t spare[4096]; /* of its capsule, with fake.has_spare */
 };
 
 struct fake {
@@ -62,6 +63,7 @@ struct fake {
     unsigned int sending_count;
     bool hold_fetch, hold_send, hold_done, hold_media;
     bool fail_fetch, fail_send;
+    bool has_spare; /* capsules have memory that the target may use */
 
     uint8_t *blocks[FAKE_NAMESPACES];
     uint8_t block_shift;

@@ -40,7 +40,10 @@ static void test_identify_controller_passes_the_checks_of_linux(void **state)
     assert_int_equal(id[111], 1);                 /* CNTRLTYPE */
     assert_int_equal(get_le32(id + 80), 0x10400); /* VER */
     assert_int_equal(get_le32(id + 516), 128);    /* NN */
-    assert_int_equal(get_le16(id + 520), 0x5c);   /* ONCS */
+    assert_int_equal(get_le16(id + 520), 0x1dd);  /* ONCS */
+    assert_int_equal(id[522], 1);                 /* FUSES */
+    assert_int_equal(get_le16(id + 532), 0);      /* ACWU: one block */
+    assert_int_equal(get_le16(id + 534), 1);      /* OCFS: format 0 */
     assert_int_equal(get_le16(id + 256), 0);      /* OACS */
     assert_int_equal(id[525], 7);                 /* VWC */
     assert_int_equal(id[259], 3);                 /* AERL */

@@ -66,7 +66,9 @@ static void test_only_commands_with_an_lba_have_one_in_the_error_log(
         {NVM_WRITE_ZEROES, true},
         {NVM_FLUSH, false},
         {NVM_DATASET_MANAGEMENT, false},
-        {NVM_COMPARE, false},
+        {NVM_COMPARE, true},
+        {NVM_VERIFY, true},
+        {NVM_COPY, true},
         {0x7e, false},
     };
 
@@ -188,7 +190,11 @@ static void test_the_commands_effects_log_matches_the_command_tables(
     assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_READ), 1);
     assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_WRITE), 3);
     assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_WRITE_ZEROES), 3);
-    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_COMPARE), 0);
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_COMPARE), 1);
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_VERIFY), 1);
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_COPY), 3);
+    assert_int_equal(get_le32(fake->data + 1024 + 4 * NVM_WRITE_UNCORRECTABLE),
+                     0);
 }
 
 static void test_logs_read_in_pieces_are_the_same(void **state)

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Compare and Verify.  Both read the blocks into a scratch buffer, chunk by
+ * chunk.
+ * Spec: NVM Express Base 1.4 sections 6.6 and 6.16.
+ *
+ * Left out: protection information, which no namespace has.
+ */
+#include "nvmeof/target/internal.h"
+
+#include <string.h>
+
+enum { COMPARE_FUA_BIT = 30 }; /* bit position in dword 12 */
+
+/* Whether the host's data at `offset` of this window equal `data`. */
+static bool data_equal(const struct nvmf_request *req, uint32_t offset,
+                       const uint8_t *data, uint32_t len)
+{
+    for (uint8_t i = 0; i < req->piece_count && len > 0; i++) {
+        uint32_t piece_len = req->pieces[i].len_bytes;
+        uint32_t n;
+
+        if (offset >= piece_len) {
+            offset -= piece_len;
+            continue;
+        }
+        n = MIN(piece_len - offset, len);
+        if (memcmp((const uint8_t *)req->pieces[i].ptr + offset, data, n) !=
+            0) {
+            return false;
+        }
+        offset = 0;
+        data += n;
+        len -= n;
+    }
+    ASSERT(len == 0);
+    return true;
+}
+
+/* Read the next chunk of `blocks` from first_lba on. */
+static uint16_t read_chunk(struct nvmf_target *target, struct nvmf_request *req,
+                           uint64_t first_lba, uint32_t blocks)
+{
+    struct media_io io = {
+        .op = MEDIA_READ,
+        .fua = req->sqe.cdw12 >> COMPARE_FUA_BIT & 1,
+        .ns = req->ns->config.media_ns,
+        .first_lba = first_lba + req->chunk.done,
+    };
+
+    if (!scratch_take(target, req)) {
+        return NVMF_PENDING;
+    }
+    req->chunk.blocks = scratch_blocks(req, blocks - req->chunk.done);
+    io.count_blocks = req->chunk.blocks;
+    return scratch_media(target, req, &io);
+}
+
+/* Whether a chunk has arrived in the scratch buffer since the last call. */
+static bool chunk_arrived(struct nvmf_request *req)
+{
+    bool has_arrived = req->progress != req->chunk.ops;
+
+    req->chunk.ops = req->progress;
+    return has_arrived;
+}
+
+uint16_t compare_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    req->steps = STEPS_UNKNOWN;
+    req->chunk = (struct nvmf_chunk){0};
+    return io_transfer_check(target, req);
+}
+
+/* Compare one window of the host's data. */
+uint16_t compare_execute(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint8_t shift = req->ns->geometry.block_shift;
+    uint32_t blocks = req->window_len >> shift;
+    struct nvmf_chunk *chunk = &req->chunk;
+
+    if (chunk_arrived(req)) {
+        if (!data_equal(req, chunk->done << shift, scratch_data(target, req),
+                        chunk->blocks << shift)) {
+            req->is_unlogged = true; /* a result, not an error */
+            return refuse_status(NVME_SC_COMPARE_FAILED);
+        }
+        chunk->done += chunk->blocks;
+        scratch_share(target, req);
+    }
+    if (chunk->done < blocks) {
+        return read_chunk(target, req,
+                          io_first_lba(&req->sqe) + (req->data_offset >> shift),
+                          blocks);
+    }
+    chunk->done = 0;
+    if (req->data_offset + req->window_len == req->data_len) {
+        target->counters.host_reads++;
+        target->counters.read_blocks_512 += req->data_len / 512;
+    }
+    return NVME_SC_SUCCESS;
+}
+
+uint16_t verify_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint16_t status = io_check_level(target, req);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    req->steps = STEPS_UNKNOWN;
+    req->chunk = (struct nvmf_chunk){0};
+    return io_check_range(req);
+}
+
+uint16_t verify_execute(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint32_t blocks = io_count_blocks(&req->sqe);
+    uint8_t shift = req->ns->geometry.block_shift;
+
+    if (chunk_arrived(req)) {
+        req->chunk.done += req->chunk.blocks;
+        scratch_share(target, req);
+    }
+    if (req->chunk.done < blocks) {
+        return read_chunk(target, req, io_first_lba(&req->sqe), blocks);
+    }
+    target->counters.read_blocks_512 += ((uint64_t)blocks << shift) / 512;
+    return NVME_SC_SUCCESS;
+}
