@@ -17,6 +17,7 @@ import os
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,10 @@ DEFAULT_LIMIT = "64M"
 SMALLEST = 64 << 10
 HEADER_LEN = 24
 PACKET = struct.Struct("<IIII")     # seconds, microseconds, captured and whole length
+SECOND_US = 1000000
+APART_MAX_US = 200000       # between two filters' times of a frame
 READ_MAX = 8 << 20
+HEAD_LEN = 128 << 10        # bytes that are compared to find a frame again
 LOOK_S = 0.5
 
 
@@ -75,6 +79,27 @@ def packets(data: bytes) -> Iterator[tuple[int, tuple[int, int, int, int]]]:
         at += PACKET.size + facts[2]
 
 
+@dataclass
+class Packet:
+    time_us: int
+    data: bytes
+
+    @classmethod
+    def of(cls, data: bytes, at: int, facts: tuple[int, int, int, int]) -> "Packet":
+        start = at + PACKET.size
+        return cls(facts[0] * SECOND_US + facts[1], data[start:start + facts[2]])
+
+    def seconds_after(self, other: "Packet") -> int | None:
+        """Whole seconds between the times that two filters gave to one frame.
+
+        Each filter reads the clock itself, so that microseconds differ a little.  None
+        if they differ so much that it is another frame with the same bytes.
+        """
+        seconds = round((self.time_us - other.time_us) / SECOND_US)
+        apart_us = self.time_us - other.time_us - seconds * SECOND_US
+        return seconds if abs(apart_us) < APART_MAX_US else None
+
+
 class Growing:
     """A capture that QEMU writes; `done` is how far its times have been corrected."""
 
@@ -97,23 +122,28 @@ class Growing:
                     return
                 self.done += end
 
-    def first(self) -> bytes | None:
-        """The first packet with its header, if it has been written."""
+    def head(self) -> list[Packet]:
+        """The first packets, as far as they have been written."""
         with open(self.file, "rb") as file:
-            data = os.pread(file.fileno(), READ_MAX, HEADER_LEN)
-        for at, facts in packets(data):
-            return data[at:at + PACKET.size + facts[2]]
-        return None
+            data = os.pread(file.fileno(), HEAD_LEN, HEADER_LEN)
+        return [Packet.of(data, at, facts) for at, facts in packets(data)]
 
-    def cut_at(self, start: int, packet: bytes) -> int | None:
-        """End the file before this packet, which is after `start`; return its seconds."""
+    def cut_before(self, head: list[Packet], start: int) -> int | None:
+        """End the file before the packets with which another one begins.
+
+        They are in this file, too, after `start`.  Return by how many seconds their
+        times are behind here, or None if they are not found.
+        """
         with open(self.file, "r+b") as file:
             file.seek(start)
             data = file.read()
-            for at, (second, *_) in packets(data):
-                if data.startswith(packet[4:], at + 4):
+            mine = [(at, Packet.of(data, at, facts)) for at, facts in packets(data)]
+            for n, (at, packet) in enumerate(mine):
+                seconds = head[0].seconds_after(packet)
+                if seconds is not None and [x.data for x in head] == [
+                        x.data for _, x in mine[n:n + len(head)]]:
                     file.truncate(start + at)
-                    return second
+                    return seconds
         return None
 
 
@@ -151,9 +181,9 @@ class Rotation:
         if self.next is None and self.now.file.stat().st_size > self.limit:
             await self.begin()
         if self.next is not None:
-            packet = self.next.first()
-            if packet is not None:
-                await self.change(self.next, packet)
+            head = self.next.head()
+            if head:
+                await self.change(self.next, head)
 
     async def begin(self) -> None:
         """Add the second filter."""
@@ -165,14 +195,16 @@ class Rotation:
             "netdev": self.netdev, "file": str(file), "maxlen": 65536})
         self.next = Growing(file)
 
-    async def change(self, fresh: Growing, packet: bytes) -> None:
+    async def change(self, fresh: Growing, head: list[Packet]) -> None:
         """Remove the first filter; its file is complete."""
         before = f"-{self.count - 1}" if self.count > 1 else ""
         await self.part.execute("object-del", {"id": f"{self.filter}{before}"})
         self.now.correct()
-        second = self.now.cut_at(self.start, packet)
-        if second is not None:
-            fresh.shift_s = second - PACKET.unpack_from(packet)[0]
+        seconds = self.now.cut_before(head, self.start)
+        if seconds is None:
+            self.part.supervisor.say(f"{self.now.file}: the next file repeats the last "
+                                     "frames of this one, and has other times")
+        fresh.shift_s = -(seconds or 0)
         file = self.now.file
         keep(file)
         fresh.file = fresh.file.rename(file)
