@@ -18,11 +18,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (conform_report, conform_screen, flash, interrupts, paths, prepare, setup,
-               show)
+from . import (conform_drives, conform_report, conform_screen, flash, interrupts, paths,
+               prepare, setup, show)
 from .conform_control import Control, EmulatedDrive
 from .conform_results import Results, ResultsError
 from .errors import LOOK_UP_S, EssdError
@@ -59,6 +59,7 @@ class Options:
     every: bool = False
     seed: int = 1
     slow: int = 1
+    drives: int = 1
     junit: Path | None = None
     html: Path | None = None
     pcap: Path | None = None
@@ -74,6 +75,9 @@ class Options:
                              "too: give ADDR,ADDR6")
         if self.native + bool(self.target) + bool(self.peer) > 1:
             raise UsageError("give only one of --native, --target and --peer")
+        if self.drives > 1 and (self.native or self.target or self.peer):
+            raise UsageError("--drives N is for drives in QEMU, not for --native, --target "
+                             "or --peer")
         if self.peer not in ("", "nvmet"):
             raise UsageError(f"--peer {self.peer}: the only peer is nvmet")
         if self.slow < 1:
@@ -115,9 +119,12 @@ def build(preset: str) -> Path:
 # Targets
 
 @contextlib.contextmanager
-def emulated() -> Iterator[Stand]:
-    """A new drive, booted for this run and deleted afterwards."""
-    name = f"conform-{os.getpid()}"
+def emulated(number: int = 0) -> Iterator[Stand]:
+    """A new drive, booted for this run and deleted afterwards.
+
+    `number` is that of the drive, if the run uses several.
+    """
+    name = f"conform-{os.getpid()}" + (f"-{number}" if number else "")
     instance = Instance(name)
     with setup.half_made(name):
         config = setup.configure(Wish(name=name, ports=list(PORTS), size=SIZE,
@@ -380,6 +387,55 @@ def check_places(options: Options) -> None:
                              f"{error.strerror}") from None
 
 
+def run_one(program: Path, options: Options, ids: list[str], folder: Path,
+            results: Results, facts: conform_report.Facts,
+            screen: conform_screen.Screen) -> Path:
+    """Run on one target, which is started again if a test kills it; return its logs."""
+    is_done = False
+    while not is_done and len(results.tests) < len(ids):
+        with stand_for(options) as stand:
+            results.drive |= stand.drive
+            facts.versions = conform_report.versions(stand.qemu)
+            try:
+                is_done = run_stand(program, options, stand, folder, results, screen)
+            finally:
+                kept = keep_logs(folder, stand)
+    return kept
+
+
+def run_drives(program: Path, options: Options, ids: list[str], folder: Path,
+               results: Results, facts: conform_report.Facts,
+               screen: conform_screen.Screen) -> Path:
+    """Run on several drives in QEMU, each with its chapters; return their logs."""
+    shares = conform_drives.share(ids, options.drives)
+    parts = [Results() for _ in shares]
+    with contextlib.ExitStack() as stack:
+        stands = [stack.enter_context(emulated(number)) for number in range(len(shares))]
+        results.drive |= stands[0].drive
+        facts.versions = conform_report.versions(stands[0].qemu)
+        for number, stand in enumerate(stands):
+            stand.name += f"/drive{number}"
+            (folder / str(number)).mkdir()
+        with interrupts.pool(len(shares)) as pool:
+            running = [
+                pool.submit(run_stand, program,
+                            replace(options, only=conform_drives.only(options.only, share)),
+                            stand, folder / str(number), part, screen)
+                for number, (share, stand, part) in enumerate(
+                    zip(shares, stands, parts, strict=True))]
+            for one in running:
+                one.result()
+        conform_drives.join(results, parts, ids)
+        kept = paths.build() / "conform" / "qemu"
+        shutil.rmtree(kept, ignore_errors=True)
+        logs = [keep_logs(folder / str(number), stand)
+                for number, stand in enumerate(stands)]
+    (kept / "results.jsonl").write_text("".join(
+        (log / "results.jsonl").read_text(encoding="utf-8") for log in logs),
+        encoding="utf-8")
+    return kept
+
+
 def run(options: Options) -> Results:
     """Run the suite once and write the reports."""
     options.check()
@@ -389,25 +445,15 @@ def run(options: Options) -> Results:
     results = Results(is_partial=bool(options.only))
     facts = conform_report.Facts(
         command=shlex.join(["./essd", *sys.argv[1:]]), slow=options.slow)
-    with tempfile.TemporaryDirectory(prefix="essd-conform-") as temporary:
-        folder = Path(temporary)
-        seconds = 0.0
-        is_done = False
-        with conform_screen.Screen(ids) as screen:
-            while not is_done and len(results.tests) < len(ids):
-                with stand_for(options) as stand:
-                    results.drive |= stand.drive
-                    facts.versions = conform_report.versions(stand.qemu)
-                    begin = time.monotonic()
-                    try:
-                        is_done = run_stand(program, options, stand, folder, results,
-                                            screen)
-                    finally:
-                        kept = keep_logs(folder, stand)
-                    # Real time is measured here, because the program's clock may
-                    # be virtual.
-                    seconds += time.monotonic() - begin
-        results.seconds = seconds
+    with tempfile.TemporaryDirectory(prefix="essd-conform-") as temporary, \
+            conform_screen.Screen(ids) as screen:
+        begin = time.monotonic()
+        if options.drives > 1:
+            kept = run_drives(program, options, ids, Path(temporary), results, facts, screen)
+        else:
+            kept = run_one(program, options, ids, Path(temporary), results, facts, screen)
+        # Real time is measured here, because the program's clock may be virtual.
+        results.seconds = time.monotonic() - begin
     conform_screen.summary(results)
     write_reports(results, facts, options)
     if not results.is_conforming:

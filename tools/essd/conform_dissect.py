@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import pcap_check
+from . import interrupts, pcap_check
 from .errors import EssdError
 
 HEADER = 24             # bytes of the file's header
@@ -88,10 +88,12 @@ def malformed(capture: Path) -> list[tuple[int, str]]:
     """(number, description) of each packet that a dissector could not read."""
     fields = ("-T", "fields", "-e", "frame.number", "-e", "frame.protocols",
               "-e", "_ws.col.Info")
-    rows = {*pcap_check._tshark(capture, "--disable-protocol", "nvme-rdma", "-Y",
-                                f"{WRONG} && {CARRIER}", *fields),
-            *pcap_check._tshark(capture, *NO_NFS, "-Y",
-                                f"{WRONG} && {NVME} && {NO_DATA}", *fields)}
+    passes = (("--disable-protocol", "nvme-rdma", "-Y", f"{WRONG} && {CARRIER}"),
+              (*NO_NFS, "-Y", f"{WRONG} && {NVME} && {NO_DATA}"))
+    with interrupts.pool(len(passes)) as pool:      # tshark uses one core.
+        found = [pool.submit(pcap_check._tshark, capture, *options, *fields)
+                 for options in passes]
+        rows = {row for one in found for row in one.result()}
     return sorted((int(number), " ".join(rest.split())) for number, _, rest in
                   (row.partition("\t") for row in rows) if OWN_FAULT not in rest)
 

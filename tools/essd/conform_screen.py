@@ -6,6 +6,7 @@ at the end of each chapter.  A failure is printed at once with its steps.
 """
 
 import textwrap
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -58,14 +59,18 @@ def failure_lines(test: Test) -> list[str]:
 
 
 class Screen:
-    """Shows the progress; test() is called after each test."""
+    """Shows the progress; test() is called after each test.
+
+    Several threads may call test(), each for chapters of its own.
+    """
 
     def __init__(self, ids: Sequence[str] = ()) -> None:
         self.console = show.console
         self.expected = Counter(one.partition(".")[0] for one in ids)
         self.width = max(map(len, [*self.expected, "robust"]))
         self.counts: dict[str, Count] = {}
-        self.current = ""
+        self.shown: set[str] = set()        # chapters whose line was printed
+        self.turn = threading.Lock()
         self.bars: dict[str, Any] = {}
         self.progress = Progress(
             TextColumn("{task.description}", markup=False), BarColumn(24), MofNCompleteColumn(),
@@ -83,7 +88,8 @@ class Screen:
         if self.progress is not None:
             self.progress.stop()
         else:
-            self.end_chapter()
+            for chapter in self.counts:
+                self.end_chapter(chapter)
 
     def add_bar(self, chapter: str) -> None:
         assert self.progress is not None
@@ -91,9 +97,10 @@ class Screen:
             f"{chapter:{self.width}}", total=self.expected[chapter] or None, words="")
 
     def test(self, test: Test) -> None:
-        if test.chapter != self.current:
-            self.end_chapter()
-            self.current = test.chapter
+        with self.turn:
+            self.show_test(test)
+
+    def show_test(self, test: Test) -> None:
         count = self.counts.setdefault(test.chapter, Count())
         count.add(test)
         if self.progress is not None:
@@ -106,13 +113,15 @@ class Screen:
             show.line(first, COLOURS[test.verdict])
             for line in others:
                 show.line(line)
+        if self.progress is None and count.tests == self.expected[test.chapter]:
+            self.end_chapter(test.chapter)
 
-    def end_chapter(self) -> None:
-        if self.current and self.progress is None:
-            count = self.counts[self.current]
-            show.line(f"{self.current:{self.width}}  {count.seconds:7.1f} s  "
+    def end_chapter(self, chapter: str) -> None:
+        if chapter not in self.shown:
+            self.shown.add(chapter)
+            count = self.counts[chapter]
+            show.line(f"{chapter:{self.width}}  {count.seconds:7.1f} s  "
                       + chapter_words(count))
-        self.current = ""
 
 
 def table(results: Results) -> Table:

@@ -42,6 +42,9 @@ SUMMARY = re.compile(
     r"^\d+ (passed|failed)")
 
 
+ShowLine = Callable[[str], None]
+
+
 class StageError(EssdError):
     """A stage has failed; the text says how."""
 
@@ -60,8 +63,13 @@ class Run:
         return LOGS / f"{self.stage}.log"
 
     def command(self, *words: str | Path, quiet: bool = False,
-                env: dict[str, str] | None = None) -> None:
-        """Run a command of this stage; its output goes to screen and log."""
+                env: dict[str, str] | None = None, title: str = "",
+                show_line: ShowLine = show.line) -> None:
+        """Run a command of this stage; its output goes to screen and log.
+
+        `title` stands before its summary at the end of the output instead of the
+        stage's name.
+        """
         with open(self.log, "a", encoding="utf-8") as log:
             log.write("$ " + " ".join(map(str, words)) + "\n")
             with subprocess.Popen(
@@ -73,7 +81,8 @@ class Run:
                 watchdog = threading.Timer(STAGE_S, process.kill)
                 watchdog.start()
                 try:
-                    lines = list(self.copy(process.stdout, log, quiet))
+                    lines = list(self.copy(process.stdout, log, quiet,
+                                           title or self.stage, show_line))
                 except interrupts.INTERRUPTS:
                     end_group(process)
                     raise
@@ -82,24 +91,25 @@ class Run:
         if process.returncode != 0:
             if quiet:
                 for line in lines[-TAIL_LINES:]:
-                    show.line(line)
+                    show_line(line)
             raise StageError(f"{Path(words[0]).name}: status {process.returncode}; "
                              f"see {self.log}")
 
-    def copy(self, source: Iterator[str], log: TextIO, quiet: bool) -> Iterator[str]:
+    def copy(self, source: Iterator[str], log: TextIO, quiet: bool, title: str,
+             show_line: ShowLine) -> Iterator[str]:
         shown = time.monotonic()
         for text in source:
             line = text.rstrip("\n")
             log.write(text)
             log.flush()
             if not quiet:
-                show.line(line)
+                show_line(line)
             elif time.monotonic() - shown > PROGRESS_S and (at := NINJA.match(line)):
                 shown = time.monotonic()
-                show.line(f"compiling: {at[1]} of {at[2]} files")
+                show_line(f"compiling: {at[1]} of {at[2]} files")
             plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
             if SUMMARY.search(plain):
-                self.summaries.append(f"{self.stage}: {plain.strip('= ')}")
+                self.summaries.append(f"{title}: {plain.strip('= ')}")
             yield line
 
     def show_and_log(self, line: str) -> None:
@@ -237,7 +247,8 @@ def conform(run: Run) -> None:
     """Run the suite in QEMU and natively; the reports are kept in build/test."""
     run.need("qemu")
     words = [sys.executable, "-m", "essd", "conform", *(["--all"] if run.every else [])]
-    runs: dict[str, list[str | Path]] = {"qemu": [], "native": ["--native"]}
+    runs: dict[str, list[str | Path]] = {"qemu": ["--drives", "2"],
+                                             "native": ["--native"]}
     for name, options in runs.items():
         shutil.rmtree(captures(name), ignore_errors=True)
         options += ["--pcap", captures(name), "--junit", LOGS / f"conform-{name}.xml",
@@ -245,15 +256,37 @@ def conform(run: Run) -> None:
     if run.every:
         runs["mutants"] = ["--mutants"]
     complaints = []
-    for name, options in runs.items():
-        show.line(f"-- {name}")
-        try:
-            run.command(*words, *options)
-        except StageError as error:
-            complaints.append(f"{name}: {error}")
-    complaints += dissect("qemu") + dissect("native")
+    # The drive in QEMU mostly waits, so the native run, which only computes, goes
+    # on beside it.
+    with interrupts.pool(1) as pool:
+        aside = pool.submit(conform_native, run, [*words, *runs.pop("native")])
+        for name, options in runs.items():
+            show.line(f"-- {name}")
+            try:
+                run.command(*words, *options, title=f"conform ({name})")
+            except StageError as error:
+                complaints.append(f"{name}: {error}")
+        lines, complaints_there = aside.result()
+    for line in lines:
+        show.line(line)
+    complaints += [*complaints_there, *dissect("qemu")]
     if complaints:
         raise StageError("; ".join(complaints))
+
+
+def conform_native(run: Run, command: list[str | Path]) -> tuple[list[str], list[str]]:
+    """Run the suite natively and check its captures, beside the run in QEMU.
+
+    Returns the lines to show when both runs are over, and the complaints.
+    """
+    lines: list[str] = ["-- native (at the same time)"]
+    complaints = []
+    try:
+        run.command(*command, title="conform (native)", show_line=lines.append)
+    except StageError as error:
+        complaints.append(f"native: {error}")
+    complaints += dissect("native", lines.append)
+    return lines, complaints
 
 
 def captures(name: str) -> Path:
@@ -261,7 +294,7 @@ def captures(name: str) -> Path:
     return LOGS / f"conform-pcap-{name}"
 
 
-def dissect(name: str) -> list[str]:
+def dissect(name: str, show_line: ShowLine = show.line) -> list[str]:
     """Have Wireshark check a run's captures; delete them if all are good."""
     results = paths.TOP / "build/conform" / name / "results.jsonl"
     try:
@@ -271,8 +304,8 @@ def dissect(name: str) -> list[str]:
     if not found:
         shutil.rmtree(captures(name), ignore_errors=True)
     for text in found:
-        show.line(text)
-    show.line(f"Wireshark: {packets} packets of {files} captures of the {name} run, "
+        show_line(text)
+    show_line(f"Wireshark: {packets} packets of {files} captures of the {name} run, "
               f"{len(found)} malformed")
     if packets == 0:
         return [f"the {name} run left no capture that Wireshark could read"]

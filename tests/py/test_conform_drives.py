@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd conform --drives N`: the chapters are shared among several drives.
+
+A script takes the place of the conformance program; it runs what --only names.
+"""
+
+import contextlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from essd import cli, conform, conform_drives, paths, show
+from essd.conform_results import Results
+
+IDS = ["smoke.a", "eth.a", "net.a", "net.b", "nvmf.a", "robust.a"]
+PROGRAM = """#!{python}
+import json, sys
+words = sys.argv[1:]
+ids = {ids}
+if "--list" in words:
+    print("\\n".join(one + "  clause  text" for one in ids))
+    sys.exit()
+chosen = words[words.index("--only") + 1].split(",")
+ids = [one for one in ids if one.partition(".")[0] in chosen]
+out = open(words[words.index("--results") + 1], "w")
+def tell(**event):
+    print(json.dumps(event), file=out, flush=True)
+tell(event="run", target="fake", seed=1, tests=len(ids))
+for one in ids:
+    verdict = "fail" if one == "{fails}" else "pass"
+    tell(event="test", id=one, chapter=one.partition(".")[0], verdict=verdict, seconds=1)
+tell(event="end", seconds=1)
+sys.exit("{fails}" in ids)
+"""
+
+
+@pytest.fixture
+def stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What is run on each drive; there is no drive."""
+    found: list[list[str]] = []
+
+    @contextlib.contextmanager
+    def emulated(number: int = 0) -> Iterator[conform.Stand]:
+        yield conform.Stand("qemu", ["--drive", str(number)],
+                            complaints=lambda: found.append([]) or [])
+
+    monkeypatch.setattr(conform, "emulated", emulated)
+    monkeypatch.setattr(conform, "build", lambda preset: tmp_path / "program")
+    (tmp_path / "top").mkdir()
+    monkeypatch.setattr(paths, "TOP", tmp_path / "top")
+    return found
+
+
+def write_program(folder: Path, fails: str = "") -> None:
+    program = folder / "program"
+    program.write_text(PROGRAM.format(python=sys.executable, ids=IDS, fails=fails))
+    program.chmod(0o755)
+
+
+def command(*words: str) -> tuple[int, str]:
+    with show.console.capture() as captured, show.errors.capture() as errors:
+        done = CliRunner().invoke(cli.app, ["conform", *words])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, captured.get() + errors.get() + done.output
+
+
+def test_each_chapter_goes_to_one_drive_and_the_longest_has_least_beside_it():
+    shares = conform_drives.share(IDS, 2)
+    assert sorted(sum(shares, [])) == ["eth", "net", "nvmf", "robust", "smoke"]
+    assert ["net"] in shares
+
+
+def test_no_drive_is_started_without_a_chapter():
+    assert conform_drives.share(["net.a", "net.b", "eth.c"], 8) == [["net"], ["eth"]]
+
+
+@pytest.mark.parametrize("words, chapters, expected", [
+    ([], ["net", "eth"], ["net", "eth"]),
+    (["net.arp", "roce", "net.b"], ["net"], ["net.arp", "net.b"])])
+def test_a_drive_runs_what_the_user_chose_of_its_chapters(words, chapters, expected):
+    assert conform_drives.only(words, chapters) == expected
+
+
+def test_a_drive_whose_program_broke_off_makes_the_whole_run_inconclusive():
+    results, parts = Results(), [Results(is_over=True), Results(complaints=["x broke off"])]
+    conform_drives.join(results, parts, [])
+    assert not results.is_over and results.complaints == ["x broke off"]
+
+
+def test_two_drives_run_every_test_once_and_report_in_the_usual_order(stands, tmp_path):
+    write_program(tmp_path)
+    status, output = command("--drives", "2", "--json")
+    assert status == 0 and len(stands) == 2
+    assert [test["id"] for test in json.loads(output[output.index("{\n"):])["tests"]] == IDS
+    kept = paths.TOP / "build/conform/qemu"
+    events = [json.loads(line) for line in
+              (kept / "results.jsonl").read_text().splitlines()]
+    assert sorted(e["id"] for e in events if e["event"] == "test") == sorted(IDS)
+    assert "--drive 1" in (kept / "drive1/program.log").read_text()
+
+
+def test_a_failure_on_either_drive_is_reported(stands, tmp_path):
+    write_program(tmp_path, fails="robust.a")
+    status, output = command("--drives", "2")
+    assert status == 1 and "FAILED robust.a" in output
+    assert "5 passed, 1 failed, 0 not applicable, 0 not run: not conforming" in output
+    assert len(re.findall(r"^net +2\.0 s  2 passed$", output, re.M)) == 1
+
+
+@pytest.mark.parametrize("words", [["--native"], ["--peer", "nvmet"]])
+def test_only_drives_in_qemu_can_be_several(words):
+    status, output = command(*words, "--drives", "2")
+    assert status == 2 and "--drives N is for drives in QEMU" in output
