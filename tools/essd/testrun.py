@@ -36,6 +36,8 @@ CLEAN_UP_S = 30         # for a command that was interrupted
 STAGE_S = 3 * 3600      # time limit of each command of a stage
 PROGRESS_S = 30         # interval of progress lines during a quiet build
 NINJA = re.compile(r"\[(\d+)/(\d+)\]")
+# Lines that say that a test begins: one follows when it has ended.
+BEGINS = re.compile(r"^ +Start +\d+: |^tests/\S+::.* $")
 # Summary lines of the test runners; they are repeated at the end of the output.
 SUMMARY = re.compile(
     r"\d+% tests passed|tests failed out of|^=+ .*(passed|failed|error|no tests).* =+$|"
@@ -102,9 +104,9 @@ class Run:
             line = text.rstrip("\n")
             log.write(text)
             log.flush()
-            if not quiet:
+            if not quiet and not BEGINS.search(line):
                 show_line(line)
-            elif time.monotonic() - shown > PROGRESS_S and (at := NINJA.match(line)):
+            elif quiet and time.monotonic() - shown > PROGRESS_S and (at := NINJA.match(line)):
                 shown = time.monotonic()
                 show_line(f"compiling: {at[1]} of {at[2]} files")
             plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
@@ -141,9 +143,11 @@ def end_group(process: "subprocess.Popen[str]") -> None:
 def lint(run: Run) -> None:
     complaints = []
     for name in lints.names():
+        def show_line(line: str, name: str = name) -> None:
+            show.line(line if line.startswith("check_") else f"{name}: {line}")
         for command in lints.commands(name, run.every):
             try:
-                run.command(*command)
+                run.command(*command, show_line=show_line)
             except StageError as error:
                 complaints.append(str(error))
     if complaints:
@@ -322,6 +326,19 @@ STAGES: dict[str, Stage] = {
     "qemu": qemu, "python": python_tests, "guest": guest, "e2e": e2e,
     "conform": conform, "coverage": coverage,
 }
+ABOUT = {
+    "lint": "formats, names, documents, types",
+    "native": "unit tests, and the whole drive in one process, with gcc and sanitizers",
+    "clang": "the drive and the fuzz targets compile with clang",
+    "fuzz": "random input for the parsers and for the whole drive",
+    "firmware": "the RISC-V firmware compiles with gcc and clang",
+    "qemu": "QEMU has the drive's devices, and no NVMe-oF of its own",
+    "python": "the essd command and its library; some tests boot a drive",
+    "guest": "the Linux guest and the programs that run in it",
+    "e2e": "a stock Linux host uses the drive",
+    "conform": "the conformance suite, on drives in QEMU and natively",
+    "coverage": "which lines and branches of the drive the native tests reach",
+}
 ONLY_WITH_ALL = ("coverage",)
 BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], object]]] = {
     # name: (stages that need it, what builds it)
@@ -335,7 +352,7 @@ def run_stage(run: Run, name: str) -> str:
     """Run one stage; return "" if it passed, else the reason of its failure."""
     run.stage = name
     run.log.write_text("")
-    show.heading(name)
+    show.heading(f"{name}: {ABOUT[name]}")
     try:
         STAGES[name](run)
     except (EssdError, OSError,
@@ -355,6 +372,10 @@ def run_tests(every: bool, only: list[str]) -> int:
     times: dict[str, float] = {}
     failures: dict[str, str] = {}
     begin = time.monotonic()
+    if names == [x for x in STAGES if x not in ONLY_WITH_ALL]:
+        show.line("This takes about 25 minutes on two cores, and 5 more the first time, when "
+                  "QEMU and the Linux guest are built.")
+    show.line(f"Each stage's whole output is kept in {LOGS}/<stage>.log.")
     progress = show.Progress()
     progress.status = None      # The stages print too, so progress is plain lines.
     # Background builds run one at a time, which leaves a core to the native stages.
