@@ -36,6 +36,7 @@ CLEAN_UP_S = 30         # for a command that was interrupted
 STAGE_S = 3 * 3600      # time limit of each command of a stage
 PROGRESS_S = 30         # interval of progress lines during a quiet build
 NINJA = re.compile(r"\[(\d+)/(\d+)\]")
+ASIDE_NICE = 10         # niceness of a command that runs beside another one
 # Lines that say that a test begins: one follows when it has ended.
 BEGINS = re.compile(r"^ +Start +\d+: |^tests/\S+::.* $")
 # Summary lines of the test runners; they are repeated at the end of the output.
@@ -66,11 +67,11 @@ class Run:
 
     def command(self, *words: str | Path, quiet: bool = False,
                 env: dict[str, str] | None = None, title: str = "",
-                show_line: ShowLine = show.line) -> None:
+                show_line: ShowLine = show.line, is_aside: bool = False) -> None:
         """Run a command of this stage; its output goes to screen and log.
 
         `title` stands before its summary at the end of the output instead of the
-        stage's name.
+        stage's name.  A command aside leaves the processor to one in real time.
         """
         with open(self.log, "a", encoding="utf-8") as log:
             log.write("$ " + " ".join(map(str, words)) + "\n")
@@ -80,6 +81,9 @@ class Run:
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     env={**os.environ, **(env or {})}, process_group=0) as process:
                 assert process.stdout is not None
+                if is_aside:
+                    os.setpriority(os.PRIO_PROCESS, process.pid,
+                                   max(ASIDE_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
                 watchdog = threading.Timer(STAGE_S, process.kill)
                 watchdog.start()
                 try:
@@ -286,7 +290,8 @@ def conform_native(run: Run, command: list[str | Path]) -> tuple[list[str], list
     lines: list[str] = ["-- native (at the same time)"]
     complaints = []
     try:
-        run.command(*command, title="conform (native)", show_line=lines.append)
+        run.command(*command, title="conform (native)", show_line=lines.append,
+                    is_aside=True)
     except StageError as error:
         complaints.append(f"native: {error}")
     complaints += dissect("native", lines.append)
