@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from essd import (bench, bench_native, cli, conform, conform_results, paths, reflash,
                   settings, show)
 from essd.config import Link
+from essd.report import Report
 from essd.setup import Config
 
 PAGE = paths.TOP / "docs" / "json.md"
@@ -170,6 +171,20 @@ def test_the_fields_of_clean_are_those_that_are_documented(
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "cache" / "python-1"))
     (tmp_path / "cache" / "python-1").mkdir()
     check("clean", run("clean", "--json"))
+
+
+def test_the_fields_of_scenario_list_are_those_that_are_documented(lab) -> None:
+    check("scenario list", run("scenario", "list", "--json"))
+
+
+def test_the_fields_of_a_report_are_those_that_are_documented() -> None:
+    report = Report("x", "X", "Why?", facts={"host": "Linux"}, duration_s=1.0,
+                    counters={"drive0": {"reads": 1}})
+    report.event("something happens")
+    report.check("it holds", True, "it did")
+    report.figure("speed", 1, "MB/s")
+    report.plot("speed", "MB/s", [(0, 1)])
+    check("scenario run", report.as_json())
 
 
 def commands_with_json(group: Any, above: str = "") -> Iterator[str]:

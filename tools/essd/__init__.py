@@ -13,12 +13,14 @@ starts quickly.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import (Drive, Event, FaultRule, Faults, Host, Part, Port, Result, Switch,
-                      System, Trace, attach, up)
+    from .api import (Background, Drive, Event, FaultRule, Faults, Fio, Host, Io, Load,
+                      Part, Port, Report, Result, Scenario, Switch, System, Trace, attach,
+                      up)
     from .errors import EssdError
 
-__all__ = ["Drive", "EssdError", "Event", "FaultRule", "Faults", "Host", "Part", "Port",
-           "Result", "Switch", "System", "Trace", "__version__", "attach", "up"]
+__all__ = ["Background", "Drive", "EssdError", "Event", "FaultRule", "Faults", "Fio", "Host",
+           "Io", "Load", "Part", "Port", "Report", "Result", "Scenario", "Switch", "System",
+           "Trace", "__version__", "attach", "up"]
 
 __version__: str
 

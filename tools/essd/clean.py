@@ -23,7 +23,7 @@ from .instance import Instance
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "qemu": ("QEMU builds", ("qemu",)),
     "guest": ("Linux guests, and libraries for their programs",
-              ("guest", "sysroot", "host-tests")),
+              ("guest", "guest-variants", "sysroot", "host-tests")),
     "build": ("firmware and native programs", ("build", "elf")),
     "python": ("Python environments", ("python-*", "venv-*", "pip-venv")),
     "downloads": ("downloaded sources and packages", ("download", "debs", "apt")),
@@ -53,7 +53,8 @@ def files_in_use() -> list[Path]:
         with contextlib.suppress(OSError, ValueError, EssdError):
             config = Instance(name).config
             found += [Path(x) for x in (
-                config.guest, *(drive.qemu for drive in config.drives.values()),
+                config.guest, *(host.guest for host in config.hosts.values()),
+                *(drive.qemu for drive in config.drives.values()),
                 *(switch.program for switch in config.switches.values())) if x]
     return [path.resolve() for path in found]
 
@@ -68,7 +69,7 @@ def is_used(folder: Path, files: Iterable[Path]) -> bool:
 
 def candidates(folder: Path) -> list[Path]:
     """What is deleted at a time: builds of one kind are used separately."""
-    if folder.name in ("qemu", "guest", "build"):
+    if folder.name in ("qemu", "guest", "guest-variants", "build"):
         return sorted(path for path in folder.iterdir() if path.is_dir())
     return [folder]
 

@@ -124,6 +124,7 @@ class Host:
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     kernel: list[str] = field(default_factory=list)  # more kernel parameters
     mac: str = ""           # first five bytes of its cards' MACs; "": the usual ones
+    guest: str = ""         # folder of its own built guest; "": Config.guest
 
 
 @dataclass
@@ -187,6 +188,11 @@ class Config:
     def host(self) -> Host | None:
         """The host, or the first one of several."""
         return next(iter(self.hosts.values()), None)
+
+    def guest_of(self, part: str) -> str:
+        """The folder of the built guest that a host or the peer boots."""
+        host = self.hosts.get(part)
+        return host.guest if host and host.guest else self.guest
 
     def link(self, number: int) -> Link:
         return next(x for x in self.links if x.number == number)

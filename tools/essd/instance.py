@@ -254,7 +254,7 @@ class Instance:
         if status["state"] != "running":
             raise EssdError(f"the guest {part} is not running: its state is "
                             f"{status['state']} {status['why']}".strip())
-        guest = Guest(Path(self.config.guest))
+        guest = Guest(Path(self.config.guest_of(part)))
         return ["ssh", *ssh_options(guest, self.folder / f"{part}.ssh"),
                 *(["-t"] if tty else []), "-p", str(status["ssh_port"]),
                 "root@127.0.0.1"]

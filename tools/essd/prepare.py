@@ -6,14 +6,15 @@ before is taken from the cache.
 """
 
 import contextlib
+import functools
 import hashlib
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import fw_build, guest_build, interrupts, paths, qemu_build, show, vm
+from . import fw_build, guest_build, guest_variant, interrupts, paths, qemu_build, show, vm
 from .errors import BUILD_S, EssdError
 from .fw_build import Firmware, Progress
 from .guest_build import Guest
@@ -26,11 +27,12 @@ class Built:
     guest: Guest | None = None
     qemu: Path | None = None
     firmware: Firmware | None = None
+    variants: dict[Path, Guest] = field(default_factory=dict)   # by their folder
 
 
 @dataclass(frozen=True)
 class Task:
-    """Builds one field of Built."""
+    """Builds one field of Built, or one of its variants."""
 
     name: str
     build: Callable[[Progress], object]
@@ -67,28 +69,45 @@ def ending(futures: Iterable[Future[object]]) -> Iterator[None]:
         raise
 
 
-def prepare(guest: bool = True, drive: bool = True) -> Built:
-    """Build the parts that are asked for and missing, with progress lines."""
+def variant_task(folder: Path) -> Task:
+    return Task(f"Linux guest {folder.name}",
+                functools.partial(guest_variant.ensure, folder), "about 2 minutes, once",
+                lambda: not guest_variant.is_built(folder))
+
+
+def prepare(guest: bool = True, drive: bool = True,
+            variants: Iterable[Path] = ()) -> Built:
+    """Build the parts that are asked for and missing, with progress lines.
+
+    `variants` are folders that describe other guests than the default one.
+    """
     wanted = ["firmware", "qemu"] if drive else []
     wanted += ["guest"] if guest else []
-    for field in wanted:
-        if TASKS[field].is_first():
-            show.line(f"{TASKS[field].name}: will be built ({TASKS[field].first})")
+    tasks: dict[str | Path, Task] = {name: TASKS[name] for name in wanted}
+    tasks |= {folder: variant_task(folder) for folder in variants}
+    for task in tasks.values():
+        if task.is_first():
+            show.line(f"{task.name}: will be built ({task.first})")
     built = Built()
     progress = show.Progress()
     failed: Exception | None = None
-    with progress.shown(), ThreadPoolExecutor(len(wanted) or 1) as pool:
-        futures = {pool.submit(TASKS[field].build, progress.task(TASKS[field].name)):
-                   field for field in wanted}
+    with progress.shown(), ThreadPoolExecutor(len(tasks) or 1) as pool:
+        futures = {pool.submit(task.build, progress.task(task.name)): key
+                   for key, task in tasks.items()}
         with ending(futures):
             for future in as_completed(futures):
-                field = futures[future]
+                key = futures[future]
                 try:
-                    setattr(built, field, future.result())
-                    progress.done(TASKS[field].name)
+                    result = future.result()
+                    if isinstance(key, Path):
+                        assert isinstance(result, Guest)
+                        built.variants[key] = result
+                    else:
+                        setattr(built, key, result)
+                    progress.done(tasks[key].name)
                 except Exception as error:
                     failed = failed or error
-                    progress.failed(TASKS[field].name)
+                    progress.failed(tasks[key].name)
     if failed is not None:
         raise failed
     return built

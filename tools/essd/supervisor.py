@@ -133,11 +133,12 @@ class Supervisor:
         if match:
             part.ssh_port = int(match[1])
         control = self.folder / f"{part.name}.ssh"
+        guest = Guest(Path(self.config.guest_of(part.name)))
         while part.process is process:
             control.unlink(missing_ok=True)
             with open(self.folder / "ssh.log", "a", encoding="utf-8") as log:
                 master = await asyncio.create_subprocess_exec(
-                    "ssh", *ssh_options(Guest(Path(self.config.guest)), control),
+                    "ssh", *ssh_options(guest, control),
                     # No ServerAliveInterval: a halted guest answers nobody, for
                     # as long as somebody thinks at a breakpoint.
                     "-M", "-N", "-o", "ConnectTimeout=30", "-p", str(part.ssh_port),

@@ -51,6 +51,7 @@ class Host:
     mark: Mark
     memory_mib: int = 1024
     cpus: int = 1
+    guest: Path | None = None       # folder that describes its guest; None: the default
     cards: dict[int, list[Interface]] = field(default_factory=dict)
 
 

@@ -152,7 +152,9 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
     cables = links(topology, settings, capture)
     check_outside(topology)
     files = {part: setup.drive_media(wish) for part, wish in asked.items()}
-    built = prepare.prepare(guest=bool(topology.hosts), drive=bool(topology.drives))
+    built = prepare.prepare(guest=bool(topology.hosts), drive=bool(topology.drives),
+                            variants=[host.guest for host in topology.hosts.values()
+                                      if host.guest is not None])
     prepare.report_sandbox()
     program = ""
     if topology.switches:
@@ -166,8 +168,9 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
                                     files[part].format, nqn)
     prefixes = mac_prefixes(name, topology.hosts)
     for part, host in topology.hosts.items():
-        config.hosts[part] = Host(host.memory_mib, host.cpus, setup.kept_uuid(name, part),
-                                  mac=prefixes[part])
+        config.hosts[part] = Host(
+            host.memory_mib, host.cpus, setup.kept_uuid(name, part), mac=prefixes[part],
+            guest=str(built.variants[host.guest].path) if host.guest else "")
     for part, switch in topology.switches.items():
         config.switches[part] = Switch(program, switch.options, port_words(topology, part))
     return config

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import yaml
 
-from . import chosen, outside, patterns, yaml_mistakes
+from . import chosen, guest_variant, outside, patterns, yaml_mistakes
 from .config import End
 from .errors import EssdError, Mistakes
 from .topology import (DRIVE_PORTS, DRIVES_MAX, FIRST_DRIVE, HOST_CARDS_MAX,
@@ -144,11 +144,12 @@ class Reader:
     def hosts(self, node: yaml.Node) -> None:
         for names, mark, value in self.parts(node, "hosts"):
             said = self.values(value, "a host", {
-                "memory": memory_value, "cpus": cpus_value,
+                "memory": memory_value, "cpus": cpus_value, "guest": self.guest_value,
                 **{f"card{n}": address_values for n in range(HOST_CARDS_MAX)}})
             for n, name in enumerate(names):
                 host = Host(name, mark, said.get("memory", 1024),   # type: ignore[arg-type]
-                            said.get("cpus", 1))                    # type: ignore[arg-type]
+                            said.get("cpus", 1),                    # type: ignore[arg-type]
+                            said.get("guest"))                      # type: ignore[arg-type]
                 for card in range(HOST_CARDS_MAX):
                     if f"card{card}" in said:
                         host.cards[card] = self.next_addresses(
@@ -184,6 +185,9 @@ class Reader:
         if not path.is_file():
             raise EssdError(f"there is no file {path}")
         return path
+
+    def guest_value(self, text: str) -> Path:
+        return guest_variant.check(self.folder / text)
 
     # Cables
 

@@ -134,7 +134,7 @@ def card_mac(what: Host | Peer, number: int) -> str:
 
 def guest_command(config: Config, part: str, folder: Path) -> list[str]:
     """The command that starts a host or "peer"."""
-    guest = Guest(Path(config.guest))
+    guest = Guest(Path(config.guest_of(part)))
     what: Host | Peer | None = config.peer if part == "peer" else config.hosts[part]
     assert what is not None
     command = machine(guest, config.accel, what.memory_mib, what.cpus)

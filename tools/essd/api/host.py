@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..config import SERVICE
 from ..errors import EssdError
 from ..instance import Result
+from .background import Background
 from .part import Part
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class Host(Part):
         if `check` is true, if its exit status is not 0.
         """
         return self.instance.run(command, part=self.name, timeout_s=timeout_s, check=check)
+
+    def start(self, command: str) -> Background:
+        """Start a shell line in the background; the result tells when it has ended."""
+        return Background(self, command)
 
     def put(self, file: Path | str, target: str) -> None:
         """Copy a file into the host; an executable file stays executable."""

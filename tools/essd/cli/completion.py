@@ -145,6 +145,11 @@ def test_stages(incomplete: str) -> list[str]:
     return starting(list(testrun.STAGES), incomplete)
 
 
+def scenarios(incomplete: str) -> list[str]:
+    from .. import scenarios as module
+    return starting(module.names(), incomplete)
+
+
 def lints(incomplete: str) -> list[str]:
     from .. import lints as module
     return starting(module.names(), incomplete)
