@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import essd
 from essd import cli, paths, report, scenarios, topology_setup, topology_yaml
-from essd.api.fio import Fio, Load, percentile
+from essd.api.fio import Clocks, Fio, Load, percentile
 from essd.report import Report
 from essd.scenarios import Scenario, Script
 
@@ -67,7 +67,7 @@ def test_a_topology_that_is_too_small_is_refused(tmp_path: Path) -> None:
                     "cables: [host - drive0:0]\n")
     assert "needs 4 drives, and this topology has 1" in refused(
         "raid", "--topology", str(file))
-    assert "needs 1 drives with a cable at both ports, and this topology has 0" in refused(
+    assert "needs 1 drive with a cable at both ports, and this topology has 0" in refused(
         "failover", "--topology", str(file))
 
 
@@ -270,11 +270,12 @@ def test_a_percentile_is_a_value_that_occurs() -> None:
 
 def test_the_log_of_fio_is_read_on_the_clock_of_the_program() -> None:
     fio = Fio.__new__(Fio)
-    fio.offset = 1000.0
+    fio.begin = Clocks(100.0, 1000.0)
+    # 20 s have passed on the host's clock, and 10 s on the program's.
     found = fio.parse("1005500, 2000000, 1, 4096, 0, 0\nfio: a message\n"
-                      "1005000, 1000000, 0, 8192, 0, 0\n")
+                      "1005000, 1000000, 0, 8192, 0, 0\n", Clocks(110.0, 1020.0))
     assert [(io.at, io.latency_s, io.size) for io in found] == [
-        (5.0, 0.001, 8192), (5.5, 0.002, 4096)]
+        (102.5, 0.0005, 8192), (102.75, 0.001, 4096)]
 
 
 def test_errors_of_fio_are_counted_also_if_it_only_has_a_status() -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TEMPLATE = Path(__file__).with_name("report.html")
 BARS = "▁▂▃▄▅▆▇█"
+# Counters that say little beside the others; report.json has them all.
+MINOR = ("etherStats", "Raw", "cast", "Filtered", "media.", "boot")
 BARS_MAX = 90           # characters of a line of bars
 PLOT_WIDTH, PLOT_HEIGHT = 800, 160      # of a plot, in pixels
 
@@ -127,6 +129,12 @@ class Report:
                 key: value - before.get(key, 0) for key, value in after.items()
                 if value - before.get(key, 0) > 0 and not key.startswith("pool.")}
 
+    def main_counters(self) -> list[str]:
+        """The names of the counters that people are shown."""
+        keys = dict.fromkeys(key for one in self.counters.values() for key in one)
+        return [key for key in keys if key == "media.flushes"
+                or not any(word in key for word in MINOR)]
+
     # The result
 
     @property
@@ -168,7 +176,7 @@ class Report:
     def markdown_counters(self) -> list[str]:
         if not self.counters:
             return []
-        keys = list(dict.fromkeys(key for one in self.counters.values() for key in one))
+        keys = self.main_counters()
         lines = ["", "## The drives' own counters",
                  f"| | {' | '.join(self.counters)} |", "|---|" + "---:|" * len(self.counters)]
         lines += [f"| {key} | " + " | ".join(str(one.get(key, 0))
@@ -181,8 +189,7 @@ class Report:
         template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True)
         return str(template.render(report=self, plots=[self.drawn(s) for s in self.series],
                                    width=PLOT_WIDTH, height=PLOT_HEIGHT,
-                                   keys=list(dict.fromkeys(
-                                       key for one in self.counters.values() for key in one))))
+                                   keys=self.main_counters()))
 
     def drawn(self, series: Series) -> dict[str, Any]:
         """The coordinates of a plot, with a mark for each event within its time."""

@@ -129,7 +129,8 @@ def check_topology(scenario: Scenario, topology: "Topology", path: Path) -> None
               if all((name, port) in cabled for port in range(scenario.ports))]
     if len(usable) < scenario.drives:
         ports = " with a cable at both ports" if scenario.ports == 2 else ""
-        raise EssdError(f"{path}: the scenario needs {scenario.drives} drives{ports}, and "
+        drives = f"{scenario.drives} drive{'s' * (scenario.drives != 1)}"
+        raise EssdError(f"{path}: the scenario needs {drives}{ports}, and "
                         f"this topology has {len(usable)}")
     if not topology.hosts:
         raise EssdError(f"{path}: the scenario needs a host, and this topology has none")

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EssdError
-from .background import Background
+from .background import POLL_S, Background
 
 if TYPE_CHECKING:
     from .host import Host
 
 CLOCK_TRIES = 5
+START_S = 120.0         # for fio to start its first I/O
 FOREVER_S = 24 * 3600
 STOPPED = 128           # fio's exit status after SIGINT
 END_S = 180.0           # for fio to end after its run time, and to verify
@@ -43,17 +44,25 @@ def percentile(values: Iterable[float], percent: float) -> float:
     return ordered[int(rank) - 1]
 
 
-def clock_offset(host: "Host") -> float:
-    """The host's clock less time.monotonic(), as exactly as a short command allows."""
-    best: tuple[float, float] | None = None
-    for _ in range(CLOCK_TRIES):
-        before = time.monotonic()
-        there = float(host.run("/usr/bin/date +%s.%N").output)
-        after = time.monotonic()
-        if best is None or after - before < best[0]:
-            best = (after - before, there - (before + after) / 2)
-    assert best is not None
-    return best[1]
+@dataclass(frozen=True)
+class Clocks:
+    """One moment on time.monotonic() and on a host's own clock."""
+
+    here: float
+    there: float
+
+    @classmethod
+    def now(cls, host: "Host") -> "Clocks":
+        """Both clocks, as exactly as the fastest of several short commands allows."""
+        best: tuple[float, Clocks] | None = None
+        for _ in range(CLOCK_TRIES):
+            before = time.monotonic()
+            there = float(host.run("/usr/bin/date +%s.%N").output)
+            after = time.monotonic()
+            if best is None or after - before < best[0]:
+                best = (after - before, cls((before + after) / 2, there))
+        assert best is not None
+        return best[1]
 
 
 class Load:
@@ -132,7 +141,6 @@ class Fio:
 
     def __init__(self, host: "Host", filename: str, **options: Any) -> None:
         self.host = host
-        self.offset = clock_offset(host)
         chosen = {"name": "fio", "filename": filename, "ioengine": "libaio", "direct": 1,
                   "time_based": True, "runtime": FOREVER_S, **options}
         self.runtime_s = float(str(chosen["runtime"]).rstrip("s"))
@@ -140,8 +148,21 @@ class Fio:
                  for key, value in chosen.items() if value is not False]
         self.folder = host.run("mktemp -d /tmp/fio.XXXXXX").output.strip()
         words += ["--output-format=json", f"--output={self.folder}/report",
-                  f"--write_lat_log={self.folder}/log", "--log_unix_epoch=1"]
+                  f"--write_lat_log={self.folder}/log", "--log_unix_epoch=1",
+                  f"--exec_prerun=touch {self.folder}/running"]
+        self.begin = Clocks.now(host)
         self.background = Background(host, f"cd {self.folder} && fio {shlex.join(words)}")
+        self.wait_running()
+
+    def wait_running(self) -> None:
+        """Wait until fio is about to start its first I/O, or has ended with an error."""
+        deadline = time.monotonic() + START_S
+        while self.host.run(f"[ -e {self.folder}/running ]", check=False).status != 0 \
+                and self.background.poll() is None:
+            if time.monotonic() > deadline:
+                raise EssdError(f"in {self.host.name}: fio has not started within "
+                                f"{START_S:.0f} s: {self.background.output.strip()}")
+            time.sleep(POLL_S)
 
     def stop(self) -> Load:
         """End fio now, which is no error, and return what it has done."""
@@ -155,6 +176,7 @@ class Fio:
         """Wait until fio ends; an error of an I/O is in the result."""
         done = self.background.wait(self.runtime_s + END_S if timeout_s is None else timeout_s,
                                     check=False)
+        end = Clocks.now(self.host)
         text = self.host.run(f"cat {self.folder}/report", check=False).output
         try:
             report = json.loads(text[text.index("{"):text.rindex("}") + 1])
@@ -163,14 +185,20 @@ class Fio:
                             f"{(done.output or text).strip().splitlines()[-1:]}") from None
         log = self.host.run(f"cat {self.folder}/log_clat.*.log", check=False).output
         self.host.run(f"rm -rf {self.folder}")
-        return Load(report, self.parse(log), done.status, done.output)
+        return Load(report, self.parse(log, end), done.status, done.output)
 
-    def parse(self, log: str) -> list[Io]:
-        """Read lines of "milliseconds, nanoseconds, direction, bytes, ..."."""
+    def parse(self, log: str, end: Clocks) -> list[Io]:
+        """Read lines of "milliseconds, nanoseconds, direction, bytes, ...".
+
+        The clock of an emulated host can be several per cent too fast or too slow.
+        """
         found = []
+        passed = end.there - self.begin.there
+        scale = (end.here - self.begin.here) / passed if passed > 0 else 1.0
         for line in log.splitlines():
             words = line.split(",")
             if len(words) >= 4 and words[0].strip().isdigit():
-                found.append(Io(int(words[0]) / 1e3 - self.offset, int(words[1]) / 1e9,
-                                int(words[3])))
+                since_begin = int(words[0]) / 1e3 - self.begin.there
+                found.append(Io(self.begin.here + scale * since_begin,
+                                scale * int(words[1]) / 1e9, int(words[3])))
         return sorted(found, key=lambda io: io.at)
