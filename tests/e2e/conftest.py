@@ -84,8 +84,7 @@ def set_right(job: Job) -> None:
     for number, cable in status["cables"].items():
         if not cable["plugged"]:
             job.instance.ask("port", port=int(number), plugged=True)
-    steps.clean_host(job)
-    steps.wait_target(job)
+    steps.settle(job)
 
 
 @pytest.fixture
