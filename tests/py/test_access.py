@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd access`: the drive's list of hosts from the command line and from YAML."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_supervisor import FakeSupervisor
+from typer.testing import CliRunner
+
+from essd import access
+from essd.cli import app
+from essd.errors import EssdError
+
+NQN = "nqn.2014-08.org.example:host"
+SECRET = "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
+
+
+@pytest.fixture(autouse=True)
+def folder_of_instances(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "essd").mkdir(mode=0o700)
+
+
+class Drive(FakeSupervisor):
+    """A fake drive with a list of hosts, two of them in each reply."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.hosts: dict[str, dict[str, str]] = {}
+        self.exclusive = False
+
+    def ask_drive(self, request: dict[str, Any]) -> Any:
+        arguments = request["arguments"]
+        if request["request"] == "host-set":
+            self.hosts.setdefault(arguments["nqn"], {}).update(arguments)
+        elif request["request"] == "host-remove":
+            del self.hosts[arguments["nqn"]]
+        elif request["request"] == "hosts-exclusive":
+            self.exclusive = arguments["on"]
+        else:
+            first = arguments.get("from", 0)
+            rows = [{"nqn": nqn, "secret": bool(host.get("secret")), "drive-secret": False,
+                     "least-hash": "sha256", "least-group": "null"}
+                    for nqn, host in self.hosts.items()]
+            more = {"next": first + 2} if len(rows) > first + 2 else {}
+            return {"exclusive": self.exclusive, "hosts": rows[first:first + 2]} | more
+        return {}
+
+
+def run(*words: str, given: str = "") -> str:
+    result = CliRunner().invoke(app, ["access", *words], input=given)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_secret_comes_from_standard_input_and_is_never_shown() -> None:
+    with Drive("unit") as drive:
+        run("add", NQN, "--secret-file", "-", "--least-hash", "sha384", given=SECRET + "\n")
+        assert drive.hosts == {NQN: {"nqn": NQN, "secret": SECRET, "least-hash": "sha384"}}
+        shown = run("--json")
+        assert json.loads(shown)["hosts"][0]["secret"] is True
+        assert "DHHC" not in shown + run()
+
+
+def test_all_pages_of_the_list_are_read() -> None:
+    with Drive("unit"):
+        for number in range(5):
+            run("add", f"{NQN}{number}")
+        assert len(json.loads(run("--json"))["hosts"]) == 5
+
+
+def test_a_yaml_file_replaces_the_list(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.yaml"
+    file.write_text(f"exclusive: true\nhosts:\n- nqn: {NQN}\n  secret: '{SECRET}'\n"
+                    f"- nqn: {NQN}2\n")
+    with Drive("unit") as drive:
+        run("add", NQN + "-old")
+        run("load", str(file))
+        assert set(drive.hosts) == {NQN, NQN + "2"}
+        assert drive.hosts[NQN]["secret"] == SECRET
+        assert drive.hosts[NQN + "2"]["secret"] == ""
+        assert drive.exclusive
+        run("open")
+        assert not drive.exclusive
+        run("remove", NQN)
+        run("exclusive")
+        assert drive.exclusive and set(drive.hosts) == {NQN + "2"}
+
+
+@pytest.mark.parametrize("text", [
+    "- a list", "other: 1", "exclusive: maybe", "hosts: 7", "hosts: [{secret: x}]",
+    "hosts: [{nqn: 7}]", f"hosts: [{{nqn: {NQN}, password: x}}]",
+    f"hosts:\n- nqn: {NQN}\n  secret: '{SECRET}\n"])
+def test_a_wrong_file_is_refused_in_one_line_without_secrets(text: str,
+                                                             tmp_path: Path) -> None:
+    file = tmp_path / "hosts.yaml"
+    file.write_text(text)
+    with pytest.raises(EssdError) as error:
+        access.load_file(file)
+    assert "\n" not in str(error.value) and "DHHC" not in str(error.value)
+
+
+def test_a_file_with_two_words_is_no_secret(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("two words")
+    with pytest.raises(EssdError, match="one word"):
+        access.secret_of(str(file))
+    with pytest.raises(EssdError, match="cannot be read"):
+        access.secret_of(str(tmp_path / "missing"))
