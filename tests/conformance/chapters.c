@@ -26,6 +26,7 @@
     X(cm_states) \
     X(nvmf_connect) \
     X(nvmf_property) \
+    X(nvmf_auth) \
     X(nvmf_data) \
     X(nvmf_life) \
     X(nvmf_more) \
