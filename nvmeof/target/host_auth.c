@@ -29,7 +29,7 @@ enum {
     SECP_NVME = 0xe9,
     SPSP_DHCHAP = 0x01,
     MESSAGE_MAX = 4096,  /* longest message that is accepted */
-    SILENCE_MS = 120000, /* for the next message, without keep-alive */
+    SILENCE_MS = 120000, /* for the next message, at least */
 };
 
 static struct nvmf_auth *auth_of(struct nvmf_target *target, uint16_t qpair)
@@ -102,14 +102,13 @@ static void report_end(struct nvmf_target *target, uint16_t qpair,
     }
 }
 
-/* The time for the next message of the host. */
+/* The time for the next message of the host.  A host that is emulated may
+ * compute an exponentiation for much longer than its keep-alive time-out. */
 static void restart_timer(struct nvmf_target *target, uint16_t qpair)
 {
     uint32_t kato_ms = target->ctrl[target->qpair[qpair].ctrl].kato_ms;
 
-    qpair_start_timer(target, qpair,
-                      MAX(kato_ms != 0 ? kato_ms : (uint32_t)SILENCE_MS,
-                          target->config.connect_timeout_ms));
+    qpair_start_timer(target, qpair, MAX(kato_ms, (uint32_t)SILENCE_MS));
 }
 
 /* Number of a free session, or NO_AUTH. */
