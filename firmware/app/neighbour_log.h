@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Log page C0h: the LLDP neighbours of the ports.
+ * Log page D0h: the LLDP neighbours of the ports.
  * Reference: docs/nvme.md, "Log pages of our own"
  */
 #ifndef ESSD_APP_NEIGHBOUR_LOG_H

@@ -10,9 +10,9 @@
 #include "nvmeof/target/target.h"
 
 enum {
-    VENDOR_FEATURE_PORT_FEC = 0xc0,
+    VENDOR_FEATURE_PORT_FEC = 0xd0,
     /* The body of the configuration, then zeroes. */
-    VENDOR_FEATURE_CONFIG = 0xc1,
+    VENDOR_FEATURE_CONFIG = 0xd1,
     VENDOR_CONFIG_LEN = 512,
 
     VENDOR_FEC_MODE = 0, /* in dword 11 and in the answer, 8 bits each */

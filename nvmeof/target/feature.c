@@ -3,7 +3,7 @@
  * Get Features and Set Features.
  * Spec: NVM Express Base 1.4 section 5.21; Fabrics 1.1 section 4.2.
  *
- * Only the vendor's features (FID C0h and above) are saveable.  For all others
+ * Only the vendor's features (FID D0h and above) are saveable.  For all others
  * Save is refused, and the saved value is the default.  Values belong to a
  * controller, except those of the write cache, of the clock and of the vendor's
  * features, which belong to the drive.
@@ -455,6 +455,34 @@ static const struct feature *find_feature(struct nvmf_target *target,
         }
     }
     return NULL;
+}
+
+/* The dword of the Feature Identifiers Supported and Effects page. */
+uint32_t feature_effects(const struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, uint8_t fid)
+{
+    const struct nvmf_vendor *vendor = &target->config.vendor;
+    bool is_of_drive =
+        fid == FEATURE_VOLATILE_WRITE_CACHE || fid == FEATURE_TIMESTAMP;
+    uint32_t value;
+
+    (void)ctrl;
+    for (size_t i = 0; i < ARRAY_LEN(features); i++) {
+        if (features[i].fid == fid) {
+            return FEATURE_EFFECTS_FSUPP |
+                   (is_of_drive ? (uint32_t)FEATURE_EFFECTS_SUBSYSTEM_SCOPE
+                                : FEATURE_EFFECTS_CTRL_SCOPE);
+        }
+    }
+    if (fid < FEATURE_VENDOR_FIRST || vendor->get == NULL) {
+        return 0;
+    }
+    if ((vendor->data_len != NULL && vendor->data_len(vendor->ctx, fid) != 0) ||
+        vendor->get(vendor->ctx, fid, NVMF_SELECT_CURRENT, 0, &value) ==
+            NVME_SC_SUCCESS) {
+        return FEATURE_EFFECTS_FSUPP | FEATURE_EFFECTS_SUBSYSTEM_SCOPE;
+    }
+    return 0;
 }
 
 /* ---- Vendor features: checked and executed by the application. */

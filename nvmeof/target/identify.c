@@ -4,8 +4,7 @@
  * Spec: NVM Express Base 1.4 section 5.15; Fabrics 1.1 section 4.1; the four
  * structures that belong to I/O command sets: Base 2.0 section 5.17.
  *
- * Left out, and refused as an invalid field: NVM sets, secondary controllers,
- * and CNS 1Ch.
+ * Left out, and refused as an invalid field: NVM sets, secondary controllers.
  */
 #include "nvmeof/wire/identify.h"
 
@@ -79,7 +78,7 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.oaes = OAES_NS_ATTRIBUTE;
     id.acl = 3;
     id.frmw = 2 << 1; /* two firmware slots */
-    id.lpa |= LPA_COMMANDS_EFFECTS;
+    id.lpa |= LPA_COMMANDS_EFFECTS | (has_1_4 ? LPA_SUPPORTED_PAGES : 0u);
     id.elpe = NVMF_ERROR_LOG_ENTRIES - 1;
     id.wctemp = DEFAULT_WCTEMP_K;
     id.cctemp = DEFAULT_CCTEMP_K;
@@ -359,6 +358,23 @@ static uint16_t build_descriptors(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/*
+ * CNS 1Ch: the combinations of I/O command sets that a controller can have,
+ * which is the NVM command set alone.  CNTID names this controller.
+ */
+static uint16_t build_command_sets(struct nvmf_target *target,
+                                   struct nvmf_request *req)
+{
+    uint16_t cntid = (uint16_t)(req->sqe.cdw10 >> 16);
+
+    if (cntid != 0xffff && cntid != request_ctrl(target, req)->cntlid) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 2, 0);
+    }
+    memset(target->page, 0, NVME_IDENTIFY_LEN);
+    target->page[0] = BIT(CSI_NVM);
+    return NVME_SC_SUCCESS;
+}
+
 static const struct identify {
     uint8_t cns;
     bool is_on_discovery;
@@ -372,6 +388,7 @@ static const struct identify {
     {CNS_NS_OF_COMMAND_SET, false, true, build_namespace_nvm},
     {CNS_CONTROLLER_OF_COMMAND_SET, false, true, build_controller_nvm},
     {CNS_ACTIVE_NS_LIST_OF_COMMAND_SET, false, true, build_active_list},
+    {CNS_COMMAND_SETS, false, false, build_command_sets},
     {CNS_NS_OF_ALL_COMMAND_SETS, false, false, build_namespace_any},
 };
 

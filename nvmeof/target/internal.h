@@ -438,6 +438,18 @@ uint16_t identify_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t identify_execute(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req);
+bool log_exists(const struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+                uint8_t lid);
+uint32_t feature_effects(const struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, uint8_t fid);
+void log_build_supported(struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, uint32_t part);
+void log_build_feature_effects(struct nvmf_target *target,
+                               const struct nvmf_ctrl *ctrl, uint32_t part);
+void log_build_mi_effects(struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl, uint32_t part);
+void log_build_ocp_smart(struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, uint32_t part);
 void log_record_error(struct nvmf_target *target,
                       const struct nvmf_request *req, uint16_t status);
 uint8_t log_critical_warning(const struct nvmf_target *target,

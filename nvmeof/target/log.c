@@ -64,6 +64,8 @@ void nvmf_target_restore_error(struct nvmf_target *target,
     }
     if (slot_of(target, error->count)->count < error->count) {
         *slot_of(target, error->count) = *error;
+        /* Until 0.1.0 that page was C1h, which is OCP's. */
+        slot_of(target, error->count)->vendor_log = LOG_ERROR_TIMES;
     }
     target->counters.error_log_entries =
         MAX(target->counters.error_log_entries, error->count);
@@ -233,6 +235,14 @@ static const struct log_page logs[] = {
      LOG_CHANGED_NS_LIST_LEN, build_changed_ns, NULL},
     {LOG_COMMANDS_EFFECTS, false, LOG_COMMANDS_EFFECTS_LEN,
      LOG_COMMANDS_EFFECTS_LEN, build_effects, NULL},
+    {LOG_SUPPORTED, false, LOG_SUPPORTED_LEN, LOG_SUPPORTED_LEN,
+     log_build_supported, NULL},
+    {LOG_FEATURE_EFFECTS, false, LOG_FEATURE_EFFECTS_LEN,
+     LOG_FEATURE_EFFECTS_LEN, log_build_feature_effects, NULL},
+    {LOG_MI_EFFECTS, false, LOG_MI_EFFECTS_LEN, LOG_MI_EFFECTS_LEN,
+     log_build_mi_effects, NULL},
+    {LOG_OCP_SMART, false, LOG_OCP_SMART_LEN, LOG_OCP_SMART_LEN,
+     log_build_ocp_smart, NULL},
     {LOG_ERROR_TIMES, false, NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN,
      NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN, build_error_times, NULL},
     {LOG_DISCOVERY, true, 0, DISCOVERY_ENTRY_LEN, discovery_log_part, NULL},
@@ -244,13 +254,21 @@ _Static_assert(NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN <=
 _Static_assert((int)DISCOVERY_HEADER_LEN == (int)DISCOVERY_ENTRY_LEN,
                "all parts of the discovery log have one length");
 
+/* Pages that the data sheet's profile does not have. */
+static bool is_of_2_0(uint8_t lid)
+{
+    return lid == LOG_SUPPORTED || lid == LOG_FEATURE_EFFECTS ||
+           lid == LOG_MI_EFFECTS;
+}
+
 /* @return false if this kind of controller has no such page */
 static bool find_log(const struct nvmf_target *target,
                      const struct nvmf_ctrl *ctrl, uint8_t lid,
                      struct log_page *log)
 {
     for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
-        if (logs[i].lid == lid && logs[i].is_discovery == ctrl->is_discovery) {
+        if (logs[i].lid == lid && logs[i].is_discovery == ctrl->is_discovery &&
+            (target->config.vs >= 0x00010400 || !is_of_2_0(lid))) {
             *log = logs[i];
             return true;
         }
@@ -269,6 +287,14 @@ static bool find_log(const struct nvmf_target *target,
         }
     }
     return false;
+}
+
+bool log_exists(const struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+                uint8_t lid)
+{
+    struct log_page log;
+
+    return find_log(target, ctrl, lid, &log);
 }
 
 static uint32_t log_len(const struct nvmf_target *target,

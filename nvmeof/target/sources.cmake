@@ -17,6 +17,7 @@ set(SOURCES
     identify.c
     io.c
     log.c
+    log_support.c
     ns.c
     ns_manage.c
     observe.c

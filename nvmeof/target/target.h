@@ -77,7 +77,7 @@ struct nvmf_counters {
     uint64_t error_log_entries;
 };
 
-/* A log page with a LID of C0h to FFh, which the application builds. */
+/* A log page with a LID of D0h to FFh, which the application builds. */
 struct nvmf_vendor_log {
     uint8_t lid;
     uint16_t len_bytes;  /* a multiple of part_bytes */
@@ -94,7 +94,7 @@ enum nvmf_select {
 };
 
 /*
- * Vendor specific features (FID C0h to FFh) of I/O controllers.  Each is a
+ * Vendor specific features (FID D0h to FFh) of I/O controllers.  Each is a
  * value of 32 bits or a block of data.  They belong to the drive, and are
  * changeable and saveable.  The functions return a status: Invalid Field when
  * there is no such feature, or when dword 11 or the data are invalid.

@@ -52,6 +52,25 @@ void log_smart_emit(uint8_t *buf, const struct log_smart *smart)
     put_le64(buf + SMART_ERROR_LOG_ENTRIES, smart->error_log_entries);
 }
 
+void log_ocp_smart_emit(uint8_t *buf, const struct log_ocp_smart *smart)
+{
+    static const uint8_t guid[16] = {0xc5, 0xaf, 0x10, 0x28, 0xea, 0xbf,
+                                     0xf2, 0xa4, 0x9c, 0x4f, 0x6f, 0x7c,
+                                     0xc9, 0x14, 0xd5, 0xaf};
+
+    memset(buf, 0, LOG_OCP_SMART_LEN);
+    put_le64(buf + OCP_SMART_UNITS_WRITTEN, smart->written_bytes);
+    put_le64(buf + OCP_SMART_UNITS_READ, smart->read_bytes);
+    put_le64(buf + OCP_SMART_READ_ERRORS, smart->read_errors);
+    buf[OCP_SMART_SPEC_VERSION + 5] = 2; /* 2.0 */
+    put_le32(buf + OCP_SMART_INCOMPLETE_SHUTDOWNS, smart->incomplete_shutdowns);
+    buf[OCP_SMART_FREE_BLOCKS] = smart->free_percent;
+    put_le16(buf + OCP_SMART_CAPACITOR_HEALTH, OCP_NO_CAPACITOR);
+    put_le64(buf + OCP_SMART_NUSE, smart->used_blocks);
+    put_le16(buf + OCP_SMART_VERSION, 3);
+    memcpy(buf + OCP_SMART_GUID, guid, sizeof(guid));
+}
+
 void log_firmware_slot_emit(uint8_t *buf, uint8_t active_slot,
                             const char *const *slot, uint8_t count)
 {

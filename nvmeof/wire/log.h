@@ -78,6 +78,44 @@ enum {
     COMMANDS_EFFECTS_NIC = 0x8,   /* changes which namespaces there are */
 };
 
+enum { /* Supported Log Pages, and Feature Identifiers Effects: a dword for each
+        * identifier */
+       LOG_SUPPORTED_LEN = 1024,
+       LOG_SUPPORTED_LSUPP = 0x1,
+       LOG_FEATURE_EFFECTS_LEN = 1024,
+       FEATURE_EFFECTS_FSUPP = 0x1,
+       FEATURE_EFFECTS_CTRL_SCOPE = 0x200000,
+       FEATURE_EFFECTS_SUBSYSTEM_SCOPE = 0x2000000,
+       LOG_MI_EFFECTS_LEN = 4096,
+};
+
+enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
+       OCP_SMART_UNITS_WRITTEN = 0, /* bytes, 16 bytes wide, as the next one */
+       OCP_SMART_UNITS_READ = 16,
+       OCP_SMART_READ_ERRORS = 56,
+       OCP_SMART_SPEC_VERSION = 98, /* errata, point, minor, major */
+       OCP_SMART_INCOMPLETE_SHUTDOWNS = 112,
+       OCP_SMART_FREE_BLOCKS = 120, /* per cent */
+       OCP_SMART_CAPACITOR_HEALTH = 128,
+       OCP_SMART_NUSE = 152,
+       OCP_SMART_VERSION = 494,
+       OCP_SMART_GUID = 496,
+       LOG_OCP_SMART_LEN = 512,
+       OCP_NO_CAPACITOR = 0xffff,
+};
+
+/* What the drive knows of OCP's page; all other fields are 0. */
+struct log_ocp_smart {
+    uint64_t written_bytes, read_bytes; /* of the medium */
+    uint64_t read_errors;
+    uint32_t incomplete_shutdowns;
+    uint64_t used_blocks; /* NUSE of all namespaces */
+    uint8_t free_percent;
+};
+
+/** @param buf  LOG_OCP_SMART_LEN bytes, all written. */
+void log_ocp_smart_emit(uint8_t *buf, const struct log_ocp_smart *smart);
+
 struct log_error {
     uint64_t count; /* number of the error, from 1; 0 if the entry is unused */
     uint16_t sqid, cid; /* FFFFh if it belongs to no command */

@@ -58,18 +58,23 @@ enum { /* Identify CNS */
        CNS_CONTROLLERS_OF_NS = 0x12,
        CNS_CONTROLLERS = 0x13,
        CNS_NS_GRANULARITY = 0x16,
-       CSI_NVM = 0x00, /* CSI of the NVM command set */
+       CNS_COMMAND_SETS = 0x1c, /* with a CNTID in CDW10 31:16 */
+       CSI_NVM = 0x00,          /* CSI of the NVM command set */
 };
 
-enum { /* log page identifiers */
+enum {                       /* log page identifiers */
+       LOG_SUPPORTED = 0x00, /* Base 2.0, as 12h and 13h */
        LOG_ERROR = 0x01,
        LOG_SMART = 0x02,
        LOG_FIRMWARE_SLOT = 0x03,
        LOG_CHANGED_NS_LIST = 0x04,
        LOG_COMMANDS_EFFECTS = 0x05,
+       LOG_FEATURE_EFFECTS = 0x12,
+       LOG_MI_EFFECTS = 0x13,
        LOG_DISCOVERY = 0x70,
-       LOG_NEIGHBOURS = 0xc0,  /* our own: docs/nvme.md */
-       LOG_ERROR_TIMES = 0xc1, /* our own: docs/nvme.md */
+       LOG_OCP_SMART = 0xc0,   /* OCP Datacenter NVMe SSD Specification 2.0 */
+       LOG_NEIGHBOURS = 0xd0,  /* our own: docs/nvme.md */
+       LOG_ERROR_TIMES = 0xd1, /* our own: docs/nvme.md */
 };
 
 enum { /* feature identifiers */
@@ -85,7 +90,9 @@ enum { /* feature identifiers */
        FEATURE_KEEP_ALIVE_TIMER = 0x0f,
        FEATURE_HOST_IDENTIFIER = 0x81,
        FEATURE_NS_WRITE_PROTECTION = 0x84,
-       FEATURE_VENDOR_FIRST = 0xc0, /* up to FFh */
+       /* Ours, up to FFh.  C0h to CFh belong to the OCP Datacenter NVMe SSD
+        * Specification. */
+       FEATURE_VENDOR_FIRST = 0xd0,
 };
 
 enum { /* asynchronous event types and information */

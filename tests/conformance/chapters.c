@@ -44,6 +44,7 @@
     X(nvme_io) \
     X(nvme_more) \
     X(nvme_copy) \
+    X(nvme_support) \
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \

@@ -22,7 +22,7 @@ from essd.steps import Job
 
 pytestmark = pytest.mark.drive
 
-FEATURE = "0xc1"        # docs/nvme.md, "Vendor features"
+FEATURE = "0xd1"        # docs/nvme.md, "Vendor features"
 FEATURE_LEN = 512
 CURRENT, SAVED = 0, 2
 INVALID_FIELD = "Invalid Field"

@@ -21,7 +21,7 @@ from essd.steps import Job
 
 pytestmark = pytest.mark.drive
 
-FEATURE = "0xc0"        # docs/nvme.md, "Vendor features"
+FEATURE = "0xd0"        # docs/nvme.md, "Vendor features"
 FC, RS = 1, 2
 SAVE = "--save"
 

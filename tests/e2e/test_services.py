@@ -77,9 +77,9 @@ def test_lldpd_sees_the_drive(serviced: Job) -> None:
 
 
 def neighbour_log(job: Job, device: str) -> bytes:
-    """The whole log page C0h."""
+    """The whole log page D0h."""
     return bytes.fromhex(job.quiet(
-        f"nvme get-log {device} --log-id=0xc0 --log-len=4608 --raw-binary | "
+        f"nvme get-log {device} --log-id=0xd0 --log-len=4608 --raw-binary | "
         "od -An -v -tx1 | tr -d ' \\n'"))
 
 

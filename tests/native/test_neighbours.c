@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LLDP neighbours, as the console and log page C0h show them. */
+/* LLDP neighbours, as the console and log page D0h show them. */
 #include "bed_fixture.h"
 
 #include <string.h>
@@ -139,13 +139,13 @@ static void test_neighbours_refuses_other_ports(void **state)
     expect_answer("neighbours\r", "port 1: does not listen to LLDP");
 }
 
-/* Log page C0h: docs/nvme.md, "Log pages of our own". */
+/* Log page D0h: docs/nvme.md, "Log pages of our own". */
 enum { LOG_PART = 512, LOG_PLACES = 8 };
 
 static void read_page(uint8_t *page)
 {
     memset(page, 0xa5, LOG_PART * (1 + LOG_PLACES));
-    assert_int_equal(host_get_log(&bed.host->host, 0xc0, 0, page,
+    assert_int_equal(host_get_log(&bed.host->host, LOG_NEIGHBOURS, 0, page,
                                   LOG_PART * (1 + LOG_PLACES)),
                      0);
 }

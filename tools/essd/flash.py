@@ -351,7 +351,7 @@ class Config:
         return replace(self, sequence=other.sequence) == other
 
     def body(self) -> bytes:
-        """The block's content after its header, which NVMe feature C1h holds too."""
+        """The block's content after its header, which NVMe feature D1h holds too."""
         return b"".join(port.pack() for port in self.ports) + \
             self.services.pack() + self.network.pack()
 

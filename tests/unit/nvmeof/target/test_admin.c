@@ -245,17 +245,17 @@ static void test_refused_queries_leave_no_entry_in_the_error_log(void **state)
          0x002},
         {"CNS 10h", {.opcode = 6, .cdw10 = 0x10}, 4096, 0x002},
         {"CNS 13h", {.opcode = 6, .cdw10 = 0x13}, 4096, 0x002},
-        {"CNS 1Ch", {.opcode = 6, .cdw10 = 0x1c}, 4096, 0x002},
+        {"CNS 1Dh", {.opcode = 6, .cdw10 = 0x1d}, 4096, 0x002},
         {"CNS FFh", {.opcode = 6, .cdw10 = 0xff}, 4096, 0x002},
-        {"LID 00h", {.opcode = 2, .cdw10 = 0x00}, 4, 0x109},
+        {"LID 1Fh", {.opcode = 2, .cdw10 = 0x1f}, 4, 0x109},
         {"LID 06h", {.opcode = 2, .cdw10 = 0x06}, 4, 0x109},
         {"LID 0Ch", {.opcode = 2, .cdw10 = 0x0c}, 4, 0x109},
         {"LID 70h", {.opcode = 2, .cdw10 = 0x70}, 4, 0x109},
-        {"LID C0h", {.opcode = 2, .cdw10 = 0xc0}, 4, 0x109},
+        {"LID D0h", {.opcode = 2, .cdw10 = 0xd0}, 4, 0x109},
         {"Get Features 00h", {.opcode = 0x0a}, 0, 0x002},
         {"Get Features 03h", {.opcode = 0x0a, .cdw10 = 3}, 0, 0x002},
         {"Get Features 08h", {.opcode = 0x0a, .cdw10 = 8}, 0, 0x002},
-        {"Get Features C0h", {.opcode = 0x0a, .cdw10 = 0xc0}, 0, 0x002},
+        {"Get Features C1h", {.opcode = 0x0a, .cdw10 = 0xc1}, 0, 0x002},
     };
     uint64_t before = nvmf_target_counters(fake->target)->error_log_entries;
 
@@ -352,7 +352,7 @@ static void set_feature(struct fake *fake, uint16_t admin, uint8_t fid,
     assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status, 0);
 }
 
-/* ---- Vendor features: the fake has C1h, a value, and C4h, data. */
+/* ---- Vendor features: the fake has D1h, a value, and D4h, data. */
 
 struct vendor {
     uint32_t value, saved;
@@ -366,7 +366,7 @@ static uint16_t vendor_get(void *ctx, uint8_t fid, enum nvmf_select select,
     *value = select == NVMF_SELECT_CURRENT ? vendor->value + cdw11
              : select == NVMF_SELECT_SAVED ? vendor->saved
                                            : 0;
-    return fid == 0xc1 ? NVME_SC_SUCCESS : NVME_SC_INVALID_FIELD;
+    return fid == 0xd1 ? NVME_SC_SUCCESS : NVME_SC_INVALID_FIELD;
 }
 
 static uint16_t vendor_set(void *ctx, uint8_t fid, bool is_saved,
@@ -374,8 +374,8 @@ static uint16_t vendor_set(void *ctx, uint8_t fid, bool is_saved,
 {
     struct vendor *vendor = ctx;
 
-    if (fid != 0xc1 || cdw11 == 13) {
-        return fid == 0xc1 ? NVME_SC_INTERNAL : NVME_SC_INVALID_FIELD;
+    if (fid != 0xd1 || cdw11 == 13) {
+        return fid == 0xd1 ? NVME_SC_INTERNAL : NVME_SC_INVALID_FIELD;
     }
     vendor->value = cdw11;
     vendor->saved = is_saved ? cdw11 : vendor->saved;
@@ -387,7 +387,7 @@ static uint16_t vendor_set(void *ctx, uint8_t fid, bool is_saved,
 static uint16_t vendor_data_len(void *ctx, uint8_t fid)
 {
     (void)ctx;
-    return fid == 0xc4 ? NVMF_VENDOR_DATA_MAX : 0;
+    return fid == 0xd4 ? NVMF_VENDOR_DATA_MAX : 0;
 }
 
 static uint16_t vendor_get_data(void *ctx, uint8_t fid, enum nvmf_select select,
@@ -398,7 +398,7 @@ static uint16_t vendor_get_data(void *ctx, uint8_t fid, enum nvmf_select select,
     memset(data, 0x40 + (int)select, NVMF_VENDOR_DATA_MAX);
     data[0] =
         (uint8_t)(select == NVMF_SELECT_SAVED ? vendor->saved : vendor->value);
-    return fid == 0xc4 && cdw11 == 0 ? NVME_SC_SUCCESS : NVME_SC_INVALID_FIELD;
+    return fid == 0xd4 && cdw11 == 0 ? NVME_SC_SUCCESS : NVME_SC_INVALID_FIELD;
 }
 
 static uint16_t vendor_set_data(void *ctx, uint8_t fid, bool is_saved,
@@ -406,7 +406,7 @@ static uint16_t vendor_set_data(void *ctx, uint8_t fid, bool is_saved,
 {
     struct vendor *vendor = ctx;
 
-    if (fid != 0xc4 || cdw11 != 0 || data[NVMF_VENDOR_DATA_MAX - 1] != 0) {
+    if (fid != 0xd4 || cdw11 != 0 || data[NVMF_VENDOR_DATA_MAX - 1] != 0) {
         return NVME_SC_INVALID_FIELD;
     }
     vendor->value = data[0];
@@ -434,23 +434,23 @@ static void test_vendor_features_are_passed_on(void **state)
         .ctx = &vendor, .get = vendor_get, .set = vendor_set};
     fake_start(fake);
     admin = fake_host(fake, 0);
-    assert_int_equal(read_feature(fake, admin, 0xc1, 0, 2), 42);
-    set_feature(fake, admin, 0xc1, 7);
-    assert_int_equal(read_feature(fake, admin, 0xc1, 0, 0), 7);
-    assert_int_equal(read_feature(fake, admin, 0xc1, 2, 0), 0);
+    assert_int_equal(read_feature(fake, admin, 0xd1, 0, 2), 42);
+    set_feature(fake, admin, 0xd1, 7);
+    assert_int_equal(read_feature(fake, admin, 0xd1, 0, 0), 7);
+    assert_int_equal(read_feature(fake, admin, 0xd1, 2, 0), 0);
     assert_int_equal(
-        try_feature(fake, admin, ADMIN_SET_FEATURES, BIT(31) | 0xc1, 9), 0);
-    assert_int_equal(read_feature(fake, admin, 0xc1, 2, 0), 9);
-    assert_int_equal(read_feature(fake, admin, 0xc1, 1, 0), 0);
-    assert_int_equal(read_feature(fake, admin, 0xc1, 3, 0), 5);
-    assert_int_equal(try_feature(fake, admin, ADMIN_SET_FEATURES, 0xc1, 13), 6);
+        try_feature(fake, admin, ADMIN_SET_FEATURES, BIT(31) | 0xd1, 9), 0);
+    assert_int_equal(read_feature(fake, admin, 0xd1, 2, 0), 9);
+    assert_int_equal(read_feature(fake, admin, 0xd1, 1, 0), 0);
+    assert_int_equal(read_feature(fake, admin, 0xd1, 3, 0), 5);
+    assert_int_equal(try_feature(fake, admin, ADMIN_SET_FEATURES, 0xd1, 13), 6);
     assert_int_equal(try_feature(fake, admin, ADMIN_SET_FEATURES, 0xc2, 1), 2);
     assert_int_equal(try_feature(fake, admin, ADMIN_GET_FEATURES, 0xc2, 1), 2);
     assert_int_equal(
-        try_feature(fake, admin, ADMIN_GET_FEATURES, 4 << 8 | 0xc1, 1), 2);
+        try_feature(fake, admin, ADMIN_GET_FEATURES, 4 << 8 | 0xd1, 1), 2);
     /* A discovery controller has no vendor features. */
     assert_int_equal(try_feature(fake, fake_discovery_host(fake),
-                                 ADMIN_GET_FEATURES, 0xc1, 1),
+                                 ADMIN_GET_FEATURES, 0xd1, 1),
                      2);
     fake_free(fake);
 }
@@ -470,13 +470,13 @@ static void test_vendor_features_may_have_data(void **state)
                              vendor_data_len, vendor_get_data, vendor_set_data};
     fake_start(fake);
     admin = fake_host(fake, 0);
-    set = fake_admin(ADMIN_SET_FEATURES, 0, 0xc4, 0);
+    set = fake_admin(ADMIN_SET_FEATURES, 0, 0xd4, 0);
     assert_int_equal(fake_exec(fake, admin, &set, data, sizeof(data)).status,
                      0);
     assert_int_equal(vendor.value, 7);
     assert_int_equal(vendor.saved, 41);
     data[0] = 8;
-    set = fake_admin(ADMIN_SET_FEATURES, 0, BIT(31) | 0xc4, 0);
+    set = fake_admin(ADMIN_SET_FEATURES, 0, BIT(31) | 0xd4, 0);
     assert_int_equal(fake_exec(fake, admin, &set, data, sizeof(data)).status,
                      0);
     assert_int_equal(vendor.saved, 8);
@@ -490,18 +490,18 @@ static void test_vendor_features_may_have_data(void **state)
     assert_int_equal(fake_exec(fake, admin, &set, NULL, 0).status & 0xfff, 0xf);
 
     for (uint32_t select = 0; select < 3; select++) {
-        get = fake_admin(ADMIN_GET_FEATURES, 0, select << 8 | 0xc4, 0);
+        get = fake_admin(ADMIN_GET_FEATURES, 0, select << 8 | 0xd4, 0);
         memset(data, 0, sizeof(data));
         assert_int_equal(
             fake_exec(fake, admin, &get, data, sizeof(data)).status, 0);
         assert_int_equal(data[0], 8);
         assert_int_equal(data[sizeof(data) - 1], 0x40 + select);
     }
-    get = fake_admin(ADMIN_GET_FEATURES, 0, 0xc4, 1);
+    get = fake_admin(ADMIN_GET_FEATURES, 0, 0xd4, 1);
     assert_int_equal(
         fake_exec(fake, admin, &get, data, sizeof(data)).status & 0xfff, 2);
-    assert_int_equal(read_feature(fake, admin, 0xc4, 3, 0), 5);
-    assert_int_equal(read_feature(fake, admin, 0xc1, 0, 0), 8);
+    assert_int_equal(read_feature(fake, admin, 0xd4, 3, 0), 5);
+    assert_int_equal(read_feature(fake, admin, 0xd1, 0, 0), 8);
     fake_free(fake);
 }
 

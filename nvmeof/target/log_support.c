@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Log pages that say what the drive supports (LIDs 00h, 05h, 12h and 13h), and
+ * OCP's extended SMART page (C0h).
+ * Spec: NVM Express Base 2.0 sections 5.16.1.1, 5.16.1.6, 5.16.1.18 and
+ * 5.16.1.19; OCP Datacenter NVMe SSD Specification 2.0, section 4.8.4.
+ *
+ * Left out: effects of commands of the management interface, of which the drive
+ * has none over fabrics.
+ */
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/target/internal.h"
+#include "nvmeof/wire/log.h"
+
+void log_build_supported(struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    (void)part;
+    memset(target->page, 0, LOG_SUPPORTED_LEN);
+    for (uint32_t lid = 0; lid < 256; lid++) {
+        if (log_exists(target, ctrl, (uint8_t)lid)) {
+            put_le32(target->page + 4 * lid, LOG_SUPPORTED_LSUPP);
+        }
+    }
+}
+
+void log_build_feature_effects(struct nvmf_target *target,
+                               const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    (void)part;
+    memset(target->page, 0, LOG_FEATURE_EFFECTS_LEN);
+    for (uint32_t fid = 0; fid < 256; fid++) {
+        put_le32(target->page + 4 * fid,
+                 feature_effects(target, ctrl, (uint8_t)fid));
+    }
+}
+
+/* None of the commands of the management interface is supported. */
+void log_build_mi_effects(struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    (void)ctrl;
+    (void)part;
+    memset(target->page, 0, LOG_MI_EFFECTS_LEN);
+}
+
+/*
+ * The medium writes what hosts write, and has neither NAND blocks nor a
+ * capacitor.  Fields about these, about PCIe and about temperatures are 0.
+ */
+void log_build_ocp_smart(struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    const struct nvmf_counters *counters = &target->counters;
+    const struct nvmf_health *health = &target->config.health;
+    struct log_ocp_smart smart = {
+        .written_bytes = counters->written_blocks_512 * 512,
+        .read_bytes = counters->read_blocks_512 * 512,
+        .read_errors = counters->media_errors,
+        .incomplete_shutdowns = (uint32_t)health->unsafe_shutdowns,
+        .free_percent = health->available_spare_percent,
+    };
+
+    (void)ctrl;
+    (void)part;
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
+        if (target->ns[i].state != NS_FREE) {
+            smart.used_blocks += target->ns[i].geometry.size_blocks;
+        }
+    }
+    log_ocp_smart_emit(target->page, &smart);
+}
