@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Optional commands of the drive, used with the host's nvme-cli."""
+
+import pytest
+
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+BLOCK = 512
+
+
+def fill(job: Job, device: str, lba: int, blocks: int) -> None:
+    """Write random data, which also stay in /tmp/data."""
+    job.quiet(f"head -c {blocks * BLOCK} /dev/urandom > /tmp/data && "
+              f"dd if=/tmp/data of={device} bs={BLOCK} seek={lba} oflag=direct "
+              "conv=notrunc status=none")
+
+
+def blocks_of(job: Job, device: str, lba: int, blocks: int) -> str:
+    """The checksum of some blocks."""
+    return job.quiet(f"dd if={device} bs={BLOCK} skip={lba} count={blocks} "
+                     "iflag=direct status=none | sha256sum").split()[0]
+
+
+def test_compare_verify_and_copy_work_with_nvme_cli(connected: Job) -> None:
+    job = connected
+    device = job.device()
+    fill(job, device, 100, 2000)
+    compare = (f"nvme compare {device} --start-block=100 --block-count=1999 "
+               f"--data-size={2000 * BLOCK} --data=/tmp/data")
+    job.quiet(compare)
+    job.quiet("printf x | dd of=/tmp/data bs=1 seek=700000 conv=notrunc status=none")
+    said = job.quiet(f"{compare} 2>&1; true", check=False)
+    assert "Compare Failure" in said, said
+    job.quiet(f"nvme verify {device} --start-block=0 --block-count=65535")
+    job.quiet(f"nvme copy {device} --sdlba=50000 --slbs=100,1100 --blocks=999,999")
+    assert blocks_of(job, device, 50000, 2000) == blocks_of(job, device, 100, 2000)
+
+
+def test_nvme_cli_reads_the_pages_about_support_and_ocp_smart(connected: Job) -> None:
+    job = connected
+    controller = job.controller()
+    pages = job.quiet(f"nvme supported-log-pages {controller}")
+    for lid in (1, 2, 3, 4, 5, 0x12, 0xc0, 0xd0):
+        assert f"0x{lid:x}" in pages, (lid, pages)
+    features = job.quiet(f"nvme fid-support-effects-log {controller}")
+    assert "FID 06" in features, features
+    smart = job.quiet(f"nvme ocp smart-add-log {controller}")
+    assert "Physical media units written" in smart, smart
+    assert "Log page version" in smart, smart
