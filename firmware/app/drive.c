@@ -181,11 +181,19 @@ static void load_namespace(void *ctx, uint32_t nsid)
 static void volume_start(struct drive *drive, const struct drive_config *config)
 {
     const struct drive_namespaces *namespaces = &config->namespaces;
+    const struct config_namespaces *setting =
+        &config->config->network.namespaces;
+    const struct volume_plan plan = {
+        .count = setting->count,
+        .size_mib = setting->size_mib,
+        .block_shift = setting->has_4096 ? VOLUME_SHIFT_4096 : VOLUME_SHIFT_512,
+    };
     struct media_info info;
     struct volume_config volume = {
         .log = config->log,
         .is_power_on = config->usage.is_power_on,
         .identity = config->identity,
+        .plan = &plan,
         .record_state = namespaces->state,
         .record = namespaces->record,
         .record_len = namespaces->len,

@@ -281,6 +281,13 @@ struct native_drive *native_drive_create(
                                                    : &drive->own_namespaces;
     drive->hosts = config->hosts;
     drive->random = config->node.number + 256u * generation_of(&config->node);
+    if (config->plan != NULL) {
+        drive->config.network.namespaces = (struct config_namespaces){
+            .count = config->plan->count,
+            .size_mib = (uint16_t)config->plan->size_mib,
+            .has_4096 = config->plan->block_shift == VOLUME_SHIFT_4096,
+        };
+    }
     drive->config.network.has_echo = config->has_echo;
     drive->config.services.has_dhcp[0] = config->has_dhcp;
     if (config->saved != NULL) {

@@ -62,6 +62,8 @@ struct native_drive_config {
     struct native_namespaces *namespaces;
     /* List of hosts kept in flash, which outlives the drive; NULL: none. */
     struct host_list *hosts;
+    /* How a drive without a table is divided; NULL: one namespace. */
+    const struct volume_plan *plan;
     bool has_echo; /* the diagnostic service runs */
     bool has_dhcp; /* port 0 gets its IPv4 address by DHCP */
     /*

@@ -204,7 +204,14 @@ static bool network_parse(struct config_network *network, const uint8_t *buf)
     network->has_dcqcn = !(off & OFF_DCQCN);
     network->has_cnp = !(off & OFF_CNP);
     network->pfc_priorities = (uint8_t)~buf[NETWORK_PFC_IGNORED];
-    return buf[NETWORK_LAG] <= LAG_MODE_MAX && !(lag & ~LAG_FLAGS_ALL) &&
+    network->namespaces = (struct config_namespaces){
+        .count = buf[NETWORK_NS_COUNT],
+        .has_4096 = buf[NETWORK_NS_FLAGS] & NS_4K_BLOCKS,
+        .size_mib = get_le16(buf + NETWORK_NS_SIZE),
+    };
+    return network->namespaces.count <= NS_COUNT_MAX &&
+           !(buf[NETWORK_NS_FLAGS] & ~NS_FLAGS_ALL) &&
+           buf[NETWORK_LAG] <= LAG_MODE_MAX && !(lag & ~LAG_FLAGS_ALL) &&
            !(on & ~ON_ALL) && !(off & ~OFF_ALL);
 }
 
@@ -226,6 +233,9 @@ static void network_emit(const struct config_network *network, uint8_t *buf)
     buf[NETWORK_OFF] = (uint8_t)((network->has_dcqcn ? 0 : OFF_DCQCN) |
                                  (network->has_cnp ? 0 : OFF_CNP));
     buf[NETWORK_PFC_IGNORED] = (uint8_t)~network->pfc_priorities;
+    buf[NETWORK_NS_COUNT] = network->namespaces.count;
+    buf[NETWORK_NS_FLAGS] = network->namespaces.has_4096 ? NS_4K_BLOCKS : 0;
+    put_le16(buf + NETWORK_NS_SIZE, network->namespaces.size_mib);
 }
 
 static void network_default(struct config_network *network)

@@ -91,6 +91,13 @@ enum config_lag {
     CONFIG_LAG_LACP = 2,
 };
 
+/* How a drive is divided that has no table of namespaces yet. */
+struct config_namespaces {
+    uint8_t count;     /* 0: one over the whole medium */
+    bool has_4096;     /* blocks of 4096 bytes instead of 512 */
+    uint16_t size_mib; /* of each; 0: equal shares */
+};
+
 /*
  * How the ports work together, and RoCE settings. config_default() says which
  * of them are on by default.
@@ -118,6 +125,7 @@ struct config_network {
      * tests.
      */
     bool dhcp_is_fast;
+    struct config_namespaces namespaces;
 };
 
 struct config {

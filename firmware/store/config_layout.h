@@ -43,6 +43,9 @@ enum {
     NETWORK_ON = 82,
     NETWORK_OFF = 83,
     NETWORK_PFC_IGNORED = 84,
+    NETWORK_NS_COUNT = 85,
+    NETWORK_NS_FLAGS = 86,
+    NETWORK_NS_SIZE = 88,
     NETWORK_LEN = 96,
     LAG_LACP_IS_FAST = 0x01,
     LAG_PRIMARY = 0x02,
@@ -55,6 +58,8 @@ enum {
     OFF_DCQCN = 0x01,
     OFF_CNP = 0x02,
     OFF_ALL = 0x03,
+    NS_4K_BLOCKS = 0x01,
+    NS_FLAGS_ALL = 0x01,
 };
 
 enum {
@@ -90,6 +95,9 @@ enum {
     LLDP_HOLD_MAX = 100,
     LAG_MODE_DEFAULT = 0,
     LAG_MODE_MAX = 2,
+    NS_COUNT_DEFAULT = 0,
+    NS_COUNT_MIN = 0,
+    NS_COUNT_MAX = 128,
 };
 
 #endif

@@ -127,3 +127,21 @@ def test_settings_that_the_drive_would_not_use_are_refused() -> None:
 def test_a_name_that_is_a_path_is_refused(name: str) -> None:
     with pytest.raises(EssdError, match="use only"):
         Instance(name)
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("4x1G", (4, 1024, False)), ("128", (128, 0, False)), ("2x512M@4096", (2, 512, True)),
+    ("3@4096", (3, 0, True)), ("1x65535M@512", (1, 65535, False))])
+def test_a_division_into_namespaces_is_parsed(text: str,
+                                              found: tuple[int, int, bool]) -> None:
+    assert setup.parse_namespaces(text) == found
+    network = setup.wanted(Wish(namespaces=text), None).network
+    assert (network.ns_count, network.ns_size, network.ns_4k) == found
+    assert flash.Network.unpack(network.pack()) == network
+
+
+@pytest.mark.parametrize("text", ["", "0", "129", "4x", "4x0G", "0x1G", "4x1T", "4x64G",
+                                  "4x1G@1024", "-1", "4x1g", "1 x 1G"])
+def test_a_division_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(EssdError, match="namespace"):
+        setup.parse_namespaces(text)

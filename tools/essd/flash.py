@@ -292,6 +292,9 @@ class Network:
     pfc: int = 0xff                     # mask of priorities with PFC enabled
     echo: bool = False                  # enables the diagnostic echo service
     dhcp_fast: bool = False
+    ns_count: int = 0                   # namespaces of a drive without a table; 0: one
+    ns_size: int = 0                    # MiB of each; 0: equal shares
+    ns_4k: bool = False                 # blocks of 4096 bytes instead of 512
 
     def pack(self) -> bytes:
         if len(self.extra) > EXTRA_MAX:
@@ -308,17 +311,20 @@ class Network:
             LAGS.index(self.lag),
             self.lacp_fast | self.lag_primary << 1 | self.lag_revert << 2,
             self.roce_v1 | self.echo << 1 | self.dhcp_fast << 2,
-            (not self.dcqcn) | (not self.cnp) << 1, self.pfc ^ 0xff)
+            (not self.dcqcn) | (not self.cnp) << 1, self.pfc ^ 0xff,
+            self.ns_count, self.ns_4k, self.ns_size)
 
     @classmethod
     def unpack(cls, data: bytes) -> "Network":
-        extra, lag, flags, on, off, ignored = struct.unpack(CONFIG_NETWORK, data)
+        extra, lag, flags, on, off, ignored, count, block, size = struct.unpack(
+            CONFIG_NETWORK, data)
         addresses = [Address.unpack(extra[n:n + 20]) for n in range(0, 80, 20)]
         while addresses and addresses[-1] is None:
             addresses.pop()
         return cls(tuple(addresses), LAGS[lag], bool(flags & 1),
                    flags >> 1 & 1, bool(flags & 4), bool(on & 1), not off & 1,
-                   not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4))
+                   not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4),
+                   count, size, bool(block & 1))
 
 
 def _gid(text: str) -> bytes:

@@ -7,6 +7,7 @@ $XDG_DATA_HOME/essd/<name>, so that the drive keeps its identity and its data.
 
 import contextlib
 import ipaddress
+import re
 import os
 import shutil
 import uuid
@@ -21,6 +22,8 @@ from .fw_build import Firmware
 from .outside import Outside
 
 MTUS = (flash.SETTINGS["port.N.mtu"].min, flash.SETTINGS["port.N.mtu"].max)
+NAMESPACES_MAX = 128
+NAMESPACE_MIB_MAX = 65535
 SWITCH = "tools/switch/essd-switch"
 WIRE_LINK = 100         # number of the cable beyond the switch of port 0's wire
 # Addresses for a port that has none.  No network of the other port can overlap
@@ -58,6 +61,7 @@ class Wish:
     kernel: list[str] = field(default_factory=list)     # for the host's kernel
     services: flash.Services | None = None
     network: flash.Network | None = None
+    namespaces: str | None = None   # COUNTxSIZE[@4096]: how a new drive is divided
     config: flash.Config | None = None      # replaces the drive's configuration
 
 
@@ -91,6 +95,22 @@ def parse_addresses(text: str) -> list[str]:
     return [str(x) for x in found]
 
 
+def parse_namespaces(text: str) -> tuple[int, int, bool]:
+    """Number, MiB of each (0: equal shares) and whether blocks have 4096 bytes."""
+    match = re.fullmatch(r"([0-9]{1,3})(?:x([0-9]+)([MG]))?(?:@(512|4096))?", text)
+    count = int(match[1]) if match else 0
+    size = int(match[2] or 0) * (1024 if match[3] == "G" else 1) if match else 0
+    if match is None or not 1 <= count <= NAMESPACES_MAX or (match[2] and size == 0):
+        raise EssdError(f"{text!r} is no division into namespaces: write their number, "
+                        f"1 to {NAMESPACES_MAX}, and their size, such as 4x1G, 4x512M@4096 "
+                        "or 4 for equal shares")
+    if size > NAMESPACE_MIB_MAX:
+        raise EssdError(f"{text!r}: a namespace can have {NAMESPACE_MIB_MAX}M at most here; "
+                        f"{count} divides the drive into equal shares, and nvme create-ns "
+                        "makes namespaces of any size")
+    return count, size, match[4] == "4096"
+
+
 def wanted(wish: Wish, kept: flash.Config | None) -> flash.Config:
     """The configuration for the drive's flash; `kept` is the one in it now."""
     config = wish.config or kept or flash.Config(
@@ -109,6 +129,10 @@ def wanted(wish: Wish, kept: flash.Config | None) -> flash.Config:
     config = replace(config, ports=(ports[0], ports[1]),
                      services=wish.services or config.services,
                      network=wish.network or config.network)
+    if wish.namespaces is not None:
+        count, size, has_4k = parse_namespaces(wish.namespaces)
+        config = replace(config, network=replace(
+            config.network, ns_count=count, ns_size=size, ns_4k=has_4k))
     # The drive checks its flash when it starts and ignores an invalid
     # configuration, so an invalid one is refused here.
     mistakes = settings.check(settings.from_config(config))

@@ -46,6 +46,10 @@ def up(name: NewName = chosen.DEFAULT,
        media_format: Annotated[str | None, typer.Option(
            metavar="raw|qcow2", help="Format of an existing --media file.  It is needed "
            "once and then recorded in a file beside the media file.")] = None,
+       namespaces: Annotated[str | None, typer.Option(
+           metavar="NxSIZE[@4096]", help="Divide a new drive into namespaces, such as "
+           "4x1G or 4 for equal shares, with blocks of 512 or 4096 bytes.  "
+           "Default: one over the whole drive.")] = None,
        mtu: Annotated[int | None, typer.Option(
            help="MTU of the links, 1280 to 9000.  Default: the MTU saved in the drive, "
                 "or 1500 for a new drive.")] = None,
@@ -87,8 +91,8 @@ def up(name: NewName = chosen.DEFAULT,
     capture_bytes = capture_rotation.parse_limit(capture_size)
     if topology is not None or drives is not None:
         from ... import topology_cmd
-        if (port0, port1, nqn, media, media_format, config_file, target, host_mtu) != (
-                None, None, None, None, None, None, "drive", 0):
+        if (port0, port1, nqn, media, media_format, config_file, namespaces, target,
+                host_mtu) != (None,) * 7 + ("drive", 0):
             raise EssdError("--topology and --drives go with --name, --new, --capture "
                             "and --capture-size; "
                             "--drives also with --size, --mtu, --cpus and --no-host")
@@ -108,7 +112,8 @@ def up(name: NewName = chosen.DEFAULT,
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
                       nqn=nqn, size=size, media=media, media_format=media_format,
                       mtu=mtu, host_mtu=host_mtu, host=host, target=target,
-                      capture=capture, capture_bytes=capture_bytes, cpus=cpus)
+                      namespaces=namespaces, capture=capture,
+                      capture_bytes=capture_bytes, cpus=cpus)
     if config_file is not None:
         wish.config = settings_cmd.for_start(wish, config_file)
     with setup.half_made(name):
