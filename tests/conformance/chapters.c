@@ -34,6 +34,7 @@
     X(nvmf_literal) \
     X(nvme_identify) \
     X(nvme_namespace) \
+    X(nvme_manage) \
     X(nvme_feature) \
     X(nvme_value) \
     X(nvme_log) \

@@ -12,7 +12,8 @@
 #include "hw-model/port/port_phy.h"
 
 enum {
-    MEDIUM_BYTES = 16 * 1024 * 1024,
+    MEDIUM_BYTES = 20 * 1024 * 1024,
+    NAMESPACE_MIB = 16,
     DRIVE_NUMBER = 1,
     LINE_MAX_LEN = 256,
     CONSOLE_TIMEOUT_S = 10,
@@ -36,6 +37,8 @@ struct native_dut {
     /* The configuration that this test has saved in flash. */
     struct config saved;
     bool has_saved;
+    /* The table of namespaces in flash. */
+    struct native_namespaces namespaces;
     char line[LINE_MAX_LEN];
 };
 
@@ -64,6 +67,9 @@ static bool links_are_up(void *ctx)
 
 static bool power_on(struct native_dut *dut)
 {
+    /* Room is left for namespaces that tests create. */
+    static const struct volume_plan plan = {
+        .count = 1, .size_mib = NAMESPACE_MIB, .block_shift = 9};
     struct native_drive_config config = {
         .node =
             {
@@ -74,6 +80,8 @@ static bool power_on(struct native_dut *dut)
             },
         .medium = &dut->medium,
         .has_echo = true,
+        .namespaces = &dut->namespaces,
+        .plan = &plan,
         .saved = dut->has_saved ? &dut->saved : NULL,
     };
 
@@ -94,6 +102,7 @@ static bool native_begin(void *ctx, struct native_world *world,
     dut->events = *events;
     dut->generation = 0;
     dut->has_saved = false;
+    dut->namespaces.writes = 0;
     medium_init(&dut->medium, MEDIUM_BYTES);
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         struct cable_plug plug = {&dut->sides[i], native_receive, native_room};
