@@ -69,6 +69,7 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"controllers", mgmt_controllers},
     {"queue-pairs", mgmt_queue_pairs},
     {"requests", mgmt_outstanding},
+    {"namespaces", mgmt_namespaces},
     {"counters", mgmt_counters},
     {"faults", mgmt_faults},
     {"fault-add", mgmt_fault_add},

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 23 };
+enum { MGMT_REQUESTS = 24 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -49,5 +49,8 @@ mgmt_handler mgmt_addresses;
 mgmt_handler mgmt_controllers;
 mgmt_handler mgmt_queue_pairs;
 mgmt_handler mgmt_outstanding;
+
+/* in mgmt_volume.c */
+mgmt_handler mgmt_namespaces;
 
 #endif

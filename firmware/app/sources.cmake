@@ -16,6 +16,7 @@ set(SOURCES
     mgmt_network.c
     mgmt_requests.c
     mgmt_tables.c
+    mgmt_volume.c
     neighbour_log.c
     pools_text.c
     services.c

@@ -197,11 +197,22 @@ void volume_init(struct volume *volume, const struct volume_config *config)
     volume->config.record = NULL;
 }
 
+const struct volume_table *volume_now(const struct volume *volume)
+{
+    return &volume->table;
+}
+
 void volume_geometry(const struct volume *volume, uint32_t ns,
                      struct media_geometry *geometry)
 {
-    const struct volume_entry *entry = &volume->table.ns[ns];
+    const struct volume_entry *entry;
 
+    if (ns == MEDIA_NS_ALL) {
+        *geometry = (struct media_geometry){.has_volatile_cache =
+                                                volume->config.has_cache};
+        return;
+    }
+    entry = &volume->table.ns[ns];
     *geometry = (struct media_geometry){
         .size_blocks = volume->map[ns].size_blocks,
         .block_shift = entry->block_shift,

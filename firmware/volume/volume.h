@@ -130,6 +130,9 @@ void volume_init(struct volume *volume, const struct volume_config *config);
 /** The target's seam for namespaces. */
 struct nvmf_volume volume_seam(struct volume *volume);
 
+/** The table in force, for status output. */
+const struct volume_table *volume_now(const struct volume *volume);
+
 /** The geometry of a namespace, for the media seam. */
 void volume_geometry(const struct volume *volume, uint32_t ns,
                      struct media_geometry *geometry);

@@ -308,14 +308,15 @@ bool volume_table_is_attached(const struct volume_table *table, uint32_t nsid,
     return !ns->is_private || ns->portid == portid;
 }
 
-static bool is_attached_to_any(const struct volume_table *table, uint32_t nsid)
+uint32_t volume_table_exceptions(const struct volume_table *table,
+                                 uint32_t nsid)
 {
+    uint32_t count = 0;
+
     for (uint16_t i = 0; i < table->hosts; i++) {
-        if (is_exception(table, i, nsid - 1)) {
-            return true;
-        }
+        count += is_exception(table, i, nsid - 1);
     }
-    return false;
+    return count;
 }
 
 /* @return -1 when there is no room */
@@ -341,7 +342,7 @@ enum volume_result volume_table_attach(struct volume_table *table,
     if (volume_table_is_attached(table, nsid, hostnqn, portid) == attach) {
         return attach ? VOLUME_ALREADY : VOLUME_NOT_ATTACHED;
     }
-    if (attach && ns->is_private && is_attached_to_any(table, nsid)) {
+    if (attach && ns->is_private && volume_table_exceptions(table, nsid) != 0) {
         return VOLUME_PRIVATE;
     }
     if (host < 0) {

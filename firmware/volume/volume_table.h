@@ -141,6 +141,10 @@ uint64_t volume_table_window_bytes(const struct volume_table *table,
 bool volume_table_is_attached(const struct volume_table *table, uint32_t nsid,
                               const char *hostnqn, uint16_t portid);
 
+/** The hosts whose attachment to a namespace differs from is_for_all. */
+uint32_t volume_table_exceptions(const struct volume_table *table,
+                                 uint32_t nsid);
+
 /** Attach a namespace to a host, or detach it. */
 MUST_USE enum volume_result volume_table_attach(struct volume_table *table,
                                                 uint32_t nsid,

@@ -78,7 +78,8 @@ struct nvmf_media {
      */
     void (*set_volatile)(void *ctx, bool is_enabled);
 
-    /** Get the geometry of namespace ns, at the start and after a change. */
+    /** Get the geometry of namespace ns, at the start and after a change.
+     * MEDIA_NS_ALL: only has_volatile_cache, also without a namespace. */
     void (*geometry)(void *ctx, uint32_t ns, struct media_geometry *geometry);
 };
 

@@ -44,7 +44,7 @@ static void load_namespaces(struct nvmf_target *target)
 {
     struct media_geometry geometry;
 
-    target->media.geometry(target->media.ctx, 0, &geometry);
+    target->media.geometry(target->media.ctx, MEDIA_NS_ALL, &geometry);
     target->has_volatile_cache = geometry.has_volatile_cache;
     for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
         ns_load(target, nsid);

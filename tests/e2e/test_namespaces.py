@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import steps
+from essd import namespaces, steps
 from essd.steps import Job
 
 MIB = 1 << 20
@@ -85,6 +85,10 @@ def test_namespaces_are_created_used_kept_and_deleted(divided: Job) -> None:
     assert block_size(job, small) == 512
     assert block_size(job, large) == 4096
     assert int(job.quiet(f"blockdev --getsize64 {large}")) == 96 * MIB
+    shown = namespaces.read(job.instance)
+    assert [(row["nsid"], row["size-bytes"], row["block-bytes"])
+            for row in shown["namespaces"]] == [(1, 64 * MIB, 512), (2, 96 * MIB, 4096)]
+    assert shown["total-bytes"] - shown["free-bytes"] == 160 * MIB
     new = identifiers(job)
     assert len(set(new.values()) | set(old.values())) == 3, "an identifier was used again"
     # A namespace that was created has no data of the one before.

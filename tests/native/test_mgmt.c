@@ -58,6 +58,7 @@ static void test_every_request_is_answered_with_json(void **state)
         {"controllers", "\"state\":\"ready\",\"discovery\":false,"},
         {"queue-pairs", "\"qid\":1,\"state\":\"live\","},
         {"requests", "\"requests\":[]"},
+        {"namespaces", "\"namespaces\":[{\"nsid\":1,\"state\":\"ready\","},
         {"shutdown", "\"result\":{}}"},
     };
     struct bed bed;

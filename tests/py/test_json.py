@@ -12,6 +12,7 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from metrics_bed import LookedAt
 from test_cli_instances import make_drive
+from test_namespaces import CAPACITY, FIRST
 from test_neighbours import PORTS as NEIGHBOURS
 from test_port_lag import lacp
 from test_requests import READ
@@ -85,6 +86,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSupervi
     with FakeSupervisor("lab") as lab:
         lab.mgmt = {"status": {"firmware": "0.1.0", "serial": "S1"}, "lag": lacp(),
                     "neighbours": {"ports": NEIGHBOURS}, "requests": {"requests": [READ]},
+                    "namespaces": {**CAPACITY, "namespaces": [FIRST]},
                     "config": {"keys": [{"key": key, "saved": value, "in-force":
                                          "2" if key == "port.0.mtu" else value}
                                         for key, value in settings.DEFAULTS.items()]}}
@@ -102,7 +104,8 @@ def run(*words: str) -> Any:
 
 
 @pytest.mark.parametrize("title", [
-    "status", "port", "port --neighbours", "requests", "config", "save", "doctor", "faults"])
+    "status", "port", "port --neighbours", "requests", "namespaces", "config", "save",
+    "doctor", "faults"])
 def test_the_fields_that_are_printed_are_those_that_are_documented(lab, title: str) -> None:
     check(title, run(*title.split(), "--json"))
 

@@ -33,7 +33,7 @@ enum {
 
 /* ---- Commands. */
 
-static uint64_t granule(struct nvme *nvme)
+static uint64_t granule_bytes(struct nvme *nvme)
 {
     conf_status(nvme->conf, "Identify, namespace granularity",
                 nvme_identify(nvme, CNS_NS_GRANULARITY, 0), NVME_SC_SUCCESS);
@@ -53,7 +53,7 @@ static void need_room(struct conf *conf, struct nvme *nvme)
     if (!(get_le16(nvme->ctrl + ID_CTRL_OACS) & OACS_NS_MANAGEMENT)) {
         conf_not_applicable(conf, "OACS bit 3 is 0");
     }
-    if (free_bytes(nvme) < 2 * granule(nvme)) {
+    if (free_bytes(nvme) < 2 * granule_bytes(nvme)) {
         conf_not_applicable(conf, "UNVMCAP has no room for two namespaces");
     }
 }
@@ -86,7 +86,7 @@ static uint16_t create_ns(struct nvme *nvme, const struct creation *creation,
 /* Create a namespace of one granule. */
 static uint32_t make_ns(struct nvme *nvme, uint8_t format, uint8_t nmic)
 {
-    uint64_t blocks = granule(nvme) >> (format == FORMAT_512 ? 9 : 12);
+    uint64_t blocks = granule_bytes(nvme) >> (format == FORMAT_512 ? 9 : 12);
     uint32_t nsid;
 
     conf_status(nvme->conf, "Namespace Management, create",
@@ -182,7 +182,7 @@ static void read_uuid(struct nvme *nvme, uint32_t nsid, uint8_t *nguid)
 WITH_ROOM(create)
 {
     uint64_t before = free_bytes(nvme);
-    uint64_t size = granule(nvme);
+    uint64_t size = granule_bytes(nvme);
     uint32_t nsid = make_ns(nvme, FORMAT_512, NMIC_SHARED);
 
     conf_check(conf, is_listed(nvme, CNS_ALLOCATED_NS_LIST, nsid),
@@ -224,7 +224,7 @@ WITH_ROOM(capacity)
 
 WITH_ROOM(fields)
 {
-    uint64_t blocks = granule(nvme) / 512;
+    uint64_t blocks = granule_bytes(nvme) / 512;
     uint32_t nsid;
     const struct {
         struct creation creation;
@@ -409,7 +409,7 @@ WITH_ROOM(data)
     nvme_verify_zeroes(nvme, 0, BLOCKS);
     nvme_write(nvme, 0, BLOCKS, 2);
     conf_status(conf, "Read beyond the end",
-                nvme_rw(nvme, NVM_READ, granule(nvme) / 512, 1),
+                nvme_rw(nvme, NVM_READ, granule_bytes(nvme) / 512, 1),
                 NVME_SC_LBA_RANGE);
     nvme->nsid = ours;
     nvme_verify(nvme, 0, BLOCKS, 1);
@@ -439,7 +439,7 @@ WITH_ROOM(side_by_side)
     nvme_verify(nvme, 1, BLOCKS, 4);
     nvme_verify_zeroes(nvme, 1 + BLOCKS, 1);
     conf_status(conf, "Read beyond the end",
-                nvme_rw(nvme, NVM_READ, granule(nvme) / 4096, 1),
+                nvme_rw(nvme, NVM_READ, granule_bytes(nvme) / 4096, 1),
                 NVME_SC_LBA_RANGE);
     remove_ns(nvme, small);
     nvme_verify(nvme, 1, BLOCKS, 4);
@@ -457,7 +457,7 @@ static uint16_t format_ns(struct nvme *nvme, uint32_t nsid, uint32_t dword10)
 WITH_ROOM(format)
 {
     uint32_t nsid = make_attached(nvme, FORMAT_512);
-    uint32_t blocks = (uint32_t)(granule(nvme) / 4096);
+    uint32_t blocks = (uint32_t)(granule_bytes(nvme) / 4096);
 
     nvme_write(nvme, 0, BLOCKS, 6);
     conf_status(conf, "Format of an LBA format beyond NLBAF",
@@ -536,7 +536,7 @@ WITH_ROOM(protect)
 
 /* ---- Power cuts. */
 
-static void power(struct conf *conf)
+static void power_cut(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
     struct nvme_sqe flush = {.opcode = NVM_FLUSH};
@@ -593,7 +593,7 @@ static const struct conf_test tests[] = {
     TEST("format", "5.23", "Format changes the block size and erases", format),
     TEST("protect", "8.19, 5.21.1",
          "a write-protected namespace cannot be written or deleted", protect),
-    TEST("power", "8.12", "namespaces survive a power cut", power,
+    TEST("power", "8.12", "namespaces survive a power cut", power_cut,
          .needs = CONF_NEEDS_CONTROL),
 };
 CONF_TESTS(conf_tests_nvme_manage, "nvme", tests);

@@ -117,6 +117,22 @@ def requests(part: Part = "",
 
 
 @command(LOOK)
+def namespaces(part: Part = "",
+               name: Name = "",
+               as_json: Annotated[bool, typer.Option(
+                   "--json", help="Print JSON (see docs/json.md).")] = False) -> None:
+    """Show the drive's namespaces, and how much of it is free for more."""
+    from ... import namespaces as namespaces_module
+    found = namespaces_module.read(fleet.one(Instance(name), part))
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return
+    if found["namespaces"]:
+        show.console.print(namespaces_module.table(found))
+    show.line(namespaces_module.capacity_line(found))
+
+
+@command(LOOK)
 def qmp(command: Annotated[str, typer.Argument(
             help="QMP command, such as query-status.")],
         arguments: Annotated[str, typer.Argument(

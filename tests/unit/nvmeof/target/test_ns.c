@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Commands that change namespaces, with a fake volume: their order, what they
+ * wait for, and what a failure or the end of a connection leaves.
+ */
+#include "fake.h"
+
+#include <string.h>
+
+#include "tests/test_fixture.h"
+
+enum { NAMESPACES = 2 };
+
+/* A volume with two namespaces, whose jobs a test ends. */
+struct fake_volume {
+    struct fake *fake;
+    bool exists[NAMESPACES], is_detached[NAMESPACES], is_private;
+    bool is_erasing;
+    uint8_t protection;
+    unsigned int jobs;
+    struct nvmf_volume_job job;
+    bool is_pending;
+    enum nvmf_volume_result attach_result;
+};
+
+static struct fake_volume volume; /* static, because tests run one by one */
+
+static void get_capacity(void *ctx, struct nvmf_volume_capacity *capacity)
+{
+    (void)ctx;
+    *capacity = (struct nvmf_volume_capacity){8 << 20, 6 << 20, 1 << 20};
+}
+
+static bool describe_ns(void *ctx, uint32_t nsid, struct nvmf_volume_ns *ns)
+{
+    (void)ctx;
+    if (nsid > NAMESPACES || !volume.exists[nsid - 1]) {
+        return false;
+    }
+    *ns = (struct nvmf_volume_ns){
+        .media_ns = 69 + nsid,
+        .owned_bytes = 1 << 20,
+        .is_private = volume.is_private,
+        .is_erasing = volume.is_erasing,
+        .protection = volume.protection,
+    };
+    return true;
+}
+
+static bool ns_is_attached(void *ctx, uint32_t nsid, const char *hostnqn,
+                           uint16_t portid)
+{
+    (void)ctx;
+    (void)portid;
+    assert_string_equal(hostnqn, FAKE_HOSTNQN);
+    return !volume.is_detached[nsid - 1];
+}
+
+static void start_job(void *ctx, const struct nvmf_volume_job *job)
+{
+    (void)ctx;
+    assert_false(volume.is_pending); /* one at a time */
+    volume.is_pending = true;
+    volume.job = *job;
+    volume.jobs++;
+}
+
+static enum nvmf_volume_result attach_ns(void *ctx, uint32_t nsid,
+                                         const struct nvmf_volume_host *hosts,
+                                         uint16_t count, bool attach)
+{
+    (void)ctx;
+    assert_int_equal(count, 1);
+    assert_string_equal(hosts[0].hostnqn, FAKE_HOSTNQN);
+    if (volume.attach_result == NVMF_VOLUME_OK) {
+        volume.is_detached[nsid - 1] = !attach;
+    }
+    return volume.attach_result;
+}
+
+static enum nvmf_volume_result protect_ns(void *ctx, uint32_t nsid,
+                                          enum nvmf_protection protection)
+{
+    (void)ctx;
+    (void)nsid;
+    volume.protection = (uint8_t)protection;
+    volume.fake->is_read_only = protection != NVMF_PROTECTION_NONE;
+    return NVMF_VOLUME_OK;
+}
+
+static int setup_volume(void **state)
+{
+    struct fake *fake = fake_new();
+
+    volume = (struct fake_volume){.fake = fake, .exists = {true, true}};
+    fake->config.namespace_count = 0;
+    fake->config.volume = (struct nvmf_volume){
+        &volume,   get_capacity, describe_ns, ns_is_attached,
+        start_job, attach_ns,    protect_ns};
+    fake_start(fake);
+    *state = fake;
+    return 0;
+}
+
+/* The volume has done its job. */
+static void end_job(enum nvmf_volume_result result)
+{
+    uint32_t nsid = volume.job.nsid;
+
+    assert_true(volume.is_pending);
+    volume.is_pending = false;
+    if (result == NVMF_VOLUME_OK && volume.job.op == NVMF_VOLUME_DELETE) {
+        volume.exists[nsid - 1] = false;
+    }
+    if (result == NVMF_VOLUME_OK && volume.job.op == NVMF_VOLUME_CREATE) {
+        nsid = volume.exists[0] ? 2 : 1;
+        volume.exists[nsid - 1] = true;
+        volume.is_detached[nsid - 1] = true;
+    }
+    nvmf_volume_done(volume.fake->target, result, nsid);
+    fake_run(volume.fake);
+}
+
+static struct fake_request *send_delete(struct fake *fake, uint16_t admin,
+                                        uint32_t nsid)
+{
+    struct nvme_sqe sqe = fake_admin(ADMIN_NS_MANAGEMENT, nsid, 1, 0);
+    struct fake_request *request = fake_send(fake, admin, &sqe, NULL, 0);
+
+    fake_run(fake);
+    return request;
+}
+
+static struct fake_request *send_format(struct fake *fake, uint16_t admin,
+                                        uint32_t nsid)
+{
+    struct nvme_sqe sqe = fake_admin(ADMIN_FORMAT_NVM, nsid, 0, 0);
+    struct fake_request *request = fake_send(fake, admin, &sqe, NULL, 0);
+
+    fake_run(fake);
+    return request;
+}
+
+static uint16_t read_status(struct fake *fake, uint16_t io, uint32_t nsid)
+{
+    struct nvme_sqe sqe = fake_rw(NVM_READ, 0, 1);
+
+    sqe.nsid = nsid;
+    return fake_exec(fake, io, &sqe, fake->data, 512).status & NVME_SC_MASK;
+}
+
+static void test_a_deletion_waits_for_the_commands_in_flight(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 1);
+    struct fake_request *reading, *deleting;
+
+    fake->hold_media = true;
+    reading = fake_send(fake, io, &read, fake->data, 512);
+    fake_run(fake);
+    deleting = send_delete(fake, admin, 1);
+    assert_int_equal(volume.jobs, 0);
+    /* New commands are refused at once. */
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_INVALID_FIELD);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(reading->cqe.status, 0);
+    assert_int_equal(volume.jobs, 1);
+    assert_int_equal(volume.job.nsid, 1);
+    assert_false(deleting->is_answered);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(deleting->cqe.status, 0);
+    assert_int_equal(read_status(fake, io, 2), NVME_SC_SUCCESS);
+}
+
+static void test_a_deletion_that_fails_gives_the_namespace_back(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct fake_request *deleting = send_delete(fake, admin, 1);
+
+    end_job(NVMF_VOLUME_FAILED);
+    assert_int_equal(deleting->cqe.status & NVME_SC_MASK, NVME_SC_INTERNAL);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_SUCCESS);
+}
+
+static void test_commands_get_format_in_progress_and_may_be_repeated(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 1);
+    struct fake_request *formatting = send_format(fake, admin, 1);
+
+    assert_int_equal(fake_exec(fake, io, &read, fake->data, 512).status & ~MORE,
+                     NVME_SC_FORMAT_IN_PROGRESS);
+    assert_int_equal(read_status(fake, io, 2), NVME_SC_SUCCESS);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(formatting->cqe.status, 0);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_SUCCESS);
+}
+
+static void test_a_format_of_all_goes_from_one_to_the_next(void **state)
+{
+    struct fake *fake = *state;
+    struct fake_request *formatting =
+        send_format(fake, fake_host(fake, 0), NVME_NSID_ALL);
+
+    assert_int_equal(volume.job.nsid, 1);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(volume.job.nsid, 2);
+    assert_false(formatting->is_answered);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(formatting->cqe.status, 0);
+}
+
+static void test_all_namespaces_can_be_deleted_at_once(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct fake_request *deleting = send_delete(fake, admin, NVME_NSID_ALL);
+
+    end_job(NVMF_VOLUME_OK);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(deleting->cqe.status, 0);
+    /* Without any, there is nothing to do. */
+    deleting = send_delete(fake, admin, NVME_NSID_ALL);
+    assert_int_equal(deleting->cqe.status, 0);
+    assert_int_equal(volume.jobs, 2);
+}
+
+/* Commands of several hosts run in their order, whatever ends meanwhile. */
+static void test_commands_wait_for_their_turn(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t first = fake_host(fake, 0), second = fake_host(fake, 0);
+    uint16_t third = fake_host(fake, 0);
+    struct fake_request *a = send_delete(fake, first, 1);
+    struct fake_request *b = send_format(fake, second, 2);
+    struct fake_request *c = send_delete(fake, third, 1);
+    struct fake_request *d = send_format(fake, first, 2);
+
+    assert_int_equal(volume.jobs, 1);
+    fake_close(fake, second); /* its command waits: it is dropped */
+    assert_false(b->is_answered);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(a->cqe.status, 0);
+    /* Namespace 1 is gone meanwhile. */
+    assert_int_equal(c->cqe.status & NVME_SC_MASK, NVME_SC_INVALID_FIELD);
+    assert_int_equal(volume.jobs, 2);
+    assert_int_equal(volume.job.op, NVMF_VOLUME_FORMAT);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(d->cqe.status, 0);
+}
+
+static void test_a_job_ends_after_its_host_has_gone(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct fake_request *deleting = send_delete(fake, admin, 1);
+
+    assert_false(nvmf_qpair_closed(fake->target, admin));
+    end_job(NVMF_VOLUME_OK);
+    assert_false(deleting->is_answered);
+    assert_int_equal(fake->drained_count, 1);
+    admin = fake_host(fake, 0);
+    deleting = send_delete(fake, admin, 2);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(deleting->cqe.status, 0);
+}
+
+static void test_each_refusal_of_the_volume_has_its_status(void **state)
+{
+    static const struct {
+        enum nvmf_volume_result result;
+        uint16_t status;
+    } rows[] = {
+        {NVMF_VOLUME_NO_CAPACITY, NVME_SC_NS_INSUFFICIENT_CAPACITY | DNR},
+        {NVMF_VOLUME_NO_IDENTIFIER, NVME_SC_NS_IDENTIFIER_UNAVAILABLE | DNR},
+        {NVMF_VOLUME_TOO_OFTEN, NVME_SC_COMMAND_INTERRUPTED},
+        {NVMF_VOLUME_FAILED, NVME_SC_INTERNAL},
+    };
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe create = fake_admin(ADMIN_NS_MANAGEMENT, 0, 0, 0);
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct fake_request *request;
+
+        memset(fake->data, 0, 4096);
+        fake->data[ID_NS_NSZE] = fake->data[ID_NS_NCAP] = 8;
+        request = fake_send(fake, admin, &create, fake->data, 4096);
+        fake_run(fake);
+        assert_int_equal(volume.job.size_bytes, 8 * 512);
+        assert_true(volume.job.is_private);
+        end_job(rows[i].result);
+        assert_int_equal(request->cqe.status & ~MORE, rows[i].status);
+        assert_int_equal(request->cqe.dw0, 0);
+    }
+}
+
+static void test_a_detached_namespace_is_inactive_for_its_host(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe detach = fake_admin(ADMIN_NS_ATTACHMENT, 1, 1, 0);
+    struct nvme_sqe identify =
+        fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLERS, 0);
+    uint8_t list[4096];
+
+    assert_int_equal(
+        fake_exec(fake, admin, &identify, list, sizeof(list)).status, 0);
+    assert_int_equal(list[0], 1);
+    volume.attach_result = NVMF_VOLUME_FAILED;
+    assert_int_equal(
+        fake_exec(fake, admin, &detach, list, sizeof(list)).status &
+            NVME_SC_MASK,
+        NVME_SC_INTERNAL);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_SUCCESS);
+    volume.attach_result = NVMF_VOLUME_OK;
+    assert_int_equal(fake_exec(fake, admin, &detach, list, sizeof(list)).status,
+                     0);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_INVALID_FIELD);
+    /* A new controller of the host does not have it either. */
+    admin = fake_host(fake, 0);
+    io = fake_io_queue(fake, admin, 1);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_INVALID_FIELD);
+    assert_int_equal(read_status(fake, io, 2), NVME_SC_SUCCESS);
+}
+
+static void test_a_target_without_a_volume_refuses_these_commands(void **state)
+{
+    static const uint8_t opcodes[] = {ADMIN_NS_MANAGEMENT, ADMIN_NS_ATTACHMENT,
+                                      ADMIN_FORMAT_NVM};
+    struct fake *plain = fake_new();
+    uint16_t admin;
+
+    (void)state;
+    fake_start(plain);
+    admin = fake_host(plain, 0);
+    for (size_t i = 0; i < ARRAY_LEN(opcodes); i++) {
+        struct nvme_sqe sqe = fake_admin(opcodes[i], 1, 0, 0);
+
+        assert_int_equal(fake_exec(plain, admin, &sqe, plain->data, 0).status &
+                             NVME_SC_MASK,
+                         NVME_SC_INVALID_OPCODE);
+    }
+    fake_free(plain);
+}
+
+TEST_FIXTURE(setup_volume, fake_teardown)
