@@ -105,6 +105,11 @@ static enum loop_work poll_media(void *ctx, struct loop_step *step)
     unsigned int count =
         media_poll(&drive->media, step->budget, media_completed, drive);
 
+    /* Changes of namespaces, and erasing what deleted ones have left. */
+    if (__builtin_expect(volume_has_work(drive->volume), 0)) {
+        (void)volume_step(drive->volume);
+        return LOOP_EVENT;
+    }
     return count != 0 ? LOOP_IO : LOOP_IDLE;
 }
 
@@ -175,15 +180,6 @@ static enum loop_work poll_target(void *ctx, struct loop_step *step)
 
     return nvmf_target_is_holding(drive->target) ? step_target(ctx, step)
                                                  : LOOP_IDLE;
-}
-
-/* Changes of namespaces, and erasing what deleted ones have left. */
-static enum loop_work poll_volume(void *ctx, struct loop_step *step)
-{
-    struct drive *drive = ctx;
-
-    (void)step;
-    return volume_step(drive->volume) ? LOOP_EVENT : LOOP_IDLE;
 }
 
 static enum loop_work poll_transport(void *ctx, struct loop_step *step)
@@ -310,7 +306,6 @@ static const struct component drive_components[] = {
     {.name = "services", .step = step_services},
     {.name = "addresses", .step = step_addresses},
     {.name = "target", .poll = poll_target, .step = step_target},
-    {.name = "volume", .poll = poll_volume},
     {.name = "authentication", .poll = poll_auth},
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},

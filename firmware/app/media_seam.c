@@ -41,15 +41,30 @@ bool media_seam_submit(void *media, const struct media_io *io)
 }
 
 /* All namespaces are on one medium: a flush of one flushes all. */
-static bool submit_io(void *ctx, const struct media_io *io)
+static __attribute__((noinline)) bool submit_other(
+    const struct media_seam *seam, const struct media_io *io)
 {
-    const struct media_seam *seam = ctx;
     uint64_t lba = 0;
     uint32_t count = 0;
 
     if (io->op != MEDIA_FLUSH &&
         !volume_locate(seam->volume, io, &lba, &count)) {
         return volume_submit(seam->volume, io);
+    }
+    return submit_command(seam->media, io, lba, count);
+}
+
+static bool submit_io(void *ctx, const struct media_io *io)
+{
+    const struct media_seam *seam = ctx;
+    uint64_t lba;
+    uint32_t count;
+
+    if (__builtin_expect(
+            io->op == MEDIA_FLUSH ||
+                !volume_locate_linear(seam->volume, io, &lba, &count),
+            0)) {
+        return submit_other(seam, io);
     }
     return submit_command(seam->media, io, lba, count);
 }

@@ -10,6 +10,17 @@ enum {
 
 /* ---- The table, and what follows from it. */
 
+/* Whether a namespace's windows are adjacent, in the order of its blocks. */
+static bool is_linear(const uint16_t *list, uint16_t windows)
+{
+    for (uint16_t i = 1; i < windows; i++) {
+        if (list[i] != list[0] + i) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void update_maps(struct volume *volume)
 {
     const struct volume_table *table = &volume->table;
@@ -18,10 +29,12 @@ static void update_maps(struct volume *volume)
     for (uint32_t i = 0; i < VOLUME_NAMESPACES; i++) {
         const struct volume_entry *ns = &table->ns[i];
 
+        const uint16_t *list = &table->list[ns->first_entry];
+
         volume->map[i] = (struct volume_map){
-            .windows = &table->list[ns->first_entry],
-            .size_blocks =
-                ns->creation != 0 ? ns->size_bytes >> ns->block_shift : 0,
+            .is_linear = is_linear(list, ns->windows),
+            .base = (uint64_t)list[0] << volume->window_shift,
+            .windows = list,
             .shift = ns->creation != 0
                          ? (uint8_t)(ns->block_shift - VOLUME_MEDIA_SHIFT)
                          : 0,
@@ -214,7 +227,7 @@ void volume_geometry(const struct volume *volume, uint32_t ns,
     }
     entry = &volume->table.ns[ns];
     *geometry = (struct media_geometry){
-        .size_blocks = volume->map[ns].size_blocks,
+        .size_blocks = entry->size_bytes >> entry->block_shift,
         .block_shift = entry->block_shift,
         .is_read_only = entry->protection != PROTECTION_NONE,
         .has_volatile_cache = volume->config.has_cache,
@@ -222,6 +235,24 @@ void volume_geometry(const struct volume *volume, uint32_t ns,
 }
 
 /* ---- Operations in parts. */
+
+bool volume_locate(const struct volume *volume, const struct media_io *io,
+                   uint64_t *lba, uint32_t *count)
+{
+    const struct volume_map *map = &volume->map[io->ns];
+    uint64_t block = io->first_lba << map->shift;
+    uint64_t blocks = (uint64_t)io->count_blocks << map->shift;
+    uint64_t first = block >> volume->window_shift;
+    uint64_t last = (block + blocks - 1) >> volume->window_shift;
+    uint32_t base = map->windows[first];
+
+    *lba = ((uint64_t)base << volume->window_shift) |
+           (block & ((UINT64_C(1) << volume->window_shift) - 1));
+    *count = (uint32_t)blocks;
+    return blocks <= UINT32_MAX &&
+           (first == last ||
+            (last == first + 1 && map->windows[last] == base + 1));
+}
 
 /* Set the pieces of the current part: `len` bytes after those that are done. */
 static void cut_pieces(struct volume_split *split, uint64_t len)

@@ -71,11 +71,13 @@ struct volume_config {
     void *done_ctx;
 };
 
-/* The blocks of a namespace; the fast way from an LBA to the medium. */
+/* The fast way from a namespace's blocks to the medium. */
 struct volume_map {
     const uint16_t *windows;
-    uint64_t size_blocks; /* in blocks of the namespace */
-    uint8_t shift;        /* of a block relative to 512 bytes */
+    /* Block of the medium at which the namespace begins, if is_linear. */
+    uint64_t base;
+    bool is_linear; /* all windows are adjacent, in the order of the blocks */
+    uint8_t shift;  /* of a block relative to 512 bytes */
 };
 
 /* An operation that consists of several parts, which run one after another. */
@@ -138,28 +140,28 @@ void volume_geometry(const struct volume *volume, uint32_t ns,
                      struct media_geometry *geometry);
 
 /**
- * Find the place of an operation on the medium.
+ * Find the place of an operation on the medium, if all windows of its namespace
+ * are adjacent.
  *
  * @param lba, count  set to its blocks of 512 bytes
- * @return false when it is in several places: volume_submit() divides it
+ * @return false when volume_locate() has to look for it
  */
-static inline bool volume_locate(const struct volume *volume,
-                                 const struct media_io *io, uint64_t *lba,
-                                 uint32_t *count)
+static inline bool volume_locate_linear(const struct volume *volume,
+                                        const struct media_io *io,
+                                        uint64_t *lba, uint32_t *count)
 {
     const struct volume_map *map = &volume->map[io->ns];
-    uint64_t block = io->first_lba << map->shift;
     uint64_t blocks = (uint64_t)io->count_blocks << map->shift;
-    uint64_t first = block >> volume->window_shift;
-    uint64_t last = (block + blocks - 1) >> volume->window_shift;
-    uint32_t base = map->windows[first];
 
-    *lba = ((uint64_t)base << volume->window_shift) |
-           (block & ((UINT64_C(1) << volume->window_shift) - 1));
+    *lba = map->base + (io->first_lba << map->shift);
     *count = (uint32_t)blocks;
-    return __builtin_expect(first == last, 1) ||
-           (last == first + 1 && map->windows[last] == base + 1);
+    return map->is_linear && blocks <= UINT32_MAX;
 }
+
+/** The same for a namespace whose windows lie anywhere.
+ * @return false when it is in several places: volume_submit() divides it */
+bool volume_locate(const struct volume *volume, const struct media_io *io,
+                   uint64_t *lba, uint32_t *count);
 
 /** Start an operation that volume_locate() did not place.  As
  * nvmf_media.submit(). */
@@ -174,6 +176,12 @@ static inline bool volume_owns_cookie(uint64_t cookie)
 /** Take a completion that belongs to the volume. */
 void volume_media_done(struct volume *volume, uint64_t cookie,
                        enum media_status status);
+
+/** Whether volume_step() has something to do. */
+static inline bool volume_has_work(const struct volume *volume)
+{
+    return volume->has_work;
+}
 
 /**
  * Do what is due: jobs, erasures, operations that waited for room.

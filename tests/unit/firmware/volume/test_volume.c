@@ -242,7 +242,9 @@ static bool submit_io(struct media_io *io)
 {
     struct media_io placed = *io;
 
-    if (!volume_locate(bed->volume, io, &placed.first_lba,
+    if (!volume_locate_linear(bed->volume, io, &placed.first_lba,
+                              &placed.count_blocks) &&
+        !volume_locate(bed->volume, io, &placed.first_lba,
                        &placed.count_blocks)) {
         return volume_submit(bed->volume, io);
     }
