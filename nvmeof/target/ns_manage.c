@@ -555,6 +555,29 @@ uint16_t ns_format_check(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
+/* Whether a namespace is smaller than one block of the size that a Format
+ * gives it. */
+static bool is_too_small(const struct nvmf_ns *ns,
+                         const struct nvmf_volume_job *job)
+{
+    uint64_t bytes = ns->geometry.size_blocks << ns->geometry.block_shift;
+
+    return bytes >> job->block_shift == 0;
+}
+
+static bool is_any_too_small(struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl,
+                             const struct nvmf_volume_job *job)
+{
+    for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        if (ns_is_active(ctrl, nsid) &&
+            is_too_small(&target->ns[nsid - 1], job)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Check the namespaces that a Format names, when its turn has come. */
 static uint16_t check_format(struct nvmf_target *target,
                              struct nvmf_request *req,
@@ -565,8 +588,11 @@ static uint16_t check_format(struct nvmf_target *target,
     uint32_t nsid = req->sqe.nsid;
 
     if (nsid == NVME_NSID_ALL) {
-        return is_any_protected(target, ctrl)
-                   ? refuse_status(NVME_SC_NS_WRITE_PROTECTED)
+        if (is_any_protected(target, ctrl)) {
+            return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
+        }
+        return is_any_too_small(target, ctrl, job)
+                   ? refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10, 0)
                    : NVME_SC_SUCCESS;
     }
     if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES) {
@@ -582,9 +608,7 @@ static uint16_t check_format(struct nvmf_target *target,
     if (ns->state != NS_READY) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }
-    if (ns->geometry.size_blocks << ns->geometry.block_shift >>
-            job->block_shift ==
-        0) { /* the namespace is smaller than one block of the new size */
+    if (is_too_small(ns, job)) {
         return refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10, 0);
     }
     return NVME_SC_SUCCESS;

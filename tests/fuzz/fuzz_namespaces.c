@@ -79,7 +79,7 @@ static void change_table(const uint8_t *change)
 {
     uint32_t nsid = change[1];
     const struct volume_entry entry = {
-        .size_bytes = ((uint64_t)change[2] << 20) + 512,
+        .size_bytes = ((uint64_t)change[2] << 20) + 4096,
         .block_shift = change[3] & 1 ? VOLUME_SHIFT_4096 : VOLUME_SHIFT_512,
         .is_private = change[3] & 2,
     };

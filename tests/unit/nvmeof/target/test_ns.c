@@ -218,6 +218,24 @@ static void test_a_format_of_all_goes_from_one_to_the_next(void **state)
     assert_int_equal(formatting->cqe.status, 0);
 }
 
+/* A namespace of no block could not be read from flash again. */
+static void test_a_format_to_less_than_a_block_is_refused(void **state)
+{
+    static const uint32_t nsids[] = {1, NVME_NSID_ALL};
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    fake->target->ns[0].geometry.size_blocks = 7; /* of 512 bytes */
+    for (size_t i = 0; i < ARRAY_LEN(nsids); i++) {
+        struct nvme_sqe sqe = fake_admin(ADMIN_FORMAT_NVM, nsids[i], 1, 0);
+
+        assert_int_equal(fake_exec(fake, admin, &sqe, NULL, 0).status &
+                             NVME_SC_MASK,
+                         NVME_SC_INVALID_FORMAT);
+    }
+    assert_int_equal(volume.jobs, 0);
+}
+
 static void test_all_namespaces_can_be_deleted_at_once(void **state)
 {
     struct fake *fake = *state;
