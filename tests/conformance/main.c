@@ -43,6 +43,7 @@ struct options {
     /* The suite has a test, group or chapter of that name. */
     bool is_there[ONLY_MAX];
     unsigned int num_only;
+    const char *chapters; /* Comma-separated; NULL: all chapters. */
     const char *results;
 };
 
@@ -313,6 +314,23 @@ static bool is_wanted(struct options *options, const char *name)
     return is_chosen;
 }
 
+/* Is this one of the --chapters?  Unlike --only, that names no long tests. */
+static bool has_chapter(const struct options *options, const char *chapter)
+{
+    size_t len = strlen(chapter);
+    const char *word = options->chapters;
+
+    while (word != NULL) {
+        if (strncmp(word, chapter, len) == 0 &&
+            (word[len] == '\0' || word[len] == ',')) {
+            return true;
+        }
+        word = strchr(word, ',');
+        word = word != NULL ? word + 1 : NULL;
+    }
+    return options->chapters == NULL;
+}
+
 static void add_tests(struct runner *runner, const struct conf_tests *tests)
 {
     for (size_t i = 0; i < tests->count; i++) {
@@ -323,6 +341,7 @@ static void add_tests(struct runner *runner, const struct conf_tests *tests)
         snprintf(entry->name, sizeof(entry->name), "%s.%s", tests->chapter,
                  test->id);
         if (!is_wanted(&runner->options, entry->name) ||
+            !has_chapter(&runner->options, tests->chapter) ||
             ((test->needs & CONF_LONG) && !runner->options.conf.all &&
              runner->options.num_only == 0)) {
             continue;
@@ -484,8 +503,10 @@ static void print_usage(const char *why)
             "           --iface NAME  [--target IP] [--target6 IP] [--ip OWN]\n"
             "           [--nqn NQN] [--nsid N] [--mtu N] [--control PATH] "
             "[--echo]\n"
-            "  [--list] [--only ID,...] [--first CHAPTER] [--stop-at-first]\n"
-            "  [--after TEST] [--all] [--seed N] [--slow N] [--pcap FOLDER]\n"
+            "  [--list] [--only ID,...] [--chapters CHAPTER,...] [--first "
+            "CHAPTER]\n"
+            "  [--stop-at-first] [--after TEST] [--all] [--seed N] [--slow N] "
+            "[--pcap FOLDER]\n"
             "  [--results FILE] [--mutant N]\n");
     exit(EXIT_USAGE);
 }
@@ -597,6 +618,9 @@ static void take_option(struct options *options, int c)
     case 'o':
         add_only(options, optarg);
         break;
+    case 'C':
+        options->chapters = optarg;
+        break;
     case 'f':
         options->first = optarg;
         break;
@@ -645,6 +669,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"control", required_argument, NULL, 'c'},
         {"list", no_argument, NULL, 'l'},
         {"only", required_argument, NULL, 'o'},
+        {"chapters", required_argument, NULL, 'C'},
         {"first", required_argument, NULL, 'f'},
         {"after", required_argument, NULL, 'b'},
         {"stop-at-first", no_argument, NULL, 'x'},

@@ -60,6 +60,7 @@ class Options:
     seed: int = 1
     slow: int = 1
     drives: int = 1
+    chapters: list[str] = field(default_factory=list)  # of one of several drives
     junit: Path | None = None
     html: Path | None = None
     pcap: Path | None = None
@@ -92,6 +93,8 @@ class Options:
     def program(self) -> list[str]:
         """The options that are passed on to the test program."""
         words = ["--seed", str(self.seed), "--slow", str(self.slow), *self.selection]
+        if self.chapters:
+            words += ["--chapters", ",".join(self.chapters)]
         if self.pcap is not None:
             words += ["--pcap", str(self.pcap.absolute())]
         return words
@@ -418,9 +421,8 @@ def run_drives(program: Path, options: Options, ids: list[str], folder: Path,
             (folder / str(number)).mkdir()
         with interrupts.pool(len(shares)) as pool:
             running = [
-                pool.submit(run_stand, program,
-                            replace(options, only=conform_drives.only(options.only, share)),
-                            stand, folder / str(number), part, screen)
+                pool.submit(run_stand, program, replace(options, chapters=share), stand,
+                            folder / str(number), part, screen)
                 for number, (share, stand, part) in enumerate(
                     zip(shares, stands, parts, strict=True))]
             for one in running:

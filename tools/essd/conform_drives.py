@@ -34,11 +34,6 @@ def share(ids: Iterable[str], drives: int) -> list[list[str]]:
     return [sorted(share, key=chapters.index) for share in shares]
 
 
-def only(words: Sequence[str], chapters: Sequence[str]) -> list[str]:
-    """What --only is for one drive, when the user's was `words`."""
-    return [word for word in words if chapter_of(word) in chapters] or list(chapters)
-
-
 def join(results: Results, parts: Sequence[Results], ids: Sequence[str]) -> None:
     """Put the results of all drives into one, in the order in which tests are listed."""
     place = {one: number for number, one in enumerate(ids)}
