@@ -103,8 +103,11 @@ def test_namespaces_are_created_used_kept_and_deleted(divided: Job) -> None:
     job.instance.ask("power-on")
     steps.wait_target(job)
     job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s {steps.SERVICE} -n {job.nqn}")
-    small, large = wait_devices(job, 2)
-    assert set(identifiers(job).values()) == set(new.values())
+    wait_devices(job, 2)
+    # Linux scans namespaces in parallel, so that a device may have another number now.
+    device_of = {uuid: device for device, uuid in identifiers(job).items()}
+    assert set(device_of) == set(new.values())
+    small, large = device_of[new[small]], device_of[new[large]]
     job.run(f"mount {large} {steps.MOUNT} && sha256sum -c /tmp/sum && umount {steps.MOUNT}")
 
     # A namespace is formatted and deleted while another one is in use.
