@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -162,6 +163,17 @@ def test_a_link_partner_keeps_its_settings_over_a_power_cut(instance: Instance) 
     log = (instance.folder / "drive.log").read_text()
     assert re.findall(r"^/machine/(.*)$", log, re.M) == [
         "port1 partner-fec rs", "port1 partner-speed 10"] * 2
+
+
+def test_a_supervisor_that_ends_as_it_starts_is_reported_at_once(
+        instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = instance.config
+    instance.stop()
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    began = time.monotonic()
+    with pytest.raises(EssdError, match="ended while it started; see .*supervisor.log"):
+        Instance("unit").start(config)
+    assert time.monotonic() - began < 20
 
 
 def test_one_of_two_simultaneous_starts_is_refused(instance: Instance) -> None:

@@ -146,16 +146,18 @@ class Instance:
         reader, writer = os.pipe() if bound else (-1, -1)
         pipe = [reader] if bound else []
         with open(self.folder / "supervisor.log", "w", encoding="utf-8") as log:
-            subprocess.Popen([sys.executable, "-m", "essd.supervisor", self.folder,
-                              *map(str, pipe)],
-                             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                             env=environment, start_new_session=True, cwd="/",
-                             pass_fds=pipe)
+            supervisor = subprocess.Popen(
+                [sys.executable, "-m", "essd.supervisor", self.folder, *map(str, pipe)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                start_new_session=True, cwd="/", pass_fds=pipe)
         if bound:
             os.close(reader)
             self.bond = writer
         deadline = time.monotonic() + 30
         while not self.is_running:
+            if supervisor.poll() is not None and not self.is_running:
+                raise EssdError(f"the supervisor ended while it started; see "
+                                f"{self.folder}/supervisor.log")
             if time.monotonic() > deadline:
                 raise EssdError("the supervisor did not start within 30 s; see "
                                 f"{self.folder}/supervisor.log")

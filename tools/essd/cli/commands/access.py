@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ... import access as core
-from ... import chosen, mgmt, show
+from ... import chosen, show
 from ...instance import Instance
 from ..base import DISTURB, AsJson, app
 
@@ -32,6 +31,8 @@ def drive_of(ctx: typer.Context, name: str) -> Instance:
 def list_hosts(ctx: typer.Context, name: Name = "", as_json: AsJson = False) -> None:
     """Show the list.  Secrets are never shown."""
     from rich.table import Table
+
+    from ... import access as core
     ctx.obj = {"name": name}
     if ctx.invoked_subcommand is not None:
         return
@@ -64,6 +65,7 @@ def add(ctx: typer.Context, nqn: Nqn, name: Name = "",
         least_group: Annotated[str, typer.Option(
             metavar="GROUP", help="The weakest group that is accepted.")] = "") -> None:
     """Add a host, or change what is named of its entry."""
+    from ... import access as core
     named = {"nqn": nqn, "secret": core.secret_of(secret_file),
              "drive-secret": core.secret_of(drive_secret_file),
              "least-hash": least_hash or None, "least-group": least_group or None}
@@ -75,6 +77,7 @@ def add(ctx: typer.Context, nqn: Nqn, name: Name = "",
 @access.command()
 def remove(ctx: typer.Context, nqn: Nqn, name: Name = "") -> None:
     """Remove a host from the list; its connections go on."""
+    from ... import mgmt
     mgmt.ask(drive_of(ctx, name), "host-remove", nqn=nqn)
     show.note(f"removed {nqn}")
 
@@ -82,6 +85,7 @@ def remove(ctx: typer.Context, nqn: Nqn, name: Name = "") -> None:
 @access.command()
 def exclusive(ctx: typer.Context, name: Name = "") -> None:
     """From now on only hosts on the list may connect."""
+    from ... import mgmt
     mgmt.ask(drive_of(ctx, name), "hosts-exclusive", on=True)
     show.note("only hosts on the list may connect")
 
@@ -89,6 +93,7 @@ def exclusive(ctx: typer.Context, name: Name = "") -> None:
 @access.command(name="open")
 def open_to_all(ctx: typer.Context, name: Name = "") -> None:
     """From now on hosts that are not on the list may connect, too."""
+    from ... import mgmt
     mgmt.ask(drive_of(ctx, name), "hosts-exclusive", on=False)
     show.note("every host may connect")
 
@@ -98,5 +103,6 @@ def load(ctx: typer.Context,
          file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file.")],
          name: Name = "") -> None:
     """Make the list that of a YAML file."""
+    from ... import access as core
     count = core.apply_file(drive_of(ctx, name), file)
     show.note(f"the list has {count} host{'' if count == 1 else 's'} now")
