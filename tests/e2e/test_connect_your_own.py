@@ -194,7 +194,7 @@ def test_the_topologies_of_two_machines_are_joined_over_tcp(tmp_path: Path) -> N
                           f"cables:\n- host - s\n- s - tcp=127.0.0.1:{port}\n"}
     try:
         first, second = (topology_setup.start(topology_yaml.load(text, name, tmp_path),
-                                              name, True, False)
+                                              name, True, False, 0)
                          for name, text in texts.items())
         second.run("until ping -c 1 -W 1 10.0.0.10 > /dev/null; do :; done", timeout_s=60)
         nqn = first.config.drives["drive0"].nqn

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 import pytest
 from watching import console, until
 
-from essd import console as uart
-from essd import flash, pcap_check, steps
+from essd import flash, mgmt, pcap_check, steps
 from essd.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
@@ -172,7 +171,7 @@ def test_the_vlans_frames_have_tag_and_priority(net: Job) -> None:
 
 def test_a_shutdown_is_announced_to_servers_and_neighbours(net: Job) -> None:
     """`essd down` begins with such a shutdown."""
-    uart.shut_down(net.instance)
+    mgmt.shut_down(net.instance)
     until(lambda: f"DHCPRELEASE(eth0) {LEASED}" in net.quiet("cat /tmp/dnsmasq.log"))
     assert LEASED not in net.quiet("cat /tmp/leases")
     for link in (0, 1):

@@ -35,7 +35,7 @@ def instance() -> Iterator[Instance]:
     text = topology.of_drives(COUNT, "64M", None, 1, True)
     try:
         yield topology_setup.start(
-            topology_yaml.load(text, "four.yaml", Path.cwd()), NAME, True, False)
+            topology_yaml.load(text, "four.yaml", Path.cwd()), NAME, True, False, 0)
     finally:
         found.stop()
         setup.forget(NAME)

@@ -121,7 +121,9 @@ def tidy(every: bool) -> list[Command]:
 
 def mypy(every: bool) -> list[Command]:
     return [[program("mypy"), "--config-file", "tools/mypy.ini", "tools",
-             "examples/python"]]
+             "examples/python"],
+            *([program("mypy"), "--config-file", "tools/mypy-tests.ini", folder]
+              for folder in ("tests/py", "tests/e2e"))]
 
 
 LINTS: dict[str, Callable[[bool], list[Command]]] = {
