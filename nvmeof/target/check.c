@@ -106,7 +106,7 @@ static uint16_t check_common(struct nvmf_target *target,
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_FLAGS, 6);
     }
     if (req->command->flags & COMMAND_NEEDS_NS) {
-        return ns_check(target, req);
+        return ns_check(target, request_ctrl(target, req), req);
     }
     return NVME_SC_SUCCESS;
 }

@@ -214,6 +214,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     }
     ctrl_enter(ctrl, CTRL_ENDING);
     memset(ctrl->active_ns, 0, sizeof(ctrl->active_ns));
+    ns_update_ctrl_bars(target, ctrl);
     wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
     ctrl_forget_promise(target, ctrl, ctrl->promised);
     for (size_t qid = 0; qid < ARRAY_LEN(ctrl->qpair); qid++) {

@@ -391,7 +391,10 @@ bool ns_is_active(const struct nvmf_ctrl *ctrl, uint32_t nsid);
 struct nvmf_ns *ns_find_allocated(struct nvmf_target *target, uint32_t nsid);
 struct nvmf_ns *ns_find_active(struct nvmf_target *target,
                                const struct nvmf_ctrl *ctrl, uint32_t nsid);
-uint16_t ns_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req);
+void ns_update_bars(struct nvmf_target *target, uint32_t nsid);
+void ns_update_ctrl_bars(const struct nvmf_target *target,
+                         struct nvmf_ctrl *ctrl);
 uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req);
 void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                      uint32_t nsid);
@@ -417,6 +420,32 @@ uint16_t ns_attachment_execute(struct nvmf_target *target,
 uint16_t ns_format_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t ns_format_execute(struct nvmf_target *target,
                            struct nvmf_request *req);
+
+/* The command uses the namespace until ns_release(). */
+static inline void ns_use(struct nvmf_ns *ns, struct nvmf_request *req)
+{
+    req->ns = ns;
+    ns->users++;
+}
+
+/*
+ * Check that a command's NSID names an active namespace that takes this
+ * command.  The command uses the namespace from now on until ns_release().
+ */
+static inline uint16_t ns_check(struct nvmf_target *target,
+                                const struct nvmf_ctrl *ctrl,
+                                struct nvmf_request *req)
+{
+    uint32_t i = req->sqe.nsid - 1; /* wraps if the NSID is 0 */
+    uint8_t kinds = req->command->flags | COMMAND_NEEDS_NS;
+
+    if (__builtin_expect(
+            i >= NVMF_MAX_NAMESPACES || (ctrl->ns_bars[i] & kinds) != 0, 0)) {
+        return ns_check_closely(target, req);
+    }
+    ns_use(&target->ns[i], req);
+    return NVME_SC_SUCCESS;
+}
 
 /* The command has ended, as far as its namespace is concerned. */
 static inline void ns_release(struct nvmf_target *target,

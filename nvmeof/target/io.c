@@ -182,7 +182,7 @@ static uint16_t flush_check(struct nvmf_target *target,
     if (req->sqe.nsid == NVME_NSID_ALL) {
         return NVME_SC_SUCCESS;
     }
-    return ns_check(target, req);
+    return ns_check(target, request_ctrl(target, req), req);
 }
 
 static uint16_t flush_execute(struct nvmf_target *target,

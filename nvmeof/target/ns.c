@@ -38,10 +38,39 @@ struct nvmf_ns *ns_find_active(struct nvmf_target *target,
 }
 
 /*
- * Check that a command's NSID names an active namespace, which the command uses
- * from now on until ns_release().
+ * Which commands of a controller ns_check_closely() may refuse for a
+ * namespace, as bits of nvmf_command.flags: COMMAND_NEEDS_NS for all of them.
+ * Whoever changes something that this depends on calls ns_update_bars().
  */
-uint16_t ns_check(struct nvmf_target *target, struct nvmf_request *req)
+static uint8_t ns_bars(const struct nvmf_target *target,
+                       const struct nvmf_ctrl *ctrl, uint32_t nsid)
+{
+    return ns_is_active(ctrl, nsid) && target->ns[nsid - 1].state == NS_READY
+               ? 0
+               : COMMAND_NEEDS_NS;
+}
+
+/* A namespace has changed, or to whom it is attached. */
+void ns_update_bars(struct nvmf_target *target, uint32_t nsid)
+{
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        struct nvmf_ctrl *ctrl = &target->ctrl[i];
+
+        ctrl->ns_bars[nsid - 1] = ns_bars(target, ctrl, nsid);
+    }
+}
+
+/* The active namespaces of a controller have changed. */
+void ns_update_ctrl_bars(const struct nvmf_target *target,
+                         struct nvmf_ctrl *ctrl)
+{
+    for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        ctrl->ns_bars[nsid - 1] = ns_bars(target, ctrl, nsid);
+    }
+}
+
+/* As ns_check(), for a command that may have to be refused. */
+uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint32_t nsid = req->sqe.nsid;
 
@@ -51,11 +80,10 @@ uint16_t ns_check(struct nvmf_target *target, struct nvmf_request *req)
     if (!ns_is_active(request_ctrl(target, req), nsid)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
     }
-    if (__builtin_expect(target->ns[nsid - 1].state != NS_READY, 0)) {
+    if (target->ns[nsid - 1].state != NS_READY) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }
-    req->ns = &target->ns[nsid - 1];
-    req->ns->users++;
+    ns_use(&target->ns[nsid - 1], req);
     return NVME_SC_SUCCESS;
 }
 

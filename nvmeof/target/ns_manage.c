@@ -99,6 +99,7 @@ void ns_attach_new(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
             ctrl->active_ns[i / 32] |= BIT(i % 32);
         }
     }
+    ns_update_ctrl_bars(target, ctrl);
 }
 
 /*
@@ -133,6 +134,7 @@ static void update_attachments(struct nvmf_target *target, uint32_t nsid,
             ns_tell_changed(target, ctrl, nsid);
         }
     }
+    ns_update_bars(target, nsid);
 }
 
 /* Read what the volume knows of a namespace. */
@@ -208,6 +210,7 @@ static void begin_change(struct nvmf_target *target, uint32_t nsid)
         update_attachments(target, nsid, false);
     } else {
         ns->state = NS_FORMATTING;
+        ns_update_bars(target, nsid);
     }
     if (ns->users == 0) {
         start_job(target);

@@ -151,6 +151,13 @@ struct nvmf_ctrl {
     uint32_t changed_ns[NVMF_MAX_NAMESPACES / 32];
     /* The active namespaces: those that are attached to this controller. */
     uint32_t active_ns[NVMF_MAX_NAMESPACES / 32];
+    /*
+     * By NSID - 1: the kinds of commands that ns_check() has to look at more
+     * closely, as bits of nvmf_command.flags.  All other commands may use the
+     * namespace; this is the only word that they test.  ns_bars() computes it
+     * from everything that may refuse a command.
+     */
+    uint8_t ns_bars[NVMF_MAX_NAMESPACES];
 };
 
 /* The states of a namespace. */
