@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sys
@@ -85,6 +86,20 @@ def test_the_drive_is_killed_when_its_supervisor_is_killed(instance: Instance) -
         raise AssertionError("the drive is still running")
     with pytest.raises(EssdError, match="nothing is running"):
         instance.status()
+
+
+def test_a_supervisor_whose_folder_was_deleted_ends_at_sigterm(instance: Instance) -> None:
+    wait_state(instance, "running")
+    pids = [p["pid"] for p in json.loads((instance.folder / "state.json").read_text())]
+    shutil.rmtree(instance.folder)
+    os.kill(pids[0], signal.SIGTERM)
+    for _ in range(100):
+        if not any(start_time(pid) for pid in pids):
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(pids[0], signal.SIGKILL)
+        raise AssertionError("the supervisor is still running")
 
 
 def test_a_crash_is_reported_with_its_last_log_line(instance: Instance) -> None:

@@ -453,13 +453,18 @@ class Supervisor:
         return await keeper.report(is_running)
 
     def save(self) -> None:
-        """Save process ids and start times, for `down` if the supervisor was killed."""
+        """Save process ids and start times, for `down` if the supervisor was killed.
+
+        A folder that somebody has deleted is not made again: the instance goes on
+        without it, and still ends when it is told to.
+        """
         state = [{"pid": pid, "start": start_time(pid)}
                  for pid in [os.getpid(), *(p.process.pid for p in self.parts.values()
                                             if p.process)]]
         temporary = self.folder / "state.json.new"
-        temporary.write_text(json.dumps(state))
-        temporary.rename(self.folder / "state.json")
+        with contextlib.suppress(FileNotFoundError):
+            temporary.write_text(json.dumps(state))
+            temporary.rename(self.folder / "state.json")
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -491,7 +496,7 @@ class Supervisor:
 
     def remove_sockets(self) -> None:
         (self.folder / "control.sock").unlink(missing_ok=True)
-        if self.bond is not None:       # Nobody else removes these.
+        if self.bond is not None and self.folder.is_dir():  # Nobody else removes these.
             for path in self.folder.iterdir():
                 if path.is_socket():
                     path.unlink(missing_ok=True)
