@@ -389,13 +389,13 @@ uint16_t auth_send_execute(struct nvmf_target *target, struct nvmf_request *req)
     } else {
         auth_refuse(&auth->session, AUTH_FAILED_PROOF);
     }
+    if (target->auth_power == target->qpair[qpair].auth) {
+        target->auth_power = NO_AUTH; /* The message came too early. */
+    }
     receive = auth->receive;
     if (receive != NULL && !auth_is_computing(&auth->session)) {
         /* The message came too early: answer the Receive that waits. */
         auth->receive = NULL;
-        if (target->auth_power == target->qpair[qpair].auth) {
-            target->auth_power = NO_AUTH;
-        }
         request_complete(target, req, NVME_SC_SUCCESS);
         request_resume(receive);
         answer_receive(target, receive);

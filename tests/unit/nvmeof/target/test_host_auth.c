@@ -480,6 +480,35 @@ static void test_a_message_during_the_arithmetic_fails(void **state)
     assert_false(nvmf_target_auth_step(fake->target, fake->now_us));
 }
 
+/* The drive computes for a session that ends meanwhile, and nobody waits. */
+static void test_a_message_during_the_arithmetic_stops_it(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint8_t message[128];
+    uint16_t qpair;
+    size_t len;
+
+    for (unsigned int steps = 0; steps < 3; steps++) {
+        assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+        new_host(&host, SECRET, "");
+        len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_FFDHE2048),
+                                  world.message);
+        memcpy(message, world.message, len);
+        assert_int_equal(send_message(fake, qpair, len), 0);
+        for (unsigned int i = 0; i < steps; i++) {
+            assert_true(nvmf_target_auth_step(fake->target, fake->now_us));
+        }
+        memcpy(world.message, message, len);
+        assert_int_equal(send_message(fake, qpair, len), 0);
+        assert_false(nvmf_target_auth_step(fake->target, fake->now_us));
+        assert_int_equal(receive_message(fake, qpair), 0);
+        assert_failure(AUTH_FAILED_MESSAGE);
+        assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+        fake_close(fake, qpair);
+    }
+}
+
 static void pass_time(struct fake *fake, uint64_t ms)
 {
     for (uint64_t i = 0; i < ms; i += 1000) {
