@@ -213,8 +213,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
         return;
     }
     ctrl_enter(ctrl, CTRL_ENDING);
-    memset(ctrl->active_ns, 0, sizeof(ctrl->active_ns));
-    ns_update_ctrl_bars(target, ctrl);
+    ns_detach_all(target, ctrl);
     wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
     ctrl_forget_promise(target, ctrl, ctrl->promised);
     for (size_t qid = 0; qid < ARRAY_LEN(ctrl->qpair); qid++) {
@@ -323,6 +322,7 @@ void ctrl_part(struct nvmf_target *target, uint8_t index)
         return; /* another reset; the time limit stays as it is */
     }
     reset_ctrl_to(target, ctrl, CTRL_PARTING);
+    ns_detach_all(target, ctrl);
     ctrl->cc = 0;
     wheel_stop(&target->wheel, timer);
     wheel_start(&target->wheel, timer, target->now_us + PARTING_MS * 1000ull);

@@ -364,6 +364,9 @@ static uint16_t protection_set(struct nvmf_target *target,
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
+    if (target->ns[req->sqe.nsid - 1].state != NS_READY) {
+        return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
+    }
     ns = &target->ns[req->sqe.nsid - 1].volume;
     if (state >= NVMF_PROTECTIONS) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11, 0);

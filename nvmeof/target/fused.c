@@ -228,6 +228,26 @@ bool fused_capsule(struct nvmf_target *target, struct nvmf_request *req)
     return true;
 }
 
+/*
+ * A namespace is going to be deleted or formatted.  First commands that wait
+ * for their second one end now, because a host that never sends the second one
+ * would hold up the deletion, and every later one, for ever.
+ */
+void fused_end_waiting(struct nvmf_target *target, const struct nvmf_ns *ns)
+{
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        struct nvmf_qpair *qpair = &target->qpair[i];
+        struct nvmf_request *first = qpair->fused_first;
+
+        if (qpair->fused == FUSED_WAITS && first->ns == ns) {
+            qpair->fused = FUSED_FAILED;
+            qpair->fused_first = NULL;
+            request_resume(first);
+            request_complete(target, first, NVME_SC_FUSED_MISSING);
+        }
+    }
+}
+
 /* The queue pair ends: the second command will not come. */
 void fused_drop_first(struct nvmf_target *target, struct nvmf_qpair *qpair)
 {

@@ -252,6 +252,7 @@ MUST_USE bool fused_capsule(struct nvmf_target *target,
 void fused_first_ended(struct nvmf_target *target, struct nvmf_request *second,
                        uint16_t status);
 void fused_abort_first(struct nvmf_target *target, struct nvmf_request *second);
+void fused_end_waiting(struct nvmf_target *target, const struct nvmf_ns *ns);
 void fused_drop_first(struct nvmf_target *target, struct nvmf_qpair *qpair);
 
 /* io.c: what its command table and those of other files share */
@@ -405,6 +406,7 @@ extern const uint8_t ns_format_shifts[NS_FORMATS]; /* LBA formats */
 
 bool ns_are_manageable(const struct nvmf_target *target);
 void ns_attach_new(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+void ns_detach_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 void ns_load(struct nvmf_target *target, uint32_t nsid);
 void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns);
 uint16_t ns_protect(struct nvmf_target *target, uint32_t nsid,

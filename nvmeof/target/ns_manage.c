@@ -137,6 +137,25 @@ static void update_attachments(struct nvmf_target *target, uint32_t nsid,
     ns_update_bars(target, nsid);
 }
 
+/*
+ * A controller takes no commands any more.  A private namespace that was
+ * attached to it goes to another controller of its host, which may have
+ * connected before the drive knew that the association of this one was lost.
+ */
+void ns_detach_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
+{
+    uint32_t active[ARRAY_LEN(ctrl->active_ns)];
+
+    memcpy(active, ctrl->active_ns, sizeof(active));
+    memset(ctrl->active_ns, 0, sizeof(ctrl->active_ns));
+    ns_update_ctrl_bars(target, ctrl);
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
+        if ((active[i / 32] & BIT(i % 32)) && target->ns[i].volume.is_private) {
+            update_attachments(target, i + 1, false);
+        }
+    }
+}
+
 /* Read what the volume knows of a namespace. */
 void ns_load(struct nvmf_target *target, uint32_t nsid)
 {
@@ -158,8 +177,22 @@ void ns_load(struct nvmf_target *target, uint32_t nsid)
 
 void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid)
 {
+    const struct ns_manager *manager = &target->manager;
+
+    if (manager->req != NULL && manager->job.op != NVMF_VOLUME_CREATE &&
+        manager->job.nsid == nsid) {
+        return; /* A command changes it, and loads it at its end. */
+    }
     ns_load(target, nsid);
     update_attachments(target, nsid, true);
+}
+
+/* Whether a namespace can be deleted or formatted.  After a Format that has
+ * failed these two commands are all that it takes. */
+static bool is_changeable(const struct nvmf_ns *ns)
+{
+    return ns->state == NS_READY ||
+           (ns->state == NS_FORMATTING && ns->volume.has_failed);
 }
 
 /* ---- The order of commands. */
@@ -212,7 +245,8 @@ static void begin_change(struct nvmf_target *target, uint32_t nsid)
         ns->state = NS_FORMATTING;
         ns_update_bars(target, nsid);
     }
-    if (ns->users == 0) {
+    fused_end_waiting(target, ns);
+    if (manager->is_draining && ns->users == 0) {
         start_job(target);
     }
 }
@@ -224,7 +258,7 @@ static uint32_t next_nsid(struct nvmf_target *target, uint32_t after)
     const struct nvmf_ctrl *ctrl = request_ctrl(target, manager->req);
 
     for (uint32_t nsid = after + 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
-        if (target->ns[nsid - 1].state == NS_READY &&
+        if (is_changeable(&target->ns[nsid - 1]) &&
             (manager->job.op == NVMF_VOLUME_DELETE ||
              ns_is_active(ctrl, nsid))) {
             return nsid;
@@ -412,7 +446,7 @@ static uint16_t delete_ns(struct nvmf_target *target, struct nvmf_request *req)
                    : target->ns[req->sqe.nsid - 1].geometry.is_read_only) {
         return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
     }
-    if (!is_for_all && target->ns[req->sqe.nsid - 1].state != NS_READY) {
+    if (!is_for_all && !is_changeable(&target->ns[req->sqe.nsid - 1])) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }
     manage_begin(target, req, &job, is_for_all);
@@ -608,7 +642,7 @@ static uint16_t check_format(struct nvmf_target *target,
     if (ns->geometry.is_read_only) {
         return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
     }
-    if (ns->state != NS_READY) {
+    if (!is_changeable(ns)) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }
     if (is_too_small(ns, job)) {

@@ -51,7 +51,8 @@ struct nvmf_volume_ns {
     uint8_t nguid[16];
     uint64_t owned_bytes; /* of the medium: NVMCAP */
     bool is_private;
-    bool is_erasing;    /* a Format that a power cut interrupted goes on */
+    bool is_erasing;    /* a Format has begun and has not succeeded */
+    bool has_failed;    /* is_erasing, and nothing goes on: format it again */
     uint8_t protection; /* enum nvmf_protection */
 };
 

@@ -15,7 +15,7 @@ enum { NAMESPACES = 2 };
 struct fake_volume {
     struct fake *fake;
     bool exists[NAMESPACES], is_detached[NAMESPACES], is_private;
-    bool is_erasing;
+    bool is_erasing, has_failed;
     uint8_t protection;
     unsigned int jobs;
     struct nvmf_volume_job job;
@@ -42,6 +42,7 @@ static bool describe_ns(void *ctx, uint32_t nsid, struct nvmf_volume_ns *ns)
         .owned_bytes = 1 << 20,
         .is_private = volume.is_private,
         .is_erasing = volume.is_erasing,
+        .has_failed = volume.has_failed,
         .protection = volume.protection,
     };
     return true;
@@ -202,6 +203,145 @@ static void test_commands_get_format_in_progress_and_may_be_repeated(
     end_job(NVMF_VOLUME_OK);
     assert_int_equal(formatting->cqe.status, 0);
     assert_int_equal(read_status(fake, io, 1), NVME_SC_SUCCESS);
+}
+
+/* Otherwise it could never be used again. */
+static void test_a_format_that_has_failed_can_be_repeated(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct fake_request *formatting = send_format(fake, admin, 1);
+
+    volume.is_erasing = volume.has_failed = true;
+    end_job(NVMF_VOLUME_FAILED);
+    assert_int_equal(formatting->cqe.status & NVME_SC_MASK, NVME_SC_INTERNAL);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_FORMAT_IN_PROGRESS);
+    formatting = send_format(fake, admin, NVME_NSID_ALL);
+    assert_int_equal(volume.job.nsid, 1);
+    end_job(NVMF_VOLUME_FAILED);
+    assert_int_equal(formatting->cqe.status & NVME_SC_MASK, NVME_SC_INTERNAL);
+    formatting = send_format(fake, admin, 1);
+    volume.is_erasing = volume.has_failed = false;
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(formatting->cqe.status, 0);
+    assert_int_equal(read_status(fake, io, 1), NVME_SC_SUCCESS);
+}
+
+static void test_a_namespace_can_be_deleted_after_its_format_has_failed(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct fake_request *deleting;
+
+    (void)send_format(fake, admin, 1);
+    volume.is_erasing = volume.has_failed = true;
+    end_job(NVMF_VOLUME_FAILED);
+    deleting = send_delete(fake, admin, 1);
+    /* The volume reports the end of something else that it did with it. */
+    nvmf_target_ns_loaded(fake->target, 1);
+    assert_int_equal(fake->target->ns[0].state, NS_DELETING);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(deleting->cqe.status, 0);
+    assert_int_equal(fake->target->ns[0].state, NS_FREE);
+}
+
+static struct nvme_cqe set_protection(struct fake *fake, uint16_t admin,
+                                      enum nvmf_protection protection)
+{
+    struct nvme_sqe sqe = fake_admin(ADMIN_SET_FEATURES, 1,
+                                     FEATURE_NS_WRITE_PROTECTION, protection);
+
+    return fake_exec(fake, admin, &sqe, NULL, 0);
+}
+
+/* The protection would come too late, and would let commands in too early. */
+static void test_protection_cannot_be_changed_during_a_format(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 1);
+    struct fake_request *formatting;
+
+    fake->hold_media = true;
+    (void)fake_send(fake, io, &read, fake->data, 512);
+    fake_run(fake);
+    formatting = send_format(fake, admin, 1);
+    assert_int_equal(volume.jobs, 0); /* the Read uses the namespace */
+    assert_int_equal(set_protection(fake, admin, NVMF_PROTECTION_ON).status &
+                         ~MORE,
+                     NVME_SC_FORMAT_IN_PROGRESS);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(volume.jobs, 1);
+    assert_int_equal(set_protection(fake, admin, NVMF_PROTECTION_ON).status &
+                         ~MORE,
+                     NVME_SC_FORMAT_IN_PROGRESS);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(formatting->cqe.status, 0);
+    assert_int_equal(set_protection(fake, admin, NVMF_PROTECTION_ON).status, 0);
+}
+
+/* A host that never sends the second half of a fused pair holds nobody up. */
+static void test_no_half_of_a_fused_pair_holds_up_a_format(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe first = fake_rw(NVM_COMPARE, 0, 1);
+    struct nvme_sqe second = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *compare, *write;
+
+    fake->has_spare = true;
+    first.fuse = 1;
+    second.fuse = 2;
+    for (unsigned int i = 0; i < 2; i++) {
+        compare = fake_send(fake, io, &first, fake->data, 512);
+        fake_run(fake);
+        assert_false(compare->is_answered);
+        (void)(i == 0 ? send_format(fake, admin, 1)
+                      : send_delete(fake, admin, 1));
+        assert_int_equal(compare->cqe.status & ~MORE, NVME_SC_FUSED_MISSING);
+        assert_int_equal(volume.jobs, i + 1);
+        end_job(NVMF_VOLUME_OK);
+        write = fake_send(fake, io, &second, fake->data, 512);
+        fake_run(fake);
+        assert_true(write->is_answered);
+        assert_int_not_equal(write->cqe.status, 0);
+    }
+}
+
+static bool ctrl_has_ns1(const struct fake *fake, unsigned int index)
+{
+    return fake->target->ctrl[index].active_ns[0] & 1;
+}
+
+/* A host connects again before the drive knows that its old association is
+ * lost, or has reset the subsystem. */
+static void test_a_private_namespace_follows_its_host(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t old, new;
+
+    volume.is_private = true;
+    nvmf_target_ns_loaded(fake->target, 1);
+    old = fake_host(fake, 0);
+    new = fake_host(fake, 0);
+    assert_true(ctrl_has_ns1(fake, 0));
+    assert_false(ctrl_has_ns1(fake, 1));
+    fake_close(fake, old);
+    assert_true(ctrl_has_ns1(fake, 1));
+    old = new;
+    new = fake_host(fake, 0);
+    assert_false(ctrl_has_ns1(fake, 0));
+    assert_int_equal(
+        fake_property_set(fake, old, PROPERTY_NSSR, NSSR_RESET).status, 0);
+    assert_false(ctrl_has_ns1(fake, 0)); /* it ends, too */
+    assert_int_equal(nvmf_qpair_closed(fake->target, new), true);
+    new = fake_host(fake, 0);
+    assert_true(ctrl_has_ns1(fake, 0));
 }
 
 static void test_a_format_of_all_goes_from_one_to_the_next(void **state)
