@@ -22,8 +22,9 @@ static enum volume_record record_state(enum area_result result)
 {
     switch (result) {
     case AREA_OK:
-    case AREA_OLDER:
         return VOLUME_RECORD_OK;
+    case AREA_OLDER:
+        return VOLUME_RECORD_OLDER;
     case AREA_EMPTY:
         return VOLUME_RECORD_NONE;
     case AREA_DAMAGED:

@@ -58,20 +58,13 @@ static struct volume_table *begin_change(struct volume *volume)
     return &volume->draft;
 }
 
-/* Save the draft, which then becomes the table. */
-static enum nvmf_volume_result save_change(struct volume *volume)
+/* Save the draft, which then becomes the table, however often it was written.
+ */
+static enum nvmf_volume_result save_draft(struct volume *volume)
 {
     const struct volume_config *config = &volume->config;
-    size_t len;
+    size_t len = volume_record_emit(&volume->draft, volume->record);
 
-    if (!may_write(volume)) {
-        log_line(config->log,
-                 "namespaces: a change is refused, because the table in flash "
-                 "was written %u times; %u changes an hour are possible",
-                 volume->writes, VOLUME_WRITES_PER_HOUR);
-        return NVMF_VOLUME_TOO_OFTEN;
-    }
-    len = volume_record_emit(&volume->draft, volume->record);
     if (config->save == NULL ||
         !config->save(config->save_ctx, volume->record, len)) {
         log_line(config->log, "namespaces: writing the table to flash failed; "
@@ -82,6 +75,19 @@ static enum nvmf_volume_result save_change(struct volume *volume)
     volume->table = volume->draft;
     update_maps(volume);
     return NVMF_VOLUME_OK;
+}
+
+/* As save_draft(), unless the table was written too often. */
+static enum nvmf_volume_result save_change(struct volume *volume)
+{
+    if (!may_write(volume)) {
+        log_line(volume->config.log,
+                 "namespaces: a change is refused, because the table in flash "
+                 "was written %u times; %u changes an hour are possible",
+                 volume->writes, VOLUME_WRITES_PER_HOUR);
+        return NVMF_VOLUME_TOO_OFTEN;
+    }
+    return save_draft(volume);
 }
 
 /* ---- The start. */
@@ -140,7 +146,7 @@ static void take_record(struct volume *volume)
 {
     const struct volume_config *config = &volume->config;
     uint64_t medium_bytes = config->medium_blocks << VOLUME_MEDIA_SHIFT;
-    bool is_known = config->record_state == VOLUME_RECORD_OK &&
+    bool is_known = config->record_state != VOLUME_RECORD_DAMAGED &&
                     volume_record_parse(&volume->table, medium_bytes,
                                         config->record, config->record_len);
 
@@ -150,9 +156,17 @@ static void take_record(struct volume *volume)
                  "no namespaces; restore the flash, or create them again with "
                  "nvme create-ns, which erases the medium");
         volume_table_init(&volume->table, medium_bytes);
+        /* Numbers of creations, from which UUIDs follow, are not used twice.
+         * The first write created VOLUME_NAMESPACES at most, each later one
+         * created one. */
+        volume->table.creations = VOLUME_NAMESPACES + config->writes;
         memset(volume->table.state, WINDOW_DIRTY, volume->table.windows);
         volume->erasure_is_off = true; /* until the first creation */
         return;
+    }
+    if (config->record_state == VOLUME_RECORD_OLDER) {
+        /* So many may have been created by the writes that are lost. */
+        volume->table.creations += VOLUME_COPIES;
     }
     if (config->plan != NULL && config->plan->count != 0 &&
         plans_differ(config->plan, &volume->table.plan)) {
@@ -164,18 +178,32 @@ static void take_record(struct volume *volume)
     report_cut(volume);
 }
 
-/* What a power cycle ends, and what it has interrupted. */
-static void resume_jobs(struct volume *volume)
+/* A power cycle ends one kind of write protection.  That is saved, because a
+ * later restart without a power cycle must not bring it back. */
+static void end_protections(struct volume *volume)
 {
-    for (uint32_t i = 0; i < VOLUME_NAMESPACES; i++) {
-        struct volume_entry *ns = &volume->table.ns[i];
+    struct volume_table *draft = begin_change(volume);
+    bool has_changed = false;
 
-        if (ns->protection == PROTECTION_UNTIL_POWER_CYCLE &&
-            volume->config.is_power_on) {
-            ns->protection = PROTECTION_NONE;
+    for (uint32_t i = 0; i < VOLUME_NAMESPACES; i++) {
+        if (draft->ns[i].protection == PROTECTION_UNTIL_POWER_CYCLE) {
+            draft->ns[i].protection = PROTECTION_NONE;
+            has_changed = true;
         }
-        if (ns->creation != 0 && ns->is_erasing && !ns->is_cut &&
-            volume->job_state == JOB_NONE) {
+    }
+    if (has_changed && save_draft(volume) != NVMF_VOLUME_OK) {
+        volume->table = *draft; /* until the next restart */
+    }
+}
+
+/* Go on with the first Format, of namespace i + 1 or a later one, that a power
+ * cut has interrupted. */
+static void resume_format(struct volume *volume, uint32_t i)
+{
+    for (; i < VOLUME_NAMESPACES && volume->job_state == JOB_NONE; i++) {
+        const struct volume_entry *ns = &volume->table.ns[i];
+
+        if (ns->creation != 0 && ns->is_erasing && !ns->is_cut) {
             log_line(volume->config.log,
                      "namespaces: the Format of namespace %u goes on, which a "
                      "power cut has interrupted",
@@ -202,8 +230,11 @@ void volume_init(struct volume *volume, const struct volume_config *config)
     } else {
         take_record(volume);
     }
+    if (config->is_power_on) {
+        end_protections(volume);
+    }
     update_maps(volume);
-    resume_jobs(volume);
+    resume_format(volume, 0);
     volume->has_work = true;
     /* The caller may free these after this call. */
     volume->config.plan = NULL;
@@ -398,6 +429,8 @@ static void end_job(struct volume *volume, enum nvmf_volume_result result)
             volume->has_next = false;
             volume->job = volume->next;
             volume->job_state = JOB_WAITING;
+        } else {
+            resume_format(volume, nsid);
         }
         config->ns_changed(config->done_ctx, nsid);
     } else {
@@ -486,7 +519,8 @@ static enum nvmf_volume_result mark_format(struct volume *volume,
 
     ns->block_shift = volume->job.block_shift;
     ns->is_erasing = is_erasing;
-    return save_change(volume);
+    /* The end is always saved: else the namespace could not be used. */
+    return is_erasing ? save_change(volume) : save_draft(volume);
 }
 
 static void run_job(struct volume *volume)
@@ -601,6 +635,8 @@ static bool seam_describe(void *ctx, uint32_t nsid, struct nvmf_volume_ns *ns)
         .owned_bytes = volume_table_owned_bytes(&volume->table, nsid),
         .is_private = entry->is_private,
         .is_erasing = entry->is_erasing,
+        .has_failed = entry->is_erasing && (volume->job_state != JOB_ERASING ||
+                                            volume->job.nsid != nsid),
         .protection = entry->protection,
     };
     identity_namespace_uuid(volume->config.identity, entry->creation, ns->uuid);

@@ -30,12 +30,14 @@ enum {
      */
     VOLUME_WRITES_FREE = 4096,
     VOLUME_WRITES_PER_HOUR = 24,
+    VOLUME_COPIES = 8,
 };
 
 /* What is known of the table in flash at the start. */
 enum volume_record {
     VOLUME_RECORD_NONE,    /* nothing was ever written */
     VOLUME_RECORD_OK,      /* record and record_len hold it */
+    VOLUME_RECORD_OLDER,   /* they hold one of the last; the newest is lost */
     VOLUME_RECORD_DAMAGED, /* it was written, and cannot be read */
 };
 

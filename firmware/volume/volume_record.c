@@ -96,17 +96,22 @@ static uint8_t *put_ns(uint8_t *at, const struct volume_table *table,
     return end;
 }
 
+/* Dirty windows beyond the end of the medium are written too: they still hold
+ * data when the drive gets its former, longer medium back. */
 static uint8_t *put_dirty(uint8_t *at, const struct volume_table *table,
                           uint16_t *runs)
 {
-    uint32_t first, count;
-
     *runs = 0;
-    for (uint32_t from = 0; (count = volume_table_find_run(table, WINDOW_DIRTY,
-                                                           from, &first)) != 0;
-         from = first + count) {
-        at = put_run(at, first, count);
-        (*runs)++;
+    for (uint32_t i = 0, run; i < VOLUME_WINDOWS; i += run + 1) {
+        run = 0;
+        while (i + run < VOLUME_WINDOWS &&
+               table->state[i + run] == WINDOW_DIRTY) {
+            run++;
+        }
+        if (run != 0) {
+            at = put_run(at, i, run);
+            (*runs)++;
+        }
     }
     return at;
 }

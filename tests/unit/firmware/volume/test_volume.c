@@ -31,7 +31,8 @@ struct bed {
     struct identity identity;
     struct volume_plan plan;
     uint8_t *medium;
-    bool holds_power_on; /* the next start is a reset, with power on */
+    bool has_older_record; /* the newest one in flash is damaged */
+    bool holds_power_on;   /* the next start is a reset, with power on */
 
     struct media_io ops[OPS]; /* in flight */
     unsigned int op_count, submitted;
@@ -121,8 +122,9 @@ static void start_drive(void)
         .is_power_on = !bed->holds_power_on,
         .identity = &bed->identity,
         .plan = &bed->plan,
-        .record_state =
-            bed->writes != 0 ? VOLUME_RECORD_OK : VOLUME_RECORD_NONE,
+        .record_state = bed->writes == 0        ? VOLUME_RECORD_NONE
+                        : bed->has_older_record ? VOLUME_RECORD_OLDER
+                                                : VOLUME_RECORD_OK,
         .record = bed->record,
         .record_len = bed->record_len,
         .writes = bed->writes,
@@ -575,6 +577,122 @@ static void test_protection_until_power_cycle_survives_a_reset(void **state)
     start_drive();
     assert_true(seam.describe(seam.ctx, 1, &ns));
     assert_int_equal(ns.protection, NVMF_PROTECTION_ON);
+}
+
+/* A later reset, with power on, must not protect the namespace again. */
+static void test_a_power_cycle_ends_that_protection_for_good(void **state)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    struct nvmf_volume_ns ns;
+
+    (void)state;
+    assert_int_equal(
+        seam.protect(seam.ctx, 1, NVMF_PROTECTION_UNTIL_POWER_CYCLE),
+        NVMF_VOLUME_OK);
+    start_drive();
+    bed->holds_power_on = true;
+    start_drive();
+    assert_true(seam.describe(seam.ctx, 1, &ns));
+    assert_int_equal(ns.protection, NVMF_PROTECTION_NONE);
+}
+
+static void test_no_identifier_is_used_twice_when_records_are_lost(void **state)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    struct nvmf_volume_ns ns[4];
+
+    (void)state;
+    assert_true(seam.describe(seam.ctx, 1, &ns[0]));
+    delete_ns(1);
+    assert_int_equal(create_ns(1, 9), 1);
+    assert_true(seam.describe(seam.ctx, 1, &ns[1]));
+    /* Flash has the record of before, because the newest one is lost. */
+    delete_ns(1);
+    bed->volume->table.creations--;
+    bed->record_len = volume_record_emit(&bed->volume->table, bed->record);
+    bed->has_older_record = true;
+    start_drive();
+    assert_int_equal(create_ns(1, 9), 1);
+    assert_true(seam.describe(seam.ctx, 1, &ns[2]));
+    /* All records are lost. */
+    bed->has_older_record = false;
+    bed->record[20]++;
+    start_drive();
+    assert_int_equal(create_ns(1, 9), 1);
+    assert_true(seam.describe(seam.ctx, 1, &ns[3]));
+    for (size_t i = 0; i < ARRAY_LEN(ns); i++) {
+        for (size_t k = 0; k < i; k++) {
+            assert_memory_not_equal(ns[i].uuid, ns[k].uuid, 16);
+        }
+    }
+}
+
+static void test_a_format_that_the_medium_fails_can_be_repeated(void **state)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    struct nvmf_volume_ns ns;
+
+    (void)state;
+    start_job(NVMF_VOLUME_FORMAT, 1, 12);
+    assert_true(volume_step(bed->volume));
+    assert_true(seam.describe(seam.ctx, 1, &ns));
+    assert_true(ns.is_erasing);
+    assert_false(ns.has_failed);
+    bed->status = MEDIA_WRITE_ERROR;
+    run_all();
+    assert_int_equal(bed->result, NVMF_VOLUME_FAILED);
+    assert_true(seam.describe(seam.ctx, 1, &ns));
+    assert_true(ns.is_erasing && ns.has_failed);
+    bed->status = MEDIA_OK;
+    start_job(NVMF_VOLUME_FORMAT, 1, 9);
+    run_all();
+    assert_int_equal(bed->result, NVMF_VOLUME_OK);
+    assert_true(seam.describe(seam.ctx, 1, &ns));
+    assert_false(ns.is_erasing || ns.has_failed);
+    assert_true(is_zero(bed->medium, MEDIUM_BYTES));
+}
+
+static void test_every_interrupted_format_goes_on(void **state)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    struct nvmf_volume_ns ns;
+
+    (void)state;
+    bed->plan = (struct volume_plan){3, 2, VOLUME_SHIFT_512};
+    start_drive();
+    bed->status = MEDIA_WRITE_ERROR;
+    for (uint32_t nsid = 1; nsid <= 3; nsid++) {
+        start_job(NVMF_VOLUME_FORMAT, nsid, 12);
+        run_all();
+        assert_int_equal(bed->result, NVMF_VOLUME_FAILED);
+    }
+    bed->status = MEDIA_OK;
+    start_drive();
+    run_all();
+    assert_int_equal(bed->changed, 3);
+    for (uint32_t nsid = 1; nsid <= 3; nsid++) {
+        assert_true(seam.describe(seam.ctx, nsid, &ns));
+        assert_false(ns.is_erasing);
+    }
+}
+
+/* A change that is begun with the last write that is allowed can be ended. */
+static void test_a_format_ends_although_the_table_was_written_often(
+    void **state)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    struct nvmf_volume_ns ns;
+
+    (void)state;
+    bed->volume->writes = VOLUME_WRITES_FREE - 1;
+    start_job(NVMF_VOLUME_FORMAT, 1, 12);
+    run_all();
+    assert_int_equal(bed->result, NVMF_VOLUME_OK);
+    assert_true(seam.describe(seam.ctx, 1, &ns));
+    assert_false(ns.is_erasing);
+    start_job(NVMF_VOLUME_FORMAT, 1, 9);
+    run_all();
+    assert_int_equal(bed->result, NVMF_VOLUME_TOO_OFTEN);
 }
 
 static void test_a_damaged_table_leaves_the_data_until_a_creation(void **state)

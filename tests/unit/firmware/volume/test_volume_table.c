@@ -408,6 +408,23 @@ static void test_a_smaller_medium_cuts_only_what_lies_beyond_it(void **state)
     assert_true(back.ns[1].is_cut && back.ns[2].is_cut);
 }
 
+/* What lies beyond the end is erased when the longer medium is back. */
+static void test_dirty_windows_beyond_the_end_are_remembered(void **state)
+{
+    uint32_t first;
+    size_t len;
+
+    (void)state;
+    make_table();
+    volume_table_delete(&table, 3); /* windows 7 to 9 */
+    len = volume_record_emit(&table, record);
+    assert_true(volume_record_parse(&back, 8 * MIB, record, len));
+    assert_int_equal(volume_table_find_run(&back, WINDOW_DIRTY, 7, &first), 1);
+    len = volume_record_emit(&back, record);
+    assert_true(volume_record_parse(&back, 10 * MIB, record, len));
+    assert_int_equal(volume_table_find_run(&back, WINDOW_DIRTY, 7, &first), 3);
+}
+
 /* Random changes, as hosts make them. */
 static void test_random_changes_keep_the_table_consistent(void **state)
 {
