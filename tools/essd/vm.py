@@ -24,7 +24,8 @@ from .guest_build import Guest
 QEMU = "qemu-system-x86_64"
 # A kernel warning or an oops ends the guest at once and makes the test fail.
 KERNEL = ("console=ttyS0 panic_on_warn=1 oops=panic panic=-1 mitigations=off quiet "
-          "loglevel=6 random.trust_cpu=on tsc=reliable no_timer_check")
+          "loglevel=6 random.trust_cpu=on tsc=reliable no_timer_check "
+          "log_buf_len=2M")
 # rxe computes the ICRC over the frame as it is sent, so all offloads to the card
 # are disabled.
 PLAIN_FRAMES = ("csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,"
