@@ -234,6 +234,9 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .vid = VENDOR_QEMU,
         .ssvid = VENDOR_QEMU,
         .genctr = (uint64_t)config->generation << 16,
+        .vs = config->config->network.profile == CONFIG_PROFILE_DATASHEET
+                  ? NVMF_VS_1_2_1
+                  : NVMF_VS_2_0,
         .active_slot = config->active_slot,
         .volume = volume_seam(drive->volume),
         .addresses = drive->addresses.list,

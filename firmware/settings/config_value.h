@@ -37,6 +37,7 @@ extern const struct config_kind config_byte, /* uint8_t */
     config_fec,                              /* enum config_fec */
     config_lldp,                             /* enum config_lldp */
     config_lag,                              /* enum config_lag */
+    config_profile,                          /* enum config_profile */
     config_port_ipv4, /* in struct config_port, with the prefix length */
     config_port_ipv6, /* in struct config_port, with the prefix length */
     config_extra,     /* in struct config_address, with the prefix length */

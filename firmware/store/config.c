@@ -209,7 +209,9 @@ static bool network_parse(struct config_network *network, const uint8_t *buf)
         .has_4096 = buf[NETWORK_NS_FLAGS] & NS_4K_BLOCKS,
         .size_mib = get_le16(buf + NETWORK_NS_SIZE),
     };
+    network->profile = (enum config_profile)buf[NETWORK_PROFILE];
     return network->namespaces.count <= NS_COUNT_MAX &&
+           buf[NETWORK_PROFILE] <= PROFILE_MAX &&
            !(buf[NETWORK_NS_FLAGS] & ~NS_FLAGS_ALL) &&
            buf[NETWORK_LAG] <= LAG_MODE_MAX && !(lag & ~LAG_FLAGS_ALL) &&
            !(on & ~ON_ALL) && !(off & ~OFF_ALL);
@@ -236,6 +238,7 @@ static void network_emit(const struct config_network *network, uint8_t *buf)
     buf[NETWORK_NS_COUNT] = network->namespaces.count;
     buf[NETWORK_NS_FLAGS] = network->namespaces.has_4096 ? NS_4K_BLOCKS : 0;
     put_le16(buf + NETWORK_NS_SIZE, network->namespaces.size_mib);
+    buf[NETWORK_PROFILE] = (uint8_t)network->profile;
 }
 
 static void network_default(struct config_network *network)

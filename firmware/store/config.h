@@ -98,6 +98,12 @@ struct config_namespaces {
     uint16_t size_mib; /* of each; 0: equal shares */
 };
 
+/* The level of NVM Express that hosts see. */
+enum config_profile {
+    CONFIG_PROFILE_NEWEST = 0,    /* the newest that is complete: 2.0 */
+    CONFIG_PROFILE_DATASHEET = 1, /* 1.2.1, fabrics 1.0 */
+};
+
 /*
  * How the ports work together, and RoCE settings. config_default() says which
  * of them are on by default.
@@ -126,6 +132,7 @@ struct config_network {
      */
     bool dhcp_is_fast;
     struct config_namespaces namespaces;
+    enum config_profile profile;
 };
 
 struct config {

@@ -5,6 +5,7 @@
  * Spec: NVM Express Base 1.4 section 4.2; Fabrics 1.1 sections 2 and 3.
  */
 #include "nvmeof/target/internal.h"
+#include "nvmeof/target/level.h"
 
 static const struct nvmf_command no_command = {0};
 
@@ -28,7 +29,9 @@ static const struct nvmf_command *find_command(const struct nvmf_target *target,
         !(admin_commands[sqe->opcode].flags & COMMAND_ON_DISCOVERY)) {
         return &no_command;
     }
-    return &admin_commands[sqe->opcode];
+    return level_has(target, LEVEL_ADMIN, sqe->opcode)
+               ? &admin_commands[sqe->opcode]
+               : &no_command;
 }
 
 /* As check_state(), while the queue pair takes only some commands. */

@@ -2,11 +2,12 @@
 /*
  * Fabrics commands: Connect, Property Get, Property Set.  Authentication Send
  * and Receive are in host_auth.c.
- * Spec: NVMe over Fabrics 1.1 section 3; NVM Express Base 1.4 section 3.1.
+ * Spec: NVMe over Fabrics 1.1 section 3; NVM Express Base 2.0 section 3.1.
  *
  * Left out, and refused as an invalid opcode: Disconnect.
  */
 #include "nvmeof/target/internal.h"
+#include "nvmeof/target/level.h"
 
 #include <string.h>
 
@@ -176,16 +177,20 @@ static uint16_t connect_execute(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+enum { READY_TIMEOUT_500MS = 20 };
+
 static uint64_t cap_get(const struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl)
 {
-    (void)target;
+    bool has_crms = level_has(target, LEVEL_PROPERTY, PROPERTY_CRTO);
+
     (void)ctrl;
     return (NVMF_MAX_DEPTH - 1) | /* MQES */
            1ull << 16 |           /* CQR: always 1 over fabrics */
-           20ull << 24 |          /* TO: 10 s */
-           1ull << 36 |           /* NSSRS */
-           1ull << 37;            /* CSS: the NVM command set */
+           (uint64_t)READY_TIMEOUT_500MS << 24 | /* TO */
+           1ull << 36 |                          /* NSSRS */
+           1ull << 37 |                          /* CSS: NVM command set */
+           (has_crms ? 1ull << 59 : 0);          /* CRMS: with media */
 }
 
 static uint64_t vs_get(const struct nvmf_target *target,
@@ -215,6 +220,15 @@ static uint64_t nssr_get(const struct nvmf_target *target,
     (void)target;
     (void)ctrl;
     return 0;
+}
+
+/* The time until a controller is ready, with its media. */
+static uint64_t crto_get(const struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl)
+{
+    (void)target;
+    (void)ctrl;
+    return READY_TIMEOUT_500MS; /* CRWMT; CRIMT is not supported */
 }
 
 /*
@@ -280,7 +294,7 @@ static const struct {
 } properties[] = {
     {PROPERTY_CAP, 8, cap_get, NULL},       {PROPERTY_VS, 4, vs_get, NULL},
     {PROPERTY_CC, 4, cc_get, cc_set},       {PROPERTY_CSTS, 4, csts_get, NULL},
-    {PROPERTY_NSSR, 4, nssr_get, nssr_set},
+    {PROPERTY_NSSR, 4, nssr_get, nssr_set}, {PROPERTY_CRTO, 4, crto_get, NULL},
 };
 
 /*
@@ -289,7 +303,8 @@ static const struct {
  *
  * @return a status when the offset lies inside a property or the size is wrong
  */
-static uint16_t find_property(struct nvmf_request *req,
+static uint16_t find_property(const struct nvmf_target *target,
+                              struct nvmf_request *req,
                               const struct property_command *property,
                               size_t *index)
 {
@@ -299,7 +314,8 @@ static uint16_t find_property(struct nvmf_request *req,
     for (*index = 0; *index < ARRAY_LEN(properties); (*index)++) {
         uint32_t inside = property->offset - properties[*index].offset;
 
-        if (inside >= properties[*index].size_bytes) {
+        if (inside >= properties[*index].size_bytes ||
+            !level_has(target, LEVEL_PROPERTY, properties[*index].offset)) {
             continue;
         }
         if (inside != 0) {
@@ -331,7 +347,7 @@ static uint16_t property_get(struct nvmf_target *target,
     uint64_t value;
 
     property_command_parse(&property, &req->sqe);
-    status = find_property(req, &property, &index);
+    status = find_property(target, req, &property, &index);
     if (status != NVME_SC_SUCCESS || index == ARRAY_LEN(properties)) {
         return status; /* reserved offsets read as zero */
     }
@@ -352,7 +368,7 @@ static uint16_t property_set(struct nvmf_target *target,
         return ns_flush_all(target, req);
     }
     property_command_parse(&property, &req->sqe);
-    status = find_property(req, &property, &index);
+    status = find_property(target, req, &property, &index);
     if (status != NVME_SC_SUCCESS) {
         return status;
     }

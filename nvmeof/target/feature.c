@@ -10,6 +10,7 @@
  */
 #include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
+#include "nvmeof/target/level.h"
 #include "nvmeof/wire/identify.h"
 
 enum { /* the field Select of dword 10 */
@@ -453,6 +454,7 @@ static const struct feature *find_feature(struct nvmf_target *target,
 
     for (size_t i = 0; i < ARRAY_LEN(features); i++) {
         if (features[i].fid == (req->sqe.cdw10 & 0xff) &&
+            level_has(target, LEVEL_FEATURE, features[i].fid) &&
             (!is_discovery || features[i].is_on_discovery)) {
             return &features[i];
         }
@@ -469,15 +471,16 @@ uint32_t feature_effects(const struct nvmf_target *target,
         fid == FEATURE_VOLATILE_WRITE_CACHE || fid == FEATURE_TIMESTAMP;
     uint32_t value;
 
-    (void)ctrl;
     for (size_t i = 0; i < ARRAY_LEN(features); i++) {
-        if (features[i].fid == fid) {
+        if (features[i].fid == fid && level_has(target, LEVEL_FEATURE, fid) &&
+            (!ctrl->is_discovery || features[i].is_on_discovery)) {
             return FEATURE_EFFECTS_FSUPP |
                    (is_of_drive ? (uint32_t)FEATURE_EFFECTS_SUBSYSTEM_SCOPE
                                 : FEATURE_EFFECTS_CTRL_SCOPE);
         }
     }
-    if (fid < FEATURE_VENDOR_FIRST || vendor->get == NULL) {
+    if (fid < FEATURE_VENDOR_FIRST || vendor->get == NULL ||
+        ctrl->is_discovery) {
         return 0;
     }
     if ((vendor->data_len != NULL && vendor->data_len(vendor->ctx, fid) != 0) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Identify.
- * Spec: NVM Express Base 1.4 section 5.15; Fabrics 1.1 section 4.1; the four
- * structures that belong to I/O command sets: Base 2.0 section 5.17.
+ * Spec: NVM Express Base 2.0 section 5.17.  What is newer than the target's
+ * level is left out by level.c.
  *
  * Left out, and refused as an invalid field: NVM sets, secondary controllers.
  */
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "nvmeof/target/internal.h"
+#include "nvmeof/target/level.h"
 
 enum {
     CSI_SHIFT = 24,   /* bit position of CSI in CDW11 */
@@ -42,7 +43,6 @@ static uint16_t build_controller(struct nvmf_target *target,
 {
     const struct nvmf_config *config = &target->config;
     const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
-    bool has_1_4 = config->vs >= 0x00010400;
     bool has_own_nqn = config->discovery_nqn[0] != '\0';
     struct identify_controller id = {
         .vid = config->vid,
@@ -55,9 +55,9 @@ static uint16_t build_controller(struct nvmf_target *target,
         .mdts = NVMF_MDTS,
         .cntlid = ctrl->cntlid,
         .ver = config->vs,
-        .ctratt = CTRATT_HOSTID_128 | (has_1_4 ? CTRATT_TBKAS : 0u),
+        .ctratt = CTRATT_HOSTID_128 | CTRATT_TBKAS,
         .aerl = NVMF_MAX_AERS - 1,
-        .lpa = LPA_EXTENDED_DATA,
+        .lpa = LPA_EXTENDED_DATA | LPA_SUPPORTED_PAGES,
         .kas = KAS_100MS,
         .maxcmd = NVMF_MAX_DEPTH,
         .sgls = ctrl->transport->sgls,
@@ -67,18 +67,18 @@ static uint16_t build_controller(struct nvmf_target *target,
     };
 
     if (ctrl->is_discovery) {
-        id.cntrltype = has_1_4 ? CNTRLTYPE_DISCOVERY : 0;
+        id.cntrltype = CNTRLTYPE_DISCOVERY;
         id.oaes = OAES_DISCOVERY_CHANGE;
         id.subnqn = has_own_nqn ? config->discovery_nqn : NVME_DISCOVERY_NQN;
         identify_controller_emit(target->page, &id);
         return NVME_SC_SUCCESS;
     }
-    id.cntrltype = has_1_4 ? CNTRLTYPE_IO : 0;
+    id.cntrltype = CNTRLTYPE_IO;
     id.rab = 6;
     id.oaes = OAES_NS_ATTRIBUTE;
     id.acl = 3;
     id.frmw = 2 << 1; /* two firmware slots */
-    id.lpa |= LPA_COMMANDS_EFFECTS | (has_1_4 ? LPA_SUPPORTED_PAGES : 0u);
+    id.lpa |= LPA_COMMANDS_EFFECTS;
     id.elpe = NVMF_ERROR_LOG_ENTRIES - 1;
     id.wctemp = DEFAULT_WCTEMP_K;
     id.cctemp = DEFAULT_CCTEMP_K;
@@ -86,11 +86,10 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.cqes = 0x44;
     id.nn = NVMF_MAX_NAMESPACES;
     id.oncs = ONCS_COMPARE | ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES |
-              ONCS_SAVE_SELECT | ONCS_TIMESTAMP |
-              (has_1_4 ? ONCS_VERIFY | ONCS_COPY : 0u);
+              ONCS_SAVE_SELECT | ONCS_TIMESTAMP | ONCS_VERIFY | ONCS_COPY;
     id.fuses = FUSES_COMPARE_AND_WRITE;
     id.acwu = FUSED_MAX_BLOCKS - 1;
-    id.ocfs = has_1_4 ? OCFS_FORMAT_0 : 0;
+    id.ocfs = OCFS_FORMAT_0;
     id.vwc = VWC_FLUSH_ALL | (target->has_volatile_cache ? VWC_PRESENT : 0);
     if (ctrl->transport->in_capsule_len != 0) {
         id.sgls |= SGLS_IN_CAPSULE;
@@ -407,6 +406,9 @@ static const struct identify *find_identify(struct nvmf_target *target,
 {
     bool is_discovery = request_ctrl(target, req)->is_discovery;
 
+    if (!level_has(target, LEVEL_CNS, req->sqe.cdw10 & 0xff)) {
+        return NULL;
+    }
     for (size_t i = 0; i < ARRAY_LEN(identify); i++) {
         if (identify[i].cns == (req->sqe.cdw10 & 0xff)) {
             return is_discovery && !identify[i].is_on_discovery ? NULL
@@ -438,8 +440,14 @@ uint16_t identify_check(struct nvmf_target *target, struct nvmf_request *req)
 
 uint16_t identify_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
-    uint16_t status = find_identify(target, req)->build(target, req);
+    const struct identify *row = find_identify(target, req);
+    uint16_t status = row->build(target, req);
 
+    if (row->cns == CNS_CONTROLLER) {
+        level_trim(target, LEVEL_CONTROLLER, target->page);
+    } else if (row->cns == CNS_NAMESPACE || row->cns == CNS_ALLOCATED_NS) {
+        level_trim(target, LEVEL_NAMESPACE, target->page);
+    }
     if (status == NVME_SC_SUCCESS) {
         request_write_data(req, 0, target->page, NVME_IDENTIFY_LEN);
     }

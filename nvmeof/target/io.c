@@ -8,6 +8,7 @@
  * reservations.  Directives are refused; access hints are ignored.
  */
 #include "nvmeof/target/internal.h"
+#include "nvmeof/target/level.h"
 
 #include "lib/bytes.h"
 
@@ -65,11 +66,11 @@ uint16_t io_transfer_check(struct nvmf_target *target, struct nvmf_request *req)
     return io_check_range(req);
 }
 
-/* Commands of NVMe 1.4 and later do not exist in the data sheet's profile. */
+/* Refuse a command that is newer than the target's level. */
 uint16_t io_check_level(const struct nvmf_target *target,
                         struct nvmf_request *req)
 {
-    return target->config.vs >= 0x00010400
+    return level_has(target, LEVEL_IO, req->sqe.opcode)
                ? NVME_SC_SUCCESS
                : refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_OPCODE, 0);
 }

@@ -16,6 +16,7 @@
 
 #include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
+#include "nvmeof/target/level.h"
 #include "nvmeof/wire/discovery.h"
 
 enum {
@@ -174,13 +175,15 @@ static void build_changed_ns(struct nvmf_target *target,
     }
 }
 
-static void put_effects(uint8_t *buf, const struct nvmf_command *commands,
+static void put_effects(const struct nvmf_target *target, enum level_kind kind,
+                        uint8_t *buf, const struct nvmf_command *commands,
                         size_t count, uint8_t hidden_flags)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t effects = COMMANDS_EFFECTS_CSUPP;
 
-        if (commands[i].flags & hidden_flags) {
+        if (commands[i].flags & hidden_flags ||
+            !level_has(target, kind, (uint32_t)i)) {
             continue; /* this target does not have it */
         }
         if (commands[i].flags & COMMAND_WRITES) {
@@ -207,10 +210,10 @@ static void build_effects(struct nvmf_target *target,
     (void)ctrl;
     (void)part;
     memset(target->page, 0, LOG_COMMANDS_EFFECTS_LEN);
-    put_effects(admin, admin_commands, ADMIN_COMMANDS,
+    put_effects(target, LEVEL_ADMIN, admin, admin_commands, ADMIN_COMMANDS,
                 ns_are_manageable(target) ? 0 : COMMAND_CHANGES_NS);
     put_le32(admin + 4 * NVME_FABRICS, COMMANDS_EFFECTS_CSUPP);
-    put_effects(io, io_commands, IO_COMMANDS, 0);
+    put_effects(target, LEVEL_IO, io, io_commands, IO_COMMANDS, 0);
 }
 
 /* A log page is built in parts of part_len bytes.  A `len` of 0 stands for the
@@ -254,11 +257,10 @@ _Static_assert(NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN <=
 _Static_assert((int)DISCOVERY_HEADER_LEN == (int)DISCOVERY_ENTRY_LEN,
                "all parts of the discovery log have one length");
 
-/* Pages that the data sheet's profile does not have. */
-static bool is_of_2_0(uint8_t lid)
+/* Log pages of discovery controllers that I/O controllers have as well. */
+static bool is_of_both(uint8_t lid)
 {
-    return lid == LOG_SUPPORTED || lid == LOG_FEATURE_EFFECTS ||
-           lid == LOG_MI_EFFECTS;
+    return lid == LOG_SUPPORTED || lid == LOG_FEATURE_EFFECTS;
 }
 
 /* @return false if this kind of controller has no such page */
@@ -267,8 +269,9 @@ static bool find_log(const struct nvmf_target *target,
                      struct log_page *log)
 {
     for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
-        if (logs[i].lid == lid && logs[i].is_discovery == ctrl->is_discovery &&
-            (target->config.vs >= 0x00010400 || !is_of_2_0(lid))) {
+        if (logs[i].lid == lid &&
+            (logs[i].is_discovery == ctrl->is_discovery || is_of_both(lid)) &&
+            level_has(target, LEVEL_LOG, lid)) {
             *log = logs[i];
             return true;
         }

@@ -16,6 +16,7 @@ set(SOURCES
     host_auth.c
     identify.c
     io.c
+    level.c
     log.c
     log_support.c
     ns.c

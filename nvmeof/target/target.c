@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "nvmeof/target/internal.h"
+#include "nvmeof/target/level.h"
 
 enum {
-    DEFAULT_VS = 0x00010400,
     DEFAULT_IO_QUEUES = 16,
     DEFAULT_CONNECT_TIMEOUT_MS = 30000,
 };
@@ -54,7 +54,7 @@ static void load_namespaces(struct nvmf_target *target)
 static void set_defaults(struct nvmf_config *config)
 {
     if (config->vs == 0) {
-        config->vs = DEFAULT_VS;
+        config->vs = NVMF_VS_2_0;
     }
     if (config->max_io_queues == 0) {
         config->max_io_queues = DEFAULT_IO_QUEUES;

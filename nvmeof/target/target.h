@@ -180,6 +180,14 @@ struct nvmf_auth_counters {
     uint64_t disallowed; /* Connects of hosts that are not on the list */
 };
 
+/* Levels of NVM Express, as VS has them. */
+enum {
+    NVMF_VS_1_2_1 = 0x00010201, /* the data sheet's; fabrics 1.0 */
+    NVMF_VS_1_3 = 0x00010300,
+    NVMF_VS_1_4 = 0x00010400,
+    NVMF_VS_2_0 = 0x00020000,
+};
+
 struct nvmf_config {
     char subnqn[224];        /* 11..223 characters, NUL terminated */
     char discovery_nqn[224]; /* unique name of the discovery subsystem, beside
@@ -194,7 +202,7 @@ struct nvmf_config {
     uint8_t active_slot; /* 1 or 2 */
     uint16_t vid, ssvid;
     uint8_t ieee[3];        /* OUI as transmitted in Identify: LSB first */
-    uint32_t vs;            /* 0x00010400, which 0 means too, or 0x00010201 */
+    uint32_t vs;            /* NVMF_VS_2_0, which 0 means too, or another */
     uint16_t max_io_queues; /* of one controller; 0 means 16 */
     uint32_t connect_timeout_ms; /* from open to Connect; 0 means 30000 */
 

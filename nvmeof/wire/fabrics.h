@@ -89,6 +89,7 @@ enum {                      /* offsets of properties */
        PROPERTY_CC = 0x14,
        PROPERTY_CSTS = 0x1c,
        PROPERTY_NSSR = 0x20,
+       PROPERTY_CRTO = 0x68, /* Base 2.0 */
 };
 
 enum { /* CC */

@@ -45,6 +45,7 @@
     X(nvme_io) \
     X(nvme_more) \
     X(nvme_copy) \
+    X(nvme_level) \
     X(nvme_support) \
     X(limits_budget) \
     X(limits_queue) \

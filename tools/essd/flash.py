@@ -133,6 +133,7 @@ DEFAULT_SPEED = int(SETTINGS["port.N.speed"].default)
 FECS = SETTINGS["port.N.fec"].by_number
 LLDP = SETTINGS["port.N.lldp"].by_number
 LAGS = SETTINGS["lag.mode"].by_number
+PROFILES = SETTINGS["nvme.profile"].by_number
 SPEEDS = SETTINGS["port.N.speed"].numbers
 EXTRA_MAX = schema().groups["address"].count
 
@@ -295,6 +296,7 @@ class Network:
     ns_count: int = 0                   # namespaces of a drive without a table; 0: one
     ns_size: int = 0                    # MiB of each; 0: equal shares
     ns_4k: bool = False                 # blocks of 4096 bytes instead of 512
+    profile: str = "newest"             # level of NVM Express
 
     def pack(self) -> bytes:
         if len(self.extra) > EXTRA_MAX:
@@ -312,11 +314,11 @@ class Network:
             self.lacp_fast | self.lag_primary << 1 | self.lag_revert << 2,
             self.roce_v1 | self.echo << 1 | self.dhcp_fast << 2,
             (not self.dcqcn) | (not self.cnp) << 1, self.pfc ^ 0xff,
-            self.ns_count, self.ns_4k, self.ns_size)
+            self.ns_count, self.ns_4k, self.ns_size, PROFILES.index(self.profile))
 
     @classmethod
     def unpack(cls, data: bytes) -> "Network":
-        extra, lag, flags, on, off, ignored, count, block, size = struct.unpack(
+        extra, lag, flags, on, off, ignored, count, block, size, profile = struct.unpack(
             CONFIG_NETWORK, data)
         addresses = [Address.unpack(extra[n:n + 20]) for n in range(0, 80, 20)]
         while addresses and addresses[-1] is None:
@@ -324,7 +326,7 @@ class Network:
         return cls(tuple(addresses), LAGS[lag], bool(flags & 1),
                    flags >> 1 & 1, bool(flags & 4), bool(on & 1), not off & 1,
                    not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4),
-                   count, size, bool(block & 1))
+                   count, size, bool(block & 1), PROFILES[profile])
 
 
 def _gid(text: str) -> bytes:

@@ -233,6 +233,7 @@ def from_config(config: flash.Config) -> Values:
         "roce.dcqcn": on_off(net.dcqcn), "pfc": priorities(net.pfc),
         "echo": on_off(net.echo), "namespaces.count": str(net.ns_count),
         "namespaces.size": str(net.ns_size), "namespaces.4096": on_off(net.ns_4k),
+        "nvme.profile": net.profile,
     }
     return values
 
@@ -284,7 +285,7 @@ def to_config(values: Values) -> flash.Config:
         is_on("lag.revert"), is_on("roce.v1"), is_on("roce.dcqcn"), is_on("roce.cnp"),
         mask_of(values["pfc"]), is_on("echo"), is_on("dhcp.fast"),
         int(values["namespaces.count"]), int(values["namespaces.size"]),
-        is_on("namespaces.4096"))
+        is_on("namespaces.4096"), values["nvme.profile"])
     return flash.Config((port_of(values, 0), port_of(values, 1)), services=services,
                         network=net)
 

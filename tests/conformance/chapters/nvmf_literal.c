@@ -305,7 +305,7 @@ static void run_properties(struct connection *c)
 
     send_capsule(c, frame_new(c, FRAME_GET_VS));
     got = take_response(c, "a response to the literal Property Get VS", 2);
-    conf_equal(c->conf, "major version of VS", got[LITERAL_EXT + 2], 1);
+    conf_check(c->conf, got[LITERAL_EXT + 2] >= 1, "VS is below 1.0");
     send_capsule(c, frame_new(c, FRAME_SET_CC));
     take_response(c, "a response to the literal Property Set CC", 4);
     for (unsigned int i = 0; i < TRIES; i++) {

@@ -41,7 +41,7 @@ static void property_version(struct conf *conf)
     struct rc *rc = open_admin(conf);
     uint64_t vs = get_property(rc, PROPERTY_VS, 4);
 
-    conf_check(conf, vs >> 16 >= 1 && vs >= 0x10201,
+    conf_check(conf, vs >= 0x10201,
                "VS is %08x, older than 1.2.1, the first version with fabrics",
                (unsigned int)vs);
     rc_close(rc);
@@ -95,7 +95,8 @@ static void reset_ends_io(struct conf *conf)
     nvmf_wait_csts(pair.admin, CSTS_RDY, 0);
     conf_pass(conf, NVMF_QUIET_US);
     nvmf_expect_gone(pair.io);
-    conf_equal(conf, "VS", get_property(pair.admin, PROPERTY_VS, 4) >> 16, 1);
+    conf_check(conf, get_property(pair.admin, PROPERTY_VS, 4) >> 16 >= 1,
+               "VS is below 1.0");
     rc_close(pair.admin);
 }
 
@@ -136,8 +137,8 @@ static void expect_property_refused(struct conf *conf, bool is_set,
 
     conf_check(conf, (status & NVME_SC_MASK) != NVME_SC_SUCCESS,
                "an access of %u bytes at %xh was accepted", size_bytes, offset);
-    conf_equal(conf, "VS, read on the same queue",
-               get_property(rc, PROPERTY_VS, 4) >> 16, 1);
+    conf_check(conf, get_property(rc, PROPERTY_VS, 4) >> 16 >= 1,
+               "VS, read on the same queue, is below 1.0");
     rc_close(rc);
 }
 

@@ -52,7 +52,7 @@ static void test_every_key_is_found_and_has_a_default(void **state)
     struct config_line line, found;
 
     (void)state;
-    assert_int_equal(config_text_count(), 1 + 2 * 13 + 4 * 3 + 17);
+    assert_int_equal(config_text_count(), 1 + 2 * 13 + 4 * 3 + 18);
     for (unsigned int i = 0; i < config_text_count(); i++) {
         config_text_get(&config, i, &line);
         assert_true(config_text_find(&config, line.key, &found, &error));
@@ -172,6 +172,7 @@ static void test_invalid_values_are_refused_with_the_valid_ones(void **state)
         {"sntp.server", "ntp.example", "address"},
         {"sntp.poll", "65536", "1 to 65535"},
         {"lag.mode", "on", "off, active-standby or lacp"},
+        {"nvme.profile", "2.0", "newest or datasheet"},
         {"pfc", "8", "0,3,4"},
         {"pfc", "3,0", "0,3,4"},
         {"pfc", "0,", "0,3,4"},

@@ -38,7 +38,7 @@ static void test_identify_controller_passes_the_checks_of_linux(void **state)
     assert_int_equal(id[77], 8);                  /* MDTS */
     assert_int_equal(id[76], 3);                  /* CMIC */
     assert_int_equal(id[111], 1);                 /* CNTRLTYPE */
-    assert_int_equal(get_le32(id + 80), 0x10400); /* VER */
+    assert_int_equal(get_le32(id + 80), 0x20000); /* VER */
     assert_int_equal(get_le32(id + 516), 128);    /* NN */
     assert_int_equal(get_le16(id + 520), 0x1dd);  /* ONCS */
     assert_int_equal(id[522], 1);                 /* FUSES */
@@ -69,7 +69,7 @@ static void test_the_data_sheet_profile_reports_1_2_1(void **state)
     exec_identify(fake, admin, CNS_CONTROLLER, 0);
     assert_int_equal(get_le32(fake->data + 80), 0x10201);
     assert_int_equal(fake->data[111], 0);
-    assert_int_equal(fake->data[525], 6); /* no volatile write cache */
+    assert_int_equal(fake->data[525], 0); /* no volatile write cache */
     assert_int_equal(fake->cache_on, 0);
     fake_free(fake);
 }

@@ -29,8 +29,9 @@ static void test_properties_have_the_expected_values(void **state)
     assert_int_equal(cap >> 16 & 1, 1);         /* CQR */
     assert_in_range(cap >> 24 & 0xff, 10, 255); /* TO */
     assert_int_equal(cap >> 37 & 0xff, 1);      /* CSS */
-    assert_int_equal(cap >> 48, 0);             /* MPSMIN, MPSMAX: 4 KiB */
-    assert_int_equal(fake_property_get(fake, admin, PROPERTY_VS, 4), 0x10400);
+    assert_int_equal(cap >> 48 & 0xff, 0);      /* MPSMIN, MPSMAX: 4 KiB */
+    assert_int_equal(cap >> 56, 8);             /* CRMS: ready with media */
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_VS, 4), 0x20000);
     assert_int_equal(fake_property_get(fake, admin, PROPERTY_CC, 4), 0);
     assert_int_equal(fake_property_get(fake, admin, PROPERTY_CSTS, 4), 0);
     assert_int_equal(fake_property_get(fake, admin, PROPERTY_NSSR, 4), 0);
@@ -41,7 +42,7 @@ static void test_reserved_properties_read_as_zero(void **state)
     struct fake *fake = *state;
     uint16_t admin = connected_admin(fake);
     static const uint32_t offsets[] = {0x0c, 0x10,   0x18,       0x24, 0x38,
-                                       0x68, 0x1000, 0xfffffffc, 0x2f};
+                                       0x6c, 0x1000, 0xfffffffc, 0x2f};
 
     for (size_t i = 0; i < ARRAY_LEN(offsets); i++) {
         assert_int_equal(fake_property_get(fake, admin, offsets[i], 4), 0);
