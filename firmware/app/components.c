@@ -164,22 +164,20 @@ static enum loop_work step_target(void *ctx, struct loop_step *step)
     return LOOP_IDLE;
 }
 
-/* One multiplication of an authentication in each turn. */
-static enum loop_work poll_auth(void *ctx, struct loop_step *step)
+/* Responses that fault rules delay are not put off until the next full turn,
+ * and an authentication gets one multiplication in each turn. */
+static enum loop_work poll_target(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
+    if (__builtin_expect(!nvmf_target_has_work(drive->target), 1)) {
+        return LOOP_IDLE;
+    }
+    if (nvmf_target_is_holding(drive->target)) {
+        (void)step_target(ctx, step);
+    }
     return nvmf_target_auth_step(drive->target, step->now_us) ? LOOP_IO
                                                               : LOOP_IDLE;
-}
-
-/* Responses that fault rules delay are not put off until the next full turn. */
-static enum loop_work poll_target(void *ctx, struct loop_step *step)
-{
-    const struct drive *drive = ctx;
-
-    return nvmf_target_is_holding(drive->target) ? step_target(ctx, step)
-                                                 : LOOP_IDLE;
 }
 
 static enum loop_work poll_transport(void *ctx, struct loop_step *step)
@@ -306,7 +304,6 @@ static const struct component drive_components[] = {
     {.name = "services", .step = step_services},
     {.name = "addresses", .step = step_addresses},
     {.name = "target", .poll = poll_target, .step = step_target},
-    {.name = "authentication", .poll = poll_auth},
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},
     {.name = "usage", .step = step_usage},

@@ -12,8 +12,9 @@ static const uint8_t opcode_of[] = {
 };
 
 /* Start an operation whose place on the medium is known. */
-static bool submit_command(struct media *media, const struct media_io *io,
-                           uint64_t first_lba, uint32_t count_blocks)
+static inline __attribute__((always_inline)) bool submit_command(
+    struct media *media, const struct media_io *io, uint64_t first_lba,
+    uint32_t count_blocks)
 {
     struct media_piece pieces[NVMF_MAX_PIECES];
     struct media_command command = {

@@ -211,21 +211,14 @@ static bool eq_has_entry(const struct verbs *verbs)
                         verbs->eq_ci, (1u << EQ_LOG2) - 1);
 }
 
-static enum verbs_wc_opcode wc_opcode(uint8_t opcode)
-{
-    switch (opcode) {
-    case RNIC_WR_WRITE:
-        return VERBS_WC_WRITE;
-    case RNIC_WR_READ:
-        return VERBS_WC_READ;
-    case RNIC_WR_LOCAL_INV:
-        return VERBS_WC_LOCAL_INV;
-    case RNIC_WR_RECV:
-        return VERBS_WC_RECV;
-    default:
-        return VERBS_WC_SEND;
-    }
-}
+/* What a completion of a send work request is called. */
+static const uint8_t send_wc_opcode[] = {
+    [RNIC_WR_SEND] = VERBS_WC_SEND,
+    [RNIC_WR_SEND_INV] = VERBS_WC_SEND,
+    [RNIC_WR_WRITE] = VERBS_WC_WRITE,
+    [RNIC_WR_READ] = VERBS_WC_READ,
+    [RNIC_WR_LOCAL_INV] = VERBS_WC_LOCAL_INV,
+};
 
 /* The RNIC and the verbs number statuses alike: no table on the data path. */
 _Static_assert((int)RNIC_WC_SUCCESS == (int)VERBS_WC_SUCCESS &&
@@ -246,15 +239,12 @@ static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
     uint32_t qpn = dram_load32(cqe, RNIC_CQE_QPN);
     struct rnic_qp *qp = qp_slot(verbs, qpn);
     uint8_t opcode = cqe[RNIC_CQE_OPCODE];
-    bool with_inv = cqe[RNIC_CQE_FLAGS] & RNIC_CQE_WITH_INV;
-    const struct verbs_wc wc = {
+    struct verbs_wc wc = {
         .wr_id = dram_load64(cqe, RNIC_CQE_WR_ID),
         .qpn = qpn,
-        .opcode = wc_opcode(opcode),
+        .opcode = VERBS_WC_SEND,
         .status = (enum verbs_wc_status)cqe[RNIC_CQE_STATUS],
         .len_bytes = dram_load32(cqe, RNIC_CQE_LENGTH),
-        .with_inv = with_inv,
-        .inv_rkey = with_inv ? dram_load32(cqe, RNIC_CQE_INV_KEY) : 0,
         .timestamp_ns = dram_load64(cqe, RNIC_CQE_TIMESTAMP) & TIMESTAMP_MASK,
     };
 
@@ -263,10 +253,18 @@ static void completion_deliver(struct verbs *verbs, const uint8_t *cqe)
         return;
     }
     if (opcode == RNIC_WR_RECV) {
+        wc.opcode = VERBS_WC_RECV;
+        if (cqe[RNIC_CQE_FLAGS] & RNIC_CQE_WITH_INV) {
+            wc.with_inv = true;
+            wc.inv_rkey = dram_load32(cqe, RNIC_CQE_INV_KEY);
+        }
         qp->rq_ci++;
     } else {
         uint32_t wqe = dram_load16(cqe, RNIC_CQE_WQE);
 
+        if (opcode < ARRAY_LEN(send_wc_opcode)) {
+            wc.opcode = (enum verbs_wc_opcode)send_wc_opcode[opcode];
+        }
         /* This request and every unsignaled one before it are complete. */
         qp->sq_ci += ((wqe - qp->sq_ci) & qp->sq_mask) + 1;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvmeof/rdma/rdma_state.h"
 
+#include <string.h>
+
 /* The upper half of a wr_id says what the work request is for; the lower half
  * is the number of the capsule or the request. */
 enum wr_id_kind { WR_ID_CAPSULE, WR_ID_FETCH, WR_ID_RESPONSE, WR_ID_WINDOW };
@@ -131,6 +133,27 @@ static uint32_t fill_sges(struct verbs_send_wr *wr,
     return total;
 }
 
+/*
+ * Begin a work request without pieces.  Only the first num_sge entries of sge[]
+ * are ever read, so that the others are not zeroed: that would take longer than
+ * the rest of this function.
+ */
+static void init_work_request(struct verbs_send_wr *wr,
+                              enum verbs_wr_opcode opcode, uint64_t wr_id)
+{
+    wr->wr_id = wr_id;
+    wr->opcode = opcode;
+    wr->signaled = false;
+    wr->fence = false;
+    wr->linked = false;
+    wr->inline_data = false;
+    wr->num_sge = 0;
+    wr->remote_addr = 0;
+    wr->rkey = 0;
+    wr->inv_rkey = 0;
+    memset(&wr->ud, 0, sizeof(wr->ud));
+}
+
 static void post_work_request(struct rdma_queue *qp,
                               const struct verbs_send_wr *wr)
 {
@@ -148,14 +171,12 @@ static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
     uint8_t piece = 0;
 
     for (uint32_t done = 0; done < len;) {
-        struct verbs_send_wr wr = {
-            .wr_id = wr_id,
-            .opcode = opcode,
-            .linked = done != 0,
-            .remote_addr = remote_addr + done,
-            .rkey = req->remote.rkey,
-        };
+        struct verbs_send_wr wr;
 
+        init_work_request(&wr, opcode, wr_id);
+        wr.linked = done != 0;
+        wr.remote_addr = remote_addr + done;
+        wr.rkey = req->remote.rkey;
         done += fill_sges(&wr, &req->nvmf, &piece, len - done);
         wr.signaled = is_signaled && done == len;
         post_work_request(req->qp, &wr);
@@ -178,17 +199,18 @@ static void post_window(struct rdma_request *req, uint32_t index)
 
 static void post_response(struct rdma_request *req, uint32_t index)
 {
-    struct verbs_send_wr wr = {
-        .wr_id = make_wr_id(WR_ID_RESPONSE, index),
-        .opcode = req->remote.invalidates ? VERBS_WR_SEND_INV : VERBS_WR_SEND,
-        .signaled = true,
-        .linked = req->nvmf.send_len != 0,
-        .inline_data = true,
-        .num_sge = 1,
-        .sge = {{req->nvmf.cqe, NVME_CQE_LEN, 0}},
-        .inv_rkey = req->remote.invalidates ? req->remote.rkey : 0,
-    };
+    struct verbs_send_wr wr;
 
+    init_work_request(&wr, VERBS_WR_SEND, make_wr_id(WR_ID_RESPONSE, index));
+    wr.signaled = true;
+    wr.linked = req->nvmf.send_len != 0;
+    wr.inline_data = true;
+    wr.num_sge = 1;
+    wr.sge[0] = (struct verbs_sge){req->nvmf.cqe, NVME_CQE_LEN, 0};
+    if (req->remote.invalidates) {
+        wr.opcode = VERBS_WR_SEND_INV;
+        wr.inv_rkey = req->remote.rkey;
+    }
     req->state = RDMA_REQUEST_RESPONDING;
     if (req->nvmf.send_len != 0) {
         /* The wr_id of an unsignaled work request serves the RNIC's traces. */
@@ -288,14 +310,23 @@ void rdma_request_respond(void *ctx, struct nvmf_request *nvmf)
     start_or_wait(req);
 }
 
-static void capsule_arrived(struct rdma_queue *qp, uint16_t capsule,
-                            const struct verbs_wc *wc)
+/* Not inlined, so that other completions need not save as many registers. */
+static __attribute__((noinline)) void capsule_arrived(struct rdma_queue *qp,
+                                                      const struct verbs_wc *wc)
 {
     struct rdma_transport *rdma = qp->rdma;
+    uint16_t capsule = (uint16_t)wc->wr_id;
     uint8_t *ptr = capsule_ptr(rdma, capsule);
     struct rdma_request *req;
     struct nvmf_data data;
 
+    if (qp->state != RDMA_QUEUE_OPEN) {
+        return;
+    }
+    if (wc->len_bytes < NVME_SQE_LEN) {
+        rdma_queue_fail(qp); /* a capsule too short for a command */
+        return;
+    }
     if (!qp->is_heard) {
         rdma_queue_heard(qp);
     }
@@ -369,11 +400,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     }
     switch ((enum wr_id_kind)(wc->wr_id >> 32)) {
     case WR_ID_CAPSULE:
-        if (qp->state == RDMA_QUEUE_OPEN && wc->len_bytes >= NVME_SQE_LEN) {
-            capsule_arrived(qp, (uint16_t)index, wc);
-        } else if (qp->state == RDMA_QUEUE_OPEN) {
-            rdma_queue_fail(qp); /* a capsule too short for a command */
-        }
+        capsule_arrived(qp, wc);
         break;
     case WR_ID_FETCH:
         req = &rdma->requests[index];
@@ -391,8 +418,8 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     case WR_ID_RESPONSE:
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_RESPONDING);
-        peer_answered(qp);
         req->nvmf.acknowledged_ns = wc->timestamp_ns;
+        peer_answered(qp);
         finish_response(req);
         break;
     }

@@ -56,6 +56,19 @@ static uint16_t check_early(struct nvmf_target *target,
     return auth_skipped(target, req);
 }
 
+/* Whether the queue pair takes commands that are not of Fabrics. */
+static inline bool takes_commands(const struct nvmf_target *target,
+                                  const struct nvmf_qpair *qpair)
+{
+    const struct nvmf_ctrl *ctrl;
+
+    if (qpair->state != QPAIR_LIVE) {
+        return false;
+    }
+    ctrl = &target->ctrl[qpair->ctrl];
+    return ctrl->state == CTRL_READY && ctrl->shst == SHST_NORMAL;
+}
+
 /* Whether the states of the queue pair and of the controller allow a command
  * now, checked in the order of Fabrics 1.1 section 3.3. */
 static uint16_t check_state(struct nvmf_target *target,
@@ -63,7 +76,6 @@ static uint16_t check_state(struct nvmf_target *target,
                             struct nvmf_request *req)
 {
     const struct nvme_sqe *sqe = &req->sqe;
-    const struct nvmf_ctrl *ctrl;
     bool is_fabrics = sqe->opcode == NVME_FABRICS;
     bool is_connect = is_fabrics && sqe->fctype == FABRICS_CONNECT;
 
@@ -76,46 +88,61 @@ static uint16_t check_state(struct nvmf_target *target,
     if (is_fabrics) {
         return NVME_SC_SUCCESS;
     }
-    ctrl = &target->ctrl[qpair->ctrl];
-    if (ctrl->state != CTRL_READY || ctrl->shst != SHST_NORMAL) {
-        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
-    }
-    return NVME_SC_SUCCESS;
+    return takes_commands(target, qpair)
+               ? NVME_SC_SUCCESS
+               : refuse_status(NVME_SC_COMMAND_SEQUENCE);
 }
 
 /* Whether the command is of the kind that a fused pair is made of. */
-static bool fused_is_half(struct nvmf_target *target,
-                          const struct nvmf_request *req)
+static bool fused_is_half(const struct nvmf_qpair *qpair,
+                          const struct nvme_sqe *sqe)
 {
-    uint8_t opcode = req->sqe.fuse == SQE_FUSE_FIRST ? NVM_COMPARE : NVM_WRITE;
+    uint8_t opcode = sqe->fuse == SQE_FUSE_FIRST ? NVM_COMPARE : NVM_WRITE;
 
-    return request_qpair(target, req)->qid != 0 && req->sqe.fuse != 3 &&
-           req->sqe.opcode == opcode;
+    return qpair->qid != 0 && sqe->fuse != 3 && sqe->opcode == opcode;
+}
+
+/* Check flags that are not those of a command on its own with an SGL. */
+static __attribute__((noinline)) uint16_t
+check_flags(const struct nvmf_qpair *qpair, struct nvmf_request *req)
+{
+    if (req->sqe.fuse != 0 && !fused_is_half(qpair, &req->sqe)) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_FLAGS, 0);
+    }
+    return req->sqe.psdt == SQE_PSDT_SGL
+               ? NVME_SC_SUCCESS
+               : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_FLAGS, 6);
 }
 
 /* Check the fields that all commands share. */
-static uint16_t check_common(struct nvmf_target *target,
-                             struct nvmf_request *req)
+static inline uint16_t check_common(struct nvmf_target *target,
+                                    const struct nvmf_qpair *qpair,
+                                    struct nvmf_request *req)
 {
+    uint16_t status;
+
     if (req->command->execute == NULL) {
         return refuse_field(
             req, NVME_SC_INVALID_OPCODE,
             req->sqe.opcode == NVME_FABRICS ? SQE_FCTYPE : SQE_OPCODE, 0);
     }
-    if (req->sqe.fuse != 0 && !fused_is_half(target, req)) {
-        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_FLAGS, 0);
-    }
-    if (req->sqe.psdt != SQE_PSDT_SGL) {
-        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_FLAGS, 6);
+    if (__builtin_expect(req->sqe.fuse != 0 || req->sqe.psdt != SQE_PSDT_SGL,
+                         0)) {
+        status = check_flags(qpair, req);
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
     }
     if (req->command->flags & COMMAND_NEEDS_NS) {
-        return ns_check(target, request_ctrl(target, req), req);
+        return ns_check(target, &target->ctrl[qpair->ctrl], req);
     }
     return NVME_SC_SUCCESS;
 }
 
-/* Whether the host's descriptor matches the data that the command moves. */
-static uint16_t check_data(struct nvmf_request *req)
+/* Check a descriptor that does not name exactly the data that the command
+ * moves, in the host's memory. */
+static __attribute__((noinline)) uint16_t
+check_other_data(struct nvmf_request *req)
 {
     const struct nvmf_data *data = req->data;
     bool may_be_longer = req->command->flags & COMMAND_SGL_LONGER;
@@ -137,24 +164,57 @@ static uint16_t check_data(struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-/* Do all checks that are possible before data moves.  @return a status, or 0 */
-uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req)
+/* Whether the host's descriptor matches the data that the command moves. */
+static inline uint16_t check_data(struct nvmf_request *req)
 {
-    struct nvmf_qpair *qpair = request_qpair(target, req);
+    const struct nvmf_data *data = req->data;
+
+    return data->len_bytes == req->data_len &&
+                   data->status == NVME_SC_SUCCESS &&
+                   data->in_capsule.ptr == NULL
+               ? NVME_SC_SUCCESS
+               : check_other_data(req);
+}
+
+/* Check the fields of a command that may be executed now, and its data. */
+static inline uint16_t check_fields(struct nvmf_target *target,
+                                    const struct nvmf_qpair *qpair,
+                                    struct nvmf_request *req)
+{
+    uint16_t status = check_common(target, qpair, req);
+
+    if (status == NVME_SC_SUCCESS && req->command->check != NULL) {
+        status = req->command->check(target, req);
+    }
+    return status == NVME_SC_SUCCESS ? check_data(req) : status;
+}
+
+/* As request_check(), for any command and in any state. */
+static __attribute__((noinline)) uint16_t
+check_any(struct nvmf_target *target, const struct nvmf_qpair *qpair,
+          struct nvmf_request *req)
+{
     uint16_t status = check_state(target, qpair, req);
 
     req->command = find_command(target, qpair, &req->sqe);
     if (!cid_claim(target, req)) {
         return refuse_field(req, NVME_SC_COMMAND_ID_CONFLICT, SQE_CID, 0);
     }
-    if (status == NVME_SC_SUCCESS) {
-        status = check_common(target, req);
+    return status == NVME_SC_SUCCESS ? check_fields(target, qpair, req)
+                                     : status;
+}
+
+/* Do all checks that are possible before data moves.  @return a status, or 0 */
+uint16_t request_check(struct nvmf_target *target, struct nvmf_qpair *qpair,
+                       struct nvmf_request *req)
+{
+    if (qpair->qid == 0 || req->sqe.opcode >= IO_COMMANDS ||
+        !takes_commands(target, qpair)) {
+        return check_any(target, qpair, req);
     }
-    if (status == NVME_SC_SUCCESS && req->command->check != NULL) {
-        status = req->command->check(target, req);
+    req->command = &io_commands[req->sqe.opcode];
+    if (!cid_claim(target, req)) {
+        return refuse_field(req, NVME_SC_COMMAND_ID_CONFLICT, SQE_CID, 0);
     }
-    if (status == NVME_SC_SUCCESS) {
-        status = check_data(req);
-    }
-    return status;
+    return check_fields(target, qpair, req);
 }

@@ -19,13 +19,3 @@ bool cid_is_used(const struct nvmf_request *list, uint16_t cid)
     }
     return false;
 }
-
-/* Take a request out of a list that begins with another one. */
-void cid_unlink(struct nvmf_request *list, const struct nvmf_request *req)
-{
-    while (list->next_cid != req) {
-        list = list->next_cid;
-        ASSERT(list != NULL);
-    }
-    list->next_cid = req->next_cid;
-}

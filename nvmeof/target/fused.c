@@ -107,7 +107,7 @@ void fused_abort_first(struct nvmf_target *target, struct nvmf_request *second)
 static uint16_t admit_half(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_data *data = req->data;
-    uint16_t status = request_admit(target, req);
+    uint16_t status = request_admit(target, request_qpair(target, req), req);
 
     if (status != NVME_SC_SUCCESS) {
         return status;
@@ -185,7 +185,8 @@ static void take_pair(struct nvmf_target *target, struct nvmf_request *first,
 static void refuse_second(struct nvmf_target *target,
                           struct nvmf_request *second, enum nvme_status reason)
 {
-    uint16_t status = request_admit(target, second);
+    uint16_t status =
+        request_admit(target, request_qpair(target, second), second);
 
     request_complete(target, second,
                      status != NVME_SC_SUCCESS ? status : (uint16_t)reason);

@@ -113,7 +113,8 @@ static inline struct nvmf_ctrl *request_ctrl(struct nvmf_target *target,
 }
 
 /* check.c */
-uint16_t request_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t request_check(struct nvmf_target *target, struct nvmf_qpair *qpair,
+                       struct nvmf_request *req);
 
 /* observe.c */
 void observe_begin(struct nvmf_target *target, struct nvmf_request *req);
@@ -144,9 +145,14 @@ uint64_t fault_release_held(struct nvmf_target *target);
 /* queue.c */
 void queue_push(struct nvmf_queue *queue, struct nvmf_request *req);
 struct nvmf_request *queue_pop(struct nvmf_queue *queue);
-bool queue_is_ahead(const struct nvmf_queue *queue);
 struct nvmf_request *queue_take(struct nvmf_queue *queue, uint16_t qpair,
                                 bool any_cid, uint16_t cid);
+
+/* Whether a new request must wait behind others. */
+static inline bool queue_is_ahead(const struct nvmf_queue *queue)
+{
+    return __builtin_expect(queue->head != NULL, 0) && !queue->is_retrying;
+}
 
 /* buffer.c */
 MUST_USE bool buffer_take(struct nvmf_target *target, struct nvmf_request *req);
@@ -166,7 +172,6 @@ static inline void buffer_release(struct nvmf_target *target,
 
 /* cid.c */
 bool cid_is_used(const struct nvmf_request *list, uint16_t cid);
-void cid_unlink(struct nvmf_request *list, const struct nvmf_request *req);
 
 /* Note that a command identifier is in use.  @return false if it already is */
 static inline bool cid_claim(struct nvmf_target *target,
@@ -175,31 +180,30 @@ static inline bool cid_claim(struct nvmf_target *target,
     struct nvmf_request **list =
         &target->cid[req->qpair][req->sqe.cid % CID_LISTS];
 
-    if (__builtin_expect(*list != NULL, 0) &&
-        cid_is_used(*list, req->sqe.cid)) {
-        return false;
-    }
     req->next_cid = *list;
-    req->has_cid = true;
+    if (__builtin_expect(req->next_cid != NULL, 0)) {
+        if (cid_is_used(req->next_cid, req->sqe.cid)) {
+            return false;
+        }
+        req->next_cid->cid_link = &req->next_cid;
+    }
+    req->cid_link = list;
     *list = req;
     return true;
 }
 
 /* The host may use the command's identifier again. */
-static inline void cid_release(struct nvmf_target *target,
-                               struct nvmf_request *req)
+static inline void cid_release(struct nvmf_request *req)
 {
-    struct nvmf_request **list =
-        &target->cid[req->qpair][req->sqe.cid % CID_LISTS];
+    struct nvmf_request **link = req->cid_link;
 
-    if (!req->has_cid) {
+    if (link == NULL) {
         return;
     }
-    req->has_cid = false;
-    if (__builtin_expect(*list == req, 1)) {
-        *list = req->next_cid;
-    } else {
-        cid_unlink(*list, req);
+    req->cid_link = NULL;
+    *link = req->next_cid;
+    if (__builtin_expect(req->next_cid != NULL, 0)) {
+        req->next_cid->cid_link = link;
     }
 }
 
@@ -280,7 +284,8 @@ uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req);
 void copy_fail(struct nvmf_target *target, struct nvmf_request *req);
 
 /* request.c */
-uint16_t request_admit(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t request_admit(struct nvmf_target *target, struct nvmf_qpair *qpair,
+                       struct nvmf_request *req);
 void request_execute(struct nvmf_target *target, struct nvmf_request *req);
 void request_wait_turn(struct nvmf_request *req);
 void request_enter(struct nvmf_request *req, enum nvmf_request_state next);
@@ -319,13 +324,27 @@ MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
 void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl,
                    bool is_trusted);
 void qpair_disconnect(struct nvmf_target *target, uint16_t qpair);
-void qpair_request_ended(struct nvmf_target *target, uint16_t qpair);
+void qpair_drained(struct nvmf_target *target, uint16_t qpair);
 void qpair_expired(struct nvmf_target *target, uint16_t qpair);
 
 void qpair_trust(struct nvmf_target *target, uint16_t qpair);
 void qpair_start_timer(struct nvmf_target *target, uint16_t qpair,
                        uint32_t timeout_ms);
 void qpair_stop_timer(struct nvmf_target *target, uint16_t qpair);
+
+/* A request of this queue pair was handed back to the transport. */
+static inline void qpair_request_ended(struct nvmf_target *target,
+                                       uint16_t index)
+{
+    struct nvmf_qpair *qpair = &target->qpair[index];
+
+    ASSERT(qpair->in_flight > 0);
+    qpair->in_flight--;
+    if (__builtin_expect(qpair->state == QPAIR_DRAINING, 0) &&
+        qpair->in_flight == 0) {
+        qpair_drained(target, index);
+    }
+}
 
 /* host_auth.c */
 void auth_init(struct nvmf_target *target);

@@ -295,17 +295,13 @@ static void qpair_free(struct nvmf_target *target, uint16_t index)
     }
 }
 
-/* A request of this queue pair was handed back to the transport. */
-void qpair_request_ended(struct nvmf_target *target, uint16_t index)
+/* The last request of a queue pair that drains was handed back. */
+void qpair_drained(struct nvmf_target *target, uint16_t index)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
 
-    ASSERT(qpair->in_flight > 0);
-    qpair->in_flight--;
-    if (qpair->in_flight == 0 && qpair->state == QPAIR_DRAINING) {
-        qpair_free(target, index);
-        qpair->transport->drained(qpair->transport->ctx, index);
-    }
+    qpair_free(target, index);
+    qpair->transport->drained(qpair->transport->ctx, index);
 }
 
 bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t index)

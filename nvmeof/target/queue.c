@@ -33,12 +33,6 @@ struct nvmf_request *queue_pop(struct nvmf_queue *queue)
     return req;
 }
 
-/* Whether a new request must wait behind others. */
-bool queue_is_ahead(const struct nvmf_queue *queue)
-{
-    return queue->head != NULL && !queue->is_retrying;
-}
-
 struct nvmf_request *queue_take(struct nvmf_queue *queue, uint16_t qpair,
                                 bool any_cid, uint16_t cid)
 {

@@ -196,11 +196,13 @@ void request_start_window(struct nvmf_target *target, struct nvmf_request *req)
 }
 
 /* The request has passed its checks: get its data or buffers; execute it. */
-static void request_start(struct nvmf_target *target, struct nvmf_request *req)
+static void request_start(struct nvmf_target *target,
+                          const struct nvmf_qpair *qpair,
+                          struct nvmf_request *req)
 {
     const struct nvmf_data *data = req->data;
 
-    req->owner = request_qpair(target, req)->ctrl;
+    req->owner = qpair->ctrl;
     if (req->data_len == 0) {
         request_execute(target, req);
     } else if (data->in_capsule.ptr != NULL) {
@@ -230,7 +232,6 @@ static void free_request(struct nvmf_target *target, struct nvmf_request *req)
         observe_end(target, req);
         req->trace = NULL;
     }
-    ns_release(target, req);
     buffer_release(target, req);
     request_enter(req, NVMF_REQUEST_FREE);
     qpair_request_ended(target, qpair);
@@ -256,7 +257,8 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
     if (req->holds != 0) {
         drop_holds(target, req);
     }
-    cid_release(target, req);
+    cid_release(req);
+    ns_release(target, req);
     free_request(target, req);
 }
 
@@ -308,7 +310,7 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
                                 .cid = req->sqe.cid,
                                 .status = status,
                             });
-    cid_release(target, req);
+    cid_release(req);
     request_enter(req, NVMF_REQUEST_RESPONDING);
     qpair->transport->respond(qpair->transport->ctx, req);
     if (!sends_data) {
@@ -336,9 +338,10 @@ void request_answer_held(struct nvmf_target *target, struct nvmf_request *req)
 }
 
 /* Check a command that has arrived.  @return a status, or 0 */
-uint16_t request_admit(struct nvmf_target *target, struct nvmf_request *req)
+uint16_t request_admit(struct nvmf_target *target, struct nvmf_qpair *qpair,
+                       struct nvmf_request *req)
 {
-    uint16_t status = request_check(target, req);
+    uint16_t status = request_check(target, qpair, req);
 
     if (status == NVME_SC_SUCCESS && fault_rules_are_on(target)) {
         status = fault_status(target, req);
@@ -351,6 +354,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
                   const struct nvmf_data *data, uint64_t now_us)
 {
     struct nvmf_qpair *qpair = &target->qpair[qpair_index];
+    enum qpair_state state = (enum qpair_state)qpair->state;
     uint16_t status;
 
     request_enter(req, NVMF_REQUEST_EXECUTING);
@@ -359,20 +363,20 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     req->qpair = qpair_index;
     req->arrived_us = now_us;
     req->piece_count = 0;
-    req->owns_buffers = false;
-    req->is_unlogged = false;
-    req->held_by = 0;
+    req->data = data;
+    req->data_offset = 0;
     req->fetch_len = 0;
     req->send_len = 0;
-    req->error_location = 0xffff;
-    req->progress = 0;
-    req->steps = 0;
     req->data_len = 0;
-    req->data_offset = 0;
     req->window_len = 0;
     req->result[0] = 0;
     req->result[1] = 0;
-    req->data = data;
+    req->progress = 0;
+    req->steps = 0;
+    req->held_by = 0;
+    req->error_location = 0xffff;
+    req->owns_buffers = false;
+    req->is_unlogged = false;
     req->ns = NULL;
     if (trace_wants(target->trace, BIT(TRACE_GROUP_COMMANDS) |
                                        BIT(TRACE_GROUP_MEDIA) |
@@ -380,11 +384,13 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
         observe_begin(target, req);
     }
     qpair->in_flight++;
-    ASSERT(qpair->state != QPAIR_FREE && qpair->state != QPAIR_RESERVED &&
-           qpair->state != QPAIR_DRAINING);
-    if (qpair->state == QPAIR_CLOSING) {
-        request_drop(target, req);
-        return;
+    if (__builtin_expect(state != QPAIR_LIVE, 0)) {
+        ASSERT(state != QPAIR_FREE && state != QPAIR_RESERVED &&
+               state != QPAIR_DRAINING);
+        if (state == QPAIR_CLOSING) {
+            request_drop(target, req);
+            return;
+        }
     }
     if (qpair->ctrl != NO_CTRL) {
         target->ctrl[qpair->ctrl].seen_us = now_us;
@@ -393,9 +399,9 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
         fused_capsule(target, req)) {
         return;
     }
-    status = request_admit(target, req);
+    status = request_admit(target, qpair, req);
     if (status == NVME_SC_SUCCESS) {
-        request_start(target, req);
+        request_start(target, qpair, req);
     } else {
         request_complete(target, req, status);
     }

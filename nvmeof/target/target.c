@@ -139,6 +139,11 @@ bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms)
     return target->is_clock_set;
 }
 
+bool nvmf_target_has_work(const struct nvmf_target *target)
+{
+    return target->held.head != NULL || target->auth_count != 0;
+}
+
 bool nvmf_target_is_holding(const struct nvmf_target *target)
 {
     return target->held.head != NULL;

@@ -273,6 +273,10 @@ bool nvmf_target_auth_step(struct nvmf_target *target, uint64_t now_us);
 const struct nvmf_auth_counters *nvmf_target_auth_counters(
     const struct nvmf_target *target);
 
+/** Whether nvmf_target_is_holding() or nvmf_target_auth_step() would return
+ * true. */
+bool nvmf_target_has_work(const struct nvmf_target *target);
+
 /** Whether a fault rule holds responses back, which nvmf_target_timer() sends
  * when their time has come. */
 bool nvmf_target_is_holding(const struct nvmf_target *target);

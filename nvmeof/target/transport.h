@@ -87,11 +87,30 @@ struct nvmf_request {
     uint16_t qpair;
     uint8_t state; /* enum nvmf_request_state */
     uint8_t piece_count;
-    uint32_t number;      /* label in traces; the transport sets it once */
+    uint32_t number; /* label in traces; the transport sets it once */
+
+    /*
+     * nvmf_capsule() sets the fields from here to `ns` when a command arrives.
+     * They are beside each other so that this takes few stores.
+     */
     uint32_t data_offset; /* offset of this window in the host's data */
     uint32_t fetch_len;   /* fetch(): bytes to copy into pieces */
     uint32_t send_len;    /* send(), respond(): bytes to send from pieces; may
                            * be 0 in respond() */
+
+    /* Only the target uses these fields, up to `ns`. */
+    uint32_t data_len;   /* bytes that the command moves */
+    uint32_t window_len; /* bytes that this window moves */
+    uint32_t result[2];  /* dwords 0 and 1 of the CQE */
+    uint16_t progress;   /* media operations completed, of `steps` */
+    uint16_t steps;
+    uint32_t held_by;        /* id of the fault rule that fired; 0: none */
+    uint16_t error_location; /* of an invalid field: byte in 7:0, bit in 10:8 */
+    bool owns_buffers;       /* The target must return the pieces with put(). */
+    bool is_unlogged;        /* An error gets no entry in the error log. */
+    struct nvmf_ns *ns;      /* the namespace that it uses; NULL: none */
+
+    /* The transport reads these fields, too. */
     struct nvmf_piece pieces[NVMF_MAX_PIECES];
     uint8_t cqe[NVME_CQE_LEN]; /* respond(): the response capsule */
 
@@ -104,35 +123,26 @@ struct nvmf_request {
     uint64_t acknowledged_ns;
 
     /* Only the target uses these fields. */
-    bool owns_buffers;       /* The target must return the pieces with put(). */
-    uint8_t owned_count;     /* pieces to return; last window may use fewer */
-    uint8_t owner;           /* owner of these pieces */
-    bool is_unlogged;        /* An error gets no entry in the error log. */
-    uint16_t error_location; /* of an invalid field: byte in 7:0, bit in 10:8 */
-    uint16_t progress;       /* media operations completed, of `steps` */
-    uint16_t steps;
-    uint32_t data_len;   /* bytes that the command moves */
-    uint32_t window_len; /* bytes that this window moves */
-    uint32_t result[2];  /* dwords 0 and 1 of the CQE */
+    uint8_t owned_count; /* pieces to return; last window may use fewer */
+    uint8_t owner;       /* owner of these pieces */
     uint32_t room_len;   /* bytes that fit into its buffers */
     uint8_t holds;       /* what it keeps from others: HOLDS_ORDER and so on */
     uint8_t scratch;     /* number of its scratch buffer, with HOLDS_SCRATCH */
     uint8_t fused_step;  /* of the second command of a fused pair */
-    bool has_cid;        /* its command identifier counts as in use */
-    struct nvmf_request *next_cid; /* in a list of identifiers in use */
-    struct nvmf_request *partner;  /* the other command of its fused pair */
+    struct nvmf_request *next_cid;  /* in a list of identifiers in use */
+    struct nvmf_request **cid_link; /* what points to this request there; NULL:
+                                     * its identifier does not count as used */
+    struct nvmf_request *partner;   /* the other command of its fused pair */
     struct nvmf_write write;
     struct nvmf_chunk chunk;
     uint32_t shutdown; /* of a Property Set: the shutdown that it began, by
                         * the number from ctrl_begin_shutdown() */
     const struct nvmf_command *command;
-    struct nvmf_ns *ns;           /* the namespace that it uses; NULL: none */
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;
     uint64_t arrived_us; /* when its command came */
     struct nvmf_request *next;
     uint64_t held_until_us; /* in NVMF_REQUEST_HELD; UINT64_MAX: for ever */
-    uint32_t held_by;       /* id of the fault rule that fired; 0: none */
     uint16_t held_status;   /* in NVMF_REQUEST_HELD: status to respond with */
     const struct trace *trace; /* NULL if this request is not traced */
     uint64_t entered_us;       /* when it entered its state, if traced */
