@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "firmware/app/console_config.h"
+#include "firmware/app/ana_text.h"
 #include "firmware/app/console_hosts.h"
 #include "firmware/text/ip_text.h"
 #include "firmware/app/lag_text.h"
@@ -178,6 +179,11 @@ static void run_host(struct console *console, char **words, unsigned int count)
     console_hosts(console->log, &console->drive->hosts, words, count);
 }
 
+static void run_ana(struct console *console, char **words, unsigned int count)
+{
+    console_ana(console->log, console->drive->target, words, count);
+}
+
 static void run_addresses(struct console *console, char **words,
                           unsigned int count)
 {
@@ -312,6 +318,8 @@ static const struct command commands[] = {
      run_echo},
     {"config", "[get|set|...]",
      "print or change settings: docs/configuration.md", 1, 4, run_config},
+    {"ana", "[GROUP PORT STATE]",
+     "print or set how namespaces are reached: docs/nvme.md", 1, 5, run_ana},
     {"host", "[add|remove|...]",
      "print or change who may connect: docs/console.md", 1, 5, run_host},
     {"shutdown", "", "prepare for power-off: tell the network, save", 1, 1,

@@ -70,6 +70,8 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"queue-pairs", mgmt_queue_pairs},
     {"requests", mgmt_outstanding},
     {"namespaces", mgmt_namespaces},
+    {"ana", mgmt_ana},
+    {"ana-set", mgmt_ana_set},
     {"counters", mgmt_counters},
     {"faults", mgmt_faults},
     {"fault-add", mgmt_fault_add},

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 24 };
+enum { MGMT_REQUESTS = 26 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -17,6 +17,10 @@ extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
 /* The type of a handler, as in struct mgmt_request. */
 typedef bool mgmt_handler(void *ctx, const struct json_args *args,
                           struct json *out, struct mgmt_refusal *refusal);
+
+/* in mgmt_ana.c */
+mgmt_handler mgmt_ana;
+mgmt_handler mgmt_ana_set;
 
 /* in mgmt_config.c */
 mgmt_handler mgmt_config_read;

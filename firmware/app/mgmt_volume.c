@@ -35,6 +35,7 @@ static void put_namespace(struct json *out, const struct volume_table *table,
     json_bool(out, "private", ns->is_private);
     json_bool(out, "for-all-hosts", ns->is_for_all);
     json_number(out, "other-hosts", volume_table_exceptions(table, nsid));
+    json_number(out, "ana-group", ns->anagrpid);
     json_string(out, "write-protection", protection[ns->protection]);
     json_end_object(out);
 }

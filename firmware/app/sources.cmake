@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     addresses.c
+    ana_text.c
     components.c
     connect_log.c
     console.c
@@ -9,6 +10,7 @@ set(SOURCES
     drive.c
     lag_text.c
     media_seam.c
+    mgmt_ana.c
     mgmt_config.c
     mgmt_counters.c
     mgmt_faults.c

@@ -8,6 +8,9 @@ enum {
     BLOCKS_MAX = 1 << 30, /* of one operation at the medium */
 };
 
+_Static_assert((int)VOLUME_ANA_GROUPS == (int)NVMF_ANA_GROUPS,
+               "a namespace can be in each group");
+
 /* ---- The table, and what follows from it. */
 
 /* Whether a namespace's windows are adjacent, in the order of its blocks. */
@@ -495,6 +498,7 @@ static enum nvmf_volume_result create_ns(struct volume *volume)
         .size_bytes = volume->job.size_bytes,
         .block_shift = volume->job.block_shift,
         .is_private = volume->job.is_private,
+        .anagrpid = volume->job.anagrpid,
     };
     enum volume_result result =
         volume_table_create(draft, &entry, &volume->job.nsid);
@@ -634,6 +638,7 @@ static bool seam_describe(void *ctx, uint32_t nsid, struct nvmf_volume_ns *ns)
         .media_ns = nsid - 1,
         .owned_bytes = volume_table_owned_bytes(&volume->table, nsid),
         .is_private = entry->is_private,
+        .anagrpid = entry->anagrpid,
         .is_erasing = entry->is_erasing,
         .has_failed = entry->is_erasing && (volume->job_state != JOB_ERASING ||
                                             volume->job.nsid != nsid),

@@ -31,6 +31,7 @@ enum { /* byte offsets in a namespace */
        NS_SIZE_BYTES = 8,
        NS_PORTID = 16,
        NS_RUNS = 18,
+       NS_ANAGRPID = 20, /* 0 in older records, where it means 1 */
        NS_LEN = 32,
        NS_IS_PRIVATE = 0x01,
        NS_IS_FOR_ALL = 0x02,
@@ -90,6 +91,7 @@ static uint8_t *put_ns(uint8_t *at, const struct volume_table *table,
     at[NS_PROTECTION] = ns->protection;
     put_le64(at + NS_SIZE_BYTES, ns->size_bytes);
     put_le16(at + NS_PORTID, ns->portid);
+    at[NS_ANAGRPID] = ns->anagrpid;
     end = put_list(at + NS_LEN, &table->list[ns->first_entry], ns->windows,
                    &runs);
     put_le16(at + NS_RUNS, runs);
@@ -246,6 +248,7 @@ static bool take_ns(struct reader *reader, struct volume_table *table)
     i = at[NS_NSID] - 1u;
     if (i >= VOLUME_NAMESPACES || table->ns[i].creation != 0 ||
         at[NS_FLAGS] & ~NS_FLAGS_ALL || at[NS_PROTECTION] >= PROTECTIONS ||
+        at[NS_ANAGRPID] > VOLUME_ANA_GROUPS ||
         (at[NS_SHIFT] != VOLUME_SHIFT_512 &&
          at[NS_SHIFT] != VOLUME_SHIFT_4096)) {
         return false;
@@ -260,6 +263,7 @@ static bool take_ns(struct reader *reader, struct volume_table *table)
         .is_erasing = at[NS_FLAGS] & NS_IS_ERASING,
         .protection = at[NS_PROTECTION],
         .portid = get_le16(at + NS_PORTID),
+        .anagrpid = MAX(at[NS_ANAGRPID], 1),
     };
     return ns->creation != 0 && ns->creation <= table->creations &&
            ns->size_bytes >> ns->block_shift != 0 &&

@@ -172,6 +172,7 @@ enum volume_result volume_table_create(struct volume_table *table,
         .block_shift = entry->block_shift,
         .is_private = entry->is_private,
         .is_for_all = entry->is_for_all,
+        .anagrpid = entry->anagrpid,
         .first_entry = first,
         .windows = windows,
     };
@@ -188,6 +189,7 @@ bool volume_table_divide(struct volume_table *table,
     struct volume_entry entry = {
         .block_shift = plan->block_shift,
         .is_for_all = true,
+        .anagrpid = 1,
     };
     uint32_t nsid;
 
@@ -277,6 +279,18 @@ void volume_table_capacity(const struct volume_table *table,
         capacity->total_bytes += bytes;
         capacity->free_bytes += table->state[i] != WINDOW_OWNED ? bytes : 0;
     }
+}
+
+uint32_t volume_table_in_group(const struct volume_table *table,
+                               uint8_t anagrpid)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < VOLUME_NAMESPACES; i++) {
+        count +=
+            table->ns[i].creation != 0 && table->ns[i].anagrpid == anagrpid;
+    }
+    return count;
 }
 
 /* ---- Attachments. */

@@ -20,6 +20,7 @@ enum {
     VOLUME_WINDOWS = 4096,        /* most windows of a medium */
     VOLUME_WINDOW_SHIFT_MIN = 20, /* a window holds the longest transfer */
     VOLUME_HOSTS = 255,           /* hosts with attachments of their own */
+    VOLUME_ANA_GROUPS = 16,       /* a namespace is in group 1 to 16 */
     VOLUME_NQN_LEN = 224,         /* with the terminating zero */
     VOLUME_SHIFT_512 = 9,
     VOLUME_SHIFT_4096 = 12,
@@ -53,6 +54,7 @@ struct volume_entry {
     bool is_erasing;      /* A Format has begun and has not ended. */
     bool is_cut;          /* It needs windows beyond the end of the medium. */
     uint8_t protection;   /* enum volume_protection */
+    uint8_t anagrpid;     /* its ANA group, from 1 */
     uint16_t portid;      /* port of the attachment of a private namespace */
     uint16_t first_entry; /* its windows: list[first_entry] and following */
     uint16_t windows;     /* their number, at least 1 */
@@ -116,7 +118,7 @@ MUST_USE bool volume_table_divide(struct volume_table *table,
 /**
  * Create a namespace that is attached to no host.
  *
- * @param entry  size_bytes (not 0), block_shift and is_private of it
+ * @param entry  size_bytes (not 0), block_shift, is_private, anagrpid of it
  * @param nsid   set to the lowest free NSID
  */
 MUST_USE enum volume_result volume_table_create(
@@ -137,6 +139,10 @@ void volume_table_capacity(const struct volume_table *table,
                            struct volume_capacity *capacity);
 uint64_t volume_table_window_bytes(const struct volume_table *table,
                                    uint32_t window);
+
+/** How many namespaces an ANA group has. */
+uint32_t volume_table_in_group(const struct volume_table *table,
+                               uint8_t anagrpid);
 
 bool volume_table_is_attached(const struct volume_table *table, uint32_t nsid,
                               const char *hostnqn, uint16_t portid);

@@ -57,6 +57,8 @@ static void reset_features(const struct nvmf_target *target,
     ctrl->events_masked = 0;
     ctrl->warnings_told = 0;
     memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
+    ctrl->ana_changes = 0;
+    memset(ctrl->ana_group_changes, 0, sizeof(ctrl->ana_group_changes));
 }
 
 /* The next generation of the range that this boot uses. */

@@ -23,6 +23,8 @@ static const struct {
                                 EVENT_SMART_SPARE, LOG_SMART},
     [CTRL_EVENT_NS_CHANGED] = {1u << 8, EVENT_TYPE_NOTICE,
                                EVENT_NOTICE_NS_CHANGED, LOG_CHANGED_NS_LIST},
+    [CTRL_EVENT_ANA_CHANGED] = {1u << 11, EVENT_TYPE_NOTICE,
+                                EVENT_NOTICE_ANA_CHANGED, LOG_ANA},
     [CTRL_EVENT_DISCOVERY_CHANGED] = {1u << 31, EVENT_TYPE_NOTICE,
                                       EVENT_NOTICE_DISCOVERY_CHANGED,
                                       LOG_DISCOVERY},

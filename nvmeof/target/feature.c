@@ -254,6 +254,10 @@ static uint16_t events_set(struct nvmf_target *target, struct nvmf_request *req)
     uint32_t known =
         ctrl->is_discovery ? OAES_DISCOVERY_CHANGE : 0x1fu | OAES_NS_ATTRIBUTE;
 
+    if (!ctrl->is_discovery && ana_is_supported(target)) {
+        known |= OAES_ANA_CHANGE;
+    }
+
     ctrl->features.async_event_config = req->sqe.cdw11 & known;
     event_check_health(target, ctrl);
     return NVME_SC_SUCCESS;
@@ -620,7 +624,9 @@ uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
+/* Check the feature and the namespace that Set Features names. */
+static uint16_t set_check_fields(struct nvmf_target *target,
+                                 struct nvmf_request *req)
 {
     const struct feature *feature = find_feature(target, req);
 
@@ -640,6 +646,14 @@ uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
     req->data_len =
         feature != NULL ? feature->set_len : vendor_len(target, req);
     return NVME_SC_SUCCESS;
+}
+
+uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint16_t status = set_check_fields(target, req);
+
+    return status != NVME_SC_SUCCESS ? status
+                                     : ana_check_set_feature(target, req);
 }
 
 uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req)

@@ -38,6 +38,22 @@ static void add_management(const struct nvmf_target *target,
     id->nwpc = NWPC_WRITE_PROTECT | NWPC_UNTIL_POWER_CYCLE;
 }
 
+/* The fields that belong to Asymmetric Namespace Access. */
+static void add_ana(const struct nvmf_target *target,
+                    struct identify_controller *id)
+{
+    id->cmic |= CMIC_ANA;
+    id->oaes |= OAES_ANA_CHANGE;
+    id->mnan = NVMF_MAX_NAMESPACES;
+    id->anatt = NVMF_ANATT_S;
+    id->anacap = ANACAP_STATES | ANACAP_ID_IS_FIXED;
+    if (ns_are_manageable(target)) {
+        id->anacap |= ANACAP_ID_ON_CREATE;
+    }
+    id->anagrpmax = NVMF_ANA_GROUPS;
+    id->nanagrpid = NVMF_ANA_GROUPS;
+}
+
 static uint16_t build_controller(struct nvmf_target *target,
                                  struct nvmf_request *req)
 {
@@ -99,6 +115,7 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.iorcsz = NVME_CQE_LEN / 16;
     id.power_cw = 2500;
     add_management(target, &id);
+    add_ana(target, &id);
     identify_controller_emit(target->page, &id);
     return NVME_SC_SUCCESS;
 }
@@ -134,13 +151,17 @@ static struct identify_namespace common_fields(const struct nvmf_target *target)
 
 /* The structure of a namespace; NULL: what all have in common. */
 static struct identify_namespace namespace_fields(
-    const struct nvmf_target *target, const struct nvmf_ns *ns)
+    const struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+    const struct nvmf_ns *ns)
 {
     struct identify_namespace id = common_fields(target);
     uint8_t shift = ns->geometry.block_shift;
+    uint32_t nsid = ns->config.nsid;
 
     id.size_blocks = ns->geometry.size_blocks;
+    id.used_blocks = id.size_blocks;
     id.owned_bytes = id.size_blocks << shift;
+    id.anagrpid = ns->anagrpid;
     id.nmic = NMIC_SHARED;
     id.nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0;
     id.nguid = ns->config.nguid;
@@ -154,6 +175,10 @@ static struct identify_namespace namespace_fields(
         id.format = shift == ns_format_shifts[1];
     } else {
         id.block_shift[0] = shift;
+    }
+    if (ana_hides_capacity(target, ctrl, nsid)) {
+        id.used_blocks = 0;
+        id.owned_bytes = 0;
     }
     return id;
 }
@@ -173,7 +198,7 @@ static uint16_t emit_namespace(struct nvmf_target *target,
         memset(target->page, 0, NVME_IDENTIFY_LEN);
         return NVME_SC_SUCCESS;
     }
-    id = namespace_fields(target, ns);
+    id = namespace_fields(target, request_ctrl(target, req), ns);
     emit(target->page, &id);
     return NVME_SC_SUCCESS;
 }
@@ -202,7 +227,7 @@ static uint16_t build_allocated(struct nvmf_target *target,
     }
     memset(target->page, 0, NVME_IDENTIFY_LEN);
     if (ns != NULL) {
-        id = namespace_fields(target, ns);
+        id = namespace_fields(target, request_ctrl(target, req), ns);
         identify_namespace_emit(target->page, &id);
     }
     return NVME_SC_SUCCESS;

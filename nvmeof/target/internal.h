@@ -406,6 +406,45 @@ bool event_abort(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                  uint16_t cid);
 void event_abort_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 
+/* ana.c */
+enum { /* most bytes of the ANA log page */
+       ANA_LOG_LEN = ANA_LOG_HEADER_LEN + NVMF_ANA_GROUPS * ANA_GROUP_LEN +
+                     NVMF_MAX_NAMESPACES * 4,
+};
+void ana_init(struct nvmf_target *target);
+bool ana_is_supported(const struct nvmf_target *target);
+
+/** Whether the state of an allocated namespace allows a command that names it.
+ * @return a status, or 0 */
+uint16_t ana_check_allocated(struct nvmf_target *target,
+                             struct nvmf_request *req, uint32_t nsid);
+
+/** The same for a command that names all namespaces, or all that are attached.
+ */
+uint16_t ana_check_all(struct nvmf_target *target, struct nvmf_request *req,
+                       bool is_attached);
+uint16_t ana_check_set_feature(struct nvmf_target *target,
+                               struct nvmf_request *req);
+
+/** Whether an active namespace can be reached through a controller's port. */
+bool ana_is_reachable(const struct nvmf_target *target,
+                      const struct nvmf_ctrl *ctrl, uint32_t nsid);
+
+/** Whether Identify must not report how much of a namespace is in use. */
+bool ana_hides_capacity(const struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, uint32_t nsid);
+
+/** Count a change of the log page: a namespace was attached or detached. */
+void ana_attachment_changed(const struct nvmf_target *target,
+                            struct nvmf_ctrl *ctrl, uint32_t nsid);
+
+/** End the transitions that are over. @return the end of the next one */
+uint64_t ana_timer(struct nvmf_target *target);
+void ana_log_build(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+                   uint32_t part);
+void ana_log_build_groups(struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl, uint32_t part);
+
 /* ns.c */
 bool ns_is_active(const struct nvmf_ctrl *ctrl, uint32_t nsid);
 struct nvmf_ns *ns_find_allocated(struct nvmf_target *target, uint32_t nsid);

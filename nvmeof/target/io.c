@@ -181,7 +181,7 @@ static uint16_t flush_check(struct nvmf_target *target,
 {
     req->steps = 1;
     if (req->sqe.nsid == NVME_NSID_ALL) {
-        return NVME_SC_SUCCESS;
+        return ana_check_all(target, req, true);
     }
     return ns_check(target, request_ctrl(target, req), req);
 }

@@ -20,7 +20,8 @@
 #include "nvmeof/wire/discovery.h"
 
 enum {
-    LOG_RAE_BIT = 15, /* bit position in dword 10 */
+    LOG_LSP_RGO = 0x100, /* of LID 0Ch: bit 0 of LSP in dword 10 */
+    LOG_RAE_BIT = 15,    /* bit position in dword 10 */
     BLOCKS_IN_DATA_UNIT = 1000,
 };
 
@@ -238,6 +239,7 @@ static const struct log_page logs[] = {
      LOG_CHANGED_NS_LIST_LEN, build_changed_ns, NULL},
     {LOG_COMMANDS_EFFECTS, false, LOG_COMMANDS_EFFECTS_LEN,
      LOG_COMMANDS_EFFECTS_LEN, build_effects, NULL},
+    {LOG_ANA, false, ANA_LOG_LEN, ANA_LOG_LEN, ana_log_build, NULL},
     {LOG_SUPPORTED, false, LOG_SUPPORTED_LEN, LOG_SUPPORTED_LEN,
      log_build_supported, NULL},
     {LOG_FEATURE_EFFECTS, false, LOG_FEATURE_EFFECTS_LEN,
@@ -370,6 +372,9 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
     struct log_page log;
 
     ASSERT(find_log(target, ctrl, (uint8_t)req->sqe.cdw10, &log));
+    if (log.lid == LOG_ANA && req->sqe.cdw10 & LOG_LSP_RGO) {
+        log.build = ana_log_build_groups;
+    }
     copy_log(target, req, &log, log_offset(&req->sqe) + req->data_offset);
     if (is_last && !(req->sqe.cdw10 & BIT(LOG_RAE_BIT))) {
         if (log.lid == LOG_CHANGED_NS_LIST) {

@@ -45,7 +45,8 @@ struct nvmf_ns *ns_find_active(struct nvmf_target *target,
 static uint8_t ns_bars(const struct nvmf_target *target,
                        const struct nvmf_ctrl *ctrl, uint32_t nsid)
 {
-    return ns_is_active(ctrl, nsid) && target->ns[nsid - 1].state == NS_READY
+    return ns_is_active(ctrl, nsid) && target->ns[nsid - 1].state == NS_READY &&
+                   ana_is_reachable(target, ctrl, nsid)
                ? 0
                : COMMAND_NEEDS_NS;
 }
@@ -73,12 +74,17 @@ void ns_update_ctrl_bars(const struct nvmf_target *target,
 uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint32_t nsid = req->sqe.nsid;
+    uint16_t status;
 
     if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES) {
         return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
     }
     if (!ns_is_active(request_ctrl(target, req), nsid)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    status = ana_check_allocated(target, req, nsid);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
     }
     if (target->ns[nsid - 1].state != NS_READY) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */

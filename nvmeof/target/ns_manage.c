@@ -130,6 +130,9 @@ static void update_attachments(struct nvmf_target *target, uint32_t nsid,
         } else {
             ctrl->active_ns[i / 32] &= ~BIT(i % 32);
         }
+        if (is_active != was_active) {
+            ana_attachment_changed(target, ctrl, nsid);
+        }
         if (is_active != was_active || (is_active && has_changed)) {
             ns_tell_changed(target, ctrl, nsid);
         }
@@ -167,6 +170,8 @@ void ns_load(struct nvmf_target *target, uint32_t nsid)
         return;
     }
     ns->config.nsid = nsid;
+    ns->anagrpid = ns->volume.anagrpid;
+    ASSERT(ns->anagrpid >= 1 && ns->anagrpid <= NVMF_ANA_GROUPS);
     ns->config.media_ns = ns->volume.media_ns;
     memcpy(ns->config.uuid, ns->volume.uuid, sizeof(ns->config.uuid));
     memcpy(ns->config.nguid, ns->volume.nguid, sizeof(ns->config.nguid));
@@ -353,10 +358,12 @@ uint16_t ns_management_check(struct nvmf_target *target,
 
 /* Check the data of a creation, and make the job from it. */
 static uint16_t read_creation(const struct nvmf_request *req,
+                              bool is_ana_supported,
                               struct nvmf_volume_job *job)
 {
     uint8_t data[ID_NS_LBAF0];
     uint64_t size, capacity;
+    uint32_t anagrpid;
     uint8_t format;
 
     request_read_data(req, 0, data, sizeof(data));
@@ -368,10 +375,13 @@ static uint16_t read_creation(const struct nvmf_request *req,
         return refuse_status(NVME_SC_INVALID_FORMAT);
     }
     if (size == 0 || capacity > size || data[ID_NS_NMIC] & ~NMIC_SHARED ||
-        get_le32(data + ID_NS_ANAGRPID) != 0 ||
         get_le16(data + ID_NS_NVMSETID) != 0 ||
         get_le16(data + ID_NS_ENDGID) != 0) {
         return refuse_status(NVME_SC_INVALID_FIELD);
+    }
+    anagrpid = get_le32(data + ID_NS_ANAGRPID);
+    if (anagrpid > (is_ana_supported ? NVMF_ANA_GROUPS : 0u)) {
+        return refuse_status(NVME_SC_ANA_GROUP_INVALID);
     }
     if (capacity < size) {
         return refuse_status(NVME_SC_THIN_PROVISIONING);
@@ -384,6 +394,7 @@ static uint16_t read_creation(const struct nvmf_request *req,
         .size_bytes = size << ns_format_shifts[format],
         .block_shift = ns_format_shifts[format],
         .is_private = !(data[ID_NS_NMIC] & NMIC_SHARED),
+        .anagrpid = (uint8_t)(anagrpid != 0 ? anagrpid : 1),
     };
     return NVME_SC_SUCCESS;
 }
@@ -392,7 +403,7 @@ static uint16_t create_ns(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_volume *volume = &target->config.volume;
     struct nvmf_volume_job job;
-    uint16_t status = read_creation(req, &job);
+    uint16_t status = read_creation(req, ana_is_supported(target), &job);
 
     if (status != NVME_SC_SUCCESS) {
         return status;
@@ -417,7 +428,7 @@ static bool is_any_protected(struct nvmf_target *target,
     return false;
 }
 
-/* Check that an NSID is allocated. */
+/* Check that an NSID is allocated, and that this port reaches it. */
 static uint16_t check_allocated(struct nvmf_target *target,
                                 struct nvmf_request *req)
 {
@@ -429,15 +440,15 @@ static uint16_t check_allocated(struct nvmf_target *target,
     if (ns_find_allocated(target, nsid) == NULL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
     }
-    return NVME_SC_SUCCESS;
+    return ana_check_allocated(target, req, nsid);
 }
 
 static uint16_t delete_ns(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_volume_job job = {.op = NVMF_VOLUME_DELETE};
     bool is_for_all = req->sqe.nsid == NVME_NSID_ALL;
-    uint16_t status =
-        is_for_all ? NVME_SC_SUCCESS : check_allocated(target, req);
+    uint16_t status = is_for_all ? ana_check_all(target, req, false)
+                                 : check_allocated(target, req);
 
     if (status != NVME_SC_SUCCESS) {
         return status;
@@ -623,8 +634,13 @@ static uint16_t check_format(struct nvmf_target *target,
     const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
     const struct nvmf_ns *ns;
     uint32_t nsid = req->sqe.nsid;
+    uint16_t status;
 
     if (nsid == NVME_NSID_ALL) {
+        status = ana_check_all(target, req, true);
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
         if (is_any_protected(target, ctrl)) {
             return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
         }
@@ -638,6 +654,10 @@ static uint16_t check_format(struct nvmf_target *target,
     ns = ns_find_active(target, ctrl, nsid);
     if (ns == NULL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    status = ana_check_allocated(target, req, nsid);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
     }
     if (ns->geometry.is_read_only) {
         return refuse_status(NVME_SC_NS_WRITE_PROTECTED);

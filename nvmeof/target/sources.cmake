@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     admin.c
+    ana.c
     buffer.c
     check.c
     cid.c

@@ -7,6 +7,7 @@
 #define ESSD_NVMEOF_TARGET_STATE_H
 
 #include "nvmeof/auth/auth.h"
+#include "nvmeof/target/ana.h"
 #include "nvmeof/target/fault.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/target/wheel.h"
@@ -51,6 +52,7 @@ enum ctrl_event {
     CTRL_EVENT_SMART_TEMPERATURE,
     CTRL_EVENT_SMART_SPARE,
     CTRL_EVENT_NS_CHANGED,
+    CTRL_EVENT_ANA_CHANGED,
     CTRL_EVENT_DISCOVERY_CHANGED,
     CTRL_EVENTS
 };
@@ -158,6 +160,9 @@ struct nvmf_ctrl {
      * from everything that may refuse a command.
      */
     uint8_t ns_bars[NVMF_MAX_NAMESPACES];
+    /* Changes of the ANA log page and of each group since the last reset. */
+    uint64_t ana_changes;
+    uint64_t ana_group_changes[NVMF_ANA_GROUPS];
 };
 
 /* The states of a namespace. */
@@ -171,8 +176,9 @@ enum ns_state {
 };
 
 struct nvmf_ns {
-    uint8_t state;  /* enum ns_state */
-    uint32_t users; /* commands that use it: nvmf_request.ns */
+    uint8_t state;     /* enum ns_state */
+    uint32_t users;    /* commands that use it: nvmf_request.ns */
+    uint32_t anagrpid; /* its ANA group, 1..NVMF_ANA_GROUPS */
     struct nvmf_ns_config config;
     struct nvmf_volume_ns volume; /* if there is a volume */
     struct media_geometry geometry;
@@ -270,6 +276,8 @@ struct nvmf_target {
     bool has_volatile_cache;
     struct nvmf_ns ns[NVMF_MAX_NAMESPACES]; /* by NSID - 1 */
     struct ns_manager manager;
+    struct nvmf_ana_relation ana[NVMF_ANA_GROUPS][NVMF_ANA_PORTS];
+    uint8_t ana_transitions; /* how many of them are in ANA_CHANGE */
 
     uint8_t auth_count; /* authentications under way */
     uint8_t auth_power; /* the one that computes, or NO_AUTH */

@@ -32,6 +32,7 @@ static void add_namespace(struct nvmf_target *target,
     ns = &target->ns[config->nsid - 1];
     ASSERT(ns->state == NS_FREE);
     ns->state = NS_READY;
+    ns->anagrpid = 1;
     ns->config = *config;
     if (memcmp(config->nguid, none, sizeof(none)) == 0) {
         memcpy(ns->config.nguid, config->uuid, sizeof(ns->config.nguid));
@@ -99,6 +100,7 @@ void nvmf_target_init(struct nvmf_target *target,
     target->now_us = now_us;
     target->clock_set_us = now_us;
     auth_init(target);
+    ana_init(target);
     wheel_init(&target->wheel, now_us);
     scratch_init(target);
     for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
@@ -152,6 +154,7 @@ bool nvmf_target_is_holding(const struct nvmf_target *target)
 uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
 {
     uint64_t held_us = UINT64_MAX;
+    uint64_t ana_us = UINT64_MAX;
     uint16_t timer;
 
     target->now_us = now_us;
@@ -165,7 +168,10 @@ uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
             ctrl_expired(target, (uint8_t)(timer - WHEEL_CTRL));
         }
     }
-    return MIN(wheel_next_us(&target->wheel), held_us);
+    if (target->ana_transitions != 0) {
+        ana_us = ana_timer(target);
+    }
+    return MIN(MIN(wheel_next_us(&target->wheel), held_us), ana_us);
 }
 
 void nvmf_target_set_health(struct nvmf_target *target,

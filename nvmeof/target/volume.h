@@ -35,6 +35,7 @@ struct nvmf_volume_job {
     uint64_t size_bytes; /* CREATE: not 0 */
     uint8_t block_shift; /* CREATE and FORMAT: 9 or 12 */
     bool is_private;     /* CREATE */
+    uint8_t anagrpid;    /* CREATE: its ANA group, from 1 */
 };
 
 enum nvmf_protection { /* the states of feature 84h */
@@ -54,6 +55,7 @@ struct nvmf_volume_ns {
     bool is_erasing;    /* a Format has begun and has not succeeded */
     bool has_failed;    /* is_erasing, and nothing goes on: format it again */
     uint8_t protection; /* enum nvmf_protection */
+    uint8_t anagrpid;   /* its ANA group, from 1 */
 };
 
 /* A host, and the port through which its controller was connected. */

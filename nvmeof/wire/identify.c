@@ -75,6 +75,10 @@ void identify_controller_emit(uint8_t *buf,
     put_le64(buf + ID_CTRL_TNVMCAP, id->tnvmcap);
     put_le64(buf + ID_CTRL_UNVMCAP, id->unvmcap);
     put_le16(buf + ID_CTRL_KAS, id->kas);
+    buf[ID_CTRL_ANATT] = id->anatt;
+    buf[ID_CTRL_ANACAP] = id->anacap;
+    put_le32(buf + ID_CTRL_ANAGRPMAX, id->anagrpmax);
+    put_le32(buf + ID_CTRL_NANAGRPID, id->nanagrpid);
     buf[ID_CTRL_SQES] = id->sqes;
     buf[ID_CTRL_CQES] = id->cqes;
     put_le16(buf + ID_CTRL_MAXCMD, id->maxcmd);
@@ -102,7 +106,7 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     memset(buf, 0, NVME_IDENTIFY_LEN);
     put_le64(buf + ID_NS_NSZE, id->size_blocks);
     put_le64(buf + ID_NS_NCAP, id->size_blocks);
-    put_le64(buf + ID_NS_NUSE, id->size_blocks);
+    put_le64(buf + ID_NS_NUSE, id->used_blocks);
     buf[ID_NS_NLBAF] = (uint8_t)(id->formats - 1);
     buf[ID_NS_FLBAS] = id->format;
     buf[ID_NS_NMIC] = id->nmic;
@@ -111,6 +115,7 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     put_le16(buf + ID_NS_MSSRL, id->mssrl);
     put_le32(buf + ID_NS_MCL, id->mcl);
     buf[ID_NS_MSRC] = id->msrc;
+    put_le32(buf + ID_NS_ANAGRPID, id->anagrpid);
     buf[ID_NS_NSATTR] = id->nsattr;
     if (id->nguid != NULL) {
         memcpy(buf + ID_NS_NGUID, id->nguid, 16);
@@ -128,6 +133,7 @@ void identify_namespace_any_emit(uint8_t *buf,
 {
     memset(buf, 0, NVME_IDENTIFY_LEN);
     buf[ID_NS_ANY_NMIC] = id->nmic;
+    put_le32(buf + ID_NS_ANY_ANAGRPID, id->anagrpid);
     buf[ID_NS_ANY_NSATTR] = id->nsattr;
     buf[ID_NS_ANY_NSTAT] = NSTAT_READY;
 }

@@ -38,6 +38,10 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_TNVMCAP = 280, /* 16 bytes */
        ID_CTRL_UNVMCAP = 296, /* 16 bytes */
        ID_CTRL_KAS = 320,
+       ID_CTRL_ANATT = 342, /* seconds */
+       ID_CTRL_ANACAP = 343,
+       ID_CTRL_ANAGRPMAX = 344,
+       ID_CTRL_NANAGRPID = 348,
        ID_CTRL_SQES = 512,
        ID_CTRL_CQES = 513,
        ID_CTRL_MAXCMD = 514,
@@ -98,6 +102,7 @@ enum { /* byte offsets in a Controller List */
 
 enum { /* byte offsets in the data of CNS 08h, for every command set */
        ID_NS_ANY_NMIC = 1,
+       ID_NS_ANY_ANAGRPID = 4,
        ID_NS_ANY_NSATTR = 8,
        ID_NS_ANY_NSTAT = 14,
 };
@@ -105,10 +110,12 @@ enum { /* byte offsets in the data of CNS 08h, for every command set */
 enum { /* Identify Controller bits */
        CMIC_MULTI_PORT = 0x01,
        CMIC_MULTI_CONTROLLER = 0x02,
+       CMIC_ANA = 0x08,
        CTRATT_HOSTID_128 = 0x01,
        CTRATT_TBKAS = 0x40,
        CTRATT_NS_GRANULARITY = 0x80,
        OAES_NS_ATTRIBUTE = 0x100,
+       OAES_ANA_CHANGE = 0x800,
        OACS_FORMAT = 0x02,
        OACS_NS_MANAGEMENT = 0x08,
        NWPC_WRITE_PROTECT = 0x01,
@@ -162,7 +169,10 @@ struct identify_controller {
     uint8_t elpe, npss;      /* 0's based */
     uint16_t wctemp, cctemp; /* kelvin */
     uint64_t tnvmcap, unvmcap;
-    uint16_t kas; /* in units of 100 ms */
+    uint16_t kas;  /* in units of 100 ms */
+    uint8_t anatt; /* seconds */
+    uint8_t anacap;
+    uint32_t anagrpmax, nanagrpid;
     uint8_t sqes, cqes;
     uint16_t maxcmd;
     uint32_t nn, mnan;
@@ -185,7 +195,9 @@ enum { ID_NS_FORMATS_MAX = 2 };
 
 struct identify_namespace {
     uint64_t size_blocks;
-    uint64_t owned_bytes;                   /* NVMCAP */
+    uint64_t used_blocks;
+    uint64_t owned_bytes; /* NVMCAP */
+    uint32_t anagrpid;
     uint8_t format;                         /* index of its LBA format */
     uint8_t formats;                        /* LBA formats, at least 1 */
     uint8_t block_shift[ID_NS_FORMATS_MAX]; /* of each format */
@@ -203,7 +215,7 @@ struct identify_namespace {
 void identify_controller_emit(uint8_t *buf,
                               const struct identify_controller *id);
 void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id);
-/** Emit the data of CNS 08h, which has only nmic and nsattr of *id. */
+/** Emit the data of CNS 08h, which has only nmic, anagrpid and nsattr. */
 void identify_namespace_any_emit(uint8_t *buf,
                                  const struct identify_namespace *id);
 /** Emit a Controller List. */

@@ -69,6 +69,7 @@ enum {                       /* log page identifiers */
        LOG_FIRMWARE_SLOT = 0x03,
        LOG_CHANGED_NS_LIST = 0x04,
        LOG_COMMANDS_EFFECTS = 0x05,
+       LOG_ANA = 0x0c,
        LOG_FEATURE_EFFECTS = 0x12,
        LOG_MI_EFFECTS = 0x13,
        LOG_DISCOVERY = 0x70,
@@ -104,6 +105,7 @@ enum { /* asynchronous event types and information */
        EVENT_SMART_TEMPERATURE = 1,
        EVENT_SMART_SPARE = 2,
        EVENT_NOTICE_NS_CHANGED = 0x00,
+       EVENT_NOTICE_ANA_CHANGED = 0x03,
        EVENT_NOTICE_DISCOVERY_CHANGED = 0xf0,
 };
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    ana.c
     cqe.c
     discovery.c
     fabrics.c

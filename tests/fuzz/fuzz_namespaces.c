@@ -82,6 +82,7 @@ static void change_table(const uint8_t *change)
         .size_bytes = ((uint64_t)change[2] << 20) + 4096,
         .block_shift = change[3] & 1 ? VOLUME_SHIFT_4096 : VOLUME_SHIFT_512,
         .is_private = change[3] & 2,
+        .anagrpid = (uint8_t)(change[3] % VOLUME_ANA_GROUPS + 1),
     };
     const char host[] = {(char)('a' + change[3] % 8), '\0'};
     bool attach = change[0] % CHANGES == CHANGE_ATTACH;

@@ -59,6 +59,7 @@ static void test_every_request_is_answered_with_json(void **state)
         {"queue-pairs", "\"qid\":1,\"state\":\"live\","},
         {"requests", "\"requests\":[]"},
         {"namespaces", "\"namespaces\":[{\"nsid\":1,\"state\":\"ready\","},
+        {"ana", "\"groups\":[{\"group\":1,\"namespaces\":1,\"port0\":"},
         {"shutdown", "\"result\":{}}"},
     };
     struct bed bed;
@@ -81,6 +82,34 @@ static void count_result(void *ctx, const struct host_result *result)
 {
     (void)result;
     ++*(unsigned int *)ctx;
+}
+
+static void test_ana_states_are_set_and_reported(void **state)
+{
+    static const char set[] = "{\"v\":1,\"id\":1,\"request\":\"ana-set\","
+                              "\"state\":";
+    static const char *const rows[][2] = {
+        {"\"inaccessible\",\"group\":2,\"port\":1}\n", "\"result\":{}"},
+        {"\"perfect\"}\n", "There is no such state"},
+        {"\"change\",\"group\":17}\n", "There is no such group"},
+        {"\"change\",\"port\":2}\n", "There is no such port"},
+        {"\"change\",\"transition-ms\":10001}\n", "10000 ms at most"},
+        {"\"change\",\"port\":\"0\"}\n", "have to be numbers"},
+    };
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char line[200];
+
+        log_format(line, sizeof(line), "%s%s", set, rows[i][0]);
+        expect_reply(&bed, line, rows[i][1]);
+    }
+    expect_reply(&bed, "{\"v\":1,\"id\":2,\"request\":\"ana\"}\n",
+                 "{\"group\":2,\"namespaces\":0,\"port0\":\"optimized\","
+                 "\"port1\":\"inaccessible\"}");
+    bed_end(&bed);
 }
 
 static void start_reads(struct bed *bed, uint16_t qid, unsigned int count,

@@ -15,7 +15,7 @@ from essd.instance import Instance
 CAPACITY = {"total-bytes": 8 << 30, "free-bytes": 3 << 29, "granularity-bytes": 2 << 20}
 FIRST = {"nsid": 1, "state": "ready", "size-bytes": 4 << 30, "block-bytes": 512,
          "creation": 1, "private": False, "for-all-hosts": True, "other-hosts": 0,
-         "write-protection": "off"}
+         "ana-group": 1, "write-protection": "off"}
 SECOND = {**FIRST, "nsid": 40, "size-bytes": 513 * 4096, "block-bytes": 4096,
           "creation": 7, "private": True, "for-all-hosts": False, "other-hosts": 1}
 THIRD = {**FIRST, "nsid": 41, "other-hosts": 2, "state": "formatting"}
@@ -49,8 +49,8 @@ def test_the_table_says_who_has_each_namespace(capsys: pytest.CaptureFixture[str
             look.namespaces(name="unit")
         look.namespaces(name="unit", as_json=True)
     rows = captured.get().splitlines()
-    assert rows[1].split() == ["1", "4", "GiB", "512", "all", "no", "off", "ready"]
-    assert rows[2].split() == ["40", "2052", "KiB", "4096", "1", "yes", "off", "ready"]
+    assert rows[1].split() == ["1", "4", "GiB", "512", "all", "no", "1", "off", "ready"]
+    assert rows[2].split() == ["40", "2052", "KiB", "4096", "1", "yes", "1", "off", "ready"]
     assert "all but 2" in rows[3] and "formatting" in rows[3]
     assert "1536 MiB of 8 GiB are free" in rows[4] and "multiples of 2 MiB" in rows[4]
     assert json.loads(capsys.readouterr().out)["namespaces"][1] == SECOND

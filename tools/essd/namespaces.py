@@ -42,13 +42,14 @@ def hosts_text(entry: dict[str, Any]) -> str:
 
 def table(found: dict[str, Any]) -> Table:
     shown = Table(box=None, pad_edge=False)
-    for heading in ("NSID", "size", "block", "hosts", "private", "write protection", "state"):
+    for heading in ("NSID", "size", "block", "hosts", "private", "ANA group", "write protection",
+                    "state"):
         shown.add_column(heading, no_wrap=True)
     for entry in found["namespaces"]:
         shown.add_row(str(entry["nsid"]), size_text(entry["size-bytes"]),
                       str(entry["block-bytes"]), hosts_text(entry),
-                      "yes" if entry["private"] else "no", entry["write-protection"],
-                      entry["state"])
+                      "yes" if entry["private"] else "no", str(entry["ana-group"]),
+                      entry["write-protection"], entry["state"])
     return shown
 
 

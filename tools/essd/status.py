@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import cpu, mgmt, patterns, port_lag, reflash
+from . import ana, cpu, mgmt, patterns, port_lag, reflash
 from .errors import EssdError
 from .instance import Instance
 
@@ -38,9 +38,10 @@ def facts(instance: Instance, pattern: str = "") -> dict[str, Any]:
             continue
         one = instance.of(name)
         # A halted drive answers nobody.
-        said = {"drive": {"why": "the drive is halted"} if part["halted"]
+        said: dict[str, Any] = {"drive": {"why": "the drive is halted"} if part["halted"]
                 else mgmt.status(one), "lag": port_lag.read(one)}
         if not part["halted"]:
+            said["ana"] = ana.of_running(one)
             with contextlib.suppress(EssdError):
                 said["drive"] |= reflash.running_image(one)
         found["drives"][name] = said
@@ -110,6 +111,12 @@ def firmware_lines(status: dict[str, Any]) -> list[str]:
                      f"{drive.get('slot') or 'unknown'}; {drive.get('model', '')}, serial "
                      f"{drive.get('serial', '')}")
     return lines
+
+
+def ana_lines(status: dict[str, Any]) -> list[str]:
+    """A line for each group of namespaces that a port does not reach at its best."""
+    return [line for name, said in status.get("drives", {}).items()
+            for line in ana.lines(name, said.get("ana", []))]
 
 
 def is_bad(status: dict[str, Any]) -> bool:

@@ -92,6 +92,7 @@ static void check_record(void)
             assert_int_equal(a->is_for_all, b->is_for_all);
             assert_int_equal(a->is_erasing, b->is_erasing);
             assert_int_equal(a->protection, b->protection);
+            assert_int_equal(MAX(a->anagrpid, 1), b->anagrpid);
             assert_int_equal(a->portid, b->portid);
             assert_int_equal(a->windows, b->windows);
             assert_memory_equal(&table.list[a->first_entry],
@@ -259,6 +260,21 @@ static void test_attachments_belong_to_hosts(void **state)
     assert_int_equal(table.hosts, 0); /* as every other host */
 }
 
+static void test_a_namespace_keeps_its_ana_group(void **state)
+{
+    struct volume_entry entry = {
+        .size_bytes = MIB, .block_shift = 9, .anagrpid = 7};
+    uint32_t nsid;
+
+    (void)state;
+    volume_table_init(&table, 4 * MIB);
+    assert_int_equal(volume_table_create(&table, &entry, &nsid), VOLUME_OK);
+    check_record();
+    assert_int_equal(back.ns[0].anagrpid, 7);
+    assert_int_equal(volume_table_in_group(&back, 7), 1);
+    assert_int_equal(volume_table_in_group(&back, 1), 0);
+}
+
 static void test_a_private_namespace_has_one_host_at_one_port(void **state)
 {
     struct volume_entry entry = {
@@ -335,8 +351,10 @@ static void test_the_longest_table_fits_into_a_record(void **state)
 
 static void make_table(void)
 {
-    struct volume_entry entry = {
-        .size_bytes = 3 * MIB, .block_shift = 12, .is_private = true};
+    struct volume_entry entry = {.size_bytes = 3 * MIB,
+                                 .block_shift = 12,
+                                 .is_private = true,
+                                 .anagrpid = VOLUME_ANA_GROUPS};
     uint32_t nsid;
 
     volume_table_init(&table, WINDOWS * MIB);

@@ -153,6 +153,7 @@ struct fake *fake_new(void)
     fake->target = malloc(sizeof(*fake->target));
     memset(fake->target, 0xa5, sizeof(*fake->target));
     fake->now_us = 1000000;
+    fake->portid = 1;
     fake->media_room = FAKE_OPS;
     fake->buffers_free = 64 * NVMF_MAX_TRANSFER;
     fake->piece_bytes = FAKE_PIECE;
@@ -255,7 +256,7 @@ uint16_t fake_open(struct fake *fake, uint16_t qid, uint16_t hsqsize)
     uint16_t qpair = 0xffff;
     const struct nvmf_qpair_hints hints = {.qid = qid, .sqsize = hsqsize};
     const struct nvmf_qpair_params params = {
-        .transport = &fake->transport, .portid = 1, .hints = &hints};
+        .transport = &fake->transport, .portid = fake->portid, .hints = &hints};
 
     assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &qpair),
                      NVMF_RESERVE_OK);

@@ -51,6 +51,7 @@ struct fake {
     struct nvmf_ns_config ns[FAKE_NAMESPACES];
     struct nvmf_address address[NVMF_MAX_ADDRESSES];
     uint64_t now_us;
+    uint16_t portid; /* of the connections that fake_open() makes */
 
     struct fake_request *request[FAKE_REQUESTS];
     unsigned int request_count;

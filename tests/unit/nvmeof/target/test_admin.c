@@ -36,7 +36,7 @@ static void test_identify_controller_passes_the_checks_of_linux(void **state)
     assert_int_equal(get_le32(id + 536), 0x100005); /* SGLS */
     assert_string_equal((const char *)id + 768, FAKE_SUBNQN);
     assert_int_equal(id[77], 8);                  /* MDTS */
-    assert_int_equal(id[76], 3);                  /* CMIC */
+    assert_int_equal(id[76], 0x0b);               /* CMIC */
     assert_int_equal(id[111], 1);                 /* CNTRLTYPE */
     assert_int_equal(get_le32(id + 80), 0x20000); /* VER */
     assert_int_equal(get_le32(id + 516), 128);    /* NN */
@@ -249,7 +249,6 @@ static void test_refused_queries_leave_no_entry_in_the_error_log(void **state)
         {"CNS FFh", {.opcode = 6, .cdw10 = 0xff}, 4096, 0x002},
         {"LID 1Fh", {.opcode = 2, .cdw10 = 0x1f}, 4, 0x109},
         {"LID 06h", {.opcode = 2, .cdw10 = 0x06}, 4, 0x109},
-        {"LID 0Ch", {.opcode = 2, .cdw10 = 0x0c}, 4, 0x109},
         {"LID 70h", {.opcode = 2, .cdw10 = 0x70}, 4, 0x109},
         {"LID D0h", {.opcode = 2, .cdw10 = 0xd0}, 4, 0x109},
         {"Get Features 00h", {.opcode = 0x0a}, 0, 0x002},
@@ -294,7 +293,8 @@ static void test_identify_answers_for_the_nvm_command_set(void **state)
         exec_identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 1).status, 0);
     assert_int_equal(fake->data[1], NMIC_SHARED);
     assert_int_equal(fake->data[14], 1); /* ready */
-    fake->data[1] = fake->data[14] = 0;
+    assert_int_equal(fake->data[4], 1);  /* ANA group */
+    fake->data[1] = fake->data[4] = fake->data[14] = 0;
     assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
     memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
     exec_identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 3); /* not active */
@@ -520,7 +520,7 @@ static void test_features_keep_what_is_set(void **state)
         {0x06, 1, 0, 0},
         {0x07, 0xf000f, 0x00070003, 0x30003},
         {0x0a, 0, 1, 1},
-        {0x0b, 0, 0xffffffff, 0x11f},
+        {0x0b, 0, 0xffffffff, 0x91f},
         {0x0f, 0, 4500, 5000},
     };
 

@@ -41,6 +41,7 @@ static bool describe_ns(void *ctx, uint32_t nsid, struct nvmf_volume_ns *ns)
         .media_ns = 69 + nsid,
         .owned_bytes = 1 << 20,
         .is_private = volume.is_private,
+        .anagrpid = 1,
         .is_erasing = volume.is_erasing,
         .has_failed = volume.has_failed,
         .protection = volume.protection,
@@ -459,6 +460,72 @@ static void test_each_refusal_of_the_volume_has_its_status(void **state)
         assert_int_equal(request->cqe.status & ~MORE, rows[i].status);
         assert_int_equal(request->cqe.dw0, 0);
     }
+}
+
+static void test_a_creation_names_its_ana_group(void **state)
+{
+    static const struct {
+        uint8_t anagrpid, group;
+    } rows[] = {{0, 1}, {1, 1}, {16, 16}};
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe create = fake_admin(ADMIN_NS_MANAGEMENT, 0, 0, 0);
+
+    memset(fake->data, 0, 4096);
+    fake->data[ID_NS_NSZE] = fake->data[ID_NS_NCAP] = 8;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        fake->data[ID_NS_ANAGRPID] = rows[i].anagrpid;
+        fake_send(fake, admin, &create, fake->data, 4096);
+        fake_run(fake);
+        assert_int_equal(volume.job.anagrpid, rows[i].group);
+        end_job(NVMF_VOLUME_NO_CAPACITY);
+    }
+    fake->data[ID_NS_ANAGRPID] = 17;
+    assert_int_equal(fake_exec(fake, admin, &create, fake->data, 4096).status &
+                         NVME_SC_MASK,
+                     NVME_SC_ANA_GROUP_INVALID);
+}
+
+static void test_what_is_out_of_reach_is_not_managed(void **state)
+{
+    static const uint32_t nsids[] = {1, NVME_NSID_ALL};
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe detach = fake_admin(ADMIN_NS_ATTACHMENT, 1, 1, 0);
+
+    assert_int_equal(nvmf_target_set_ana(fake->target, 1, 1, ANA_INACCESSIBLE,
+                                         0, fake->now_us),
+                     NVMF_ANA_OK);
+    for (size_t i = 0; i < ARRAY_LEN(nsids); i++) {
+        assert_int_equal(send_delete(fake, admin, nsids[i])->cqe.status & ~MORE,
+                         NVME_SC_ANA_INACCESSIBLE);
+        assert_int_equal(send_format(fake, admin, nsids[i])->cqe.status & ~MORE,
+                         NVME_SC_ANA_INACCESSIBLE);
+    }
+    memset(fake->data, 0, 4096);
+    assert_int_equal(fake_exec(fake, admin, &detach, fake->data, 4096).status &
+                         ~MORE,
+                     NVME_SC_ANA_INACCESSIBLE);
+    assert_int_equal(volume.jobs, 0);
+}
+
+static void test_attaching_a_namespace_counts_as_a_change_of_its_group(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    const struct nvmf_ctrl *ctrl =
+        &fake->target->ctrl[fake->target->qpair[admin].ctrl];
+
+    volume.is_detached[0] = true;
+    nvmf_target_ns_loaded(fake->target, 1);
+    assert_int_equal(ctrl->ana_changes, 1);
+    assert_int_equal(ctrl->ana_group_changes[0], 1);
+    volume.is_detached[0] = false;
+    nvmf_target_ns_loaded(fake->target, 1);
+    assert_int_equal(ctrl->ana_changes, 2);
+    nvmf_target_ns_loaded(fake->target, 1); /* attached as before */
+    assert_int_equal(ctrl->ana_changes, 2);
 }
 
 static void test_a_detached_namespace_is_inactive_for_its_host(void **state)

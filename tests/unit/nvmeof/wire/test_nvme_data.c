@@ -65,6 +65,10 @@ static void test_identify_controller_matches_golden_bytes(void **state)
         .wctemp = 0x0157,
         .cctemp = 0x0161,
         .kas = 10,
+        .anatt = 11,
+        .anacap = 12,
+        .anagrpmax = 0x0d,
+        .nanagrpid = 0x0e,
         .sqes = 0x66,
         .cqes = 0x44,
         .maxcmd = 64,
@@ -91,6 +95,7 @@ static void test_identify_controller_matches_golden_bytes(void **state)
         AT(256, "\x0d\x0e\x03\x04\x05\x06\x3f\x08"),
         AT(266, "\x57\x01\x61\x01"),
         AT(320, "\x0a"),
+        AT(342, "\x0b\x0c\x0d\0\0\0\x0e"),
         AT(512, "\x66\x44\x40\x00\x80"),
         AT(520, "\x1c"),
         AT(525, "\x07"),
@@ -111,7 +116,9 @@ static void test_identify_namespace_matches_golden_bytes(void **state)
 {
     static const struct identify_namespace id = {
         .size_blocks = 0x01000000,
+        .used_blocks = 0x02000000,
         .owned_bytes = UINT64_C(0x200000000),
+        .anagrpid = 0x0a0b,
         .format = 1,
         .formats = 2,
         .block_shift = {12, 9},
@@ -122,11 +129,12 @@ static void test_identify_namespace_matches_golden_bytes(void **state)
         .eui64 = (const uint8_t *)"EUIEUI64",
     };
     static const struct patch golden[] = {
-        AT(0, "\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"),
+        AT(0, "\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02"),
         AT(25, "\x01\x01"),
         AT(30, "\x01"),
         AT(33, "\x09"),
         AT(48, "\0\0\0\0\x02"),
+        AT(92, "\x0b\x0a"),
         AT(99, "\x01"),
         AT(104, "0123456789abcdef"),
         AT(120, "EUIEUI64"),
