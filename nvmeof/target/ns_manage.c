@@ -24,6 +24,8 @@ enum {
     SELECT_DETACH = 1,
     CSI_SHIFT = 24, /* of dword 11 */
 
+    MANAGE_WAITING_MAX = 2, /* commands with buffers of one controller */
+
     FLBAS_FORMAT = 0x0f,
     FLBAS_FORMAT_HIGH = 0x60, /* from Base 2.0: bits 5:4 of the index */
 
@@ -305,21 +307,45 @@ void nvmf_volume_done(struct nvmf_target *target,
     manage_end(target, status);
 }
 
+/* How many commands of a controller hold buffers and wait for their turn. */
+static unsigned int count_waiting(const struct nvmf_target *target,
+                                  uint8_t ctrl)
+{
+    unsigned int count = 0;
+
+    for (const struct nvmf_request *req = target->manager.waiting.head;
+         req != NULL; req = req->next) {
+        count += req->owns_buffers && target->qpair[req->qpair].ctrl == ctrl;
+    }
+    return count;
+}
+
 /*
- * Begin a command when its turn has come.
+ * Whether a command has to wait for its turn, or to be repeated.
  *
- * @return true when it has to wait for its turn
+ * The current command may wait until commands that use a namespace have ended,
+ * and these may need data buffers.  So few of a controller's commands that hold
+ * buffers may wait here: fewer than the buffers that its other commands can
+ * always have.
+ *
+ * @return a status, NVMF_PENDING when it waits, 0 when it can begin
  */
-static bool manage_wait(struct nvmf_target *target, struct nvmf_request *req)
+static uint16_t manage_wait(struct nvmf_target *target,
+                            struct nvmf_request *req)
 {
     struct ns_manager *manager = &target->manager;
 
     if (manager->req == NULL) {
-        return false;
+        return NVME_SC_SUCCESS;
+    }
+    if (req->owns_buffers &&
+        count_waiting(target, request_qpair(target, req)->ctrl) ==
+            MANAGE_WAITING_MAX) {
+        return NVME_SC_COMMAND_INTERRUPTED; /* the host may try again */
     }
     request_wait_turn(req);
     queue_push(&manager->waiting, req);
-    return true;
+    return NVMF_PENDING;
 }
 
 static void manage_begin(struct nvmf_target *target, struct nvmf_request *req,
@@ -474,8 +500,10 @@ static uint16_t delete_ns(struct nvmf_target *target, struct nvmf_request *req)
 uint16_t ns_management_execute(struct nvmf_target *target,
                                struct nvmf_request *req)
 {
-    if (manage_wait(target, req)) {
-        return NVMF_PENDING;
+    uint16_t status = manage_wait(target, req);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
     }
     return (req->sqe.cdw10 & SELECT_MASK) == SELECT_CREATE
                ? create_ns(target, req)
@@ -561,10 +589,10 @@ uint16_t ns_attachment_execute(struct nvmf_target *target,
     bool attach = (req->sqe.cdw10 & SELECT_MASK) == SELECT_ATTACH;
     struct nvmf_volume_host hosts[NVMF_MAX_HOSTS];
     uint16_t count;
-    uint16_t status;
+    uint16_t status = manage_wait(target, req);
 
-    if (manage_wait(target, req)) {
-        return NVMF_PENDING;
+    if (status != NVME_SC_SUCCESS) {
+        return status;
     }
     status = check_allocated(target, req); /* it may have been deleted */
     if (status == NVME_SC_SUCCESS) {
@@ -678,10 +706,10 @@ uint16_t ns_format_execute(struct nvmf_target *target, struct nvmf_request *req)
         .block_shift = ns_format_shifts[req->sqe.cdw10 & FORMAT_LBAF_MASK],
     };
     bool is_for_all = req->sqe.nsid == NVME_NSID_ALL;
-    uint16_t status;
+    uint16_t status = manage_wait(target, req);
 
-    if (manage_wait(target, req)) {
-        return NVMF_PENDING;
+    if (status != NVME_SC_SUCCESS) {
+        return status;
     }
     status = check_format(target, req, &job);
     if (status != NVME_SC_SUCCESS) {

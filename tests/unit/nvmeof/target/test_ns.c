@@ -416,6 +416,46 @@ static void test_commands_wait_for_their_turn(void **state)
     assert_int_equal(d->cqe.status, 0);
 }
 
+static struct fake_request *send_create(struct fake *fake, uint16_t admin)
+{
+    struct nvme_sqe sqe = fake_admin(ADMIN_NS_MANAGEMENT, 0, 0, 0);
+    struct fake_request *request;
+
+    memset(fake->data, 0, NVME_IDENTIFY_LEN);
+    fake->data[ID_NS_NSZE] = fake->data[ID_NS_NCAP] = 8;
+    request = fake_send(fake, admin, &sqe, fake->data, NVME_IDENTIFY_LEN);
+    fake_run(fake);
+    return request;
+}
+
+/* Else they hold all buffers, and a Format waits for a Read that waits for
+ * buffers. */
+static void test_few_commands_with_buffers_wait_for_their_turn(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0), other = fake_host(fake, 0);
+    struct fake_request *formatting = send_format(fake, admin, 1);
+    struct fake_request *waiting[3], *last;
+
+    for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
+        waiting[i] = send_create(fake, admin);
+    }
+    assert_false(waiting[0]->is_answered || waiting[1]->is_answered);
+    assert_int_equal(waiting[2]->cqe.status & ~MORE,
+                     NVME_SC_COMMAND_INTERRUPTED);
+    assert_false(send_create(fake, other)->is_answered);
+    last = send_format(fake, admin, 1); /* it holds no buffers */
+    assert_false(last->is_answered);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(formatting->cqe.status, 0);
+    for (unsigned int i = 0; i < 3; i++) {
+        end_job(NVMF_VOLUME_NO_CAPACITY);
+    }
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(last->cqe.status, 0);
+    assert_false(volume.is_pending);
+}
+
 static void test_a_job_ends_after_its_host_has_gone(void **state)
 {
     struct fake *fake = *state;
