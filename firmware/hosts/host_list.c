@@ -13,6 +13,7 @@ enum {                   /* byte offsets of the header; little-endian */
        HEADER_SEQUENCE = 12,
        HEADER_FLAGS = 16,
        HEADER_BODY_CRC = 20,
+       HEADER_SPARE = 24, /* chosen so that the last byte is not ERASED */
        HEADER_CRC = 28,
        FLAG_EXCLUSIVE = 1,
        VERSION = 1,
@@ -35,7 +36,14 @@ _Static_assert(ENTRY_HOST_KEY + KEY_END == ENTRY_CTRL_KEY,
 _Static_assert((int)ENTRY_CTRL_KEY + (int)KEY_END <= (int)HOST_ENTRY_LEN,
                "an entry holds both keys");
 
+enum { ERASED = 0xff }; /* a byte that was not written */
+
 static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'H', 'S', 'T'};
+
+bool host_list_header_is_complete(const uint8_t *buf)
+{
+    return buf[HOST_LIST_HEADER_LEN - 1] != ERASED;
+}
 
 void host_list_header_emit(const struct host_list_header *header, uint8_t *buf)
 {
@@ -46,7 +54,10 @@ void host_list_header_emit(const struct host_list_header *header, uint8_t *buf)
     put_le32(buf + HEADER_SEQUENCE, header->sequence);
     buf[HEADER_FLAGS] = header->is_exclusive ? FLAG_EXCLUSIVE : 0;
     put_le32(buf + HEADER_BODY_CRC, header->body_crc);
-    put_le32(buf + HEADER_CRC, crc32_update(0, buf, HEADER_CRC));
+    do {
+        buf[HEADER_SPARE]++;
+        put_le32(buf + HEADER_CRC, crc32_update(0, buf, HEADER_CRC));
+    } while (!host_list_header_is_complete(buf));
 }
 
 bool host_list_header_parse(struct host_list_header *header, const uint8_t *buf)

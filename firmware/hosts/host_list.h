@@ -42,6 +42,12 @@ struct host_list_header {
 /** @param buf  HOST_LIST_HEADER_LEN bytes, all written */
 void host_list_header_emit(const struct host_list_header *header, uint8_t *buf);
 
+/**
+ * Whether all bytes of a header were written, which are written in their order.
+ * Otherwise the power failed before, and these bytes never counted.
+ */
+bool host_list_header_is_complete(const uint8_t *buf);
+
 /** @return false when these bytes are no intact header */
 MUST_USE bool host_list_header_parse(struct host_list_header *header,
                                      const uint8_t *buf);

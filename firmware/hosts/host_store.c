@@ -36,21 +36,11 @@ static bool is_body_intact(const struct flash *flash, uint32_t addr,
     return crc == header->body_crc;
 }
 
-static bool is_blank(const uint8_t *buf, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (buf[i] != 0xff) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /*
  * Find the copy in force.
  *
  * @param header  its header, if there is one
- * @param is_damaged  set to whether a copy is neither intact nor blank
+ * @param is_damaged  set to whether a copy was written and is not intact
  * @return its index, -1 if there is none
  */
 static int find_copy(const struct flash *flash, struct host_list_header *header,
@@ -67,7 +57,7 @@ static int find_copy(const struct flash *flash, struct host_list_header *header,
         flash_read(flash, copy_addr[i], buf, sizeof(buf));
         if (!host_list_header_parse(&one, buf) ||
             !is_body_intact(flash, copy_addr[i], &one)) {
-            *is_damaged |= !is_blank(buf, sizeof(buf));
+            *is_damaged |= host_list_header_is_complete(buf);
         } else if (one.sequence > header->sequence) {
             *header = one;
             found = i;

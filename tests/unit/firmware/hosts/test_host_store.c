@@ -182,6 +182,28 @@ static void test_a_power_cut_leaves_the_old_or_the_new_list(void **state)
     }
 }
 
+/* Else a drive that everybody may use would let nobody in. */
+static void test_a_power_cut_during_the_first_write_leaves_no_list(void **state)
+{
+    const size_t before = FLASH_SECTOR_BYTES + HOST_ENTRY_LEN;
+
+    (void)state;
+    for (uint8_t number = 0; number < 255; number++) {
+        for (size_t cut = before; cut < before + HOST_LIST_HEADER_LEN; cut++) {
+            memset(part, 0xff, sizeof(part));
+            make_list(1, number);
+            bytes_left = cut;
+            assert_false(host_store_write(&flash, &list));
+            bytes_left = NEVER;
+            assert_int_equal(host_store_read(&flash, &found), HOST_STORE_EMPTY);
+        }
+        assert_true(host_store_write(&flash, &list));
+        assert_list_in_force();
+        part[FLASH_HOSTS_A_ADDR + number % 31] ^= 1;
+        assert_int_equal(host_store_read(&flash, &found), HOST_STORE_DAMAGED);
+    }
+}
+
 static void test_a_damaged_copy_is_not_used(void **state)
 {
     struct host_list old;
