@@ -48,19 +48,39 @@ static void change_secret(struct log *log, struct host_table *table,
     memset(words[3], 0, strlen(words[3]));
 }
 
+/* Take the next word of a line.  @return its length, 0 at the end */
+static size_t take_word(const char **at, const char *end)
+{
+    const char *word;
+
+    while (*at < end && **at == ' ') {
+        (*at)++;
+    }
+    for (word = *at; *at < end && **at != ' ';) {
+        (*at)++;
+    }
+    return (size_t)(*at - word);
+}
+
+static bool is_word(const char *end, size_t len, const char *word)
+{
+    return len == strlen(word) && memcmp(end - len, word, len) == 0;
+}
+
 bool console_hosts_is_secret(const char *line, size_t len)
 {
-    static const char *const commands[] = {"host secret ",
-                                           "host drive-secret "};
+    const char *end = line + len;
+    size_t word = take_word(&line, end);
 
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-        size_t at = strlen(commands[i]);
-
-        if (len > at && memcmp(line, commands[i], at) == 0) {
-            return memchr(line + at, ' ', len - at) != NULL;
-        }
+    if (!is_word(line, word, "host")) {
+        return false;
     }
-    return false;
+    word = take_word(&line, end);
+    if (!is_word(line, word, "secret") &&
+        !is_word(line, word, "drive-secret")) {
+        return false;
+    }
+    return take_word(&line, end) != 0 && line < end; /* after the name */
 }
 
 void console_hosts(struct log *log, struct host_table *table, char **words,
