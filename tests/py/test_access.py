@@ -30,10 +30,15 @@ class Drive(FakeSupervisor):
         super().__init__(name)
         self.hosts: dict[str, dict[str, str]] = {}
         self.exclusive = False
+        self.room = 64
+        self.stands_still = False   # a reply that names itself as the next
+        self.requests: list[str] = []
 
     def ask_drive(self, request: dict[str, Any]) -> Any:
         arguments = request["arguments"]
+        self.requests.append(request["request"])
         if request["request"] == "host-set":
+            assert len(self.hosts.keys() | {arguments["nqn"]}) <= self.room, "full"
             self.hosts.setdefault(arguments["nqn"], {}).update(arguments)
         elif request["request"] == "host-remove":
             del self.hosts[arguments["nqn"]]
@@ -45,6 +50,7 @@ class Drive(FakeSupervisor):
                      "least-hash": "sha256", "least-group": "null"}
                     for nqn, host in self.hosts.items()]
             more = {"next": first + 2} if len(rows) > first + 2 else {}
+            more = {"next": first} if self.stands_still else more
             return {"exclusive": self.exclusive, "hosts": rows[first:first + 2]} | more
         return {}
 
@@ -89,8 +95,29 @@ def test_a_yaml_file_replaces_the_list(tmp_path: Path) -> None:
         assert drive.exclusive and set(drive.hosts) == {NQN + "2"}
 
 
+def test_a_full_list_can_be_replaced_and_lets_nobody_in_meanwhile(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.yaml"
+    file.write_text(f"exclusive: true\nhosts:\n- nqn: {NQN}5\n- nqn: {NQN}6\n")
+    with Drive("unit") as drive:
+        drive.room = 2
+        run("add", NQN)
+        run("add", NQN + "5")
+        drive.requests.clear()
+        run("load", str(file))
+        assert set(drive.hosts) == {NQN + "5", NQN + "6"}
+        assert [x for x in drive.requests if x != "hosts"][0] == "hosts-exclusive"
+
+
+def test_a_drive_that_never_comes_to_the_end_of_its_list_holds_nobody_up() -> None:
+    with Drive("unit") as drive:
+        run("add", NQN)
+        drive.stands_still = True
+        assert len(json.loads(run("--json"))["hosts"]) == 1
+
+
 @pytest.mark.parametrize("text", [
-    "- a list", "other: 1", "exclusive: maybe", "hosts: 7", "hosts: [{secret: x}]",
+    "exclusive: 2020-13-45", "hosts: !!int x", "[" * 3000, "\x00", "- a list",
+    "other: 1", "exclusive: maybe", "hosts: 7", "hosts: [{secret: x}]",
     "hosts: [{nqn: 7}]", f"hosts: [{{nqn: {NQN}, password: x}}]",
     f"hosts:\n- nqn: {NQN}\n  secret: '{SECRET}\n"])
 def test_a_wrong_file_is_refused_in_one_line_without_secrets(text: str,

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from . import mgmt
+from . import mgmt, yaml_mistakes
 from .errors import EssdError
 from .instance import Instance
 
@@ -24,8 +24,10 @@ def read(instance: Instance) -> dict[str, Any]:
     hosts: list[dict[str, Any]] = []
     reply = mgmt.ask(instance, "hosts")
     hosts += reply["hosts"]
-    while "next" in reply:
-        reply = mgmt.ask(instance, "hosts", **{"from": reply["next"]})
+    start = 0
+    while reply.get("next", 0) > start:
+        start = reply["next"]
+        reply = mgmt.ask(instance, "hosts", **{"from": start})
         hosts += reply["hosts"]
     return {"exclusive": reply["exclusive"], "hosts": hosts}
 
@@ -51,14 +53,14 @@ def change(instance: Instance, host: dict[str, Any]) -> None:
 
 def load_file(path: Path) -> dict[str, Any]:
     """Read a YAML file with `exclusive` and `hosts`; EssdError if it makes no sense."""
+    text = yaml_mistakes.read_file(path)
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise EssdError(f"{path}: {error}") from None
-    except yaml.YAMLError as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
         # The parser's own text may quote a secret.
-        raise EssdError(f"{path}: line {line} is not YAML") from None
+        raise EssdError(f"{path}: line {mark.line + 1} is not YAML" if mark else
+                        f"{path}: the file is not YAML") from None
     if not isinstance(found, dict) or set(found) - {"exclusive", "hosts"}:
         raise EssdError(f"{path}: the keys of the file are exclusive and hosts")
     if not isinstance(found.get("exclusive", False), bool):
@@ -79,11 +81,15 @@ def apply_file(instance: Instance, path: Path) -> int:
     wanted = load_file(path)
     hosts = wanted.get("hosts") or []
     names = {host["nqn"] for host in hosts}
+    exclusive = wanted.get("exclusive", False)
+    kept = {old["nqn"] for old in read(instance)["hosts"]}
+    if exclusive:   # before a host without its entry could connect without its secret
+        mgmt.ask(instance, "hosts-exclusive", on=True)
+    for nqn in sorted(kept - names):    # before new ones, for which there may be no room
+        mgmt.ask(instance, "host-remove", nqn=nqn)
     for host in hosts:
         change(instance, {"secret": "", "drive-secret": "", "least-hash": "sha256",
                           "least-group": "null"} | host)
-    for old in read(instance)["hosts"]:
-        if old["nqn"] not in names:
-            mgmt.ask(instance, "host-remove", nqn=old["nqn"])
-    mgmt.ask(instance, "hosts-exclusive", on=wanted.get("exclusive", False))
+    if not exclusive:
+        mgmt.ask(instance, "hosts-exclusive", on=False)
     return len(hosts)
