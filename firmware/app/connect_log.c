@@ -127,7 +127,7 @@ static const char *auth_reason(const struct nvmf_auth_end *end)
     case NVMF_AUTH_EXPIRED:
         return "no message came in time";
     case NVMF_AUTH_DISPLACED:
-        return "too many others are under way, and this one was the oldest";
+        return "too many others are under way";
     case NVMF_AUTH_SKIPPED:
         return "the host sent another command first";
     case NVMF_AUTH_REFUSED:

@@ -131,16 +131,72 @@ static bool is_unproven(const struct nvmf_target *target,
     return qpair->state == QPAIR_AUTHENTICATING && qpair->qid == 0;
 }
 
-/* All sessions are in use: end the oldest one of a host that has proven
- * nothing.  @return whether there was one */
+static bool is_same_source(const struct nvmf_target *target, uint16_t a,
+                           uint16_t b)
+{
+    return memcmp(target->qpair[a].host, target->qpair[b].host,
+                  sizeof(target->qpair[a].host)) == 0;
+}
+
+/* The number of unproven sessions from the same source. */
+static unsigned int count_unproven(const struct nvmf_target *target,
+                                   uint16_t qpair)
+{
+    unsigned int count = 0;
+
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
+        const struct nvmf_auth *auth = &target->auth[i];
+
+        count += auth->qpair != NO_QPAIR && is_unproven(target, auth) &&
+                 is_same_source(target, auth->qpair, qpair);
+    }
+    return count;
+}
+
+/*
+ * End the oldest session of a host that has proven nothing: one of the source
+ * that has most of them, so that a source which asks for many displaces only
+ * its own.
+ *
+ * @return whether there was one
+ */
 static bool end_oldest_unproven(struct nvmf_target *target)
 {
+    struct nvmf_auth *chosen = NULL;
+    unsigned int most = 0;
+
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
+        struct nvmf_auth *auth = &target->auth[i];
+        unsigned int count;
+
+        if (auth->qpair == NO_QPAIR || !is_unproven(target, auth)) {
+            continue;
+        }
+        count = count_unproven(target, auth->qpair);
+        if (count > most || (count == most && auth->number < chosen->number)) {
+            most = count;
+            chosen = auth;
+        }
+    }
+    if (chosen == NULL) {
+        return false;
+    }
+    report_end(target, chosen->qpair, NVMF_AUTH_DISPLACED);
+    qpair_disconnect(target, chosen->qpair);
+    return true;
+}
+
+/* End the oldest session of a live queue, which stays live: its host can
+ * authenticate it again later.  @return whether there was one */
+static bool end_oldest_again(struct nvmf_target *target)
+{
     struct nvmf_auth *oldest = NULL;
+    uint16_t qpair;
 
     for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
         struct nvmf_auth *auth = &target->auth[i];
 
-        if (auth->qpair != NO_QPAIR && is_unproven(target, auth) &&
+        if (auth->qpair != NO_QPAIR && auth->is_again &&
             (oldest == NULL || auth->number < oldest->number)) {
             oldest = auth;
         }
@@ -148,8 +204,10 @@ static bool end_oldest_unproven(struct nvmf_target *target)
     if (oldest == NULL) {
         return false;
     }
-    report_end(target, oldest->qpair, NVMF_AUTH_DISPLACED);
-    qpair_disconnect(target, oldest->qpair);
+    qpair = oldest->qpair;
+    report_end(target, qpair, NVMF_AUTH_DISPLACED);
+    qpair_stop_timer(target, qpair);
+    auth_release(target, qpair);
     return true;
 }
 
@@ -162,8 +220,7 @@ static uint32_t last_turn(const struct nvmf_target *target, uint16_t qpair)
         const struct nvmf_auth *auth = &target->auth[i];
 
         if (auth->qpair != NO_QPAIR &&
-            memcmp(target->qpair[auth->qpair].host, target->qpair[qpair].host,
-                   sizeof(target->qpair[qpair].host)) == 0) {
+            is_same_source(target, auth->qpair, qpair)) {
             turn = MAX(turn, auth->turn);
         }
     }
@@ -198,7 +255,7 @@ uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
     }
     *is_needed = has_key(&host);
     if (*is_needed && find_free(target) == NO_AUTH &&
-        !end_oldest_unproven(target)) {
+        !end_oldest_unproven(target) && !end_oldest_again(target)) {
         return NVME_SC_CONNECT_BUSY;
     }
     return NVME_SC_SUCCESS;
@@ -454,8 +511,7 @@ static void note_turn(struct nvmf_target *target, uint16_t qpair)
         struct nvmf_auth *auth = &target->auth[i];
 
         if (auth->qpair != NO_QPAIR &&
-            memcmp(target->qpair[auth->qpair].host, target->qpair[qpair].host,
-                   sizeof(target->qpair[qpair].host)) == 0) {
+            is_same_source(target, auth->qpair, qpair)) {
             auth->turn = target->auth_turns;
         }
     }

@@ -617,6 +617,55 @@ static void test_the_oldest_unproven_authentication_makes_room(void **state)
     assert_int_equal(fake->target->auth_count, NVMF_MAX_AUTHS);
 }
 
+/* A source that connects without end cannot keep others from finishing. */
+static void test_a_source_with_many_authentications_displaces_its_own(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t modest, greedy;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &modest).status, 0);
+    fake->target->qpair[modest].host[15] = 1;
+    for (unsigned int i = 0; i < 2 * NVMF_MAX_AUTHS; i++) {
+        assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &greedy).status, 0);
+    }
+    assert_int_equal(qpair_state(fake, modest), QPAIR_AUTHENTICATING);
+    assert_int_equal(fake->target->auth_count, NVMF_MAX_AUTHS);
+}
+
+/* Live queues that authenticate again, and never finish, keep nobody out. */
+static void test_a_live_queue_gives_its_authentication_up_for_a_new_host(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair[NVMF_MAX_AUTHS], fresh;
+    struct fake_request *waiting = NULL;
+    struct auth_host host;
+    size_t len;
+
+    for (unsigned int i = 0; i < NVMF_MAX_AUTHS; i++) {
+        assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair[i]).status,
+                         0);
+        new_host(&host, SECRET, "");
+        authenticate_queue(fake, qpair[i], &host, BIT(AUTH_DH_NULL));
+    }
+    for (unsigned int i = 0; i < NVMF_MAX_AUTHS; i++) {
+        len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_FFDHE2048),
+                                  world.message);
+        assert_int_equal(send_message(fake, qpair[i], len), 0);
+        waiting = i == 0 ? start_receive(fake, qpair[i]) : waiting;
+    }
+    assert_int_equal(fake->target->auth_count, NVMF_MAX_AUTHS);
+    assert_true(nvmf_target_auth_step(fake->target, fake->now_us));
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &fresh).status, 0);
+    fake_run(fake);
+    assert_true(waiting->is_answered);
+    assert_int_equal(qpair_state(fake, qpair[0]), QPAIR_LIVE);
+    assert_int_equal(qpair_state(fake, fresh), QPAIR_AUTHENTICATING);
+    authenticate_queue(fake, fresh, &host, BIT(AUTH_FFDHE2048));
+    assert_int_equal(qpair_state(fake, fresh), QPAIR_LIVE);
+}
+
 /* One source asks for many exponentiations, then another one for a single one,
  * which is the second to be done. */
 static void test_sources_take_turns_at_the_arithmetic(void **state)
