@@ -39,6 +39,7 @@
     X(nvme_value) \
     X(nvme_log) \
     X(nvme_page) \
+    X(nvme_ana) \
     X(nvme_aer) \
     X(nvme_command) \
     X(nvme_sgl) \
