@@ -112,6 +112,7 @@ static void read_flash(struct board *board)
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
     store_read_errors(&board->flash, &board->error_place, &board->errors);
     read_namespaces(board);
+    board_records_read(&board->records, &board->flash, &board->dram);
     read_hosts(board);
     config_flash_read(&board->flash, &board->log, &board->saved_config);
     board->config = board->saved_config;

@@ -6,6 +6,7 @@
 #ifndef ESSD_APP_BOARD_H
 #define ESSD_APP_BOARD_H
 
+#include "firmware/app/board_records.h"
 #include "firmware/drivers/flash.h"
 #include "firmware/drivers/gpio.h"
 #include "firmware/drivers/plic.h"
@@ -49,7 +50,8 @@ struct board {
     uint8_t *namespaces; /* the table of namespaces in flash */
     size_t namespaces_len;
     uint32_t namespaces_sequence;
-    struct host_list hosts; /* the list of hosts in flash */
+    struct board_records records; /* of long-running operations */
+    struct host_list hosts;       /* the list of hosts in flash */
     uint32_t generation; /* number of this boot; no two boots have the same */
     bool has_identity;
     uint64_t kick_us; /* when the watchdog is kicked next */

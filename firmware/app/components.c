@@ -11,6 +11,8 @@ enum {
     LOG_BUDGET = 512,
     /* How long the log waits for room in the UART's FIFO. */
     LOG_RETRY_US = 1000,
+    /* Bits of a cookie that does not belong to the target. */
+    FIRMWARE_COOKIES = OPERATIONS_COOKIE_BIT | 1,
     ACKS_WAIT_US = 4000, /* longest wait before acknowledgements are polled */
 };
 
@@ -91,7 +93,11 @@ static void media_completed(void *ctx, uint64_t cookie,
 {
     struct drive *drive = ctx;
 
-    if (__builtin_expect(volume_owns_cookie(cookie), 0)) {
+    if (__builtin_expect(cookie & FIRMWARE_COOKIES, 0)) {
+        if (!volume_owns_cookie(cookie)) {
+            operations_media_done(drive, cookie, media_seam_status(status));
+            return;
+        }
         volume_media_done(drive->volume, cookie, media_seam_status(status));
         return;
     }
@@ -306,6 +312,7 @@ static const struct component drive_components[] = {
     {.name = "target", .poll = poll_target, .step = step_target},
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},
+    {.name = "operations", .step = operations_step},
     {.name = "usage", .step = step_usage},
     {
         .name = "mgmt",

@@ -239,6 +239,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
                   : NVMF_VS_2_0,
         .active_slot = config->active_slot,
         .volume = volume_seam(drive->volume),
+        .operations = operations_seam(drive),
         .addresses = drive->addresses.list,
         .address_count = drive->addresses.count,
         .health =
@@ -408,6 +409,9 @@ static struct init_report start_above(struct drive *drive,
                    DRIVE_SERVICE_PORT);
     services_start(drive, config);
     volume_start(drive, config);
+    if (!operations_start(drive, config)) {
+        return (struct init_report){INIT_NO_MEMORY, "operations"};
+    }
     hosts_start(drive, config);
     target_start(drive, config);
     report = (struct init_report){transport_start(drive, config), "nvme-of"};

@@ -17,6 +17,7 @@
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
 #include "firmware/app/media_seam.h"
+#include "firmware/app/operations.h"
 #include "firmware/app/services.h"
 #include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"
@@ -66,6 +67,7 @@ struct drive_config {
 
     struct usage_keeper_config usage; /* used during drive_init() only */
     struct drive_namespaces namespaces;
+    struct operations_stores operations;
 
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
@@ -94,6 +96,7 @@ struct drive {
     struct usage_keeper keeper;
     struct media media;
     struct media_seam media_seam;
+    struct self_test self_test;
     struct host_table hosts;
     struct crypto crypto;
     struct volume *volume; /* this and the next two are in DRAM */

@@ -67,6 +67,7 @@ static bool start_drive(void)
                 .save = board_save_namespaces,
                 .save_ctx = &board,
             },
+        .operations = board_records_stores(&board.records),
         .generation = board.generation,
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},

@@ -20,11 +20,13 @@ set(SOURCES
     mgmt_tables.c
     mgmt_volume.c
     neighbour_log.c
+    operations.c
     pools_text.c
     services.c
     vendor_feature.c
 )
 set(RV64_SOURCES
     board.c
+    board_records.c
     main.c
 )

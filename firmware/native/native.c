@@ -208,10 +208,42 @@ static bool save_namespaces(void *ctx, const uint8_t *record, size_t len)
     return true;
 }
 
+static bool save_record(void *ctx, const uint8_t *bytes, size_t len)
+{
+    struct native_record *record = ctx;
+
+    if (*record->is_broken) {
+        return false;
+    }
+    ASSERT(len <= sizeof(record->bytes));
+    memcpy(record->bytes, bytes, len);
+    record->len = len;
+    record->writes++;
+    return true;
+}
+
+static struct operation_store store_of(struct native_drive *drive,
+                                       struct native_record *record)
+{
+    record->is_broken = &drive->is_flash_broken;
+    return (struct operation_store){
+        .state =
+            record->writes != 0 ? OPERATION_RECORD_OK : OPERATION_RECORD_NONE,
+        .record = record->bytes,
+        .len = record->len,
+        .writes = record->writes,
+        .save = save_record,
+        .ctx = record,
+    };
+}
+
 static struct drive_config drive_config_of(
     struct native_drive *drive, const struct native_drive_config *config)
 {
     const struct native_node *node = &drive->machine.node;
+    struct native_operations *operations = config->operations != NULL
+                                               ? config->operations
+                                               : &drive->own_operations;
 
     return (struct drive_config){
         .dram = &drive->machine.dram,
@@ -242,6 +274,10 @@ static struct drive_config drive_config_of(
                 .writes = drive->namespaces->writes,
                 .save = save_namespaces,
                 .save_ctx = drive,
+            },
+        .operations =
+            {
+                .self_test = store_of(drive, &operations->self_test),
             },
         .generation = generation_of(&config->node),
         .random_seed =

@@ -49,6 +49,18 @@ struct native_namespaces {
     uint32_t writes; /* 0: none was written yet */
 };
 
+/* A record of a long-running operation in the flash of a native drive. */
+struct native_record {
+    uint8_t bytes[4096];
+    size_t len;
+    uint32_t writes;       /* 0: none was written yet */
+    const bool *is_broken; /* of the drive that uses it */
+};
+
+struct native_operations {
+    struct native_record self_test;
+};
+
 struct native_drive_config {
     struct native_node_config node;
     struct medium *medium;
@@ -60,6 +72,8 @@ struct native_drive_config {
     struct error_records *errors;
     /* The table of namespaces, which outlives the drive; NULL: it does not. */
     struct native_namespaces *namespaces;
+    /* Records of long-running operations; NULL: they end with the drive. */
+    struct native_operations *operations;
     /* List of hosts kept in flash, which outlives the drive; NULL: none. */
     struct host_list *hosts;
     /* How a drive without a table is divided; NULL: one namespace. */
@@ -90,6 +104,7 @@ struct native_drive {
     struct error_records *errors;
     struct native_namespaces *namespaces;
     struct native_namespaces own_namespaces; /* if none outlive the drive */
+    struct native_operations own_operations;
     struct host_list *hosts;
     uint64_t random; /* state of the generator for authentication */
     unsigned int usage_saves;

@@ -27,6 +27,20 @@ const struct area namespace_area = {
     .copy_bytes = FLASH_NAMESPACES_SIZE,
 };
 
+const struct area self_test_area = {
+    .magic = {'E', 'S', 'S', 'D', '-', 'S', 'T', '1'},
+    .addr = FLASH_SELF_TEST_ADDR,
+    .copies = FLASH_SELF_TEST_COPIES,
+    .copy_bytes = FLASH_SECTOR_BYTES,
+};
+
+const struct area sanitize_area = {
+    .magic = {'E', 'S', 'S', 'D', '-', 'S', 'A', '1'},
+    .addr = FLASH_SANITIZE_ADDR,
+    .copies = FLASH_SANITIZE_COPIES,
+    .copy_bytes = FLASH_SECTOR_BYTES,
+};
+
 struct header {
     uint32_t sequence; /* 0: there is no intact header */
     uint32_t len;

@@ -49,5 +49,9 @@ MUST_USE bool area_write(const struct flash *flash, const struct area *area,
 
 /* The table of namespaces. */
 extern const struct area namespace_area;
+/* Results of self-tests, and the one that is in progress. */
+extern const struct area self_test_area;
+/* The last sanitize operation. */
+extern const struct area sanitize_area;
 
 #endif

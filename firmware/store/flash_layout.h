@@ -27,6 +27,10 @@
 #define FLASH_NAMESPACES_ADDR    0x01800000u
 #define FLASH_NAMESPACES_COPIES  8
 #define FLASH_NAMESPACES_SIZE    0x00020000u  /* of each copy */
+#define FLASH_SELF_TEST_ADDR     0x01980000u  /* a sector for each copy */
+#define FLASH_SELF_TEST_COPIES   32
+#define FLASH_SANITIZE_ADDR      0x019a0000u  /* a sector for each copy */
+#define FLASH_SANITIZE_COPIES    32
 #define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */
 /* clang-format on */
 

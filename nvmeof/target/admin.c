@@ -4,7 +4,7 @@
  * Spec: NVM Express Base 1.4 section 5.
  *
  * Left out, and refused as an invalid opcode: firmware download and commit,
- * Sanitize, self-test, Security, Directives.
+ * Sanitize, Security, Directives, Get LBA Status.
  */
 #include "nvmeof/target/internal.h"
 
@@ -62,6 +62,8 @@ const struct nvmf_command admin_commands[ADMIN_COMMANDS] = {
                                  COMMAND_CHANGES_NS | COMMAND_CHANGES_NS_LIST,
                              .check = ns_management_check,
                              .execute = ns_management_execute},
+    [ADMIN_DEVICE_SELF_TEST] = {.check = self_test_check,
+                                .execute = self_test_execute},
     [ADMIN_NS_ATTACHMENT] = {.direction = DATA_TO_CONTROLLER,
                              .flags =
                                  COMMAND_CHANGES_NS | COMMAND_CHANGES_NS_LIST,

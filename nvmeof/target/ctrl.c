@@ -214,6 +214,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     if (ctrl->state == CTRL_ENDING) {
         return;
     }
+    self_test_ctrl_reset(target, ctrl);
     ctrl_enter(ctrl, CTRL_ENDING);
     ns_detach_all(target, ctrl);
     wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
@@ -287,6 +288,7 @@ static void ctrl_enable(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                           enum ctrl_state next)
 {
+    self_test_ctrl_reset(target, ctrl);
     ctrl_enter(ctrl, next);
     ctrl->shst = SHST_NORMAL;
     ctrl_forget_promise(target, ctrl, ctrl->promised);

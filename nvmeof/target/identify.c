@@ -54,6 +54,19 @@ static void add_ana(const struct nvmf_target *target,
     id->nanagrpid = NVMF_ANA_GROUPS;
 }
 
+/* The fields that belong to operations in the background. */
+static void add_operations(const struct nvmf_target *target,
+                           struct identify_controller *id)
+{
+    const struct nvmf_operations *operations = &target->config.operations;
+
+    if (self_test_exists(target)) {
+        id->oacs |= OACS_SELF_TEST;
+        id->edstt = operations->extended_minutes(operations->ctx);
+        id->dsto = DSTO_ONE;
+    }
+}
+
 static uint16_t build_controller(struct nvmf_target *target,
                                  struct nvmf_request *req)
 {
@@ -116,6 +129,7 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.power_cw = 2500;
     add_management(target, &id);
     add_ana(target, &id);
+    add_operations(target, &id);
     identify_controller_emit(target->page, &id);
     return NVME_SC_SUCCESS;
 }

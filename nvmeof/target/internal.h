@@ -507,6 +507,18 @@ static inline uint16_t ns_check(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* self_test.c */
+bool self_test_exists(const struct nvmf_target *target);
+void self_test_ctrl_reset(struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl);
+void self_test_formatting(struct nvmf_target *target, uint32_t nsid);
+void self_test_ns_removed(struct nvmf_target *target, uint32_t nsid);
+uint16_t self_test_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t self_test_execute(struct nvmf_target *target,
+                           struct nvmf_request *req);
+void log_build_self_test(struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, uint32_t part);
+
 /* The command has ended, as far as its namespace is concerned. */
 static inline void ns_release(struct nvmf_target *target,
                               struct nvmf_request *req)

@@ -8,7 +8,7 @@
  * cycles, although section 5.14.1.1 says that it should not: engineers look for
  * the reason of a failure after a restart.  The application stores it.
  *
- * Left out: telemetry, self-test, endurance groups.
+ * Left out: telemetry, endurance groups.
  */
 #include "nvmeof/wire/log.h"
 
@@ -213,6 +213,9 @@ static void build_effects(struct nvmf_target *target,
     memset(target->page, 0, LOG_COMMANDS_EFFECTS_LEN);
     put_effects(target, LEVEL_ADMIN, admin, admin_commands, ADMIN_COMMANDS,
                 ns_are_manageable(target) ? 0 : COMMAND_CHANGES_NS);
+    if (!self_test_exists(target)) {
+        put_le32(admin + 4 * ADMIN_DEVICE_SELF_TEST, 0);
+    }
     put_le32(admin + 4 * NVME_FABRICS, COMMANDS_EFFECTS_CSUPP);
     put_effects(target, LEVEL_IO, io, io_commands, IO_COMMANDS, 0);
 }
@@ -240,6 +243,8 @@ static const struct log_page logs[] = {
     {LOG_COMMANDS_EFFECTS, false, LOG_COMMANDS_EFFECTS_LEN,
      LOG_COMMANDS_EFFECTS_LEN, build_effects, NULL},
     {LOG_ANA, false, ANA_LOG_LEN, ANA_LOG_LEN, ana_log_build, NULL},
+    {LOG_SELF_TEST, false, LOG_SELF_TEST_LEN, LOG_SELF_TEST_LEN,
+     log_build_self_test, NULL},
     {LOG_SUPPORTED, false, LOG_SUPPORTED_LEN, LOG_SUPPORTED_LEN,
      log_build_supported, NULL},
     {LOG_FEATURE_EFFECTS, false, LOG_FEATURE_EFFECTS_LEN,
@@ -265,6 +270,12 @@ static bool is_of_both(uint8_t lid)
     return lid == LOG_SUPPORTED || lid == LOG_FEATURE_EFFECTS;
 }
 
+/* Whether the target has what a page is about. */
+static bool has_subject(const struct nvmf_target *target, uint8_t lid)
+{
+    return lid != LOG_SELF_TEST || self_test_exists(target);
+}
+
 /* @return false if this kind of controller has no such page */
 static bool find_log(const struct nvmf_target *target,
                      const struct nvmf_ctrl *ctrl, uint8_t lid,
@@ -273,7 +284,7 @@ static bool find_log(const struct nvmf_target *target,
     for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
         if (logs[i].lid == lid &&
             (logs[i].is_discovery == ctrl->is_discovery || is_of_both(lid)) &&
-            level_has(target, LEVEL_LOG, lid)) {
+            has_subject(target, lid) && level_has(target, LEVEL_LOG, lid)) {
             *log = logs[i];
             return true;
         }

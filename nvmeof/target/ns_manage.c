@@ -251,6 +251,8 @@ static void begin_change(struct nvmf_target *target, uint32_t nsid)
     } else {
         ns->state = NS_FORMATTING;
         ns_update_bars(target, nsid);
+        self_test_formatting(target,
+                             manager->is_for_all ? NVME_NSID_ALL : nsid);
     }
     fused_end_waiting(target, ns);
     if (manager->is_draining && ns->users == 0) {
@@ -296,6 +298,9 @@ void nvmf_volume_done(struct nvmf_target *target,
     if (manager->job.op != NVMF_VOLUME_CREATE || status == NVME_SC_SUCCESS) {
         ns_load(target, nsid);
         update_attachments(target, nsid, manager->job.op == NVMF_VOLUME_FORMAT);
+    }
+    if (manager->job.op == NVMF_VOLUME_DELETE && status == NVME_SC_SUCCESS) {
+        self_test_ns_removed(target, nsid);
     }
     if (manager->job.op == NVMF_VOLUME_CREATE) {
         manager->req->result[0] = status == NVME_SC_SUCCESS ? nsid : 0;

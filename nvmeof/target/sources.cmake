@@ -28,6 +28,7 @@ set(SOURCES
     queue.c
     request.c
     scratch.c
+    self_test.c
     target.c
     wheel.c
 )

@@ -277,7 +277,8 @@ struct nvmf_target {
     struct nvmf_ns ns[NVMF_MAX_NAMESPACES]; /* by NSID - 1 */
     struct ns_manager manager;
     struct nvmf_ana_relation ana[NVMF_ANA_GROUPS][NVMF_ANA_PORTS];
-    uint8_t ana_transitions; /* how many of them are in ANA_CHANGE */
+    uint8_t ana_transitions;   /* how many of them are in ANA_CHANGE */
+    uint16_t self_test_cntlid; /* controller that has started the last one */
 
     uint8_t auth_count; /* authentications under way */
     uint8_t auth_power; /* the one that computes, or NO_AUTH */

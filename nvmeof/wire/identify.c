@@ -74,6 +74,8 @@ void identify_controller_emit(uint8_t *buf,
     put_le16(buf + ID_CTRL_CCTEMP, id->cctemp);
     put_le64(buf + ID_CTRL_TNVMCAP, id->tnvmcap);
     put_le64(buf + ID_CTRL_UNVMCAP, id->unvmcap);
+    put_le16(buf + ID_CTRL_EDSTT, id->edstt);
+    buf[ID_CTRL_DSTO] = id->dsto;
     put_le16(buf + ID_CTRL_KAS, id->kas);
     buf[ID_CTRL_ANATT] = id->anatt;
     buf[ID_CTRL_ANACAP] = id->anacap;

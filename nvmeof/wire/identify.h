@@ -37,6 +37,8 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_CCTEMP = 268,
        ID_CTRL_TNVMCAP = 280, /* 16 bytes */
        ID_CTRL_UNVMCAP = 296, /* 16 bytes */
+       ID_CTRL_EDSTT = 316,
+       ID_CTRL_DSTO = 318,
        ID_CTRL_KAS = 320,
        ID_CTRL_ANATT = 342, /* seconds */
        ID_CTRL_ANACAP = 343,
@@ -118,6 +120,8 @@ enum { /* Identify Controller bits */
        OAES_ANA_CHANGE = 0x800,
        OACS_FORMAT = 0x02,
        OACS_NS_MANAGEMENT = 0x08,
+       OACS_SELF_TEST = 0x10,
+       DSTO_ONE = 0x01, /* one self-test at a time in the subsystem */
        NWPC_WRITE_PROTECT = 0x01,
        NWPC_UNTIL_POWER_CYCLE = 0x02,
        LPA_COMMANDS_EFFECTS = 0x02,
@@ -173,6 +177,8 @@ struct identify_controller {
     uint8_t anatt; /* seconds */
     uint8_t anacap;
     uint32_t anagrpmax, nanagrpid;
+    uint16_t edstt; /* minutes */
+    uint8_t dsto;
     uint8_t sqes, cqes;
     uint16_t maxcmd;
     uint32_t nn, mnan;

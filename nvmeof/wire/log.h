@@ -78,6 +78,30 @@ enum {
     COMMANDS_EFFECTS_NIC = 0x8,   /* changes which namespaces there are */
 };
 
+enum { /* byte offsets in Device Self-test: section 5.14.1.6 */
+       SELF_TEST_CURRENT = 0, /* bits 3:0: the test in progress */
+       SELF_TEST_PERCENT = 1,
+       SELF_TEST_RESULTS = 4, /* 20 results, newest first */
+
+       SELF_TEST_RESULT_STATUS = 0, /* code in bits 7:4, result in 3:0 */
+       SELF_TEST_RESULT_SEGMENT = 1,
+       SELF_TEST_RESULT_VALID = 2,
+       SELF_TEST_RESULT_HOURS = 4,
+       SELF_TEST_RESULT_NSID = 12,
+       SELF_TEST_RESULT_LBA = 16,
+       SELF_TEST_RESULT_SCT = 24,
+       SELF_TEST_RESULT_SC = 25,
+       SELF_TEST_RESULT_LEN = 28,
+       LOG_SELF_TEST_LEN = 564,
+};
+
+enum { /* SELF_TEST_RESULT_VALID bits */
+       SELF_TEST_VALID_NSID = 0x1,
+       SELF_TEST_VALID_LBA = 0x2,
+       SELF_TEST_VALID_SCT = 0x4,
+       SELF_TEST_VALID_SC = 0x8,
+};
+
 enum { /* Supported Log Pages, and Feature Identifiers Effects: a dword for each
         * identifier */
        LOG_SUPPORTED_LEN = 1024,

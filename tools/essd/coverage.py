@@ -25,8 +25,8 @@ from .errors import LOOK_UP_S
 BUILD = paths.TOP / "build" / "coverage"
 SUITE = "tests/conformance/essd_conform"
 DIRECTORIES = ("net/", "nvmeof/", "firmware/app/", "firmware/echo/",
-               "firmware/loop/", "firmware/net/", "firmware/settings/",
-               "firmware/text/", "firmware/usage/", "firmware/volume/")
+               "firmware/loop/", "firmware/net/", "firmware/operations/",
+               "firmware/settings/", "firmware/text/", "firmware/usage/", "firmware/volume/")
 FLAGS = "-Og --coverage -fprofile-abs-path"
 Command = Callable[..., None]
 

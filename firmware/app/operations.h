@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connects the long-running operations (firmware/operations) with the target,
+ * the medium and the main loop.
+ */
+#ifndef ESSD_APP_OPERATIONS_H
+#define ESSD_APP_OPERATIONS_H
+
+#include "firmware/loop/loop.h"
+#include "firmware/operations/self_test.h"
+#include "nvmeof/target/operations.h"
+
+struct drive;
+struct drive_config;
+
+enum {
+    /* Cookies of operations at the medium have this bit; those of the volume
+     * have bit 0, and those of the target have neither. */
+    OPERATIONS_COOKIE_BIT = 2,
+    OPERATIONS_COOKIE_SELF_TEST = OPERATIONS_COOKIE_BIT,
+};
+
+/** The two records in flash.  Used during drive_init() only. */
+struct operations_stores {
+    struct operation_store self_test;
+};
+
+/**
+ * Start what is in flash.
+ *
+ * @return false when there is too little DRAM
+ */
+MUST_USE bool operations_start(struct drive *drive,
+                               const struct drive_config *config);
+
+/** The target's seam. */
+struct nvmf_operations operations_seam(struct drive *drive);
+
+/** Take a completion of the medium that has OPERATIONS_COOKIE_BIT. */
+void operations_media_done(struct drive *drive, uint64_t cookie,
+                           enum media_status status);
+
+/** The step of the main loop's component. */
+enum loop_work operations_step(void *ctx, struct loop_step *step);
+
+#endif
