@@ -4,7 +4,8 @@
 A folder describes such a guest: `packages.txt` and `modules.txt` list what it has
 beside the default guest's packages and modules, `skip.txt` replaces guest/skip.txt, and
 the files in `rootfs` are laid over the root file system.  All but `packages.txt` may be
-missing.  A host of a topology names the folder (docs/topologies.md).
+missing.  A host of a topology names the folder (docs/topologies.md).  The kernel's
+configuration is in /boot, where test suites look up what the kernel can do.
 
 Each variant is a guest of its own in the cache, with its own kernel, keys and root.
 """
@@ -92,7 +93,11 @@ def build(folder: Path, target: Path, progress: Progress) -> None:
         versions = fill_root(folder, work, root, log, progress)
         prepare_kernel(folder, work, root, log, progress)
         progress("making the root file system")
+        configs = {path.name: path.read_bytes() for path in (root / "boot").glob("config-*")}
         guest_build.finish_root(root, log)
+        for name, text in configs.items():
+            (root / "boot").mkdir(exist_ok=True)
+            (root / "boot" / name).write_bytes(text)
         if (folder / "rootfs").is_dir():
             shutil.copytree(folder / "rootfs", root, dirs_exist_ok=True, symlinks=True)
         guest_build.make_keys(work, root, log)
