@@ -5,25 +5,27 @@ from pathlib import Path
 
 import pytest
 
-from essd import guest_build, guest_variant
+from essd import guest_build, guest_variant, paths
 from essd.config import Config, Host, Link
 from essd.errors import EssdError
 from essd.scenarios import FOLDER
 from essd.vm import guest_command
 
-GUEST = FOLDER / "guest"
+GUESTS = [FOLDER / "guest", paths.TOP / "tests/blktests/guest"]
 
 
+@pytest.mark.parametrize("guest", GUESTS)
 @pytest.mark.parametrize("name", ["packages.txt", "modules.txt", "skip.txt"])
-def test_a_list_is_read_without_its_comments(name: str) -> None:
-    lines = guest_variant.read_list(GUEST / name)
+def test_a_list_is_read_without_its_comments(name: str, guest: Path) -> None:
+    lines = guest_variant.read_list(guest / name)
     assert lines and len(set(lines)) == len(lines)
     assert not any("#" in line for line in lines)
 
 
-def test_the_lists_repeat_nothing_that_the_default_guest_has() -> None:
+@pytest.mark.parametrize("guest", GUESTS)
+def test_the_lists_repeat_nothing_that_the_default_guest_has(guest: Path) -> None:
     for name in ("packages.txt", "modules.txt"):
-        assert not (set(guest_variant.read_list(GUEST / name))
+        assert not (set(guest_variant.read_list(guest / name))
                     & set(guest_build.read_list(name)))
 
 

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What blktests prints is read and compared with the list of expected outcomes."""
+
+import pytest
+from blktests_list import (EXPECTED, Expected, Outcome, parse_outcomes, read_expected,
+                           surprises)
+
+PRINTED = """\
+nvme/003 (tr=rdma) (test if a host does this)
+nvme/003 (tr=rdma) (test if a host does this)       [passed]
+    runtime    ...  30.1s
+nvme/018 (tr=rdma) (unit test)
+nvme/018 (tr=rdma) (unit test)                               [failed]
+    runtime    ...  3.1s
+    --- tests/nvme/018.out
+nvme/053 => nvme0n1 (rescan)                         [passed]
+nvme/030 (tr=rdma) (generation counter)                      [not run]
+    Linux kernel soft target not available
+"""
+LIST = """\
+# test    run     drive  nvmet  reason
+nvme/003  target  pass   pass
+nvme/018  target  pass   fail   a reason   # a comment
+nvme/030  target  skip   pass   it needs several words
+nvme/053  device  pass   pass
+nvme/054  target  ?      hang   not tried with the drive
+"""
+
+
+def test_each_test_has_one_outcome_and_a_failure_has_its_details() -> None:
+    found = parse_outcomes(PRINTED)
+    assert [(one.name, one.status) for one in found] == [
+        ("nvme/003", "pass"), ("nvme/018", "fail"), ("nvme/053", "pass"),
+        ("nvme/030", "skip")]
+    assert found[1].details == ["runtime    ...  3.1s", "--- tests/nvme/018.out"]
+    assert found[3].details == ["Linux kernel soft target not available"]
+
+
+def test_the_list_has_a_column_for_each_target() -> None:
+    assert read_expected(LIST, "target", "drive") == {
+        "nvme/003": Expected("pass", ""), "nvme/018": Expected("pass", "a reason"),
+        "nvme/030": Expected("skip", "it needs several words"),
+        "nvme/054": Expected("?", "not tried with the drive")}
+    assert read_expected(LIST, "target", "nvmet")["nvme/018"].status == "fail"
+    assert list(read_expected(LIST, "device", "drive")) == ["nvme/053"]
+
+
+@pytest.mark.parametrize(("name", "status", "is_surprise"), [
+    ("nvme/003", "pass", False), ("nvme/003", "fail", True), ("nvme/003", "skip", True),
+    ("nvme/030", "skip", False), ("nvme/030", "pass", True),
+    ("nvme/054", "fail", False), ("nvme/054", "pass", False),
+    # of a blktests that is newer than the list
+    ("nvme/999", "pass", False), ("nvme/999", "skip", False), ("nvme/999", "fail", True)])
+def test_what_differs_from_the_list_is_reported(name: str, status: str,
+                                                is_surprise: bool) -> None:
+    expected = read_expected(LIST, "target", "drive")
+    only = {name: expected[name]} if name in expected else {}
+    assert bool(surprises([Outcome(name, status)], only)) == is_surprise
+
+
+def test_a_test_of_the_list_that_was_not_run_is_reported() -> None:
+    expected = read_expected(LIST, "device", "drive")
+    assert surprises([], expected) == ["nvme/053 has no outcome"]
+    hanging = read_expected(LIST, "target", "nvmet")["nvme/054"]
+    assert not surprises([], {"nvme/054": hanging})
+
+
+def test_the_list_of_the_project_gives_a_reason_for_what_does_not_pass() -> None:
+    text = EXPECTED.read_text(encoding="utf-8")
+    for kind in ("target", "device", "no-multipath"):
+        for target in ("drive", "nvmet"):
+            found = read_expected(text, kind, target)
+            assert found
+            for name, line in found.items():
+                assert line.status in ("pass", "fail", "skip", "hang", "?"), name
+                assert line.status in ("pass", "?") or line.reason, f"{name} has no reason"
