@@ -666,6 +666,152 @@ static void test_a_live_queue_gives_its_authentication_up_for_a_new_host(
     assert_int_equal(qpair_state(fake, fresh), QPAIR_LIVE);
 }
 
+/* ---- Hosts that send anything at any time, without the secret. */
+
+enum { SEEDS = 60, STEPS = 250, STRANGERS = 6 };
+
+struct stranger {
+    bool is_connected;
+    uint16_t qpair;
+    struct auth_host host;
+    uint8_t message[MESSAGE_LEN]; /* stays while its command is in flight */
+    uint8_t answer[MESSAGE_LEN];
+};
+
+static uint32_t random_below(uint32_t below)
+{
+    return (uint32_t)(random_next(&world.random) % below);
+}
+
+/* Make some message.  @return its length */
+static size_t make_message(struct stranger *stranger)
+{
+    uint8_t *message = stranger->message;
+    size_t len;
+
+    switch (random_below(5)) {
+    case 0:
+        len = auth_host_reply(&stranger->host, stranger->answer, MESSAGE_LEN,
+                              message);
+        break;
+    case 1:
+        auth_success2_emit(message, stranger->host.t_id);
+        len = AUTH_SUCCESS2_LEN;
+        break;
+    case 2:
+        len = 1 + random_below(MESSAGE_LEN);
+        fill_random(NULL, message, len);
+        break;
+    default:
+        len = auth_host_negotiate(&stranger->host, (uint8_t)random_below(16),
+                                  random_below(2) == 0 ? BIT(AUTH_FFDHE2048)
+                                                       : BIT(AUTH_DH_NULL),
+                                  message);
+        break;
+    }
+    if (len == 0 || random_below(8) == 0) {
+        len = 1 + random_below(80); /* cut off, or with rests of others */
+    }
+    if (random_below(8) == 0) {
+        message[random_below((uint32_t)len)] ^=
+            (uint8_t)(1 + random_below(255));
+    }
+    return len;
+}
+
+static void close_stranger(struct fake *fake, struct stranger *stranger)
+{
+    stranger->is_connected = false;
+    (void)!nvmf_qpair_closed(fake->target, stranger->qpair);
+}
+
+static void disturb_target(struct fake *fake, struct stranger *stranger)
+{
+    struct nvme_sqe send = auth_sqe(FABRICS_AUTH_SEND, 0),
+                    receive = auth_sqe(FABRICS_AUTH_RECEIVE, MESSAGE_LEN);
+    uint32_t steps = random_below(400);
+
+    if (!stranger->is_connected) {
+        stranger->is_connected =
+            connect_queue(fake, 0, 0xffff, 0, &stranger->qpair).status == 0;
+        new_host(&stranger->host, OTHER_SECRET, CTRL_SECRET);
+        return;
+    }
+    switch (random_below(8)) {
+    case 0:
+    case 1:
+    case 2:
+        send.cdw11 = (uint32_t)make_message(stranger);
+        (void)fake_send(fake, stranger->qpair, &send, stranger->message,
+                        send.cdw11);
+        break;
+    case 3:
+    case 4:
+        (void)fake_send(fake, stranger->qpair, &receive, stranger->answer,
+                        MESSAGE_LEN);
+        break;
+    case 5:
+        while (steps-- > 0 &&
+               nvmf_target_auth_step(fake->target, fake->now_us)) {
+        }
+        break;
+    case 6:
+        pass_time(fake, random_below(30000));
+        break;
+    default:
+        if (random_below(4) == 0) {
+            close_stranger(fake, stranger);
+        }
+        break;
+    }
+}
+
+static void test_nobody_gets_in_without_the_secret(void **state)
+{
+    unsigned int ended = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static struct stranger strangers[STRANGERS];
+        struct fake *fake;
+        void *made;
+
+        assert_int_equal(setup_hosts(&made), 0);
+        fake = made;
+        world.random = seed;
+        memset(strangers, 0, sizeof(strangers));
+        for (unsigned int step = 0; step < STEPS; step++) {
+            struct stranger *stranger = &strangers[random_below(STRANGERS)];
+
+            disturb_target(fake, stranger);
+            fake->hold_done = random_below(2) == 0;
+            fake->hold_fetch = random_below(3) == 0;
+            fake_run(fake);
+            fake->hold_done = fake->hold_fetch = false;
+            for (unsigned int i = 0; i < STRANGERS; i++) {
+                uint8_t now = qpair_state(fake, strangers[i].qpair);
+
+                assert_int_not_equal(now, QPAIR_LIVE);
+                if (strangers[i].is_connected && now == QPAIR_CLOSING) {
+                    close_stranger(fake, &strangers[i]);
+                    ended++;
+                }
+            }
+        }
+        for (unsigned int i = 0; i < STRANGERS; i++) {
+            if (strangers[i].is_connected) {
+                close_stranger(fake, &strangers[i]);
+            }
+        }
+        fake_run(fake);
+        assert_int_equal(fake->target->auth_count, 0);
+        assert_int_equal(fake->target->qpair_count, 0);
+        assert_false(nvmf_target_auth_step(fake->target, fake->now_us));
+        fake_free(fake);
+    }
+    assert_true(ended > SEEDS); /* otherwise this tests little */
+}
+
 /* One source asks for many exponentiations, then another one for a single one,
  * which is the second to be done. */
 static void test_sources_take_turns_at_the_arithmetic(void **state)
