@@ -361,6 +361,26 @@ WITH_ROOM(private_ns)
     rc_close(rc);
 }
 
+/* The host has connected again before its old association has ended. */
+static void private_follows(struct conf *conf)
+{
+    struct nvme *old = nvme_open_admin(conf), *new;
+    uint32_t nsid;
+
+    need_room(conf, old);
+    nsid = make_ns(old, FORMAT_512, 0);
+    attach_ns(old, nsid);
+    new = nvme_open_admin(conf);
+    conf_check(conf, !is_listed(new, CNS_ACTIVE_NS_LIST, nsid),
+               "a private namespace is attached to two controllers");
+    nvme_close(old);
+    conf_pass(conf, NVMF_QUIET_US);
+    conf_check(conf, is_listed(new, CNS_ACTIVE_NS_LIST, nsid),
+               "the host has lost its private namespace");
+    remove_ns(new, nsid);
+    nvme_close(new);
+}
+
 /* ---- Events. */
 
 WITH_ROOM(event)
@@ -487,6 +507,30 @@ WITH_ROOM(format)
     remove_ns(nvme, nsid);
 }
 
+/* A host that never sends the second half of a fused pair must not hold up the
+ * Format for ever. */
+WITH_ROOM(format_fused)
+{
+    uint32_t nsid = make_attached(nvme, FORMAT_512);
+    struct nvme_sqe compare = nvme_rw_sqe(nvme, NVM_COMPARE, 0, 1);
+    struct sgl sgl = rc_keyed(nvme->io, 0, 512);
+    struct nvme_cqe cqe;
+    uint16_t cid;
+
+    if (!(get_le16(nvme->ctrl + ID_CTRL_FUSES) & FUSES_COMPARE_AND_WRITE)) {
+        conf_not_applicable(conf, "FUSES bit 0 is 0");
+    }
+    compare.fuse = SQE_FUSE_FIRST;
+    cid = rc_send_capsule(nvme->io, &compare, &sgl, NULL, 0);
+    conf_pass(conf, NVMF_QUIET_US);
+    conf_status(conf, "Format", format_ns(nvme, nsid, FORMAT_4096),
+                NVME_SC_SUCCESS);
+    rc_take_response(nvme->io, cid, &cqe);
+    conf_status(conf, "the first half", cqe.status & NVME_SC_MASK,
+                NVME_SC_FUSED_MISSING);
+    remove_ns(nvme, nsid);
+}
+
 /* ---- Write protection. */
 
 static uint16_t set_protection(struct nvme *nvme, uint32_t nsid, uint32_t state,
@@ -563,6 +607,32 @@ static void power_cut(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* What was in the write cache when the old namespace was deleted, and what was
+ * under it, must not come back in the new one. */
+static void power_data(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe flush = {.opcode = NVM_FLUSH};
+    uint32_t nsid;
+
+    need_room(conf, nvme);
+    nsid = make_attached(nvme, FORMAT_512);
+    nvme_write(nvme, 0, BLOCKS, 11);
+    flush.nsid = nsid;
+    conf_status(conf, "Flush", nvme_run(nvme, nvme->io, &flush, 0, NULL),
+                NVME_SC_SUCCESS);
+    nvme_write(nvme, BLOCKS / 2, BLOCKS, 12);
+    remove_ns(nvme, nsid);
+    nsid = make_attached(nvme, FORMAT_512);
+    conf_power_cut(conf);
+    nvme = nvme_open(conf);
+    nvme->nsid = nsid;
+    nvme->block_bytes = 512;
+    nvme_verify_zeroes(nvme, 0, 2 * BLOCKS);
+    remove_ns(nvme, nsid);
+    nvme_close(nvme);
+}
+
 #define TEST(id, clause, purpose, ...)                                         \
     CONF_TEST("manage." id, "NVMe 1.4 " clause, purpose, __VA_ARGS__)
 
@@ -583,6 +653,9 @@ static const struct conf_test tests[] = {
     TEST("list", "5.19", "an invalid controller list is refused", list),
     TEST("private", "5.19, 8.12",
          "a private namespace is attached to one controller", private_ns),
+    TEST("private-follows", "5.19, 8.12",
+         "a private namespace stays attached to its host, which connects again",
+         private_follows),
     TEST("event", "5.2, 5.14.1.4",
          "attachment and deletion are reported and listed", event),
     TEST("data", "8.12, 7.10",
@@ -591,9 +664,14 @@ static const struct conf_test tests[] = {
          "namespaces with 512 and 4096 bytes a block do not touch each other",
          side_by_side),
     TEST("format", "5.23", "Format changes the block size and erases", format),
+    TEST("format-fused", "5.23, 6.2",
+         "half of a fused pair does not hold up a Format", format_fused),
     TEST("protect", "8.19, 5.21.1",
          "a write-protected namespace cannot be written or deleted", protect),
     TEST("power", "8.12", "namespaces survive a power cut", power_cut,
+         .needs = CONF_NEEDS_CONTROL),
+    TEST("power-data", "8.12, 7.10",
+         "a power cut brings no data of a deleted namespace back", power_data,
          .needs = CONF_NEEDS_CONTROL),
 };
 CONF_TESTS(conf_tests_nvme_manage, "nvme", tests);

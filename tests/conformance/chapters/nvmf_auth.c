@@ -337,6 +337,27 @@ static void out_of_order(struct conf *conf)
     remove_host(conf);
 }
 
+/* The drive still computes what the Challenge needs, and no Receive waits. */
+static void early_message(struct conf *conf)
+{
+    struct login *login;
+    uint8_t message[128];
+    size_t len;
+
+    add_host(conf, "sha256 ffdhe2048");
+    login = open_login(conf, SECRET, "");
+    len = auth_host_negotiate(&login->host, ALL_HASHES, BIT(AUTH_FFDHE2048),
+                              login->message);
+    memcpy(message, login->message, len);
+    send_message(login, len);
+    memcpy(login->message, message, len);
+    send_message(login, len);
+    conf_pass(conf, NVMF_QUIET_US);
+    receive_message(login);
+    expect_failure(login, AUTH_FAILED_MESSAGE);
+    remove_host(conf);
+}
+
 static void other_transaction(struct conf *conf)
 {
     struct login *login;
@@ -495,6 +516,8 @@ static const struct conf_test tests[] = {
          downgrade_offer),
     TEST("auth.order", "Base 2.0 8.13.5",
          "messages out of order end the connection", out_of_order),
+    TEST("auth.early", "Base 2.0 8.13.5",
+         "a message that comes too early ends the connection", early_message),
     TEST("auth.transaction", "Base 2.0 8.13.5.4",
          "a Reply with another T_ID is refused", other_transaction),
     TEST("auth.value", "Base 2.0 8.13.5.4; RFC 7919 5.1",
