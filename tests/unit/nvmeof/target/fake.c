@@ -45,14 +45,14 @@ static void send_data(void *ctx, struct nvmf_request *req)
     fake->sending[fake->sending_count++] = req;
 }
 
-static bool holds_buffers(const struct fake *fake, uint8_t owner)
+static unsigned int count_buffers(const struct fake *fake, uint8_t owner)
 {
+    unsigned int count = 0;
+
     for (unsigned int i = 0; i < fake->buffers_out; i++) {
-        if (fake->buffers[i].owner == owner) {
-            return true;
-        }
+        count += fake->buffers[i].owner == owner;
     }
-    return false;
+    return count;
 }
 
 static uint32_t buf_get(void *ctx, uint8_t owner, uint32_t len_bytes,
@@ -65,7 +65,7 @@ static uint32_t buf_get(void *ctx, uint8_t owner, uint32_t len_bytes,
 
     assert_in_range(len_bytes, 1, NVMF_MAX_TRANSFER);
     if (fake->buffers_free < (int32_t)room) {
-        if (holds_buffers(fake, owner)) {
+        if (count_buffers(fake, owner) > fake->reserve) {
             return 0;
         }
         rest = room = MIN(room, 4096);

@@ -77,8 +77,8 @@ struct fake {
     enum media_status media_status;
     int cache_calls, cache_on;
 
-    int32_t
-        buffers_free; /* bytes; an owner without buffers gets one even at 0 */
+    int32_t buffers_free; /* bytes */
+    unsigned int reserve; /* an owner with so many gets one more even at 0 */
     uint32_t piece_bytes; /* length of a buffer; the last may be shorter */
     unsigned int buffers_out;
     uint32_t window_max; /* most bytes that one get() returns */

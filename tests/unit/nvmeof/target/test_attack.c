@@ -386,6 +386,7 @@ static void start_drive(void)
     fake->piece_bytes = 4096;
     fake->window_max = 4096u << random_below(4);
     fake->buffers_free = 16 * 4096;
+    fake->reserve = 3; /* as the real pool: one current command, two waiting */
     fake->config.namespace_count = 0;
     fake->config.volume = volume_seam(world->volume);
     fake->config.media =
