@@ -15,11 +15,16 @@ enum {
     NVMF_ADMIN_DEPTH = 32,     /* entries of an admin SQ: ASQSZ */
     NVMF_MAX_HOSTS = 255,      /* controllers; 255 admin SQs fit: 8160 < 8192 */
     NVMF_MAX_NAMESPACES = 128, /* Identify NN; namespace ids are 1..128 */
-    NVMF_MAX_ADDRESSES = 8,    /* IP addresses of the drive, both ports */
-    NVMF_ANA_GROUPS = 16,      /* ANAGRPMAX; groups are 1..16 */
-    NVMF_ANA_PORTS = 2,        /* ports with ANA states: portid 1 and 2 */
-    NVMF_ANATT_S = 10,         /* longest transition between ANA states */
-    NVMF_MAX_IO_QUEUES = 64,   /* of one controller; a setting may lower it */
+    /* Namespaces 1 to 16 have reservations, each for up to 128 hosts. */
+    NVMF_RESERVATION_NAMESPACES = 16,
+    NVMF_MAX_REGISTRANTS = 128,
+    NVMF_MAX_NOTICES = 16,  /* reservation notifications that a controller keeps
+                             * until they are read */
+    NVMF_MAX_ADDRESSES = 8, /* IP addresses of the drive, both ports */
+    NVMF_ANA_GROUPS = 16,   /* ANAGRPMAX; groups are 1..16 */
+    NVMF_ANA_PORTS = 2,     /* ports with ANA states: portid 1 and 2 */
+    NVMF_ANATT_S = 10,      /* longest transition between ANA states */
+    NVMF_MAX_IO_QUEUES = 64, /* of one controller; a setting may lower it */
 
     NVMF_MDTS = 8,                         /* 2^8 memory pages of 4 KiB */
     NVMF_MAX_TRANSFER = 4096 << NVMF_MDTS, /* 1 MiB */

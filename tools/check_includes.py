@@ -54,6 +54,7 @@ MAY_INCLUDE = {
                        "nvmeof/wire"],
     "firmware/volume": ["lib", "firmware/hal", "firmware/store/identity.h",
                         "nvmeof/limits.h", "nvmeof/target/media.h",
+                        "nvmeof/target/reservation.h",
                         "nvmeof/target/volume.h"],
     "firmware/operations": ["lib", "firmware/hal", "firmware/volume/volume.h",
                             "nvmeof/limits.h", "nvmeof/target/media.h",

@@ -7,6 +7,7 @@
 #include "firmware/settings/config_flash.h"
 #include "firmware/settings/settings.h"
 #include "firmware/app/version.h"
+#include "firmware/volume/reservations.h"
 #include "firmware/volume/volume_table.h"
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/store.h"
@@ -83,6 +84,18 @@ static void read_namespaces(struct board *board)
     }
 }
 
+static void read_reservations(struct board *board)
+{
+    board->reservations_state = AREA_EMPTY;
+    board->reservations = dram_alloc(&board->dram, RESERVATIONS_RECORD_MAX, 8);
+    if (board->reservations != NULL) {
+        board->reservations_state =
+            area_read(&board->flash, &reservation_area, board->reservations,
+                      RESERVATIONS_RECORD_MAX, &board->reservations_len,
+                      &board->reservations_sequence);
+    }
+}
+
 /* A damaged list lets nobody in, because the lost one may have had keys. */
 static void read_hosts(struct board *board)
 {
@@ -113,6 +126,7 @@ static void read_flash(struct board *board)
     store_read_errors(&board->flash, &board->error_place, &board->errors);
     read_namespaces(board);
     board_records_read(&board->records, &board->flash, &board->dram);
+    read_reservations(board);
     read_hosts(board);
     config_flash_read(&board->flash, &board->log, &board->saved_config);
     board->config = board->saved_config;
@@ -200,6 +214,14 @@ bool board_save_namespaces(void *ctx, const uint8_t *record, size_t len)
 
     return area_write(&board->flash, &namespace_area,
                       &board->namespaces_sequence, record, len);
+}
+
+bool board_save_reservations(void *ctx, const uint8_t *record, size_t len)
+{
+    struct board *board = ctx;
+
+    return area_write(&board->flash, &reservation_area,
+                      &board->reservations_sequence, record, len);
 }
 
 static enum loop_work step_watchdog(void *ctx, struct loop_step *step)

@@ -51,7 +51,11 @@ struct board {
     size_t namespaces_len;
     uint32_t namespaces_sequence;
     struct board_records records; /* of long-running operations */
-    struct host_list hosts;       /* the list of hosts in flash */
+    enum area_result reservations_state;
+    uint8_t *reservations; /* the reservations in flash */
+    size_t reservations_len;
+    uint32_t reservations_sequence;
+    struct host_list hosts; /* the list of hosts in flash */
     uint32_t generation; /* number of this boot; no two boots have the same */
     bool has_identity;
     uint64_t kick_us; /* when the watchdog is kicked next */
@@ -97,6 +101,11 @@ MUST_USE bool board_save_error(void *board, const struct error_record *record);
  */
 MUST_USE bool board_save_namespaces(void *board, const uint8_t *record,
                                     size_t len);
+
+/** Write the reservations to flash.  The function for
+ * drive_config.reservations.save. */
+MUST_USE bool board_save_reservations(void *board, const uint8_t *record,
+                                      size_t len);
 
 /** Add the watchdog to the main loop, which serves it from then on. */
 void board_add_components(struct board *board, struct loop *loop);

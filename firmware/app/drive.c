@@ -146,7 +146,7 @@ static void copy_text(char *to, size_t size, const char *from)
 
 /*
  * Reserve DRAM for the target and its transport, whose structures are opaque,
- * and for the volume, whose table is long.
+ * and for the volume and the reservations, whose tables are long.
  */
 static enum init_result reserve_target(struct drive *drive,
                                        const struct drive_config *config)
@@ -155,7 +155,10 @@ static enum init_result reserve_target(struct drive *drive,
     drive->rdma = dram_alloc(config->dram, rdma_transport_bytes(), STATE_ALIGN);
     drive->volume =
         dram_alloc(config->dram, sizeof(*drive->volume), STATE_ALIGN);
-    return drive->target != NULL && drive->rdma != NULL && drive->volume != NULL
+    drive->reservations =
+        dram_alloc(config->dram, sizeof(*drive->reservations), STATE_ALIGN);
+    return drive->target != NULL && drive->rdma != NULL &&
+                   drive->volume != NULL && drive->reservations != NULL
                ? INIT_OK
                : INIT_NO_MEMORY;
 }
@@ -180,7 +183,7 @@ static void load_namespace(void *ctx, uint32_t nsid)
 
 static void volume_start(struct drive *drive, const struct drive_config *config)
 {
-    const struct drive_namespaces *namespaces = &config->namespaces;
+    const struct drive_record *namespaces = &config->namespaces;
     const struct config_namespaces *setting =
         &config->config->network.namespaces;
     const struct volume_plan plan = {
@@ -217,6 +220,25 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
     drive->media_seam = (struct media_seam){&drive->media, drive->volume};
 }
 
+static void reservations_start(struct drive *drive,
+                               const struct drive_config *config)
+{
+    const struct drive_record *record = &config->reservations;
+    const struct reservations_config reservations = {
+        .log = config->log,
+        .state = record->state,
+        .record = record->record,
+        .record_len = record->len,
+        .writes = record->writes,
+        .save = record->save,
+        .save_ctx = record->save_ctx,
+        .power_on_hours = power_on_hours,
+        .hours_ctx = drive,
+    };
+
+    reservations_init(drive->reservations, &reservations);
+}
+
 static void hosts_start(struct drive *drive, const struct drive_config *config)
 {
     if (config->hosts != NULL) {
@@ -240,6 +262,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .active_slot = config->active_slot,
         .volume = volume_seam(drive->volume),
         .operations = operations_seam(drive),
+        .reservations = reservations_seam(drive->reservations),
         .addresses = drive->addresses.list,
         .address_count = drive->addresses.count,
         .health =
@@ -412,6 +435,7 @@ static struct init_report start_above(struct drive *drive,
     if (!operations_start(drive, config)) {
         return (struct init_report){INIT_NO_MEMORY, "operations"};
     }
+    reservations_start(drive, config);
     hosts_start(drive, config);
     target_start(drive, config);
     report = (struct init_report){transport_start(drive, config), "nvme-of"};

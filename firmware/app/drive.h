@@ -24,13 +24,14 @@
 #include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
 #include "firmware/mgmt/mgmt_service.h"
+#include "firmware/volume/reservations.h"
 #include "nvmeof/rdma/rdma_transport.h"
 #include "nvmeof/target/target.h"
 
 enum { DRIVE_SERVICE_PORT = 4420 };
 
-/* The table of namespaces in flash. */
-struct drive_namespaces {
+/* A record in flash: the table of namespaces, or the reservations. */
+struct drive_record {
     enum volume_record state;
     const uint8_t *record; /* used during drive_init() only */
     size_t len;
@@ -66,8 +67,9 @@ struct drive_config {
     void *random_ctx;
 
     struct usage_keeper_config usage; /* used during drive_init() only */
-    struct drive_namespaces namespaces;
+    struct drive_record namespaces;
     struct operations_stores operations;
+    struct drive_record reservations;
 
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
@@ -99,7 +101,8 @@ struct drive {
     struct self_test self_test;
     struct host_table hosts;
     struct crypto crypto;
-    struct volume *volume; /* this and the next two are in DRAM */
+    struct volume *volume; /* this and the next three are in DRAM */
+    struct reservations *reservations;
     struct nvmf_target *target;
     struct rdma_transport *rdma;
     struct echo echo;

@@ -68,6 +68,15 @@ static bool start_drive(void)
                 .save_ctx = &board,
             },
         .operations = board_records_stores(&board.records),
+        .reservations =
+            {
+                .state = record_state(board.reservations_state),
+                .record = board.reservations,
+                .len = board.reservations_len,
+                .writes = board.reservations_sequence,
+                .save = board_save_reservations,
+                .save_ctx = &board,
+            },
         .generation = board.generation,
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},

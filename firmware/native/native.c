@@ -237,6 +237,20 @@ static struct operation_store store_of(struct native_drive *drive,
     };
 }
 
+static bool save_reservations(void *ctx, const uint8_t *record, size_t len)
+{
+    struct native_drive *drive = ctx;
+
+    if (drive->is_flash_broken) {
+        return false;
+    }
+    ASSERT(len <= sizeof(drive->reservations->record));
+    memcpy(drive->reservations->record, record, len);
+    drive->reservations->len = len;
+    drive->reservations->writes++;
+    return true;
+}
+
 static struct drive_config drive_config_of(
     struct native_drive *drive, const struct native_drive_config *config)
 {
@@ -279,6 +293,16 @@ static struct drive_config drive_config_of(
             {
                 .self_test = store_of(drive, &operations->self_test),
             },
+        .reservations =
+            {
+                .state = drive->reservations->writes != 0 ? VOLUME_RECORD_OK
+                                                          : VOLUME_RECORD_NONE,
+                .record = drive->reservations->record,
+                .len = drive->reservations->len,
+                .writes = drive->reservations->writes,
+                .save = save_reservations,
+                .save_ctx = drive,
+            },
         .generation = generation_of(&config->node),
         .random_seed =
             UINT64_C(0x9e3779b97f4a7c15) *
@@ -315,6 +339,9 @@ struct native_drive *native_drive_create(
     drive->errors = config->errors;
     drive->namespaces = config->namespaces != NULL ? config->namespaces
                                                    : &drive->own_namespaces;
+    drive->reservations = config->reservations != NULL
+                              ? config->reservations
+                              : &drive->own_reservations;
     drive->hosts = config->hosts;
     drive->random = config->node.number + 256u * generation_of(&config->node);
     if (config->plan != NULL) {

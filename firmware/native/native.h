@@ -61,6 +61,13 @@ struct native_operations {
     struct native_record self_test;
 };
 
+/* The reservations, kept in the flash of a native drive. */
+struct native_reservations {
+    uint8_t record[RESERVATIONS_RECORD_MAX];
+    size_t len;
+    uint32_t writes; /* 0: none was written yet */
+};
+
 struct native_drive_config {
     struct native_node_config node;
     struct medium *medium;
@@ -74,6 +81,8 @@ struct native_drive_config {
     struct native_namespaces *namespaces;
     /* Records of long-running operations; NULL: they end with the drive. */
     struct native_operations *operations;
+    /* Reservations, which outlive the drive; NULL: they do not. */
+    struct native_reservations *reservations;
     /* List of hosts kept in flash, which outlives the drive; NULL: none. */
     struct host_list *hosts;
     /* How a drive without a table is divided; NULL: one namespace. */
@@ -105,6 +114,8 @@ struct native_drive {
     struct native_namespaces *namespaces;
     struct native_namespaces own_namespaces; /* if none outlive the drive */
     struct native_operations own_operations;
+    struct native_reservations *reservations;
+    struct native_reservations own_reservations;
     struct host_list *hosts;
     uint64_t random; /* state of the generator for authentication */
     unsigned int usage_saves;

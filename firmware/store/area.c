@@ -41,6 +41,13 @@ const struct area sanitize_area = {
     .copy_bytes = FLASH_SECTOR_BYTES,
 };
 
+const struct area reservation_area = {
+    .magic = {'E', 'S', 'S', 'D', '-', 'R', 'S', '1'},
+    .addr = FLASH_RESERVATIONS_ADDR,
+    .copies = FLASH_RESERVATIONS_COPIES,
+    .copy_bytes = FLASH_RESERVATIONS_SIZE,
+};
+
 struct header {
     uint32_t sequence; /* 0: there is no intact header */
     uint32_t len;

@@ -54,4 +54,7 @@ extern const struct area self_test_area;
 /* The last sanitize operation. */
 extern const struct area sanitize_area;
 
+/* The reservations that outlive a loss of power. */
+extern const struct area reservation_area;
+
 #endif

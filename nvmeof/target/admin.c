@@ -31,7 +31,8 @@ static uint16_t abort_execute(struct nvmf_target *target,
     }
     if (!is_done && sqid < ARRAY_LEN(ctrl->qpair) &&
         ctrl->qpair[sqid] != NO_QPAIR) {
-        is_done = request_abort_waiting(target, ctrl->qpair[sqid], cid);
+        is_done = request_abort_waiting(target, ctrl->qpair[sqid], cid,
+                                        NVME_SC_ABORT_REQUESTED);
     }
     req->result[0] = is_done ? 0 : ABORT_NOT_DONE;
     return NVME_SC_SUCCESS;

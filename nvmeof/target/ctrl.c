@@ -56,6 +56,8 @@ static void reset_features(const struct nvmf_target *target,
     ctrl->events_pending = 0;
     ctrl->events_masked = 0;
     ctrl->warnings_told = 0;
+    ctrl->notices = 0;
+    ctrl->notice_count = 0;
     memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
     ctrl->ana_changes = 0;
     memset(ctrl->ana_group_changes, 0, sizeof(ctrl->ana_group_changes));

@@ -25,6 +25,9 @@ static const struct {
                                EVENT_NOTICE_NS_CHANGED, LOG_CHANGED_NS_LIST},
     [CTRL_EVENT_ANA_CHANGED] = {1u << 11, EVENT_TYPE_NOTICE,
                                 EVENT_NOTICE_ANA_CHANGED, LOG_ANA},
+    /* Feature 82h, not 0Bh, enables this one. */
+    [CTRL_EVENT_RESERVATION] = {0, EVENT_TYPE_IO, EVENT_IO_RESERVATION,
+                                LOG_RESERVATION},
     [CTRL_EVENT_DISCOVERY_CHANGED] = {1u << 31, EVENT_TYPE_NOTICE,
                                       EVENT_NOTICE_DISCOVERY_CHANGED,
                                       LOG_DISCOVERY},
@@ -53,8 +56,10 @@ static void event_report(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 void event_raise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                  enum ctrl_event event)
 {
+    uint32_t bits = events[event].config_bits;
+
     if (ctrl->state != CTRL_READY ||
-        !(ctrl->features.async_event_config & events[event].config_bits)) {
+        (bits != 0 && !(ctrl->features.async_event_config & bits))) {
         return;
     }
     ctrl->events_pending |= (uint16_t)BIT(event);

@@ -443,6 +443,18 @@ static const struct feature features[] = {
      .check_get = hostid_check,
      .get = hostid_get,
      .set = hostid_set},
+    {.fid = FEATURE_RESERVATION_MASK,
+     .is_changeable = true,
+     .is_of_namespace = true,
+     .check_get = reservation_feature_check,
+     .get = reservation_mask_get,
+     .set = reservation_mask_set},
+    {.fid = FEATURE_RESERVATION_PERSISTENCE,
+     .is_changeable = true,
+     .is_of_namespace = true,
+     .check_get = reservation_feature_check,
+     .get = reservation_persistence_get,
+     .set = reservation_persistence_set},
     {.fid = FEATURE_NS_WRITE_PROTECTION,
      .is_changeable = true,
      .is_of_namespace = true,
@@ -638,7 +650,7 @@ static uint16_t set_check_fields(struct nvmf_target *target,
                             7);
     }
     if (feature != NULL && feature->is_of_namespace) {
-        return protection_check(target, req);
+        return feature->check_get(target, req);
     }
     if (req->sqe.nsid != 0 && req->sqe.nsid != NVME_NSID_ALL) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_NS_SPECIFIC, SQE_NSID, 0);

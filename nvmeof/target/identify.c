@@ -115,7 +115,8 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.cqes = 0x44;
     id.nn = NVMF_MAX_NAMESPACES;
     id.oncs = ONCS_COMPARE | ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES |
-              ONCS_SAVE_SELECT | ONCS_TIMESTAMP | ONCS_VERIFY | ONCS_COPY;
+              ONCS_SAVE_SELECT | ONCS_RESERVATIONS | ONCS_TIMESTAMP |
+              ONCS_VERIFY | ONCS_COPY;
     id.fuses = FUSES_COMPARE_AND_WRITE;
     id.acwu = FUSED_MAX_BLOCKS - 1;
     id.ocfs = OCFS_FORMAT_0;
@@ -177,6 +178,7 @@ static struct identify_namespace namespace_fields(
     id.owned_bytes = id.size_blocks << shift;
     id.anagrpid = ns->anagrpid;
     id.nmic = NMIC_SHARED;
+    id.rescap = reservation_capabilities(target, ns);
     id.nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0;
     id.nguid = ns->config.nguid;
     id.eui64 = ns->config.eui64;

@@ -62,11 +62,12 @@ enum {
     IO_COMMANDS = 0x1a,
 };
 
-enum {                      /* nvmf_request.holds */
-       HOLDS_ORDER = 0x1,   /* a place in target->order */
-       HOLDS_SCRATCH = 0x2, /* a scratch buffer */
-       HOLDS_PARTNER = 0x4, /* the other command of its fused pair, which ends
-                             * when this one does */
+enum {                        /* nvmf_request.holds */
+       HOLDS_ORDER = 0x1,     /* a place in target->order */
+       HOLDS_SCRATCH = 0x2,   /* a scratch buffer */
+       HOLDS_PARTNER = 0x4,   /* the other command of its fused pair, which ends
+                               * when this one does */
+       HOLDS_PREEMPTED = 0x8, /* a place in ns->preempted */
 };
 
 /* More steps than a command has whose execute() says when it is complete. */
@@ -300,7 +301,7 @@ void request_answer_held(struct nvmf_target *target, struct nvmf_request *req);
 void request_drop(struct nvmf_target *target, struct nvmf_request *req);
 void request_drop_waiting(struct nvmf_target *target, uint16_t qpair);
 bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
-                           uint16_t cid);
+                           uint16_t cid, uint16_t status);
 MUST_USE uint16_t request_media(struct nvmf_target *target,
                                 struct nvmf_request *req, struct media_io *io);
 void request_write_data(struct nvmf_request *req, uint32_t offset,
@@ -455,6 +456,10 @@ void ns_update_bars(struct nvmf_target *target, uint32_t nsid);
 void ns_update_ctrl_bars(const struct nvmf_target *target,
                          struct nvmf_ctrl *ctrl);
 uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req);
+void ns_enter(struct nvmf_ns *ns, enum ns_state next);
+void ns_set_caution(struct nvmf_ns *ns, uint8_t caution, bool is_on);
+void ns_released(struct nvmf_target *target, struct nvmf_request *req,
+                 struct nvmf_ns *ns);
 void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                      uint32_t nsid);
 
@@ -467,6 +472,7 @@ void ns_attach_new(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 void ns_detach_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 void ns_load(struct nvmf_target *target, uint32_t nsid);
 void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns);
+uint16_t ns_result_status(enum nvmf_volume_result result);
 uint16_t ns_protect(struct nvmf_target *target, uint32_t nsid,
                     enum nvmf_protection protection);
 uint16_t ns_management_check(struct nvmf_target *target,
@@ -528,11 +534,79 @@ static inline void ns_release(struct nvmf_target *target,
     if (ns != NULL) {
         req->ns = NULL;
         ns->users--;
-        if (__builtin_expect(ns->state != NS_READY, 0) && ns->users == 0) {
-            ns_drained(target, ns);
+        if (__builtin_expect(ns->caution != 0, 0)) {
+            ns_released(target, req, ns);
         }
     }
 }
+
+/* reservation_command.c: rows of io_commands, and what follows from them */
+uint8_t reservation_capabilities(const struct nvmf_target *target,
+                                 const struct nvmf_ns *ns);
+/* @return NULL if there is no such namespace, or if it has no reservations */
+struct reservation *reservation_of(struct nvmf_target *target, uint32_t nsid);
+void reservation_load(struct nvmf_target *target, uint32_t nsid);
+void reservation_forget(struct nvmf_target *target, uint32_t nsid);
+uint16_t reservation_commit(struct nvmf_target *target, uint32_t nsid);
+
+/* Whether a reservation forbids this host commands that read, or write. */
+bool reservation_conflicts(const struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl, uint32_t nsid,
+                           bool is_write);
+/* The same for commands that write to all namespaces: to those that are active
+ * on a controller, or to inactive ones too. */
+bool reservation_conflicts_any(struct nvmf_target *target,
+                               const struct nvmf_ctrl *ctrl,
+                               bool are_inactive_too);
+uint16_t reservation_refuse(struct nvmf_request *req);
+uint16_t reservation_admit(struct nvmf_target *target,
+                           struct nvmf_request *req);
+void reservation_command_ended(struct nvmf_target *target,
+                               struct nvmf_request *req, struct nvmf_ns *ns);
+uint16_t reservation_register_check(struct nvmf_target *target,
+                                    struct nvmf_request *req);
+uint16_t reservation_register_execute(struct nvmf_target *target,
+                                      struct nvmf_request *req);
+uint16_t reservation_acquire_check(struct nvmf_target *target,
+                                   struct nvmf_request *req);
+uint16_t reservation_acquire_execute(struct nvmf_target *target,
+                                     struct nvmf_request *req);
+uint16_t reservation_release_check(struct nvmf_target *target,
+                                   struct nvmf_request *req);
+uint16_t reservation_release_execute(struct nvmf_target *target,
+                                     struct nvmf_request *req);
+uint16_t reservation_report_check(struct nvmf_target *target,
+                                  struct nvmf_request *req);
+uint16_t reservation_report_execute(struct nvmf_target *target,
+                                    struct nvmf_request *req);
+
+/* reservation_notice.c */
+
+/* Tell the hosts that were registered before and are not after, all except the
+ * issuer. */
+void notice_removed(struct nvmf_target *target, const struct nvmf_ns *ns,
+                    const struct reservation *before,
+                    const struct reservation *after, const uint8_t *issuer,
+                    uint8_t type);
+/* Tell the hosts that are registered, all except the issuer. */
+void notice_registered(struct nvmf_target *target, const struct nvmf_ns *ns,
+                       const struct reservation *after, const uint8_t *issuer,
+                       uint8_t type);
+void log_build_reservation(struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl, uint32_t part);
+void notice_was_read(struct nvmf_ctrl *ctrl);
+uint16_t reservation_feature_check(const struct nvmf_target *target,
+                                   struct nvmf_request *req);
+uint32_t reservation_mask_get(const struct nvmf_target *target,
+                              const struct nvmf_ctrl *ctrl,
+                              struct nvmf_request *req);
+uint16_t reservation_mask_set(struct nvmf_target *target,
+                              struct nvmf_request *req);
+uint32_t reservation_persistence_get(const struct nvmf_target *target,
+                                     const struct nvmf_ctrl *ctrl,
+                                     struct nvmf_request *req);
+uint16_t reservation_persistence_set(struct nvmf_target *target,
+                                     struct nvmf_request *req);
 
 /* identify.c, log.c, feature.c: rows of admin_commands */
 uint16_t identify_check(struct nvmf_target *target, struct nvmf_request *req);

@@ -4,8 +4,10 @@
  * Compare and Verify are in compare.c, fused pairs in fused.c, Copy in copy.c.
  * Spec: NVM Express Base 1.4 section 6.
  *
- * Left out, and refused as an invalid opcode: Write Uncorrectable,
- * reservations.  Directives are refused; access hints are ignored.
+ * Reservations are in reservation_command.c.
+ *
+ * Left out, and refused as an invalid opcode: Write Uncorrectable.  Directives
+ * are refused; access hints are ignored.
  */
 #include "nvmeof/target/internal.h"
 #include "nvmeof/target/level.h"
@@ -181,6 +183,10 @@ static uint16_t flush_check(struct nvmf_target *target,
 {
     req->steps = 1;
     if (req->sqe.nsid == NVME_NSID_ALL) {
+        if (reservation_conflicts_any(target, request_ctrl(target, req),
+                                      false)) {
+            return reservation_refuse(req);
+        }
         return ana_check_all(target, req, true);
     }
     return ns_check(target, request_ctrl(target, req), req);
@@ -316,6 +322,23 @@ const struct nvmf_command io_commands[IO_COMMANDS] = {
                                    COMMAND_HAS_LBA,
                           .check = write_zeroes_check,
                           .execute = write_zeroes_execute},
+    [NVM_RESERVATION_REGISTER] = {.direction = DATA_TO_CONTROLLER,
+                                  .flags = COMMAND_NEEDS_NS,
+                                  .check = reservation_register_check,
+                                  .execute = reservation_register_execute},
+    [NVM_RESERVATION_REPORT] = {.direction = DATA_TO_HOST,
+                                .flags = COMMAND_NEEDS_NS,
+                                .check = reservation_report_check,
+                                .execute = reservation_report_execute},
+    [NVM_RESERVATION_ACQUIRE] = {.direction = DATA_TO_CONTROLLER,
+                                 .flags = COMMAND_NEEDS_NS,
+                                 .check = reservation_acquire_check,
+                                 .execute = reservation_acquire_execute},
+    /* Linux describes 16 bytes of data, of which 8 are defined. */
+    [NVM_RESERVATION_RELEASE] = {.direction = DATA_TO_CONTROLLER,
+                                 .flags = COMMAND_NEEDS_NS | COMMAND_SGL_LONGER,
+                                 .check = reservation_release_check,
+                                 .execute = reservation_release_execute},
     /* Linux always describes room for 256 ranges. */
     [NVM_DATASET_MANAGEMENT] = {.direction = DATA_TO_CONTROLLER,
                                 .flags = COMMAND_NEEDS_NS | COMMAND_WRITES |

@@ -36,6 +36,7 @@ static const struct level_row rows[] = {
     {NVMF_VS_1_3, LEVEL_CONTROLLER, 316, 3, 0xff},         /* EDSTT, DSTO */
     {NVMF_VS_1_3, LEVEL_CONTROLLER, 322, 10, 0xff}, /* HCTMA to SANICAP */
     {NVMF_VS_1_3, LEVEL_CONTROLLER, ID_CTRL_ONCS, 1, ONCS_TIMESTAMP},
+    {NVMF_VS_1_3, LEVEL_NAMESPACE, ID_NS_RESCAP, 1, RESCAP_IEKEY_1_3},
     {NVMF_VS_1_3, LEVEL_NAMESPACE, ID_NS_DLFEAT, 1, 0xff},
 
     {NVMF_VS_1_4, LEVEL_ADMIN, 0x86, 1, 0}, /* Get LBA Status */

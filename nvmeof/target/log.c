@@ -255,6 +255,8 @@ static const struct log_page logs[] = {
      log_build_ocp_smart, NULL},
     {LOG_ERROR_TIMES, false, NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN,
      NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN, build_error_times, NULL},
+    {LOG_RESERVATION, false, LOG_RESERVATION_LEN, LOG_RESERVATION_LEN,
+     log_build_reservation, NULL},
     {LOG_DISCOVERY, true, 0, DISCOVERY_ENTRY_LEN, discovery_log_part, NULL},
 };
 
@@ -390,6 +392,9 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
     if (is_last && !(req->sqe.cdw10 & BIT(LOG_RAE_BIT))) {
         if (log.lid == LOG_CHANGED_NS_LIST) {
             memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
+        }
+        if (log.lid == LOG_RESERVATION) {
+            notice_was_read(ctrl);
         }
         event_log_read(target, ctrl, log.lid);
     }

@@ -37,6 +37,30 @@ struct nvmf_ns *ns_find_active(struct nvmf_target *target,
                                                          : NULL;
 }
 
+void ns_set_caution(struct nvmf_ns *ns, uint8_t caution, bool is_on)
+{
+    ns->caution = (uint8_t)((ns->caution & ~caution) | (is_on ? caution : 0));
+}
+
+/* The only writer of ns->state. */
+void ns_enter(struct nvmf_ns *ns, enum ns_state next)
+{
+    ns->state = (uint8_t)next;
+    ns_set_caution(ns, CAUTION_STATE, next != NS_READY);
+}
+
+/* A command has ended, and somebody may wait for that. */
+void ns_released(struct nvmf_target *target, struct nvmf_request *req,
+                 struct nvmf_ns *ns)
+{
+    if (req->holds & HOLDS_PREEMPTED) {
+        reservation_command_ended(target, req, ns);
+    }
+    if (ns->state != NS_READY && ns->users == 0) {
+        ns_drained(target, ns);
+    }
+}
+
 /*
  * Which commands of a controller ns_check_closely() may refuse for a
  * namespace, as bits of nvmf_command.flags: COMMAND_NEEDS_NS for all of them.
@@ -46,7 +70,8 @@ static uint8_t ns_bars(const struct nvmf_target *target,
                        const struct nvmf_ctrl *ctrl, uint32_t nsid)
 {
     return ns_is_active(ctrl, nsid) && target->ns[nsid - 1].state == NS_READY &&
-                   ana_is_reachable(target, ctrl, nsid)
+                   ana_is_reachable(target, ctrl, nsid) &&
+                   !reservation_conflicts(target, ctrl, nsid, true)
                ? 0
                : COMMAND_NEEDS_NS;
 }
@@ -88,6 +113,10 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
     }
     if (target->ns[nsid - 1].state != NS_READY) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
+    }
+    status = reservation_admit(target, req);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
     }
     ns_use(&target->ns[nsid - 1], req);
     return NVME_SC_SUCCESS;

@@ -43,7 +43,7 @@ bool ns_are_manageable(const struct nvmf_target *target)
     return target->config.volume.capacity != NULL;
 }
 
-static uint16_t result_status(enum nvmf_volume_result result)
+uint16_t ns_result_status(enum nvmf_volume_result result)
 {
     static const uint16_t status[NVMF_VOLUME_RESULTS] = {
         [NVMF_VOLUME_OK] = NVME_SC_SUCCESS,
@@ -168,7 +168,7 @@ void ns_load(struct nvmf_target *target, uint32_t nsid)
     struct nvmf_ns *ns = &target->ns[nsid - 1];
 
     if (!volume->describe(volume->ctx, nsid, &ns->volume)) {
-        ns->state = NS_FREE;
+        ns_enter(ns, NS_FREE);
         return;
     }
     ns->config.nsid = nsid;
@@ -177,7 +177,7 @@ void ns_load(struct nvmf_target *target, uint32_t nsid)
     ns->config.media_ns = ns->volume.media_ns;
     memcpy(ns->config.uuid, ns->volume.uuid, sizeof(ns->config.uuid));
     memcpy(ns->config.nguid, ns->volume.nguid, sizeof(ns->config.nguid));
-    ns->state = ns->volume.is_erasing ? NS_FORMATTING : NS_READY;
+    ns_enter(ns, ns->volume.is_erasing ? NS_FORMATTING : NS_READY);
     target->media.geometry(target->media.ctx, ns->config.media_ns,
                            &ns->geometry);
 }
@@ -246,10 +246,10 @@ static void begin_change(struct nvmf_target *target, uint32_t nsid)
     manager->job.nsid = nsid;
     manager->is_draining = true;
     if (manager->job.op == NVMF_VOLUME_DELETE) {
-        ns->state = NS_DELETING;
+        ns_enter(ns, NS_DELETING);
         update_attachments(target, nsid, false);
     } else {
-        ns->state = NS_FORMATTING;
+        ns_enter(ns, NS_FORMATTING);
         ns_update_bars(target, nsid);
         self_test_formatting(target,
                              manager->is_for_all ? NVME_NSID_ALL : nsid);
@@ -292,11 +292,15 @@ void nvmf_volume_done(struct nvmf_target *target,
                       enum nvmf_volume_result result, uint32_t nsid)
 {
     struct ns_manager *manager = &target->manager;
-    uint16_t status = result_status(result);
+    uint16_t status = ns_result_status(result);
 
     ASSERT(manager->req != NULL && !manager->is_draining);
     if (manager->job.op != NVMF_VOLUME_CREATE || status == NVME_SC_SUCCESS) {
         ns_load(target, nsid);
+        if (manager->job.op != NVMF_VOLUME_FORMAT &&
+            target->ns[nsid - 1].state == NS_FREE) {
+            reservation_forget(target, nsid);
+        }
         update_attachments(target, nsid, manager->job.op == NVMF_VOLUME_FORMAT);
     }
     if (manager->job.op == NVMF_VOLUME_DELETE && status == NVME_SC_SUCCESS) {
@@ -484,6 +488,12 @@ static uint16_t delete_ns(struct nvmf_target *target, struct nvmf_request *req)
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
+    if (is_for_all
+            ? reservation_conflicts_any(target, request_ctrl(target, req), true)
+            : reservation_conflicts(target, request_ctrl(target, req),
+                                    req->sqe.nsid, true)) {
+        return reservation_refuse(req);
+    }
     if (is_for_all ? is_any_protected(target, NULL)
                    : target->ns[req->sqe.nsid - 1].geometry.is_read_only) {
         return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
@@ -600,11 +610,16 @@ uint16_t ns_attachment_execute(struct nvmf_target *target,
         return status;
     }
     status = check_allocated(target, req); /* it may have been deleted */
+    if (status == NVME_SC_SUCCESS &&
+        reservation_conflicts(target, request_ctrl(target, req), req->sqe.nsid,
+                              true)) {
+        status = reservation_refuse(req);
+    }
     if (status == NVME_SC_SUCCESS) {
         status = read_hosts(target, req, attach, hosts, &count);
     }
     if (status == NVME_SC_SUCCESS) {
-        status = result_status(
+        status = ns_result_status(
             volume->attach(volume->ctx, req->sqe.nsid, hosts, count, attach));
     }
     if (status == NVME_SC_SUCCESS) {
@@ -669,6 +684,11 @@ static uint16_t check_format(struct nvmf_target *target,
     uint32_t nsid = req->sqe.nsid;
     uint16_t status;
 
+    if (nsid == NVME_NSID_ALL
+            ? reservation_conflicts_any(target, ctrl, false)
+            : reservation_conflicts(target, ctrl, nsid, true)) {
+        return reservation_refuse(req);
+    }
     if (nsid == NVME_NSID_ALL) {
         status = ana_check_all(target, req, true);
         if (status != NVME_SC_SUCCESS) {
@@ -744,5 +764,5 @@ uint16_t ns_protect(struct nvmf_target *target, uint32_t nsid,
         ns_load(target, nsid);
         update_attachments(target, nsid, true);
     }
-    return result_status(result);
+    return ns_result_status(result);
 }

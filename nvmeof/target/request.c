@@ -155,6 +155,10 @@ static void end_window(struct nvmf_target *target, struct nvmf_request *req,
             end_fused_first(target, req, status);
             return;
         }
+        if ((req->holds & HOLDS_PREEMPTED) && status == NVME_SC_SUCCESS &&
+            !is_last_window(req)) {
+            status = NVME_SC_ABORT_PREEMPTED;
+        }
     }
     if (status != NVME_SC_SUCCESS || is_last_window(req) ||
         is_ending(target, req)) {
@@ -567,11 +571,15 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
     while ((req = queue_take(&target->order.waiting, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
+    while ((req = queue_take(&target->preempting, qpair, true, 0)) != NULL) {
+        request_drop(target, req);
+    }
     fused_drop_first(target, &target->qpair[qpair]);
 }
 
+/* Abort a command that waits for buffers, or for an earlier write. */
 bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
-                           uint16_t cid)
+                           uint16_t cid, uint16_t status)
 {
     struct nvmf_request *req = buffer_take_waiter(target, qpair, false, cid);
 
@@ -586,7 +594,7 @@ bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
     if (req->holds & HOLDS_PARTNER) {
         fused_abort_first(target, req);
     }
-    request_complete(target, req, NVME_SC_ABORT_REQUESTED);
+    request_complete(target, req, status);
     return true;
 }
 

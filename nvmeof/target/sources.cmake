@@ -27,6 +27,9 @@ set(SOURCES
     qpair.c
     queue.c
     request.c
+    reservation.c
+    reservation_command.c
+    reservation_notice.c
     scratch.c
     self_test.c
     target.c

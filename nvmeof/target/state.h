@@ -9,6 +9,7 @@
 #include "nvmeof/auth/auth.h"
 #include "nvmeof/target/ana.h"
 #include "nvmeof/target/fault.h"
+#include "nvmeof/target/reservation.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/target/wheel.h"
 #include "nvmeof/wire/fabrics.h"
@@ -54,6 +55,7 @@ enum ctrl_event {
     CTRL_EVENT_NS_CHANGED,
     CTRL_EVENT_ANA_CHANGED,
     CTRL_EVENT_DISCOVERY_CHANGED,
+    CTRL_EVENT_RESERVATION,
     CTRL_EVENTS
 };
 
@@ -150,6 +152,10 @@ struct nvmf_ctrl {
     uint16_t events_pending; /* BIT(enum ctrl_event) */
     uint16_t events_masked;  /* reported; set until the host reads the log */
     struct nvmf_request *aer[NVMF_MAX_AERS];
+    /* Reservation notifications that the host has not read: a ring. */
+    struct reservation_notice notice[NVMF_MAX_NOTICES];
+    uint16_t first_notice, notices;
+    uint64_t notice_count; /* of the last one, since the last reset */
     uint32_t changed_ns[NVMF_MAX_NAMESPACES / 32];
     /* The active namespaces: those that are attached to this controller. */
     uint32_t active_ns[NVMF_MAX_NAMESPACES / 32];
@@ -175,10 +181,18 @@ enum ns_state {
     NS_STATES
 };
 
+enum {                        /* nvmf_ns.caution */
+       CAUTION_STATE = 0x1,   /* its state is not NS_READY */
+       CAUTION_PREEMPT = 0x2, /* a Preempt and Abort waits for commands */
+};
+
 struct nvmf_ns {
-    uint8_t state;     /* enum ns_state */
-    uint32_t users;    /* commands that use it: nvmf_request.ns */
-    uint32_t anagrpid; /* its ANA group, 1..NVMF_ANA_GROUPS */
+    uint8_t state;       /* enum ns_state; written by ns_enter() */
+    uint8_t caution;     /* 0: nobody waits for the end of its commands */
+    uint8_t notice_mask; /* feature 82h: BIT(type of notification) */
+    uint16_t preempted;  /* commands with HOLDS_PREEMPTED */
+    uint32_t users;      /* commands that use it: nvmf_request.ns */
+    uint32_t anagrpid;   /* its ANA group, 1..NVMF_ANA_GROUPS */
     struct nvmf_ns_config config;
     struct nvmf_volume_ns volume; /* if there is a volume */
     struct media_geometry geometry;
@@ -279,6 +293,10 @@ struct nvmf_target {
     struct nvmf_ana_relation ana[NVMF_ANA_GROUPS][NVMF_ANA_PORTS];
     uint8_t ana_transitions;   /* how many of them are in ANA_CHANGE */
     uint16_t self_test_cntlid; /* controller that has started the last one */
+    struct reservation reservation[NVMF_RESERVATION_NAMESPACES];
+    struct reservation reservation_draft; /* a change that is not saved yet */
+    struct nvmf_queue preempting; /* Preempt and Abort: until the commands that
+                                   * were in flight have ended */
 
     uint8_t auth_count; /* authentications under way */
     uint8_t auth_power; /* the one that computes, or NO_AUTH */

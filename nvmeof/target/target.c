@@ -31,7 +31,7 @@ static void add_namespace(struct nvmf_target *target,
     ASSERT(config->nsid >= 1 && config->nsid <= NVMF_MAX_NAMESPACES);
     ns = &target->ns[config->nsid - 1];
     ASSERT(ns->state == NS_FREE);
-    ns->state = NS_READY;
+    ns_enter(ns, NS_READY);
     ns->anagrpid = 1;
     ns->config = *config;
     if (memcmp(config->nguid, none, sizeof(none)) == 0) {
@@ -114,6 +114,9 @@ void nvmf_target_init(struct nvmf_target *target,
     }
     if (ns_are_manageable(target)) {
         load_namespaces(target);
+    }
+    for (uint32_t nsid = 1; nsid <= NVMF_RESERVATION_NAMESPACES; nsid++) {
+        reservation_load(target, nsid);
     }
     nvmf_target_set_addresses(target, config->addresses, config->address_count);
     /* The caller may free these lists after this call. */

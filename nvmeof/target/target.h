@@ -33,6 +33,7 @@
 #include "nvmeof/limits.h"
 #include "nvmeof/target/media.h"
 #include "nvmeof/target/operations.h"
+#include "nvmeof/target/reservation.h"
 #include "nvmeof/target/transport.h"
 #include "nvmeof/target/volume.h"
 
@@ -212,7 +213,8 @@ struct nvmf_config {
     /* Owner of the namespaces, instead of the list; its functions may be NULL.
      */
     struct nvmf_volume volume;
-    struct nvmf_operations operations; /* its functions may be NULL */
+    struct nvmf_operations operations;     /* its functions may be NULL */
+    struct nvmf_reservations reservations; /* its functions may be NULL */
     const struct nvmf_address *addresses;
     uint8_t address_count; /* 0..NVMF_MAX_ADDRESSES */
 

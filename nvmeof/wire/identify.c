@@ -112,6 +112,7 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     buf[ID_NS_NLBAF] = (uint8_t)(id->formats - 1);
     buf[ID_NS_FLBAS] = id->format;
     buf[ID_NS_NMIC] = id->nmic;
+    buf[ID_NS_RESCAP] = id->rescap;
     buf[ID_NS_DLFEAT] = id->dlfeat;
     put_le64(buf + ID_NS_NVMCAP, id->owned_bytes);
     put_le16(buf + ID_NS_MSSRL, id->mssrl);
@@ -135,6 +136,7 @@ void identify_namespace_any_emit(uint8_t *buf,
 {
     memset(buf, 0, NVME_IDENTIFY_LEN);
     buf[ID_NS_ANY_NMIC] = id->nmic;
+    buf[ID_NS_ANY_RESCAP] = id->rescap;
     put_le32(buf + ID_NS_ANY_ANAGRPID, id->anagrpid);
     buf[ID_NS_ANY_NSATTR] = id->nsattr;
     buf[ID_NS_ANY_NSTAT] = NSTAT_READY;

@@ -75,6 +75,7 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_FLBAS = 26,
        ID_NS_DPS = 29,
        ID_NS_NMIC = 30,
+       ID_NS_RESCAP = 31,
        ID_NS_DLFEAT = 33,
        ID_NS_NVMCAP = 48,
        ID_NS_MSSRL = 74, /* these three: NVM Command Set 1.0 */
@@ -104,6 +105,7 @@ enum { /* byte offsets in a Controller List */
 
 enum { /* byte offsets in the data of CNS 08h, for every command set */
        ID_NS_ANY_NMIC = 1,
+       ID_NS_ANY_RESCAP = 2,
        ID_NS_ANY_ANAGRPID = 4,
        ID_NS_ANY_NSATTR = 8,
        ID_NS_ANY_NSTAT = 14,
@@ -131,6 +133,7 @@ enum { /* Identify Controller bits */
        ONCS_DATASET_MANAGEMENT = 0x04,
        ONCS_WRITE_ZEROES = 0x08,
        ONCS_SAVE_SELECT = 0x10,
+       ONCS_RESERVATIONS = 0x20,
        ONCS_TIMESTAMP = 0x40,
        ONCS_VERIFY = 0x80,
        ONCS_COPY = 0x100,
@@ -144,6 +147,9 @@ enum { /* Identify Controller bits */
        CNTRLTYPE_IO = 1,
        CNTRLTYPE_DISCOVERY = 2,
        NMIC_SHARED = 0x01,
+       RESCAP_PTPL = 0x01,
+       RESCAP_ALL_TYPES = 0x7e,
+       RESCAP_IEKEY_1_3 = 0x80, /* IEKEY has the meaning of NVMe 1.3 */
        DLFEAT_READS_ZEROES = 0x01,
        DLFEAT_WRITE_ZEROES_DEAC = 0x08,
        NSATTR_WRITE_PROTECTED = 0x01,
@@ -208,6 +214,7 @@ struct identify_namespace {
     uint8_t formats;                        /* LBA formats, at least 1 */
     uint8_t block_shift[ID_NS_FORMATS_MAX]; /* of each format */
     uint8_t nmic;
+    uint8_t rescap;
     uint8_t dlfeat;
     uint8_t nsattr;
     uint16_t mssrl;       /* most blocks of one source range of Copy */
@@ -221,7 +228,8 @@ struct identify_namespace {
 void identify_controller_emit(uint8_t *buf,
                               const struct identify_controller *id);
 void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id);
-/** Emit the data of CNS 08h, which has only nmic, anagrpid and nsattr. */
+/** Emit the data of CNS 08h, which has only nmic, rescap, anagrpid and nsattr.
+ */
 void identify_namespace_any_emit(uint8_t *buf,
                                  const struct identify_namespace *id);
 /** Emit a Controller List. */

@@ -31,6 +31,10 @@ enum { /* NVM command set */
        NVM_WRITE_ZEROES = 0x08,
        NVM_DATASET_MANAGEMENT = 0x09,
        NVM_VERIFY = 0x0c,
+       NVM_RESERVATION_REGISTER = 0x0d,
+       NVM_RESERVATION_REPORT = 0x0e,
+       NVM_RESERVATION_ACQUIRE = 0x11,
+       NVM_RESERVATION_RELEASE = 0x15,
        NVM_COPY = 0x19,
 };
 
@@ -75,6 +79,7 @@ enum {                       /* log page identifiers */
        LOG_FEATURE_EFFECTS = 0x12,
        LOG_MI_EFFECTS = 0x13,
        LOG_DISCOVERY = 0x70,
+       LOG_RESERVATION = 0x80,
        LOG_OCP_SMART = 0xc0,   /* OCP Datacenter NVMe SSD Specification 2.0 */
        LOG_NEIGHBOURS = 0xd0,  /* our own: docs/nvme.md */
        LOG_ERROR_TIMES = 0xd1, /* our own: docs/nvme.md */
@@ -92,6 +97,8 @@ enum { /* feature identifiers */
        FEATURE_TIMESTAMP = 0x0e,
        FEATURE_KEEP_ALIVE_TIMER = 0x0f,
        FEATURE_HOST_IDENTIFIER = 0x81,
+       FEATURE_RESERVATION_MASK = 0x82,
+       FEATURE_RESERVATION_PERSISTENCE = 0x83,
        FEATURE_NS_WRITE_PROTECTION = 0x84,
        /* Ours, up to FFh.  C0h to CFh belong to the OCP Datacenter NVMe SSD
         * Specification. */
@@ -102,6 +109,7 @@ enum { /* asynchronous event types and information */
        EVENT_TYPE_ERROR = 0,
        EVENT_TYPE_SMART = 1,
        EVENT_TYPE_NOTICE = 2,
+       EVENT_TYPE_IO = 6, /* I/O command set specific */
 
        EVENT_SMART_RELIABILITY = 0,
        EVENT_SMART_TEMPERATURE = 1,
@@ -109,6 +117,7 @@ enum { /* asynchronous event types and information */
        EVENT_NOTICE_NS_CHANGED = 0x00,
        EVENT_NOTICE_ANA_CHANGED = 0x03,
        EVENT_NOTICE_DISCOVERY_CHANGED = 0xf0,
+       EVENT_IO_RESERVATION = 0, /* a log page is available */
 };
 
 /* The NSID that means all namespaces. */

@@ -7,6 +7,7 @@ set(SOURCES
     identify.c
     log.c
     rdma_private.c
+    reservation.c
     sgl.c
     sqe.c
 )

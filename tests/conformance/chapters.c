@@ -47,6 +47,7 @@
     X(nvme_more) \
     X(nvme_copy) \
     X(nvme_level) \
+    X(nvme_reservation) \
     X(nvme_support) \
     X(limits_budget) \
     X(limits_queue) \

@@ -39,6 +39,7 @@ struct native_dut {
     bool has_saved;
     /* The table of namespaces in flash. */
     struct native_namespaces namespaces;
+    struct native_reservations reservations;
     char line[LINE_MAX_LEN];
 };
 
@@ -81,6 +82,7 @@ static bool power_on(struct native_dut *dut)
         .medium = &dut->medium,
         .has_echo = true,
         .namespaces = &dut->namespaces,
+        .reservations = &dut->reservations,
         .plan = &plan,
         .saved = dut->has_saved ? &dut->saved : NULL,
     };
@@ -103,6 +105,7 @@ static bool native_begin(void *ctx, struct native_world *world,
     dut->generation = 0;
     dut->has_saved = false;
     dut->namespaces.writes = 0;
+    dut->reservations.writes = 0;
     medium_init(&dut->medium, MEDIUM_BYTES);
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         struct cable_plug plug = {&dut->sides[i], native_receive, native_room};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "internal.h"
@@ -781,11 +782,15 @@ void rc_make_connect(const struct rc *rc, struct connect_command *command,
         .has_sq_flow_control = true,
     };
     *data = (struct connect_data){
-        .hostid = {[0] = 0xcf},
+        .hostid = {[0] = 0xcf, [15] = config->host},
         .cntlid =
             config->qid != 0 ? config->cntlid : (uint16_t)NVME_CNTLID_DYNAMIC,
         .hostnqn = "nqn.2026-01.net.example:conform-rc",
     };
+    if (config->host != 0) {
+        snprintf(data->hostnqn, sizeof(data->hostnqn),
+                 "nqn.2026-01.net.example:conform-rc-%u", config->host);
+    }
     memcpy(data->subnqn, conf_target(rc->conf)->nqn, sizeof(data->subnqn));
 }
 

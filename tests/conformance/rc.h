@@ -37,6 +37,7 @@ struct rc_config {
     uint16_t hrqsize; /* 0: 32. */
     uint16_t hsqsize; /* 0: 31. */
     uint16_t cntlid;  /* Used if qid is not 0. */
+    uint8_t host;     /* Hosts with other numbers have other identifiers. */
     /* Fields of the REQ. */
     bool has_psn;          /* Use starting_psn; otherwise a random PSN. */
     uint32_t starting_psn; /* The target's first PSN, which we choose. */

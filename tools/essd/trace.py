@@ -50,7 +50,8 @@ ADMIN = {0x02: "Get Log Page", 0x06: "Identify", 0x08: "Abort", 0x09: "Set Featu
          0x0a: "Get Features", 0x0c: "Async Event Request", 0x18: "Keep Alive"}
 NVM = {0x00: "Flush", 0x01: "Write", 0x02: "Read", 0x04: "Write Uncorrectable",
        0x05: "Compare", 0x08: "Write Zeroes", 0x09: "Dataset Management",
-       0x0c: "Verify"}
+       0x0c: "Verify", 0x0d: "Reservation Register", 0x0e: "Reservation Report",
+       0x11: "Reservation Acquire", 0x15: "Reservation Release"}
 FABRICS = {0x00: "Property Set", 0x01: "Connect", 0x04: "Property Get",
            0x05: "Authentication Send", 0x06: "Authentication Receive",
            0x08: "Disconnect"}
@@ -67,7 +68,10 @@ STATUSES = {
     0x016: "SGL Offset Invalid", 0x019: "Keep Alive Timeout Expired",
     0x01a: "Keep Alive Timeout Invalid", 0x01e: "SGL Data Block Granularity Invalid",
     0x020: "Namespace Write Protected", 0x021: "Command Interrupted",
+    0x018: "Host Identifier Inconsistent Format",
+    0x01b: "Aborted due to Preempt and Abort",
     0x080: "LBA Out of Range", 0x082: "Namespace Not Ready",
+    0x083: "Reservation Conflict",
     0x101: "Invalid Queue Identifier", 0x103: "Abort Limit Exceeded",
     0x105: "AER Limit Exceeded", 0x106: "Invalid Firmware Slot",
     0x109: "Invalid Log Page", 0x10a: "Invalid Format", 0x10d: "Feature Not Saveable",

@@ -49,15 +49,21 @@ static struct nvme *new_nvme(struct conf *conf)
     return nvme;
 }
 
-struct nvme *nvme_open(struct conf *conf)
+struct nvme *nvme_open_host(struct conf *conf, uint8_t host)
 {
+    const struct rc_config config = {.peer = host, .host = host};
     struct nvme *nvme = new_nvme(conf);
 
-    nvme->pair = nvmf_open_pair(conf, &(struct rc_config){0});
+    nvme->pair = nvmf_open_pair(conf, &config);
     nvme->admin = nvme->pair.admin;
     nvme->io = nvme->pair.io;
     read_identify_pages(nvme);
     return nvme;
+}
+
+struct nvme *nvme_open(struct conf *conf)
+{
+    return nvme_open_host(conf, 0);
 }
 
 struct nvme *nvme_open_admin(struct conf *conf)

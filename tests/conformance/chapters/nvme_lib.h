@@ -53,7 +53,9 @@ struct nvme {
  * data.
  */
 struct nvme *nvme_open(struct conf *conf);
-/** The same without the I/O queue. */
+/** The same for another host, which has that number, 1 or 2. */
+struct nvme *nvme_open_host(struct conf *conf, uint8_t host);
+/** nvme_open() without the I/O queue. */
 struct nvme *nvme_open_admin(struct conf *conf);
 void nvme_close(struct nvme *nvme);
 

@@ -207,6 +207,7 @@ struct nvmf_pair nvmf_open_pair(struct conf *conf,
     pair.admin =
         rc_open_controller(conf, &(struct rc_config){.port = config->port,
                                                      .peer = config->peer,
+                                                     .host = config->host,
                                                      .is_v6 = config->is_v6});
     io.qid = 1;
     io.cntlid = pair.admin->config.cntlid;

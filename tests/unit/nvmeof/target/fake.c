@@ -498,6 +498,9 @@ uint16_t fake_connect(struct fake *fake, uint16_t qpair, uint16_t qid,
     struct nvme_cqe cqe;
 
     fake_connect_data(&data, cntlid, subnqn);
+    if (fake->hostid != 0) {
+        memset(data.hostid, fake->hostid, sizeof(data.hostid));
+    }
     cqe = fake_connect_with(fake, qpair, &command, &data);
     assert_int_equal(cqe.status, 0);
     return (uint16_t)cqe.dw0;

@@ -94,6 +94,7 @@ struct fake {
     unsigned int drained_count;
     unsigned int subsystem_resets;
 
+    uint8_t hostid; /* every byte of the next host's identifier; 0: 42h */
     uint16_t next_cid;
     uint8_t data[NVMF_MAX_TRANSFER]; /* the host buffer of most commands */
 };

@@ -40,7 +40,7 @@ static void test_identify_controller_passes_the_checks_of_linux(void **state)
     assert_int_equal(id[111], 1);                 /* CNTRLTYPE */
     assert_int_equal(get_le32(id + 80), 0x20000); /* VER */
     assert_int_equal(get_le32(id + 516), 128);    /* NN */
-    assert_int_equal(get_le16(id + 520), 0x1dd);  /* ONCS */
+    assert_int_equal(get_le16(id + 520), 0x1fd);  /* ONCS */
     assert_int_equal(id[522], 1);                 /* FUSES */
     assert_int_equal(get_le16(id + 532), 0);      /* ACWU: one block */
     assert_int_equal(get_le16(id + 534), 1);      /* OCFS: format 0 */
@@ -292,9 +292,10 @@ static void test_identify_answers_for_the_nvm_command_set(void **state)
     assert_int_equal(
         exec_identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 1).status, 0);
     assert_int_equal(fake->data[1], NMIC_SHARED);
-    assert_int_equal(fake->data[14], 1); /* ready */
-    assert_int_equal(fake->data[4], 1);  /* ANA group */
-    fake->data[1] = fake->data[4] = fake->data[14] = 0;
+    assert_int_equal(fake->data[14], 1);   /* ready */
+    assert_int_equal(fake->data[2], 0xfe); /* RESCAP, without PTPL */
+    assert_int_equal(fake->data[4], 1);    /* ANA group */
+    fake->data[1] = fake->data[2] = fake->data[4] = fake->data[14] = 0;
     assert_memory_equal(fake->data, zeroes, sizeof(zeroes));
     memset(fake->data, 0xa5, NVME_IDENTIFY_LEN);
     exec_identify(fake, admin, CNS_NS_OF_ALL_COMMAND_SETS, 3); /* not active */

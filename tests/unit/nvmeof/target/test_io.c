@@ -104,8 +104,6 @@ static const struct refused {
      4128,
      0x183},
     {"Copy, SGL too long", {.opcode = 0x19, .nsid = 1}, 64, 0x00f},
-    {"Reservation Register", {.opcode = 0x0d, .nsid = 1}, 16, 0x001},
-    {"Reservation Release", {.opcode = 0x15, .nsid = 1}, 8, 0x001},
     {"vendor opcode", {.opcode = 0xc0, .nsid = 1}, 0, 0x001},
     {"Read of NSID 0", {.opcode = 2}, 512, 0x00b},
     {"Read of NSID 129", {.opcode = 2, .nsid = 129}, 512, 0x00b},

@@ -83,7 +83,8 @@ static void test_the_data_sheet_has_nothing_that_is_newer(void **state)
     assert_int_equal(get_le32(id + ID_CTRL_CTRATT), CTRATT_HOSTID_128);
     assert_int_equal(get_le16(id + ID_CTRL_ONCS),
                      ONCS_COMPARE | ONCS_DATASET_MANAGEMENT |
-                         ONCS_WRITE_ZEROES | ONCS_SAVE_SELECT);
+                         ONCS_WRITE_ZEROES | ONCS_SAVE_SELECT |
+                         ONCS_RESERVATIONS);
     assert_int_equal(id[ID_CTRL_VWC], VWC_PRESENT);
     assert_int_equal(id[ID_CTRL_CNTRLTYPE], 0);
     assert_int_equal(get_le16(id + ID_CTRL_OCFS), 0);

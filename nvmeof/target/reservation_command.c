@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The commands Reservation Register, Acquire, Release and Report, and which
+ * other commands a reservation forbids.  The state machine is in reservation.c,
+ * notifications are in reservation_notice.c.
+ * Spec: NVM Express Base 1.4 sections 6.10 to 6.13 and 8.8.
+ *
+ * Shared namespaces with an NSID of 1 to 16 have reservations, as the data
+ * sheet says.  All host identifiers of fabrics have 128 bits, so Report has
+ * only the extended data structure.
+ */
+#include "nvmeof/target/internal.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/wire/identify.h"
+#include "nvmeof/wire/reservation.h"
+
+/* ---- Namespaces that have reservations, and their state. */
+
+static bool has_reservations(const struct nvmf_ns *ns)
+{
+    return ns->config.nsid >= 1 &&
+           ns->config.nsid <= NVMF_RESERVATION_NAMESPACES &&
+           !ns->volume.is_private;
+}
+
+static bool is_1_3(const struct nvmf_target *target)
+{
+    return target->config.vs >= NVMF_VS_1_3;
+}
+
+uint8_t reservation_capabilities(const struct nvmf_target *target,
+                                 const struct nvmf_ns *ns)
+{
+    bool has_ptpl = target->config.reservations.save != NULL;
+
+    if (!has_reservations(ns)) {
+        return 0;
+    }
+    return (uint8_t)(RESCAP_ALL_TYPES | RESCAP_IEKEY_1_3 |
+                     (has_ptpl ? RESCAP_PTPL : 0));
+}
+
+struct reservation *reservation_of(struct nvmf_target *target, uint32_t nsid)
+{
+    const struct nvmf_ns *ns = ns_find_allocated(target, nsid);
+
+    return ns != NULL && has_reservations(ns) ? &target->reservation[nsid - 1]
+                                              : NULL;
+}
+
+/* Set the reservations of a namespace that was created, or found at the start.
+ */
+void reservation_load(struct nvmf_target *target, uint32_t nsid)
+{
+    const struct nvmf_reservations *store = &target->config.reservations;
+    struct reservation *res = reservation_of(target, nsid);
+
+    if (res == NULL) {
+        return;
+    }
+    if (store->load == NULL ||
+        !store->load(store->ctx, nsid, target->ns[nsid - 1].config.uuid, res)) {
+        memset(res, 0, sizeof(*res));
+    }
+    res->generation = 0;
+    ns_update_bars(target, nsid);
+}
+
+/* The namespace has been deleted.  If saving fails, nothing is lost: the
+ * record names another UUID than that of the next namespace. */
+void reservation_forget(struct nvmf_target *target, uint32_t nsid)
+{
+    const struct nvmf_reservations *store = &target->config.reservations;
+    struct nvmf_ns *ns = &target->ns[nsid - 1];
+    struct reservation *res;
+
+    if (nsid > NVMF_RESERVATION_NAMESPACES) {
+        return;
+    }
+    ns->notice_mask = 0;
+    res = &target->reservation[nsid - 1];
+    if (res->ptpl && store->save != NULL) {
+        memset(res, 0, sizeof(*res));
+        (void)store->save(store->ctx, nsid, ns->config.uuid, res);
+    }
+    memset(res, 0, sizeof(*res));
+    ns_update_bars(target, nsid);
+}
+
+/* Whether flash has to follow a change.  The generation is not kept. */
+static bool must_save(const struct reservation *before,
+                      const struct reservation *after)
+{
+    if (!before->ptpl && !after->ptpl) {
+        return false;
+    }
+    return before->ptpl != after->ptpl || before->rtype != after->rtype ||
+           (after->rtype != RTYPE_NONE && before->holder != after->holder) ||
+           before->count != after->count ||
+           memcmp(before->registrant, after->registrant,
+                  after->count * sizeof(after->registrant[0])) != 0;
+}
+
+/*
+ * Make the draft the state of a namespace.  The draft holds the former state
+ * afterwards.
+ *
+ * @return a status; if it is not 0, nothing has changed
+ */
+uint16_t reservation_commit(struct nvmf_target *target, uint32_t nsid)
+{
+    const struct nvmf_reservations *store = &target->config.reservations;
+    struct reservation *res = &target->reservation[nsid - 1];
+    struct reservation *draft = &target->reservation_draft;
+    struct reservation before;
+    uint16_t status;
+
+    if (must_save(res, draft)) {
+        status = ns_result_status(store->save(
+            store->ctx, nsid, target->ns[nsid - 1].config.uuid, draft));
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
+    }
+    before = *res;
+    *res = *draft;
+    *draft = before;
+    ns_update_bars(target, nsid);
+    return NVME_SC_SUCCESS;
+}
+
+/* ---- Which commands a reservation forbids. */
+
+bool reservation_conflicts(const struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl, uint32_t nsid,
+                           bool is_write)
+{
+    return nsid >= 1 && nsid <= NVMF_RESERVATION_NAMESPACES &&
+           reservation_forbids(&target->reservation[nsid - 1], ctrl->hostid,
+                               is_write);
+}
+
+bool reservation_conflicts_any(struct nvmf_target *target,
+                               const struct nvmf_ctrl *ctrl,
+                               bool are_inactive_too)
+{
+    for (uint32_t nsid = 1; nsid <= NVMF_RESERVATION_NAMESPACES; nsid++) {
+        if ((are_inactive_too || ns_is_active(ctrl, nsid)) &&
+            reservation_conflicts(target, ctrl, nsid, true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Refuse a command because of a reservation.  That is how a host finds out that
+ * it is fenced off, not an error of the drive.
+ */
+uint16_t reservation_refuse(struct nvmf_request *req)
+{
+    req->is_unlogged = true;
+    return refuse_status(NVME_SC_RESERVATION_CONFLICT);
+}
+
+static bool is_reservation_command(uint8_t opcode)
+{
+    return opcode == NVM_RESERVATION_REGISTER ||
+           opcode == NVM_RESERVATION_REPORT ||
+           opcode == NVM_RESERVATION_ACQUIRE ||
+           opcode == NVM_RESERVATION_RELEASE;
+}
+
+/* Whether an I/O command may use a namespace that may have a reservation. */
+uint16_t reservation_admit(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint8_t opcode = req->sqe.opcode;
+    bool is_write = req->command->flags & COMMAND_WRITES || opcode == NVM_FLUSH;
+
+    return is_reservation_command(opcode) ||
+                   !reservation_conflicts(target, request_ctrl(target, req),
+                                          req->sqe.nsid, is_write)
+               ? NVME_SC_SUCCESS
+               : reservation_refuse(req);
+}
+
+/* ---- What the commands have in common. */
+
+static uint8_t action_of(const struct nvmf_request *req)
+{
+    return req->sqe.cdw10 & RESERVATION_ACTION_MASK;
+}
+
+static uint8_t rtype_of(const struct nvmf_request *req)
+{
+    return (uint8_t)(req->sqe.cdw10 >> RESERVATION_RTYPE_SHIFT);
+}
+
+static bool has_iekey(const struct nvmf_request *req)
+{
+    return req->sqe.cdw10 & BIT(RESERVATION_IEKEY_BIT);
+}
+
+static uint16_t check_namespace(struct nvmf_request *req)
+{
+    return has_reservations(req->ns)
+               ? NVME_SC_SUCCESS
+               : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+}
+
+/* An identifier of zero says that the host has none. */
+static bool has_hostid(struct nvmf_target *target, struct nvmf_request *req)
+{
+    static const uint8_t none[NVME_HOSTID_LEN];
+
+    return memcmp(request_ctrl(target, req)->hostid, none, sizeof(none)) != 0;
+}
+
+static uint16_t check_common(struct nvmf_target *target,
+                             struct nvmf_request *req, uint8_t actions,
+                             uint32_t data_len)
+{
+    uint16_t status = check_namespace(req);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if (!has_hostid(target, req)) {
+        return refuse_status(NVME_SC_COMMAND_SEQUENCE);
+    }
+    if (action_of(req) >= actions) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    }
+    req->data_len = data_len;
+    return NVME_SC_SUCCESS;
+}
+
+/* Since NVMe 1.3, Acquire and Release always compare the key. */
+static uint16_t check_iekey(const struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    return has_iekey(req) && is_1_3(target)
+               ? refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10,
+                              RESERVATION_IEKEY_BIT)
+               : NVME_SC_SUCCESS;
+}
+
+static uint16_t check_rtype(struct nvmf_request *req)
+{
+    return rtype_of(req) == RTYPE_NONE || rtype_of(req) >= RTYPES
+               ? refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 1, 0)
+               : NVME_SC_SUCCESS;
+}
+
+static struct reservation_command read_command(struct nvmf_target *target,
+                                               const struct nvmf_request *req)
+{
+    uint8_t data[RESERVATION_KEYS_LEN] = {0};
+
+    request_read_data(req, 0, data, req->data_len);
+    return (struct reservation_command){
+        .hostid = request_ctrl(target, req)->hostid,
+        .action = action_of(req),
+        .rtype = rtype_of(req),
+        .cptpl = (uint8_t)(req->sqe.cdw10 >> RESERVATION_CPTPL_SHIFT),
+        .iekey = has_iekey(req),
+        .key = get_le64(data + RESERVATION_CRKEY),
+        .key2 = get_le64(data + RESERVATION_KEY2),
+    };
+}
+
+typedef enum reservation_result reservation_change(
+    struct reservation *res, const struct reservation_command *command,
+    bool *is_released);
+
+/*
+ * Change the state of the command's namespace.
+ *
+ * @return a status; after success the draft holds the former state
+ */
+static uint16_t change_state(struct nvmf_target *target,
+                             struct nvmf_request *req,
+                             reservation_change *change,
+                             const struct reservation_command *command,
+                             bool *is_released)
+{
+    uint32_t nsid = req->ns->config.nsid;
+
+    target->reservation_draft = target->reservation[nsid - 1];
+    switch (change(&target->reservation_draft, command, is_released)) {
+    case RESERVATION_OK:
+        return reservation_commit(target, nsid);
+    case RESERVATION_CONFLICT:
+        return reservation_refuse(req);
+    case RESERVATION_FULL:
+        return NVME_SC_INTERNAL; /* the host may try again */
+    case RESERVATION_INVALID:
+        break;
+    }
+    return refuse_status(NVME_SC_INVALID_FIELD);
+}
+
+static void tell_released(struct nvmf_target *target, struct nvmf_request *req,
+                          const uint8_t *issuer)
+{
+    notice_registered(target, req->ns,
+                      &target->reservation[req->ns->config.nsid - 1], issuer,
+                      NOTICE_RESERVATION_RELEASED);
+}
+
+static void tell_removed(struct nvmf_target *target, struct nvmf_request *req,
+                         const uint8_t *issuer, uint8_t type)
+{
+    notice_removed(target, req->ns, &target->reservation_draft,
+                   &target->reservation[req->ns->config.nsid - 1], issuer,
+                   type);
+}
+
+/* ---- Register. */
+
+uint16_t reservation_register_check(struct nvmf_target *target,
+                                    struct nvmf_request *req)
+{
+    uint8_t cptpl = (uint8_t)(req->sqe.cdw10 >> RESERVATION_CPTPL_SHIFT);
+
+    if (cptpl == CPTPL_RESERVED ||
+        (cptpl == CPTPL_ON && target->config.reservations.save == NULL)) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 3, 6);
+    }
+    return check_common(target, req, RREGAS, RESERVATION_KEYS_LEN);
+}
+
+uint16_t reservation_register_execute(struct nvmf_target *target,
+                                      struct nvmf_request *req)
+{
+    struct reservation_command command = read_command(target, req);
+    bool is_released;
+    uint16_t status =
+        change_state(target, req, reservation_register, &command, &is_released);
+
+    if (status == NVME_SC_SUCCESS && is_released) {
+        tell_released(target, req, command.hostid);
+    }
+    return status;
+}
+
+/* ---- Acquire. */
+
+uint16_t reservation_acquire_check(struct nvmf_target *target,
+                                   struct nvmf_request *req)
+{
+    uint16_t status = check_iekey(target, req);
+
+    if (status == NVME_SC_SUCCESS) {
+        status = check_rtype(req);
+    }
+    return status != NVME_SC_SUCCESS
+               ? status
+               : check_common(target, req, RACQAS, RESERVATION_KEYS_LEN);
+}
+
+/* Whether a controller's host has just lost its registration to the issuer. */
+static bool is_preempted(struct nvmf_target *target, uint32_t nsid,
+                         const struct nvmf_ctrl *ctrl, const uint8_t *issuer)
+{
+    return ctrl->state != CTRL_FREE && !ctrl->is_discovery &&
+           memcmp(ctrl->hostid, issuer, NVME_HOSTID_LEN) != 0 &&
+           reservation_find(&target->reservation_draft, ctrl->hostid) >= 0 &&
+           reservation_find(&target->reservation[nsid - 1], ctrl->hostid) < 0;
+}
+
+/* Whether a Preempt and Abort waits for a command to end.  The first command of
+ * a fused pair may wait for the second one for ever, and writes nothing. */
+static bool is_abortable(const struct nvmf_target *target,
+                         const struct nvmf_request *req,
+                         const struct nvmf_ns *ns)
+{
+    return req->ns == ns && !(req->holds & HOLDS_PREEMPTED) &&
+           !is_reservation_command(req->sqe.opcode) &&
+           target->qpair[req->qpair].fused_first != req;
+}
+
+/* Mark the commands of a queue pair that Preempt and Abort waits for. */
+static void mark_commands(struct nvmf_target *target, uint16_t qpair,
+                          struct nvmf_ns *ns)
+{
+    for (uint32_t k = 0; k < CID_LISTS; k++) {
+        for (struct nvmf_request *req = target->cid[qpair][k]; req != NULL;
+             req = req->next_cid) {
+            if (is_abortable(target, req, ns)) {
+                req->holds |= HOLDS_PREEMPTED;
+                ns->preempted++;
+            }
+        }
+    }
+}
+
+/* @return a marked command of a queue pair that has not begun, or NULL */
+static struct nvmf_request *find_waiting(struct nvmf_target *target,
+                                         uint16_t qpair)
+{
+    for (uint32_t k = 0; k < CID_LISTS; k++) {
+        for (struct nvmf_request *req = target->cid[qpair][k]; req != NULL;
+             req = req->next_cid) {
+            if ((req->holds & HOLDS_PREEMPTED) &&
+                req->state == NVMF_REQUEST_WAIT_BUFFER) {
+                return req;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Abort what waits for buffers; all other marked commands end by themselves. */
+static void abort_waiting(struct nvmf_target *target)
+{
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        struct nvmf_request *req;
+
+        while (target->qpair[i].in_flight != 0 &&
+               (req = find_waiting(target, i)) != NULL) {
+            ASSERT(request_abort_waiting(target, i, req->sqe.cid,
+                                         NVME_SC_ABORT_PREEMPTED));
+        }
+    }
+}
+
+/* Abort the commands of the hosts that have just lost their registration. */
+static void abort_commands(struct nvmf_target *target, uint32_t nsid,
+                           const uint8_t *issuer)
+{
+    struct nvmf_ns *ns = &target->ns[nsid - 1];
+
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        const struct nvmf_qpair *qpair = &target->qpair[i];
+
+        if (qpair->qid != 0 && qpair->in_flight != 0 &&
+            qpair->ctrl != NO_CTRL &&
+            is_preempted(target, nsid, &target->ctrl[qpair->ctrl], issuer)) {
+            mark_commands(target, i, ns);
+        }
+    }
+    ns_set_caution(ns, CAUTION_PREEMPT, ns->preempted != 0);
+    abort_waiting(target);
+}
+
+/* @return a Preempt and Abort of this namespace that waits, or NULL */
+static struct nvmf_request *take_preempting(struct nvmf_target *target,
+                                            const struct nvmf_ns *ns)
+{
+    for (struct nvmf_request *req = target->preempting.head; req != NULL;
+         req = req->next) {
+        if (req->ns == ns) {
+            return queue_take(&target->preempting, req->qpair, false,
+                              req->sqe.cid);
+        }
+    }
+    return NULL;
+}
+
+/* A command has ended that a Preempt and Abort waits for. */
+void reservation_command_ended(struct nvmf_target *target,
+                               struct nvmf_request *req, struct nvmf_ns *ns)
+{
+    req->holds &= (uint8_t)~HOLDS_PREEMPTED;
+    ns->preempted--;
+    if (ns->preempted != 0) {
+        return;
+    }
+    ns_set_caution(ns, CAUTION_PREEMPT, false);
+    while ((req = take_preempting(target, ns)) != NULL) {
+        request_restart(target, req);
+    }
+}
+
+/* A Preempt and Abort that has waited for commands is executed again. */
+static bool has_preempted(const struct nvmf_request *req)
+{
+    return req->progress != 0;
+}
+
+uint16_t reservation_acquire_execute(struct nvmf_target *target,
+                                     struct nvmf_request *req)
+{
+    struct reservation_command command = read_command(target, req);
+    uint32_t nsid = req->ns->config.nsid;
+    bool is_released;
+    uint16_t status;
+
+    if (has_preempted(req)) {
+        return NVME_SC_SUCCESS;
+    }
+    status =
+        change_state(target, req, reservation_acquire, &command, &is_released);
+    if (status != NVME_SC_SUCCESS || command.action == RACQA_ACQUIRE) {
+        return status;
+    }
+    tell_removed(target, req, command.hostid, NOTICE_REGISTRATION_PREEMPTED);
+    if (is_released) {
+        tell_released(target, req, command.hostid);
+    }
+    if (command.action == RACQA_PREEMPT) {
+        return NVME_SC_SUCCESS;
+    }
+    abort_commands(target, nsid, command.hostid);
+    if (req->ns->preempted == 0) {
+        return NVME_SC_SUCCESS;
+    }
+    req->progress = 1;
+    request_wait_turn(req);
+    queue_push(&target->preempting, req);
+    return NVMF_PENDING;
+}
+
+/* ---- Release. */
+
+uint16_t reservation_release_check(struct nvmf_target *target,
+                                   struct nvmf_request *req)
+{
+    uint16_t status = check_iekey(target, req);
+
+    if (status == NVME_SC_SUCCESS && action_of(req) == RRELA_RELEASE) {
+        status = check_rtype(req);
+    }
+    return status != NVME_SC_SUCCESS
+               ? status
+               : check_common(target, req, RRELAS, RESERVATION_RELEASE_LEN);
+}
+
+uint16_t reservation_release_execute(struct nvmf_target *target,
+                                     struct nvmf_request *req)
+{
+    struct reservation_command command = read_command(target, req);
+    bool is_released;
+    uint16_t status =
+        change_state(target, req, reservation_release, &command, &is_released);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if (command.action == RRELA_CLEAR) {
+        tell_removed(target, req, command.hostid, NOTICE_RESERVATION_PREEMPTED);
+    } else if (is_released) {
+        tell_released(target, req, command.hostid);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+/* ---- Report. */
+
+uint16_t reservation_report_check(struct nvmf_target *target,
+                                  struct nvmf_request *req)
+{
+    uint16_t status = check_namespace(req);
+
+    (void)target;
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if (!(req->sqe.cdw11 & RESERVATION_EDS)) {
+        return refuse_query(req, NVME_SC_HOST_ID_FORMAT, SQE_CDW11);
+    }
+    if (req->sqe.cdw10 >= NVMF_MAX_TRANSFER / 4) { /* NUMD, 0's based */
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    }
+    req->data_len = (req->sqe.cdw10 + 1) * 4;
+    return NVME_SC_SUCCESS;
+}
+
+/* Writes the data of Report. */
+struct reporter {
+    struct nvmf_request *req;
+    uint32_t at; /* offset in the data */
+};
+
+/* Copy what lies in this window of the data. */
+static void report_bytes(struct reporter *reporter, const uint8_t *data,
+                         uint32_t len)
+{
+    struct nvmf_request *req = reporter->req;
+    uint32_t first = MAX(reporter->at, req->data_offset);
+    uint32_t end = MIN(reporter->at + len, req->data_offset + req->window_len);
+
+    if (first < end) {
+        request_write_data(req, first - req->data_offset,
+                           data + (first - reporter->at), end - first);
+    }
+    reporter->at += len;
+}
+
+/* Whether a controller belongs to a registrant. */
+static bool is_of_host(const struct nvmf_ctrl *ctrl,
+                       const struct registrant *registrant)
+{
+    return ctrl_is_live(ctrl) && !ctrl->is_discovery &&
+           memcmp(ctrl->hostid, registrant->hostid, NVME_HOSTID_LEN) == 0;
+}
+
+static void report_ctrl(struct reporter *reporter,
+                        const struct reservation *res, uint16_t index,
+                        uint16_t cntlid)
+{
+    uint8_t buf[RCTRL_LEN];
+
+    registered_ctrl_emit(buf,
+                         &(struct registered_ctrl){
+                             .cntlid = cntlid,
+                             .is_holder = reservation_is_holder(res, index),
+                             .key = res->registrant[index].key,
+                             .hostid = res->registrant[index].hostid,
+                         });
+    report_bytes(reporter, buf, sizeof(buf));
+}
+
+/*
+ * Report the controllers of a registrant.  A host that is not connected counts
+ * as a controller with CNTLID FFFFh.
+ *
+ * @param reporter  NULL: only count them
+ * @return their number
+ */
+static uint16_t report_registrant(const struct nvmf_target *target,
+                                  const struct reservation *res, uint16_t index,
+                                  struct reporter *reporter)
+{
+    uint16_t count = 0;
+
+    for (uint16_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        if (is_of_host(&target->ctrl[i], &res->registrant[index])) {
+            count++;
+            if (reporter != NULL) {
+                report_ctrl(reporter, res, index, target->ctrl[i].cntlid);
+            }
+        }
+    }
+    if (count == 0 && reporter != NULL) {
+        report_ctrl(reporter, res, index, NVME_CNTLID_DYNAMIC);
+    }
+    return MAX(count, 1);
+}
+
+/* Report one window of the structure; called for each window. */
+uint16_t reservation_report_execute(struct nvmf_target *target,
+                                    struct nvmf_request *req)
+{
+    const struct reservation *res =
+        &target->reservation[req->ns->config.nsid - 1];
+    struct reporter reporter = {req, 0};
+    struct reservation_status status = {
+        .generation = res->generation,
+        .rtype = res->rtype,
+        .ptpl = res->ptpl,
+    };
+    uint8_t header[RSTATUS_HEADER_LEN];
+
+    request_write_data(req, 0, NULL, req->window_len);
+    for (uint16_t i = 0; i < res->count; i++) {
+        status.registered = (uint16_t)(status.registered +
+                                       report_registrant(target, res, i, NULL));
+    }
+    reservation_status_emit(header, &status);
+    report_bytes(&reporter, header, sizeof(header));
+    for (uint16_t i = 0; i < res->count; i++) {
+        (void)report_registrant(target, res, i, &reporter);
+    }
+    return NVME_SC_SUCCESS;
+}
