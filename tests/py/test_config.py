@@ -141,7 +141,7 @@ def test_a_division_into_namespaces_is_parsed(text: str,
 
 
 @pytest.mark.parametrize("text", ["", "0", "129", "4x", "4x0G", "0x1G", "4x1T", "4x64G",
-                                  "4x1G@1024", "-1", "4x1g", "1 x 1G"])
+                                  "4x1G@1024", "-1", "4x1g", "1 x 1G", "4x" + "9" * 5000 + "G"])
 def test_a_division_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(EssdError, match="namespace"):
         setup.parse_namespaces(text)

@@ -97,7 +97,7 @@ def parse_addresses(text: str) -> list[str]:
 
 def parse_namespaces(text: str) -> tuple[int, int, bool]:
     """Number, MiB of each (0: equal shares) and whether blocks have 4096 bytes."""
-    match = re.fullmatch(r"([0-9]{1,3})(?:x([0-9]+)([MG]))?(?:@(512|4096))?", text)
+    match = re.fullmatch(r"([0-9]{1,3})(?:x([0-9]{1,9})([MG]))?(?:@(512|4096))?", text)
     count = int(match[1]) if match else 0
     size = int(match[2] or 0) * (1024 if match[3] == "G" else 1) if match else 0
     if match is None or not 1 <= count <= NAMESPACES_MAX or (match[2] and size == 0):

@@ -734,6 +734,9 @@ static void disturb_target(struct fake *fake, struct stranger *stranger)
     if (!stranger->is_connected) {
         stranger->is_connected =
             connect_queue(fake, 0, 0xffff, 0, &stranger->qpair).status == 0;
+        if (!stranger->is_connected) { /* It is not on the list. */
+            close_stranger(fake, stranger);
+        }
         new_host(&stranger->host, OTHER_SECRET, CTRL_SECRET);
         return;
     }
@@ -762,6 +765,7 @@ static void disturb_target(struct fake *fake, struct stranger *stranger)
         if (random_below(4) == 0) {
             close_stranger(fake, stranger);
         }
+        world.is_allowed = random_below(4) != 0;
         break;
     }
 }
