@@ -148,6 +148,21 @@ def test_the_number_of_drives_is_limited(count: int) -> None:
         topology.of_drives(count, None, None, 1, True)
 
 
+def test_several_hosts_have_a_card_at_each_switch() -> None:
+    found = topology_yaml.load(topology.of_drives(1, None, None, 2, 3), "t.yaml", Path.cwd())
+    assert list(found.hosts) == ["host0", "host1", "host2"]
+    assert list(found.drives) == ["drive0"]
+    for name in found.hosts:
+        assert sum(any(end.part == name for end in cable.ends)
+                   for cable in found.cables) == 2
+
+
+@pytest.mark.parametrize("hosts", [-1, 9])
+def test_the_number_of_hosts_is_limited(hosts: int) -> None:
+    with pytest.raises(Exception, match="must be 1 to 8"):
+        topology.of_drives(1, None, None, 1, hosts)
+
+
 def config_of(found: Topology) -> Config:
     """The configuration, with names in place of files that a build makes."""
     settings = {name: flash.Config((flash.Port.of(str(drive.ports[0][0])),

@@ -17,6 +17,7 @@ Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DRIVES_MAX = 64
+HOSTS_MAX = 8               # of `essd up --hosts`
 SWITCH_PORTS_MAX = 64
 DRIVE_PORTS = 2
 HOST_CARDS_MAX = 16
@@ -161,15 +162,20 @@ def loops(topology: Topology) -> list[tuple[Cable, list[str]]]:
 
 
 def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
-              has_host: bool) -> str:
-    """The file that `essd up --drives` stands for: two switches, and one host."""
-    if not 1 <= count <= DRIVES_MAX - has_host:
-        raise EssdError(f"--drives {count}: must be 1 to {DRIVES_MAX - has_host}")
+              hosts: int) -> str:
+    """The file that `essd up --drives` and `--hosts` stand for: two switches, to which
+    each drive and each host is connected."""
+    if not 1 <= count <= DRIVES_MAX - (hosts > 0):
+        raise EssdError(f"--drives {count}: must be 1 to {DRIVES_MAX - (hosts > 0)}")
+    if not 0 <= hosts <= HOSTS_MAX:
+        raise EssdError(f"--hosts {hosts}: must be 1 to {HOSTS_MAX}")
     keys = [f"size: {size}"] * (size is not None) + [f"mtu: {mtu}"] * (mtu is not None)
     last = count - 1
+    names = ["host"] if hosts == 1 else [f"host{n}" for n in range(hosts)]
     lines = ["drives:", f"  drive[0-{last}]: {{{', '.join(keys)}}}",
-             *(["hosts:", f"  host: {{cpus: {cpus}}}"] if has_host else []),
+             *(["hosts:"] if names else []),
+             *(f"  {name}: {{cpus: {cpus}}}" for name in names),
              "switches:", "  switch[0-1]: {}", "cables:",
-             *(["  - host - switch[0-1]"] if has_host else []),
+             *(f"  - {name} - switch[0-1]" for name in names),
              f"  - drive[0-{last}]:0 - switch0", f"  - drive[0-{last}]:1 - switch1"]
     return "\n".join(lines) + "\n"

@@ -27,17 +27,21 @@ class Wish:
     mtu: int | None = None
     cpus: int = 1
     host: bool = True
+    hosts: int | None = None
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
     """The topology, and the name of its instance."""
     if wish.file is None:
-        assert wish.drives is not None
-        text = topology.of_drives(wish.drives, wish.size, wish.mtu, wish.cpus, wish.host)
-        found = topology_yaml.load(text, f"--drives {wish.drives}", Path.cwd())
+        drives = wish.drives if wish.drives is not None else 1
+        if wish.hosts is not None and not wish.host:
+            raise EssdError("give either --hosts N or --no-host")
+        hosts = wish.hosts if wish.hosts is not None else int(wish.host)
+        text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts)
+        found = topology_yaml.load(text, f"--drives {drives} --hosts {hosts}", Path.cwd())
         return found, SEVERAL if wish.name == chosen.DEFAULT else wish.name
-    if wish.drives is not None:
-        raise EssdError("give either --topology FILE or --drives N")
+    if wish.drives is not None or wish.hosts is not None:
+        raise EssdError("give either --topology FILE, or --drives N and --hosts N")
     if (wish.size, wish.mtu, wish.cpus, wish.host) != (None, None, 1, True):
         raise EssdError(f"--size, --mtu, --cpus and --no-host are not for --topology: "
                         f"write them into {wish.file}")

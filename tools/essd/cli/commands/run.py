@@ -81,23 +81,26 @@ def up(name: NewName = chosen.DEFAULT,
        drives: Annotated[int | None, typer.Option(
            "--drives", metavar="N", help="Start N drives, one host and two switches: one "
            "for the ports 0, one for the ports 1.")] = None,
+       hosts: Annotated[int | None, typer.Option(
+           "--hosts", metavar="N", min=1, help="Start N hosts, named host0 and so on, with "
+           "one drive or those of --drives, and two switches.")] = None,
        ) -> None:
     """Start the drive and a Linux host that is connected to it by two cables.
 
-    With --drives or --topology, start several drives, hosts and switches.
+    With --drives, --hosts or --topology, start several drives, hosts and switches.
     """
     chosen.check_word("--target", target, ("drive", "nvmet"))
     from ... import capture_rotation
     capture_bytes = capture_rotation.parse_limit(capture_size)
-    if topology is not None or drives is not None:
+    if topology is not None or drives is not None or hosts is not None:
         from ... import topology_cmd
         if (port0, port1, nqn, media, media_format, config_file, namespaces, target,
                 host_mtu) != (None,) * 7 + ("drive", 0):
-            raise EssdError("--topology and --drives go with --name, --new, --capture "
-                            "and --capture-size; "
-                            "--drives also with --size, --mtu, --cpus and --no-host")
+            raise EssdError("--topology, --drives and --hosts go with --name, --new, "
+                            "--capture and --capture-size; --drives and --hosts also "
+                            "with --size, --mtu and --cpus, --drives with --no-host")
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
-                                          capture_bytes, size, mtu, cpus, host))
+                                          capture_bytes, size, mtu, cpus, host, hosts))
         return
     from ... import interrupts, outside, settings_cmd, setup
     from ...steps import Job, wait_target
