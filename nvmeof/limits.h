@@ -21,9 +21,10 @@ enum {
     NVMF_MAX_NOTICES = 16,  /* reservation notifications that a controller keeps
                              * until they are read */
     NVMF_MAX_ADDRESSES = 8, /* IP addresses of the drive, both ports */
-    NVMF_ANA_GROUPS = 16,   /* ANAGRPMAX; groups are 1..16 */
-    NVMF_ANA_PORTS = 2,     /* ports with ANA states: portid 1 and 2 */
-    NVMF_ANATT_S = 10,      /* longest transition between ANA states */
+    NVMF_MAX_REFERRALS = 16, /* other discovery services in the log */
+    NVMF_ANA_GROUPS = 16,    /* ANAGRPMAX; groups are 1..16 */
+    NVMF_ANA_PORTS = 2,      /* ports with ANA states: portid 1 and 2 */
+    NVMF_ANATT_S = 10,       /* longest transition between ANA states */
     NVMF_MAX_IO_QUEUES = 64, /* of one controller; a setting may lower it */
 
     NVMF_MDTS = 8,                         /* 2^8 memory pages of 4 KiB */

@@ -8,6 +8,10 @@
 #include "firmware/app/mgmt_requests.h"
 #include "net/cm/cm_rdma.h"
 
+/* What the NQN of the discovery subsystem has after that of the NVM subsystem.
+ */
+#define DISCOVERY_SUFFIX ":discovery"
+
 enum {
     MEDIA_COMMANDS = 512,
     STATE_ALIGN = 64, /* alignment of the target's and the transport's memory */
@@ -286,6 +290,10 @@ static void target_start(struct drive *drive, const struct drive_config *config)
 
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
     copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
+    if (strlen(target.subnqn) + strlen(DISCOVERY_SUFFIX) <= NVMF_NQN_MAX) {
+        log_format(target.discovery_nqn, sizeof(target.discovery_nqn), "%s%s",
+                   target.subnqn, DISCOVERY_SUFFIX);
+    }
     copy_text(target.sn, sizeof(target.sn), identity->serial);
     copy_text(target.mn, sizeof(target.mn), identity->model);
     copy_text(target.fr, sizeof(target.fr), config->version);

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 26 };
+enum { MGMT_REQUESTS = 29 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -30,6 +30,11 @@ mgmt_handler mgmt_config_discard;
 
 /* in mgmt_counters.c */
 mgmt_handler mgmt_counters;
+
+/* in mgmt_discovery.c */
+mgmt_handler mgmt_referrals;
+mgmt_handler mgmt_referral_add;
+mgmt_handler mgmt_referral_remove;
 
 /* in mgmt_faults.c */
 mgmt_handler mgmt_faults;

@@ -13,6 +13,7 @@ set(SOURCES
     mgmt_ana.c
     mgmt_config.c
     mgmt_counters.c
+    mgmt_discovery.c
     mgmt_faults.c
     mgmt_hosts.c
     mgmt_network.c

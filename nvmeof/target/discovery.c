@@ -2,10 +2,11 @@
 /*
  * The discovery log: for each address of the drive, whatever its transport, an
  * entry for the NVM subsystem and one for the discovery subsystem that is being
- * read.
+ * read; then referrals to discovery services elsewhere.  It is the same at each
+ * port (DUPRETINFO), so that a host finds every path through any of them.
  * Spec: NVMe over Fabrics 1.1 section 5.3.
  *
- * Left out: referrals, and views that differ from host to host.
+ * Left out: views that differ from host to host.
  */
 #include "nvmeof/wire/discovery.h"
 
@@ -15,11 +16,33 @@
 
 enum { ENTRIES_OF_ADDRESS = 2 };
 
+static uint32_t count_entries(const struct nvmf_target *target)
+{
+    return (uint32_t)ENTRIES_OF_ADDRESS * target->address_count +
+           target->referral_count;
+}
+
 uint32_t discovery_log_len(const struct nvmf_target *target)
 {
-    return DISCOVERY_HEADER_LEN +
-           (uint32_t)(ENTRIES_OF_ADDRESS * DISCOVERY_ENTRY_LEN) *
-               target->address_count;
+    return DISCOVERY_HEADER_LEN + DISCOVERY_ENTRY_LEN * count_entries(target);
+}
+
+static void emit_referral(struct nvmf_target *target,
+                          const struct nvmf_referral *referral)
+{
+    discovery_entry_emit(target->page, &(struct discovery_entry){
+                                           .trtype = TRTYPE_RDMA,
+                                           .adrfam = referral->adrfam,
+                                           .subtype = SUBTYPE_REFERRAL,
+                                           .cntlid = NVME_CNTLID_DYNAMIC,
+                                           .asqsz = NVMF_ADMIN_DEPTH,
+                                           .trsvcid = referral->trsvcid,
+                                           .subnqn = NVME_DISCOVERY_NQN,
+                                           .traddr = referral->traddr,
+                                           .rdma_qptype = RDMA_QPTYPE_RC,
+                                           .rdma_prtype = RDMA_PRTYPE_ROCEV2,
+                                           .rdma_cms = RDMA_CMS_RDMA_CM,
+                                       });
 }
 
 /* Part 0 is the header; the NVM entries come before the discovery entries. */
@@ -33,11 +56,16 @@ void discovery_log_part(struct nvmf_target *target,
     bool has_own_nqn = config->discovery_nqn[0] != '\0';
     const char *discovery_nqn =
         has_own_nqn ? config->discovery_nqn : NVME_DISCOVERY_NQN;
+    uint32_t own = (uint32_t)ENTRIES_OF_ADDRESS * target->address_count;
 
     (void)ctrl;
     if (part == 0) {
         discovery_header_emit(target->page, target->genctr,
-                              ENTRIES_OF_ADDRESS * target->address_count);
+                              count_entries(target));
+        return;
+    }
+    if (part > own) {
+        emit_referral(target, &target->referral[part - own - 1]);
         return;
     }
     address = &target->address[(part - 1) % target->address_count];
@@ -62,19 +90,79 @@ void discovery_log_part(struct nvmf_target *target,
         });
 }
 
-void nvmf_target_set_addresses(struct nvmf_target *target,
-                               const struct nvmf_address *addresses,
-                               uint8_t count)
+/* The log has changed: only now does GENCTR move, and hosts get an event. */
+static void tell_log_changed(struct nvmf_target *target)
 {
-    ASSERT(count <= NVMF_MAX_ADDRESSES);
-    if (count > 0) {
-        memcpy(target->address, addresses, count * sizeof(*addresses));
-    }
-    target->address_count = count;
     target->genctr++;
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         if (target->ctrl[i].is_discovery) {
             event_raise(target, &target->ctrl[i], CTRL_EVENT_DISCOVERY_CHANGED);
         }
     }
+}
+
+void nvmf_target_set_addresses(struct nvmf_target *target,
+                               const struct nvmf_address *addresses,
+                               uint8_t count)
+{
+    size_t len = count * sizeof(*addresses);
+
+    ASSERT(count <= NVMF_MAX_ADDRESSES);
+    if (count == target->address_count &&
+        (len == 0 || memcmp(target->address, addresses, len) == 0)) {
+        return;
+    }
+    if (count > 0) {
+        memcpy(target->address, addresses, len);
+    }
+    target->address_count = count;
+    tell_log_changed(target);
+}
+
+/* @return the index; referral_count when there is no such referral */
+static uint8_t find_referral(const struct nvmf_target *target,
+                             const struct nvmf_referral *referral)
+{
+    uint8_t i = 0;
+
+    while (i < target->referral_count &&
+           memcmp(&target->referral[i], referral, sizeof(*referral)) != 0) {
+        i++;
+    }
+    return i;
+}
+
+bool nvmf_target_add_referral(struct nvmf_target *target,
+                              const struct nvmf_referral *referral)
+{
+    if (find_referral(target, referral) < target->referral_count) {
+        return true;
+    }
+    if (target->referral_count == NVMF_MAX_REFERRALS) {
+        return false;
+    }
+    target->referral[target->referral_count++] = *referral;
+    tell_log_changed(target);
+    return true;
+}
+
+bool nvmf_target_remove_referral(struct nvmf_target *target,
+                                 const struct nvmf_referral *referral)
+{
+    uint8_t i = find_referral(target, referral);
+
+    if (i == target->referral_count) {
+        return false;
+    }
+    target->referral_count--;
+    memmove(&target->referral[i], &target->referral[i + 1],
+            (size_t)(target->referral_count - i) * sizeof(*referral));
+    tell_log_changed(target);
+    return true;
+}
+
+const struct nvmf_referral *nvmf_target_referral(
+    const struct nvmf_target *target, uint8_t index)
+{
+    return index < target->referral_count ? &target->referral[index] : NULL;
 }

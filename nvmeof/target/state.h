@@ -308,6 +308,8 @@ struct nvmf_target {
     uint64_t genctr;
     uint8_t address_count;
     struct nvmf_address address[NVMF_MAX_ADDRESSES];
+    uint8_t referral_count;
+    struct nvmf_referral referral[NVMF_MAX_REFERRALS];
 
     struct nvmf_counters counters;
     struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* ring, by count */

@@ -58,6 +58,13 @@ struct nvmf_address {
     char trsvcid[8]; /* "4420" */
 };
 
+/* A discovery service elsewhere, to which the discovery log refers hosts. */
+struct nvmf_referral {
+    uint8_t adrfam;  /* 1 IPv4, 2 IPv6; RDMA is the transport */
+    char traddr[64]; /* ASCII, padded with NULs, as trsvcid is */
+    char trsvcid[8];
+};
+
 /* Health values that the application measures. */
 struct nvmf_health {
     uint16_t temperature_k;   /* composite, kelvin */
@@ -391,10 +398,28 @@ void nvmf_volume_done(struct nvmf_target *target,
 /** A namespace has changed although no command of a host asked for it. */
 void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid);
 
-/** Set new addresses: the discovery log changes, and hosts get an event. */
+/** Set the addresses.  If they differ from those of before, the discovery log
+ * changes, and hosts get an event. */
 void nvmf_target_set_addresses(struct nvmf_target *target,
                                const struct nvmf_address *addresses,
                                uint8_t count);
+
+/**
+ * Add a referral to the discovery log; hosts get an event.  One that is there
+ * already is no change.
+ *
+ * @return false when there are NVMF_MAX_REFERRALS
+ */
+MUST_USE bool nvmf_target_add_referral(struct nvmf_target *target,
+                                       const struct nvmf_referral *referral);
+
+/** @return false when there is no such referral */
+MUST_USE bool nvmf_target_remove_referral(struct nvmf_target *target,
+                                          const struct nvmf_referral *referral);
+
+/** The referral at `index`, 0 and up; NULL: there are no more. */
+const struct nvmf_referral *nvmf_target_referral(
+    const struct nvmf_target *target, uint8_t index);
 
 /** Set new health values; hosts that asked for it get an event for a new
  * warning. */

@@ -42,6 +42,7 @@ enum nvme_trtype {
 };
 
 enum {
+    SUBTYPE_REFERRAL = 1, /* another discovery service */
     SUBTYPE_NVM = 2,
     SUBTYPE_CURRENT_DISCOVERY = 3,
     TREQ_NOT_REQUIRED = 0x2,

@@ -84,6 +84,33 @@ static void count_result(void *ctx, const struct host_result *result)
     ++*(unsigned int *)ctx;
 }
 
+static void test_referrals_are_added_and_removed(void **state)
+{
+    static const char *const rows[][2] = {
+        {"referral-add\",\"address\":\"10.0.0.20\"}\n", "\"result\":{}"},
+        {"referral-add\",\"address\":\"host\"}\n", "IPv4 or IPv6 address"},
+        {"referral-add\",\"address\":\"10.0.0.20\",\"service\":0}\n",
+         "from 1 to 65535"},
+        {"referral-remove\",\"address\":\"10.0.0.21\"}\n", "no such referral"},
+        {"referrals\"}\n",
+         "[{\"address\":\"10.0.0.20\",\"service\":\"4420\"}]"},
+        {"referral-remove\",\"address\":\"10.0.0.20\"}\n", "\"result\":{}"},
+        {"referrals\"}\n", "\"referrals\":[]"},
+    };
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char line[200];
+
+        log_format(line, sizeof(line), "{\"v\":1,\"id\":1,\"request\":\"%s",
+                   rows[i][0]);
+        expect_reply(&bed, line, rows[i][1]);
+    }
+    bed_end(&bed);
+}
+
 static void test_ana_states_are_set_and_reported(void **state)
 {
     static const char set[] = "{\"v\":1,\"id\":1,\"request\":\"ana-set\","

@@ -352,6 +352,65 @@ static void log_generations(struct conf *conf)
     rc_close(rc);
 }
 
+/* Setting what is set already does not change the log. */
+static void log_generation_still(struct conf *conf)
+{
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
+    struct ip_addr ip = *conf_target_ip(conf, 0, false);
+    uint64_t with, again;
+
+    ip.bytes[15] = EXTRA_ADDRESS;
+    set_extra(conf, &ip);
+    nvmf_discovery_log(rc);
+    with = get_le64(rc->mem + DISCOVERY_GENCTR);
+    set_extra(conf, &ip);
+    nvmf_discovery_log(rc);
+    again = get_le64(rc->mem + DISCOVERY_GENCTR);
+    set_extra(conf, NULL);
+    conf_check(conf, with == again, "GENCTR went from %llu to %llu",
+               (unsigned long long)with, (unsigned long long)again);
+    rc_close(rc);
+}
+
+/* The unique name is in Identify and in the log, and can be connected to. */
+static void log_unique_name(struct conf *conf)
+{
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){0});
+    struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
+                                .cdw10 = CNS_CONTROLLER};
+    struct sgl sgl = rc_keyed(rc, 0, NVME_IDENTIFY_LEN);
+    struct nvmf_attempt *attempt;
+    char name[NVME_NQN_FIELD] = {0};
+    unsigned int found = 0;
+    struct nvme_cqe cqe;
+
+    conf_status(conf, "Identify",
+                rc_command(rc, &identify, &sgl, NULL, 0, NULL),
+                NVME_SC_SUCCESS);
+    memcpy(name, rc->mem + ID_CTRL_SUBNQN, NVME_NQN_MAX);
+    if (strcmp(name, NVME_DISCOVERY_NQN) == 0) {
+        conf_not_applicable(conf, "the discovery subsystem has no unique NQN");
+    }
+    for (uint64_t i = 0, records = nvmf_discovery_log(rc); i < records; i++) {
+        const uint8_t *r = nvmf_record(rc, i);
+
+        if (r[DISCOVERY_SUBTYPE] == SUBTYPE_CURRENT_DISCOVERY) {
+            conf_same(conf, "SUBNQN of the discovery subsystem",
+                      r + DISCOVERY_SUBNQN, (const uint8_t *)name,
+                      strlen(name) + 1);
+            found++;
+        }
+    }
+    conf_check(conf, found != 0, "the log has no current discovery subsystem");
+    rc_close(rc);
+    attempt = nvmf_attempt_new(conf, &(struct rc_config){0});
+    memcpy(attempt->data.subnqn, name, sizeof(name));
+    conf_status(conf, "Connect to the unique NQN",
+                nvmf_attempt_run(attempt, &cqe), NVME_SC_SUCCESS);
+    attempt->rc->config.cntlid = (uint16_t)cqe.dw0;
+    rc_close(attempt->rc);
+}
+
 /* ---- The end. */
 
 /* When an association ends, its number and its queues can be used again, even
@@ -406,6 +465,12 @@ static const struct conf_test tests[] = {
     CONF_TEST("discovery.generation", "NVMe-oF 1.1 5.3",
               "GENCTR changes when an address is added or removed",
               log_generations, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("discovery.generation-still", "NVMe-oF 1.1 5.3",
+              "GENCTR stays when the same address is set again",
+              log_generation_still, .needs = CONF_NEEDS_CONTROL),
+    CONF_TEST("discovery.unique-name", "NVMe Base 2.0 3.1.2.3",
+              "a unique discovery NQN is in Identify and the log, and works",
+              log_unique_name),
     CONF_TEST("end.many", "NVMe-oF 1.1 4.5",
               "ten associations with I/O queues and event requests end cleanly",
               end_of_many),

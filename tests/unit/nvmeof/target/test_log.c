@@ -350,6 +350,59 @@ static void test_a_change_of_the_discovery_log_changes_genctr(void **state)
                      NVME_SC_INVALID_FIELD | DNR);
 }
 
+static void test_genctr_moves_only_when_the_log_changes(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_discovery_host(fake);
+    struct nvmf_referral referral = {
+        .adrfam = 1, .traddr = "192.0.2.9", .trsvcid = "4420"};
+
+    nvmf_target_set_addresses(fake->target, fake->address, 2); /* as before */
+    get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
+    assert_int_equal(get_le64(fake->data), 1);
+    assert_true(nvmf_target_add_referral(fake->target, &referral));
+    assert_true(nvmf_target_add_referral(fake->target, &referral));
+    get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
+    assert_int_equal(get_le64(fake->data), 2);
+    assert_true(nvmf_target_remove_referral(fake->target, &referral));
+    assert_false(nvmf_target_remove_referral(fake->target, &referral));
+    get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
+    assert_int_equal(get_le64(fake->data), 3);
+    fake->address[1].portid = 7;
+    nvmf_target_set_addresses(fake->target, fake->address, 2);
+    get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
+    assert_int_equal(get_le64(fake->data), 4);
+}
+
+static void test_referrals_follow_the_drives_own_entries(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_discovery_host(fake);
+    struct nvmf_referral referral = {
+        .adrfam = 2, .traddr = "2001:db8::9", .trsvcid = "4421"};
+    const uint8_t *entry = fake->data + 5 * 1024;
+
+    for (uint8_t i = 0; i < NVMF_MAX_REFERRALS; i++) {
+        assert_true(nvmf_target_add_referral(fake->target, &referral));
+        referral.traddr[10]++;
+    }
+    assert_false(nvmf_target_add_referral(fake->target, &referral));
+    get_log(fake, admin, LOG_DISCOVERY, 0, 21 * 1024);
+    assert_int_equal(get_le64(fake->data + 8), 4 + NVMF_MAX_REFERRALS);
+    assert_int_equal(entry[0], 1);
+    assert_int_equal(entry[1], 2);
+    assert_int_equal(entry[2], SUBTYPE_REFERRAL);
+    assert_int_equal(get_le16(entry + 6), 0xffff);
+    assert_int_equal(get_le16(entry + 8), 32);
+    assert_string_equal((const char *)entry + 32, "4421");
+    assert_string_equal((const char *)entry + 256, NVME_DISCOVERY_NQN);
+    assert_string_equal((const char *)entry + 512, "2001:db8::9");
+    /* Without an address of its own, the drive still refers to others. */
+    nvmf_target_set_addresses(fake->target, NULL, 0);
+    get_log(fake, admin, LOG_DISCOVERY, 0, 2048);
+    assert_int_equal(fake->data[1024 + 2], SUBTYPE_REFERRAL);
+}
+
 static void configure_events(struct fake *fake, uint16_t admin, uint32_t config)
 {
     struct nvme_sqe set =
