@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A drive and a host on one cable in one process and in virtual time: the same
- * workload takes the same instructions in every run, however busy the machine
- * is.  For callgrind, which counts them (docs/performance.md):
+ * A drive and its hosts on one cable in one process and in virtual time: the
+ * same workload takes the same instructions in every run, however busy the
+ * machine is.  For callgrind, which counts them:
  *
  *   native_cost WORKLOAD COUNT
+ *
+ * tools/count_instructions.py runs it (docs/performance.md).
  *
  * The difference of two runs with different counts is free of what connecting
  * and disconnecting costs.
@@ -20,6 +22,7 @@ enum {
     CACHE_BYTES = 16 * 1024 * 1024,
     BLOCK = 512,
     DEPTH_MAX = 64,
+    COST_HOSTS = 4,
 };
 #define TIMEOUT_NS UINT64_C(600000000000)
 
@@ -27,22 +30,26 @@ struct workload {
     const char *name;
     uint8_t opcode;
     uint32_t len_bytes;
-    uint32_t depth;
+    uint32_t depth; /* of all hosts together */
+    uint32_t hosts; /* each has a controller of its own */
 };
 
 static const struct workload workloads[] = {
-    {"4k-read-qd1", NVM_READ, 4096, 1},
-    {"4k-read-qd64", NVM_READ, 4096, 64},
-    {"4k-write-qd1", NVM_WRITE, 4096, 1},
-    {"4k-write-qd64", NVM_WRITE, 4096, 64},
-    {"128k-read-qd1", NVM_READ, 131072, 1},
-    {"128k-write-qd1", NVM_WRITE, 131072, 1},
-    {"1m-read-qd1", NVM_READ, 1048576, 1},
-    {"1m-write-qd1", NVM_WRITE, 1048576, 1},
+    {"4k-read-qd1", NVM_READ, 4096, 1, 1},
+    {"4k-read-qd64", NVM_READ, 4096, 64, 1},
+    {"4k-write-qd1", NVM_WRITE, 4096, 1, 1},
+    {"4k-write-qd64", NVM_WRITE, 4096, 64, 1},
+    {"4k-read-qd64-4hosts", NVM_READ, 4096, 64, 4},
+    {"4k-write-qd64-4hosts", NVM_WRITE, 4096, 64, 4},
+    {"128k-read-qd1", NVM_READ, 131072, 1, 1},
+    {"128k-write-qd1", NVM_WRITE, 131072, 1, 1},
+    {"1m-read-qd1", NVM_READ, 1048576, 1, 1},
+    {"1m-write-qd1", NVM_WRITE, 1048576, 1, 1},
 };
 
 struct slot {
     struct load *load;
+    struct nvme_host *host;
     bool is_busy;
 };
 
@@ -53,6 +60,7 @@ struct load {
     struct cable cable;
     struct native_drive *drive;
     struct native_host *host;
+    struct nvme_host more[COST_HOSTS - 1];
     uint32_t wanted, started, done;
     struct slot slots[DEPTH_MAX];
 };
@@ -85,7 +93,7 @@ static bool start_io(struct load *load, struct slot *slot)
         .ctx = slot,
     };
 
-    if (!host_io_submit(&load->host->host, &io)) {
+    if (!host_io_submit(slot->host, &io)) {
         return false;
     }
     slot->is_busy = true;
@@ -138,20 +146,43 @@ static void destroy_nodes(struct load *load)
     native_world_end(&load->world);
 }
 
-static void run_load(struct load *load)
+static struct nvme_host *host_of(struct load *load, uint32_t i)
+{
+    return i == 0 ? &load->host->host : &load->more[i - 1];
+}
+
+static void connect_hosts(struct load *load)
 {
     struct host_target target;
 
-    create_nodes(load);
     ASSERT(native_target(load->host, load->drive, 0, &target));
     target.io_queues = 1;
     target.depth = NVMF_MAX_DEPTH;
-    ASSERT(host_connect(&load->host->host, &target) == 0);
+    for (uint32_t i = 0; i < load->workload->hosts; i++) {
+        if (i != 0) {
+            native_host_add(load->host, &load->more[i - 1], 1);
+        }
+        ASSERT(host_connect(host_of(load, i), &target) == 0);
+    }
+    for (uint32_t i = 0; i < DEPTH_MAX; i++) {
+        load->slots[i] = (struct slot){
+            .load = load,
+            .host = host_of(load, i % load->workload->hosts),
+        };
+    }
+}
+
+static void run_load(struct load *load)
+{
+    create_nodes(load);
+    connect_hosts(load);
     ASSERT(load_is_done(load) ||
            native_world_run(&load->world, load_is_done, load, TIMEOUT_NS));
     printf("%s: %u commands in %.3f ms of virtual time\n", load->workload->name,
            load->done, (double)load->world.now_ns / 1e6);
-    host_disconnect(&load->host->host);
+    for (uint32_t i = 0; i < load->workload->hosts; i++) {
+        host_disconnect(host_of(load, i));
+    }
     destroy_nodes(load);
 }
 
@@ -173,9 +204,6 @@ int main(int argc, char **argv)
         return 2;
     }
     load->wanted = (uint32_t)strtoul(argv[2], NULL, 10);
-    for (size_t i = 0; i < DEPTH_MAX; i++) {
-        load->slots[i].load = load;
-    }
     run_load(load);
     free(load);
     return 0;

@@ -323,6 +323,11 @@ def dissect(name: str, show_line: ShowLine = show.line) -> list[str]:
     return [f"{len(found)} malformed packets in the {name} run"] if found else []
 
 
+def instructions(run: Run) -> None:
+    """Count the firmware's instructions for each command, with callgrind."""
+    run.command(sys.executable, "tools/count_instructions.py")
+
+
 def coverage(run: Run) -> None:
     coverage_report.measure(run.command)
 
@@ -331,7 +336,7 @@ Stage = Callable[[Run], None]
 STAGES: dict[str, Stage] = {
     "lint": lint, "native": native, "clang": clang, "fuzz": fuzz, "firmware": firmware,
     "qemu": qemu, "python": python_tests, "guest": guest, "e2e": e2e,
-    "conform": conform, "coverage": coverage,
+    "conform": conform, "instructions": instructions, "coverage": coverage,
 }
 ABOUT = {
     "lint": "formats, names, documents, types",
@@ -344,9 +349,10 @@ ABOUT = {
     "guest": "the Linux guest and the programs that run in it",
     "e2e": "a stock Linux host uses the drive",
     "conform": "the conformance suite, on drives in QEMU and natively",
+    "instructions": "how many instructions the firmware needs for each command",
     "coverage": "which lines and branches of the drive the native tests reach",
 }
-ONLY_WITH_ALL = ("coverage",)
+ONLY_WITH_ALL = ("instructions", "coverage")
 BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], object]]] = {
     # name: (stages that need it, what builds it)
     "qemu": (("qemu", "python", "e2e", "conform"), qemu_build.ensure_qemu),

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tools/count_instructions.py: callgrind's file, and the comparison."""
+import importlib.util
+import pathlib
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("count_instructions",
+                                              TOP / "tools/count_instructions.py")
+assert SPEC is not None and SPEC.loader is not None
+count_instructions = importlib.util.module_from_spec(SPEC)
+sys.modules["count_instructions"] = count_instructions
+SPEC.loader.exec_module(count_instructions)
+
+# An extract of what callgrind 3.19 writes: drive_turn() costs 7 and calls
+# loop_turn(), which costs 40 + 2 and calls itself at a deeper level.
+CALLGRIND = """\
+positions: line
+events: Ir
+summary: 59
+
+ob=(1) native_cost
+fl=(1) drive.c
+fn=(1) drive_turn
+10 3
++5 4
+cfi=(2) loop.c
+cfn=(2) loop_turn
+calls=2 60
+* 52
+
+fl=(2)
+fn=(2)
+60 40
++1 2
+cfn=(3) loop_turn'2
+calls=1 60
+* 10
+
+fn=(3)
+60 10
+"""
+
+
+def test_the_cost_of_a_call_counts_for_the_function_that_is_called():
+    counted = count_instructions.read_callgrind(CALLGRIND.splitlines())
+    assert counted.by_function == {"drive_turn": 7, "loop_turn": 52}
+    assert counted.total == 59
+
+
+def test_a_workload_may_need_as_much_more_as_is_allowed():
+    lines, worse = count_instructions.judge({"4k-read-qd1": 1000}, {"4k-read-qd1": 1020}, 2.0)
+    assert "+2.0 %" in lines[0]
+    assert not worse
+
+
+def test_a_workload_that_needs_too_much_is_named_with_its_figures():
+    _, worse = count_instructions.judge({"4k-read-qd1": 1000, "4k-write-qd1": 1000},
+                                        {"4k-read-qd1": 1021, "4k-write-qd1": 900}, 2.0)
+    assert worse == ["4k-read-qd1 needs 1021 instructions instead of 1000 "
+                     "(+2.1 %, allowed are +2.0 %)"]
+
+
+def test_a_workload_without_a_figure_is_shown_and_not_judged():
+    lines, worse = count_instructions.judge({}, {"1m-read-qd1": 5}, 2.0)
+    assert "no figure" in lines[0]
+    assert not worse
+
+
+def test_figures_that_are_kept_can_be_read_again(tmp_path):
+    path = tmp_path / "instructions.toml"
+    count_instructions.write(path, 2.0, {"4k-read-qd1": 5392})
+    file = count_instructions.tomllib.loads(path.read_text())
+    assert file["instructions"] == {"4k-read-qd1": 5392}
+    assert file["tolerance_percent"] == 2.0
+    assert file["compiler"] == count_instructions.compiler()
