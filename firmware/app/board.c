@@ -20,7 +20,7 @@
 static void report_reset(struct board *board, const uint8_t *build_id)
 {
     struct sysctl_boot boot = sysctl_boot(&board->sysctl);
-    struct sysctl_panic panic;
+    const struct sysctl_panic *panic = &board->panic;
 
     log_line(&board->log,
              "drive: firmware %s, build %02x%02x%02x%02x%02x%02x, "
@@ -29,11 +29,12 @@ static void report_reset(struct board *board, const uint8_t *build_id)
              build_id[3], build_id[4], build_id[5],
              sysctl_reset_cause_name(sysctl_reset_cause(&board->sysctl)),
              "-AB"[boot.slot]);
-    if (sysctl_take_panic(&board->sysctl, &panic)) {
+    board->has_panicked = sysctl_take_panic(&board->sysctl, &board->panic);
+    if (board->has_panicked) {
         log_line(&board->log,
                  "drive: panic %u led to the reset: %s %s:%u at 0x%lx",
-                 panic.count, panic.is_trap ? "trap" : "assertion", panic.file,
-                 panic.line, panic.mepc);
+                 panic->count, panic->is_trap ? "trap" : "assertion",
+                 panic->file, panic->line, panic->mepc);
     }
 }
 
@@ -96,6 +97,18 @@ static void read_reservations(struct board *board)
     }
 }
 
+static void read_telemetry(struct board *board)
+{
+    enum area_result result =
+        area_read(&board->flash, &telemetry_area, board->telemetry,
+                  sizeof(board->telemetry), &board->telemetry_len,
+                  &board->telemetry_sequence);
+
+    if (result != AREA_OK && result != AREA_OLDER) {
+        board->telemetry_len = 0;
+    }
+}
+
 /* A damaged list lets nobody in, because the lost one may have had keys. */
 static void read_hosts(struct board *board)
 {
@@ -127,6 +140,7 @@ static void read_flash(struct board *board)
     read_namespaces(board);
     board_records_read(&board->records, &board->flash, &board->dram);
     read_reservations(board);
+    read_telemetry(board);
     read_hosts(board);
     config_flash_read(&board->flash, &board->log, &board->saved_config);
     board->config = board->saved_config;
@@ -222,6 +236,14 @@ bool board_save_reservations(void *ctx, const uint8_t *record, size_t len)
 
     return area_write(&board->flash, &reservation_area,
                       &board->reservations_sequence, record, len);
+}
+
+bool board_save_telemetry(void *ctx, const uint8_t *record, size_t len)
+{
+    struct board *board = ctx;
+
+    return area_write(&board->flash, &telemetry_area,
+                      &board->telemetry_sequence, record, len);
 }
 
 static enum loop_work step_watchdog(void *ctx, struct loop_step *step)

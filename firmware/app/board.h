@@ -7,6 +7,7 @@
 #define ESSD_APP_BOARD_H
 
 #include "firmware/app/board_records.h"
+#include "firmware/app/telemetry.h"
 #include "firmware/drivers/flash.h"
 #include "firmware/drivers/gpio.h"
 #include "firmware/drivers/plic.h"
@@ -26,6 +27,11 @@
 #include "firmware/store/usage.h"
 
 struct board {
+    bool has_panicked; /* a panic led to this start */
+    struct sysctl_panic panic;
+    uint8_t telemetry[TELEMETRY_RECORD_MAX]; /* the dump in flash */
+    size_t telemetry_len;                    /* 0: there is none */
+    uint32_t telemetry_sequence;
     struct uart uart;
     struct log log;
     struct sysctl sysctl;
@@ -73,6 +79,11 @@ void board_init(struct board *board, const uint8_t *build_id, void *free_memory,
 
 /** Write `config` to flash.  The function for drive_config.save_config. */
 MUST_USE bool board_save_config(void *board, const struct config *config);
+
+/** Write the telemetry dump to flash.  The function for
+ * telemetry_config.save. */
+MUST_USE bool board_save_telemetry(void *board, const uint8_t *record,
+                                   size_t len);
 
 /** Write the list of hosts to flash.  The function for
  * drive_config.save_hosts. */

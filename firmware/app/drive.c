@@ -278,6 +278,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .media = media_seam(&drive->media_seam),
         .vendor_logs = drive->services.logs,
         .vendor_log_count = SERVICES_LOGS,
+        .telemetry = telemetry_seam(&drive->telemetry),
         .vendor = vendor_features(&drive->vendor),
         .trace = mgmt_trace(&drive->mgmt),
         .connect_ended = connect_log_end,
@@ -445,7 +446,9 @@ static struct init_report start_above(struct drive *drive,
     }
     reservations_start(drive, config);
     hosts_start(drive, config);
+    telemetry_init(&drive->telemetry, drive, config->dram, &config->telemetry);
     target_start(drive, config);
+    telemetry_record_panic(&drive->telemetry, config->telemetry.panic);
     report = (struct init_report){transport_start(drive, config), "nvme-of"};
     if (report.result == INIT_OK) {
         report = (struct init_report){echo_start(drive, config), "echo"};

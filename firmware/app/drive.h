@@ -19,6 +19,7 @@
 #include "firmware/app/media_seam.h"
 #include "firmware/app/operations.h"
 #include "firmware/app/services.h"
+#include "firmware/app/telemetry.h"
 #include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"
 #include "firmware/usage/usage_keeper.h"
@@ -70,6 +71,7 @@ struct drive_config {
     struct drive_record namespaces;
     struct operations_stores operations;
     struct drive_record reservations;
+    struct telemetry_config telemetry;
 
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
@@ -107,6 +109,7 @@ struct drive {
     struct rdma_transport *rdma;
     struct echo echo;
     struct connect_log connect_log;
+    struct telemetry telemetry;
 };
 
 /**

@@ -36,6 +36,15 @@ static enum volume_record record_state(enum area_result result)
 /* @return false when the drive cannot serve hosts; the log has the reason */
 static bool start_drive(void)
 {
+    const struct telemetry_panic panic = {
+        .is_trap = board.panic.is_trap,
+        .count = board.panic.count,
+        .line = board.panic.line,
+        .mcause = board.panic.mcause,
+        .mepc = board.panic.mepc,
+        .mtval = board.panic.mtval,
+        .file = board.panic.file,
+    };
     struct drive_config config = {
         .dram = &board.dram,
         .log = &board.log,
@@ -75,6 +84,14 @@ static bool start_drive(void)
                 .len = board.reservations_len,
                 .writes = board.reservations_sequence,
                 .save = board_save_reservations,
+                .save_ctx = &board,
+            },
+        .telemetry =
+            {
+                .panic = board.has_panicked ? &panic : NULL,
+                .record = board.telemetry,
+                .record_len = board.telemetry_len,
+                .save = board_save_telemetry,
                 .save_ctx = &board,
             },
         .generation = board.generation,

@@ -24,6 +24,7 @@ set(SOURCES
     operations.c
     pools_text.c
     services.c
+    telemetry.c
     vendor_feature.c
 )
 set(RV64_SOURCES

@@ -91,6 +91,20 @@ static uint64_t trace_now_us(void *ctx)
     return hal_now_us();
 }
 
+size_t mgmt_trace_tail(const struct mgmt *mgmt, uint8_t *buf, size_t size)
+{
+    uint32_t n = MIN(mgmt->trace_pi, (uint32_t)TRACE_RECORDS);
+
+    n = MIN(n, (uint32_t)(size / TRACE_RECORD_LEN));
+    for (uint32_t i = 0; mgmt->records != NULL && i < n; i++) {
+        uint32_t at = (mgmt->trace_pi - n + i) % TRACE_RECORDS;
+
+        memcpy(buf + (size_t)i * TRACE_RECORD_LEN,
+               mgmt->records + (size_t)at * TRACE_RECORD_LEN, TRACE_RECORD_LEN);
+    }
+    return mgmt->records != NULL ? (size_t)n * TRACE_RECORD_LEN : 0;
+}
+
 const struct trace *mgmt_trace(const struct mgmt *mgmt)
 {
     return mgmt->regs != 0 ? &mgmt->trace : &trace_off;

@@ -46,6 +46,13 @@ MUST_USE bool mgmt_write(struct mgmt *mgmt, const char *text, size_t len);
 /** Clear the block's interrupt.  Call mgmt_has_input() for its cause. */
 void mgmt_irq_take(struct mgmt *mgmt);
 
+/**
+ * Copy the newest whole trace records of the firmware, the oldest of them
+ * first.
+ * @return the number of bytes, at most `size`
+ */
+size_t mgmt_trace_tail(const struct mgmt *mgmt, uint8_t *buf, size_t size);
+
 /** The trace in which firmware's trace points record their events. */
 const struct trace *mgmt_trace(const struct mgmt *mgmt);
 

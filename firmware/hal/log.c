@@ -96,6 +96,17 @@ size_t log_poll(struct log *log, size_t max)
     return total;
 }
 
+size_t log_tail(const struct log *log, char *buf, size_t size)
+{
+    uint32_t n = MIN(log->head, (uint32_t)LOG_RING_BYTES);
+
+    n = MIN(n, (uint32_t)size);
+    for (uint32_t i = 0; i < n; i++) {
+        buf[i] = log->ring[(log->head - n + i) % LOG_RING_BYTES];
+    }
+    return n;
+}
+
 bool log_is_empty(const struct log *log)
 {
     return log->tail == log->head;

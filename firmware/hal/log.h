@@ -68,6 +68,12 @@ size_t log_poll(struct log *log, size_t max);
 /* Whether everything has been handed to the sink. */
 bool log_is_empty(const struct log *log);
 
+/**
+ * Copy the newest characters of the log, sent or not, without consuming them.
+ * @return the number of characters: at most `size`, and LOG_RING_BYTES
+ */
+size_t log_tail(const struct log *log, char *buf, size_t size);
+
 /* Wait until everything has been sent. */
 void log_flush(struct log *log);
 

@@ -251,6 +251,19 @@ static bool save_reservations(void *ctx, const uint8_t *record, size_t len)
     return true;
 }
 
+static bool save_telemetry(void *ctx, const uint8_t *record, size_t len)
+{
+    struct native_drive *drive = ctx;
+
+    if (drive->is_flash_broken || drive->telemetry == NULL) {
+        return false;
+    }
+    memcpy(drive->telemetry->record, record, len);
+    drive->telemetry->len = len;
+    drive->telemetry->writes++;
+    return true;
+}
+
 static struct drive_config drive_config_of(
     struct native_drive *drive, const struct native_drive_config *config)
 {
@@ -287,6 +300,16 @@ static struct drive_config drive_config_of(
                 .len = drive->namespaces->len,
                 .writes = drive->namespaces->writes,
                 .save = save_namespaces,
+                .save_ctx = drive,
+            },
+        .telemetry =
+            {
+                .panic = config->panic,
+                .record = config->telemetry != NULL ? config->telemetry->record
+                                                    : NULL,
+                .record_len =
+                    config->telemetry != NULL ? config->telemetry->len : 0,
+                .save = save_telemetry,
                 .save_ctx = drive,
             },
         .operations =
@@ -343,6 +366,7 @@ struct native_drive *native_drive_create(
                               ? config->reservations
                               : &drive->own_reservations;
     drive->hosts = config->hosts;
+    drive->telemetry = config->telemetry;
     drive->random = config->node.number + 256u * generation_of(&config->node);
     if (config->plan != NULL) {
         drive->config.network.namespaces = (struct config_namespaces){

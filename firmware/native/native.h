@@ -49,6 +49,13 @@ struct native_namespaces {
     uint32_t writes; /* 0: none was written yet */
 };
 
+/* What flash keeps of telemetry. */
+struct native_telemetry {
+    uint8_t record[TELEMETRY_RECORD_MAX];
+    size_t len; /* 0: none */
+    unsigned int writes;
+};
+
 /* A record of a long-running operation in the flash of a native drive. */
 struct native_record {
     uint8_t bytes[4096];
@@ -85,6 +92,9 @@ struct native_drive_config {
     struct native_reservations *reservations;
     /* List of hosts kept in flash, which outlives the drive; NULL: none. */
     struct host_list *hosts;
+    /* The telemetry dump in flash, which outlives the drive; NULL: none. */
+    struct native_telemetry *telemetry;
+    const struct telemetry_panic *panic; /* that led to this start; or NULL */
     /* How a drive without a table is divided; NULL: one namespace. */
     const struct volume_plan *plan;
     bool has_echo; /* the diagnostic service runs */
@@ -111,6 +121,7 @@ struct native_drive {
     unsigned int saves;
     struct usage *usage;
     struct error_records *errors;
+    struct native_telemetry *telemetry; /* may be NULL */
     struct native_namespaces *namespaces;
     struct native_namespaces own_namespaces; /* if none outlive the drive */
     struct native_operations own_operations;

@@ -48,6 +48,13 @@ const struct area reservation_area = {
     .copy_bytes = FLASH_RESERVATIONS_SIZE,
 };
 
+const struct area telemetry_area = {
+    .magic = {'E', 'S', 'S', 'D', '-', 'T', 'L', '1'},
+    .addr = FLASH_TELEMETRY_ADDR,
+    .copies = FLASH_TELEMETRY_COPIES,
+    .copy_bytes = FLASH_TELEMETRY_SIZE,
+};
+
 struct header {
     uint32_t sequence; /* 0: there is no intact header */
     uint32_t len;

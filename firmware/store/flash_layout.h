@@ -34,6 +34,9 @@
 #define FLASH_RESERVATIONS_ADDR  0x01900000u
 #define FLASH_RESERVATIONS_COPIES 8
 #define FLASH_RESERVATIONS_SIZE  0x00010000u  /* of each copy */
+#define FLASH_TELEMETRY_ADDR     0x01a00000u
+#define FLASH_TELEMETRY_COPIES   8
+#define FLASH_TELEMETRY_SIZE     0x00004000u  /* of each copy */
 #define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */
 /* clang-format on */
 

@@ -107,7 +107,8 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.oaes = OAES_NS_ATTRIBUTE;
     id.acl = 3;
     id.frmw = 2 << 1; /* two firmware slots */
-    id.lpa |= LPA_COMMANDS_EFFECTS;
+    id.lpa |=
+        LPA_COMMANDS_EFFECTS | (telemetry_exists(target) ? LPA_TELEMETRY : 0u);
     id.elpe = NVMF_ERROR_LOG_ENTRIES - 1;
     id.wctemp = DEFAULT_WCTEMP_K;
     id.cctemp = DEFAULT_CCTEMP_K;

@@ -636,6 +636,24 @@ uint16_t feature_set_check(struct nvmf_target *target,
                            struct nvmf_request *req);
 uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req);
 
+/* log_telemetry.c */
+enum { TELEMETRY_PART_LEN = 4096 };
+
+bool telemetry_exists(const struct nvmf_target *target);
+uint32_t telemetry_host_len(const struct nvmf_target *target);
+uint32_t telemetry_ctrl_len(const struct nvmf_target *target);
+void telemetry_build_host(struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl, uint32_t part);
+void telemetry_build_ctrl(struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl, uint32_t part);
+
+/* A Get Log Page begins to copy its data: take a dump if it asks for one. */
+void telemetry_begin_read(struct nvmf_target *target,
+                          const struct nvmf_request *req);
+
+/* A Get Log Page without Retain Asynchronous Event has ended. */
+void telemetry_end_read(struct nvmf_target *target, uint8_t lid);
+
 /* discovery.c */
 uint32_t discovery_log_len(const struct nvmf_target *target);
 void discovery_log_part(struct nvmf_target *target,

@@ -8,7 +8,7 @@
  * cycles, although section 5.14.1.1 says that it should not: engineers look for
  * the reason of a failure after a restart.  The application stores it.
  *
- * Left out: telemetry, endurance groups.
+ * Left out: endurance groups.
  */
 #include "nvmeof/wire/log.h"
 
@@ -220,8 +220,8 @@ static void build_effects(struct nvmf_target *target,
     put_effects(target, LEVEL_IO, io, io_commands, IO_COMMANDS, 0);
 }
 
-/* A log page is built in parts of part_len bytes.  A `len` of 0 stands for the
- * length of the discovery log. */
+/* A log page is built in parts of part_len bytes.  A `len` of 0 stands for what
+ * variable_len() returns. */
 struct log_page {
     uint8_t lid;
     bool is_discovery;
@@ -257,6 +257,10 @@ static const struct log_page logs[] = {
      NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN, build_error_times, NULL},
     {LOG_RESERVATION, false, LOG_RESERVATION_LEN, LOG_RESERVATION_LEN,
      log_build_reservation, NULL},
+    {LOG_TELEMETRY_HOST, false, 0, TELEMETRY_PART_LEN, telemetry_build_host,
+     NULL},
+    {LOG_TELEMETRY_CTRL, false, 0, TELEMETRY_PART_LEN, telemetry_build_ctrl,
+     NULL},
     {LOG_DISCOVERY, true, 0, DISCOVERY_ENTRY_LEN, discovery_log_part, NULL},
 };
 
@@ -275,6 +279,9 @@ static bool is_of_both(uint8_t lid)
 /* Whether the target has what a page is about. */
 static bool has_subject(const struct nvmf_target *target, uint8_t lid)
 {
+    if (lid == LOG_TELEMETRY_HOST || lid == LOG_TELEMETRY_CTRL) {
+        return telemetry_exists(target);
+    }
     return lid != LOG_SELF_TEST || self_test_exists(target);
 }
 
@@ -315,10 +322,17 @@ bool log_exists(const struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
     return find_log(target, ctrl, lid, &log);
 }
 
+static uint32_t variable_len(const struct nvmf_target *target, uint8_t lid)
+{
+    return lid == LOG_TELEMETRY_HOST   ? telemetry_host_len(target)
+           : lid == LOG_TELEMETRY_CTRL ? telemetry_ctrl_len(target)
+                                       : discovery_log_len(target);
+}
+
 static uint32_t log_len(const struct nvmf_target *target,
                         const struct log_page *log)
 {
-    return log->len != 0 ? log->len : discovery_log_len(target);
+    return log->len != 0 ? log->len : variable_len(target, log->lid);
 }
 
 static uint64_t log_offset(const struct nvme_sqe *sqe)
@@ -385,6 +399,7 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
     struct log_page log;
 
     ASSERT(find_log(target, ctrl, (uint8_t)req->sqe.cdw10, &log));
+    telemetry_begin_read(target, req);
     if (log.lid == LOG_ANA && req->sqe.cdw10 & LOG_LSP_RGO) {
         log.build = ana_log_build_groups;
     }
@@ -396,6 +411,7 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
         if (log.lid == LOG_RESERVATION) {
             notice_was_read(ctrl);
         }
+        telemetry_end_read(target, log.lid);
         event_log_read(target, ctrl, log.lid);
     }
     return NVME_SC_SUCCESS;

@@ -20,6 +20,7 @@ set(SOURCES
     level.c
     log.c
     log_support.c
+    log_telemetry.c
     ns.c
     ns_manage.c
     observe.c

@@ -95,6 +95,34 @@ struct nvmf_vendor_log {
     void *ctx;
 };
 
+/*
+ * Telemetry: dumps of the drive's state, which the application makes.  There
+ * are two, a host's and the controller's own.
+ */
+enum { NVMF_TELEMETRY_AREAS = 3 };
+
+struct nvmf_telemetry_info {
+    /* The last block of each data area, 512 bytes each, from 1; 0: none. */
+    uint16_t last_block[NVMF_TELEMETRY_AREAS];
+    uint8_t host_generation, ctrl_generation;
+    bool is_available;  /* no host has acknowledged the controller's dump */
+    const char *reason; /* at most 128 characters */
+};
+
+struct nvmf_telemetry {
+    void *ctx;
+    void (*capture)(void *ctx); /* take the host's dump; NULL: no telemetry */
+    void (*describe)(void *ctx, bool is_controllers,
+                     struct nvmf_telemetry_info *info);
+
+    /** Copy bytes of a dump, and zeroes beyond its end. */
+    void (*read)(void *ctx, bool is_controllers, uint32_t offset, uint8_t *buf,
+                 uint32_t len);
+
+    /* A host has read the controller's dump and does not retain it. */
+    void (*acknowledge)(void *ctx);
+};
+
 /* The field Select of Get Features. */
 enum nvmf_select {
     NVMF_SELECT_CURRENT = 0,
@@ -227,6 +255,7 @@ struct nvmf_config {
 
     const struct nvmf_vendor_log *vendor_logs; /* must outlive the target */
     uint8_t vendor_log_count;
+    struct nvmf_telemetry telemetry;
 
     struct nvmf_health health;
     struct nvmf_counters counters; /* as saved in the last power cycle */

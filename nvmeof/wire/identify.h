@@ -128,6 +128,7 @@ enum { /* Identify Controller bits */
        NWPC_UNTIL_POWER_CYCLE = 0x02,
        LPA_COMMANDS_EFFECTS = 0x02,
        LPA_EXTENDED_DATA = 0x04,
+       LPA_TELEMETRY = 0x08,
        LPA_SUPPORTED_PAGES = 0x20, /* Base 2.0: LIDs 00h, 12h and 13h */
        ONCS_COMPARE = 0x01,
        ONCS_DATASET_MANAGEMENT = 0x04,

@@ -89,3 +89,20 @@ void log_firmware_slot_emit(uint8_t *buf, uint8_t active_slot,
         }
     }
 }
+
+void log_telemetry_emit(uint8_t *buf, const struct log_telemetry *telemetry)
+{
+    size_t len = strlen(telemetry->reason);
+
+    memset(buf, 0, TELEMETRY_HEADER_LEN);
+    buf[TELEMETRY_LID] = telemetry->lid;
+    memcpy(buf + TELEMETRY_IEEE, telemetry->ieee, 3);
+    for (size_t i = 0; i < 3; i++) {
+        put_le16(buf + TELEMETRY_LAST_BLOCK + 2 * i, telemetry->last_block[i]);
+    }
+    buf[TELEMETRY_HOST_GENERATION] = telemetry->host_generation;
+    buf[TELEMETRY_CTRL_AVAILABLE] = telemetry->is_available;
+    buf[TELEMETRY_CTRL_GENERATION] = telemetry->ctrl_generation;
+    memcpy(buf + TELEMETRY_REASON, telemetry->reason,
+           MIN(len, (size_t)TELEMETRY_HEADER_LEN - TELEMETRY_REASON));
+}

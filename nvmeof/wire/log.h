@@ -113,6 +113,31 @@ enum { /* Supported Log Pages, and Feature Identifiers Effects: a dword for each
        LOG_MI_EFFECTS_LEN = 4096,
 };
 
+enum { /* byte offsets in the header of telemetry, LIDs 07h and 08h */
+       TELEMETRY_LID = 0,
+       TELEMETRY_IEEE = 5,
+       TELEMETRY_LAST_BLOCK = 8, /* 2 bytes for each of data areas 1 to 3 */
+       TELEMETRY_HOST_GENERATION = 381,
+       TELEMETRY_CTRL_AVAILABLE = 382,
+       TELEMETRY_CTRL_GENERATION = 383,
+       TELEMETRY_REASON = 384,
+       TELEMETRY_HEADER_LEN = 512, /* also the length of a block */
+       TELEMETRY_CREATE = 0x100,   /* in dword 10: take a new dump */
+};
+
+struct log_telemetry {
+    uint8_t lid;
+    const uint8_t *ieee;        /* 3 bytes */
+    const uint16_t *last_block; /* of data areas 1 to 3 */
+    uint8_t host_generation;
+    bool is_available; /* the controller has made a dump */
+    uint8_t ctrl_generation;
+    const char *reason; /* at most 128 characters */
+};
+
+/** @param buf  TELEMETRY_HEADER_LEN bytes, all written. */
+void log_telemetry_emit(uint8_t *buf, const struct log_telemetry *telemetry);
+
 enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
        OCP_SMART_UNITS_WRITTEN = 0, /* bytes, 16 bytes wide, as the next one */
        OCP_SMART_UNITS_READ = 16,

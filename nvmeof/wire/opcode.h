@@ -74,6 +74,8 @@ enum {                       /* log page identifiers */
        LOG_FIRMWARE_SLOT = 0x03,
        LOG_CHANGED_NS_LIST = 0x04,
        LOG_COMMANDS_EFFECTS = 0x05,
+       LOG_TELEMETRY_HOST = 0x07,
+       LOG_TELEMETRY_CTRL = 0x08,
        LOG_ANA = 0x0c,
        LOG_SELF_TEST = 0x06,
        LOG_FEATURE_EFFECTS = 0x12,

@@ -49,6 +49,7 @@
     X(nvme_level) \
     X(nvme_reservation) \
     X(nvme_support) \
+    X(nvme_telemetry) \
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \

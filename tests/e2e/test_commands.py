@@ -3,6 +3,7 @@
 
 import pytest
 
+from essd import telemetry
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
@@ -48,3 +49,17 @@ def test_nvme_cli_reads_the_pages_about_support_and_ocp_smart(connected: Job) ->
     smart = job.quiet(f"nvme ocp smart-add-log {controller}")
     assert "Physical media units written" in smart, smart
     assert "Log page version" in smart, smart
+
+
+def test_nvme_cli_fetches_a_dump_of_the_drives_state(connected: Job) -> None:
+    job = connected
+    job.quiet(f"nvme telemetry-log {job.controller()} --output-file=/tmp/dump.bin "
+              "--data-area=3")
+    dump = telemetry.parse(bytes.fromhex(
+        job.quiet("od -An -v -tx1 /tmp/dump.bin | tr -d ' \\n'")))
+    found = {section.name: section.value() for section in dump.sections}
+    assert dump.page == "host-initiated" and dump.generation > 0
+    assert any(one["state"] == "ready" for one in found["controllers"]["controllers"])
+    assert found["queue-pairs"]["queue-pairs"][0]["entries"] > 0
+    assert "nvme-of: RDMA host" in found["log"]
+    assert "data area 3: log" in telemetry.text(dump)

@@ -64,7 +64,7 @@ def test_a_host_uses_a_drive_of_level_2_0(connected: Job) -> None:
     found = fields(job, f"nvme id-ctrl {job.controller()}")
     assert found["ver"] == "0x20000", found
     # Linux reads these data (CNS 08h) from a drive of 2.0 before it uses a namespace.
-    job.quiet(f"nvme cmd-set-independent-id-ns {job.controller()} -n 1")
+    job.quiet(f"nvme cmdset-ind-id-ns {job.controller()} -n 1")
     registers = job.quiet(f"nvme show-regs {job.controller()}")
     assert "20000" in registers, registers
     write_and_verify(job)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from test_save_load import verified_io
 
-from essd import steps
+from essd import steps, telemetry
 from essd.steps import Job
 
 JUMP_TO_ITSELF = "01a0"     # c.j 0
@@ -171,6 +171,14 @@ def wait_console(job: Job, text: str) -> None:
         time.sleep(0.1)
 
 
+def telemetry_of(job: Job) -> telemetry.Dump:
+    """The dump that the drive has made by itself, fetched with nvme-cli."""
+    job.quiet(f"nvme telemetry-log {job.controller()} --output-file=/tmp/dump.bin "
+              "--controller-init --data-area=1")
+    text = job.quiet("od -An -v -tx1 /tmp/dump.bin | tr -d ' \\n'")
+    return telemetry.parse(bytes.fromhex(text))
+
+
 @pytest.mark.drive
 def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     """The host's I/O survives both restarts, and every report mentions them."""
@@ -193,6 +201,10 @@ def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     touch(job)
     wait_live(job, 1)
     wait_console(job, "reset by panic")
+    dump = telemetry_of(job)
+    assert dump.page == "controller-initiated" and dump.available
+    (panic,) = (found.value() for found in dump.sections if found.name == "panic")
+    assert (panic["kind"], panic["mcause"]) == ("trap", 2)
     with pytest.raises(Exception, match="restarted by itself"):
         job.instance.check()
     steps.disconnect(job)

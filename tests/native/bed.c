@@ -25,6 +25,8 @@ static void power_on(struct bed *bed)
         .has_dhcp = bed->has_dhcp,
         .usage = &bed->usage,
         .errors = &bed->errors,
+        .telemetry = &bed->telemetry,
+        .panic = bed->panic,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);

@@ -33,7 +33,9 @@ struct bed {
     uint32_t generation;
     struct usage usage; /* The usage record in the drive's flash. */
     struct error_records errors;
-    enum config_lag lag; /* Of both ends. */
+    struct native_telemetry telemetry;   /* What the drive's flash keeps. */
+    const struct telemetry_panic *panic; /* Led to the drive's next start. */
+    enum config_lag lag;                 /* Of both ends. */
     bool has_echo;
     bool has_dhcp; /* Port 0 of the drive uses DHCP, but there is no server. */
 };

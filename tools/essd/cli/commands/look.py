@@ -133,6 +133,14 @@ def namespaces(part: Part = "",
 
 
 @command(LOOK)
+def telemetry(file: Annotated[Path, typer.Argument(
+                  metavar="FILE", help="What nvme telemetry-log has written.")]) -> None:
+    """Show what is in a telemetry dump of the drive: docs/nvme.md, "Telemetry"."""
+    from ... import telemetry as telemetry_module
+    print(telemetry_module.text(telemetry_module.read(file)))
+
+
+@command(LOOK)
 def qmp(command: Annotated[str, typer.Argument(
             help="QMP command, such as query-status.")],
         arguments: Annotated[str, typer.Argument(

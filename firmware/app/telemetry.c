@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/telemetry.h"
+
+#include <string.h>
+
+#include "firmware/app/drive.h"
+#include "firmware/app/mgmt_requests.h"
+#include "lib/bytes.h"
+
+enum { /* byte offsets in the head of a record in flash */
+       RECORD_GENERATION = 0,
+       RECORD_IS_AVAILABLE = 1, /* no host has acknowledged it yet */
+};
+
+enum {
+    LINE_MAX_BYTES = 16 * 1024, /* of one reply of a management request */
+    TRACE_TAIL_BYTES = 64 * 1024,
+    AREA_1_MAX = 64 * 1024,
+    AREA_3_BYTES = LOG_RING_BYTES + TRACE_TAIL_BYTES + TELEMETRY_BLOCK,
+};
+
+/* The management requests whose replies a dump holds, by data area. */
+static const struct dump_table {
+    const char *name;
+    uint8_t area; /* 0 for data area 1 */
+} tables[] = {
+    {"status", 0},      {"pools", 0},    {"counters", 0},
+    {"controllers", 1}, {"lag", 1},      {"addresses", 1},
+    {"neighbours", 1},  {"faults", 1},   {"namespaces", 1},
+    {"queue-pairs", 1}, {"requests", 1},
+};
+
+void telemetry_put(struct telemetry_writer *writer, const char *name,
+                   const void *data, size_t len)
+{
+    size_t padded = (len + 3) & ~(size_t)3;
+    uint8_t *header = writer->buf + writer->len;
+
+    if (writer->size - writer->len < TELEMETRY_SECTION_HEADER + padded) {
+        writer->is_cut = true;
+        return;
+    }
+    memset(header, 0, TELEMETRY_SECTION_HEADER);
+    memcpy(header + TELEMETRY_SECTION_MAGIC, "ESSD", 4);
+    put_le32(header + TELEMETRY_SECTION_LEN, (uint32_t)len);
+    memcpy(header + TELEMETRY_SECTION_NAME, name,
+           MIN(strlen(name),
+               (size_t)TELEMETRY_SECTION_HEADER - TELEMETRY_SECTION_NAME));
+    if (data != NULL) {
+        memcpy(header + TELEMETRY_SECTION_HEADER, data, len);
+    }
+    memset(header + TELEMETRY_SECTION_HEADER + len, 0, padded - len);
+    writer->len += TELEMETRY_SECTION_HEADER + padded;
+}
+
+static const struct mgmt_request *find_request(const char *name)
+{
+    const struct mgmt_request *request = mgmt_requests;
+
+    while (strcmp(request->name, name) != 0) {
+        request++;
+        ASSERT(request < mgmt_requests + MGMT_REQUESTS);
+    }
+    return request;
+}
+
+/*
+ * Append one reply of a request, as JSON.
+ *
+ * @return where its next part begins, or 0 if it was the last
+ */
+static uint64_t put_reply(struct telemetry_writer *writer, struct drive *drive,
+                          const struct mgmt_request *request, uint64_t from)
+{
+    struct json_args args = {
+        .member = {{.key = "from", .kind = JSON_NUMBER, .number = from}},
+        .count = 1,
+    };
+    struct mgmt_refusal refusal;
+    struct json out;
+    size_t room = writer->size - writer->len;
+    const char *next;
+    uint64_t value = 0;
+
+    if (room < TELEMETRY_SECTION_HEADER + LINE_MAX_BYTES) {
+        writer->is_cut = true;
+        return 0;
+    }
+    json_init(&out,
+              (char *)writer->buf + writer->len + TELEMETRY_SECTION_HEADER,
+              LINE_MAX_BYTES - 1);
+    json_begin_object(&out, NULL);
+    if (!request->handle(drive, &args, &out, &refusal)) {
+        return 0;
+    }
+    json_end_object(&out);
+    if (out.is_cut) {
+        writer->is_cut = true;
+        return 0;
+    }
+    /* The handlers write "next" last if there is more. */
+    out.buf[out.len] = '\0';
+    next = strstr(out.buf + out.len - MIN(out.len, (size_t)32), "\"next\":");
+    for (next = next == NULL ? "" : next + strlen("\"next\":");
+         *next >= '0' && *next <= '9'; next++) {
+        value = value * 10 + (uint64_t)(*next - '0');
+    }
+    telemetry_put(writer, request->name, NULL, out.len);
+    return value;
+}
+
+static void put_tables(struct telemetry_writer *writer, struct drive *drive,
+                       uint8_t area)
+{
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+        const struct mgmt_request *request = find_request(tables[i].name);
+        uint64_t from = 0;
+
+        if (tables[i].area != area) {
+            continue;
+        }
+        do {
+            from = put_reply(writer, drive, request, from);
+        } while (from != 0);
+    }
+}
+
+/* The newest characters of the UART's log, and the newest trace records. */
+static void put_tails(struct telemetry_writer *writer, struct drive *drive)
+{
+    uint8_t *data = writer->buf + writer->len + TELEMETRY_SECTION_HEADER;
+
+    telemetry_put(writer, "log", NULL,
+                  log_tail(drive->log, (char *)data, LOG_RING_BYTES));
+    data = writer->buf + writer->len + TELEMETRY_SECTION_HEADER;
+    telemetry_put(writer, "trace", NULL,
+                  mgmt_trace_tail(&drive->mgmt, data, TRACE_TAIL_BYTES));
+}
+
+/* Fill the rest of the last block of a data area with zeroes. */
+static void end_area(struct telemetry_writer *writer)
+{
+    size_t rest = -writer->len & (TELEMETRY_BLOCK - 1);
+
+    memset(writer->buf + writer->len, 0, rest);
+    writer->len += rest;
+}
+
+static void capture_dump(void *ctx)
+{
+    struct telemetry *telemetry = ctx;
+    struct telemetry_writer writer = {.buf = telemetry->dump};
+    const size_t limit[NVMF_TELEMETRY_AREAS] = {
+        AREA_1_MAX, TELEMETRY_DUMP_MAX - AREA_3_BYTES, TELEMETRY_DUMP_MAX};
+
+    if (telemetry->dump == NULL) {
+        return;
+    }
+    for (uint8_t i = 0; i < NVMF_TELEMETRY_AREAS; i++) {
+        writer.size = limit[i] - TELEMETRY_BLOCK;
+        if (i == 2) {
+            put_tails(&writer, telemetry->drive);
+        } else {
+            put_tables(&writer, telemetry->drive, i);
+        }
+        if (writer.is_cut) {
+            writer.size = limit[i];
+            telemetry_put(&writer, "cut", NULL, 0);
+            writer.is_cut = false;
+        }
+        end_area(&writer);
+        telemetry->last_block[i] = (uint16_t)(writer.len / TELEMETRY_BLOCK);
+    }
+    telemetry->dump_len = writer.len;
+    telemetry->generation++;
+    log_format(telemetry->reason, sizeof(telemetry->reason),
+               "a host asked for dump %u", telemetry->generation);
+}
+
+/* ---- The controller-initiated dump. */
+
+static void save_record(struct telemetry *telemetry)
+{
+    if (telemetry->save != NULL &&
+        !telemetry->save(telemetry->save_ctx, telemetry->record,
+                         telemetry->record_len)) {
+        log_line(telemetry->drive->log,
+                 "telemetry: flash refuses the dump of the last panic; fetch "
+                 "it before the next restart (nvme telemetry-log)");
+    }
+}
+
+static void record_panic(struct telemetry *telemetry,
+                         const struct telemetry_panic *panic)
+{
+    struct telemetry_writer writer = {
+        .buf = telemetry->record + TELEMETRY_RECORD_HEAD,
+        .size = TELEMETRY_RECORD_MAX + LINE_MAX_BYTES - TELEMETRY_RECORD_HEAD};
+    struct json out;
+
+    json_init(&out, (char *)writer.buf + TELEMETRY_SECTION_HEADER, 1024);
+    json_begin_object(&out, NULL);
+    json_string(&out, "kind", panic->is_trap ? "trap" : "assertion");
+    json_string(&out, "file", panic->file);
+    json_number(&out, "line", panic->line);
+    json_number(&out, "mcause", panic->mcause);
+    json_number(&out, "mepc", panic->mepc);
+    json_number(&out, "mtval", panic->mtval);
+    json_number(&out, "panics", panic->count);
+    json_end_object(&out);
+    telemetry_put(&writer, "panic", NULL, out.len);
+    put_reply(&writer, telemetry->drive, find_request("status"), 0);
+    end_area(&writer);
+    telemetry->record[RECORD_GENERATION]++;
+    telemetry->record[RECORD_IS_AVAILABLE] = true;
+    telemetry->record_len = TELEMETRY_RECORD_HEAD + writer.len;
+    ASSERT(telemetry->record_len <= TELEMETRY_RECORD_MAX);
+    save_record(telemetry);
+}
+
+void telemetry_init(struct telemetry *telemetry, struct drive *drive,
+                    struct dram *dram, const struct telemetry_config *config)
+{
+    *telemetry = (struct telemetry){
+        .drive = drive,
+        .save = config->save,
+        .save_ctx = config->save_ctx,
+        .dump = dram_reserve(dram, TELEMETRY_DUMP_MAX, 64),
+        .record = dram_alloc(dram, TELEMETRY_RECORD_MAX + LINE_MAX_BYTES, 64),
+    };
+    if (telemetry->dump == NULL || telemetry->record == NULL) {
+        telemetry->dump = NULL;
+        return;
+    }
+    if (config->record_len > TELEMETRY_RECORD_HEAD &&
+        config->record_len <= TELEMETRY_RECORD_MAX) {
+        memcpy(telemetry->record, config->record, config->record_len);
+        telemetry->record_len = config->record_len;
+    }
+}
+
+void telemetry_record_panic(struct telemetry *telemetry,
+                            const struct telemetry_panic *panic)
+{
+    if (panic != NULL && telemetry->dump != NULL) {
+        record_panic(telemetry, panic);
+    }
+}
+
+static void acknowledge_record(void *ctx)
+{
+    struct telemetry *telemetry = ctx;
+
+    if (telemetry->record_len != 0 && telemetry->record[RECORD_IS_AVAILABLE]) {
+        telemetry->record[RECORD_IS_AVAILABLE] = false;
+        save_record(telemetry);
+    }
+}
+
+/* ---- The target's seam. */
+
+static void describe_dump(void *ctx, bool is_controllers,
+                          struct nvmf_telemetry_info *info)
+{
+    const struct telemetry *telemetry = ctx;
+    size_t len = telemetry->record_len;
+
+    *info = (struct nvmf_telemetry_info){
+        .is_available = len != 0 && telemetry->record[RECORD_IS_AVAILABLE],
+        .ctrl_generation = len != 0 ? telemetry->record[RECORD_GENERATION] : 0,
+        .host_generation = telemetry->generation,
+    };
+    for (uint8_t i = 0; i < NVMF_TELEMETRY_AREAS; i++) {
+        info->last_block[i] =
+            !is_controllers ? telemetry->last_block[i]
+            : len != 0
+                ? (uint16_t)((len - TELEMETRY_RECORD_HEAD) / TELEMETRY_BLOCK)
+                : 0;
+    }
+    info->reason = !is_controllers ? telemetry->reason
+                   : len != 0      ? "the firmware has panicked"
+                                   : "";
+}
+
+static void read_dump(void *ctx, bool is_controllers, uint32_t offset,
+                      uint8_t *buf, uint32_t len)
+{
+    const struct telemetry *telemetry = ctx;
+    const uint8_t *data = is_controllers
+                              ? telemetry->record + TELEMETRY_RECORD_HEAD
+                              : telemetry->dump;
+    size_t data_len = !is_controllers ? telemetry->dump_len
+                      : telemetry->record_len != 0
+                          ? telemetry->record_len - TELEMETRY_RECORD_HEAD
+                          : 0;
+    uint32_t n =
+        offset < data_len ? (uint32_t)MIN(data_len - offset, (size_t)len) : 0;
+
+    memcpy(buf, data + (n != 0 ? offset : 0), n);
+    memset(buf + n, 0, len - n);
+}
+
+struct nvmf_telemetry telemetry_seam(struct telemetry *telemetry)
+{
+    if (telemetry->dump == NULL) {
+        return (struct nvmf_telemetry){0};
+    }
+    return (struct nvmf_telemetry){
+        .ctx = telemetry,
+        .capture = capture_dump,
+        .describe = describe_dump,
+        .read = read_dump,
+        .acknowledge = acknowledge_record,
+    };
+}
