@@ -151,6 +151,22 @@ uint16_t ana_check_all(struct nvmf_target *target, struct nvmf_request *req,
     return NVME_SC_SUCCESS;
 }
 
+/* The features of reservations need the namespace within reach; others do not.
+ */
+uint16_t ana_check_get_feature(struct nvmf_target *target,
+                               struct nvmf_request *req)
+{
+    uint8_t fid = req->sqe.cdw10 & 0xff;
+    bool is_of_reservations = fid == FEATURE_RESERVATION_MASK ||
+                              fid == FEATURE_RESERVATION_PERSISTENCE;
+
+    if (!is_of_reservations || ns_find_active(target, request_ctrl(target, req),
+                                              req->sqe.nsid) == NULL) {
+        return NVME_SC_SUCCESS;
+    }
+    return ana_check_allocated(target, req, req->sqe.nsid);
+}
+
 uint16_t ana_check_set_feature(struct nvmf_target *target,
                                struct nvmf_request *req)
 {
@@ -167,7 +183,7 @@ uint16_t ana_check_set_feature(struct nvmf_target *target,
         state_of_ns(target, ctrl, nsid) == ANA_PERSISTENT_LOSS) {
         return refuse_for_state(req, ANA_PERSISTENT_LOSS);
     }
-    return NVME_SC_SUCCESS;
+    return ana_check_get_feature(target, req);
 }
 
 bool ana_is_reachable(const struct nvmf_target *target,

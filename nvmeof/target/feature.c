@@ -598,6 +598,7 @@ uint16_t feature_get_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct feature *feature = find_feature(target, req);
     uint32_t select = req->sqe.cdw10 >> SELECT_SHIFT & 7;
+    uint16_t status = NVME_SC_SUCCESS;
 
     if (is_vendor(target, req)) {
         return vendor_get_check(target, req);
@@ -612,8 +613,11 @@ uint16_t feature_get_check(struct nvmf_target *target, struct nvmf_request *req)
         return NVME_SC_SUCCESS;
     }
     req->data_len = feature->data_len;
-    return feature->check_get == NULL ? NVME_SC_SUCCESS
-                                      : feature->check_get(target, req);
+    if (feature->check_get != NULL) {
+        status = feature->check_get(target, req);
+    }
+    return status != NVME_SC_SUCCESS ? status
+                                     : ana_check_get_feature(target, req);
 }
 
 uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req)

@@ -424,6 +424,8 @@ uint16_t ana_check_allocated(struct nvmf_target *target,
  */
 uint16_t ana_check_all(struct nvmf_target *target, struct nvmf_request *req,
                        bool is_attached);
+uint16_t ana_check_get_feature(struct nvmf_target *target,
+                               struct nvmf_request *req);
 uint16_t ana_check_set_feature(struct nvmf_target *target,
                                struct nvmf_request *req);
 

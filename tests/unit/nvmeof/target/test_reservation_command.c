@@ -425,6 +425,30 @@ static void test_registrants_learn_of_a_release_and_a_clear(void **state)
     assert_int_equal(available, 0);
 }
 
+/* Base 2.2, figure 589: these features are not available then. */
+static void test_features_need_the_namespace_within_reach(void **state)
+{
+    static const uint8_t fids[] = {FEATURE_RESERVATION_MASK,
+                                   FEATURE_RESERVATION_PERSISTENCE};
+    static const uint8_t opcodes[] = {ADMIN_GET_FEATURES, ADMIN_SET_FEATURES};
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A);
+
+    for (unsigned int i = 0; i < 4; i++) {
+        struct nvme_sqe sqe = fake_admin(opcodes[i / 2], 1, fids[i % 2], 0);
+
+        nvmf_target_set_ana(fake->target, 1, 1, ANA_INACCESSIBLE, 0,
+                            fake->now_us);
+        assert_int_equal(fake_exec(fake, a.admin, &sqe, NULL, 0).status &
+                             NVME_SC_MASK,
+                         NVME_SC_ANA_INACCESSIBLE);
+        nvmf_target_set_ana(fake->target, 1, 1, ANA_OPTIMIZED, 0, fake->now_us);
+        assert_int_equal(fake_exec(fake, a.admin, &sqe, NULL, 0).status &
+                             NVME_SC_MASK,
+                         NVME_SC_SUCCESS);
+    }
+}
+
 static void test_a_mask_suppresses_notifications(void **state)
 {
     struct fake *fake = *state;
