@@ -48,11 +48,14 @@ void board_records_read(struct board_records *records,
 {
     read_record(&records->self_test, flash, &self_test_area, dram,
                 SELF_TEST_RECORD_MAX);
+    read_record(&records->sanitize, flash, &sanitize_area, dram,
+                SANITIZE_RECORD_LEN);
 }
 
 struct operations_stores board_records_stores(struct board_records *records)
 {
     return (struct operations_stores){
         .self_test = store_of(&records->self_test),
+        .sanitize = store_of(&records->sanitize),
     };
 }

@@ -20,6 +20,7 @@ struct board_record {
 
 struct board_records {
     struct board_record self_test;
+    struct board_record sanitize;
 };
 
 /** Read the records.  Without DRAM for them they count as never written. */

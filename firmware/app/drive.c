@@ -214,6 +214,7 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
         .media_done = end_media,
         .job_done = end_volume_job,
         .ns_changed = load_namespace,
+        .write_begins = operations_note_write,
         .done_ctx = drive,
     };
 

@@ -101,6 +101,7 @@ struct drive {
     struct media media;
     struct media_seam media_seam;
     struct self_test self_test;
+    struct sanitize sanitize;
     struct host_table hosts;
     struct crypto crypto;
     struct volume *volume; /* this and the next three are in DRAM */

@@ -48,6 +48,7 @@ static __attribute__((noinline)) bool submit_other(
     uint64_t lba = 0;
     uint32_t count = 0;
 
+    volume_note_operation(seam->volume, io);
     if (io->op != MEDIA_FLUSH &&
         !volume_locate(seam->volume, io, &lba, &count)) {
         return volume_submit(seam->volume, io);

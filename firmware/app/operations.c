@@ -47,6 +47,22 @@ static uint16_t seam_extended_minutes(void *ctx)
     return self_test_extended_minutes(&((struct drive *)ctx)->self_test);
 }
 
+static enum nvmf_volume_result seam_start_sanitize(
+    void *ctx, const struct nvmf_sanitize *job)
+{
+    return sanitize_start(&((struct drive *)ctx)->sanitize, job);
+}
+
+static bool seam_exit_failure(void *ctx)
+{
+    return sanitize_exit_failure(&((struct drive *)ctx)->sanitize);
+}
+
+static void seam_sanitize_now(void *ctx, struct nvmf_sanitize_now *now)
+{
+    sanitize_read(&((struct drive *)ctx)->sanitize, now);
+}
+
 struct nvmf_operations operations_seam(struct drive *drive)
 {
     return (struct nvmf_operations){
@@ -56,6 +72,9 @@ struct nvmf_operations operations_seam(struct drive *drive)
         .self_test_now = seam_self_test_now,
         .self_test_result = seam_self_test_result,
         .extended_minutes = seam_extended_minutes,
+        .start_sanitize = seam_start_sanitize,
+        .exit_sanitize_failure = seam_exit_failure,
+        .sanitize_now = seam_sanitize_now,
     };
 }
 
@@ -64,8 +83,27 @@ struct nvmf_operations operations_seam(struct drive *drive)
 void operations_media_done(struct drive *drive, uint64_t cookie,
                            enum media_status status)
 {
+    if (cookie == OPERATIONS_COOKIE_SANITIZE) {
+        sanitize_media_done(&drive->sanitize, status);
+        return;
+    }
     ASSERT(cookie == OPERATIONS_COOKIE_SELF_TEST);
     self_test_media_done(&drive->self_test, status);
+}
+
+static void end_sanitize(void *ctx, bool is_ok)
+{
+    struct drive *drive = ctx;
+
+    if (is_ok) {
+        volume_medium_erased(drive->volume);
+    }
+    nvmf_sanitize_ended(drive->target);
+}
+
+void operations_note_write(void *ctx)
+{
+    sanitize_note_write(&((struct drive *)ctx)->sanitize);
 }
 
 enum loop_work operations_step(void *ctx, struct loop_step *step)
@@ -73,7 +111,35 @@ enum loop_work operations_step(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     loop_call_at(step, self_test_step(&drive->self_test, step->now_us));
+    loop_call_at(step, sanitize_step(&drive->sanitize, step->now_us));
     return LOOP_IDLE;
+}
+
+static bool start_sanitize(struct drive *drive,
+                           const struct drive_config *config,
+                           uint64_t medium_blocks)
+{
+    struct sanitize_config sanitize = {
+        .log = config->log,
+        .medium_blocks = medium_blocks,
+        .buffer = dram_alloc(config->dram, SANITIZE_BUFFER_BYTES, BUFFER_ALIGN),
+        .cookie = (void *)(uintptr_t)OPERATIONS_COOKIE_SANITIZE,
+        .store = config->operations.sanitize,
+        .submit = media_seam_submit,
+        .submit_ctx = &drive->media,
+        .power_on_hours = power_on_hours,
+        .ended = end_sanitize,
+        .ctx = drive,
+    };
+
+    if (sanitize.buffer == NULL) {
+        return false;
+    }
+    sanitize_init(&drive->sanitize, &sanitize);
+    if (sanitize_is_erased(&drive->sanitize)) {
+        volume_watch_writes(drive->volume);
+    }
+    return true;
 }
 
 bool operations_start(struct drive *drive, const struct drive_config *config)
@@ -99,5 +165,5 @@ bool operations_start(struct drive *drive, const struct drive_config *config)
     media_info_get(&drive->media, &info);
     test.medium_blocks = info.size_blocks << info.block_shift >> 9;
     self_test_init(&drive->self_test, &test);
-    return true;
+    return start_sanitize(drive, config, test.medium_blocks);
 }

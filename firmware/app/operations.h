@@ -7,6 +7,7 @@
 #define ESSD_APP_OPERATIONS_H
 
 #include "firmware/loop/loop.h"
+#include "firmware/operations/sanitize.h"
 #include "firmware/operations/self_test.h"
 #include "nvmeof/target/operations.h"
 
@@ -18,11 +19,13 @@ enum {
      * have bit 0, and those of the target have neither. */
     OPERATIONS_COOKIE_BIT = 2,
     OPERATIONS_COOKIE_SELF_TEST = OPERATIONS_COOKIE_BIT,
+    OPERATIONS_COOKIE_SANITIZE = OPERATIONS_COOKIE_BIT | 4,
 };
 
 /** The two records in flash.  Used during drive_init() only. */
 struct operations_stores {
     struct operation_store self_test;
+    struct operation_store sanitize;
 };
 
 /**
@@ -39,6 +42,9 @@ struct nvmf_operations operations_seam(struct drive *drive);
 /** Take a completion of the medium that has OPERATIONS_COOKIE_BIT. */
 void operations_media_done(struct drive *drive, uint64_t cookie,
                            enum media_status status);
+
+/** A host is about to write, for the first time after a sanitize operation. */
+void operations_note_write(void *drive);
 
 /** The step of the main loop's component. */
 enum loop_work operations_step(void *ctx, struct loop_step *step);

@@ -315,6 +315,7 @@ static struct drive_config drive_config_of(
         .operations =
             {
                 .self_test = store_of(drive, &operations->self_test),
+                .sanitize = store_of(drive, &operations->sanitize),
             },
         .reservations =
             {

@@ -66,6 +66,7 @@ struct native_record {
 
 struct native_operations {
     struct native_record self_test;
+    struct native_record sanitize;
 };
 
 /* The reservations, kept in the flash of a native drive. */

@@ -35,7 +35,7 @@ static void update_maps(struct volume *volume)
         const uint16_t *list = &table->list[ns->first_entry];
 
         volume->map[i] = (struct volume_map){
-            .is_linear = is_linear(list, ns->windows),
+            .is_linear = !volume->is_watched && is_linear(list, ns->windows),
             .base = (uint64_t)list[0] << volume->window_shift,
             .windows = list,
             .shift = ns->creation != 0
@@ -266,6 +266,35 @@ void volume_geometry(const struct volume *volume, uint32_t ns,
         .is_read_only = entry->protection != PROTECTION_NONE,
         .has_volatile_cache = volume->config.has_cache,
     };
+}
+
+/* ---- Watching for the first write. */
+
+void volume_watch_writes(struct volume *volume)
+{
+    volume->is_watched = true;
+    update_maps(volume);
+}
+
+void volume_begin_write(struct volume *volume)
+{
+    const struct volume_config *config = &volume->config;
+
+    volume->is_watched = false;
+    update_maps(volume);
+    config->write_begins(config->done_ctx);
+}
+
+void volume_medium_erased(struct volume *volume)
+{
+    struct volume_table *table = &volume->table;
+
+    for (uint16_t i = 0; i < table->windows; i++) {
+        if (table->state[i] == WINDOW_DIRTY) {
+            table->state[i] = WINDOW_CLEAN;
+        }
+    }
+    volume_watch_writes(volume);
 }
 
 /* ---- Operations in parts. */

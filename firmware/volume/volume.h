@@ -70,6 +70,8 @@ struct volume_config {
     void (*job_done)(void *ctx, enum nvmf_volume_result result, uint32_t nsid);
     /* A Format that went on after a restart has ended. */
     void (*ns_changed)(void *ctx, uint32_t nsid);
+    /* See volume_watch_writes(). */
+    void (*write_begins)(void *ctx);
     void *done_ctx;
 };
 
@@ -110,6 +112,8 @@ struct volume {
     uint8_t window_shift; /* in units of 512 bytes */
     struct volume_map map[VOLUME_NAMESPACES];
     struct volume_split split[VOLUME_SPLITS];
+
+    bool is_watched; /* by volume_watch_writes() */
 
     enum volume_job_state job_state;
     struct nvmf_volume_job job;
@@ -168,6 +172,32 @@ bool volume_locate(const struct volume *volume, const struct media_io *io,
 /** Start an operation that volume_locate() did not place.  As
  * nvmf_media.submit(). */
 MUST_USE bool volume_submit(struct volume *volume, const struct media_io *io);
+
+/** The first write after volume_watch_writes(). */
+void volume_begin_write(struct volume *volume);
+
+/**
+ * Call config.write_begins() before the next operation that writes to a
+ * namespace.  Until then no namespace is linear, so that all operations take
+ * the path that looks whether they write; others do not pay for it.
+ */
+void volume_watch_writes(struct volume *volume);
+
+/** An operation that volume_locate_linear() did not place writes. */
+static inline void volume_note_operation(struct volume *volume,
+                                         const struct media_io *io)
+{
+    if (volume->is_watched &&
+        (io->op == MEDIA_WRITE || io->op == MEDIA_WRITE_ZEROES)) {
+        volume_begin_write(volume);
+    }
+}
+
+/**
+ * Somebody else has erased the whole medium: deleted namespaces have left
+ * nothing.  Writes are watched from now on.
+ */
+void volume_medium_erased(struct volume *volume);
 
 /** Whether a completion belongs to the volume, rather than to the target. */
 static inline bool volume_owns_cookie(uint64_t cookie)

@@ -4,7 +4,7 @@
  * Spec: NVM Express Base 1.4 section 5.
  *
  * Left out, and refused as an invalid opcode: firmware download and commit,
- * Sanitize, Security, Directives, Get LBA Status.
+ * Security, Directives, Get LBA Status.
  */
 #include "nvmeof/target/internal.h"
 
@@ -73,5 +73,8 @@ const struct nvmf_command admin_commands[ADMIN_COMMANDS] = {
     [ADMIN_FORMAT_NVM] = {.flags = COMMAND_WRITES | COMMAND_CHANGES_NS,
                           .check = ns_format_check,
                           .execute = ns_format_execute},
+    [ADMIN_SANITIZE] = {.flags = COMMAND_WRITES,
+                        .check = sanitize_check,
+                        .execute = sanitize_execute},
     [ADMIN_KEEP_ALIVE] = {.flags = COMMAND_ON_DISCOVERY, .execute = keep_alive},
 };

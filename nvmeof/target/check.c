@@ -29,6 +29,11 @@ static const struct nvmf_command *find_command(const struct nvmf_target *target,
         !(admin_commands[sqe->opcode].flags & COMMAND_ON_DISCOVERY)) {
         return &no_command;
     }
+    if (sanitize_status(target) != 0 && qpair->ctrl != NO_CTRL &&
+        !target->ctrl[qpair->ctrl].is_discovery &&
+        sanitize_refuses_command(sqe->opcode)) {
+        return &sanitize_refusal;
+    }
     return level_has(target, LEVEL_ADMIN, sqe->opcode)
                ? &admin_commands[sqe->opcode]
                : &no_command;

@@ -7,7 +7,7 @@
 
 /* The information of each event, and the configuration bits that enable it. */
 static const struct {
-    uint32_t config_bits; /* of feature 0Bh */
+    uint32_t config_bits; /* of feature 0Bh; 0: it is always enabled */
     uint8_t type;
     uint8_t info;
     uint8_t lid;
@@ -28,6 +28,8 @@ static const struct {
     /* Feature 82h, not 0Bh, enables this one. */
     [CTRL_EVENT_RESERVATION] = {0, EVENT_TYPE_IO, EVENT_IO_RESERVATION,
                                 LOG_RESERVATION},
+    [CTRL_EVENT_SANITIZE_COMPLETED] = {0, EVENT_TYPE_IO,
+                                       EVENT_SANITIZE_COMPLETED, LOG_SANITIZE},
     [CTRL_EVENT_DISCOVERY_CHANGED] = {1u << 31, EVENT_TYPE_NOTICE,
                                       EVENT_NOTICE_DISCOVERY_CHANGED,
                                       LOG_DISCOVERY},

@@ -369,6 +369,9 @@ static uint16_t protection_set(struct nvmf_target *target,
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
+    if (target->ns[req->sqe.nsid - 1].state == NS_SANITIZING) {
+        return sanitize_status(target);
+    }
     if (target->ns[req->sqe.nsid - 1].state != NS_READY) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }

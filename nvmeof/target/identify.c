@@ -65,6 +65,9 @@ static void add_operations(const struct nvmf_target *target,
         id->edstt = operations->extended_minutes(operations->ctx);
         id->dsto = DSTO_ONE;
     }
+    if (sanitize_exists(target)) {
+        id->sanicap = SANICAP_BLOCK | SANICAP_OVERWRITE | SANICAP_UNMODIFIED;
+    }
 }
 
 static uint16_t build_controller(struct nvmf_target *target,

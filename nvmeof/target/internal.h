@@ -469,6 +469,10 @@ void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 enum { NS_FORMATS = 2 };
 extern const uint8_t ns_format_shifts[NS_FORMATS]; /* LBA formats */
 
+uint16_t ns_result_status(enum nvmf_volume_result result);
+uint16_t ns_wait_turn(struct nvmf_target *target, struct nvmf_request *req);
+bool ns_is_any_protected(struct nvmf_target *target,
+                         const struct nvmf_ctrl *active_on);
 bool ns_are_manageable(const struct nvmf_target *target);
 void ns_attach_new(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 void ns_detach_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
@@ -515,11 +519,30 @@ static inline uint16_t ns_check(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* sanitize.c */
+bool sanitize_exists(const struct nvmf_target *target);
+void sanitize_load(struct nvmf_target *target);
+void sanitize_drained(struct nvmf_target *target);
+extern const struct nvmf_command sanitize_refusal; /* instead of a command */
+bool sanitize_refuses_command(uint8_t opcode);
+bool sanitize_refuses_log(const struct nvmf_target *target, uint8_t lid);
+uint16_t sanitize_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t sanitize_execute(struct nvmf_target *target, struct nvmf_request *req);
+void log_build_sanitize(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, uint32_t part);
+
+/* The status of commands that a sanitize operation forbids, or 0. */
+static inline uint16_t sanitize_status(const struct nvmf_target *target)
+{
+    return target->sanitize.status;
+}
+
 /* self_test.c */
 bool self_test_exists(const struct nvmf_target *target);
 void self_test_ctrl_reset(struct nvmf_target *target,
                           const struct nvmf_ctrl *ctrl);
 void self_test_formatting(struct nvmf_target *target, uint32_t nsid);
+void self_test_sanitizing(struct nvmf_target *target);
 void self_test_ns_removed(struct nvmf_target *target, uint32_t nsid);
 uint16_t self_test_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t self_test_execute(struct nvmf_target *target,

@@ -183,6 +183,9 @@ static uint16_t flush_check(struct nvmf_target *target,
 {
     req->steps = 1;
     if (req->sqe.nsid == NVME_NSID_ALL) {
+        if (sanitize_status(target) != 0) {
+            return sanitize_status(target);
+        }
         if (reservation_conflicts_any(target, request_ctrl(target, req),
                                       false)) {
             return reservation_refuse(req);

@@ -95,6 +95,9 @@ static void build_error(struct nvmf_target *target,
     memset(entry, 0, NVMF_ERROR_LOG_ENTRIES * LOG_ERROR_ENTRY_LEN);
     for (uint64_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
         if (newest_error(target, i, &error)) {
+            if (sanitize_status(target) != 0) {
+                error.lba = 0; /* Base 1.4 8.15.1 */
+            }
             log_error_emit(entry, &error);
             entry += LOG_ERROR_ENTRY_LEN;
         }
@@ -216,6 +219,9 @@ static void build_effects(struct nvmf_target *target,
     if (!self_test_exists(target)) {
         put_le32(admin + 4 * ADMIN_DEVICE_SELF_TEST, 0);
     }
+    if (!sanitize_exists(target)) {
+        put_le32(admin + 4 * ADMIN_SANITIZE, 0);
+    }
     put_le32(admin + 4 * NVME_FABRICS, COMMANDS_EFFECTS_CSUPP);
     put_effects(target, LEVEL_IO, io, io_commands, IO_COMMANDS, 0);
 }
@@ -251,6 +257,8 @@ static const struct log_page logs[] = {
      LOG_FEATURE_EFFECTS_LEN, log_build_feature_effects, NULL},
     {LOG_MI_EFFECTS, false, LOG_MI_EFFECTS_LEN, LOG_MI_EFFECTS_LEN,
      log_build_mi_effects, NULL},
+    {LOG_SANITIZE, false, LOG_SANITIZE_LEN, LOG_SANITIZE_LEN,
+     log_build_sanitize, NULL},
     {LOG_OCP_SMART, false, LOG_OCP_SMART_LEN, LOG_OCP_SMART_LEN,
      log_build_ocp_smart, NULL},
     {LOG_ERROR_TIMES, false, NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN,
@@ -282,7 +290,8 @@ static bool has_subject(const struct nvmf_target *target, uint8_t lid)
     if (lid == LOG_TELEMETRY_HOST || lid == LOG_TELEMETRY_CTRL) {
         return telemetry_exists(target);
     }
-    return lid != LOG_SELF_TEST || self_test_exists(target);
+    return (lid != LOG_SELF_TEST || self_test_exists(target)) &&
+           (lid != LOG_SANITIZE || sanitize_exists(target));
 }
 
 /* @return false if this kind of controller has no such page */
@@ -349,6 +358,9 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
     if (!find_log(target, request_ctrl(target, req), (uint8_t)sqe->cdw10,
                   &log)) {
         return refuse_query(req, NVME_SC_INVALID_LOG_PAGE, SQE_CDW10);
+    }
+    if (sanitize_refuses_log(target, (uint8_t)sqe->cdw10)) {
+        return sanitize_status(target);
     }
     if (sqe->nsid != 0 && sqe->nsid != NVME_NSID_ALL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);

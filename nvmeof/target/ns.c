@@ -111,6 +111,9 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
+    if (target->ns[nsid - 1].state == NS_SANITIZING) {
+        return sanitize_status(target);
+    }
     if (target->ns[nsid - 1].state != NS_READY) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }

@@ -90,13 +90,19 @@ static bool wants_attachment(const struct nvmf_target *target,
              is_attached_elsewhere(target, ctrl, nsid));
 }
 
+/* Whether a namespace exists and is not being deleted. */
+static bool is_attachable(const struct nvmf_ns *ns)
+{
+    return ns->state == NS_READY || ns->state == NS_FORMATTING ||
+           ns->state == NS_SANITIZING;
+}
+
 /* Set the active namespaces of a new controller. */
 void ns_attach_new(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
     memset(ctrl->active_ns, 0, sizeof(ctrl->active_ns));
     for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES && !ctrl->is_discovery; i++) {
-        if ((target->ns[i].state == NS_READY ||
-             target->ns[i].state == NS_FORMATTING) &&
+        if (is_attachable(&target->ns[i]) &&
             wants_attachment(target, ctrl, i + 1)) {
             ctrl->active_ns[i / 32] |= BIT(i % 32);
         }
@@ -115,8 +121,7 @@ static void update_attachments(struct nvmf_target *target, uint32_t nsid,
                                bool has_changed)
 {
     uint32_t i = nsid - 1;
-    bool exists =
-        target->ns[i].state == NS_READY || target->ns[i].state == NS_FORMATTING;
+    bool exists = is_attachable(&target->ns[i]);
 
     for (uint8_t c = 0; c < NVMF_MAX_HOSTS; c++) {
         struct nvmf_ctrl *ctrl = &target->ctrl[c];
@@ -177,7 +182,9 @@ void ns_load(struct nvmf_target *target, uint32_t nsid)
     ns->config.media_ns = ns->volume.media_ns;
     memcpy(ns->config.uuid, ns->volume.uuid, sizeof(ns->config.uuid));
     memcpy(ns->config.nguid, ns->volume.nguid, sizeof(ns->config.nguid));
-    ns_enter(ns, ns->volume.is_erasing ? NS_FORMATTING : NS_READY);
+    ns_enter(ns, ns->volume.is_erasing          ? NS_FORMATTING
+                 : sanitize_status(target) != 0 ? NS_SANITIZING
+                                                : NS_READY);
     target->media.geometry(target->media.ctx, ns->config.media_ns,
                            &ns->geometry);
 }
@@ -234,6 +241,8 @@ void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns)
 
     if (manager->is_draining && ns == &target->ns[manager->job.nsid - 1]) {
         start_job(target);
+    } else if (target->sanitize.req != NULL) {
+        sanitize_drained(target);
     }
 }
 
@@ -339,8 +348,7 @@ static unsigned int count_waiting(const struct nvmf_target *target,
  *
  * @return a status, NVMF_PENDING when it waits, 0 when it can begin
  */
-static uint16_t manage_wait(struct nvmf_target *target,
-                            struct nvmf_request *req)
+uint16_t ns_wait_turn(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct ns_manager *manager = &target->manager;
 
@@ -355,6 +363,16 @@ static uint16_t manage_wait(struct nvmf_target *target,
     request_wait_turn(req);
     queue_push(&manager->waiting, req);
     return NVMF_PENDING;
+}
+
+/* The same for commands that a sanitize operation forbids, which may have begun
+ * while they waited. */
+static uint16_t manage_wait(struct nvmf_target *target,
+                            struct nvmf_request *req)
+{
+    uint16_t status = ns_wait_turn(target, req);
+
+    return status != NVME_SC_SUCCESS ? status : sanitize_status(target);
 }
 
 static void manage_begin(struct nvmf_target *target, struct nvmf_request *req,
@@ -449,8 +467,8 @@ static uint16_t create_ns(struct nvmf_target *target, struct nvmf_request *req)
 }
 
 /* Whether one of the namespaces that a command changes is write-protected. */
-static bool is_any_protected(struct nvmf_target *target,
-                             const struct nvmf_ctrl *active_on)
+bool ns_is_any_protected(struct nvmf_target *target,
+                         const struct nvmf_ctrl *active_on)
 {
     for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
         const struct nvmf_ns *ns = ns_find_allocated(target, nsid);
@@ -494,7 +512,7 @@ static uint16_t delete_ns(struct nvmf_target *target, struct nvmf_request *req)
                                     req->sqe.nsid, true)) {
         return reservation_refuse(req);
     }
-    if (is_for_all ? is_any_protected(target, NULL)
+    if (is_for_all ? ns_is_any_protected(target, NULL)
                    : target->ns[req->sqe.nsid - 1].geometry.is_read_only) {
         return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
     }
@@ -694,7 +712,7 @@ static uint16_t check_format(struct nvmf_target *target,
         if (status != NVME_SC_SUCCESS) {
             return status;
         }
-        if (is_any_protected(target, ctrl)) {
+        if (ns_is_any_protected(target, ctrl)) {
             return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
         }
         return is_any_too_small(target, ctrl, job)

@@ -4,13 +4,15 @@
  * because a host has asked for it once.  The target checks the commands and
  * reports progress; the seam's owner does the work and keeps its state over
  * power cycles.
- * Spec: NVM Express Base 1.4 sections 5.8 and 8.11 (self-test).
+ * Spec: NVM Express Base 1.4 sections 5.8 and 8.11 (self-test), 5.24 and 8.15
+ * (sanitize).
  */
 #ifndef ESSD_NVMEOF_TARGET_OPERATIONS_H
 #define ESSD_NVMEOF_TARGET_OPERATIONS_H
 
 #include "lib/util.h"
 #include "nvmeof/limits.h"
+#include "nvmeof/target/volume.h"
 
 /* ---- Device Self-test. */
 
@@ -54,6 +56,51 @@ struct nvmf_self_test_result {
     uint64_t power_on_hours;
 };
 
+/* ---- Sanitize. */
+
+enum nvmf_sanitize_action { /* the values of SANACT */
+                            NVMF_SANITIZE_EXIT_FAILURE = 1,
+                            NVMF_SANITIZE_BLOCK_ERASE = 2,
+                            NVMF_SANITIZE_OVERWRITE = 3,
+                            NVMF_SANITIZE_CRYPTO_ERASE = 4,
+};
+
+struct nvmf_sanitize {
+    enum nvmf_sanitize_action action;
+    bool allows_exit;  /* AUSE: a failure may be left without a success */
+    uint8_t passes;    /* OVERWRITE: 1..16 */
+    bool inverts;      /* OVERWRITE: the pattern alternates with its inverse,
+                        * so that the last pass writes the pattern */
+    bool keeps_blocks; /* blocks are not deallocated afterwards */
+    uint32_t pattern;  /* OVERWRITE */
+    uint32_t cdw10;    /* of the command, for the log page */
+};
+
+enum nvmf_sanitize_outcome { /* as the log page has it */
+                             NVMF_SANITIZE_NEVER = 0,
+                             NVMF_SANITIZE_DONE = 1,
+                             NVMF_SANITIZE_IN_PROGRESS = 2,
+                             NVMF_SANITIZE_FAILED = 3,
+};
+
+enum { /* indices of estimates */
+       NVMF_SANITIZE_OVERWRITE_TIME,
+       NVMF_SANITIZE_ERASE_TIME,
+       NVMF_SANITIZE_OVERWRITE_KEEP_TIME,
+       NVMF_SANITIZE_ERASE_KEEP_TIME,
+       NVMF_SANITIZE_TIMES
+};
+
+struct nvmf_sanitize_now {
+    enum nvmf_sanitize_outcome outcome;
+    bool is_blocking;         /* FAILED: no recovery has taken place */
+    bool is_erased;           /* nobody has written since the last success */
+    uint16_t progress;        /* IN_PROGRESS: in 1/65536 */
+    uint8_t passes;           /* OVERWRITE: completed ones */
+    struct nvmf_sanitize job; /* the last one, if there was one */
+    uint32_t seconds[NVMF_SANITIZE_TIMES]; /* estimates; 16 passes */
+};
+
 struct nvmf_operations {
     void *ctx;
 
@@ -74,6 +121,22 @@ struct nvmf_operations {
 
     /** The longest that an extended self-test takes: EDSTT. */
     uint16_t (*extended_minutes)(void *ctx);
+
+    /**
+     * Start to sanitize the whole medium.  No command uses a namespace until
+     * nvmf_sanitize_ended().  When this returns, a power cut does not end the
+     * operation any more.  NULL: the drive cannot be sanitized.
+     *
+     * @return NVMF_VOLUME_OK, NVMF_VOLUME_TOO_OFTEN or NVMF_VOLUME_FAILED
+     */
+    enum nvmf_volume_result (*start_sanitize)(void *ctx,
+                                              const struct nvmf_sanitize *job);
+
+    /** Leave the failure mode: the namespaces can be used again.
+     * @return false when the flash cannot be written; nothing has changed */
+    bool (*exit_sanitize_failure)(void *ctx);
+
+    void (*sanitize_now)(void *ctx, struct nvmf_sanitize_now *now);
 };
 
 #endif

@@ -70,6 +70,15 @@ void self_test_formatting(struct nvmf_target *target, uint32_t nsid)
     }
 }
 
+void self_test_sanitizing(struct nvmf_target *target)
+{
+    struct nvmf_self_test test;
+
+    if (self_test_running(target, &test) != NVMF_SELF_TEST_NONE) {
+        self_test_end(target, NVMF_SELF_TEST_BY_SANITIZE);
+    }
+}
+
 void self_test_ns_removed(struct nvmf_target *target, uint32_t nsid)
 {
     struct nvmf_self_test test;

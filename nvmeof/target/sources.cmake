@@ -31,6 +31,7 @@ set(SOURCES
     reservation.c
     reservation_command.c
     reservation_notice.c
+    sanitize.c
     scratch.c
     self_test.c
     target.c

@@ -54,6 +54,7 @@ enum ctrl_event {
     CTRL_EVENT_SMART_SPARE,
     CTRL_EVENT_NS_CHANGED,
     CTRL_EVENT_ANA_CHANGED,
+    CTRL_EVENT_SANITIZE_COMPLETED,
     CTRL_EVENT_DISCOVERY_CHANGED,
     CTRL_EVENT_RESERVATION,
     CTRL_EVENTS
@@ -176,6 +177,8 @@ enum ns_state {
     NS_FREE,  /* No namespace has this NSID. */
     NS_READY, /* Takes commands of the controllers that it is attached to. */
     NS_FORMATTING, /* Refuses commands until the Format has ended. */
+    NS_SANITIZING, /* Refuses commands until a sanitize operation has succeeded,
+                    * or its failure was left. */
     NS_DELETING,   /* Attached to no controller; waits until no command uses it
                     * and the volume has deleted it. */
     NS_STATES
@@ -196,6 +199,16 @@ struct nvmf_ns {
     struct nvmf_ns_config config;
     struct nvmf_volume_ns volume; /* if there is a volume */
     struct media_geometry geometry;
+};
+
+/* Sanitize, as far as the target takes part. */
+struct sanitize_manager {
+    /* Status of commands that have to be refused; 0: none. */
+    uint16_t status;
+    uint16_t cntlid; /* controller that has started the last operation */
+    /* The command that waits until no command uses a namespace; or NULL. */
+    struct nvmf_request *req;
+    struct nvmf_sanitize job;
 };
 
 /* A first-in, first-out list of requests. */
@@ -291,7 +304,8 @@ struct nvmf_target {
     struct nvmf_ns ns[NVMF_MAX_NAMESPACES]; /* by NSID - 1 */
     struct ns_manager manager;
     struct nvmf_ana_relation ana[NVMF_ANA_GROUPS][NVMF_ANA_PORTS];
-    uint8_t ana_transitions;   /* how many of them are in ANA_CHANGE */
+    uint8_t ana_transitions; /* how many of them are in ANA_CHANGE */
+    struct sanitize_manager sanitize;
     uint16_t self_test_cntlid; /* controller that has started the last one */
     struct reservation reservation[NVMF_RESERVATION_NAMESPACES];
     struct reservation reservation_draft; /* a change that is not saved yet */

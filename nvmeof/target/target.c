@@ -112,6 +112,7 @@ void nvmf_target_init(struct nvmf_target *target,
     for (uint16_t i = 0; i < config->namespace_count; i++) {
         add_namespace(target, &config->namespaces[i]);
     }
+    sanitize_load(target);
     if (ns_are_manageable(target)) {
         load_namespaces(target);
     }

@@ -424,6 +424,9 @@ void nvmf_media_done(struct nvmf_target *target, void *cookie,
 void nvmf_volume_done(struct nvmf_target *target,
                       enum nvmf_volume_result result, uint32_t nsid);
 
+/** A sanitize operation has ended, with success or not. */
+void nvmf_sanitize_ended(struct nvmf_target *target);
+
 /** A namespace has changed although no command of a host asked for it. */
 void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid);
 

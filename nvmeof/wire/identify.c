@@ -77,6 +77,7 @@ void identify_controller_emit(uint8_t *buf,
     put_le16(buf + ID_CTRL_EDSTT, id->edstt);
     buf[ID_CTRL_DSTO] = id->dsto;
     put_le16(buf + ID_CTRL_KAS, id->kas);
+    put_le32(buf + ID_CTRL_SANICAP, id->sanicap);
     buf[ID_CTRL_ANATT] = id->anatt;
     buf[ID_CTRL_ANACAP] = id->anacap;
     put_le32(buf + ID_CTRL_ANAGRPMAX, id->anagrpmax);

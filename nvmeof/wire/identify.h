@@ -40,6 +40,7 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_EDSTT = 316,
        ID_CTRL_DSTO = 318,
        ID_CTRL_KAS = 320,
+       ID_CTRL_SANICAP = 328,
        ID_CTRL_ANATT = 342, /* seconds */
        ID_CTRL_ANACAP = 343,
        ID_CTRL_ANAGRPMAX = 344,
@@ -130,6 +131,11 @@ enum { /* Identify Controller bits */
        LPA_EXTENDED_DATA = 0x04,
        LPA_TELEMETRY = 0x08,
        LPA_SUPPORTED_PAGES = 0x20, /* Base 2.0: LIDs 00h, 12h and 13h */
+       SANICAP_CRYPTO = 0x01,
+       SANICAP_BLOCK = 0x02,
+       SANICAP_OVERWRITE = 0x04,
+       /* Blocks that are not deallocated are not changed afterwards. */
+       SANICAP_UNMODIFIED = 0x40000000,
        ONCS_COMPARE = 0x01,
        ONCS_DATASET_MANAGEMENT = 0x04,
        ONCS_WRITE_ZEROES = 0x08,
@@ -186,6 +192,7 @@ struct identify_controller {
     uint32_t anagrpmax, nanagrpid;
     uint16_t edstt; /* minutes */
     uint8_t dsto;
+    uint32_t sanicap;
     uint8_t sqes, cqes;
     uint16_t maxcmd;
     uint32_t nn, mnan;

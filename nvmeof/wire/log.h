@@ -102,6 +102,24 @@ enum { /* SELF_TEST_RESULT_VALID bits */
        SELF_TEST_VALID_SC = 0x8,
 };
 
+enum { /* byte offsets in Sanitize Status: section 5.14.1.16.2 */
+       SANITIZE_PROGRESS = 0, /* FFFFh: none is in progress */
+       SANITIZE_STATUS = 2,
+       SANITIZE_CDW10 = 4,
+       SANITIZE_OVERWRITE_S = 8, /* estimates: seconds, FFFFFFFFh: none */
+       SANITIZE_ERASE_S = 12,
+       SANITIZE_CRYPTO_S = 16,
+       SANITIZE_OVERWRITE_KEEP_S = 20,
+       SANITIZE_ERASE_KEEP_S = 24,
+       SANITIZE_CRYPTO_KEEP_S = 28,
+       LOG_SANITIZE_LEN = 512,
+
+       SANITIZE_STATUS_PASSES_SHIFT = 3, /* in SANITIZE_STATUS */
+       SANITIZE_STATUS_ERASED = 0x100,   /* Global Data Erased */
+       SANITIZE_NO_PROGRESS = 0xffff,
+};
+#define SANITIZE_NO_ESTIMATE 0xffffffffu
+
 enum { /* Supported Log Pages, and Feature Identifiers Effects: a dword for each
         * identifier */
        LOG_SUPPORTED_LEN = 1024,

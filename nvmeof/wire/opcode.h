@@ -19,6 +19,7 @@ enum { /* admin command set */
        ADMIN_NS_ATTACHMENT = 0x15,
        ADMIN_KEEP_ALIVE = 0x18,
        ADMIN_FORMAT_NVM = 0x80,
+       ADMIN_SANITIZE = 0x84,
        NVME_FABRICS = 0x7f, /* valid on every queue */
 };
 
@@ -82,6 +83,7 @@ enum {                       /* log page identifiers */
        LOG_MI_EFFECTS = 0x13,
        LOG_DISCOVERY = 0x70,
        LOG_RESERVATION = 0x80,
+       LOG_SANITIZE = 0x81,
        LOG_OCP_SMART = 0xc0,   /* OCP Datacenter NVMe SSD Specification 2.0 */
        LOG_NEIGHBOURS = 0xd0,  /* our own: docs/nvme.md */
        LOG_ERROR_TIMES = 0xd1, /* our own: docs/nvme.md */
@@ -117,6 +119,7 @@ enum { /* asynchronous event types and information */
        EVENT_SMART_TEMPERATURE = 1,
        EVENT_SMART_SPARE = 2,
        EVENT_NOTICE_NS_CHANGED = 0x00,
+       EVENT_SANITIZE_COMPLETED = 0x01, /* of EVENT_TYPE_IO */
        EVENT_NOTICE_ANA_CHANGED = 0x03,
        EVENT_NOTICE_DISCOVERY_CHANGED = 0xf0,
        EVENT_IO_RESERVATION = 0, /* a log page is available */

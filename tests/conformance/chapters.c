@@ -48,6 +48,8 @@
     X(nvme_copy) \
     X(nvme_level) \
     X(nvme_reservation) \
+    X(nvme_self_test) \
+    X(nvme_sanitize) \
     X(nvme_support) \
     X(nvme_telemetry) \
     X(limits_budget) \

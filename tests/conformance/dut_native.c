@@ -40,6 +40,7 @@ struct native_dut {
     /* The table of namespaces in flash. */
     struct native_namespaces namespaces;
     struct native_reservations reservations;
+    struct native_operations operations;
     char line[LINE_MAX_LEN];
 };
 
@@ -83,6 +84,7 @@ static bool power_on(struct native_dut *dut)
         .has_echo = true,
         .namespaces = &dut->namespaces,
         .reservations = &dut->reservations,
+        .operations = &dut->operations,
         .plan = &plan,
         .saved = dut->has_saved ? &dut->saved : NULL,
     };
@@ -106,6 +108,7 @@ static bool native_begin(void *ctx, struct native_world *world,
     dut->has_saved = false;
     dut->namespaces.writes = 0;
     dut->reservations.writes = 0;
+    dut->operations = (struct native_operations){0};
     medium_init(&dut->medium, MEDIUM_BYTES);
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         struct cable_plug plug = {&dut->sides[i], native_receive, native_room};

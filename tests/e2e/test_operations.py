@@ -2,6 +2,7 @@
 """Long-running operations (docs/nvme.md), started and watched with nvme-cli on a stock host."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 
@@ -52,15 +53,20 @@ def test_a_self_test_reads_the_medium_and_names_the_block_that_fails(
     newest = wait_self_test(job)[0]
     assert (int(newest["Self test code"]), int(newest["Self test result"])) == (1, 0), newest
 
-    # Another host's I/O, here our own, goes on meanwhile; a second test is refused.
+    # A second test is refused while one is in progress, which can be aborted.
     job.run(f"nvme device-self-test {controller} -n 1 -s 2")
     refused = job.run(f"nvme device-self-test {controller} -n 1 -s 1", check=False)
     assert "elf-test" in refused and "rogress" in refused, refused
-    job.run(f"fio --name=j --filename={job.device()} --direct=1 --ioengine=libaio --iodepth=4 "
-            "--rw=randwrite --bs=4k --size=4m --verify=crc32c --minimal > /dev/null")
     job.run(f"nvme device-self-test {controller} -n 1 -s 0xf")
     newest = wait_self_test(job)[0]
     assert (int(newest["Self test code"]), int(newest["Self test result"])) == (2, 1), newest
+
+    # I/O goes on while the drive tests itself.
+    job.run(f"nvme device-self-test {controller} -n 1 -s 2")
+    job.run(f"fio --name=j --filename={job.device()} --direct=1 --ioengine=libaio --iodepth=4 "
+            "--rw=randwrite --bs=4k --size=4m --verify=crc32c --minimal > /dev/null")
+    newest = wait_self_test(job)[0]
+    assert (int(newest["Self test code"]), int(newest["Self test result"])) == (2, 0), newest
 
     # LBA 100001 of the medium cannot be read any more.
     drive.faults.add("media operation=read lba=100001-100001 do error", "bad")
@@ -69,7 +75,7 @@ def test_a_self_test_reads_the_medium_and_names_the_block_that_fails(
     assert int(newest["Self test result"]) == 7, newest
     assert int(newest["Segment number"]) == 3, newest
     assert int(newest["Failing LBA"]) == 100001, newest
-    assert int(newest["Namespace Identifier (NSID)"]) == 1, newest
+    assert int(newest["Valid Diagnostic Information"]) == 0xf, newest
     drive.faults.remove("bad")
 
     # An extended test goes on after a power cut.
@@ -83,3 +89,63 @@ def test_a_self_test_reads_the_medium_and_names_the_block_that_fails(
     found = wait_self_test(job)
     assert len(found) == before + 1
     assert (int(found[0]["Self test code"]), int(found[0]["Self test result"])) == (2, 0), found
+
+
+def sanitize_log(job: Job) -> dict:
+    log = json.loads(job.quiet(f"nvme sanitize-log {job.controller()} -o json"))
+    return next(iter(log.values())) if "sprog" not in log else log
+
+
+def sanitize_status(job: Job) -> int:
+    match = re.search(r"\d+", str(sanitize_log(job)["sstat"]["status"]))
+    assert match
+    return int(match[0])
+
+
+def wait_sanitize(job: Job) -> int:
+    """Wait until no operation is in progress; return the status."""
+    deadline = time.monotonic() + WAIT_S
+    while (status := sanitize_status(job)) == 2:
+        assert time.monotonic() < deadline, sanitize_log(job)
+        time.sleep(0.5)
+    return status
+
+
+def test_a_sanitize_erases_the_medium_and_goes_on_after_a_power_cut(
+        connected: Job, drive: essd.Drive) -> None:
+    job = connected
+    assert drive is not None
+    device = job.device()
+    job.run(f"tr '\\0' 'x' < /dev/zero | dd of={device} bs=1M count=16 iflag=fullblock "
+            "oflag=direct conv=fsync status=none")
+
+    # An overwrite with 16 passes goes on after a power cut; reads are refused meanwhile.
+    job.run(f"nvme sanitize {job.controller()} --sanact=start-overwrite --owpass=0 "
+            "--ovrpat=0x61616161 --no-dealloc")
+    assert sanitize_status(job) == 2
+    assert "0" != job.run(f"dd if={device} of=/dev/null bs=4k count=1 iflag=direct "
+                          "status=none; echo $?", check=False).split()[-1]
+    steps.disconnect(job)
+    job.instance.ask("power-cut")
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+    job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s {steps.SERVICE} -n {job.nqn}")
+    assert wait_sanitize(job) == 1
+    steps.disconnect(job)
+    steps.connect(job)
+    size_mib = int(job.quiet(f"blockdev --getsize64 {job.device()}")) >> 20
+    other = f"dd if={job.device()} bs=1M iflag=direct status=none | tr -d 'a' | wc -c"
+    assert job.quiet(other).strip() == "0", "not all of the medium has the pattern"
+    assert size_mib > 16
+
+    # A block erase leaves zeroes everywhere.
+    job.run(f"nvme sanitize {job.controller()} --sanact=start-block-erase")
+    assert wait_sanitize(job) == 1
+    zeroes = f"dd if={job.device()} bs=1M iflag=direct status=none | tr -d '\\0' | wc -c"
+    assert job.quiet(zeroes).strip() == "0"
+
+    refused = job.run(f"nvme sanitize {job.controller()} --sanact=start-crypto-erase",
+                      check=False)
+    assert "Invalid Field" in refused or "INVALID_FIELD" in refused or "0x4002" in refused, refused
+    job.run(f"fio --name=j --filename={job.device()} --direct=1 --ioengine=libaio --iodepth=4 "
+            "--rw=randwrite --bs=4k --size=4m --verify=crc32c --minimal > /dev/null")

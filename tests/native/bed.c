@@ -27,6 +27,7 @@ static void power_on(struct bed *bed)
         .errors = &bed->errors,
         .telemetry = &bed->telemetry,
         .panic = bed->panic,
+        .operations = &bed->operations,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);

@@ -483,7 +483,10 @@ static void draft_command(struct draft *draft, const struct peer_queue *queue,
     } else if (which <= COMMAND_UNCORRECTABLE) {
         draft_io(draft, step);
     } else if (which == COMMAND_ANY) {
-        draft->sqe.opcode = step->c;
+        /* Any host may sanitize the drive, which takes the other host's data
+         * away and is no attack. */
+        draft->sqe.opcode =
+            step->c != ADMIN_SANITIZE ? step->c : ADMIN_KEEP_ALIVE;
         draft->sqe.nsid = 1;
         draft->sqe.cdw10 = step->value;
         draft->len_bytes = 512;

@@ -50,6 +50,15 @@ bool volume_submit(struct volume *ctx, const struct media_io *io)
     return true;
 }
 
+static unsigned int first_writes;
+
+void volume_begin_write(struct volume *ctx)
+{
+    assert_ptr_equal(ctx, &volume);
+    volume.is_watched = false;
+    first_writes++;
+}
+
 void volume_geometry(const struct volume *ctx, uint32_t ns,
                      struct media_geometry *geometry)
 {
@@ -141,6 +150,26 @@ static void test_what_is_in_several_places_goes_to_the_volume(void **state)
     io.first_lba = 512 - 1; /* windows 6 and 9 are not */
     assert_true(seam.submit(seam.ctx, &io));
     assert_int_equal(splits, 1);
+}
+
+static void test_only_the_first_write_is_reported(void **state)
+{
+    struct nvmf_media seam = media_seam(&parts);
+    struct media_io io = {.op = MEDIA_READ, .ns = 3, .count_blocks = 1};
+
+    (void)state;
+    make_volume();
+    has_room = true;
+    first_writes = 0;
+    volume.is_watched = true;
+    assert_true(seam.submit(seam.ctx, &io));
+    io.op = MEDIA_DEALLOCATE;
+    assert_true(seam.submit(seam.ctx, &io));
+    assert_int_equal(first_writes, 0);
+    io.op = MEDIA_WRITE;
+    assert_true(seam.submit(seam.ctx, &io));
+    assert_true(seam.submit(seam.ctx, &io));
+    assert_int_equal(first_writes, 1);
 }
 
 static void test_the_volume_knows_the_geometry(void **state)

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sanitize: the command, its log page, and what commands get while an operation
+ * is in progress or has failed.  The owner of the operations seam erases the
+ * medium.
+ * Spec: NVM Express Base 1.4 sections 5.24, 5.14.1.16.2 and 8.15.
+ *
+ * Left out: Crypto Erase, because data on the medium is not encrypted; the
+ * check for a firmware activation that waits for a reset, because there is no
+ * firmware activation; persistent memory regions.
+ */
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "nvmeof/target/internal.h"
+#include "nvmeof/wire/log.h"
+
+enum { /* fields of dword 10 */
+       SANACT_MASK = 0x7,
+       AUSE = 0x8,
+       OWPASS_SHIFT = 4,
+       OIPBP = 0x100,
+       NO_DEALLOCATE = 0x200,
+       PASSES_MAX = 16, /* OWPASS 0 */
+};
+
+bool sanitize_exists(const struct nvmf_target *target)
+{
+    return target->config.operations.start_sanitize != NULL;
+}
+
+static struct nvmf_sanitize_now sanitize_now(const struct nvmf_target *target)
+{
+    const struct nvmf_operations *operations = &target->config.operations;
+    struct nvmf_sanitize_now now;
+
+    operations->sanitize_now(operations->ctx, &now);
+    return now;
+}
+
+/* Set the status of commands that are refused, by what the drive is doing. */
+void sanitize_load(struct nvmf_target *target)
+{
+    struct nvmf_sanitize_now now;
+
+    if (!sanitize_exists(target)) {
+        return;
+    }
+    now = sanitize_now(target);
+    target->sanitize.status = 0;
+    if (now.outcome == NVMF_SANITIZE_IN_PROGRESS) {
+        /* The host may try again. */
+        target->sanitize.status = NVME_SC_SANITIZE_IN_PROGRESS;
+    } else if (now.is_blocking) {
+        target->sanitize.status = refuse_status(NVME_SC_SANITIZE_FAILED);
+    }
+}
+
+/* ---- Which commands are refused. */
+
+static uint16_t refuse_request(struct nvmf_target *target,
+                               struct nvmf_request *req)
+{
+    (void)req;
+    return sanitize_status(target);
+}
+
+const struct nvmf_command sanitize_refusal = {.check = refuse_request,
+                                              .execute = refuse_request};
+
+/* Whether this admin command of I/O controllers is refused at that time. */
+bool sanitize_refuses_command(uint8_t opcode)
+{
+    switch (opcode) {
+    case ADMIN_GET_LOG_PAGE:
+    case ADMIN_IDENTIFY:
+    case ADMIN_ABORT:
+    case ADMIN_SET_FEATURES:
+    case ADMIN_GET_FEATURES:
+    case ADMIN_ASYNC_EVENT_REQUEST:
+    case ADMIN_KEEP_ALIVE:
+    case ADMIN_SANITIZE: /* it has conditions of its own */
+        return false;
+    default:
+        return admin_commands[opcode].execute != NULL;
+    }
+}
+
+bool sanitize_refuses_log(const struct nvmf_target *target, uint8_t lid)
+{
+    return sanitize_status(target) != 0 && lid != LOG_ERROR &&
+           lid != LOG_SMART && lid != LOG_CHANGED_NS_LIST &&
+           lid != LOG_RESERVATION && lid != LOG_SANITIZE &&
+           lid != LOG_DISCOVERY;
+}
+
+/* Take all namespaces out of use, or put them back. */
+static void set_namespaces(struct nvmf_target *target, enum ns_state from,
+                           enum ns_state to)
+{
+    for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        struct nvmf_ns *ns = &target->ns[nsid - 1];
+
+        if (ns->state == from) {
+            ns_enter(ns, to);
+            ns_update_bars(target, nsid);
+            if (to == NS_SANITIZING) {
+                fused_end_waiting(target, ns);
+            }
+        }
+    }
+}
+
+/* ---- The command. */
+
+static struct nvmf_sanitize parse_job(const struct nvme_sqe *sqe)
+{
+    uint32_t passes = sqe->cdw10 >> OWPASS_SHIFT & 0xf;
+
+    return (struct nvmf_sanitize){
+        .action = (enum nvmf_sanitize_action)(sqe->cdw10 & SANACT_MASK),
+        .allows_exit = sqe->cdw10 & AUSE,
+        .passes = (uint8_t)(passes != 0 ? passes : PASSES_MAX),
+        .inverts = sqe->cdw10 & OIPBP,
+        .keeps_blocks = sqe->cdw10 & NO_DEALLOCATE,
+        .pattern = sqe->cdw11,
+        .cdw10 = sqe->cdw10,
+    };
+}
+
+uint16_t sanitize_check(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint32_t action = req->sqe.cdw10 & SANACT_MASK;
+
+    if (!sanitize_exists(target)) {
+        return refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_OPCODE, 0);
+    }
+    if (action != NVMF_SANITIZE_EXIT_FAILURE &&
+        action != NVMF_SANITIZE_BLOCK_ERASE &&
+        action != NVMF_SANITIZE_OVERWRITE) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+static bool is_any_formatting(const struct nvmf_target *target)
+{
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
+        if (target->ns[i].state == NS_FORMATTING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Check what the drive is doing.  After a failure that is restricted, only
+ * another restricted operation is possible.
+ */
+static uint16_t check_state(struct nvmf_target *target,
+                            const struct nvmf_sanitize *job)
+{
+    struct nvmf_sanitize_now now = sanitize_now(target);
+
+    if (target->sanitize.req != NULL ||
+        now.outcome == NVMF_SANITIZE_IN_PROGRESS) {
+        return NVME_SC_SANITIZE_IN_PROGRESS; /* the host may try again */
+    }
+    if (now.is_blocking && !now.job.allows_exit &&
+        (job->action == NVMF_SANITIZE_EXIT_FAILURE || job->allows_exit)) {
+        return refuse_status(NVME_SC_SANITIZE_FAILED);
+    }
+    return NVME_SC_SUCCESS;
+}
+
+/* Check all namespaces, also those that are not attached. */
+static uint16_t check_namespaces(struct nvmf_target *target,
+                                 struct nvmf_request *req)
+{
+    if (reservation_conflicts_any(target, request_ctrl(target, req), true)) {
+        return reservation_refuse(req);
+    }
+    if (ns_is_any_protected(target, NULL)) {
+        return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
+    }
+    return is_any_formatting(target) ? NVME_SC_FORMAT_IN_PROGRESS
+                                     : NVME_SC_SUCCESS;
+}
+
+static uint16_t exit_failure(struct nvmf_target *target)
+{
+    const struct nvmf_operations *operations = &target->config.operations;
+
+    if (!operations->exit_sanitize_failure(operations->ctx)) {
+        return NVME_SC_INTERNAL;
+    }
+    sanitize_load(target);
+    set_namespaces(target, NS_SANITIZING, NS_READY);
+    return NVME_SC_SUCCESS;
+}
+
+static bool is_drained(const struct nvmf_target *target)
+{
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
+        if (target->ns[i].users != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An event of an earlier operation is not reported any more. */
+static void forget_events(struct nvmf_target *target)
+{
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        uint16_t bit = BIT(CTRL_EVENT_SANITIZE_COMPLETED);
+
+        target->ctrl[i].events_pending &= (uint16_t)~bit;
+        target->ctrl[i].events_masked &= (uint16_t)~bit;
+    }
+}
+
+/* No command uses a namespace any more.  @return the command's status */
+static uint16_t start_operation(struct nvmf_target *target)
+{
+    const struct nvmf_operations *operations = &target->config.operations;
+    uint16_t status = ns_result_status(
+        operations->start_sanitize(operations->ctx, &target->sanitize.job));
+
+    if (status == NVME_SC_SUCCESS) {
+        return status;
+    }
+    sanitize_load(target); /* as before */
+    if (sanitize_status(target) == 0) {
+        set_namespaces(target, NS_SANITIZING, NS_READY);
+    }
+    return status;
+}
+
+void sanitize_drained(struct nvmf_target *target)
+{
+    struct nvmf_request *req = target->sanitize.req;
+
+    if (is_drained(target)) {
+        target->sanitize.req = NULL;
+        request_resume(req);
+        request_complete(target, req, start_operation(target));
+    }
+}
+
+uint16_t sanitize_execute(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_sanitize job = parse_job(&req->sqe);
+    uint16_t status = check_state(target, &job);
+
+    if (status == NVME_SC_SUCCESS) {
+        status = ns_wait_turn(target, req);
+    }
+    if (status == NVME_SC_SUCCESS && job.action == NVMF_SANITIZE_EXIT_FAILURE) {
+        return exit_failure(target);
+    }
+    if (status == NVME_SC_SUCCESS) {
+        status = check_namespaces(target, req);
+    }
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    target->sanitize.job = job;
+    target->sanitize.cntlid = request_ctrl(target, req)->cntlid;
+    target->sanitize.status = NVME_SC_SANITIZE_IN_PROGRESS;
+    forget_events(target);
+    self_test_sanitizing(target);
+    set_namespaces(target, NS_READY, NS_SANITIZING);
+    if (is_drained(target)) {
+        return start_operation(target);
+    }
+    target->sanitize.req = req;
+    request_wait_media(req);
+    return NVMF_PENDING;
+}
+
+void nvmf_sanitize_ended(struct nvmf_target *target)
+{
+    sanitize_load(target);
+    if (sanitize_status(target) == 0) {
+        set_namespaces(target, NS_SANITIZING, NS_READY);
+    }
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        struct nvmf_ctrl *ctrl = &target->ctrl[i];
+
+        if (ctrl_is_live(ctrl) && !ctrl->is_discovery &&
+            ctrl->cntlid == target->sanitize.cntlid) {
+            event_raise(target, ctrl, CTRL_EVENT_SANITIZE_COMPLETED);
+        }
+    }
+}
+
+/* ---- The log page. */
+
+void log_build_sanitize(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    struct nvmf_sanitize_now now = sanitize_now(target);
+    bool is_running = now.outcome == NVMF_SANITIZE_IN_PROGRESS;
+    bool is_overwrite = now.job.action == NVMF_SANITIZE_OVERWRITE;
+    uint16_t passes = is_overwrite ? now.passes : 0;
+    uint8_t *page = target->page;
+
+    (void)ctrl;
+    (void)part;
+    memset(page, 0, LOG_SANITIZE_LEN);
+    put_le16(page + SANITIZE_PROGRESS,
+             is_running ? MIN(now.progress, SANITIZE_NO_PROGRESS - 1)
+                        : SANITIZE_NO_PROGRESS);
+    put_le16(page + SANITIZE_STATUS,
+             (uint16_t)((uint32_t)now.outcome |
+                        (uint32_t)passes << SANITIZE_STATUS_PASSES_SHIFT |
+                        (now.is_erased ? SANITIZE_STATUS_ERASED : 0u)));
+    put_le32(page + SANITIZE_CDW10, now.job.cdw10);
+    put_le32(page + SANITIZE_OVERWRITE_S,
+             now.seconds[NVMF_SANITIZE_OVERWRITE_TIME]);
+    put_le32(page + SANITIZE_ERASE_S, now.seconds[NVMF_SANITIZE_ERASE_TIME]);
+    put_le32(page + SANITIZE_CRYPTO_S, SANITIZE_NO_ESTIMATE);
+    put_le32(page + SANITIZE_OVERWRITE_KEEP_S,
+             now.seconds[NVMF_SANITIZE_OVERWRITE_KEEP_TIME]);
+    put_le32(page + SANITIZE_ERASE_KEEP_S,
+             now.seconds[NVMF_SANITIZE_ERASE_KEEP_TIME]);
+    put_le32(page + SANITIZE_CRYPTO_KEEP_S, SANITIZE_NO_ESTIMATE);
+}
