@@ -86,10 +86,12 @@ bool sanitize_refuses_command(uint8_t opcode)
     }
 }
 
+/* Linux does not connect to a drive with ANA whose ANA page it cannot read, so
+ * that page can be read, too. */
 bool sanitize_refuses_log(const struct nvmf_target *target, uint8_t lid)
 {
     return sanitize_status(target) != 0 && lid != LOG_ERROR &&
-           lid != LOG_SMART && lid != LOG_CHANGED_NS_LIST &&
+           lid != LOG_SMART && lid != LOG_CHANGED_NS_LIST && lid != LOG_ANA &&
            lid != LOG_RESERVATION && lid != LOG_SANITIZE &&
            lid != LOG_DISCOVERY;
 }
