@@ -603,6 +603,17 @@ def test_files_that_are_not_captures_are_refused(tmp_path):
 
 # Control
 
+def test_a_socket_listens_only_after_listen(tmp_path: Path) -> None:
+    path = tmp_path / "a cable.sock"
+    assert not conform_control.listens(path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        assert not conform_control.listens(path)
+        server.listen()
+        assert conform_control.listens(path)
+    assert not conform_control.listens(path)
+
+
 class Scripted:
     """A fake drive that records its requests."""
 

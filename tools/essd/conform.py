@@ -23,7 +23,7 @@ from pathlib import Path
 
 from . import (conform_drives, conform_report, conform_screen, flash, interrupts, paths,
                prepare, setup, show)
-from .conform_control import Control, EmulatedDrive
+from .conform_control import Control, EmulatedDrive, wait_listening
 from .conform_results import Results, ResultsError
 from .errors import LOOK_UP_S, EssdError
 from .instance import Instance
@@ -160,16 +160,11 @@ def emulated(number: int = 0) -> Iterator[Stand]:
             shutil.rmtree(instance.folder, ignore_errors=True)
 
 
-def wait_for_drive(instance: Instance, timeout_s: float = 30) -> None:
+def wait_for_drive(instance: Instance) -> None:
     """Wait until QEMU listens; the program itself waits until the drive has booted."""
-    deadline = time.monotonic() + timeout_s
-    while instance.status()["parts"]["drive"]["state"] != "running" or not all(
-            link.socket(instance.folder).exists() for link in instance.config.links):
-        instance.check()
-        if time.monotonic() > deadline:
-            raise EssdError(f"the drive's QEMU did not start within {timeout_s:.0f} s; see "
-                            f"{instance.folder}/drive.log")
-        time.sleep(0.05)
+    instance.wait_started()
+    wait_listening(instance, [link.socket(instance.folder)
+                              for link in instance.config.links])
 
 
 @contextlib.contextmanager

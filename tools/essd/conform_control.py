@@ -27,6 +27,7 @@ CONSOLE_S = 10.0
 BOOT_S = 20.0
 NUDGE_S = 0.25      # interval of Ctrl-C until the console shows its prompt
 NSID = 1            # namespace ID of a new drive
+ACCEPTS = 0x10000   # flag of a listening socket in /proc/net/unix
 
 # By the request's word: (name of the port's property, function to parse a value)
 WORDS = {"1": True, "true": True, "on": True, "yes": True,
@@ -157,6 +158,30 @@ class Control:
 
 # A drive in QEMU
 
+def listens(path: Path) -> bool:
+    """Whether a process listens on a UNIX socket, found out without connecting to it.
+
+    QEMU creates a cable's socket first and listens a little later, in a thread of
+    its own; a connection in between is refused.
+    """
+    for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()[1:]:
+        fields = line.split(None, 7)
+        if fields[7:] == [str(path)] and int(fields[3], 16) & ACCEPTS:
+            return True
+    return False
+
+
+def wait_listening(instance: Instance, paths: list[Path], timeout_s: float = 30) -> None:
+    """Wait until the drive's QEMU listens on the sockets of its cables."""
+    deadline = time.monotonic() + timeout_s
+    while not all(map(listens, paths)):
+        instance.check()
+        if time.monotonic() > deadline:
+            raise EssdError(f"the drive's QEMU did not start within {timeout_s:.0f} s; see "
+                            f"{instance.folder}/drive.log")
+        time.sleep(0.02)
+
+
 class EmulatedDrive:
     """The drive of an instance.  A power cut recreates the sockets of its cables."""
 
@@ -205,12 +230,12 @@ class EmulatedDrive:
     def power_cut(self) -> None:
         """Cut and restore the power; on return, QEMU listens on the sockets."""
         self.instance.ask("power-cut")
-        for number in range(2):
-            # Remove the killed QEMU's sockets: connecting to one is refused, which
-            # the program would not take for "not listening yet".
-            self.config.link(number).socket(self.instance.folder).unlink(
-                missing_ok=True)
+        sockets = [self.config.link(number).socket(self.instance.folder)
+                   for number in range(2)]
+        for path in sockets:
+            path.unlink(missing_ok=True)        # It belonged to the killed QEMU.
         self.instance.ask("power-on")
+        wait_listening(self.instance, sockets)
 
     def reset(self) -> None:
         self.instance.ask("reset")
