@@ -149,6 +149,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             raise says.answer
         if request == "status":
             return {"firmware": "0.1.0"}
+        if request == "ana":
+            return {"groups": []}
         assert request == "lag"
         return says.answer or lacp()
 
