@@ -53,9 +53,6 @@ void discovery_log_part(struct nvmf_target *target,
     const struct nvmf_address *address;
     bool is_nvm = part <= target->address_count;
     bool is_rdma;
-    bool has_own_nqn = config->discovery_nqn[0] != '\0';
-    const char *discovery_nqn =
-        has_own_nqn ? config->discovery_nqn : NVME_DISCOVERY_NQN;
     uint32_t own = (uint32_t)ENTRIES_OF_ADDRESS * target->address_count;
 
     (void)ctrl;
@@ -82,7 +79,7 @@ void discovery_log_part(struct nvmf_target *target,
             .asqsz = NVMF_ADMIN_DEPTH,
             .eflags = is_nvm ? 0 : EFLAGS_DUPRETINFO | EFLAGS_EPCSD,
             .trsvcid = address->trsvcid,
-            .subnqn = is_nvm ? config->subnqn : discovery_nqn,
+            .subnqn = is_nvm ? config->subnqn : config->discovery_nqn,
             .traddr = address->traddr,
             .rdma_qptype = is_rdma ? RDMA_QPTYPE_RC : 0,
             .rdma_prtype = is_rdma ? RDMA_PRTYPE_ROCEV2 : 0,

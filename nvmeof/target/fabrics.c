@@ -67,8 +67,7 @@ static uint16_t connect_admin(struct nvmf_target *target,
     char well_known[NVME_NQN_FIELD] = NVME_DISCOVERY_NQN;
     uint16_t status;
     bool is_discovery = nqn_equal(data->subnqn, well_known) ||
-                        (config->discovery_nqn[0] != '\0' &&
-                         nqn_equal(data->subnqn, config->discovery_nqn));
+                        nqn_equal(data->subnqn, config->discovery_nqn);
 
     if (!is_discovery && !nqn_equal(data->subnqn, config->subnqn)) {
         return connect_invalid_data(req, CONNECT_DATA_SUBNQN);

@@ -75,7 +75,6 @@ static uint16_t build_controller(struct nvmf_target *target,
 {
     const struct nvmf_config *config = &target->config;
     const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
-    bool has_own_nqn = config->discovery_nqn[0] != '\0';
     struct identify_controller id = {
         .vid = config->vid,
         .ssvid = config->ssvid,
@@ -101,7 +100,7 @@ static uint16_t build_controller(struct nvmf_target *target,
     if (ctrl->is_discovery) {
         id.cntrltype = CNTRLTYPE_DISCOVERY;
         id.oaes = OAES_DISCOVERY_CHANGE;
-        id.subnqn = has_own_nqn ? config->discovery_nqn : NVME_DISCOVERY_NQN;
+        id.subnqn = config->discovery_nqn;
         identify_controller_emit(target->page, &id);
         return NVME_SC_SUCCESS;
     }

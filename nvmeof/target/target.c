@@ -57,6 +57,11 @@ static void set_defaults(struct nvmf_config *config)
     if (config->vs == 0) {
         config->vs = NVMF_VS_2_0;
     }
+    if (config->vs < NVMF_VS_2_0 || config->discovery_nqn[0] == '\0') {
+        /* Unique names came with 2.0.  Linux refuses a discovery controller
+         * with such a name if CNTRLTYPE, which came with 1.4, is 0. */
+        strcpy(config->discovery_nqn, NVME_DISCOVERY_NQN);
+    }
     if (config->max_io_queues == 0) {
         config->max_io_queues = DEFAULT_IO_QUEUES;
     }

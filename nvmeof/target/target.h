@@ -228,7 +228,8 @@ enum {
 struct nvmf_config {
     char subnqn[224];        /* 11..223 characters, NUL terminated */
     char discovery_nqn[224]; /* unique name of the discovery subsystem, beside
-                              * the well-known one; "" if it has none */
+                              * the well-known one; "" if it has none; not used
+                              * below NVMF_VS_2_0 */
     uint64_t genctr; /* first GENCTR of the discovery log, from which the first
                       * CNTLID is derived too: boot count << 16, so that later
                       * boots use other values */

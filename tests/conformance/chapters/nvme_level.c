@@ -165,6 +165,30 @@ static void check_1_2_1(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* Unique names came with 2.0.  A Linux host accepts one only from a controller
+ * whose CNTRLTYPE, which came with 1.4, says discovery. */
+static void check_discovery_1_2_1(struct conf *conf)
+{
+    struct nvme *nvme = conf_alloc(conf, sizeof(*nvme));
+    struct nvme_sqe identify = {.opcode = ADMIN_IDENTIFY,
+                                .cdw10 = CNS_CONTROLLER};
+    const uint8_t *ctrl;
+
+    *nvme = (struct nvme){
+        .conf = conf,
+        .admin = nvmf_open_discovery(conf, &(struct rc_config){0})};
+    conf_status(conf, "Identify of a discovery controller",
+                nvme_run(nvme, nvme->admin, &identify, NVME_IDENTIFY_LEN, NULL),
+                NVME_SC_SUCCESS);
+    ctrl = nvme->admin->mem;
+    conf_equal(conf, "CNTRLTYPE", ctrl[ID_CTRL_CNTRLTYPE], 0);
+    conf_check(
+        conf,
+        strcmp((const char *)ctrl + ID_CTRL_SUBNQN, NVME_DISCOVERY_NQN) == 0,
+        "SUBNQN of a discovery controller is not the well-known name");
+    rc_close(nvme->admin);
+}
+
 static void level_datasheet(struct conf *conf)
 {
     if (strstr(conf_console(conf, "config"), "nvme.profile ") == NULL) {
@@ -174,6 +198,7 @@ static void level_datasheet(struct conf *conf)
     conf_console(conf, "config save");
     conf_reset(conf);
     check_1_2_1(conf);
+    check_discovery_1_2_1(conf);
     conf_console(conf, "config set nvme.profile newest");
     conf_console(conf, "config save");
     conf_reset(conf);

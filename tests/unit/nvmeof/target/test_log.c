@@ -315,6 +315,36 @@ static void test_the_discovery_subsystem_has_a_unique_name_too(void **state)
     fake_free(fake);
 }
 
+/* A Linux host refuses a unique name from a controller without CNTRLTYPE. */
+WITH_FIXTURE(NULL, NULL)
+static void test_the_data_sheets_level_has_only_the_well_known_name(
+    void **state)
+{
+    struct fake *fake = fake_new();
+    struct connect_command command = {.sqsize = 31};
+    struct nvme_sqe identify = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
+    struct connect_data data;
+    uint16_t admin = 0;
+
+    (void)state;
+    strcpy(fake->config.discovery_nqn, FAKE_SUBNQN ":discovery");
+    fake->config.vs = NVMF_VS_1_2_1;
+    fake_start(fake);
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN ":discovery");
+    assert_int_equal(
+        fake_connect_with(fake, fake_open(fake, 0, 31), &command, &data).dw0,
+        1u << 16 | 256); /* IATTR, and the offset of SUBNQN */
+    admin = fake_discovery_host(fake);
+    assert_int_equal(
+        fake_exec(fake, admin, &identify, fake->data, NVME_IDENTIFY_LEN).status,
+        0);
+    assert_string_equal((const char *)fake->data + 768, NVME_DISCOVERY_NQN);
+    get_log(fake, admin, LOG_DISCOVERY, 0, 4096);
+    assert_string_equal((const char *)fake->data + 3 * 1024 + 256,
+                        NVME_DISCOVERY_NQN);
+    fake_free(fake);
+}
+
 static void test_a_change_of_the_discovery_log_changes_genctr(void **state)
 {
     struct fake *fake = *state;
