@@ -29,6 +29,9 @@ struct drive_net_config {
     const struct config *config;
     uint32_t generation;
     uint64_t random_seed;
+    /* As cm_config.random. */
+    void (*random)(void *ctx, uint8_t *buf, size_t len);
+    void *random_ctx;
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;
     uintptr_t lag_regs;

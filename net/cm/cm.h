@@ -154,11 +154,18 @@ struct cm_config {
     struct verbs *verbs;
     const struct cm_path_ops *path_ops;
     void *path_ctx;
-    uint8_t *memory;         /* CM_MEMORY_LEN bytes of DRAM */
-    uint64_t ca_guid;        /* unique to the drive, constant, not 0 */
-    uint32_t generation;     /* boot counter, so that ids of two boots differ */
-    uint64_t random_seed;    /* for PSNs and hashes */
-    uint8_t initiator_depth; /* limit of our outstanding READs, 1..128 */
+    uint8_t *memory;      /* CM_MEMORY_LEN bytes of DRAM */
+    uint64_t ca_guid;     /* unique to the drive, constant, not 0 */
+    uint32_t generation;  /* boot counter, so that ids of two boots differ */
+    uint64_t random_seed; /* for hashes; without random, for ids, too */
+    /*
+     * Fill a buffer with random bytes that nobody can predict, from which
+     * communication ids and starting PSNs are made.  NULL: they follow from
+     * random_seed.
+     */
+    void (*random)(void *ctx, uint8_t *buf, size_t len);
+    void *random_ctx;
+    uint8_t initiator_depth;     /* limit of our outstanding READs, 1..128 */
     uint8_t responder_resources; /* limit of the peer's READs, 0..16 */
     uint8_t response_timeout;    /* active; ib_time code; 0 means 20 (4.3 s) */
     uint8_t max_retries;         /* active; 0..15 */
@@ -247,7 +254,7 @@ enum cm_qp_state {
 struct cm {
     struct cm_config config;
     uint64_t now_us;
-    uint64_t psn_count;
+    uint64_t id_count; /* ids made from random_seed */
     uint32_t tid_count;
     uint8_t qp; /* enum cm_qp_state */
     uint16_t heap_len;

@@ -6,6 +6,7 @@
  */
 #include "net/cm/cm_internal.h"
 
+#include "lib/bytes.h"
 #include "lib/random.h"
 
 /* Allowed transitions. */
@@ -229,16 +230,13 @@ struct cm_conn *cm_timer_first(struct cm *cm)
 
 void cm_pool_init(struct cm *cm)
 {
-    /* Spread the ids of successive boots over the 21 bits above the index. */
-    uint32_t generation = cm->config.generation * 1296145u << CM_INDEX_BITS;
-
     cm->free = (struct cm_list){CM_NONE, CM_NONE};
     cm->resting = (struct cm_list){CM_NONE, CM_NONE};
     cm->leaving = (struct cm_list){CM_NONE, CM_NONE};
     for (uint16_t i = 0; i < CM_CONNS; i++) {
         cm->conns[i] = (struct cm_conn){
             .cm = cm,
-            .local_comm_id = generation | i,
+            .local_comm_id = i,
             .heap_at = CM_NONE,
         };
         cm->by_id[i] = CM_NONE;
@@ -260,29 +258,53 @@ bool cm_pool_forget(struct cm *cm)
     return true;
 }
 
+static uint64_t random_bits(struct cm *cm)
+{
+    uint8_t bytes[8];
+
+    if (cm->config.random == NULL) {
+        return random_mix(cm->config.random_seed ^
+                          (uint64_t)cm->config.generation << 40 ^
+                          cm->id_count++);
+    }
+    cm->config.random(cm->config.random_ctx, bytes, sizeof(bytes));
+    return get_le64(bytes);
+}
+
+/*
+ * Make the id of a new connection from random bits.  Its low bits are the index
+ * of the entry.  The others cannot be guessed, so that an RTU with the right id
+ * proves that its sender has received the REP; and they differ from those of
+ * the entry's last connection, for which late messages may still come.
+ */
+static uint32_t make_comm_id(uint64_t bits, uint32_t last_id)
+{
+    uint32_t index = last_id & CM_INDEX_MASK;
+    uint32_t id = ((uint32_t)bits & ~(uint32_t)CM_INDEX_MASK) | index;
+
+    while (id == 0 || id == last_id) { /* 0 is not a valid id */
+        id += CM_CONNS;
+    }
+    return id;
+}
+
 struct cm_conn *cm_pool_take(struct cm *cm)
 {
     struct cm_conn *conn;
-    uint32_t id;
+    uint64_t bits;
 
     if (cm->free.head == CM_NONE && !cm_pool_forget(cm)) {
         return NULL;
     }
     conn = &cm->conns[cm->free.head];
     list_remove(cm, &cm->free, cm->free.head);
-    id = conn->local_comm_id + CM_CONNS;
-    if (id == 0) {
-        id = CM_CONNS; /* 0 is not a valid communication id */
-    }
+    bits = random_bits(cm);
     *conn = (struct cm_conn){
         .cm = cm,
-        .local_comm_id = id,
+        .local_comm_id = make_comm_id(bits, conn->local_comm_id),
         .heap_at = CM_NONE,
         .neigh = CM_NONE,
-        .local_psn = random_mix(cm->config.random_seed ^
-                                (uint64_t)cm->config.generation << 40 ^
-                                cm->psn_count++) &
-                     0xffffff,
+        .local_psn = bits >> 32 & 0xffffff,
     };
     return conn;
 }

@@ -40,6 +40,14 @@ enum {
                      RDMA_MEDIUM_LEN * RDMA_MEDIUM_COUNT +
                      RDMA_LARGE_LEN * RDMA_LARGE_COUNT,
 
+    /* Half-open connections of one address.  Linux makes one at a time, and
+     * other hosts perhaps all of a controller's. */
+    RDMA_HALF_OPEN_PER_HOST = 32,
+    /* When the drive is full, so many half-open connections keep their places
+     * for so long. */
+    RDMA_HALF_OPEN_FEW = 16,
+    RDMA_HALF_OPEN_YOUNG_US = 1000000,
+
     /* Outstanding READs of one QP; a peer may allow fewer. */
     RDMA_MAX_RD_ATOMIC = 16,
     /* Work requests that one command posts at once: two for its data, each of

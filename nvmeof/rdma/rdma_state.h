@@ -67,14 +67,26 @@ struct rdma_queue {
     uint16_t first_capsule; /* list of this queue's capsule buffers */
     uint8_t state;          /* enum rdma_queue_state */
     bool is_heard;          /* a capsule has arrived; it replaces a lost RTU */
+    bool is_proven;         /* the peer has received the answer to its request,
+                             * so it really is at its address */
+    bool is_half_open;      /* it is in the list rdma->half_open */
     uint64_t answered_us;   /* time of the last data_acknowledged() call */
     bool needs_step;        /* it is in the list rdma->step_first */
     bool is_in_step;        /* step_qp() is running for it */
     struct rdma_request *requests;               /* all requests in use */
     struct rdma_request *waiting, *last_waiting; /* for room in the send ring */
     struct rdma_queue *next_step;
+    struct rdma_queue *next_half_open;
+    uint64_t requested_us;        /* time of the request for it */
     struct rdma_cm_conn *conn;    /* NULL after its disconnect() */
     struct rdma_conn_event event; /* the last one that was reported */
+};
+
+/* The half-open connections, the oldest first.  Others are taken out when the
+ * list is searched. */
+struct rdma_half_open {
+    struct rdma_queue *first, **last;
+    uint32_t evicted; /* since power-on */
 };
 
 struct rdma_transport {
@@ -91,6 +103,7 @@ struct rdma_transport {
     uint32_t qpairs_in_use;
     uint16_t free_capsule;         /* list of the unused capsule buffers */
     struct rdma_queue *step_first; /* QPs that need rdma_transport_step() */
+    struct rdma_half_open half_open;
     struct rdma_bufs bufs;
     struct rdma_queue qps[NVMF_MAX_QPAIRS]; /* by the target's number */
     uint16_t next_capsule[RDMA_CAPSULES];
@@ -123,7 +136,29 @@ void rdma_request_fail_all(struct rdma_queue *qp);
 /** Give back all requests of a QP, after the target has drained it. */
 void rdma_request_release_all(struct rdma_queue *qp);
 
+/* ---- rdma_half_open.c: connections that their peers have not confirmed. */
+
+void rdma_half_open_init(struct rdma_transport *rdma);
+
+/** A request has been accepted. */
+void rdma_half_open_add(struct rdma_queue *qp);
+
+/** Make room for a request: end the oldest half-open connection of its sender
+ * if that has too many. */
+void rdma_half_open_limit(struct rdma_transport *rdma,
+                          const struct rdma_cm_peer *peer);
+
+/**
+ * The drive is full: end the oldest half-open connection.
+ *
+ * @return false when there is none that may be ended
+ */
+MUST_USE bool rdma_half_open_evict(struct rdma_transport *rdma);
+
 /* ---- rdma_transport.c */
+
+/** End an open connection without waiting for the peer or for the next step. */
+void rdma_queue_end_now(struct rdma_queue *qp);
 
 /** Make the next rdma_transport_step() look at this queue. */
 void rdma_queue_needs_step(struct rdma_queue *qp);

@@ -26,6 +26,7 @@ void rdma_queue_fail(struct rdma_queue *qp)
 void rdma_queue_heard(struct rdma_queue *qp)
 {
     qp->is_heard = true;
+    qp->is_proven = true;
     qp->conn->ops->data_received(qp->conn);
 }
 
@@ -166,6 +167,12 @@ static void step_qp(struct rdma_queue *qp)
     }
 }
 
+void rdma_queue_end_now(struct rdma_queue *qp)
+{
+    qp->state = RDMA_QUEUE_FAILED;
+    step_qp(qp);
+}
+
 bool rdma_transport_step(struct rdma_transport *rdma)
 {
     bool is_busy = rdma->step_first != NULL;
@@ -206,6 +213,19 @@ static void reject_request(struct rdma_cm_conn *conn,
                       sizeof(private_data));
 }
 
+/* Reserve a queue pair, if need be that of a half-open connection. */
+static enum nvme_rdma_status reserve_queue(
+    struct rdma_transport *rdma, const struct nvmf_qpair_params *params,
+    uint16_t *number)
+{
+    enum nvmf_reserve_status status;
+
+    do {
+        status = nvmf_qpair_reserve(rdma->config.target, params, number);
+    } while (status == NVMF_RESERVE_NO_RESOURCES && rdma_half_open_evict(rdma));
+    return reserve_status(status);
+}
+
 static enum nvme_rdma_status judge_request(
     struct rdma_transport *rdma, const struct rdma_cm_request *request,
     struct nvme_rdma_req *req, uint16_t *number)
@@ -236,8 +256,8 @@ static enum nvme_rdma_status judge_request(
         .cntlid = req->cntlid,
     };
     memcpy(params.host, request->peer.bytes, sizeof(params.host));
-    return reserve_status(
-        nvmf_qpair_reserve(rdma->config.target, &params, number));
+    rdma_half_open_limit(rdma, &request->peer);
+    return reserve_queue(rdma, &params, number);
 }
 
 /* Create the verbs QP and bring it to a state in which it sends and receives.
@@ -314,6 +334,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     qp->in_use = 0;
     qp->responding = 0;
     qp->is_heard = false;
+    qp->is_proven = false;
     qp->answered_us = 0;
     qp->waiting = NULL;
     qp->conn = conn;
@@ -335,6 +356,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     rdma->qpairs_in_use++;
     conn->ctx = qp;
     nvmf_qpair_open(rdma->config.target, number, rdma->now_us);
+    rdma_half_open_add(qp);
     nvme_rdma_rep_emit(private_data, qp->depth);
     conn->ops->accept(conn, qp->qpn, private_data, sizeof(private_data));
 }
@@ -344,6 +366,7 @@ static void conn_established(void *ctx, struct rdma_cm_conn *conn)
     struct rdma_queue *qp = ctx;
 
     (void)conn;
+    qp->is_proven = true;
     report_conn_event(qp, true);
 }
 
@@ -426,6 +449,8 @@ bool rdma_transport_init(struct rdma_transport *rdma,
     rdma->capsules_in_use = 0;
     rdma->qpairs_in_use = 0;
     rdma->step_first = NULL;
+    rdma->half_open.evicted = 0;
+    rdma_half_open_init(rdma);
     for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
         rdma->qps[i] = (struct rdma_queue){.rdma = rdma};
     }
@@ -477,6 +502,7 @@ void rdma_transport_usage(const struct rdma_transport *rdma,
 {
     *usage = (struct rdma_usage){
         .qpairs = rdma->qpairs_in_use,
+        .half_open_evicted = rdma->half_open.evicted,
         .capsules = rdma->capsules_in_use,
         .requests = rdma->requests_in_use,
         .buf_bytes = rdma_bufs_used_bytes(&rdma->bufs),

@@ -114,6 +114,9 @@ struct rdma_usage {
     uint32_t capsules;
     uint32_t requests;
     uint32_t buf_bytes;
+    /* Half-open connections that were ended for others, since power-on; not a
+     * resource. */
+    uint32_t half_open_evicted;
 };
 void rdma_transport_usage(const struct rdma_transport *rdma,
                           struct rdma_usage *usage);

@@ -22,6 +22,7 @@
     X(roce_rdma) \
     X(roce_header) \
     X(roce_requester) \
+    X(cm_half_open) \
     X(cm_req) \
     X(cm_states) \
     X(nvmf_connect) \

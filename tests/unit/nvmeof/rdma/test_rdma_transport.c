@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "fake_verbs.h"
+#include "lib/bytes.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/fabrics.h"
@@ -27,7 +28,7 @@
 enum {
     DEPTH = 16,
     ADMIN_DEPTH = 32,
-    CONNS = 64,
+    CONNS = 300,
     BUSY = 1024,
     HOLD = 8192, /* more than all buffers of all sizes */
     BLOCKS = 1 << 20,
@@ -79,6 +80,7 @@ struct fixture {
     unsigned int held_count;
     unsigned int connects, disconnects; /* number of connection events */
     unsigned int refusals;
+    uint16_t peer;       /* address from which connections are requested */
     uint16_t rejected;   /* status of the last REJ */
     struct nvme_cqe cqe; /* last one that was sent */
     uint16_t cntlid;
@@ -189,6 +191,7 @@ static struct fake_conn *request_with(struct fixture *f,
     };
     struct fake_conn *conn = f->conns;
 
+    put_be16(cm_request.peer.bytes, f->peer);
     while (conn->state != CONN_FREE) {
         conn++;
         assert_true(conn < f->conns + CONNS);
@@ -1018,6 +1021,105 @@ static void play_chaos(struct fixture *f, unsigned int seed)
     rdma_transport_step(&f->rdma);
     let_go(f);
     expect_all_back(f);
+}
+
+/* ---- Half-open connections. */
+
+/* An admin queue of the host `peer`, which has not confirmed yet. */
+static struct fake_conn *request_from(struct fixture *f, uint16_t peer)
+{
+    f->peer = peer;
+    return request_connection(f, 0, ADMIN_DEPTH, 0);
+}
+
+static void confirm_connection(struct fake_conn *conn)
+{
+    conn->state = CONN_ESTABLISHED;
+    conn->handle.events->established(conn->handle.ctx, &conn->handle);
+}
+
+static uint32_t count_evicted(const struct fixture *f)
+{
+    struct rdma_usage usage;
+
+    rdma_transport_usage(&f->rdma, &usage);
+    return usage.half_open_evicted;
+}
+
+static void test_an_address_has_a_limited_number_of_half_open_connections(
+    void **state)
+{
+    struct fixture *f = *state;
+    struct fake_conn *other = request_from(f, 7);
+    struct fake_conn *confirmed = request_from(f, 1);
+    struct fake_conn *first = request_from(f, 1);
+
+    confirm_connection(confirmed);
+    for (unsigned int i = 1; i < RDMA_HALF_OPEN_PER_HOST; i++) {
+        assert_non_null(request_from(f, 1));
+    }
+    assert_int_equal(count_evicted(f), 0);
+    assert_int_equal(first->state, CONN_ACCEPTED);
+    assert_non_null(request_from(f, 1));
+    assert_int_equal(first->state, CONN_FREE);
+    assert_int_equal(count_evicted(f), 1);
+    assert_int_equal(other->state, CONN_ACCEPTED);
+    assert_int_equal(confirmed->state, CONN_ESTABLISHED);
+    assert_int_equal(f->rdma.qpairs_in_use, RDMA_HALF_OPEN_PER_HOST + 2);
+}
+
+static void test_half_open_connections_make_room_when_the_drive_is_full(
+    void **state)
+{
+    struct fixture *f = *state;
+    struct fake_conn *confirmed = request_from(f, 1);
+    struct fake_conn *oldest = request_from(f, 2);
+
+    confirm_connection(confirmed);
+    for (uint16_t i = 2; i < NVMF_MAX_HOSTS; i++) {
+        assert_non_null(request_from(f, (uint16_t)(1000 + i)));
+    }
+    assert_int_equal(count_evicted(f), 0);
+    assert_non_null(request_from(f, 3));
+    assert_int_equal(count_evicted(f), 1);
+    assert_int_equal(queue_of(oldest)->event.peer.bytes[1], 3);
+    assert_int_equal(confirmed->state, CONN_ESTABLISHED);
+    assert_int_equal(f->rdma.qpairs_in_use, NVMF_MAX_HOSTS);
+}
+
+static void test_few_half_open_connections_keep_their_places_for_a_second(
+    void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint16_t i = 0; i < NVMF_MAX_HOSTS - RDMA_HALF_OPEN_FEW; i++) {
+        confirm_connection(request_from(f, (uint16_t)(1000 + i)));
+    }
+    for (uint16_t i = 0; i < RDMA_HALF_OPEN_FEW; i++) {
+        assert_non_null(request_from(f, i));
+    }
+    f->now_us += RDMA_HALF_OPEN_YOUNG_US - 1;
+    rdma_transport_tick(&f->rdma, f->now_us);
+    assert_null(request_from(f, 500));
+    assert_int_equal(f->rejected, NVME_RDMA_NO_RESOURCES);
+    assert_int_equal(count_evicted(f), 0);
+    f->now_us++;
+    rdma_transport_tick(&f->rdma, f->now_us);
+    assert_non_null(request_from(f, 500));
+    assert_int_equal(count_evicted(f), 1);
+}
+
+static void test_no_confirmed_connection_makes_room(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint16_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        confirm_connection(request_from(f, 1));
+    }
+    f->now_us += 10 * RDMA_HALF_OPEN_YOUNG_US;
+    rdma_transport_tick(&f->rdma, f->now_us);
+    assert_null(request_from(f, 1));
+    assert_int_equal(count_evicted(f), 0);
 }
 
 static void test_random_operations_leak_no_resources(void **state)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Half-open connections: the drive has answered a request, and nothing proves
+ * yet that the peer has received the answer.
+ *
+ * A connection request costs its sender one datagram, whose source address may
+ * be forged, and the drive a queue pair until a time limit ends it.  So that
+ * such requests cannot keep hosts out:
+ *
+ *  - One address has at most RDMA_HALF_OPEN_PER_HOST half-open connections.  A
+ *    further request from there ends the oldest of them.
+ *  - When the drive is full, a request ends the oldest half-open connection of
+ *    all, if there are many of them or if it is old.  A host that answers in
+ *    time is not affected: its connection is one of the newest.  While there
+ *    are few, the drive is full of hosts, and a host that is connecting right
+ *    now keeps its place.
+ *
+ * The peer's RTU or its first data prove that it received the answer, because
+ * they need what only the answer says: communication id, QP number, starting
+ * PSN.
+ */
+#include <string.h>
+
+#include "nvmeof/rdma/rdma_state.h"
+
+void rdma_half_open_init(struct rdma_transport *rdma)
+{
+    rdma->half_open.first = NULL;
+    rdma->half_open.last = &rdma->half_open.first;
+}
+
+void rdma_half_open_add(struct rdma_queue *qp)
+{
+    struct rdma_half_open *list = &qp->rdma->half_open;
+
+    ASSERT(!qp->is_half_open);
+    qp->is_half_open = true;
+    qp->requested_us = qp->rdma->now_us;
+    qp->next_half_open = NULL;
+    *list->last = qp;
+    list->last = &qp->next_half_open;
+}
+
+static bool is_half_open(const struct rdma_queue *qp)
+{
+    return qp->state == RDMA_QUEUE_OPEN && !qp->is_proven;
+}
+
+/* Take queues out of the list that are proven now, or have ended.  @return how
+ * many are left */
+static uint32_t prune_list(struct rdma_half_open *list)
+{
+    struct rdma_queue **link = &list->first;
+    uint32_t count = 0;
+
+    while (*link != NULL) {
+        struct rdma_queue *qp = *link;
+
+        if (is_half_open(qp)) {
+            link = &qp->next_half_open;
+            count++;
+        } else {
+            qp->is_half_open = false;
+            *link = qp->next_half_open;
+        }
+    }
+    list->last = link;
+    return count;
+}
+
+static void evict_queue(struct rdma_queue *qp)
+{
+    struct rdma_half_open *list = &qp->rdma->half_open;
+
+    list->evicted++;
+    rdma_queue_end_now(qp);
+    (void)prune_list(list);
+}
+
+void rdma_half_open_limit(struct rdma_transport *rdma,
+                          const struct rdma_cm_peer *peer)
+{
+    struct rdma_queue *oldest = NULL;
+    uint32_t count = 0;
+
+    (void)prune_list(&rdma->half_open);
+    for (struct rdma_queue *qp = rdma->half_open.first; qp != NULL;
+         qp = qp->next_half_open) {
+        if (memcmp(&qp->event.peer, peer, sizeof(*peer)) == 0) {
+            count++;
+            oldest = oldest == NULL ? qp : oldest;
+        }
+    }
+    if (count >= RDMA_HALF_OPEN_PER_HOST) {
+        evict_queue(oldest);
+    }
+}
+
+bool rdma_half_open_evict(struct rdma_transport *rdma)
+{
+    uint32_t count = prune_list(&rdma->half_open);
+    struct rdma_queue *oldest = rdma->half_open.first;
+
+    if (oldest == NULL ||
+        (count <= RDMA_HALF_OPEN_FEW &&
+         rdma->now_us - oldest->requested_us < RDMA_HALF_OPEN_YOUNG_US)) {
+        return false;
+    }
+    evict_queue(oldest);
+    return true;
+}

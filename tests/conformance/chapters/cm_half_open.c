@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Requests whose senders never confirm the connection: what they cost other
+ * hosts, and whether somebody who does not receive the answers can confirm.
+ *
+ * The specifications leave it to the target how many such connections it keeps.
+ * That hosts can connect beside them is the data sheet's 255 hosts.
+ *
+ * Spec: IBTA Vol 1 12.7.1 (ids), 12.9.7 (REP sent); NVMe-oF 1.1 7.3.6.4 (no
+ * resources).
+ */
+#include <string.h>
+
+#include "cm_lib.h"
+
+enum {
+    FLOOD = 300, /* more requests than there can be admin queues */
+    IDS = 16,
+    FLOOD_CM_TIMEOUT = 19, /* 2.1 s, for which the target keeps one at most */
+    FLOOD_END_US = 3000000,
+};
+
+/* Send one REQ of the flood, and take no notice of the answer. */
+static void send_flood_req(struct rc *rc, unsigned int number)
+{
+    uint8_t private_data[CM_REQ_PRIVATE_LEN];
+    struct cm_req req;
+
+    rc->qpn = 0x400000 + number;
+    rc->comm_id = 0x40000000 + number;
+    rc->tid++;
+    rc_make_req(rc, &req, private_data);
+    req.local_cm_timeout = FLOOD_CM_TIMEOUT;
+    req.max_cm_retries = 0;
+    rc_send_req(rc, &req);
+}
+
+/* The requests that are left end, so that other tests find the target empty. */
+static void end_flood(struct conf *conf)
+{
+    conf_pass(conf, FLOOD_END_US << conf_patience(conf));
+    conf_flush(conf);
+}
+
+static void expect_works(struct rc *rc)
+{
+    const struct nvme_sqe sqe = {.opcode = ADMIN_KEEP_ALIVE};
+
+    (void)rc_send_capsule(rc, &sqe, NULL, NULL, 0);
+    rc_expect_ack(rc, rc->psn - 1);
+}
+
+static void one_source(struct conf *conf)
+{
+    struct cm_attempt *slow = cm_attempt_new(conf, &(struct rc_config){0});
+    struct rc *flood = rc_new(conf, &(struct rc_config){.peer = 1});
+
+    rc_send_req(slow->rc, &slow->req);
+    rc_take_rep(slow->rc);
+    for (unsigned int i = 0; i < FLOOD; i++) {
+        send_flood_req(flood, i);
+        conf_flush(conf);
+    }
+    /* The other host's RTU comes late, but its connection is still there. */
+    rc_send_rtu(slow->rc);
+    expect_works(slow->rc);
+    rc_close(slow->rc);
+    rc_close(rc_open(conf, &(struct rc_config){0}));
+    end_flood(conf);
+}
+
+static void many_sources(struct conf *conf)
+{
+    struct rc *old = rc_open(conf, &(struct rc_config){0});
+    struct rc *flood = rc_new(conf, &(struct rc_config){.peer = 1});
+    struct rc *host;
+
+    for (unsigned int i = 0; i < FLOOD; i++) {
+        struct conf_peer from = conf_stranger(conf, 0x1000 + i, 0);
+
+        flood->path.src_mac = from.mac;
+        flood->path.src = from.ip4;
+        send_flood_req(flood, i);
+        conf_flush(conf);
+    }
+    host = rc_open(conf, &(struct rc_config){0});
+    expect_works(host);
+    rc_close(host);
+    expect_works(old); /* confirmed, and not yet used */
+    rc_close(old);
+    end_flood(conf);
+}
+
+/* The target's ids must not follow a rule that one can see in a few of them. */
+static void ids_unpredictable(struct conf *conf)
+{
+    uint32_t id[IDS];
+    unsigned int same = 0;
+
+    for (unsigned int i = 0; i < IDS; i++) {
+        struct rc *rc = rc_open(conf, &(struct rc_config){0});
+
+        id[i] = rc->rep.local_comm_id;
+        rc_close(rc);
+    }
+    for (unsigned int i = 2; i < IDS; i++) {
+        for (unsigned int k = 1; k < i; k++) {
+            same += id[i] - id[i - 1] == id[k] - id[k - 1];
+        }
+    }
+    conf_check(conf, same < 4,
+               "%u pairs of communication ids have the same difference", same);
+}
+
+#define TEST(id, clause, purpose, fn) CONF_TEST(id, clause, purpose, fn)
+
+static const struct conf_test tests[] = {
+    TEST("rep.id-random", "IBTA Vol 1 12.7.1",
+         "the target's communication ids cannot be predicted",
+         ids_unpredictable),
+    TEST("half-open.one-source", "IBTA Vol 1 12.9.7",
+         "300 unconfirmed REQs of one host end no connection of others",
+         one_source),
+    TEST("half-open.many-sources", "NVMe-oF 1.1 7.3.6.4",
+         "a host connects beside 300 unconfirmed REQs of other addresses",
+         many_sources),
+};
+CONF_TESTS(conf_tests_cm_half_open, "cm", tests);
