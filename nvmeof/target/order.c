@@ -35,8 +35,8 @@ static bool is_before(const struct nvmf_target *target,
     const struct nvmf_write *a = &other->write;
     const struct nvmf_write *b = &req->write;
 
-    if (a->sequence >= b->sequence || a->first_lba >= b->end_lba ||
-        b->first_lba >= a->end_lba || other->sqe.nsid != req->sqe.nsid) {
+    if (a->first_lba >= b->end_lba || b->first_lba >= a->end_lba ||
+        a->sequence >= b->sequence || other->sqe.nsid != req->sqe.nsid) {
         return false;
     }
     return other->owner != req->owner || a->is_exclusive || b->is_exclusive ||
@@ -54,6 +54,12 @@ static bool list_has_earlier(const struct nvmf_target *target, uint32_t list,
     return other != NULL;
 }
 
+/* Whether a write reaches into the region after that in which it is listed. */
+static bool reaches_further(const struct nvmf_write *write)
+{
+    return (write->first_lba ^ (write->end_lba - 1)) >> ORDER_REGION_SHIFT != 0;
+}
+
 /* Whether the write must wait for an earlier one. */
 static bool has_earlier(const struct nvmf_target *target,
                         const struct nvmf_request *req)
@@ -62,6 +68,9 @@ static bool has_earlier(const struct nvmf_target *target,
     uint64_t last = (req->write.end_lba - 1) >> ORDER_REGION_SHIFT;
     uint64_t count = last - first + 1;
 
+    if (target->order.reaching == 0) {
+        return list_has_earlier(target, (uint32_t)(first % ORDER_REGIONS), req);
+    }
     /* A write that is listed in the region before may reach into this one. */
     first--;
     count = MIN(count + 1, ORDER_REGIONS);
@@ -74,7 +83,9 @@ static bool has_earlier(const struct nvmf_target *target,
     return list_has_earlier(target, ORDER_LONG, req);
 }
 
-static void list_write(struct nvmf_order *order, struct nvmf_request *req,
+/* @return whether the write is alone in its region, and none listed elsewhere
+ * reaches into it */
+static bool list_write(struct nvmf_order *order, struct nvmf_request *req,
                        uint64_t first_lba, uint64_t count_blocks)
 {
     bool is_long = count_blocks > 1u << ORDER_REGION_SHIFT;
@@ -85,6 +96,7 @@ static void list_write(struct nvmf_order *order, struct nvmf_request *req,
     write->sequence = ++order->sequence;
     write->first_lba = first_lba;
     write->end_lba = first_lba + count_blocks;
+    order->reaching += reaches_further(write);
     write->next = *list;
     write->link = list;
     if (write->next != NULL) {
@@ -92,6 +104,7 @@ static void list_write(struct nvmf_order *order, struct nvmf_request *req,
     }
     *list = req;
     req->holds |= HOLDS_ORDER;
+    return write->next == NULL && order->reaching == 0;
 }
 
 static bool wait_for_earlier(struct nvmf_target *target,
@@ -116,9 +129,9 @@ bool order_enter_list(struct nvmf_target *target, struct nvmf_request *req,
                       uint64_t first_lba, uint64_t count_blocks)
 {
     struct nvmf_order *order = &target->order;
+    bool is_alone = list_write(order, req, first_lba, count_blocks);
 
-    list_write(order, req, first_lba, count_blocks);
-    return order->count++ == 0 || !wait_for_earlier(target, req);
+    return order->count++ == 0 || is_alone || !wait_for_earlier(target, req);
 }
 
 /* As order_enter_list(), for a write with which no other write may overlap. */
@@ -153,14 +166,14 @@ static void list_late(struct nvmf_target *target, struct nvmf_request *req)
     }
     shift = req->ns->geometry.block_shift;
     if (opcode == NVM_WRITE) {
-        list_write(&target->order, req,
-                   io_first_lba(&req->sqe) + (req->data_offset >> shift),
-                   req->window_len >> shift);
+        (void)list_write(&target->order, req,
+                         io_first_lba(&req->sqe) + (req->data_offset >> shift),
+                         req->window_len >> shift);
     } else if (opcode == NVM_WRITE_ZEROES) {
-        list_write(&target->order, req, io_first_lba(&req->sqe),
-                   io_count_blocks(&req->sqe));
+        (void)list_write(&target->order, req, io_first_lba(&req->sqe),
+                         io_count_blocks(&req->sqe));
     } else {
-        list_write(&target->order, req, 0, req->ns->geometry.size_blocks);
+        (void)list_write(&target->order, req, 0, req->ns->geometry.size_blocks);
     }
     target->order.count++;
 }
@@ -225,6 +238,7 @@ void order_leave(struct nvmf_target *target, struct nvmf_request *req)
     if (write->next != NULL) {
         write->next->write.link = write->link;
     }
+    order->reaching -= reaches_further(write);
     write->is_exclusive = false;
     req->holds &= (uint8_t)~HOLDS_ORDER;
     order->count--;

@@ -259,6 +259,7 @@ struct nvmf_order {
     struct nvmf_request *list[ORDER_LISTS];
     uint64_t sequence; /* of the last write */
     uint32_t count;    /* writes in all lists */
+    uint32_t reaching; /* those of them that touch more than one region */
     bool is_kept; /* Writes are listed.  Otherwise all of them come from one
                    * controller, none of whose queue pairs has ended with
                    * commands in flight, and none is exclusive. */
