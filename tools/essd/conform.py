@@ -36,7 +36,8 @@ NATIVE_PRESET = "native"
 LINK_PRESET = "fast"
 # The native drive has the same addresses.
 PORTS = ("10.0.0.1/24,fd00:0:0:1::1/64", "10.0.1.1/24,fd00:0:0:2::1/64")
-SIZE = "1G"
+SIZE = "2G"
+NAMESPACES = "1x1G"     # room is left for namespaces that tests create
 # Time limits of a single test.  They keep a test that hangs from blocking a CI job.
 SILENCE_S = 300.0
 SILENCE_ALL_S = 3600.0      # with --all, for the long tests
@@ -131,7 +132,7 @@ def emulated(number: int = 0) -> Iterator[Stand]:
     instance = Instance(name)
     with setup.half_made(name):
         config = setup.configure(Wish(name=name, ports=list(PORTS), size=SIZE,
-                                      host=False, listens=True,
+                                      namespaces=NAMESPACES, host=False, listens=True,
                                       network=flash.Network(echo=True)))
     assert config.drive is not None
     drive = EmulatedDrive(instance, config)
