@@ -6,8 +6,11 @@
  * Source ranges are copied one after the other.  A source range that overlaps
  * the destination is read as the ranges before it have left it.
  *
- * Left out: descriptor format 1 (protection information) and formats 2 and 3
- * (other namespaces as the source).
+ * Format 2 names the source's namespace in each range.  A host enables it with
+ * the feature Host Behavior Support.
+ * Spec: NVM Command Set 1.1 section 3.3.2.
+ *
+ * Left out: descriptor formats 1 and 3 (protection information).
  */
 #include "nvmeof/target/internal.h"
 
@@ -18,13 +21,19 @@ enum { /* fields of dword 12 */
        COPY_FUA_BIT = 30,
 };
 
-enum { /* byte offsets in a source range of format 0 */
+enum { COPY_FORMAT_OTHER_NS = 2 };
+
+enum { /* byte offsets in a source range; the first and SOPT: of format 2 */
+       COPY_RANGE_SNSID = 0,
+       COPY_RANGE_SOPT = 22,
        COPY_RANGE_SLBA = 8,
        COPY_RANGE_NLB = 16, /* 0's based */
        COPY_RANGE_LEN = 32,
 };
 
 struct copy_range {
+    uint32_t nsid;
+    uint16_t options;
     uint64_t first_lba;
     uint32_t count_blocks;
 };
@@ -34,12 +43,20 @@ static uint32_t count_ranges(const struct nvmf_request *req)
     return (req->sqe.cdw12 & 0xff) + 1;
 }
 
+static uint32_t copy_format(const struct nvmf_request *req)
+{
+    return req->sqe.cdw12 >> COPY_FORMAT_SHIFT & 0xf;
+}
+
 static struct copy_range copy_range(const struct nvmf_request *req, uint32_t i)
 {
+    bool has_ns = copy_format(req) == COPY_FORMAT_OTHER_NS;
     uint8_t buf[COPY_RANGE_LEN];
 
     request_read_data(req, i * COPY_RANGE_LEN, buf, sizeof(buf));
     return (struct copy_range){
+        .nsid = has_ns ? get_le32(buf + COPY_RANGE_SNSID) : req->sqe.nsid,
+        .options = has_ns ? get_le16(buf + COPY_RANGE_SOPT) : 0,
         .first_lba = get_le64(buf + COPY_RANGE_SLBA),
         .count_blocks = get_le16(buf + COPY_RANGE_NLB) + 1u,
     };
@@ -58,7 +75,10 @@ uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req)
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
-    if ((req->sqe.cdw12 >> COPY_FORMAT_SHIFT & 0xf) != 0) {
+    if (copy_format(req) != 0 &&
+        (copy_format(req) != COPY_FORMAT_OTHER_NS ||
+         !(request_ctrl(target, req)->features.copy_formats &
+           BIT(COPY_FORMAT_OTHER_NS)))) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12 + 1, 0);
     }
     if (count_ranges(req) > COPY_MAX_RANGES) {
@@ -70,11 +90,48 @@ uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
+/*
+ * Find the namespace of a source range.
+ *
+ * @return a status, or 0
+ */
+static uint16_t find_source(struct nvmf_target *target,
+                            struct nvmf_request *req,
+                            const struct copy_range *range, struct nvmf_ns **ns)
+{
+    uint16_t status;
+
+    *ns = req->ns;
+    if (range->nsid == req->sqe.nsid) {
+        return NVME_SC_SUCCESS;
+    }
+    status = ns_check_source(target, req, range->nsid, ns);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    return (*ns)->geometry.block_shift == req->ns->geometry.block_shift
+               ? NVME_SC_SUCCESS
+               : refuse_status(NVME_SC_INCOMPATIBLE_NS);
+}
+
+/* Whether a source range of format 2 overlaps the destination. */
+static bool overlaps_destination(const struct nvmf_request *req,
+                                 const struct copy_range *range, uint32_t total)
+{
+    uint64_t to = io_first_lba(&req->sqe);
+
+    return copy_format(req) == COPY_FORMAT_OTHER_NS &&
+           range->nsid == req->sqe.nsid && range->first_lba < to + total &&
+           to < range->first_lba + range->count_blocks;
+}
+
 /* Check all ranges before the first one is copied.  Sets *total to the length
  * of the destination. */
-static uint16_t check_ranges(struct nvmf_request *req, uint32_t *total)
+static uint16_t check_ranges(struct nvmf_target *target,
+                             struct nvmf_request *req, uint32_t *total)
 {
-    const struct nvmf_ns *ns = req->ns;
+    struct nvmf_ns *ns;
+    uint16_t status;
 
     *total = 0;
     for (uint32_t i = 0; i < count_ranges(req); i++) {
@@ -85,12 +142,26 @@ static uint16_t check_ranges(struct nvmf_request *req, uint32_t *total)
             *total > COPY_MAX_BLOCKS) {
             return refuse_status(NVME_SC_SIZE_LIMIT);
         }
+        status = find_source(target, req, &range, &ns);
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
+        if (range.options != 0) { /* only fast copies, which there are none */
+            return refuse_status(NVME_SC_FAST_COPY_IMPOSSIBLE);
+        }
         if (!io_is_in_range(ns, range.first_lba, range.count_blocks)) {
             return refuse_status(NVME_SC_LBA_RANGE);
         }
     }
-    if (!io_is_in_range(ns, io_first_lba(&req->sqe), *total)) {
+    if (!io_is_in_range(req->ns, io_first_lba(&req->sqe), *total)) {
         return refuse_field(req, NVME_SC_LBA_RANGE, SQE_CDW10, 0);
+    }
+    for (uint32_t i = 0; i < count_ranges(req); i++) {
+        struct copy_range range = copy_range(req, i);
+
+        if (overlaps_destination(req, &range, *total)) {
+            return refuse_status(NVME_SC_OVERLAPPING_RANGE);
+        }
     }
     return NVME_SC_SUCCESS;
 }
@@ -109,19 +180,64 @@ static void copy_advance_chunk(struct nvmf_request *req)
     }
 }
 
+/* The command does not read the source's namespace any more. */
+void copy_leave_source(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_ns *ns = &target->ns[req->chunk.source - 1];
+
+    req->holds &= (uint8_t)~HOLDS_SOURCE;
+    ns->users--;
+    if (ns->state != NS_READY && ns->users == 0) {
+        ns_drained(target, ns);
+    }
+}
+
+/*
+ * Keep the namespace of a source range from being formatted or deleted while it
+ * is read.
+ *
+ * @return a status, or 0
+ */
+static uint16_t use_source(struct nvmf_target *target, struct nvmf_request *req,
+                           const struct copy_range *range, struct nvmf_ns **ns)
+{
+    uint16_t status;
+
+    if (req->holds & HOLDS_SOURCE) {
+        if (req->chunk.source == range->nsid) {
+            *ns = &target->ns[range->nsid - 1];
+            return NVME_SC_SUCCESS;
+        }
+        copy_leave_source(target, req);
+    }
+    status = find_source(target, req, range, ns);
+    if (status == NVME_SC_SUCCESS && *ns != req->ns) {
+        (*ns)->users++;
+        req->chunk.source = (uint8_t)range->nsid;
+        req->holds |= HOLDS_SOURCE;
+    }
+    return status;
+}
+
 static uint16_t copy_read_chunk(struct nvmf_target *target,
                                 struct nvmf_request *req)
 {
     struct copy_range range = copy_range(req, req->chunk.range);
+    struct nvmf_ns *ns;
+    uint16_t status = use_source(target, req, &range, &ns);
     struct media_io io = {
         .op = MEDIA_READ,
-        .ns = req->ns->config.media_ns,
         .first_lba = range.first_lba + req->chunk.done,
     };
 
+    if (status != NVME_SC_SUCCESS) {
+        req->result[0] = req->chunk.range;
+        return status;
+    }
     if (!scratch_take(target, req)) {
         return NVMF_PENDING;
     }
+    io.ns = ns->config.media_ns;
     req->chunk.blocks =
         scratch_blocks(req, range.count_blocks - req->chunk.done);
     io.count_blocks = req->chunk.blocks;
@@ -152,7 +268,7 @@ uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req)
     uint32_t total;
 
     if (req->progress == 0 && !(req->holds & HOLDS_ORDER)) {
-        status = check_ranges(req, &total);
+        status = check_ranges(target, req, &total);
         if (status != NVME_SC_SUCCESS) {
             return status;
         }

@@ -38,8 +38,8 @@ struct feature {
     bool is_changeable;
     bool decides_default; /* get() computes the default from the command */
     bool is_of_namespace; /* NSID names the namespace that it belongs to */
-    uint8_t data_len;     /* bytes of data of Get Features */
-    uint8_t set_len;      /* bytes of data of Set Features */
+    uint16_t data_len;    /* bytes of data of Get Features */
+    uint16_t set_len;     /* bytes of data of Set Features */
     uint32_t default_value;
 
     /* Check the command's fields.  NULL if any value is valid. */
@@ -332,6 +332,53 @@ static uint16_t timestamp_set(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* ---- Host behavior support. */
+
+enum {                    /* byte offsets in its data */
+       BEHAVIOR_ACRE = 0, /* 1: the host takes the retry delay of a status */
+       BEHAVIOR_CDFE = 4, /* BIT(copy descriptor format) */
+       BEHAVIOR_LEN = 512,
+       BEHAVIOR_FORMATS = 1 << 2, /* those that have to be enabled */
+};
+
+static uint32_t behavior_get(const struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl,
+                             struct nvmf_request *req)
+{
+    bool is_current = (req->sqe.cdw10 >> SELECT_SHIFT & 7) == SELECT_CURRENT;
+    uint8_t data[BEHAVIOR_LEN] = {0};
+
+    (void)target;
+    if (is_current) {
+        data[BEHAVIOR_ACRE] = ctrl->features.command_retry;
+        put_le16(data + BEHAVIOR_CDFE, ctrl->features.copy_formats);
+    }
+    request_write_data(req, 0, data, sizeof(data));
+    return 0;
+}
+
+static uint16_t behavior_set(struct nvmf_target *target,
+                             struct nvmf_request *req)
+{
+    struct nvmf_features *features = &request_ctrl(target, req)->features;
+    uint8_t data[BEHAVIOR_LEN];
+    uint16_t formats;
+    uint8_t others = 0;
+
+    request_read_data(req, 0, data, sizeof(data));
+    formats = get_le16(data + BEHAVIOR_CDFE);
+    for (size_t i = 1; i < sizeof(data); i++) {
+        others |= i / 2 == BEHAVIOR_CDFE / 2 ? 0 : data[i];
+    }
+    /* The other behaviours need what Identify does not claim. */
+    if (data[BEHAVIOR_ACRE] > 1 || others != 0 || formats & ~BEHAVIOR_FORMATS) {
+        return refuse_status(NVME_SC_INVALID_FIELD);
+    }
+    features->command_retry = data[BEHAVIOR_ACRE];
+    features->copy_formats = formats;
+    return NVME_SC_SUCCESS;
+}
+
 /* ---- Namespace write protection, which belongs to a namespace. */
 
 static uint16_t protection_check(const struct nvmf_target *target,
@@ -440,6 +487,13 @@ static const struct feature features[] = {
      .is_changeable = true,
      .get = kato_get,
      .set = kato_set},
+    {.fid = FEATURE_HOST_BEHAVIOR,
+     .is_changeable = true,
+     .decides_default = true,
+     .data_len = BEHAVIOR_LEN,
+     .set_len = BEHAVIOR_LEN,
+     .get = behavior_get,
+     .set = behavior_set},
     {.fid = FEATURE_HOST_IDENTIFIER,
      .decides_default = true,
      .data_len = NVME_HOSTID_LEN,

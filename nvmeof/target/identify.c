@@ -12,6 +12,7 @@
 
 #include "nvmeof/target/internal.h"
 #include "nvmeof/target/level.h"
+#include "nvmeof/wire/log.h"
 
 enum {
     CSI_SHIFT = 24,   /* bit position of CSI in CDW11 */
@@ -30,7 +31,8 @@ static void add_management(const struct nvmf_target *target,
     }
     volume->capacity(volume->ctx, &capacity);
     id->oacs |= OACS_FORMAT | OACS_NS_MANAGEMENT;
-    id->ctratt |= CTRATT_NS_GRANULARITY;
+    id->ctratt |= CTRATT_NS_GRANULARITY | CTRATT_ENDURANCE_GROUPS;
+    id->endgidmax = ENDURANCE_GROUP_ID;
     id->tnvmcap = capacity.total_bytes;
     id->unvmcap = capacity.free_bytes;
     id->mnan = NVMF_MAX_NAMESPACES;
@@ -122,7 +124,7 @@ static uint16_t build_controller(struct nvmf_target *target,
               ONCS_VERIFY | ONCS_COPY;
     id.fuses = FUSES_COMPARE_AND_WRITE;
     id.acwu = FUSED_MAX_BLOCKS - 1;
-    id.ocfs = OCFS_FORMAT_0;
+    id.ocfs = OCFS_FORMAT_0 | OCFS_FORMAT_2;
     id.vwc = VWC_FLUSH_ALL | (target->has_volatile_cache ? VWC_PRESENT : 0);
     if (ctrl->transport->in_capsule_len != 0) {
         id.sgls |= SGLS_IN_CAPSULE;
@@ -190,6 +192,7 @@ static struct identify_namespace namespace_fields(
     id.msrc = COPY_MAX_RANGES - 1;
     if (ns_are_manageable(target)) {
         id.owned_bytes = ns->volume.owned_bytes;
+        id.endgid = ENDURANCE_GROUP_ID;
         id.nmic = ns->volume.is_private ? 0 : NMIC_SHARED;
         id.format = shift == ns_format_shifts[1];
     } else {
@@ -387,6 +390,17 @@ static uint16_t build_granularity(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* CNS 19h: the endurance groups from the one in dword 11 on. */
+static uint16_t build_endurance_groups(struct nvmf_target *target,
+                                       struct nvmf_request *req)
+{
+    uint16_t first = (uint16_t)req->sqe.cdw11;
+
+    identify_endurance_groups_emit(target->page, ENDURANCE_GROUP_ID,
+                                   first <= ENDURANCE_GROUP_ID);
+    return NVME_SC_SUCCESS;
+}
+
 static uint16_t build_descriptors(struct nvmf_target *target,
                                   struct nvmf_request *req)
 {
@@ -442,6 +456,7 @@ static const struct identify management_identify[] = {
     {CNS_CONTROLLERS_OF_NS, false, false, build_controllers_of_ns},
     {CNS_CONTROLLERS, false, false, build_controllers},
     {CNS_NS_GRANULARITY, false, false, build_granularity},
+    {CNS_ENDURANCE_GROUPS, false, false, build_endurance_groups},
 };
 
 /* @return NULL if this kind of controller has no such structure. */

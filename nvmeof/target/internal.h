@@ -67,6 +67,7 @@ enum {                        /* nvmf_request.holds */
        HOLDS_SCRATCH = 0x2,   /* a scratch buffer */
        HOLDS_PARTNER = 0x4,   /* the other command of its fused pair, which ends
                                * when this one does */
+       HOLDS_SOURCE = 0x10,   /* Copy: the namespace that it reads */
        HOLDS_PREEMPTED = 0x8, /* a place in ns->preempted */
 };
 
@@ -283,6 +284,7 @@ uint16_t verify_execute(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req);
 void copy_fail(struct nvmf_target *target, struct nvmf_request *req);
+void copy_leave_source(struct nvmf_target *target, struct nvmf_request *req);
 
 /* request.c */
 uint16_t request_admit(struct nvmf_target *target, struct nvmf_qpair *qpair,
@@ -457,6 +459,8 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req);
 void ns_update_bars(struct nvmf_target *target, uint32_t nsid);
 void ns_update_ctrl_bars(const struct nvmf_target *target,
                          struct nvmf_ctrl *ctrl);
+uint16_t ns_check_source(struct nvmf_target *target, struct nvmf_request *req,
+                         uint32_t nsid, struct nvmf_ns **ns);
 uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req);
 void ns_enter(struct nvmf_ns *ns, enum ns_state next);
 void ns_set_caution(struct nvmf_ns *ns, uint8_t caution, bool is_on);
@@ -660,6 +664,16 @@ uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t feature_set_check(struct nvmf_target *target,
                            struct nvmf_request *req);
 uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req);
+
+/* log_endurance.c */
+
+/* Whether a Get Log Page names the endurance group that there is. */
+bool endurance_is_valid(const struct nvmf_request *req);
+/* The critical warnings that concern an endurance group. */
+uint8_t endurance_warning(const struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl);
+void endurance_build(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+                     uint32_t part);
 
 /* log_telemetry.c */
 enum { TELEMETRY_PART_LEN = 4096 };

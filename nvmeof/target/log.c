@@ -7,8 +7,6 @@
  * ended association can still be read.  It also survives resets and power
  * cycles, although section 5.14.1.1 says that it should not: engineers look for
  * the reason of a failure after a restart.  The application stores it.
- *
- * Left out: endurance groups.
  */
 #include "nvmeof/wire/log.h"
 
@@ -150,6 +148,10 @@ static void build_smart(struct nvmf_target *target,
             .media_errors = counters->media_errors,
             .error_log_entries = counters->error_log_entries,
         });
+    if (ns_are_manageable(target)) {
+        target->page[SMART_ENDURANCE_WARNING] = endurance_warning(target, ctrl);
+        level_trim(target, LEVEL_SMART, target->page);
+    }
 }
 
 static void build_firmware_slot(struct nvmf_target *target,
@@ -265,6 +267,8 @@ static const struct log_page logs[] = {
      NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN, build_error_times, NULL},
     {LOG_RESERVATION, false, LOG_RESERVATION_LEN, LOG_RESERVATION_LEN,
      log_build_reservation, NULL},
+    {LOG_ENDURANCE_GROUP, false, LOG_ENDURANCE_LEN, LOG_ENDURANCE_LEN,
+     endurance_build, NULL},
     {LOG_TELEMETRY_HOST, false, 0, TELEMETRY_PART_LEN, telemetry_build_host,
      NULL},
     {LOG_TELEMETRY_CTRL, false, 0, TELEMETRY_PART_LEN, telemetry_build_ctrl,
@@ -287,6 +291,9 @@ static bool is_of_both(uint8_t lid)
 /* Whether the target has what a page is about. */
 static bool has_subject(const struct nvmf_target *target, uint8_t lid)
 {
+    if (lid == LOG_ENDURANCE_GROUP) {
+        return ns_are_manageable(target);
+    }
     if (lid == LOG_TELEMETRY_HOST || lid == LOG_TELEMETRY_CTRL) {
         return telemetry_exists(target);
     }
@@ -364,6 +371,9 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
     }
     if (sqe->nsid != 0 && sqe->nsid != NVME_NSID_ALL) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
+    if (log.lid == LOG_ENDURANCE_GROUP && !endurance_is_valid(req)) {
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 2, 0);
     }
     if (numd >= NVMF_MAX_TRANSFER / 4) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 2, 0);

@@ -125,6 +125,40 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
+/*
+ * Check that a command may read a namespace that its NSID does not name: a
+ * source of Copy.  The caller takes care that it stays.
+ *
+ * @param ns  set to the namespace
+ * @return a status, or 0
+ */
+uint16_t ns_check_source(struct nvmf_target *target, struct nvmf_request *req,
+                         uint32_t nsid, struct nvmf_ns **ns)
+{
+    uint16_t status;
+
+    if (!ns_is_valid(nsid)) {
+        return refuse_status(NVME_SC_INVALID_NS);
+    }
+    *ns = ns_find_active(target, request_ctrl(target, req), nsid);
+    if (*ns == NULL) {
+        return refuse_status(NVME_SC_INVALID_FIELD);
+    }
+    status = ana_check_allocated(target, req, nsid);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if ((*ns)->state == NS_SANITIZING) {
+        return sanitize_status(target);
+    }
+    if ((*ns)->state != NS_READY) {
+        return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
+    }
+    return reservation_conflicts(target, request_ctrl(target, req), nsid, false)
+               ? reservation_refuse(req)
+               : NVME_SC_SUCCESS;
+}
+
 /* Flush all namespaces of the drive. */
 uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req)
 {

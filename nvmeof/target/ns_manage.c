@@ -429,7 +429,7 @@ static uint16_t read_creation(const struct nvmf_request *req,
     }
     if (size == 0 || capacity > size || data[ID_NS_NMIC] & ~NMIC_SHARED ||
         get_le16(data + ID_NS_NVMSETID) != 0 ||
-        get_le16(data + ID_NS_ENDGID) != 0) {
+        get_le16(data + ID_NS_ENDGID) > ENDURANCE_GROUP_ID) {
         return refuse_status(NVME_SC_INVALID_FIELD);
     }
     anagrpid = get_le32(data + ID_NS_ANAGRPID);

@@ -128,6 +128,9 @@ static void release_holds(struct nvmf_target *target, struct nvmf_request *req)
     if (req->holds & HOLDS_SCRATCH) {
         scratch_give(target, req);
     }
+    if (req->holds & HOLDS_SOURCE) {
+        copy_leave_source(target, req);
+    }
     if (req->holds & HOLDS_ORDER) {
         order_leave(target, req);
     }

@@ -19,6 +19,7 @@ set(SOURCES
     io.c
     level.c
     log.c
+    log_endurance.c
     log_support.c
     log_telemetry.c
     ns.c

@@ -52,6 +52,7 @@ struct nvmf_write {
 struct nvmf_chunk {
     uint16_t ops;    /* media operations whose results have been used */
     uint16_t range;  /* Copy: number of the source range */
+    uint8_t source;  /* Copy: NSID that HOLDS_SOURCE is about */
     uint32_t blocks; /* length of this chunk */
     uint32_t done;   /* blocks of this window or source range before it */
     uint32_t total;  /* Copy: blocks of all source ranges before it */

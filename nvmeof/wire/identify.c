@@ -76,6 +76,7 @@ void identify_controller_emit(uint8_t *buf,
     put_le64(buf + ID_CTRL_UNVMCAP, id->unvmcap);
     put_le16(buf + ID_CTRL_EDSTT, id->edstt);
     buf[ID_CTRL_DSTO] = id->dsto;
+    put_le16(buf + ID_CTRL_ENDGIDMAX, id->endgidmax);
     put_le16(buf + ID_CTRL_KAS, id->kas);
     put_le32(buf + ID_CTRL_SANICAP, id->sanicap);
     buf[ID_CTRL_ANATT] = id->anatt;
@@ -121,6 +122,7 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     buf[ID_NS_MSRC] = id->msrc;
     put_le32(buf + ID_NS_ANAGRPID, id->anagrpid);
     buf[ID_NS_NSATTR] = id->nsattr;
+    put_le16(buf + ID_NS_ENDGID, id->endgid);
     if (id->nguid != NULL) {
         memcpy(buf + ID_NS_NGUID, id->nguid, 16);
     }
@@ -140,6 +142,7 @@ void identify_namespace_any_emit(uint8_t *buf,
     buf[ID_NS_ANY_RESCAP] = id->rescap;
     put_le32(buf + ID_NS_ANY_ANAGRPID, id->anagrpid);
     buf[ID_NS_ANY_NSATTR] = id->nsattr;
+    put_le16(buf + ID_NS_ANY_ENDGID, id->endgid);
     buf[ID_NS_ANY_NSTAT] = NSTAT_READY;
 }
 
@@ -158,6 +161,16 @@ void identify_granularity_emit(uint8_t *buf, uint64_t bytes)
     memset(buf, 0, NVME_IDENTIFY_LEN);
     put_le64(buf + ID_GRANULARITY_SIZE, bytes);
     put_le64(buf + ID_GRANULARITY_CAPACITY, bytes);
+}
+
+void identify_endurance_groups_emit(uint8_t *buf, uint16_t first,
+                                    uint16_t count)
+{
+    memset(buf, 0, NVME_IDENTIFY_LEN);
+    put_le16(buf, count);
+    for (uint16_t i = 0; i < count; i++) {
+        put_le16(buf + 2 + (size_t)2 * i, (uint16_t)(first + i));
+    }
 }
 
 void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count)

@@ -41,6 +41,7 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_DSTO = 318,
        ID_CTRL_KAS = 320,
        ID_CTRL_SANICAP = 328,
+       ID_CTRL_ENDGIDMAX = 340,
        ID_CTRL_ANATT = 342, /* seconds */
        ID_CTRL_ANACAP = 343,
        ID_CTRL_ANAGRPMAX = 344,
@@ -109,6 +110,7 @@ enum { /* byte offsets in the data of CNS 08h, for every command set */
        ID_NS_ANY_RESCAP = 2,
        ID_NS_ANY_ANAGRPID = 4,
        ID_NS_ANY_NSATTR = 8,
+       ID_NS_ANY_ENDGID = 12,
        ID_NS_ANY_NSTAT = 14,
 };
 
@@ -117,6 +119,7 @@ enum { /* Identify Controller bits */
        CMIC_MULTI_CONTROLLER = 0x02,
        CMIC_ANA = 0x08,
        CTRATT_HOSTID_128 = 0x01,
+       CTRATT_ENDURANCE_GROUPS = 0x10,
        CTRATT_TBKAS = 0x40,
        CTRATT_NS_GRANULARITY = 0x80,
        OAES_NS_ATTRIBUTE = 0x100,
@@ -146,6 +149,7 @@ enum { /* Identify Controller bits */
        ONCS_COPY = 0x100,
        FUSES_COMPARE_AND_WRITE = 0x01,
        OCFS_FORMAT_0 = 0x01,
+       OCFS_FORMAT_2 = 0x04,
        VWC_PRESENT = 0x01,
        VWC_FLUSH_ALL = 0x06, /* Flush takes NSID FFFFFFFFh */
        SGLS_SUPPORTED = 0x1,
@@ -186,8 +190,9 @@ struct identify_controller {
     uint8_t elpe, npss;      /* 0's based */
     uint16_t wctemp, cctemp; /* kelvin */
     uint64_t tnvmcap, unvmcap;
-    uint16_t kas;  /* in units of 100 ms */
-    uint8_t anatt; /* seconds */
+    uint16_t endgidmax; /* highest identifier of an endurance group */
+    uint16_t kas;       /* in units of 100 ms */
+    uint8_t anatt;      /* seconds */
     uint8_t anacap;
     uint32_t anagrpmax, nanagrpid;
     uint16_t edstt; /* minutes */
@@ -225,6 +230,7 @@ struct identify_namespace {
     uint8_t rescap;
     uint8_t dlfeat;
     uint8_t nsattr;
+    uint16_t endgid;      /* 0: no endurance group */
     uint16_t mssrl;       /* most blocks of one source range of Copy */
     uint32_t mcl;         /* most blocks of one Copy */
     uint8_t msrc;         /* most source ranges of Copy, 0's based */
@@ -245,6 +251,9 @@ void identify_ctrl_list_emit(uint8_t *buf, const uint16_t *cntlid,
                              uint16_t count);
 /** Emit a Namespace Granularity List with one descriptor. */
 void identify_granularity_emit(uint8_t *buf, uint64_t bytes);
+/** Emit an Endurance Group List: the groups from `first` on. */
+void identify_endurance_groups_emit(uint8_t *buf, uint16_t first,
+                                    uint16_t count);
 void identify_ns_list_emit(uint8_t *buf, const uint32_t *nsid, uint16_t count);
 void identify_ns_descriptors_emit(uint8_t *buf, const uint8_t *uuid,
                                   const uint8_t *nguid, const uint8_t *eui64);

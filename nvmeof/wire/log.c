@@ -106,3 +106,32 @@ void log_telemetry_emit(uint8_t *buf, const struct log_telemetry *telemetry)
     memcpy(buf + TELEMETRY_REASON, telemetry->reason,
            MIN(len, (size_t)TELEMETRY_HEADER_LEN - TELEMETRY_REASON));
 }
+
+/* In units of 10^9 bytes, rounded up. */
+static uint64_t to_endurance_units(uint64_t bytes)
+{
+    const uint64_t unit = 1000000000;
+
+    return bytes / unit + (bytes % unit != 0);
+}
+
+void log_endurance_emit(uint8_t *buf, const struct log_endurance *endurance)
+{
+    memset(buf, 0, LOG_ENDURANCE_LEN);
+    buf[ENDURANCE_WARNING] = endurance->warning;
+    buf[ENDURANCE_SPARE] = endurance->available_spare_percent;
+    buf[ENDURANCE_SPARE_THRESHOLD] = endurance->spare_threshold_percent;
+    buf[ENDURANCE_USED] = endurance->percentage_used;
+    put_le64(buf + ENDURANCE_UNITS_READ,
+             to_endurance_units(endurance->read_bytes));
+    put_le64(buf + ENDURANCE_UNITS_WRITTEN,
+             to_endurance_units(endurance->written_bytes));
+    put_le64(buf + ENDURANCE_MEDIA_WRITTEN,
+             to_endurance_units(endurance->written_bytes));
+    put_le64(buf + ENDURANCE_HOST_READS, endurance->host_reads);
+    put_le64(buf + ENDURANCE_HOST_WRITES, endurance->host_writes);
+    put_le64(buf + ENDURANCE_MEDIA_ERRORS, endurance->media_errors);
+    put_le64(buf + ENDURANCE_ERROR_ENTRIES, endurance->error_log_entries);
+    put_le64(buf + ENDURANCE_CAPACITY, endurance->total_bytes);
+    put_le64(buf + ENDURANCE_FREE, endurance->free_bytes);
+}

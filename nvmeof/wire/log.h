@@ -41,7 +41,8 @@ enum { /* byte offsets in SMART / health information */
        SMART_AVAILABLE_SPARE = 3,
        SMART_SPARE_THRESHOLD = 4,
        SMART_PERCENTAGE_USED = 5,
-       SMART_DATA_UNITS_READ = 32, /* this field and all below have 16 bytes */
+       SMART_ENDURANCE_WARNING = 6, /* of all endurance groups */
+       SMART_DATA_UNITS_READ = 32,  /* this field and all below have 16 bytes */
        SMART_DATA_UNITS_WRITTEN = 48,
        SMART_HOST_READS = 64,
        SMART_HOST_WRITES = 80,
@@ -130,6 +131,37 @@ enum { /* Supported Log Pages, and Feature Identifiers Effects: a dword for each
        FEATURE_EFFECTS_SUBSYSTEM_SCOPE = 0x2000000,
        LOG_MI_EFFECTS_LEN = 4096,
 };
+
+enum { /* byte offsets in Endurance Group Information, LID 09h */
+       ENDURANCE_WARNING = 0,
+       ENDURANCE_SPARE = 3,
+       ENDURANCE_SPARE_THRESHOLD = 4,
+       ENDURANCE_USED = 5,
+       ENDURANCE_UNITS_READ = 48, /* 10^9 bytes; this field and all below have
+                                   * 16 bytes */
+       ENDURANCE_UNITS_WRITTEN = 64,
+       ENDURANCE_MEDIA_WRITTEN = 80,
+       ENDURANCE_HOST_READS = 96,
+       ENDURANCE_HOST_WRITES = 112,
+       ENDURANCE_MEDIA_ERRORS = 128,
+       ENDURANCE_ERROR_ENTRIES = 144,
+       ENDURANCE_CAPACITY = 160, /* bytes */
+       ENDURANCE_FREE = 176,
+       LOG_ENDURANCE_LEN = 512,
+       ENDURANCE_GROUP_ID = 1, /* of the only group */
+};
+
+struct log_endurance {
+    uint8_t warning; /* spare, reliability and read-only bits of SMART's */
+    uint8_t available_spare_percent, spare_threshold_percent, percentage_used;
+    uint64_t read_bytes, written_bytes;
+    uint64_t host_reads, host_writes;
+    uint64_t media_errors, error_log_entries;
+    uint64_t total_bytes, free_bytes;
+};
+
+/** @param buf  LOG_ENDURANCE_LEN bytes, all written. */
+void log_endurance_emit(uint8_t *buf, const struct log_endurance *endurance);
 
 enum { /* byte offsets in the header of telemetry, LIDs 07h and 08h */
        TELEMETRY_LID = 0,

@@ -64,6 +64,7 @@ enum { /* Identify CNS */
        CNS_CONTROLLERS_OF_NS = 0x12,
        CNS_CONTROLLERS = 0x13,
        CNS_NS_GRANULARITY = 0x16,
+       CNS_ENDURANCE_GROUPS = 0x19,
        CNS_COMMAND_SETS = 0x1c, /* with a CNTID in CDW10 31:16 */
        CSI_NVM = 0x00,          /* CSI of the NVM command set */
 };
@@ -77,6 +78,7 @@ enum {                       /* log page identifiers */
        LOG_COMMANDS_EFFECTS = 0x05,
        LOG_TELEMETRY_HOST = 0x07,
        LOG_TELEMETRY_CTRL = 0x08,
+       LOG_ENDURANCE_GROUP = 0x09,
        LOG_ANA = 0x0c,
        LOG_SELF_TEST = 0x06,
        LOG_FEATURE_EFFECTS = 0x12,
@@ -100,6 +102,7 @@ enum { /* feature identifiers */
        FEATURE_ASYNC_EVENT_CONFIG = 0x0b,
        FEATURE_TIMESTAMP = 0x0e,
        FEATURE_KEEP_ALIVE_TIMER = 0x0f,
+       FEATURE_HOST_BEHAVIOR = 0x16,
        FEATURE_HOST_IDENTIFIER = 0x81,
        FEATURE_RESERVATION_MASK = 0x82,
        FEATURE_RESERVATION_PERSISTENCE = 0x83,

@@ -53,6 +53,7 @@
     X(nvme_sanitize) \
     X(nvme_support) \
     X(nvme_telemetry) \
+    X(nvme_endurance) \
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \

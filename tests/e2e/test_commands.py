@@ -63,3 +63,18 @@ def test_nvme_cli_fetches_a_dump_of_the_drives_state(connected: Job) -> None:
     assert found["queue-pairs"]["queue-pairs"][0]["entries"] > 0
     assert "nvme-of: RDMA host" in found["log"]
     assert "data area 3: log" in telemetry.text(dump)
+
+
+def test_nvme_cli_copies_with_format_2_and_reads_the_endurance_group(connected: Job) -> None:
+    job = connected
+    device, controller = job.device(), job.controller()
+    fill(job, device, 100, 64)
+    job.quiet("head -c 512 /dev/zero > /tmp/behavior && "
+              "printf '\\004' | dd of=/tmp/behavior bs=1 seek=4 conv=notrunc status=none && "
+              f"nvme set-feature {controller} -f 0x16 --data-len=512 --data=/tmp/behavior")
+    nsid = job.quiet(f"nvme get-ns-id {device}").rpartition(":")[2].strip()
+    job.quiet(f"nvme copy {device} --sdlba=60000 --slbs=100 --blocks=63 --format=2 "
+              f"--snsids={nsid}")
+    assert blocks_of(job, device, 60000, 64) == blocks_of(job, device, 100, 64)
+    page = job.quiet(f"nvme endurance-log {controller} --group-id=1")
+    assert "available spare" in page.lower(), page

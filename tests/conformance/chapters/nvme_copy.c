@@ -256,6 +256,48 @@ static void copy_format(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* Format 2 names the source's namespace; a host has to enable it. */
+static uint16_t run_format_2(struct nvme *nvme, uint32_t nsid, uint64_t from,
+                             uint64_t to, uint32_t blocks)
+{
+    struct nvme_sqe sqe = nvme_rw_sqe(nvme, NVM_COPY, to, 1);
+
+    put_range(nvme, 0, from, blocks);
+    put_le32(nvme->io->mem, nsid);
+    sqe.cdw12 |= 2 << FORMAT_SHIFT;
+    return nvme_run(nvme, nvme->io, &sqe, RANGE_LEN, NULL);
+}
+
+static void copy_other(struct conf *conf)
+{
+    struct nvme *nvme = open_with(conf, ONCS_COPY);
+    struct nvme_sqe sqe = {.opcode = ADMIN_SET_FEATURES,
+                           .cdw10 = FEATURE_HOST_BEHAVIOR};
+    uint32_t nsid = nvme->nsid;
+
+    if (!(get_le16(nvme->ctrl + ID_CTRL_OCFS) & OCFS_FORMAT_2)) {
+        conf_not_applicable(conf, "OCFS bit 2 is 0");
+    }
+    nvme_write(nvme, AT, 9, 5);
+    nvme_write(nvme, TO, 9, 6);
+    conf_status(conf, "format 2 before the host enables it",
+                run_format_2(nvme, nsid, AT, TO, 9), NVME_SC_INVALID_FIELD);
+    memset(nvme->admin->mem, 0, 512);
+    nvme->admin->mem[4] = 1 << 2;
+    conf_status(conf, "Set Features Host Behavior Support",
+                nvme_run(nvme, nvme->admin, &sqe, 512, NULL), NVME_SC_SUCCESS);
+    conf_status(conf, "Copy of a range that overlaps the destination",
+                run_format_2(nvme, nsid, TO + 8, TO, 9),
+                NVME_SC_OVERLAPPING_RANGE);
+    conf_status(conf, "Copy from namespace 0", run_format_2(nvme, 0, AT, TO, 9),
+                NVME_SC_INVALID_NS);
+    nvme_verify(nvme, TO, 9, 6);
+    conf_status(conf, "Copy", run_format_2(nvme, nsid, AT, TO, 9),
+                NVME_SC_SUCCESS);
+    expect_copied(nvme, TO, AT, 9, 5);
+    nvme_close(nvme);
+}
+
 /* ---- Fused Compare and Write: the Compare's block is at the start of io->mem,
  * the Write's block follows. */
 
@@ -420,6 +462,9 @@ static const struct conf_test tests[] = {
     TEST("copy.format", "NVM Command Set 1.0 3.2.2; Base 2.0 5.17.2.1",
          "a format that OCFS does not report is refused with Invalid Field",
          copy_format),
+    CONF_TEST("copy.other", "NVM Command Set 1.1 3.3.2",
+              "format 2 copies what it names, once the host has enabled it",
+              copy_other),
     TEST("fused.equal", "NVMe 1.4 4.12, 6.6",
          "a fused Compare and Write writes if the block is equal", fused_equal),
     TEST("fused.differs", "NVMe 1.4 4.12, 6.6",

@@ -43,7 +43,7 @@ static void test_identify_controller_passes_the_checks_of_linux(void **state)
     assert_int_equal(get_le16(id + 520), 0x1fd);  /* ONCS */
     assert_int_equal(id[522], 1);                 /* FUSES */
     assert_int_equal(get_le16(id + 532), 0);      /* ACWU: one block */
-    assert_int_equal(get_le16(id + 534), 1);      /* OCFS: format 0 */
+    assert_int_equal(get_le16(id + 534), 5);      /* OCFS: formats 0 and 2 */
     assert_int_equal(get_le16(id + 256), 0);      /* OACS */
     assert_int_equal(id[525], 7);                 /* VWC */
     assert_int_equal(id[259], 3);                 /* AERL */

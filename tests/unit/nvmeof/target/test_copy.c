@@ -7,7 +7,7 @@
 #include "lib/bytes.h"
 #include "tests/test_fixture.h"
 
-enum { RANGE_LEN = 32, COPY_RANGES = 128 };
+enum { RANGE_LEN = 32, COPY_RANGES = 128, CC_READY = 0x460001 };
 
 static void put_source(uint8_t *data, unsigned int i, uint64_t lba,
                        uint32_t blocks)
@@ -195,6 +195,114 @@ static void test_the_data_sheet_profile_has_no_copy_and_no_verify(void **state)
     assert_int_equal(fake_exec(fake, io, &verify, NULL, 0).status,
                      NVME_SC_INVALID_OPCODE | DNR | MORE);
     fake_free(fake);
+}
+
+/* ---- Format 2: sources in other namespaces. */
+
+static void enable_format_2(struct fake *fake, uint16_t admin)
+{
+    struct nvme_sqe sqe =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+
+    memset(fake->data, 0, 512);
+    put_le16(fake->data + 4, 1 << 2);
+    assert_int_equal(fake_exec(fake, admin, &sqe, fake->data, 512).status, 0);
+}
+
+static uint16_t copy_from(struct fake *fake, uint16_t io, uint32_t nsid,
+                          uint64_t from, uint64_t to, uint32_t blocks)
+{
+    struct nvme_sqe sqe = copy_sqe(to, 1);
+    uint8_t data[RANGE_LEN];
+
+    sqe.cdw12 |= 2 << 8;
+    put_source(data, 0, from, blocks);
+    put_le32(data, nsid);
+    return fake_exec(fake, io, &sqe, data, sizeof(data)).status & NVME_SC_MASK;
+}
+
+static void test_format_2_copies_from_another_namespace(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+
+    fill_blocks(fake);
+    for (uint32_t i = 0; i < FAKE_BLOCKS * 512; i++) {
+        fake->blocks[1][i] = (uint8_t)(i * 7 + 1);
+    }
+    assert_int_equal(copy_from(fake, io, 2, 0, 8, 1), NVME_SC_INVALID_FIELD);
+    enable_format_2(fake, admin);
+    assert_int_equal(copy_from(fake, io, 2, 40, 8, 500), 0);
+    assert_memory_equal(fake->blocks[0] + 8 * 512, fake->blocks[1] + 40 * 512,
+                        500 * 512);
+    assert_int_equal(copy_from(fake, io, 1, 0, 1000, 8), 0);
+    assert_memory_equal(fake->blocks[0] + 1000 * 512, fake->blocks[0], 8 * 512);
+    assert_int_equal(fake->target->ns[1].users, 0);
+}
+
+static void test_format_2_refuses_sources_that_cannot_be_read(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe fast = copy_sqe(8, 1);
+    uint8_t data[RANGE_LEN];
+
+    enable_format_2(fake, admin);
+    assert_int_equal(copy_from(fake, io, 0, 0, 8, 1), NVME_SC_INVALID_NS);
+    assert_int_equal(copy_from(fake, io, NVME_NSID_ALL, 0, 8, 1),
+                     NVME_SC_INVALID_NS);
+    assert_int_equal(copy_from(fake, io, 3, 0, 8, 1), NVME_SC_INVALID_FIELD);
+    assert_int_equal(copy_from(fake, io, 2, FAKE_BLOCKS, 8, 1),
+                     NVME_SC_LBA_RANGE);
+    assert_int_equal(copy_from(fake, io, 1, 0, 7, 8),
+                     NVME_SC_OVERLAPPING_RANGE);
+    assert_int_equal(copy_from(fake, io, 1, 15, 8, 8),
+                     NVME_SC_OVERLAPPING_RANGE);
+    assert_int_equal(copy_from(fake, io, 1, 16, 8, 8), 0);
+    fake->target->ns[1].geometry.block_shift = 12;
+    assert_int_equal(copy_from(fake, io, 2, 0, 8, 1), NVME_SC_INCOMPATIBLE_NS);
+    fake->target->ns[1].geometry.block_shift = 9;
+    put_source(data, 0, 0, 1);
+    put_le32(data, 2);
+    put_le16(data + 22, 0x8000);
+    fast.cdw12 |= 2 << 8;
+    assert_int_equal(fake_exec(fake, io, &fast, data, sizeof(data)).status &
+                         NVME_SC_MASK,
+                     NVME_SC_FAST_COPY_IMPOSSIBLE);
+    assert_int_equal(fake->target->ns[1].users, 0);
+    assert_int_equal(fake->history_count, 2);
+}
+
+static void test_host_behavior_is_checked_and_reset_with_the_controller(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe set =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+    struct nvme_sqe get =
+        fake_admin(ADMIN_GET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+    static const struct {
+        uint16_t byte;
+        uint8_t value;
+    } wrong[] = {{0, 2}, {1, 1}, {2, 1}, {4, 1}, {4, 8}, {5, 1}, {511, 1}};
+
+    enable_format_2(fake, admin);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        memset(fake->data, 0, 512);
+        fake->data[wrong[i].byte] = wrong[i].value;
+        assert_int_equal(fake_exec(fake, admin, &set, fake->data, 512).status &
+                             NVME_SC_MASK,
+                         NVME_SC_INVALID_FIELD);
+    }
+    assert_int_equal(fake_exec(fake, admin, &get, fake->data, 512).status, 0);
+    assert_int_equal(get_le16(fake->data + 4), 4);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_READY & ~1u);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_READY);
+    assert_int_equal(fake_exec(fake, admin, &get, fake->data, 512).status, 0);
+    assert_int_equal(get_le16(fake->data + 4), 0);
 }
 
 TEST_FIXTURE(fake_setup, fake_teardown)

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "lib/bytes.h"
 #include "tests/test_fixture.h"
 
 enum { NAMESPACES = 2 };
@@ -175,6 +176,61 @@ static void test_a_deletion_waits_for_the_commands_in_flight(void **state)
     end_job(NVMF_VOLUME_OK);
     assert_int_equal(deleting->cqe.status, 0);
     assert_int_equal(read_status(fake, io, 2), NVME_SC_SUCCESS);
+}
+
+/* Also while a Copy reads it for another namespace. */
+static void test_a_deletion_waits_for_a_copy_that_reads_the_namespace(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe enable =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+    struct nvme_sqe copy = fake_rw(NVM_COPY, 0, 1);
+    struct fake_request *copying, *deleting;
+    uint8_t range[32] = {2}; /* SNSID */
+
+    memset(fake->data, 0, 512);
+    fake->data[4] = 1 << 2;
+    assert_int_equal(fake_exec(fake, admin, &enable, fake->data, 512).status,
+                     0);
+    copy.cdw12 |= 2 << 8;
+    fake->hold_media = true;
+    copying = fake_send(fake, io, &copy, range, sizeof(range));
+    fake_run(fake);
+    assert_int_equal(fake->target->ns[1].users, 1);
+    deleting = send_delete(fake, admin, 2);
+    assert_int_equal(volume.jobs, 0);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(copying->cqe.status, 0);
+    assert_int_equal(volume.jobs, 1);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(deleting->cqe.status, 0);
+}
+
+static void test_the_endurance_group_is_the_whole_medium(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe sqe = fake_admin(ADMIN_GET_LOG_PAGE, 0,
+                                     127 << 16 | LOG_ENDURANCE_GROUP, 1 << 16);
+    const uint8_t *page = fake->data;
+
+    assert_int_equal(fake_exec(fake, admin, &sqe, fake->data, 512).status, 0);
+    assert_int_equal(page[3], 100); /* available spare */
+    assert_int_equal(page[4], 10);
+    assert_int_equal(get_le64(page + 160), 8 << 20);
+    assert_int_equal(get_le64(page + 176), 6 << 20);
+    sqe.cdw11 = 0;
+    assert_int_equal(fake_exec(fake, admin, &sqe, fake->data, 512).status &
+                         NVME_SC_MASK,
+                     NVME_SC_INVALID_FIELD);
+    sqe.cdw11 = 2 << 16;
+    assert_int_equal(fake_exec(fake, admin, &sqe, fake->data, 512).status &
+                         NVME_SC_MASK,
+                     NVME_SC_INVALID_FIELD);
 }
 
 static void test_a_deletion_that_fails_gives_the_namespace_back(void **state)

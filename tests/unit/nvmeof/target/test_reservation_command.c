@@ -206,6 +206,40 @@ static void test_each_io_command_is_in_the_group_of_the_specification(
     assert_int_equal(fake->target->ns[0].caution, 0);
 }
 
+/* Copy of format 2 from namespace 1, which may be reserved, to namespace 2. */
+static uint16_t copy_from_reserved(struct fake *fake, struct host host)
+{
+    struct nvme_sqe sqe = fake_rw(NVM_COPY, 0, 1);
+    uint8_t range[32] = {0};
+
+    sqe.nsid = 2;
+    sqe.cdw12 = 2 << 8;
+    put_le32(range, 1);
+    return fake_exec(fake, host.io, &sqe, range, sizeof(range)).status &
+           NVME_SC_MASK;
+}
+
+static void test_a_reservation_of_the_source_of_a_copy_holds(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A);
+    struct host b = connect_host(fake, HOST_B);
+    struct nvme_sqe enable =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+
+    memset(fake->data, 0, 512);
+    put_le16(fake->data + 4, 1 << 2);
+    assert_int_equal(fake_exec(fake, b.admin, &enable, fake->data, 512).status,
+                     0);
+    reserve_ns(fake, a, b, RTYPE_WRITE_EXCLUSIVE);
+    assert_int_equal(copy_from_reserved(fake, b), 0);
+    assert_int_equal(send_acquire(fake, a, RACQA_PREEMPT,
+                                  RTYPE_EXCLUSIVE_ACCESS, KEY_A, KEY_A),
+                     0);
+    assert_int_equal(copy_from_reserved(fake, b), CONFLICT);
+    assert_int_equal(fake->target->ns[0].users, 0);
+}
+
 /* A fenced host must not fill the drive's error log. */
 static void test_a_conflict_is_final_and_not_in_the_error_log(void **state)
 {
