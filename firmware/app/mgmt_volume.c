@@ -8,17 +8,22 @@
  */
 enum { NAMESPACES_A_REPLY = 32 };
 
-static const char *state_of(const struct volume_entry *ns)
+static const char *namespace_state(const struct volume *volume,
+                                   const struct volume_entry *ns, uint32_t nsid)
 {
     if (ns->is_cut) {
         return "cut";
     }
+    if (volume_format_has_failed(volume, nsid)) {
+        return "format-failed";
+    }
     return ns->is_erasing ? "formatting" : "ready";
 }
 
-static void put_namespace(struct json *out, const struct volume_table *table,
+static void put_namespace(struct json *out, const struct volume *volume,
                           uint32_t nsid)
 {
+    const struct volume_table *table = volume_now(volume);
     static const char *const protection[PROTECTIONS] = {
         [PROTECTION_NONE] = "off",
         [PROTECTION_ON] = "on",
@@ -28,7 +33,7 @@ static void put_namespace(struct json *out, const struct volume_table *table,
 
     json_begin_object(out, NULL);
     json_number(out, "nsid", nsid);
-    json_string(out, "state", state_of(ns));
+    json_string(out, "state", namespace_state(volume, ns, nsid));
     json_number(out, "size-bytes", ns->size_bytes);
     json_number(out, "block-bytes", UINT64_C(1) << ns->block_shift);
     json_number(out, "creation", ns->creation);
@@ -61,7 +66,7 @@ bool mgmt_namespaces(void *ctx, const struct json_args *args, struct json *out,
     json_begin_array(out, "namespaces");
     for (; nsid <= VOLUME_NAMESPACES && rows < NAMESPACES_A_REPLY; nsid++) {
         if (volume_table_find(table, (uint32_t)nsid) != NULL) {
-            put_namespace(out, table, (uint32_t)nsid);
+            put_namespace(out, drive->volume, (uint32_t)nsid);
             rows++;
         }
     }

@@ -249,6 +249,14 @@ const struct volume_table *volume_now(const struct volume *volume)
     return &volume->table;
 }
 
+bool volume_format_has_failed(const struct volume *volume, uint32_t nsid)
+{
+    const struct volume_entry *ns = volume_table_find(&volume->table, nsid);
+
+    return ns != NULL && ns->is_erasing &&
+           (volume->job_state != JOB_ERASING || volume->job.nsid != nsid);
+}
+
 void volume_geometry(const struct volume *volume, uint32_t ns,
                      struct media_geometry *geometry)
 {
@@ -455,6 +463,14 @@ static void end_job(struct volume *volume, enum nvmf_volume_result result)
     uint32_t nsid = volume->job.nsid;
 
     volume->job_state = JOB_NONE;
+    if (volume->job.op == NVMF_VOLUME_FORMAT &&
+        volume_format_has_failed(volume, nsid)) {
+        log_line(config->log,
+                 "namespaces: the Format of namespace %u has failed; the "
+                 "namespace takes no I/O until it is formatted again (nvme "
+                 "format)",
+                 nsid);
+    }
     if (volume->is_resumed) {
         volume->is_resumed = false;
         if (volume->has_next) {
@@ -669,8 +685,7 @@ static bool seam_describe(void *ctx, uint32_t nsid, struct nvmf_volume_ns *ns)
         .is_private = entry->is_private,
         .anagrpid = entry->anagrpid,
         .is_erasing = entry->is_erasing,
-        .has_failed = entry->is_erasing && (volume->job_state != JOB_ERASING ||
-                                            volume->job.nsid != nsid),
+        .has_failed = volume_format_has_failed(volume, nsid),
         .protection = entry->protection,
     };
     identity_namespace_uuid(volume->config.identity, entry->creation, ns->uuid);

@@ -141,6 +141,10 @@ struct nvmf_volume volume_seam(struct volume *volume);
 /** The table in force, for status output. */
 const struct volume_table *volume_now(const struct volume *volume);
 
+/** @return whether a Format of the namespace has begun and nothing finishes it:
+ * it takes no I/O until it is formatted again. */
+bool volume_format_has_failed(const struct volume *volume, uint32_t nsid);
+
 /** The geometry of a namespace, for the media seam. */
 void volume_geometry(const struct volume *volume, uint32_t ns,
                      struct media_geometry *geometry);

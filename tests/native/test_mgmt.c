@@ -2,11 +2,13 @@
 /* What tools get from a drive on its management channel. */
 #include "bed.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "firmware/mgmt/mgmt_service.h"
 #include "nvmeof/target/fault.h"
+#include "nvmeof/wire/opcode.h"
 
 static bool has_reply(void *ctx)
 {
@@ -74,6 +76,31 @@ static void test_every_request_is_answered_with_json(void **state)
                    "{\"v\":1,\"id\":1,\"request\":\"%s\"}\n", requests[i][0]);
         expect_reply(&bed, line, requests[i][1]);
     }
+    host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+static void test_a_namespace_whose_format_has_failed_says_so(void **state)
+{
+    static const char request[] =
+        "{\"v\":1,\"id\":1,\"request\":\"namespaces\"}\n";
+    static const struct nvme_sqe format = {.opcode = ADMIN_FORMAT_NVM,
+                                           .nsid = 1};
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    bed.medium.fail_writes = -EIO;
+    assert_int_equal(host_command(&bed.host->host, 0, &format, NULL, 0) &
+                         NVME_SC_MASK,
+                     NVME_SC_INTERNAL);
+    expect_reply(&bed, request, "\"nsid\":1,\"state\":\"format-failed\",");
+    assert_non_null(strstr(machine_console(&bed.drive->machine),
+                           "the Format of namespace 1 has failed"));
+    bed.medium.fail_writes = 0;
+    assert_int_equal(host_command(&bed.host->host, 0, &format, NULL, 0), 0);
+    expect_reply(&bed, request, "\"nsid\":1,\"state\":\"ready\",");
     host_disconnect(&bed.host->host);
     bed_end(&bed);
 }

@@ -18,7 +18,7 @@ FIRST = {"nsid": 1, "state": "ready", "size-bytes": 4 << 30, "block-bytes": 512,
          "ana-group": 1, "write-protection": "off"}
 SECOND = {**FIRST, "nsid": 40, "size-bytes": 513 * 4096, "block-bytes": 4096,
           "creation": 7, "private": True, "for-all-hosts": False, "other-hosts": 1}
-THIRD = {**FIRST, "nsid": 41, "other-hosts": 2, "state": "formatting"}
+THIRD = {**FIRST, "nsid": 41, "other-hosts": 2, "state": "format-failed"}
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +51,7 @@ def test_the_table_says_who_has_each_namespace(capsys: pytest.CaptureFixture[str
     rows = captured.get().splitlines()
     assert rows[1].split() == ["1", "4", "GiB", "512", "all", "no", "1", "off", "ready"]
     assert rows[2].split() == ["40", "2052", "KiB", "4096", "1", "yes", "1", "off", "ready"]
-    assert "all but 2" in rows[3] and "formatting" in rows[3]
-    assert "1536 MiB of 8 GiB are free" in rows[4] and "multiples of 2 MiB" in rows[4]
+    assert "all but 2" in rows[3] and "format-failed" in rows[3]
+    assert rows[4] == "Namespace 41 takes no I/O: its Format has failed.  Format it again."
+    assert "1536 MiB of 8 GiB are free" in rows[5] and "multiples of 2 MiB" in rows[5]
     assert json.loads(capsys.readouterr().out)["namespaces"][1] == SECOND

@@ -53,6 +53,12 @@ def table(found: dict[str, Any]) -> Table:
     return shown
 
 
+def failed_lines(found: dict[str, Any]) -> list[str]:
+    """A line for each namespace whose Format has failed."""
+    return [f"Namespace {entry['nsid']} takes no I/O: its Format has failed.  Format it again."
+            for entry in found["namespaces"] if entry["state"] == "format-failed"]
+
+
 def capacity_line(found: dict[str, Any]) -> str:
     return (f"{size_text(found['free-bytes'])} of {size_text(found['total-bytes'])} are free; "
             f"namespaces occupy multiples of {size_text(found['granularity-bytes'])}")

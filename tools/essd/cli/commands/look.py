@@ -129,6 +129,8 @@ def namespaces(part: Part = "",
         return
     if found["namespaces"]:
         show.console.print(namespaces_module.table(found))
+    for line in namespaces_module.failed_lines(found):
+        show.line(line)
     show.line(namespaces_module.capacity_line(found))
 
 
