@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The steps of `essd demo`, run as tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+from conftest import SESSION
 
-from essd import steps
+from essd import demo, setup, steps, subsystem_steps
+from essd.instance import Instance
 from essd.steps import Job
 
 
@@ -39,3 +41,29 @@ def test_verified_io_survives_a_pulled_cable(connected: Job) -> None:
 
 def test_the_data_sheets_commands_work_unchanged(booted: Callable[..., Job]) -> None:
     steps.datasheet_commands(booted(nqn="testsubsystem"))
+
+
+@pytest.mark.drive
+@pytest.mark.long
+def test_verified_io_fails_over_to_the_other_port(connected: Job) -> None:
+    subsystem_steps.fail_over(connected)
+
+
+@pytest.fixture
+def shared() -> Iterator[Job]:
+    """A drive with two hosts, as the demo starts them."""
+    instance = Instance(f"{SESSION}-shared")
+    setup.forget(instance.name)
+    try:
+        yield demo.boot(instance, demo.two_hosts(instance.name))
+    finally:
+        instance.stop()
+        setup.forget(instance.name)
+
+
+@pytest.mark.drive
+@pytest.mark.long
+def test_two_hosts_share_four_namespaces_and_reserve_one(shared: Job) -> None:
+    subsystem_steps.four_namespaces(shared)
+    subsystem_steps.reservation_conflict(shared)
+    assert len(shared.proven) == 2

@@ -1,17 +1,48 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd demo`: build, boot the drive and a host, run all steps, report."""
+"""`essd demo`: build, boot the drive and hosts, run all steps, report."""
 
 import time
+from pathlib import Path
 
 from rich.table import Table
 
-from . import interrupts, setup, show, steps
+from . import interrupts, setup, show, steps, subsystem_steps, topology_setup, topology_yaml
+from .config import Config
 from .errors import EssdError
 from .instance import Instance, Result
 from .setup import Wish
-from .steps import Job
+from .steps import Job, Step
 
 NAME = "demo"
+DATASHEET_NQN = "testsubsystem"
+
+# The steps in order, each with its heading.
+FIRST_BOOT: list[tuple[str, Step]] = [
+    ("Both ports answer", steps.ping),
+    ("Discovery", steps.discover),
+    ("Connect through port 0", steps.connect),
+    ("What the host sees", steps.identify),
+    ("fio with verification", steps.fio_verify),
+    ("A file system", steps.file_system),
+    ("The same data through port 1", steps.other_port),
+    ("Power off and on", steps.power_cycle),
+    ("One path: pull its cable", steps.cable_pull),
+]
+# What needs the drive itself, and is not shown with nvmet.
+DRIVE_ONLY: list[tuple[str, Step]] = [
+    ("Two paths: fail over from port 0 to port 1", subsystem_steps.fail_over),
+]
+LAST: list[tuple[str, Step]] = [
+    ("Disconnect", steps.disconnect),
+]
+SECOND_BOOT: list[tuple[str, Step]] = [
+    ("The commands of the data sheet", steps.datasheet_commands),
+]
+TWO_HOSTS: list[tuple[str, Step]] = [
+    ("Four namespaces for two hosts", subsystem_steps.four_namespaces),
+    ("One host reserves a namespace, the other one cannot write",
+     subsystem_steps.reservation_conflict),
+]
 
 
 def show_result(result: Result) -> None:
@@ -22,12 +53,12 @@ def show_result(result: Result) -> None:
     if result.command.startswith("["):
         show.line(result.command, "yellow")
     else:
-        show.line(f"host# {result.command}", "cyan")
+        show.line(f"{result.part}# {result.command}", "cyan")
     for line in show.trim(result.output):
         show.line(f"  {line}")
 
 
-def run_step(name: str, action: "steps.Step", job: Job) -> None:
+def run_step(name: str, action: Step, job: Job) -> None:
     show.heading(name)
     start = time.monotonic()
     try:
@@ -37,16 +68,26 @@ def run_step(name: str, action: "steps.Step", job: Job) -> None:
     show.line(f"({time.monotonic() - start:.1f} s)", "dim")
 
 
-def boot(instance: Instance, wish: Wish) -> Job:
+def boot(instance: Instance, config: Config) -> Job:
+    """Start everything; return when each host can use the target."""
     start = time.monotonic()
-    config = setup.configure(wish)
-    with show.busy("starting the drive and the host (half a minute)"):
+    hosts = "the host" if len(config.hosts) == 1 else f"{len(config.hosts)} hosts"
+    with show.busy(f"starting the drive and {hosts} (half a minute)"):
         instance.start(config, bound=True)
-        instance.wait_ready("host")
+        for host in config.hosts:
+            instance.wait_ready(host)
         job = Job.of(instance, show_result)
-        steps.wait_target(job)
-    show.line(f"drive and host are up after {time.monotonic() - start:.1f} s")
+        for host in config.hosts:
+            steps.wait_target(job.at(host))
+    show.line(f"drive and {hosts} are up after {time.monotonic() - start:.1f} s")
     return job
+
+
+def two_hosts(name: str) -> Config:
+    """A drive with the data sheet's NQN, and two hosts, on two switches."""
+    topology = topology_yaml.load(subsystem_steps.TWO_HOSTS, "two hosts", Path.cwd())
+    topology.drives["drive"].nqn = DATASHEET_NQN
+    return topology_setup.configure(topology, name)
 
 
 def show_boot_log(instance: Instance) -> None:
@@ -71,24 +112,26 @@ def run_demo(target: str, keep: bool) -> None:
     begin = time.monotonic()
     instance = Instance(NAME)
     instance.stop()
-    wish = Wish(name=NAME, target=target)
+    is_drive = target == "drive"
     try:
         show.heading("Build (5 to 10 minutes the first time) and start")
         setup.forget(NAME)
-        job = boot(instance, wish)
+        job = boot(instance, setup.configure(Wish(name=NAME, target=target)))
         show_boot_log(instance)
-        for name, action in steps.JOB:
+        for name, action in [*FIRST_BOOT, *(DRIVE_ONLY if is_drive else []), *LAST]:
             run_step(name, action, job)
         proven = job.proven
-        show.heading("Restart the same drive with the data sheet's NQN")
+        show.heading("Restart the same drive with the data sheet's NQN"
+                     + (" and two hosts on switches" if is_drive else ""))
         instance.stop()
-        wish.nqn = "testsubsystem"
-        job = boot(instance, wish)
-        run_step("The commands of the data sheet", steps.datasheet_commands, job)
+        job = boot(instance, two_hosts(NAME) if is_drive else setup.configure(
+            Wish(name=NAME, target=target, nqn=DATASHEET_NQN)))
+        for name, action in [*SECOND_BOOT, *(TWO_HOSTS if is_drive else [])]:
+            run_step(name, action, job)
         proven += job.proven
     except interrupts.INTERRUPTS:
         end(instance)
-        show.error("interrupted: ended and deleted the drive and the host of the demo")
+        show.error("interrupted: ended and deleted the drive and the hosts of the demo")
         raise
     except BaseException:
         end(instance, keep)

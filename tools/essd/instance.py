@@ -33,6 +33,7 @@ class Result:
     command: str
     status: int
     output: str     # stdout and stderr, in the order written
+    part: str = "host"      # the guest
 
 
 class Instance:
@@ -281,7 +282,7 @@ class Instance:
             last = output.strip().splitlines()[-1:] or ["no output"]
             raise EssdError(f"in {part}: {line}: status {done.returncode}: "
                             f"{last[0]}; see {self.folder}/{part}.console")
-        return Result(line, done.returncode, output)
+        return Result(line, done.returncode, output, part)
 
     def put(self, file: Path, target: str, part: str = "host") -> None:
         """Copy a file into a guest; an executable file stays executable."""

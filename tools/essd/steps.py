@@ -11,7 +11,7 @@ import shlex
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .config import SERVICE, Config
 from .errors import EssdError
@@ -39,6 +39,7 @@ class Job:
     nqn: str
     addresses: list[str]
     persistent: bool = True           # data survive a power cycle
+    host: str = "host"                # the guest that runs the commands
     show_result: ShowResult = lambda result: None   # called after each command
     proven: list[tuple[str, str]] = field(default_factory=list)   # (what, how)
 
@@ -63,16 +64,28 @@ class Job:
                     if not link.outside],
                    persistent=target != "peer", show_result=show_result)
 
+    def at(self, host: str) -> "Job":
+        """The same job, with another of the instance's hosts that runs the commands."""
+        return replace(self, host=host)
+
+    def result(self, command: str, timeout_s: float = 300, check: bool = True) -> Result:
+        """Run one command in the host guest without showing it."""
+        return self.instance.run(command, part=self.host, timeout_s=timeout_s, check=check)
+
     def run(self, command: str, timeout_s: float = 300,
             check: bool = True) -> str:
         """Run one command in the host guest and show it; return its output."""
-        result = self.instance.run(command, timeout_s=timeout_s, check=check)
+        result = self.result(command, timeout_s, check)
         self.show_result(result)
         return result.output
 
     def quiet(self, command: str, check: bool = True) -> str:
-        """Run one command in the host guest without showing it."""
-        return self.instance.run(command, check=check).output
+        """Run one command in the host guest without showing it; return its output."""
+        return self.result(command, check=check).output
+
+    def say(self, event: str, details: str = "") -> None:
+        """Show what happens outside the host, or what the job waits for."""
+        self.show_result(Result(f"[{event}]", 0, details))
 
     def claim(self, what: str, how: str) -> None:
         """Record a result that has been checked, and what it was checked with."""
@@ -122,8 +135,8 @@ def wait_target(job: Job, timeout_s: float = BOOT_TIMEOUT_S) -> float:
                 raise EssdError(f"{address} did not answer a ping within "
                                 f"{timeout_s:.0f} s; see "
                                 f"{job.instance.folder}/{job.target}.console")
-    while job.instance.run(f"nvme discover -t rdma -a {job.addresses[0]} "
-                           f"-s {SERVICE}", check=False).status != 0:
+    while job.result(f"nvme discover -t rdma -a {job.addresses[0]} -s {SERVICE}",
+                     check=False).status != 0:
         job.instance.check()
         if time.monotonic() - start > timeout_s:
             raise EssdError(f"no NVMe-oF service answered on {job.addresses[0]} within "
@@ -199,15 +212,24 @@ def fio_summary(output: str) -> str:
     return "\n".join(x for x in output.splitlines() if wanted.search(x))
 
 
+def run_fio(job: Job, command: str) -> None:
+    """Run fio and show its result; EssdError if it has seen an error."""
+    result = job.result(command, timeout_s=600)
+    show_fio(job, result)
+    if "err= 0" not in result.output:
+        raise EssdError(f"fio did not end with err= 0: {command}")
+
+
+def show_fio(job: Job, result: Result) -> None:
+    job.show_result(replace(result, output=fio_summary(result.output)))
+
+
 def fio_verify(job: Job, part: int = 1) -> None:
     device = job.device()
     block = int(job.quiet(f"cat /sys/block/{device[5:]}/queue/logical_block_size"))
     for name, options in fio_jobs(block, part):
         command = FIO.format(device=device, name=name, options=options)
-        result = job.instance.run(command, timeout_s=600)
-        job.show_result(Result(result.command, result.status, fio_summary(result.output)))
-        if "err= 0" not in result.output:
-            raise EssdError(f"fio job {name} did not end with err= 0")
+        run_fio(job, command)
     job.claim("data are read back as written: 4K random, 128K sequential, mixed "
               "sizes, unaligned", "fio verify=crc32c")
 
@@ -255,11 +277,11 @@ def power_cycle(job: Job) -> None:
     """Power the target off and on; a persistent target must have kept the data."""
     disconnect(job)
     job.instance.ask("power-cut", part=job.target)
-    job.show_result(Result(f"[{job.target}: power off]", 0, ""))
+    job.say(f"{job.target}: power off")
     job.instance.ask("power-on", part=job.target)
     seconds = wait_target(job)
-    job.show_result(Result(f"[{job.target}: power on]", 0,
-                    f"both ports and the service answer after {seconds:.1f} s"))
+    job.say(f"{job.target}: power on",
+            f"both ports and the service answer after {seconds:.1f} s")
     connect(job)
     if job.persistent:
         compare_files(job)
@@ -278,13 +300,13 @@ def cable_pull(job: Job, seconds_out: float = CABLE_OUT_S) -> None:
     command = FIO.format(device=device, name="cable", options=(
         "--rw=randwrite --bs=4k --iodepth=8 --size=24m --rate_iops=300"))
     with ThreadPoolExecutor(1) as pool:
-        fio = pool.submit(job.instance.run, command, timeout_s=900, check=False)
+        fio = pool.submit(job.result, command, timeout_s=900, check=False)
         time.sleep(4)
         if fio.done():
             raise EssdError("fio ended before the cable was pulled: "
                             + fio_summary(fio.result().output))
         job.instance.ask("port", port=0, plugged=False)
-        job.show_result(Result("[cable of port 0 pulled]", 0, ""))
+        job.say("cable of port 0 pulled")
         try:
             time.sleep(0.5)
             if carrier(job, 0):
@@ -292,9 +314,9 @@ def cable_pull(job: Job, seconds_out: float = CABLE_OUT_S) -> None:
             time.sleep(max(0, seconds_out - 0.5))
         finally:
             job.instance.ask("port", port=0, plugged=True)
-        job.show_result(Result(f"[cable plugged again after {seconds_out:.0f} s]", 0, ""))
+        job.say(f"cable plugged again after {seconds_out:.0f} s")
         result = fio.result()
-    job.show_result(Result(command, result.status, fio_summary(result.output)))
+    show_fio(job, result)
     if result.status != 0 or "err= 0" not in result.output:
         raise EssdError("fio failed after the cable was pulled and plugged in again: "
                         f"status {result.status}")
@@ -322,8 +344,7 @@ def datasheet_commands(job: Job) -> None:
     device = job.device()
     command = FIO.format(device=device, name="register_always-0", options=(
         "--rw=randwrite --bs=16k --iodepth=8 --size=8m"))
-    result = job.instance.run(command)
-    job.show_result(Result(result.command, result.status, fio_summary(result.output)))
+    run_fio(job, command)
     job.run("nvme disconnect -n testsubsystem")
     job.run("modprobe -r nvme_rdma && modprobe nvme_rdma")
     job.claim("the commands of the data sheet work, also with register_always=0",
@@ -344,8 +365,8 @@ def clean_host(job: Job) -> None:
 def settle(job: Job) -> None:
     """Clean the host; return when every port and the service answer it."""
     pings = " && ".join(f"ping -c 1 -W 1 {address}" for address in job.addresses)
-    result = job.instance.run(f"{CLEAN_HOST}; {pings} && nvme discover -t rdma "
-                              f"-a {job.addresses[0]} -s {SERVICE}", check=False)
+    result = job.result(f"{CLEAN_HOST}; {pings} && nvme discover -t rdma "
+                        f"-a {job.addresses[0]} -s {SERVICE}", check=False)
     if result.status != 0:
         wait_target(job)
 
@@ -363,18 +384,3 @@ def forget_target(job: Job) -> None:
                             "target has gone")
         time.sleep(0.2)
     clean_host(job)
-
-
-# The demo's steps in order, each with its heading.
-JOB: list[tuple[str, Step]] = [
-    ("Both ports answer", ping),
-    ("Discovery", discover),
-    ("Connect through port 0", connect),
-    ("What the host sees", identify),
-    ("fio with verification", fio_verify),
-    ("A file system", file_system),
-    ("The same data through port 1", other_port),
-    ("Power off and on", power_cycle),
-    ("Pull the cable", cable_pull),
-    ("Disconnect", disconnect),
-]

@@ -44,6 +44,7 @@ class Drive:
     mtu: int | None = None
     config: Path | None = None      # a file with settings
     ports: dict[int, list[Interface]] = field(default_factory=dict)
+    nqn: str | None = None          # of its subsystem; None: the drive's own
 
 
 @dataclass

@@ -22,6 +22,7 @@ MACHINE_ID = Path("/etc/machine-id")
 def wishes(topology: Topology, name: str) -> dict[str, Wish]:
     """What each drive is asked to be; its other settings stay as its flash has them."""
     return {part: Wish(name=name, part=part, size=drive.size, mtu=drive.mtu,
+                       nqn=drive.nqn,
                        ports=[",".join(map(str, drive.ports[port])) for port in (0, 1)])
             for part, drive in topology.drives.items()}
 

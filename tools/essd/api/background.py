@@ -51,7 +51,7 @@ class Background:
         if check and status != 0:
             last = output.strip().splitlines()[-1:] or ["no output"]
             raise EssdError(f"in {self.host.name}: {self.command}: status {status}: {last[0]}")
-        return Result(self.command, status, output)
+        return Result(self.command, status, output, self.host.name)
 
     def kill(self, signal: str = "KILL") -> None:
         """Send a signal to the command and to everything that it has started.

@@ -375,11 +375,11 @@ def load(what: WhatToSave = "", name: Name = "") -> None:
 
 @command(RUN)
 def demo(keep: Annotated[bool, typer.Option(
-             "--keep", help="Leave the drive and the host running at the end.")] = False,
+             "--keep", help="Leave the drive and the hosts running at the end.")] = False,
          target: Annotated[str, typer.Option(
              help="NVMe-oF target that the host uses: drive or nvmet.")] = "drive",
          ) -> None:
-    """Boot the drive and a Linux host, use the drive, and report the results."""
+    """Boot the drive and Linux hosts, use the drive, and report the results."""
     from ...demo import run_demo
     run_demo(target, keep)
 
