@@ -39,6 +39,7 @@ enum {
     NVMF_MAX_AUTHS = 64, /* authentications under way at the same time */
     NVMF_MAX_AERS = 4,   /* outstanding AERs of one controller */
     NVMF_ERROR_LOG_ENTRIES = 64,
+    NVMF_EVENT_LOG_MAX = 32768, /* bytes of the persistent event log page */
     NVMF_MAX_REQUESTS = NVMF_TOTAL_DEPTH - 1, /* commands in the drive */
 };
 

@@ -85,6 +85,15 @@ static void read_namespaces(struct board *board)
     }
 }
 
+/* Without memory for the events, those of earlier boots are not shown. */
+static void read_events(struct board *board)
+{
+    board->events = dram_alloc(&board->dram, sizeof(*board->events), 8);
+    if (board->events != NULL) {
+        store_read_events(&board->flash, &board->event_place, board->events);
+    }
+}
+
 static void read_reservations(struct board *board)
 {
     board->reservations_state = AREA_EMPTY;
@@ -137,6 +146,7 @@ static void read_flash(struct board *board)
     }
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
     store_read_errors(&board->flash, &board->error_place, &board->errors);
+    read_events(board);
     read_namespaces(board);
     board_records_read(&board->records, &board->flash, &board->dram);
     read_reservations(board);
@@ -220,6 +230,14 @@ bool board_save_error(void *ctx, const struct error_record *record)
     struct board *board = ctx;
 
     return store_write_error(&board->flash, &board->error_place, record);
+}
+
+bool board_save_event(void *ctx, const uint8_t *record)
+{
+    struct board *board = ctx;
+
+    return board->events != NULL &&
+           store_write_event_part(&board->flash, &board->event_place, record);
 }
 
 bool board_save_namespaces(void *ctx, const uint8_t *record, size_t len)

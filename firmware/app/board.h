@@ -22,6 +22,7 @@
 #include "firmware/store/area.h"
 #include "firmware/store/config.h"
 #include "firmware/store/error_log.h"
+#include "firmware/store/event_log.h"
 #include "firmware/store/identity.h"
 #include "firmware/store/image.h"
 #include "firmware/store/usage.h"
@@ -52,6 +53,8 @@ struct board {
     struct records_place usage_place;
     struct error_records errors; /* the error log in flash */
     struct records_place error_place;
+    struct event_records *events; /* the persistent events in flash, or NULL */
+    struct records_place event_place;
     enum area_result namespaces_state;
     uint8_t *namespaces; /* the table of namespaces in flash */
     size_t namespaces_len;
@@ -105,6 +108,12 @@ MUST_USE bool board_save_usage(void *board, const struct usage *usage);
  * usage_keeper_config.save_error.
  */
 MUST_USE bool board_save_error(void *board, const struct error_record *record);
+
+/**
+ * Write a record of a persistent event to flash.  The function for
+ * event_keeper_config.save.
+ */
+MUST_USE bool board_save_event(void *board, const uint8_t *record);
 
 /**
  * Write the table of namespaces to flash.  The function for

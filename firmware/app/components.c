@@ -209,6 +209,7 @@ static enum loop_work step_usage(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     loop_call_at(step, usage_keeper_step(&drive->keeper, step->now_us));
+    loop_call_at(step, event_keeper_step(&drive->events, step->now_us));
     return LOOP_IDLE;
 }
 

@@ -306,6 +306,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     rdma_transport_bufs(drive->rdma, &target.bufs);
     nvmf_target_init(drive->target, &target, drive->now_us);
     usage_keeper_start(&drive->keeper, drive->target);
+    event_keeper_start(&drive->events, &config->events, drive->target);
+    nvmf_target_started(drive->target, usage_keeper_was_unsafe(&drive->keeper));
 }
 
 static enum init_result transport_start(struct drive *drive,
@@ -451,7 +453,10 @@ static struct init_report start_above(struct drive *drive,
     hosts_start(drive, config);
     telemetry_init(&drive->telemetry, drive, config->dram, &config->telemetry);
     target_start(drive, config);
-    telemetry_record_panic(&drive->telemetry, config->telemetry.panic);
+    if (config->telemetry.panic != NULL) {
+        telemetry_record_panic(&drive->telemetry, config->telemetry.panic);
+        nvmf_target_telemetry_made(drive->target);
+    }
     report = (struct init_report){transport_start(drive, config), "nvme-of"};
     if (report.result == INIT_OK) {
         report = (struct init_report){echo_start(drive, config), "echo"};
@@ -486,6 +491,7 @@ void drive_stop(struct drive *drive)
     services_stop(&drive->services);
     drive_net_flush(&drive->net);
     usage_keeper_stop(&drive->keeper, drive->now_us);
+    event_keeper_stop(&drive->events);
 }
 
 void drive_report_image(struct drive *drive, uint8_t slot)

@@ -22,6 +22,7 @@
 #include "firmware/app/telemetry.h"
 #include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"
+#include "firmware/usage/event_keeper.h"
 #include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
 #include "firmware/mgmt/mgmt_service.h"
@@ -67,7 +68,8 @@ struct drive_config {
     void (*random)(void *ctx, uint8_t *buf, size_t len);
     void *random_ctx;
 
-    struct usage_keeper_config usage; /* used during drive_init() only */
+    struct usage_keeper_config usage;  /* used during drive_init() only */
+    struct event_keeper_config events; /* used during drive_init() only */
     struct drive_record namespaces;
     struct operations_stores operations;
     struct drive_record reservations;
@@ -98,6 +100,7 @@ struct drive {
     struct settings settings;
     struct vendor_feature vendor;
     struct usage_keeper keeper;
+    struct event_keeper events;
     struct media media;
     struct media_seam media_seam;
     struct self_test self_test;

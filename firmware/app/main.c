@@ -67,6 +67,12 @@ static bool start_drive(void)
                 .save_error = board_save_error,
                 .save_ctx = &board,
             },
+        .events =
+            {
+                .events = board.events,
+                .save = board_save_event,
+                .save_ctx = &board,
+            },
         .namespaces =
             {
                 .state = record_state(board.namespaces_state),

@@ -194,6 +194,37 @@ static bool save_error(void *ctx, const struct error_record *record)
     return true;
 }
 
+static bool save_event(void *ctx, const uint8_t *record)
+{
+    struct native_drive *drive = ctx;
+    struct native_events *events = drive->events;
+
+    if (drive->is_flash_broken) {
+        return false;
+    }
+    memcpy(events->record[events->writes % ARRAY_LEN(events->record)], record,
+           RECORD_DATA_LEN);
+    events->writes++;
+    return true;
+}
+
+/* Put the events in flash together, as the board does. */
+static struct event_records *read_events(struct native_drive *drive)
+{
+    const struct native_events *from = drive->events;
+    struct event_records *events =
+        dram_alloc(&drive->machine.dram, sizeof(*events), 8);
+    unsigned int first;
+
+    ASSERT(events != NULL);
+    memset(events, 0, sizeof(*events));
+    first = from->writes - MIN(from->writes, ARRAY_LEN(from->record));
+    for (unsigned int i = first; i < from->writes; i++) {
+        event_records_add(events, from->record[i % ARRAY_LEN(from->record)]);
+    }
+    return events;
+}
+
 static bool save_namespaces(void *ctx, const uint8_t *record, size_t len)
 {
     struct native_drive *drive = ctx;
@@ -292,6 +323,12 @@ static struct drive_config drive_config_of(
                 .save_error = config->errors != NULL ? save_error : NULL,
                 .save_ctx = drive,
             },
+        .events =
+            {
+                .events = drive->events != NULL ? read_events(drive) : NULL,
+                .save = drive->events != NULL ? save_event : NULL,
+                .save_ctx = drive,
+            },
         .namespaces =
             {
                 .state = drive->namespaces->writes != 0 ? VOLUME_RECORD_OK
@@ -361,6 +398,7 @@ struct native_drive *native_drive_create(
     make_config(&drive->config, &config->node);
     drive->usage = config->usage;
     drive->errors = config->errors;
+    drive->events = config->events;
     drive->namespaces = config->namespaces != NULL ? config->namespaces
                                                    : &drive->own_namespaces;
     drive->reservations = config->reservations != NULL

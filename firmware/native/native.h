@@ -49,6 +49,13 @@ struct native_namespaces {
     uint32_t writes; /* 0: none was written yet */
 };
 
+/* The newest records of the persistent event log in the flash of a native
+ * drive. */
+struct native_events {
+    uint8_t record[1024][RECORD_DATA_LEN];
+    unsigned int writes;
+};
+
 /* What flash keeps of telemetry. */
 struct native_telemetry {
     uint8_t record[TELEMETRY_RECORD_MAX];
@@ -85,6 +92,8 @@ struct native_drive_config {
     struct usage *usage;
     /* Error log kept in flash, which outlives the drive; NULL: none. */
     struct error_records *errors;
+    /* Persistent events in flash, which outlive the drive; NULL: none. */
+    struct native_events *events;
     /* The table of namespaces, which outlives the drive; NULL: it does not. */
     struct native_namespaces *namespaces;
     /* Records of long-running operations; NULL: they end with the drive. */
@@ -123,6 +132,7 @@ struct native_drive {
     struct usage *usage;
     struct error_records *errors;
     struct native_telemetry *telemetry; /* may be NULL */
+    struct native_events *events;       /* may be NULL */
     struct native_namespaces *namespaces;
     struct native_namespaces own_namespaces; /* if none outlive the drive */
     struct native_operations own_operations;

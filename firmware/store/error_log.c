@@ -47,7 +47,7 @@ void store_read_errors(const struct flash *flash, struct records_place *place,
                        struct error_records *errors)
 {
     *errors = (struct error_records){.count = 0};
-    records_read(flash, &area, place, take_record, errors);
+    records_read(flash, &area, place, 2, take_record, errors);
 }
 
 bool store_write_error(const struct flash *flash, struct records_place *place,

@@ -37,6 +37,8 @@
 #define FLASH_TELEMETRY_ADDR     0x01a00000u
 #define FLASH_TELEMETRY_COPIES   8
 #define FLASH_TELEMETRY_SIZE     0x00004000u  /* of each copy */
+#define FLASH_EVENTS_ADDR        0x01a20000u
+#define FLASH_EVENTS_SIZE        0x00100000u
 #define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */
 /* clang-format on */
 

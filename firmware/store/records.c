@@ -16,6 +16,7 @@ enum { /* byte offsets in a sector and in its header; little-endian */
        RECORDS = (FLASH_SECTOR_BYTES - RECORDS_AT) / RECORD_LEN,
 };
 _Static_assert(RECORD_CRC + 4 == RECORD_LEN, "the CRC ends a record");
+_Static_assert((int)RECORDS == (int)RECORDS_IN_SECTOR, "a sector is full");
 
 static uint32_t sector_of(const struct records_area *area, uint32_t sequence)
 {
@@ -86,11 +87,10 @@ static uint32_t read_sector(const struct flash *flash,
 }
 
 void records_read(const struct flash *flash, const struct records_area *area,
-                  struct records_place *place,
+                  struct records_place *place, uint32_t sectors,
                   void (*each)(void *ctx, const uint8_t *data), void *ctx)
 {
     uint32_t newest = 0;
-    uint32_t before;
 
     for (uint32_t i = 0; i < area->sectors; i++) {
         uint32_t addr = area->addr + i * FLASH_SECTOR_BYTES;
@@ -101,11 +101,12 @@ void records_read(const struct flash *flash, const struct records_area *area,
     if (newest == 0) {
         return;
     }
-    /* The newest sector may have been begun without a record. */
-    before = newest - 1;
-    if (before != 0 &&
-        read_header(flash, area, sector_of(area, before)) == before) {
-        (void)read_sector(flash, area, before, each, ctx);
+    for (uint32_t back = MIN(sectors, newest) - 1; back > 0; back--) {
+        uint32_t sequence = newest - back;
+
+        if (read_header(flash, area, sector_of(area, sequence)) == sequence) {
+            (void)read_sector(flash, area, sequence, each, ctx);
+        }
     }
     place->used = read_sector(flash, area, newest, each, ctx);
 }

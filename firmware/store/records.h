@@ -29,14 +29,17 @@ struct records_place {
     uint32_t used; /* places of that sector that are taken */
 };
 
+enum { RECORDS_IN_SECTOR = 63 };
+
 /**
- * Read the intact records of the newest sector and of the one before it, oldest
- * first.
+ * Read the intact records of the newest sectors, oldest first.
  *
- * @param each  called for each record, with its RECORD_DATA_LEN bytes
+ * @param sectors  how many sectors are read, at least 2, since the newest one
+ *                 may have no record yet
+ * @param each     called for each record, with its RECORD_DATA_LEN bytes
  */
 void records_read(const struct flash *flash, const struct records_area *area,
-                  struct records_place *place,
+                  struct records_place *place, uint32_t sectors,
                   void (*each)(void *ctx, const uint8_t *data), void *ctx);
 
 /** @return false when the flash refuses the write */

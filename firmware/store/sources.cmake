@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     config.c
+    event_parts.c
     identity.c
     image.c
 )
@@ -8,6 +9,7 @@ set(RV64_SOURCES
     area.c
     boot_count.c
     error_log.c
+    event_log.c
     records.c
     store.c
     usage.c

@@ -46,7 +46,7 @@ void store_read_usage(const struct flash *flash, struct records_place *place,
 {
     *usage = (struct usage){0};
     /* Each record overwrites the one before: the last intact one stays. */
-    records_read(flash, &area, place, take_record, usage);
+    records_read(flash, &area, place, 2, take_record, usage);
 }
 
 bool store_write_usage(const struct flash *flash, struct records_place *place,

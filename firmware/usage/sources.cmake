@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    event_keeper.c
     usage_keeper.c
 )

@@ -31,6 +31,7 @@ void usage_keeper_init(struct usage_keeper *keeper,
     keeper->start_minutes = keeper->usage.on_minutes;
     if (keeper->usage.is_in_use && config->is_power_on) {
         keeper->usage.unsafe_shutdowns++;
+        keeper->was_unsafe = true;
         keeper->is_due = true; /* the first check writes it */
     }
 }
@@ -56,6 +57,11 @@ void usage_keeper_fill(const struct usage_keeper *keeper,
 uint64_t usage_keeper_power_on_hours(const struct usage_keeper *keeper)
 {
     return keeper->usage.on_minutes / MINUTES_IN_HOUR;
+}
+
+bool usage_keeper_was_unsafe(const struct usage_keeper *keeper)
+{
+    return keeper->was_unsafe;
 }
 
 _Static_assert((int)STORE_ERRORS == (int)NVMF_ERROR_LOG_ENTRIES,

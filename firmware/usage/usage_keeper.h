@@ -68,6 +68,7 @@ struct usage_keeper {
     uint64_t saved_errors; /* number of the last error entry in flash */
     uint64_t last_error;   /* number of the last error entry to write now */
     uint64_t errors_us;    /* pending errors are written no earlier than this */
+    bool was_unsafe;       /* the last shutdown */
     bool is_due;    /* an unsafe shutdown is counted but not written yet */
     bool is_saving; /* the records in `usage` are being written */
 };
@@ -87,6 +88,9 @@ void usage_keeper_fill(const struct usage_keeper *keeper,
 
 /** The hours of power-on over all power cycles, including this one. */
 uint64_t usage_keeper_power_on_hours(const struct usage_keeper *keeper);
+
+/** Whether the last power cut came while the drive was in use. */
+bool usage_keeper_was_unsafe(const struct usage_keeper *keeper);
 
 /**
  * Restore the error log.

@@ -104,6 +104,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     memcpy(ctrl->hostid, data->hostid, sizeof(ctrl->hostid));
     memcpy(ctrl->hostnqn, data->hostnqn, sizeof(ctrl->hostnqn));
     reset_features(target, ctrl);
+    pel_reset_ctrl(target, ctrl);
     ns_attach_new(target, ctrl);
     target->ctrl_count++;
     order_count_ctrls(target);
@@ -217,6 +218,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
         return;
     }
     self_test_ctrl_reset(target, ctrl);
+    pel_reset_ctrl(target, ctrl);
     ctrl_enter(ctrl, CTRL_ENDING);
     ns_detach_all(target, ctrl);
     wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
@@ -291,6 +293,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                           enum ctrl_state next)
 {
     self_test_ctrl_reset(target, ctrl);
+    pel_reset_ctrl(target, ctrl);
     ctrl_enter(ctrl, next);
     ctrl->shst = SHST_NORMAL;
     ctrl_forget_promise(target, ctrl, ctrl->promised);
@@ -308,6 +311,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 /* A controller reset: CC.EN = 0 while READY or FAILED. */
 static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
+    pel_note_reset(target, ctrl);
     reset_ctrl_to(target, ctrl,
                   ctrl->io_count > 0 ? CTRL_RESETTING : CTRL_DISABLED);
 }

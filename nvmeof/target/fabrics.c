@@ -270,6 +270,7 @@ static uint16_t nssr_set(struct nvmf_target *target, struct nvmf_request *req,
     if (value != NSSR_RESET) {
         return NVME_SC_SUCCESS; /* any other value does nothing */
     }
+    pel_note_subsystem_reset(target, &target->ctrl[own]);
     request_complete(target, req, NVME_SC_SUCCESS);
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         if (i != own && target->ctrl[i].state != CTRL_FREE) {

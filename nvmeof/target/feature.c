@@ -183,6 +183,9 @@ static uint16_t cache_set(struct nvmf_target *target, struct nvmf_request *req)
         return status;
     }
     if (req->steps == 0) {
+        if (is_on != target->is_cache_on) {
+            pel_note_set_feature(target, req);
+        }
         target->is_cache_on = is_on;
         target->media.set_volatile(target->media.ctx, is_on);
         req->steps = is_on ? 0 : 1;
@@ -327,8 +330,8 @@ static uint16_t timestamp_set(struct nvmf_target *target,
     uint8_t data[LOG_TIMESTAMP_LEN];
 
     request_read_data(req, 0, data, sizeof(data));
-    nvmf_target_set_time(target, get_le64(data) & LOG_TIMESTAMP_MASK,
-                         target->now_us);
+    clock_set(target, request_ctrl(target, req),
+              get_le64(data) & LOG_TIMESTAMP_MASK, target->now_us);
     return NVME_SC_SUCCESS;
 }
 

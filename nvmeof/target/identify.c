@@ -67,9 +67,7 @@ static void add_operations(const struct nvmf_target *target,
         id->edstt = operations->extended_minutes(operations->ctx);
         id->dsto = DSTO_ONE;
     }
-    if (sanitize_exists(target)) {
-        id->sanicap = SANICAP_BLOCK | SANICAP_OVERWRITE | SANICAP_UNMODIFIED;
-    }
+    id->sanicap = sanitize_capabilities(target);
 }
 
 static uint16_t build_controller(struct nvmf_target *target,
@@ -111,8 +109,9 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.oaes = OAES_NS_ATTRIBUTE;
     id.acl = 3;
     id.frmw = 2 << 1; /* two firmware slots */
-    id.lpa |=
-        LPA_COMMANDS_EFFECTS | (telemetry_exists(target) ? LPA_TELEMETRY : 0u);
+    id.lpa |= LPA_COMMANDS_EFFECTS | LPA_PERSISTENT_EVENT |
+              (telemetry_exists(target) ? LPA_TELEMETRY : 0u);
+    id.pels = 1; /* PEL_PAGE_MAX is less */
     id.elpe = NVMF_ERROR_LOG_ENTRIES - 1;
     id.wctemp = DEFAULT_WCTEMP_K;
     id.cctemp = DEFAULT_CCTEMP_K;

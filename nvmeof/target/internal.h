@@ -398,6 +398,12 @@ uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                          uint16_t queues);
 
+/* target.c */
+
+/* Set the drive's clock.  @param ctrl  whose host does it, or NULL */
+void clock_set(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+               uint64_t epoch_ms, uint64_t now_us);
+
 /* event.c */
 void event_raise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                  enum ctrl_event event);
@@ -525,6 +531,7 @@ static inline uint16_t ns_check(struct nvmf_target *target,
 
 /* sanitize.c */
 bool sanitize_exists(const struct nvmf_target *target);
+uint32_t sanitize_capabilities(const struct nvmf_target *target);
 void sanitize_load(struct nvmf_target *target);
 void sanitize_drained(struct nvmf_target *target);
 extern const struct nvmf_command sanitize_refusal; /* instead of a command */
@@ -656,6 +663,8 @@ void log_build_ocp_smart(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl, uint32_t part);
 void log_record_error(struct nvmf_target *target,
                       const struct nvmf_request *req, uint16_t status);
+/* What SMART reports, with the default temperature thresholds. */
+struct log_smart log_smart_of_drive(const struct nvmf_target *target);
 uint8_t log_critical_warning(const struct nvmf_target *target,
                              const struct nvmf_ctrl *ctrl);
 uint16_t feature_get_check(struct nvmf_target *target,
@@ -692,6 +701,48 @@ void telemetry_begin_read(struct nvmf_target *target,
 
 /* A Get Log Page without Retain Asynchronous Event has ended. */
 void telemetry_end_read(struct nvmf_target *target, uint8_t lid);
+
+/* persistent_event.c: the persistent event log, and what is recorded in it */
+enum { PEL_PART_LEN = 4096 };
+
+void pel_init(struct nvmf_target *target);
+/* A controller begins, is reset or ends: its reporting context is released. */
+void pel_reset_ctrl(struct nvmf_target *target, const struct nvmf_ctrl *ctrl);
+/* The drive's clock was set.  @param ctrl  NULL: no host has done it */
+void pel_note_clock(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+                    bool was_set, uint64_t before_ms);
+void pel_note_reset(struct nvmf_target *target, const struct nvmf_ctrl *ctrl);
+void pel_note_subsystem_reset(struct nvmf_target *target,
+                              const struct nvmf_ctrl *own);
+void pel_note_hours(struct nvmf_target *target);
+void pel_note_media_error(struct nvmf_target *target,
+                          const struct nvmf_request *req, uint16_t status);
+/* @param ns  NULL: all namespaces were deleted */
+void pel_note_change_ns(struct nvmf_target *target,
+                        const struct nvmf_request *req,
+                        const struct nvmf_ns *ns, uint32_t nsid);
+void pel_note_format_start(struct nvmf_target *target,
+                           const struct nvmf_request *req);
+void pel_note_format_end(struct nvmf_target *target,
+                         const struct nvmf_request *req, uint32_t nsid,
+                         uint16_t status);
+void pel_note_sanitize_start(struct nvmf_target *target);
+void pel_note_sanitize_end(struct nvmf_target *target, uint16_t progress,
+                           uint16_t status);
+void pel_note_set_feature(struct nvmf_target *target,
+                          const struct nvmf_request *req);
+void pel_note_telemetry(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, const uint8_t *header);
+
+/* Check the action of Get Log Page, and set the length of its data. */
+uint16_t pel_check(struct nvmf_request *req);
+/* Do the action, before each window of data.  @param offset  in the page */
+uint16_t pel_begin_read(struct nvmf_target *target, struct nvmf_request *req,
+                        uint64_t *offset);
+uint32_t pel_len(const struct nvmf_target *target,
+                 const struct nvmf_ctrl *ctrl);
+void pel_build(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+               uint32_t part);
 
 /* discovery.c */
 uint32_t discovery_log_len(const struct nvmf_target *target);

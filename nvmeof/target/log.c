@@ -23,11 +23,10 @@ enum {
     BLOCKS_IN_DATA_UNIT = 1000,
 };
 
-uint8_t log_critical_warning(const struct nvmf_target *target,
-                             const struct nvmf_ctrl *ctrl)
+static uint8_t critical_warning(const struct nvmf_target *target,
+                                const struct nvmf_features *features)
 {
     const struct nvmf_health *health = &target->config.health;
-    const struct nvmf_features *features = &ctrl->features;
     uint8_t warning = health->critical_warning;
 
     if (health->available_spare_percent < SPARE_THRESHOLD_PERCENT) {
@@ -39,6 +38,12 @@ uint8_t log_critical_warning(const struct nvmf_target *target,
         warning |= SMART_WARN_TEMPERATURE;
     }
     return warning;
+}
+
+uint8_t log_critical_warning(const struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl)
+{
+    return critical_warning(target, &ctrl->features);
 }
 
 static struct log_error *slot_of(struct nvmf_target *target, uint64_t count)
@@ -120,34 +125,42 @@ static void build_error_times(struct nvmf_target *target,
     }
 }
 
-static void build_smart(struct nvmf_target *target,
-                        const struct nvmf_ctrl *ctrl, uint32_t part)
+struct log_smart log_smart_of_drive(const struct nvmf_target *target)
 {
+    const struct nvmf_features defaults = {.temperature_over_k =
+                                               DEFAULT_WCTEMP_K};
     const struct nvmf_counters *counters = &target->counters;
     const struct nvmf_health *health = &target->config.health;
     uint64_t round_up = BLOCKS_IN_DATA_UNIT - 1;
 
+    return (struct log_smart){
+        .critical_warning = critical_warning(target, &defaults),
+        .temperature_k = health->temperature_k,
+        .available_spare_percent = health->available_spare_percent,
+        .spare_threshold_percent = SPARE_THRESHOLD_PERCENT,
+        .percentage_used = health->percentage_used,
+        .data_units_read =
+            (counters->read_blocks_512 + round_up) / BLOCKS_IN_DATA_UNIT,
+        .data_units_written =
+            (counters->written_blocks_512 + round_up) / BLOCKS_IN_DATA_UNIT,
+        .host_reads = counters->host_reads,
+        .host_writes = counters->host_writes,
+        .power_cycles = health->power_cycles,
+        .power_on_hours = health->power_on_hours,
+        .unsafe_shutdowns = health->unsafe_shutdowns,
+        .media_errors = counters->media_errors,
+        .error_log_entries = counters->error_log_entries,
+    };
+}
+
+static void build_smart(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, uint32_t part)
+{
+    struct log_smart smart = log_smart_of_drive(target);
+
     (void)part;
-    log_smart_emit(
-        target->page,
-        &(struct log_smart){
-            .critical_warning = log_critical_warning(target, ctrl),
-            .temperature_k = health->temperature_k,
-            .available_spare_percent = health->available_spare_percent,
-            .spare_threshold_percent = SPARE_THRESHOLD_PERCENT,
-            .percentage_used = health->percentage_used,
-            .data_units_read =
-                (counters->read_blocks_512 + round_up) / BLOCKS_IN_DATA_UNIT,
-            .data_units_written =
-                (counters->written_blocks_512 + round_up) / BLOCKS_IN_DATA_UNIT,
-            .host_reads = counters->host_reads,
-            .host_writes = counters->host_writes,
-            .power_cycles = health->power_cycles,
-            .power_on_hours = health->power_on_hours,
-            .unsafe_shutdowns = health->unsafe_shutdowns,
-            .media_errors = counters->media_errors,
-            .error_log_entries = counters->error_log_entries,
-        });
+    smart.critical_warning = log_critical_warning(target, ctrl);
+    log_smart_emit(target->page, &smart);
     if (ns_are_manageable(target)) {
         target->page[SMART_ENDURANCE_WARNING] = endurance_warning(target, ctrl);
         level_trim(target, LEVEL_SMART, target->page);
@@ -251,6 +264,7 @@ static const struct log_page logs[] = {
     {LOG_COMMANDS_EFFECTS, false, LOG_COMMANDS_EFFECTS_LEN,
      LOG_COMMANDS_EFFECTS_LEN, build_effects, NULL},
     {LOG_ANA, false, ANA_LOG_LEN, ANA_LOG_LEN, ana_log_build, NULL},
+    {LOG_PERSISTENT_EVENT, false, 0, PEL_PART_LEN, pel_build, NULL},
     {LOG_SELF_TEST, false, LOG_SELF_TEST_LEN, LOG_SELF_TEST_LEN,
      log_build_self_test, NULL},
     {LOG_SUPPORTED, false, LOG_SUPPORTED_LEN, LOG_SUPPORTED_LEN,
@@ -338,17 +352,20 @@ bool log_exists(const struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
     return find_log(target, ctrl, lid, &log);
 }
 
-static uint32_t variable_len(const struct nvmf_target *target, uint8_t lid)
+static uint32_t variable_len(const struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl, uint8_t lid)
 {
-    return lid == LOG_TELEMETRY_HOST   ? telemetry_host_len(target)
-           : lid == LOG_TELEMETRY_CTRL ? telemetry_ctrl_len(target)
-                                       : discovery_log_len(target);
+    return lid == LOG_TELEMETRY_HOST     ? telemetry_host_len(target)
+           : lid == LOG_TELEMETRY_CTRL   ? telemetry_ctrl_len(target)
+           : lid == LOG_PERSISTENT_EVENT ? pel_len(target, ctrl)
+                                         : discovery_log_len(target);
 }
 
 static uint32_t log_len(const struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl,
                         const struct log_page *log)
 {
-    return log->len != 0 ? log->len : variable_len(target, log->lid);
+    return log->len != 0 ? log->len : variable_len(target, ctrl, log->lid);
 }
 
 static uint64_t log_offset(const struct nvme_sqe *sqe)
@@ -358,12 +375,12 @@ static uint64_t log_offset(const struct nvme_sqe *sqe)
 
 uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
 {
+    const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
     const struct nvme_sqe *sqe = &req->sqe;
     uint32_t numd = (sqe->cdw11 & 0xffff) << 16 | sqe->cdw10 >> 16;
     struct log_page log;
 
-    if (!find_log(target, request_ctrl(target, req), (uint8_t)sqe->cdw10,
-                  &log)) {
+    if (!find_log(target, ctrl, (uint8_t)sqe->cdw10, &log)) {
         return refuse_query(req, NVME_SC_INVALID_LOG_PAGE, SQE_CDW10);
     }
     if (sanitize_refuses_log(target, (uint8_t)sqe->cdw10)) {
@@ -378,10 +395,14 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
     if (numd >= NVMF_MAX_TRANSFER / 4) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 2, 0);
     }
-    if (log_offset(sqe) % 4 != 0 || log_offset(sqe) > log_len(target, &log)) {
+    req->data_len = (numd + 1) * 4;
+    if (log.lid == LOG_PERSISTENT_EVENT) {
+        return pel_check(req);
+    }
+    if (log_offset(sqe) % 4 != 0 ||
+        log_offset(sqe) > log_len(target, ctrl, &log)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
     }
-    req->data_len = (numd + 1) * 4;
     return NVME_SC_SUCCESS;
 }
 
@@ -391,7 +412,7 @@ static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
                      const struct log_page *log, uint64_t from)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
-    uint32_t len = log_len(target, log);
+    uint32_t len = log_len(target, ctrl, log);
     uint32_t done = 0;
 
     while (done < req->window_len && from + done < len) {
@@ -418,14 +439,22 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
     bool is_last = req->data_offset + req->window_len == req->data_len;
+    uint64_t offset = log_offset(&req->sqe) + req->data_offset;
     struct log_page log;
 
     ASSERT(find_log(target, ctrl, (uint8_t)req->sqe.cdw10, &log));
+    if (log.lid == LOG_PERSISTENT_EVENT) {
+        uint16_t status = pel_begin_read(target, req, &offset);
+
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
+    }
     telemetry_begin_read(target, req);
     if (log.lid == LOG_ANA && req->sqe.cdw10 & LOG_LSP_RGO) {
         log.build = ana_log_build_groups;
     }
-    copy_log(target, req, &log, log_offset(&req->sqe) + req->data_offset);
+    copy_log(target, req, &log, offset);
     if (is_last && !(req->sqe.cdw10 & BIT(LOG_RAE_BIT))) {
         if (log.lid == LOG_CHANGED_NS_LIST) {
             memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));

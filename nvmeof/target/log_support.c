@@ -20,8 +20,11 @@ void log_build_supported(struct nvmf_target *target,
     (void)part;
     memset(target->page, 0, LOG_SUPPORTED_LEN);
     for (uint32_t lid = 0; lid < 256; lid++) {
+        uint32_t more =
+            lid == LOG_PERSISTENT_EVENT ? LOG_SUPPORTED_PEL_HEADER : 0u;
+
         if (log_exists(target, ctrl, (uint8_t)lid)) {
-            put_le32(target->page + 4 * lid, LOG_SUPPORTED_LSUPP);
+            put_le32(target->page + 4 * lid, LOG_SUPPORTED_LSUPP | more);
         }
     }
 }

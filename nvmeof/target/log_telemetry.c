@@ -84,6 +84,16 @@ void telemetry_begin_read(struct nvmf_target *target,
     if ((uint8_t)req->sqe.cdw10 == LOG_TELEMETRY_HOST &&
         req->data_offset == 0 && (req->sqe.cdw10 & TELEMETRY_CREATE)) {
         target->config.telemetry.capture(target->config.telemetry.ctx);
+        build_part(target, false, 0);
+        pel_note_telemetry(target, request_ctrl(target, req), target->page);
+    }
+}
+
+void nvmf_target_telemetry_made(struct nvmf_target *target)
+{
+    if (telemetry_exists(target)) {
+        build_part(target, true, 0);
+        pel_note_telemetry(target, NULL, target->page);
     }
 }
 

@@ -189,15 +189,30 @@ void ns_load(struct nvmf_target *target, uint32_t nsid)
                            &ns->geometry);
 }
 
+/* Record the end of a Format that a power cut had interrupted. */
+static void record_late_format(struct nvmf_target *target, uint32_t nsid)
+{
+    const struct nvmf_ns *ns = &target->ns[nsid - 1];
+
+    if (ns->state == NS_READY || ns->volume.has_failed) {
+        pel_note_format_end(target, NULL, nsid, NVME_SC_SUCCESS);
+    }
+}
+
 void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid)
 {
     const struct ns_manager *manager = &target->manager;
+    bool was_formatting;
 
     if (manager->req != NULL && manager->job.op != NVMF_VOLUME_CREATE &&
         manager->job.nsid == nsid) {
         return; /* A command changes it, and loads it at its end. */
     }
+    was_formatting = target->ns[nsid - 1].state == NS_FORMATTING;
     ns_load(target, nsid);
+    if (was_formatting) {
+        record_late_format(target, nsid);
+    }
     update_attachments(target, nsid, true);
 }
 
@@ -285,6 +300,23 @@ static uint32_t next_nsid(struct nvmf_target *target, uint32_t after)
     return 0;
 }
 
+/* Record that a command has changed namespaces, or has failed to. */
+static void record_change(struct nvmf_target *target, uint16_t status,
+                          uint32_t nsid)
+{
+    const struct ns_manager *manager = &target->manager;
+    const struct nvmf_request *req = manager->req;
+
+    if (manager->job.op == NVMF_VOLUME_FORMAT) {
+        pel_note_format_end(target, req, req->sqe.nsid, status);
+    } else if (status == NVME_SC_SUCCESS && manager->is_for_all) {
+        pel_note_change_ns(target, req, NULL, NVME_NSID_ALL);
+    } else if (status == NVME_SC_SUCCESS) {
+        /* What a deleted namespace was is still there. */
+        pel_note_change_ns(target, req, &target->ns[nsid - 1], nsid);
+    }
+}
+
 /* Continue with the next namespace. @return whether there was one */
 static bool go_on(struct nvmf_target *target, uint32_t after)
 {
@@ -321,6 +353,7 @@ void nvmf_volume_done(struct nvmf_target *target,
                go_on(target, nsid)) {
         return;
     }
+    record_change(target, status, nsid);
     request_resume(manager->req);
     manage_end(target, status);
 }
@@ -759,9 +792,11 @@ uint16_t ns_format_execute(struct nvmf_target *target, struct nvmf_request *req)
         return status;
     }
     manage_begin(target, req, &job, is_for_all);
+    pel_note_format_start(target, req);
     if (!is_for_all) {
         begin_change(target, req->sqe.nsid);
     } else if (!go_on(target, 0)) {
+        pel_note_format_end(target, req, req->sqe.nsid, NVME_SC_SUCCESS);
         target->manager.req = NULL;
         request_resume(req);
         return NVME_SC_SUCCESS; /* no namespace is attached */

@@ -498,6 +498,7 @@ static void retry_media(struct nvmf_target *target)
 }
 
 static uint16_t media_result(struct nvmf_target *target,
+                             const struct nvmf_request *req,
                              enum media_status status)
 {
     static const uint16_t result[MEDIA_STATUSES] = {
@@ -512,6 +513,7 @@ static uint16_t media_result(struct nvmf_target *target,
 
     if (status == MEDIA_READ_ERROR || status == MEDIA_WRITE_ERROR) {
         target->counters.media_errors++;
+        pel_note_media_error(target, req, result[status]);
     }
     return result[status];
 }
@@ -520,7 +522,7 @@ void nvmf_media_done(struct nvmf_target *target, void *cookie,
                      enum media_status media_status)
 {
     struct nvmf_request *req = cookie;
-    uint16_t status = media_result(target, media_status);
+    uint16_t status = media_result(target, req, media_status);
 
     ASSERT(req->state == NVMF_REQUEST_MEDIA);
     request_enter(req, NVMF_REQUEST_EXECUTING);

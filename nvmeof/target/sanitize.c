@@ -13,6 +13,7 @@
 
 #include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
+#include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 
 enum { /* fields of dword 10 */
@@ -27,6 +28,14 @@ enum { /* fields of dword 10 */
 bool sanitize_exists(const struct nvmf_target *target)
 {
     return target->config.operations.start_sanitize != NULL;
+}
+
+/* SANICAP of Identify Controller. */
+uint32_t sanitize_capabilities(const struct nvmf_target *target)
+{
+    return sanitize_exists(target)
+               ? SANICAP_BLOCK | SANICAP_OVERWRITE | SANICAP_UNMODIFIED
+               : 0u;
 }
 
 static struct nvmf_sanitize_now sanitize_now(const struct nvmf_target *target)
@@ -230,6 +239,7 @@ static uint16_t start_operation(struct nvmf_target *target)
         operations->start_sanitize(operations->ctx, &target->sanitize.job));
 
     if (status == NVME_SC_SUCCESS) {
+        pel_note_sanitize_start(target);
         return status;
     }
     sanitize_load(target); /* as before */
@@ -281,9 +291,35 @@ uint16_t sanitize_execute(struct nvmf_target *target, struct nvmf_request *req)
     return NVMF_PENDING;
 }
 
+/* The fields SPROG and SSTAT of the log page. */
+static void status_fields(const struct nvmf_sanitize_now *now,
+                          uint16_t *progress, uint16_t *status)
+{
+    bool is_running = now->outcome == NVMF_SANITIZE_IN_PROGRESS;
+    bool is_overwrite = now->job.action == NVMF_SANITIZE_OVERWRITE;
+    uint32_t passes = is_overwrite ? now->passes : 0u;
+
+    *progress =
+        (uint16_t)(is_running ? MIN(now->progress, SANITIZE_NO_PROGRESS - 1)
+                              : SANITIZE_NO_PROGRESS);
+    *status = (uint16_t)((uint32_t)now->outcome |
+                         passes << SANITIZE_STATUS_PASSES_SHIFT |
+                         (now->is_erased ? SANITIZE_STATUS_ERASED : 0u));
+}
+
+static void record_end(struct nvmf_target *target)
+{
+    struct nvmf_sanitize_now now = sanitize_now(target);
+    uint16_t progress, status;
+
+    status_fields(&now, &progress, &status);
+    pel_note_sanitize_end(target, progress, status);
+}
+
 void nvmf_sanitize_ended(struct nvmf_target *target)
 {
     sanitize_load(target);
+    record_end(target);
     if (sanitize_status(target) == 0) {
         set_namespaces(target, NS_SANITIZING, NS_READY);
     }
@@ -303,21 +339,15 @@ void log_build_sanitize(struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl, uint32_t part)
 {
     struct nvmf_sanitize_now now = sanitize_now(target);
-    bool is_running = now.outcome == NVMF_SANITIZE_IN_PROGRESS;
-    bool is_overwrite = now.job.action == NVMF_SANITIZE_OVERWRITE;
-    uint16_t passes = is_overwrite ? now.passes : 0;
     uint8_t *page = target->page;
+    uint16_t progress, status;
 
     (void)ctrl;
     (void)part;
     memset(page, 0, LOG_SANITIZE_LEN);
-    put_le16(page + SANITIZE_PROGRESS,
-             is_running ? MIN(now.progress, SANITIZE_NO_PROGRESS - 1)
-                        : SANITIZE_NO_PROGRESS);
-    put_le16(page + SANITIZE_STATUS,
-             (uint16_t)((uint32_t)now.outcome |
-                        (uint32_t)passes << SANITIZE_STATUS_PASSES_SHIFT |
-                        (now.is_erased ? SANITIZE_STATUS_ERASED : 0u)));
+    status_fields(&now, &progress, &status);
+    put_le16(page + SANITIZE_PROGRESS, progress);
+    put_le16(page + SANITIZE_STATUS, status);
     put_le32(page + SANITIZE_CDW10, now.job.cdw10);
     put_le32(page + SANITIZE_OVERWRITE_S,
              now.seconds[NVMF_SANITIZE_OVERWRITE_TIME]);

@@ -26,6 +26,7 @@ set(SOURCES
     ns_manage.c
     observe.c
     order.c
+    persistent_event.c
     qpair.c
     queue.c
     request.c

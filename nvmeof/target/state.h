@@ -14,6 +14,7 @@
 #include "nvmeof/target/wheel.h"
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/log.h"
+#include "nvmeof/wire/persistent_event.h"
 
 /* The states of a queue pair. */
 enum qpair_state {
@@ -283,6 +284,41 @@ struct nvmf_scratch {
  * their lowest bits: cid.c */
 enum { CID_LISTS = 64 };
 
+/* A host's view of the persistent event log, while it reads the page. */
+struct pel_context {
+    bool exists;
+    bool existed; /* before the command that reads */
+    bool has_time;
+    uint16_t generation;
+    uint32_t events, length; /* of the page */
+    uint64_t first, end;     /* its events in the ring */
+    uint64_t time_ms;
+    uint64_t reset_us; /* the last reset of the controller */
+    /* The event that ends at walk_end is at this offset of the page. */
+    uint32_t walk_offset;
+    uint64_t walk_end;
+};
+
+/* The persistent event log: persistent_event.c */
+enum {
+    PEL_PAGE_MAX = NVMF_EVENT_LOG_MAX,
+    PEL_RING_BYTES = 2 * PEL_PAGE_MAX,
+    PEL_BURST = 256,
+    PEL_PACE_US = 10 * 1000 * 1000,
+};
+
+struct persistent_log {
+    uint8_t ring[PEL_RING_BYTES];
+    uint64_t start, end; /* of the events in the ring; both only grow */
+    uint64_t count;      /* number of the newest event */
+    uint32_t kept;       /* events in the ring */
+    uint16_t generation; /* of the last context */
+    uint64_t started_us;
+    uint64_t smart_hours;        /* hours of power-on at the last snapshot */
+    uint64_t pace_us[PEL_TYPES]; /* when PEL_BURST are possible again */
+    struct pel_context context[NVMF_MAX_HOSTS]; /* of each controller */
+};
+
 struct nvmf_target {
     struct nvmf_config config;
     struct nvmf_bufs bufs;
@@ -330,6 +366,7 @@ struct nvmf_target {
 
     struct nvmf_counters counters;
     struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* ring, by count */
+    struct persistent_log pel;
 
     struct nvmf_buffer_wait wait_buffer;
     struct nvmf_queue wait_media;

@@ -104,6 +104,7 @@ void nvmf_target_init(struct nvmf_target *target,
     target->genctr = config->genctr;
     target->now_us = now_us;
     target->clock_set_us = now_us;
+    pel_init(target);
     auth_init(target);
     ana_init(target);
     wheel_init(&target->wheel, now_us);
@@ -132,12 +133,22 @@ void nvmf_target_init(struct nvmf_target *target,
     target->media.set_volatile(target->media.ctx, target->is_cache_on);
 }
 
-void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
-                          uint64_t now_us)
+void clock_set(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+               uint64_t epoch_ms, uint64_t now_us)
 {
+    uint64_t before_ms;
+    bool was_set = nvmf_target_time(target, &before_ms);
+
     target->clock_ms = epoch_ms;
     target->clock_set_us = now_us;
     target->is_clock_set = true;
+    pel_note_clock(target, ctrl, was_set, before_ms);
+}
+
+void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
+                          uint64_t now_us)
+{
+    clock_set(target, NULL, epoch_ms, now_us);
 }
 
 bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms)
@@ -215,6 +226,7 @@ bool nvmf_target_is_short(const struct nvmf_target *target)
 void nvmf_target_set_power_on_hours(struct nvmf_target *target, uint64_t hours)
 {
     target->config.health.power_on_hours = hours;
+    pel_note_hours(target);
 }
 
 bool nvmf_target_is_in_use(const struct nvmf_target *target)

@@ -486,6 +486,37 @@ MUST_USE bool nvmf_target_error(const struct nvmf_target *target,
 void nvmf_target_restore_error(struct nvmf_target *target,
                                const struct log_error *error);
 
+/**
+ * The drive has started: record it in the persistent event log, after the
+ * events of earlier power cycles were restored.
+ *
+ * @param was_unsafe  the last shutdown was unsafe
+ */
+void nvmf_target_started(struct nvmf_target *target, bool was_unsafe);
+
+/** Telemetry has a new dump of the controller's own. */
+void nvmf_target_telemetry_made(struct nvmf_target *target);
+
+enum { NVMF_EVENT_MAX = 536 }; /* bytes of a persistent event */
+
+/** The number of the newest persistent event; the drive's first one is 1. */
+uint64_t nvmf_target_events(const struct nvmf_target *target);
+
+/**
+ * Read a persistent event, so that the application can store it.
+ *
+ * @param number  of an event since the start
+ * @param event   NVMF_EVENT_MAX bytes
+ * @return false when it is not in the log any more
+ */
+MUST_USE bool nvmf_target_event(const struct nvmf_target *target,
+                                uint64_t number, uint8_t *event, uint16_t *len);
+
+/** Restore a persistent event of an earlier power cycle, oldest first.  What is
+ * no event is ignored. */
+void nvmf_target_restore_event(struct nvmf_target *target, uint64_t number,
+                               const uint8_t *event, uint16_t len);
+
 /** Set the drive's clock, which the Timestamp feature and the error log use. */
 void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
                           uint64_t now_us);

@@ -18,7 +18,7 @@ enum { /* namespace identification descriptors */
 };
 
 /* ASCII fields are padded with spaces and have no NUL. */
-static void put_ascii(uint8_t *buf, const char *text, size_t len)
+void identify_put_ascii(uint8_t *buf, const char *text, size_t len)
 {
     size_t i = 0;
 
@@ -51,9 +51,9 @@ void identify_controller_emit(uint8_t *buf,
     memset(buf, 0, NVME_IDENTIFY_LEN);
     put_le16(buf + ID_CTRL_VID, id->vid);
     put_le16(buf + ID_CTRL_SSVID, id->ssvid);
-    put_ascii(buf + ID_CTRL_SN, id->sn, 20);
-    put_ascii(buf + ID_CTRL_MN, id->mn, 40);
-    put_ascii(buf + ID_CTRL_FR, id->fr, 8);
+    identify_put_ascii(buf + ID_CTRL_SN, id->sn, 20);
+    identify_put_ascii(buf + ID_CTRL_MN, id->mn, 40);
+    identify_put_ascii(buf + ID_CTRL_FR, id->fr, 8);
     buf[ID_CTRL_RAB] = id->rab;
     memcpy(buf + ID_CTRL_IEEE, id->ieee, 3);
     buf[ID_CTRL_CMIC] = id->cmic;
@@ -83,6 +83,7 @@ void identify_controller_emit(uint8_t *buf,
     buf[ID_CTRL_ANACAP] = id->anacap;
     put_le32(buf + ID_CTRL_ANAGRPMAX, id->anagrpmax);
     put_le32(buf + ID_CTRL_NANAGRPID, id->nanagrpid);
+    put_le32(buf + ID_CTRL_PELS, id->pels);
     buf[ID_CTRL_SQES] = id->sqes;
     buf[ID_CTRL_CQES] = id->cqes;
     put_le16(buf + ID_CTRL_MAXCMD, id->maxcmd);

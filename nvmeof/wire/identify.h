@@ -9,6 +9,7 @@
 #ifndef ESSD_NVMEOF_WIRE_IDENTIFY_H
 #define ESSD_NVMEOF_WIRE_IDENTIFY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { /* byte offsets in Identify Controller; little-endian */
@@ -46,6 +47,7 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_ANACAP = 343,
        ID_CTRL_ANAGRPMAX = 344,
        ID_CTRL_NANAGRPID = 348,
+       ID_CTRL_PELS = 352, /* units of 64 KiB */
        ID_CTRL_SQES = 512,
        ID_CTRL_CQES = 513,
        ID_CTRL_MAXCMD = 514,
@@ -133,6 +135,7 @@ enum { /* Identify Controller bits */
        LPA_COMMANDS_EFFECTS = 0x02,
        LPA_EXTENDED_DATA = 0x04,
        LPA_TELEMETRY = 0x08,
+       LPA_PERSISTENT_EVENT = 0x10,
        LPA_SUPPORTED_PAGES = 0x20, /* Base 2.0: LIDs 00h, 12h and 13h */
        SANICAP_CRYPTO = 0x01,
        SANICAP_BLOCK = 0x02,
@@ -195,6 +198,7 @@ struct identify_controller {
     uint8_t anatt;      /* seconds */
     uint8_t anacap;
     uint32_t anagrpmax, nanagrpid;
+    uint32_t pels;  /* 64 KiB */
     uint16_t edstt; /* minutes */
     uint8_t dsto;
     uint32_t sanicap;
@@ -237,6 +241,9 @@ struct identify_namespace {
     const uint8_t *nguid; /* 16 bytes; NULL: all zeroes */
     const uint8_t *eui64; /* 8 bytes; all zeroes or NULL if there is none */
 };
+
+/** Write a text of at most `len` characters, padded with spaces. */
+void identify_put_ascii(uint8_t *buf, const char *text, size_t len);
 
 /* Each of these functions writes NVME_IDENTIFY_LEN bytes. */
 void identify_controller_emit(uint8_t *buf,

@@ -125,6 +125,7 @@ enum { /* Supported Log Pages, and Feature Identifiers Effects: a dword for each
         * identifier */
        LOG_SUPPORTED_LEN = 1024,
        LOG_SUPPORTED_LSUPP = 0x1,
+       LOG_SUPPORTED_PEL_HEADER = 0x10000, /* LID 0Dh has PEL_HEADER */
        LOG_FEATURE_EFFECTS_LEN = 1024,
        FEATURE_EFFECTS_FSUPP = 0x1,
        FEATURE_EFFECTS_CTRL_SCOPE = 0x200000,

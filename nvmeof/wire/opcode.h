@@ -80,6 +80,7 @@ enum {                       /* log page identifiers */
        LOG_TELEMETRY_CTRL = 0x08,
        LOG_ENDURANCE_GROUP = 0x09,
        LOG_ANA = 0x0c,
+       LOG_PERSISTENT_EVENT = 0x0d,
        LOG_SELF_TEST = 0x06,
        LOG_FEATURE_EFFECTS = 0x12,
        LOG_MI_EFFECTS = 0x13,

@@ -51,6 +51,7 @@
     X(nvme_reservation) \
     X(nvme_self_test) \
     X(nvme_sanitize) \
+    X(nvme_persistent) \
     X(nvme_support) \
     X(nvme_telemetry) \
     X(nvme_endurance) \

@@ -41,6 +41,7 @@ struct native_dut {
     struct native_namespaces namespaces;
     struct native_reservations reservations;
     struct native_operations operations;
+    struct native_events event_log;
     char line[LINE_MAX_LEN];
 };
 
@@ -85,6 +86,7 @@ static bool power_on(struct native_dut *dut)
         .namespaces = &dut->namespaces,
         .reservations = &dut->reservations,
         .operations = &dut->operations,
+        .events = &dut->event_log,
         .plan = &plan,
         .saved = dut->has_saved ? &dut->saved : NULL,
     };
@@ -109,6 +111,7 @@ static bool native_begin(void *ctx, struct native_world *world,
     dut->namespaces.writes = 0;
     dut->reservations.writes = 0;
     dut->operations = (struct native_operations){0};
+    dut->event_log.writes = 0;
     medium_init(&dut->medium, MEDIUM_BYTES);
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         struct cable_plug plug = {&dut->sides[i], native_receive, native_room};

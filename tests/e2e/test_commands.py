@@ -51,6 +51,24 @@ def test_nvme_cli_reads_the_pages_about_support_and_ocp_smart(connected: Job) ->
     assert "Log page version" in smart, smart
 
 
+def test_nvme_cli_shows_the_persistent_events(connected: Job) -> None:
+    job = connected
+    controller = job.controller()
+    read = f"nvme persistent-event-log {controller} --action=1 --log-len=32768"
+    release = f"nvme persistent-event-log {controller} --action=2"
+    job.quiet(f"nvme set-feature {controller} -f 6 -v 0 && nvme set-feature {controller} -f 6 -v 1")
+    job.quiet(release)
+    log = job.quiet(read)
+    job.quiet(release)
+    for event in ("SMART/Health Log Snapshot", "Power-on or Reset", "Timestamp Change",
+                  "Set Feature"):
+        assert event in log, (event, log)
+    assert "Power On Reset Event" in log, log
+    said = job.quiet(f"nvme persistent-event-log {controller} --action=0 --log-len=512 2>&1; true",
+                     check=False)
+    assert "Command Sequence Error" in said or "COMMAND_SEQUENCE" in said, said
+
+
 def test_nvme_cli_fetches_a_dump_of_the_drives_state(connected: Job) -> None:
     job = connected
     job.quiet(f"nvme telemetry-log {job.controller()} --output-file=/tmp/dump.bin "

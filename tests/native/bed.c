@@ -25,6 +25,7 @@ static void power_on(struct bed *bed)
         .has_dhcp = bed->has_dhcp,
         .usage = &bed->usage,
         .errors = &bed->errors,
+        .events = &bed->events,
         .telemetry = &bed->telemetry,
         .panic = bed->panic,
         .operations = &bed->operations,

@@ -34,6 +34,7 @@ struct bed {
     struct usage usage; /* The usage record in the drive's flash. */
     struct error_records errors;
     struct native_operations operations;
+    struct native_events events;         /* Persistent events in the flash. */
     struct native_telemetry telemetry;   /* What the drive's flash keeps. */
     const struct telemetry_panic *panic; /* Led to the drive's next start. */
     enum config_lag lag;                 /* Of both ends. */

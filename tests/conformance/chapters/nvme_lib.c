@@ -301,6 +301,69 @@ struct nvme *nvme_open_page(struct conf *conf, uint8_t lid)
     return nvme;
 }
 
+/* ---- The persistent event log. */
+
+enum { EVENTS_PIECE = 4096, EVENTS_MAX = 16 * 1024 * 1024 };
+
+static uint16_t event_log(struct nvme *nvme, uint32_t action, uint32_t offset,
+                          uint32_t len_bytes)
+{
+    return nvme_get_log(nvme, LOG_PERSISTENT_EVENT | action << PEL_ACTION_SHIFT,
+                        offset, len_bytes);
+}
+
+struct nvme *nvme_open_events(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+
+    if (!(nvme->ctrl[ID_CTRL_LPA] & LPA_PERSISTENT_EVENT)) {
+        conf_not_applicable(conf, "LPA bit 4 is 0");
+    }
+    return nvme;
+}
+
+const uint8_t *nvme_events_page(struct nvme *nvme, uint32_t *len)
+{
+    struct conf *conf = nvme->conf;
+    uint64_t total;
+    uint8_t *page;
+
+    conf_status(conf, "establish a reporting context",
+                event_log(nvme, PEL_ESTABLISH, 0, PEL_HEADER_LEN),
+                NVME_SC_SUCCESS);
+    total = get_le64(nvme->admin->mem + PEL_LENGTH);
+    conf_check(conf, total >= PEL_HEADER_LEN && total <= EVENTS_MAX,
+               "TLL is %llu", (unsigned long long)total);
+    *len = (uint32_t)total;
+    page = conf_alloc(conf, *len + EVENTS_PIECE);
+    memcpy(page, nvme->admin->mem, PEL_HEADER_LEN);
+    for (uint32_t at = PEL_HEADER_LEN; at < *len; at += EVENTS_PIECE) {
+        conf_status(conf, "read persistent events",
+                    event_log(nvme, PEL_READ, at, EVENTS_PIECE),
+                    NVME_SC_SUCCESS);
+        memcpy(page + at, nvme->admin->mem, EVENTS_PIECE);
+    }
+    return page;
+}
+
+const uint8_t *nvme_event(struct nvme *nvme, uint32_t i, uint8_t type)
+{
+    uint32_t len, at = PEL_HEADER_LEN;
+    const uint8_t *page = nvme_events_page(nvme, &len);
+
+    conf_status(nvme->conf, "release the context",
+                event_log(nvme, PEL_RELEASE, 0, PEL_HEADER_LEN),
+                NVME_SC_SUCCESS);
+    for (uint32_t k = 0; k < i && at + PEL_EVENT_HEADER_LEN <= len; k++) {
+        at += 3u + page[at + PEL_EVENT_HEADER_REST] +
+              get_le16(page + at + PEL_EVENT_LENGTH);
+    }
+    conf_check(nvme->conf, at + PEL_EVENT_HEADER_LEN <= len,
+               "there is no event %u", i);
+    conf_equal(nvme->conf, "type of the event", page[at], type);
+    return page + at;
+}
+
 struct nvme *nvme_open_clock(struct conf *conf)
 {
     struct nvme *nvme = nvme_open_admin(conf);

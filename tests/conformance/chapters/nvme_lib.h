@@ -9,6 +9,7 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
+#include "nvmeof/wire/persistent_event.h"
 #include "nvmf_lib.h"
 
 enum {
@@ -117,6 +118,20 @@ uint32_t nvme_page_len(const struct nvme *nvme, uint8_t lid);
 struct nvme *nvme_open_page(struct conf *conf, uint8_t lid);
 /** A copy of a whole page, which lives until the test ends. */
 uint8_t *nvme_whole_page(struct nvme *nvme, uint8_t lid);
+
+/** nvme_open_admin(); not applicable without the persistent event log. */
+struct nvme *nvme_open_events(struct conf *conf);
+/**
+ * Establish a reporting context and read the whole log.  The context stays.
+ * @return a copy, which lives until the test ends; *len is TLL
+ */
+const uint8_t *nvme_events_page(struct nvme *nvme, uint32_t *len);
+/**
+ * Read the log afresh, without leaving a context.
+ * @return event `i`, counted from the newest; the test fails if it does not
+ *         have this type
+ */
+const uint8_t *nvme_event(struct nvme *nvme, uint32_t i, uint8_t type);
 
 /** Send Get or Set Features. @return status; *value is dword 0 */
 uint16_t nvme_get_feature(struct nvme *nvme, uint8_t fid, uint8_t select,

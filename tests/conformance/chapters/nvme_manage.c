@@ -633,6 +633,41 @@ static void power_data(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* ---- Persistent events: NVMe 2.0 5.16.1.14. */
+
+WITH_ROOM(recorded)
+{
+    const uint8_t *data;
+    uint64_t blocks = granule_bytes(nvme) >> 9;
+    uint32_t nsid;
+
+    if (!(nvme->ctrl[ID_CTRL_LPA] & LPA_PERSISTENT_EVENT)) {
+        conf_not_applicable(conf, "LPA bit 4 is 0");
+    }
+    nsid = make_ns(nvme, FORMAT_512, NMIC_SHARED);
+    data = nvme_event(nvme, 0, PEL_TYPE_CHANGE_NS) + PEL_EVENT_HEADER_LEN;
+    conf_equal(conf, "dword 10", get_le32(data + PEL_NS_CDW10), SELECT_CREATE);
+    conf_check(conf, get_le64(data + PEL_NS_NSZE) == blocks,
+               "NSZE of the event is %llu",
+               (unsigned long long)get_le64(data + PEL_NS_NSZE));
+    conf_equal(conf, "NMIC", data[PEL_NS_NMIC], NMIC_SHARED);
+    conf_equal(conf, "NSID", get_le32(data + PEL_NS_NSID), nsid);
+    attach_ns(nvme, nsid);
+    conf_status(conf, "Format", format_ns(nvme, nsid, FORMAT_4096),
+                NVME_SC_SUCCESS);
+    data = nvme_event(nvme, 0, PEL_TYPE_FORMAT_END) + PEL_EVENT_HEADER_LEN;
+    conf_equal(conf, "NSID", get_le32(data + PEL_FORMAT_NSID), nsid);
+    conf_equal(conf, "status", get_le16(data + PEL_FORMAT_STATUS) >> 1, 0);
+    data = nvme_event(nvme, 1, PEL_TYPE_FORMAT_START) + PEL_EVENT_HEADER_LEN;
+    conf_equal(conf, "NSID", get_le32(data + PEL_FORMAT_NSID), nsid);
+    conf_equal(conf, "dword 10", get_le32(data + PEL_FORMAT_CDW10),
+               FORMAT_4096);
+    remove_ns(nvme, nsid);
+    data = nvme_event(nvme, 0, PEL_TYPE_CHANGE_NS) + PEL_EVENT_HEADER_LEN;
+    conf_equal(conf, "dword 10", get_le32(data + PEL_NS_CDW10), SELECT_DELETE);
+    conf_equal(conf, "NSID", get_le32(data + PEL_NS_NSID), nsid);
+}
+
 #define TEST(id, clause, purpose, ...)                                         \
     CONF_TEST("manage." id, "NVMe 1.4 " clause, purpose, __VA_ARGS__)
 
@@ -666,6 +701,8 @@ static const struct conf_test tests[] = {
     TEST("format", "5.23", "Format changes the block size and erases", format),
     TEST("format-fused", "5.23, 6.2",
          "half of a fused pair does not hold up a Format", format_fused),
+    CONF_TEST("manage.recorded", "NVMe 2.0 5.16.1.14.1.6",
+              "creation, Format and deletion are persistent events", recorded),
     TEST("protect", "8.19, 5.21.1",
          "a write-protected namespace cannot be written or deleted", protect),
     TEST("power", "8.12", "namespaces survive a power cut", power_cut,

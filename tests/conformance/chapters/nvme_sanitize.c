@@ -131,6 +131,28 @@ WITH_SANITIZE(block_erase, SANICAP_BLOCK)
     nvme_verify_zeroes(nvme, nvme->size_blocks - BLOCKS, BLOCKS);
 }
 
+/* NVMe 2.0 5.16.1.14.1.9 and 10 */
+WITH_SANITIZE(recorded, SANICAP_BLOCK)
+{
+    const uint8_t *data;
+
+    if (!(nvme->ctrl[ID_CTRL_LPA] & LPA_PERSISTENT_EVENT)) {
+        conf_not_applicable(conf, "LPA bit 4 is 0");
+    }
+    start_sanitize(nvme, BLOCK_ERASE);
+    wait_done(nvme);
+    data = nvme_event(nvme, 0, PEL_TYPE_SANITIZE_END) + PEL_EVENT_HEADER_LEN;
+    conf_equal(conf, "SPROG", get_le16(data + PEL_SANITIZE_PROGRESS),
+               SANITIZE_NO_PROGRESS);
+    conf_equal(conf, "SSTAT, status", get_le16(data + PEL_SANITIZE_STATUS) & 7,
+               DONE);
+    data = nvme_event(nvme, 1, PEL_TYPE_SANITIZE_START) + PEL_EVENT_HEADER_LEN;
+    conf_equal(conf, "SANICAP", get_le32(data + PEL_SANITIZE_SANICAP),
+               get_le32(nvme->ctrl + ID_CTRL_SANICAP));
+    conf_equal(conf, "SCDW10", get_le32(data + PEL_SANITIZE_CDW10),
+               BLOCK_ERASE);
+}
+
 WITH_SANITIZE(erased_flag, SANICAP_BLOCK)
 {
     start_sanitize(nvme, BLOCK_ERASE);
@@ -349,6 +371,8 @@ static const struct conf_test tests[] = {
          erased_flag),
     TEST("overwrite", "8.15", "an overwrite ends with the pattern, or zeroes",
          overwrite),
+    CONF_TEST("sanitize.recorded", "NVMe 2.0 5.16.1.14.1.9, 5.16.1.14.1.10",
+              "start and end are persistent events", recorded),
     TEST("estimates", "5.14.1.16.2", "the log estimates how long it takes",
          estimates),
     TEST("meanwhile", "8.15.1", "commands are refused as 8.15.1 says",

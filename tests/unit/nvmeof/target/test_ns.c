@@ -674,4 +674,96 @@ static void test_a_target_without_a_volume_refuses_these_commands(void **state)
     fake_free(plain);
 }
 
+/* The data of the newest persistent event, which has this type. */
+static const uint8_t *newest_event(struct fake *fake, uint8_t type)
+{
+    static uint8_t event[NVMF_EVENT_MAX];
+    uint16_t len;
+
+    assert_true(nvmf_target_event(
+        fake->target, nvmf_target_events(fake->target), event, &len));
+    assert_int_equal(event[PEL_EVENT_TYPE], type);
+    return event + PEL_EVENT_HEADER_LEN;
+}
+
+static void test_creations_and_deletions_are_persistent_events(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe create = fake_admin(ADMIN_NS_MANAGEMENT, 0, 0, 0);
+    const uint8_t *data;
+
+    send_delete(fake, admin, 2);
+    assert_int_equal(nvmf_target_events(fake->target), 0);
+    end_job(NVMF_VOLUME_OK);
+    data = newest_event(fake, PEL_TYPE_CHANGE_NS);
+    assert_int_equal(get_le32(data), 1); /* dword 10: delete */
+    assert_int_equal(get_le64(data + 8), FAKE_BLOCKS);
+    assert_int_equal(get_le64(data + 24), FAKE_BLOCKS);
+    assert_int_equal(data[34], NMIC_SHARED);
+    assert_int_equal(get_le32(data + 36), 1);
+    assert_int_equal(get_le32(data + 44), 2);
+
+    memset(fake->data, 0, NVME_IDENTIFY_LEN);
+    put_le64(fake->data + ID_NS_NSZE, 8);
+    put_le64(fake->data + ID_NS_NCAP, 8);
+    fake_send(fake, admin, &create, fake->data, NVME_IDENTIFY_LEN);
+    fake_run(fake);
+    end_job(NVMF_VOLUME_NO_CAPACITY);
+    assert_int_equal(nvmf_target_events(fake->target), 1); /* not a change */
+    fake_send(fake, admin, &create, fake->data, NVME_IDENTIFY_LEN);
+    fake_run(fake);
+    end_job(NVMF_VOLUME_OK);
+    data = newest_event(fake, PEL_TYPE_CHANGE_NS);
+    assert_int_equal(get_le32(data), 0);
+    assert_int_equal(get_le32(data + 44), 2);
+
+    send_delete(fake, admin, NVME_NSID_ALL);
+    end_job(NVMF_VOLUME_OK);
+    end_job(NVMF_VOLUME_OK);
+    data = newest_event(fake, PEL_TYPE_CHANGE_NS);
+    assert_int_equal(get_le64(data + 8), 0);
+    assert_int_equal(get_le32(data + 44), NVME_NSID_ALL);
+    assert_int_equal(nvmf_target_events(fake->target), 3);
+}
+
+static void test_formats_are_persistent_events(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    const uint8_t *data;
+
+    send_format(fake, admin, 2);
+    data = newest_event(fake, PEL_TYPE_FORMAT_START);
+    assert_int_equal(get_le32(data), 2);
+    end_job(NVMF_VOLUME_FAILED);
+    data = newest_event(fake, PEL_TYPE_FORMAT_END);
+    assert_int_equal(get_le32(data), 2);
+    assert_int_equal(get_le16(data + 8) >> 1, NVME_SC_INTERNAL);
+    send_format(fake, admin, NVME_NSID_ALL);
+    end_job(NVMF_VOLUME_OK);
+    newest_event(fake, PEL_TYPE_FORMAT_START);
+    end_job(NVMF_VOLUME_OK);
+    data = newest_event(fake, PEL_TYPE_FORMAT_END);
+    assert_int_equal(get_le32(data), NVME_NSID_ALL);
+    assert_int_equal(get_le16(data + 8), 0);
+    assert_int_equal(nvmf_target_events(fake->target), 4);
+}
+
+WITH_FIXTURE(NULL, fake_teardown)
+static void test_a_format_that_ends_after_a_restart_is_an_event(void **state)
+{
+    struct fake *fake;
+
+    setup_volume(state);
+    fake = *state;
+    volume.is_erasing = true;
+    fake_start(fake);
+    volume.is_erasing = false;
+    nvmf_target_ns_loaded(fake->target, 1);
+    assert_int_equal(get_le32(newest_event(fake, PEL_TYPE_FORMAT_END)), 1);
+    nvmf_target_ns_loaded(fake->target, 1);
+    assert_int_equal(nvmf_target_events(fake->target), 1);
+}
+
 TEST_FIXTURE(setup_volume, fake_teardown)

@@ -168,4 +168,29 @@ static void test_only_the_controller_that_asked_reports_the_end(void **state)
     assert_false(theirs->is_answered);
 }
 
+static void test_start_and_end_are_persistent_events(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint8_t event[NVMF_EVENT_MAX];
+    uint16_t len;
+
+    drive.result = NVMF_VOLUME_FAILED;
+    exec_admin(fake, admin, ADMIN_SANITIZE, BLOCK_ERASE);
+    assert_int_equal(nvmf_target_events(fake->target), 0);
+    drive.result = NVMF_VOLUME_OK;
+    exec_admin(fake, admin, ADMIN_SANITIZE, BLOCK_ERASE | 8);
+    assert_true(nvmf_target_event(fake->target, 1, event, &len));
+    assert_int_equal(event[PEL_EVENT_TYPE], PEL_TYPE_SANITIZE_START);
+    assert_int_equal(get_le32(event + PEL_EVENT_HEADER_LEN), 0x40000006);
+    assert_int_equal(get_le32(event + PEL_EVENT_HEADER_LEN + 4), 0xa);
+    drive.now.outcome = NVMF_SANITIZE_FAILED;
+    nvmf_sanitize_ended(fake->target);
+    assert_true(nvmf_target_event(fake->target, 2, event, &len));
+    assert_int_equal(event[PEL_EVENT_TYPE], PEL_TYPE_SANITIZE_END);
+    assert_int_equal(get_le16(event + PEL_EVENT_HEADER_LEN), 0xffff);
+    assert_int_equal(get_le16(event + PEL_EVENT_HEADER_LEN + 2), 3);
+    assert_int_equal(nvmf_target_events(fake->target), 2);
+}
+
 TEST_FIXTURE(setup, fake_teardown)

@@ -28,11 +28,17 @@ static void test_the_supported_pages_are_those_that_can_be_read(void **state)
     assert_int_equal(get_log(fake, admin, LOG_SUPPORTED, sizeof(page)), 0);
     memcpy(page, fake->data, sizeof(page));
     for (unsigned int lid = 0; lid < 256; lid++) {
-        bool is_supported = get_le32(page + 4 * lid) == LOG_SUPPORTED_LSUPP;
+        bool is_events = lid == LOG_PERSISTENT_EVENT;
+        uint32_t wanted =
+            LOG_SUPPORTED_LSUPP | (is_events ? LOG_SUPPORTED_PEL_HEADER : 0u);
+        bool is_supported = get_le32(page + 4 * lid) == wanted;
 
         assert_true(is_supported || get_le32(page + 4 * lid) == 0);
+        /* Persistent events cannot be read without a context. */
         assert_int_equal(get_log(fake, admin, (uint8_t)lid, 4),
-                         is_supported ? 0 : NVME_SC_INVALID_LOG_PAGE);
+                         is_events      ? NVME_SC_COMMAND_SEQUENCE
+                         : is_supported ? 0
+                                        : NVME_SC_INVALID_LOG_PAGE);
         count += is_supported;
     }
     assert_true(count >= 9);
