@@ -136,11 +136,10 @@ def layout(found: Schema) -> str:
 # Documents
 
 def key_table(found: Schema) -> str:
-    lines = ["| key | values | default | |", "| --- | --- | --- | --- |"]
+    lines = ["| key | values | default | in force | |", "| --- | --- | --- | --- | --- |"]
     for setting in found.settings.values():
-        dot = " •" if setting.live else ""
-        lines.append(f"| `{setting.key}`{dot} | {setting.documented} | "
-                     f"{setting.default} | {setting.doc} |")
+        lines.append(f"| `{setting.key}` | {setting.documented} | {setting.default} | "
+                     f"{setting.effective} | {setting.doc} |")
     return "\n".join(lines) + "\n"
 
 

@@ -36,7 +36,8 @@ static void show_all(struct log *log, const struct settings *settings)
         struct config_line line;
 
         config_text_get(settings_draft(settings), i, &line);
-        say(log, "%s %s%s%s", line.key, line.value,
+        say(log, "%s %s%s%s%s", line.key, line.value,
+            config_text_is_live(line.key) ? "" : " (from the next start)",
             note_pending("saved", &settings->saved, i, &line).text,
             note_pending("in force", &settings->in_force, i, &line).text);
     }

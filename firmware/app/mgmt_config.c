@@ -27,6 +27,7 @@ bool mgmt_config_read(void *ctx, const struct json_args *args, struct json *out,
         json_string(out, "draft", draft.value);
         json_string(out, "saved", saved.value);
         json_string(out, "in-force", in_force.value);
+        json_bool(out, "live", config_text_is_live(draft.key));
         json_end_object(out);
     }
     json_end_array(out);

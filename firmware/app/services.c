@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/services.h"
 
+#include <string.h>
+
 #include "firmware/text/ip_text.h"
 #include "firmware/app/neighbour_log.h"
 #include "firmware/text/neighbour_text.h"
@@ -172,20 +174,34 @@ static void dhcp_start(struct services *services,
     ASSERT(dhcp_client_init(&services->dhcp, &dhcp));
 }
 
+/*
+ * Set the name that LLDP and DHCP send.  Their agents keep a pointer to it.
+ * @return whether it is another one than before
+ */
+static bool services_set_name(struct services *services, const char *configured)
+{
+    char before[sizeof(services->name)];
+
+    memcpy(before, services->name, sizeof(before));
+    log_format(services->name, sizeof(services->name), "%s%s",
+               configured[0] != '\0' ? "" : "essd-",
+               configured[0] != '\0' ? configured : services->serial);
+    return strcmp(before, services->name) != 0;
+}
+
 void services_init(struct services *services,
                    const struct services_config *config, uint64_t now_us)
 {
     const struct identity *identity = config->identity;
-    const char *name = config->config->services.name;
 
     services->log = config->log;
     services->net = config->net;
     services->target = config->target;
     services->now_us = now_us;
     lldp_log_init(&services->lldp_log, config->log);
-    log_format(services->name, sizeof(services->name), "%s%s",
-               name[0] != '\0' ? "" : "essd-",
-               name[0] != '\0' ? name : identity->serial);
+    log_format(services->serial, sizeof(services->serial), "%s",
+               identity->serial);
+    (void)services_set_name(services, config->config->services.name);
     log_format(services->description, sizeof(services->description),
                "%s, firmware %s, serial %s", identity->model, config->version,
                identity->serial);
@@ -209,6 +225,9 @@ void services_apply(struct services *services, const struct config *config,
     }
     lldp_set(&services->lldp, ports, settings->lldp_interval_s,
              settings->lldp_hold, now_us);
+    if (services_set_name(services, settings->name)) {
+        lldp_changed(&services->lldp, now_us);
+    }
     services->has_sntp_server = !ip_addr_is_unspecified(&server);
     sntp_set_poll(&services->sntp, settings->sntp_poll_s, now_us);
     if (services->has_sntp_server) {

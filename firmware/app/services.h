@@ -35,6 +35,7 @@ struct services {
     bool was_up[NET_PORTS]; /* the physical ports' links at the last step */
     /* Links of the stack's ports: two ports, or the aggregate. */
     bool was_net_up[NET_PORTS];
+    char serial[32];
     char name[64];
     char description[128];
     struct lldp_agent lldp;
@@ -54,7 +55,7 @@ struct services {
 void services_init(struct services *services,
                    const struct services_config *config, uint64_t now_us);
 
-/** Apply the settings that take effect at once: LLDP and SNTP. */
+/** Apply the settings that take effect at once: the name, LLDP and SNTP. */
 void services_apply(struct services *services, const struct config *config,
                     uint64_t now_us);
 

@@ -185,14 +185,14 @@ static bool objects_create(struct verbs *verbs,
 }
 
 /* CNPs get the priority and DSCP that other adapters use, too. */
-static uint32_t ecn_of(const struct verbs_config *config)
+static uint32_t ecn_of(bool has_cnp, bool has_dcqcn)
 {
     enum { ECT_0 = 2, CNP_DSCP = 48, CNP_PRIORITY = 6 };
     uint32_t ecn = 0;
 
-    ecn = FIELD_SET(ecn, RNIC_ECN, ANSWER, config->has_cnp);
-    ecn = FIELD_SET(ecn, RNIC_ECN, OBEY, config->has_dcqcn);
-    ecn = FIELD_SET(ecn, RNIC_ECN, CODEPOINT, config->has_dcqcn ? ECT_0 : 0);
+    ecn = FIELD_SET(ecn, RNIC_ECN, ANSWER, has_cnp);
+    ecn = FIELD_SET(ecn, RNIC_ECN, OBEY, has_dcqcn);
+    ecn = FIELD_SET(ecn, RNIC_ECN, CODEPOINT, has_dcqcn ? ECT_0 : 0);
     ecn = FIELD_SET(ecn, RNIC_ECN, CNP_DSCP, CNP_DSCP);
     return FIELD_SET(ecn, RNIC_ECN, CNP_PRIORITY, CNP_PRIORITY);
 }
@@ -235,7 +235,8 @@ enum init_result verbs_init(struct verbs *verbs,
     if (!hart_enable(verbs) || !objects_create(verbs, config)) {
         return INIT_REFUSED;
     }
-    mmio_write32(verbs->regs + A_RNIC_ECN, ecn_of(config));
+    mmio_write32(verbs->regs + A_RNIC_ECN,
+                 ecn_of(config->has_cnp, config->has_dcqcn));
     mmio_write32(verbs->regs + A_RNIC_IRQ_ENABLE, BIT(verbs->hart));
     mmio_write32(verbs->regs + A_RNIC_CTRL, R_RNIC_CTRL_ENABLE_MASK);
     return INIT_OK;
@@ -244,6 +245,11 @@ enum init_result verbs_init(struct verbs *verbs,
 void rnic_set_line_rate(struct verbs *verbs, uint32_t mbps)
 {
     mmio_write32(verbs->regs + A_RNIC_LINE_RATE, mbps);
+}
+
+void rnic_set_ecn(struct verbs *verbs, bool has_cnp, bool has_dcqcn)
+{
+    mmio_write32(verbs->regs + A_RNIC_ECN, ecn_of(has_cnp, has_dcqcn));
 }
 
 uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter)

@@ -151,6 +151,12 @@ MUST_USE enum init_result verbs_init(struct verbs *verbs,
 /** Set the rate of a queue pair that is not slowed down: the ports' speed. */
 void rnic_set_line_rate(struct verbs *verbs, uint32_t mbps);
 
+/**
+ * Switch congestion management: see struct verbs_config.  The packets of
+ * connections that exist already keep their ECN code point.
+ */
+void rnic_set_ecn(struct verbs *verbs, bool has_cnp, bool has_dcqcn);
+
 /* Read one of the RNIC's own counters, enum rnic_counter. */
 uint64_t rnic_counter_read(const struct verbs *verbs, unsigned int counter);
 

@@ -371,3 +371,20 @@ enum init_result drive_lag_init(struct drive_lag *lag,
              has_lacp ? "LACP" : "active/standby");
     return INIT_OK;
 }
+
+void drive_lag_set(struct drive_lag *lag, const struct config_network *network,
+                   uint64_t now_us)
+{
+    bool is_other = lag->primary != network->lag_primary ||
+                    lag->has_revert != network->lag_has_revert;
+
+    lag->primary = network->lag_primary;
+    lag->has_revert = network->lag_has_revert;
+    if (lag->mode == CONFIG_LAG_LACP) {
+        lacp_set_fast(&lag->lacp, network->lacp_is_fast);
+    } else if (drive_lag_is_on(lag) && is_other && lag->has_revert &&
+               (lag->links & BIT(lag->primary))) {
+        lag_set_active(&lag->lag, lag->primary);
+        update_state(lag, now_us);
+    }
+}

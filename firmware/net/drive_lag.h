@@ -72,13 +72,20 @@ struct drive_lag {
 
 /**
  * Start link aggregation.  `lag` must be zero.  With CONFIG_LAG_OFF, no other
- * function here may be called except drive_lag_is_on().
+ * function here may be called except drive_lag_is_on() and drive_lag_set().
  *
  * @return INIT_OK, INIT_NO_DEVICE without an aggregation block, INIT_NO_ROOM
  *         when the stack has no room for LACP
  */
 MUST_USE enum init_result drive_lag_init(struct drive_lag *lag,
                                          const struct drive_lag_config *config);
+
+/**
+ * Change the settings of link aggregation, except for its mode: the LACP rate,
+ * and the port that active/standby prefers.
+ */
+void drive_lag_set(struct drive_lag *lag, const struct config_network *network,
+                   uint64_t now_us);
 
 static inline bool drive_lag_is_on(const struct drive_lag *lag)
 {

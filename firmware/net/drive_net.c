@@ -192,7 +192,10 @@ void drive_net_apply(struct drive_net *net, const struct config *before,
         port_set_pause(&net->ports.port[i].port, network->pfc_priorities,
                        false);
         port_set_roce_v1(&net->ports.port[i].port, network->has_roce_v1);
+        net_stack_set_priority(&net->stack, i, after->port[i].priority);
     }
+    drive_lag_set(&net->lag, network, net->now_us);
+    rnic_set_ecn(&net->verbs, network->has_cnp, network->has_dcqcn);
 }
 
 void drive_net_settle(struct drive_net *net)

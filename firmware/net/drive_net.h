@@ -88,7 +88,8 @@ bool drive_net_is_up(const struct drive_net *net, uint8_t port);
 
 /**
  * Change from one configuration to another one, as far as that is possible at
- * once: addresses, gateways, PFC, RoCE v1.  An address that the drive already
+ * once: addresses, gateways, priorities, PFC, RoCE v1, congestion management,
+ * and what link aggregation prefers.  An address that the drive already
  * has by DHCP or SLAAC, or for which there is no room, waits until
  * drive_net_settle() can add it.
  */

@@ -460,6 +460,17 @@ void lacp_link(struct lacp_agent *agent, uint8_t index, bool is_up,
     lacp_settle(agent, now_us);
 }
 
+void lacp_set_fast(struct lacp_agent *agent, bool is_fast)
+{
+    if (agent->config.is_fast == is_fast) {
+        return;
+    }
+    agent->config.is_fast = is_fast;
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        agent->ports[i].needs_to_transmit = true;
+    }
+}
+
 uint64_t lacp_timer(struct lacp_agent *agent, uint64_t now_us)
 {
     uint64_t next_us = UINT64_MAX;

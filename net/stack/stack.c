@@ -105,6 +105,13 @@ void net_stack_set_gateway6(struct net_stack *stack, uint8_t port,
     stack->config.ports[port].gateway6 = *gateway;
 }
 
+void net_stack_set_priority(struct net_stack *stack, uint8_t port,
+                            uint8_t priority)
+{
+    ASSERT(port < NET_PORTS && priority < 8);
+    stack->config.ports[port].priority = priority;
+}
+
 size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,
                            struct mac_addr macs[NET_MULTICAST])
 {

@@ -340,6 +340,10 @@ void net_stack_set_link4(struct net_stack *stack, uint8_t port,
 void net_stack_set_gateway6(struct net_stack *stack, uint8_t port,
                             const struct ip_addr *gateway);
 
+/** Set the 802.1p priority of a port: see struct net_port_config. */
+void net_stack_set_priority(struct net_stack *stack, uint8_t port,
+                            uint8_t priority);
+
 /** @return false when the UDP port is bound already or no binding is free */
 MUST_USE bool net_stack_udp_bind(struct net_stack *stack, uint16_t udp_port,
                                  net_udp_handler *handler, void *ctx);

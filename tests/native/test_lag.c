@@ -437,6 +437,22 @@ static void test_standby_reverts_if_configured(void **state)
     }
 }
 
+/* The preferred port becomes active when both settings ask for that. */
+static void test_standby_preference_changes_while_the_drive_runs(void **state)
+{
+    (void)state;
+    lag_of_drive()->has_revert = false;
+    (void)type_line("config set lag.mode active-standby\r");
+    (void)type_line("config set lag.primary 1\r");
+    (void)type_line("config save\r");
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(lag_of_drive()->active, 0);
+    (void)type_line("config set lag.revert on\r");
+    (void)type_line("config save\r");
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(lag_of_drive()->active, 1);
+}
+
 WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_drops_frames_of_a_port_outside_the_aggregate(void **state)
 {

@@ -111,9 +111,9 @@ static void test_console_changes_the_configuration(void **state)
         says_text(type_line("config set address.3.ip fd00::7/64\r"), "ok"));
     assert_int_equal(bed.drive->saves, 0);
     said = type_line("config\r");
-    assert_true(
-        says_text(said, "port.1.mtu 9000 (saved: 1500) (in force: 1500)\n"));
-    assert_true(says_text(said, "port.0.mtu 1500\n"));
+    assert_true(says_text(said, "port.1.mtu 9000 (from the next start) (saved: "
+                                "1500) (in force: 1500)\n"));
+    assert_true(says_text(said, "port.0.mtu 1500 (from the next start)\n"));
     assert_true(says_text(said, "not saved yet"));
 
     said = type_line("config save\r");
@@ -127,7 +127,8 @@ static void test_console_changes_the_configuration(void **state)
     assert_true(
         says_text(type_line("port 1\r"), "up, 25 Gb/s, FEC rs (saved: rs)"));
     assert_true(
-        says_text(type_line("config\r"), "port.1.mtu 9000 (in force: 1500)"));
+        says_text(type_line("config\r"),
+                  "port.1.mtu 9000 (from the next start) (in force: 1500)"));
     assert_true(says_text(type_line("config save\r"), "nothing to save"));
 }
 
@@ -565,6 +566,53 @@ static void test_services_change_while_the_drive_runs(void **state)
     ip = gateway_of(1, false);
     assert_true(ip_addr_is_unspecified(&ip));
     assert_int_equal(sntp->state, SNTP_IDLE);
+}
+
+/* Name, priority and congestion management change without a restart. */
+static void test_name_and_priority_change_while_the_drive_runs(void **state)
+{
+    static const char *const lines[] = {
+        "config set name rack7\r",       "config set port.1.priority 5\r",
+        "config set roce.cnp off\r",     "config set roce.dcqcn off\r",
+        "config set lag.lacp-fast on\r",
+    };
+    const struct drive *drive = &bed.drive->drive;
+    const struct roce_ecn *ecn = &bed.drive->machine.rnic.roce.state->ecn;
+    uint64_t sent = drive->services.lldp.ports[0].counters[LLDP_FRAMES_OUT];
+
+    (void)state;
+    assert_memory_equal(drive->services.name, "essd-", 5);
+    assert_true(ecn->is_answered && ecn->is_obeyed && ecn->codepoint != 0);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        assert_true(says_text(type_line(lines[i]),
+                              "ok: config save puts it in force at once\n"));
+    }
+    assert_null(
+        strstr(type_line("config save\r"), "from the drive's next start"));
+    assert_null(strstr(type_line("config\r"), "(in force"));
+    assert_string_equal(drive->services.lldp.config.system_name, "rack7");
+    native_world_pass(&bed.world, 2000000000);
+    assert_true(drive->services.lldp.ports[0].counters[LLDP_FRAMES_OUT] > sent);
+    assert_int_equal(drive->net.stack.config.ports[0].priority, 0);
+    assert_int_equal(drive->net.stack.config.ports[1].priority, 5);
+    assert_false(ecn->is_answered || ecn->is_obeyed || ecn->codepoint != 0);
+
+    assert_true(says_text(type_line("config set name none\r"), "ok"));
+    assert_true(says_text(type_line("config save\r"), "ok"));
+    assert_memory_equal(drive->services.lldp.config.system_name, "essd-", 5);
+}
+
+/* The list of keys says which changes wait for the next start. */
+static void test_the_list_of_keys_says_when_a_change_is_in_force(void **state)
+{
+    const char *said;
+
+    (void)state;
+    said = type_line("config\r");
+    assert_true(says_text(said, "port.0.mtu 1500 (from the next start)\n"));
+    assert_true(says_text(said, "lag.mode off (from the next start)\n"));
+    assert_true(says_text(said, "\nname none\n"));
+    assert_true(says_text(said, "lldp.interval 30\n"));
 }
 
 static bool is_member(unsigned int port, unsigned int vlan)

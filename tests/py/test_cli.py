@@ -38,6 +38,7 @@ def essd(*words: str) -> subprocess.CompletedProcess[str]:
     (("config", "--check", "/"), "/: Is a directory"),
     (("config", "--check", "--set", "port.0.mtu="), "write KEY=VALUE"),
     (("config", "--check", "--set", "name"), "write KEY=VALUE"),
+    (("config", "--restart"), "--restart goes with changes"),
 ])
 def test_a_mistake_on_the_command_line_is_reported_in_one_line(
         words: tuple[str, ...], said: str) -> None:

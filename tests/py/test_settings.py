@@ -248,13 +248,39 @@ def test_the_drives_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_document_marks_the_keys_that_take_effect_at_once(say: Path) -> None:
     text = (TOP / "docs/configuration.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z0-9.-]+|[a-z]+\.N\.[a-z0-9-]+)`( •)? \|", text, re.M)
+    rows = re.findall(r"^\| `([a-z0-9.-]+|[a-z]+\.N\.[a-z0-9-]+)` \|.*\| (at once|next start) "
+                      r"\|", text, re.M)
     told = {re.sub(r"\.\d\.", ".N.", key) for key in settings.KEYS}
     assert {key for key, _ in rows} == told
     live = subprocess.run([say, "live"], check=True, capture_output=True,
                           text=True, timeout=60).stdout.split()
     assert {re.sub(r"\.\d\.", ".N.", key) for key in live} == {
-        key for key, dot in rows if dot}
+        key for key, when in rows if when == "at once"}
+
+
+def test_the_printed_configuration_marks_the_keys_that_wait_for_a_start() -> None:
+    text = settings_cmd.dump(settings.DEFAULTS)
+    assert settings_yaml.load(text, "printed") == (settings.DEFAULTS, [])
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines.count("mtu: 1500 # from the next start") == 2
+    assert "name: none" in lines and "interval: 30" in lines
+
+
+def test_a_restart_is_offered_or_made_for_keys_that_wait(
+        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(Instance, "ask", lambda _self, request, **words: asked.append(
+        (request, words)))
+    settings_cmd.report(Instance("unit"), [], restarts=True)
+    assert not asked
+    settings_cmd.report(Instance("unit"), ["port.0.mtu"])
+    assert not asked
+    said = capsys.readouterr().out
+    assert "from the drive's next start: port.0.mtu\n" in said
+    assert "reset --name unit restarts the firmware now" in said
+    settings_cmd.report(Instance("unit"), ["port.0.mtu"], restarts=True)
+    assert asked == [("reset", {"part": "drive", "halt": False})]
+    assert "the firmware restarts, with the new port.0.mtu\n" in capsys.readouterr().out
 
 
 def test_the_configuration_of_a_drive_without_power_is_in_its_flash(

@@ -15,6 +15,7 @@ from . import (chosen, flash, mgmt, settings, settings_yaml, setup, show,
 from .errors import EssdError, Mistakes
 from .instance import Instance
 from .settings import Refused, Values
+from .settings_schema import schema
 
 SAVE_S = 20.0       # time limit of a save, which erases flash sectors
 
@@ -103,6 +104,12 @@ def read(instance: Instance) -> Values:
     return settings.from_config(stopped(instance)[1])
 
 
+def dump(values: Values) -> str:
+    """The values as YAML, in which a comment marks the keys that wait for a start."""
+    waits = {key for key, row in schema().key_rows() if not row.live}
+    return settings_yaml.dump(values, frozenset(waits), "from the next start")
+
+
 def waiting(instance: Instance) -> Values:
     """Values that stay in force until the next start, and differ from the saved."""
     if not is_running(instance):
@@ -158,8 +165,15 @@ def write(instance: Instance, values: Values) -> list[str]:
     return list(mgmt.ask(instance, "config-save", SAVE_S)["later"])
 
 
-def report(instance: Instance, later: Sequence[str]) -> None:
+def report(instance: Instance, later: Sequence[str], restarts: bool = False) -> None:
+    """Say what was saved, and restart the firmware if it was asked for and needed."""
     show.note("saved")
-    if later:
-        show.note(f"in force from the drive's next start: {', '.join(later)}")
-        show.note(f"      {instance.hint('power-cycle')} restarts the drive")
+    if not later:
+        return
+    if restarts:
+        instance.ask("reset", part=instance.drive, halt=False)
+        show.note(f"the firmware restarts, with the new {', '.join(later)}")
+        return
+    show.note(f"in force from the drive's next start: {', '.join(later)}")
+    show.note(f"      {instance.hint('reset')} restarts the firmware now, as --restart "
+              "would have done; connections end")

@@ -135,6 +135,11 @@ class Setting:
                                                     strict=True)))
 
     @property
+    def effective(self) -> str:
+        """When a saved change of the setting is in force."""
+        return "at once" if self.live else "next start"
+
+    @property
     def group(self) -> str:
         return self.key.partition(".N.")[0] if ".N." in self.key else ""
 

@@ -10,6 +10,7 @@ from . import yaml_mistakes
 from .settings import GROUPS, KEYS, NONE, Refused, Values, parse
 
 DEPTH_MAX = 4
+MARK_COLUMN = 32        # where comments begin, at the earliest
 SPELLINGS = {"true": "on", "yes": "on", "false": "off", "no": "off"}
 
 
@@ -97,8 +98,11 @@ def load(text: str, name: str) -> tuple[Values, list[str]]:
     return reader.values, reader.mistakes
 
 
-def dump(values: Values) -> str:
-    """The values as nested YAML; load() returns the same values."""
+def dump(values: Values, marked: frozenset[str] = frozenset(), mark: str = "") -> str:
+    """The values as nested YAML; load() returns the same values.
+
+    The keys in `marked` are followed by the comment `mark`.
+    """
     lines: list[str] = []
     path: list[str] = []
     for key, value in values.items():
@@ -109,7 +113,8 @@ def dump(values: Values) -> str:
         for depth in range(shared, len(groups)):
             lines.append("  " * depth + groups[depth] + ":")
         path = groups
-        lines.append("  " * len(groups) + f"{name}: {quoted(value)}")
+        line = "  " * len(groups) + f"{name}: {quoted(value)}"
+        lines.append(f"{line + ' ':<{MARK_COLUMN}}# {mark}" if key in marked else line)
     return "\n".join(lines) + "\n"
 
 

@@ -207,6 +207,28 @@ static void test_lacp_sends_twice_a_minute_to_a_slow_end(void **state)
     bed_free(bed);
 }
 
+/* A changed rate is told to the partner at once, and the link stays in use. */
+static void test_lacp_rate_changes_while_the_ports_work(void **state)
+{
+    struct bed *bed = bed_working(true);
+    unsigned before;
+
+    (void)state;
+    lacp_set_fast(&bed->ends[0].agent, false);
+    run_for(bed, 1000);
+    before = bed->ends[1].frames[0];
+    run_for(bed, 300000);
+    assert_true(is_in_use(bed, 0) && is_in_use(bed, 1));
+    assert_in_range(bed->ends[1].frames[0] - before, 9, 11);
+    lacp_set_fast(&bed->ends[0].agent, true);
+    run_for(bed, 1000);
+    before = bed->ends[1].frames[0];
+    run_for(bed, 60000);
+    assert_true(is_in_use(bed, 0) && is_in_use(bed, 1));
+    assert_in_range(bed->ends[1].frames[0] - before, 59, 61);
+    bed_free(bed);
+}
+
 static void test_lacp_port_without_link_is_detached_at_once(void **state)
 {
     struct bed *bed = bed_working(true);

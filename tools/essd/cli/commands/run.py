@@ -286,6 +286,10 @@ def config(file: Annotated[Path | None, typer.Argument(
            words: Annotated[list[str] | None, typer.Option(
                "--set", metavar="KEY=VALUE", autocompletion=completion.settings_keys,
                help="Change one key; repeatable.")] = None,
+           restart: Annotated[bool, typer.Option(
+               "--restart", help="Restart the firmware afterwards if a changed key waits "
+                                 "for the next start; connections end, no data are "
+                                 "lost.")] = False,
            check: Annotated[bool, typer.Option(
                "--check", help="Report mistakes; change nothing.")] = False,
            as_json: Annotated[bool, typer.Option(
@@ -293,21 +297,23 @@ def config(file: Annotated[Path | None, typer.Argument(
                               "that stay in force until the next start.")] = False,
            ) -> None:
     """Show or change the drive's configuration (see docs/configuration.md)."""
-    from ... import settings_cmd, settings_yaml
+    from ... import settings_cmd
     instance = fleet.one(Instance(name), part)
     changes = file is not None or bool(words)
+    if restart and (check or not changes):
+        raise EssdError("--restart goes with changes: name a FILE, or use --set KEY=VALUE")
     base = settings_cmd.base(instance, check)
     if changes:
         wanted = settings_cmd.wanted(base, file, words or [])
         if not check:
-            settings_cmd.report(instance, settings_cmd.write(instance, wanted))
+            settings_cmd.report(instance, settings_cmd.write(instance, wanted), restart)
     elif check:
         settings_cmd.wanted(base, None)
     elif as_json:
         print(json.dumps({"saved": base, "until-next-start": settings_cmd.waiting(
             instance)}, indent=2))
     else:
-        sys.stdout.write(settings_yaml.dump(base))
+        sys.stdout.write(settings_cmd.dump(base))
         for key, value in settings_cmd.waiting(instance).items():
             sys.stdout.write(f"# {key} is {value} until the drive's next start\n")
 
