@@ -7,6 +7,7 @@
 #include "firmware/app/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
 #include "net/cm/cm_rdma.h"
+#include "nvmeof/wire/fabrics.h"
 
 /* What the NQN of the discovery subsystem has after that of the NVM subsystem.
  */
@@ -254,6 +255,18 @@ static void hosts_start(struct drive *drive, const struct drive_config *config)
     crypto_init(&drive->crypto, config->random, config->random_ctx);
 }
 
+/* Format the unique NQN of the discovery subsystem; empty if it is too long. */
+static void format_discovery_nqn(const struct drive_config *config,
+                                 char nqn[NVMF_NQN_MAX + 1])
+{
+    const char *subnqn = config->identity->subsystem_nqn;
+
+    nqn[0] = '\0';
+    if (strlen(subnqn) + strlen(DISCOVERY_SUFFIX) <= NVMF_NQN_MAX) {
+        log_format(nqn, NVMF_NQN_MAX + 1, "%s%s", subnqn, DISCOVERY_SUFFIX);
+    }
+}
+
 static void target_start(struct drive *drive, const struct drive_config *config)
 {
     const struct identity *identity = config->identity;
@@ -292,10 +305,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
 
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
     copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
-    if (strlen(target.subnqn) + strlen(DISCOVERY_SUFFIX) <= NVMF_NQN_MAX) {
-        log_format(target.discovery_nqn, sizeof(target.discovery_nqn), "%s%s",
-                   target.subnqn, DISCOVERY_SUFFIX);
-    }
+    format_discovery_nqn(config, target.discovery_nqn);
     copy_text(target.sn, sizeof(target.sn), identity->serial);
     copy_text(target.mn, sizeof(target.mn), identity->model);
     copy_text(target.fr, sizeof(target.fr), config->version);
@@ -385,8 +395,11 @@ static struct init_report net_start(struct drive *drive,
 static void services_start(struct drive *drive,
                            const struct drive_config *config)
 {
+    char nqn[NVMF_NQN_MAX + 1];
     struct services_config services = {
         .log = config->log,
+        .discovery_nqn = nqn,
+        .discovery_port = DRIVE_SERVICE_PORT,
         .net = &drive->net,
         .target = drive->target,
         .identity = config->identity,
@@ -395,6 +408,11 @@ static void services_start(struct drive *drive,
         .random_seed = config->random_seed,
     };
 
+    format_discovery_nqn(config, nqn);
+    if (config->config->network.profile == CONFIG_PROFILE_DATASHEET ||
+        nqn[0] == '\0') {
+        services.discovery_nqn = NVME_DISCOVERY_NQN;
+    }
     services_init(&drive->services, &services, drive->now_us);
 }
 

@@ -15,6 +15,7 @@
  */
 #define SNTP_SEED 0x736e7470736e7470u
 #define DHCP_SEED 0x6468637064686370u
+#define MDNS_SEED 0x6d646e736d646e73u
 
 static void log_neighbour(void *ctx, uint8_t port, enum lldp_event event,
                           const struct lldp *lldp)
@@ -174,6 +175,59 @@ static void dhcp_start(struct services *services,
     ASSERT(dhcp_client_init(&services->dhcp, &dhcp));
 }
 
+static uint16_t port_vlan(const struct config *config, uint8_t port)
+{
+    uint16_t vlan = config->port[port].vlan;
+
+    return vlan != 0 ? vlan : NET_VLAN_UNTAGGED;
+}
+
+static void log_claim(void *ctx, uint8_t port, const char *host)
+{
+    struct services *services = ctx;
+
+    log_line(services->log, "mdns: port %u: advertised as %s.local", port,
+             host);
+}
+
+static void mdns_start(struct services *services,
+                       const struct services_config *config)
+{
+    struct mdns_config mdns = {
+        .stack = &services->net->stack,
+        .name = services->name,
+        .nqn = services->discovery_nqn,
+        .service_port = config->discovery_port,
+        .is_on = config->config->network.has_mdns,
+        .random_seed = config->random_seed ^ MDNS_SEED,
+        .ctx = services,
+        .claimed = log_claim,
+    };
+
+    log_format(services->discovery_nqn, sizeof(services->discovery_nqn), "%s",
+               config->discovery_nqn);
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        mdns.vlan[i] = port_vlan(config->config, i);
+    }
+    ASSERT(mdns_init(&services->mdns, &mdns, services->now_us));
+}
+
+/* Start, stop or rename the responder, and receive its groups or not. */
+static void mdns_apply(struct services *services, const struct config *config,
+                       bool is_new_name)
+{
+    uint16_t vlan[NET_PORTS];
+
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        vlan[i] = port_vlan(config, i);
+    }
+    if (!mdns_set(&services->mdns, config->network.has_mdns, is_new_name, vlan,
+                  services->now_us)) {
+        log_line(services->log, "mdns: stays off: all UDP ports are in use");
+    }
+    drive_net_set_groups(services->net);
+}
+
 /*
  * Set the name that LLDP and DHCP send.  Their agents keep a pointer to it.
  * @return whether it is another one than before
@@ -208,6 +262,7 @@ void services_init(struct services *services,
     lldp_start(services, config);
     sntp_start(services, config);
     dhcp_start(services, config);
+    mdns_start(services, config);
     services->address_changes = services->net->address_changes;
     drive_net_set_groups(services->net);
 }
@@ -218,6 +273,7 @@ void services_apply(struct services *services, const struct config *config,
     const struct config_services *settings = &config->services;
     struct ip_addr server = ip_addr_from_bytes(settings->sntp_server);
     struct lldp_port_config ports[NET_PORTS];
+    bool is_new_name;
 
     services->now_us = now_us;
     for (uint8_t i = 0; i < NET_PORTS; i++) {
@@ -225,9 +281,11 @@ void services_apply(struct services *services, const struct config *config,
     }
     lldp_set(&services->lldp, ports, settings->lldp_interval_s,
              settings->lldp_hold, now_us);
-    if (services_set_name(services, settings->name)) {
+    is_new_name = services_set_name(services, settings->name);
+    if (is_new_name) {
         lldp_changed(&services->lldp, now_us);
     }
+    mdns_apply(services, config, is_new_name);
     services->has_sntp_server = !ip_addr_is_unspecified(&server);
     sntp_set_poll(&services->sntp, settings->sntp_poll_s, now_us);
     if (services->has_sntp_server) {
@@ -264,6 +322,7 @@ static void check_nets(struct services *services)
         }
         services->was_net_up[i] = is_up;
         dhcp_client_link(&services->dhcp, i, is_up, services->now_us);
+        mdns_link(&services->mdns, i, is_up, services->now_us);
         if (is_up) {
             sntp_link_up(&services->sntp, services->now_us);
         }
@@ -272,7 +331,7 @@ static void check_nets(struct services *services)
 
 uint64_t services_step(struct services *services, uint64_t now_us)
 {
-    uint64_t dhcp_us, lldp_us, log_us, sntp_us, stack_us;
+    uint64_t dhcp_us, lldp_us, log_us, mdns_us, sntp_us, stack_us;
 
     services->now_us = now_us;
     check_links(services);
@@ -286,9 +345,11 @@ uint64_t services_step(struct services *services, uint64_t now_us)
     lldp_us = lldp_timer(&services->lldp, now_us);
     log_us = lldp_log_timer(&services->lldp_log, now_us);
     sntp_us = sntp_timer(&services->sntp, now_us);
+    mdns_us = mdns_timer(&services->mdns, now_us);
     /* The services may have added addresses that the stack has to probe. */
     stack_us = net_stack_timer(&services->net->stack, now_us);
-    return MIN(MIN(dhcp_us, stack_us), MIN(MIN(lldp_us, log_us), sntp_us));
+    return MIN(MIN(dhcp_us, stack_us),
+               MIN(MIN(lldp_us, log_us), MIN(sntp_us, mdns_us)));
 }
 
 void services_stop(struct services *services)
@@ -296,5 +357,6 @@ void services_stop(struct services *services)
     for (uint8_t i = 0; i < NET_PORTS; i++) {
         lldp_stop(&services->lldp, i);
     }
+    mdns_stop(&services->mdns, services->now_us);
     dhcp_client_stop(&services->dhcp, services->now_us);
 }

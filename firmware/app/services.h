@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Network services other than NVMe-oF: LLDP, SNTP, DHCP.  This is the glue
- * between the agents of net/stack, the configuration, the log and the target.
+ * Network services other than NVMe-oF: LLDP, SNTP, DHCP, multicast DNS.  This
+ * is the glue between the agents of net/stack, the configuration, the log and
+ * the target.
  */
 #ifndef ESSD_APP_SERVICES_H
 #define ESSD_APP_SERVICES_H
@@ -10,6 +11,7 @@
 #include "firmware/text/lldp_log.h"
 #include "net/stack/dhcp.h"
 #include "net/stack/lldp.h"
+#include "net/stack/mdns.h"
 #include "net/stack/sntp.h"
 #include "nvmeof/target/target.h"
 
@@ -23,6 +25,9 @@ struct services_config {
     const struct identity *identity; /* used during services_init() only */
     const struct config *config;
     const char *version;
+    /* Of the discovery subsystem; used during services_init() only. */
+    const char *discovery_nqn;
+    uint16_t discovery_port;
     uint64_t random_seed; /* differs from boot to boot */
 };
 
@@ -38,10 +43,12 @@ struct services {
     char serial[32];
     char name[64];
     char description[128];
+    char discovery_nqn[224];
     struct lldp_agent lldp;
     struct lldp_log lldp_log;
     struct sntp_client sntp;
     struct dhcp_client dhcp;
+    struct mdns_agent mdns;
     /* The current DHCP leases; zero: none. */
     struct dhcp_lease lease[NET_PORTS];
     bool has_sntp_server; /* the configuration names an SNTP server */
@@ -55,7 +62,8 @@ struct services {
 void services_init(struct services *services,
                    const struct services_config *config, uint64_t now_us);
 
-/** Apply the settings that take effect at once: the name, LLDP and SNTP. */
+/** Apply the settings that take effect at once: the name, LLDP, SNTP and
+ * multicast DNS. */
 void services_apply(struct services *services, const struct config *config,
                     uint64_t now_us);
 
@@ -65,7 +73,10 @@ void services_apply(struct services *services, const struct config *config,
  */
 uint64_t services_step(struct services *services, uint64_t now_us);
 
-/** Prepare for an orderly power-off: send TTL 0 and release DHCP leases. */
+/**
+ * Prepare for an orderly power-off: send TTL 0 by LLDP and mDNS, and release
+ * DHCP leases.
+ */
 void services_stop(struct services *services);
 
 #endif

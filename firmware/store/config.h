@@ -131,6 +131,7 @@ struct config_network {
      * tests.
      */
     bool dhcp_is_fast;
+    bool has_mdns; /* multicast DNS advertises the discovery service */
     struct config_namespaces namespaces;
     enum config_profile profile;
 };

@@ -187,6 +187,12 @@ void net_limit_init(struct net_stack *stack);
 bool net_limit_take(struct net_stack *stack, uint8_t port, enum net_limit limit,
                     uint32_t count, uint64_t now_us);
 
+/** Whether a service has joined the group. */
+bool net_group_is_joined(const struct net_stack *stack,
+                         const struct ip_addr *group);
+/** The MAC address of an IP group: RFC 1112 section 6.4, RFC 2464 section 7. */
+struct mac_addr net_group_mac(const struct ip_addr *group);
+
 /* fragment.c */
 
 struct net_fragment {

@@ -44,7 +44,8 @@ bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx)
         return ip_addr_is_multicast(&rx->dst) ||
                net_ip_is_subnet_broadcast(stack, rx->port, rx->vlan, &rx->dst);
     }
-    if (ip_addr_equal(&rx->dst, &all_nodes)) {
+    if (ip_addr_equal(&rx->dst, &all_nodes) ||
+        net_group_is_joined(stack, &rx->dst)) {
         return true;
     }
     for (uint8_t i = 0; i < NET_ADDRESSES; i++) {
@@ -58,6 +59,29 @@ bool net_ip_is_for_us(const struct net_stack *stack, struct net_rx *rx)
         }
     }
     return false;
+}
+
+bool net_group_is_joined(const struct net_stack *stack,
+                         const struct ip_addr *group)
+{
+    for (size_t i = 0; i < NET_GROUPS; i++) {
+        /* The address :: is no group, but an unused entry. */
+        if (ip_addr_equal(&stack->groups[i], group) &&
+            ip_addr_is_multicast(group)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct mac_addr net_group_mac(const struct ip_addr *group)
+{
+    const uint8_t *low = group->bytes + 13;
+
+    if (!ip_addr_is_v4(group)) {
+        return nd_multicast_mac(group);
+    }
+    return (struct mac_addr){{0x01, 0, 0x5e, low[0] & 0x7f, low[1], low[2]}};
 }
 
 uint16_t net_path_mtu(const struct net_stack *stack, uint8_t port,

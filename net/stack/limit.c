@@ -16,6 +16,7 @@ static const struct {
     /* After a power cut all peers may ask at once. */
     [NET_LIMIT_ARP] = {2048, 500},
     [NET_LIMIT_ND] = {2048, 500},
+    [NET_LIMIT_MDNS] = {20, 100000}, /* answers to one station only */
 };
 
 void net_limit_init(struct net_stack *stack)

@@ -12,7 +12,9 @@ enum {
     NET_NEIGHBOURS = 1024, /* same size and indices as the RNIC's table */
     NET_NEIGH_BUCKETS = 1024,
     NET_UDP_BINDINGS = 8,
-    NET_MULTICAST = 5 + NET_ADDRESSES, /* groups that a port receives */
+    NET_GROUPS = 2, /* IP groups that services join */
+    /* Groups that a port receives. */
+    NET_MULTICAST = 5 + NET_ADDRESSES + NET_GROUPS,
     NET_MTU_MAX = 9000,
     NET_FRAME_MAX = NET_MTU_MAX + 18, /* Ethernet and a tag, no FCS */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Multicast listener reports.  Switches with MLD snooping forward neighbour
- * discovery for our addresses to us only after we reported their groups.
+ * discovery for our addresses to us only after we reported their groups, and so
+ * for the groups that services have joined.
  * Spec: RFC 3810 (version 2) section 6, RFC 3590, RFC 4862 section 5.4.2.
  *
  * Left out: version 1 reports for queriers of that version; leaving groups (the
@@ -52,18 +53,40 @@ static struct ip_addr mld_source(const struct net_stack *stack,
     return (struct ip_addr){{0}};
 }
 
+/*
+ * The groups that are reported for an address: its solicited-node group, and
+ * those that services have joined.
+ * @return their number
+ */
+static size_t mld_groups(const struct net_stack *stack,
+                         const struct net_address_config *own,
+                         struct ip_addr groups[1 + NET_GROUPS])
+{
+    size_t count = 0;
+
+    groups[count++] = nd_solicited_node(&own->ip);
+    for (size_t i = 0; i < NET_GROUPS; i++) {
+        if (!ip_addr_is_unspecified(&stack->groups[i]) &&
+            !ip_addr_is_v4(&stack->groups[i])) {
+            groups[count++] = stack->groups[i];
+        }
+    }
+    return count;
+}
+
 void net_mld_report(struct net_stack *stack, uint8_t local, uint8_t *frame,
                     uint64_t now_us)
 {
     struct net_address *address = &stack->addresses[local];
     const struct net_address_config *own = &address->config;
-    const struct ip_addr group = nd_solicited_node(&own->ip);
+    struct ip_addr groups[1 + NET_GROUPS];
+    const size_t count = mld_groups(stack, own, groups);
     const struct mac_addr mac = nd_multicast_mac(&all_listeners);
     const struct net_ip_out out = {
         .src = mld_source(stack, own),
         .dst = all_listeners,
         .mac = &mac,
-        .payload_len = sizeof(router_alert) + MLD_REPORT_LEN,
+        .payload_len = sizeof(router_alert) + mld_report_len(count),
         .vlan = own->vlan,
         .port = own->port,
         .protocol = IPV6_EXT_HOP_BY_HOP,
@@ -75,8 +98,8 @@ void net_mld_report(struct net_stack *stack, uint8_t local, uint8_t *frame,
     at += sizeof(router_alert);
     mld_report_emit(address->mld_is_change ? MLD_CHANGE_TO_EXCLUDE
                                            : MLD_MODE_IS_EXCLUDE,
-                    &group, &out.src, &out.dst, frame + at);
-    net_tx_commit(stack, own->port, at + MLD_REPORT_LEN, 0);
+                    groups, count, &out.src, &out.dst, frame + at);
+    net_tx_commit(stack, own->port, at + mld_report_len(count), 0);
     address->mld_left--;
     address->mld_due_us =
         now_us + 1 + net_random_below(stack, REPORT_INTERVAL_US);
@@ -103,7 +126,8 @@ void net_mld_input(struct net_stack *stack, struct net_rx *rx)
             address->config.vlan != rx->vlan ||
             ip_addr_is_v4(&address->config.ip) ||
             !(ip_addr_is_unspecified(&query.group) ||
-              ip_addr_equal(&query.group, &group))) {
+              ip_addr_equal(&query.group, &group) ||
+              net_group_is_joined(stack, &query.group))) {
             continue;
         }
         address->mld_left = 1;

@@ -12,6 +12,9 @@ set(SOURCES
     lacp.c
     limit.c
     lldp.c
+    mdns.c
+    mdns_input.c
+    mdns_records.c
     mld.c
     nd.c
     neigh.c

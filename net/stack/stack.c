@@ -112,6 +112,41 @@ void net_stack_set_priority(struct net_stack *stack, uint8_t port,
     stack->config.ports[port].priority = priority;
 }
 
+void net_stack_group_join(struct net_stack *stack, const struct ip_addr *group,
+                          uint64_t now_us)
+{
+    size_t at = NET_GROUPS;
+
+    for (size_t i = 0; i < NET_GROUPS; i++) {
+        if (ip_addr_equal(&stack->groups[i], group)) {
+            return;
+        }
+        if (ip_addr_is_unspecified(&stack->groups[i])) {
+            at = i;
+        }
+    }
+    ASSERT(at < NET_GROUPS);
+    stack->groups[at] = *group;
+    if (ip_addr_is_v4(group)) {
+        return;
+    }
+    for (uint8_t local = 0; local < NET_ADDRESSES; local++) {
+        if (net_stack_is_usable(stack, local) &&
+            !ip_addr_is_v4(&stack->addresses[local].config.ip)) {
+            net_mld_join(stack, local, now_us);
+        }
+    }
+}
+
+void net_stack_group_leave(struct net_stack *stack, const struct ip_addr *group)
+{
+    for (size_t i = 0; i < NET_GROUPS; i++) {
+        if (ip_addr_equal(&stack->groups[i], group)) {
+            stack->groups[i] = (struct ip_addr){{0}};
+        }
+    }
+}
+
 size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,
                            struct mac_addr macs[NET_MULTICAST])
 {
@@ -122,6 +157,11 @@ size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,
     for (size_t i = 0; i < NET_ETHER_BINDINGS; i++) {
         if (stack->ether[i].handler != NULL) {
             macs[count++] = stack->ether[i].group;
+        }
+    }
+    for (size_t i = 0; i < NET_GROUPS; i++) {
+        if (!ip_addr_is_unspecified(&stack->groups[i])) {
+            macs[count++] = net_group_mac(&stack->groups[i]);
         }
     }
     for (size_t i = 0; i < NET_ADDRESSES; i++) {

@@ -236,6 +236,7 @@ enum net_limit {
     NET_LIMIT_ECHO,
     NET_LIMIT_ARP,
     NET_LIMIT_ND,
+    NET_LIMIT_MDNS,
     NET_LIMITS,
 };
 
@@ -255,6 +256,7 @@ struct net_stack {
     struct net_address addresses[NET_ADDRESSES];
     struct net_udp_binding udp[NET_UDP_BINDINGS];
     struct net_ether_binding ether[NET_ETHER_BINDINGS];
+    struct ip_addr groups[NET_GROUPS]; /* all zero if unused */
     struct neigh_table neigh;
     uint64_t address_due_us; /* the earliest deadline of all addresses */
     uint64_t counters[NET_PORTS][NET_COUNTERS];
@@ -347,6 +349,17 @@ void net_stack_set_priority(struct net_stack *stack, uint8_t port,
 /** @return false when the UDP port is bound already or no binding is free */
 MUST_USE bool net_stack_udp_bind(struct net_stack *stack, uint16_t udp_port,
                                  net_udp_handler *handler, void *ctx);
+
+/**
+ * Join an IP group with all addresses, on both ports.  IPv6 groups are reported
+ * to switches (MLD).  IPv4 groups are not: switches flood 224.0.0.0/24, whose
+ * groups are the only ones that may be joined (RFC 4541 section 2.1.2).  The
+ * caller updates the ports' filters: net_stack_multicast().
+ */
+void net_stack_group_join(struct net_stack *stack, const struct ip_addr *group,
+                          uint64_t now_us);
+void net_stack_group_leave(struct net_stack *stack,
+                           const struct ip_addr *group);
 
 /** List the multicast MACs that a port has to receive. @return their number */
 size_t net_stack_multicast(const struct net_stack *stack, uint8_t port,

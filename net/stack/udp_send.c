@@ -25,7 +25,7 @@ bool net_stack_udp_direct(struct net_stack *stack,
         .vlan = tx->vlan,
         .port = tx->port,
         .protocol = IP_PROTOCOL_UDP,
-        .hop_limit = HOP_LIMIT,
+        .hop_limit = tx->hop_limit != 0 ? tx->hop_limit : HOP_LIMIT,
     };
     struct udp udp = {
         .src_port = tx->src_port,

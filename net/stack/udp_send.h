@@ -41,11 +41,12 @@ struct net_udp_direct {
     uint16_t dst_port;
     uint16_t vlan;
     uint8_t port;
+    uint8_t hop_limit; /* 0: the usual one */
 };
 
 /**
- * Send without neighbours and routes, for DHCP.  Must not be called from the
- * stack's callbacks.
+ * Send without neighbours and routes, for DHCP and groups.  Must not be called
+ * from the stack's callbacks.
  *
  * @return false when there is no transmit buffer or the link is down
  */

@@ -5,7 +5,7 @@
 #include "lib/bytes.h"
 #include "net/wire/icmp.h"
 
-_Static_assert(MLD_RECORD_GROUP + 16 == MLD_REPORT_LEN, "one record");
+_Static_assert(MLD_RECORD_GROUP + 16 == MLD_RECORD_LEN, "without sources");
 
 /* Codes from 32768 on are floating-point numbers: RFC 3810 section 5.1.3. */
 static uint32_t response_ms(uint16_t code)
@@ -30,15 +30,19 @@ bool mld_query_parse(struct mld_query *query, const uint8_t *buf, size_t len)
     return true;
 }
 
-void mld_report_emit(enum mld_record record, const struct ip_addr *group,
-                     const struct ip_addr *src, const struct ip_addr *dst,
-                     uint8_t *buf)
+void mld_report_emit(enum mld_record record, const struct ip_addr *groups,
+                     size_t count, const struct ip_addr *src,
+                     const struct ip_addr *dst, uint8_t *buf)
 {
-    const struct icmp icmp = {.type = MLD_REPORT_V2, .rest = 1};
+    const struct icmp icmp = {.type = MLD_REPORT_V2, .rest = (uint32_t)count};
 
-    buf[MLD_RECORD] = (uint8_t)record;
-    buf[MLD_RECORD + 1] = 0;
-    put_be16(buf + MLD_RECORD_SOURCES, 0);
-    memcpy(buf + MLD_RECORD_GROUP, group->bytes, sizeof(group->bytes));
-    icmpv6_emit(&icmp, src, dst, buf, MLD_REPORT_LEN);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *to = buf + mld_report_len(i);
+
+        to[MLD_RECORD_TYPE] = (uint8_t)record;
+        to[MLD_RECORD_AUX_LEN] = 0;
+        put_be16(to + MLD_RECORD_SOURCES, 0);
+        memcpy(to + MLD_RECORD_GROUP, groups[i].bytes, sizeof(groups->bytes));
+    }
+    icmpv6_emit(&icmp, src, dst, buf, mld_report_len(count));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast listener discovery: queries, and reports of one group.
+ * Multicast listener discovery: queries, and reports.
  * Spec: RFC 3810 sections 5.1 and 5.2; RFC 2710 (version 1 queries).
  *
  * Left out: source lists; reports that other listeners send.
@@ -24,12 +24,17 @@ enum { /* query; offsets count from the ICMPv6 header */
        MLD_QUERY_V2_LEN = 28,
 };
 
-enum { /* report with one record */
+enum { /* report; its records follow, without sources */
        MLD_RECORD_COUNT = 6,
-       MLD_RECORD = 8, /* type, auxiliary length, sources, group */
-       MLD_RECORD_SOURCES = 10,
-       MLD_RECORD_GROUP = 12,
-       MLD_REPORT_LEN = 28,
+       MLD_RECORDS = 8,
+};
+
+enum { /* record */
+       MLD_RECORD_TYPE = 0,
+       MLD_RECORD_AUX_LEN = 1,
+       MLD_RECORD_SOURCES = 2,
+       MLD_RECORD_GROUP = 4,
+       MLD_RECORD_LEN = 20,
 };
 
 enum mld_record {
@@ -46,9 +51,15 @@ struct mld_query {
 MUST_USE bool mld_query_parse(struct mld_query *query, const uint8_t *buf,
                               size_t len);
 
-/** Write MLD_REPORT_LEN bytes: a report of one group, from any source. */
-void mld_report_emit(enum mld_record record, const struct ip_addr *group,
-                     const struct ip_addr *src, const struct ip_addr *dst,
-                     uint8_t *buf);
+/** The length of a report of `count` groups. */
+static inline size_t mld_report_len(size_t count)
+{
+    return MLD_RECORDS + count * MLD_RECORD_LEN;
+}
+
+/** Write a report of `count` groups, from any source. */
+void mld_report_emit(enum mld_record record, const struct ip_addr *groups,
+                     size_t count, const struct ip_addr *src,
+                     const struct ip_addr *dst, uint8_t *buf);
 
 #endif

@@ -5,6 +5,7 @@ set(SOURCES
     checksum.c
     cm_msg.c
     dhcp.c
+    dns.c
     eth.c
     grh.c
     icmp.c

@@ -15,6 +15,7 @@
     X(net_nd) \
     X(net_lldp) \
     X(net_sntp) \
+    X(net_mdns) \
     X(net_literal) \
     X(net_lacp) \
     X(roce_order) \

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from scapy.contrib.lacp import LACP, MarkerProtocol, SlowProtocol
 from scapy.layers.dhcp import BOOTP, DHCP
+from scapy.layers.dns import DNS, DNSQR, DNSRR, DNSRRSRV, dns_compress
 from scapy.layers.inet import ICMP, IP, UDP, IPOption
 from scapy.layers.inet6 import (
     ICMPv6DestUnreach, ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6ND_NA, ICMPv6ND_NS,
@@ -378,9 +379,53 @@ def lacp() -> dict[str, Seed]:
     }
 
 
+def mdns() -> dict[str, Seed]:
+    kind, instance = "_nvme-disc._udp.local", "rack7-0._nvme-disc._udp.local"
+    host = "rack7-0.local"
+    wait: tuple[int, bytes] = (SECOND | RAW, b"")
+
+    def query(*questions: tuple[str, str | int], known: list[Packet] | None = None,
+              probe: list[Packet] | None = None, unicast: int = 0,
+              **fields: object) -> bytes:
+        asked = [DNSQR(qname=name, qtype=wanted, unicastresponse=unicast)
+                 for name, wanted in questions]
+        return bytes(dns_compress(DNS(rd=0, qd=asked, an=known or [], ns=probe or [],
+                                      ar=[], **fields)))
+
+    def response(*records: Packet) -> bytes:
+        return bytes(dns_compress(DNS(qr=1, aa=1, rd=0, qd=[], an=list(records), ns=[],
+                                      ar=[])))
+
+    pointer = DNSRR(rrname=kind, type="PTR", ttl=4500, rdata=instance)
+    other = DNSRR(rrname=host, type="A", ttl=120, rdata="10.0.0.9")
+    service = DNSRRSRV(rrname=instance, ttl=120, port=4420, target="other.local")
+    text = DNSRR(rrname=instance, type="TXT", ttl=4500, rdata=[b"p=tcp", b"nqn=x"])
+    return {
+        "browse": [wait, wait, (SECOND, query((kind, "PTR")))],
+        "all": [wait, wait, (SECOND, query((instance, 255), (host, 255),
+                                           ("_services._dns-sd._udp.local", "PTR")))],
+        "known": [wait, wait, (SECOND, query((kind, "PTR"), known=[pointer])),
+                  (0, query((kind, "PTR"), tc=1)), (SECOND, query(known=[pointer]))],
+        "legacy": [wait, wait, (OTHER | SECOND, query((instance, "SRV"), id=7))],
+        "probe": [(0, query((host, 255), probe=[other])), wait,
+                  (SECOND, query((instance, 255), probe=[service, text]))],
+        "conflict": [wait, (SECOND, response(other)), (MINUTE, response(service, text))],
+        "probing": [(0, response(other)), (SECOND, response(text)), wait],
+        "port1": [wait, wait, (PORT_1 | SECOND, query((kind, "PTR")))],
+        "loop": [wait, (0, bytes.fromhex("000000000001000000000000c00c000c0001"))],
+        "counts": [wait, (0, bytes.fromhex("00000000ffffffffffffffff")
+                          + query((kind, "PTR"))[12:] * 40)],
+        "cut": [wait, (0, query((kind, "PTR"), known=[pointer])[:-3])],
+        "vlan": [wait, (VLAN, query((kind, "PTR")))],
+        "unicast": [wait, wait, (0, query((host, "A"), unicast=1)),
+                    (RAW, query((host, "A"))), (RAW | OTHER, query((host, "A")))],
+    }
+
+
 FORMATS: dict[str, Callable[[], dict[str, Seed]]] = {
     "arp": arp, "ipv4": ipv4, "ipv6": ipv6, "icmp": icmp, "icmpv6": icmpv6, "udp": udp,
     "lldp": lldp, "sntp": sntp, "dhcp": dhcp, "lacp": lacp,
+    "mdns": mdns,
 }
 
 

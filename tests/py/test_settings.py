@@ -28,7 +28,7 @@ MIXED = {
     "lldp.interval": "1", "lldp.hold": "2", "sntp.server": "10.0.0.9",
     "sntp.poll": "64", "lag.mode": "active-standby", "port.1.mtu": "9000",
     "lag.lacp-fast": "on", "lag.primary": "1", "lag.revert": "on", "roce.v1": "on",
-    "roce.cnp": "off", "roce.dcqcn": "off", "pfc": "0,3,7", "echo": "on",
+    "roce.cnp": "off", "roce.dcqcn": "off", "pfc": "0,3,7", "echo": "on", "mdns": "on",
 }
 
 

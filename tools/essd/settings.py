@@ -227,6 +227,7 @@ def from_config(config: flash.Config) -> Values:
         "lldp.hold": str(services.lldp_hold or DEFAULTS["lldp.hold"]),
         "sntp.server": services.sntp_server or NONE,
         "sntp.poll": str(services.sntp_poll or DEFAULTS["sntp.poll"]),
+        "mdns": on_off(net.mdns),
         "lag.mode": net.lag, "lag.lacp-fast": on_off(net.lacp_fast),
         "lag.primary": str(net.lag_primary), "lag.revert": on_off(net.lag_revert),
         "roce.v1": on_off(net.roce_v1), "roce.cnp": on_off(net.cnp),
@@ -285,7 +286,7 @@ def to_config(values: Values) -> flash.Config:
         is_on("lag.revert"), is_on("roce.v1"), is_on("roce.dcqcn"), is_on("roce.cnp"),
         mask_of(values["pfc"]), is_on("echo"), is_on("dhcp.fast"),
         int(values["namespaces.count"]), int(values["namespaces.size"]),
-        is_on("namespaces.4096"), values["nvme.profile"])
+        is_on("namespaces.4096"), values["nvme.profile"], is_on("mdns"))
     return flash.Config((port_of(values, 0), port_of(values, 1)), services=services,
                         network=net)
 

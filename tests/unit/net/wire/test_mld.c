@@ -33,12 +33,12 @@ static void test_mld_report_has_the_bytes_of_scapy(void **state)
     const struct ip_addr src = {
         {0xfe, 0x80, [9] = 0xe5, 0x5d, 0xff, 0xfe, 0, 0, 0x10}};
     const struct ip_addr dst = {{0xff, 0x02, [15] = 0x16}};
-    DIRTY(out, MLD_REPORT_LEN);
+    DIRTY(out, sizeof(report));
 
     (void)state;
-    mld_report_emit(MLD_CHANGE_TO_EXCLUDE, &group, &src, &dst, out);
-    assert_int_equal(sizeof(report), MLD_REPORT_LEN);
-    assert_memory_equal(out, report, MLD_REPORT_LEN);
+    mld_report_emit(MLD_CHANGE_TO_EXCLUDE, &group, 1, &src, &dst, out);
+    assert_int_equal(mld_report_len(1), sizeof(report));
+    assert_memory_equal(out, report, sizeof(report));
 }
 
 static void test_mld_parse_reads_queries_of_both_versions(void **state)
