@@ -71,6 +71,14 @@ def test_flushed_blocks_survive_power_cuts(system: essd.System) -> None:
 
 
 @pytest.mark.long
+def test_a_copy_by_the_drive_sends_next_to_nothing_over_the_cable(
+        system: essd.System) -> None:
+    found = example("copy_offload.py")["run"](system, times=(3, 1))
+    for shape, (by_drive, by_host) in found.items():
+        assert by_drive.received + by_drive.sent < (by_host.received + by_host.sent) / 3, shape
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_runs_by_itself(name: str) -> None:
     assert program(FOLDER / name)
