@@ -35,7 +35,8 @@ cables:
 """
 NOTICE_S = 30.0         # for a host to follow an event of the drive
 
-# A path that is gone is noticed after 2 s and tried again each second.
+# A path that is gone is noticed by the transport's retries, or else by a keep-alive
+# without an answer after 2 s; then it is tried again each second.
 PATH_OPTIONS = "--keep-alive-tmo=2 --reconnect-delay=1 --ctrl-loss-tmo=120"
 LOOK_S = 3              # for which frames are counted in each situation
 QUIET_FRAMES = 40       # of keep-alive and acknowledgements, in that time, without I/O
@@ -115,7 +116,7 @@ def take_access_away(job: Job, device: str) -> None:
 
 def take_cable_away(job: Job, host: Host, drive: Drive) -> None:
     """Pull the cable of port 0, and plug it in again."""
-    job.say("./essd port 0 --unplug; after 2 s without an answer the host gives the path up")
+    job.say("./essd port 0 --unplug; the host gives the path up when nothing answers it")
     port.plug(job.instance, 0, False)
     with undone_by(lambda: port.plug(job.instance, 0, True)):
         host.wait_paths(drive, 1)
