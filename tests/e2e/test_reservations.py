@@ -2,7 +2,6 @@
 """Two stock hosts share a namespace: reservations fence one of them off."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ NAME = f"{SESSION}-reservations"
 DRIVE = "drive0"
 HOSTS = ("host0", "host1")
 KEYS = {"host0": 0xaaaa, "host1": 0xbbbb}
+KEYS_HEX = {host: f"{key:x}" for host, key in KEYS.items()}
 WRITE_EXCLUSIVE, EXCLUSIVE_ACCESS = 1, 2
+REGISTRANTS_ONLY = 4        # types 5 and 6 make every registrant a holder
 ACQUIRE, PREEMPT, PREEMPT_AND_ABORT = 0, 1, 2
 REPLACE = 2
 PTPL_ON = 3
@@ -154,19 +155,33 @@ def test_a_reservation_without_ptpl_ends_with_power(instance: Instance) -> None:
     assert can(instance, "host0", "write")
 
 
-def test_blkpr_reserves_through_the_kernels_own_driver(instance: Instance) -> None:
-    if instance.run("which blkpr", part="host0", check=False).status != 0:
-        pytest.skip("the guest has no blkpr")
+def kernel(instance: Instance, host: str, *words: object) -> int:
+    """Call Linux's interface for persistent reservations.  Return 0, or 1 for a refusal."""
+    return instance.run(f"/tmp/block_pr /dev/nvme0n1 {' '.join(map(str, words))}", part=host,
+                        check=False).status
+
+
+def test_linuxs_own_interface_reserves_preempts_and_clears(
+        instance: Instance, host_programs: dict[str, Path]) -> None:
+    for host in HOSTS:
+        instance.put(host_programs["block_pr"], "/tmp/block_pr", host)
     fresh(instance)
     assert reservation(instance, "host0", "release", crkey=KEYS["host0"], rrela=1) == 0
-    for host, key in KEYS.items():
-        instance.run(f"blkpr --command register --key {key} /dev/nvme0n1", part=host)
-    instance.run(f"blkpr --command reserve --key {KEYS['host0']} --type write-exclusive "
-                 "/dev/nvme0n1", part="host0")
-    assert not can(instance, "host1", "write")
-    text = instance.run("blkpr --command read-reservation /dev/nvme0n1", part="host1",
-                        check=False).output
-    assert re.search("write-exclusive|unknown|invalid", text), text
-    instance.run(f"blkpr --command release --key {KEYS['host0']} --type write-exclusive "
-                 "/dev/nvme0n1", part="host0")
+    for host in HOSTS:
+        assert kernel(instance, host, "register", 0, KEYS_HEX[host]) == 0
+    for kind in range(1, 7):        # enum pr_type numbers the types as NVMe does
+        assert kernel(instance, "host0", "reserve", KEYS_HEX["host0"], kind) == 0
+        assert report(instance, "host1")["rtype"] == kind
+        assert can(instance, "host0", "write")
+        assert can(instance, "host1", "write") == (kind > EXCLUSIVE_ACCESS)
+        assert kernel(instance, "host1", "reserve", KEYS_HEX["host1"], kind) == (
+            kind <= REGISTRANTS_ONLY)
+        assert kernel(instance, "host0", "release", KEYS_HEX["host0"], kind) == 0
+    assert kernel(instance, "host0", "reserve", KEYS_HEX["host0"], EXCLUSIVE_ACCESS) == 0
+    assert kernel(instance, "host1", "preempt-abort", KEYS_HEX["host1"], KEYS_HEX["host0"],
+                  EXCLUSIVE_ACCESS) == 0
+    assert not can(instance, "host0", "read")
     assert can(instance, "host1", "write")
+    assert kernel(instance, "host1", "clear", KEYS_HEX["host1"]) == 0
+    assert report(instance, "host1")["regctl"] == 0
+    assert can(instance, "host0", "write")

@@ -101,7 +101,7 @@ static void log_records(struct conf *conf)
                    "ASQSZ is %u, less than 32", get_le16(e + DISCOVERY_ASQSZ));
         conf_same(conf, "TRSVCID", e + DISCOVERY_TRSVCID, "4420", 4);
         conf_same(conf, "SUBNQN", e + DISCOVERY_SUBNQN, conf_target(conf)->nqn,
-                  strlen(conf_target(conf)->nqn));
+                  strlen(conf_target(conf)->nqn) + 1);
         conf_equal(conf, "RDMA_QPTYPE (1: reliable connected)",
                    e[DISCOVERY_RDMA_QPTYPE], RDMA_QPTYPE_RC);
         conf_equal(conf, "RDMA_CMS", e[DISCOVERY_RDMA_CMS], RDMA_CMS_RDMA_CM);
