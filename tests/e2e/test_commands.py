@@ -56,19 +56,17 @@ def test_nvme_cli_reads_the_pages_about_support_and_ocp_smart(connected: Job) ->
 def test_nvme_cli_shows_the_persistent_events(connected: Job) -> None:
     job = connected
     controller = job.controller()
-    read = f"nvme persistent-event-log {controller} --action=1 --log-len=32768"
-    release = f"nvme persistent-event-log {controller} --action=2"
+    log = f"nvme persistent-event-log {controller}"
     job.quiet(f"nvme set-feature {controller} -f 6 -v 0 && nvme set-feature {controller} -f 6 -v 1")
-    job.quiet(release)
-    log = job.quiet(read)
-    job.quiet(release)
+    job.quiet(f"{log} --action=2 && {log} --action=1")
+    events = job.quiet(f"{log} --action=0")
+    job.quiet(f"{log} --action=2")
     for event in ("SMART/Health Log Snapshot", "Power-on or Reset", "Timestamp Change",
                   "Set Feature"):
-        assert event in log, (event, log)
-    assert "Power On Reset Event" in log, log
-    said = job.quiet(f"nvme persistent-event-log {controller} --action=0 --log-len=512 2>&1; true",
-                     check=False)
-    assert "Command Sequence Error" in said or "COMMAND_SEQUENCE" in said, said
+        assert event in events, (event, events)
+    assert "Power On Reset Event" in events, events
+    said = job.quiet(f"{log} --action=0 --log-len=512 2>&1; true", check=False)
+    assert "command sequence" in said.lower().replace("_", " "), said
 
 
 def test_nvme_cli_fetches_a_dump_of_the_drives_state(connected: Job) -> None:
