@@ -469,6 +469,36 @@ static void cid_conflict(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* The same for a long Read that is at the medium when the other one comes. */
+static void cid_conflict_io(struct conf *conf)
+{
+    enum { LONG_LEN = 128 * 1024 };
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe first =
+        nvme_rw_sqe(nvme, NVM_READ, 0, LONG_LEN / nvme->block_bytes);
+    struct nvme_sqe second = nvme_rw_sqe(nvme, NVM_READ, 0, 1);
+    struct sgl long_sgl = rc_keyed(nvme->io, 0, LONG_LEN);
+    struct sgl short_sgl = rc_keyed(nvme->io, 0, nvme->block_bytes);
+    unsigned int conflicts = 0;
+
+    first.cid = second.cid = FIRST_CID;
+    rc_send_capsule(nvme->io, &first, &long_sgl, NULL, 0);
+    rc_send_capsule(nvme->io, &second, &short_sgl, NULL, 0);
+    for (unsigned int i = 0; i < 2; i++) {
+        struct nvme_cqe cqe;
+
+        nvme_take(nvme, nvme->io, FIRST_CID, &cqe);
+        if ((cqe.status & NVME_SC_MASK) == NVME_SC_COMMAND_ID_CONFLICT) {
+            conflicts++;
+        } else {
+            conf_status(conf, "the long Read", cqe.status & NVME_SC_MASK,
+                        NVME_SC_SUCCESS);
+        }
+    }
+    conf_equal(conf, "Command ID Conflict among two answers", conflicts, 1);
+    nvme_close(nvme);
+}
+
 #define TEST(id, clause, purpose, fn)                                          \
     CONF_TEST(id, "NVMe 1.4 " clause, purpose, fn)
 
@@ -525,5 +555,8 @@ static const struct conf_test tests[] = {
          cid_two_queues),
     TEST("cid.conflict", "4.2, 4.6.1",
          "a second command with a CID in use does no harm", cid_conflict),
+    TEST("cid.conflict-io", "4.2, 4.6.1",
+         "a second I/O command with a CID in use does no harm",
+         cid_conflict_io),
 };
 CONF_TESTS(conf_tests_nvme_aer, "nvme", tests);
