@@ -86,6 +86,11 @@ def count_paths(job: Job, device: str, state: str) -> int:
     return states.split().count(state)
 
 
+def ana_command(job: Job, state: str) -> str:
+    """What to type for this state of the group at port 0."""
+    return job.instance.hint("ana", state, "--group", str(GROUP), "--port", "0")
+
+
 @contextlib.contextmanager
 def undone_by(action: Callable[[], object]) -> Iterator[None]:
     """Call `action` at the end; after an error, an error of it is ignored."""
@@ -100,15 +105,14 @@ def undone_by(action: Callable[[], object]) -> Iterator[None]:
 
 def take_access_away(job: Job, device: str) -> None:
     """Make the namespace inaccessible through port 0, then optimized again."""
-    job.say(f"./essd ana inaccessible --group {GROUP} --port 0; the drive's event tells the "
-            "host")
+    job.say(f"{ana_command(job, 'inaccessible')}; the drive's event tells the host")
     ana.change(job.instance, "inaccessible", GROUP, 0)
     with undone_by(lambda: ana.change(job.instance, "optimized", GROUP, 0)):
         wait_for("the host sees an inaccessible path",
                  lambda: count_paths(job, device, "inaccessible") == 1)
         job.run(f"nvme list-subsys {device}")
         look(job, (1,))
-        job.say(f"./essd ana optimized --group {GROUP} --port 0")
+        job.say(ana_command(job, "optimized"))
     wait_for("the host sees two optimized paths",
              lambda: count_paths(job, device, "optimized") == 2)
     look(job, (0, 1))
@@ -116,12 +120,14 @@ def take_access_away(job: Job, device: str) -> None:
 
 def take_cable_away(job: Job, host: Host, drive: Drive) -> None:
     """Pull the cable of port 0, and plug it in again."""
-    job.say("./essd port 0 --unplug; the host gives the path up when nothing answers it")
+    job.say(f"{job.instance.hint('port', '0', '--unplug')}; the host gives the path up when "
+            "nothing answers it")
     port.plug(job.instance, 0, False)
     with undone_by(lambda: port.plug(job.instance, 0, True)):
         host.wait_paths(drive, 1)
         look(job, (1,))
-        job.say("./essd port 0 --plug; the host tries to reconnect each second")
+        job.say(f"{job.instance.hint('port', '0', '--plug')}; the host tries to reconnect each "
+                "second")
     host.wait_paths(drive, 2)
     look(job, (0, 1))
 
