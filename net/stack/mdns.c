@@ -11,9 +11,11 @@
 enum {
     HOP_LIMIT = 255, /* RFC 6762 section 11 */
     TX_RETRY_US = 1000,
-    GROUP_GAP_US = 1000000,  /* between two messages with one record ... */
-    DEFENCE_GAP_US = 250000, /* ... that answer a probe: section 6 */
-    LEGACY_TTL_S = 10,       /* section 6.7 */
+    /* Least time between two messages to the group that have the same record;
+     * DEFENCE_GAP_US if the record answers a probe (section 6). */
+    GROUP_GAP_US = 1000000,
+    DEFENCE_GAP_US = 250000,
+    LEGACY_TTL_S = 10, /* section 6.7 */
     NUMBER_MAX = 999,
 };
 
@@ -70,11 +72,12 @@ void mdns_conflict(struct mdns_agent *agent, uint8_t port, uint64_t now_us)
     if (link->conflicts < MDNS_CONFLICTS) {
         link->conflicts++;
     } else {
-        /* The window begins again, so that the wait holds for each attempt. */
+        /* The window begins again, so that each further attempt waits, too. */
         link->conflicts_from_us = now_us;
         wait_us = MDNS_CONFLICTS_WAIT_US;
     }
-    /* A name that was ours is probed again; one that was not is given up. */
+    /* A name that was ours already is probed again.  One that we were still
+     * probing is replaced by another name. */
     if (!mdns_answers(link)) {
         link->number = link->number < NUMBER_MAX ? link->number + 1 : 2;
         mdns_make_names(agent, port);
@@ -157,7 +160,7 @@ static void follow_addresses(struct mdns_agent *agent, uint8_t port,
         mdns_enter(link, MDNS_ANNOUNCING, now_us);
     }
     if (!mdns_answers(link)) {
-        link->gone_count = 0; /* nobody knows the addresses from us */
+        link->gone_count = 0; /* no cache has these addresses from us */
     }
 }
 
@@ -322,7 +325,7 @@ static bool send_direct(struct mdns_agent *agent, uint8_t port)
     return true;
 }
 
-/* Records that are true no longer: section 10.1. */
+/* Say goodbye to all records: section 10.1. */
 static void say_goodbye(struct mdns_agent *agent, uint8_t port, uint64_t now_us)
 {
     if (mdns_answers(&agent->links[port])) {

@@ -11,9 +11,9 @@
  *    most once a second, and limits answers to single stations.
  *  + It says goodbye to records that are no longer true.
  *
- * The two ports have different names (NAME-0, NAME-1), because they may be on
- * one link, where the addresses of one would make caches forget those of the
- * other.
+ * The two ports have different names (NAME-0, NAME-1), because both may be on
+ * one link.  With one name for both, the address records of one port, which
+ * have the cache-flush bit, would make caches forget those of the other.
  *
  * Spec: RFC 6762, RFC 6763; NVM Express TP 8009 (Base 2.4 section 8.3.1.1.1):
  * the service is _nvme-disc._udp for RoCE, with TXT keys p and nqn.
@@ -33,14 +33,16 @@ enum {
     MDNS_TTL_S = 4500,       /* RFC 6762 section 10 */
     MDNS_HOST_TTL_S = 120,   /* of records that have a host's name or address */
     MDNS_PROBES = 3,
-    MDNS_PROBE_US = 250000, /* between probes, and longest wait before them */
-    MDNS_LOST_US = 1000000, /* after a simultaneous probe that was lost */
+    MDNS_PROBE_US = 250000, /* between probes; the wait before the first is
+                             * random, and at most as long */
+    MDNS_LOST_US = 1000000, /* wait after losing to a simultaneous probe */
     MDNS_ANNOUNCEMENTS = 2,
     MDNS_ANNOUNCE_US = 1000000, /* between announcements */
-    MDNS_CONFLICTS = 15,        /* conflicts in this time ... */
+    /* After MDNS_CONFLICTS conflicts in MDNS_CONFLICTS_US, the next probes wait
+     * for MDNS_CONFLICTS_WAIT_US. */
+    MDNS_CONFLICTS = 15,
     MDNS_CONFLICTS_US = 10000000,
-    MDNS_CONFLICTS_WAIT_US =
-        5000000, /* ... after which probes wait this long */
+    MDNS_CONFLICTS_WAIT_US = 5000000,
 };
 
 enum mdns_state {
@@ -78,8 +80,11 @@ enum mdns_set {
 
 struct mdns_config {
     struct net_stack *stack;
-    const char *name; /* stays and may change; see mdns_set() */
-    const char *nqn;  /* stays; of the discovery subsystem, up to 223 bytes */
+    /* The drive's name.  The buffer stays valid; when its content changes,
+     * mdns_set() is called. */
+    const char *name;
+    /* NQN of the discovery subsystem, up to 223 bytes; stays valid. */
+    const char *nqn;
     uint16_t service_port;
     uint16_t vlan[NET_PORTS]; /* of the port's addresses; NET_VLAN_UNTAGGED */
     bool is_on;
@@ -105,7 +110,7 @@ struct mdns_link {
     uint8_t tries; /* messages sent in this state */
     bool is_up;
     uint64_t due_us; /* of the state's next message */
-    uint16_t number; /* of the name: 2 and more are appended to it */
+    uint16_t number; /* appended to the name after a conflict, from 2 on */
     uint8_t conflicts;
     uint64_t conflicts_from_us;
     struct dns_name instance;
@@ -115,8 +120,8 @@ struct mdns_link {
     struct ip_addr gone[NET_ADDRESSES]; /* addresses to say goodbye to */
     uint8_t gone_count;
     uint16_t pending;            /* sets to be sent to the group */
-    uint64_t pending_us;         /* when */
-    struct ip_addr asker;        /* who asked for them; all zero: several */
+    uint64_t pending_us;         /* when they are sent */
+    struct ip_addr asker;        /* asked for them; all zero: several did */
     bool is_defence;             /* they answer a probe */
     uint64_t sent_us[MDNS_SETS]; /* when each was sent to the group; 0: never */
     struct mdns_direct direct;
@@ -144,7 +149,9 @@ void mdns_link(struct mdns_agent *agent, uint8_t port, bool is_up,
                uint64_t now_us);
 
 /**
- * Change the settings; config.name may have another content.
+ * Change the settings.
+ *
+ * @param is_new_name  the content of config.name has changed
  * @return false when the stack has no room for the responder; it is off then
  */
 MUST_USE bool mdns_set(struct mdns_agent *agent, bool is_on, bool is_new_name,
@@ -155,7 +162,7 @@ void mdns_stop(struct mdns_agent *agent, uint64_t now_us);
 
 /**
  * Do what is due, and follow the drive's addresses.
- * @return when to call it again; it may be earlier after any call of the stack
+ * @return when to call it again; any call of the stack may make that earlier
  */
 uint64_t mdns_timer(struct mdns_agent *agent, uint64_t now_us);
 

@@ -8,7 +8,8 @@
 #include "net/stack/mdns_internal.h"
 
 enum {
-    /* What is looked at in one message; real ones have fewer. */
+    /* Real messages have fewer.  A query with more questions or known answers
+     * is refused; of other records, only so many are looked at. */
     QUESTIONS_MAX = 32,
     RECORDS_MAX = 64,
     /* Delays of answers: section 6, and 7.2 if more known answers follow. */
@@ -25,8 +26,8 @@ struct message {
     const struct net_udp_rx *udp;
     struct dns_header header;
     struct dns_question asked; /* the first question that was for us */
-    uint16_t sets;             /* that answer its questions */
-    bool wants_unicast;        /* all of those questions do */
+    uint16_t sets;             /* the sets that answer its questions */
+    bool wants_unicast;        /* all questions for us want it */
     size_t answers_at;         /* offset of the first record */
 };
 
@@ -191,7 +192,8 @@ static bool are_fresh(const struct mdns_link *link, uint16_t sets,
     return true;
 }
 
-/* Answer one station.  A second one has to ask again. */
+/* Note the answer to one station.  Until it is sent, others are not answered,
+ * and have to ask again. */
 static void answer_station(struct mdns_agent *agent, struct mdns_link *link,
                            const struct message *message, uint16_t sets)
 {
@@ -242,7 +244,8 @@ static void answer_group(struct mdns_agent *agent, struct mdns_link *link,
 
 /* ---- Queries. */
 
-/* More known answers of a station whose question came before. */
+/* Take further known answers of a station that has sent its question in an
+ * earlier message. */
 static void take_more_known(struct mdns_agent *agent, struct mdns_link *link,
                             const struct message *message)
 {

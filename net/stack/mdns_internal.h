@@ -6,7 +6,7 @@
 #include "net/stack/mdns.h"
 
 enum {
-    /* The sets that claim a name, and those that others may have, too. */
+    /* Unique sets claim a name.  Others may have shared sets, too. */
     MDNS_UNIQUE = BIT(MDNS_SRV) | BIT(MDNS_TXT) | BIT(MDNS_A) | BIT(MDNS_AAAA),
     MDNS_SHARED = BIT(MDNS_TYPES) | BIT(MDNS_SERVICE),
     MDNS_ALL =

@@ -11,7 +11,7 @@ enum {
     FLAG_AUTHORITATIVE = 0x0400,
     FLAG_TRUNCATED = 0x0200,
     OPCODE_SHIFT = 11,
-    POINTER = 0xc0, /* the two bits that tell a pointer from a length */
+    POINTER = 0xc0, /* both bits are set in a pointer, clear in a length */
     POINTER_MAX = 0x3fff,
     QUESTION_LEN = 4, /* type and class */
     JUMPS_MAX = 16,   /* pointers that one name may follow */

@@ -46,7 +46,7 @@ enum { /* the data of an SRV record */
 enum {
     DNS_NAME_MAX = 255, /* in wire format, with the zero byte */
     DNS_LABEL_MAX = 63,
-    DNS_SUFFIXES = 32, /* names that later ones of a message may point to */
+    DNS_SUFFIXES = 32, /* offsets that are remembered for compression */
 };
 
 enum dns_type {
@@ -113,9 +113,9 @@ MUST_USE bool dns_header_parse(struct dns_header *header, const uint8_t *buf,
 void dns_header_emit(const struct dns_header *header, uint8_t *buf);
 
 /**
- * Read the name at offset *at, and move *at beyond it.  A pointer must lead to
- * a smaller offset than any before, and a name may have 16 of them: what a
- * message costs is bounded.
+ * Read the name at offset *at, and move *at beyond it.  So that a name ends and
+ * its cost is bounded, each pointer must lead to a smaller offset than the one
+ * before, and a name may follow at most 16 of them.
  *
  * @return false when the name is cut short, longer than DNS_NAME_MAX, has
  *         another label type, or pointers that are not allowed
@@ -134,7 +134,7 @@ MUST_USE bool dns_record_parse(struct dns_record *record, const uint8_t *msg,
 /** Compare two names; the case of ASCII letters does not count. */
 bool dns_name_equal(const struct dns_name *a, const struct dns_name *b);
 
-/** Make the name of the root. */
+/** Make the root's name, which has no labels. */
 void dns_name_init(struct dns_name *name);
 
 /**
@@ -154,7 +154,7 @@ struct dns_writer {
     bool is_full;  /* something did not fit, and was left out */
     bool is_plain; /* no compression in the data of records: RFC 6762, 18.14 */
     struct dns_header header;
-    uint16_t suffixes[DNS_SUFFIXES]; /* where names begin that were written */
+    uint16_t suffixes[DNS_SUFFIXES]; /* where written names begin */
     uint8_t suffix_count;
 };
 
