@@ -45,7 +45,7 @@ struct telemetry_config {
     /* The controller-initiated dump in flash; length 0: none. */
     const uint8_t *record;
     size_t record_len;
-    /* Write it.  NULL: it is not kept. */
+    /* Write that dump to flash.  NULL: it is not kept. */
     bool (*save)(void *ctx, const uint8_t *record, size_t len);
     void *save_ctx;
 };
@@ -89,7 +89,7 @@ struct nvmf_telemetry telemetry_seam(struct telemetry *telemetry);
 /**
  * Append a section.
  *
- * @param data  NULL: it is there already, behind the space for the header
+ * @param data  NULL: the caller has written it behind the space for the header
  */
 void telemetry_put(struct telemetry_writer *writer, const char *name,
                    const void *data, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The place in flash where an operation keeps its state: what was read from it
- * at the start, and how to write to it.
+ * The place in flash where an operation keeps its state: the record that was
+ * read at the start, and a function that writes a new one.
  */
 #ifndef ESSD_OPERATIONS_OPERATION_STORE_H
 #define ESSD_OPERATIONS_OPERATION_STORE_H
@@ -22,8 +22,8 @@ enum {
 enum operation_record {
     OPERATION_RECORD_NONE,    /* nothing was ever written */
     OPERATION_RECORD_OK,      /* record and len hold it */
-    OPERATION_RECORD_OLDER,   /* they hold the one before, the last is lost */
-    OPERATION_RECORD_DAMAGED, /* it was written, and cannot be read */
+    OPERATION_RECORD_OLDER,   /* they hold an older one; the last is lost */
+    OPERATION_RECORD_DAMAGED, /* records were written; none can be read */
 };
 
 struct operation_store {

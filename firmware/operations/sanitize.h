@@ -6,12 +6,13 @@
  *   block erase  all blocks are deallocated; they then read as zeroes.  When
  *                they must not be deallocated, zeroes are written instead.
  *   overwrite    a pattern is written once or several times, each time to the
- *                end of the medium and flushed before the next one begins.  At
- *                last the blocks are deallocated, if they may be.
+ *                end of the medium and flushed before the next one begins.
+ *                Then the blocks are deallocated, unless the command forbids
+ *                it.
  *
  * The operation is in flash before anything is erased, so that a power cut only
- * suspends it.  It is recorded how far it has come, at the end of each pass and
- * once a minute.
+ * suspends it.  Its progress is recorded at the end of each pass and once a
+ * minute.
  * Spec: NVM Express Base 1.4 section 8.15; docs/hardware/flash.md, "Sanitize"
  */
 #ifndef ESSD_OPERATIONS_SANITIZE_H
@@ -53,7 +54,7 @@ struct sanitize_config {
     void *submit_ctx;
 
     uint64_t (*power_on_hours)(void *ctx);
-    /* The operation has ended; is_ok: nothing of the medium is left. */
+    /* The operation has ended.  is_ok: nothing is left of the former data. */
     void (*ended)(void *ctx, bool is_ok);
     void *ctx;
 };
@@ -65,8 +66,8 @@ struct sanitize {
     bool is_busy;    /* an operation is in progress at the medium */
     bool has_status; /* it has ended with `status` */
     enum media_status status;
-    bool is_flushing;       /* that operation is a flush */
-    uint32_t io_blocks;     /* else its length */
+    bool is_flushing;       /* the operation at the medium is a flush */
+    uint32_t io_blocks;     /* its length, if it is no flush */
     bool is_filled;         /* the buffer has the pattern of this pass */
     bool is_clock_running;  /* checkpoint_us is set */
     uint64_t checkpoint_us; /* when the progress is recorded at the latest */
@@ -96,7 +97,8 @@ void sanitize_media_done(struct sanitize *sanitize, enum media_status status);
 /**
  * Do what is due.
  *
- * @return when to call again at the latest; UINT64_MAX: when one starts
+ * @return when to call again at the latest; UINT64_MAX: only when a command has
+ *         started an operation
  */
 uint64_t sanitize_step(struct sanitize *sanitize, uint64_t now_us);
 

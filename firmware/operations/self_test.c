@@ -9,7 +9,7 @@ enum {
     SEGMENT_MEDIUM = 3,
 
     MEMORY_STEP_BYTES = 16 * 1024,
-    TENTHS = 10, /* an extended test records so many times how far it is */
+    TENTHS = 10, /* an extended test records its progress at each tenth */
 
     STATUS_READ_ERROR = 0x281, /* Unrecovered Read Error */
     STATUS_INTERNAL = 0x006,
@@ -226,9 +226,9 @@ static void end_located(struct self_test *test, bool is_certain)
 }
 
 /*
- * A read of the first part of [bad_first, bad_count) has ended.  The block that
- * is left at last is read too: if that succeeds, the failure does not last, and
- * no block is named.
+ * A read of the first part of [bad_first, bad_count) has ended.  When one block
+ * is left, it is read once more.  If that succeeds, the failure was a temporary
+ * one, and the result names no block.
  */
 static void narrow_down(struct self_test *test, bool is_ok)
 {

@@ -88,7 +88,7 @@ struct self_test {
     uint64_t stride;    /* one chunk in so many is read */
     uint64_t total;     /* chunks of all namespaces of the test */
     bool is_reading;    /* an operation is in progress at the medium */
-    bool is_stale;      /* and its test has ended meanwhile */
+    bool is_stale;      /* the test that started it has ended meanwhile */
     bool has_status;    /* it has ended with `status` */
     enum media_status status;
     uint64_t read_us; /* when the last operation was started */
@@ -121,7 +121,8 @@ void self_test_media_done(struct self_test *test, enum media_status status);
 /**
  * Do what is due.
  *
- * @return when to call again at the latest; UINT64_MAX: when a test starts
+ * @return when to call again at the latest; UINT64_MAX: only when a test has
+ *         started
  */
 uint64_t self_test_step(struct self_test *test, uint64_t now_us);
 

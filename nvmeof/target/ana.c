@@ -5,8 +5,9 @@
  * Spec: NVM Express Base 1.4 sections 5.14.1.12 and 8.20; the table of commands
  * that a state affects is also in Base 2.0, section 8.1.3.
  *
- * The path of a read or write does not come here: nvmf_ctrl.ns_bars says that a
- * namespace can be used, and enter_state() keeps it up to date.
+ * Reads and writes of a namespace within reach do not call these functions:
+ * nvmf_ctrl.ns_bars says that it can be used, and enter_state() keeps ns_bars
+ * up to date.
  */
 #include "nvmeof/target/ana.h"
 
@@ -202,7 +203,7 @@ bool ana_hides_capacity(const struct nvmf_target *target,
 
 /* ---- Changes. */
 
-/* What the log page says of a group has changed. */
+/* Count a change of what the log page says of a group. */
 static void count_change(struct nvmf_ctrl *ctrl, uint32_t anagrpid)
 {
     ctrl->ana_changes++;
@@ -227,8 +228,8 @@ static bool has_group(const struct nvmf_target *target,
     return false;
 }
 
-/* The only writer of a state after ana_init().  Nothing is reported when a
- * transition begins: the state that ends it is. */
+/* The only writer of a state after ana_init().  Hosts get no event when a
+ * transition begins, but when the state that ends it is entered. */
 static void enter_state(struct nvmf_target *target, uint32_t anagrpid,
                         uint16_t portid, enum ana_state state)
 {
@@ -394,7 +395,7 @@ void ana_log_build(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
     build_log(target, ctrl, false);
 }
 
-/* As Return Groups Only (RGO) asks for it. */
+/* Build the page without NSIDs, for Return Groups Only (RGO). */
 void ana_log_build_groups(struct nvmf_target *target,
                           const struct nvmf_ctrl *ctrl, uint32_t part)
 {

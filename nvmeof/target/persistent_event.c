@@ -15,7 +15,7 @@
  * lost, and its host has to establish another one.
  *
  * So that no host wears out the flash or pushes everything else out of the log,
- * PEL_BURST events of a type are recorded at once, and then one in
+ * events of one type are limited: PEL_BURST may come at once, and then one in
  * PEL_PACE_US.
  */
 #include <string.h>
@@ -106,7 +106,7 @@ static bool may_record(struct nvmf_target *target, uint8_t type)
     return true;
 }
 
-/* @param ctrl  that has caused it; NULL: no controller has */
+/* @param ctrl  the controller that has caused the event, or NULL */
 static void record_event(struct nvmf_target *target, uint8_t type,
                          const struct nvmf_ctrl *ctrl, const uint8_t *data,
                          uint16_t len)
@@ -441,7 +441,8 @@ void nvmf_target_restore_event(struct nvmf_target *target, uint64_t number,
 void pel_init(struct nvmf_target *target)
 {
     target->pel.started_us = target->now_us;
-    /* A generation of the last boot does not come again soon. */
+    /* Each boot begins with another high byte, so that generation numbers of
+     * the last boot are not soon used again. */
     target->pel.generation = (uint16_t)((target->config.genctr >> 16) << 8);
 }
 
@@ -534,7 +535,7 @@ static uint16_t begin_action(struct nvmf_target *target,
         establish_context(target, context);
     }
     if (action != PEL_HEADER && offset > context->length) {
-        context->exists = context->existed; /* as before the command */
+        context->exists = context->existed; /* it stays as it was before */
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
     }
     return NVME_SC_SUCCESS;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registrations and the reservation of one namespace: a state machine without
- * commands, controllers or time.  A host is known by its host identifier, so
- * what it has registered outlives its associations.
+ * Registrations and the reservation of one namespace: a state machine that
+ * knows nothing of queues, controllers or time.  A host is known by its host
+ * identifier, so what it has registered outlives its associations.
  * Spec: NVM Express Base 1.4 section 8.8.
  *
- * And the seam through which the application keeps them over power cycles.
+ * Through the seam at the end, the application keeps them over power cycles.
  */
 #ifndef ESSD_NVMEOF_TARGET_RESERVATION_H
 #define ESSD_NVMEOF_TARGET_RESERVATION_H
@@ -24,10 +24,11 @@ struct registrant {
 
 struct reservation {
     uint32_t generation;
-    uint8_t rtype;   /* RTYPE_NONE if there is no reservation */
-    bool ptpl;       /* everything here outlives a loss of power */
-    uint16_t holder; /* index of the registrant that holds the reservation; of
-                      * no meaning without one, and if all registrants do */
+    uint8_t rtype; /* RTYPE_NONE if there is no reservation */
+    bool ptpl;     /* everything here outlives a loss of power */
+    /* Index of the registrant that holds the reservation.  It means nothing if
+     * there is no reservation, or if all registrants hold it. */
+    uint16_t holder;
     uint16_t count;
     struct registrant registrant[NVMF_MAX_REGISTRANTS];
 };
@@ -72,7 +73,7 @@ int reservation_find(const struct reservation *res, const uint8_t *hostid);
 /** Whether the registrant at `index` holds the reservation. */
 bool reservation_is_holder(const struct reservation *res, uint16_t index);
 
-/** Whether the reservation forbids a host commands that read, or that write. */
+/** Whether the reservation forbids a host to write (is_write) or to read. */
 bool reservation_forbids(const struct reservation *res, const uint8_t *hostid,
                          bool is_write);
 
@@ -83,7 +84,7 @@ bool reservation_forbids(const struct reservation *res, const uint8_t *hostid,
 struct nvmf_reservations {
     void *ctx;
 
-    /** NULL: nothing is kept, and PTPL is not supported. */
+    /** Keep `res`.  NULL: nothing is kept, and PTPL is not supported. */
     enum nvmf_volume_result (*save)(void *ctx, uint32_t nsid,
                                     const uint8_t *uuid,
                                     const struct reservation *res);

@@ -90,7 +90,8 @@ void reservation_forget(struct nvmf_target *target, uint32_t nsid)
     ns_update_bars(target, nsid);
 }
 
-/* Whether flash has to follow a change.  The generation is not kept. */
+/* Whether a change must be saved.  That of the generation need not be, because
+ * the generation is not kept. */
 static bool must_save(const struct reservation *before,
                       const struct reservation *after)
 {
@@ -157,8 +158,8 @@ bool reservation_conflicts_any(struct nvmf_target *target,
 }
 
 /*
- * Refuse a command because of a reservation.  That is how a host finds out that
- * it is fenced off, not an error of the drive.
+ * Refuse a command because of a reservation.  The error log gets no entry: this
+ * is no error of the drive, but tells a host that it is fenced off.
  */
 uint16_t reservation_refuse(struct nvmf_request *req)
 {
@@ -398,7 +399,7 @@ static void mark_commands(struct nvmf_target *target, uint16_t qpair,
     }
 }
 
-/* @return a marked command of a queue pair that has not begun, or NULL */
+/* @return a queue pair's marked command that waits for a buffer, or NULL */
 static struct nvmf_request *find_waiting(struct nvmf_target *target,
                                          uint16_t qpair)
 {
@@ -476,7 +477,8 @@ void reservation_command_ended(struct nvmf_target *target,
     }
 }
 
-/* A Preempt and Abort that has waited for commands is executed again. */
+/* Whether a Preempt and Abort has taken effect already.  It is executed again
+ * when the commands that it has waited for have ended. */
 static bool has_preempted(const struct nvmf_request *req)
 {
     return req->progress != 0;

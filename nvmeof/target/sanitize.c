@@ -165,8 +165,8 @@ static bool is_any_formatting(const struct nvmf_target *target)
 }
 
 /*
- * Check what the drive is doing.  After a failure that is restricted, only
- * another restricted operation is possible.
+ * Check what the drive is doing.  After a restricted operation (AUSE 0) has
+ * failed, only another restricted operation is possible.
  */
 static uint16_t check_state(struct nvmf_target *target,
                             const struct nvmf_sanitize *job)
@@ -242,7 +242,7 @@ static uint16_t start_operation(struct nvmf_target *target)
         pel_note_sanitize_start(target);
         return status;
     }
-    sanitize_load(target); /* as before */
+    sanitize_load(target); /* the state before the command is valid again */
     if (sanitize_status(target) == 0) {
         set_namespaces(target, NS_SANITIZING, NS_READY);
     }
