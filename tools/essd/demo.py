@@ -28,7 +28,7 @@ FIRST_BOOT: list[tuple[str, Step]] = [
     ("Power off and on", steps.power_cycle),
     ("One path: pull its cable", steps.cable_pull),
 ]
-# What needs the drive itself, and is not shown with nvmet.
+# Steps that need the drive itself, and are left out with nvmet as the target.
 DRIVE_ONLY: list[tuple[str, Step]] = [
     ("Two paths: fail over from port 0 to port 1", subsystem_steps.fail_over),
 ]

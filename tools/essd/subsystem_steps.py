@@ -33,14 +33,14 @@ cables:
   - drive:0 - switch0
   - drive:1 - switch1
 """
-NOTICE_S = 30.0         # for a host to follow an event of the drive
+NOTICE_S = 30.0         # the time that a host gets to follow an event of the drive
 
-# A path that is gone is noticed by the transport's retries, or else by a keep-alive
-# without an answer after 2 s; then it is tried again each second.
+# A host notices a lost path when the transport's retries end, or else when a keep-alive
+# has no answer after 2 s.  It then tries to reconnect each second.
 PATH_OPTIONS = "--keep-alive-tmo=2 --reconnect-delay=1 --ctrl-loss-tmo=120"
-LOOK_S = 3              # for which frames are counted in each situation
-QUIET_FRAMES = 40       # of keep-alive and acknowledgements, in that time, without I/O
-PAUSE_MAX_S = 30.0      # for which I/O may stand still, on a busy machine
+LOOK_S = 3              # how long frames are counted in each situation
+QUIET_FRAMES = 40       # at most so many come in that time without I/O (keep-alive)
+PAUSE_MAX_S = 30.0      # the longest pause of I/O that is allowed, on a busy machine
 GROUP = 1               # ANA group of the namespace
 
 NAMESPACE_MIB = 512
