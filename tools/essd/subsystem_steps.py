@@ -93,7 +93,7 @@ def ana_command(job: Job, state: str) -> str:
 
 @contextlib.contextmanager
 def undone_by(action: Callable[[], object]) -> Iterator[None]:
-    """Call `action` at the end; after an error, an error of it is ignored."""
+    """Call `action` at the end; its own EssdError is ignored after another error."""
     try:
         yield
     except BaseException:
@@ -230,7 +230,7 @@ def block_device(job: Job, nsid: int) -> str:
 
 
 def write(job: Job, device: str, may: bool) -> None:
-    """Write 16 KiB; EssdError if that is not refused or not possible, as expected."""
+    """Write 16 KiB; EssdError unless that works (`may`) or a reservation forbids it."""
     result = job.result(f"dd if=/dev/zero of={device} bs=4k count=4 oflag=direct "
                         "status=none && echo written", check=False)
     job.show_result(result)
