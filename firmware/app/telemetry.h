@@ -74,7 +74,7 @@ struct telemetry {
     size_t record_len;
 };
 
-/** Initialise.  The functions of *config must work. */
+/** Initialise, and copy the record of *config.  `save` is called only later. */
 void telemetry_init(struct telemetry *telemetry, struct drive *drive,
                     struct dram *dram, const struct telemetry_config *config);
 
