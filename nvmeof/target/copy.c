@@ -91,7 +91,7 @@ uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req)
 }
 
 /*
- * Find the namespace of a source range.
+ * Find the namespace of a source range, and check that the range is in it.
  *
  * @return a status, or 0
  */
@@ -102,16 +102,18 @@ static uint16_t find_source(struct nvmf_target *target,
     uint16_t status;
 
     *ns = req->ns;
-    if (range->nsid == req->sqe.nsid) {
-        return NVME_SC_SUCCESS;
+    if (range->nsid != req->sqe.nsid) {
+        status = ns_check_source(target, req, range->nsid, ns);
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
     }
-    status = ns_check_source(target, req, range->nsid, ns);
-    if (status != NVME_SC_SUCCESS) {
-        return status;
+    if ((*ns)->geometry.block_shift != req->ns->geometry.block_shift) {
+        return refuse_status(NVME_SC_INCOMPATIBLE_NS);
     }
-    return (*ns)->geometry.block_shift == req->ns->geometry.block_shift
+    return io_is_in_range(*ns, range->first_lba, range->count_blocks)
                ? NVME_SC_SUCCESS
-               : refuse_status(NVME_SC_INCOMPATIBLE_NS);
+               : refuse_status(NVME_SC_LBA_RANGE);
 }
 
 /* Whether a source range of format 2 overlaps the destination. */
@@ -148,9 +150,6 @@ static uint16_t check_ranges(struct nvmf_target *target,
         }
         if (range.options != 0) { /* only fast copies, which there are none */
             return refuse_status(NVME_SC_FAST_COPY_IMPOSSIBLE);
-        }
-        if (!io_is_in_range(ns, range.first_lba, range.count_blocks)) {
-            return refuse_status(NVME_SC_LBA_RANGE);
         }
     }
     if (!io_is_in_range(req->ns, io_first_lba(&req->sqe), *total)) {
@@ -194,7 +193,8 @@ void copy_leave_source(struct nvmf_target *target, struct nvmf_request *req)
 
 /*
  * Keep the namespace of a source range from being formatted or deleted while it
- * is read.
+ * is read.  It is checked again, because another namespace may have its NSID
+ * since check_ranges().
  *
  * @return a status, or 0
  */

@@ -210,6 +210,48 @@ static void test_a_deletion_waits_for_a_copy_that_reads_the_namespace(
     assert_int_equal(deleting->cqe.status, 0);
 }
 
+/*
+ * Between two ranges a Copy keeps no source.  The volume does not check the
+ * range of a media operation, so blocks beyond the end of the new namespace
+ * would be those of other namespaces.
+ */
+static void test_a_copy_reads_nothing_beyond_a_source_that_became_smaller(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe enable =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+    struct nvme_sqe copy = fake_rw(NVM_COPY, 0, 2);
+    struct fake_request *copying;
+    uint8_t ranges[64] = {[0] = 1, [32] = 2}; /* SNSID */
+
+    memset(fake->data, 0, 512);
+    fake->data[4] = 1 << 2;
+    assert_int_equal(fake_exec(fake, admin, &enable, fake->data, 512).status,
+                     0);
+    copy.cdw12 |= 2 << 8;
+    put_le64(ranges + 8, 100);
+    put_le64(ranges + 32 + 8, 40);
+    fake->hold_media = true;
+    copying = fake_send(fake, io, &copy, ranges, sizeof(ranges));
+    fake_run(fake);
+    /* Namespace 2 is deleted and created again, with 40 blocks. */
+    (void)send_delete(fake, admin, 2);
+    end_job(NVMF_VOLUME_OK);
+    volume.exists[1] = true;
+    nvmf_target_ns_loaded(fake->target, 2);
+    fake->target->ns[1].geometry.size_blocks = 40;
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(copying->cqe.status & NVME_SC_MASK, NVME_SC_LBA_RANGE);
+    assert_int_equal(copying->cqe.dw0, 1);
+    assert_int_equal(fake->history_count, 2); /* those of the first range */
+    assert_int_equal(fake->target->ns[0].users, 0);
+    assert_int_equal(fake->target->ns[1].users, 0);
+}
+
 static void test_the_endurance_group_is_the_whole_medium(void **state)
 {
     struct fake *fake = *state;
