@@ -467,7 +467,13 @@ void lacp_set_fast(struct lacp_agent *agent, bool is_fast)
     }
     agent->config.is_fast = is_fast;
     for (uint8_t i = 0; i < NET_PORTS; i++) {
-        agent->ports[i].needs_to_transmit = true;
+        struct lacp_port *port = &agent->ports[i];
+
+        port->needs_to_transmit = true;
+        /* A partner that is told the slow rate may be silent for 30 s. */
+        if (!is_fast && port->rx == LACP_RX_CURRENT) {
+            port->current_while_us += LONG_TIMEOUT_US - SHORT_TIMEOUT_US;
+        }
     }
 }
 

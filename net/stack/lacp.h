@@ -103,8 +103,9 @@ void lacp_link(struct lacp_agent *agent, uint8_t port, bool is_up,
                uint64_t now_us);
 
 /**
- * Ask the partners to send every second (fast) or every 30 seconds.  A new
- * timeout for their LACPDUs begins with the next one that is received.
+ * Ask the partners to send every second (fast) or every 30 seconds.  The
+ * timeout for their LACPDUs becomes longer at once, or shorter with the next
+ * one that is received.
  */
 void lacp_set_fast(struct lacp_agent *agent, bool is_fast);
 

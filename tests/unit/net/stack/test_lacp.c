@@ -229,6 +229,25 @@ static void test_lacp_rate_changes_while_the_ports_work(void **state)
     bed_free(bed);
 }
 
+/* A partner like Linux's bond sends nothing for 30 s once it is told the slow
+ * rate, which is no reason to take the port out of use. */
+static void test_lacp_ports_stay_in_use_when_the_partner_becomes_slow(
+    void **state)
+{
+    struct bed *bed = bed_working(true);
+
+    (void)state;
+    lacp_set_fast(&bed->ends[0].agent, false);
+    bed->is_cut[0] = true;
+    run_for(bed, 31000);
+    assert_int_equal(port_of(bed, 0)->rx, LACP_RX_CURRENT);
+    assert_true(lacp_is_working(&bed->ends[0].agent, 0));
+    /* A partner that has gone is still noticed. */
+    run_for(bed, 61000);
+    assert_false(lacp_is_working(&bed->ends[0].agent, 0));
+    bed_free(bed);
+}
+
 static void test_lacp_port_without_link_is_detached_at_once(void **state)
 {
     struct bed *bed = bed_working(true);
