@@ -9,6 +9,9 @@
  *
  *  - One address has at most RDMA_HALF_OPEN_PER_HOST half-open connections.  A
  *    further request from there ends the oldest of them.
+ *  - There are at most RDMA_HALF_OPEN_MAX of them.  Each may be from another
+ *    address, and so take a neighbour, without which no host can connect.  A
+ *    further request ends the oldest of them.
  *  - When the drive is full, a request ends the oldest half-open connection of
  *    all, if there are many of them or if it is old.  A host that answers in
  *    time is not affected: its connection is one of the newest.  While there
@@ -80,10 +83,10 @@ static void evict_queue(struct rdma_queue *qp)
 void rdma_half_open_limit(struct rdma_transport *rdma,
                           const struct rdma_cm_peer *peer)
 {
+    uint32_t total = prune_list(&rdma->half_open);
     struct rdma_queue *oldest = NULL;
     uint32_t count = 0;
 
-    (void)prune_list(&rdma->half_open);
     for (struct rdma_queue *qp = rdma->half_open.first; qp != NULL;
          qp = qp->next_half_open) {
         if (memcmp(&qp->event.peer, peer, sizeof(*peer)) == 0) {
@@ -93,6 +96,8 @@ void rdma_half_open_limit(struct rdma_transport *rdma,
     }
     if (count >= RDMA_HALF_OPEN_PER_HOST) {
         evict_queue(oldest);
+    } else if (total >= RDMA_HALF_OPEN_MAX) {
+        evict_queue(rdma->half_open.first);
     }
 }
 

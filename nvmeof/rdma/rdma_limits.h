@@ -43,6 +43,9 @@ enum {
     /* Half-open connections of one address.  Linux makes one at a time, and
      * other hosts perhaps all of a controller's. */
     RDMA_HALF_OPEN_PER_HOST = 32,
+    /* Half-open connections of all addresses: half of the RNIC's neighbours, of
+     * which each address takes one. */
+    RDMA_HALF_OPEN_MAX = 512,
     /* When the drive is full, so many half-open connections keep their places
      * for so long. */
     RDMA_HALF_OPEN_FEW = 16,

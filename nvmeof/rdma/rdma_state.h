@@ -144,7 +144,7 @@ void rdma_half_open_init(struct rdma_transport *rdma);
 void rdma_half_open_add(struct rdma_queue *qp);
 
 /** Make room for a request: end the oldest half-open connection of its sender
- * if that has too many. */
+ * if that has too many, or the oldest of all if there are too many. */
 void rdma_half_open_limit(struct rdma_transport *rdma,
                           const struct rdma_cm_peer *peer);
 

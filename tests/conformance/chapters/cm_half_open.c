@@ -14,7 +14,10 @@
 #include "cm_lib.h"
 
 enum {
-    FLOOD = 300, /* more requests than there can be admin queues */
+    FLOOD = 300,   /* more requests than there can be admin queues */
+    QUEUES = 1024, /* queue pairs of the data sheet, and neighbours */
+    PAUSE = 64,    /* requests after which the target has time to answer */
+    PAUSE_US = 10000,
     IDS = 16,
     FLOOD_CM_TIMEOUT = 19, /* 2.1 s, for which the target keeps one at most */
     FLOOD_END_US = 3000000,
@@ -91,6 +94,34 @@ static void many_sources(struct conf *conf)
     end_flood(conf);
 }
 
+/* Short I/O queues, of which there can be more than admin queues.  Each address
+ * is a neighbour that the drive cannot forget. */
+static void many_queues(struct conf *conf)
+{
+    struct rc *flood = rc_new(
+        conf,
+        &(struct rc_config){.peer = 1, .qid = 1, .hrqsize = 2, .hsqsize = 1});
+    struct rc *host;
+
+    for (unsigned int i = 0; i < QUEUES; i++) {
+        struct conf_peer from = conf_stranger(conf, 0x2000 + i, 0);
+
+        flood->path.src_mac = from.mac;
+        flood->path.src = from.ip4;
+        send_flood_req(flood, i);
+        if (i % PAUSE == 0) {
+            conf_pass(conf, PAUSE_US);
+        }
+        conf_flush(conf);
+    }
+    conf_pass(conf, PAUSE_US);
+    conf_flush(conf);
+    host = rc_open(conf, &(struct rc_config){.peer = 2});
+    expect_works(host);
+    rc_close(host);
+    end_flood(conf);
+}
+
 /* The target's ids must not follow a rule that one can see in a few of them. */
 static void ids_unpredictable(struct conf *conf)
 {
@@ -124,5 +155,8 @@ static const struct conf_test tests[] = {
     TEST("half-open.many-sources", "NVMe-oF 1.1 7.3.6.4",
          "a host connects beside 300 unconfirmed REQs of other addresses",
          many_sources),
+    TEST("half-open.many-queues", "NVMe-oF 1.1 7.3.6.4",
+         "a host connects beside 1024 unconfirmed REQs for short I/O queues",
+         many_queues),
 };
 CONF_TESTS(conf_tests_cm_half_open, "cm", tests);

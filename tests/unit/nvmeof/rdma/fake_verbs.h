@@ -7,7 +7,7 @@
 
 #include "net/verbs/verbs.h"
 
-enum { FAKE_QPS = 320, FAKE_LOG = 512, FAKE_LKEY = 0x4c4b };
+enum { FAKE_QPS = 576, FAKE_LOG = 512, FAKE_LKEY = 0x4c4b };
 
 struct fake_recv {
     uint64_t wr_id;

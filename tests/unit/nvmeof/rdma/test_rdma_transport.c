@@ -28,7 +28,7 @@
 enum {
     DEPTH = 16,
     ADMIN_DEPTH = 32,
-    CONNS = 300,
+    CONNS = 576,
     BUSY = 1024,
     HOLD = 8192, /* more than all buffers of all sizes */
     BLOCKS = 1 << 20,
@@ -1066,6 +1066,32 @@ static void test_an_address_has_a_limited_number_of_half_open_connections(
     assert_int_equal(other->state, CONN_ACCEPTED);
     assert_int_equal(confirmed->state, CONN_ESTABLISHED);
     assert_int_equal(f->rdma.qpairs_in_use, RDMA_HALF_OPEN_PER_HOST + 2);
+}
+
+/* Each may be from another address, and takes a neighbour of the drive.  Short
+ * I/O queues do not fill the drive before. */
+static void test_half_open_connections_leave_neighbours_for_hosts(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_conn *confirmed = request_from(f, 1);
+    struct fake_conn *oldest;
+
+    confirm_connection(confirmed);
+    f->cntlid = 0;
+    f->peer = 2;
+    oldest = request_connection(f, 1, 2, 0);
+    for (uint16_t i = 1; i < RDMA_HALF_OPEN_MAX; i++) {
+        f->peer = (uint16_t)(1000 + i);
+        assert_non_null(request_connection(f, 1, 2, 0));
+    }
+    assert_int_equal(count_evicted(f), 0);
+    assert_int_equal(oldest->state, CONN_ACCEPTED);
+    f->peer = 3;
+    assert_non_null(request_connection(f, 1, 2, 0));
+    assert_int_equal(count_evicted(f), 1);
+    assert_int_equal(oldest->state, CONN_FREE);
+    assert_int_equal(confirmed->state, CONN_ESTABLISHED);
+    assert_int_equal(f->rdma.qpairs_in_use, RDMA_HALF_OPEN_MAX + 1);
 }
 
 static void test_half_open_connections_make_room_when_the_drive_is_full(
