@@ -514,6 +514,26 @@ bool ns_is_any_protected(struct nvmf_target *target,
     return false;
 }
 
+/*
+ * Whether a namespace is being formatted since before a power cut, so that a
+ * command for all namespaces would leave it out.
+ *
+ * @param active_on  only those that are active there; NULL: all
+ */
+static bool is_any_unchangeable(struct nvmf_target *target,
+                                const struct nvmf_ctrl *active_on)
+{
+    for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        const struct nvmf_ns *ns = ns_find_allocated(target, nsid);
+
+        if (ns != NULL && !is_changeable(ns) &&
+            (active_on == NULL || ns_is_active(active_on, nsid))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Check that an NSID is allocated, and that this port reaches it. */
 static uint16_t check_allocated(struct nvmf_target *target,
                                 struct nvmf_request *req)
@@ -549,7 +569,8 @@ static uint16_t delete_ns(struct nvmf_target *target, struct nvmf_request *req)
                    : target->ns[req->sqe.nsid - 1].geometry.is_read_only) {
         return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
     }
-    if (!is_for_all && !is_changeable(&target->ns[req->sqe.nsid - 1])) {
+    if (is_for_all ? is_any_unchangeable(target, NULL)
+                   : !is_changeable(&target->ns[req->sqe.nsid - 1])) {
         return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }
     manage_begin(target, req, &job, is_for_all);
@@ -747,6 +768,9 @@ static uint16_t check_format(struct nvmf_target *target,
         }
         if (ns_is_any_protected(target, ctrl)) {
             return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
+        }
+        if (is_any_unchangeable(target, ctrl)) {
+            return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
         }
         return is_any_too_small(target, ctrl, job)
                    ? refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10, 0)

@@ -808,4 +808,32 @@ static void test_a_format_that_ends_after_a_restart_is_an_event(void **state)
     assert_int_equal(nvmf_target_events(fake->target), 1);
 }
 
+/* Success would tell the host that nothing is left of what it deletes. */
+WITH_FIXTURE(NULL, fake_teardown)
+static void test_all_namespaces_are_changed_only_if_each_of_them_can_be(
+    void **state)
+{
+    struct fake_request *request;
+    struct fake *fake;
+    uint16_t admin;
+
+    setup_volume(state);
+    fake = *state;
+    volume.is_erasing = true; /* since before a power cut */
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    volume.is_erasing = false;
+    nvmf_target_ns_loaded(fake->target, 2);
+    request = send_delete(fake, admin, NVME_NSID_ALL);
+    assert_int_equal(request->cqe.status & ~MORE, NVME_SC_FORMAT_IN_PROGRESS);
+    request = send_format(fake, admin, NVME_NSID_ALL);
+    assert_int_equal(request->cqe.status & ~MORE, NVME_SC_FORMAT_IN_PROGRESS);
+    assert_int_equal(volume.jobs, 0);
+    nvmf_target_ns_loaded(fake->target, 1);
+    request = send_delete(fake, admin, NVME_NSID_ALL);
+    end_job(NVMF_VOLUME_OK);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(request->cqe.status, 0);
+}
+
 TEST_FIXTURE(setup_volume, fake_teardown)
