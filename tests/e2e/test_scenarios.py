@@ -57,7 +57,7 @@ def test_a_copied_scenario_runs_as_a_program(tmp_path: Path) -> None:
 def test_an_interrupted_scenario_leaves_nothing(how: str, start, tmp_path: Path) -> None:
     command = start("scenario", "run", "failover", "--out", tmp_path / "report")
     command.wait_for(lambda: "fio writes" in command.output(), 900)
-    data = paths.drives() / f"py-{command.process.pid}-1"
+    data = paths.drives() / f"py-{command.process.pid}"
     assert data.exists()
     assert command.interrupt(how) in (130, 143)
     command.check_nothing_left()

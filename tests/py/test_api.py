@@ -17,9 +17,9 @@ from fake_qemu import make_fake
 import essd
 from essd import paths
 from essd.api import system as api_system
-from essd.api.temporary import Temporary, sweep
 from essd.config import Config, Drive, Link
 from essd.instance import Instance
+from essd.temporary import Temporary, sweep
 
 
 @pytest.fixture(autouse=True)
@@ -257,7 +257,7 @@ def test_a_program_that_is_killed_leaves_no_process_and_the_next_one_its_no_data
     while Instance(name).is_running:
         assert time.monotonic() < deadline, "the supervisor outlives its owner"
         time.sleep(0.05)
-    mine = Temporary()
+    mine = Temporary("py-")
     assert not paths.drive(name).exists()
     assert not paths.instance(name).exists()
     assert paths.drive(mine.name).exists()

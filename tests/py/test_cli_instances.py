@@ -72,6 +72,14 @@ def test_list_shows_running_instances_and_stopped_drives(home) -> None:
     assert [line.split()[0] for line in table[1:]] == ["lab", "shelf"]
 
 
+def test_a_drive_whose_name_is_too_long_to_run_is_listed_and_deleted(home) -> None:
+    name = "d" * 100        # It was made while the folder for sockets had a shorter path.
+    folder = make_drive(name)
+    assert [entry["name"] for entry in json.loads(run("list", "--json"))] == [name]
+    run("rm", "--yes", name)
+    assert not folder.exists()
+
+
 def test_list_says_what_to_do_if_there_is_no_drive(home) -> None:
     assert "create one with ./essd up" in run("list")
     assert json.loads(run("list", "--json")) == []

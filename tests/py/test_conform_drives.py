@@ -6,6 +6,7 @@ A script takes the place of the conformance program; it runs what
 """
 
 import contextlib
+import itertools
 import json
 import re
 import sys
@@ -45,10 +46,11 @@ sys.exit("{fails}" in ids)
 def stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What is run on each drive; there is no drive."""
     found: list[list[str]] = []
+    numbers = itertools.count()
 
     @contextlib.contextmanager
-    def emulated(number: int = 0) -> Iterator[conform.Stand]:
-        yield conform.Stand("qemu", ["--drive", str(number)],
+    def emulated() -> Iterator[conform.Stand]:
+        yield conform.Stand("qemu", ["--drive", str(next(numbers))],
                             complaints=lambda: found.append([]) or [])
 
     monkeypatch.setattr(conform, "emulated", emulated)

@@ -66,12 +66,22 @@ def check_word(option: str, given: str, valid: Iterable[str]) -> str:
     return given
 
 
-def check_name(name: str) -> str:
-    """Return `name` if an instance can have it; EssdError says what is wrong with it."""
+def check_letters(name: str) -> str:
+    """Return `name` if all its characters are allowed; EssdError says what is wrong.
+
+    The name of a drive that is kept may be too long to run: its sockets would have been in
+    a folder with a shorter path.
+    """
     if not NAME.fullmatch(name):
         usable = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")
         raise EssdError(f"--name {name!r}: use only the letters a to z and A to Z, digits, "
                         f"- and _{f', such as {usable}' if usable else ''}")
+    return name
+
+
+def check_name(name: str) -> str:
+    """Return `name` if an instance can have it; EssdError says what is wrong with it."""
+    check_letters(name)
     most = SOCKET_MAX - len(str(paths.instance("") / LONGEST_SOCKET)) - 1
     if len(name) > most:
         raise EssdError(f"--name {name}: has {len(name)} characters; at most {most} are "

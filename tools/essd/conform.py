@@ -28,6 +28,7 @@ from .conform_results import Results, ResultsError
 from .errors import LOOK_UP_S, EssdError
 from .instance import Instance
 from .setup import Wish
+from .temporary import Temporary
 
 PROGRAM = "tests/conformance/essd_conform"
 # Sanitizers make the native run take 1.7 times as long: 27 s instead of 16 s for
@@ -123,19 +124,10 @@ def build(preset: str) -> Path:
 # Targets
 
 @contextlib.contextmanager
-def emulated(number: int = 0) -> Iterator[Stand]:
-    """A new drive, booted for this run and deleted afterwards.
-
-    `number` is that of the drive, if the run uses several.
-    """
-    name = f"conform-{os.getpid()}" + (f"-{number}" if number else "")
-    instance = Instance(name)
-    with setup.half_made(name):
-        config = setup.configure(Wish(name=name, ports=list(PORTS), size=SIZE,
-                                      namespaces=NAMESPACES, host=False, listens=True,
-                                      network=flash.Network(echo=True)))
-    assert config.drive is not None
-    drive = EmulatedDrive(instance, config)
+def emulated() -> Iterator[Stand]:
+    """A new drive, booted for this run and deleted afterwards."""
+    owner = Temporary("conform-")
+    instance = Instance(owner.name)
 
     def complaints() -> list[str]:
         try:
@@ -145,6 +137,11 @@ def emulated(number: int = 0) -> Iterator[Stand]:
         return []
 
     try:
+        config = setup.configure(Wish(name=owner.name, ports=list(PORTS), size=SIZE,
+                                      namespaces=NAMESPACES, host=False, listens=True,
+                                      network=flash.Network(echo=True)))
+        assert config.drive is not None
+        drive = EmulatedDrive(instance, config)
         instance.start(config, bound=True)
         wait_for_drive(instance)
         with Control(instance.folder / "conform.sock", drive) as control:
@@ -157,8 +154,7 @@ def emulated(number: int = 0) -> Iterator[Stand]:
     finally:
         with interrupts.ignored():
             instance.stop()
-            setup.forget(name)
-            shutil.rmtree(instance.folder, ignore_errors=True)
+            owner.delete()
 
 
 def wait_for_drive(instance: Instance) -> None:
@@ -409,7 +405,7 @@ def run_drives(program: Path, options: Options, ids: list[str], folder: Path,
     shares = conform_drives.share(ids, options.drives)
     parts = [Results() for _ in shares]
     with contextlib.ExitStack() as stack:
-        stands = [stack.enter_context(emulated(number)) for number in range(len(shares))]
+        stands = [stack.enter_context(emulated()) for _ in shares]
         results.drive |= stands[0].drive
         facts.versions = conform_report.versions(stands[0].qemu)
         for number, stand in enumerate(stands):

@@ -9,10 +9,8 @@ and has blocks of 512 bytes, as the drive's has.
 
 import contextlib
 import ipaddress
-import os
 import re
 import shlex
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from . import interrupts, prepare, setup, show
 from .errors import EssdError
 from .instance import Instance
 from .setup import Wish
+from .temporary import Temporary
 
 ADDRESSES = "10.0.0.1/24,fd00:0:0:1::1/64"
 NSID = 1
@@ -129,15 +128,15 @@ def wait_listener(socket: Path) -> None:
 @contextlib.contextmanager
 def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
     """Boot the guest; stop it and delete its files at the end."""
-    name = f"conform-nvmet-{os.getpid()}"
-    instance = Instance(name)
-    config = setup.configure(Wish(name=name, target="nvmet", host=False, mtu=mtu,
-                                  ports=[ADDRESSES, None], size=f"{SIZE_MIB}m",
-                                  listens=True))
-    assert config.peer is not None
-    config.links = config.links[:1]
-    config.peer.kernel = KERNEL
+    owner = Temporary("conform-nvmet-")
+    instance = Instance(owner.name)
     try:
+        config = setup.configure(Wish(name=owner.name, target="nvmet", host=False, mtu=mtu,
+                                      ports=[ADDRESSES, None], size=f"{SIZE_MIB}m",
+                                      listens=True))
+        assert config.peer is not None
+        config.links = config.links[:1]
+        config.peer.kernel = KERNEL
         instance.start(config, bound=True)
         instance.wait_ready("peer")
         link = config.links[0]
@@ -158,7 +157,7 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
     finally:
         with interrupts.ignored():
             instance.stop()
-            shutil.rmtree(instance.folder, ignore_errors=True)
+            owner.delete()
 
 
 def main() -> None:

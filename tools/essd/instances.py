@@ -82,14 +82,13 @@ def stopped_facts(name: str) -> dict[str, Any]:
 
 def facts(name: str) -> dict[str, Any]:
     """What `essd list --json` prints of one instance."""
-    instance = Instance(name)
-    data = setup.data_folder(name)
+    data, folder = setup.data_folder(name), paths.instance(name)
     try:
-        now = running_facts(instance)
-    except (EssdError, OSError):            # It has just ended, or never ran.
+        now = running_facts(Instance(name))
+    except (EssdError, OSError):    # It has just ended, never ran, or cannot run here.
         now = stopped_facts(name)
-    return {"name": name, **now, "disk_bytes": disk_bytes(data, instance.folder),
-            "data": str(data) if data.is_dir() else None, "folder": str(instance.folder)}
+    return {"name": name, **now, "disk_bytes": disk_bytes(data, folder),
+            "data": str(data) if data.is_dir() else None, "folder": str(folder)}
 
 
 def size_words(count: float) -> str:
@@ -132,7 +131,7 @@ def folders(name: str) -> list[Path]:
 
 def check_removable(name: str) -> list[Path]:
     """The folders that `essd rm` will delete; EssdError if it must not."""
-    chosen.check_name(name)
+    chosen.check_letters(name)
     if chosen.answers(name):
         raise EssdError(f"{name} is running: stop it with {chosen.hint(name, 'down')} first")
     found = folders(name)

@@ -11,10 +11,10 @@ from .. import chosen, interrupts, mgmt, paths, process, setup, show, steps
 from ..config import Config
 from ..errors import EssdError
 from ..instance import Instance
+from ..temporary import Temporary
 from .drive import Drive
 from .host import Host
 from .part import Switch, last_lines
-from .temporary import Temporary
 
 # The systems that this process has started and not closed.
 _open: "list[System]" = []
@@ -186,7 +186,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     error's notes have the last lines of the consoles.
     """
     process.find_system_programs()
-    owner = None if name else Temporary()
+    owner = None if name else Temporary("py-")
     instance = Instance(owner.name if owner else name)
     started = False
     try:

@@ -12,9 +12,8 @@ import shutil
 from pathlib import Path
 from typing import IO
 
-from .. import chosen, interrupts, paths, setup
+from . import chosen, interrupts, paths, setup
 
-PREFIX = "py-"
 OWNER = "owner.lock"
 
 
@@ -24,14 +23,15 @@ def guard() -> Path:
 
 
 class Temporary:
-    """A new instance name, whose data belong to this process."""
+    """A new instance name that begins with `prefix`.  Its data belong to this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
         with paths.locked(guard()):
             sweep()
-            number = 1
+            number = 0
             while True:
-                self.name = chosen.check_name(f"{PREFIX}{os.getpid()}-{number}")
+                self.name = chosen.check_name(f"{prefix}{os.getpid()}"
+                                              + (f"-{number}" if number else ""))
                 try:
                     paths.drive(self.name).mkdir(mode=0o700, parents=True)
                     break
@@ -62,7 +62,7 @@ def forget_run(name: str, keep_logs: bool = False) -> None:
 
 def sweep() -> None:
     """Delete the data of programs that have ended without deleting them."""
-    for file in paths.drives().glob(f"{PREFIX}*/{OWNER}"):
+    for file in paths.drives().glob(f"*/{OWNER}"):
         name = file.parent.name
         if not chosen.answers(name) and not paths.is_locked(file):
             setup.forget(name)
