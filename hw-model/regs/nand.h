@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * NAND controller: registers and DRAM structures, read by model and driver.
+ * Programming guide: docs/hardware/nand.md.  Includes nothing; the reader
+ * includes "hw/registerfields.h" or "lib/regfields.h" first.
+ *
+ * Everything in DRAM is little-endian.  Offsets are in bytes.
+ */
+#ifndef ESSD_REGS_NAND_H
+#define ESSD_REGS_NAND_H
+
+/* clang-format off */
+REG32(NAND_ID, 0x000)                /* ro: "NND" and version 1 */
+REG32(NAND_LIMITS, 0x004)            /* ro */
+    FIELD(NAND_LIMITS, QUEUES, 0, 8)         /* 4 */
+    FIELD(NAND_LIMITS, ENTRIES, 8, 8)        /* 64: most entries of a READ */
+    FIELD(NAND_LIMITS, COMMANDS, 16, 16)     /* 512: most in progress */
+REG32(NAND_CTRL, 0x010)              /* rw, reset 0 */
+    FIELD(NAND_CTRL, RESET, 31, 1)           /* 1 until no DMA is in progress */
+REG32(NAND_IRQ_STATUS, 0x020)        /* w1c */
+    FIELD(NAND_IRQ_STATUS, QUEUE, 0, 4)      /* one bit per queue */
+REG32(NAND_IRQ_ENABLE, 0x024)        /* rw, reset 0: bits of IRQ_STATUS */
+REG32(NAND_GEOMETRY0, 0x030)         /* ro */
+    FIELD(NAND_GEOMETRY0, CHANNELS, 0, 8)    /* 1..16 */
+    FIELD(NAND_GEOMETRY0, DIES, 8, 8)        /* 1..16, of a channel */
+    FIELD(NAND_GEOMETRY0, PLANES, 16, 8)     /* 1..4, of a die */
+    FIELD(NAND_GEOMETRY0, UNITS, 24, 8)      /* 1..4, of a page */
+REG32(NAND_GEOMETRY1, 0x034)         /* ro */
+    FIELD(NAND_GEOMETRY1, BLOCKS, 0, 16)     /* of a plane */
+    FIELD(NAND_GEOMETRY1, WORDLINES, 16, 16) /* of a block */
+REG32(NAND_GEOMETRY2, 0x038)         /* ro */
+    FIELD(NAND_GEOMETRY2, PAGES, 0, 8)       /* 1..4, of a wordline: the bits
+                                              * of a cell */
+REG32(NAND_ENDURANCE, 0x03c)         /* ro: erasures that a block is rated for */
+REG32(NAND_ECC, 0x040)               /* ro */
+    FIELD(NAND_ECC, HARD_BITS, 0, 16)        /* corrected in a unit by step 0 */
+    FIELD(NAND_ECC, STEPS, 16, 8)            /* further steps */
+
+/* Queue q's block starts at NAND_QUEUE0 + q * NAND_QUEUE_STRIDE. */
+REG32(NAND_QUEUE_PAGE_LO, 0x100)     /* rw: address of the queue's page */
+REG32(NAND_QUEUE_PAGE_HI, 0x104)
+REG32(NAND_QUEUE_CMD_LO, 0x108)      /* rw: command ring */
+REG32(NAND_QUEUE_CMD_HI, 0x10c)
+REG32(NAND_QUEUE_CQ_LO, 0x110)       /* rw: completion ring */
+REG32(NAND_QUEUE_CQ_HI, 0x114)
+REG32(NAND_QUEUE_SIZES, 0x118)       /* rw: log2 of the number of entries */
+    FIELD(NAND_QUEUE_SIZES, CMD, 0, 8)       /* 1..12 */
+    FIELD(NAND_QUEUE_SIZES, CQ, 8, 8)        /* 1..12 */
+REG32(NAND_QUEUE_ENABLE, 0x11c)      /* rw: 1 latches the four above */
+    FIELD(NAND_QUEUE_ENABLE, ON, 0, 1)
+REG32(NAND_QUEUE_KICK, 0x120)        /* wo: read this queue's ring */
+
+enum {
+    NAND_ID_VALUE = 0x4e4e4401,
+    NAND_QUEUES = 4,
+    NAND_QUEUE_STRIDE = 0x40,
+    NAND_QUEUE_LOG2_MAX = 12,
+    NAND_COMMANDS_MAX = 512,
+    NAND_READ_ENTRIES_MAX = 64,
+    NAND_CHANNELS_MAX = 16,
+    NAND_DIES_MAX = 16,           /* of a channel */
+    NAND_PLANES_MAX = 4,
+    NAND_PAGES_MAX = 4,           /* of a wordline */
+    NAND_UNITS_MAX = 4,           /* of a page */
+    NAND_DATA_LEN = 4096,         /* of a unit, as are the next two */
+    NAND_META_LEN = 64,
+    NAND_SYSTEM_LEN = 16,
+};
+
+/* Counters: 64 bits each, read as those of the port. */
+enum nand_counter {
+    NAND_COUNT_UNITS_READ,
+    NAND_COUNT_UNITS_PROGRAMMED,
+    NAND_COUNT_BLOCKS_ERASED,
+    NAND_COUNT_CORRECTED_BITS,
+    NAND_COUNT_SOFT_READS,        /* units that needed more than step 0 */
+    NAND_COUNT_UNCORRECTABLE,     /* units */
+    NAND_COUNT_PROGRAM_FAILURES,  /* wordlines */
+    NAND_COUNT_ERASE_FAILURES,    /* blocks */
+    NAND_COUNT_VIOLATIONS,        /* commands that broke a rule of the flash */
+    NAND_COUNT_SUSPENDS,
+    NAND_COUNTERS,
+};
+enum { NAND_COUNTER_BASE = 0x400 };  /* counter n at + 8n */
+
+/* ---- Page of a queue: one word per cache line. */
+enum {
+    NAND_PAGE_CMD_PI = 0x000,     /* firmware: commands written */
+    NAND_PAGE_CMD_CI = 0x040,     /* controller: commands taken */
+    NAND_PAGE_CQ_CI = 0x080,      /* firmware: completions taken */
+    NAND_PAGE_ASLEEP = 0x0c0,     /* controller: 1 = write KICK after publishing */
+    NAND_PAGE_ARMED = 0x100,      /* firmware: 1 = interrupt at next entry */
+    NAND_PAGE_LEN = 0x140,
+};
+
+/* ---- Command: 64 bytes. */
+enum {
+    NAND_CMD_LEN = 64,
+    NAND_CMD_OPCODE = 0,          /* u8: enum nand_opcode */
+    NAND_CMD_FLAGS = 1,           /* u8: enum nand_cmd_flags */
+    NAND_CMD_ENTRIES = 2,         /* u16 */
+    NAND_CMD_CHANNEL = 4,         /* u8 */
+    NAND_CMD_DIE = 5,             /* u8: of the channel */
+    NAND_CMD_PLANES = 6,          /* u8: one bit per plane */
+    NAND_CMD_COOKIE = 8,          /* u64: returned in the completion */
+    NAND_CMD_LIST = 16,           /* u64: address of the entries, 64-byte
+                                   * aligned; MARKS: of the bytes */
+    NAND_CMD_BLOCK = 24,          /* 4 x u16, indexed by plane */
+    NAND_CMD_WORDLINE = 32,       /* u16: PROGRAM */
+    NAND_CMD_TAG = 36,            /* u32: what traces call the command */
+};
+enum nand_opcode {
+    NAND_CMD_NOP = 0,
+    NAND_CMD_READ = 1,
+    NAND_CMD_PROGRAM = 2,
+    NAND_CMD_ERASE = 3,
+    NAND_CMD_MARKS = 4,
+};
+enum nand_cmd_flags {
+    NAND_CMD_SLC = 1,             /* ERASE: one bit per cell from now on */
+    NAND_CMD_URGENT = 2,          /* READ: before others of its die */
+};
+
+/* ---- Entry of a command's list: 64 bytes, one unit or a part of one. */
+enum {
+    NAND_ENTRY_LEN = 64,
+    NAND_ENTRY_DATA = 0,          /* u64 */
+    NAND_ENTRY_META = 8,          /* u64 */
+    NAND_ENTRY_OFFSET = 16,       /* u16: bytes; multiple of 8 */
+    NAND_ENTRY_LENGTH = 18,       /* u16: bytes; multiple of 8 */
+    NAND_ENTRY_WORDLINE = 20,     /* u16 */
+    NAND_ENTRY_PLANE = 22,        /* u8 */
+    NAND_ENTRY_PAGE = 23,         /* u8: of the wordline */
+    NAND_ENTRY_UNIT = 24,         /* u8: of the page */
+    NAND_ENTRY_FLAGS = 25,        /* u8: enum nand_entry_flags */
+    NAND_ENTRY_RESULT = 28,       /* u32: NAND_RESULT_* */
+    NAND_ENTRY_SYSTEM = 32,       /* 16 bytes */
+};
+enum nand_entry_flags {
+    NAND_ENTRY_MORE = 1,          /* the next entry is of the same unit */
+};
+/* RESULT of an entry. */
+REG32(NAND_RESULT, 0)
+    FIELD(NAND_RESULT, BITS, 0, 16)          /* corrected */
+    FIELD(NAND_RESULT, STEPS, 16, 8)         /* of correction; 0: hard only */
+    FIELD(NAND_RESULT, STATUS, 24, 8)        /* enum nand_cqe_status: OK,
+                                              * UNCORRECTABLE or ERASED */
+
+/* ---- Completion: 32 bytes. */
+enum {
+    NAND_CQE_LEN = 32,
+    NAND_CQE_COOKIE = 0,          /* u64 */
+    NAND_CQE_TIMESTAMP = 8,       /* u64: virtual time, ns */
+    NAND_CQE_STATUS = 16,         /* u8: enum nand_cqe_status */
+    NAND_CQE_FAILED_PLANES = 17,  /* u8: one bit per plane */
+    NAND_CQE_DETAIL = 18,         /* u8: with RULE, its number in nand.md */
+    NAND_CQE_STEPS = 19,          /* u8: most steps of an entry */
+    NAND_CQE_BITS = 20,           /* u16: most corrected bits of an entry */
+    NAND_CQE_FLAGS = 31,          /* u8: phase in bit 0, written last */
+};
+enum { NAND_CQE_PHASE = 1 };      /* 1 on the first lap, then alternating */
+enum nand_cqe_status {
+    NAND_CQE_OK = 0,
+    NAND_CQE_BAD_OPCODE = 1,
+    NAND_CQE_BAD_ARGUMENT = 2,
+    NAND_CQE_BAD_ADDRESS = 3,     /* not in DRAM, or not of the array */
+    NAND_CQE_RULE = 4,
+    NAND_CQE_ERASED = 5,
+    NAND_CQE_UNCORRECTABLE = 6,
+    NAND_CQE_FAILED = 7,
+    NAND_CQE_DEAD = 8,
+    NAND_CQE_STORAGE = 9,
+    NAND_CQE_ABORTED = 10,
+};
+/* clang-format on */
+
+#endif
