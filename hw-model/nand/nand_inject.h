@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Faults that are injected into a NAND array at an exact place and operation.
+ */
+#ifndef ESSD_HW_NAND_INJECT_H
+#define ESSD_HW_NAND_INJECT_H
+
+#include "lib/fault_trigger.h"
+#include "lib/util.h"
+
+enum { NAND_INJECTIONS = 16, NAND_ANYWHERE = -1 };
+
+enum nand_effect {
+    NAND_EFFECT_UNCORRECTABLE, /* a unit that is read */
+    NAND_EFFECT_BITS,          /* a unit that is read has `bits` wrong bits */
+    NAND_EFFECT_FAIL,          /* program or erase of one plane fails */
+    NAND_EFFECT_DIE,           /* the die dies, and answers nothing from now */
+};
+
+/*
+ * Where and when.  A place that is NAND_ANYWHERE matches all.  A read is an
+ * event for each unit, a program and an erase for each plane; NAND_EFFECT_DIE
+ * sees one event for each operation, with the first plane's place.
+ */
+struct nand_injection {
+    uint8_t kind;   /* enum nand_op_kind */
+    uint8_t effect; /* enum nand_effect */
+    uint16_t bits;
+    int32_t channel;
+    int32_t die;
+    int32_t plane;
+    int32_t block;
+    int32_t wordline;             /* read and program */
+    int32_t page;                 /* read */
+    int32_t unit;                 /* read */
+    struct fault_trigger trigger; /* which of the matching events */
+};
+
+#endif
