@@ -32,6 +32,7 @@
 #define ESSD_HW_NAND_ARRAY_H
 
 #include "hw-model/nand/nand_backend.h"
+#include "hw-model/nand/nand_errors.h"
 #include "hw-model/nand/nand_file.h"
 #include "hw-model/nand/nand_inject.h"
 #include "hw-model/nand/nand_profile.h"
@@ -43,9 +44,7 @@ enum {
     /* Vectors of an operation: two gaps, data, metadata, system bytes and
      * trailer of each unit; two headers of each plane. */
     NAND_OP_IOV = 6 * NAND_OP_UNITS + 2 * NAND_OP_PLANES,
-    NAND_IO_PER_OP = 64, /* requests of an operation in progress, at most */
-    NAND_TRAILER_LEN = 16,
-    NAND_WORDLINE_HEADER_LEN = 64,
+    NAND_IO_PER_OP = 64,    /* requests of an operation in progress, at most */
     NAND_SYNC_RECORDS = 64, /* block records that one request writes */
 };
 
@@ -112,7 +111,7 @@ struct nand_op_work {
     uint16_t num_io;
     uint64_t time_ns;                /* model time */
     uint32_t number[NAND_OP_PLANES]; /* erase number of an erase */
-    uint8_t headers[NAND_OP_PLANES][2][NAND_WORDLINE_HEADER_LEN];
+    uint8_t headers[NAND_OP_PLANES][2][NAND_WORDLINE_LEN];
     uint8_t records[NAND_OP_PLANES][NAND_RECORD_LEN];
     uint8_t trailers[NAND_OP_UNITS][NAND_TRAILER_LEN];
     uint32_t reads[NAND_OP_UNITS]; /* of the block, when the unit was read */
@@ -152,18 +151,6 @@ struct nand_op {
     struct nand_op_work work;
 };
 
-/* Flags of a block. */
-enum nand_block_flags {
-    NAND_BLOCK_SLC = 1,
-    NAND_BLOCK_FACTORY_BAD = 2,
-    NAND_BLOCK_HALF_ERASED = 4, /* reads are uncorrectable */
-    NAND_BLOCK_FAILED = 8,      /* an erase failed: all later ones do */
-    NAND_BLOCK_TORN = 16,       /* wordline `next - 1` is half programmed */
-    NAND_BLOCK_KNOWN = 32,      /* `next` and TORN are known */
-    NAND_BLOCK_DIRTY = 64,      /* the storage's record is older */
-    NAND_BLOCK_BUSY = 128,      /* an operation changes it */
-};
-
 /* The state of a block in memory. */
 struct nand_block {
     uint32_t number; /* erasures begun: the erase number of its wordlines */
@@ -174,8 +161,6 @@ struct nand_block {
     uint8_t reserved;
 };
 _Static_assert(sizeof(struct nand_block) == 16, "drives have many blocks");
-
-enum { NAND_WEAR_CYCLE = 256 };
 
 struct nand_array;
 

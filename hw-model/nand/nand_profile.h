@@ -23,6 +23,29 @@ enum {
     NAND_SUPERBLOCKS = 200, /* blocks of a plane, at least */
 };
 
+/*
+ * Raw bit error rate of a mode, in errors per 10^15 bits:
+ *
+ *     fresh + wear * N^wear_exp
+ *           + retention * N^retention_wear_exp * D^retention_exp
+ *           + disturb * N^disturb_wear_exp * R^disturb_exp
+ *
+ * N: erasures of the block, in units of the native mode; D: days since the unit
+ * was programmed; R: reads of a page since the block was erased, on average of
+ * the block.  Exponents are in hundredths.
+ */
+struct nand_rber {
+    uint64_t fresh;
+    uint64_t wear;
+    uint64_t retention;
+    uint64_t disturb;
+    uint16_t wear_exp;
+    uint16_t retention_wear_exp;
+    uint16_t retention_exp;
+    uint16_t disturb_wear_exp;
+    uint16_t disturb_exp;
+};
+
 /* What differs between the part's own mode and its SLC mode. */
 struct nand_cell_mode {
     uint8_t pages;                        /* of a wordline; 0: no such mode */
@@ -31,12 +54,8 @@ struct nand_cell_mode {
     uint32_t erase_ns;                    /* tBERS */
     uint32_t endurance;                   /* erasures that are rated */
 
-    /* Error rate, in errors per 2^32 bits; see nand_errors.h. */
-    uint32_t rate_fresh;     /* new, and read at once */
-    uint32_t rate_worn;      /* added at the rated endurance */
-    uint32_t rate_retained;  /* added by 90 days at the rated endurance */
-    uint32_t rate_disturbed; /* added by 100,000 reads of the block */
-    uint8_t page_weight[NAND_PROFILE_PAGES]; /* of a page's rate; 64: 1.0 */
+    struct nand_rber rber;
+    uint8_t page_weight[NAND_PROFILE_PAGES]; /* of a page's error rate; 64: 1 */
 };
 
 struct nand_profile {

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    nand_array.c
+    nand_errors.c
+    nand_file.c
+    nand_profile.c
+    nand_ram.c
+)
