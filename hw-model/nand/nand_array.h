@@ -57,11 +57,13 @@ enum nand_op_kind {
 /* The result of an operation. */
 enum nand_verdict {
     NAND_VERDICT_OK,
-    NAND_VERDICT_BAD_PLACE, /* not in the array, or entries out of order */
-    NAND_VERDICT_RULE,      /* broke the rule `rule` of nand.md, section 1 */
-    NAND_VERDICT_DEAD,      /* the die does not answer */
-    NAND_VERDICT_FAILED,    /* program or erase failed in `failed_planes` */
-    NAND_VERDICT_STORAGE,   /* the storage failed; see `storage_errno` */
+    NAND_VERDICT_BAD_PLACE,    /* not in the array */
+    NAND_VERDICT_RULE,         /* broke the rule `rule` of nand.md, section 1 */
+    NAND_VERDICT_DEAD,         /* the die does not answer */
+    NAND_VERDICT_FAILED,       /* program or erase failed in `failed_planes` */
+    NAND_VERDICT_STORAGE,      /* the storage failed; see `storage_errno` */
+    NAND_VERDICT_BAD_ARGUMENT, /* number or order of entries, or SLC mode of a
+                                * part that has none */
 };
 
 /* The result of a unit that was read. */
@@ -101,20 +103,23 @@ struct nand_unit {
 
 /* What the array keeps of an operation; private. */
 struct nand_op_work {
-    uint8_t stage;
-    uint8_t plane;   /* whose wordlines are looked for */
-    bool is_waiting; /* for the state record to be written */
-    uint16_t low;    /* bounds of the search */
-    uint16_t high;
+    uint32_t next_free;
+    bool is_used;
+    bool is_waiting;  /* for the state to be written */
+    uint8_t stage;    /* enum nand_stage */
+    uint8_t probe;    /* enum nand_probe: what is looked for */
+    uint8_t plane;    /* whose next wordline is looked for */
+    uint8_t crossed;  /* planes whose read counter is to be stored */
+    uint16_t low;     /* bounds of the search: begun, */
+    uint16_t high;    /* and not begun */
     uint16_t pending; /* requests in progress */
+    uint16_t num_io;  /* requests of this stage */
     uint16_t num_iov;
-    uint16_t num_io;
-    uint64_t time_ns;                /* model time */
-    uint32_t number[NAND_OP_PLANES]; /* erase number of an erase */
+    uint64_t time_ns;              /* model time */
+    uint32_t reads[NAND_OP_UNITS]; /* of the block, with this unit's */
     uint8_t headers[NAND_OP_PLANES][2][NAND_WORDLINE_LEN];
     uint8_t records[NAND_OP_PLANES][NAND_RECORD_LEN];
     uint8_t trailers[NAND_OP_UNITS][NAND_TRAILER_LEN];
-    uint32_t reads[NAND_OP_UNITS]; /* of the block, when the unit was read */
     struct iovec iov[NAND_OP_IOV];
 };
 

@@ -45,14 +45,14 @@ enum {
 
 /* The record of a block. */
 enum {
-    RECORD_MAGIC = 0,   /* u32 */
-    RECORD_BLOCK = 4,   /* u32 */
-    RECORD_NUMBER = 8,  /* u32 */
-    RECORD_WEAR = 12,   /* u32 */
-    RECORD_READS = 16,  /* u32 */
-    RECORD_FLAGS = 20,  /* u8 */
-    RECORD_ERASED = 24, /* u64 */
-    RECORD_CRC = 60,    /* u32 */
+    RECORD_MAGIC = 0,  /* u32 */
+    RECORD_BLOCK = 4,  /* u32 */
+    RECORD_NUMBER = 8, /* u32 */
+    RECORD_WEAR = 12,  /* u32 */
+    RECORD_READS = 16, /* u32 */
+    RECORD_FLAGS = 20, /* u8 */
+    RECORD_TIME = 24,  /* u64 */
+    RECORD_CRC = 60,   /* u32 */
 };
 
 /* The beginning and the end of a slot. */
@@ -68,9 +68,11 @@ enum {
 
 /* The trailer of a unit. */
 enum {
-    TRAILER_TIME = 0,   /* u64 */
-    TRAILER_NUMBER = 8, /* u32 */
-    TRAILER_CRC = 12,   /* u32 */
+    TRAILER_TIME = 0,      /* u64 */
+    TRAILER_NUMBER = 8,    /* u32 */
+    TRAILER_DATA_CRC = 12, /* u32 */
+    TRAILER_REST_CRC = 16, /* u32 */
+    TRAILER_ZERO = 20,     /* u32 */
 };
 
 enum {
@@ -204,7 +206,7 @@ void nand_record_emit(const struct nand_record *record, uint32_t block,
     put_le32(buf + RECORD_WEAR, record->wear);
     put_le32(buf + RECORD_READS, record->reads);
     buf[RECORD_FLAGS] = record->flags & NAND_BLOCK_STORED;
-    put_le64(buf + RECORD_ERASED, record->erased_ns);
+    put_le64(buf + RECORD_TIME, record->time_ns);
     seal(buf, RECORD_CRC);
 }
 
@@ -222,7 +224,7 @@ bool nand_record_parse(struct nand_record *record, uint32_t block,
         .wear = get_le32(buf + RECORD_WEAR),
         .reads = get_le32(buf + RECORD_READS),
         .flags = buf[RECORD_FLAGS],
-        .erased_ns = get_le64(buf + RECORD_ERASED),
+        .time_ns = get_le64(buf + RECORD_TIME),
     };
     return true;
 }
@@ -262,7 +264,9 @@ void nand_trailer_emit(const struct nand_trailer *trailer,
 {
     put_le64(buf + TRAILER_TIME, trailer->time_ns);
     put_le32(buf + TRAILER_NUMBER, trailer->number);
-    put_le32(buf + TRAILER_CRC, trailer->crc);
+    put_le32(buf + TRAILER_DATA_CRC, trailer->data_crc);
+    put_le32(buf + TRAILER_REST_CRC, trailer->rest_crc);
+    put_le32(buf + TRAILER_ZERO, 0);
 }
 
 void nand_trailer_parse(struct nand_trailer *trailer,
@@ -270,21 +274,26 @@ void nand_trailer_parse(struct nand_trailer *trailer,
 {
     trailer->time_ns = get_le64(buf + TRAILER_TIME);
     trailer->number = get_le32(buf + TRAILER_NUMBER);
-    trailer->crc = get_le32(buf + TRAILER_CRC);
+    trailer->data_crc = get_le32(buf + TRAILER_DATA_CRC);
+    trailer->rest_crc = get_le32(buf + TRAILER_REST_CRC);
 }
 
-uint32_t nand_unit_crc(uint64_t place, const uint8_t *data, const uint8_t *meta,
+uint32_t nand_unit_crc_start(uint64_t place)
+{
+    return (uint32_t)random_mix(place);
+}
+
+uint32_t nand_rest_crc(uint64_t place, const uint8_t *meta,
                        const uint8_t *system,
                        const struct nand_trailer *trailer)
 {
     uint8_t buf[NAND_TRAILER_LEN];
-    uint32_t crc =
-        crc32_update((uint32_t)random_mix(place), data, NAND_UNIT_DATA);
+    uint32_t crc = nand_unit_crc_start(~place);
 
     nand_trailer_emit(trailer, buf);
     crc = crc32_update(crc, meta, NAND_UNIT_META);
     crc = crc32_update(crc, system, NAND_UNIT_SYSTEM);
-    return crc32_update(crc, buf, TRAILER_CRC);
+    return crc32_update(crc, buf, TRAILER_REST_CRC);
 }
 
 /* ---- Files. */
@@ -436,7 +445,7 @@ static enum nand_file_reason open_and_check(
         return reason;
     }
     if (expected != NULL &&
-        memcmp(expected, &file->geometry, sizeof(*expected)) != 0) {
+        !nand_geometry_is_equal(expected, &file->geometry)) {
         return NAND_FILE_OTHER_GEOMETRY;
     }
     return read_state(&file->state, source);

@@ -14,7 +14,7 @@ enum {
     NAND_STATE_LEN = 512,
     NAND_RECORD_LEN = 64,   /* of a block */
     NAND_WORDLINE_LEN = 64, /* of the beginning and of the end of a slot */
-    NAND_TRAILER_LEN = 16,  /* of a unit */
+    NAND_TRAILER_LEN = 24,  /* of a unit */
     NAND_FILE_FAILURE_TEXT = 160,
     NAND_DEAD_DIES_LEN = 32, /* one bit for each die */
 
@@ -96,8 +96,8 @@ struct nand_record {
     uint32_t number; /* the fields are those of struct nand_block */
     uint32_t wear;
     uint32_t reads;
-    uint8_t flags;      /* NAND_BLOCK_STORED only */
-    uint64_t erased_ns; /* model time of the last erasure */
+    uint8_t flags;    /* NAND_BLOCK_STORED only */
+    uint64_t time_ns; /* model time when the record was written */
 };
 
 /* The beginning, or the end, of a programmed slot. */
@@ -164,20 +164,24 @@ void nand_wordline_emit(const struct nand_wordline *wordline, bool is_end,
 MUST_USE bool nand_wordline_parse(struct nand_wordline *wordline, bool is_end,
                                   const uint8_t buf[NAND_WORDLINE_LEN]);
 
-/* The trailer of a unit: time, erase number, and a CRC of the unit and place.
- */
+/* The trailer of a unit. */
 struct nand_trailer {
     uint64_t time_ns;
-    uint32_t number;
-    uint32_t crc;
+    uint32_t number;   /* erase number */
+    uint32_t data_crc; /* CRC-32 of place and data */
+    uint32_t
+        rest_crc; /* of place, metadata, system bytes, and this up to here */
 };
 void nand_trailer_emit(const struct nand_trailer *trailer,
                        uint8_t buf[NAND_TRAILER_LEN]);
 void nand_trailer_parse(struct nand_trailer *trailer,
                         const uint8_t buf[NAND_TRAILER_LEN]);
 
-/** The CRC of a unit; `place` differs for each place of the array. */
-uint32_t nand_unit_crc(uint64_t place, const uint8_t *data, const uint8_t *meta,
+/** Where the CRC of a unit's data begins; crc32_update() continues it. */
+uint32_t nand_unit_crc_start(uint64_t place);
+
+/** The CRC of everything but the data; its other fields are set. */
+uint32_t nand_rest_crc(uint64_t place, const uint8_t *meta,
                        const uint8_t *system,
                        const struct nand_trailer *trailer);
 

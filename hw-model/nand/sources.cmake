@@ -3,6 +3,9 @@ set(SOURCES
     nand_array.c
     nand_errors.c
     nand_file.c
+    nand_inject.c
+    nand_op.c
+    nand_op_read.c
     nand_profile.c
     nand_ram.c
 )

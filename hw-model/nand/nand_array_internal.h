@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the sources of the NAND array share: see nand_array.h. */
+#ifndef ESSD_HW_NAND_ARRAY_INTERNAL_H
+#define ESSD_HW_NAND_ARRAY_INTERNAL_H
+
+#include "hw-model/nand/nand_array.h"
+
+enum { NAND_READS_STORED = 4096 }; /* a read counter is stored at multiples */
+
+/* What an operation waits for. */
+enum nand_stage {
+    STAGE_IDLE,   /* Waits for nand_op_start(). */
+    STAGE_LOOKUP, /* Reads the beginnings of slots to find the next wordline. */
+    STAGE_TOUCH,  /* Waits for the state record of a new generation. */
+    STAGE_READ,   /* Waits for the units. */
+    STAGE_PROGRAM, /* Waits for the units to be written. */
+    STAGE_ERASE,   /* Waits for the block records to be written. */
+    STAGE_DISCARD, /* Waits for the slots to be discarded. */
+    STAGE_STARTED, /* Waits for nand_op_finish(). */
+    STAGE_FINISH,  /* Waits for the last writes. */
+};
+
+/* The search for the next wordline of a block. */
+enum nand_probe {
+    PROBE_FIRST,  /* Reads the beginning of the first slot. */
+    PROBE_LAST,   /* Reads the beginning of the last slot. */
+    PROBE_MIDDLE, /* Reads the beginning of a slot between the bounds. */
+    PROBE_END,    /* Reads the end of the last slot that was begun. */
+};
+
+/* What the array's own request writes. */
+enum nand_own {
+    OWN_IDLE,
+    OWN_STATE,      /* The state, for operations that wait or a dead die. */
+    OWN_RECORDS,    /* nand_array_sync(): block records. */
+    OWN_SYNC_STATE, /* nand_array_sync(): the state. */
+    OWN_FLUSH,      /* nand_array_sync(): everything is made durable. */
+};
+
+struct nand_array {
+    struct nand_array_config config;
+    struct nand_file file;
+    struct nand_layout layout;
+    uint32_t num_blocks;
+    struct nand_block *blocks;
+    struct nand_op *ops;
+    uint32_t free_op; /* num_ops: none */
+    uint32_t active_ops;
+
+    bool has_origin;    /* `origin_ns` is set */
+    uint64_t origin_ns; /* virtual time of the first operation */
+    uint64_t base_ns;   /* model time at that time */
+
+    bool is_touched;     /* this generation's state is in storage */
+    bool is_state_stale; /* the state has changed while it was written */
+    uint8_t own;         /* enum nand_own */
+    uint32_t sync_first; /* blocks whose records are being written */
+    uint32_t sync_count;
+    struct iovec own_iov;
+    uint8_t own_buf[NAND_SYNC_RECORDS * NAND_RECORD_LEN];
+
+    uint32_t num_injections;
+    struct nand_injection injections[NAND_INJECTIONS];
+
+    uint8_t ones[NAND_UNIT_META];    /* FFh: what is programmed by default */
+    uint8_t sink[NAND_SLOT_TRAILER]; /* takes what nobody wants */
+};
+_Static_assert(sizeof(((struct nand_array *)0)->own_buf) >= NAND_STATE_LEN,
+               "the buffer also holds the state");
+
+/* ---- nand_array.c */
+
+uint64_t nand_array_time(struct nand_array *array, uint64_t now_ns);
+
+static inline uint32_t nand_op_block(const struct nand_array *array,
+                                     const struct nand_op *op,
+                                     unsigned int plane)
+{
+    return nand_block_index(&array->file.geometry, op->channel, op->die, plane,
+                            op->block[plane]);
+}
+
+/** Emit the record of a block; `flags` and the rest are as in `block`. */
+void nand_array_emit_record(const struct nand_block *block, uint32_t index,
+                            uint64_t time_ns, uint8_t buf[NAND_RECORD_LEN]);
+
+/**
+ * Before the first change of a generation: write the state.
+ *
+ * @return true when that is done; false: nand_op_touched() will be called
+ */
+bool nand_array_touch(struct nand_array *array, struct nand_op *op);
+
+/** The die dies. */
+void nand_array_kill_die(struct nand_array *array, const struct nand_op *op);
+
+/* ---- nand_inject.c */
+
+/** The effect of an injected fault on this event; false: none. */
+bool nand_inject_event(struct nand_array *array, const struct nand_op *op,
+                       unsigned int plane, const struct nand_unit *unit,
+                       bool is_die, const struct nand_injection **hit);
+
+/* ---- nand_op.c */
+
+/** The state was written, or could not be. */
+void nand_op_touched(struct nand_array *array, struct nand_op *op, int result);
+/** All requests of the operation's stage have ended. */
+void nand_op_continue(struct nand_array *array, struct nand_op *op);
+
+/** Start a request of the operation. */
+void nand_op_readv(struct nand_array *array, struct nand_op *op,
+                   uint64_t offset, struct iovec *iov, unsigned int niov);
+void nand_op_writev(struct nand_array *array, struct nand_op *op,
+                    uint64_t offset, struct iovec *iov, unsigned int niov);
+
+/** Append a vector to those of the operation. */
+struct iovec *nand_op_vector(struct nand_op *op, void *base, size_t len);
+
+/* ---- nand_op_read.c */
+
+/** Start to read. @return whether requests are in progress */
+bool nand_op_read(struct nand_array *array, struct nand_op *op);
+/** The requests have ended: judge what was read. */
+void nand_op_read_done(struct nand_array *array, struct nand_op *op);
+
+#endif

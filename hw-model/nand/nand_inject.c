@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Faults that are injected into a NAND array: see nand_inject.h. */
+#include "hw-model/nand/nand_array_internal.h"
+
+bool nand_array_inject(struct nand_array *array,
+                       const struct nand_injection *injection)
+{
+    if (array->num_injections == NAND_INJECTIONS) {
+        return false;
+    }
+    array->injections[array->num_injections++] = *injection;
+    return true;
+}
+
+void nand_array_clear_injections(struct nand_array *array)
+{
+    array->num_injections = 0;
+}
+
+static bool place_matches(int32_t wanted, unsigned int place)
+{
+    return wanted == NAND_ANYWHERE || (uint32_t)wanted == place;
+}
+
+static bool injection_matches(const struct nand_injection *injection,
+                              const struct nand_op *op, unsigned int plane,
+                              const struct nand_unit *unit)
+{
+    if (injection->kind != op->kind ||
+        !place_matches(injection->channel, op->channel) ||
+        !place_matches(injection->die, op->die) ||
+        !place_matches(injection->plane, plane) ||
+        !place_matches(injection->block, op->block[plane])) {
+        return false;
+    }
+    if (op->kind == NAND_OP_ERASE) {
+        return true;
+    }
+    if (op->kind == NAND_OP_PROGRAM) {
+        return place_matches(injection->wordline, op->wordline);
+    }
+    return place_matches(injection->wordline, unit->wordline) &&
+           place_matches(injection->page, unit->page) &&
+           place_matches(injection->unit, unit->unit);
+}
+
+bool nand_inject_event(struct nand_array *array, const struct nand_op *op,
+                       unsigned int plane, const struct nand_unit *unit,
+                       bool is_die, const struct nand_injection **hit)
+{
+    for (uint32_t i = 0; i < array->num_injections; i++) {
+        struct nand_injection *injection = &array->injections[i];
+
+        if ((injection->effect == NAND_EFFECT_DIE) == is_die &&
+            injection_matches(injection, op, plane, unit) &&
+            fault_trigger_event(&injection->trigger)) {
+            *hit = injection;
+            return true;
+        }
+    }
+    return false;
+}

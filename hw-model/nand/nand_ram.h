@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Storage of a NAND array in memory, for native programs.  It completes
+ * requests when it is told to, fails requests on demand, and in a power cut
+ * leaves of each request in progress what a killed process leaves.
+ */
+#ifndef ESSD_HW_NAND_RAM_H
+#define ESSD_HW_NAND_RAM_H
+
+#include "hw-model/nand/nand_backend.h"
+#include "hw-model/nand/nand_file.h"
+
+enum { NAND_RAM_REQUESTS = 2048 }; /* in progress, at most */
+
+enum nand_ram_kind {
+    NAND_RAM_READ,
+    NAND_RAM_WRITE,
+    NAND_RAM_DISCARD,
+    NAND_RAM_FLUSH,
+};
+
+struct nand_ram_request {
+    enum nand_ram_kind kind;
+    uint32_t id;
+    unsigned int niov;
+    const struct iovec *iov;
+    uint64_t offset;
+    uint64_t len;
+};
+
+struct nand_ram {
+    uint8_t *bytes;
+    uint64_t size_bytes;
+
+    /* Called for each request that ends: nand_array_io_done(). */
+    void (*done)(void *ctx, uint32_t id, int result);
+    void *ctx;
+
+    int fail_reads; /* 0, or the errno with which every read fails */
+    int fail_writes;
+    uint64_t requests; /* started since initialisation */
+    uint32_t count;    /* in progress */
+    struct nand_ram_request queue[NAND_RAM_REQUESTS];
+};
+
+void nand_ram_init(struct nand_ram *ram, uint8_t *bytes, uint64_t size_bytes);
+
+/** The back-end to pass to the array, and the source to open it from. */
+struct nand_backend nand_ram_backend(struct nand_ram *ram);
+struct nand_file_source nand_ram_source(struct nand_ram *ram);
+
+/** Write a new array. */
+void nand_ram_create(struct nand_ram *ram, const struct nand_file *file);
+
+/**
+ * Complete the request at `index` (0: the oldest) of those in progress.
+ *
+ * @return false when there is none
+ */
+bool nand_ram_step(struct nand_ram *ram, uint32_t index);
+
+/**
+ * Fail the power.  Of each write in progress nothing is left, or everything, or
+ * a part from the beginning: the seed decides.  Writes of up to 64 bytes are
+ * not torn.
+ */
+void nand_ram_power_cut(struct nand_ram *ram, uint64_t seed);
+
+#endif
