@@ -41,6 +41,7 @@ MAY_INCLUDE = {
                        "hw-model/media/media_backend.h"],
     "hw-model/lag": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
+    "hw-model/nand": ["lib", "hw-model/regs", "hw-model/core"],
     "firmware/hal": ["lib"],
     "firmware/loop": ["lib"],
     "firmware/crypto": ["lib", "nvmeof/auth"],

@@ -187,9 +187,9 @@ uint16_t nand_error_bits(const struct nand_profile *profile,
         hash_add(hash_add(spot->seed, DRAW_BLOCK_QUALITY), spot->block);
     uint64_t wordline_hash =
         hash_add(hash_add(spot->seed, DRAW_WORDLINE_QUALITY), spot->wordline);
-    /* Each is 64 on average: blocks deviate by a quarter, layers by a fifth. */
-    uint64_t block_weight = 48 + block_hash % 33;
-    uint64_t wordline_weight = 51 + wordline_hash % 27;
+    /* Each is 64 on average: blocks deviate by 20%, layers by 16%. */
+    uint64_t block_weight = 51 + block_hash % 27;
+    uint64_t wordline_weight = 54 + wordline_hash % 21;
     uint64_t mean = nand_error_rate(profile, stress) * NAND_CODEWORD_BITS /
                     (PER_BITS >> 16);
     uint32_t bits;

@@ -26,7 +26,7 @@ enum {
 #define SLC_MODE_RBER                                                          \
     {                                                                          \
         .fresh = RATE_E6(2),                                                   \
-        .wear = 100,                                                           \
+        .wear = 25,                                                            \
         .wear_exp = 205,                                                       \
         .retention = 60000000,                                                 \
         .retention_wear_exp = 14,                                              \
@@ -43,7 +43,6 @@ static const struct nand_profile profiles[] = {
         .planes = 4,
         .units = 4,
         .wordlines = 704,
-        .blocks = 500,
         .native =
             {
                 .pages = 3,
@@ -54,7 +53,7 @@ static const struct nand_profile profiles[] = {
                 .rber =
                     {
                         .fresh = RATE_E6(1480),
-                        .wear = 390000,
+                        .wear = 94000,
                         .wear_exp = 205,
                         .retention = UINT64_C(62800000000),
                         .retention_wear_exp = 14,
@@ -94,7 +93,6 @@ static const struct nand_profile profiles[] = {
         .planes = 4,
         .units = 1,
         .wordlines = 768,
-        .blocks = 1024,
         .native =
             {
                 .pages = 1,
@@ -105,7 +103,7 @@ static const struct nand_profile profiles[] = {
                 .rber =
                     {
                         .fresh = RATE_E6(1),
-                        .wear = 1000,
+                        .wear = 20,
                         .wear_exp = 205,
                         .retention = 10000000,
                         .retention_wear_exp = 14,
@@ -135,7 +133,6 @@ static const struct nand_profile profiles[] = {
         .planes = 2,
         .units = 4,
         .wordlines = 256,
-        .blocks = 1048,
         .native =
             {
                 .pages = 2,
@@ -146,7 +143,7 @@ static const struct nand_profile profiles[] = {
                 .rber =
                     {
                         .fresh = RATE_E6(150),
-                        .wear = 150000,
+                        .wear = 60000,
                         .wear_exp = 205,
                         .retention = UINT64_C(20000000000),
                         .retention_wear_exp = 14,
@@ -173,7 +170,6 @@ static const struct nand_profile profiles[] = {
         .planes = 4,
         .units = 4,
         .wordlines = 576,
-        .blocks = 900,
         .native =
             {
                 .pages = 4,
@@ -184,9 +180,9 @@ static const struct nand_profile profiles[] = {
                 .rber =
                     {
                         .fresh = RATE_E6(2000),
-                        .wear = 3900000,
+                        .wear = 1000000,
                         .wear_exp = 205,
-                        .retention = UINT64_C(100000000000),
+                        .retention = UINT64_C(62800000000),
                         .retention_wear_exp = 14,
                         .retention_exp = 54,
                         .disturb = 7460000,
@@ -213,7 +209,7 @@ static const struct nand_profile profiles[] = {
         .decode_ns = 2000,
         .soft_decode_ns = 10000,
         .steps = 4,
-        .bits = {223, 280, 330, 371, 420},
+        .bits = {223, 280, 330, 371, 450},
         .factory_bad = PER_MILLION(5000),
         .program_failure = PER_BILLION(20),
         .erase_failure = PER_MILLION(20),

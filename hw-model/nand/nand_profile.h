@@ -65,7 +65,6 @@ struct nand_profile {
     uint8_t planes;     /* of a die */
     uint8_t units;      /* of a page */
     uint16_t wordlines; /* of a block of the real part */
-    uint16_t blocks;    /* of a plane of the real part */
 
     struct nand_cell_mode native;
     struct nand_cell_mode
