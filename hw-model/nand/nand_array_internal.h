@@ -80,6 +80,52 @@ static inline uint32_t nand_op_block(const struct nand_array *array,
                             op->block[plane]);
 }
 
+static inline struct nand_block *nand_op_state(struct nand_array *array,
+                                               const struct nand_op *op,
+                                               unsigned int plane)
+{
+    return &array->blocks[nand_op_block(array, op, plane)];
+}
+
+/** Pages of a wordline in a mode. */
+static inline uint8_t nand_array_pages(const struct nand_array *array,
+                                       bool is_slc)
+{
+    return nand_profile_mode(array->file.profile, is_slc)->pages;
+}
+
+static inline unsigned int nand_op_count_planes(const struct nand_op *op)
+{
+    return (unsigned int)__builtin_popcount(op->planes);
+}
+
+/** The first plane of the operation from `plane` on; NAND_OP_PLANES: none. */
+static inline unsigned int nand_op_plane(const struct nand_op *op,
+                                         unsigned int plane)
+{
+    while (plane < NAND_OP_PLANES && (op->planes & BIT(plane)) == 0) {
+        plane++;
+    }
+    return plane;
+}
+
+static inline void nand_op_enter(struct nand_op *op, enum nand_stage stage)
+{
+    op->work.stage = (uint8_t)stage;
+    op->work.num_io = 0;
+    op->work.num_iov = 0;
+}
+
+static inline void nand_block_known(struct nand_block *block, uint32_t next,
+                                    bool is_torn)
+{
+    block->next = (uint16_t)next;
+    block->flags |= NAND_BLOCK_KNOWN;
+    if (is_torn) {
+        block->flags |= NAND_BLOCK_TORN;
+    }
+}
+
 /** Emit the record of a block; `flags` and the rest are as in `block`. */
 void nand_array_emit_record(const struct nand_block *block, uint32_t index,
                             uint64_t time_ns, uint8_t buf[NAND_RECORD_LEN]);
@@ -114,8 +160,60 @@ void nand_op_readv(struct nand_array *array, struct nand_op *op,
 void nand_op_writev(struct nand_array *array, struct nand_op *op,
                     uint64_t offset, struct iovec *iov, unsigned int niov);
 
+/* Identifier of a request that the operation starts. */
+uint32_t nand_op_new_request(struct nand_array *array, struct nand_op *op);
+
 /** Append a vector to those of the operation. */
 struct iovec *nand_op_vector(struct nand_op *op, void *base, size_t len);
+
+/* ---- nand_op_check.c */
+
+/** What can be checked without storage.  Sets `was_slc` and `rule`. */
+enum nand_verdict nand_op_check(struct nand_array *array, struct nand_op *op);
+
+/** The rule that the operation breaks when its blocks are known; 0: none. */
+uint8_t nand_op_broken_rule(struct nand_array *array, const struct nand_op *op);
+
+/* ---- nand_op_lookup.c */
+
+/**
+ * Find the next wordline of every block whose next one is not known.
+ *
+ * @return true when all are known; otherwise a request is in progress
+ */
+bool nand_op_look_up(struct nand_array *array, struct nand_op *op);
+
+/**
+ * The request has ended.
+ *
+ * @return true when the next wordline of this block is known; otherwise another
+ *         request is in progress
+ */
+bool nand_op_probe_done(struct nand_array *array, struct nand_op *op);
+
+/* ---- nand_op_change.c */
+
+void nand_op_set_busy(struct nand_array *array, const struct nand_op *op,
+                      bool is_busy);
+
+/** Start a program or an erase.  The generation is in storage. */
+void nand_op_start_change(struct nand_array *array, struct nand_op *op);
+
+/** Give back the storage of slots. @return whether requests are in progress */
+bool nand_op_discard(struct nand_array *array, struct nand_op *op);
+
+/**
+ * Write what makes the change complete.
+ *
+ * @return whether requests are in progress
+ */
+bool nand_op_finish_change(struct nand_array *array, struct nand_op *op);
+
+/** Everything is written, or could not be: change the state of the blocks. */
+void nand_op_end_change(struct nand_array *array, struct nand_op *op);
+
+/** Storage has failed: nobody knows what the blocks hold. */
+void nand_op_forget(struct nand_array *array, const struct nand_op *op);
 
 /* ---- nand_op_read.c */
 

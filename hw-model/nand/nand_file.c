@@ -133,7 +133,7 @@ uint64_t nand_layout_slot(const struct nand_layout *layout, uint32_t block,
 
 /* ---- Records. */
 
-static void seal(uint8_t *buf, size_t crc_at)
+static void seal_record(uint8_t *buf, size_t crc_at)
 {
     put_le32(buf + crc_at, crc32_update(0, buf, crc_at));
 }
@@ -163,7 +163,7 @@ void nand_header_emit(const struct nand_file *file,
     memcpy(buf + HEADER_PROFILE, file->profile->name, NAND_PROFILE_NAME);
     put_le64(buf + HEADER_SEED, file->seed);
     put_le64(buf + HEADER_SIZE, layout.size_bytes);
-    seal(buf, HEADER_CRC);
+    seal_record(buf, HEADER_CRC);
 }
 
 void nand_state_emit(const struct nand_state *state,
@@ -176,7 +176,7 @@ void nand_state_emit(const struct nand_state *state,
     put_le64(buf + STATE_GENERATION, state->generation);
     put_le64(buf + STATE_TIME, state->time_ns);
     memcpy(buf + STATE_DEAD_DIES, state->dead_dies, NAND_DEAD_DIES_LEN);
-    seal(buf, STATE_CRC);
+    seal_record(buf, STATE_CRC);
 }
 
 bool nand_state_parse(struct nand_state *state,
@@ -207,7 +207,7 @@ void nand_record_emit(const struct nand_record *record, uint32_t block,
     put_le32(buf + RECORD_READS, record->reads);
     buf[RECORD_FLAGS] = record->flags & NAND_BLOCK_STORED;
     put_le64(buf + RECORD_TIME, record->time_ns);
-    seal(buf, RECORD_CRC);
+    seal_record(buf, RECORD_CRC);
 }
 
 bool nand_record_parse(struct nand_record *record, uint32_t block,
@@ -239,7 +239,7 @@ void nand_wordline_emit(const struct nand_wordline *wordline, bool is_end,
     put_le16(buf + WORDLINE_INDEX, wordline->wordline);
     buf[WORDLINE_PAGES] = wordline->pages;
     put_le64(buf + WORDLINE_TIME, wordline->time_ns);
-    seal(buf, WORDLINE_CRC);
+    seal_record(buf, WORDLINE_CRC);
 }
 
 bool nand_wordline_parse(struct nand_wordline *wordline, bool is_end,

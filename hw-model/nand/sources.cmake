@@ -5,6 +5,9 @@ set(SOURCES
     nand_file.c
     nand_inject.c
     nand_op.c
+    nand_op_change.c
+    nand_op_check.c
+    nand_op_lookup.c
     nand_op_read.c
     nand_profile.c
     nand_ram.c

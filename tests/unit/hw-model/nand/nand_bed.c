@@ -202,7 +202,7 @@ static uint64_t content_seed(unsigned int plane, unsigned int block,
                       plane << 8 | page << 4 | unit);
 }
 
-static void fill(uint8_t *at, size_t len, uint64_t seed)
+static void fill_bytes(uint8_t *at, size_t len, uint64_t seed)
 {
     for (size_t i = 0; i < len; i += 8) {
         put_le64(at + i, seed + i * RANDOM_STEP);
@@ -257,9 +257,9 @@ struct nand_op *bed_program_op(struct bed *bed, uint8_t planes,
                 uint64_t seed =
                     content_seed(plane, block, wordline, page, unit, version);
 
-                fill(bed->data[i], NAND_UNIT_DATA, seed);
-                fill(bed->meta[i], NAND_UNIT_META, ~seed);
-                fill(bed->system[i], NAND_UNIT_SYSTEM, seed ^ 1);
+                fill_bytes(bed->data[i], NAND_UNIT_DATA, seed);
+                fill_bytes(bed->meta[i], NAND_UNIT_META, ~seed);
+                fill_bytes(bed->system[i], NAND_UNIT_SYSTEM, seed ^ 1);
                 op->units[i] = (struct nand_unit){
                     .data = bed->data[i],
                     .meta = bed->meta[i],
