@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/board_records.h"
 
+#include "nvmeof/target/target.h"
+
 static void read_record(struct board_record *record, const struct flash *flash,
                         const struct area *area, struct dram *dram, size_t max)
 {
@@ -50,6 +52,8 @@ void board_records_read(struct board_records *records,
                 SELF_TEST_RECORD_MAX);
     read_record(&records->sanitize, flash, &sanitize_area, dram,
                 SANITIZE_RECORD_LEN);
+    read_record(&records->latency, flash, &latency_area, dram,
+                NVMF_LATENCY_RECORD_LEN);
 }
 
 struct operations_stores board_records_stores(struct board_records *records)
@@ -57,5 +61,6 @@ struct operations_stores board_records_stores(struct board_records *records)
     return (struct operations_stores){
         .self_test = store_of(&records->self_test),
         .sanitize = store_of(&records->sanitize),
+        .latency = store_of(&records->latency),
     };
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The records in flash of the long-running operations.
+ * The records in flash of the long-running operations and of the latency
+ * monitor.
  */
 #ifndef ESSD_APP_BOARD_RECORDS_H
 #define ESSD_APP_BOARD_RECORDS_H
@@ -21,6 +22,7 @@ struct board_record {
 struct board_records {
     struct board_record self_test;
     struct board_record sanitize;
+    struct board_record latency;
 };
 
 /** Read the records.  Without DRAM for them they count as never written. */

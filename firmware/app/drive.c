@@ -6,6 +6,7 @@
 #include "firmware/text/ip_text.h"
 #include "firmware/app/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
+#include "firmware/hal/time.h"
 #include "net/cm/cm_rdma.h"
 #include "nvmeof/wire/fabrics.h"
 
@@ -267,9 +268,30 @@ static void format_discovery_nqn(const struct drive_config *config,
     }
 }
 
+static uint64_t clock_now_us(void *ctx)
+{
+    (void)ctx;
+    return hal_now_us();
+}
+
+static void latency_start(struct drive *drive)
+{
+    if (!latency_keeper_start(&drive->latency, drive->target)) {
+        log_line(drive->log,
+                 "latency monitor: the record in flash is damaged, so its "
+                 "settings and counts are lost; switch it on again if you use "
+                 "it (nvme ocp set-latency-monitor-feature)");
+    }
+}
+
 static void target_start(struct drive *drive, const struct drive_config *config)
 {
     const struct identity *identity = config->identity;
+    const struct latency_keeper_config latency = {
+        .store = config->operations.latency,
+        .power_on_hours = power_on_hours,
+        .ctx = drive,
+    };
     struct nvmf_config target = {
         .vid = VENDOR_QEMU,
         .ssvid = VENDOR_QEMU,
@@ -295,6 +317,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .telemetry = telemetry_seam(&drive->telemetry),
         .vendor = vendor_features(&drive->vendor),
         .trace = mgmt_trace(&drive->mgmt),
+        .now_us = clock_now_us,
         .connect_ended = connect_log_end,
         .connect_ctx = &drive->connect_log,
         .hosts = host_table_ops(&drive->hosts),
@@ -303,6 +326,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .auth_ctx = &drive->connect_log,
     };
 
+    latency_keeper_init(&drive->latency, &latency);
+    target.latency = latency_keeper_seam(&drive->latency);
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
     copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
     format_discovery_nqn(config, target.discovery_nqn);
@@ -317,6 +342,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     nvmf_target_init(drive->target, &target, drive->now_us);
     usage_keeper_start(&drive->keeper, drive->target);
     event_keeper_start(&drive->events, &config->events, drive->target);
+    latency_start(drive);
     nvmf_target_started(drive->target, usage_keeper_was_unsafe(&drive->keeper));
 }
 
@@ -510,6 +536,7 @@ void drive_stop(struct drive *drive)
     drive_net_flush(&drive->net);
     usage_keeper_stop(&drive->keeper, drive->now_us);
     event_keeper_stop(&drive->events);
+    latency_keeper_stop(&drive->latency);
 }
 
 void drive_report_image(struct drive *drive, uint8_t slot)

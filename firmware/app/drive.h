@@ -23,6 +23,7 @@
 #include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"
 #include "firmware/usage/event_keeper.h"
+#include "firmware/usage/latency_keeper.h"
 #include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
 #include "firmware/mgmt/mgmt_service.h"
@@ -101,6 +102,7 @@ struct drive {
     struct vendor_feature vendor;
     struct usage_keeper keeper;
     struct event_keeper events;
+    struct latency_keeper latency;
     struct media media;
     struct media_seam media_seam;
     struct self_test self_test;

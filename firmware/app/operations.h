@@ -22,10 +22,11 @@ enum {
     OPERATIONS_COOKIE_SANITIZE = OPERATIONS_COOKIE_BIT | 4,
 };
 
-/** The two records in flash.  Used during drive_init() only. */
+/** The records in flash.  Used during drive_init() only. */
 struct operations_stores {
     struct operation_store self_test;
     struct operation_store sanitize;
+    struct operation_store latency; /* of the latency monitor */
 };
 
 /**

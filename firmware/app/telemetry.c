@@ -6,11 +6,15 @@
 #include "firmware/app/drive.h"
 #include "firmware/app/mgmt_requests.h"
 #include "lib/bytes.h"
+#include "lib/crc32.h"
 
 enum { /* byte offsets in the head of a record in flash */
        RECORD_GENERATION = 0,
        RECORD_IS_AVAILABLE = 1, /* no host has acknowledged it yet */
+       RECORD_PANIC_ID = 2,     /* 6 bytes */
 };
+_Static_assert(RECORD_PANIC_ID + 6 == TELEMETRY_RECORD_HEAD,
+               "the head ends with the number of the panic");
 
 enum {
     LINE_MAX_BYTES = 16 * 1024, /* of one reply of a management request */
@@ -190,6 +194,32 @@ static void save_record(struct telemetry *telemetry)
     }
 }
 
+/* Write the number that OCP's page C1h has for a panic: the line of an
+ * assertion, or 0 for a trap, and a CRC of the file's name, or of what the trap
+ * was. */
+static void put_panic_id(uint8_t *to, const struct telemetry_panic *panic)
+{
+    uint8_t trap[16];
+
+    put_le64(trap, panic->mcause);
+    put_le64(trap + 8, panic->mepc);
+    if (panic->is_trap) {
+        put_le16(to, 0);
+        put_le32(to + 2, crc32_update(0, trap, sizeof(trap)));
+    } else {
+        put_le16(to, (uint16_t)panic->line);
+        put_le32(to + 2, crc32_update(0, (const uint8_t *)panic->file,
+                                      strlen(panic->file)));
+    }
+}
+
+static uint64_t panic_id_of(const struct telemetry *telemetry)
+{
+    const uint8_t *from = telemetry->record + RECORD_PANIC_ID;
+
+    return get_le16(from) | (uint64_t)get_le32(from + 2) << 16;
+}
+
 static void record_panic(struct telemetry *telemetry,
                          const struct telemetry_panic *panic)
 {
@@ -213,6 +243,7 @@ static void record_panic(struct telemetry *telemetry,
     end_area(&writer);
     telemetry->record[RECORD_GENERATION]++;
     telemetry->record[RECORD_IS_AVAILABLE] = true;
+    put_panic_id(telemetry->record + RECORD_PANIC_ID, panic);
     telemetry->record_len = TELEMETRY_RECORD_HEAD + writer.len;
     ASSERT(telemetry->record_len <= TELEMETRY_RECORD_MAX);
     save_record(telemetry);
@@ -269,6 +300,7 @@ static void describe_dump(void *ctx, bool is_controllers,
         .is_available = len != 0 && telemetry->record[RECORD_IS_AVAILABLE],
         .ctrl_generation = len != 0 ? telemetry->record[RECORD_GENERATION] : 0,
         .host_generation = telemetry->generation,
+        .panic_id = len != 0 ? panic_id_of(telemetry) : 0,
     };
     for (uint8_t i = 0; i < NVMF_TELEMETRY_AREAS; i++) {
         info->last_block[i] =

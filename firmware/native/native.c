@@ -353,6 +353,7 @@ static struct drive_config drive_config_of(
             {
                 .self_test = store_of(drive, &operations->self_test),
                 .sanitize = store_of(drive, &operations->sanitize),
+                .latency = store_of(drive, &operations->latency),
             },
         .reservations =
             {

@@ -74,6 +74,7 @@ struct native_record {
 struct native_operations {
     struct native_record self_test;
     struct native_record sanitize;
+    struct native_record latency; /* of the latency monitor */
 };
 
 /* The reservations, kept in the flash of a native drive. */

@@ -48,6 +48,13 @@ const struct area reservation_area = {
     .copy_bytes = FLASH_RESERVATIONS_SIZE,
 };
 
+const struct area latency_area = {
+    .magic = {'E', 'S', 'S', 'D', '-', 'L', 'M', '1'},
+    .addr = FLASH_LATENCY_ADDR,
+    .copies = FLASH_LATENCY_COPIES,
+    .copy_bytes = FLASH_SECTOR_BYTES,
+};
+
 const struct area telemetry_area = {
     .magic = {'E', 'S', 'S', 'D', '-', 'T', 'L', '1'},
     .addr = FLASH_TELEMETRY_ADDR,

@@ -57,6 +57,9 @@ extern const struct area sanitize_area;
 /* The reservations that outlive a loss of power. */
 extern const struct area reservation_area;
 
+/* The latency monitor. */
+extern const struct area latency_area;
+
 /* The telemetry dump that was made after the last panic. */
 extern const struct area telemetry_area;
 

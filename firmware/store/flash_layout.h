@@ -39,6 +39,8 @@
 #define FLASH_TELEMETRY_SIZE     0x00004000u  /* of each copy */
 #define FLASH_EVENTS_ADDR        0x01a20000u
 #define FLASH_EVENTS_SIZE        0x00100000u
+#define FLASH_LATENCY_ADDR       0x01b20000u  /* a sector for each copy */
+#define FLASH_LATENCY_COPIES     32
 #define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */
 /* clang-format on */
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     event_keeper.c
+    latency_keeper.c
     usage_keeper.c
 )

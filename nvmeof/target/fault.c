@@ -136,6 +136,7 @@ bool nvmf_fault_add(struct nvmf_target *target, const struct nvmf_fault *fault)
         return false;
     }
     target->fault[target->fault_count++] = *fault;
+    target->answers_watched |= ANSWERS_FAULTS;
     return true;
 }
 
@@ -160,6 +161,9 @@ bool nvmf_fault_remove(struct nvmf_target *target, uint32_t id)
     memmove(fault, fault + 1,
             (size_t)(&target->fault[target->fault_count] - fault) *
                 sizeof(*fault));
+    if (target->fault_count == 0) {
+        target->answers_watched &= (uint8_t)~ANSWERS_FAULTS;
+    }
     release_held_by(target, id);
     return true;
 }

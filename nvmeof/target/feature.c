@@ -3,15 +3,17 @@
  * Get Features and Set Features.
  * Spec: NVM Express Base 1.4 section 5.21; Fabrics 1.1 section 4.2.
  *
- * Only the vendor's features (FID D0h and above) are saveable.  For all others
- * Save is refused, and the saved value is the default.  Values belong to a
- * controller, except those of the write cache, of the clock and of the vendor's
- * features, which belong to the drive.
+ * Only the vendor's features (FID D0h and above) and OCP's latency monitor are
+ * saveable.  For all others Save is refused, and the saved value is the
+ * default.  Values belong to a controller, except those of the write cache, of
+ * the clock, of the latency monitor and of the vendor's features, which belong
+ * to the drive.
  */
 #include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
 #include "nvmeof/target/level.h"
 #include "nvmeof/wire/identify.h"
+#include "nvmeof/wire/ocp.h"
 
 enum { /* the field Select of dword 10 */
        SELECT_CURRENT = NVMF_SELECT_CURRENT,
@@ -49,6 +51,8 @@ struct feature {
     uint32_t (*get)(const struct nvmf_target *target,
                     const struct nvmf_ctrl *ctrl, struct nvmf_request *req);
     uint16_t (*set)(struct nvmf_target *target, struct nvmf_request *req);
+    /* Whether the value can be saved.  NULL: it cannot. */
+    bool (*is_saveable)(const struct nvmf_target *target);
 };
 
 static uint32_t arbitration_get(const struct nvmf_target *target,
@@ -439,6 +443,26 @@ static uint16_t protection_set(struct nvmf_target *target,
     return ns_protect(target, req->sqe.nsid, (enum nvmf_protection)state);
 }
 
+/* ---- The latency monitor of OCP. */
+
+static uint32_t latency_get(const struct nvmf_target *target,
+                            const struct nvmf_ctrl *ctrl,
+                            struct nvmf_request *req)
+{
+    uint8_t data[LATENCY_FEATURE_LEN];
+
+    (void)ctrl;
+    return latency_feature_get(
+        target, req, data,
+        (enum nvmf_select)(req->sqe.cdw10 >> SELECT_SHIFT & 7));
+}
+
+static uint16_t latency_set_feature(struct nvmf_target *target,
+                                    struct nvmf_request *req)
+{
+    return latency_feature_set(target, req, req->sqe.cdw10 & BIT(SAVE_BIT));
+}
+
 static const struct feature features[] = {
     {.fid = FEATURE_ARBITRATION,
      .is_changeable = true,
@@ -521,7 +545,21 @@ static const struct feature features[] = {
      .check_get = protection_check,
      .get = protection_get,
      .set = protection_set},
+    {.fid = FEATURE_OCP_LATENCY,
+     .is_changeable = true,
+     .decides_default = true,
+     .data_len = LATENCY_FEATURE_LEN,
+     .set_len = LATENCY_FEATURE_LEN,
+     .get = latency_get,
+     .set = latency_set_feature,
+     .is_saveable = latency_is_saveable},
 };
+
+static bool is_saveable(const struct nvmf_target *target,
+                        const struct feature *feature)
+{
+    return feature->is_saveable != NULL && feature->is_saveable(target);
+}
 
 static const struct feature *find_feature(struct nvmf_target *target,
                                           const struct nvmf_request *req)
@@ -543,8 +581,8 @@ uint32_t feature_effects(const struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl, uint8_t fid)
 {
     const struct nvmf_vendor *vendor = &target->config.vendor;
-    bool is_of_drive =
-        fid == FEATURE_VOLATILE_WRITE_CACHE || fid == FEATURE_TIMESTAMP;
+    bool is_of_drive = fid == FEATURE_VOLATILE_WRITE_CACHE ||
+                       fid == FEATURE_TIMESTAMP || fid == FEATURE_OCP_LATENCY;
     uint32_t value;
 
     for (size_t i = 0; i < ARRAY_LEN(features); i++) {
@@ -692,6 +730,9 @@ uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req)
     if (select == SELECT_CAPABILITIES) {
         req->result[0] = (feature->is_changeable ? CAPABILITY_CHANGEABLE : 0u) |
                          (feature->is_of_namespace ? CAPABILITY_NAMESPACE : 0u);
+        if (is_saveable(target, feature)) {
+            req->result[0] |= CAPABILITY_SAVEABLE;
+        }
     } else if (select == SELECT_CURRENT || feature->decides_default) {
         req->result[0] = feature->get(target, ctrl, req);
     } else {
@@ -709,7 +750,8 @@ static uint16_t set_check_fields(struct nvmf_target *target,
     if (feature == NULL && !is_vendor(target, req)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
     }
-    if (!is_vendor(target, req) && (req->sqe.cdw10 & BIT(SAVE_BIT))) {
+    if (feature != NULL && (req->sqe.cdw10 & BIT(SAVE_BIT)) &&
+        !is_saveable(target, feature)) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_SAVEABLE, SQE_CDW10 + 3,
                             7);
     }

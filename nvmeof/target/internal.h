@@ -128,6 +128,15 @@ void observe_media(const struct nvmf_target *target,
 void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
                      uint16_t status);
 
+/* A bit of dword 11 of Dataset Management. */
+enum { DSM_ATTRIBUTE_DEALLOCATE = 0x4 };
+
+/* @return whether something has to be done at the end of each command */
+static inline bool answers_are_watched(const struct nvmf_target *target)
+{
+    return __builtin_expect(target->answers_watched != 0, 0);
+}
+
 /* fault.c */
 static inline bool fault_rules_are_on(const struct nvmf_target *target)
 {
@@ -683,6 +692,26 @@ uint8_t endurance_warning(const struct nvmf_target *target,
                           const struct nvmf_ctrl *ctrl);
 void endurance_build(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
                      uint32_t part);
+
+/* log_ocp.c */
+void log_build_ocp_recovery(struct nvmf_target *target,
+                            const struct nvmf_ctrl *ctrl, uint32_t part);
+void log_build_ocp_capabilities(struct nvmf_target *target,
+                                const struct nvmf_ctrl *ctrl, uint32_t part);
+void log_build_ocp_latency(struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl, uint32_t part);
+void latency_start(struct nvmf_target *target);
+/* A command of an I/O or admin queue is about to be answered.  The monitor is
+ * on. */
+void latency_note_answer(struct nvmf_target *target,
+                         const struct nvmf_request *req);
+/* @param scratch  LATENCY_FEATURE_LEN bytes */
+uint32_t latency_feature_get(const struct nvmf_target *target,
+                             struct nvmf_request *req, uint8_t *scratch,
+                             enum nvmf_select select);
+uint16_t latency_feature_set(struct nvmf_target *target,
+                             struct nvmf_request *req, bool is_saved);
+bool latency_is_saveable(const struct nvmf_target *target);
 
 /* log_telemetry.c */
 enum { TELEMETRY_PART_LEN = 4096 };

@@ -18,7 +18,6 @@ enum {
     RW_FUA_BIT = 30, /* bit position in dword 12 */
     RW_DTYPE_SHIFT = 20,
     WRITE_ZEROES_DEAC_BIT = 25,
-    DSM_ATTRIBUTE_DEALLOCATE = 0x4, /* bit of dword 11 */
     DSM_RANGE_LEN = 16,
     DSM_RANGE_COUNT = 4, /* offset in a range of the number of blocks */
     DSM_RANGE_SLBA = 8,  /* offset in a range of the first LBA */

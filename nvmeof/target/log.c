@@ -16,6 +16,7 @@
 #include "nvmeof/target/internal.h"
 #include "nvmeof/target/level.h"
 #include "nvmeof/wire/discovery.h"
+#include "nvmeof/wire/ocp.h"
 
 enum {
     LOG_LSP_RGO = 0x100, /* of LID 0Ch: bit 0 of LSP in dword 10 */
@@ -277,6 +278,12 @@ static const struct log_page logs[] = {
      log_build_sanitize, NULL},
     {LOG_OCP_SMART, false, LOG_OCP_SMART_LEN, LOG_OCP_SMART_LEN,
      log_build_ocp_smart, NULL},
+    {LOG_OCP_RECOVERY, false, LOG_OCP_RECOVERY_LEN, LOG_OCP_RECOVERY_LEN,
+     log_build_ocp_recovery, NULL},
+    {LOG_OCP_LATENCY, false, LOG_OCP_LATENCY_LEN, LOG_OCP_LATENCY_LEN,
+     log_build_ocp_latency, NULL},
+    {LOG_OCP_CAPABILITIES, false, LOG_OCP_CAPABILITIES_LEN,
+     LOG_OCP_CAPABILITIES_LEN, log_build_ocp_capabilities, NULL},
     {LOG_ERROR_TIMES, false, NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN,
      NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_TIME_LEN, build_error_times, NULL},
     {LOG_RESERVATION, false, LOG_RESERVATION_LEN, LOG_RESERVATION_LEN,

@@ -325,15 +325,27 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
     }
 }
 
+/* Send a response that the latency monitor may have to measure. */
+static void send_watched(struct nvmf_target *target, struct nvmf_request *req,
+                         uint16_t status)
+{
+    if (target->answers_watched & ANSWERS_LATENCY) {
+        latency_note_answer(target, req);
+    }
+    send_response(target, req, status);
+}
+
 void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status)
 {
     ns_release(target, req);
     if (is_ending(target, req)) {
         request_drop(target, req);
+    } else if (!answers_are_watched(target)) {
+        send_response(target, req, status);
     } else if (!fault_rules_are_on(target) ||
                !fault_hold_response(target, req, status)) {
-        send_response(target, req, status);
+        send_watched(target, req, status);
     }
 }
 
@@ -341,7 +353,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
 void request_answer_held(struct nvmf_target *target, struct nvmf_request *req)
 {
     request_enter(req, NVMF_REQUEST_EXECUTING);
-    send_response(target, req, req->held_status);
+    send_watched(target, req, req->held_status);
 }
 
 /* Check a command that has arrived.  @return a status, or 0 */

@@ -17,9 +17,12 @@ set(SOURCES
     host_auth.c
     identify.c
     io.c
+    latency.c
+    latency_record.c
     level.c
     log.c
     log_endurance.c
+    log_ocp.c
     log_support.c
     log_telemetry.c
     ns.c

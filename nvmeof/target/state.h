@@ -9,6 +9,7 @@
 #include "nvmeof/auth/auth.h"
 #include "nvmeof/target/ana.h"
 #include "nvmeof/target/fault.h"
+#include "nvmeof/target/latency.h"
 #include "nvmeof/target/reservation.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/target/wheel.h"
@@ -319,6 +320,12 @@ struct persistent_log {
     struct pel_context context[NVMF_MAX_HOSTS]; /* of each controller */
 };
 
+/* Why answers are watched: bits of nvmf_target.answers_watched. */
+enum {
+    ANSWERS_FAULTS = 0x1,  /* there are fault rules */
+    ANSWERS_LATENCY = 0x2, /* the latency monitor is on */
+};
+
 struct nvmf_target {
     struct nvmf_config config;
     struct nvmf_bufs bufs;
@@ -374,7 +381,13 @@ struct nvmf_target {
     struct nvmf_scratch scratch;
     struct nvmf_request *cid[NVMF_MAX_QPAIRS][CID_LISTS];
 
-    uint16_t fault_count; /* fault rules */
+    struct latency_monitor latency;
+    uint64_t latency_least_us;   /* shorter commands are not counted */
+    uint64_t latency_hours;      /* of power-on at the start */
+    uint64_t latency_started_us; /* the start */
+
+    uint8_t answers_watched; /* ANSWERS_...; the one test of each answer */
+    uint16_t fault_count;    /* fault rules */
     struct nvmf_fault fault[NVMF_FAULTS];
     struct nvmf_queue held; /* requests whose responses rules hold back */
     uint8_t page[4096];     /* scratch memory for Identify data and log pages */

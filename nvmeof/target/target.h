@@ -107,6 +107,8 @@ struct nvmf_telemetry_info {
     uint8_t host_generation, ctrl_generation;
     bool is_available;  /* no host has acknowledged the controller's dump */
     const char *reason; /* at most 128 characters */
+    /* Says which panic the controller's dump is about; 0: none. */
+    uint64_t panic_id;
 };
 
 struct nvmf_telemetry {
@@ -121,6 +123,18 @@ struct nvmf_telemetry {
 
     /* A host has read the controller's dump and does not retain it. */
     void (*acknowledge)(void *ctx);
+};
+
+/* Keeps settings and counts of OCP's latency monitor over power cycles. */
+enum { NVMF_LATENCY_RECORD_LEN = 432 };
+
+struct nvmf_latency_store {
+    void *ctx;
+
+    /** Write a record because a host has changed the settings.  NULL: they
+     * cannot be saved. */
+    enum nvmf_volume_result (*save)(void *ctx, const uint8_t *record,
+                                    size_t len);
 };
 
 /* The field Select of Get Features. */
@@ -257,6 +271,7 @@ struct nvmf_config {
     const struct nvmf_vendor_log *vendor_logs; /* must outlive the target */
     uint8_t vendor_log_count;
     struct nvmf_telemetry telemetry;
+    struct nvmf_latency_store latency; /* its function may be NULL */
 
     struct nvmf_health health;
     struct nvmf_counters counters; /* as saved in the last power cycle */
@@ -266,6 +281,11 @@ struct nvmf_config {
     struct nvmf_vendor vendor;
 
     const struct trace *trace; /* must outlive the target; NULL for no trace */
+
+    /* The time at which this is called, on the clock whose times the target is
+     * told.  NULL: the last time that it was told serves instead. */
+    uint64_t (*now_us)(void *ctx);
+    void *now_ctx;
 
     /* Called when a Connect was accepted or refused.  May be NULL. */
     void (*connect_ended)(void *ctx, const struct nvmf_connect_end *end);
@@ -516,6 +536,25 @@ MUST_USE bool nvmf_target_event(const struct nvmf_target *target,
  * no event is ignored. */
 void nvmf_target_restore_event(struct nvmf_target *target, uint64_t number,
                                const uint8_t *event, uint16_t len);
+
+/**
+ * The latency monitor as it is now, for the application to store from time to
+ * time and before power-off.
+ *
+ * @param record  NVMF_LATENCY_RECORD_LEN bytes
+ * @return false when the monitor is off, so that nothing has changed since the
+ *         target asked to save it
+ */
+MUST_USE bool nvmf_target_latency_record(struct nvmf_target *target,
+                                         uint8_t *record);
+
+/**
+ * Restore the latency monitor after a power-on, with its saved settings.
+ *
+ * @return false when these bytes are no record; it is as in the factory then
+ */
+MUST_USE bool nvmf_target_restore_latency(struct nvmf_target *target,
+                                          const uint8_t *record, size_t len);
 
 /** Set the drive's clock, which the Timestamp feature and the error log use. */
 void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,

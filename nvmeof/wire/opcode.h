@@ -87,7 +87,10 @@ enum {                       /* log page identifiers */
        LOG_DISCOVERY = 0x70,
        LOG_RESERVATION = 0x80,
        LOG_SANITIZE = 0x81,
-       LOG_OCP_SMART = 0xc0,   /* OCP Datacenter NVMe SSD Specification 2.0 */
+       LOG_OCP_SMART = 0xc0, /* OCP Datacenter NVMe SSD Specification 2.0 */
+       LOG_OCP_RECOVERY = 0xc1,
+       LOG_OCP_LATENCY = 0xc3,
+       LOG_OCP_CAPABILITIES = 0xc4,
        LOG_NEIGHBOURS = 0xd0,  /* our own: docs/nvme.md */
        LOG_ERROR_TIMES = 0xd1, /* our own: docs/nvme.md */
 };
@@ -108,6 +111,7 @@ enum { /* feature identifiers */
        FEATURE_RESERVATION_MASK = 0x82,
        FEATURE_RESERVATION_PERSISTENCE = 0x83,
        FEATURE_NS_WRITE_PROTECTION = 0x84,
+       FEATURE_OCP_LATENCY = 0xc5, /* OCP's latency monitor */
        /* Ours, up to FFh.  C0h to CFh belong to the OCP Datacenter NVMe SSD
         * Specification. */
        FEATURE_VENDOR_FIRST = 0xd0,

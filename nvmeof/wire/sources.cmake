@@ -6,6 +6,7 @@ set(SOURCES
     fabrics.c
     identify.c
     log.c
+    ocp.c
     persistent_event.c
     rdma_private.c
     reservation.c

@@ -54,6 +54,7 @@
     X(nvme_sanitize) \
     X(nvme_persistent) \
     X(nvme_support) \
+    X(nvme_ocp) \
     X(nvme_telemetry) \
     X(nvme_endurance) \
     X(limits_budget) \

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Optional commands of the drive, used with the host's nvme-cli."""
 
+import json
 import re
+from typing import Any
 
 import pytest
 
+import essd
 from essd import telemetry
 from essd.steps import Job
 
@@ -51,6 +54,47 @@ def test_nvme_cli_reads_the_pages_about_support_and_ocp_smart(connected: Job) ->
     smart = job.quiet(f"nvme ocp smart-add-log {controller}")
     assert "Physical media units written" in smart, smart
     assert "Log page version" in smart, smart
+    recovery = job.quiet(f"nvme ocp error-recovery-log {controller}")
+    assert re.search(r"Device Recovery Action 1 *: 0x1\n", recovery), recovery
+    assert re.search(r"Panic ID *: 0x0\n", recovery), recovery
+    able = job.quiet(f"nvme ocp device-capability-log {controller}")
+    assert re.search(r"Sanitize Command Support\s*: 0x1d\n", able), able
+
+
+def latency_page(job: Job) -> dict[str, Any]:
+    """OCP's latency monitor page, as nvme-cli shows it."""
+    shown = job.quiet(f"nvme ocp latency-monitor-log {job.controller()} -o json")
+    page: dict[str, Any] = json.loads(shown[shown.index("{"):shown.rindex("}") + 1])
+    return page
+
+
+def test_nvme_cli_finds_slow_commands_with_the_latency_monitor(
+        connected: Job, essd_drive: essd.Drive) -> None:
+    job = connected
+    device = job.device()
+    # Buckets begin at 50, 100, 500 and 1280 ms.
+    monitor = f"nvme ocp set-latency-monitor-feature {job.controller()}"
+    said = job.quiet(f"{monitor} -a 9 -b 19 -c 99 -d 255")
+    assert "latency monitor feature enable: 0x1" in said, said
+    try:
+        page = latency_page(job)
+        assert page["Feature Status"] == 7 and page["Active Threshold B"] == 100, page
+        for rule in ("media operation=read", "nvme queue=io opcode=write",
+                     "nvme queue=io opcode=dataset-management"):
+            essd_drive.faults.add(f"{rule} when times=3 do delay=150ms")
+        job.quiet(f"dd if={device} of=/dev/null bs=4k count=3 skip=5000 iflag=direct "
+                  "status=none && "
+                  f"dd if=/dev/zero of={device} bs=4k count=3 seek=5000 oflag=direct "
+                  f"status=none && for i in 1 2 3; do blkdiscard -l 4096 {device}; done")
+        page = latency_page(job)
+        for kind in ("Read", "Write", "Trim"):
+            assert page["Active Bucket Counter: Bucket 1"][kind] >= 3, (kind, page)
+            assert page["Active Measured Latency: Bucket 1"][kind] >= 150, (kind, page)
+            assert page["Active Latency Time Stamp: Bucket 1"][kind] != "NA", (kind, page)
+    finally:
+        essd_drive.faults.remove()
+        job.quiet(f"{monitor} -e 0")
+    assert latency_page(job)["Feature Status"] == 6
 
 
 def test_nvme_cli_shows_the_persistent_events(connected: Job) -> None:

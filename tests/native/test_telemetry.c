@@ -3,6 +3,7 @@
 #include "bed_fixture.h"
 
 #include "lib/bytes.h"
+#include "lib/crc32.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/test_fixture.h"
@@ -124,6 +125,11 @@ static void test_the_dump_after_a_panic_lasts_until_it_is_acknowledged(
     fetch_page(LOG_TELEMETRY_CTRL, false);
     assert_int_equal(page[TELEMETRY_CTRL_AVAILABLE], 0);
     assert_int_equal(bed.telemetry.writes, 2);
+    /* OCP's page C1h has the line, and the CRC-32 of the name. */
+    assert_int_equal(
+        host_get_log(&bed.host->host, LOG_OCP_RECOVERY, 0, page, 512), 0);
+    assert_int_equal(get_le64(page + 4),
+                     (uint64_t)crc32_update(0, panic.file, 9) << 16 | 77);
 }
 
 static void test_a_drive_that_never_panicked_has_an_empty_dump(void **state)
