@@ -24,7 +24,7 @@ enum trace_group {
     TRACE_GROUP_QP,       /* states of queue pairs */
     TRACE_GROUP_CM,       /* connection management messages, Connect */
     TRACE_GROUP_COMMANDS, /* NVMe commands, at their end */
-    TRACE_GROUP_MEDIA,    /* media operations, of firmware and of the engine */
+    TRACE_GROUP_MEDIA,    /* media operations, of firmware and devices */
     TRACE_GROUP_ROCE,     /* NAKs, timeouts, retransmissions, CNPs */
     TRACE_GROUP_PATH,     /* when commands and responses pass the RNIC */
     TRACE_GROUPS
@@ -36,6 +36,7 @@ enum trace_source {
     TRACE_SOURCE_MGMT, /* the management block: HELLO and LOST */
     TRACE_SOURCE_RNIC,
     TRACE_SOURCE_MEDIA, /* the media engine */
+    TRACE_SOURCE_NAND,  /* the NAND controller */
     TRACE_SOURCES
 };
 
@@ -66,7 +67,10 @@ enum trace_source {
     X(MEDIA, ENGINE_STARTED, "opcode lba:64 blocks")                           \
     X(MEDIA, ENGINE_ENDED, "opcode lba:64 blocks status us")                   \
     X(PATH, COMMAND_PATH, "arrived_ns:64 acknowledged_ns:64")                  \
-    X(PATH, RESPONSE_SENT, "psn port again")
+    X(PATH, RESPONSE_SENT, "psn port again")                                   \
+    X(MEDIA, NAND_STARTED, "opcode channel die planes block wordline entries") \
+    X(MEDIA, NAND_ENDED, "opcode channel die planes block wordline entries "   \
+                         "status us")
 /* clang-format on */
 
 enum trace_type {

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    hw_nand.c
+    hw_nand_command.c
+    hw_nand_die.c
+    hw_nand_entry.c
+    hw_nand_queue.c
+    hw_nand_time.c
+    hw_nand_trace.c
     nand_array.c
     nand_errors.c
     nand_file.c

@@ -75,6 +75,14 @@ def test_the_media_engine_shows_how_long_a_command_took() -> None:
     assert ended == "engine WRITE lba 100 8 blocks: no space; 312 us"
 
 
+def test_the_nand_controller_shows_place_and_time_of_a_command() -> None:
+    started = words(record("NAND_STARTED", 2, 3, 1, 0xf, 200, 5, 48, source=4))
+    assert started == ("NAND PROGRAM channel 3 die 1 planes 0xf block 200 wordline 5 "
+                       "48 entries: started")
+    ended = words(record("NAND_ENDED", 3, 3, 1, 1, 200, 0, 0, 4, 3500, source=4))
+    assert ended == "NAND ERASE channel 3 die 1 planes 0x1 block 200: rule broken; 3500 us"
+
+
 def test_an_admin_command_has_no_lba() -> None:
     line = words(record("COMMAND", 1 << 16 | 0x02, 0, 0, 0, 512, 0x4109))
     assert line.startswith("Get Log Page nsid 0 512 bytes: Invalid Log Page;")

@@ -10,10 +10,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from .trace import (ENGINE_OPCODES, WORDS, Event, Printer, name_of, opcode_name,
+from .trace import (ENGINE_OPCODES, NAND_OPCODES, WORDS, Event, Printer, name_of, opcode_name,
                     status_name)
 
 ENGINE = 0                  # the process of the media engine; the others are QPNs
+NAND = 1 << 24              # the process of the NAND controller: no QPN is that large
 # The stages of a command in their order, and what it does or waits for in each.
 STAGES = {
     "arrive": "its capsule has come through port and RNIC; the firmware has not taken it",
@@ -137,6 +138,18 @@ class Writer:
                    {"lba": args["lba"], "blocks": args["blocks"],
                     "request": event.request})
 
+    def nand(self, event: Event) -> None:
+        args = event.args
+        self.process(NAND, "NAND controller")
+        self.slice(NAND, f"channel {args['channel']} die {args['die']}",
+                   f"{event.request}-{event.time_ns}",
+                   name_of(NAND_OPCODES, args["opcode"]),
+                   event.time_ns - 1000 * args["us"], event.time_ns,
+                   {"channel": args["channel"], "die": args["die"],
+                    "planes": args["planes"], "block": args["block"],
+                    "wordline": args["wordline"], "entries": args["entries"],
+                    "request": event.request})
+
     def instant(self, event: Event) -> None:
         self.process(event.qpn, f"queue pair {event.qpn:#x}")
         self.put(ph="i", s="p", cat=event.kind.group, pid=event.qpn, tid=0,
@@ -148,6 +161,8 @@ class Writer:
             self.command(event, path)
         elif event.kind.name == "ENGINE_ENDED":
             self.engine(event)
+        elif event.kind.name == "NAND_ENDED":
+            self.nand(event)
         elif event.kind.group not in ("media", "path"):     # those are in a slice
             self.instant(event)
 

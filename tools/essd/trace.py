@@ -46,6 +46,10 @@ MEDIA_STATUSES = ("ok", "LBA range", "read error", "write error", "read-only",
 ENGINE_OPCODES = ("NOP", "READ", "WRITE", "FLUSH", "WRITE_ZEROES", "DEALLOCATE")
 ENGINE_STATUSES = ("ok", "bad opcode", "bad argument", "bad address", "LBA range",
                    "read error", "write error", "no space", "read-only", "aborted")
+NAND_OPCODES = ("NOP", "READ", "PROGRAM", "ERASE", "MARKS")
+NAND_STATUSES = ("ok", "bad opcode", "bad argument", "bad address", "rule broken",
+                 "erased", "uncorrectable", "failed", "dead die", "storage error",
+                 "aborted")
 ADMIN = {0x02: "Get Log Page", 0x06: "Identify", 0x08: "Abort", 0x09: "Set Features",
          0x0a: "Get Features", 0x0c: "Async Event Request", 0x18: "Keep Alive"}
 NVM = {0x00: "Flush", 0x01: "Write", 0x02: "Read", 0x04: "Write Uncorrectable",
@@ -106,7 +110,7 @@ def read_kinds() -> tuple[Kind, ...]:
 
 
 KINDS = read_kinds()
-SOURCES = ("firmware", "mgmt", "rnic", "media")
+SOURCES = ("firmware", "mgmt", "rnic", "media", "nand")
 
 
 @dataclass
@@ -286,6 +290,14 @@ def engine_words(args: dict[str, Any]) -> str:
             f"{args['blocks']} blocks")
 
 
+def nand_words(args: dict[str, Any]) -> str:
+    words = (f"NAND {name_of(NAND_OPCODES, args['opcode'])} channel {args['channel']} "
+             f"die {args['die']} planes {args['planes']:#x} block {args['block']}")
+    if name_of(NAND_OPCODES, args["opcode"]) == "PROGRAM":
+        words += f" wordline {args['wordline']}"
+    return words + (f" {args['entries']} entries" if args["entries"] else "")
+
+
 def path_words(args: dict[str, Any]) -> str:
     words = f"command arrived at {args['arrived_ns'] / 1e9:.9f}"
     if args["acknowledged_ns"]:
@@ -315,7 +327,10 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "COMMAND_PATH": path_words, "RESPONSE_SENT": sent_words,
     "ENGINE_STARTED": lambda a: engine_words(a) + ": started",
     "ENGINE_ENDED": lambda a: (f"{engine_words(a)}: "
-                               f"{name_of(ENGINE_STATUSES, a['status'])}; {a['us']} us")}
+                               f"{name_of(ENGINE_STATUSES, a['status'])}; {a['us']} us"),
+    "NAND_STARTED": lambda a: nand_words(a) + ": started",
+    "NAND_ENDED": lambda a: (f"{nand_words(a)}: "
+                             f"{name_of(NAND_STATUSES, a['status'])}; {a['us']} us")}
 
 
 def line_of(event: Event, wall: float) -> str:

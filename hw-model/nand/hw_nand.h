@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Core of the NAND controller: command queues, DMA, order and time.
+ * Reference: docs/hardware/nand.md; registers in hw-model/regs/nand.h.  What
+ * the flash does, and its storage, is in nand_array.h.
+ *
+ * It has one execution context: the wrapper calls register accesses, run, timer
+ * and the end of requests to storage under one lock.
+ *
+ * The saved state is struct hw_nand_regs alone.  The wrapper quiesces the
+ * controller before it saves; after that, no command is in progress.
+ */
+#ifndef ESSD_HW_NAND_H
+#define ESSD_HW_NAND_H
+
+#include "hw-model/core/env.h"
+#include "hw-model/nand/nand_array.h"
+#include "lib/trace.h"
+#include "lib/util.h"
+
+/* Sizes from regs/nand.h, repeated here; hw_nand.c asserts that they agree. */
+enum {
+    HW_NAND_QUEUES = 4,
+    HW_NAND_OPS = 512,
+    HW_NAND_COUNTERS = 10,
+    HW_NAND_CHANNELS = 16,
+    HW_NAND_DIES = 256, /* of all channels */
+    HW_NAND_PLANES = 4,
+};
+enum { HW_NAND_TIMERS = HW_NAND_DIES + HW_NAND_OPS };
+#define HW_NAND_NONE UINT32_MAX
+
+struct hw_nand_config {
+    struct dev_env env;        /* interrupt line 0 */
+    const struct trace *trace; /* outlives the controller; NULL: no tracing */
+    /* Operations take the time of the profile; otherwise they take none. */
+    bool is_realtime;
+};
+
+/* ---- State that is saved */
+
+struct hw_nand_queue {
+    uint32_t page[2]; /* low and high word of the address */
+    uint32_t cmd[2];
+    uint32_t cq[2];
+    uint32_t sizes;
+
+    /* Latched by ENABLE. */
+    uint8_t is_on;
+    uint64_t page_addr;
+    uint64_t cmd_addr;
+    uint64_t cq_addr;
+    uint32_t cmd_mask;
+    uint32_t cq_mask;
+
+    uint32_t cmd_ci; /* commands taken */
+    uint32_t cq_pi;  /* completions written */
+};
+
+struct hw_nand_regs {
+    uint32_t irq_status;
+    uint32_t irq_enable;
+    uint32_t counter_high; /* latched by reading a low word */
+    uint64_t counters[HW_NAND_COUNTERS];
+    struct hw_nand_queue queues[HW_NAND_QUEUES];
+};
+
+/* ---- State that is empty while the controller is quiet */
+
+struct hw_nand_op { /* a command that was taken and has not completed */
+    bool is_used;
+    bool is_orphan; /* its queue was disabled: no completion is written */
+    bool is_traced; /* its start was traced, and its end will be */
+    bool is_urgent;
+    bool is_slc; /* ERASE */
+    uint8_t opcode;
+    uint8_t queue;
+    uint8_t planes;
+    uint8_t status; /* enum nand_cqe_status found so far */
+    uint8_t failed_planes;
+    uint8_t detail;
+    uint8_t steps;
+    uint16_t bits;
+    uint16_t wordline;
+    uint16_t block[HW_NAND_PLANES];
+    uint16_t entries;
+    uint16_t cursor; /* READ: first entry of the next read of the flash */
+    uint32_t die;    /* of the array */
+    uint32_t next;   /* next operation of the same list */
+    uint32_t tag;    /* what traces call it */
+    uint64_t cookie;
+    uint64_t started_ns;      /* when it is traced: the time of its start */
+    uint8_t *list;            /* in DRAM */
+    struct nand_op *array_op; /* while the die executes it */
+};
+
+/* A list, first in, first out, linked through hw_nand_op.next. */
+struct hw_nand_list {
+    uint32_t head;
+    uint32_t tail;
+};
+
+enum hw_nand_die_state {
+    HW_DIE_IDLE,     /* Has no operation, except a suspended one. */
+    HW_DIE_ACCEPTS,  /* Waits for the channel, to receive a command. */
+    HW_DIE_RECEIVES, /* Receives command and data from the channel; timed. */
+    HW_DIE_STARTS,   /* The array reads or writes its storage. */
+    HW_DIE_BUSY,     /* Reads, programs or erases; timed. */
+    HW_DIE_FINISHES, /* The array writes its storage. */
+    HW_DIE_OFFERS,   /* Waits for the channel, to send data. */
+    HW_DIE_SENDS,    /* Sends data to the channel; timed. */
+};
+
+struct hw_nand_die {
+    uint8_t state;              /* enum hw_nand_die_state */
+    bool is_ready;              /* in the list of dies with work to do */
+    uint32_t op;                /* its operation, or HW_NAND_NONE */
+    uint32_t suspended;         /* the operation that it has suspended */
+    uint64_t remaining_ns;      /* that the suspended operation still needs */
+    uint64_t suspend_ns;        /* before the next operation can begin */
+    uint64_t clock_ns;          /* when its state began */
+    struct hw_nand_list urgent; /* reads that have not begun */
+    struct hw_nand_list normal; /* other commands that have not begun */
+    uint32_t next_waiting;      /* next die that waits for the channel */
+    uint32_t next_ready;
+};
+
+struct hw_nand_channel {
+    bool is_busy;
+    uint64_t free_ns; /* when its last transfer ended */
+    uint32_t head;    /* dies that wait for it, first in, first out */
+    uint32_t tail;
+};
+
+/* The time at which a die's state, or the decoding of a READ, ends. */
+struct hw_nand_timer {
+    uint64_t end_ns;
+    uint64_t serial;  /* of two with the same end, the lower one is first */
+    uint32_t heap_at; /* its place in the heap, or HW_NAND_NONE */
+};
+
+struct hw_nand {
+    struct hw_nand_config config; /* not part of the state */
+    struct nand_array *array;     /* NULL: none */
+    struct nand_geometry geometry;
+    uint32_t num_dies;
+    struct hw_nand_regs regs;
+
+    struct hw_nand_op ops[HW_NAND_OPS];
+    uint32_t free_op;
+    uint32_t active_ops;
+    uint32_t outstanding[HW_NAND_QUEUES]; /* commands taken, not completed */
+
+    struct hw_nand_die dies[HW_NAND_DIES];
+    struct hw_nand_channel channels[HW_NAND_CHANNELS];
+    uint32_t ready_head; /* dies with work to do now, first in, first out */
+    uint32_t ready_tail;
+
+    struct hw_nand_timer timers[HW_NAND_TIMERS]; /* of dies, then of ops */
+    uint32_t heap[HW_NAND_TIMERS]; /* indices of timers; first: next to end */
+    uint32_t heap_count;
+    uint64_t serial;
+    uint64_t deadline_ns; /* what env.set_timer() was told last */
+
+    bool is_stopped; /* the machine is stopped: no commands are taken */
+    bool is_syncing; /* the array's storage is being made up to date */
+    bool is_synced;  /* that has ended since the machine was stopped */
+    bool sync_failed;
+    bool is_resetting; /* NAND_CTRL.RESET is 1 until active_ops is 0 */
+    bool is_starved;   /* commands wait for a free operation */
+    uint8_t notify;    /* queues with new completions, one bit each */
+};
+
+/** Power-on: the registers have their reset values, and there is no array. */
+void hw_nand_init(struct hw_nand *nand, const struct hw_nand_config *config);
+
+/**
+ * Operations that the array needs, of nand_array_config.num_ops: each die has
+ * at most one in progress and one suspended.
+ */
+unsigned int hw_nand_array_ops(const struct nand_geometry *geometry);
+
+/**
+ * Functions for nand_array_config: `ctx` is the controller.
+ */
+void hw_nand_started(void *ctx, struct nand_op *op);
+void hw_nand_finished(void *ctx, struct nand_op *op);
+void hw_nand_synced(void *ctx, bool success);
+
+/** Connect the array.  It outlives the controller. */
+void hw_nand_attach(struct hw_nand *nand, struct nand_array *array);
+
+/**
+ * Machine reset, or NAND_CTRL.RESET: disables the queues and resets the
+ * registers.  Programs and erasures that dies had begun complete soon, without
+ * waiting for their time; other commands do not happen.  Before DRAM is used
+ * again, the caller waits until hw_nand_has_dma() is false.
+ */
+void hw_nand_reset(struct hw_nand *nand);
+
+/** Whether commands from before the reset still access DRAM. */
+bool hw_nand_has_dma(const struct hw_nand *nand);
+
+/**
+ * Access a register; `offset` is a multiple of 4.
+ * @return false when there is no such register
+ */
+MUST_USE bool hw_nand_read(struct hw_nand *nand, uint32_t offset,
+                           uint32_t *value);
+MUST_USE bool hw_nand_write(struct hw_nand *nand, uint32_t offset,
+                            uint32_t value);
+
+/** Do the work that env.defer() asked for. */
+void hw_nand_run(struct hw_nand *nand);
+
+/** The deadline of env.set_timer() has passed. */
+void hw_nand_timer(struct hw_nand *nand);
+
+/** A request of the array has ended. @param result  0 or -errno */
+void hw_nand_io_done(struct hw_nand *nand, uint32_t id, int result);
+
+/**
+ * Stop the controller with the machine: it takes no more commands, completes
+ * those that it has taken without waiting for their time, and brings the
+ * array's storage up to date.  It has finished when hw_nand_is_quiet() is true.
+ */
+void hw_nand_quiesce(struct hw_nand *nand);
+void hw_nand_resume(struct hw_nand *nand);
+
+/** Whether nothing is in progress and the array's storage is up to date. */
+bool hw_nand_is_quiet(const struct hw_nand *nand);
+
+/**
+ * Check and adopt the fields of hw_nand_regs after they were loaded.
+ *
+ * @return false when they are invalid; the controller must then not be used
+ */
+MUST_USE bool hw_nand_loaded(struct hw_nand *nand);
+
+#endif

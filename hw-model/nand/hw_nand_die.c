@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What dies and channels do, one operation and one transfer at a time.
+ * Reference: docs/hardware/nand.md, sections 4 and 6.
+ *
+ * A die does a step when its state has ended: when its time has passed, the
+ * channel is its own, or the array has accessed its storage.  The step enters
+ * the next state.  Dies whose state has ended are in the list of ready dies.
+ */
+#include "hw-model/nand/hw_nand_internal.h"
+
+#include <string.h>
+
+/* ---- Lists of operations */
+
+static void list_init(struct hw_nand_list *list)
+{
+    list->head = HW_NAND_NONE;
+    list->tail = HW_NAND_NONE;
+}
+
+static void list_put(struct hw_nand *nand, struct hw_nand_list *list,
+                     struct hw_nand_op *op)
+{
+    uint32_t i = hw_nand_op_index(nand, op);
+
+    op->next = HW_NAND_NONE;
+    if (list->head == HW_NAND_NONE) {
+        list->head = i;
+    } else {
+        nand->ops[list->tail].next = i;
+    }
+    list->tail = i;
+}
+
+static struct hw_nand_op *list_first(struct hw_nand *nand,
+                                     const struct hw_nand_list *list)
+{
+    return list->head == HW_NAND_NONE ? NULL : &nand->ops[list->head];
+}
+
+static struct hw_nand_op *list_take(struct hw_nand *nand,
+                                    struct hw_nand_list *list)
+{
+    struct hw_nand_op *op = list_first(nand, list);
+
+    if (op != NULL) {
+        list->head = op->next;
+        if (list->head == HW_NAND_NONE) {
+            list->tail = HW_NAND_NONE;
+        }
+    }
+    return op;
+}
+
+/* ---- Ready dies */
+
+static struct hw_nand_die *die_at(struct hw_nand *nand, uint32_t d)
+{
+    return &nand->dies[d];
+}
+
+static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t d)
+{
+    return &nand->ops[nand->dies[d].op];
+}
+
+static void make_ready(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+
+    if (die->is_ready) {
+        return;
+    }
+    die->is_ready = true;
+    die->next_ready = HW_NAND_NONE;
+    if (nand->ready_head == HW_NAND_NONE) {
+        nand->ready_head = d;
+    } else {
+        nand->dies[nand->ready_tail].next_ready = d;
+    }
+    nand->ready_tail = d;
+}
+
+/* Let `duration_ns` pass. @return true when no time needs to pass */
+static bool pass_time(struct hw_nand *nand, uint32_t d, uint64_t duration_ns)
+{
+    if (duration_ns == 0 || !hw_nand_is_timed(nand)) {
+        return true;
+    }
+    hw_nand_timer_start(nand, d, die_at(nand, d)->clock_ns + duration_ns);
+    return false;
+}
+
+void hw_nand_die_elapsed(struct hw_nand *nand, uint32_t d, uint64_t end_ns)
+{
+    die_at(nand, d)->clock_ns = end_ns;
+    make_ready(nand, d);
+}
+
+/* ---- Channels */
+
+static struct hw_nand_channel *channel_of(struct hw_nand *nand, uint32_t d)
+{
+    return &nand->channels[d / nand->geometry.dies];
+}
+
+/* @return false when the die has to wait for the channel */
+static bool channel_take(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_channel *channel = channel_of(nand, d);
+    struct hw_nand_die *die = die_at(nand, d);
+
+    if (!channel->is_busy) {
+        channel->is_busy = true;
+        die->clock_ns = MAX(die->clock_ns, channel->free_ns);
+        return true;
+    }
+    die->next_waiting = HW_NAND_NONE;
+    if (channel->head == HW_NAND_NONE) {
+        channel->head = d;
+    } else {
+        nand->dies[channel->tail].next_waiting = d;
+    }
+    channel->tail = d;
+    return false;
+}
+
+/* A transfer has ended at `end_ns`; the next die that waits gets the channel.
+ */
+static void channel_release(struct hw_nand *nand,
+                            struct hw_nand_channel *channel, uint64_t end_ns)
+{
+    uint32_t next = channel->head;
+
+    channel->free_ns = MAX(channel->free_ns, end_ns);
+    if (next == HW_NAND_NONE) {
+        channel->is_busy = false;
+        return;
+    }
+    channel->head = nand->dies[next].next_waiting;
+    nand->dies[next].clock_ns =
+        MAX(nand->dies[next].clock_ns, channel->free_ns);
+    make_ready(nand, next);
+}
+
+/* Let the die wait for the channel no longer. */
+static void channel_leave(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_channel *channel = channel_of(nand, d);
+    uint32_t *link = &channel->head;
+    uint32_t before = HW_NAND_NONE;
+
+    while (*link != d) {
+        before = *link;
+        link = &nand->dies[*link].next_waiting;
+    }
+    *link = nand->dies[d].next_waiting;
+    if (channel->tail == d) {
+        channel->tail = before;
+    }
+}
+
+/* ---- Suspension */
+
+static bool can_be_suspended(const struct hw_nand *nand,
+                             const struct hw_nand_op *op)
+{
+    return op->opcode != NAND_CMD_READ && hw_nand_is_timed(nand) &&
+           nand_array_profile(nand->array)->suspend_ns != 0;
+}
+
+/* Whether `read` is of a block that `op` changes. */
+static bool is_same_block(const struct hw_nand_op *op,
+                          const struct hw_nand_op *read)
+{
+    for (unsigned int i = 0; i < HW_NAND_PLANES; i++) {
+        if ((op->planes & read->planes & BIT(i)) &&
+            op->block[i] == read->block[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether an urgent read shall begin before `op` continues. */
+static bool is_overtaken(struct hw_nand *nand, uint32_t d,
+                         const struct hw_nand_op *op)
+{
+    const struct hw_nand_op *read = list_first(nand, &die_at(nand, d)->urgent);
+
+    return read != NULL && can_be_suspended(nand, op) &&
+           !is_same_block(op, read);
+}
+
+static void suspend_operation(struct hw_nand *nand, uint32_t d,
+                              uint64_t remaining_ns)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+
+    die->suspended = die->op;
+    die->remaining_ns = remaining_ns;
+    die->suspend_ns = nand_array_profile(nand->array)->suspend_ns;
+    die->op = HW_NAND_NONE;
+    die->state = HW_DIE_IDLE;
+    hw_nand_count(nand, NAND_COUNT_SUSPENDS, 1);
+}
+
+static bool resume_operation(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+
+    die->op = die->suspended;
+    die->suspended = HW_NAND_NONE;
+    die->suspend_ns = 0;
+    die->state = HW_DIE_BUSY;
+    return pass_time(nand, d,
+                     die->remaining_ns +
+                         nand_array_profile(nand->array)->resume_ns);
+}
+
+/* ---- Steps.  They return whether the state that they enter has ended. */
+
+static bool end_operation(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_op *op = op_of(nand, d);
+    uint64_t decode_ns = 0;
+
+    if (op->opcode == NAND_CMD_READ && op->status == NAND_CQE_OK) {
+        hw_nand_entries_end(nand, op);
+        decode_ns = hw_nand_decode_ns(nand, op);
+    }
+    nand_op_put(nand->array, op->array_op);
+    op->array_op = NULL;
+    die->op = HW_NAND_NONE;
+    die->state = HW_DIE_IDLE;
+    if (decode_ns == 0) {
+        hw_nand_command_end(nand, op);
+    } else {
+        hw_nand_timer_start(nand, HW_NAND_DIES + hw_nand_op_index(nand, op),
+                            die->clock_ns + decode_ns);
+    }
+    return true;
+}
+
+static struct hw_nand_op *next_operation(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_op *op;
+
+    if (die->suspended != HW_NAND_NONE) {
+        return is_overtaken(nand, d, &nand->ops[die->suspended])
+                   ? list_take(nand, &die->urgent)
+                   : NULL;
+    }
+    op = list_take(nand, &die->urgent);
+    return op != NULL ? op : list_take(nand, &die->normal);
+}
+
+static const uint8_t kind_of[] = {
+    [NAND_CMD_READ] = NAND_OP_READ,
+    [NAND_CMD_PROGRAM] = NAND_OP_PROGRAM,
+    [NAND_CMD_ERASE] = NAND_OP_ERASE,
+};
+
+static void fill_array_op(const struct hw_nand *nand,
+                          const struct hw_nand_op *op, struct nand_op *array_op)
+{
+    array_op->kind = kind_of[op->opcode];
+    array_op->channel = (uint8_t)(op->die / nand->geometry.dies);
+    array_op->die = (uint8_t)(op->die % nand->geometry.dies);
+    array_op->planes = op->planes;
+    array_op->is_slc = op->is_slc;
+    array_op->finishes_at_once = !hw_nand_is_timed(nand);
+    array_op->wordline = op->wordline;
+    array_op->num_units = op->entries;
+    memcpy(array_op->block, op->block, sizeof(op->block));
+}
+
+static bool begin_operation(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_op *op = next_operation(nand, d);
+
+    if (op == NULL) {
+        return die->suspended != HW_NAND_NONE && resume_operation(nand, d);
+    }
+    die->op = hw_nand_op_index(nand, op);
+    op->array_op = nand_op_get(nand->array);
+    ASSERT(op->array_op != NULL); /* see hw_nand_array_ops() */
+    op->status = (uint8_t)hw_nand_entries_map(nand, op, op->array_op);
+    if (op->status != NAND_CQE_OK) {
+        return end_operation(nand, d);
+    }
+    op->array_op->owner = op;
+    fill_array_op(nand, op, op->array_op);
+    die->state = HW_DIE_ACCEPTS;
+    return channel_take(nand, d);
+}
+
+static uint8_t status_of_verdict(const struct hw_nand_op *op)
+{
+    switch (op->array_op->verdict) {
+    case NAND_VERDICT_OK:
+        return NAND_CQE_OK;
+    case NAND_VERDICT_BAD_PLACE:
+        return NAND_CQE_BAD_ADDRESS;
+    case NAND_VERDICT_BAD_ARGUMENT:
+        return NAND_CQE_BAD_ARGUMENT;
+    case NAND_VERDICT_RULE:
+        return NAND_CQE_RULE;
+    case NAND_VERDICT_DEAD:
+        return NAND_CQE_DEAD;
+    case NAND_VERDICT_FAILED:
+        return NAND_CQE_FAILED;
+    default:
+        return NAND_CQE_STORAGE;
+    }
+}
+
+static bool start_in_array(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_op *op = op_of(nand, d);
+
+    channel_release(nand, channel_of(nand, d), die->clock_ns);
+    if (op->cursor > 0) { /* its data has been read with the first entries */
+        die->state = HW_DIE_BUSY;
+        return pass_time(nand, d, hw_nand_busy_ns(nand, op));
+    }
+    die->state = HW_DIE_STARTS;
+    return nand_op_start(nand->array, op->array_op, hw_nand_now_ns(nand));
+}
+
+static bool begin_in_die(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_op *op = op_of(nand, d);
+    uint64_t busy_ns;
+
+    op->status = status_of_verdict(op);
+    if (op->status != NAND_CQE_OK && op->status != NAND_CQE_FAILED) {
+        if (op->status == NAND_CQE_RULE) {
+            op->detail = op->array_op->rule;
+            hw_nand_count(nand, NAND_COUNT_VIOLATIONS, 1);
+        }
+        return end_operation(nand, d);
+    }
+    busy_ns = hw_nand_busy_ns(nand, op);
+    if (is_overtaken(nand, d, op)) {
+        suspend_operation(nand, d, busy_ns);
+        return true;
+    }
+    busy_ns += die->suspend_ns;
+    die->suspend_ns = 0;
+    die->state = HW_DIE_BUSY;
+    return pass_time(nand, d, busy_ns);
+}
+
+static bool end_in_die(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_op *op = op_of(nand, d);
+
+    if (op->opcode == NAND_CMD_READ) {
+        die->state = HW_DIE_OFFERS;
+        return channel_take(nand, d);
+    }
+    die->state = HW_DIE_FINISHES;
+    return nand_op_finish(nand->array, op->array_op, hw_nand_now_ns(nand));
+}
+
+static void count_change(struct hw_nand *nand, const struct hw_nand_op *op)
+{
+    unsigned int planes = (unsigned int)__builtin_popcount(op->planes);
+    unsigned int failed = (unsigned int)__builtin_popcount(op->failed_planes);
+
+    if (op->opcode == NAND_CMD_PROGRAM) {
+        hw_nand_count(nand, NAND_COUNT_UNITS_PROGRAMMED,
+                      op->entries / planes * (planes - failed));
+        hw_nand_count(nand, NAND_COUNT_PROGRAM_FAILURES, failed);
+    } else {
+        hw_nand_count(nand, NAND_COUNT_BLOCKS_ERASED, planes - failed);
+        hw_nand_count(nand, NAND_COUNT_ERASE_FAILURES, failed);
+    }
+}
+
+static bool end_in_array(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_op *op = op_of(nand, d);
+
+    op->status = status_of_verdict(op);
+    if (op->status == NAND_CQE_FAILED) {
+        op->failed_planes = op->array_op->failed_planes;
+    }
+    if (op->opcode != NAND_CMD_READ &&
+        (op->status == NAND_CQE_OK || op->status == NAND_CQE_FAILED)) {
+        count_change(nand, op);
+    }
+    return end_operation(nand, d);
+}
+
+static bool end_transfer(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_op *op = op_of(nand, d);
+
+    channel_release(nand, channel_of(nand, d), die->clock_ns);
+    op->cursor = hw_nand_read_end(op);
+    if (op->cursor < op->entries) {
+        die->state = HW_DIE_ACCEPTS;
+        return channel_take(nand, d);
+    }
+    die->state = HW_DIE_FINISHES;
+    return nand_op_finish(nand->array, op->array_op, hw_nand_now_ns(nand));
+}
+
+static bool do_step(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+
+    switch ((enum hw_nand_die_state)die->state) {
+    case HW_DIE_IDLE:
+        return begin_operation(nand, d);
+    case HW_DIE_ACCEPTS:
+        die->state = HW_DIE_RECEIVES;
+        return pass_time(nand, d, hw_nand_input_ns(nand, op_of(nand, d)));
+    case HW_DIE_RECEIVES:
+        return start_in_array(nand, d);
+    case HW_DIE_STARTS:
+        return begin_in_die(nand, d);
+    case HW_DIE_BUSY:
+        return end_in_die(nand, d);
+    case HW_DIE_FINISHES:
+        return end_in_array(nand, d);
+    case HW_DIE_OFFERS:
+        die->state = HW_DIE_SENDS;
+        return pass_time(nand, d, hw_nand_output_ns(nand, op_of(nand, d)));
+    case HW_DIE_SENDS:
+        return end_transfer(nand, d);
+    }
+    return false;
+}
+
+void hw_nand_dies_run(struct hw_nand *nand)
+{
+    while (nand->ready_head != HW_NAND_NONE) {
+        uint32_t d = nand->ready_head;
+
+        nand->ready_head = nand->dies[d].next_ready;
+        nand->dies[d].is_ready = false;
+        while (do_step(nand, d)) {
+        }
+    }
+}
+
+void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
+{
+    uint32_t d = op->die;
+    struct hw_nand_die *die = die_at(nand, d);
+
+    list_put(nand, op->is_urgent ? &die->urgent : &die->normal, op);
+    if (op->is_urgent && die->state == HW_DIE_BUSY &&
+        is_overtaken(nand, d, op_of(nand, d))) {
+        uint64_t now_ns = hw_nand_now_ns(nand);
+        uint64_t end_ns = nand->timers[d].end_ns;
+
+        hw_nand_timer_stop(nand, d);
+        suspend_operation(nand, d, end_ns > now_ns ? end_ns - now_ns : 0);
+    }
+    if (die->state == HW_DIE_IDLE) {
+        die->clock_ns = hw_nand_now_ns(nand);
+        make_ready(nand, d);
+    }
+}
+
+void hw_nand_started(void *ctx, struct nand_op *array_op)
+{
+    const struct hw_nand_op *op = array_op->owner;
+
+    make_ready(ctx, op->die);
+}
+
+void hw_nand_finished(void *ctx, struct nand_op *array_op)
+{
+    hw_nand_started(ctx, array_op);
+}
+
+/* ---- Reset */
+
+static void drop_list(struct hw_nand *nand, struct hw_nand_list *list)
+{
+    struct hw_nand_op *op;
+
+    while ((op = list_take(nand, list)) != NULL) {
+        op->status = NAND_CQE_ABORTED;
+        hw_nand_command_end(nand, op);
+    }
+}
+
+static bool has_not_begun(struct hw_nand *nand, uint32_t d,
+                          enum hw_nand_die_state state)
+{
+    return die_at(nand, d)->state == state && op_of(nand, d)->cursor == 0;
+}
+
+static void drop_operation(struct hw_nand *nand, uint32_t d)
+{
+    op_of(nand, d)->status = NAND_CQE_ABORTED;
+    (void)end_operation(nand, d);
+    make_ready(nand, d); /* it may have suspended an operation */
+}
+
+void hw_nand_dies_reset(struct hw_nand *nand)
+{
+    for (uint32_t d = 0; d < nand->num_dies; d++) {
+        drop_list(nand, &die_at(nand, d)->urgent);
+        drop_list(nand, &die_at(nand, d)->normal);
+        if (has_not_begun(nand, d, HW_DIE_ACCEPTS)) {
+            channel_leave(nand, d);
+            drop_operation(nand, d);
+        }
+    }
+    for (uint32_t d = 0; d < nand->num_dies; d++) {
+        if (has_not_begun(nand, d, HW_DIE_RECEIVES)) {
+            hw_nand_timer_stop(nand, d);
+            channel_release(nand, channel_of(nand, d), hw_nand_now_ns(nand));
+            drop_operation(nand, d);
+        }
+    }
+}
+
+void hw_nand_dies_init(struct hw_nand *nand)
+{
+    for (uint32_t d = 0; d < HW_NAND_DIES; d++) {
+        nand->dies[d] =
+            (struct hw_nand_die){.op = HW_NAND_NONE, .suspended = HW_NAND_NONE};
+        list_init(&nand->dies[d].urgent);
+        list_init(&nand->dies[d].normal);
+    }
+    for (uint32_t i = 0; i < HW_NAND_CHANNELS; i++) {
+        nand->channels[i] = (struct hw_nand_channel){.head = HW_NAND_NONE,
+                                                     .tail = HW_NAND_NONE};
+    }
+    nand->ready_head = HW_NAND_NONE;
+    nand->ready_tail = HW_NAND_NONE;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Declarations that the files of the NAND controller share.  No other file
+ * includes this.
+ */
+#ifndef ESSD_HW_NAND_INTERNAL_H
+#define ESSD_HW_NAND_INTERNAL_H
+
+#include "lib/regfields.h"
+#include "hw-model/nand/hw_nand.h"
+#include "hw-model/regs/nand.h"
+#include "lib/bytes.h"
+
+static inline void *hw_nand_dma(const struct hw_nand *nand, uint64_t addr,
+                                uint64_t len)
+{
+    return nand->config.env.dma(nand->config.env.ctx, addr, len);
+}
+
+static inline void hw_nand_defer(const struct hw_nand *nand)
+{
+    nand->config.env.defer(nand->config.env.ctx);
+}
+
+static inline uint64_t hw_nand_now_ns(const struct hw_nand *nand)
+{
+    return nand->config.env.now_ns(nand->config.env.ctx);
+}
+
+static inline void hw_nand_count(struct hw_nand *nand,
+                                 enum nand_counter counter, uint64_t n)
+{
+    nand->regs.counters[counter] += n;
+}
+
+static inline uint32_t hw_nand_op_index(const struct hw_nand *nand,
+                                        const struct hw_nand_op *op)
+{
+    return (uint32_t)(op - nand->ops);
+}
+
+/* Whether time passes: not with timing=fast, nor while all work is ended. */
+static inline bool hw_nand_is_timed(const struct hw_nand *nand)
+{
+    return nand->config.is_realtime && !nand->is_stopped && !nand->is_resetting;
+}
+
+/* ---- hw_nand_queue.c */
+
+void hw_nand_update_irq(struct hw_nand *nand);
+
+/* Take commands of all queues. */
+void hw_nand_queues_run(struct hw_nand *nand);
+
+/* Raise interrupts, and take commands later that had to wait. */
+void hw_nand_queues_leave(struct hw_nand *nand);
+
+/* Write the completion of `op`. */
+void hw_nand_queue_complete(struct hw_nand *nand, const struct hw_nand_op *op);
+
+/* Disable queue `q`: its commands end without a completion. */
+void hw_nand_queue_abandon(struct hw_nand *nand, unsigned int q);
+
+bool hw_nand_is_queue_offset(uint32_t offset);
+bool hw_nand_queue_read(struct hw_nand *nand, uint32_t offset, uint32_t *value);
+bool hw_nand_queue_write(struct hw_nand *nand, uint32_t offset, uint32_t value);
+bool hw_nand_queue_is_valid(const struct hw_nand *nand,
+                            const struct hw_nand_queue *queue);
+
+/* ---- hw_nand_command.c */
+
+/*
+ * Take one command of queue `q`.  There is a free operation.
+ * @param bytes  the command, or NULL when it is not in DRAM
+ */
+void hw_nand_command_start(struct hw_nand *nand, unsigned int q,
+                           const uint8_t *bytes);
+
+/* Complete `op`, whose status is set, and free it. */
+void hw_nand_command_end(struct hw_nand *nand, struct hw_nand_op *op);
+
+/* ---- hw_nand_entry.c */
+
+/*
+ * Check the entries of a READ or PROGRAM and fill in the units of its operation
+ * on the array.
+ */
+enum nand_cqe_status hw_nand_entries_map(const struct hw_nand *nand,
+                                         const struct hw_nand_op *op,
+                                         struct nand_op *array_op);
+
+/*
+ * Write RESULT into the entries of a READ that has ended, count them, and set
+ * its status.
+ */
+void hw_nand_entries_end(struct hw_nand *nand, struct hw_nand_op *op);
+
+/* ---- hw_nand_die.c: order of operations */
+
+void hw_nand_dies_init(struct hw_nand *nand);
+
+/* Give a checked command to its die. */
+void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op);
+
+/* Work for all dies that can do something now. */
+void hw_nand_dies_run(struct hw_nand *nand);
+
+/* The time of a die's state has ended. */
+void hw_nand_die_elapsed(struct hw_nand *nand, uint32_t d, uint64_t end_ns);
+
+/* Drop all commands that have not begun. */
+void hw_nand_dies_reset(struct hw_nand *nand);
+
+/* ---- hw_nand_time.c: how long operations take, and when they end */
+
+/* The channel, before the die begins. */
+uint64_t hw_nand_input_ns(const struct hw_nand *nand,
+                          const struct hw_nand_op *op);
+/* The die; of a READ, for the entries from its cursor to its read's end. */
+uint64_t hw_nand_busy_ns(const struct hw_nand *nand,
+                         const struct hw_nand_op *op);
+/* The channel, for these entries. */
+uint64_t hw_nand_output_ns(const struct hw_nand *nand,
+                           const struct hw_nand_op *op);
+/* The error correction, after the last transfer of a READ. */
+uint64_t hw_nand_decode_ns(const struct hw_nand *nand,
+                           const struct hw_nand_op *op);
+
+/*
+ * The end of the entries that one read of the flash delivers: from the cursor,
+ * those of the same wordline and page, in any planes.
+ */
+uint16_t hw_nand_read_end(const struct hw_nand_op *op);
+
+void hw_nand_timers_init(struct hw_nand *nand);
+void hw_nand_timer_start(struct hw_nand *nand, uint32_t timer, uint64_t end_ns);
+void hw_nand_timer_stop(struct hw_nand *nand, uint32_t timer);
+
+/* Let everything happen that is due at `now_ns`, in the order of time. */
+void hw_nand_timers_run(struct hw_nand *nand, uint64_t now_ns);
+
+/* ---- hw_nand_trace.c */
+
+void hw_nand_trace_start(struct hw_nand *nand, struct hw_nand_op *op);
+void hw_nand_trace_end(const struct hw_nand *nand, const struct hw_nand_op *op);
+
+#endif

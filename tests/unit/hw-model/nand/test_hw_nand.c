@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The NAND controller's core: registers, rings, interrupts, and what its driver
+ * never does.  Data, order and times: tests/native/test_nand.c.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "tests/test_fixture.h"
+#include "tests/unit/hw-model/nand/nand_world.h"
+
+enum { CQ_LOG2 = 1 };
+
+static int setup(void **state)
+{
+    *state = w_new("slc", false, CQ_LOG2);
+    return 0;
+}
+
+static int setup_realtime(void **state)
+{
+    *state = w_new("slc", true, CQ_LOG2);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    w_stop(*state);
+    w_free(*state);
+    return 0;
+}
+
+TEST_FIXTURE(setup, teardown)
+
+static void put_simple(struct nand_world *w, uint8_t opcode, uint64_t cookie)
+{
+    uint8_t command[NAND_CMD_LEN] = {0};
+
+    command[NAND_CMD_OPCODE] = opcode;
+    command[NAND_CMD_PLANES] = opcode == NAND_CMD_NOP ? 0 : 1;
+    put_le64(command + NAND_CMD_COOKIE, cookie);
+    w_put(w, command);
+}
+
+static void test_hw_nand_a_full_completion_ring_holds_commands_back(
+    void **state)
+{
+    struct nand_world *w = *state;
+
+    for (uint64_t i = 0; i < 10; i++) {
+        put_simple(w, i % 2 ? NAND_CMD_ERASE : NAND_CMD_NOP, i);
+    }
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    for (uint64_t i = 0; i < 10; i += 2) {
+        uint64_t first, second;
+
+        w_settle(w);
+        assert_int_equal(w->nand.regs.queues[0].cmd_ci, i + 2);
+        assert_int_equal(get_le32(w->dram + W_PAGE + NAND_PAGE_CMD_CI), i + 2);
+        assert_int_equal(get_le32(w->dram + W_PAGE + NAND_PAGE_ASLEEP), 1);
+        assert_int_equal(w_take(w, &first), NAND_CQE_OK);
+        assert_int_equal(w_take(w, &second), NAND_CQE_OK);
+        assert_int_equal(first + second, 2 * i + 1);
+        assert_int_equal(w_take(w, NULL), 0xff);
+        w_write(w, A_NAND_QUEUE_KICK, 1);
+    }
+}
+
+static void test_hw_nand_only_an_armed_queue_interrupts(void **state)
+{
+    struct nand_world *w = *state;
+
+    w_write(w, A_NAND_IRQ_ENABLE, UINT32_MAX);
+    assert_int_equal(w_read(w, A_NAND_IRQ_ENABLE), 0xf);
+    put_simple(w, NAND_CMD_NOP, 1);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_settle(w);
+    assert_false(w->env.irq);
+    put_le32(w->dram + W_PAGE + NAND_PAGE_ARMED, 1);
+    put_simple(w, NAND_CMD_NOP, 2);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_settle(w);
+    assert_true(w->env.irq);
+    assert_int_equal(get_le32(w->dram + W_PAGE + NAND_PAGE_ARMED), 0);
+    assert_int_equal(w_read(w, A_NAND_IRQ_STATUS), 1);
+    w_write(w, A_NAND_IRQ_STATUS, 1);
+    assert_false(w->env.irq);
+}
+
+static void test_hw_nand_refuses_rings_outside_of_dram(void **state)
+{
+    static const struct {
+        uint32_t offset;
+        uint32_t value;
+    } bad[] = {
+        {A_NAND_QUEUE_PAGE_LO, 0x80000020},
+        {A_NAND_QUEUE_PAGE_LO, 0x7fffffc0},
+        {A_NAND_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_DRAM_BYTES - 64},
+        {A_NAND_QUEUE_CQ_HI, 1},
+        {A_NAND_QUEUE_SIZES, 0 | 1 << 8},
+        {A_NAND_QUEUE_SIZES, 4 | 13 << 8},
+    };
+    struct nand_world *w = *state;
+
+    for (unsigned int i = 0; i < ARRAY_LEN(bad); i++) {
+        w_enable_queue(w);
+        w_write(w, A_NAND_QUEUE_ENABLE, 0);
+        w_write(w, bad[i].offset, bad[i].value);
+        w_write(w, A_NAND_QUEUE_ENABLE, 1);
+        assert_int_equal(w_read(w, A_NAND_QUEUE_ENABLE), 0);
+    }
+    w_enable_queue(w);
+}
+
+static void test_hw_nand_registers_read_as_documented(void **state)
+{
+    struct nand_world *w = *state;
+    uint32_t value = 1;
+
+    assert_int_equal(w_read(w, A_NAND_ID), NAND_ID_VALUE);
+    assert_int_equal(w_read(w, A_NAND_LIMITS), 4 | 64 << 8 | 512 << 16);
+    assert_int_equal(w_read(w, A_NAND_CTRL), 0);
+    assert_int_equal(w_read(w, A_NAND_GEOMETRY1), 2 | 2 << 16);
+    assert_int_equal(w_read(w, A_NAND_QUEUE_CMD_LO + 3 * NAND_QUEUE_STRIDE), 0);
+    assert_false(hw_nand_read(&w->nand, 0x44, &value));
+    assert_int_equal(value, 0);
+    assert_false(hw_nand_write(&w->nand, A_NAND_ID, 1));
+    assert_false(
+        hw_nand_read(&w->nand, NAND_COUNTER_BASE + 8 * NAND_COUNTERS, &value));
+}
+
+static void test_hw_nand_without_an_array_refuses_every_command(void **state)
+{
+    static struct hw_nand nand;
+    struct nand_world *w = *state;
+    struct hw_nand_config config = {
+        .env = test_env_init(&w->env, w->dram, W_DRAM_BYTES)};
+    uint32_t value = 1;
+
+    w_settle(w);
+    hw_nand_init(&nand, &config);
+    assert_true(hw_nand_read(&nand, A_NAND_GEOMETRY0, &value));
+    assert_int_equal(value, 0);
+    assert_true(hw_nand_read(&nand, A_NAND_ECC, &value));
+    assert_int_equal(value, 0);
+    memcpy(nand.regs.queues, w->nand.regs.queues, sizeof(nand.regs.queues));
+    assert_true(hw_nand_loaded(&nand));
+    for (uint8_t opcode = 0; opcode < 2; opcode++) {
+        put_simple(w, opcode ? NAND_CMD_ERASE : NAND_CMD_MARKS, 1);
+    }
+    hw_nand_run(&nand);
+    assert_int_equal(w_take(w, NULL), NAND_CQE_BAD_ADDRESS);
+    assert_int_equal(w_take(w, NULL), NAND_CQE_BAD_ADDRESS);
+    hw_nand_quiesce(&nand);
+    assert_true(hw_nand_is_quiet(&nand));
+    /* The real controller's ring goes on where this one's has ended. */
+    w_enable_queue(w);
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_hw_nand_a_disabled_queue_gets_no_completions(void **state)
+{
+    struct nand_world *w = *state;
+
+    put_simple(w, NAND_CMD_ERASE, 1);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_settle(w);
+    assert_int_equal(w->nand.active_ops, 1);
+    w_write(w, A_NAND_QUEUE_ENABLE, 0);
+    w_enable_queue(w);
+    while (w_next_deadline(w)) {
+        w_settle(w);
+    }
+    assert_int_equal(w->nand.active_ops, 0);
+    assert_int_equal(w_take(w, NULL), 0xff);
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_hw_nand_reset_reads_one_while_the_storage_is_used(void **state)
+{
+    struct nand_world *w = *state;
+
+    put_simple(w, NAND_CMD_ERASE, 1);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_run(w);
+    (void)w_next_deadline(w); /* the command has been transferred */
+    assert_int_not_equal(w->ram.count, 0);
+    w_write(w, A_NAND_CTRL, 1u << 31);
+    assert_int_equal(w_read(w, A_NAND_CTRL), 1u << 31);
+    w_enable_queue(w);
+    put_simple(w, NAND_CMD_NOP, 2);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_run(w);
+    assert_int_equal(w_take(w, NULL), 0xff); /* not before the reset's end */
+    w_settle(w);
+    assert_int_equal(w_read(w, A_NAND_CTRL), 0);
+    assert_int_equal(w_take(w, NULL), NAND_CQE_OK);
+    assert_int_equal(w->nand.regs.counters[NAND_COUNT_BLOCKS_ERASED], 1);
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_hw_nand_reset_ends_an_erase_that_a_read_has_suspended(
+    void **state)
+{
+    struct nand_world *w = *state;
+    uint8_t read[NAND_CMD_LEN] = {[NAND_CMD_OPCODE] = NAND_CMD_READ,
+                                  [NAND_CMD_FLAGS] = NAND_CMD_URGENT,
+                                  [NAND_CMD_PLANES] = 1,
+                                  [NAND_CMD_ENTRIES] = 1,
+                                  [NAND_CMD_BLOCK] = 1};
+
+    put_simple(w, NAND_CMD_ERASE, 1);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_run(w);
+    (void)w_next_deadline(w);
+    w_settle(w);
+    assert_int_equal(w->nand.dies[0].state, HW_DIE_BUSY);
+    put_le64(read + NAND_CMD_LIST, TEST_DRAM_BASE + W_LIST);
+    w_put(w, read);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_run(w);
+    assert_int_equal(w->nand.dies[0].state, HW_DIE_RECEIVES);
+    assert_int_not_equal(w->nand.dies[0].suspended, HW_NAND_NONE);
+    w_write(w, A_NAND_CTRL, 1u << 31);
+    w_settle(w);
+    assert_int_equal(w_read(w, A_NAND_CTRL), 0);
+    assert_int_equal(w->nand.regs.counters[NAND_COUNT_BLOCKS_ERASED], 1);
+}
