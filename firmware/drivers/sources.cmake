@@ -3,6 +3,7 @@ set(SOURCES
     lag.c
     media.c
     mgmt.c
+    nand.c
     port.c
     rnic.c
     rnic_cmd.c

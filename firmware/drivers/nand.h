@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Driver of the NAND controller, for one of its queues.
+ * Reference: docs/hardware/nand.md; registers in hw-model/regs/nand.h.
+ *
+ * Commands for one die complete in the order in which the controller takes
+ * them, except urgent reads; commands for different dies in any order.  The
+ * driver copies neither data nor entries: the caller writes the entries of a
+ * command into DRAM with nand_entry_read() and nand_entry_program(), and reads
+ * the results there.
+ */
+#ifndef ESSD_FIRMWARE_DRIVERS_NAND_H
+#define ESSD_FIRMWARE_DRIVERS_NAND_H
+
+#include "firmware/hal/dram.h"
+#include "lib/regfields.h"
+#include "hw-model/regs/nand.h"
+#include "lib/init_result.h"
+#include "lib/util.h"
+
+struct nand_config {
+    uintptr_t regs;    /* address of the registers */
+    struct dram *dram; /* rings are allocated here and never freed */
+    uint8_t queue;     /* 0..3, one per hart; queue 0 resets the controller */
+    uint16_t commands; /* most outstanding commands: a power of two, 2..4096 */
+};
+
+/* The array: see docs/hardware/nand.md, section 1. */
+struct nand_info {
+    uint8_t channels;
+    uint8_t dies;       /* of a channel */
+    uint8_t planes;     /* of a die */
+    uint16_t blocks;    /* of a plane */
+    uint16_t wordlines; /* of a block */
+    uint8_t pages;      /* of a wordline that is not in SLC mode */
+    uint8_t units;      /* of a page */
+    uint32_t endurance; /* erasures that a block is rated for */
+    uint16_t hard_bits; /* bits of a unit that step 0 of the ECC corrects */
+    uint8_t steps;      /* further steps of the ECC */
+};
+
+struct nand_command {
+    enum nand_opcode opcode;
+    bool slc;    /* ERASE: one bit per cell from now on */
+    bool urgent; /* READ: before other commands of its die */
+    uint8_t channel;
+    uint8_t die;
+    uint8_t planes;                  /* one bit for each */
+    uint16_t block[NAND_PLANES_MAX]; /* indexed by plane */
+    uint16_t wordline;               /* PROGRAM */
+    uint16_t entries;                /* READ and PROGRAM: number in the list */
+    uint8_t *list;   /* in DRAM, 64-byte aligned: entries; MARKS: a byte for
+                      * each block of each plane */
+    uint64_t cookie; /* returned in struct nand_done */
+    uint32_t tag;    /* what traces of the controller call the command */
+};
+
+struct nand_done {
+    uint64_t cookie;
+    enum nand_cqe_status status;
+    uint8_t failed_planes; /* with FAILED: one bit per plane */
+    uint8_t rule;          /* with RULE: its number in docs/hardware/nand.md */
+    uint8_t steps;         /* most correction steps of an entry */
+    uint16_t bits;         /* most corrected bits of an entry */
+    uint64_t time_ns;      /* virtual time of the completion */
+};
+
+/* What an entry of a READ is about. */
+struct nand_place {
+    uint16_t wordline;
+    uint8_t plane;
+    uint8_t page;
+    uint8_t unit;
+};
+
+/* RESULT and SYSTEM of an entry, after a READ has completed. */
+struct nand_result {
+    enum nand_cqe_status status; /* OK, UNCORRECTABLE or ERASED */
+    uint8_t steps;
+    uint16_t bits;
+    uint8_t system[NAND_SYSTEM_LEN]; /* valid with OK */
+};
+
+/* Treat as opaque. */
+struct nand {
+    uintptr_t regs;
+    uintptr_t queue_regs;
+    uint8_t *page;
+    uint8_t *commands;
+    uint8_t *completions;
+    uint32_t mask;   /* index mask of both rings */
+    uint32_t cmd_pi; /* commands written */
+    uint32_t cmd_published;
+    uint32_t cmd_ci; /* commands that the controller had taken when last read */
+    uint32_t cq_ci;
+    uint8_t queue;
+};
+
+/**
+ * Called by nand_poll() for each completed command.  It may submit new
+ * commands.
+ */
+typedef void nand_done_fn(void *ctx, const struct nand_done *done);
+
+/**
+ * Set up one queue.  Queue 0 must come first: it resets the controller, and
+ * waits until the DMA that was started before the reset has ended.
+ *
+ * @return INIT_OK, or why the queue does not start; INIT_NO_DEVICE also when
+ *         the controller has no array
+ */
+MUST_USE enum init_result nand_init(struct nand *nand,
+                                    const struct nand_config *config);
+
+/**
+ * Read the geometry of the array, also before nand_init().
+ *
+ * @param regs  address of the registers
+ * @return false when there is no array, or another device at this address
+ */
+MUST_USE bool nand_find(uintptr_t regs, struct nand_info *info);
+
+/**
+ * Write an entry of a READ.  The metadata of the unit goes to `meta` (64
+ * bytes), or nowhere if it is NULL; the same for `data`.
+ *
+ * @param offset_bytes  of the part of the data that is wanted, a multiple of 8
+ * @param len_bytes     of that part, a multiple of 8
+ * @param more          the next entry is another part of the same unit
+ */
+void nand_entry_read(uint8_t *entry, const struct nand_place *place, void *data,
+                     uint16_t offset_bytes, uint16_t len_bytes, void *meta,
+                     bool more);
+
+/** Write an entry of a PROGRAM.  Without `meta` the metadata is FFh. */
+void nand_entry_program(uint8_t *entry, const void *data, const void *meta,
+                        const uint8_t system[NAND_SYSTEM_LEN]);
+
+/** Read what the controller wrote into an entry of a READ. */
+void nand_entry_result(const uint8_t *entry, struct nand_result *result);
+
+/**
+ * Write one command into the ring.  The command is read before this returns;
+ * its entries and buffers belong to the controller until the completion.
+ * Nothing starts before nand_kick().
+ *
+ * @return false when the configured number of commands is outstanding; nothing
+ *         was written, try again after nand_poll()
+ */
+MUST_USE bool nand_submit(struct nand *nand,
+                          const struct nand_command *command);
+
+/** Start the submitted commands, with at most one register write per burst. */
+void nand_kick(struct nand *nand);
+
+/**
+ * Report at most `budget` completions.
+ *
+ * @return the number of completions reported
+ */
+unsigned int nand_poll(struct nand *nand, unsigned int budget,
+                       nand_done_fn *done, void *ctx);
+
+/** Number of commands that nand_poll() has not reported yet. */
+static inline uint32_t nand_outstanding(const struct nand *nand)
+{
+    return nand->cmd_pi - nand->cq_ci;
+}
+
+/**
+ * Before sleeping: make the controller interrupt at the next completion.
+ *
+ * @return false when a completion is there already: do not sleep
+ */
+MUST_USE bool nand_arm(struct nand *nand);
+
+/** Enable the interrupt of this queue. */
+void nand_irq_enable(struct nand *nand);
+
+/** Acknowledge this queue's interrupt.  Only needed after an interrupt. */
+void nand_irq_take(struct nand *nand);
+
+/** Read one of the controller's counters. */
+uint64_t nand_counter_read(const struct nand *nand, enum nand_counter counter);
+
+#endif

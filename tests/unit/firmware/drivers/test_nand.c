@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The NAND driver: its register writes, and its work with the controller's
+ * core.  Data and statuses: tests/native/test_nand.c.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "firmware/drivers/nand.h"
+#include "tests/test_fixture.h"
+#include "tests/unit/firmware/drivers/model.h"
+#include "tests/unit/hw-model/nand/nand_world.h"
+
+enum { COMMANDS = 8 };
+
+static struct nand_world *world;
+static struct nand nand;
+static uint64_t done[256];
+static unsigned int num_done;
+
+static bool core_read(uint32_t offset, uint32_t *value)
+{
+    return hw_nand_read(&world->nand, offset, value);
+}
+
+static bool core_write(uint32_t offset, uint32_t value)
+{
+    return hw_nand_write(&world->nand, offset, value);
+}
+
+static void core_run(void)
+{
+    hw_nand_run(&world->nand);
+}
+
+/* Called while firmware waits: time also passes for the storage. */
+void hal_relax(void)
+{
+    (void)nand_ram_step(&world->ram, 0);
+}
+
+static struct nand_config nand_test_config(void)
+{
+    return (struct nand_config){
+        .regs = MODEL_REGS, .dram = &model.dram, .commands = COMMANDS};
+}
+
+static int setup(void **state)
+{
+    struct nand_config config;
+    struct dev_env env;
+
+    model_init();
+    model.read = core_read;
+    model.write = core_write;
+    model.run = core_run;
+    world = calloc(1, sizeof(*world));
+    env = test_env_init(&model.env, model.dram_base, MODEL_DRAM_BYTES);
+    w_power_on(world, "slc", false, &env);
+    config = nand_test_config();
+    assert_int_equal(nand_init(&nand, &config), INIT_OK);
+    nand_irq_enable(&nand);
+    model_forget_log();
+    num_done = 0;
+    *state = world;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    w_stop(*state);
+    w_free(*state);
+    free(model.dram_base);
+    return 0;
+}
+
+TEST_FIXTURE(setup, teardown)
+
+static void note_completion(void *ctx, const struct nand_done *found)
+{
+    (void)ctx;
+    assert_in_range(num_done, 0, ARRAY_LEN(done) - 1);
+    done[num_done++] = found->cookie;
+}
+
+static void finish_commands(void)
+{
+    do {
+        model_settle();
+    } while (nand_ram_step(&world->ram, 0));
+    (void)nand_poll(&nand, ARRAY_LEN(done), note_completion, NULL);
+}
+
+static void test_nand_init_writes_in_this_order(void **state)
+{
+    struct nand_config config = nand_test_config();
+    size_t used = (model.dram.used_bytes + 63) & ~(size_t)63;
+    uint32_t page = (uint32_t)(TEST_DRAM_BASE + used);
+    uint32_t cmd = page + NAND_PAGE_LEN;
+    const struct model_write want[] = {
+        {A_NAND_CTRL, 1u << 31},
+        {A_NAND_QUEUE_PAGE_LO, page},
+        {A_NAND_QUEUE_PAGE_HI, 0},
+        {A_NAND_QUEUE_CMD_LO, cmd},
+        {A_NAND_QUEUE_CMD_HI, 0},
+        {A_NAND_QUEUE_CQ_LO, cmd + COMMANDS * NAND_CMD_LEN},
+        {A_NAND_QUEUE_CQ_HI, 0},
+        {A_NAND_QUEUE_SIZES, 3 | 3 << 8},
+        {A_NAND_QUEUE_ENABLE, 1},
+    };
+
+    (void)state;
+    assert_int_equal(nand_init(&nand, &config), INIT_OK);
+    model_expect_log(want, ARRAY_LEN(want));
+}
+
+static void test_nand_init_refuses_invalid_configurations(void **state)
+{
+    struct nand_config bad = nand_test_config();
+    struct nand other;
+
+    (void)state;
+    bad.queue = 4;
+    assert_int_equal(nand_init(&other, &bad), INIT_BAD_CONFIG);
+    bad = nand_test_config();
+    bad.commands = 6;
+    assert_int_equal(nand_init(&other, &bad), INIT_BAD_CONFIG);
+    bad.commands = 8192;
+    assert_int_equal(nand_init(&other, &bad), INIT_BAD_CONFIG);
+    assert_int_equal(model.num_log, 0);
+    bad.commands = 4096;
+    assert_non_null(dram_reserve(
+        &model.dram, MODEL_DRAM_BYTES - model.dram.used_bytes - (1 << 16), 1));
+    assert_int_equal(nand_init(&other, &bad), INIT_NO_MEMORY);
+}
+
+static void test_nand_init_finds_no_device_without_an_array(void **state)
+{
+    struct nand_config config = nand_test_config();
+    struct nand_geometry geometry = world->nand.geometry;
+    struct nand_info info;
+
+    (void)state;
+    memset(&world->nand.geometry, 0, sizeof(geometry));
+    assert_false(nand_find(MODEL_REGS, &info));
+    assert_int_equal(nand_init(&nand, &config), INIT_NO_DEVICE);
+    world->nand.geometry = geometry;
+    assert_true(nand_find(MODEL_REGS, &info));
+    assert_int_equal(info.channels, 2);
+}
+
+static void test_nand_writes_every_field_of_commands_and_entries(void **state)
+{
+    const struct nand_command command = {
+        .opcode = NAND_CMD_READ,
+        .slc = true,
+        .urgent = true,
+        .channel = 0x11,
+        .die = 0x12,
+        .planes = 0x13,
+        .block = {0x2021, 0x2223, 0x2425, 0x2627},
+        .wordline = 0x3031,
+        .entries = 0x40,
+        .list = model.dram_base + 0x1000,
+        .cookie = 0x5051525354555657,
+        .tag = 0x60616263,
+    };
+    static const uint8_t want[NAND_CMD_LEN] = {
+        1,    3,    0x40, 0,    0x11, 0x12, 0x13, 0,    0x57, 0x56,
+        0x55, 0x54, 0x53, 0x52, 0x51, 0x50, 0,    0x10, 0,    0x80,
+        0,    0,    0,    0,    0x21, 0x20, 0x23, 0x22, 0x25, 0x24,
+        0x27, 0x26, 0x31, 0x30, 0,    0,    0x63, 0x62, 0x61, 0x60,
+    };
+    static const uint8_t want_entry[32] = {
+        0,    0x20, 0,    0x80, 0, 0, 0, 0, 0,    0x30, 0, 0x80, 0, 0, 0, 0,
+        0x10, 0,    0x20, 0,    4, 5, 6, 7, 0x08, 1,    0, 0,    0, 0, 0, 0,
+    };
+    uint8_t *entry = model.dram_base + 0x1000;
+
+    (void)state;
+    model.is_held = true;
+    assert_true(nand_submit(&nand, &command));
+    assert_memory_equal(nand.commands, want, sizeof(want));
+    nand.cmd_pi--;
+    model.is_held = false;
+    memset(entry, 0xa5, NAND_ENTRY_LEN);
+    nand_entry_read(entry,
+                    &(struct nand_place){
+                        .wordline = 0x0504, .plane = 6, .page = 7, .unit = 8},
+                    model.dram_base + 0x2000, 0x10, 0x20,
+                    model.dram_base + 0x3000, true);
+    assert_memory_equal(entry, want_entry, sizeof(want_entry));
+}
+
+static void test_nand_full_ring_refuses_commands_until_some_complete(
+    void **state)
+{
+    struct nand_command nop = {.opcode = NAND_CMD_NOP};
+
+    (void)state;
+    for (unsigned int lap = 0; lap < 5; lap++) {
+        for (unsigned int i = 0; i < COMMANDS; i++) {
+            nop.cookie = lap * 100 + i;
+            assert_true(nand_submit(&nand, &nop));
+        }
+        assert_false(nand_submit(&nand, &nop));
+        assert_int_equal(nand_outstanding(&nand), COMMANDS);
+        model_forget_log();
+        nand_kick(&nand);
+        nand_kick(&nand);
+        assert_int_equal(model.num_log, 1);
+        assert_int_equal(model.log[0].offset, A_NAND_QUEUE_KICK);
+        assert_false(nand_submit(&nand, &nop)); /* none was polled */
+        finish_commands();
+        assert_int_equal(num_done, (lap + 1) * COMMANDS);
+        assert_int_equal(done[num_done - 1], lap * 100 + COMMANDS - 1);
+    }
+}
+
+static void test_nand_arm_loses_no_completion(void **state)
+{
+    const struct nand_command erase = {.opcode = NAND_CMD_ERASE, .planes = 1};
+
+    (void)state;
+    assert_true(nand_submit(&nand, &erase));
+    nand_kick(&nand);
+    assert_true(nand_arm(&nand));
+    assert_false(model.env.irq);
+    while (nand_ram_step(&world->ram, 0)) {
+    }
+    assert_true(model.env.irq);
+    nand_irq_take(&nand);
+    assert_false(model.env.irq);
+    assert_false(nand_arm(&nand)); /* a completion is there already */
+    finish_commands();
+    assert_int_equal(num_done, 1);
+    assert_true(nand_arm(&nand));
+}
