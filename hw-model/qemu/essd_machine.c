@@ -7,6 +7,8 @@
  *  + "straps": level of the 8 strap pins, bit 0 is pin 0; default 0
  *  + "flash": node name of the SPI flash; or -drive if=mtd,format=raw,file=F
  *  + "media": node name of the storage that the media engine uses
+ *  + "nand": node name of the file of the NAND controller's array; default: no
+ *    array
  *  + "port0-netdev", "port1-netdev": id of a -netdev, one per port
  *  + "mgmt", "trace": id of a -chardev each, the channels for tools
  *  + -serial: the UART console; -m: DRAM, 64 MiB to 2 GiB; -smp: 1 to 4 harts
@@ -62,6 +64,7 @@ struct EssdMachineState {
     uint8_t straps;
     char *flash;
     char *media;
+    char *nand;
     char *port_netdev[SOC_PORTS];
     char *mgmt;
     char *trace;
@@ -345,6 +348,22 @@ static void create_media(EssdMachineState *s)
     place_block(s, dev, SOC_MEDIA_BASE, SOC_IRQ_MEDIA);
 }
 
+static void create_nand(EssdMachineState *s)
+{
+    DeviceState *dev = new_block(s, "nand-controller", "essd-nand",
+                                 SOC_NAND_BASE, SOC_NAND_SIZE);
+
+    if (!dev) {
+        return;
+    }
+    if (s->nand) {
+        object_property_set_str(OBJECT(dev), "drive", s->nand, &error_fatal);
+    }
+    object_property_set_link(OBJECT(dev), "mgmt", OBJECT(s->mgmt_block),
+                             &error_fatal);
+    place_block(s, dev, SOC_NAND_BASE, SOC_IRQ_NAND);
+}
+
 static void check_command_line(const MachineState *machine)
 {
     if (machine->kernel_filename || machine->firmware) {
@@ -379,6 +398,7 @@ static void essd_machine_init_board(MachineState *machine)
     create_rnic(s);
     create_lag(s);
     create_media(s);
+    create_nand(s);
 }
 
 static void get_straps(Object *obj, Visitor *v, const char *name, void *opaque,
@@ -406,6 +426,7 @@ static void set_straps(Object *obj, Visitor *v, const char *name, void *opaque,
 
 STRING_PROPERTY(flash, flash)
 STRING_PROPERTY(media, media)
+STRING_PROPERTY(nand, nand)
 STRING_PROPERTY(port0_netdev, port_netdev[0])
 STRING_PROPERTY(port1_netdev, port_netdev[1])
 STRING_PROPERTY(mgmt, mgmt)
@@ -417,6 +438,7 @@ static void essd_machine_finalize(Object *obj)
 
     g_free(s->flash);
     g_free(s->media);
+    g_free(s->nand);
     g_free(s->mgmt);
     g_free(s->trace);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
@@ -449,6 +471,9 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
     object_class_property_add_str(oc, "media", get_media, set_media);
     object_class_property_set_description(oc, "media",
                                           "node name of the storage");
+    object_class_property_add_str(oc, "nand", get_nand, set_nand);
+    object_class_property_set_description(
+        oc, "nand", "node name of the file of the NAND array");
     object_class_property_add_str(oc, "port0-netdev", get_port0_netdev,
                                   set_port0_netdev);
     object_class_property_set_description(

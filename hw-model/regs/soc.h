@@ -40,6 +40,8 @@
 #define SOC_RNIC_SIZE       0x00100000
 #define SOC_MEDIA_BASE      0x10300000
 #define SOC_MEDIA_SIZE      0x00010000
+#define SOC_NAND_BASE       0x10310000   /* NAND controller */
+#define SOC_NAND_SIZE       0x00010000
 #define SOC_DRAM_BASE       0x80000000
 
 /* PLIC sources. */
@@ -53,6 +55,7 @@
 #define SOC_IRQ_RNIC        10
 #define SOC_IRQ_MEDIA       11
 #define SOC_IRQ_MGMT        12
+#define SOC_IRQ_NAND        13
 #define SOC_IRQS            32           /* sources 1..31 exist */
 
 /* PLIC register blocks; one machine-mode context per hart. */

@@ -72,6 +72,7 @@ DEVICE_CORES = {
     "essd_lag.c": ("hw-model/lag", "net/wire"),
     "essd_rnic.c": ("hw-model/rnic", "net/wire", "net/verbs", "net/roce"),
     "essd_media.c": ("hw-model/media",),
+    "essd_nand.c": ("hw-model/nand",),
     "essd_mgmt.c": ("hw-model/mgmt",),
 }
 

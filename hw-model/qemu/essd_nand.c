@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * essd-nand: the NAND controller of the drive; the core is hw-model/nand.
+ * Reference: docs/hardware/nand.md
+ *
+ * QEMU interface:
+ *  + sysbus MMIO region 0: the registers of hw-model/regs/nand.h
+ *  + sysbus IRQ 0: level, high while an enabled NAND_IRQ_STATUS bit is set
+ *  + property "drive": the array's file (docs/hardware/nand-file.md), writable;
+ *    default: no array, and the geometry's registers read 0.  And QEMU's other
+ *    block device properties
+ *  + property "timing": "fast" (the default), operations take no time, or
+ *    "realtime", they take the time of the array's profile
+ *  + link "mgmt": the block that gets its trace events; default: none
+ *  + link "dram": the memory region that DMA reaches; default: the machine's
+ *    RAM.  Bus addresses begin at SOC_DRAM_BASE
+ *
+ * SIGKILL is a power cut: an operation that has not ended leaves a wordline
+ * half programmed, or a block half erased.  A stop of the machine (QMP stop,
+ * savevm, quit, SIGTERM) lets all operations that were taken end at once, and
+ * brings the file up to date.  A saved state holds the generation of the file,
+ * and loads only over a file of this generation.
+ *
+ * Everything runs under the big lock, in the main loop; the work that a
+ * register write starts runs directly after the write, in the hart's thread.
+ * The block layer reads and writes DRAM directly.
+ *
+ * Not modelled: see the list in the guide.  Writes to DRAM are not logged as
+ * dirty, so a machine must be stopped before it is saved or migrated.
+ */
+#include "qemu/osdep.h"
+#include "essd_nand.h"
+
+#include "block/aio.h"
+#include "block/block.h"
+#include "hw/block/block.h"
+#include "hw/irq.h"
+#include "hw/qdev-properties.h"
+#include "hw/qdev-properties-system.h"
+#include "hw/sysbus.h"
+#include "migration/vmstate.h"
+#include "qapi/error.h"
+#include "qemu/defer-call.h"
+#include "qemu/error-report.h"
+#include "qemu/log.h"
+#include "qemu/module.h"
+#include "system/block-backend.h"
+#include "system/runstate.h"
+#include "trace.h"
+
+#include "essd_core.h"
+#include "essd_mgmt.h"
+#include "hw-model/nand/hw_nand.h"
+
+/* A request to the block layer.  The array's request ID is its index. */
+typedef struct EssdNandIo {
+    EssdNandState *s;
+    QEMUIOVector qiov;
+} EssdNandIo;
+
+struct EssdNandState {
+    SysBusDevice parent_obj;
+
+    EssdCore core;
+    MemoryRegion mmio;
+    qemu_irq irq;
+    VMChangeStateEntry *vm_change;
+    BlockConf conf;
+    EssdMgmtState *mgmt;
+    char *timing;
+    void *array_memory;
+    size_t array_memory_size;
+    EssdNandIo *io;
+    uint64_t generation; /* of the file, when the machine was saved */
+    struct hw_nand nand;
+};
+
+/* The environment of the core. */
+
+static void essd_nand_set_irq(void *ctx, unsigned int line, bool level)
+{
+    EssdNandState *s = container_of(ctx, EssdNandState, core);
+
+    trace_essd_nand_irq(level);
+    qemu_set_irq(s->irq, level);
+}
+
+static void essd_nand_bh(void *opaque)
+{
+    EssdNandState *s = opaque;
+
+    if (runstate_is_running()) {
+        defer_call_begin(); /* all requests of a run cost one system call */
+        hw_nand_run(&s->nand);
+        defer_call_end();
+    }
+}
+
+static void essd_nand_timer(void *opaque)
+{
+    EssdNandState *s = opaque;
+
+    defer_call_begin();
+    hw_nand_timer(&s->nand);
+    defer_call_end();
+}
+
+/* The block layer. */
+
+static void essd_nand_io_done(void *opaque, int ret)
+{
+    EssdNandIo *io = opaque;
+    EssdNandState *s = io->s;
+    uint32_t id = io - s->io;
+
+    trace_essd_nand_io_done(id, ret);
+    hw_nand_io_done(&s->nand, id, ret);
+}
+
+static void essd_nand_readv(void *ctx, uint32_t id, uint64_t offset,
+                            const struct iovec *iov, unsigned int niov)
+{
+    EssdNandState *s = ctx;
+    EssdNandIo *io = &s->io[id];
+
+    qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
+    trace_essd_nand_io(id, "read", offset, io->qiov.size);
+    blk_aio_preadv(s->conf.blk, offset, &io->qiov, 0, essd_nand_io_done, io);
+}
+
+static void essd_nand_writev(void *ctx, uint32_t id, uint64_t offset,
+                             const struct iovec *iov, unsigned int niov)
+{
+    EssdNandState *s = ctx;
+    EssdNandIo *io = &s->io[id];
+
+    qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
+    trace_essd_nand_io(id, "write", offset, io->qiov.size);
+    blk_aio_pwritev(s->conf.blk, offset, &io->qiov, 0, essd_nand_io_done, io);
+}
+
+static void essd_nand_discard(void *ctx, uint32_t id, uint64_t offset,
+                              uint64_t len)
+{
+    EssdNandState *s = ctx;
+
+    trace_essd_nand_io(id, "discard", offset, len);
+    blk_aio_pdiscard(s->conf.blk, offset, len, essd_nand_io_done, &s->io[id]);
+}
+
+static void essd_nand_flush(void *ctx, uint32_t id)
+{
+    EssdNandState *s = ctx;
+
+    trace_essd_nand_io(id, "flush", 0, 0);
+    blk_aio_flush(s->conf.blk, essd_nand_io_done, &s->io[id]);
+}
+
+static bool essd_nand_read_source(void *ctx, uint64_t offset, void *buf,
+                                  size_t len)
+{
+    EssdNandState *s = ctx;
+
+    return blk_pread(s->conf.blk, offset, len, buf, 0) >= 0;
+}
+
+/* Registers. */
+
+static uint64_t essd_nand_read(void *opaque, hwaddr offset, unsigned size)
+{
+    EssdNandState *s = opaque;
+    uint32_t value;
+
+    if (!hw_nand_read(&s->nand, offset, &value)) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-nand: read of offset 0x%" HWADDR_PRIx "\n", offset);
+    }
+    trace_essd_nand_read(offset, value);
+    return value;
+}
+
+static void essd_nand_write(void *opaque, hwaddr offset, uint64_t value,
+                            unsigned size)
+{
+    EssdNandState *s = opaque;
+
+    trace_essd_nand_write(offset, value);
+    essd_core_write_begins(&s->core);
+    if (!hw_nand_write(&s->nand, offset, value)) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "essd-nand: write of 0x%08" PRIx64
+                      " to offset 0x%" HWADDR_PRIx "\n",
+                      value, offset);
+    }
+    if (essd_core_write_ends(&s->core)) {
+        essd_nand_bh(s);
+    }
+}
+
+static const MemoryRegionOps essd_nand_ops = {
+    .read = essd_nand_read,
+    .write = essd_nand_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid.min_access_size = 4,
+    .valid.max_access_size = 4,
+    .impl.min_access_size = 4,
+    .impl.max_access_size = 4,
+};
+
+/* Creation, reset and migration. */
+
+/* Stop with the machine.  Completions still reach the rings in DRAM. */
+static void essd_nand_vm_change(void *opaque, bool running, RunState state)
+{
+    EssdNandState *s = opaque;
+
+    if (running) {
+        hw_nand_resume(&s->nand);
+        return;
+    }
+    qemu_bh_cancel(s->core.bh);
+    trace_essd_nand_quiesce(s->nand.active_ops);
+    hw_nand_quiesce(&s->nand);
+    while (!hw_nand_is_quiet(&s->nand)) {
+        aio_poll(qemu_get_aio_context(), true);
+    }
+}
+
+/* After the reset, no DMA from before it may reach DRAM. */
+static void essd_nand_reset_hold(Object *obj, ResetType type)
+{
+    EssdNandState *s = ESSD_NAND(obj);
+
+    qemu_bh_cancel(s->core.bh);
+    hw_nand_reset(&s->nand);
+    while (hw_nand_has_dma(&s->nand)) {
+        aio_poll(qemu_get_aio_context(), true);
+    }
+}
+
+static bool essd_nand_open_blk(EssdNandState *s, Error **errp)
+{
+    if (!blk_supports_write_perm(s->conf.blk)) {
+        error_setg(errp, "essd-nand: the array '%s' is read-only",
+                   bdrv_get_device_or_node_name(blk_bs(s->conf.blk)));
+        return false;
+    }
+    return blkconf_blocksizes(&s->conf, errp) &&
+           blkconf_apply_backend_options(&s->conf, false, false, errp);
+}
+
+/* Read the file and connect the array to the controller. */
+static bool essd_nand_open_array(EssdNandState *s, Error **errp)
+{
+    struct nand_file_failure failure;
+    struct nand_file file;
+    struct nand_array *array;
+    int64_t size = blk_getlength(s->conf.blk);
+    unsigned int num_ops;
+    struct nand_file_source source = {
+        .ctx = s,
+        .size_bytes = size < 0 ? 0 : size,
+        .read = essd_nand_read_source,
+    };
+
+    if (!nand_file_open(&file, &source, NULL, &failure)) {
+        error_setg(errp, "essd-nand: %s", failure.text);
+        return false;
+    }
+    num_ops = hw_nand_array_ops(&file.geometry);
+    s->io = g_new0(EssdNandIo, nand_array_io_ids(num_ops));
+    for (uint32_t i = 0; i < nand_array_io_ids(num_ops); i++) {
+        s->io[i].s = s;
+    }
+    s->array_memory_size = nand_array_memory_bytes(&file.geometry, num_ops);
+    /* Pages that are never used take no memory. */
+    s->array_memory =
+        qemu_anon_ram_alloc(s->array_memory_size, NULL, false, true);
+    if (!s->array_memory) {
+        error_setg(errp, "essd-nand: no memory for the state of the blocks");
+        return false;
+    }
+    array = nand_array_open(
+        &(struct nand_array_config){
+            .backend =
+                {
+                    .ctx = s,
+                    .readv = essd_nand_readv,
+                    .writev = essd_nand_writev,
+                    .discard = essd_nand_discard,
+                    .flush = essd_nand_flush,
+                },
+            .file = &file,
+            .num_ops = num_ops,
+            .memory = s->array_memory,
+            .ctx = &s->nand,
+            .started = hw_nand_started,
+            .finished = hw_nand_finished,
+            .synced = hw_nand_synced,
+        },
+        &source, &failure);
+    if (!array) {
+        error_setg(errp, "essd-nand: %s", failure.text);
+        return false;
+    }
+    hw_nand_attach(&s->nand, array);
+    return true;
+}
+
+static void essd_nand_realize(DeviceState *dev, Error **errp)
+{
+    EssdNandState *s = ESSD_NAND(dev);
+    bool is_realtime = s->timing && strcmp(s->timing, "realtime") == 0;
+
+    if (s->timing && !is_realtime && strcmp(s->timing, "fast") != 0) {
+        error_setg(errp,
+                   "essd-nand: \"timing\" is 'fast' or 'realtime', not '%s'",
+                   s->timing);
+        return;
+    }
+    if (!essd_core_find_dram(&s->core, TYPE_ESSD_NAND, errp) ||
+        (s->conf.blk && !essd_nand_open_blk(s, errp))) {
+        return;
+    }
+    s->core.bh =
+        qemu_bh_new_guarded(essd_nand_bh, s, &dev->mem_reentrancy_guard);
+    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_nand_timer, s);
+    hw_nand_init(&s->nand,
+                 &(struct hw_nand_config){
+                     .env = essd_core_env(&s->core, essd_nand_set_irq),
+                     .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
+                     .is_realtime = is_realtime,
+                 });
+    if (s->conf.blk && !essd_nand_open_array(s, errp)) {
+        return;
+    }
+    s->vm_change =
+        qdev_add_vm_change_state_handler(dev, essd_nand_vm_change, s);
+}
+
+static void essd_nand_unrealize(DeviceState *dev)
+{
+    EssdNandState *s = ESSD_NAND(dev);
+
+    qemu_del_vm_change_state_handler(s->vm_change);
+    essd_core_end(&s->core);
+    if (s->array_memory) {
+        qemu_anon_ram_free(s->array_memory, s->array_memory_size);
+    }
+    g_free(s->io);
+}
+
+static void essd_nand_init(Object *obj)
+{
+    EssdNandState *s = ESSD_NAND(obj);
+
+    memory_region_init_io(&s->mmio, obj, &essd_nand_ops, s, TYPE_ESSD_NAND,
+                          SOC_NAND_SIZE);
+    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
+    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+}
+
+/* If the file could not be brought up to date, refuse to save. */
+static int essd_nand_pre_save(void *opaque)
+{
+    EssdNandState *s = opaque;
+
+    if (s->nand.active_ops != 0 || s->nand.sync_failed) {
+        return -EBUSY;
+    }
+    s->generation = nand_array_generation(s->nand.array);
+    return 0;
+}
+
+static int essd_nand_post_load(void *opaque, int version_id)
+{
+    EssdNandState *s = opaque;
+    uint64_t found = nand_array_generation(s->nand.array);
+
+    if (found != s->generation) {
+        error_report("essd-nand: the NAND file has changed since the machine "
+                     "was saved: its generation is %" PRIu64 ", not %" PRIu64
+                     "; use the file that was saved with the machine",
+                     found, s->generation);
+        return -EINVAL;
+    }
+    return hw_nand_loaded(&s->nand) ? 0 : -EINVAL;
+}
+
+/* Machines without an array save what they saved before there was this block.
+ */
+static bool essd_nand_is_saved(void *opaque)
+{
+    EssdNandState *s = opaque;
+
+    return s->nand.array != NULL;
+}
+
+static const VMStateDescription essd_nand_queue_vmstate = {
+    .name = TYPE_ESSD_NAND "-queue",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]){
+        VMSTATE_UINT32_ARRAY(page, struct hw_nand_queue, 2),
+        VMSTATE_UINT32_ARRAY(cmd, struct hw_nand_queue, 2),
+        VMSTATE_UINT32_ARRAY(cq, struct hw_nand_queue, 2),
+        VMSTATE_UINT32(sizes, struct hw_nand_queue),
+        VMSTATE_UINT8(is_on, struct hw_nand_queue),
+        VMSTATE_UINT64(page_addr, struct hw_nand_queue),
+        VMSTATE_UINT64(cmd_addr, struct hw_nand_queue),
+        VMSTATE_UINT64(cq_addr, struct hw_nand_queue),
+        VMSTATE_UINT32(cmd_mask, struct hw_nand_queue),
+        VMSTATE_UINT32(cq_mask, struct hw_nand_queue),
+        VMSTATE_UINT32(cmd_ci, struct hw_nand_queue),
+        VMSTATE_UINT32(cq_pi, struct hw_nand_queue), VMSTATE_END_OF_LIST()}};
+
+static const VMStateDescription essd_nand_vmstate = {
+    .name = TYPE_ESSD_NAND,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = essd_nand_is_saved,
+    .pre_save = essd_nand_pre_save,
+    .post_load = essd_nand_post_load,
+    .fields = (const VMStateField[]){
+        VMSTATE_UINT64(generation, EssdNandState),
+        VMSTATE_UINT32(nand.regs.irq_status, EssdNandState),
+        VMSTATE_UINT32(nand.regs.irq_enable, EssdNandState),
+        VMSTATE_UINT32(nand.regs.counter_high, EssdNandState),
+        VMSTATE_UINT64_ARRAY(nand.regs.counters, EssdNandState,
+                             HW_NAND_COUNTERS),
+        VMSTATE_STRUCT_ARRAY(nand.regs.queues, EssdNandState, HW_NAND_QUEUES, 1,
+                             essd_nand_queue_vmstate, struct hw_nand_queue),
+        VMSTATE_END_OF_LIST()}};
+
+static const Property essd_nand_properties[] = {
+    DEFINE_BLOCK_PROPERTIES(EssdNandState, conf),
+    DEFINE_PROP_STRING("timing", EssdNandState, timing),
+    DEFINE_PROP_LINK("mgmt", EssdNandState, mgmt, TYPE_ESSD_MGMT,
+                     EssdMgmtState *),
+    DEFINE_PROP_LINK("dram", EssdNandState, core.dram, TYPE_MEMORY_REGION,
+                     MemoryRegion *),
+};
+
+static void essd_nand_class_init(ObjectClass *oc, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(oc);
+    ResettableClass *rc = RESETTABLE_CLASS(oc);
+
+    dc->desc = "NAND controller of the drive";
+    dc->realize = essd_nand_realize;
+    dc->unrealize = essd_nand_unrealize;
+    dc->vmsd = &essd_nand_vmstate;
+    dc->user_creatable = false;
+    device_class_set_props(dc, essd_nand_properties);
+    rc->phases.hold = essd_nand_reset_hold;
+    set_bit(DEVICE_CATEGORY_STORAGE, dc->categories);
+}
+
+static const TypeInfo essd_nand_types[] = {
+    {
+        .name = TYPE_ESSD_NAND,
+        .parent = TYPE_SYS_BUS_DEVICE,
+        .instance_size = sizeof(EssdNandState),
+        .instance_init = essd_nand_init,
+        .class_init = essd_nand_class_init,
+    },
+};
+
+DEFINE_TYPES(essd_nand_types)

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""essd-nand in QEMU, without firmware.
+
+The tests access registers and rings over qtest and keep the array in a file.
+"""
+
+import signal
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from test_port_media import DRAM, MIB, TOP, Machine, medium, qemu  # noqa: F401
+
+NAND = 0x10310000
+SOURCES = ["tests/py/nand_new.c", "hw-model/nand/nand_file.c", "hw-model/nand/nand_profile.c",
+           "hw-model/nand/nand_errors.c", "lib/assert_native.c",
+           "lib/crc32_small.c"]
+
+# hw-model/regs/nand.h
+READ, PROGRAM, ERASE, MARKS = 1, 2, 3, 4
+OK, RULE, ERASED, UNCORRECTABLE = 0, 4, 5, 6
+PAGE_BYTES, UNITS = 16384, 12           # of a wordline in one plane, with 3 pages
+
+
+class NandQueue:
+    """Queue 0 of the NAND controller with rings of 16 entries, used as firmware does."""
+
+    PAGE, COMMANDS, COMPLETIONS, LIST, DATA = 0x0, 0x8000, 0x10000, 0x18000, 0x100000
+
+    def __init__(self, machine: Machine) -> None:
+        self.m = machine
+        self.taken = self.posted = 0
+        machine.write32(NAND + 0x10, 1 << 31)
+        machine.wait(lambda: machine.read32(NAND + 0x10) == 0, "reset")
+        machine.write(self.PAGE, bytes(0x140))
+        machine.write(self.COMPLETIONS, bytes(16 * 32))
+        machine.write_address(NAND + 0x100, self.PAGE)
+        machine.write_address(NAND + 0x108, self.COMMANDS)
+        machine.write_address(NAND + 0x110, self.COMPLETIONS)
+        machine.write32(NAND + 0x118, 4 | 4 << 8)
+        machine.write32(NAND + 0x11c, 1)
+        assert machine.read32(NAND + 0x11c) == 1
+
+    def post(self, opcode: int, block: int = 0, wordline: int = 0, entries: int = 0,
+             place: tuple[int, int] = (0, 0)) -> None:
+        """Post one command for plane 0 of a die."""
+        command = struct.pack("<BBHBBBxQQ4HHxxI", opcode, 0, entries, *place, 1,
+                              self.posted, DRAM + self.LIST, block, 0, 0, 0, wordline, 0)
+        self.m.write(self.COMMANDS + self.posted % 16 * 64, command.ljust(64, b"\0"))
+        self.posted += 1
+        self.m.write(self.PAGE, struct.pack("<I", self.posted))
+        if self.m.read(self.PAGE + 0xc0, 1) == b"\1":
+            self.m.write32(NAND + 0x120, 1)
+
+    def is_done(self) -> bool:
+        entry = self.COMPLETIONS + self.taken % 16 * 32
+        return self.m.read(entry + 31, 1)[0] & 1 == (self.taken // 16 % 2 == 0)
+
+    def take(self) -> int:
+        entry = self.COMPLETIONS + self.taken % 16 * 32
+        self.m.wait(self.is_done, "completion")
+        self.taken += 1
+        self.m.write(self.PAGE + 0x80, struct.pack("<I", self.taken))
+        return self.m.read(entry + 16, 1)[0]
+
+    def run(self, *args, **kwargs) -> int:
+        self.post(*args, **kwargs)
+        return self.take()
+
+    def erase(self, block: int) -> int:
+        return self.run(ERASE, block)
+
+    def put_program(self, byte: bytes) -> None:
+        self.m.write(self.DATA, byte * 4096)
+        entry = struct.pack("<QQHH4xBB2xI16s", DRAM + self.DATA, 0, 0, 4096, 0, 0, 0,
+                            b"system bytes")
+        self.m.write(self.LIST, entry.ljust(64, b"\0") * UNITS)
+
+    def program(self, block: int, wordline: int, byte: bytes) -> int:
+        self.put_program(byte)
+        return self.run(PROGRAM, block, wordline, UNITS)
+
+    def read(self, block: int, wordline: int) -> tuple[int, bytes]:
+        """The status, and the byte that fills the last unit of the wordline."""
+        self.m.write(self.DATA, b"?" * 4096)
+        entry = struct.pack("<QQHHHBBBB2xI", DRAM + self.DATA, 0, 0, 4096, wordline, 0, 2,
+                            3, 0, 0)
+        self.m.write(self.LIST, entry.ljust(64, b"\0"))
+        status = self.run(READ, block, 0, 1)
+        data = self.m.read(self.DATA, 4096)
+        if status == OK:
+            assert data == data[:1] * 4096
+            assert self.m.read(self.LIST + 32, 12) == b"system bytes"
+        return status, data[:1]
+
+
+@pytest.fixture(scope="session")
+def nand_new(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("nand") / "nand_new"
+    subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", TOP,
+                    *(TOP / name for name in SOURCES), "-o", program], check=True,
+                   timeout=120)
+    return program
+
+
+@pytest.fixture
+def array(tmp_path: Path, nand_new: Path) -> Path:
+    path = tmp_path / "array"
+    subprocess.run([nand_new, path, "1"], check=True, timeout=60)
+    return path
+
+
+@pytest.fixture
+def start(qemu: Path, tmp_path: Path, medium: Path,     # noqa: F811
+          array: Path) -> Iterator[Callable[..., Machine]]:
+    machines: list[Machine] = []
+
+    def new(*options: str, file: Path = array) -> Machine:
+        machines.append(Machine(
+            qemu, tmp_path / f"m{len(machines)}", medium, "-M", "essd,nand=n",
+            "-blockdev", "driver=raw,node-name=n,discard=unmap,file.driver=file,"
+            f"file.filename={file}", *options))
+        return machines[-1]
+
+    yield new
+    for machine in machines:
+        machine.end()
+
+
+def save(machine: Machine, tmp_path: Path) -> None:
+    machine.ask("stop")
+    machine.ask("migrate", uri=f"file:{tmp_path}/state")
+    machine.wait(lambda: machine.ask("query-migrate").get("status") == "completed", "save")
+    machine.end(signal.SIGTERM)
+
+
+def test_the_geometry_is_that_of_the_file(start) -> None:
+    machine = start()
+    assert machine.read32(NAND) == 0x4e4e4401
+    assert machine.read32(NAND + 0x30) == 2 | 2 << 8 | 4 << 16 | 4 << 24
+    assert machine.read32(NAND + 0x34) == 4 | 4 << 16
+    assert machine.read32(NAND + 0x38) == 3
+
+
+def test_a_machine_without_an_array_has_a_controller_without_geometry(
+        qemu: Path, tmp_path: Path, medium: Path) -> None:      # noqa: F811
+    machine = Machine(qemu, tmp_path / "m", medium)
+    try:
+        assert machine.read32(NAND) == 0x4e4e4401
+        assert machine.read32(NAND + 0x30) == 0
+    finally:
+        machine.end()
+
+
+def test_what_was_programmed_survives_a_power_cut(start) -> None:
+    machine = start()
+    queue = NandQueue(machine)
+    assert queue.erase(1) == OK
+    assert queue.read(1, 0) == (ERASED, b"?")
+    assert queue.program(1, 0, b"A") == OK
+    assert queue.program(1, 1, b"B") == OK
+    assert queue.program(1, 1, b"C") == RULE
+    assert queue.read(1, 1) == (OK, b"B")
+    machine.end(signal.SIGKILL)
+    queue = NandQueue(start())
+    assert (queue.read(1, 0), queue.read(1, 1)) == ((OK, b"A"), (OK, b"B"))
+    assert queue.read(1, 2)[0] == ERASED
+    assert queue.program(1, 2, b"D") == OK
+    assert queue.erase(1) == OK
+    assert queue.read(1, 0)[0] == ERASED
+
+
+def test_operations_take_their_time_and_a_power_cut_leaves_half_of_one(start) -> None:
+    machine = start("-global", "essd-nand.timing=realtime")
+    queue = NandQueue(machine)
+    queue.post(ERASE, 1)
+    machine.do("clock_step 9000000")
+    assert not queue.is_done()
+    machine.do("clock_step 2000000")
+    assert queue.take() == OK
+    queue.put_program(b"A")
+    queue.post(PROGRAM, 1, 0, UNITS)
+    machine.do("clock_step 100000")     # the transfer has ended
+    machine.ask("query-status")
+    assert not queue.is_done()
+    machine.end(signal.SIGKILL)
+    queue = NandQueue(start())
+    assert queue.read(1, 0)[0] in (ERASED, UNCORRECTABLE)
+    assert queue.erase(1) == OK
+    assert queue.program(1, 0, b"B") == OK
+    assert queue.read(1, 0) == (OK, b"B")
+
+
+def test_a_stop_ends_operations_that_take_time(start) -> None:
+    machine = start("-global", "essd-nand.timing=realtime")
+    queue = NandQueue(machine)
+    queue.post(ERASE, 1)
+    machine.do("clock_step 1000000")
+    assert not queue.is_done()
+    machine.ask("stop")
+    assert queue.is_done() and queue.take() == OK
+    machine.ask("cont")
+    queue.post(ERASE, 1)
+    machine.do("clock_step 11000000")
+    assert queue.take() == OK
+
+
+def test_a_saved_machine_resumes_with_its_array(start, tmp_path: Path) -> None:
+    machine = start()
+    queue = NandQueue(machine)
+    assert queue.erase(0) == OK
+    assert queue.program(0, 0, b"A") == OK
+    save(machine, tmp_path)
+    machine = start("-incoming", f"file:{tmp_path}/state")
+    machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
+    machine.ask("cont")
+    queue.m = machine
+    assert queue.read(0, 0) == (OK, b"A")
+    assert machine.read32(NAND + 0x400) == 1        # units read
+    assert machine.read32(NAND + 0x408) == UNITS    # units programmed
+
+
+def test_a_saved_machine_refuses_an_array_that_has_changed(start, tmp_path: Path) -> None:
+    machine = start()
+    queue = NandQueue(machine)
+    assert queue.erase(0) == OK
+    save(machine, tmp_path)
+    machine = start()
+    assert NandQueue(machine).erase(0) == OK
+    machine.end(signal.SIGTERM)
+    with pytest.raises((AssertionError, ConnectionError, OSError, ValueError)):
+        machine = start("-incoming", f"file:{tmp_path}/state")
+        machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
+    assert "the NAND file has changed since the machine was saved" in \
+        (tmp_path / "m2" / "errors").read_text()
+
+
+@pytest.mark.parametrize("change, options, complaint", [
+    (lambda data: data[:len(data) // 2], "", "essd-nand: "),
+    (lambda data: b"?" + data[1:], "", "essd-nand: "),
+    (lambda data: data, ",read-only=on", "the array 'n' is read-only"),
+])
+def test_unusable_files_are_refused_in_one_line(qemu: Path, tmp_path: Path,    # noqa: F811
+                                                array: Path, change, options: str,
+                                                complaint: str) -> None:
+    flash = tmp_path / "flash"
+    with open(flash, "wb") as file:
+        file.truncate(32 * MIB)
+    array.write_bytes(change(array.read_bytes()))
+    run = subprocess.run(
+        [qemu, "-M", "essd,media=m,nand=n", "-accel", "qtest", "-display", "none",
+         "-nodefaults", "-drive", f"if=mtd,format=raw,file={flash}",
+         "-blockdev", f"driver=null-co,node-name=m,size={64 * MIB},read-zeroes=on",
+         "-blockdev", f"driver=raw,node-name=n{options},file.driver=file,"
+         f"file.filename={array}"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        check=False)
+    assert run.returncode != 0
+    assert complaint in run.stderr
+    assert len(run.stderr.strip().split("\n")) == 1
