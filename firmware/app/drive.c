@@ -6,6 +6,7 @@
 #include "firmware/text/ip_text.h"
 #include "firmware/app/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
+#include "firmware/drivers/nand.h"
 #include "firmware/hal/time.h"
 #include "net/cm/cm_rdma.h"
 #include "nvmeof/wire/fabrics.h"
@@ -106,6 +107,23 @@ static enum init_result media_start(struct drive *drive,
              (unsigned long)(info.size_blocks << info.block_shift >> 20),
              1u << info.block_shift, (unsigned long)(info.cache_bytes >> 10));
     return INIT_OK;
+}
+
+/* The firmware does not use the NAND array yet: it only says that it is there.
+ */
+static void log_nand_array(struct drive *drive,
+                           const struct drive_config *config)
+{
+    struct nand_info info;
+
+    if (nand_find(config->nand_regs, &info)) {
+        log_line(drive->log,
+                 "nand: %u channels, %u dies each, %u planes of %u blocks of "
+                 "%lu KiB",
+                 info.channels, info.dies, info.planes, info.blocks,
+                 (unsigned long)info.wordlines * info.pages * info.units *
+                     (NAND_DATA_LEN >> 10));
+    }
 }
 
 void drive_update_addresses(struct drive *drive)
@@ -476,6 +494,7 @@ static struct init_report start_below(struct drive *drive,
     }
     if (report.result == INIT_OK) {
         report = (struct init_report){media_start(drive, config), "media"};
+        log_nand_array(drive, config);
     }
     return report;
 }

@@ -83,6 +83,7 @@ struct drive_config {
     uintptr_t lag_regs;
     uintptr_t mgmt_regs;
     uintptr_t media_regs;
+    uintptr_t nand_regs;
     /* Version of the running firmware, at most 8 characters. */
     const char *version;
     const char *slot_version[2];

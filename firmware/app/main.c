@@ -106,6 +106,7 @@ static bool start_drive(void)
         .rnic_regs = SOC_RNIC_BASE,
         .lag_regs = SOC_LAG_BASE,
         .media_regs = SOC_MEDIA_BASE,
+        .nand_regs = SOC_NAND_BASE,
         .mgmt_regs = SOC_MGMT_BASE,
         .version = ESSD_FW_VERSION,
         .slot_version = {board.slot_version[0], board.slot_version[1]},

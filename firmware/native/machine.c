@@ -170,6 +170,9 @@ static void run_core(struct machine *machine, enum machine_core core)
     case MACHINE_MGMT:
         hw_mgmt_run(&machine->mgmt);
         break;
+    case MACHINE_NAND:
+        hw_nand_run(machine->nand);
+        break;
     case MACHINE_CORES:
         break;
     }
@@ -185,6 +188,8 @@ static void run_timer(struct machine *machine, enum machine_core core)
         hw_media_timer(machine->media);
     } else if (core == MACHINE_MGMT) {
         hw_mgmt_timer(&machine->mgmt);
+    } else if (core == MACHINE_NAND) {
+        hw_nand_timer(machine->nand);
     }
 }
 
@@ -217,6 +222,10 @@ static bool step_cores(struct machine *machine)
     }
     while (machine->media != NULL && medium_take_done(machine->medium, &done)) {
         hw_media_io_done(machine->media, done.id, done.result);
+        is_busy = true;
+    }
+    /* One request at a time, so that a test can cut the power after each. */
+    if (machine->flash != NULL && nand_ram_step(machine->flash, 0)) {
         is_busy = true;
     }
     return is_busy;
@@ -291,6 +300,8 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
     } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
                machine->media != NULL) {
         ASSERT(hw_media_read(machine->media, addr - SOC_MEDIA_BASE, &value));
+    } else if (addr - SOC_NAND_BASE < SOC_NAND_SIZE && machine->nand != NULL) {
+        ASSERT(hw_nand_read(machine->nand, addr - SOC_NAND_BASE, &value));
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
         value = console_read(machine, addr - SOC_UART_BASE);
     } else {
@@ -330,6 +341,8 @@ static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
     } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
                machine->media != NULL) {
         ASSERT(hw_media_write(machine->media, addr - SOC_MEDIA_BASE, value));
+    } else if (addr - SOC_NAND_BASE < SOC_NAND_SIZE && machine->nand != NULL) {
+        ASSERT(hw_nand_write(machine->nand, addr - SOC_NAND_BASE, value));
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
         console_write(machine, addr - SOC_UART_BASE, value);
     } else {
@@ -452,18 +465,76 @@ static void create_media(struct machine *machine,
     hw_media_init(machine->media, &media);
 }
 
+static void flash_done(void *ctx, uint32_t id, int result)
+{
+    struct machine *machine = ctx;
+
+    hw_nand_io_done(machine->nand, id, result);
+}
+
+/* Switch the NAND array on: its state is read from its storage. */
+static void attach_array(struct machine *machine, struct nand_ram *flash)
+{
+    struct nand_file_source source = nand_ram_source(flash);
+    struct nand_file_failure failure;
+    struct nand_file file;
+    struct nand_array_config config = {
+        .backend = nand_ram_backend(flash),
+        .file = &file,
+        .ctx = machine->nand,
+        .started = hw_nand_started,
+        .finished = hw_nand_finished,
+        .synced = hw_nand_synced,
+    };
+    struct nand_array *array;
+    size_t bytes;
+
+    ASSERT(nand_file_open(&file, &source, NULL, &failure));
+    config.num_ops = hw_nand_array_ops(&file.geometry);
+    bytes = nand_array_memory_bytes(&file.geometry, config.num_ops);
+    machine->array_memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    ASSERT(machine->array_memory != NULL);
+    config.memory = machine->array_memory;
+    array = nand_array_open(&config, &source, &failure);
+    ASSERT(array != NULL);
+    flash->done = flash_done;
+    flash->ctx = machine;
+    machine->flash = flash;
+    hw_nand_attach(machine->nand, array);
+}
+
+static void create_nand(struct machine *machine,
+                        const struct machine_config *config)
+{
+    struct hw_nand_config nand = {
+        .env = env_of(machine, MACHINE_NAND),
+        .trace = hw_mgmt_trace(&machine->mgmt),
+        .is_realtime = config->flash_is_realtime,
+    };
+
+    machine->nand = calloc(1, sizeof(*machine->nand));
+    ASSERT(machine->nand != NULL);
+    hw_nand_init(machine->nand, &nand);
+    if (config->flash != NULL) {
+        attach_array(machine, config->flash);
+    }
+}
+
 void machine_init(struct machine *machine, struct native_world *world,
                   const struct machine_config *config)
 {
     static const uint8_t irq[MACHINE_CORES] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1,
-                                               SOC_IRQ_RNIC, SOC_IRQ_MEDIA,
-                                               SOC_IRQ_MGMT};
+                                               SOC_IRQ_RNIC,  SOC_IRQ_MEDIA,
+                                               SOC_IRQ_MGMT,  SOC_IRQ_NAND};
 
     machine->software = config->software;
     machine->irqs = 0;
     machine->media = NULL;
     machine->medium = NULL;
     machine->cache_memory = NULL;
+    machine->nand = NULL;
+    machine->flash = NULL;
+    machine->array_memory = NULL;
     machine->console_len = 0;
     machine->console[0] = '\0';
     machine->typed = "";
@@ -493,6 +564,9 @@ void machine_init(struct machine *machine, struct native_world *world,
     if (config->medium != NULL) {
         create_media(machine, config);
     }
+    if (config->medium != NULL || config->flash != NULL) {
+        create_nand(machine, config);
+    }
 }
 
 void machine_end(struct machine *machine)
@@ -502,6 +576,8 @@ void machine_end(struct machine *machine)
     }
     free(machine->media);
     free(machine->cache_memory);
+    free(machine->nand);
+    free(machine->array_memory);
     free(machine->reply);
     free(machine->trace);
     native_node_remove(&machine->node);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The hardware of one node: two ports, an RNIC, a console and, for a drive, a
- * media engine.  They are wired as in the QEMU machine, with their registers at
- * the same addresses.
+ * media engine and a NAND controller.  They are wired as in the QEMU machine,
+ * with their registers at the same addresses.
  */
 #ifndef ESSD_NATIVE_MACHINE_H
 #define ESSD_NATIVE_MACHINE_H
@@ -14,6 +14,8 @@
 #include "hw-model/lag/hw_lag.h"
 #include "hw-model/media/hw_media.h"
 #include "hw-model/mgmt/hw_mgmt.h"
+#include "hw-model/nand/hw_nand.h"
+#include "hw-model/nand/nand_ram.h"
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/soc.h"
 #include "hw-model/rnic/rnic.h"
@@ -24,6 +26,7 @@ enum machine_core {
     MACHINE_RNIC,
     MACHINE_MEDIA,
     MACHINE_MGMT,
+    MACHINE_NAND,
     MACHINE_CORES,
 };
 
@@ -65,6 +68,9 @@ struct machine {
     struct hw_media *media; /* NULL: no media engine */
     struct medium *medium;
     void *cache_memory;
+    struct hw_nand *nand;   /* NULL: no NAND controller */
+    struct nand_ram *flash; /* the storage of its array; NULL: no array */
+    void *array_memory;
     size_t console_len;
     char console[MACHINE_CONSOLE_BYTES];
     const char *typed; /* text that the UART has not received yet */
@@ -78,6 +84,12 @@ struct machine_config {
     uint32_t dram_bytes;
     struct medium *medium; /* NULL: no media engine */
     uint64_t cache_bytes;
+    /*
+     * The storage of the NAND array, which outlives the machine; NULL: a
+     * controller without an array if there is a medium, otherwise none.
+     */
+    struct nand_ram *flash;
+    bool flash_is_realtime; /* operations of the NAND array take time */
     struct machine_software software;
 };
 

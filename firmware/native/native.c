@@ -374,6 +374,7 @@ static struct drive_config drive_config_of(
         .rnic_regs = native_node_regs(node, SOC_RNIC_BASE),
         .lag_regs = native_node_regs(node, SOC_LAG_BASE),
         .media_regs = native_node_regs(node, SOC_MEDIA_BASE),
+        .nand_regs = native_node_regs(node, SOC_NAND_BASE),
         .mgmt_regs = native_node_regs(node, SOC_MGMT_BASE),
         .version = ESSD_FW_VERSION,
         .slot_version = {ESSD_FW_VERSION, ""},
@@ -390,6 +391,7 @@ struct native_drive *native_drive_create(
         .medium = config->medium,
         .cache_bytes =
             config->cache_bytes != 0 ? config->cache_bytes : CACHE_BYTES,
+        .flash = config->nand_flash,
         .software = {drive, drive_turn, drive_deadline_ns},
     };
     struct drive_config drive_config;

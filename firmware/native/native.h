@@ -88,7 +88,9 @@ struct native_drive_config {
     struct native_node_config node;
     struct medium *medium;
     uint64_t cache_bytes; /* 0: 16 MiB */
-    const char *nqn;      /* NULL: a name is made from the number */
+    /* Storage of the NAND array, which outlives the drive; NULL: no array. */
+    struct nand_ram *nand_flash;
+    const char *nqn; /* NULL: a name is made from the number */
     /* Usage counters kept in flash, which outlive the drive; NULL: none. */
     struct usage *usage;
     /* Error log kept in flash, which outlives the drive; NULL: none. */

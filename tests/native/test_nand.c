@@ -1,0 +1,744 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The NAND controller through its driver: data, order, times, refusals, resets
+ * and power cuts.
+ */
+#include "tests/native/nand_bed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "firmware/native/native.h"
+#include "lib/bytes.h"
+#include "tests/test_fixture.h"
+
+static struct nand_bed_place place_at(uint8_t channel, uint8_t die,
+                                      uint8_t planes, uint16_t block,
+                                      uint16_t wordline)
+{
+    return (struct nand_bed_place){.channel = channel,
+                                   .die = die,
+                                   .planes = planes,
+                                   .block = block,
+                                   .wordline = wordline};
+}
+
+static struct nand_bed *new_bed(const char *profile, uint8_t channels,
+                                uint8_t dies, bool is_realtime)
+{
+    struct nand_bed *bed = malloc(sizeof(*bed));
+
+    assert_non_null(bed);
+    nand_bed_init(bed, &(struct nand_bed_config){.profile = profile,
+                                                 .channels = channels,
+                                                 .dies = dies,
+                                                 .blocks = 4,
+                                                 .wordlines = 4,
+                                                 .is_realtime = is_realtime});
+    return bed;
+}
+
+static void free_bed(struct nand_bed *bed)
+{
+    nand_bed_end(bed);
+    free(bed);
+}
+
+static int setup(void **state)
+{
+    *state = new_bed("tlc2021", 2, 2, false);
+    return 0;
+}
+
+static int setup_realtime(void **state)
+{
+    *state = new_bed("tlc2021", 4, 2, true);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    free_bed(*state);
+    return 0;
+}
+
+TEST_FIXTURE(setup, teardown)
+
+/* The first block of these planes that the factory has not marked as bad. */
+static uint16_t good_block(struct nand_bed *bed,
+                           const struct nand_bed_place *place)
+{
+    uint8_t *marks = bed->slots[0].data;
+
+    for (uint16_t block = 0; block < bed->info.blocks; block++) {
+        unsigned int bad = 0;
+
+        for (unsigned int plane = 0; plane < bed->info.planes; plane++) {
+            if (place->planes & BIT(plane)) {
+                const struct nand_command command = {
+                    .opcode = NAND_CMD_MARKS,
+                    .channel = place->channel,
+                    .die = place->die,
+                    .planes = (uint8_t)BIT(plane),
+                    .list = marks,
+                };
+
+                assert_true(nand_submit(&bed->nand, &command));
+                assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_OK);
+                bad += marks[block];
+            }
+        }
+        if (bad == 0) {
+            return block;
+        }
+    }
+    fail_msg("all blocks of a die are marked as bad");
+    return 0;
+}
+
+static void erase_now(struct nand_bed *bed, const struct nand_bed_place *place)
+{
+    nand_bed_erase(bed, 0, place);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_OK);
+}
+
+static void program_now(struct nand_bed *bed,
+                        const struct nand_bed_place *place, uint32_t version)
+{
+    nand_bed_program(bed, 0, place, version);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_OK);
+}
+
+static enum nand_cqe_status read_now(struct nand_bed *bed,
+                                     const struct nand_bed_place *place)
+{
+    nand_bed_read(bed, 1, place, nand_bed_units(bed, place), false);
+    return nand_bed_wait_one(bed)->status;
+}
+
+/* ---- Data */
+
+static void round_trip(struct nand_bed *bed, struct nand_bed_place place)
+{
+    unsigned int units = nand_bed_units(bed, &place);
+
+    erase_now(bed, &place);
+    assert_int_equal(read_now(bed, &place), NAND_CQE_ERASED);
+    assert_int_equal(nand_bed_result(bed, 1, units - 1).status,
+                     NAND_CQE_ERASED);
+    for (place.wordline = 0; place.wordline < 2; place.wordline++) {
+        program_now(bed, &place, place.block * 10u + place.wordline);
+    }
+    for (place.wordline = 0; place.wordline < 2; place.wordline++) {
+        assert_int_equal(read_now(bed, &place), NAND_CQE_OK);
+        nand_bed_expect(bed, 1, &place, units,
+                        place.block * 10u + place.wordline);
+    }
+    place.wordline = 0;
+    erase_now(bed, &place);
+    assert_int_equal(read_now(bed, &place), NAND_CQE_ERASED);
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_nand_every_profile_reads_what_was_programmed(void **state)
+{
+    for (unsigned int i = 0; i < nand_profile_count(); i++) {
+        const struct nand_profile *profile = nand_profile(i);
+
+        for (unsigned int is_realtime = 0; is_realtime < 2; is_realtime++) {
+            struct nand_bed *bed = new_bed(profile->name, (uint8_t)(1 + i % 3),
+                                           (uint8_t)(1 + i % 2), is_realtime);
+            uint8_t all = (uint8_t)(BIT(profile->planes) - 1);
+            struct nand_bed_place place =
+                place_at((uint8_t)(i % 3), (uint8_t)(i % 2), all, 0, 0);
+
+            place.block = good_block(bed, &place);
+            round_trip(bed, place);
+            place.planes = (uint8_t)BIT(profile->planes - 1);
+            round_trip(bed, place);
+            if (profile->slc.pages != 0) {
+                place.slc = true;
+                round_trip(bed, place);
+            }
+            free_bed(bed);
+        }
+    }
+    (void)state;
+}
+
+static void test_nand_geometry_is_that_of_the_array(void **state)
+{
+    struct nand_bed *bed = *state;
+    const struct nand_profile *profile = nand_profile_find("tlc2021");
+
+    assert_int_equal(bed->info.channels, 2);
+    assert_int_equal(bed->info.dies, 2);
+    assert_int_equal(bed->info.planes, profile->planes);
+    assert_int_equal(bed->info.blocks, 4);
+    assert_int_equal(bed->info.wordlines, 4);
+    assert_int_equal(bed->info.pages, profile->native.pages);
+    assert_int_equal(bed->info.units, profile->units);
+    assert_int_equal(bed->info.endurance, profile->native.endurance);
+    assert_int_equal(bed->info.hard_bits, profile->bits[0]);
+    assert_int_equal(bed->info.steps, profile->steps);
+}
+
+static void test_nand_parts_of_a_unit_are_read_once(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(1, 0, 1, 0, 0);
+    const struct nand_bed_slot *slot = &bed->slots[2];
+    struct nand_place unit = {.unit = 1};
+    uint8_t want[NAND_DATA_LEN];
+    uint64_t units;
+
+    place.block = good_block(bed, &place);
+    erase_now(bed, &place);
+    program_now(bed, &place, 7);
+    memcpy(want, bed->slots[0].data + NAND_DATA_LEN, NAND_DATA_LEN);
+    memset(slot->data, 0xa5, NAND_DATA_LEN);
+    nand_entry_read(slot->list, &unit, slot->data, 512, 512, NULL, true);
+    nand_entry_read(slot->list + NAND_ENTRY_LEN, &unit, slot->data + 1024, 2048,
+                    8, slot->meta, false);
+    units = nand_counter_read(&bed->nand, NAND_COUNT_UNITS_READ);
+    assert_true(
+        nand_submit(&bed->nand, &(struct nand_command){.opcode = NAND_CMD_READ,
+                                                       .channel = 1,
+                                                       .planes = 1,
+                                                       .block = {place.block},
+                                                       .entries = 2,
+                                                       .list = slot->list}));
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_OK);
+    assert_memory_equal(slot->data, want + 512, 512);
+    assert_int_equal(slot->data[512], 0xa5);
+    assert_memory_equal(slot->data + 1024, want + 2048, 8);
+    assert_int_equal(slot->data[1024 + 8], 0xa5);
+    assert_int_equal(slot->meta[0], 8);
+    assert_int_equal(nand_bed_result(bed, 2, 1).system[0], 7);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_UNITS_READ),
+                     units + 1);
+}
+
+/* ---- Refusals */
+
+static void test_nand_rules_of_the_flash_are_refused_by_number(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(0, 1, 1, 0, 1);
+    struct nand_bed_place other = place_at(0, 1, 2, 0, 0);
+    struct nand_command both = {.opcode = NAND_CMD_PROGRAM,
+                                .die = 1,
+                                .planes = 3,
+                                .list = bed->slots[3].list};
+
+    place.block = good_block(bed, &place);
+    other.block = good_block(bed, &other);
+    erase_now(bed, &place);
+    /* Out of order. */
+    nand_bed_program(bed, 0, &place, 1);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_RULE);
+    assert_int_equal(nand_bed_done(bed, 0)->rule, 1);
+    /* A second time. */
+    place.wordline = 0;
+    program_now(bed, &place, 1);
+    nand_bed_program(bed, 0, &place, 2);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_RULE);
+    assert_int_equal(nand_bed_done(bed, 0)->rule, 1);
+    /* Two modes. */
+    other.slc = true;
+    erase_now(bed, &other);
+    erase_now(bed, &place);
+    for (unsigned int i = 0; i < 2u * bed->info.units; i++) {
+        const uint8_t system[NAND_SYSTEM_LEN] = {0};
+
+        nand_entry_program(both.list + (size_t)i * NAND_ENTRY_LEN,
+                           bed->slots[3].data, NULL, system);
+    }
+    both.entries = 2u * bed->info.units;
+    both.block[0] = place.block;
+    both.block[1] = other.block;
+    assert_true(nand_submit(&bed->nand, &both));
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_RULE);
+    assert_int_equal(bed->done[bed->num_done - 1].rule, 2);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_VIOLATIONS), 3);
+}
+
+struct refusal {
+    struct nand_command command;
+    enum nand_cqe_status status;
+};
+
+static void test_nand_commands_outside_of_their_limits_are_refused(void **state)
+{
+    struct nand_bed *bed = *state;
+    uint8_t *list = bed->slots[1].list;
+    const struct nand_command erase = {.opcode = NAND_CMD_ERASE, .planes = 1};
+    const struct nand_command read = {
+        .opcode = NAND_CMD_READ, .planes = 1, .entries = 1, .list = list};
+    struct refusal refusals[16];
+    unsigned int n = 0;
+
+#define REFUSE(like, field, value, want)                                       \
+    do {                                                                       \
+        refusals[n].command = like;                                            \
+        refusals[n].command.field = value;                                     \
+        refusals[n++].status = want;                                           \
+    } while (0)
+    REFUSE(erase, opcode, (enum nand_opcode)5, NAND_CQE_BAD_OPCODE);
+    REFUSE(erase, channel, 2, NAND_CQE_BAD_ADDRESS);
+    REFUSE(erase, die, 2, NAND_CQE_BAD_ADDRESS);
+    REFUSE(erase, planes, 0, NAND_CQE_BAD_ARGUMENT);
+    REFUSE(erase, planes, 0x10, NAND_CQE_BAD_ADDRESS);
+    REFUSE(erase, block[0], 4, NAND_CQE_BAD_ADDRESS);
+    REFUSE(erase, urgent, true, NAND_CQE_BAD_ARGUMENT);
+    REFUSE(erase, entries, 1, NAND_CQE_BAD_ARGUMENT);
+    REFUSE(read, slc, true, NAND_CQE_BAD_ARGUMENT);
+    REFUSE(read, entries, 0, NAND_CQE_BAD_ARGUMENT);
+    REFUSE(read, entries, 65, NAND_CQE_BAD_ARGUMENT);
+    REFUSE(read, list, list + 8, NAND_CQE_BAD_ARGUMENT);
+    REFUSE(read, list, NULL, NAND_CQE_BAD_ADDRESS);
+#undef REFUSE
+    nand_entry_read(list, &(struct nand_place){0}, bed->slots[1].data, 0,
+                    NAND_DATA_LEN, NULL, false);
+    for (unsigned int i = 0; i < n; i++) {
+        assert_true(nand_submit(&bed->nand, &refusals[i].command));
+        assert_int_equal(nand_bed_wait_one(bed)->status, refusals[i].status);
+    }
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_BLOCKS_ERASED),
+                     0);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_UNITS_READ), 0);
+}
+
+struct bad_entry {
+    struct nand_place place;
+    uint16_t offset;
+    uint16_t length;
+    bool more;
+    enum nand_cqe_status status;
+};
+
+static void test_nand_entries_outside_of_their_limits_are_refused(void **state)
+{
+    static const struct bad_entry entries[] = {
+        {{.plane = 1}, 0, 4096, false, NAND_CQE_BAD_ARGUMENT},
+        {{.wordline = 4}, 0, 4096, false, NAND_CQE_BAD_ADDRESS},
+        {{.page = 3}, 0, 4096, false, NAND_CQE_BAD_ADDRESS},
+        {{.unit = 4}, 0, 4096, false, NAND_CQE_BAD_ADDRESS},
+        {{.unit = 0}, 4, 8, false, NAND_CQE_BAD_ARGUMENT},
+        {{.unit = 0}, 8, 12, false, NAND_CQE_BAD_ARGUMENT},
+        {{.unit = 0}, 8, 4096, false, NAND_CQE_BAD_ARGUMENT},
+        {{.unit = 0}, 0, 0, false, NAND_CQE_BAD_ARGUMENT},
+        {{.unit = 0}, 0, 8, true, NAND_CQE_BAD_ARGUMENT},
+    };
+    struct nand_bed *bed = *state;
+
+    for (unsigned int i = 0; i < ARRAY_LEN(entries); i++) {
+        const struct bad_entry *bad = &entries[i];
+        struct nand_bed_slot *slot = &bed->slots[1];
+
+        nand_entry_read(slot->list, &bad->place, slot->data, bad->offset,
+                        bad->length, NULL, bad->more);
+        assert_true(nand_submit(&bed->nand,
+                                &(struct nand_command){.opcode = NAND_CMD_READ,
+                                                       .planes = 1,
+                                                       .entries = 1,
+                                                       .list = slot->list}));
+        assert_int_equal(nand_bed_wait_one(bed)->status, bad->status);
+    }
+}
+
+/* ---- Time.  The profile's numbers are in nand_profile.c. */
+
+static const struct nand_profile *tlc_part(void)
+{
+    return nand_profile_find("tlc2021");
+}
+
+/* The time for which a transfer of units occupies the channel. */
+static uint64_t transfer_ns(unsigned int units)
+{
+    return (uint64_t)units * (NAND_DATA_LEN + tlc_part()->spare_bytes / 4) *
+           1000 / tlc_part()->channel_mbps;
+}
+
+/* The time for which a PROGRAM of one plane occupies the channel. */
+static uint64_t program_input_ns(void)
+{
+    return 3u * tlc_part()->command_ns + transfer_ns(12);
+}
+
+/* Erase the same block of these dies; the clock is at the end of it. */
+static struct nand_bed_place erased_block(struct nand_bed *bed, uint8_t channel,
+                                          uint8_t die)
+{
+    struct nand_bed_place place = place_at(channel, die, 1, 0, 0);
+
+    place.block = good_block(bed, &place);
+    erase_now(bed, &place);
+    return place;
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_dies_of_different_channels_program_at_the_same_time(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place places[4];
+    uint64_t started_ns;
+
+    for (uint8_t i = 0; i < 4; i++) {
+        places[i] = erased_block(bed, i, 0);
+    }
+    started_ns = bed->world.now_ns;
+    for (unsigned int i = 0; i < 4; i++) {
+        nand_bed_program(bed, i, &places[i], i);
+    }
+    nand_bed_wait(bed, 4);
+    for (unsigned int i = 0; i < 4; i++) {
+        assert_int_equal(nand_bed_done(bed, i)->status, NAND_CQE_OK);
+        assert_int_equal(nand_bed_done(bed, i)->time_ns - started_ns,
+                         program_input_ns() + tlc_part()->native.program_ns);
+    }
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_dies_of_one_channel_wait_for_each_others_transfers(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place places[2];
+    uint64_t started_ns;
+
+    for (uint8_t i = 0; i < 2; i++) {
+        places[i] = erased_block(bed, 1, i);
+    }
+    started_ns = bed->world.now_ns;
+    for (unsigned int i = 0; i < 2; i++) {
+        nand_bed_program(bed, i, &places[i], i);
+    }
+    nand_bed_wait(bed, 2);
+    for (unsigned int i = 0; i < 2; i++) {
+        assert_int_equal(nand_bed_done(bed, i)->status, NAND_CQE_OK);
+        assert_int_equal(nand_bed_done(bed, i)->time_ns - started_ns,
+                         (i + 1) * program_input_ns() +
+                             tlc_part()->native.program_ns);
+    }
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_a_read_takes_the_time_of_each_of_its_pages(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+    uint64_t started_ns, want_ns = 0;
+    const struct nand_done *done;
+
+    program_now(bed, &place, 1);
+    started_ns = bed->world.now_ns;
+    assert_int_equal(read_now(bed, &place), NAND_CQE_OK);
+    done = nand_bed_done(bed, 1);
+    assert_int_equal(done->steps, 0);
+    for (unsigned int page = 0; page < 3; page++) {
+        want_ns += tlc_part()->command_ns + tlc_part()->native.read_ns[page] +
+                   transfer_ns(4);
+    }
+    assert_int_equal(done->time_ns - started_ns,
+                     want_ns + tlc_part()->decode_ns);
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_an_urgent_read_suspends_an_erase_of_another_block(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+    struct nand_bed_place other = place;
+    uint64_t started_ns, read_ns;
+
+    program_now(bed, &place, 1);
+    other.block = (uint16_t)(place.block + 1); /* bad ones were not met */
+    started_ns = bed->world.now_ns;
+    nand_bed_erase(bed, 0, &other);
+    nand_bed_read(bed, 2, &place, 1, false);
+    nand_kick(&bed->nand);
+    native_world_pass(&bed->world, 1000000);
+    read_ns = bed->world.now_ns;
+    nand_bed_read(bed, 3, &place, 1, true);
+    nand_bed_wait(bed, 3);
+    assert_int_equal(bed->done[bed->num_done - 3].cookie, 3);
+    assert_int_equal(bed->done[bed->num_done - 2].cookie, 0);
+    assert_int_equal(nand_bed_done(bed, 3)->time_ns - read_ns,
+                     tlc_part()->command_ns + tlc_part()->suspend_ns +
+                         tlc_part()->native.read_ns[0] + transfer_ns(1) +
+                         tlc_part()->decode_ns);
+    assert_int_equal(nand_bed_done(bed, 0)->time_ns - started_ns,
+                     tlc_part()->command_ns + tlc_part()->native.erase_ns +
+                         tlc_part()->command_ns + tlc_part()->suspend_ns +
+                         tlc_part()->native.read_ns[0] + transfer_ns(1) +
+                         tlc_part()->resume_ns);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_SUSPENDS), 1);
+    /* A read of the block that is being erased waits. */
+    nand_bed_erase(bed, 0, &other);
+    nand_kick(&bed->nand);
+    native_world_pass(&bed->world, 1000000);
+    nand_bed_read(bed, 3, &other, 1, true);
+    nand_bed_wait(bed, 2);
+    assert_int_equal(bed->done[bed->num_done - 1].cookie, 3);
+    assert_int_equal(bed->done[bed->num_done - 1].status, NAND_CQE_ERASED);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_SUSPENDS), 1);
+}
+
+static void test_nand_urgent_reads_pass_commands_that_have_not_begun(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(0, 0, 1, 0, 0);
+
+    place.block = good_block(bed, &place);
+    nand_bed_erase(bed, 0, &place);
+    nand_bed_read(bed, 1, &place, 1, false);
+    nand_bed_read(bed, 2, &place, 1, true);
+    nand_bed_read(bed, 3, &place, 1, true);
+    nand_bed_wait(bed, 4);
+    assert_int_equal(bed->done[bed->num_done - 4].cookie, 2);
+    assert_int_equal(bed->done[bed->num_done - 3].cookie, 3);
+    assert_int_equal(bed->done[bed->num_done - 2].cookie, 0);
+    assert_int_equal(bed->done[bed->num_done - 1].cookie, 1);
+}
+
+/* ---- Reset, power */
+
+/*
+ * Program wordline 1 in an erased block that has wordline 0; after `ns` and
+ * `steps` steps of the world comes what `interrupt` does.
+ */
+static struct nand_bed_place begin_program(struct nand_bed *bed, uint64_t ns,
+                                           unsigned int steps)
+{
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+
+    program_now(bed, &place, 10);
+    place.wordline = 1;
+    nand_bed_program(bed, 0, &place, 11);
+    nand_kick(&bed->nand);
+    if (ns != 0) {
+        native_world_pass(&bed->world, ns);
+    }
+    for (unsigned int i = 0; i < steps; i++) {
+        native_world_step(&bed->world);
+    }
+    return place;
+}
+
+/*
+ * Wordline 0 is as it was.  Then the block is erased and programmed.
+ * @return what a read of wordline 1 found
+ */
+static enum nand_cqe_status check_after(struct nand_bed *bed,
+                                        struct nand_bed_place place)
+{
+    unsigned int units = nand_bed_units(bed, &place);
+    enum nand_cqe_status found = read_now(bed, &place);
+
+    if (found == NAND_CQE_OK) {
+        nand_bed_expect(bed, 1, &place, units, 11);
+    }
+    place.wordline = 0;
+    assert_int_equal(read_now(bed, &place), NAND_CQE_OK);
+    nand_bed_expect(bed, 1, &place, units, 10);
+    erase_now(bed, &place);
+    program_now(bed, &place, 12);
+    assert_int_equal(read_now(bed, &place), NAND_CQE_OK);
+    nand_bed_expect(bed, 1, &place, units, 12);
+    return found;
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_nand_a_reset_at_any_moment_programs_all_or_nothing(
+    void **state)
+{
+    unsigned int found[NAND_CQE_ABORTED + 1] = {0};
+    uint64_t total_ns = program_input_ns() + tlc_part()->native.program_ns;
+
+    (void)state;
+    for (unsigned int i = 0; i <= 40; i++) {
+        struct nand_bed *bed = new_bed("tlc2021", 1, 1, true);
+        struct nand_bed_place place =
+            begin_program(bed, 1 + total_ns * i / 40, 0);
+
+        nand_bed_reset(bed);
+        found[check_after(bed, place)]++;
+        free_bed(bed);
+    }
+    assert_true(found[NAND_CQE_OK] > 0 && found[NAND_CQE_ERASED] > 0);
+    assert_int_equal(found[NAND_CQE_OK] + found[NAND_CQE_ERASED], 41);
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_nand_a_power_cut_during_a_program_leaves_half_a_wordline(
+    void **state)
+{
+    unsigned int found[NAND_CQE_ABORTED + 1] = {0};
+    uint64_t total_ns = program_input_ns() + tlc_part()->native.program_ns;
+
+    (void)state;
+    for (unsigned int i = 0; i <= 41; i++) {
+        struct nand_bed *bed = new_bed("tlc2021", 1, 1, true);
+        struct nand_bed_place place =
+            begin_program(bed, 1 + total_ns * i / 40, 0);
+
+        nand_bed_power_cycle(bed, i);
+        found[check_after(bed, place)]++;
+        free_bed(bed);
+    }
+    assert_true(found[NAND_CQE_OK] > 0 && found[NAND_CQE_ERASED] > 0 &&
+                found[NAND_CQE_UNCORRECTABLE] > 20);
+    assert_int_equal(found[NAND_CQE_OK] + found[NAND_CQE_ERASED] +
+                         found[NAND_CQE_UNCORRECTABLE],
+                     42);
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_nand_a_power_cut_at_any_request_leaves_a_usable_block(
+    void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 12; i++) {
+        for (unsigned int is_realtime = 0; is_realtime < 2; is_realtime++) {
+            struct nand_bed *bed = new_bed("tlc2021", 1, 1, is_realtime);
+            struct nand_bed_place place = begin_program(bed, 0, i);
+
+            nand_bed_power_cycle(bed, i);
+            (void)check_after(bed, place);
+            free_bed(bed);
+        }
+    }
+}
+
+static void test_nand_a_reset_drops_commands_and_completions(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(0, 0, 1, 0, 0);
+
+    place.block = good_block(bed, &place);
+    for (unsigned int i = 0; i < 8; i++) {
+        nand_bed_erase(bed, i, &place);
+    }
+    nand_kick(&bed->nand);
+    nand_bed_reset(bed);
+    native_world_pass(&bed->world, 100000000);
+    assert_int_equal(bed->num_done, 0);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_BLOCKS_ERASED),
+                     0);
+    erase_now(bed, &place);
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_a_stop_ends_all_commands_and_updates_the_storage(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct hw_nand *core = bed->machine.nand;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+
+    for (uint16_t i = 0; i < 4; i++) {
+        place.wordline = i;
+        nand_bed_program(bed, i, &place, i);
+    }
+    nand_kick(&bed->nand);
+    native_world_pass(&bed->world, 100000);
+    assert_int_equal(bed->num_done + nand_outstanding(&bed->nand),
+                     bed->nand.cmd_pi);
+    hw_nand_quiesce(core);
+    while (!hw_nand_is_quiet(core)) {
+        assert_true(nand_ram_step(&bed->flash, 0));
+    }
+    assert_false(core->sync_failed);
+    hw_nand_resume(core);
+    nand_bed_wait(bed, nand_outstanding(&bed->nand));
+    for (uint16_t i = 0; i < 4; i++) {
+        assert_int_equal(nand_bed_done(bed, i)->status, NAND_CQE_OK);
+    }
+    place.wordline = 3;
+    assert_int_equal(read_now(bed, &place), NAND_CQE_OK);
+    nand_bed_expect(bed, 1, &place, nand_bed_units(bed, &place), 3);
+    assert_true(hw_nand_loaded(core));
+}
+
+/* ---- Storage, traces */
+
+static void test_nand_a_failure_of_the_storage_is_reported(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(0, 0, 1, 0, 0);
+
+    place.block = good_block(bed, &place);
+    erase_now(bed, &place);
+    program_now(bed, &place, 1);
+    bed->flash.fail_reads = 5;
+    assert_int_equal(read_now(bed, &place), NAND_CQE_STORAGE);
+    bed->flash.fail_reads = 0;
+    assert_int_equal(read_now(bed, &place), NAND_CQE_OK);
+    bed->flash.fail_writes = 28;
+    nand_bed_erase(bed, 0, &place);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_STORAGE);
+    bed->flash.fail_writes = 0;
+    erase_now(bed, &place);
+}
+
+static void test_nand_commands_are_traced_with_their_place(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(1, 1, 1, 0, 0);
+    unsigned int found = 0;
+
+    place.block = good_block(bed, &place);
+    machine_trace(&bed->machine, BIT(TRACE_GROUP_MEDIA));
+    nand_bed_erase(bed, 5, &place);
+    nand_bed_wait(bed, 1);
+    native_world_pass(&bed->world, 20000000);
+    for (size_t at = 0; at < bed->machine.trace_len; at += TRACE_RECORD_LEN) {
+        const uint8_t *record = bed->machine.trace + at;
+        const uint8_t *args = record + TRACE_AT_ARGS;
+        uint16_t type = get_le16(record + TRACE_AT_TYPE);
+
+        if (type != TRACE_NAND_STARTED && type != TRACE_NAND_ENDED) {
+            continue;
+        }
+        assert_int_equal(type,
+                         found == 0 ? TRACE_NAND_STARTED : TRACE_NAND_ENDED);
+        found++;
+        assert_int_equal(record[TRACE_AT_SOURCE], TRACE_SOURCE_NAND);
+        assert_int_equal(get_le32(record + TRACE_AT_REQUEST), 5);
+        assert_int_equal(get_le32(args), NAND_CMD_ERASE);
+        assert_int_equal(get_le32(args + 4), 1);
+        assert_int_equal(get_le32(args + 8), 1);
+        assert_int_equal(get_le32(args + 16), place.block);
+    }
+    assert_int_equal(found, 2);
+}
+
+/* ---- The drive */
+
+static void test_nand_the_drive_reports_its_array(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct medium medium;
+    struct native_drive_config config = {
+        .node = {.number = 1, .mtu_bytes = 1500},
+        .medium = &medium,
+        .nand_flash = &bed->flash,
+    };
+    struct native_drive *drive;
+
+    medium_init(&medium, 8 << 20);
+    drive = native_drive_create(&bed->world, &config);
+    native_world_pass(&bed->world, 100000000);
+    assert_non_null(strstr(machine_console(&drive->machine),
+                           "nand: 2 channels, 2 dies each, 4 planes of 4 "
+                           "blocks of 192 KiB"));
+    native_drive_destroy(drive);
+    medium_end(&medium);
+    /* The bed's own controller used the same storage before. */
+    nand_bed_power_cycle(bed, 0);
+}
