@@ -699,6 +699,71 @@ static void test_pieces_of_the_pages_agree_with_the_whole(void **state)
     }
 }
 
+static void test_a_page_can_be_read_with_every_length(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint8_t whole[512];
+
+    memcpy(whole, get_page(fake, admin), sizeof(whole));
+    for (uint32_t len = 4; len <= 2048; len += 4) {
+        struct nvme_sqe sqe = fake_admin(
+            ADMIN_GET_LOG_PAGE, 0, (len / 4 - 1) << 16 | LOG_OCP_LATENCY, 0);
+
+        memset(fake->data, 0xa5, len + 1);
+        assert_int_equal(fake_exec(fake, admin, &sqe, fake->data, len).status,
+                         0);
+        assert_memory_equal(fake->data, whole, MIN(len, 512u));
+        for (uint32_t i = 512; i < len; i++) {
+            assert_int_equal(fake->data[i], 0);
+        }
+        assert_int_equal(fake->data[len], 0xa5);
+    }
+}
+
+static void test_the_feature_belongs_to_no_namespace(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe set =
+        fake_admin(ADMIN_SET_FEATURES, 1, FEATURE_OCP_LATENCY, 0);
+
+    make_feature(fake->data);
+    assert_int_equal(
+        fake_exec(fake, admin, &set, fake->data, LATENCY_FEATURE_LEN).status &
+            NVME_SC_MASK,
+        NVME_SC_FEATURE_NOT_NS_SPECIFIC);
+    set.nsid = NVME_NSID_ALL;
+    make_feature(fake->data);
+    assert_int_equal(
+        fake_exec(fake, admin, &set, fake->data, LATENCY_FEATURE_LEN).status,
+        0);
+    assert_int_equal(get_feature(fake, admin, 0)[LATENCY_FEATURE_ENABLE], 1);
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_the_data_sheet_profile_has_the_pages_too(void **state)
+{
+    static const uint8_t lids[] = {LOG_OCP_SMART, LOG_OCP_RECOVERY,
+                                   LOG_OCP_LATENCY, LOG_OCP_CAPABILITIES};
+    struct fake *fake = fake_new();
+    uint16_t admin;
+
+    (void)state;
+    fake->config.vs = NVMF_VS_1_2_1;
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    for (size_t i = 0; i < ARRAY_LEN(lids); i++) {
+        struct nvme_sqe sqe =
+            fake_admin(ADMIN_GET_LOG_PAGE, 0, 127u << 16 | lids[i], 0);
+
+        assert_int_equal(fake_exec(fake, admin, &sqe, fake->data, 512).status,
+                         0);
+    }
+    assert_int_equal(switch_monitor(fake, admin, true), 0);
+    fake_free(fake);
+}
+
 static void test_without_flash_the_feature_is_not_saveable(void **state)
 {
     struct fake *fake = *state;
