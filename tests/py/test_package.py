@@ -19,7 +19,7 @@ CLEAN = {key: value for key, value in os.environ.items()
          if key not in ("PYTHONPATH", "PYTHONHOME")}
 # What a drive, its guest and the conformance suite are built from, and the documents.
 CARRIED = re.compile(r"(cmake|docs|examples|firmware|guest|hw-model|lib|net|nvmeof|qemu-patches|"
-                     r"LICENSES|tools/(essd|switch)|tests/(bench|conformance|native|soc|"
+                     r"LICENSES|tools/(essd|nand|switch)|tests/(bench|conformance|native|soc|"
                      r"sweep|unit))/|tests/(CMakeLists\.txt|make_main\.py|[^/]*\.h)$")
 
 

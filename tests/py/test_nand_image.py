@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""essd-nand on files: the format is written here once more, from its document."""
+
+import os
+import struct
+import subprocess
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from essd import prepare
+
+M64 = (1 << 64) - 1
+PLANES, PAGES, UNITS = 4, 3, 4          # of tlc2021
+SLOT = 50688                            # 64 + 12 * 4200 + 64, up to 512
+UNIT = 4200
+DAY_NS = 86400 * 10**9
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    program = prepare.native_program("native", "tools/nand/essd-nand", "essd-nand")
+
+    def call(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([program, *map(str, words)], text=True, timeout=60,
+                              capture_output=True, check=False)
+    return call
+
+
+@pytest.fixture
+def image(run: Run, tmp_path: Path) -> Path:
+    """300 MiB in 2 dies: 200 blocks of 8 wordlines in each plane."""
+    path = tmp_path / "nand.img"
+    done = run("create", path, "--capacity", "600M", "--channels", 1)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def mix(value: int) -> int:
+    """random_mix() of lib/random.h: SplitMix64."""
+    value = (value + 0x9e3779b97f4a7c15) & M64
+    value = ((value ^ value >> 30) * 0xbf58476d1ce4e5b9) & M64
+    value = ((value ^ value >> 27) * 0x94d049bb133111eb) & M64
+    return value ^ value >> 31
+
+
+def sealed(record: bytes, length: int) -> bytes:
+    record = record.ljust(length - 4, b"\0")
+    return record + struct.pack("<I", zlib.crc32(record))
+
+
+class Image:
+    """Writes into the file what the document says."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            header = file.read(512)
+        (self.blocks, self.wordlines) = struct.unpack_from("<HH", header, 22)
+        (self.size,) = struct.unpack_from("<Q", header, 56)
+        self.dies = header[16] * header[17]
+        self.block_bytes = -(-SLOT * self.wordlines // 4096) * 4096
+        count = self.dies * PLANES * self.blocks
+        self.slots = -(-(16384 + 64 * count) // 65536) * 65536
+        assert self.slots + count * self.block_bytes == self.size == path.stat().st_size
+
+    def write(self, offset: int, data: bytes) -> None:
+        with self.path.open("r+b") as file:
+            file.seek(offset)
+            file.write(data)
+
+    def flip(self, offset: int) -> None:
+        with self.path.open("r+b") as file:
+            file.seek(offset)
+            byte = file.read(1)[0]
+            file.seek(offset)
+            file.write(bytes([byte ^ 1]))
+
+    def slot(self, block: int, wordline: int) -> int:
+        return self.slots + block * self.block_bytes + wordline * SLOT
+
+    def program(self, block: int, wordline: int, end: bool = True) -> None:
+        def mark(word: bytes) -> bytes:
+            return sealed(word + struct.pack("<IIHBxQ", block, 0, wordline, PAGES, 5), 64)
+
+        data = mark(b"BEGN")
+        for unit in range(PAGES * UNITS):
+            place = block << 32 | wordline << 8 | unit
+            content = bytes([unit + 1]) * 4096
+            rest = bytes([unit]) * 80
+            trailer = struct.pack("<QII", 5, 0,
+                                  zlib.crc32(content, mix(place) & 0xffffffff))
+            crc = zlib.crc32(rest + trailer, mix(~place & M64) & 0xffffffff)
+            data += content + rest + trailer + struct.pack("<II", crc, 0)
+        self.write(self.slot(block, wordline), data + (mark(b"ENDN") if end else b""))
+
+
+def test_a_new_array_is_small_and_in_order(run: Run, image: Path) -> None:
+    assert image.stat().st_blocks * 512 < 1 << 20
+    done = run("check", image)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("0 wordlines with 0 units in order; 0 half programmed, "
+                           "0 blocks half erased\n")
+    done = run("info", image)
+    assert done.returncode == 0
+    assert "profile     tlc2021" in done.stdout
+    assert "1 channels, 2 dies each, 4 planes each, 200 blocks each" in done.stdout
+    assert "block       8 wordlines, 3 pages each, 4 units each" in done.stdout
+
+
+def test_check_reads_what_the_document_says(run: Run, image: Path) -> None:
+    writer = Image(image)
+    for wordline in range(3):
+        writer.program(205, wordline)
+    writer.program(205, 3, end=False)
+    done = run("check", image)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("3 wordlines with 36 units in order; 1 half programmed, "
+                           "0 blocks half erased\n")
+    shown = run("info", image).stdout
+    assert f"programmed  {36 * 4096} bytes" in shown
+    assert "1 half programmed" in shown
+
+
+@pytest.mark.parametrize(("at", "what"), [
+    (0, "wordline 1, page 1, unit 2: data damaged"),
+    (4095, "wordline 1, page 1, unit 2: data damaged"),
+    (4096, "wordline 1, page 1, unit 2: metadata damaged"),
+    (4175, "wordline 1, page 1, unit 2: metadata damaged"),
+    (4176, "wordline 1, page 1, unit 2: metadata damaged"),
+])
+def test_check_names_the_place_of_a_damaged_unit(run: Run, image: Path, at: int,
+                                                 what: str) -> None:
+    writer = Image(image)
+    for wordline in range(2):
+        writer.program(205, wordline)
+    writer.flip(writer.slot(205, 1) + 64 + (UNITS + 2) * UNIT + at)
+    done = run("check", image)
+    assert done.returncode == 1
+    assert f"channel 0, die 0, plane 1, block 5, {what}\n" in done.stdout
+    assert "1 faults" in done.stderr
+    assert "2 wordlines with 23 units in order" in done.stdout
+
+
+def test_check_finds_a_gap_between_wordlines(run: Run, image: Path) -> None:
+    writer = Image(image)
+    writer.program(3, 0)
+    writer.program(3, 2)
+    done = run("check", image)
+    assert done.returncode == 1
+    assert ("channel 0, die 0, plane 0, block 3, wordline 2: programmed, but wordline 1 "
+            "is not\n") in done.stdout
+
+
+def test_check_finds_damaged_records(run: Run, image: Path) -> None:
+    writer = Image(image)
+    for block in range(25):
+        writer.flip(16384 + 64 * (1000 + block) + 9)
+    writer.flip(8192 + 40)
+    done = run("check", image)
+    assert done.returncode == 1
+    assert "both copies of the array's state are damaged" in done.stderr
+    writer.flip(8192 + 40)
+    done = run("check", image)
+    assert "channel 0, die 1, plane 1, block 0: its record is damaged\n" in done.stdout
+    assert "... and 5 more" in done.stdout
+    assert "25 faults" in done.stderr
+    assert "25 block records are damaged" in run("info", image).stderr
+
+
+def test_files_are_refused_with_one_line(run: Run, image: Path, tmp_path: Path) -> None:
+    def reason() -> str:
+        done = run("check", image)
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr.startswith(f"essd-nand: {image}: ")
+        assert done.stderr.count("\n") == 1
+        return done.stderr
+
+    size = image.stat().st_size
+    os.truncate(image, size - 1)
+    assert "shorter than its array" in reason()
+    os.truncate(image, size)
+    Image(image).flip(100)
+    assert "header of the file is damaged" in reason()
+    Image(image).flip(8)
+    assert "another version" in reason()
+    image.write_bytes(b"#!/bin/sh\n")
+    assert "not the file of a NAND array" in reason()
+    image.unlink()
+    assert "No such file" in reason()
+    image.mkdir()
+    assert "essd-nand" in reason()
+
+
+@pytest.mark.parametrize(("words", "text"), [
+    (("--capacity", "100M"), "the nearest capacity is 314572800"),
+    (("--capacity", "1G", "--channels", "17"), "17 channels do not fit"),
+    (("--capacity", "1G", "--dies", "0"), "0 dies of a channel do not fit"),
+    (("--capacity", "1G", "--profile", "plc"), "there is no profile plc"),
+])
+def test_create_refuses_what_does_not_fit(run: Run, tmp_path: Path, words: tuple[str, ...],
+                                          text: str) -> None:
+    path = tmp_path / "nand.img"
+    done = run("create", path, *words)
+    assert done.returncode == 1
+    assert text in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not path.exists()
+
+
+def test_create_keeps_a_file_that_exists(run: Run, image: Path) -> None:
+    before = image.stat().st_mtime_ns
+    done = run("create", image, "--capacity", "1G")
+    assert done.returncode == 1 and "File exists" in done.stderr
+    assert image.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("words", [
+    (), ("info",), ("create", "FILE"), ("draw", "FILE"), ("create", "FILE", "--capacity"),
+    ("create", "FILE", "--capacity", "8X"), ("create", "FILE", "--capacity", "-1"),
+    ("create", "FILE", "--capacity", "99999999999T"), ("age", "FILE", "--days", "x"),
+    ("age", "FILE", "--erasures", "1000001"), ("check", "FILE", "more"),
+])
+def test_a_wrong_command_line_is_refused(run: Run, words: tuple[str, ...]) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert "essd-nand" in done.stderr
+
+
+def test_age_adds_wear_and_time_and_keeps_the_contents(run: Run, image: Path) -> None:
+    writer = Image(image)
+    writer.program(205, 0)
+    for _ in range(2):
+        done = run("age", image, "--erasures", 750, "--days", 15)
+        assert (done.returncode, done.stderr) == (0, "")
+    shown = run("info", image).stdout
+    assert "wear        50.00% of the rated 3000 erasures" in shown
+    assert "time        30.00 days" in shown
+    assert "generation  3" in shown
+    assert "1 wordlines with 12 units in order" in run("check", image).stdout
+
+
+def test_the_profiles_are_listed(run: Run) -> None:
+    names = [line.split()[0] for line in run("profiles").stdout.splitlines()]
+    assert names == ["tlc2021", "slc", "mlc2d", "qlc"]

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* essd-nand: the file of a NAND array: see image.h. */
+#include "image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int image_complain(const char *path, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fprintf(stderr, "essd-nand: %s: ", path);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return STATUS_FAILED;
+}
+
+bool image_read(const struct image *image, uint64_t offset, void *buf,
+                size_t len)
+{
+    uint8_t *at = buf;
+
+    while (len != 0) {
+        ssize_t part = pread(image->fd, at, len, (off_t)offset);
+
+        if (part < 0 && errno == EINTR) {
+            continue;
+        }
+        if (part <= 0) {
+            return false;
+        }
+        at += part;
+        offset += (uint64_t)part;
+        len -= (size_t)part;
+    }
+    return true;
+}
+
+bool image_write(const struct image *image, uint64_t offset, const void *buf,
+                 size_t len)
+{
+    const uint8_t *at = buf;
+
+    while (len != 0) {
+        ssize_t part = pwrite(image->fd, at, len, (off_t)offset);
+
+        if (part < 0 && errno == EINTR) {
+            continue;
+        }
+        if (part <= 0) {
+            return false;
+        }
+        at += part;
+        offset += (uint64_t)part;
+        len -= (size_t)part;
+    }
+    return true;
+}
+
+static bool read_source(void *ctx, uint64_t offset, void *buf, size_t len)
+{
+    return image_read(ctx, offset, buf, len);
+}
+
+bool image_open(struct image *image, const char *path, bool writes)
+{
+    struct nand_file_failure failure;
+    struct nand_file_source source = {.ctx = image, .read = read_source};
+    off_t end;
+
+    *image = (struct image){.path = path};
+    image->fd = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    if (image->fd < 0) {
+        image_complain(path, "%s", strerror(errno));
+        return false;
+    }
+    end = lseek(image->fd, 0, SEEK_END);
+    image->size_bytes = end < 0 ? 0 : (uint64_t)end;
+    source.size_bytes = image->size_bytes;
+    if (!nand_file_open(&image->file, &source, NULL, &failure)) {
+        image_complain(path, "%s", failure.text);
+        image_close(image);
+        return false;
+    }
+    nand_layout(&image->layout, &image->file.geometry);
+    image->num_blocks = nand_geometry_blocks(&image->file.geometry);
+    return true;
+}
+
+void image_close(struct image *image)
+{
+    close(image->fd);
+}
+
+bool image_record(const struct image *image, uint32_t block,
+                  struct nand_record *record)
+{
+    uint8_t buf[NAND_RECORD_LEN];
+
+    return image_read(image, nand_layout_record(block), buf, sizeof(buf)) &&
+           nand_record_parse(record, block, buf);
+}
+
+bool image_wordline(const struct image *image, uint32_t block,
+                    const struct nand_record *record, uint32_t wordline,
+                    bool is_end)
+{
+    unsigned int pages = image_pages(image, record);
+    uint64_t offset = nand_layout_slot(&image->layout, block, wordline);
+    uint8_t buf[NAND_WORDLINE_LEN];
+    struct nand_wordline found;
+
+    if (is_end) {
+        offset += nand_slot_unit(pages * image->file.geometry.units);
+    }
+    return image_read(image, offset, buf, sizeof(buf)) &&
+           nand_wordline_parse(&found, is_end, buf) && found.block == block &&
+           found.number == record->number && found.wordline == wordline &&
+           found.pages == pages;
+}
+
+bool image_has_slots(const struct image *image, uint32_t block)
+{
+    uint64_t begin = nand_layout_slot(&image->layout, block, 0);
+    off_t data = lseek(image->fd, (off_t)begin, SEEK_DATA);
+
+    if (data < 0) {
+        return errno != ENXIO; /* ENXIO: a hole up to the end of the file */
+    }
+    return (uint64_t)data < begin + image->layout.block_bytes;
+}
+
+struct block_name image_block_name(const struct image *image, uint32_t block)
+{
+    const struct nand_geometry *geometry = &image->file.geometry;
+    uint32_t plane = block / geometry->blocks;
+    uint32_t die = plane / geometry->planes;
+    struct block_name name;
+
+    snprintf(name.text, sizeof(name.text),
+             "channel %u, die %u, plane %u, block %u", die / geometry->dies,
+             die % geometry->dies, plane % geometry->planes,
+             block % geometry->blocks);
+    return name;
+}

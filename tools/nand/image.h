@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* essd-nand: the file of a NAND array, as the commands of the program use it.
+ */
+#ifndef ESSD_TOOLS_NAND_IMAGE_H
+#define ESSD_TOOLS_NAND_IMAGE_H
+
+#include "hw-model/nand/nand_errors.h"
+#include "hw-model/nand/nand_file.h"
+
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+
+struct image {
+    const char *path;
+    int fd;
+    uint64_t size_bytes;
+    struct nand_file file;
+    struct nand_layout layout;
+    uint32_t num_blocks;
+};
+
+/* What `create` and `age` are told. */
+struct wishes {
+    uint64_t capacity_bytes;
+    const char *profile;
+    unsigned int channels;
+    unsigned int dies;
+    uint64_t seed;
+    uint64_t erasures; /* age: of each block */
+    uint64_t days;     /* age: that have passed */
+};
+
+/* The commands. @return an exit status; they print what is wrong */
+int create_image(const char *path, const struct wishes *wishes);
+int show_image(const char *path);
+int check_image(const char *path);
+int age_image(const char *path, const struct wishes *wishes);
+
+/** Print "essd-nand: PATH: ..." @return STATUS_FAILED */
+int image_complain(const char *path, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/**
+ * Open a file and read its beginning; prints why it fails.
+ *
+ * A file that is only read may be read-only, and be shorter than its array.
+ */
+MUST_USE bool image_open(struct image *image, const char *path, bool writes);
+void image_close(struct image *image);
+
+/** @return false when not all bytes could be read or written */
+MUST_USE bool image_read(const struct image *image, uint64_t offset, void *buf,
+                         size_t len);
+MUST_USE bool image_write(const struct image *image, uint64_t offset,
+                          const void *buf, size_t len);
+
+/**
+ * Read the record of a block.
+ * @return false when it is damaged
+ */
+MUST_USE bool image_record(const struct image *image, uint32_t block,
+                           struct nand_record *record);
+
+/**
+ * Whether the beginning, or the end, of a slot is that of a programmed wordline
+ * of the block.
+ */
+MUST_USE bool image_wordline(const struct image *image, uint32_t block,
+                             const struct nand_record *record,
+                             uint32_t wordline, bool is_end);
+
+/** Whether storage holds anything of the slots of a block. */
+bool image_has_slots(const struct image *image, uint32_t block);
+
+/** The name of a block: "channel 0, die 1, plane 2, block 3". */
+struct block_name {
+    char text[64];
+};
+struct block_name image_block_name(const struct image *image, uint32_t block);
+
+/** Pages of a wordline in the block's mode. */
+static inline unsigned int image_pages(const struct image *image,
+                                       const struct nand_record *record)
+{
+    bool is_slc = (record->flags & NAND_BLOCK_SLC) != 0;
+
+    return nand_profile_mode(image->file.profile, is_slc)->pages;
+}
+
+#endif

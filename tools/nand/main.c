@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * essd-nand: creates, shows, checks and ages the file of a NAND array.
+ * Reference: docs/hardware/nand-file.md
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image.h"
+
+static const char usage[] =
+    "usage: essd-nand create FILE --capacity BYTES [--profile NAME]\n"
+    "                        [--channels N] [--dies N] [--seed N]\n"
+    "       essd-nand info FILE\n"
+    "       essd-nand check FILE\n"
+    "       essd-nand age FILE [--erasures N] [--days N]\n"
+    "       essd-nand profiles\n"
+    "\n"
+    "  --capacity  bytes of data in all blocks; K, M, G and T are units\n"
+    "  --profile   kind of the NAND part; default tlc2021\n"
+    "  --channels  1 to 16; default 4\n"
+    "  --dies      of a channel, 1 to 16; default 2\n"
+    "  --seed      of bad blocks and errors; default 1\n"
+    "  --erasures  that each block has had in addition\n"
+    "  --days      that have passed since the last use\n"
+    "docs/hardware/nand-file.md describes the file.\n";
+
+/* A number, with a unit if `units` is set. */
+static bool parse_number(const char *text, bool units, uint64_t *number)
+{
+    static const char letters[] = "KMGT";
+    char *end;
+
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    if (end == text || text[0] == '-' || errno != 0) {
+        return false;
+    }
+    if (units && *end != '\0') {
+        const char *letter = strchr(letters, *end);
+        unsigned int shift =
+            letter == NULL ? 0 : 10 * (unsigned int)(letter - letters + 1);
+
+        if (shift == 0 || *number > UINT64_MAX >> shift) {
+            return false;
+        }
+        *number <<= shift;
+        end++;
+    }
+    return *end == '\0';
+}
+
+enum {
+    OPTION_CAPACITY = 1,
+    OPTION_PROFILE,
+    OPTION_CHANNELS,
+    OPTION_DIES,
+    OPTION_SEED,
+    OPTION_ERASURES,
+    OPTION_DAYS
+};
+
+static const struct option options[] = {
+    {"capacity", required_argument, NULL, OPTION_CAPACITY},
+    {"profile", required_argument, NULL, OPTION_PROFILE},
+    {"channels", required_argument, NULL, OPTION_CHANNELS},
+    {"dies", required_argument, NULL, OPTION_DIES},
+    {"seed", required_argument, NULL, OPTION_SEED},
+    {"erasures", required_argument, NULL, OPTION_ERASURES},
+    {"days", required_argument, NULL, OPTION_DAYS},
+    {NULL, 0, NULL, 0},
+};
+
+/* @return false when the value is no number in its range */
+static bool set_option(struct wishes *wishes, int option, const char *value)
+{
+    uint64_t number = 0;
+
+    if (option == OPTION_PROFILE) {
+        wishes->profile = value;
+        return true;
+    }
+    if (!parse_number(value, option == OPTION_CAPACITY, &number)) {
+        return false;
+    }
+    switch (option) {
+    case OPTION_CAPACITY:
+        wishes->capacity_bytes = number;
+        return true;
+    case OPTION_CHANNELS:
+        wishes->channels = (unsigned int)MIN(number, 1000);
+        return true;
+    case OPTION_DIES:
+        wishes->dies = (unsigned int)MIN(number, 1000);
+        return true;
+    case OPTION_SEED:
+        wishes->seed = number;
+        return true;
+    case OPTION_ERASURES:
+        wishes->erasures = number;
+        return number <= 1000000;
+    default:
+        wishes->days = number;
+        return number <= 36500;
+    }
+}
+
+static int refuse_usage(const char *why)
+{
+    fprintf(stderr, "essd-nand: %s\n%s", why, usage);
+    return STATUS_USAGE;
+}
+
+static int print_profiles(void)
+{
+    for (unsigned int i = 0; i < nand_profile_count(); i++) {
+        printf("%-10s %s\n", nand_profile(i)->name, nand_profile(i)->text);
+    }
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct wishes wishes = {
+        .profile = nand_profile(0)->name, .channels = 4, .dies = 2, .seed = 1};
+    const char *command, *path;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option == '?') {
+            return refuse_usage("the command line is wrong");
+        }
+        if (!set_option(&wishes, option, optarg)) {
+            fprintf(stderr, "essd-nand: %s is not a valid number\n", optarg);
+            return STATUS_USAGE;
+        }
+    }
+    command = optind < argc ? argv[optind] : "";
+    if (strcmp(command, "profiles") == 0 && optind + 1 == argc) {
+        return print_profiles();
+    }
+    if (optind + 2 != argc) {
+        return refuse_usage("a command and a file are needed");
+    }
+    path = argv[optind + 1];
+    if (strcmp(command, "create") == 0) {
+        return wishes.capacity_bytes == 0
+                   ? refuse_usage("create needs --capacity")
+                   : create_image(path, &wishes);
+    }
+    if (strcmp(command, "info") == 0) {
+        return show_image(path);
+    }
+    if (strcmp(command, "check") == 0) {
+        return check_image(path);
+    }
+    if (strcmp(command, "age") == 0) {
+        return age_image(path, &wishes);
+    }
+    return refuse_usage("there is no such command");
+}
