@@ -295,6 +295,11 @@ static void read_half(struct self_test *test, uint64_t now_us)
         end_failed(test, SEGMENT_MEDIUM); /* the namespace has changed */
         return;
     }
+    if (test->bad_count > size - test->bad_first) {
+        /* A smaller namespace has this NSID now. */
+        test->bad_count = size - test->bad_first;
+        blocks = (uint32_t)(test->bad_count >> shift);
+    }
     start_read(test, test->bad_first, MAX(blocks / 2, 1) << shift, now_us);
 }
 

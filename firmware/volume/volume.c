@@ -41,6 +41,8 @@ static void update_maps(struct volume *volume)
             .shift = ns->creation != 0
                          ? (uint8_t)(ns->block_shift - VOLUME_MEDIA_SHIFT)
                          : 0,
+            .size_blocks =
+                ns->creation != 0 ? ns->size_bytes >> ns->block_shift : 0,
         };
     }
 }
@@ -307,6 +309,15 @@ void volume_medium_erased(struct volume *volume)
 
 /* ---- Operations in parts. */
 
+/* The target and the self-test check the range of what they submit, because it
+ * may come from a host.  Beyond its end a namespace has no windows. */
+static bool is_in_namespace(const struct volume_map *map,
+                            const struct media_io *io)
+{
+    return io->count_blocks != 0 && io->first_lba <= map->size_blocks &&
+           io->count_blocks <= map->size_blocks - io->first_lba;
+}
+
 bool volume_locate(const struct volume *volume, const struct media_io *io,
                    uint64_t *lba, uint32_t *count)
 {
@@ -315,8 +326,10 @@ bool volume_locate(const struct volume *volume, const struct media_io *io,
     uint64_t blocks = (uint64_t)io->count_blocks << map->shift;
     uint64_t first = block >> volume->window_shift;
     uint64_t last = (block + blocks - 1) >> volume->window_shift;
-    uint32_t base = map->windows[first];
+    uint32_t base;
 
+    ASSERT(is_in_namespace(map, io));
+    base = map->windows[first];
     *lba = ((uint64_t)base << volume->window_shift) |
            (block & ((UINT64_C(1) << volume->window_shift) - 1));
     *count = (uint32_t)blocks;
@@ -386,6 +399,7 @@ bool volume_submit(struct volume *volume, const struct media_io *io)
     uint8_t shift = volume->map[io->ns].shift;
     struct volume_split *split = NULL;
 
+    ASSERT(is_in_namespace(&volume->map[io->ns], io));
     for (size_t i = 0; i < VOLUME_SPLITS; i++) {
         if (!volume->split[i].is_used) {
             split = &volume->split[i];

@@ -82,6 +82,7 @@ struct volume_map {
     uint64_t base;
     bool is_linear; /* all windows are adjacent, in the order of the blocks */
     uint8_t shift;  /* of a block relative to 512 bytes */
+    uint64_t size_blocks;
 };
 
 /* An operation that consists of several parts, which run one after another. */
@@ -168,7 +169,8 @@ static inline bool volume_locate_linear(const struct volume *volume,
     return map->is_linear && blocks <= UINT32_MAX;
 }
 
-/** The same for a namespace whose windows lie anywhere.
+/** The same for a namespace whose windows lie anywhere.  The caller has checked
+ * that the blocks are in the namespace.
  * @return false when it is in several places: volume_submit() divides it */
 bool volume_locate(const struct volume *volume, const struct media_io *io,
                    uint64_t *lba, uint32_t *count);

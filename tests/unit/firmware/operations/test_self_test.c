@@ -301,6 +301,24 @@ static void test_a_failure_that_does_not_last_names_no_block(void **state)
     assert_false(newest_result().has_lba);
 }
 
+/* A namespace may be deleted and created again while the test looks for the
+ * block.  volume_locate() asserts that no read leaves the namespace. */
+static void test_no_read_leaves_a_namespace_that_has_become_smaller(
+    void **state)
+{
+    (void)state;
+    bed->bad = 200;
+    start_test(NVMF_SELF_TEST_EXTENDED, 0xffffffff, 0x7);
+    while (bed->test.phase != SELF_TEST_LOCATING) {
+        run_step();
+    }
+    bed->volume.table.ns[0].size_bytes = 150 * 512;
+    volume_watch_writes(&bed->volume); /* the new size is in its maps */
+    run_to_end();
+    assert_int_equal(newest_result().end, NVMF_SELF_TEST_FAILED);
+    assert_false(newest_result().has_lba);
+}
+
 static void test_another_error_of_the_medium_ends_the_test(void **state)
 {
     (void)state;
