@@ -19,6 +19,13 @@ static uint8_t critical_warning(void *ctx)
     return nvmf_target_health(drive->target)->critical_warning;
 }
 
+static void found_unreadable(void *ctx, uint32_t nsid, uint64_t lba)
+{
+    const struct drive *drive = ctx;
+
+    nvmf_lba_unreadable(drive->target, nsid, lba);
+}
+
 /* ---- The seam. */
 
 static void seam_start_self_test(void *ctx, const struct nvmf_self_test *test)
@@ -156,6 +163,7 @@ bool operations_start(struct drive *drive, const struct drive_config *config)
         .submit_ctx = &drive->media,
         .power_on_hours = power_on_hours,
         .critical_warning = critical_warning,
+        .found_unreadable = found_unreadable,
         .ctx = drive,
     };
 

@@ -90,6 +90,9 @@ static void end_test(struct self_test *test,
         log_line(config->log, "self-test: the %s test %s; segment %u", kind,
                  ends[result.end], result.segment);
     }
+    if (result.has_lba && config->found_unreadable != NULL) {
+        config->found_unreadable(config->ctx, result.nsid, result.lba);
+    }
     add_result(test, &result);
     test->state.test = (struct nvmf_self_test){.code = NVMF_SELF_TEST_NONE};
     test->phase = SELF_TEST_IDLE;

@@ -67,6 +67,8 @@ struct self_test_config {
 
     uint64_t (*power_on_hours)(void *ctx);
     uint8_t (*critical_warning)(void *ctx);
+    /* The test has found a block that cannot be read.  May be NULL. */
+    void (*found_unreadable)(void *ctx, uint32_t nsid, uint64_t lba);
     void *ctx;
 };
 

@@ -14,6 +14,7 @@ enum { /* byte offsets in a record */
        USAGE_WRITTEN_BLOCKS = 32,
        USAGE_READS = 40,
        USAGE_WRITES = 48,
+       USAGE_LBA_GENERATION = 56, /* 0 in records of before there was one */
 };
 
 static const struct records_area area = {
@@ -38,6 +39,7 @@ static void take_record(void *ctx, const uint8_t *data)
         .host_writes = get_le64(data + USAGE_WRITES),
         .media_errors = get_le32(data + USAGE_MEDIA_ERRORS),
         .error_log_entries = get_le32(data + USAGE_ERROR_ENTRIES),
+        .lba_generation = get_le32(data + USAGE_LBA_GENERATION),
     };
 }
 
@@ -63,5 +65,6 @@ bool store_write_usage(const struct flash *flash, struct records_place *place,
     put_le64(data + USAGE_WRITES, usage->host_writes);
     put_le32(data + USAGE_MEDIA_ERRORS, usage->media_errors);
     put_le32(data + USAGE_ERROR_ENTRIES, usage->error_log_entries);
+    put_le32(data + USAGE_LBA_GENERATION, usage->lba_generation);
     return records_write(flash, &area, place, data);
 }

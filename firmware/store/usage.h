@@ -21,6 +21,7 @@ struct usage {
     uint64_t host_writes;
     uint32_t media_errors;
     uint32_t error_log_entries;
+    uint32_t lba_generation; /* additions to the unreadable blocks */
 };
 
 /**

@@ -51,6 +51,7 @@ void usage_keeper_fill(const struct usage_keeper *keeper,
         .host_writes = usage->host_writes,
         .media_errors = usage->media_errors,
         .error_log_entries = usage->error_log_entries,
+        .lba_generation = usage->lba_generation,
     };
 }
 
@@ -150,6 +151,7 @@ static void begin_save(struct usage_keeper *keeper, uint64_t now_us)
     usage->host_writes = counters->host_writes;
     usage->media_errors = (uint32_t)counters->media_errors;
     usage->error_log_entries = (uint32_t)counters->error_log_entries;
+    usage->lba_generation = (uint32_t)counters->lba_generation;
     keeper->last_error = counters->error_log_entries;
     keeper->is_due = false;
     keeper->is_saving = true;
@@ -190,9 +192,10 @@ static bool has_errors(const struct usage_keeper *keeper)
 
 static bool has_media_errors(const struct usage_keeper *keeper)
 {
-    uint64_t errors = nvmf_target_counters(keeper->target)->media_errors;
+    const struct nvmf_counters *counters = nvmf_target_counters(keeper->target);
 
-    return (uint32_t)errors != keeper->usage.media_errors;
+    return (uint32_t)counters->media_errors != keeper->usage.media_errors ||
+           (uint32_t)counters->lba_generation != keeper->usage.lba_generation;
 }
 
 /*

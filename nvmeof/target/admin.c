@@ -4,7 +4,7 @@
  * Spec: NVM Express Base 1.4 section 5.
  *
  * Left out, and refused as an invalid opcode: firmware download and commit,
- * Security, Directives, Get LBA Status.
+ * Security, Directives.
  */
 #include "nvmeof/target/internal.h"
 
@@ -17,7 +17,8 @@ static uint16_t keep_alive(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS; /* any command restarts the keep-alive timer */
 }
 
-/* Abort commands that wait for an event or for buffers; others continue. */
+/* Abort commands that wait for an event, for buffers or for an earlier write,
+ * and waiting scans; others continue. */
 static uint16_t abort_execute(struct nvmf_target *target,
                               struct nvmf_request *req)
 {
@@ -76,5 +77,9 @@ const struct nvmf_command admin_commands[ADMIN_COMMANDS] = {
     [ADMIN_SANITIZE] = {.flags = COMMAND_WRITES,
                         .check = sanitize_check,
                         .execute = sanitize_execute},
+    [ADMIN_GET_LBA_STATUS] = {.direction = DATA_TO_HOST,
+                              .flags = COMMAND_NEEDS_NS | COMMAND_SGL_LONGER,
+                              .check = lba_status_check,
+                              .execute = lba_status_execute},
     [ADMIN_KEEP_ALIVE] = {.flags = COMMAND_ON_DISCOVERY, .execute = keep_alive},
 };

@@ -292,6 +292,16 @@ uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req)
                                   : copy_write_chunk(target, req);
 }
 
+/* The blocks that the current chunk is read from. */
+void copy_find_source(const struct nvmf_request *req, uint32_t *nsid,
+                      uint64_t *first_lba)
+{
+    struct copy_range range = copy_range(req, req->chunk.range);
+
+    *nsid = range.nsid;
+    *first_lba = range.first_lba + req->chunk.done;
+}
+
 /* Dword 0 names the first range that was not copied completely. */
 void copy_fail(struct nvmf_target *target, struct nvmf_request *req)
 {

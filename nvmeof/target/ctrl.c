@@ -105,6 +105,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     memcpy(ctrl->hostnqn, data->hostnqn, sizeof(ctrl->hostnqn));
     reset_features(target, ctrl);
     pel_reset_ctrl(target, ctrl);
+    lba_log_reset_ctrl(target, ctrl);
     ns_attach_new(target, ctrl);
     target->ctrl_count++;
     order_count_ctrls(target);
@@ -293,6 +294,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                           enum ctrl_state next)
 {
     self_test_ctrl_reset(target, ctrl);
+    lba_log_reset_ctrl(target, ctrl);
     pel_reset_ctrl(target, ctrl);
     ctrl_enter(ctrl, next);
     ctrl->shst = SHST_NORMAL;

@@ -25,6 +25,8 @@ static const struct {
                                EVENT_NOTICE_NS_CHANGED, LOG_CHANGED_NS_LIST},
     [CTRL_EVENT_ANA_CHANGED] = {1u << 11, EVENT_TYPE_NOTICE,
                                 EVENT_NOTICE_ANA_CHANGED, LOG_ANA},
+    [CTRL_EVENT_LBA_STATUS] = {1u << 13, EVENT_TYPE_NOTICE,
+                               EVENT_NOTICE_LBA_STATUS, LOG_LBA_STATUS},
     /* Feature 82h, not 0Bh, enables this one. */
     [CTRL_EVENT_RESERVATION] = {0, EVENT_TYPE_IO, EVENT_IO_RESERVATION,
                                 LOG_RESERVATION},

@@ -264,7 +264,9 @@ static uint16_t events_set(struct nvmf_target *target, struct nvmf_request *req)
     if (!ctrl->is_discovery && ana_is_supported(target)) {
         known |= OAES_ANA_CHANGE;
     }
-
+    if (!ctrl->is_discovery && level_has(target, LEVEL_LOG, LOG_LBA_STATUS)) {
+        known |= OAES_LBA_STATUS;
+    }
     ctrl->features.async_event_config = req->sqe.cdw11 & known;
     event_check_health(target, ctrl);
     return NVME_SC_SUCCESS;
@@ -514,6 +516,11 @@ static const struct feature features[] = {
      .is_changeable = true,
      .get = kato_get,
      .set = kato_set},
+    {.fid = FEATURE_LBA_STATUS,
+     .is_changeable = true,
+     .default_value = LBA_POLL_INTERVAL << 16 | LBA_POLL_INTERVAL,
+     .get = lba_attributes_get,
+     .set = lba_attributes_set},
     {.fid = FEATURE_HOST_BEHAVIOR,
      .is_changeable = true,
      .decides_default = true,

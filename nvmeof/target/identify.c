@@ -106,7 +106,8 @@ static uint16_t build_controller(struct nvmf_target *target,
     }
     id.cntrltype = CNTRLTYPE_IO;
     id.rab = 6;
-    id.oaes = OAES_NS_ATTRIBUTE;
+    id.oaes = OAES_NS_ATTRIBUTE | OAES_LBA_STATUS;
+    id.oacs = OACS_GET_LBA_STATUS;
     id.acl = 3;
     id.frmw = 2 << 1; /* two firmware slots */
     id.lpa |= LPA_COMMANDS_EFFECTS | LPA_PERSISTENT_EVENT |

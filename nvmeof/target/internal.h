@@ -58,7 +58,7 @@ extern const struct nvmf_command admin_commands[];
 extern const struct nvmf_command io_commands[];
 enum {
     FABRICS_COMMANDS = 0x09,
-    ADMIN_COMMANDS = 0x85,
+    ADMIN_COMMANDS = 0x87,
     IO_COMMANDS = 0x1a,
 };
 
@@ -69,6 +69,7 @@ enum {                        /* nvmf_request.holds */
                                * when this one does */
        HOLDS_SOURCE = 0x10,   /* Copy: the namespace that it reads */
        HOLDS_PREEMPTED = 0x8, /* a place in ns->preempted */
+       HOLDS_SCAN = 0x20,     /* Get LBA Status: the turn of its scan */
 };
 
 /* More steps than a command has whose execute() says when it is complete. */
@@ -284,6 +285,8 @@ uint16_t io_transfer_check(struct nvmf_target *target,
 uint16_t io_submit(struct nvmf_target *target, struct nvmf_request *req,
                    enum media_op op);
 void io_write_finish(struct nvmf_target *target, struct nvmf_request *req);
+void io_note_written(struct nvmf_target *target, const struct nvmf_request *req,
+                     const struct nvmf_ns *ns, uint16_t status);
 
 /* compare.c, copy.c: rows of io_commands */
 uint16_t compare_check(struct nvmf_target *target, struct nvmf_request *req);
@@ -294,6 +297,47 @@ uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req);
 void copy_fail(struct nvmf_target *target, struct nvmf_request *req);
 void copy_leave_source(struct nvmf_target *target, struct nvmf_request *req);
+
+void copy_find_source(const struct nvmf_request *req, uint32_t *nsid,
+                      uint64_t *first_lba);
+
+/* lba_status.c */
+uint16_t lba_status_check(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t lba_status_execute(struct nvmf_target *target,
+                            struct nvmf_request *req);
+/* A command could not read blocks. */
+void lba_status_note_error(struct nvmf_target *target,
+                           const struct nvmf_request *req);
+/* Blocks were written or deallocated, so that they can be read again. */
+void lba_status_written(struct nvmf_target *target, const struct nvmf_ns *ns,
+                        uint64_t first_lba, uint64_t count_blocks);
+/* The blocks of a namespace are gone. */
+void lba_status_forget(struct nvmf_target *target, uint32_t nsid);
+MUST_USE bool lba_scan_takes_error(struct nvmf_target *target,
+                                   struct nvmf_request *req);
+/* A scan gives its turn back. */
+void lba_scan_give(struct nvmf_target *target, struct nvmf_request *req);
+
+/* lba_status_log.c */
+void lba_log_check_read(struct nvmf_target *target,
+                        const struct nvmf_request *req);
+void lba_log_begin_read(struct nvmf_target *target,
+                        const struct nvmf_request *req);
+/* The host has read the page without Retain Asynchronous Event. */
+void lba_log_end_read(struct nvmf_target *target, const struct nvmf_ctrl *ctrl);
+uint32_t lba_log_len(struct nvmf_target *target, const struct nvmf_ctrl *ctrl);
+void lba_log_build(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+                   uint32_t part);
+void lba_log_reset_ctrl(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl);
+/* Send the alerts that are due.  @return when the next one is */
+uint64_t lba_log_timer(struct nvmf_target *target);
+void lba_log_withdraw_alerts(struct nvmf_target *target);
+uint32_t lba_attributes_get(const struct nvmf_target *target,
+                            const struct nvmf_ctrl *ctrl,
+                            struct nvmf_request *req);
+uint16_t lba_attributes_set(struct nvmf_target *target,
+                            struct nvmf_request *req);
 
 /* request.c */
 uint16_t request_admit(struct nvmf_target *target, struct nvmf_qpair *qpair,
@@ -480,7 +524,9 @@ uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req);
 void ns_enter(struct nvmf_ns *ns, enum ns_state next);
 void ns_set_caution(struct nvmf_ns *ns, uint8_t caution, bool is_on);
 void ns_released(struct nvmf_target *target, struct nvmf_request *req,
-                 struct nvmf_ns *ns);
+                 struct nvmf_ns *ns, uint16_t status);
+uint16_t ns_check_state(struct nvmf_target *target, struct nvmf_request *req,
+                        uint32_t nsid);
 void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                      uint32_t nsid);
 
@@ -570,9 +616,10 @@ uint16_t self_test_execute(struct nvmf_target *target,
 void log_build_self_test(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl, uint32_t part);
 
-/* The command has ended, as far as its namespace is concerned. */
+/* The command has ended with this status, as far as its namespace is
+ * concerned. */
 static inline void ns_release(struct nvmf_target *target,
-                              struct nvmf_request *req)
+                              struct nvmf_request *req, uint16_t status)
 {
     struct nvmf_ns *ns = req->ns;
 
@@ -580,7 +627,7 @@ static inline void ns_release(struct nvmf_target *target,
         req->ns = NULL;
         ns->users--;
         if (__builtin_expect(ns->caution != 0, 0)) {
-            ns_released(target, req, ns);
+            ns_released(target, req, ns, status);
         }
     }
 }
@@ -783,6 +830,7 @@ enum {                        /* limits of commands, which Identify reports */
        COPY_MAX_RANGES = 128, /* MSRC */
        COPY_MAX_RANGE_BLOCKS = 32768, /* MSSRL */
        COPY_MAX_BLOCKS = 65536,       /* MCL */
+       LBA_POLL_INTERVAL = 10,        /* LSIPI, in units of 100 ms */
 };
 
 enum {

@@ -296,6 +296,44 @@ static uint16_t dsm_execute(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* A command has deallocated all its ranges. */
+static void note_deallocated(struct nvmf_target *target,
+                             const struct nvmf_request *req,
+                             const struct nvmf_ns *ns)
+{
+    for (uint16_t i = 0; i < req->steps; i++) {
+        struct dsm_range range = dsm_range(req, i);
+
+        lba_status_written(target, ns, range.first_lba, range.count_blocks);
+    }
+}
+
+/* A command on a namespace with tracked blocks has ended: tell which blocks it
+ * has written. */
+void io_note_written(struct nvmf_target *target, const struct nvmf_request *req,
+                     const struct nvmf_ns *ns, uint16_t status)
+{
+    bool is_ok = status == NVME_SC_SUCCESS;
+    uint32_t bytes = req->data_offset + (is_ok ? req->window_len : 0);
+    uint64_t first_lba = io_first_lba(&req->sqe);
+
+    if (request_qpair(target, req)->qid == 0) {
+        return;
+    }
+    if (req->sqe.opcode == NVM_WRITE) {
+        /* The windows before one that has failed are written. */
+        lba_status_written(target, ns, first_lba,
+                           bytes >> ns->geometry.block_shift);
+    } else if (req->sqe.opcode == NVM_WRITE_ZEROES && is_ok) {
+        lba_status_written(target, ns, first_lba, io_count_blocks(&req->sqe));
+    } else if (req->sqe.opcode == NVM_COPY && is_ok) {
+        lba_status_written(target, ns, first_lba, req->chunk.total);
+    } else if (req->sqe.opcode == NVM_DATASET_MANAGEMENT && is_ok &&
+               req->sqe.cdw11 & DSM_ATTRIBUTE_DEALLOCATE) {
+        note_deallocated(target, req, ns);
+    }
+}
+
 const struct nvmf_command io_commands[IO_COMMANDS] = {
     [NVM_FLUSH] = {.check = flush_check, .execute = flush_execute},
     [NVM_WRITE] = {.direction = DATA_TO_CONTROLLER,

@@ -266,6 +266,8 @@ static const struct log_page logs[] = {
      LOG_COMMANDS_EFFECTS_LEN, build_effects, NULL},
     {LOG_ANA, false, ANA_LOG_LEN, ANA_LOG_LEN, ana_log_build, NULL},
     {LOG_PERSISTENT_EVENT, false, 0, PEL_PART_LEN, pel_build, NULL},
+    {LOG_LBA_STATUS, false, 0, sizeof(((struct nvmf_target *)0)->page),
+     lba_log_build, NULL},
     {LOG_SELF_TEST, false, LOG_SELF_TEST_LEN, LOG_SELF_TEST_LEN,
      log_build_self_test, NULL},
     {LOG_SUPPORTED, false, LOG_SUPPORTED_LEN, LOG_SUPPORTED_LEN,
@@ -359,16 +361,17 @@ bool log_exists(const struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
     return find_log(target, ctrl, lid, &log);
 }
 
-static uint32_t variable_len(const struct nvmf_target *target,
+static uint32_t variable_len(struct nvmf_target *target,
                              const struct nvmf_ctrl *ctrl, uint8_t lid)
 {
     return lid == LOG_TELEMETRY_HOST     ? telemetry_host_len(target)
            : lid == LOG_TELEMETRY_CTRL   ? telemetry_ctrl_len(target)
            : lid == LOG_PERSISTENT_EVENT ? pel_len(target, ctrl)
+           : lid == LOG_LBA_STATUS       ? lba_log_len(target, ctrl)
                                          : discovery_log_len(target);
 }
 
-static uint32_t log_len(const struct nvmf_target *target,
+static uint32_t log_len(struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl,
                         const struct log_page *log)
 {
@@ -405,6 +408,9 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
     req->data_len = (numd + 1) * 4;
     if (log.lid == LOG_PERSISTENT_EVENT) {
         return pel_check(req);
+    }
+    if (log.lid == LOG_LBA_STATUS) {
+        lba_log_check_read(target, req);
     }
     if (log_offset(sqe) % 4 != 0 ||
         log_offset(sqe) > log_len(target, ctrl, &log)) {
@@ -458,6 +464,9 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
         }
     }
     telemetry_begin_read(target, req);
+    if (log.lid == LOG_LBA_STATUS) {
+        lba_log_begin_read(target, req);
+    }
     if (log.lid == LOG_ANA && req->sqe.cdw10 & LOG_LSP_RGO) {
         log.build = ana_log_build_groups;
     }
@@ -468,6 +477,9 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
         }
         if (log.lid == LOG_RESERVATION) {
             notice_was_read(ctrl);
+        }
+        if (log.lid == LOG_LBA_STATUS) {
+            lba_log_end_read(target, ctrl);
         }
         telemetry_end_read(target, log.lid);
         event_log_read(target, ctrl, log.lid);

@@ -51,8 +51,11 @@ void ns_enter(struct nvmf_ns *ns, enum ns_state next)
 
 /* A command has ended, and somebody may wait for that. */
 void ns_released(struct nvmf_target *target, struct nvmf_request *req,
-                 struct nvmf_ns *ns)
+                 struct nvmf_ns *ns, uint16_t status)
 {
+    if (ns->caution & CAUTION_TRACKED) {
+        io_note_written(target, req, ns, status);
+    }
     if (req->holds & HOLDS_PREEMPTED) {
         reservation_command_ended(target, req, ns);
     }
@@ -95,6 +98,23 @@ void ns_update_ctrl_bars(const struct nvmf_target *target,
     }
 }
 
+/* Whether an active namespace takes commands now.  @return a status, or 0 */
+uint16_t ns_check_state(struct nvmf_target *target, struct nvmf_request *req,
+                        uint32_t nsid)
+{
+    uint16_t status = ana_check_allocated(target, req, nsid);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if (target->ns[nsid - 1].state == NS_SANITIZING) {
+        return sanitize_status(target);
+    }
+    return target->ns[nsid - 1].state == NS_READY
+               ? NVME_SC_SUCCESS
+               : NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
+}
+
 /* As ns_check(), for a command that may have to be refused. */
 uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
 {
@@ -107,15 +127,9 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
     if (!ns_is_active(request_ctrl(target, req), nsid)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
     }
-    status = ana_check_allocated(target, req, nsid);
+    status = ns_check_state(target, req, nsid);
     if (status != NVME_SC_SUCCESS) {
         return status;
-    }
-    if (target->ns[nsid - 1].state == NS_SANITIZING) {
-        return sanitize_status(target);
-    }
-    if (target->ns[nsid - 1].state != NS_READY) {
-        return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }
     status = reservation_admit(target, req);
     if (status != NVME_SC_SUCCESS) {
@@ -144,15 +158,9 @@ uint16_t ns_check_source(struct nvmf_target *target, struct nvmf_request *req,
     if (*ns == NULL) {
         return refuse_status(NVME_SC_INVALID_FIELD);
     }
-    status = ana_check_allocated(target, req, nsid);
+    status = ns_check_state(target, req, nsid);
     if (status != NVME_SC_SUCCESS) {
         return status;
-    }
-    if ((*ns)->state == NS_SANITIZING) {
-        return sanitize_status(target);
-    }
-    if ((*ns)->state != NS_READY) {
-        return NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
     }
     return reservation_conflicts(target, request_ctrl(target, req), nsid, false)
                ? reservation_refuse(req)

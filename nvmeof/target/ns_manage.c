@@ -212,6 +212,7 @@ void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid)
     ns_load(target, nsid);
     if (was_formatting) {
         record_late_format(target, nsid);
+        lba_status_forget(target, nsid);
     }
     update_attachments(target, nsid, true);
 }
@@ -341,6 +342,10 @@ void nvmf_volume_done(struct nvmf_target *target,
         if (manager->job.op != NVMF_VOLUME_FORMAT &&
             target->ns[nsid - 1].state == NS_FREE) {
             reservation_forget(target, nsid);
+        }
+        if (manager->job.op == NVMF_VOLUME_FORMAT ||
+            target->ns[nsid - 1].state == NS_FREE) {
+            lba_status_forget(target, nsid);
         }
         update_attachments(target, nsid, manager->job.op == NVMF_VOLUME_FORMAT);
     }

@@ -134,6 +134,9 @@ static void release_holds(struct nvmf_target *target, struct nvmf_request *req)
     if (req->holds & HOLDS_ORDER) {
         order_leave(target, req);
     }
+    if (req->holds & HOLDS_SCAN) {
+        lba_scan_give(target, req);
+    }
 }
 
 /* The first command of a fused pair ends, and so decides about the second. */
@@ -265,7 +268,7 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
         drop_holds(target, req);
     }
     cid_release(req);
-    ns_release(target, req);
+    ns_release(target, req, NVME_SC_ABORT_REQUESTED);
     free_request(target, req);
 }
 
@@ -338,7 +341,7 @@ static void send_watched(struct nvmf_target *target, struct nvmf_request *req,
 void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status)
 {
-    ns_release(target, req);
+    ns_release(target, req, status);
     if (is_ending(target, req)) {
         request_drop(target, req);
     } else if (!answers_are_watched(target)) {
@@ -510,8 +513,7 @@ static void retry_media(struct nvmf_target *target)
 }
 
 static uint16_t media_result(struct nvmf_target *target,
-                             const struct nvmf_request *req,
-                             enum media_status status)
+                             struct nvmf_request *req, enum media_status status)
 {
     static const uint16_t result[MEDIA_STATUSES] = {
         [MEDIA_OK] = NVME_SC_SUCCESS,
@@ -524,6 +526,12 @@ static uint16_t media_result(struct nvmf_target *target,
     };
 
     if (status == MEDIA_READ_ERROR || status == MEDIA_WRITE_ERROR) {
+        if (status == MEDIA_READ_ERROR) {
+            if (lba_scan_takes_error(target, req)) {
+                return NVME_SC_SUCCESS;
+            }
+            lba_status_note_error(target, req);
+        }
         target->counters.media_errors++;
         pel_note_media_error(target, req, result[status]);
     }
@@ -588,13 +596,17 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
     while ((req = queue_take(&target->order.waiting, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
+    while ((req = queue_take(&target->lba.waiting, qpair, true, 0)) != NULL) {
+        request_drop(target, req);
+    }
     while ((req = queue_take(&target->preempting, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
     fused_drop_first(target, &target->qpair[qpair]);
 }
 
-/* Abort a command that waits for buffers, or for an earlier write. */
+/* Abort a command that waits for buffers, for an earlier write, or for the turn
+ * of its scan. */
 bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
                            uint16_t cid, uint16_t status)
 {
@@ -602,6 +614,9 @@ bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
 
     if (req == NULL) {
         req = queue_take(&target->order.waiting, qpair, false, cid);
+    }
+    if (req == NULL) {
+        req = queue_take(&target->lba.waiting, qpair, false, cid);
     }
     if (req == NULL) {
         return false;

@@ -175,13 +175,15 @@ static bool is_reservation_command(uint8_t opcode)
            opcode == NVM_RESERVATION_RELEASE;
 }
 
-/* Whether an I/O command may use a namespace that may have a reservation. */
+/* Whether a command may use a namespace that may have a reservation.  An admin
+ * command with COMMAND_NEEDS_NS neither reads nor writes its data. */
 uint16_t reservation_admit(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint8_t opcode = req->sqe.opcode;
     bool is_write = req->command->flags & COMMAND_WRITES || opcode == NVM_FLUSH;
 
-    return is_reservation_command(opcode) ||
+    return request_qpair(target, req)->qid == 0 ||
+                   is_reservation_command(opcode) ||
                    !reservation_conflicts(target, request_ctrl(target, req),
                                           req->sqe.nsid, is_write)
                ? NVME_SC_SUCCESS
@@ -380,6 +382,7 @@ static bool is_abortable(const struct nvmf_target *target,
                          const struct nvmf_ns *ns)
 {
     return req->ns == ns && !(req->holds & HOLDS_PREEMPTED) &&
+           target->qpair[req->qpair].qid != 0 &&
            !is_reservation_command(req->sqe.opcode) &&
            target->qpair[req->qpair].fused_first != req;
 }

@@ -320,6 +320,10 @@ void nvmf_sanitize_ended(struct nvmf_target *target)
 {
     sanitize_load(target);
     record_end(target);
+    for (uint32_t nsid = 1;
+         sanitize_status(target) == 0 && nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        lba_status_forget(target, nsid);
+    }
     if (sanitize_status(target) == 0) {
         set_namespaces(target, NS_SANITIZING, NS_READY);
     }

@@ -19,6 +19,9 @@ set(SOURCES
     io.c
     latency.c
     latency_record.c
+    lba_list.c
+    lba_status.c
+    lba_status_log.c
     level.c
     log.c
     log_endurance.c

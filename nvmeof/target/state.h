@@ -9,6 +9,7 @@
 #include "nvmeof/auth/auth.h"
 #include "nvmeof/target/ana.h"
 #include "nvmeof/target/fault.h"
+#include "nvmeof/target/lba_list.h"
 #include "nvmeof/target/latency.h"
 #include "nvmeof/target/reservation.h"
 #include "nvmeof/target/target.h"
@@ -56,6 +57,7 @@ enum ctrl_event {
     CTRL_EVENT_SMART_SPARE,
     CTRL_EVENT_NS_CHANGED,
     CTRL_EVENT_ANA_CHANGED,
+    CTRL_EVENT_LBA_STATUS,
     CTRL_EVENT_SANITIZE_COMPLETED,
     CTRL_EVENT_DISCOVERY_CHANGED,
     CTRL_EVENT_RESERVATION,
@@ -122,6 +124,8 @@ struct nvmf_features {
     uint16_t temperature_under_k;
     uint8_t command_retry; /* of Host Behavior Support, as the next one */
     uint16_t copy_formats; /* CDFE */
+    uint16_t lba_report_interval; /* LSIRI, in units of 100 ms; below LSIPI it
+                                   * counts as LSIPI */
 };
 
 /*
@@ -191,11 +195,13 @@ enum ns_state {
 enum {                        /* nvmf_ns.caution */
        CAUTION_STATE = 0x1,   /* its state is not NS_READY */
        CAUTION_PREEMPT = 0x2, /* a Preempt and Abort waits for commands */
+       CAUTION_TRACKED = 0x4, /* blocks are tracked, which a write makes
+                               * readable again: lba_status.c */
 };
 
 struct nvmf_ns {
     uint8_t state;       /* enum ns_state; written by ns_enter() */
-    uint8_t caution;     /* 0: nobody waits for the end of its commands */
+    uint8_t caution;     /* 0: the end of its commands concerns nobody */
     uint8_t notice_mask; /* feature 82h: BIT(type of notification) */
     uint16_t preempted;  /* commands with HOLDS_PREEMPTED */
     uint32_t users;      /* commands that use it: nvmf_request.ns */
@@ -279,6 +285,28 @@ struct nvmf_scratch {
     struct nvmf_queue waiting;
     struct nvmf_piece piece[SCRATCH_COUNT];
     _Alignas(64) uint8_t memory[SCRATCH_COUNT][SCRATCH_BYTES];
+};
+
+/* What the LBA Status Information log of a controller shows. */
+struct lba_view {
+    struct lba_list list;
+    uint32_t lost[NVMF_MAX_NAMESPACES / 32]; /* by NSID - 1 */
+    uint64_t generation;
+    bool is_frozen;       /* the host reads it with Retain Asynchronous Event */
+    uint64_t read_number; /* `generation` when the host has read it without */
+    uint64_t alert_number; /* the same at the last alert */
+    uint64_t interval_us;  /* when the report interval has begun */
+};
+
+/* The blocks that the drive knows to be unreadable: lba_status.c */
+struct lba_status {
+    struct lba_list list;
+    /* By NSID - 1: when the list was too short, in additions; 0: never. */
+    uint64_t lost[NVMF_MAX_NAMESPACES];
+    struct nvmf_request *scan; /* the one that has its turn; NULL: none */
+    struct nvmf_queue waiting; /* the other scans */
+    bool is_served;
+    struct lba_view view[NVMF_MAX_HOSTS]; /* of each controller */
 };
 
 /* The command identifiers that are in use on one queue pair are in lists by
@@ -379,6 +407,7 @@ struct nvmf_target {
     struct nvmf_queue wait_media;
     struct nvmf_order order;
     struct nvmf_scratch scratch;
+    struct lba_status lba;
     struct nvmf_request *cid[NVMF_MAX_QPAIRS][CID_LISTS];
 
     struct latency_monitor latency;

@@ -176,6 +176,7 @@ uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
 {
     uint64_t held_us = UINT64_MAX;
     uint64_t ana_us = UINT64_MAX;
+    uint64_t alert_us = UINT64_MAX;
     uint16_t timer;
 
     target->now_us = now_us;
@@ -192,7 +193,11 @@ uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
     if (target->ana_transitions != 0) {
         ana_us = ana_timer(target);
     }
-    return MIN(MIN(wheel_next_us(&target->wheel), held_us), ana_us);
+    if (target->lba.list.count != 0) {
+        alert_us = lba_log_timer(target);
+    }
+    return MIN(MIN(wheel_next_us(&target->wheel), held_us),
+               MIN(ana_us, alert_us));
 }
 
 void nvmf_target_set_health(struct nvmf_target *target,

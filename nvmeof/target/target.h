@@ -84,6 +84,7 @@ struct nvmf_counters {
     uint64_t host_writes;
     uint64_t media_errors;
     uint64_t error_log_entries;
+    uint64_t lba_generation; /* additions to the unreadable blocks: LSGC */
 };
 
 /* A log page with a LID of D0h to FFh, which the application builds. */
@@ -478,6 +479,11 @@ const struct nvmf_referral *nvmf_target_referral(
  * warning. */
 void nvmf_target_set_health(struct nvmf_target *target,
                             const struct nvmf_health *health);
+
+/** A block was found that cannot be read from the medium, by something other
+ * than a command.  Get LBA Status reports it. */
+void nvmf_lba_unreadable(struct nvmf_target *target, uint32_t nsid,
+                         uint64_t lba);
 
 /** Read a namespace's geometry again after its media has changed, and send an
  * event to hosts. */

@@ -48,6 +48,18 @@ struct nvmf_write {
     bool is_exclusive; /* no overlapping write may be at the media with it */
 };
 
+/* The position of a scan of Get LBA Status. */
+struct nvmf_scan {
+    uint64_t next_lba;     /* all blocks of the range before it are done */
+    uint32_t probe_blocks; /* most blocks of the next read */
+    uint32_t read_blocks;  /* blocks of the last read */
+    uint32_t found;        /* descriptors in the data */
+    uint32_t bad_blocks;   /* blocks of the last descriptor */
+    uint64_t bad_lba;      /* its first one */
+    bool has_begun;
+    bool has_failed; /* the last read has failed */
+};
+
 /* The position of a command that works through scratch buffers. */
 struct nvmf_chunk {
     uint16_t ops;    /* media operations whose results have been used */
@@ -134,7 +146,10 @@ struct nvmf_request {
     struct nvmf_request **cid_link; /* what points to this request there; NULL:
                                      * its identifier does not count as used */
     struct nvmf_request *partner;   /* the other command of its fused pair */
-    struct nvmf_write write;
+    union {
+        struct nvmf_write write;
+        struct nvmf_scan scan; /* of Get LBA Status */
+    };
     struct nvmf_chunk chunk;
     uint32_t shutdown; /* of a Property Set: the shutdown that it began, by
                         * the number from ctrl_begin_shutdown() */

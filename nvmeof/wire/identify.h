@@ -126,9 +126,11 @@ enum { /* Identify Controller bits */
        CTRATT_NS_GRANULARITY = 0x80,
        OAES_NS_ATTRIBUTE = 0x100,
        OAES_ANA_CHANGE = 0x800,
+       OAES_LBA_STATUS = 0x2000,
        OACS_FORMAT = 0x02,
        OACS_NS_MANAGEMENT = 0x08,
        OACS_SELF_TEST = 0x10,
+       OACS_GET_LBA_STATUS = 0x200,
        DSTO_ONE = 0x01, /* one self-test at a time in the subsystem */
        NWPC_WRITE_PROTECT = 0x01,
        NWPC_UNTIL_POWER_CYCLE = 0x02,

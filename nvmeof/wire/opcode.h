@@ -20,6 +20,7 @@ enum { /* admin command set */
        ADMIN_KEEP_ALIVE = 0x18,
        ADMIN_FORMAT_NVM = 0x80,
        ADMIN_SANITIZE = 0x84,
+       ADMIN_GET_LBA_STATUS = 0x86,
        NVME_FABRICS = 0x7f, /* valid on every queue */
 };
 
@@ -81,6 +82,7 @@ enum {                       /* log page identifiers */
        LOG_ENDURANCE_GROUP = 0x09,
        LOG_ANA = 0x0c,
        LOG_PERSISTENT_EVENT = 0x0d,
+       LOG_LBA_STATUS = 0x0e,
        LOG_SELF_TEST = 0x06,
        LOG_FEATURE_EFFECTS = 0x12,
        LOG_MI_EFFECTS = 0x13,
@@ -106,6 +108,7 @@ enum { /* feature identifiers */
        FEATURE_ASYNC_EVENT_CONFIG = 0x0b,
        FEATURE_TIMESTAMP = 0x0e,
        FEATURE_KEEP_ALIVE_TIMER = 0x0f,
+       FEATURE_LBA_STATUS = 0x15,
        FEATURE_HOST_BEHAVIOR = 0x16,
        FEATURE_HOST_IDENTIFIER = 0x81,
        FEATURE_RESERVATION_MASK = 0x82,
@@ -129,6 +132,7 @@ enum { /* asynchronous event types and information */
        EVENT_NOTICE_NS_CHANGED = 0x00,
        EVENT_SANITIZE_COMPLETED = 0x01, /* of EVENT_TYPE_IO */
        EVENT_NOTICE_ANA_CHANGED = 0x03,
+       EVENT_NOTICE_LBA_STATUS = 0x05,
        EVENT_NOTICE_DISCOVERY_CHANGED = 0xf0,
        EVENT_IO_RESERVATION = 0, /* a log page is available */
 };

@@ -5,6 +5,7 @@ set(SOURCES
     discovery.c
     fabrics.c
     identify.c
+    lba_status.c
     log.c
     ocp.c
     persistent_event.c

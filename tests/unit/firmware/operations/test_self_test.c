@@ -46,6 +46,8 @@ struct bed {
     uint8_t record[SELF_TEST_RECORD_MAX];
     size_t record_len;
     uint32_t writes;
+    uint32_t found_nsid; /* what the test has found; 0: nothing */
+    uint64_t found_lba;
 };
 
 static struct bed *bed;
@@ -89,6 +91,13 @@ static uint8_t read_warning(void *ctx)
 {
     (void)ctx;
     return bed->warning;
+}
+
+static void note_unreadable(void *ctx, uint32_t nsid, uint64_t lba)
+{
+    assert_ptr_equal(ctx, bed);
+    bed->found_nsid = nsid;
+    bed->found_lba = lba;
 }
 
 static size_t drop_text(void *ctx, const char *text, size_t len)
@@ -140,6 +149,8 @@ static void start_drive(void)
         .submit_ctx = bed,
         .power_on_hours = read_hours,
         .critical_warning = read_warning,
+        .found_unreadable = note_unreadable,
+        .ctx = bed,
     };
 
     bed->has_op = false;
@@ -274,6 +285,8 @@ static void test_the_failing_block_is_found(void **state)
     assert_int_equal(newest_result().lba, 1234);
     assert_true(newest_result().has_status);
     assert_int_equal(newest_result().status, 0x281);
+    assert_int_equal(bed->found_nsid, 2);
+    assert_int_equal(bed->found_lba, 1234);
 }
 
 static void test_the_failing_block_is_counted_in_blocks_of_the_format(
@@ -299,6 +312,7 @@ static void test_a_failure_that_does_not_last_names_no_block(void **state)
     assert_int_equal(newest_result().end, NVMF_SELF_TEST_FAILED);
     assert_int_equal(newest_result().segment, 3);
     assert_false(newest_result().has_lba);
+    assert_int_equal(bed->found_nsid, 0);
 }
 
 /* A namespace may be deleted and created again while the test looks for the

@@ -93,6 +93,7 @@ static struct usage usage_of(uint32_t n)
         .host_writes = UINT64_C(0x400000000) + n,
         .media_errors = 7 * n,
         .error_log_entries = 9 * n,
+        .lba_generation = 11 * n,
     };
 }
 
@@ -111,6 +112,7 @@ static void expect_last(uint32_t n)
     assert_int_equal(usage.host_writes, wanted.host_writes);
     assert_int_equal(usage.media_errors, wanted.media_errors);
     assert_int_equal(usage.error_log_entries, wanted.error_log_entries);
+    assert_int_equal(usage.lba_generation, wanted.lba_generation);
 }
 
 static bool write_one(uint32_t n)

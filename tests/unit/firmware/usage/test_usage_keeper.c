@@ -233,6 +233,16 @@ static void test_the_first_host_is_recorded_at_once_despite_errors(void **state)
     assert_true(world.saved.is_in_use);
 }
 
+static void test_the_generation_of_unreadable_blocks_is_recorded(void **state)
+{
+    (void)state;
+    start_keeper(NULL, true);
+    world.counters.lba_generation = 7;
+    pass_time(SECOND_US);
+    assert_int_equal(world.saves, 1);
+    assert_int_equal(world.saved.lba_generation, 7);
+}
+
 static void test_new_errors_are_written_oldest_first(void **state)
 {
     (void)state;

@@ -353,6 +353,14 @@ static void run_fetch(struct fake *fake)
     nvmf_request_fetched(fake->target, req, !fake->fail_fetch);
 }
 
+/* Whether an operation reads a block that cannot be read. */
+static bool is_bad(const struct fake *fake, const struct media_io *io)
+{
+    return io->op == MEDIA_READ &&
+           io->first_lba < fake->bad_first + fake->bad_count &&
+           fake->bad_first < io->first_lba + io->count_blocks;
+}
+
 void fake_run_media(struct fake *fake)
 {
     struct media_io io = fake->media[0];
@@ -380,7 +388,8 @@ void fake_run_media(struct fake *fake)
     if (io.op == MEDIA_WRITE_ZEROES || io.op == MEDIA_DEALLOCATE) {
         memset(at, 0, (size_t)io.count_blocks << fake->block_shift);
     }
-    nvmf_media_done(fake->target, io.cookie, fake->media_status);
+    nvmf_media_done(fake->target, io.cookie,
+                    is_bad(fake, &io) ? MEDIA_READ_ERROR : fake->media_status);
 }
 
 /* Copy data to the host, for send() and respond(). */

@@ -75,6 +75,7 @@ struct fake {
     struct media_io history[FAKE_OPS]; /* all submitted operations */
     unsigned int history_count;
     enum media_status media_status;
+    uint64_t bad_first, bad_count; /* blocks that cannot be read */
     int cache_calls, cache_on;
 
     int32_t buffers_free; /* bytes */

@@ -44,7 +44,7 @@ static void test_identify_controller_passes_the_checks_of_linux(void **state)
     assert_int_equal(id[522], 1);                 /* FUSES */
     assert_int_equal(get_le16(id + 532), 0);      /* ACWU: one block */
     assert_int_equal(get_le16(id + 534), 5);      /* OCFS: formats 0 and 2 */
-    assert_int_equal(get_le16(id + 256), 0);      /* OACS */
+    assert_int_equal(get_le16(id + 256), 0x200);  /* OACS: Get LBA Status */
     assert_int_equal(id[525], 7);                 /* VWC */
     assert_int_equal(id[259], 3);                 /* AERL */
     assert_int_equal(id[512], 0x66);
@@ -521,7 +521,7 @@ static void test_features_keep_what_is_set(void **state)
         {0x06, 1, 0, 0},
         {0x07, 0xf000f, 0x00070003, 0x30003},
         {0x0a, 0, 1, 1},
-        {0x0b, 0, 0xffffffff, 0x91f},
+        {0x0b, 0, 0xffffffff, 0x291f},
         {0x0f, 0, 4500, 5000},
     };
 

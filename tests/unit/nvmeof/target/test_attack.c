@@ -911,6 +911,26 @@ static void send_abort(struct command *command)
     send_command(command, 0);
 }
 
+/* Get LBA Status: scans, and what is tracked, of all or a few blocks. */
+static void send_status(struct command *command, uint32_t nsid)
+{
+    uint32_t action = one_in(2) ? 0x10 : 0x11;
+
+    command->sqe = fake_admin(ADMIN_GET_LBA_STATUS, nsid,
+                              one_in(2) ? 0 : random_below(3000), 0);
+    command->sqe.cdw12 = one_in(4) ? random_below(40) : 1023;
+    command->sqe.cdw13 = action << 24 | (one_in(2) ? 0 : random_below(2000));
+    send_command(command, MIN(command->sqe.cdw12 + 1, 1024u) * 4);
+}
+
+static void send_lba_log(struct command *command)
+{
+    command->sqe = fake_admin(
+        ADMIN_GET_LOG_PAGE, 0,
+        1023u << 16 | (one_in(2) ? 0 : 1u << 15) | LOG_LBA_STATUS, 0);
+    send_command(command, 4096);
+}
+
 static void send_admin(unsigned int h)
 {
     struct command *command = new_command(h, QUEUES);
@@ -920,7 +940,7 @@ static void send_admin(unsigned int h)
     if (command == NULL) {
         return;
     }
-    switch (random_below(12)) {
+    switch (random_below(15)) {
     case 0:
     case 1:
         send_create(command);
@@ -942,6 +962,13 @@ static void send_admin(unsigned int h)
     case 6:
         command->sqe = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
         send_command(command, NVME_IDENTIFY_LEN);
+        break;
+    case 7:
+    case 8:
+        send_status(command, nsid);
+        break;
+    case 9:
+        send_lba_log(command);
         break;
     default:
         send_attachment(command);
@@ -1045,10 +1072,29 @@ static void check_idle(void)
     assert_null(target->order.waiting.head);
     assert_int_equal(target->scratch.used, 0);
     assert_null(target->manager.req);
+    assert_null(target->lba.scan);
+    assert_null(target->lba.waiting.head);
     for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
         assert_int_equal(target->ns[i].users, 0);
     }
     assert_int_equal(world->fake->buffers_out, 0);
+}
+
+/* Tracked blocks are in a namespace that there is, whose commands note what
+ * they write. */
+static void check_tracked(const struct nvmf_target *target)
+{
+    const struct lba_list *list = &target->lba.list;
+
+    assert_true(list->count <= LBA_LIST_MAX);
+    for (uint16_t i = 0; i < list->count; i++) {
+        const struct nvmf_ns *ns = &target->ns[list->range[i].nsid - 1];
+
+        assert_int_not_equal(ns->state, NS_FREE);
+        assert_true(lba_range_end(&list->range[i]) <= ns->geometry.size_blocks);
+        assert_true(ns->caution & CAUTION_TRACKED);
+    }
+    assert_true(target->lba.waiting.head == NULL || target->lba.scan != NULL);
 }
 
 /* What must hold at any time. */
@@ -1073,6 +1119,7 @@ static void check_state(void)
         assert_true(active <= 1 || !target->ns[i].volume.is_private);
     }
     assert_int_equal(owned + capacity.free_bytes, capacity.total_bytes);
+    check_tracked(target);
 }
 
 /* Nothing may be left of other namespaces, wherever a host might read. */

@@ -174,8 +174,8 @@ static void test_the_commands_effects_log_matches_the_command_tables(
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
-    static const uint8_t admin_supported[] = {0x02, 0x06, 0x08, 0x09,
-                                              0x0a, 0x0c, 0x18, 0x7f};
+    static const uint8_t admin_supported[] = {0x02, 0x06, 0x08, 0x09, 0x0a,
+                                              0x0c, 0x18, 0x7f, 0x86};
     unsigned int count = 0;
 
     get_log(fake, admin, LOG_COMMANDS_EFFECTS, 0, 4096);

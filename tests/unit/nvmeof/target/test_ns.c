@@ -178,6 +178,62 @@ static void test_a_deletion_waits_for_the_commands_in_flight(void **state)
     assert_int_equal(read_status(fake, io, 2), NVME_SC_SUCCESS);
 }
 
+/* A scan of the namespace ends after the read that is at the medium. */
+static void test_a_change_of_a_namespace_does_not_wait_for_whole_scans(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe scan = fake_admin(ADMIN_GET_LBA_STATUS, 1, 0, 0);
+    struct fake_request *scans[3], *changing;
+
+    for (int is_format = 0; is_format < 2; is_format++) {
+        scan.nsid = is_format ? 1 : 2;
+        scan.cdw12 = 3;
+        scan.cdw13 = 0x10u << 24;
+        fake->hold_media = true;
+        for (size_t i = 0; i < ARRAY_LEN(scans); i++) {
+            scans[i] = fake_send(fake, admin, &scan, fake->data, 16);
+        }
+        changing = is_format ? send_format(fake, admin, 1)
+                             : send_delete(fake, admin, 2);
+        assert_false(volume.is_pending);
+        fake_run_media(fake);
+        assert_int_equal(fake->media_count, 0);
+        assert_true(volume.is_pending);
+        fake->hold_media = false;
+        fake_run(fake);
+        for (size_t i = 0; i < ARRAY_LEN(scans); i++) {
+            assert_int_equal(scans[i]->cqe.status & NVME_SC_MASK,
+                             is_format ? NVME_SC_FORMAT_IN_PROGRESS
+                                       : NVME_SC_INVALID_FIELD);
+        }
+        end_job(NVMF_VOLUME_OK);
+        assert_int_equal(changing->cqe.status, 0);
+    }
+}
+
+static void test_a_changed_namespace_has_no_tracked_blocks(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    const struct nvmf_target *target = fake->target;
+
+    nvmf_lba_unreadable(fake->target, 1, 5);
+    nvmf_lba_unreadable(fake->target, 2, 5);
+    (void)send_format(fake, admin, 1);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(target->lba.list.count, 1);
+    assert_int_equal(target->lba.list.range[0].nsid, 2);
+    (void)send_delete(fake, admin, 2);
+    end_job(NVMF_VOLUME_FAILED); /* its data are still there */
+    assert_int_equal(target->lba.list.count, 1);
+    (void)send_delete(fake, admin, 2);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(target->lba.list.count, 0);
+    assert_int_equal(target->ns[1].caution & CAUTION_TRACKED, 0);
+}
+
 /* Also while a Copy reads it for another namespace. */
 static void test_a_deletion_waits_for_a_copy_that_reads_the_namespace(
     void **state)
