@@ -87,6 +87,14 @@ static void move_data(struct medium *medium,
     }
 }
 
+static bool is_readable(const struct medium *medium,
+                        const struct medium_request *request)
+{
+    return medium->fail_len != 0 &&
+           (request->offset >= medium->fail_offset + medium->fail_len ||
+            medium->fail_offset >= request->offset + request->len);
+}
+
 static void execute_request(struct medium *medium,
                             const struct medium_request *request)
 {
@@ -94,7 +102,7 @@ static void execute_request(struct medium *medium,
 
     switch (request->kind) {
     case MEDIUM_READ:
-        result = medium->fail_reads;
+        result = is_readable(medium, request) ? 0 : medium->fail_reads;
         break;
     case MEDIUM_WRITE:
     case MEDIUM_ZEROES:

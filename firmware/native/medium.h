@@ -37,7 +37,9 @@ struct medium {
     uint8_t *is_dirty;
     uint32_t done_count;
     struct medium_done done[HW_MEDIA_IO_IDS];
-    int fail_reads; /* -errno with which every read fails, or 0 */
+    int fail_reads;                 /* -errno with which reads fail, or 0 */
+    uint64_t fail_offset, fail_len; /* of the bytes that reads fail for; all
+                                     * bytes if fail_len is 0 */
     int fail_writes;
     bool is_held; /* no request starts before medium_release() */
     uint32_t held_count;

@@ -57,6 +57,7 @@
     X(nvme_ocp) \
     X(nvme_telemetry) \
     X(nvme_endurance) \
+    X(nvme_lba_status) \
     X(limits_budget) \
     X(limits_queue) \
     X(limits_peer) \

@@ -1323,6 +1323,16 @@ void conf_reset(struct conf *conf)
     wait_for_starts(conf);
 }
 
+void conf_break_medium(struct conf *conf, uint64_t first, uint32_t count)
+{
+    if (conf->dut->break_medium == NULL) {
+        conf_not_applicable(conf, "the medium of this target cannot be broken");
+    }
+    conf_note(conf, "%u blocks of the medium from %lu on cannot be read", count,
+              (unsigned long)first);
+    conf->dut->break_medium(conf->dut->ctx, first, count);
+}
+
 const char *conf_console(struct conf *conf, const char *line)
 {
     conf_note(conf, "console: %s", line);

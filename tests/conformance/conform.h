@@ -406,6 +406,13 @@ void conf_reset(struct conf *conf);
 const char *conf_console(struct conf *conf, const char *line);
 
 /**
+ * Let reads of these blocks of 512 bytes of the medium fail, until the next
+ * call; 0: of none.  A test that calls this does not apply to other than native
+ * targets.
+ */
+void conf_break_medium(struct conf *conf, uint64_t first, uint32_t count);
+
+/**
  * The native drive, for a test that must look inside; NULL when the target is
  * not native. Such a test does not apply to other targets, so that the console
  * is preferred.

@@ -53,6 +53,8 @@ struct dut {
     bool (*reset)(void *ctx);
     /** @param text  receives the answer, at most `room` bytes */
     bool (*console)(void *ctx, const char *line, char *text, size_t room);
+    /* Let reads of these blocks of 512 bytes of the medium fail; 0: of none. */
+    void (*break_medium)(void *ctx, uint64_t first, uint32_t count);
     struct native_drive *(*native)(void *ctx);
 };
 

@@ -5,6 +5,7 @@
  * This file is compiled twice: as dut_native_create(), and with the seeded
  * defects as dut_mutant_create() (tests/conformance/mutants).
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,6 +253,15 @@ static bool native_reset(void *ctx)
     return power_on(dut);
 }
 
+static void break_medium(void *ctx, uint64_t first, uint32_t count)
+{
+    struct native_dut *dut = ctx;
+
+    dut->medium.fail_reads = count != 0 ? -EIO : 0;
+    dut->medium.fail_offset = first * 512;
+    dut->medium.fail_len = (uint64_t)count * 512;
+}
+
 static bool has_prompt(void *ctx)
 {
     const struct native_dut *dut = ctx;
@@ -321,6 +331,7 @@ struct dut dut_native_create(unsigned int defect)
         .power_cut = power_cut,
         .reset = native_reset,
         .console = native_console,
+        .break_medium = break_medium,
         .native = native_drive_of,
     };
 }

@@ -24,6 +24,7 @@ SPECIFICATIONS = (
     (r"IBTA(?: Vol 1)?", "IBTA Vol 1"),
     (r"NVMe-oF(?: 1\.1)?", "NVMe-oF 1.1"),
     (r"NVMe(?: 1\.4)?", "NVMe Base 1.4"),
+    (r"NVM Command Set(?: 1\.0)?", "NVM Command Set 1.0"),
     (r"(RFC \d+|IEEE [\d.]+[A-Za-z]*)(?:-\d+)?", r"\1"),
 )
 CLAUSE = r"(?:[A-Z]{0,2}\d+[A-Z]?(?:\.\d+[a-z]?)*)"
