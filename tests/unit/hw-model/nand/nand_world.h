@@ -202,6 +202,27 @@ static inline uint8_t w_take(struct nand_world *w, uint64_t *cookie)
     return cqe[NAND_CQE_STATUS];
 }
 
+/* Check that the core's deadline is that of its next timer. */
+static inline void w_check_timers(const struct nand_world *w)
+{
+    const struct hw_nand *nand = &w->nand;
+    uint64_t first_ns = DEV_NO_DEADLINE;
+    uint32_t armed = 0;
+
+    for (uint32_t i = 0; i < HW_NAND_TIMERS; i++) {
+        const struct hw_nand_timer *timer = &nand->timers[i];
+
+        if (timer->heap_at != HW_NAND_NONE) {
+            ASSERT(nand->heap[timer->heap_at] == i);
+            first_ns = MIN(first_ns, timer->end_ns);
+            armed++;
+        }
+    }
+    ASSERT(armed == nand->heap_count);
+    ASSERT(armed == 0 || nand->timers[nand->heap[0]].end_ns == first_ns);
+    ASSERT(w->env.deadline_ns == first_ns);
+}
+
 /* Check that nothing is in progress and that the state can be saved. */
 static inline void w_check_quiet(struct nand_world *w)
 {
