@@ -17,6 +17,7 @@ enum {
     GUID_LEN = 16,
     HOLD_US = 60000, /* how long data are held back */
     BLOCKS = 8,
+    READS = 14,
     AD = 4, /* Attribute - Deallocate */
     RANGE_LEN = 16,
     SAVE = 31,
@@ -356,6 +357,49 @@ static void latency_refused(struct conf *conf)
     stop_monitor(nvme);
 }
 
+/*
+ * Reads whose data nobody acknowledges keep their buffers.  When these run out,
+ * a Read moves its data in parts, and so takes until the tester acknowledges
+ * the first part.
+ */
+static void latency_reads(struct conf *conf)
+{
+    struct nvme *nvme = open_ocp(conf);
+    struct nvme_sqe sqe = nvme_rw_sqe(nvme, NVM_READ, 0, nvme->max_blocks);
+    struct sgl sgl =
+        rc_keyed(nvme->io, 0, nvme->max_blocks * nvme->block_bytes);
+    struct latency_window active, fixed;
+    uint32_t counted = 0;
+
+    start_monitor(nvme, good, false);
+    nvme->io->answers = false;
+    for (unsigned int i = 0; i < READS; i++) {
+        rc_send_capsule(nvme->io, &sqe, &sgl, NULL, 0);
+    }
+    conf_pass(conf, HOLD_US);
+    nvme->io->answers = true;
+    for (unsigned int i = 0; i < READS; i++) {
+        struct nvme_cqe cqe;
+
+        nvme_cqe_parse(&cqe, rc_take_message(nvme->io, "a response")->data);
+        conf_status(conf, "Read", cqe.status & NVME_SC_MASK, NVME_SC_SUCCESS);
+    }
+    read_windows(nvme, &active, &fixed);
+    for (unsigned int bucket = 0; bucket < LATENCY_BUCKETS; bucket++) {
+        counted += active.count[bucket][LATENCY_READ];
+        conf_check(conf,
+                   active.count[bucket][LATENCY_WRITE] == 0 &&
+                       active.count[bucket][LATENCY_DEALLOCATE] == 0,
+                   "Reads were counted as other commands");
+    }
+    conf_check(conf, counted <= READS, "%u Reads were counted as %u", READS,
+               counted);
+    /* A target with more buffers may have answered all of them at once. */
+    conf_check(conf, counted != 0 || !conf_target(conf)->is_ours,
+               "no Read was counted");
+    stop_monitor(nvme);
+}
+
 /* Each command is in the bucket that its latency belongs to. */
 static void latency_buckets(struct conf *conf)
 {
@@ -661,6 +705,8 @@ static const struct conf_test tests[] = {
          "settings that contradict each other are refused", latency_refused),
     TEST("latency-buckets", "C.2.3, C.2.3.2",
          "a command is counted in the bucket of its latency", latency_buckets),
+    TEST("latency-reads", "C.2.3", "slow Reads are counted as Reads",
+         latency_reads),
     TEST("latency-uncounted", "C.2.3, C.2.3.2",
          "fast commands and other commands are not counted", latency_uncounted),
     TEST("latency-measured", "C.2.3.4, C.2.3.5",
