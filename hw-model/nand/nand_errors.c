@@ -127,9 +127,10 @@ uint64_t nand_error_rate(const struct nand_profile *profile,
 
 static uint64_t square_root(uint64_t x)
 {
+    unsigned int log2 = x == 0 ? 0 : 63 - (unsigned int)__builtin_clzll(x);
     uint64_t root = 0;
 
-    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1) {
+    for (uint64_t bit = UINT64_C(1) << log2 / 2; bit != 0; bit >>= 1) {
         if ((root + bit) * (root + bit) <= x) {
             root += bit;
         }

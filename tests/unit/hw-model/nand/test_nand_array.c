@@ -469,6 +469,44 @@ static void test_a_dead_die_stays_dead_and_others_live(void **state)
     bed_free(bed);
 }
 
+static void test_a_die_that_dies_while_the_state_is_written_stays_dead(
+    void **state)
+{
+    struct bed *bed = bed_new_geometry("slc",
+                                       &(struct nand_geometry){.channels = 1,
+                                                               .dies = 2,
+                                                               .planes = 4,
+                                                               .units = 1,
+                                                               .pages = 1,
+                                                               .blocks = 1,
+                                                               .wordlines = 1},
+                                       1);
+    struct nand_op *erase = bed_op(bed, NAND_OP_ERASE, 1, 0);
+    struct nand_op *read;
+
+    (void)state;
+    assert_false(nand_op_start(bed->array, erase, 0));
+    assert_true(nand_array_inject(
+        bed->array,
+        &(struct nand_injection){.kind = NAND_OP_READ,
+                                 .effect = NAND_EFFECT_DIE,
+                                 .die = 1,
+                                 .trigger.chance = FAULT_CHANCE_ALWAYS}));
+    read = bed_op(bed, NAND_OP_READ, 1, 0);
+    read->die = 1;
+    read->num_units = 1;
+    assert_true(nand_op_start(bed->array, read, 0));
+    assert_int_equal(read->verdict, NAND_VERDICT_DEAD);
+    nand_op_put(bed->array, read);
+    while (nand_ram_step(&bed->ram, 0)) {
+    }
+    assert_int_equal(erase->verdict, NAND_VERDICT_OK);
+    bed_reopen(bed);
+    assert_true(nand_array_die_is_dead(bed->array, 0, 1));
+    assert_false(nand_array_die_is_dead(bed->array, 0, 0));
+    bed_free(bed);
+}
+
 static void test_errors_of_storage_end_operations(void **state)
 {
     struct bed *bed = bed_new("tlc2021", 2, 2);
@@ -528,6 +566,7 @@ static void test_a_generation_that_could_not_be_stored_does_not_count(
 {
     struct bed *bed = bed_new("tlc2021", 2, 2);
     uint64_t generation = nand_array_generation(bed->array);
+    struct nand_state stored;
 
     (void)state;
     bed->ram.fail_writes = 5;
@@ -540,6 +579,13 @@ static void test_a_generation_that_could_not_be_stored_does_not_count(
     bed->ram.fail_writes = 0;
     assert_int_equal(bed_erase(bed, 1, 0, false, true), NAND_VERDICT_OK);
     assert_int_equal(nand_array_generation(bed->array), generation + 1);
+    /* All attempts were for the same copy: the other one stays whole. */
+    assert_true(
+        nand_state_parse(&stored, bed->ram.bytes + nand_layout_state(2)));
+    assert_int_equal(stored.number, 2);
+    assert_true(
+        nand_state_parse(&stored, bed->ram.bytes + nand_layout_state(1)));
+    assert_int_equal(stored.number, 1);
     bed_free(bed);
 }
 
@@ -562,6 +608,19 @@ static void test_read_counters_survive_sync_and_every_4096_reads(void **state)
     assert_int_equal(bed_block(bed, 0, 0)->reads, 4110);
     bed_reopen(bed);
     assert_int_equal(bed_block(bed, 0, 0)->reads, 4096);
+    /* A counter that cannot be stored does not harm the read. */
+    bed->ram.fail_writes = 28;
+    for (unsigned int i = 0; i < 4096; i++) {
+        struct nand_op *op = bed_op(bed, NAND_OP_READ, 1, 0);
+
+        op->num_units = 1;
+        assert_true(bed_start(bed, op));
+        assert_true(bed_finish(bed, op));
+        assert_int_equal(op->verdict, NAND_VERDICT_OK);
+        assert_int_equal(op->storage_errno, 0);
+        nand_op_put(bed->array, op);
+    }
+    bed->ram.fail_writes = 0;
     assert_int_equal(bed_erase(bed, 1, 0, false, false), NAND_VERDICT_OK);
     assert_int_equal(bed_block(bed, 0, 0)->reads, 0);
     bed_free(bed);
@@ -646,6 +705,25 @@ static void test_time_goes_on_when_the_array_is_opened_again(void **state)
     bed_free(bed);
 }
 
+static void test_time_goes_on_from_the_last_record_after_a_power_cut(
+    void **state)
+{
+    struct bed *bed = bed_new("tlc2021", 2, 1);
+    struct nand_unit fresh, old;
+
+    (void)state;
+    assert_int_equal(bed_program(bed, 1, 0, 0, 1, true), NAND_VERDICT_OK);
+    assert_int_equal(bed_read_unit(bed, 0, 0, 0, 1, 0, &fresh),
+                     NAND_VERDICT_OK);
+    bed->now_ns += 1000 * DAY_NS;
+    assert_int_equal(bed_erase(bed, 1, 1, false, true), NAND_VERDICT_OK);
+    bed_reopen(bed);
+    bed->now_ns = 0;
+    assert_int_equal(bed_read_unit(bed, 0, 0, 0, 1, 0, &old), NAND_VERDICT_OK);
+    assert_in_range(old.bits - fresh.bits, 70, 170);
+    bed_free(bed);
+}
+
 static void test_damage_of_stored_data_is_uncorrectable(void **state)
 {
     struct bed *bed = bed_new("tlc2021", 1, 1);
@@ -668,6 +746,80 @@ static void test_damage_of_stored_data_is_uncorrectable(void **state)
            NAND_SLOT_UNIT_LEN);
     assert_int_equal(bed_read(bed, 0, 0, 0, 1, 1, 1), NAND_UNIT_UNCORRECTABLE);
     assert_int_equal(bed_read(bed, 0, 0, 0, 1, 2, 1), NAND_UNIT_GOOD);
+    bed_free(bed);
+}
+
+/* Read a part of a unit's data, and the rest of it if `rest` is set. */
+static enum nand_unit_status read_part(struct bed *bed, unsigned int page,
+                                       unsigned int unit, bool rest)
+{
+    struct nand_op *op = bed_op(bed, NAND_OP_READ, 1, 0);
+    enum nand_unit_status status;
+
+    op->num_units = 1;
+    op->units[0] = (struct nand_unit){.data = bed->data[0],
+                                      .length = 512,
+                                      .page = (uint8_t)page,
+                                      .unit = (uint8_t)unit};
+    if (rest) {
+        op->units[0].meta = bed->meta[0];
+        op->units[0].system = bed->system[0];
+    }
+    assert_true(bed_start(bed, op));
+    assert_int_equal(op->verdict, NAND_VERDICT_OK);
+    status = op->units[0].status;
+    assert_true(bed_finish(bed, op));
+    nand_op_put(bed->array, op);
+    return status;
+}
+
+static void test_a_unit_of_another_place_or_erasure_is_uncorrectable(
+    void **state)
+{
+    struct bed *bed = bed_new("tlc2021", 1, 1);
+    uint8_t old[NAND_SLOT_UNIT_LEN], *slot;
+    struct nand_layout layout;
+
+    (void)state;
+    nand_layout(&layout, nand_array_geometry(bed->array));
+    slot = bed->ram.bytes + nand_layout_slot(&layout, 0, 0);
+    assert_int_equal(bed_program(bed, 1, 0, 0, 1, true), NAND_VERDICT_OK);
+    memcpy(old, slot + nand_slot_unit(4), sizeof(old));
+    assert_int_equal(read_part(bed, 1, 0, true), NAND_UNIT_GOOD);
+
+    memcpy(slot + nand_slot_unit(5), old, sizeof(old));
+    assert_int_equal(read_part(bed, 1, 1, true), NAND_UNIT_UNCORRECTABLE);
+
+    assert_int_equal(bed_erase(bed, 1, 0, false, true), NAND_VERDICT_OK);
+    assert_int_equal(bed_program(bed, 1, 0, 0, 2, true), NAND_VERDICT_OK);
+    assert_int_equal(read_part(bed, 1, 0, false), NAND_UNIT_GOOD);
+    memcpy(slot + nand_slot_unit(4), old, sizeof(old));
+    assert_int_equal(read_part(bed, 1, 0, false), NAND_UNIT_UNCORRECTABLE);
+    bed_free(bed);
+}
+
+static void test_an_erasure_gives_storage_back(void **state)
+{
+    struct bed *bed = bed_new("tlc2021", 1, 2);
+    struct nand_layout layout;
+    const uint8_t *slot;
+    uint64_t requests;
+
+    (void)state;
+    nand_layout(&layout, nand_array_geometry(bed->array));
+    slot = bed->ram.bytes + nand_layout_slot(&layout, 0, 1);
+    for (unsigned int at_once = 0; at_once < 2; at_once++) {
+        assert_int_equal(bed_program(bed, 1, 0, 0, 1, true), NAND_VERDICT_OK);
+        assert_int_equal(bed_program(bed, 1, 0, 1, 1, true), NAND_VERDICT_OK);
+        assert_int_equal(slot[0], 'B');
+        assert_int_equal(bed_erase(bed, 1, 0, false, at_once != 0),
+                         NAND_VERDICT_OK);
+        assert_int_equal(slot[0], 0);
+    }
+    /* A block that is known to be empty has nothing to give back. */
+    requests = bed->ram.requests;
+    assert_int_equal(bed_erase(bed, 1, 0, false, true), NAND_VERDICT_OK);
+    assert_int_equal(bed->ram.requests - requests, 1);
     bed_free(bed);
 }
 
