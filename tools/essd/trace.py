@@ -51,7 +51,8 @@ NAND_STATUSES = ("ok", "bad opcode", "bad argument", "bad address", "rule broken
                  "erased", "uncorrectable", "failed", "dead die", "storage error",
                  "aborted")
 ADMIN = {0x02: "Get Log Page", 0x06: "Identify", 0x08: "Abort", 0x09: "Set Features",
-         0x0a: "Get Features", 0x0c: "Async Event Request", 0x18: "Keep Alive"}
+         0x0a: "Get Features", 0x0c: "Async Event Request", 0x18: "Keep Alive",
+         0x86: "Get LBA Status"}
 NVM = {0x00: "Flush", 0x01: "Write", 0x02: "Read", 0x04: "Write Uncorrectable",
        0x05: "Compare", 0x08: "Write Zeroes", 0x09: "Dataset Management",
        0x0c: "Verify", 0x0d: "Reservation Register", 0x0e: "Reservation Report",

@@ -489,6 +489,9 @@ static void draft_command(struct draft *draft, const struct peer_queue *queue,
             step->c != ADMIN_SANITIZE ? step->c : ADMIN_KEEP_ALIVE;
         draft->sqe.nsid = 1;
         draft->sqe.cdw10 = step->value;
+        draft->sqe.cdw13 = step->c != ADMIN_GET_LBA_STATUS ? 0
+                           : step->value & 1               ? 0x10000000
+                                                           : 0x11000000;
         draft->len_bytes = 512;
     } else {
         draft->sqe.opcode = NVME_FABRICS;

@@ -568,6 +568,34 @@ static void test_preempt_and_abort_waits_for_the_writes_in_flight(void **state)
     assert_int_equal(get_le32(send_report(fake, b, 64)), 3); /* executed once */
 }
 
+/* Get LBA Status transfers no data of the namespace. */
+static void test_a_reservation_does_not_concern_get_lba_status(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A);
+    struct host b = connect_host(fake, HOST_B);
+    struct nvme_sqe scan = fake_admin(ADMIN_GET_LBA_STATUS, 1, 0, 0);
+    struct fake_request *scanning, *preempting;
+
+    scan.cdw12 = 3;
+    scan.cdw13 = 0x10u << 24;
+    reserve_ns(fake, a, b, RTYPE_EXCLUSIVE_ACCESS);
+    assert_int_equal(io_status(fake, b, NVM_READ), CONFLICT);
+    assert_int_equal(fake_exec(fake, b.admin, &scan, fake->data, 16).status, 0);
+    /* A Preempt and Abort does not wait for a scan of the host that loses its
+     * registration. */
+    fake->hold_media = true;
+    scanning = fake_send(fake, a.admin, &scan, fake->data, 16);
+    fake_run(fake);
+    preempting = send_preempt(fake, b);
+    assert_true(preempting->is_answered);
+    assert_int_equal(preempting->cqe.status, 0);
+    assert_false(scanning->is_answered);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(scanning->cqe.status, 0);
+}
+
 static void test_preempt_and_abort_ends_with_the_connection_of_the_preempted(
     void **state)
 {

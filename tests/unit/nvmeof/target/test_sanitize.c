@@ -106,6 +106,47 @@ static void test_the_operation_starts_when_no_command_uses_a_namespace(
     assert_int_equal(drive.starts, 1);
 }
 
+static void test_a_scan_ends_when_the_operation_is_to_start(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe scan = fake_admin(ADMIN_GET_LBA_STATUS, 1, 0, 0);
+    struct nvme_sqe sanitize = fake_admin(ADMIN_SANITIZE, 0, BLOCK_ERASE, 0);
+    struct fake_request *scanning;
+
+    scan.cdw13 = 0x10u << 24;
+    fake->hold_media = true;
+    scanning = fake_send(fake, admin, &scan, fake->data, 4);
+    fake_run(fake);
+    (void)fake_send(fake, admin, &sanitize, NULL, 0);
+    fake_run(fake);
+    assert_int_equal(drive.starts, 0);
+    fake_run_media(fake);
+    fake_run(fake);
+    assert_int_equal(scanning->cqe.status & NVME_SC_MASK,
+                     NVME_SC_SANITIZE_IN_PROGRESS);
+    assert_int_equal(drive.starts, 1);
+}
+
+static void test_blocks_stay_tracked_until_the_medium_is_erased(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    nvmf_lba_unreadable(fake->target, 1, 5);
+    nvmf_lba_unreadable(fake->target, 2, 5);
+    assert_int_equal(exec_admin(fake, admin, ADMIN_SANITIZE, BLOCK_ERASE), 0);
+    drive.now.outcome = NVMF_SANITIZE_FAILED;
+    drive.now.is_blocking = true;
+    nvmf_sanitize_ended(fake->target);
+    assert_int_equal(fake->target->lba.list.count, 2);
+    assert_int_equal(exec_admin(fake, admin, ADMIN_SANITIZE, BLOCK_ERASE), 0);
+    drive.now.outcome = NVMF_SANITIZE_DONE;
+    drive.now.is_blocking = false;
+    nvmf_sanitize_ended(fake->target);
+    assert_int_equal(fake->target->lba.list.count, 0);
+}
+
 static void test_an_operation_that_does_not_start_changes_nothing(void **state)
 {
     struct fake *fake = *state;

@@ -15,6 +15,7 @@
 #include "lib/util.h"
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/identify.h"
+#include "nvmeof/wire/lba_status.h"
 #include "nvmeof/wire/log.h"
 
 struct patch {
@@ -258,6 +259,39 @@ static void test_the_firmware_slot_log_has_the_configured_revisions(
     memset(out, 0xa5, sizeof(out));
     log_firmware_slot_emit(out, 3, slot, ARRAY_LEN(slot));
     compare_golden(out, LOG_FIRMWARE_SLOT_LEN, golden, ARRAY_LEN(golden));
+}
+
+/* Each emitter writes all of its bytes, and none after them. */
+static void test_lba_status_matches_golden_bytes(void **state)
+{
+    static const struct patch header[] = {AT(0, "\x03\x02"), AT(4, "\x02")};
+    static const struct patch descriptor[] = {
+        AT(0, "\x08\x07\x06\x05\x04\x03\x02\x01"), AT(8, "\xff\x01"),
+        AT(13, "\x01")};
+    static const struct patch log[] = {AT(0, "\x40"), AT(4, "\x02"),
+                                       AT(8, "\x0a\x01"), AT(14, "\xcd\xab")};
+    static const struct patch element[] = {
+        AT(0, "\x80"), AT(4, "\xff\xff\xff\xff"), AT(8, "\x10")};
+    static const struct patch range[] = {AT(0, "\x10\x32\x54\x76\x98"),
+                                         AT(8, "\xff\xff\xff\xff")};
+    uint8_t buf[LBA_DESCRIPTOR_LEN + 1];
+
+    (void)state;
+    memset(buf, 0xa5, sizeof(buf));
+    lba_status_header_emit(buf, 0x203, LBA_CMPC_COMPLETE);
+    compare_golden(buf, LBA_STATUS_HEADER_LEN, header, ARRAY_LEN(header));
+    memset(buf, 0xa5, sizeof(buf));
+    lba_descriptor_emit(buf, 0x0102030405060708, 0x200, LBA_UNREADABLE);
+    compare_golden(buf, LBA_DESCRIPTOR_LEN, descriptor, ARRAY_LEN(descriptor));
+    memset(buf, 0xa5, sizeof(buf));
+    lba_log_header_emit(buf, 64, 2, 0x10a, 0xabcd);
+    compare_golden(buf, LBA_LOG_HEADER_LEN, log, ARRAY_LEN(log));
+    memset(buf, 0xa5, sizeof(buf));
+    lba_element_emit(buf, 128, LBA_LOG_UNKNOWN, LBA_ACTION_SCAN);
+    compare_golden(buf, LBA_ELEMENT_LEN, element, ARRAY_LEN(element));
+    memset(buf, 0xa5, sizeof(buf));
+    lba_range_emit(buf, 0x9876543210, 0); /* 2^32 blocks */
+    compare_golden(buf, LBA_RANGE_LEN, range, ARRAY_LEN(range));
 }
 
 static void test_discovery_log_matches_golden_bytes(void **state)
