@@ -264,7 +264,9 @@ static bool essd_nand_open_array(EssdNandState *s, Error **errp)
     };
 
     if (!nand_file_open(&file, &source, NULL, &failure)) {
-        error_setg(errp, "essd-nand: %s", failure.text);
+        error_setg(errp, "essd-nand: the array '%s' cannot be used: %s",
+                   bdrv_get_device_or_node_name(blk_bs(s->conf.blk)),
+                   failure.text);
         return false;
     }
     num_ops = hw_nand_array_ops(&file.geometry);
@@ -300,7 +302,9 @@ static bool essd_nand_open_array(EssdNandState *s, Error **errp)
         },
         &source, &failure);
     if (!array) {
-        error_setg(errp, "essd-nand: %s", failure.text);
+        error_setg(errp, "essd-nand: the array '%s' cannot be used: %s",
+                   bdrv_get_device_or_node_name(blk_bs(s->conf.blk)),
+                   failure.text);
         return false;
     }
     hw_nand_attach(&s->nand, array);

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 from test_port_media import DRAM, MIB, TOP, Machine, medium, qemu  # noqa: F401
+from test_soc import Bench
+
+from essd import fw_build
 
 NAND = 0x10310000
 SOURCES = ["tests/py/nand_new.c", "hw-model/nand/nand_file.c", "hw-model/nand/nand_profile.c",
@@ -237,9 +240,24 @@ def test_a_saved_machine_refuses_an_array_that_has_changed(start, tmp_path: Path
         (tmp_path / "m2" / "errors").read_text()
 
 
+def test_the_firmware_reports_the_array_in_its_log(qemu: Path, tmp_path: Path,   # noqa: F811
+                                                   array: Path) -> None:
+    bench = Bench(qemu, fw_build.ensure_firmware(), tmp_path)
+    try:
+        machine = bench.start("-M", "essd,nand=n", "-blockdev",
+                              f"driver=raw,node-name=n,file.driver=file,file.filename={array}")
+        assert "nand: 2 channels, 2 dies each, 4 planes of 4 blocks of 192 KiB" in \
+            machine.wait_for("listening on 4420")
+    finally:
+        for machine in bench.machines:
+            machine.close()
+
+
 @pytest.mark.parametrize("change, options, complaint", [
-    (lambda data: data[:len(data) // 2], "", "essd-nand: "),
-    (lambda data: b"?" + data[1:], "", "essd-nand: "),
+    (lambda data: data[:len(data) // 2], "",
+     "the array 'n' cannot be used: the file is shorter than its array"),
+    (lambda data: b"?" + data[1:], "",
+     "the array 'n' cannot be used: this is not the file of a NAND array"),
     (lambda data: data, ",read-only=on", "the array 'n' is read-only"),
 ])
 def test_unusable_files_are_refused_in_one_line(qemu: Path, tmp_path: Path,    # noqa: F811
