@@ -179,7 +179,7 @@ void board_init(struct board *board, const uint8_t *build_id, void *free_memory,
     watchdog_start(&board->watchdog, WATCHDOG_PERIOD_US);
     gpio_init(&board->straps_gpio, SOC_STRAPS_BASE);
     gpio_init(&board->gpio, SOC_GPIO_BASE);
-    spi_init(&board->spi, SOC_SPI_BASE);
+    spi_init(&board->spi, SOC_SPI_BASE, SOC_SPI_DMA_BASE);
     plic_init(&board->plic, SOC_PLIC_BASE, 0);
     dram_init(&board->dram, free_memory, free_bytes);
     report_reset(board, build_id);

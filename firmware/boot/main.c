@@ -168,7 +168,7 @@ static void boot_init(struct boot *boot)
     log_line(&boot->log, "boot: mask ROM, reset by %s",
              sysctl_reset_cause_name(sysctl_reset_cause(&boot->sysctl)));
     gpio_init(&boot->gpio, SOC_GPIO_BASE);
-    spi_init(&boot->spi, SOC_SPI_BASE);
+    spi_init(&boot->spi, SOC_SPI_BASE, SOC_SPI_DMA_BASE);
     watchdog_init(&boot->watchdog, SOC_WATCHDOG_BASE);
     if (!flash_init(&boot->flash, &boot->spi, &boot->gpio,
                     SOC_GPIO_FLASH_SELECT)) {

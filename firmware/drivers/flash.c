@@ -111,7 +111,7 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
             part = MIN(part, (size_t)(THREE_BYTE_LIMIT - addr));
         }
         start_command(flash, FLASH_READ_3, FLASH_READ_4, addr);
-        spi_transfer(flash->spi, NULL, to, part);
+        spi_receive(flash->spi, to, part);
         select_part(flash, false);
         addr += (uint32_t)part;
         to += part;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reference: Arm PrimeCell SSP (PL022) TRM, DDI 0194; docs/hardware/soc.md.
- * Not used: interrupts, DMA, frames of more than 8 bits.
+ * Reference: Arm PrimeCell SSP (PL022) TRM, DDI 0194; docs/hardware/soc.md;
+ * docs/hardware/spi-dma.md.
+ * Not used: interrupts, frames of more than 8 bits.
  */
 #include "firmware/drivers/spi.h"
 
+#include "firmware/hal/barrier.h"
+#include "firmware/hal/dram.h"
 #include "firmware/hal/mmio.h"
 #include "lib/regfields.h"
+#include "hw-model/regs/spi_dma.h"
 
 /* clang-format off */
 REG32(SSP_CR0, 0x00)
@@ -23,10 +27,13 @@ REG32(SSP_IMSC, 0x14)
 /* clang-format on */
 
 #define FIFO_FRAMES 8
+/* Starting a transfer by DMA costs as much as 4 bytes without it. */
+#define DMA_BYTES_MIN 16
 
-void spi_init(struct spi *spi, uintptr_t base)
+void spi_init(struct spi *spi, uintptr_t base, uintptr_t dma_base)
 {
     spi->base = base;
+    spi->dma_base = dma_base;
     mmio_write32(base + A_SSP_CR1, 0);
     mmio_write32(base + A_SSP_IMSC, 0);
     mmio_write32(base + A_SSP_CPSR, 2); /* the smallest divisor */
@@ -79,4 +86,35 @@ void spi_transfer(const struct spi *spi, const uint8_t *tx, uint8_t *rx,
         }
         done += burst;
     }
+}
+
+/* An address without memory is a mistake of the caller, never of the flash. */
+static void receive_by_dma(const struct spi *spi, uint8_t *rx, size_t len)
+{
+    uint64_t addr = hal_dma_addr(rx);
+    uint32_t status;
+
+    mmio_write32(spi->dma_base + A_SPI_DMA_ADDR_LO, (uint32_t)addr);
+    mmio_write32(spi->dma_base + A_SPI_DMA_ADDR_HI, (uint32_t)(addr >> 32));
+    mmio_write32(spi->dma_base + A_SPI_DMA_LEN, (uint32_t)len);
+    hal_dma_wmb();
+    mmio_write32(spi->dma_base + A_SPI_DMA_CTRL,
+                 FIELD_MAKE(SPI_DMA_CTRL, START, 1));
+    do {
+        status = mmio_read32(spi->dma_base + A_SPI_DMA_STATUS);
+    } while (FIELD_GET(status, SPI_DMA_STATUS, BUSY));
+    hal_dma_rmb();
+    ASSERT(!FIELD_GET(status, SPI_DMA_STATUS, ERROR));
+}
+
+void spi_receive(const struct spi *spi, uint8_t *rx, size_t len)
+{
+    while (len >= DMA_BYTES_MIN) {
+        size_t part = MIN(len, (size_t)SPI_DMA_LEN_MAX);
+
+        receive_by_dma(spi, rx, part);
+        rx += part;
+        len -= part;
+    }
+    spi_transfer(spi, NULL, rx, len);
 }

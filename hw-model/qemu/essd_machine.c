@@ -43,6 +43,7 @@
 
 #include "essd_faults.h"
 #include "essd_rom.h"
+#include "essd_spi_dma.h"
 #include "essd_sysctl.h"
 #include "hw-model/regs/soc.h"
 
@@ -213,11 +214,14 @@ static void connect_flash_drive(EssdMachineState *s, DeviceState *flash)
 static void create_flash(EssdMachineState *s)
 {
     DeviceState *spi = new_child(s, "spi", TYPE_PL022);
+    DeviceState *dma = new_child(s, "spi-dma", TYPE_ESSD_SPI_DMA);
     DeviceState *gpio = new_child(s, "gpio", "pl061");
     DeviceState *flash = new_child(s, "spi-flash", SOC_FLASH_PART);
 
     place_device(spi, SOC_SPI_BASE);
     sysbus_connect_irq(SYS_BUS_DEVICE(spi), 0, plic_irq(s, SOC_IRQ_SPI));
+    object_property_set_link(OBJECT(dma), "spi", OBJECT(spi), &error_fatal);
+    place_device(dma, SOC_SPI_DMA_BASE);
     place_device(gpio, SOC_GPIO_BASE);
     sysbus_connect_irq(SYS_BUS_DEVICE(gpio), 0, plic_irq(s, SOC_IRQ_GPIO));
 

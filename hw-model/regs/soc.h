@@ -29,6 +29,8 @@
 #define SOC_SPI_SIZE        0x00001000
 #define SOC_GPIO_BASE       0x10005000   /* PL061, pin 0: flash select */
 #define SOC_GPIO_SIZE       0x00001000
+#define SOC_SPI_DMA_BASE    0x10006000   /* reads from the SPI controller */
+#define SOC_SPI_DMA_SIZE    0x00001000
 #define SOC_PORT0_BASE      0x10100000
 #define SOC_PORT1_BASE      0x10110000
 #define SOC_PORT_SIZE       0x00010000

@@ -235,6 +235,15 @@ def test_flash_is_written_below_and_above_16_mib(bench):
         [0xF00 & 255, (0xF00 + 7) & 255, (0xF00 + 14) & 255])
 
 
+def test_the_spi_dma_channel_reads_flash_and_refuses_what_is_not_memory(bench):
+    log = bench.boot(straps=9)
+    assert "DMA reads works" in log
+    assert "DMA to no memory: status 2\r" in log
+    assert "DMA to registers: status 2\r" in log
+    assert "DMA of bad lengths: first byte 5a, status 2\r" in log
+    assert "DMA of 14 bytes: 5a 0 0 5a, status 0\r" in log
+
+
 def test_the_timer_and_interrupts_end_a_wait(bench):
     log = bench.boot(straps=7)
     assert "timer works" in log

@@ -17,8 +17,11 @@
 #include "firmware/hal/mmio.h"
 #include "firmware/hal/time.h"
 #include "firmware/hal/wait.h"
+#include "firmware/store/flash_layout.h"
 #include "firmware/store/store.h"
 #include "hw-model/regs/soc.h"
+#include "lib/regfields.h"
+#include "hw-model/regs/spi_dma.h"
 
 #include <string.h>
 
@@ -32,6 +35,7 @@ enum trial { /* chosen by the straps */
              TRY_FLASH = 6,
              TRY_INTERRUPT = 7,
              TRY_RANDOM = 8,
+             TRY_SPI_DMA = 9,
 };
 
 #define WATCHDOG_PERIOD_US 1000000
@@ -190,6 +194,54 @@ static void try_random(void)
              first != sysctl_random64(&soc.sysctl) ? "works" : "fails");
 }
 
+static void start_dma(uint64_t addr, uint32_t len)
+{
+    mmio_write32(SOC_SPI_DMA_BASE + A_SPI_DMA_ADDR_LO, (uint32_t)addr);
+    mmio_write32(SOC_SPI_DMA_BASE + A_SPI_DMA_ADDR_HI, (uint32_t)(addr >> 32));
+    mmio_write32(SOC_SPI_DMA_BASE + A_SPI_DMA_LEN, len);
+    mmio_write32(SOC_SPI_DMA_BASE + A_SPI_DMA_CTRL, 1);
+}
+
+/* Every byte that DMA reads is the same as the polled controller's. */
+static bool dma_reads_the_same(void)
+{
+    static uint8_t by_dma[3 * FLASH_SECTOR_BYTES + 1];
+    static uint8_t polled[sizeof(by_dma)];
+
+    flash_read(&soc.flash, FLASH_SLOT_A_ADDR, by_dma, sizeof(by_dma));
+    for (size_t i = 0; i < sizeof(polled); i += 8) {
+        flash_read(&soc.flash, FLASH_SLOT_A_ADDR + (uint32_t)i, polled + i,
+                   MIN(sizeof(polled) - i, (size_t)8));
+    }
+    return memcmp(by_dma, polled, sizeof(polled)) == 0;
+}
+
+/* While no device is selected, DMA receives zeros. */
+static void try_spi_dma(void)
+{
+    const uintptr_t status_reg = SOC_SPI_DMA_BASE + A_SPI_DMA_STATUS;
+    const uint64_t no_memory = 0x40000000;
+    static uint8_t buf[16];
+
+    log_line(&soc.log, "soc: DMA reads %s",
+             dma_reads_the_same() ? "works" : "fails");
+    start_dma(no_memory, 16);
+    log_line(&soc.log, "soc: DMA to no memory: status %x",
+             mmio_read32(status_reg));
+    start_dma(SOC_SYSCTL_BASE, 16);
+    log_line(&soc.log, "soc: DMA to registers: status %x",
+             mmio_read32(status_reg));
+    memset(buf, 0x5a, sizeof(buf));
+    start_dma((uintptr_t)buf, 0);
+    start_dma((uintptr_t)buf, SPI_DMA_LEN_MAX + 1);
+    log_line(&soc.log, "soc: DMA of bad lengths: first byte %x, status %x",
+             buf[0], mmio_read32(status_reg));
+    start_dma((uintptr_t)buf + 1, sizeof(buf) - 2);
+    hal_dma_rmb();
+    log_line(&soc.log, "soc: DMA of 14 bytes: %x %x %x %x, status %x", buf[0],
+             buf[1], buf[14], buf[15], mmio_read32(status_reg));
+}
+
 static void try_once(enum trial trial)
 {
     switch (trial) {
@@ -239,7 +291,7 @@ static void soc_init(void)
     watchdog_start(&soc.watchdog, WATCHDOG_PERIOD_US);
     gpio_init(&soc.straps, SOC_STRAPS_BASE);
     gpio_init(&soc.gpio, SOC_GPIO_BASE);
-    spi_init(&soc.spi, SOC_SPI_BASE);
+    spi_init(&soc.spi, SOC_SPI_BASE, SOC_SPI_DMA_BASE);
     plic_init(&soc.plic, SOC_PLIC_BASE, 0);
     hal_wait_init(&soc.wait);
     ASSERT(flash_init(&soc.flash, &soc.spi, &soc.gpio, SOC_GPIO_FLASH_SELECT));
@@ -265,6 +317,8 @@ void arch_main(uint64_t hart)
         try_interrupt();
     } else if (trial == TRY_RANDOM) {
         try_random();
+    } else if (trial == TRY_SPI_DMA) {
+        try_spi_dma();
     } else if (cause == SYSCTL_RESET_POWER_ON || cause == SYSCTL_RESET_PIN) {
         try_once(trial);
     }

@@ -79,6 +79,11 @@ void spi_transfer(const struct spi *bus, const uint8_t *tx, uint8_t *rx,
     }
 }
 
+void spi_receive(const struct spi *bus, uint8_t *rx, size_t len)
+{
+    spi_transfer(bus, NULL, rx, len);
+}
+
 void gpio_write(const struct gpio *pins, unsigned int pin, bool level)
 {
     assert_ptr_equal(pins, &gpio);

@@ -13,9 +13,29 @@
 #include "firmware/drivers/sysctl.h"
 #include "firmware/drivers/uart.h"
 #include "firmware/drivers/watchdog.h"
+#include "firmware/hal/barrier.h"
+#include "firmware/hal/dram.h"
 #include "firmware/hal/time.h"
 
 #define BASE 0x1000u
+
+static unsigned int barriers;
+
+void hal_dma_wmb(void)
+{
+    barriers++;
+}
+
+void hal_dma_rmb(void)
+{
+    barriers++;
+}
+
+/* The drive has no address translation; this one shows that it is asked. */
+uint64_t hal_dma_addr(const void *ptr)
+{
+    return (uintptr_t)ptr + 0x100000000u;
+}
 
 /* Time stamps for the log, which is tested with the UART as its sink. */
 uint64_t hal_now_us(void)
@@ -94,6 +114,48 @@ static void test_spi_never_overruns_the_receive_fifo(void **state)
     fake_mmio_done();
 }
 
+static void expect_dma(const uint8_t *to, uint32_t len, uint32_t status)
+{
+    uint64_t addr = hal_dma_addr(to);
+
+    EXPECT({'w', 2 * BASE, (uint32_t)addr},
+           {'w', 2 * BASE + 4, (uint32_t)(addr >> 32)},
+           {'w', 2 * BASE + 8, len}, {'w', 2 * BASE + 12, 1},
+           {'r', 2 * BASE + 16, 1}, {'r', 2 * BASE + 16, status});
+}
+
+static void test_spi_receives_long_pieces_by_dma(void **state)
+{
+    struct spi spi = {.base = BASE, .dma_base = 2 * BASE};
+    static uint8_t rx[65536];
+
+    (void)state;
+    barriers = 0;
+    expect_dma(rx, 16, 0);
+    spi_receive(&spi, rx, 16);
+    assert_int_equal(barriers, 2);
+    expect_dma(rx, 65536, 0);
+    spi_receive(&spi, rx, 65536);
+    fake_mmio_done();
+}
+
+static void test_spi_receives_a_short_rest_without_dma(void **state)
+{
+    struct spi spi = {.base = BASE, .dma_base = 2 * BASE};
+    static uint8_t rx[65537];
+    uint64_t addr = hal_dma_addr(rx);
+
+    (void)state;
+    EXPECT({'w', 2 * BASE, (uint32_t)addr},
+           {'w', 2 * BASE + 4, (uint32_t)(addr >> 32)},
+           {'w', 2 * BASE + 8, 65536}, {'w', 2 * BASE + 12, 1},
+           {'r', 2 * BASE + 16, 0}, {'w', BASE + 8, 0}, {'r', BASE + 12, 4},
+           {'r', BASE + 8, 0x5a});
+    spi_receive(&spi, rx, sizeof(rx));
+    assert_int_equal(rx[65536], 0x5a);
+    fake_mmio_done();
+}
+
 static void test_gpio_touches_only_its_pin(void **state)
 {
     struct gpio gpio = {.base = BASE};
@@ -162,7 +224,10 @@ static void test_sysctl_boot_status_survives_the_round_trip(void **state)
     sysctl_set_boot(&sysctl, &boot);
     EXPECT({'r', BASE + 0xc, 0x80000162});
     back = sysctl_boot(&sysctl);
-    assert_memory_equal(&back, &boot, sizeof(back));
+    assert_true(back.is_done);
+    assert_int_equal(back.slot, boot.slot);
+    assert_int_equal(back.verdict[0], boot.verdict[0]);
+    assert_int_equal(back.verdict[1], boot.verdict[1]);
     EXPECT({'w', BASE + 0x10, 0x5e7a0004});
     sysctl_reset(&sysctl, SYSCTL_RESET_PANIC);
     EXPECT({'r', BASE, 0x44535346});
