@@ -25,3 +25,15 @@ static void test_crc32_continues_at_any_split(void **state)
         assert_int_equal(crc32_update(crc, &"123456789"[n], 9 - n), 0xcbf43926);
     }
 }
+
+/* zlib's value; each entry of a table of bytes is used. */
+static void test_crc32_of_every_byte(void **state)
+{
+    uint8_t bytes[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (uint8_t)i;
+    }
+    assert_int_equal(crc32_update(0, bytes, sizeof(bytes)), 0x29058c73);
+}
