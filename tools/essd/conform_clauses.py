@@ -19,14 +19,19 @@ DOCUMENT = TOP / "docs" / "conformance.md"
 BEGIN = "<!-- clauses: made by tools/essd/conform_clauses.py -->"
 END = "<!-- clauses: end -->"
 
-# (pattern of a specification in the list, its full name)
+# (pattern of a specification in the list, its full name); the first match counts
 SPECIFICATIONS = (
     (r"IBTA(?: Vol 1)?", "IBTA Vol 1"),
     (r"NVMe-oF(?: 1\.1)?", "NVMe-oF 1.1"),
+    (r"NVM Command Set (1\.\d)", r"NVM Command Set \1"),
+    (r"(?:NVMe Base|NVMe|Base) 2\.0", "NVMe Base 2.0"),
+    (r"NVMe TP (\d+)", r"NVMe TP \1"),
+    (r"NVMe 1\.2\.1", "NVMe Base 1.2.1"),
     (r"NVMe(?: 1\.4)?", "NVMe Base 1.4"),
     (r"NVM Command Set(?: 1\.0)?", "NVM Command Set 1.0"),
     (r"(RFC \d+|IEEE [\d.]+[A-Za-z]*)(?:-\d+)?", r"\1"),
 )
+NO_SPECIFICATION = r"data sheet$|docs/"
 CLAUSE = r"(?:[A-Z]{0,2}\d+[A-Z]?(?:\.\d+[a-z]?)*)"
 LINE = re.compile(r"^([a-z]+\.\S+) +(\S.*?)(?:  +|$)")
 
@@ -40,7 +45,11 @@ def read_list(text: str) -> list[tuple[str, str]]:
 
 
 def clauses(text: str) -> Iterable[tuple[str, str]]:
-    """(specification, clause): "NVMe 1.4 4.2, 6.1; RFC 768 Length" has three."""
+    """(specification, clause): "NVMe 1.4 4.2, 6.1; RFC 768 Length" has three.
+
+    A number without a specification belongs to the one before it.  What is no
+    specification, such as "data sheet", has no clauses.
+    """
     name = ""
     for part in re.split(r"[,;] *", text):
         words, is_named = part.strip(), False
@@ -51,8 +60,18 @@ def clauses(text: str) -> Iterable[tuple[str, str]]:
         found = re.match(CLAUSE, words)
         if name and found:
             yield name, found[0]
-        elif is_named and name.startswith(("RFC", "IEEE")):
+        elif is_named and name.startswith(("RFC", "IEEE", "NVMe TP")):
             yield name, ""
+        elif not is_named:
+            name = ""
+
+
+def unknown(tests: list[tuple[str, str]]) -> list[str]:
+    """What tests name as a specification and SPECIFICATIONS does not list."""
+    parts = {part.strip() for _, text in tests for part in text.split(";")}
+    return sorted(part for part in parts
+                  if not re.match(rf"{NO_SPECIFICATION}|{CLAUSE}", part)
+                  and not list(clauses(part)))
 
 
 def order(clause: str) -> tuple[object, ...]:
@@ -79,12 +98,16 @@ def main() -> int:
         raise SystemExit("usage: conform_clauses ESSD_CONFORM")
     done = subprocess.run([sys.argv[1], "--list", "--all"], check=True, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+    tests = read_list(done.stdout)
+    if unknown(tests):
+        raise SystemExit("SPECIFICATIONS in tools/essd/conform_clauses.py has no row for "
+                         + ", ".join(unknown(tests)))
     text = DOCUMENT.read_text(encoding="utf-8")
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not (begin and end):
         raise SystemExit(f"{DOCUMENT.name} has no {BEGIN} ... {END}")
-    DOCUMENT.write_text(f"{head}{BEGIN}\n{table(read_list(done.stdout))}\n{END}{tail}",
+    DOCUMENT.write_text(f"{head}{BEGIN}\n{table(tests)}\n{END}{tail}",
                         encoding="utf-8")
     return 0
 

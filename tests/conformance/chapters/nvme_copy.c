@@ -13,6 +13,7 @@
 enum {
     AT = 64, /* The first block that tests use. */
     TO = 4096,
+    FUSED_RACES = 12,
     RANGE_LEN = 32,
     RANGE_SLBA = 8,
     RANGE_NLB = 16,
@@ -436,6 +437,79 @@ static void fused_other_block(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* Send a command for one block, whose data is at io->mem + offset, in the
+ * capsule if it fits there. */
+static uint16_t send_block(struct nvme *nvme, const struct nvme_sqe *sqe,
+                           uint32_t offset)
+{
+    uint32_t len = nvme->block_bytes;
+    struct sgl keyed = rc_keyed(nvme->io, offset, len);
+    struct sgl along = {.kind = SGL_IN_CAPSULE, .len_bytes = len};
+    bool fits =
+        (get_le32(nvme->ctrl + ID_CTRL_SGLS) & SGLS_IN_CAPSULE) &&
+        get_le32(nvme->ctrl + ID_CTRL_IOCCSZ) * 16 >= NVME_SQE_LEN + len;
+
+    return fits ? rc_send_capsule(nvme->io, sqe, &along, nvme->io->mem + offset,
+                                  len)
+                : rc_send_capsule(nvme->io, sqe, &keyed, NULL, 0);
+}
+
+/* The other host's Write comes before, between or after the halves of a pair,
+ * and the pair has not been executed then. */
+static void race_pair(struct nvme *nvme, struct nvme *other, unsigned int turn)
+{
+    const struct nvme_sqe write = nvme_rw_sqe(other, NVM_WRITE, AT, 1);
+    struct nvme_sqe compare = nvme_rw_sqe(nvme, NVM_COMPARE, AT, 1);
+    struct nvme_sqe second_write = write;
+    struct nvme_cqe first_cqe, second_cqe, write_cqe;
+    uint16_t first = 0, second = 0, third = 0;
+
+    compare.fuse = SQE_FUSE_FIRST;
+    second_write.fuse = SQE_FUSE_SECOND;
+    for (unsigned int i = 0; i < 3; i++) {
+        if (i == 2 - turn % 3) {
+            third = send_block(other, &write, 0);
+        } else if (first == 0) {
+            first = send_block(nvme, &compare, 0);
+        } else {
+            second = send_block(nvme, &second_write, nvme->block_bytes);
+        }
+    }
+    rc_take_response(nvme->io, first, &first_cqe);
+    rc_take_response(nvme->io, second, &second_cqe);
+    rc_take_response(other->io, third, &write_cqe);
+    conf_status(nvme->conf, "the other host's Write",
+                write_cqe.status & NVME_SC_MASK, NVME_SC_SUCCESS);
+    if ((first_cqe.status & NVME_SC_MASK) != NVME_SC_SUCCESS) {
+        conf_status(nvme->conf, "the fused Compare",
+                    first_cqe.status & NVME_SC_MASK, NVME_SC_COMPARE_FAILED);
+        conf_status(nvme->conf, "the fused Write",
+                    second_cqe.status & NVME_SC_MASK, NVME_SC_FUSED_FAILED);
+    }
+}
+
+/*
+ * Another host writes the block while a pair is under way.  Whether the pair
+ * succeeds depends on which comes first, but what the other host has written is
+ * there afterwards: a pair that succeeds was before it, and a pair that is
+ * after it fails.
+ */
+static void fused_other_host(struct conf *conf)
+{
+    struct nvme *nvme = open_fused(conf);
+    struct nvme *other = nvme_open_host(conf, 1);
+
+    for (uint32_t i = 0; i < FUSED_RACES; i++) {
+        nvme_write(nvme, AT, 1, 3 * i + 1);
+        fill_pair(nvme, 3 * i + 1, 3 * i + 2);
+        nvme_fill(other, AT, 1, 3 * i + 3);
+        race_pair(nvme, other, i);
+        nvme_verify(nvme, AT, 1, 3 * i + 3);
+    }
+    nvme_close(other);
+    nvme_close(nvme);
+}
+
 #define TEST(id, clause, purpose, fn) CONF_TEST(id, clause, purpose, fn)
 
 static const struct conf_test tests[] = {
@@ -479,5 +553,8 @@ static const struct conf_test tests[] = {
     TEST("fused.other-block", "NVMe 1.4 4.12",
          "a fused pair for two ranges is refused with Invalid Field",
          fused_other_block),
+    TEST("fused.other-host", "NVMe 1.4 4.12, 6.6",
+         "no other host's Write gets between a fused Compare and its Write",
+         fused_other_host),
 };
 CONF_TESTS(conf_tests_nvme_copy, "nvme", tests);
