@@ -139,6 +139,15 @@ def test_boots_slot_b_when_it_is_newer(bench):
     assert "slot 2, A not needed, B good" in log
 
 
+def test_the_image_is_read_by_dma(bench):
+    machine = bench.start("-trace", "essd_spi_dma_write")
+    machine.wait_for(IDLE)
+    lengths = re.findall(r"offset 0x008 value 0x([0-9a-f]+)", machine.errors.read_text())
+    image = len(bench.flash.image("A").data)
+    assert sum(int(length, 16) for length in lengths) >= image
+    assert len(lengths) < image / 1000      # a few transfers, not one for each byte
+
+
 def test_a_slot_above_16_mib_is_read_with_four_address_bytes(bench):
     machine = bench.start("-trace", "m25p80_command_decoded")
     machine.wait_for(IDLE)
