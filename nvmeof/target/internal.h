@@ -311,6 +311,8 @@ void lba_status_note_error(struct nvmf_target *target,
 /* Blocks were written or deallocated, so that they can be read again. */
 void lba_status_written(struct nvmf_target *target, const struct nvmf_ns *ns,
                         uint64_t first_lba, uint64_t count_blocks);
+/* A namespace was attached: its tracked blocks are news to that controller. */
+void lba_status_attached(struct nvmf_target *target, uint32_t nsid);
 /* The blocks of a namespace are gone. */
 void lba_status_forget(struct nvmf_target *target, uint32_t nsid);
 MUST_USE bool lba_scan_takes_error(struct nvmf_target *target,

@@ -124,6 +124,21 @@ void lba_status_written(struct nvmf_target *target, const struct nvmf_ns *ns,
     remove_blocks(target, ns->config.nsid, first_lba, count_blocks);
 }
 
+void lba_status_attached(struct nvmf_target *target, uint32_t nsid)
+{
+    struct lba_list *list = &target->lba.list;
+
+    if (!lba_list_has(list, (uint8_t)nsid)) {
+        return;
+    }
+    target->counters.lba_generation++;
+    for (uint16_t i = 0; i < list->count; i++) {
+        if (list->range[i].nsid == nsid) {
+            list->range[i].number = target->counters.lba_generation;
+        }
+    }
+}
+
 void lba_status_forget(struct nvmf_target *target, uint32_t nsid)
 {
     lba_list_forget(&target->lba.list, (uint8_t)nsid);

@@ -122,6 +122,7 @@ static void update_attachments(struct nvmf_target *target, uint32_t nsid,
 {
     uint32_t i = nsid - 1;
     bool exists = is_attachable(&target->ns[i]);
+    bool was_attached = false;
 
     for (uint8_t c = 0; c < NVMF_MAX_HOSTS; c++) {
         struct nvmf_ctrl *ctrl = &target->ctrl[c];
@@ -140,9 +141,13 @@ static void update_attachments(struct nvmf_target *target, uint32_t nsid,
         if (is_active != was_active) {
             ana_attachment_changed(target, ctrl, nsid);
         }
+        was_attached |= is_active && !was_active;
         if (is_active != was_active || (is_active && has_changed)) {
             ns_tell_changed(target, ctrl, nsid);
         }
+    }
+    if (was_attached) {
+        lba_status_attached(target, nsid);
     }
     ns_update_bars(target, nsid);
 }

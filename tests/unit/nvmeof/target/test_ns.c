@@ -213,6 +213,36 @@ static void test_a_change_of_a_namespace_does_not_wait_for_whole_scans(
     }
 }
 
+static void test_tracked_blocks_of_an_attached_namespace_are_news(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe aer = fake_admin(ADMIN_ASYNC_EVENT_REQUEST, 0, 0, 0);
+    struct nvme_sqe config = fake_admin(
+        ADMIN_SET_FEATURES, 0, FEATURE_ASYNC_EVENT_CONFIG, OAES_LBA_STATUS);
+    const struct nvmf_counters *counters = nvmf_target_counters(fake->target);
+    struct fake_request *event;
+
+    volume.is_detached[1] = true;
+    nvmf_target_ns_loaded(fake->target, 2);
+    nvmf_lba_unreadable(fake->target, 2, 5);
+    assert_int_equal(counters->lba_generation, 1);
+    assert_int_equal(fake_exec(fake, admin, &config, NULL, 0).status, 0);
+    event = fake_send(fake, admin, &aer, NULL, 0);
+    fake->now_us += 10 * 1000 * 1000;
+    nvmf_target_timer(fake->target, fake->now_us);
+    fake_run(fake);
+    assert_false(event->is_answered);
+    volume.is_detached[1] = false;
+    nvmf_target_ns_loaded(fake->target, 2);
+    assert_int_equal(counters->lba_generation, 2);
+    nvmf_target_ns_loaded(fake->target, 2); /* it is attached already */
+    assert_int_equal(counters->lba_generation, 2);
+    nvmf_target_timer(fake->target, fake->now_us);
+    fake_run(fake);
+    assert_true(event->is_answered);
+}
+
 static void test_a_changed_namespace_has_no_tracked_blocks(void **state)
 {
     struct fake *fake = *state;
