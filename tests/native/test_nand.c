@@ -511,6 +511,150 @@ static void test_nand_urgent_reads_pass_commands_that_have_not_begun(
     assert_int_equal(bed->done[bed->num_done - 1].cookie, 1);
 }
 
+/* ---- Errors of the flash */
+
+/* Inject a fault into a channel's first die. */
+static void inject_fault(struct nand_bed *bed, uint8_t channel,
+                         struct nand_injection injection)
+{
+    injection.channel = channel;
+    injection.die = 0;
+    injection.trigger =
+        (struct fault_trigger){.times = 1, .chance = FAULT_CHANCE_ALWAYS};
+    assert_true(nand_array_inject(bed->machine.nand->array, &injection));
+}
+
+static const struct nand_injection anywhere = {
+    .plane = NAND_ANYWHERE,
+    .block = NAND_ANYWHERE,
+    .wordline = NAND_ANYWHERE,
+    .page = NAND_ANYWHERE,
+    .unit = NAND_ANYWHERE,
+};
+
+static void test_nand_a_failure_names_the_planes_that_failed(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(1, 0, 0xf, 0, 0);
+    struct nand_injection fault = anywhere;
+    const struct nand_done *done;
+
+    place.block = good_block(bed, &place);
+    erase_now(bed, &place);
+    fault.kind = NAND_OP_PROGRAM;
+    fault.effect = NAND_EFFECT_FAIL;
+    fault.plane = 2;
+    inject_fault(bed, 1, fault);
+    nand_bed_program(bed, 0, &place, 5);
+    done = nand_bed_wait_one(bed);
+    assert_int_equal(done->status, NAND_CQE_FAILED);
+    assert_int_equal(done->failed_planes, 4);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_PROGRAM_FAILURES),
+                     1);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_UNITS_PROGRAMMED),
+                     3 * 12);
+    /* The others have succeeded. */
+    nand_bed_read(bed, 1, &place, nand_bed_units(bed, &place), false);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_UNCORRECTABLE);
+    for (unsigned int i = 0; i < nand_bed_units(bed, &place); i++) {
+        assert_int_equal(nand_bed_result(bed, 1, i).status,
+                         i / 4 % 4 == 2 ? NAND_CQE_UNCORRECTABLE : NAND_CQE_OK);
+    }
+    fault.kind = NAND_OP_ERASE;
+    fault.plane = 0;
+    inject_fault(bed, 1, fault);
+    nand_bed_erase(bed, 0, &place);
+    done = nand_bed_wait_one(bed);
+    assert_int_equal(done->status, NAND_CQE_FAILED);
+    assert_int_equal(done->failed_planes, 1);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_ERASE_FAILURES),
+                     1);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_BLOCKS_ERASED),
+                     4 + 3);
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_steps_of_correction_are_reported_and_take_time(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+    struct nand_injection fault = anywhere;
+    const struct nand_done *done;
+    uint64_t started_ns;
+
+    program_now(bed, &place, 3);
+    fault.kind = NAND_OP_READ;
+    fault.effect = NAND_EFFECT_BITS;
+    fault.bits = (uint16_t)(tlc_part()->bits[1] + 1); /* takes two steps */
+    fault.unit = 1;
+    inject_fault(bed, 0, fault);
+    started_ns = bed->world.now_ns;
+    nand_bed_read(bed, 1, &place, 2, false);
+    done = nand_bed_wait_one(bed);
+    assert_int_equal(done->status, NAND_CQE_OK);
+    assert_int_equal(done->steps, 2);
+    assert_int_equal(done->bits, fault.bits);
+    assert_int_equal(nand_bed_result(bed, 1, 0).steps, 0);
+    assert_int_equal(nand_bed_result(bed, 1, 1).steps, 2);
+    assert_int_equal(nand_bed_result(bed, 1, 1).bits, fault.bits);
+    nand_bed_expect(bed, 1, &place, 2, 3);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_SOFT_READS), 1);
+    assert_int_equal(done->time_ns - started_ns,
+                     tlc_part()->command_ns +
+                         3u * tlc_part()->native.read_ns[0] +
+                         transfer_ns(1 + 3) + tlc_part()->decode_ns +
+                         2u * tlc_part()->soft_decode_ns);
+}
+
+static void test_nand_an_uncorrectable_unit_does_not_hide_the_others(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(0, 0, 1, 0, 0);
+    struct nand_injection fault = anywhere;
+
+    place.block = good_block(bed, &place);
+    erase_now(bed, &place);
+    program_now(bed, &place, 3);
+    fault.kind = NAND_OP_READ;
+    fault.effect = NAND_EFFECT_UNCORRECTABLE;
+    fault.unit = 3;
+    inject_fault(bed, 0, fault);
+    nand_bed_read(bed, 1, &place, 4, false);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_UNCORRECTABLE);
+    nand_bed_expect(bed, 1, &place, 3, 3);
+    assert_int_equal(nand_bed_result(bed, 1, 3).status, NAND_CQE_UNCORRECTABLE);
+    assert_int_equal(nand_bed_result(bed, 1, 3).bits, 0);
+    assert_int_equal(nand_bed_result(bed, 1, 3).steps, tlc_part()->steps);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_UNCORRECTABLE),
+                     1);
+}
+
+static void test_nand_a_dead_die_answers_nothing(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = place_at(1, 0, 1, 0, 0);
+    struct nand_injection fault = anywhere;
+    const struct nand_command marks = {.opcode = NAND_CMD_MARKS,
+                                       .channel = 1,
+                                       .planes = 1,
+                                       .list = bed->slots[0].data};
+
+    place.block = good_block(bed, &place);
+    fault.kind = NAND_OP_ERASE;
+    fault.effect = NAND_EFFECT_DIE;
+    inject_fault(bed, 1, fault);
+    nand_bed_erase(bed, 0, &place);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_DEAD);
+    assert_int_equal(read_now(bed, &place), NAND_CQE_DEAD);
+    assert_true(nand_submit(&bed->nand, &marks));
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_DEAD);
+    place.die = 1;
+    place.block = good_block(bed, &place);
+    erase_now(bed, &place); /* the other die of the channel answers */
+}
+
 /* ---- Reset, power */
 
 /*

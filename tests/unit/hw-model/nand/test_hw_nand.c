@@ -229,3 +229,64 @@ static void test_hw_nand_reset_ends_an_erase_that_a_read_has_suspended(
     assert_int_equal(w_read(w, A_NAND_CTRL), 0);
     assert_int_equal(w->nand.regs.counters[NAND_COUNT_BLOCKS_ERASED], 1);
 }
+
+/*
+ * Queue 2 with rings of 1024 entries, so that more commands are posted than
+ * the controller has operations.
+ */
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_hw_nand_takes_the_rest_when_its_operations_are_free_again(
+    void **state)
+{
+    enum { POSTED = 700, CMD = 0x10000, CQ = 0x20000, PAGE = 0x30000 };
+    const uint32_t regs = 2 * NAND_QUEUE_STRIDE;
+    struct nand_world *w = *state;
+    unsigned int completed = 0;
+
+    w_write(w, A_NAND_QUEUE_PAGE_LO + regs, (uint32_t)TEST_DRAM_BASE + PAGE);
+    w_write(w, A_NAND_QUEUE_CMD_LO + regs, (uint32_t)TEST_DRAM_BASE + CMD);
+    w_write(w, A_NAND_QUEUE_CQ_LO + regs, (uint32_t)TEST_DRAM_BASE + CQ);
+    w_write(w, A_NAND_QUEUE_SIZES + regs, 10 | 10 << 8);
+    w_write(w, A_NAND_QUEUE_ENABLE + regs, 1);
+    assert_int_equal(w_read(w, A_NAND_QUEUE_ENABLE + regs), 1);
+    for (size_t i = 0; i < POSTED; i++) {
+        uint8_t *command = w->dram + CMD + i * NAND_CMD_LEN;
+
+        command[NAND_CMD_OPCODE] = NAND_CMD_ERASE;
+        command[NAND_CMD_PLANES] = 1;
+        command[NAND_CMD_CHANNEL] = i % 2;
+        put_le64(command + NAND_CMD_COOKIE, i);
+    }
+    put_le32(w->dram + PAGE + NAND_PAGE_CMD_PI, POSTED);
+    w_write(w, A_NAND_QUEUE_KICK + regs, 1);
+    w_settle(w);
+    assert_int_equal(w->nand.active_ops, HW_NAND_OPS);
+    assert_int_equal(w->nand.regs.queues[2].cmd_ci, HW_NAND_OPS);
+    do {
+        w_settle(w);
+    } while (w_next_deadline(w));
+    for (size_t i = 0; i < POSTED; i++) {
+        const uint8_t *cqe = w->dram + CQ + i * NAND_CQE_LEN;
+
+        completed += cqe[NAND_CQE_FLAGS] == NAND_CQE_PHASE &&
+                     cqe[NAND_CQE_STATUS] == NAND_CQE_OK;
+    }
+    assert_int_equal(completed, POSTED);
+    assert_int_equal(w->nand.regs.counters[NAND_COUNT_BLOCKS_ERASED], POSTED);
+}
+
+static void test_hw_nand_notes_that_the_storage_is_not_up_to_date(void **state)
+{
+    struct nand_world *w = *state;
+
+    put_simple(w, NAND_CMD_ERASE, 1);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_settle(w);
+    w->ram.fail_writes = 28;
+    w_stop(w);
+    assert_true(w->nand.sync_failed);
+    w->ram.fail_writes = 0;
+    hw_nand_resume(&w->nand);
+    w_stop(w);
+    assert_false(w->nand.sync_failed);
+}
