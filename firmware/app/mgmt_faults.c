@@ -6,6 +6,9 @@
 
 #include "firmware/app/drive.h"
 #include "nvmeof/target/fault.h"
+#include "nvmeof/wire/cqe.h"
+
+enum { STATUS_MAX = 0x7ff }; /* status code type and status code */
 
 static bool refuse_fault(struct mgmt_refusal *refusal, const char *code,
                          const char *text)
@@ -52,11 +55,13 @@ static bool read_action(const struct json_args *args, struct nvmf_fault *fault)
         return fault->delay_us != 0 && fault->delay_us <= UINT32_MAX;
     }
     fault->action = NVMF_FAULT_STATUS;
-    if (!read_limited(args, "status", 0x7ff, 0, &status)) {
+    if (!read_limited(args, "status", STATUS_MAX | NVME_STATUS_DNR, 0,
+                      &status) ||
+        (status & ~(uint64_t)(STATUS_MAX | NVME_STATUS_DNR)) != 0) {
         return false;
     }
     fault->status = (uint16_t)status;
-    return strcmp(action, "status") == 0 && status != 0;
+    return strcmp(action, "status") == 0 && (status & STATUS_MAX) != 0;
 }
 
 static bool read_queue(const struct json_args *args, struct nvmf_fault *fault)

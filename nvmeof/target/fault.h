@@ -36,7 +36,7 @@ struct nvmf_fault {
     uint8_t queue; /* enum nvmf_fault_queue */
     uint8_t action;
     uint16_t qid;
-    uint16_t status;    /* enum nvme_status */
+    uint16_t status;    /* enum nvme_status, with DNR or without */
     int32_t opcode;     /* NVMF_FAULT_ANY: any */
     int32_t cntlid;     /* NVMF_FAULT_ANY: any */
     int64_t nsid;       /* NVMF_FAULT_ANY: any */

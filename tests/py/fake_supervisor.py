@@ -48,6 +48,7 @@ class FakeSupervisor:
         self.replies: dict[str, Any] = {
             "status": lambda _request: self.status(), "stop": self.stop,
             "qmp": self.qmp, "mgmt": self.ask_drive, "several": self.several,
+            "faults": [],
             **dict.fromkeys(("port", "partner", "reset", "power-cut", "power-on", "load"))}
         self.server = socket.socket(socket.AF_UNIX)
         self.thread = threading.Thread(target=self.serve, daemon=True)

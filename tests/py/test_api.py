@@ -289,6 +289,8 @@ def test_that_fails_without_a_drive():
 def test_the_report_of_a_failed_test_has_the_last_lines_of_uart_and_host(
         fake: FakeSupervisor, tmp_path: Path) -> None:
     (fake.folder / "drive.console").write_text("".join(f"line {n}\n" for n in range(50)))
+    fake.replies["faults"] = [{"name": "bad", "site": "nvme", "rule": "nvme do drop",
+                               "on": True, "matched": 4, "fired": 1}]
     (fake.folder / "host.console").write_text("nvme nvme0: failed\n")
     (tmp_path / "test_it.py").write_text(FAILING)
     done = subprocess.run(
@@ -300,6 +302,61 @@ def test_the_report_of_a_failed_test_has_the_last_lines_of_uart_and_host(
     assert len(re.findall("last lines of the UART of drive", done.stdout)) == 1
     assert "line 49" in done.stdout and "line 20\n" not in done.stdout
     assert "nvme nvme0: failed" in done.stdout
+    assert "bad: nvme do drop: on, matched 4, fired 1" in done.stdout
+
+
+UNDONE = '''
+from types import SimpleNamespace
+import pytest
+from essd.api.faults import Faults
+from essd.api.host import Host
+
+asked = []
+
+class Rules(Faults):
+    def request(self, do, **arguments):
+        asked.append((do, arguments))
+        return ["bad"] if do == "add" else []
+
+class Lab(Host):
+    def __init__(self):
+        self.connected = []
+
+    def run(self, command, *_):
+        asked.append(command)
+
+    def device(self, drive):
+        return "/dev/nvme0n1"
+
+@pytest.fixture(scope="session")
+def essd_drive():
+    return SimpleNamespace(
+        faults=Rules(None), nqn="nqn.x", system=SimpleNamespace(hosts=[Lab()]),
+        port=lambda number: SimpleNamespace(address="10.0.0.10"))
+
+@pytest.fixture(scope="module")
+def for_all(essd_drive):
+    essd_drive.faults.added.append("of the module")
+
+def test_that_fails(for_all, essd_drive):
+    essd_drive.system.hosts[0].connect(essd_drive)
+    essd_drive.faults.add("media operation=read do error", "bad")
+    assert False
+
+def test_after_it(essd_drive):
+    assert asked[-2:] == [("remove", {"names": ["bad"]}), "nvme disconnect -n nqn.x"]
+    assert essd_drive.faults.added == ["of the module"]
+'''
+
+
+def test_rules_and_connections_of_a_failed_test_end_with_it(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(UNDONE)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "essd.pytest_plugin", "-p",
+         "no:cacheprovider", "--color=no", "--rootdir", tmp_path, tmp_path / "test_it.py"],
+        text=True, capture_output=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(paths.TOP / "tools")})
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
 
 
 def test_the_plug_in_names_its_options_in_the_help_of_pytest() -> None:

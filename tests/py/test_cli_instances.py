@@ -153,7 +153,7 @@ def test_a_command_for_an_instance_that_does_not_run_names_the_nearest(home) -> 
 
 @pytest.mark.parametrize("words, said", [
     (("qmp", "query-status", "--part", "drvie"), "must be host or drive; did you mean drive?"),
-    (("host", "--part", "hots"), "--part hots: must be host; did you mean host?"),
+    (("host", "--part", "hots"), "--part hots: must be host"),
     (("port", "0", "--partner-fec", "rz"), "did you mean rs?"),
     (("port", "7"), "the drive has no port 7; its ports are 0 and 1"),
     (("trace", "--events", "qp,kommands"), "did you mean commands?"),

@@ -58,6 +58,9 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
     assert rule.for_firmware(5) == {
         "rule": 5, "do": "status", "status": 0x281, "queue": "io", "opcode": 1,
         "first-lba": 16, "last-lba": 32, "nsid": 1, "controller": 257, "nth": 2}
+    for status in ("unrecovered-read-error,dnr", "0x4281", "0x281,dnr"):
+        rule = parse_line(f"nvme do status={status}")
+        assert rule.for_firmware(1) == {"rule": 1, "do": "status", "status": 0x4281}
     assert parse_line("nvme queue=3 do delay=20ms").for_firmware(1) == {
         "rule": 1, "do": "delay", "delay-us": 20000, "qid": 3}
     assert parse_line("nvme queue=admin opcode=identify do drop").for_firmware(1) == {
@@ -96,7 +99,11 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
      "nak: nvme rules cannot do this; use one of status, delay, drop"),
     ("nvme opcode=reaad do drop", "opcode: reaad: unknown name; did you mean read?"),
     ("nvme lba=5-3 do drop", "lba: 5-3: the range ends before it begins"),
-    ("nvme do status=0x800", "0x800 is not between 0 and 2047"),
+    ("nvme do status=0x800",
+     "0x800 has bits beside status code type, status code and DNR (0x47ff)"),
+    ("nvme do status=0x8000", "0x8000 is not between 0 and 18431"),
+    ("nvme do status=internal-error,drn",
+     "internal-error,drn: unknown name; did you mean internal-error?"),
     ("rdma do nak=remote", "remote: unknown NAK; did you mean remote-access?"),
     ("rdma do rnr=32", "32 is not between 0 and 31"),
     ("media operation=reed do error",
@@ -207,6 +214,7 @@ def test_a_file_of_strange_yaml_gets_a_line_for_each_mistake(text: str, mistake:
     ("nvme opcode=1-5 do drop", "opcode: 1-5: this cannot be a range"),
     ("nvme do status=0x280-0x281", "0x280-0x281: this cannot be a range"),
     ("nvme do status=0", "0: this status means success"),
+    ("nvme do status=0x4000", "0x4000: this status means success"),
     ("wire do corrupt=0", "corrupt: bits and frames are counted from 1"),
     ("wire do reorder=0", "reorder: bits and frames are counted from 1"),
 ])

@@ -62,7 +62,8 @@ def check_word(option: str, given: str, valid: Iterable[str]) -> str:
     """Return `given` if it is one of the valid words; EssdError names the nearest."""
     words = list(valid)
     if given not in words:
-        raise EssdError(f"{option} {given}: must be {listed(words)}{mean(given, words)}")
+        raise EssdError(f"{option} {given}: must be {listed(words)}"
+                        f"{mean(given, words) if len(words) > 1 else ''}")
     return given
 
 

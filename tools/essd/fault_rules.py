@@ -46,6 +46,9 @@ STATUSES = {
     "unrecovered-read-error": 0x281, "guard-check-error": 0x282,
     "access-denied": 0x286, "internal-path-error": 0x300,
     "ana-inaccessible": 0x302, "ana-transition": 0x303}
+STATUS_MAX = 0x7ff          # status code type and code
+STATUS_DNR = 0x4000         # Do Not Retry
+DO_NOT_RETRY = "dnr"
 DURATIONS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 RNR_TIMER_1_MS = 14
 RULES_MAX = 32
@@ -308,6 +311,17 @@ class Rule:
                         self.argument)
         return number
 
+    def status(self) -> int:
+        """Status code type and code, and DNR, as in the status field of a completion."""
+        text = self.argument.removesuffix(f",{DO_NOT_RETRY}")
+        status = read_one(text, STATUS_MAX | STATUS_DNR, STATUSES)
+        if status & ~(STATUS_MAX | STATUS_DNR):
+            raise Wrong(f"{text} has bits beside status code type, status code and DNR "
+                        f"({STATUS_MAX | STATUS_DNR:#x})", self.argument)
+        if status & STATUS_MAX == 0:
+            raise Wrong(f"{self.argument}: this status means success", self.argument)
+        return status | (STATUS_DNR if text != self.argument else 0)
+
     def argument_value(self) -> int:
         """The action's argument as the model and the firmware take it."""
         if self.action == "delay":
@@ -320,10 +334,7 @@ class Rule:
         if self.action == "rnr":
             return read_number(self.argument, 31) if self.argument else RNR_TIMER_1_MS
         if self.action == "status":
-            status = read_one(self.argument, 0x7ff, STATUSES)
-            if status == 0:
-                raise Wrong(f"{self.argument}: this status means success", self.argument)
-            return status
+            return self.status()
         if self.action == "reorder":
             return self.counted() if self.argument else LATER_FRAMES
         return self.counted() if self.argument else 0

@@ -298,11 +298,14 @@ def instructions(number: int, place: Outside, drive: Sequence[str],
         lines += ["  on the command line of your virtual machine (QEMU 7.2 or later):",
                   f"    {far_netdev(place, number)}",
                   f"    -device virtio-net-pci,netdev=essd{number}{size}",
+                  *([] if place.kind in DIAL_MS else
+                    ["  this connects once; with QEMU 9.2 or later, `,reconnect-ms=100` after "
+                     "-netdev connects again after an interruption"]),
                   "  in that machine, where DEV is the card, as root:"]
     name = place.value if place.kind == "tap" else "DEV"
     size = f" mtu {mtu}" if mtu != 1500 else ""
     lines.append(f"    ip link set {name} up{size}")
     lines += [f"    ip address add {address} dev {name}" for address in host]
-    lines += [f"    rdma link add rxe0 type rxe netdev {name}",
+    lines += [f"    rdma link add rxe0 type rxe netdev {name}; modprobe nvme_rdma",
               f"    nvme discover -t rdma -a {drive[0].partition('/')[0]} -s 4420"]
     return lines

@@ -5,6 +5,7 @@ With the package installed, pytest loads it by itself; otherwise say
 `-p essd.pytest_plugin`.
 """
 
+import contextlib
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Protocol
 
@@ -41,14 +42,36 @@ def _show_kept(system: "essd.System") -> None:
 def essd_drive(pytestconfig: pytest.Config) -> Iterator["essd.Drive"]:
     """A running drive with a host, for the whole session.
 
-    `essd_drive.system` is what it belongs to.  The drive keeps what a test does to it,
-    so a test that disturbs it sets that right again.
+    `essd_drive.system` is what it belongs to.  After each test, its fault rules are
+    removed and its connections ended (essd_undo).  The drive keeps everything else, so a
+    test that changes settings, cables or power sets that right again.
     """
     keep = bool(pytestconfig.getoption("--essd-keep"))
     with essd.up(size=str(pytestconfig.getoption("--essd-size")), keep=keep) as system:
         yield system.drives[0]
         if keep:
             _show_kept(system)
+
+
+@pytest.fixture(autouse=True)
+def essd_undo(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test has added to the session's drive ends with it, also if the test fails.
+
+    These are the fault rules and the connections that it made with Faults.add() or
+    load() and Host.connect(), itself or in a fixture for this test alone.
+    """
+    if "essd_drive" not in request.fixturenames:
+        yield
+        return
+    drive: essd.Drive = request.getfixturevalue("essd_drive")
+    hosts = drive.system.hosts
+    rules, connected = list(drive.faults.added), [list(host.connected) for host in hosts]
+    yield
+    if new := [name for name in drive.faults.added if name not in rules]:
+        drive.faults.remove(*new)
+    for host, before in zip(hosts, connected, strict=True):
+        for one in [one for one in host.connected if one not in before]:
+            host.disconnect(one)
 
 
 @pytest.fixture
@@ -73,8 +96,10 @@ def essd_system(pytestconfig: pytest.Config) -> Iterator[Factory]:
             _show_kept(system)
 
 
-def consoles(item: pytest.Item) -> Iterator[tuple[str, str]]:
-    """Title and last lines of each console of the systems that a test uses.
+def sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
+    """Title and lines of what a report has of each system that a test uses.
+
+    That is the fault rules of its drives and the last lines of all consoles.
 
     A test uses a system if the value of one of its fixtures has an `instance`, as
     systems and their parts do, or is a function that has started it.
@@ -92,6 +117,14 @@ def consoles(item: pytest.Item) -> Iterator[tuple[str, str]]:
             config = instance.config
         except (OSError, ValueError):       # It has been deleted.
             continue
+        for part in config.drives:
+            rules = []
+            with contextlib.suppress(EssdError, OSError):       # It may have ended.
+                rules = instance.ask("faults", part=part, do="list")
+            if rules:
+                yield (f"essd {name}: fault rules of {part}", "\n".join(
+                    f"{rule['name']}: {rule['rule']}: {'on' if rule['on'] else 'off'}, "
+                    f"matched {rule['matched']}, fired {rule['fired']}" for rule in rules))
         for part in (*config.targets(), *config.hosts):
             lines = last_lines(instance.folder / f"{part}.console", LINES)
             what = "UART" if part in config.drives else "console"
@@ -101,11 +134,11 @@ def consoles(item: pytest.Item) -> Iterator[tuple[str, str]]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Outcome, None]:
-    """Add the consoles' last lines to the report of a test that has failed."""
+    """Add fault rules and the consoles' last lines to the report of a failed test."""
     outcome = yield
     report = outcome.get_result()
     if report.failed:
         try:
-            report.sections += consoles(item)
+            report.sections += sections(item)
         except (EssdError, OSError) as error:
             report.sections.append(("essd", f"the consoles could not be read: {error}"))

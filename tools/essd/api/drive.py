@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A drive and its ports."""
 
+import functools
 import ipaddress
 import re
 import time
@@ -163,7 +164,7 @@ class Drive(Part):
 
     # Looking inside, and disturbing
 
-    @property
+    @functools.cached_property
     def faults(self) -> Faults:
         """The drive's fault rules."""
         return Faults(self.instance)

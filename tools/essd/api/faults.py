@@ -25,11 +25,12 @@ class Faults:
     """The fault rules of one drive.  They stay over its power cycles.
 
     Iterating over this object yields the rules in the order in which they were
-    added.
+    added.  `added` has the names of those that this object added and has not removed.
     """
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
+        self.added: list[str] = []
 
     def request(self, do: str, **arguments: Any) -> Any:
         return self.instance.ask("faults", part=self.instance.drive, do=do, **arguments)
@@ -45,18 +46,24 @@ class Faults:
             parse_line(rule)
         except Wrong as wrong:
             raise EssdError(f"{rule}: {wrong}") from None
-        (added,) = self.request("add", rules=[{"rule": rule, "name": name}])
-        return str(added)
+        (added,) = self._add([{"rule": rule, "name": name}])
+        return added
 
     def load(self, file: Path | str) -> list[str]:
         """Add all rules of a YAML file, or none if one makes no sense; return their names."""
         from ..fault_rules import load_file
         rules = [{"rule": rule.text(), "name": rule.name} for rule in load_file(Path(file))]
-        return [str(name) for name in self.request("add", rules=rules)]
+        return self._add(rules)
+
+    def _add(self, rules: "list[dict[str, str]]") -> "list[str]":
+        names = [str(name) for name in self.request("add", rules=rules)]
+        self.added += names
+        return names
 
     def remove(self, *names: str) -> None:
         """Remove rules, all if none is named.  What they have held back goes on."""
         self.request("remove", names=list(names))
+        self.added = [name for name in self.added if names and name not in names]
 
     def turn_on(self, *names: str) -> None:
         """Turn rules on that turn_off() turned off: those named, or all."""

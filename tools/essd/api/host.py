@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..config import SERVICE
 from ..errors import EssdError
-from ..instance import Result
+from ..instance import Instance, Result
 from .background import Background
 from .part import Part
 
@@ -22,7 +22,15 @@ DISCONNECT_S = 120.0    # nvme disconnect may wait a minute for a drive that is 
 
 
 class Host(Part):
-    """A Linux guest that uses drives."""
+    """A Linux guest that uses drives.
+
+    `connected` has the drives that connect() connected and disconnect() has not
+    disconnected.
+    """
+
+    def __init__(self, instance: Instance, name: str) -> None:
+        super().__init__(instance, name)
+        self.connected: list[Drive] = []
 
     def run(self, command: str | Sequence[str], timeout_s: float = 300,
             check: bool = True) -> Result:
@@ -57,12 +65,16 @@ class Host(Part):
         address = drive.port(port).address
         self.run(f"nvme connect -t rdma -a {address} -s {SERVICE} "
                  f"-n {shlex.quote(drive.nqn)} {options}".rstrip())
+        if drive not in self.connected:
+            self.connected.append(drive)
         return self.device(drive)
 
     def disconnect(self, drive: "Drive | None" = None) -> None:
         """Remove all paths to one drive, or to all drives."""
         self.run("nvme disconnect-all" if drive is None else
                  f"nvme disconnect -n {shlex.quote(drive.nqn)}", DISCONNECT_S)
+        self.connected = [one for one in self.connected
+                          if drive is not None and one is not drive]
 
     def subsystem(self, drive: "Drive") -> list[str]:
         """Names in the directory of the drive's subsystem in sysfs."""

@@ -14,5 +14,6 @@ from ..base import DEVELOP, command
 def run_python(arguments: Annotated[list[str] | None, typer.Argument(
         metavar="[FILE [ARG]...]", help="What `python` takes: a file and its arguments, -c, "
         "-m.  Without any, an interactive Python.")] = None) -> None:
-    """Run a Python program that uses `import essd`."""
+    """Run a Python program that uses `import essd`, or pytest with its plug-in."""
+    os.environ.setdefault("PYTEST_PLUGINS", "essd.pytest_plugin")
     os.execv(sys.executable, [sys.executable, *(arguments or [])])

@@ -94,11 +94,16 @@ def up(name: NewName = chosen.DEFAULT,
     capture_bytes = capture_rotation.parse_limit(capture_size)
     if topology is not None or drives is not None or hosts is not None:
         from ... import topology_cmd
-        if (port0, port1, nqn, media, media_format, config_file, namespaces, target,
-                host_mtu) != (None,) * 7 + ("drive", 0):
-            raise EssdError("--topology, --drives and --hosts go with --name, --new, "
-                            "--capture and --capture-size; --drives and --hosts also "
-                            "with --size, --mtu and --cpus, --drives with --no-host")
+        several = "--topology" if topology else "--drives" if drives else "--hosts"
+        for option, is_given in {
+                "--port0": port0, "--port1": port1, "--nqn": nqn, "--media": media,
+                "--media-format": media_format, "--config": config_file,
+                "--namespaces": namespaces, "--target": target != "drive",
+                "--host-mtu": host_mtu}.items():
+            if is_given:
+                raise EssdError(f"{option} does not go with {several}, which starts a "
+                                "whole topology: write what each drive has into a topology "
+                                "file (docs/topologies.md)")
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
                                           capture_bytes, size, mtu, cpus, host, hosts))
         return
@@ -155,7 +160,8 @@ def up(name: NewName = chosen.DEFAULT,
         address = next(x for x in config.links if not x.outside).target_address
         discover = f"nvme discover -t rdma -a {address} -s 4420"
         show.line(f"      {instance.hint('host', '--', discover)}")
-    show.line(f"      {instance.hint('console'):30} the drive's UART")
+    next_one = "     " if halt or host else "next:"
+    show.line(f"{next_one} {instance.hint('console'):30} the drive's UART")
 
 
 @command(RUN)
@@ -264,7 +270,11 @@ def host(command: Annotated[list[str] | None, typer.Argument(
     parts = instance.status()["parts"]
     guests = [name for name in parts
               if kind_of(name, parts[name]) in GUESTS]
-    part = chosen.check_word("--part", part or (guests or ["host"])[0], guests)
+    if not guests:
+        raise EssdError(f"{instance.name} has no Linux host, because it was started without "
+                        "one: attach a machine of your own (docs/connect-your-own.md), or "
+                        f"start it again with {instance.hint('up')}")
+    part = chosen.check_word("--part", part or guests[0], guests)
     if not parts[part]["ready"]:
         instance.wait_ready(part)
     if not command:
@@ -326,9 +336,10 @@ WhatToSave = Annotated[str, typer.Argument(
 
 @command(RUN)
 def save(what: WhatToSave = "", name: Name = "", as_json: AsJson = False) -> None:
-    """Save a snapshot of the whole system, which runs on: save NAME.
+    """Save a snapshot (save NAME), or suspend the drive (without a name).
 
-    Without a name, save the state of the running drive and end its process; see `load`.
+    A snapshot has the state of the whole system, which runs on.  Without a name, the
+    drive's state is saved and its process ends, as if it were suspended; `load` resumes it.
     """
     from ... import snapshots
     part = what
@@ -347,7 +358,8 @@ def save(what: WhatToSave = "", name: Name = "", as_json: AsJson = False) -> Non
     def save_one(instance: Instance) -> str:
         size = instance.ask("save", part=instance.drive)["bytes"]
         saved.append({"drive": instance.drive, "bytes": size})
-        return f"saved: {size / 1e6:.1f} MB"
+        return (f"saved: {size / 1e6:.1f} MB; the drive is suspended until "
+                f"{instance.hint('load')}")
 
     if as_json:
         show.only_data()
