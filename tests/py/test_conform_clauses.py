@@ -14,6 +14,9 @@ from essd import conform_clauses as cc
     ("NVM Command Set 1.0 3.2.2; Base 2.0 5.17.2.1",
      [("NVM Command Set 1.0", "3.2.2"), ("NVMe Base 2.0", "5.17.2.1")]),
     ("NVMe 1.2.1 5.11", [("NVMe Base 1.2.1", "5.11")]),
+    ("OCP DC NVMe SSD 2.0 C.2.3, C.4", [("OCP Datacenter NVMe SSD 2.0", "C.2.3"),
+                                        ("OCP Datacenter NVMe SSD 2.0", "C.4")]),
+    ("OCP DC NVMe SSD 2.0 page C1h", [("OCP Datacenter NVMe SSD 2.0", "")]),
     ("RFC 768 Length; NVMe-oF 1.1 3.3", [("RFC 768", ""), ("NVMe-oF 1.1", "3.3")]),
     ("data sheet; RFC 4861 7.3", [("RFC 4861", "7.3")]),
     ("NVMe-oF 1.1 3.3; docs/echo.md, 4.2", [("NVMe-oF 1.1", "3.3")])])

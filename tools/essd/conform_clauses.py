@@ -25,6 +25,7 @@ SPECIFICATIONS = (
     (r"NVMe-oF(?: 1\.1)?", "NVMe-oF 1.1"),
     (r"NVM Command Set (1\.\d)", r"NVM Command Set \1"),
     (r"(?:NVMe Base|NVMe|Base) 2\.0", "NVMe Base 2.0"),
+    (r"OCP DC NVMe SSD 2\.0", "OCP Datacenter NVMe SSD 2.0"),
     (r"NVMe TP (\d+)", r"NVMe TP \1"),
     (r"NVMe 1\.2\.1", "NVMe Base 1.2.1"),
     (r"NVMe(?: 1\.4)?", "NVMe Base 1.4"),
@@ -32,7 +33,7 @@ SPECIFICATIONS = (
     (r"(RFC \d+|IEEE [\d.]+[A-Za-z]*)(?:-\d+)?", r"\1"),
 )
 NO_SPECIFICATION = r"data sheet$|docs/"
-CLAUSE = r"(?:[A-Z]{0,2}\d+[A-Z]?(?:\.\d+[a-z]?)*)"
+CLAUSE = r"(?:(?:[A-Z]{0,2}\d+[A-Z]?|[A-Z](?=\.\d))(?:\.\d+[a-z]?)*)"
 LINE = re.compile(r"^([a-z]+\.\S+) +(\S.*?)(?:  +|$)")
 
 
@@ -60,7 +61,7 @@ def clauses(text: str) -> Iterable[tuple[str, str]]:
         found = re.match(CLAUSE, words)
         if name and found:
             yield name, found[0]
-        elif is_named and name.startswith(("RFC", "IEEE", "NVMe TP")):
+        elif is_named and name.startswith(("RFC", "IEEE", "NVMe TP", "OCP")):
             yield name, ""
         elif not is_named:
             name = ""
