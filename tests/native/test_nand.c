@@ -511,6 +511,68 @@ static void test_nand_urgent_reads_pass_commands_that_have_not_begun(
     assert_int_equal(bed->done[bed->num_done - 1].cookie, 1);
 }
 
+/*
+ * All dies of the largest array erase at the same time, except for blocks that
+ * the factory has marked as bad.
+ */
+WITH_FIXTURE(NULL, NULL)
+static void test_nand_the_largest_array_refuses_exactly_its_marked_blocks(
+    void **state)
+{
+    const struct nand_profile *profile = nand_profile_find("slc");
+    struct nand_bed *bed = malloc(sizeof(*bed));
+    unsigned int bad = 0;
+
+    (void)state;
+    assert_non_null(bed);
+    nand_bed_init(bed, &(struct nand_bed_config){.profile = profile->name,
+                                                 .channels = 16,
+                                                 .dies = 16,
+                                                 .blocks = 2,
+                                                 .wordlines = 1,
+                                                 .is_realtime = true});
+    assert_int_equal(bed->info.channels * bed->info.dies, 256);
+    for (unsigned int batch = 0; batch < 256; batch += NAND_BED_COMMANDS) {
+        uint64_t started_ns = 0;
+
+        for (unsigned int i = 0; i < NAND_BED_COMMANDS; i++) {
+            assert_true(nand_submit(
+                &bed->nand,
+                &(struct nand_command){.opcode = NAND_CMD_MARKS,
+                                       .channel = (uint8_t)(i % 16),
+                                       .die = (uint8_t)((batch + i) / 16),
+                                       .planes = 1,
+                                       .list = bed->slots[i].data}));
+        }
+        nand_bed_wait(bed, NAND_BED_COMMANDS);
+        started_ns = bed->world.now_ns;
+        for (unsigned int i = 0; i < NAND_BED_COMMANDS; i++) {
+            struct nand_bed_place place = place_at(
+                (uint8_t)(i % 16), (uint8_t)((batch + i) / 16), 1, 1, 0);
+
+            nand_bed_erase(bed, i, &place);
+        }
+        nand_bed_wait(bed, NAND_BED_COMMANDS);
+        for (unsigned int i = 0; i < NAND_BED_COMMANDS; i++) {
+            const struct nand_done *done = nand_bed_done(bed, i);
+            uint64_t input_ns = (i / 16 + 1) * profile->command_ns;
+
+            if (bed->slots[i].data[1]) {
+                assert_int_equal(done->status, NAND_CQE_RULE);
+                assert_int_equal(done->rule, 3);
+                bad++;
+                continue;
+            }
+            assert_int_equal(done->status, NAND_CQE_OK);
+            assert_int_equal(done->time_ns - started_ns,
+                             input_ns + profile->native.erase_ns);
+        }
+        bed->num_done = 0;
+    }
+    assert_in_range(bad, 1, 20);
+    free_bed(bed);
+}
+
 /* ---- Errors of the flash */
 
 /* Inject a fault into a channel's first die. */
