@@ -11,50 +11,6 @@
 
 #include <string.h>
 
-/* ---- Lists of operations */
-
-static void list_init(struct hw_nand_list *list)
-{
-    list->head = HW_NAND_NONE;
-    list->tail = HW_NAND_NONE;
-}
-
-static void list_put(struct hw_nand *nand, struct hw_nand_list *list,
-                     struct hw_nand_op *op)
-{
-    uint32_t i = hw_nand_op_index(nand, op);
-
-    op->next = HW_NAND_NONE;
-    if (list->head == HW_NAND_NONE) {
-        list->head = i;
-    } else {
-        nand->ops[list->tail].next = i;
-    }
-    list->tail = i;
-}
-
-static struct hw_nand_op *list_first(struct hw_nand *nand,
-                                     const struct hw_nand_list *list)
-{
-    return list->head == HW_NAND_NONE ? NULL : &nand->ops[list->head];
-}
-
-static struct hw_nand_op *list_take(struct hw_nand *nand,
-                                    struct hw_nand_list *list)
-{
-    struct hw_nand_op *op = list_first(nand, list);
-
-    if (op != NULL) {
-        list->head = op->next;
-        if (list->head == HW_NAND_NONE) {
-            list->tail = HW_NAND_NONE;
-        }
-    }
-    return op;
-}
-
-/* ---- Ready dies */
-
 static struct hw_nand_die *die_at(struct hw_nand *nand, uint32_t d)
 {
     return &nand->dies[d];
@@ -63,23 +19,6 @@ static struct hw_nand_die *die_at(struct hw_nand *nand, uint32_t d)
 static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t d)
 {
     return &nand->ops[nand->dies[d].op];
-}
-
-static void make_ready(struct hw_nand *nand, uint32_t d)
-{
-    struct hw_nand_die *die = die_at(nand, d);
-
-    if (die->is_ready) {
-        return;
-    }
-    die->is_ready = true;
-    die->next_ready = HW_NAND_NONE;
-    if (nand->ready_head == HW_NAND_NONE) {
-        nand->ready_head = d;
-    } else {
-        nand->dies[nand->ready_tail].next_ready = d;
-    }
-    nand->ready_tail = d;
 }
 
 /* Let `duration_ns` pass. @return true when no time needs to pass */
@@ -95,70 +34,7 @@ static bool pass_time(struct hw_nand *nand, uint32_t d, uint64_t duration_ns)
 void hw_nand_die_elapsed(struct hw_nand *nand, uint32_t d, uint64_t end_ns)
 {
     die_at(nand, d)->clock_ns = end_ns;
-    make_ready(nand, d);
-}
-
-/* ---- Channels */
-
-static struct hw_nand_channel *channel_of(struct hw_nand *nand, uint32_t d)
-{
-    return &nand->channels[d / nand->geometry.dies];
-}
-
-/* @return false when the die has to wait for the channel */
-static bool channel_take(struct hw_nand *nand, uint32_t d)
-{
-    struct hw_nand_channel *channel = channel_of(nand, d);
-    struct hw_nand_die *die = die_at(nand, d);
-
-    if (!channel->is_busy) {
-        channel->is_busy = true;
-        die->clock_ns = MAX(die->clock_ns, channel->free_ns);
-        return true;
-    }
-    die->next_waiting = HW_NAND_NONE;
-    if (channel->head == HW_NAND_NONE) {
-        channel->head = d;
-    } else {
-        nand->dies[channel->tail].next_waiting = d;
-    }
-    channel->tail = d;
-    return false;
-}
-
-/* A transfer has ended at `end_ns`; the next die that waits gets the channel.
- */
-static void channel_release(struct hw_nand *nand,
-                            struct hw_nand_channel *channel, uint64_t end_ns)
-{
-    uint32_t next = channel->head;
-
-    channel->free_ns = MAX(channel->free_ns, end_ns);
-    if (next == HW_NAND_NONE) {
-        channel->is_busy = false;
-        return;
-    }
-    channel->head = nand->dies[next].next_waiting;
-    nand->dies[next].clock_ns =
-        MAX(nand->dies[next].clock_ns, channel->free_ns);
-    make_ready(nand, next);
-}
-
-/* Let the die wait for the channel no longer. */
-static void channel_leave(struct hw_nand *nand, uint32_t d)
-{
-    struct hw_nand_channel *channel = channel_of(nand, d);
-    uint32_t *link = &channel->head;
-    uint32_t before = HW_NAND_NONE;
-
-    while (*link != d) {
-        before = *link;
-        link = &nand->dies[*link].next_waiting;
-    }
-    *link = nand->dies[d].next_waiting;
-    if (channel->tail == d) {
-        channel->tail = before;
-    }
+    hw_nand_die_ready(nand, d);
 }
 
 /* ---- Suspension */
@@ -187,7 +63,8 @@ static bool is_same_block(const struct hw_nand_op *op,
 static bool is_overtaken(struct hw_nand *nand, uint32_t d,
                          const struct hw_nand_op *op)
 {
-    const struct hw_nand_op *read = list_first(nand, &die_at(nand, d)->urgent);
+    const struct hw_nand_op *read =
+        hw_nand_list_first(nand, &die_at(nand, d)->urgent);
 
     return read != NULL && can_be_suspended(nand, op) &&
            !is_same_block(op, read);
@@ -251,11 +128,11 @@ static struct hw_nand_op *next_operation(struct hw_nand *nand, uint32_t d)
 
     if (die->suspended != HW_NAND_NONE) {
         return is_overtaken(nand, d, &nand->ops[die->suspended])
-                   ? list_take(nand, &die->urgent)
+                   ? hw_nand_list_take(nand, &die->urgent)
                    : NULL;
     }
-    op = list_take(nand, &die->urgent);
-    return op != NULL ? op : list_take(nand, &die->normal);
+    op = hw_nand_list_take(nand, &die->urgent);
+    return op != NULL ? op : hw_nand_list_take(nand, &die->normal);
 }
 
 static const uint8_t kind_of[] = {
@@ -296,7 +173,7 @@ static bool begin_operation(struct hw_nand *nand, uint32_t d)
     op->array_op->owner = op;
     fill_array_op(nand, op, op->array_op);
     die->state = HW_DIE_ACCEPTS;
-    return channel_take(nand, d);
+    return hw_nand_channel_take(nand, d);
 }
 
 static uint8_t status_of_verdict(const struct hw_nand_op *op)
@@ -324,7 +201,7 @@ static bool start_in_array(struct hw_nand *nand, uint32_t d)
     struct hw_nand_die *die = die_at(nand, d);
     struct hw_nand_op *op = op_of(nand, d);
 
-    channel_release(nand, channel_of(nand, d), die->clock_ns);
+    hw_nand_channel_release(nand, d, die->clock_ns);
     if (op->cursor > 0) { /* its data has been read with the first entries */
         die->state = HW_DIE_BUSY;
         return pass_time(nand, d, hw_nand_busy_ns(nand, op));
@@ -365,7 +242,7 @@ static bool end_in_die(struct hw_nand *nand, uint32_t d)
 
     if (op->opcode == NAND_CMD_READ) {
         die->state = HW_DIE_OFFERS;
-        return channel_take(nand, d);
+        return hw_nand_channel_take(nand, d);
     }
     die->state = HW_DIE_FINISHES;
     return nand_op_finish(nand->array, op->array_op, hw_nand_now_ns(nand));
@@ -406,11 +283,11 @@ static bool end_transfer(struct hw_nand *nand, uint32_t d)
     struct hw_nand_die *die = die_at(nand, d);
     struct hw_nand_op *op = op_of(nand, d);
 
-    channel_release(nand, channel_of(nand, d), die->clock_ns);
+    hw_nand_channel_release(nand, d, die->clock_ns);
     op->cursor = hw_nand_read_end(op);
     if (op->cursor < op->entries) {
         die->state = HW_DIE_ACCEPTS;
-        return channel_take(nand, d);
+        return hw_nand_channel_take(nand, d);
     }
     die->state = HW_DIE_FINISHES;
     return nand_op_finish(nand->array, op->array_op, hw_nand_now_ns(nand));
@@ -455,14 +332,40 @@ void hw_nand_dies_run(struct hw_nand *nand)
     }
 }
 
+/* Whether the die's operation waits for the channel and has not begun. */
+static bool waits_to_begin(struct hw_nand *nand, uint32_t d)
+{
+    const struct hw_nand_die *die = die_at(nand, d);
+
+    return die->state == HW_DIE_ACCEPTS && !die->is_ready &&
+           op_of(nand, d)->cursor == 0;
+}
+
+/* Let the operation of a die that waits to begin be taken again later. */
+static void put_back_operation(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_op *op = op_of(nand, d);
+
+    hw_nand_channel_leave(nand, d);
+    nand_op_put(nand->array, op->array_op);
+    op->array_op = NULL;
+    hw_nand_list_put_first(nand, &die->normal, op);
+    die->op = HW_NAND_NONE;
+    die->state = HW_DIE_IDLE;
+}
+
 void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
 {
     uint32_t d = op->die;
     struct hw_nand_die *die = die_at(nand, d);
 
-    list_put(nand, op->is_urgent ? &die->urgent : &die->normal, op);
-    if (op->is_urgent && die->state == HW_DIE_BUSY &&
-        is_overtaken(nand, d, op_of(nand, d))) {
+    hw_nand_list_put(nand, op->is_urgent ? &die->urgent : &die->normal, op);
+    if (op->is_urgent && waits_to_begin(nand, d) &&
+        !op_of(nand, d)->is_urgent) {
+        put_back_operation(nand, d);
+    } else if (op->is_urgent && die->state == HW_DIE_BUSY &&
+               is_overtaken(nand, d, op_of(nand, d))) {
         uint64_t now_ns = hw_nand_now_ns(nand);
         uint64_t end_ns = nand->timers[d].end_ns;
 
@@ -471,7 +374,7 @@ void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
     }
     if (die->state == HW_DIE_IDLE) {
         die->clock_ns = hw_nand_now_ns(nand);
-        make_ready(nand, d);
+        hw_nand_die_ready(nand, d);
     }
 }
 
@@ -479,7 +382,7 @@ void hw_nand_started(void *ctx, struct nand_op *array_op)
 {
     const struct hw_nand_op *op = array_op->owner;
 
-    make_ready(ctx, op->die);
+    hw_nand_die_ready(ctx, op->die);
 }
 
 void hw_nand_finished(void *ctx, struct nand_op *array_op)
@@ -493,23 +396,23 @@ static void drop_list(struct hw_nand *nand, struct hw_nand_list *list)
 {
     struct hw_nand_op *op;
 
-    while ((op = list_take(nand, list)) != NULL) {
+    while ((op = hw_nand_list_take(nand, list)) != NULL) {
         op->status = NAND_CQE_ABORTED;
         hw_nand_command_end(nand, op);
     }
 }
 
-static bool has_not_begun(struct hw_nand *nand, uint32_t d,
-                          enum hw_nand_die_state state)
+static bool receives_command(struct hw_nand *nand, uint32_t d)
 {
-    return die_at(nand, d)->state == state && op_of(nand, d)->cursor == 0;
+    return die_at(nand, d)->state == HW_DIE_RECEIVES &&
+           op_of(nand, d)->cursor == 0;
 }
 
 static void drop_operation(struct hw_nand *nand, uint32_t d)
 {
     op_of(nand, d)->status = NAND_CQE_ABORTED;
     (void)end_operation(nand, d);
-    make_ready(nand, d); /* it may have suspended an operation */
+    hw_nand_die_ready(nand, d); /* it may have suspended an operation */
 }
 
 void hw_nand_dies_reset(struct hw_nand *nand)
@@ -517,15 +420,15 @@ void hw_nand_dies_reset(struct hw_nand *nand)
     for (uint32_t d = 0; d < nand->num_dies; d++) {
         drop_list(nand, &die_at(nand, d)->urgent);
         drop_list(nand, &die_at(nand, d)->normal);
-        if (has_not_begun(nand, d, HW_DIE_ACCEPTS)) {
-            channel_leave(nand, d);
+        if (waits_to_begin(nand, d)) {
+            hw_nand_channel_leave(nand, d);
             drop_operation(nand, d);
         }
     }
     for (uint32_t d = 0; d < nand->num_dies; d++) {
-        if (has_not_begun(nand, d, HW_DIE_RECEIVES)) {
+        if (receives_command(nand, d)) {
             hw_nand_timer_stop(nand, d);
-            channel_release(nand, channel_of(nand, d), hw_nand_now_ns(nand));
+            hw_nand_channel_release(nand, d, hw_nand_now_ns(nand));
             drop_operation(nand, d);
         }
     }
@@ -536,8 +439,8 @@ void hw_nand_dies_init(struct hw_nand *nand)
     for (uint32_t d = 0; d < HW_NAND_DIES; d++) {
         nand->dies[d] =
             (struct hw_nand_die){.op = HW_NAND_NONE, .suspended = HW_NAND_NONE};
-        list_init(&nand->dies[d].urgent);
-        list_init(&nand->dies[d].normal);
+        hw_nand_list_init(&nand->dies[d].urgent);
+        hw_nand_list_init(&nand->dies[d].normal);
     }
     for (uint32_t i = 0; i < HW_NAND_CHANNELS; i++) {
         nand->channels[i] = (struct hw_nand_channel){.head = HW_NAND_NONE,

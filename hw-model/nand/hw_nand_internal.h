@@ -95,6 +95,34 @@ enum nand_cqe_status hw_nand_entries_map(const struct hw_nand *nand,
  */
 void hw_nand_entries_end(struct hw_nand *nand, struct hw_nand_op *op);
 
+/* ---- hw_nand_wait.c: lists of those that wait */
+
+void hw_nand_list_init(struct hw_nand_list *list);
+void hw_nand_list_put(struct hw_nand *nand, struct hw_nand_list *list,
+                      struct hw_nand_op *op);
+void hw_nand_list_put_first(struct hw_nand *nand, struct hw_nand_list *list,
+                            struct hw_nand_op *op);
+/* The first operation, which stays in the list or is taken from it, or NULL. */
+struct hw_nand_op *hw_nand_list_first(struct hw_nand *nand,
+                                      const struct hw_nand_list *list);
+struct hw_nand_op *hw_nand_list_take(struct hw_nand *nand,
+                                     struct hw_nand_list *list);
+
+/* The state of die `d` has ended: it has work to do. */
+void hw_nand_die_ready(struct hw_nand *nand, uint32_t d);
+
+/* @return false when the die has to wait for its channel */
+bool hw_nand_channel_take(struct hw_nand *nand, uint32_t d);
+
+/*
+ * The transfer of the die ended at `end_ns`; the next die that waits gets the
+ * channel.
+ */
+void hw_nand_channel_release(struct hw_nand *nand, uint32_t d, uint64_t end_ns);
+
+/* Let the die wait for its channel no longer. */
+void hw_nand_channel_leave(struct hw_nand *nand, uint32_t d);
+
 /* ---- hw_nand_die.c: order of operations */
 
 void hw_nand_dies_init(struct hw_nand *nand);

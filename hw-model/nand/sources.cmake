@@ -7,6 +7,7 @@ set(SOURCES
     hw_nand_queue.c
     hw_nand_time.c
     hw_nand_trace.c
+    hw_nand_wait.c
     nand_array.c
     nand_errors.c
     nand_file.c

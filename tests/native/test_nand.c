@@ -493,6 +493,37 @@ static void test_nand_an_urgent_read_suspends_an_erase_of_another_block(
     assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_SUSPENDS), 1);
 }
 
+WITH_FIXTURE(setup_realtime, teardown)
+static void
+test_nand_an_urgent_read_passes_a_program_that_waits_for_the_channel(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place first = erased_block(bed, 0, 0);
+    struct nand_bed_place second = erased_block(bed, 0, 1);
+    struct nand_bed_place read = second;
+    uint64_t started_ns, read_ns;
+
+    program_now(bed, &second, 1);
+    second.wordline = 1;
+    started_ns = bed->world.now_ns;
+    nand_bed_program(bed, 0, &first, 2);
+    nand_bed_program(bed, 2, &second, 3);
+    nand_kick(&bed->nand);
+    native_world_pass(&bed->world, 1000); /* the first one is transferred */
+    nand_bed_read(bed, 3, &read, 1, true);
+    nand_bed_wait(bed, 3);
+    read_ns = started_ns + program_input_ns() + tlc_part()->command_ns +
+              tlc_part()->native.read_ns[0] + transfer_ns(1);
+    assert_int_equal(nand_bed_done(bed, 3)->time_ns,
+                     read_ns + tlc_part()->decode_ns);
+    nand_bed_expect(bed, 3, &read, 1, 1);
+    assert_int_equal(nand_bed_done(bed, 2)->time_ns,
+                     read_ns + program_input_ns() +
+                         tlc_part()->native.program_ns);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_SUSPENDS), 0);
+}
+
 static void test_nand_urgent_reads_pass_commands_that_have_not_begun(
     void **state)
 {

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who waits in the NAND controller: operations for their die, dies for their
+ * channel, and dies that have work to do for their turn.  Each waits in a list,
+ * first in, first out.
+ */
+#include "hw-model/nand/hw_nand_internal.h"
+
+/* ---- Lists of operations */
+
+void hw_nand_list_init(struct hw_nand_list *list)
+{
+    list->head = HW_NAND_NONE;
+    list->tail = HW_NAND_NONE;
+}
+
+void hw_nand_list_put(struct hw_nand *nand, struct hw_nand_list *list,
+                      struct hw_nand_op *op)
+{
+    uint32_t i = hw_nand_op_index(nand, op);
+
+    op->next = HW_NAND_NONE;
+    if (list->head == HW_NAND_NONE) {
+        list->head = i;
+    } else {
+        nand->ops[list->tail].next = i;
+    }
+    list->tail = i;
+}
+
+void hw_nand_list_put_first(struct hw_nand *nand, struct hw_nand_list *list,
+                            struct hw_nand_op *op)
+{
+    op->next = list->head;
+    list->head = hw_nand_op_index(nand, op);
+    if (op->next == HW_NAND_NONE) {
+        list->tail = list->head;
+    }
+}
+
+struct hw_nand_op *hw_nand_list_first(struct hw_nand *nand,
+                                      const struct hw_nand_list *list)
+{
+    return list->head == HW_NAND_NONE ? NULL : &nand->ops[list->head];
+}
+
+struct hw_nand_op *hw_nand_list_take(struct hw_nand *nand,
+                                     struct hw_nand_list *list)
+{
+    struct hw_nand_op *op = hw_nand_list_first(nand, list);
+
+    if (op != NULL) {
+        list->head = op->next;
+        if (list->head == HW_NAND_NONE) {
+            list->tail = HW_NAND_NONE;
+        }
+    }
+    return op;
+}
+
+/* ---- Dies that have work to do */
+
+void hw_nand_die_ready(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_die *die = &nand->dies[d];
+
+    if (die->is_ready) {
+        return;
+    }
+    die->is_ready = true;
+    die->next_ready = HW_NAND_NONE;
+    if (nand->ready_head == HW_NAND_NONE) {
+        nand->ready_head = d;
+    } else {
+        nand->dies[nand->ready_tail].next_ready = d;
+    }
+    nand->ready_tail = d;
+}
+
+/* ---- Channels */
+
+static struct hw_nand_channel *channel_of(struct hw_nand *nand, uint32_t d)
+{
+    return &nand->channels[d / nand->geometry.dies];
+}
+
+bool hw_nand_channel_take(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_channel *channel = channel_of(nand, d);
+    struct hw_nand_die *die = &nand->dies[d];
+
+    if (!channel->is_busy) {
+        channel->is_busy = true;
+        die->clock_ns = MAX(die->clock_ns, channel->free_ns);
+        return true;
+    }
+    die->next_waiting = HW_NAND_NONE;
+    if (channel->head == HW_NAND_NONE) {
+        channel->head = d;
+    } else {
+        nand->dies[channel->tail].next_waiting = d;
+    }
+    channel->tail = d;
+    return false;
+}
+
+void hw_nand_channel_release(struct hw_nand *nand, uint32_t d, uint64_t end_ns)
+{
+    struct hw_nand_channel *channel = channel_of(nand, d);
+    uint32_t next = channel->head;
+
+    channel->free_ns = MAX(channel->free_ns, end_ns);
+    if (next == HW_NAND_NONE) {
+        channel->is_busy = false;
+        return;
+    }
+    channel->head = nand->dies[next].next_waiting;
+    nand->dies[next].clock_ns =
+        MAX(nand->dies[next].clock_ns, channel->free_ns);
+    hw_nand_die_ready(nand, next);
+}
+
+void hw_nand_channel_leave(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_channel *channel = channel_of(nand, d);
+    uint32_t *link = &channel->head;
+    uint32_t before = HW_NAND_NONE;
+
+    while (*link != d) {
+        before = *link;
+        link = &nand->dies[*link].next_waiting;
+    }
+    *link = nand->dies[d].next_waiting;
+    if (channel->tail == d) {
+        channel->tail = before;
+    }
+}
