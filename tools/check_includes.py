@@ -58,6 +58,7 @@ MAY_INCLUDE = {
                         "nvmeof/limits.h", "nvmeof/target/media.h",
                         "nvmeof/target/reservation.h",
                         "nvmeof/target/volume.h"],
+    "firmware/ftl": ["lib", "nvmeof/target/media.h"],
     "firmware/operations": ["lib", "firmware/hal", "firmware/volume/volume.h",
                             "nvmeof/limits.h", "nvmeof/target/media.h",
                             "nvmeof/target/operations.h"],

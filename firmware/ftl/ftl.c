@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
+
+enum { MEMORY_ALIGN = 64 };
+
+/* Hand out the next part of the owner's memory; `base` NULL: only count. */
+static void *carve_memory(uint8_t *base, size_t *used, size_t len)
+{
+    size_t at = *used;
+
+    *used += (len + MEMORY_ALIGN - 1) & ~(size_t)(MEMORY_ALIGN - 1);
+    return base == NULL ? NULL : base + at;
+}
+
+static uint32_t count_trim_pages(uint32_t logical_units)
+{
+    return (uint32_t)(((uint64_t)logical_units + FTL_TRIM_UNITS - 1) /
+                      FTL_TRIM_UNITS);
+}
+
+static uint32_t pool_slots(const struct ftl *ftl, enum ftl_pool pool)
+{
+    const uint32_t slots[] = {
+        [FTL_POOL_HOST] = ftl->config.buffer_units,
+        [FTL_POOL_TRIM] = MIN(2 * ftl->trim_pages, (uint32_t)FTL_TRIM_SLOTS),
+        [FTL_POOL_MOVE] = FTL_MOVE_ROWS * ftl->layout.row_units,
+    };
+
+    return slots[pool];
+}
+
+/* Divide the memory, or count its bytes. */
+static size_t divide_memory(struct ftl *ftl, uint8_t *base)
+{
+    const struct ftl_config *config = &ftl->config;
+    const struct ftl_layout *layout = &ftl->layout;
+    size_t used = 0;
+
+    (void)carve_memory(base, &used, sizeof(*ftl));
+#define CARVE(member, count)                                                   \
+    ftl->member = carve_memory(base, &used, (count) * sizeof(*ftl->member))
+    CARVE(map, (size_t)ftl->entries);
+    CARVE(valid, (size_t)layout->places / 8 + 1);
+    CARVE(bad_planes, (size_t)layout->superblocks * layout->geometry.dies);
+    CARVE(superblocks, (size_t)layout->superblocks);
+    CARVE(slots, (size_t)ftl->num_slots);
+    CARVE(data, (size_t)ftl->num_slots * FTL_UNIT_DATA);
+    CARVE(meta, (size_t)ftl->num_slots * FTL_UNIT_META);
+    CARVE(pad, (size_t)FTL_UNIT_DATA);
+    CARVE(wait_links, (size_t)ftl->num_slots);
+    CARVE(dirty_links, (size_t)ftl->num_slots);
+    CARVE(requests, (size_t)config->num_requests);
+    CARVE(request_links, (size_t)config->num_requests);
+    CARVE(ops, (size_t)config->num_ops);
+    CARVE(op_links, (size_t)config->num_ops);
+    CARVE(mount.versions, (size_t)ftl->entries);
+    CARVE(mount.row_numbers,
+          (size_t)layout->superblocks * layout->superblock_rows);
+    CARVE(mount.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        CARVE(streams[i].die_is_busy, (size_t)layout->geometry.dies);
+    }
+#undef CARVE
+    return used;
+}
+
+/* What follows from the configuration. @return false when it does not fit */
+static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
+{
+    ftl->config = *config;
+    if (!ftl_layout_init(&ftl->layout, &config->geometry) ||
+        config->logical_units == 0 ||
+        config->logical_units > ftl_most_units(config) ||
+        config->buffer_units < 2 * ftl->layout.row_units ||
+        config->num_ops == 0 || config->num_requests == 0) {
+        return false;
+    }
+    ftl->trim_pages = count_trim_pages(config->logical_units);
+    ftl->entries = config->logical_units + ftl->trim_pages;
+    ftl->num_slots = 0;
+    for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
+        ftl->num_slots += pool_slots(ftl, (enum ftl_pool)pool);
+    }
+    return ftl->num_slots < FTL_LIST_END &&
+           config->num_requests < FTL_LIST_END &&
+           config->num_ops < FTL_LIST_END;
+}
+
+uint32_t ftl_most_units(const struct ftl_config *config)
+{
+    const struct ftl_geometry *geometry = &config->geometry;
+    struct ftl_layout layout;
+    uint64_t good = 0;
+    uint32_t rows, smallest;
+    uint64_t units;
+
+    if (!ftl_layout_init(&layout, geometry) ||
+        layout.superblock_rows <= FTL_RESERVE_ROWS) {
+        return 0;
+    }
+    smallest = layout.superblock_units;
+    for (uint32_t i = 0; i < layout.superblocks; i++) {
+        uint32_t planes = 0;
+        uint32_t capacity;
+
+        for (uint32_t die = 0; die < geometry->dies; die++) {
+            planes += geometry->planes -
+                      (uint32_t)__builtin_popcount(
+                          config->bad_planes[i * geometry->dies + die]);
+        }
+        capacity = planes * (layout.superblock_units /
+                             ((uint32_t)geometry->dies * geometry->planes));
+        if (capacity * 4 >= layout.superblock_units * 3) {
+            good++;
+            smallest = MIN(smallest, capacity);
+        }
+    }
+    if (good <= FTL_RESERVE) {
+        return 0;
+    }
+    rows = layout.superblock_rows;
+    units = (good - FTL_RESERVE) *
+            ((uint64_t)smallest * (rows - FTL_RESERVE_ROWS) / rows);
+    return (uint32_t)(units - MIN(units, units / FTL_TRIM_UNITS + 1));
+}
+
+size_t ftl_bytes(const struct ftl_config *config)
+{
+    struct ftl ftl;
+
+    return set_sizes(&ftl, config) ? divide_memory(&ftl, NULL) : 0;
+}
+
+static void init_lists(struct ftl *ftl)
+{
+    uint16_t slot = 0;
+
+    for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
+        uint32_t count = pool_slots(ftl, (enum ftl_pool)pool);
+
+        ftl_list_init(&ftl->free_slots[pool], ftl->wait_links);
+        ftl_list_init(&ftl->waiting[pool], ftl->wait_links);
+        ftl_list_init(&ftl->dirty[pool], ftl->dirty_links);
+        while (count-- != 0) {
+            ftl_list_append(&ftl->free_slots[pool], slot++);
+        }
+    }
+    ftl_list_init(&ftl->free_requests, ftl->request_links);
+    ftl_list_init(&ftl->unsent, ftl->request_links);
+    for (uint16_t i = 0; i < ftl->config.num_requests; i++) {
+        ftl_list_append(&ftl->free_requests, i);
+    }
+    ftl_list_init(&ftl->free_ops, ftl->op_links);
+    ftl_list_init(&ftl->reads, ftl->op_links);
+    ftl_list_init(&ftl->changes, ftl->op_links);
+    ftl_list_init(&ftl->barriers, ftl->op_links);
+    for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
+        ftl_list_append(&ftl->free_ops, i);
+    }
+}
+
+struct ftl *ftl_start(const struct ftl_config *config)
+{
+    struct ftl *ftl = config->memory;
+
+    memset(ftl, 0, sizeof(*ftl));
+    if (!set_sizes(ftl, config)) {
+        return NULL;
+    }
+    (void)divide_memory(ftl, config->memory);
+    ftl->state = FTL_MOUNTING;
+    ftl->is_volatile = true;
+    memset(ftl->map, 0xff, ftl->entries * sizeof(ftl->map[0]));
+    memset(ftl->valid, 0, ftl->layout.places / 8 + 1);
+    memset(ftl->pad, 0, FTL_UNIT_DATA);
+    memset(ftl->superblocks, 0,
+           ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
+    memcpy(ftl->bad_planes, config->bad_planes,
+           (size_t)ftl->layout.superblocks * config->geometry.dies);
+    init_lists(ftl);
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        ftl->streams[i].superblock = FTL_NOWHERE;
+        memset(ftl->streams[i].die_is_busy, 0, config->geometry.dies);
+    }
+    ftl->collection.victim = FTL_NOWHERE;
+    ftl->free_superblocks = ftl->layout.superblocks;
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        ftl->superblocks[i].is_erased = true;
+        ftl_superblock_measure(ftl, i);
+    }
+    return ftl;
+}
+
+enum ftl_state ftl_state(const struct ftl *ftl)
+{
+    return ftl->state;
+}
+
+/* When the buffer is left alone, it is programmed. */
+static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
+{
+    uint64_t due_us = ftl->last_accept_us + ftl->config.idle_us;
+
+    if (ftl->waiting[FTL_POOL_HOST].count + ftl->waiting[FTL_POOL_TRIM].count ==
+            0 ||
+        ftl->forced == ftl->accepted) {
+        return;
+    }
+    if (ftl->now_us >= due_us) {
+        ftl->forced = ftl->accepted;
+    } else {
+        *deadline_us = MIN(*deadline_us, due_us);
+    }
+}
+
+bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
+{
+    bool any = false;
+
+    ftl->now_us = now_us;
+    switch (ftl->state) {
+    case FTL_MOUNTING:
+        any = ftl_mount_step(ftl);
+        break;
+    case FTL_READY:
+        any = ftl_io_step(ftl);
+        force_idle_buffer(ftl, deadline_us);
+        any |= ftl_collect_step(ftl);
+        any |= ftl_row_step(ftl);
+        break;
+    case FTL_FAILED:
+        any = ftl_io_refuse(ftl);
+        break;
+    }
+    return ftl_request_send_waiting(ftl) || any;
+}
+
+bool ftl_is_quiet(const struct ftl *ftl)
+{
+    return ftl->free_requests.count == ftl->config.num_requests &&
+           ftl->free_ops.count == ftl->config.num_ops;
+}
+
+const struct ftl_counters *ftl_counters(const struct ftl *ftl)
+{
+    return &ftl->counters;
+}
+
+uint32_t ftl_free_superblocks(const struct ftl *ftl)
+{
+    return ftl->free_superblocks;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The flash translation layer: a medium of 512-byte blocks on NAND flash.
+ *
+ * It maps logical units of 4096 bytes to units of the flash, collects writes in
+ * a buffer in DRAM, and programs them in rows: one wordline of all planes of a
+ * die.  A row is programmed when the buffer holds enough for it, when a flush
+ * or a write with FUA waits for it, or when the buffer has been left alone for
+ * a while.
+ *
+ * After a power cut, ftl_start() finds everything again by reading what
+ * firmware wrote beside the data.  Then every block has the contents of the
+ * last write that was made durable, or of a later one; never a part of one.
+ *
+ * Reference: docs/decisions/0013-translation-layer.md
+ * Left out so far: checkpoints, parity over dies, wear levelling.
+ */
+#ifndef ESSD_FTL_FTL_H
+#define ESSD_FTL_FTL_H
+
+#include "firmware/ftl/ftl_flash.h"
+#include "lib/util.h"
+#include "nvmeof/target/media.h"
+
+struct ftl;
+
+struct ftl_config {
+    struct ftl_flash flash;
+    struct ftl_geometry geometry;
+
+    /*
+     * Planes that must not be used: for each block, a byte for each die with a
+     * bit for each plane.  It is copied.
+     */
+    const uint8_t *bad_planes;
+
+    /* Logical units of 4096 bytes; see ftl_most_units(). */
+    uint32_t logical_units;
+    uint16_t buffer_units; /* of the write buffer: two rows or more */
+    uint16_t num_ops;      /* operations of the medium in progress, at most */
+    uint16_t num_requests; /* operations of the flash in progress, at most */
+    uint32_t idle_us; /* the buffer is programmed when no write came so long */
+
+    /* An operation has ended: nvmf_media_done(). */
+    void (*media_done)(void *ctx, void *cookie, enum media_status status);
+    void *done_ctx;
+
+    void *memory; /* ftl_bytes(), 64-byte aligned, reached by DMA */
+};
+
+enum ftl_state {
+    FTL_MOUNTING, /* Reads the flash; operations wait. */
+    FTL_READY,    /* Serves operations. */
+    FTL_FAILED,   /* The map could not be read: operations are refused. */
+};
+
+/* What has been done since the start. */
+struct ftl_counters {
+    uint64_t host_units;     /* accepted from writes */
+    uint64_t rows;           /* programmed */
+    uint64_t units;          /* programmed, without padding */
+    uint64_t pad_units;      /* programmed because a row was not full */
+    uint64_t moved_units;    /* programmed by garbage collection */
+    uint64_t map_pages;      /* pages of trim state, programmed */
+    uint64_t erasures;       /* of superblocks */
+    uint64_t scanned_rows;   /* read at the start */
+    uint64_t program_errors; /* rows that were programmed again elsewhere */
+    uint64_t erase_errors;
+    uint64_t read_errors; /* units that could not be corrected */
+};
+
+/** Bytes of memory for these sizes. */
+size_t ftl_bytes(const struct ftl_config *config);
+
+/** The most logical units for which garbage collection always gets on. */
+uint32_t ftl_most_units(const struct ftl_config *config);
+
+/**
+ * Initialise, in config->memory, and begin to mount: read what is on the flash.
+ * A flash that was never programmed is an empty medium.
+ *
+ * @return NULL when the sizes of `config` do not fit together
+ */
+MUST_USE struct ftl *ftl_start(const struct ftl_config *config);
+
+enum ftl_state ftl_state(const struct ftl *ftl);
+
+/**
+ * Start an operation on the medium, in blocks of 512 bytes: nvmf_media.submit()
+ * for the medium as a whole.  It begins in the next ftl_step().
+ *
+ * @return false when num_ops are in progress
+ */
+MUST_USE bool ftl_submit(struct ftl *ftl, const struct media_io *io);
+
+/** nvmf_media.set_volatile() */
+void ftl_set_volatile(struct ftl *ftl, bool is_enabled);
+
+/** An operation of the flash has ended. */
+void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
+                    enum ftl_flash_status status, uint8_t failed_planes);
+
+/**
+ * Do what is due, without waiting.
+ *
+ * @param deadline_us  is lowered to the time of the next work that waits for
+ *                     time alone
+ * @return whether anything was done
+ */
+bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us);
+
+/** Whether no operation is in progress, neither of the medium nor of flash. */
+bool ftl_is_quiet(const struct ftl *ftl);
+
+const struct ftl_counters *ftl_counters(const struct ftl *ftl);
+
+/** Superblocks that hold nothing. */
+uint32_t ftl_free_superblocks(const struct ftl *ftl);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Garbage collection: the valid units of one superblock at a time, the victim,
+ * are copied into the other stream's superblock.  Then the victim is erased.
+ *
+ * A victim has the fewest valid units of all closed superblocks.  It is erased
+ * when none is valid and all its copies are programmed, and when the trims that
+ * have made units of it invalid are durable: otherwise an even older version
+ * could come back after a power cut.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+static bool is_candidate(const struct ftl *ftl, uint32_t superblock)
+{
+    const struct ftl_superblock *at = &ftl->superblocks[superblock];
+
+    return at->state == FTL_SUPERBLOCK_CLOSED && !at->is_stuck;
+}
+
+/* Whether moving its units and then erasing it gives enough space. */
+static bool is_worthwhile(const struct ftl *ftl, uint32_t superblock)
+{
+    const struct ftl_superblock *at = &ftl->superblocks[superblock];
+    uint32_t row = at->capacity / ftl->layout.superblock_rows;
+
+    return at->valid + FTL_RESERVE_ROWS * row <= at->capacity;
+}
+
+/* @return FTL_NOWHERE when none would give any space */
+static uint32_t choose_victim(const struct ftl *ftl)
+{
+    uint32_t best = FTL_NOWHERE;
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (is_candidate(ftl, i) && is_worthwhile(ftl, i) &&
+            (best == FTL_NOWHERE ||
+             ftl->superblocks[i].valid < ftl->superblocks[best].valid)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Take slots for the valid units of the victim's next row, and read them. */
+static bool read_row(struct ftl *ftl)
+{
+    struct ftl_collection *collection = &ftl->collection;
+    uint32_t first =
+        ftl_place(&ftl->layout, collection->victim, collection->next_row, 0);
+    struct ftl_request *request = NULL;
+
+    if (ftl->free_slots[FTL_POOL_MOVE].count < ftl->layout.row_units ||
+        ftl->free_requests.count == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
+        uint16_t slot;
+
+        if (!ftl_map_is_valid(ftl, first + i)) {
+            continue;
+        }
+        if (request == NULL) {
+            request = ftl_request_take(ftl, FTL_REQUEST_MOVE);
+            ASSERT(request != NULL);
+        }
+        slot = ftl_slot_take(ftl, FTL_POOL_MOVE, 0);
+        ASSERT(slot != FTL_LIST_END);
+        ftl->slots[slot].state = FTL_SLOT_FILLING;
+        ftl->slots[slot].old_place = first + i;
+        request->slots[request->flash.num_units] = slot;
+        ftl_request_add(ftl, request, first + i,
+                        &(struct ftl_flash_unit){
+                            .data = ftl_slot_data(ftl, slot),
+                            .meta = ftl_slot_meta(ftl, slot),
+                            .system = request->system[request->flash.num_units],
+                            .length = FTL_UNIT_DATA,
+                        });
+        collection->slots++;
+    }
+    collection->next_row++;
+    if (request != NULL) {
+        collection->reads++;
+        ftl_request_send(ftl, request);
+    }
+    return true;
+}
+
+/* A unit that is to be moved has been read. */
+static void accept_unit(struct ftl *ftl, uint16_t index, bool is_good,
+                        const uint8_t *bytes)
+{
+    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_system system;
+
+    if (!ftl_map_is_valid(ftl, slot->old_place)) {
+        is_good = false;
+    } else if (!is_good || !ftl_system_parse(&system, bytes)) {
+        is_good = false;
+        ftl->counters.read_errors++;
+        ftl->superblocks[ftl->collection.victim].is_stuck = true;
+    }
+    if (!is_good) {
+        ftl->collection.slots--;
+        ftl_slot_free(ftl, index);
+        return;
+    }
+    slot->number =
+        system.number +
+        (system.kind == FTL_KIND_TRIM ? ftl->config.logical_units : 0);
+    ASSERT(slot->number < ftl->entries);
+    slot->version = system.version;
+    slot->state = FTL_SLOT_WAITING;
+    ftl_list_append(&ftl->waiting[FTL_POOL_MOVE], index);
+}
+
+void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
+                           enum ftl_flash_status status)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        accept_unit(ftl, request->slots[i],
+                    status == FTL_FLASH_OK &&
+                        request->units[i].status == FTL_UNIT_GOOD,
+                    request->system[i]);
+    }
+    ftl->collection.reads--;
+}
+
+bool ftl_collect_is_at_end(const struct ftl *ftl)
+{
+    return ftl->collection.victim != FTL_NOWHERE &&
+           ftl->collection.next_row == ftl->layout.superblock_rows &&
+           ftl->collection.reads == 0;
+}
+
+static bool trims_are_durable(const struct ftl *ftl)
+{
+    return ftl_slot_is_pool_durable(
+        ftl, FTL_POOL_TRIM,
+        ftl->superblocks[ftl->collection.victim].trim_accepted);
+}
+
+bool ftl_collect_waits_for_trims(const struct ftl *ftl)
+{
+    return ftl_collect_is_at_end(ftl) && ftl->collection.slots == 0 &&
+           !trims_are_durable(ftl);
+}
+
+/* The victim has been read to its end. */
+static bool finish_victim(struct ftl *ftl)
+{
+    struct ftl_collection *collection = &ftl->collection;
+    struct ftl_superblock *victim = &ftl->superblocks[collection->victim];
+
+    if (collection->slots != 0) {
+        return false;
+    }
+    if (victim->state == FTL_SUPERBLOCK_CLOSED) {
+        if (victim->is_stuck) {
+            collection->victim = FTL_NOWHERE;
+            return true;
+        }
+        if (victim->valid != 0) {
+            /* Some could not be moved: their row has failed. */
+            collection->next_row = 0;
+            return true;
+        }
+        if (!trims_are_durable(ftl)) {
+            return false;
+        }
+        ftl_superblock_erase(ftl, collection->victim);
+    }
+    if (!ftl_superblock_erase_step(ftl, collection->victim)) {
+        return false;
+    }
+    collection->victim = FTL_NOWHERE;
+    return true;
+}
+
+bool ftl_collect_step(struct ftl *ftl)
+{
+    struct ftl_collection *collection = &ftl->collection;
+    bool any = false;
+
+    if (collection->victim == FTL_NOWHERE) {
+        if (ftl->free_superblocks >= FTL_COLLECT_BELOW) {
+            ftl->is_full = false;
+            return false;
+        }
+        collection->victim = choose_victim(ftl);
+        collection->next_row = 0;
+        ftl->is_full = collection->victim == FTL_NOWHERE &&
+                       ftl->free_superblocks <= FTL_HOST_LEAVES_FREE &&
+                       ftl->streams[FTL_STREAM_HOST].superblock == FTL_NOWHERE;
+        if (collection->victim == FTL_NOWHERE) {
+            return false;
+        }
+        any = true;
+    }
+    while (collection->next_row < ftl->layout.superblock_rows) {
+        if (!read_row(ftl)) {
+            return any;
+        }
+        any = true;
+    }
+    return (collection->reads == 0 && finish_victim(ftl)) || any;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The flash seam: the interface between the translation layer and the driver of
+ * the NAND controller.  It has the operations, the units and the rules of
+ * docs/hardware/nand.md; dies are counted over all channels.
+ *
+ * Operations are asynchronous.  submit() starts one and returns; the owner
+ * calls ftl_flash_done() once for each, from the main loop and never inside
+ * submit().  A die executes its operations in the order of submit().
+ */
+#ifndef ESSD_FTL_FLASH_H
+#define ESSD_FTL_FLASH_H
+
+#include "lib/util.h"
+
+enum {
+    FTL_UNIT_DATA = 4096,
+    FTL_UNIT_META = 64,
+    FTL_UNIT_SYSTEM = 16,
+    FTL_PLANES_MAX = 4,
+    FTL_OP_UNITS = 64, /* units of an operation, at most */
+};
+
+struct ftl_geometry {
+    uint16_t dies;      /* of all channels, 1..256 */
+    uint8_t planes;     /* of a die, 1..4 */
+    uint8_t pages;      /* of a wordline, 1..4 */
+    uint8_t units;      /* of a page, 1..4 */
+    uint16_t blocks;    /* of a plane */
+    uint16_t wordlines; /* of a block */
+};
+
+enum ftl_flash_kind {
+    FTL_FLASH_READ,
+    FTL_FLASH_PROGRAM,
+    FTL_FLASH_ERASE,
+};
+
+enum ftl_flash_status {
+    FTL_FLASH_OK,     /* a read: each unit has its own status */
+    FTL_FLASH_FAILED, /* a program or erase failed in some planes */
+    FTL_FLASH_DEAD,   /* the die does not answer */
+    FTL_FLASH_ERROR,  /* anything else: nothing is known about the result */
+};
+
+enum ftl_unit_status {
+    FTL_UNIT_GOOD,
+    FTL_UNIT_ERASED,        /* nothing was written to memory */
+    FTL_UNIT_UNCORRECTABLE, /* memory holds bytes without meaning */
+};
+
+/*
+ * A unit, or a part of one that is read.  A program has an entry for each unit,
+ * in the order of nand.md: for each page, each plane, each unit.
+ */
+struct ftl_flash_unit {
+    uint8_t *data;   /* a read: NULL when it is not wanted */
+    uint8_t *meta;   /* a read: NULL when it is not wanted */
+    uint8_t *system; /* the same */
+    uint16_t offset; /* of the part that is read, in bytes */
+    uint16_t length; /* of that part */
+    uint8_t plane;
+    uint8_t page;
+    uint8_t unit;
+    bool more;      /* the next entry is a part of the same unit */
+    uint8_t status; /* enum ftl_unit_status, set by a read */
+};
+
+struct ftl_flash_op {
+    uint8_t kind;   /* enum ftl_flash_kind */
+    uint8_t planes; /* one bit for each */
+    uint16_t die;
+    uint16_t block; /* the same in each plane */
+    uint16_t wordline;
+    uint16_t num_units;
+    struct ftl_flash_unit *units; /* valid until ftl_flash_done() */
+    uint32_t cookie;              /* argument of ftl_flash_done() */
+};
+
+struct ftl_flash {
+    void *ctx;
+
+    /**
+     * Start one operation.  *op is read before submit() returns.
+     *
+     * @return false when there is no room; nothing was started
+     */
+    bool (*submit)(void *ctx, const struct ftl_flash_op *op);
+};
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state of the translation layer, and what its files offer each other. */
+#ifndef ESSD_FTL_INTERNAL_H
+#define ESSD_FTL_INTERNAL_H
+
+#include "firmware/ftl/ftl.h"
+#include "firmware/ftl/ftl_layout.h"
+#include "firmware/ftl/ftl_list.h"
+
+enum {
+    FTL_SECTOR_SHIFT = 9,
+    FTL_UNIT_SECTORS = FTL_UNIT_DATA >> FTL_SECTOR_SHIFT,
+    FTL_TRIM_UNITS = 8 * FTL_UNIT_DATA, /* logical units of a trim page */
+    FTL_TRIM_SLOTS = 16,                /* trim pages in the buffer, at most */
+    FTL_MOVE_ROWS = 2,                  /* in the buffer of the collection */
+    FTL_ROW_GAP = 4096, /* row numbers that a mount leaves unused */
+
+    /* Free superblocks that the host's stream leaves, and with which garbage
+     * collection begins. */
+    FTL_HOST_LEAVES_FREE = 2,
+    FTL_COLLECT_BELOW = 4,
+    FTL_RESERVE = 6,      /* superblocks that are no part of the capacity */
+    FTL_RESERVE_ROWS = 3, /* rows of a superblock that are none */
+};
+
+/* ---- The map.  An entry is a place on the flash, FTL_NOWHERE for a unit that
+ * reads as zeroes, or FTL_IN_SLOT and the index of a slot. */
+#define FTL_IN_SLOT UINT32_C(0x80000000)
+
+static inline bool ftl_is_place(uint32_t entry)
+{
+    return (entry & FTL_IN_SLOT) == 0;
+}
+
+static inline bool ftl_is_in_slot(uint32_t entry)
+{
+    return (entry & FTL_IN_SLOT) != 0 && entry != FTL_NOWHERE;
+}
+
+/* ---- Slots: units in DRAM. */
+enum ftl_pool {
+    FTL_POOL_HOST, /* the write buffer */
+    FTL_POOL_TRIM, /* pages of trim state */
+    FTL_POOL_MOVE, /* units that garbage collection moves */
+    FTL_POOLS
+};
+
+enum ftl_slot_state {
+    FTL_SLOT_FREE,
+    FTL_SLOT_FILLING, /* Its old contents are being read from flash; then it
+                       * waits, with the write that needed them. */
+    FTL_SLOT_WAITING, /* Waits to be put into a row; writes may change it. */
+    FTL_SLOT_PROGRAMMING, /* Is being programmed; nothing changes it. */
+};
+
+struct ftl_slot {
+    uint8_t state;    /* enum ftl_slot_state */
+    uint8_t pool;     /* enum ftl_pool */
+    bool is_trimmed;  /* while it was being programmed */
+    uint16_t follows; /* the slot, being programmed, with the contents before
+                       * these; or FTL_LIST_END */
+    uint32_t number;  /* index in the map */
+    /*
+     * The place of the contents before these, which stay valid until these are
+     * durable; or FTL_NOWHERE.  A unit that is moved: where it comes from.
+     */
+    uint32_t old_place;
+    uint64_t accepted; /* ftl.accepted when it was accepted */
+    uint64_t version;  /* of a unit that is moved */
+};
+
+/* ---- Superblocks. */
+enum ftl_superblock_state {
+    FTL_SUPERBLOCK_FREE,    /* Holds nothing. */
+    FTL_SUPERBLOCK_ERASING, /* Is erased, and then opened or free. */
+    FTL_SUPERBLOCK_OPEN,    /* Takes the rows of a stream. */
+    FTL_SUPERBLOCK_CLOSED,  /* Takes no more rows. */
+    FTL_SUPERBLOCK_RETIRED, /* Is not used: too many planes are bad. */
+};
+
+struct ftl_superblock {
+    uint8_t state; /* enum ftl_superblock_state */
+    bool is_erased;
+    uint16_t erasures; /* in progress */
+    uint16_t next_die; /* ERASING: whose erasure has not begun */
+    bool is_stuck;     /* a valid unit cannot be read, hence not be moved */
+    uint32_t valid;    /* units that must not be lost */
+    uint32_t capacity; /* units of planes that are not bad */
+    /* The superblock may be erased when all that was accepted up to this is
+     * durable: a trim has made units of it invalid. */
+    uint64_t trim_accepted;
+};
+
+enum ftl_stream_id { FTL_STREAM_HOST, FTL_STREAM_MOVE, FTL_STREAMS };
+
+struct ftl_stream {
+    uint32_t superblock; /* or FTL_NOWHERE */
+    uint32_t next_row;   /* in the superblock */
+    uint32_t rows_in_flight;
+    /*
+     * For each die, whether a row is in flight.  The next one waits, because
+     * it must not be programmed if this one fails.
+     */
+    bool *die_is_busy;
+};
+
+/* ---- Requests: operations of the flash. */
+enum ftl_request_kind {
+    FTL_REQUEST_READ, /* of a host */
+    FTL_REQUEST_FILL, /* of the old contents of a slot */
+    FTL_REQUEST_ROW,  /* programs a row */
+    FTL_REQUEST_ERASE,
+    FTL_REQUEST_SCAN, /* reads the system bytes of a row */
+    FTL_REQUEST_PAGE, /* reads a trim page */
+    FTL_REQUEST_MOVE, /* reads units that are moved */
+};
+
+struct ftl_request {
+    uint8_t kind;   /* enum ftl_request_kind */
+    uint8_t stream; /* ROW */
+    uint16_t op;    /* READ, FILL: of the medium */
+    uint32_t row;   /* counted over all superblocks */
+    struct ftl_flash_op flash;
+    uint16_t slots[FTL_OP_UNITS]; /* of each unit, or FTL_LIST_END */
+    struct ftl_flash_unit units[FTL_OP_UNITS];
+    uint8_t system[FTL_OP_UNITS][FTL_UNIT_SYSTEM];
+};
+
+/* ---- Operations of the medium. */
+enum ftl_op_state {
+    FTL_OP_FREE,
+    FTL_OP_QUEUED,  /* Waits for its turn, for slots or for requests. */
+    FTL_OP_FILLING, /* Waits for the old contents of a unit. */
+    FTL_OP_READING, /* Waits for requests. */
+    FTL_OP_DURABLE, /* Waits until `barrier` is durable. */
+};
+
+struct ftl_op {
+    uint8_t state;  /* enum ftl_op_state */
+    uint8_t status; /* enum media_status */
+    bool needs_durable;
+    uint8_t piece; /* the next piece, and the bytes of it that are done */
+    uint32_t piece_offset;
+    uint16_t requests; /* in progress */
+    uint16_t fill_slot;
+    uint64_t next_sector;
+    uint64_t end_sector;
+    uint64_t barrier;
+    struct media_io io;
+};
+
+/* Garbage collection. */
+struct ftl_collection {
+    uint32_t victim; /* or FTL_NOWHERE */
+    uint32_t next_row;
+    uint32_t reads; /* requests in progress */
+    uint32_t slots; /* in use */
+};
+
+enum ftl_mount_phase {
+    FTL_MOUNT_SCAN,  /* Reads the system bytes of all rows. */
+    FTL_MOUNT_PAGES, /* Reads the trim pages. */
+};
+
+struct ftl_mount {
+    uint8_t phase;     /* enum ftl_mount_phase */
+    uint32_t next_die; /* whose scan has not begun */
+    uint32_t next_page;
+    uint32_t requests;     /* in progress */
+    uint64_t last_row;     /* the largest row number that was found */
+    uint64_t *versions;    /* of each entry of the map */
+    uint64_t *row_numbers; /* of each row */
+    uint8_t *page;         /* data and metadata of a trim page */
+};
+
+struct ftl {
+    struct ftl_config config;
+    struct ftl_layout layout;
+    enum ftl_state state;
+    bool is_volatile;
+    bool is_full; /* no superblock is free, and none can be collected */
+    uint64_t now_us;
+    uint64_t last_accept_us;
+
+    uint32_t entries; /* of the map: logical units, then trim pages */
+    uint32_t trim_pages;
+    uint32_t *map;
+    uint8_t *valid; /* one bit for each place */
+    uint8_t *bad_planes;
+    struct ftl_superblock *superblocks;
+    uint32_t free_superblocks;
+    uint32_t next_free; /* where the search for a free one begins */
+
+    struct ftl_stream streams[FTL_STREAMS];
+    uint64_t next_row_number;
+
+    uint32_t num_slots;
+    struct ftl_slot *slots;
+    uint8_t *data; /* of the slots: 4096 bytes each */
+    uint8_t *meta; /* 64 bytes each */
+    uint8_t *pad;  /* data of a unit that fills a row */
+    struct ftl_link *wait_links;
+    struct ftl_link *dirty_links;
+    struct ftl_list free_slots[FTL_POOLS];
+    struct ftl_list waiting[FTL_POOLS];
+    /* Slots that are not durable, in the order of `accepted`. */
+    struct ftl_list dirty[FTL_POOLS];
+    uint64_t accepted; /* writes and trims */
+    uint64_t forced;   /* what was accepted up to this does not wait for more
+                        * until its row is full */
+
+    struct ftl_request *requests;
+    struct ftl_link *request_links;
+    struct ftl_list free_requests;
+    struct ftl_list unsent; /* in the order in which they are to be sent */
+
+    struct ftl_op *ops;
+    struct ftl_link *op_links;
+    struct ftl_list free_ops;
+    struct ftl_list reads;    /* QUEUED */
+    struct ftl_list changes;  /* QUEUED: writes and trims */
+    struct ftl_list barriers; /* DURABLE */
+
+    struct ftl_collection collection;
+    struct ftl_mount mount;
+    struct ftl_counters counters;
+};
+
+/* ---- ftl_map.c */
+void ftl_map_set_valid(struct ftl *ftl, uint32_t place);
+/** @param place  may be FTL_NOWHERE */
+void ftl_map_clear_valid(struct ftl *ftl, uint32_t place);
+bool ftl_map_is_valid(const struct ftl *ftl, uint32_t place);
+/** A trim has made a place invalid. @param place  may be FTL_NOWHERE */
+void ftl_map_trim_place(struct ftl *ftl, uint32_t place);
+
+/* ---- ftl_slot.c */
+/** @return FTL_LIST_END when the pool has no free slot */
+uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number);
+void ftl_slot_free(struct ftl *ftl, uint16_t index);
+uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index);
+uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index);
+/** The slot's contents are what the unit has from now on. */
+void ftl_slot_accept(struct ftl *ftl, uint16_t index);
+/** The contents of a unit, which are in a slot, are trimmed. */
+void ftl_slot_trim(struct ftl *ftl, uint16_t index);
+/** A slot is in flash, or could not be programmed. */
+void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place);
+void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index);
+/** Whether all that was accepted up to a number is in flash. */
+bool ftl_slot_is_durable(const struct ftl *ftl, uint64_t accepted);
+/** The same, for the slots of one pool. */
+bool ftl_slot_is_pool_durable(const struct ftl *ftl, enum ftl_pool pool,
+                              uint64_t accepted);
+
+/* ---- ftl_request.c */
+/** @return NULL when all are in progress */
+struct ftl_request *ftl_request_take(struct ftl *ftl,
+                                     enum ftl_request_kind kind);
+/** Name the unit at a place, or a part of it, as the request's next one. */
+void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
+                     uint32_t place, const struct ftl_flash_unit *unit);
+void ftl_request_send(struct ftl *ftl, struct ftl_request *request);
+/** Pass requests to the flash. @return whether it took any */
+bool ftl_request_send_waiting(struct ftl *ftl);
+/** The planes of a die of a superblock that may be used. */
+uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
+                        uint32_t die);
+
+/* ---- ftl_row.c */
+bool ftl_row_step(struct ftl *ftl);
+void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
+                  enum ftl_flash_status status, uint8_t failed_planes);
+/** The number of units in a row that may be used. */
+uint32_t ftl_row_capacity(const struct ftl *ftl, uint32_t row);
+
+/* ---- ftl_superblock.c */
+/**
+ * Make a free superblock the one that takes a stream's rows.
+ * @return false when none is free, or it is being erased: try again
+ */
+MUST_USE bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream);
+/** Begin to erase a superblock. */
+void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock);
+/** Go on erasing. @return whether it is done: it is free */
+bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock);
+void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status status,
+                               uint8_t failed_planes);
+void ftl_superblock_close(struct ftl *ftl, enum ftl_stream_id stream);
+/** Count the units of a superblock that may be used. */
+void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock);
+/** Whether enough of its planes may be used. */
+bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock);
+/** The only writer of a superblock's state, once it is mounted. */
+void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
+                          enum ftl_superblock_state next);
+
+/* ---- ftl_io.c: operations of the medium */
+bool ftl_io_step(struct ftl *ftl);
+/** Refuse all operations that wait. @return whether there were any */
+bool ftl_io_refuse(struct ftl *ftl);
+void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status);
+void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status);
+/** What was accepted up to now must be durable before a barrier is. */
+void ftl_io_raise_barriers(struct ftl *ftl);
+
+/* ---- ftl_trim.c: pages of trim state */
+/**
+ * Have the trim state of a logical unit programmed again.
+ * @return false when there is no slot: try again
+ */
+MUST_USE bool ftl_trim_touch(struct ftl *ftl, uint32_t number);
+/** Write into a slot what its page says now, as of row number `row`. */
+void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row);
+/** Apply a page that was read at the start. */
+void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
+                    const uint8_t *meta);
+
+/* ---- ftl_mount.c */
+bool ftl_mount_step(struct ftl *ftl);
+/** @return whether the request was sent again, for the next row */
+bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
+                         enum ftl_flash_status status);
+void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
+                         enum ftl_flash_status status);
+
+/* ---- ftl_collect.c: garbage collection */
+bool ftl_collect_step(struct ftl *ftl);
+void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
+                           enum ftl_flash_status status);
+/** Whether units that wait to be moved do not wait for more. */
+bool ftl_collect_is_at_end(const struct ftl *ftl);
+/** Whether the next victim waits until trims are durable. */
+bool ftl_collect_waits_for_trims(const struct ftl *ftl);
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations of the medium.  Reads do not wait for writes.  Writes and trims
+ * are taken in order; one of them waits when there is no slot for it, or while
+ * the old contents of a unit are being read of which another one writes a part.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
+
+enum {
+    TRIMS_PER_STEP = 4096, /* units that one step looks at for a trim */
+    NO_OP = FTL_LIST_END,
+};
+
+static uint16_t op_index(const struct ftl *ftl, const struct ftl_op *op)
+{
+    return (uint16_t)(op - ftl->ops);
+}
+
+/* The part of an operation in one unit. */
+struct part {
+    uint32_t number; /* of the logical unit */
+    uint32_t offset; /* in bytes */
+    uint32_t length;
+};
+
+static struct part next_part(const struct ftl_op *op)
+{
+    uint32_t sector = (uint32_t)(op->next_sector % FTL_UNIT_SECTORS);
+    uint64_t left = op->end_sector - op->next_sector;
+    uint32_t count = (uint32_t)MIN(left, (uint64_t)FTL_UNIT_SECTORS - sector);
+
+    return (struct part){
+        .number = (uint32_t)(op->next_sector / FTL_UNIT_SECTORS),
+        .offset = sector << FTL_SECTOR_SHIFT,
+        .length = count << FTL_SECTOR_SHIFT,
+    };
+}
+
+static void finish_op(struct ftl *ftl, struct ftl_op *op)
+{
+    enum media_status status = (enum media_status)op->status;
+
+    op->state = FTL_OP_FREE;
+    ftl_list_append(&ftl->free_ops, op_index(ftl, op));
+    ftl->config.media_done(ftl->config.done_ctx, op->io.cookie, status);
+}
+
+/* All parts are done, or the operation has failed. */
+static void end_op(struct ftl *ftl, struct ftl_op *op)
+{
+    if (op->status != MEDIA_OK || !op->needs_durable) {
+        finish_op(ftl, op);
+        return;
+    }
+    op->state = FTL_OP_DURABLE;
+    op->barrier = ftl->accepted;
+    ftl->forced = ftl->accepted;
+    ftl_list_append(&ftl->barriers, op_index(ftl, op));
+}
+
+/* Take the next bytes of an operation's pieces; at most `len`. */
+static uint8_t *take_piece(struct ftl_op *op, uint32_t *len)
+{
+    const struct nvmf_piece *piece = &op->io.pieces[op->piece];
+    uint8_t *at = (uint8_t *)piece->ptr + op->piece_offset;
+
+    ASSERT(op->piece < op->io.piece_count);
+    *len = MIN(*len, piece->len_bytes - op->piece_offset);
+    op->piece_offset += *len;
+    if (op->piece_offset == piece->len_bytes) {
+        op->piece++;
+        op->piece_offset = 0;
+    }
+    return at;
+}
+
+static void copy_to_pieces(struct ftl_op *op, const uint8_t *from, uint32_t len)
+{
+    while (len != 0) {
+        uint32_t now = len;
+        uint8_t *at = take_piece(op, &now);
+
+        if (from == NULL) {
+            memset(at, 0, now);
+        } else {
+            memcpy(at, from, now);
+            from += now;
+        }
+        len -= now;
+    }
+}
+
+/* What an operation writes: its pieces, or zeroes. */
+static void copy_from_pieces(struct ftl_op *op, uint8_t *to, uint32_t len)
+{
+    if (op->io.op != MEDIA_WRITE) {
+        memset(to, 0, len);
+        return;
+    }
+    while (len != 0) {
+        uint32_t now = len;
+        const uint8_t *at = take_piece(op, &now);
+
+        memcpy(to, at, now);
+        to += now;
+        len -= now;
+    }
+}
+
+/* ---- Reads. */
+
+/* Read a part of a unit from flash. @return false when there is no request */
+static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
+                            const struct part *part)
+{
+    struct ftl_request *request = ftl_request_take(ftl, FTL_REQUEST_READ);
+    uint32_t done = 0;
+
+    if (request == NULL) {
+        return false;
+    }
+    request->op = op_index(ftl, op);
+    while (done < part->length) {
+        uint32_t len = part->length - done;
+        struct ftl_flash_unit unit = {.data = take_piece(op, &len)};
+
+        unit.offset = (uint16_t)(part->offset + done);
+        unit.length = (uint16_t)len;
+        done += len;
+        unit.more = done < part->length;
+        ftl_request_add(ftl, request, place, &unit);
+    }
+    op->requests++;
+    ftl_request_send(ftl, request);
+    return true;
+}
+
+/* @return false when the unit has to wait */
+static bool read_unit(struct ftl *ftl, struct ftl_op *op)
+{
+    struct part part = next_part(op);
+    uint32_t entry = ftl->map[part.number];
+
+    if (ftl_is_place(entry)) {
+        if (!read_from_flash(ftl, op, entry, &part)) {
+            return false;
+        }
+    } else if (entry == FTL_NOWHERE) {
+        copy_to_pieces(op, NULL, part.length);
+    } else if (ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
+        return false;
+    } else {
+        /* With FUA, what a read returns does not get lost. */
+        op->needs_durable = op->needs_durable || op->io.fua;
+        copy_to_pieces(op, ftl_slot_data(ftl, (uint16_t)entry) + part.offset,
+                       part.length);
+    }
+    op->next_sector += part.length >> FTL_SECTOR_SHIFT;
+    return true;
+}
+
+/* @return whether the operation has left the queue */
+static bool step_read(struct ftl *ftl, struct ftl_op *op)
+{
+    while (op->next_sector < op->end_sector) {
+        if (!read_unit(ftl, op)) {
+            return false;
+        }
+    }
+    ftl_list_remove(&ftl->reads, op_index(ftl, op));
+    op->state = FTL_OP_READING;
+    if (op->requests == 0) {
+        end_op(ftl, op);
+    }
+    return true;
+}
+
+/* Whether all units of a read are good. */
+static bool are_units_good(struct ftl *ftl, const struct ftl_request *request,
+                           enum ftl_flash_status status)
+{
+    if (status != FTL_FLASH_OK) {
+        return false;
+    }
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        if (request->units[i].status != FTL_UNIT_GOOD) {
+            ftl->counters.read_errors++;
+            return false;
+        }
+    }
+    return true;
+}
+
+void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status)
+{
+    struct ftl_op *op = &ftl->ops[request->op];
+
+    if (!are_units_good(ftl, request, status)) {
+        op->status = MEDIA_READ_ERROR;
+    }
+    op->requests--;
+    if (op->requests == 0 && op->state == FTL_OP_READING) {
+        end_op(ftl, op);
+    }
+}
+
+/* ---- Writes and trims. */
+
+/* Read the old contents of a unit into a slot. */
+static bool start_fill(struct ftl *ftl, struct ftl_op *op, uint32_t number,
+                       uint32_t place)
+{
+    struct ftl_request *request;
+    uint16_t index;
+
+    if (ftl->free_requests.count == 0) {
+        return false;
+    }
+    index = ftl_slot_take(ftl, FTL_POOL_HOST, number);
+    if (index == FTL_LIST_END) {
+        return false;
+    }
+    ftl->slots[index].state = FTL_SLOT_FILLING;
+    ftl->slots[index].old_place = place;
+    ftl->map[number] = FTL_IN_SLOT | index;
+    request = ftl_request_take(ftl, FTL_REQUEST_FILL);
+    ASSERT(request != NULL);
+    request->op = op_index(ftl, op);
+    ftl_request_add(ftl, request, place,
+                    &(struct ftl_flash_unit){
+                        .data = ftl_slot_data(ftl, index),
+                        .meta = ftl_slot_meta(ftl, index),
+                        .length = FTL_UNIT_DATA,
+                    });
+    ftl_request_send(ftl, request);
+    ftl_list_remove(&ftl->changes, op_index(ftl, op));
+    op->state = FTL_OP_FILLING;
+    op->fill_slot = index;
+    return true;
+}
+
+/* Write a part into a slot that has all other contents already. */
+static void write_part(struct ftl_op *op, uint8_t *data,
+                       const struct part *part)
+{
+    copy_from_pieces(op, data + part->offset, part->length);
+    op->next_sector += part->length >> FTL_SECTOR_SHIFT;
+}
+
+void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status)
+{
+    struct ftl_op *op = &ftl->ops[request->op];
+    struct ftl_slot *slot = &ftl->slots[op->fill_slot];
+    struct part part = next_part(op);
+
+    ASSERT(op->state == FTL_OP_FILLING && slot->state == FTL_SLOT_FILLING);
+    if (are_units_good(ftl, request, status)) {
+        write_part(op, ftl_slot_data(ftl, op->fill_slot), &part);
+        ftl_slot_accept(ftl, op->fill_slot);
+        ftl->counters.host_units++;
+    } else {
+        ftl->map[slot->number] = slot->old_place;
+        ftl_slot_free(ftl, op->fill_slot);
+        op->status = MEDIA_WRITE_ERROR;
+    }
+    if (op->status == MEDIA_OK && op->next_sector < op->end_sector) {
+        op->state = FTL_OP_QUEUED;
+        ftl_list_append(&ftl->changes, op_index(ftl, op));
+    } else {
+        end_op(ftl, op);
+    }
+}
+
+/*
+ * Write a part of a unit whose other contents, if any, are at hand: `newer` is
+ * the slot that has them and is being programmed.
+ */
+static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
+                              const struct part *part, uint32_t entry)
+{
+    uint16_t index = ftl_slot_take(ftl, FTL_POOL_HOST, part->number);
+    struct ftl_slot *slot;
+    uint8_t *data;
+
+    if (index == FTL_LIST_END) {
+        return false;
+    }
+    slot = &ftl->slots[index];
+    data = ftl_slot_data(ftl, index);
+    if (ftl_is_in_slot(entry)) {
+        slot->follows = (uint16_t)entry;
+    } else if (entry != FTL_NOWHERE) {
+        slot->old_place = entry;
+    }
+    if (part->length != FTL_UNIT_DATA) {
+        if (ftl_is_in_slot(entry)) {
+            memcpy(data, ftl_slot_data(ftl, (uint16_t)entry), FTL_UNIT_DATA);
+        } else {
+            memset(data, 0, FTL_UNIT_DATA);
+        }
+    }
+    memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
+    write_part(op, data, part);
+    ftl_slot_accept(ftl, index);
+    ftl->counters.host_units++;
+    return true;
+}
+
+/* @return false when the unit has to wait, or its old contents are read */
+static bool write_unit(struct ftl *ftl, struct ftl_op *op)
+{
+    struct part part = next_part(op);
+    uint32_t entry = ftl->map[part.number];
+
+    if (ftl_is_in_slot(entry)) {
+        uint16_t index = (uint16_t)entry;
+
+        if (ftl->slots[index].state == FTL_SLOT_FILLING) {
+            return false;
+        }
+        if (ftl->slots[index].state == FTL_SLOT_WAITING) {
+            write_part(op, ftl_slot_data(ftl, index), &part);
+            ftl->counters.host_units++;
+            return true;
+        }
+    } else if (ftl_is_place(entry) && part.length != FTL_UNIT_DATA) {
+        (void)start_fill(ftl, op, part.number, entry);
+        return false;
+    }
+    return write_to_new_slot(ftl, op, &part, entry);
+}
+
+/* @return false when the unit has to wait */
+static bool trim_unit(struct ftl *ftl, struct ftl_op *op)
+{
+    struct part part = next_part(op);
+    uint32_t entry = ftl->map[part.number];
+
+    if (entry != FTL_NOWHERE) {
+        if (part.length != FTL_UNIT_DATA) {
+            return write_unit(ftl, op);
+        }
+        if ((ftl_is_in_slot(entry) &&
+             ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) ||
+            !ftl_trim_touch(ftl, part.number)) {
+            return false;
+        }
+        if (ftl_is_in_slot(entry)) {
+            ftl_slot_trim(ftl, (uint16_t)entry);
+        } else {
+            ftl_map_trim_place(ftl, entry);
+        }
+        ftl->map[part.number] = FTL_NOWHERE;
+    }
+    op->next_sector += part.length >> FTL_SECTOR_SHIFT;
+    return true;
+}
+
+/* @return whether the operation has left the queue */
+static bool step_change(struct ftl *ftl, struct ftl_op *op)
+{
+    bool is_write = op->io.op == MEDIA_WRITE;
+    uint32_t budget = TRIMS_PER_STEP;
+
+    if (ftl->is_full) {
+        op->status = MEDIA_WRITE_ERROR;
+        op->next_sector = op->end_sector;
+    }
+    while (op->next_sector < op->end_sector) {
+        if (budget-- == 0 ||
+            !(is_write ? write_unit(ftl, op) : trim_unit(ftl, op))) {
+            return op->state != FTL_OP_QUEUED;
+        }
+    }
+    ftl_list_remove(&ftl->changes, op_index(ftl, op));
+    end_op(ftl, op);
+    return true;
+}
+
+/* ---- Flushes, and writes with FUA. */
+
+void ftl_io_raise_barriers(struct ftl *ftl)
+{
+    for (uint16_t i = ftl->barriers.head; i != FTL_LIST_END;
+         i = ftl->op_links[i].next) {
+        ftl->ops[i].barrier = ftl->accepted;
+    }
+    if (ftl->barriers.count != 0) {
+        ftl->forced = ftl->accepted;
+    }
+}
+
+static bool step_barriers(struct ftl *ftl)
+{
+    uint16_t next;
+    bool any = false;
+
+    for (uint16_t i = ftl->barriers.head; i != FTL_LIST_END; i = next) {
+        struct ftl_op *op = &ftl->ops[i];
+
+        next = ftl->op_links[i].next;
+        if (ftl_slot_is_durable(ftl, op->barrier) || ftl->is_full) {
+            if (!ftl_slot_is_durable(ftl, op->barrier)) {
+                op->status = MEDIA_WRITE_ERROR;
+            }
+            ftl_list_remove(&ftl->barriers, i);
+            finish_op(ftl, op);
+            any = true;
+        }
+    }
+    return any;
+}
+
+bool ftl_io_step(struct ftl *ftl)
+{
+    uint16_t next;
+    bool any = false;
+
+    for (uint16_t i = ftl->reads.head; i != FTL_LIST_END; i = next) {
+        next = ftl->op_links[i].next;
+        any |= step_read(ftl, &ftl->ops[i]);
+    }
+    while (ftl->changes.count != 0 &&
+           step_change(ftl, &ftl->ops[ftl->changes.head])) {
+        any = true;
+    }
+    return step_barriers(ftl) || any;
+}
+
+bool ftl_io_refuse(struct ftl *ftl)
+{
+    struct ftl_list *const lists[] = {&ftl->reads, &ftl->changes};
+    bool any = false;
+
+    for (unsigned int i = 0; i < ARRAY_LEN(lists); i++) {
+        for (uint16_t left = lists[i]->count; left != 0; left--) {
+            struct ftl_op *op = &ftl->ops[ftl_list_pop(lists[i])];
+
+            op->status = MEDIA_INTERNAL_ERROR;
+            finish_op(ftl, op);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* ---- Submission. */
+
+static void refuse_op(struct ftl *ftl, struct ftl_op *op,
+                      enum media_status status)
+{
+    op->status = (uint8_t)status;
+    op->next_sector = op->end_sector;
+    ftl_list_append(&ftl->reads, op_index(ftl, op));
+}
+
+bool ftl_submit(struct ftl *ftl, const struct media_io *io)
+{
+    uint64_t sectors = (uint64_t)ftl->config.logical_units * FTL_UNIT_SECTORS;
+    uint16_t index = ftl_list_pop(&ftl->free_ops);
+    struct ftl_op *op;
+
+    if (index == FTL_LIST_END) {
+        return false;
+    }
+    op = &ftl->ops[index];
+    *op = (struct ftl_op){
+        .state = FTL_OP_QUEUED,
+        .status = MEDIA_OK,
+        .needs_durable =
+            io->op == MEDIA_FLUSH ||
+            (io->op != MEDIA_READ && (io->fua || !ftl->is_volatile)),
+        .next_sector = io->first_lba,
+        .end_sector = io->first_lba + io->count_blocks,
+        .io = *io,
+    };
+    if (io->op == MEDIA_FLUSH) {
+        op->end_sector = op->next_sector;
+    } else if (io->first_lba > sectors ||
+               io->count_blocks > sectors - io->first_lba) {
+        refuse_op(ftl, op, MEDIA_LBA_RANGE);
+        return true;
+    }
+    ftl_list_append(io->op == MEDIA_READ ? &ftl->reads : &ftl->changes, index);
+    return true;
+}
+
+void ftl_set_volatile(struct ftl *ftl, bool is_enabled)
+{
+    ftl->is_volatile = is_enabled;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/ftl/ftl_layout.h"
+
+#include "lib/bytes.h"
+#include "lib/crc32.h"
+
+enum {                     /* system bytes; little-endian */
+       SYSTEM_NUMBER = 0,  /* 32 bits */
+       SYSTEM_VERSION = 4, /* 40 bits */
+       SYSTEM_ROW = 9,     /* 40 bits */
+       SYSTEM_KIND = 14,
+       SYSTEM_CHECK = 15, /* the low byte of the CRC-32 of all others */
+       SYSTEM_LEN = 16,
+};
+_Static_assert((int)SYSTEM_LEN == (int)FTL_UNIT_SYSTEM,
+               "system bytes of a unit");
+
+bool ftl_layout_init(struct ftl_layout *layout,
+                     const struct ftl_geometry *geometry)
+{
+    const struct ftl_geometry *g = geometry;
+    uint64_t rows = (uint64_t)g->dies * g->wordlines;
+    uint32_t row_units = (uint32_t)g->planes * g->pages * g->units;
+
+    if (g->planes == 0 || g->planes > FTL_PLANES_MAX || row_units == 0 ||
+        row_units > FTL_OP_UNITS || rows == 0 || g->blocks == 0 ||
+        rows * row_units * g->blocks > FTL_PLACES_MAX) {
+        return false;
+    }
+    *layout = (struct ftl_layout){
+        .geometry = *g,
+        .row_units = row_units,
+        .superblock_rows = (uint32_t)rows,
+        .superblock_units = (uint32_t)rows * row_units,
+        .superblocks = g->blocks,
+        .places = (uint32_t)rows * row_units * g->blocks,
+    };
+    return true;
+}
+
+void ftl_layout_row(const struct ftl_layout *layout, uint32_t row,
+                    struct ftl_flash_op *op)
+{
+    uint32_t in_superblock = row % layout->superblock_rows;
+
+    op->block = (uint16_t)(row / layout->superblock_rows);
+    op->wordline = (uint16_t)(in_superblock / layout->geometry.dies);
+    op->die = (uint16_t)(in_superblock % layout->geometry.dies);
+}
+
+void ftl_layout_unit(const struct ftl_layout *layout, uint32_t index,
+                     struct ftl_flash_unit *unit)
+{
+    const struct ftl_geometry *geometry = &layout->geometry;
+    uint32_t in_page = index / geometry->units;
+
+    unit->unit = (uint8_t)(index % geometry->units);
+    unit->plane = (uint8_t)(in_page % geometry->planes);
+    unit->page = (uint8_t)(in_page / geometry->planes);
+}
+
+static void put_le40(uint8_t *at, uint64_t value)
+{
+    put_le32(at, (uint32_t)value);
+    at[4] = (uint8_t)(value >> 32);
+}
+
+static uint64_t get_le40(const uint8_t *at)
+{
+    return get_le32(at) | (uint64_t)at[4] << 32;
+}
+
+void ftl_system_emit(const struct ftl_system *system,
+                     uint8_t buf[FTL_UNIT_SYSTEM])
+{
+    put_le32(buf + SYSTEM_NUMBER, system->number);
+    put_le40(buf + SYSTEM_VERSION, system->version);
+    put_le40(buf + SYSTEM_ROW, system->row);
+    buf[SYSTEM_KIND] = system->kind;
+    buf[SYSTEM_CHECK] = (uint8_t)crc32_update(0, buf, SYSTEM_CHECK);
+}
+
+bool ftl_system_parse(struct ftl_system *system,
+                      const uint8_t buf[FTL_UNIT_SYSTEM])
+{
+    if (buf[SYSTEM_KIND] >= FTL_KINDS ||
+        buf[SYSTEM_CHECK] != (uint8_t)crc32_update(0, buf, SYSTEM_CHECK)) {
+        return false;
+    }
+    *system = (struct ftl_system){
+        .kind = buf[SYSTEM_KIND],
+        .number = get_le32(buf + SYSTEM_NUMBER),
+        .version = get_le40(buf + SYSTEM_VERSION),
+        .row = get_le40(buf + SYSTEM_ROW),
+    };
+    return true;
+}

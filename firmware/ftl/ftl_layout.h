@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where units are on the flash, and what firmware writes beside them.
+ *
+ * A superblock is the block with the same number in every plane of every die.
+ * A row is a wordline of all planes of one die, programmed in one operation.
+ * The rows of a superblock are counted in the order in which they are
+ * programmed: all dies of wordline 0, then all dies of wordline 1.  A place is
+ * the number of a unit of the flash, counted over superblocks, rows, and the
+ * units of a row in the order of their transfer.
+ */
+#ifndef ESSD_FTL_LAYOUT_H
+#define ESSD_FTL_LAYOUT_H
+
+#include "firmware/ftl/ftl_flash.h"
+#include "lib/util.h"
+
+#define FTL_NOWHERE    UINT32_MAX /* a place that does not exist */
+#define FTL_PLACES_MAX UINT32_C(0x7fffffff)
+
+struct ftl_layout {
+    struct ftl_geometry geometry;
+    uint32_t row_units; /* of all planes, 1..FTL_OP_UNITS */
+    uint32_t superblock_rows;
+    uint32_t superblock_units;
+    uint32_t superblocks;
+    uint32_t places;
+};
+
+/** @return false when the flash is too large, or a number is out of range */
+MUST_USE bool ftl_layout_init(struct ftl_layout *layout,
+                              const struct ftl_geometry *geometry);
+
+static inline uint32_t ftl_place(const struct ftl_layout *layout,
+                                 uint32_t superblock, uint32_t row,
+                                 uint32_t index)
+{
+    return (superblock * layout->superblock_rows + row) * layout->row_units +
+           index;
+}
+
+static inline uint32_t ftl_place_superblock(const struct ftl_layout *layout,
+                                            uint32_t place)
+{
+    return place / layout->superblock_units;
+}
+
+/** The row of a place, counted over all superblocks. */
+static inline uint32_t ftl_place_row(const struct ftl_layout *layout,
+                                     uint32_t place)
+{
+    return place / layout->row_units;
+}
+
+/** Fill in the die, block and wordline of a row. */
+void ftl_layout_row(const struct ftl_layout *layout, uint32_t row,
+                    struct ftl_flash_op *op);
+
+/** Fill in plane, page and unit of the unit `index` of a row. */
+void ftl_layout_unit(const struct ftl_layout *layout, uint32_t index,
+                     struct ftl_flash_unit *unit);
+
+/** The way back: the index of a unit in its row. */
+static inline uint32_t ftl_layout_index(const struct ftl_layout *layout,
+                                        const struct ftl_flash_unit *unit)
+{
+    return ((uint32_t)unit->page * layout->geometry.planes + unit->plane) *
+               layout->geometry.units +
+           unit->unit;
+}
+
+/** What a unit is. */
+enum ftl_unit_kind {
+    FTL_KIND_PAD,  /* nothing: it fills a row */
+    FTL_KIND_DATA, /* data of a host */
+    FTL_KIND_TRIM, /* a page of trim state: ftl_trim.c */
+    FTL_KINDS
+};
+
+/*
+ * The system bytes of a unit.  `version` orders the contents that a logical
+ * unit has had: it is the number of the row in which these were programmed
+ * first.  `row` is the number of the row in which this copy was programmed:
+ * larger, if garbage collection has moved the unit.  Rows are numbered in the
+ * order in which they are put together.
+ */
+struct ftl_system {
+    uint8_t kind;     /* enum ftl_unit_kind */
+    uint32_t number;  /* of the logical unit, or of the page */
+    uint64_t version; /* 40 bits */
+    uint64_t row;     /* 40 bits */
+};
+
+void ftl_system_emit(const struct ftl_system *system,
+                     uint8_t buf[FTL_UNIT_SYSTEM]);
+
+/** @return false when the bytes are damaged */
+MUST_USE bool ftl_system_parse(struct ftl_system *system,
+                               const uint8_t buf[FTL_UNIT_SYSTEM]);
+
+#endif

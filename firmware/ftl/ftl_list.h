@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lists of table entries, linked by their indices.  An entry is in at most one
+ * list of those that share an array of links.
+ */
+#ifndef ESSD_FTL_LIST_H
+#define ESSD_FTL_LIST_H
+
+#include "lib/util.h"
+
+enum { FTL_LIST_END = 0xffff };
+
+struct ftl_link {
+    uint16_t next;
+    uint16_t prev;
+};
+
+struct ftl_list {
+    struct ftl_link *links;
+    uint16_t head;
+    uint16_t tail;
+    uint16_t count;
+};
+
+static inline void ftl_list_init(struct ftl_list *list, struct ftl_link *links)
+{
+    *list = (struct ftl_list){links, FTL_LIST_END, FTL_LIST_END, 0};
+}
+
+/** Insert before `next`; FTL_LIST_END: at the end. */
+static inline void ftl_list_insert(struct ftl_list *list, uint16_t entry,
+                                   uint16_t next)
+{
+    uint16_t prev = next == FTL_LIST_END ? list->tail : list->links[next].prev;
+
+    list->links[entry] = (struct ftl_link){next, prev};
+    *(prev == FTL_LIST_END ? &list->head : &list->links[prev].next) = entry;
+    *(next == FTL_LIST_END ? &list->tail : &list->links[next].prev) = entry;
+    list->count++;
+}
+
+static inline void ftl_list_append(struct ftl_list *list, uint16_t entry)
+{
+    ftl_list_insert(list, entry, FTL_LIST_END);
+}
+
+static inline void ftl_list_remove(struct ftl_list *list, uint16_t entry)
+{
+    struct ftl_link link = list->links[entry];
+
+    *(link.prev == FTL_LIST_END ? &list->head : &list->links[link.prev].next) =
+        link.next;
+    *(link.next == FTL_LIST_END ? &list->tail : &list->links[link.next].prev) =
+        link.prev;
+    list->count--;
+}
+
+/** @return FTL_LIST_END when the list is empty */
+static inline uint16_t ftl_list_pop(struct ftl_list *list)
+{
+    uint16_t entry = list->head;
+
+    if (entry != FTL_LIST_END) {
+        ftl_list_remove(list, entry);
+    }
+    return entry;
+}
+
+#endif

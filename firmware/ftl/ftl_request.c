@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests: operations of the flash, sent in the order in which they are
+ * made. */
+#include "firmware/ftl/ftl_internal.h"
+
+uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
+                        uint32_t die)
+{
+    uint8_t bad = ftl->bad_planes[superblock * ftl->layout.geometry.dies + die];
+
+    return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
+}
+
+struct ftl_request *ftl_request_take(struct ftl *ftl,
+                                     enum ftl_request_kind kind)
+{
+    uint16_t index = ftl_list_pop(&ftl->free_requests);
+    struct ftl_request *request;
+
+    if (index == FTL_LIST_END) {
+        return NULL;
+    }
+    request = &ftl->requests[index];
+    request->kind = (uint8_t)kind;
+    request->flash = (struct ftl_flash_op){
+        .kind = FTL_FLASH_READ,
+        .units = request->units,
+        .cookie = index,
+    };
+    return request;
+}
+
+void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
+                     uint32_t place, const struct ftl_flash_unit *unit)
+{
+    struct ftl_flash_unit *next = &request->units[request->flash.num_units];
+
+    ASSERT(request->flash.num_units < FTL_OP_UNITS);
+    request->row = ftl_place_row(&ftl->layout, place);
+    ftl_layout_row(&ftl->layout, request->row, &request->flash);
+    *next = *unit;
+    ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, next);
+    request->flash.planes |= (uint8_t)BIT(next->plane);
+    request->flash.num_units++;
+}
+
+void ftl_request_send(struct ftl *ftl, struct ftl_request *request)
+{
+    ftl_list_append(&ftl->unsent, (uint16_t)request->flash.cookie);
+}
+
+bool ftl_request_send_waiting(struct ftl *ftl)
+{
+    bool any = false;
+
+    while (ftl->unsent.count != 0 &&
+           ftl->config.flash.submit(ftl->config.flash.ctx,
+                                    &ftl->requests[ftl->unsent.head].flash)) {
+        (void)ftl_list_pop(&ftl->unsent);
+        any = true;
+    }
+    return any;
+}
+
+void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
+                    enum ftl_flash_status status, uint8_t failed_planes)
+{
+    struct ftl_request *request = &ftl->requests[cookie];
+
+    ASSERT(cookie < ftl->config.num_requests);
+    switch ((enum ftl_request_kind)request->kind) {
+    case FTL_REQUEST_READ:
+        ftl_io_read_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_FILL:
+        ftl_io_fill_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_ROW:
+        ftl_row_done(ftl, request, status, failed_planes);
+        break;
+    case FTL_REQUEST_ERASE:
+        ftl_superblock_erase_done(ftl, request, status, failed_planes);
+        break;
+    case FTL_REQUEST_SCAN:
+        if (ftl_mount_scan_done(ftl, request, status)) {
+            return; /* The request goes on with the next row. */
+        }
+        break;
+    case FTL_REQUEST_PAGE:
+        ftl_mount_page_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_MOVE:
+        ftl_collect_read_done(ftl, request, status);
+        break;
+    }
+    ftl_list_append(&ftl->free_requests, (uint16_t)cookie);
+}

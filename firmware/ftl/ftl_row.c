@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rows: units from slots are put together and programmed.
+ *
+ * Rows of the host's stream take pages of trim state and the write buffer; rows
+ * of the other stream take what garbage collection moves.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
+
+/* The index of the row that a stream programs next, over all superblocks. */
+static uint32_t stream_row(const struct ftl *ftl,
+                           const struct ftl_stream *stream)
+{
+    return stream->superblock * ftl->layout.superblock_rows + stream->next_row;
+}
+
+static uint8_t row_planes(const struct ftl *ftl, uint32_t row)
+{
+    struct ftl_flash_op op;
+
+    ftl_layout_row(&ftl->layout, row, &op);
+    return ftl_good_planes(ftl, op.block, op.die);
+}
+
+uint32_t ftl_row_capacity(const struct ftl *ftl, uint32_t row)
+{
+    return (uint32_t)__builtin_popcount(row_planes(ftl, row)) *
+           ftl->layout.geometry.pages * ftl->layout.geometry.units;
+}
+
+/* Whether a row of the stream is in flight to the die of a row. */
+static bool *row_die(const struct ftl *ftl, enum ftl_stream_id stream,
+                     uint32_t row)
+{
+    struct ftl_flash_op op;
+
+    ftl_layout_row(&ftl->layout, row, &op);
+    return &ftl->streams[stream].die_is_busy[op.die];
+}
+
+/*
+ * Find the next row of a stream.
+ * @return false when there is none now
+ */
+static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
+{
+    struct ftl_stream *stream = &ftl->streams[id];
+
+    for (;;) {
+        if (stream->superblock == FTL_NOWHERE ||
+            ftl->superblocks[stream->superblock].state != FTL_SUPERBLOCK_OPEN) {
+            if (!ftl_superblock_open(ftl, id)) {
+                return false;
+            }
+        }
+        if (stream->next_row == ftl->layout.superblock_rows) {
+            ftl_superblock_close(ftl, id);
+        } else if (row_planes(ftl, stream_row(ftl, stream)) == 0) {
+            stream->next_row++;
+        } else {
+            return !*row_die(ftl, id, stream_row(ftl, stream));
+        }
+    }
+}
+
+/* Take a slot out of a list of waiting ones. */
+static uint16_t take_waiting(struct ftl *ftl, enum ftl_pool pool)
+{
+    uint16_t index = ftl_list_pop(&ftl->waiting[pool]);
+
+    if (index != FTL_LIST_END) {
+        ftl->slots[index].state = FTL_SLOT_PROGRAMMING;
+    }
+    return index;
+}
+
+/* Forget units that wait to be moved and need it no longer. */
+static void drop_invalid_moves(struct ftl *ftl)
+{
+    uint16_t index;
+
+    while ((index = ftl->waiting[FTL_POOL_MOVE].head) != FTL_LIST_END &&
+           !ftl_map_is_valid(ftl, ftl->slots[index].old_place)) {
+        (void)ftl_list_pop(&ftl->waiting[FTL_POOL_MOVE]);
+        ftl->collection.slots--;
+        ftl_slot_free(ftl, index);
+    }
+}
+
+/* Take a unit that is to be moved. */
+static uint16_t take_moved(struct ftl *ftl)
+{
+    drop_invalid_moves(ftl);
+    return take_waiting(ftl, FTL_POOL_MOVE);
+}
+
+/* Write the system bytes of a slot's unit. */
+static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
+                        uint64_t row_number, uint8_t *system)
+{
+    bool is_page = slot->number >= ftl->config.logical_units;
+
+    ftl_system_emit(
+        &(struct ftl_system){
+            .kind = is_page ? FTL_KIND_TRIM : FTL_KIND_DATA,
+            .number = slot->number - (is_page ? ftl->config.logical_units : 0),
+            .version = slot->pool == FTL_POOL_MOVE ? slot->version : row_number,
+            .row = row_number,
+        },
+        system);
+}
+
+/* Which slots a row takes. */
+struct row_plan {
+    enum ftl_stream_id stream;
+    bool takes_pages;
+};
+
+static uint16_t take_for_row(struct ftl *ftl, const struct row_plan *plan)
+{
+    uint16_t index = FTL_LIST_END;
+
+    if (plan->takes_pages) {
+        index = take_waiting(ftl, FTL_POOL_TRIM);
+    }
+    if (index == FTL_LIST_END) {
+        index = plan->stream == FTL_STREAM_HOST
+                    ? take_waiting(ftl, FTL_POOL_HOST)
+                    : take_moved(ftl);
+    }
+    return index;
+}
+
+/* Fill in the unit `index` of a row from a slot, or with padding. */
+static void fill_unit(struct ftl *ftl, struct ftl_request *request,
+                      uint32_t index, uint16_t slot, uint64_t row_number)
+{
+    uint8_t *system = request->system[request->flash.num_units];
+    struct ftl_flash_unit unit = {.data = ftl->pad, .system = system};
+
+    request->slots[request->flash.num_units] = slot;
+    if (slot == FTL_LIST_END) {
+        ftl_system_emit(
+            &(struct ftl_system){.kind = FTL_KIND_PAD, .row = row_number},
+            system);
+        unit.meta = ftl->pad;
+        ftl->counters.pad_units++;
+    } else {
+        if (ftl->slots[slot].pool == FTL_POOL_TRIM) {
+            ftl_trim_snapshot(ftl, slot, row_number);
+            ftl->counters.map_pages++;
+        }
+        emit_system(ftl, &ftl->slots[slot], row_number, system);
+        unit.data = ftl_slot_data(ftl, slot);
+        unit.meta = ftl_slot_meta(ftl, slot);
+        ftl->counters.units++;
+    }
+    ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
+                    &unit);
+}
+
+/*
+ * Program the stream's next row.
+ * @return false when there was no request or no row
+ */
+static bool program_row(struct ftl *ftl, const struct row_plan *plan)
+{
+    struct ftl_stream *stream = &ftl->streams[plan->stream];
+    struct ftl_request *request;
+    uint64_t row_number;
+    uint8_t planes;
+
+    if (ftl->free_requests.count == 0 || !find_row(ftl, plan->stream)) {
+        return false;
+    }
+    request = ftl_request_take(ftl, FTL_REQUEST_ROW);
+    ASSERT(request != NULL);
+    request->flash.kind = FTL_FLASH_PROGRAM;
+    request->stream = (uint8_t)plan->stream;
+    request->row = stream_row(ftl, stream);
+    planes = row_planes(ftl, request->row);
+    row_number = ftl->next_row_number++;
+    for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
+        struct ftl_flash_unit unit;
+
+        ftl_layout_unit(&ftl->layout, i, &unit);
+        if ((planes & BIT(unit.plane)) != 0) {
+            fill_unit(ftl, request, i, take_for_row(ftl, plan), row_number);
+        }
+    }
+    *row_die(ftl, plan->stream, request->row) = true;
+    stream->next_row++;
+    stream->rows_in_flight++;
+    ftl->counters.rows++;
+    ftl_request_send(ftl, request);
+    return true;
+}
+
+/* Whether the oldest slot that waits in a pool does not wait for more. */
+static bool is_forced(const struct ftl *ftl, enum ftl_pool pool)
+{
+    uint16_t oldest = ftl->waiting[pool].head;
+
+    return oldest != FTL_LIST_END && ftl->slots[oldest].accepted <= ftl->forced;
+}
+
+static bool program_host_row(struct ftl *ftl)
+{
+    struct row_plan plan = {
+        .stream = FTL_STREAM_HOST,
+        .takes_pages = is_forced(ftl, FTL_POOL_TRIM),
+    };
+
+    if (ftl_collect_waits_for_trims(ftl) &&
+        ftl->waiting[FTL_POOL_TRIM].count != 0) {
+        return false; /* The other stream takes the pages. */
+    }
+    if (plan.takes_pages) {
+        /* What a page says must not depend on rows that may be torn. */
+        return ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0 &&
+               program_row(ftl, &plan);
+    }
+    return (ftl->waiting[FTL_POOL_HOST].count >= ftl->layout.row_units ||
+            is_forced(ftl, FTL_POOL_HOST)) &&
+           program_row(ftl, &plan);
+}
+
+/*
+ * The next victim waits for trims, and the host's stream may have to wait for
+ * the victim: the pages go with the units that are moved.
+ */
+static bool program_moved_row(struct ftl *ftl)
+{
+    struct row_plan plan = {.stream = FTL_STREAM_MOVE};
+
+    drop_invalid_moves(ftl);
+    if (ftl_collect_waits_for_trims(ftl) &&
+        ftl->waiting[FTL_POOL_TRIM].count != 0) {
+        plan.takes_pages = ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0;
+        return plan.takes_pages && program_row(ftl, &plan);
+    }
+    return (ftl->waiting[FTL_POOL_MOVE].count >= ftl->layout.row_units ||
+            (ftl->waiting[FTL_POOL_MOVE].count != 0 &&
+             ftl_collect_is_at_end(ftl))) &&
+           program_row(ftl, &plan);
+}
+
+bool ftl_row_step(struct ftl *ftl)
+{
+    bool any = false;
+
+    while (program_moved_row(ftl)) {
+        any = true;
+    }
+    while (program_host_row(ftl)) {
+        any = true;
+    }
+    return any;
+}
+
+/* What a failure says about planes and superblock of a row. */
+static void note_failure(struct ftl *ftl, const struct ftl_request *request,
+                         enum ftl_flash_status status, uint8_t failed_planes)
+{
+    const struct ftl_flash_op *flash = &request->flash;
+    struct ftl_stream *stream = &ftl->streams[request->stream];
+
+    ftl->counters.program_errors++;
+    if (status == FTL_FLASH_FAILED || status == FTL_FLASH_DEAD) {
+        ftl->bad_planes[(uint32_t)flash->block * ftl->layout.geometry.dies +
+                        flash->die] |=
+            status == FTL_FLASH_FAILED ? failed_planes : flash->planes;
+    } else if (stream->superblock == flash->block) {
+        stream->next_row = ftl->layout.superblock_rows;
+    }
+}
+
+void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
+                  enum ftl_flash_status status, uint8_t failed_planes)
+{
+    uint32_t first = request->row * ftl->layout.row_units;
+
+    ftl->streams[request->stream].rows_in_flight--;
+    *row_die(ftl, (enum ftl_stream_id)request->stream, request->row) = false;
+    if (status != FTL_FLASH_OK) {
+        note_failure(ftl, request, status, failed_planes);
+    }
+    for (uint32_t i = request->flash.num_units; i-- > 0;) {
+        uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
+
+        if (request->slots[i] == FTL_LIST_END) {
+            continue;
+        }
+        if (status == FTL_FLASH_OK) {
+            ftl_slot_programmed(ftl, request->slots[i], first + index);
+        } else {
+            ftl_slot_not_programmed(ftl, request->slots[i]);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Slots: units in DRAM that are on their way to the flash.
+ *
+ * A unit may have several slots: one that writes may change, and older contents
+ * that are being programmed.  Each of the latter is named by the `follows` of
+ * the next.  Rows complete in any order; what counts after a power cut is the
+ * order in which they were put together.
+ *
+ * The contents on flash that a slot replaces stay valid until the slot is
+ * durable.  So garbage collection, which moves all that is valid, never erases
+ * what a power cut may need, and does not depend on the write buffer.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
+
+uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index)
+{
+    return ftl->data + (size_t)index * FTL_UNIT_DATA;
+}
+
+uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index)
+{
+    return ftl->meta + (size_t)index * FTL_UNIT_META;
+}
+
+uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number)
+{
+    uint16_t index = ftl_list_pop(&ftl->free_slots[pool]);
+
+    if (index != FTL_LIST_END) {
+        ftl->slots[index] = (struct ftl_slot){
+            .pool = (uint8_t)pool,
+            .follows = FTL_LIST_END,
+            .number = number,
+            .old_place = FTL_NOWHERE,
+        };
+    }
+    return index;
+}
+
+void ftl_slot_free(struct ftl *ftl, uint16_t index)
+{
+    struct ftl_slot *slot = &ftl->slots[index];
+
+    slot->state = FTL_SLOT_FREE;
+    ftl_list_append(&ftl->free_slots[slot->pool], index);
+}
+
+void ftl_slot_accept(struct ftl *ftl, uint16_t index)
+{
+    struct ftl_slot *slot = &ftl->slots[index];
+
+    slot->state = FTL_SLOT_WAITING;
+    slot->accepted = ++ftl->accepted;
+    ftl->last_accept_us = ftl->now_us;
+    ftl->map[slot->number] = FTL_IN_SLOT | index;
+    ftl_list_append(&ftl->dirty[slot->pool], index);
+    ftl_list_append(&ftl->waiting[slot->pool], index);
+}
+
+/* The slot needs neither to be programmed nor to become durable any longer. */
+static void discard_slot(struct ftl *ftl, uint16_t index)
+{
+    ftl_list_remove(&ftl->dirty[ftl->slots[index].pool], index);
+    ftl_slot_free(ftl, index);
+}
+
+void ftl_slot_trim(struct ftl *ftl, uint16_t index)
+{
+    while (index != FTL_LIST_END) {
+        struct ftl_slot *slot = &ftl->slots[index];
+        uint16_t follows = slot->follows;
+
+        ftl_map_trim_place(ftl, slot->old_place);
+        slot->old_place = FTL_NOWHERE;
+        slot->follows = FTL_LIST_END;
+        if (slot->state == FTL_SLOT_WAITING) {
+            ftl_list_remove(&ftl->waiting[slot->pool], index);
+            discard_slot(ftl, index);
+        } else {
+            ASSERT(slot->state == FTL_SLOT_PROGRAMMING);
+            slot->is_trimmed = true;
+        }
+        index = follows;
+    }
+}
+
+/* The slot with newer contents that names this one; NULL: there is none. */
+static struct ftl_slot *find_follower(struct ftl *ftl, uint16_t index)
+{
+    uint32_t entry = ftl->map[ftl->slots[index].number];
+    uint16_t at = ftl_is_in_slot(entry) ? (uint16_t)entry : FTL_LIST_END;
+
+    while (at != FTL_LIST_END && ftl->slots[at].follows != index) {
+        at = ftl->slots[at].follows;
+    }
+    return at == FTL_LIST_END ? NULL : &ftl->slots[at];
+}
+
+/* Garbage collection has moved a unit. */
+static void finish_move(struct ftl *ftl, uint16_t index, uint32_t place)
+{
+    const struct ftl_slot *slot = &ftl->slots[index];
+    uint32_t entry = ftl->map[slot->number];
+
+    if (ftl_map_is_valid(ftl, slot->old_place)) {
+        if (entry == slot->old_place) {
+            ftl->map[slot->number] = place;
+        } else {
+            /* The oldest slot of the unit replaces these contents. */
+            uint16_t at = (uint16_t)entry;
+
+            ASSERT(ftl_is_in_slot(entry));
+            while (ftl->slots[at].old_place != slot->old_place) {
+                at = ftl->slots[at].follows;
+                ASSERT(at != FTL_LIST_END);
+            }
+            ftl->slots[at].old_place = place;
+        }
+        ftl_map_clear_valid(ftl, slot->old_place);
+        ftl_map_set_valid(ftl, place);
+        ftl->counters.moved_units++;
+    }
+    ftl->collection.slots--;
+    ftl_slot_free(ftl, index);
+}
+
+void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
+{
+    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *follower;
+
+    if (slot->pool == FTL_POOL_MOVE) {
+        finish_move(ftl, index, place);
+        return;
+    }
+    follower = find_follower(ftl, index);
+    if (ftl->map[slot->number] == (FTL_IN_SLOT | index)) {
+        ftl->map[slot->number] = place;
+        ftl_map_set_valid(ftl, place);
+    } else if (follower != NULL) {
+        follower->follows = FTL_LIST_END;
+        follower->old_place = place;
+        ftl_map_set_valid(ftl, place);
+    } else if (slot->is_trimmed) {
+        ftl->superblocks[ftl_place_superblock(&ftl->layout, place)]
+            .trim_accepted = ftl->accepted;
+    }
+    ftl_map_clear_valid(ftl, slot->old_place);
+    discard_slot(ftl, index);
+}
+
+void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
+{
+    struct ftl_slot *slot = &ftl->slots[index];
+    struct ftl_slot *follower;
+
+    if (slot->pool == FTL_POOL_MOVE ||
+        ftl->map[slot->number] == (FTL_IN_SLOT | index)) {
+        slot->state = FTL_SLOT_WAITING;
+        ftl_list_insert(&ftl->waiting[slot->pool], index,
+                        ftl->waiting[slot->pool].head);
+        return;
+    }
+    /* Newer contents, or a trim, take its place: barriers wait for them. */
+    follower = find_follower(ftl, index);
+    if (follower != NULL) {
+        follower->follows = slot->follows;
+        follower->old_place = slot->old_place;
+    } else {
+        ftl_map_clear_valid(ftl, slot->old_place);
+    }
+    discard_slot(ftl, index);
+    ftl_io_raise_barriers(ftl);
+}
+
+bool ftl_slot_is_pool_durable(const struct ftl *ftl, enum ftl_pool pool,
+                              uint64_t accepted)
+{
+    uint16_t oldest = ftl->dirty[pool].head;
+
+    return oldest == FTL_LIST_END || ftl->slots[oldest].accepted > accepted;
+}
+
+bool ftl_slot_is_durable(const struct ftl *ftl, uint64_t accepted)
+{
+    return ftl_slot_is_pool_durable(ftl, FTL_POOL_HOST, accepted) &&
+           ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM, accepted);
+}

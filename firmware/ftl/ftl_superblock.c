@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of superblocks: free, open, closed, erased. */
+#include "firmware/ftl/ftl_internal.h"
+
+/* Where each state may go. */
+static const uint8_t superblock_next[] = {
+    [FTL_SUPERBLOCK_FREE] =
+        BIT(FTL_SUPERBLOCK_ERASING) | BIT(FTL_SUPERBLOCK_OPEN) |
+        BIT(FTL_SUPERBLOCK_CLOSED) | BIT(FTL_SUPERBLOCK_RETIRED),
+    [FTL_SUPERBLOCK_ERASING] =
+        BIT(FTL_SUPERBLOCK_FREE) | BIT(FTL_SUPERBLOCK_RETIRED),
+    [FTL_SUPERBLOCK_OPEN] = BIT(FTL_SUPERBLOCK_CLOSED),
+    [FTL_SUPERBLOCK_CLOSED] = BIT(FTL_SUPERBLOCK_ERASING),
+};
+
+void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
+                          enum ftl_superblock_state next)
+{
+    struct ftl_superblock *at = &ftl->superblocks[superblock];
+
+    ASSERT((superblock_next[at->state] & BIT(next)) != 0);
+    if (at->state == FTL_SUPERBLOCK_FREE) {
+        ftl->free_superblocks--;
+    }
+    if (next == FTL_SUPERBLOCK_FREE) {
+        ftl->free_superblocks++;
+    }
+    at->state = (uint8_t)next;
+}
+
+void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock)
+{
+    const struct ftl_geometry *geometry = &ftl->layout.geometry;
+    uint32_t plane_units =
+        (uint32_t)geometry->pages * geometry->units * geometry->wordlines;
+    uint32_t planes = 0;
+
+    for (uint32_t die = 0; die < geometry->dies; die++) {
+        planes +=
+            (uint32_t)__builtin_popcount(ftl_good_planes(ftl, superblock, die));
+    }
+    ftl->superblocks[superblock].capacity = planes * plane_units;
+}
+
+bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock)
+{
+    return ftl->superblocks[superblock].capacity * 4 >=
+           ftl->layout.superblock_units * 3;
+}
+
+void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock)
+{
+    ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_ERASING);
+    ftl->superblocks[superblock].next_die = 0;
+    ftl->counters.erasures++;
+}
+
+bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
+{
+    struct ftl_superblock *at = &ftl->superblocks[superblock];
+
+    while (at->next_die < ftl->layout.geometry.dies) {
+        uint8_t planes = ftl_good_planes(ftl, superblock, at->next_die);
+        struct ftl_request *request;
+
+        if (planes != 0) {
+            request = ftl_request_take(ftl, FTL_REQUEST_ERASE);
+            if (request == NULL) {
+                return false;
+            }
+            request->flash.kind = FTL_FLASH_ERASE;
+            request->flash.die = at->next_die;
+            request->flash.planes = planes;
+            request->flash.block = (uint16_t)superblock;
+            at->erasures++;
+            ftl_request_send(ftl, request);
+        }
+        at->next_die++;
+    }
+    if (at->erasures != 0) {
+        return false;
+    }
+    at->is_erased = true;
+    ftl_superblock_measure(ftl, superblock);
+    ftl_superblock_enter(ftl, superblock,
+                         ftl_superblock_is_good(ftl, superblock)
+                             ? FTL_SUPERBLOCK_FREE
+                             : FTL_SUPERBLOCK_RETIRED);
+    return true;
+}
+
+void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status status,
+                               uint8_t failed_planes)
+{
+    const struct ftl_flash_op *flash = &request->flash;
+
+    if (status != FTL_FLASH_OK) {
+        uint8_t *bad = &ftl->bad_planes[(uint32_t)flash->block *
+                                            ftl->layout.geometry.dies +
+                                        flash->die];
+
+        *bad |= status == FTL_FLASH_FAILED ? failed_planes : flash->planes;
+        ftl->counters.erase_errors++;
+    }
+    ftl->superblocks[flash->block].erasures--;
+}
+
+/* Free superblocks are used in turn, so that they wear alike. */
+static uint32_t find_free(struct ftl *ftl)
+{
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        uint32_t at = (ftl->next_free + i) % ftl->layout.superblocks;
+
+        if (ftl->superblocks[at].state == FTL_SUPERBLOCK_FREE) {
+            ftl->next_free = at + 1;
+            return at;
+        }
+    }
+    return FTL_NOWHERE;
+}
+
+bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
+{
+    struct ftl_stream *open = &ftl->streams[stream];
+    struct ftl_superblock *at;
+
+    if (open->superblock == FTL_NOWHERE) {
+        if (stream == FTL_STREAM_HOST &&
+            ftl->free_superblocks <= FTL_HOST_LEAVES_FREE) {
+            return false;
+        }
+        open->superblock = find_free(ftl);
+        if (open->superblock == FTL_NOWHERE) {
+            return false;
+        }
+        if (!ftl->superblocks[open->superblock].is_erased) {
+            ftl_superblock_erase(ftl, open->superblock);
+        }
+    }
+    at = &ftl->superblocks[open->superblock];
+    if (at->state == FTL_SUPERBLOCK_ERASING &&
+        !ftl_superblock_erase_step(ftl, open->superblock)) {
+        return false;
+    }
+    if (at->state == FTL_SUPERBLOCK_RETIRED) {
+        open->superblock = FTL_NOWHERE;
+        return false;
+    }
+    ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
+    at->is_erased = false;
+    open->next_row = 0;
+    return true;
+}
+
+void ftl_superblock_close(struct ftl *ftl, enum ftl_stream_id stream)
+{
+    struct ftl_stream *open = &ftl->streams[stream];
+
+    ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_CLOSED);
+    open->superblock = FTL_NOWHERE;
+}

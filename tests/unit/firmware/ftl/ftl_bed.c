@@ -1,0 +1,731 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The translation layer on a small NAND array in memory: see ftl_bed.h. */
+#include "tests/unit/firmware/ftl/ftl_bed.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/bytes.h"
+#include "lib/random.h"
+
+enum { ARRAY_OPS = 2 * BED_DIES_MAX, BED_REQUESTS = 32 };
+
+/* ---- The array. */
+
+static void io_done(void *ctx, uint32_t id, int result)
+{
+    struct bed *bed = ctx;
+
+    nand_array_io_done(bed->array, id, result);
+}
+
+static void execute_started(struct bed *bed, struct nand_op *op);
+static void execute_finished(struct bed *bed, struct nand_op *op);
+
+static void op_started(void *ctx, struct nand_op *op)
+{
+    execute_started(ctx, op);
+}
+
+static void op_finished(void *ctx, struct nand_op *op)
+{
+    execute_finished(ctx, op);
+}
+
+static void sync_done(void *ctx, bool success)
+{
+    (void)ctx;
+    (void)success;
+}
+
+static void open_array(struct bed *bed)
+{
+    struct nand_file_source source = nand_ram_source(&bed->ram);
+    struct nand_file_failure failure;
+
+    if (!nand_file_open(&bed->file, &source, NULL, &failure)) {
+        fail_msg("%s", failure.text);
+    }
+    bed->array = nand_array_open(
+        &(struct nand_array_config){
+            .backend = nand_ram_backend(&bed->ram),
+            .file = &bed->file,
+            .num_ops = ARRAY_OPS,
+            .memory = bed->array_memory,
+            .ctx = bed,
+            .started = op_started,
+            .finished = op_finished,
+            .synced = sync_done,
+        },
+        &source, &failure);
+    if (bed->array == NULL) {
+        fail_msg("%s", failure.text);
+    }
+}
+
+static struct bed *new_bed(const struct bed_config *config)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    struct nand_layout layout;
+
+    assert_non_null(bed);
+    bed->config = *config;
+    bed->random = config->seed;
+    nand_layout(&layout, &config->geometry);
+    nand_ram_init(&bed->ram, malloc(layout.size_bytes), layout.size_bytes);
+    assert_non_null(bed->ram.bytes);
+    bed->ram.done = io_done;
+    bed->ram.ctx = bed;
+    assert_int_equal(
+        posix_memalign(&bed->array_memory, 64,
+                       nand_array_memory_bytes(&config->geometry, ARRAY_OPS)),
+        0);
+    return bed;
+}
+
+struct bed *bed_new(const struct bed_config *config)
+{
+    struct bed *bed = new_bed(config);
+
+    memset(bed->ram.bytes, 0, bed->ram.size_bytes);
+    nand_file_new(&bed->file, nand_profile_find(config->profile),
+                  &config->geometry, config->seed);
+    nand_ram_create(&bed->ram, &bed->file);
+    return bed;
+}
+
+void bed_free(struct bed *bed)
+{
+    free(bed->ram.bytes);
+    free(bed->array_memory);
+    free(bed->ftl_memory);
+    free(bed);
+}
+
+struct bed *bed_cut(const struct bed *bed, uint64_t seed)
+{
+    struct bed *copy = new_bed(&bed->config);
+    uint8_t *bytes = copy->ram.bytes;
+
+    memcpy(bytes, bed->ram.bytes, bed->ram.size_bytes);
+    copy->ram = bed->ram;
+    copy->ram.bytes = bytes;
+    copy->ram.ctx = copy;
+    nand_ram_power_cut(&copy->ram, seed);
+    copy->random = random_mix(seed);
+    copy->is_unknown = true;
+    copy->units = bed->units;
+    copy->last_id = bed->last_id;
+    memcpy(copy->unit, bed->unit, bed->units * sizeof(bed->unit[0]));
+    for (uint32_t i = 0; i < copy->units; i++) {
+        copy->unit[i].is_busy = false;
+    }
+    return copy;
+}
+
+/* ---- The flash seam. */
+
+static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
+{
+    struct bed *bed = ctx;
+    struct bed_die *die = &bed->dies[op->die];
+
+    if (die->tail - die->head == BED_QUEUE) {
+        return false;
+    }
+    die->queue[die->tail++ % BED_QUEUE] = *op;
+    return true;
+}
+
+static void start_op(struct bed *bed, struct bed_die *die)
+{
+    const struct ftl_flash_op *from = &die->queue[die->head % BED_QUEUE];
+    struct nand_op *op = nand_op_get(bed->array);
+    static const uint8_t kind_of[] = {
+        [FTL_FLASH_READ] = NAND_OP_READ,
+        [FTL_FLASH_PROGRAM] = NAND_OP_PROGRAM,
+        [FTL_FLASH_ERASE] = NAND_OP_ERASE,
+    };
+
+    assert_non_null(op);
+    op->kind = kind_of[from->kind];
+    op->channel = (uint8_t)(from->die / bed->config.geometry.dies);
+    op->die = (uint8_t)(from->die % bed->config.geometry.dies);
+    op->planes = from->planes;
+    op->wordline = from->wordline;
+    op->num_units = from->num_units;
+    for (unsigned int plane = 0; plane < NAND_OP_PLANES; plane++) {
+        op->block[plane] = from->block;
+    }
+    for (unsigned int i = 0; i < from->num_units; i++) {
+        const struct ftl_flash_unit *unit = &from->units[i];
+
+        op->units[i] = (struct nand_unit){
+            .data = unit->data,
+            .meta = unit->meta,
+            .system = unit->system,
+            .offset = unit->offset,
+            .length = unit->length,
+            .wordline = from->wordline,
+            .plane = unit->plane,
+            .page = unit->page,
+            .unit = unit->unit,
+            .more = unit->more,
+        };
+    }
+    bed->programs += from->kind == FTL_FLASH_PROGRAM;
+    bed->erases += from->kind == FTL_FLASH_ERASE;
+    die->op = op;
+    op->owner = die;
+    die->stage = BED_DIE_STARTING;
+    if (nand_op_start(bed->array, op, bed->now_us * 1000)) {
+        execute_started(bed, op);
+    }
+}
+
+/* Report an operation to the translation layer. */
+static void complete_op(struct bed *bed, struct nand_op *op)
+{
+    struct bed_die *die = op->owner;
+    struct ftl_flash_op from = die->queue[die->head++ % BED_QUEUE];
+    enum ftl_flash_status status = FTL_FLASH_ERROR;
+
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        from.units[i].status = op->units[i].status;
+    }
+    switch ((enum nand_verdict)op->verdict) {
+    case NAND_VERDICT_OK:
+        status = FTL_FLASH_OK;
+        break;
+    case NAND_VERDICT_FAILED:
+        status = FTL_FLASH_FAILED;
+        break;
+    case NAND_VERDICT_DEAD:
+        status = FTL_FLASH_DEAD;
+        break;
+    default:
+        fail_msg("The translation layer broke a rule: verdict %d, rule %d.",
+                 op->verdict, op->rule);
+    }
+    die->stage = BED_DIE_IDLE;
+    die->op = NULL;
+    nand_op_put(bed->array, op);
+    ftl_flash_done(bed->ftl, from.cookie, status, op->failed_planes);
+}
+
+static void execute_started(struct bed *bed, struct nand_op *op)
+{
+    struct bed_die *die = op->owner;
+
+    if (op->verdict == NAND_VERDICT_OK || op->verdict == NAND_VERDICT_FAILED) {
+        die->stage = BED_DIE_BUSY;
+    } else {
+        complete_op(bed, op);
+    }
+}
+
+static void execute_finished(struct bed *bed, struct nand_op *op)
+{
+    complete_op(bed, op);
+}
+
+static void finish_op(struct bed *bed, struct bed_die *die)
+{
+    die->stage = BED_DIE_FINISHING;
+    if (nand_op_finish(bed->array, die->op, bed->now_us * 1000)) {
+        execute_finished(bed, die->op);
+    }
+}
+
+/* Let one event happen. @return false when none can */
+static bool one_event(struct bed *bed)
+{
+    struct bed_die *ready[BED_DIES_MAX];
+    unsigned int count = 0;
+    uint64_t choice;
+
+    for (unsigned int i = 0; i < BED_DIES_MAX; i++) {
+        struct bed_die *die = &bed->dies[i];
+
+        if (die->stage == BED_DIE_BUSY ||
+            (die->stage == BED_DIE_IDLE && die->head != die->tail)) {
+            ready[count++] = die;
+        }
+    }
+    if (count + bed->ram.count == 0) {
+        return false;
+    }
+    bed->events++;
+    choice = random_next(&bed->random) % (count + bed->ram.count);
+    if (choice >= count) {
+        assert_true(nand_ram_step(&bed->ram, (uint32_t)choice - count));
+    } else if (ready[choice]->stage == BED_DIE_BUSY) {
+        finish_op(bed, ready[choice]);
+    } else {
+        start_op(bed, ready[choice]);
+    }
+    return true;
+}
+
+bool bed_step(struct bed *bed)
+{
+    uint64_t deadline_us = UINT64_MAX;
+    bool any = ftl_step(bed->ftl, bed->now_us, &deadline_us);
+
+    if (one_event(bed)) {
+        any = true;
+        if (bed->after_event != NULL) {
+            bed->after_event(bed);
+        }
+    }
+    return any;
+}
+
+void bed_settle(struct bed *bed)
+{
+    while (bed_step(bed)) {
+    }
+}
+
+/* ---- Mount. */
+
+static void media_done(void *ctx, void *cookie, enum media_status status);
+
+void bed_start_mount(struct bed *bed)
+{
+    const struct nand_geometry *geometry = &bed->config.geometry;
+    uint32_t dies = nand_geometry_dies(geometry);
+    struct ftl_config config;
+
+    bed->ram.count = 0;
+    memset(bed->dies, 0, sizeof(bed->dies));
+    open_array(bed);
+    assert_true(dies <= BED_DIES_MAX &&
+                geometry->blocks * dies <= sizeof(bed->bad_planes));
+    for (unsigned int block = 0; block < geometry->blocks; block++) {
+        for (unsigned int die = 0; die < dies; die++) {
+            uint8_t *bad = &bed->bad_planes[block * dies + die];
+
+            *bad = 0;
+            for (unsigned int plane = 0; plane < geometry->planes; plane++) {
+                if (nand_array_block(bed->array, die / geometry->dies,
+                                     die % geometry->dies, plane, block)
+                        ->flags &
+                    NAND_BLOCK_FACTORY_BAD) {
+                    *bad |= (uint8_t)BIT(plane);
+                }
+            }
+        }
+    }
+    config = (struct ftl_config){
+        .flash = {.ctx = bed, .submit = flash_submit},
+        .geometry =
+            {
+                .dies = (uint16_t)dies,
+                .planes = geometry->planes,
+                .pages = geometry->pages,
+                .units = geometry->units,
+                .blocks = geometry->blocks,
+                .wordlines = geometry->wordlines,
+            },
+        .bad_planes = bed->bad_planes,
+        .logical_units = bed->config.logical_units,
+        .buffer_units = bed->config.buffer_units,
+        .num_ops = BED_IOS,
+        .num_requests = BED_REQUESTS,
+        .idle_us = 1000,
+        .media_done = media_done,
+        .done_ctx = bed,
+    };
+    if (config.logical_units == 0) {
+        config.logical_units = ftl_most_units(&config);
+    }
+    assert_in_range(config.logical_units, 1, BED_UNITS);
+    bed->units = config.logical_units;
+    free(bed->ftl_memory);
+    assert_true(ftl_bytes(&config) != 0);
+    assert_int_equal(posix_memalign(&bed->ftl_memory, 64, ftl_bytes(&config)),
+                     0);
+    memset(bed->ftl_memory, 0xa5, ftl_bytes(&config));
+    config.memory = bed->ftl_memory;
+    bed->ftl = ftl_start(&config);
+    assert_non_null(bed->ftl);
+}
+
+void bed_mount(struct bed *bed)
+{
+    bed_start_mount(bed);
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(ftl_state(bed->ftl), FTL_READY);
+}
+
+/* ---- Contents. */
+
+static void fill_sector(uint8_t *at, uint64_t lba, uint32_t id)
+{
+    uint64_t seed = random_mix(lba << 32 | id);
+
+    if (id == 0) {
+        memset(at, 0, BED_SECTOR_LEN);
+        return;
+    }
+    put_le64(at, id);
+    put_le64(at + 8, lba);
+    for (unsigned int i = 16; i < BED_SECTOR_LEN; i += 8) {
+        put_le64(at + i, seed + i * RANDOM_STEP);
+    }
+}
+
+/* The id of a sector's contents; fails when they are those of no write. */
+static uint32_t sector_id(const uint8_t *at, uint64_t lba)
+{
+    uint8_t expected[BED_SECTOR_LEN];
+    uint32_t id = (uint32_t)get_le64(at);
+
+    fill_sector(expected, lba, id);
+    if (memcmp(at, expected, sizeof(expected)) != 0) {
+        fail_msg("Block %lu is torn, or has the contents of another one "
+                 "(%u).",
+                 (unsigned long)lba, id);
+    }
+    return id;
+}
+
+/* ---- The oracle. */
+
+/* The units of an operation. */
+static bool is_in_io(const struct bed_io *io, uint32_t unit, uint8_t *sectors)
+{
+    uint64_t first = io->io.first_lba, end = first + io->io.count_blocks;
+
+    *sectors = 0;
+    for (unsigned int i = 0; i < BED_SECTORS; i++) {
+        uint64_t lba = (uint64_t)unit * BED_SECTORS + i;
+
+        if (lba >= first && lba < end) {
+            *sectors |= (uint8_t)BIT(i);
+        }
+    }
+    return *sectors != 0;
+}
+
+static void apply_write(uint32_t ids[BED_SECTORS], const struct bed_unit *unit,
+                        uint32_t number)
+{
+    const struct bed_write *write = &unit->history[number % BED_HISTORY];
+
+    for (unsigned int i = 0; i < BED_SECTORS; i++) {
+        if ((write->sectors & BIT(i)) != 0) {
+            ids[i] = write->id;
+        }
+    }
+}
+
+/* The first `count` writes are durable. */
+static void make_durable(struct bed_unit *unit, uint32_t count)
+{
+    while (unit->durable < count) {
+        apply_write(unit->base, unit, unit->durable++);
+    }
+}
+
+static void note_write(struct bed *bed, const struct bed_io *io, uint32_t id)
+{
+    for (uint32_t i = 0; i < bed->units; i++) {
+        struct bed_unit *unit = &bed->unit[i];
+        uint8_t sectors;
+
+        if (is_in_io(io, i, &sectors)) {
+            assert_true(!unit->is_busy);
+            if (unit->writes - unit->durable == BED_HISTORY) {
+                fail_msg("The test never flushes unit %u.", i);
+            }
+            unit->history[unit->writes++ % BED_HISTORY] =
+                (struct bed_write){id, sectors};
+            unit->is_busy = true;
+        }
+    }
+}
+
+static void note_done(struct bed *bed, const struct bed_io *io)
+{
+    for (uint32_t i = 0; i < bed->units; i++) {
+        struct bed_unit *unit = &bed->unit[i];
+        uint8_t sectors;
+
+        if (io->io.op == MEDIA_FLUSH) {
+            make_durable(unit, io->flush_mark[i]);
+        } else if (io->io.op != MEDIA_READ && is_in_io(io, i, &sectors)) {
+            unit->is_busy = false;
+            unit->completed = unit->writes;
+            if (io->io.fua) {
+                make_durable(unit, unit->writes);
+            }
+        }
+    }
+}
+
+static void check_unit(struct bed *bed, uint32_t number, const uint8_t *data)
+{
+    struct bed_unit *unit = &bed->unit[number];
+    uint32_t ids[BED_SECTORS], state[BED_SECTORS];
+    uint32_t count = unit->durable;
+
+    for (unsigned int i = 0; i < BED_SECTORS; i++) {
+        ids[i] = sector_id(data + i * BED_SECTOR_LEN,
+                           (uint64_t)number * BED_SECTORS + i);
+    }
+    memcpy(state, unit->base, sizeof(state));
+    while (count != unit->writes &&
+           !(bed->is_unknown && memcmp(state, ids, sizeof(state)) == 0)) {
+        apply_write(state, unit, count++);
+    }
+    if (memcmp(state, ids, sizeof(state)) != 0) {
+        fail_msg("Unit %u has contents that it cannot have: %u %u %u %u %u %u "
+                 "%u %u; %u of its writes are durable, %u completed, %u begun.",
+                 number, ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], ids[6],
+                 ids[7], unit->durable, unit->completed, unit->writes);
+    }
+    if (bed->is_unknown) {
+        memcpy(unit->base, ids, sizeof(ids));
+        unit->durable = unit->completed = unit->writes;
+    }
+}
+
+/* ---- Operations. */
+
+static void media_done(void *ctx, void *cookie, enum media_status status)
+{
+    struct bed_io *io = cookie;
+
+    assert_true(io->is_used && !io->is_done);
+    io->is_done = true;
+    io->status = status;
+    if (status == MEDIA_OK) {
+        note_done(ctx, io);
+    }
+}
+
+/* Let time pass when nothing else happens. */
+static void step_or_wait(struct bed *bed)
+{
+    if (!bed_step(bed)) {
+        bed->now_us += 500;
+    }
+}
+
+static struct bed_io *get_io(struct bed *bed)
+{
+    for (;;) {
+        for (unsigned int i = 0; i < BED_IOS; i++) {
+            struct bed_io *io = &bed->io[i];
+
+            if (!io->is_used) {
+                io->is_used = true;
+                io->is_done = false;
+                return io;
+            }
+        }
+        step_or_wait(bed);
+        for (unsigned int i = 0; i < BED_IOS; i++) {
+            if (bed->io[i].is_used && bed->io[i].is_done) {
+                assert_int_equal(bed->io[i].status, MEDIA_OK);
+                bed->io[i].is_used = false;
+            }
+        }
+    }
+}
+
+static void wait_for_units(struct bed *bed, const struct bed_io *io)
+{
+    for (uint32_t i = 0; i < bed->units; i++) {
+        uint8_t sectors;
+
+        while (is_in_io(io, i, &sectors) && bed->unit[i].is_busy) {
+            step_or_wait(bed);
+        }
+    }
+}
+
+/* Divide the buffer into pieces. */
+static void set_pieces(struct bed *bed, struct bed_io *io)
+{
+    uint32_t len = io->io.count_blocks * BED_SECTOR_LEN;
+    uint32_t first =
+        (uint32_t)(random_next(&bed->random) % io->io.count_blocks) *
+        BED_SECTOR_LEN;
+
+    io->io.pieces = io->pieces;
+    io->io.piece_count = 0;
+    if (first != 0) {
+        io->pieces[io->io.piece_count++] =
+            (struct nvmf_piece){.ptr = io->buffer, .len_bytes = first};
+    }
+    io->pieces[io->io.piece_count++] = (struct nvmf_piece){
+        .ptr = io->buffer + first, .len_bytes = len - first};
+}
+
+static void submit_io(struct bed *bed, struct bed_io *io)
+{
+    for (uint32_t i = 0; i < bed->units; i++) {
+        io->flush_mark[i] = bed->unit[i].completed;
+    }
+    io->io.cookie = io;
+    while (!ftl_submit(bed->ftl, &io->io)) {
+        step_or_wait(bed);
+    }
+}
+
+struct bed_io *bed_submit_read(struct bed *bed, uint64_t lba, uint32_t count)
+{
+    struct bed_io *io = get_io(bed);
+
+    io->io = (struct media_io){
+        .op = MEDIA_READ, .first_lba = lba, .count_blocks = count};
+    memset(io->buffer, 0x5a, sizeof(io->buffer));
+    set_pieces(bed, io);
+    submit_io(bed, io);
+    return io;
+}
+
+struct bed_io *bed_submit_write(struct bed *bed, uint64_t lba, uint32_t count,
+                                bool fua)
+{
+    struct bed_io *io = get_io(bed);
+    uint32_t id = ++bed->last_id;
+
+    assert_true(count <= BED_IO_SECTORS);
+    io->io = (struct media_io){
+        .op = MEDIA_WRITE, .fua = fua, .first_lba = lba, .count_blocks = count};
+    wait_for_units(bed, io);
+    for (uint32_t i = 0; i < count; i++) {
+        fill_sector(io->buffer + i * BED_SECTOR_LEN, lba + i, id);
+    }
+    set_pieces(bed, io);
+    note_write(bed, io, id);
+    submit_io(bed, io);
+    return io;
+}
+
+struct bed_io *bed_submit_trim(struct bed *bed, enum media_op op, uint64_t lba,
+                               uint32_t count, bool fua)
+{
+    struct bed_io *io = get_io(bed);
+
+    io->io = (struct media_io){
+        .op = op, .fua = fua, .first_lba = lba, .count_blocks = count};
+    wait_for_units(bed, io);
+    note_write(bed, io, 0);
+    submit_io(bed, io);
+    return io;
+}
+
+struct bed_io *bed_submit_flush(struct bed *bed)
+{
+    struct bed_io *io = get_io(bed);
+
+    io->io = (struct media_io){.op = MEDIA_FLUSH};
+    submit_io(bed, io);
+    return io;
+}
+
+enum media_status bed_wait(struct bed *bed, struct bed_io *io)
+{
+    for (unsigned int i = 0; !io->is_done; i++) {
+        step_or_wait(bed);
+        if (i == 1000000) {
+            fail_msg("An operation of kind %d does not end.", io->io.op);
+        }
+    }
+    io->is_used = false;
+    return io->status;
+}
+
+void bed_wait_all(struct bed *bed)
+{
+    for (unsigned int i = 0; i < BED_IOS; i++) {
+        if (bed->io[i].is_used) {
+            assert_int_equal(bed_wait(bed, &bed->io[i]), MEDIA_OK);
+        }
+    }
+}
+
+void bed_write(struct bed *bed, uint64_t lba, uint32_t count)
+{
+    assert_int_equal(bed_wait(bed, bed_submit_write(bed, lba, count, false)),
+                     MEDIA_OK);
+}
+
+void bed_trim(struct bed *bed, uint64_t lba, uint32_t count)
+{
+    assert_int_equal(bed_wait(bed, bed_submit_trim(bed, MEDIA_DEALLOCATE, lba,
+                                                   count, false)),
+                     MEDIA_OK);
+}
+
+void bed_flush(struct bed *bed)
+{
+    assert_int_equal(bed_wait(bed, bed_submit_flush(bed)), MEDIA_OK);
+}
+
+void bed_check(struct bed *bed)
+{
+    const uint32_t at_once = BED_IO_SECTORS / BED_SECTORS;
+
+    bed_wait_all(bed);
+    for (uint32_t i = 0; i < bed->units; i += at_once) {
+        uint32_t count = MIN(at_once, bed->units - i);
+        struct bed_io *io = bed_submit_read(bed, (uint64_t)i * BED_SECTORS,
+                                            count * BED_SECTORS);
+
+        assert_int_equal(bed_wait(bed, io), MEDIA_OK);
+        for (uint32_t j = 0; j < count; j++) {
+            check_unit(bed, i + j,
+                       io->buffer + j * BED_SECTORS * BED_SECTOR_LEN);
+        }
+    }
+    bed->is_unknown = false;
+}
+
+/* A random range of blocks, of whole units or not. */
+static void random_range(const struct bed *bed, uint64_t *random,
+                         bool is_aligned, uint64_t *lba, uint32_t *count)
+{
+    uint64_t last = (uint64_t)bed->units * BED_SECTORS;
+    /* A few units are written often. */
+    uint64_t units =
+        random_next(random) % 4 == 0 ? bed->units : MIN(bed->units, 12);
+
+    if (is_aligned) {
+        *lba = random_next(random) % units * BED_SECTORS;
+        *count = (uint32_t)(1 + random_next(random) % 3) * BED_SECTORS;
+    } else {
+        *lba = random_next(random) % (units * BED_SECTORS);
+        *count = (uint32_t)(1 + random_next(random) % 12);
+    }
+    *count = (uint32_t)MIN(*count, last - *lba);
+}
+
+void bed_random_op(struct bed *bed, uint64_t *random)
+{
+    uint64_t choice = random_next(random) % 100, lba;
+    bool fua = random_next(random) % 6 == 0;
+    uint32_t count;
+
+    random_range(bed, random, choice < 45 || choice >= 90, &lba, &count);
+    if (choice < 75) {
+        (void)bed_submit_write(bed, lba, count, fua);
+    } else if (choice < 84) {
+        (void)bed_submit_flush(bed);
+    } else {
+        (void)bed_submit_trim(
+            bed, choice % 2 == 0 ? MEDIA_DEALLOCATE : MEDIA_WRITE_ZEROES, lba,
+            count, fua);
+    }
+}

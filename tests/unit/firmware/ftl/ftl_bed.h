@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The translation layer on a small NAND array in memory.  The bed plays the
+ * controller: it executes the operations of each die in their order, and its
+ * events (a request to storage ends, an operation starts or finishes) in an
+ * order that follows from a seed.  The power can be cut after every event.
+ *
+ * An oracle knows what each unit may contain.
+ */
+#ifndef ESSD_TEST_FTL_BED_H
+#define ESSD_TEST_FTL_BED_H
+
+#include "firmware/ftl/ftl.h"
+#include "hw-model/nand/nand_array.h"
+#include "hw-model/nand/nand_ram.h"
+
+enum {
+    BED_DIES_MAX = 4,
+    BED_QUEUE = 64,   /* operations of a die that wait */
+    BED_UNITS = 512,  /* logical units, at most */
+    BED_HISTORY = 64, /* writes of a unit that are not known to be durable */
+    BED_IOS = 8,      /* operations of the medium in progress */
+    BED_IO_SECTORS = 64,
+    BED_SECTORS = 8, /* of a unit */
+    BED_SECTOR_LEN = 512,
+};
+
+struct bed_config {
+    const char *profile;
+    struct nand_geometry geometry; /* planes, units, pages: the profile's */
+    uint32_t logical_units;        /* 0: the most */
+    uint16_t buffer_units;
+    uint64_t seed; /* of the array and of the order of events */
+};
+
+/* One write of a unit. */
+struct bed_write {
+    uint32_t id;     /* of its contents; 0: zeroes */
+    uint8_t sectors; /* mask */
+};
+
+/*
+ * What a unit may contain: its base, which is durable, and the first writes
+ * after it, none to all of them.  Writes are counted from the beginning.
+ */
+struct bed_unit {
+    uint32_t base[BED_SECTORS]; /* ids */
+    uint32_t durable;           /* writes that are in the base */
+    uint32_t completed;
+    uint32_t writes;
+    bool is_busy;                          /* a write is in progress */
+    struct bed_write history[BED_HISTORY]; /* by number, modulo its length */
+};
+
+struct bed_io {
+    bool is_used;
+    bool is_done;
+    enum media_status status;
+    struct media_io io;
+    struct nvmf_piece pieces[3];
+    uint32_t flush_mark[BED_UNITS]; /* `completed` of each unit at submit */
+    uint8_t buffer[BED_IO_SECTORS * BED_SECTOR_LEN];
+};
+
+enum bed_die_stage {
+    BED_DIE_IDLE,
+    BED_DIE_STARTING,
+    BED_DIE_BUSY,
+    BED_DIE_FINISHING
+};
+
+struct bed_die {
+    enum bed_die_stage stage;
+    struct nand_op *op;
+    uint32_t head, tail;
+    struct ftl_flash_op queue[BED_QUEUE];
+};
+
+struct bed {
+    struct bed_config config;
+    struct nand_ram ram;
+    struct nand_file file;
+    struct nand_array *array;
+    void *array_memory;
+    struct ftl *ftl;
+    void *ftl_memory;
+    uint8_t bad_planes[4096];
+    uint64_t now_us;
+    uint64_t random;
+    bool is_unknown; /* since a power cut: units have any of several contents */
+    uint64_t events;
+    uint64_t programs, erases; /* begun */
+    struct bed_die dies[BED_DIES_MAX];
+
+    uint32_t units;
+    uint32_t last_id;
+    struct bed_unit unit[BED_UNITS];
+    struct bed_io io[BED_IOS];
+
+    /* Called after every event. */
+    void (*after_event)(struct bed *bed);
+    void *ctx;
+};
+
+struct bed *bed_new(const struct bed_config *config);
+void bed_free(struct bed *bed);
+
+/* Mount, and step until the mount has ended. */
+void bed_mount(struct bed *bed);
+/* Begin to mount only. */
+void bed_start_mount(struct bed *bed);
+
+/*
+ * What a power cut at this moment leaves: a new bed, not mounted, whose oracle
+ * knows what may be there.
+ */
+struct bed *bed_cut(const struct bed *bed, uint64_t seed);
+
+/*
+ * Step the translation layer, and let one event happen.
+ * @return false when there was nothing to do
+ */
+bool bed_step(struct bed *bed);
+/* Step until there is nothing to do.  Time does not pass. */
+void bed_settle(struct bed *bed);
+
+/* Operations.  They wait for room, and for writes of the same units. */
+struct bed_io *bed_submit_read(struct bed *bed, uint64_t lba, uint32_t count);
+struct bed_io *bed_submit_write(struct bed *bed, uint64_t lba, uint32_t count,
+                                bool fua);
+/* op: MEDIA_WRITE_ZEROES or MEDIA_DEALLOCATE */
+struct bed_io *bed_submit_trim(struct bed *bed, enum media_op op, uint64_t lba,
+                               uint32_t count, bool fua);
+struct bed_io *bed_submit_flush(struct bed *bed);
+/* Wait for an operation. @return its status */
+enum media_status bed_wait(struct bed *bed, struct bed_io *io);
+void bed_wait_all(struct bed *bed);
+
+/* Whole operations that must succeed. */
+void bed_write(struct bed *bed, uint64_t lba, uint32_t count);
+void bed_trim(struct bed *bed, uint64_t lba, uint32_t count);
+void bed_flush(struct bed *bed);
+
+/*
+ * Read everything, and fail unless each unit has the contents that it must
+ * have.  The first time after a power cut they are one of several, and from
+ * then on these.
+ */
+void bed_check(struct bed *bed);
+
+/* Submit a random operation. */
+void bed_random_op(struct bed *bed, uint64_t *random);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The translation layer with power: contents, buffer, trims, collection. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/random.h"
+#include "tests/unit/firmware/ftl/ftl_bed.h"
+
+/* Rows of four units; superblocks of 8 rows. */
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 2,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 16,
+                 .wordlines = 4},
+    .logical_units = 150,
+    .buffer_units = 24,
+    .seed = 1,
+};
+
+/* Rows of 48 units, three pages to a wordline. */
+static const struct bed_config tlc = {
+    .profile = "tlc2021",
+    .geometry = {.channels = 1,
+                 .dies = 2,
+                 .planes = 4,
+                 .units = 4,
+                 .pages = 3,
+                 .blocks = 10,
+                 .wordlines = 3},
+    .logical_units = 300,
+    .buffer_units = 128,
+    .seed = 3,
+};
+
+static struct bed *new_mounted(const struct bed_config *config)
+{
+    struct bed *bed = bed_new(config);
+
+    bed_mount(bed);
+    return bed;
+}
+
+static void test_a_new_flash_is_an_empty_medium(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    bed_check(bed);
+    assert_int_equal(bed->programs, 0);
+    assert_int_equal(ftl_free_superblocks(bed->ftl), 16);
+    bed_free(bed);
+}
+
+static void test_a_write_completes_before_it_is_programmed(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    bed_write(bed, 8, 8);
+    assert_int_equal(bed->programs, 0);
+    bed_check(bed);
+    bed_flush(bed);
+    assert_int_equal(bed->programs, 1);
+    bed_settle(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_the_buffer_is_programmed_when_it_is_left_alone(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+    uint64_t deadline_us = UINT64_MAX;
+
+    (void)state;
+    bed_write(bed, 8, 8);
+    bed_settle(bed);
+    (void)ftl_step(bed->ftl, bed->now_us, &deadline_us);
+    assert_int_equal(deadline_us, bed->now_us + 1000);
+    bed->now_us += 1000;
+    bed_settle(bed);
+    assert_int_equal(bed->programs, 1);
+    bed_free(bed);
+}
+
+static void test_a_write_with_fua_or_without_cache_is_programmed(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    assert_int_equal(bed_wait(bed, bed_submit_write(bed, 8, 8, true)),
+                     MEDIA_OK);
+    assert_int_equal(bed->programs, 1);
+    ftl_set_volatile(bed->ftl, false);
+    bed_write(bed, 16, 3);
+    assert_int_equal(bed->programs, 2);
+    bed_free(bed);
+}
+
+static void test_writes_of_the_same_unit_share_a_place_in_the_buffer(
+    void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    for (unsigned int i = 0; i < 50; i++) {
+        bed_write(bed, 8 + i % 8, 1);
+    }
+    bed_flush(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->units, 1);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_a_part_of_a_unit_keeps_the_rest_of_it(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    bed_write(bed, 8, 24);
+    bed_flush(bed);
+    bed_write(bed, 10, 1);  /* inside one */
+    bed_write(bed, 14, 4);  /* the end of one and the beginning of the next */
+    bed_write(bed, 27, 13); /* beyond what was written */
+    bed_check(bed);
+    bed_flush(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_an_operation_beyond_the_end_is_refused(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    assert_int_equal(bed_wait(bed, bed_submit_read(bed, 150 * 8 - 1, 2)),
+                     MEDIA_LBA_RANGE);
+    assert_int_equal(bed_wait(bed, bed_submit_read(bed, UINT64_MAX, 1)),
+                     MEDIA_LBA_RANGE);
+    assert_int_equal(bed_wait(bed, bed_submit_read(bed, 150 * 8 - 1, 1)),
+                     MEDIA_OK);
+    bed_free(bed);
+}
+
+static void test_what_was_written_is_there_after_a_restart(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    for (unsigned int round = 0; round < 3; round++) {
+        for (unsigned int i = 0; i < 40; i++) {
+            bed_write(bed, i * 8 + round, 8);
+        }
+        bed_trim(bed, 64, 24);
+        bed_flush(bed);
+        bed_settle(bed);
+        bed_mount(bed);
+        bed_check(bed);
+    }
+    bed_free(bed);
+}
+
+static void test_a_trimmed_range_reads_as_zeroes(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    bed_write(bed, 0, 64);
+    bed_trim(bed, 8, 8); /* in the buffer */
+    bed_check(bed);
+    bed_flush(bed);
+    bed_trim(bed, 16, 8);  /* on flash */
+    bed_trim(bed, 35, 20); /* parts of units at both ends */
+    bed_check(bed);
+    bed_write(bed, 17, 2);
+    bed_check(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    bed_mount(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_a_trim_of_nothing_writes_nothing(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    bed_trim(bed, 0, 60);
+    bed_flush(bed);
+    assert_int_equal(bed->programs, 0);
+    bed_free(bed);
+}
+
+/* Write at random, several times the size of the medium. */
+static void overwrite_medium(struct bed *bed, unsigned int ops, uint64_t seed)
+{
+    for (unsigned int i = 0; i < ops; i++) {
+        bed_random_op(bed, &seed);
+        if (i % 40 == 39) {
+            bed_wait_all(bed);
+            bed_flush(bed);
+        }
+    }
+    bed_wait_all(bed);
+    bed_check(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+}
+
+static void test_a_medium_is_overwritten_many_times(void **state)
+{
+    const struct bed_config *const configs[] = {&small, &tlc};
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(configs); i++) {
+        struct bed_config config = *configs[i];
+        struct bed *bed;
+
+        config.logical_units = 0;
+        bed = new_mounted(&config);
+        for (uint32_t unit = 0; unit < bed->units; unit++) {
+            bed_write(bed, unit * 8, 8);
+        }
+        bed_check(bed);
+        overwrite_medium(bed, 1500, i);
+        assert_true(ftl_counters(bed->ftl)->moved_units > 100);
+        assert_true(bed->erases > 20);
+        bed_mount(bed);
+        bed_check(bed);
+        overwrite_medium(bed, 300, i + 7);
+        bed_free(bed);
+    }
+}
+
+static void test_bad_planes_are_left_out(void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+    unsigned int bad = 0;
+
+    (void)state;
+    config.logical_units = 100;
+    config.geometry.blocks = 200;
+    config.seed = 5;
+    bed = new_mounted(&config);
+    for (unsigned int i = 0; i < 400; i++) {
+        bad += bed->bad_planes[i] != 0;
+    }
+    assert_in_range(bad, 2, 60);
+    overwrite_medium(bed, 1500, 3);
+    bed_mount(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void inject_fault(struct bed *bed,
+                         const struct nand_injection *injection)
+{
+    assert_true(nand_array_inject(bed->array, injection));
+}
+
+static struct nand_injection fault_anywhere(enum nand_op_kind kind,
+                                            enum nand_effect effect,
+                                            uint32_t after)
+{
+    return (struct nand_injection){
+        .kind = (uint8_t)kind,
+        .effect = (uint8_t)effect,
+        .channel = NAND_ANYWHERE,
+        .die = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.after = after, .times = 1, .chance = FAULT_CHANCE_ALWAYS},
+    };
+}
+
+static void test_a_row_that_fails_is_programmed_again(void **state)
+{
+    (void)state;
+    for (uint32_t after = 0; after < 60; after += 7) {
+        struct nand_injection failure =
+            fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
+        struct bed *bed = new_mounted(&small);
+
+        inject_fault(bed, &failure);
+        overwrite_medium(bed, 120, after);
+        assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+static void test_a_plane_whose_erasure_fails_is_left_out(void **state)
+{
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL, 9);
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    inject_fault(bed, &failure);
+    overwrite_medium(bed, 1000, 4);
+    assert_int_equal(ftl_counters(bed->ftl)->erase_errors, 1);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_a_unit_that_cannot_be_read_is_an_error(void **state)
+{
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    bed_write(bed, 8, 8);
+    bed_flush(bed);
+    inject_fault(bed, &failure);
+    assert_int_equal(bed_wait(bed, bed_submit_read(bed, 8, 1)),
+                     MEDIA_READ_ERROR);
+    assert_int_equal(bed_wait(bed, bed_submit_read(bed, 8, 1)), MEDIA_OK);
+    /* A write of a part of it must not make up the rest. */
+    inject_fault(bed, &failure);
+    assert_int_equal(bed_wait(bed, bed_submit_write(bed, 9, 1, false)),
+                     MEDIA_WRITE_ERROR);
+    bed_free(bed);
+}
