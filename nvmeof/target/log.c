@@ -434,6 +434,9 @@ static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
         uint32_t skip = at % log->part_len;
         uint32_t n = MIN(log->part_len - skip, req->window_len - done);
 
+        /* Behind the end of the page, the buffer still holds what other
+         * commands have put there. */
+        n = MIN(n, len - at);
         if (log->vendor != NULL) {
             log->vendor->build(log->vendor->ctx, part, target->page);
         } else {

@@ -670,4 +670,29 @@ static void test_the_error_times_log_has_a_time_for_each_error(void **state)
     assert_int_equal(get_le64(fake->data + 32), 0);
 }
 
+/* The buffer in which pages are built holds what other commands, of other hosts
+ * too, have put there. */
+static void test_no_log_page_shows_old_content_of_its_buffer(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    const uint8_t old[16] = {0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a,
+                             0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a};
+    unsigned int pages = 0;
+
+    for (uint32_t lid = 0; lid <= UINT8_MAX; lid++) {
+        memset(fake->target->page, old[0], sizeof(fake->target->page));
+        if (get_log(fake, admin, lid, 0, 8192).status != 0) {
+            continue;
+        }
+        pages++;
+        for (uint32_t at = 0; at < 8192; at += 4) {
+            if (memcmp(fake->data + at, old, sizeof(old)) == 0) {
+                fail_msg("Log page %02xh shows old content at %u.", lid, at);
+            }
+        }
+    }
+    assert_in_range(pages, 10, UINT8_MAX);
+}
+
 TEST_FIXTURE(fake_setup, fake_teardown)
