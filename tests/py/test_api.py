@@ -310,13 +310,23 @@ from types import SimpleNamespace
 import pytest
 from essd.api.faults import Faults
 from essd.api.host import Host
+from essd.errors import EssdError
 
 asked = []
+rules = ["of the module"]
 
 class Rules(Faults):
     def request(self, do, **arguments):
+        if do == "add":
+            rules.append(arguments["rules"][0]["name"])
+            return rules[-1:]
+        if do == "list":
+            return [{"name": name, "rule": "", "on": True, "matched": 0, "fired": 0}
+                    for name in rules]
         asked.append((do, arguments))
-        return ["bad"] if do == "add" else []
+        if not set(arguments["names"]) <= set(rules):
+            raise EssdError("no fault rule has this name")
+        return []
 
 class Lab(Host):
     def __init__(self):
@@ -346,6 +356,27 @@ def test_that_fails(for_all, essd_drive):
 def test_after_it(essd_drive):
     assert asked[-2:] == [("remove", {"names": ["bad"]}), "nvme disconnect -n nqn.x"]
     assert essd_drive.faults.added == ["of the module"]
+
+def test_that_has_lost_a_rule(essd_drive):
+    essd_drive.faults.add("media operation=read do error", "lost")
+    essd_drive.faults.add("media operation=read do error", "kept")
+    rules.remove("lost")
+
+def test_after_the_loss(essd_drive):
+    assert asked[-1] == ("remove", {"names": ["kept"]})
+    assert essd_drive.faults.added == ["of the module"]
+
+def test_whose_rules_cannot_be_removed(essd_drive):
+    essd_drive.system.hosts[0].connect(essd_drive)
+    essd_drive.faults.add("media operation=read do error", "stuck")
+    essd_drive.faults.remove = refuse
+
+def refuse(*_):
+    raise EssdError("the drive does not answer")
+
+def test_after_the_refusal(essd_drive):
+    assert asked[-1] == "nvme disconnect -n nqn.x"
+    assert essd_drive.system.hosts[0].connected == []
 '''
 
 
@@ -356,7 +387,7 @@ def test_rules_and_connections_of_a_failed_test_end_with_it(tmp_path: Path) -> N
          "no:cacheprovider", "--color=no", "--rootdir", tmp_path, tmp_path / "test_it.py"],
         text=True, capture_output=True, check=False, timeout=120,
         env={**os.environ, "PYTHONPATH": str(paths.TOP / "tools")})
-    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "1 failed, 5 passed, 1 error" in done.stdout, done.stdout
 
 
 def test_the_plug_in_names_its_options_in_the_help_of_pytest() -> None:

@@ -53,6 +53,14 @@ def essd_drive(pytestconfig: pytest.Config) -> Iterator["essd.Drive"]:
             _show_kept(system)
 
 
+def _remove_rules(faults: "essd.Faults", before: list[str]) -> None:
+    """Remove the rules that were added since, except those that somebody else removed."""
+    there = [rule.name for rule in faults]
+    faults.added = [name for name in faults.added if name in before or name in there]
+    if new := [name for name in faults.added if name not in before]:
+        faults.remove(*new)
+
+
 @pytest.fixture(autouse=True)
 def essd_undo(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a test has added to the session's drive ends with it, also if the test fails.
@@ -67,11 +75,12 @@ def essd_undo(request: pytest.FixtureRequest) -> Iterator[None]:
     hosts = drive.system.hosts
     rules, connected = list(drive.faults.added), [list(host.connected) for host in hosts]
     yield
-    if new := [name for name in drive.faults.added if name not in rules]:
-        drive.faults.remove(*new)
-    for host, before in zip(hosts, connected, strict=True):
-        for one in [one for one in host.connected if one not in before]:
-            host.disconnect(one)
+    # Each step is done, also if another one fails: first the rules, then the connections.
+    with contextlib.ExitStack() as undo:
+        for host, before in zip(hosts, connected, strict=True):
+            for one in [one for one in host.connected if one not in before]:
+                undo.callback(host.disconnect, one)
+        undo.callback(_remove_rules, drive.faults, rules)
 
 
 @pytest.fixture
