@@ -295,7 +295,8 @@ static void set_results(struct nand_op *op, unsigned int first,
         unit->steps = steps;
         if (status == NAND_UNIT_GOOD) {
             if (unit->meta != NULL && unit->meta != meta) {
-                memcpy(unit->meta, meta, NAND_UNIT_META);
+                /* Firmware may have given addresses that overlap. */
+                memmove(unit->meta, meta, NAND_UNIT_META);
             }
             if (unit->system != NULL && unit->system != system) {
                 memcpy(unit->system, system, NAND_UNIT_SYSTEM);

@@ -275,6 +275,53 @@ static void test_hw_nand_takes_the_rest_when_its_operations_are_free_again(
     assert_int_equal(w->nand.regs.counters[NAND_COUNT_BLOCKS_ERASED], POSTED);
 }
 
+/* Add an entry that reads half of the first unit. */
+static void put_half(struct nand_world *w, unsigned int i, uint64_t meta)
+{
+    uint8_t *entry = w->dram + W_LIST + i * (size_t)NAND_ENTRY_LEN;
+
+    memset(entry, 0, NAND_ENTRY_LEN);
+    put_le64(entry + NAND_ENTRY_DATA,
+             TEST_DRAM_BASE + W_BUF + i * NAND_DATA_LEN);
+    put_le64(entry + NAND_ENTRY_META, meta);
+    put_le16(entry + NAND_ENTRY_OFFSET, (uint16_t)(i * NAND_DATA_LEN / 2));
+    put_le16(entry + NAND_ENTRY_LENGTH, NAND_DATA_LEN / 2);
+    entry[NAND_ENTRY_FLAGS] = i == 0 ? NAND_ENTRY_MORE : 0;
+}
+
+static void test_hw_nand_metadata_of_two_entries_may_overlap(void **state)
+{
+    struct nand_world *w = *state;
+    const uint64_t meta = TEST_DRAM_BASE + W_BUF + 4 * NAND_DATA_LEN;
+    uint8_t command[NAND_CMD_LEN] = {[NAND_CMD_OPCODE] = NAND_CMD_PROGRAM,
+                                     [NAND_CMD_PLANES] = 1,
+                                     [NAND_CMD_ENTRIES] = 1};
+
+    put_simple(w, NAND_CMD_ERASE, 1);
+    put_half(w, 0, 0);
+    put_le16(w->dram + W_LIST + NAND_ENTRY_LENGTH, NAND_DATA_LEN);
+    w->dram[W_LIST + NAND_ENTRY_FLAGS] = 0;
+    put_le64(command + NAND_CMD_LIST, TEST_DRAM_BASE + W_LIST);
+    w_put(w, command);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_settle(w);
+    assert_int_equal(w_take(w, NULL), NAND_CQE_OK);
+    assert_int_equal(w_take(w, NULL), NAND_CQE_OK);
+
+    put_half(w, 0, meta);
+    put_half(w, 1, meta + 8);
+    command[NAND_CMD_OPCODE] = NAND_CMD_READ;
+    command[NAND_CMD_ENTRIES] = 2;
+    put_le32(w->dram + W_PAGE + NAND_PAGE_CQ_CI, w->cq_ci);
+    w_put(w, command);
+    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_settle(w);
+    assert_int_equal(w_take(w, NULL), NAND_CQE_OK);
+    for (size_t i = 0; i < NAND_META_LEN + 8; i++) {
+        assert_int_equal(w->dram[meta - TEST_DRAM_BASE + i], 0xff);
+    }
+}
+
 static void test_hw_nand_notes_that_the_storage_is_not_up_to_date(void **state)
 {
     struct nand_world *w = *state;
