@@ -47,6 +47,7 @@ static void add_blocks(struct nvmf_target *target, uint32_t nsid,
     }
     if (added == LBA_FULL) {
         lba->lost[nsid - 1] = number;
+        lba->has_lost = true;
     }
     update_caution(target, nsid);
 }
@@ -61,6 +62,7 @@ static void remove_blocks(struct nvmf_target *target, uint32_t nsid,
     }
     if (!lba_list_remove(list, (uint8_t)nsid, first_lba, count_blocks)) {
         target->lba.lost[nsid - 1] = ++target->counters.lba_generation;
+        target->lba.has_lost = true;
     }
     update_caution(target, nsid);
     lba_log_withdraw_alerts(target);

@@ -303,6 +303,7 @@ struct lba_status {
     struct lba_list list;
     /* By NSID - 1: when the list was too short, in additions; 0: never. */
     uint64_t lost[NVMF_MAX_NAMESPACES];
+    bool has_lost;             /* one of them was set since power-on */
     struct nvmf_request *scan; /* the one that has its turn; NULL: none */
     struct nvmf_queue waiting; /* the other scans */
     bool is_served;

@@ -193,7 +193,7 @@ uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
     if (target->ana_transitions != 0) {
         ana_us = ana_timer(target);
     }
-    if (target->lba.list.count != 0) {
+    if (target->lba.list.count != 0 || target->lba.has_lost) {
         alert_us = lba_log_timer(target);
     }
     return MIN(MIN(wheel_next_us(&target->wheel), held_us),

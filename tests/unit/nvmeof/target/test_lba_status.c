@@ -832,6 +832,27 @@ static void test_an_alert_that_nobody_has_got_is_withdrawn(void **state)
     assert_true(event->is_answered);
 }
 
+static void test_an_alert_for_lost_blocks_comes_with_an_empty_list(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe aer = fake_admin(ADMIN_ASYNC_EVENT_REQUEST, 0, 0, 0);
+    struct fake_request *event = fake_send(fake, admin, &aer, NULL, 0);
+
+    set_feature(fake, admin, FEATURE_ASYNC_EVENT_CONFIG, OAES_LBA_STATUS);
+    for (uint32_t i = 0; i < LBA_LIST_MAX; i++) {
+        nvmf_lba_unreadable(fake->target, 1, 2 * i);
+    }
+    nvmf_lba_unreadable(fake->target, 2, 7);
+    assert_int_equal(run_io(fake, io, fake_rw(NVM_WRITE, 0, 128), 128 * 512),
+                     0);
+    assert_int_equal(count_tracked(fake, admin), 0);
+    pass_time(fake, 500 * UNIT_US);
+    assert_true(event->is_answered);
+    assert_int_equal(event->cqe.dw0, ALERT);
+}
+
 static void test_a_reset_begins_with_a_new_interval_and_page(void **state)
 {
     struct fake *fake = *state;
