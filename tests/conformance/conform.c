@@ -22,6 +22,7 @@ enum {
     ALIVE_HOST_NUMBER = 0xee,
     START_TRIES = 100,
     START_PAUSE_US = 100000,
+    OLD_FRAMES_US = 20000, /* less than a drive takes to boot */
     REAL_PATIENCE = 3,
     LOOK_US = 100,
 };
@@ -1298,6 +1299,10 @@ static void wait_for_start(struct conf *conf, unsigned int port)
 
 static void wait_for_starts(struct conf *conf)
 {
+    /* What the drive sent before it stopped may still be on its way. */
+    if (!conf->dut->is_virtual) {
+        conf_pass(conf, OLD_FRAMES_US);
+    }
     conf_flush(conf);
     for (unsigned int i = 0;
          !conf->dut->is_virtual && i < conf->target.num_ports; i++) {
