@@ -242,8 +242,9 @@ uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index);
 uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index);
 /** The slot's contents are what the unit has from now on. */
 void ftl_slot_accept(struct ftl *ftl, uint16_t index);
-/** The contents of a unit, which are in a slot, are trimmed. */
-void ftl_slot_trim(struct ftl *ftl, uint16_t index);
+/** The contents of a unit, which are in a slot, are trimmed.
+ * @param page  the slot of the unit's trim page, which waits */
+void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page);
 /** A slot is in flash, or could not be programmed. */
 void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place);
 void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index);
@@ -310,9 +311,10 @@ void ftl_io_raise_barriers(struct ftl *ftl);
 /* ---- ftl_trim.c: pages of trim state */
 /**
  * Have the trim state of a logical unit programmed again.
- * @return false when there is no slot: try again
+ * @return the slot of its page, which waits; FTL_LIST_END when there is none:
+ *         try again
  */
-MUST_USE bool ftl_trim_touch(struct ftl *ftl, uint32_t number);
+MUST_USE uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number);
 /** Write into a slot what its page says now, as of row number `row`. */
 void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row);
 /** Apply a page that was read at the start. */

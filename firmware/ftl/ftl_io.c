@@ -334,27 +334,41 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
     return write_to_new_slot(ftl, op, &part, entry);
 }
 
+/* Trim a whole unit. @return false when it has to wait */
+static bool trim_contents(struct ftl *ftl, uint32_t number)
+{
+    uint32_t entry = ftl->map[number];
+    uint16_t page;
+
+    if (ftl_is_in_slot(entry) &&
+        ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
+        return false;
+    }
+    page = ftl_trim_touch(ftl, number);
+    if (page == FTL_LIST_END) {
+        return false;
+    }
+    if (ftl_is_in_slot(entry)) {
+        ftl_slot_trim(ftl, (uint16_t)entry, page);
+    } else {
+        ftl_map_trim_place(ftl, entry);
+    }
+    ftl->map[number] = FTL_NOWHERE;
+    return true;
+}
+
 /* @return false when the unit has to wait */
 static bool trim_unit(struct ftl *ftl, struct ftl_op *op)
 {
     struct part part = next_part(op);
-    uint32_t entry = ftl->map[part.number];
 
-    if (entry != FTL_NOWHERE) {
+    if (ftl->map[part.number] != FTL_NOWHERE) {
         if (part.length != FTL_UNIT_DATA) {
             return write_unit(ftl, op);
         }
-        if ((ftl_is_in_slot(entry) &&
-             ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) ||
-            !ftl_trim_touch(ftl, part.number)) {
+        if (!trim_contents(ftl, part.number)) {
             return false;
         }
-        if (ftl_is_in_slot(entry)) {
-            ftl_slot_trim(ftl, (uint16_t)entry);
-        } else {
-            ftl_map_trim_place(ftl, entry);
-        }
-        ftl->map[part.number] = FTL_NOWHERE;
     }
     op->next_sector += part.length >> FTL_SECTOR_SHIFT;
     return true;

@@ -67,7 +67,35 @@ static void discard_slot(struct ftl *ftl, uint16_t index)
     ftl_slot_free(ftl, index);
 }
 
-void ftl_slot_trim(struct ftl *ftl, uint16_t index)
+/* Move a slot towards the beginning of a list that is sorted by age. */
+static void sort_slot(const struct ftl *ftl, struct ftl_list *list,
+                      uint16_t index)
+{
+    uint16_t at;
+
+    ftl_list_remove(list, index);
+    at = list->head;
+    while (at != FTL_LIST_END &&
+           ftl->slots[at].accepted <= ftl->slots[index].accepted) {
+        at = list->links[at].next;
+    }
+    ftl_list_insert(list, index, at);
+}
+
+/*
+ * A trim takes the place of contents that are not durable: barriers that wait
+ * for these wait for the trim's page from now on.
+ */
+static void inherit_age(struct ftl *ftl, uint16_t page, uint64_t accepted)
+{
+    if (ftl->slots[page].accepted > accepted) {
+        ftl->slots[page].accepted = accepted;
+        sort_slot(ftl, &ftl->dirty[FTL_POOL_TRIM], page);
+        sort_slot(ftl, &ftl->waiting[FTL_POOL_TRIM], page);
+    }
+}
+
+void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page)
 {
     while (index != FTL_LIST_END) {
         struct ftl_slot *slot = &ftl->slots[index];
@@ -77,6 +105,7 @@ void ftl_slot_trim(struct ftl *ftl, uint16_t index)
         slot->old_place = FTL_NOWHERE;
         slot->follows = FTL_LIST_END;
         if (slot->state == FTL_SLOT_WAITING) {
+            inherit_age(ftl, page, slot->accepted);
             ftl_list_remove(&ftl->waiting[slot->pool], index);
             discard_slot(ftl, index);
         } else {

@@ -24,7 +24,7 @@ enum {               /* metadata of a page; little-endian */
        PAGE_REST = 8,
 };
 
-bool ftl_trim_touch(struct ftl *ftl, uint32_t number)
+uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number)
 {
     uint32_t page = ftl->config.logical_units + number / FTL_TRIM_UNITS;
     uint32_t entry = ftl->map[page];
@@ -32,7 +32,7 @@ bool ftl_trim_touch(struct ftl *ftl, uint32_t number)
 
     if (ftl_is_in_slot(entry) &&
         ftl->slots[(uint16_t)entry].state == FTL_SLOT_WAITING) {
-        return true;
+        return (uint16_t)entry;
     }
     index = ftl_slot_take(ftl, FTL_POOL_TRIM, page);
     if (index == FTL_LIST_END) {
@@ -41,7 +41,7 @@ bool ftl_trim_touch(struct ftl *ftl, uint32_t number)
         if (oldest != FTL_LIST_END) {
             ftl->forced = MAX(ftl->forced, ftl->slots[oldest].accepted);
         }
-        return false;
+        return FTL_LIST_END;
     }
     if (ftl_is_in_slot(entry)) {
         ftl->slots[index].follows = (uint16_t)entry;
@@ -49,7 +49,7 @@ bool ftl_trim_touch(struct ftl *ftl, uint32_t number)
         ftl->slots[index].old_place = entry;
     }
     ftl_slot_accept(ftl, index);
-    return true;
+    return index;
 }
 
 /* Whether a power cut at this time leaves contents of a unit. */

@@ -189,6 +189,27 @@ static void test_a_trimmed_range_reads_as_zeroes(void **state)
     bed_free(bed);
 }
 
+/*
+ * The flush has been promised contents that the trim then takes out of the
+ * buffer.
+ */
+static void test_a_flush_waits_for_the_trim_of_what_it_flushes(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+    struct bed_io *flush;
+
+    (void)state;
+    bed_write(bed, 8, 8);
+    bed_write(bed, 16, 8);
+    bed_flush(bed);
+    bed_write(bed, 8, 8);
+    flush = bed_submit_flush(bed);
+    bed_trim(bed, 8, 8);
+    assert_int_equal(bed_wait(bed, flush), MEDIA_OK);
+    assert_int_equal(ftl_counters(bed->ftl)->map_pages, 1);
+    bed_free(bed);
+}
+
 static void test_a_trim_of_nothing_writes_nothing(void **state)
 {
     struct bed *bed = new_mounted(&small);
