@@ -58,6 +58,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(mount.versions, (size_t)ftl->entries);
     CARVE(mount.row_numbers,
           (size_t)layout->superblocks * layout->superblock_rows);
+    CARVE(mount.ignored, (size_t)layout->places / 8 + 1);
     CARVE(mount.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         CARVE(streams[i].die_is_busy, (size_t)layout->geometry.dies);
@@ -172,24 +173,18 @@ struct ftl *ftl_start(const struct ftl_config *config)
     (void)divide_memory(ftl, config->memory);
     ftl->state = FTL_MOUNTING;
     ftl->is_volatile = true;
-    memset(ftl->map, 0xff, ftl->entries * sizeof(ftl->map[0]));
-    memset(ftl->valid, 0, ftl->layout.places / 8 + 1);
+    memset(ftl->mount.ignored, 0, ftl->layout.places / 8 + 1);
     memset(ftl->pad, 0, FTL_UNIT_DATA);
-    memset(ftl->superblocks, 0,
-           ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
     memcpy(ftl->bad_planes, config->bad_planes,
            (size_t)ftl->layout.superblocks * config->geometry.dies);
-    init_lists(ftl);
+    memset(ftl->superblocks, 0,
+           ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         ftl->streams[i].superblock = FTL_NOWHERE;
         memset(ftl->streams[i].die_is_busy, 0, config->geometry.dies);
     }
-    ftl->collection.victim = FTL_NOWHERE;
-    ftl->free_superblocks = ftl->layout.superblocks;
-    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        ftl->superblocks[i].is_erased = true;
-        ftl_superblock_measure(ftl, i);
-    }
+    init_lists(ftl);
+    ftl_mount_begin(ftl);
     return ftl;
 }
 

@@ -17,6 +17,26 @@ static bool is_candidate(const struct ftl *ftl, uint32_t superblock)
     return at->state == FTL_SUPERBLOCK_CLOSED && !at->is_stuck;
 }
 
+/* Whether the mount is to erase a superblock in this phase. */
+static bool is_due(const struct ftl_superblock *superblock,
+                   enum ftl_mount_phase phase)
+{
+    return superblock->is_suspect && !superblock->is_stuck &&
+           (phase != FTL_MOUNT_DROP ||
+            (superblock->valid == 0 && !superblock->has_normal_row));
+}
+
+bool ftl_collect_is_due(const struct ftl *ftl)
+{
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (is_due(&ftl->superblocks[i],
+                   (enum ftl_mount_phase)ftl->mount.phase)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether moving its units and then erasing it gives enough space. */
 static bool is_worthwhile(const struct ftl *ftl, uint32_t superblock)
 {
@@ -29,10 +49,14 @@ static bool is_worthwhile(const struct ftl *ftl, uint32_t superblock)
 /* @return FTL_NOWHERE when none would give any space */
 static uint32_t choose_victim(const struct ftl *ftl)
 {
+    bool is_mounting = ftl->state == FTL_MOUNTING;
     uint32_t best = FTL_NOWHERE;
 
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        if (is_candidate(ftl, i) && is_worthwhile(ftl, i) &&
+        if (is_candidate(ftl, i) &&
+            (is_mounting ? is_due(&ftl->superblocks[i],
+                                  (enum ftl_mount_phase)ftl->mount.phase)
+                         : is_worthwhile(ftl, i)) &&
             (best == FTL_NOWHERE ||
              ftl->superblocks[i].valid < ftl->superblocks[best].valid)) {
             best = i;
@@ -97,7 +121,11 @@ static void accept_unit(struct ftl *ftl, uint16_t index, bool is_good,
     } else if (!is_good || !ftl_system_parse(&system, bytes)) {
         is_good = false;
         ftl->counters.read_errors++;
-        ftl->superblocks[ftl->collection.victim].is_stuck = true;
+        if (ftl->state == FTL_MOUNTING) {
+            ftl_mount_ignore(ftl, slot->old_place);
+        } else {
+            ftl->superblocks[ftl->collection.victim].is_stuck = true;
+        }
     }
     if (!is_good) {
         ftl->collection.slots--;
@@ -141,8 +169,8 @@ static bool trims_are_durable(const struct ftl *ftl)
 
 bool ftl_collect_waits_for_trims(const struct ftl *ftl)
 {
-    return ftl_collect_is_at_end(ftl) && ftl->collection.slots == 0 &&
-           !trims_are_durable(ftl);
+    return ftl->state == FTL_READY && ftl_collect_is_at_end(ftl) &&
+           ftl->collection.slots == 0 && !trims_are_durable(ftl);
 }
 
 /* The victim has been read to its end. */
@@ -176,13 +204,71 @@ static bool finish_victim(struct ftl *ftl)
     return true;
 }
 
+/* Find the next row that may be torn. @return false when there is none */
+static bool find_suspect_row(struct ftl *ftl)
+{
+    struct ftl_collection *collection = &ftl->collection;
+    const uint64_t *numbers = ftl->mount.row_numbers;
+
+    for (; collection->victim < ftl->layout.superblocks;
+         collection->victim++, collection->next_row = 0) {
+        uint32_t first = collection->victim * ftl->layout.superblock_rows;
+
+        while (ftl->superblocks[collection->victim].is_suspect &&
+               collection->next_row < ftl->layout.superblock_rows) {
+            if (numbers[first + collection->next_row] > ftl->mount.settle_row) {
+                return true;
+            }
+            collection->next_row++;
+        }
+    }
+    return false;
+}
+
+bool ftl_collect_settle(struct ftl *ftl, bool *is_done)
+{
+    struct ftl_collection *collection = &ftl->collection;
+    bool any = false;
+
+    *is_done = false;
+    if (collection->victim == FTL_NOWHERE) {
+        collection->victim = 0;
+        collection->next_row = 0;
+    }
+    while (find_suspect_row(ftl)) {
+        if (!read_row(ftl)) {
+            return any;
+        }
+        any = true;
+    }
+    collection->next_row = ftl->layout.superblock_rows;
+    if (collection->reads == 0 && collection->slots == 0) {
+        collection->victim = FTL_NOWHERE;
+        *is_done = true;
+        any = true;
+    }
+    return any;
+}
+
+void ftl_collect_stop(struct ftl *ftl)
+{
+    uint16_t index;
+
+    while ((index = ftl_list_pop(&ftl->waiting[FTL_POOL_MOVE])) !=
+           FTL_LIST_END) {
+        ftl_slot_free(ftl, index);
+    }
+    ftl->collection = (struct ftl_collection){.victim = FTL_NOWHERE};
+}
+
 bool ftl_collect_step(struct ftl *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
     bool any = false;
 
     if (collection->victim == FTL_NOWHERE) {
-        if (ftl->free_superblocks >= FTL_COLLECT_BELOW) {
+        if (ftl->state == FTL_READY &&
+            ftl->free_superblocks >= FTL_COLLECT_BELOW) {
             ftl->is_full = false;
             return false;
         }

@@ -14,12 +14,20 @@ enum {
     FTL_TRIM_SLOTS = 16,                /* trim pages in the buffer, at most */
     FTL_MOVE_ROWS = 2,                  /* in the buffer of the collection */
     FTL_ROW_GAP = 4096, /* row numbers that a mount leaves unused */
+    /*
+     * The number of last rows, for each die, of which some may be torn.  A row
+     * in flight keeps its stream from starting more than one row on each die,
+     * and the other stream, whose row waits at the same die, more than two.
+     * The rest is for rows that failed, and for superblocks whose last rows
+     * are all unreadable.
+     */
+    FTL_SUSPECT_ROWS = 8,
 
     /* Free superblocks that the host's stream leaves, and with which garbage
      * collection begins. */
-    FTL_HOST_LEAVES_FREE = 2,
-    FTL_COLLECT_BELOW = 4,
-    FTL_RESERVE = 6,      /* superblocks that are no part of the capacity */
+    FTL_HOST_LEAVES_FREE = 3,
+    FTL_COLLECT_BELOW = 5,
+    FTL_RESERVE = 8,      /* superblocks that are no part of the capacity */
     FTL_RESERVE_ROWS = 3, /* rows of a superblock that are none */
 };
 
@@ -81,6 +89,10 @@ enum ftl_superblock_state {
 struct ftl_superblock {
     uint8_t state; /* enum ftl_superblock_state */
     bool is_erased;
+    bool is_partial;     /* found at the start: some rows are erased */
+    bool has_normal_row; /* found at the start: not only rows of mounts */
+    bool is_own; /* opened since the start: what was programmed is not torn */
+    bool is_suspect;   /* it may have rows that are half programmed */
     uint16_t erasures; /* in progress */
     uint16_t next_die; /* ERASING: whose erasure has not begun */
     bool is_stuck;     /* a valid unit cannot be read, hence not be moved */
@@ -89,6 +101,7 @@ struct ftl_superblock {
     /* The superblock may be erased when all that was accepted up to this is
      * durable: a trim has made units of it invalid. */
     uint64_t trim_accepted;
+    uint64_t last_row; /* found at the start: the largest row number */
 };
 
 enum ftl_stream_id { FTL_STREAM_HOST, FTL_STREAM_MOVE, FTL_STREAMS };
@@ -158,19 +171,26 @@ struct ftl_collection {
 };
 
 enum ftl_mount_phase {
-    FTL_MOUNT_SCAN,  /* Reads the system bytes of all rows. */
-    FTL_MOUNT_PAGES, /* Reads the trim pages. */
+    FTL_MOUNT_SCAN,   /* Reads the system bytes of all rows. */
+    FTL_MOUNT_PAGES,  /* Reads the trim pages. */
+    FTL_MOUNT_DROP,   /* Erases copies that earlier mounts have left. */
+    FTL_MOUNT_SETTLE, /* Copies what is in rows that may be torn. */
+    FTL_MOUNT_CLEAR,  /* Collects and erases the superblocks of these rows. */
 };
 
 struct ftl_mount {
     uint8_t phase;     /* enum ftl_mount_phase */
     uint32_t next_die; /* whose scan has not begun */
     uint32_t next_page;
-    uint32_t requests;     /* in progress */
-    uint64_t last_row;     /* the largest row number that was found */
-    uint64_t *versions;    /* of each entry of the map */
-    uint64_t *row_numbers; /* of each row */
-    uint8_t *page;         /* data and metadata of a trim page */
+    uint32_t requests; /* in progress */
+    bool is_in_vain;   /* a unit that was found cannot be read: begin again */
+    uint8_t *ignored;  /* one bit for each place: it could not be read */
+    uint64_t last_row; /* the largest row number that was found */
+    uint64_t last_normal_row; /* the same, without rows of mounts */
+    uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
+    uint64_t *versions;       /* of each entry of the map */
+    uint64_t *row_numbers;    /* of each row */
+    uint8_t *page;            /* data and metadata of a trim page */
 };
 
 struct ftl {
@@ -322,6 +342,10 @@ void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
                     const uint8_t *meta);
 
 /* ---- ftl_mount.c */
+/** Begin, or begin again; no request is in progress. */
+void ftl_mount_begin(struct ftl *ftl);
+/** A unit that was found during the mount cannot be read. */
+void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
 bool ftl_mount_step(struct ftl *ftl);
 /** @return whether the request was sent again, for the next row */
 bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
@@ -331,6 +355,16 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
 
 /* ---- ftl_collect.c: garbage collection */
 bool ftl_collect_step(struct ftl *ftl);
+/** Whether a superblock is left that this phase of the mount is to erase. */
+bool ftl_collect_is_due(const struct ftl *ftl);
+/**
+ * Copy the units of rows that may be torn; nothing is erased.
+ * @param is_done  set when all copies are on flash
+ * @return whether anything was done
+ */
+bool ftl_collect_settle(struct ftl *ftl, bool *is_done);
+/** Forget what waits to be moved. */
+void ftl_collect_stop(struct ftl *ftl);
 void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
 /** Whether units that wait to be moved do not wait for more. */

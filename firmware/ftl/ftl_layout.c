@@ -8,9 +8,11 @@ enum {                     /* system bytes; little-endian */
        SYSTEM_NUMBER = 0,  /* 32 bits */
        SYSTEM_VERSION = 4, /* 40 bits */
        SYSTEM_ROW = 9,     /* 40 bits */
-       SYSTEM_KIND = 14,
-       SYSTEM_CHECK = 15, /* the low byte of the CRC-32 of all others */
+       SYSTEM_KIND = 14,   /* and KIND_OF_MOUNT */
+       SYSTEM_CHECK = 15,  /* the low byte of the CRC-32 of all others */
        SYSTEM_LEN = 16,
+
+       KIND_OF_MOUNT = 0x80,
 };
 _Static_assert((int)SYSTEM_LEN == (int)FTL_UNIT_SYSTEM,
                "system bytes of a unit");
@@ -77,18 +79,24 @@ void ftl_system_emit(const struct ftl_system *system,
     put_le40(buf + SYSTEM_VERSION, system->version);
     put_le40(buf + SYSTEM_ROW, system->row);
     buf[SYSTEM_KIND] = system->kind;
+    if (system->is_of_mount) {
+        buf[SYSTEM_KIND] |= KIND_OF_MOUNT;
+    }
     buf[SYSTEM_CHECK] = (uint8_t)crc32_update(0, buf, SYSTEM_CHECK);
 }
 
 bool ftl_system_parse(struct ftl_system *system,
                       const uint8_t buf[FTL_UNIT_SYSTEM])
 {
-    if (buf[SYSTEM_KIND] >= FTL_KINDS ||
+    uint8_t kind = buf[SYSTEM_KIND] & (uint8_t)~KIND_OF_MOUNT;
+
+    if (kind >= FTL_KINDS ||
         buf[SYSTEM_CHECK] != (uint8_t)crc32_update(0, buf, SYSTEM_CHECK)) {
         return false;
     }
     *system = (struct ftl_system){
-        .kind = buf[SYSTEM_KIND],
+        .kind = kind,
+        .is_of_mount = (buf[SYSTEM_KIND] & KIND_OF_MOUNT) != 0,
         .number = get_le32(buf + SYSTEM_NUMBER),
         .version = get_le40(buf + SYSTEM_VERSION),
         .row = get_le40(buf + SYSTEM_ROW),

@@ -86,6 +86,7 @@ enum ftl_unit_kind {
  */
 struct ftl_system {
     uint8_t kind;     /* enum ftl_unit_kind */
+    bool is_of_mount; /* the row was programmed before a mount had ended */
     uint32_t number;  /* of the logical unit, or of the page */
     uint64_t version; /* 40 bits */
     uint64_t row;     /* 40 bits */

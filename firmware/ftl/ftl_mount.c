@@ -10,11 +10,18 @@
  * Then the trim pages are read and applied.
  *
  * Units that cannot be corrected are ignored: after a power cut these are units
- * of rows that were being programmed, which nobody was told to be durable.  No
- * superblock is written further after a mount, since a half programmed row
- * cannot be continued.
+ * of rows that were being programmed, which nobody was told to be durable.  But
+ * a unit of such a row may be readable at one time and not at another.  So
+ * before the first operation is served, first all units of rows that may be
+ * torn are copied, and then the superblocks of these rows are collected and
+ * erased: what a host has once read stays.  If a unit that was found cannot be
+ * read when it is copied, the mount begins again without it, and an older
+ * version counts. This is possible because nothing that it replaces has been
+ * erased yet.
  */
 #include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
 
 /* ---- Scan. */
 
@@ -57,34 +64,59 @@ static bool scan_row(struct ftl *ftl, struct ftl_request *request)
     return true;
 }
 
+static struct ftl_superblock *superblock_of(const struct ftl *ftl,
+                                            uint32_t place)
+{
+    return &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
+}
+
 /* Whether what was found is to replace an entry of the map. */
-static bool is_better(const struct ftl *ftl, uint32_t entry,
+static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
                       const struct ftl_system *system)
 {
-    uint32_t place = ftl->map[entry];
+    uint32_t other = ftl->map[entry];
+    bool is_own, other_is_own;
 
-    if (place == FTL_NOWHERE) {
+    if (other == FTL_NOWHERE) {
         return true;
     }
     if (system->version != ftl->mount.versions[entry]) {
         return system->version > ftl->mount.versions[entry];
     }
+    is_own = superblock_of(ftl, place)->is_own;
+    other_is_own = superblock_of(ftl, other)->is_own;
+    if (is_own != other_is_own) {
+        return is_own;
+    }
     return system->row <
-           ftl->mount.row_numbers[ftl_place_row(&ftl->layout, place)];
+           ftl->mount.row_numbers[ftl_place_row(&ftl->layout, other)];
+}
+
+void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
+{
+    ftl->mount.ignored[place / 8] |= (uint8_t)BIT(place % 8);
+    ftl->mount.is_in_vain = true;
 }
 
 /* Take a unit that was found at a place into the map. */
 static void note_unit(struct ftl *ftl, uint32_t place, const uint8_t *bytes)
 {
     struct ftl_mount *mount = &ftl->mount;
+    struct ftl_superblock *superblock = superblock_of(ftl, place);
     struct ftl_system system;
     uint32_t entry;
 
-    if (!ftl_system_parse(&system, bytes)) {
+    if ((mount->ignored[place / 8] & BIT(place % 8)) != 0 ||
+        !ftl_system_parse(&system, bytes)) {
         return;
     }
     mount->row_numbers[ftl_place_row(&ftl->layout, place)] = system.row;
     mount->last_row = MAX(mount->last_row, system.row);
+    if (!system.is_of_mount) {
+        mount->last_normal_row = MAX(mount->last_normal_row, system.row);
+        superblock->has_normal_row = true;
+    }
+    superblock->last_row = MAX(superblock->last_row, system.row);
     if (system.kind == FTL_KIND_DATA &&
         system.number < ftl->config.logical_units) {
         entry = system.number;
@@ -94,7 +126,7 @@ static void note_unit(struct ftl *ftl, uint32_t place, const uint8_t *bytes)
     } else {
         return;
     }
-    if (is_better(ftl, entry, &system)) {
+    if (is_better(ftl, entry, place, &system)) {
         ftl->map[entry] = place;
         mount->versions[entry] = system.version;
     }
@@ -119,6 +151,9 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
     }
     if (erased != flash->num_units) {
         superblock->is_erased = false;
+    }
+    if (erased != 0 && status == FTL_FLASH_OK) {
+        superblock->is_partial = true;
     }
     if (erased == flash->num_units || status != FTL_FLASH_OK) {
         flash->wordline = ftl->layout.geometry.wordlines;
@@ -171,32 +206,49 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
 
     mount->requests--;
     if (status != FTL_FLASH_OK || request->units[0].status != FTL_UNIT_GOOD) {
-        ftl->state = FTL_FAILED;
+        ftl_mount_ignore(
+            ftl, ftl->map[ftl->config.logical_units + mount->next_page - 1]);
         return;
     }
     ftl_trim_apply(ftl, mount->next_page - 1, mount->page,
                    mount->page + FTL_UNIT_DATA);
 }
 
-/* Everything is read: the superblocks are what the map says. */
-static void finish_mount(struct ftl *ftl)
+/*
+ * Everything is read: the superblocks are what the map says.
+ *
+ * Rows that may be torn are the last ones before the power cut, and all rows of
+ * mounts since then.  If an earlier mount has ended and rows were programmed
+ * after it, the superblocks that were suspect then have been erased.
+ */
+static void set_superblocks(struct ftl *ftl)
 {
+    uint64_t last = ftl->mount.last_normal_row;
+    uint64_t margin = (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
+
     for (uint32_t i = 0; i < ftl->entries; i++) {
         if (ftl->map[i] != FTL_NOWHERE) {
             ftl_map_set_valid(ftl, ftl->map[i]);
         }
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        struct ftl_superblock *superblock = &ftl->superblocks[i];
+        struct ftl_superblock *at = &ftl->superblocks[i];
 
-        if (superblock->valid != 0) {
+        if (i == ftl->streams[FTL_STREAM_MOVE].superblock) {
+            ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_OPEN);
+        } else if (!at->is_erased) {
+            at->is_suspect = !at->is_own && (at->valid == 0 || at->is_partial ||
+                                             at->last_row + margin > last);
             ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_CLOSED);
         } else if (!ftl_superblock_is_good(ftl, i)) {
             ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
         }
     }
     ftl->next_row_number = ftl->mount.last_row + FTL_ROW_GAP;
-    ftl->state = FTL_READY;
+    ftl->mount.settle_row = last - MIN(last, margin);
+    ftl->mount.phase = ftl->free_superblocks < FTL_HOST_LEAVES_FREE - 1
+                           ? FTL_MOUNT_DROP
+                           : FTL_MOUNT_SETTLE;
 }
 
 static bool step_pages(struct ftl *ftl)
@@ -226,12 +278,115 @@ static bool step_pages(struct ftl *ftl)
             return true;
         }
     }
-    finish_mount(ftl);
+    set_superblocks(ftl);
     return true;
+}
+
+/* ---- Superblocks that may have torn rows. */
+
+/*
+ * Mounts that were cut have left copies.  They are valid only where the
+ * originals have been erased.  Without them, a unit that is readable now, but
+ * not when it is copied, has no other copy: so they are erased only when there
+ * is little space.
+ */
+static bool step_drop(struct ftl *ftl)
+{
+    bool any = ftl_collect_step(ftl);
+
+    if (!ftl_collect_is_due(ftl)) {
+        ftl->mount.phase = FTL_MOUNT_SETTLE;
+        any = true;
+    }
+    return any;
+}
+
+static bool step_settle(struct ftl *ftl)
+{
+    bool is_done;
+    bool any = ftl_collect_settle(ftl, &is_done);
+
+    if (is_done) {
+        ftl->mount.phase = FTL_MOUNT_CLEAR;
+    }
+    return ftl_row_step(ftl) || any;
+}
+
+static bool step_clear(struct ftl *ftl)
+{
+    bool any = ftl_collect_step(ftl);
+
+    any |= ftl_row_step(ftl);
+    if (!ftl_collect_is_due(ftl)) {
+        ftl->state = FTL_READY;
+        any = true;
+    }
+    return any;
+}
+
+/* ---- All together. */
+
+void ftl_mount_begin(struct ftl *ftl)
+{
+    struct ftl_mount *mount = &ftl->mount;
+
+    ftl_collect_stop(ftl);
+    memset(ftl->map, 0xff, ftl->entries * sizeof(ftl->map[0]));
+    memset(ftl->valid, 0, ftl->layout.places / 8 + 1);
+    memset(mount->row_numbers, 0,
+           ftl->layout.superblocks * ftl->layout.superblock_rows *
+               sizeof(mount->row_numbers[0]));
+    ftl->free_superblocks = ftl->layout.superblocks;
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        ftl->superblocks[i] = (struct ftl_superblock){
+            .is_erased = true, .is_own = ftl->superblocks[i].is_own};
+        ftl_superblock_measure(ftl, i);
+    }
+    mount->phase = FTL_MOUNT_SCAN;
+    mount->next_die = 0;
+    mount->next_page = 0;
+    mount->last_row = 0;
+    mount->last_normal_row = 0;
+    mount->is_in_vain = false;
+}
+
+static bool step_phase(struct ftl *ftl)
+{
+    switch ((enum ftl_mount_phase)ftl->mount.phase) {
+    case FTL_MOUNT_SCAN:
+        return step_scan(ftl);
+    case FTL_MOUNT_PAGES:
+        return step_pages(ftl);
+    case FTL_MOUNT_DROP:
+        return step_drop(ftl);
+    case FTL_MOUNT_SETTLE:
+        return step_settle(ftl);
+    case FTL_MOUNT_CLEAR:
+        break;
+    }
+    return step_clear(ftl);
+}
+
+static bool is_waiting_for_flash(const struct ftl *ftl)
+{
+    return ftl->free_requests.count != ftl->config.num_requests;
 }
 
 bool ftl_mount_step(struct ftl *ftl)
 {
-    return ftl->mount.phase == FTL_MOUNT_SCAN ? step_scan(ftl)
-                                              : step_pages(ftl);
+    bool any;
+
+    if (ftl->mount.is_in_vain) {
+        if (is_waiting_for_flash(ftl)) {
+            return false;
+        }
+        ftl_mount_begin(ftl);
+        return true;
+    }
+    any = step_phase(ftl);
+    if (!any && !is_waiting_for_flash(ftl)) {
+        ftl->state = FTL_FAILED; /* There is no space to move units to. */
+        any = true;
+    }
+    return any;
 }

@@ -106,6 +106,7 @@ static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
         &(struct ftl_system){
             .kind = is_page ? FTL_KIND_TRIM : FTL_KIND_DATA,
             .number = slot->number - (is_page ? ftl->config.logical_units : 0),
+            .is_of_mount = ftl->state == FTL_MOUNTING,
             .version = slot->pool == FTL_POOL_MOVE ? slot->version : row_number,
             .row = row_number,
         },
@@ -143,7 +144,9 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
     request->slots[request->flash.num_units] = slot;
     if (slot == FTL_LIST_END) {
         ftl_system_emit(
-            &(struct ftl_system){.kind = FTL_KIND_PAD, .row = row_number},
+            &(struct ftl_system){.kind = FTL_KIND_PAD,
+                                 .is_of_mount = ftl->state == FTL_MOUNTING,
+                                 .row = row_number},
             system);
         unit.meta = ftl->pad;
         ftl->counters.pad_units++;

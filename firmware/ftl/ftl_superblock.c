@@ -81,6 +81,8 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
         return false;
     }
     at->is_erased = true;
+    at->is_suspect = false;
+    at->is_own = false;
     ftl_superblock_measure(ftl, superblock);
     ftl_superblock_enter(ftl, superblock,
                          ftl_superblock_is_good(ftl, superblock)
@@ -149,6 +151,7 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     }
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
     at->is_erased = false;
+    at->is_own = true;
     open->next_row = 0;
     return true;
 }

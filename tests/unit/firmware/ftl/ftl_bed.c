@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/bytes.h"
+#include "lib/crc32.h"
 #include "lib/random.h"
 
 enum { ARRAY_OPS = 2 * BED_DIES_MAX, BED_REQUESTS = 32 };
@@ -187,6 +188,54 @@ static void start_op(struct bed *bed, struct bed_die *die)
     }
 }
 
+/*
+ * A unit of a half programmed wordline may read as it was written, or not, each
+ * time that it is read.  The array decides this once for each unit, and rarely
+ * for the former.  Here it is decided each time.
+ */
+static void read_torn_unit(struct bed *bed, const struct nand_op *op,
+                           struct nand_unit *unit)
+{
+    const struct nand_geometry *geometry = &bed->config.geometry;
+    uint32_t index = nand_block_index(geometry, op->channel, op->die,
+                                      unit->plane, op->block[unit->plane]);
+    const struct nand_block *block = nand_array_block(
+        bed->array, op->channel, op->die, unit->plane, op->block[unit->plane]);
+    uint32_t in_slot = ((uint32_t)unit->page * geometry->units) + unit->unit;
+    struct nand_trailer trailer;
+    struct nand_layout layout;
+    uint64_t place;
+    uint8_t *slot;
+
+    if ((block->flags & NAND_BLOCK_TORN) == 0 ||
+        unit->wordline + 1 != block->next || random_next(&bed->random) % 2) {
+        return;
+    }
+    nand_layout(&layout, geometry);
+    slot = bed->ram.bytes + nand_layout_slot(&layout, index, unit->wordline) +
+           nand_slot_unit(in_slot);
+    place = nand_unit_place(index, unit->wordline, in_slot);
+    nand_trailer_parse(&trailer, slot + NAND_SLOT_TRAILER);
+    if (trailer.number != block->number ||
+        crc32_update(nand_unit_crc_start(place), slot, NAND_UNIT_DATA) !=
+            trailer.data_crc ||
+        nand_rest_crc(place, slot + NAND_SLOT_META, slot + NAND_SLOT_SYSTEM,
+                      &trailer) != trailer.rest_crc) {
+        return; /* It has not been written to the end. */
+    }
+    if (unit->data != NULL) {
+        memcpy(unit->data, slot + unit->offset, unit->length);
+    }
+    if (unit->meta != NULL) {
+        memcpy(unit->meta, slot + NAND_SLOT_META, NAND_UNIT_META);
+    }
+    if (unit->system != NULL) {
+        memcpy(unit->system, slot + NAND_SLOT_SYSTEM, NAND_UNIT_SYSTEM);
+    }
+    unit->status = NAND_UNIT_GOOD;
+    bed->torn_reads++;
+}
+
 /* Report an operation to the translation layer. */
 static void complete_op(struct bed *bed, struct nand_op *op)
 {
@@ -195,6 +244,10 @@ static void complete_op(struct bed *bed, struct nand_op *op)
     enum ftl_flash_status status = FTL_FLASH_ERROR;
 
     for (unsigned int i = 0; i < op->num_units; i++) {
+        if (bed->config.torn_units_vary && op->kind == NAND_OP_READ &&
+            op->units[i].status == NAND_UNIT_UNCORRECTABLE) {
+            read_torn_unit(bed, op, &op->units[i]);
+        }
         from.units[i].status = op->units[i].status;
     }
     switch ((enum nand_verdict)op->verdict) {

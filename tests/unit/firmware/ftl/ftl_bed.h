@@ -30,7 +30,8 @@ struct bed_config {
     struct nand_geometry geometry; /* planes, units, pages: the profile's */
     uint32_t logical_units;        /* 0: the most */
     uint16_t buffer_units;
-    uint64_t seed; /* of the array and of the order of events */
+    bool torn_units_vary; /* they read differently each time */
+    uint64_t seed;        /* of the array and of the order of events */
 };
 
 /* One write of a unit. */
@@ -90,6 +91,7 @@ struct bed {
     bool is_unknown; /* since a power cut: units have any of several contents */
     uint64_t events;
     uint64_t programs, erases; /* begun */
+    uint64_t torn_reads; /* units of half programmed rows that were readable */
     struct bed_die dies[BED_DIES_MAX];
 
     uint32_t units;

@@ -19,7 +19,7 @@ static const struct bed_config small = {
                  .planes = 4,
                  .units = 1,
                  .pages = 1,
-                 .blocks = 16,
+                 .blocks = 20,
                  .wordlines = 4},
     .logical_units = 150,
     .buffer_units = 24,
@@ -35,7 +35,7 @@ static const struct bed_config tlc = {
                  .units = 4,
                  .pages = 3,
                  .blocks = 10,
-                 .wordlines = 3},
+                 .wordlines = 4},
     .logical_units = 300,
     .buffer_units = 128,
     .seed = 3,
@@ -56,7 +56,7 @@ static void test_a_new_flash_is_an_empty_medium(void **state)
     (void)state;
     bed_check(bed);
     assert_int_equal(bed->programs, 0);
-    assert_int_equal(ftl_free_superblocks(bed->ftl), 16);
+    assert_int_equal(ftl_free_superblocks(bed->ftl), 20);
     bed_free(bed);
 }
 

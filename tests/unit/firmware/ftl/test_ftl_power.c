@@ -6,7 +6,9 @@
  * copy is mounted, and the oracle checks what every unit contains.
  *
  * The environment varies what is swept: FTL_SEEDS workloads from number
- * FTL_FIRST, each with FTL_OPS operations.
+ * FTL_FIRST, each with FTL_OPS operations, and FTL_CUTS cuts of those tests
+ * that cut again and again.  FTL_STRIDE: cut at one of so many events, in those
+ * tests that do not cut at every event.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +30,10 @@ enum after_cut {
 
 struct sweep {
     enum after_cut after_cut;
-    unsigned int stride; /* cut at every event, or at each of so many */
-    unsigned int ways;   /* in which requests in progress are torn */
+    unsigned int stride;       /* cut at every event, or at each of so many */
+    unsigned int mount_stride; /* the same, for events of mounts */
+    bool with_failures;        /* some programs fail */
+    unsigned int ways;         /* in which requests in progress are torn */
     uint64_t cuts;
     uint64_t mounts;
 };
@@ -49,9 +53,10 @@ static const struct bed_config small = {
                  .units = 1,
                  .pages = 1,
                  .blocks = 12,
-                 .wordlines = 3},
-    .logical_units = 36,
+                 .wordlines = 6},
+    .logical_units = 40,
     .buffer_units = 12,
+    .torn_units_vary = true,
 };
 
 /* A few operations, and everything durable or not. */
@@ -97,7 +102,7 @@ static void check_cut_mounts(struct bed *bed)
 {
     struct sweep *sweep = bed->ctx;
 
-    if (bed->events % sweep->stride == 0) {
+    if (bed->events % sweep->mount_stride == 0) {
         struct bed *cut = bed_cut(bed, bed->events);
 
         bed_mount(cut);
@@ -138,6 +143,22 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
         use_medium(bed, seed + i, 20);
         bed_wait_all(bed);
         bed_flush(bed);
+    }
+    if (sweep->with_failures) {
+        assert_true(nand_array_inject(
+            bed->array,
+            &(struct nand_injection){
+                .kind = NAND_OP_PROGRAM,
+                .effect = NAND_EFFECT_FAIL,
+                .channel = NAND_ANYWHERE,
+                .die = NAND_ANYWHERE,
+                .plane = NAND_ANYWHERE,
+                .block = NAND_ANYWHERE,
+                .wordline = NAND_ANYWHERE,
+                .page = NAND_ANYWHERE,
+                .unit = NAND_ANYWHERE,
+                .trigger = {.every = 29, .chance = FAULT_CHANCE_ALWAYS},
+            }));
     }
     bed->ctx = sweep;
     bed->after_event = cut_now;
@@ -182,13 +203,66 @@ static void test_a_cut_during_garbage_collection_loses_nothing(void **state)
     assert_true(sweep.cuts > 60);
 }
 
+static void test_a_cut_after_programs_that_failed_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .ways = 1,
+        .with_failures = true,
+    };
+    unsigned long first = read_setting("FTL_FIRST", 1);
+
+    (void)state;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &small, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 40), 60);
+    }
+    report_sweep("failed programs", &sweep);
+    assert_true(sweep.cuts > 20);
+}
+
+static void test_a_cut_with_three_bits_per_cell_loses_nothing(void **state)
+{
+    static const struct bed_config tlc = {
+        .profile = "tlc2021",
+        .geometry = {.channels = 2,
+                     .dies = 2,
+                     .planes = 4,
+                     .units = 4,
+                     .pages = 3,
+                     .blocks = 11,
+                     .wordlines = 2},
+        .logical_units = 200,
+        .buffer_units = 100,
+        .torn_units_vary = true,
+    };
+    struct sweep sweep = {
+        .stride = 2 * (unsigned int)read_setting("FTL_STRIDE", 5), .ways = 1};
+    unsigned long first = read_setting("FTL_FIRST", 1);
+
+    (void)state;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &tlc, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 30), 40);
+    }
+    report_sweep("three bits per cell", &sweep);
+    assert_true(sweep.cuts > 5);
+}
+
 static void test_a_cut_during_a_mount_loses_nothing(void **state)
 {
     struct sweep sweep = {
-        .after_cut = AFTER_CUT_MOUNT, .stride = 37, .ways = 1};
+        .after_cut = AFTER_CUT_MOUNT,
+        .stride = 37,
+        .mount_stride = (unsigned int)read_setting("FTL_STRIDE", 37),
+        .ways = 1,
+    };
 
     (void)state;
-    sweep_workload(&sweep, &small, read_setting("FTL_FIRST", 1), 40, 120);
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &small, read_setting("FTL_FIRST", 1) + i, 40,
+                       120);
+    }
     report_sweep("cuts during mounts", &sweep);
     assert_true(sweep.mounts > 30);
 }
@@ -205,6 +279,7 @@ static void test_cuts_after_cuts_use_up_no_space(void **state)
 
     (void)state;
     config.logical_units = 0;
+    config.torn_units_vary = false;
     bed = bed_new(&config);
     bed_mount(bed);
     for (unsigned int i = 0; i < read_setting("FTL_CUTS", 40); i++) {
@@ -226,4 +301,83 @@ static void test_cuts_after_cuts_use_up_no_space(void **state)
     bed_flush(bed);
     bed_check(bed);
     bed_free(bed);
+}
+
+/*
+ * The same, but power always fails before the mount has ended.  The copies that
+ * it makes each time must not take more space.
+ */
+static void test_cuts_during_mounts_use_up_no_space(void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+    uint64_t random = 9;
+
+    (void)state;
+    config.logical_units = 0;
+    config.torn_units_vary = false;
+    for (unsigned int round = 0; round < 4; round++) {
+        struct bed *cut;
+
+        config.seed = round;
+        bed = bed_new(&config);
+        bed_mount(bed);
+        for (unsigned int i = 0; i < 10; i++) {
+            use_medium(bed, random + i, 20);
+            bed_wait_all(bed);
+            bed_flush(bed);
+        }
+        for (unsigned int i = 0; i < read_setting("FTL_CUTS", 40); i++) {
+            uint64_t events = random_next(&random) % 600;
+
+            cut = bed_cut(bed, random);
+            bed_free(bed);
+            bed = cut;
+            bed_start_mount(bed);
+            while (ftl_state(bed->ftl) == FTL_MOUNTING &&
+                   bed->events < events) {
+                assert_true(bed_step(bed));
+            }
+            assert_int_not_equal(ftl_state(bed->ftl), FTL_FAILED);
+        }
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/*
+ * A unit of a half programmed row may be readable at one mount and not at the
+ * next one.
+ */
+static void test_what_was_read_after_a_cut_stays(void **state)
+{
+    uint64_t random = 2;
+
+    (void)state;
+    for (unsigned int round = 0; round < 40; round++) {
+        struct bed_config config = small;
+        struct bed *bed;
+        unsigned int steps;
+
+        config.seed = round;
+        bed = bed_new(&config);
+        bed_mount(bed);
+        for (unsigned int i = 0; i < 24; i++) {
+            bed_write(bed, i % 12 * 8, 8);
+        }
+        steps = (unsigned int)(random_next(&random) % 40);
+        while (steps-- != 0 && bed_step(bed)) {
+        }
+        for (unsigned int i = 0; i < 6; i++) {
+            struct bed *cut = bed_cut(bed, random_next(&random));
+
+            cut->is_unknown = i == 0;
+            bed_free(bed);
+            bed = cut;
+            bed_mount(bed);
+            bed_check(bed);
+        }
+        bed_free(bed);
+    }
 }
