@@ -206,7 +206,7 @@ static void test_a_cut_during_garbage_collection_loses_nothing(void **state)
 static void test_a_cut_after_programs_that_failed_loses_nothing(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
         .ways = 1,
         .with_failures = true,
     };
@@ -237,7 +237,7 @@ static void test_a_cut_with_three_bits_per_cell_loses_nothing(void **state)
         .torn_units_vary = true,
     };
     struct sweep sweep = {
-        .stride = 2 * (unsigned int)read_setting("FTL_STRIDE", 5), .ways = 1};
+        .stride = 2 * (unsigned int)read_setting("FTL_STRIDE", 9), .ways = 1};
     unsigned long first = read_setting("FTL_FIRST", 1);
 
     (void)state;
@@ -246,7 +246,7 @@ static void test_a_cut_with_three_bits_per_cell_loses_nothing(void **state)
                        (unsigned int)read_setting("FTL_OPS", 30), 40);
     }
     report_sweep("three bits per cell", &sweep);
-    assert_true(sweep.cuts > 5);
+    assert_true(sweep.cuts > 3);
 }
 
 static void test_a_cut_during_a_mount_loses_nothing(void **state)
@@ -254,7 +254,7 @@ static void test_a_cut_during_a_mount_loses_nothing(void **state)
     struct sweep sweep = {
         .after_cut = AFTER_CUT_MOUNT,
         .stride = 37,
-        .mount_stride = (unsigned int)read_setting("FTL_STRIDE", 37),
+        .mount_stride = (unsigned int)read_setting("FTL_STRIDE", 53),
         .ways = 1,
     };
 
@@ -282,7 +282,7 @@ static void test_cuts_after_cuts_use_up_no_space(void **state)
     config.torn_units_vary = false;
     bed = bed_new(&config);
     bed_mount(bed);
-    for (unsigned int i = 0; i < read_setting("FTL_CUTS", 40); i++) {
+    for (unsigned int i = 0; i < read_setting("FTL_CUTS", 15); i++) {
         unsigned int steps = (unsigned int)(random_next(&random) % 400);
         struct bed *cut;
 
@@ -327,7 +327,7 @@ static void test_cuts_during_mounts_use_up_no_space(void **state)
             bed_wait_all(bed);
             bed_flush(bed);
         }
-        for (unsigned int i = 0; i < read_setting("FTL_CUTS", 40); i++) {
+        for (unsigned int i = 0; i < read_setting("FTL_CUTS", 15); i++) {
             uint64_t events = random_next(&random) % 600;
 
             cut = bed_cut(bed, random);

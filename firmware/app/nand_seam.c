@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/nand_seam.h"
+
+#include <string.h>
+
+_Static_assert((int)FTL_UNIT_DATA == (int)NAND_DATA_LEN &&
+                   (int)FTL_UNIT_META == (int)NAND_META_LEN &&
+                   (int)FTL_UNIT_SYSTEM == (int)NAND_SYSTEM_LEN &&
+                   (int)FTL_PLANES_MAX == (int)NAND_PLANES_MAX &&
+                   (int)FTL_OP_UNITS == (int)NAND_READ_ENTRIES_MAX,
+               "the translation layer repeats these numbers");
+
+static const uint8_t opcode_of[] = {
+    [FTL_FLASH_READ] = NAND_CMD_READ,
+    [FTL_FLASH_PROGRAM] = NAND_CMD_PROGRAM,
+    [FTL_FLASH_ERASE] = NAND_CMD_ERASE,
+};
+
+static uint8_t *op_list(const struct nand_seam *seam, uint32_t cookie)
+{
+    return seam->lists + (size_t)cookie * FTL_OP_UNITS * NAND_ENTRY_LEN;
+}
+
+static void write_entry(uint8_t *entry, const struct ftl_flash_op *op,
+                        const struct ftl_flash_unit *unit)
+{
+    const struct nand_place place = {
+        .wordline = op->wordline,
+        .plane = unit->plane,
+        .page = unit->page,
+        .unit = unit->unit,
+    };
+
+    if (op->kind == FTL_FLASH_READ) {
+        nand_entry_read(entry, &place, unit->data, unit->offset, unit->length,
+                        unit->meta, unit->more);
+    } else {
+        nand_entry_program(entry, unit->data, unit->meta, unit->system);
+    }
+}
+
+static bool submit_op(void *ctx, const struct ftl_flash_op *op)
+{
+    struct nand_seam *seam = ctx;
+    uint8_t *list = op_list(seam, op->cookie);
+    struct nand_command command = {
+        .opcode = (enum nand_opcode)opcode_of[op->kind],
+        .channel = (uint8_t)(op->die / seam->dies),
+        .die = (uint8_t)(op->die % seam->dies),
+        .planes = op->planes,
+        .wordline = op->wordline,
+        .entries = op->num_units,
+        .list = op->num_units != 0 ? list : NULL,
+        .cookie = op->cookie,
+        .tag = op->cookie,
+    };
+
+    ASSERT(op->cookie < seam->num_ops);
+    for (unsigned int i = 0; i < NAND_PLANES_MAX; i++) {
+        command.block[i] = op->block;
+    }
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        write_entry(list + (size_t)i * NAND_ENTRY_LEN, op, &op->units[i]);
+    }
+    seam->ops[op->cookie] = (struct nand_seam_op){
+        .is_read = op->kind == FTL_FLASH_READ,
+        .num_units = op->num_units,
+        .units = op->units,
+    };
+    return nand_submit(seam->nand, &command);
+}
+
+/* Copy what the controller wrote into the entries of a read. */
+static void take_results(const struct nand_seam *seam, uint32_t cookie)
+{
+    const struct nand_seam_op *op = &seam->ops[cookie];
+
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        struct ftl_flash_unit *unit = &op->units[i];
+        struct nand_result result;
+
+        nand_entry_result(op_list(seam, cookie) + (size_t)i * NAND_ENTRY_LEN,
+                          &result);
+        unit->status = result.status == NAND_CQE_OK ? FTL_UNIT_GOOD
+                       : result.status == NAND_CQE_ERASED
+                           ? FTL_UNIT_ERASED
+                           : FTL_UNIT_UNCORRECTABLE;
+        if (unit->system != NULL && result.status == NAND_CQE_OK) {
+            memcpy(unit->system, result.system, FTL_UNIT_SYSTEM);
+        }
+    }
+}
+
+static enum ftl_flash_status flash_status(enum nand_cqe_status status)
+{
+    switch (status) {
+    case NAND_CQE_OK:
+    case NAND_CQE_ERASED:
+    case NAND_CQE_UNCORRECTABLE:
+        return FTL_FLASH_OK;
+    case NAND_CQE_FAILED:
+        return FTL_FLASH_FAILED;
+    case NAND_CQE_DEAD:
+        return FTL_FLASH_DEAD;
+    case NAND_CQE_BAD_OPCODE:
+    case NAND_CQE_BAD_ARGUMENT:
+    case NAND_CQE_BAD_ADDRESS:
+    case NAND_CQE_RULE:
+    case NAND_CQE_STORAGE:
+    case NAND_CQE_ABORTED:
+        break;
+    }
+    return FTL_FLASH_ERROR;
+}
+
+void nand_seam_done(void *ctx, const struct nand_done *done)
+{
+    struct nand_seam *seam = ctx;
+    uint32_t cookie = (uint32_t)done->cookie;
+    enum ftl_flash_status status = flash_status(done->status);
+
+    ASSERT(done->cookie < seam->num_ops);
+    if (seam->ops[cookie].is_read && status == FTL_FLASH_OK) {
+        take_results(seam, cookie);
+    }
+    ftl_flash_done(seam->ftl, cookie, status, done->failed_planes);
+}
+
+bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
+                    const struct nand_info *info, struct dram *dram,
+                    uint16_t num_ops)
+{
+    *seam = (struct nand_seam){
+        .nand = nand,
+        .dies = info->dies,
+        .num_ops = num_ops,
+        .ops = dram_alloc(dram, num_ops * sizeof(seam->ops[0]), 64),
+        .lists = dram_reserve(
+            dram, (size_t)num_ops * FTL_OP_UNITS * NAND_ENTRY_LEN, 64),
+    };
+    return seam->ops != NULL && seam->lists != NULL;
+}
+
+struct ftl_geometry nand_seam_geometry(const struct nand_info *info)
+{
+    return (struct ftl_geometry){
+        .dies = (uint16_t)(info->channels * info->dies),
+        .planes = info->planes,
+        .pages = info->pages,
+        .units = info->units,
+        .blocks = info->blocks,
+        .wordlines = info->wordlines,
+    };
+}
+
+struct ftl_flash nand_seam_flash(struct nand_seam *seam)
+{
+    return (struct ftl_flash){.ctx = seam, .submit = submit_op};
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The flash seam of the translation layer (firmware/ftl/ftl_flash.h), served by
+ * the NAND controller's driver.
+ */
+#ifndef ESSD_APP_NAND_SEAM_H
+#define ESSD_APP_NAND_SEAM_H
+
+#include "firmware/drivers/nand.h"
+#include "firmware/ftl/ftl.h"
+
+/* An operation of the translation layer that is in progress. */
+struct nand_seam_op {
+    bool is_read;
+    uint16_t num_units;
+    struct ftl_flash_unit *units;
+};
+
+struct nand_seam {
+    struct nand *nand;
+    struct ftl *ftl; /* set it before the first completion */
+    uint8_t dies;    /* of a channel */
+    uint16_t num_ops;
+    struct nand_seam_op *ops; /* by cookie */
+    uint8_t *lists;           /* the entries of each */
+};
+
+/**
+ * Allocate what the seam needs from the DRAM.
+ *
+ * @param nand     initialised, and outlives the seam
+ * @param num_ops  ftl_config.num_requests
+ * @return false when there is no room
+ */
+MUST_USE bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
+                             const struct nand_info *info, struct dram *dram,
+                             uint16_t num_ops);
+
+/** The geometry that the translation layer sees. */
+struct ftl_geometry nand_seam_geometry(const struct nand_info *info);
+
+/** The seam, for ftl_config. */
+struct ftl_flash nand_seam_flash(struct nand_seam *seam);
+
+/** Report a completed command to the translation layer: for nand_poll(). */
+void nand_seam_done(void *seam, const struct nand_done *done);
+
+#endif
