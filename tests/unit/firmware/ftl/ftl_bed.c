@@ -15,6 +15,37 @@
 
 enum { ARRAY_OPS = 2 * BED_DIES_MAX, BED_REQUESTS = 32 };
 
+/*
+ * Storage of beds that were freed, all of one size.  Sweeps make thousands of
+ * beds, and memory that was used before costs much less than new memory.
+ */
+static struct {
+    uint8_t *bytes[4];
+    unsigned int count;
+    uint64_t size_bytes;
+} spare;
+
+static uint8_t *get_storage(uint64_t size_bytes)
+{
+    if (spare.count != 0 && spare.size_bytes == size_bytes) {
+        return spare.bytes[--spare.count];
+    }
+    return malloc(size_bytes);
+}
+
+static void put_storage(uint8_t *bytes, uint64_t size_bytes)
+{
+    while (spare.size_bytes != size_bytes && spare.count != 0) {
+        free(spare.bytes[--spare.count]);
+    }
+    spare.size_bytes = size_bytes;
+    if (spare.count == ARRAY_LEN(spare.bytes)) {
+        free(bytes);
+    } else {
+        spare.bytes[spare.count++] = bytes;
+    }
+}
+
 /* ---- The array. */
 
 static void io_done(void *ctx, uint32_t id, int result)
@@ -77,7 +108,7 @@ static struct bed *new_bed(const struct bed_config *config)
     bed->config = *config;
     bed->random = config->seed;
     nand_layout(&layout, &config->geometry);
-    nand_ram_init(&bed->ram, malloc(layout.size_bytes), layout.size_bytes);
+    nand_ram_init(&bed->ram, get_storage(layout.size_bytes), layout.size_bytes);
     assert_non_null(bed->ram.bytes);
     bed->ram.done = io_done;
     bed->ram.ctx = bed;
@@ -101,7 +132,7 @@ struct bed *bed_new(const struct bed_config *config)
 
 void bed_free(struct bed *bed)
 {
-    free(bed->ram.bytes);
+    put_storage(bed->ram.bytes, bed->ram.size_bytes);
     free(bed->array_memory);
     free(bed->ftl_memory);
     free(bed);

@@ -355,7 +355,7 @@ static void test_what_was_read_after_a_cut_stays(void **state)
     uint64_t random = 2;
 
     (void)state;
-    for (unsigned int round = 0; round < 40; round++) {
+    for (unsigned int round = 0; round < 12; round++) {
         struct bed_config config = small;
         struct bed *bed;
         unsigned int steps;
