@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
-from . import capture_rotation, outside
+from . import capture_rotation, outside, resident
 from .drive import drive_command
 from .switch import SWITCH_LINE_MAX, switch_command, switch_control
 from .vm import guest_command
@@ -139,6 +139,7 @@ class Part:
             self.keep_captures()
         descriptors = self.open_devices()
         command = [*self.command(descriptors), *more]
+        resident.read_ahead(Path(command[0]))
         with open(self.log, "a", encoding="utf-8") as log:
             log.write("$ " + " ".join(command) + "\n")
             log.flush()
@@ -182,6 +183,8 @@ class Part:
         self.listener = listener
         self.tasks.append(asyncio.create_task(self.events(listener),
                                               name=EVENT_TASK))
+        asyncio.get_running_loop().run_in_executor(
+            None, self.supervisor.resident.keep, process.pid)
 
     async def events(self, listener: EventListener) -> None:
         """Handle the events of one process, until the event LAST_EVENT."""

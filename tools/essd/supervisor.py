@@ -32,6 +32,7 @@ from .fault_keeper import FaultKeeper
 from .guest_build import Guest
 from .part import Part, SwitchPart, die_with_parent
 from .process import start_time
+from .resident import Resident
 from .ssh import ssh_options
 
 
@@ -44,6 +45,7 @@ class Supervisor:
         self.bond = bond
         self.done = asyncio.Event()
         self.parts: dict[str, Part] = {}
+        self.resident = Resident()
         self.cables = CableKeeper(self)
         self.messages = {name: Messages(part_file(folder, name, "mgmt.sock"))
                          for name in config.drives}
