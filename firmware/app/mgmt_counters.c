@@ -71,6 +71,23 @@ static void put_host_counters(struct json *out,
     json_number(out, "error-log-entries", counters->error_log_entries);
 }
 
+/* The connection manager: what it received and what went wrong there. */
+static void put_cm_counters(struct json *out, const struct cm_counters *cm)
+{
+    json_number(out, "requests", cm->received[0]);
+    json_number(out, "unexpected", cm->unexpected);
+    json_number(out, "duplicates", cm->duplicates);
+    json_number(out, "malformed",
+                cm->bad_mad + cm->bad_class + cm->bad_attribute);
+    json_number(out, "stale", cm->stale);
+    json_number(out, "dropped-no-path", cm->no_path);
+    json_number(out, "unsent-no-buffer", cm->no_buffer);
+    json_number(out, "refused-no-connection", cm->no_conn);
+    json_number(out, "retransmitted", cm->retransmits);
+    json_number(out, "timeouts", cm->timeouts);
+    json_number(out, "restarts", cm->restarts);
+}
+
 bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
                    struct mgmt_refusal *refusal)
 {
@@ -90,6 +107,9 @@ bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
         json_number(out, rnic_counter_name[i],
                     rnic_counter_read(&drive->net.verbs, i));
     }
+    json_end_object(out);
+    json_begin_object(out, "connection-manager");
+    put_cm_counters(out, &drive->net.cm.counters);
     json_end_object(out);
     return true;
 }

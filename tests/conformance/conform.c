@@ -24,6 +24,9 @@ enum {
     START_PAUSE_US = 100000,
     OLD_FRAMES_US = 20000, /* less than a drive takes to boot */
     REAL_PATIENCE = 3,
+    /* 0.54 s, so that a host gives up after 4 s.  A target that is emulated may
+     * stand still for a second while its machine reads from a slow disk. */
+    REAL_ACK_TIMEOUT = 17,
     LOOK_US = 100,
 };
 #define LATER_NS      UINT64_C(1000000)
@@ -238,6 +241,12 @@ uint8_t conf_patience(const struct conf *conf)
         patience++;
     }
     return patience;
+}
+
+uint64_t conf_answer_us(const struct conf *conf)
+{
+    return conf->dut->is_virtual ? (uint64_t)CONF_ANSWER_US
+                                 : (uint64_t)CONF_ANSWER_REAL_US;
 }
 
 void *conf_alloc(struct conf *conf, size_t bytes)
@@ -833,7 +842,7 @@ const struct packet *conf_take(struct conf *conf, const char *what,
                                conf_match *match, const void *ctx)
 {
     const struct packet *packet =
-        conf_take_within(conf, match, ctx, CONF_ANSWER_US);
+        conf_take_within(conf, match, ctx, conf_answer_us(conf));
 
     if (packet == NULL) {
         note_untaken(conf);
@@ -1105,6 +1114,7 @@ void conf_resolve(struct conf *conf, const struct conf_session *session,
         .io_queues = session->io_queues,
         .depth = session->depth != 0 ? session->depth : (uint16_t)DEFAULT_DEPTH,
         .kato_ms = session->kato_ms,
+        .ack_timeout = conf->dut->is_virtual ? 0 : REAL_ACK_TIMEOUT,
     };
     conf_check(conf,
                native_resolve(host, local, &ip, CONF_ANSWER_US * 2,

@@ -44,6 +44,8 @@ enum {
     /* How long an answer may take, before --slow. The specifications limit few
      * answers; this is a limit for a drive that has nothing else to do. */
     CONF_ANSWER_US = 2000000,
+    /* The same in real time, on a machine that may do much else. */
+    CONF_ANSWER_REAL_US = 10000000,
     /* When nothing has come for this time, nothing will come. */
     CONF_SILENCE_US = 100000,
 };
@@ -205,6 +207,9 @@ uint64_t conf_later_most_us(const struct packet *first,
  */
 uint8_t conf_patience(const struct conf *conf);
 
+/** @return how long to wait for an answer that must come */
+uint64_t conf_answer_us(const struct conf *conf);
+
 /**
  * Zeroed memory that is freed when the test ends, because failing tests do not
  * return.
@@ -233,7 +238,8 @@ const struct packet *conf_take_within(struct conf *conf, conf_match *match,
                                       const void *ctx, uint64_t timeout_us);
 
 /**
- * The same with CONF_ANSWER_US; the test fails, naming `what`, when none comes.
+ * The same with conf_answer_us(); the test fails, naming `what`, when none
+ * comes.
  */
 const struct packet *conf_take(struct conf *conf, const char *what,
                                conf_match *match, const void *ctx);

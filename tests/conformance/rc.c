@@ -701,7 +701,7 @@ const struct rc_message *rc_take_message_within(struct rc *rc,
 const struct rc_message *rc_take_message(struct rc *rc, const char *what)
 {
     const struct rc_message *message =
-        rc_take_message_within(rc, CONF_ANSWER_US);
+        rc_take_message_within(rc, conf_answer_us(rc->conf));
 
     conf_check(rc->conf, message != NULL, "expected %s: no message came", what);
     return message;

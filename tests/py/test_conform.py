@@ -20,6 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
 from essd import (cli, conform, conform_control, conform_dissect, conform_report,
@@ -28,6 +29,7 @@ from essd.conform_control import Control, ControlError
 from essd.conform_results import Results, ResultsError
 from essd.console import find_answer
 from essd.errors import EssdError
+from essd.instance import Instance
 
 DRIVE = {"mn": "A <drive> & more", "sn": "S1", "fr": "0.1", "subnqn": "nqn.x",
          "ports": [{"mac": "02:00:00:00:00:01", "ipv4": "10.0.0.1", "ipv6": "fd00::1"},
@@ -300,6 +302,38 @@ def test_a_failure_is_printed_with_its_steps():
     assert lines[:2] == ["FAILED eth.giant  [IBTA 9.7.5]", "    expected silence"]
     assert lines[3:6] == ["    Tested: purpose of eth.giant",
                           "      sent SEND_ONLY psn 5", "      got NAK psn 4"]
+
+
+COUNTERS = {"reads": 0, "writes": 3, "rnic": {"dropped": 825, "malformed": 0},
+            "connection-manager": {"requests": 12}}
+POOLS = {"capsules": {"used": 0, "all": 8191}, "neighbours": {"used": 7, "all": 1024}}
+COUNTED = ("writes 3, rnic dropped 825, connection-manager requests 12, "
+           "neighbours 7 of 1024")
+
+
+@pytest.mark.parametrize("answers, counted", [
+    ({"counters": COUNTERS, "pools": POOLS}, COUNTED),
+    ({}, "not known: "),
+])
+def test_a_failure_shows_what_the_drive_has_counted(
+        fake, monkeypatch, tmp_path, answers, counted):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    paths.runtime()
+    with FakeSupervisor("lab") as lab:
+        lab.mgmt |= answers
+        drive = conform_control.EmulatedDrive.__new__(conform_control.EmulatedDrive)
+        drive.instance = Instance("lab")
+        monkeypatch.setattr(conform, "stand_for", lambda _options: contextlib.nullcontext(
+            conform.Stand("qemu", [], counted=drive.counted)))
+        fake.plan(*MIXED, status=1)
+        _status, output = command()
+    failures = output[output.index("FAILED eth.giant"):output.index("roce   ")]
+    assert counted in " ".join(failures.split())
+    results = told(*MIXED)
+    results.tests = results.tests[:2]
+    results.failed_with([counted])
+    assert counted in conform_report.html(results, conform_report.Facts())
+    assert counted in conform_report.junit(results, conform_report.Facts()).decode()
 
 
 def test_the_last_of_many_steps_are_printed():

@@ -114,6 +114,8 @@ class Stand:
     complaints: Callable[[], list[str]] = lambda: []
     # Returns what killed the target, if the target can be restarted; else "".
     death: Callable[[], str] = lambda: ""
+    # Called after a failed test: what the drive has counted, for the report.
+    counted: Callable[[], list[str]] = list
     logs: list[Path] = field(default_factory=list)
 
 
@@ -149,6 +151,7 @@ def emulated() -> Iterator[Stand]:
             for link in config.links:
                 words += ["--socket", str(link.socket(instance.folder))]
             yield Stand("qemu", words, config.drive.qemu, drive.describe(), complaints,
+                        counted=drive.counted,
                         logs=[drive.console_log, instance.folder / "drive.log",
                               instance.folder / "supervisor.log"])
     finally:
@@ -263,8 +266,7 @@ class Lines:
 
 
 def run_program(program: Path, words: list[str], folder: Path, results: Results,
-                screen: conform_screen.Screen, silence_s: float,
-                death: Callable[[], str]) -> bool:
+                screen: conform_screen.Screen, silence_s: float, stand: Stand) -> bool:
     """Run the program; its results go to `results` and `screen`.
 
     Returns false if the program was killed because the last test had killed
@@ -289,9 +291,11 @@ def run_program(program: Path, words: list[str], folder: Path, results: Results,
                     test = results.take(line)
                     if test is None:
                         continue
-                    cause = death() if test.verdict == "fail" else ""
+                    cause = stand.death() if test.verdict == "fail" else ""
                     if cause:
                         test = results.killed_by_last(cause)
+                    elif test.verdict == "fail":
+                        test = results.failed_with(stand.counted())
                     screen.test(test)
                     if cause:
                         process.kill()
@@ -351,7 +355,7 @@ def run_stand(program: Path, options: Options, stand: Stand, folder: Path,
         words += ["--after", results.tests[-1].id]
     is_done = run_program(program, words, folder, results, screen,
                           (SILENCE_ALL_S if options.every else SILENCE_S)
-                          * options.slow, stand.death)
+                          * options.slow, stand)
     results.complaints += stand.complaints()
     return is_done
 

@@ -13,10 +13,12 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from . import drive as drive_module
+from . import mgmt
 from .config import Config
 from .console import FORGET, PROMPT, find_answer
 from .errors import EssdError
@@ -182,6 +184,18 @@ def wait_listening(instance: Instance, paths: list[Path], timeout_s: float = 30)
         time.sleep(0.02)
 
 
+def used(prefix: str, members: dict[str, Any]) -> Iterator[str]:
+    """`name value` of each counter and pool that is not 0."""
+    for name, value in members.items():
+        if isinstance(value, dict) and "used" in value:
+            if value["used"]:
+                yield f"{name} {value['used']} of {value['all']}"
+        elif isinstance(value, dict):
+            yield from used(f"{name} ", value)
+        elif value:
+            yield f"{prefix}{name} {value}"
+
+
 class EmulatedDrive:
     """The drive of an instance.  A power cut recreates the sockets of its cables."""
 
@@ -222,6 +236,14 @@ class EmulatedDrive:
                 "sn": identity.serial if identity else "",
                 "fr": image.version if image else "", "subnqn": info["nqn"],
                 "ports": info["ports"]}
+
+    def counted(self) -> list[str]:
+        """The counters that are not 0 and the pools in use, for a failed test's report."""
+        try:
+            return list(used("", mgmt.ask(self.instance, "counters")
+                             | mgmt.ask(self.instance, "pools")))
+        except EssdError as error:
+            return [f"not known: {error}"]
 
     def partner(self, port: int, name: str, value: object) -> None:
         command, arguments = drive_module.port_set(port, name, value)

@@ -96,7 +96,8 @@ def testcase(parent: ElementTree.Element, test: Test) -> None:
                           or VERDICT_WORDS[test.verdict]))
         words.text = clean("\n".join([
             test.id, test.clause, test.purpose, "", *test.steps,
-            *(["", "Commands:", *test.exchange] if test.exchange else []), test.reason,
+            *(["", "Commands:", *test.exchange] if test.exchange else []),
+            *(["", "Counted by the drive:", *test.state] if test.state else []), test.reason,
             *([f"capture: {test.pcap}"] if test.pcap else [])]))
 
 

@@ -3,6 +3,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ class Test:
     pcap: str = ""
     started: float = 0.0                # when it began, in seconds since 1970
     exchange: tuple[str, ...] = ()      # a failed test's commands and completions
+    state: tuple[str, ...] = ()         # what the drive counted until the failure
 
     @classmethod
     def from_event(cls, event: dict[str, Any]) -> "Test":
@@ -120,6 +122,11 @@ class Results:
         last = self.tests[-1]
         self.tests[-1] = replace(last, verdict="fail", reason="\n".join(
             filter(None, [f"the target died: {cause}", last.reason])))
+        return self.tests[-1]
+
+    def failed_with(self, state: Sequence[str]) -> Test:
+        """Add to the last test, which failed, what the drive has counted until then."""
+        self.tests[-1] = replace(self.tests[-1], state=tuple(state))
         return self.tests[-1]
 
     def of_verdict(self, verdict: str) -> list[Test]:

@@ -53,6 +53,10 @@ def failure_lines(test: Test) -> list[str]:
         left_out = len(steps) - STEPS_SHOWN
         steps = [*steps[:5], f"... {left_out} more steps", *steps[left_out + 5:]]
     lines += [f"      {line}" for step in steps for line in step.splitlines()]
+    if test.state:
+        lines.append("    What the drive has counted since power-on, and its pools in use:")
+        lines += textwrap.wrap(", ".join(test.state), 90, initial_indent="      ",
+                               subsequent_indent="      ")
     if test.pcap and test.verdict == "fail":
         lines.append(f"    capture: {test.pcap}")
     return lines
