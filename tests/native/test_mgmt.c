@@ -314,8 +314,10 @@ static void test_counters_report_what_hosts_have_read_and_written(void **state)
     expect_reply(&bed, request,
                  "\"media\":{\"reads\":2,\"writes\":1,\"flushes\":0,");
     expect_reply(&bed, request, "\"bad-icrc\":0,");
+    /* The REQs of the admin queue and of the I/O queue. */
+    expect_reply(&bed, request, "\"connection-manager\":{\"requests\":2,");
     /* The last counter: nothing of the reply has been cut off. */
-    expect_reply(&bed, request, "\"ecn-marked-in\":0}}}");
+    expect_reply(&bed, request, "\"restarts\":0}}}");
     host_disconnect(&bed.host->host);
     bed_end(&bed);
 }
