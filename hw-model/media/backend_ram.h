@@ -9,28 +9,14 @@
 #ifndef ESSD_HW_MEDIA_BACKEND_RAM_H
 #define ESSD_HW_MEDIA_BACKEND_RAM_H
 
+#include "hw-model/core/ram_queue.h"
 #include "hw-model/media/media_backend.h"
-
-enum backend_ram_kind {
-    BACKEND_RAM_READ,
-    BACKEND_RAM_WRITE,
-    BACKEND_RAM_ZEROES,
-    BACKEND_RAM_FLUSH,
-};
-
-struct backend_ram_request {
-    enum backend_ram_kind kind;
-    uint32_t id;
-    unsigned int niov;
-    const struct iovec *iov;
-    uint64_t offset;
-    uint64_t len;
-};
 
 struct backend_ram {
     uint8_t *written;
     uint8_t *stable;
     uint64_t size_bytes;
+    struct ram_queue queue; /* requests in progress */
 
     /* Called for each request that ends: hw_media_io_done(). */
     void (*done)(void *ctx, uint32_t id, int result);
@@ -39,9 +25,6 @@ struct backend_ram {
     int fail_writes; /* 0, or the errno with which every write fails */
     int fail_reads;
     int fail_flushes;
-    uint64_t requests; /* requests started since initialisation */
-    uint32_t count;    /* requests in progress */
-    struct backend_ram_request queue[HW_MEDIA_IO_IDS];
 };
 
 /** `written` and `stable` have `size_bytes` bytes each. */

@@ -7,43 +7,31 @@
 #ifndef ESSD_HW_NAND_RAM_H
 #define ESSD_HW_NAND_RAM_H
 
+#include "hw-model/core/ram_queue.h"
 #include "hw-model/nand/nand_backend.h"
 #include "hw-model/nand/nand_file.h"
-
-enum { NAND_RAM_REQUESTS = 2048 }; /* in progress, at most */
-
-enum nand_ram_kind {
-    NAND_RAM_READ,
-    NAND_RAM_WRITE,
-    NAND_RAM_DISCARD,
-    NAND_RAM_FLUSH,
-};
-
-struct nand_ram_request {
-    enum nand_ram_kind kind;
-    uint32_t id;
-    unsigned int niov;
-    const struct iovec *iov;
-    uint64_t offset;
-    uint64_t len;
-};
 
 struct nand_ram {
     uint8_t *bytes;
     uint64_t size_bytes;
+    struct ram_queue queue; /* requests in progress */
 
     /* Called for each request that ends: nand_array_io_done(). */
     void (*done)(void *ctx, uint32_t id, int result);
     void *ctx;
 
-    int fail_reads; /* 0, or the errno with which every read fails */
-    int fail_writes;
-    uint64_t requests; /* started since initialisation */
-    uint32_t count;    /* in progress */
-    struct nand_ram_request queue[NAND_RAM_REQUESTS];
+    int fail_reads;  /* 0, or the errno with which every read fails */
+    int fail_writes; /* the same of writes, discards and flushes */
 };
 
+/** `bytes` has `size_bytes` bytes and outlives `ram`. */
 void nand_ram_init(struct nand_ram *ram, uint8_t *bytes, uint64_t size_bytes);
+
+/**
+ * Copy storage and requests in progress.  `to` has `bytes` of the same size and
+ * its own `done` and `ctx`.
+ */
+void nand_ram_copy(struct nand_ram *to, const struct nand_ram *from);
 
 /** The back-end to pass to the array, and the source to open it from. */
 struct nand_backend nand_ram_backend(struct nand_ram *ram);

@@ -117,7 +117,8 @@ static void take_step(struct nand_world *w, const uint8_t *step, uint8_t *bytes)
         put_entry(w, bytes, x, (uint8_t)y);
         break;
     case STEP_STORAGE:
-        (void)nand_ram_step(&w->ram, w->ram.count != 0 ? x % w->ram.count : 0);
+        (void)nand_ram_step(
+            &w->ram, w->ram.queue.count != 0 ? x % w->ram.queue.count : 0);
         break;
     case STEP_TIME:
         pass_time(w, (uint64_t)y * 100);

@@ -195,9 +195,9 @@ static void test_media_init_waits_for_dma_from_before_the_reset(void **state)
 
     assert_true(media_submit(&w->media, &read));
     media_kick(&w->media);
-    assert_int_equal(w->ram.count, 1);
+    assert_int_equal(w->ram.queue.count, 1);
     assert_int_equal(media_init(&w->media, &driver), INIT_OK);
-    assert_int_equal(w->ram.count, 0);
+    assert_int_equal(w->ram.queue.count, 0);
     assert_int_equal(media_poll(&w->media, 8, note_completion, w), 0);
     assert_int_equal(run_command(w, &read), MEDIA_CQE_OK);
 }
@@ -346,7 +346,7 @@ static void test_media_full_ring_refuses_commands_until_some_complete(
         assert_int_equal(model.num_log, 1);
         /* No command has completed. */
         assert_false(media_submit(&w->media, &read));
-        while (backend_ram_step(&w->ram, w->ram.count - 1)) {
+        while (backend_ram_step(&w->ram, w->ram.queue.count - 1)) {
         }
         assert_int_equal(media_poll(&w->media, 3, note_completion, w), 3);
         assert_int_equal(media_poll(&w->media, 100, note_completion, w),

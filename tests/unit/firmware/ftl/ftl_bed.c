@@ -141,12 +141,8 @@ void bed_free(struct bed *bed)
 struct bed *bed_cut(const struct bed *bed, uint64_t seed)
 {
     struct bed *copy = new_bed(&bed->config);
-    uint8_t *bytes = copy->ram.bytes;
 
-    memcpy(bytes, bed->ram.bytes, bed->ram.size_bytes);
-    copy->ram = bed->ram;
-    copy->ram.bytes = bytes;
-    copy->ram.ctx = copy;
+    nand_ram_copy(&copy->ram, &bed->ram);
     nand_ram_power_cut(&copy->ram, seed);
     copy->random = random_mix(seed);
     copy->is_unknown = true;
@@ -340,11 +336,11 @@ static bool one_event(struct bed *bed)
             ready[count++] = die;
         }
     }
-    if (count + bed->ram.count == 0) {
+    if (count + bed->ram.queue.count == 0) {
         return false;
     }
     bed->events++;
-    choice = random_next(&bed->random) % (count + bed->ram.count);
+    choice = random_next(&bed->random) % (count + bed->ram.queue.count);
     if (choice >= count) {
         assert_true(nand_ram_step(&bed->ram, (uint32_t)choice - count));
     } else if (ready[choice]->stage == BED_DIE_BUSY) {
@@ -385,7 +381,7 @@ void bed_start_mount(struct bed *bed)
     uint32_t dies = nand_geometry_dies(geometry);
     struct ftl_config config;
 
-    bed->ram.count = 0;
+    bed->ram.queue.count = 0;
     memset(bed->dies, 0, sizeof(bed->dies));
     open_array(bed);
     assert_true(dies <= BED_DIES_MAX &&

@@ -89,9 +89,9 @@ static void test_media_write_completes_in_the_cache(void **state)
     struct world *w = *state;
 
     assert_int_equal(write_blocks(w, 8, 8, 0x11, 0), MEDIA_CQE_OK);
-    assert_int_equal(w->ram.requests, 0);
+    assert_int_equal(w->ram.queue.started, 0);
     assert_int_equal(expect_blocks(w, 8, 8, 0x11), MEDIA_CQE_OK);
-    assert_int_equal(w->ram.requests, 0);
+    assert_int_equal(w->ram.queue.started, 0);
     assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_WRITES), 1);
     assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_READS), 1);
     assert_int_equal(w_counter(w, MEDIA_COUNT_WRITE_BLOCKS), 8);
@@ -106,11 +106,11 @@ static void test_media_read_of_uncached_blocks_is_one_request(void **state)
 
     memset(w->ram.written + 64 * 512, 0x22, len * 512);
     assert_int_equal(expect_blocks(w, 64, len, 0x22), MEDIA_CQE_OK);
-    assert_int_equal(w->ram.requests, 1);
+    assert_int_equal(w->ram.queue.started, 1);
     /* Unrelated blocks in the cache make no difference. */
     assert_int_equal(write_blocks(w, 8, 8, 0x11, 0), MEDIA_CQE_OK);
     assert_int_equal(expect_blocks(w, 64, len, 0x22), MEDIA_CQE_OK);
-    assert_int_equal(w->ram.requests, 2);
+    assert_int_equal(w->ram.queue.started, 2);
 }
 
 static void test_media_read_combines_cache_and_medium(void **state)
@@ -169,13 +169,13 @@ static void test_media_flush_waits_for_the_medium(void **state)
     before = w->num_done;
     w_put(w, &(struct cmd){.opcode = MEDIA_CMD_FLUSH});
     w_kick(w);
-    assert_int_equal(w->ram.count, 1); /* the request of the batch */
-    assert_int_equal(w->ram.queue[0].kind, BACKEND_RAM_WRITE);
+    assert_int_equal(w->ram.queue.count, 1); /* the request of the batch */
+    assert_int_equal(w->ram.queue.requests[0].kind, RAM_WRITE);
     assert_true(backend_ram_step(&w->ram, 0));
     w_settle(w);
     assert_int_equal(w->num_done, before);
-    assert_int_equal(w->ram.count, 1);
-    assert_int_equal(w->ram.queue[0].kind, BACKEND_RAM_FLUSH);
+    assert_int_equal(w->ram.queue.count, 1);
+    assert_int_equal(w->ram.queue.requests[0].kind, RAM_FLUSH);
     w_finish(w);
     assert_int_equal(w->num_done, before + 1);
     /* Without new data, there is nothing to do. */
@@ -215,11 +215,11 @@ static void test_media_flush_does_not_wait_for_later_writes(void **state)
               .opcode = MEDIA_CMD_WRITE, .lba = 64, .count = 8, .buf = W_BUF});
     w_kick(w);
     assert_int_equal(w->num_done, before + 2);
-    assert_int_equal(w->ram.count, 2); /* line 0, and 64 while draining */
+    assert_int_equal(w->ram.queue.count, 2); /* line 0, and 64 while draining */
     assert_true(backend_ram_step(&w->ram, 0));
     w_settle(w);
-    for (uint32_t i = 0; i < w->ram.count; i++) {
-        if (w->ram.queue[i].kind == BACKEND_RAM_FLUSH) {
+    for (uint32_t i = 0; i < w->ram.queue.count; i++) {
+        if (w->ram.queue.requests[i].kind == RAM_FLUSH) {
             assert_true(backend_ram_step(&w->ram, i));
             break;
         }
@@ -241,8 +241,8 @@ static void test_media_fua_bypasses_the_cache_without_copies(void **state)
                            .count = 8,
                            .buf = W_BUF});
     w_kick(w);
-    assert_int_equal(w->ram.count, 1);
-    assert_ptr_equal(w->ram.queue[0].iov[0].iov_base, w->dram + W_BUF);
+    assert_int_equal(w->ram.queue.count, 1);
+    assert_ptr_equal(w->ram.queue.requests[0].iov[0].iov_base, w->dram + W_BUF);
     w_finish(w);
     assert_int_equal(w->num_done, 1);
     assert_int_equal(w->ram.stable[0], 0x77);
@@ -358,7 +358,7 @@ static void test_media_long_writes_bypass_the_cache(void **state)
     assert_int_equal(write_blocks(w, 0, CACHE_BLOCKS / 2, 0x11, 0),
                      MEDIA_CQE_OK);
     assert_int_equal(w->media.cache.used_lines, 0);
-    assert_int_equal(w->ram.requests, 1);
+    assert_int_equal(w->ram.queue.started, 1);
     assert_int_equal(w->ram.stable[0], 0);
 }
 
@@ -382,7 +382,7 @@ static void test_media_full_cache_makes_writes_wait(void **state)
         assert_in_range(lba, 0, 2 * CACHE_BLOCKS);
     }
     assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_FULL), 1);
-    assert_int_equal(w->ram.count, HW_MEDIA_BATCHES);
+    assert_int_equal(w->ram.queue.count, HW_MEDIA_BATCHES);
     assert_true(backend_ram_step(&w->ram, 0));
     w_settle(w);
     assert_int_equal(w->media.active_ops, 0);
@@ -399,14 +399,14 @@ static void test_media_destages_when_idle_in_long_requests(void **state)
         assert_int_equal(write_blocks(w, (31 - i) * 8, 8, 0x11, 0),
                          MEDIA_CQE_OK);
     }
-    assert_int_equal(w->ram.requests, 0);
+    assert_int_equal(w->ram.queue.started, 0);
     assert_true(w->env.deadline_ns != DEV_NO_DEADLINE);
-    for (unsigned int i = 0; i < 3 && w->ram.requests == 0; i++) {
+    for (unsigned int i = 0; i < 3 && w->ram.queue.started == 0; i++) {
         w->env.now_ns = w->env.deadline_ns;
         hw_media_timer(&w->media);
         w_finish(w);
     }
-    assert_int_equal(w->ram.requests, 1);
+    assert_int_equal(w->ram.queue.started, 1);
     assert_int_equal(w->media.cache.used_lines, 0);
     assert_int_equal(w_counter(w, MEDIA_COUNT_DESTAGED_BLOCKS), 256);
 }
@@ -422,7 +422,7 @@ static void test_media_keeps_dirty_data_if_configured(void **state)
         hw_media_timer(&w->media);
         w_finish(w);
     }
-    assert_int_equal(w->ram.requests, 0);
+    assert_int_equal(w->ram.queue.started, 0);
     assert_int_equal(flush_media(w), MEDIA_CQE_OK);
     assert_int_equal(w->media.cache.used_lines, 0);
 }
@@ -705,7 +705,7 @@ static void test_media_completes_in_any_order(void **state)
                                .buf = W_BUF + i * 512});
     }
     w_kick(w);
-    assert_int_equal(w->ram.count, 4);
+    assert_int_equal(w->ram.queue.count, 4);
     for (uint32_t i = 4; i-- > 0;) {
         assert_true(backend_ram_step(&w->ram, i));
         w_settle(w);
@@ -785,7 +785,7 @@ static void test_media_more_commands_than_operations_wait(void **state)
         w->env.deferred = false;
         hw_media_run(&w->media);
     }
-    assert_int_equal(w->ram.count, HW_MEDIA_OPS);
+    assert_int_equal(w->ram.queue.count, HW_MEDIA_OPS);
     assert_int_equal(get_le32(w->dram + W_PAGE + MEDIA_PAGE_ASLEEP), 0);
     while (backend_ram_step(&w->ram, 0)) {
         while (w->env.deferred) {

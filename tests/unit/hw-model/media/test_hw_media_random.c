@@ -287,8 +287,9 @@ static void run_seed(uint64_t seed)
         if (what < 55) {
             submit_command(m);
         } else if (what < 97) {
-            if (m->w->ram.count > 0) {
-                backend_ram_step(&m->w->ram, next_random(m, m->w->ram.count));
+            if (m->w->ram.queue.count > 0) {
+                backend_ram_step(&m->w->ram,
+                                 next_random(m, m->w->ram.queue.count));
             }
         } else if (what < 99) {
             let_timer_run(m);

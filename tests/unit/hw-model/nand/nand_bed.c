@@ -110,7 +110,7 @@ void bed_free(struct bed *bed)
 
 void bed_reopen(struct bed *bed)
 {
-    bed->ram.count = 0;
+    bed->ram.queue.count = 0;
     open_array(bed);
 }
 

@@ -187,7 +187,7 @@ static void test_hw_nand_reset_reads_one_while_the_storage_is_used(void **state)
     w_write(w, A_NAND_QUEUE_KICK, 1);
     w_run(w);
     (void)w_next_deadline(w); /* the command has been transferred */
-    assert_int_not_equal(w->ram.count, 0);
+    assert_int_not_equal(w->ram.queue.count, 0);
     w_write(w, A_NAND_CTRL, 1u << 31);
     assert_int_equal(w_read(w, A_NAND_CTRL), 1u << 31);
     w_enable_queue(w);

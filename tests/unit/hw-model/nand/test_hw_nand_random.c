@@ -202,8 +202,9 @@ static void take_random_step(struct model *m)
     if (what < 40) {
         submit_command(m, opcodes[next_random(m, ARRAY_LEN(opcodes))]);
     } else if (what < 75) {
-        if (m->w->ram.count > 0) {
-            (void)nand_ram_step(&m->w->ram, next_random(m, m->w->ram.count));
+        if (m->w->ram.queue.count > 0) {
+            (void)nand_ram_step(&m->w->ram,
+                                next_random(m, m->w->ram.queue.count));
         }
     } else if (what < 90) {
         w_run(m->w);

@@ -80,11 +80,11 @@ static void test_parts_of_a_unit_and_several_units_are_read_at_once(
     op->units[3] =
         (struct nand_unit){.system = bed->system[3], .page = 2, .unit = 0};
     op->num_units = 4;
-    requests = bed->ram.requests;
+    requests = bed->ram.queue.started;
     assert_true(bed_start(bed, op));
     assert_int_equal(op->verdict, NAND_VERDICT_OK);
     /* Units 2 and 3 are adjacent. */
-    assert_int_equal(bed->ram.requests - requests, 2);
+    assert_int_equal(bed->ram.queue.started - requests, 2);
     assert_memory_equal(part[0], whole[0] + 8, 64);
     assert_memory_equal(part[1], whole[0] + 4032, 64);
     assert_memory_equal(bed->system[0], bed->system[1], NAND_UNIT_SYSTEM);
@@ -817,9 +817,9 @@ static void test_an_erasure_gives_storage_back(void **state)
         assert_int_equal(slot[0], 0);
     }
     /* A block that is known to be empty has nothing to give back. */
-    requests = bed->ram.requests;
+    requests = bed->ram.queue.started;
     assert_int_equal(bed_erase(bed, 1, 0, false, true), NAND_VERDICT_OK);
-    assert_int_equal(bed->ram.requests - requests, 1);
+    assert_int_equal(bed->ram.queue.started - requests, 1);
     bed_free(bed);
 }
 
@@ -833,7 +833,7 @@ static void test_the_next_wordline_is_found_in_storage(void **state)
         uint64_t requests;
 
         bed_reopen(bed);
-        requests = bed->ram.requests;
+        requests = bed->ram.queue.started;
         if (programmed != 0) {
             assert_int_equal(bed_read(bed, 0, 0, programmed - 1, 0, 0, 4),
                              NAND_UNIT_GOOD);
@@ -844,7 +844,7 @@ static void test_the_next_wordline_is_found_in_storage(void **state)
         }
         assert_int_equal(bed_block(bed, 0, 0)->next, programmed);
         /* At most first, last, three between, the end; and the data. */
-        assert_in_range(bed->ram.requests - requests, 1, 7);
+        assert_in_range(bed->ram.queue.started - requests, 1, 7);
         bed_reopen(bed);
         if (programmed < WORDLINES) {
             assert_int_equal(
@@ -901,8 +901,8 @@ static void test_four_operations_go_on_at_the_same_time(void **state)
         /* All wait for one record of the generation. */
         assert_false(nand_op_start(bed->array, ops[i], 0));
     }
-    while (bed->ram.count != 0) {
-        assert_true(nand_ram_step(&bed->ram, bed->ram.count - 1));
+    while (bed->ram.queue.count != 0) {
+        assert_true(nand_ram_step(&bed->ram, bed->ram.queue.count - 1));
     }
     for (unsigned int i = 0; i < 4; i++) {
         assert_int_equal(ops[i]->verdict, NAND_VERDICT_OK);

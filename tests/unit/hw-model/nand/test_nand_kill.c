@@ -53,7 +53,7 @@ static bool step_is_at_once(uint32_t n)
 struct child {
     struct bed *bed;
     int fd;
-    uint32_t ids[NAND_RAM_REQUESTS]; /* requests that are done already */
+    uint32_t ids[RAM_QUEUE_REQUESTS]; /* requests that are done already */
     uint32_t count;
 };
 
