@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "nvmeof/host": ["lib", "nvmeof/wire", "nvmeof/limits.h", "net/verbs",
                     "net/cm", "net/wire"],
     "hw-model/regs": [],
-    "hw-model/core": ["lib"],
+    "hw-model/core": ["lib", "hw-model/regs"],
     "hw-model/port": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/rnic": ["lib", "net/wire", "net/verbs", "net/roce",
                       "hw-model/regs", "hw-model/core"],

@@ -82,7 +82,7 @@ void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
     tell_pool(sink, "neighbours", neigh->used, NET_NEIGHBOURS);
     tell_pool(sink, "neighbours-held", neigh->pinned, NET_NEIGHBOURS);
     tell_pool(sink, "media-commands", media_outstanding(&drive->media),
-              drive->media.mask + 1);
+              drive->media.queue.mask + 1);
     tell_pool(sink, "echo-connections", echo_conns_used(&drive->echo),
               ECHO_CONNS);
 }

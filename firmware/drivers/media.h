@@ -8,6 +8,7 @@
 #ifndef ESSD_FIRMWARE_DRIVERS_MEDIA_H
 #define ESSD_FIRMWARE_DRIVERS_MEDIA_H
 
+#include "firmware/drivers/cmd_queue.h"
 #include "firmware/hal/dram.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/media.h"
@@ -49,17 +50,9 @@ struct media_command {
 /* Treat as opaque. */
 struct media {
     uintptr_t regs;
-    uintptr_t queue_regs;
-    uint8_t *page;
-    uint8_t *commands;
+    struct cmd_queue queue;
     uint8_t *lists; /* a list of max_pieces for each command slot, or NULL */
-    uint8_t *completions;
-    uint32_t mask;   /* index mask of both rings */
-    uint32_t cmd_pi; /* commands written */
-    uint32_t cmd_published;
-    uint32_t cmd_ci; /* commands that the engine had taken when last read */
-    uint32_t cq_ci;
-    uint8_t queue;
+    uint8_t index;  /* of the queue */
     uint8_t max_pieces;
     uint8_t block_shift;
 };
@@ -109,7 +102,7 @@ unsigned int media_poll(struct media *media, unsigned int budget,
 /** Number of commands that media_poll() has not reported yet. */
 static inline uint32_t media_outstanding(const struct media *media)
 {
-    return media->cmd_pi - media->cq_ci;
+    return cmd_queue_outstanding(&media->queue);
 }
 
 /**

@@ -4,53 +4,19 @@
 
 #include <string.h>
 
-#include "firmware/drivers/dma_word.h"
-#include "firmware/hal/barrier.h"
-#include "firmware/hal/mmio.h"
 #include "firmware/hal/relax.h"
-
-enum { RING_ALIGN = 64 };
 
 static uint32_t reg_read(const struct nand *nand, uint32_t offset)
 {
     return mmio_read32(nand->regs + offset);
 }
 
-static void queue_write(const struct nand *nand, uint32_t offset,
-                        uint32_t value)
-{
-    mmio_write32(nand->queue_regs + offset, value);
-}
-
-static void queue_write_addr(const struct nand *nand, uint32_t low_offset,
-                             const void *ptr)
-{
-    uint64_t addr = hal_dma_addr(ptr);
-
-    queue_write(nand, low_offset, (uint32_t)addr);
-    queue_write(nand, low_offset + 4, (uint32_t)(addr >> 32));
-}
-
 /* ---- Bring-up */
 
 static bool config_is_valid(const struct nand_config *config)
 {
-    return config->queue < NAND_QUEUES && IS_POW2(config->commands) &&
-           config->commands >= 2 &&
-           config->commands <= 1 << NAND_QUEUE_LOG2_MAX;
-}
-
-static bool alloc_rings(struct nand *nand, const struct nand_config *config)
-{
-    struct dram *dram = config->dram;
-    size_t n = config->commands;
-
-    nand->page = dram_alloc(dram, NAND_PAGE_LEN, RING_ALIGN);
-    nand->commands = dram_alloc(dram, n * NAND_CMD_LEN, RING_ALIGN);
-    nand->completions = dram_alloc(dram, n * NAND_CQE_LEN, RING_ALIGN);
-    nand->mask = (uint32_t)n - 1;
-    return nand->page != NULL && nand->commands != NULL &&
-           nand->completions != NULL;
+    return config->queue < NAND_QUEUES &&
+           cmd_queue_size_is_valid(config->commands);
 }
 
 static void reset_controller(const struct nand *nand)
@@ -59,21 +25,6 @@ static void reset_controller(const struct nand *nand)
     while (FIELD_GET(reg_read(nand, A_NAND_CTRL), NAND_CTRL, RESET)) {
         hal_relax();
     }
-}
-
-static bool start_queue(const struct nand *nand)
-{
-    uint32_t log2 = (uint32_t)__builtin_ctz(nand->mask + 1);
-    uint32_t sizes = FIELD_SET(0, NAND_QUEUE_SIZES, CMD, log2);
-
-    sizes = FIELD_SET(sizes, NAND_QUEUE_SIZES, CQ, log2);
-    queue_write_addr(nand, A_NAND_QUEUE_PAGE_LO, nand->page);
-    queue_write_addr(nand, A_NAND_QUEUE_CMD_LO, nand->commands);
-    queue_write_addr(nand, A_NAND_QUEUE_CQ_LO, nand->completions);
-    queue_write(nand, A_NAND_QUEUE_SIZES, sizes);
-    hal_dma_wmb();
-    queue_write(nand, A_NAND_QUEUE_ENABLE, 1);
-    return mmio_read32(nand->queue_regs + A_NAND_QUEUE_ENABLE) == 1;
 }
 
 bool nand_find(uintptr_t regs, struct nand_info *info)
@@ -104,9 +55,8 @@ enum init_result nand_init(struct nand *nand, const struct nand_config *config)
 
     *nand = (struct nand){
         .regs = config->regs,
-        .queue_regs =
-            config->regs + (uintptr_t)config->queue * NAND_QUEUE_STRIDE,
-        .queue = config->queue,
+        .queue.regs = config->regs + (uintptr_t)config->queue * QUEUE_STRIDE,
+        .index = config->queue,
     };
     if (!config_is_valid(config)) {
         return INIT_BAD_CONFIG;
@@ -117,10 +67,11 @@ enum init_result nand_init(struct nand *nand, const struct nand_config *config)
     if (config->queue == 0) {
         reset_controller(nand);
     }
-    if (!alloc_rings(nand, config)) {
+    if (!cmd_queue_alloc(&nand->queue, config->dram, config->commands,
+                         NAND_CMD_LEN)) {
         return INIT_NO_MEMORY;
     }
-    return start_queue(nand) ? INIT_OK : INIT_REFUSED;
+    return cmd_queue_start(&nand->queue) ? INIT_OK : INIT_REFUSED;
 }
 
 /* ---- Entries */
@@ -168,31 +119,6 @@ void nand_entry_result(const uint8_t *entry, struct nand_result *result)
 
 /* ---- Commands */
 
-/*
- * Publish that completions up to cq_ci are read, so that the controller may
- * overwrite them.
- */
-static void publish_taken(const struct nand *nand)
-{
-    hal_dma_mb();
-    dma_store32(nand->page, NAND_PAGE_CQ_CI, nand->cq_ci);
-}
-
-/*
- * Whether the next ring slot is free.  Fewer commands are outstanding than the
- * ring has slots, but the controller may not have taken the slot's last
- * command.
- */
-static bool slot_is_free(struct nand *nand)
-{
-    if (nand->cmd_pi - nand->cmd_ci <= nand->mask) {
-        return true;
-    }
-    nand->cmd_ci = dma_load32(nand->page, NAND_PAGE_CMD_CI);
-    hal_dma_mb();
-    return nand->cmd_pi - nand->cmd_ci <= nand->mask;
-}
-
 static uint64_t command_head(const struct nand_command *command)
 {
     uint8_t flags = command->slc ? NAND_CMD_SLC : 0;
@@ -207,11 +133,12 @@ static uint64_t command_head(const struct nand_command *command)
 
 bool nand_submit(struct nand *nand, const struct nand_command *command)
 {
+    struct cmd_queue *queue = &nand->queue;
     uint8_t *slot =
-        nand->commands + (size_t)(nand->cmd_pi & nand->mask) * NAND_CMD_LEN;
+        queue->commands + (size_t)(queue->cmd_pi & queue->mask) * NAND_CMD_LEN;
     uint64_t blocks = 0;
 
-    if (nand_outstanding(nand) > nand->mask || !slot_is_free(nand)) {
+    if (!cmd_queue_has_room(queue)) {
         return false;
     }
     for (unsigned int i = NAND_PLANES_MAX; i-- > 0;) {
@@ -223,45 +150,23 @@ bool nand_submit(struct nand *nand, const struct nand_command *command)
     dma_store64(slot, NAND_CMD_BLOCK, blocks);
     dma_store64(slot, NAND_CMD_WORDLINE,
                 (uint64_t)command->wordline | (uint64_t)command->tag << 32);
-    nand->cmd_pi++;
+    queue->cmd_pi++;
     return true;
 }
 
 void nand_kick(struct nand *nand)
 {
-    if (nand->cmd_pi == nand->cmd_published) {
-        return;
-    }
-    nand->cmd_published = nand->cmd_pi;
-    /* Give the controller room for completions of these commands. */
-    publish_taken(nand);
-    hal_dma_wmb();
-    dma_store32(nand->page, NAND_PAGE_CMD_PI, nand->cmd_pi);
-    hal_dma_mb();
-    if (dma_load32(nand->page, NAND_PAGE_ASLEEP)) {
-        queue_write(nand, A_NAND_QUEUE_KICK, 1);
-    }
+    cmd_queue_kick(&nand->queue);
 }
 
 /* ---- Completions */
 
-/* @return the next completion, or NULL when there is none */
-static const uint8_t *next_completion(const struct nand *nand)
-{
-    const uint8_t *entry =
-        nand->completions + (size_t)(nand->cq_ci & nand->mask) * NAND_CQE_LEN;
-    uint8_t lap = (nand->cq_ci & (nand->mask + 1)) == 0;
-
-    return (dma_load8(entry, NAND_CQE_FLAGS) & NAND_CQE_PHASE) == lap ? entry
-                                                                      : NULL;
-}
-
 static struct nand_done parse_completion(const uint8_t *entry)
 {
     return (struct nand_done){
-        .cookie = dma_load64(entry, NAND_CQE_COOKIE),
-        .time_ns = dma_load64(entry, NAND_CQE_TIMESTAMP),
-        .status = (enum nand_cqe_status)dma_load8(entry, NAND_CQE_STATUS),
+        .cookie = dma_load64(entry, QUEUE_CQE_COOKIE),
+        .time_ns = dma_load64(entry, QUEUE_CQE_TIMESTAMP),
+        .status = (enum nand_cqe_status)dma_load8(entry, QUEUE_CQE_STATUS),
         .failed_planes = dma_load8(entry, NAND_CQE_FAILED_PLANES),
         .rule = dma_load8(entry, NAND_CQE_DETAIL),
         .steps = dma_load8(entry, NAND_CQE_STEPS),
@@ -275,38 +180,36 @@ unsigned int nand_poll(struct nand *nand, unsigned int budget,
     unsigned int count = 0;
     const uint8_t *entry;
 
-    while (count < budget && (entry = next_completion(nand)) != NULL) {
+    while (count < budget && (entry = cmd_queue_next(&nand->queue)) != NULL) {
         struct nand_done found;
 
         hal_dma_rmb();
         found = parse_completion(entry);
-        nand->cq_ci++;
+        nand->queue.cq_ci++;
         count++;
         done(ctx, &found);
     }
     if (count > 0) {
-        publish_taken(nand);
+        cmd_queue_publish_taken(&nand->queue);
     }
     return count;
 }
 
 bool nand_arm(struct nand *nand)
 {
-    dma_store32(nand->page, NAND_PAGE_ARMED, 1);
-    hal_dma_mb();
-    return next_completion(nand) == NULL;
+    return cmd_queue_arm(&nand->queue);
 }
 
 void nand_irq_enable(struct nand *nand)
 {
     uint32_t enable = reg_read(nand, A_NAND_IRQ_ENABLE);
 
-    mmio_write32(nand->regs + A_NAND_IRQ_ENABLE, enable | BIT(nand->queue));
+    mmio_write32(nand->regs + A_NAND_IRQ_ENABLE, enable | BIT(nand->index));
 }
 
 void nand_irq_take(struct nand *nand)
 {
-    mmio_write32(nand->regs + A_NAND_IRQ_STATUS, BIT(nand->queue));
+    mmio_write32(nand->regs + A_NAND_IRQ_STATUS, BIT(nand->index));
 }
 
 uint64_t nand_counter_read(const struct nand *nand, enum nand_counter counter)

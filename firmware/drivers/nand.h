@@ -12,6 +12,7 @@
 #ifndef ESSD_FIRMWARE_DRIVERS_NAND_H
 #define ESSD_FIRMWARE_DRIVERS_NAND_H
 
+#include "firmware/drivers/cmd_queue.h"
 #include "firmware/hal/dram.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/nand.h"
@@ -84,16 +85,8 @@ struct nand_result {
 /* Treat as opaque. */
 struct nand {
     uintptr_t regs;
-    uintptr_t queue_regs;
-    uint8_t *page;
-    uint8_t *commands;
-    uint8_t *completions;
-    uint32_t mask;   /* index mask of both rings */
-    uint32_t cmd_pi; /* commands written */
-    uint32_t cmd_published;
-    uint32_t cmd_ci; /* commands that the controller had taken when last read */
-    uint32_t cq_ci;
-    uint8_t queue;
+    struct cmd_queue queue;
+    uint8_t index; /* of the queue */
 };
 
 /**
@@ -164,7 +157,7 @@ unsigned int nand_poll(struct nand *nand, unsigned int budget,
 /** Number of commands that nand_poll() has not reported yet. */
 static inline uint32_t nand_outstanding(const struct nand *nand)
 {
-    return nand->cmd_pi - nand->cq_ci;
+    return cmd_queue_outstanding(&nand->queue);
 }
 
 /**

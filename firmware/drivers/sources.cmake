@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    cmd_queue.c
     lag.c
     media.c
     mgmt.c

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    dev_queue.c
     ram_queue.c
 )

@@ -10,7 +10,6 @@ _Static_assert((int)HW_MEDIA_OPS == MEDIA_COMMANDS_MAX, "see hw_media.h");
 _Static_assert((int)HW_MEDIA_COUNTERS == MEDIA_COUNTERS, "see hw_media.h");
 
 enum {
-    RING_ALIGN = 64,
     SECTOR_SHIFT = 9,
     LINE_SHIFT = 12,
     /* Commands taken from one queue before the next queue's turn. */
@@ -75,32 +74,14 @@ void media_irq_raise(struct hw_media *media, uint32_t bits)
     update_irq(media);
 }
 
-static uint8_t *queue_page(const struct hw_media *media,
-                           const struct hw_media_queue *queue)
-{
-    return media_dma(media, queue->page_addr, MEDIA_PAGE_LEN);
-}
-
-static void notify_queue(struct hw_media *media, unsigned int q)
-{
-    uint8_t *page = queue_page(media, &media->regs.queues[q]);
-
-    if (page == NULL) {
-        return;
-    }
-    dev_mb();
-    if (shared_load32(page + MEDIA_PAGE_ARMED)) {
-        shared_store32(page + MEDIA_PAGE_ARMED, 0);
-        media_irq_raise(media, BIT(q));
-    }
-}
-
 void media_leave(struct hw_media *media)
 {
     for (unsigned int q = 0; media->notify != 0; q++) {
         if (media->notify & BIT(q)) {
             media->notify &= (uint8_t)~BIT(q);
-            notify_queue(media, q);
+            if (dev_queue_notify(&media->regs.queues[q], &media->config.env)) {
+                media_irq_raise(media, BIT(q));
+            }
         }
     }
     if (media->is_starved && media->free_op != CACHE_NONE &&
@@ -112,25 +93,15 @@ void media_leave(struct hw_media *media)
 
 /* ---- Completions */
 
-static void write_completion(struct hw_media *media,
-                             struct hw_media_queue *queue,
+static void write_completion(struct hw_media *media, struct dev_queue *queue,
                              const struct hw_media_op *op)
 {
-    const struct dev_env *env = &media->config.env;
-    uint32_t slot = queue->cq_pi & queue->cq_mask;
-    uint8_t *cqe = media_dma(
-        media, queue->cq_addr + (uint64_t)slot * MEDIA_CQE_LEN, MEDIA_CQE_LEN);
-    uint8_t phase = (queue->cq_pi & (queue->cq_mask + 1)) == 0;
+    uint8_t *cqe =
+        dev_queue_complete(queue, &media->config.env, op->cookie, op->status);
 
-    queue->cq_pi++;
-    if (cqe == NULL) {
-        return; /* cannot happen, because enabling the queue checked the ring */
+    if (cqe != NULL) {
+        dev_queue_publish(queue, cqe);
     }
-    put_le64(cqe + MEDIA_CQE_COOKIE, op->cookie);
-    put_le64(cqe + MEDIA_CQE_TIMESTAMP, env->now_ns(env->ctx));
-    cqe[MEDIA_CQE_STATUS] = op->status;
-    dev_wmb();
-    __atomic_store_n(cqe + MEDIA_CQE_FLAGS, phase, __ATOMIC_RELAXED);
 }
 
 static const uint8_t done_counter[] = {
@@ -182,30 +153,6 @@ void media_complete(struct hw_media *media, struct hw_media_op *op)
 
 /* ---- Commands */
 
-/* How many commands the completion ring has room for. */
-static uint32_t completion_room(const struct hw_media *media,
-                                const struct hw_media_queue *queue,
-                                const uint8_t *page)
-{
-    uint32_t unread = queue->cq_pi - shared_load32(page + MEDIA_PAGE_CQ_CI);
-    uint32_t used = unread + media->outstanding[queue - media->regs.queues];
-
-    return used > queue->cq_mask ? 0 : queue->cq_mask + 1 - used;
-}
-
-/* How many commands of the ring may be taken now. */
-static uint32_t pending_commands(const struct hw_media *media,
-                                 const struct hw_media_queue *queue,
-                                 const uint8_t *page)
-{
-    uint32_t pending = shared_load32(page + MEDIA_PAGE_CMD_PI) - queue->cmd_ci;
-    uint32_t room = completion_room(media, queue, page);
-
-    dev_rmb();
-    /* With an invalid producer index, take nothing until it is valid. */
-    return pending > queue->cmd_mask + 1 ? 0 : MIN(pending, room);
-}
-
 static struct hw_media_op *take_op(struct hw_media *media, unsigned int q)
 {
     struct hw_media_op *op = &media->ops[media->free_op];
@@ -221,41 +168,29 @@ static struct hw_media_op *take_op(struct hw_media *media, unsigned int q)
 static void take_commands(struct hw_media *media, unsigned int q, uint8_t *page,
                           uint32_t count)
 {
-    struct hw_media_queue *queue = &media->regs.queues[q];
+    struct dev_queue *queue = &media->regs.queues[q];
 
     for (; count > 0 && media->free_op != CACHE_NONE; count--) {
-        uint64_t slot = queue->cmd_ci & queue->cmd_mask;
-
-        queue->cmd_ci++;
-        media_command_start(media, take_op(media, q),
-                            media_dma(media,
-                                      queue->cmd_addr + slot * MEDIA_CMD_LEN,
-                                      MEDIA_CMD_LEN));
+        media_command_start(
+            media, take_op(media, q),
+            dev_queue_take(queue, &media->config.env, MEDIA_CMD_LEN));
     }
-    dev_wmb(); /* read the command before its slot is given back */
-    shared_store32(page + MEDIA_PAGE_CMD_CI, queue->cmd_ci);
+    dev_queue_release(queue, page);
 }
 
 /* @return whether the queue has more commands to take */
 static bool run_queue(struct hw_media *media, unsigned int q)
 {
-    struct hw_media_queue *queue = &media->regs.queues[q];
-    uint8_t *page = queue->is_on ? queue_page(media, queue) : NULL;
+    const struct dev_queue *queue = &media->regs.queues[q];
+    uint8_t *page = dev_queue_page(queue, &media->config.env);
     uint32_t pending;
 
     if (page == NULL) {
         return false;
     }
-    shared_store32(page + MEDIA_PAGE_ASLEEP, 0);
-    pending = pending_commands(media, queue, page);
+    pending = dev_queue_pending(queue, page, media->outstanding[q]);
     if (pending == 0) {
-        shared_store32(page + MEDIA_PAGE_ASLEEP, 1);
-        dev_mb();
-        pending = pending_commands(media, queue, page);
-        if (pending == 0) {
-            return false;
-        }
-        shared_store32(page + MEDIA_PAGE_ASLEEP, 0);
+        return false;
     }
     if (media->free_op == CACHE_NONE) {
         /* The queue stays awake: it continues when an operation is free. */
@@ -337,10 +272,9 @@ void hw_media_init(struct hw_media *media, const struct hw_media_config *config)
     media_list_init(&media->flush_running);
 }
 
-/* Let the commands of queue `q` end without a completion. */
+/* Let the commands of queue `q`, which is off, end without a completion. */
 static void abandon_queue(struct hw_media *media, unsigned int q)
 {
-    media->regs.queues[q].is_on = 0;
     if (media->outstanding[q] == 0) {
         return;
     }
@@ -394,112 +328,38 @@ bool hw_media_is_quiet(const struct hw_media *media)
 
 /* ---- Registers */
 
-static uint64_t page_address(const uint32_t words[2])
-{
-    return (uint64_t)words[1] << 32 | words[0];
-}
-
-static bool ring_fits(const struct hw_media *media, uint64_t addr,
-                      uint32_t size_log2, uint32_t entry_len)
-{
-    return size_log2 >= 1 && size_log2 <= MEDIA_QUEUE_LOG2_MAX &&
-           addr % RING_ALIGN == 0 &&
-           media_dma(media, addr, (uint64_t)entry_len << size_log2) != NULL;
-}
-
-static void enable_queue(struct hw_media *media, struct hw_media_queue *queue)
-{
-    uint32_t cmd_log2 = FIELD_GET(queue->sizes, MEDIA_QUEUE_SIZES, CMD);
-    uint32_t cq_log2 = FIELD_GET(queue->sizes, MEDIA_QUEUE_SIZES, CQ);
-
-    if (queue->is_on || page_address(queue->page) % RING_ALIGN != 0 ||
-        media_dma(media, page_address(queue->page), MEDIA_PAGE_LEN) == NULL ||
-        !ring_fits(media, page_address(queue->cmd), cmd_log2, MEDIA_CMD_LEN) ||
-        !ring_fits(media, page_address(queue->cq), cq_log2, MEDIA_CQE_LEN)) {
-        return;
-    }
-    queue->page_addr = page_address(queue->page);
-    queue->cmd_addr = page_address(queue->cmd);
-    queue->cq_addr = page_address(queue->cq);
-    queue->cmd_mask = (1u << cmd_log2) - 1;
-    queue->cq_mask = (1u << cq_log2) - 1;
-    queue->cmd_ci = 0;
-    queue->cq_pi = 0;
-    queue->is_on = 1;
-    media_defer(media);
-}
-
-/* The variable of a plain read-write register of a queue, or NULL. */
-static uint32_t *queue_word(struct hw_media_queue *queue, uint32_t offset)
-{
-    switch (offset) {
-    case A_MEDIA_QUEUE_PAGE_LO:
-        return &queue->page[0];
-    case A_MEDIA_QUEUE_PAGE_HI:
-        return &queue->page[1];
-    case A_MEDIA_QUEUE_CMD_LO:
-        return &queue->cmd[0];
-    case A_MEDIA_QUEUE_CMD_HI:
-        return &queue->cmd[1];
-    case A_MEDIA_QUEUE_CQ_LO:
-        return &queue->cq[0];
-    case A_MEDIA_QUEUE_CQ_HI:
-        return &queue->cq[1];
-    case A_MEDIA_QUEUE_SIZES:
-        return &queue->sizes;
-    default:
-        return NULL;
-    }
-}
-
 static bool is_queue_offset(uint32_t offset)
 {
-    return offset >= A_MEDIA_QUEUE_PAGE_LO &&
-           offset < A_MEDIA_QUEUE_PAGE_LO + MEDIA_QUEUES * MEDIA_QUEUE_STRIDE;
+    return offset >= A_QUEUE_PAGE_LO &&
+           offset < A_QUEUE_PAGE_LO + MEDIA_QUEUES * QUEUE_STRIDE;
 }
 
 static bool read_queue(struct hw_media *media, uint32_t offset, uint32_t *value)
 {
-    uint32_t q = (offset - A_MEDIA_QUEUE_PAGE_LO) / MEDIA_QUEUE_STRIDE;
-    struct hw_media_queue *queue = &media->regs.queues[q];
-    const uint32_t *word;
+    uint32_t q = (offset - A_QUEUE_PAGE_LO) / QUEUE_STRIDE;
 
-    offset -= q * MEDIA_QUEUE_STRIDE;
-    word = queue_word(queue, offset);
-    if (word != NULL) {
-        *value = *word;
-        return true;
-    }
-    *value = offset == A_MEDIA_QUEUE_ENABLE ? queue->is_on : 0;
-    return offset == A_MEDIA_QUEUE_ENABLE || offset == A_MEDIA_QUEUE_KICK;
+    return dev_queue_read(&media->regs.queues[q], offset - q * QUEUE_STRIDE,
+                          value);
 }
 
 static bool write_queue(struct hw_media *media, uint32_t offset, uint32_t value)
 {
-    uint32_t q = (offset - A_MEDIA_QUEUE_PAGE_LO) / MEDIA_QUEUE_STRIDE;
-    struct hw_media_queue *queue = &media->regs.queues[q];
-    uint32_t *word;
+    uint32_t q = (offset - A_QUEUE_PAGE_LO) / QUEUE_STRIDE;
 
-    offset -= q * MEDIA_QUEUE_STRIDE;
-    word = queue_word(queue, offset);
-    if (word != NULL) {
-        *word = value;
-        return true;
-    }
-    switch (offset) {
-    case A_MEDIA_QUEUE_ENABLE:
-        if (FIELD_GET(value, MEDIA_QUEUE_ENABLE, ON)) {
-            enable_queue(media, queue);
-        } else {
-            abandon_queue(media, q);
-        }
-        return true;
-    case A_MEDIA_QUEUE_KICK:
+    switch (dev_queue_write(&media->regs.queues[q], &media->config.env,
+                            MEDIA_CMD_LEN, offset - q * QUEUE_STRIDE, value)) {
+    case DEV_QUEUE_RUN:
         media_defer(media);
         return true;
-    default:
-        return false;
+    case DEV_QUEUE_ABANDON:
+        abandon_queue(media, q);
+        return true;
+    case DEV_QUEUE_WRITTEN:
+        return true;
+    case DEV_QUEUE_REFUSED:
+        break;
     }
+    return false;
 }
 
 static uint32_t read_counter(struct hw_media *media, uint32_t word)
@@ -624,29 +484,11 @@ bool hw_media_write(struct hw_media *media, uint32_t offset, uint32_t value)
 
 /* ---- Load */
 
-static bool queue_is_valid(const struct hw_media *media,
-                           const struct hw_media_queue *queue)
-{
-    return !queue->is_on ||
-           (queue->is_on == 1 && IS_POW2((uint64_t)queue->cmd_mask + 1) &&
-            IS_POW2((uint64_t)queue->cq_mask + 1) &&
-            queue->cmd_mask >> MEDIA_QUEUE_LOG2_MAX == 0 &&
-            queue->cq_mask >> MEDIA_QUEUE_LOG2_MAX == 0 &&
-            (queue->page_addr | queue->cmd_addr | queue->cq_addr) %
-                    RING_ALIGN ==
-                0 &&
-            queue_page(media, queue) != NULL &&
-            media_dma(media, queue->cmd_addr,
-                      (uint64_t)MEDIA_CMD_LEN * (queue->cmd_mask + 1)) !=
-                NULL &&
-            media_dma(media, queue->cq_addr,
-                      (uint64_t)MEDIA_CQE_LEN * (queue->cq_mask + 1)) != NULL);
-}
-
 bool hw_media_loaded(struct hw_media *media)
 {
     for (unsigned int q = 0; q < MEDIA_QUEUES; q++) {
-        if (!queue_is_valid(media, &media->regs.queues[q])) {
+        if (!dev_queue_is_valid(&media->regs.queues[q], &media->config.env,
+                                MEDIA_CMD_LEN)) {
             return false;
         }
         media->outstanding[q] = 0;

@@ -13,6 +13,7 @@
 #ifndef ESSD_HW_MEDIA_H
 #define ESSD_HW_MEDIA_H
 
+#include "hw-model/core/dev_queue.h"
 #include "hw-model/core/env.h"
 #include "hw-model/media/media_backend.h"
 #include "hw-model/media/media_cache.h"
@@ -51,24 +52,6 @@ struct hw_media_config {
 
 /* ---- State that is saved */
 
-struct hw_media_queue {
-    uint32_t page[2]; /* low and high word of the address */
-    uint32_t cmd[2];
-    uint32_t cq[2];
-    uint32_t sizes;
-
-    /* Latched by ENABLE. */
-    uint8_t is_on;
-    uint64_t page_addr;
-    uint64_t cmd_addr;
-    uint64_t cq_addr;
-    uint32_t cmd_mask;
-    uint32_t cq_mask;
-
-    uint32_t cmd_ci; /* commands taken */
-    uint32_t cq_pi;  /* completions written */
-};
-
 struct hw_media_regs {
     uint32_t irq_status;
     uint32_t irq_enable;
@@ -76,7 +59,7 @@ struct hw_media_regs {
     uint32_t cache_ctrl;
     uint32_t counter_high; /* latched by reading a low word */
     uint64_t counters[HW_MEDIA_COUNTERS];
-    struct hw_media_queue queues[HW_MEDIA_QUEUES];
+    struct dev_queue queues[HW_MEDIA_QUEUES];
 };
 
 /* ---- State that is empty while the engine is quiet */

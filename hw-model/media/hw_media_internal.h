@@ -7,7 +7,7 @@
 #define ESSD_HW_MEDIA_INTERNAL_H
 
 #include "lib/regfields.h"
-#include "hw-model/core/shared_word.h"
+#include "hw-model/core/dev_queue_rings.h"
 #include "hw-model/media/hw_media.h"
 #include "hw-model/regs/media.h"
 #include "lib/bytes.h"

@@ -277,7 +277,8 @@ bool hw_nand_write(struct hw_nand *nand, uint32_t offset, uint32_t value)
 bool hw_nand_loaded(struct hw_nand *nand)
 {
     for (unsigned int q = 0; q < NAND_QUEUES; q++) {
-        if (!hw_nand_queue_is_valid(nand, &nand->regs.queues[q])) {
+        if (!dev_queue_is_valid(&nand->regs.queues[q], &nand->config.env,
+                                NAND_CMD_LEN)) {
             return false;
         }
         nand->outstanding[q] = 0;

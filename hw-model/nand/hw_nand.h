@@ -13,6 +13,7 @@
 #ifndef ESSD_HW_NAND_H
 #define ESSD_HW_NAND_H
 
+#include "hw-model/core/dev_queue.h"
 #include "hw-model/core/env.h"
 #include "hw-model/nand/nand_array.h"
 #include "lib/trace.h"
@@ -39,30 +40,12 @@ struct hw_nand_config {
 
 /* ---- State that is saved */
 
-struct hw_nand_queue {
-    uint32_t page[2]; /* low and high word of the address */
-    uint32_t cmd[2];
-    uint32_t cq[2];
-    uint32_t sizes;
-
-    /* Latched by ENABLE. */
-    uint8_t is_on;
-    uint64_t page_addr;
-    uint64_t cmd_addr;
-    uint64_t cq_addr;
-    uint32_t cmd_mask;
-    uint32_t cq_mask;
-
-    uint32_t cmd_ci; /* commands taken */
-    uint32_t cq_pi;  /* completions written */
-};
-
 struct hw_nand_regs {
     uint32_t irq_status;
     uint32_t irq_enable;
     uint32_t counter_high; /* latched by reading a low word */
     uint64_t counters[HW_NAND_COUNTERS];
-    struct hw_nand_queue queues[HW_NAND_QUEUES];
+    struct dev_queue queues[HW_NAND_QUEUES];
 };
 
 /* ---- State that is empty while the controller is quiet */

@@ -7,6 +7,7 @@
 #define ESSD_HW_NAND_INTERNAL_H
 
 #include "lib/regfields.h"
+#include "hw-model/core/dev_queue_rings.h"
 #include "hw-model/nand/hw_nand.h"
 #include "hw-model/regs/nand.h"
 #include "lib/bytes.h"
@@ -58,14 +59,12 @@ void hw_nand_queues_leave(struct hw_nand *nand);
 /* Write the completion of `op`. */
 void hw_nand_queue_complete(struct hw_nand *nand, const struct hw_nand_op *op);
 
-/* Disable queue `q`: its commands end without a completion. */
+/* Let the commands of queue `q`, which is off, end without a completion. */
 void hw_nand_queue_abandon(struct hw_nand *nand, unsigned int q);
 
 bool hw_nand_is_queue_offset(uint32_t offset);
 bool hw_nand_queue_read(struct hw_nand *nand, uint32_t offset, uint32_t *value);
 bool hw_nand_queue_write(struct hw_nand *nand, uint32_t offset, uint32_t value);
-bool hw_nand_queue_is_valid(const struct hw_nand *nand,
-                            const struct hw_nand_queue *queue);
 
 /* ---- hw_nand_command.c */
 

@@ -57,6 +57,7 @@
 #include "essd_core.h"
 #include "essd_faults.h"
 #include "essd_mgmt.h"
+#include "essd_queue.h"
 #include "hw-model/fault/fault_media.h"
 #include "hw-model/media/hw_media.h"
 
@@ -443,24 +444,6 @@ static int essd_media_post_load(void *opaque, int version_id)
     return hw_media_loaded(&s->media) ? 0 : -EINVAL;
 }
 
-static const VMStateDescription essd_media_queue_vmstate = {
-    .name = TYPE_ESSD_MEDIA "-queue",
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .fields = (const VMStateField[]){
-        VMSTATE_UINT32_ARRAY(page, struct hw_media_queue, 2),
-        VMSTATE_UINT32_ARRAY(cmd, struct hw_media_queue, 2),
-        VMSTATE_UINT32_ARRAY(cq, struct hw_media_queue, 2),
-        VMSTATE_UINT32(sizes, struct hw_media_queue),
-        VMSTATE_UINT8(is_on, struct hw_media_queue),
-        VMSTATE_UINT64(page_addr, struct hw_media_queue),
-        VMSTATE_UINT64(cmd_addr, struct hw_media_queue),
-        VMSTATE_UINT64(cq_addr, struct hw_media_queue),
-        VMSTATE_UINT32(cmd_mask, struct hw_media_queue),
-        VMSTATE_UINT32(cq_mask, struct hw_media_queue),
-        VMSTATE_UINT32(cmd_ci, struct hw_media_queue),
-        VMSTATE_UINT32(cq_pi, struct hw_media_queue), VMSTATE_END_OF_LIST()}};
-
 static const VMStateDescription essd_media_vmstate = {
     .name = TYPE_ESSD_MEDIA,
     .version_id = 1,
@@ -476,8 +459,7 @@ static const VMStateDescription essd_media_vmstate = {
         VMSTATE_UINT64_ARRAY(media.regs.counters, EssdMediaState,
                              HW_MEDIA_COUNTERS),
         VMSTATE_STRUCT_ARRAY(media.regs.queues, EssdMediaState, HW_MEDIA_QUEUES,
-                             1, essd_media_queue_vmstate,
-                             struct hw_media_queue),
+                             1, essd_queue_vmstate, struct dev_queue),
         VMSTATE_END_OF_LIST()}};
 
 static const Property essd_media_properties[] = {

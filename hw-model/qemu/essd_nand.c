@@ -50,6 +50,7 @@
 
 #include "essd_core.h"
 #include "essd_mgmt.h"
+#include "essd_queue.h"
 #include "hw-model/nand/hw_nand.h"
 
 /* A request to the block layer.  The array's request ID is its index. */
@@ -400,24 +401,6 @@ static bool essd_nand_is_saved(void *opaque)
     return s->nand.array != NULL;
 }
 
-static const VMStateDescription essd_nand_queue_vmstate = {
-    .name = TYPE_ESSD_NAND "-queue",
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .fields = (const VMStateField[]){
-        VMSTATE_UINT32_ARRAY(page, struct hw_nand_queue, 2),
-        VMSTATE_UINT32_ARRAY(cmd, struct hw_nand_queue, 2),
-        VMSTATE_UINT32_ARRAY(cq, struct hw_nand_queue, 2),
-        VMSTATE_UINT32(sizes, struct hw_nand_queue),
-        VMSTATE_UINT8(is_on, struct hw_nand_queue),
-        VMSTATE_UINT64(page_addr, struct hw_nand_queue),
-        VMSTATE_UINT64(cmd_addr, struct hw_nand_queue),
-        VMSTATE_UINT64(cq_addr, struct hw_nand_queue),
-        VMSTATE_UINT32(cmd_mask, struct hw_nand_queue),
-        VMSTATE_UINT32(cq_mask, struct hw_nand_queue),
-        VMSTATE_UINT32(cmd_ci, struct hw_nand_queue),
-        VMSTATE_UINT32(cq_pi, struct hw_nand_queue), VMSTATE_END_OF_LIST()}};
-
 static const VMStateDescription essd_nand_vmstate = {
     .name = TYPE_ESSD_NAND,
     .version_id = 1,
@@ -433,7 +416,7 @@ static const VMStateDescription essd_nand_vmstate = {
         VMSTATE_UINT64_ARRAY(nand.regs.counters, EssdNandState,
                              HW_NAND_COUNTERS),
         VMSTATE_STRUCT_ARRAY(nand.regs.queues, EssdNandState, HW_NAND_QUEUES, 1,
-                             essd_nand_queue_vmstate, struct hw_nand_queue),
+                             essd_queue_vmstate, struct dev_queue),
         VMSTATE_END_OF_LIST()}};
 
 static const Property essd_nand_properties[] = {

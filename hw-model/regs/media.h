@@ -2,7 +2,8 @@
 /*
  * Media engine: registers and DRAM structures, read by model and driver.
  * Programming guide: docs/hardware/media.md.  Includes nothing; the reader
- * includes "hw/registerfields.h" or "lib/regfields.h" first.
+ * includes "hw/registerfields.h" or "lib/regfields.h" first.  Registers, page
+ * and completions of the queues are in hw-model/regs/queue.h.
  *
  * Everything in DRAM is little-endian.  Offsets are in bytes.
  */
@@ -32,28 +33,12 @@ REG32(MEDIA_CACHE_CTRL, 0x030)       /* rw, reset 1 */
 REG32(MEDIA_CACHE_SIZE_KIB, 0x034)   /* ro; 0: no cache */
 REG32(MEDIA_CACHE_DIRTY_KIB, 0x038)  /* ro: not yet on the medium */
 
-/* Queue q's block starts at MEDIA_QUEUE0 + q * MEDIA_QUEUE_STRIDE. */
-REG32(MEDIA_QUEUE_PAGE_LO, 0x100)    /* rw: address of the queue's page */
-REG32(MEDIA_QUEUE_PAGE_HI, 0x104)
-REG32(MEDIA_QUEUE_CMD_LO, 0x108)     /* rw: command ring */
-REG32(MEDIA_QUEUE_CMD_HI, 0x10c)
-REG32(MEDIA_QUEUE_CQ_LO, 0x110)      /* rw: completion ring */
-REG32(MEDIA_QUEUE_CQ_HI, 0x114)
-REG32(MEDIA_QUEUE_SIZES, 0x118)      /* rw: log2 of the number of entries */
-    FIELD(MEDIA_QUEUE_SIZES, CMD, 0, 8)      /* 1..12 */
-    FIELD(MEDIA_QUEUE_SIZES, CQ, 8, 8)       /* 1..12 */
-REG32(MEDIA_QUEUE_ENABLE, 0x11c)     /* rw: 1 latches the four above */
-    FIELD(MEDIA_QUEUE_ENABLE, ON, 0, 1)
-REG32(MEDIA_QUEUE_KICK, 0x120)       /* wo: read this queue's ring */
-
 enum {
     MEDIA_ID_VALUE = 0x4d454401,
     MEDIA_QUEUES = 4,
-    MEDIA_QUEUE_STRIDE = 0x40,
     MEDIA_PIECES_MAX = 64,
     MEDIA_INLINE_PIECES = 6,
     MEDIA_COMMANDS_MAX = 512,
-    MEDIA_QUEUE_LOG2_MAX = 12,
     MEDIA_TRANSFER_MAX = 16 << 20, /* bytes of the largest READ or WRITE */
 };
 
@@ -79,16 +64,6 @@ enum media_counter {
     MEDIA_COUNTERS,
 };
 enum { MEDIA_COUNTER_BASE = 0x400 }; /* counter n at + 8n */
-
-/* ---- Page of a queue: one word per cache line. */
-enum {
-    MEDIA_PAGE_CMD_PI = 0x000,    /* firmware: commands written */
-    MEDIA_PAGE_CMD_CI = 0x040,    /* engine: commands taken */
-    MEDIA_PAGE_CQ_CI = 0x080,     /* firmware: completions taken */
-    MEDIA_PAGE_ASLEEP = 0x0c0,    /* engine: 1 = write KICK after publishing */
-    MEDIA_PAGE_ARMED = 0x100,     /* firmware: 1 = interrupt at next entry */
-    MEDIA_PAGE_LEN = 0x140,
-};
 
 /*
  * ---- Command: 128 bytes.  A command with one piece needs only the first 64.
@@ -124,15 +99,7 @@ enum media_cmd_flags {
     MEDIA_CMD_LIST_FLAG = 2,      /* pieces are at LIST, 16-byte aligned */
 };
 
-/* ---- Completion: 32 bytes. */
-enum {
-    MEDIA_CQE_LEN = 32,
-    MEDIA_CQE_COOKIE = 0,         /* u64 */
-    MEDIA_CQE_TIMESTAMP = 8,      /* u64: virtual time, ns */
-    MEDIA_CQE_STATUS = 16,        /* u8: enum media_cqe_status */
-    MEDIA_CQE_FLAGS = 31,         /* u8: phase in bit 0, written last */
-};
-enum { MEDIA_CQE_PHASE = 1 };     /* 1 on the first lap, then alternating */
+/* ---- Status of a completion. */
 enum media_cqe_status {
     MEDIA_CQE_OK = 0,
     MEDIA_CQE_BAD_OPCODE = 1,

@@ -2,7 +2,8 @@
 /*
  * NAND controller: registers and DRAM structures, read by model and driver.
  * Programming guide: docs/hardware/nand.md.  Includes nothing; the reader
- * includes "hw/registerfields.h" or "lib/regfields.h" first.
+ * includes "hw/registerfields.h" or "lib/regfields.h" first.  Registers, page
+ * and completions of the queues are in hw-model/regs/queue.h.
  *
  * Everything in DRAM is little-endian.  Offsets are in bytes.
  */
@@ -36,25 +37,9 @@ REG32(NAND_ECC, 0x040)               /* ro */
     FIELD(NAND_ECC, HARD_BITS, 0, 16)        /* corrected in a unit by step 0 */
     FIELD(NAND_ECC, STEPS, 16, 8)            /* further steps */
 
-/* Queue q's block starts at NAND_QUEUE0 + q * NAND_QUEUE_STRIDE. */
-REG32(NAND_QUEUE_PAGE_LO, 0x100)     /* rw: address of the queue's page */
-REG32(NAND_QUEUE_PAGE_HI, 0x104)
-REG32(NAND_QUEUE_CMD_LO, 0x108)      /* rw: command ring */
-REG32(NAND_QUEUE_CMD_HI, 0x10c)
-REG32(NAND_QUEUE_CQ_LO, 0x110)       /* rw: completion ring */
-REG32(NAND_QUEUE_CQ_HI, 0x114)
-REG32(NAND_QUEUE_SIZES, 0x118)       /* rw: log2 of the number of entries */
-    FIELD(NAND_QUEUE_SIZES, CMD, 0, 8)       /* 1..12 */
-    FIELD(NAND_QUEUE_SIZES, CQ, 8, 8)        /* 1..12 */
-REG32(NAND_QUEUE_ENABLE, 0x11c)      /* rw: 1 latches the four above */
-    FIELD(NAND_QUEUE_ENABLE, ON, 0, 1)
-REG32(NAND_QUEUE_KICK, 0x120)        /* wo: read this queue's ring */
-
 enum {
     NAND_ID_VALUE = 0x4e4e4401,
     NAND_QUEUES = 4,
-    NAND_QUEUE_STRIDE = 0x40,
-    NAND_QUEUE_LOG2_MAX = 12,
     NAND_COMMANDS_MAX = 512,
     NAND_READ_ENTRIES_MAX = 64,
     NAND_CHANNELS_MAX = 16,
@@ -82,16 +67,6 @@ enum nand_counter {
     NAND_COUNTERS,
 };
 enum { NAND_COUNTER_BASE = 0x400 };  /* counter n at + 8n */
-
-/* ---- Page of a queue: one word per cache line. */
-enum {
-    NAND_PAGE_CMD_PI = 0x000,     /* firmware: commands written */
-    NAND_PAGE_CMD_CI = 0x040,     /* controller: commands taken */
-    NAND_PAGE_CQ_CI = 0x080,      /* firmware: completions taken */
-    NAND_PAGE_ASLEEP = 0x0c0,     /* controller: 1 = write KICK after publishing */
-    NAND_PAGE_ARMED = 0x100,      /* firmware: 1 = interrupt at next entry */
-    NAND_PAGE_LEN = 0x140,
-};
 
 /* ---- Command: 64 bytes. */
 enum {
@@ -146,19 +121,14 @@ REG32(NAND_RESULT, 0)
     FIELD(NAND_RESULT, STATUS, 24, 8)        /* enum nand_cqe_status: OK,
                                               * UNCORRECTABLE or ERASED */
 
-/* ---- Completion: 32 bytes. */
+/* ---- Completion: the fields that other devices do not have. */
 enum {
-    NAND_CQE_LEN = 32,
-    NAND_CQE_COOKIE = 0,          /* u64 */
-    NAND_CQE_TIMESTAMP = 8,       /* u64: virtual time, ns */
-    NAND_CQE_STATUS = 16,         /* u8: enum nand_cqe_status */
     NAND_CQE_FAILED_PLANES = 17,  /* u8: one bit per plane */
     NAND_CQE_DETAIL = 18,         /* u8: with RULE, its number in nand.md */
     NAND_CQE_STEPS = 19,          /* u8: most steps of an entry */
     NAND_CQE_BITS = 20,           /* u16: most corrected bits of an entry */
-    NAND_CQE_FLAGS = 31,          /* u8: phase in bit 0, written last */
 };
-enum { NAND_CQE_PHASE = 1 };      /* 1 on the first lap, then alternating */
+/* ---- Status of a completion. */
 enum nand_cqe_status {
     NAND_CQE_OK = 0,
     NAND_CQE_BAD_OPCODE = 1,

@@ -66,7 +66,7 @@ static void put_command(struct nand_world *w, uint8_t *bytes, uint8_t how)
     }
     w_put(w, bytes);
     if (how & STEP_KICK) {
-        w_write(w, A_NAND_QUEUE_KICK, 1);
+        w_write(w, A_QUEUE_KICK, 1);
     }
 }
 
@@ -135,7 +135,7 @@ static void take_step(struct nand_world *w, const uint8_t *step, uint8_t *bytes)
         w_write(w, A_NAND_CTRL, 1u << 31);
         break;
     case STEP_QUEUE:
-        w_write(w, A_NAND_QUEUE_ENABLE, 0);
+        w_write(w, A_QUEUE_ENABLE, 0);
         w_enable_queue(w);
         break;
     case STEP_STOP:

@@ -21,7 +21,7 @@ static bool poll_driver(void *ctx)
 {
     struct nand_bed *bed = ctx;
 
-    return bed->nand.page != NULL &&
+    return bed->nand.queue.page != NULL &&
            nand_poll(&bed->nand, NAND_BED_DONE, note_completion, bed) > 0;
 }
 

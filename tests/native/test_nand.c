@@ -890,7 +890,7 @@ static void test_nand_a_stop_ends_all_commands_and_updates_the_storage(
     nand_kick(&bed->nand);
     native_world_pass(&bed->world, 100000);
     assert_int_equal(bed->num_done + nand_outstanding(&bed->nand),
-                     bed->nand.cmd_pi);
+                     bed->nand.queue.cmd_pi);
     hw_nand_quiesce(core);
     while (!hw_nand_is_quiet(core)) {
         assert_true(nand_ram_step(&bed->flash, 0));

@@ -167,18 +167,18 @@ static void test_media_init_writes_in_this_order(void **state)
     struct media media;
     size_t used = (model.dram.used_bytes + 63) & ~(size_t)63;
     uint32_t page = (uint32_t)(TEST_DRAM_BASE + used);
-    uint32_t cmd = (page + MEDIA_PAGE_LEN + 127) & ~127u;
+    uint32_t cmd = (page + QUEUE_PAGE_LEN + 127) & ~127u;
     const struct model_write want[] = {
         {A_MEDIA_CTRL, 1u << 31},
         {A_MEDIA_BLOCK, 9},
-        {A_MEDIA_QUEUE_PAGE_LO, page},
-        {A_MEDIA_QUEUE_PAGE_HI, 0},
-        {A_MEDIA_QUEUE_CMD_LO, cmd},
-        {A_MEDIA_QUEUE_CMD_HI, 0},
-        {A_MEDIA_QUEUE_CQ_LO, cmd + COMMANDS * MEDIA_CMD_LEN},
-        {A_MEDIA_QUEUE_CQ_HI, 0},
-        {A_MEDIA_QUEUE_SIZES, 3 | 3 << 8},
-        {A_MEDIA_QUEUE_ENABLE, 1},
+        {A_QUEUE_PAGE_LO, page},
+        {A_QUEUE_PAGE_HI, 0},
+        {A_QUEUE_CMD_LO, cmd},
+        {A_QUEUE_CMD_HI, 0},
+        {A_QUEUE_CQ_LO, cmd + COMMANDS * MEDIA_CMD_LEN},
+        {A_QUEUE_CQ_HI, 0},
+        {A_QUEUE_SIZES, 3 | 3 << 8},
+        {A_QUEUE_ENABLE, 1},
     };
 
     (void)state;
@@ -272,8 +272,9 @@ static void test_media_reads_and_writes_scattered(void **state)
         command.fua = n % 2;
         command.tag = 1000u + n;
         assert_int_equal(run_command(w, &command), MEDIA_CQE_OK);
-        slot = w->media.commands +
-               ((w->media.cmd_pi - 1) & w->media.mask) * MEDIA_CMD_LEN;
+        slot =
+            w->media.queue.commands +
+            ((w->media.queue.cmd_pi - 1) & w->media.queue.mask) * MEDIA_CMD_LEN;
         assert_int_equal(get_le32(slot + MEDIA_CMD_TAG), command.tag);
         for (unsigned int i = 0; i < n; i++) {
             pieces[i].ptr = w->buf + 65536 + 768 * (n - i);
@@ -341,7 +342,7 @@ static void test_media_full_ring_refuses_commands_until_some_complete(
         model_forget_log();
         media_kick(&w->media);
         assert_int_equal(model.num_log, 1);
-        assert_int_equal(model.log[0].offset, A_MEDIA_QUEUE_KICK);
+        assert_int_equal(model.log[0].offset, A_QUEUE_KICK);
         media_kick(&w->media);
         assert_int_equal(model.num_log, 1);
         /* No command has completed. */

@@ -100,17 +100,13 @@ static void test_nand_init_writes_in_this_order(void **state)
     struct nand_config config = nand_test_config();
     size_t used = (model.dram.used_bytes + 63) & ~(size_t)63;
     uint32_t page = (uint32_t)(TEST_DRAM_BASE + used);
-    uint32_t cmd = page + NAND_PAGE_LEN;
+    uint32_t cmd = page + QUEUE_PAGE_LEN;
     const struct model_write want[] = {
-        {A_NAND_CTRL, 1u << 31},
-        {A_NAND_QUEUE_PAGE_LO, page},
-        {A_NAND_QUEUE_PAGE_HI, 0},
-        {A_NAND_QUEUE_CMD_LO, cmd},
-        {A_NAND_QUEUE_CMD_HI, 0},
-        {A_NAND_QUEUE_CQ_LO, cmd + COMMANDS * NAND_CMD_LEN},
-        {A_NAND_QUEUE_CQ_HI, 0},
-        {A_NAND_QUEUE_SIZES, 3 | 3 << 8},
-        {A_NAND_QUEUE_ENABLE, 1},
+        {A_NAND_CTRL, 1u << 31}, {A_QUEUE_PAGE_LO, page},
+        {A_QUEUE_PAGE_HI, 0},    {A_QUEUE_CMD_LO, cmd},
+        {A_QUEUE_CMD_HI, 0},     {A_QUEUE_CQ_LO, cmd + COMMANDS * NAND_CMD_LEN},
+        {A_QUEUE_CQ_HI, 0},      {A_QUEUE_SIZES, 3 | 3 << 8},
+        {A_QUEUE_ENABLE, 1},
     };
 
     (void)state;
@@ -184,8 +180,8 @@ static void test_nand_writes_every_field_of_commands_and_entries(void **state)
     (void)state;
     model.is_held = true;
     assert_true(nand_submit(&nand, &command));
-    assert_memory_equal(nand.commands, want, sizeof(want));
-    nand.cmd_pi--;
+    assert_memory_equal(nand.queue.commands, want, sizeof(want));
+    nand.queue.cmd_pi--;
     model.is_held = false;
     memset(entry, 0xa5, NAND_ENTRY_LEN);
     nand_entry_read(entry,
@@ -213,7 +209,7 @@ static void test_nand_full_ring_refuses_commands_until_some_complete(
         nand_kick(&nand);
         nand_kick(&nand);
         assert_int_equal(model.num_log, 1);
-        assert_int_equal(model.log[0].offset, A_NAND_QUEUE_KICK);
+        assert_int_equal(model.log[0].offset, A_QUEUE_KICK);
         assert_false(nand_submit(&nand, &nop)); /* none was polled */
         finish_commands();
         assert_int_equal(num_done, (lap + 1) * COMMANDS);

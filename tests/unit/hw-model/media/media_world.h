@@ -13,6 +13,7 @@
 #include "hw-model/media/backend_ram.h"
 #include "hw-model/media/hw_media.h"
 #include "hw-model/regs/media.h"
+#include "hw-model/regs/queue.h"
 #include "lib/bytes.h"
 #include "tests/unit/hw-model/test_env.h"
 
@@ -91,12 +92,12 @@ static void w_enable_queue(struct world *w)
     memset(w->dram, 0, W_LIST);
     w->cmd_pi = 0;
     w->cq_ci = 0;
-    w_write(w, A_MEDIA_QUEUE_PAGE_LO, (uint32_t)TEST_DRAM_BASE + W_PAGE);
-    w_write(w, A_MEDIA_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_CMD);
-    w_write(w, A_MEDIA_QUEUE_CQ_LO, (uint32_t)TEST_DRAM_BASE + W_CQ);
-    w_write(w, A_MEDIA_QUEUE_SIZES, W_LOG2 | W_LOG2 << 8);
-    w_write(w, A_MEDIA_QUEUE_ENABLE, 1);
-    ASSERT(w_read(w, A_MEDIA_QUEUE_ENABLE) == 1);
+    w_write(w, A_QUEUE_PAGE_LO, (uint32_t)TEST_DRAM_BASE + W_PAGE);
+    w_write(w, A_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_CMD);
+    w_write(w, A_QUEUE_CQ_LO, (uint32_t)TEST_DRAM_BASE + W_CQ);
+    w_write(w, A_QUEUE_SIZES, W_LOG2 | W_LOG2 << 8);
+    w_write(w, A_QUEUE_ENABLE, 1);
+    ASSERT(w_read(w, A_QUEUE_ENABLE) == 1);
 }
 
 /* Power the engine on with an empty cache.  The medium keeps its contents. */
@@ -180,29 +181,29 @@ static void w_settle(struct world *w)
     }
     for (;;) {
         uint8_t *cqe =
-            w->dram + W_CQ + (w->cq_ci & (W_RING - 1)) * MEDIA_CQE_LEN;
+            w->dram + W_CQ + (w->cq_ci & (W_RING - 1)) * QUEUE_CQE_LEN;
         uint8_t phase = (w->cq_ci & W_RING) == 0;
 
-        if ((cqe[MEDIA_CQE_FLAGS] & MEDIA_CQE_PHASE) != phase) {
+        if ((cqe[QUEUE_CQE_FLAGS] & QUEUE_CQE_PHASE) != phase) {
             break;
         }
         ASSERT(w->num_done < W_DONE_MAX);
         w->done[w->num_done++] = (struct done){
-            .cookie = get_le64(cqe + MEDIA_CQE_COOKIE),
-            .status = cqe[MEDIA_CQE_STATUS],
+            .cookie = get_le64(cqe + QUEUE_CQE_COOKIE),
+            .status = cqe[QUEUE_CQE_STATUS],
         };
         w->cq_ci++;
-        put_le32(w->dram + W_PAGE + MEDIA_PAGE_CQ_CI, w->cq_ci);
+        put_le32(w->dram + W_PAGE + QUEUE_PAGE_CQ_CI, w->cq_ci);
     }
 }
 
 static void w_kick(struct world *w)
 {
-    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, w->cmd_pi);
-    if (get_le32(w->dram + W_PAGE + MEDIA_PAGE_ASLEEP) ||
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CMD_PI, w->cmd_pi);
+    if (get_le32(w->dram + W_PAGE + QUEUE_PAGE_ASLEEP) ||
         w->media.active_ops == 0) {
         w->kicks++;
-        w_write(w, A_MEDIA_QUEUE_KICK, 1);
+        w_write(w, A_QUEUE_KICK, 1);
     }
     w_settle(w);
 }

@@ -612,7 +612,7 @@ static void test_media_blocks_of_4096_bytes(void **state)
     w_write(w, A_MEDIA_BLOCK, 12);
     /* Ignored while the queue is on. */
     assert_int_equal(w_read(w, A_MEDIA_BLOCK), 9);
-    w_write(w, A_MEDIA_QUEUE_ENABLE, 0);
+    w_write(w, A_QUEUE_ENABLE, 0);
     w_write(w, A_MEDIA_BLOCK, 13);
     assert_int_equal(w_read(w, A_MEDIA_BLOCK), 9);
     w_write(w, A_MEDIA_BLOCK, 12);
@@ -643,17 +643,17 @@ static void test_media_never_overfills_the_completion_ring(void **state)
     for (unsigned int i = 0; i < W_RING; i++) {
         w_put(w, &(struct cmd){.opcode = MEDIA_CMD_NOP, .cookie = i});
     }
-    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, w->cmd_pi);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CMD_PI, w->cmd_pi);
     w->env.deferred = false;
     hw_media_run(&w->media);
     assert_int_equal(w->media.regs.queues[0].cq_pi, W_RING);
     for (unsigned int i = 0; i < W_RING; i++) {
         w_put(w, &(struct cmd){.opcode = MEDIA_CMD_NOP, .cookie = 100 + i});
     }
-    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, w->cmd_pi);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CMD_PI, w->cmd_pi);
     hw_media_run(&w->media);
     assert_int_equal(w->media.regs.queues[0].cq_pi, W_RING);
-    assert_int_equal(get_le32(w->dram + W_PAGE + MEDIA_PAGE_ASLEEP), 1);
+    assert_int_equal(get_le32(w->dram + W_PAGE + QUEUE_PAGE_ASLEEP), 1);
     w_settle(w); /* takes 16, publishes CQ_CI */
     w_kick(w);
     assert_int_equal(w->num_done, 2 * W_RING);
@@ -664,15 +664,15 @@ static void test_media_ignores_an_invalid_index(void **state)
 {
     struct world *w = *state;
 
-    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, W_RING + 1);
-    w_write(w, A_MEDIA_QUEUE_KICK, 1);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CMD_PI, W_RING + 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_settle(w);
     assert_int_equal(w->media.regs.queues[0].cmd_ci, 0);
-    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CQ_CI, 1000);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CQ_CI, 1000);
     w_put(w, &(struct cmd){.opcode = MEDIA_CMD_NOP});
     w_kick(w);
     assert_int_equal(w->media.regs.queues[0].cmd_ci, 0);
-    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CQ_CI, 0);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CQ_CI, 0);
     w_kick(w);
     assert_int_equal(w->num_done, 1);
 }
@@ -685,10 +685,10 @@ static void test_media_interrupts_only_when_armed(void **state)
     assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_NOP}),
                      MEDIA_CQE_OK);
     assert_false(w->env.irq);
-    put_le32(w->dram + W_PAGE + MEDIA_PAGE_ARMED, 1);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_ARMED, 1);
     assert_int_equal(expect_blocks(w, 0, 1, 0), MEDIA_CQE_OK);
     assert_true(w->env.irq);
-    assert_int_equal(get_le32(w->dram + W_PAGE + MEDIA_PAGE_ARMED), 0);
+    assert_int_equal(get_le32(w->dram + W_PAGE + QUEUE_PAGE_ARMED), 0);
     w_write(w, A_MEDIA_IRQ_STATUS, 1);
     assert_false(w->env.irq);
 }
@@ -735,20 +735,19 @@ static void test_media_reset_keeps_the_cache_and_waits_for_dma(void **state)
 
 static void test_media_refuses_queues_outside_dram(void **state)
 {
-    static const uint32_t low[] = {A_MEDIA_QUEUE_PAGE_LO, A_MEDIA_QUEUE_CMD_LO,
-                                   A_MEDIA_QUEUE_CQ_LO};
+    static const uint32_t low[] = {A_QUEUE_PAGE_LO, A_QUEUE_CMD_LO,
+                                   A_QUEUE_CQ_LO};
     struct world *w = *state;
-    const uint32_t q3 = 3 * MEDIA_QUEUE_STRIDE;
+    const uint32_t q3 = 3 * QUEUE_STRIDE;
 
     for (size_t i = 0; i <= ARRAY_LEN(low); i++) {
         for (size_t j = 0; j < ARRAY_LEN(low); j++) {
             w_write(w, q3 + low[j],
                     i == j ? 0x1000 : (uint32_t)TEST_DRAM_BASE + W_BUF);
         }
-        w_write(w, q3 + A_MEDIA_QUEUE_SIZES, 4 | 4 << 8);
-        w_write(w, q3 + A_MEDIA_QUEUE_ENABLE, 1);
-        assert_int_equal(w_read(w, q3 + A_MEDIA_QUEUE_ENABLE),
-                         i == ARRAY_LEN(low));
+        w_write(w, q3 + A_QUEUE_SIZES, 4 | 4 << 8);
+        w_write(w, q3 + A_QUEUE_ENABLE, 1);
+        assert_int_equal(w_read(w, q3 + A_QUEUE_ENABLE), i == ARRAY_LEN(low));
     }
 }
 
@@ -761,13 +760,12 @@ static void test_media_more_commands_than_operations_wait(void **state)
      * A ring of 1024 in other DRAM, so that more than 512 commands are in
      * progress.
      */
-    w_write(w, A_MEDIA_QUEUE_ENABLE, 0);
-    w_write(w, A_MEDIA_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_BUF);
-    w_write(w, A_MEDIA_QUEUE_CQ_LO,
-            (uint32_t)TEST_DRAM_BASE + W_BUF + (1 << 20));
-    w_write(w, A_MEDIA_QUEUE_SIZES, 10 | 10 << 8);
-    memset(w->dram + W_PAGE, 0, MEDIA_PAGE_LEN);
-    w_write(w, A_MEDIA_QUEUE_ENABLE, 1);
+    w_write(w, A_QUEUE_ENABLE, 0);
+    w_write(w, A_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_BUF);
+    w_write(w, A_QUEUE_CQ_LO, (uint32_t)TEST_DRAM_BASE + W_BUF + (1 << 20));
+    w_write(w, A_QUEUE_SIZES, 10 | 10 << 8);
+    memset(w->dram + W_PAGE, 0, QUEUE_PAGE_LEN);
+    w_write(w, A_QUEUE_ENABLE, 1);
     (void)rings;
     for (uint32_t i = 0; i < 1024; i++) {
         uint8_t *slot = w->dram + W_BUF + i * MEDIA_CMD_LEN;
@@ -779,14 +777,14 @@ static void test_media_more_commands_than_operations_wait(void **state)
                  TEST_DRAM_BASE + W_BUF + (2 << 20));
         put_le32(slot + MEDIA_CMD_PIECE + MEDIA_PIECE_LENGTH, 512);
     }
-    put_le32(w->dram + W_PAGE + MEDIA_PAGE_CMD_PI, 1024);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CMD_PI, 1024);
     w->env.deferred = true;
     while (w->env.deferred) {
         w->env.deferred = false;
         hw_media_run(&w->media);
     }
     assert_int_equal(w->ram.queue.count, HW_MEDIA_OPS);
-    assert_int_equal(get_le32(w->dram + W_PAGE + MEDIA_PAGE_ASLEEP), 0);
+    assert_int_equal(get_le32(w->dram + W_PAGE + QUEUE_PAGE_ASLEEP), 0);
     while (backend_ram_step(&w->ram, 0)) {
         while (w->env.deferred) {
             w->env.deferred = false;
@@ -863,7 +861,7 @@ static void test_media_registers_that_do_not_exist(void **state)
     assert_false(hw_media_read(&w->media, 0x03c, &value));
     assert_false(hw_media_read(&w->media, 0x200, &value));
     assert_false(hw_media_write(&w->media, A_MEDIA_ID, 1));
-    assert_false(hw_media_write(&w->media, A_MEDIA_QUEUE_KICK + 4, 1));
+    assert_false(hw_media_write(&w->media, A_QUEUE_KICK + 4, 1));
     assert_int_equal(w_read(w, A_MEDIA_ID), MEDIA_ID_VALUE);
     assert_int_equal(w_read(w, A_MEDIA_CAPACITY_LO), W_MEDIUM_BYTES / 512);
     assert_int_equal(w_read(w, A_MEDIA_CACHE_SIZE_KIB), CACHE_BYTES / 1024);
@@ -944,7 +942,7 @@ static void test_media_trace_has_blocks_of_the_chosen_size(void **state)
     struct world *w = *state;
     struct tracer tracer;
 
-    w_write(w, A_MEDIA_QUEUE_ENABLE, 0);
+    w_write(w, A_QUEUE_ENABLE, 0);
     w_write(w, A_MEDIA_BLOCK, 12);
     w_enable_queue(w);
     start_tracing(&tracer, w);

@@ -13,6 +13,7 @@
 #include "hw-model/nand/hw_nand.h"
 #include "hw-model/nand/nand_ram.h"
 #include "hw-model/regs/nand.h"
+#include "hw-model/regs/queue.h"
 #include "lib/bytes.h"
 #include "tests/unit/hw-model/test_env.h"
 
@@ -62,15 +63,15 @@ static inline void w_enable_queue(struct nand_world *w)
     memset(w->dram, 0, W_LIST);
     w->cmd_pi = 0;
     w->cq_ci = 0;
-    w_write(w, A_NAND_QUEUE_PAGE_LO, (uint32_t)TEST_DRAM_BASE + W_PAGE);
-    w_write(w, A_NAND_QUEUE_PAGE_HI, 0);
-    w_write(w, A_NAND_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_CMD);
-    w_write(w, A_NAND_QUEUE_CMD_HI, 0);
-    w_write(w, A_NAND_QUEUE_CQ_LO, (uint32_t)TEST_DRAM_BASE + W_CQ);
-    w_write(w, A_NAND_QUEUE_CQ_HI, 0);
-    w_write(w, A_NAND_QUEUE_SIZES, W_CMD_LOG2 | w->cq_log2 << 8);
-    w_write(w, A_NAND_QUEUE_ENABLE, 1);
-    ASSERT(w_read(w, A_NAND_QUEUE_ENABLE) == 1);
+    w_write(w, A_QUEUE_PAGE_LO, (uint32_t)TEST_DRAM_BASE + W_PAGE);
+    w_write(w, A_QUEUE_PAGE_HI, 0);
+    w_write(w, A_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_CMD);
+    w_write(w, A_QUEUE_CMD_HI, 0);
+    w_write(w, A_QUEUE_CQ_LO, (uint32_t)TEST_DRAM_BASE + W_CQ);
+    w_write(w, A_QUEUE_CQ_HI, 0);
+    w_write(w, A_QUEUE_SIZES, W_CMD_LOG2 | w->cq_log2 << 8);
+    w_write(w, A_QUEUE_ENABLE, 1);
+    ASSERT(w_read(w, A_QUEUE_ENABLE) == 1);
 }
 
 /* Create an array, and switch the controller on with this environment. */
@@ -149,7 +150,7 @@ static inline void w_put(struct nand_world *w, const uint8_t *command)
     memcpy(w->dram + W_CMD + (w->cmd_pi % W_COMMANDS) * NAND_CMD_LEN, command,
            NAND_CMD_LEN);
     w->cmd_pi++;
-    put_le32(w->dram + W_PAGE + NAND_PAGE_CMD_PI, w->cmd_pi);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CMD_PI, w->cmd_pi);
 }
 
 static inline void w_run(struct nand_world *w)
@@ -188,18 +189,18 @@ static inline uint8_t w_take(struct nand_world *w, uint64_t *cookie)
 {
     uint32_t entries = 1u << w->cq_log2;
     const uint8_t *cqe =
-        w->dram + W_CQ + (w->cq_ci % entries) * (size_t)NAND_CQE_LEN;
+        w->dram + W_CQ + (w->cq_ci % entries) * (size_t)QUEUE_CQE_LEN;
     uint8_t phase = (w->cq_ci & entries) == 0;
 
-    if ((cqe[NAND_CQE_FLAGS] & NAND_CQE_PHASE) != phase) {
+    if ((cqe[QUEUE_CQE_FLAGS] & QUEUE_CQE_PHASE) != phase) {
         return 0xff;
     }
     if (cookie != NULL) {
-        *cookie = get_le64(cqe + NAND_CQE_COOKIE);
+        *cookie = get_le64(cqe + QUEUE_CQE_COOKIE);
     }
     w->cq_ci++;
-    put_le32(w->dram + W_PAGE + NAND_PAGE_CQ_CI, w->cq_ci);
-    return cqe[NAND_CQE_STATUS];
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CQ_CI, w->cq_ci);
+    return cqe[QUEUE_CQE_STATUS];
 }
 
 /* Check that the core's deadline is that of its next timer. */
@@ -237,7 +238,7 @@ static inline void w_check_quiet(struct nand_world *w)
         ASSERT(!w->nand.channels[i].is_busy);
     }
     for (unsigned int q = 0; q < HW_NAND_QUEUES; q++) {
-        const struct hw_nand_queue *queue = &w->nand.regs.queues[q];
+        const struct dev_queue *queue = &w->nand.regs.queues[q];
 
         /* Each command that was taken has got one completion. */
         ASSERT(w->nand.outstanding[q] == 0);

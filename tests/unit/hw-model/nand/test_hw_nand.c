@@ -53,19 +53,19 @@ static void test_hw_nand_a_full_completion_ring_holds_commands_back(
     for (uint64_t i = 0; i < 10; i++) {
         put_simple(w, i % 2 ? NAND_CMD_ERASE : NAND_CMD_NOP, i);
     }
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     for (uint64_t i = 0; i < 10; i += 2) {
         uint64_t first, second;
 
         w_settle(w);
         assert_int_equal(w->nand.regs.queues[0].cmd_ci, i + 2);
-        assert_int_equal(get_le32(w->dram + W_PAGE + NAND_PAGE_CMD_CI), i + 2);
-        assert_int_equal(get_le32(w->dram + W_PAGE + NAND_PAGE_ASLEEP), 1);
+        assert_int_equal(get_le32(w->dram + W_PAGE + QUEUE_PAGE_CMD_CI), i + 2);
+        assert_int_equal(get_le32(w->dram + W_PAGE + QUEUE_PAGE_ASLEEP), 1);
         assert_int_equal(w_take(w, &first), NAND_CQE_OK);
         assert_int_equal(w_take(w, &second), NAND_CQE_OK);
         assert_int_equal(first + second, 2 * i + 1);
         assert_int_equal(w_take(w, NULL), 0xff);
-        w_write(w, A_NAND_QUEUE_KICK, 1);
+        w_write(w, A_QUEUE_KICK, 1);
     }
 }
 
@@ -76,15 +76,15 @@ static void test_hw_nand_only_an_armed_queue_interrupts(void **state)
     w_write(w, A_NAND_IRQ_ENABLE, UINT32_MAX);
     assert_int_equal(w_read(w, A_NAND_IRQ_ENABLE), 0xf);
     put_simple(w, NAND_CMD_NOP, 1);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_settle(w);
     assert_false(w->env.irq);
-    put_le32(w->dram + W_PAGE + NAND_PAGE_ARMED, 1);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_ARMED, 1);
     put_simple(w, NAND_CMD_NOP, 2);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_settle(w);
     assert_true(w->env.irq);
-    assert_int_equal(get_le32(w->dram + W_PAGE + NAND_PAGE_ARMED), 0);
+    assert_int_equal(get_le32(w->dram + W_PAGE + QUEUE_PAGE_ARMED), 0);
     assert_int_equal(w_read(w, A_NAND_IRQ_STATUS), 1);
     w_write(w, A_NAND_IRQ_STATUS, 1);
     assert_false(w->env.irq);
@@ -96,21 +96,21 @@ static void test_hw_nand_refuses_rings_outside_of_dram(void **state)
         uint32_t offset;
         uint32_t value;
     } bad[] = {
-        {A_NAND_QUEUE_PAGE_LO, 0x80000020},
-        {A_NAND_QUEUE_PAGE_LO, 0x7fffffc0},
-        {A_NAND_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_DRAM_BYTES - 64},
-        {A_NAND_QUEUE_CQ_HI, 1},
-        {A_NAND_QUEUE_SIZES, 0 | 1 << 8},
-        {A_NAND_QUEUE_SIZES, 4 | 13 << 8},
+        {A_QUEUE_PAGE_LO, 0x80000020},
+        {A_QUEUE_PAGE_LO, 0x7fffffc0},
+        {A_QUEUE_CMD_LO, (uint32_t)TEST_DRAM_BASE + W_DRAM_BYTES - 64},
+        {A_QUEUE_CQ_HI, 1},
+        {A_QUEUE_SIZES, 0 | 1 << 8},
+        {A_QUEUE_SIZES, 4 | 13 << 8},
     };
     struct nand_world *w = *state;
 
     for (unsigned int i = 0; i < ARRAY_LEN(bad); i++) {
         w_enable_queue(w);
-        w_write(w, A_NAND_QUEUE_ENABLE, 0);
+        w_write(w, A_QUEUE_ENABLE, 0);
         w_write(w, bad[i].offset, bad[i].value);
-        w_write(w, A_NAND_QUEUE_ENABLE, 1);
-        assert_int_equal(w_read(w, A_NAND_QUEUE_ENABLE), 0);
+        w_write(w, A_QUEUE_ENABLE, 1);
+        assert_int_equal(w_read(w, A_QUEUE_ENABLE), 0);
     }
     w_enable_queue(w);
 }
@@ -124,7 +124,7 @@ static void test_hw_nand_registers_read_as_documented(void **state)
     assert_int_equal(w_read(w, A_NAND_LIMITS), 4 | 64 << 8 | 512 << 16);
     assert_int_equal(w_read(w, A_NAND_CTRL), 0);
     assert_int_equal(w_read(w, A_NAND_GEOMETRY1), 2 | 2 << 16);
-    assert_int_equal(w_read(w, A_NAND_QUEUE_CMD_LO + 3 * NAND_QUEUE_STRIDE), 0);
+    assert_int_equal(w_read(w, A_QUEUE_CMD_LO + 3 * QUEUE_STRIDE), 0);
     assert_false(hw_nand_read(&w->nand, 0x44, &value));
     assert_int_equal(value, 0);
     assert_false(hw_nand_write(&w->nand, A_NAND_ID, 1));
@@ -166,10 +166,10 @@ static void test_hw_nand_a_disabled_queue_gets_no_completions(void **state)
     struct nand_world *w = *state;
 
     put_simple(w, NAND_CMD_ERASE, 1);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_settle(w);
     assert_int_equal(w->nand.active_ops, 1);
-    w_write(w, A_NAND_QUEUE_ENABLE, 0);
+    w_write(w, A_QUEUE_ENABLE, 0);
     w_enable_queue(w);
     while (w_next_deadline(w)) {
         w_settle(w);
@@ -184,7 +184,7 @@ static void test_hw_nand_reset_reads_one_while_the_storage_is_used(void **state)
     struct nand_world *w = *state;
 
     put_simple(w, NAND_CMD_ERASE, 1);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_run(w);
     (void)w_next_deadline(w); /* the command has been transferred */
     assert_int_not_equal(w->ram.queue.count, 0);
@@ -192,7 +192,7 @@ static void test_hw_nand_reset_reads_one_while_the_storage_is_used(void **state)
     assert_int_equal(w_read(w, A_NAND_CTRL), 1u << 31);
     w_enable_queue(w);
     put_simple(w, NAND_CMD_NOP, 2);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_run(w);
     assert_int_equal(w_take(w, NULL), 0xff); /* not before the reset's end */
     w_settle(w);
@@ -213,14 +213,14 @@ static void test_hw_nand_reset_ends_an_erase_that_a_read_has_suspended(
                                   [NAND_CMD_BLOCK] = 1};
 
     put_simple(w, NAND_CMD_ERASE, 1);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_run(w);
     (void)w_next_deadline(w);
     w_settle(w);
     assert_int_equal(w->nand.dies[0].state, HW_DIE_BUSY);
     put_le64(read + NAND_CMD_LIST, TEST_DRAM_BASE + W_LIST);
     w_put(w, read);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_run(w);
     assert_int_equal(w->nand.dies[0].state, HW_DIE_RECEIVES);
     assert_int_not_equal(w->nand.dies[0].suspended, HW_NAND_NONE);
@@ -239,16 +239,16 @@ static void test_hw_nand_takes_the_rest_when_its_operations_are_free_again(
     void **state)
 {
     enum { POSTED = 700, CMD = 0x10000, CQ = 0x20000, PAGE = 0x30000 };
-    const uint32_t regs = 2 * NAND_QUEUE_STRIDE;
+    const uint32_t regs = 2 * QUEUE_STRIDE;
     struct nand_world *w = *state;
     unsigned int completed = 0;
 
-    w_write(w, A_NAND_QUEUE_PAGE_LO + regs, (uint32_t)TEST_DRAM_BASE + PAGE);
-    w_write(w, A_NAND_QUEUE_CMD_LO + regs, (uint32_t)TEST_DRAM_BASE + CMD);
-    w_write(w, A_NAND_QUEUE_CQ_LO + regs, (uint32_t)TEST_DRAM_BASE + CQ);
-    w_write(w, A_NAND_QUEUE_SIZES + regs, 10 | 10 << 8);
-    w_write(w, A_NAND_QUEUE_ENABLE + regs, 1);
-    assert_int_equal(w_read(w, A_NAND_QUEUE_ENABLE + regs), 1);
+    w_write(w, A_QUEUE_PAGE_LO + regs, (uint32_t)TEST_DRAM_BASE + PAGE);
+    w_write(w, A_QUEUE_CMD_LO + regs, (uint32_t)TEST_DRAM_BASE + CMD);
+    w_write(w, A_QUEUE_CQ_LO + regs, (uint32_t)TEST_DRAM_BASE + CQ);
+    w_write(w, A_QUEUE_SIZES + regs, 10 | 10 << 8);
+    w_write(w, A_QUEUE_ENABLE + regs, 1);
+    assert_int_equal(w_read(w, A_QUEUE_ENABLE + regs), 1);
     for (size_t i = 0; i < POSTED; i++) {
         uint8_t *command = w->dram + CMD + i * NAND_CMD_LEN;
 
@@ -257,8 +257,8 @@ static void test_hw_nand_takes_the_rest_when_its_operations_are_free_again(
         command[NAND_CMD_CHANNEL] = i % 2;
         put_le64(command + NAND_CMD_COOKIE, i);
     }
-    put_le32(w->dram + PAGE + NAND_PAGE_CMD_PI, POSTED);
-    w_write(w, A_NAND_QUEUE_KICK + regs, 1);
+    put_le32(w->dram + PAGE + QUEUE_PAGE_CMD_PI, POSTED);
+    w_write(w, A_QUEUE_KICK + regs, 1);
     w_settle(w);
     assert_int_equal(w->nand.active_ops, HW_NAND_OPS);
     assert_int_equal(w->nand.regs.queues[2].cmd_ci, HW_NAND_OPS);
@@ -266,10 +266,10 @@ static void test_hw_nand_takes_the_rest_when_its_operations_are_free_again(
         w_settle(w);
     } while (w_next_deadline(w));
     for (size_t i = 0; i < POSTED; i++) {
-        const uint8_t *cqe = w->dram + CQ + i * NAND_CQE_LEN;
+        const uint8_t *cqe = w->dram + CQ + i * QUEUE_CQE_LEN;
 
-        completed += cqe[NAND_CQE_FLAGS] == NAND_CQE_PHASE &&
-                     cqe[NAND_CQE_STATUS] == NAND_CQE_OK;
+        completed += cqe[QUEUE_CQE_FLAGS] == QUEUE_CQE_PHASE &&
+                     cqe[QUEUE_CQE_STATUS] == NAND_CQE_OK;
     }
     assert_int_equal(completed, POSTED);
     assert_int_equal(w->nand.regs.counters[NAND_COUNT_BLOCKS_ERASED], POSTED);
@@ -303,7 +303,7 @@ static void test_hw_nand_metadata_of_two_entries_may_overlap(void **state)
     w->dram[W_LIST + NAND_ENTRY_FLAGS] = 0;
     put_le64(command + NAND_CMD_LIST, TEST_DRAM_BASE + W_LIST);
     w_put(w, command);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_settle(w);
     assert_int_equal(w_take(w, NULL), NAND_CQE_OK);
     assert_int_equal(w_take(w, NULL), NAND_CQE_OK);
@@ -312,9 +312,9 @@ static void test_hw_nand_metadata_of_two_entries_may_overlap(void **state)
     put_half(w, 1, meta + 8);
     command[NAND_CMD_OPCODE] = NAND_CMD_READ;
     command[NAND_CMD_ENTRIES] = 2;
-    put_le32(w->dram + W_PAGE + NAND_PAGE_CQ_CI, w->cq_ci);
+    put_le32(w->dram + W_PAGE + QUEUE_PAGE_CQ_CI, w->cq_ci);
     w_put(w, command);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_settle(w);
     assert_int_equal(w_take(w, NULL), NAND_CQE_OK);
     for (size_t i = 0; i < NAND_META_LEN + 8; i++) {
@@ -327,7 +327,7 @@ static void test_hw_nand_notes_that_the_storage_is_not_up_to_date(void **state)
     struct nand_world *w = *state;
 
     put_simple(w, NAND_CMD_ERASE, 1);
-    w_write(w, A_NAND_QUEUE_KICK, 1);
+    w_write(w, A_QUEUE_KICK, 1);
     w_settle(w);
     w->ram.fail_writes = 28;
     w_stop(w);

@@ -133,7 +133,7 @@ static void submit_command(struct model *m, uint8_t opcode)
     put_le16(bytes + NAND_CMD_BLOCK + 2 * plane, (uint16_t)b);
     put_le16(bytes + NAND_CMD_WORDLINE, (uint16_t)wordline);
     w_put(m->w, bytes);
-    w_write(m->w, A_NAND_QUEUE_KICK, 1);
+    w_write(m->w, A_QUEUE_KICK, 1);
 }
 
 static void check_read(const struct model *m, const struct pending *p,
