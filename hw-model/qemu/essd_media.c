@@ -39,7 +39,6 @@
 
 #include "block/aio.h"
 #include "block/block.h"
-#include "hw/block/block.h"
 #include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
@@ -50,10 +49,10 @@
 #include "qemu/log.h"
 #include "qemu/module.h"
 #include "qemu/units.h"
-#include "system/block-backend.h"
 #include "system/runstate.h"
 #include "trace.h"
 
+#include "essd_blk.h"
 #include "essd_core.h"
 #include "essd_faults.h"
 #include "essd_mgmt.h"
@@ -66,12 +65,6 @@
 #define MEDIA_SIZE_UNIT 4096
 #define MEDIA_CACHE_MAX (4 * GiB)
 
-/* A request to the block layer.  The core's request ID is its index. */
-typedef struct EssdMediaIo {
-    EssdMediaState *s;
-    QEMUIOVector qiov;
-} EssdMediaIo;
-
 struct EssdMediaState {
     SysBusDevice parent_obj;
 
@@ -79,12 +72,11 @@ struct EssdMediaState {
     MemoryRegion mmio;
     qemu_irq irq;
     VMChangeStateEntry *vm_change;
-    BlockConf conf;
+    EssdBlk blk;
     EssdMgmtState *mgmt;
     uint64_t cache_size;
     void *cache_memory;
     size_t cache_memory_size;
-    EssdMediaIo io[HW_MEDIA_IO_IDS];
     struct hw_media media;
     struct fault_media faults; /* between the core and the block layer */
     QEMUTimer *faults_timer;
@@ -123,55 +115,11 @@ static void essd_media_timer(void *opaque)
 
 /* The block layer. */
 
-static void essd_media_io_done(void *opaque, int ret)
+static void essd_media_io_done(void *opaque, uint32_t id, int result)
 {
-    EssdMediaIo *io = opaque;
-    EssdMediaState *s = io->s;
-    uint32_t id = io - s->io;
+    EssdMediaState *s = opaque;
 
-    trace_essd_media_io_done(id, ret);
-    fault_media_below_done(&s->faults, id, ret);
-}
-
-static void essd_media_readv(void *ctx, uint32_t id, uint64_t offset,
-                             const struct iovec *iov, unsigned int niov)
-{
-    EssdMediaState *s = ctx;
-    EssdMediaIo *io = &s->io[id];
-
-    qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
-    trace_essd_media_io(id, "read", offset, io->qiov.size);
-    blk_aio_preadv(s->conf.blk, offset, &io->qiov, 0, essd_media_io_done, io);
-}
-
-static void essd_media_writev(void *ctx, uint32_t id, uint64_t offset,
-                              const struct iovec *iov, unsigned int niov)
-{
-    EssdMediaState *s = ctx;
-    EssdMediaIo *io = &s->io[id];
-
-    qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
-    trace_essd_media_io(id, "write", offset, io->qiov.size);
-    blk_aio_pwritev(s->conf.blk, offset, &io->qiov, 0, essd_media_io_done, io);
-}
-
-static void essd_media_write_zeroes(void *ctx, uint32_t id, uint64_t offset,
-                                    uint64_t len, bool may_unmap)
-{
-    EssdMediaState *s = ctx;
-
-    trace_essd_media_io(id, may_unmap ? "unmap" : "zero", offset, len);
-    blk_aio_pwrite_zeroes(s->conf.blk, offset, len,
-                          may_unmap ? BDRV_REQ_MAY_UNMAP : 0,
-                          essd_media_io_done, &s->io[id]);
-}
-
-static void essd_media_flush(void *ctx, uint32_t id)
-{
-    EssdMediaState *s = ctx;
-
-    trace_essd_media_io(id, "flush", 0, 0);
-    blk_aio_flush(s->conf.blk, essd_media_io_done, &s->io[id]);
+    fault_media_below_done(&s->faults, id, result);
 }
 
 /* The world of the media faults. */
@@ -215,11 +163,11 @@ static void essd_media_init_faults(EssdMediaState *s)
                          .table = essd_faults_table(),
                          .below =
                              {
-                                 .ctx = s,
-                                 .readv = essd_media_readv,
-                                 .writev = essd_media_writev,
-                                 .write_zeroes = essd_media_write_zeroes,
-                                 .flush = essd_media_flush,
+                                 .ctx = &s->blk,
+                                 .readv = essd_blk_readv,
+                                 .writev = essd_blk_writev,
+                                 .write_zeroes = essd_blk_write_zeroes,
+                                 .flush = essd_blk_flush,
                              },
                          .ctx = s,
                          .done = essd_media_faults_done,
@@ -322,21 +270,15 @@ static uint64_t essd_media_open(EssdMediaState *s, Error **errp)
 {
     int64_t size;
 
-    if (!s->conf.blk) {
+    if (!s->blk.conf.blk) {
         error_setg(errp, "essd-media: the drive has no media: name a block "
                          "device with -M essd,media=NODE");
         return 0;
     }
-    if (!blk_supports_write_perm(s->conf.blk)) {
-        error_setg(errp, "essd-media: the media '%s' is read-only",
-                   bdrv_get_device_or_node_name(blk_bs(s->conf.blk)));
+    if (!essd_blk_open(&s->blk, TYPE_ESSD_MEDIA, "the media", errp)) {
         return 0;
     }
-    if (!blkconf_blocksizes(&s->conf, errp) ||
-        !blkconf_apply_backend_options(&s->conf, false, false, errp)) {
-        return 0;
-    }
-    size = blk_getlength(s->conf.blk);
+    size = blk_getlength(s->blk.conf.blk);
     if (size < 0) {
         error_setg_errno(errp, -size, "essd-media: the media has no size");
         return 0;
@@ -385,9 +327,7 @@ static void essd_media_realize(DeviceState *dev, Error **errp)
     if (size == 0 || !essd_media_alloc_cache(s, errp)) {
         return;
     }
-    for (unsigned i = 0; i < HW_MEDIA_IO_IDS; i++) {
-        s->io[i].s = s;
-    }
+    essd_blk_start(&s->blk, HW_MEDIA_IO_IDS, essd_media_io_done, s);
     s->core.bh =
         qemu_bh_new_guarded(essd_media_bh, s, &dev->mem_reentrancy_guard);
     s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_media_timer, s);
@@ -416,6 +356,7 @@ static void essd_media_unrealize(DeviceState *dev)
     if (s->cache_memory) {
         qemu_anon_ram_free(s->cache_memory, s->cache_memory_size);
     }
+    essd_blk_end(&s->blk);
 }
 
 static void essd_media_init(Object *obj)
@@ -463,7 +404,7 @@ static const VMStateDescription essd_media_vmstate = {
         VMSTATE_END_OF_LIST()}};
 
 static const Property essd_media_properties[] = {
-    DEFINE_BLOCK_PROPERTIES(EssdMediaState, conf),
+    DEFINE_BLOCK_PROPERTIES(EssdMediaState, blk.conf),
     DEFINE_PROP_SIZE("cache-size", EssdMediaState, cache_size, 64 * MiB),
     DEFINE_PROP_LINK("mgmt", EssdMediaState, mgmt, TYPE_ESSD_MGMT,
                      EssdMgmtState *),

@@ -33,7 +33,6 @@
 
 #include "block/aio.h"
 #include "block/block.h"
-#include "hw/block/block.h"
 #include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
@@ -44,20 +43,14 @@
 #include "qemu/error-report.h"
 #include "qemu/log.h"
 #include "qemu/module.h"
-#include "system/block-backend.h"
 #include "system/runstate.h"
 #include "trace.h"
 
+#include "essd_blk.h"
 #include "essd_core.h"
 #include "essd_mgmt.h"
 #include "essd_queue.h"
 #include "hw-model/nand/hw_nand.h"
-
-/* A request to the block layer.  The array's request ID is its index. */
-typedef struct EssdNandIo {
-    EssdNandState *s;
-    QEMUIOVector qiov;
-} EssdNandIo;
 
 struct EssdNandState {
     SysBusDevice parent_obj;
@@ -66,12 +59,11 @@ struct EssdNandState {
     MemoryRegion mmio;
     qemu_irq irq;
     VMChangeStateEntry *vm_change;
-    BlockConf conf;
+    EssdBlk blk;
     EssdMgmtState *mgmt;
     char *timing;
     void *array_memory;
     size_t array_memory_size;
-    EssdNandIo *io;
     uint64_t generation; /* of the file, when the machine was saved */
     struct hw_nand nand;
 };
@@ -108,53 +100,11 @@ static void essd_nand_timer(void *opaque)
 
 /* The block layer. */
 
-static void essd_nand_io_done(void *opaque, int ret)
+static void essd_nand_io_done(void *opaque, uint32_t id, int result)
 {
-    EssdNandIo *io = opaque;
-    EssdNandState *s = io->s;
-    uint32_t id = io - s->io;
+    EssdNandState *s = opaque;
 
-    trace_essd_nand_io_done(id, ret);
-    hw_nand_io_done(&s->nand, id, ret);
-}
-
-static void essd_nand_readv(void *ctx, uint32_t id, uint64_t offset,
-                            const struct iovec *iov, unsigned int niov)
-{
-    EssdNandState *s = ctx;
-    EssdNandIo *io = &s->io[id];
-
-    qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
-    trace_essd_nand_io(id, "read", offset, io->qiov.size);
-    blk_aio_preadv(s->conf.blk, offset, &io->qiov, 0, essd_nand_io_done, io);
-}
-
-static void essd_nand_writev(void *ctx, uint32_t id, uint64_t offset,
-                             const struct iovec *iov, unsigned int niov)
-{
-    EssdNandState *s = ctx;
-    EssdNandIo *io = &s->io[id];
-
-    qemu_iovec_init_external(&io->qiov, (struct iovec *)iov, niov);
-    trace_essd_nand_io(id, "write", offset, io->qiov.size);
-    blk_aio_pwritev(s->conf.blk, offset, &io->qiov, 0, essd_nand_io_done, io);
-}
-
-static void essd_nand_discard(void *ctx, uint32_t id, uint64_t offset,
-                              uint64_t len)
-{
-    EssdNandState *s = ctx;
-
-    trace_essd_nand_io(id, "discard", offset, len);
-    blk_aio_pdiscard(s->conf.blk, offset, len, essd_nand_io_done, &s->io[id]);
-}
-
-static void essd_nand_flush(void *ctx, uint32_t id)
-{
-    EssdNandState *s = ctx;
-
-    trace_essd_nand_io(id, "flush", 0, 0);
-    blk_aio_flush(s->conf.blk, essd_nand_io_done, &s->io[id]);
+    hw_nand_io_done(&s->nand, id, result);
 }
 
 static bool essd_nand_read_source(void *ctx, uint64_t offset, void *buf,
@@ -162,7 +112,7 @@ static bool essd_nand_read_source(void *ctx, uint64_t offset, void *buf,
 {
     EssdNandState *s = ctx;
 
-    return blk_pread(s->conf.blk, offset, len, buf, 0) >= 0;
+    return blk_pread(s->blk.conf.blk, offset, len, buf, 0) >= 0;
 }
 
 /* Registers. */
@@ -239,24 +189,13 @@ static void essd_nand_reset_hold(Object *obj, ResetType type)
     }
 }
 
-static bool essd_nand_open_blk(EssdNandState *s, Error **errp)
-{
-    if (!blk_supports_write_perm(s->conf.blk)) {
-        error_setg(errp, "essd-nand: the array '%s' is read-only",
-                   bdrv_get_device_or_node_name(blk_bs(s->conf.blk)));
-        return false;
-    }
-    return blkconf_blocksizes(&s->conf, errp) &&
-           blkconf_apply_backend_options(&s->conf, false, false, errp);
-}
-
 /* Read the file and connect the array to the controller. */
 static bool essd_nand_open_array(EssdNandState *s, Error **errp)
 {
     struct nand_file_failure failure;
     struct nand_file file;
     struct nand_array *array;
-    int64_t size = blk_getlength(s->conf.blk);
+    int64_t size = blk_getlength(s->blk.conf.blk);
     unsigned int num_ops;
     struct nand_file_source source = {
         .ctx = s,
@@ -266,15 +205,12 @@ static bool essd_nand_open_array(EssdNandState *s, Error **errp)
 
     if (!nand_file_open(&file, &source, NULL, &failure)) {
         error_setg(errp, "essd-nand: the array '%s' cannot be used: %s",
-                   bdrv_get_device_or_node_name(blk_bs(s->conf.blk)),
+                   bdrv_get_device_or_node_name(blk_bs(s->blk.conf.blk)),
                    failure.text);
         return false;
     }
     num_ops = hw_nand_array_ops(&file.geometry);
-    s->io = g_new0(EssdNandIo, nand_array_io_ids(num_ops));
-    for (uint32_t i = 0; i < nand_array_io_ids(num_ops); i++) {
-        s->io[i].s = s;
-    }
+    essd_blk_start(&s->blk, nand_array_io_ids(num_ops), essd_nand_io_done, s);
     s->array_memory_size = nand_array_memory_bytes(&file.geometry, num_ops);
     /* Pages that are never used take no memory. */
     s->array_memory =
@@ -287,11 +223,11 @@ static bool essd_nand_open_array(EssdNandState *s, Error **errp)
         &(struct nand_array_config){
             .backend =
                 {
-                    .ctx = s,
-                    .readv = essd_nand_readv,
-                    .writev = essd_nand_writev,
-                    .discard = essd_nand_discard,
-                    .flush = essd_nand_flush,
+                    .ctx = &s->blk,
+                    .readv = essd_blk_readv,
+                    .writev = essd_blk_writev,
+                    .discard = essd_blk_discard,
+                    .flush = essd_blk_flush,
                 },
             .file = &file,
             .num_ops = num_ops,
@@ -304,7 +240,7 @@ static bool essd_nand_open_array(EssdNandState *s, Error **errp)
         &source, &failure);
     if (!array) {
         error_setg(errp, "essd-nand: the array '%s' cannot be used: %s",
-                   bdrv_get_device_or_node_name(blk_bs(s->conf.blk)),
+                   bdrv_get_device_or_node_name(blk_bs(s->blk.conf.blk)),
                    failure.text);
         return false;
     }
@@ -324,7 +260,8 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
         return;
     }
     if (!essd_core_find_dram(&s->core, TYPE_ESSD_NAND, errp) ||
-        (s->conf.blk && !essd_nand_open_blk(s, errp))) {
+        (s->blk.conf.blk &&
+         !essd_blk_open(&s->blk, TYPE_ESSD_NAND, "the array", errp))) {
         return;
     }
     s->core.bh =
@@ -336,7 +273,7 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
                      .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                      .is_realtime = is_realtime,
                  });
-    if (s->conf.blk && !essd_nand_open_array(s, errp)) {
+    if (s->blk.conf.blk && !essd_nand_open_array(s, errp)) {
         return;
     }
     s->vm_change =
@@ -352,7 +289,7 @@ static void essd_nand_unrealize(DeviceState *dev)
     if (s->array_memory) {
         qemu_anon_ram_free(s->array_memory, s->array_memory_size);
     }
-    g_free(s->io);
+    essd_blk_end(&s->blk);
 }
 
 static void essd_nand_init(Object *obj)
@@ -420,7 +357,7 @@ static const VMStateDescription essd_nand_vmstate = {
         VMSTATE_END_OF_LIST()}};
 
 static const Property essd_nand_properties[] = {
-    DEFINE_BLOCK_PROPERTIES(EssdNandState, conf),
+    DEFINE_BLOCK_PROPERTIES(EssdNandState, blk.conf),
     DEFINE_PROP_STRING("timing", EssdNandState, timing),
     DEFINE_PROP_LINK("mgmt", EssdNandState, mgmt, TYPE_ESSD_MGMT,
                      EssdMgmtState *),
