@@ -33,8 +33,7 @@ static enum nand_cqe_status map_program_entry(const struct hw_nand *nand,
 {
     enum nand_cqe_status status;
 
-    unit->offset = 0;
-    unit->length = NAND_DATA_LEN;
+    *unit = (struct nand_unit){.length = NAND_DATA_LEN};
     if (get_le16(entry + NAND_ENTRY_OFFSET) != 0 ||
         get_le16(entry + NAND_ENTRY_LENGTH) != NAND_DATA_LEN ||
         entry[NAND_ENTRY_FLAGS] != 0) {
@@ -75,13 +74,15 @@ static enum nand_cqe_status map_read_entry(const struct hw_nand *nand,
     const struct nand_geometry *geometry = &nand->geometry;
     uint8_t flags = entry[NAND_ENTRY_FLAGS];
 
-    unit->offset = get_le16(entry + NAND_ENTRY_OFFSET);
-    unit->length = get_le16(entry + NAND_ENTRY_LENGTH);
-    unit->wordline = get_le16(entry + NAND_ENTRY_WORDLINE);
-    unit->plane = entry[NAND_ENTRY_PLANE];
-    unit->page = entry[NAND_ENTRY_PAGE];
-    unit->unit = entry[NAND_ENTRY_UNIT];
-    unit->more = flags & NAND_ENTRY_MORE;
+    *unit = (struct nand_unit){
+        .offset = get_le16(entry + NAND_ENTRY_OFFSET),
+        .length = get_le16(entry + NAND_ENTRY_LENGTH),
+        .wordline = get_le16(entry + NAND_ENTRY_WORDLINE),
+        .plane = entry[NAND_ENTRY_PLANE],
+        .page = entry[NAND_ENTRY_PAGE],
+        .unit = entry[NAND_ENTRY_UNIT],
+        .more = flags & NAND_ENTRY_MORE,
+    };
     if (!has_good_form(op, unit, flags) ||
         (last != NULL && last->more && !continues_unit(last, unit))) {
         return NAND_CQE_BAD_ARGUMENT;

@@ -166,7 +166,7 @@ struct nand_op *nand_op_get(struct nand_array *array)
     }
     op = nand_op_at(array, array->free_op);
     array->free_op = op->work.next_free;
-    memset(op, 0, offsetof(struct nand_op, work));
+    memset(op, 0, offsetof(struct nand_op, units));
     op->work.is_used = true;
     op->work.is_waiting = false;
     op->work.stage = STAGE_IDLE;

@@ -138,8 +138,7 @@ struct nand_op {
     bool finishes_at_once;
     uint16_t block[NAND_OP_PLANES]; /* indexed by plane */
     uint16_t wordline;              /* program */
-    uint16_t num_units;
-    struct nand_unit units[NAND_OP_UNITS];
+    uint16_t num_units;             /* of `units`, which are below */
 
     /* Results, after nand_op_start(). */
     uint8_t verdict;       /* enum nand_verdict */
@@ -152,6 +151,12 @@ struct nand_op {
     /* The mode of the blocks: with nand_profile_mode() it gives the times. */
     bool was_slc;
     int storage_errno; /* 0, or positive */
+
+    /*
+     * The owner fills in the first num_units.  nand_op_get() does not clear
+     * them: they are many, and most operations use few.
+     */
+    struct nand_unit units[NAND_OP_UNITS];
 
     struct nand_op_work work;
 };
@@ -217,7 +222,8 @@ const struct nand_profile *nand_array_profile(const struct nand_array *array);
 void nand_array_io_done(struct nand_array *array, uint32_t id, int result);
 
 /**
- * Take an operation from the pool; the fields that the owner fills in are zero.
+ * Take an operation from the pool.  The fields that the owner fills in are
+ * zero, except the units.
  *
  * @return NULL when all are in use
  */

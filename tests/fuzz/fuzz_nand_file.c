@@ -134,7 +134,7 @@ static void use_block(const struct nand_geometry *geometry, unsigned int plane,
     op = new_op(NAND_OP_PROGRAM, plane, block);
     op->num_units = (uint16_t)(geometry->pages * geometry->units);
     for (unsigned int i = 0; i < op->num_units; i++) {
-        op->units[i].data = data;
+        op->units[i] = (struct nand_unit){.data = data};
     }
     verdict = run_op(op);
     nand_op_put(array, op);

@@ -120,6 +120,7 @@ struct nand_op *bed_op(struct bed *bed, enum nand_op_kind kind, uint8_t planes,
     struct nand_op *op = nand_op_get(bed->array);
 
     assert_non_null(op);
+    memset(op->units, 0, sizeof(op->units));
     op->kind = (uint8_t)kind;
     op->planes = planes;
     for (unsigned int plane = 0; plane < NAND_OP_PLANES; plane++) {
