@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from test_port_media import DRAM, MIB, TOP, Machine, medium, qemu  # noqa: F401
+from test_port_media import (  # noqa: F401
+    DRAM,
+    MIB,
+    TOP,
+    CommandQueue,
+    Machine,
+    medium,
+    qemu,
+)
 from test_soc import Bench
 
 from essd import fw_build
@@ -27,46 +35,20 @@ OK, RULE, ERASED, UNCORRECTABLE = 0, 4, 5, 6
 PAGE_BYTES, UNITS = 16384, 12           # of a wordline in one plane, with 3 pages
 
 
-class NandQueue:
-    """Queue 0 of the NAND controller with rings of 16 entries, used as firmware does."""
+class NandQueue(CommandQueue):
+    """Queue 0 of the NAND controller."""
 
-    PAGE, COMMANDS, COMPLETIONS, LIST, DATA = 0x0, 0x8000, 0x10000, 0x18000, 0x100000
+    LIST, DATA = 0x18000, 0x100000
 
     def __init__(self, machine: Machine) -> None:
-        self.m = machine
-        self.taken = self.posted = 0
-        machine.write32(NAND + 0x10, 1 << 31)
-        machine.wait(lambda: machine.read32(NAND + 0x10) == 0, "reset")
-        machine.write(self.PAGE, bytes(0x140))
-        machine.write(self.COMPLETIONS, bytes(16 * 32))
-        machine.write_address(NAND + 0x100, self.PAGE)
-        machine.write_address(NAND + 0x108, self.COMMANDS)
-        machine.write_address(NAND + 0x110, self.COMPLETIONS)
-        machine.write32(NAND + 0x118, 4 | 4 << 8)
-        machine.write32(NAND + 0x11c, 1)
-        assert machine.read32(NAND + 0x11c) == 1
+        super().__init__(machine, NAND, 64)
 
     def post(self, opcode: int, block: int = 0, wordline: int = 0, entries: int = 0,
              place: tuple[int, int] = (0, 0)) -> None:
         """Post one command for plane 0 of a die."""
         command = struct.pack("<BBHBBBxQQ4HHxxI", opcode, 0, entries, *place, 1,
                               self.posted, DRAM + self.LIST, block, 0, 0, 0, wordline, 0)
-        self.m.write(self.COMMANDS + self.posted % 16 * 64, command.ljust(64, b"\0"))
-        self.posted += 1
-        self.m.write(self.PAGE, struct.pack("<I", self.posted))
-        if self.m.read(self.PAGE + 0xc0, 1) == b"\1":
-            self.m.write32(NAND + 0x120, 1)
-
-    def is_done(self) -> bool:
-        entry = self.COMPLETIONS + self.taken % 16 * 32
-        return self.m.read(entry + 31, 1)[0] & 1 == (self.taken // 16 % 2 == 0)
-
-    def take(self) -> int:
-        entry = self.COMPLETIONS + self.taken % 16 * 32
-        self.m.wait(self.is_done, "completion")
-        self.taken += 1
-        self.m.write(self.PAGE + 0x80, struct.pack("<I", self.taken))
-        return self.m.read(entry + 16, 1)[0]
+        self.put_command(command)
 
     def run(self, *args, **kwargs) -> int:
         self.post(*args, **kwargs)

@@ -136,24 +136,59 @@ class Machine:
                 if e["event"] == "ESSD_PORT_LINK"]
 
 
-class MediaQueue:
-    """Queue 0 of the media engine with rings of 16 entries, used as firmware uses it."""
+class CommandQueue:
+    """Queue 0 of a device with rings of 16 entries, used as firmware uses it.
 
-    PAGE, COMMANDS, COMPLETIONS, DATA = 0x0, 0x8000, 0x10000, 0x100000
+    Registers and structures: hw-model/regs/queue.h.
+    """
 
-    def __init__(self, machine: Machine) -> None:
+    PAGE, COMMANDS, COMPLETIONS = 0x0, 0x8000, 0x10000
+
+    def __init__(self, machine: Machine, registers: int, command_bytes: int) -> None:
         self.m = machine
+        self.registers = registers
+        self.command_bytes = command_bytes
         self.taken = self.posted = 0
-        machine.write32(MEDIA + 0x10, 1 << 31)
-        machine.wait(lambda: machine.read32(MEDIA + 0x10) == 0, "reset")
+        machine.write32(registers + 0x10, 1 << 31)
+        machine.wait(lambda: machine.read32(registers + 0x10) == 0, "reset")
         machine.write(self.PAGE, bytes(0x140))
         machine.write(self.COMPLETIONS, bytes(16 * 32))
-        machine.write_address(MEDIA + 0x100, self.PAGE)
-        machine.write_address(MEDIA + 0x108, self.COMMANDS)
-        machine.write_address(MEDIA + 0x110, self.COMPLETIONS)
-        machine.write32(MEDIA + 0x118, 4 | 4 << 8)
-        machine.write32(MEDIA + 0x11c, 1)
-        assert machine.read32(MEDIA + 0x11c) == 1
+        machine.write_address(registers + 0x100, self.PAGE)
+        machine.write_address(registers + 0x108, self.COMMANDS)
+        machine.write_address(registers + 0x110, self.COMPLETIONS)
+        machine.write32(registers + 0x118, 4 | 4 << 8)
+        machine.write32(registers + 0x11c, 1)
+        assert machine.read32(registers + 0x11c) == 1
+
+    def put_command(self, command: bytes) -> None:
+        """Write a command into the ring, and wake the device if it is asleep."""
+        size = self.command_bytes
+        self.m.write(self.COMMANDS + self.posted % 16 * size, command.ljust(size, b"\0"))
+        self.posted += 1
+        self.m.write(self.PAGE, struct.pack("<I", self.posted))
+        if self.m.read(self.PAGE + 0xc0, 1) == b"\1":
+            self.m.write32(self.registers + 0x120, 1)
+
+    def is_done(self) -> bool:
+        entry = self.COMPLETIONS + self.taken % 16 * 32
+        return self.m.read(entry + 31, 1)[0] & 1 == (self.taken // 16 % 2 == 0)
+
+    def take(self) -> int:
+        """Wait for the next completion; return its status."""
+        entry = self.COMPLETIONS + self.taken % 16 * 32
+        self.m.wait(self.is_done, "completion")
+        self.taken += 1
+        self.m.write(self.PAGE + 0x80, struct.pack("<I", self.taken))
+        return self.m.read(entry + 16, 1)[0]
+
+
+class MediaQueue(CommandQueue):
+    """Queue 0 of the media engine."""
+
+    DATA = 0x100000
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine, MEDIA, 128)
 
     def run(self, opcode: int, lba: int = 0, count: int = 0, flags: int = 0) -> int:
         """Run one command on the buffer at DATA; return when it has completed."""
@@ -161,17 +196,8 @@ class MediaQueue:
         command = struct.pack("<BBHIQQQ", opcode, flags, has_data, count,
                               self.posted, lba, 0)
         command += struct.pack("<QII", DRAM + self.DATA, count * 512, 0)
-        self.m.write(self.COMMANDS + self.posted % 16 * 128, command.ljust(128, b"\0"))
-        self.posted += 1
-        self.m.write(self.PAGE, struct.pack("<I", self.posted))
-        if self.m.read(self.PAGE + 0xc0, 1) == b"\1":
-            self.m.write32(MEDIA + 0x120, 1)
-        entry = self.COMPLETIONS + self.taken % 16 * 32
-        phase = self.taken // 16 % 2 == 0
-        self.m.wait(lambda: self.m.read(entry + 31, 1)[0] & 1 == phase, "completion")
-        self.taken += 1
-        self.m.write(self.PAGE + 0x80, struct.pack("<I", self.taken))
-        return self.m.read(entry + 16, 1)[0]
+        self.put_command(command)
+        return self.take()
 
     def put(self, lba: int, byte: bytes, flags: int = 0) -> None:
         self.m.write(self.DATA, byte * 4096)
