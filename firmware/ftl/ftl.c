@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The translation layer as a whole: its memory, its start and its step.  See
+ * ftl.h.
+ */
 #include "firmware/ftl/ftl_internal.h"
 
 #include <string.h>

@@ -79,8 +79,8 @@ struct ftl_slot {
 
 /* ---- Superblocks. */
 enum ftl_superblock_state {
-    FTL_SUPERBLOCK_FREE,    /* Holds nothing. */
-    FTL_SUPERBLOCK_ERASING, /* Is erased, and then opened or free. */
+    FTL_SUPERBLOCK_FREE,    /* Is erased and not in use. */
+    FTL_SUPERBLOCK_ERASING, /* Waits for its erasures; then free or retired. */
     FTL_SUPERBLOCK_OPEN,    /* Takes the rows of a stream. */
     FTL_SUPERBLOCK_CLOSED,  /* Takes no more rows. */
     FTL_SUPERBLOCK_RETIRED, /* Is not used: too many planes are bad. */
@@ -292,13 +292,11 @@ uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
 bool ftl_row_step(struct ftl *ftl);
 void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
                   enum ftl_flash_status status, uint8_t failed_planes);
-/** The number of units in a row that may be used. */
-uint32_t ftl_row_capacity(const struct ftl *ftl, uint32_t row);
 
 /* ---- ftl_superblock.c */
 /**
  * Make a free superblock the one that takes a stream's rows.
- * @return false when none is free, or it is being erased: try again
+ * @return false when none is free for this stream
  */
 MUST_USE bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream);
 /** Begin to erase a superblock. */

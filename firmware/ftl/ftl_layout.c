@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Places on the flash, and the system bytes of a unit: see ftl_layout.h. */
 #include "firmware/ftl/ftl_layout.h"
 
 #include "lib/bytes.h"

@@ -36,8 +36,10 @@ void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
     struct ftl_flash_unit *next = &request->units[request->flash.num_units];
 
     ASSERT(request->flash.num_units < FTL_OP_UNITS);
-    request->row = ftl_place_row(&ftl->layout, place);
-    ftl_layout_row(&ftl->layout, request->row, &request->flash);
+    if (request->flash.num_units == 0) { /* all units are of one row */
+        request->row = ftl_place_row(&ftl->layout, place);
+        ftl_layout_row(&ftl->layout, request->row, &request->flash);
+    }
     *next = *unit;
     ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, next);
     request->flash.planes |= (uint8_t)BIT(next->plane);

@@ -24,12 +24,6 @@ static uint8_t row_planes(const struct ftl *ftl, uint32_t row)
     return ftl_good_planes(ftl, op.block, op.die);
 }
 
-uint32_t ftl_row_capacity(const struct ftl *ftl, uint32_t row)
-{
-    return (uint32_t)__builtin_popcount(row_planes(ftl, row)) *
-           ftl->layout.geometry.pages * ftl->layout.geometry.units;
-}
-
 /* Whether a row of the stream is in flight to the die of a row. */
 static bool *row_die(const struct ftl *ftl, enum ftl_stream_id stream,
                      uint32_t row)
@@ -49,11 +43,9 @@ static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
     struct ftl_stream *stream = &ftl->streams[id];
 
     for (;;) {
-        if (stream->superblock == FTL_NOWHERE ||
-            ftl->superblocks[stream->superblock].state != FTL_SUPERBLOCK_OPEN) {
-            if (!ftl_superblock_open(ftl, id)) {
-                return false;
-            }
+        if (stream->superblock == FTL_NOWHERE &&
+            !ftl_superblock_open(ftl, id)) {
+            return false;
         }
         if (stream->next_row == ftl->layout.superblock_rows) {
             ftl_superblock_close(ftl, id);

@@ -4,9 +4,9 @@
 
 /* Where each state may go. */
 static const uint8_t superblock_next[] = {
-    [FTL_SUPERBLOCK_FREE] =
-        BIT(FTL_SUPERBLOCK_ERASING) | BIT(FTL_SUPERBLOCK_OPEN) |
-        BIT(FTL_SUPERBLOCK_CLOSED) | BIT(FTL_SUPERBLOCK_RETIRED),
+    [FTL_SUPERBLOCK_FREE] = BIT(FTL_SUPERBLOCK_OPEN) |
+                            BIT(FTL_SUPERBLOCK_CLOSED) |
+                            BIT(FTL_SUPERBLOCK_RETIRED),
     [FTL_SUPERBLOCK_ERASING] =
         BIT(FTL_SUPERBLOCK_FREE) | BIT(FTL_SUPERBLOCK_RETIRED),
     [FTL_SUPERBLOCK_OPEN] = BIT(FTL_SUPERBLOCK_CLOSED),
@@ -127,28 +127,16 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     struct ftl_stream *open = &ftl->streams[stream];
     struct ftl_superblock *at;
 
+    if (stream == FTL_STREAM_HOST &&
+        ftl->free_superblocks <= FTL_HOST_LEAVES_FREE) {
+        return false;
+    }
+    open->superblock = find_free(ftl);
     if (open->superblock == FTL_NOWHERE) {
-        if (stream == FTL_STREAM_HOST &&
-            ftl->free_superblocks <= FTL_HOST_LEAVES_FREE) {
-            return false;
-        }
-        open->superblock = find_free(ftl);
-        if (open->superblock == FTL_NOWHERE) {
-            return false;
-        }
-        if (!ftl->superblocks[open->superblock].is_erased) {
-            ftl_superblock_erase(ftl, open->superblock);
-        }
+        return false;
     }
     at = &ftl->superblocks[open->superblock];
-    if (at->state == FTL_SUPERBLOCK_ERASING &&
-        !ftl_superblock_erase_step(ftl, open->superblock)) {
-        return false;
-    }
-    if (at->state == FTL_SUPERBLOCK_RETIRED) {
-        open->superblock = FTL_NOWHERE;
-        return false;
-    }
+    ASSERT(at->is_erased);
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
     at->is_erased = false;
     at->is_own = true;
