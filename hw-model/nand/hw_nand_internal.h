@@ -140,16 +140,19 @@ void hw_nand_dies_reset(struct hw_nand *nand);
 
 /* ---- hw_nand_time.c: how long operations take, and when they end */
 
-/* The channel, before the die begins. */
+/* Time on the channel for the command, and for the data of a PROGRAM. */
 uint64_t hw_nand_input_ns(const struct hw_nand *nand,
                           const struct hw_nand_op *op);
-/* The die; of a READ, for the entries from its cursor to its read's end. */
+/*
+ * Time in the die.  For a READ it is the time of the entries from its cursor up
+ * to hw_nand_read_end().
+ */
 uint64_t hw_nand_busy_ns(const struct hw_nand *nand,
                          const struct hw_nand_op *op);
-/* The channel, for these entries. */
+/* Time on the channel for the data of these entries of a READ. */
 uint64_t hw_nand_output_ns(const struct hw_nand *nand,
                            const struct hw_nand_op *op);
-/* The error correction, after the last transfer of a READ. */
+/* Time of the error correction, which begins after a READ's last transfer. */
 uint64_t hw_nand_decode_ns(const struct hw_nand *nand,
                            const struct hw_nand_op *op);
 

@@ -144,10 +144,6 @@ struct nand_op {
     uint8_t verdict;       /* enum nand_verdict */
     uint8_t rule;          /* with NAND_VERDICT_RULE */
     uint8_t failed_planes; /* with NAND_VERDICT_FAILED */
-    uint8_t max_steps;     /* most steps of a unit */
-    uint16_t max_bits;     /* most wrong bits of a unit */
-    uint16_t erased;       /* entries with each status */
-    uint16_t uncorrectable;
     /* The mode of the blocks: with nand_profile_mode() it gives the times. */
     bool was_slc;
     int storage_errno; /* 0, or positive */

@@ -70,6 +70,7 @@ _Static_assert(sizeof(((struct nand_array *)0)->own_buf) >= NAND_STATE_LEN,
 
 /* ---- nand_array.c */
 
+/** The model time at this virtual time; the first call fixes the difference. */
 uint64_t nand_array_time(struct nand_array *array, uint64_t now_ns);
 
 static inline uint32_t nand_op_block(const struct nand_array *array,
@@ -109,6 +110,7 @@ static inline unsigned int nand_op_plane(const struct nand_op *op,
     return plane;
 }
 
+/** Begin a stage, which has no requests yet. */
 static inline void nand_op_enter(struct nand_op *op, enum nand_stage stage)
 {
     op->work.stage = (uint8_t)stage;
@@ -116,6 +118,7 @@ static inline void nand_op_enter(struct nand_op *op, enum nand_stage stage)
     op->work.num_iov = 0;
 }
 
+/** Note the first wordline of a block that was not programmed. */
 static inline void nand_block_known(struct nand_block *block, uint32_t next,
                                     bool is_torn)
 {
@@ -137,7 +140,7 @@ void nand_array_emit_record(const struct nand_block *block, uint32_t index,
  */
 bool nand_array_touch(struct nand_array *array, struct nand_op *op);
 
-/** The die dies. */
+/** The operation's die answers nothing from now on, also after power-on. */
 void nand_array_kill_die(struct nand_array *array, const struct nand_op *op);
 
 /* ---- nand_inject.c */
@@ -193,6 +196,7 @@ bool nand_op_probe_done(struct nand_array *array, struct nand_op *op);
 
 /* ---- nand_op_change.c */
 
+/** Note that the operation changes its blocks, or that it has ended. */
 void nand_op_set_busy(struct nand_array *array, const struct nand_op *op,
                       bool is_busy);
 

@@ -311,13 +311,8 @@ static void set_results(struct nand_op *op, unsigned int first,
             if (unit->system != NULL) {
                 memset(unit->system, MEANINGLESS, NAND_UNIT_SYSTEM);
             }
-            op->uncorrectable++;
-        } else {
-            op->erased++;
         }
     }
-    op->max_steps = MAX(op->max_steps, steps);
-    op->max_bits = MAX(op->max_bits, bits);
 }
 
 static void judge_group(struct nand_array *array, struct nand_op *op,
