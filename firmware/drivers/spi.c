@@ -27,7 +27,7 @@ REG32(SSP_IMSC, 0x14)
 /* clang-format on */
 
 #define FIFO_FRAMES 8
-/* Starting a transfer by DMA costs as much as 4 bytes without it. */
+/* Shorter reads do not use DMA: its start costs as much as moving 4 bytes. */
 #define DMA_BYTES_MIN 16
 
 void spi_init(struct spi *spi, uintptr_t base, uintptr_t dma_base)

@@ -22,6 +22,7 @@
 #include "qemu/module.h"
 #include "trace.h"
 
+#include "hw-model/regs/soc.h"
 #include "hw-model/regs/spi_dma.h"
 
 #define PIECE_BYTES 4096
@@ -150,7 +151,7 @@ static void essd_spi_dma_init(Object *obj)
     EssdSpiDmaState *s = ESSD_SPI_DMA(obj);
 
     memory_region_init_io(&s->iomem, obj, &essd_spi_dma_ops, s,
-                          TYPE_ESSD_SPI_DMA, 0x1000);
+                          TYPE_ESSD_SPI_DMA, SOC_SPI_DMA_SIZE);
     sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->iomem);
 }
 
