@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """essd-nand on files: the format is written here once more, from its document."""
 
+import fcntl
 import os
 import struct
 import subprocess
@@ -197,7 +198,8 @@ def test_files_are_refused_with_one_line(run: Run, image: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("words", "text"), [
-    (("--capacity", "100M"), "the nearest capacity is 314572800"),
+    (("--capacity", "100M"), "a capacity of 100M is too small for 4 channels with 2 dies "
+     "of the profile tlc2021; the nearest is 300M"),
     (("--capacity", "1G", "--channels", "17"), "17 channels do not fit"),
     (("--capacity", "1G", "--dies", "0"), "0 dies of a channel do not fit"),
     (("--capacity", "1G", "--profile", "plc"), "there is no profile plc"),
@@ -238,10 +240,29 @@ def test_age_adds_wear_and_time_and_keeps_the_contents(run: Run, image: Path) ->
         done = run("age", image, "--erasures", 750, "--days", 15)
         assert (done.returncode, done.stderr) == (0, "")
     shown = run("info", image).stdout
-    assert "wear        50.00% of the rated 3000 erasures" in shown
+    assert "wear        1500.00 erasures of a block on average (50.00% of the rated 3000)" in shown
     assert "time        30.00 days" in shown
     assert "generation  3" in shown
     assert "1 wordlines with 12 units in order" in run("check", image).stdout
+
+
+def head(image: Path) -> bytes:
+    with open(image, "rb") as file:
+        return file.read(16384)
+
+
+@pytest.mark.parametrize("words", [("info",), ("check", "--json"), ("age", "--days", "1")])
+def test_a_file_that_a_machine_uses_is_refused(run: Run, image: Path,
+                                               words: tuple[str, ...]) -> None:
+    before = head(image)
+    with open(image, "r+b") as file:
+        # The lock of a QEMU that writes to the file (block/file-posix.c).
+        fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 101, 1, 0))
+        done = run(words[0], image, *words[1:])
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "a running machine or another essd-nand uses it" in done.stderr
+    assert head(image) == before
+    assert run(words[0], image, *words[1:]).returncode == 0
 
 
 def test_the_profiles_are_listed(run: Run) -> None:

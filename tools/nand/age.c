@@ -37,7 +37,7 @@ int age_image(const char *path, const struct wishes *wishes)
     bool success = true;
 
     if (!image_open(&image, path, true)) {
-        return STATUS_FAILED;
+        return image.status;
     }
     /* The contents become another generation: no saved machine fits to it. */
     image.file.state.number++;

@@ -16,6 +16,7 @@ enum { FAULTS_SHOWN = 20 };
 
 struct check {
     struct image image;
+    bool as_json;
     uint8_t *slot; /* a whole one */
     uint64_t faults;
     uint64_t units;     /* that are in order */
@@ -34,8 +35,15 @@ __attribute__((format(printf, 2, 3))) static void report_fault(
         return;
     }
     va_start(arguments, format);
-    vprintf(format, arguments);
-    putchar('\n');
+    if (check->as_json) {
+        /* The texts need no escapes. */
+        printf("%s\n    \"", check->faults == 1 ? "" : ",");
+        vprintf(format, arguments);
+        printf("\"");
+    } else {
+        vprintf(format, arguments);
+        printf("\n");
+    }
     va_end(arguments);
 }
 
@@ -146,30 +154,57 @@ static void check_block(struct check *check, uint32_t block)
     }
 }
 
-int check_image(const char *path)
+static void check_all(struct check *check)
 {
-    struct check check = {0};
+    check_states(check);
+    for (uint32_t i = 0; i < check->image.num_blocks; i++) {
+        check_block(check, i);
+    }
+}
+
+static void print_result_json(const struct check *check)
+{
+    printf("%s],\n  \"fault_count\": %" PRIu64 ",\n",
+           check->faults == 0 ? "" : "\n  ", check->faults);
+    printf("  \"wordlines\": %" PRIu64 ",\n  \"units\": %" PRIu64 ",\n",
+           check->wordlines, check->units);
+    printf("  \"half_programmed_wordlines\": %u,\n"
+           "  \"half_erased_blocks\": %u\n}\n",
+           check->torn, check->half_erased);
+}
+
+static void print_result(const struct check *check)
+{
+    if (check->faults > FAULTS_SHOWN) {
+        printf("... and %" PRIu64 " more\n", check->faults - FAULTS_SHOWN);
+    }
+    printf("%" PRIu64 " wordlines with %" PRIu64
+           " units in order; %u half programmed, %u blocks half erased\n",
+           check->wordlines, check->units, check->torn, check->half_erased);
+}
+
+int check_image(const char *path, const struct wishes *wishes)
+{
+    struct check check = {.as_json = wishes->as_json};
 
     if (!image_open(&check.image, path, false)) {
-        return STATUS_FAILED;
+        return check.image.status;
     }
     check.slot = malloc(check.image.layout.slot_bytes);
     if (check.slot == NULL) {
         image_close(&check.image);
         return image_complain(path, "no memory");
     }
-    check_states(&check);
-    for (uint32_t i = 0; i < check.image.num_blocks; i++) {
-        check_block(&check, i);
+    if (check.as_json) {
+        printf("{\n  \"faults\": [");
+        check_all(&check);
+        print_result_json(&check);
+    } else {
+        check_all(&check);
+        print_result(&check);
     }
     free(check.slot);
     image_close(&check.image);
-    if (check.faults > FAULTS_SHOWN) {
-        printf("... and %" PRIu64 " more\n", check.faults - FAULTS_SHOWN);
-    }
-    printf("%" PRIu64 " wordlines with %" PRIu64
-           " units in order; %u half programmed, %u blocks half erased\n",
-           check.wordlines, check.units, check.torn, check.half_erased);
     if (check.faults != 0) {
         return image_complain(path, "%" PRIu64 " faults", check.faults);
     }

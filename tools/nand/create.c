@@ -2,6 +2,7 @@
 /* essd-nand create: a new array, with the bad blocks of the factory. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,29 @@ static bool write_image(const struct image *image)
            fsync(image->fd) == 0;
 }
 
+/* A capacity as the command line takes it, such as "300M". */
+struct capacity_text {
+    char text[24];
+};
+
+static struct capacity_text capacity_text(uint64_t bytes)
+{
+    static const char units[] = "TGMK";
+    struct capacity_text capacity;
+
+    for (unsigned int i = 0; i < 4; i++) {
+        unsigned int shift = 10 * (4 - i);
+
+        if (bytes >> shift != 0 && bytes % (UINT64_C(1) << shift) == 0) {
+            snprintf(capacity.text, sizeof(capacity.text), "%" PRIu64 "%c",
+                     bytes >> shift, units[i]);
+            return capacity;
+        }
+    }
+    snprintf(capacity.text, sizeof(capacity.text), "%" PRIu64, bytes);
+    return capacity;
+}
+
 /* Choose the geometry, or say which capacity would fit. */
 static bool choose_geometry(const char *path, const struct wishes *wishes,
                             const struct nand_profile *profile,
@@ -74,12 +98,12 @@ static bool choose_geometry(const char *path, const struct wishes *wishes,
         break;
     default:
         image_complain(path,
-                       "%llu bytes are too %s for %u channels with %u dies of "
-                       "the profile %s; the nearest capacity is %llu",
-                       (unsigned long long)wishes->capacity_bytes,
-                       fit == NAND_FIT_TOO_SMALL ? "few" : "many",
+                       "a capacity of %s is too %s for %u channels with %u "
+                       "dies of the profile %s; the nearest is %s",
+                       capacity_text(wishes->capacity_bytes).text,
+                       fit == NAND_FIT_TOO_SMALL ? "small" : "large",
                        wishes->channels, wishes->dies, profile->name,
-                       (unsigned long long)nearest);
+                       capacity_text(nearest).text);
         break;
     }
     return false;

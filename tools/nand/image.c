@@ -10,6 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes of a file that QEMU locks: see lock_image(). */
+enum {
+    QEMU_LOCKS = 100,
+    QEMU_LOCKS_LEN = 200,
+    QEMU_LOCK_NO_WRITER = 201,
+};
+
 int image_complain(const char *path, const char *format, ...)
 {
     va_list arguments;
@@ -69,16 +76,40 @@ static bool read_source(void *ctx, uint64_t offset, void *buf, size_t len)
     return image_read(ctx, offset, buf, len);
 }
 
+/*
+ * Lock the file against QEMUs, as they lock their images against each other
+ * (block/file-posix.c, RAW_LOCK_SHARED_BASE and BLK_PERM_WRITE).
+ *
+ * @return false when another process has it open for writing
+ */
+static bool lock_image(int fd)
+{
+    struct flock found = {
+        .l_type = F_WRLCK, .l_start = QEMU_LOCKS, .l_len = QEMU_LOCKS_LEN};
+    struct flock own = {
+        .l_type = F_RDLCK, .l_start = QEMU_LOCK_NO_WRITER, .l_len = 1};
+
+    /* A file system without locks has none to respect. */
+    return fcntl(fd, F_OFD_SETLK, &own) != 0 ||
+           fcntl(fd, F_OFD_GETLK, &found) != 0 || found.l_type == F_UNLCK;
+}
+
 bool image_open(struct image *image, const char *path, bool writes)
 {
     struct nand_file_failure failure;
     struct nand_file_source source = {.ctx = image, .read = read_source};
     off_t end;
 
-    *image = (struct image){.path = path};
+    *image = (struct image){.path = path, .status = STATUS_FAILED};
     image->fd = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     if (image->fd < 0) {
         image_complain(path, "%s", strerror(errno));
+        return false;
+    }
+    if (!lock_image(image->fd)) {
+        image_complain(path, "a running machine or another essd-nand uses it");
+        image->status = STATUS_BUSY;
+        image_close(image);
         return false;
     }
     end = lseek(image->fd, 0, SEEK_END);

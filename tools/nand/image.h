@@ -7,18 +7,25 @@
 #include "hw-model/nand/nand_errors.h"
 #include "hw-model/nand/nand_file.h"
 
-enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+/* Exit statuses. */
+enum {
+    STATUS_OK = 0,
+    STATUS_FAILED = 1,
+    STATUS_USAGE = 2,
+    STATUS_BUSY = 3, /* a machine uses the file */
+};
 
 struct image {
     const char *path;
     int fd;
+    int status; /* why image_open() failed */
     uint64_t size_bytes;
     struct nand_file file;
     struct nand_layout layout;
     uint32_t num_blocks;
 };
 
-/* What `create` and `age` are told. */
+/* The options of the command line. */
 struct wishes {
     uint64_t capacity_bytes;
     const char *profile;
@@ -27,12 +34,13 @@ struct wishes {
     uint64_t seed;
     uint64_t erasures; /* age: of each block */
     uint64_t days;     /* age: that have passed */
+    bool as_json;      /* info, check */
 };
 
 /* The commands. @return an exit status; they print what is wrong */
 int create_image(const char *path, const struct wishes *wishes);
-int show_image(const char *path);
-int check_image(const char *path);
+int show_image(const char *path, const struct wishes *wishes);
+int check_image(const char *path, const struct wishes *wishes);
 int age_image(const char *path, const struct wishes *wishes);
 
 /** Print "essd-nand: PATH: ..." @return STATUS_FAILED */
@@ -41,6 +49,9 @@ int image_complain(const char *path, const char *format, ...)
 
 /**
  * Open a file and read its beginning; prints why it fails.
+ *
+ * The file stays locked until image_close(): no QEMU can open it meanwhile, and
+ * a file that a QEMU has open is refused.
  *
  * A file that is only read may be read-only, and be shorter than its array.
  */

@@ -14,8 +14,8 @@
 static const char usage[] =
     "usage: essd-nand create FILE --capacity BYTES [--profile NAME]\n"
     "                        [--channels N] [--dies N] [--seed N]\n"
-    "       essd-nand info FILE\n"
-    "       essd-nand check FILE\n"
+    "       essd-nand info FILE [--json]\n"
+    "       essd-nand check FILE [--json]\n"
     "       essd-nand age FILE [--erasures N] [--days N]\n"
     "       essd-nand profiles\n"
     "\n"
@@ -26,6 +26,7 @@ static const char usage[] =
     "  --seed      of bad blocks and errors; default 1\n"
     "  --erasures  that each block has had in addition\n"
     "  --days      that have passed since the last use\n"
+    "  --json      print one JSON object: docs/json.md\n"
     "docs/hardware/nand-file.md describes the file.\n";
 
 /* A number, with a unit if `units` is set. */
@@ -60,7 +61,8 @@ enum {
     OPTION_DIES,
     OPTION_SEED,
     OPTION_ERASURES,
-    OPTION_DAYS
+    OPTION_DAYS,
+    OPTION_JSON
 };
 
 static const struct option options[] = {
@@ -71,6 +73,7 @@ static const struct option options[] = {
     {"seed", required_argument, NULL, OPTION_SEED},
     {"erasures", required_argument, NULL, OPTION_ERASURES},
     {"days", required_argument, NULL, OPTION_DAYS},
+    {"json", no_argument, NULL, OPTION_JSON},
     {NULL, 0, NULL, 0},
 };
 
@@ -81,6 +84,10 @@ static bool set_option(struct wishes *wishes, int option, const char *value)
 
     if (option == OPTION_PROFILE) {
         wishes->profile = value;
+        return true;
+    }
+    if (option == OPTION_JSON) {
+        wishes->as_json = true;
         return true;
     }
     if (!parse_number(value, option == OPTION_CAPACITY, &number)) {
@@ -152,10 +159,10 @@ int main(int argc, char **argv)
                    : create_image(path, &wishes);
     }
     if (strcmp(command, "info") == 0) {
-        return show_image(path);
+        return show_image(path, &wishes);
     }
     if (strcmp(command, "check") == 0) {
-        return check_image(path);
+        return check_image(path, &wishes);
     }
     if (strcmp(command, "age") == 0) {
         return age_image(path, &wishes);
