@@ -28,10 +28,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return SimpleNamespace(runtime=paths.runtime(), drives=paths.drives())
 
 
-def make_drive(name: str) -> Path:
+def make_drive(name: str, exist_ok: bool = False) -> Path:
     """The files of a drive that is not running."""
     folder = paths.drives() / name
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=exist_ok)
     image = flash.FlashImage()
     image.config = flash.Config((flash.Port.of("10.9.0.10/24"), flash.Port()))
     image.save(folder / "flash.img")

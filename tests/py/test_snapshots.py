@@ -13,8 +13,8 @@ import pytest
 from fake_qemu import make_fake
 from test_json import check
 
-from essd import disk_swap, paths, setup, snapshots
-from essd.config import Config, Drive, End, Link
+from essd import disk_swap, nand, paths, setup, snapshots
+from essd.config import Config, Drive, End, Link, Nand
 from essd.drive import flash_lock
 from essd.errors import EssdError
 from essd.instance import Instance
@@ -54,6 +54,9 @@ def answer(command, told):
 """
 
 
+FILES = ("flash.img", "media.raw", "nand.img")      # of each drive
+
+
 class Lab:
     def __init__(self, folder: Path, *ends: End) -> None:
         self.folder = folder
@@ -64,8 +67,10 @@ class Lab:
             place.mkdir(parents=True)
             (place / "flash.img").write_text(f"flash of {name}")
             (place / "media.raw").write_text(f"media of {name}")
+            (place / "nand.img").write_text(f"array of {name}")
             drives[name] = Drive(str(fake), str(place / "flash.img"),
-                                 str(place / "media.raw"), "raw", "nqn")
+                                 str(place / "media.raw"), "raw", "nqn", nand=Nand(
+                                     str(place / "nand.img"), "8G", "tlc2021", 4, 2, 1))
         self.instance = Instance("unit")
         self.instance.start(Config(
             "unit", "", "tcg", [Link(0, ["10.0.0.10/24"], ends=[
@@ -116,6 +121,7 @@ def test_all_machines_are_stopped_before_any_is_saved_and_run_on(lab: Lab) -> No
     folder = snapshots.folder("unit", "one")
     assert (folder / "drive1.state").read_text() == "state of drive1"
     assert (folder / "drive1.media").read_text() == "media of drive1"
+    assert (folder / "drive1.nand").read_text() == "array of drive1"
     assert lab.running() and lab.hidden() == []
     with pytest.raises(EssdError, match="there is a snapshot one already"):
         lab.instance.ask("save-all", name="one")
@@ -149,17 +155,17 @@ def test_loading_restores_states_and_disks(lab: Lab) -> None:
 
 def contents(lab: Lab) -> set[str]:
     """Whether the drives' files are as saved, as changed later, or a mixture."""
-    return {word for name in ("drive0", "drive1") for file in ("flash.img", "media.raw")
+    return {word for name in ("drive0", "drive1") for file in FILES
             for word in [lab.file(name, file).read_text().split()[0]]}
 
 
 def saved_and_changed(lab: Lab) -> None:
     for name in ("drive0", "drive1"):
-        for file in ("flash.img", "media.raw"):
+        for file in FILES:
             lab.file(name, file).write_text("saved")
     lab.instance.ask("save-all", name="one")
     for name in ("drive0", "drive1"):
-        for file in ("flash.img", "media.raw"):
+        for file in FILES:
             lab.file(name, file).write_text("changed")
 
 
@@ -339,6 +345,9 @@ def test_a_fork_has_files_of_its_own(lab: Lab) -> None:
     copy = snapshots.fork("unit", "one", "copy")
     paths.drive("copy", "drive0").joinpath("media.raw").write_text("forked")
     assert lab.file("drive0", "media.raw").read_text() == "media of drive0"
+    array = paths.drive("copy", "drive1") / nand.FILE
+    assert array.read_text() == "array of drive1"
+    assert nand.recorded(array) == copy.config.drives["drive1"].nand
     assert "loaded: state of drive1" in (copy.folder / "drive1.log").read_text()
     with pytest.raises(EssdError, match="there is an instance copy already"):
         snapshots.fork("unit", "one", "copy")

@@ -104,6 +104,19 @@ class Link:
 
 
 @dataclass
+class Nand:
+    """The NAND array of a drive; what it is was decided when the drive was created."""
+
+    path: str
+    size: str               # as asked for, such as "8G"; the array's is this or a bit more
+    profile: str
+    channels: int
+    dies: int               # of a channel
+    seed: int
+    timing: str = "fast"    # or "realtime": operations take their time
+
+
+@dataclass
 class Drive:
     """An emulated drive: its QEMU and its files."""
 
@@ -113,6 +126,11 @@ class Drive:
     media_format: str
     nqn: str
     extra: list[str] = field(default_factory=list)   # more QEMU options
+    nand: Nand | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.nand, dict):
+            self.nand = Nand(**self.nand)
 
 
 @dataclass

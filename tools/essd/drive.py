@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import outside
-from .config import Config, Drive, part_file
+from .config import Config, Drive, Nand, part_file
 from .vm import dump_options, option, qmp_options, sandbox_options
 
 CABLE_LOOK_MS = 100
@@ -35,6 +35,19 @@ def media_node_json(drive: Drive) -> str:
     return json.dumps(node)
 
 
+def nand_options(array: Nand) -> list[str]:
+    """The block node of the NAND array's file, and how long the array's operations take.
+
+    Writes reach the host's cache at once, so that a SIGKILL loses none.  Discards free
+    the disk space of erased blocks.  The lock keeps other machines and essd-nand away.
+    """
+    cache = {"direct": False, "no-flush": False}
+    node = {"driver": "raw", "node-name": "nand", "discard": "unmap", "cache": cache,
+            "file": {"driver": "file", "filename": array.path, "discard": "unmap",
+                     "cache": cache, "locking": "on"}}
+    return ["-blockdev", json.dumps(node), "-global", f"essd-nand.timing={array.timing}"]
+
+
 def drive_command(config: Config, folder: Path, part: str = "drive",
                   descriptors: Mapping[int, int] | None = None) -> list[str]:
     """The command line of QEMU for a drive with its flash, media and cables.
@@ -50,12 +63,14 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
     command = [
         drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
         "-M", ",".join(
-            ["essd", "media=media", "mgmt=mgmt", "trace=trace",
+            ["essd", "media=media", *(["nand=nand"] if drive.nand else []),
+             "mgmt=mgmt", "trace=trace",
              *(f"port{n}-netdev=port{n}" for n in ports)]),
         *sandbox_options(),
         "-drive", "if=mtd,driver=raw,file.driver=file,"
         f"file.filename={option(drive.flash)}",
         "-blockdev", media_node_json(drive),
+        *(nand_options(drive.nand) if drive.nand else []),
         # The log is appended to, so that it survives a power cycle.
         "-chardev", f"socket,id=console,path={socket('console')},server=on,"
         f"wait=off,logfile={folder}/{part}.console,logappend=on",

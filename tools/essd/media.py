@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Create the file that holds the drive's media, and check it before use."""
 
+import contextlib
 import fcntl
 import json
 import os
 import re
 import stat
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .errors import EssdError
 
@@ -119,16 +122,20 @@ def recorded_format(path: Path) -> str | None:
     return str(found)
 
 
-def record_format(path: Path, kind: str) -> None:
-    """Record the format of a file permanently."""
+def write_record(path: Path, facts: dict[str, Any]) -> None:
+    """Record permanently what a file is."""
     record = record_path(path)
     fresh = record.with_name(record.name + ".new")
     try:
-        fresh.write_text(json.dumps({"format": kind}) + "\n", encoding="utf-8")
+        fresh.write_text(json.dumps(facts) + "\n", encoding="utf-8")
         fresh.replace(record)
     except OSError as error:
         raise MediaError(f"the format of {path.name} cannot be recorded in {record}: "
                          f"{error.strerror}") from None
+
+
+def record_format(path: Path, kind: str) -> None:
+    write_record(path, {"format": kind})
 
 
 def decide_format(path: Path, asked: str | None) -> str:
@@ -170,28 +177,35 @@ def qcow2_size(path: Path, descriptor: int) -> int:
     return int(size)
 
 
-def check(path: Path, kind: str) -> Media:
-    """Check a file as media of this format; MediaError says why it is unusable."""
+@contextlib.contextmanager
+def opened(path: Path, what: str) -> Iterator[int]:
+    """Open a file of the drive as QEMU would; MediaError says why that is impossible."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise MediaError(f"media file {path} does not exist") from None
+        raise MediaError(f"{what} {path} does not exist") from None
     except IsADirectoryError:
-        raise MediaError(f"media file {path} is a folder") from None
+        raise MediaError(f"{what} {path} is a folder") from None
     except PermissionError:
-        raise MediaError(f"media file {path} cannot be opened for reading and writing: "
+        raise MediaError(f"{what} {path} cannot be opened for reading and writing: "
                          "permission denied") from None
     except OSError as error:
-        raise MediaError(f"media file {path}: {error.strerror}") from None
+        raise MediaError(f"{what} {path}: {error.strerror}") from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise MediaError(f"media file {path} is not a regular file")
+            raise MediaError(f"{what} {path} is not a regular file")
         if is_locked(descriptor):
-            raise MediaError(f"media file {path} is in use by another process")
-        size = (qcow2_size(path, descriptor) if kind == "qcow2"
-                else os.fstat(descriptor).st_size)
+            raise MediaError(f"{what} {path} is in use by another process")
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def check(path: Path, kind: str) -> Media:
+    """Check a file as media of this format; MediaError says why it is unusable."""
+    with opened(path, "media file") as descriptor:
+        size = (qcow2_size(path, descriptor) if kind == "qcow2"
+                else os.fstat(descriptor).st_size)
     if size < SMALLEST:
         raise MediaError(f"media file {path} holds {show_size(size)} as {kind}: "
                          "too small, the minimum is 64 MiB")

@@ -93,7 +93,7 @@ def essd_system(pytestconfig: pytest.Config) -> Iterator[Factory]:
     keep = bool(pytestconfig.getoption("--essd-keep"))
 
     def start(**arguments: Any) -> "essd.System":
-        if "topology" not in arguments:
+        if "topology" not in arguments and "nand" not in arguments:
             arguments.setdefault("size", pytestconfig.getoption("--essd-size"))
         started.append(essd.up(**{"keep": keep, **arguments}))
         return started[-1]

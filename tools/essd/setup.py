@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import disk_swap, flash, interrupts, media, outside, paths, prepare, settings
-from .config import DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Peer, Switch
+from . import disk_swap, flash, interrupts, media, nand, outside, paths, prepare, settings
+from .config import (DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Nand, Peer,
+                     Switch)
 from .errors import EssdError
 from .fw_build import Firmware
 from .outside import Outside
@@ -47,6 +48,7 @@ class Wish:
     size: str | None = None
     media: Path | None = None
     media_format: str | None = None     # of an existing file without a record
+    nand: str | None = None     # SIZE[,KEY=VALUE]...: the drive has a NAND array
     mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: MTU of the links
     host: bool = True
@@ -226,8 +228,40 @@ def links(wish: Wish, config: flash.Config) -> list[Link]:
     return found + found_wires
 
 
-def drive_media(wish: Wish) -> media.Media:
-    """Check the media file, after creating it if it is new and its size is known."""
+def drive_nand(wish: Wish) -> Nand | None:
+    """Check the file of the drive's NAND array, after creating it for a new drive.
+
+    None: the drive has no array.  Whether it has one was decided when it was created.
+    """
+    path = data_folder(wish.name, wish.part) / nand.FILE
+    is_old = flash_path(wish.name, wish.part).exists()
+    array = nand.recorded(path)
+    asked = nand.parse(wish.nand) if wish.nand is not None else None
+    if array is None and asked is None:
+        return None
+    for option, given in (("--size", wish.size), ("--media", wish.media),
+                          ("--media-format", wish.media_format)):
+        if given is not None:
+            raise EssdError(f"{option} is for drives without NAND: the array of this one "
+                            "decides its capacity and holds its data")
+    if asked is not None:
+        if array is not None:
+            array = nand.update(array, asked)
+        elif is_old:
+            raise EssdError("--nand: the drive has been created without NAND: choose "
+                            "another --name, or replace the drive by a new one with --new")
+        else:
+            array = nand.create(path, asked)
+    assert array is not None
+    nand.check(array)
+    return array
+
+
+def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
+    """Check the media file, after creating it if it is new and its size is known.
+
+    The machine cannot start without one.  A drive with a NAND array stores nothing in it.
+    """
     if wish.media is not None:
         # The format record is kept beside the real file, not beside a symbolic
         # link to it.
@@ -246,7 +280,7 @@ def drive_media(wish: Wish) -> media.Media:
             raise EssdError(f"a new media file is always raw: to use a qcow2 image, "
                             f"create {path} with qemu-img create -f qcow2 first")
         media.create(path, media.parse_size(wish.size) if wish.size
-                     else media.DEFAULT_SIZE)
+                     else media.SMALLEST if has_nand else media.DEFAULT_SIZE)
     if not path.exists():
         raise media.MediaError(f"media file {path} does not exist: give --size "
                                "to create it")
@@ -295,8 +329,11 @@ def configure(wish: Wish) -> Config:
     cables = links(wish, wishes)
     check_outside(wish)
     switches = wires(wish)
-    # The media file is checked before a build that takes minutes.
-    found = drive_media(wish) if with_drive else None
+    if wish.nand is not None and not with_drive:
+        raise EssdError(f"--nand is for a drive, not for --target {wish.target}")
+    # The drive's files are checked before a build that takes minutes.
+    array = drive_nand(wish) if with_drive else None
+    found = drive_media(wish, array is not None) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
     built = prepare.prepare(guest=guests, drive=with_drive)
     prepare.report_sandbox()
@@ -307,7 +344,7 @@ def configure(wish: Wish) -> Config:
         assert built.qemu is not None and built.firmware is not None
         image, nqn = drive_flash(wish, wishes, built.firmware)
         config.drives["drive"] = Drive(str(built.qemu), str(image), str(found.path),
-                                       found.format, nqn, extra=wish.extra)
+                                       found.format, nqn, extra=wish.extra, nand=array)
     if wish.host:
         config.hosts["host"] = Host(wish.memory_mib, wish.cpus,
                                     kept_uuid(wish.name, "host"), wish.kernel)

@@ -2,7 +2,7 @@
 """The supervisor's half of named snapshots: the state of all machines and their disks.
 
 To save, every machine is stopped, then the state of every machine is written, then the
-drives' flash and media are copied, and the machines go on.  Frames that are in a
+drives' flash, media and NAND are copied, and the machines go on.  Frames that are in a
 socket at that time are lost in the snapshot, as on a cable; hosts and drives send them
 again.
 
@@ -55,11 +55,13 @@ def machines(supervisor: "Supervisor") -> list[Part]:
 
 
 def disks(config: Config, folder: Path) -> list[tuple[Path, Path]]:
-    """Each drive's flash and media, and their copies in the snapshot's folder."""
+    """Each drive's flash, media and NAND, and their copies in the snapshot's folder."""
     found = []
     for name, drive in config.drives.items():
         found += [(Path(drive.flash), folder / f"{name}.flash"),
                   (Path(drive.media), folder / f"{name}.media")]
+        if drive.nand is not None:
+            found.append((Path(drive.nand.path), folder / f"{name}.nand"))
     return found
 
 

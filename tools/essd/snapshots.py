@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import interrupts, media, paths
+from . import interrupts, media, nand, paths
 from .config import Config
 from .errors import LOOK_UP_S, EssdError
 from .instance import Instance
@@ -70,6 +70,10 @@ def shape(config: Config) -> dict[str, Any]:
     del data["name"], data["snapshot"], data["capture_bytes"]
     for drive in data["drives"].values():
         del drive["flash"], drive["media"], drive["qemu"]
+        if drive["nand"]:
+            del drive["nand"]["path"]
+        else:
+            del drive["nand"]   # as in snapshots from before there were arrays
     for link in data["links"]:
         del link["capture"]
     return data
@@ -162,6 +166,10 @@ def fork(source: str, name: str, new: str) -> Instance:
             copy(of / f"{part}.flash", Path(drive.flash))
             copy(of / f"{part}.media", Path(drive.media))
             media.record_format(Path(drive.media), drive.media_format)
+            if drive.nand is not None:
+                drive.nand.path = str(place / nand.FILE)
+                copy(of / f"{part}.nand", Path(drive.nand.path))
+                nand.record(drive.nand)
         for link in config.links:
             link.capture = False
         instance.start(config, bound=True)

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import (chosen, setup, show, status, topology, topology_draw, topology_setup,
+from . import (chosen, nand, setup, show, status, topology, topology_draw, topology_setup,
                topology_yaml)
 from .errors import EssdError
 from .instance import Instance
@@ -28,6 +28,7 @@ class Wish:
     cpus: int = 1
     host: bool = True
     hosts: int | None = None
+    nand: str | None = None
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
@@ -37,13 +38,15 @@ def wanted(wish: Wish) -> tuple[Topology, str]:
         if wish.hosts is not None and not wish.host:
             raise EssdError("give either --hosts N or --no-host")
         hosts = wish.hosts if wish.hosts is not None else int(wish.host)
-        text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts)
+        if wish.nand is not None:
+            nand.parse(wish.nand)
+        text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts, wish.nand)
         found = topology_yaml.load(text, f"--drives {drives} --hosts {hosts}", Path.cwd())
         return found, SEVERAL if wish.name == chosen.DEFAULT else wish.name
     if wish.drives is not None or wish.hosts is not None:
         raise EssdError("give either --topology FILE, or --drives N and --hosts N")
-    if (wish.size, wish.mtu, wish.cpus, wish.host) != (None, None, 1, True):
-        raise EssdError(f"--size, --mtu, --cpus and --no-host are not for --topology: "
+    if (wish.size, wish.nand, wish.mtu, wish.cpus, wish.host) != (None, None, None, 1, True):
+        raise EssdError("--size, --nand, --mtu, --cpus and --no-host are not for --topology: "
                         f"write them into {wish.file}")
     found = topology_yaml.read(wish.file)
     name = wish.name

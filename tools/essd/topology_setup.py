@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from . import interrupts, outside, prepare, settings_cmd, setup, show
-from .config import Config, Drive, End, Host, Link, Switch
+from .config import Config, Drive, End, Host, Link, Nand, Switch
 from .errors import EssdError, Mistakes
 from .flash import Config as Settings
 from .instance import Instance
@@ -22,7 +22,7 @@ MACHINE_ID = Path("/etc/machine-id")
 def wishes(topology: Topology, name: str) -> dict[str, Wish]:
     """What each drive is asked to be; its other settings stay as its flash has them."""
     return {part: Wish(name=name, part=part, size=drive.size, mtu=drive.mtu,
-                       nqn=drive.nqn,
+                       nqn=drive.nqn, nand=drive.nand,
                        ports=[",".join(map(str, drive.ports[port])) for port in (0, 1)])
             for part, drive in topology.drives.items()}
 
@@ -43,6 +43,21 @@ def settings_of(topology: Topology, asked: dict[str, Wish]) -> dict[str, Setting
         except EssdError as error:
             mistakes.append(f"{topology.name}:{drive.mark.line}:{drive.mark.column}: "
                             f"{part}: {error}")
+    if mistakes:
+        raise Mistakes(mistakes)
+    return found
+
+
+def arrays_of(topology: Topology, asked: dict[str, Wish]) -> dict[str, Nand | None]:
+    """The NAND array of every drive; Mistakes if one of them cannot be made or used."""
+    found: dict[str, Nand | None] = {}
+    mistakes = []
+    for part, wish in asked.items():
+        try:
+            found[part] = setup.drive_nand(wish)
+        except EssdError as error:
+            mark = topology.drives[part].mark
+            mistakes.append(f"{topology.name}:{mark.line}:{mark.column}: {part}: {error}")
     if mistakes:
         raise Mistakes(mistakes)
     return found
@@ -152,7 +167,9 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
     settings = settings_of(topology, asked)
     cables = links(topology, settings, capture)
     check_outside(topology)
-    files = {part: setup.drive_media(wish) for part, wish in asked.items()}
+    arrays = arrays_of(topology, asked)
+    files = {part: setup.drive_media(wish, arrays[part] is not None)
+             for part, wish in asked.items()}
     built = prepare.prepare(guest=bool(topology.hosts), drive=bool(topology.drives),
                             variants=[host.guest for host in topology.hosts.values()
                                       if host.guest is not None])
@@ -166,7 +183,7 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
         assert built.qemu is not None and built.firmware is not None
         image, nqn = setup.drive_flash(wish, settings[part], built.firmware)
         config.drives[part] = Drive(str(built.qemu), str(image), str(files[part].path),
-                                    files[part].format, nqn)
+                                    files[part].format, nqn, nand=arrays[part])
     prefixes = mac_prefixes(name, topology.hosts)
     for part, host in topology.hosts.items():
         config.hosts[part] = Host(

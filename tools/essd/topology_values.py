@@ -14,6 +14,12 @@ def size_value(text: str) -> str:
     return text
 
 
+def nand_value(text: str) -> str:
+    from . import nand
+    nand.parse(text)
+    return text
+
+
 def mtu_value(text: str) -> int:
     if not text.isdigit() or not 1280 <= int(text) <= 9000:
         raise EssdError(f"the MTU {text} is not a number from 1280 to 9000")

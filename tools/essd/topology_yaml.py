@@ -20,7 +20,8 @@ from .topology import (DRIVE_PORTS, DRIVES_MAX, FIRST_DRIVE, HOST_CARDS_MAX,
                        SWITCH_PORTS_MAX, Cable, Drive, Host, Interface, Mark, Network,
                        Switch, Topology, loops)
 from .topology_values import (PORT_WORDS, SWITCH_WORDS, address_values, check_word,
-                              cpus_value, memory_value, mtu_value, size_value, yes_value)
+                              cpus_value, memory_value, mtu_value, nand_value, size_value,
+                              yes_value)
 
 TOP_KEYS = ("drives", "hosts", "switches", "cables")
 # YAML takes brackets inside braces for a list, unless they are in quotes.
@@ -122,11 +123,16 @@ class Reader:
     def drives(self, node: yaml.Node) -> None:
         for names, mark, value in self.parts(node, "drives"):
             said = self.values(value, "a drive", {
-                "size": size_value, "mtu": mtu_value, "config": self.file_value,
+                "size": size_value, "nand": nand_value, "mtu": mtu_value,
+                "config": self.file_value,
                 **{f"port{n}": address_values for n in range(DRIVE_PORTS)}})
+            if "size" in said and "nand" in said:
+                self.mistake(mark, "a drive has either size or nand: the NAND array decides "
+                                   "its capacity")
             for n, name in enumerate(names):
                 drive = Drive(name, mark, said.get("size"), said.get("mtu"),  # type: ignore[arg-type]
-                              said.get("config"))       # type: ignore[arg-type]
+                              said.get("config"),       # type: ignore[arg-type]
+                              nand=said.get("nand"))    # type: ignore[arg-type]
                 for port in range(DRIVE_PORTS):
                     # Too many drives are reported below.
                     last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)

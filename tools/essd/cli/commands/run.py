@@ -46,6 +46,10 @@ def up(name: NewName = chosen.DEFAULT,
        media_format: Annotated[str | None, typer.Option(
            metavar="raw|qcow2", help="Format of an existing --media file.  It is needed "
            "once and then recorded in a file beside the media file.")] = None,
+       nand: Annotated[str | None, typer.Option(
+           metavar="SIZE[,KEY=VALUE]...", help="Give a new drive a NAND array of this size "
+           "instead of --media, such as 8G or 8G,profile=qlc.  Keys: profile, channels, "
+           "dies, seed and timing (see docs/nand.md).")] = None,
        namespaces: Annotated[str | None, typer.Option(
            metavar="NxSIZE[@4096]", help="Divide a new drive into namespaces, such as "
            "4x1G or 4 for equal shares, with blocks of 512 or 4096 bytes.  "
@@ -105,21 +109,24 @@ def up(name: NewName = chosen.DEFAULT,
                                 "whole topology: write what each drive has into a topology "
                                 "file (docs/topologies.md)")
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
-                                          capture_bytes, size, mtu, cpus, host, hosts))
+                                          capture_bytes, size, mtu, cpus, host, hosts, nand))
         return
     from ... import interrupts, outside, settings_cmd, setup
+    from ... import nand as nand_module
     from ...steps import Job, wait_target
     instance = Instance(name)
     if instance.is_running:
         raise EssdError(f"instance {name} is running already: stop it with "
                         f"{instance.hint('down')}")
+    if nand is not None:
+        nand_module.parse(nand)     # before the old drive is deleted
     if new:
         setup.forget(name)
     port0, place0 = outside.split(port0)
     port1, place1 = outside.split(port1)
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
                       nqn=nqn, size=size, media=media, media_format=media_format,
-                      mtu=mtu, host_mtu=host_mtu, host=host, target=target,
+                      nand=nand, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
                       namespaces=namespaces, capture=capture,
                       capture_bytes=capture_bytes, cpus=cpus)
     if config_file is not None:

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A drive with a NAND array: its options and its file."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from test_cli_instances import make_drive, run
+
+from essd import media, nand, paths, prepare, setup, snapshots, topology, topology_setup
+from essd.config import Config, Drive, Nand
+from essd.drive import drive_command
+from essd.errors import EssdError, Mistakes
+from essd.setup import Wish
+from essd.topology_yaml import load
+
+SMALL = "75M,channels=1"        # the smallest array of one channel with two dies
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    paths.runtime()
+
+
+@pytest.fixture(scope="session")
+def sanitized() -> Path:
+    return prepare.native_program("native", nand.PROGRAM, "essd-nand")
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch, sanitized: Path) -> None:
+    """essd-nand with sanitizers."""
+    monkeypatch.setattr(nand, "program", lambda: sanitized)
+
+
+def make(text: str = SMALL, name: str = "x") -> Nand:
+    """The array of a drive that was created with --nand TEXT."""
+    array = setup.drive_nand(Wish(name=name, nand=text))
+    assert array is not None
+    make_drive(name, exist_ok=True)
+    return array
+
+
+# What the user asks for
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("8G", nand.Wanted("8G")),
+    ("512MiB,profile=qlc", nand.Wanted("512MiB", "qlc")),
+    ("1t, channels=2,dies=4,seed=7", nand.Wanted("1t", None, 2, 4, 7)),
+    ("timing=realtime", nand.Wanted(timing="realtime"))])
+def test_the_option_has_a_size_and_keys(text: str, found: nand.Wanted) -> None:
+    assert nand.parse(text) == found
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("8", "nand '8': has no unit: write a number and a unit, such as 8G"),
+    ("1073741824", "has no unit: write a number and a unit, such as 8G"),
+    ("", "is not a size"), ("8X", "is not a size"), ("-1G", "is not a size"),
+    ("1.5G", "is not a size"),
+    ("9999999T", "no array can be as large"), ("9" * 5000 + "G", "no array can be as large"),
+    ("8G,qlc", "'qlc' must be KEY=VALUE"),
+    ("8G,profil=qlc", "must be KEY=VALUE, where KEY is profile, .*; did you mean profile?"),
+    ("8G,dies=x", "dies 'x' is not a number"), ("8G,dies=-1", "dies '-1' is not a number"),
+    ("8G,seed=1,seed=2", "seed occurs twice"),
+    ("8G,timing=real", "timing real: must be fast or realtime; did you mean realtime?")])
+def test_an_option_that_makes_no_sense_is_refused(text: str, said: str) -> None:
+    with pytest.raises(EssdError, match=said.replace("?", r"\?")) as refused:
+        nand.parse(text)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("100M", "nand 100M: a capacity of 100M is too small for 4 channels with 2 dies of the "
+             "profile tlc2021; the nearest is 300M"),
+    ("900T", "nand 900T: a capacity of 900T is too large for 4 channels"),
+    ("8G,profile=tlc2012", "profile tlc2012: must be tlc2021, slc, mlc2d or qlc; did you "
+                           "mean tlc2021?"),
+    ("8G,channels=17", "17 channels do not fit; choose 1 to 16"),
+    ("8G,dies=0", "0 dies of a channel do not fit"),
+    ("profile=qlc", "a new array needs a size")])
+def test_an_array_that_is_impossible_is_refused_and_leaves_nothing(
+        program: None, text: str, said: str) -> None:
+    with pytest.raises(EssdError) as refused, setup.half_made("x"):
+        setup.drive_nand(Wish(name="x", nand=text))
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert not setup.data_folder("x").exists()
+
+
+def test_up_refuses_a_wrong_size_before_it_deletes_the_old_drive() -> None:
+    folder = make_drive("x")
+    with pytest.raises(EssdError, match="has no unit"):
+        run("up", "--name", "x", "--new", "--nand", "8")
+    assert folder.exists()
+
+
+def test_a_target_that_is_no_drive_has_no_array() -> None:
+    with pytest.raises(EssdError, match="--nand is for a drive, not for --target nvmet"):
+        setup.configure(Wish(name="x", target="nvmet", nand="8G"))
+
+
+# The drive's files
+
+def test_a_new_array_is_sparse_and_recorded_and_the_medium_beside_it_is_small(
+        program: None) -> None:
+    array = make("1G,profile=qlc,dies=1,seed=9,timing=realtime")
+    assert array == Nand(str(setup.data_folder("x") / "nand.img"), "1G", "qlc", 4, 1, 9,
+                         "realtime")
+    file = Path(array.path)
+    assert file.stat().st_size > 1 << 30 and file.stat().st_blocks * 512 < 1 << 20
+    assert nand.recorded(file) == array
+    (file.parent / "media.raw").unlink()
+    found = setup.drive_media(Wish(name="x"), has_nand=True)
+    assert found.size == media.SMALLEST and found.path.stat().st_blocks == 0
+
+
+def test_the_array_is_that_of_the_record_at_the_next_start(program: None) -> None:
+    array = make()
+    for text in (None, SMALL, "76800K", "seed=1", "profile=tlc2021,dies=2"):
+        assert setup.drive_nand(Wish(name="x", nand=text)) == array
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("80M", "the drive's array has size 75M, not 80M: omit size, or replace the drive by a "
+            "new one with --new"),
+    ("profile=qlc", "has profile tlc2021, not qlc"), ("dies=3", "has dies 2, not 3")])
+def test_an_existing_array_is_not_changed(program: None, text: str, said: str) -> None:
+    array = make()
+    with pytest.raises(EssdError, match=said):
+        setup.drive_nand(Wish(name="x", nand=text))
+    assert nand.recorded(Path(array.path)) == array
+
+
+def test_the_timing_of_an_existing_array_can_change_and_is_kept(program: None) -> None:
+    array = make()
+    slow = replace(array, timing="realtime")
+    assert setup.drive_nand(Wish(name="x", nand="timing=realtime")) == slow
+    assert setup.drive_nand(Wish(name="x")) == slow
+
+
+def test_a_drive_without_an_array_does_not_get_one() -> None:
+    make_drive("x")
+    assert setup.drive_nand(Wish(name="x")) is None
+    with pytest.raises(EssdError, match="created without NAND: choose another --name, or "
+                                        "replace the drive by a new one with --new"):
+        setup.drive_nand(Wish(name="x", nand="8G"))
+    assert {path.name for path in setup.data_folder("x").iterdir()} == {
+        "flash.img", "media.raw"}
+
+
+@pytest.mark.parametrize("words", [
+    {"size": "1G"}, {"media": Path("/x")}, {"media_format": "raw"}])
+def test_options_of_the_medium_do_not_go_with_an_array(
+        program: None, words: dict[str, str]) -> None:
+    with pytest.raises(EssdError, match=f"--{next(iter(words)).replace('_', '-')} is for "
+                                        "drives without NAND"):
+        setup.drive_nand(Wish(name="x", nand=SMALL, **words))   # type: ignore[arg-type]
+    make()
+    with pytest.raises(EssdError, match="is for drives without NAND"):
+        setup.drive_nand(Wish(name="x", **words))   # type: ignore[arg-type]
+
+
+def flip(path: Path, offset: int) -> None:
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
+SPOILS: dict[str, Callable[[Path], object]] = {
+    "shorter than its array": cut,
+    "header of the file is damaged": lambda path: flip(path, 100),
+    "another version": lambda path: flip(path, 8),
+    "not the file of a NAND array": lambda path: path.write_bytes(b"x" * 1000),
+    "1 block records are damaged": lambda path: flip(path, 16384 + 64 * 3 + 9),
+    "does not exist": Path.unlink,
+    "is not a regular file": lambda path: (path.unlink(), os.mkfifo(path)),
+}
+
+
+@pytest.mark.parametrize("said", SPOILS)
+def test_a_file_that_qemu_could_not_use_is_refused_in_one_line(program: None,
+                                                               said: str) -> None:
+    path = Path(make().path)
+    SPOILS[said](path)
+    with pytest.raises(EssdError) as refused:
+        setup.drive_nand(Wish(name="x"))
+    text = str(refused.value)
+    assert text.startswith(f"NAND file {path}") and said in text and "\n" not in text
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root can write every file")
+def test_a_read_only_file_is_refused(program: None) -> None:
+    path = Path(make().path)
+    path.chmod(0o400)
+    with pytest.raises(EssdError, match="permission denied"):
+        setup.drive_nand(Wish(name="x"))
+
+
+def test_another_array_in_place_of_the_recorded_one_is_refused(program: None) -> None:
+    path, other = Path(make().path), Path(make("75M,channels=1,seed=5", "y").path)
+    other.replace(path)
+    with pytest.raises(EssdError, match="holds another array: its seed is 5, not 1"):
+        setup.drive_nand(Wish(name="x"))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "raw"}',
+                                  '{"format": "nand", "size": "8G"}'])
+def test_a_damaged_record_of_the_array_is_an_error(program: None, text: str) -> None:
+    path = Path(make().path)
+    media.record_path(path).write_text(text)
+    with pytest.raises(EssdError, match="the record .* of the NAND array cannot be read"):
+        setup.drive_nand(Wish(name="x"))
+
+
+def test_an_array_without_a_record_is_neither_used_nor_overwritten(program: None) -> None:
+    path = Path(make().path)
+    media.record_path(path).unlink()
+    for text in (None, SMALL):
+        with pytest.raises(EssdError, match=f"has no record {path.name}.essd.json"):
+            setup.drive_nand(Wish(name="x", nand=text))
+    assert path.exists()
+
+
+# QEMU
+
+ARRAY = Nand("/n,and", "8G", "tlc2021", 4, 2, 1)
+DRIVE = Drive("q", "/flash", "/media", "raw", "nqn.x", nand=ARRAY)
+
+
+def test_qemu_gets_an_explicit_node_for_the_array(tmp_path: Path) -> None:
+    words = drive_command(Config("x", "", "tcg", [], {"drive": DRIVE}), tmp_path)
+    assert "essd,media=media,nand=nand,mgmt=mgmt,trace=trace" in words
+    assert "essd-nand.timing=fast" in words
+    (node,) = (found for word in words if word.startswith("{")
+               for found in [json.loads(word)] if found["node-name"] == "nand")
+    assert (node["driver"], node["discard"]) == ("raw", "unmap")
+    assert node["file"] == {
+        "driver": "file", "filename": "/n,and", "discard": "unmap", "locking": "on",
+        "cache": {"direct": False, "no-flush": False}}
+
+
+def test_a_drive_without_an_array_has_the_command_line_that_it_had(tmp_path: Path) -> None:
+    config = Config("x", "", "tcg", [], {"drive": replace(DRIVE, nand=None)})
+    assert not [word for word in drive_command(config, tmp_path) if "nand" in word]
+
+
+def test_the_configuration_survives_json_and_an_older_one_has_no_array() -> None:
+    config = Config("x", "", "tcg", [], {"drive": DRIVE})
+    assert Config.from_json(config.to_json()) == config
+    old = asdict(config)
+    del old["drives"]["drive"]["nand"]
+    assert Config.from_json(json.dumps(old)).drives["drive"].nand is None
+
+
+def test_snapshots_from_before_there_were_arrays_still_belong_to_their_drive() -> None:
+    config = Config("x", "", "tcg", [], {"drive": replace(DRIVE, nand=None)})
+    assert "nand" not in snapshots.shape(config)["drives"]["drive"]
+    with_array = snapshots.shape(replace(config, drives={"drive": DRIVE}))
+    assert with_array["drives"]["drive"]["nand"]["profile"] == "tlc2021"
+    assert "path" not in with_array["drives"]["drive"]["nand"]
+
+
+# Topologies
+
+HOST = "hosts: {h: {}}\ncables: [h - d:0]\n"
+
+
+def test_a_drive_of_a_topology_can_have_an_array() -> None:
+    found = load("drives: {d: {nand: '1G,profile=qlc'}}\n" + HOST, "t.yaml", Path("/"))
+    assert found.drives["d"].nand == "1G,profile=qlc"
+    found = load(topology.of_drives(2, None, None, 1, 1, "1G,dies=1"), "x", Path("/"))
+    assert {drive.nand for drive in found.drives.values()} == {"1G,dies=1"}
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("{nand: 8}", "1:20: a drive: nand '8': has no unit"),
+    ("{nand: 1G, size: 1G}", "1:10: a drive has either size or nand"),
+    ("{nand: 1G,dies=1}", "1:23: a drive cannot have 'dies=1'")])
+def test_a_mistake_in_the_array_of_a_topology_has_a_place(text: str, said: str) -> None:
+    with pytest.raises(Mistakes) as refused:
+        load(f"drives: {{d: {text}}}\n{HOST}", "t.yaml", Path("/"))
+    assert any(line.startswith(f"t.yaml:{said}") for line in refused.value.lines), \
+        refused.value.lines
+
+
+def test_each_array_of_a_topology_that_is_impossible_has_a_line(program: None) -> None:
+    text = topology.of_drives(2, None, None, 1, 1, "1G,profile=tcl2021")
+    found = load(text, "t.yaml", Path("/"))
+    with pytest.raises(Mistakes) as refused:
+        topology_setup.arrays_of(found, topology_setup.wishes(found, "x"))
+    assert [line.split(": must")[0] for line in refused.value.lines] == [
+        f"t.yaml:2:3: drive{n}: nand: profile tcl2021" for n in (0, 1)]
+
+
+def test_options_for_a_topology_file_do_not_include_the_array(tmp_path: Path) -> None:
+    with pytest.raises(EssdError, match="--nand.* not for --topology"):
+        run("up", "--topology", str(tmp_path / "x.yaml"), "--nand", "8G")

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The NAND array of a drive: what the user asks for, and the file that holds it.
+
+The program essd-nand (tools/nand) creates and reads the file, whose format is in
+docs/hardware/nand-file.md.  What the array is, is decided when the drive is created,
+and recorded beside the file.
+"""
+
+import dataclasses
+import functools
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import chosen, media
+from .config import Nand
+from .errors import BUILD_S, EssdError
+
+PROGRAM = "tools/nand/essd-nand"
+FILE = "nand.img"
+SIZE = re.compile(r"(\d+)([KMGT])(?:i?B)?", re.I)
+LARGEST = 1 << 60       # essd-nand knows what fits; this fits into its numbers
+TIMINGS = ("fast", "realtime")
+NUMBERS = ("channels", "dies", "seed")
+KEYS = ("profile", *NUMBERS, "timing")
+BUSY = 3        # exit status of essd-nand: a machine uses the file
+
+
+class NandError(EssdError):
+    """The array cannot be made or used; the text is one line that says why."""
+
+
+@dataclass
+class Wanted:
+    """What the user asks for; None keeps what the drive has, or the default."""
+
+    size: str | None = None
+    profile: str | None = None
+    channels: int | None = None     # 1 to 16
+    dies: int | None = None         # of a channel, 1 to 16
+    seed: int | None = None         # of errors and of the factory's bad blocks
+    timing: str | None = None
+
+
+def size_bytes(text: str) -> int:
+    match = SIZE.fullmatch(text)
+    if match is None:
+        why = "has no unit" if text.isdigit() else "is not a size"
+        raise NandError(f"nand {text!r}: {why}: write a number and a unit, such as "
+                        f"{text if text.isdigit() and len(text) < 4 else 8}G")
+    size = int(match[1][:20]) << (10 * " KMGT".index(match[2].upper()))
+    if size > LARGEST:
+        raise NandError(f"nand {text!r}: no array can be as large")
+    return size
+
+
+def parse(text: str) -> Wanted:
+    """Read SIZE[,KEY=VALUE]...; a drive that has an array needs no SIZE again."""
+    found = Wanted()
+    for n, word in enumerate(text.split(",")):
+        key, equals, value = word.strip().partition("=")
+        if not equals and n == 0:
+            size_bytes(key)
+            found.size = key
+        elif key not in KEYS or not equals:
+            raise NandError(f"nand {text!r}: {word!r} must be KEY=VALUE, where KEY is "
+                            f"{chosen.listed(KEYS)}{chosen.mean(key, KEYS)}")
+        elif getattr(found, key) is not None:
+            raise NandError(f"nand {text!r}: {key} occurs twice")
+        elif key in NUMBERS:
+            if not (value.isascii() and value.isdigit() and len(value) < 19):
+                raise NandError(f"nand {text!r}: {key} {value!r} is not a number")
+            setattr(found, key, int(value))
+        else:
+            if key == "timing":
+                chosen.check_word("nand: timing", value, TIMINGS)
+            setattr(found, key, value)
+    return found
+
+
+# The program
+
+@functools.cache
+def program() -> Path:
+    from . import prepare       # The supervisor imports this module, and builds nothing.
+    return prepare.native_program("fast", PROGRAM, "the NAND tool")
+
+
+def call(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([program(), *map(str, words)], check=False, text=True,
+                          capture_output=True, timeout=BUILD_S)
+
+
+def complaint(path: Path, done: subprocess.CompletedProcess[str]) -> str:
+    """What essd-nand says is wrong, without the names that it begins with."""
+    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    return lines[0].removeprefix("essd-nand: ").removeprefix(f"{path}: ")
+
+
+def check_profile(name: str) -> None:
+    names = [line.split()[0] for line in call("profiles").stdout.splitlines()]
+    chosen.check_word("nand: profile", name, names)
+
+
+# The record
+
+def record(array: Nand) -> None:
+    """Write beside the file what the array is."""
+    media.write_record(Path(array.path), {"format": "nand", **{
+        key: value for key, value in dataclasses.asdict(array).items() if key != "path"}})
+
+
+def recorded(path: Path) -> Nand | None:
+    """The array of the drive whose NAND file would be here, or None if it has none."""
+    place = media.record_path(path)
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        if found.pop("format") != "nand":
+            raise ValueError("another format")
+        return Nand(path=str(path), **found)
+    except FileNotFoundError:
+        if path.exists():
+            raise NandError(f"NAND file {path} has no record {place.name} of what it is: "
+                            "replace the drive by a new one with --new") from None
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NandError(f"the record {place} of the NAND array cannot be read ({error}): "
+                        "replace the drive by a new one with --new") from None
+
+
+# Use
+
+def create(path: Path, wanted: Wanted) -> Nand:
+    """Create the file of a new array, which takes disk space only as it is written."""
+    if wanted.size is None:
+        raise NandError("nand: a new array needs a size, such as 8G")
+    if wanted.profile is not None:
+        check_profile(wanted.profile)
+    options: list[object] = []
+    for key in ("profile", *NUMBERS):
+        if getattr(wanted, key) is not None:
+            options += [f"--{key}", getattr(wanted, key)]
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    done = call("create", path, "--capacity", size_bytes(wanted.size), *options)
+    if done.returncode:
+        raise NandError(f"nand {wanted.size}: {complaint(path, done)}")
+    try:
+        facts = look(path)
+        array = Nand(str(path), wanted.size, facts["profile"], facts["channels"],
+                     facts["dies"], facts["seed"], wanted.timing or TIMINGS[0])
+        record(array)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return array
+
+
+def update(array: Nand, wanted: Wanted) -> Nand:
+    """The drive's array, with the settings that can change; EssdError for the others."""
+    for key in ("size", "profile", *NUMBERS):
+        asked, has = getattr(wanted, key), getattr(array, key)
+        is_same = asked in (None, has) or (
+            key == "size" and size_bytes(asked) == size_bytes(has))
+        if not is_same:
+            raise NandError(f"nand: the drive's array has {key} {has}, not {asked}: omit "
+                            f"{key}, or replace the drive by a new one with --new")
+    if wanted.timing not in (None, array.timing):
+        array = dataclasses.replace(array, timing=wanted.timing)
+        record(array)
+    return array
+
+
+def check(array: Nand) -> None:
+    """EssdError if QEMU could not use the file."""
+    path = Path(array.path)
+    with media.opened(path, "NAND file"):
+        pass
+    facts = look(path)
+    for key in ("profile", *NUMBERS):
+        if facts[key] != getattr(array, key):
+            raise NandError(f"NAND file {path} holds another array: its {key} is "
+                            f"{facts[key]}, not {getattr(array, key)}")
+
+
+def look(path: Path) -> dict[str, Any]:
+    """What essd-nand says of the array in a file that no machine uses."""
+    done = call("info", path, "--json")
+    if done.returncode:
+        raise NandError(f"NAND file {path}: {complaint(path, done)}")
+    return dict(json.loads(done.stdout))
