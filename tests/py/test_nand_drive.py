@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A drive with a NAND array: its options and its file."""
+"""A drive with a NAND array: its options, its file, and `essd media`."""
 
 import json
 import os
-from collections.abc import Callable
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from test_cli_instances import make_drive, run
+from test_json import check as check_fields
+from typer.testing import CliRunner
 
-from essd import media, nand, paths, prepare, setup, snapshots, topology, topology_setup
+from essd import (cli, instances, media, nand, paths, prepare, setup, snapshots, topology,
+                  topology_setup)
 from essd.config import Config, Drive, Nand
 from essd.drive import drive_command
 from essd.errors import EssdError, Mistakes
+from essd.instance import Instance
 from essd.setup import Wish
 from essd.topology_yaml import load
 
@@ -304,3 +312,173 @@ def test_each_array_of_a_topology_that_is_impossible_has_a_line(program: None) -
 def test_options_for_a_topology_file_do_not_include_the_array(tmp_path: Path) -> None:
     with pytest.raises(EssdError, match="--nand.* not for --topology"):
         run("up", "--topology", str(tmp_path / "x.yaml"), "--nand", "8G")
+
+
+# essd media, essd list, essd rm
+
+def looks(*words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(cli.app, ["media", *words])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_info_shows_geometry_fill_wear_and_bad_blocks(program: None) -> None:
+    array = make()
+    subprocess.run([nand.program(), "age", array.path, "--erasures", "300"], check=True,
+                   timeout=60)
+    status, text, complaint = looks("info", "--name", "x")
+    assert (status, complaint) == (0, "")
+    assert "profile     tlc2021: TLC" in text
+    assert "geometry    1 channels, 2 dies each, 4 planes each, 200 blocks each" in text
+    assert re.search(r"bad blocks  \d+ from the factory, 0 failed later", text)
+    assert ("wear        300.00 erasures of a block on average (10.00% of the rated 3000), "
+            "300.00 to 300.00") in text
+    assert text.count("\nch ") == 2
+    status, text, _ = looks("info", "--name", "x", "--json")
+    facts = json.loads(text)
+    check_fields("media info", facts)
+    assert (facts["min_erasures"], facts["mean_erasures"], facts["max_erasures"]) == (
+        300, 300, 300)
+    assert facts["file"] == array.path and facts["capacity_bytes"] == 75 << 20
+    assert facts["erased_blocks"] + facts["factory_bad_blocks"] == 2 * 4 * 200
+    assert [(die["channel"], die["die"]) for die in facts["die_map"]] == [(0, 0), (0, 1)]
+
+
+def test_check_names_what_is_damaged_and_fails(program: None) -> None:
+    path = Path(make().path)
+    assert looks("check", "--name", "x") == (
+        0, "0 wordlines with 0 units in order; 0 half programmed, 0 blocks half erased\n", "")
+    facts = json.loads(looks("check", "--name", "x", "--json")[1])
+    assert (facts["faults"], facts["fault_count"]) == ([], 0)
+    for block in range(25):
+        flip(path, 16384 + 64 * block + 9)
+    status, text, complaint = looks("check", "--name", "x")
+    assert status == 1 and "channel 0, die 0, plane 0, block 3: its record is damaged" in text
+    assert f"NAND file {path}: 25 faults" in complaint
+    status, text, _ = looks("check", "--name", "x", "--json")
+    facts = json.loads(text)
+    check_fields("media check", facts)
+    assert status == 1 and facts["fault_count"] == 25 and len(facts["faults"]) == 20
+    assert looks("info", "--name", "x")[0] == 1
+
+
+@pytest.fixture
+def as_qemu() -> Iterator[Callable[[str], None]]:
+    """Lock a file as a QEMU does that writes to it (block/file-posix.c)."""
+    holders: list[subprocess.Popen[bytes]] = []
+
+    def hold(path: str) -> None:
+        holder = subprocess.Popen(
+            [sys.executable, "-c",
+             "import fcntl, struct, sys\n"
+             "f = open(sys.argv[1], 'r+b')\n"
+             "fcntl.fcntl(f, 37, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 101, 1, 0))\n"
+             "print('held', flush=True)\n"
+             "sys.stdin.read()\n", path],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        holders.append(holder)
+        assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+
+    yield hold
+    for holder in holders:
+        holder.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("what", ["info", "check"])
+def test_the_array_of_a_running_drive_is_not_read(program: None, what: str,
+                                                  as_qemu: Callable[[str], None]) -> None:
+    array = make()
+    as_qemu(array.path)
+    with pytest.raises(EssdError, match="in use: if the drive is running, stop it with "
+                       "./essd down --name x, or cut its power with ./essd power-cut"):
+        looks(what, "--name", "x")
+    with pytest.raises(EssdError, match="in use by another process"):
+        setup.drive_nand(Wish(name="x"))
+
+
+@pytest.mark.parametrize("spoil", [cut, Path.unlink])
+def test_a_file_that_cannot_be_read_is_reported_in_one_line(
+        program: None, spoil: Callable[[Path], object]) -> None:
+    path = Path(make().path)
+    spoil(path)
+    with pytest.raises(EssdError, match=f"NAND file {path}: "):
+        looks("info", "--name", "x", "--json")
+
+
+def test_a_drive_without_an_array_and_no_drive_are_told_apart() -> None:
+    make_drive("plain")
+    with pytest.raises(EssdError, match="the drive of plain has no NAND array"):
+        looks("info", "--name", "plain")
+    with pytest.raises(EssdError, match="there is no drive plein; did you mean plain"):
+        looks("info", "--name", "plein")
+
+
+def test_a_drive_of_a_topology_is_named_by_its_part(program: None) -> None:
+    for part in ("drive0", "drive1"):
+        assert setup.drive_nand(Wish(name="x", part=part, nand=SMALL)) is not None
+        (paths.drive("x", part) / "flash.img").touch()
+    assert looks("info", "--name", "x", "--part", "drive1")[0] == 0
+    with pytest.raises(EssdError, match="several drives: name one of drive0 or drive1"):
+        looks("info", "--name", "x")
+
+
+def test_list_counts_the_array_and_rm_deletes_it(program: None) -> None:
+    array = make()
+    before = instances.facts("x")["disk_bytes"]
+    with open(array.path, "r+b") as file:
+        file.seek(40 << 20)
+        file.write(b"x" * (4 << 20))
+    assert instances.facts("x")["disk_bytes"] - before >= 4 << 20
+    run("rm", "--yes", "x")
+    assert not Path(array.path).exists()
+
+
+# The drive
+
+def wait_for(instance: Instance, text: str, boots: int = 1) -> None:
+    console = instance.folder / "drive.console"
+    deadline = time.monotonic() + 120
+    while console.read_text(errors="replace").count(text) < boots:
+        assert time.monotonic() < deadline, console.read_text(errors="replace")
+        time.sleep(0.05)
+
+
+def test_the_firmware_finds_the_array_and_it_survives_power_cuts_and_snapshots() -> None:
+    def configure(**words: str) -> Config:
+        return setup.configure(Wish(name="x", host=False, **words))     # type: ignore[arg-type]
+
+    instance = Instance("x")
+    config = configure(nand="300M,seed=3")
+    array = config.drives["drive"].nand
+    assert array is not None
+    instance.start(config)
+    try:
+        instance.wait_started()
+        wait_for(instance, "nand: 4 channels, 2 dies each, 4 planes of 200 blocks")
+        with pytest.raises(EssdError, match="is in use: if the drive is running"):
+            looks("info", "--name", "x")
+        instance.ask("save-all", name="one")
+        instance.ask("power-cut")
+        assert "seed        3\n" in looks("info", "--name", "x")[1]
+        instance.ask("power-on")
+        wait_for(instance, "nand: 4 channels", boots=2)
+        instance.ask("load-all", name="one")
+        instance.ask("save")
+        instance.ask("load")
+    finally:
+        instance.stop()
+    assert looks("check", "--name", "x")[0] == 0
+    copy = snapshots.fork("x", "one", "copy")
+    try:
+        path = paths.drive("copy") / nand.FILE
+        assert nand.recorded(path) == copy.config.drives["drive"].nand
+        assert copy.config.drives["drive"].nand == replace(array, path=str(path))
+    finally:
+        copy.stop()
+    instance.start(configure())
+    try:
+        instance.wait_started()
+        wait_for(instance, "nand: 4 channels")
+    finally:
+        instance.stop()
