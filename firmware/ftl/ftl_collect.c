@@ -10,11 +10,17 @@
  */
 #include "firmware/ftl/ftl_internal.h"
 
+/*
+ * Whether a superblock may be chosen.  Its last rows may still be in flight
+ * when it is closed.  Their units are not valid yet, and they would be
+ * programmed into blocks that are about to be erased.
+ */
 static bool is_candidate(const struct ftl *ftl, uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
 
-    return at->state == FTL_SUPERBLOCK_CLOSED && !at->is_stuck;
+    return at->state == FTL_SUPERBLOCK_CLOSED && at->rows_in_flight == 0 &&
+           !at->is_stuck;
 }
 
 /* Whether the mount is to erase a superblock in this phase. */

@@ -94,6 +94,7 @@ struct ftl_superblock {
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool is_suspect;   /* it may have rows that are half programmed */
     uint16_t erasures; /* in progress */
+    uint16_t rows_in_flight;
     uint16_t next_die; /* ERASING: whose erasure has not begun */
     bool is_stuck;     /* a valid unit cannot be read, hence not be moved */
     uint32_t valid;    /* units that must not be lost */

@@ -188,6 +188,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     *row_die(ftl, plan->stream, request->row) = true;
     stream->next_row++;
     stream->rows_in_flight++;
+    ftl->superblocks[request->flash.block].rows_in_flight++;
     ftl->counters.rows++;
     ftl_request_send(ftl, request);
     return true;
@@ -278,6 +279,7 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     uint32_t first = request->row * ftl->layout.row_units;
 
     ftl->streams[request->stream].rows_in_flight--;
+    ftl->superblocks[request->flash.block].rows_in_flight--;
     *row_die(ftl, (enum ftl_stream_id)request->stream, request->row) = false;
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status, failed_planes);

@@ -2,14 +2,15 @@
 /*
  * Slots: units in DRAM that are on their way to the flash.
  *
- * A unit may have several slots: one that writes may change, and older contents
- * that are being programmed.  Each of the latter is named by the `follows` of
- * the next.  Rows complete in any order; what counts after a power cut is the
- * order in which they were put together.
+ * A unit may have several slots: the newest, which writes may change while it
+ * waits, and older ones, which are being programmed.  Each names the next older
+ * one in `follows`.  Rows complete in any order.  What counts after a power cut
+ * is the order in which they were put together.
  *
- * The contents on flash that a slot replaces stay valid until the slot is
- * durable.  So garbage collection, which moves all that is valid, never erases
- * what a power cut may need, and does not depend on the write buffer.
+ * The contents on flash that a slot replaces stay valid until this slot or a
+ * newer one of the unit is durable.  So garbage collection, which moves all
+ * that is valid, never erases what a power cut may need, and does not depend on
+ * the write buffer.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -156,6 +157,23 @@ static void finish_move(struct ftl *ftl, uint16_t index, uint32_t place)
     ftl_slot_free(ftl, index);
 }
 
+/*
+ * Newer contents than those of `index` and of all slots that it follows are on
+ * flash: nothing needs what these slots replace.  They are still being
+ * programmed, and are discarded when that ends.
+ */
+static void supersede_slots(struct ftl *ftl, uint16_t index)
+{
+    while (index != FTL_LIST_END) {
+        struct ftl_slot *slot = &ftl->slots[index];
+
+        ftl_map_clear_valid(ftl, slot->old_place);
+        slot->old_place = FTL_NOWHERE;
+        index = slot->follows;
+        slot->follows = FTL_LIST_END;
+    }
+}
+
 void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
 {
     struct ftl_slot *slot = &ftl->slots[index];
@@ -177,7 +195,7 @@ void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
         ftl->superblocks[ftl_place_superblock(&ftl->layout, place)]
             .trim_accepted = ftl->accepted;
     }
-    ftl_map_clear_valid(ftl, slot->old_place);
+    supersede_slots(ftl, index);
     discard_slot(ftl, index);
 }
 

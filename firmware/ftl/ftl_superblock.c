@@ -50,6 +50,7 @@ bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock)
 
 void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock)
 {
+    ASSERT(ftl->superblocks[superblock].rows_in_flight == 0);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_ERASING);
     ftl->superblocks[superblock].next_die = 0;
     ftl->counters.erasures++;

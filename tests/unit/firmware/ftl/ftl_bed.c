@@ -135,7 +135,21 @@ void bed_free(struct bed *bed)
     put_storage(bed->ram.bytes, bed->ram.size_bytes);
     free(bed->array_memory);
     free(bed->ftl_memory);
+    for (unsigned int i = 0; i < BED_IOS; i++) {
+        free(bed->io[i].marks);
+    }
+    free(bed->unit);
     free(bed);
+}
+
+/* Memory for what the oracle knows of each unit. */
+static void make_oracle(struct bed *bed, uint32_t units)
+{
+    if (bed->unit == NULL) {
+        bed->units = units;
+        bed->unit = calloc(units, sizeof(bed->unit[0]));
+        assert_non_null(bed->unit);
+    }
 }
 
 struct bed *bed_cut(const struct bed *bed, uint64_t seed)
@@ -146,11 +160,12 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed)
     nand_ram_power_cut(&copy->ram, seed);
     copy->random = random_mix(seed);
     copy->is_unknown = true;
-    copy->units = bed->units;
+    make_oracle(copy, bed->units);
     copy->last_id = bed->last_id;
     memcpy(copy->unit, bed->unit, bed->units * sizeof(bed->unit[0]));
     for (uint32_t i = 0; i < copy->units; i++) {
         copy->unit[i].is_busy = false;
+        copy->unit[i].in_progress = 0;
     }
     return copy;
 }
@@ -263,6 +278,13 @@ static void read_torn_unit(struct bed *bed, const struct nand_op *op,
     bed->torn_reads++;
 }
 
+/* Whether the test has asked for an error of this read. */
+static bool is_read_to_fail(struct bed *bed, const struct nand_op *op)
+{
+    return op->kind == NAND_OP_READ && bed->reads_until_error != 0 &&
+           --bed->reads_until_error == 0;
+}
+
 /* Report an operation to the translation layer. */
 static void complete_op(struct bed *bed, struct nand_op *op)
 {
@@ -279,7 +301,7 @@ static void complete_op(struct bed *bed, struct nand_op *op)
     }
     switch ((enum nand_verdict)op->verdict) {
     case NAND_VERDICT_OK:
-        status = FTL_FLASH_OK;
+        status = is_read_to_fail(bed, op) ? FTL_FLASH_ERROR : FTL_FLASH_OK;
         break;
     case NAND_VERDICT_FAILED:
         status = FTL_FLASH_FAILED;
@@ -321,20 +343,53 @@ static void finish_op(struct bed *bed, struct bed_die *die)
     }
 }
 
-/* Let one event happen. @return false when none can */
-static bool one_event(struct bed *bed)
+/* Find the dies that can start or finish an operation. @return how many */
+static unsigned int find_ready_dies(struct bed *bed, uint8_t held,
+                                    struct bed_die *ready[BED_DIES_MAX])
 {
-    struct bed_die *ready[BED_DIES_MAX];
     unsigned int count = 0;
-    uint64_t choice;
 
     for (unsigned int i = 0; i < BED_DIES_MAX; i++) {
         struct bed_die *die = &bed->dies[i];
 
-        if (die->stage == BED_DIE_BUSY ||
-            (die->stage == BED_DIE_IDLE && die->head != die->tail)) {
+        if ((held & BIT(i)) == 0 &&
+            (die->stage == BED_DIE_BUSY ||
+             (die->stage == BED_DIE_IDLE && die->head != die->tail))) {
             ready[count++] = die;
         }
+    }
+    return count;
+}
+
+/* @return the mask of the die that lags now, if any */
+static uint8_t choose_lagging_die(struct bed *bed)
+{
+    if (!bed->config.dies_lag) {
+        return 0;
+    }
+    if (bed->lag_events == 0 && random_next(&bed->random) % 30 == 0) {
+        bed->lag_events = UINT32_C(8) << random_next(&bed->random) % 8;
+        bed->lagging_die = (uint8_t)(random_next(&bed->random) %
+                                     nand_geometry_dies(&bed->config.geometry));
+    }
+    if (bed->lag_events == 0) {
+        return 0;
+    }
+    bed->lag_events--;
+    return (uint8_t)BIT(bed->lagging_die);
+}
+
+/* Let one event happen. @return false when none can */
+static bool one_event(struct bed *bed)
+{
+    struct bed_die *ready[BED_DIES_MAX];
+    uint8_t lagging = choose_lagging_die(bed);
+    unsigned int count = find_ready_dies(bed, bed->held_dies | lagging, ready);
+    uint64_t choice;
+
+    if (count + bed->ram.queue.count == 0) {
+        bed->lag_events = 0;
+        count = find_ready_dies(bed, bed->held_dies, ready);
     }
     if (count + bed->ram.queue.count == 0) {
         return false;
@@ -353,9 +408,10 @@ static bool one_event(struct bed *bed)
 
 bool bed_step(struct bed *bed)
 {
-    uint64_t deadline_us = UINT64_MAX;
-    bool any = ftl_step(bed->ftl, bed->now_us, &deadline_us);
+    bool any;
 
+    bed->deadline_us = UINT64_MAX;
+    any = ftl_step(bed->ftl, bed->now_us, &bed->deadline_us);
     if (one_event(bed)) {
         any = true;
         if (bed->after_event != NULL) {
@@ -416,7 +472,8 @@ void bed_start_mount(struct bed *bed)
         .logical_units = bed->config.logical_units,
         .buffer_units = bed->config.buffer_units,
         .num_ops = BED_IOS,
-        .num_requests = BED_REQUESTS,
+        .num_requests = bed->config.num_requests != 0 ? bed->config.num_requests
+                                                      : BED_REQUESTS,
         .idle_us = 1000,
         .media_done = media_done,
         .done_ctx = bed,
@@ -424,8 +481,9 @@ void bed_start_mount(struct bed *bed)
     if (config.logical_units == 0) {
         config.logical_units = ftl_most_units(&config);
     }
-    assert_in_range(config.logical_units, 1, BED_UNITS);
-    bed->units = config.logical_units;
+    assert_int_not_equal(config.logical_units, 0);
+    make_oracle(bed, config.logical_units);
+    assert_int_equal(bed->units, config.logical_units);
     free(bed->ftl_memory);
     assert_true(ftl_bytes(&config) != 0);
     assert_int_equal(posix_memalign(&bed->ftl_memory, 64, ftl_bytes(&config)),
@@ -479,7 +537,26 @@ static uint32_t sector_id(const uint8_t *at, uint64_t lba)
 
 /* ---- The oracle. */
 
-/* The units of an operation. */
+static uint32_t first_unit(const struct bed_io *io)
+{
+    return (uint32_t)(io->io.first_lba / BED_SECTORS);
+}
+
+static uint32_t end_unit(const struct bed_io *io)
+{
+    return (
+        uint32_t)((io->io.first_lba + io->io.count_blocks + BED_SECTORS - 1) /
+                  BED_SECTORS);
+}
+
+/* Whether an operation writes parts of units. */
+static bool has_parts(const struct bed_io *io)
+{
+    return io->io.first_lba % BED_SECTORS != 0 ||
+           io->io.count_blocks % BED_SECTORS != 0;
+}
+
+/* The sectors of a unit that an operation touches. */
 static bool is_in_io(const struct bed_io *io, uint32_t unit, uint8_t *sectors)
 {
     uint64_t first = io->io.first_lba, end = first + io->io.count_blocks;
@@ -515,39 +592,57 @@ static void make_durable(struct bed_unit *unit, uint32_t count)
     }
 }
 
-static void note_write(struct bed *bed, const struct bed_io *io, uint32_t id)
+static void note_write(struct bed *bed, struct bed_io *io, uint32_t id)
 {
-    for (uint32_t i = 0; i < bed->units; i++) {
+    bool is_partial = has_parts(io);
+
+    for (uint32_t i = first_unit(io); i < end_unit(io); i++) {
         struct bed_unit *unit = &bed->unit[i];
         uint8_t sectors;
 
         if (is_in_io(io, i, &sectors)) {
             assert_true(!unit->is_busy);
+            unit->in_progress++;
             if (unit->writes - unit->durable == BED_HISTORY) {
                 fail_msg("The test never flushes unit %u.", i);
             }
             unit->history[unit->writes++ % BED_HISTORY] =
                 (struct bed_write){id, sectors};
-            unit->is_busy = true;
+            io->marks[i] = unit->writes;
+            unit->is_busy = is_partial;
         }
     }
 }
 
-static void note_done(struct bed *bed, const struct bed_io *io)
+/* An operation has succeeded. */
+static void note_success(struct bed *bed, const struct bed_io *io)
 {
-    for (uint32_t i = 0; i < bed->units; i++) {
-        struct bed_unit *unit = &bed->unit[i];
-        uint8_t sectors;
-
-        if (io->io.op == MEDIA_FLUSH) {
-            make_durable(unit, io->flush_mark[i]);
-        } else if (io->io.op != MEDIA_READ && is_in_io(io, i, &sectors)) {
-            unit->is_busy = false;
-            unit->completed = unit->writes;
-            if (io->io.fua) {
-                make_durable(unit, unit->writes);
-            }
+    if (io->io.op == MEDIA_FLUSH) {
+        for (uint32_t i = 0; i < bed->units; i++) {
+            make_durable(&bed->unit[i], io->marks[i]);
         }
+        return;
+    }
+    for (uint32_t i = first_unit(io);
+         io->io.op != MEDIA_READ && i < end_unit(io); i++) {
+        struct bed_unit *unit = &bed->unit[i];
+
+        unit->completed = MAX(unit->completed, io->marks[i]);
+        if (io->io.fua) {
+            make_durable(unit, io->marks[i]);
+        }
+    }
+}
+
+/* An operation has ended. */
+static void note_end(struct bed *bed, const struct bed_io *io)
+{
+    if (io->io.op == MEDIA_FLUSH || io->io.op == MEDIA_READ) {
+        return;
+    }
+    for (uint32_t i = first_unit(io); i < end_unit(io); i++) {
+        bed->unit[i].is_busy = false;
+        bed->unit[i].in_progress--;
     }
 }
 
@@ -587,17 +682,39 @@ static void media_done(void *ctx, void *cookie, enum media_status status)
     assert_true(io->is_used && !io->is_done);
     io->is_done = true;
     io->status = status;
+    note_end(ctx, io);
     if (status == MEDIA_OK) {
-        note_done(ctx, io);
+        note_success(ctx, io);
     }
 }
 
-/* Let time pass when nothing else happens. */
+/*
+ * Step.  When there is nothing to do, time passes until the translation layer
+ * wants to be called again, as in the main loop of the firmware.
+ */
 static void step_or_wait(struct bed *bed)
 {
     if (!bed_step(bed)) {
-        bed->now_us += 500;
+        if (bed->deadline_us == UINT64_MAX) {
+            fail_msg("The translation layer sleeps for ever.");
+        }
+        bed->now_us = MAX(bed->now_us, bed->deadline_us);
     }
+}
+
+/* Nobody waits for these operations. @return whether there were any */
+static bool release_done_ios(struct bed *bed)
+{
+    bool any = false;
+
+    for (unsigned int i = 0; i < BED_IOS; i++) {
+        if (bed->io[i].is_used && bed->io[i].is_done) {
+            assert_int_equal(bed->io[i].status, MEDIA_OK);
+            bed->io[i].is_used = false;
+            any = true;
+        }
+    }
+    return any;
 }
 
 static struct bed_io *get_io(struct bed *bed)
@@ -607,27 +724,26 @@ static struct bed_io *get_io(struct bed *bed)
             struct bed_io *io = &bed->io[i];
 
             if (!io->is_used) {
+                if (io->marks == NULL) {
+                    io->marks = calloc(bed->units, sizeof(io->marks[0]));
+                    assert_non_null(io->marks);
+                }
                 io->is_used = true;
                 io->is_done = false;
                 return io;
             }
         }
-        step_or_wait(bed);
-        for (unsigned int i = 0; i < BED_IOS; i++) {
-            if (bed->io[i].is_used && bed->io[i].is_done) {
-                assert_int_equal(bed->io[i].status, MEDIA_OK);
-                bed->io[i].is_used = false;
-            }
+        if (!release_done_ios(bed)) {
+            step_or_wait(bed);
         }
     }
 }
 
 static void wait_for_units(struct bed *bed, const struct bed_io *io)
 {
-    for (uint32_t i = 0; i < bed->units; i++) {
-        uint8_t sectors;
-
-        while (is_in_io(io, i, &sectors) && bed->unit[i].is_busy) {
+    for (uint32_t i = first_unit(io); i < end_unit(io); i++) {
+        while (bed->unit[i].is_busy ||
+               (has_parts(io) && bed->unit[i].in_progress != 0)) {
             step_or_wait(bed);
         }
     }
@@ -653,9 +769,6 @@ static void set_pieces(struct bed *bed, struct bed_io *io)
 
 static void submit_io(struct bed *bed, struct bed_io *io)
 {
-    for (uint32_t i = 0; i < bed->units; i++) {
-        io->flush_mark[i] = bed->unit[i].completed;
-    }
     io->io.cookie = io;
     while (!ftl_submit(bed->ftl, &io->io)) {
         step_or_wait(bed);
@@ -711,6 +824,9 @@ struct bed_io *bed_submit_flush(struct bed *bed)
     struct bed_io *io = get_io(bed);
 
     io->io = (struct media_io){.op = MEDIA_FLUSH};
+    for (uint32_t i = 0; i < bed->units; i++) {
+        io->marks[i] = bed->unit[i].completed;
+    }
     submit_io(bed, io);
     return io;
 }
@@ -792,7 +908,7 @@ static void random_range(const struct bed *bed, uint64_t *random,
     *count = (uint32_t)MIN(*count, last - *lba);
 }
 
-void bed_random_op(struct bed *bed, uint64_t *random)
+static void random_any_op(struct bed *bed, uint64_t *random)
 {
     uint64_t choice = random_next(random) % 100, lba;
     bool fua = random_next(random) % 6 == 0;
@@ -807,5 +923,32 @@ void bed_random_op(struct bed *bed, uint64_t *random)
         (void)bed_submit_trim(
             bed, choice % 2 == 0 ? MEDIA_DEALLOCATE : MEDIA_WRITE_ZEROES, lba,
             count, fua);
+    }
+}
+
+/* A write of one of few units, often with FUA, or sometimes a trim of all. */
+static void random_rewrite(struct bed *bed, uint64_t *random)
+{
+    uint32_t span = MIN(bed->units, UINT32_C(1) << random_next(random) % 4);
+    uint64_t lba = random_next(random) % span * BED_SECTORS;
+    uint64_t choice = random_next(random) % 40;
+    bool fua = random_next(random) % 8 != 0;
+
+    if (choice < 36) {
+        (void)bed_submit_write(bed, lba, BED_SECTORS, fua);
+    } else if (choice < 39) {
+        (void)bed_submit_trim(bed, MEDIA_DEALLOCATE, 0, span * BED_SECTORS,
+                              fua);
+    } else {
+        (void)bed_submit_flush(bed);
+    }
+}
+
+void bed_random_op(struct bed *bed, uint64_t *random)
+{
+    if (bed->config.rewrites_few && random_next(random) % 4 != 0) {
+        random_rewrite(bed, random);
+    } else {
+        random_any_op(bed, random);
     }
 }

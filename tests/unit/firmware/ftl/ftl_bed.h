@@ -17,7 +17,6 @@
 enum {
     BED_DIES_MAX = 4,
     BED_QUEUE = 64,   /* operations of a die that wait */
-    BED_UNITS = 512,  /* logical units, at most */
     BED_HISTORY = 64, /* writes of a unit that are not known to be durable */
     BED_IOS = 8,      /* operations of the medium in progress */
     BED_IO_SECTORS = 64,
@@ -30,8 +29,13 @@ struct bed_config {
     struct nand_geometry geometry; /* planes, units, pages: the profile's */
     uint32_t logical_units;        /* 0: the most */
     uint16_t buffer_units;
-    bool torn_units_vary; /* they read differently each time */
-    uint64_t seed;        /* of the array and of the order of events */
+    uint16_t num_requests; /* operations of the flash; 0: 32 */
+    bool torn_units_vary;  /* they read differently each time */
+    bool dies_lag;         /* now and then a die does nothing for some events */
+    /* Random operations are mostly writes of a few units with FUA, several of
+     * the same unit at the same time. */
+    bool rewrites_few;
+    uint64_t seed; /* of the array and of the order of events */
 };
 
 /* One write of a unit. */
@@ -49,7 +53,8 @@ struct bed_unit {
     uint32_t durable;           /* writes that are in the base */
     uint32_t completed;
     uint32_t writes;
-    bool is_busy;                          /* a write is in progress */
+    uint32_t in_progress; /* writes */
+    bool is_busy;         /* one of them is of parts: no other may begin */
     struct bed_write history[BED_HISTORY]; /* by number, modulo its length */
 };
 
@@ -59,7 +64,9 @@ struct bed_io {
     enum media_status status;
     struct media_io io;
     struct nvmf_piece pieces[3];
-    uint32_t flush_mark[BED_UNITS]; /* `completed` of each unit at submit */
+    /* Of each unit, at submit: `completed` for a flush, otherwise `writes` with
+     * this one. */
+    uint32_t *marks;
     uint8_t buffer[BED_IO_SECTORS * BED_SECTOR_LEN];
 };
 
@@ -87,8 +94,13 @@ struct bed {
     void *ftl_memory;
     uint8_t bad_planes[4096];
     uint64_t now_us;
+    uint64_t deadline_us; /* of the translation layer, since the last step */
     uint64_t random;
     bool is_unknown; /* since a power cut: units have any of several contents */
+    uint8_t held_dies; /* mask: their operations neither start nor finish */
+    uint8_t lagging_die;
+    uint32_t lag_events;        /* for which it does nothing from now on */
+    uint32_t reads_until_error; /* 0, or this one ends with FTL_FLASH_ERROR */
     uint64_t events;
     uint64_t programs, erases; /* begun */
     uint64_t torn_reads; /* units of half programmed rows that were readable */
@@ -96,7 +108,7 @@ struct bed {
 
     uint32_t units;
     uint32_t last_id;
-    struct bed_unit unit[BED_UNITS];
+    struct bed_unit *unit;
     struct bed_io io[BED_IOS];
 
     /* Called after every event. */
@@ -120,13 +132,17 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed);
 
 /*
  * Step the translation layer, and let one event happen.
- * @return false when there was nothing to do
+ * @return false when there was nothing to do: the translation layer said so,
+ *         and no event can happen
  */
 bool bed_step(struct bed *bed);
 /* Step until there is nothing to do.  Time does not pass. */
 void bed_settle(struct bed *bed);
 
-/* Operations.  They wait for room, and for writes of the same units. */
+/*
+ * Operations.  They wait for room.  Those that write a part of a unit wait for
+ * other writes of it, and these for them.
+ */
 struct bed_io *bed_submit_read(struct bed *bed, uint64_t lba, uint32_t count);
 struct bed_io *bed_submit_write(struct bed *bed, uint64_t lba, uint32_t count,
                                 bool fua);

@@ -262,6 +262,134 @@ static void test_a_medium_is_overwritten_many_times(void **state)
     }
 }
 
+/*
+ * Rows of the same unit complete in any order, while garbage collection moves
+ * its contents and erases superblocks.
+ */
+static void test_few_units_are_rewritten_while_dies_lag(void **state)
+{
+    const char *seeds = getenv("FTL_SEEDS");
+    unsigned long count = seeds == NULL ? 12 : strtoul(seeds, NULL, 10);
+
+    (void)state;
+    for (unsigned int seed = 0; seed < count; seed++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.geometry.dies = 4;
+        config.geometry.wordlines = 2;
+        config.geometry.blocks = (uint16_t)(10 + seed % 3);
+        config.seed = seed;
+        config.logical_units = 0;
+        config.dies_lag = true;
+        config.rewrites_few = true;
+        bed = new_mounted(&config);
+        for (uint32_t unit = 0; unit < bed->units; unit++) {
+            bed_write(bed, unit * 8, 8);
+        }
+        overwrite_medium(bed, 2000, seed);
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+static void write_durably(struct bed *bed, uint32_t unit)
+{
+    assert_int_equal(bed_wait(bed, bed_submit_write(bed, unit * 8, 8, true)),
+                     MEDIA_OK);
+}
+
+/* Garbage collection begins when five superblocks, of 8 rows, are in use. */
+static const struct bed_config tight = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 2,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 9,
+                 .wordlines = 4},
+    .logical_units = 19,
+    .buffer_units = 24,
+    .seed = 1,
+};
+
+/*
+ * Fill `count` superblocks of `tight`.  In each, two units stay valid: those of
+ * the first two rows of die 0.
+ */
+static void fill_superblocks(struct bed *bed, unsigned int count)
+{
+    unsigned int dies = bed->config.geometry.dies;
+    unsigned int rows = dies * bed->config.geometry.wordlines;
+
+    for (unsigned int i = 0; i < count; i++) {
+        for (unsigned int row = 0; row < rows; row++) {
+            write_durably(bed, row == 0 ? 2 * i : row == dies ? 2 * i + 1 : 18);
+        }
+    }
+}
+
+static void test_a_superblock_with_a_row_in_flight_is_not_erased(void **state)
+{
+    struct bed *bed = new_mounted(&tight);
+    struct bed_io *late;
+
+    (void)state;
+    fill_superblocks(bed, 3);
+    for (unsigned int row = 0; row < 7; row++) {
+        write_durably(bed, 18);
+    }
+    bed->held_dies = 2;
+    late = bed_submit_write(bed, 18 * 8, 8, true); /* the superblock's end */
+    bed_settle(bed);
+    (void)bed_submit_write(bed, 17 * 8, 8, true); /* the next superblock */
+    bed_settle(bed);
+    bed->held_dies = 0;
+    assert_int_equal(bed_wait(bed, late), MEDIA_OK);
+    bed_settle(bed);
+    assert_true(ftl_counters(bed->ftl)->erasures != 0);
+    bed_check(bed);
+    bed_mount(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+/*
+ * The oldest of two or three rows of a unit is the last one to complete, and
+ * garbage collection moves what the unit had before all of them.
+ */
+static void test_older_contents_complete_after_newer_ones(void **state)
+{
+    (void)state;
+    for (unsigned int newer = 1; newer <= 2; newer++) {
+        struct bed_config config = tight;
+        struct bed *bed;
+
+        config.geometry.dies = 3;
+        bed = new_mounted(&config);
+        fill_superblocks(bed, 3);
+        for (unsigned int row = 0; row < 11; row++) {
+            write_durably(bed, 18);
+        }
+        bed->held_dies = newer == 1 ? 4 : 6;
+        for (unsigned int i = 0; i <= newer; i++) {
+            (void)bed_submit_write(bed, 0, 8, true); /* dies 2, 0, 1 */
+            assert_true(bed_step(bed));
+        }
+        bed_settle(bed);
+        assert_int_equal(ftl_counters(bed->ftl)->erasures, 1);
+        bed->held_dies = 0;
+        bed_wait_all(bed);
+        bed_settle(bed);
+        bed_check(bed);
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
 static void test_bad_planes_are_left_out(void **state)
 {
     struct bed_config config = small;

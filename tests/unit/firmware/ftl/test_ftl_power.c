@@ -203,6 +203,28 @@ static void test_a_cut_during_garbage_collection_loses_nothing(void **state)
     assert_true(sweep.cuts > 60);
 }
 
+/* Older rows of a unit complete after newer ones, while superblocks are moved.
+ */
+static void test_a_cut_while_a_die_lags_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .stride = 3 * (unsigned int)read_setting("FTL_STRIDE", 9), .ways = 1};
+    unsigned long first = read_setting("FTL_FIRST", 1);
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.dies = 4;
+    config.geometry.wordlines = 2;
+    config.dies_lag = true;
+    config.rewrites_few = true;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+    }
+    report_sweep("a die that lags", &sweep);
+    assert_true(sweep.cuts > 10);
+}
+
 static void test_a_cut_after_programs_that_failed_loses_nothing(void **state)
 {
     struct sweep sweep = {
