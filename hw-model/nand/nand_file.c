@@ -324,7 +324,6 @@ void nand_file_fail(struct nand_file_failure *failure,
 {
     static const char *const text[NAND_FILE_REASONS] = {
         [NAND_FILE_OK] = "the file is in order",
-        [NAND_FILE_READ_ONLY] = "the file is read-only; make it writable",
         [NAND_FILE_UNREADABLE] = "the file cannot be read",
         [NAND_FILE_NOT_NAND] = "this is not the file of a NAND array",
         [NAND_FILE_OTHER_VERSION] =
@@ -431,9 +430,6 @@ static enum nand_file_reason open_and_check(
     uint8_t buf[NAND_FILE_HEADER_LEN];
     enum nand_file_reason reason;
 
-    if (source->is_read_only) {
-        return NAND_FILE_READ_ONLY;
-    }
     if (source->size_bytes < sizeof(buf)) {
         return NAND_FILE_NOT_NAND;
     }

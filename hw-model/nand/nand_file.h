@@ -29,7 +29,6 @@ enum {
 struct nand_file_source {
     void *ctx;
     uint64_t size_bytes;
-    bool is_read_only;
     /** @return false when the bytes could not be read */
     bool (*read)(void *ctx, uint64_t offset, void *buf, size_t len);
 };
@@ -37,7 +36,6 @@ struct nand_file_source {
 /* Why a file was refused. */
 enum nand_file_reason {
     NAND_FILE_OK,
-    NAND_FILE_READ_ONLY,
     NAND_FILE_UNREADABLE, /* an error of the storage */
     NAND_FILE_NOT_NAND,   /* its first bytes are those of another format */
     NAND_FILE_OTHER_VERSION,

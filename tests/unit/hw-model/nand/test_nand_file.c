@@ -253,9 +253,6 @@ static void test_files_for_other_purposes_are_refused(void **state)
     assert_int_equal(reason_of(bed, &source, &other), NAND_FILE_OK);
     other.channels = 2;
     assert_int_equal(reason_of(bed, &source, &other), NAND_FILE_OTHER_GEOMETRY);
-    source.is_read_only = true;
-    assert_int_equal(reason_of(bed, &source, NULL), NAND_FILE_READ_ONLY);
-    source.is_read_only = false;
     bed->ram.fail_reads = 5;
     assert_int_equal(reason_of(bed, &source, NULL), NAND_FILE_UNREADABLE);
     bed_free(bed);
