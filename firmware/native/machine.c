@@ -476,31 +476,20 @@ static void flash_done(void *ctx, uint32_t id, int result)
 static void attach_array(struct machine *machine, struct nand_ram *flash)
 {
     struct nand_file_source source = nand_ram_source(flash);
+    struct nand_backend backend = nand_ram_backend(flash);
     struct nand_file_failure failure;
     struct nand_file file;
-    struct nand_array_config config = {
-        .backend = nand_ram_backend(flash),
-        .file = &file,
-        .ctx = machine->nand,
-        .started = hw_nand_started,
-        .finished = hw_nand_finished,
-        .synced = hw_nand_synced,
-    };
-    struct nand_array *array;
     size_t bytes;
 
     ASSERT(nand_file_open(&file, &source, NULL, &failure));
-    config.num_ops = hw_nand_array_ops(&file.geometry);
-    bytes = nand_array_memory_bytes(&file.geometry, config.num_ops);
+    bytes = hw_nand_array_bytes(&file.geometry);
     machine->array_memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
     ASSERT(machine->array_memory != NULL);
-    config.memory = machine->array_memory;
-    array = nand_array_open(&config, &source, &failure);
-    ASSERT(array != NULL);
+    ASSERT(hw_nand_attach(machine->nand, &file, &backend, machine->array_memory,
+                          &source, &failure));
     flash->done = flash_done;
     flash->ctx = machine;
     machine->flash = flash;
-    hw_nand_attach(machine->nand, array);
 }
 
 static void create_nand(struct machine *machine,

@@ -21,12 +21,22 @@ static bool array_is_quiet(const struct hw_nand *nand)
     return nand->array == NULL || nand_array_is_quiet(nand->array);
 }
 
+/* The array's storage is up to date, or could not be written. */
+static void end_sync(void *ctx, bool success)
+{
+    struct hw_nand *nand = ctx;
+
+    nand->is_syncing = false;
+    nand->is_synced = true;
+    nand->sync_failed = !success;
+}
+
 static void start_sync(struct hw_nand *nand)
 {
     nand->is_syncing = true;
     if (nand->array == NULL ||
         nand_array_sync(nand->array, hw_nand_now_ns(nand))) {
-        hw_nand_synced(nand, true);
+        end_sync(nand, true);
     }
 }
 
@@ -81,15 +91,6 @@ void hw_nand_io_done(struct hw_nand *nand, uint32_t id, int result)
     leave_core(nand);
 }
 
-void hw_nand_synced(void *ctx, bool success)
-{
-    struct hw_nand *nand = ctx;
-
-    nand->is_syncing = false;
-    nand->is_synced = true;
-    nand->sync_failed = !success;
-}
-
 /* ---- Power-on, reset, stop */
 
 void hw_nand_init(struct hw_nand *nand, const struct hw_nand_config *config)
@@ -109,16 +110,45 @@ void hw_nand_init(struct hw_nand *nand, const struct hw_nand_config *config)
     hw_nand_timers_init(nand);
 }
 
-unsigned int hw_nand_array_ops(const struct nand_geometry *geometry)
+/* Each die has at most one operation in progress and one suspended. */
+static unsigned int array_ops(const struct nand_geometry *geometry)
 {
     return 2 * nand_geometry_dies(geometry);
 }
 
-void hw_nand_attach(struct hw_nand *nand, struct nand_array *array)
+size_t hw_nand_array_bytes(const struct nand_geometry *geometry)
 {
-    nand->array = array;
-    nand->geometry = *nand_array_geometry(array);
+    return nand_array_memory_bytes(geometry, array_ops(geometry));
+}
+
+uint32_t hw_nand_io_ids(const struct nand_geometry *geometry)
+{
+    return nand_array_io_ids(array_ops(geometry));
+}
+
+bool hw_nand_attach(struct hw_nand *nand, const struct nand_file *file,
+                    const struct nand_backend *backend, void *memory,
+                    const struct nand_file_source *source,
+                    struct nand_file_failure *failure)
+{
+    nand->array = nand_array_open(
+        &(struct nand_array_config){
+            .backend = *backend,
+            .file = file,
+            .num_ops = array_ops(&file->geometry),
+            .memory = memory,
+            .ctx = nand,
+            .started = hw_nand_die_served,
+            .finished = hw_nand_die_served,
+            .synced = end_sync,
+        },
+        source, failure);
+    if (nand->array == NULL) {
+        return false;
+    }
+    nand->geometry = *nand_array_geometry(nand->array);
     nand->num_dies = nand_geometry_dies(&nand->geometry);
+    return true;
 }
 
 void hw_nand_reset(struct hw_nand *nand)

@@ -157,21 +157,26 @@ struct hw_nand {
 /** Power-on: the registers have their reset values, and there is no array. */
 void hw_nand_init(struct hw_nand *nand, const struct hw_nand_config *config);
 
-/**
- * Operations that the array needs, of nand_array_config.num_ops: each die has
- * at most one in progress and one suspended.
- */
-unsigned int hw_nand_array_ops(const struct nand_geometry *geometry);
+/** Bytes of memory that an array of this geometry needs in a controller. */
+size_t hw_nand_array_bytes(const struct nand_geometry *geometry);
+
+/** Identifiers of its requests to storage are less than this. */
+uint32_t hw_nand_io_ids(const struct nand_geometry *geometry);
 
 /**
- * Functions for nand_array_config: `ctx` is the controller.
+ * Connect an array, whose state is read from its storage.
+ *
+ * @param file     from nand_file_open() with this source; it is copied
+ * @param backend  copied; its requests end with hw_nand_io_done()
+ * @param memory   hw_nand_array_bytes(), 64-byte aligned; it outlives the
+ *                 controller
+ * @param failure  why, when this fails
+ * @return false when the state is damaged or cannot be read; there is no array
  */
-void hw_nand_started(void *ctx, struct nand_op *op);
-void hw_nand_finished(void *ctx, struct nand_op *op);
-void hw_nand_synced(void *ctx, bool success);
-
-/** Connect the array.  It outlives the controller. */
-void hw_nand_attach(struct hw_nand *nand, struct nand_array *array);
+MUST_USE bool hw_nand_attach(struct hw_nand *nand, const struct nand_file *file,
+                             const struct nand_backend *backend, void *memory,
+                             const struct nand_file_source *source,
+                             struct nand_file_failure *failure);
 
 /**
  * Machine reset, or NAND_CTRL.RESET: disables the queues and resets the

@@ -165,7 +165,7 @@ static bool begin_operation(struct hw_nand *nand, uint32_t d)
     }
     die->op = hw_nand_op_index(nand, op);
     op->array_op = nand_op_get(nand->array);
-    ASSERT(op->array_op != NULL); /* see hw_nand_array_ops() */
+    ASSERT(op->array_op != NULL); /* hw_nand_attach() asked for enough */
     op->status = (uint8_t)hw_nand_entries_map(nand, op, op->array_op);
     if (op->status != NAND_CQE_OK) {
         return end_operation(nand, d);
@@ -378,16 +378,11 @@ void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
     }
 }
 
-void hw_nand_started(void *ctx, struct nand_op *array_op)
+void hw_nand_die_served(void *ctx, struct nand_op *array_op)
 {
     const struct hw_nand_op *op = array_op->owner;
 
     hw_nand_die_ready(ctx, op->die);
-}
-
-void hw_nand_finished(void *ctx, struct nand_op *array_op)
-{
-    hw_nand_started(ctx, array_op);
 }
 
 /* ---- Reset */

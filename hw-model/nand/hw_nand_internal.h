@@ -135,6 +135,11 @@ void hw_nand_dies_run(struct hw_nand *nand);
 /* The time of a die's state has ended. */
 void hw_nand_die_elapsed(struct hw_nand *nand, uint32_t d, uint64_t end_ns);
 
+/* The array has started or finished the operation of a die; ctx: struct
+ * hw_nand.
+ */
+void hw_nand_die_served(void *ctx, struct nand_op *array_op);
+
 /* Drop all commands that have not begun. */
 void hw_nand_dies_reset(struct hw_nand *nand);
 

@@ -189,29 +189,41 @@ static void essd_nand_reset_hold(Object *obj, ResetType type)
     }
 }
 
+static void essd_nand_refuse_file(EssdNandState *s,
+                                  const struct nand_file_failure *failure,
+                                  Error **errp)
+{
+    error_setg(errp, "essd-nand: the array '%s' cannot be used: %s",
+               bdrv_get_device_or_node_name(blk_bs(s->blk.conf.blk)),
+               failure->text);
+}
+
 /* Read the file and connect the array to the controller. */
 static bool essd_nand_open_array(EssdNandState *s, Error **errp)
 {
     struct nand_file_failure failure;
     struct nand_file file;
-    struct nand_array *array;
     int64_t size = blk_getlength(s->blk.conf.blk);
-    unsigned int num_ops;
     struct nand_file_source source = {
         .ctx = s,
         .size_bytes = size < 0 ? 0 : size,
         .read = essd_nand_read_source,
     };
+    struct nand_backend backend = {
+        .ctx = &s->blk,
+        .readv = essd_blk_readv,
+        .writev = essd_blk_writev,
+        .discard = essd_blk_discard,
+        .flush = essd_blk_flush,
+    };
 
     if (!nand_file_open(&file, &source, NULL, &failure)) {
-        error_setg(errp, "essd-nand: the array '%s' cannot be used: %s",
-                   bdrv_get_device_or_node_name(blk_bs(s->blk.conf.blk)),
-                   failure.text);
+        essd_nand_refuse_file(s, &failure, errp);
         return false;
     }
-    num_ops = hw_nand_array_ops(&file.geometry);
-    essd_blk_start(&s->blk, nand_array_io_ids(num_ops), essd_nand_io_done, s);
-    s->array_memory_size = nand_array_memory_bytes(&file.geometry, num_ops);
+    essd_blk_start(&s->blk, hw_nand_io_ids(&file.geometry), essd_nand_io_done,
+                   s);
+    s->array_memory_size = hw_nand_array_bytes(&file.geometry);
     /* Pages that are never used take no memory. */
     s->array_memory =
         qemu_anon_ram_alloc(s->array_memory_size, NULL, false, true);
@@ -219,32 +231,11 @@ static bool essd_nand_open_array(EssdNandState *s, Error **errp)
         error_setg(errp, "essd-nand: no memory for the state of the blocks");
         return false;
     }
-    array = nand_array_open(
-        &(struct nand_array_config){
-            .backend =
-                {
-                    .ctx = &s->blk,
-                    .readv = essd_blk_readv,
-                    .writev = essd_blk_writev,
-                    .discard = essd_blk_discard,
-                    .flush = essd_blk_flush,
-                },
-            .file = &file,
-            .num_ops = num_ops,
-            .memory = s->array_memory,
-            .ctx = &s->nand,
-            .started = hw_nand_started,
-            .finished = hw_nand_finished,
-            .synced = hw_nand_synced,
-        },
-        &source, &failure);
-    if (!array) {
-        error_setg(errp, "essd-nand: the array '%s' cannot be used: %s",
-                   bdrv_get_device_or_node_name(blk_bs(s->blk.conf.blk)),
-                   failure.text);
+    if (!hw_nand_attach(&s->nand, &file, &backend, s->array_memory, &source,
+                        &failure)) {
+        essd_nand_refuse_file(s, &failure, errp);
         return false;
     }
-    hw_nand_attach(&s->nand, array);
     return true;
 }
 

@@ -94,15 +94,7 @@ static inline void w_power_on(struct nand_world *w, const char *profile_name,
     struct nand_file_source source;
     struct nand_layout layout;
     struct nand_file file;
-    struct nand_array_config array = {
-        .file = &file,
-        .num_ops = hw_nand_array_ops(&geometry),
-        .ctx = &w->nand,
-        .started = hw_nand_started,
-        .finished = hw_nand_finished,
-        .synced = hw_nand_synced,
-    };
-    struct nand_array *opened;
+    struct nand_backend backend;
 
     nand_file_new(&file, profile, &geometry, 1);
     nand_layout(&layout, &geometry);
@@ -110,15 +102,13 @@ static inline void w_power_on(struct nand_world *w, const char *profile_name,
     nand_ram_create(&w->ram, &file);
     w->ram.done = w_io_done;
     w->ram.ctx = &w->nand;
-    array.backend = nand_ram_backend(&w->ram);
-    w->array_memory = aligned_alloc(
-        64, (nand_array_memory_bytes(&geometry, array.num_ops) + 63) / 64 * 64);
-    array.memory = w->array_memory;
+    backend = nand_ram_backend(&w->ram);
+    w->array_memory =
+        aligned_alloc(64, (hw_nand_array_bytes(&geometry) + 63) / 64 * 64);
     source = nand_ram_source(&w->ram);
     hw_nand_init(&w->nand, &config);
-    opened = nand_array_open(&array, &source, &failure);
-    ASSERT(opened != NULL);
-    hw_nand_attach(&w->nand, opened);
+    ASSERT(hw_nand_attach(&w->nand, &file, &backend, w->array_memory, &source,
+                          &failure));
 }
 
 /* The same, with DRAM and with queue 0 enabled. */
