@@ -214,6 +214,21 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
     }
 }
 
+/*
+ * Nothing is in progress and nothing can be done, but operations wait: there is
+ * no space for them, and garbage collection cannot make any unless what it
+ * could not read can be read now.
+ */
+static bool note_full(struct ftl *ftl)
+{
+    if (ftl->is_full || !ftl_io_is_waiting(ftl) ||
+        ftl->free_requests.count != ftl->config.num_requests) {
+        return false;
+    }
+    ftl->is_full = !ftl_collect_retry(ftl);
+    return true;
+}
+
 bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
 {
     bool any = false;
@@ -228,6 +243,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_collect_step(ftl);
         any |= ftl_row_step(ftl);
+        any = any || note_full(ftl);
         break;
     case FTL_FAILED:
         any = ftl_io_refuse(ftl);

@@ -10,6 +10,8 @@
  */
 #include "firmware/ftl/ftl_internal.h"
 
+enum { RETRIES_MAX = 4 };
+
 /*
  * Whether a superblock may be chosen.  Its last rows may still be in flight
  * when it is closed.  Their units are not valid yet, and they would be
@@ -20,7 +22,7 @@ static bool is_candidate(const struct ftl *ftl, uint32_t superblock)
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
 
     return at->state == FTL_SUPERBLOCK_CLOSED && at->rows_in_flight == 0 &&
-           !at->is_stuck;
+           (!at->is_stuck || at->valid < at->stuck_valid);
 }
 
 /* Whether the mount is to erase a superblock in this phase. */
@@ -159,6 +161,22 @@ void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
     ftl->collection.reads--;
 }
 
+bool ftl_collect_retry(struct ftl *ftl)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        struct ftl_superblock *at = &ftl->superblocks[i];
+
+        if (at->is_stuck && at->retries < RETRIES_MAX) {
+            at->retries++;
+            at->stuck_valid = at->valid + 1;
+            any = true;
+        }
+    }
+    return any;
+}
+
 bool ftl_collect_is_at_end(const struct ftl *ftl)
 {
     return ftl->collection.victim != FTL_NOWHERE &&
@@ -190,6 +208,7 @@ static bool finish_victim(struct ftl *ftl)
     }
     if (victim->state == FTL_SUPERBLOCK_CLOSED) {
         if (victim->is_stuck) {
+            victim->stuck_valid = victim->valid;
             collection->victim = FTL_NOWHERE;
             return true;
         }
@@ -207,6 +226,7 @@ static bool finish_victim(struct ftl *ftl)
         return false;
     }
     collection->victim = FTL_NOWHERE;
+    ftl->is_full = false;
     return true;
 }
 
@@ -280,12 +300,11 @@ bool ftl_collect_step(struct ftl *ftl)
         }
         collection->victim = choose_victim(ftl);
         collection->next_row = 0;
-        ftl->is_full = collection->victim == FTL_NOWHERE &&
-                       ftl->free_superblocks <= FTL_HOST_LEAVES_FREE &&
-                       ftl->streams[FTL_STREAM_HOST].superblock == FTL_NOWHERE;
         if (collection->victim == FTL_NOWHERE) {
             return false;
         }
+        ftl->superblocks[collection->victim].is_stuck = false;
+        ftl->is_full = false;
         any = true;
     }
     while (collection->next_row < ftl->layout.superblock_rows) {

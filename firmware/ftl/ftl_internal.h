@@ -95,10 +95,12 @@ struct ftl_superblock {
     bool is_suspect;   /* it may have rows that are half programmed */
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
-    uint16_t next_die; /* ERASING: whose erasure has not begun */
-    bool is_stuck;     /* a valid unit cannot be read, hence not be moved */
-    uint32_t valid;    /* units that must not be lost */
-    uint32_t capacity; /* units of planes that are not bad */
+    uint16_t next_die;    /* ERASING: whose erasure has not begun */
+    bool is_stuck;        /* a valid unit cannot be read, hence not be moved */
+    uint8_t retries;      /* because space was needed, since it was erased */
+    uint32_t stuck_valid; /* it is tried again when `valid` is less than this */
+    uint32_t valid;       /* units that must not be lost */
+    uint32_t capacity;    /* units of planes that are not bad */
     /* The superblock may be erased when all that was accepted up to this is
      * durable: a trim has made units of it invalid. */
     uint64_t trim_accepted;
@@ -199,7 +201,7 @@ struct ftl {
     struct ftl_layout layout;
     enum ftl_state state;
     bool is_volatile;
-    bool is_full; /* no superblock is free, and none can be collected */
+    bool is_full; /* operations waited for space that nothing could make */
     uint64_t now_us;
     uint64_t last_accept_us;
 
@@ -318,6 +320,8 @@ void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
 
 /* ---- ftl_io.c: operations of the medium */
 bool ftl_io_step(struct ftl *ftl);
+/** Whether writes, trims or flushes wait. */
+bool ftl_io_is_waiting(const struct ftl *ftl);
 /** Refuse all operations that wait. @return whether there were any */
 bool ftl_io_refuse(struct ftl *ftl);
 void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
@@ -366,6 +370,8 @@ bool ftl_collect_settle(struct ftl *ftl, bool *is_done);
 void ftl_collect_stop(struct ftl *ftl);
 void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
+/** Try superblocks again that are stuck. @return whether there are any */
+bool ftl_collect_retry(struct ftl *ftl);
 /** Whether units that wait to be moved do not wait for more. */
 bool ftl_collect_is_at_end(const struct ftl *ftl);
 /** Whether the next victim waits until trims are durable. */

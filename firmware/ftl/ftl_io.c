@@ -374,20 +374,41 @@ static bool trim_unit(struct ftl *ftl, struct ftl_op *op)
     return true;
 }
 
-/* @return whether the operation has left the queue */
-static bool step_change(struct ftl *ftl, struct ftl_op *op)
+/* Give up an operation for which there is no space. */
+static void fail_change(struct ftl_op *op)
+{
+    op->status = MEDIA_WRITE_ERROR;
+    op->next_sector = op->end_sector;
+}
+
+/*
+ * Trims are accepted also when the medium is full, because they are what makes
+ * space.
+ *
+ * @param any  set when the operation got on without leaving the queue
+ * @return whether the operation has left the queue
+ */
+static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
 {
     bool is_write = op->io.op == MEDIA_WRITE;
     uint32_t budget = TRIMS_PER_STEP;
 
-    if (ftl->is_full) {
-        op->status = MEDIA_WRITE_ERROR;
-        op->next_sector = op->end_sector;
+    if (ftl->is_full && is_write) {
+        fail_change(op);
     }
     while (op->next_sector < op->end_sector) {
-        if (budget-- == 0 ||
-            !(is_write ? write_unit(ftl, op) : trim_unit(ftl, op))) {
-            return op->state != FTL_OP_QUEUED;
+        if (budget-- == 0) {
+            *any = true;
+            return false;
+        }
+        if (!(is_write ? write_unit(ftl, op) : trim_unit(ftl, op))) {
+            if (op->state != FTL_OP_QUEUED) {
+                return true;
+            }
+            if (!ftl->is_full) {
+                return false;
+            }
+            fail_change(op);
         }
     }
     ftl_list_remove(&ftl->changes, op_index(ftl, op));
@@ -432,17 +453,24 @@ static bool step_barriers(struct ftl *ftl)
 bool ftl_io_step(struct ftl *ftl)
 {
     uint16_t next;
-    bool any = false;
+    /* First those that wait already: garbage collection has seen the trims that
+     * they wait for, and is_full says whether these made space. */
+    bool any = step_barriers(ftl);
 
     for (uint16_t i = ftl->reads.head; i != FTL_LIST_END; i = next) {
         next = ftl->op_links[i].next;
         any |= step_read(ftl, &ftl->ops[i]);
     }
     while (ftl->changes.count != 0 &&
-           step_change(ftl, &ftl->ops[ftl->changes.head])) {
+           step_change(ftl, &ftl->ops[ftl->changes.head], &any)) {
         any = true;
     }
-    return step_barriers(ftl) || any;
+    return any;
+}
+
+bool ftl_io_is_waiting(const struct ftl *ftl)
+{
+    return ftl->changes.count + ftl->barriers.count != 0;
 }
 
 bool ftl_io_refuse(struct ftl *ftl)

@@ -68,23 +68,29 @@ static uint16_t take_waiting(struct ftl *ftl, enum ftl_pool pool)
     return index;
 }
 
-/* Forget units that wait to be moved and need it no longer. */
-static void drop_invalid_moves(struct ftl *ftl)
+/*
+ * Forget units that wait to be moved and need it no longer.
+ * @return whether there were any
+ */
+static bool drop_invalid_moves(struct ftl *ftl)
 {
     uint16_t index;
+    bool any = false;
 
     while ((index = ftl->waiting[FTL_POOL_MOVE].head) != FTL_LIST_END &&
            !ftl_map_is_valid(ftl, ftl->slots[index].old_place)) {
         (void)ftl_list_pop(&ftl->waiting[FTL_POOL_MOVE]);
         ftl->collection.slots--;
         ftl_slot_free(ftl, index);
+        any = true;
     }
+    return any;
 }
 
 /* Take a unit that is to be moved. */
 static uint16_t take_moved(struct ftl *ftl)
 {
-    drop_invalid_moves(ftl);
+    (void)drop_invalid_moves(ftl);
     return take_waiting(ftl, FTL_POOL_MOVE);
 }
 
@@ -231,7 +237,7 @@ static bool program_moved_row(struct ftl *ftl)
 {
     struct row_plan plan = {.stream = FTL_STREAM_MOVE};
 
-    drop_invalid_moves(ftl);
+    (void)drop_invalid_moves(ftl);
     if (ftl_collect_waits_for_trims(ftl) &&
         ftl->waiting[FTL_POOL_TRIM].count != 0) {
         plan.takes_pages = ftl->streams[FTL_STREAM_HOST].rows_in_flight == 0;
@@ -245,7 +251,8 @@ static bool program_moved_row(struct ftl *ftl)
 
 bool ftl_row_step(struct ftl *ftl)
 {
-    bool any = false;
+    /* Garbage collection may have waited for this. */
+    bool any = drop_invalid_moves(ftl);
 
     while (program_moved_row(ftl)) {
         any = true;

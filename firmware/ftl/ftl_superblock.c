@@ -84,6 +84,8 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
     at->is_erased = true;
     at->is_suspect = false;
     at->is_own = false;
+    at->is_stuck = false;
+    at->retries = 0;
     ftl_superblock_measure(ftl, superblock);
     ftl_superblock_enter(ftl, superblock,
                          ftl_superblock_is_good(ftl, superblock)

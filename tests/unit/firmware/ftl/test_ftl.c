@@ -485,3 +485,110 @@ static void test_a_unit_that_cannot_be_read_is_an_error(void **state)
                      MEDIA_WRITE_ERROR);
     bed_free(bed);
 }
+
+static void test_a_trim_longer_than_one_step_ends(void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    (void)state;
+    config.geometry.blocks = 200;
+    config.logical_units = 5000;
+    config.geometry.wordlines = 6;
+    bed = new_mounted(&config);
+    bed_trim(bed, 0, 5000 * 8); /* nothing else is to be done */
+    bed_free(bed);
+}
+
+/* Write until a write or a flush fails. */
+static void write_until_full(struct bed *bed)
+{
+    enum media_status status = MEDIA_OK;
+    uint64_t random = 1;
+
+    for (uint32_t i = 0; status == MEDIA_OK; i++) {
+        assert_true(i < 5000);
+        status = bed_wait(
+            bed, bed_submit_write(bed, random_next(&random) % bed->units * 8, 8,
+                                  i % 3 == 2));
+    }
+    assert_int_equal(status, MEDIA_WRITE_ERROR);
+}
+
+static void test_a_medium_whose_erasures_all_fail_becomes_full(void **state)
+{
+    (void)state;
+    for (uint8_t dies = 1; dies <= 2; dies++) {
+        struct nand_injection failure =
+            fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL, 0);
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.geometry.dies = dies;
+        config.geometry.wordlines = 8;
+        bed = new_mounted(&config);
+        failure.trigger.times = 0;
+        inject_fault(bed, &failure);
+        write_until_full(bed);
+        bed_settle(bed);
+        assert_int_equal(bed_wait(bed, bed_submit_flush(bed)),
+                         MEDIA_WRITE_ERROR);
+        assert_int_equal(bed_wait(bed, bed_submit_read(bed, 0, 64)), MEDIA_OK);
+        bed_free(bed);
+    }
+}
+
+/*
+ * Garbage collection cannot read what it is to move.  So the medium becomes
+ * full, until trims make all of it invalid.
+ */
+static void test_trims_make_space_on_a_full_medium(void **state)
+{
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
+    struct bed *bed = new_mounted(&small);
+
+    (void)state;
+    failure.trigger.times = 0;
+    inject_fault(bed, &failure);
+    write_until_full(bed);
+    nand_array_clear_injections(bed->array);
+    assert_int_equal(bed_wait(bed, bed_submit_write(bed, 0, 8, false)),
+                     MEDIA_WRITE_ERROR);
+    assert_int_equal(bed_wait(bed, bed_submit_trim(bed, MEDIA_WRITE_ZEROES, 0,
+                                                   150 * 8, true)),
+                     MEDIA_OK);
+    bed_check(bed);
+    bed->is_unknown = false;
+    overwrite_medium(bed, 600, 1);
+    bed_mount(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+/* One failure to read a unit does not keep a superblock from being erased. */
+static void test_units_that_could_not_be_read_once_are_moved_later(void **state)
+{
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
+    struct bed *bed = new_mounted(&small);
+    uint64_t random = 3;
+
+    (void)state;
+    failure.trigger.every = 5;
+    failure.trigger.times = 25;
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, unit * 8, 8);
+    }
+    inject_fault(bed, &failure);
+    for (uint32_t i = 0; i < 3000; i++) {
+        bed_write(bed, random_next(&random) % bed->units * 8, 8);
+        if (i % 20 == 0) {
+            bed_flush(bed);
+        }
+    }
+    nand_array_clear_injections(bed->array);
+    assert_in_range(ftl_counters(bed->ftl)->read_errors, 10, 25);
+    bed_check(bed);
+    bed_free(bed);
+}
