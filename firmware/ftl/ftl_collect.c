@@ -145,6 +145,7 @@ static void accept_unit(struct ftl *ftl, uint16_t index, bool is_good,
         (system.kind == FTL_KIND_TRIM ? ftl->config.logical_units : 0);
     ASSERT(slot->number < ftl->entries);
     slot->version = system.version;
+    slot->attempt = system.attempt;
     slot->state = FTL_SLOT_WAITING;
     ftl_list_append(&ftl->waiting[FTL_POOL_MOVE], index);
 }

@@ -13,7 +13,8 @@ enum {
     FTL_TRIM_UNITS = 8 * FTL_UNIT_DATA, /* logical units of a trim page */
     FTL_TRIM_SLOTS = 16,                /* trim pages in the buffer, at most */
     FTL_MOVE_ROWS = 2,                  /* in the buffer of the collection */
-    FTL_ROW_GAP = 4096, /* row numbers that a mount leaves unused */
+    FTL_VERSION_SHIFT = 5, /* of mount.versions[]; below it, the attempt */
+    FTL_ROW_GAP = 4096,    /* row numbers that a mount leaves unused */
     /*
      * The number of last rows, for each die, of which some may be torn.  A row
      * in flight keeps its stream from starting more than one row on each die,
@@ -27,6 +28,7 @@ enum {
      * collection begins. */
     FTL_HOST_LEAVES_FREE = 3,
     FTL_COLLECT_BELOW = 5,
+    FTL_URGENT_LEAVES_FREE = 1, /* the same, for contents of failed rows */
     FTL_RESERVE = 8,      /* superblocks that are no part of the capacity */
     FTL_RESERVE_ROWS = 3, /* rows of a superblock that are none */
 };
@@ -75,6 +77,7 @@ struct ftl_slot {
     uint32_t old_place;
     uint64_t accepted; /* ftl.accepted when it was accepted */
     uint64_t version;  /* of a unit that is moved */
+    uint8_t attempt;   /* the same: see struct ftl_system */
 };
 
 /* ---- Superblocks. */
@@ -191,7 +194,7 @@ struct ftl_mount {
     uint64_t last_row; /* the largest row number that was found */
     uint64_t last_normal_row; /* the same, without rows of mounts */
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
-    uint64_t *versions;       /* of each entry of the map */
+    uint64_t *versions;       /* of each entry of the map, and attempts */
     uint64_t *row_numbers;    /* of each row */
     uint8_t *page;            /* data and metadata of a trim page */
 };
@@ -232,6 +235,9 @@ struct ftl {
     uint64_t forced;   /* what was accepted up to this does not wait for more
                         * until its row is full */
 
+    uint64_t urgent; /* what was accepted up to this may have been in a row
+                      * that failed: it may use one more superblock */
+
     struct ftl_request *requests;
     struct ftl_link *request_links;
     struct ftl_list free_requests;
@@ -271,6 +277,8 @@ void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page);
 /** A slot is in flash, or could not be programmed. */
 void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place);
 void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index);
+/** Whether a slot waits whose row may have failed. */
+bool ftl_slot_is_urgent(const struct ftl *ftl);
 /** Whether all that was accepted up to a number is in flash. */
 bool ftl_slot_is_durable(const struct ftl *ftl, uint64_t accepted);
 /** The same, for the slots of one pool. */

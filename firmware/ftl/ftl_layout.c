@@ -9,10 +9,12 @@ enum {                     /* system bytes; little-endian */
        SYSTEM_NUMBER = 0,  /* 32 bits */
        SYSTEM_VERSION = 4, /* 40 bits */
        SYSTEM_ROW = 9,     /* 40 bits */
-       SYSTEM_KIND = 14,   /* and KIND_OF_MOUNT */
+       SYSTEM_KIND = 14,   /* 2 bits, attempt: 5, KIND_OF_MOUNT */
        SYSTEM_CHECK = 15,  /* the low byte of the CRC-32 of all others */
        SYSTEM_LEN = 16,
 
+       KIND_MASK = 0x03,
+       KIND_ATTEMPT_SHIFT = 2,
        KIND_OF_MOUNT = 0x80,
 };
 _Static_assert((int)SYSTEM_LEN == (int)FTL_UNIT_SYSTEM,
@@ -79,7 +81,8 @@ void ftl_system_emit(const struct ftl_system *system,
     put_le32(buf + SYSTEM_NUMBER, system->number);
     put_le40(buf + SYSTEM_VERSION, system->version);
     put_le40(buf + SYSTEM_ROW, system->row);
-    buf[SYSTEM_KIND] = system->kind;
+    buf[SYSTEM_KIND] =
+        (uint8_t)(system->kind | system->attempt << KIND_ATTEMPT_SHIFT);
     if (system->is_of_mount) {
         buf[SYSTEM_KIND] |= KIND_OF_MOUNT;
     }
@@ -89,7 +92,7 @@ void ftl_system_emit(const struct ftl_system *system,
 bool ftl_system_parse(struct ftl_system *system,
                       const uint8_t buf[FTL_UNIT_SYSTEM])
 {
-    uint8_t kind = buf[SYSTEM_KIND] & (uint8_t)~KIND_OF_MOUNT;
+    uint8_t kind = buf[SYSTEM_KIND] & KIND_MASK;
 
     if (kind >= FTL_KINDS ||
         buf[SYSTEM_CHECK] != (uint8_t)crc32_update(0, buf, SYSTEM_CHECK)) {
@@ -98,6 +101,7 @@ bool ftl_system_parse(struct ftl_system *system,
     *system = (struct ftl_system){
         .kind = kind,
         .is_of_mount = (buf[SYSTEM_KIND] & KIND_OF_MOUNT) != 0,
+        .attempt = buf[SYSTEM_KIND] >> KIND_ATTEMPT_SHIFT & FTL_ATTEMPTS_MAX,
         .number = get_le32(buf + SYSTEM_NUMBER),
         .version = get_le40(buf + SYSTEM_VERSION),
         .row = get_le40(buf + SYSTEM_ROW),

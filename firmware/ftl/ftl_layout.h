@@ -69,6 +69,8 @@ static inline uint32_t ftl_layout_index(const struct ftl_layout *layout,
            unit->unit;
 }
 
+enum { FTL_ATTEMPTS_MAX = 31 };
+
 /** What a unit is. */
 enum ftl_unit_kind {
     FTL_KIND_PAD,  /* nothing: it fills a row */
@@ -82,7 +84,9 @@ enum ftl_unit_kind {
  * unit has had: it is the number of the row in which these were programmed
  * first.  `row` is the number of the row in which this copy was programmed:
  * larger, if garbage collection has moved the unit.  Rows are numbered in the
- * order in which they are put together.
+ * order in which they are put together.  `attempt` is larger than in any copy
+ * of this version whose row has failed: units of such a row may be readable at
+ * one time and not at another.
  */
 struct ftl_system {
     uint8_t kind;     /* enum ftl_unit_kind */
@@ -90,6 +94,7 @@ struct ftl_system {
     uint32_t number;  /* of the logical unit, or of the page */
     uint64_t version; /* 40 bits */
     uint64_t row;     /* 40 bits */
+    uint8_t attempt;  /* to FTL_ATTEMPTS_MAX */
 };
 
 void ftl_system_emit(const struct ftl_system *system,

@@ -70,6 +70,12 @@ static struct ftl_superblock *superblock_of(const struct ftl *ftl,
     return &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
 }
 
+/* The later version counts; of its copies, one that no failed row can be. */
+static uint64_t version_key(const struct ftl_system *system)
+{
+    return system->version << FTL_VERSION_SHIFT | system->attempt;
+}
+
 /* Whether what was found is to replace an entry of the map. */
 static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
                       const struct ftl_system *system)
@@ -80,8 +86,8 @@ static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
     if (other == FTL_NOWHERE) {
         return true;
     }
-    if (system->version != ftl->mount.versions[entry]) {
-        return system->version > ftl->mount.versions[entry];
+    if (version_key(system) != ftl->mount.versions[entry]) {
+        return version_key(system) > ftl->mount.versions[entry];
     }
     is_own = superblock_of(ftl, place)->is_own;
     other_is_own = superblock_of(ftl, other)->is_own;
@@ -128,7 +134,7 @@ static void note_unit(struct ftl *ftl, uint32_t place, const uint8_t *bytes)
     }
     if (is_better(ftl, entry, place, &system)) {
         ftl->map[entry] = place;
-        mount->versions[entry] = system.version;
+        mount->versions[entry] = version_key(&system);
     }
 }
 

@@ -106,6 +106,7 @@ static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
             .number = slot->number - (is_page ? ftl->config.logical_units : 0),
             .is_of_mount = ftl->state == FTL_MOUNTING,
             .version = slot->pool == FTL_POOL_MOVE ? slot->version : row_number,
+            .attempt = slot->pool == FTL_POOL_MOVE ? slot->attempt : 0,
             .row = row_number,
         },
         system);

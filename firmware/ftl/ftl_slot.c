@@ -84,15 +84,19 @@ static void sort_slot(const struct ftl *ftl, struct ftl_list *list,
 }
 
 /*
- * A trim takes the place of contents that are not durable: barriers that wait
- * for these wait for the trim's page from now on.
+ * A slot takes the place of contents that are not durable, and their age: what
+ * waits for these waits for the slot from now on.
  */
-static void inherit_age(struct ftl *ftl, uint16_t page, uint64_t accepted)
+static void inherit_age(struct ftl *ftl, uint16_t index, uint64_t accepted)
 {
-    if (ftl->slots[page].accepted > accepted) {
-        ftl->slots[page].accepted = accepted;
-        sort_slot(ftl, &ftl->dirty[FTL_POOL_TRIM], page);
-        sort_slot(ftl, &ftl->waiting[FTL_POOL_TRIM], page);
+    struct ftl_slot *slot = &ftl->slots[index];
+
+    if (slot->accepted > accepted) {
+        slot->accepted = accepted;
+        sort_slot(ftl, &ftl->dirty[slot->pool], index);
+        if (slot->state == FTL_SLOT_WAITING) {
+            sort_slot(ftl, &ftl->waiting[slot->pool], index);
+        }
     }
 }
 
@@ -117,8 +121,8 @@ void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page)
     }
 }
 
-/* The slot with newer contents that names this one; NULL: there is none. */
-static struct ftl_slot *find_follower(struct ftl *ftl, uint16_t index)
+/* The slot with newer contents that names this one, or FTL_LIST_END. */
+static uint16_t find_follower(struct ftl *ftl, uint16_t index)
 {
     uint32_t entry = ftl->map[ftl->slots[index].number];
     uint16_t at = ftl_is_in_slot(entry) ? (uint16_t)entry : FTL_LIST_END;
@@ -126,7 +130,7 @@ static struct ftl_slot *find_follower(struct ftl *ftl, uint16_t index)
     while (at != FTL_LIST_END && ftl->slots[at].follows != index) {
         at = ftl->slots[at].follows;
     }
-    return at == FTL_LIST_END ? NULL : &ftl->slots[at];
+    return at;
 }
 
 /* Garbage collection has moved a unit. */
@@ -177,7 +181,7 @@ static void supersede_slots(struct ftl *ftl, uint16_t index)
 void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
 {
     struct ftl_slot *slot = &ftl->slots[index];
-    struct ftl_slot *follower;
+    uint16_t follower;
 
     if (slot->pool == FTL_POOL_MOVE) {
         finish_move(ftl, index, place);
@@ -187,9 +191,9 @@ void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
     if (ftl->map[slot->number] == (FTL_IN_SLOT | index)) {
         ftl->map[slot->number] = place;
         ftl_map_set_valid(ftl, place);
-    } else if (follower != NULL) {
-        follower->follows = FTL_LIST_END;
-        follower->old_place = place;
+    } else if (follower != FTL_LIST_END) {
+        ftl->slots[follower].follows = FTL_LIST_END;
+        ftl->slots[follower].old_place = place;
         ftl_map_set_valid(ftl, place);
     } else if (slot->is_trimmed) {
         ftl->superblocks[ftl_place_superblock(&ftl->layout, place)]
@@ -199,28 +203,53 @@ void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
     discard_slot(ftl, index);
 }
 
+/* The slot waits again. */
+static void await_row(struct ftl *ftl, uint16_t index)
+{
+    struct ftl_slot *slot = &ftl->slots[index];
+
+    slot->state = FTL_SLOT_WAITING;
+    ftl_list_append(&ftl->waiting[slot->pool], index);
+    sort_slot(ftl, &ftl->waiting[slot->pool], index);
+}
+
 void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
 {
     struct ftl_slot *slot = &ftl->slots[index];
-    struct ftl_slot *follower;
+    uint16_t follower;
 
-    if (slot->pool == FTL_POOL_MOVE ||
-        ftl->map[slot->number] == (FTL_IN_SLOT | index)) {
-        slot->state = FTL_SLOT_WAITING;
-        ftl_list_insert(&ftl->waiting[slot->pool], index,
-                        ftl->waiting[slot->pool].head);
+    if (slot->pool == FTL_POOL_MOVE) {
+        slot->attempt = (uint8_t)MIN(slot->attempt + 1, FTL_ATTEMPTS_MAX);
+        await_row(ftl, index);
         return;
     }
-    /* Newer contents, or a trim, take its place: barriers wait for them. */
+    /* Units of the row that failed may be readable at one mount and not at the
+     * next.  Mounts copy what is in the last rows only: newer contents must not
+     * wait until this row is no longer one of these. */
+    ftl->forced = ftl->accepted;
+    ftl->urgent = ftl->accepted;
+    if (ftl->map[slot->number] == (FTL_IN_SLOT | index)) {
+        await_row(ftl, index);
+        return;
+    }
     follower = find_follower(ftl, index);
-    if (follower != NULL) {
-        follower->follows = slot->follows;
-        follower->old_place = slot->old_place;
-    } else {
-        ftl_map_clear_valid(ftl, slot->old_place);
+    if (follower != FTL_LIST_END) {
+        ftl->slots[follower].follows = slot->follows;
+        ftl->slots[follower].old_place = slot->old_place;
+        inherit_age(ftl, follower, slot->accepted);
+    } else if (slot->is_trimmed) {
+        ftl_io_raise_barriers(ftl); /* They wait for the trim. */
     }
     discard_slot(ftl, index);
-    ftl_io_raise_barriers(ftl);
+}
+
+bool ftl_slot_is_urgent(const struct ftl *ftl)
+{
+    uint16_t data = ftl->waiting[FTL_POOL_HOST].head;
+    uint16_t page = ftl->waiting[FTL_POOL_TRIM].head;
+
+    return (data != FTL_LIST_END && ftl->slots[data].accepted <= ftl->urgent) ||
+           (page != FTL_LIST_END && ftl->slots[page].accepted <= ftl->urgent);
 }
 
 bool ftl_slot_is_pool_durable(const struct ftl *ftl, enum ftl_pool pool,

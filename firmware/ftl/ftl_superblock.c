@@ -131,7 +131,9 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     struct ftl_superblock *at;
 
     if (stream == FTL_STREAM_HOST &&
-        ftl->free_superblocks <= FTL_HOST_LEAVES_FREE) {
+        ftl->free_superblocks <= (ftl_slot_is_urgent(ftl)
+                                      ? (uint32_t)FTL_URGENT_LEAVES_FREE
+                                      : (uint32_t)FTL_HOST_LEAVES_FREE)) {
         return false;
     }
     open->superblock = find_free(ftl);

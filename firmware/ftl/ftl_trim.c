@@ -91,7 +91,7 @@ void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
 
     for (uint32_t i = 0; i < count; i++) {
         if ((data[i / 8] & BIT(i % 8)) == 0 &&
-            ftl->mount.versions[first + i] < row) {
+            ftl->mount.versions[first + i] >> FTL_VERSION_SHIFT < row) {
             ftl->map[first + i] = FTL_NOWHERE;
         }
     }

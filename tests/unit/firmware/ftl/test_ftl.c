@@ -592,3 +592,49 @@ static void test_units_that_could_not_be_read_once_are_moved_later(void **state)
     bed_check(bed);
     bed_free(bed);
 }
+
+/*
+ * A trim page fails while a newer one waits.  The superblock in which the trim
+ * made a unit invalid must wait for the newer page: otherwise the contents that
+ * the unit had before come back after a power cut.
+ */
+static void test_a_trim_whose_page_fails_keeps_what_it_trims(void **state)
+{
+    static const uint32_t writes[] = {
+        0, 1, 2,  18, 18, 18, 18, 18, /* the older contents of unit 0 */
+        0, 3, 3,  3,  3,  3,  3,  18, /* the newer ones */
+        3, 4, 17, 18, 18, 18, 18, 18, /* */
+        5, 6, 18, 18, 18, 18,
+    };
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
+    struct bed *bed = new_mounted(&tight);
+    struct bed *cut;
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(writes); i++) {
+        write_durably(bed, writes[i]);
+    }
+    inject_fault(bed, &failure);
+    bed->held_dies = 1;
+    (void)bed_submit_trim(bed, MEDIA_DEALLOCATE, 0, 8, true);
+    bed_settle(bed);
+    (void)bed_submit_trim(bed, MEDIA_DEALLOCATE, 17 * 8, 8, false);
+    bed_settle(bed);
+    bed->held_dies = 2;
+    bed_settle(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+    for (uint32_t unit = 15; unit <= 16; unit++) {
+        (void)bed_submit_write(bed, unit * 8, 8, true);
+        bed_settle(bed);
+    }
+    assert_int_equal(ftl_free_superblocks(bed->ftl), 4);
+    cut = bed_cut(bed, 1);
+    bed_mount(cut);
+    bed_check(cut);
+    bed_free(cut);
+    bed->held_dies = 0;
+    bed_wait_all(bed);
+    bed_check(bed);
+    bed_free(bed);
+}

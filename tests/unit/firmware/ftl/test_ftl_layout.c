@@ -74,7 +74,7 @@ static void test_system_bytes_have_this_format(void **state)
         0x78, 0x56, 0x34, 0x12,       /* number */
         0x05, 0x04, 0x03, 0x02, 0x01, /* version */
         0x0a, 0x09, 0x08, 0x07, 0x06, /* row */
-        0x81,                         /* kind, of a mount */
+        0x95,                         /* kind, attempt, of a mount */
     };
     const struct ftl_system system = {
         .kind = FTL_KIND_DATA,
@@ -82,6 +82,7 @@ static void test_system_bytes_have_this_format(void **state)
         .number = 0x12345678,
         .version = UINT64_C(0x0102030405),
         .row = UINT64_C(0x060708090a),
+        .attempt = 5,
     };
     struct ftl_system parsed;
     uint8_t buf[FTL_UNIT_SYSTEM];
@@ -96,6 +97,7 @@ static void test_system_bytes_have_this_format(void **state)
     assert_int_equal(parsed.number, system.number);
     assert_int_equal(parsed.version, system.version);
     assert_int_equal(parsed.row, system.row);
+    assert_int_equal(parsed.attempt, system.attempt);
 }
 
 static void test_damaged_system_bytes_are_refused(void **state)

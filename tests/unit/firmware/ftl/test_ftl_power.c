@@ -128,6 +128,25 @@ static void cut_now(struct bed *bed)
     }
 }
 
+/* One of so many programs of a plane fails. */
+static void fail_programs(struct bed *bed, uint32_t every)
+{
+    const struct nand_injection failure = {
+        .kind = NAND_OP_PROGRAM,
+        .effect = NAND_EFFECT_FAIL,
+        .channel = NAND_ANYWHERE,
+        .die = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.every = every, .chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    assert_true(nand_array_inject(bed->array, &failure));
+}
+
 /* Sweep one workload. */
 static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
                            uint64_t seed, unsigned int ops,
@@ -145,20 +164,7 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
         bed_flush(bed);
     }
     if (sweep->with_failures) {
-        assert_true(nand_array_inject(
-            bed->array,
-            &(struct nand_injection){
-                .kind = NAND_OP_PROGRAM,
-                .effect = NAND_EFFECT_FAIL,
-                .channel = NAND_ANYWHERE,
-                .die = NAND_ANYWHERE,
-                .plane = NAND_ANYWHERE,
-                .block = NAND_ANYWHERE,
-                .wordline = NAND_ANYWHERE,
-                .page = NAND_ANYWHERE,
-                .unit = NAND_ANYWHERE,
-                .trigger = {.every = 29, .chance = FAULT_CHANCE_ALWAYS},
-            }));
+        fail_programs(bed, 29);
     }
     bed->ctx = sweep;
     bed->after_event = cut_now;
@@ -402,4 +408,48 @@ static void test_what_was_read_after_a_cut_stays(void **state)
         }
         bed_free(bed);
     }
+}
+
+/*
+ * Units of a row that failed may be readable at one mount and not at the next,
+ * also long after they were programmed again.
+ */
+static void test_rows_that_failed_do_not_come_back(void **state)
+{
+    unsigned long first = read_setting("FTL_FIRST", 1);
+    uint64_t torn_reads = 0;
+
+    (void)state;
+    for (unsigned long i = 0; i < 20 * read_setting("FTL_SEEDS", 1); i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.seed = first + 49 + i;
+        config.geometry.blocks = 16;
+        config.geometry.wordlines = 3;
+        bed = bed_new(&config);
+        bed_mount(bed);
+        for (uint32_t unit = 0; unit < bed->units; unit++) {
+            bed_write(bed, unit * 8, 8);
+        }
+        fail_programs(bed, 61);
+        for (unsigned int j = 0; j < 8; j++) {
+            use_medium(bed, config.seed + j, 40);
+            bed_wait_all(bed);
+            bed_flush(bed);
+        }
+        nand_array_clear_injections(bed->array);
+        for (unsigned int j = 0; j < 6; j++) {
+            for (unsigned int k = 0; k < 20; k++) {
+                bed_write(bed, k % 2 * 8, 8);
+                bed_flush(bed);
+            }
+            bed_settle(bed);
+            bed_mount(bed);
+            bed_check(bed);
+        }
+        torn_reads += bed->torn_reads;
+        bed_free(bed);
+    }
+    assert_true(torn_reads != 0);
 }
