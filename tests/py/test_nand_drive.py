@@ -65,7 +65,7 @@ def test_the_option_has_a_size_and_keys(text: str, found: nand.Wanted) -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("8", "nand '8': has no unit: write a number and a unit, such as 8G"),
+    ("8", "nand '8' has no unit: write a number and a unit, such as 8G"),
     ("1073741824", "has no unit: write a number and a unit, such as 8G"),
     ("", "is not a size"), ("8X", "is not a size"), ("-1G", "is not a size"),
     ("1.5G", "is not a size"),
@@ -290,7 +290,7 @@ def test_a_drive_of_a_topology_can_have_an_array() -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("{nand: 8}", "1:20: a drive: nand '8': has no unit"),
+    ("{nand: 8}", "1:20: a drive: nand '8' has no unit"),
     ("{nand: 1G, size: 1G}", "1:10: a drive has either size or nand"),
     ("{nand: 1G,dies=1}", "1:23: a drive cannot have 'dies=1'")])
 def test_a_mistake_in_the_array_of_a_topology_has_a_place(text: str, said: str) -> None:

@@ -49,7 +49,7 @@ def size_bytes(text: str) -> int:
     match = SIZE.fullmatch(text)
     if match is None:
         why = "has no unit" if text.isdigit() else "is not a size"
-        raise NandError(f"nand {text!r}: {why}: write a number and a unit, such as "
+        raise NandError(f"nand {text!r} {why}: write a number and a unit, such as "
                         f"{text if text.isdigit() and len(text) < 4 else 8}G")
     size = int(match[1][:20]) << (10 * " KMGT".index(match[2].upper()))
     if size > LARGEST:
