@@ -200,6 +200,7 @@ def test_files_are_refused_with_one_line(run: Run, image: Path, tmp_path: Path) 
 @pytest.mark.parametrize(("words", "text"), [
     (("--capacity", "100M"), "a capacity of 100M is too small for 4 channels with 2 dies "
      "of the profile tlc2021; the nearest is 300M"),
+    (("--capacity", "900T"), "a capacity of 900T is too large for 4 channels with 2 dies"),
     (("--capacity", "1G", "--channels", "17"), "17 channels do not fit"),
     (("--capacity", "1G", "--dies", "0"), "0 dies of a channel do not fit"),
     (("--capacity", "1G", "--profile", "plc"), "there is no profile plc"),

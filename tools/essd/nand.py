@@ -22,7 +22,9 @@ from .errors import BUILD_S, EssdError
 PROGRAM = "tools/nand/essd-nand"
 FILE = "nand.img"
 SIZE = re.compile(r"(\d+)([KMGT])(?:i?B)?", re.I)
-LARGEST = 1 << 60       # essd-nand knows what fits; this fits into its numbers
+# The firmware's map of an array takes about 3 MiB of DRAM for each GiB, and the drive's
+# 512 MiB hold other things, too.  What else fits, essd-nand knows.
+LARGEST_GIB = 96
 TIMINGS = ("fast", "realtime")
 NUMBERS = ("channels", "dies", "seed")
 KEYS = ("profile", *NUMBERS, "timing")
@@ -52,8 +54,9 @@ def size_bytes(text: str) -> int:
         raise NandError(f"nand {text!r} {why}: write a number and a unit, such as "
                         f"{text if text.isdigit() and len(text) < 4 else 8}G")
     size = int(match[1][:20]) << (10 * " KMGT".index(match[2].upper()))
-    if size > LARGEST:
-        raise NandError(f"nand {text!r}: no array can be as large")
+    if size > LARGEST_GIB << 30:
+        raise NandError(f"nand {text[:20]!r} is too large: the drive's DRAM has room for the "
+                        f"map of {LARGEST_GIB}G at most")
     return size
 
 
