@@ -94,11 +94,10 @@ static void start_blocks(struct sanitize *sanitize)
 {
     const struct sanitize_config *config = &sanitize->config;
     const struct sanitize_state *state = &sanitize->state;
-    struct nvmf_piece pieces[NVMF_MAX_PIECES];
     struct media_io io = {
         .op = pass_op(state),
         .first_lba = state->done_blocks,
-        .pieces = pieces,
+        .pieces = sanitize->pieces,
         .cookie = config->cookie,
     };
     uint32_t most = io.op == MEDIA_WRITE
@@ -116,7 +115,7 @@ static void start_blocks(struct sanitize *sanitize)
         while (left != 0) {
             uint32_t len = MIN(left, (uint32_t)SANITIZE_BUFFER_BYTES);
 
-            pieces[io.piece_count++] =
+            sanitize->pieces[io.piece_count++] =
                 (struct nvmf_piece){.ptr = config->buffer, .len_bytes = len};
             left -= len;
         }

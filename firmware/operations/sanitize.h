@@ -63,8 +63,9 @@ struct sanitize_config {
 struct sanitize {
     struct sanitize_config config;
     struct sanitize_state state;
-    bool is_busy;    /* an operation is in progress at the medium */
-    bool has_status; /* it has ended with `status` */
+    bool is_busy; /* an operation is in progress at the medium */
+    struct nvmf_piece pieces[NVMF_MAX_PIECES]; /* of that operation */
+    bool has_status;                           /* it has ended with `status` */
     enum media_status status;
     bool is_flushing;       /* the operation at the medium is a flush */
     uint32_t io_blocks;     /* its length, if it is no flush */

@@ -160,15 +160,13 @@ static void start_read(struct self_test *test, uint64_t first, uint32_t count,
                        uint64_t now_us)
 {
     const struct self_test_config *config = &test->config;
-    const struct nvmf_piece piece = {.ptr = config->buffer,
-                                     .len_bytes = count * 512};
     uint8_t shift;
     struct media_io io = {
         .op = MEDIA_READ,
         .fua = true, /* from the medium, even what the cache has */
         .piece_count = 1,
         .ns = test->state.ns,
-        .pieces = &piece,
+        .pieces = &test->piece,
         .cookie = config->cookie,
     };
 
@@ -178,6 +176,8 @@ static void start_read(struct self_test *test, uint64_t first, uint32_t count,
     /* A chunk is inside one window, because its length divides a window's. */
     ASSERT(volume_locate(config->volume, &io, &io.first_lba, &io.count_blocks));
     io.ns = 0;
+    test->piece =
+        (struct nvmf_piece){.ptr = config->buffer, .len_bytes = count * 512};
     test->io_count = count;
     test->is_reading = config->submit(config->submit_ctx, &io);
     if (test->is_reading) {

@@ -86,12 +86,13 @@ struct self_test {
     struct self_test_config config;
     struct self_test_state state;
     enum self_test_phase phase;
-    uint32_t memory_at; /* SELF_TEST_MEMORY: bytes that are tested */
-    uint64_t stride;    /* one chunk in so many is read */
-    uint64_t total;     /* chunks of all namespaces of the test */
-    bool is_reading;    /* an operation is in progress at the medium */
-    bool is_stale;      /* the test that started it has ended meanwhile */
-    bool has_status;    /* it has ended with `status` */
+    uint32_t memory_at;      /* SELF_TEST_MEMORY: bytes that are tested */
+    uint64_t stride;         /* one chunk in so many is read */
+    uint64_t total;          /* chunks of all namespaces of the test */
+    bool is_reading;         /* an operation is in progress at the medium */
+    struct nvmf_piece piece; /* of that operation */
+    bool is_stale;           /* the test that started it has ended meanwhile */
+    bool has_status;         /* it has ended with `status` */
     enum media_status status;
     uint64_t read_us; /* when the last operation was started */
     /* SELF_TEST_LOCATING: the failing block is in this range of the namespace,

@@ -73,6 +73,9 @@ static bool submit_io(void *ctx, const struct media_io *io)
         memcpy(&bed->first_word, io->pieces[0].ptr, 4);
     }
     if (io->op == MEDIA_WRITE) {
+        /* The medium may read the pieces until the operation has ended. */
+        assert_in_range((uintptr_t)io->pieces, (uintptr_t)&bed->sanitize,
+                        (uintptr_t)(&bed->sanitize + 1) - sizeof(*io->pieces));
         assert_int_equal(len, io->count_blocks * 512);
     }
     return true;

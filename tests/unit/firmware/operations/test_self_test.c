@@ -64,6 +64,9 @@ static bool submit_read(void *ctx, const struct media_io *io)
     assert_true(io->fua);
     assert_false(bed->has_op);
     assert_int_equal(io->pieces[0].len_bytes, io->count_blocks * 512);
+    /* The medium may read the pieces until the operation has ended. */
+    assert_in_range((uintptr_t)io->pieces, (uintptr_t)&bed->test,
+                    (uintptr_t)(&bed->test + 1) - sizeof(*io->pieces));
     bed->op = *io;
     bed->has_op = true;
     bed->reads++;
