@@ -16,6 +16,7 @@ enum init_result {
     INIT_BAD_CONFIG, /* a configuration value is out of its range */
     INIT_REFUSED,    /* the device refused what the driver set up */
     INIT_NO_ROOM,    /* a table of a lower layer is full */
+    INIT_UNUSABLE,   /* what it needs is missing; the log says what */
     INIT_RESULTS
 };
 
@@ -40,6 +41,7 @@ static inline const char *init_result_text(enum init_result result)
                          "fault of firmware or machine",
         [INIT_NO_ROOM] = "a table of the network stack or connection manager "
                          "is full; report this log as a fault of the firmware",
+        [INIT_UNUSABLE] = "it cannot be used; the line before says why",
     };
 
     return text[result];

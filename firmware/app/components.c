@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/components.h"
 
+#include "firmware/app/drive_io.h"
 #include "firmware/app/media_seam.h"
 #include "hw-model/regs/soc.h"
 
 enum {
     VERBS_BUDGET = 256, /* completions of the RNIC */
-    MEDIA_BUDGET = 256, /* completions of the media engine */
+    MEDIA_BUDGET = 256, /* completions of media engine or NAND controller */
     CONSOLE_BUDGET = 64,
     LOG_BUDGET = 512,
     /* How long the log waits for room in the UART's FIFO. */
     LOG_RETRY_US = 1000,
-    /* Bits of a cookie that does not belong to the target. */
-    FIRMWARE_COOKIES = OPERATIONS_COOKIE_BIT | 1,
     ACKS_WAIT_US = 4000, /* longest wait before acknowledgements are polled */
 };
 
@@ -91,18 +90,7 @@ static bool take_network_irqs(void *ctx, uint32_t irqs)
 static void media_completed(void *ctx, uint64_t cookie,
                             enum media_cqe_status status)
 {
-    struct drive *drive = ctx;
-
-    if (__builtin_expect(cookie & FIRMWARE_COOKIES, 0)) {
-        if (!volume_owns_cookie(cookie)) {
-            operations_media_done(drive, cookie, media_seam_status(status));
-            return;
-        }
-        volume_media_done(drive->volume, cookie, media_seam_status(status));
-        return;
-    }
-    nvmf_media_done(drive->target, (void *)(uintptr_t)cookie,
-                    media_seam_status(status));
+    drive_end_io(ctx, cookie, media_seam_status(status));
 }
 
 static enum loop_work poll_media(void *ctx, struct loop_step *step)
@@ -140,6 +128,39 @@ static bool take_media_irq(void *ctx, uint32_t irqs)
 
     if (irqs & BIT(SOC_IRQ_MEDIA)) {
         media_irq_take(&drive->media);
+    }
+    return false; /* the poll finds the completions */
+}
+
+/* ---- The medium of a drive with a NAND array, instead of the media engine. */
+
+static enum loop_work poll_nand(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+    enum loop_work work = nand_medium_poll(&drive->nand, step);
+
+    if (__builtin_expect(volume_has_work(drive->volume), 0)) {
+        (void)volume_step(drive->volume);
+        return LOOP_EVENT;
+    }
+    return work;
+}
+
+static void flush_nand(void *ctx)
+{
+    nand_kick(&((struct drive *)ctx)->nand.nand);
+}
+
+static bool arm_nand(void *ctx, uint64_t *deadline_us)
+{
+    (void)deadline_us;
+    return nand_medium_arm(&((struct drive *)ctx)->nand);
+}
+
+static bool take_nand_irq(void *ctx, uint32_t irqs)
+{
+    if (irqs & BIT(SOC_IRQ_NAND)) {
+        nand_irq_take(&((struct drive *)ctx)->nand.nand);
     }
     return false; /* the poll finds the completions */
 }
@@ -285,6 +306,15 @@ static const struct component console_component = {
     .irqs = take_console_irq,
 };
 
+static const struct component nand_component = {
+    .name = "nand",
+    .budget = MEDIA_BUDGET,
+    .poll = poll_nand,
+    .flush = flush_nand,
+    .arm = arm_nand,
+    .irqs = take_nand_irq,
+};
+
 /*
  * The order of the table is the order of a turn: the first components receive
  * completions and frames, the next ones process them, and the flushes send the
@@ -341,7 +371,12 @@ void components_add_drive(struct loop *loop, struct drive *drive,
     /* The console comes first: its commands may change what others do next. */
     loop_add(loop, &console_component, console);
     for (unsigned int i = 0; i < ARRAY_LEN(drive_components); i++) {
-        loop_add(loop, &drive_components[i], drive);
+        const struct component *component = &drive_components[i];
+
+        if (component->poll == poll_media && drive->nand.ftl != NULL) {
+            component = &nand_component;
+        }
+        loop_add(loop, component, drive);
     }
     /* Last, to print what the others have logged. */
     components_add_log(loop, drive->log);

@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "firmware/text/ip_text.h"
+#include "firmware/app/drive_io.h"
 #include "firmware/app/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
 #include "firmware/drivers/nand.h"
 #include "firmware/hal/time.h"
 #include "net/cm/cm_rdma.h"
+#include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/wire/fabrics.h"
+#include "nvmeof/wire/log.h"
 
 /* What the NQN of the discovery subsystem has after that of the NVM subsystem.
  */
@@ -21,6 +24,10 @@ enum {
     TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
     VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
+    /* DRAM that is allocated after that of the translation layer: buffers of
+     * operations, telemetry, transport and echo service. */
+    DRAM_FOR_SERVICES =
+        RDMA_CAPSULE_BYTES + RDMA_BUF_BYTES + ECHO_MEMORY_LEN + (4 << 20),
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
@@ -103,27 +110,75 @@ static enum init_result media_start(struct drive *drive,
     }
     media_irq_enable(&drive->media);
     media_info_get(&drive->media, &info);
+    drive->medium = (struct drive_medium){
+        .submit = media_seam_submit,
+        .ctx = &drive->media,
+        .size_blocks = info.size_blocks,
+        .has_cache = info.cache_bytes != 0,
+    };
     log_line(drive->log, "media: %lu MiB, blocks of %u, %lu KiB of write cache",
              (unsigned long)(info.size_blocks << info.block_shift >> 20),
              1u << info.block_shift, (unsigned long)(info.cache_bytes >> 10));
     return INIT_OK;
 }
 
-/* The firmware does not use the NAND array yet: it only says that it is there.
- */
-static void log_nand_array(struct drive *drive,
-                           const struct drive_config *config)
+static void end_nand_io(void *ctx, void *cookie, enum media_status status)
+{
+    drive_end_io(ctx, (uintptr_t)cookie, status);
+}
+
+/* The drive answers, but cannot be relied upon. */
+static void report_nand_failure(void *ctx)
+{
+    struct drive *drive = ctx;
+    struct nvmf_health health = *nvmf_target_health(drive->target);
+
+    health.critical_warning |= SMART_WARN_RELIABILITY;
+    nvmf_target_set_health(drive->target, &health);
+}
+
+static enum init_result nand_start(struct drive *drive,
+                                   const struct drive_config *config,
+                                   const struct nand_info *info)
+{
+    const struct nand_medium_config nand = {
+        .log = config->log,
+        .dram = config->dram,
+        .regs = config->nand_regs,
+        .spare_bytes = DRAM_FOR_SERVICES,
+        .media_done = end_nand_io,
+        .failed = report_nand_failure,
+        .ctx = drive,
+    };
+    enum init_result result;
+
+    log_line(drive->log,
+             "nand: %u channels, %u dies each, %u planes of %u blocks of "
+             "%lu KiB",
+             info->channels, info->dies, info->planes, info->blocks,
+             (unsigned long)info->wordlines * info->pages * info->units *
+                 (NAND_DATA_LEN >> 10));
+    result = nand_medium_start(&drive->nand, info, &nand);
+    drive->medium = (struct drive_medium){
+        .submit = nand_medium_submit,
+        .ctx = &drive->nand,
+        .size_blocks = drive->nand.size_blocks,
+        .has_cache = true,
+    };
+    return result;
+}
+
+/* The medium is the NAND array, if there is one, otherwise that of the media
+ * engine. */
+static struct init_report medium_start(struct drive *drive,
+                                       const struct drive_config *config)
 {
     struct nand_info info;
 
     if (nand_find(config->nand_regs, &info)) {
-        log_line(drive->log,
-                 "nand: %u channels, %u dies each, %u planes of %u blocks of "
-                 "%lu KiB",
-                 info.channels, info.dies, info.planes, info.blocks,
-                 (unsigned long)info.wordlines * info.pages * info.units *
-                     (NAND_DATA_LEN >> 10));
+        return (struct init_report){nand_start(drive, config, &info), "nand"};
     }
+    return (struct init_report){media_start(drive, config), "media"};
 }
 
 void drive_update_addresses(struct drive *drive)
@@ -215,7 +270,7 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
         .size_mib = setting->size_mib,
         .block_shift = setting->has_4096 ? VOLUME_SHIFT_4096 : VOLUME_SHIFT_512,
     };
-    struct media_info info;
+    const struct drive_medium *medium = &drive->medium;
     struct volume_config volume = {
         .log = config->log,
         .is_power_on = config->usage.is_power_on,
@@ -229,8 +284,10 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
         .save_ctx = namespaces->save_ctx,
         .power_on_hours = power_on_hours,
         .hours_ctx = drive,
-        .submit = media_seam_submit,
-        .submit_ctx = &drive->media,
+        .medium_blocks = medium->size_blocks,
+        .has_cache = medium->has_cache,
+        .submit = medium->submit,
+        .submit_ctx = medium->ctx,
         .media_done = end_media,
         .job_done = end_volume_job,
         .ns_changed = load_namespace,
@@ -238,9 +295,6 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
         .done_ctx = drive,
     };
 
-    media_info_get(&drive->media, &info);
-    volume.medium_blocks = info.size_blocks;
-    volume.has_cache = info.cache_bytes != 0;
     volume_init(drive->volume, &volume);
     drive->media_seam = (struct media_seam){&drive->media, drive->volume};
 }
@@ -329,7 +383,9 @@ static void target_start(struct drive *drive, const struct drive_config *config)
                 .available_spare_percent = SPARE_PERCENT,
                 .power_cycles = config->generation,
             },
-        .media = media_seam(&drive->media_seam),
+        .media = drive->nand.ftl != NULL
+                     ? nand_medium_seam(&drive->nand, drive->volume)
+                     : media_seam(&drive->media_seam),
         .vendor_logs = drive->services.logs,
         .vendor_log_count = SERVICES_LOGS,
         .telemetry = telemetry_seam(&drive->telemetry),
@@ -493,8 +549,7 @@ static struct init_report start_below(struct drive *drive,
         report = net_start(drive, config);
     }
     if (report.result == INIT_OK) {
-        report = (struct init_report){media_start(drive, config), "media"};
-        log_nand_array(drive, config);
+        report = medium_start(drive, config);
     }
     return report;
 }
@@ -552,6 +607,9 @@ struct init_report drive_init(struct drive *drive,
 void drive_stop(struct drive *drive)
 {
     services_stop(&drive->services);
+    if (drive->nand.ftl != NULL) {
+        nand_medium_stop(&drive->nand);
+    }
     drive_net_flush(&drive->net);
     usage_keeper_stop(&drive->keeper, drive->now_us);
     event_keeper_stop(&drive->events);

@@ -17,6 +17,7 @@
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
 #include "firmware/app/media_seam.h"
+#include "firmware/app/nand_medium.h"
 #include "firmware/app/operations.h"
 #include "firmware/app/services.h"
 #include "firmware/app/telemetry.h"
@@ -90,6 +91,15 @@ struct drive_config {
     uint8_t active_slot; /* 1 or 2 */
 };
 
+/* The medium as a whole, in blocks of 512 bytes: the media engine's, or the
+ * translation layer's if there is a NAND array. */
+struct drive_medium {
+    bool (*submit)(void *ctx, const struct media_io *io);
+    void *ctx;
+    uint64_t size_blocks;
+    bool has_cache;
+};
+
 /* Treat as opaque. */
 struct drive {
     struct log *log;
@@ -104,8 +114,10 @@ struct drive {
     struct usage_keeper keeper;
     struct event_keeper events;
     struct latency_keeper latency;
-    struct media media;
+    struct drive_medium medium;
+    struct media media; /* not started if there is a NAND array */
     struct media_seam media_seam;
+    struct nand_medium nand; /* its ftl is NULL if there is no array */
     struct self_test self_test;
     struct sanitize sanitize;
     struct host_table hosts;

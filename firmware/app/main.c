@@ -113,7 +113,8 @@ static bool start_drive(void)
         .active_slot = sysctl_boot(&board.sysctl).slot == SYSCTL_SLOT_B ? 2 : 1,
     };
     static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
-                                  SOC_IRQ_MEDIA, SOC_IRQ_MGMT,  SOC_IRQ_UART};
+                                  SOC_IRQ_MEDIA, SOC_IRQ_NAND,  SOC_IRQ_MGMT,
+                                  SOC_IRQ_UART};
     struct init_report report;
 
     if (!board.has_identity) {

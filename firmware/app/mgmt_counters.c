@@ -31,6 +31,21 @@ static const char *const media_counter_name[] = {
 _Static_assert(ARRAY_LEN(media_counter_name) == MEDIA_COUNTERS,
                "every counter of the media engine has a name");
 
+static const char *const nand_counter_name[] = {
+    [NAND_COUNT_UNITS_READ] = "units-read",
+    [NAND_COUNT_UNITS_PROGRAMMED] = "units-programmed",
+    [NAND_COUNT_BLOCKS_ERASED] = "blocks-erased",
+    [NAND_COUNT_CORRECTED_BITS] = "corrected-bits",
+    [NAND_COUNT_SOFT_READS] = "soft-reads",
+    [NAND_COUNT_UNCORRECTABLE] = "uncorrectable",
+    [NAND_COUNT_PROGRAM_FAILURES] = "program-failures",
+    [NAND_COUNT_ERASE_FAILURES] = "erase-failures",
+    [NAND_COUNT_VIOLATIONS] = "violations",
+    [NAND_COUNT_SUSPENDS] = "suspends",
+};
+_Static_assert(ARRAY_LEN(nand_counter_name) == NAND_COUNTERS,
+               "every counter of the NAND controller has a name");
+
 static const char *const rnic_counter_name[] = {
     [RNIC_COUNT_RX_PACKETS] = "packets-in",
     [RNIC_COUNT_TX_PACKETS] = "packets-out",
@@ -71,6 +86,48 @@ static void put_host_counters(struct json *out,
     json_number(out, "error-log-entries", counters->error_log_entries);
 }
 
+/* A drive with a NAND array does not use the media engine. */
+static void put_media_counters(struct json *out, const struct drive *drive)
+{
+    bool is_used = drive->nand.ftl == NULL;
+
+    json_begin_object(out, "media");
+    for (unsigned int i = 0; i < MEDIA_COUNTERS; i++) {
+        json_number(
+            out, media_counter_name[i],
+            is_used ? media_counter_read(&drive->media, (enum media_counter)i)
+                    : 0);
+    }
+    json_end_object(out);
+}
+
+static void put_nand_counters(struct json *out,
+                              const struct nand_medium *medium)
+{
+    const struct ftl_counters *counters = ftl_counters(medium->ftl);
+
+    json_begin_object(out, "ftl");
+    json_number(out, "host-units", counters->host_units);
+    json_number(out, "rows", counters->rows);
+    json_number(out, "units", counters->units);
+    json_number(out, "pad-units", counters->pad_units);
+    json_number(out, "moved-units", counters->moved_units);
+    json_number(out, "map-pages", counters->map_pages);
+    json_number(out, "erasures", counters->erasures);
+    json_number(out, "scanned-rows", counters->scanned_rows);
+    json_number(out, "program-errors", counters->program_errors);
+    json_number(out, "erase-errors", counters->erase_errors);
+    json_number(out, "read-errors", counters->read_errors);
+    json_number(out, "free-superblocks", ftl_free_superblocks(medium->ftl));
+    json_end_object(out);
+    json_begin_object(out, "nand");
+    for (unsigned int i = 0; i < NAND_COUNTERS; i++) {
+        json_number(out, nand_counter_name[i],
+                    nand_counter_read(&medium->nand, (enum nand_counter)i));
+    }
+    json_end_object(out);
+}
+
 /* The connection manager: what it received and what went wrong there. */
 static void put_cm_counters(struct json *out, const struct cm_counters *cm)
 {
@@ -96,12 +153,10 @@ bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
     (void)args;
     (void)refusal;
     put_host_counters(out, nvmf_target_counters(drive->target));
-    json_begin_object(out, "media");
-    for (unsigned int i = 0; i < MEDIA_COUNTERS; i++) {
-        json_number(out, media_counter_name[i],
-                    media_counter_read(&drive->media, (enum media_counter)i));
+    put_media_counters(out, drive);
+    if (drive->nand.ftl != NULL) {
+        put_nand_counters(out, &drive->nand);
     }
-    json_end_object(out);
     json_begin_object(out, "rnic");
     for (unsigned int i = 0; i < RNIC_COUNTERS; i++) {
         json_number(out, rnic_counter_name[i],

@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+#include "firmware/hal/relax.h"
+#include "firmware/hal/time.h"
+
+enum { MARKS_US = 1000000 }; /* longest wait for the marks of a die */
+
 _Static_assert((int)FTL_UNIT_DATA == (int)NAND_DATA_LEN &&
                    (int)FTL_UNIT_META == (int)NAND_META_LEN &&
                    (int)FTL_UNIT_SYSTEM == (int)NAND_SYSTEM_LEN &&
@@ -139,6 +144,69 @@ bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
             dram, (size_t)num_ops * FTL_OP_UNITS * NAND_ENTRY_LEN, 64),
     };
     return seam->ops != NULL && seam->lists != NULL;
+}
+
+/* ---- The factory's marks. */
+
+static void note_status(void *ctx, const struct nand_done *done)
+{
+    *(enum nand_cqe_status *)ctx = done->status;
+}
+
+/* Read the marks of a die. @return false when there is no answer in time */
+static bool read_die(struct nand *nand, const struct nand_info *info,
+                     unsigned int die, uint8_t *list,
+                     enum nand_cqe_status *status)
+{
+    const struct nand_command command = {
+        .opcode = NAND_CMD_MARKS,
+        .channel = (uint8_t)(die / info->dies),
+        .die = (uint8_t)(die % info->dies),
+        .planes = (uint8_t)(BIT(info->planes) - 1),
+        .list = list,
+    };
+    uint64_t end_us = hal_now_us() + MARKS_US;
+
+    if (!nand_submit(nand, &command)) {
+        return false;
+    }
+    nand_kick(nand);
+    while (nand_poll(nand, 1, note_status, status) == 0) {
+        if (hal_now_us() >= end_us) {
+            return false;
+        }
+        hal_relax();
+    }
+    return true;
+}
+
+bool nand_seam_read_marks(struct nand *nand, const struct nand_info *info,
+                          uint8_t *list, uint8_t *bad_planes,
+                          struct nand_marks *marks)
+{
+    unsigned int dies = (unsigned int)info->channels * info->dies;
+
+    *marks = (struct nand_marks){0};
+    for (unsigned int die = 0; die < dies; die++) {
+        enum nand_cqe_status status;
+
+        if (!read_die(nand, info, die, list, &status) ||
+            (status != NAND_CQE_OK && status != NAND_CQE_DEAD)) {
+            return false;
+        }
+        marks->dead_dies += status == NAND_CQE_DEAD;
+        for (unsigned int plane = 0; plane < info->planes; plane++) {
+            for (unsigned int block = 0; block < info->blocks; block++) {
+                bool is_marked = list[plane * info->blocks + block] != 0;
+
+                if (status == NAND_CQE_DEAD || is_marked) {
+                    bad_planes[block * dies + die] |= (uint8_t)BIT(plane);
+                    marks->blocks += status == NAND_CQE_OK;
+                }
+            }
+        }
+    }
+    return true;
 }
 
 struct ftl_geometry nand_seam_geometry(const struct nand_info *info)

@@ -36,6 +36,25 @@ MUST_USE bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
                              const struct nand_info *info, struct dram *dram,
                              uint16_t num_ops);
 
+/* What nand_seam_read_marks() has found. */
+struct nand_marks {
+    uint32_t blocks;    /* that are marked */
+    uint32_t dead_dies; /* that do not answer */
+};
+
+/**
+ * Read which blocks the factory has marked as bad, before the driver is used
+ * for anything else.  All blocks of a die that does not answer are bad.
+ *
+ * @param list        planes times blocks bytes of DRAM, 64-byte aligned
+ * @param bad_planes  zeroed, for ftl_config.bad_planes
+ * @return false when the controller refuses, or does not answer for a second
+ */
+MUST_USE bool nand_seam_read_marks(struct nand *nand,
+                                   const struct nand_info *info, uint8_t *list,
+                                   uint8_t *bad_planes,
+                                   struct nand_marks *marks);
+
 /** The geometry that the translation layer sees. */
 struct ftl_geometry nand_seam_geometry(const struct nand_info *info);
 

@@ -72,6 +72,12 @@ static void seam_sanitize_now(void *ctx, struct nvmf_sanitize_now *now)
 
 struct nvmf_operations operations_seam(struct drive *drive)
 {
+    /*
+     * The translation layer keeps old contents in blocks that it has not
+     * collected yet, so it cannot sanitize.
+     */
+    bool can_sanitize = drive->nand.ftl == NULL;
+
     return (struct nvmf_operations){
         .ctx = drive,
         .start_self_test = seam_start_self_test,
@@ -79,7 +85,7 @@ struct nvmf_operations operations_seam(struct drive *drive)
         .self_test_now = seam_self_test_now,
         .self_test_result = seam_self_test_result,
         .extended_minutes = seam_extended_minutes,
-        .start_sanitize = seam_start_sanitize,
+        .start_sanitize = can_sanitize ? seam_start_sanitize : NULL,
         .exit_sanitize_failure = seam_exit_failure,
         .sanitize_now = seam_sanitize_now,
     };
@@ -123,17 +129,16 @@ enum loop_work operations_step(void *ctx, struct loop_step *step)
 }
 
 static bool start_sanitize(struct drive *drive,
-                           const struct drive_config *config,
-                           uint64_t medium_blocks)
+                           const struct drive_config *config)
 {
     struct sanitize_config sanitize = {
         .log = config->log,
-        .medium_blocks = medium_blocks,
+        .medium_blocks = drive->medium.size_blocks,
         .buffer = dram_alloc(config->dram, SANITIZE_BUFFER_BYTES, BUFFER_ALIGN),
         .cookie = (void *)(uintptr_t)OPERATIONS_COOKIE_SANITIZE,
         .store = config->operations.sanitize,
-        .submit = media_seam_submit,
-        .submit_ctx = &drive->media,
+        .submit = drive->medium.submit,
+        .submit_ctx = drive->medium.ctx,
         .power_on_hours = power_on_hours,
         .ended = end_sanitize,
         .ctx = drive,
@@ -151,16 +156,16 @@ static bool start_sanitize(struct drive *drive,
 
 bool operations_start(struct drive *drive, const struct drive_config *config)
 {
-    struct media_info info;
     struct self_test_config test = {
         .log = config->log,
+        .medium_blocks = drive->medium.size_blocks,
         .volume = drive->volume,
         .buffer =
             dram_alloc(config->dram, SELF_TEST_BUFFER_BYTES, BUFFER_ALIGN),
         .cookie = (void *)(uintptr_t)OPERATIONS_COOKIE_SELF_TEST,
         .store = config->operations.self_test,
-        .submit = media_seam_submit,
-        .submit_ctx = &drive->media,
+        .submit = drive->medium.submit,
+        .submit_ctx = drive->medium.ctx,
         .power_on_hours = power_on_hours,
         .critical_warning = critical_warning,
         .found_unreadable = found_unreadable,
@@ -170,8 +175,6 @@ bool operations_start(struct drive *drive, const struct drive_config *config)
     if (test.buffer == NULL) {
         return false;
     }
-    media_info_get(&drive->media, &info);
-    test.medium_blocks = info.size_blocks << info.block_shift >> 9;
     self_test_init(&drive->self_test, &test);
-    return start_sanitize(drive, config, test.medium_blocks);
+    return start_sanitize(drive, config);
 }

@@ -70,6 +70,20 @@ static void rnic_text(const struct pools_sink *sink, const struct verbs *verbs)
               RNIC_MR_SLOTS - (verbs->mr_put - verbs->mr_get), RNIC_MR_SLOTS);
 }
 
+static void medium_text(const struct pools_sink *sink,
+                        const struct drive *drive)
+{
+    uint32_t used, all;
+
+    if (drive->nand.ftl == NULL) {
+        used = media_outstanding(&drive->media);
+        all = drive->media.queue.mask + 1;
+    } else {
+        used = ftl_operations(drive->nand.ftl, &all);
+    }
+    tell_pool(sink, "media-commands", used, all);
+}
+
 void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
 {
     const struct pools_sink whom = {tell, ctx}, *sink = &whom;
@@ -81,8 +95,7 @@ void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
     rnic_text(sink, &drive->net.verbs);
     tell_pool(sink, "neighbours", neigh->used, NET_NEIGHBOURS);
     tell_pool(sink, "neighbours-held", neigh->pinned, NET_NEIGHBOURS);
-    tell_pool(sink, "media-commands", media_outstanding(&drive->media),
-              drive->media.queue.mask + 1);
+    medium_text(sink, drive);
     tell_pool(sink, "echo-connections", echo_conns_used(&drive->echo),
               ECHO_CONNS);
 }

@@ -258,6 +258,12 @@ bool ftl_is_quiet(const struct ftl *ftl)
            ftl->free_ops.count == ftl->config.num_ops;
 }
 
+uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all)
+{
+    *all = ftl->config.num_ops;
+    return *all - ftl->free_ops.count;
+}
+
 const struct ftl_counters *ftl_counters(const struct ftl *ftl)
 {
     return &ftl->counters;

@@ -112,6 +112,9 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us);
 /** Whether no operation is in progress, neither of the medium nor of flash. */
 bool ftl_is_quiet(const struct ftl *ftl);
 
+/** Operations of the medium in progress. @param all  set to the most */
+uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all);
+
 const struct ftl_counters *ftl_counters(const struct ftl *ftl);
 
 /** Superblocks that hold nothing. */

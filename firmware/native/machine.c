@@ -225,7 +225,8 @@ static bool step_cores(struct machine *machine)
         is_busy = true;
     }
     /* One request at a time, so that a test can cut the power after each. */
-    if (machine->flash != NULL && nand_ram_step(machine->flash, 0)) {
+    if (machine->flash != NULL && !machine->holds_flash &&
+        nand_ram_step(machine->flash, 0)) {
         is_busy = true;
     }
     return is_busy;
@@ -523,6 +524,7 @@ void machine_init(struct machine *machine, struct native_world *world,
     machine->cache_memory = NULL;
     machine->nand = NULL;
     machine->flash = NULL;
+    machine->holds_flash = false;
     machine->array_memory = NULL;
     machine->console_len = 0;
     machine->console[0] = '\0';
@@ -562,6 +564,9 @@ void machine_end(struct machine *machine)
 {
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         machine_plug(machine, i, NULL, 0);
+    }
+    /* The storage must not refer to the memory of this machine any longer. */
+    while (machine->flash != NULL && nand_ram_step(machine->flash, 0)) {
     }
     free(machine->media);
     free(machine->cache_memory);

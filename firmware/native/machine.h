@@ -70,6 +70,7 @@ struct machine {
     void *cache_memory;
     struct hw_nand *nand;   /* NULL: no NAND controller */
     struct nand_ram *flash; /* the storage of its array; NULL: no array */
+    bool holds_flash;       /* requests to this storage wait */
     void *array_memory;
     size_t console_len;
     char console[MACHINE_CONSOLE_BYTES];

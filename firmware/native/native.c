@@ -387,11 +387,13 @@ struct native_drive *native_drive_create(
 {
     struct native_drive *drive = calloc(1, sizeof(*drive));
     struct machine_config machine = {
-        .dram_bytes = NATIVE_DRAM_BYTES,
+        .dram_bytes = config->dram_bytes != 0 ? config->dram_bytes
+                                              : (uint32_t)NATIVE_DRAM_BYTES,
         .medium = config->medium,
         .cache_bytes =
             config->cache_bytes != 0 ? config->cache_bytes : CACHE_BYTES,
         .flash = config->nand_flash,
+        .flash_is_realtime = config->flash_is_realtime,
         .software = {drive, drive_turn, drive_deadline_ns},
     };
     struct drive_config drive_config;
@@ -423,14 +425,19 @@ struct native_drive *native_drive_create(
         drive->config = *config->saved;
     }
     machine_init(&drive->machine, world, &machine);
+    drive->machine.holds_flash = config->flash_is_held;
     uart_init(&drive->uart,
               native_node_regs(&drive->machine.node, SOC_UART_BASE));
     log_init(&drive->log, uart_log_sink(&drive->uart));
     drive_config = drive_config_of(drive, config);
-    ASSERT(drive_init(&drive->drive, &drive_config, hal_now_us()).result ==
-           INIT_OK);
-    console_init(&drive->console, &drive->uart, &drive->log, &drive->drive);
+    drive->report = drive_init(&drive->drive, &drive_config, hal_now_us());
     loop_init(&drive->loop);
+    if (drive->report.result != INIT_OK) {
+        ASSERT(config->may_be_refused);
+        components_add_log(&drive->loop, &drive->log);
+        return drive;
+    }
+    console_init(&drive->console, &drive->uart, &drive->log, &drive->drive);
     components_add_drive(&drive->loop, &drive->drive, &drive->console);
     return drive;
 }
@@ -443,7 +450,12 @@ void native_drive_destroy(struct native_drive *drive)
 
 void native_drive_power_cut(struct native_drive *drive)
 {
-    medium_power_cut(drive->machine.medium);
+    struct machine *machine = &drive->machine;
+
+    medium_power_cut(machine->medium);
+    if (machine->flash != NULL) {
+        nand_ram_power_cut(machine->flash, machine->node.world->now_ns);
+    }
     native_drive_destroy(drive);
 }
 

@@ -88,9 +88,14 @@ struct native_drive_config {
     struct native_node_config node;
     struct medium *medium;
     uint64_t cache_bytes; /* 0: 16 MiB */
-    /* Storage of the NAND array, which outlives the drive; NULL: no array. */
+    /* Storage of the NAND array, which outlives the drive and is its medium;
+     * NULL: no array. */
     struct nand_ram *nand_flash;
-    const char *nqn; /* NULL: a name is made from the number */
+    bool flash_is_realtime; /* operations of the NAND array take time */
+    uint32_t dram_bytes;    /* 0: NATIVE_DRAM_BYTES */
+    bool flash_is_held;     /* as machine.holds_flash, from the start on */
+    bool may_be_refused;    /* a drive that does not start is no failure */
+    const char *nqn;        /* NULL: a name is made from the number */
     /* Usage counters kept in flash, which outlive the drive; NULL: none. */
     struct usage *usage;
     /* Error log kept in flash, which outlives the drive; NULL: none. */
@@ -145,6 +150,7 @@ struct native_drive {
     uint64_t random; /* state of the generator for authentication */
     unsigned int usage_saves;
     bool is_flash_broken;
+    struct init_report report; /* of drive_init() */
     struct console console;
     struct native_sleep sleep;
     struct loop loop;
@@ -171,7 +177,8 @@ void native_drive_destroy(struct native_drive *drive);
 
 /**
  * Cut the power: the drive tells nobody, and the medium keeps only what was
- * flushed.  The drive is destroyed.
+ * flushed.  Of requests to the storage of the NAND array that are in progress
+ * some are done, some are not, and some are half done.  The drive is destroyed.
  */
 void native_drive_power_cut(struct native_drive *drive);
 

@@ -4,6 +4,7 @@ set(NATIVE_SOURCES
     hal_native.c
     machine.c
     medium.c
+    nand_storage.c
     native.c
     socket_link.c
     world.c

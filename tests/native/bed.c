@@ -5,6 +5,15 @@
 
 #include "lib/bytes.h"
 
+/* Small enough for garbage collection to begin soon: 11 MiB. */
+static const struct nand_storage_config nand_storage = {
+    .profile = "tlc2021",
+    .channels = 2,
+    .dies = 1,
+    .blocks = 20,
+    .wordlines = 4,
+};
+
 static void power_on(struct bed *bed)
 {
     struct native_drive_config config = {
@@ -29,6 +38,10 @@ static void power_on(struct bed *bed)
         .telemetry = &bed->telemetry,
         .panic = bed->panic,
         .operations = &bed->operations,
+        .nand_flash = bed->has_nand ? &bed->nand : NULL,
+        .flash_is_realtime = bed->nand_is_realtime,
+        .flash_is_held = bed->nand_is_held,
+        .plan = bed->plan,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);
@@ -71,6 +84,9 @@ static void start_nodes(struct bed *bed)
 
     native_world_init(&bed->world);
     medium_init(&bed->medium, BED_MEDIUM_BYTES);
+    if (bed->has_nand) {
+        nand_storage_init(&bed->nand, &nand_storage);
+    }
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         cable_init(&bed->cables[i]);
     }
@@ -107,6 +123,9 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .priority = like->priority,
         .has_roce_v1 = like->has_roce_v1,
         .has_dhcp = like->has_dhcp,
+        .has_nand = like->has_nand,
+        .nand_is_realtime = like->nand_is_realtime,
+        .plan = like->plan,
     };
     start_nodes(bed);
 }
@@ -119,14 +138,28 @@ void bed_end(struct bed *bed)
         cable_end(&bed->cables[i]);
     }
     medium_end(&bed->medium);
+    if (bed->has_nand) {
+        nand_storage_end(&bed->nand);
+    }
     native_world_end(&bed->world);
+}
+
+void bed_power_off(struct bed *bed)
+{
+    native_drive_power_cut(bed->drive);
+    bed->drive = NULL;
+}
+
+void bed_power_on(struct bed *bed)
+{
+    power_on(bed);
+    plug_in(bed);
 }
 
 void bed_power_cycle(struct bed *bed)
 {
-    native_drive_power_cut(bed->drive);
-    power_on(bed);
-    plug_in(bed);
+    bed_power_off(bed);
+    bed_power_on(bed);
 }
 
 void bed_connect(struct bed *bed, uint8_t local, uint16_t io_queues,

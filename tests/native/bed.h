@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "firmware/native/nand_storage.h"
 #include "firmware/native/native.h"
 
 enum {
@@ -40,6 +41,12 @@ struct bed {
     enum config_lag lag;                 /* Of both ends. */
     bool has_echo;
     bool has_dhcp; /* Port 0 of the drive uses DHCP, but there is no server. */
+    /* The drive's medium is a NAND array, whose operations may take time. */
+    bool has_nand;
+    bool nand_is_realtime;
+    bool nand_is_held; /* As machine.holds_flash, from the next start on. */
+    struct nand_ram nand;
+    const struct volume_plan *plan; /* Its namespaces; NULL: one. */
 };
 
 /* Start both ends and connect the cables; no host is connected. */
@@ -51,12 +58,16 @@ void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
 /* The same, with the parameters of `like`: mtu_bytes, vlan, priority,
- * has_roce_v1, has_dhcp. */
+ * has_roce_v1, has_dhcp, has_nand, nand_is_realtime, plan. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 
 /* Cut the drive's power and switch it on again; the host is not told. */
 void bed_power_cycle(struct bed *bed);
+
+/* The two halves of it: while the power is off, a test can change the flash. */
+void bed_power_off(struct bed *bed);
+void bed_power_on(struct bed *bed);
 
 /* Connect through local address `local` (0, 1: IPv4; 2, 3: IPv6). */
 void bed_connect(struct bed *bed, uint8_t local, uint16_t io_queues,

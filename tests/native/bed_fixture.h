@@ -12,7 +12,7 @@
 
 static struct bed bed;
 
-static int setup(void **state)
+static inline int setup(void **state)
 {
     (void)state;
     bed_init(&bed, 1500);

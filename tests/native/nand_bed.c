@@ -2,9 +2,9 @@
 /* A machine of which only the NAND controller is used: see nand_bed.h. */
 #include "tests/native/nand_bed.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "firmware/native/nand_storage.h"
 #include "lib/bytes.h"
 
 enum { DRAM_BYTES = 64 << 20, TIMEOUT_NS = 2000000000 };
@@ -68,36 +68,25 @@ static void power_on(struct nand_bed *bed)
 
 void nand_bed_init(struct nand_bed *bed, const struct nand_bed_config *config)
 {
-    const struct nand_profile *profile = nand_profile_find(config->profile);
-    struct nand_geometry geometry = {
+    const struct nand_storage_config storage = {
+        .profile = config->profile,
         .channels = config->channels,
         .dies = config->dies,
-        .planes = profile->planes,
-        .units = profile->units,
-        .pages = profile->native.pages,
         .blocks = config->blocks,
         .wordlines = config->wordlines,
     };
 
-    struct nand_layout layout;
-    struct nand_file file;
-
-    assert_true(nand_geometry_is_valid(&geometry));
     memset(bed, 0, sizeof(*bed));
     bed->config = *config;
     native_world_init(&bed->world);
-    nand_file_new(&file, profile, &geometry, 1);
-    nand_layout(&layout, &geometry);
-    nand_ram_init(&bed->flash, calloc(1, layout.size_bytes), layout.size_bytes);
-    assert_non_null(bed->flash.bytes);
-    nand_ram_create(&bed->flash, &file);
+    nand_storage_init(&bed->flash, &storage);
     power_on(bed);
 }
 
 void nand_bed_end(struct nand_bed *bed)
 {
     machine_end(&bed->machine);
-    free(bed->flash.bytes);
+    nand_storage_end(&bed->flash);
     native_world_end(&bed->world);
 }
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/native/native.h"
 #include "lib/bytes.h"
 #include "tests/test_fixture.h"
 
@@ -958,29 +957,4 @@ static void test_nand_commands_are_traced_with_their_place(void **state)
         assert_int_equal(get_le32(args + 16), place.block);
     }
     assert_int_equal(found, 2);
-}
-
-/* ---- The drive */
-
-static void test_nand_the_drive_reports_its_array(void **state)
-{
-    struct nand_bed *bed = *state;
-    struct medium medium;
-    struct native_drive_config config = {
-        .node = {.number = 1, .mtu_bytes = 1500},
-        .medium = &medium,
-        .nand_flash = &bed->flash,
-    };
-    struct native_drive *drive;
-
-    medium_init(&medium, 8 << 20);
-    drive = native_drive_create(&bed->world, &config);
-    native_world_pass(&bed->world, 100000000);
-    assert_non_null(strstr(machine_console(&drive->machine),
-                           "nand: 2 channels, 2 dies each, 4 planes of 4 "
-                           "blocks of 192 KiB"));
-    native_drive_destroy(drive);
-    medium_end(&medium);
-    /* The bed's own controller used the same storage before. */
-    nand_bed_power_cycle(bed, 0);
 }

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/nand_medium.h"
+
+#include "firmware/hal/relax.h"
+#include "firmware/hal/time.h"
+
+enum {
+    REQUESTS = 256, /* commands of the controller in progress: a power of two */
+    OPS = 512,      /* operations of the medium, as the media engine takes */
+    /* The write buffer has 16 MiB, as the media engine's cache, but not more
+     * than this part of the capacity.  Two rows for each die are its least. */
+    BUFFER_UNITS = 4096,
+    BUFFER_PART = 16,
+    ROWS_PER_DIE = 2,
+    IDLE_US = 100000, /* then the write buffer is programmed */
+    STOP_US = 1000000,
+    /* Native programs, in which time stands still during a call, wait for so
+     * many turns instead. */
+    STOP_TURNS = 1 << 20,
+    MIB_SHIFT = 20,
+    UNIT_SHIFT = 12,
+    BLOCK_SHIFT = 9,
+};
+_Static_assert(1 << UNIT_SHIFT == (int)FTL_UNIT_DATA, "a unit's data");
+
+/* ---- Start. */
+
+static unsigned long to_mib(uint64_t bytes)
+{
+    return (unsigned long)(bytes >> MIB_SHIFT);
+}
+
+/* Units of the flash in blocks that are not marked as bad. */
+static uint64_t count_units(const struct ftl_config *config)
+{
+    const struct ftl_geometry *geometry = &config->geometry;
+    size_t bytes = (size_t)geometry->blocks * geometry->dies;
+    uint64_t planes = 0;
+
+    for (size_t i = 0; i < bytes; i++) {
+        planes += geometry->planes -
+                  (unsigned int)__builtin_popcount(config->bad_planes[i]);
+    }
+    return planes * geometry->wordlines * geometry->pages * geometry->units;
+}
+
+/* The capacity: it is the same at every start of the same array. */
+static uint32_t choose_capacity(const struct ftl_config *config)
+{
+    uint64_t units = count_units(config) * 100 /
+                     (100 + (unsigned int)NAND_OVER_PROVISIONING_PERCENT);
+    uint32_t mib = 1 << (MIB_SHIFT - UNIT_SHIFT);
+
+    units = MIN(units, (uint64_t)ftl_most_units(config));
+    return (uint32_t)(units >= mib ? units - units % mib : units);
+}
+
+static uint16_t choose_buffer(const struct ftl_config *config)
+{
+    const struct ftl_geometry *geometry = &config->geometry;
+    uint32_t row =
+        (uint32_t)geometry->planes * geometry->pages * geometry->units;
+    uint32_t units =
+        MIN(config->logical_units / BUFFER_PART, (uint32_t)BUFFER_UNITS);
+
+    return (uint16_t)MAX(units, ROWS_PER_DIE * row * geometry->dies);
+}
+
+/* Read which blocks the factory has marked as bad. */
+static enum init_result read_marks(struct nand_medium *medium,
+                                   const struct nand_info *info,
+                                   struct ftl_config *ftl)
+{
+    const struct nand_medium_config *config = &medium->config;
+    size_t dies = ftl->geometry.dies;
+    uint8_t *list =
+        dram_alloc(config->dram, (size_t)info->planes * info->blocks, 64);
+    uint8_t *bad = dram_alloc(config->dram, info->blocks * dies, 64);
+    struct nand_marks marks;
+
+    if (list == NULL || bad == NULL) {
+        return INIT_NO_MEMORY;
+    }
+    if (!nand_seam_read_marks(&medium->nand, info, list, bad, &marks)) {
+        return INIT_REFUSED;
+    }
+    if (marks.blocks != 0) {
+        log_line(config->log, "nand: the factory marked %u blocks as bad",
+                 marks.blocks);
+    }
+    if (marks.dead_dies != 0) {
+        log_line(config->log,
+                 "nand: %u dies do not answer, so their data is lost",
+                 marks.dead_dies);
+    }
+    ftl->bad_planes = bad;
+    return INIT_OK;
+}
+
+/* Choose the sizes of the translation layer. */
+static enum init_result choose_sizes(struct nand_medium *medium,
+                                     struct ftl_config *ftl)
+{
+    const struct nand_medium_config *config = &medium->config;
+
+    ftl->logical_units = choose_capacity(ftl);
+    if (ftl->logical_units == 0) {
+        log_line(config->log,
+                 "ftl: an array with %u blocks of %u wordlines in each plane "
+                 "is too small, or too large, or has too many bad blocks; use "
+                 "an array that essd-nand create has made",
+                 ftl->geometry.blocks, ftl->geometry.wordlines);
+        return INIT_UNUSABLE;
+    }
+    ftl->buffer_units = choose_buffer(ftl);
+    return INIT_OK;
+}
+
+static enum init_result reserve_memory(struct nand_medium *medium,
+                                       const struct nand_info *info,
+                                       struct ftl_config *ftl)
+{
+    const struct nand_medium_config *config = &medium->config;
+    struct dram *dram = config->dram;
+    size_t bytes = ftl_bytes(ftl);
+    size_t left;
+
+    if (!nand_seam_init(&medium->seam, &medium->nand, info, dram, REQUESTS)) {
+        return INIT_NO_MEMORY;
+    }
+    left = dram->size_bytes - dram->used_bytes;
+    left -= MIN(left, config->spare_bytes);
+    ftl->memory = bytes <= left ? dram_reserve(dram, bytes, 64) : NULL;
+    if (ftl->memory == NULL) {
+        log_line(config->log,
+                 "ftl: a capacity of %lu MiB needs %lu MiB of DRAM for its "
+                 "map, and %lu MiB are left; start the machine with more "
+                 "memory, or use a smaller array",
+                 to_mib((uint64_t)ftl->logical_units << UNIT_SHIFT),
+                 to_mib(bytes) + 1, to_mib(left));
+        return INIT_UNUSABLE;
+    }
+    return INIT_OK;
+}
+
+static enum init_result start_driver(struct nand_medium *medium)
+{
+    const struct nand_config nand = {
+        .regs = medium->config.regs,
+        .dram = medium->config.dram,
+        .commands = REQUESTS,
+    };
+
+    return nand_init(&medium->nand, &nand);
+}
+
+/* An operation of the medium has ended. */
+static void end_io(void *ctx, void *cookie, enum media_status status)
+{
+    struct nand_medium *medium = ctx;
+
+    if (__builtin_expect(cookie == medium, 0)) {
+        medium->is_stopping = false;
+        medium->result = status;
+        return;
+    }
+    medium->config.media_done(medium->config.ctx, cookie, status);
+}
+
+static enum init_result start_ftl(struct nand_medium *medium,
+                                  const struct ftl_config *ftl)
+{
+    medium->start_us = hal_now_us();
+    medium->ftl = ftl_start(ftl);
+    if (medium->ftl == NULL) {
+        return INIT_BAD_CONFIG;
+    }
+    medium->seam.ftl = medium->ftl;
+    medium->state = FTL_MOUNTING;
+    medium->has_submitted = true; /* the mount has to begin */
+    medium->size_blocks = (uint64_t)ftl->logical_units
+                          << (UNIT_SHIFT - BLOCK_SHIFT);
+    nand_irq_enable(&medium->nand);
+    log_line(medium->config.log,
+             "ftl: %lu MiB, %lu KiB of write buffer, %lu MiB of DRAM; reads "
+             "the flash",
+             to_mib((uint64_t)ftl->logical_units << UNIT_SHIFT),
+             (unsigned long)ftl->buffer_units * (FTL_UNIT_DATA >> 10),
+             to_mib(ftl_bytes(ftl)));
+    return INIT_OK;
+}
+
+enum init_result nand_medium_start(struct nand_medium *medium,
+                                   const struct nand_info *info,
+                                   const struct nand_medium_config *config)
+{
+    struct ftl_config ftl = {
+        .geometry = nand_seam_geometry(info),
+        .num_ops = OPS,
+        .num_requests = REQUESTS,
+        .idle_us = IDLE_US,
+        .media_done = end_io,
+        .done_ctx = medium,
+    };
+    enum init_result result;
+
+    *medium = (struct nand_medium){.config = *config};
+    result = start_driver(medium);
+    if (result == INIT_OK) {
+        result = read_marks(medium, info, &ftl);
+    }
+    if (result == INIT_OK) {
+        result = choose_sizes(medium, &ftl);
+    }
+    if (result == INIT_OK) {
+        result = reserve_memory(medium, info, &ftl);
+    }
+    if (result != INIT_OK) {
+        return result;
+    }
+    ftl.flash = nand_seam_flash(&medium->seam);
+    return start_ftl(medium, &ftl);
+}
+
+/* ---- Operations. */
+
+bool nand_medium_submit(void *ctx, const struct media_io *io)
+{
+    struct nand_medium *medium = ctx;
+
+    medium->has_submitted = true;
+    return ftl_submit(medium->ftl, io);
+}
+
+/* All namespaces are on one medium: a flush of one flushes all. */
+static bool submit_io(void *ctx, const struct media_io *io)
+{
+    struct nand_medium *medium = ctx;
+    struct volume *volume = medium->volume;
+    struct media_io whole = *io;
+
+    whole.ns = 0;
+    if (io->op != MEDIA_FLUSH &&
+        !volume_locate_linear(volume, io, &whole.first_lba,
+                              &whole.count_blocks)) {
+        volume_note_operation(volume, io);
+        if (!volume_locate(volume, io, &whole.first_lba, &whole.count_blocks)) {
+            return volume_submit(volume, io);
+        }
+    }
+    return nand_medium_submit(medium, &whole);
+}
+
+static void set_volatile(void *ctx, bool is_enabled)
+{
+    ftl_set_volatile(((struct nand_medium *)ctx)->ftl, is_enabled);
+}
+
+static void read_geometry(void *ctx, uint32_t ns,
+                          struct media_geometry *geometry)
+{
+    volume_geometry(((struct nand_medium *)ctx)->volume, ns, geometry);
+}
+
+struct nvmf_media nand_medium_seam(struct nand_medium *medium,
+                                   struct volume *volume)
+{
+    medium->volume = volume;
+    return (struct nvmf_media){
+        .ctx = medium,
+        .submit = submit_io,
+        .set_volatile = set_volatile,
+        .geometry = read_geometry,
+    };
+}
+
+/* ---- The main loop. */
+
+/* The mount has ended. */
+static void report_mount(struct nand_medium *medium, uint64_t now_us)
+{
+    const struct nand_medium_config *config = &medium->config;
+    const struct ftl_counters *counters = ftl_counters(medium->ftl);
+
+    if (medium->state == FTL_READY) {
+        log_line(config->log, "ftl: ready after %lu ms, %lu rows were read",
+                 (unsigned long)((now_us - medium->start_us) / 1000),
+                 (unsigned long)counters->scanned_rows);
+        return;
+    }
+    log_line(config->log,
+             "ftl: the flash cannot be read, or has no space in which to "
+             "repair what a power cut has torn; commands are refused; use a "
+             "copy of the array's file, or a new one");
+    config->failed(config->ctx);
+}
+
+enum loop_work nand_medium_poll(struct nand_medium *medium,
+                                struct loop_step *step)
+{
+    uint64_t deadline_us = LOOP_NO_DEADLINE;
+    bool any = nand_poll(&medium->nand, step->budget, nand_seam_done,
+                         &medium->seam) != 0;
+
+    medium->has_submitted = false;
+    any |= ftl_step(medium->ftl, step->now_us, &deadline_us);
+    loop_call_at(step, deadline_us);
+    if (__builtin_expect(medium->state != ftl_state(medium->ftl), 0)) {
+        medium->state = ftl_state(medium->ftl);
+        report_mount(medium, step->now_us);
+        return LOOP_EVENT;
+    }
+    return any ? LOOP_IO : LOOP_IDLE;
+}
+
+bool nand_medium_arm(struct nand_medium *medium)
+{
+    return !medium->has_submitted && nand_arm(&medium->nand);
+}
+
+/* Serve the flash for a while, outside of the main loop. */
+static void run_until_stopped(struct nand_medium *medium)
+{
+    uint64_t end_us = hal_now_us() + STOP_US;
+
+    for (uint32_t i = 0; i < STOP_TURNS && medium->is_stopping; i++) {
+        uint64_t now_us = hal_now_us();
+        uint64_t deadline_us = LOOP_NO_DEADLINE;
+
+        if (now_us >= end_us) {
+            break;
+        }
+        (void)ftl_step(medium->ftl, now_us, &deadline_us);
+        nand_kick(&medium->nand);
+        hal_relax();
+        (void)nand_poll(&medium->nand, REQUESTS, nand_seam_done, &medium->seam);
+    }
+}
+
+void nand_medium_stop(struct nand_medium *medium)
+{
+    const struct media_io flush = {.op = MEDIA_FLUSH, .cookie = medium};
+
+    /* While the mount goes on, there is nothing that was not on flash. */
+    if (medium->state != FTL_READY || medium->is_stopping) {
+        return;
+    }
+    medium->result = MEDIA_ABORTED;
+    medium->is_stopping = nand_medium_submit(medium, &flush);
+    run_until_stopped(medium);
+    if (medium->result != MEDIA_OK) {
+        log_line(medium->config.log,
+                 "ftl: the write buffer could not be written to flash before "
+                 "the power-off; what hosts have not flushed is lost");
+    }
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The medium of a drive with a NAND array: driver, flash seam and translation
+ * layer put together.  It offers the target's media seam, in which the volume
+ * says where the blocks of a namespace are, and what the main loop needs.
+ */
+#ifndef ESSD_APP_NAND_MEDIUM_H
+#define ESSD_APP_NAND_MEDIUM_H
+
+#include "firmware/app/nand_seam.h"
+#include "firmware/hal/log.h"
+#include "firmware/loop/loop.h"
+#include "firmware/volume/volume.h"
+#include "lib/init_result.h"
+
+enum {
+    /*
+     * Logical units are fewer than units of the flash by this share of the
+     * logical ones.  It is what drives for reading have: 1024^3 bytes of flash
+     * for each 10^9 bytes that are sold.
+     */
+    NAND_OVER_PROVISIONING_PERCENT = 7,
+};
+
+struct nand_medium_config {
+    struct log *log;
+    struct dram *dram;
+    uintptr_t regs;
+    size_t spare_bytes; /* of DRAM, which others need after this */
+
+    /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
+    void (*media_done)(void *ctx, void *cookie, enum media_status status);
+    /* The mount has failed: all operations are refused from now on. */
+    void (*failed)(void *ctx);
+    void *ctx;
+};
+
+/* Treat as opaque. */
+struct nand_medium {
+    struct nand_medium_config config;
+    struct nand nand;
+    struct nand_seam seam;
+    struct ftl *ftl; /* NULL: the drive has no array */
+    struct volume *volume;
+    uint64_t size_blocks;     /* of 512 bytes */
+    bool has_submitted;       /* operations that ftl_step() has not seen */
+    enum ftl_state state;     /* that was logged */
+    uint64_t start_us;        /* when the mount began */
+    bool is_stopping;         /* nand_medium_stop() waits */
+    enum media_status result; /* of what it waits for */
+};
+
+/**
+ * Start driver and translation layer, which begins to mount.  Operations may be
+ * submitted from now on; they wait until the mount has ended.
+ *
+ * @param info  of nand_find()
+ * @return INIT_OK, or why the array cannot be used; the log has the details
+ */
+MUST_USE enum init_result nand_medium_start(
+    struct nand_medium *medium, const struct nand_info *info,
+    const struct nand_medium_config *config);
+
+/** The target's media seam. */
+struct nvmf_media nand_medium_seam(struct nand_medium *medium,
+                                   struct volume *volume);
+
+/** Start an operation on the medium as a whole, in blocks of 512 bytes.  The
+ * function for volume_config.submit. */
+MUST_USE bool nand_medium_submit(void *medium, const struct media_io *io);
+
+/** For the main loop: take completions, and do what is due. */
+enum loop_work nand_medium_poll(struct nand_medium *medium,
+                                struct loop_step *step);
+
+/** Before sleeping. @return false when there is work: do not sleep */
+MUST_USE bool nand_medium_arm(struct nand_medium *medium);
+
+/** Prepare for power-off: wait until the write buffer is on flash, but not
+ * longer than a second. */
+void nand_medium_stop(struct nand_medium *medium);
+
+#endif

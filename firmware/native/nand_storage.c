@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/native/nand_storage.h"
+
+#include <stdlib.h>
+
+enum { SEED = 1 };
+
+void nand_storage_init(struct nand_ram *ram,
+                       const struct nand_storage_config *config)
+{
+    const struct nand_profile *profile = nand_profile_find(config->profile);
+    struct nand_geometry geometry = {
+        .channels = config->channels,
+        .dies = config->dies,
+        .planes = profile->planes,
+        .units = profile->units,
+        .pages = profile->native.pages,
+        .blocks = config->blocks,
+        .wordlines = config->wordlines,
+    };
+    struct nand_layout layout;
+    struct nand_file file;
+    uint8_t *bytes;
+
+    ASSERT(nand_geometry_is_valid(&geometry));
+    nand_file_new(&file, profile, &geometry, SEED);
+    nand_layout(&layout, &geometry);
+    bytes = calloc(1, layout.size_bytes);
+    ASSERT(bytes != NULL);
+    nand_ram_init(ram, bytes, layout.size_bytes);
+    nand_ram_create(ram, &file);
+}
+
+void nand_storage_end(struct nand_ram *ram)
+{
+    free(ram->bytes);
+    ram->bytes = NULL;
+}

@@ -1,0 +1,739 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The whole drive on a NAND array: what hosts have written is there, also after
+ * garbage collection and power cuts, and what happens while the array is being
+ * read, cannot be read, or cannot be used.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bed_fixture.h"
+
+#include "lib/bytes.h"
+#include "lib/random.h"
+#include "nvmeof/wire/identify.h"
+#include "nvmeof/wire/log.h"
+#include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
+
+#define MS_NS UINT64_C(1000000)
+
+enum {
+    UNIT_BLOCKS = 8,
+    UNITS = 1024, /* of the namespace that the random tests use */
+    VERSIONS = 8, /* that a unit may have after a power cut */
+    DEALLOCATE = 1 << 25,
+    BLOCK_ERASE = 2,
+    WARNING_RELIABILITY = 0x04,
+};
+
+static const struct bed nand_bed = {.mtu_bytes = 1500, .has_nand = true};
+
+static int setup_nand(void **state)
+{
+    (void)state;
+    bed_init_like(&bed, &nand_bed);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+static void cut_power(void)
+{
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+}
+
+static uint16_t run_io(uint32_t nsid, uint8_t opcode, uint64_t lba,
+                       uint32_t blocks, bool fua)
+{
+    const struct host_io io = {
+        .qid = 1,
+        .opcode = opcode,
+        .fua = fua,
+        .kind = HOST_DATA_KEYED,
+        .nsid = nsid,
+        .lba = lba,
+        .blocks = blocks,
+        .len_bytes = blocks * BED_BLOCK,
+    };
+
+    return host_io(&bed.host->host, &io);
+}
+
+/* Data that also differs from namespace to namespace. */
+static void fill_data(uint8_t *data, uint32_t nsid, uint64_t lba,
+                      uint32_t blocks, uint32_t version)
+{
+    bed_fill(data, lba, blocks, version * 1000 + nsid);
+}
+
+static void write_blocks(uint32_t nsid, uint64_t lba, uint32_t blocks, bool fua,
+                         uint32_t version)
+{
+    fill_data(bed.host->data, nsid, lba, blocks, version);
+    assert_int_equal(run_io(nsid, NVM_WRITE, lba, blocks, fua), 0);
+}
+
+static void expect_blocks(uint32_t nsid, uint64_t lba, uint32_t blocks,
+                          uint32_t version)
+{
+    static uint8_t expected[NVMF_MAX_TRANSFER];
+
+    memset(bed.host->data, 0xa5, (size_t)blocks * BED_BLOCK);
+    assert_int_equal(run_io(nsid, NVM_READ, lba, blocks, false), 0);
+    memset(expected, 0, (size_t)blocks * BED_BLOCK);
+    if (version != 0) {
+        fill_data(expected, nsid, lba, blocks, version);
+    }
+    assert_memory_equal(bed.host->data, expected, (size_t)blocks * BED_BLOCK);
+}
+
+static uint16_t send_command(uint16_t qid, const struct nvme_sqe *sqe)
+{
+    return host_command(&bed.host->host, qid, sqe, NULL, 0) & NVME_SC_MASK;
+}
+
+static void zero_blocks(uint32_t nsid, uint64_t lba, uint32_t blocks,
+                        uint32_t flags)
+{
+    const struct nvme_sqe sqe = {
+        .opcode = NVM_WRITE_ZEROES,
+        .nsid = nsid,
+        .cdw10 = (uint32_t)lba,
+        .cdw12 = (blocks - 1) | flags,
+    };
+
+    assert_int_equal(send_command(1, &sqe), 0);
+}
+
+static const struct ftl_counters *drive_counters(void)
+{
+    return ftl_counters(bed.drive->drive.nand.ftl);
+}
+
+static void expect_log(const char *text)
+{
+    native_world_pass(&bed.world, MS_NS);
+    if (strstr(machine_console(&bed.drive->machine), text) == NULL) {
+        fail_msg("the log has no \"%s\":\n%s", text,
+                 machine_console(&bed.drive->machine));
+    }
+}
+
+/* ---- Data. */
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_reads_give_what_was_written_last(void **state)
+{
+    (void)state;
+    expect_blocks(1, 0, 256, 0);
+    write_blocks(1, 3, 200, false, 1);
+    expect_blocks(1, 3, 200, 1);
+    write_blocks(1, 20, 9, true, 2);
+    expect_blocks(1, 20, 9, 2);
+    expect_blocks(1, 3, 17, 1);
+    expect_blocks(1, 29, 174, 1);
+    expect_blocks(1, 0, 3, 0);
+    zero_blocks(1, 30, 16, DEALLOCATE);
+    zero_blocks(1, 60, 1, 0);
+    expect_blocks(1, 29, 1, 1);
+    expect_blocks(1, 30, 16, 0);
+    expect_blocks(1, 46, 14, 1);
+    expect_blocks(1, 60, 1, 0);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    assert_true(drive_counters()->rows > 0);
+    expect_blocks(1, 20, 9, 2);
+    expect_blocks(1, 30, 16, 0);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_flushed_data_is_there_after_a_power_cut(void **state)
+{
+    (void)state;
+    write_blocks(1, 5, 100, false, 1);
+    zero_blocks(1, 40, 24, DEALLOCATE);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    write_blocks(1, 200, 1, true, 2);
+    write_blocks(1, 300, 8, false, 3);
+    cut_power();
+    expect_blocks(1, 5, 35, 1);
+    expect_blocks(1, 40, 24, 0);
+    expect_blocks(1, 64, 41, 1);
+    expect_blocks(1, 200, 1, 2);
+    expect_blocks(1, 300, 8, 0);
+    expect_log("ftl: ready after");
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_without_a_volatile_cache_writes_are_durable(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        host_set_features(&bed.host->host, FEATURE_VOLATILE_WRITE_CACHE, 0), 0);
+    write_blocks(1, 300, 8, false, 3);
+    cut_power();
+    expect_blocks(1, 300, 8, 3);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_an_orderly_shutdown_loses_nothing(void **state)
+{
+    (void)state;
+    write_blocks(1, 300, 8, false, 3);
+    (void)type_line("shutdown\r");
+    expect_log("ok: the drive can be switched off now");
+    cut_power();
+    expect_blocks(1, 300, 8, 3);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_formatted_namespace_reads_as_zeroes(void **state)
+{
+    const struct nvme_sqe format = {.opcode = ADMIN_FORMAT_NVM, .nsid = 1};
+
+    (void)state;
+    write_blocks(1, 5, 100, true, 1);
+    assert_int_equal(send_command(0, &format), 0);
+    expect_blocks(1, 0, 128, 0);
+    cut_power();
+    expect_blocks(1, 0, 128, 0);
+}
+
+static const struct volume_plan two_namespaces = {
+    .count = 2, .size_mib = 4, .block_shift = VOLUME_SHIFT_512};
+static const struct bed two_bed = {
+    .mtu_bytes = 1500, .has_nand = true, .plan = &two_namespaces};
+
+static int setup_two(void **state)
+{
+    (void)state;
+    bed_init_like(&bed, &two_bed);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+WITH_FIXTURE(setup_two, teardown)
+static void test_two_namespaces_do_not_share_blocks(void **state)
+{
+    uint64_t last = UNITS * UNIT_BLOCKS - 16;
+
+    (void)state;
+    for (uint32_t nsid = 1; nsid <= 2; nsid++) {
+        write_blocks(nsid, 0, 256, false, 1);
+        write_blocks(nsid, last, 16, false, 2);
+    }
+    zero_blocks(2, 8, 8, DEALLOCATE);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    for (unsigned int cut = 0; cut < 2; cut++) {
+        expect_blocks(1, 0, 256, 1);
+        expect_blocks(2, 0, 8, 1);
+        expect_blocks(2, 8, 8, 0);
+        expect_blocks(2, 16, 240, 1);
+        expect_blocks(1, last, 16, 2);
+        expect_blocks(2, last, 16, 2);
+        cut_power();
+    }
+}
+
+/* ---- Random writes, trims, flushes and power cuts. */
+
+struct oracle {
+    uint32_t next_version;
+    /* What each unit may have: the last durable version and all later ones, 0
+     * for zeroes. */
+    struct oracle_unit {
+        uint32_t count;
+        uint32_t version[VERSIONS];
+    } unit[UNITS];
+};
+
+static uint32_t newest_version(const struct oracle *oracle, uint32_t unit)
+{
+    return oracle->unit[unit].version[oracle->unit[unit].count - 1];
+}
+
+static void flush_all(struct oracle *oracle)
+{
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    for (uint32_t unit = 0; unit < UNITS; unit++) {
+        oracle->unit[unit].version[0] = newest_version(oracle, unit);
+        oracle->unit[unit].count = 1;
+    }
+}
+
+/* Write or trim up to 16 units. */
+static void change_units(struct oracle *oracle, uint64_t *random)
+{
+    uint32_t count = 1 + (uint32_t)(random_next(random) % 16);
+    uint32_t first = (uint32_t)(random_next(random) % (UNITS - count));
+    bool is_trim = random_next(random) % 8 == 0;
+    uint32_t version = is_trim ? 0 : ++oracle->next_version;
+
+    for (uint32_t unit = first; unit < first + count; unit++) {
+        if (oracle->unit[unit].count == VERSIONS) {
+            flush_all(oracle);
+        }
+    }
+    if (is_trim) {
+        zero_blocks(1, first * UNIT_BLOCKS, count * UNIT_BLOCKS, DEALLOCATE);
+    } else {
+        write_blocks(1, first * UNIT_BLOCKS, count * UNIT_BLOCKS, false,
+                     version);
+    }
+    for (uint32_t unit = first; unit < first + count; unit++) {
+        oracle->unit[unit].version[oracle->unit[unit].count++] = version;
+    }
+}
+
+/* Take for granted what a unit has after a power cut, if it may have that. */
+static void find_version(struct oracle *oracle, uint32_t unit)
+{
+    struct oracle_unit *known = &oracle->unit[unit];
+    uint8_t expected[UNIT_BLOCKS * BED_BLOCK];
+
+    assert_int_equal(
+        run_io(1, NVM_READ, unit * UNIT_BLOCKS, UNIT_BLOCKS, false), 0);
+    for (uint32_t i = known->count; i-- > 0;) {
+        memset(expected, 0, sizeof(expected));
+        if (known->version[i] != 0) {
+            fill_data(expected, 1, unit * UNIT_BLOCKS, UNIT_BLOCKS,
+                      known->version[i]);
+        }
+        if (memcmp(bed.host->data, expected, sizeof(expected)) == 0) {
+            known->version[0] = known->version[i];
+            known->count = 1;
+            return;
+        }
+    }
+    fail_msg("unit %u has none of its %u last versions", unit, known->count);
+}
+
+static void check_all(struct oracle *oracle)
+{
+    for (uint32_t unit = 0; unit < UNITS; unit++) {
+        expect_blocks(1, unit * UNIT_BLOCKS, UNIT_BLOCKS,
+                      newest_version(oracle, unit));
+    }
+}
+
+static void run_random(unsigned int cuts, unsigned int changes)
+{
+    struct oracle *oracle = calloc(1, sizeof(*oracle));
+    uint64_t random = 1;
+    uint64_t erasures = 0;
+
+    assert_non_null(oracle);
+    for (uint32_t unit = 0; unit < UNITS; unit++) {
+        oracle->unit[unit].count = 1;
+    }
+    for (unsigned int cut = 0; cut < cuts; cut++) {
+        for (unsigned int i = 0; i < changes; i++) {
+            change_units(oracle, &random);
+            if (random_next(&random) % 32 == 0) {
+                flush_all(oracle);
+            }
+        }
+        check_all(oracle);
+        erasures += drive_counters()->erasures;
+        cut_power();
+        for (uint32_t unit = 0; unit < UNITS; unit++) {
+            find_version(oracle, unit);
+        }
+    }
+    assert_true(erasures > 20);
+    free(oracle);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_random_changes_survive_collection_and_power_cuts(void **state)
+{
+    (void)state;
+    run_random(4, 800);
+}
+
+static const struct bed slow_bed = {
+    .mtu_bytes = 1500, .has_nand = true, .nand_is_realtime = true};
+
+static int setup_slow(void **state)
+{
+    (void)state;
+    bed_init_like(&bed, &slow_bed);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+WITH_FIXTURE(setup_slow, teardown)
+static void test_the_same_with_the_times_of_the_flash(void **state)
+{
+    (void)state;
+    run_random(2, 800);
+}
+
+/* ---- Several hosts. */
+enum { HOSTS = 3, DEPTH = 16, LOAD_BLOCKS = 64, LOAD_IOS = 400 };
+
+struct load_slot {
+    struct load *load;
+    uint32_t offset; /* of its data in the host's memory */
+    uint64_t lba;
+    uint32_t version;
+    bool is_busy, is_reading;
+};
+
+struct load {
+    struct nvme_host *host;
+    unsigned int done, failed;
+    struct load_slot slot[DEPTH];
+};
+
+struct loads {
+    struct load load[HOSTS];
+};
+
+static void load_done(void *ctx, const struct host_result *result)
+{
+    static uint8_t expected[LOAD_BLOCKS * BED_BLOCK];
+    struct load_slot *slot = ctx;
+    struct load *load = slot->load;
+
+    slot->is_busy = false;
+    load->done++;
+    load->failed += result->is_lost || result->cqe.status != 0;
+    if (slot->is_reading) {
+        bed_fill(expected, slot->lba, LOAD_BLOCKS, slot->version);
+        load->failed += memcmp(bed.host->data + slot->offset, expected,
+                               sizeof(expected)) != 0;
+    }
+}
+
+/* Write a slot's blocks and read them, in turns. */
+static void start_slot(struct load *load, struct load_slot *slot)
+{
+    uint32_t len = LOAD_BLOCKS * BED_BLOCK;
+
+    slot->is_reading = slot->version != 0 && !slot->is_reading;
+    slot->is_busy = true;
+    if (slot->is_reading) {
+        memset(bed.host->data + slot->offset, 0xa5, len);
+    } else {
+        slot->version++;
+        bed_fill(bed.host->data + slot->offset, slot->lba, LOAD_BLOCKS,
+                 slot->version);
+    }
+    assert_true(host_io_submit(
+        load->host, &(struct host_io){
+                        .qid = 1,
+                        .opcode = slot->is_reading ? NVM_READ : NVM_WRITE,
+                        .fua = !slot->is_reading && slot->version % 8 == 0,
+                        .kind = HOST_DATA_KEYED,
+                        .nsid = 1,
+                        .lba = slot->lba,
+                        .blocks = LOAD_BLOCKS,
+                        .offset = slot->offset,
+                        .len_bytes = len,
+                        .done = load_done,
+                        .ctx = slot,
+                    }));
+    verbs_flush(&bed.host->net.verbs);
+    bed.host->sleep.is_asleep = false;
+}
+
+static bool are_loads_done(void *ctx)
+{
+    struct loads *loads = ctx;
+    bool is_done = true;
+
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        struct load *load = &loads->load[i];
+
+        for (unsigned int j = 0; j < DEPTH; j++) {
+            if (!load->slot[j].is_busy && load->done < LOAD_IOS) {
+                start_slot(load, &load->slot[j]);
+            }
+            is_done &= !load->slot[j].is_busy;
+        }
+    }
+    return is_done;
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_several_hosts_have_many_commands_in_progress(void **state)
+{
+    struct loads *loads = calloc(1, sizeof(*loads));
+
+    (void)state;
+    assert_non_null(loads);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        struct load *load = &loads->load[i];
+        struct host_target target;
+
+        load->host = calloc(1, sizeof(*load->host));
+        assert_non_null(load->host);
+        native_host_add(bed.host, load->host, 1);
+        assert_true(native_target(bed.host, bed.drive, 0, &target));
+        assert_int_equal(host_connect(load->host, &target), 0);
+        for (uint32_t j = 0; j < DEPTH; j++) {
+            uint32_t number = i * DEPTH + j;
+
+            load->slot[j] = (struct load_slot){
+                .load = load,
+                .offset = number * LOAD_BLOCKS * BED_BLOCK,
+                /* Neighbours share a unit of the translation layer. */
+                .lba = number * (LOAD_BLOCKS + 1),
+            };
+        }
+    }
+    assert_true(
+        native_world_run(&bed.world, are_loads_done, loads, 60000 * MS_NS));
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        assert_int_equal(loads->load[i].failed, 0);
+        assert_true(loads->load[i].done >= LOAD_IOS);
+        host_disconnect(loads->load[i].host);
+        host_end(loads->load[i].host);
+        free(loads->load[i].host);
+    }
+    assert_true(drive_counters()->erasures > 0);
+    free(loads);
+}
+
+/* ---- While the array is being read, and when it cannot be read. */
+
+static bool is_set(void *ctx)
+{
+    return *(const bool *)ctx;
+}
+
+static void note_end(void *ctx, const struct host_result *result)
+{
+    assert_false(result->is_lost);
+    assert_int_equal(result->cqe.status, 0);
+    *(bool *)ctx = true;
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_commands_wait_until_the_array_is_read(void **state)
+{
+    bool is_done[2] = {false, false};
+    struct host_io io = {
+        .qid = 1,
+        .opcode = NVM_READ,
+        .kind = HOST_DATA_KEYED,
+        .nsid = 1,
+        .lba = 8,
+        .blocks = 8,
+        .len_bytes = 8 * BED_BLOCK,
+        .done = note_end,
+        .ctx = &is_done[0],
+    };
+
+    (void)state;
+    write_blocks(1, 8, 8, true, 1);
+    bed.nand_is_held = true;
+    cut_power();
+    bed.nand_is_held = false;
+    assert_true(host_io_submit(&bed.host->host, &io));
+    io = (struct host_io){.qid = 1,
+                          .opcode = NVM_FLUSH,
+                          .kind = HOST_DATA_NONE,
+                          .nsid = 1,
+                          .done = note_end,
+                          .ctx = &is_done[1]};
+    assert_true(host_io_submit(&bed.host->host, &io));
+    verbs_flush(&bed.host->net.verbs);
+    bed.host->sleep.is_asleep = false;
+    native_world_pass(&bed.world, 1000 * MS_NS);
+    assert_false(is_done[0] || is_done[1]);
+    bed.drive->machine.holds_flash = false;
+    for (unsigned int i = 0; i < 2; i++) {
+        assert_true(
+            native_world_run(&bed.world, is_set, &is_done[i], 1000 * MS_NS));
+    }
+    expect_blocks(1, 8, 8, 1);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_an_array_that_cannot_be_read_is_reported(void **state)
+{
+    static uint8_t smart[LOG_SMART_LEN];
+
+    (void)state;
+    write_blocks(1, 8, 8, true, 1);
+    bed.nand_is_held = true;
+    cut_power();
+    bed.nand.fail_reads = EIO;
+    bed.drive->machine.holds_flash = false;
+    assert_int_equal(run_io(1, NVM_READ, 8, 8, false) & NVME_SC_MASK,
+                     NVME_SC_INTERNAL);
+    assert_int_equal(run_io(1, NVM_WRITE, 8, 8, false) & NVME_SC_MASK,
+                     NVME_SC_INTERNAL);
+    assert_int_equal(bed_flush(&bed, 1) & NVME_SC_MASK, NVME_SC_INTERNAL);
+    expect_log("ftl: the flash cannot be read");
+    assert_int_equal(
+        host_get_log(&bed.host->host, LOG_SMART, 0, smart, sizeof(smart)), 0);
+    assert_int_equal(smart[SMART_CRITICAL_WARNING], WARNING_RELIABILITY);
+    bed.nand.fail_reads = 0;
+}
+
+/* ---- What the drive says of itself. */
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_the_log_describes_the_array(void **state)
+{
+    (void)state;
+    expect_log("nand: 2 channels, 1 dies each, 4 planes of 20 blocks of 192 "
+               "KiB");
+    expect_log("ftl: 11 MiB, 768 KiB of write buffer, ");
+    assert_null(strstr(machine_console(&bed.drive->machine), "media:"));
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_sanitize_is_refused_because_old_contents_stay(void **state)
+{
+    const struct nvme_sqe sqe = {.opcode = ADMIN_SANITIZE,
+                                 .cdw10 = BLOCK_ERASE};
+    static uint8_t identify[4096];
+
+    (void)state;
+    assert_int_equal(host_identify(&bed.host->host, 1, 0, identify), 0);
+    assert_int_equal(get_le32(identify + ID_CTRL_SANICAP), 0);
+    assert_int_equal(identify[ID_CTRL_VWC] & 1, 1);
+    assert_int_equal(send_command(0, &sqe), NVME_SC_INVALID_OPCODE);
+}
+
+static bool has_reply(void *ctx)
+{
+    (void)ctx;
+    return strchr(machine_reply(&bed.drive->machine), '\n') != NULL;
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_the_counters_show_what_the_array_does(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    write_blocks(1, 8, 80, true, 1);
+    machine_request(&bed.drive->machine,
+                    "{\"v\":1,\"id\":1,\"request\":\"counters\"}\n");
+    assert_true(native_world_run(&bed.world, has_reply, NULL, 1000 * MS_NS));
+    reply = machine_reply(&bed.drive->machine);
+    assert_non_null(strstr(reply, "\"ftl\":{\"host-units\":10,\"rows\":1,"
+                                  "\"units\":10,\"pad-units\":38,"));
+    assert_non_null(strstr(reply, "\"units-programmed\":48,"));
+    assert_non_null(strstr(reply, "\"media\":{\"reads\":0,"));
+    /* The last counter: nothing of the reply has been cut off. */
+    assert_non_null(strstr(reply, "\"restarts\":0}}}"));
+}
+
+/* Mark a block of the array as the factory does. */
+static void mark_block(uint32_t block)
+{
+    uint8_t *at = bed.nand.bytes + nand_layout_record(block);
+    struct nand_record record;
+
+    assert_true(nand_record_parse(&record, block, at));
+    record.flags |= NAND_BLOCK_FACTORY_BAD;
+    nand_record_emit(&record, block, at);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_blocks_that_the_factory_marked_are_not_used(void **state)
+{
+    const struct nand_medium *medium;
+    uint64_t blocks;
+
+    (void)state;
+    bed_power_off(&bed);
+    host_vanish(&bed.host->host);
+    /* Blocks have 20 numbers in each of 4 planes of 2 dies. */
+    mark_block(0);
+    mark_block(7);
+    mark_block(3 * 20 + 7);
+    mark_block(4 * 20 + 11);
+    bed_power_on(&bed);
+    bed_connect(&bed, 0, 1, 64);
+    expect_log("nand: the factory marked 4 blocks as bad");
+    medium = &bed.drive->drive.nand;
+    blocks = medium->size_blocks / 256 * 256;
+    for (uint32_t version = 1; version <= 2; version++) {
+        for (uint64_t lba = 0; lba < blocks; lba += 256) {
+            write_blocks(1, lba, 256, false, version);
+        }
+    }
+    for (uint64_t lba = 0; lba < blocks; lba += 256) {
+        expect_blocks(1, lba, 256, 2);
+    }
+    assert_int_equal(nand_counter_read(&medium->nand, NAND_COUNT_VIOLATIONS),
+                     0);
+    assert_int_equal(drive_counters()->program_errors, 0);
+}
+
+/* ---- Arrays that cannot be used. */
+
+/* Start a drive that has to be refused, with this text in its log. */
+static void expect_refusal(struct nand_ram *ram, uint32_t dram_bytes,
+                           const char *text)
+{
+    struct native_drive_config config = {
+        .node = {.number = 7, .mtu_bytes = 1500},
+        .medium = &bed.medium,
+        .nand_flash = ram,
+        .dram_bytes = dram_bytes,
+        .may_be_refused = true,
+    };
+    struct native_drive *drive = native_drive_create(&bed.world, &config);
+
+    native_world_pass(&bed.world, MS_NS);
+    assert_int_equal(drive->report.result, INIT_UNUSABLE);
+    assert_string_equal(drive->report.part, "nand");
+    if (strstr(machine_console(&drive->machine), text) == NULL) {
+        fail_msg("the log has no \"%s\":\n%s", text,
+                 machine_console(&drive->machine));
+    }
+    native_drive_destroy(drive);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_an_array_that_is_too_small_is_refused(void **state)
+{
+    const struct nand_storage_config storage = {
+        .profile = "tlc2021",
+        .channels = 1,
+        .dies = 1,
+        .blocks = 8,
+        .wordlines = 8,
+    };
+    struct nand_ram *ram = calloc(1, sizeof(*ram));
+
+    (void)state;
+    assert_non_null(ram);
+    nand_storage_init(ram, &storage);
+    expect_refusal(ram, 0,
+                   "ftl: an array with 8 blocks of 8 wordlines in each plane "
+                   "is too small");
+    nand_storage_end(ram);
+    free(ram);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_dram_that_is_too_small_for_the_map_is_refused(void **state)
+{
+    struct nand_ram *ram = calloc(1, sizeof(*ram));
+    size_t used = bed.drive->machine.dram.used_bytes;
+
+    (void)state;
+    assert_non_null(ram);
+    nand_storage_init(ram, &(struct nand_storage_config){
+                               .profile = "tlc2021",
+                               .channels = 2,
+                               .dies = 1,
+                               .blocks = 20,
+                               .wordlines = 4,
+                           });
+    expect_refusal(ram, (uint32_t)used / 4096 * 4096,
+                   "MiB are left; start the machine with more memory, or use "
+                   "a smaller array");
+    nand_storage_end(ram);
+    free(ram);
+}
