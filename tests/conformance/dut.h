@@ -58,14 +58,15 @@ struct dut {
     struct native_drive *(*native)(void *ctx);
 };
 
-struct dut dut_native_create(unsigned int defect);
+/* @param has_nand  the medium is a NAND array, not that of the media engine */
+struct dut dut_native_create(unsigned int defect, bool has_nand);
 
 /* Choose the native drive's defect; 0: none. The function is in dut_defect.c,
  * and in mutants/mutant.c for the copy with defects. */
 void dut_set_defect(unsigned int defect);
 
 /* The same, from the objects that have the seeded defects. */
-struct dut dut_mutant_create(unsigned int defect);
+struct dut dut_mutant_create(unsigned int defect, bool has_nand);
 
 struct dut_link_config {
     const char *sockets[CONF_PORTS]; /* QEMU stream sockets, or NULL. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "dut.h"
+#include "firmware/native/nand_storage.h"
 #include "hw-model/port/port_phy.h"
 
 enum {
@@ -22,12 +23,23 @@ enum {
 };
 #define NS_PER_S UINT64_C(1000000000)
 
+/* As much room for namespaces as MEDIUM_BYTES: 21 MiB. */
+static const struct nand_storage_config nand_storage = {
+    .profile = "tlc2021",
+    .channels = 2,
+    .dies = 1,
+    .blocks = 18,
+    .wordlines = 8,
+};
+
 static const uint32_t addresses[CONF_PORTS] = {0x0a000001, 0x0a000101};
 
 struct native_dut {
     struct native_world *world;
     struct dut_events events;
     struct medium medium;
+    bool has_nand; /* The medium is this array instead. */
+    struct nand_ram nand;
     struct cable cables[CONF_PORTS];
     struct native_drive *drive;
     struct native_dut_side {
@@ -83,6 +95,7 @@ static bool power_on(struct native_dut *dut)
                 .generation = ++dut->generation,
             },
         .medium = &dut->medium,
+        .nand_flash = dut->has_nand ? &dut->nand : NULL,
         .has_echo = true,
         .namespaces = &dut->namespaces,
         .reservations = &dut->reservations,
@@ -114,6 +127,9 @@ static bool native_begin(void *ctx, struct native_world *world,
     dut->operations = (struct native_operations){0};
     dut->event_log.writes = 0;
     medium_init(&dut->medium, MEDIUM_BYTES);
+    if (dut->has_nand) {
+        nand_storage_init(&dut->nand, &nand_storage);
+    }
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         struct cable_plug plug = {&dut->sides[i], native_receive, native_room};
 
@@ -134,6 +150,9 @@ static void end_test(void *ctx)
         cable_end(&dut->cables[i]);
     }
     medium_end(&dut->medium);
+    if (dut->has_nand) {
+        nand_storage_end(&dut->nand);
+    }
 }
 
 static void native_describe(void *ctx, struct conf_target *target)
@@ -310,11 +329,12 @@ static void native_end(void *ctx)
     free(ctx);
 }
 
-struct dut dut_native_create(unsigned int defect)
+struct dut dut_native_create(unsigned int defect, bool has_nand)
 {
     struct native_dut *dut = calloc(1, sizeof(*dut));
 
     ASSERT(dut != NULL);
+    dut->has_nand = has_nand;
     dut_set_defect(defect);
     return (struct dut){
         .ctx = dut,
@@ -331,7 +351,8 @@ struct dut dut_native_create(unsigned int defect)
         .power_cut = power_cut,
         .reset = native_reset,
         .console = native_console,
-        .break_medium = break_medium,
+        /* No block of the array can be made unreadable yet. */
+        .break_medium = has_nand ? NULL : break_medium,
         .native = native_drive_of,
     };
 }

@@ -5,8 +5,9 @@
 
 #include "dut.h"
 
-struct dut dut_mutant_create(unsigned int defect)
+struct dut dut_mutant_create(unsigned int defect, bool has_nand)
 {
+    (void)has_nand;
     fprintf(stderr,
             "essd_conform: there is no defect %u: this program was built "
             "without mutants\n",

@@ -33,7 +33,7 @@ struct options {
     struct conf_options conf;
     struct dut_link_config link;
     struct ip_addr target, own;
-    bool is_native, is_listing, stops_at_first;
+    bool is_native, has_nand, is_listing, stops_at_first;
     unsigned int defect; /* 0: none. */
     unsigned int num_sockets;
     const char *first; /* The chapter to begin with. */
@@ -499,7 +499,8 @@ static void print_usage(const char *why)
         fprintf(stderr, "essd_conform: %s\n", why);
     }
     fprintf(stderr,
-            "usage: essd_conform --native | --socket PATH [--socket PATH] |\n"
+            "usage: essd_conform --native [--nand] | --socket PATH [--socket "
+            "PATH] |\n"
             "           --iface NAME  [--target IP] [--target6 IP] [--ip OWN]\n"
             "           [--nqn NQN] [--nsid N] [--mtu N] [--control PATH] "
             "[--echo]\n"
@@ -567,6 +568,9 @@ static void take_option(struct options *options, int c)
     switch (c) {
     case 'n':
         options->is_native = true;
+        break;
+    case 'A':
+        options->has_nand = true;
         break;
     case 's':
         if (options->num_sockets == CONF_PORTS) {
@@ -657,6 +661,7 @@ static void parse_options(struct options *options, int argc, char **argv)
 {
     static const struct option longs[] = {
         {"native", no_argument, NULL, 'n'},
+        {"nand", no_argument, NULL, 'A'},
         {"socket", required_argument, NULL, 's'},
         {"iface", required_argument, NULL, 'i'},
         {"target", required_argument, NULL, 't'},
@@ -698,6 +703,9 @@ static void parse_options(struct options *options, int argc, char **argv)
         1) {
         print_usage("one of --native, --socket and --iface is needed");
     }
+    if (options->has_nand && !options->is_native) {
+        print_usage("--nand goes with --native");
+    }
     if (!options->is_native && options->link.control == NULL &&
         ip_addr_is_unspecified(&options->target)) {
         print_usage(ip_addr_is_unspecified(&options->link.target.ports[0].ip6)
@@ -711,8 +719,10 @@ static bool open_target(struct runner *runner)
     struct options *options = &runner->options;
 
     if (options->is_native) {
-        runner->dut = options->defect != 0 ? dut_mutant_create(options->defect)
-                                           : dut_native_create(0);
+        runner->dut =
+            options->defect != 0
+                ? dut_mutant_create(options->defect, options->has_nand)
+                : dut_native_create(0, options->has_nand);
         return true;
     }
     options->link.target.ports[0].ip4 = options->target;

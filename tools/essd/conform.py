@@ -53,6 +53,7 @@ class Options:
     """The user's options of `essd conform`."""
 
     native: bool = False
+    nand: bool = False
     target: str = ""
     via: str = ""
     ip: str = ""
@@ -78,6 +79,9 @@ class Options:
                              "too: give ADDR,ADDR6")
         if self.native + bool(self.target) + bool(self.peer) > 1:
             raise UsageError("give only one of --native, --target and --peer")
+        if self.nand and not self.native:
+            raise UsageError("--nand goes with --native: only the drive in one process "
+                             "can be made with a NAND array here")
         if self.drives > 1 and (self.native or self.target or self.peer):
             raise UsageError("--drives N is for drives in QEMU, not for --native, --target "
                              "or --peer")
@@ -168,8 +172,8 @@ def wait_for_drive(instance: Instance) -> None:
 
 
 @contextlib.contextmanager
-def native() -> Iterator[Stand]:
-    yield Stand("native", ["--native"])
+def native(has_nand: bool) -> Iterator[Stand]:
+    yield Stand("native", ["--native", *(["--nand"] if has_nand else [])])
 
 
 @contextlib.contextmanager
@@ -202,7 +206,7 @@ def nvmet() -> Iterator[Stand]:
 
 def stand_for(options: Options) -> contextlib.AbstractContextManager[Stand]:
     if options.native:
-        return native()
+        return native(options.nand)
     if options.peer:
         return nvmet()
     return link(options) if options.target else emulated()

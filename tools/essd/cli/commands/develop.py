@@ -16,6 +16,9 @@ from ..base import DEVELOP, AsJson, command
 def conform(native: Annotated[bool, typer.Option(
                 "--native", help="Test the drive as one native process, which takes "
                                  "seconds.  Default: a drive booted in QEMU.")] = False,
+            nand: Annotated[bool, typer.Option(
+                "--nand", help="With --native: the drive has NAND flash and a "
+                               "translation layer.")] = False,
             target: Annotated[str, typer.Option(
                 metavar="ADDR", help="Test the NVMe-oF RoCEv2 target that has this "
                 "address; needs --via.")] = "",
@@ -64,7 +67,7 @@ def conform(native: Annotated[bool, typer.Option(
     from ... import conform as conform_module
     from ...conform_results import Results
     options = conform_module.Options(
-        native=native, target=target, via=via, ip=ip, peer=peer,
+        native=native, nand=nand, target=target, via=via, ip=ip, peer=peer,
         only=[x for text in only or [] for x in text.split(",") if x], every=every,
         seed=seed, slow=slow, drives=drives, junit=junit, html=html, pcap=pcap)
     try:
