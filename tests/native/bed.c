@@ -5,14 +5,7 @@
 
 #include "lib/bytes.h"
 
-/* Small enough for garbage collection to begin soon: 11 MiB. */
-static const struct nand_storage_config nand_storage = {
-    .profile = "tlc2021",
-    .channels = 2,
-    .dies = 1,
-    .blocks = 20,
-    .wordlines = 4,
-};
+enum { NAND_BLOCKS = 20 }; /* So few that garbage collection begins soon. */
 
 static void power_on(struct bed *bed)
 {
@@ -85,7 +78,16 @@ static void start_nodes(struct bed *bed)
     native_world_init(&bed->world);
     medium_init(&bed->medium, BED_MEDIUM_BYTES);
     if (bed->has_nand) {
-        nand_storage_init(&bed->nand, &nand_storage);
+        const struct nand_storage_config storage = {
+            .profile = "tlc2021",
+            .channels = 2,
+            .dies = 1,
+            .blocks = bed->nand_blocks != 0 ? bed->nand_blocks
+                                            : (uint16_t)NAND_BLOCKS,
+            .wordlines = 4,
+        };
+
+        nand_storage_init(&bed->nand, &storage);
     }
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         cable_init(&bed->cables[i]);
@@ -124,6 +126,7 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .has_roce_v1 = like->has_roce_v1,
         .has_dhcp = like->has_dhcp,
         .has_nand = like->has_nand,
+        .nand_blocks = like->nand_blocks,
         .nand_is_realtime = like->nand_is_realtime,
         .plan = like->plan,
     };

@@ -43,6 +43,7 @@ struct bed {
     bool has_dhcp; /* Port 0 of the drive uses DHCP, but there is no server. */
     /* The drive's medium is a NAND array, whose operations may take time. */
     bool has_nand;
+    uint16_t nand_blocks; /* Of a plane; 0: 20, which is 11 MiB. */
     bool nand_is_realtime;
     bool nand_is_held; /* As machine.holds_flash, from the next start on. */
     struct nand_ram nand;
@@ -58,7 +59,7 @@ void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
 /* The same, with the parameters of `like`: mtu_bytes, vlan, priority,
- * has_roce_v1, has_dhcp, has_nand, nand_is_realtime, plan. */
+ * has_roce_v1, has_dhcp, has_nand, nand_blocks, nand_is_realtime, plan. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 

@@ -200,6 +200,31 @@ static void test_a_formatted_namespace_reads_as_zeroes(void **state)
     expect_blocks(1, 0, 128, 0);
 }
 
+static const struct bed large_bed = {
+    .mtu_bytes = 1500, .has_nand = true, .nand_blocks = 80};
+
+static int setup_large(void **state)
+{
+    (void)state;
+    bed_init_like(&bed, &large_bed);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+/* The drive does not sleep before it has trimmed all of it.  Computing takes no
+ * time here. */
+WITH_FIXTURE(setup_large, teardown)
+static void test_a_large_namespace_is_formatted_without_a_pause(void **state)
+{
+    const struct nvme_sqe format = {.opcode = ADMIN_FORMAT_NVM, .nsid = 1};
+    uint64_t start_ns = bed.world.now_ns;
+
+    (void)state;
+    assert_true(bed.drive->drive.medium.size_blocks > 32 * 2048);
+    assert_int_equal(send_command(0, &format), 0);
+    assert_true(bed.world.now_ns - start_ns < MS_NS);
+}
+
 static const struct volume_plan two_namespaces = {
     .count = 2, .size_mib = 4, .block_shift = VOLUME_SHIFT_512};
 static const struct bed two_bed = {
