@@ -325,8 +325,7 @@ def looks(*words: str) -> tuple[int, str, str]:
 
 def test_info_shows_geometry_fill_wear_and_bad_blocks(program: None) -> None:
     array = make()
-    subprocess.run([nand.program(), "age", array.path, "--erasures", "300"], check=True,
-                   timeout=60)
+    assert looks("age", "--name", "x", "--erasures", "300", "--days", "2")[0] == 0
     status, text, complaint = looks("info", "--name", "x")
     assert (status, complaint) == (0, "")
     assert "profile     tlc2021: TLC" in text
@@ -334,7 +333,9 @@ def test_info_shows_geometry_fill_wear_and_bad_blocks(program: None) -> None:
     assert re.search(r"bad blocks  \d+ from the factory, 0 failed later", text)
     assert ("wear        300.00 erasures of a block on average (10.00% of the rated 3000), "
             "300.00 to 300.00") in text
-    assert text.count("\nch ") == 2
+    assert "time        2.00 days" in text and text.count("\nch ") == 2
+    with pytest.raises(EssdError, match="give --erasures N, --days N, or both"):
+        looks("age", "--name", "x")
     status, text, _ = looks("info", "--name", "x", "--json")
     facts = json.loads(text)
     check_fields("media info", facts)
@@ -385,14 +386,14 @@ def as_qemu() -> Iterator[Callable[[str], None]]:
         holder.communicate(timeout=60)
 
 
-@pytest.mark.parametrize("what", ["info", "check"])
-def test_the_array_of_a_running_drive_is_not_read(program: None, what: str,
-                                                  as_qemu: Callable[[str], None]) -> None:
+@pytest.mark.parametrize("what", ["info", "check", "age --days 1"])
+def test_the_array_of_a_running_drive_is_not_touched(
+        program: None, what: str, as_qemu: Callable[[str], None]) -> None:
     array = make()
     as_qemu(array.path)
     with pytest.raises(EssdError, match="in use: if the drive is running, stop it with "
                        "./essd down --name x, or cut its power with ./essd power-cut"):
-        looks(what, "--name", "x")
+        looks(*what.split(), "--name", "x")
     with pytest.raises(EssdError, match="in use by another process"):
         setup.drive_nand(Wish(name="x"))
 

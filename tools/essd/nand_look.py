@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd media`: what essd-nand finds in the array of a drive that is off."""
+"""`essd media`: essd-nand looks at, or ages, the array of a drive that is off."""
 
 import json
 from dataclasses import dataclass
@@ -32,13 +32,13 @@ def array_of(instance: Instance) -> Nand:
     return array
 
 
-def run(what: str, name: str, part: str, as_json: bool) -> Result:
-    """Let essd-nand read the array; `what` is info or check."""
+def run(what: str, name: str, part: str, *options: str) -> Result:
+    """Let essd-nand read or age the array; `what` is info, check or age."""
     instance = fleet.one(Instance(name), part)
     # If a load of a snapshot was killed, it is undone, as before a start.
     disk_swap.recover(paths.drives() / name)
     path = Path(array_of(instance).path)
-    done = nand.call(what, path, *(["--json"] if as_json else []))
+    done = nand.call(what, path, *options)
     if done.returncode == nand.BUSY:
         rest = [] if instance.drive == "drive" else [instance.drive]
         raise EssdError(f"NAND file {path} is in use: if the drive is running, stop it with "
@@ -47,8 +47,8 @@ def run(what: str, name: str, part: str, as_json: bool) -> Result:
     complaint = ""
     if done.returncode:
         complaint = f"NAND file {path}: {nand.complaint(path, done)}"
-    if not done.stdout:
-        raise EssdError(complaint or f"NAND file {path}: essd-nand printed nothing")
+    if complaint and not done.stdout:
+        raise EssdError(complaint)
     facts = {"name": name, "drive": instance.drive, "file": str(path),
-             **json.loads(done.stdout)} if as_json else {}
+             **json.loads(done.stdout)} if "--json" in options else {}
     return Result(done.stdout, facts, complaint)
