@@ -65,7 +65,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(mount.ignored, (size_t)layout->places / 8 + 1);
     CARVE(mount.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
-        CARVE(streams[i].die_is_busy, (size_t)layout->geometry.dies);
+        CARVE(streams[i].die_rows, (size_t)layout->geometry.dies);
     }
 #undef CARVE
     return used;
@@ -113,7 +113,8 @@ uint32_t ftl_most_units(const struct ftl_config *config)
         for (uint32_t die = 0; die < geometry->dies; die++) {
             planes += geometry->planes -
                       (uint32_t)__builtin_popcount(
-                          config->bad_planes[i * geometry->dies + die]);
+                          config->bad_planes[i * geometry->dies + die] &
+                          (BIT(geometry->planes) - 1));
         }
         capacity = planes * (layout.superblock_units /
                              ((uint32_t)geometry->dies * geometry->planes));
@@ -185,7 +186,8 @@ struct ftl *ftl_start(const struct ftl_config *config)
            ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         ftl->streams[i].superblock = FTL_NOWHERE;
-        memset(ftl->streams[i].die_is_busy, 0, config->geometry.dies);
+        memset(ftl->streams[i].die_rows, 0,
+               config->geometry.dies * sizeof(ftl->streams[i].die_rows[0]));
     }
     init_lists(ftl);
     ftl_mount_begin(ftl);

@@ -129,10 +129,12 @@ static void accept_unit(struct ftl *ftl, uint16_t index, bool is_good,
     } else if (!is_good || !ftl_system_parse(&system, bytes)) {
         is_good = false;
         ftl->counters.read_errors++;
-        if (ftl->state == FTL_MOUNTING) {
+        if (ftl_mount_is_settling(ftl)) {
             ftl_mount_ignore(ftl, slot->old_place);
         } else {
-            ftl->superblocks[ftl->collection.victim].is_stuck = true;
+            ftl->superblocks[ftl_place_superblock(&ftl->layout,
+                                                  slot->old_place)]
+                .is_stuck = true;
         }
     }
     if (!is_good) {
@@ -153,6 +155,9 @@ static void accept_unit(struct ftl *ftl, uint16_t index, bool is_good,
 void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status)
 {
+    if (status != FTL_FLASH_OK && ftl->state == FTL_MOUNTING) {
+        ftl->state = FTL_FAILED; /* Nothing says which units are torn. */
+    }
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
         accept_unit(ftl, request->slots[i],
                     status == FTL_FLASH_OK &&

@@ -16,13 +16,12 @@ enum {
     FTL_VERSION_SHIFT = 5, /* of mount.versions[]; below it, the attempt */
     FTL_ROW_GAP = 4096,    /* row numbers that a mount leaves unused */
     /*
-     * The number of last rows, for each die, of which some may be torn.  A row
-     * in flight keeps its stream from starting more than one row on each die,
-     * and the other stream, whose row waits at the same die, more than two.
-     * The rest is for rows that failed, and for superblocks whose last rows
-     * are all unreadable.
+     * A mount takes the last rows that it finds, so many for each die, for rows
+     * that may be torn.  While a row is in flight, fewer rows are started: the
+     * other half is for rows that failed.
      */
     FTL_SUSPECT_ROWS = 8,
+    FTL_ROWS_AHEAD = FTL_SUSPECT_ROWS / 2,
 
     /* Free superblocks that the host's stream leaves, and with which garbage
      * collection begins. */
@@ -92,7 +91,7 @@ enum ftl_superblock_state {
 struct ftl_superblock {
     uint8_t state; /* enum ftl_superblock_state */
     bool is_erased;
-    bool is_partial;     /* found at the start: some rows are erased */
+    bool is_partial;     /* found at the start: some rows are erased or lost */
     bool has_normal_row; /* found at the start: not only rows of mounts */
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool is_suspect;   /* it may have rows that are half programmed */
@@ -117,10 +116,10 @@ struct ftl_stream {
     uint32_t next_row;   /* in the superblock */
     uint32_t rows_in_flight;
     /*
-     * For each die, whether a row is in flight.  The next one waits, because
-     * it must not be programmed if this one fails.
+     * For each die, the number of the row in flight, or 0.  The next one waits,
+     * because it must not be programmed if this one fails.
      */
-    bool *die_is_busy;
+    uint64_t *die_rows;
 };
 
 /* ---- Requests: operations of the flash. */
@@ -357,6 +356,8 @@ void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
 void ftl_mount_begin(struct ftl *ftl);
 /** A unit that was found during the mount cannot be read. */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
+/** Whether the rows that may be torn are being copied. */
+bool ftl_mount_is_settling(const struct ftl *ftl);
 bool ftl_mount_step(struct ftl *ftl);
 /** @return whether the request was sent again, for the next row */
 bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,

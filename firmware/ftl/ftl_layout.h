@@ -69,6 +69,8 @@ static inline uint32_t ftl_layout_index(const struct ftl_layout *layout,
            unit->unit;
 }
 
+#define FTL_ROW_NUMBER_MAX ((UINT64_C(1) << 40) - 1)
+
 enum { FTL_ATTEMPTS_MAX = 31 };
 
 /** What a unit is. */

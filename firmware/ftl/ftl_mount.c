@@ -104,19 +104,62 @@ void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
     ftl->mount.is_in_vain = true;
 }
 
-/* Take a unit that was found at a place into the map. */
-static void note_unit(struct ftl *ftl, uint32_t place, const uint8_t *bytes)
+/*
+ * Read the system bytes of a unit of a row.
+ * @return false when the unit has no contents, or must be ignored
+ */
+static bool parse_unit(const struct ftl *ftl, const struct ftl_request *request,
+                       uint32_t index, uint32_t *place,
+                       struct ftl_system *system)
+{
+    const struct ftl_flash_unit *unit = &request->units[index];
+
+    *place = request->row * ftl->layout.row_units +
+             ftl_layout_index(&ftl->layout, unit);
+    return unit->status == FTL_UNIT_GOOD &&
+           (ftl->mount.ignored[*place / 8] & BIT(*place % 8)) == 0 &&
+           ftl_system_parse(system, request->system[index]);
+}
+
+/*
+ * All units of a row have the same number.  Smaller ones are what is left in a
+ * plane whose erasure had failed: this plane was not used when the superblock
+ * was programmed again, and all that was valid in it had been moved.
+ */
+static uint64_t find_row_number(const struct ftl *ftl,
+                                const struct ftl_request *request)
+{
+    uint64_t number = 0;
+
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        struct ftl_system system;
+        uint32_t place;
+
+        if (parse_unit(ftl, request, i, &place, &system)) {
+            number = MAX(number, system.row);
+        }
+    }
+    return number;
+}
+
+bool ftl_mount_is_settling(const struct ftl *ftl)
+{
+    return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_SETTLE;
+}
+
+/* Take the unit `index` of a row into the map. */
+static void note_unit(struct ftl *ftl, const struct ftl_request *request,
+                      uint32_t index)
 {
     struct ftl_mount *mount = &ftl->mount;
-    struct ftl_superblock *superblock = superblock_of(ftl, place);
+    struct ftl_superblock *superblock = &ftl->superblocks[request->flash.block];
     struct ftl_system system;
-    uint32_t entry;
+    uint32_t entry, place;
 
-    if ((mount->ignored[place / 8] & BIT(place % 8)) != 0 ||
-        !ftl_system_parse(&system, bytes)) {
+    if (!parse_unit(ftl, request, index, &place, &system) ||
+        system.row != mount->row_numbers[request->row]) {
         return;
     }
-    mount->row_numbers[ftl_place_row(&ftl->layout, place)] = system.row;
     mount->last_row = MAX(mount->last_row, system.row);
     if (!system.is_of_mount) {
         mount->last_normal_row = MAX(mount->last_normal_row, system.row);
@@ -143,31 +186,28 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
 {
     struct ftl_flash_op *flash = &request->flash;
     struct ftl_superblock *superblock = &ftl->superblocks[flash->block];
-    uint32_t first = request->row * ftl->layout.row_units;
     uint32_t erased = 0;
 
-    for (uint32_t i = 0; status == FTL_FLASH_OK && i < flash->num_units; i++) {
-        const struct ftl_flash_unit *unit = &request->units[i];
-
-        erased += unit->status == FTL_UNIT_ERASED;
-        if (unit->status == FTL_UNIT_GOOD) {
-            note_unit(ftl, first + ftl_layout_index(&ftl->layout, unit),
-                      request->system[i]);
-        }
+    if (status != FTL_FLASH_OK) {
+        ftl->state = FTL_FAILED;
+        ftl->mount.requests--;
+        return false;
+    }
+    ftl->mount.row_numbers[request->row] = find_row_number(ftl, request);
+    for (uint32_t i = 0; i < flash->num_units; i++) {
+        erased += request->units[i].status == FTL_UNIT_ERASED;
+        note_unit(ftl, request, i);
     }
     if (erased != flash->num_units) {
         superblock->is_erased = false;
     }
-    if (erased != 0 && status == FTL_FLASH_OK) {
+    if (erased != 0 || ftl->mount.row_numbers[request->row] == 0) {
         superblock->is_partial = true;
     }
-    if (erased == flash->num_units || status != FTL_FLASH_OK) {
+    if (erased == flash->num_units) {
         flash->wordline = ftl->layout.geometry.wordlines;
     } else {
         flash->wordline++;
-    }
-    if (status == FTL_FLASH_ERROR) {
-        ftl->state = FTL_FAILED;
     }
     if (ftl->state == FTL_MOUNTING && scan_row(ftl, request)) {
         return true;
@@ -211,7 +251,11 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
     struct ftl_mount *mount = &ftl->mount;
 
     mount->requests--;
-    if (status != FTL_FLASH_OK || request->units[0].status != FTL_UNIT_GOOD) {
+    if (status != FTL_FLASH_OK) {
+        ftl->state = FTL_FAILED;
+        return;
+    }
+    if (request->units[0].status != FTL_UNIT_GOOD) {
         ftl_mount_ignore(
             ftl, ftl->map[ftl->config.logical_units + mount->next_page - 1]);
         return;

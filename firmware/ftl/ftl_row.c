@@ -24,14 +24,14 @@ static uint8_t row_planes(const struct ftl *ftl, uint32_t row)
     return ftl_good_planes(ftl, op.block, op.die);
 }
 
-/* Whether a row of the stream is in flight to the die of a row. */
-static bool *row_die(const struct ftl *ftl, enum ftl_stream_id stream,
-                     uint32_t row)
+/* The number of the row of the stream in flight to the die of a row, or 0. */
+static uint64_t *row_die(const struct ftl *ftl, enum ftl_stream_id stream,
+                         uint32_t row)
 {
     struct ftl_flash_op op;
 
     ftl_layout_row(&ftl->layout, row, &op);
-    return &ftl->streams[stream].die_is_busy[op.die];
+    return &ftl->streams[stream].die_rows[op.die];
 }
 
 /*
@@ -52,7 +52,7 @@ static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
         } else if (row_planes(ftl, stream_row(ftl, stream)) == 0) {
             stream->next_row++;
         } else {
-            return !*row_die(ftl, id, stream_row(ftl, stream));
+            return *row_die(ftl, id, stream_row(ftl, stream)) == 0;
         }
     }
 }
@@ -164,6 +164,27 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
 }
 
 /*
+ * Whether so many rows were started after one that is still in flight that no
+ * more may be: a mount looks for torn rows among the last ones only.  Usually
+ * streams wait for a die before that, but not where a superblock leaves it out.
+ */
+static bool is_far_ahead(const struct ftl *ftl)
+{
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint64_t oldest = ftl->next_row_number;
+
+    for (unsigned int id = 0; id < FTL_STREAMS; id++) {
+        for (uint32_t die = 0;
+             ftl->streams[id].rows_in_flight != 0 && die < dies; die++) {
+            uint64_t row = ftl->streams[id].die_rows[die];
+
+            oldest = row != 0 ? MIN(oldest, row) : oldest;
+        }
+    }
+    return ftl->next_row_number - oldest >= (uint64_t)FTL_ROWS_AHEAD * dies;
+}
+
+/*
  * Program the stream's next row.
  * @return false when there was no request or no row
  */
@@ -174,7 +195,8 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     uint64_t row_number;
     uint8_t planes;
 
-    if (ftl->free_requests.count == 0 || !find_row(ftl, plan->stream)) {
+    if (ftl->free_requests.count == 0 || is_far_ahead(ftl) ||
+        !find_row(ftl, plan->stream)) {
         return false;
     }
     request = ftl_request_take(ftl, FTL_REQUEST_ROW);
@@ -184,6 +206,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     request->row = stream_row(ftl, stream);
     planes = row_planes(ftl, request->row);
     row_number = ftl->next_row_number++;
+    ASSERT(row_number <= FTL_ROW_NUMBER_MAX);
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
         struct ftl_flash_unit unit;
 
@@ -192,7 +215,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
             fill_unit(ftl, request, i, take_for_row(ftl, plan), row_number);
         }
     }
-    *row_die(ftl, plan->stream, request->row) = true;
+    *row_die(ftl, plan->stream, request->row) = row_number;
     stream->next_row++;
     stream->rows_in_flight++;
     ftl->superblocks[request->flash.block].rows_in_flight++;
@@ -288,7 +311,7 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
 
     ftl->streams[request->stream].rows_in_flight--;
     ftl->superblocks[request->flash.block].rows_in_flight--;
-    *row_die(ftl, (enum ftl_stream_id)request->stream, request->row) = false;
+    *row_die(ftl, (enum ftl_stream_id)request->stream, request->row) = 0;
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status, failed_planes);
     }

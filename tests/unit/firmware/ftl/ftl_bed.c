@@ -431,6 +431,18 @@ void bed_settle(struct bed *bed)
 
 static void media_done(void *ctx, void *cookie, enum media_status status);
 
+/* The planes of a block that the test forbids. */
+static uint8_t left_out_planes(const struct bed_config *config,
+                               unsigned int block, unsigned int die)
+{
+    uint32_t planes = BIT(config->geometry.planes) - 1;
+
+    return config->last_die_blocks != 0 && block >= config->last_die_blocks &&
+                   die + 1 == nand_geometry_dies(&config->geometry)
+               ? (uint8_t)planes
+               : 0;
+}
+
 void bed_start_mount(struct bed *bed)
 {
     const struct nand_geometry *geometry = &bed->config.geometry;
@@ -446,7 +458,7 @@ void bed_start_mount(struct bed *bed)
         for (unsigned int die = 0; die < dies; die++) {
             uint8_t *bad = &bed->bad_planes[block * dies + die];
 
-            *bad = 0;
+            *bad = left_out_planes(&bed->config, block, die);
             for (unsigned int plane = 0; plane < geometry->planes; plane++) {
                 if (nand_array_block(bed->array, die / geometry->dies,
                                      die % geometry->dies, plane, block)

@@ -30,8 +30,10 @@ struct bed_config {
     uint32_t logical_units;        /* 0: the most */
     uint16_t buffer_units;
     uint16_t num_requests; /* operations of the flash; 0: 32 */
-    bool torn_units_vary;  /* they read differently each time */
-    bool dies_lag;         /* now and then a die does nothing for some events */
+    /* The last die cannot be used in blocks from this one on; 0: in all. */
+    uint16_t last_die_blocks;
+    bool torn_units_vary; /* they read differently each time */
+    bool dies_lag;        /* now and then a die does nothing for some events */
     /* Random operations are mostly writes of a few units with FUA, several of
      * the same unit at the same time. */
     bool rewrites_few;

@@ -638,3 +638,61 @@ static void test_a_trim_whose_page_fails_keeps_what_it_trims(void **state)
     bed_check(bed);
     bed_free(bed);
 }
+
+/*
+ * The streams do not wait for a die that their superblocks leave out.  A mount
+ * must still find the row in flight there among the last ones.
+ */
+static void test_few_rows_are_started_after_one_in_flight(void **state)
+{
+    struct bed_config config = small;
+    struct bed_io *io;
+    struct bed *bed;
+    uint64_t programs;
+
+    (void)state;
+    config.geometry.dies = 4;
+    config.last_die_blocks = 1;
+    bed = new_mounted(&config);
+    for (unsigned int row = 0; row < 15; row++) {
+        write_durably(bed, row);
+    }
+    bed->held_dies = 8;
+    (void)bed_submit_write(bed, 0, 8, true); /* the end of superblock 0 */
+    bed_settle(bed);
+    programs = bed->programs;
+    for (uint32_t i = 0; i < 12; i++) {
+        io = bed_submit_write(bed, (8 * (uint64_t)i + 16) * 8, 64, false);
+        bed_settle(bed);
+        if (!io->is_done) {
+            break;
+        }
+    }
+    assert_in_range(bed->programs - programs, 1, 16);
+    bed->held_dies = 0;
+    bed_wait_all(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_bits_of_planes_that_do_not_exist_are_ignored(void **state)
+{
+    uint8_t bad_planes[40];
+    struct ftl_config config = {
+        .geometry = {.dies = 2,
+                     .planes = 2,
+                     .pages = 1,
+                     .units = 1,
+                     .blocks = 20,
+                     .wordlines = 4},
+        .bad_planes = bad_planes,
+    };
+    uint32_t units;
+
+    (void)state;
+    memset(bad_planes, 0, sizeof(bad_planes));
+    units = ftl_most_units(&config);
+    assert_int_not_equal(units, 0);
+    memset(bad_planes, 0x04, sizeof(bad_planes));
+    assert_int_equal(ftl_most_units(&config), units);
+}

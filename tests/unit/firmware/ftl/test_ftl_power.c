@@ -453,3 +453,88 @@ static void test_rows_that_failed_do_not_come_back(void **state)
     }
     assert_true(torn_reads != 0);
 }
+
+/* Mount while a fault waits. @return how that ended */
+static enum ftl_state mount_with_fault(struct bed *bed)
+{
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(bed));
+    }
+    bed_settle(bed);
+    bed->reads_until_error = 0;
+    return ftl_state(bed->ftl);
+}
+
+/* What a power cut leaves after writes, trims and garbage collection. */
+static struct bed *new_cut_bed(uint64_t seed, uint8_t dies)
+{
+    struct bed_config config = small;
+    struct bed *bed, *cut;
+
+    config.seed = seed;
+    config.torn_units_vary = false;
+    config.geometry.dies = dies;
+    bed = bed_new(&config);
+    bed_mount(bed);
+    use_medium(bed, seed, 150);
+    bed_wait_all(bed);
+    bed_trim(bed, 0, 64);
+    bed_flush(bed);
+    use_medium(bed, ~seed, 4);
+    cut = bed_cut(bed, seed);
+    bed_free(bed);
+    bed_mount(cut);
+    bed_check(cut);
+    use_medium(cut, seed, 10);
+    return cut;
+}
+
+static void test_an_error_during_a_mount_loses_nothing(void **state)
+{
+    struct bed *bed = new_cut_bed(3, 2);
+    unsigned int failed = 0;
+
+    (void)state;
+    for (uint32_t reads = 1;; reads++) {
+        struct bed *cut = bed_cut(bed, 7);
+        enum ftl_state end;
+
+        bed_start_mount(cut);
+        cut->reads_until_error = reads;
+        end = mount_with_fault(cut);
+        failed += end == FTL_FAILED;
+        bed_mount(cut);
+        bed_check(cut);
+        bed_free(cut);
+        if (end == FTL_READY) {
+            break; /* It has read less than that. */
+        }
+    }
+    assert_true(failed > 60);
+    bed_free(bed);
+}
+
+static void test_a_drive_with_a_dead_die_does_not_start(void **state)
+{
+    struct bed *bed = new_cut_bed(5, 4);
+    const struct nand_injection death = {
+        .kind = NAND_OP_READ,
+        .effect = NAND_EFFECT_DIE,
+        .channel = NAND_ANYWHERE,
+        .die = 1,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.after = 5, .times = 1, .chance = FAULT_CHANCE_ALWAYS},
+    };
+    struct bed *cut = bed_cut(bed, 7);
+
+    (void)state;
+    bed_start_mount(cut);
+    assert_true(nand_array_inject(cut->array, &death));
+    assert_int_equal(mount_with_fault(cut), FTL_FAILED);
+    bed_free(cut);
+    bed_free(bed);
+}
