@@ -39,7 +39,8 @@ struct ftl_config {
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */
-    uint32_t idle_us; /* the buffer is programmed when no write came so long */
+    uint32_t
+        idle_us; /* without a write, after which the buffer is programmed */
 
     /* An operation has ended: nvmf_media_done(). */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
@@ -72,7 +73,8 @@ struct ftl_counters {
 /** Bytes of memory for these sizes. */
 size_t ftl_bytes(const struct ftl_config *config);
 
-/** The most logical units for which garbage collection always gets on. */
+/** The most logical units that leave garbage collection enough space to work.
+ */
 uint32_t ftl_most_units(const struct ftl_config *config);
 
 /**

@@ -74,7 +74,7 @@ struct ftl_slot {
      * durable; or FTL_NOWHERE.  A unit that is moved: where it comes from.
      */
     uint32_t old_place;
-    uint64_t accepted; /* ftl.accepted when it was accepted */
+    uint64_t accepted; /* its age: contents accepted later have larger ones */
     uint64_t version;  /* of a unit that is moved */
     uint8_t attempt;   /* the same: see struct ftl_system */
 };
@@ -91,8 +91,9 @@ enum ftl_superblock_state {
 struct ftl_superblock {
     uint8_t state; /* enum ftl_superblock_state */
     bool is_erased;
-    bool is_partial;     /* found at the start: some rows are erased or lost */
-    bool has_normal_row; /* found at the start: not only rows of mounts */
+    bool is_partial; /* found at the start: some rows are erased or lost */
+    bool
+        has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool is_suspect;   /* it may have rows that are half programmed */
     uint16_t erasures; /* in progress */
@@ -103,8 +104,8 @@ struct ftl_superblock {
     uint32_t stuck_valid; /* it is tried again when `valid` is less than this */
     uint32_t valid;       /* units that must not be lost */
     uint32_t capacity;    /* units of planes that are not bad */
-    /* The superblock may be erased when all that was accepted up to this is
-     * durable: a trim has made units of it invalid. */
+    /* A trim has made units of it invalid.  It may be erased when all trim
+     * pages that were accepted up to this number are durable. */
     uint64_t trim_accepted;
     uint64_t last_row; /* found at the start: the largest row number */
 };
@@ -273,8 +274,9 @@ void ftl_slot_accept(struct ftl *ftl, uint16_t index);
 /** The contents of a unit, which are in a slot, are trimmed.
  * @param page  the slot of the unit's trim page, which waits */
 void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page);
-/** A slot is in flash, or could not be programmed. */
+/** A slot is on flash. */
 void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place);
+/** The row of a slot has failed. */
 void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index);
 /** Whether a slot waits whose row may have failed. */
 bool ftl_slot_is_urgent(const struct ftl *ftl);
@@ -381,7 +383,8 @@ void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
 /** Try superblocks again that are stuck. @return whether there are any */
 bool ftl_collect_retry(struct ftl *ftl);
-/** Whether units that wait to be moved do not wait for more. */
+/** Whether the victim has been read to its end: a row takes what is left of it,
+ * even if this does not fill the row. */
 bool ftl_collect_is_at_end(const struct ftl *ftl);
 /** Whether the next victim waits until trims are durable. */
 bool ftl_collect_waits_for_trims(const struct ftl *ftl);

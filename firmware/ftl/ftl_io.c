@@ -276,8 +276,10 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
 }
 
 /*
- * Write a part of a unit whose other contents, if any, are at hand: `newer` is
- * the slot that has them and is being programmed.
+ * Write a part of a unit into a slot of its own.
+ * @param entry  of the map: where the other contents of the unit are.  This is
+ *               a slot that is being programmed, or nowhere (they are zeroes),
+ *               or a place if the part is the whole unit.
  */
 static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
                               const struct part *part, uint32_t entry)

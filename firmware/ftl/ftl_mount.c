@@ -3,21 +3,24 @@
  * Mounting: the map is made from the system bytes of everything on the flash.
  *
  * Each die is read from its first block to its last, all dies at the same time.
- * Of each logical unit the latest version counts, and of several copies of it
- * the one that was programmed first.  So when power fails while garbage
- * collection copies a superblock, the copies count for nothing, and their
- * superblock is free: collections that are cut again and again use up no space.
- * Then the trim pages are read and applied.
+ * Of each logical unit the latest version counts.  Of several copies of it, the
+ * one with the largest attempt counts, and of these the one that was programmed
+ * first.  So when power fails while garbage collection copies a superblock, the
+ * originals count, and the superblock with the copies holds nothing:
+ * collections that are cut again and again use up no space.  Then the trim
+ * pages are read and applied.
  *
  * Units that cannot be corrected are ignored: after a power cut these are units
  * of rows that were being programmed, which nobody was told to be durable.  But
- * a unit of such a row may be readable at one time and not at another.  So
- * before the first operation is served, first all units of rows that may be
- * torn are copied, and then the superblocks of these rows are collected and
- * erased: what a host has once read stays.  If a unit that was found cannot be
- * read when it is copied, the mount begins again without it, and an older
- * version counts. This is possible because nothing that it replaces has been
- * erased yet.
+ * a unit of such a row may be readable at one mount and not at the next.  So
+ * before the first operation is served, the mount copies all units of rows that
+ * may be torn.  Then it collects and erases the superblocks of these rows.  If
+ * a unit that was found cannot be read when it is copied, the mount begins
+ * again without it, and an older version counts.  This version is still there,
+ * because nothing is erased before all copies are on flash.
+ *
+ * A flash that reports anything else than such units makes the mount fail, so
+ * that a die that does not answer is not taken for a power cut.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -265,11 +268,11 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
 }
 
 /*
- * Everything is read: the superblocks are what the map says.
+ * Everything is read: set the state of each superblock.
  *
- * Rows that may be torn are the last ones before the power cut, and all rows of
- * mounts since then.  If an earlier mount has ended and rows were programmed
- * after it, the superblocks that were suspect then have been erased.
+ * Rows that may be torn are the last ones before the power cut, and all rows
+ * that mounts have programmed since then.  Older torn rows do not exist,
+ * because a mount that ends has erased the superblocks of those that it knew.
  */
 static void set_superblocks(struct ftl *ftl)
 {

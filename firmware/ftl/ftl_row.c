@@ -254,8 +254,9 @@ static bool program_host_row(struct ftl *ftl)
 }
 
 /*
- * The next victim waits for trims, and the host's stream may have to wait for
- * the victim: the pages go with the units that are moved.
+ * Program a row of what garbage collection moves.  When the victim waits for
+ * trim pages, the row takes these: the host's stream may itself have to wait
+ * for the superblock that the victim becomes.
  */
 static bool program_moved_row(struct ftl *ftl)
 {

@@ -6,8 +6,9 @@
  * contents on the flash.  It is written like data, and the latest one counts.
  * Its metadata holds the number of the row in which it was first programmed:
  * after a power cut, versions of a unit that are older than this number are
- * dead if the unit's bit is clear.  So nothing has to be kept of a trim when
- * its page is written again, and garbage collection may copy pages as they are.
+ * dead if the unit's bit is clear.  The latest page holds all that is known of
+ * trims: older pages are not needed, and garbage collection may copy a page
+ * without changing it.
  *
  * A page must not be written while rows of data are in flight.  A unit in such
  * a row would be older than the page, and it is not known whether the row will
