@@ -675,6 +675,34 @@ static void test_few_rows_are_started_after_one_in_flight(void **state)
     bed_free(bed);
 }
 
+static void test_trims_of_more_than_one_page_are_there_after_a_restart(
+    void **state)
+{
+    struct bed_config config = tlc;
+    uint32_t second = 32768; /* the first unit of the second page */
+    struct bed *bed;
+
+    (void)state;
+    config.geometry.dies = 4;
+    config.geometry.blocks = 20;
+    config.geometry.wordlines = 16;
+    config.logical_units = second + 100;
+    bed = new_mounted(&config);
+    for (uint32_t i = 0; i < 4; i++) {
+        bed_write(bed, (second - 2 + i) * 8, 8);
+        bed_write(bed, (second + 50 + i) * 8, 8);
+    }
+    bed_flush(bed);
+    bed_trim(bed, (second - 1) * 8, 2 * 8);
+    bed_trim(bed, (second + 51) * 8, 2 * 8);
+    bed_flush(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->map_pages, 2);
+    bed_settle(bed);
+    bed_mount(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
 static void test_bits_of_planes_that_do_not_exist_are_ignored(void **state)
 {
     uint8_t bad_planes[40];
