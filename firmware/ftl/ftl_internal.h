@@ -27,7 +27,7 @@ enum {
      * collection begins. */
     FTL_HOST_LEAVES_FREE = 3,
     FTL_COLLECT_BELOW = 5,
-    FTL_URGENT_LEAVES_FREE = 1, /* the same, for contents of failed rows */
+    FTL_URGENT_LEAVES_FREE = 2, /* the same, for contents of failed rows */
     FTL_RESERVE = 8,      /* superblocks that are no part of the capacity */
     FTL_RESERVE_ROWS = 3, /* rows of a superblock that are none */
 };
