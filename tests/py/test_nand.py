@@ -222,14 +222,15 @@ def test_a_saved_machine_refuses_an_array_that_has_changed(start, tmp_path: Path
         (tmp_path / "m2" / "errors").read_text()
 
 
-def test_the_firmware_reports_the_array_in_its_log(qemu: Path, tmp_path: Path,   # noqa: F811
-                                                   array: Path) -> None:
+def test_the_firmware_reports_an_array_and_refuses_one_that_is_too_small(
+        qemu: Path, tmp_path: Path, array: Path) -> None:    # noqa: F811
     bench = Bench(qemu, fw_build.ensure_firmware(), tmp_path)
     try:
         machine = bench.start("-M", "essd,nand=n", "-blockdev",
                               f"driver=raw,node-name=n,file.driver=file,file.filename={array}")
-        assert "nand: 2 channels, 2 dies each, 4 planes of 4 blocks of 192 KiB" in \
-            machine.wait_for("listening on 4420")
+        log = machine.wait_for("drive: serves no hosts: nand: it cannot be used")
+        assert "nand: 2 channels, 2 dies each, 4 planes of 4 blocks of 192 KiB" in log
+        assert "ftl: an array with 4 blocks of 4 wordlines in each plane is too small" in log
     finally:
         for machine in bench.machines:
             machine.close()
