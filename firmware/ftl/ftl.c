@@ -28,7 +28,8 @@ static uint32_t pool_slots(const struct ftl *ftl, enum ftl_pool pool)
 {
     const uint32_t slots[] = {
         [FTL_POOL_HOST] = ftl->config.buffer_units,
-        [FTL_POOL_TRIM] = MIN(2 * ftl->trim_pages, (uint32_t)FTL_TRIM_SLOTS),
+        [FTL_POOL_TRIM] = MIN(2 * (ftl->trim_pages + ftl->health_pages),
+                              (uint32_t)FTL_TRIM_SLOTS),
         [FTL_POOL_MOVE] = FTL_MOVE_ROWS * ftl->layout.row_units,
     };
 
@@ -40,6 +41,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
 {
     const struct ftl_config *config = &ftl->config;
     const struct ftl_layout *layout = &ftl->layout;
+    size_t planes = (size_t)layout->superblocks * layout->geometry.dies;
     size_t used = 0;
 
     (void)carve_memory(base, &used, sizeof(*ftl));
@@ -47,7 +49,10 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     ftl->member = carve_memory(base, &used, (count) * sizeof(*ftl->member))
     CARVE(map, (size_t)ftl->entries);
     CARVE(valid, (size_t)layout->places / 8 + 1);
-    CARVE(bad_planes, (size_t)layout->superblocks * layout->geometry.dies);
+    CARVE(factory_planes, planes);
+    CARVE(failed_planes, planes);
+    CARVE(bad_planes, planes);
+    CARVE(health_changed, (size_t)ftl->health_pages);
     CARVE(superblocks, (size_t)layout->superblocks);
     CARVE(slots, (size_t)ftl->num_slots);
     CARVE(data, (size_t)ftl->num_slots * FTL_UNIT_DATA);
@@ -62,6 +67,8 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(mount.versions, (size_t)ftl->entries);
     CARVE(mount.row_numbers,
           (size_t)layout->superblocks * layout->superblock_rows);
+    CARVE(mount.used_planes, planes);
+    CARVE(mount.partial_planes, planes);
     CARVE(mount.ignored, (size_t)layout->places / 8 + 1);
     CARVE(mount.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
@@ -83,7 +90,8 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
         return false;
     }
     ftl->trim_pages = count_trim_pages(config->logical_units);
-    ftl->entries = config->logical_units + ftl->trim_pages;
+    ftl->health_pages = ftl_health_pages(&ftl->layout);
+    ftl->entries = config->logical_units + ftl->trim_pages + ftl->health_pages;
     ftl->num_slots = 0;
     for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
         ftl->num_slots += pool_slots(ftl, (enum ftl_pool)pool);
@@ -170,18 +178,22 @@ static void init_lists(struct ftl *ftl)
 struct ftl *ftl_start(const struct ftl_config *config)
 {
     struct ftl *ftl = config->memory;
+    size_t planes;
 
     memset(ftl, 0, sizeof(*ftl));
     if (!set_sizes(ftl, config)) {
         return NULL;
     }
     (void)divide_memory(ftl, config->memory);
+    planes = (size_t)ftl->layout.superblocks * config->geometry.dies;
     ftl->state = FTL_MOUNTING;
     ftl->is_volatile = true;
     memset(ftl->mount.ignored, 0, ftl->layout.places / 8 + 1);
     memset(ftl->pad, 0, FTL_UNIT_DATA);
-    memcpy(ftl->bad_planes, config->bad_planes,
-           (size_t)ftl->layout.superblocks * config->geometry.dies);
+    memcpy(ftl->factory_planes, config->bad_planes, planes);
+    memcpy(ftl->bad_planes, config->bad_planes, planes);
+    memset(ftl->failed_planes, 0, planes);
+    memset(ftl->health_changed, 0, ftl->health_pages);
     memset(ftl->superblocks, 0,
            ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
@@ -243,6 +255,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
     case FTL_READY:
         any = ftl_io_step(ftl);
         force_idle_buffer(ftl, deadline_us);
+        any |= ftl_health_step(ftl);
         any |= ftl_collect_step(ftl);
         any |= ftl_row_step(ftl);
         any = any || note_full(ftl);

@@ -119,6 +119,9 @@ uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all);
 
 const struct ftl_counters *ftl_counters(const struct ftl *ftl);
 
+/** Planes of blocks whose programs or erasures have failed, ever. */
+uint32_t ftl_failed_planes(const struct ftl *ftl);
+
 /** Superblocks that hold nothing. */
 uint32_t ftl_free_superblocks(const struct ftl *ftl);
 

@@ -49,7 +49,7 @@ static inline bool ftl_is_in_slot(uint32_t entry)
 /* ---- Slots: units in DRAM. */
 enum ftl_pool {
     FTL_POOL_HOST, /* the write buffer */
-    FTL_POOL_TRIM, /* pages of trim state */
+    FTL_POOL_TRIM, /* pages of trim state and of health */
     FTL_POOL_MOVE, /* units that garbage collection moves */
     FTL_POOLS
 };
@@ -196,7 +196,10 @@ struct ftl_mount {
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
     uint64_t *versions;       /* of each entry of the map, and attempts */
     uint64_t *row_numbers;    /* of each row */
-    uint8_t *page;            /* data and metadata of a trim page */
+    /* Of each block, a byte for each die with a bit for each plane. */
+    uint8_t *used_planes;    /* something in them is not erased */
+    uint8_t *partial_planes; /* some of their rows are erased or lost */
+    uint8_t *page;           /* data and metadata of a trim page */
 };
 
 struct ftl {
@@ -208,11 +211,17 @@ struct ftl {
     uint64_t now_us;
     uint64_t last_accept_us;
 
-    uint32_t entries; /* of the map: logical units, then trim pages */
+    uint32_t entries; /* of the map: logical units, then pages */
     uint32_t trim_pages;
+    uint32_t health_pages; /* after the trim pages */
     uint32_t *map;
     uint8_t *valid; /* one bit for each place */
-    uint8_t *bad_planes;
+    /* Of each block, a byte for each die with a bit for each plane. */
+    uint8_t *factory_planes; /* must not be touched */
+    uint8_t *failed_planes;  /* have failed, which the drive remembers */
+    uint8_t *bad_planes;     /* these and others that take no data now */
+    bool *health_changed;    /* of each health page: it is to be programmed */
+    uint32_t health_changes; /* pages for which this is so */
     struct ftl_superblock *superblocks;
     uint32_t free_superblocks;
     uint32_t next_free; /* where the search for a free one begins */
@@ -296,7 +305,7 @@ void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
 void ftl_request_send(struct ftl *ftl, struct ftl_request *request);
 /** Pass requests to the flash. @return whether it took any */
 bool ftl_request_send_waiting(struct ftl *ftl);
-/** The planes of a die of a superblock that may be used. */
+/** The planes of a die of a superblock that take data. */
 uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
                         uint32_t die);
 
@@ -347,11 +356,26 @@ void ftl_io_raise_barriers(struct ftl *ftl);
  *         try again
  */
 MUST_USE uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number);
-/** Write into a slot what its page says now, as of row number `row`. */
+/** The same for a page.  @param page  its entry of the map */
+MUST_USE uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page);
+/** Write into a slot what its page, of trims or of health, says now, as of row
+ * number `row`. */
 void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row);
-/** Apply a page that was read at the start. */
+/** Apply a page that was read at the start.  @param page  counted over trim
+ * pages and health pages */
 void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
                     const uint8_t *meta);
+
+/* ---- ftl_health.c: planes that have failed */
+uint32_t ftl_health_pages(const struct ftl_layout *layout);
+/** Programs or erasures have failed in planes: remember this. */
+void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
+                             uint8_t planes);
+/** Have pages programmed that say something new. */
+bool ftl_health_step(struct ftl *ftl);
+void ftl_health_snapshot(struct ftl *ftl, uint16_t index);
+/** Apply a page that was read at the start. */
+void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data);
 
 /* ---- ftl_mount.c */
 /** Begin, or begin again; no request is in progress. */

@@ -28,6 +28,17 @@
 
 /* ---- Scan. */
 
+/* The factory's marks decide: a plane that has failed since holds contents. */
+static uint8_t scanned_planes(const struct ftl *ftl,
+                              const struct ftl_flash_op *flash)
+{
+    uint8_t bad =
+        ftl->factory_planes[(uint32_t)flash->block * ftl->layout.geometry.dies +
+                            flash->die];
+
+    return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
+}
+
 /*
  * Read the row that a request names, or the next one of its die.
  * @return false when there is none
@@ -42,7 +53,7 @@ static bool scan_row(struct ftl *ftl, struct ftl_request *request)
         if (flash->block == layout->superblocks) {
             return false;
         }
-        flash->planes = ftl_good_planes(ftl, flash->block, flash->die);
+        flash->planes = scanned_planes(ftl, flash);
         if (flash->planes != 0 &&
             flash->wordline < layout->geometry.wordlines) {
             break;
@@ -173,7 +184,7 @@ static void note_unit(struct ftl *ftl, const struct ftl_request *request,
         system.number < ftl->config.logical_units) {
         entry = system.number;
     } else if (system.kind == FTL_KIND_TRIM &&
-               system.number < ftl->trim_pages) {
+               system.number < ftl->trim_pages + ftl->health_pages) {
         entry = ftl->config.logical_units + system.number;
     } else {
         return;
@@ -184,12 +195,24 @@ static void note_unit(struct ftl *ftl, const struct ftl_request *request,
     }
 }
 
+/* Note which planes of a row are erased, or have lost their contents. */
+static void note_planes(struct ftl *ftl, const struct ftl_request *request,
+                        uint8_t erased)
+{
+    const struct ftl_flash_op *flash = &request->flash;
+    uint32_t at =
+        (uint32_t)flash->block * ftl->layout.geometry.dies + flash->die;
+
+    ftl->mount.used_planes[at] |= flash->planes & (uint8_t)~erased;
+    ftl->mount.partial_planes[at] |=
+        ftl->mount.row_numbers[request->row] == 0 ? flash->planes : erased;
+}
+
 bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status)
 {
     struct ftl_flash_op *flash = &request->flash;
-    struct ftl_superblock *superblock = &ftl->superblocks[flash->block];
-    uint32_t erased = 0;
+    uint8_t erased = 0;
 
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
@@ -198,16 +221,13 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
     }
     ftl->mount.row_numbers[request->row] = find_row_number(ftl, request);
     for (uint32_t i = 0; i < flash->num_units; i++) {
-        erased += request->units[i].status == FTL_UNIT_ERASED;
+        if (request->units[i].status == FTL_UNIT_ERASED) {
+            erased |= (uint8_t)BIT(request->units[i].plane);
+        }
         note_unit(ftl, request, i);
     }
-    if (erased != flash->num_units) {
-        superblock->is_erased = false;
-    }
-    if (erased != 0 || ftl->mount.row_numbers[request->row] == 0) {
-        superblock->is_partial = true;
-    }
-    if (erased == flash->num_units) {
+    note_planes(ftl, request, erased);
+    if (erased == flash->planes) {
         flash->wordline = ftl->layout.geometry.wordlines;
     } else {
         flash->wordline++;
@@ -267,6 +287,21 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
                    mount->page + FTL_UNIT_DATA);
 }
 
+/* Whether a list names planes of a superblock that take data. */
+static bool has_planes(const struct ftl *ftl, uint32_t superblock,
+                       const uint8_t *planes)
+{
+    uint32_t dies = ftl->layout.geometry.dies;
+
+    for (uint32_t die = 0; die < dies; die++) {
+        if ((planes[superblock * dies + die] &
+             ftl_good_planes(ftl, superblock, die)) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * Everything is read: set the state of each superblock.
  *
@@ -287,6 +322,10 @@ static void set_superblocks(struct ftl *ftl)
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
 
+        ftl_superblock_measure(ftl, i);
+        at->is_erased =
+            at->valid == 0 && !has_planes(ftl, i, ftl->mount.used_planes);
+        at->is_partial = has_planes(ftl, i, ftl->mount.partial_planes);
         if (i == ftl->streams[FTL_STREAM_MOVE].superblock) {
             ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_OPEN);
         } else if (!at->is_erased) {
@@ -311,7 +350,7 @@ static bool step_pages(struct ftl *ftl)
     if (mount->requests != 0) {
         return false;
     }
-    while (mount->next_page < ftl->trim_pages) {
+    while (mount->next_page < ftl->trim_pages + ftl->health_pages) {
         uint32_t place =
             ftl->map[ftl->config.logical_units + mount->next_page++];
 
@@ -389,10 +428,14 @@ void ftl_mount_begin(struct ftl *ftl)
     memset(mount->row_numbers, 0,
            ftl->layout.superblocks * ftl->layout.superblock_rows *
                sizeof(mount->row_numbers[0]));
+    memset(mount->used_planes, 0,
+           (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies);
+    memset(mount->partial_planes, 0,
+           (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies);
     ftl->free_superblocks = ftl->layout.superblocks;
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        ftl->superblocks[i] = (struct ftl_superblock){
-            .is_erased = true, .is_own = ftl->superblocks[i].is_own};
+        ftl->superblocks[i] =
+            (struct ftl_superblock){.is_own = ftl->superblocks[i].is_own};
         ftl_superblock_measure(ftl, i);
     }
     mount->phase = FTL_MOUNT_SCAN;

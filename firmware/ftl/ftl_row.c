@@ -296,10 +296,11 @@ static void note_failure(struct ftl *ftl, const struct ftl_request *request,
     struct ftl_stream *stream = &ftl->streams[request->stream];
 
     ftl->counters.program_errors++;
-    if (status == FTL_FLASH_FAILED || status == FTL_FLASH_DEAD) {
+    if (status == FTL_FLASH_FAILED) {
+        ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
+    } else if (status == FTL_FLASH_DEAD) {
         ftl->bad_planes[(uint32_t)flash->block * ftl->layout.geometry.dies +
-                        flash->die] |=
-            status == FTL_FLASH_FAILED ? failed_planes : flash->planes;
+                        flash->die] |= flash->planes;
     } else if (stream->superblock == flash->block) {
         stream->next_row = ftl->layout.superblock_rows;
     }

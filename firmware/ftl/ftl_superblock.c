@@ -56,12 +56,25 @@ void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock)
     ftl->counters.erasures++;
 }
 
+/*
+ * All planes are erased, also those that take no data any more, so that a mount
+ * does not find old contents in them.
+ */
+static uint8_t erasable_planes(const struct ftl *ftl, uint32_t superblock,
+                               uint32_t die)
+{
+    uint8_t bad =
+        ftl->factory_planes[superblock * ftl->layout.geometry.dies + die];
+
+    return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
+}
+
 bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
 
     while (at->next_die < ftl->layout.geometry.dies) {
-        uint8_t planes = ftl_good_planes(ftl, superblock, at->next_die);
+        uint8_t planes = erasable_planes(ftl, superblock, at->next_die);
         struct ftl_request *request;
 
         if (planes != 0) {
@@ -99,14 +112,15 @@ void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
                                uint8_t failed_planes)
 {
     const struct ftl_flash_op *flash = &request->flash;
+    uint8_t good = ftl_good_planes(ftl, flash->block, flash->die);
 
-    if (status != FTL_FLASH_OK) {
-        uint8_t *bad = &ftl->bad_planes[(uint32_t)flash->block *
-                                            ftl->layout.geometry.dies +
-                                        flash->die];
-
-        *bad |= status == FTL_FLASH_FAILED ? failed_planes : flash->planes;
+    if (status == FTL_FLASH_FAILED) {
+        ftl->counters.erase_errors += (failed_planes & good) != 0;
+        ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
+    } else if (status != FTL_FLASH_OK) {
         ftl->counters.erase_errors++;
+        ftl->bad_planes[(uint32_t)flash->block * ftl->layout.geometry.dies +
+                        flash->die] |= flash->planes;
     }
     ftl->superblocks[flash->block].erasures--;
 }

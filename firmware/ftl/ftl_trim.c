@@ -25,9 +25,8 @@ enum {               /* metadata of a page; little-endian */
        PAGE_REST = 8,
 };
 
-uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number)
+uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page)
 {
-    uint32_t page = ftl->config.logical_units + number / FTL_TRIM_UNITS;
     uint32_t entry = ftl->map[page];
     uint16_t index;
 
@@ -53,6 +52,12 @@ uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number)
     return index;
 }
 
+uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number)
+{
+    return ftl_trim_touch_page(ftl, ftl->config.logical_units +
+                                        number / FTL_TRIM_UNITS);
+}
+
 /* Whether a power cut at this time leaves contents of a unit. */
 static bool has_contents(const struct ftl *ftl, uint32_t number)
 {
@@ -63,7 +68,7 @@ static bool has_contents(const struct ftl *ftl, uint32_t number)
                : entry != FTL_NOWHERE;
 }
 
-void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
+static void snapshot_trims(struct ftl *ftl, uint16_t index, uint64_t row)
 {
     uint32_t first =
         (ftl->slots[index].number - ftl->config.logical_units) * FTL_TRIM_UNITS;
@@ -82,8 +87,18 @@ void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
     memset(meta + PAGE_REST, 0xff, FTL_UNIT_META - PAGE_REST);
 }
 
-void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
-                    const uint8_t *meta)
+void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
+{
+    if (ftl->slots[index].number <
+        ftl->config.logical_units + ftl->trim_pages) {
+        snapshot_trims(ftl, index, row);
+    } else {
+        ftl_health_snapshot(ftl, index);
+    }
+}
+
+static void apply_trims(struct ftl *ftl, uint32_t page, const uint8_t *data,
+                        const uint8_t *meta)
 {
     uint32_t first = page * FTL_TRIM_UNITS;
     uint32_t count =
@@ -95,5 +110,15 @@ void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
             ftl->mount.versions[first + i] >> FTL_VERSION_SHIFT < row) {
             ftl->map[first + i] = FTL_NOWHERE;
         }
+    }
+}
+
+void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
+                    const uint8_t *meta)
+{
+    if (page < ftl->trim_pages) {
+        apply_trims(ftl, page, data, meta);
+    } else {
+        ftl_health_apply(ftl, page - ftl->trim_pages, data);
     }
 }

@@ -2,6 +2,7 @@
 set(SOURCES
     ftl.c
     ftl_collect.c
+    ftl_health.c
     ftl_io.c
     ftl_layout.c
     ftl_map.c

@@ -466,6 +466,36 @@ static void test_a_plane_whose_erasure_fails_is_left_out(void **state)
     bed_free(bed);
 }
 
+/*
+ * A plane of one block fails when it is erased, one of another block when it is
+ * programmed.  Erasures of the former fail at every start, if they are tried.
+ */
+static void test_planes_that_failed_are_known_after_restarts(void **state)
+{
+    struct nand_injection erase =
+        fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL, 9);
+    struct nand_injection program =
+        fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 300);
+    struct bed *bed = new_mounted(&small);
+    uint32_t planes = 0;
+
+    (void)state;
+    inject_fault(bed, &erase);
+    inject_fault(bed, &program);
+    overwrite_medium(bed, 1000, 4);
+    assert_int_equal(ftl_counters(bed->ftl)->erase_errors, 1);
+    assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+    for (unsigned int start = 0; start < 3; start++) {
+        bed_mount(bed);
+        bed_check(bed);
+        planes = ftl_failed_planes(bed->ftl);
+        assert_int_equal(planes, 2);
+        overwrite_medium(bed, 600, start);
+        assert_int_equal(ftl_counters(bed->ftl)->erase_errors, 0);
+    }
+    bed_free(bed);
+}
+
 static void test_a_unit_that_cannot_be_read_is_an_error(void **state)
 {
     struct nand_injection failure =

@@ -33,6 +33,7 @@ struct sweep {
     unsigned int stride;       /* cut at every event, or at each of so many */
     unsigned int mount_stride; /* the same, for events of mounts */
     bool with_failures;        /* some programs fail */
+    bool with_erase_failures;  /* some erasures fail */
     unsigned int ways;         /* in which requests in progress are torn */
     uint64_t cuts;
     uint64_t mounts;
@@ -128,11 +129,12 @@ static void cut_now(struct bed *bed)
     }
 }
 
-/* One of so many programs of a plane fails. */
-static void fail_programs(struct bed *bed, uint32_t every)
+/* One of so many operations of a plane fails. */
+static void fail_operations(struct bed *bed, enum nand_op_kind kind,
+                            uint32_t every)
 {
     const struct nand_injection failure = {
-        .kind = NAND_OP_PROGRAM,
+        .kind = (uint8_t)kind,
         .effect = NAND_EFFECT_FAIL,
         .channel = NAND_ANYWHERE,
         .die = NAND_ANYWHERE,
@@ -164,7 +166,10 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
         bed_flush(bed);
     }
     if (sweep->with_failures) {
-        fail_programs(bed, 29);
+        fail_operations(bed, NAND_OP_PROGRAM, 29);
+    }
+    if (sweep->with_erase_failures) {
+        fail_operations(bed, NAND_OP_ERASE, 7);
     }
     bed->ctx = sweep;
     bed->after_event = cut_now;
@@ -246,6 +251,27 @@ static void test_a_cut_after_programs_that_failed_loses_nothing(void **state)
                        (unsigned int)read_setting("FTL_OPS", 40), 60);
     }
     report_sweep("failed programs", &sweep);
+    assert_true(sweep.cuts > 20);
+}
+
+static void test_a_cut_after_erasures_that_failed_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .ways = 1,
+        .with_erase_failures = true,
+    };
+    unsigned long first = read_setting("FTL_FIRST", 1);
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.blocks = 16;
+    config.geometry.wordlines = 4;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+    }
+    report_sweep("failed erasures", &sweep);
     assert_true(sweep.cuts > 20);
 }
 
@@ -432,7 +458,7 @@ static void test_rows_that_failed_do_not_come_back(void **state)
         for (uint32_t unit = 0; unit < bed->units; unit++) {
             bed_write(bed, unit * 8, 8);
         }
-        fail_programs(bed, 61);
+        fail_operations(bed, NAND_OP_PROGRAM, 61);
         for (unsigned int j = 0; j < 8; j++) {
             use_medium(bed, config.seed + j, 40);
             bed_wait_all(bed);
