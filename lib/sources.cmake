@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    section.c
     trace.c
 )
 set(NATIVE_SOURCES

@@ -140,10 +140,12 @@ static void read_flash(struct board *board)
                               "there is no identity and no configuration");
         return;
     }
+    board_crash_keep(&board->crash, &board->flash, &board->log);
     read_slots(board);
     if (!store_count_boot(&board->flash, fresh, &board->generation)) {
         log_line(&board->log, "drive: writing the boot count to flash failed");
     }
+    crash_plan_boot(board->crash.region, board->generation);
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
     store_read_errors(&board->flash, &board->error_place, &board->errors);
     read_events(board);
@@ -174,6 +176,7 @@ void board_init(struct board *board, const uint8_t *build_id, void *free_memory,
 {
     uart_init(&board->uart, SOC_UART_BASE);
     log_init(&board->log, uart_log_sink(&board->uart));
+    board_crash_add_log(&board->crash, &board->log);
     ASSERT(sysctl_init(&board->sysctl, SOC_SYSCTL_BASE));
     watchdog_init(&board->watchdog, SOC_WATCHDOG_BASE);
     watchdog_start(&board->watchdog, WATCHDOG_PERIOD_US);

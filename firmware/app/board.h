@@ -6,6 +6,7 @@
 #ifndef ESSD_APP_BOARD_H
 #define ESSD_APP_BOARD_H
 
+#include "firmware/app/board_crash.h"
 #include "firmware/app/board_records.h"
 #include "firmware/app/telemetry.h"
 #include "firmware/drivers/flash.h"
@@ -33,6 +34,7 @@ struct board {
     uint8_t telemetry[TELEMETRY_RECORD_MAX]; /* the dump in flash */
     size_t telemetry_len;                    /* 0: there is none */
     uint32_t telemetry_sequence;
+    struct board_crash crash;
     struct uart uart;
     struct log log;
     struct sysctl sysctl;
@@ -72,7 +74,7 @@ struct board {
 
 /**
  * Initialise the board and read identity and configuration from flash.  `board`
- * must be zero.
+ * must be zero but for board.crash, which board_crash_init() has set up.
  *
  * @param build_id     20 bytes that identify the firmware's image
  * @param free_memory  DRAM that the firmware may use, `free_bytes` of it

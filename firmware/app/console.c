@@ -296,6 +296,25 @@ static void run_pools(struct console *console, char **words, unsigned int count)
     pools_text(console->drive);
 }
 
+static void run_crash(struct console *console, char **words, unsigned int count)
+{
+    struct telemetry *telemetry = &console->drive->telemetry;
+    enum crash_cause cause;
+
+    if (count == 2 && telemetry->crashes.provoke != NULL) {
+        if (!crash_cause_parse(words[1], &cause)) {
+            say(console, "error: choose assertion, trap or watchdog, not %s",
+                words[1]);
+            return;
+        }
+        telemetry->crashes.provoke(cause);
+    }
+    if (telemetry->crash_scratch != NULL) {
+        crash_print(console->log, &telemetry->crashes,
+                    telemetry->crash_scratch);
+    }
+}
+
 static void run_help(struct console *console, char **words, unsigned int count);
 
 static const struct command commands[] = {
@@ -314,6 +333,8 @@ static const struct command commands[] = {
     {"lag", "", "print link aggregation: members and LACP partner", 1, 1,
      run_lag},
     {"pools", "", "print how much of each pool is in use", 1, 1, run_pools},
+    {"crash", "[CAUSE]", "print why the firmware crashed, or crash it", 1, 2,
+     run_crash},
     {"echo", "[on|off]", "print or switch the diagnostic echo service", 1, 2,
      run_echo},
     {"config", "[get|set|...]",

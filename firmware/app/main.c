@@ -33,10 +33,15 @@ static enum volume_record record_state(enum area_result result)
     return VOLUME_RECORD_DAMAGED;
 }
 
-/* @return false when the drive cannot serve hosts; the log has the reason */
-static bool start_drive(void)
+static bool has_crashed(void)
 {
-    const struct telemetry_panic panic = {
+    return board.has_panicked || board.crash.pending_len != 0;
+}
+
+/* The watchdog leaves no record in sysctl's scratch words, only a dump. */
+static struct telemetry_panic last_panic(void)
+{
+    struct telemetry_panic panic = {
         .is_trap = board.panic.is_trap,
         .count = board.panic.count,
         .line = board.panic.line,
@@ -45,6 +50,21 @@ static bool start_drive(void)
         .mtval = board.panic.mtval,
         .file = board.panic.file,
     };
+    struct crash_summary summary;
+
+    if (!board.has_panicked && board.crash.pending_len != 0 &&
+        crash_summarise(&summary, board.crash.pending,
+                        board.crash.pending_len)) {
+        panic.is_watchdog = true;
+        panic.mepc = summary.pc;
+    }
+    return panic;
+}
+
+/* @return false when the drive cannot serve hosts; the log has the reason */
+static bool start_drive(void)
+{
+    const struct telemetry_panic panic = last_panic();
     struct drive_config config = {
         .dram = &board.dram,
         .log = &board.log,
@@ -94,7 +114,8 @@ static bool start_drive(void)
             },
         .telemetry =
             {
-                .panic = board.has_panicked ? &panic : NULL,
+                .panic = has_crashed() ? &panic : NULL,
+                .crashes = board_crash_store(&board.crash),
                 .record = board.telemetry,
                 .record_len = board.telemetry_len,
                 .save = board_save_telemetry,
@@ -116,6 +137,7 @@ static bool start_drive(void)
                                   SOC_IRQ_MEDIA, SOC_IRQ_NAND,  SOC_IRQ_MGMT,
                                   SOC_IRQ_UART};
     struct init_report report;
+    struct crash_ring ring;
 
     if (!board.has_identity) {
         log_line(&board.log, "drive: serves no hosts: there is no identity in "
@@ -130,6 +152,9 @@ static bool start_drive(void)
         log_line(&board.log, "drive: serves no hosts: %s: %s", report.part,
                  init_result_text(report.result));
         return false;
+    }
+    if (mgmt_trace_ring(&drive.mgmt, &ring)) {
+        crash_plan_ring(board.crash.region, &ring);
     }
     console_init(&console, &board.uart, &board.log, &drive);
     return true;
@@ -162,16 +187,20 @@ void arch_main(uint64_t hart)
 {
     struct sysctl sysctl;
     uint8_t *free_memory = arch_free_memory();
-    uintptr_t dram_end;
+    void *region;
     uint64_t deadline_us;
 
     (void)hart;
     ASSERT(sysctl_init(&sysctl, SOC_SYSCTL_BASE));
-    dram_end = SOC_DRAM_BASE + sysctl_dram_bytes(&sysctl);
+    region = crash_region(SOC_DRAM_BASE, sysctl_dram_bytes(&sysctl));
+    board_crash_init(&board.crash, region, arch_build_id(),
+                     sysctl_harts(&sysctl), arch_stack_bottom(),
+                     arch_stack_top());
+    arch_enable_nmi();
     hal_wait_init(&sleep);
     loop_init(&loop);
     board_init(&board, arch_build_id(), free_memory,
-               dram_end - (uintptr_t)free_memory);
+               (uintptr_t)region - (uintptr_t)free_memory);
     board_add_components(&board, &loop);
     if (start_drive()) {
         report_images();

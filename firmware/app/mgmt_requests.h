@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 29 };
+enum { MGMT_REQUESTS = 32 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -30,6 +30,11 @@ mgmt_handler mgmt_config_discard;
 
 /* in mgmt_counters.c */
 mgmt_handler mgmt_counters;
+
+/* in mgmt_crash.c */
+mgmt_handler mgmt_crashes;
+mgmt_handler mgmt_crash_data;
+mgmt_handler mgmt_crash_now;
 
 /* in mgmt_discovery.c */
 mgmt_handler mgmt_referrals;

@@ -7,12 +7,14 @@ set(SOURCES
     console.c
     console_config.c
     console_hosts.c
+    crash_store.c
     drive.c
     lag_text.c
     media_seam.c
     mgmt_ana.c
     mgmt_config.c
     mgmt_counters.c
+    mgmt_crash.c
     mgmt_discovery.c
     mgmt_faults.c
     mgmt_hosts.c
@@ -31,6 +33,7 @@ set(SOURCES
 )
 set(RV64_SOURCES
     board.c
+    board_crash.c
     board_records.c
     main.c
 )

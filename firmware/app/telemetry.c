@@ -7,6 +7,7 @@
 #include "firmware/app/mgmt_requests.h"
 #include "lib/bytes.h"
 #include "lib/crc32.h"
+#include "lib/section.h"
 
 enum { /* byte offsets in the head of a record in flash */
        RECORD_GENERATION = 0,
@@ -34,29 +35,6 @@ static const struct dump_table {
     {"queue-pairs", 1}, {"requests", 1},
 };
 
-void telemetry_put(struct telemetry_writer *writer, const char *name,
-                   const void *data, size_t len)
-{
-    size_t padded = (len + 3) & ~(size_t)3;
-    uint8_t *header = writer->buf + writer->len;
-
-    if (writer->size - writer->len < TELEMETRY_SECTION_HEADER + padded) {
-        writer->is_cut = true;
-        return;
-    }
-    memset(header, 0, TELEMETRY_SECTION_HEADER);
-    memcpy(header + TELEMETRY_SECTION_MAGIC, "ESSD", 4);
-    put_le32(header + TELEMETRY_SECTION_LEN, (uint32_t)len);
-    memcpy(header + TELEMETRY_SECTION_NAME, name,
-           MIN(strlen(name),
-               (size_t)TELEMETRY_SECTION_HEADER - TELEMETRY_SECTION_NAME));
-    if (data != NULL) {
-        memcpy(header + TELEMETRY_SECTION_HEADER, data, len);
-    }
-    memset(header + TELEMETRY_SECTION_HEADER + len, 0, padded - len);
-    writer->len += TELEMETRY_SECTION_HEADER + padded;
-}
-
 static const struct mgmt_request *find_request(const char *name)
 {
     const struct mgmt_request *request = mgmt_requests;
@@ -73,7 +51,7 @@ static const struct mgmt_request *find_request(const char *name)
  *
  * @return where its next part begins, or 0 if it was the last
  */
-static uint64_t put_reply(struct telemetry_writer *writer, struct drive *drive,
+static uint64_t put_reply(struct section_writer *writer, struct drive *drive,
                           const struct mgmt_request *request, uint64_t from)
 {
     struct json_args args = {
@@ -86,12 +64,11 @@ static uint64_t put_reply(struct telemetry_writer *writer, struct drive *drive,
     const char *next;
     uint64_t value = 0;
 
-    if (room < TELEMETRY_SECTION_HEADER + LINE_MAX_BYTES) {
+    if (room < SECTION_HEADER + LINE_MAX_BYTES) {
         writer->is_cut = true;
         return 0;
     }
-    json_init(&out,
-              (char *)writer->buf + writer->len + TELEMETRY_SECTION_HEADER,
+    json_init(&out, (char *)writer->buf + writer->len + SECTION_HEADER,
               LINE_MAX_BYTES - 1);
     json_begin_object(&out, NULL);
     if (!request->handle(drive, &args, &out, &refusal)) {
@@ -109,11 +86,11 @@ static uint64_t put_reply(struct telemetry_writer *writer, struct drive *drive,
          *next >= '0' && *next <= '9'; next++) {
         value = value * 10 + (uint64_t)(*next - '0');
     }
-    telemetry_put(writer, request->name, NULL, out.len);
+    section_put(writer, request->name, NULL, out.len);
     return value;
 }
 
-static void put_tables(struct telemetry_writer *writer, struct drive *drive,
+static void put_tables(struct section_writer *writer, struct drive *drive,
                        uint8_t area)
 {
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
@@ -130,19 +107,19 @@ static void put_tables(struct telemetry_writer *writer, struct drive *drive,
 }
 
 /* The newest characters of the UART's log, and the newest trace records. */
-static void put_tails(struct telemetry_writer *writer, struct drive *drive)
+static void put_tails(struct section_writer *writer, struct drive *drive)
 {
-    uint8_t *data = writer->buf + writer->len + TELEMETRY_SECTION_HEADER;
+    uint8_t *data = writer->buf + writer->len + SECTION_HEADER;
 
-    telemetry_put(writer, "log", NULL,
-                  log_tail(drive->log, (char *)data, LOG_RING_BYTES));
-    data = writer->buf + writer->len + TELEMETRY_SECTION_HEADER;
-    telemetry_put(writer, "trace", NULL,
-                  mgmt_trace_tail(&drive->mgmt, data, TRACE_TAIL_BYTES));
+    section_put(writer, "log", NULL,
+                log_tail(drive->log, (char *)data, LOG_RING_BYTES));
+    data = writer->buf + writer->len + SECTION_HEADER;
+    section_put(writer, "trace", NULL,
+                mgmt_trace_tail(&drive->mgmt, data, TRACE_TAIL_BYTES));
 }
 
 /* Fill the rest of the last block of a data area with zeroes. */
-static void end_area(struct telemetry_writer *writer)
+static void end_area(struct section_writer *writer)
 {
     size_t rest = -writer->len & (TELEMETRY_BLOCK - 1);
 
@@ -153,7 +130,7 @@ static void end_area(struct telemetry_writer *writer)
 static void capture_dump(void *ctx)
 {
     struct telemetry *telemetry = ctx;
-    struct telemetry_writer writer = {.buf = telemetry->dump};
+    struct section_writer writer = {.buf = telemetry->dump};
     const size_t limit[NVMF_TELEMETRY_AREAS] = {
         AREA_1_MAX, TELEMETRY_DUMP_MAX - AREA_3_BYTES, TELEMETRY_DUMP_MAX};
 
@@ -169,7 +146,7 @@ static void capture_dump(void *ctx)
         }
         if (writer.is_cut) {
             writer.size = limit[i];
-            telemetry_put(&writer, "cut", NULL, 0);
+            section_put(&writer, "cut", NULL, 0);
             writer.is_cut = false;
         }
         end_area(&writer);
@@ -203,7 +180,7 @@ static void put_panic_id(uint8_t *to, const struct telemetry_panic *panic)
 
     put_le64(trap, panic->mcause);
     put_le64(trap + 8, panic->mepc);
-    if (panic->is_trap) {
+    if (panic->is_trap || panic->is_watchdog) {
         put_le16(to, 0);
         put_le32(to + 2, crc32_update(0, trap, sizeof(trap)));
     } else {
@@ -223,14 +200,17 @@ static uint64_t panic_id_of(const struct telemetry *telemetry)
 static void record_panic(struct telemetry *telemetry,
                          const struct telemetry_panic *panic)
 {
-    struct telemetry_writer writer = {
+    struct section_writer writer = {
         .buf = telemetry->record + TELEMETRY_RECORD_HEAD,
         .size = TELEMETRY_RECORD_MAX + LINE_MAX_BYTES - TELEMETRY_RECORD_HEAD};
     struct json out;
 
-    json_init(&out, (char *)writer.buf + TELEMETRY_SECTION_HEADER, 1024);
+    json_init(&out, (char *)writer.buf + SECTION_HEADER, 1024);
     json_begin_object(&out, NULL);
-    json_string(&out, "kind", panic->is_trap ? "trap" : "assertion");
+    json_string(&out, "kind",
+                panic->is_watchdog ? "watchdog"
+                : panic->is_trap   ? "trap"
+                                   : "assertion");
     json_string(&out, "file", panic->file);
     json_number(&out, "line", panic->line);
     json_number(&out, "mcause", panic->mcause);
@@ -238,7 +218,7 @@ static void record_panic(struct telemetry *telemetry,
     json_number(&out, "mtval", panic->mtval);
     json_number(&out, "panics", panic->count);
     json_end_object(&out);
-    telemetry_put(&writer, "panic", NULL, out.len);
+    section_put(&writer, "panic", NULL, out.len);
     put_reply(&writer, telemetry->drive, find_request("status"), 0);
     end_area(&writer);
     telemetry->record[RECORD_GENERATION]++;
@@ -249,6 +229,29 @@ static void record_panic(struct telemetry *telemetry,
     save_record(telemetry);
 }
 
+/* ---- The newest crash dump. */
+
+static void read_crash(struct telemetry *telemetry)
+{
+    uint32_t number;
+
+    if (telemetry->crash == NULL) {
+        return;
+    }
+    if (telemetry->crashes.latest_len != 0) {
+        telemetry->crash_len = telemetry->crashes.latest_len;
+        memcpy(telemetry->crash, telemetry->crashes.latest,
+               telemetry->crash_len);
+    } else if (telemetry->crashes.read == NULL ||
+               !telemetry->crashes.read(telemetry->crashes.ctx, UINT32_MAX,
+                                        telemetry->crash, &telemetry->crash_len,
+                                        &number)) {
+        telemetry->crash_len = 0;
+    }
+}
+
+/* ---- Initialisation. */
+
 void telemetry_init(struct telemetry *telemetry, struct drive *drive,
                     struct dram *dram, const struct telemetry_config *config)
 {
@@ -258,6 +261,9 @@ void telemetry_init(struct telemetry *telemetry, struct drive *drive,
         .save_ctx = config->save_ctx,
         .dump = dram_reserve(dram, TELEMETRY_DUMP_MAX, 64),
         .record = dram_alloc(dram, TELEMETRY_RECORD_MAX + LINE_MAX_BYTES, 64),
+        .crashes = config->crashes,
+        .crash = dram_reserve(dram, CRASH_DUMP_MAX, 64),
+        .crash_scratch = dram_reserve(dram, CRASH_DUMP_MAX, 64),
     };
     if (telemetry->dump == NULL || telemetry->record == NULL) {
         telemetry->dump = NULL;
@@ -268,6 +274,7 @@ void telemetry_init(struct telemetry *telemetry, struct drive *drive,
         memcpy(telemetry->record, config->record, config->record_len);
         telemetry->record_len = config->record_len;
     }
+    read_crash(telemetry);
 }
 
 void telemetry_record_panic(struct telemetry *telemetry,
@@ -303,33 +310,54 @@ static void describe_dump(void *ctx, bool is_controllers,
         .panic_id = len != 0 ? panic_id_of(telemetry) : 0,
     };
     for (uint8_t i = 0; i < NVMF_TELEMETRY_AREAS; i++) {
-        info->last_block[i] =
-            !is_controllers ? telemetry->last_block[i]
-            : len != 0
-                ? (uint16_t)((len - TELEMETRY_RECORD_HEAD) / TELEMETRY_BLOCK)
-                : 0;
+        /* Data area 1 is the record, the others have the crash dump too. */
+        size_t end = len == 0 ? 0
+                     : i == 0 ? len - TELEMETRY_RECORD_HEAD
+                              : len - TELEMETRY_RECORD_HEAD +
+                                    telemetry->crash_len + TELEMETRY_BLOCK - 1;
+
+        info->last_block[i] = !is_controllers
+                                  ? telemetry->last_block[i]
+                                  : (uint16_t)(end / TELEMETRY_BLOCK);
     }
     info->reason = !is_controllers ? telemetry->reason
                    : len != 0      ? "the firmware has panicked"
                                    : "";
 }
 
+/* Copy the bytes of `data` from `offset` on, and zeroes after its end. */
+static void copy_padded(uint8_t *buf, uint32_t len, const uint8_t *data,
+                        size_t data_len, size_t offset)
+{
+    size_t n = offset < data_len ? MIN(data_len - offset, (size_t)len) : 0;
+
+    if (n != 0) {
+        memcpy(buf, data + offset, n);
+    }
+    memset(buf + n, 0, len - n);
+}
+
 static void read_dump(void *ctx, bool is_controllers, uint32_t offset,
                       uint8_t *buf, uint32_t len)
 {
     const struct telemetry *telemetry = ctx;
-    const uint8_t *data = is_controllers
-                              ? telemetry->record + TELEMETRY_RECORD_HEAD
-                              : telemetry->dump;
-    size_t data_len = !is_controllers ? telemetry->dump_len
-                      : telemetry->record_len != 0
-                          ? telemetry->record_len - TELEMETRY_RECORD_HEAD
-                          : 0;
-    uint32_t n =
-        offset < data_len ? (uint32_t)MIN(data_len - offset, (size_t)len) : 0;
+    size_t record_len = telemetry->record_len != 0
+                            ? telemetry->record_len - TELEMETRY_RECORD_HEAD
+                            : 0;
+    uint32_t before;
 
-    memcpy(buf, data + (n != 0 ? offset : 0), n);
-    memset(buf + n, 0, len - n);
+    if (!is_controllers) {
+        copy_padded(buf, len, telemetry->dump, telemetry->dump_len, offset);
+        return;
+    }
+    before = offset < record_len
+                 ? (uint32_t)MIN(record_len - offset, (size_t)len)
+                 : 0;
+    copy_padded(buf, before, telemetry->record + TELEMETRY_RECORD_HEAD,
+                record_len, offset);
+    copy_padded(buf + before, len - before, telemetry->crash,
+                record_len != 0 ? telemetry->crash_len : 0,
+                offset + before - record_len);
 }
 
 struct nvmf_telemetry telemetry_seam(struct telemetry *telemetry)

@@ -5,11 +5,13 @@
  *
  * A host-initiated dump is taken when a host asks for it, and lasts until the
  * next one or until a restart.  A controller-initiated dump is made at the
- * start after a panic, and kept in flash.  What a dump holds: docs/nvme.md.
+ * start after a crash, and kept in flash; the newest crash dump is part of it.
+ * What a dump holds: docs/nvme.md.
  */
 #ifndef ESSD_APP_TELEMETRY_H
 #define ESSD_APP_TELEMETRY_H
 
+#include "firmware/app/crash_store.h"
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
 #include "nvmeof/target/target.h"
@@ -23,18 +25,12 @@ enum {
     TELEMETRY_REASON_LEN = 128,
 };
 
-enum { /* byte offsets in the header of a section */
-       TELEMETRY_SECTION_MAGIC = 0, /* "ESSD" */
-       TELEMETRY_SECTION_LEN = 4,   /* bytes of data that follow the header */
-       TELEMETRY_SECTION_NAME = 8,  /* 24 characters, padded with zeroes */
-       TELEMETRY_SECTION_HEADER = 32,
-};
-
 struct drive;
 
 /* Why the firmware stopped before this start. */
 struct telemetry_panic {
-    bool is_trap; /* else an assertion that failed */
+    bool is_watchdog; /* the firmware did not serve the watchdog */
+    bool is_trap;     /* else an assertion that failed */
     uint32_t count, line;
     uint64_t mcause, mepc, mtval;
     const char *file;
@@ -48,13 +44,7 @@ struct telemetry_config {
     /* Write that dump to flash.  NULL: it is not kept. */
     bool (*save)(void *ctx, const uint8_t *record, size_t len);
     void *save_ctx;
-};
-
-/* Sections are appended to this. */
-struct telemetry_writer {
-    uint8_t *buf;
-    size_t size, len;
-    bool is_cut; /* a section did not fit */
+    struct crash_store crashes;
 };
 
 /* Treat as opaque. */
@@ -72,6 +62,11 @@ struct telemetry {
     /* The controller-initiated one: TELEMETRY_RECORD_HEAD bytes, then data. */
     uint8_t *record;
     size_t record_len;
+
+    struct crash_store crashes;
+    uint8_t *crash; /* the newest crash dump; NULL: no memory for it */
+    size_t crash_len;
+    uint8_t *crash_scratch; /* of console and tools; NULL: no memory for it */
 };
 
 /** Initialise, and copy the record of *config.  `save` is called only later. */
@@ -85,13 +80,5 @@ void telemetry_record_panic(struct telemetry *telemetry,
 
 /** The target's seam.  `telemetry` outlives the target. */
 struct nvmf_telemetry telemetry_seam(struct telemetry *telemetry);
-
-/**
- * Append a section.
- *
- * @param data  NULL: the caller has written it behind the space for the header
- */
-void telemetry_put(struct telemetry_writer *writer, const char *name,
-                   const void *data, size_t len);
 
 #endif

@@ -39,6 +39,7 @@ SECTIONS
     .stack (NOLOAD) : ALIGN(4096) {
         . += 8192;
         __trap_stack_top = .;
+        __stack_bottom = .;
         . += 131072;
         __stack_top = .;
     } > dram

@@ -23,6 +23,16 @@ __attribute__((noreturn)) void arch_stop(void);
  */
 const uint8_t *arch_build_id(void);
 
+/* The stack of the program. */
+uintptr_t arch_stack_bottom(void);
+uintptr_t arch_stack_top(void);
+
+/*
+ * Let non-maskable interrupts come: from now on the watchdog's first expiry
+ * makes a crash dump instead of nothing.
+ */
+void arch_enable_nmi(void);
+
 /* The end of the image, its data and its stack: DRAM is free from here on. */
 uint8_t *arch_free_memory(void);
 

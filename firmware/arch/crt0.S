@@ -11,6 +11,10 @@
 #define MSIE               (1 << 3)
 #define MSTATUS_FS_INITIAL (1 << 13)
 
+/* Smrnmi; the assembler does not know the names. */
+#define CSR_MNSCRATCH 0x740
+#define CSR_MNEPC     0x741
+
     .section .text.start, "ax"
     .globl _start
 _start:
@@ -71,15 +75,66 @@ arch_start:
     mv      a0, a1
     jr      t0
 
-/* Every trap is an error of the firmware: save the registers and report it. */
+/*
+ * mtvec has this address.  A non-maskable interrupt starts in the boot ROM
+ * (boot/nmi.S), which jumps to the second word; an exception while
+ * mnstatus.NMIE is clear to the third.
+ */
     .balign 4
+    .option push
+    .option norvc
 trap_entry:
+    j       trap_save
+    j       nmi_save
+    j       early_save
+    .option pop
+
+/* An exception while mnstatus.NMIE is clear.  t0 is in mnscratch. */
+early_save:
+    csrr    t0, CSR_MNSCRATCH
+
+/* Every trap is an error of the firmware: save the registers and report it. */
+trap_save:
     csrrw   sp, mscratch, sp
     addi    sp, sp, -256
     sd      x1, 8(sp)
+    sd      x5, 40(sp)
+    csrr    t0, mepc
+    sd      t0, 0(sp)
+    csrr    t0, mscratch        /* the sp of the code that failed */
+    sd      t0, 16(sp)
+    addi    t0, sp, 256         /* for a trap in the handler */
+    csrw    mscratch, t0
+    call    save_registers
+    call    trap_panic
+1:  wfi
+    j       1b
+
+/*
+ * A non-maskable interrupt: the watchdog's.  It may come at any instruction,
+ * also in the handler of a trap.  t0 is in mnscratch.
+ */
+nmi_save:
+    la      t0, __trap_stack_top
+    sd      sp, -240(t0)
+    addi    sp, t0, -256
+    sd      x1, 8(sp)
+    csrr    t0, CSR_MNSCRATCH
+    sd      t0, 40(sp)
+    csrr    t0, CSR_MNEPC
+    sd      t0, 0(sp)
+    call    save_registers
+    call    nmi_panic
+1:  wfi
+    j       1b
+
+/*
+ * Save the registers that are not in the frame at sp yet: pc, x1, x2 and x5
+ * are.  Leaves the frame's address in a0.
+ */
+save_registers:
     sd      x3, 24(sp)
     sd      x4, 32(sp)
-    sd      x5, 40(sp)
     sd      x6, 48(sp)
     sd      x7, 56(sp)
     sd      x8, 64(sp)
@@ -106,10 +161,5 @@ trap_entry:
     sd      x29, 232(sp)
     sd      x30, 240(sp)
     sd      x31, 248(sp)
-    csrr    t0, mscratch
-    sd      t0, 16(sp)
-    sd      zero, 0(sp)
     mv      a0, sp
-    call    trap_panic
-1:  wfi
-    j       1b
+    ret

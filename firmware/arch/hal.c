@@ -13,6 +13,7 @@
 #define CLINT_MTIMECMP (SOC_CLINT_BASE + 0x4000) /* 8 bytes per hart */
 
 extern uint8_t __free_memory[];
+extern uint8_t __stack_bottom[], __stack_top[];
 extern const uint8_t __build_id_note[];
 
 /* ELF note: lengths of name and content, type (4 bytes each), name "GNU\0". */
@@ -29,6 +30,21 @@ void arch_stop(void)
 const uint8_t *arch_build_id(void)
 {
     return __build_id_note + BUILD_ID_NOTE_HEADER_LEN;
+}
+
+uintptr_t arch_stack_bottom(void)
+{
+    return (uintptr_t)__stack_bottom;
+}
+
+uintptr_t arch_stack_top(void)
+{
+    return (uintptr_t)__stack_top;
+}
+
+void arch_enable_nmi(void)
+{
+    __asm__ volatile("csrsi 0x744, 8"); /* mnstatus.NMIE */
 }
 
 uint8_t *arch_free_memory(void)

@@ -1,21 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What happens when the program fails: print the reason on the console, keep a
- * record in sysctl's scratch words, and reset.  This uses none of the program's
- * state.
+ * record in sysctl's scratch words and a crash dump in DRAM, and reset.  Of the
+ * program's state this uses only the plan of hal/crash.h.
  */
 #include "firmware/arch/arch.h"
 #include "firmware/arch/csr.h"
 #include "firmware/drivers/sysctl.h"
 #include "firmware/drivers/uart.h"
+#include "firmware/drivers/watchdog.h"
+#include "firmware/hal/crash.h"
 #include "firmware/hal/log.h"
+#include "firmware/hal/time.h"
 #include "hw-model/regs/soc.h"
 
 #include <string.h>
 
-#define REGISTERS 32
+#define MCAUSE_BREAKPOINT 3
 
 void trap_panic(const uint64_t *x);
+void nmi_panic(const uint64_t *x);
+
+/* The instruction at which assert_failed() stops; x10 has its findings. */
+extern const uint8_t assert_trap[];
+
+/* What assert_failed() passes on to trap_panic(). */
+struct failed_assertion {
+    const char *expression;
+    const char *file;
+    uint32_t line;
+    uint64_t caller;
+};
 
 static void print_text(const char *text, size_t len)
 {
@@ -40,48 +55,130 @@ __attribute__((noreturn)) static void reset_machine(
     arch_stop();
 }
 
-void assert_failed(const char *expression, const char *file, int line)
+/* Keep a crash dump.  The boot ROM, which is not in DRAM, keeps none. */
+static void keep_dump(struct crash_state *state, const uint64_t *x)
 {
-    struct sysctl_panic panic = {
+    static const char text[] = "crash: the dump is in DRAM; read it with essd "
+                               "dump after the restart\r\n";
+    struct sysctl sysctl = {.base = SOC_SYSCTL_BASE};
+    void *region = crash_region(SOC_DRAM_BASE, sysctl_dram_bytes(&sysctl));
+
+    state->mstatus = csr_read(mstatus);
+    state->time_ns = hal_now_ns();
+    memcpy(state->registers, x, sizeof(state->registers));
+    if ((uintptr_t)text >= SOC_DRAM_BASE && crash_save(region, state)) {
+        print_text(text, sizeof(text) - 1);
+    }
+}
+
+static void print_registers(const uint64_t *x)
+{
+    char text[128];
+
+    for (unsigned int i = 1; i < CRASH_REGISTERS; i++) {
+        size_t len = log_format(text, sizeof(text), "x%02u %016lx%s", i, x[i],
+                                i % 4 == 3 ? "\r\n" : "  ");
+
+        print_text(text, len);
+    }
+}
+
+/* Trap on purpose, so that all registers are saved as they are here. */
+__attribute__((noinline)) void assert_failed(const char *expression,
+                                             const char *file, int line)
+{
+    const struct failed_assertion failed = {
+        .expression = expression,
+        .file = file,
         .line = (uint32_t)line,
-        .mepc = (uintptr_t)__builtin_return_address(0),
+        .caller = (uintptr_t)__builtin_return_address(0),
     };
-    size_t len = strlen(file);
+    register const struct failed_assertion *a0 __asm__("a0") = &failed;
+
+    __asm__ volatile(".globl assert_trap\n"
+                     "assert_trap:\n"
+                     "    ebreak\n"
+                     :
+                     : "r"(a0)
+                     : "memory");
+    arch_stop();
+}
+
+__attribute__((noreturn)) static void assert_panic(const uint64_t *x)
+{
+    const struct failed_assertion *failed =
+        (const struct failed_assertion *)x[10];
+    struct sysctl_panic panic = {.line = failed->line, .mepc = failed->caller};
+    struct crash_state state = {
+        .cause = CRASH_ASSERTION,
+        .line = failed->line,
+        .file = failed->file,
+        .expression = failed->expression,
+    };
+    size_t len = strlen(failed->file);
     size_t keep = MIN(len, sizeof(panic.file) - 1);
     char text[256];
 
-    memcpy(panic.file, file + len - keep, keep);
-    len =
-        log_format(text, sizeof(text),
-                   "\r\npanic: %s:%d: assertion failed: %s, called from %p\r\n",
-                   file, line, expression, __builtin_return_address(0));
+    memcpy(panic.file, failed->file + len - keep, keep);
+    len = log_format(
+        text, sizeof(text),
+        "\r\npanic: %s:%u: assertion failed: %s, called from 0x%lx\r\n",
+        failed->file, failed->line, failed->expression, failed->caller);
     print_text(text, len);
+    keep_dump(&state, x);
     reset_machine(&panic);
 }
 
 /*
  * Called by trap_entry.
- * @param x  the 32 integer registers
+ * @param x  pc and the integer registers x1 to x31
  */
 void trap_panic(const uint64_t *x)
 {
     struct sysctl_panic panic = {
         .is_trap = true,
         .mcause = csr_read(mcause),
-        .mepc = csr_read(mepc),
+        .mepc = x[0],
         .mtval = csr_read(mtval),
+    };
+    struct crash_state state = {
+        .cause = CRASH_TRAP,
+        .mcause = panic.mcause,
+        .mtval = panic.mtval,
     };
     char text[128];
     size_t len;
 
+    if (panic.mcause == MCAUSE_BREAKPOINT &&
+        panic.mepc == (uintptr_t)assert_trap) {
+        assert_panic(x);
+    }
     len = log_format(text, sizeof(text),
                      "\r\npanic: trap %lu at 0x%lx, value 0x%lx\r\n",
                      panic.mcause, panic.mepc, panic.mtval);
     print_text(text, len);
-    for (unsigned int i = 1; i < REGISTERS; i++) {
-        len = log_format(text, sizeof(text), "x%02u %016lx%s", i, x[i],
-                         i % 4 == 3 ? "\r\n" : "  ");
-        print_text(text, len);
-    }
+    print_registers(x);
+    keep_dump(&state, x);
     reset_machine(&panic);
+}
+
+/*
+ * The watchdog has expired for the first time.  Called by nmi_save.
+ * @param x  pc and the integer registers x1 to x31
+ */
+void nmi_panic(const uint64_t *x)
+{
+    const struct watchdog watchdog = {.base = SOC_WATCHDOG_BASE};
+    struct crash_state state = {.cause = CRASH_WATCHDOG};
+    char text[128];
+    size_t len = log_format(text, sizeof(text),
+                            "\r\nwatchdog: the firmware does not serve it; "
+                            "it hangs at 0x%lx\r\n",
+                            x[0]);
+
+    print_text(text, len);
+    print_registers(x);
+    keep_dump(&state, x);
+    watchdog_expire(&watchdog);
+    arch_stop();
 }

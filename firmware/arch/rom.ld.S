@@ -15,6 +15,8 @@ SECTIONS
 {
     .text : {
         KEEP(*(.text.start))
+        . = SOC_NMI_VECTOR - SOC_ROM_BASE;
+        KEEP(*(.text.nmi))
         *(.text .text.*)
         *(.rodata .rodata.* .srodata .srodata.*)
     } > rom
@@ -37,5 +39,6 @@ SECTIONS
     __free_memory = __bss_end;
     __trap_stack_top = ORIGIN(sram) + LENGTH(sram);
     __stack_top = __trap_stack_top - 4096;
+    __stack_bottom = __bss_end;
     ASSERT(__bss_end + 16384 <= __stack_top, "the boot ROM has no stack")
 }

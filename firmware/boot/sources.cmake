@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(RV64_SOURCES
     main.c
+    nmi.S
 )

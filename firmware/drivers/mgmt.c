@@ -18,6 +18,7 @@ enum {
     IN_BYTES = 1 << IN_LOG2,
     OUT_BYTES = 1 << OUT_LOG2,
     TRACE_RECORDS = 1 << TRACE_LOG2,
+    CRASH_TRACE_BYTES = 16 * 1024, /* the newest records, in a crash dump */
 };
 
 static void reg_write(const struct mgmt *mgmt, uint32_t offset, uint32_t value)
@@ -103,6 +104,19 @@ size_t mgmt_trace_tail(const struct mgmt *mgmt, uint8_t *buf, size_t size)
                mgmt->records + (size_t)at * TRACE_RECORD_LEN, TRACE_RECORD_LEN);
     }
     return mgmt->records != NULL ? (size_t)n * TRACE_RECORD_LEN : 0;
+}
+
+bool mgmt_trace_ring(const struct mgmt *mgmt, struct crash_ring *ring)
+{
+    *ring = (struct crash_ring){
+        .name = "trace",
+        .base = mgmt->records,
+        .size_bytes = TRACE_RECORDS * TRACE_RECORD_LEN,
+        .unit_bytes = TRACE_RECORD_LEN,
+        .head = &mgmt->trace_pi,
+        .max_bytes = CRASH_TRACE_BYTES,
+    };
+    return mgmt->records != NULL;
 }
 
 const struct trace *mgmt_trace(const struct mgmt *mgmt)

@@ -6,6 +6,7 @@
 #ifndef ESSD_DRIVERS_MGMT_H
 #define ESSD_DRIVERS_MGMT_H
 
+#include "firmware/hal/crash.h"
 #include "firmware/hal/dram.h"
 #include "lib/init_result.h"
 #include "lib/trace.h"
@@ -52,6 +53,12 @@ void mgmt_irq_take(struct mgmt *mgmt);
  * @return the number of bytes, at most `size`
  */
 size_t mgmt_trace_tail(const struct mgmt *mgmt, uint8_t *buf, size_t size);
+
+/**
+ * The ring of trace records, as a part of a crash dump.
+ * @return false when the machine has no management block
+ */
+MUST_USE bool mgmt_trace_ring(const struct mgmt *mgmt, struct crash_ring *ring);
 
 /** The trace in which firmware's trace points record their events. */
 const struct trace *mgmt_trace(const struct mgmt *mgmt);

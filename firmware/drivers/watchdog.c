@@ -47,6 +47,11 @@ void watchdog_kick(const struct watchdog *watchdog)
     write_register(watchdog, WDOG_INTCLR, 1);
 }
 
+void watchdog_expire(const struct watchdog *watchdog)
+{
+    write_register(watchdog, WDOG_LOAD, 1);
+}
+
 void watchdog_stop(const struct watchdog *watchdog)
 {
     write_register(watchdog, WDOG_CONTROL, 0);

@@ -20,6 +20,12 @@ void watchdog_start(const struct watchdog *watchdog, uint32_t period_us);
 
 void watchdog_kick(const struct watchdog *watchdog);
 
+/*
+ * Let the watchdog expire at once.  After its first expiry this resets the
+ * machine, with the watchdog as the cause.
+ */
+void watchdog_expire(const struct watchdog *watchdog);
+
 void watchdog_stop(const struct watchdog *watchdog);
 
 #endif

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    crash.c
     dram.c
     log.c
     log_format.c

@@ -342,6 +342,8 @@ static struct drive_config drive_config_of(
         .telemetry =
             {
                 .panic = config->panic,
+                .crashes = config->crashes != NULL ? *config->crashes
+                                                   : (struct crash_store){0},
                 .record = config->telemetry != NULL ? config->telemetry->record
                                                     : NULL,
                 .record_len =

@@ -113,6 +113,8 @@ struct native_drive_config {
     /* The telemetry dump in flash, which outlives the drive; NULL: none. */
     struct native_telemetry *telemetry;
     const struct telemetry_panic *panic; /* that led to this start; or NULL */
+    /* The newest crash dump in flash; NULL: none. */
+    const struct crash_store *crashes;
     /* How a drive without a table is divided; NULL: one namespace. */
     const struct volume_plan *plan;
     bool has_echo; /* the diagnostic service runs */

@@ -62,6 +62,13 @@ const struct area telemetry_area = {
     .copy_bytes = FLASH_TELEMETRY_SIZE,
 };
 
+const struct area crash_area = {
+    .magic = {'E', 'S', 'S', 'D', '-', 'C', 'D', '1'},
+    .addr = FLASH_CRASH_ADDR,
+    .copies = FLASH_CRASH_COPIES,
+    .copy_bytes = FLASH_CRASH_SIZE,
+};
+
 struct header {
     uint32_t sequence; /* 0: there is no intact header */
     uint32_t len;
@@ -120,6 +127,18 @@ static struct header find_newest(const struct flash *flash,
     return newest;
 }
 
+/* @return false when the record does not fit or is not intact */
+static bool read_body(const struct flash *flash, const struct area *area,
+                      const struct header *header, uint8_t *buf, size_t size)
+{
+    if (header->len > size) {
+        return false;
+    }
+    flash_read(flash, copy_addr(area, header->sequence) + AREA_HEADER_LEN, buf,
+               header->len);
+    return crc32_update(0, buf, header->len) == header->body_crc;
+}
+
 enum area_result area_read(const struct flash *flash, const struct area *area,
                            uint8_t *buf, size_t size, size_t *len,
                            uint32_t *sequence)
@@ -133,18 +152,38 @@ enum area_result area_read(const struct flash *flash, const struct area *area,
         bool is_newest = *sequence == 0;
 
         *sequence = MAX(*sequence, header.sequence);
-        if (header.len <= size) {
-            flash_read(flash,
-                       copy_addr(area, header.sequence) + AREA_HEADER_LEN, buf,
-                       header.len);
+        if (read_body(flash, area, &header, buf, size)) {
             *len = header.len;
-            if (crc32_update(0, buf, header.len) == header.body_crc) {
-                return is_newest ? AREA_OK : AREA_OLDER;
-            }
+            return is_newest ? AREA_OK : AREA_OLDER;
         }
         below = header.sequence;
     }
     return written != 0 ? AREA_DAMAGED : AREA_EMPTY;
+}
+
+uint32_t area_newest(const struct flash *flash, const struct area *area)
+{
+    uint32_t written;
+
+    return find_newest(flash, area, UINT32_MAX, &written).sequence;
+}
+
+bool area_read_older(const struct flash *flash, const struct area *area,
+                     uint32_t below, uint8_t *buf, size_t size, size_t *len,
+                     uint32_t *sequence)
+{
+    uint32_t written;
+    struct header header;
+
+    while ((header = find_newest(flash, area, below, &written)).sequence != 0) {
+        if (read_body(flash, area, &header, buf, size)) {
+            *len = header.len;
+            *sequence = header.sequence;
+            return true;
+        }
+        below = header.sequence;
+    }
+    return false;
 }
 
 bool area_write(const struct flash *flash, const struct area *area,

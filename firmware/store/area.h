@@ -36,6 +36,21 @@ enum area_result area_read(const struct flash *flash, const struct area *area,
                            uint8_t *buf, size_t size, size_t *len,
                            uint32_t *sequence);
 
+/** The highest sequence of a copy with an intact header; 0: there is none. */
+uint32_t area_newest(const struct flash *flash, const struct area *area);
+
+/**
+ * Read the newest intact copy that is older than a given one.
+ *
+ * @param below     the sequence of that copy; UINT32_MAX: read the newest
+ * @param sequence  set to the sequence of the copy that was read
+ * @return false when there is none that `buf` has room for
+ */
+MUST_USE bool area_read_older(const struct flash *flash,
+                              const struct area *area, uint32_t below,
+                              uint8_t *buf, size_t size, size_t *len,
+                              uint32_t *sequence);
+
 /**
  * Write a new copy.  After a power cut during the write, area_read() still
  * finds the copy before it.
@@ -59,6 +74,9 @@ extern const struct area reservation_area;
 
 /* The latency monitor. */
 extern const struct area latency_area;
+
+/* Crash dumps: all copies are of use, not only the newest. */
+extern const struct area crash_area;
 
 /* The telemetry dump that was made after the last panic. */
 extern const struct area telemetry_area;

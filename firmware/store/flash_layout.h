@@ -41,6 +41,9 @@
 #define FLASH_EVENTS_SIZE        0x00100000u
 #define FLASH_LATENCY_ADDR       0x01b20000u  /* a sector for each copy */
 #define FLASH_LATENCY_COPIES     32
+#define FLASH_CRASH_ADDR         0x01b40000u
+#define FLASH_CRASH_COPIES       8
+#define FLASH_CRASH_SIZE         0x00010000u  /* of each copy */
 #define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */
 /* clang-format on */
 

@@ -32,7 +32,9 @@
 #include "hw/ssi/ssi.h"
 #include "hw/sysbus.h"
 #include "hw/watchdog/cmsdk-apb-watchdog.h"
+#include "migration/vmstate.h"
 #include "qapi/error.h"
+#include "qobject/qlist.h"
 #include "qapi/visitor.h"
 #include "qemu/error-report.h"
 #include "qemu/units.h"
@@ -61,6 +63,9 @@ struct EssdMachineState {
     DeviceState *port[SOC_PORTS];
     DeviceState *rnic;
     DeviceState *mgmt_block;
+
+    /* Hart 0's Smrnmi registers, which QEMU does not save. */
+    uint64_t nmi_pending, mnscratch, mnepc, mncause, mnstatus;
 
     uint8_t straps;
     char *flash;
@@ -92,6 +97,55 @@ static DeviceState *new_child(EssdMachineState *s, const char *name,
     return dev;
 }
 
+static int nmi_pre_save(void *opaque)
+{
+    EssdMachineState *s = opaque;
+    const CPURISCVState *env = &s->harts.harts[0].env;
+
+    s->nmi_pending = env->rnmip;
+    s->mnscratch = env->mnscratch;
+    s->mnepc = env->mnepc;
+    s->mncause = env->mncause;
+    s->mnstatus = env->mnstatus;
+    return 0;
+}
+
+static int nmi_post_load(void *opaque, int version_id)
+{
+    EssdMachineState *s = opaque;
+    CPURISCVState *env = &s->harts.harts[0].env;
+
+    env->rnmip = s->nmi_pending;
+    env->mnscratch = s->mnscratch;
+    env->mnepc = s->mnepc;
+    env->mncause = s->mncause;
+    env->mnstatus = s->mnstatus;
+    return 0;
+}
+
+static const VMStateDescription vmstate_nmi = {
+    .name = "essd-nmi",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = nmi_pre_save,
+    .post_load = nmi_post_load,
+    .fields = (const VMStateField[]){
+        VMSTATE_UINT64(nmi_pending, EssdMachineState),
+        VMSTATE_UINT64(mnscratch, EssdMachineState),
+        VMSTATE_UINT64(mnepc, EssdMachineState),
+        VMSTATE_UINT64(mncause, EssdMachineState),
+        VMSTATE_UINT64(mnstatus, EssdMachineState), VMSTATE_END_OF_LIST()}};
+
+static void set_vectors(EssdMachineState *s, const char *property, int address)
+{
+    QList *vectors = qlist_new();
+
+    for (unsigned int i = 0; i < MACHINE(s)->smp.cpus; i++) {
+        qlist_append_int(vectors, address);
+    }
+    qdev_prop_set_array(DEVICE(&s->harts), property, vectors);
+}
+
 static void create_harts(EssdMachineState *s)
 {
     MachineState *machine = MACHINE(s);
@@ -101,7 +155,10 @@ static void create_harts(EssdMachineState *s)
     qdev_prop_set_string(DEVICE(&s->harts), "cpu-type", machine->cpu_type);
     qdev_prop_set_uint32(DEVICE(&s->harts), "num-harts", machine->smp.cpus);
     qdev_prop_set_uint64(DEVICE(&s->harts), "resetvec", SOC_ROM_BASE);
+    set_vectors(s, "rnmi-interrupt-vector", SOC_NMI_VECTOR);
+    set_vectors(s, "rnmi-exception-vector", SOC_NMI_EXCEPTION);
     sysbus_realize(SYS_BUS_DEVICE(&s->harts), &error_fatal);
+    vmstate_register(NULL, 0, &vmstate_nmi, s);
 
     riscv_aclint_swi_create(SOC_CLINT_BASE, 0, machine->smp.cpus, false);
     riscv_aclint_mtimer_create(SOC_CLINT_BASE + RISCV_ACLINT_SWI_SIZE,
@@ -142,7 +199,10 @@ static void create_memory(EssdMachineState *s)
     memory_region_add_subregion(sysmem, SOC_DRAM_BASE, MACHINE(s)->ram);
 }
 
-/* The watchdog's interrupt goes to the PLIC, and to sysctl as a reset cause. */
+/*
+ * The watchdog's interrupt goes to the PLIC, to sysctl as a reset cause, and to
+ * hart 0 as a non-maskable one.
+ */
 static void create_watchdog(EssdMachineState *s, DeviceState *sysctl)
 {
     DeviceState *split = new_child(s, "watchdog-split", TYPE_SPLIT_IRQ);
@@ -153,11 +213,15 @@ static void create_watchdog(EssdMachineState *s, DeviceState *sysctl)
     qdev_connect_clock_in(dev, "WDOGCLK", s->watchdog_clock);
     place_device(dev, SOC_WATCHDOG_BASE);
 
-    qdev_prop_set_uint32(split, "num-lines", 2);
+    qdev_prop_set_uint32(split, "num-lines", 3);
     qdev_realize_and_unref(split, NULL, &error_fatal);
     qdev_connect_gpio_out(split, 0, plic_irq(s, SOC_IRQ_WATCHDOG));
     qdev_connect_gpio_out(split, 1,
                           qdev_get_gpio_in_named(sysctl, "watchdog", 0));
+    qdev_connect_gpio_out(split, 2,
+                          qdev_get_gpio_in_named(DEVICE(&s->harts.harts[0]),
+                                                 "riscv.cpu.rnmi",
+                                                 SOC_NMI_WATCHDOG));
     sysbus_connect_irq(SYS_BUS_DEVICE(dev), 0, qdev_get_gpio_in(split, 0));
 }
 
@@ -452,6 +516,9 @@ static void essd_machine_finalize(Object *obj)
 
 static void essd_machine_class_init(ObjectClass *oc, void *data)
 {
+    static GlobalProperty hart_properties[] = {
+        {TYPE_RISCV_CPU, "smrnmi", "on"},
+    };
     MachineClass *mc = MACHINE_CLASS(oc);
 
     mc->desc = "Dual-port 25GbE NVMe-oF SSD";
@@ -464,6 +531,8 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
     mc->no_cdrom = 1;
     mc->no_floppy = 1;
     mc->no_parallel = 1;
+    compat_props_add(mc->compat_props, hart_properties,
+                     ARRAY_SIZE(hart_properties));
 
     object_class_property_add(oc, "straps", "uint8", get_straps, set_straps,
                               NULL, NULL);

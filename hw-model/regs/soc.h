@@ -11,6 +11,8 @@
 /* clang-format off */
 #define SOC_ROM_BASE        0x00010000   /* mask ROM; harts start here */
 #define SOC_ROM_SIZE        0x00010000
+#define SOC_NMI_VECTOR      0x00010400   /* of non-maskable interrupts */
+#define SOC_NMI_EXCEPTION   0x00010420   /* of exceptions without NMIE */
 #define SOC_CLINT_BASE      0x02000000   /* ACLINT: MSWI, then MTIMER */
 #define SOC_CLINT_SIZE      0x0000c000
 #define SOC_SRAM_BASE       0x08000000
@@ -58,6 +60,7 @@
 #define SOC_IRQ_MEDIA       11
 #define SOC_IRQ_MGMT        12
 #define SOC_IRQ_NAND        13
+#define SOC_NMI_WATCHDOG    2            /* Smrnmi's number, of hart 0 */
 #define SOC_IRQS            32           /* sources 1..31 exist */
 
 /* PLIC register blocks; one machine-mode context per hart. */

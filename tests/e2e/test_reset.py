@@ -13,12 +13,13 @@ from contextlib import contextmanager
 import pytest
 from test_save_load import verified_io
 
-from essd import steps, telemetry
+from essd import crash, paths, steps, telemetry
 from essd.steps import Job
 
 JUMP_TO_ITSELF = "01a0"     # c.j 0
 PC = "20"                   # number of pc in gdb's list, hexadecimal
 LONGEST_WAIT_S = 60
+PROVOKES = paths.TOP / "firmware/app/board_crash.c"
 FAST_S = 20                 # Linux waits 60 s for a command that has no answer
 
 
@@ -171,12 +172,15 @@ def wait_console(job: Job, text: str) -> None:
         time.sleep(0.1)
 
 
-def telemetry_of(job: Job) -> telemetry.Dump:
+def raw_telemetry_of(job: Job, area: int) -> bytes:
     """The dump that the drive has made by itself, fetched with nvme-cli."""
     job.quiet(f"nvme telemetry-log {job.controller()} --output-file=/tmp/dump.bin "
-              "--controller-init --data-area=1")
-    text = job.quiet("od -An -v -tx1 /tmp/dump.bin | tr -d ' \\n'")
-    return telemetry.parse(bytes.fromhex(text))
+              f"--controller-init --data-area={area}")
+    return bytes.fromhex(job.quiet("od -An -v -tx1 /tmp/dump.bin | tr -d ' \\n'"))
+
+
+def telemetry_of(job: Job) -> telemetry.Dump:
+    return telemetry.parse(raw_telemetry_of(job, area=1))
 
 
 @pytest.mark.drive
@@ -192,6 +196,8 @@ def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     wait_console(job, "reset by watchdog")
     touch(job)
     wait_live(job, 1)
+    (hang,) = crash.in_drive(job.instance)
+    assert (hang.cause, hang.registers[0]) == ("watchdog", at)
     with debugger(job) as gdb:
         at = int.from_bytes(bytes.fromhex(gdb.ask("p" + PC)), "little")
         assert gdb.ask(f"M{at:x},2:0000") == "OK"       # an illegal instruction
@@ -205,6 +211,21 @@ def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     assert dump.page == "controller-initiated" and dump.available
     (panic,) = (found.value() for found in dump.sections if found.name == "panic")
     assert (panic["kind"], panic["mcause"]) == ("trap", 2)
+    crash.provoke(job.instance, "assertion")
+    touch(job)
+    wait_live(job, 1)
+    fetched = job.instance.folder / "fetched"
+    fetched.write_bytes(raw_telemetry_of(job, area=3))
+    (of_host,) = crash.in_file(fetched)
+    dumps = crash.in_drive(job.instance)
+    assert [each.cause for each in dumps] == ["assertion", "trap", "watchdog"]
+    assert of_host.registers == dumps[0].registers
+    frames = crash.backtrace(of_host, crash.symbols(of_host, None))
+    line, = [number for number, text in enumerate(PROVOKES.read_text().splitlines(), 1)
+             if "ASSERT(boot ==" in text]
+    assert (frames[1]["function"], frames[1]["file"], frames[1]["line"]) == (
+        "provoke_assertion", "firmware/app/board_crash.c", line)
+    assert frames[-2]["function"] == "arch_main"
     with pytest.raises(Exception, match="restarted by itself"):
         job.instance.check()
     steps.disconnect(job)

@@ -30,6 +30,7 @@ static void power_on(struct bed *bed)
         .events = &bed->events,
         .telemetry = &bed->telemetry,
         .panic = bed->panic,
+        .crashes = bed->crashes,
         .operations = &bed->operations,
         .nand_flash = bed->has_nand ? &bed->nand : NULL,
         .flash_is_realtime = bed->nand_is_realtime,

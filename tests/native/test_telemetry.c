@@ -4,6 +4,7 @@
 
 #include "lib/bytes.h"
 #include "lib/crc32.h"
+#include "lib/section.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/test_fixture.h"
@@ -130,6 +131,51 @@ static void test_the_dump_after_a_panic_lasts_until_it_is_acknowledged(
         host_get_log(&bed.host->host, LOG_OCP_RECOVERY, 0, page, 512), 0);
     assert_int_equal(get_le64(page + 4),
                      (uint64_t)crc32_update(0, panic.file, 9) << 16 | 77);
+}
+
+/* The crash dump in flash is data area 2, also after further restarts. */
+static bool read_crash(void *ctx, uint32_t below, uint8_t *buf, size_t *len,
+                       uint32_t *number)
+{
+    struct section_writer writer = {.buf = buf, .size = CRASH_DUMP_MAX};
+    static uint8_t stack[5000];
+
+    (void)ctx;
+    memset(stack, 0x77, sizeof(stack));
+    section_put(&writer, "crash", "head", 4);
+    section_put(&writer, "memory", stack, sizeof(stack));
+    *len = writer.len;
+    *number = 1;
+    return below > 1;
+}
+
+static void test_the_crash_dump_is_in_data_area_2(void **state)
+{
+    const struct telemetry_panic panic = {
+        .is_watchdog = true, .mepc = 0x1234, .file = ""};
+    const struct crash_store crashes = {.read = read_crash};
+    const char *data;
+    size_t len, section_len;
+
+    (void)state;
+    bed.crashes = &crashes;
+    bed.panic = &panic;
+    bed_power_cycle(&bed);
+    bed.panic = NULL;
+    bed_power_cycle(&bed);
+    bed_connect(&bed, 0, 1, 64);
+    len = fetch_page(LOG_TELEMETRY_CTRL, false);
+    expect_in_section("panic", len, "\"kind\":\"watchdog\"");
+    data = find_section("memory", len, &section_len);
+    assert_true((const uint8_t *)data - page >
+                512 * (1 + get_le16(page + TELEMETRY_LAST_BLOCK)));
+    assert_int_equal(section_len, 5000);
+    for (size_t i = 0; i < section_len; i++) {
+        assert_int_equal(data[i], 0x77);
+    }
+    assert_int_equal(get_le16(page + TELEMETRY_LAST_BLOCK + 2),
+                     get_le16(page + TELEMETRY_LAST_BLOCK + 4));
+    bed.crashes = NULL;
 }
 
 static void test_a_drive_that_never_panicked_has_an_empty_dump(void **state)

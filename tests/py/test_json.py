@@ -12,6 +12,7 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from metrics_bed import LookedAt
 from test_cli_instances import make_drive
+from test_crash import dump
 from test_namespaces import CAPACITY, FIRST
 from test_neighbours import PORTS as NEIGHBOURS
 from test_port_lag import lacp
@@ -19,8 +20,8 @@ from test_requests import READ
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from essd import (bench, bench_native, cli, conform, conform_results, paths, reflash,
-                  settings, show)
+from essd import (bench, bench_native, cli, conform, conform_results, crash, paths,
+                  reflash, settings, show)
 from essd.config import Link
 from essd.report import Report
 from essd.setup import Config
@@ -108,6 +109,12 @@ def run(*words: str) -> Any:
     "doctor", "faults"])
 def test_the_fields_that_are_printed_are_those_that_are_documented(lab, title: str) -> None:
     check(title, run(*title.split(), "--json"))
+
+
+def test_the_fields_of_dump_are_those_that_are_documented() -> None:
+    frame = {"function": "f", "pc": 1, "file": "x.c", "line": 2, "inlined": False,
+             "arguments": {"a": "1"}}
+    check("dump", crash.facts(crash.parse(dump()), [frame]))
 
 
 def test_the_fields_of_list_are_those_that_are_documented(lab) -> None:

@@ -63,11 +63,11 @@ def drop_unused(folder: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def find(identity: str) -> Path:
+def find(identity: str, what: str = "the running firmware") -> Path:
     """Return the kept ELF with this build ID."""
     path = kept(identity)
     if not path.exists():
-        raise EssdError(f"no ELF is kept for the running firmware (build ID {identity}): "
+        raise EssdError(f"no ELF is kept for {what} (build ID {identity}): "
                         "it was not built with this cache; name its ELF with --elf")
     os.utime(path.parent)
     return path

@@ -19,6 +19,7 @@ HEADER = struct.Struct("<BBHB3sHHHH")       # up to the last block of data area 
 SECTION = struct.Struct("<4sI24s")
 MAGIC = b"ESSD"
 TEXTS = ("log", "cut")
+CRASH = ("crash", "hart0", "memory")    # `essd dump --file` shows what they say
 RECORD = 64             # bytes of a record of the section "trace"
 
 
@@ -32,6 +33,8 @@ class Section:
         """A text, the numbers of trace records, or what the JSON says."""
         if self.name in TEXTS:
             return self.data.decode("ascii", errors="replace")
+        if self.name in CRASH:
+            return {"bytes": len(self.data)}
         if self.name == "trace":
             return {"records": len(self.data) // RECORD}
         return json.loads(self.data)

@@ -192,4 +192,44 @@ static void test_a_damaged_header_is_reported(void **state)
     assert_int_equal(read_number(&number, &found), AREA_DAMAGED);
 }
 
+/* A power cut while the newest copy is written leaves the older ones. */
+static void test_older_copies_are_read_one_after_the_other(void **state)
+{
+    uint32_t sequence = 0, number = UINT32_MAX;
+    size_t len;
+
+    (void)state;
+    assert_int_equal(area_newest(&flash, &area), 0);
+    for (uint32_t n = 1; n <= 5; n++) {
+        assert_true(write_body(n, &sequence));
+    }
+    assert_int_equal(area_newest(&flash, &area), 5);
+    bytes_left = COPY_BYTES / 2;
+    assert_false(write_body(6, &sequence));
+    for (uint32_t n = 5; n >= 4; n--) { /* the place of 3 was being written */
+        assert_true(area_read_older(&flash, &area, number, back, sizeof(back),
+                                    &len, &number));
+        assert_int_equal(number, n);
+        assert_int_equal(len, make_body(n));
+        assert_memory_equal(back, body, len);
+    }
+    assert_false(area_read_older(&flash, &area, number, back, sizeof(back),
+                                 &len, &number));
+}
+
+static void test_an_older_copy_that_is_damaged_is_passed_over(void **state)
+{
+    uint32_t sequence = 0, number;
+    size_t len;
+
+    (void)state;
+    for (uint32_t n = 1; n <= 3; n++) {
+        assert_true(write_body(n, &sequence));
+    }
+    data[ADDR + COPY_BYTES + AREA_HEADER_LEN] ^= 1;
+    assert_true(
+        area_read_older(&flash, &area, 3, back, sizeof(back), &len, &number));
+    assert_int_equal(number, 1);
+}
+
 TEST_FIXTURE(blank_part, NULL)

@@ -12,7 +12,8 @@ from ... import chosen, fleet, show
 from ...errors import EssdError
 from ...instance import Instance
 from .. import completion
-from ..base import LOOK, PARTS, Name, Part, Parts, command
+from ..base import LOOK, PARTS, AsJson, Name, Part, Parts, command
+from .snapshot import Of, instance_of
 
 
 @command(LOOK)
@@ -50,6 +51,49 @@ def gdb(options: Annotated[list[str] | None, typer.Argument(
     words = debugger.command(instance, elf, options or [])
     sys.stdout.flush()
     sys.exit(debugger.run(instance, words))
+
+
+@command(LOOK)
+def dump(part: Part = "",
+         name: Of = "",
+         file: Annotated[Path | None, typer.Option(
+             metavar="FILE", help="Read the crash dumps from this flash image, or from what "
+             "nvme telemetry-log has written, instead of from a drive.")] = None,
+         number: Annotated[int, typer.Option(
+             min=0, metavar="N", help="Show crash dump N.  Default: the newest.")] = 0,
+         list_: Annotated[bool, typer.Option(
+             "--list", help="List the crash dumps only.")] = False,
+         elf: Annotated[Path | None, typer.Option(
+             metavar="FILE", help="Symbols of the firmware that crashed.  Default: those "
+             "that are kept, found by the build ID.")] = None,
+         core: Annotated[Path | None, typer.Option(
+             metavar="FILE", help="Write a core file for gdb-multiarch instead.")] = None,
+         log_lines: Annotated[int, typer.Option(
+             min=0, metavar="N", help="Lines of the log to print.")] = 10,
+         provoke: Annotated[str, typer.Option(
+             metavar="CAUSE", help="Crash the running drive instead: by an assertion, a "
+             "trap, or a hang that the watchdog ends (watchdog).")] = "",
+         as_json: AsJson = False) -> None:
+    """Show why the firmware crashed: function, line, registers, log (docs/crash-dumps.md)."""
+    from ... import crash
+    if provoke:
+        crash.provoke(fleet.one(Instance(instance_of(name)), part), provoke)
+        return
+    found = crash.in_file(file) if file else crash.of_instance(
+        fleet.one(Instance(instance_of(name)), part))
+    if list_:
+        print(json.dumps([crash.facts(each, None) for each in found], indent=2) if as_json
+              else "\n".join(crash.title(each) for each in found) or "no crash is recorded")
+        return
+    chosen_crash = crash.choose(found, number)
+    firmware = crash.symbols(chosen_crash, elf)
+    if core is not None:
+        core.write_bytes(crash.core(chosen_crash, firmware))
+        show.note(f"written: gdb-multiarch {firmware} {core}")
+        return
+    frames = crash.backtrace(chosen_crash, firmware)
+    print(json.dumps(crash.facts(chosen_crash, frames), indent=2) if as_json
+          else crash.text(chosen_crash, frames, log_lines))
 
 
 @command(LOOK)

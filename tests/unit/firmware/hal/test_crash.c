@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Crash dumps in DRAM: what they hold, and when there is none. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "firmware/hal/crash.h"
+#include "lib/bytes.h"
+#include "lib/section.h"
+#include "tests/test_fixture.h"
+
+#include <string.h>
+
+enum { STACK_BYTES = 4096, RING_BYTES = 16 };
+
+static _Alignas(16) uint8_t memory[2 * CRASH_REGION_BYTES];
+static _Alignas(16) uint8_t stack[STACK_BYTES];
+static uint8_t ring[RING_BYTES];
+static uint32_t head;
+static void *region;
+
+static struct crash_state state_at(size_t stack_offset)
+{
+    struct crash_state state = {
+        .cause = CRASH_ASSERTION,
+        .line = 77,
+        .file = "firmware/app/x.c",
+        .expression = "is_sound",
+        .mcause = 3,
+    };
+
+    for (unsigned int i = 0; i < CRASH_REGISTERS; i++) {
+        state.registers[i] = 0x1000u + i;
+    }
+    state.registers[2] = (uintptr_t)stack + stack_offset;
+    return state;
+}
+
+static void make_plan(void)
+{
+    static const uint8_t build_id[CRASH_BUILD_ID_LEN] = {0xab, 0xcd};
+    const struct crash_plan_config config = {
+        .build_id = build_id,
+        .version = "1.2.3",
+        .harts = 2,
+        .stack_bottom = (uintptr_t)stack,
+        .stack_top = (uintptr_t)stack + sizeof(stack),
+    };
+    const struct crash_ring log = {
+        .name = "log",
+        .base = ring,
+        .size_bytes = RING_BYTES,
+        .unit_bytes = 1,
+        .head = &head,
+        .max_bytes = RING_BYTES,
+    };
+
+    crash_plan(region, &config);
+    crash_plan_ring(region, &log);
+    crash_plan_boot(region, 9);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(memory, 0x5a, sizeof(memory));
+    for (size_t i = 0; i < sizeof(stack); i++) {
+        stack[i] = (uint8_t)(i / 16);
+    }
+    head = 0;
+    region = crash_region((uintptr_t)memory, sizeof(memory));
+    return 0;
+}
+
+static void test_the_region_is_at_the_end_of_dram(void **state)
+{
+    (void)state;
+    assert_ptr_equal(region, memory + CRASH_REGION_BYTES);
+}
+
+static void test_without_a_plan_there_is_no_dump(void **state)
+{
+    struct crash_state crash = state_at(0);
+    size_t len;
+
+    (void)state;
+    assert_false(crash_save(region, &crash));
+    assert_null(crash_pending(region, &len));
+}
+
+static void test_a_dump_has_head_registers_stack_and_log(void **state)
+{
+    struct crash_state crash = state_at(STACK_BYTES - 64);
+    const uint8_t *dump, *part;
+    size_t len, part_len;
+
+    (void)state;
+    make_plan();
+    for (head = 0; head < 20; head++) { /* more than the ring has */
+        ring[head % RING_BYTES] = (uint8_t)('a' + head);
+    }
+    assert_true(crash_save(region, &crash));
+    dump = crash_pending(region, &len);
+    assert_non_null(dump);
+
+    part = section_find(dump, len, "crash", &part_len);
+    assert_int_equal(part_len, CRASH_HEAD_LEN);
+    assert_int_equal(part[CRASH_AT_CAUSE], CRASH_ASSERTION);
+    assert_int_equal(part[CRASH_AT_HARTS], 2);
+    assert_int_equal(part[CRASH_AT_BUILD_ID], 0xab);
+    assert_int_equal(get_le32(part + CRASH_AT_LINE), 77);
+    assert_int_equal(get_le32(part + CRASH_AT_BOOT), 9);
+    assert_string_equal((const char *)part + CRASH_AT_FIRMWARE, "1.2.3");
+    assert_string_equal((const char *)part + CRASH_AT_TEXT,
+                        "firmware/app/x.c: is_sound");
+
+    part = section_find(dump, len, "hart0", &part_len);
+    assert_int_equal(part_len, 8 * CRASH_REGISTERS);
+    assert_int_equal(get_le64(part), 0x1000);
+    assert_int_equal(get_le64(part + 8 * 31), 0x101f);
+
+    part = section_find(dump, len, "memory", &part_len);
+    assert_int_equal(part_len, 8 + 64);
+    assert_int_equal(get_le64(part), (uintptr_t)stack + STACK_BYTES - 64);
+    assert_memory_equal(part + 8, stack + STACK_BYTES - 64, 64);
+
+    part = section_find(dump, len, "log", &part_len);
+    assert_int_equal(part_len, RING_BYTES);
+    assert_memory_equal(part, "efghijklmnopqrst", RING_BYTES);
+}
+
+static void test_a_long_text_is_cut(void **state)
+{
+    char file[2 * CRASH_TEXT_LEN];
+    struct crash_state crash = state_at(0);
+    const uint8_t *dump;
+    size_t len, part_len;
+
+    (void)state;
+    make_plan();
+    memset(file, 'x', sizeof(file));
+    file[sizeof(file) - 1] = '\0';
+    crash.file = file;
+    assert_true(crash_save(region, &crash));
+    dump = crash_pending(region, &len);
+    assert_non_null(dump);
+    assert_non_null(section_find(dump, len, "hart0", &part_len));
+}
+
+static void test_a_stack_pointer_that_is_wild_leaves_the_stack_out(void **state)
+{
+    struct crash_state crash = state_at(0);
+    const uint8_t *dump;
+    size_t len, part_len;
+
+    (void)state;
+    make_plan();
+    crash.registers[2] = 0xdeadbeef;
+    assert_true(crash_save(region, &crash));
+    dump = crash_pending(region, &len);
+    assert_non_null(dump);
+    assert_null(section_find(dump, len, "memory", &part_len));
+}
+
+static void test_a_crash_in_the_crash_handler_makes_no_second_dump(void **state)
+{
+    struct crash_state crash = state_at(0);
+    size_t len;
+
+    (void)state;
+    make_plan();
+    assert_true(crash_save(region, &crash));
+    assert_false(crash_save(region, &crash));
+    assert_non_null(crash_pending(region, &len));
+}
+
+static void test_a_dump_outlives_the_plan_of_the_next_start(void **state)
+{
+    struct crash_state crash = state_at(0);
+    size_t len;
+
+    (void)state;
+    make_plan();
+    assert_true(crash_save(region, &crash));
+    make_plan();
+    assert_non_null(crash_pending(region, &len));
+    crash_forget(region);
+    assert_null(crash_pending(region, &len));
+    assert_true(crash_save(region, &crash)); /* the next crash has one again */
+}
+
+static void test_a_damaged_dump_does_not_count(void **state)
+{
+    struct crash_state crash = state_at(0);
+    const uint8_t *dump;
+    size_t len;
+
+    (void)state;
+    make_plan();
+    assert_true(crash_save(region, &crash));
+    dump = crash_pending(region, &len);
+    memory[dump - memory + 40] ^= 1;
+    assert_null(crash_pending(region, &len));
+}
+
+static void test_a_damaged_plan_is_not_followed(void **state)
+{
+    struct crash_state crash = state_at(0);
+
+    (void)state;
+    make_plan();
+    ((uint8_t *)region)[60] ^= 1;
+    assert_false(crash_save(region, &crash));
+}
+
+static void test_a_section_beyond_the_end_is_not_found(void **state)
+{
+    uint8_t buf[100] = {0};
+    struct section_writer writer = {.buf = buf, .size = sizeof(buf)};
+    size_t len;
+
+    (void)state;
+    section_put(&writer, "a", "12345", 5);
+    assert_int_equal(writer.len, SECTION_HEADER + 8);
+    assert_non_null(section_find(buf, writer.len, "a", &len));
+    assert_int_equal(len, 5);
+    assert_null(section_find(buf, writer.len - 1, "a", &len));
+    put_le32(buf + SECTION_LEN, UINT32_MAX);
+    assert_null(section_find(buf, writer.len, "a", &len));
+    section_put(&writer, "b", NULL, 64);
+    assert_true(writer.is_cut);
+}
+
+TEST_FIXTURE(set_up, NULL)
