@@ -51,6 +51,9 @@ static uint32_t choose_capacity(const struct ftl_config *config)
                      (100 + (unsigned int)NAND_OVER_PROVISIONING_PERCENT);
     uint32_t mib = 1 << (MIB_SHIFT - UNIT_SHIFT);
 
+    if (config->geometry.dies >= FTL_PARITY_DIES) {
+        units -= units / config->geometry.dies;
+    }
     units = MIN(units, (uint64_t)ftl_most_units(config));
     return (uint32_t)(units >= mib ? units - units % mib : units);
 }
@@ -286,6 +289,14 @@ static void report_mount(struct nand_medium *medium, uint64_t now_us)
         log_line(config->log, "ftl: ready after %lu ms, %lu rows were read",
                  (unsigned long)((now_us - medium->start_us) / 1000),
                  (unsigned long)counters->scanned_rows);
+        return;
+    }
+    if (ftl_failure(medium->ftl) == FTL_FAILURE_OLD_LAYOUT) {
+        log_line(config->log,
+                 "ftl: an older firmware, which had no parity over dies, has "
+                 "written the array; commands are refused; create a new array, "
+                 "or go back to the older firmware to read this one");
+        config->failed(config->ctx);
         return;
     }
     log_line(config->log,

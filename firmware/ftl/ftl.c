@@ -74,6 +74,27 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         CARVE(streams[i].die_rows, (size_t)layout->geometry.dies);
     }
+    CARVE(parity.dead_dies, (size_t)layout->geometry.dies);
+    if (layout->has_parity) {
+        size_t units = layout->row_units;
+
+        for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+            CARVE(parity.accumulators[i].members,
+                  (size_t)layout->geometry.dies);
+            CARVE(parity.accumulators[i].data, units * FTL_UNIT_DATA);
+            CARVE(parity.accumulators[i].meta, units * FTL_UNIT_META);
+            CARVE(parity.accumulators[i].system, units);
+        }
+        for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+            CARVE(parity.rescues[i].members, (size_t)layout->geometry.dies);
+            CARVE(parity.rescues[i].data, units * FTL_UNIT_DATA);
+            CARVE(parity.rescues[i].meta, units * FTL_UNIT_META);
+            CARVE(parity.rescues[i].system, units);
+            CARVE(parity.rescues[i].read_data, units * FTL_UNIT_DATA);
+            CARVE(parity.rescues[i].read_meta, units * FTL_UNIT_META);
+            CARVE(parity.rescues[i].read_system, units);
+        }
+    }
 #undef CARVE
     return used;
 }
@@ -115,18 +136,11 @@ uint32_t ftl_most_units(const struct ftl_config *config)
     }
     smallest = layout.superblock_units;
     for (uint32_t i = 0; i < layout.superblocks; i++) {
-        uint32_t planes = 0;
-        uint32_t capacity;
+        uint32_t capacity = ftl_layout_capacity(
+            &layout, config->bad_planes + (size_t)i * geometry->dies,
+            layout.has_parity);
 
-        for (uint32_t die = 0; die < geometry->dies; die++) {
-            planes += geometry->planes -
-                      (uint32_t)__builtin_popcount(
-                          config->bad_planes[i * geometry->dies + die] &
-                          (BIT(geometry->planes) - 1));
-        }
-        capacity = planes * (layout.superblock_units /
-                             ((uint32_t)geometry->dies * geometry->planes));
-        if (capacity * 4 >= layout.superblock_units * 3) {
+        if (ftl_layout_is_enough(&layout, capacity)) {
             good++;
             smallest = MIN(smallest, capacity);
         }
@@ -163,7 +177,9 @@ static void init_lists(struct ftl *ftl)
     }
     ftl_list_init(&ftl->free_requests, ftl->request_links);
     ftl_list_init(&ftl->unsent, ftl->request_links);
+    ftl_list_init(&ftl->parity.waiting, ftl->request_links);
     for (uint16_t i = 0; i < ftl->config.num_requests; i++) {
+        ftl->requests[i].kind = FTL_REQUEST_FREE;
         ftl_list_append(&ftl->free_requests, i);
     }
     ftl_list_init(&ftl->free_ops, ftl->op_links);
@@ -201,6 +217,10 @@ struct ftl *ftl_start(const struct ftl_config *config)
         memset(ftl->streams[i].die_rows, 0,
                config->geometry.dies * sizeof(ftl->streams[i].die_rows[0]));
     }
+    memset(ftl->parity.dead_dies, 0, config->geometry.dies);
+    for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+        ftl->parity.rescues[i].request = FTL_LIST_END;
+    }
     init_lists(ftl);
     ftl_mount_begin(ftl);
     return ftl;
@@ -209,6 +229,14 @@ struct ftl *ftl_start(const struct ftl_config *config)
 enum ftl_state ftl_state(const struct ftl *ftl)
 {
     return ftl->state;
+}
+
+enum ftl_failure ftl_failure(const struct ftl *ftl)
+{
+    if (ftl->state != FTL_FAILED) {
+        return FTL_FAILURE_NONE;
+    }
+    return ftl->mount.is_old ? FTL_FAILURE_OLD_LAYOUT : FTL_FAILURE_FLASH;
 }
 
 /* When the buffer is left alone, it is programmed. */
@@ -282,6 +310,16 @@ uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all)
 const struct ftl_counters *ftl_counters(const struct ftl *ftl)
 {
     return &ftl->counters;
+}
+
+uint32_t ftl_dead_dies(const struct ftl *ftl)
+{
+    return ftl->parity.num_dead;
+}
+
+bool ftl_has_parity(const struct ftl *ftl)
+{
+    return ftl->layout.has_parity && ftl->parity.num_dead == 0;
 }
 
 uint32_t ftl_free_superblocks(const struct ftl *ftl)

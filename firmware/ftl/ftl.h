@@ -13,7 +13,7 @@
  * last write that was made durable, or of a later one; never a part of one.
  *
  * Reference: docs/decisions/0013-translation-layer.md
- * Left out so far: checkpoints, parity over dies, wear levelling.
+ * Left out so far: checkpoints, wear levelling.
  */
 #ifndef ESSD_FTL_FTL_H
 #define ESSD_FTL_FTL_H
@@ -55,6 +55,13 @@ enum ftl_state {
     FTL_FAILED,   /* The map could not be read: operations are refused. */
 };
 
+/* Why the map could not be read. */
+enum ftl_failure {
+    FTL_FAILURE_NONE,
+    FTL_FAILURE_FLASH,      /* The flash does not answer, or has no space. */
+    FTL_FAILURE_OLD_LAYOUT, /* It was written by firmware without parity. */
+};
+
 /* What has been done since the start. */
 struct ftl_counters {
     uint64_t host_units;     /* accepted from writes */
@@ -67,7 +74,9 @@ struct ftl_counters {
     uint64_t scanned_rows;   /* read at the start */
     uint64_t program_errors; /* rows that were programmed again elsewhere */
     uint64_t erase_errors;
-    uint64_t read_errors; /* units that could not be corrected */
+    uint64_t read_errors;   /* units that could not be read */
+    uint64_t parity_units;  /* programmed */
+    uint64_t rebuilt_units; /* from parity, because they could not be read */
 };
 
 /** Bytes of memory for these sizes. */
@@ -86,6 +95,8 @@ uint32_t ftl_most_units(const struct ftl_config *config);
 MUST_USE struct ftl *ftl_start(const struct ftl_config *config);
 
 enum ftl_state ftl_state(const struct ftl *ftl);
+/** Why the state is FTL_FAILED. */
+enum ftl_failure ftl_failure(const struct ftl *ftl);
 
 /**
  * Start an operation on the medium, in blocks of 512 bytes: nvmf_media.submit()
@@ -121,6 +132,12 @@ const struct ftl_counters *ftl_counters(const struct ftl *ftl);
 
 /** Planes of blocks whose programs or erasures have failed, ever. */
 uint32_t ftl_failed_planes(const struct ftl *ftl);
+
+/** Dies that do not answer. */
+uint32_t ftl_dead_dies(const struct ftl *ftl);
+
+/** Whether what is written now survives the loss of a die. */
+bool ftl_has_parity(const struct ftl *ftl);
 
 /** Superblocks that hold nothing. */
 uint32_t ftl_free_superblocks(const struct ftl *ftl);

@@ -73,6 +73,71 @@ static uint32_t choose_victim(const struct ftl *ftl)
     return best;
 }
 
+void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock)
+{
+    struct ftl_superblock *at = &ftl->superblocks[superblock];
+
+    if (!at->moves_soon && (at->state == FTL_SUPERBLOCK_OPEN ||
+                            at->state == FTL_SUPERBLOCK_CLOSED)) {
+        at->moves_soon = true;
+        ftl->collection.num_due++;
+    }
+}
+
+void ftl_collect_has_moved(struct ftl *ftl, uint32_t superblock)
+{
+    struct ftl_superblock *at = &ftl->superblocks[superblock];
+
+    if (at->moves_soon) {
+        at->moves_soon = false;
+        ftl->collection.num_due--;
+    }
+}
+
+/* @return the emptiest superblock that moves soon, or FTL_NOWHERE */
+static uint32_t choose_due_victim(const struct ftl *ftl)
+{
+    uint32_t best = FTL_NOWHERE;
+
+    if (ftl->collection.num_due == 0) {
+        return FTL_NOWHERE;
+    }
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].moves_soon && is_candidate(ftl, i) &&
+            (best == FTL_NOWHERE ||
+             ftl->superblocks[i].valid < ftl->superblocks[best].valid)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/*
+ * The next victim while operations are served.  Superblocks that move soon
+ * take turns with those that give space, because moving a full one gives
+ * none.
+ */
+static uint32_t choose_next_victim(struct ftl *ftl)
+{
+    bool needs_space = ftl->free_superblocks < FTL_COLLECT_BELOW;
+    uint32_t victim = FTL_NOWHERE;
+
+    if (!needs_space) {
+        ftl->is_full = false;
+    } else if (!ftl->collection.is_due_next) {
+        victim = choose_victim(ftl);
+    }
+    if (victim == FTL_NOWHERE &&
+        ftl->free_superblocks > FTL_URGENT_LEAVES_FREE) {
+        victim = choose_due_victim(ftl);
+    }
+    if (victim == FTL_NOWHERE && needs_space) {
+        victim = choose_victim(ftl);
+    }
+    ftl->collection.is_due_next = !ftl->collection.is_due_next;
+    return victim;
+}
+
 /* Take slots for the valid units of the victim's next row, and read them. */
 static bool read_row(struct ftl *ftl)
 {
@@ -223,7 +288,8 @@ static bool finish_victim(struct ftl *ftl)
             collection->next_row = 0;
             return true;
         }
-        if (!trims_are_durable(ftl)) {
+        if (!trims_are_durable(ftl) ||
+            ftl_request_reads_from(ftl, collection->victim)) {
             return false;
         }
         ftl_superblock_erase(ftl, collection->victim);
@@ -299,12 +365,8 @@ bool ftl_collect_step(struct ftl *ftl)
     bool any = false;
 
     if (collection->victim == FTL_NOWHERE) {
-        if (ftl->state == FTL_READY &&
-            ftl->free_superblocks >= FTL_COLLECT_BELOW) {
-            ftl->is_full = false;
-            return false;
-        }
-        collection->victim = choose_victim(ftl);
+        collection->victim = ftl->state == FTL_READY ? choose_next_victim(ftl)
+                                                     : choose_victim(ftl);
         collection->next_row = 0;
         if (collection->victim == FTL_NOWHERE) {
             return false;

@@ -17,6 +17,8 @@ enum {
     FTL_UNIT_DATA = 4096,
     FTL_UNIT_META = 64,
     FTL_UNIT_SYSTEM = 16,
+    FTL_DIES_MAX = 256,
+    FTL_PARITY_DIES = 3, /* with fewer dies there is no parity */
     FTL_PLANES_MAX = 4,
     FTL_OP_UNITS = 64, /* units of an operation, at most */
 };

@@ -6,6 +6,7 @@
 #include "firmware/ftl/ftl.h"
 #include "firmware/ftl/ftl_layout.h"
 #include "firmware/ftl/ftl_list.h"
+#include "firmware/ftl/ftl_parity.h"
 
 enum {
     FTL_SECTOR_SHIFT = 9,
@@ -96,6 +97,9 @@ struct ftl_superblock {
         has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool is_suspect;   /* it may have rows that are half programmed */
+    bool has_parity;   /* opened since the start: its stripes have parity */
+    bool moves_soon;   /* what is valid in it is moved, also without need for
+                        * space: it is in danger, or stays too long */
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
     uint16_t next_die;    /* ERASING: whose erasure has not begun */
@@ -114,8 +118,12 @@ enum ftl_stream_id { FTL_STREAM_HOST, FTL_STREAM_MOVE, FTL_STREAMS };
 
 struct ftl_stream {
     uint32_t superblock; /* or FTL_NOWHERE */
-    uint32_t next_row;   /* in the superblock */
+    uint32_t next_row;   /* in the superblock, in the order of programming */
     uint32_t rows_in_flight;
+    /* The superblock takes no more rows when its stripe is complete, which it
+     * is made without waiting for more. */
+    bool is_ending;
+    struct ftl_accumulator *accumulator; /* of the stripe, or NULL */
     /*
      * For each die, the number of the row in flight, or 0.  The next one waits,
      * because it must not be programmed if this one fails.
@@ -125,6 +133,7 @@ struct ftl_stream {
 
 /* ---- Requests: operations of the flash. */
 enum ftl_request_kind {
+    FTL_REQUEST_FREE,
     FTL_REQUEST_READ, /* of a host */
     FTL_REQUEST_FILL, /* of the old contents of a slot */
     FTL_REQUEST_ROW,  /* programs a row */
@@ -135,10 +144,12 @@ enum ftl_request_kind {
 };
 
 struct ftl_request {
-    uint8_t kind;   /* enum ftl_request_kind */
-    uint8_t stream; /* ROW */
-    uint16_t op;    /* READ, FILL: of the medium */
-    uint32_t row;   /* counted over all superblocks */
+    uint8_t kind;              /* enum ftl_request_kind */
+    uint8_t stream;            /* ROW */
+    uint8_t parity_planes;     /* ROW: they hold parity */
+    struct ftl_rescue *rescue; /* rebuilds units of it, or NULL */
+    uint16_t op;               /* READ, FILL: of the medium */
+    uint32_t row;              /* counted over all superblocks */
     struct ftl_flash_op flash;
     uint16_t slots[FTL_OP_UNITS]; /* of each unit, or FTL_LIST_END */
     struct ftl_flash_unit units[FTL_OP_UNITS];
@@ -172,8 +183,10 @@ struct ftl_op {
 struct ftl_collection {
     uint32_t victim; /* or FTL_NOWHERE */
     uint32_t next_row;
-    uint32_t reads; /* requests in progress */
-    uint32_t slots; /* in use */
+    uint32_t reads;   /* requests in progress */
+    uint32_t slots;   /* in use */
+    bool is_due_next; /* the next victim is one that moves soon */
+    uint32_t num_due; /* superblocks that move soon */
 };
 
 enum ftl_mount_phase {
@@ -189,6 +202,7 @@ struct ftl_mount {
     uint32_t next_die; /* whose scan has not begun */
     uint32_t next_page;
     uint32_t requests; /* in progress */
+    bool is_old;       /* units of a layout that is not supported were found */
     bool is_in_vain;   /* a unit that was found cannot be read: begin again */
     uint8_t *ignored;  /* one bit for each place: it could not be read */
     uint64_t last_row; /* the largest row number that was found */
@@ -259,6 +273,7 @@ struct ftl {
     struct ftl_list changes;  /* QUEUED: writes and trims */
     struct ftl_list barriers; /* DURABLE */
 
+    struct ftl_parity parity;
     struct ftl_collection collection;
     struct ftl_mount mount;
     struct ftl_counters counters;
@@ -303,6 +318,11 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
 void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
                      uint32_t place, const struct ftl_flash_unit *unit);
 void ftl_request_send(struct ftl *ftl, struct ftl_request *request);
+/** Whether a read of a host from a superblock is in progress. */
+bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock);
+/** A read has ended: hand out its result. */
+void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
+                           enum ftl_flash_status status);
 /** Pass requests to the flash. @return whether it took any */
 bool ftl_request_send_waiting(struct ftl *ftl);
 /** The planes of a die of a superblock that take data. */
@@ -328,7 +348,7 @@ void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
                                enum ftl_flash_status status,
                                uint8_t failed_planes);
 void ftl_superblock_close(struct ftl *ftl, enum ftl_stream_id stream);
-/** Count the units of a superblock that may be used. */
+/** Count the units of a superblock that can hold data. */
 void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock);
 /** Whether enough of its planes may be used. */
 bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock);
@@ -393,6 +413,10 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
 
 /* ---- ftl_collect.c: garbage collection */
 bool ftl_collect_step(struct ftl *ftl);
+/** Have a superblock moved soon: see struct ftl_superblock. */
+void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock);
+/** It has been moved. */
+void ftl_collect_has_moved(struct ftl *ftl, uint32_t superblock);
 /** Whether a superblock is left that this phase of the mount is to erase. */
 bool ftl_collect_is_due(const struct ftl *ftl);
 /**

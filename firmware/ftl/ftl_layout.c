@@ -16,6 +16,12 @@ enum {                     /* system bytes; little-endian */
        KIND_MASK = 0x03,
        KIND_ATTEMPT_SHIFT = 2,
        KIND_OF_MOUNT = 0x80,
+
+       /* What the check byte is changed by.  Units of the first layout, which
+        * had no parity, have 0. */
+       CHECK_OLD = 0,
+       CHECK_DATA = 0x5c,
+       CHECK_PARITY = 0xa3,
 };
 _Static_assert((int)SYSTEM_LEN == (int)FTL_UNIT_SYSTEM,
                "system bytes of a unit");
@@ -34,6 +40,7 @@ bool ftl_layout_init(struct ftl_layout *layout,
     }
     *layout = (struct ftl_layout){
         .geometry = *g,
+        .has_parity = g->dies >= FTL_PARITY_DIES,
         .row_units = row_units,
         .superblock_rows = (uint32_t)rows,
         .superblock_units = (uint32_t)rows * row_units,
@@ -41,6 +48,32 @@ bool ftl_layout_init(struct ftl_layout *layout,
         .places = (uint32_t)rows * row_units * g->blocks,
     };
     return true;
+}
+
+uint32_t ftl_layout_capacity(const struct ftl_layout *layout,
+                             const uint8_t *bad_planes, bool has_parity)
+{
+    const struct ftl_geometry *geometry = &layout->geometry;
+    uint32_t planes = 0;
+
+    for (uint32_t plane = 0; plane < geometry->planes; plane++) {
+        uint32_t dies = 0;
+
+        for (uint32_t die = 0; die < geometry->dies; die++) {
+            dies += (bad_planes[die] & BIT(plane)) == 0;
+        }
+        planes += has_parity && dies != 0 ? dies - 1 : dies;
+    }
+    return planes * geometry->pages * geometry->units * geometry->wordlines;
+}
+
+bool ftl_layout_is_enough(const struct ftl_layout *layout, uint32_t capacity)
+{
+    uint32_t dies = layout->geometry.dies;
+    uint32_t all = layout->superblock_units / dies *
+                   (layout->has_parity ? dies - 1 : dies);
+
+    return capacity * UINT64_C(4) >= all * UINT64_C(3);
 }
 
 void ftl_layout_row(const struct ftl_layout *layout, uint32_t row,
@@ -75,6 +108,31 @@ static uint64_t get_le40(const uint8_t *at)
     return get_le32(at) | (uint64_t)at[4] << 32;
 }
 
+static uint8_t system_check(const uint8_t *buf)
+{
+    return (uint8_t)crc32_update(0, buf, SYSTEM_CHECK);
+}
+
+void ftl_system_mark_data(uint8_t buf[FTL_UNIT_SYSTEM])
+{
+    buf[SYSTEM_CHECK] = system_check(buf) ^ CHECK_DATA;
+}
+
+void ftl_system_mark_parity(uint8_t buf[FTL_UNIT_SYSTEM])
+{
+    buf[SYSTEM_CHECK] = system_check(buf) ^ CHECK_PARITY;
+}
+
+bool ftl_system_is_parity(const uint8_t buf[FTL_UNIT_SYSTEM])
+{
+    return buf[SYSTEM_CHECK] == (system_check(buf) ^ CHECK_PARITY);
+}
+
+bool ftl_system_is_old(const uint8_t buf[FTL_UNIT_SYSTEM])
+{
+    return buf[SYSTEM_CHECK] == (system_check(buf) ^ CHECK_OLD);
+}
+
 void ftl_system_emit(const struct ftl_system *system,
                      uint8_t buf[FTL_UNIT_SYSTEM])
 {
@@ -86,7 +144,7 @@ void ftl_system_emit(const struct ftl_system *system,
     if (system->is_of_mount) {
         buf[SYSTEM_KIND] |= KIND_OF_MOUNT;
     }
-    buf[SYSTEM_CHECK] = (uint8_t)crc32_update(0, buf, SYSTEM_CHECK);
+    ftl_system_mark_data(buf);
 }
 
 bool ftl_system_parse(struct ftl_system *system,
@@ -95,7 +153,7 @@ bool ftl_system_parse(struct ftl_system *system,
     uint8_t kind = buf[SYSTEM_KIND] & KIND_MASK;
 
     if (kind >= FTL_KINDS ||
-        buf[SYSTEM_CHECK] != (uint8_t)crc32_update(0, buf, SYSTEM_CHECK)) {
+        buf[SYSTEM_CHECK] != (system_check(buf) ^ CHECK_DATA)) {
         return false;
     }
     *system = (struct ftl_system){

@@ -20,6 +20,7 @@
 
 struct ftl_layout {
     struct ftl_geometry geometry;
+    bool has_parity;
     uint32_t row_units; /* of all planes, 1..FTL_OP_UNITS */
     uint32_t superblock_rows;
     uint32_t superblock_units;
@@ -51,6 +52,18 @@ static inline uint32_t ftl_place_row(const struct ftl_layout *layout,
 {
     return place / layout->row_units;
 }
+
+/**
+ * Units of a superblock that hold data, if the dies have these bad planes.
+ *
+ * @param bad_planes  one byte for each die
+ * @param has_parity  one die of each stripe holds parity
+ */
+uint32_t ftl_layout_capacity(const struct ftl_layout *layout,
+                             const uint8_t *bad_planes, bool has_parity);
+
+/** Whether a superblock with this capacity may be used. */
+bool ftl_layout_is_enough(const struct ftl_layout *layout, uint32_t capacity);
 
 /** Fill in the die, block and wordline of a row. */
 void ftl_layout_row(const struct ftl_layout *layout, uint32_t row,
@@ -102,8 +115,19 @@ struct ftl_system {
 void ftl_system_emit(const struct ftl_system *system,
                      uint8_t buf[FTL_UNIT_SYSTEM]);
 
-/** @return false when the bytes are damaged */
+/** @return false when the bytes are damaged, or not of this layout */
 MUST_USE bool ftl_system_parse(struct ftl_system *system,
                                const uint8_t buf[FTL_UNIT_SYSTEM]);
+
+/** Mark system bytes, the XOR of those of other units, as those of parity. */
+void ftl_system_mark_parity(uint8_t buf[FTL_UNIT_SYSTEM]);
+
+/** Mark rebuilt system bytes as those of data. */
+void ftl_system_mark_data(uint8_t buf[FTL_UNIT_SYSTEM]);
+
+bool ftl_system_is_parity(const uint8_t buf[FTL_UNIT_SYSTEM]);
+
+/** Whether they are of the layout without parity, which is not supported. */
+bool ftl_system_is_old(const uint8_t buf[FTL_UNIT_SYSTEM]);
 
 #endif

@@ -195,17 +195,34 @@ static void note_unit(struct ftl *ftl, const struct ftl_request *request,
     }
 }
 
-/* Note which planes of a row are erased, or have lost their contents. */
+/*
+ * Note which planes of a row are erased, or have lost their contents.
+ * @param parity  units that hold parity
+ */
 static void note_planes(struct ftl *ftl, const struct ftl_request *request,
-                        uint8_t erased)
+                        uint8_t erased, uint32_t parity)
 {
     const struct ftl_flash_op *flash = &request->flash;
     uint32_t at =
         (uint32_t)flash->block * ftl->layout.geometry.dies + flash->die;
+    bool is_lost = ftl->mount.row_numbers[request->row] == 0 && parity == 0;
 
     ftl->mount.used_planes[at] |= flash->planes & (uint8_t)~erased;
-    ftl->mount.partial_planes[at] |=
-        ftl->mount.row_numbers[request->row] == 0 ? flash->planes : erased;
+    ftl->mount.partial_planes[at] |= is_lost ? flash->planes : erased;
+}
+
+/* Whether a unit holds parity.  A mount needs none of it. */
+static bool is_parity(const struct ftl_request *request, uint32_t index)
+{
+    return request->units[index].status == FTL_UNIT_GOOD &&
+           ftl_system_is_parity(request->system[index]);
+}
+
+/* Whether firmware without parity has written a unit. */
+static bool is_old(const struct ftl_request *request, uint32_t index)
+{
+    return request->units[index].status == FTL_UNIT_GOOD &&
+           ftl_system_is_old(request->system[index]);
 }
 
 bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
@@ -213,6 +230,7 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
 {
     struct ftl_flash_op *flash = &request->flash;
     uint8_t erased = 0;
+    uint32_t parity = 0;
 
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
@@ -224,9 +242,14 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
         if (request->units[i].status == FTL_UNIT_ERASED) {
             erased |= (uint8_t)BIT(request->units[i].plane);
         }
+        parity += is_parity(request, i);
+        ftl->mount.is_old |= is_old(request, i);
         note_unit(ftl, request, i);
     }
-    note_planes(ftl, request, erased);
+    note_planes(ftl, request, erased, parity);
+    if (ftl->mount.is_old) {
+        ftl->state = FTL_FAILED;
+    }
     if (erased == flash->planes) {
         flash->wordline = ftl->layout.geometry.wordlines;
     } else {
@@ -434,8 +457,10 @@ void ftl_mount_begin(struct ftl *ftl)
            (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies);
     ftl->free_superblocks = ftl->layout.superblocks;
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        ftl->superblocks[i] =
-            (struct ftl_superblock){.is_own = ftl->superblocks[i].is_own};
+        ftl->superblocks[i] = (struct ftl_superblock){
+            .is_own = ftl->superblocks[i].is_own,
+            .has_parity = ftl->superblocks[i].has_parity,
+        };
         ftl_superblock_measure(ftl, i);
     }
     mount->phase = FTL_MOUNT_SCAN;

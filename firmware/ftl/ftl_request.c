@@ -8,6 +8,9 @@ uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
 {
     uint8_t bad = ftl->bad_planes[superblock * ftl->layout.geometry.dies + die];
 
+    if (ftl->parity.dead_dies[die]) {
+        return 0;
+    }
     return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
 }
 
@@ -22,6 +25,8 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
     }
     request = &ftl->requests[index];
     request->kind = (uint8_t)kind;
+    request->parity_planes = 0;
+    request->rescue = NULL;
     request->flash = (struct ftl_flash_op){
         .kind = FTL_FLASH_READ,
         .units = request->units,
@@ -64,12 +69,33 @@ bool ftl_request_send_waiting(struct ftl *ftl)
     return any;
 }
 
-void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
-                    enum ftl_flash_status status, uint8_t failed_planes)
+/*
+ * A unit that cannot be read is rebuilt from the other dies, so these must not
+ * be erased before the read has ended, even if a newer copy of the unit exists.
+ */
+bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock)
 {
-    struct ftl_request *request = &ftl->requests[cookie];
+    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
+        const struct ftl_request *request = &ftl->requests[i];
 
-    ASSERT(cookie < ftl->config.num_requests);
+        if ((request->kind == FTL_REQUEST_READ ||
+             request->kind == FTL_REQUEST_FILL) &&
+            request->flash.block == superblock) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void free_request(struct ftl *ftl, struct ftl_request *request)
+{
+    request->kind = FTL_REQUEST_FREE;
+    ftl_list_append(&ftl->free_requests, (uint16_t)request->flash.cookie);
+}
+
+void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
+                           enum ftl_flash_status status)
+{
     switch ((enum ftl_request_kind)request->kind) {
     case FTL_REQUEST_READ:
         ftl_io_read_done(ftl, request, status);
@@ -77,6 +103,52 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
     case FTL_REQUEST_FILL:
         ftl_io_fill_done(ftl, request, status);
         break;
+    case FTL_REQUEST_PAGE:
+        ftl_mount_page_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_MOVE:
+        ftl_collect_read_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_FREE:
+    case FTL_REQUEST_ROW:
+    case FTL_REQUEST_ERASE:
+    case FTL_REQUEST_SCAN:
+        ASSERT(false);
+    }
+    free_request(ftl, request);
+}
+
+/* A read of units that hold data has ended. */
+static void end_read(struct ftl *ftl, struct ftl_request *request,
+                     enum ftl_flash_status status)
+{
+    if (request->rescue != NULL) {
+        if (ftl_rescue_go_on(ftl, request, status)) {
+            return;
+        }
+        status = FTL_FLASH_OK;
+    } else if (ftl_rescue_begin(ftl, request, &status)) {
+        return;
+    }
+    ftl_request_read_done(ftl, request, status);
+}
+
+void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
+                    enum ftl_flash_status status, uint8_t failed_planes)
+{
+    struct ftl_request *request = &ftl->requests[cookie];
+
+    ASSERT(cookie < ftl->config.num_requests);
+    switch ((enum ftl_request_kind)request->kind) {
+    case FTL_REQUEST_FREE:
+        ASSERT(false);
+        return;
+    case FTL_REQUEST_READ:
+    case FTL_REQUEST_FILL:
+    case FTL_REQUEST_PAGE:
+    case FTL_REQUEST_MOVE:
+        end_read(ftl, request, status);
+        return;
     case FTL_REQUEST_ROW:
         ftl_row_done(ftl, request, status, failed_planes);
         break;
@@ -88,12 +160,6 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
             return; /* The request goes on with the next row. */
         }
         break;
-    case FTL_REQUEST_PAGE:
-        ftl_mount_page_done(ftl, request, status);
-        break;
-    case FTL_REQUEST_MOVE:
-        ftl_collect_read_done(ftl, request, status);
-        break;
     }
-    ftl_list_append(&ftl->free_requests, (uint16_t)cookie);
+    free_request(ftl, request);
 }

@@ -13,7 +13,7 @@
 static uint32_t stream_row(const struct ftl *ftl,
                            const struct ftl_stream *stream)
 {
-    return stream->superblock * ftl->layout.superblock_rows + stream->next_row;
+    return ftl_parity_row(ftl, stream->superblock, stream->next_row);
 }
 
 static uint8_t row_planes(const struct ftl *ftl, uint32_t row)
@@ -34,6 +34,18 @@ static uint64_t *row_die(const struct ftl *ftl, enum ftl_stream_id stream,
     return &ftl->streams[stream].die_rows[op.die];
 }
 
+/* A row of a stream has been started, or is left out. */
+static void pass_row(struct ftl *ftl, struct ftl_stream *stream)
+{
+    stream->next_row++;
+    if (stream->next_row % ftl->layout.geometry.dies == 0) {
+        ftl_parity_close(ftl, stream);
+        if (stream->is_ending) {
+            stream->next_row = ftl->layout.superblock_rows;
+        }
+    }
+}
+
 /*
  * Find the next row of a stream.
  * @return false when there is none now
@@ -50,9 +62,10 @@ static bool find_row(struct ftl *ftl, enum ftl_stream_id id)
         if (stream->next_row == ftl->layout.superblock_rows) {
             ftl_superblock_close(ftl, id);
         } else if (row_planes(ftl, stream_row(ftl, stream)) == 0) {
-            stream->next_row++;
+            pass_row(ftl, stream);
         } else {
-            return *row_die(ftl, id, stream_row(ftl, stream)) == 0;
+            return *row_die(ftl, id, stream_row(ftl, stream)) == 0 &&
+                   ftl_parity_open(ftl, stream);
         }
     }
 }
@@ -163,6 +176,20 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
                     &unit);
 }
 
+/* Fill in the unit `index` of a row with parity. */
+static void fill_parity(struct ftl *ftl, const struct ftl_stream *stream,
+                        struct ftl_request *request, uint32_t index)
+{
+    struct ftl_flash_unit unit = {
+        .system = request->system[request->flash.num_units]};
+
+    request->slots[request->flash.num_units] = FTL_LIST_END;
+    ftl_parity_fill(stream->accumulator, index, &unit);
+    ftl->counters.parity_units++;
+    ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
+                    &unit);
+}
+
 /*
  * Whether so many rows were started after one that is still in flight that no
  * more may be: a mount looks for torn rows among the last ones only.  Usually
@@ -205,18 +232,24 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     request->stream = (uint8_t)plan->stream;
     request->row = stream_row(ftl, stream);
     planes = row_planes(ftl, request->row);
+    request->parity_planes = ftl_parity_planes(ftl, request->row);
     row_number = ftl->next_row_number++;
     ASSERT(row_number <= FTL_ROW_NUMBER_MAX);
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
         struct ftl_flash_unit unit;
 
         ftl_layout_unit(&ftl->layout, i, &unit);
-        if ((planes & BIT(unit.plane)) != 0) {
+        if ((request->parity_planes & BIT(unit.plane)) != 0) {
+            fill_parity(ftl, stream, request, i);
+        } else if ((planes & BIT(unit.plane)) != 0) {
             fill_unit(ftl, request, i, take_for_row(ftl, plan), row_number);
         }
     }
+    if (stream->accumulator != NULL) {
+        ftl_parity_add_row(ftl, stream->accumulator, request);
+    }
     *row_die(ftl, plan->stream, request->row) = row_number;
-    stream->next_row++;
+    pass_row(ftl, stream);
     stream->rows_in_flight++;
     ftl->superblocks[request->flash.block].rows_in_flight++;
     ftl->counters.rows++;
@@ -230,6 +263,43 @@ static bool is_forced(const struct ftl *ftl, enum ftl_pool pool)
     uint16_t oldest = ftl->waiting[pool].head;
 
     return oldest != FTL_LIST_END && ftl->slots[oldest].accepted <= ftl->forced;
+}
+
+/*
+ * Whether a stream programs its next row without waiting for units: because
+ * the row holds parity only, or because the stripe is to be completed.
+ */
+static bool is_row_due(const struct ftl *ftl, enum ftl_stream_id id)
+{
+    const struct ftl_stream *stream = &ftl->streams[id];
+    uint8_t planes;
+    uint32_t row;
+
+    if (stream->superblock == FTL_NOWHERE ||
+        stream->next_row == ftl->layout.superblock_rows) {
+        return false;
+    }
+    if (stream->is_ending) {
+        return true;
+    }
+    if (stream->accumulator == NULL) {
+        return false;
+    }
+    row = stream_row(ftl, stream);
+    planes = row_planes(ftl, row);
+    return planes != 0 && planes == ftl_parity_planes(ftl, row);
+}
+
+/* Program rows of a stream that do not wait for units. */
+static bool program_due_rows(struct ftl *ftl, enum ftl_stream_id id)
+{
+    const struct row_plan plan = {.stream = id};
+    bool any = false;
+
+    while (is_row_due(ftl, id) && program_row(ftl, &plan)) {
+        any = true;
+    }
+    return any;
 }
 
 static bool program_host_row(struct ftl *ftl)
@@ -279,12 +349,12 @@ bool ftl_row_step(struct ftl *ftl)
     /* Garbage collection may have waited for this. */
     bool any = drop_invalid_moves(ftl);
 
-    while (program_moved_row(ftl)) {
-        any = true;
-    }
-    while (program_host_row(ftl)) {
-        any = true;
-    }
+    do {
+        any |= program_due_rows(ftl, FTL_STREAM_MOVE);
+    } while (program_moved_row(ftl) && (any = true));
+    do {
+        any |= program_due_rows(ftl, FTL_STREAM_HOST);
+    } while (program_host_row(ftl) && (any = true));
     return any;
 }
 
@@ -299,8 +369,7 @@ static void note_failure(struct ftl *ftl, const struct ftl_request *request,
     if (status == FTL_FLASH_FAILED) {
         ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
-        ftl->bad_planes[(uint32_t)flash->block * ftl->layout.geometry.dies +
-                        flash->die] |= flash->planes;
+        ftl_parity_die_is_dead(ftl, flash->die);
     } else if (stream->superblock == flash->block) {
         stream->next_row = ftl->layout.superblock_rows;
     }
@@ -317,6 +386,7 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status, failed_planes);
     }
+    ftl_parity_row_done(ftl, request, status == FTL_FLASH_OK);
     for (uint32_t i = request->flash.num_units; i-- > 0;) {
         uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
 

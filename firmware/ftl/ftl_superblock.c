@@ -30,22 +30,20 @@ void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
 
 void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock)
 {
-    const struct ftl_geometry *geometry = &ftl->layout.geometry;
-    uint32_t plane_units =
-        (uint32_t)geometry->pages * geometry->units * geometry->wordlines;
-    uint32_t planes = 0;
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint8_t bad[FTL_DIES_MAX];
 
-    for (uint32_t die = 0; die < geometry->dies; die++) {
-        planes +=
-            (uint32_t)__builtin_popcount(ftl_good_planes(ftl, superblock, die));
+    for (uint32_t die = 0; die < dies; die++) {
+        bad[die] = (uint8_t)~ftl_good_planes(ftl, superblock, die);
     }
-    ftl->superblocks[superblock].capacity = planes * plane_units;
+    ftl->superblocks[superblock].capacity = ftl_layout_capacity(
+        &ftl->layout, bad, ftl->layout.has_parity && ftl->parity.num_dead == 0);
 }
 
 bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock)
 {
-    return ftl->superblocks[superblock].capacity * 4 >=
-           ftl->layout.superblock_units * 3;
+    return ftl_layout_is_enough(&ftl->layout,
+                                ftl->superblocks[superblock].capacity);
 }
 
 void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock)
@@ -66,6 +64,9 @@ static uint8_t erasable_planes(const struct ftl *ftl, uint32_t superblock,
     uint8_t bad =
         ftl->factory_planes[superblock * ftl->layout.geometry.dies + die];
 
+    if (ftl->parity.dead_dies[die]) {
+        return 0;
+    }
     return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
 }
 
@@ -99,6 +100,7 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
     at->is_own = false;
     at->is_stuck = false;
     at->retries = 0;
+    ftl_collect_has_moved(ftl, superblock);
     ftl_superblock_measure(ftl, superblock);
     ftl_superblock_enter(ftl, superblock,
                          ftl_superblock_is_good(ftl, superblock)
@@ -117,6 +119,9 @@ void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
     if (status == FTL_FLASH_FAILED) {
         ftl->counters.erase_errors += (failed_planes & good) != 0;
         ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
+    } else if (status == FTL_FLASH_DEAD) {
+        ftl->counters.erase_errors++;
+        ftl_parity_die_is_dead(ftl, flash->die);
     } else if (status != FTL_FLASH_OK) {
         ftl->counters.erase_errors++;
         ftl->bad_planes[(uint32_t)flash->block * ftl->layout.geometry.dies +
@@ -159,7 +164,9 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
     at->is_erased = false;
     at->is_own = true;
+    at->has_parity = ftl->layout.has_parity && ftl->parity.num_dead == 0;
     open->next_row = 0;
+    open->is_ending = false;
     return true;
 }
 
@@ -167,6 +174,7 @@ void ftl_superblock_close(struct ftl *ftl, enum ftl_stream_id stream)
 {
     struct ftl_stream *open = &ftl->streams[stream];
 
+    ftl_parity_close(ftl, open);
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_CLOSED);
     open->superblock = FTL_NOWHERE;
 }

@@ -7,7 +7,9 @@ set(SOURCES
     ftl_layout.c
     ftl_map.c
     ftl_mount.c
+    ftl_parity.c
     ftl_request.c
+    ftl_rescue.c
     ftl_row.c
     ftl_slot.c
     ftl_superblock.c

@@ -13,7 +13,12 @@
 #include "lib/crc32.h"
 #include "lib/random.h"
 
-enum { ARRAY_OPS = 2 * BED_DIES_MAX, BED_REQUESTS = 32 };
+enum {
+    ARRAY_OPS = 2 * BED_DIES_MAX,
+    BED_REQUESTS = 32,
+    /* The first layout had nothing added to the check byte. */
+    OLD_LAYOUT_MARK = 0x5c,
+};
 
 /*
  * Storage of beds that were freed, all of one size.  Sweeps make thousands of
@@ -207,6 +212,9 @@ static void start_op(struct bed *bed, struct bed_die *die)
     for (unsigned int i = 0; i < from->num_units; i++) {
         const struct ftl_flash_unit *unit = &from->units[i];
 
+        if (bed->writes_old_layout && from->kind == FTL_FLASH_PROGRAM) {
+            unit->system[FTL_UNIT_SYSTEM - 1] ^= OLD_LAYOUT_MARK;
+        }
         op->units[i] = (struct nand_unit){
             .data = unit->data,
             .meta = unit->meta,

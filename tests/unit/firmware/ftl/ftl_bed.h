@@ -15,7 +15,7 @@
 #include "hw-model/nand/nand_ram.h"
 
 enum {
-    BED_DIES_MAX = 4,
+    BED_DIES_MAX = 8,
     BED_QUEUE = 64,   /* operations of a die that wait */
     BED_HISTORY = 64, /* writes of a unit that are not known to be durable */
     BED_IOS = 8,      /* operations of the medium in progress */
@@ -101,7 +101,8 @@ struct bed {
     bool is_unknown; /* since a power cut: units have any of several contents */
     uint8_t held_dies; /* mask: their operations neither start nor finish */
     uint8_t lagging_die;
-    uint32_t lag_events;        /* for which it does nothing from now on */
+    uint32_t lag_events;    /* for which it does nothing from now on */
+    bool writes_old_layout; /* units are programmed as those without parity */
     uint32_t reads_until_error; /* 0, or this one ends with FTL_FLASH_ERROR */
     uint64_t events;
     uint64_t programs, erases; /* begun */

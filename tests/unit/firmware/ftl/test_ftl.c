@@ -316,17 +316,18 @@ static const struct bed_config tight = {
 };
 
 /*
- * Fill `count` superblocks of `tight`.  In each, two units stay valid: those of
- * the first two rows of die 0.
+ * Fill `count` superblocks, with so many rows of data each.  In each, two units
+ * stay valid: those of these two rows.
  */
-static void fill_superblocks(struct bed *bed, unsigned int count)
+static void fill_superblocks(struct bed *bed, unsigned int count,
+                             unsigned int rows, unsigned int one,
+                             unsigned int other)
 {
-    unsigned int dies = bed->config.geometry.dies;
-    unsigned int rows = dies * bed->config.geometry.wordlines;
-
     for (unsigned int i = 0; i < count; i++) {
         for (unsigned int row = 0; row < rows; row++) {
-            write_durably(bed, row == 0 ? 2 * i : row == dies ? 2 * i + 1 : 18);
+            write_durably(bed, row == one     ? 2 * i
+                               : row == other ? 2 * i + 1
+                                              : 18);
         }
     }
 }
@@ -337,7 +338,7 @@ static void test_a_superblock_with_a_row_in_flight_is_not_erased(void **state)
     struct bed_io *late;
 
     (void)state;
-    fill_superblocks(bed, 3);
+    fill_superblocks(bed, 3, 8, 0, 2); /* die 0 */
     for (unsigned int row = 0; row < 7; row++) {
         write_durably(bed, 18);
     }
@@ -358,7 +359,8 @@ static void test_a_superblock_with_a_row_in_flight_is_not_erased(void **state)
 
 /*
  * The oldest of two or three rows of a unit is the last one to complete, and
- * garbage collection moves what the unit had before all of them.
+ * garbage collection moves what the unit had before all of them.  Superblocks
+ * have six rows of data and two of parity.
  */
 static void test_older_contents_complete_after_newer_ones(void **state)
 {
@@ -367,15 +369,22 @@ static void test_older_contents_complete_after_newer_ones(void **state)
         struct bed_config config = tight;
         struct bed *bed;
 
-        config.geometry.dies = 3;
+        config.geometry.dies = 4;
+        config.geometry.wordlines = 2;
+        config.geometry.blocks = 10;
         bed = new_mounted(&config);
-        fill_superblocks(bed, 3);
-        for (unsigned int row = 0; row < 11; row++) {
+        fill_superblocks(bed, 4, 6, 0, 2); /* dies 1, 3 */
+        for (unsigned int row = 0; row < 5; row++) {
             write_durably(bed, 18);
         }
-        bed->held_dies = newer == 1 ? 4 : 6;
-        for (unsigned int i = 0; i <= newer; i++) {
-            (void)bed_submit_write(bed, 0, 8, true); /* dies 2, 0, 1 */
+        bed->held_dies = 1;
+        (void)bed_submit_write(bed, 0, 8, true); /* die 0 */
+        bed_settle(bed);
+        (void)bed_submit_write(bed, 18 * 8, 8, true); /* die 1 */
+        bed_settle(bed);
+        bed->held_dies = newer == 1 ? 1 : 5;
+        for (unsigned int i = 0; i < newer; i++) {
+            (void)bed_submit_write(bed, 0, 8, true); /* dies 2, 3 */
             assert_true(bed_step(bed));
         }
         bed_settle(bed);
@@ -681,24 +690,27 @@ static void test_few_rows_are_started_after_one_in_flight(void **state)
     uint64_t programs;
 
     (void)state;
-    config.geometry.dies = 4;
+    config.geometry.dies = 8;
+    config.geometry.wordlines = 2;
+    config.geometry.blocks = 40;
+    config.logical_units = 300;
     config.last_die_blocks = 1;
     bed = new_mounted(&config);
-    for (unsigned int row = 0; row < 15; row++) {
+    for (unsigned int row = 0; row < 12; row++) {
         write_durably(bed, row);
     }
-    bed->held_dies = 8;
+    bed->held_dies = 0x80;
     (void)bed_submit_write(bed, 0, 8, true); /* the end of superblock 0 */
     bed_settle(bed);
     programs = bed->programs;
-    for (uint32_t i = 0; i < 12; i++) {
+    for (uint32_t i = 0; i < 30; i++) {
         io = bed_submit_write(bed, (8 * (uint64_t)i + 16) * 8, 64, false);
         bed_settle(bed);
         if (!io->is_done) {
             break;
         }
     }
-    assert_in_range(bed->programs - programs, 1, 16);
+    assert_in_range(bed->programs - programs, 1, 32);
     bed->held_dies = 0;
     bed_wait_all(bed);
     bed_check(bed);
@@ -714,7 +726,7 @@ static void test_trims_of_more_than_one_page_are_there_after_a_restart(
 
     (void)state;
     config.geometry.dies = 4;
-    config.geometry.blocks = 20;
+    config.geometry.blocks = 30;
     config.geometry.wordlines = 16;
     config.logical_units = second + 100;
     bed = new_mounted(&config);

@@ -117,6 +117,24 @@ static void test_damaged_system_bytes_are_refused(void **state)
     assert_false(ftl_system_parse(&system, buf));
 }
 
+/* The XOR of valid system bytes may look valid itself. */
+static void test_system_bytes_of_parity_are_not_those_of_data(void **state)
+{
+    struct ftl_system system = {.kind = FTL_KIND_DATA, .number = 7};
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    ftl_system_emit(&system, buf);
+    assert_false(ftl_system_is_parity(buf));
+    assert_false(ftl_system_is_old(buf));
+    ftl_system_mark_parity(buf);
+    assert_true(ftl_system_is_parity(buf));
+    assert_false(ftl_system_is_old(buf));
+    assert_false(ftl_system_parse(&system, buf));
+    ftl_system_mark_data(buf);
+    assert_true(ftl_system_parse(&system, buf));
+}
+
 static void test_a_list_keeps_the_order_of_its_entries(void **state)
 {
     struct ftl_link links[8];

@@ -200,6 +200,23 @@ static void test_a_cut_at_every_event_loses_nothing_durable(void **state)
     assert_true(sweep.cuts > 60);
 }
 
+static void test_a_cut_of_stripes_with_parity_loses_nothing(void **state)
+{
+    struct sweep sweep = {.stride = 1, .ways = 1};
+    unsigned long first = read_setting("FTL_FIRST", 1);
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.dies = 3;
+    config.geometry.wordlines = 4;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 14), 120);
+    }
+    report_sweep("stripes with parity", &sweep);
+    assert_true(sweep.cuts > 60);
+}
+
 static void test_a_cut_during_garbage_collection_loses_nothing(void **state)
 {
     struct sweep sweep = {.stride = 1, .ways = 1};

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making parity over dies: see ftl_parity.h. */
+#include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
+
+enum { XOR_STEP = 32 };
+
+static uint32_t stripe_of(const struct ftl *ftl, uint32_t row)
+{
+    return row / ftl->layout.geometry.dies;
+}
+
+/* The position of a row in its stripe, in the order of programming. */
+static uint32_t order_in_stripe(const struct ftl *ftl, uint32_t row)
+{
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint32_t wordline = row % ftl->layout.superblock_rows / dies;
+
+    return (row % dies + 2 * dies - 1 - wordline % dies) % dies;
+}
+
+uint32_t ftl_parity_row(const struct ftl *ftl, uint32_t superblock, uint32_t n)
+{
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint32_t first = superblock * ftl->layout.superblock_rows;
+    uint32_t stripe = n / dies;
+
+    if (!ftl->superblocks[superblock].has_parity) {
+        return first + n;
+    }
+    return first + stripe * dies + (stripe + 1 + n % dies) % dies;
+}
+
+uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row)
+{
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint32_t superblock = row / ftl->layout.superblock_rows;
+    uint32_t die = row % dies;
+    uint8_t planes = ftl_good_planes(ftl, superblock, die);
+
+    if (!ftl->superblocks[superblock].has_parity) {
+        return 0;
+    }
+    for (uint32_t left = dies - 1 - order_in_stripe(ftl, row); left != 0;
+         left--) {
+        die = (die + 1) % dies;
+        planes &= (uint8_t)~ftl_good_planes(ftl, superblock, die);
+    }
+    return planes;
+}
+
+void ftl_parity_xor(uint8_t *to, const uint8_t *from, size_t len)
+{
+    uint8_t *sum = __builtin_assume_aligned(to, 16);
+    const uint8_t *other = __builtin_assume_aligned(from, 16);
+
+    for (size_t i = 0; i < len; i += XOR_STEP) {
+        uint64_t a[XOR_STEP / 8], b[XOR_STEP / 8];
+
+        memcpy(a, sum + i, XOR_STEP);
+        memcpy(b, other + i, XOR_STEP);
+        for (unsigned int j = 0; j < XOR_STEP / 8; j++) {
+            a[j] ^= b[j];
+        }
+        memcpy(sum + i, a, XOR_STEP);
+    }
+}
+
+struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row)
+{
+    uint32_t stripe = stripe_of(ftl, row);
+
+    for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+        struct ftl_accumulator *at = &ftl->parity.accumulators[i];
+
+        if (at->is_used && at->stripe == stripe) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream)
+{
+    uint32_t units = ftl->layout.row_units;
+    uint32_t row = ftl_parity_row(ftl, stream->superblock, stream->next_row);
+
+    if (!ftl->superblocks[stream->superblock].has_parity ||
+        stream->accumulator != NULL) {
+        return true;
+    }
+    for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+        struct ftl_accumulator *at = &ftl->parity.accumulators[i];
+
+        if (!at->is_used) {
+            at->is_used = true;
+            at->is_closed = false;
+            at->written = 0;
+            at->rows = 0;
+            at->stripe = stripe_of(ftl, row);
+            memset(at->members, 0, ftl->layout.geometry.dies);
+            memset(at->data, 0, (size_t)units * FTL_UNIT_DATA);
+            memset(at->meta, 0, (size_t)units * FTL_UNIT_META);
+            memset(at->system, 0, (size_t)units * FTL_UNIT_SYSTEM);
+            stream->accumulator = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Free an accumulator whose parity is on flash, or will not be. */
+static void release_accumulator(struct ftl_accumulator *accumulator)
+{
+    if (accumulator->is_closed && accumulator->rows == 0) {
+        accumulator->is_used = false;
+    }
+}
+
+void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream)
+{
+    struct ftl_accumulator *at = stream->accumulator;
+    uint8_t members = 0;
+
+    if (at == NULL) {
+        return;
+    }
+    for (uint32_t die = 0; die < ftl->layout.geometry.dies; die++) {
+        members |= at->members[die];
+    }
+    if ((members & ~at->written) != 0) {
+        /* It has no parity. */
+        ftl_collect_move_soon(ftl, at->stripe / ftl->layout.geometry.wordlines);
+    }
+    at->is_closed = true;
+    stream->accumulator = NULL;
+    release_accumulator(at);
+}
+
+void ftl_parity_fill(const struct ftl_accumulator *accumulator, uint32_t index,
+                     struct ftl_flash_unit *unit)
+{
+    unit->data = accumulator->data + (size_t)index * FTL_UNIT_DATA;
+    unit->meta = accumulator->meta + (size_t)index * FTL_UNIT_META;
+    memcpy(unit->system, accumulator->system[index], FTL_UNIT_SYSTEM);
+    ftl_system_mark_parity(unit->system);
+}
+
+/* XOR the units of a row, in some of its planes, with the sum. */
+static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
+                       const struct ftl_request *request, uint8_t planes)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        const struct ftl_flash_unit *unit = &request->units[i];
+        uint32_t index = ftl_layout_index(&ftl->layout, unit);
+
+        if ((planes & BIT(unit->plane)) == 0) {
+            continue;
+        }
+        if (unit->data != ftl->pad) {
+            ftl_parity_xor(accumulator->data + (size_t)index * FTL_UNIT_DATA,
+                           unit->data, FTL_UNIT_DATA);
+            ftl_parity_xor(accumulator->meta + (size_t)index * FTL_UNIT_META,
+                           unit->meta, FTL_UNIT_META);
+        }
+        for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
+            accumulator->system[index][j] ^= unit->system[j];
+        }
+    }
+}
+
+void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
+                        const struct ftl_request *request)
+{
+    uint8_t planes = request->flash.planes & (uint8_t)~request->parity_planes;
+
+    change_sum(ftl, accumulator, request, planes);
+    accumulator->members[request->flash.die] = planes;
+    if (request->parity_planes != 0) {
+        accumulator->written |= request->parity_planes;
+        accumulator->rows++;
+    }
+}
+
+void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
+                         bool is_programmed)
+{
+    struct ftl_accumulator *at = ftl_parity_find(ftl, request->row);
+    uint8_t planes;
+
+    if (!is_programmed && ftl->superblocks[request->flash.block].has_parity) {
+        /* Its stripe has no parity, or is one that cannot do without it. */
+        ftl_collect_move_soon(ftl, request->flash.block);
+    }
+    if (at == NULL) {
+        return;
+    }
+    if (!is_programmed) {
+        planes = at->members[request->flash.die] & (uint8_t)~at->written;
+        change_sum(ftl, at, request, planes);
+        at->members[request->flash.die] &= (uint8_t)~planes;
+    }
+    if (request->parity_planes != 0) {
+        at->rows--;
+        release_accumulator(at);
+    }
+}
+
+void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die)
+{
+    if (ftl->parity.dead_dies[die]) {
+        return;
+    }
+    ftl->parity.dead_dies[die] = true;
+    ftl->parity.num_dead++;
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        struct ftl_superblock *at = &ftl->superblocks[i];
+
+        if (ftl->layout.has_parity) {
+            ftl_collect_move_soon(ftl, i);
+        }
+        if (at->state == FTL_SUPERBLOCK_FREE) {
+            ftl_superblock_measure(ftl, i);
+            if (!ftl_superblock_is_good(ftl, i)) {
+                ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
+            }
+        }
+    }
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        struct ftl_stream *stream = &ftl->streams[i];
+
+        stream->is_ending = true;
+        if (stream->accumulator == NULL) {
+            stream->next_row = ftl->layout.superblock_rows;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parity over dies.
+ *
+ * A stripe is one wordline of all dies of a superblock.  In each plane of a
+ * stripe, the last good die holds parity: the XOR of all other dies, of data,
+ * metadata and system bytes.  The dies take turns in being the last one.
+ *
+ * The parity of a stripe that is not complete is in DRAM, in an accumulator.
+ *
+ * Reference: docs/decisions/0013-translation-layer.md
+ */
+#ifndef ESSD_FTL_PARITY_H
+#define ESSD_FTL_PARITY_H
+
+#include "firmware/ftl/ftl_flash.h"
+#include "firmware/ftl/ftl_layout.h"
+#include "firmware/ftl/ftl_list.h"
+
+struct ftl;
+struct ftl_request;
+struct ftl_stream;
+
+enum {
+    /* One for each stream's stripe, and as many whose parity is being
+     * programmed. */
+    FTL_ACCUMULATORS = 4,
+    FTL_RESCUES = 2, /* rows whose units are being rebuilt at the same time */
+};
+
+/* The XOR of the rows of a stripe. */
+struct ftl_accumulator {
+    bool is_used;
+    bool is_closed;   /* the stripe takes no more rows */
+    uint8_t written;  /* planes whose parity has been put into a row */
+    uint16_t rows;    /* in flight that hold parity of it */
+    uint32_t stripe;  /* counted over all superblocks */
+    uint8_t *members; /* for each die, the planes that are in the sum */
+    uint8_t *data;    /* of the units of a row */
+    uint8_t *meta;
+    uint8_t (*system)[FTL_UNIT_SYSTEM];
+};
+
+/* A request of which units are rebuilt.  It reads one die after another. */
+struct ftl_rescue {
+    uint16_t request; /* or FTL_LIST_END */
+    uint16_t next_die;
+    bool leaves_bad_planes_out; /* the second attempt does */
+    bool has_read_bad_planes;   /* the first attempt did */
+    bool is_of_accumulator;     /* the stripe is not complete on flash */
+    uint8_t *members;           /* then: those of the accumulator */
+
+    /* The request, as it was. */
+    uint32_t row;
+    enum ftl_flash_status status;
+    struct ftl_flash_op flash;
+    struct ftl_flash_unit saved[FTL_OP_UNITS];
+
+    /* The units that are rebuilt. */
+    uint16_t num_units;
+    uint8_t index[FTL_OP_UNITS];  /* in the row */
+    uint8_t entry[FTL_OP_UNITS];  /* the first one of the request */
+    uint8_t parity[FTL_OP_UNITS]; /* parity units that were read */
+    bool is_lost[FTL_OP_UNITS];   /* another unit of the stripe is lost, too */
+    uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */
+    uint8_t *data, *meta;           /* the sum */
+    uint8_t (*system)[FTL_UNIT_SYSTEM];
+    uint8_t *read_data, *read_meta; /* units of one die */
+    uint8_t (*read_system)[FTL_UNIT_SYSTEM];
+};
+
+struct ftl_parity {
+    bool *dead_dies;
+    uint32_t num_dead;
+    struct ftl_accumulator accumulators[FTL_ACCUMULATORS];
+    struct ftl_rescue rescues[FTL_RESCUES];
+    struct ftl_list waiting; /* requests that wait for a rescue */
+};
+
+/* ---- ftl_parity.c: making parity */
+
+/** The row of a superblock that is the n-th one to be programmed. */
+uint32_t ftl_parity_row(const struct ftl *ftl, uint32_t superblock, uint32_t n);
+/** The planes of a row in which it holds the parity of its stripe. */
+uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row);
+/**
+ * Have an accumulator for the stripe of a stream's next row.
+ * @return false when all are in use: try again
+ */
+MUST_USE bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream);
+/** The stream's stripe takes no more rows. */
+void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream);
+/** Fill in the unit `index` of a row with parity. */
+void ftl_parity_fill(const struct ftl_accumulator *accumulator, uint32_t index,
+                     struct ftl_flash_unit *unit);
+/** A row is about to be programmed: put its units into the sum. */
+void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
+                        const struct ftl_request *request);
+/** A row has ended.  If it has failed, take its units out of the sum. */
+void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
+                         bool is_programmed);
+/** The accumulator of a row's stripe, or NULL. */
+struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
+/** XOR; both are 64-byte aligned, and `len` is a multiple of 32. */
+void ftl_parity_xor(uint8_t *to, const uint8_t *from, size_t len);
+/** A die does not answer any more: leave it out, and move what it holds. */
+void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
+
+/* ---- ftl_rescue.c: using it */
+
+/**
+ * A read has ended.  If units of it are not good, begin to rebuild them.
+ * @param status  becomes FTL_FLASH_OK where each unit has a status
+ * @return whether the request goes on; ftl_rescue_finished() ends it
+ */
+MUST_USE bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status *status);
+/**
+ * A read of a request that is being rebuilt has ended.
+ * @return whether the request goes on; otherwise it is as it was, and its units
+ *         have their status
+ */
+MUST_USE bool ftl_rescue_go_on(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status status);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rebuilding units that cannot be read, from the rest of their stripe.
+ *
+ * A request whose units are not good does not end.  It is used again to read
+ * the same units of the other dies, one die after another.  So a rescue needs
+ * no other request, and cannot wait for one that itself waits for a rescue.
+ *
+ * Which dies a sum has is not recorded: a plane that was bad when the
+ * superblock was opened is in no sum, and one that became bad later is in some.
+ * So planes that are bad are tried first as a part of the sum, and then left
+ * out.  The system bytes of what was rebuilt must name the logical unit whose
+ * place this is.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
+
+static uint32_t row_die(const struct ftl *ftl, uint32_t row)
+{
+    return row % ftl->layout.geometry.dies;
+}
+
+static bool is_same_unit(const struct ftl_flash_unit *one,
+                         const struct ftl_flash_unit *other)
+{
+    return one->plane == other->plane && one->page == other->page &&
+           one->unit == other->unit;
+}
+
+static uint8_t *sum_data(const struct ftl_rescue *rescue, uint32_t unit)
+{
+    return rescue->data + (size_t)unit * FTL_UNIT_DATA;
+}
+
+static uint8_t *sum_meta(const struct ftl_rescue *rescue, uint32_t unit)
+{
+    return rescue->meta + (size_t)unit * FTL_UNIT_META;
+}
+
+/* ---- The reads. */
+
+/* Find the units that are not good. */
+static void find_units(const struct ftl *ftl, struct ftl_rescue *rescue)
+{
+    rescue->num_units = 0;
+    for (uint8_t i = 0; i < rescue->flash.num_units; i++) {
+        const struct ftl_flash_unit *unit = &rescue->saved[i];
+
+        if (unit->status == FTL_UNIT_GOOD ||
+            (i != 0 && is_same_unit(unit, unit - 1))) {
+            continue;
+        }
+        rescue->entry[rescue->num_units] = i;
+        rescue->index[rescue->num_units++] =
+            (uint8_t)ftl_layout_index(&ftl->layout, unit);
+    }
+}
+
+/* Begin an attempt: nothing is in the sum, or what the accumulator has. */
+static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
+{
+    const struct ftl_accumulator *from = ftl_parity_find(ftl, rescue->row);
+
+    rescue->next_die = 0;
+    rescue->is_of_accumulator = from != NULL;
+    if (from != NULL) {
+        memcpy(rescue->members, from->members, ftl->layout.geometry.dies);
+    }
+    for (uint32_t i = 0; i < rescue->num_units; i++) {
+        size_t index = rescue->index[i];
+
+        rescue->is_lost[i] = false;
+        rescue->parity[i] = 0;
+        if (from == NULL) {
+            memset(sum_data(rescue, i), 0, FTL_UNIT_DATA);
+            memset(sum_meta(rescue, i), 0, FTL_UNIT_META);
+            memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);
+        } else {
+            memcpy(sum_data(rescue, i), from->data + index * FTL_UNIT_DATA,
+                   FTL_UNIT_DATA);
+            memcpy(sum_meta(rescue, i), from->meta + index * FTL_UNIT_META,
+                   FTL_UNIT_META);
+            memcpy(rescue->system[i], from->system[index], FTL_UNIT_SYSTEM);
+        }
+    }
+}
+
+/* Whether a unit of a die may be in the sum. */
+static bool is_wanted(const struct ftl *ftl, const struct ftl_rescue *rescue,
+                      uint32_t unit)
+{
+    uint32_t die = rescue->next_die;
+    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
+
+    if (rescue->is_lost[unit]) {
+        return false;
+    }
+    if (rescue->is_of_accumulator) {
+        return (rescue->members[die] & BIT(plane)) != 0;
+    }
+    return !rescue->leaves_bad_planes_out ||
+           (ftl_good_planes(ftl, rescue->flash.block, die) & BIT(plane)) != 0;
+}
+
+/*
+ * Read the units of the next die.
+ * @return false when there is none
+ */
+static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
+{
+    struct ftl_request *request = &ftl->requests[rescue->request];
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint32_t stripe_row = rescue->row - row_die(ftl, rescue->row);
+
+    request->flash.num_units = 0;
+    request->flash.planes = 0;
+    for (; rescue->next_die < dies; rescue->next_die++) {
+        if (rescue->next_die == row_die(ftl, rescue->row)) {
+            continue;
+        }
+        for (uint8_t i = 0; i < rescue->num_units; i++) {
+            uint32_t entry = request->flash.num_units;
+
+            if (!is_wanted(ftl, rescue, i)) {
+                continue;
+            }
+            rescue->of_entry[entry] = i;
+            ftl_request_add(
+                ftl, request,
+                (stripe_row + rescue->next_die) * ftl->layout.row_units +
+                    rescue->index[i],
+                &(struct ftl_flash_unit){
+                    .data = rescue->read_data + (size_t)entry * FTL_UNIT_DATA,
+                    .meta = rescue->read_meta + (size_t)entry * FTL_UNIT_META,
+                    .system = rescue->read_system[entry],
+                    .length = FTL_UNIT_DATA,
+                });
+        }
+        if (request->flash.num_units != 0) {
+            ftl_request_send(ftl, request);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Add what was read of a die to the sum. */
+static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
+                    const struct ftl_request *request,
+                    enum ftl_flash_status status)
+{
+    uint8_t good =
+        ftl_good_planes(ftl, rescue->flash.block, request->flash.die);
+
+    for (uint32_t entry = 0; entry < request->flash.num_units; entry++) {
+        const struct ftl_flash_unit *unit = &request->units[entry];
+        uint32_t i = rescue->of_entry[entry];
+        bool is_bad = (good & BIT(unit->plane)) == 0;
+
+        if (status != FTL_FLASH_OK ||
+            (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
+            rescue->is_lost[i] = true;
+            continue;
+        }
+        if (unit->status != FTL_UNIT_GOOD) {
+            continue;
+        }
+        rescue->has_read_bad_planes |= is_bad;
+        rescue->parity[i] += ftl_system_is_parity(unit->system);
+        ftl_parity_xor(sum_data(rescue, i), unit->data, FTL_UNIT_DATA);
+        ftl_parity_xor(sum_meta(rescue, i), unit->meta, FTL_UNIT_META);
+        for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
+            rescue->system[i][j] ^= unit->system[j];
+        }
+    }
+}
+
+/* ---- The result. */
+
+/* Whether a place is the one, or one, of an entry of the map. */
+static bool is_place_of(const struct ftl *ftl, uint32_t entry, uint32_t place)
+{
+    uint32_t at = ftl->map[entry];
+
+    if (!ftl_is_in_slot(at)) {
+        return at == place;
+    }
+    for (uint16_t slot = (uint16_t)at; slot != FTL_LIST_END;
+         slot = ftl->slots[slot].follows) {
+        if (ftl->slots[slot].old_place == place) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether rebuilt system bytes are those of the unit that was asked for. */
+static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
+                        const struct ftl_system *system, uint32_t place)
+{
+    const struct ftl_request *request = &ftl->requests[rescue->request];
+    const struct ftl_op *op = &ftl->ops[request->op];
+
+    switch ((enum ftl_request_kind)request->kind) {
+    case FTL_REQUEST_READ:
+        return system->kind == FTL_KIND_DATA &&
+               system->number >= op->io.first_lba / FTL_UNIT_SECTORS &&
+               (uint64_t)system->number * FTL_UNIT_SECTORS < op->end_sector;
+    case FTL_REQUEST_FILL:
+        return system->kind == FTL_KIND_DATA &&
+               system->number == ftl->slots[op->fill_slot].number;
+    case FTL_REQUEST_MOVE:
+        if (!ftl_map_is_valid(ftl, place)) {
+            return true; /* Nobody needs it any longer. */
+        }
+        break;
+    case FTL_REQUEST_PAGE:
+        break;
+    case FTL_REQUEST_FREE:
+    case FTL_REQUEST_ROW:
+    case FTL_REQUEST_ERASE:
+    case FTL_REQUEST_SCAN:
+        return false;
+    }
+    if (system->kind == FTL_KIND_DATA) {
+        return system->number < ftl->config.logical_units &&
+               is_place_of(ftl, system->number, place);
+    }
+    return system->kind == FTL_KIND_TRIM &&
+           system->number < ftl->entries - ftl->config.logical_units &&
+           is_place_of(ftl, ftl->config.logical_units + system->number, place);
+}
+
+/* Whether a unit could be rebuilt. */
+static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
+                       uint32_t unit)
+{
+    uint32_t place = rescue->row * ftl->layout.row_units + rescue->index[unit];
+    struct ftl_system system;
+
+    if (rescue->is_lost[unit] ||
+        (!rescue->is_of_accumulator && rescue->parity[unit] != 1)) {
+        return false;
+    }
+    ftl_system_mark_data(rescue->system[unit]);
+    return ftl_system_parse(&system, rescue->system[unit]) &&
+           is_expected(ftl, rescue, &system, place);
+}
+
+/* Copy a rebuilt unit to where the request reads it to. */
+static void copy_unit(struct ftl_rescue *rescue, uint32_t unit)
+{
+    struct ftl_flash_unit *to = &rescue->saved[rescue->entry[unit]];
+
+    for (bool more = true; more; to++) {
+        if (to->data != NULL) {
+            memcpy(to->data, sum_data(rescue, unit) + to->offset, to->length);
+        }
+        if (to->meta != NULL) {
+            memcpy(to->meta, sum_meta(rescue, unit), FTL_UNIT_META);
+        }
+        if (to->system != NULL) {
+            memcpy(to->system, rescue->system[unit], FTL_UNIT_SYSTEM);
+        }
+        to->status = FTL_UNIT_GOOD;
+        more = to->more;
+    }
+}
+
+/*
+ * Everything is read.
+ * @return whether another attempt is worthwhile
+ */
+static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < rescue->num_units; i++) {
+        if (rescue->saved[rescue->entry[i]].status == FTL_UNIT_GOOD) {
+            continue; /* by the first attempt */
+        }
+        if (is_rebuilt(ftl, rescue, i)) {
+            copy_unit(rescue, i);
+            ftl->counters.rebuilt_units++;
+        } else {
+            all = false;
+        }
+    }
+    if (all || rescue->leaves_bad_planes_out || !rescue->has_read_bad_planes) {
+        return false;
+    }
+    rescue->leaves_bad_planes_out = true;
+    return true;
+}
+
+/* Read on, or end. @return whether the request goes on */
+static bool go_on(struct ftl *ftl, struct ftl_rescue *rescue)
+{
+    while (!read_next_die(ftl, rescue)) {
+        if (!end_attempt(ftl, rescue)) {
+            return false;
+        }
+        begin_sum(ftl, rescue);
+    }
+    return true;
+}
+
+static struct ftl_rescue *find_free(struct ftl *ftl)
+{
+    for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+        if (ftl->parity.rescues[i].request == FTL_LIST_END) {
+            return &ftl->parity.rescues[i];
+        }
+    }
+    return NULL;
+}
+
+/* Begin, with a request whose units have their status. */
+static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
+                         struct ftl_request *request)
+{
+    rescue->request = (uint16_t)request->flash.cookie;
+    rescue->row = request->row;
+    rescue->flash = request->flash;
+    memcpy(rescue->saved, request->units,
+           request->flash.num_units * sizeof(request->units[0]));
+    rescue->leaves_bad_planes_out = false;
+    rescue->has_read_bad_planes = false;
+    request->rescue = rescue;
+    find_units(ftl, rescue);
+    begin_sum(ftl, rescue);
+}
+
+/* Give the request back as it was. */
+static void end_rescue(struct ftl *ftl, struct ftl_rescue *rescue)
+{
+    struct ftl_request *request = &ftl->requests[rescue->request];
+
+    request->row = rescue->row;
+    request->flash = rescue->flash;
+    memcpy(request->units, rescue->saved,
+           request->flash.num_units * sizeof(request->units[0]));
+    request->rescue = NULL;
+    rescue->request = FTL_LIST_END;
+}
+
+static bool is_every_unit_good(const struct ftl_request *request)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        if (request->units[i].status != FTL_UNIT_GOOD) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Start requests that wait while there is a free rescue. */
+static void start_waiting(struct ftl *ftl)
+{
+    struct ftl_rescue *rescue;
+
+    while (ftl->parity.waiting.count != 0 &&
+           (rescue = find_free(ftl)) != NULL) {
+        struct ftl_request *request =
+            &ftl->requests[ftl_list_pop(&ftl->parity.waiting)];
+
+        start_rescue(ftl, rescue, request);
+        if (!go_on(ftl, rescue)) {
+            end_rescue(ftl, rescue);
+            ftl_request_read_done(ftl, request, FTL_FLASH_OK);
+        }
+    }
+}
+
+bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status *status)
+{
+    struct ftl_rescue *rescue;
+
+    if (!ftl->layout.has_parity ||
+        (*status == FTL_FLASH_OK && is_every_unit_good(request)) ||
+        *status == FTL_FLASH_ERROR ||
+        (*status == FTL_FLASH_DEAD && ftl->state != FTL_READY)) {
+        return false;
+    }
+    if (*status == FTL_FLASH_DEAD) {
+        ftl_parity_die_is_dead(ftl, request->flash.die);
+        for (uint32_t i = 0; i < request->flash.num_units; i++) {
+            request->units[i].status = FTL_UNIT_UNCORRECTABLE;
+        }
+        *status = FTL_FLASH_OK;
+    }
+    rescue = find_free(ftl);
+    if (rescue == NULL) {
+        ftl_list_append(&ftl->parity.waiting, (uint16_t)request->flash.cookie);
+        return true;
+    }
+    start_rescue(ftl, rescue, request);
+    if (go_on(ftl, rescue)) {
+        return true;
+    }
+    end_rescue(ftl, rescue);
+    return false;
+}
+
+bool ftl_rescue_go_on(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status)
+{
+    struct ftl_rescue *rescue = request->rescue;
+
+    if (status == FTL_FLASH_DEAD) {
+        ftl_parity_die_is_dead(ftl, request->flash.die);
+    }
+    add_die(ftl, rescue, request, status);
+    rescue->next_die++;
+    if (go_on(ftl, rescue)) {
+        return true;
+    }
+    end_rescue(ftl, rescue);
+    start_waiting(ftl);
+    return false;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parity over dies: units and dies that are lost are rebuilt. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/random.h"
+#include "tests/unit/firmware/ftl/ftl_bed.h"
+
+/*
+ * Rows of four units.  A superblock has four stripes: three rows of data and
+ * one of parity each.
+ */
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 4,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 12,
+                 .wordlines = 4},
+    .logical_units = 120,
+    .buffer_units = 24,
+    .seed = 1,
+};
+
+/* Rows of 48 units, three pages to a wordline; parity of two dies. */
+static const struct bed_config tlc = {
+    .profile = "tlc2021",
+    .geometry = {.channels = 1,
+                 .dies = 3,
+                 .planes = 4,
+                 .units = 4,
+                 .pages = 3,
+                 .blocks = 12,
+                 .wordlines = 3},
+    .logical_units = 300,
+    .buffer_units = 128,
+    .seed = 3,
+};
+
+static struct bed *new_mounted(const struct bed_config *config, uint64_t seed)
+{
+    struct bed_config seeded = *config;
+    struct bed *bed;
+
+    seeded.seed = seed;
+    bed = bed_new(&seeded);
+    bed_mount(bed);
+    return bed;
+}
+
+static const struct nand_injection anywhere = {
+    .channel = NAND_ANYWHERE,
+    .die = NAND_ANYWHERE,
+    .plane = NAND_ANYWHERE,
+    .block = NAND_ANYWHERE,
+    .wordline = NAND_ANYWHERE,
+    .page = NAND_ANYWHERE,
+    .unit = NAND_ANYWHERE,
+    .trigger = {.chance = FAULT_CHANCE_ALWAYS},
+};
+
+static void inject_fault(struct bed *bed,
+                         const struct nand_injection *injection)
+{
+    assert_true(nand_array_inject(bed->array, injection));
+}
+
+/* Let the die die at the operation of this kind after `after` others. */
+static void inject_death(struct bed *bed, enum nand_op_kind kind,
+                         unsigned int die, uint32_t after)
+{
+    struct nand_injection death = anywhere;
+
+    death.kind = (uint8_t)kind;
+    death.effect = NAND_EFFECT_DIE;
+    death.die = (int32_t)die;
+    death.trigger.after = after;
+    death.trigger.times = 1;
+    inject_fault(bed, &death);
+}
+
+static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
+{
+    for (unsigned int i = 0; i < ops; i++) {
+        bed_random_op(bed, &seed);
+        if (i % 20 == 19) {
+            bed_wait_all(bed);
+            bed_flush(bed);
+        }
+    }
+    bed_wait_all(bed);
+}
+
+static void fill_medium(struct bed *bed)
+{
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    }
+}
+
+/*
+ * A die dies at an operation, and everything is still there.
+ * @return false when the workload has fewer operations of the kind
+ */
+static bool survive_death(const struct bed_config *config,
+                          enum nand_op_kind kind, uint32_t after)
+{
+    unsigned int die = after % nand_geometry_dies(&config->geometry);
+    struct bed *bed = new_mounted(config, 1 + after % 5);
+    bool has_died;
+
+    inject_death(bed, kind, die, after);
+    fill_medium(bed);
+    use_medium(bed, after, 200);
+    bed_check(bed);
+    has_died = nand_array_die_is_dead(bed->array, 0, die);
+    if (has_died) {
+        /* What was written later does not need the die. */
+        bed_flush(bed);
+        bed_settle(bed);
+        assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+        assert_false(ftl_has_parity(bed->ftl));
+        use_medium(bed, ~(uint64_t)after, 100);
+        bed_check(bed);
+        assert_int_equal(ftl_counters(bed->ftl)->read_errors, 0);
+    }
+    bed_free(bed);
+    return has_died;
+}
+
+static void sweep_deaths(const struct bed_config *config, uint32_t stride)
+{
+    uint32_t deaths = 0;
+
+    for (unsigned int kind = NAND_OP_READ; kind <= NAND_OP_ERASE; kind++) {
+        for (uint32_t after = 0;; after += stride) {
+            if (!survive_death(config, (enum nand_op_kind)kind, after)) {
+                break;
+            }
+            deaths++;
+        }
+    }
+    print_message("%u deaths of a die\n", deaths);
+    assert_true(deaths > 10);
+}
+
+static uint32_t death_stride(uint32_t otherwise)
+{
+    const char *text = getenv("FTL_DEATH_STRIDE");
+
+    return text == NULL ? otherwise : (uint32_t)strtoul(text, NULL, 10);
+}
+
+static void test_a_die_that_dies_at_any_operation_loses_nothing(void **state)
+{
+    (void)state;
+    sweep_deaths(&small, death_stride(4));
+}
+
+static void test_a_die_that_dies_with_three_bits_per_cell_loses_nothing(
+    void **state)
+{
+    (void)state;
+    sweep_deaths(&tlc, death_stride(3));
+}
+
+static void test_a_full_medium_is_overwritten_without_the_dead_die(void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    (void)state;
+    config.logical_units = 0;
+    bed = new_mounted(&config, 7);
+    fill_medium(bed);
+    inject_death(bed, NAND_OP_PROGRAM, 2, 10);
+    use_medium(bed, 3, 400);
+    for (unsigned int i = 0; i < 2; i++) {
+        fill_medium(bed);
+    }
+    bed_check(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    assert_true(ftl_counters(bed->ftl)->rebuilt_units > 20);
+    bed_free(bed);
+}
+
+/* Planes that the factory has marked do not contribute to parity. */
+static void test_a_die_dies_in_an_array_with_bad_planes(void **state)
+{
+    (void)state;
+    for (unsigned int die = 0; die < 4; die++) {
+        struct bed_config config = small;
+        struct bed *bed;
+        unsigned int bad = 0;
+
+        config.geometry.blocks = 120;
+        config.logical_units = 1500;
+        bed = new_mounted(&config, 11 + die);
+        for (unsigned int i = 0; i < 480; i++) {
+            bad += bed->bad_planes[i] != 0;
+        }
+        assert_true(bad > 2);
+        fill_medium(bed);
+        fill_medium(bed);
+        bed_flush(bed);
+        inject_death(bed, NAND_OP_READ, die, 0);
+        bed_check(bed);
+        bed_settle(bed);
+        bed_check(bed);
+        assert_true(ftl_counters(bed->ftl)->rebuilt_units > 100);
+        bed_free(bed);
+    }
+}
+
+static void test_each_unit_of_a_stripe_is_rebuilt(void **state)
+{
+    const struct bed_config *const configs[] = {&small, &tlc};
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(configs); i++) {
+        const struct nand_geometry *geometry = &configs[i]->geometry;
+        struct bed *bed = new_mounted(configs[i], 2);
+
+        fill_medium(bed);
+        bed_flush(bed);
+        bed_settle(bed);
+        for (int die = 0; die < geometry->dies; die++) {
+            for (int page = 0; page < geometry->pages; page++) {
+                struct nand_injection failure = anywhere;
+                uint64_t before = ftl_counters(bed->ftl)->rebuilt_units;
+
+                failure.kind = NAND_OP_READ;
+                failure.effect = NAND_EFFECT_UNCORRECTABLE;
+                failure.die = die;
+                failure.page = page;
+                inject_fault(bed, &failure);
+                bed_check(bed);
+                assert_true(ftl_counters(bed->ftl)->rebuilt_units >
+                            before + 10);
+                /* A write of a part of a unit reads the rest of it. */
+                bed_write(bed, 3, 2);
+                bed_check(bed);
+                nand_array_clear_injections(bed->array);
+            }
+        }
+        assert_int_equal(ftl_counters(bed->ftl)->read_errors, 0);
+        bed_free(bed);
+    }
+}
+
+/* The first stripe of a new array has its data on dies 1 to 3. */
+static void test_a_stripe_that_is_not_complete_is_rebuilt_from_dram(
+    void **state)
+{
+    struct nand_injection failure = anywhere;
+    struct bed *bed = new_mounted(&small, 1);
+
+    (void)state;
+    failure.kind = NAND_OP_READ;
+    failure.effect = NAND_EFFECT_UNCORRECTABLE;
+    failure.die = 1;
+    inject_fault(bed, &failure);
+    for (unsigned int i = 0; i < 2; i++) {
+        bed_write(bed, 64 * i, 40); /* a row, and one with padding */
+        bed_flush(bed);
+        bed_settle(bed);
+    }
+    assert_int_equal(ftl_counters(bed->ftl)->parity_units, 4);
+    bed_write(bed, 400, 8);
+    bed_flush(bed); /* the second stripe: die 2 */
+    nand_array_clear_injections(bed->array);
+    failure.die = 2;
+    inject_fault(bed, &failure);
+    bed_check(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->parity_units, 4);
+    assert_true(ftl_counters(bed->ftl)->rebuilt_units >= 2);
+    bed_free(bed);
+}
+
+static void test_two_failures_in_one_stripe_are_a_read_error(void **state)
+{
+    struct nand_injection failure = anywhere;
+    struct bed *bed = new_mounted(&small, 1);
+    unsigned int errors = 0;
+
+    (void)state;
+    fill_medium(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    failure.kind = NAND_OP_READ;
+    failure.effect = NAND_EFFECT_UNCORRECTABLE;
+    failure.die = 1;
+    inject_fault(bed, &failure);
+    failure.die = 3;
+    inject_fault(bed, &failure);
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        struct bed_io *io =
+            bed_submit_read(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+        enum media_status status = bed_wait(bed, io);
+
+        assert_true(status == MEDIA_OK || status == MEDIA_READ_ERROR);
+        errors += status == MEDIA_READ_ERROR;
+    }
+    assert_in_range(errors, 30, 120);
+    nand_array_clear_injections(bed->array);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+/* All requests are reads of units that must be rebuilt. */
+static void test_many_rebuilds_at_once_do_not_wait_for_each_other(void **state)
+{
+    struct bed_config config = small;
+    struct nand_injection failure = anywhere;
+    struct bed *bed;
+
+    (void)state;
+    config.num_requests = 4;
+    bed = new_mounted(&config, 1);
+    fill_medium(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    failure.kind = NAND_OP_READ;
+    failure.effect = NAND_EFFECT_UNCORRECTABLE;
+    failure.die = 2;
+    inject_fault(bed, &failure);
+    for (unsigned int i = 0; i < 60; i++) {
+        (void)bed_submit_read(bed, (uint64_t)(i * 2) * BED_SECTORS, 16);
+    }
+    bed_wait_all(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+/* The row of a plane that fails is in its stripe's parity, or taken out. */
+static void test_a_die_dies_after_a_row_has_failed(void **state)
+{
+    (void)state;
+    for (uint32_t after = 0; after < 40; after += 3) {
+        struct nand_injection failure = anywhere;
+        struct bed *bed = new_mounted(&small, after);
+
+        failure.kind = NAND_OP_PROGRAM;
+        failure.effect = NAND_EFFECT_FAIL;
+        failure.trigger.after = after;
+        failure.trigger.times = 1;
+        inject_fault(bed, &failure);
+        fill_medium(bed);
+        bed_flush(bed);
+        bed_settle(bed);
+        assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+        inject_death(bed, NAND_OP_READ, after % 4, 0);
+        bed_check(bed);
+        bed_settle(bed);
+        use_medium(bed, after, 50);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+static void test_an_array_without_parity_of_older_firmware_is_refused(
+    void **state)
+{
+    struct bed *bed = new_mounted(&small, 1);
+
+    (void)state;
+    bed->writes_old_layout = true;
+    bed_write(bed, 0, 8);
+    bed_flush(bed);
+    bed_settle(bed);
+    bed_start_mount(bed);
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(bed));
+    }
+    bed_settle(bed);
+    assert_int_equal(ftl_state(bed->ftl), FTL_FAILED);
+    assert_int_equal(ftl_failure(bed->ftl), FTL_FAILURE_OLD_LAYOUT);
+    bed_free(bed);
+}
