@@ -93,7 +93,9 @@ static enum init_result read_marks(struct nand_medium *medium,
     }
     if (marks.dead_dies != 0) {
         log_line(config->log,
-                 "nand: %u dies do not answer, so their data is lost",
+                 "nand: %u dies do not answer; their data is rebuilt from the "
+                 "parity of the others if there is one such die and any "
+                 "parity, and otherwise lost",
                  marks.dead_dies);
     }
     ftl->bad_planes = bad;
@@ -334,7 +336,10 @@ static void run_until_stopped(struct nand_medium *medium)
 {
     uint64_t end_us = hal_now_us() + STOP_US;
 
-    for (uint32_t i = 0; i < STOP_TURNS && medium->is_stopping; i++) {
+    for (uint32_t i = 0;
+         i < STOP_TURNS &&
+         (medium->is_stopping || !ftl_stripes_are_complete(medium->ftl));
+         i++) {
         uint64_t now_us = hal_now_us();
         uint64_t deadline_us = LOOP_NO_DEADLINE;
 
@@ -358,6 +363,7 @@ void nand_medium_stop(struct nand_medium *medium)
     }
     medium->result = MEDIA_ABORTED;
     medium->is_stopping = nand_medium_submit(medium, &flush);
+    ftl_complete_stripes(medium->ftl);
     run_until_stopped(medium);
     if (medium->result != MEDIA_OK) {
         log_line(medium->config.log,

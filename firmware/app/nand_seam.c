@@ -199,9 +199,9 @@ bool nand_seam_read_marks(struct nand *nand, const struct nand_info *info,
             for (unsigned int block = 0; block < info->blocks; block++) {
                 bool is_marked = list[plane * info->blocks + block] != 0;
 
-                if (status == NAND_CQE_DEAD || is_marked) {
+                if (status == NAND_CQE_OK && is_marked) {
                     bad_planes[block * dies + die] |= (uint8_t)BIT(plane);
-                    marks->blocks += status == NAND_CQE_OK;
+                    marks->blocks++;
                 }
             }
         }

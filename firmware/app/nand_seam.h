@@ -44,7 +44,8 @@ struct nand_marks {
 
 /**
  * Read which blocks the factory has marked as bad, before the driver is used
- * for anything else.  All blocks of a die that does not answer are bad.
+ * for anything else.  Of a die that does not answer, no block is marked: the
+ * translation layer finds out that it is dead.
  *
  * @param list        planes times blocks bytes of DRAM, 64-byte aligned
  * @param bad_planes  zeroed, for ftl_config.bad_planes

@@ -292,6 +292,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         any = ftl_io_refuse(ftl);
         break;
     }
+    any |= ftl_rescue_step(ftl);
     return ftl_request_send_waiting(ftl) || any;
 }
 

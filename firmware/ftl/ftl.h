@@ -139,6 +139,13 @@ uint32_t ftl_dead_dies(const struct ftl *ftl);
 /** Whether what is written now survives the loss of a die. */
 bool ftl_has_parity(const struct ftl *ftl);
 
+/**
+ * Complete the stripes that have no parity on flash yet, with padding: before
+ * the power goes off.  ftl_stripes_are_complete() says when this is done.
+ */
+void ftl_complete_stripes(struct ftl *ftl);
+bool ftl_stripes_are_complete(const struct ftl *ftl);
+
 /** Superblocks that hold nothing. */
 uint32_t ftl_free_superblocks(const struct ftl *ftl);
 

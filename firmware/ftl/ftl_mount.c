@@ -19,8 +19,9 @@
  * again without it, and an older version counts.  This version is still there,
  * because nothing is erased before all copies are on flash.
  *
- * A flash that reports anything else than such units makes the mount fail, so
- * that a die that does not answer is not taken for a power cut.
+ * Rows of a die that does not answer are rebuilt from parity.  A flash that
+ * reports anything else than such units, or a second dead die, makes the mount
+ * fail, so that a failure is not taken for a power cut.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -434,6 +435,7 @@ static bool step_clear(struct ftl *ftl)
     any |= ftl_row_step(ftl);
     if (!ftl_collect_is_due(ftl)) {
         ftl->state = FTL_READY;
+        ftl_parity_mounted(ftl);
         any = true;
     }
     return any;

@@ -222,11 +222,28 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die)
         }
         if (at->state == FTL_SUPERBLOCK_FREE) {
             ftl_superblock_measure(ftl, i);
-            if (!ftl_superblock_is_good(ftl, i)) {
+            if (ftl->state == FTL_READY && !ftl_superblock_is_good(ftl, i)) {
                 ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
             }
         }
     }
+    ftl_complete_stripes(ftl);
+    if (ftl->state == FTL_MOUNTING &&
+        (!ftl->layout.has_parity || ftl->parity.num_dead > 1)) {
+        ftl->state = FTL_FAILED;
+    }
+}
+
+void ftl_parity_mounted(struct ftl *ftl)
+{
+    for (uint32_t i = 0;
+         ftl->parity.num_dead != 0 && i < ftl->layout.superblocks; i++) {
+        ftl_collect_move_soon(ftl, i);
+    }
+}
+
+void ftl_complete_stripes(struct ftl *ftl)
+{
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         struct ftl_stream *stream = &ftl->streams[i];
 
@@ -235,4 +252,14 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die)
             stream->next_row = ftl->layout.superblock_rows;
         }
     }
+}
+
+bool ftl_stripes_are_complete(const struct ftl *ftl)
+{
+    for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+        if (ftl->parity.accumulators[i].is_used) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -47,6 +47,7 @@ struct ftl_rescue {
     uint16_t next_die;
     bool leaves_bad_planes_out; /* the second attempt does */
     bool has_read_bad_planes;   /* the first attempt did */
+    bool is_of_scan;            /* system bytes only */
     bool is_of_accumulator;     /* the stripe is not complete on flash */
     uint8_t *members;           /* then: those of the accumulator */
 
@@ -61,6 +62,7 @@ struct ftl_rescue {
     uint8_t index[FTL_OP_UNITS];  /* in the row */
     uint8_t entry[FTL_OP_UNITS];  /* the first one of the request */
     uint8_t parity[FTL_OP_UNITS]; /* parity units that were read */
+    bool is_used[FTL_OP_UNITS];   /* something of the stripe is programmed */
     bool is_lost[FTL_OP_UNITS];   /* another unit of the stripe is lost, too */
     uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */
     uint8_t *data, *meta;           /* the sum */
@@ -105,6 +107,8 @@ struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
 void ftl_parity_xor(uint8_t *to, const uint8_t *from, size_t len);
 /** A die does not answer any more: leave it out, and move what it holds. */
 void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
+/** The mount has ended: superblocks that need a dead die's parity move soon. */
+void ftl_parity_mounted(struct ftl *ftl);
 
 /* ---- ftl_rescue.c: using it */
 
@@ -122,5 +126,7 @@ MUST_USE bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
  */
 MUST_USE bool ftl_rescue_go_on(struct ftl *ftl, struct ftl_request *request,
                                enum ftl_flash_status status);
+/** Begin with requests that wait. @return whether there were any */
+bool ftl_rescue_step(struct ftl *ftl);
 
 #endif

@@ -109,16 +109,20 @@ void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
     case FTL_REQUEST_MOVE:
         ftl_collect_read_done(ftl, request, status);
         break;
+    case FTL_REQUEST_SCAN:
+        if (ftl_mount_scan_done(ftl, request, status)) {
+            return; /* The request goes on with the next row. */
+        }
+        break;
     case FTL_REQUEST_FREE:
     case FTL_REQUEST_ROW:
     case FTL_REQUEST_ERASE:
-    case FTL_REQUEST_SCAN:
         ASSERT(false);
     }
     free_request(ftl, request);
 }
 
-/* A read of units that hold data has ended. */
+/* A read has ended. */
 static void end_read(struct ftl *ftl, struct ftl_request *request,
                      enum ftl_flash_status status)
 {
@@ -147,6 +151,7 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
     case FTL_REQUEST_FILL:
     case FTL_REQUEST_PAGE:
     case FTL_REQUEST_MOVE:
+    case FTL_REQUEST_SCAN:
         end_read(ftl, request, status);
         return;
     case FTL_REQUEST_ROW:
@@ -154,11 +159,6 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
         break;
     case FTL_REQUEST_ERASE:
         ftl_superblock_erase_done(ftl, request, status, failed_planes);
-        break;
-    case FTL_REQUEST_SCAN:
-        if (ftl_mount_scan_done(ftl, request, status)) {
-            return; /* The request goes on with the next row. */
-        }
         break;
     }
     free_request(ftl, request);

@@ -70,9 +70,12 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
     for (uint32_t i = 0; i < rescue->num_units; i++) {
         size_t index = rescue->index[i];
 
+        rescue->is_used[i] = false;
         rescue->is_lost[i] = false;
         rescue->parity[i] = 0;
-        if (from == NULL) {
+        if (rescue->is_of_scan) {
+            memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);
+        } else if (from == NULL) {
             memset(sum_data(rescue, i), 0, FTL_UNIT_DATA);
             memset(sum_meta(rescue, i), 0, FTL_UNIT_META);
             memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);
@@ -121,21 +124,24 @@ static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
         }
         for (uint8_t i = 0; i < rescue->num_units; i++) {
             uint32_t entry = request->flash.num_units;
+            struct ftl_flash_unit unit;
 
             if (!is_wanted(ftl, rescue, i)) {
                 continue;
             }
             rescue->of_entry[entry] = i;
-            ftl_request_add(
-                ftl, request,
-                (stripe_row + rescue->next_die) * ftl->layout.row_units +
-                    rescue->index[i],
-                &(struct ftl_flash_unit){
-                    .data = rescue->read_data + (size_t)entry * FTL_UNIT_DATA,
-                    .meta = rescue->read_meta + (size_t)entry * FTL_UNIT_META,
-                    .system = rescue->read_system[entry],
-                    .length = FTL_UNIT_DATA,
-                });
+            unit =
+                (struct ftl_flash_unit){.system = rescue->read_system[entry]};
+            if (!rescue->is_of_scan) {
+                unit.data = rescue->read_data + (size_t)entry * FTL_UNIT_DATA;
+                unit.meta = rescue->read_meta + (size_t)entry * FTL_UNIT_META;
+                unit.length = FTL_UNIT_DATA;
+            }
+            ftl_request_add(ftl, request,
+                            (stripe_row + rescue->next_die) *
+                                    ftl->layout.row_units +
+                                rescue->index[i],
+                            &unit);
         }
         if (request->flash.num_units != 0) {
             ftl_request_send(ftl, request);
@@ -158,6 +164,7 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
         uint32_t i = rescue->of_entry[entry];
         bool is_bad = (good & BIT(unit->plane)) == 0;
 
+        rescue->is_used[i] |= unit->status != FTL_UNIT_ERASED;
         if (status != FTL_FLASH_OK ||
             (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
             rescue->is_lost[i] = true;
@@ -168,8 +175,10 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
         }
         rescue->has_read_bad_planes |= is_bad;
         rescue->parity[i] += ftl_system_is_parity(unit->system);
-        ftl_parity_xor(sum_data(rescue, i), unit->data, FTL_UNIT_DATA);
-        ftl_parity_xor(sum_meta(rescue, i), unit->meta, FTL_UNIT_META);
+        if (!rescue->is_of_scan) {
+            ftl_parity_xor(sum_data(rescue, i), unit->data, FTL_UNIT_DATA);
+            ftl_parity_xor(sum_meta(rescue, i), unit->meta, FTL_UNIT_META);
+        }
         for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
             rescue->system[i][j] ^= unit->system[j];
         }
@@ -215,12 +224,13 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
             return true; /* Nobody needs it any longer. */
         }
         break;
+    case FTL_REQUEST_SCAN:
+        return true; /* Nothing is known about it yet. */
     case FTL_REQUEST_PAGE:
         break;
     case FTL_REQUEST_FREE:
     case FTL_REQUEST_ROW:
     case FTL_REQUEST_ERASE:
-    case FTL_REQUEST_SCAN:
         return false;
     }
     if (system->kind == FTL_KIND_DATA) {
@@ -282,9 +292,12 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
         }
         if (is_rebuilt(ftl, rescue, i)) {
             copy_unit(rescue, i);
-            ftl->counters.rebuilt_units++;
+            ftl->counters.rebuilt_units += !rescue->is_of_scan;
         } else {
             all = false;
+            if (!rescue->is_used[i] && !rescue->is_lost[i]) {
+                rescue->saved[rescue->entry[i]].status = FTL_UNIT_ERASED;
+            }
         }
     }
     if (all || rescue->leaves_bad_planes_out || !rescue->has_read_bad_planes) {
@@ -327,6 +340,7 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
            request->flash.num_units * sizeof(request->units[0]));
     rescue->leaves_bad_planes_out = false;
     rescue->has_read_bad_planes = false;
+    rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN;
     request->rescue = rescue;
     find_units(ftl, rescue);
     begin_sum(ftl, rescue);
@@ -373,19 +387,32 @@ static void start_waiting(struct ftl *ftl)
     }
 }
 
+/* Whether a read that has ended is to be rebuilt. */
+static bool is_to_be_rebuilt(const struct ftl *ftl,
+                             const struct ftl_request *request,
+                             enum ftl_flash_status status)
+{
+    if (!ftl->layout.has_parity || status == FTL_FLASH_ERROR ||
+        ftl->state == FTL_FAILED) {
+        return false;
+    }
+    /* A mount takes single units that it cannot read for torn ones. */
+    return status == FTL_FLASH_DEAD ||
+           (request->kind != FTL_REQUEST_SCAN && !is_every_unit_good(request));
+}
+
 bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status *status)
 {
     struct ftl_rescue *rescue;
 
-    if (!ftl->layout.has_parity ||
-        (*status == FTL_FLASH_OK && is_every_unit_good(request)) ||
-        *status == FTL_FLASH_ERROR ||
-        (*status == FTL_FLASH_DEAD && ftl->state != FTL_READY)) {
+    if (*status == FTL_FLASH_DEAD) {
+        ftl_parity_die_is_dead(ftl, request->flash.die);
+    }
+    if (!is_to_be_rebuilt(ftl, request, *status)) {
         return false;
     }
     if (*status == FTL_FLASH_DEAD) {
-        ftl_parity_die_is_dead(ftl, request->flash.die);
         for (uint32_t i = 0; i < request->flash.num_units; i++) {
             request->units[i].status = FTL_UNIT_UNCORRECTABLE;
         }
@@ -418,6 +445,14 @@ bool ftl_rescue_go_on(struct ftl *ftl, struct ftl_request *request,
         return true;
     }
     end_rescue(ftl, rescue);
-    start_waiting(ftl);
     return false;
+}
+
+bool ftl_rescue_step(struct ftl *ftl)
+{
+    if (ftl->parity.waiting.count == 0 || find_free(ftl) == NULL) {
+        return false;
+    }
+    start_waiting(ftl);
+    return true;
 }

@@ -105,6 +105,24 @@ static void fill_medium(struct bed *bed)
     }
 }
 
+/* The power fails, and then again during the mount. */
+static void mount_after_cut(const struct bed *bed, uint64_t seed)
+{
+    struct bed *cut = bed_cut(bed, seed);
+    struct bed *again;
+
+    bed_start_mount(cut);
+    for (uint64_t i = 0; i < seed % 50 && bed_step(cut); i++) {
+    }
+    again = bed_cut(cut, seed);
+    bed_free(cut);
+    bed_mount(again);
+    bed_check(again);
+    use_medium(again, seed, 30);
+    bed_check(again);
+    bed_free(again);
+}
+
 /*
  * A die dies at an operation, and everything is still there.
  * @return false when the workload has fewer operations of the kind
@@ -130,6 +148,7 @@ static bool survive_death(const struct bed_config *config,
         use_medium(bed, ~(uint64_t)after, 100);
         bed_check(bed);
         assert_int_equal(ftl_counters(bed->ftl)->read_errors, 0);
+        mount_after_cut(bed, after);
     }
     bed_free(bed);
     return has_died;
@@ -382,5 +401,59 @@ static void test_an_array_without_parity_of_older_firmware_is_refused(
     bed_settle(bed);
     assert_int_equal(ftl_state(bed->ftl), FTL_FAILED);
     assert_int_equal(ftl_failure(bed->ftl), FTL_FAILURE_OLD_LAYOUT);
+    bed_free(bed);
+}
+
+/* The die died while the power was off. */
+static void test_a_die_that_is_dead_at_the_start_loses_nothing(void **state)
+{
+    const struct bed_config *const configs[] = {&small, &tlc};
+
+    (void)state;
+    for (unsigned int i = 0; i < 7; i++) {
+        const struct bed_config *config = configs[i / 4];
+        struct bed *bed = new_mounted(config, i);
+
+        fill_medium(bed);
+        use_medium(bed, i, 200);
+        bed_trim(bed, 8, 64);
+        bed_flush(bed);
+        ftl_complete_stripes(bed->ftl);
+        bed_settle(bed);
+        assert_true(ftl_stripes_are_complete(bed->ftl));
+        bed_start_mount(bed);
+        inject_death(bed, NAND_OP_READ, i % 4, 0);
+        while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+            assert_true(bed_step(bed));
+        }
+        assert_int_equal(ftl_state(bed->ftl), FTL_READY);
+        assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+        bed_check(bed);
+        assert_true(ftl_counters(bed->ftl)->rebuilt_units != 0);
+        bed_settle(bed);
+        use_medium(bed, i, 50);
+        bed_check(bed);
+        bed_flush(bed);
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+static void test_a_second_dead_die_at_the_start_is_refused(void **state)
+{
+    struct bed *bed = new_mounted(&small, 1);
+
+    (void)state;
+    fill_medium(bed);
+    bed_flush(bed);
+    bed_start_mount(bed);
+    inject_death(bed, NAND_OP_READ, 1, 0);
+    inject_death(bed, NAND_OP_READ, 2, 3);
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(bed));
+    }
+    bed_settle(bed);
+    assert_int_equal(ftl_state(bed->ftl), FTL_FAILED);
     bed_free(bed);
 }

@@ -557,9 +557,10 @@ static void test_an_error_during_a_mount_loses_nothing(void **state)
     bed_free(bed);
 }
 
-static void test_a_drive_with_a_dead_die_does_not_start(void **state)
+static void test_a_drive_without_parity_does_not_start_with_a_dead_die(
+    void **state)
 {
-    struct bed *bed = new_cut_bed(5, 4);
+    struct bed *bed = new_cut_bed(5, 2);
     const struct nand_injection death = {
         .kind = NAND_OP_READ,
         .effect = NAND_EFFECT_DIE,
