@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(RV64_SOURCES
     hal.c
+    memory.c
     panic.c
     crt0.S
 )
