@@ -111,17 +111,63 @@ static void copy_from_pieces(struct ftl_op *op, uint8_t *to, uint32_t len)
 
 /* ---- Reads. */
 
+/* How many pieces hold the next bytes of an operation. */
+static uint32_t count_pieces(const struct ftl_op *op, uint32_t length)
+{
+    uint32_t count = 1;
+    uint32_t found = op->io.pieces[op->piece].len_bytes - op->piece_offset;
+
+    while (found < length) {
+        found += op->io.pieces[op->piece + count].len_bytes;
+        count++;
+    }
+    return count;
+}
+
+/* Send the request of a read that is being put together, if there is one. */
+static void send_read(struct ftl *ftl, struct ftl_request **open)
+{
+    if (*open != NULL) {
+        ftl_request_send(ftl, *open);
+        *open = NULL;
+    }
+}
+
+/*
+ * The request that takes a part of a unit: the one that is being put together
+ * if it is for the same row and has room, or a new one.
+ * @return NULL when there is none
+ */
+static struct ftl_request *request_for_part(struct ftl *ftl, struct ftl_op *op,
+                                            uint32_t place, uint32_t length,
+                                            struct ftl_request **open)
+{
+    if (*open != NULL &&
+        ((*open)->row != ftl_place_row(&ftl->layout, place) ||
+         (*open)->flash.num_units + count_pieces(op, length) > FTL_OP_UNITS)) {
+        send_read(ftl, open);
+    }
+    if (*open == NULL) {
+        *open = ftl_request_take(ftl, FTL_REQUEST_READ);
+        if (*open != NULL) {
+            (*open)->op = op_index(ftl, op);
+            op->requests++;
+        }
+    }
+    return *open;
+}
+
 /* Read a part of a unit from flash. @return false when there is no request */
 static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
-                            const struct part *part)
+                            const struct part *part, struct ftl_request **open)
 {
-    struct ftl_request *request = ftl_request_take(ftl, FTL_REQUEST_READ);
+    struct ftl_request *request =
+        request_for_part(ftl, op, place, part->length, open);
     uint32_t done = 0;
 
     if (request == NULL) {
         return false;
     }
-    request->op = op_index(ftl, op);
     while (done < part->length) {
         uint32_t len = part->length - done;
         struct ftl_flash_unit unit = {.data = take_piece(op, &len)};
@@ -132,19 +178,18 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
         unit.more = done < part->length;
         ftl_request_add(ftl, request, place, &unit);
     }
-    op->requests++;
-    ftl_request_send(ftl, request);
     return true;
 }
 
 /* @return false when the unit has to wait */
-static bool read_unit(struct ftl *ftl, struct ftl_op *op)
+static bool read_unit(struct ftl *ftl, struct ftl_op *op,
+                      struct ftl_request **open)
 {
     struct part part = next_part(op);
     uint32_t entry = ftl->map[part.number];
 
     if (ftl_is_place(entry)) {
-        if (!read_from_flash(ftl, op, entry, &part)) {
+        if (!read_from_flash(ftl, op, entry, &part, open)) {
             return false;
         }
     } else if (entry == FTL_NOWHERE) {
@@ -164,10 +209,15 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op)
 /* @return whether the operation has left the queue */
 static bool step_read(struct ftl *ftl, struct ftl_op *op)
 {
-    while (op->next_sector < op->end_sector) {
-        if (!read_unit(ftl, op)) {
-            return false;
-        }
+    struct ftl_request *open = NULL; /* takes units of the same row */
+    bool must_wait = false;
+
+    while (!must_wait && op->next_sector < op->end_sector) {
+        must_wait = !read_unit(ftl, op, &open);
+    }
+    send_read(ftl, &open);
+    if (must_wait) {
+        return false;
     }
     ftl_list_remove(&ftl->reads, op_index(ftl, op));
     op->state = FTL_OP_READING;

@@ -147,6 +147,26 @@ static void test_reads_give_what_was_written_last(void **state)
     expect_blocks(1, 30, 16, 0);
 }
 
+/* Commands that the NAND controller has been given. */
+static uint32_t count_commands(void)
+{
+    return bed.drive->drive.nand.nand.queue.cmd_pi;
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_read_takes_one_command_for_all_units_of_a_row(void **state)
+{
+    uint32_t before;
+
+    (void)state;
+    /* 32 units, which are in two rows if they do not begin with one. */
+    write_blocks(1, 0, 256, true, 1);
+    before = count_commands();
+    expect_blocks(1, 0, 256, 1);
+    assert_in_range(count_commands() - before, 1, 2);
+    expect_blocks(1, 3, 200, 1);
+}
+
 WITH_FIXTURE(setup_nand, teardown)
 static void test_flushed_data_is_there_after_a_power_cut(void **state)
 {
