@@ -6,6 +6,10 @@
  *
  *   native_cost WORKLOAD COUNT
  *
+ * A workload whose name begins with "nand-" is for a drive with NAND flash,
+ * which has been filled before; without the prefix, for one with a block
+ * medium.
+ *
  * tools/count_instructions.py runs it (docs/performance.md).
  *
  * The difference of two runs with different counts is free of what connecting
@@ -15,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "firmware/native/nand_storage.h"
 #include "firmware/native/native.h"
 
 enum {
@@ -23,8 +28,10 @@ enum {
     BLOCK = 512,
     DEPTH_MAX = 64,
     COST_HOSTS = 4,
+    FILL_BYTES = 131072, /* of each write with which the flash is filled */
 };
-#define TIMEOUT_NS UINT64_C(600000000000)
+#define NAND_PREFIX "nand-"
+#define TIMEOUT_NS  UINT64_C(600000000000)
 
 struct workload {
     const char *name;
@@ -32,20 +39,40 @@ struct workload {
     uint32_t len_bytes;
     uint32_t depth; /* of all hosts together */
     uint32_t hosts; /* each has a controller of its own */
+    bool is_sequential;
+};
+
+/* It has several times the blocks of a plane that the commands fill, so that
+ * there is no garbage to collect. */
+static const struct nand_storage_config nand_storage = {
+    .profile = "tlc2021",
+    .channels = 4,
+    .dies = 2,
+    .blocks = 240,
+    .wordlines = 4,
 };
 
 static const struct workload workloads[] = {
-    {"4k-read-qd1", NVM_READ, 4096, 1, 1},
-    {"4k-read-qd64", NVM_READ, 4096, 64, 1},
-    {"4k-write-qd1", NVM_WRITE, 4096, 1, 1},
-    {"4k-write-qd64", NVM_WRITE, 4096, 64, 1},
-    {"4k-read-qd64-4hosts", NVM_READ, 4096, 64, 4},
-    {"4k-write-qd64-4hosts", NVM_WRITE, 4096, 64, 4},
-    {"128k-read-qd1", NVM_READ, 131072, 1, 1},
-    {"128k-write-qd1", NVM_WRITE, 131072, 1, 1},
-    {"1m-read-qd1", NVM_READ, 1048576, 1, 1},
-    {"1m-write-qd1", NVM_WRITE, 1048576, 1, 1},
+    {"4k-read-qd1", NVM_READ, 4096, 1, 1, false},
+    {"4k-read-qd64", NVM_READ, 4096, 64, 1, false},
+    {"4k-write-qd1", NVM_WRITE, 4096, 1, 1, false},
+    {"4k-write-qd64", NVM_WRITE, 4096, 64, 1, false},
+    {"4k-read-qd64-4hosts", NVM_READ, 4096, 64, 4, false},
+    {"4k-write-qd64-4hosts", NVM_WRITE, 4096, 64, 4, false},
+    {"128k-read-qd1", NVM_READ, 131072, 1, 1, false},
+    {"128k-write-qd1", NVM_WRITE, 131072, 1, 1, false},
+    {"1m-read-qd1", NVM_READ, 1048576, 1, 1, false},
+    {"1m-write-qd1", NVM_WRITE, 1048576, 1, 1, false},
+    {"4k-seqread-qd1", NVM_READ, 4096, 1, 1, true},
+    {"4k-seqread-qd64", NVM_READ, 4096, 64, 1, true},
+    {"4k-seqwrite-qd1", NVM_WRITE, 4096, 1, 1, true},
+    {"4k-seqwrite-qd64", NVM_WRITE, 4096, 64, 1, true},
+    {"128k-read-qd64", NVM_READ, 131072, 64, 1, false},
+    {"128k-write-qd64", NVM_WRITE, 131072, 64, 1, false},
 };
+
+static const struct workload fill_workload = {"fill", NVM_WRITE, FILL_BYTES,
+                                              8,      1,         true};
 
 struct slot {
     struct load *load;
@@ -57,6 +84,8 @@ struct load {
     const struct workload *workload;
     struct native_world world;
     struct medium medium;
+    bool has_nand; /* Its medium is this array instead. */
+    struct nand_ram nand;
     struct cable cable;
     struct native_drive *drive;
     struct native_host *host;
@@ -84,8 +113,8 @@ static bool start_io(struct load *load, struct slot *slot)
         .opcode = workload->opcode,
         .kind = HOST_DATA_KEYED,
         .nsid = 1,
-        .lba = (uint64_t)load->started * 7919 %
-               (load->medium.capacity_bytes / workload->len_bytes) * blocks,
+        .lba = (uint64_t)load->started * (workload->is_sequential ? 1 : 7919) %
+               (MEDIUM_BYTES / workload->len_bytes) * blocks,
         .blocks = blocks,
         .offset = (uint32_t)(slot - load->slots) * workload->len_bytes,
         .len_bytes = workload->len_bytes,
@@ -125,11 +154,15 @@ static void create_nodes(struct load *load)
         .node = {.number = 1, .ipv4 = {0x0a000001}},
         .medium = &load->medium,
         .cache_bytes = CACHE_BYTES,
+        .nand_flash = load->has_nand ? &load->nand : NULL,
     };
     struct native_node_config host = {.number = 2, .ipv4 = {0x0a000002}};
 
     native_world_init(&load->world);
     medium_init(&load->medium, MEDIUM_BYTES);
+    if (load->has_nand) {
+        nand_storage_init(&load->nand, &nand_storage);
+    }
     cable_init(&load->cable);
     load->drive = native_drive_create(&load->world, &drive);
     load->host = native_host_create(&load->world, &host);
@@ -143,6 +176,9 @@ static void destroy_nodes(struct load *load)
     native_host_destroy(load->host);
     cable_end(&load->cable);
     medium_end(&load->medium);
+    if (load->has_nand) {
+        nand_storage_end(&load->nand);
+    }
     native_world_end(&load->world);
 }
 
@@ -172,12 +208,36 @@ static void connect_hosts(struct load *load)
     }
 }
 
-static void run_load(struct load *load)
+static void run_commands(struct load *load, const struct workload *workload,
+                         uint32_t wanted)
 {
-    create_nodes(load);
-    connect_hosts(load);
+    load->workload = workload;
+    load->wanted = wanted;
+    load->started = 0;
+    load->done = 0;
     ASSERT(load_is_done(load) ||
            native_world_run(&load->world, load_is_done, load, TIMEOUT_NS));
+}
+
+/* Write all blocks, and wait until they have left the write buffer. */
+static void fill_flash(struct load *load)
+{
+    const struct host_io flush = {.qid = 1, .opcode = NVM_FLUSH, .nsid = 1};
+
+    run_commands(load, &fill_workload, MEDIUM_BYTES / FILL_BYTES);
+    ASSERT(host_io(&load->host->host, &flush) == 0);
+}
+
+static void run_load(struct load *load, uint32_t count)
+{
+    const struct workload *workload = load->workload;
+
+    create_nodes(load);
+    connect_hosts(load);
+    if (load->has_nand) {
+        fill_flash(load);
+    }
+    run_commands(load, workload, count);
     printf("%s: %u commands in %.3f ms of virtual time\n", load->workload->name,
            load->done, (double)load->world.now_ns / 1e6);
     for (uint32_t i = 0; i < load->workload->hosts; i++) {
@@ -189,22 +249,24 @@ static void run_load(struct load *load)
 int main(int argc, char **argv)
 {
     struct load *load = calloc(1, sizeof(*load));
+    const char *name = argc == 3 ? argv[1] : "";
 
     ASSERT(load != NULL);
-    for (size_t i = 0; argc == 3 && i < ARRAY_LEN(workloads); i++) {
-        if (strcmp(argv[1], workloads[i].name) == 0) {
+    load->has_nand = strncmp(name, NAND_PREFIX, strlen(NAND_PREFIX)) == 0;
+    name += load->has_nand ? strlen(NAND_PREFIX) : 0;
+    for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
+        if (strcmp(name, workloads[i].name) == 0) {
             load->workload = &workloads[i];
         }
     }
     if (load->workload == NULL) {
-        fprintf(stderr, "usage: native_cost WORKLOAD COUNT\n");
+        fprintf(stderr, "usage: native_cost [nand-]WORKLOAD COUNT\n");
         for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
             fprintf(stderr, "  %s\n", workloads[i].name);
         }
         return 2;
     }
-    load->wanted = (uint32_t)strtoul(argv[2], NULL, 10);
-    run_load(load);
+    run_load(load, (uint32_t)strtoul(argv[2], NULL, 10));
     free(load);
     return 0;
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from essd import bench, bench_native, bench_report
+from essd import bench, bench_nand, bench_native, bench_report
 from essd.errors import EssdError
 
 HOST_ROW = bench.Row("4k-randread-qd1", "peer", 1000.4, 4.1, 500, 900, 150, 800, 0.8)
@@ -77,3 +77,27 @@ def test_the_page_needs_no_other_file_and_shows_every_value(tmp_path: Path) -> N
     assert not any(word in page for word in ("http", "src=", "<link", "<script"))
     with pytest.raises(EssdError, match="--html"):
         bench_report.write_page(tmp_path / "none" / "x.html", new, None, "t")
+
+
+def nand_rows() -> list[bench_native.Row]:
+    return [dataclasses.replace(NATIVE_ROW, target=target, drive_cpu=cpu)
+            for target, cpu in (("block", 100.0), ("nand", 120.0))]
+
+
+def test_a_drive_with_nand_is_compared_with_one_without() -> None:
+    assert bench_nand.cost_ratios(nand_rows()) == {"4k-randread-qd1": pytest.approx(1.2)}
+    found = bench_report.results_of({"workloads": [dataclasses.asdict(r)
+                                                   for r in nand_rows()]})
+    assert [result.target for result in found] == ["block", "nand"]
+
+
+def test_the_rounds_of_a_drive_count_as_their_median() -> None:
+    rows = [dataclasses.replace(NATIVE_ROW, drive_cpu=cpu, target="nand")
+            for cpu in (100.0, 900.0, 110.0)]
+    assert bench_nand.median(rows) == dataclasses.replace(rows[2], drive_cpu=110.0)
+
+
+def test_nand_is_refused_without_native() -> None:
+    for native, silent in ((False, 0), (True, 3)):
+        with pytest.raises(EssdError, match="--nand: only with --native"):
+            bench.command(native, 1, 1, "", 1500, "both", silent, "1G", bench.Output())

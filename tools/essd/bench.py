@@ -192,12 +192,18 @@ class Output:
 
 
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
-            target: str, silent: int, output: Output) -> None:
+            target: str, silent: int, nand: str | None, output: Output) -> None:
     """Run `essd bench`."""
     check_word("--target", target, ("both", "drive", "nvmet"))
     if output.as_json:
         show.only_data()
     earlier = output.earlier()      # a file that cannot be read is refused first
+    if nand is not None and (not native or silent):
+        raise EssdError("--nand: only with --native, and without --silent")
+    if nand is not None:
+        from . import bench_nand
+        bench_nand.command(seconds, rounds, only, mtu, nand, output, earlier)
+        return
     if native:
         from . import bench_native
         bench_native.command(seconds, only, mtu, silent, output, earlier)

@@ -50,6 +50,7 @@ class Row:
     p99_us: float
     drive_cpu: float            # CPU seconds per million I/Os
     initiator_cpu: float
+    target: str = "drive"       # or what --nand compares: "block" and "nand"
 
 
 @dataclass(frozen=True)
@@ -144,12 +145,17 @@ class Bench:
                    reply["p99_us"], spent / million, reply["cpu_s"] / million)
 
 
-def run(bench: Bench, seconds: float, only: str,
-        silent: int) -> tuple[list[Row], Facts]:
+def wanted_workloads(only: str) -> list[str]:
     wanted = [name for name in WORKLOADS if only.lower() in name]
     if not wanted:
         raise EssdError(f"--only {only}: no workload contains this text; use "
                         f"{', '.join(WORKLOADS)}")
+    return wanted
+
+
+def run(bench: Bench, seconds: float, only: str,
+        silent: int) -> tuple[list[Row], Facts]:
+    wanted = wanted_workloads(only)
     first = bench.initiator(FILL, 1.0)
     power_on = time.monotonic()
     with bench.drive() as process:

@@ -113,6 +113,9 @@ def bench(native: Annotated[bool, typer.Option(
           silent: Annotated[int, typer.Option(
               metavar="HOSTS", help="With --native: measure again beside so many "
                                     "hosts that fall silent.")] = 0,
+          nand: Annotated[str | None, typer.Option(
+              metavar="SIZE[,KEY=VALUE]...", help="With --native: measure a drive with "
+              "a NAND array of this size beside one without.")] = None,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -122,7 +125,7 @@ def bench(native: Annotated[bool, typer.Option(
           ) -> None:
     """Measure the performance of the drive and of Linux nvmet for comparison."""
     from ... import bench as bench_module
-    bench_module.command(native, seconds, rounds, only, mtu, target, silent,
+    bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare))
 
 

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd bench --native --nand SIZE`: a drive with NAND flash beside one without.
+
+Both drives run at the same time, each with an initiator's socket of its own, and
+each workload runs against one and then the other.  So other load on the machine
+affects both, and the ratio of their CPU times means something.
+"""
+
+import contextlib
+import dataclasses
+import statistics
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from . import interrupts, setup, show
+from .bench_native import FILL, Bench, Row, build_initiator, wanted_workloads
+from .bench_report import Result
+from .errors import EssdError
+from .setup import Wish
+
+if TYPE_CHECKING:
+    from .bench import Output
+
+NAMES = {"block": "bench-block", "nand": "bench-nand"}      # of the instances, by target
+FILL_S = 2.0        # writes all blocks that the workloads use, several times
+
+
+def median(rows: list[Row]) -> Row:
+    return dataclasses.replace(rows[0], **{
+        field.name: statistics.median(getattr(row, field.name) for row in rows)
+        for field in dataclasses.fields(Row) if field.type is float})
+
+
+def run(benches: dict[str, Bench], seconds: float, rounds: int, only: str,
+        row_done: Callable[[Row], None]) -> list[Row]:
+    """Run each workload on both drives in turn; return the medians of the rounds."""
+    wanted, found = wanted_workloads(only), []
+    with contextlib.ExitStack() as stack:
+        pids = {}
+        for target, bench in benches.items():
+            first = bench.initiator(FILL, FILL_S)
+            pids[target] = stack.enter_context(bench.drive()).pid
+            bench.result(first, 60)
+        for name in wanted:
+            rows: dict[str, list[Row]] = {target: [] for target in benches}
+            for n in range(rounds):
+                for target in list(benches)[::-1 if n % 2 else 1]:
+                    row = benches[target].measure(pids[target], name, seconds)
+                    rows[target].append(dataclasses.replace(row, target=target))
+            for target in benches:
+                found.append(median(rows[target]))
+                row_done(found[-1])
+    return found
+
+
+def cost_ratios(rows: list[Row]) -> dict[str, float]:
+    """For each workload: CPU of the drive with NAND, as a part of the other's."""
+    cost = {(row.workload, row.target): row.drive_cpu for row in rows}
+    return {row.workload: cost[row.workload, "nand"] / cost[row.workload, "block"]
+            for row in rows if row.target == "nand"}
+
+
+def show_rows(rows: list[Row]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("workload", "medium", "IOPS", "MB/s", "mean us", "p99 us", "CPU"):
+        table.add_column(heading, no_wrap=True,
+                         justify="left" if heading in ("workload", "medium") else "right")
+    for row in rows:
+        table.add_row(row.workload, row.target, f"{row.iops:.0f}", f"{row.mb_s:.1f}",
+                      f"{row.mean_us:.0f}", f"{row.p99_us:.0f}", f"{row.drive_cpu:.1f}")
+    show.console.print(table)
+    show.line("CPU: CPU seconds of the drive's QEMU process per million I/Os")
+    for workload, ratio in cost_ratios(rows).items():
+        show.line(f"{workload}: the drive with NAND flash takes {100 * ratio:.0f}% of the "
+                  "other's CPU")
+
+
+def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
+            output: "Output", earlier: list[Result] | None) -> None:
+    """Run `essd bench --native --nand`."""
+    if rounds < 1:
+        raise EssdError(f"--rounds {rounds}: use 1 or more")
+    wanted_workloads(only)
+    program = build_initiator()
+    for name in NAMES.values():
+        setup.forget(name)
+    try:
+        with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
+            benches = {}
+            for target, name in NAMES.items():
+                config = setup.configure(Wish(
+                    name=name, mtu=mtu, host=False,
+                    nand=nand if target == "nand" else None))
+                place = Path(folder) / target
+                place.mkdir()
+                benches[target] = Bench(config, program, place, mtu)
+            rows = run(benches, seconds, rounds, only, lambda row: show.line(
+                f"{row.workload}, {row.target}: {row.iops:.0f} IOPS"))
+    finally:
+        with interrupts.ignored():
+            for name in NAMES.values():
+                setup.forget(name)
+    if not output.as_json:
+        show_rows(rows)
+    output.write({"workloads": [dataclasses.asdict(row) for row in rows]}, earlier,
+                 "essd bench --native --nand: NAND flash beside a block medium")
