@@ -137,6 +137,15 @@ static void report_nand_failure(void *ctx)
     nvmf_target_set_health(drive->target, &health);
 }
 
+static void report_nand_read_only(void *ctx)
+{
+    struct drive *drive = ctx;
+    struct nvmf_health health = *nvmf_target_health(drive->target);
+
+    health.critical_warning |= SMART_WARN_READ_ONLY;
+    nvmf_target_set_health(drive->target, &health);
+}
+
 static enum init_result nand_start(struct drive *drive,
                                    const struct drive_config *config,
                                    const struct nand_info *info)
@@ -148,6 +157,7 @@ static enum init_result nand_start(struct drive *drive,
         .spare_bytes = DRAM_FOR_SERVICES,
         .media_done = end_nand_io,
         .failed = report_nand_failure,
+        .read_only = report_nand_read_only,
         .ctx = drive,
     };
     enum init_result result;

@@ -308,6 +308,20 @@ static void report_mount(struct nand_medium *medium, uint64_t now_us)
     config->failed(config->ctx);
 }
 
+static void report_read_only(struct nand_medium *medium)
+{
+    const struct nand_medium_config *config = &medium->config;
+
+    medium->is_read_only = true;
+    log_line(
+        config->log,
+        "ftl: %u planes of blocks have failed, and the rest has too little "
+        "space for writes; the drive is read-only from now on; copy its "
+        "data to another drive",
+        ftl_failed_planes(medium->ftl));
+    config->read_only(config->ctx);
+}
+
 enum loop_work nand_medium_poll(struct nand_medium *medium,
                                 struct loop_step *step)
 {
@@ -322,6 +336,10 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
         medium->state = ftl_state(medium->ftl);
         report_mount(medium, step->now_us);
         return LOOP_EVENT;
+    }
+    if (__builtin_expect(ftl_is_read_only(medium->ftl) && !medium->is_read_only,
+                         0)) {
+        report_read_only(medium);
     }
     return any ? LOOP_IO : LOOP_IDLE;
 }

@@ -32,6 +32,8 @@ struct nand_medium_config {
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
     /* The mount has failed: all operations are refused from now on. */
     void (*failed)(void *ctx);
+    /* The flash is worn out: writes are refused from now on. */
+    void (*read_only)(void *ctx);
     void *ctx;
 };
 
@@ -45,6 +47,7 @@ struct nand_medium {
     uint64_t size_blocks;     /* of 512 bytes */
     bool has_submitted;       /* operations that ftl_step() has not seen */
     enum ftl_state state;     /* that was logged */
+    bool is_read_only;        /* that was logged */
     uint64_t start_us;        /* when the mount began */
     bool is_stopping;         /* nand_medium_stop() waits */
     enum media_status result; /* of what it waits for */

@@ -259,7 +259,8 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
 /*
  * Nothing is in progress and nothing can be done, but operations wait: there is
  * no space for them, and garbage collection cannot make any unless what it
- * could not read can be read now.
+ * could not read can be read now.  If planes that have failed are the reason,
+ * the medium becomes read-only, which makes space for what is in the buffer.
  */
 static bool note_full(struct ftl *ftl)
 {
@@ -267,7 +268,14 @@ static bool note_full(struct ftl *ftl)
         ftl->free_requests.count != ftl->config.num_requests) {
         return false;
     }
-    ftl->is_full = !ftl_collect_retry(ftl);
+    if (ftl_collect_retry(ftl)) {
+        return true;
+    }
+    if (!ftl->is_read_only && ftl_health_has_taken_space(ftl)) {
+        ftl_health_set_read_only(ftl);
+    } else {
+        ftl->is_full = true;
+    }
     return true;
 }
 

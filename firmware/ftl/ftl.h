@@ -51,7 +51,7 @@ struct ftl_config {
 
 enum ftl_state {
     FTL_MOUNTING, /* Reads the flash; operations wait. */
-    FTL_READY,    /* Serves operations. */
+    FTL_READY,    /* Serves operations: see ftl_is_read_only(). */
     FTL_FAILED,   /* The map could not be read: operations are refused. */
 };
 
@@ -129,6 +129,13 @@ bool ftl_is_quiet(const struct ftl *ftl);
 uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all);
 
 const struct ftl_counters *ftl_counters(const struct ftl *ftl);
+
+/**
+ * Whether the flash has lost so many planes that nothing more can be written.
+ * All data can be read; writes and trims end with MEDIA_READ_ONLY.  A restart
+ * does not change this.
+ */
+bool ftl_is_read_only(const struct ftl *ftl);
 
 /** Planes of blocks whose programs or erasures have failed, ever. */
 uint32_t ftl_failed_planes(const struct ftl *ftl);

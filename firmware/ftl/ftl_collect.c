@@ -359,12 +359,30 @@ void ftl_collect_stop(struct ftl *ftl)
     ftl->collection = (struct ftl_collection){.victim = FTL_NOWHERE};
 }
 
+/* A read-only medium moves nothing.  @return whether this ends a move */
+static bool give_up_victim(struct ftl *ftl)
+{
+    const struct ftl_collection *collection = &ftl->collection;
+
+    if (!ftl->is_read_only || ftl->state != FTL_READY ||
+        collection->victim == FTL_NOWHERE || collection->reads != 0 ||
+        collection->slots != ftl->waiting[FTL_POOL_MOVE].count ||
+        ftl->superblocks[collection->victim].state != FTL_SUPERBLOCK_CLOSED) {
+        return false;
+    }
+    ftl_collect_stop(ftl);
+    return true;
+}
+
 bool ftl_collect_step(struct ftl *ftl)
 {
     struct ftl_collection *collection = &ftl->collection;
-    bool any = false;
+    bool any = give_up_victim(ftl);
 
     if (collection->victim == FTL_NOWHERE) {
+        if (ftl->state == FTL_READY && ftl->is_read_only) {
+            return any;
+        }
         collection->victim = ftl->state == FTL_READY ? choose_next_victim(ftl)
                                                      : choose_victim(ftl);
         collection->next_row = 0;

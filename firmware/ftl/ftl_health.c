@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Planes of blocks that have failed, which the drive remembers.
+ * Planes of blocks that have failed, which the drive remembers, and the end of
+ * its life.
  *
  * Health pages hold one byte for each block and die, with a bit for each plane
  * whose program or erasure has failed.  They are written like trim pages, and
  * the latest ones count.  If power fails before a page is on flash, the next
  * use of the plane finds out again.
+ *
+ * When so many planes have failed that garbage collection might not get on, the
+ * medium becomes read-only.  Nothing is collected from then on, and what is in
+ * the buffer may use all superblocks that are free.
  */
 #include "firmware/ftl/ftl_internal.h"
 
 #include <string.h>
+
+enum {                 /* metadata of a page */
+       PAGE_FLAGS = 0, /* of page 0 */
+       FLAG_READ_ONLY = 0x01,
+};
 
 uint32_t ftl_health_pages(const struct ftl_layout *layout)
 {
@@ -28,11 +38,71 @@ static uint8_t *page_bytes(const struct ftl *ftl, uint32_t page, size_t *len)
     return ftl->failed_planes + first;
 }
 
+static void change_page(struct ftl *ftl, uint32_t page)
+{
+    if (!ftl->health_changed[page]) {
+        ftl->health_changed[page] = true;
+        ftl->health_changes++;
+    }
+}
+
+/*
+ * Garbage collection gets on while the good superblocks have space for all
+ * logical units and some more: those that are open, and those that are left
+ * free.  Then one of the others has so few valid units that collecting it gives
+ * space.
+ */
+bool ftl_health_is_worn_out(const struct ftl *ftl)
+{
+    uint32_t rows = ftl->layout.superblock_rows;
+    uint64_t units = 0;
+    uint32_t largest = 0;
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        uint32_t capacity = ftl->superblocks[i].capacity;
+
+        if (ftl_superblock_is_good(ftl, i)) {
+            capacity -= FTL_RESERVE_ROWS * (capacity / rows);
+            units += capacity;
+            largest = MAX(largest, capacity);
+        }
+    }
+    return units < ftl->entries + (uint64_t)FTL_WORN_RESERVE * largest;
+}
+
+bool ftl_health_has_taken_space(const struct ftl *ftl)
+{
+    bool has_failed = false;
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].is_stuck) {
+            return false; /* Units that cannot be read have taken it. */
+        }
+    }
+    for (uint32_t i = 0; i < ftl->health_pages && !has_failed; i++) {
+        size_t len;
+        const uint8_t *bytes = page_bytes(ftl, i, &len);
+
+        for (size_t j = 0; j < len; j++) {
+            has_failed |= bytes[j] != 0;
+        }
+    }
+    return has_failed;
+}
+
+void ftl_health_set_read_only(struct ftl *ftl)
+{
+    if (!ftl->is_read_only) {
+        ftl->is_read_only = true;
+        ftl->forced = ftl->accepted;
+        change_page(ftl, 0);
+    }
+}
+
 void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
                              uint8_t planes)
 {
     uint32_t at = superblock * ftl->layout.geometry.dies + die;
-    uint32_t page = at / FTL_UNIT_DATA;
 
     planes &= (uint8_t)~ftl->failed_planes[at];
     if (planes == 0) {
@@ -40,11 +110,11 @@ void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
     }
     ftl->failed_planes[at] |= planes;
     ftl->bad_planes[at] |= planes;
-    if (!ftl->health_changed[page]) {
-        ftl->health_changed[page] = true;
-        ftl->health_changes++;
-    }
+    change_page(ftl, at / FTL_UNIT_DATA);
     ftl_superblock_measure(ftl, superblock);
+    if (ftl->state == FTL_READY && ftl_health_is_worn_out(ftl)) {
+        ftl_health_set_read_only(ftl);
+    }
 }
 
 bool ftl_health_step(struct ftl *ftl)
@@ -76,10 +146,14 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
 
     memcpy(data, bytes, len);
     memset(data + len, 0, FTL_UNIT_DATA - len);
-    memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
+    memset(ftl_slot_meta(ftl, index), 0, FTL_UNIT_META);
+    if (page == 0 && ftl->is_read_only) {
+        ftl_slot_meta(ftl, index)[PAGE_FLAGS] = FLAG_READ_ONLY;
+    }
 }
 
-void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
+void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
+                      const uint8_t *meta)
 {
     size_t len;
     uint8_t *bytes = page_bytes(ftl, page, &len);
@@ -88,6 +162,14 @@ void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
         bytes[i] |= data[i];
         ftl->bad_planes[(size_t)page * FTL_UNIT_DATA + i] |= data[i];
     }
+    if (page == 0 && meta[PAGE_FLAGS] == FLAG_READ_ONLY) {
+        ftl->is_read_only = true;
+    }
+}
+
+bool ftl_is_read_only(const struct ftl *ftl)
+{
+    return ftl->is_read_only;
 }
 
 uint32_t ftl_failed_planes(const struct ftl *ftl)

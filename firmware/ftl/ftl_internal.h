@@ -29,7 +29,10 @@ enum {
     FTL_HOST_LEAVES_FREE = 3,
     FTL_COLLECT_BELOW = 5,
     FTL_URGENT_LEAVES_FREE = 2, /* the same, for contents of failed rows */
+    FTL_MOVE_LEAVES_FREE = 1,   /* the same for the other stream, for what is in
+                                 * the buffer when the medium becomes read-only */
     FTL_RESERVE = 8,      /* superblocks that are no part of the capacity */
+    FTL_WORN_RESERVE = 6, /* with fewer of these, the medium is read-only */
     FTL_RESERVE_ROWS = 3, /* rows of a superblock that are none */
 };
 
@@ -221,7 +224,8 @@ struct ftl {
     struct ftl_layout layout;
     enum ftl_state state;
     bool is_volatile;
-    bool is_full; /* operations waited for space that nothing could make */
+    bool is_full;      /* operations waited for space that nothing could make */
+    bool is_read_only; /* for good: writes and trims are refused */
     uint64_t now_us;
     uint64_t last_accept_us;
 
@@ -393,9 +397,18 @@ void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
                              uint8_t planes);
 /** Have pages programmed that say something new. */
 bool ftl_health_step(struct ftl *ftl);
+/** Make the medium read-only, from now on and after restarts. */
+void ftl_health_set_read_only(struct ftl *ftl);
+/**
+ * Whether the flash has lost too many planes for garbage collection to get on.
+ */
+bool ftl_health_is_worn_out(const struct ftl *ftl);
+/** Whether there is no space because planes have failed. */
+bool ftl_health_has_taken_space(const struct ftl *ftl);
 void ftl_health_snapshot(struct ftl *ftl, uint16_t index);
 /** Apply a page that was read at the start. */
-void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data);
+void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
+                      const uint8_t *meta);
 
 /* ---- ftl_mount.c */
 /** Begin, or begin again; no request is in progress. */

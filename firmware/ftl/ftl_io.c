@@ -426,16 +426,16 @@ static bool trim_unit(struct ftl *ftl, struct ftl_op *op)
     return true;
 }
 
-/* Give up an operation for which there is no space. */
-static void fail_change(struct ftl_op *op)
+/* Give up an operation. */
+static void fail_change(struct ftl_op *op, enum media_status status)
 {
-    op->status = MEDIA_WRITE_ERROR;
+    op->status = (uint8_t)status;
     op->next_sector = op->end_sector;
 }
 
 /*
- * Trims are accepted also when the medium is full, because they are what makes
- * space.
+ * A read-only medium refuses both.  Trims are accepted also when the medium is
+ * full, because they are what makes space.
  *
  * @param any  set when the operation got on without leaving the queue
  * @return whether the operation has left the queue
@@ -445,8 +445,10 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
     bool is_write = op->io.op == MEDIA_WRITE;
     uint32_t budget = TRIMS_PER_STEP;
 
-    if (ftl->is_full && is_write) {
-        fail_change(op);
+    if (ftl->is_read_only && op->next_sector < op->end_sector) {
+        fail_change(op, MEDIA_READ_ONLY);
+    } else if (ftl->is_full && is_write) {
+        fail_change(op, MEDIA_WRITE_ERROR);
     }
     while (op->next_sector < op->end_sector) {
         if (budget-- == 0) {
@@ -460,7 +462,7 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
             if (!ftl->is_full) {
                 return false;
             }
-            fail_change(op);
+            fail_change(op, MEDIA_WRITE_ERROR);
         }
     }
     ftl_list_remove(&ftl->changes, op_index(ftl, op));

@@ -19,6 +19,9 @@
  * again without it, and an older version counts.  This version is still there,
  * because nothing is erased before all copies are on flash.
  *
+ * If there is no space for these copies, the medium is read-only until the next
+ * start.  What a row that may be torn holds may then be unreadable later.
+ *
  * Rows of a die that does not answer are rebuilt from parity.  A flash that
  * reports anything else than such units, or a second dead die, makes the mount
  * fail, so that a failure is not taken for a power cut.
@@ -436,6 +439,9 @@ static bool step_clear(struct ftl *ftl)
     if (!ftl_collect_is_due(ftl)) {
         ftl->state = FTL_READY;
         ftl_parity_mounted(ftl);
+        if (ftl_health_is_worn_out(ftl)) {
+            ftl_health_set_read_only(ftl);
+        }
         any = true;
     }
     return any;
@@ -508,7 +514,10 @@ bool ftl_mount_step(struct ftl *ftl)
     }
     any = step_phase(ftl);
     if (!any && !is_waiting_for_flash(ftl)) {
-        ftl->state = FTL_FAILED; /* There is no space to move units to. */
+        /* There is no space to move units to. */
+        ftl_collect_stop(ftl);
+        ftl->is_read_only = true;
+        ftl->state = FTL_READY;
         any = true;
     }
     return any;

@@ -144,15 +144,29 @@ static uint32_t find_free(struct ftl *ftl)
     return FTL_NOWHERE;
 }
 
+/* Free superblocks that a stream leaves to others. */
+static uint32_t superblocks_left_free(const struct ftl *ftl,
+                                      enum ftl_stream_id stream)
+{
+    if (ftl->state == FTL_MOUNTING) {
+        return 0;
+    }
+    if (stream == FTL_STREAM_MOVE) {
+        return FTL_MOVE_LEAVES_FREE;
+    }
+    if (ftl->is_read_only) {
+        return 0;
+    }
+    return ftl_slot_is_urgent(ftl) ? FTL_URGENT_LEAVES_FREE
+                                   : FTL_HOST_LEAVES_FREE;
+}
+
 bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
 {
     struct ftl_stream *open = &ftl->streams[stream];
     struct ftl_superblock *at;
 
-    if (stream == FTL_STREAM_HOST &&
-        ftl->free_superblocks <= (ftl_slot_is_urgent(ftl)
-                                      ? (uint32_t)FTL_URGENT_LEAVES_FREE
-                                      : (uint32_t)FTL_HOST_LEAVES_FREE)) {
+    if (ftl->free_superblocks <= superblocks_left_free(ftl, stream)) {
         return false;
     }
     open->superblock = find_free(ftl);

@@ -119,6 +119,6 @@ void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
     if (page < ftl->trim_pages) {
         apply_trims(ftl, page, data, meta);
     } else {
-        ftl_health_apply(ftl, page - ftl->trim_pages, data);
+        ftl_health_apply(ftl, page - ftl->trim_pages, data, meta);
     }
 }

@@ -671,15 +671,20 @@ static void test_the_counters_show_what_the_array_does(void **state)
     assert_non_null(strstr(reply, "\"restarts\":0}}}"));
 }
 
-/* Mark a block of the array as the factory does. */
-static void mark_block(uint32_t block)
+static void flag_block(uint32_t block, uint8_t flag)
 {
     uint8_t *at = bed.nand.bytes + nand_layout_record(block);
     struct nand_record record;
 
     assert_true(nand_record_parse(&record, block, at));
-    record.flags |= NAND_BLOCK_FACTORY_BAD;
+    record.flags |= flag;
     nand_record_emit(&record, block, at);
+}
+
+/* Mark a block of the array as the factory does. */
+static void mark_block(uint32_t block)
+{
+    flag_block(block, NAND_BLOCK_FACTORY_BAD);
 }
 
 WITH_FIXTURE(setup_nand, teardown)
@@ -712,6 +717,60 @@ static void test_blocks_that_the_factory_marked_are_not_used(void **state)
     assert_int_equal(nand_counter_read(&medium->nand, NAND_COUNT_VIOLATIONS),
                      0);
     assert_int_equal(drive_counters()->program_errors, 0);
+}
+
+static uint8_t critical_warning(void)
+{
+    static uint8_t smart[LOG_SMART_LEN];
+
+    assert_int_equal(
+        host_get_log(&bed.host->host, LOG_SMART, 0, smart, sizeof(smart)), 0);
+    return smart[SMART_CRITICAL_WARNING];
+}
+
+/* Two thirds of all blocks fail when they are erased. */
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_worn_out_drive_is_read_only_and_keeps_its_data(void **state)
+{
+    static const struct nvme_sqe zeroes = {
+        .opcode = NVM_WRITE_ZEROES, .nsid = 1, .cdw12 = 7};
+    uint64_t blocks = bed.drive->drive.nand.size_blocks / 256 * 256;
+    uint16_t status = 0;
+    uint32_t written = 0;
+
+    (void)state;
+    assert_int_equal(critical_warning(), 0);
+    for (uint64_t lba = 0; lba < blocks; lba += 256) {
+        write_blocks(1, lba, 256, false, 1);
+    }
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    bed_power_off(&bed);
+    for (uint32_t block = 0; block < 8 * 20; block++) {
+        if (block % 3 != 0) {
+            flag_block(block, NAND_BLOCK_FAILED);
+        }
+    }
+    bed_power_on(&bed);
+    bed_connect(&bed, 0, 1, 64);
+    while (written < 4000 && status == 0) {
+        fill_data(bed.host->data, 1, written * 8 % blocks, 8, 2);
+        status = run_io(1, NVM_WRITE, written * 8 % blocks, 8, false);
+        written += status == 0;
+    }
+    assert_int_equal(status & NVME_SC_MASK, NVME_SC_NS_WRITE_PROTECTED);
+    expect_log("the drive is read-only from now on");
+    for (unsigned int start = 0; start < 2; start++) {
+        assert_int_equal(critical_warning(), SMART_WARN_READ_ONLY);
+        assert_int_equal(run_io(1, NVM_WRITE, 8, 8, false) & NVME_SC_MASK,
+                         NVME_SC_NS_WRITE_PROTECTED);
+        assert_int_equal(send_command(1, &zeroes), NVME_SC_NS_WRITE_PROTECTED);
+        assert_int_equal(bed_flush(&bed, 1), 0);
+        for (uint64_t lba = 0; lba < blocks; lba += 8) {
+            expect_blocks(1, lba, 8, lba / 8 < written ? 2 : 1);
+        }
+        cut_power();
+        expect_log("the drive is read-only from now on");
+    }
 }
 
 /* ---- Arrays that cannot be used. */

@@ -98,7 +98,8 @@ struct bed {
     uint64_t now_us;
     uint64_t deadline_us; /* of the translation layer, since the last step */
     uint64_t random;
-    bool is_unknown; /* since a power cut: units have any of several contents */
+    bool is_unknown;   /* since a power cut, or since a write was refused: units
+                        * have any of several contents */
     uint8_t held_dies; /* mask: their operations neither start nor finish */
     uint8_t lagging_die;
     uint32_t lag_events;    /* for which it does nothing from now on */

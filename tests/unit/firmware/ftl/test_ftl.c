@@ -539,40 +539,70 @@ static void test_a_trim_longer_than_one_step_ends(void **state)
     bed_free(bed);
 }
 
-/* Write until a write or a flush fails. */
-static void write_until_full(struct bed *bed)
+/* Write until a write or a flush fails. @return how it fails */
+static enum media_status write_until_refused(struct bed *bed)
 {
     enum media_status status = MEDIA_OK;
     uint64_t random = 1;
 
     for (uint32_t i = 0; status == MEDIA_OK; i++) {
-        assert_true(i < 5000);
+        assert_true(i < 9000);
         status = bed_wait(
             bed, bed_submit_write(bed, random_next(&random) % bed->units * 8, 8,
                                   i % 3 == 2));
     }
-    assert_int_equal(status, MEDIA_WRITE_ERROR);
+    return status;
 }
 
-static void test_a_medium_whose_erasures_all_fail_becomes_full(void **state)
+static void check_read_only(struct bed *bed)
 {
+    assert_true(ftl_is_read_only(bed->ftl));
+    assert_int_equal(bed_wait(bed, bed_submit_write(bed, 8, 8, false)),
+                     MEDIA_READ_ONLY);
+    assert_int_equal(
+        bed_wait(bed, bed_submit_trim(bed, MEDIA_DEALLOCATE, 8, 8, false)),
+        MEDIA_READ_ONLY);
+    bed_flush(bed);
+    bed_settle(bed);
+}
+
+/*
+ * All erasures fail from some time on, or one of so many.  The drive ends its
+ * life with all data: those in its buffer, too.
+ */
+static void test_a_medium_whose_erasures_fail_becomes_read_only(void **state)
+{
+    static const struct {
+        uint8_t dies;
+        uint32_t every;
+    } cases[] = {{1, 0}, {2, 0}, {1, 3}, {2, 3}, {4, 5}};
+
     (void)state;
-    for (uint8_t dies = 1; dies <= 2; dies++) {
+    for (unsigned int i = 0; i < ARRAY_LEN(cases); i++) {
         struct nand_injection failure =
             fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL, 0);
         struct bed_config config = small;
         struct bed *bed;
 
-        config.geometry.dies = dies;
+        config.geometry.dies = cases[i].dies;
         config.geometry.wordlines = 8;
         bed = new_mounted(&config);
         failure.trigger.times = 0;
+        failure.trigger.every = cases[i].every;
         inject_fault(bed, &failure);
-        write_until_full(bed);
-        bed_settle(bed);
-        assert_int_equal(bed_wait(bed, bed_submit_flush(bed)),
-                         MEDIA_WRITE_ERROR);
-        assert_int_equal(bed_wait(bed, bed_submit_read(bed, 0, 64)), MEDIA_OK);
+        for (uint32_t unit = 0; unit < bed->units; unit++) {
+            bed_write(bed, unit * 8, 8);
+        }
+        assert_int_equal(write_until_refused(bed), MEDIA_READ_ONLY);
+        check_read_only(bed);
+        bed_check(bed);
+        for (unsigned int start = 0; start < 3; start++) {
+            bed_mount(bed);
+            assert_true(ftl_is_read_only(bed->ftl));
+            bed_check(bed);
+            check_read_only(bed);
+            bed_check(bed);
+        }
         bed_free(bed);
     }
 }
@@ -590,7 +620,7 @@ static void test_trims_make_space_on_a_full_medium(void **state)
     (void)state;
     failure.trigger.times = 0;
     inject_fault(bed, &failure);
-    write_until_full(bed);
+    assert_int_equal(write_until_refused(bed), MEDIA_WRITE_ERROR);
     nand_array_clear_injections(bed->array);
     assert_int_equal(bed_wait(bed, bed_submit_write(bed, 0, 8, false)),
                      MEDIA_WRITE_ERROR);

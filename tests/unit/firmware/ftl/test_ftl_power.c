@@ -33,10 +33,11 @@ struct sweep {
     unsigned int stride;       /* cut at every event, or at each of so many */
     unsigned int mount_stride; /* the same, for events of mounts */
     bool with_failures;        /* some programs fail */
-    bool with_erase_failures;  /* some erasures fail */
+    uint32_t erase_failures;   /* one of so many fails, or none */
     unsigned int ways;         /* in which requests in progress are torn */
     uint64_t cuts;
     uint64_t mounts;
+    uint64_t read_only; /* mounts after which the medium was read-only */
 };
 
 static unsigned long read_setting(const char *name, unsigned long otherwise)
@@ -90,6 +91,7 @@ static void check_cut(struct sweep *sweep, struct bed *bed, uint64_t seed)
     bed_mount(bed);
     bed_check(bed);
     sweep->mounts++;
+    sweep->read_only += ftl_is_read_only(bed->ftl);
     use_medium(bed, seed, 6);
     again = bed_cut(bed, seed);
     bed_mount(again);
@@ -168,8 +170,8 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
     if (sweep->with_failures) {
         fail_operations(bed, NAND_OP_PROGRAM, 29);
     }
-    if (sweep->with_erase_failures) {
-        fail_operations(bed, NAND_OP_ERASE, 7);
+    if (sweep->erase_failures != 0) {
+        fail_operations(bed, NAND_OP_ERASE, sweep->erase_failures);
     }
     bed->ctx = sweep;
     bed->after_event = cut_now;
@@ -276,7 +278,7 @@ static void test_a_cut_after_erasures_that_failed_loses_nothing(void **state)
     struct sweep sweep = {
         .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
         .ways = 1,
-        .with_erase_failures = true,
+        .erase_failures = 7,
     };
     unsigned long first = read_setting("FTL_FIRST", 1);
     struct bed_config config = small;
@@ -290,6 +292,28 @@ static void test_a_cut_after_erasures_that_failed_loses_nothing(void **state)
     }
     report_sweep("failed erasures", &sweep);
     assert_true(sweep.cuts > 20);
+}
+
+/* All erasures fail, so the medium becomes read-only during the sweep. */
+static void test_a_cut_at_the_end_of_life_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .ways = 1,
+        .erase_failures = 1,
+    };
+    unsigned long first = read_setting("FTL_FIRST", 1);
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.wordlines = 4;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 80), 100);
+    }
+    report_sweep("end of life", &sweep);
+    assert_true(sweep.cuts > 10);
+    assert_in_range(sweep.read_only, 1, sweep.cuts - 1);
 }
 
 static void test_a_cut_with_three_bits_per_cell_loses_nothing(void **state)
@@ -410,8 +434,10 @@ static void test_cuts_during_mounts_use_up_no_space(void **state)
                 assert_true(bed_step(bed));
             }
             assert_int_not_equal(ftl_state(bed->ftl), FTL_FAILED);
+            assert_false(ftl_is_read_only(bed->ftl));
         }
         bed_mount(bed);
+        assert_false(ftl_is_read_only(bed->ftl));
         bed_check(bed);
         bed_free(bed);
     }
@@ -455,8 +481,7 @@ static void test_what_was_read_after_a_cut_stays(void **state)
 
 /*
  * Units of a row that failed may be readable at one mount and not at the next,
- * also long after they were programmed again.  Other seeds show that a mount
- * fails when so many planes have failed that no superblock is free.
+ * also long after they were programmed again.
  */
 static void test_rows_that_failed_do_not_come_back(void **state)
 {
