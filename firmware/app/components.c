@@ -229,6 +229,9 @@ static enum loop_work step_usage(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
+    if (drive->nand.ftl != NULL) {
+        drive_report_nand_health(drive, step);
+    }
     loop_call_at(step, usage_keeper_step(&drive->keeper, step->now_us));
     loop_call_at(step, event_keeper_step(&drive->events, step->now_us));
     loop_call_at(step, latency_keeper_step(&drive->latency, step->now_us));

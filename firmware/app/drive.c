@@ -146,6 +146,30 @@ static void report_nand_read_only(void *ctx)
     nvmf_target_set_health(drive->target, &health);
 }
 
+void drive_report_nand_health(struct drive *drive, struct loop_step *step)
+{
+    uint64_t deadline_us = LOOP_NO_DEADLINE;
+
+    if (nand_health_has_changed(&drive->nand_health, step->now_us,
+                                &deadline_us)) {
+        struct nvmf_health health = *nvmf_target_health(drive->target);
+
+        nand_health_fill(&drive->nand_health, &health);
+        nvmf_target_set_health(drive->target, &health);
+    }
+    loop_call_at(step, deadline_us);
+}
+
+static void start_nand_health(struct drive *drive, struct nvmf_config *target)
+{
+    nand_health_init(&drive->nand_health, &drive->nand,
+                     usage_keeper_add_flash(&drive->keeper, nand_health_count,
+                                            &drive->nand_health));
+    nand_health_fill(&drive->nand_health, &target->health);
+    target->read_flash = nand_health_read;
+    target->flash_ctx = &drive->nand_health;
+}
+
 static enum init_result nand_start(struct drive *drive,
                                    const struct drive_config *config,
                                    const struct nand_info *info)
@@ -413,6 +437,9 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     latency_keeper_init(&drive->latency, &latency);
     target.latency = latency_keeper_seam(&drive->latency);
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
+    if (drive->nand.ftl != NULL) {
+        start_nand_health(drive, &target);
+    }
     copy_text(target.subnqn, sizeof(target.subnqn), identity->subsystem_nqn);
     format_discovery_nqn(config, target.discovery_nqn);
     copy_text(target.sn, sizeof(target.sn), identity->serial);

@@ -17,6 +17,7 @@
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
 #include "firmware/app/media_seam.h"
+#include "firmware/app/nand_health.h"
 #include "firmware/app/nand_medium.h"
 #include "firmware/app/operations.h"
 #include "firmware/app/services.h"
@@ -112,6 +113,7 @@ struct drive {
     struct settings settings;
     struct vendor_feature vendor;
     struct usage_keeper keeper;
+    struct nand_health nand_health; /* unused without an array */
     struct event_keeper events;
     struct latency_keeper latency;
     struct drive_medium medium;

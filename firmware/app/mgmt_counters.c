@@ -101,6 +101,24 @@ static void put_media_counters(struct json *out, const struct drive *drive)
     json_end_object(out);
 }
 
+/* Over the drive's life, as OCP's log page C0h has it. */
+static void put_flash_use(struct json *out, struct nand_health *health)
+{
+    struct nvmf_flash_use use;
+    struct usage_flash flash;
+
+    nand_health_read(health, &use);
+    nand_health_count(health, &flash);
+    json_begin_object(out, "flash");
+    json_number(out, "written-bytes", use.written_bytes);
+    json_number(out, "read-bytes", use.read_bytes);
+    json_number(out, "erased-blocks", flash.erased_blocks);
+    json_number(out, "failed-blocks", use.failed_blocks);
+    json_number(out, "spare-percent", use.left_percent);
+    json_number(out, "free-percent", use.free_percent);
+    json_end_object(out);
+}
+
 static void put_nand_counters(struct json *out,
                               const struct nand_medium *medium)
 {
@@ -148,13 +166,14 @@ static void put_cm_counters(struct json *out, const struct cm_counters *cm)
 bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
                    struct mgmt_refusal *refusal)
 {
-    const struct drive *drive = ctx;
+    struct drive *drive = ctx;
 
     (void)args;
     (void)refusal;
     put_host_counters(out, nvmf_target_counters(drive->target));
     put_media_counters(out, drive);
     if (drive->nand.ftl != NULL) {
+        put_flash_use(out, &drive->nand_health);
         put_nand_counters(out, &drive->nand);
     }
     json_begin_object(out, "rnic");

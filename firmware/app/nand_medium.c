@@ -30,24 +30,30 @@ static unsigned long to_mib(uint64_t bytes)
     return (unsigned long)(bytes >> MIB_SHIFT);
 }
 
-/* Units of the flash in blocks that are not marked as bad. */
-static uint64_t count_units(const struct ftl_config *config)
+/* Blocks of all planes that are not marked as bad. */
+static uint32_t count_blocks(const struct ftl_config *config)
 {
     const struct ftl_geometry *geometry = &config->geometry;
     size_t bytes = (size_t)geometry->blocks * geometry->dies;
-    uint64_t planes = 0;
+    uint32_t planes = 0;
 
     for (size_t i = 0; i < bytes; i++) {
         planes += geometry->planes -
                   (unsigned int)__builtin_popcount(config->bad_planes[i]);
     }
-    return planes * geometry->wordlines * geometry->pages * geometry->units;
+    return planes;
+}
+
+static uint32_t block_units(const struct ftl_geometry *geometry)
+{
+    return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
 }
 
 /* The capacity: it is the same at every start of the same array. */
 static uint32_t choose_capacity(const struct ftl_config *config)
 {
-    uint64_t units = count_units(config) * 100 /
+    uint64_t units = (uint64_t)count_blocks(config) *
+                     block_units(&config->geometry) * 100 /
                      (100 + (unsigned int)NAND_OVER_PROVISIONING_PERCENT);
     uint32_t mib = 1 << (MIB_SHIFT - UNIT_SHIFT);
 
@@ -100,6 +106,25 @@ static enum init_result read_marks(struct nand_medium *medium,
     }
     ftl->bad_planes = bad;
     return INIT_OK;
+}
+
+/* What SMART needs to know of the array. */
+static void note_sizes(struct nand_medium *medium, const struct nand_info *info,
+                       const struct ftl_config *ftl)
+{
+    uint32_t dies = ftl->geometry.dies;
+    uint64_t units = ftl->logical_units;
+    uint32_t block = block_units(&ftl->geometry);
+
+    if (dies >= FTL_PARITY_DIES) {
+        units = units * dies / (dies - 1);
+    }
+    medium->good_blocks = count_blocks(ftl);
+    medium->needed_blocks =
+        MIN((uint32_t)((units + block - 1) / block), medium->good_blocks - 1);
+    medium->die_blocks = (uint32_t)info->planes * info->blocks;
+    medium->superblocks = info->blocks;
+    medium->endurance = info->endurance;
 }
 
 /* Choose the sizes of the translation layer. */
@@ -223,6 +248,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
     if (result != INIT_OK) {
         return result;
     }
+    note_sizes(medium, info, &ftl);
     ftl.flash = nand_seam_flash(&medium->seam);
     return start_ftl(medium, &ftl);
 }

@@ -44,10 +44,15 @@ struct nand_medium {
     struct nand_seam seam;
     struct ftl *ftl; /* NULL: the drive has no array */
     struct volume *volume;
-    uint64_t size_blocks;     /* of 512 bytes */
-    bool has_submitted;       /* operations that ftl_step() has not seen */
-    enum ftl_state state;     /* that was logged */
-    bool is_read_only;        /* that was logged */
+    uint64_t size_blocks;   /* of 512 bytes */
+    bool has_submitted;     /* operations that ftl_step() has not seen */
+    enum ftl_state state;   /* that was logged */
+    bool is_read_only;      /* that was logged */
+    uint32_t good_blocks;   /* of all planes, without the factory's marks */
+    uint32_t needed_blocks; /* of these, for all logical units */
+    uint32_t die_blocks;    /* of all planes of a die */
+    uint32_t superblocks;
+    uint32_t endurance;       /* erasures that a block is rated for */
     uint64_t start_us;        /* when the mount began */
     bool is_stopping;         /* nand_medium_stop() waits */
     enum media_status result; /* of what it waits for */

@@ -22,6 +22,7 @@ set(SOURCES
     mgmt_requests.c
     mgmt_tables.c
     mgmt_volume.c
+    nand_health.c
     nand_medium.c
     nand_seam.c
     neighbour_log.c

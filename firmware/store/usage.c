@@ -7,7 +7,8 @@
 enum { /* byte offsets in a record */
        USAGE_ON_MINUTES = 0,
        USAGE_UNSAFE = 4,
-       USAGE_IN_USE = 8, /* 3 reserved bytes follow */
+       USAGE_IN_USE = 8,
+       USAGE_KIND = 9, /* 2 reserved bytes follow */
        USAGE_MEDIA_ERRORS = 12,
        USAGE_ERROR_ENTRIES = 16,
        USAGE_READ_BLOCKS = 24,
@@ -17,6 +18,18 @@ enum { /* byte offsets in a record */
        USAGE_LBA_GENERATION = 56, /* 0 in records of before there was one */
 };
 
+enum usage_kind { KIND_HOSTS, KIND_FLASH }; /* of a record */
+
+enum { /* byte offsets in a record of the flash, 8 bytes each */
+       FLASH_PROGRAMMED = 12,
+       FLASH_READ = 20,
+       FLASH_ERASED = 28,
+       FLASH_SOFT = 36,
+       FLASH_REBUILT = 44,
+       FLASH_UNREADABLE = 52,
+};
+_Static_assert(FLASH_UNREADABLE + 8 <= (int)RECORD_DATA_LEN, "a record");
+
 static const struct records_area area = {
     .magic = {'E', 'S', 'S', 'D', '-', 'U', 'S', 'E'},
     .addr = FLASH_USAGE_A_ADDR,
@@ -25,10 +38,27 @@ static const struct records_area area = {
 _Static_assert(FLASH_USAGE_B_ADDR == FLASH_USAGE_A_ADDR + FLASH_SECTOR_BYTES,
                "sector B follows sector A directly");
 
+static void take_flash_record(struct usage_flash *flash, const uint8_t *data)
+{
+    *flash = (struct usage_flash){
+        .programmed_units = get_le64(data + FLASH_PROGRAMMED),
+        .read_units = get_le64(data + FLASH_READ),
+        .erased_blocks = get_le64(data + FLASH_ERASED),
+        .soft_reads = get_le64(data + FLASH_SOFT),
+        .rebuilt_units = get_le64(data + FLASH_REBUILT),
+        .unreadable_units = get_le64(data + FLASH_UNREADABLE),
+    };
+}
+
 static void take_record(void *ctx, const uint8_t *data)
 {
     struct usage *usage = ctx;
+    struct usage_flash flash = usage->flash;
 
+    if (data[USAGE_KIND] == KIND_FLASH) {
+        take_flash_record(&usage->flash, data);
+        return;
+    }
     *usage = (struct usage){
         .on_minutes = get_le32(data + USAGE_ON_MINUTES),
         .unsafe_shutdowns = get_le32(data + USAGE_UNSAFE),
@@ -40,6 +70,7 @@ static void take_record(void *ctx, const uint8_t *data)
         .media_errors = get_le32(data + USAGE_MEDIA_ERRORS),
         .error_log_entries = get_le32(data + USAGE_ERROR_ENTRIES),
         .lba_generation = get_le32(data + USAGE_LBA_GENERATION),
+        .flash = flash,
     };
 }
 
@@ -47,8 +78,24 @@ void store_read_usage(const struct flash *flash, struct records_place *place,
                       struct usage *usage)
 {
     *usage = (struct usage){0};
-    /* Each record overwrites the one before: the last intact one stays. */
+    /* Each record overwrites the one before of its kind: the last intact one
+     * stays. */
     records_read(flash, &area, place, 2, take_record, usage);
+}
+
+static bool write_flash_record(const struct flash *flash,
+                               struct records_place *place,
+                               const struct usage_flash *use)
+{
+    uint8_t data[RECORD_DATA_LEN] = {[USAGE_KIND] = KIND_FLASH};
+
+    put_le64(data + FLASH_PROGRAMMED, use->programmed_units);
+    put_le64(data + FLASH_READ, use->read_units);
+    put_le64(data + FLASH_ERASED, use->erased_blocks);
+    put_le64(data + FLASH_SOFT, use->soft_reads);
+    put_le64(data + FLASH_REBUILT, use->rebuilt_units);
+    put_le64(data + FLASH_UNREADABLE, use->unreadable_units);
+    return records_write(flash, &area, place, data);
 }
 
 bool store_write_usage(const struct flash *flash, struct records_place *place,
@@ -56,6 +103,10 @@ bool store_write_usage(const struct flash *flash, struct records_place *place,
 {
     uint8_t data[RECORD_DATA_LEN] = {0};
 
+    if (usage->flash.read_units != 0 &&
+        !write_flash_record(flash, place, &usage->flash)) {
+        return false;
+    }
     put_le32(data + USAGE_ON_MINUTES, usage->on_minutes);
     put_le32(data + USAGE_UNSAFE, usage->unsafe_shutdowns);
     data[USAGE_IN_USE] = usage->is_in_use;

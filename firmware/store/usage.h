@@ -2,13 +2,24 @@
 /*
  * SMART's counters, which survive power cycles.
  *
- * Each record holds all values; the last intact record is valid.
+ * A record of one kind holds all values of hosts, one of another kind those of
+ * the NAND flash.  The last intact record of each kind is valid.
  * Reference: docs/hardware/flash.md, "Usage"
  */
 #ifndef ESSD_STORE_USAGE_H
 #define ESSD_STORE_USAGE_H
 
 #include "firmware/store/records.h"
+
+/* Of the NAND flash, if the drive has any. */
+struct usage_flash {
+    uint64_t programmed_units; /* of 4096 bytes */
+    uint64_t read_units;
+    uint64_t erased_blocks;
+    uint64_t soft_reads;
+    uint64_t rebuilt_units;
+    uint64_t unreadable_units;
+};
 
 struct usage {
     uint32_t on_minutes;
@@ -22,6 +33,7 @@ struct usage {
     uint32_t media_errors;
     uint32_t error_log_entries;
     uint32_t lba_generation; /* additions to the unreadable blocks */
+    struct usage_flash flash;
 };
 
 /**

@@ -36,6 +36,15 @@ void usage_keeper_init(struct usage_keeper *keeper,
     }
 }
 
+const struct usage_flash *usage_keeper_add_flash(struct usage_keeper *keeper,
+                                                 usage_flash_fn *read,
+                                                 void *ctx)
+{
+    keeper->read_flash = read;
+    keeper->flash_ctx = ctx;
+    return &keeper->usage.flash;
+}
+
 void usage_keeper_fill(const struct usage_keeper *keeper,
                        struct nvmf_health *health,
                        struct nvmf_counters *counters)
@@ -152,6 +161,9 @@ static void begin_save(struct usage_keeper *keeper, uint64_t now_us)
     usage->media_errors = (uint32_t)counters->media_errors;
     usage->error_log_entries = (uint32_t)counters->error_log_entries;
     usage->lba_generation = (uint32_t)counters->lba_generation;
+    if (keeper->read_flash != NULL) {
+        keeper->read_flash(keeper->flash_ctx, &usage->flash);
+    }
     keeper->last_error = counters->error_log_entries;
     keeper->is_due = false;
     keeper->is_saving = true;

@@ -11,11 +11,12 @@
  * * every hour of power-on, and before the drive is switched off.
  *
  * Wear: hosts can cause eight records at once and then one in five minutes.
- * With the hourly record that is at most 13 an hour, 114,000 a year. 63 records
- * cost one erasure (firmware/store/records.h) of one of two sectors, each of
- * which endures 100,000 erasures (data sheet of the flash): 12.6 million
- * records, 110 years.  The error log has 256 sectors, which 64 entries in five
- * minutes wear out in 240 years.
+ * With the hourly record that is at most 13 an hour, 114,000 a year, and twice
+ * as many with NAND flash, which has records of its own.  63 records cost one
+ * erasure (firmware/store/records.h) of one of two sectors, each of which
+ * endures 100,000 erasures (data sheet of the flash): 12.6 million records, 110
+ * years, or 55 with NAND flash.  The error log has 256 sectors, which 64
+ * entries in five minutes wear out in 240 years.
  *
  * A power cut loses at most the data counters of the last hour and the errors
  * of the last five minutes (the first error after a quiet time is written at
@@ -36,6 +37,9 @@ enum {
     USAGE_RECORDS_AT_ONCE = 8,
 };
 
+/* Tell what the NAND flash has gone through, over all power cycles. */
+typedef void usage_flash_fn(void *ctx, struct usage_flash *flash);
+
 struct usage_keeper_config {
     const struct usage *usage; /* the counters in flash; NULL: a new drive */
     bool is_power_on;          /* the drive starts because the power came on */
@@ -55,6 +59,8 @@ struct usage_keeper {
     bool (*save_error)(void *ctx, const struct error_record *record);
     void *save_ctx;
     const struct error_records *errors;
+    usage_flash_fn *read_flash; /* NULL: there is no flash */
+    void *flash_ctx;
     struct nvmf_target *target; /* NULL before usage_keeper_start() */
     /* The counters that were saved last, or are being saved. */
     struct usage usage;
@@ -80,6 +86,11 @@ struct usage_keeper {
 void usage_keeper_init(struct usage_keeper *keeper,
                        const struct usage_keeper_config *config,
                        uint64_t now_us);
+
+/** Keep the counters of the NAND flash, too.  @return those of before */
+const struct usage_flash *usage_keeper_add_flash(struct usage_keeper *keeper,
+                                                 usage_flash_fn *read,
+                                                 void *ctx);
 
 /** Fill in the target's initial counters and health. */
 void usage_keeper_fill(const struct usage_keeper *keeper,

@@ -53,6 +53,26 @@ void log_build_mi_effects(struct nvmf_target *target,
  * The medium writes what hosts write, and has neither NAND blocks nor a
  * capacitor.  Fields about these, about PCIe and about temperatures are 0.
  */
+/* Without flash, what hosts have written is what the medium has. */
+static void add_flash_use(const struct nvmf_target *target,
+                          struct log_ocp_smart *smart)
+{
+    struct nvmf_flash_use use;
+
+    if (target->config.read_flash == NULL) {
+        return;
+    }
+    target->config.read_flash(target->config.flash_ctx, &use);
+    smart->written_bytes = use.written_bytes;
+    smart->read_bytes = use.read_bytes;
+    smart->read_errors = use.unreadable;
+    smart->rebuilt = use.rebuilt;
+    smart->soft_reads = use.soft_reads;
+    smart->failed_blocks = use.failed_blocks;
+    smart->left_percent = use.left_percent;
+    smart->free_percent = use.free_percent;
+}
+
 void log_build_ocp_smart(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl, uint32_t part)
 {
@@ -64,10 +84,12 @@ void log_build_ocp_smart(struct nvmf_target *target,
         .read_errors = counters->media_errors,
         .incomplete_shutdowns = (uint32_t)health->unsafe_shutdowns,
         .free_percent = health->available_spare_percent,
+        .left_percent = 100,
     };
 
     (void)ctrl;
     (void)part;
+    add_flash_use(target, &smart);
     for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
         if (target->ns[i].state != NS_FREE) {
             smart.used_blocks += target->ns[i].geometry.size_blocks;

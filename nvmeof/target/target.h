@@ -87,6 +87,17 @@ struct nvmf_counters {
     uint64_t lba_generation; /* additions to the unreadable blocks: LSGC */
 };
 
+/* What a medium of NAND flash has gone through, over all power cycles. */
+struct nvmf_flash_use {
+    uint64_t written_bytes, read_bytes; /* by the flash, for any purpose */
+    uint64_t unreadable;                /* units that could not be corrected */
+    uint64_t rebuilt;                   /* units that parity has given back */
+    uint64_t soft_reads;                /* units that needed soft decoding */
+    uint32_t failed_blocks;
+    uint8_t left_percent; /* of the blocks that may fail */
+    uint8_t free_percent; /* of the blocks */
+};
+
 /* A log page with a LID of D0h to FFh, which the application builds. */
 struct nvmf_vendor_log {
     uint8_t lid;
@@ -280,6 +291,10 @@ struct nvmf_config {
     struct nvmf_bufs bufs;
     struct nvmf_media media;
     struct nvmf_vendor vendor;
+
+    /* Say what the flash has gone through.  NULL: the medium is no flash. */
+    void (*read_flash)(void *ctx, struct nvmf_flash_use *use);
+    void *flash_ctx;
 
     const struct trace *trace; /* must outlive the target; NULL for no trace */
 

@@ -61,7 +61,11 @@ void log_ocp_smart_emit(uint8_t *buf, const struct log_ocp_smart *smart)
     memset(buf, 0, LOG_OCP_SMART_LEN);
     put_le64(buf + OCP_SMART_UNITS_WRITTEN, smart->written_bytes);
     put_le64(buf + OCP_SMART_UNITS_READ, smart->read_bytes);
+    put_le32(buf + OCP_SMART_BAD_BLOCKS, smart->failed_blocks);
+    put_le16(buf + OCP_SMART_BAD_NORMALIZED, smart->left_percent);
+    put_le64(buf + OCP_SMART_XOR_RECOVERED, smart->rebuilt);
     put_le64(buf + OCP_SMART_READ_ERRORS, smart->read_errors);
+    put_le64(buf + OCP_SMART_SOFT_READS, smart->soft_reads);
     buf[OCP_SMART_SPEC_VERSION + 5] = 2; /* 2.0 */
     put_le32(buf + OCP_SMART_INCOMPLETE_SHUTDOWNS, smart->incomplete_shutdowns);
     buf[OCP_SMART_FREE_BLOCKS] = smart->free_percent;

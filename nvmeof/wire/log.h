@@ -192,7 +192,11 @@ void log_telemetry_emit(uint8_t *buf, const struct log_telemetry *telemetry);
 enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
        OCP_SMART_UNITS_WRITTEN = 0, /* bytes, 16 bytes wide, as the next one */
        OCP_SMART_UNITS_READ = 16,
+       OCP_SMART_BAD_BLOCKS = 32,     /* 6 bytes: that have failed */
+       OCP_SMART_BAD_NORMALIZED = 38, /* 100: none of those that may fail */
+       OCP_SMART_XOR_RECOVERED = 48,
        OCP_SMART_READ_ERRORS = 56,
+       OCP_SMART_SOFT_READS = 64,
        OCP_SMART_SPEC_VERSION = 98, /* errata, point, minor, major */
        OCP_SMART_INCOMPLETE_SHUTDOWNS = 112,
        OCP_SMART_FREE_BLOCKS = 120, /* per cent */
@@ -206,8 +210,10 @@ enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
 
 /* What the drive knows of OCP's page; all other fields are 0. */
 struct log_ocp_smart {
-    uint64_t written_bytes, read_bytes; /* of the medium */
-    uint64_t read_errors;
+    uint64_t written_bytes, read_bytes;        /* of the medium */
+    uint64_t read_errors, rebuilt, soft_reads; /* units of flash */
+    uint32_t failed_blocks;                    /* of flash */
+    uint8_t left_percent;                      /* of the blocks that may fail */
     uint32_t incomplete_shutdowns;
     uint64_t used_blocks; /* NUSE of all namespaces */
     uint8_t free_percent;

@@ -121,6 +121,30 @@ static void expect_log(const char *text)
     }
 }
 
+static void read_log(uint8_t lid, uint8_t *data, uint32_t len)
+{
+    assert_int_equal(host_get_log(&bed.host->host, lid, 0, data, len), 0);
+}
+
+/* The next event of this kind fails, in whatever place. */
+static void inject_fault(uint8_t kind, uint8_t effect)
+{
+    const struct nand_injection injection = {
+        .kind = kind,
+        .effect = effect,
+        .channel = NAND_ANYWHERE,
+        .die = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.times = 1, .chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    assert_true(nand_array_inject(bed.drive->machine.nand->array, &injection));
+}
+
 /* ---- Data. */
 
 WITH_FIXTURE(setup_nand, teardown)
@@ -840,4 +864,75 @@ static void test_a_dram_that_is_too_small_for_the_map_is_refused(void **state)
                    "a smaller array");
     nand_storage_end(ram);
     free(ram);
+}
+
+/* ---- SMART. */
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_ocps_page_counts_what_the_flash_has_done(void **state)
+{
+    static uint8_t page[LOG_OCP_SMART_LEN];
+    const struct ftl_counters *ftl = drive_counters();
+    uint64_t written;
+
+    (void)state;
+    write_blocks(1, 0, 256, true, 1);
+    write_blocks(1, 0, 8, true, 2);
+    read_log(LOG_OCP_SMART, page, sizeof(page));
+    written = get_le64(page + OCP_SMART_UNITS_WRITTEN);
+    assert_int_equal(written, (ftl->units + ftl->pad_units) * FTL_UNIT_DATA);
+    assert_true(written > 264 * BED_BLOCK);
+    assert_int_equal(get_le64(page + OCP_SMART_BAD_BLOCKS) & 0xffffffff, 0);
+    assert_int_equal(get_le16(page + OCP_SMART_BAD_NORMALIZED), 100);
+    assert_in_range(page[OCP_SMART_FREE_BLOCKS], 50, 99);
+
+    /* The drive is switched off in an orderly way, and on again. */
+    drive_stop(&bed.drive->drive);
+    cut_power();
+    read_log(LOG_OCP_SMART, page, sizeof(page));
+    assert_true(get_le64(page + OCP_SMART_UNITS_WRITTEN) >= written);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_block_that_fails_is_counted_and_uses_spare_blocks(
+    void **state)
+{
+    static uint8_t page[LOG_OCP_SMART_LEN], smart[LOG_SMART_LEN];
+
+    (void)state;
+    read_log(LOG_SMART, smart, sizeof(smart));
+    assert_int_equal(smart[SMART_AVAILABLE_SPARE], 100);
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_FAIL);
+    write_blocks(1, 0, 256, true, 1);
+    expect_blocks(1, 0, 256, 1);
+    native_world_pass(&bed.world, 2 * 1000 * MS_NS);
+    read_log(LOG_OCP_SMART, page, sizeof(page));
+    assert_int_equal(get_le32(page + OCP_SMART_BAD_BLOCKS), 1);
+    assert_in_range(get_le16(page + OCP_SMART_BAD_NORMALIZED), 1, 99);
+    read_log(LOG_SMART, smart, sizeof(smart));
+    assert_int_equal(smart[SMART_AVAILABLE_SPARE],
+                     page[OCP_SMART_BAD_NORMALIZED]);
+    assert_int_equal(smart[0], 0);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_erasures_wear_the_drive(void **state)
+{
+    static uint8_t smart[LOG_SMART_LEN];
+    struct nand_health *health = &bed.drive->drive.nand_health;
+    const struct nand_medium *medium = &bed.drive->drive.nand;
+    uint32_t lba = 0;
+
+    (void)state;
+    /* As if each block had been erased half as often as it may be. */
+    health->before.erased_blocks =
+        (uint64_t)medium->good_blocks * medium->endurance / 2;
+    for (uint32_t i = 0; drive_counters()->erasures == 0; i++) {
+        assert_in_range(i, 0, 2000);
+        write_blocks(1, lba, 256, false, i + 1);
+        lba = (lba + 256) % 4096;
+    }
+    native_world_pass(&bed.world, 2 * 1000 * MS_NS);
+    read_log(LOG_SMART, smart, sizeof(smart));
+    assert_in_range(smart[SMART_PERCENTAGE_USED], 50, 51);
 }

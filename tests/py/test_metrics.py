@@ -6,12 +6,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from metrics_bed import LookedAt
 from prometheus_client.parser import text_string_to_metric_families
 
-from essd import metrics, metrics_text, paths
+from essd import metrics, metrics_text, paths, top
 from essd.instance import Instance
 
 NAME = f"pymetrics{os.getpid()}"
@@ -169,3 +170,29 @@ def test_what_a_drive_said_before_it_failed_is_shown(supervisor: LookedAt) -> No
     assert "does not know the request pools" in drive["why"]
     assert len(drive["ports"]) == 2 and drive["counters"]["writes"] == 7
     assert "queue-pairs" not in drive
+
+
+def flash_frame(written: int) -> dict[str, Any]:
+    counters = {"reads": 0, "writes": 1, "read-bytes": 0, "written-bytes": written,
+                "media-errors": 0, "error-log-entries": 0, "media": {}, "rnic": {},
+                "ftl": {"free-superblocks": 12, "erasures": 3},
+                "nand": {"units-programmed": 9},
+                "flash": {"written-bytes": 9 * 4096, "erased-blocks": 24,
+                          "failed-blocks": 2, "spare-percent": 97}}
+    return {"drives": {"drive": {"why": "", "counters": counters}}}
+
+
+def test_write_amplification_is_what_the_flash_has_written_for_each_byte_of_hosts(
+        ) -> None:
+    found = {family.name: family.samples for family in
+             metrics_text.counters(flash_frame(4 * 4096))}
+    assert found["essd_write_amplification"][0].value == 2.25
+    assert found["essd_flash_free_superblocks"][0].value == 12
+    assert found["essd_flash_spare_percent"][0].value == 97
+    assert {s.labels["counter"]: s.value for s in found["essd_flash_events"]} == {
+        "units-programmed": 9, "erasures": 3}
+    assert metrics.write_amplification(flash_frame(0)["drives"]["drive"]["counters"]) is None
+    table = top.flash_table(flash_frame(4 * 4096))
+    assert table is not None
+    assert [list(column.cells)[0] for column in table.columns] == [
+        "drive", "2.25", "12", "3", "24", "2", "97%"]

@@ -40,6 +40,14 @@ def rate(now: float, before: float | None, seconds: float) -> float | None:
     return (now - before) / seconds
 
 
+def write_amplification(counters: dict[str, Any]) -> float | None:
+    """Bytes that the NAND flash has written for each byte of a host, over the drive's
+    life; None without flash, or if no host has written yet."""
+    if "flash" not in counters or not counters["written-bytes"]:
+        return None
+    return float(counters["flash"]["written-bytes"] / counters["written-bytes"])
+
+
 def whole_table(drive: Instance, request: str, reply: dict[str, Any]) -> dict[str, Any]:
     """The rows of a table of the drive, whose first page is `reply`; `more` if there
     are more than are shown."""

@@ -8,6 +8,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (CounterMetricFamily, GaugeMetricFamily,
                                     InfoMetricFamily, Metric)
 
+from .metrics import write_amplification
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PART_STATES = ("off", "running", "crashed")
 
@@ -86,6 +88,14 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
                     ("drive", "counter"))
     rnic = counter("rnic_events", "Counters of the RNIC since the power is on.",
                    ("drive", "counter"))
+    flash = counter("flash_events", "Counters of the NAND controller and of the "
+                    "translation layer since the power is on.", ("drive", "counter"))
+    free = gauge("flash_free_superblocks", "Superblocks of the NAND flash that hold "
+                 "nothing.", ("drive",))
+    more = gauge("write_amplification", "Bytes that the NAND flash has written for each "
+                 "byte of a host, over the drive's life.", ("drive",))
+    spare = gauge("flash_spare_percent", "Spare blocks of the NAND flash that are left.",
+                  ("drive",))
     for name, drive in frame["drives"].items():
         found = drive["counters"]
         answers.add_metric([name], float(not drive["why"]))
@@ -100,7 +110,16 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
         for family, key in ((media, "media"), (rnic, "rnic")):
             for word, value in found[key].items():
                 family.add_metric([name, word], value)
-    yield from (answers, commands, data, errors, log, media, rnic)
+        if "flash" not in found:
+            continue
+        free.add_metric([name], found["ftl"]["free-superblocks"])
+        spare.add_metric([name], found["flash"]["spare-percent"])
+        add_if(more, [name], write_amplification(found))
+        for word, value in (found["nand"] | found["ftl"]).items():
+            if word != "free-superblocks":
+                flash.add_metric([name, word], value)
+    yield from (answers, commands, data, errors, log, media, rnic, flash, free, more,
+                spare)
 
 
 def tables(frame: dict[str, Any]) -> Iterator[Metric]:

@@ -70,6 +70,22 @@ def drives_table(frame: dict[str, Any]) -> Table:
     return table
 
 
+def flash_table(frame: dict[str, Any]) -> Table | None:
+    table = grid("flash", ">write amplification", ">free superblocks", ">erased superblocks",
+                 ">blocks erased ever", ">blocks failed", ">spare")
+    for name, drive in frame["drives"].items():
+        found = drive["counters"]
+        if "flash" in found:
+            more = metrics.write_amplification(found)
+            table.add_row(name, "-" if more is None else f"{more:.2f}",
+                          str(found["ftl"]["free-superblocks"]),
+                          str(found["ftl"]["erasures"]),
+                          str(found["flash"]["erased-blocks"]),
+                          str(found["flash"]["failed-blocks"]),
+                          f"{found['flash']['spare-percent']}%")
+    return table if table.row_count else None
+
+
 def latency_table(frame: dict[str, Any]) -> Table | None:
     table = grid("latency", "operation", ">samples", *(f">p{p:g}" for p in
                                                        metrics.PERCENTILES))
@@ -127,7 +143,8 @@ def faults_table(frame: dict[str, Any]) -> Table | None:
 def screen(frame: dict[str, Any]) -> Group:
     clock = time.strftime("%H:%M:%S", time.localtime(frame["time"]))
     rows: list[RenderableType] = [(f"essd {frame['name']} ({frame['accel']})  {clock}")]
-    for block in (drives_table(frame), latency_table(frame), ports_table(frame),
+    for block in (drives_table(frame), flash_table(frame), latency_table(frame),
+                  ports_table(frame),
                   parts_table(frame), cables_line(frame), hosts_table(frame),
                   faults_table(frame)):
         if block is not None:

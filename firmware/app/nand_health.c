@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/nand_health.h"
+
+enum { PERCENT = 100, USED_MOST = 255 };
+
+void nand_health_init(struct nand_health *health,
+                      const struct nand_medium *medium,
+                      const struct usage_flash *before)
+{
+    *health = (struct nand_health){.medium = medium, .before = *before};
+}
+
+void nand_health_count(void *ctx, struct usage_flash *flash)
+{
+    const struct nand_health *health = ctx;
+    const struct usage_flash *before = &health->before;
+    const struct nand *nand = &health->medium->nand;
+    const struct ftl_counters *ftl = ftl_counters(health->medium->ftl);
+
+    *flash = (struct usage_flash){
+        .programmed_units =
+            before->programmed_units +
+            nand_counter_read(nand, NAND_COUNT_UNITS_PROGRAMMED),
+        .read_units =
+            before->read_units + nand_counter_read(nand, NAND_COUNT_UNITS_READ),
+        .erased_blocks = before->erased_blocks +
+                         nand_counter_read(nand, NAND_COUNT_BLOCKS_ERASED),
+        .soft_reads =
+            before->soft_reads + nand_counter_read(nand, NAND_COUNT_SOFT_READS),
+        .rebuilt_units = before->rebuilt_units + ftl->rebuilt_units,
+        .unreadable_units = before->unreadable_units +
+                            nand_counter_read(nand, NAND_COUNT_UNCORRECTABLE),
+    };
+}
+
+static uint32_t failed_blocks(const struct nand_medium *medium)
+{
+    const struct ftl *ftl = medium->ftl;
+
+    return ftl_failed_planes(ftl) + ftl_dead_dies(ftl) * medium->die_blocks;
+}
+
+/* How much is left of the blocks that may fail before data do not fit. */
+static uint8_t left_percent(const struct nand_medium *medium)
+{
+    uint32_t may_fail = medium->good_blocks - medium->needed_blocks;
+    uint32_t left = may_fail - MIN(failed_blocks(medium), may_fail);
+
+    return (uint8_t)((uint64_t)left * PERCENT / may_fail);
+}
+
+void nand_health_read(void *ctx, struct nvmf_flash_use *use)
+{
+    const struct nand_health *health = ctx;
+    const struct nand_medium *medium = health->medium;
+    struct usage_flash flash;
+
+    nand_health_count(ctx, &flash);
+    *use = (struct nvmf_flash_use){
+        .written_bytes = flash.programmed_units * FTL_UNIT_DATA,
+        .read_bytes = flash.read_units * FTL_UNIT_DATA,
+        .unreadable = flash.unreadable_units,
+        .rebuilt = flash.rebuilt_units,
+        .soft_reads = flash.soft_reads,
+        .failed_blocks = failed_blocks(medium),
+        .left_percent = left_percent(medium),
+        .free_percent = (uint8_t)(ftl_free_superblocks(medium->ftl) * PERCENT /
+                                  medium->superblocks),
+    };
+}
+
+void nand_health_fill(const struct nand_health *health,
+                      struct nvmf_health *values)
+{
+    const struct nand_medium *medium = health->medium;
+    uint64_t erased =
+        health->before.erased_blocks +
+        nand_counter_read(&medium->nand, NAND_COUNT_BLOCKS_ERASED);
+    uint64_t rated = (uint64_t)medium->good_blocks * MAX(medium->endurance, 1u);
+
+    values->available_spare_percent = left_percent(medium);
+    values->percentage_used =
+        (uint8_t)MIN(erased * PERCENT / rated, (uint64_t)USED_MOST);
+}
+
+bool nand_health_has_changed(struct nand_health *health, uint64_t now_us,
+                             uint64_t *deadline_us)
+{
+    const struct ftl_counters *ftl = ftl_counters(health->medium->ftl);
+    uint64_t seen = ftl->erasures + ftl->program_errors + ftl->erase_errors +
+                    ftl->read_errors + ftl_dead_dies(health->medium->ftl);
+
+    if (seen == health->seen) {
+        return false;
+    }
+    if (now_us < health->check_us) {
+        *deadline_us = MIN(*deadline_us, health->check_us);
+        return false;
+    }
+    health->seen = seen;
+    health->check_us = now_us + NAND_HEALTH_US;
+    return true;
+}
