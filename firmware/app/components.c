@@ -348,6 +348,11 @@ static const struct component drive_components[] = {
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},
     {.name = "operations", .step = operations_step},
+    {
+        .name = "peripherals",
+        .step = peripherals_step,
+        .irqs = peripherals_take_irq,
+    },
     {.name = "usage", .step = step_usage},
     {
         .name = "mgmt",

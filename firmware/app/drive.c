@@ -21,7 +21,6 @@
 enum {
     MEDIA_COMMANDS = 512,
     STATE_ALIGN = 64, /* alignment of the target's and the transport's memory */
-    TEMPERATURE_K = 313,
     SPARE_PERCENT = 100,
     VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
     /* DRAM that is allocated after that of the translation layer: buffers of
@@ -413,7 +412,6 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .address_count = drive->addresses.count,
         .health =
             {
-                .temperature_k = TEMPERATURE_K,
                 .available_spare_percent = SPARE_PERCENT,
                 .power_cycles = config->generation,
             },
@@ -597,6 +595,7 @@ static struct init_report start_above(struct drive *drive,
 {
     struct init_report report;
 
+    peripherals_start(drive, config);
     addresses_init(&drive->addresses, config->log, &drive->net,
                    DRIVE_SERVICE_PORT);
     services_start(drive, config);
@@ -612,6 +611,7 @@ static struct init_report start_above(struct drive *drive,
         telemetry_record_panic(&drive->telemetry, config->telemetry.panic);
         nvmf_target_telemetry_made(drive->target);
     }
+    peripherals_start_bmc(drive, config);
     report = (struct init_report){transport_start(drive, config), "nvme-of"};
     if (report.result == INIT_OK) {
         report = (struct init_report){echo_start(drive, config), "echo"};

@@ -20,6 +20,7 @@
 #include "firmware/app/nand_health.h"
 #include "firmware/app/nand_medium.h"
 #include "firmware/app/operations.h"
+#include "firmware/app/peripherals.h"
 #include "firmware/app/services.h"
 #include "firmware/app/telemetry.h"
 #include "firmware/app/vendor_feature.h"
@@ -86,6 +87,8 @@ struct drive_config {
     uintptr_t mgmt_regs;
     uintptr_t media_regs;
     uintptr_t nand_regs;
+    uint8_t straps; /* the levels of the strap pins, settings/settings.h */
+    uintptr_t i2c_regs[SOC_I2CS]; /* 0: there is no such controller */
     /* Version of the running firmware, at most 8 characters. */
     const char *version;
     const char *slot_version[2];
@@ -120,6 +123,7 @@ struct drive {
     struct media media; /* not started if there is a NAND array */
     struct media_seam media_seam;
     struct nand_medium nand; /* its ftl is NULL if there is no array */
+    struct peripherals peripherals;
     struct self_test self_test;
     struct sanitize sanitize;
     struct host_table hosts;

@@ -65,13 +65,14 @@ static struct telemetry_panic last_panic(void)
 static bool start_drive(void)
 {
     const struct telemetry_panic panic = last_panic();
+    uint8_t straps = gpio_read_all(&board.straps_gpio);
     struct drive_config config = {
         .dram = &board.dram,
         .log = &board.log,
         .identity = &board.identity,
         .config = &board.config,
         .saved_config = &board.saved_config,
-        .save_config = board_save_config,
+        .save_config = straps & STRAPS_LOCKED ? NULL : board_save_config,
         .save_ctx = &board,
         .hosts = &board.hosts,
         .save_hosts = board_save_hosts,
@@ -128,6 +129,8 @@ static bool start_drive(void)
         .lag_regs = SOC_LAG_BASE,
         .media_regs = SOC_MEDIA_BASE,
         .nand_regs = SOC_NAND_BASE,
+        .straps = straps,
+        .i2c_regs = {SOC_I2C0_BASE, SOC_I2C1_BASE, SOC_I2C2_BASE},
         .mgmt_regs = SOC_MGMT_BASE,
         .version = ESSD_FW_VERSION,
         .slot_version = {board.slot_version[0], board.slot_version[1]},
@@ -135,6 +138,7 @@ static bool start_drive(void)
     };
     static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
                                   SOC_IRQ_MEDIA, SOC_IRQ_NAND,  SOC_IRQ_MGMT,
+                                  SOC_IRQ_I2C0,  SOC_IRQ_I2C1,  SOC_IRQ_I2C2,
                                   SOC_IRQ_UART};
     struct init_report report;
     struct crash_ring ring;

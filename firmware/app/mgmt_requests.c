@@ -66,6 +66,8 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"lag", mgmt_lag},
     {"neighbours", mgmt_neighbours},
     {"addresses", mgmt_addresses},
+    {"modules", mgmt_modules},
+    {"sensors", mgmt_sensors},
     {"controllers", mgmt_controllers},
     {"queue-pairs", mgmt_queue_pairs},
     {"requests", mgmt_outstanding},

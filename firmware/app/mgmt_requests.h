@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 32 };
+enum { MGMT_REQUESTS = 34 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -58,6 +58,10 @@ mgmt_handler mgmt_authentication;
 mgmt_handler mgmt_lag;
 mgmt_handler mgmt_neighbours;
 mgmt_handler mgmt_addresses;
+
+/* in mgmt_peripherals.c */
+mgmt_handler mgmt_modules;
+mgmt_handler mgmt_sensors;
 
 /* in mgmt_tables.c */
 mgmt_handler mgmt_controllers;

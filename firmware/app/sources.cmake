@@ -19,6 +19,7 @@ set(SOURCES
     mgmt_faults.c
     mgmt_hosts.c
     mgmt_network.c
+    mgmt_peripherals.c
     mgmt_requests.c
     mgmt_tables.c
     mgmt_volume.c
@@ -27,6 +28,7 @@ set(SOURCES
     nand_seam.c
     neighbour_log.c
     operations.c
+    peripherals.c
     pools_text.c
     services.c
     telemetry.c

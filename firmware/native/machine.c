@@ -173,6 +173,10 @@ static void run_core(struct machine *machine, enum machine_core core)
     case MACHINE_NAND:
         hw_nand_run(machine->nand);
         break;
+    case MACHINE_I2C0:
+    case MACHINE_I2C1:
+    case MACHINE_I2C2:
+        break; /* its work is done by its timer */
     case MACHINE_CORES:
         break;
     }
@@ -190,6 +194,8 @@ static void run_timer(struct machine *machine, enum machine_core core)
         hw_mgmt_timer(&machine->mgmt);
     } else if (core == MACHINE_NAND) {
         hw_nand_timer(machine->nand);
+    } else {
+        hw_i2c_timer(&machine->i2c[core - MACHINE_I2C0]);
     }
 }
 
@@ -283,6 +289,15 @@ static uint32_t console_read(struct machine *machine, uint32_t offset)
     return value;
 }
 
+/* @return the I2C controller that has these addresses, or NULL */
+static struct hw_i2c *i2c_at(struct machine *machine, uint32_t addr)
+{
+    uint32_t number = (addr - SOC_I2C0_BASE) / SOC_I2C_SIZE;
+
+    return addr >= SOC_I2C0_BASE && number < SOC_I2CS ? &machine->i2c[number]
+                                                      : NULL;
+}
+
 static uint32_t node_mmio_read(void *ctx, uint32_t addr)
 {
     struct machine *machine = ctx;
@@ -305,6 +320,8 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
         ASSERT(hw_nand_read(machine->nand, addr - SOC_NAND_BASE, &value));
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
         value = console_read(machine, addr - SOC_UART_BASE);
+    } else if (i2c_at(machine, addr) != NULL) {
+        ASSERT(hw_i2c_read(i2c_at(machine, addr), addr % SOC_I2C_SIZE, &value));
     } else {
         ASSERT(false); /* there is no such register */
     }
@@ -346,6 +363,8 @@ static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
         ASSERT(hw_nand_write(machine->nand, addr - SOC_NAND_BASE, value));
     } else if (addr - SOC_UART_BASE < SOC_UART_SIZE) {
         console_write(machine, addr - SOC_UART_BASE, value);
+    } else if (i2c_at(machine, addr) != NULL) {
+        ASSERT(hw_i2c_write(i2c_at(machine, addr), addr % SOC_I2C_SIZE, value));
     } else {
         ASSERT(false); /* there is no such register */
     }
@@ -510,12 +529,26 @@ static void create_nand(struct machine *machine,
     }
 }
 
+static void create_i2c(struct machine *machine)
+{
+    for (unsigned int i = 0; i < SOC_I2CS; i++) {
+        struct hw_i2c_config config = {
+            .env = env_of(machine, (enum machine_core)(MACHINE_I2C0 + i)),
+            .wires = i2c_wires_ops(&machine->i2c_wires[i]),
+            .has_mdio = i < SOC_PORTS,
+        };
+
+        i2c_wires_init(&machine->i2c_wires[i], i);
+        hw_i2c_init(&machine->i2c[i], &config);
+    }
+}
+
 void machine_init(struct machine *machine, struct native_world *world,
                   const struct machine_config *config)
 {
-    static const uint8_t irq[MACHINE_CORES] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1,
-                                               SOC_IRQ_RNIC,  SOC_IRQ_MEDIA,
-                                               SOC_IRQ_MGMT,  SOC_IRQ_NAND};
+    static const uint8_t irq[MACHINE_CORES] = {
+        SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC, SOC_IRQ_MEDIA, SOC_IRQ_MGMT,
+        SOC_IRQ_NAND,  SOC_IRQ_I2C0,  SOC_IRQ_I2C1, SOC_IRQ_I2C2};
 
     machine->software = config->software;
     machine->irqs = 0;
@@ -552,6 +585,7 @@ void machine_init(struct machine *machine, struct native_world *world,
     create_lag(machine);
     create_ports(machine);
     create_rnic(machine);
+    create_i2c(machine);
     if (config->medium != NULL) {
         create_media(machine, config);
     }

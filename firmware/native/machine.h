@@ -9,8 +9,10 @@
 
 #include "firmware/hal/dram.h"
 #include "firmware/native/cable.h"
+#include "firmware/native/i2c_wires.h"
 #include "firmware/native/medium.h"
 #include "firmware/native/world.h"
+#include "hw-model/i2c/hw_i2c.h"
 #include "hw-model/lag/hw_lag.h"
 #include "hw-model/media/hw_media.h"
 #include "hw-model/mgmt/hw_mgmt.h"
@@ -27,6 +29,9 @@ enum machine_core {
     MACHINE_MEDIA,
     MACHINE_MGMT,
     MACHINE_NAND,
+    MACHINE_I2C0,
+    MACHINE_I2C1,
+    MACHINE_I2C2,
     MACHINE_CORES,
 };
 
@@ -72,6 +77,8 @@ struct machine {
     struct nand_ram *flash; /* the storage of its array; NULL: no array */
     bool holds_flash;       /* requests to this storage wait */
     void *array_memory;
+    struct hw_i2c i2c[SOC_I2CS];
+    struct i2c_wires i2c_wires[SOC_I2CS]; /* what is on the buses */
     size_t console_len;
     char console[MACHINE_CONSOLE_BYTES];
     const char *typed; /* text that the UART has not received yet */

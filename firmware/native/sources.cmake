@@ -2,6 +2,7 @@
 set(NATIVE_SOURCES
     cable.c
     hal_native.c
+    i2c_wires.c
     machine.c
     medium.c
     nand_storage.c

@@ -25,6 +25,9 @@ void settings_apply_straps(struct config *config, uint8_t straps)
         config_default(config);
         config->sequence = sequence;
     }
+    if (straps & STRAPS_DATASHEET) {
+        config->network.profile = CONFIG_PROFILE_DATASHEET;
+    }
     for (size_t i = 0; i < CONFIG_PORTS; i++) {
         if (straps & STRAPS_FEC) {
             config->port[i].fec = (enum config_fec)((straps & STRAPS_FEC) - 1);
@@ -93,8 +96,12 @@ static enum settings_result save_config(struct settings *settings,
                      writes, SETTINGS_WRITES_PER_HOUR);
             return SETTINGS_TOO_OFTEN;
         }
-        if (settings->save == NULL ||
-            !settings->save(settings->save_ctx, config)) {
+        if (settings->save == NULL) {
+            log_line(settings->log, "settings: not saved: the settings are "
+                                    "locked; set strap pin 6 low to save");
+            return SETTINGS_NOT_SAVED;
+        }
+        if (!settings->save(settings->save_ctx, config)) {
             return SETTINGS_NOT_SAVED;
         }
         writes++;

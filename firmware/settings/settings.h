@@ -19,7 +19,11 @@ enum {
     /* 0: the FEC of the configuration; else 1 + enum config_fec. */
     STRAPS_FEC = 0x03,
     STRAPS_10G = 0x04,
-    STRAPS_DEFAULTS = 0x80, /* the configuration in flash is not used */
+    STRAPS_NO_BMC = 0x08,      /* the drive does not answer a BMC */
+    STRAPS_BMC_ON_I2C0 = 0x10, /* also SOC_STRAP_BMC_ON_I2C0 */
+    STRAPS_DATASHEET = 0x20,   /* the feature set of the data sheet */
+    STRAPS_LOCKED = 0x40,      /* settings cannot be saved */
+    STRAPS_DEFAULTS = 0x80,    /* the configuration in flash is not used */
 };
 
 /* How settings are applied to the drive. */

@@ -11,6 +11,8 @@
  *    array
  *  + "port0-netdev", "port1-netdev": id of a -netdev, one per port
  *  + "mgmt", "trace": id of a -chardev each, the channels for tools
+ *  + "bmc": id of a -chardev: a program on the I2C bus of the BMC
+ *  + I2C buses i2c.0 to i2c.2, on which -device puts devices
  *  + -serial: the UART console; -m: DRAM, 64 MiB to 2 GiB; -smp: 1 to 4 harts
  *
  * There is no -kernel and no -bios: the drive starts what is in its flash.
@@ -21,6 +23,7 @@
 #include "hw/boards.h"
 #include "hw/char/serial-mm.h"
 #include "hw/core/split-irq.h"
+#include "hw/i2c/i2c.h"
 #include "hw/intc/riscv_aclint.h"
 #include "hw/intc/sifive_plic.h"
 #include "hw/misc/unimp.h"
@@ -28,6 +31,7 @@
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/riscv/riscv_hart.h"
+#include "hw/sensor/tmp105.h"
 #include "hw/ssi/pl022.h"
 #include "hw/ssi/ssi.h"
 #include "hw/sysbus.h"
@@ -44,6 +48,7 @@
 #include "target/riscv/cpu.h"
 
 #include "essd_faults.h"
+#include "essd_i2c.h"
 #include "essd_rom.h"
 #include "essd_spi_dma.h"
 #include "essd_sysctl.h"
@@ -74,6 +79,7 @@ struct EssdMachineState {
     char *port_netdev[SOC_PORTS];
     char *mgmt;
     char *trace;
+    char *bmc;
 };
 
 static qemu_irq plic_irq(EssdMachineState *s, int source)
@@ -432,6 +438,65 @@ static void create_nand(EssdMachineState *s)
     place_block(s, dev, SOC_NAND_BASE, SOC_IRQ_NAND);
 }
 
+/* The temperature of a drive at rest, in thousandths of a degree Celsius. */
+enum { REST_TEMPERATURE = 40000 };
+
+static void create_sensor(EssdMachineState *s, I2CBus *bus, const char *name,
+                          uint8_t address)
+{
+    I2CSlave *sensor = i2c_slave_new(TYPE_TMP105, address);
+
+    object_property_add_child(OBJECT(s), name, OBJECT(sensor));
+    i2c_slave_realize_and_unref(sensor, bus, &error_fatal);
+    object_property_set_int(OBJECT(sensor), "temperature", REST_TEMPERATURE,
+                            &error_fatal);
+}
+
+static void create_module(EssdMachineState *s, I2CBus *bus, unsigned int port)
+{
+    I2CSlave *module = i2c_slave_new(TYPE_ESSD_SFP, 0);
+    g_autofree char *name = g_strdup_printf("module%u", port);
+    g_autofree char *serial = g_strdup_printf("ESSDSFP%u", port);
+
+    object_property_add_child(OBJECT(s), name, OBJECT(module));
+    object_property_set_str(OBJECT(module), "serial", serial, &error_fatal);
+    i2c_slave_realize_and_unref(module, bus, &error_fatal);
+}
+
+static void create_bmc(EssdMachineState *s, I2CBus *bus)
+{
+    I2CSlave *bmc = i2c_slave_new(TYPE_ESSD_BMC, 0);
+
+    object_property_add_child(OBJECT(s), "bmc-program", OBJECT(bmc));
+    set_chardev(DEVICE(bmc), "chardev", s->bmc);
+    i2c_slave_realize_and_unref(bmc, bus, &error_fatal);
+}
+
+static void create_i2c(EssdMachineState *s)
+{
+    static const hwaddr base[SOC_I2CS] = {SOC_I2C0_BASE, SOC_I2C1_BASE,
+                                          SOC_I2C2_BASE};
+    static const int irq[SOC_I2CS] = {SOC_IRQ_I2C0, SOC_IRQ_I2C1, SOC_IRQ_I2C2};
+    I2CBus *bus[SOC_I2CS];
+
+    for (unsigned int i = 0; i < SOC_I2CS; i++) {
+        g_autofree char *name = g_strdup_printf("i2c%u", i);
+        g_autofree char *bus_name = g_strdup_printf("i2c.%u", i);
+        DeviceState *dev = new_child(s, name, TYPE_ESSD_I2C);
+
+        qdev_prop_set_string(dev, "bus", bus_name);
+        qdev_prop_set_bit(dev, "mdio", i < SOC_PORTS);
+        place_block(s, dev, base[i], irq[i]);
+        bus[i] = essd_i2c_bus(ESSD_I2C(dev));
+    }
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        create_module(s, bus[i], i);
+    }
+    create_bmc(s, bus[s->straps & SOC_STRAP_BMC_ON_I2C0 ? 0 : 1]);
+    create_sensor(s, bus[2], "sensor-controller", SOC_SENSOR_CONTROLLER);
+    create_sensor(s, bus[2], "sensor-media", SOC_SENSOR_MEDIA);
+}
+
 static void check_command_line(const MachineState *machine)
 {
     if (machine->kernel_filename || machine->firmware) {
@@ -467,6 +532,7 @@ static void essd_machine_init_board(MachineState *machine)
     create_lag(s);
     create_media(s);
     create_nand(s);
+    create_i2c(s);
 }
 
 static void get_straps(Object *obj, Visitor *v, const char *name, void *opaque,
@@ -499,6 +565,7 @@ STRING_PROPERTY(port0_netdev, port_netdev[0])
 STRING_PROPERTY(port1_netdev, port_netdev[1])
 STRING_PROPERTY(mgmt, mgmt)
 STRING_PROPERTY(trace, trace)
+STRING_PROPERTY(bmc, bmc)
 
 static void essd_machine_finalize(Object *obj)
 {
@@ -509,6 +576,7 @@ static void essd_machine_finalize(Object *obj)
     g_free(s->nand);
     g_free(s->mgmt);
     g_free(s->trace);
+    g_free(s->bmc);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         g_free(s->port_netdev[i]);
     }
@@ -561,6 +629,9 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
     object_class_property_add_str(oc, "trace", get_trace, set_trace);
     object_class_property_set_description(
         oc, "trace", "id of the chardev for trace records");
+    object_class_property_add_str(oc, "bmc", get_bmc, set_bmc);
+    object_class_property_set_description(
+        oc, "bmc", "id of the chardev of a program on the BMC's I2C bus");
 }
 
 static const TypeInfo essd_machine_types[] = {

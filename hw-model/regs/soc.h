@@ -33,6 +33,10 @@
 #define SOC_GPIO_SIZE       0x00001000
 #define SOC_SPI_DMA_BASE    0x10006000   /* reads from the SPI controller */
 #define SOC_SPI_DMA_SIZE    0x00001000
+#define SOC_I2C0_BASE       0x10007000   /* module of port 0, or MDIO */
+#define SOC_I2C1_BASE       0x10008000   /* module of port 1, BMC, or MDIO */
+#define SOC_I2C2_BASE       0x10009000   /* general purpose: sensors */
+#define SOC_I2C_SIZE        0x00001000
 #define SOC_PORT0_BASE      0x10100000
 #define SOC_PORT1_BASE      0x10110000
 #define SOC_PORT_SIZE       0x00010000
@@ -60,6 +64,9 @@
 #define SOC_IRQ_MEDIA       11
 #define SOC_IRQ_MGMT        12
 #define SOC_IRQ_NAND        13
+#define SOC_IRQ_I2C0        14
+#define SOC_IRQ_I2C1        15
+#define SOC_IRQ_I2C2        16
 #define SOC_NMI_WATCHDOG    2            /* Smrnmi's number, of hart 0 */
 #define SOC_IRQS            32           /* sources 1..31 exist */
 
@@ -74,7 +81,15 @@
 
 #define SOC_GPIO_FLASH_SELECT    0          /* low selects the flash */
 
+/* Seven-bit addresses of the sensors on I2C2. */
+#define SOC_SENSOR_CONTROLLER    0x48       /* TMP105: temperature, die */
+#define SOC_SENSOR_MEDIA         0x49       /* TMP105: temperature, NAND */
+
+/* The strap pin that decides how the board is wired: where the BMC is. */
+#define SOC_STRAP_BMC_ON_I2C0    0x10       /* on I2C0, not I2C1 */
+
 #define SOC_PORTS           2
+#define SOC_I2CS            3
 #define SOC_HARTS_MAX       4
 #define SOC_TIMEBASE_HZ     10000000
 #define SOC_WATCHDOG_HZ     1000000

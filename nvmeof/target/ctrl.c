@@ -53,6 +53,9 @@ static void reset_features(const struct nvmf_target *target,
         .number_of_queues = queues << 16 | queues,
         .temperature_over_k = DEFAULT_WCTEMP_K,
     };
+    for (unsigned int i = 0; i < NVMF_TEMPERATURE_SENSORS; i++) {
+        ctrl->features.sensor_over_k[i] = NO_OVER_THRESHOLD_K;
+    }
     ctrl->events_pending = 0;
     ctrl->events_masked = 0;
     ctrl->warnings_told = 0;

@@ -28,6 +28,7 @@ enum { /* the field Select of dword 10 */
 enum { /* temperature threshold, fields of dword 11 */
        TMPSEL_SHIFT = 16,
        TMPSEL_COMPOSITE = 0,
+       TMPSEL_SENSOR1 = 1,
        TMPSEL_ALL = 0xf,
        THSEL_SHIFT = 20,
        THSEL_OVER = 0,
@@ -90,14 +91,31 @@ static uint16_t power_set(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
+/* The number of a command's sensor, from 0. @return false: it is composite */
+static bool temperature_sensor(uint32_t cdw11, uint32_t *sensor)
+{
+    uint32_t tmpsel = cdw11 >> TMPSEL_SHIFT & 0xf;
+
+    *sensor = tmpsel - TMPSEL_SENSOR1;
+    return tmpsel != TMPSEL_COMPOSITE && tmpsel != TMPSEL_ALL;
+}
+
+static bool temperature_sensor_exists(const struct nvmf_target *target,
+                                      uint32_t sensor)
+{
+    return sensor < NVMF_TEMPERATURE_SENSORS &&
+           target->config.health.sensor_k[sensor] != 0;
+}
+
 static uint16_t temperature_check(const struct nvmf_target *target,
                                   struct nvmf_request *req)
 {
     uint32_t tmpsel = req->sqe.cdw11 >> TMPSEL_SHIFT & 0xf;
+    uint32_t sensor;
 
-    (void)target;
-    if (tmpsel != TMPSEL_COMPOSITE &&
-        (tmpsel != TMPSEL_ALL || req->sqe.opcode == ADMIN_GET_FEATURES)) {
+    if ((temperature_sensor(req->sqe.cdw11, &sensor) &&
+         !temperature_sensor_exists(target, sensor)) ||
+        (tmpsel == TMPSEL_ALL && req->sqe.opcode == ADMIN_GET_FEATURES)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 2, 0);
     }
     if ((req->sqe.cdw11 >> THSEL_SHIFT & 3) > THSEL_UNDER) {
@@ -106,19 +124,53 @@ static uint16_t temperature_check(const struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+static uint32_t temperature_default(bool is_over, bool is_sensor)
+{
+    if (!is_over) {
+        return 0;
+    }
+    return is_sensor ? NO_OVER_THRESHOLD_K : DEFAULT_WCTEMP_K;
+}
+
 static uint32_t temperature_get(const struct nvmf_target *target,
                                 const struct nvmf_ctrl *ctrl,
                                 struct nvmf_request *req)
 {
     bool is_over = (req->sqe.cdw11 >> THSEL_SHIFT & 3) == THSEL_OVER;
     bool is_current = (req->sqe.cdw10 >> SELECT_SHIFT & 7) == SELECT_CURRENT;
+    uint32_t sensor;
+    bool is_sensor = temperature_sensor(req->sqe.cdw11, &sensor);
 
     (void)target;
     if (!is_current) {
-        return is_over ? DEFAULT_WCTEMP_K : 0;
+        return temperature_default(is_over, is_sensor);
+    }
+    if (is_sensor) {
+        return is_over ? ctrl->features.sensor_over_k[sensor]
+                       : ctrl->features.sensor_under_k[sensor];
     }
     return is_over ? ctrl->features.temperature_over_k
                    : ctrl->features.temperature_under_k;
+}
+
+static void temperature_set_sensor(struct nvmf_features *features,
+                                   uint32_t cdw11, uint32_t sensor)
+{
+    if ((cdw11 >> THSEL_SHIFT & 3) == THSEL_OVER) {
+        features->sensor_over_k[sensor] = (uint16_t)cdw11;
+    } else {
+        features->sensor_under_k[sensor] = (uint16_t)cdw11;
+    }
+}
+
+static void temperature_set_composite(struct nvmf_features *features,
+                                      uint32_t cdw11)
+{
+    if ((cdw11 >> THSEL_SHIFT & 3) == THSEL_OVER) {
+        features->temperature_over_k = (uint16_t)cdw11;
+    } else {
+        features->temperature_under_k = (uint16_t)cdw11;
+    }
 }
 
 static uint16_t temperature_set(struct nvmf_target *target,
@@ -126,14 +178,22 @@ static uint16_t temperature_set(struct nvmf_target *target,
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
     uint16_t status = temperature_check(target, req);
+    uint32_t cdw11 = req->sqe.cdw11, number;
+    bool is_sensor = temperature_sensor(cdw11, &number);
 
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
-    if ((req->sqe.cdw11 >> THSEL_SHIFT & 3) == THSEL_OVER) {
-        ctrl->features.temperature_over_k = (uint16_t)req->sqe.cdw11;
-    } else {
-        ctrl->features.temperature_under_k = (uint16_t)req->sqe.cdw11;
+    if (!is_sensor) {
+        temperature_set_composite(&ctrl->features, cdw11);
+    }
+    /* TMPSEL of Fh also sets the thresholds of all sensors. */
+    for (uint32_t i = 0; i < NVMF_TEMPERATURE_SENSORS; i++) {
+        if (is_sensor ? i == number
+                      : (cdw11 >> TMPSEL_SHIFT & 0xf) == TMPSEL_ALL &&
+                            temperature_sensor_exists(target, i)) {
+            temperature_set_sensor(&ctrl->features, cdw11, i);
+        }
     }
     event_check_health(target, ctrl);
     return NVME_SC_SUCCESS;

@@ -838,6 +838,7 @@ enum {                        /* limits of commands, which Identify reports */
 enum {
     DEFAULT_WCTEMP_K = 343,
     DEFAULT_CCTEMP_K = 353,
+    NO_OVER_THRESHOLD_K = 0xffff, /* the default of single sensors */
     SPARE_THRESHOLD_PERCENT = 10,
 };
 

@@ -122,6 +122,8 @@ struct nvmf_features {
     uint32_t number_of_queues; /* granted numbers; both halves are 0's based */
     uint16_t temperature_over_k;
     uint16_t temperature_under_k;
+    uint16_t sensor_over_k[NVMF_TEMPERATURE_SENSORS];
+    uint16_t sensor_under_k[NVMF_TEMPERATURE_SENSORS];
     uint8_t command_retry; /* of Host Behavior Support, as the next one */
     uint16_t copy_formats; /* CDFE */
     uint16_t lba_report_interval; /* LSIRI, in units of 100 ms; below LSIPI it

@@ -65,9 +65,14 @@ struct nvmf_referral {
     char trsvcid[8];
 };
 
+enum { NVMF_TEMPERATURE_SENSORS = 2 };
+
 /* Health values that the application measures. */
 struct nvmf_health {
-    uint16_t temperature_k;   /* composite, kelvin */
+    uint16_t temperature_k; /* composite, kelvin; 0: not measured yet */
+    /* Of temperature sensors 1 and following, kelvin; 0: not measured yet, or
+     * there is no such sensor. */
+    uint16_t sensor_k[NVMF_TEMPERATURE_SENSORS];
     uint8_t critical_warning; /* SMART byte 0 without its temperature bit */
     uint8_t available_spare_percent;
     uint8_t percentage_used;
@@ -489,6 +494,9 @@ MUST_USE bool nvmf_target_remove_referral(struct nvmf_target *target,
 /** The referral at `index`, 0 and up; NULL: there are no more. */
 const struct nvmf_referral *nvmf_target_referral(
     const struct nvmf_target *target, uint8_t index);
+
+/** SMART's critical warning, with the default temperature thresholds. */
+uint8_t nvmf_target_critical_warning(const struct nvmf_target *target);
 
 /** Set new health values; hosts that asked for it get an event for a new
  * warning. */

@@ -50,6 +50,9 @@ void log_smart_emit(uint8_t *buf, const struct log_smart *smart)
     put_le64(buf + SMART_UNSAFE_SHUTDOWNS, smart->unsafe_shutdowns);
     put_le64(buf + SMART_MEDIA_ERRORS, smart->media_errors);
     put_le64(buf + SMART_ERROR_LOG_ENTRIES, smart->error_log_entries);
+    for (size_t i = 0; i < SMART_SENSOR_COUNT; i++) {
+        put_le16(buf + SMART_SENSORS + 2 * i, smart->sensor_k[i]);
+    }
 }
 
 void log_ocp_smart_emit(uint8_t *buf, const struct log_ocp_smart *smart)

@@ -51,6 +51,7 @@ enum { /* byte offsets in SMART / health information */
        SMART_UNSAFE_SHUTDOWNS = 144,
        SMART_MEDIA_ERRORS = 160,
        SMART_ERROR_LOG_ENTRIES = 176,
+       SMART_SENSORS = 200, /* eight temperatures of 2 bytes each */
        LOG_SMART_LEN = 512,
 };
 
@@ -235,6 +236,8 @@ struct log_error {
     uint64_t time_ms; /* since 1970-01-01 if has_time, else since reset */
 };
 
+enum { SMART_SENSOR_COUNT = 8 };
+
 struct log_smart {
     uint8_t critical_warning;
     uint16_t temperature_k;
@@ -246,6 +249,7 @@ struct log_smart {
     uint64_t host_reads, host_writes;
     uint64_t power_cycles, power_on_hours, unsafe_shutdowns;
     uint64_t media_errors, error_log_entries;
+    uint16_t sensor_k[SMART_SENSOR_COUNT]; /* 0: there is no such sensor */
 };
 
 /** @param buf  LOG_ERROR_ENTRY_LEN bytes, all written. */

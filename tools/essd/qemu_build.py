@@ -74,6 +74,8 @@ DEVICE_CORES = {
     "essd_media.c": ("hw-model/media",),
     "essd_nand.c": ("hw-model/nand",),
     "essd_mgmt.c": ("hw-model/mgmt",),
+    "essd_i2c.c": ("hw-model/i2c",),
+    "essd_sfp.c": ("hw-model/sfp",),
 }
 
 COPIED = ("lib", "net/wire", "net/verbs", "net/roce", "hw-model", "cmake")

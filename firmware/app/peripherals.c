@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/peripherals.h"
+
+#include <string.h>
+
+#include "firmware/app/drive.h"
+#include "firmware/settings/settings.h"
+
+enum {
+    SPEED_KHZ = 100, /* all devices on the buses support it */
+    BMC_BUS = 1,     /* unless a strap pin puts the BMC on the other port */
+};
+
+#define MANUFACTURER "Ethernet SSD emulation"
+
+static const uint32_t bus_irq[SOC_I2CS] = {
+    BIT(SOC_IRQ_I2C0),
+    BIT(SOC_IRQ_I2C1),
+    BIT(SOC_IRQ_I2C2),
+};
+
+void peripherals_start(struct drive *drive, const struct drive_config *config)
+{
+    struct peripherals *peripherals = &drive->peripherals;
+    const struct sensors_config sensors = {
+        .bus = &peripherals->bus[2],
+        .log = config->log,
+        .sensor =
+            {
+                {SOC_SENSOR_CONTROLLER, "the controller's temperature sensor"},
+                {SOC_SENSOR_MEDIA, "the media's temperature sensor"},
+            },
+    };
+
+    for (unsigned int i = 0; i < SOC_I2CS; i++) {
+        if (!i2c_init(&peripherals->bus[i], config->i2c_regs[i], SPEED_KHZ)) {
+            log_line(config->log,
+                     "i2c: there is no controller %u, so the drive does "
+                     "without what is on its bus",
+                     i);
+        }
+    }
+    sensors_init(&peripherals->sensors, &sensors);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        module_init(&peripherals->module[i], i, &peripherals->bus[i],
+                    config->log);
+    }
+}
+
+/* Pass the temperatures on to SMART. */
+static void update_health(struct drive *drive)
+{
+    const struct sensors *sensors = &drive->peripherals.sensors;
+    struct nvmf_health health = *nvmf_target_health(drive->target);
+
+    health.temperature_k = sensors_composite_kelvin(sensors);
+    for (unsigned int i = 0; i < NVMF_TEMPERATURE_SENSORS; i++) {
+        health.sensor_k[i] = sensors_kelvin(sensors, i);
+    }
+    nvmf_target_set_health(drive->target, &health);
+}
+
+_Static_assert((int)NVMF_TEMPERATURE_SENSORS == (int)SENSORS,
+               "SMART reports every sensor");
+
+/* ---- The BMC. */
+
+static void bmc_health(void *ctx, struct mi_health *health)
+{
+    const struct drive *drive = ctx;
+    const struct nvmf_health *smart = nvmf_target_health(drive->target);
+
+    *health = (struct mi_health){
+        .critical_warning = nvmf_target_critical_warning(drive->target),
+        .temperature_k = smart->temperature_k,
+        .used_percent = smart->percentage_used,
+        .spare_percent = smart->available_spare_percent,
+        .is_functional = true,
+    };
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        health->link_up[i] = drive->net.ports.port[i].is_up;
+    }
+}
+
+/* Insert a controller where it belongs by its identifier. */
+static void insert_controller(struct mi_controller *list, unsigned int count,
+                              struct mi_controller controller)
+{
+    unsigned int at = count;
+
+    for (; at > 0 && list[at - 1].cntlid > controller.cntlid; at--) {
+        list[at] = list[at - 1];
+    }
+    list[at] = controller;
+}
+
+static unsigned int bmc_controllers(void *ctx, struct mi_controller *list)
+{
+    const struct drive *drive = ctx;
+    unsigned int count = 0;
+
+    for (uint16_t i = 0; i < NVMF_MAX_HOSTS && count < MI_CONTROLLERS_MAX;
+         i++) {
+        struct nvmf_ctrl_info info;
+
+        if (nvmf_target_ctrl_info(drive->target, i, &info) &&
+            !info.is_discovery) {
+            insert_controller(list, count++,
+                              (struct mi_controller){
+                                  .cntlid = info.cntlid,
+                                  .is_ready = strcmp(info.state, "ready") == 0,
+                              });
+        }
+    }
+    return count;
+}
+
+/* Make a UUID (version 8) of the drive's serial number. */
+static void make_uuid(uint8_t uuid[BMC_UUID_LEN], const char *serial)
+{
+    memset(uuid, 0, BMC_UUID_LEN);
+    for (size_t i = 0; serial[i] != '\0'; i++) {
+        uuid[i % BMC_UUID_LEN] =
+            (uint8_t)(uuid[i % BMC_UUID_LEN] * 31 + serial[i]);
+    }
+    uuid[6] = (uint8_t)(0x80 | (uuid[6] & 0x0f));
+    uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
+}
+
+void peripherals_start_bmc(struct drive *drive,
+                           const struct drive_config *config)
+{
+    struct peripherals *peripherals = &drive->peripherals;
+    unsigned int bus = config->straps & STRAPS_BMC_ON_I2C0 ? 0 : BMC_BUS;
+    const struct nvmf_config *target = nvmf_target_config(drive->target);
+    struct bmc_config bmc = {
+        .bus = &peripherals->bus[bus],
+        .source =
+            {
+                .ctx = drive,
+                .health = bmc_health,
+                .controllers = bmc_controllers,
+            },
+        .vpd =
+            {
+                .manufacturer = MANUFACTURER,
+                .product = "Ethernet SSD",
+                .part = config->identity->model,
+                .version = config->version,
+                .serial = config->identity->serial,
+                .capacity_bytes = drive->medium.size_blocks * 512,
+            },
+        .vendor_id = target->vid,
+    };
+
+    if (config->straps & STRAPS_NO_BMC) {
+        log_line(config->log, "bmc: off, because strap pin 3 is high");
+        return;
+    }
+    if (bmc.bus->regs == 0) {
+        return;
+    }
+    memset(bmc.serial, ' ', MI_SERIAL_LEN);
+    memcpy(bmc.serial, config->identity->serial,
+           MIN(strlen(config->identity->serial), (size_t)MI_SERIAL_LEN));
+    make_uuid(bmc.uuid, config->identity->serial);
+    bmc_init(&peripherals->bmc, &bmc);
+    log_line(config->log,
+             "bmc: NVMe-MI on I2C port %u: MCTP at %02x, Basic Management "
+             "Command at %02x, VPD at %02x",
+             bus, MI_MCTP_ADDR, MI_BASIC_ADDR, MI_VPD_ADDR);
+}
+
+enum loop_work peripherals_step(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+    struct peripherals *peripherals = &drive->peripherals;
+    bool has_ended = false;
+
+    loop_call_at(step, sensors_step(&peripherals->sensors, step->now_us));
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        loop_call_at(step, module_step(&peripherals->module[i], step->now_us));
+    }
+    for (unsigned int i = 0; i < SOC_I2CS; i++) {
+        has_ended |= i2c_poll(&peripherals->bus[i]);
+    }
+    has_ended |= bmc_step(&peripherals->bmc, step->now_us, &step->deadline_us);
+    if (sensors_take_change(&peripherals->sensors)) {
+        update_health(drive);
+    }
+    return has_ended ? LOOP_EVENT : LOOP_IDLE;
+}
+
+bool peripherals_take_irq(void *ctx, uint32_t irqs)
+{
+    const struct peripherals *peripherals = &((struct drive *)ctx)->peripherals;
+    bool is_ours = false;
+
+    for (unsigned int i = 0; i < SOC_I2CS; i++) {
+        if (irqs & bus_irq[i]) {
+            i2c_irq_take(&peripherals->bus[i]);
+            is_ours = true;
+        }
+    }
+    return is_ours;
+}

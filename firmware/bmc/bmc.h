@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The drive as a BMC sees it on an I2C bus: the Basic Management Command at
+ * address 6Ah, the VPD at 53h, and MCTP messages at 1Dh, which the drive
+ * answers as the bus's controller.
+ * Spec: DMTF DSP0236 (MCTP), DSP0237 (MCTP over SMBus); NVM Express Management
+ * Interface 1.1.
+ *
+ * Not implemented: SMBus ARP, MCTP bridging, more than one message at a time.
+ * While a response is being sent, requests wait in the I2C controller, which
+ * does not acknowledge its address when it is full.
+ */
+#ifndef ESSD_BMC_BMC_H
+#define ESSD_BMC_BMC_H
+
+#include "firmware/bmc/mi.h"
+#include "firmware/drivers/i2c.h"
+
+enum {
+    BMC_REQUEST_MAX = 256, /* of a message in several packets */
+    BMC_UUID_LEN = 16,
+    BMC_ATTEMPTS = 8, /* to write a packet that is not acknowledged */
+};
+
+struct bmc_counters {
+    uint32_t requests;  /* complete messages */
+    uint32_t responses; /* of which all packets were acknowledged */
+    uint32_t bad_pec;
+    uint32_t bad_packets; /* malformed, out of order, or not for the drive */
+    uint32_t bad_checks;  /* the integrity check of a message was wrong */
+    uint32_t unsent;      /* responses that the BMC did not acknowledge */
+};
+
+struct bmc_config {
+    struct i2c *bus;
+    struct mi_source source;
+    struct vpd vpd;
+    uint16_t vendor_id;
+    char serial[MI_SERIAL_LEN + 1]; /* padded with spaces */
+    uint8_t uuid[BMC_UUID_LEN];
+};
+
+/* Who has sent a request: where the response goes. */
+struct bmc_peer {
+    uint8_t addr; /* on the bus, seven bits */
+    uint8_t eid;
+    uint8_t tag;
+};
+
+/* Treat as opaque. */
+struct bmc {
+    struct i2c *bus; /* NULL: there is no BMC interface */
+    struct mi mi;
+    struct bmc_counters counters;
+    char serial[MI_SERIAL_LEN];
+    uint8_t uuid[BMC_UUID_LEN];
+    uint8_t eid; /* 0 until the bus owner assigns one */
+    uint64_t image_us;
+    /* The request whose packets are arriving. */
+    struct bmc_peer from;
+    bool is_receiving;
+    uint8_t next_seq;
+    size_t request_len;
+    uint8_t request[BMC_REQUEST_MAX];
+    /* The response whose packets are being sent. */
+    struct bmc_peer to;
+    bool is_sending;
+    uint8_t attempts;
+    uint8_t seq;
+    size_t sent_len;
+    size_t response_len;
+    uint8_t response[MI_MESSAGE_MAX];
+    struct i2c_request packet;
+};
+
+/** Begin to answer. `bmc` must not move afterwards. */
+void bmc_init(struct bmc *bmc, const struct bmc_config *config);
+
+/**
+ * Take the requests that have come.
+ *
+ * @param deadline_us  lowered to when to call this again
+ * @return whether anything was done
+ */
+bool bmc_step(struct bmc *bmc, uint64_t now_us, uint64_t *deadline_us);
+
+#endif

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    bmc.c
+    mi.c
+    mi_check.c
+    vpd.c
+)

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is on the I2C buses of a whole drive: temperatures in SMART, modules,
+ * the BMC. */
+#include "bed_fixture.h"
+
+#include <string.h>
+
+#include "firmware/bmc/mi_check.h"
+#include "lib/bytes.h"
+#include "nvmeof/wire/log.h"
+#include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+enum {
+    KELVIN_0C = 273,
+    SENSOR_BUS = 2,
+    THRESHOLD_UNDER = 1 << 20,
+    TMPSEL_SENSOR2 = 2 << 16,
+};
+
+TEST_FIXTURE(setup, teardown)
+
+static uint8_t page[LOG_SMART_LEN];
+
+static void read_smart(void)
+{
+    struct nvme_sqe sqe = {
+        .opcode = ADMIN_GET_LOG_PAGE,
+        .nsid = 0xffffffff,
+        .cdw10 = (LOG_SMART_LEN / 4 - 1) << 16 | LOG_SMART,
+    };
+
+    assert_int_equal(
+        host_command(&bed.host->host, 0, &sqe, page, LOG_SMART_LEN), 0);
+}
+
+static uint16_t set_threshold(uint32_t cdw11)
+{
+    struct nvme_sqe sqe = {
+        .opcode = ADMIN_SET_FEATURES,
+        .cdw10 = FEATURE_TEMPERATURE_THRESHOLD,
+        .cdw11 = cdw11,
+    };
+
+    return host_command(&bed.host->host, 0, &sqe, NULL, 0);
+}
+
+/* Let the sensors measure; the drive reads them once a second. */
+static void measure(int celsius0, int celsius1)
+{
+    struct i2c_wires *wires = &bed.drive->machine.i2c_wires[SENSOR_BUS];
+
+    wires->sensor[0].temperature_256 = (int16_t)(celsius0 * 256);
+    wires->sensor[1].temperature_256 = (int16_t)(celsius1 * 256);
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+}
+
+static const char *console_has(const char *text)
+{
+    return strstr(machine_console(&bed.drive->machine), text);
+}
+
+static void test_smart_has_the_temperatures_of_the_sensors(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    measure(40, 51);
+    read_smart();
+    assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 51);
+    assert_int_equal(get_le16(page + SMART_SENSORS), KELVIN_0C + 40);
+    assert_int_equal(get_le16(page + SMART_SENSORS + 2), KELVIN_0C + 51);
+    assert_int_equal(get_le16(page + SMART_SENSORS + 4), 0);
+    assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
+    measure(-20, -10);
+    read_smart();
+    assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C - 10);
+}
+
+static void test_a_hot_drive_warns_until_it_is_cool_again(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    measure(69, 40);
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
+    measure(70, 40); /* WCTEMP */
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_TEMPERATURE);
+    measure(60, 40);
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
+}
+
+static void test_a_sensor_has_thresholds_of_its_own(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    measure(50, 40);
+    assert_int_equal(set_threshold(TMPSEL_SENSOR2 | (KELVIN_0C + 45)), 0);
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
+    measure(50, 45);
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_TEMPERATURE);
+    assert_int_equal(set_threshold(TMPSEL_SENSOR2 | 0xffff), 0);
+    assert_int_equal(
+        set_threshold(TMPSEL_SENSOR2 | THRESHOLD_UNDER | (KELVIN_0C + 30)), 0);
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
+    measure(50, 30);
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_TEMPERATURE);
+    /* Sensor 3 does not exist. */
+    assert_int_not_equal(set_threshold(3 << 16 | 400), 0);
+}
+
+static void test_a_sensor_that_fails_is_reported_once(void **state)
+{
+    struct i2c_wires *wires = &bed.drive->machine.i2c_wires[SENSOR_BUS];
+    uint8_t addr = wires->sensor[1].addr;
+    const char *line;
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    measure(40, 50);
+    wires->sensor[1].addr = 0;
+    native_world_pass(&bed.world, 10 * SECOND_NS);
+    line = console_has("media's temperature sensor does not answer");
+    assert_non_null(line);
+    assert_null(strstr(line + strlen("media's temperature sensor"),
+                       "sensor does not answer"));
+    read_smart();
+    assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 50);
+    wires->sensor[1].addr = addr;
+    measure(40, 45);
+    assert_non_null(console_has("media's temperature sensor answers again"));
+    read_smart();
+    assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 45);
+}
+
+static void test_modules_are_identified_and_can_be_exchanged(void **state)
+{
+    struct sfp_module *module = &bed.drive->machine.i2c_wires[1].module;
+    const struct module *seen = &bed.drive->drive.peripherals.module[1];
+
+    (void)state;
+    native_world_pass(&bed.world, SECOND_NS);
+    assert_int_equal(seen->state, MODULE_IDENTIFIED);
+    assert_string_equal(seen->serial, "ESSDSFP1");
+    assert_string_equal(module_type(seen), "25GBASE-SR");
+    assert_true(seen->has_values);
+    assert_int_equal(seen->value[MODULE_TEMPERATURE], 38 * 256);
+    module->is_present = false;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_int_equal(seen->state, MODULE_ABSENT);
+    assert_non_null(console_has("port 1: module removed"));
+    module->is_present = true;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_int_equal(seen->state, MODULE_IDENTIFIED);
+    assert_int_equal(seen->insertions, 2);
+    /* Another module takes its place between two looks. */
+    sfp_module_init(module, "ANOTHER");
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_string_equal(seen->serial, "ANOTHER");
+    assert_int_equal(seen->insertions, 3);
+    assert_int_equal(seen->removals, 2);
+}
+
+static void test_a_module_beyond_its_limits_is_reported(void **state)
+{
+    struct sfp_module *module = &bed.drive->machine.i2c_wires[0].module;
+    const struct module *seen = &bed.drive->drive.peripherals.module[0];
+    uint32_t warning =
+        BIT(MODULE_RX_POWER * MODULE_LIMITS + MODULE_LOW_WARNING);
+
+    (void)state;
+    assert_int_equal(seen->exceeded, 0);
+    module->value[SFP_RX_POWER] = 800;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_int_equal(seen->exceeded, warning);
+    assert_non_null(console_has("port 0: module: rx-power low-warning: the "
+                                "limit is exceeded"));
+    module->value[SFP_RX_POWER] = 0;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_int_equal(
+        seen->exceeded,
+        warning | BIT(MODULE_RX_POWER * MODULE_LIMITS + MODULE_LOW_ALARM));
+    module->value[SFP_RX_POWER] = 6000;
+    module->value[SFP_TEMPERATURE] = -6 * 256;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_int_equal(
+        seen->exceeded,
+        BIT(MODULE_TEMPERATURE * MODULE_LIMITS + MODULE_LOW_ALARM) |
+            BIT(MODULE_TEMPERATURE * MODULE_LIMITS + MODULE_LOW_WARNING));
+    assert_non_null(console_has("rx-power low-alarm: the value is back"));
+}
+
+/* ---- The BMC. */
+
+enum {
+    BMC_BUS = 1,
+    BMC_ADDR = 0x10,
+    MCTP_ADDR = 0x1d,
+    BASIC_ADDR = 0x6a,
+    VPD_ADDR = 0x53,
+    PACKET_DATA = 7,
+};
+
+static struct hw_i2c *bmc_controller(void)
+{
+    return &bed.drive->machine.i2c[BMC_BUS];
+}
+
+/* Read as a BMC does: write an offset, then read after a repeated START. */
+static void bmc_read(uint8_t addr, uint8_t offset, uint8_t *bytes, size_t len)
+{
+    struct hw_i2c *i2c = bmc_controller();
+
+    assert_true(hw_i2c_target_matches(i2c, addr));
+    assert_true(hw_i2c_target_start(i2c, addr, false));
+    assert_true(hw_i2c_target_send(i2c, offset));
+    assert_true(hw_i2c_target_start(i2c, addr, true));
+    for (size_t i = 0; i < len; i++) {
+        bytes[i] = hw_i2c_target_receive(i2c);
+    }
+    hw_i2c_target_stop(i2c);
+}
+
+/* Send one MCTP packet with a message, and let the drive answer. */
+static void bmc_send(const uint8_t *message, size_t len, uint8_t flags,
+                     uint8_t pec_error)
+{
+    uint8_t packet[I2C_BUFFER_BYTES] = {
+        MCTP_ADDR << 1,    0x0f, (uint8_t)(len + 5),
+        BMC_ADDR << 1 | 1, 1,    0, /* to whatever identifier it has */
+        9,                 flags};
+    struct hw_i2c *i2c = bmc_controller();
+
+    bed.drive->machine.i2c_wires[BMC_BUS].listener.addr = BMC_ADDR;
+    memcpy(packet + 8, message, len);
+    packet[8 + len] = (uint8_t)(mi_pec(0, packet, 8 + len) ^ pec_error);
+    assert_true(hw_i2c_target_start(i2c, MCTP_ADDR, false));
+    for (size_t i = 1; i <= 8 + len; i++) {
+        assert_true(hw_i2c_target_send(i2c, packet[i]));
+    }
+    hw_i2c_target_stop(i2c);
+    native_world_pass(&bed.world, SECOND_NS);
+}
+
+/* Send an NVMe-MI command and expect one packet. @return its message */
+static const uint8_t *bmc_command(uint8_t opcode, uint32_t dword0,
+                                  uint32_t dword1)
+{
+    struct i2c_listener *listener =
+        &bed.drive->machine.i2c_wires[BMC_BUS].listener;
+    uint8_t target = BMC_ADDR << 1;
+    uint8_t message[20] = {0x84, 1 << 3, 0, 0, opcode};
+    unsigned int before = listener->messages;
+
+    put_le32(message + 8, dword0);
+    put_le32(message + 12, dword1);
+    put_le32(message + 16, mi_crc32c(message, 16));
+    bmc_send(message, sizeof(message), 0xc0 | 0x08 | 3, 0);
+    assert_int_equal(listener->messages, before + 1);
+    assert_int_equal(mi_pec(mi_pec(0, &target, 1), listener->bytes,
+                            listener->len),
+                     0);
+    assert_int_equal(listener->bytes[5], 0);  /* the drive has no identifier */
+    assert_int_equal(listener->bytes[4], 9);  /* the BMC's */
+    assert_int_equal(listener->bytes[6], 0xc0 | 3);
+    assert_int_equal(mi_crc32c(listener->bytes + PACKET_DATA,
+                               listener->len - PACKET_DATA - 1),
+                     0x48674bc7); /* the residue of CRC-32C */
+    return listener->bytes + PACKET_DATA;
+}
+
+static void test_a_bmc_polls_health_without_mctp(void **state)
+{
+    uint8_t status[8], id[24], head[] = {BASIC_ADDR << 1, 0,
+                                         BASIC_ADDR << 1 | 1};
+
+    (void)state;
+    measure(61, 40);
+    bmc_read(BASIC_ADDR, 0, status, sizeof(status));
+    assert_int_equal(status[0], 6);
+    assert_int_equal(status[1], 0xbf); /* functional, both links up */
+    assert_int_equal(status[2], 0xff); /* no warnings */
+    assert_int_equal(status[3], 61);
+    assert_int_equal(mi_pec(mi_pec(0, head, 3), status, sizeof(status)), 0);
+    measure(75, 40);
+    bmc_read(BASIC_ADDR, 0, status, sizeof(status));
+    assert_int_equal(status[2], 0xff & ~SMART_WARN_TEMPERATURE);
+    bmc_read(BASIC_ADDR, 8, id, sizeof(id));
+    assert_int_equal(id[0], 22);
+    assert_int_equal(get_be16(id + 1), 0x1b36);
+    assert_memory_equal(id + 3, "NATIVE", 6);
+    head[1] = 8;
+    assert_int_equal(mi_pec(mi_pec(0, head, 3), id, sizeof(id)), 0);
+}
+
+static void test_the_vpd_has_right_checksums(void **state)
+{
+    uint8_t vpd[256], sum = 0;
+    const uint8_t *product, *record;
+
+    (void)state;
+    bmc_read(VPD_ADDR, 0, vpd, sizeof(vpd));
+    for (unsigned int i = 0; i < 8; i++) {
+        sum = (uint8_t)(sum + vpd[i]);
+    }
+    assert_int_equal(sum, 0);
+    product = vpd + (size_t)vpd[4] * 8;
+    for (unsigned int i = 0; i < product[1] * 8u; i++) {
+        sum = (uint8_t)(sum + product[i]);
+    }
+    assert_int_equal(sum, 0);
+    record = vpd + (size_t)vpd[5] * 8;
+    assert_int_equal(record[0], 0x0b);
+    for (unsigned int i = 0; i < 5; i++) {
+        sum = (uint8_t)(sum + record[i]);
+    }
+    assert_int_equal(sum, 0);
+    for (unsigned int i = 0; i < record[2]; i++) {
+        sum = (uint8_t)(sum + record[5 + i]);
+    }
+    assert_int_equal(sum, (uint8_t)-record[3]);
+    assert_int_equal(get_le64(record + 24), BED_MEDIUM_BYTES);
+}
+
+static void test_a_bmc_asks_for_the_health_of_the_subsystem(void **state)
+{
+    const uint8_t *answer;
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    measure(44, 40);
+    answer = bmc_command(1, 0, 1u << 31);
+    assert_int_equal(answer[4], 0);
+    assert_int_equal(answer[8], 0x3c);
+    assert_int_equal(answer[9], 0xff);
+    assert_int_equal(answer[10], 44);
+    assert_int_equal(get_le16(answer + 12), 0x0201); /* ready, temperature */
+    measure(45, 40);
+    answer = bmc_command(1, 0, 0);
+    assert_int_equal(get_le16(answer + 12), 0x0200);
+    answer = bmc_command(1, 0, 1u << 31);
+    assert_int_equal(get_le16(answer + 12), 0x0200);
+    assert_int_equal(get_le16(bmc_command(1, 0, 0) + 12), 0);
+}
+
+static void test_a_bmc_lists_the_controllers(void **state)
+{
+    const uint8_t *answer;
+
+    (void)state;
+    answer = bmc_command(0, 2u << 24, 0);
+    assert_int_equal(answer[4], 0);
+    assert_int_equal(get_le16(answer + 8), 0);
+    bed_connect(&bed, 0, 1, 64);
+    answer = bmc_command(0, 2u << 24, 0);
+    assert_int_equal(get_le16(answer + 8), 1);
+    assert_int_equal(get_le16(answer + 5), 4);
+    answer = bmc_command(2, 1u << 31 | 255u << 16, 0);
+    assert_int_equal(answer[4], 0);
+    assert_int_equal(answer[7], 1);
+    assert_int_equal(get_le16(answer + 10), 1); /* CSTS.RDY */
+    assert_int_equal(get_le16(answer + 12), KELVIN_0C + 40);
+}
+
+static void test_commands_that_are_not_implemented_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(bmc_command(6, 0, 0)[4], 0x20);
+    assert_int_equal(bmc_command(7, 0, 0)[4], 3);
+    assert_int_equal(bmc_command(5, 250, 7)[4], 4);
+    assert_int_equal(bmc_command(0, 9u << 24, 0)[4], 4);
+    assert_int_equal(bmc_command(0, 1u << 24 | 1 << 16, 0)[4], 4);
+}
+
+static void test_a_long_response_has_several_packets(void **state)
+{
+    struct i2c_listener *listener =
+        &bed.drive->machine.i2c_wires[BMC_BUS].listener;
+    uint8_t message[20] = {0x84, 1 << 3, 0, 0, 5};
+
+    (void)state;
+    put_le32(message + 12, 256);
+    put_le32(message + 16, mi_crc32c(message, 16));
+    bmc_send(message, sizeof(message), 0xc8, 0);
+    assert_int_equal(listener->messages, 5); /* 268 bytes in pieces of 64 */
+    assert_int_equal(listener->bytes[1], 5 + 268 - 4 * 64);
+    assert_int_equal(listener->bytes[6], 0x40); /* end, sequence number 0 */
+}
+
+static void test_damaged_messages_are_not_answered(void **state)
+{
+    struct bmc *bmc = &bed.drive->drive.peripherals.bmc;
+    struct i2c_listener *listener =
+        &bed.drive->machine.i2c_wires[BMC_BUS].listener;
+    uint8_t message[20] = {0x84, 1 << 3, 0, 0, 1};
+
+    (void)state;
+    put_le32(message + 16, mi_crc32c(message, 16));
+    bmc_send(message, sizeof(message), 0xc8, 1);
+    assert_int_equal(bmc->counters.bad_pec, 1);
+    message[19] ^= 1;
+    bmc_send(message, sizeof(message), 0xc8, 0);
+    assert_int_equal(bmc->counters.bad_checks, 1);
+    bmc_send(message, sizeof(message), 0x48, 0); /* an end without a start */
+    assert_int_equal(bmc->counters.bad_packets, 1);
+    bmc_send(message, sizeof(message), 0xc0, 0); /* a response */
+    assert_int_equal(bmc->counters.bad_packets, 2);
+    assert_int_equal(listener->messages, 0);
+    message[19] ^= 1;
+    listener->addr = 0;
+    bmc_send(message, sizeof(message), 0xc8, 0);
+    listener->addr = 0; /* the BMC is gone: the drive gives up */
+    assert_int_equal(bmc->counters.requests, 2);
+    assert_int_equal(bmc_command(1, 0, 0)[4], 0);
+}
