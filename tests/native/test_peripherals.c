@@ -232,10 +232,14 @@ static void bmc_read(uint8_t addr, uint8_t offset, uint8_t *bytes, size_t len)
 static void bmc_send(const uint8_t *message, size_t len, uint8_t flags,
                      uint8_t pec_error)
 {
-    uint8_t packet[I2C_BUFFER_BYTES] = {
-        MCTP_ADDR << 1,    0x0f, (uint8_t)(len + 5),
-        BMC_ADDR << 1 | 1, 1,    0, /* to whatever identifier it has */
-        9,                 flags};
+    uint8_t packet[I2C_BUFFER_BYTES] = {MCTP_ADDR << 1,
+                                        0x0f,
+                                        (uint8_t)(len + 5),
+                                        BMC_ADDR << 1 | 1,
+                                        1,
+                                        0, /* to whatever identifier it has */
+                                        9,
+                                        flags};
     struct hw_i2c *i2c = bmc_controller();
 
     bed.drive->machine.i2c_wires[BMC_BUS].listener.addr = BMC_ADDR;
@@ -264,11 +268,10 @@ static const uint8_t *bmc_command(uint8_t opcode, uint32_t dword0,
     put_le32(message + 16, mi_crc32c(message, 16));
     bmc_send(message, sizeof(message), 0xc0 | 0x08 | 3, 0);
     assert_int_equal(listener->messages, before + 1);
-    assert_int_equal(mi_pec(mi_pec(0, &target, 1), listener->bytes,
-                            listener->len),
-                     0);
-    assert_int_equal(listener->bytes[5], 0);  /* the drive has no identifier */
-    assert_int_equal(listener->bytes[4], 9);  /* the BMC's */
+    assert_int_equal(
+        mi_pec(mi_pec(0, &target, 1), listener->bytes, listener->len), 0);
+    assert_int_equal(listener->bytes[5], 0); /* the drive has no identifier */
+    assert_int_equal(listener->bytes[4], 9); /* the BMC's */
     assert_int_equal(listener->bytes[6], 0xc0 | 3);
     assert_int_equal(mi_crc32c(listener->bytes + PACKET_DATA,
                                listener->len - PACKET_DATA - 1),
@@ -278,8 +281,8 @@ static const uint8_t *bmc_command(uint8_t opcode, uint32_t dword0,
 
 static void test_a_bmc_polls_health_without_mctp(void **state)
 {
-    uint8_t status[8], id[24], head[] = {BASIC_ADDR << 1, 0,
-                                         BASIC_ADDR << 1 | 1};
+    uint8_t status[8], id[24],
+        head[] = {BASIC_ADDR << 1, 0, BASIC_ADDR << 1 | 1};
 
     (void)state;
     measure(61, 40);

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fake_supervisor import FakeSupervisor
 from metrics_bed import LookedAt
+from test_bmc import CannedBus, module
 from test_cli_instances import make_drive
 from test_crash import dump
 from test_namespaces import CAPACITY, FIRST
@@ -20,7 +21,7 @@ from test_requests import READ
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from essd import (bench, bench_native, cli, conform, conform_results, crash, paths,
+from essd import (bench, bench_native, bmc, cli, conform, conform_results, crash, paths,
                   reflash, settings, show)
 from essd.config import Link
 from essd.report import Report
@@ -86,6 +87,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSupervi
     paths.runtime()
     with FakeSupervisor("lab") as lab:
         lab.mgmt = {"status": {"firmware": "0.1.0", "serial": "S1"}, "lag": lacp(),
+                    "modules": {"modules": [module(0), module(1)]},
                     "neighbours": {"ports": NEIGHBOURS}, "requests": {"requests": [READ]},
                     "namespaces": {**CAPACITY, "namespaces": [FIRST]},
                     "config": {"keys": [{"key": key, "saved": value, "in-force":
@@ -115,6 +117,15 @@ def test_the_fields_of_dump_are_those_that_are_documented() -> None:
     frame = {"function": "f", "pc": 1, "file": "x.c", "line": 2, "inlined": False,
              "arguments": {"a": "1"}}
     check("dump", crash.facts(crash.parse(dump()), [frame]))
+
+
+@pytest.mark.parametrize("question", ["", "vpd", "controllers"])
+def test_the_fields_of_bmc_are_those_that_are_documented(
+        lab, monkeypatch, question: str) -> None:
+    monkeypatch.setattr(bmc, "ask", lambda _instance, asked:
+                        bmc.QUESTIONS[asked](CannedBus.answering(asked)))
+    words = ["bmc", *question.split()]
+    check(" ".join(words), run(*words, "--json"))
 
 
 def test_the_fields_of_list_are_those_that_are_documented(lab) -> None:

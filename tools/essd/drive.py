@@ -64,7 +64,7 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
         drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
         "-M", ",".join(
             ["essd", "media=media", *(["nand=nand"] if drive.nand else []),
-             "mgmt=mgmt", "trace=trace",
+             "mgmt=mgmt", "trace=trace", "bmc=bmc",
              *(f"port{n}-netdev=port{n}" for n in ports)]),
         *sandbox_options(),
         "-drive", "if=mtd,driver=raw,file.driver=file,"
@@ -77,6 +77,8 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
         # For tools: docs/hardware/mgmt.md.  One client each, the supervisor.
         *(word for name in ("mgmt", "trace") for word in (
             "-chardev", f"socket,id={name},path={socket(name)},server=on,wait=off")),
+        # For a program on the BMC's I2C bus: docs/hardware/i2c.md.
+        "-chardev", f"socket,id=bmc,path={socket('bmc')},server=on,wait=off",
         # Two threads: one for a flush, one for other requests.  With more, each
         # request wakes another thread, which costs more CPU time than it saves.
         "-object", "main-loop,id=main-loop,thread-pool-max=2",
@@ -152,6 +154,20 @@ def port_get(port: int, name: str) -> tuple[str, dict[str, Any]]:
 
 def port_set(port: int, name: str, value: object) -> tuple[str, dict[str, Any]]:
     return "qom-set", {**port_get(port, name)[1], "value": value}
+
+
+def module_get(port: int, name: str) -> tuple[str, dict[str, Any]]:
+    """The QMP command that reads a property of a port's module (docs/hardware/i2c.md)."""
+    return "qom-get", {"path": f"/machine/module{port}", "property": name}
+
+
+def module_set(port: int, name: str, value: object) -> tuple[str, dict[str, Any]]:
+    return "qom-set", {**module_get(port, name)[1], "value": value}
+
+
+def bmc_socket(folder: Path, part: str = "drive") -> Path:
+    """Where a program puts itself on the BMC's I2C bus."""
+    return part_file(folder, part, "bmc.sock")
 
 
 def cable_command(port: int, plugged: bool) -> tuple[str, dict[str, Any]]:

@@ -304,6 +304,20 @@ static void test_strap_for_defaults_keeps_the_sequence(void **state)
     assert_int_equal(config.port[0].mtu_bytes, defaults.port[0].mtu_bytes);
 }
 
+static void test_a_strap_selects_the_feature_set_of_the_data_sheet(void **state)
+{
+    struct config config;
+
+    (void)state;
+    config_default(&config);
+    config.network.profile = CONFIG_PROFILE_NEWEST;
+    settings_apply_straps(&config,
+                          STRAPS_NO_BMC | STRAPS_BMC_ON_I2C0 | STRAPS_LOCKED);
+    assert_int_equal(config.network.profile, CONFIG_PROFILE_NEWEST);
+    settings_apply_straps(&config, STRAPS_DATASHEET);
+    assert_int_equal(config.network.profile, CONFIG_PROFILE_DATASHEET);
+}
+
 static void test_draft_starts_as_the_saved_settings_and_is_discarded(
     void **state)
 {

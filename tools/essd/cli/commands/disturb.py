@@ -62,17 +62,21 @@ def reset(part: Parts = "", name: Name = "",
 
 
 def show_ports(ports: list[dict[str, Any]], lag: dict[str, Any],
-               as_json: bool) -> None:
+               modules: list[dict[str, Any]], as_json: bool) -> None:
+    from ... import modules as modules_module
     from ... import port as port_module
     from ... import port_lag
     if as_json:
-        print(json.dumps([entry | {"lag": port_lag.of_port(lag, entry["port"])}
+        print(json.dumps([entry | {"lag": port_lag.of_port(lag, entry["port"]),
+                                   "module": modules[entry["port"]]}
                           for entry in ports], indent=2))
         return
     show.console.print(port_module.table(ports))
     show.line(port_lag.line(lag))
     if "ports" in lag:
         show.console.print(port_lag.table(lag))
+    show.line()
+    show.console.print(modules_module.table([modules[entry["port"]] for entry in ports]))
 
 
 def show_neighbours(ports: list[dict[str, Any]], as_json: bool) -> None:
@@ -113,11 +117,15 @@ def port(number: Annotated[int | None, typer.Argument(
              metavar="RATIO", help="Bit error ratio of the cable, such as 1e-6.")] = None,
          seed: Annotated[int | None, typer.Option(
              help="Seed of the pseudo-random bit errors.")] = None,
+         module: Annotated[bool | None, typer.Option(
+             "--module/--no-module",
+             help="Put the Ethernet module into the port's cage, or take it out.")] = None,
          neighbours: Annotated[bool, typer.Option(
              "--neighbours", help="Show the LLDP neighbours of the ports.")] = False,
          as_json: AsJson = False,
          ) -> None:
     """Show the drive's ports; pull a cable, add bit errors, change the link partner."""
+    from ... import modules as modules_module
     from ... import neighbours as neighbours_module
     from ... import port as port_module
     from ... import port_lag
@@ -130,15 +138,17 @@ def port(number: Annotated[int | None, typer.Argument(
         if plug is not None:
             port_module.plug(instance, number, plug)
         port_module.change(instance, number, wish)
+        if module is not None:
+            modules_module.insert(instance, number, module)
         if flap:
             port_module.flap(instance, number, flap)
-    elif plug is not None or flap or wish != port_module.Wish():
+    elif plug is not None or flap or module is not None or wish != port_module.Wish():
         raise EssdError("these options change one port: give its number, 0 or 1")
     if neighbours:
         show_neighbours(neighbours_module.read(instance, number), as_json)
         return
     ports = port_module.states(instance, number)
-    show_ports(ports, port_lag.read(instance), as_json)
+    show_ports(ports, port_lag.read(instance), modules_module.read(instance), as_json)
     if number is not None and not as_json:
         show.line()
         show.console.print(port_module.counters(ports[0]))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is on the drive's I2C buses, as a stock host and the tools see it."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from essd import drive, modules
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+
+REST_C = 40
+KELVIN = 273
+
+
+def set_temperature(job: Job, sensor: str, celsius: float) -> None:
+    job.instance.ask("qmp", part=job.target, execute="qom-set", arguments={
+        "path": f"/machine/{sensor}", "property": "temperature",
+        "value": int(celsius * 1000)})
+
+
+def smart(job: Job) -> dict[str, Any]:
+    return dict(json.loads(job.quiet(f"nvme smart-log -o json {job.device()}")))
+
+
+def wait(true: Callable[[], object], what: str, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.2)
+
+
+def test_smart_shows_the_temperature_of_the_sensors(connected: Job) -> None:
+    """A stock host sees in `nvme smart-log` what a sensor on the I2C bus measures."""
+    try:
+        set_temperature(connected, "sensor-media", 57)
+        wait(lambda: smart(connected)["temperature"] == KELVIN + 57, "57 degrees")
+        found = smart(connected)
+        assert found["temperature_sensor_1"] == KELVIN + REST_C
+        assert found["temperature_sensor_2"] == KELVIN + 57
+        set_temperature(connected, "sensor-controller", 75)
+        wait(lambda: smart(connected)["temperature"] == KELVIN + 75, "75 degrees")
+        warning = smart(connected)["critical_warning"]
+        assert (warning if isinstance(warning, int) else warning["value"]) & 2
+    finally:
+        set_temperature(connected, "sensor-media", REST_C)
+        set_temperature(connected, "sensor-controller", REST_C)
+    wait(lambda: smart(connected)["temperature"] == KELVIN + REST_C, "40 degrees")
+
+
+def test_a_module_is_taken_out_and_put_back(job: Job) -> None:
+    found = modules.read(job.instance)
+    assert [module["state"] for module in found] == ["identified", "identified"]
+    assert found[0]["type"] == "25GBASE-SR"
+    assert found[0]["values"]["temperature"]["value"] == 38
+    modules.insert(job.instance, 1, False)
+    try:
+        wait(lambda: modules.read(job.instance)[1]["state"] == "absent", "removal")
+    finally:
+        modules.insert(job.instance, 1, True)
+    wait(lambda: modules.read(job.instance)[1]["state"] == "identified", "insertion")
+
+
+def test_a_module_below_its_receive_power_is_reported(job: Job) -> None:
+    command, arguments = drive.module_set(0, "rx-power", 80_000)
+    usual = 631_000
+
+    def exceeded() -> list[str]:
+        return list(modules.read(job.instance)[0]["values"]["rx-power"]["exceeded"])
+
+    job.instance.ask("qmp", part=job.target, execute=command, arguments=arguments)
+    try:
+        wait(lambda: exceeded() == ["low-warning"], "the limit is exceeded")
+    finally:
+        job.instance.ask("qmp", part=job.target, execute=command,
+                         arguments={**arguments, "value": usual})
+    wait(lambda: exceeded() == [], "the value is within its limits")
