@@ -7,9 +7,11 @@
 /* Temperatures may be below 0 degrees Celsius, so they are sent in kelvin. */
 enum { ZERO_CELSIUS_MK = 273150 };
 
-static uint64_t millikelvin(int32_t temperature_256)
+static uint64_t millikelvin_of(int32_t temperature_256)
 {
-    return (uint64_t)(temperature_256 * 1000 / 256 + ZERO_CELSIUS_MK);
+    int64_t thousandths = (int64_t)temperature_256 * 1000 / 256;
+
+    return (uint64_t)(thousandths + ZERO_CELSIUS_MK);
 }
 
 /* A value of a module in whole units: millikelvin, microvolts, microamperes,
@@ -17,7 +19,7 @@ static uint64_t millikelvin(int32_t temperature_256)
 static uint64_t module_units(unsigned int quantity, int32_t value)
 {
     if (quantity == MODULE_TEMPERATURE) {
-        return millikelvin(value);
+        return millikelvin_of(value);
     }
     return (uint64_t)value * (quantity == MODULE_BIAS ? 2 : 100);
 }
@@ -101,7 +103,7 @@ bool mgmt_sensors(void *ctx, const struct json_args *args, struct json *out,
         json_bool(out, "answers", sensor->is_known && !sensor->is_missing);
         if (sensor->is_known) {
             json_number(out, "millikelvin",
-                        millikelvin(sensor->temperature_256));
+                        millikelvin_of(sensor->temperature_256));
         }
         json_end_object(out);
     }

@@ -332,8 +332,7 @@ void bmc_init(struct bmc *bmc, const struct bmc_config *config)
 bool bmc_step(struct bmc *bmc, uint64_t now_us, uint64_t *deadline_us)
 {
     uint8_t mail[I2C_TRANSFER_MAX];
-    bool was_busy = false;
-    size_t len;
+    size_t len = 0;
 
     if (bmc->bus == NULL) {
         return false;
@@ -343,9 +342,11 @@ bool bmc_step(struct bmc *bmc, uint64_t now_us, uint64_t *deadline_us)
         bmc->image_us = now_us + IMAGE_PERIOD_US;
     }
     *deadline_us = MIN(*deadline_us, bmc->image_us);
-    if (!bmc->is_sending && (len = i2c_take_mail(bmc->bus, mail)) != 0) {
-        take_mail(bmc, mail, len);
-        was_busy = true;
+    if (!bmc->is_sending) {
+        len = i2c_take_mail(bmc->bus, mail);
     }
-    return was_busy;
+    if (len != 0) {
+        take_mail(bmc, mail, len);
+    }
+    return len != 0;
 }

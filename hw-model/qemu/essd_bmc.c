@@ -90,8 +90,8 @@ static int parse_hex(const char *text, uint8_t *bytes)
 }
 
 /* The program as controller: write, then read if `read_len` is not 0. */
-static void transfer(EssdBmcState *s, uint8_t addr, const uint8_t *bytes,
-                     int write_len, unsigned int read_len)
+static void bmc_transfer(EssdBmcState *s, uint8_t addr, const uint8_t *bytes,
+                         int write_len, unsigned int read_len)
 {
     g_autofree char *hex = NULL;
     uint8_t read[MESSAGE_MAX];
@@ -157,7 +157,7 @@ static void handle_line(EssdBmcState *s)
         if (write_len >= 0 &&
             g_ascii_string_to_unsigned(words[3], 10, 0, MESSAGE_MAX, &read_len,
                                        NULL)) {
-            transfer(s, addr, bytes, write_len, read_len);
+            bmc_transfer(s, addr, bytes, write_len, read_len);
             return;
         }
     }

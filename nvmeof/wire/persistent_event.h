@@ -4,7 +4,8 @@
  * Spec: NVM Express Base 2.0 section 5.16.1.14.
  *
  * Left out: events of firmware commits, since the drive has no such command;
- * thermal excursions, which SMART and its event report; and events of the vendor.
+ * thermal excursions, which SMART and its event report; and events of the
+ * vendor.
  */
 #ifndef ESSD_NVMEOF_WIRE_PERSISTENT_EVENT_H
 #define ESSD_NVMEOF_WIRE_PERSISTENT_EVENT_H

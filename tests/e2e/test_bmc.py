@@ -46,7 +46,8 @@ def exchange(bus: bmc.Bus, message: bytes) -> list[SmbusTransportPacket]:
         found.append(decode(bus.message()))
     for number, packet in enumerate(found):
         header = packet.load
-        assert (header.som, header.to, header.tag) == (number == 0, 0, TAG)
+        is_first = bytes(header)[3] >> 7        # the bit that starts a message
+        assert (is_first, header.to, header.tag) == (number == 0, 0, TAG)
         assert header.pkt_seq == number % 4
         assert header.dst == bmc.OWN_EID
     return found

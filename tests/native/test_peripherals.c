@@ -48,7 +48,7 @@ static uint16_t set_threshold(uint32_t cdw11)
 }
 
 /* Let the sensors measure; the drive reads them once a second. */
-static void measure(int celsius0, int celsius1)
+static void measure_celsius(int celsius0, int celsius1)
 {
     struct i2c_wires *wires = &bed.drive->machine.i2c_wires[SENSOR_BUS];
 
@@ -66,14 +66,14 @@ static void test_smart_has_the_temperatures_of_the_sensors(void **state)
 {
     (void)state;
     bed_connect(&bed, 0, 1, 64);
-    measure(40, 51);
+    measure_celsius(40, 51);
     read_smart();
     assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 51);
     assert_int_equal(get_le16(page + SMART_SENSORS), KELVIN_0C + 40);
     assert_int_equal(get_le16(page + SMART_SENSORS + 2), KELVIN_0C + 51);
     assert_int_equal(get_le16(page + SMART_SENSORS + 4), 0);
     assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
-    measure(-20, -10);
+    measure_celsius(-20, -10);
     read_smart();
     assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C - 10);
 }
@@ -82,13 +82,13 @@ static void test_a_hot_drive_warns_until_it_is_cool_again(void **state)
 {
     (void)state;
     bed_connect(&bed, 0, 1, 64);
-    measure(69, 40);
+    measure_celsius(69, 40);
     read_smart();
     assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
-    measure(70, 40); /* WCTEMP */
+    measure_celsius(70, 40); /* WCTEMP */
     read_smart();
     assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_TEMPERATURE);
-    measure(60, 40);
+    measure_celsius(60, 40);
     read_smart();
     assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
 }
@@ -97,11 +97,11 @@ static void test_a_sensor_has_thresholds_of_its_own(void **state)
 {
     (void)state;
     bed_connect(&bed, 0, 1, 64);
-    measure(50, 40);
+    measure_celsius(50, 40);
     assert_int_equal(set_threshold(TMPSEL_SENSOR2 | (KELVIN_0C + 45)), 0);
     read_smart();
     assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
-    measure(50, 45);
+    measure_celsius(50, 45);
     read_smart();
     assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_TEMPERATURE);
     assert_int_equal(set_threshold(TMPSEL_SENSOR2 | 0xffff), 0);
@@ -109,7 +109,7 @@ static void test_a_sensor_has_thresholds_of_its_own(void **state)
         set_threshold(TMPSEL_SENSOR2 | THRESHOLD_UNDER | (KELVIN_0C + 30)), 0);
     read_smart();
     assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
-    measure(50, 30);
+    measure_celsius(50, 30);
     read_smart();
     assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_TEMPERATURE);
     /* Sensor 3 does not exist. */
@@ -124,7 +124,7 @@ static void test_a_sensor_that_fails_is_reported_once(void **state)
 
     (void)state;
     bed_connect(&bed, 0, 1, 64);
-    measure(40, 50);
+    measure_celsius(40, 50);
     wires->sensor[1].addr = 0;
     native_world_pass(&bed.world, 10 * SECOND_NS);
     line = console_has("media's temperature sensor does not answer");
@@ -134,7 +134,7 @@ static void test_a_sensor_that_fails_is_reported_once(void **state)
     read_smart();
     assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 50);
     wires->sensor[1].addr = addr;
-    measure(40, 45);
+    measure_celsius(40, 45);
     assert_non_null(console_has("media's temperature sensor answers again"));
     read_smart();
     assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 45);
@@ -285,14 +285,14 @@ static void test_a_bmc_polls_health_without_mctp(void **state)
         head[] = {BASIC_ADDR << 1, 0, BASIC_ADDR << 1 | 1};
 
     (void)state;
-    measure(61, 40);
+    measure_celsius(61, 40);
     bmc_read(BASIC_ADDR, 0, status, sizeof(status));
     assert_int_equal(status[0], 6);
     assert_int_equal(status[1], 0xbf); /* functional, both links up */
     assert_int_equal(status[2], 0xff); /* no warnings */
     assert_int_equal(status[3], 61);
     assert_int_equal(mi_pec(mi_pec(0, head, 3), status, sizeof(status)), 0);
-    measure(75, 40);
+    measure_celsius(75, 40);
     bmc_read(BASIC_ADDR, 0, status, sizeof(status));
     assert_int_equal(status[2], 0xff & ~SMART_WARN_TEMPERATURE);
     bmc_read(BASIC_ADDR, 8, id, sizeof(id));
@@ -338,14 +338,14 @@ static void test_a_bmc_asks_for_the_health_of_the_subsystem(void **state)
 
     (void)state;
     bed_connect(&bed, 0, 1, 64);
-    measure(44, 40);
+    measure_celsius(44, 40);
     answer = bmc_command(1, 0, 1u << 31);
     assert_int_equal(answer[4], 0);
     assert_int_equal(answer[8], 0x3c);
     assert_int_equal(answer[9], 0xff);
     assert_int_equal(answer[10], 44);
     assert_int_equal(get_le16(answer + 12), 0x0201); /* ready, temperature */
-    measure(45, 40);
+    measure_celsius(45, 40);
     answer = bmc_command(1, 0, 0);
     assert_int_equal(get_le16(answer + 12), 0x0200);
     answer = bmc_command(1, 0, 1u << 31);

@@ -71,8 +71,8 @@ class CannedBus(bmc.Bus):
         message += bmc.crc32c(message).to_bytes(4, "little")
         for at in range(0, len(message), bmc.UNIT_BYTES):
             piece = message[at:at + bmc.UNIT_BYTES]
-            flags = (bmc.SOM * (at == 0)
-                     | bmc.EOM * (at + bmc.UNIT_BYTES >= len(message)))
+            flags = (bmc.FIRST_PACKET * (at == 0)
+                     | bmc.LAST_PACKET * (at + bmc.UNIT_BYTES >= len(message)))
             packet = bytes([0x0f, len(piece) + 5, 0x3b, 1, 8, 0, flags]) + piece
             packet += bytes([bmc.pec(bytes([bmc.OWN_ADDRESS << 1]) + packet)])
             if self.damage >= 0:

@@ -31,7 +31,7 @@ ANSWER_S = 10.0
 MCTP_COMMAND = 0x0f
 HEADER_BYTES = 5            # of a packet, counted from its source address
 UNIT_BYTES = 64             # of a message in one packet
-SOM, EOM, TAG_OWNER = 0x80, 0x40, 0x08
+FIRST_PACKET, LAST_PACKET, TAG_OWNER = 0x80, 0x40, 0x08
 CONTROL, NVME_MI = 0x00, 0x84
 
 READ_STRUCTURE, SUBSYSTEM_HEALTH, CONTROLLER_HEALTH, VPD_READ = 0, 1, 2, 5
@@ -131,7 +131,8 @@ def packets(message: bytes, eid: int = 0, tag: int = 0) -> Iterator[bytes]:
     """The packets of a message, as they are written after the target's address."""
     pieces = [message[at:at + UNIT_BYTES] for at in range(0, len(message), UNIT_BYTES)]
     for number, piece in enumerate(pieces):
-        flags = (SOM * (number == 0) | EOM * (number == len(pieces) - 1)
+        flags = (FIRST_PACKET * (number == 0)
+                 | LAST_PACKET * (number == len(pieces) - 1)
                  | (number & 3) << 4 | TAG_OWNER | tag)
         packet = bytes([MCTP_COMMAND, len(piece) + HEADER_BYTES, OWN_ADDRESS << 1 | 1, 1,
                         eid, OWN_EID, flags]) + piece
@@ -141,12 +142,12 @@ def packets(message: bytes, eid: int = 0, tag: int = 0) -> Iterator[bytes]:
 def assemble(bus: Bus) -> bytes:
     """The message in the packets that the drive writes; EssdError if one is damaged."""
     message, flags = b"", 0
-    while not flags & EOM:
+    while not flags & LAST_PACKET:
         packet = bus.message()
         if len(packet) <= HEADER_BYTES + 2 or pec(bytes([OWN_ADDRESS << 1]) + packet):
             raise EssdError(f"the drive has sent a damaged packet: {packet.hex()}")
         flags = packet[6]
-        message = (b"" if flags & SOM else message) + packet[7:-1]
+        message = (b"" if flags & FIRST_PACKET else message) + packet[7:-1]
     return message
 
 

@@ -60,7 +60,7 @@ static void bed_stop(void *ctx)
     bed.stops++;
 }
 
-static uint32_t reg(uint32_t offset)
+static uint32_t get_reg(uint32_t offset)
 {
     uint32_t value;
 
@@ -106,16 +106,17 @@ static int teardown(void **state)
 TEST_FIXTURE(setup, teardown)
 
 /* Start a transfer and let its time pass. @return the result */
-static uint32_t transfer(uint8_t addr, uint32_t write_len, uint32_t read_len)
+static uint32_t run_transfer(uint8_t addr, uint32_t write_len,
+                             uint32_t read_len)
 {
     set_reg(A_I2C_ADDR, addr);
     set_reg(A_I2C_LENGTHS, read_len << 16 | write_len);
     set_reg(A_I2C_START, 1);
-    if (FIELD_GET(reg(A_I2C_STATUS), I2C_STATUS, BUSY)) {
+    if (FIELD_GET(get_reg(A_I2C_STATUS), I2C_STATUS, BUSY)) {
         bed.env.now_ns = bed.env.deadline_ns;
         hw_i2c_timer(&bed.i2c);
     }
-    return FIELD_GET(reg(A_I2C_STATUS), I2C_STATUS, RESULT);
+    return FIELD_GET(get_reg(A_I2C_STATUS), I2C_STATUS, RESULT);
 }
 
 static void test_a_write_and_read_take_the_time_of_their_bits(void **state)
@@ -126,7 +127,7 @@ static void test_a_write_and_read_take_the_time_of_their_bits(void **state)
     set_reg(A_I2C_ADDR, TARGET);
     set_reg(A_I2C_LENGTHS, 2 << 16 | 1);
     set_reg(A_I2C_START, 1);
-    assert_int_equal(reg(A_I2C_STATUS), R_I2C_STATUS_BUSY_MASK);
+    assert_int_equal(get_reg(A_I2C_STATUS), R_I2C_STATUS_BUSY_MASK);
     assert_int_equal(bed.starts, 0);
     /* Two addresses and three bytes of nine bits, two starts, one stop and one
      * bit of idle bus: 49 bits at 100 kHz. */
@@ -139,7 +140,7 @@ static void test_a_write_and_read_take_the_time_of_their_bits(void **state)
     assert_int_equal(bed.starts, 2);
     assert_int_equal(bed.stops, 1);
     assert_int_equal(bed.nacks, 1);
-    assert_int_equal(reg(A_I2C_RX) & 0xffff, 0x0100);
+    assert_int_equal(get_reg(A_I2C_RX) & 0xffff, 0x0100);
     set_reg(A_I2C_IRQ_STATUS, R_I2C_IRQ_STATUS_DONE_MASK);
     assert_false(bed.env.irq);
 }
@@ -147,14 +148,14 @@ static void test_a_write_and_read_take_the_time_of_their_bits(void **state)
 static void test_results_say_who_did_not_acknowledge(void **state)
 {
     (void)state;
-    assert_int_equal(transfer(TARGET, 0, 0), I2C_RESULT_OK);
-    assert_int_equal(transfer(TARGET + 1, 1, 0), I2C_RESULT_NO_TARGET);
-    assert_int_equal(transfer(TARGET + 1, 0, 1), I2C_RESULT_NO_TARGET);
-    assert_int_equal(transfer(TARGET, TAKES + 2, 1), I2C_RESULT_REFUSED);
-    assert_int_equal(FIELD_GET(reg(A_I2C_STATUS), I2C_STATUS, SENT), TAKES);
-    assert_int_equal(transfer(TARGET, I2C_BUFFER_BYTES + 1, 0),
+    assert_int_equal(run_transfer(TARGET, 0, 0), I2C_RESULT_OK);
+    assert_int_equal(run_transfer(TARGET + 1, 1, 0), I2C_RESULT_NO_TARGET);
+    assert_int_equal(run_transfer(TARGET + 1, 0, 1), I2C_RESULT_NO_TARGET);
+    assert_int_equal(run_transfer(TARGET, TAKES + 2, 1), I2C_RESULT_REFUSED);
+    assert_int_equal(FIELD_GET(get_reg(A_I2C_STATUS), I2C_STATUS, SENT), TAKES);
+    assert_int_equal(run_transfer(TARGET, I2C_BUFFER_BYTES + 1, 0),
                      I2C_RESULT_INVALID);
-    assert_int_equal(transfer(0x80, 1, 0), I2C_RESULT_INVALID);
+    assert_int_equal(run_transfer(0x80, 1, 0), I2C_RESULT_INVALID);
     assert_int_equal(bed.starts, bed.stops);
 }
 
@@ -172,7 +173,7 @@ static void test_registers_of_a_running_transfer_do_not_change(void **state)
     hw_i2c_timer(&bed.i2c);
     assert_int_equal(bed.got_len, 1);
     assert_int_equal(bed.got[0], 0x11);
-    assert_int_equal(reg(A_I2C_STATUS) & 0xf00, 0);
+    assert_int_equal(get_reg(A_I2C_STATUS) & 0xf00, 0);
 }
 
 static void test_messages_wait_in_order_until_there_is_no_room(void **state)
@@ -190,14 +191,14 @@ static void test_messages_wait_in_order_until_there_is_no_room(void **state)
     assert_false(hw_i2c_target_start(&bed.i2c, MAIL_AT, false));
     hw_i2c_target_stop(&bed.i2c);
     for (unsigned int i = 0; i < I2C_MAIL_SLOTS; i++) {
-        assert_int_equal(reg(A_I2C_MAIL_STATUS),
+        assert_int_equal(get_reg(A_I2C_MAIL_STATUS),
                          (i + 1) << 16 | (I2C_MAIL_SLOTS - i));
-        assert_int_equal(reg(A_I2C_MAIL) & 0xff, i);
+        assert_int_equal(get_reg(A_I2C_MAIL) & 0xff, i);
         set_reg(A_I2C_MAIL_POP, 1);
     }
-    assert_int_equal(reg(A_I2C_MAIL_STATUS), 0);
+    assert_int_equal(get_reg(A_I2C_MAIL_STATUS), 0);
     set_reg(A_I2C_MAIL_POP, 1);
-    assert_int_equal(reg(A_I2C_MAIL_STATUS), 0);
+    assert_int_equal(get_reg(A_I2C_MAIL_STATUS), 0);
 }
 
 static void test_a_message_of_more_than_a_buffer_is_refused(void **state)
@@ -232,7 +233,7 @@ static void test_an_image_changes_when_it_is_published(void **state)
     assert_int_equal(hw_i2c_target_receive(&bed.i2c), 0x33);
     assert_int_equal(hw_i2c_target_receive(&bed.i2c), 0x44);
     hw_i2c_target_stop(&bed.i2c);
-    assert_int_equal(reg(A_I2C_MAIL_STATUS), 0);
+    assert_int_equal(get_reg(A_I2C_MAIL_STATUS), 0);
 }
 
 static void test_a_disabled_block_answers_at_no_address(void **state)
@@ -248,7 +249,7 @@ static void test_a_disabled_block_answers_at_no_address(void **state)
     assert_false(hw_i2c_target_matches(&bed.i2c, MAIL_AT));
     set_reg(A_I2C_LENGTHS, 1);
     set_reg(A_I2C_START, 1);
-    assert_int_equal(reg(A_I2C_STATUS), 0);
+    assert_int_equal(get_reg(A_I2C_STATUS), 0);
 }
 
 static void test_pins_carry_either_i2c_or_mdio(void **state)
@@ -257,22 +258,22 @@ static void test_pins_carry_either_i2c_or_mdio(void **state)
 
     (void)state;
     set_reg(A_I2C_MDIO, 1 << 21);
-    assert_int_equal(FIELD_GET(reg(A_I2C_STATUS), I2C_STATUS, RESULT),
+    assert_int_equal(FIELD_GET(get_reg(A_I2C_STATUS), I2C_STATUS, RESULT),
                      I2C_RESULT_INVALID);
     set_reg(A_I2C_CTRL, on | R_I2C_CTRL_MDIO_MASK);
-    assert_int_equal(transfer(TARGET, 1, 0), I2C_RESULT_INVALID);
+    assert_int_equal(run_transfer(TARGET, 1, 0), I2C_RESULT_INVALID);
     set_reg(A_I2C_MDIO, 1 << 21 | 2 << 16);
-    assert_int_equal(reg(A_I2C_STATUS), R_I2C_STATUS_BUSY_MASK);
+    assert_int_equal(get_reg(A_I2C_STATUS), R_I2C_STATUS_BUSY_MASK);
     assert_int_equal(bed.env.deadline_ns, bed.env.now_ns + 64 * 400);
     hw_i2c_timer(&bed.i2c);
     /* No PHY is on the bus. */
-    assert_int_equal(reg(A_I2C_MDIO), 1 << 21 | 2 << 16 | 0xffff);
+    assert_int_equal(get_reg(A_I2C_MDIO), 1 << 21 | 2 << 16 | 0xffff);
     assert_int_equal(bed.starts, 0);
     /* The general-purpose controller has no MDIO. */
     bed.i2c.config.has_mdio = false;
     set_reg(A_I2C_CTRL, R_I2C_CTRL_RESET_MASK);
     set_reg(A_I2C_CTRL, on | R_I2C_CTRL_MDIO_MASK);
-    assert_int_equal(reg(A_I2C_CTRL), on);
+    assert_int_equal(get_reg(A_I2C_CTRL), on);
 }
 
 static void test_state_that_is_impossible_is_not_loaded(void **state)
@@ -310,5 +311,5 @@ static void test_registers_that_do_not_exist_are_refused(void **state)
     assert_false(hw_i2c_write(&bed.i2c, A_I2C_RX, 1));
     assert_false(hw_i2c_write(&bed.i2c, A_I2C_MAIL, 1));
     set_reg(A_I2C_SPEED, 0);
-    assert_int_equal(reg(A_I2C_SPEED), I2C_SPEED_MIN);
+    assert_int_equal(get_reg(A_I2C_SPEED), I2C_SPEED_MIN);
 }
