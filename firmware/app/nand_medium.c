@@ -12,6 +12,7 @@ enum {
     BUFFER_UNITS = 4096,
     BUFFER_PART = 16,
     ROWS_PER_DIE = 2,
+    WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* then the write buffer is programmed */
     STOP_US = 1000000,
     /* Native programs, in which time stands still during a call, wait for so
@@ -229,6 +230,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .num_ops = OPS,
         .num_requests = REQUESTS,
         .idle_us = IDLE_US,
+        .wear_spread = WEAR_SPREAD,
         .media_done = end_io,
         .done_ctx = medium,
     };

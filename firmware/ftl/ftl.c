@@ -28,7 +28,7 @@ static uint32_t pool_slots(const struct ftl *ftl, enum ftl_pool pool)
 {
     const uint32_t slots[] = {
         [FTL_POOL_HOST] = ftl->config.buffer_units,
-        [FTL_POOL_TRIM] = MIN(2 * (ftl->trim_pages + ftl->health_pages),
+        [FTL_POOL_TRIM] = MIN(2 * (ftl->entries - ftl->config.logical_units),
                               (uint32_t)FTL_TRIM_SLOTS),
         [FTL_POOL_MOVE] = FTL_MOVE_ROWS * ftl->layout.row_units,
     };
@@ -53,6 +53,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(failed_planes, planes);
     CARVE(bad_planes, planes);
     CARVE(health_changed, (size_t)ftl->health_pages);
+    CARVE(wear, (size_t)layout->superblocks);
     CARVE(superblocks, (size_t)layout->superblocks);
     CARVE(slots, (size_t)ftl->num_slots);
     CARVE(data, (size_t)ftl->num_slots * FTL_UNIT_DATA);
@@ -112,7 +113,9 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
     }
     ftl->trim_pages = count_trim_pages(config->logical_units);
     ftl->health_pages = ftl_health_pages(&ftl->layout);
-    ftl->entries = config->logical_units + ftl->trim_pages + ftl->health_pages;
+    ftl->wear_pages = ftl_wear_pages(&ftl->layout);
+    ftl->entries = config->logical_units + ftl->trim_pages + ftl->health_pages +
+                   ftl->wear_pages;
     ftl->num_slots = 0;
     for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
         ftl->num_slots += pool_slots(ftl, (enum ftl_pool)pool);
@@ -210,6 +213,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
     memcpy(ftl->bad_planes, config->bad_planes, planes);
     memset(ftl->failed_planes, 0, planes);
     memset(ftl->health_changed, 0, ftl->health_pages);
+    memset(ftl->wear, 0, ftl->layout.superblocks * sizeof(ftl->wear[0]));
     memset(ftl->superblocks, 0,
            ftl->layout.superblocks * sizeof(ftl->superblocks[0]));
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
@@ -292,6 +296,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         any = ftl_io_step(ftl);
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_health_step(ftl);
+        any |= ftl_wear_step(ftl);
         any |= ftl_collect_step(ftl);
         any |= ftl_row_step(ftl);
         any = any || note_full(ftl);

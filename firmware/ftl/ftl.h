@@ -13,7 +13,7 @@
  * last write that was made durable, or of a later one; never a part of one.
  *
  * Reference: docs/decisions/0013-translation-layer.md
- * Left out so far: checkpoints, wear levelling.
+ * Left out so far: checkpoints.
  */
 #ifndef ESSD_FTL_FTL_H
 #define ESSD_FTL_FTL_H
@@ -41,6 +41,10 @@ struct ftl_config {
     uint16_t num_requests; /* operations of the flash in progress, at most */
     uint32_t
         idle_us; /* without a write, after which the buffer is programmed */
+    /* Superblocks are moved when their erase counts differ by more. */
+    uint32_t wear_spread;
+    /* Garbage collection also looks at the age of what it would move. */
+    bool collects_by_age;
 
     /* An operation has ended: nvmf_media_done(). */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
@@ -76,6 +80,7 @@ struct ftl_counters {
     uint64_t erase_errors;
     uint64_t read_errors;   /* units that could not be read */
     uint64_t parity_units;  /* programmed */
+    uint64_t levelled;      /* superblocks that were moved to level wear */
     uint64_t rebuilt_units; /* from parity, because they could not be read */
 };
 
@@ -139,6 +144,14 @@ bool ftl_is_read_only(const struct ftl *ftl);
 
 /** Planes of blocks whose programs or erasures have failed, ever. */
 uint32_t ftl_failed_planes(const struct ftl *ftl);
+
+/* How often superblocks have been erased, ever. */
+struct ftl_erase_counts {
+    uint32_t least;
+    uint32_t average;
+    uint32_t most;
+};
+void ftl_erase_counts(const struct ftl *ftl, struct ftl_erase_counts *counts);
 
 /** Dies that do not answer. */
 uint32_t ftl_dead_dies(const struct ftl *ftl);

@@ -54,6 +54,27 @@ static bool is_worthwhile(const struct ftl *ftl, uint32_t superblock)
     return at->valid + FTL_RESERVE_ROWS * row <= at->capacity;
 }
 
+/*
+ * Whether one superblock is a better victim than another one: because it has
+ * fewer valid units, or because its age times the space that it gives, divided
+ * by the cost of moving, is larger.
+ */
+static bool is_better_victim(const struct ftl *ftl, uint32_t one,
+                             uint32_t other)
+{
+    const struct ftl_superblock *a = &ftl->superblocks[one];
+    const struct ftl_superblock *b = &ftl->superblocks[other];
+    uint64_t age_a = ftl->next_row_number - a->last_row + 1;
+    uint64_t age_b = ftl->next_row_number - b->last_row + 1;
+
+    if (!ftl->config.collects_by_age || ftl->state == FTL_MOUNTING ||
+        a->valid == 0 || b->valid == 0) {
+        return a->valid < b->valid;
+    }
+    return age_a * (a->capacity - a->valid) / a->valid >
+           age_b * (b->capacity - b->valid) / b->valid;
+}
+
 /* @return FTL_NOWHERE when none would give any space */
 static uint32_t choose_victim(const struct ftl *ftl)
 {
@@ -65,8 +86,7 @@ static uint32_t choose_victim(const struct ftl *ftl)
             (is_mounting ? is_due(&ftl->superblocks[i],
                                   (enum ftl_mount_phase)ftl->mount.phase)
                          : is_worthwhile(ftl, i)) &&
-            (best == FTL_NOWHERE ||
-             ftl->superblocks[i].valid < ftl->superblocks[best].valid)) {
+            (best == FTL_NOWHERE || is_better_victim(ftl, i, best))) {
             best = i;
         }
     }

@@ -114,7 +114,8 @@ struct ftl_superblock {
     /* A trim has made units of it invalid.  It may be erased when all trim
      * pages that were accepted up to this number are durable. */
     uint64_t trim_accepted;
-    uint64_t last_row; /* found at the start: the largest row number */
+    /* The largest row number: found at the start, or when it was closed. */
+    uint64_t last_row;
 };
 
 enum ftl_stream_id { FTL_STREAM_HOST, FTL_STREAM_MOVE, FTL_STREAMS };
@@ -242,7 +243,10 @@ struct ftl {
     uint32_t health_changes; /* pages for which this is so */
     struct ftl_superblock *superblocks;
     uint32_t free_superblocks;
-    uint32_t next_free; /* where the search for a free one begins */
+    uint32_t *wear; /* of each superblock: erasures, ever */
+    uint32_t wear_pages;
+    uint32_t next_wear_page; /* that is to be written */
+    uint32_t wear_changes;   /* since all were written */
 
     struct ftl_stream streams[FTL_STREAMS];
     uint64_t next_row_number;
@@ -359,6 +363,19 @@ bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock);
 /** The only writer of a superblock's state, once it is mounted. */
 void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
                           enum ftl_superblock_state next);
+
+/* ---- ftl_wear.c: erase counts */
+uint32_t ftl_wear_pages(const struct ftl_layout *layout);
+/** Write into a slot what a wear page says now. */
+void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index);
+/** Apply a page that was read at the start. */
+void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data);
+/** Have the pages written when enough has changed. */
+bool ftl_wear_step(struct ftl *ftl);
+/** A superblock has been erased. */
+void ftl_wear_note_erasure(struct ftl *ftl, uint32_t superblock);
+/** @return the free superblock that a stream is to take, or FTL_NOWHERE */
+uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream);
 
 /* ---- ftl_io.c: operations of the medium */
 bool ftl_io_step(struct ftl *ftl);

@@ -188,7 +188,7 @@ static void note_unit(struct ftl *ftl, const struct ftl_request *request,
         system.number < ftl->config.logical_units) {
         entry = system.number;
     } else if (system.kind == FTL_KIND_TRIM &&
-               system.number < ftl->trim_pages + ftl->health_pages) {
+               system.number < ftl->entries - ftl->config.logical_units) {
         entry = ftl->config.logical_units + system.number;
     } else {
         return;
@@ -377,7 +377,7 @@ static bool step_pages(struct ftl *ftl)
     if (mount->requests != 0) {
         return false;
     }
-    while (mount->next_page < ftl->trim_pages + ftl->health_pages) {
+    while (mount->next_page < ftl->entries - ftl->config.logical_units) {
         uint32_t place =
             ftl->map[ftl->config.logical_units + mount->next_page++];
 

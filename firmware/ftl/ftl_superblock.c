@@ -106,6 +106,7 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
                          ftl_superblock_is_good(ftl, superblock)
                              ? FTL_SUPERBLOCK_FREE
                              : FTL_SUPERBLOCK_RETIRED);
+    ftl_wear_note_erasure(ftl, superblock);
     return true;
 }
 
@@ -128,20 +129,6 @@ void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
                         flash->die] |= flash->planes;
     }
     ftl->superblocks[flash->block].erasures--;
-}
-
-/* Free superblocks are used in turn, so that they wear alike. */
-static uint32_t find_free(struct ftl *ftl)
-{
-    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        uint32_t at = (ftl->next_free + i) % ftl->layout.superblocks;
-
-        if (ftl->superblocks[at].state == FTL_SUPERBLOCK_FREE) {
-            ftl->next_free = at + 1;
-            return at;
-        }
-    }
-    return FTL_NOWHERE;
 }
 
 /* Free superblocks that a stream leaves to others. */
@@ -169,7 +156,7 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     if (ftl->free_superblocks <= superblocks_left_free(ftl, stream)) {
         return false;
     }
-    open->superblock = find_free(ftl);
+    open->superblock = ftl_wear_find_free(ftl, stream);
     if (open->superblock == FTL_NOWHERE) {
         return false;
     }
@@ -189,6 +176,7 @@ void ftl_superblock_close(struct ftl *ftl, enum ftl_stream_id stream)
     struct ftl_stream *open = &ftl->streams[stream];
 
     ftl_parity_close(ftl, open);
+    ftl->superblocks[open->superblock].last_row = ftl->next_row_number;
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_CLOSED);
     open->superblock = FTL_NOWHERE;
 }

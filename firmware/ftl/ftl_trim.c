@@ -89,11 +89,15 @@ static void snapshot_trims(struct ftl *ftl, uint16_t index, uint64_t row)
 
 void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
 {
-    if (ftl->slots[index].number <
-        ftl->config.logical_units + ftl->trim_pages) {
+    uint32_t page = ftl->slots[index].number - ftl->config.logical_units;
+
+    if (page < ftl->trim_pages) {
         snapshot_trims(ftl, index, row);
-    } else {
+    } else if (page < ftl->trim_pages + ftl->health_pages) {
         ftl_health_snapshot(ftl, index);
+    } else {
+        ftl_wear_snapshot(ftl, page - ftl->trim_pages - ftl->health_pages,
+                          index);
     }
 }
 
@@ -118,7 +122,9 @@ void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
 {
     if (page < ftl->trim_pages) {
         apply_trims(ftl, page, data, meta);
-    } else {
+    } else if (page < ftl->trim_pages + ftl->health_pages) {
         ftl_health_apply(ftl, page - ftl->trim_pages, data, meta);
+    } else {
+        ftl_wear_apply(ftl, page - ftl->trim_pages - ftl->health_pages, data);
     }
 }

@@ -14,4 +14,5 @@ set(SOURCES
     ftl_slot.c
     ftl_superblock.c
     ftl_trim.c
+    ftl_wear.c
 )

@@ -113,6 +113,7 @@ static void start_drive(struct drive *drive)
         .num_ops = 8,
         .num_requests = REQUESTS,
         .idle_us = 1000,
+        .wear_spread = 16,
         .media_done = media_done,
         .done_ctx = drive,
     };

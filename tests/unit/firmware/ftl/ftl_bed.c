@@ -16,6 +16,7 @@
 enum {
     ARRAY_OPS = 2 * BED_DIES_MAX,
     BED_REQUESTS = 32,
+    BED_WEAR_SPREAD = 16,
     /* The first layout had nothing added to the check byte. */
     OLD_LAYOUT_MARK = 0x5c,
 };
@@ -495,6 +496,9 @@ void bed_start_mount(struct bed *bed)
         .num_requests = bed->config.num_requests != 0 ? bed->config.num_requests
                                                       : BED_REQUESTS,
         .idle_us = 1000,
+        .wear_spread = bed->config.wear_spread != 0 ? bed->config.wear_spread
+                                                    : BED_WEAR_SPREAD,
+        .collects_by_age = bed->config.collects_by_age,
         .media_done = media_done,
         .done_ctx = bed,
     };

@@ -32,6 +32,8 @@ struct bed_config {
     uint16_t num_requests; /* operations of the flash; 0: 32 */
     /* The last die cannot be used in blocks from this one on; 0: in all. */
     uint16_t last_die_blocks;
+    uint32_t wear_spread; /* 0: 16 */
+    bool collects_by_age;
     bool torn_units_vary; /* they read differently each time */
     bool dies_lag;        /* now and then a die does nothing for some events */
     /* Random operations are mostly writes of a few units with FUA, several of

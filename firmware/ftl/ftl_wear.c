@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Wear levelling: all superblocks are erased about equally often.
+ *
+ * Of the free superblocks, the host's stream takes the one that was erased the
+ * fewest times, and garbage collection, whose units have not been overwritten
+ * for a while, the one that was erased the most times.  A superblock whose
+ * units are never overwritten would not be erased at all.  So when the counts
+ * differ by more than a bound, the superblock with the smallest count is moved.
+ *
+ * Wear pages hold the counts, 32 bits for each superblock.  They are written
+ * like trim pages, once for several erasures.  If power fails before, the
+ * counts are a bit too small; nothing depends on that.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+
+enum {
+    COUNT_BYTES = 4,
+    PAGE_COUNTS = FTL_UNIT_DATA / COUNT_BYTES,
+    ERASURES_PER_WRITE = 16, /* of a superblock of the page */
+};
+
+uint32_t ftl_wear_pages(const struct ftl_layout *layout)
+{
+    return (layout->superblocks + PAGE_COUNTS - 1) / PAGE_COUNTS;
+}
+
+static uint32_t page_end(const struct ftl *ftl, uint32_t page)
+{
+    return MIN((page + 1) * PAGE_COUNTS, ftl->layout.superblocks);
+}
+
+void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index)
+{
+    uint8_t *data = ftl_slot_data(ftl, index);
+
+    memset(data, 0, FTL_UNIT_DATA);
+    for (uint32_t i = page * PAGE_COUNTS; i < page_end(ftl, page); i++) {
+        put_le32(data + i % PAGE_COUNTS * COUNT_BYTES, ftl->wear[i]);
+    }
+    memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
+}
+
+void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
+{
+    for (uint32_t i = page * PAGE_COUNTS; i < page_end(ftl, page); i++) {
+        uint32_t count = get_le32(data + i % PAGE_COUNTS * COUNT_BYTES);
+
+        ftl->wear[i] = MAX(ftl->wear[i], count);
+    }
+}
+
+/*
+ * If the counts differ too much, have the superblock moved that keeps the
+ * smallest one.  One at a time: the next erasure looks again.
+ */
+static void move_coldest(struct ftl *ftl)
+{
+    uint32_t coldest = FTL_NOWHERE;
+    uint32_t most = 0;
+
+    if (ftl->collection.num_due != 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        most = MAX(most, ftl->wear[i]);
+        if (ftl->superblocks[i].state == FTL_SUPERBLOCK_CLOSED &&
+            !ftl->superblocks[i].is_stuck &&
+            (coldest == FTL_NOWHERE || ftl->wear[i] < ftl->wear[coldest])) {
+            coldest = i;
+        }
+    }
+    if (coldest != FTL_NOWHERE &&
+        most - ftl->wear[coldest] > ftl->config.wear_spread) {
+        ftl_collect_move_soon(ftl, coldest);
+        ftl->counters.levelled++;
+    }
+}
+
+void ftl_wear_note_erasure(struct ftl *ftl, uint32_t superblock)
+{
+    ftl->wear[superblock]++;
+    ftl->wear_changes++;
+    if (ftl->state == FTL_READY) {
+        move_coldest(ftl);
+    }
+}
+
+bool ftl_wear_step(struct ftl *ftl)
+{
+    bool any = false;
+
+    if (ftl->wear_changes < ERASURES_PER_WRITE) {
+        return false;
+    }
+    while (ftl->next_wear_page < ftl->wear_pages) {
+        if (ftl_trim_touch_page(ftl, ftl->config.logical_units +
+                                         ftl->trim_pages + ftl->health_pages +
+                                         ftl->next_wear_page) == FTL_LIST_END) {
+            return any;
+        }
+        ftl->next_wear_page++;
+        any = true;
+    }
+    ftl->next_wear_page = 0;
+    ftl->wear_changes = 0;
+    return true;
+}
+
+uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream)
+{
+    uint32_t best = FTL_NOWHERE;
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE &&
+            (best == FTL_NOWHERE ||
+             (stream == FTL_STREAM_HOST ? ftl->wear[i] < ftl->wear[best]
+                                        : ftl->wear[i] > ftl->wear[best]))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+void ftl_erase_counts(const struct ftl *ftl, struct ftl_erase_counts *counts)
+{
+    uint64_t sum = 0;
+    uint32_t used = 0;
+
+    *counts = (struct ftl_erase_counts){.least = UINT32_MAX};
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].state == FTL_SUPERBLOCK_RETIRED) {
+            continue;
+        }
+        counts->least = MIN(counts->least, ftl->wear[i]);
+        counts->most = MAX(counts->most, ftl->wear[i]);
+        sum += ftl->wear[i];
+        used++;
+    }
+    if (used == 0) {
+        counts->least = 0;
+    } else {
+        counts->average = (uint32_t)(sum / used);
+    }
+}
