@@ -43,8 +43,8 @@ struct ftl_config {
         idle_us; /* without a write, after which the buffer is programmed */
     /* Superblocks are moved when their erase counts differ by more. */
     uint32_t wear_spread;
-    /* Garbage collection also looks at the age of what it would move. */
-    bool collects_by_age;
+    /* Garbage collection does not look at the age of what it would move. */
+    bool is_greedy;
 
     /* An operation has ended: nvmf_media_done(). */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);

@@ -67,8 +67,8 @@ static bool is_better_victim(const struct ftl *ftl, uint32_t one,
     uint64_t age_a = ftl->next_row_number - a->last_row + 1;
     uint64_t age_b = ftl->next_row_number - b->last_row + 1;
 
-    if (!ftl->config.collects_by_age || ftl->state == FTL_MOUNTING ||
-        a->valid == 0 || b->valid == 0) {
+    if (ftl->config.is_greedy || ftl->state == FTL_MOUNTING || a->valid == 0 ||
+        b->valid == 0) {
         return a->valid < b->valid;
     }
     return age_a * (a->capacity - a->valid) / a->valid >

@@ -498,7 +498,7 @@ void bed_start_mount(struct bed *bed)
         .idle_us = 1000,
         .wear_spread = bed->config.wear_spread != 0 ? bed->config.wear_spread
                                                     : BED_WEAR_SPREAD,
-        .collects_by_age = bed->config.collects_by_age,
+        .is_greedy = bed->config.is_greedy,
         .media_done = media_done,
         .done_ctx = bed,
     };

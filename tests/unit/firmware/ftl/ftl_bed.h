@@ -33,7 +33,7 @@ struct bed_config {
     /* The last die cannot be used in blocks from this one on; 0: in all. */
     uint16_t last_die_blocks;
     uint32_t wear_spread; /* 0: 16 */
-    bool collects_by_age;
+    bool is_greedy;       /* garbage collection: see struct ftl_config */
     bool torn_units_vary; /* they read differently each time */
     bool dies_lag;        /* now and then a die does nothing for some events */
     /* Random operations are mostly writes of a few units with FUA, several of

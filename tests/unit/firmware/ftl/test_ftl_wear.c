@@ -132,14 +132,14 @@ static void test_erase_counts_survive_restarts(void **state)
     bed_free(bed);
 }
 
-static void test_victims_chosen_by_age_lose_nothing(void **state)
+static void test_victims_chosen_by_space_alone_lose_nothing(void **state)
 {
     struct bed_config config = small;
     struct bed *bed;
     uint64_t random = 3;
 
     (void)state;
-    config.collects_by_age = true;
+    config.is_greedy = true;
     bed = bed_new(&config);
     bed_mount(bed);
     write_skewed(bed, 1000);
