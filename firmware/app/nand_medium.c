@@ -12,6 +12,9 @@ enum {
     BUFFER_UNITS = 4096,
     BUFFER_PART = 16,
     ROWS_PER_DIE = 2,
+    /* The longest time between rows that scrubbing reads. */
+    SCRUB_MAX_US = 10000000,
+    SCRUB_MIN_US = 1000,
     WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* then the write buffer is programmed */
     STOP_US = 1000000,
@@ -128,6 +131,16 @@ static void note_sizes(struct nand_medium *medium, const struct nand_info *info,
     medium->endurance = info->endurance;
 }
 
+/* The time between two rows with which all are read in a day. */
+static uint64_t choose_scrub_time(const struct ftl_geometry *geometry)
+{
+    uint64_t rows =
+        (uint64_t)geometry->dies * geometry->blocks * geometry->wordlines;
+    uint64_t us = UINT64_C(86400000000) / rows;
+
+    return MAX(MIN(us, (uint64_t)SCRUB_MAX_US), (uint64_t)SCRUB_MIN_US);
+}
+
 /* Choose the sizes of the translation layer. */
 static enum init_result choose_sizes(struct nand_medium *medium,
                                      struct ftl_config *ftl)
@@ -144,6 +157,7 @@ static enum init_result choose_sizes(struct nand_medium *medium,
         return INIT_UNUSABLE;
     }
     ftl->buffer_units = choose_buffer(ftl);
+    ftl->scrub_us = choose_scrub_time(&ftl->geometry);
     return INIT_OK;
 }
 
@@ -231,6 +245,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .num_requests = REQUESTS,
         .idle_us = IDLE_US,
         .wear_spread = WEAR_SPREAD,
+        .reclaim_bits = (uint16_t)(info->hard_bits - info->hard_bits / 8),
         .media_done = end_io,
         .done_ctx = medium,
     };

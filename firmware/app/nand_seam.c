@@ -90,6 +90,8 @@ static void take_results(const struct nand_seam *seam, uint32_t cookie)
                        : result.status == NAND_CQE_ERASED
                            ? FTL_UNIT_ERASED
                            : FTL_UNIT_UNCORRECTABLE;
+        unit->steps = result.steps;
+        unit->wrong_bits = result.bits;
         if (unit->system != NULL && result.status == NAND_CQE_OK) {
             memcpy(unit->system, result.system, FTL_UNIT_SYSTEM);
         }

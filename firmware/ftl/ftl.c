@@ -297,6 +297,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_health_step(ftl);
         any |= ftl_wear_step(ftl);
+        any |= ftl_scrub_step(ftl, deadline_us);
         any |= ftl_collect_step(ftl);
         any |= ftl_row_step(ftl);
         any = any || note_full(ftl);

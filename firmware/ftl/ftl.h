@@ -43,6 +43,13 @@ struct ftl_config {
         idle_us; /* without a write, after which the buffer is programmed */
     /* Superblocks are moved when their erase counts differ by more. */
     uint32_t wear_spread;
+    /*
+     * What a read finds with more wrong bits, or only with soft decoding, is
+     * moved; 0: it is not.  Time between the rows that scrubbing reads; 0: it
+     * reads none.
+     */
+    uint16_t reclaim_bits;
+    uint64_t scrub_us;
     /* Garbage collection does not look at the age of what it would move. */
     bool is_greedy;
 
@@ -81,6 +88,8 @@ struct ftl_counters {
     uint64_t read_errors;   /* units that could not be read */
     uint64_t parity_units;  /* programmed */
     uint64_t levelled;      /* superblocks that were moved to level wear */
+    uint64_t scrubbed_rows; /* read to find out how good they are */
+    uint64_t reclaimed;     /* superblocks moved because they were weak */
     uint64_t rebuilt_units; /* from parity, because they could not be read */
 };
 

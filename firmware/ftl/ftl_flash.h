@@ -65,7 +65,9 @@ struct ftl_flash_unit {
     uint8_t page;
     uint8_t unit;
     bool more;      /* the next entry is a part of the same unit */
-    uint8_t status; /* enum ftl_unit_status, set by a read */
+    uint8_t status; /* enum ftl_unit_status, set by a read, as the next two */
+    uint8_t steps;  /* of the correction, beyond the first one */
+    uint16_t wrong_bits; /* that were corrected */
 };
 
 struct ftl_flash_op {

@@ -114,6 +114,7 @@ struct ftl_superblock {
     /* A trim has made units of it invalid.  It may be erased when all trim
      * pages that were accepted up to this number are durable. */
     uint64_t trim_accepted;
+    uint64_t used_us; /* when it was opened or closed, since the start */
     /* The largest row number: found at the start, or when it was closed. */
     uint64_t last_row;
 };
@@ -142,9 +143,10 @@ enum ftl_request_kind {
     FTL_REQUEST_FILL, /* of the old contents of a slot */
     FTL_REQUEST_ROW,  /* programs a row */
     FTL_REQUEST_ERASE,
-    FTL_REQUEST_SCAN, /* reads the system bytes of a row */
-    FTL_REQUEST_PAGE, /* reads a trim page */
-    FTL_REQUEST_MOVE, /* reads units that are moved */
+    FTL_REQUEST_SCAN,  /* reads the system bytes of a row */
+    FTL_REQUEST_PAGE,  /* reads a trim page */
+    FTL_REQUEST_MOVE,  /* reads units that are moved */
+    FTL_REQUEST_SCRUB, /* reads units to find out how good they are */
 };
 
 struct ftl_request {
@@ -191,6 +193,13 @@ struct ftl_collection {
     uint32_t slots;   /* in use */
     bool is_due_next; /* the next victim is one that moves soon */
     uint32_t num_due; /* superblocks that move soon */
+};
+
+/* Scrubbing. */
+struct ftl_scrub {
+    uint64_t last_us;  /* time of the last row */
+    uint32_t next_row; /* over all superblocks */
+    bool is_reading;
 };
 
 enum ftl_mount_phase {
@@ -282,6 +291,7 @@ struct ftl {
     struct ftl_list barriers; /* DURABLE */
 
     struct ftl_parity parity;
+    struct ftl_scrub scrub;
     struct ftl_collection collection;
     struct ftl_mount mount;
     struct ftl_counters counters;
@@ -356,6 +366,10 @@ void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
                                enum ftl_flash_status status,
                                uint8_t failed_planes);
 void ftl_superblock_close(struct ftl *ftl, enum ftl_stream_id stream);
+/** Let a superblock, if it is open, take no more than its stripe needs. */
+void ftl_superblock_end(struct ftl *ftl, uint32_t superblock);
+/** Close superblocks that take no more rows. @return whether there were any */
+bool ftl_superblock_close_ended(struct ftl *ftl);
 /** Count the units of a superblock that can hold data. */
 void ftl_superblock_measure(struct ftl *ftl, uint32_t superblock);
 /** Whether enough of its planes may be used. */
@@ -363,6 +377,18 @@ bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock);
 /** The only writer of a superblock's state, once it is mounted. */
 void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
                           enum ftl_superblock_state next);
+
+/* ---- ftl_scrub.c: moving contents before they cannot be read */
+/** Read the next row if it is time. */
+bool ftl_scrub_step(struct ftl *ftl, uint64_t *deadline_us);
+/** That row has been read. */
+void ftl_scrub_done(struct ftl *ftl, const struct ftl_request *request,
+                    enum ftl_flash_status status);
+/** A read has ended: have the superblock moved if a unit comes near the limit.
+ */
+void ftl_scrub_note_read(struct ftl *ftl, const struct ftl_request *request);
+/** Units of a superblock come near the limit, or beyond it. */
+void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock);
 
 /* ---- ftl_wear.c: erase counts */
 uint32_t ftl_wear_pages(const struct ftl_layout *layout);

@@ -245,11 +245,8 @@ void ftl_parity_mounted(struct ftl *ftl)
 void ftl_complete_stripes(struct ftl *ftl)
 {
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
-        struct ftl_stream *stream = &ftl->streams[i];
-
-        stream->is_ending = true;
-        if (stream->accumulator == NULL) {
-            stream->next_row = ftl->layout.superblock_rows;
+        if (ftl->streams[i].superblock != FTL_NOWHERE) {
+            ftl_superblock_end(ftl, ftl->streams[i].superblock);
         }
     }
 }

@@ -117,6 +117,7 @@ void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
     case FTL_REQUEST_FREE:
     case FTL_REQUEST_ROW:
     case FTL_REQUEST_ERASE:
+    case FTL_REQUEST_SCRUB:
         ASSERT(false);
     }
     free_request(ftl, request);
@@ -133,6 +134,8 @@ static void end_read(struct ftl *ftl, struct ftl_request *request,
         status = FTL_FLASH_OK;
     } else if (ftl_rescue_begin(ftl, request, &status)) {
         return;
+    } else if (request->kind == FTL_REQUEST_READ && status == FTL_FLASH_OK) {
+        ftl_scrub_note_read(ftl, request);
     }
     ftl_request_read_done(ftl, request, status);
 }
@@ -154,6 +157,9 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
     case FTL_REQUEST_SCAN:
         end_read(ftl, request, status);
         return;
+    case FTL_REQUEST_SCRUB:
+        ftl_scrub_done(ftl, request, status);
+        break;
     case FTL_REQUEST_ROW:
         ftl_row_done(ftl, request, status, failed_planes);
         break;

@@ -231,6 +231,7 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
     case FTL_REQUEST_FREE:
     case FTL_REQUEST_ROW:
     case FTL_REQUEST_ERASE:
+    case FTL_REQUEST_SCRUB:
         return false;
     }
     if (system->kind == FTL_KIND_DATA) {
@@ -292,6 +293,7 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
         }
         if (is_rebuilt(ftl, rescue, i)) {
             copy_unit(rescue, i);
+            ftl_scrub_note_weak(ftl, rescue->flash.block);
             ftl->counters.rebuilt_units += !rescue->is_of_scan;
         } else {
             all = false;

@@ -349,6 +349,7 @@ bool ftl_row_step(struct ftl *ftl)
     /* Garbage collection may have waited for this. */
     bool any = drop_invalid_moves(ftl);
 
+    any |= ftl_superblock_close_ended(ftl);
     do {
         any |= program_due_rows(ftl, FTL_STREAM_MOVE);
     } while (program_moved_row(ftl) && (any = true));

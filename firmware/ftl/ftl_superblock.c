@@ -165,6 +165,7 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
     at->is_erased = false;
     at->is_own = true;
+    at->used_us = ftl->now_us;
     at->has_parity = ftl->layout.has_parity && ftl->parity.num_dead == 0;
     open->next_row = 0;
     open->is_ending = false;
@@ -177,6 +178,37 @@ void ftl_superblock_close(struct ftl *ftl, enum ftl_stream_id stream)
 
     ftl_parity_close(ftl, open);
     ftl->superblocks[open->superblock].last_row = ftl->next_row_number;
+    ftl->superblocks[open->superblock].used_us = ftl->now_us;
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_CLOSED);
     open->superblock = FTL_NOWHERE;
+}
+
+void ftl_superblock_end(struct ftl *ftl, uint32_t superblock)
+{
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        struct ftl_stream *stream = &ftl->streams[i];
+
+        if (stream->superblock == superblock) {
+            stream->is_ending = true;
+            if (stream->accumulator == NULL) {
+                stream->next_row = ftl->layout.superblock_rows;
+            }
+        }
+    }
+}
+
+bool ftl_superblock_close_ended(struct ftl *ftl)
+{
+    bool any = false;
+
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        const struct ftl_stream *stream = &ftl->streams[i];
+
+        if (stream->superblock != FTL_NOWHERE && stream->is_ending &&
+            stream->next_row == ftl->layout.superblock_rows) {
+            ftl_superblock_close(ftl, (enum ftl_stream_id)i);
+            any = true;
+        }
+    }
+    return any;
 }

@@ -11,6 +11,7 @@ set(SOURCES
     ftl_request.c
     ftl_rescue.c
     ftl_row.c
+    ftl_scrub.c
     ftl_slot.c
     ftl_superblock.c
     ftl_trim.c

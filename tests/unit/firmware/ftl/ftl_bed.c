@@ -307,6 +307,8 @@ static void complete_op(struct bed *bed, struct nand_op *op)
             read_torn_unit(bed, op, &op->units[i]);
         }
         from.units[i].status = op->units[i].status;
+        from.units[i].steps = op->units[i].steps;
+        from.units[i].wrong_bits = op->units[i].bits;
     }
     switch ((enum nand_verdict)op->verdict) {
     case NAND_VERDICT_OK:
@@ -498,6 +500,8 @@ void bed_start_mount(struct bed *bed)
         .idle_us = 1000,
         .wear_spread = bed->config.wear_spread != 0 ? bed->config.wear_spread
                                                     : BED_WEAR_SPREAD,
+        .reclaim_bits = bed->config.reclaim_bits,
+        .scrub_us = bed->config.scrub_us,
         .is_greedy = bed->config.is_greedy,
         .media_done = media_done,
         .done_ctx = bed,
