@@ -141,6 +141,8 @@ static void read_flash(struct board *board)
         return;
     }
     board_crash_keep(&board->crash, &board->flash, &board->log);
+    board->has_flash = true;
+    board->has_key = sysctl_boot_key(&board->sysctl, board->key);
     read_slots(board);
     if (!store_count_boot(&board->flash, fresh, &board->generation)) {
         log_line(&board->log, "drive: writing the boot count to flash failed");
@@ -265,6 +267,22 @@ bool board_save_telemetry(void *ctx, const uint8_t *record, size_t len)
 
     return area_write(&board->flash, &telemetry_area,
                       &board->telemetry_sequence, record, len);
+}
+
+bool board_slot_is_bad(const struct board *board, uint8_t slot)
+{
+    enum sysctl_boot_verdict verdict =
+        sysctl_boot(&board->sysctl).verdict[slot - 1];
+
+    return verdict != SYSCTL_VERDICT_UNTRIED && verdict != SYSCTL_VERDICT_GOOD;
+}
+
+void board_restart(void *ctx)
+{
+    struct board *board = ctx;
+
+    log_flush(&board->log);
+    sysctl_reset(&board->sysctl, SYSCTL_RESET_SOFTWARE);
 }
 
 static enum loop_work step_watchdog(void *ctx, struct loop_step *step)

@@ -45,6 +45,9 @@ struct board {
     struct flash flash;
     struct plic plic;
     struct dram dram;
+    bool has_flash;
+    bool has_key; /* images have to be signed with `key` */
+    uint8_t key[SYSCTL_KEY_BYTES];
     /* Versions of the images in slots A and B. */
     char slot_version[2][IMAGE_VERSION_LEN + 1];
     struct identity identity;
@@ -128,6 +131,12 @@ MUST_USE bool board_save_namespaces(void *board, const uint8_t *record,
  * drive_config.reservations.save. */
 MUST_USE bool board_save_reservations(void *board, const uint8_t *record,
                                       size_t len);
+
+/** Whether the boot ROM has found image slot 1 or 2 not good. */
+bool board_slot_is_bad(const struct board *board, uint8_t slot);
+
+/** Reset the whole drive.  The function for firmware_config.restart. */
+void board_restart(void *board);
 
 /** Add the watchdog to the main loop, which serves it from then on. */
 void board_add_components(struct board *board, struct loop *loop);

@@ -353,6 +353,7 @@ static const struct component drive_components[] = {
         .step = peripherals_step,
         .irqs = peripherals_take_irq,
     },
+    {.name = "firmware", .step = firmware_update_step},
     {.name = "usage", .step = step_usage},
     {
         .name = "mgmt",

@@ -25,8 +25,8 @@ enum {
     VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
     /* DRAM that is allocated after that of the translation layer: buffers of
      * operations, telemetry, transport and echo service. */
-    DRAM_FOR_SERVICES =
-        RDMA_CAPSULE_BYTES + RDMA_BUF_BYTES + ECHO_MEMORY_LEN + (4 << 20),
+    DRAM_FOR_SERVICES = RDMA_CAPSULE_BYTES + RDMA_BUF_BYTES + ECHO_MEMORY_LEN +
+                        NVMF_FIRMWARE_MAX + (4 << 20),
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
@@ -408,6 +408,9 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .volume = volume_seam(drive->volume),
         .operations = operations_seam(drive),
         .reservations = reservations_seam(drive->reservations),
+        .firmware = updater_seam(&drive->firmware.updater),
+        .subsystem_reset = firmware_update_subsystem_reset,
+        .subsystem_reset_ctx = drive,
         .addresses = drive->addresses.list,
         .address_count = drive->addresses.count,
         .health =
@@ -452,6 +455,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     usage_keeper_start(&drive->keeper, drive->target);
     event_keeper_start(&drive->events, &config->events, drive->target);
     latency_start(drive);
+    firmware_update_report(drive);
     nvmf_target_started(drive->target, usage_keeper_was_unsafe(&drive->keeper));
 }
 
@@ -603,6 +607,7 @@ static struct init_report start_above(struct drive *drive,
     if (!operations_start(drive, config)) {
         return (struct init_report){INIT_NO_MEMORY, "operations"};
     }
+    firmware_update_start(drive, config);
     reservations_start(drive, config);
     hosts_start(drive, config);
     telemetry_init(&drive->telemetry, drive, config->dram, &config->telemetry);

@@ -16,6 +16,7 @@
 #include "firmware/hosts/host_table.h"
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
+#include "firmware/app/firmware_update.h"
 #include "firmware/app/media_seam.h"
 #include "firmware/app/nand_health.h"
 #include "firmware/app/nand_medium.h"
@@ -78,6 +79,7 @@ struct drive_config {
     struct operations_stores operations;
     struct drive_record reservations;
     struct telemetry_config telemetry;
+    struct firmware_config firmware; /* image slots */
 
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
@@ -126,6 +128,7 @@ struct drive {
     struct peripherals peripherals;
     struct self_test self_test;
     struct sanitize sanitize;
+    struct firmware_update firmware;
     struct host_table hosts;
     struct crypto crypto;
     struct volume *volume; /* this and the next three are in DRAM */

@@ -134,6 +134,17 @@ static bool start_drive(void)
         .mgmt_regs = SOC_MGMT_BASE,
         .version = ESSD_FW_VERSION,
         .slot_version = {board.slot_version[0], board.slot_version[1]},
+        .firmware =
+            {
+                .flash = board.has_flash ? &board.flash : NULL,
+                .is_bad = {board_slot_is_bad(&board, 1),
+                           board_slot_is_bad(&board, 2)},
+                .dram_addr = SOC_DRAM_BASE,
+                .dram_bytes = sysctl_dram_bytes(&board.sysctl),
+                .key = board.has_key ? board.key : NULL,
+                .restart = board_restart,
+                .ctx = &board,
+            },
         .active_slot = sysctl_boot(&board.sysctl).slot == SYSCTL_SLOT_B ? 2 : 1,
     };
     static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
@@ -167,13 +178,28 @@ static bool start_drive(void)
 /* Record the images that the boot ROM rejected in the error log. */
 static void report_images(void)
 {
-    struct sysctl_boot boot = sysctl_boot(&board.sysctl);
-
-    for (uint8_t i = 0; i < ARRAY_LEN(boot.verdict); i++) {
-        if (boot.verdict[i] != SYSCTL_VERDICT_UNTRIED &&
-            boot.verdict[i] != SYSCTL_VERDICT_GOOD) {
-            drive_report_image(&drive, (uint8_t)(i + 1));
+    for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
+        if (board_slot_is_bad(&board, slot)) {
+            drive_report_image(&drive, slot);
         }
+    }
+}
+
+/*
+ * An image on trial that cannot serve hosts resets the drive, so that the boot
+ * ROM counts the start and goes back to the image before.
+ */
+static void end_failed_trial(void)
+{
+    struct slot_record record;
+    uint32_t sequence;
+
+    if (board.has_flash &&
+        slot_record_read(&board.flash, &record, &sequence) == AREA_OK &&
+        record.is_on_trial &&
+        record.chosen == (uint8_t)sysctl_boot(&board.sysctl).slot) {
+        log_line(&board.log, "drive: the image is on trial: resetting");
+        board_restart(&board);
     }
 }
 
@@ -210,6 +236,7 @@ void arch_main(uint64_t hart)
         report_images();
         components_add_drive(&loop, &drive, &console);
     } else {
+        end_failed_trial();
         components_add_log(&loop, &board.log);
     }
     for (;;) {

@@ -9,6 +9,7 @@ set(SOURCES
     console_hosts.c
     crash_store.c
     drive.c
+    firmware_update.c
     lag_text.c
     media_seam.c
     mgmt_ana.c

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The boot ROM.  It reads the headers of both image slots from the SPI flash,
- * loads the newer image, falls back to the other one if the first is not
- * intact, records what it found, and starts the image.
+ * The boot ROM.  It has an image loaded from one of the slots in the SPI flash
+ * (boot_slots.c), records what it found, and starts the image.
  * Reference: docs/hardware/boot.md
- *
- * Not implemented: signatures, and a fallback from images that start but never
- * kick the watchdog.
  */
 #include "firmware/arch/arch.h"
+#include "firmware/boot/boot_slots.h"
 #include "firmware/drivers/flash.h"
 #include "firmware/drivers/gpio.h"
 #include "firmware/drivers/spi.h"
@@ -16,18 +13,9 @@
 #include "firmware/drivers/uart.h"
 #include "firmware/drivers/watchdog.h"
 #include "firmware/hal/log.h"
-#include "firmware/store/flash_layout.h"
-#include "firmware/store/image.h"
 #include "hw-model/regs/soc.h"
-#include "lib/crc32.h"
 
-#define SLOTS              2
 #define WATCHDOG_PERIOD_US 5000000
-
-struct slot {
-    struct image_header header;
-    enum sysctl_boot_verdict verdict;
-};
 
 struct boot {
     struct uart uart;
@@ -37,59 +25,19 @@ struct boot {
     struct gpio gpio;
     struct flash flash;
     struct watchdog watchdog;
-    struct slot slot[SLOTS];
+    uint8_t key[SYSCTL_KEY_BYTES];
+    struct boot_slots slots;
 };
-
-static const uint32_t slot_addr[SLOTS] = {FLASH_SLOT_A_ADDR, FLASH_SLOT_B_ADDR};
-
-static enum sysctl_boot_verdict verdict_of(enum image_check check)
-{
-    static const enum sysctl_boot_verdict verdict[] = {
-        [IMAGE_OK] = SYSCTL_VERDICT_UNTRIED,
-        [IMAGE_EMPTY] = SYSCTL_VERDICT_EMPTY,
-        [IMAGE_HEADER_CRC] = SYSCTL_VERDICT_HEADER_CRC,
-        [IMAGE_VERSION] = SYSCTL_VERDICT_HEADER,
-    };
-
-    return verdict[check];
-}
-
-static void read_header(struct boot *boot, unsigned int i)
-{
-    struct slot *slot = &boot->slot[i];
-    uint8_t buf[IMAGE_HEADER_LEN];
-
-    flash_read(&boot->flash, slot_addr[i], buf, sizeof(buf));
-    slot->verdict =
-        verdict_of(image_header_parse(&slot->header, buf, sizeof(buf)));
-    if (slot->verdict == SYSCTL_VERDICT_UNTRIED &&
-        !image_header_fits(&slot->header, SOC_DRAM_BASE,
-                           sysctl_dram_bytes(&boot->sysctl))) {
-        slot->verdict = SYSCTL_VERDICT_RANGE;
-    }
-}
-
-static void load_image(struct boot *boot, unsigned int i)
-{
-    struct slot *slot = &boot->slot[i];
-    void *to = (void *)(uintptr_t)slot->header.load_addr;
-
-    flash_read(&boot->flash, slot_addr[i] + FLASH_SLOT_IMAGE_OFFSET, to,
-               slot->header.len_bytes);
-    slot->verdict =
-        crc32_update(0, to, slot->header.len_bytes) == slot->header.image_crc
-            ? SYSCTL_VERDICT_GOOD
-            : SYSCTL_VERDICT_IMAGE_CRC;
-}
 
 static void report_slot(struct boot *boot, unsigned int i)
 {
-    const struct slot *slot = &boot->slot[i];
+    const struct boot_slot *slot = &boot->slots.slot[i];
     const char *verdict = sysctl_boot_verdict_name(slot->verdict);
     char name = (char)('A' + i);
 
     if (slot->verdict == SYSCTL_VERDICT_EMPTY ||
         slot->verdict == SYSCTL_VERDICT_HEADER_CRC ||
+        slot->verdict == SYSCTL_VERDICT_BOARD ||
         slot->verdict == SYSCTL_VERDICT_HEADER) {
         log_line(&boot->log, "boot: slot %c: %s", name, verdict);
         return;
@@ -100,49 +48,27 @@ static void report_slot(struct boot *boot, unsigned int i)
              slot->header.len_bytes, verdict);
 }
 
-/*
- * @return the untried slot with the higher sequence, A when both are equal, -1
- *         when there is none
- */
-static int newest_slot(const struct boot *boot)
+static void report_trial(struct boot *boot, uint8_t chosen)
 {
-    int best = -1;
+    const struct slot_record *state = &boot->slots.state;
 
-    for (int i = 0; i < SLOTS; i++) {
-        const struct slot *slot = &boot->slot[i];
-
-        if (slot->verdict == SYSCTL_VERDICT_UNTRIED &&
-            (best < 0 ||
-             slot->header.sequence > boot->slot[best].header.sequence)) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-static int choose_slot(struct boot *boot)
-{
-    for (;;) {
-        int i = newest_slot(boot);
-
-        if (i < 0) {
-            return -1;
-        }
-        load_image(boot, (unsigned int)i);
-        if (boot->slot[i].verdict == SYSCTL_VERDICT_GOOD) {
-            return i;
-        }
+    if (boot->slots.gave_up) {
+        log_line(&boot->log,
+                 "boot: slot %c was started %u times and never declared itself "
+                 "good; going back to slot %c",
+                 "-AB"[state->failed], SLOT_ATTEMPTS, "-AB"[chosen]);
+    } else if (state->is_on_trial && chosen == state->chosen) {
+        log_line(&boot->log, "boot: slot %c is on trial, start %u of %u",
+                 "-AB"[chosen], state -> attempts, SLOT_ATTEMPTS);
     }
 }
 
-static void record_status(struct boot *boot, int chosen)
+static void record_status(struct boot *boot, uint8_t chosen)
 {
     struct sysctl_boot status = {
         .is_done = true,
-        .slot = chosen < 0    ? SYSCTL_SLOT_NONE
-                : chosen == 0 ? SYSCTL_SLOT_A
-                              : SYSCTL_SLOT_B,
-        .verdict = {boot->slot[0].verdict, boot->slot[1].verdict},
+        .slot = (enum sysctl_boot_slot)chosen,
+        .verdict = {boot->slots.slot[0].verdict, boot->slots.slot[1].verdict},
     };
 
     sysctl_set_boot(&boot->sysctl, &status);
@@ -180,22 +106,30 @@ void arch_main(uint64_t hart)
 {
     /* Static, because the ROM's main function has no caller. */
     static struct boot boot;
-    int chosen;
+    struct boot_config config = {
+        .flash = &boot.flash,
+        .dram = (uint8_t *)(uintptr_t)SOC_DRAM_BASE,
+        .dram_addr = SOC_DRAM_BASE,
+    };
+    uint8_t chosen;
 
     boot_init(&boot);
-    for (unsigned int i = 0; i < SLOTS; i++) {
-        read_header(&boot, i);
+    config.dram_bytes = sysctl_dram_bytes(&boot.sysctl);
+    if (sysctl_boot_key(&boot.sysctl, boot.key)) {
+        config.key = boot.key;
     }
-    chosen = choose_slot(&boot);
+    boot_slots_read(&boot.slots, &config);
+    chosen = boot_slots_choose(&boot.slots);
     record_status(&boot, chosen);
-    for (unsigned int i = 0; i < SLOTS; i++) {
+    for (unsigned int i = 0; i < SLOT_COUNT; i++) {
         report_slot(&boot, i);
     }
-    if (chosen < 0) {
+    if (chosen == 0) {
         stop_boot(&boot, "no slot holds a good image");
     }
-    log_line(&boot.log, "boot: starting slot %c", 'A' + chosen);
+    report_trial(&boot, chosen);
+    log_line(&boot.log, "boot: starting slot %c", "-AB"[chosen]);
     log_flush(&boot.log);
     watchdog_start(&boot.watchdog, WATCHDOG_PERIOD_US);
-    arch_start((uintptr_t)boot.slot[chosen].header.entry, hart);
+    arch_start((uintptr_t)boot.slots.slot[chosen - 1].header.entry, hart);
 }

@@ -2,6 +2,7 @@
 #include "firmware/drivers/sysctl.h"
 
 #include "firmware/hal/mmio.h"
+#include "lib/bytes.h"
 
 #include <string.h>
 
@@ -117,9 +118,23 @@ const char *sysctl_boot_verdict_name(enum sysctl_boot_verdict verdict)
         [SYSCTL_VERDICT_HEADER] = "unknown header version",
         [SYSCTL_VERDICT_RANGE] = "bad length, load address or entry",
         [SYSCTL_VERDICT_IMAGE_CRC] = "bad image CRC",
+        [SYSCTL_VERDICT_BOARD] = "made for another board",
+        [SYSCTL_VERDICT_SIGNATURE] = "not signed with this drive's key",
     };
 
     return (unsigned int)verdict < ARRAY_LEN(name) ? name[verdict] : "unknown";
+}
+
+bool sysctl_boot_key(const struct sysctl *sysctl, uint8_t *key)
+{
+    if (!FIELD_GET(reg_address(sysctl, A_SYSCTL_KEY_STATUS), SYSCTL_KEY_STATUS,
+                   FUSED)) {
+        return false;
+    }
+    for (unsigned int i = 0; i < SYSCTL_KEY_BYTES; i += 4) {
+        put_le32(key + i, reg_address(sysctl, A_SYSCTL_KEY0 + i));
+    }
+    return true;
 }
 
 uint64_t sysctl_random64(const struct sysctl *sysctl)

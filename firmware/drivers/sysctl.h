@@ -48,6 +48,14 @@ void sysctl_set_boot(const struct sysctl *sysctl,
                      const struct sysctl_boot *boot);
 const char *sysctl_boot_verdict_name(enum sysctl_boot_verdict verdict);
 
+/**
+ * Read the public key with which images have to be signed.
+ *
+ * @param key  SYSCTL_KEY_BYTES bytes
+ * @return false when none is fused: images need no signature
+ */
+MUST_USE bool sysctl_boot_key(const struct sysctl *sysctl, uint8_t *key);
+
 uint64_t sysctl_random64(const struct sysctl *sysctl);
 size_t sysctl_dram_bytes(const struct sysctl *sysctl);
 uint32_t sysctl_harts(const struct sysctl *sysctl);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "firmware/app/version.h"
+#include "firmware/boot/boot_slots.h"
 #include "firmware/hal/time.h"
 #include "lib/random.h"
 
@@ -17,6 +18,7 @@ enum {
     BUDGET = 256,
     READS = 16,
     NEIGH_TIMEOUT_US = 5000000,
+    BOOT_DRAM_BYTES = 64 * 1024 * 1024, /* into which an image is loaded */
 };
 #define LINK_TIMEOUT_NS UINT64_C(10000000000)
 
@@ -295,6 +297,50 @@ static bool save_telemetry(void *ctx, const uint8_t *record, size_t len)
     return true;
 }
 
+/* ---- Image slots. */
+
+static void want_restart(void *ctx)
+{
+    ((struct native_drive *)ctx)->wants_restart = true;
+}
+
+/* Choose an image as the boot ROM does.  Its code is not run: this process has
+ * its own. */
+static struct firmware_config choose_image(
+    struct native_drive *drive, const struct native_drive_config *config)
+{
+    struct boot_config boot = {
+        .flash = &config->spi_flash->flash,
+        .dram_addr = SOC_DRAM_BASE,
+        .dram_bytes = BOOT_DRAM_BYTES,
+        .key = config->key,
+    };
+    struct firmware_config firmware = {
+        .flash = boot.flash,
+        .dram_addr = boot.dram_addr,
+        .dram_bytes = boot.dram_bytes,
+        .key = config->key,
+        .restart = want_restart,
+        .ctx = drive,
+    };
+    struct boot_slots slots;
+
+    boot.dram = malloc(boot.dram_bytes);
+    ASSERT(boot.dram != NULL);
+    boot_slots_read(&slots, &boot);
+    drive->slot = boot_slots_choose(&slots);
+    for (unsigned int i = 0; i < SLOT_COUNT; i++) {
+        firmware.is_bad[i] = slots.slot[i].verdict != SYSCTL_VERDICT_UNTRIED &&
+                             slots.slot[i].verdict != SYSCTL_VERDICT_GOOD;
+    }
+    if (drive->slot != 0) {
+        log_format(drive->version, sizeof(drive->version), "%s",
+                   slots.slot[drive->slot - 1].header.version);
+    }
+    free(boot.dram);
+    return firmware;
+}
+
 static struct drive_config drive_config_of(
     struct native_drive *drive, const struct native_drive_config *config)
 {
@@ -435,6 +481,12 @@ struct native_drive *native_drive_create(
               native_node_regs(&drive->machine.node, SOC_UART_BASE));
     log_init(&drive->log, uart_log_sink(&drive->uart));
     drive_config = drive_config_of(drive, config);
+    if (config->spi_flash != NULL) {
+        drive_config.firmware = choose_image(drive, config);
+        ASSERT(drive->slot != 0);
+        drive_config.active_slot = drive->slot;
+        drive_config.version = drive->version;
+    }
     drive->report = drive_init(&drive->drive, &drive_config, hal_now_us());
     loop_init(&drive->loop);
     if (drive->report.result != INIT_OK) {

@@ -19,6 +19,7 @@
 
 #include "firmware/app/components.h"
 #include "firmware/drivers/uart.h"
+#include "firmware/flash_ram/flash_ram.h"
 #include "firmware/native/machine.h"
 #include "nvmeof/host/host.h"
 
@@ -115,6 +116,11 @@ struct native_drive_config {
     const struct telemetry_panic *panic; /* that led to this start; or NULL */
     /* The newest crash dump in flash; NULL: none. */
     const struct crash_store *crashes;
+    /* The SPI flash with the image slots, which outlives the drive; the boot
+     * ROM's code chooses a slot of it.  NULL: no slots, and no firmware
+     * commands. */
+    struct flash_ram *spi_flash;
+    const uint8_t *key; /* with which images have to be signed; or NULL */
     /* How a drive without a table is divided; NULL: one namespace. */
     const struct volume_plan *plan;
     bool has_echo; /* the diagnostic service runs */
@@ -153,6 +159,9 @@ struct native_drive {
     unsigned int usage_saves;
     bool is_flash_broken;
     struct init_report report; /* of drive_init() */
+    uint8_t slot;              /* the image slot that runs; 0: none is good */
+    char version[NVMF_FIRMWARE_REVISION + 1]; /* of its image */
+    bool wants_restart; /* the firmware has reset the drive */
     struct console console;
     struct native_sleep sleep;
     struct loop loop;

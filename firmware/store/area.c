@@ -41,6 +41,13 @@ const struct area sanitize_area = {
     .copy_bytes = FLASH_SECTOR_BYTES,
 };
 
+const struct area slot_record_area = {
+    .magic = {'E', 'S', 'S', 'D', '-', 'F', 'W', '1'},
+    .addr = FLASH_SLOT_RECORD_ADDR,
+    .copies = FLASH_SLOT_RECORD_COPIES,
+    .copy_bytes = FLASH_SECTOR_BYTES,
+};
+
 const struct area reservation_area = {
     .magic = {'E', 'S', 'S', 'D', '-', 'R', 'S', '1'},
     .addr = FLASH_RESERVATIONS_ADDR,

@@ -69,6 +69,8 @@ extern const struct area self_test_area;
 /* The last sanitize operation. */
 extern const struct area sanitize_area;
 
+/* Which image slot starts: slot_record.h. */
+extern const struct area slot_record_area;
 /* The reservations that outlive a loss of power. */
 extern const struct area reservation_area;
 

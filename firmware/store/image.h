@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The header of a firmware image slot.  These functions do not access the
- * flash.
+ * The header of a firmware image.  There are two versions: version 1 has 128
+ * bytes, version 2 adds the board, a security version and a signature.  These
+ * functions do not access the flash.
  * Reference: docs/hardware/flash.md, "Image slots"
  */
 #ifndef ESSD_STORE_IMAGE_H
@@ -9,8 +10,13 @@
 
 #include "lib/util.h"
 
-#define IMAGE_HEADER_LEN  128
-#define IMAGE_VERSION_LEN 32
+#define IMAGE_HEADER_LEN    256 /* of the longer one, version 2 */
+#define IMAGE_HEADER_LEN_1  128
+#define IMAGE_VERSION_LEN   32
+#define IMAGE_HASH_LEN      64  /* SHA-512 */
+#define IMAGE_SIGNATURE_LEN 64  /* Ed25519 */
+#define IMAGE_SIGNED_LEN    160 /* the bytes that the signature covers */
+#define IMAGE_BOARD         0x44535345u /* this board: the chip's CHIP_ID */
 
 struct image_header {
     uint32_t sequence; /* the image with the higher sequence is newer */
@@ -19,13 +25,22 @@ struct image_header {
     uint32_t len_bytes;
     uint32_t image_crc;
     char version[IMAGE_VERSION_LEN + 1];
+    /* Version 2 only. */
+    uint8_t format; /* of the header: 1 or 2 */
+    bool is_signed;
+    uint32_t board;
+    uint32_t security; /* images with a lower one than the running image's are
+                        * not accepted */
+    uint8_t hash[IMAGE_HASH_LEN]; /* of the image */
+    uint8_t signature[IMAGE_SIGNATURE_LEN];
 };
 
 enum image_check {
     IMAGE_OK,
-    IMAGE_EMPTY,      /* no magic number: the slot was never written */
-    IMAGE_HEADER_CRC, /* the header is damaged or cut short */
-    IMAGE_VERSION,    /* the header is intact, but its version is unknown */
+    IMAGE_EMPTY,       /* no magic number: the slot was never written */
+    IMAGE_HEADER_CRC,  /* the header is damaged or cut short */
+    IMAGE_VERSION,     /* the header is intact, but its version is unknown */
+    IMAGE_OTHER_BOARD, /* the image is for another board */
 };
 
 MUST_USE enum image_check image_header_parse(struct image_header *header,
@@ -33,6 +48,14 @@ MUST_USE enum image_check image_header_parse(struct image_header *header,
 
 /* Write all IMAGE_HEADER_LEN bytes of `buf`. */
 void image_header_emit(const struct image_header *header, uint8_t *buf);
+
+/** Change the sequence number of a header that image_header_parse() accepts.
+ * The signature does not cover it. */
+void image_header_set_sequence(uint8_t *buf, uint32_t sequence);
+
+/** Copy the IMAGE_SIGNED_LEN bytes that the signature covers. */
+void image_header_signed_bytes(const uint8_t *buf,
+                               uint8_t signed_bytes[IMAGE_SIGNED_LEN]);
 
 /**
  * Check that the image fits its slot and the DRAM at its load address, and that

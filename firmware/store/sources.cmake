@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    area.c
     config.c
     event_parts.c
     identity.c
     image.c
+    slot_record.c
 )
 set(RV64_SOURCES
-    area.c
     boot_count.c
     error_log.c
     event_log.c

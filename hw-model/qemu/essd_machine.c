@@ -5,6 +5,7 @@
  *
  * QEMU interface (-M essd,...):
  *  + "straps": level of the 8 strap pins, bit 0 is pin 0; default 0
+ *  + "boot-key": public key that is fused into sysctl; default: none
  *  + "flash": node name of the SPI flash; or -drive if=mtd,format=raw,file=F
  *  + "media": node name of the storage that the media engine uses
  *  + "nand": node name of the file of the NAND controller's array; default: no
@@ -73,6 +74,7 @@ struct EssdMachineState {
     uint64_t nmi_pending, mnscratch, mnepc, mncause, mnstatus;
 
     uint8_t straps;
+    char *boot_key;
     char *flash;
     char *media;
     char *nand;
@@ -239,6 +241,9 @@ static void create_sysctl(EssdMachineState *s)
     qdev_prop_set_uint32(sysctl, "dram-mib", MACHINE(s)->ram_size / MiB);
     qdev_prop_set_uint32(sysctl, "harts", MACHINE(s)->smp.cpus);
     qdev_prop_set_uint8(sysctl, "straps", s->straps);
+    if (s->boot_key != NULL) {
+        qdev_prop_set_string(sysctl, "boot-key", s->boot_key);
+    }
     place_device(sysctl, SOC_SYSCTL_BASE);
 
     place_device(straps, SOC_STRAPS_BASE);
@@ -547,6 +552,23 @@ static void set_straps(Object *obj, Visitor *v, const char *name, void *opaque,
     visit_type_uint8(v, name, &ESSD_MACHINE(obj)->straps, errp);
 }
 
+static char *get_boot_key(Object *obj, Error **errp)
+{
+    return g_strdup(ESSD_MACHINE(obj)->boot_key);
+}
+
+static void set_boot_key(Object *obj, const char *value, Error **errp)
+{
+    if (strlen(value) != 2 * SYSCTL_KEY_BYTES ||
+        strspn(value, "0123456789abcdefABCDEF") != 2 * SYSCTL_KEY_BYTES) {
+        error_setg(errp, "boot-key: an Ed25519 public key has 64 hexadecimal "
+                         "digits");
+        return;
+    }
+    g_free(ESSD_MACHINE(obj)->boot_key);
+    ESSD_MACHINE(obj)->boot_key = g_strdup(value);
+}
+
 #define STRING_PROPERTY(field, member)                                         \
     static char *get_##field(Object *obj, Error **errp)                        \
     {                                                                          \
@@ -571,6 +593,7 @@ static void essd_machine_finalize(Object *obj)
 {
     EssdMachineState *s = ESSD_MACHINE(obj);
 
+    g_free(s->boot_key);
     g_free(s->flash);
     g_free(s->media);
     g_free(s->nand);
@@ -606,6 +629,11 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
                               NULL, NULL);
     object_class_property_set_description(oc, "straps",
                                           "levels of the 8 strap pins");
+    object_class_property_add_str(oc, "boot-key", get_boot_key, set_boot_key);
+    object_class_property_set_description(
+        oc, "boot-key",
+        "Ed25519 public key, with which images have to be "
+        "signed, as 64 hexadecimal digits");
     object_class_property_add_str(oc, "flash", get_flash, set_flash);
     object_class_property_set_description(
         oc, "flash", "node name of the SPI flash (32 MiB)");

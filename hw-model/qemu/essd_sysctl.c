@@ -4,7 +4,8 @@
  * findings, scratch words that survive a reset, random numbers.
  * Reference: docs/hardware/sysctl.md
  *
- * Not modelled: clocks, power domains, fuses, resets of single blocks.
+ * Not modelled: clocks, power domains, resets of single blocks, fuses other
+ * than the key of images.
  */
 #include "qemu/osdep.h"
 #include "essd_sysctl.h"
@@ -30,6 +31,26 @@ static const char *const cause_name[] = {
 static bool is_scratch(hwaddr offset)
 {
     return offset >= A_SYSCTL_SCRATCH0 && offset <= A_SYSCTL_SCRATCH15;
+}
+
+static bool is_key(hwaddr offset)
+{
+    return offset >= A_SYSCTL_KEY0 && offset <= A_SYSCTL_KEY7;
+}
+
+/* A word of the fused key, whose first byte is the lowest. */
+static uint32_t key_word(const EssdSysctlState *s, unsigned int word)
+{
+    uint32_t value = 0;
+
+    for (unsigned int i = 0; s->boot_key != NULL && i < 4; i++) {
+        const char *digit = s->boot_key + 2 * (4 * word + i);
+        uint32_t byte = g_ascii_xdigit_value(digit[0]) << 4 |
+                        g_ascii_xdigit_value(digit[1]);
+
+        value |= byte << 8 * i;
+    }
+    return value;
 }
 
 static uint32_t random_word(void)
@@ -74,7 +95,15 @@ static uint64_t essd_sysctl_read(void *opaque, hwaddr offset, unsigned size)
     case A_SYSCTL_HART_ENTRY_HI:
         value = s->hart_entry[1];
         break;
+    case A_SYSCTL_KEY_STATUS:
+        value =
+            FIELD_DP32(value, SYSCTL_KEY_STATUS, FUSED, s->boot_key != NULL);
+        break;
     default:
+        if (is_key(offset)) {
+            value = key_word(s, (offset - A_SYSCTL_KEY0) / 4);
+            break;
+        }
         if (is_scratch(offset)) {
             value = s->scratch[(offset - A_SYSCTL_SCRATCH0) / 4];
             break;
@@ -239,6 +268,7 @@ static const Property essd_sysctl_properties[] = {
     DEFINE_PROP_UINT32("dram-mib", EssdSysctlState, dram_mib, 0),
     DEFINE_PROP_UINT32("harts", EssdSysctlState, harts, 1),
     DEFINE_PROP_UINT8("straps", EssdSysctlState, straps, 0),
+    DEFINE_PROP_STRING("boot-key", EssdSysctlState, boot_key),
 };
 
 static void essd_sysctl_class_init(ObjectClass *klass, void *data)

@@ -9,7 +9,8 @@
  *    machine is reset, it makes the reset cause WATCHDOG
  *  + named GPIO outputs "strap" 0..7: the strap pins' levels, driven after
  *    every reset
- *  + properties "dram-mib", "harts", "straps" (8 bits)
+ *  + properties "dram-mib", "harts", "straps" (8 bits), "boot-key" (64
+ *    hexadecimal digits, or not set: no key is fused)
  */
 #ifndef ESSD_SYSCTL_H
 #define ESSD_SYSCTL_H
@@ -34,6 +35,7 @@ struct EssdSysctlState {
     uint32_t dram_mib;
     uint32_t harts;
     uint8_t straps;
+    char *boot_key;
 
     /* Saved with the machine. */
     bool powered; /* false until the first reset is over */

@@ -26,6 +26,10 @@ REG32(SYSCTL_DRAM_MIB, 0x018)          /* ro */
 REG32(SYSCTL_HARTS, 0x01c)             /* ro: number of harts */
 REG32(SYSCTL_HART_ENTRY_LO, 0x020)     /* rw: start of parked harts that are */
 REG32(SYSCTL_HART_ENTRY_HI, 0x024)     /* woken by their MSIP */
+REG32(SYSCTL_KEY_STATUS, 0x040)        /* ro */
+    FIELD(SYSCTL_KEY_STATUS, FUSED, 0, 1)      /* KEY0 to KEY7 are valid */
+REG32(SYSCTL_KEY0, 0x060)              /* ro: the key for images, 8 words */
+REG32(SYSCTL_KEY7, 0x07c)
 REG32(SYSCTL_SCRATCH0, 0x080)          /* rw: 16 words; only power-on clears */
 REG32(SYSCTL_SCRATCH15, 0x0bc)
 /* clang-format on */
@@ -33,6 +37,7 @@ REG32(SYSCTL_SCRATCH15, 0x0bc)
 #define SYSCTL_CHIP_ID_VALUE 0x44535345u /* "ESSD", little-endian */
 #define SYSCTL_RESET_KEY 0x5e7au
 #define SYSCTL_SCRATCH_WORDS 16
+#define SYSCTL_KEY_BYTES 32
 
 enum sysctl_reset_cause {
     SYSCTL_RESET_POWER_ON = 0,
@@ -58,6 +63,8 @@ enum sysctl_boot_verdict {
     SYSCTL_VERDICT_HEADER = 4,     /* unknown header version */
     SYSCTL_VERDICT_RANGE = 5, /* too large for slot or DRAM, or bad entry */
     SYSCTL_VERDICT_IMAGE_CRC = 6,  /* header intact, image damaged */
+    SYSCTL_VERDICT_BOARD = 7,      /* the image is for another board */
+    SYSCTL_VERDICT_SIGNATURE = 8,  /* not signed with the fused key */
 };
 
 #endif

@@ -3,8 +3,7 @@
  * The admin command set.
  * Spec: NVM Express Base 1.4 section 5.
  *
- * Left out, and refused as an invalid opcode: firmware download and commit,
- * Security, Directives.
+ * Left out, and refused as an invalid opcode: Security, Directives.
  */
 #include "nvmeof/target/internal.h"
 
@@ -64,6 +63,11 @@ const struct nvmf_command admin_commands[ADMIN_COMMANDS] = {
                                  COMMAND_CHANGES_NS | COMMAND_CHANGES_NS_LIST,
                              .check = ns_management_check,
                              .execute = ns_management_execute},
+    [ADMIN_FIRMWARE_COMMIT] = {.check = firmware_commit_check,
+                               .execute = firmware_commit_execute},
+    [ADMIN_FIRMWARE_DOWNLOAD] = {.direction = DATA_TO_CONTROLLER,
+                                 .check = firmware_download_check,
+                                 .execute = firmware_download_execute},
     [ADMIN_DEVICE_SELF_TEST] = {.check = self_test_check,
                                 .execute = self_test_execute},
     [ADMIN_NS_ATTACHMENT] = {.direction = DATA_TO_CONTROLLER,

@@ -222,6 +222,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
         return;
     }
     self_test_ctrl_reset(target, ctrl);
+    firmware_ctrl_reset(target, ctrl);
     pel_reset_ctrl(target, ctrl);
     ctrl_enter(ctrl, CTRL_ENDING);
     ns_detach_all(target, ctrl);
@@ -290,6 +291,7 @@ static void ctrl_enable(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     }
     ctrl_enter(ctrl, is_acceptable(ctrl, ctrl->cc) ? CTRL_READY : CTRL_FAILED);
     event_check_health(target, ctrl);
+    firmware_tell_host(target, ctrl);
 }
 
 /* The common part of all resets: I/O queues end, the admin queue stays. */
@@ -297,6 +299,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                           enum ctrl_state next)
 {
     self_test_ctrl_reset(target, ctrl);
+    firmware_ctrl_reset(target, ctrl);
     lba_log_reset_ctrl(target, ctrl);
     pel_reset_ctrl(target, ctrl);
     ctrl_enter(ctrl, next);

@@ -67,6 +67,10 @@ static void add_operations(const struct nvmf_target *target,
         id->edstt = operations->extended_minutes(operations->ctx);
         id->dsto = DSTO_ONE;
     }
+    if (firmware_exists(target)) {
+        id->oacs |= OACS_FIRMWARE;
+        id->fwug = FWUG_4096;
+    }
     id->sanicap = sanitize_capabilities(target);
 }
 
@@ -109,7 +113,7 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.oaes = OAES_NS_ATTRIBUTE | OAES_LBA_STATUS;
     id.oacs = OACS_GET_LBA_STATUS;
     id.acl = 3;
-    id.frmw = 2 << 1; /* two firmware slots */
+    id.frmw = firmware_capabilities(target);
     id.lpa |= LPA_COMMANDS_EFFECTS | LPA_PERSISTENT_EVENT |
               (telemetry_exists(target) ? LPA_TELEMETRY : 0u);
     id.pels = 1; /* PEL_PAGE_MAX is less */

@@ -605,6 +605,26 @@ static inline uint16_t sanitize_status(const struct nvmf_target *target)
     return target->sanitize.status;
 }
 
+/* firmware.c */
+bool firmware_exists(const struct nvmf_target *target);
+uint8_t firmware_capabilities(const struct nvmf_target *target);
+bool firmware_is_pending(const struct nvmf_target *target);
+void firmware_init(struct nvmf_target *target);
+void firmware_ctrl_reset(struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl);
+void firmware_tell_host(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+uint16_t firmware_download_check(struct nvmf_target *target,
+                                 struct nvmf_request *req);
+uint16_t firmware_download_execute(struct nvmf_target *target,
+                                   struct nvmf_request *req);
+uint16_t firmware_commit_check(struct nvmf_target *target,
+                               struct nvmf_request *req);
+uint16_t firmware_commit_execute(struct nvmf_target *target,
+                                 struct nvmf_request *req);
+void firmware_log_was_read(struct nvmf_target *target);
+void log_build_firmware_slot(struct nvmf_target *target,
+                             const struct nvmf_ctrl *ctrl, uint32_t part);
+
 /* self_test.c */
 bool self_test_exists(const struct nvmf_target *target);
 void self_test_ctrl_reset(struct nvmf_target *target,
@@ -793,6 +813,10 @@ void pel_note_reset(struct nvmf_target *target, const struct nvmf_ctrl *ctrl);
 void pel_note_subsystem_reset(struct nvmf_target *target,
                               const struct nvmf_ctrl *own);
 void pel_note_hours(struct nvmf_target *target);
+/* A Firmware Commit has ended.  @param req  NULL: an image was given up */
+void pel_note_firmware(struct nvmf_target *target,
+                       const struct nvmf_request *req, uint8_t slot,
+                       uint16_t status);
 void pel_note_media_error(struct nvmf_target *target,
                           const struct nvmf_request *req, uint16_t status);
 /* @param ns  NULL: all namespaces were deleted */

@@ -196,18 +196,6 @@ static void build_smart(struct nvmf_target *target,
     }
 }
 
-static void build_firmware_slot(struct nvmf_target *target,
-                                const struct nvmf_ctrl *ctrl, uint32_t part)
-{
-    const struct nvmf_config *config = &target->config;
-    const char *const slot[] = {config->slot_fr[0], config->slot_fr[1]};
-
-    (void)ctrl;
-    (void)part;
-    log_firmware_slot_emit(target->page, config->active_slot, slot,
-                           ARRAY_LEN(slot));
-}
-
 static void build_changed_ns(struct nvmf_target *target,
                              const struct nvmf_ctrl *ctrl, uint32_t part)
 {
@@ -263,6 +251,10 @@ static void build_effects(struct nvmf_target *target,
     if (!self_test_exists(target)) {
         put_le32(admin + 4 * ADMIN_DEVICE_SELF_TEST, 0);
     }
+    if (!firmware_exists(target)) {
+        put_le32(admin + 4 * ADMIN_FIRMWARE_COMMIT, 0);
+        put_le32(admin + 4 * ADMIN_FIRMWARE_DOWNLOAD, 0);
+    }
     if (!sanitize_exists(target)) {
         put_le32(admin + 4 * ADMIN_SANITIZE, 0);
     }
@@ -287,7 +279,7 @@ static const struct log_page logs[] = {
      NVMF_ERROR_LOG_ENTRIES *LOG_ERROR_ENTRY_LEN, build_error, NULL},
     {LOG_SMART, false, LOG_SMART_LEN, LOG_SMART_LEN, build_smart, NULL},
     {LOG_FIRMWARE_SLOT, false, LOG_FIRMWARE_SLOT_LEN, LOG_FIRMWARE_SLOT_LEN,
-     build_firmware_slot, NULL},
+     log_build_firmware_slot, NULL},
     {LOG_CHANGED_NS_LIST, false, LOG_CHANGED_NS_LIST_LEN,
      LOG_CHANGED_NS_LIST_LEN, build_changed_ns, NULL},
     {LOG_COMMANDS_EFFECTS, false, LOG_COMMANDS_EFFECTS_LEN,
@@ -505,6 +497,9 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
     if (is_last && !(req->sqe.cdw10 & BIT(LOG_RAE_BIT))) {
         if (log.lid == LOG_CHANGED_NS_LIST) {
             memset(ctrl->changed_ns, 0, sizeof(ctrl->changed_ns));
+        }
+        if (log.lid == LOG_FIRMWARE_SLOT) {
+            firmware_log_was_read(target);
         }
         if (log.lid == LOG_RESERVATION) {
             notice_was_read(ctrl);

@@ -351,6 +351,37 @@ void pel_note_sanitize_end(struct nvmf_target *target, uint16_t progress,
                  sizeof(data));
 }
 
+/* ---- Firmware. */
+
+void pel_note_firmware(struct nvmf_target *target,
+                       const struct nvmf_request *req, uint8_t slot,
+                       uint16_t status)
+{
+    const struct nvmf_firmware *firmware = &target->config.firmware;
+    const char *revision = "";
+    struct nvmf_firmware_now now;
+    uint8_t data[PEL_FIRMWARE_LEN];
+
+    firmware->describe(firmware->ctx, &now);
+    if (slot >= 1 && slot <= NVMF_FIRMWARE_SLOTS) {
+        revision = now.revision[slot - 1];
+    }
+    identify_put_ascii(data + PEL_FIRMWARE_OLD, target->config.fr,
+                       NVMF_FIRMWARE_REVISION);
+    identify_put_ascii(data + PEL_FIRMWARE_NEW, revision,
+                       NVMF_FIRMWARE_REVISION);
+    data[PEL_FIRMWARE_ACTION] =
+        req != NULL ? (uint8_t)(req->sqe.cdw10 >> 3 & 7) : 0;
+    data[PEL_FIRMWARE_SLOT] = slot;
+    data[PEL_FIRMWARE_SCT] = (uint8_t)(status >> 8 & 7);
+    data[PEL_FIRMWARE_SC] = (uint8_t)status;
+    put_le16(data + PEL_FIRMWARE_VENDOR,
+             req != NULL ? PEL_FIRMWARE_COMMITTED : PEL_FIRMWARE_GIVEN_UP);
+    record_event(target, PEL_TYPE_FIRMWARE,
+                 req != NULL ? request_ctrl(target, req) : NULL, data,
+                 sizeof(data));
+}
+
 /* ---- Set Features and telemetry. */
 
 void pel_note_set_feature(struct nvmf_target *target,
@@ -382,6 +413,10 @@ static uint32_t supported_types(const struct nvmf_target *target)
     uint32_t types = BIT(PEL_TYPE_SMART) | BIT(PEL_TYPE_CLOCK) |
                      BIT(PEL_TYPE_RESET) | BIT(PEL_TYPE_HARDWARE_ERROR) |
                      BIT(PEL_TYPE_SET_FEATURE);
+
+    if (firmware_exists(target)) {
+        types |= BIT(PEL_TYPE_FIRMWARE);
+    }
 
     if (ns_are_manageable(target)) {
         types |= BIT(PEL_TYPE_CHANGE_NS) | BIT(PEL_TYPE_FORMAT_START) |

@@ -5,9 +5,8 @@
  * medium.
  * Spec: NVM Express Base 1.4 sections 5.24, 5.14.1.16.2 and 8.15.
  *
- * Left out: Crypto Erase, because data on the medium is not encrypted; the
- * check for a firmware activation that waits for a reset, because there is no
- * firmware activation; persistent memory regions.
+ * Left out: Crypto Erase, because data on the medium is not encrypted;
+ * persistent memory regions.
  */
 #include <string.h>
 
@@ -265,6 +264,9 @@ uint16_t sanitize_execute(struct nvmf_target *target, struct nvmf_request *req)
     struct nvmf_sanitize job = parse_job(&req->sqe);
     uint16_t status = check_state(target, &job);
 
+    if (status == NVME_SC_SUCCESS && firmware_is_pending(target)) {
+        return refuse_status(NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    }
     if (status == NVME_SC_SUCCESS) {
         status = ns_wait_turn(target, req);
     }

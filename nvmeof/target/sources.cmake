@@ -13,6 +13,7 @@ set(SOURCES
     fabrics.c
     fault.c
     feature.c
+    firmware.c
     fused.c
     host_auth.c
     identify.c

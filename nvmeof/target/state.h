@@ -61,6 +61,7 @@ enum ctrl_event {
     CTRL_EVENT_SANITIZE_COMPLETED,
     CTRL_EVENT_DISCOVERY_CHANGED,
     CTRL_EVENT_RESERVATION,
+    CTRL_EVENT_FIRMWARE_GIVEN_UP,
     CTRL_EVENTS
 };
 
@@ -223,6 +224,16 @@ struct sanitize_manager {
     struct nvmf_sanitize job;
 };
 
+/* The firmware image that a host downloads: firmware.c. */
+struct firmware_manager {
+    uint8_t owner;      /* index of the controller that downloads, or NO_CTRL */
+    bool is_overlapped; /* two controllers have downloaded at the same time */
+    bool given_up; /* an image was given up before this start of the drive */
+    uint32_t end_bytes; /* of the image, as far as it is known */
+    uint32_t units[NVMF_FIRMWARE_MAX / NVMF_FIRMWARE_UNIT / 32];
+    struct nvmf_request *req; /* the commit that is in progress; or NULL */
+};
+
 /* A first-in, first-out list of requests. */
 struct nvmf_queue {
     struct nvmf_request *head, *tail;
@@ -383,6 +394,7 @@ struct nvmf_target {
     struct nvmf_ana_relation ana[NVMF_ANA_GROUPS][NVMF_ANA_PORTS];
     uint8_t ana_transitions; /* how many of them are in ANA_CHANGE */
     struct sanitize_manager sanitize;
+    struct firmware_manager firmware;
     uint16_t self_test_cntlid; /* controller that has started the last one */
     struct reservation reservation[NVMF_RESERVATION_NAMESPACES];
     struct reservation reservation_draft; /* a change that is not saved yet */

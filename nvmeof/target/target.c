@@ -105,6 +105,7 @@ void nvmf_target_init(struct nvmf_target *target,
     target->now_us = now_us;
     target->clock_set_us = now_us;
     pel_init(target);
+    firmware_init(target);
     latency_start(target);
     auth_init(target);
     ana_init(target);

@@ -31,6 +31,7 @@
 #include "nvmeof/auth/auth_crypto.h"
 #include "nvmeof/auth/auth_key.h"
 #include "nvmeof/limits.h"
+#include "nvmeof/target/firmware.h"
 #include "nvmeof/target/media.h"
 #include "nvmeof/target/operations.h"
 #include "nvmeof/target/reservation.h"
@@ -282,6 +283,7 @@ struct nvmf_config {
     struct nvmf_volume volume;
     struct nvmf_operations operations;     /* its functions may be NULL */
     struct nvmf_reservations reservations; /* its functions may be NULL */
+    struct nvmf_firmware firmware;         /* its image may be NULL */
     const struct nvmf_address *addresses;
     uint8_t address_count; /* 0..NVMF_MAX_ADDRESSES */
 
@@ -465,6 +467,15 @@ void nvmf_media_done(struct nvmf_target *target, void *cookie,
 /** Completion of volume.start(). @param nsid  the namespace, if one was made */
 void nvmf_volume_done(struct nvmf_target *target,
                       enum nvmf_volume_result result, uint32_t nsid);
+
+/** A commit of the firmware seam has ended.  @param commit  with the slot */
+void nvmf_firmware_committed(struct nvmf_target *target,
+                             const struct nvmf_firmware_commit *commit,
+                             enum nvmf_firmware_result result);
+
+/** The drive runs again what it ran before, because the image in that slot did
+ * not start or did not run for long enough: tell hosts and logs. */
+void nvmf_firmware_given_up(struct nvmf_target *target, uint8_t slot);
 
 /** A sanitize operation has ended, with success or not. */
 void nvmf_sanitize_ended(struct nvmf_target *target);

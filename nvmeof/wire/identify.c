@@ -76,6 +76,7 @@ void identify_controller_emit(uint8_t *buf,
     put_le64(buf + ID_CTRL_UNVMCAP, id->unvmcap);
     put_le16(buf + ID_CTRL_EDSTT, id->edstt);
     buf[ID_CTRL_DSTO] = id->dsto;
+    buf[ID_CTRL_FWUG] = id->fwug;
     put_le16(buf + ID_CTRL_ENDGIDMAX, id->endgidmax);
     put_le16(buf + ID_CTRL_KAS, id->kas);
     put_le32(buf + ID_CTRL_SANICAP, id->sanicap);

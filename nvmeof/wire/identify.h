@@ -40,6 +40,7 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_UNVMCAP = 296, /* 16 bytes */
        ID_CTRL_EDSTT = 316,
        ID_CTRL_DSTO = 318,
+       ID_CTRL_FWUG = 319,
        ID_CTRL_KAS = 320,
        ID_CTRL_SANICAP = 328,
        ID_CTRL_ENDGIDMAX = 340,
@@ -128,9 +129,14 @@ enum { /* Identify Controller bits */
        OAES_ANA_CHANGE = 0x800,
        OAES_LBA_STATUS = 0x2000,
        OACS_FORMAT = 0x02,
+       OACS_FIRMWARE = 0x04, /* Firmware Commit and Image Download */
        OACS_NS_MANAGEMENT = 0x08,
        OACS_SELF_TEST = 0x10,
        OACS_GET_LBA_STATUS = 0x200,
+       FRMW_FIRST_READ_ONLY = 0x01,
+       FRMW_SLOTS_SHIFT = 1,
+       FRMW_DETECTS_OVERLAP = 0x20, /* SMUD, from Base 2.0 */
+       FWUG_4096 = 1,
        DSTO_ONE = 0x01, /* one self-test at a time in the subsystem */
        NWPC_WRITE_PROTECT = 0x01,
        NWPC_UNTIL_POWER_CYCLE = 0x02,
@@ -203,6 +209,7 @@ struct identify_controller {
     uint32_t pels;  /* 64 KiB */
     uint16_t edstt; /* minutes */
     uint8_t dsto;
+    uint8_t fwug;
     uint32_t sanicap;
     uint8_t sqes, cqes;
     uint16_t maxcmd;

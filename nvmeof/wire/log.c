@@ -82,7 +82,7 @@ void log_firmware_slot_emit(uint8_t *buf, uint8_t active_slot,
                             const char *const *slot, uint8_t count)
 {
     memset(buf, 0, LOG_FIRMWARE_SLOT_LEN);
-    buf[FIRMWARE_SLOT_AFI] = active_slot & 7;
+    buf[FIRMWARE_SLOT_AFI] = active_slot & 0x77;
     for (uint8_t i = 0; i < count && i < 7; i++) {
         uint8_t *frs = buf + FIRMWARE_SLOT_FRS1 + 8 * i;
         bool is_padding = false;

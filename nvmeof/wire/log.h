@@ -65,7 +65,8 @@ enum { /* SMART_CRITICAL_WARNING bits */
 
 enum { /* byte offsets in firmware slot information */
        FIRMWARE_SLOT_AFI = 0,
-       FIRMWARE_SLOT_FRS1 = 8, /* 8 bytes each */
+       FIRMWARE_SLOT_NEXT_SHIFT = 4, /* of AFI: the slot after a reset */
+       FIRMWARE_SLOT_FRS1 = 8,       /* 8 bytes each */
        LOG_FIRMWARE_SLOT_LEN = 512,
 };
 

@@ -15,6 +15,8 @@ enum { /* admin command set */
        ADMIN_GET_FEATURES = 0x0a,
        ADMIN_ASYNC_EVENT_REQUEST = 0x0c,
        ADMIN_NS_MANAGEMENT = 0x0d,
+       ADMIN_FIRMWARE_COMMIT = 0x10,
+       ADMIN_FIRMWARE_DOWNLOAD = 0x11,
        ADMIN_DEVICE_SELF_TEST = 0x14,
        ADMIN_NS_ATTACHMENT = 0x15,
        ADMIN_KEEP_ALIVE = 0x18,
@@ -126,6 +128,7 @@ enum { /* asynchronous event types and information */
        EVENT_TYPE_NOTICE = 2,
        EVENT_TYPE_IO = 6, /* I/O command set specific */
 
+       EVENT_ERROR_FIRMWARE_LOAD = 5,
        EVENT_SMART_RELIABILITY = 0,
        EVENT_SMART_TEMPERATURE = 1,
        EVENT_SMART_SPARE = 2,

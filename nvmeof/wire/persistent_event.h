@@ -3,9 +3,8 @@
  * The persistent event log: the header of the page, and its events.
  * Spec: NVM Express Base 2.0 section 5.16.1.14.
  *
- * Left out: events of firmware commits, since the drive has no such command;
- * thermal excursions, which SMART and its event report; and events of the
- * vendor.
+ * Left out: thermal excursions, which SMART and its event report; and events of
+ * the vendor.
  */
 #ifndef ESSD_NVMEOF_WIRE_PERSISTENT_EVENT_H
 #define ESSD_NVMEOF_WIRE_PERSISTENT_EVENT_H
@@ -65,6 +64,7 @@ enum { /* byte offsets in an event */
 
 enum { /* types of events */
        PEL_TYPE_SMART = 0x01,
+       PEL_TYPE_FIRMWARE = 0x02, /* Firmware Commit */
        PEL_TYPE_CLOCK = 0x03,
        PEL_TYPE_RESET = 0x04, /* power-on or reset */
        PEL_TYPE_HARDWARE_ERROR = 0x05,
@@ -76,6 +76,22 @@ enum { /* types of events */
        PEL_TYPE_SET_FEATURE = 0x0b,
        PEL_TYPE_TELEMETRY = 0x0c,
        PEL_TYPES = 0x0d, /* one more than the last of these */
+};
+
+enum {                       /* byte offsets in the data of PEL_TYPE_FIRMWARE */
+       PEL_FIRMWARE_OLD = 0, /* revisions, 8 bytes each */
+       PEL_FIRMWARE_NEW = 8,
+       PEL_FIRMWARE_ACTION = 16,
+       PEL_FIRMWARE_SLOT = 17,
+       PEL_FIRMWARE_SCT = 18,
+       PEL_FIRMWARE_SC = 19,
+       PEL_FIRMWARE_VENDOR = 20, /* 2 bytes */
+       PEL_FIRMWARE_LEN = 22,
+
+       /* Values of PEL_FIRMWARE_VENDOR: a commit, or an image that was given up
+        * when the drive started. */
+       PEL_FIRMWARE_COMMITTED = 0,
+       PEL_FIRMWARE_GIVEN_UP = 1,
 };
 
 enum { /* byte offsets in the data of PEL_TYPE_CLOCK */

@@ -38,6 +38,7 @@
     X(nvme_namespace) \
     X(nvme_manage) \
     X(nvme_feature) \
+    X(nvme_firmware) \
     X(nvme_value) \
     X(nvme_log) \
     X(nvme_page) \

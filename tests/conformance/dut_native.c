@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "dut.h"
+#include "firmware/app/version.h"
 #include "firmware/native/nand_storage.h"
 #include "hw-model/port/port_phy.h"
 
@@ -20,6 +21,7 @@ enum {
     LINE_MAX_LEN = 256,
     CONSOLE_TIMEOUT_S = 10,
     ATTO_DIGITS = 18,
+    IMAGE_BYTES = 4096,
 };
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -55,6 +57,7 @@ struct native_dut {
     struct native_reservations reservations;
     struct native_operations operations;
     struct native_events event_log;
+    struct flash_ram flash;
     char line[LINE_MAX_LEN];
 };
 
@@ -101,6 +104,7 @@ static bool power_on(struct native_dut *dut)
         .reservations = &dut->reservations,
         .operations = &dut->operations,
         .events = &dut->event_log,
+        .spi_flash = &dut->flash,
         .plan = &plan,
         .saved = dut->has_saved ? &dut->saved : NULL,
     };
@@ -111,6 +115,20 @@ static bool power_on(struct native_dut *dut)
     }
     return native_world_run(dut->world, links_are_up, dut,
                             CONSOLE_TIMEOUT_S * NS_PER_S);
+}
+
+/* Both slots hold an image of the same version, which is not run. */
+static void fill_slots(struct native_dut *dut)
+{
+    static const uint8_t image[IMAGE_BYTES] = {0x6f};
+
+    flash_ram_init(&dut->flash);
+    for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
+        struct image_header header =
+            flash_ram_header(ESSD_FW_VERSION, 3u - slot, image, sizeof(image));
+
+        flash_ram_set_slot(&dut->flash, slot, &header, image);
+    }
 }
 
 static bool native_begin(void *ctx, struct native_world *world,
@@ -126,6 +144,7 @@ static bool native_begin(void *ctx, struct native_world *world,
     dut->reservations.writes = 0;
     dut->operations = (struct native_operations){0};
     dut->event_log.writes = 0;
+    fill_slots(dut);
     medium_init(&dut->medium, MEDIUM_BYTES);
     if (dut->has_nand) {
         nand_storage_init(&dut->nand, &nand_storage);
@@ -149,6 +168,7 @@ static void end_test(void *ctx)
     for (unsigned int i = 0; i < CONF_PORTS; i++) {
         cable_end(&dut->cables[i]);
     }
+    flash_ram_free(&dut->flash);
     medium_end(&dut->medium);
     if (dut->has_nand) {
         nand_storage_end(&dut->nand);

@@ -22,6 +22,22 @@ static const struct image_header sample = {
     .len_bytes = 0x2000,
     .image_crc = 0x12345678,
     .version = "1.2.3",
+    .format = 1,
+};
+
+static const struct image_header sample_2 = {
+    .sequence = 7,
+    .load_addr = DRAM + 0x1000,
+    .entry = DRAM + 0x1040,
+    .len_bytes = 0x2000,
+    .image_crc = 0x12345678,
+    .version = "1.2.3",
+    .format = 2,
+    .is_signed = true,
+    .board = IMAGE_BOARD,
+    .security = 9,
+    .hash = {1, 2, 3},
+    .signature = {4, 5, 6},
 };
 
 static void emit_sample(uint8_t *buf)
@@ -71,19 +87,71 @@ static void test_image_header_refuses_every_truncation(void **state)
     }
 }
 
+static void expect_no_flip(uint8_t *buf, size_t len)
+{
+    struct image_header header;
+
+    for (size_t bit = 0; bit < 8 * len; bit++) {
+        buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_int_equal(image_header_parse(&header, buf, IMAGE_HEADER_LEN),
+                         bit < 64 ? IMAGE_EMPTY : IMAGE_HEADER_CRC);
+        buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
 static void test_image_header_refuses_every_bit_flip(void **state)
+{
+    uint8_t buf[IMAGE_HEADER_LEN];
+
+    (void)state;
+    emit_sample(buf);
+    expect_no_flip(buf, IMAGE_HEADER_LEN_1);
+    image_header_emit(&sample_2, buf);
+    expect_no_flip(buf, IMAGE_HEADER_LEN);
+}
+
+static void test_image_header_of_version_2_survives_the_round_trip(void **state)
 {
     uint8_t buf[IMAGE_HEADER_LEN];
     struct image_header header;
 
     (void)state;
-    emit_sample(buf);
-    for (size_t bit = 0; bit < 8 * sizeof(buf); bit++) {
-        buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_int_equal(image_header_parse(&header, buf, sizeof(buf)),
-                         bit < 64 ? IMAGE_EMPTY : IMAGE_HEADER_CRC);
-        buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
+    memset(buf, 0xa5, sizeof(buf));
+    image_header_emit(&sample_2, buf);
+    assert_int_equal(image_header_parse(&header, buf, sizeof(buf)), IMAGE_OK);
+    assert_memory_equal(&header, &sample_2, sizeof(header));
+    assert_memory_equal(buf + 8, "\2\0\0\0\7\0\0\0", 8);
+    assert_memory_equal(buf + 72, "ESSD\x9\0\0\0\1\0\0\0\0", 13);
+    assert_memory_equal(buf + 96, "\1\2\3\0", 4);
+    assert_memory_equal(buf + 160, "\4\5\6\0", 4);
+}
+
+static void test_an_image_for_another_board_is_refused(void **state)
+{
+    uint8_t buf[IMAGE_HEADER_LEN];
+    struct image_header header = sample_2;
+
+    (void)state;
+    header.board = IMAGE_BOARD + 1;
+    image_header_emit(&header, buf);
+    assert_int_equal(image_header_parse(&header, buf, sizeof(buf)),
+                     IMAGE_OTHER_BOARD);
+}
+
+static void test_the_signature_does_not_cover_the_sequence(void **state)
+{
+    uint8_t buf[IMAGE_HEADER_LEN];
+    uint8_t before[IMAGE_SIGNED_LEN], after[IMAGE_SIGNED_LEN];
+    struct image_header header;
+
+    (void)state;
+    image_header_emit(&sample_2, buf);
+    image_header_signed_bytes(buf, before);
+    image_header_set_sequence(buf, 1234);
+    assert_int_equal(image_header_parse(&header, buf, sizeof(buf)), IMAGE_OK);
+    assert_int_equal(header.sequence, 1234);
+    image_header_signed_bytes(buf, after);
+    assert_memory_equal(before, after, sizeof(before));
 }
 
 static void test_image_header_refuses_another_format(void **state)
@@ -93,8 +161,8 @@ static void test_image_header_refuses_another_format(void **state)
 
     (void)state;
     emit_sample(buf);
-    put_le32(buf + 8, 2);
-    put_le32(buf + 124, crc32_update(0, buf, 124));
+    put_le32(buf + 8, 3);
+    put_le32(buf + 252, crc32_update(0, buf, 252));
     assert_int_equal(image_header_parse(&header, buf, sizeof(buf)),
                      IMAGE_VERSION);
 }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connects the firmware updater with the target, and restarts the drive at a
+ * subsystem reset if another image is to start.
+ */
+#ifndef ESSD_APP_FIRMWARE_UPDATE_H
+#define ESSD_APP_FIRMWARE_UPDATE_H
+
+#include "firmware/loop/loop.h"
+#include "firmware/update/updater.h"
+
+struct drive;
+struct drive_config;
+
+/* What the drive has to know about its image slots. */
+struct firmware_config {
+    const struct flash *flash; /* NULL: no slots; no firmware commands */
+    bool is_bad[SLOT_COUNT];   /* the boot ROM has found the slot not good */
+    uint64_t dram_addr, dram_bytes;
+    const uint8_t *key; /* with which images have to be signed; or NULL */
+
+    /* Reset the whole drive.  NULL: a subsystem reset activates nothing. */
+    void (*restart)(void *ctx);
+    void *ctx;
+};
+
+/* Treat as opaque. */
+struct firmware_update {
+    struct updater updater;
+    void (*restart)(void *ctx);
+    void *ctx;
+    uint64_t restart_us; /* latest time of the restart; 0: none is due */
+};
+
+/** Reserve the memory for an image, and read the slots.  Without memory the
+ * drive has no firmware commands. */
+void firmware_update_start(struct drive *drive,
+                           const struct drive_config *config);
+
+/** The target has started: report an image that was given up. */
+void firmware_update_report(struct drive *drive);
+
+/** A host has reset the subsystem.  The function for
+ * nvmf_config.subsystem_reset. */
+void firmware_update_subsystem_reset(void *drive);
+
+/** A step of the main loop. */
+enum loop_work firmware_update_step(void *drive, struct loop_step *step);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/boot/boot_slots.h"
+
+#include <string.h>
+
+#include "firmware/signature/signature.h"
+#include "firmware/store/flash_layout.h"
+#include "lib/crc32.h"
+
+static enum sysctl_boot_verdict verdict_of(enum image_check check)
+{
+    static const enum sysctl_boot_verdict verdict[] = {
+        [IMAGE_OK] = SYSCTL_VERDICT_UNTRIED,
+        [IMAGE_EMPTY] = SYSCTL_VERDICT_EMPTY,
+        [IMAGE_HEADER_CRC] = SYSCTL_VERDICT_HEADER_CRC,
+        [IMAGE_VERSION] = SYSCTL_VERDICT_HEADER,
+        [IMAGE_OTHER_BOARD] = SYSCTL_VERDICT_BOARD,
+    };
+
+    return verdict[check];
+}
+
+static void read_header(struct boot_slots *slots, uint8_t number)
+{
+    const struct boot_config *config = &slots->config;
+    struct boot_slot *slot = &slots->slot[number - 1];
+    uint8_t buf[IMAGE_HEADER_LEN];
+
+    flash_read(config->flash, slot_addr(number), buf, sizeof(buf));
+    slot->verdict =
+        verdict_of(image_header_parse(&slot->header, buf, sizeof(buf)));
+    if (slot->verdict != SYSCTL_VERDICT_UNTRIED) {
+        return;
+    }
+    if (!image_header_fits(&slot->header, config->dram_addr,
+                           config->dram_bytes)) {
+        slot->verdict = SYSCTL_VERDICT_RANGE;
+    } else if (config->key != NULL &&
+               !signature_is_good(&slot->header, buf, config->key)) {
+        slot->verdict = SYSCTL_VERDICT_SIGNATURE;
+    }
+}
+
+static bool hash_is_right(const struct image_header *header,
+                          const uint8_t *image)
+{
+    struct image_digest digest;
+    uint8_t hash[IMAGE_HASH_LEN];
+
+    image_digest_begin(&digest);
+    image_digest_add(&digest, image, header->len_bytes);
+    image_digest_end(&digest, hash);
+    return memcmp(hash, header->hash, sizeof(hash)) == 0;
+}
+
+static void load_image(struct boot_slots *slots, uint8_t number)
+{
+    const struct boot_config *config = &slots->config;
+    struct boot_slot *slot = &slots->slot[number - 1];
+    const struct image_header *header = &slot->header;
+    uint8_t *to = config->dram + (header->load_addr - config->dram_addr);
+
+    flash_read(config->flash, slot_addr(number) + FLASH_SLOT_IMAGE_OFFSET, to,
+               header->len_bytes);
+    if (crc32_update(0, to, header->len_bytes) != header->image_crc) {
+        slot->verdict = SYSCTL_VERDICT_IMAGE_CRC;
+    } else if (config->key != NULL && !hash_is_right(header, to)) {
+        slot->verdict = SYSCTL_VERDICT_SIGNATURE;
+    } else {
+        slot->verdict = SYSCTL_VERDICT_GOOD;
+    }
+}
+
+void boot_slots_read(struct boot_slots *slots, const struct boot_config *config)
+{
+    *slots = (struct boot_slots){.config = *config};
+    for (uint8_t number = 1; number <= SLOT_COUNT; number++) {
+        read_header(slots, number);
+    }
+    (void)slot_record_read(config->flash, &slots->state, &slots->sequence);
+}
+
+static bool is_untried(const struct boot_slots *slots, uint8_t number)
+{
+    return number != 0 &&
+           slots->slot[number - 1].verdict == SYSCTL_VERDICT_UNTRIED;
+}
+
+/* The next slot to try: the chosen one, otherwise the one with the higher
+ * sequence number, A when both are equal; 0 when there is none. */
+static uint8_t next_slot(const struct boot_slots *slots)
+{
+    bool has_a = is_untried(slots, 1);
+    bool has_b = is_untried(slots, 2);
+
+    if (is_untried(slots, slots->state.chosen)) {
+        return slots->state.chosen;
+    }
+    if (has_a && has_b) {
+        return slots->slot[1].header.sequence > slots->slot[0].header.sequence
+                   ? 2
+                   : 1;
+    }
+    return has_a ? 1 : has_b ? 2 : 0;
+}
+
+/*
+ * The image on trial has had its starts: go back to the one before, if that can
+ * be tried.  Without another image it goes on, since nothing is gained by
+ * stopping.
+ */
+static void end_trial(struct boot_slots *slots)
+{
+    struct slot_record *state = &slots->state;
+
+    if (!state->is_on_trial || state->attempts < SLOT_ATTEMPTS ||
+        !is_untried(slots, state->previous)) {
+        return;
+    }
+    state->failed = state->chosen;
+    state->failure = SLOT_FAILURE_TRIAL;
+    state->is_unreported = true;
+    state->chosen = state->previous;
+    state->is_on_trial = false;
+    state->attempts = 0;
+    slots->gave_up = true;
+    /* If the flash refuses this, the next start decides the same again. */
+    slot_record_write(slots->config.flash, state, &slots->sequence);
+}
+
+/* An image on trial is about to start: count that. */
+static void count_attempt(struct boot_slots *slots, uint8_t number)
+{
+    struct slot_record *state = &slots->state;
+
+    if (state->is_on_trial && number == state->chosen &&
+        state->attempts < UINT8_MAX) {
+        state->attempts++;
+        slot_record_write(slots->config.flash, state, &slots->sequence);
+    }
+}
+
+uint8_t boot_slots_choose(struct boot_slots *slots)
+{
+    uint8_t number;
+
+    end_trial(slots);
+    while ((number = next_slot(slots)) != 0) {
+        load_image(slots, number);
+        if (slots->slot[number - 1].verdict == SYSCTL_VERDICT_GOOD) {
+            count_attempt(slots, number);
+            return number;
+        }
+    }
+    return 0;
+}

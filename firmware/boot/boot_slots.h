@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How the boot ROM chooses an image: it judges both slots, loads the chosen one
+ * and keeps the record of an image on trial.
+ * Reference: docs/hardware/boot.md
+ */
+#ifndef ESSD_BOOT_BOOT_SLOTS_H
+#define ESSD_BOOT_BOOT_SLOTS_H
+
+#include "firmware/store/image.h"
+#include "firmware/store/slot_record.h"
+#include "lib/regfields.h"
+#include "hw-model/regs/sysctl.h"
+
+struct boot_config {
+    const struct flash *flash;
+    uint8_t *dram; /* where the DRAM's first byte is for this hart */
+    uint64_t dram_addr, dram_bytes;
+    const uint8_t *key; /* public key of 32 bytes; NULL: none is fused */
+};
+
+struct boot_slot {
+    struct image_header header;
+    enum sysctl_boot_verdict verdict;
+};
+
+struct boot_slots {
+    struct boot_config config;
+    struct boot_slot slot[SLOT_COUNT];
+    struct slot_record state;
+    uint32_t sequence; /* of the record */
+    bool gave_up;      /* the image on trial is given up in this start */
+};
+
+/** Read the headers and the record. */
+void boot_slots_read(struct boot_slots *slots,
+                     const struct boot_config *config);
+
+/**
+ * Load an image: the chosen one, or the other one if that is not good.  A start
+ * of an image on trial is counted in the flash.
+ *
+ * @return 1 or 2, or 0 when no slot holds a good image
+ */
+uint8_t boot_slots_choose(struct boot_slots *slots);
+
+#endif

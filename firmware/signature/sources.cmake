@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    signature.c
+    sodium_parts.c
+)

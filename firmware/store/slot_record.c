@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/store/slot_record.h"
+
+#include <string.h>
+
+#include "firmware/store/flash_layout.h"
+
+enum { /* byte offsets; each field has one byte, the rest is zero */
+       STATE_VERSION = 0,
+       STATE_CHOSEN = 1,
+       STATE_PREVIOUS = 2,
+       STATE_TRIAL = 3,
+       STATE_ATTEMPTS = 4,
+       STATE_FAILED = 5,
+       STATE_FAILURE = 6,
+       STATE_UNREPORTED = 7,
+       STATE_READ_ONLY = 8, /* bit 0: slot A */
+};
+
+#define VERSION 1
+
+void slot_record_emit(const struct slot_record *state, uint8_t *buf)
+{
+    memset(buf, 0, SLOT_RECORD_LEN);
+    buf[STATE_VERSION] = VERSION;
+    buf[STATE_CHOSEN] = state->chosen;
+    buf[STATE_PREVIOUS] = state->previous;
+    buf[STATE_TRIAL] = state->is_on_trial;
+    buf[STATE_ATTEMPTS] = state->attempts;
+    buf[STATE_FAILED] = state->failed;
+    buf[STATE_FAILURE] = state->failure;
+    buf[STATE_UNREPORTED] = state->is_unreported;
+    buf[STATE_READ_ONLY] = state->is_a_read_only;
+}
+
+bool slot_record_parse(struct slot_record *state, const uint8_t *buf,
+                       size_t len)
+{
+    if (len < SLOT_RECORD_LEN || buf[STATE_VERSION] != VERSION ||
+        buf[STATE_CHOSEN] > SLOT_COUNT || buf[STATE_PREVIOUS] > SLOT_COUNT ||
+        buf[STATE_FAILED] > SLOT_COUNT ||
+        buf[STATE_FAILURE] > SLOT_FAILURE_REFUSED) {
+        return false;
+    }
+    *state = (struct slot_record){
+        .chosen = buf[STATE_CHOSEN],
+        .previous = buf[STATE_PREVIOUS],
+        .is_on_trial = buf[STATE_TRIAL] != 0,
+        .attempts = buf[STATE_ATTEMPTS],
+        .failed = buf[STATE_FAILED],
+        .failure = buf[STATE_FAILURE],
+        .is_unreported = buf[STATE_UNREPORTED] != 0,
+        .is_a_read_only = buf[STATE_READ_ONLY] & 1,
+    };
+    return true;
+}
+
+enum area_result slot_record_read(const struct flash *flash,
+                                  struct slot_record *state, uint32_t *sequence)
+{
+    uint8_t buf[SLOT_RECORD_LEN];
+    size_t len = 0;
+    enum area_result result =
+        area_read(flash, &slot_record_area, buf, sizeof(buf), &len, sequence);
+
+    *state = (struct slot_record){0};
+    if ((result == AREA_OK || result == AREA_OLDER) &&
+        !slot_record_parse(state, buf, len)) {
+        return AREA_DAMAGED;
+    }
+    return result;
+}
+
+bool slot_record_write(const struct flash *flash,
+                       const struct slot_record *state, uint32_t *sequence)
+{
+    uint8_t buf[SLOT_RECORD_LEN];
+
+    slot_record_emit(state, buf);
+    return area_write(flash, &slot_record_area, sequence, buf, sizeof(buf));
+}
+
+uint32_t slot_addr(uint8_t slot)
+{
+    return slot == 2 ? FLASH_SLOT_B_ADDR : FLASH_SLOT_A_ADDR;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The record that says which image slot starts.  The firmware writes it when a
+ * host activates an image, and the boot ROM when an image that is on trial
+ * starts or is given up.
+ * Reference: docs/hardware/boot.md, "Trial of a new image"; docs/hardware/
+ * flash.md, "State of the slots"
+ */
+#ifndef ESSD_STORE_SLOT_RECORD_H
+#define ESSD_STORE_SLOT_RECORD_H
+
+#include "firmware/store/area.h"
+#include "lib/util.h"
+
+enum {
+    SLOT_COUNT = 2, /* slots 1 (A) and 2 (B) */
+    SLOT_RECORD_LEN = 64,
+    SLOT_ATTEMPTS = 3, /* starts that an image on trial gets */
+};
+
+enum slot_failure {
+    SLOT_FAILURE_NONE,
+    SLOT_FAILURE_TRIAL,   /* it started SLOT_ATTEMPTS times and never stayed */
+    SLOT_FAILURE_REFUSED, /* the boot ROM did not accept the image */
+};
+
+struct slot_record {
+    uint8_t chosen;     /* the slot that starts; 0: the one with the higher
+                         * sequence number */
+    uint8_t previous;   /* starts if `chosen` is given up; 0: none */
+    bool is_on_trial;   /* `chosen` has not declared itself good yet */
+    uint8_t attempts;   /* starts of the trial so far */
+    uint8_t failed;     /* the slot that was given up last; 0: none */
+    uint8_t failure;    /* enum slot_failure: why */
+    bool is_unreported; /* the firmware has not reported that yet */
+    bool is_a_read_only;
+};
+
+/** @param buf  SLOT_RECORD_LEN bytes, all written. */
+void slot_record_emit(const struct slot_record *state, uint8_t *buf);
+
+MUST_USE bool slot_record_parse(struct slot_record *state, const uint8_t *buf,
+                                size_t len);
+
+/**
+ * Read the record; without one, or if it is damaged, `state` is all zero.
+ *
+ * @param sequence  set for slot_record_write()
+ */
+enum area_result slot_record_read(const struct flash *flash,
+                                  struct slot_record *state,
+                                  uint32_t *sequence);
+
+/** @return false when the flash refuses the write; the old record stays */
+bool slot_record_write(const struct flash *flash,
+                       const struct slot_record *state, uint32_t *sequence);
+
+/** Address of slot 1 or 2 in the flash. */
+uint32_t slot_addr(uint8_t slot);
+
+#endif

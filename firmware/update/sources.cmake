@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    updater.c
+    update_image.c
+)

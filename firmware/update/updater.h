@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Updates the firmware: checks a downloaded image, writes it to a slot in steps
+ * of one flash command, and records which slot starts.  It also ends the trial
+ * of a new image that runs well.
+ *
+ * The slot that is written loses its header first and gets the new one last, so
+ * that a power cut leaves an empty slot, never a mixed one.  The other slot
+ * must hold a good image meanwhile, and the last good image is never
+ * overwritten.
+ * Reference: docs/hardware/boot.md, "Updating the firmware"
+ */
+#ifndef ESSD_UPDATE_UPDATER_H
+#define ESSD_UPDATE_UPDATER_H
+
+#include "firmware/hal/log.h"
+#include "firmware/store/slot_record.h"
+#include "firmware/update/update_image.h"
+#include "nvmeof/target/firmware.h"
+
+enum {
+    /* An image on trial declares itself good after it has run for so long. */
+    UPDATE_TRIAL_US = 10 * 1000 * 1000,
+    UPDATE_PIECE_BYTES = 4096,
+};
+
+struct updater_config {
+    struct log *log;
+    const struct flash *flash; /* NULL: there is none, nor firmware commands */
+    uint8_t running;           /* the slot whose image runs: 1 or 2 */
+    bool is_bad[SLOT_COUNT];   /* the boot ROM has found the slot not good */
+    uint8_t *image;            /* NVMF_FIRMWARE_MAX bytes */
+    uint64_t dram_addr, dram_bytes;
+    const uint8_t *key; /* of images; NULL: none is fused */
+
+    /* A commit has ended. */
+    void (*done)(void *ctx, const struct nvmf_firmware_commit *commit,
+                 enum nvmf_firmware_result result);
+    void *ctx;
+};
+
+enum updater_phase {
+    UPDATER_IDLE,
+    UPDATER_STARTING, /* Checks the header of the image. */
+    UPDATER_PROVING,  /* Checks the image of the slot that stays. */
+    UPDATER_HASHING,  /* Checks the CRC and the hash of the image. */
+    UPDATER_ERASING,  /* Erases the sectors of the slot, the header's first. */
+    UPDATER_PROGRAMMING, /* Programs the image. */
+    UPDATER_COMPARING,   /* Reads the image back. */
+    UPDATER_READING,     /* Checks the image that a slot holds. */
+    UPDATER_RECORDING,   /* Writes the header, and which slot starts. */
+    UPDATER_PHASES
+};
+
+/* Treat as opaque. */
+struct updater {
+    struct updater_config config;
+    struct update_rules rules;
+    struct slot_record record;
+    uint32_t sequence;                               /* of the record */
+    char version[SLOT_COUNT][IMAGE_VERSION_LEN + 1]; /* "": no image */
+    bool is_good[SLOT_COUNT];   /* the slot holds an image that can start */
+    bool is_proven[SLOT_COUNT]; /* its CRC was checked since the start */
+    uint32_t newest;            /* the highest sequence number of an image */
+    uint8_t reported;           /* a slot that was given up; 0: none */
+
+    enum updater_phase phase;
+    struct nvmf_firmware_commit commit;
+    uint8_t slot;
+    uint32_t at; /* bytes of the current phase that are done */
+    uint32_t crc;
+    struct image_digest digest;
+    struct image_header header; /* of the image that is committed */
+    uint8_t header_bytes[IMAGE_HEADER_LEN];
+    uint8_t buf[UPDATE_PIECE_BYTES];
+    uint64_t started_us;
+    bool has_started;
+    uint64_t writes; /* flash commands of all updates, for statistics */
+};
+
+/** Read the slots and the record. */
+void updater_init(struct updater *updater, const struct updater_config *config);
+
+/** Functions of the seam of the target. */
+struct nvmf_firmware updater_seam(struct updater *updater);
+
+/**
+ * Do one flash command, or check a piece of an image.
+ *
+ * @return when to call this again; UINT64_MAX: when a commit has begun
+ */
+uint64_t updater_step(struct updater *updater, uint64_t now_us);
+
+/** Whether another image starts after the next reset. */
+bool updater_is_pending(const struct updater *updater);
+
+/**
+ * The slot whose image was given up before this start, 0 if none was.  The
+ * report is over when updater_reported() is called.
+ */
+uint8_t updater_given_up(const struct updater *updater);
+void updater_reported(struct updater *updater);
+
+/** Whether the running image is on trial. */
+bool updater_is_on_trial(const struct updater *updater);
+
+#endif
