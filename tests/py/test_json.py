@@ -21,9 +21,10 @@ from test_requests import READ
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from essd import (bench, bench_native, bmc, cli, conform, conform_results, crash, paths,
-                  reflash, settings, show)
+from essd import (bench, bench_native, bmc, cli, conform, conform_results, crash,
+                  firmware_update, image, paths, reflash, settings, show)
 from essd.config import Link
+from essd.flash import FlashImage
 from essd.report import Report
 from essd.setup import Config
 
@@ -137,6 +138,19 @@ def test_the_fields_of_flash_are_those_that_are_documented(lab, monkeypatch) -> 
     monkeypatch.setattr(reflash, "run", lambda *_: reflash.Done("A", "0.1.0", "01", {
         "build": 1.0}))
     check("flash", run("flash", "--json"))
+
+
+def test_the_fields_of_firmware_are_those_that_are_documented(
+        lab, tmp_path, monkeypatch) -> None:
+    file = tmp_path / "firmware.img"
+    file.write_bytes(image.Image(b"code" * 100, "1.2.3").file())
+    check("firmware show", run("firmware", "show", str(file), "--json"))
+    flash = FlashImage()
+    flash.set_firmware(b"code" * 100, "1.2.3")
+    flash.save(tmp_path / "flash.img")
+    monkeypatch.setattr(firmware_update, "drive_file", lambda _: tmp_path / "flash.img")
+    monkeypatch.setattr(firmware_update, "is_on", lambda _: False)
+    check("firmware list", run("firmware", "list", "--json"))
 
 
 def test_the_fields_of_conform_are_those_that_are_documented(lab, monkeypatch) -> None:

@@ -44,7 +44,7 @@ class FakeDrive(FakeSupervisor):
 
     def power_on(self, request: dict[str, Any]) -> None:
         image = flash.FlashImage.load(self.flash)
-        self.slot = reflash.newest_slot(image)
+        self.slot = image.starting_slot
         assert self.slot
         kept = image.image(self.slot)
         assert kept

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import elf, flash, fw_build, show
+from . import elf, fw_build, image, show
 from .drive import gdb_socket
 from .errors import EssdError
 from .instance import Instance
@@ -28,7 +28,7 @@ def running_build_id(instance: Instance) -> str | None:
     path = instance.folder / "gdb.dram"
     try:
         instance.ask("qmp", part=instance.drive, execute="pmemsave", arguments={
-            "val": flash.LOAD_ADDR, "size": IMAGE_BYTES, "filename": str(path)})
+            "val": image.LOAD_ADDR, "size": IMAGE_BYTES, "filename": str(path)})
         return elf.build_id(path.read_bytes())
     finally:
         path.unlink(missing_ok=True)

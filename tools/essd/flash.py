@@ -14,25 +14,25 @@ import secrets
 import struct
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
 from .errors import EssdError
 from .fw_build import Firmware
+from .image import Image, ImageError
 from .paths import TOP
 from .settings_schema import schema
 
 SLOTS = ("A", "B")
 MODEL = "essd dual 25GbE NVMe-oF SSD"
-LOAD_ADDR = 0x80000000
 
 
 def _layout() -> dict[str, int]:
     text = (TOP / "firmware/store/flash_layout.h").read_text(encoding="utf-8")
     text += (TOP / "hw-model/regs/soc.h").read_text(encoding="utf-8")
-    return {name: int(value, 16) for name, value in re.findall(
-        r"^#define ((?:SOC_)?FLASH_\w+)\s+(0x[0-9a-f]+)", text, re.M)}
+    return {name: int(value, 0) for name, value in re.findall(
+        r"^#define ((?:SOC_)?FLASH_\w+)\s+(0x[0-9a-f]+|\d+)", text, re.M)}
 
 
 LAYOUT = _layout()
@@ -40,7 +40,6 @@ SIZE = LAYOUT["SOC_FLASH_SIZE"]
 SECTOR = 4096
 SLOT_ADDR = {"A": LAYOUT["FLASH_SLOT_A_ADDR"], "B": LAYOUT["FLASH_SLOT_B_ADDR"]}
 IMAGE_OFFSET = LAYOUT["FLASH_SLOT_IMAGE_OFFSET"]
-IMAGE_MAX = LAYOUT["FLASH_SLOT_SIZE"] - IMAGE_OFFSET
 
 
 class FlashError(EssdError):
@@ -402,29 +401,36 @@ def boot_count_header(base: int) -> bytes:
 
 # Image slots
 
-IMAGE_MAGIC = b"ESSD-IMG"
-IMAGE_HEADER = "<8sIIQQII32s52x"
-IMAGE_HEADER_LEN = 128
+SLOT_RECORD_MAGIC = b"ESSD-FW1"
+SLOT_RECORD = "<BBBBBBBBB55x"
+AREA_HEADER = "<III8x"
+AREA_HEADER_LEN = 32
 
 
 @dataclass(frozen=True)
-class Image:
-    """A firmware image and the fields of its slot header."""
+class SlotRecord:
+    """The record that says which slot starts; slots are 1 and 2, 0 is none."""
 
-    data: bytes = field(repr=False)
-    version: str
-    sequence: int
-    load_addr: int = LOAD_ADDR
-    entry: int = LOAD_ADDR
+    chosen: int = 0
+    previous: int = 0
+    trial: bool = False         # the chosen image has not declared itself good yet
+    attempts: int = 0
+    failed: int = 0             # the slot that was given up last
+    failure: int = 0            # why: 1 its trial, 2 refused by the boot ROM
+    unreported: bool = False
+    read_only: bool = False     # of slot A
 
-    def header(self) -> bytes:
-        if not 0 < len(self.data) <= IMAGE_MAX:
-            raise FlashError(f"a firmware image of {len(self.data)} bytes does not "
-                             f"fit into a slot (1 to {IMAGE_MAX} bytes)")
-        head = struct.pack(IMAGE_HEADER, IMAGE_MAGIC, 1, self.sequence,
-                           self.load_addr, self.entry, len(self.data),
-                           zlib.crc32(self.data), _text(self.version, 32, "version"))
-        return head + struct.pack("<I", zlib.crc32(head))
+    def pack(self) -> bytes:
+        return struct.pack(SLOT_RECORD, 1, self.chosen, self.previous, self.trial,
+                           self.attempts, self.failed, self.failure, self.unreported,
+                           self.read_only)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "SlotRecord":
+        _, chosen, previous, trial, attempts, failed, failure, unreported, flags = \
+            struct.unpack(SLOT_RECORD, data)
+        return cls(chosen, previous, bool(trial), attempts, failed, failure,
+                   bool(unreported), bool(flags & 1))
 
 
 class FlashImage:
@@ -492,16 +498,11 @@ class FlashImage:
     def image(self, slot: str) -> Image | None:
         """The image in a slot, or None if its header or its data are damaged."""
         addr = SLOT_ADDR[slot]
-        head = bytes(self.data[addr:addr + IMAGE_HEADER_LEN])
-        if head[:8] != IMAGE_MAGIC or \
-                zlib.crc32(head[:-4]) != int.from_bytes(head[-4:], "little"):
+        try:
+            return Image.of_slot(bytes(
+                self.data[addr:addr + LAYOUT["FLASH_SLOT_SIZE"]]))
+        except ImageError:
             return None
-        (_, _, sequence, load_addr, entry, length, crc,
-         version) = struct.unpack(IMAGE_HEADER, head[:-4])
-        data = bytes(self.data[addr + IMAGE_OFFSET:addr + IMAGE_OFFSET + length])
-        if length > IMAGE_MAX or zlib.crc32(data) != crc:
-            return None
-        return Image(data, _untext(version), sequence, load_addr, entry)
 
     def set_image(self, slot: str, image: Image) -> None:
         addr = SLOT_ADDR[slot]
@@ -520,9 +521,70 @@ class FlashImage:
         self.data[SLOT_ADDR[slot] + at] ^= 0x10
 
     def set_firmware(self, data: bytes, version: str) -> None:
-        """Write the same firmware to both slots; slot A is the newer one."""
-        self.set_image("B", Image(data, version, 1))
-        self.set_image("A", Image(data, version, 2))
+        """Write the same firmware to both slots; slot A is the newer one and starts."""
+        self.set_image("B", Image(data, version, 1, made_here=True))
+        self.set_image("A", Image(data, version, 2, made_here=True))
+        self.forget_choice()
+
+    @property
+    def starting_slot(self) -> str | None:
+        """The slot that the boot ROM will start, if its image comes up.
+
+        That is the chosen one, otherwise the newest good one, A if both are equal.
+        """
+        found = {slot: kept for slot in SLOTS if (kept := self.image(slot))}
+        record = self.slot_record
+        if record and record.chosen and SLOTS[record.chosen - 1] in found:
+            return SLOTS[record.chosen - 1]
+        return max(sorted(found), key=lambda slot: found[slot].sequence, default=None)
+
+    @property
+    def was_updated(self) -> bool:
+        """Whether an update has put the firmware there, which then stays."""
+        slot = self.starting_slot
+        image = self.image(slot) if slot else None
+        return image is not None and not image.made_here
+
+    def forget_choice(self) -> None:
+        """Let the sequence numbers decide which slot starts."""
+        record = self.slot_record
+        if record:
+            self.slot_record = SlotRecord(read_only=record.read_only) \
+                if record.read_only else None
+
+    # The record that says which slot starts
+
+    def _slot_records(self) -> dict[int, bytes]:
+        """The intact records by their sequence numbers."""
+        found = {}
+        for number in range(LAYOUT["FLASH_SLOT_RECORD_COPIES"]):
+            addr = LAYOUT["FLASH_SLOT_RECORD_ADDR"] + number * SECTOR
+            head = bytes(self.data[addr:addr + AREA_HEADER_LEN])
+            sequence, length, crc = struct.unpack(AREA_HEADER, head[:20])
+            body = bytes(self.data[addr + AREA_HEADER_LEN:][:length])
+            if head[24:] == SLOT_RECORD_MAGIC and \
+                    zlib.crc32(head[:20]) == int.from_bytes(head[20:24], "little") and \
+                    length == struct.calcsize(SLOT_RECORD) and zlib.crc32(body) == crc:
+                found[sequence] = body
+        return found
+
+    @property
+    def slot_record(self) -> SlotRecord | None:
+        records = self._slot_records()
+        return SlotRecord.unpack(records[max(records)]) if records else None
+
+    @slot_record.setter
+    def slot_record(self, record: SlotRecord | None) -> None:
+        start, copies = (LAYOUT[f"FLASH_SLOT_RECORD_{name}"]
+                         for name in ("ADDR", "COPIES"))
+        sequence = max(self._slot_records(), default=0) + 1
+        if record is None:
+            self.data[start:start + copies * SECTOR] = b"\xff" * (copies * SECTOR)
+            return
+        body = record.pack()
+        head = struct.pack(AREA_HEADER, sequence, len(body), zlib.crc32(body))
+        self.write(start + (sequence - 1) % copies * SECTOR,
+                   head + struct.pack("<I", zlib.crc32(head)) + SLOT_RECORD_MAGIC + body)
 
 
 def new_flash(firmware: Firmware, identity: Identity, config: Config) -> FlashImage:
@@ -539,8 +601,9 @@ def ensure_flash(path: Path, firmware: Firmware, config: Config,
                  nqn: str | None = None) -> Identity:
     """Create the drive's flash file, or bring an existing one up to date.
 
-    An existing drive keeps its identity, its boot count and its logs.  Its
-    firmware, its configuration and, if given, its NQN are replaced.
+    An existing drive keeps its identity, its boot count and its logs, and its
+    firmware if that was updated through the drive.  Otherwise its firmware, its
+    configuration and, if given, its NQN are replaced.
     """
     if not path.exists():
         identity = Identity.random(nqn)
@@ -560,7 +623,7 @@ def ensure_flash(path: Path, firmware: Firmware, config: Config,
     if kept is None or not kept.says_the_same(config):
         flash.config = config
     data = firmware.image.read_bytes()
-    for slot in SLOTS:
+    for slot in () if flash.was_updated else SLOTS:
         image = flash.image(slot)
         if image is None or image.data != data or image.version != firmware.version:
             flash.set_firmware(data, firmware.version)

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 PR_SET_PDEATHSIG = 1
 DISCONNECT_S = 2
 
+# The last line of the firmware before a restart that an update asks for.
+UPDATE_LINE = "drive: restarting with other firmware"
+
 
 def die_with_parent() -> None:
     """Called in the child: request SIGKILL when the supervisor ends."""
@@ -234,6 +237,20 @@ class Part:
         self.supervisor.say(f"{self.name} {self.why}")
         await self.gone()
 
+    def says_update(self) -> bool:
+        """Whether a host has asked for a restart with other firmware.
+
+        Such a restart is no fault.  After the line, the boot ROM may have begun.
+        """
+        console = self.folder / f"{self.name}.console"
+        with contextlib.suppress(OSError):
+            lines = console.read_text(errors="replace")[-4000:].splitlines()
+            last = max((n for n, line in enumerate(lines) if UPDATE_LINE in line),
+                       default=None)
+            return last is not None and not any(
+                "drive: firmware" in line for line in lines[last:])
+        return False
+
     def last_words(self) -> str:
         """The log line that names the cause of a crash, or ""."""
         console = self.folder / f"{self.name}.console"
@@ -279,6 +296,9 @@ class Part:
         """Record a restart that was not requested, which counts as a fault."""
         if why == "watchdog":
             self.bitten = True
+            return
+        if not self.bitten and self.says_update():
+            self.supervisor.say(f"{self.name} restarts with other firmware")
             return
         cause = "watchdog" if self.bitten else why
         words = "" if self.bitten else self.last_words()

@@ -20,7 +20,8 @@ from . import debugger, elf, flash, fw_build, mgmt, paths
 from .chosen import check_word
 from .drive import flash_lock
 from .errors import EssdError
-from .flash import FlashImage, Image
+from .flash import FlashImage
+from .image import Image
 from .instance import Instance
 from .paths import TOP
 
@@ -64,12 +65,6 @@ def running_image(instance: Instance) -> dict[str, str | None]:
     return {"slot": running_slot(instance), "build-id": debugger.running_build_id(instance)}
 
 
-def newest_slot(image: FlashImage) -> str | None:
-    """The slot that the boot ROM will start: the newest good one, A if both are equal."""
-    found = {slot: kept for slot in flash.SLOTS if (kept := image.image(slot))}
-    return max(sorted(found), key=lambda slot: found[slot].sequence, default=None)
-
-
 def next_sequence(image: FlashImage) -> int:
     return 1 + max((kept.sequence for slot in flash.SLOTS if (kept := image.image(slot))),
                    default=0)
@@ -81,7 +76,9 @@ def other(slot: str | None) -> str:
 
 def write_new(image: FlashImage, slot: str, data: bytes, version: str) -> None:
     """Write an image into a slot so that the boot ROM takes it at the next start."""
-    image.set_image(slot, Image(data, version, next_sequence(image)))
+    image.set_image(slot, Image(data, version, next_sequence(image),
+                                made_here=True))
+    image.forget_choice()
 
 
 def uart_tail(text: str) -> str:
@@ -183,7 +180,7 @@ def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
     path = Path(instance.config.drives[instance.drive].flash)
     image = FlashImage.load(path)
     if built is None:
-        slot = slot or other(newest_slot(image))
+        slot = slot or other(image.starting_slot)
         kept = image.image(slot)
         if kept is None:
             raise EssdError(f"slot {slot} holds no good image to go back to")
@@ -192,7 +189,7 @@ def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
         data, version, identity = built
         is_active = part["state"] == "running" and not part["halted"]
         slot = slot or other((running_slot(instance) if is_active else None)
-                             or newest_slot(image))
+                             or image.starting_slot)
     done = Done(slot, version, identity, watch.seconds)
 
     def stop() -> None:

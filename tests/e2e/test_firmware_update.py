@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A stock host updates the drive's firmware with nvme-cli."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+
+from essd import fw_build, steps
+from essd.image import Image
+from essd.steps import Job
+
+pytestmark = [pytest.mark.drive, pytest.mark.long]
+
+NEW = "0.9.9"
+NAME = "/tmp/firmware.img"
+HANG = b"\x6f\x00\x00\x00"      # j .: an image that never serves the watchdog
+BACK_S = 120
+NEEDS_SUBSYSTEM_RESET = "subsystem reset"
+
+
+def new_firmware() -> bytes:
+    """The firmware of this checkout, with another version of the same length."""
+    built = fw_build.ensure_firmware()
+    data = built.image.read_bytes()
+    old = built.version.encode() + b"\0"
+    assert old in data and len(NEW) == len(built.version)
+    return Image(data.replace(old, NEW.encode() + b"\0"), NEW).file()
+
+
+def download(job: Job, file: bytes) -> None:
+    job.instance.run(f"cat > {NAME}", send=file)
+    job.run(f"nvme fw-download {job.controller()} --fw={NAME}")
+
+
+def commit(job: Job, slot: int, action: int) -> str:
+    return job.result(f"nvme fw-commit {job.controller()} --slot={slot} "
+                      f"--action={action}", check=False).output
+
+
+def running(job: Job) -> str:
+    found = json.loads(job.quiet(f"nvme id-ctrl {job.controller()} -o json"))
+    return str(found["fr"]).strip()
+
+
+def active(job: Job) -> int:
+    """AFI of the firmware log: the running slot, and in bits 6:4 the next one."""
+    output = job.quiet(f"nvme fw-log {job.controller()} -o json")
+    match = re.search(r'"Active Firmware Slot \(afi\)"\s*:\s*(\d+)', output)
+    assert match, output
+    return int(match[1])
+
+
+def console(job: Job) -> str:
+    return (job.instance.folder / "drive.console").read_text(errors="replace")
+
+
+def wait_version(job: Job, version: str) -> None:
+    deadline = time.monotonic() + BACK_S
+    while True:
+        try:
+            if running(job) == version:
+                return
+        except Exception:       # the controller is connecting again
+            pass
+        assert time.monotonic() < deadline, console(job)[-2000:]
+        time.sleep(0.5)
+
+
+def test_a_host_updates_the_firmware_and_keeps_its_data(
+        booted: Callable[..., Job]) -> None:
+    job = booted()
+    steps.connect(job)
+    old = running(job)
+    device = job.device()
+    verify = (f"fio --name=v --filename={device} --rw=randwrite --bs=4k --size=32m "
+              "--ioengine=libaio --direct=1 --iodepth=8 --verify=crc32c "
+              "--do_verify=1 --verify_fatal=1")
+    job.quiet(f"({verify} > /tmp/fio.log 2>&1; echo $? > /tmp/fio.status) & echo begun")
+    download(job, new_firmware())
+    output = commit(job, 2, 1)
+    assert NEEDS_SUBSYSTEM_RESET in output.lower(), output
+    assert active(job) == 0x21
+    job.quiet("while ! [ -e /tmp/fio.status ]; do sleep 0.2; done")
+    assert job.quiet("cat /tmp/fio.status").strip() == "0", job.quiet("cat /tmp/fio.log")
+    # A reset of this host's controller does not activate the image.
+    job.run(f"nvme reset {job.controller()}")
+    steps.wait_target(job)
+    wait_version(job, old)
+    assert active(job) == 0x21
+    checksum = job.quiet(f"dd if={device} bs=1M count=32 iflag=direct status=none "
+                         "| sha256sum")
+    job.run(f"nvme subsystem-reset {job.controller()}")
+    wait_version(job, NEW)
+    assert active(job) == 2
+    assert job.quiet(f"dd if={job.device()} bs=1M count=32 iflag=direct status=none "
+                     "| sha256sum") == checksum
+    assert "slot B is on trial, start 1 of 3" in console(job)
+    log = f"nvme persistent-event-log {job.controller()}"
+    job.quiet(f"{log} --action=1")
+    events = job.quiet(f"{log} --action=0")
+    job.quiet(f"{log} --action=2")
+    assert "Firmware Commit" in events, events
+    deadline = time.monotonic() + 30
+    while "its trial is over" not in console(job):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    steps.clean_host(job)
+
+
+def test_an_image_that_hangs_is_given_up(booted: Callable[..., Job]) -> None:
+    job = booted()
+    steps.connect(job)
+    old = running(job)
+    download(job, Image(HANG * 2048, "9.9.9").file())
+    assert NEEDS_SUBSYSTEM_RESET in commit(job, 0, 1).lower()
+    job.instance.ask("power-cut")
+    job.instance.ask("power-on")
+    deadline = time.monotonic() + BACK_S
+    while "going back to slot A" not in console(job):
+        assert time.monotonic() < deadline, console(job)[-2000:]
+        time.sleep(0.5)
+    wait_version(job, old)
+    assert active(job) == 1
+    assert "was started and never ran for long enough" in console(job)
+    log = json.loads(job.quiet(f"nvme error-log {job.controller()} -o json"))
+    assert any(entry["status_field"] & 0x7ff == 0x107 for entry in log["errors"])
+    steps.clean_host(job)
+
+
+@pytest.mark.parametrize("fault,reason", [
+    ("crc", "has a wrong CRC"), ("board", "is made for another board"),
+    ("short", "has another length")])
+def test_a_bad_image_is_refused_with_its_reason(job: Job, fault: str,
+                                                reason: str) -> None:
+    steps.connect(job)
+    good = Image(HANG * 2048, "9.9.9")
+    file = bytearray(good.file())
+    if fault == "crc":
+        file[5000] ^= 1
+    elif fault == "board":
+        file = bytearray(Image(good.data, "9.9.9", board=1).file())
+    else:
+        file = file[:-4096]
+    download(job, bytes(file))
+    output = commit(job, 2, 1)
+    assert "invalid firmware image" in output.lower() or "image is invalid" in \
+        output.lower(), output
+    assert reason in console(job)
+    assert active(job) == 1
+    steps.clean_host(job)

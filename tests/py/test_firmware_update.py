@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Firmware images, their signatures, and updates of a drive that is off."""
+
+import struct
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from essd import cli, firmware_update, setup
+from essd.errors import EssdError
+from essd.flash import FlashImage, SlotRecord
+from essd.image import Image, ImageError, make_key, public_key
+from essd.instance import Instance
+
+CODE = bytes(range(256)) * 50
+
+
+@pytest.fixture
+def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The flash file of a drive that is off."""
+    path = tmp_path / "flash.img"
+    file = FlashImage()
+    file.set_firmware(CODE, "0.1.0")
+    file.save(path)
+    monkeypatch.setattr(setup, "flash_path", lambda name, part: path)
+    return path
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    make_key(tmp_path / "key.pem")
+    return tmp_path / "key.pem"
+
+
+def off() -> Instance:
+    return Instance("off")
+
+
+def test_an_image_is_read_as_it_was_made() -> None:
+    image = Image(CODE, "1.2.3", security=7)
+    assert Image.of_file(image.file()) == image
+    assert len(image.file()) % 4096 == 0
+    old = Image(CODE, "1.2.3", format=1)
+    assert Image.of_file(old.file()) == replace(old, made_here=True)
+
+
+def test_every_mistake_in_an_image_is_named() -> None:
+    good = Image(CODE, "1.2.3").file()
+
+    def changed(at: int, value: int) -> bytes:
+        data = bytearray(good)
+        data[at:at + 4] = struct.pack("<I", value)
+        data[252:256] = struct.pack("<I", zlib.crc32(data[:252]))
+        return bytes(data)
+
+    for data, words in ((b"", "does not begin"), (b"x" * 5000, "does not begin"),
+                        (good[:-4096], "header says that"), (good + bytes(4096), "header says"),
+                        (good[:40] + b"9" + good[41:], "header with a wrong CRC"),
+                        (changed(8, 9), "unknown version 9"),
+                        (changed(72, 1), "another board"),
+                        (changed(36, 1), "wrong CRC"), (changed(96, 1), "wrong hash"),
+                        (good[:5000] + b"x" + good[5001:], "wrong CRC")):
+        with pytest.raises(ImageError, match=words):
+            Image.of_file(data)
+    with pytest.raises(ImageError, match="does not fit into a slot"):
+        Image(bytes(9 << 20), "1").header()
+    with pytest.raises(ImageError, match="not 1 to 32 characters"):
+        Image(CODE, "1" * 33).header()
+
+
+def test_a_signature_holds_for_its_key_and_image_only(key: Path, tmp_path: Path) -> None:
+    image = Image(CODE, "1.2.3").sign(key)
+    assert Image.of_file(image.file()) == image
+    assert image.is_signed_with(public_key(key))
+    assert replace(image, sequence=9).is_signed_with(public_key(key))
+    assert not image.is_signed_with(make_key(tmp_path / "other.pem"))
+    for change in ({"data": CODE[:-1]}, {"version": "1.2.4"}, {"security": 1}):
+        assert not replace(image, **change).is_signed_with(public_key(key))
+    with pytest.raises(ImageError, match="exists already"):
+        make_key(key)
+
+
+def test_an_update_of_a_drive_that_is_off_starts_next_and_stays(flash: Path) -> None:
+    facts = firmware_update.update(off(), Image(b"new!" * 1000, "0.2.0"), "", True, print)
+    assert facts["running"] is None and facts["starts-next"] == "B" and facts["trial"]
+    assert facts["slots"]["B"]["version"] == "0.2.0" and facts["slots"]["B"]["updated"]
+    assert FlashImage.load(flash).was_updated
+    facts = firmware_update.activate(off(), "A", print)
+    assert facts["starts-next"] == "A" and not FlashImage.load(flash).was_updated
+
+
+def test_an_image_that_is_only_stored_does_not_start(flash: Path) -> None:
+    facts = firmware_update.update(off(), Image(CODE, "0.2.0"), "B", False, print)
+    assert facts["starts-next"] == "A" and facts["slots"]["B"]["version"] == "0.2.0"
+
+
+def test_an_update_keeps_the_last_good_image(flash: Path) -> None:
+    file = FlashImage.load(flash)
+    file.corrupt_slot("B")
+    file.save(flash)
+    with pytest.raises(EssdError, match="holds the only good image"):
+        firmware_update.update(off(), Image(CODE, "0.2.0"), "A", True, print)
+    file.slot_record = SlotRecord(read_only=True)
+    file.save(flash)
+    with pytest.raises(EssdError, match="read-only"):
+        firmware_update.update(off(), Image(CODE, "0.2.0"), "A", True, print)
+    with pytest.raises(EssdError, match="holds no good image"):
+        firmware_update.activate(off(), "B", print)
+
+
+def test_a_lower_security_version_is_refused(flash: Path) -> None:
+    firmware_update.update(off(), Image(CODE, "0.2.0", security=2), "", True, print)
+    with pytest.raises(EssdError, match="security version 1, the one in slot B has 2"):
+        firmware_update.update(off(), Image(CODE, "0.3.0", security=1), "", True, print)
+
+
+def test_the_commands_pack_sign_and_show(key: Path, tmp_path: Path) -> None:
+    binary, file = tmp_path / "code.bin", tmp_path / "fw.img"
+    binary.write_bytes(CODE)
+
+    def run(*words: object) -> tuple[int, str]:
+        result = CliRunner().invoke(cli.app, ["firmware", *map(str, words)])
+        return result.exit_code, result.output
+
+    assert run("pack", file, "--binary", binary, "--version", "3.0")[0] == 0
+    assert run("show", file, "--key", key)[0] == 1
+    assert run("sign", file, "--key", key)[0] == 0
+    status, said = run("show", file, "--key", key)
+    assert status == 0 and "signature-is-right:  True" in said
+    assert run("key", key)[1].strip() == public_key(key).hex()
