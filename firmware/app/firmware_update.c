@@ -2,6 +2,7 @@
 #include "firmware/app/firmware_update.h"
 
 #include "firmware/app/drive.h"
+#include "firmware/hal/time.h"
 
 enum {
     IMAGE_ALIGN = 4096,
@@ -12,9 +13,15 @@ enum {
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 2.0 section 5.11 */
 };
 
+/* Commands of hosts wait for one step at most, so its length is logged. */
 static void end_commit(void *ctx, const struct nvmf_firmware_commit *commit,
                        enum nvmf_firmware_result result)
 {
+    struct drive *drive = ctx;
+
+    log_line(drive->log, "firmware: the longest step of the commit took %lu us",
+             (unsigned long)drive->firmware.longest_us);
+    drive->firmware.longest_us = 0;
     nvmf_firmware_committed(((struct drive *)ctx)->target, commit, result);
 }
 
@@ -100,8 +107,13 @@ static void restart_if_due(struct drive *drive, struct loop_step *step)
 enum loop_work firmware_update_step(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
+    uint64_t start_us = hal_now_us();
 
     loop_call_at(step, updater_step(&drive->firmware.updater, step->now_us));
+    if (drive->firmware.updater.phase != UPDATER_IDLE) {
+        drive->firmware.longest_us =
+            MAX(drive->firmware.longest_us, hal_now_us() - start_us);
+    }
     if (__builtin_expect(drive->firmware.restart_us != 0, 0)) {
         restart_if_due(drive, step);
     }

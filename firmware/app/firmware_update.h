@@ -29,6 +29,7 @@ struct firmware_update {
     struct updater updater;
     void (*restart)(void *ctx);
     void *ctx;
+    uint64_t longest_us; /* of a step of the commit in progress */
     uint64_t restart_us; /* latest time of the restart; 0: none is due */
 };
 

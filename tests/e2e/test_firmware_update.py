@@ -5,11 +5,13 @@ import json
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from essd import fw_build, steps
-from essd.image import Image
+from essd import fw_build, setup, steps
+from essd.flash import Config, FlashImage, Identity, new_flash
+from essd.image import Image, make_key
 from essd.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
@@ -98,6 +100,8 @@ def test_a_host_updates_the_firmware_and_keeps_its_data(
     assert job.quiet(f"dd if={job.device()} bs=1M count=32 iflag=direct status=none "
                      "| sha256sum") == checksum
     assert "slot B is on trial, start 1 of 3" in console(job)
+    longest = re.search(r"the longest step of the commit took (\d+) us", console(job))
+    assert longest and int(longest[1]) < 50_000, console(job)
     log = f"nvme persistent-event-log {job.controller()}"
     job.quiet(f"{log} --action=1")
     events = job.quiet(f"{log} --action=0")
@@ -127,6 +131,51 @@ def test_an_image_that_hangs_is_given_up(booted: Callable[..., Job]) -> None:
     assert "was started and never ran for long enough" in console(job)
     log = json.loads(job.quiet(f"nvme error-log {job.controller()} -o json"))
     assert any(entry["status_field"] & 0x7ff == 0x107 for entry in log["errors"])
+    steps.clean_host(job)
+
+
+def signed_flash(key: Path, identity: Identity) -> FlashImage:
+    """The flash of a drive with a fused key: both slots hold signed images."""
+    built = fw_build.ensure_firmware()
+    file = new_flash(built, identity, Config())
+    for slot, sequence in (("A", 2), ("B", 1)):
+        image = Image(built.image.read_bytes(), built.version, sequence).sign(key)
+        file.set_image(slot, image)
+    return file
+
+
+def test_a_drive_with_a_key_runs_signed_images_only(booted: Callable[..., Job],
+                                                    tmp_path: Path) -> None:
+    key, other = tmp_path / "key.pem", tmp_path / "other.pem"
+    public = make_key(key)
+    make_key(other)
+    path = setup.flash_path("e2e-own")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    signed_flash(key, Identity.random()).save(path)
+    job = booted(extra=["-global", f"essd-sysctl.boot-key={public.hex()}"])
+    steps.connect(job)
+    unsigned = Image.of_file(new_firmware())
+    download(job, unsigned.file())
+    assert "invalid" in commit(job, 2, 1).lower()
+    assert "is not signed with the key of this drive" in console(job)
+    download(job, unsigned.sign(other).file())
+    assert "invalid" in commit(job, 2, 1).lower()
+    download(job, unsigned.sign(key).file())
+    assert NEEDS_SUBSYSTEM_RESET in commit(job, 2, 1).lower()
+    job.run(f"nvme subsystem-reset {job.controller()}")
+    wait_version(job, NEW)
+    # Somebody writes an image with another signature into the flash.
+    job.instance.ask("power-cut")
+    file = FlashImage.load(path)
+    image = file.image("B")
+    assert image
+    file.set_image("B", image.sign(other))
+    file.save(path)
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+    assert "slot B: firmware 0.9.9" in console(job)
+    assert "not signed with this drive's key" in console(job)
+    assert "starting slot A" in console(job)[console(job).rindex("mask ROM"):]
     steps.clean_host(job)
 
 

@@ -313,6 +313,24 @@ static void check_gap(struct conf *conf)
     nvme_close(nvme);
 }
 
+static void damaged_image(struct conf *conf)
+{
+    struct nvme *nvme = open_firmware(conf);
+    static uint8_t file[IMAGE_PIECES * PIECE];
+    uint8_t before = slots_now(nvme);
+
+    make_file(file);
+    file[2 * PIECE + 100] ^= 1;
+    for (uint32_t i = 0; i < IMAGE_PIECES; i++) {
+        download_piece(nvme, i * PIECE, file + i * PIECE);
+    }
+    conf_status(conf, "Firmware Commit of an image with a flipped bit",
+                send_commit(nvme, other_slot(nvme), STORE, NULL),
+                NVME_SC_INVALID_FIRMWARE_IMAGE);
+    conf_equal(conf, "AFI", slots_now(nvme), before);
+    nvme_close(nvme);
+}
+
 static void reset_forgets(struct conf *conf)
 {
     struct nvme *nvme = open_firmware(conf);
@@ -395,6 +413,7 @@ static const struct conf_test tests[] = {
     TEST("no-image", "5.11.1", "a commit needs an image of this product",
          no_image),
     TEST("gap", "5.11.1", "an image with a gap is refused", check_gap),
+    TEST("damaged", "5.11.1", "a damaged image is refused", damaged_image),
     TEST("reset", "3.11", "a controller reset discards the download",
          reset_forgets),
     TEST("fields", "5.11.1", "slots and actions are checked", check_fields),
