@@ -45,7 +45,7 @@ void firmware_update_start(struct drive *drive,
     }
     if (updater.flash != NULL) {
         updater.image =
-            dram_alloc(config->dram, NVMF_FIRMWARE_MAX, IMAGE_ALIGN);
+            dram_reserve(config->dram, NVMF_FIRMWARE_MAX, IMAGE_ALIGN);
         if (updater.image == NULL) {
             log_line(config->log,
                      "firmware: the DRAM is too small for an update; hosts "
