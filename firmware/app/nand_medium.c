@@ -18,6 +18,7 @@ enum {
     WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* then the write buffer is programmed */
     STOP_US = 1000000,
+    CHECKPOINT_SUPERBLOCKS = 8, /* opened between two checkpoints */
     /* Native programs, in which time stands still during a call, wait for so
      * many turns instead. */
     STOP_TURNS = 1 << 20,
@@ -243,6 +244,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .geometry = nand_seam_geometry(info),
         .num_ops = OPS,
         .num_requests = REQUESTS,
+        .checkpoint_superblocks = CHECKPOINT_SUPERBLOCKS,
         .idle_us = IDLE_US,
         .wear_spread = WEAR_SPREAD,
         .reclaim_bits = (uint16_t)(info->hard_bits - info->hard_bits / 8),
@@ -399,7 +401,8 @@ static void run_until_stopped(struct nand_medium *medium)
 
     for (uint32_t i = 0;
          i < STOP_TURNS &&
-         (medium->is_stopping || !ftl_stripes_are_complete(medium->ftl));
+         (medium->is_stopping || !ftl_stripes_are_complete(medium->ftl) ||
+          !ftl_is_stopped(medium->ftl));
          i++) {
         uint64_t now_us = hal_now_us();
         uint64_t deadline_us = LOOP_NO_DEADLINE;
@@ -426,6 +429,10 @@ void nand_medium_stop(struct nand_medium *medium)
     medium->is_stopping = nand_medium_submit(medium, &flush);
     ftl_complete_stripes(medium->ftl);
     run_until_stopped(medium);
+    if (medium->result == MEDIA_OK) {
+        ftl_stop(medium->ftl);
+        run_until_stopped(medium);
+    }
     if (medium->result != MEDIA_OK) {
         log_line(medium->config.log,
                  "ftl: the write buffer could not be written to flash before "

@@ -68,6 +68,11 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(mount.versions, (size_t)ftl->entries);
     CARVE(mount.row_numbers,
           (size_t)layout->superblocks * layout->superblock_rows);
+    CARVE(mount.probes, planes * layout->geometry.planes);
+    CARVE(checkpoint.table, (size_t)layout->superblocks);
+    CARVE(checkpoint.planes, planes);
+    CARVE(checkpoint.data, (size_t)ftl_checkpoint_rows(layout) *
+                               layout->row_units * FTL_UNIT_DATA);
     CARVE(mount.used_planes, planes);
     CARVE(mount.partial_planes, planes);
     CARVE(mount.ignored, (size_t)layout->places / 8 + 1);
@@ -272,7 +277,7 @@ static bool note_full(struct ftl *ftl)
         ftl->free_requests.count != ftl->config.num_requests) {
         return false;
     }
-    if (ftl_collect_retry(ftl)) {
+    if (ftl_collect_retry(ftl) || ftl_checkpoint_give_up(ftl)) {
         return true;
     }
     if (!ftl->is_read_only && ftl_health_has_taken_space(ftl)) {
@@ -298,8 +303,13 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         any |= ftl_health_step(ftl);
         any |= ftl_wear_step(ftl);
         any |= ftl_scrub_step(ftl, deadline_us);
-        any |= ftl_collect_step(ftl);
-        any |= ftl_row_step(ftl);
+        if (!ftl_checkpoint_holds_collection(ftl)) {
+            any |= ftl_collect_step(ftl);
+        }
+        any |= ftl_checkpoint_step(ftl);
+        if (!ftl_checkpoint_holds_rows(ftl)) {
+            any |= ftl_row_step(ftl);
+        }
         any = any || note_full(ftl);
         break;
     case FTL_FAILED:

@@ -13,7 +13,6 @@
  * last write that was made durable, or of a later one; never a part of one.
  *
  * Reference: docs/decisions/0013-translation-layer.md
- * Left out so far: checkpoints.
  */
 #ifndef ESSD_FTL_FTL_H
 #define ESSD_FTL_FTL_H
@@ -39,6 +38,9 @@ struct ftl_config {
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */
+    /* A checkpoint is written when so many superblocks have been opened since
+     * the last one; 0: never. */
+    uint16_t checkpoint_superblocks;
     uint32_t
         idle_us; /* without a write, after which the buffer is programmed */
     /* Superblocks are moved when their erase counts differ by more. */
@@ -83,6 +85,7 @@ struct ftl_counters {
     uint64_t map_pages;      /* pages of trim state, programmed */
     uint64_t erasures;       /* of superblocks */
     uint64_t scanned_rows;   /* read at the start */
+    uint64_t checkpoints;    /* written */
     uint64_t program_errors; /* rows that were programmed again elsewhere */
     uint64_t erase_errors;
     uint64_t read_errors;   /* units that could not be read */
@@ -150,6 +153,15 @@ const struct ftl_counters *ftl_counters(const struct ftl *ftl);
  * does not change this.
  */
 bool ftl_is_read_only(const struct ftl *ftl);
+
+/**
+ * Prepare for power-off: write a checkpoint, so that the next start is fast.
+ * What is in the buffer has to be flushed before, and no write may follow.
+ * Go on with ftl_step() until ftl_is_stopped().
+ */
+void ftl_stop(struct ftl *ftl);
+
+bool ftl_is_stopped(const struct ftl *ftl);
 
 /** Planes of blocks whose programs or erasures have failed, ever. */
 uint32_t ftl_failed_planes(const struct ftl *ftl);

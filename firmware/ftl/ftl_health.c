@@ -152,6 +152,16 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
     }
 }
 
+void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes)
+{
+    size_t bytes = (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
+
+    for (size_t i = 0; i < bytes; i++) {
+        ftl->failed_planes[i] |= planes[i];
+        ftl->bad_planes[i] |= planes[i];
+    }
+}
+
 void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
                       const uint8_t *meta)
 {

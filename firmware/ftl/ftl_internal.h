@@ -31,9 +31,10 @@ enum {
     FTL_URGENT_LEAVES_FREE = 2, /* the same, for contents of failed rows */
     FTL_MOVE_LEAVES_FREE = 1,   /* the same for the other stream, for what is in
                                  * the buffer when the medium becomes read-only */
-    FTL_RESERVE = 8,      /* superblocks that are no part of the capacity */
-    FTL_WORN_RESERVE = 6, /* with fewer of these, the medium is read-only */
-    FTL_RESERVE_ROWS = 3, /* rows of a superblock that are none */
+    FTL_RESERVE = 8,         /* superblocks that are no part of the capacity */
+    FTL_CHECKPOINT_ROWS = 8, /* of a checkpoint in progress, at most */
+    FTL_WORN_RESERVE = 6,    /* with fewer of these, the medium is read-only */
+    FTL_RESERVE_ROWS = 3,    /* rows of a superblock that are none */
 };
 
 /* ---- The map.  An entry is a place on the flash, FTL_NOWHERE for a unit that
@@ -90,6 +91,7 @@ enum ftl_superblock_state {
     FTL_SUPERBLOCK_OPEN,    /* Takes the rows of a stream. */
     FTL_SUPERBLOCK_CLOSED,  /* Takes no more rows. */
     FTL_SUPERBLOCK_RETIRED, /* Is not used: too many planes are bad. */
+    FTL_SUPERBLOCK_META,    /* Holds a checkpoint. */
 };
 
 struct ftl_superblock {
@@ -98,6 +100,7 @@ struct ftl_superblock {
     bool is_partial; /* found at the start: some rows are erased or lost */
     bool
         has_normal_row; /* found at the start: a row that no mount programmed */
+    bool is_known;      /* found at the start: as it was at the checkpoint */
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool is_suspect;   /* it may have rows that are half programmed */
     bool has_parity;   /* opened since the start: its stripes have parity */
@@ -143,10 +146,13 @@ enum ftl_request_kind {
     FTL_REQUEST_FILL, /* of the old contents of a slot */
     FTL_REQUEST_ROW,  /* programs a row */
     FTL_REQUEST_ERASE,
-    FTL_REQUEST_SCAN,  /* reads the system bytes of a row */
-    FTL_REQUEST_PAGE,  /* reads a trim page */
-    FTL_REQUEST_MOVE,  /* reads units that are moved */
-    FTL_REQUEST_SCRUB, /* reads units to find out how good they are */
+    FTL_REQUEST_SCAN,       /* reads the system bytes of a row */
+    FTL_REQUEST_PROBE,      /* reads those of one unit of each plane */
+    FTL_REQUEST_LOAD,       /* reads a row of a checkpoint */
+    FTL_REQUEST_CHECKPOINT, /* programs one */
+    FTL_REQUEST_PAGE,       /* reads a trim page */
+    FTL_REQUEST_MOVE,       /* reads units that are moved */
+    FTL_REQUEST_SCRUB,      /* reads units to find out how good they are */
 };
 
 struct ftl_request {
@@ -202,8 +208,45 @@ struct ftl_scrub {
     bool is_reading;
 };
 
+enum ftl_checkpoint_state {
+    FTL_CHECKPOINT_IDLE,     /* Waits until one is due. */
+    FTL_CHECKPOINT_DRAINING, /* Waits until no row is in flight. */
+    FTL_CHECKPOINT_WRITING,  /* Programs it, and nothing else is programmed. */
+    FTL_CHECKPOINT_ERASING,  /* Erases the one before it. */
+};
+
+struct ftl_checkpoint {
+    uint8_t state;       /* enum ftl_checkpoint_state */
+    bool is_last;        /* the power goes off after it */
+    bool is_stopped;     /* nothing is collected, because it goes off */
+    bool has_failed;     /* to be programmed */
+    bool is_header_good; /* of the one that is loaded */
+    bool is_at_end;      /* no more rows of it are programmed */
+    uint32_t flags;
+    uint32_t superblock; /* of the one that counts, or FTL_NOWHERE */
+    uint32_t next;       /* that is written, erased or loaded */
+    uint64_t row;        /* its number: rows with smaller ones are in it */
+    uint32_t next_row;   /* of its superblock */
+    uint32_t pieces;     /* that are written or loaded */
+    uint32_t requests;   /* in progress */
+    uint32_t free_rows;  /* one bit for each row of `data` */
+    uint32_t opened;     /* superblocks since it was written */
+    uint8_t *table;      /* loaded: whether each superblock was closed */
+    uint8_t *planes;     /* loaded: planes that have failed */
+    uint8_t *data;       /* of the rows in progress */
+};
+
+/* What a probe has found in the first wordline of a block, if not a row number.
+ * The superblock of a checkpoint has the flag, and the checkpoint's number. */
+#define FTL_PROBE_ERASED     UINT64_C(0)
+#define FTL_PROBE_LOST       UINT64_MAX
+#define FTL_PROBE_PARITY     (UINT64_MAX - 1) /* or the die is dead */
+#define FTL_PROBE_CHECKPOINT (UINT64_C(1) << 63)
+
 enum ftl_mount_phase {
-    FTL_MOUNT_SCAN,   /* Reads the system bytes of all rows. */
+    FTL_MOUNT_PROBE,  /* Reads one unit of the first wordline of all blocks. */
+    FTL_MOUNT_LOAD,   /* Reads the latest checkpoint. */
+    FTL_MOUNT_SCAN,   /* Reads the system bytes of all other rows. */
     FTL_MOUNT_PAGES,  /* Reads the trim pages. */
     FTL_MOUNT_DROP,   /* Erases copies that earlier mounts have left. */
     FTL_MOUNT_SETTLE, /* Copies what is in rows that may be torn. */
@@ -218,8 +261,10 @@ struct ftl_mount {
     bool is_old;       /* units of a layout that is not supported were found */
     bool is_in_vain;   /* a unit that was found cannot be read: begin again */
     uint8_t *ignored;  /* one bit for each place: it could not be read */
+    uint64_t *probes;  /* of each plane of each block */
     uint64_t last_row; /* the largest row number that was found */
     uint64_t last_normal_row; /* the same, without rows of mounts */
+    uint64_t checkpoint_row;  /* number of the checkpoint, or 0 */
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
     uint64_t *versions;       /* of each entry of the map, and attempts */
     uint64_t *row_numbers;    /* of each row */
@@ -293,6 +338,7 @@ struct ftl {
     struct ftl_parity parity;
     struct ftl_scrub scrub;
     struct ftl_collection collection;
+    struct ftl_checkpoint checkpoint;
     struct ftl_mount mount;
     struct ftl_counters counters;
 };
@@ -336,6 +382,8 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
 void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
                      uint32_t place, const struct ftl_flash_unit *unit);
 void ftl_request_send(struct ftl *ftl, struct ftl_request *request);
+/** A request has ended, or is not sent. */
+void ftl_request_free(struct ftl *ftl, struct ftl_request *request);
 /** Whether a read of a host from a superblock is in progress. */
 bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock);
 /** A read has ended: hand out its result. */
@@ -358,6 +406,8 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
  * @return false when none is free for this stream
  */
 MUST_USE bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream);
+/** Make a free superblock, of which there is one, that of a checkpoint. */
+uint32_t ftl_superblock_take(struct ftl *ftl);
 /** Begin to erase a superblock. */
 void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock);
 /** Go on erasing. @return whether it is done: it is free */
@@ -438,6 +488,8 @@ uint32_t ftl_health_pages(const struct ftl_layout *layout);
 /** Programs or erasures have failed in planes: remember this. */
 void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
                              uint8_t planes);
+/** Take over a list of planes that was read at the start. */
+void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes);
 /** Have pages programmed that say something new. */
 bool ftl_health_step(struct ftl *ftl);
 /** Make the medium read-only, from now on and after restarts. */
@@ -456,6 +508,12 @@ void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
 /* ---- ftl_mount.c */
 /** Begin, or begin again; no request is in progress. */
 void ftl_mount_begin(struct ftl *ftl);
+/** The planes of a block and die that may hold something. */
+uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
+                         uint32_t die);
+/** @return whether the request was sent again, for the next block */
+bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
+                          enum ftl_flash_status status);
 /** A unit that was found during the mount cannot be read. */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
 /** Whether the rows that may be torn are being copied. */
@@ -466,6 +524,31 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);
 void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);
+
+/* ---- ftl_checkpoint.c */
+/** Rows of a checkpoint that may be in progress at the same time. */
+uint32_t ftl_checkpoint_rows(const struct ftl_layout *layout);
+bool ftl_checkpoint_step(struct ftl *ftl);
+/** Whether no victim of garbage collection may be chosen or moved. */
+bool ftl_checkpoint_holds_collection(const struct ftl *ftl);
+/** Whether no other row may be programmed. */
+bool ftl_checkpoint_holds_rows(const struct ftl *ftl);
+void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
+                             enum ftl_flash_status status,
+                             uint8_t failed_planes);
+/** Space is needed: erase the checkpoint. @return whether there was one */
+bool ftl_checkpoint_give_up(struct ftl *ftl);
+/** Find the latest checkpoint, for ftl_checkpoint_load(). @return false when
+ * there is none */
+bool ftl_checkpoint_find(struct ftl *ftl);
+/**
+ * Load the latest checkpoint that is complete.
+ * @param is_done  set when that has ended, also if there is none
+ * @return whether anything was done
+ */
+bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done);
+void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
+                              enum ftl_flash_status status);
 
 /* ---- ftl_collect.c: garbage collection */
 bool ftl_collect_step(struct ftl *ftl);

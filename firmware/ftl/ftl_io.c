@@ -504,6 +504,13 @@ static bool step_barriers(struct ftl *ftl)
     return any;
 }
 
+/* What a checkpoint says must not change while it is written. */
+static bool holds_changes(const struct ftl *ftl)
+{
+    return ftl->checkpoint.state == FTL_CHECKPOINT_DRAINING ||
+           ftl->checkpoint.state == FTL_CHECKPOINT_WRITING;
+}
+
 bool ftl_io_step(struct ftl *ftl)
 {
     uint16_t next;
@@ -515,7 +522,7 @@ bool ftl_io_step(struct ftl *ftl)
         next = ftl->op_links[i].next;
         any |= step_read(ftl, &ftl->ops[i]);
     }
-    while (ftl->changes.count != 0 &&
+    while (ftl->changes.count != 0 && !holds_changes(ftl) &&
            step_change(ftl, &ftl->ops[ftl->changes.head], &any)) {
         any = true;
     }

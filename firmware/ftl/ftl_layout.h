@@ -88,9 +88,10 @@ enum { FTL_ATTEMPTS_MAX = 31 };
 
 /** What a unit is. */
 enum ftl_unit_kind {
-    FTL_KIND_PAD,  /* nothing: it fills a row */
-    FTL_KIND_DATA, /* data of a host */
-    FTL_KIND_TRIM, /* a page of trim state: ftl_trim.c */
+    FTL_KIND_PAD,        /* nothing: it fills a row */
+    FTL_KIND_DATA,       /* data of a host */
+    FTL_KIND_TRIM,       /* a page of trim state: ftl_trim.c; or of health */
+    FTL_KIND_CHECKPOINT, /* a piece of a checkpoint: ftl_checkpoint.c */
     FTL_KINDS
 };
 

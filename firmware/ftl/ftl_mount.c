@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mounting: the map is made from the system bytes of everything on the flash.
+ * Mounting: the map is made from the system bytes of everything on the flash,
+ * except for superblocks of which a checkpoint says what they hold.
  *
  * Each die is read from its first block to its last, all dies at the same time.
  * Of each logical unit the latest version counts.  Of several copies of it, the
@@ -30,17 +31,187 @@
 
 #include <string.h>
 
-/* ---- Scan. */
+/* ---- Probes. */
 
 /* The factory's marks decide: a plane that has failed since holds contents. */
-static uint8_t scanned_planes(const struct ftl *ftl,
-                              const struct ftl_flash_op *flash)
+uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
+                         uint32_t die)
 {
     uint8_t bad =
-        ftl->factory_planes[(uint32_t)flash->block * ftl->layout.geometry.dies +
-                            flash->die];
+        ftl->factory_planes[superblock * ftl->layout.geometry.dies + die];
 
     return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
+}
+
+/*
+ * Read one unit of each plane of the first wordline of a request's block, or of
+ * the next one.
+ * @return false when there is none
+ */
+static bool probe_block(struct ftl *ftl, struct ftl_request *request)
+{
+    const struct ftl_layout *layout = &ftl->layout;
+    struct ftl_flash_op *flash = &request->flash;
+    uint16_t die = flash->die;
+    uint8_t planes = 0;
+
+    for (; flash->block != layout->superblocks; flash->block++) {
+        planes = ftl_mount_planes(ftl, flash->block, die);
+        if (planes != 0) {
+            break;
+        }
+    }
+    if (planes == 0) {
+        return false;
+    }
+    flash->num_units = 0;
+    for (uint32_t i = 0; i < layout->row_units; i++) {
+        struct ftl_flash_unit unit;
+
+        ftl_layout_unit(layout, i, &unit);
+        if (unit.page == 0 && unit.unit == 0 &&
+            (planes & BIT(unit.plane)) != 0) {
+            ftl_request_add(ftl, request,
+                            ftl_place(layout, flash->block, die, i),
+                            &(struct ftl_flash_unit){
+                                .system = request->system[flash->num_units]});
+        }
+    }
+    flash->planes = planes;
+    ftl_request_send(ftl, request);
+    return true;
+}
+
+static uint64_t read_probe(const struct ftl_request *request, uint32_t index)
+{
+    struct ftl_system system;
+
+    if (request->units[index].status == FTL_UNIT_ERASED) {
+        return FTL_PROBE_ERASED;
+    }
+    if (request->units[index].status != FTL_UNIT_GOOD) {
+        return FTL_PROBE_LOST;
+    }
+    if (ftl_system_is_parity(request->system[index])) {
+        return FTL_PROBE_PARITY;
+    }
+    if (!ftl_system_parse(&system, request->system[index])) {
+        return FTL_PROBE_LOST;
+    }
+    return system.kind == FTL_KIND_CHECKPOINT
+               ? system.row | FTL_PROBE_CHECKPOINT
+               : system.row;
+}
+
+bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
+                          enum ftl_flash_status status)
+{
+    const struct ftl_geometry *geometry = &ftl->layout.geometry;
+    struct ftl_flash_op *flash = &request->flash;
+    uint32_t at = (uint32_t)flash->block * geometry->dies + flash->die;
+
+    if (status == FTL_FLASH_DEAD) {
+        ftl_parity_die_is_dead(ftl, flash->die);
+    } else if (status != FTL_FLASH_OK) {
+        ftl->state = FTL_FAILED;
+    }
+    for (uint32_t i = 0; i < flash->num_units; i++) {
+        ftl->mount.probes[at * geometry->planes + request->units[i].plane] =
+            status == FTL_FLASH_OK ? read_probe(request, i) : FTL_PROBE_PARITY;
+    }
+    flash->block++;
+    if (ftl->state == FTL_MOUNTING && probe_block(ftl, request)) {
+        return true;
+    }
+    ftl->mount.requests--;
+    return false;
+}
+
+/* Whether probes have found nothing in any plane of a block and die. */
+static bool is_block_erased(const struct ftl *ftl, uint32_t superblock,
+                            uint32_t die)
+{
+    const struct ftl_geometry *geometry = &ftl->layout.geometry;
+    uint32_t at = superblock * geometry->dies + die;
+    uint8_t planes = ftl_mount_planes(ftl, superblock, die);
+
+    for (uint32_t plane = 0; plane < geometry->planes; plane++) {
+        if ((planes & BIT(plane)) != 0 &&
+            ftl->mount.probes[at * geometry->planes + plane] !=
+                FTL_PROBE_ERASED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Begin requests of a kind, one for each die, that go on by themselves.
+ * @return whether there were any */
+static bool start_dies(struct ftl *ftl, enum ftl_request_kind kind,
+                       bool (*send)(struct ftl *, struct ftl_request *))
+{
+    struct ftl_mount *mount = &ftl->mount;
+    bool any = false;
+
+    while (mount->next_die < ftl->layout.geometry.dies) {
+        struct ftl_request *request = ftl_request_take(ftl, kind);
+
+        if (request == NULL) {
+            return any;
+        }
+        request->flash.die = (uint16_t)mount->next_die++;
+        if (send(ftl, request)) {
+            mount->requests++;
+        } else {
+            ftl_request_free(ftl, request);
+        }
+        any = true;
+    }
+    return any;
+}
+
+static bool step_probe(struct ftl *ftl)
+{
+    struct ftl_mount *mount = &ftl->mount;
+    bool any = start_dies(ftl, FTL_REQUEST_PROBE, probe_block);
+
+    if (mount->requests == 0 && mount->next_die == ftl->layout.geometry.dies) {
+        mount->next_die = 0;
+        mount->phase =
+            ftl_checkpoint_find(ftl) ? FTL_MOUNT_LOAD : FTL_MOUNT_SCAN;
+        any = true;
+    }
+    return any;
+}
+
+static bool step_load(struct ftl *ftl)
+{
+    bool is_done;
+    bool any = ftl_checkpoint_load(ftl, &is_done);
+
+    if (is_done) {
+        ftl->mount.phase = FTL_MOUNT_SCAN;
+    }
+    return any;
+}
+
+/* ---- Scan. */
+
+/*
+ * Whether a block is left out: the checkpoint says what is in it, or nothing
+ * is.
+ */
+static bool is_left_out(struct ftl *ftl, uint32_t superblock, uint32_t die)
+{
+    if (ftl->superblocks[superblock].is_known) {
+        return true;
+    }
+    if (!is_block_erased(ftl, superblock, die)) {
+        return false;
+    }
+    ftl->mount.partial_planes[superblock * ftl->layout.geometry.dies + die] |=
+        ftl_mount_planes(ftl, superblock, die);
+    return true;
 }
 
 /*
@@ -57,9 +228,11 @@ static bool scan_row(struct ftl *ftl, struct ftl_request *request)
         if (flash->block == layout->superblocks) {
             return false;
         }
-        flash->planes = scanned_planes(ftl, flash);
+        flash->planes = ftl_mount_planes(ftl, flash->block, flash->die);
         if (flash->planes != 0 &&
-            flash->wordline < layout->geometry.wordlines) {
+            flash->wordline < layout->geometry.wordlines &&
+            (flash->wordline != 0 ||
+             !is_left_out(ftl, flash->block, flash->die))) {
             break;
         }
     }
@@ -101,11 +274,11 @@ static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
     uint32_t other = ftl->map[entry];
     bool is_own, other_is_own;
 
-    if (other == FTL_NOWHERE) {
-        return true;
-    }
     if (version_key(system) != ftl->mount.versions[entry]) {
         return version_key(system) > ftl->mount.versions[entry];
+    }
+    if (other == FTL_NOWHERE) {
+        return true;
     }
     is_own = superblock_of(ftl, place)->is_own;
     other_is_own = superblock_of(ftl, other)->is_own;
@@ -269,23 +442,8 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
 static bool step_scan(struct ftl *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
-    bool any = false;
+    bool any = start_dies(ftl, FTL_REQUEST_SCAN, scan_row);
 
-    while (mount->next_die < ftl->layout.geometry.dies) {
-        struct ftl_request *request = ftl_request_take(ftl, FTL_REQUEST_SCAN);
-
-        if (request == NULL) {
-            return any;
-        }
-        request->flash.die = (uint16_t)mount->next_die++;
-        if (scan_row(ftl, request)) {
-            mount->requests++;
-        } else {
-            ftl_list_append(&ftl->free_requests,
-                            (uint16_t)request->flash.cookie);
-        }
-        any = true;
-    }
     if (mount->requests == 0) {
         mount->phase = FTL_MOUNT_PAGES;
         any = true;
@@ -335,6 +493,7 @@ static bool has_planes(const struct ftl *ftl, uint32_t superblock,
  * Rows that may be torn are the last ones before the power cut, and all rows
  * that mounts have programmed since then.  Older torn rows do not exist,
  * because a mount that ends has erased the superblocks of those that it knew.
+ * When a checkpoint began, no row was in flight.
  */
 static void set_superblocks(struct ftl *ftl)
 {
@@ -350,6 +509,13 @@ static void set_superblocks(struct ftl *ftl)
         struct ftl_superblock *at = &ftl->superblocks[i];
 
         ftl_superblock_measure(ftl, i);
+        if (at->is_known) {
+            ftl_superblock_enter(ftl, i,
+                                 i == ftl->checkpoint.superblock
+                                     ? FTL_SUPERBLOCK_META
+                                     : FTL_SUPERBLOCK_CLOSED);
+            continue;
+        }
         at->is_erased =
             at->valid == 0 && !has_planes(ftl, i, ftl->mount.used_planes);
         at->is_partial = has_planes(ftl, i, ftl->mount.partial_planes);
@@ -362,9 +528,11 @@ static void set_superblocks(struct ftl *ftl)
         } else if (!ftl_superblock_is_good(ftl, i)) {
             ftl_superblock_enter(ftl, i, FTL_SUPERBLOCK_RETIRED);
         }
+        ftl->checkpoint.opened += !at->is_erased;
     }
     ftl->next_row_number = ftl->mount.last_row + FTL_ROW_GAP;
-    ftl->mount.settle_row = last - MIN(last, margin);
+    ftl->mount.settle_row =
+        MAX(last - MIN(last, margin), ftl->mount.checkpoint_row);
     ftl->mount.phase = ftl->free_superblocks < FTL_HOST_LEAVES_FREE - 1
                            ? FTL_MOUNT_DROP
                            : FTL_MOUNT_SETTLE;
@@ -471,7 +639,15 @@ void ftl_mount_begin(struct ftl *ftl)
         };
         ftl_superblock_measure(ftl, i);
     }
-    mount->phase = FTL_MOUNT_SCAN;
+    memset(mount->versions, 0, ftl->entries * sizeof(mount->versions[0]));
+    memset(mount->probes, 0,
+           (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies *
+               ftl->layout.geometry.planes * sizeof(mount->probes[0]));
+    ftl->checkpoint.superblock = FTL_NOWHERE;
+    ftl->checkpoint.next = FTL_NOWHERE;
+    ftl->checkpoint.opened = 0;
+    mount->checkpoint_row = 0;
+    mount->phase = FTL_MOUNT_PROBE;
     mount->next_die = 0;
     mount->next_page = 0;
     mount->last_row = 0;
@@ -482,6 +658,10 @@ void ftl_mount_begin(struct ftl *ftl)
 static bool step_phase(struct ftl *ftl)
 {
     switch ((enum ftl_mount_phase)ftl->mount.phase) {
+    case FTL_MOUNT_PROBE:
+        return step_probe(ftl);
+    case FTL_MOUNT_LOAD:
+        return step_load(ftl);
     case FTL_MOUNT_SCAN:
         return step_scan(ftl);
     case FTL_MOUNT_PAGES:

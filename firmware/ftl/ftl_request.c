@@ -56,6 +56,12 @@ void ftl_request_send(struct ftl *ftl, struct ftl_request *request)
     ftl_list_append(&ftl->unsent, (uint16_t)request->flash.cookie);
 }
 
+void ftl_request_free(struct ftl *ftl, struct ftl_request *request)
+{
+    request->kind = FTL_REQUEST_FREE;
+    ftl_list_append(&ftl->free_requests, (uint16_t)request->flash.cookie);
+}
+
 bool ftl_request_send_waiting(struct ftl *ftl)
 {
     bool any = false;
@@ -87,12 +93,6 @@ bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock)
     return false;
 }
 
-static void free_request(struct ftl *ftl, struct ftl_request *request)
-{
-    request->kind = FTL_REQUEST_FREE;
-    ftl_list_append(&ftl->free_requests, (uint16_t)request->flash.cookie);
-}
-
 void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status)
 {
@@ -118,9 +118,12 @@ void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
     case FTL_REQUEST_ROW:
     case FTL_REQUEST_ERASE:
     case FTL_REQUEST_SCRUB:
+    case FTL_REQUEST_PROBE:
+    case FTL_REQUEST_LOAD:
+    case FTL_REQUEST_CHECKPOINT:
         ASSERT(false);
     }
-    free_request(ftl, request);
+    ftl_request_free(ftl, request);
 }
 
 /* A read has ended. */
@@ -166,6 +169,17 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
     case FTL_REQUEST_ERASE:
         ftl_superblock_erase_done(ftl, request, status, failed_planes);
         break;
+    case FTL_REQUEST_PROBE:
+        if (ftl_mount_probe_done(ftl, request, status)) {
+            return; /* It goes on with the next block. */
+        }
+        break;
+    case FTL_REQUEST_LOAD:
+        ftl_checkpoint_load_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_CHECKPOINT:
+        ftl_checkpoint_row_done(ftl, request, status, failed_planes);
+        break;
     }
-    free_request(ftl, request);
+    ftl_request_free(ftl, request);
 }

@@ -232,6 +232,9 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
     case FTL_REQUEST_ROW:
     case FTL_REQUEST_ERASE:
     case FTL_REQUEST_SCRUB:
+    case FTL_REQUEST_PROBE:
+    case FTL_REQUEST_LOAD:
+    case FTL_REQUEST_CHECKPOINT:
         return false;
     }
     if (system->kind == FTL_KIND_DATA) {

@@ -4,13 +4,14 @@
 
 /* Where each state may go. */
 static const uint8_t superblock_next[] = {
-    [FTL_SUPERBLOCK_FREE] = BIT(FTL_SUPERBLOCK_OPEN) |
-                            BIT(FTL_SUPERBLOCK_CLOSED) |
-                            BIT(FTL_SUPERBLOCK_RETIRED),
+    [FTL_SUPERBLOCK_FREE] =
+        BIT(FTL_SUPERBLOCK_OPEN) | BIT(FTL_SUPERBLOCK_CLOSED) |
+        BIT(FTL_SUPERBLOCK_RETIRED) | BIT(FTL_SUPERBLOCK_META),
     [FTL_SUPERBLOCK_ERASING] =
         BIT(FTL_SUPERBLOCK_FREE) | BIT(FTL_SUPERBLOCK_RETIRED),
     [FTL_SUPERBLOCK_OPEN] = BIT(FTL_SUPERBLOCK_CLOSED),
     [FTL_SUPERBLOCK_CLOSED] = BIT(FTL_SUPERBLOCK_ERASING),
+    [FTL_SUPERBLOCK_META] = BIT(FTL_SUPERBLOCK_ERASING),
 };
 
 void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
@@ -131,6 +132,16 @@ void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
     ftl->superblocks[flash->block].erasures--;
 }
 
+uint32_t ftl_superblock_take(struct ftl *ftl)
+{
+    uint32_t superblock = ftl_wear_find_free(ftl, FTL_STREAM_HOST);
+
+    ASSERT(superblock != FTL_NOWHERE);
+    ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
+    ftl->superblocks[superblock].is_erased = false;
+    return superblock;
+}
+
 /* Free superblocks that a stream leaves to others. */
 static uint32_t superblocks_left_free(const struct ftl *ftl,
                                       enum ftl_stream_id stream)
@@ -163,6 +174,7 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     at = &ftl->superblocks[open->superblock];
     ASSERT(at->is_erased);
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
+    ftl->checkpoint.opened++;
     at->is_erased = false;
     at->is_own = true;
     at->used_us = ftl->now_us;

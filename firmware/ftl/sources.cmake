@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     ftl.c
+    ftl_checkpoint.c
     ftl_collect.c
     ftl_health.c
     ftl_io.c

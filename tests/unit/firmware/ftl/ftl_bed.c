@@ -497,6 +497,7 @@ void bed_start_mount(struct bed *bed)
         .num_ops = BED_IOS,
         .num_requests = bed->config.num_requests != 0 ? bed->config.num_requests
                                                       : BED_REQUESTS,
+        .checkpoint_superblocks = bed->config.checkpoint_superblocks,
         .idle_us = 1000,
         .wear_spread = bed->config.wear_spread != 0 ? bed->config.wear_spread
                                                     : BED_WEAR_SPREAD,
@@ -529,6 +530,14 @@ void bed_mount(struct bed *bed)
         assert_true(bed_step(bed));
     }
     assert_int_equal(ftl_state(bed->ftl), FTL_READY);
+}
+
+void bed_stop(struct bed *bed)
+{
+    ftl_stop(bed->ftl);
+    while (!ftl_is_stopped(bed->ftl)) {
+        assert_true(bed_step(bed));
+    }
 }
 
 /* ---- Contents. */

@@ -30,6 +30,7 @@ struct bed_config {
     uint32_t logical_units;        /* 0: the most */
     uint16_t buffer_units;
     uint16_t num_requests; /* operations of the flash; 0: 32 */
+    uint16_t checkpoint_superblocks;
     /* The last die cannot be used in blocks from this one on; 0: in all. */
     uint16_t last_die_blocks;
     uint32_t wear_spread;  /* 0: 16 */
@@ -129,6 +130,8 @@ void bed_free(struct bed *bed);
 
 /* Mount, and step until the mount has ended. */
 void bed_mount(struct bed *bed);
+/* Write a checkpoint before the power goes off. */
+void bed_stop(struct bed *bed);
 /* Begin to mount only. */
 void bed_start_mount(struct bed *bed);
 

@@ -505,6 +505,87 @@ static void test_planes_that_failed_are_known_after_restarts(void **state)
     bed_free(bed);
 }
 
+static struct bed_config checkpoint_config(void)
+{
+    struct bed_config config = small;
+
+    config.geometry.blocks = 40;
+    config.geometry.dies = 4;
+    config.logical_units = 600;
+    config.checkpoint_superblocks = 4;
+    return config;
+}
+
+static void test_a_start_after_a_stop_reads_the_checkpoint_only(void **state)
+{
+    struct bed_config config = checkpoint_config();
+    struct bed *bed = new_mounted(&config);
+
+    (void)state;
+    for (unsigned int start = 0; start < 4; start++) {
+        overwrite_medium(bed, 400, start);
+        bed_stop(bed); /* and the power goes off */
+        bed_mount(bed);
+        assert_int_equal(ftl_counters(bed->ftl)->scanned_rows, 0);
+        assert_int_equal(ftl_counters(bed->ftl)->rows, 0);
+        bed_check(bed);
+    }
+    bed_free(bed);
+}
+
+static void test_a_start_after_a_cut_reads_younger_superblocks_only(
+    void **state)
+{
+    struct bed_config config = checkpoint_config();
+    uint32_t rows = 4 * 4; /* of a superblock */
+    struct bed *bed = new_mounted(&config);
+    uint64_t written = 0;
+
+    (void)state;
+    for (unsigned int start = 0; start < 6; start++) {
+        struct bed *cut;
+
+        overwrite_medium(bed, 300, start);
+        written += ftl_counters(bed->ftl)->checkpoints;
+        cut = bed_cut(bed, start);
+        bed_free(bed);
+        bed = cut;
+        bed_mount(bed);
+        /* Four superblocks, two that were open, one that was being opened. */
+        assert_in_range(ftl_counters(bed->ftl)->scanned_rows, 1, 7 * rows);
+        bed_check(bed);
+    }
+    assert_true(written > 12);
+    bed_free(bed);
+}
+
+/* Rows of checkpoints fail.  The one before, or everything, is read then. */
+static void test_a_checkpoint_that_fails_is_not_used(void **state)
+{
+    (void)state;
+    for (uint32_t after = 0; after < 16; after += 3) {
+        struct nand_injection failure =
+            fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
+        struct bed_config config = checkpoint_config();
+        struct bed *bed = new_mounted(&config);
+        uint64_t checkpoints;
+
+        overwrite_medium(bed, 200, after);
+        checkpoints = ftl_counters(bed->ftl)->checkpoints;
+        inject_fault(bed, &failure);
+        bed_stop(bed);
+        assert_in_range(ftl_counters(bed->ftl)->checkpoints, checkpoints,
+                        checkpoints + 1);
+        bed_settle(bed);
+        bed_mount(bed);
+        bed_check(bed);
+        overwrite_medium(bed, 200, after);
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
 static void test_a_unit_that_cannot_be_read_is_an_error(void **state)
 {
     struct nand_injection failure =

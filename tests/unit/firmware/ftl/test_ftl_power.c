@@ -33,6 +33,7 @@ struct sweep {
     unsigned int stride;       /* cut at every event, or at each of so many */
     unsigned int mount_stride; /* the same, for events of mounts */
     bool with_failures;        /* some programs fail */
+    bool stops;                /* the workload ends with a stop */
     uint32_t erase_failures;   /* one of so many fails, or none */
     unsigned int ways;         /* in which requests in progress are torn */
     uint64_t cuts;
@@ -151,6 +152,9 @@ static void fail_operations(struct bed *bed, enum nand_op_kind kind,
     assert_true(nand_array_inject(bed->array, &failure));
 }
 
+/* Checkpoints that the workloads of this process have written. */
+static uint64_t written_checkpoints;
+
 /* Sweep one workload. */
 static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
                            uint64_t seed, unsigned int ops,
@@ -177,7 +181,12 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
     bed->after_event = cut_now;
     use_medium(bed, ~seed, ops);
     bed_wait_all(bed);
+    if (sweep->stops) {
+        bed_flush(bed);
+        bed_stop(bed);
+    }
     bed->after_event = NULL;
+    written_checkpoints += ftl_counters(bed->ftl)->checkpoints;
     bed_check(bed);
     bed_free(bed);
 }
@@ -292,6 +301,78 @@ static void test_a_cut_after_erasures_that_failed_loses_nothing(void **state)
     }
     report_sweep("failed erasures", &sweep);
     assert_true(sweep.cuts > 20);
+}
+
+/* Superblocks and rows are few, so checkpoints are frequent. */
+static struct bed_config checkpoint_config(uint64_t seed)
+{
+    struct bed_config config = small;
+
+    config.checkpoint_superblocks = (uint16_t)(1 + seed % 3);
+    config.geometry.blocks = (uint16_t)(14 + seed % 4);
+    config.geometry.wordlines = 4;
+    config.geometry.dies = (uint8_t)(2 + seed % 3);
+    return config;
+}
+
+static void sweep_checkpoints(struct sweep *sweep, unsigned int ops,
+                              const char *what)
+{
+    unsigned long first = read_setting("FTL_FIRST", 1);
+
+    written_checkpoints = 0;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        struct bed_config config = checkpoint_config(first + i);
+
+        sweep_workload(sweep, &config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", ops), 120);
+    }
+    report_sweep(what, sweep);
+    assert_true(written_checkpoints != 0);
+}
+
+static void test_a_cut_while_checkpoints_are_written_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 9) / 3,
+        .ways = 1,
+        .stops = true,
+    };
+
+    (void)state;
+    sweep_checkpoints(&sweep, 40, "checkpoints");
+    assert_true(sweep.cuts > 20);
+}
+
+static void test_a_cut_while_a_checkpoint_is_loaded_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .after_cut = AFTER_CUT_MOUNT,
+        .stride = 37,
+        .mount_stride = (unsigned int)read_setting("FTL_STRIDE", 53),
+        .ways = 1,
+        .stops = true,
+    };
+
+    (void)state;
+    sweep_checkpoints(&sweep, 30, "cuts during mounts with checkpoints");
+    assert_true(sweep.mounts > 20);
+}
+
+static void test_failures_while_checkpoints_are_written_lose_nothing(
+    void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .ways = 1,
+        .stops = true,
+        .with_failures = true,
+        .erase_failures = 11,
+    };
+
+    (void)state;
+    sweep_checkpoints(&sweep, 40, "checkpoints and failures");
+    assert_true(sweep.cuts > 10);
 }
 
 /* All erasures fail, so the medium becomes read-only during the sweep. */
