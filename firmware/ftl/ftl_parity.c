@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { XOR_STEP = 32 };
+enum { XOR_WORD = 8, XOR_STEP = 4 * XOR_WORD };
 
 static uint32_t stripe_of(const struct ftl *ftl, uint32_t row)
 {
@@ -50,20 +50,28 @@ uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row)
     return planes;
 }
 
+static void xor_word(uint8_t *to, const uint8_t *from)
+{
+    uint8_t *sum = __builtin_assume_aligned(to, XOR_WORD);
+    const uint8_t *other = __builtin_assume_aligned(from, XOR_WORD);
+    uint64_t a, b;
+
+    memcpy(&a, sum, XOR_WORD);
+    memcpy(&b, other, XOR_WORD);
+    a ^= b;
+    memcpy(sum, &a, XOR_WORD);
+}
+
+/* Every write of a host passes here: the words are named one by one because
+ * the compiler does not unroll a loop over them. */
 void ftl_parity_xor(uint8_t *to, const uint8_t *from, size_t len)
 {
-    uint8_t *sum = __builtin_assume_aligned(to, 16);
-    const uint8_t *other = __builtin_assume_aligned(from, 16);
-
-    for (size_t i = 0; i < len; i += XOR_STEP) {
-        uint64_t a[XOR_STEP / 8], b[XOR_STEP / 8];
-
-        memcpy(a, sum + i, XOR_STEP);
-        memcpy(b, other + i, XOR_STEP);
-        for (unsigned int j = 0; j < XOR_STEP / 8; j++) {
-            a[j] ^= b[j];
-        }
-        memcpy(sum + i, a, XOR_STEP);
+    for (const uint8_t *end = from + len; from != end;
+         from += XOR_STEP, to += XOR_STEP) {
+        xor_word(to, from);
+        xor_word(to + XOR_WORD, from + XOR_WORD);
+        xor_word(to + 2 * XOR_WORD, from + 2 * XOR_WORD);
+        xor_word(to + 3 * XOR_WORD, from + 3 * XOR_WORD);
     }
 }
 
@@ -184,9 +192,10 @@ void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
 }
 
 void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
-                         bool is_programmed)
+                         enum ftl_flash_status status, uint8_t failed_planes)
 {
     struct ftl_accumulator *at = ftl_parity_find(ftl, request->row);
+    bool is_programmed = status == FTL_FLASH_OK;
     uint8_t planes;
 
     if (!is_programmed && ftl->superblocks[request->flash.block].has_parity) {
@@ -198,6 +207,9 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
     }
     if (!is_programmed) {
         planes = at->members[request->flash.die] & (uint8_t)~at->written;
+        if (status == FTL_FLASH_FAILED) {
+            planes &= failed_planes;
+        }
         change_sum(ftl, at, request, planes);
         at->members[request->flash.die] &= (uint8_t)~planes;
     }

@@ -98,9 +98,12 @@ void ftl_parity_fill(const struct ftl_accumulator *accumulator, uint32_t index,
 /** A row is about to be programmed: put its units into the sum. */
 void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
                         const struct ftl_request *request);
-/** A row has ended.  If it has failed, take its units out of the sum. */
+/**
+ * A row has ended.  If it has failed, take the units out of the sum that cannot
+ * be read back: those of the planes that failed, or all of them.
+ */
 void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
-                         bool is_programmed);
+                         enum ftl_flash_status status, uint8_t failed_planes);
 /** The accumulator of a row's stripe, or NULL. */
 struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
 /** XOR; both are 64-byte aligned, and `len` is a multiple of 32. */

@@ -387,7 +387,7 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status, failed_planes);
     }
-    ftl_parity_row_done(ftl, request, status == FTL_FLASH_OK);
+    ftl_parity_row_done(ftl, request, status, failed_planes);
     for (uint32_t i = request->flash.num_units; i-- > 0;) {
         uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
 

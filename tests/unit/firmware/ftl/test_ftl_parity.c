@@ -457,3 +457,36 @@ static void test_a_second_dead_die_at_the_start_is_refused(void **state)
     assert_int_equal(ftl_state(bed->ftl), FTL_FAILED);
     bed_free(bed);
 }
+
+/*
+ * In the first stripe, the row of die 1 fails in one plane.  Its units are
+ * programmed again; die 2 must still be rebuilt without what has failed.
+ */
+static void test_a_row_that_failed_is_taken_out_of_the_parity(void **state)
+{
+    struct nand_injection failure = anywhere;
+    struct bed *bed = new_mounted(&small, 1);
+
+    (void)state;
+    failure.kind = NAND_OP_PROGRAM;
+    failure.effect = NAND_EFFECT_FAIL;
+    failure.die = 1;
+    failure.plane = 0;
+    failure.trigger.times = 1;
+    inject_fault(bed, &failure);
+    for (unsigned int i = 0; i < 3; i++) {
+        bed_write(bed, 32 * i, 32);
+        bed_flush(bed);
+        bed_settle(bed);
+    }
+    assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+    assert_int_equal(ftl_counters(bed->ftl)->parity_units, 4);
+    failure = anywhere;
+    failure.kind = NAND_OP_READ;
+    failure.effect = NAND_EFFECT_UNCORRECTABLE;
+    failure.die = 2;
+    inject_fault(bed, &failure);
+    bed_check(bed);
+    assert_true(ftl_counters(bed->ftl)->rebuilt_units >= 4);
+    bed_free(bed);
+}
