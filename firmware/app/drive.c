@@ -319,6 +319,7 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
         .hours_ctx = drive,
         .medium_blocks = medium->size_blocks,
         .has_cache = medium->has_cache,
+        .has_metadata = drive->nand.ftl != NULL,
         .submit = medium->submit,
         .submit_ctx = medium->ctx,
         .media_done = end_media,

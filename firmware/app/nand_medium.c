@@ -312,6 +312,13 @@ static void read_geometry(void *ctx, uint32_t ns,
     volume_geometry(((struct nand_medium *)ctx)->volume, ns, geometry);
 }
 
+static uint32_t failed_block(void *ctx)
+{
+    const struct nand_medium *medium = ctx;
+
+    return volume_failed_block(medium->volume, ftl_failed_block(medium->ftl));
+}
+
 struct nvmf_media nand_medium_seam(struct nand_medium *medium,
                                    struct volume *volume)
 {
@@ -320,6 +327,7 @@ struct nvmf_media nand_medium_seam(struct nand_medium *medium,
         .ctx = medium,
         .submit = submit_io,
         .set_volatile = set_volatile,
+        .failed_block = failed_block,
         .geometry = read_geometry,
     };
 }

@@ -123,6 +123,10 @@ enum ftl_failure ftl_failure(const struct ftl *ftl);
  */
 MUST_USE bool ftl_submit(struct ftl *ftl, const struct media_io *io);
 
+/** The number of the block, of the size that the operation names, at which the
+ * operation that is ending has failed: nvmf_media.failed_block(). */
+uint32_t ftl_failed_block(const struct ftl *ftl);
+
 /** nvmf_media.set_volatile() */
 void ftl_set_volatile(struct ftl *ftl, bool is_enabled);
 

@@ -155,6 +155,15 @@ enum ftl_request_kind {
     FTL_REQUEST_SCRUB,      /* reads units to find out how good they are */
 };
 
+/* What a request of a read with metadata reads, and where its data go. */
+struct ftl_protected_read {
+    uint32_t piece_offset;
+    uint32_t block;  /* number of its first block in the operation */
+    uint16_t offset; /* in the unit, in bytes */
+    uint16_t length;
+    uint8_t piece;
+};
+
 struct ftl_request {
     uint8_t kind;              /* enum ftl_request_kind */
     uint8_t stream;            /* ROW */
@@ -166,6 +175,8 @@ struct ftl_request {
     uint16_t slots[FTL_OP_UNITS]; /* of each unit, or FTL_LIST_END */
     struct ftl_flash_unit units[FTL_OP_UNITS];
     uint8_t system[FTL_OP_UNITS][FTL_UNIT_SYSTEM];
+    struct ftl_protected_read read; /* READ of an operation with metadata */
+    uint8_t meta[FTL_UNIT_META];    /* the same */
 };
 
 /* ---- Operations of the medium. */
@@ -189,6 +200,7 @@ struct ftl_op {
     uint64_t end_sector;
     uint64_t barrier;
     struct media_io io;
+    uint32_t failed_block; /* with an error of protection information */
 };
 
 /* Garbage collection. */
@@ -337,6 +349,7 @@ struct ftl {
 
     struct ftl_parity parity;
     struct ftl_scrub scrub;
+    uint32_t failed_block; /* of the operation that has just ended */
     struct ftl_collection collection;
     struct ftl_checkpoint checkpoint;
     struct ftl_mount mount;
@@ -465,6 +478,26 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
 /** What was accepted up to now must be durable before a barrier is. */
 void ftl_io_raise_barriers(struct ftl *ftl);
+
+/* ---- ftl_protect.c: operations on blocks with metadata */
+/** @return false when a block fails the checks of a write; op->status says
+ * which check */
+MUST_USE bool ftl_protect_check_write(struct ftl_op *op);
+/** Write the next blocks of an operation to a part of a unit. */
+void ftl_protect_write(struct ftl_op *op, uint8_t *data, uint8_t *meta,
+                       uint32_t offset, uint32_t length);
+/** Read a part of a unit in DRAM. @param data  NULL: the blocks are trimmed */
+void ftl_protect_read(struct ftl_op *op, const uint8_t *data,
+                      const uint8_t *meta, uint32_t offset, uint32_t length);
+/** Name a part of a unit on flash in a request. */
+void ftl_protect_read_flash(struct ftl *ftl, struct ftl_op *op,
+                            struct ftl_request *request, uint32_t place,
+                            uint32_t offset, uint32_t length);
+/** The request has read good units. */
+void ftl_protect_read_done(struct ftl_op *op,
+                           const struct ftl_request *request);
+/** A part of a unit is trimmed: its metadata has bytes of FFh. */
+void ftl_protect_trim(uint8_t *meta, uint32_t offset, uint32_t length);
 
 /* ---- ftl_trim.c: pages of trim state */
 /**

@@ -50,7 +50,12 @@ static void finish_op(struct ftl *ftl, struct ftl_op *op)
 /* All parts are done, or the operation has failed. */
 static void end_op(struct ftl *ftl, struct ftl_op *op)
 {
-    if (op->status != MEDIA_OK || !op->needs_durable) {
+    if (op->status != MEDIA_OK) {
+        ftl->failed_block = op->failed_block;
+        finish_op(ftl, op);
+        return;
+    }
+    if (!op->needs_durable) {
         finish_op(ftl, op);
         return;
     }
@@ -181,6 +186,34 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
     return true;
 }
 
+/* The same for blocks with metadata: one request for each unit. */
+static bool read_protected(struct ftl *ftl, struct ftl_op *op, uint32_t place,
+                           const struct part *part, struct ftl_request **open)
+{
+    struct ftl_request *request;
+
+    send_read(ftl, open);
+    request = request_for_part(ftl, op, place, part->length, open);
+    if (request == NULL) {
+        return false;
+    }
+    ftl_protect_read_flash(ftl, op, request, place, part->offset, part->length);
+    send_read(ftl, open);
+    return true;
+}
+
+/* Read a part of a unit that is in DRAM, or nowhere: `data` is NULL. */
+static void read_from_memory(struct ftl_op *op, const uint8_t *data,
+                             const uint8_t *meta, const struct part *part)
+{
+    if (op->io.protection != 0) {
+        ftl_protect_read(op, data, meta, part->offset, part->length);
+    } else {
+        copy_to_pieces(op, data != NULL ? data + part->offset : NULL,
+                       part->length);
+    }
+}
+
 /* @return false when the unit has to wait */
 static bool read_unit(struct ftl *ftl, struct ftl_op *op,
                       struct ftl_request **open)
@@ -189,18 +222,20 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
     uint32_t entry = ftl->map[part.number];
 
     if (ftl_is_place(entry)) {
-        if (!read_from_flash(ftl, op, entry, &part, open)) {
+        if (!(op->io.protection != 0
+                  ? read_protected(ftl, op, entry, &part, open)
+                  : read_from_flash(ftl, op, entry, &part, open))) {
             return false;
         }
     } else if (entry == FTL_NOWHERE) {
-        copy_to_pieces(op, NULL, part.length);
+        read_from_memory(op, NULL, NULL, &part);
     } else if (ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
         return false;
     } else {
         /* With FUA, what a read returns does not get lost. */
         op->needs_durable = op->needs_durable || op->io.fua;
-        copy_to_pieces(op, ftl_slot_data(ftl, (uint16_t)entry) + part.offset,
-                       part.length);
+        read_from_memory(op, ftl_slot_data(ftl, (uint16_t)entry),
+                         ftl_slot_meta(ftl, (uint16_t)entry), &part);
     }
     op->next_sector += part.length >> FTL_SECTOR_SHIFT;
     return true;
@@ -250,6 +285,8 @@ void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
 
     if (!are_units_good(ftl, request, status)) {
         op->status = MEDIA_READ_ERROR;
+    } else if (op->io.protection != 0) {
+        ftl_protect_read_done(op, request);
     }
     op->requests--;
     if (op->requests == 0 && op->state == FTL_OP_READING) {
@@ -293,10 +330,21 @@ static bool start_fill(struct ftl *ftl, struct ftl_op *op, uint32_t number,
 }
 
 /* Write a part into a slot that has all other contents already. */
-static void write_part(struct ftl_op *op, uint8_t *data,
+static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
                        const struct part *part)
 {
-    copy_from_pieces(op, data + part->offset, part->length);
+    uint8_t *data = ftl_slot_data(ftl, slot);
+
+    if (op->io.protection != 0) {
+        ftl_protect_write(op, data, ftl_slot_meta(ftl, slot), part->offset,
+                          part->length);
+    } else {
+        copy_from_pieces(op, data + part->offset, part->length);
+        if (op->io.op != MEDIA_WRITE) {
+            ftl_protect_trim(ftl_slot_meta(ftl, slot), part->offset,
+                             part->length);
+        }
+    }
     op->next_sector += part->length >> FTL_SECTOR_SHIFT;
 }
 
@@ -309,7 +357,7 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
 
     ASSERT(op->state == FTL_OP_FILLING && slot->state == FTL_SLOT_FILLING);
     if (are_units_good(ftl, request, status)) {
-        write_part(op, ftl_slot_data(ftl, op->fill_slot), &part);
+        write_part(ftl, op, op->fill_slot, &part);
         ftl_slot_accept(ftl, op->fill_slot);
         ftl->counters.host_units++;
     } else {
@@ -348,15 +396,17 @@ static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     } else if (entry != FTL_NOWHERE) {
         slot->old_place = entry;
     }
+    memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
     if (part->length != FTL_UNIT_DATA) {
         if (ftl_is_in_slot(entry)) {
             memcpy(data, ftl_slot_data(ftl, (uint16_t)entry), FTL_UNIT_DATA);
+            memcpy(ftl_slot_meta(ftl, index),
+                   ftl_slot_meta(ftl, (uint16_t)entry), FTL_UNIT_META);
         } else {
             memset(data, 0, FTL_UNIT_DATA);
         }
     }
-    memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
-    write_part(op, data, part);
+    write_part(ftl, op, index, part);
     ftl_slot_accept(ftl, index);
     ftl->counters.host_units++;
     return true;
@@ -375,7 +425,7 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
             return false;
         }
         if (ftl->slots[index].state == FTL_SLOT_WAITING) {
-            write_part(op, ftl_slot_data(ftl, index), &part);
+            write_part(ftl, op, index, &part);
             ftl->counters.host_units++;
             return true;
         }
@@ -442,7 +492,8 @@ static void fail_change(struct ftl_op *op, enum media_status status)
  */
 static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
 {
-    bool is_write = op->io.op == MEDIA_WRITE;
+    /* Zeroes with metadata are written, since trimmed blocks have none. */
+    bool is_write = op->io.op == MEDIA_WRITE || op->io.protection != 0;
     uint32_t budget = TRIMS_PER_STEP;
 
     if (ftl->is_read_only && op->next_sector < op->end_sector) {
@@ -588,8 +639,17 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
         refuse_op(ftl, op, MEDIA_LBA_RANGE);
         return true;
     }
+    if (io->protection != 0 && !ftl_protect_check_write(op)) {
+        refuse_op(ftl, op, (enum media_status)op->status);
+        return true;
+    }
     ftl_list_append(io->op == MEDIA_READ ? &ftl->reads : &ftl->changes, index);
     return true;
+}
+
+uint32_t ftl_failed_block(const struct ftl *ftl)
+{
+    return ftl->failed_block;
 }
 
 void ftl_set_volatile(struct ftl *ftl, bool is_enabled)

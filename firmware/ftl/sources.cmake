@@ -9,6 +9,7 @@ set(SOURCES
     ftl_map.c
     ftl_mount.c
     ftl_parity.c
+    ftl_protect.c
     ftl_request.c
     ftl_rescue.c
     ftl_row.c

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/t10_pi.h"
+
 enum {
     ERASURE_COOKIE = 1,   /* of an erasure; splits have their address + 1 */
     BLOCKS_MAX = 1 << 30, /* of one operation at the medium */
@@ -218,6 +220,9 @@ static void resume_format(struct volume *volume, uint32_t i)
                 .op = NVMF_VOLUME_FORMAT,
                 .nsid = i + 1,
                 .block_shift = ns->block_shift,
+                .has_metadata = ns->has_metadata,
+                .pi_type = ns->pi_type,
+                .pi_is_first = ns->pi_is_first,
             };
             volume->is_resumed = true;
             volume->erase_at = 0;
@@ -273,6 +278,9 @@ void volume_geometry(const struct volume *volume, uint32_t ns,
     *geometry = (struct media_geometry){
         .size_blocks = entry->size_bytes >> entry->block_shift,
         .block_shift = entry->block_shift,
+        .has_metadata = entry->has_metadata,
+        .pi_type = entry->pi_type,
+        .pi_is_first = entry->pi_is_first,
         .is_read_only = entry->protection != PROTECTION_NONE,
         .has_volatile_cache = volume->config.has_cache,
     };
@@ -338,6 +346,23 @@ bool volume_locate(const struct volume *volume, const struct media_io *io,
             (last == first + 1 && map->windows[last] == base + 1));
 }
 
+/* How many blocks of an operation's namespace are in so many of 512 bytes. */
+static uint32_t to_ns_blocks(const struct media_io *io, uint64_t blocks_512)
+{
+    return (uint32_t)(io->protection & MEDIA_4096 ? blocks_512 >> 3
+                                                  : blocks_512);
+}
+
+/* Bytes that so many blocks of 512 bytes have in the pieces of an operation. */
+static uint64_t piece_bytes(const struct media_io *io, uint64_t blocks_512)
+{
+    uint64_t bytes = blocks_512 << VOLUME_MEDIA_SHIFT;
+
+    return io->protection & MEDIA_INTERLEAVED
+               ? bytes + (uint64_t)to_ns_blocks(io, blocks_512) * T10_PI_LEN
+               : bytes;
+}
+
 /* Set the pieces of the current part: `len` bytes after those that are done. */
 static void cut_pieces(struct volume_split *split, uint64_t len)
 {
@@ -381,7 +406,7 @@ static void set_part(struct volume *volume, struct volume_split *split)
     split->io.first_lba = ((uint64_t)base << volume->window_shift) + inside;
     split->io.count_blocks = (uint32_t)len;
     if (split->from_count != 0) {
-        cut_pieces(split, len << VOLUME_MEDIA_SHIFT);
+        cut_pieces(split, piece_bytes(&split->io, len));
     }
 }
 
@@ -436,14 +461,21 @@ static void end_part(struct volume *volume, struct volume_split *split,
 
     split->next_block += blocks;
     split->left_blocks -= blocks;
-    split->from_offset += blocks << VOLUME_MEDIA_SHIFT;
+    split->from_offset += (uint32_t)piece_bytes(&split->io, blocks);
+    if ((split->io.protection & MEDIA_PI_TYPE) != 3) {
+        split->io.ref_tag += to_ns_blocks(&split->io, blocks);
+    }
     if (status == MEDIA_OK && split->left_blocks != 0) {
+        split->done_blocks += blocks;
         set_part(volume, split);
         start_part(volume, split);
         return;
     }
     split->is_used = false;
+    split->done_blocks += status == MEDIA_OK ? blocks : 0;
+    volume->failed_base = to_ns_blocks(&split->io, split->done_blocks);
     volume->config.media_done(volume->config.done_ctx, split->cookie, status);
+    volume->failed_base = 0;
 }
 
 /* ---- Erasing. */
@@ -556,6 +588,9 @@ static enum nvmf_volume_result create_ns(struct volume *volume)
     const struct volume_entry entry = {
         .size_bytes = volume->job.size_bytes,
         .block_shift = volume->job.block_shift,
+        .has_metadata = volume->job.has_metadata,
+        .pi_type = volume->job.pi_type,
+        .pi_is_first = volume->job.pi_is_first,
         .is_private = volume->job.is_private,
         .anagrpid = volume->job.anagrpid,
     };
@@ -581,6 +616,9 @@ static enum nvmf_volume_result mark_format(struct volume *volume,
     struct volume_entry *ns = &begin_change(volume)->ns[volume->job.nsid - 1];
 
     ns->block_shift = volume->job.block_shift;
+    ns->has_metadata = volume->job.has_metadata;
+    ns->pi_type = volume->job.pi_type;
+    ns->pi_is_first = volume->job.pi_is_first;
     ns->is_erasing = is_erasing;
     /* The end is always saved: else the namespace could not be used. */
     return is_erasing ? save_change(volume) : save_draft(volume);
@@ -682,6 +720,7 @@ static void seam_capacity(void *ctx, struct nvmf_volume_capacity *capacity)
         .total_bytes = own.total_bytes,
         .free_bytes = own.free_bytes,
         .granularity_bytes = own.window_bytes,
+        .has_metadata = volume->config.has_metadata,
     };
 }
 

@@ -45,7 +45,8 @@ struct volume_config {
     struct log *log;
     uint64_t medium_blocks; /* of 512 bytes */
     bool has_cache;
-    bool is_power_on; /* the drive starts because the power came on */
+    bool has_metadata; /* The medium keeps 8 bytes for each block. */
+    bool is_power_on;  /* the drive starts because the power came on */
     const struct identity *identity; /* from which UUIDs follow */
     const struct volume_plan *plan;  /* used for a drive without a table */
 
@@ -92,6 +93,7 @@ struct volume_split {
     uint32_t ns;
     uint64_t next_block;           /* of the namespace, in units of 512 bytes */
     uint64_t left_blocks;          /* 512 bytes */
+    uint64_t done_blocks;          /* 512 bytes; of parts that succeeded */
     const struct nvmf_piece *from; /* the operation's pieces */
     uint8_t from_count;
     uint32_t from_offset; /* bytes of the pieces that are done */
@@ -114,7 +116,8 @@ struct volume {
     struct volume_map map[VOLUME_NAMESPACES];
     struct volume_split split[VOLUME_SPLITS];
 
-    bool is_watched; /* by volume_watch_writes() */
+    bool is_watched;      /* by volume_watch_writes() */
+    uint32_t failed_base; /* blocks before the part that is ending */
 
     enum volume_job_state job_state;
     struct nvmf_volume_job job;
@@ -204,6 +207,13 @@ static inline void volume_note_operation(struct volume *volume,
  * nothing.  Writes are watched from now on.
  */
 void volume_medium_erased(struct volume *volume);
+
+/** nvmf_media.failed_block(), of a part that has ended with this block. */
+static inline uint32_t volume_failed_block(const struct volume *volume,
+                                           uint32_t of_part)
+{
+    return volume->failed_base + of_part;
+}
 
 /** Whether a completion belongs to the volume, rather than to the target. */
 static inline bool volume_owns_cookie(uint64_t cookie)

@@ -31,12 +31,20 @@ enum { /* byte offsets in a namespace */
        NS_SIZE_BYTES = 8,
        NS_PORTID = 16,
        NS_RUNS = 18,
-       NS_ANAGRPID = 20, /* 0 in older records, where it means 1 */
+       NS_ANAGRPID = 20,        /* 0 in older records, where it means 1 */
+       NS_PROTECTION_INFO = 21, /* 0 in older records: no metadata */
        NS_LEN = 32,
        NS_IS_PRIVATE = 0x01,
        NS_IS_FOR_ALL = 0x02,
        NS_IS_ERASING = 0x04,
        NS_FLAGS_ALL = 0x07,
+};
+
+enum { /* NS_PROTECTION_INFO */
+       PI_TYPE_MASK = 0x03,
+       PI_HAS_METADATA = 0x04,
+       PI_IS_FIRST = 0x08,
+       PI_ALL = 0x0f,
 };
 
 enum { RUN_FIRST = 0, RUN_COUNT = 2, RUN_LEN = 4 };
@@ -92,6 +100,9 @@ static uint8_t *put_ns(uint8_t *at, const struct volume_table *table,
     put_le64(at + NS_SIZE_BYTES, ns->size_bytes);
     put_le16(at + NS_PORTID, ns->portid);
     at[NS_ANAGRPID] = ns->anagrpid;
+    at[NS_PROTECTION_INFO] =
+        (uint8_t)(ns->pi_type | (ns->has_metadata ? PI_HAS_METADATA : 0) |
+                  (ns->pi_is_first ? PI_IS_FIRST : 0));
     end = put_list(at + NS_LEN, &table->list[ns->first_entry], ns->windows,
                    &runs);
     put_le16(at + NS_RUNS, runs);
@@ -249,6 +260,7 @@ static bool take_ns(struct reader *reader, struct volume_table *table)
     if (i >= VOLUME_NAMESPACES || table->ns[i].creation != 0 ||
         at[NS_FLAGS] & ~NS_FLAGS_ALL || at[NS_PROTECTION] >= PROTECTIONS ||
         at[NS_ANAGRPID] > VOLUME_ANA_GROUPS ||
+        at[NS_PROTECTION_INFO] & ~PI_ALL ||
         (at[NS_SHIFT] != VOLUME_SHIFT_512 &&
          at[NS_SHIFT] != VOLUME_SHIFT_4096)) {
         return false;
@@ -264,6 +276,9 @@ static bool take_ns(struct reader *reader, struct volume_table *table)
         .protection = at[NS_PROTECTION],
         .portid = get_le16(at + NS_PORTID),
         .anagrpid = MAX(at[NS_ANAGRPID], 1),
+        .pi_type = at[NS_PROTECTION_INFO] & PI_TYPE_MASK,
+        .has_metadata = at[NS_PROTECTION_INFO] & PI_HAS_METADATA,
+        .pi_is_first = at[NS_PROTECTION_INFO] & PI_IS_FIRST,
     };
     return ns->creation != 0 && ns->creation <= table->creations &&
            ns->size_bytes >> ns->block_shift != 0 &&

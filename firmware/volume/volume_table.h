@@ -48,6 +48,9 @@ struct volume_entry {
     uint32_t creation;   /* number of the creation; 0: no namespace */
     uint64_t size_bytes; /* as it was created; a multiple of 512 */
     uint8_t block_shift; /* VOLUME_SHIFT_... */
+    bool has_metadata;   /* 8 bytes for each block */
+    uint8_t pi_type;     /* 0 to 3; 0: no protection information */
+    bool pi_is_first;    /* as the host has chosen; means nothing to us */
     bool is_private;     /* attached to one controller at most */
     /* Attached to every host, except to those whose exception bit is set. */
     bool is_for_all;
@@ -118,7 +121,8 @@ MUST_USE bool volume_table_divide(struct volume_table *table,
 /**
  * Create a namespace that is attached to no host.
  *
- * @param entry  size_bytes (not 0), block_shift, is_private, anagrpid of it
+ * @param entry  size_bytes (not 0), block_shift, has_metadata, pi_type,
+ *               pi_is_first, is_private, anagrpid of it
  * @param nsid   set to the lowest free NSID
  */
 MUST_USE enum volume_result volume_table_create(

@@ -179,6 +179,9 @@ struct host_io {
     uint32_t offset;    /* of the data in config.data */
     uint32_t len_bytes; /* length of the data */
     uint32_t key;       /* from host_map(), for HOST_DATA_INVALIDATE */
+    uint32_t flags;     /* further bits of dword 12 */
+    uint32_t ref_tag;   /* dword 14 */
+    uint32_t app_tags;  /* dword 15 */
     void (*done)(void *ctx, const struct host_result *result);
     void *ctx;
 };

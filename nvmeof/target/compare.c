@@ -4,7 +4,7 @@
  * chunk.
  * Spec: NVM Express Base 1.4 sections 6.6 and 6.16.
  *
- * Left out: protection information, which no namespace has.
+ * Namespaces whose blocks have metadata use protection.c instead.
  */
 #include "nvmeof/target/internal.h"
 
@@ -12,9 +12,8 @@
 
 enum { COMPARE_FUA_BIT = 30 }; /* bit position in dword 12 */
 
-/* Whether the host's data at `offset` of this window equal `data`. */
-static bool data_equal(const struct nvmf_request *req, uint32_t offset,
-                       const uint8_t *data, uint32_t len)
+bool compare_data(const struct nvmf_request *req, uint32_t offset,
+                  const uint8_t *data, uint32_t len)
 {
     for (uint8_t i = 0; i < req->piece_count && len > 0; i++) {
         uint32_t piece_len = req->pieces[i].len_bytes;
@@ -56,8 +55,7 @@ static uint16_t read_chunk(struct nvmf_target *target, struct nvmf_request *req,
     return scratch_media(target, req, &io);
 }
 
-/* Whether a chunk has arrived in the scratch buffer since the last call. */
-static bool chunk_arrived(struct nvmf_request *req)
+bool compare_chunk_arrived(struct nvmf_request *req)
 {
     bool has_arrived = req->progress != req->chunk.ops;
 
@@ -79,9 +77,9 @@ uint16_t compare_execute(struct nvmf_target *target, struct nvmf_request *req)
     uint32_t blocks = req->window_len >> shift;
     struct nvmf_chunk *chunk = &req->chunk;
 
-    if (chunk_arrived(req)) {
-        if (!data_equal(req, chunk->done << shift, scratch_data(target, req),
-                        chunk->blocks << shift)) {
+    if (compare_chunk_arrived(req)) {
+        if (!compare_data(req, chunk->done << shift, scratch_data(target, req),
+                          chunk->blocks << shift)) {
             req->is_unlogged = true; /* a result, not an error */
             return refuse_status(NVME_SC_COMPARE_FAILED);
         }
@@ -118,7 +116,7 @@ uint16_t verify_execute(struct nvmf_target *target, struct nvmf_request *req)
     uint32_t blocks = io_count_blocks(&req->sqe);
     uint8_t shift = req->ns->geometry.block_shift;
 
-    if (chunk_arrived(req)) {
+    if (compare_chunk_arrived(req)) {
         req->chunk.done += req->chunk.blocks;
         scratch_share(target, req);
     }

@@ -10,7 +10,7 @@
  * the feature Host Behavior Support.
  * Spec: NVM Command Set 1.1 section 3.3.2.
  *
- * Left out: descriptor formats 1 and 3 (protection information).
+ * Left out: descriptor formats 1 and 3 (protection information of 16 bytes).
  */
 #include "nvmeof/target/internal.h"
 
@@ -28,6 +28,8 @@ enum { /* byte offsets in a source range; the first and SOPT: of format 2 */
        COPY_RANGE_SOPT = 22,
        COPY_RANGE_SLBA = 8,
        COPY_RANGE_NLB = 16, /* 0's based */
+       COPY_RANGE_REF_TAG = 24,
+       COPY_RANGE_APP_TAG = 28, /* the tag, then the mask */
        COPY_RANGE_LEN = 32,
 };
 
@@ -36,6 +38,8 @@ struct copy_range {
     uint16_t options;
     uint64_t first_lba;
     uint32_t count_blocks;
+    uint32_t ref_tag; /* of protection information, as dwords 14 and 15 */
+    uint32_t app_tags;
 };
 
 static uint32_t count_ranges(const struct nvmf_request *req)
@@ -59,6 +63,8 @@ static struct copy_range copy_range(const struct nvmf_request *req, uint32_t i)
         .options = has_ns ? get_le16(buf + COPY_RANGE_SOPT) : 0,
         .first_lba = get_le64(buf + COPY_RANGE_SLBA),
         .count_blocks = get_le16(buf + COPY_RANGE_NLB) + 1u,
+        .ref_tag = get_le32(buf + COPY_RANGE_REF_TAG),
+        .app_tags = get_le32(buf + COPY_RANGE_APP_TAG),
     };
 }
 
@@ -108,8 +114,17 @@ static uint16_t find_source(struct nvmf_target *target,
             return status;
         }
     }
-    if ((*ns)->geometry.block_shift != req->ns->geometry.block_shift) {
+    if ((*ns)->geometry.block_shift != req->ns->geometry.block_shift ||
+        (*ns)->geometry.has_metadata != req->ns->geometry.has_metadata ||
+        (*ns)->geometry.pi_type != req->ns->geometry.pi_type) {
         return refuse_status(NVME_SC_INCOMPATIBLE_NS);
+    }
+    if ((*ns)->geometry.has_metadata) {
+        status =
+            protection_check_copy_range(req, range->first_lba, range->ref_tag);
+        if (status != NVME_SC_SUCCESS) {
+            return status;
+        }
     }
     return io_is_in_range(*ns, range->first_lba, range->count_blocks)
                ? NVME_SC_SUCCESS
@@ -240,8 +255,14 @@ static uint16_t copy_read_chunk(struct nvmf_target *target,
     io.ns = ns->config.media_ns;
     req->chunk.blocks =
         scratch_blocks(req, range.count_blocks - req->chunk.done);
+    if (ns->geometry.has_metadata) {
+        req->chunk.blocks = MIN(req->chunk.blocks, protection_copy_room(req));
+    }
     io.count_blocks = req->chunk.blocks;
-    return scratch_media(target, req, &io);
+    return ns->geometry.has_metadata
+               ? protection_copy_chunk(target, req, &io, range.ref_tag,
+                                       range.app_tags, req->chunk.done)
+               : scratch_media(target, req, &io);
 }
 
 static uint16_t copy_write_chunk(struct nvmf_target *target,
@@ -256,7 +277,11 @@ static uint16_t copy_write_chunk(struct nvmf_target *target,
         .count_blocks = req->chunk.blocks,
     };
 
-    return scratch_media(target, req, &io);
+    return req->ns->geometry.has_metadata
+               ? protection_copy_chunk(target, req, &io, req->sqe.cdw14,
+                                       req->sqe.cdw15,
+                                       req->chunk.total + req->chunk.done)
+               : scratch_media(target, req, &io);
 }
 
 /* Media operations alternate: a chunk is read, then written. */

@@ -42,7 +42,8 @@ static uint16_t first_execute(struct nvmf_target *target,
         get_data(target, second);
         return NVMF_PENDING;
     }
-    return compare_execute(target, first);
+    return first->ns->geometry.has_metadata ? protection_compare(target, first)
+                                            : compare_execute(target, first);
 }
 
 /* The second command has its data, or its turn in the order of writes. */
@@ -50,7 +51,9 @@ static uint16_t second_execute(struct nvmf_target *target,
                                struct nvmf_request *second)
 {
     if (second->fused_step == FUSED_WRITE) {
-        return io_submit(target, second, MEDIA_WRITE);
+        return second->ns->geometry.has_metadata
+                   ? protection_write_fused(target, second)
+                   : io_submit(target, second, MEDIA_WRITE);
     }
     if (!(second->holds & HOLDS_ORDER) &&
         !order_enter_exclusive(target, second, io_first_lba(&second->sqe),

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "lib/t10_pi.h"
 #include "nvmeof/target/internal.h"
 #include "nvmeof/target/level.h"
 #include "nvmeof/wire/log.h"
@@ -166,11 +167,20 @@ typedef void namespace_emit(uint8_t *buf, const struct identify_namespace *id);
 /* What all namespaces have in common. */
 static struct identify_namespace common_fields(const struct nvmf_target *target)
 {
-    return (struct identify_namespace){
-        .formats = ns_are_manageable(target) ? NS_FORMATS : 1,
-        .block_shift = {ns_format_shifts[0], ns_format_shifts[1]},
+    struct identify_namespace id = {
+        .formats = ns_format_count(target),
         .dlfeat = DLFEAT_READS_ZEROES | DLFEAT_WRITE_ZEROES_DEAC,
     };
+
+    for (uint8_t i = 0; i < id.formats; i++) {
+        id.block_shift[i] = ns_format_shifts[i];
+        id.metadata_len[i] = i >= NS_FORMATS_PLAIN ? T10_PI_LEN : 0;
+    }
+    if (id.formats > NS_FORMATS_PLAIN) {
+        id.mc = MC_EXTENDED;
+        id.dpc = DPC_TYPES | DPC_FIRST | DPC_LAST;
+    }
+    return id;
 }
 
 /* The structure of a namespace; NULL: what all have in common. */
@@ -198,7 +208,8 @@ static struct identify_namespace namespace_fields(
         id.owned_bytes = ns->volume.owned_bytes;
         id.endgid = ENDURANCE_GROUP_ID;
         id.nmic = ns->volume.is_private ? 0 : NMIC_SHARED;
-        id.format = shift == ns_format_shifts[1];
+        id.format = ns_flbas(ns);
+        id.dps = ns_dps(ns);
     } else {
         id.block_shift[0] = shift;
     }
@@ -268,7 +279,8 @@ static uint16_t build_namespace_any(struct nvmf_target *target,
 
 /*
  * CNS 05h, the fields of a namespace that are specific to the NVM command set.
- * All are zero, since the drive has no protection information.
+ * All are zero: protection information has a guard of 16 bits, and no storage
+ * tags.
  */
 static uint16_t build_namespace_nvm(struct nvmf_target *target,
                                     struct nvmf_request *req)

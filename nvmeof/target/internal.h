@@ -301,6 +301,48 @@ void copy_leave_source(struct nvmf_target *target, struct nvmf_request *req);
 void copy_find_source(const struct nvmf_request *req, uint32_t *nsid,
                       uint64_t *first_lba);
 
+/* Whether a chunk has arrived in the scratch buffer since the last call. */
+MUST_USE bool compare_chunk_arrived(struct nvmf_request *req);
+/* Whether the host's data at `offset` of this window equal `data`. */
+MUST_USE bool compare_data(const struct nvmf_request *req, uint32_t offset,
+                           const uint8_t *data, uint32_t len);
+
+/* protection.c: commands for namespaces whose blocks have metadata */
+/* The row that executes a command instead of req->command. */
+const struct nvmf_command *protection_row(const struct nvmf_target *target,
+                                          const struct nvmf_request *req);
+/* How many blocks of the command so many bytes of the host's data are. */
+uint32_t protection_blocks_in(const struct nvmf_ns *ns,
+                              const struct nvmf_request *req, uint32_t bytes);
+/* The bytes of the blocks that are complete in so many bytes. */
+uint32_t protection_round_window(const struct nvmf_request *req,
+                                 uint32_t bytes);
+uint16_t protection_compare(struct nvmf_target *target,
+                            struct nvmf_request *req);
+uint16_t protection_write_fused(struct nvmf_target *target,
+                                struct nvmf_request *req);
+/* Check the tags of a source range of Copy. */
+uint16_t protection_check_copy_range(struct nvmf_request *req,
+                                     uint64_t first_lba, uint32_t ref_tag);
+/* Blocks of a chunk of Copy. */
+uint32_t protection_copy_room(const struct nvmf_request *req);
+/* Read or write a chunk of Copy.
+ * @param ref_tag, app_tags  of its source range, or of the destination
+ * @param done  blocks of that before the chunk */
+uint16_t protection_copy_chunk(struct nvmf_target *target,
+                               struct nvmf_request *req, struct media_io *io,
+                               uint32_t ref_tag, uint32_t app_tags,
+                               uint32_t done);
+
+/* The blocks that so many bytes of a command's data are. */
+static inline uint32_t io_blocks_in(const struct nvmf_ns *ns,
+                                    const struct nvmf_request *req,
+                                    uint32_t bytes)
+{
+    return ns->geometry.has_metadata ? protection_blocks_in(ns, req, bytes)
+                                     : bytes >> ns->geometry.block_shift;
+}
+
 /* lba_status.c */
 uint16_t lba_status_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t lba_status_execute(struct nvmf_target *target,
@@ -533,8 +575,13 @@ void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                      uint32_t nsid);
 
 /* ns_manage.c: rows of admin_commands, and what follows from them */
-enum { NS_FORMATS = 2 };
+enum { NS_FORMATS = 4, NS_FORMATS_PLAIN = 2 };
 extern const uint8_t ns_format_shifts[NS_FORMATS]; /* LBA formats */
+/* How many LBA formats this drive has: blocks without metadata come first. */
+uint8_t ns_format_count(const struct nvmf_target *target);
+/* The fields of Identify Namespace with the format: FLBAS and DPS. */
+uint8_t ns_flbas(const struct nvmf_ns *ns);
+uint8_t ns_dps(const struct nvmf_ns *ns);
 
 uint16_t ns_result_status(enum nvmf_volume_result result);
 uint16_t ns_wait_turn(struct nvmf_target *target, struct nvmf_request *req);

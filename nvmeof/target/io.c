@@ -4,7 +4,8 @@
  * Compare and Verify are in compare.c, fused pairs in fused.c, Copy in copy.c.
  * Spec: NVM Express Base 1.4 section 6.
  *
- * Reservations are in reservation_command.c.
+ * Reservations are in reservation_command.c, commands for namespaces whose
+ * blocks have metadata in protection.c.
  *
  * Left out, and refused as an invalid opcode: Write Uncorrectable.  Directives
  * are refused; access hints are ignored.
@@ -147,6 +148,7 @@ static void read_finish(struct nvmf_target *target, struct nvmf_request *req)
 
 void io_write_finish(struct nvmf_target *target, struct nvmf_request *req)
 {
+    /* Metadata of one block in a fused pair does not count: 8 < 512. */
     target->counters.host_writes++;
     target->counters.written_blocks_512 += req->data_len / 512;
 }
@@ -322,8 +324,7 @@ void io_note_written(struct nvmf_target *target, const struct nvmf_request *req,
     }
     if (req->sqe.opcode == NVM_WRITE) {
         /* The windows before one that has failed are written. */
-        lba_status_written(target, ns, first_lba,
-                           bytes >> ns->geometry.block_shift);
+        lba_status_written(target, ns, first_lba, io_blocks_in(ns, req, bytes));
     } else if (req->sqe.opcode == NVM_WRITE_ZEROES && is_ok) {
         lba_status_written(target, ns, first_lba, io_count_blocks(&req->sqe));
     } else if (req->sqe.opcode == NVM_COPY && is_ok) {

@@ -74,18 +74,16 @@ static bool find_failed_blocks(const struct nvmf_target *target,
                                const struct nvmf_request *req, uint32_t *nsid,
                                uint64_t *first_lba, uint32_t *count_blocks)
 {
-    uint8_t shift;
-
     if (target->qpair[req->qpair].qid == 0 || req->ns == NULL) {
         return false;
     }
-    shift = req->ns->geometry.block_shift;
     *nsid = req->sqe.nsid;
-    *first_lba = io_first_lba(&req->sqe) + (req->data_offset >> shift);
+    *first_lba =
+        io_first_lba(&req->sqe) + io_blocks_in(req->ns, req, req->data_offset);
     *count_blocks = req->chunk.blocks;
     switch (req->sqe.opcode) {
     case NVM_READ:
-        *count_blocks = req->window_len >> shift;
+        *count_blocks = io_blocks_in(req->ns, req, req->window_len);
         return true;
     case NVM_COMPARE:
     case NVM_VERIFY:

@@ -521,25 +521,36 @@ static void append_error(struct nvmf_target *target, struct log_error error)
     *slot_of(target, error.count) = error;
 }
 
+/* Whether protection information was wrong, in the block req->error_lba. */
+static bool is_protection_error(uint16_t status)
+{
+    uint16_t code = status & NVME_SC_MASK;
+
+    return code >= NVME_SC_GUARD_CHECK && code <= NVME_SC_REF_TAG_CHECK;
+}
+
 void log_record_error(struct nvmf_target *target,
                       const struct nvmf_request *req, uint16_t status)
 {
     bool is_fabrics = req->sqe.opcode == NVME_FABRICS;
     const struct nvmf_qpair *qpair = request_qpair(target, req);
     uint16_t qid = qpair->qid;
+    struct log_error entry = {
+        .sqid = qid,
+        .cid = req->sqe.cid,
+        .status = status,
+        .location = req->error_location,
+        .nsid = is_fabrics ? 0 : req->sqe.nsid,
+        .lba = req->command->flags & COMMAND_HAS_LBA
+                   ? (uint64_t)req->sqe.cdw11 << 32 | req->sqe.cdw10
+                   : 0,
+        .trtype = qpair->transport->trtype,
+    };
 
-    append_error(
-        target, (struct log_error){
-                    .sqid = qid,
-                    .cid = req->sqe.cid,
-                    .status = status,
-                    .location = req->error_location,
-                    .nsid = is_fabrics ? 0 : req->sqe.nsid,
-                    .lba = req->command->flags & COMMAND_HAS_LBA
-                               ? (uint64_t)req->sqe.cdw11 << 32 | req->sqe.cdw10
-                               : 0,
-                    .trtype = qpair->transport->trtype,
-                });
+    if (is_protection_error(status)) {
+        entry.lba = req->error_lba;
+    }
+    append_error(target, entry);
 }
 
 void nvmf_target_log_error(struct nvmf_target *target, uint16_t status,

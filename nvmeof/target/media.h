@@ -35,16 +35,44 @@ enum media_status {
     MEDIA_READ_ONLY,      /* the medium refuses writes */
     MEDIA_INTERNAL_ERROR, /* DMA or command failure inside the drive */
     MEDIA_ABORTED,        /* reset or power transition */
+    MEDIA_GUARD_ERROR,    /* protection information: these three say which */
+    MEDIA_APP_TAG_ERROR,  /* check of nvmf_media.failed_block() failed */
+    MEDIA_REF_TAG_ERROR,
     MEDIA_STATUSES
+};
+
+/*
+ * media_io.protection: how reads, writes and MEDIA_WRITE_ZEROES treat the 8
+ * bytes of metadata that each block has.  0: the blocks have none, or nobody
+ * wants it.
+ */
+enum {
+    MEDIA_PI_TYPE = 0x03,  /* protection information of type 1, 2 or 3; 0: the
+                            * metadata is something else */
+    MEDIA_METADATA = 0x04, /* set whenever another bit is */
+    MEDIA_INTERLEAVED = 0x08, /* In the pieces, each block is followed by its
+                               * metadata.  If not, a read drops the metadata,
+                               * and a write makes protection information.
+                               * MEDIA_WRITE_ZEROES: the metadata is 0. */
+    MEDIA_CHECK_REF = 0x10,   /* what a read, or a write that is interleaved, */
+    MEDIA_CHECK_APP = 0x20,   /* compares with the tags below, or with the */
+    MEDIA_CHECK_GUARD = 0x40, /* CRC of the data */
+    MEDIA_CHECKS = 0x70,
+    MEDIA_4096 = 0x80, /* blocks of 4096 bytes, rather than 512 */
 };
 
 struct media_io {
     enum media_op op;
     bool fua;
     uint8_t piece_count;
-    uint32_t ns; /* nvmf_ns_config.media_ns; a flush: or MEDIA_NS_ALL */
+    uint8_t protection; /* MEDIA_METADATA and so on */
+    uint32_t ns;        /* nvmf_ns_config.media_ns; a flush: or MEDIA_NS_ALL */
+    uint32_t ref_tag;   /* of the first block; types 1 and 2: the next block's
+                         * is larger by 1 */
     uint64_t first_lba;
-    uint32_t count_blocks;           /* at least 1; 0 for MEDIA_FLUSH */
+    uint32_t count_blocks; /* at least 1; 0 for MEDIA_FLUSH */
+    uint16_t app_tag;
+    uint16_t app_mask; /* bits of the application tag that are compared */
     const struct nvmf_piece *pieces; /* valid until nvmf_media_done() */
     void *cookie;                    /* argument of nvmf_media_done() */
     uint32_t number; /* what traces call the request that needs it */
@@ -53,6 +81,9 @@ struct media_io {
 struct media_geometry {
     uint64_t size_blocks;
     uint8_t block_shift; /* 9 for 512 bytes, 12 for 4096 bytes */
+    bool has_metadata;   /* 8 bytes for each block */
+    uint8_t pi_type;     /* 1 to 3; 0: no protection information */
+    bool pi_is_first;    /* what the host chose; it makes no difference */
     bool is_read_only;
     bool has_volatile_cache; /* Identify VWC, feature 06h */
 };
@@ -81,6 +112,13 @@ struct nvmf_media {
     /** Get the geometry of namespace ns, at the start and after a change.
      * MEDIA_NS_ALL: only has_volatile_cache, also without a namespace. */
     void (*geometry)(void *ctx, uint32_t ns, struct media_geometry *geometry);
+
+    /**
+     * After one of the three errors of protection information: the number of
+     * the block, counted from first_lba of the operation.  Call it only inside
+     * nvmf_media_done().  NULL: the medium has no metadata.
+     */
+    uint32_t (*failed_block)(void *ctx);
 };
 
 #endif

@@ -66,13 +66,15 @@ void ns_released(struct nvmf_target *target, struct nvmf_request *req,
 
 /*
  * Which commands of a controller ns_check_closely() may refuse for a
- * namespace, as bits of nvmf_command.flags: COMMAND_NEEDS_NS for all of them.
- * Whoever changes something that this depends on calls ns_update_bars().
+ * namespace, or execute in another way because its blocks have metadata, as
+ * bits of nvmf_command.flags: COMMAND_NEEDS_NS for all of them. Whoever changes
+ * something that this depends on calls ns_update_bars().
  */
 static uint8_t ns_bars(const struct nvmf_target *target,
                        const struct nvmf_ctrl *ctrl, uint32_t nsid)
 {
     return ns_is_active(ctrl, nsid) && target->ns[nsid - 1].state == NS_READY &&
+                   !target->ns[nsid - 1].geometry.has_metadata &&
                    ana_is_reachable(target, ctrl, nsid) &&
                    !reservation_conflicts(target, ctrl, nsid, true)
                ? 0
@@ -134,6 +136,9 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
     status = reservation_admit(target, req);
     if (status != NVME_SC_SUCCESS) {
         return status;
+    }
+    if (target->ns[nsid - 1].geometry.has_metadata) {
+        req->command = protection_row(target, req);
     }
     ns_use(&target->ns[nsid - 1], req);
     return NVME_SC_SUCCESS;

@@ -27,20 +27,77 @@ enum {
     MANAGE_WAITING_MAX = 2, /* commands with buffers of one controller */
 
     FLBAS_FORMAT = 0x0f,
+    FLBAS_EXTENDED = 0x10,    /* metadata follows the data of its block */
     FLBAS_FORMAT_HIGH = 0x60, /* from Base 2.0: bits 5:4 of the index */
+    DPS_TYPE = 0x07,
+    DPS_FIRST = 0x08, /* protection information is in the first 8 bytes */
+    PI_TYPE_MAX = 3,
 
     FORMAT_LBAF_MASK = 0x0f, /* fields of dword 10 of Format NVM */
+    FORMAT_MSET_SHIFT = 4,
     FORMAT_PI_SHIFT = 5,
+    FORMAT_PIL_SHIFT = 8,
     FORMAT_SES_SHIFT = 9,
     FORMAT_SES_USER_DATA = 1,
     FORMAT_LBAF_HIGH_SHIFT = 12, /* from Base 2.0 */
 };
 
-const uint8_t ns_format_shifts[NS_FORMATS] = {9, 12};
+const uint8_t ns_format_shifts[NS_FORMATS] = {9, 12, 9, 12};
 
 bool ns_are_manageable(const struct nvmf_target *target)
 {
     return target->config.volume.capacity != NULL;
+}
+
+uint8_t ns_format_count(const struct nvmf_target *target)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    struct nvmf_volume_capacity capacity;
+
+    if (!ns_are_manageable(target)) {
+        return 1;
+    }
+    volume->capacity(volume->ctx, &capacity);
+    return capacity.has_metadata ? NS_FORMATS : NS_FORMATS_PLAIN;
+}
+
+uint8_t ns_flbas(const struct nvmf_ns *ns)
+{
+    uint8_t format = ns->geometry.block_shift == ns_format_shifts[1];
+
+    return ns->geometry.has_metadata
+               ? (uint8_t)((NS_FORMATS_PLAIN + format) | FLBAS_EXTENDED)
+               : format;
+}
+
+uint8_t ns_dps(const struct nvmf_ns *ns)
+{
+    return (uint8_t)(ns->geometry.pi_type |
+                     (ns->geometry.pi_is_first ? DPS_FIRST : 0));
+}
+
+/*
+ * Check what Format NVM and a creation say of the format.
+ *
+ * @param dps  the type, and DPS_FIRST
+ * @param job  its format is set
+ */
+static bool read_format(const struct nvmf_target *target, uint8_t format,
+                        bool is_extended, uint8_t dps,
+                        struct nvmf_volume_job *job)
+{
+    uint8_t type = dps & DPS_TYPE;
+    bool has_metadata = format >= NS_FORMATS_PLAIN;
+
+    if (format >= ns_format_count(target) || type > PI_TYPE_MAX ||
+        (has_metadata ? !is_extended : type != 0)) {
+        return false;
+    }
+    job->block_shift = ns_format_shifts[format];
+    job->has_metadata = has_metadata;
+    job->pi_type = type;
+    job->pi_is_first = type != 0 && (dps & DPS_FIRST);
+    return true;
 }
 
 uint16_t ns_result_status(enum nvmf_volume_result result)
@@ -453,21 +510,25 @@ uint16_t ns_management_check(struct nvmf_target *target,
 }
 
 /* Check the data of a creation, and make the job from it. */
-static uint16_t read_creation(const struct nvmf_request *req,
-                              bool is_ana_supported,
+static uint16_t read_creation(const struct nvmf_target *target,
+                              const struct nvmf_request *req,
                               struct nvmf_volume_job *job)
 {
+    bool is_ana_supported = ana_is_supported(target);
     uint8_t data[ID_NS_LBAF0];
     uint64_t size, capacity;
     uint32_t anagrpid;
-    uint8_t format;
+    uint8_t flbas;
 
     request_read_data(req, 0, data, sizeof(data));
     size = get_le64(data + ID_NS_NSZE);
     capacity = get_le64(data + ID_NS_NCAP);
-    format = data[ID_NS_FLBAS] & FLBAS_FORMAT;
-    if (format >= NS_FORMATS || data[ID_NS_FLBAS] & FLBAS_FORMAT_HIGH ||
-        data[ID_NS_DPS] != 0) {
+    flbas = data[ID_NS_FLBAS];
+    *job = (struct nvmf_volume_job){.op = NVMF_VOLUME_CREATE};
+    if (flbas & FLBAS_FORMAT_HIGH ||
+        data[ID_NS_DPS] & ~(DPS_TYPE | DPS_FIRST) ||
+        !read_format(target, flbas & FLBAS_FORMAT, flbas & FLBAS_EXTENDED,
+                     data[ID_NS_DPS], job)) {
         return refuse_status(NVME_SC_INVALID_FORMAT);
     }
     if (size == 0 || capacity > size || data[ID_NS_NMIC] & ~NMIC_SHARED ||
@@ -482,16 +543,12 @@ static uint16_t read_creation(const struct nvmf_request *req,
     if (capacity < size) {
         return refuse_status(NVME_SC_THIN_PROVISIONING);
     }
-    if (size > (uint64_t)INT64_MAX >> ns_format_shifts[format]) {
+    if (size > (uint64_t)INT64_MAX >> job->block_shift) {
         return refuse_status(NVME_SC_NS_INSUFFICIENT_CAPACITY);
     }
-    *job = (struct nvmf_volume_job){
-        .op = NVMF_VOLUME_CREATE,
-        .size_bytes = size << ns_format_shifts[format],
-        .block_shift = ns_format_shifts[format],
-        .is_private = !(data[ID_NS_NMIC] & NMIC_SHARED),
-        .anagrpid = (uint8_t)(anagrpid != 0 ? anagrpid : 1),
-    };
+    job->size_bytes = size << job->block_shift;
+    job->is_private = !(data[ID_NS_NMIC] & NMIC_SHARED);
+    job->anagrpid = (uint8_t)(anagrpid != 0 ? anagrpid : 1);
     return NVME_SC_SUCCESS;
 }
 
@@ -499,7 +556,7 @@ static uint16_t create_ns(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_volume *volume = &target->config.volume;
     struct nvmf_volume_job job;
-    uint16_t status = read_creation(req, ana_is_supported(target), &job);
+    uint16_t status = read_creation(target, req, &job);
 
     if (status != NVME_SC_SUCCESS) {
         return status;
@@ -712,9 +769,25 @@ uint16_t ns_attachment_execute(struct nvmf_target *target,
 
 /* ---- Format NVM. */
 
+/* Read the format that a Format names. @return false when there is none */
+static bool read_format_command(const struct nvmf_target *target,
+                                const struct nvmf_request *req,
+                                struct nvmf_volume_job *job)
+{
+    uint32_t cdw10 = req->sqe.cdw10;
+    uint8_t type = cdw10 >> FORMAT_PI_SHIFT & DPS_TYPE;
+    bool is_first = cdw10 >> FORMAT_PIL_SHIFT & 1;
+
+    *job = (struct nvmf_volume_job){.op = NVMF_VOLUME_FORMAT};
+    return read_format(target, cdw10 & FORMAT_LBAF_MASK,
+                       cdw10 >> FORMAT_MSET_SHIFT & 1,
+                       (uint8_t)(type | (is_first ? DPS_FIRST : 0)), job);
+}
+
 uint16_t ns_format_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint32_t cdw10 = req->sqe.cdw10;
+    struct nvmf_volume_job job;
 
     if (!ns_are_manageable(target)) {
         return refuse_field(req, NVME_SC_INVALID_OPCODE, SQE_OPCODE, 0);
@@ -722,13 +795,16 @@ uint16_t ns_format_check(struct nvmf_target *target, struct nvmf_request *req)
     if ((cdw10 >> FORMAT_SES_SHIFT & 7) > FORMAT_SES_USER_DATA) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 1, 1);
     }
-    if ((cdw10 & FORMAT_LBAF_MASK) >= NS_FORMATS ||
+    if ((cdw10 & FORMAT_LBAF_MASK) >= ns_format_count(target) ||
         (cdw10 >> FORMAT_LBAF_HIGH_SHIFT & 3) != 0) {
         return refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10, 0);
     }
-    if ((cdw10 >> FORMAT_PI_SHIFT & 7) != 0) { /* there is no metadata */
+    if (!read_format_command(target, req, &job)) {
+        bool is_separate = (cdw10 & FORMAT_LBAF_MASK) >= NS_FORMATS_PLAIN &&
+                           !(cdw10 >> FORMAT_MSET_SHIFT & 1);
+
         return refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10,
-                            FORMAT_PI_SHIFT);
+                            is_separate ? FORMAT_MSET_SHIFT : FORMAT_PI_SHIFT);
     }
     return NVME_SC_SUCCESS;
 }
@@ -811,16 +887,14 @@ static uint16_t check_format(struct nvmf_target *target,
 
 uint16_t ns_format_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
-    const struct nvmf_volume_job job = {
-        .op = NVMF_VOLUME_FORMAT,
-        .block_shift = ns_format_shifts[req->sqe.cdw10 & FORMAT_LBAF_MASK],
-    };
+    struct nvmf_volume_job job;
     bool is_for_all = req->sqe.nsid == NVME_NSID_ALL;
     uint16_t status = manage_wait(target, req);
 
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
+    ASSERT(read_format_command(target, req, &job)); /* ns_format_check() */
     status = check_format(target, req, &job);
     if (status != NVME_SC_SUCCESS) {
         return status;

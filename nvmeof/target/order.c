@@ -159,16 +159,15 @@ static bool is_unlisted(const struct nvmf_request *req)
 static void list_late(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint8_t opcode = req->sqe.opcode;
-    uint8_t shift;
 
     if (!is_unlisted(req)) {
         return;
     }
-    shift = req->ns->geometry.block_shift;
     if (opcode == NVM_WRITE) {
         (void)list_write(&target->order, req,
-                         io_first_lba(&req->sqe) + (req->data_offset >> shift),
-                         req->window_len >> shift);
+                         io_first_lba(&req->sqe) +
+                             io_blocks_in(req->ns, req, req->data_offset),
+                         io_blocks_in(req->ns, req, req->window_len));
     } else if (opcode == NVM_WRITE_ZEROES) {
         (void)list_write(&target->order, req, io_first_lba(&req->sqe),
                          io_count_blocks(&req->sqe));

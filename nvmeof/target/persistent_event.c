@@ -287,7 +287,8 @@ void pel_note_change_ns(struct nvmf_target *target,
     if (ns != NULL) {
         put_le64(data + PEL_NS_NSZE, ns->geometry.size_blocks);
         put_le64(data + PEL_NS_NCAP, ns->geometry.size_blocks);
-        data[PEL_NS_FLBAS] = ns->geometry.block_shift == ns_format_shifts[1];
+        data[PEL_NS_FLBAS] = ns_flbas(ns);
+        data[PEL_NS_DPS] = ns_dps(ns);
         data[PEL_NS_NMIC] = ns->volume.is_private ? 0 : NMIC_SHARED;
         put_le32(data + PEL_NS_ANAGRPID, ns->anagrpid);
     }

@@ -83,7 +83,12 @@ static void trim_pieces(struct nvmf_request *req)
 /* Set the length of the window that begins at data_offset. */
 static void set_window(struct nvmf_request *req)
 {
-    req->window_len = MIN(req->room_len, req->data_len - req->data_offset);
+    req->window_len = req->data_len - req->data_offset;
+    if (req->room_len < req->window_len) {
+        req->window_len = req->ns != NULL && req->ns->geometry.has_metadata
+                              ? protection_round_window(req, req->room_len)
+                              : req->room_len;
+    }
     if (req->window_len < req->room_len) {
         trim_pieces(req);
     }
@@ -523,6 +528,9 @@ static uint16_t media_result(struct nvmf_target *target,
         [MEDIA_READ_ONLY] = NVME_SC_NS_WRITE_PROTECTED | NVME_STATUS_DNR,
         [MEDIA_INTERNAL_ERROR] = NVME_SC_INTERNAL,
         [MEDIA_ABORTED] = NVME_SC_ABORT_REQUESTED,
+        [MEDIA_GUARD_ERROR] = NVME_SC_GUARD_CHECK,
+        [MEDIA_APP_TAG_ERROR] = NVME_SC_APP_TAG_CHECK,
+        [MEDIA_REF_TAG_ERROR] = NVME_SC_REF_TAG_CHECK,
     };
 
     if (status == MEDIA_READ_ERROR || status == MEDIA_WRITE_ERROR) {
@@ -534,6 +542,11 @@ static uint16_t media_result(struct nvmf_target *target,
         }
         target->counters.media_errors++;
         pel_note_media_error(target, req, result[status]);
+    } else if (status >= MEDIA_GUARD_ERROR) {
+        if (target->media.failed_block != NULL) {
+            req->error_lba += target->media.failed_block(target->media.ctx);
+        }
+        target->counters.media_errors++;
     }
     return result[status];
 }

@@ -34,6 +34,7 @@ set(SOURCES
     observe.c
     order.c
     persistent_event.c
+    protection.c
     qpair.c
     queue.c
     request.c

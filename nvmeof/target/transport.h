@@ -151,8 +151,9 @@ struct nvmf_request {
         struct nvmf_scan scan; /* of Get LBA Status */
     };
     struct nvmf_chunk chunk;
-    uint32_t shutdown; /* of a Property Set: the shutdown that it began, by
-                        * the number from ctrl_begin_shutdown() */
+    uint64_t error_lba; /* of an error of protection information */
+    uint32_t shutdown;  /* of a Property Set: the shutdown that it began, by
+                         * the number from ctrl_begin_shutdown() */
     const struct nvmf_command *command;
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;

@@ -34,6 +34,9 @@ struct nvmf_volume_job {
     uint32_t nsid;       /* DELETE and FORMAT */
     uint64_t size_bytes; /* CREATE: not 0 */
     uint8_t block_shift; /* CREATE and FORMAT: 9 or 12 */
+    bool has_metadata;   /* CREATE and FORMAT: 8 bytes for each block */
+    uint8_t pi_type;     /* CREATE and FORMAT: 0 to 3 */
+    bool pi_is_first;    /* CREATE and FORMAT: what the host has chosen */
     bool is_private;     /* CREATE */
     uint8_t anagrpid;    /* CREATE: its ANA group, from 1 */
 };
@@ -68,6 +71,7 @@ struct nvmf_volume_capacity {
     uint64_t total_bytes;
     uint64_t free_bytes;
     uint64_t granularity_bytes; /* a namespace occupies a multiple of this */
+    bool has_metadata;          /* Blocks may have metadata. */
 };
 
 struct nvmf_volume {

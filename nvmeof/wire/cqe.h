@@ -87,6 +87,7 @@ enum nvme_status {
 
     /* NVM command set */
     NVME_SC_CONFLICTING_ATTRIBUTES = 0x180,
+    NVME_SC_INVALID_PROTECTION = 0x181, /* Invalid Protection Information */
     NVME_SC_READ_ONLY = 0x182,
     NVME_SC_SIZE_LIMIT = 0x183, /* Command Size Limit Exceeded: Copy */
     NVME_SC_INCOMPATIBLE_NS = 0x185,
@@ -95,6 +96,9 @@ enum nvme_status {
 
     NVME_SC_WRITE_FAULT = 0x280,
     NVME_SC_READ_ERROR = 0x281,
+    NVME_SC_GUARD_CHECK = 0x282, /* end-to-end protection information */
+    NVME_SC_APP_TAG_CHECK = 0x283,
+    NVME_SC_REF_TAG_CHECK = 0x284,
     NVME_SC_COMPARE_FAILED = 0x285,
 
     NVME_SC_ANA_PERSISTENT_LOSS = 0x301, /* path related */

@@ -115,6 +115,9 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     put_le64(buf + ID_NS_NUSE, id->used_blocks);
     buf[ID_NS_NLBAF] = (uint8_t)(id->formats - 1);
     buf[ID_NS_FLBAS] = id->format;
+    buf[ID_NS_METADATA_CAPABILITIES] = id->mc;
+    buf[ID_NS_PROTECTION_CAPABILITIES] = id->dpc;
+    buf[ID_NS_DPS] = id->dps;
     buf[ID_NS_NMIC] = id->nmic;
     buf[ID_NS_RESCAP] = id->rescap;
     buf[ID_NS_DLFEAT] = id->dlfeat;
@@ -132,6 +135,7 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
         memcpy(buf + ID_NS_EUI64, id->eui64, 8);
     }
     for (uint8_t i = 0; i < id->formats; i++) {
+        put_le16(buf + ID_NS_LBAF0 + 4 * i, id->metadata_len[i]);
         buf[ID_NS_LBAF0 + 4 * i + 2] = id->block_shift[i]; /* LBADS */
     }
 }

@@ -78,6 +78,8 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_NUSE = 16,
        ID_NS_NLBAF = 25,
        ID_NS_FLBAS = 26,
+       ID_NS_METADATA_CAPABILITIES = 27,
+       ID_NS_PROTECTION_CAPABILITIES = 28,
        ID_NS_DPS = 29,
        ID_NS_NMIC = 30,
        ID_NS_RESCAP = 31,
@@ -229,16 +231,30 @@ struct identify_controller {
     uint16_t power_cw; /* maximum of power state 0, in centiwatts */
 };
 
-enum { ID_NS_FORMATS_MAX = 2 };
+enum { ID_NS_FORMATS_MAX = 4 };
+
+enum {                     /* MC: how metadata may be transferred */
+       MC_EXTENDED = 0x01, /* after the data of its block */
+};
+
+enum {                   /* DPC */
+       DPC_TYPES = 0x07, /* protection information of types 1, 2 and 3 */
+       DPC_FIRST = 0x08, /* in the first bytes of the metadata */
+       DPC_LAST = 0x10,  /* in the last ones */
+};
 
 struct identify_namespace {
     uint64_t size_blocks;
     uint64_t used_blocks;
     uint64_t owned_bytes; /* NVMCAP */
     uint32_t anagrpid;
-    uint8_t format;                         /* index of its LBA format */
-    uint8_t formats;                        /* LBA formats, at least 1 */
-    uint8_t block_shift[ID_NS_FORMATS_MAX]; /* of each format */
+    uint8_t format;                          /* FLBAS */
+    uint8_t formats;                         /* LBA formats, at least 1 */
+    uint8_t block_shift[ID_NS_FORMATS_MAX];  /* of each format */
+    uint8_t metadata_len[ID_NS_FORMATS_MAX]; /* of each format */
+    uint8_t mc;
+    uint8_t dpc;
+    uint8_t dps;
     uint8_t nmic;
     uint8_t rescap;
     uint8_t dlfeat;

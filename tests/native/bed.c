@@ -36,6 +36,7 @@ static void power_on(struct bed *bed)
         .flash_is_realtime = bed->nand_is_realtime,
         .flash_is_held = bed->nand_is_held,
         .plan = bed->plan,
+        .namespaces = bed->keeps_namespaces ? &bed->namespaces : NULL,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);
@@ -130,6 +131,7 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .nand_blocks = like->nand_blocks,
         .nand_is_realtime = like->nand_is_realtime,
         .plan = like->plan,
+        .keeps_namespaces = like->keeps_namespaces,
     };
     start_nodes(bed);
 }

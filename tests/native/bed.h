@@ -49,6 +49,8 @@ struct bed {
     bool nand_is_held; /* As machine.holds_flash, from the next start on. */
     struct nand_ram nand;
     const struct volume_plan *plan; /* Its namespaces; NULL: one. */
+    bool keeps_namespaces;          /* The table outlives a power cycle. */
+    struct native_namespaces namespaces;
 };
 
 /* Start both ends and connect the cables; no host is connected. */
@@ -60,7 +62,8 @@ void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
 /* The same, with the parameters of `like`: mtu_bytes, vlan, priority,
- * has_roce_v1, has_dhcp, has_nand, nand_blocks, nand_is_realtime, plan. */
+ * has_roce_v1, has_dhcp, has_nand, nand_blocks, nand_is_realtime, plan,
+ * keeps_namespaces. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 

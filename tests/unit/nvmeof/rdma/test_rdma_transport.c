@@ -339,7 +339,7 @@ static int setup(void **state)
         .addresses = f->address,
         .address_count = 2,
         .health = {.temperature_k = 313, .available_spare_percent = 100},
-        .media = {f, media_submit, set_volatile, media_geometry_get},
+        .media = {f, media_submit, set_volatile, media_geometry_get, NULL},
         .subsystem_reset = subsystem_reset,
     };
 

@@ -205,7 +205,7 @@ struct fake *fake_new(void)
                    .power_on_hours = 8,
                    .unsafe_shutdowns = 9},
         .bufs = {fake, buf_get, buf_put},
-        .media = {fake, media_submit, set_volatile, fake_geometry},
+        .media = {fake, media_submit, set_volatile, fake_geometry, NULL},
         .subsystem_reset = subsystem_reset,
         .subsystem_reset_ctx = fake,
     };

@@ -390,7 +390,7 @@ static void start_drive(void)
     fake->config.namespace_count = 0;
     fake->config.volume = volume_seam(world->volume);
     fake->config.media =
-        (struct nvmf_media){NULL, submit_io, set_cache, read_geometry};
+        (struct nvmf_media){NULL, submit_io, set_cache, read_geometry, NULL};
     fake->config.genctr = (uint64_t)world->generations << 16;
     fake_start(fake);
     memset(world->host, 0, sizeof(world->host));

@@ -318,6 +318,9 @@ static void test_media_errors_become_statuses(void **state)
         [MEDIA_READ_ONLY] = 0x020 | DNR | MORE,
         [MEDIA_INTERNAL_ERROR] = 0x006 | MORE,
         [MEDIA_ABORTED] = 0x007,
+        [MEDIA_GUARD_ERROR] = 0x282 | MORE,
+        [MEDIA_APP_TAG_ERROR] = 0x283 | MORE,
+        [MEDIA_REF_TAG_ERROR] = 0x284 | MORE,
     };
 
     for (int i = 0; i < MEDIA_STATUSES; i++) {
@@ -326,7 +329,7 @@ static void test_media_errors_become_statuses(void **state)
                          status[i]);
         assert_int_equal(fake->buffers_out, 0);
     }
-    assert_int_equal(nvmf_target_counters(fake->target)->media_errors, 2);
+    assert_int_equal(nvmf_target_counters(fake->target)->media_errors, 5);
     assert_int_equal(nvmf_target_counters(fake->target)->host_reads, 1);
 }
 

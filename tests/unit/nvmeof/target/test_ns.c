@@ -29,7 +29,7 @@ static struct fake_volume volume; /* static, because tests run one by one */
 static void get_capacity(void *ctx, struct nvmf_volume_capacity *capacity)
 {
     (void)ctx;
-    *capacity = (struct nvmf_volume_capacity){8 << 20, 6 << 20, 1 << 20};
+    *capacity = (struct nvmf_volume_capacity){8 << 20, 6 << 20, 1 << 20, false};
 }
 
 static bool describe_ns(void *ctx, uint32_t nsid, struct nvmf_volume_ns *ns)
