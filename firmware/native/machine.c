@@ -536,6 +536,7 @@ static void create_i2c(struct machine *machine)
             .env = env_of(machine, (enum machine_core)(MACHINE_I2C0 + i)),
             .wires = i2c_wires_ops(&machine->i2c_wires[i]),
             .has_mdio = i < SOC_PORTS,
+            .is_fast = true,
         };
 
         i2c_wires_init(&machine->i2c_wires[i], i);

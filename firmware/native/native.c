@@ -423,6 +423,7 @@ static struct drive_config drive_config_of(
         .lag_regs = native_node_regs(node, SOC_LAG_BASE),
         .media_regs = native_node_regs(node, SOC_MEDIA_BASE),
         .nand_regs = native_node_regs(node, SOC_NAND_BASE),
+        .straps = config->straps,
         .i2c_regs = {native_node_regs(node, SOC_I2C0_BASE),
                      native_node_regs(node, SOC_I2C1_BASE),
                      native_node_regs(node, SOC_I2C2_BASE)},

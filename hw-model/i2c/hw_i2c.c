@@ -116,7 +116,8 @@ static void set_busy(struct hw_i2c *i2c, uint64_t duration_ns)
     const struct dev_env *env = &i2c->config.env;
 
     i2c->state.status = R_I2C_STATUS_BUSY_MASK;
-    i2c->state.deadline_ns = env->now_ns(env->ctx) + duration_ns;
+    i2c->state.deadline_ns =
+        env->now_ns(env->ctx) + (i2c->config.is_fast ? 0 : duration_ns);
     env->set_timer(env->ctx, i2c->state.deadline_ns);
 }
 

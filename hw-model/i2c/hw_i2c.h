@@ -38,6 +38,9 @@ struct hw_i2c_config {
     struct dev_env env; /* `dma` and `defer` are not used */
     struct hw_i2c_wires wires;
     bool has_mdio;
+    /* Transfers take no time, as in essd-native, whose hosts take none either.
+     */
+    bool is_fast;
 };
 
 struct hw_i2c_mail {

@@ -7,8 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from conftest import SESSION
 
-from essd import drive, modules
+from essd import bmc, console, drive, mgmt, modules, setup
+from essd.errors import EssdError
+from essd.instance import Instance
+from essd.setup import Wish
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
@@ -50,6 +54,32 @@ def test_smart_shows_the_temperature_of_the_sensors(connected: Job) -> None:
         set_temperature(connected, "sensor-media", REST_C)
         set_temperature(connected, "sensor-controller", REST_C)
     wait(lambda: smart(connected)["temperature"] == KELVIN + REST_C, "40 degrees")
+
+
+def test_straps_choose_features_and_where_the_bmc_is() -> None:
+    """Pins 4, 5 and 6: the BMC's port, NVMe 1.2.1, and settings that cannot be saved."""
+    wish = Wish(name=f"{SESSION}-pins", host=False, size="512M",
+                extra=["-machine", "straps=112"])
+    instance = Instance(wish.name)
+    instance.stop()
+    setup.forget(wish.name)
+    try:
+        instance.start(setup.configure(wish))
+        wait(lambda: (instance.folder / "console.sock").exists()
+             and "listening" in console.log(instance).decode(errors="replace"),
+             "the drive starts", 60)
+        assert bmc.ask(instance, "vpd")["product"] == "Ethernet SSD"
+        assert "bmc: NVMe-MI on I2C port 0" in console.log(instance).decode()
+        values = {key["key"]: key["in-force"]
+                  for key in mgmt.ask(instance, "config")["keys"]}
+        assert values["nvme.profile"] == "datasheet"
+        mgmt.ask(instance, "config-set", key="lldp.interval", value="7")
+        with pytest.raises(EssdError):
+            mgmt.ask(instance, "config-save")
+        assert "set strap pin 6 low" in console.log(instance).decode()
+    finally:
+        instance.stop()
+        setup.forget(wish.name)
 
 
 def test_a_module_is_taken_out_and_put_back(job: Job) -> None:

@@ -41,7 +41,8 @@ struct bed {
     const struct crash_store *crashes;   /* of the drive's next starts */
     enum config_lag lag;                 /* Of both ends. */
     bool has_echo;
-    bool has_dhcp; /* Port 0 of the drive uses DHCP, but there is no server. */
+    uint8_t straps; /* Of the drive: those that concern the BMC. */
+    bool has_dhcp;  /* Port 0 of the drive uses DHCP, but there is no server. */
     /* The drive's medium is a NAND array, whose operations may take time. */
     bool has_nand;
     uint16_t nand_blocks; /* Of a plane; 0: 20, which is 11 MiB. */

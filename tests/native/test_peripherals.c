@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "firmware/bmc/mi_check.h"
+#include "firmware/settings/settings.h"
+#include "lib/random.h"
 #include "lib/bytes.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -76,6 +78,15 @@ static void test_smart_has_the_temperatures_of_the_sensors(void **state)
     measure_celsius(-20, -10);
     read_smart();
     assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C - 10);
+}
+
+/* Hosts never see a drive that does not know its temperature yet. */
+static void test_the_first_host_sees_a_temperature(void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    read_smart();
+    assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 40);
 }
 
 static void test_a_hot_drive_warns_until_it_is_cool_again(void **state)
@@ -421,5 +432,57 @@ static void test_damaged_messages_are_not_answered(void **state)
     bmc_send(message, sizeof(message), 0xc8, 0);
     listener->addr = 0; /* the BMC is gone: the drive gives up */
     assert_int_equal(bmc->counters.requests, 2);
+    assert_int_equal(bmc_command(1, 0, 0)[4], 0);
+}
+
+static void test_straps_decide_where_the_bmc_is(void **state)
+{
+    static const struct {
+        uint8_t straps;
+        bool answers[SOC_I2CS];
+    } rows[] = {
+        {0, {false, true, false}},
+        {STRAPS_BMC_ON_I2C0, {true, false, false}},
+        {STRAPS_NO_BMC, {false, false, false}},
+        {STRAPS_NO_BMC | STRAPS_BMC_ON_I2C0, {false, false, false}},
+    };
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct bed like = {.mtu_bytes = 1500, .straps = rows[i].straps};
+
+        bed_end(&bed);
+        bed_init_like(&bed, &like);
+        for (unsigned int k = 0; k < SOC_I2CS; k++) {
+            const struct hw_i2c *i2c = &bed.drive->machine.i2c[k];
+
+            assert_int_equal(hw_i2c_target_matches(i2c, BASIC_ADDR),
+                             rows[i].answers[k]);
+            assert_int_equal(hw_i2c_target_matches(i2c, MCTP_ADDR),
+                             rows[i].answers[k]);
+            assert_int_equal(hw_i2c_target_matches(i2c, VPD_ADDR),
+                             rows[i].answers[k]);
+        }
+    }
+}
+
+/* Whatever a BMC sends, the drive answers a valid request afterwards. */
+static void test_random_messages_do_no_harm(void **state)
+{
+    enum { MESSAGES = 2000, LEN_MAX = 80 };
+    uint64_t random = 12;
+
+    (void)state;
+    for (unsigned int i = 0; i < MESSAGES; i++) {
+        uint8_t message[LEN_MAX] = {0x84, 1 << 3, 0, 0, 1};
+        size_t len = (size_t)(random_next(&random) % (LEN_MAX - 24)) + 20;
+        unsigned int changes = (unsigned int)(random_next(&random) % 6);
+
+        for (unsigned int k = 0; k < changes; k++) {
+            message[random_next(&random) % 20] = (uint8_t)random_next(&random);
+        }
+        put_le32(message + len, mi_crc32c(message, len));
+        bmc_send(message, len + 4, (uint8_t)(random_next(&random) | 0xc8), 0);
+    }
     assert_int_equal(bmc_command(1, 0, 0)[4], 0);
 }
