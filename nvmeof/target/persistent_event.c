@@ -361,7 +361,7 @@ void pel_note_firmware(struct nvmf_target *target,
     const struct nvmf_firmware *firmware = &target->config.firmware;
     const char *revision = "";
     struct nvmf_firmware_now now;
-    uint8_t data[PEL_FIRMWARE_LEN];
+    uint8_t data[PEL_FIRMWARE_LEN] = {0};
 
     firmware->describe(firmware->ctx, &now);
     if (slot >= 1 && slot <= NVMF_FIRMWARE_SLOTS) {

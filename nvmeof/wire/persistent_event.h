@@ -86,7 +86,9 @@ enum {                       /* byte offsets in the data of PEL_TYPE_FIRMWARE */
        PEL_FIRMWARE_SCT = 18,
        PEL_FIRMWARE_SC = 19,
        PEL_FIRMWARE_VENDOR = 20, /* 2 bytes */
-       PEL_FIRMWARE_LEN = 22,
+       /* With two bytes of padding: nvme-cli cannot read a page whose length
+        * is no multiple of 4. */
+       PEL_FIRMWARE_LEN = 24,
 
        /* Values of PEL_FIRMWARE_VENDOR: a commit, or an image that was given up
         * when the drive started. */

@@ -222,6 +222,8 @@ static void check_recorded(struct conf *conf)
     }
     slot = store_image(nvme);
     data = nvme_event(nvme, 0, PEL_TYPE_FIRMWARE) + PEL_EVENT_HEADER_LEN;
+    conf_equal(conf, "length of the event, modulo 4",
+               get_le16(data - PEL_EVENT_HEADER_LEN + PEL_EVENT_LENGTH) % 4, 0);
     conf_check(conf,
                memcmp(data + PEL_FIRMWARE_OLD, nvme->ctrl + ID_CTRL_FR, 8) == 0,
                "the old revision is not FR");
