@@ -264,6 +264,35 @@ static void at_threshold(struct conf *conf)
     nvme_close(nvme);
 }
 
+/*
+ * The threshold of temperature sensor 1 makes an event of its own, and leaves
+ * that of the composite temperature as it is.
+ */
+static void sensor_threshold(struct conf *conf)
+{
+    enum { SENSOR1 = 1 << 16 };
+    struct nvme *nvme = open_cool(conf);
+    const uint8_t *log = nvme_log(nvme, LOG_SMART, LOG_SMART_LEN);
+    uint32_t kelvin = get_le16(log + SMART_SENSORS);
+    uint32_t value;
+
+    if (kelvin == 0) {
+        nvme_close(nvme);
+        conf_not_applicable(conf, "temperature sensor 1 does not exist");
+        return;
+    }
+    request_event(nvme, FIRST_CID);
+    set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, SENSOR1 | (kelvin + 10));
+    expect_quiet(nvme, FIRST_CID);
+    set_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, SENSOR1 | kelvin);
+    conf_equal(conf, "type, information, log page",
+               expect_event(nvme, FIRST_CID), TEMPERATURE_EVENT);
+    nvme_get_feature(nvme, FEATURE_TEMPERATURE_THRESHOLD, 0, 0, &value);
+    conf_equal(conf, "threshold of the composite temperature", value & 0xffff,
+               NO_THRESHOLD);
+    nvme_close(nvme);
+}
+
 static void before_request(struct conf *conf)
 {
     struct nvme *nvme = open_cool(conf);
@@ -522,6 +551,8 @@ static const struct conf_test tests[] = {
          threshold_under),
     TEST("aer.at-threshold", "5.21.1.4",
          "a temperature equal to the threshold makes an event", at_threshold),
+    TEST("aer.sensor", "5.21.1.4",
+         "a temperature sensor has a threshold of its own", sensor_threshold),
     TEST("aer.before-request", "5.2", "an event waits for a request",
          before_request),
     TEST("aer.only-one", "5.2", "one event answers one request", only_one),
