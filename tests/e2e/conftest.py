@@ -44,11 +44,12 @@ def target(pytestconfig: pytest.Config) -> str:
     return str(pytestconfig.getoption("--target"))
 
 
-def boot(wish: Wish) -> Job:
-    """A new drive and a host, both ready."""
+def boot(wish: Wish, prepare: Callable[[], None] = lambda: None) -> Job:
+    """A new drive and a host, both ready; `prepare` may write the drive's files before."""
     instance = Instance(wish.name)
     instance.stop()
     setup.forget(wish.name)
+    prepare()
     instance.start(setup.configure(wish))
     instance.wait_ready("host")
     job = Job.of(instance)
@@ -100,14 +101,14 @@ def booted(target: str) -> Iterator[Callable[..., Job]]:
     """Return a function that starts another drive and host: booted(nqn=..., mtu=...)."""
     instances = []
 
-    def make(**options: object) -> Job:
+    def make(prepare: Callable[[], None] = lambda: None, **options: object) -> Job:
         wish = Wish(name=f"{SESSION}-own", target=target, size="512M" if
                     target == "drive" and "media" not in options else None)
         for key, value in options.items():
             assert hasattr(wish, key), key
             setattr(wish, key, value)
         instances.append(Instance(wish.name))
-        return boot(wish)
+        return boot(wish, prepare)
 
     yield make
     for instance in instances:

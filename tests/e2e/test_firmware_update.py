@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import SESSION
 
 from essd import fw_build, setup, steps
 from essd.flash import Config, FlashImage, Identity, new_flash
@@ -149,10 +150,13 @@ def test_a_drive_with_a_key_runs_signed_images_only(booted: Callable[..., Job],
     key, other = tmp_path / "key.pem", tmp_path / "other.pem"
     public = make_key(key)
     make_key(other)
-    path = setup.flash_path("e2e-own")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    signed_flash(key, Identity.random()).save(path)
-    job = booted(extra=["-global", f"essd-sysctl.boot-key={public.hex()}"])
+    path = setup.flash_path(f"{SESSION}-own")
+
+    def prepare() -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        signed_flash(key, Identity.random()).save(path)
+
+    job = booted(prepare, extra=["-global", f"essd-sysctl.boot-key={public.hex()}"])
     steps.connect(job)
     unsigned = Image.of_file(new_firmware())
     download(job, unsigned.file())
