@@ -39,6 +39,7 @@ MAY_INCLUDE = {
                       "hw-model/regs", "hw-model/core"],
     "hw-model/fault": ["lib", "net/wire", "hw-model/core",
                        "hw-model/media/media_backend.h"],
+    "hw-model/ecc": ["lib", "hw-model/regs"],
     "hw-model/lag": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
     "hw-model/nand": ["lib", "hw-model/regs", "hw-model/core"],

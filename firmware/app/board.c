@@ -150,6 +150,8 @@ static void read_flash(struct board *board)
     crash_plan_boot(board->crash.region, board->generation);
     store_read_usage(&board->flash, &board->usage_place, &board->usage);
     store_read_errors(&board->flash, &board->error_place, &board->errors);
+    store_read_hw_errors(&board->flash, &board->hw_error_place,
+                         &board->hw_errors);
     read_events(board);
     read_namespaces(board);
     board_records_read(&board->records, &board->flash, &board->dram);
@@ -235,6 +237,13 @@ bool board_save_error(void *ctx, const struct error_record *record)
     struct board *board = ctx;
 
     return store_write_error(&board->flash, &board->error_place, record);
+}
+
+bool board_save_hw_error(void *ctx, const struct hw_error *error)
+{
+    struct board *board = ctx;
+
+    return store_write_hw_error(&board->flash, &board->hw_error_place, error);
 }
 
 bool board_save_event(void *ctx, const uint8_t *record)

@@ -24,6 +24,7 @@
 #include "firmware/store/config.h"
 #include "firmware/store/error_log.h"
 #include "firmware/store/event_log.h"
+#include "firmware/store/hw_error_log.h"
 #include "firmware/store/identity.h"
 #include "firmware/store/image.h"
 #include "firmware/store/usage.h"
@@ -58,6 +59,8 @@ struct board {
     struct records_place usage_place;
     struct error_records errors; /* the error log in flash */
     struct records_place error_place;
+    struct hw_error_records hw_errors; /* the hardware errors in flash */
+    struct records_place hw_error_place;
     struct event_records *events; /* the persistent events in flash, or NULL */
     struct records_place event_place;
     enum area_result namespaces_state;
@@ -113,6 +116,9 @@ MUST_USE bool board_save_usage(void *board, const struct usage *usage);
  * usage_keeper_config.save_error.
  */
 MUST_USE bool board_save_error(void *board, const struct error_record *record);
+
+/** Write a hardware error to flash.  The function for hw_log_config.save. */
+MUST_USE bool board_save_hw_error(void *board, const struct hw_error *error);
 
 /**
  * Write a record of a persistent event to flash.  The function for

@@ -235,7 +235,25 @@ static enum loop_work step_usage(void *ctx, struct loop_step *step)
     loop_call_at(step, usage_keeper_step(&drive->keeper, step->now_us));
     loop_call_at(step, event_keeper_step(&drive->events, step->now_us));
     loop_call_at(step, latency_keeper_step(&drive->latency, step->now_us));
+    loop_call_at(step, hw_log_step(&drive->hw_log, step->now_us));
     return LOOP_IDLE;
+}
+
+static enum loop_work step_memory(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    loop_call_at(step, memory_check_step(&drive->memory, step->now_us));
+    return LOOP_IDLE;
+}
+
+static bool take_memory_irq(void *ctx, uint32_t irqs)
+{
+    if ((irqs & BIT(SOC_IRQ_ECC)) == 0) {
+        return false;
+    }
+    memory_check_irq(&((struct drive *)ctx)->memory);
+    return true;
 }
 
 /* ---- Tools. */
@@ -348,6 +366,7 @@ static const struct component drive_components[] = {
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},
     {.name = "operations", .step = operations_step},
+    {.name = "memory", .step = step_memory, .irqs = take_memory_irq},
     {
         .name = "peripherals",
         .step = peripherals_step,

@@ -14,6 +14,7 @@ static const char *const cause_name[] = {
     [CRASH_ASSERTION] = "assertion",
     [CRASH_TRAP] = "trap",
     [CRASH_WATCHDOG] = "watchdog",
+    [CRASH_MEMORY] = "memory",
 };
 
 const char *crash_cause_name(enum crash_cause cause)
@@ -26,7 +27,7 @@ const char *crash_cause_name(enum crash_cause cause)
 
 bool crash_cause_parse(const char *name, enum crash_cause *cause)
 {
-    for (unsigned int i = CRASH_ASSERTION; i < ARRAY_LEN(cause_name); i++) {
+    for (unsigned int i = CRASH_ASSERTION; i <= CRASH_WATCHDOG; i++) {
         if (strcmp(name, cause_name[i]) == 0) {
             *cause = (enum crash_cause)i;
             return true;
@@ -100,7 +101,7 @@ static void print_summary(struct log *log, uint32_t number,
              summary->build_id[5]);
     if (summary->cause == CRASH_ASSERTION) {
         log_text(log, "  line %u of %s", summary->line, summary->text);
-    } else if (summary->cause == CRASH_TRAP) {
+    } else if (summary->cause == CRASH_TRAP || summary->cause == CRASH_MEMORY) {
         log_text(log, "  mcause %lu, mtval 0x%lx",
                  (unsigned long)summary->mcause, (unsigned long)summary->mtval);
     }

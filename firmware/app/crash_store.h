@@ -41,10 +41,10 @@ struct crash_summary {
 MUST_USE bool crash_summarise(struct crash_summary *summary,
                               const uint8_t *dump, size_t len);
 
-/** Read the name of a cause. @return false when there is none */
+/** Read the name of a cause that can be provoked. */
 MUST_USE bool crash_cause_parse(const char *name, enum crash_cause *cause);
 
-/** "assertion", "trap" or "watchdog". */
+/** "assertion", "trap", "watchdog" or "memory". */
 const char *crash_cause_name(enum crash_cause cause);
 
 /** Write the members of a summary. */

@@ -460,6 +460,38 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     nvmf_target_started(drive->target, usage_keeper_was_unsafe(&drive->keeper));
 }
 
+static void memory_check_start(struct drive *drive,
+                               const struct drive_config *config,
+                               const void *buffers)
+{
+    const struct memory_check_config memory = {
+        .regs = config->ecc.regs,
+        .log = drive->log,
+        .errors = &drive->hw_log,
+        .dram_base = config->ecc.dram_base,
+        .dram_bytes = config->ecc.dram_bytes,
+        .buffers = hal_dma_addr(buffers),
+        .buffers_bytes = RDMA_BUF_BYTES,
+    };
+
+    memory_check_init(&drive->memory, &memory, drive->now_us);
+}
+
+/* The internal log, with the crash that led to this start. */
+static void hw_log_start(struct drive *drive, const struct drive_config *config)
+{
+    const struct telemetry_panic *panic = config->telemetry.panic;
+    struct hw_error crash = {.kind = HW_ERROR_CRASH, .is_fatal = true};
+
+    hw_log_init(&drive->hw_log, &config->hw_errors);
+    if (panic != NULL) {
+        crash.time_us = drive->now_us;
+        crash.address = panic->mepc;
+        crash.info = panic->mcause;
+        hw_log_note(&drive->hw_log, &crash, drive->now_us);
+    }
+}
+
 static enum init_result transport_start(struct drive *drive,
                                         const struct drive_config *config)
 {
@@ -483,6 +515,7 @@ static enum init_result transport_start(struct drive *drive,
     if (!rdma_transport_init(drive->rdma, &rdma)) {
         return INIT_NO_ROOM;
     }
+    memory_check_start(drive, config, rdma.bufs);
     log_line(drive->log, "nvme-of: listening on %u, %s", DRIVE_SERVICE_PORT,
              config->identity->subsystem_nqn);
     return INIT_OK;
@@ -616,6 +649,7 @@ static struct init_report start_above(struct drive *drive,
     if (config->telemetry.panic != NULL) {
         telemetry_record_panic(&drive->telemetry, config->telemetry.panic);
         nvmf_target_telemetry_made(drive->target);
+        nvmf_target_was_fatal(drive->target);
     }
     peripherals_start_bmc(drive, config);
     report = (struct init_report){transport_start(drive, config), "nvme-of"};
@@ -636,6 +670,7 @@ struct init_report drive_init(struct drive *drive,
     mgmt_start(drive, config);
     settings_start(drive, config);
     usage_keeper_init(&drive->keeper, &config->usage, now_us);
+    hw_log_start(drive, config);
     report = start_below(drive, config);
     drive->connect_log.rdma = drive->rdma;
     if (report.result == INIT_OK) {
@@ -657,6 +692,7 @@ void drive_stop(struct drive *drive)
     usage_keeper_stop(&drive->keeper, drive->now_us);
     event_keeper_stop(&drive->events);
     latency_keeper_stop(&drive->latency);
+    hw_log_stop(&drive->hw_log);
 }
 
 void drive_report_image(struct drive *drive, uint8_t slot)

@@ -18,6 +18,7 @@
 #include "firmware/echo/echo.h"
 #include "firmware/app/firmware_update.h"
 #include "firmware/app/media_seam.h"
+#include "firmware/app/memory_check.h"
 #include "firmware/app/nand_health.h"
 #include "firmware/app/nand_medium.h"
 #include "firmware/app/operations.h"
@@ -27,6 +28,7 @@
 #include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"
 #include "firmware/usage/event_keeper.h"
+#include "firmware/usage/hw_log.h"
 #include "firmware/usage/latency_keeper.h"
 #include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
@@ -80,6 +82,12 @@ struct drive_config {
     struct drive_record reservations;
     struct telemetry_config telemetry;
     struct firmware_config firmware; /* image slots */
+    struct hw_log_config hw_errors;  /* used during drive_init() only */
+    /* The block that corrects memory errors; regs 0: there is none. */
+    struct {
+        uintptr_t regs;
+        uint64_t dram_base, dram_bytes;
+    } ecc;
 
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
@@ -138,6 +146,8 @@ struct drive {
     struct echo echo;
     struct connect_log connect_log;
     struct telemetry telemetry;
+    struct hw_log hw_log;
+    struct memory_check memory;
 };
 
 /**

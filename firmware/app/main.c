@@ -122,6 +122,14 @@ static bool start_drive(void)
                 .save = board_save_telemetry,
                 .save_ctx = &board,
             },
+        .hw_errors =
+            {
+                .records = &board.hw_errors,
+                .boot = board.generation,
+                .save = board_save_hw_error,
+                .save_ctx = &board,
+            },
+        .ecc = {SOC_ECC_BASE, SOC_DRAM_BASE, sysctl_dram_bytes(&board.sysctl)},
         .generation = board.generation,
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
@@ -150,7 +158,7 @@ static bool start_drive(void)
     static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
                                   SOC_IRQ_MEDIA, SOC_IRQ_NAND,  SOC_IRQ_MGMT,
                                   SOC_IRQ_I2C0,  SOC_IRQ_I2C1,  SOC_IRQ_I2C2,
-                                  SOC_IRQ_UART};
+                                  SOC_IRQ_UART,  SOC_IRQ_ECC};
     struct init_report report;
     struct crash_ring ring;
 

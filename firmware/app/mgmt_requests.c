@@ -81,6 +81,7 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"crashes", mgmt_crashes},
     {"crash-data", mgmt_crash_data},
     {"crash-now", mgmt_crash_now},
+    {"hardware-errors", mgmt_hardware_errors},
     {"faults", mgmt_faults},
     {"fault-add", mgmt_fault_add},
     {"fault-remove", mgmt_fault_remove},

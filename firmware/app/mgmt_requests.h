@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 34 };
+enum { MGMT_REQUESTS = 35 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -40,6 +40,9 @@ mgmt_handler mgmt_crash_now;
 mgmt_handler mgmt_referrals;
 mgmt_handler mgmt_referral_add;
 mgmt_handler mgmt_referral_remove;
+
+/* in mgmt_errors.c */
+mgmt_handler mgmt_hardware_errors;
 
 /* in mgmt_faults.c */
 mgmt_handler mgmt_faults;

@@ -12,11 +12,13 @@ set(SOURCES
     firmware_update.c
     lag_text.c
     media_seam.c
+    memory_check.c
     mgmt_ana.c
     mgmt_config.c
     mgmt_counters.c
     mgmt_crash.c
     mgmt_discovery.c
+    mgmt_errors.c
     mgmt_faults.c
     mgmt_hosts.c
     mgmt_network.c

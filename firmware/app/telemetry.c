@@ -29,10 +29,10 @@ static const struct dump_table {
     const char *name;
     uint8_t area; /* 0 for data area 1 */
 } tables[] = {
-    {"status", 0},      {"pools", 0},    {"counters", 0},
-    {"controllers", 1}, {"lag", 1},      {"addresses", 1},
-    {"neighbours", 1},  {"faults", 1},   {"namespaces", 1},
-    {"queue-pairs", 1}, {"requests", 1},
+    {"status", 0},          {"pools", 0},       {"counters", 0},
+    {"hardware-errors", 0}, {"controllers", 1}, {"lag", 1},
+    {"addresses", 1},       {"neighbours", 1},  {"faults", 1},
+    {"namespaces", 1},      {"queue-pairs", 1}, {"requests", 1},
 };
 
 static const struct mgmt_request *find_request(const char *name)

@@ -6,6 +6,7 @@
  */
 #include "firmware/arch/arch.h"
 #include "firmware/arch/csr.h"
+#include "firmware/drivers/ecc.h"
 #include "firmware/drivers/sysctl.h"
 #include "firmware/drivers/uart.h"
 #include "firmware/drivers/watchdog.h"
@@ -16,7 +17,10 @@
 
 #include <string.h>
 
-#define MCAUSE_BREAKPOINT 3
+#define MCAUSE_FETCH_FAULT 1
+#define MCAUSE_BREAKPOINT  3
+#define MCAUSE_LOAD_FAULT  5
+#define MCAUSE_STORE_FAULT 7
 
 void trap_panic(const uint64_t *x);
 void nmi_panic(const uint64_t *x);
@@ -130,6 +134,26 @@ __attribute__((noreturn)) static void assert_panic(const uint64_t *x)
 }
 
 /*
+ * Whether an access fault comes from a word that could not be corrected.  The
+ * word is zeroed, so that the dump can be made of the memory around it.  Its
+ * address stays in the block until the next start.
+ */
+static bool has_lost_word(const struct sysctl_panic *panic)
+{
+    struct ecc ecc;
+    uint64_t addr;
+
+    if ((panic->mcause != MCAUSE_FETCH_FAULT &&
+         panic->mcause != MCAUSE_LOAD_FAULT &&
+         panic->mcause != MCAUSE_STORE_FAULT) ||
+        !ecc_init(&ecc, SOC_ECC_BASE) || !ecc_has_lost(&ecc, &addr)) {
+        return false;
+    }
+    ecc_clear(&ecc, addr, ECC_WORD_BYTES);
+    return true;
+}
+
+/*
  * Called by trap_entry.
  * @param x  pc and the integer registers x1 to x31
  */
@@ -153,9 +177,13 @@ void trap_panic(const uint64_t *x)
         panic.mepc == (uintptr_t)assert_trap) {
         assert_panic(x);
     }
-    len = log_format(text, sizeof(text),
-                     "\r\npanic: trap %lu at 0x%lx, value 0x%lx\r\n",
-                     panic.mcause, panic.mepc, panic.mtval);
+    if (has_lost_word(&panic)) {
+        state.cause = CRASH_MEMORY;
+    }
+    len = log_format(
+        text, sizeof(text), "\r\npanic: trap %lu at 0x%lx, value 0x%lx%s\r\n",
+        panic.mcause, panic.mepc, panic.mtval,
+        state.cause == CRASH_MEMORY ? ": a word of memory is lost" : "");
     print_text(text, len);
     print_registers(x);
     keep_dump(&state, x);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     cmd_queue.c
+    ecc.c
     i2c.c
     lag.c
     media.c

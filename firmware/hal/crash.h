@@ -27,6 +27,7 @@ enum crash_cause {
     CRASH_ASSERTION = 1,
     CRASH_TRAP = 2,
     CRASH_WATCHDOG = 3,
+    CRASH_MEMORY = 4, /* a word that the hart has read is lost */
 };
 
 /* Byte offsets in the section "crash"; all numbers are little-endian. */

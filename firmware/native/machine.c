@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "lib/regfields.h"
+#include "hw-model/regs/ecc.h"
 
 /*
  * The part of a 16550 that the firmware's driver uses.  It is always ready to
@@ -29,7 +31,38 @@ static struct machine *machine_of(void *ctx)
 
 static void *core_dma(void *ctx, uint64_t addr, uint64_t len)
 {
-    return native_node_dma(&machine_of(ctx)->node, addr, len);
+    struct machine *machine = machine_of(ctx);
+
+    if (hw_ecc_has_errors(&machine->ecc) &&
+        !hw_ecc_read(&machine->ecc, addr, len, true)) {
+        return NULL;
+    }
+    return native_node_dma(&machine->node, addr, len);
+}
+
+/* Harts access memory directly here, so only devices notice its errors. */
+static void ecc_set_irq(void *ctx, bool level)
+{
+    struct machine *machine = ctx;
+
+    if (level) {
+        machine->irqs |= BIT(SOC_IRQ_ECC);
+    } else {
+        machine->irqs &= ~BIT(SOC_IRQ_ECC);
+    }
+}
+
+static void ecc_changed(void *ctx)
+{
+    (void)ctx;
+}
+
+static void ecc_clear_word(void *ctx, uint64_t addr)
+{
+    struct machine *machine = ctx;
+
+    memset(native_node_dma(&machine->node, addr, ECC_WORD_BYTES), 0,
+           ECC_WORD_BYTES);
 }
 
 static uint64_t core_now_ns(void *ctx)
@@ -309,6 +342,8 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
         ASSERT(hw_port_read(&machine->ports[1], addr - SOC_PORT1_BASE, &value));
     } else if (addr - SOC_LAG_BASE < SOC_LAG_SIZE) {
         ASSERT(hw_lag_read(&machine->lag, addr - SOC_LAG_BASE, &value));
+    } else if (addr - SOC_ECC_BASE < SOC_ECC_SIZE) {
+        ASSERT(hw_ecc_reg_read(&machine->ecc, addr - SOC_ECC_BASE, &value));
     } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
         value = rnic_read(&machine->rnic, addr - SOC_RNIC_BASE);
     } else if (addr - SOC_MGMT_BASE < SOC_MGMT_SIZE) {
@@ -352,6 +387,8 @@ static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
         ASSERT(hw_port_write(&machine->ports[1], addr - SOC_PORT1_BASE, value));
     } else if (addr - SOC_LAG_BASE < SOC_LAG_SIZE) {
         ASSERT(hw_lag_write(&machine->lag, addr - SOC_LAG_BASE, value));
+    } else if (addr - SOC_ECC_BASE < SOC_ECC_SIZE) {
+        ASSERT(hw_ecc_reg_write(&machine->ecc, addr - SOC_ECC_BASE, value));
     } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
         ASSERT(rnic_write(&machine->rnic, addr - SOC_RNIC_BASE, value));
     } else if (addr - SOC_MGMT_BASE < SOC_MGMT_SIZE) {
@@ -422,6 +459,12 @@ static void create_lag(struct machine *machine)
         .link_changed = lag_link_changed,
     };
 
+    hw_ecc_init(&machine->ecc, &(struct hw_ecc_config){
+                                   .ctx = machine,
+                                   .set_irq = ecc_set_irq,
+                                   .changed = ecc_changed,
+                                   .clear_word = ecc_clear_word,
+                               });
     hw_lag_init(&machine->lag, &ops);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         const struct frame_sink sink = {

@@ -12,6 +12,7 @@
 #include "firmware/native/i2c_wires.h"
 #include "firmware/native/medium.h"
 #include "firmware/native/world.h"
+#include "hw-model/ecc/hw_ecc.h"
 #include "hw-model/i2c/hw_i2c.h"
 #include "hw-model/lag/hw_lag.h"
 #include "hw-model/media/hw_media.h"
@@ -68,6 +69,7 @@ struct machine {
     bool owns_cable[SOC_PORTS];
     struct frame_sink links[SOC_PORTS]; /* sinks that replace cables */
     struct hw_lag lag;
+    struct hw_ecc ecc;
     struct rnic rnic;
     struct hw_mgmt mgmt;
     struct hw_media *media; /* NULL: no media engine */

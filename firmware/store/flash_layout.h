@@ -44,6 +44,8 @@
 #define FLASH_CRASH_ADDR         0x01b40000u
 #define FLASH_CRASH_COPIES       8
 #define FLASH_CRASH_SIZE         0x00010000u  /* of each copy */
+#define FLASH_HW_ERRORS_ADDR     0x01bc0000u
+#define FLASH_HW_ERRORS_SIZE     0x00040000u
 #define FLASH_SLOT_RECORD_ADDR   0x01c00000u  /* a sector for each copy */
 #define FLASH_SLOT_RECORD_COPIES 32
 #define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */

@@ -3,6 +3,7 @@ set(SOURCES
     area.c
     config.c
     event_parts.c
+    hw_error_record.c
     identity.c
     image.c
     slot_record.c
@@ -11,6 +12,7 @@ set(RV64_SOURCES
     boot_count.c
     error_log.c
     event_log.c
+    hw_error_log.c
     records.c
     store.c
     usage.c

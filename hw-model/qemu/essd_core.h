@@ -25,18 +25,28 @@ typedef struct EssdCore {
     MemoryRegion *dram;
     uint8_t *dram_ptr;
     uint64_t dram_size;
+    /* dram_size, or 0 while a word of a memory has an error: essd_ecc.h. */
+    uint64_t direct_size;
+    struct hw_ecc *ecc;
+    struct EssdCore *next; /* of all cores of the machine */
     bool in_write; /* a register write is running: the work follows it */
     bool run_follows;
 } EssdCore;
+
+/* In essd_ecc.c: let error correction know the core. */
+void essd_core_attach(EssdCore *core);
+
+/* In essd_ecc.c: as essd_core_dma(), but looks for words with errors. */
+void *essd_core_dma_checked(EssdCore *core, uint64_t addr, uint64_t len);
 
 static inline void *essd_core_dma(void *ctx, uint64_t addr, uint64_t len)
 {
     EssdCore *core = ctx;
     uint64_t offset = addr - SOC_DRAM_BASE;
 
-    if (addr < SOC_DRAM_BASE || offset > core->dram_size ||
-        len > core->dram_size - offset) {
-        return NULL;
+    if (addr < SOC_DRAM_BASE || offset > core->direct_size ||
+        len > core->direct_size - offset) {
+        return essd_core_dma_checked(core, addr, len);
     }
     return core->dram_ptr + offset;
 }
@@ -102,6 +112,7 @@ static inline bool essd_core_find_dram(EssdCore *core, const char *type,
     }
     core->dram_ptr = memory_region_get_ram_ptr(core->dram);
     core->dram_size = memory_region_size(core->dram);
+    essd_core_attach(core);
     return true;
 }
 

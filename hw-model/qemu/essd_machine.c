@@ -48,6 +48,7 @@
 #include "system/system.h"
 #include "target/riscv/cpu.h"
 
+#include "essd_ecc.h"
 #include "essd_faults.h"
 #include "essd_i2c.h"
 #include "essd_rom.h"
@@ -329,6 +330,16 @@ static void place_block(EssdMachineState *s, DeviceState *dev, hwaddr base,
 }
 
 /* Before the devices that look for it. */
+static void create_ecc(EssdMachineState *s)
+{
+    DeviceState *dev = new_child(s, "ecc", TYPE_ESSD_ECC);
+
+    essd_ecc_set_memories(ESSD_ECC(dev), &s->sram, MACHINE(s)->ram);
+    place_device(dev, SOC_ECC_BASE);
+    sysbus_connect_irq(SYS_BUS_DEVICE(dev), 0, plic_irq(s, SOC_IRQ_ECC));
+}
+
+/* Before the devices that look for it. */
 static void create_faults(EssdMachineState *s)
 {
     Object *faults = object_new(TYPE_ESSD_FAULTS);
@@ -530,6 +541,7 @@ static void essd_machine_init_board(MachineState *machine)
                    plic_irq(s, SOC_IRQ_UART), SOC_UART_CLOCK_HZ / 16,
                    serial_hd(0), DEVICE_LITTLE_ENDIAN);
     create_flash(s);
+    create_ecc(s);
     create_faults(s);
     create_mgmt(s);
     create_ports(s);

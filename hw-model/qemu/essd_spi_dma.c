@@ -12,6 +12,8 @@
 #include "qemu/osdep.h"
 #include "essd_spi_dma.h"
 
+#include "essd_ecc.h"
+
 #include "exec/address-spaces.h"
 #include "hw/qdev-properties.h"
 #include "hw/registerfields.h"
@@ -58,7 +60,8 @@ static uint64_t essd_spi_dma_read(void *opaque, hwaddr offset, unsigned size)
 /* Receive up to PIECE_BYTES; false when there is no memory at `to`. */
 static bool receive_piece(EssdSpiDmaState *s, hwaddr to, uint32_t len)
 {
-    const MemTxAttrs attrs = {.memory = 1};
+    /* Registers are refused; pages with memory errors look like registers. */
+    const MemTxAttrs attrs = {.memory = !essd_ecc_is_memory(to, len)};
     uint8_t piece[PIECE_BYTES];
 
     for (uint32_t i = 0; i < len; i++) {

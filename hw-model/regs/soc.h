@@ -37,6 +37,8 @@
 #define SOC_I2C1_BASE       0x10008000   /* module of port 1, BMC, or MDIO */
 #define SOC_I2C2_BASE       0x10009000   /* general purpose: sensors */
 #define SOC_I2C_SIZE        0x00001000
+#define SOC_ECC_BASE        0x1000a000   /* error correction of memories */
+#define SOC_ECC_SIZE        0x00001000
 #define SOC_PORT0_BASE      0x10100000
 #define SOC_PORT1_BASE      0x10110000
 #define SOC_PORT_SIZE       0x00010000
@@ -68,6 +70,7 @@
 #define SOC_IRQ_I2C1        15
 #define SOC_IRQ_I2C2        16
 #define SOC_NMI_WATCHDOG    2            /* Smrnmi's number, of hart 0 */
+#define SOC_IRQ_ECC         18
 #define SOC_IRQS            32           /* sources 1..31 exist */
 
 /* PLIC register blocks; one machine-mode context per hart. */

@@ -256,6 +256,14 @@ void nvmf_target_started(struct nvmf_target *target, bool was_unsafe)
     record_smart(target);
 }
 
+void nvmf_target_was_fatal(struct nvmf_target *target)
+{
+    uint8_t data[PEL_ERROR_FATAL_LEN] = {0};
+
+    put_le16(data + PEL_ERROR_CODE, PEL_ERROR_FATAL);
+    record_event(target, PEL_TYPE_HARDWARE_ERROR, NULL, data, sizeof(data));
+}
+
 void pel_note_media_error(struct nvmf_target *target,
                           const struct nvmf_request *req, uint16_t status)
 {

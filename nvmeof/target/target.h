@@ -557,6 +557,10 @@ void nvmf_target_started(struct nvmf_target *target, bool was_unsafe);
 /** Telemetry has a new dump of the controller's own. */
 void nvmf_target_telemetry_made(struct nvmf_target *target);
 
+/** Note in the persistent event log that the drive stopped before this start
+ * because of an error of its own. */
+void nvmf_target_was_fatal(struct nvmf_target *target);
+
 enum { NVMF_EVENT_MAX = 536 }; /* bytes of a persistent event */
 
 /** The number of the newest persistent event; the drive's first one is 1. */

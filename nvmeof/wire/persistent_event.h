@@ -121,7 +121,10 @@ enum { /* byte offsets in the data of PEL_TYPE_HARDWARE_ERROR */
        PEL_ERROR_SHUTDOWN_LEN = PEL_ERROR_INFO + 16, /* SMART's counter */
        PEL_ERROR_MEDIA_LEN = PEL_ERROR_INFO + 16,    /* the completion */
 
+       PEL_ERROR_FATAL_LEN = PEL_ERROR_INFO, /* nothing more */
+
        PEL_ERROR_UNSAFE_SHUTDOWN = 0x08,
+       PEL_ERROR_FATAL = 0x09, /* the controller stopped by itself */
        PEL_ERROR_MEDIA = 0x0a,
 };
 

@@ -7,6 +7,7 @@
 #include "lib/section.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
+#include "nvmeof/wire/persistent_event.h"
 #include "tests/test_fixture.h"
 
 enum { PAGE_MAX = 128 * 1024 };
@@ -99,6 +100,22 @@ static void test_a_dump_stays_the_same_until_the_next_one(void **state)
     assert_memory_not_equal(page + 512, first + 512, len - 512);
 }
 
+/* The persistent event log has a hardware error, Controller Fatal Status. */
+static void expect_fatal_event(void)
+{
+    uint8_t event[NVMF_EVENT_MAX];
+    uint64_t last = nvmf_target_events(bed.drive->drive.target);
+    unsigned int found = 0;
+    uint16_t len;
+
+    for (uint64_t n = 1; n <= last; n++) {
+        found += nvmf_target_event(bed.drive->drive.target, n, event, &len) &&
+                 event[PEL_EVENT_TYPE] == PEL_TYPE_HARDWARE_ERROR &&
+                 get_le16(event + PEL_EVENT_HEADER_LEN) == PEL_ERROR_FATAL;
+    }
+    assert_int_equal(found, 1);
+}
+
 /* What the controller keeps after a panic lasts until a host has read it. */
 static void test_the_dump_after_a_panic_lasts_until_it_is_acknowledged(
     void **state)
@@ -115,6 +132,7 @@ static void test_the_dump_after_a_panic_lasts_until_it_is_acknowledged(
     bed_power_cycle(&bed);
     bed.panic = NULL;
     assert_int_equal(bed.telemetry.writes, 1);
+    expect_fatal_event();
     bed_power_cycle(&bed); /* The dump is in flash. */
     bed_connect(&bed, 0, 1, 64);
     len = fetch_page(LOG_TELEMETRY_CTRL, false);

@@ -24,7 +24,8 @@ from .errors import EssdError
 from .flash import LAYOUT
 from .instance import Instance
 
-CAUSES = {1: "assertion", 2: "trap", 3: "watchdog"}
+CAUSES = {1: "assertion", 2: "trap", 3: "watchdog", 4: "memory"}
+PROVOKED = ("assertion", "trap", "watchdog")
 VERSION = 1
 HEAD = struct.Struct("<HBBI20sIQQQQ16s128s")
 REGISTERS = 32
@@ -77,6 +78,8 @@ class Crash:
             return f"trap: {name}, value 0x{self.mtval:x}"
         if self.cause == "watchdog":
             return "the firmware did not serve the watchdog: it hung"
+        if self.cause == "memory":
+            return f"a word of memory was lost: more than one bit was wrong at 0x{self.mtval:x}"
         return f"cause {self.cause}"
 
 
@@ -180,7 +183,7 @@ def choose(crashes: list[Crash], number: int) -> Crash:
 
 def provoke(instance: Instance, cause: str) -> None:
     """Crash the firmware of a running drive, which then restarts by itself."""
-    chosen.check_word("--provoke", cause, tuple(CAUSES.values()))
+    chosen.check_word("--provoke", cause, PROVOKED)
     before = len(instance.status()["parts"][instance.drive]["restarts"])
     with contextlib.suppress(EssdError):        # a crashed drive does not answer
         mgmt.ask(instance, "crash-now", timeout_s=PROVOKE_S, how=cause)

@@ -69,6 +69,7 @@ COMMON_CORE = ("lib", "hw-model/core")
 DEVICE_CORES = {
     "essd_faults.c": ("hw-model/fault", "net/wire"),
     "essd_port.c": ("hw-model/port", "net/wire"),
+    "essd_ecc.c": ("hw-model/ecc",),
     "essd_lag.c": ("hw-model/lag", "net/wire"),
     "essd_rnic.c": ("hw-model/rnic", "net/wire", "net/verbs", "net/roce"),
     "essd_media.c": ("hw-model/media",),

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/memory_check.h"
+
+#include <string.h>
+
+#define PATROL_US       UINT64_C(10000000) /* between two parts */
+#define PATROL_PARTS    360                /* of DRAM, in an hour */
+#define LOG_INTERVAL_US UINT64_C(60000000)
+
+static bool is_in_buffers(const struct memory_check *check, uint64_t addr)
+{
+    return addr - check->config.buffers < check->config.buffers_bytes;
+}
+
+static void note_error(struct memory_check *check, enum hw_error_kind kind,
+                       bool is_fatal, uint64_t addr, uint32_t count,
+                       uint64_t now_us)
+{
+    const struct hw_error error = {
+        .kind = (uint8_t)kind,
+        .is_fatal = is_fatal,
+        .time_us = now_us,
+        .address = addr,
+        .info = count,
+    };
+
+    hw_log_note(check->config.errors, &error, now_us);
+}
+
+static void handle_corrected(struct memory_check *check,
+                             const struct ecc_findings *found, uint64_t now_us)
+{
+    ecc_scrub(&check->ecc, found->corrected_addr, ECC_WORD_BYTES);
+    note_error(check, HW_ERROR_MEMORY_CORRECTED, false, found->corrected_addr,
+               found->corrected, now_us);
+    if (now_us >= check->logged_us) {
+        log_line(check->config.log,
+                 "memory: an error at 0x%lx was corrected; %u since power-on",
+                 (unsigned long)found->corrected_addr, found->corrected);
+        check->logged_us = now_us + LOG_INTERVAL_US;
+    }
+}
+
+/*
+ * A device has read a word that cannot be corrected.  Its operation has failed,
+ * so the command or the connection ends.  Outside the buffers of payloads the
+ * firmware depends on the word: rings, or what a page shows to hosts.
+ */
+static void handle_lost(struct memory_check *check,
+                        const struct ecc_findings *found, uint64_t now_us)
+{
+    bool was_in_buffers =
+        found->is_by_dma && is_in_buffers(check, found->uncorrected_addr);
+
+    note_error(check, HW_ERROR_MEMORY_LOST, true, found->uncorrected_addr,
+               found->uncorrected, now_us);
+    log_line(check->config.log,
+             "memory: the word at 0x%lx is lost: more than one bit is wrong%s",
+             (unsigned long)found->uncorrected_addr,
+             was_in_buffers ? "; the command that used it has failed" : "");
+    (void)hw_log_step(check->config.errors, now_us);
+    ASSERT(was_in_buffers);
+    ecc_clear(&check->ecc, found->uncorrected_addr, ECC_WORD_BYTES);
+}
+
+static void take_findings(struct memory_check *check, uint64_t now_us)
+{
+    struct ecc_findings found;
+
+    ecc_take(&check->ecc, &found);
+    if (found.has_corrected) {
+        handle_corrected(check, &found, now_us);
+    }
+    if (found.has_uncorrected) {
+        handle_lost(check, &found, now_us);
+    }
+    check->corrected = found.corrected;
+    check->lost = found.uncorrected;
+}
+
+/* Correct errors that nobody has come across yet. */
+static void patrol_part(struct memory_check *check, uint64_t now_us)
+{
+    uint64_t part =
+        (check->config.dram_bytes / PATROL_PARTS + 4095) & ~UINT64_C(4095);
+
+    ecc_scrub(&check->ecc, check->config.dram_base + check->patrol_addr,
+              (uint32_t)part);
+    check->patrol_addr += part;
+    if (check->patrol_addr >= check->config.dram_bytes) {
+        check->patrol_addr = 0;
+    }
+    check->patrol_us = now_us + PATROL_US;
+}
+
+void memory_check_init(struct memory_check *check,
+                       const struct memory_check_config *config,
+                       uint64_t now_us)
+{
+    struct ecc_findings found;
+
+    *check = (struct memory_check){.config = *config};
+    check->is_on = ecc_init(&check->ecc, config->regs);
+    if (!check->is_on) {
+        return;
+    }
+    ecc_take(&check->ecc, &found);
+    if (found.has_uncorrected) {
+        note_error(check, HW_ERROR_MEMORY_LOST, true, found.uncorrected_addr,
+                   found.uncorrected, now_us);
+        log_line(config->log,
+                 "memory: the word at 0x%lx was lost before the reset",
+                 (unsigned long)found.uncorrected_addr);
+    }
+    check->corrected = found.corrected;
+    check->lost = found.uncorrected;
+    check->patrol_us = now_us + PATROL_US;
+    ecc_arm(&check->ecc);
+}
+
+void memory_check_irq(struct memory_check *check)
+{
+    check->has_irq = true;
+}
+
+uint64_t memory_check_step(struct memory_check *check, uint64_t now_us)
+{
+    if (!check->is_on) {
+        return UINT64_MAX;
+    }
+    if (check->has_irq) {
+        check->has_irq = false;
+        take_findings(check, now_us);
+    }
+    if (now_us >= check->patrol_us) {
+        patrol_part(check, now_us);
+    }
+    return check->patrol_us;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the firmware does about errors of DRAM and SRAM: it has corrected words
+ * written back, looks through all of DRAM once an hour so that no second error
+ * joins a first one, and stops if a word is lost that it needs.
+ * Reference: docs/hardware/ecc.md, "What the firmware does"
+ */
+#ifndef ESSD_APP_MEMORY_CHECK_H
+#define ESSD_APP_MEMORY_CHECK_H
+
+#include "firmware/drivers/ecc.h"
+#include "firmware/hal/log.h"
+#include "firmware/loop/loop.h"
+#include "firmware/usage/hw_log.h"
+
+struct memory_check_config {
+    uintptr_t regs; /* 0: the machine has no ECC */
+    struct log *log;
+    struct hw_log *errors;
+    uint64_t dram_base, dram_bytes;
+    /* Buffers of payloads: a word of them that is lost is written again. */
+    uint64_t buffers, buffers_bytes;
+};
+
+/* Treat as opaque. */
+struct memory_check {
+    struct memory_check_config config;
+    struct ecc ecc;
+    bool is_on;
+    bool has_irq;
+    uint64_t patrol_us;   /* when the next part is looked through */
+    uint64_t patrol_addr; /* where it begins */
+    uint32_t corrected;   /* errors since power-on */
+    uint32_t lost;
+    uint64_t logged_us; /* a corrected error was logged then */
+};
+
+/** Start, and report an error that led to the reset. */
+void memory_check_init(struct memory_check *check,
+                       const struct memory_check_config *config,
+                       uint64_t now_us);
+
+/** The block's interrupt has come. */
+void memory_check_irq(struct memory_check *check);
+
+/** @return when to call this again */
+uint64_t memory_check_step(struct memory_check *check, uint64_t now_us);
+
+#endif

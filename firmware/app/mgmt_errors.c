@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The request about hardware errors: docs/management.md. */
+#include "firmware/app/mgmt_requests.h"
+
+#include "firmware/app/drive.h"
+
+enum { ERRORS_A_REPLY = 64 };
+
+bool mgmt_hardware_errors(void *ctx, const struct json_args *args,
+                          struct json *out, struct mgmt_refusal *refusal)
+{
+    static const char *const kind[HW_ERROR_KINDS] = {
+        [HW_ERROR_CRASH] = "crash",
+        [HW_ERROR_MEMORY_CORRECTED] = "memory-corrected",
+        [HW_ERROR_MEMORY_LOST] = "memory-lost",
+    };
+    const struct drive *drive = ctx;
+    const struct hw_error_records *records = &drive->hw_log.records;
+
+    (void)args;
+    (void)refusal;
+    json_number(out, "memory-corrected", drive->memory.corrected);
+    json_number(out, "memory-lost", drive->memory.lost);
+    json_number(out, "dropped", drive->hw_log.dropped);
+    json_begin_array(out, "errors");
+    for (uint16_t i = 0; i < MIN(records->count, ERRORS_A_REPLY); i++) {
+        const struct hw_error *error = &records->error[records->count - 1 - i];
+
+        json_begin_object(out, NULL);
+        json_number(out, "number", error->number);
+        json_string(out, "kind",
+                    error->kind < HW_ERROR_KINDS && kind[error->kind] != NULL
+                        ? kind[error->kind]
+                        : "unknown");
+        json_bool(out, "fatal", error->is_fatal);
+        json_number(out, "boot", error->boot);
+        json_number(out, "time-us", error->time_us);
+        json_number(out, "address", error->address);
+        json_number(out, "info", error->info);
+        json_number(out, "repeats", error->repeats);
+        json_end_object(out);
+    }
+    json_end_array(out);
+    return true;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Driver of the block that corrects memory errors: see ecc.h. */
+#include "firmware/drivers/ecc.h"
+
+#include "firmware/hal/mmio.h"
+
+static uint32_t reg_read(const struct ecc *ecc, uint32_t offset)
+{
+    return mmio_read32(ecc->regs + offset);
+}
+
+static void reg_write(const struct ecc *ecc, uint32_t offset, uint32_t value)
+{
+    mmio_write32(ecc->regs + offset, value);
+}
+
+bool ecc_init(struct ecc *ecc, uintptr_t regs)
+{
+    *ecc = (struct ecc){.regs = regs};
+    return regs != 0 && reg_read(ecc, A_ECC_ID) == ECC_ID_VALUE;
+}
+
+void ecc_arm(const struct ecc *ecc)
+{
+    reg_write(ecc, A_ECC_CTRL,
+              FIELD_MAKE(ECC_CTRL, IRQ_CORRECTED, 1) |
+                  FIELD_MAKE(ECC_CTRL, IRQ_UNCORRECTED, 1));
+}
+
+bool ecc_has_lost(const struct ecc *ecc, uint64_t *addr)
+{
+    *addr = reg_read(ecc, A_ECC_UNCORRECTED_LO) |
+            (uint64_t)reg_read(ecc, A_ECC_UNCORRECTED_HI) << 32;
+    return FIELD_GET(reg_read(ecc, A_ECC_STATUS), ECC_STATUS, UNCORRECTED) != 0;
+}
+
+void ecc_take(const struct ecc *ecc, struct ecc_findings *findings)
+{
+    uint32_t status = reg_read(ecc, A_ECC_STATUS);
+
+    *findings = (struct ecc_findings){
+        .has_corrected = FIELD_GET(status, ECC_STATUS, CORRECTED) != 0,
+        .has_uncorrected = FIELD_GET(status, ECC_STATUS, UNCORRECTED) != 0,
+        .is_by_dma = FIELD_GET(status, ECC_STATUS, BY_DMA) != 0,
+        .corrected_addr = reg_read(ecc, A_ECC_CORRECTED_LO) |
+                          (uint64_t)reg_read(ecc, A_ECC_CORRECTED_HI) << 32,
+        .uncorrected_addr = reg_read(ecc, A_ECC_UNCORRECTED_LO) |
+                            (uint64_t)reg_read(ecc, A_ECC_UNCORRECTED_HI) << 32,
+        .corrected = reg_read(ecc, A_ECC_CORRECTED),
+        .uncorrected = reg_read(ecc, A_ECC_UNCORRECTED),
+    };
+    reg_write(ecc, A_ECC_STATUS, status);
+}
+
+static void scrub_range(const struct ecc *ecc, uint64_t addr,
+                        uint32_t len_bytes, uint32_t how)
+{
+    reg_write(ecc, A_ECC_SCRUB_LO, (uint32_t)addr);
+    reg_write(ecc, A_ECC_SCRUB_HI, (uint32_t)(addr >> 32));
+    reg_write(ecc, A_ECC_SCRUB_LEN, len_bytes);
+    reg_write(ecc, A_ECC_SCRUB, how);
+}
+
+void ecc_scrub(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes)
+{
+    scrub_range(ecc, addr, len_bytes, FIELD_MAKE(ECC_SCRUB, CORRECT, 1));
+}
+
+void ecc_clear(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes)
+{
+    scrub_range(ecc, addr, len_bytes, FIELD_MAKE(ECC_SCRUB, CLEAR, 1));
+}

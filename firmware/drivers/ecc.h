@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Driver of the block that corrects errors of DRAM and SRAM.
+ * Reference: docs/hardware/ecc.md
+ */
+#ifndef ESSD_DRIVERS_ECC_H
+#define ESSD_DRIVERS_ECC_H
+
+#include "lib/regfields.h"
+#include "hw-model/regs/ecc.h"
+#include "lib/util.h"
+
+struct ecc {
+    uintptr_t regs;
+};
+
+/* What the block has found since the last ecc_take(). */
+struct ecc_findings {
+    bool has_corrected, has_uncorrected;
+    bool is_by_dma; /* a device read the uncorrectable word */
+    uint64_t corrected_addr, uncorrected_addr; /* of the first error each */
+    uint32_t corrected, uncorrected;           /* errors since power-on */
+};
+
+/** @return false when there is no such block */
+MUST_USE bool ecc_init(struct ecc *ecc, uintptr_t regs);
+
+/** Let the block raise its interrupt. */
+void ecc_arm(const struct ecc *ecc);
+
+/** Read the findings and clear them, and with them the interrupt. */
+void ecc_take(const struct ecc *ecc, struct ecc_findings *findings);
+
+/**
+ * Whether the findings have a word that cannot be corrected; they stay.
+ * @param addr  set to its address
+ */
+MUST_USE bool ecc_has_lost(const struct ecc *ecc, uint64_t *addr);
+
+/** Correct all single errors in a range, and write the words back. */
+void ecc_scrub(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes);
+
+/** Zero the words of a range that cannot be corrected. */
+void ecc_clear(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The log of hardware errors in flash.  Each error is one record (records.h).
+ * Reference: docs/hardware/flash.md, "Hardware errors"
+ */
+#ifndef ESSD_STORE_HW_ERROR_LOG_H
+#define ESSD_STORE_HW_ERROR_LOG_H
+
+#include "firmware/store/records.h"
+
+enum { STORE_HW_ERRORS = 64 }; /* the newest ones, which are read at start */
+
+enum hw_error_kind {
+    HW_ERROR_CRASH = 1,        /* the firmware stopped; address: its pc */
+    HW_ERROR_MEMORY_CORRECTED, /* a single-bit error of DRAM or SRAM */
+    HW_ERROR_MEMORY_LOST,      /* a word that could not be corrected */
+    HW_ERROR_KINDS,
+};
+
+struct hw_error {
+    uint32_t number;  /* counts the drive's errors, from 1 */
+    uint32_t boot;    /* number of the start in which it happened */
+    uint8_t kind;     /* enum hw_error_kind */
+    bool is_fatal;    /* the drive could not go on as before */
+    uint16_t repeats; /* of the same kind and address, right after it */
+    uint64_t time_us; /* since the reset */
+    uint64_t address;
+    uint64_t info; /* crash: mcause; memory: errors since power-on */
+};
+
+struct hw_error_records {
+    struct hw_error error[STORE_HW_ERRORS]; /* oldest first */
+    uint16_t count;
+};
+
+/** Append one; when the array is full, the oldest one is dropped. */
+void hw_error_records_add(struct hw_error_records *records,
+                          const struct hw_error *error);
+
+/** Make the record of an error, RECORD_DATA_LEN bytes, and read it. */
+void hw_error_emit(const struct hw_error *error, uint8_t *data);
+void hw_error_parse(struct hw_error *error, const uint8_t *data);
+
+/** Read the errors that earlier boots wrote.  A new drive has none. */
+void store_read_hw_errors(const struct flash *flash,
+                          struct records_place *place,
+                          struct hw_error_records *records);
+
+/** @return false when the flash refuses the write */
+MUST_USE bool store_write_hw_error(const struct flash *flash,
+                                   struct records_place *place,
+                                   const struct hw_error *error);
+
+#endif
