@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decides which rule fires for a frame, a request to the medium or an RDMA
- * message.
+ * Decides which rule fires for a frame, a request to the medium, an RDMA
+ * message or an operation of the NAND array.
  */
 #include "hw-model/fault/fault_rule.h"
 
@@ -226,6 +226,34 @@ struct fault_verdict fault_judge_request(struct fault_table *table,
 
         if (rule_is_for(rule, FAULT_RDMA) && (rule->ops & request) &&
             (rule->qpn == 0 || rule->qpn == qpn) &&
+            rule_fires(rule, &verdict)) {
+            break;
+        }
+    }
+    return verdict;
+}
+
+static bool place_matches(const struct fault_rule *rule, const int32_t *place)
+{
+    for (unsigned int i = 0; i < FAULT_PLACES; i++) {
+        if (place[i] >= 0 && (place[i] < rule->places[i].low ||
+                              place[i] > rule->places[i].high)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct fault_verdict fault_judge_nand(struct fault_table *table, uint32_t kinds,
+                                      uint32_t actions, const int32_t *place)
+{
+    struct fault_verdict verdict = {0};
+
+    for (unsigned int i = 0; i < FAULT_RULES; i++) {
+        struct fault_rule *rule = &table->rules[i];
+
+        if (rule_is_for(rule, FAULT_NAND) && (rule->ops & kinds) &&
+            (BIT(rule->action) & actions) && place_matches(rule, place) &&
             rule_fires(rule, &verdict)) {
             break;
         }

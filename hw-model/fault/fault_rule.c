@@ -135,6 +135,30 @@ static bool read_condition(const struct rule_word *word,
     return condition->width > 0 && condition->low <= condition->high;
 }
 
+/* Read `part:low:high`, all decimal. */
+static bool read_place(const struct rule_word *word, struct fault_rule *rule)
+{
+    static const uint64_t max[3] = {FAULT_PLACES - 1, UINT16_MAX, UINT16_MAX};
+    const char *at = word->value;
+    const char *end = word->value + word->value_len;
+    uint64_t part[3];
+
+    for (unsigned int i = 0; i < ARRAY_LEN(part); i++) {
+        const char *colon =
+            at < end ? memchr(at, ':', (size_t)(end - at)) : NULL;
+        const char *stop = colon != NULL ? colon : end;
+
+        if ((colon == NULL) != (i + 1 == ARRAY_LEN(part)) ||
+            !read_digits(at, (size_t)(stop - at), 10, max[i], &part[i])) {
+            return false;
+        }
+        at = stop + 1;
+    }
+    rule->places[part[0]] =
+        (struct fault_range){(uint16_t)part[1], (uint16_t)part[2]};
+    return part[1] <= part[2];
+}
+
 static bool read_name(const struct rule_word *word, const char *const *names,
                       unsigned int count, uint8_t *to)
 {
@@ -149,7 +173,8 @@ static bool read_name(const struct rule_word *word, const char *const *names,
 
 static bool read_what(const struct rule_word *word, struct fault_rule *rule)
 {
-    static const char *const sites[FAULT_SITES] = {"wire", "media", "rdma"};
+    static const char *const sites[FAULT_SITES] = {"wire", "media", "rdma",
+                                                   "nand"};
     static const char *const actions[FAULT_ACTIONS] = {
         [FAULT_DROP] = "drop",
         [FAULT_CORRUPT] = "corrupt",
@@ -160,6 +185,8 @@ static bool read_what(const struct rule_word *word, struct fault_rule *rule)
         [FAULT_STUCK] = "stuck",
         [FAULT_NAK] = "nak",
         [FAULT_RNR] = "rnr",
+        [FAULT_BITS] = "bits",
+        [FAULT_DIE] = "die",
         [FAULT_POWER_CUT] = "power-cut",
     };
 
@@ -189,6 +216,9 @@ static bool read_match(const struct rule_word *word, struct fault_rule *rule)
     }
     if (word_has_key(word, "ops")) {
         return read_u32(word, &rule->ops);
+    }
+    if (word_has_key(word, "place")) {
+        return read_place(word, rule);
     }
     if (word_has_key(word, "qpn")) {
         return read_u32(word, &rule->qpn);
@@ -235,6 +265,8 @@ static bool site_can_do(enum fault_site site, enum fault_action action)
                        BIT(FAULT_REORDER) | BIT(FAULT_POWER_CUT),
         [FAULT_MEDIA] = BIT(FAULT_ERROR) | BIT(FAULT_DELAY) | BIT(FAULT_STUCK) |
                         BIT(FAULT_POWER_CUT),
+        [FAULT_NAND] = BIT(FAULT_ERROR) | BIT(FAULT_BITS) | BIT(FAULT_DIE) |
+                       BIT(FAULT_POWER_CUT),
         [FAULT_RDMA] = BIT(FAULT_NAK) | BIT(FAULT_RNR) | BIT(FAULT_POWER_CUT),
     };
 
@@ -254,6 +286,9 @@ bool fault_rule_parse(const char *text, struct fault_rule *rule,
         .end = UINT64_MAX,
         .trigger = {.chance = FAULT_CHANCE_ALWAYS, .random = 1},
     };
+    for (unsigned int i = 0; i < FAULT_PLACES; i++) {
+        rule->places[i].high = UINT16_MAX;
+    }
     *wrong = text;
     for (const char *at = text; at != NULL; at = *at == ' ' ? at + 1 : NULL) {
         *wrong = at;

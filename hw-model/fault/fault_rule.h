@@ -23,6 +23,7 @@ enum fault_site {
     FAULT_WIRE,  /* frames between a port and its cable */
     FAULT_MEDIA, /* requests from the media engine to the medium */
     FAULT_RDMA,  /* request messages that the RNIC is about to answer */
+    FAULT_NAND,  /* operations of the NAND array */
     FAULT_SITES
 };
 
@@ -34,10 +35,12 @@ enum fault_action {
     FAULT_DUPLICATE, /* wire: the frame arrives twice */
     FAULT_DELAY,     /* wire, media: the argument is nanoseconds */
     FAULT_REORDER,   /* wire: the argument is how many later frames go first */
-    FAULT_ERROR,     /* media: the request fails */
+    FAULT_ERROR,     /* media, nand: the request or operation fails */
     FAULT_STUCK,     /* media: the request ends when the rule is removed */
     FAULT_NAK,       /* rdma: the argument is the NAK code */
     FAULT_RNR,       /* rdma: the argument is the RNR timer code */
+    FAULT_BITS,      /* nand: a unit has so many wrong bits */
+    FAULT_DIE,       /* nand: the die answers nothing from now on */
     FAULT_POWER_CUT, /* any: the machine's power fails at this instant */
     FAULT_ACTIONS
 };
@@ -79,6 +82,14 @@ enum fault_media_op {
     FAULT_OP_FLUSH = 8,
 };
 
+/* The parts of a place in the NAND array, in the order of struct nand_event. */
+enum { FAULT_PLACES = 7 };
+
+struct fault_range {
+    uint16_t low;
+    uint16_t high;
+};
+
 struct fault_rule {
     uint32_t id; /* 0: this entry is free */
     uint8_t site;
@@ -88,11 +99,13 @@ struct fault_rule {
     uint8_t num_conditions;
     bool is_on;
     uint32_t ops;   /* media: enum fault_media_op; rdma: a bit for each kind of
-                       request, enum fault_request */
+                       request, enum fault_request; nand: a bit for each kind
+                       of operation, enum nand_op_kind */
     uint32_t qpn;   /* rdma: 0: any queue pair */
     uint64_t first; /* media: range of byte offsets, `end` is behind the last */
     uint64_t end;
     uint64_t argument;
+    struct fault_range places[FAULT_PLACES]; /* nand */
     struct fault_condition conditions[FAULT_CONDITIONS];
     struct fault_trigger trigger;
 };
@@ -165,5 +178,15 @@ struct fault_verdict fault_judge_media(struct fault_table *table,
 struct fault_verdict fault_judge_request(struct fault_table *table,
                                          uint32_t qpn,
                                          enum fault_request request);
+
+/**
+ * Judge a stage of an operation of the NAND array.
+ *
+ * @param kinds    the bit of its kind
+ * @param actions  bits of what a rule may do at this stage
+ * @param place    FAULT_PLACES parts; a negative one matches every rule
+ */
+struct fault_verdict fault_judge_nand(struct fault_table *table, uint32_t kinds,
+                                      uint32_t actions, const int32_t *place);
 
 #endif

@@ -297,4 +297,8 @@ MUST_USE bool nand_array_inject(struct nand_array *array,
                                 const struct nand_injection *injection);
 void nand_array_clear_injections(struct nand_array *array);
 
+/** Ask `hook` about faults, too; it is copied. */
+void nand_array_set_hook(struct nand_array *array,
+                         const struct nand_fault_hook *hook);
+
 #endif

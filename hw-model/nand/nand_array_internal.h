@@ -61,6 +61,7 @@ struct nand_array {
 
     uint32_t num_injections;
     struct nand_injection injections[NAND_INJECTIONS];
+    struct nand_fault_hook fault_hook;
 
     uint8_t ones[NAND_UNIT_META];    /* FFh: what is programmed by default */
     uint8_t sink[NAND_SLOT_TRAILER]; /* takes what nobody wants */
@@ -146,9 +147,11 @@ void nand_array_kill_die(struct nand_array *array, const struct nand_op *op);
 /* ---- nand_inject.c */
 
 /** The effect of an injected fault on this event; false: none. */
+/* Whether there are faults at all. */
+bool nand_inject_is_on(const struct nand_array *array);
 bool nand_inject_event(struct nand_array *array, const struct nand_op *op,
                        unsigned int plane, const struct nand_unit *unit,
-                       bool is_die, const struct nand_injection **hit);
+                       bool is_die, struct nand_fault *fault);
 
 /* ---- nand_op.c */
 

@@ -44,19 +44,59 @@ static bool injection_matches(const struct nand_injection *injection,
            place_matches(injection->unit, unit->unit);
 }
 
+static bool hook_has_fault(const struct nand_array *array,
+                           const struct nand_op *op, unsigned int plane,
+                           const struct nand_unit *unit, bool is_die,
+                           struct nand_fault *fault)
+{
+    struct nand_event event = {
+        .kind = op->kind,
+        .stage = is_die                     ? NAND_STAGE_BEGINS
+                 : op->kind == NAND_OP_READ ? NAND_STAGE_UNIT
+                                            : NAND_STAGE_PLANE,
+        .place = {op->channel, op->die, (int32_t)plane, op->block[plane],
+                  NAND_ANYWHERE, NAND_ANYWHERE, NAND_ANYWHERE},
+    };
+
+    if (op->kind == NAND_OP_PROGRAM) {
+        event.place[4] = op->wordline;
+    } else if (op->kind == NAND_OP_READ && unit != NULL) {
+        event.place[4] = unit->wordline;
+        event.place[5] = unit->page;
+        event.place[6] = unit->unit;
+    }
+    return array->fault_hook.judge(array->fault_hook.ctx, &event, fault);
+}
+
+bool nand_inject_is_on(const struct nand_array *array)
+{
+    const uint8_t *active = array->fault_hook.active;
+
+    return array->num_injections != 0 || (active != NULL && *active != 0);
+}
+
+void nand_array_set_hook(struct nand_array *array,
+                         const struct nand_fault_hook *hook)
+{
+    array->fault_hook = *hook;
+}
+
 bool nand_inject_event(struct nand_array *array, const struct nand_op *op,
                        unsigned int plane, const struct nand_unit *unit,
-                       bool is_die, const struct nand_injection **hit)
+                       bool is_die, struct nand_fault *fault)
 {
+    const uint8_t *active = array->fault_hook.active;
+
     for (uint32_t i = 0; i < array->num_injections; i++) {
         struct nand_injection *injection = &array->injections[i];
 
         if ((injection->effect == NAND_EFFECT_DIE) == is_die &&
             injection_matches(injection, op, plane, unit) &&
             fault_trigger_event(&injection->trigger)) {
-            *hit = injection;
+            *fault = (struct nand_fault){injection->effect, injection->bits};
             return true;
         }
     }
-    return false;
+    return active != NULL && *active != 0 &&
+           hook_has_fault(array, op, plane, unit, is_die, fault);
 }

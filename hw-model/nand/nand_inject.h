@@ -36,4 +36,36 @@ struct nand_injection {
     struct fault_trigger trigger; /* which of the matching events */
 };
 
+/* When the array asks whether there is a fault. */
+enum nand_stage_of_fault {
+    NAND_STAGE_BEGINS, /* an operation; the place is that of its first plane */
+    NAND_STAGE_PLANE,  /* one plane of a program or an erasure */
+    NAND_STAGE_UNIT,   /* a unit of a read */
+};
+
+enum { NAND_EVENT_PARTS = 7 };
+
+struct nand_event {
+    uint8_t kind;  /* enum nand_op_kind */
+    uint8_t stage; /* enum nand_stage_of_fault */
+    /* Channel, die, plane, block, wordline, page and unit; negative: the event
+     * has no such part. */
+    int32_t place[NAND_EVENT_PARTS];
+};
+
+/* What happens at an event. */
+struct nand_fault {
+    uint8_t effect; /* enum nand_effect */
+    uint16_t bits;  /* of NAND_EFFECT_BITS */
+};
+
+/* Who decides about faults besides the injections. */
+struct nand_fault_hook {
+    const uint8_t *active; /* 0: `judge` would say nothing; NULL: no hook */
+    /* @return whether there is a fault */
+    bool (*judge)(void *ctx, const struct nand_event *event,
+                  struct nand_fault *fault);
+    void *ctx;
+};
+
 #endif

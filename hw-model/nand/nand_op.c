@@ -78,7 +78,7 @@ static bool start_known(struct nand_array *array, struct nand_op *op)
 bool nand_op_start(struct nand_array *array, struct nand_op *op,
                    uint64_t now_ns)
 {
-    const struct nand_injection *hit;
+    struct nand_fault hit;
     enum nand_verdict verdict;
 
     ASSERT(op->work.is_used && op->work.stage == STAGE_IDLE);
@@ -88,7 +88,7 @@ bool nand_op_start(struct nand_array *array, struct nand_op *op,
     if (verdict != NAND_VERDICT_OK) {
         return end_op(op, verdict);
     }
-    if (array->num_injections != 0 &&
+    if (nand_inject_is_on(array) &&
         nand_inject_event(array, op, (unsigned int)__builtin_ctz(op->planes),
                           &op->units[0], true, &hit)) {
         nand_array_kill_die(array, op);

@@ -30,7 +30,7 @@ static bool plane_fails(struct nand_array *array, const struct nand_op *op,
 {
     const struct nand_profile *profile = array->file.profile;
     const struct nand_block *block = nand_op_state(array, op, plane);
-    const struct nand_injection *hit;
+    struct nand_fault hit;
     struct nand_spot spot = {
         .seed = array->file.seed,
         .block = nand_op_block(array, op, plane),
@@ -39,7 +39,7 @@ static bool plane_fails(struct nand_array *array, const struct nand_op *op,
     };
 
     if (nand_inject_event(array, op, plane, NULL, false, &hit) &&
-        hit->effect == NAND_EFFECT_FAIL) {
+        hit.effect == NAND_EFFECT_FAIL) {
         return true;
     }
     if (op->kind == NAND_OP_PROGRAM) {

@@ -225,16 +225,16 @@ static bool group_is_whole(struct nand_array *array, const struct nand_op *op,
 static void inject_into_unit(struct nand_array *array, const struct nand_op *op,
                              const struct nand_unit *unit, uint16_t *bits)
 {
-    const struct nand_injection *hit;
+    struct nand_fault hit;
 
-    if (array->num_injections == 0 ||
+    if (!nand_inject_is_on(array) ||
         !nand_inject_event(array, op, unit->plane, unit, false, &hit)) {
         return;
     }
-    if (hit->effect == NAND_EFFECT_UNCORRECTABLE) {
+    if (hit.effect == NAND_EFFECT_UNCORRECTABLE) {
         *bits = NAND_BITS_MAX;
-    } else if (hit->effect == NAND_EFFECT_BITS) {
-        *bits = hit->bits;
+    } else if (hit.effect == NAND_EFFECT_BITS) {
+        *bits = hit.bits;
     }
 }
 

@@ -48,8 +48,10 @@
 
 #include "essd_blk.h"
 #include "essd_core.h"
+#include "essd_faults.h"
 #include "essd_mgmt.h"
 #include "essd_queue.h"
+#include "hw-model/fault/fault_nand.h"
 #include "hw-model/nand/hw_nand.h"
 
 struct EssdNandState {
@@ -65,6 +67,7 @@ struct EssdNandState {
     void *array_memory;
     size_t array_memory_size;
     uint64_t generation; /* of the file, when the machine was saved */
+    struct fault_nand faults;
     struct hw_nand nand;
 };
 
@@ -239,6 +242,21 @@ static bool essd_nand_open_array(EssdNandState *s, Error **errp)
     return true;
 }
 
+/* The rules of the machine's faults apply to the array, too. */
+static void essd_nand_init_faults(EssdNandState *s)
+{
+    struct nand_fault_hook hook;
+
+    s->faults = (struct fault_nand){
+        .table = essd_faults_table(),
+        .power_cut = essd_faults_power_cut,
+    };
+    if (s->faults.table) {
+        hook = fault_nand_hook(&s->faults);
+        nand_array_set_hook(s->nand.array, &hook);
+    }
+}
+
 static void essd_nand_realize(DeviceState *dev, Error **errp)
 {
     EssdNandState *s = ESSD_NAND(dev);
@@ -266,6 +284,9 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
                  });
     if (s->blk.conf.blk && !essd_nand_open_array(s, errp)) {
         return;
+    }
+    if (s->nand.array) {
+        essd_nand_init_faults(s);
     }
     s->vm_change =
         qdev_add_vm_change_state_handler(dev, essd_nand_vm_change, s);

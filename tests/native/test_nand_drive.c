@@ -10,6 +10,7 @@
 #include "bed_fixture.h"
 
 #include "lib/bytes.h"
+#include "hw-model/fault/fault_nand.h"
 #include "lib/random.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
@@ -935,4 +936,119 @@ static void test_erasures_wear_the_drive(void **state)
     native_world_pass(&bed.world, 2 * 1000 * MS_NS);
     read_log(LOG_SMART, smart, sizeof(smart));
     assert_in_range(smart[SMART_PERCENTAGE_USED], 50, 51);
+}
+
+/* ---- Fault rules. */
+
+struct rules {
+    struct fault_table table;
+    struct fault_nand nand;
+    uint32_t cut_by; /* the rule that cut the power; 0: none did */
+};
+
+static void note_cut(void *ctx, uint32_t id)
+{
+    ((struct rules *)ctx)->cut_by = id;
+}
+
+static void use_rule(struct rules *rules, const char *text)
+{
+    struct nand_fault_hook hook;
+    struct fault_rule rule;
+    const char *wrong;
+
+    *rules = (struct rules){.nand.power_cut = note_cut};
+    rules->nand.table = &rules->table;
+    rules->nand.ctx = rules;
+    hook = fault_nand_hook(&rules->nand);
+    nand_array_set_hook(bed.drive->machine.nand->array, &hook);
+    assert_true(fault_rule_parse(text, &rule, &wrong));
+    assert_true(fault_table_add(&rules->table, &rule));
+}
+
+static const struct fault_rule *used_rule(const struct rules *rules)
+{
+    return fault_table_find(&rules->table, 1);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_rule_makes_one_program_fail(void **state)
+{
+    static struct rules rules;
+
+    (void)state;
+    use_rule(&rules,
+             "id=1 site=nand do=error argument=0 ops=2 place=2:1:1 nth=2");
+    write_blocks(1, 0, 256, true, 1);
+    write_blocks(1, 256, 256, true, 1);
+    write_blocks(1, 512, 256, true, 1);
+    assert_int_equal(used_rule(&rules)->trigger.fired, 1);
+    assert_int_equal(drive_counters()->program_errors, 1);
+    assert_int_equal(ftl_failed_planes(bed.drive->drive.nand.ftl), 1);
+    expect_blocks(1, 0, 256, 1);
+    expect_blocks(1, 512, 256, 1);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_rule_makes_a_unit_uncorrectable(void **state)
+{
+    static struct rules rules;
+
+    (void)state;
+    write_blocks(1, 0, 256, true, 1);
+    use_rule(&rules, "id=1 site=nand do=error argument=0 ops=1 nth=1");
+    assert_int_equal(run_io(1, NVM_READ, 0, 8, false) & NVME_SC_MASK,
+                     NVME_SC_READ_ERROR);
+    assert_int_equal(used_rule(&rules)->trigger.fired, 1);
+    expect_blocks(1, 0, 8, 1);
+    use_rule(&rules, "id=1 site=nand do=bits argument=1 ops=1");
+    expect_blocks(1, 0, 8, 1);
+    assert_int_equal(used_rule(&rules)->trigger.fired, 1);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_rule_makes_an_erasure_fail(void **state)
+{
+    static struct rules rules;
+
+    (void)state;
+    use_rule(&rules, "id=1 site=nand do=error argument=0 ops=4 nth=1");
+    for (uint32_t i = 0; used_rule(&rules)->trigger.fired == 0; i++) {
+        assert_in_range(i, 0, 2000);
+        write_blocks(1, i % 16 * 256, 256, false, i + 1);
+    }
+    native_world_pass(&bed.world, 200 * MS_NS);
+    assert_int_equal(ftl_failed_planes(bed.drive->drive.nand.ftl), 1);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_rule_cuts_the_power_at_an_operation(void **state)
+{
+    static struct rules rules;
+
+    (void)state;
+    use_rule(&rules, "id=1 site=nand do=power-cut argument=0 ops=2 nth=2");
+    write_blocks(1, 0, 8, true, 1);
+    assert_int_equal(rules.cut_by, 0);
+    write_blocks(1, 0, 8, true, 2);
+    assert_int_equal(rules.cut_by, 1);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_rule_makes_a_die_die_for_good(void **state)
+{
+    static struct rules rules;
+    const struct nand_array *array = bed.drive->machine.nand->array;
+
+    (void)state;
+    use_rule(&rules, "id=1 site=nand do=die argument=0 place=0:1:1 nth=1");
+    for (uint32_t i = 0; used_rule(&rules)->trigger.fired == 0; i++) {
+        assert_in_range(i, 0, 100);
+        fill_data(bed.host->data, 1, i * 256, 256, 1);
+        (void)run_io(1, NVM_WRITE, i * 256, 256, true);
+    }
+    assert_true(nand_array_die_is_dead(array, 1, 0));
+    assert_false(nand_array_die_is_dead(array, 0, 0));
+    assert_true(fault_table_remove(&rules.table, 1));
+    assert_true(nand_array_die_is_dead(array, 1, 0));
 }

@@ -41,6 +41,11 @@ LINES = {
     "media operation=read,flush lba=8-15 when every=3 after=2 times=4 do error":
         "id=1 site=media do=error argument=0 ops=9 first=4096 end=8192 every=3 after=2 "
         "times=4",
+    "nand operation=program channel=1 die=0 block=7-9 when nth=2 do error":
+        "id=1 site=nand do=error argument=0 ops=2 place=0:1:1 place=1:0:0 place=3:7:9 nth=2",
+    "nand operation=read page=2 unit=1 do bits=60":
+        "id=1 site=nand do=bits argument=60 ops=1 place=5:2:2 place=6:1:1",
+    "nand die=3 do die": "id=1 site=nand do=die argument=0 place=1:3:3",
     "media do stuck": "id=1 site=media do=stuck argument=0",
 }
 
@@ -154,7 +159,7 @@ def test_rules_are_read_from_yaml() -> None:
       "f.yaml:3:10: prt: wire rules do not match this; did you mean port?"]),
     ("- wire port=7 do drop\n", ["f.yaml:1:3: port: 7 is not between 0 and 1"]),
     ("- do: drop\n", ["f.yaml:1:3: the rule names no place: add one of wire, rdma, nvme, "
-                      "media"]),
+                      "media, nand"]),
     ("- wire: {}\n  media: {}\n  do: error\n",
      ["f.yaml:2:3: media: the rule has a place already, wire"]),
     ("- wire: {}\n  do: {delay: 1ms, drop: 1}\n",

@@ -18,9 +18,11 @@ from . import yaml_mistakes
 from .chosen import mean_or
 from .errors import EssdError, Mistakes
 
-SITES = ("wire", "rdma", "nvme", "media")
+SITES = ("wire", "rdma", "nvme", "media", "nand")
 DIRECTIONS = {"in": 1, "out": 2}
 OPERATIONS = {"read": 1, "write": 2, "zeroes": 4, "flush": 8}
+NAND_OPERATIONS = {"read": 1, "program": 2, "erase": 4}
+NAND_PLACES = ("channel", "die", "plane", "block", "wordline", "page", "unit")
 REQUESTS = {"send": 1, "write": 2, "read": 4}
 QUEUES = ("admin", "io")
 BTH_OPCODES = {
@@ -206,6 +208,7 @@ MATCHES: dict[str, tuple[str, ...]] = {
     "rdma": ("qpn", "request"),
     "nvme": ("queue", "opcode", "nsid", "lba", "controller"),
     "media": ("operation", "lba"),
+    "nand": ("operation", *NAND_PLACES),
 }
 WHENS = ("nth", "every", "after", "times", "probability", "seed")
 ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
@@ -214,10 +217,11 @@ ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
     "rdma": {"nak": "nak", "rnr": "[timer]", "power-cut": ""},
     "nvme": {"status": "status", "delay": "duration", "drop": ""},
     "media": {"error": "", "delay": "duration", "stuck": "", "power-cut": ""},
+    "nand": {"error": "", "bits": "bits", "die": "", "power-cut": ""},
 }
 
 
-EXAMPLES = {"duration": "5ms", "nak": "remote-access", "status": "internal-error"}
+EXAMPLES = {"duration": "5ms", "bits": "60", "nak": "remote-access", "status": "internal-error"}
 
 
 @dataclass
@@ -408,12 +412,21 @@ def match_lba(text: str) -> list[str]:
     return [f"first={first * SECTOR}", f"end={(last + 1) * SECTOR}"]
 
 
+def match_place(part: int) -> Callable[[str], list[str]]:
+    def match(text: str) -> list[str]:
+        low, high = read_range(text, 0xffff)
+        return [f"place={part}:{low}:{high}"]
+    return match
+
+
 MODEL_MATCH: dict[str, dict[str, Callable[[str], list[str]]]] = {
     "wire": {"port": match_port, "direction": match_direction},
     "rdma": {"qpn": lambda text: [f"qpn={read_number(text, 0xffffff)}"],
              "request": lambda text: [f"ops={read_names(text, REQUESTS)}"]},
     "media": {"operation": lambda text: [f"ops={read_names(text, OPERATIONS)}"],
               "lba": match_lba},
+    "nand": {"operation": lambda text: [f"ops={read_names(text, NAND_OPERATIONS)}"],
+             **{name: match_place(n) for n, name in enumerate(NAND_PLACES)}},
     "nvme": {},
 }
 

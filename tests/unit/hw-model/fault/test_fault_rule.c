@@ -378,3 +378,33 @@ static void test_rules_of_rdma_know_queue_pairs_and_requests(void **state)
 }
 
 TEST_FIXTURE(NULL, NULL)
+
+static void test_rules_of_nand_know_operations_stages_and_places(void **state)
+{
+    const int32_t place[FAULT_PLACES] = {1, 0, 3, 7, 2, -1, -1};
+    const int32_t other[FAULT_PLACES] = {1, 0, 3, 10, 2, -1, -1};
+    const uint32_t begins = BIT(FAULT_DIE), plane = BIT(FAULT_ERROR);
+    struct fault_table table = {0};
+    struct fault_rule rule;
+    const char *wrong;
+
+    (void)state;
+    add_rule(&table, "id=1 site=nand do=error argument=0 ops=2 place=0:1:1 "
+                     "place=3:7:9 place=5:2:2");
+    assert_int_equal(fault_judge_nand(&table, 2, plane, place).action,
+                     FAULT_ERROR);
+    assert_int_equal(fault_judge_nand(&table, 4, plane, place).action,
+                     FAULT_NONE);
+    assert_int_equal(fault_judge_nand(&table, 2, begins, place).action,
+                     FAULT_NONE);
+    assert_int_equal(fault_judge_nand(&table, 2, plane, other).action,
+                     FAULT_NONE);
+    assert_int_equal(fault_table_find(&table, 1)->trigger.matched, 1);
+    assert_false(
+        fault_rule_parse("id=1 site=nand do=error place=7:0:0", &rule, &wrong));
+    assert_false(
+        fault_rule_parse("id=1 site=nand do=error place=1:3:2", &rule, &wrong));
+    assert_false(
+        fault_rule_parse("id=1 site=nand do=error place=1:3", &rule, &wrong));
+    assert_false(fault_rule_parse("id=1 site=media do=die", &rule, &wrong));
+}
