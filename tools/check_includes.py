@@ -38,13 +38,9 @@ MAY_INCLUDE = {
     "hw-model/rnic": ["lib", "net/wire", "net/verbs", "net/roce",
                       "hw-model/regs", "hw-model/core"],
     "hw-model/fault": ["lib", "net/wire", "hw-model/core",
-<<<<<<< HEAD
-                       "hw-model/media/media_backend.h"],
-    "hw-model/ecc": ["lib", "hw-model/regs"],
-=======
                        "hw-model/media/media_backend.h",
                        "hw-model/nand/nand_inject.h"],
->>>>>>> b3bc3b5a (hw-model/fault, tools: fault rules reach the NAND array)
+    "hw-model/ecc": ["lib", "hw-model/regs"],
     "hw-model/lag": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "hw-model/media": ["lib", "hw-model/regs", "hw-model/core"],
     "hw-model/nand": ["lib", "hw-model/regs", "hw-model/core"],

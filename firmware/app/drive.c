@@ -136,6 +136,16 @@ static void report_nand_failure(void *ctx)
     nvmf_target_set_health(drive->target, &health);
 }
 
+void drive_forget_nand_failure(struct drive *drive)
+{
+    struct nvmf_health health = *nvmf_target_health(drive->target);
+
+    if (drive->nand.ftl != NULL) {
+        health.critical_warning &= (uint8_t)~SMART_WARN_RELIABILITY;
+        nvmf_target_set_health(drive->target, &health);
+    }
+}
+
 static void report_nand_read_only(void *ctx)
 {
     struct drive *drive = ctx;

@@ -25,6 +25,9 @@ static inline void drive_end_io(struct drive *drive, uint64_t cookie,
     nvmf_media_done(drive->target, (void *)(uintptr_t)cookie, status);
 }
 
+/** A flash that was wiped can be relied upon again. */
+void drive_forget_nand_failure(struct drive *drive);
+
 /** Tell the target of the NAND flash's wear and spare blocks when they have
  * changed. */
 void drive_report_nand_health(struct drive *drive, struct loop_step *step);

@@ -282,6 +282,14 @@ bool nand_medium_submit(void *ctx, const struct media_io *io)
     return ftl_submit(medium->ftl, io);
 }
 
+bool nand_medium_wipe(void *ctx, void *cookie)
+{
+    struct nand_medium *medium = ctx;
+
+    medium->has_submitted = true;
+    return ftl_wipe(medium->ftl, cookie);
+}
+
 /* All namespaces are on one medium: a flush of one flushes all. */
 static bool submit_io(void *ctx, const struct media_io *io)
 {
@@ -375,6 +383,17 @@ static void report_read_only(struct nand_medium *medium)
     config->read_only(config->ctx);
 }
 
+/* The translation layer is in another state than before. */
+static void take_state(struct nand_medium *medium, uint64_t now_us)
+{
+    medium->state = ftl_state(medium->ftl);
+    if (medium->state == FTL_MOUNTING) {
+        medium->start_us = now_us; /* after a wipe */
+    } else if (medium->state != FTL_WIPING) {
+        report_mount(medium, now_us);
+    }
+}
+
 enum loop_work nand_medium_poll(struct nand_medium *medium,
                                 struct loop_step *step)
 {
@@ -386,8 +405,7 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
     any |= ftl_step(medium->ftl, step->now_us, &deadline_us);
     loop_call_at(step, deadline_us);
     if (__builtin_expect(medium->state != ftl_state(medium->ftl), 0)) {
-        medium->state = ftl_state(medium->ftl);
-        report_mount(medium, step->now_us);
+        take_state(medium, step->now_us);
         return LOOP_EVENT;
     }
     if (__builtin_expect(ftl_is_read_only(medium->ftl) && !medium->is_read_only,

@@ -77,6 +77,9 @@ struct nvmf_media nand_medium_seam(struct nand_medium *medium,
  * function for volume_config.submit. */
 MUST_USE bool nand_medium_submit(void *medium, const struct media_io *io);
 
+/** Erase all blocks of the array.  The function for sanitize_config.wipe. */
+MUST_USE bool nand_medium_wipe(void *medium, void *cookie);
+
 /** For the main loop: take completions, and do what is due. */
 enum loop_work nand_medium_poll(struct nand_medium *medium,
                                 struct loop_step *step);

@@ -2,6 +2,7 @@
 #include "firmware/app/operations.h"
 
 #include "firmware/app/drive.h"
+#include "firmware/app/drive_io.h"
 
 enum { BUFFER_ALIGN = 4096 };
 
@@ -72,12 +73,6 @@ static void seam_sanitize_now(void *ctx, struct nvmf_sanitize_now *now)
 
 struct nvmf_operations operations_seam(struct drive *drive)
 {
-    /*
-     * The translation layer keeps old contents in blocks that it has not
-     * collected yet, so it cannot sanitize.
-     */
-    bool can_sanitize = drive->nand.ftl == NULL;
-
     return (struct nvmf_operations){
         .ctx = drive,
         .start_self_test = seam_start_self_test,
@@ -85,7 +80,7 @@ struct nvmf_operations operations_seam(struct drive *drive)
         .self_test_now = seam_self_test_now,
         .self_test_result = seam_self_test_result,
         .extended_minutes = seam_extended_minutes,
-        .start_sanitize = can_sanitize ? seam_start_sanitize : NULL,
+        .start_sanitize = seam_start_sanitize,
         .exit_sanitize_failure = seam_exit_failure,
         .sanitize_now = seam_sanitize_now,
     };
@@ -110,6 +105,7 @@ static void end_sanitize(void *ctx, bool is_ok)
 
     if (is_ok) {
         volume_medium_erased(drive->volume);
+        drive_forget_nand_failure(drive);
     }
     nvmf_sanitize_ended(drive->target);
 }
@@ -138,6 +134,7 @@ static bool start_sanitize(struct drive *drive,
         .cookie = (void *)(uintptr_t)OPERATIONS_COOKIE_SANITIZE,
         .store = config->operations.sanitize,
         .submit = drive->medium.submit,
+        .wipe = drive->nand.ftl != NULL ? nand_medium_wipe : NULL,
         .submit_ctx = drive->medium.ctx,
         .power_on_hours = power_on_hours,
         .ended = end_sanitize,

@@ -50,9 +50,11 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(map, (size_t)ftl->entries);
     CARVE(valid, (size_t)layout->places / 8 + 1);
     CARVE(factory_planes, planes);
+    CARVE(wiped_failed, (size_t)layout->superblocks * layout->geometry.dies);
     CARVE(failed_planes, planes);
     CARVE(bad_planes, planes);
     CARVE(health_changed, (size_t)ftl->health_pages);
+    CARVE(wiped_wear, (size_t)layout->superblocks);
     CARVE(wear, (size_t)layout->superblocks);
     CARVE(superblocks, (size_t)layout->superblocks);
     CARVE(slots, (size_t)ftl->num_slots);
@@ -214,7 +216,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
     ftl->is_volatile = true;
     memset(ftl->mount.ignored, 0, ftl->layout.places / 8 + 1);
     memset(ftl->pad, 0, FTL_UNIT_DATA);
-    memcpy(ftl->factory_planes, config->bad_planes, planes);
+    memmove(ftl->factory_planes, config->bad_planes, planes);
     memcpy(ftl->bad_planes, config->bad_planes, planes);
     memset(ftl->failed_planes, 0, planes);
     memset(ftl->health_changed, 0, ftl->health_pages);
@@ -315,7 +317,10 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
     case FTL_FAILED:
         any = ftl_io_refuse(ftl);
         break;
+    case FTL_WIPING:
+        break;
     }
+    any |= ftl_wipe_step(ftl);
     any |= ftl_rescue_step(ftl);
     return ftl_request_send_waiting(ftl) || any;
 }

@@ -66,6 +66,7 @@ enum ftl_state {
     FTL_MOUNTING, /* Reads the flash; operations wait. */
     FTL_READY,    /* Serves operations: see ftl_is_read_only(). */
     FTL_FAILED,   /* The map could not be read: operations are refused. */
+    FTL_WIPING,   /* Erases all blocks: operations are refused. */
 };
 
 /* Why the map could not be read. */
@@ -129,6 +130,15 @@ uint32_t ftl_failed_block(const struct ftl *ftl);
 
 /** nvmf_media.set_volatile() */
 void ftl_set_volatile(struct ftl *ftl, bool is_enabled);
+
+/**
+ * Erase all blocks of the flash, also those that hold nothing, are spare, or
+ * have failed: nothing that was ever written is left.  It begins as soon as no
+ * operation is in progress.  When it has ended, media_done() gets `cookie`.
+ *
+ * @return false when another one is in progress
+ */
+MUST_USE bool ftl_wipe(struct ftl *ftl, void *cookie);
 
 /** An operation of the flash has ended. */
 void ftl_flash_done(struct ftl *ftl, uint32_t cookie,

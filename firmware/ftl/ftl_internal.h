@@ -146,6 +146,7 @@ enum ftl_request_kind {
     FTL_REQUEST_FILL, /* of the old contents of a slot */
     FTL_REQUEST_ROW,  /* programs a row */
     FTL_REQUEST_ERASE,
+    FTL_REQUEST_WIPE,       /* erases a block that may hold anything */
     FTL_REQUEST_SCAN,       /* reads the system bytes of a row */
     FTL_REQUEST_PROBE,      /* reads those of one unit of each plane */
     FTL_REQUEST_LOAD,       /* reads a row of a checkpoint */
@@ -177,6 +178,21 @@ struct ftl_request {
     uint8_t system[FTL_OP_UNITS][FTL_UNIT_SYSTEM];
     struct ftl_protected_read read; /* READ of an operation with metadata */
     uint8_t meta[FTL_UNIT_META];    /* the same */
+};
+
+/* ---- A wipe of all blocks. */
+enum ftl_wipe_phase {
+    FTL_WIPE_NONE,
+    FTL_WIPE_WAITS,  /* Waits until nothing is in progress. */
+    FTL_WIPE_ERASES, /* Erases. */
+    FTL_WIPE_MOUNTS, /* Waits until the empty flash is mounted. */
+};
+
+struct ftl_wipe {
+    uint8_t phase; /* enum ftl_wipe_phase */
+    bool has_failed;
+    uint32_t next; /* superblock and die whose erasure has not begun */
+    void *cookie;
 };
 
 /* ---- Operations of the medium. */
@@ -303,6 +319,9 @@ struct ftl {
     uint8_t *valid; /* one bit for each place */
     /* Of each block, a byte for each die with a bit for each plane. */
     uint8_t *factory_planes; /* must not be touched */
+    struct ftl_wipe wipe;
+    uint8_t *wiped_failed;   /* failed_planes, during a wipe */
+    uint32_t *wiped_wear;    /* wear, during a wipe */
     uint8_t *failed_planes;  /* have failed, which the drive remembers */
     uint8_t *bad_planes;     /* these and others that take no data now */
     bool *health_changed;    /* of each health page: it is to be programmed */
@@ -608,5 +627,11 @@ bool ftl_collect_retry(struct ftl *ftl);
 bool ftl_collect_is_at_end(const struct ftl *ftl);
 /** Whether the next victim waits until trims are durable. */
 bool ftl_collect_waits_for_trims(const struct ftl *ftl);
+
+/* ---- ftl_wipe.c */
+
+bool ftl_wipe_step(struct ftl *ftl);
+void ftl_wipe_erase_done(struct ftl *ftl, const struct ftl_request *request,
+                         enum ftl_flash_status status, uint8_t failed_planes);
 
 #endif

@@ -121,6 +121,7 @@ void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
     case FTL_REQUEST_PROBE:
     case FTL_REQUEST_LOAD:
     case FTL_REQUEST_CHECKPOINT:
+    case FTL_REQUEST_WIPE:
         ASSERT(false);
     }
     ftl_request_free(ftl, request);
@@ -179,6 +180,9 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
         break;
     case FTL_REQUEST_CHECKPOINT:
         ftl_checkpoint_row_done(ftl, request, status, failed_planes);
+        break;
+    case FTL_REQUEST_WIPE:
+        ftl_wipe_erase_done(ftl, request, status, failed_planes);
         break;
     }
     ftl_request_free(ftl, request);

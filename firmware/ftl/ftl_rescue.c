@@ -235,6 +235,7 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
     case FTL_REQUEST_PROBE:
     case FTL_REQUEST_LOAD:
     case FTL_REQUEST_CHECKPOINT:
+    case FTL_REQUEST_WIPE:
         return false;
     }
     if (system->kind == FTL_KIND_DATA) {

@@ -18,4 +18,5 @@ set(SOURCES
     ftl_superblock.c
     ftl_trim.c
     ftl_wear.c
+    ftl_wipe.c
 )

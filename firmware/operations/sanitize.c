@@ -125,6 +125,38 @@ static void start_blocks(struct sanitize *sanitize)
     sanitize->is_busy = config->submit(config->submit_ctx, &io);
 }
 
+/*
+ * Whether the medium is wiped now: at the beginning of the operation, which
+ * after a power cut may be for the second time, and instead of a deallocation.
+ */
+static bool must_wipe(const struct sanitize *sanitize)
+{
+    const struct sanitize_state *state = &sanitize->state;
+
+    return sanitize->config.wipe != NULL && !sanitize->is_wiped &&
+           state->done_blocks == 0 &&
+           (state->passes == 0 || pass_op(state) == MEDIA_DEALLOCATE);
+}
+
+static void start_wipe(struct sanitize *sanitize)
+{
+    const struct sanitize_config *config = &sanitize->config;
+
+    sanitize->is_flushing = false;
+    sanitize->is_wiping = true;
+    sanitize->is_busy = config->wipe(config->submit_ctx, config->cookie);
+}
+
+/* Blocks of a medium that was wiped are zero and deallocated. */
+static void end_wipe(struct sanitize *sanitize)
+{
+    sanitize->is_wiping = false;
+    sanitize->is_wiped = true;
+    if (pass_op(&sanitize->state) != MEDIA_WRITE) {
+        sanitize->state.done_blocks = sanitize->config.medium_blocks;
+    }
+}
+
 /* ---- The end. */
 
 static void end_operation(struct sanitize *sanitize, bool is_ok)
@@ -158,6 +190,7 @@ static void end_flush(struct sanitize *sanitize)
         state->passes++;
         state->done_blocks = 0;
         sanitize->is_filled = false;
+        sanitize->is_wiped = false;
     }
     if (state->passes == all_passes(&state->job)) {
         end_operation(sanitize, true);
@@ -171,6 +204,8 @@ static void take_status(struct sanitize *sanitize)
     sanitize->has_status = false;
     if (sanitize->status != MEDIA_OK) {
         end_operation(sanitize, false);
+    } else if (sanitize->is_wiping) {
+        end_wipe(sanitize);
     } else if (sanitize->is_flushing) {
         end_flush(sanitize);
     } else {
@@ -241,6 +276,8 @@ enum nvmf_volume_result sanitize_start(struct sanitize *sanitize,
         return NVMF_VOLUME_FAILED;
     }
     sanitize->is_filled = false;
+    sanitize->is_wiped = false;
+    sanitize->is_wiping = false;
     log_line(config->log, "sanitize: %s of the whole medium has begun",
              job->action == NVMF_SANITIZE_OVERWRITE ? "the overwriting"
                                                     : "the block erasure");
@@ -337,8 +374,10 @@ uint64_t sanitize_step(struct sanitize *sanitize, uint64_t now_us)
         sanitize->checkpoint_us = now_us + SANITIZE_CHECKPOINT_US;
     }
     if (!sanitize->is_busy) {
-        if (state->done_blocks == sanitize->config.medium_blocks ||
-            now_us >= sanitize->checkpoint_us) {
+        if (must_wipe(sanitize)) {
+            start_wipe(sanitize);
+        } else if (state->done_blocks == sanitize->config.medium_blocks ||
+                   now_us >= sanitize->checkpoint_us) {
             start_flush(sanitize);
         } else {
             start_blocks(sanitize);

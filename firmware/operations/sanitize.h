@@ -10,6 +10,9 @@
  *                Then the blocks are deallocated, unless the command forbids
  *                it.
  *
+ * A medium that keeps old contents, as NAND flash does, is wiped as a whole
+ * before the first pass, and once more instead of the deallocation.
+ *
  * The operation is in flash before anything is erased, so that a power cut only
  * suspends it.  Its progress is recorded at the end of each pass and once a
  * minute.
@@ -51,6 +54,9 @@ struct sanitize_config {
 
     /* Start an operation at the medium, in blocks of 512 bytes. */
     bool (*submit)(void *ctx, const struct media_io *io);
+    /* Erase all that the medium has, also what no block shows.  NULL: blocks
+     * that are deallocated are erased. */
+    bool (*wipe)(void *ctx, void *cookie);
     void *submit_ctx;
 
     uint64_t (*power_on_hours)(void *ctx);
@@ -68,6 +74,8 @@ struct sanitize {
     bool has_status;                           /* it has ended with `status` */
     enum media_status status;
     bool is_flushing;       /* the operation at the medium is a flush */
+    bool is_wiping;         /* it is a wipe */
+    bool is_wiped;          /* the medium was wiped in this pass */
     uint32_t io_blocks;     /* its length, if it is no flush */
     bool is_filled;         /* the buffer has the pattern of this pass */
     bool is_clock_running;  /* checkpoint_us is set */

@@ -206,8 +206,8 @@ void nand_op_set_busy(struct nand_array *array, const struct nand_op *op,
 /** Start a program or an erase.  The generation is in storage. */
 void nand_op_start_change(struct nand_array *array, struct nand_op *op);
 
-/** Give back the storage of slots. @return whether requests are in progress */
-bool nand_op_discard(struct nand_array *array, struct nand_op *op);
+/** Give back the storage of slots: requests are in progress then. */
+void nand_op_discard(struct nand_array *array, struct nand_op *op);
 
 /**
  * Write what makes the change complete.

@@ -185,8 +185,10 @@ void nand_op_continue(struct nand_array *array, struct nand_op *op)
         op_started(array, op);
         return;
     case STAGE_ERASE:
-        if (op->storage_errno != 0 || !nand_op_discard(array, op)) {
+        if (op->storage_errno != 0) {
             op_started(array, op);
+        } else {
+            nand_op_discard(array, op);
         }
         return;
     case STAGE_DISCARD:

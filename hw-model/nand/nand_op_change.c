@@ -186,24 +186,22 @@ static void write_erased_records(struct nand_array *array, struct nand_op *op,
     }
 }
 
-bool nand_op_discard(struct nand_array *array, struct nand_op *op)
+/*
+ * Also of blocks that are empty: if power failed after an earlier erasure, its
+ * discard may be missing, and the file still holds what the block held before.
+ */
+void nand_op_discard(struct nand_array *array, struct nand_op *op)
 {
     const struct nand_backend *backend = &array->config.backend;
 
     nand_op_enter(op, STAGE_DISCARD);
     for (unsigned int plane = nand_op_plane(op, 0); plane < NAND_OP_PLANES;
          plane = nand_op_plane(op, plane + 1)) {
-        const struct nand_block *block = nand_op_state(array, op, plane);
-
-        if ((block->flags & NAND_BLOCK_KNOWN) == 0 || block->next != 0) {
-            backend->discard(backend->ctx, nand_op_new_request(array, op),
-                             nand_layout_slot(&array->layout,
-                                              nand_op_block(array, op, plane),
-                                              0),
-                             array->layout.block_bytes);
-        }
+        backend->discard(backend->ctx, nand_op_new_request(array, op),
+                         nand_layout_slot(&array->layout,
+                                          nand_op_block(array, op, plane), 0),
+                         array->layout.block_bytes);
     }
-    return op->work.pending != 0;
 }
 
 void nand_op_start_change(struct nand_array *array, struct nand_op *op)

@@ -25,6 +25,8 @@ enum {
     VERSIONS = 8, /* that a unit may have after a power cut */
     DEALLOCATE = 1 << 25,
     BLOCK_ERASE = 2,
+    OVERWRITE = 3,
+    KEEP_BLOCKS = 1 << 9, /* No-Deallocate After Sanitize */
     WARNING_RELIABILITY = 0x04,
 };
 
@@ -657,18 +659,153 @@ static void test_the_log_describes_the_array(void **state)
     assert_null(strstr(machine_console(&bed.drive->machine), "media:"));
 }
 
-WITH_FIXTURE(setup_nand, teardown)
-static void test_sanitize_is_refused_because_old_contents_stay(void **state)
+/* What is written, so that it can be found in the array's raw bytes. */
+static void fill_marks(uint8_t *data, uint32_t len)
 {
-    const struct nvme_sqe sqe = {.opcode = ADMIN_SANITIZE,
-                                 .cdw10 = BLOCK_ERASE};
+    for (uint32_t i = 0; i < len; i++) {
+        data[i] = (uint8_t)("old contents of a host; "[i % 24]);
+    }
+}
+
+/* Places of the array's storage that hold a piece of what was written. */
+static unsigned int count_marks(void)
+{
+    static const char mark[] = "old contents of a host; old contents";
+    const size_t len = sizeof(mark) - 1;
+    const uint8_t *at = bed.nand.bytes;
+    const uint8_t *end = at + bed.nand.size_bytes - len;
+    unsigned int count = 0;
+
+    while ((at = memchr(at, mark[0], (size_t)(end - at))) != NULL) {
+        bool is_mark = memcmp(at, mark, len) == 0;
+
+        count += is_mark;
+        at += is_mark ? len : 1;
+    }
+    return count;
+}
+
+/* Write all blocks, then some again, so that garbage has been collected. */
+static void write_marks(void)
+{
+    fill_marks(bed.host->data, 256 * BED_BLOCK);
+    for (uint32_t i = 0; i < 60; i++) {
+        assert_int_equal(run_io(1, NVM_WRITE, i % 40 * 256, 256, false), 0);
+    }
+    assert_int_equal(run_io(1, NVM_FLUSH, 0, 0, false), 0);
+    assert_in_range(count_marks(), 1000, 1000000);
+}
+
+static uint16_t send_sanitize(uint32_t cdw10)
+{
+    const struct nvme_sqe sqe = {
+        .opcode = ADMIN_SANITIZE, .cdw10 = cdw10, .cdw11 = 0x5a5a5a5a};
+
+    return send_command(0, &sqe);
+}
+
+static bool is_sanitized(void *ctx)
+{
+    struct nvmf_sanitize_now now;
+
+    (void)ctx;
+    sanitize_read(&bed.drive->drive.sanitize, &now);
+    return now.outcome != NVMF_SANITIZE_IN_PROGRESS;
+}
+
+static void await_sanitize(enum nvmf_sanitize_outcome outcome)
+{
+    struct nvmf_sanitize_now now;
+
+    assert_true(
+        native_world_run(&bed.world, is_sanitized, NULL, 100 * 1000 * MS_NS));
+    sanitize_read(&bed.drive->drive.sanitize, &now);
+    assert_int_equal(now.outcome, outcome);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_block_erase_leaves_no_byte_of_old_contents(void **state)
+{
     static uint8_t identify[4096];
 
     (void)state;
     assert_int_equal(host_identify(&bed.host->host, 1, 0, identify), 0);
-    assert_int_equal(get_le32(identify + ID_CTRL_SANICAP), 0);
-    assert_int_equal(identify[ID_CTRL_VWC] & 1, 1);
-    assert_int_equal(send_command(0, &sqe), NVME_SC_INVALID_OPCODE);
+    assert_int_equal(get_le32(identify + ID_CTRL_SANICAP) & 7, 6);
+    write_marks();
+    assert_int_equal(send_sanitize(BLOCK_ERASE), 0);
+    await_sanitize(NVMF_SANITIZE_DONE);
+    assert_int_equal(count_marks(), 0);
+    expect_blocks(1, 0, 256, 0);
+    write_blocks(1, 0, 256, true, 1);
+    cut_power();
+    expect_blocks(1, 0, 256, 1);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_an_overwriting_reaches_spare_blocks_too(void **state)
+{
+    (void)state;
+    write_marks();
+    /* One pass, whose pattern stays. */
+    assert_int_equal(send_sanitize(OVERWRITE | KEEP_BLOCKS | 1 << 4), 0);
+    await_sanitize(NVMF_SANITIZE_DONE);
+    assert_int_equal(count_marks(), 0);
+    assert_int_equal(run_io(1, NVM_READ, 0, 256, false), 0);
+    for (uint32_t i = 0; i < 256 * BED_BLOCK; i++) {
+        assert_int_equal(bed.host->data[i], 0x5a);
+    }
+    write_marks();
+    assert_int_equal(send_sanitize(OVERWRITE | 2 << 4), 0);
+    await_sanitize(NVMF_SANITIZE_DONE);
+    assert_int_equal(count_marks(), 0);
+    expect_blocks(1, 0, 256, 0);
+}
+
+/* Whether the flash is being wiped, and so many blocks are erased. */
+static bool has_erased(void *ctx)
+{
+    return ftl_state(bed.drive->drive.nand.ftl) == FTL_WIPING &&
+           nand_counter_read(&bed.drive->drive.nand.nand,
+                             NAND_COUNT_BLOCKS_ERASED) >=
+               *(unsigned int *)ctx * 4;
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_sanitize_goes_on_after_power_cuts_in_the_middle(void **state)
+{
+    (void)state;
+    write_marks();
+    assert_int_equal(send_sanitize(BLOCK_ERASE), 0);
+    for (unsigned int i = 1; i <= 12; i++) {
+        assert_true(native_world_run(&bed.world, has_erased, &i, MS_NS * 1000));
+        assert_false(is_sanitized(NULL));
+        bed_power_cycle(&bed);
+        host_vanish(&bed.host->host);
+    }
+    bed_connect(&bed, 0, 1, 64);
+    await_sanitize(NVMF_SANITIZE_DONE);
+    assert_int_equal(count_marks(), 0);
+    expect_blocks(1, 0, 256, 0);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_block_that_has_failed_is_erased_and_stays_known(void **state)
+{
+    uint32_t failed;
+
+    (void)state;
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_FAIL);
+    write_marks();
+    inject_fault(NAND_OP_ERASE, NAND_EFFECT_FAIL);
+    assert_int_equal(send_sanitize(BLOCK_ERASE), 0);
+    await_sanitize(NVMF_SANITIZE_DONE);
+    assert_int_equal(count_marks(), 0);
+    failed = ftl_failed_planes(bed.drive->drive.nand.ftl);
+    assert_in_range(failed, 1, 2);
+    write_blocks(1, 0, 256, true, 1);
+    cut_power();
+    expect_blocks(1, 0, 256, 1);
+    assert_int_equal(ftl_failed_planes(bed.drive->drive.nand.ftl), failed);
 }
 
 static bool has_reply(void *ctx)

@@ -802,8 +802,7 @@ static void test_an_erasure_gives_storage_back(void **state)
 {
     struct bed *bed = bed_new("tlc2021", 1, 2);
     struct nand_layout layout;
-    const uint8_t *slot;
-    uint64_t requests;
+    uint8_t *slot;
 
     (void)state;
     nand_layout(&layout, nand_array_geometry(bed->array));
@@ -816,10 +815,11 @@ static void test_an_erasure_gives_storage_back(void **state)
                          NAND_VERDICT_OK);
         assert_int_equal(slot[0], 0);
     }
-    /* A block that is known to be empty has nothing to give back. */
-    requests = bed->ram.queue.started;
+    /* Power may fail between an erasure and the discard of its storage, so
+     * that an empty block still has what it held before. */
+    slot[0] = 'B';
     assert_int_equal(bed_erase(bed, 1, 0, false, true), NAND_VERDICT_OK);
-    assert_int_equal(bed->ram.queue.started - requests, 1);
+    assert_int_equal(slot[0], 0);
     bed_free(bed);
 }
 
