@@ -137,7 +137,7 @@ static bool erase_blocks(struct ftl *ftl)
 
 bool ftl_wipe_step(struct ftl *ftl)
 {
-    switch (ftl->wipe.phase) {
+    switch ((enum ftl_wipe_phase)ftl->wipe.phase) {
     case FTL_WIPE_NONE:
         return false;
     case FTL_WIPE_WAITS:
