@@ -246,7 +246,7 @@ DRIVE = Drive("q", "/flash", "/media", "raw", "nqn.x", nand=ARRAY)
 
 def test_qemu_gets_an_explicit_node_for_the_array(tmp_path: Path) -> None:
     words = drive_command(Config("x", "", "tcg", [], {"drive": DRIVE}), tmp_path)
-    assert "essd,media=media,nand=nand,mgmt=mgmt,trace=trace" in words
+    assert any(word.startswith("essd,media=media,nand=nand,") for word in words)
     assert "essd-nand.timing=fast" in words
     (node,) = (found for word in words if word.startswith("{")
                for found in [json.loads(word)] if found["node-name"] == "nand")

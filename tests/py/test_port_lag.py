@@ -151,6 +151,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             return {"firmware": "0.1.0"}
         if request == "ana":
             return {"groups": []}
+        if request == "modules":
+            return {"modules": [{"port": port, "state": "absent"} for port in (0, 1)]}
         assert request == "lag"
         return says.answer or lacp()
 
@@ -189,7 +191,7 @@ def test_port_and_status_show_it_as_text(
     run.answer = {"mode": "off"}
     with show.console.capture() as captured:
         run.run("port")
-    assert captured.get().splitlines()[-1] == "LAG: off"
+    assert "LAG: off" in captured.get().splitlines()
 
 
 def test_ports_are_shown_although_the_drive_does_not_answer(run: SimpleNamespace) -> None:

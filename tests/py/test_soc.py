@@ -145,7 +145,9 @@ def test_the_image_is_read_by_dma(bench):
     lengths = re.findall(r"offset 0x008 value 0x([0-9a-f]+)", machine.errors.read_text())
     image = len(bench.flash.image("A").data)
     assert sum(int(length, 16) for length in lengths) >= image
-    assert len(lengths) < image / 1000      # a few transfers, not one for each byte
+    # A few transfers for the headers, the places of the record that says which slot
+    # starts, and the image in large pieces: not one for each byte.
+    assert len(lengths) < image / 200
 
 
 def test_a_slot_above_16_mib_is_read_with_four_address_bytes(bench):
