@@ -17,6 +17,7 @@ from essd import crash, paths, steps, telemetry
 from essd.steps import Job
 
 JUMP_TO_ITSELF = "01a0"     # c.j 0
+WFI = "73005010"
 PC = "20"                   # number of pc in gdb's list, hexadecimal
 LONGEST_WAIT_S = 60
 PROVOKES = paths.TOP / "firmware/app/board_crash.c"
@@ -153,6 +154,25 @@ class Gdb:
         return answer.decode()
 
 
+def change_sleep(job: Job, code: str) -> int:
+    """Overwrite the instruction behind the `wfi` in which the firmware sleeps.
+
+    The handlers of a crash do not execute it.  If it were an instruction of, say,
+    memcpy(), they would hang or trap themselves.
+    """
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while True:
+        with debugger(job) as gdb:
+            at = int.from_bytes(bytes.fromhex(gdb.ask("p" + PC)), "little")
+            is_asleep = gdb.ask(f"m{at - 4:x},4") == WFI
+            if is_asleep:
+                assert gdb.ask(f"M{at:x},2:{code}") == "OK"
+            assert gdb.ask("D") == "OK"
+        if is_asleep:
+            return at
+        assert time.monotonic() < deadline
+
+
 def restarts(job: Job, count: int) -> list[str]:
     deadline = time.monotonic() + LONGEST_WAIT_S
     while True:
@@ -188,20 +208,14 @@ def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     """The host's I/O survives both restarts, and every report mentions them."""
     job = booted()
     steps.connect(job)
-    with debugger(job) as gdb:
-        at = int.from_bytes(bytes.fromhex(gdb.ask("p" + PC)), "little")
-        assert gdb.ask(f"M{at:x},2:{JUMP_TO_ITSELF}") == "OK"
-        assert gdb.ask("D") == "OK"
+    at = change_sleep(job, JUMP_TO_ITSELF)
     assert restarts(job, 1) == ["watchdog"]
     wait_console(job, "reset by watchdog")
     touch(job)
     wait_live(job, 1)
     (hang,) = crash.in_drive(job.instance)
     assert (hang.cause, hang.registers[0]) == ("watchdog", at)
-    with debugger(job) as gdb:
-        at = int.from_bytes(bytes.fromhex(gdb.ask("p" + PC)), "little")
-        assert gdb.ask(f"M{at:x},2:0000") == "OK"       # an illegal instruction
-        assert gdb.ask("D") == "OK"
+    change_sleep(job, "0000")       # an illegal instruction
     last = restarts(job, 2)[1]
     assert last.startswith("firmware: panic: trap 2 at"), last
     touch(job)
