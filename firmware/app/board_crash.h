@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Crash dumps: what the firmware keeps of its own failures.  A dump waits in
- * DRAM over the reset (hal/crash.h); this writes it to flash, where the newest
- * eight stay.
+ * DRAM over the reset (hal/crash.h).  The next start writes it to flash, which
+ * keeps the newest eight dumps.
  */
 #ifndef ESSD_APP_BOARD_CRASH_H
 #define ESSD_APP_BOARD_CRASH_H
@@ -13,7 +13,7 @@
 
 struct board_crash {
     const struct flash *flash; /* NULL: there is none */
-    void *region;              /* in DRAM */
+    void *region;              /* the dump and its plan, in DRAM */
     /* The dump of the crash that led to this start, in the region. */
     const uint8_t *pending;
     size_t pending_len; /* 0: there is none */
@@ -21,8 +21,8 @@ struct board_crash {
 };
 
 /**
- * Begin the plan of a dump, first of all at the start, so that a failure of
- * the start itself is recorded.
+ * Begin the plan of a dump.  Call this before everything else at the start, so
+ * that a failure of the start itself is recorded.
  */
 void board_crash_init(struct board_crash *crash, void *region,
                       const uint8_t *build_id, uint32_t harts,
@@ -32,10 +32,10 @@ void board_crash_init(struct board_crash *crash, void *region,
 void board_crash_keep(struct board_crash *crash, const struct flash *flash,
                       struct log *log);
 
-/** Have the newest lines of the log in the next dump. */
+/** Let the next dump contain the newest lines of the log. */
 void board_crash_add_log(struct board_crash *crash, const struct log *log);
 
-/** How the drive reads the dumps. */
+/** The functions with which the drive reads the dumps. */
 struct crash_store board_crash_store(struct board_crash *crash);
 
 #endif

@@ -20,7 +20,7 @@ struct crash_store {
     bool (*read)(void *ctx, uint32_t below, uint8_t *buf, size_t *len,
                  uint32_t *number);
     void *ctx;
-    /* Fail in this way, to try it out.  NULL: this drive cannot. */
+    /* Make the firmware fail with this cause, for a test.  NULL: it cannot. */
     void (*provoke)(enum crash_cause cause);
     /* The dump that led to this start; length 0: there is none. */
     const uint8_t *latest;

@@ -87,7 +87,7 @@ void firmware_update_subsystem_reset(void *ctx)
     }
 }
 
-/* Restart when all hosts have left, so that each gets its answers. */
+/* Restart when all hosts have left, so that all of them get their responses. */
 static void restart_if_due(struct drive *drive, struct loop_step *step)
 {
     struct firmware_update *update = &drive->firmware;

@@ -15,9 +15,9 @@ struct drive_config;
 /* What the drive has to know about its image slots. */
 struct firmware_config {
     const struct flash *flash; /* NULL: no slots; no firmware commands */
-    bool is_bad[SLOT_COUNT];   /* the boot ROM has found the slot not good */
+    bool is_bad[SLOT_COUNT];   /* the boot ROM has refused the slot */
     uint64_t dram_addr, dram_bytes;
-    const uint8_t *key; /* with which images have to be signed; or NULL */
+    const uint8_t *key; /* images must be signed with it; NULL: need not */
 
     /* Reset the whole drive.  NULL: a subsystem reset activates nothing. */
     void (*restart)(void *ctx);
@@ -29,8 +29,8 @@ struct firmware_update {
     struct updater updater;
     void (*restart)(void *ctx);
     void *ctx;
-    uint64_t longest_us; /* of a step of the commit in progress */
-    uint64_t restart_us; /* latest time of the restart; 0: none is due */
+    uint64_t longest_us; /* longest step of the commit in progress */
+    uint64_t restart_us; /* latest time of a due restart; 0: none is due */
 };
 
 /** Reserve the memory for an image, and read the slots.  Without memory the
@@ -38,7 +38,8 @@ struct firmware_update {
 void firmware_update_start(struct drive *drive,
                            const struct drive_config *config);
 
-/** The target has started: report an image that was given up. */
+/** Report an image that was given up.  Call this when the target has started.
+ */
 void firmware_update_report(struct drive *drive);
 
 /** A host has reset the subsystem.  The function for

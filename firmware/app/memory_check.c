@@ -43,8 +43,9 @@ static void handle_corrected(struct memory_check *check,
 
 /*
  * A device has read a word that cannot be corrected.  Its operation has failed,
- * so the command or the connection ends.  Outside the buffers of payloads the
- * firmware depends on the word: rings, or what a page shows to hosts.
+ * so the command or the connection ends.  If the
+ * word is not in a buffer of payloads, the firmware depends on it: it is in a
+ * ring, for example, or in a log page.
  */
 static void handle_lost(struct memory_check *check,
                         const struct ecc_findings *found, uint64_t now_us)
@@ -78,7 +79,7 @@ static void take_findings(struct memory_check *check, uint64_t now_us)
     check->lost = found.uncorrected;
 }
 
-/* Correct errors that nobody has come across yet. */
+/* Correct errors of words that nobody has read yet. */
 static void patrol_part(struct memory_check *check, uint64_t now_us)
 {
     uint64_t part =

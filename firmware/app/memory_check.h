@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the firmware does about errors of DRAM and SRAM: it has corrected words
- * written back, looks through all of DRAM once an hour so that no second error
- * joins a first one, and stops if a word is lost that it needs.
+ * What the firmware does about errors of DRAM and SRAM.  It lets the hardware
+ * write corrected words back.  It scrubs all of DRAM once an hour, so that no
+ * word collects a second wrong bit.  It stops if a word that it needs is lost.
  * Reference: docs/hardware/ecc.md, "What the firmware does"
  */
 #ifndef ESSD_APP_MEMORY_CHECK_H
@@ -18,7 +18,8 @@ struct memory_check_config {
     struct log *log;
     struct hw_log *errors;
     uint64_t dram_base, dram_bytes;
-    /* Buffers of payloads: a word of them that is lost is written again. */
+    /* Buffers of payloads: the firmware can go on if a word of them is lost,
+     * and sets it to zero. */
     uint64_t buffers, buffers_bytes;
 };
 
@@ -28,11 +29,11 @@ struct memory_check {
     struct ecc ecc;
     bool is_on;
     bool has_irq;
-    uint64_t patrol_us;   /* when the next part is looked through */
-    uint64_t patrol_addr; /* where it begins */
+    uint64_t patrol_us;   /* when the next part of DRAM is scrubbed */
+    uint64_t patrol_addr; /* where this part begins */
     uint32_t corrected;   /* errors since power-on */
     uint32_t lost;
-    uint64_t logged_us; /* a corrected error was logged then */
+    uint64_t logged_us; /* until then, no corrected error is logged */
 };
 
 /** Start, and report an error that led to the reset. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests about crash dumps: docs/firmware-debugging.md. */
+/* Requests about crash dumps: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
 #include "firmware/app/crash_store.h"

@@ -40,7 +40,8 @@ static uint32_t failed_blocks(const struct nand_medium *medium)
     return ftl_failed_planes(ftl) + ftl_dead_dies(ftl) * medium->die_blocks;
 }
 
-/* How much is left of the blocks that may fail before data do not fit. */
+/* A certain number of blocks may fail before the data no longer fits.  The
+ * percentage of them that has not failed. */
 static uint8_t left_percent(const struct nand_medium *medium)
 {
     uint32_t may_fail = medium->good_blocks - medium->needed_blocks;

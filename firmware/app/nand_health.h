@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a drive with NAND flash reports of it: counters over all power cycles,
- * the wear, and the blocks that may still fail.
+ * What a drive reports about its NAND flash: counters over all power cycles,
+ * the wear, and the number of blocks that may still fail.
  *
  * The flash's own counters begin at 0 with each start of the firmware.  The
- * usage keeper stores the sums (firmware/usage/usage_keeper.h).  How often each
- * block was erased is not known, only how often all of them were together.
+ * usage keeper stores the sums (firmware/usage/usage_keeper.h).  Only the
+ * number of erasures of all blocks together is known, not that of each block.
  */
 #ifndef ESSD_APP_NAND_HEALTH_H
 #define ESSD_APP_NAND_HEALTH_H

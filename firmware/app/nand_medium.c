@@ -132,7 +132,7 @@ static void note_sizes(struct nand_medium *medium, const struct nand_info *info,
     medium->endurance = info->endurance;
 }
 
-/* The time between two rows with which all are read in a day. */
+/* The time between two rows of scrubbing, so that it reads all in a day. */
 static uint64_t choose_scrub_time(const struct ftl_geometry *geometry)
 {
     uint64_t rows =

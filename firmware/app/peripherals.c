@@ -82,7 +82,7 @@ static void bmc_health(void *ctx, struct mi_health *health)
     }
 }
 
-/* Insert a controller where it belongs by its identifier. */
+/* Insert a controller into a list that is sorted by identifiers. */
 static void insert_controller(struct mi_controller *list, unsigned int count,
                               struct mi_controller controller)
 {
@@ -115,7 +115,7 @@ static unsigned int bmc_controllers(void *ctx, struct mi_controller *list)
     return count;
 }
 
-/* Make a UUID (version 8) of the drive's serial number. */
+/* Make a UUID (version 8) from the drive's serial number. */
 static void make_uuid(uint8_t uuid[BMC_UUID_LEN], const char *serial)
 {
     memset(uuid, 0, BMC_UUID_LEN);

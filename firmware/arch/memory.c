@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies and fills memory, in place of the C library.  That one is built for
- * size: it moves one byte in each turn of a loop, which made a copy of 4 KiB
- * the most expensive part of a write.  Here it is eight words of eight bytes
- * where the addresses allow it; unaligned words would trap on much hardware.
+ * Copies and fills memory, in place of the C library, whose functions are built
+ * for size: they move one byte in each turn of a loop, which made a copy of
+ * 4 KiB the most expensive part of a write.  The functions here move eight
+ * words of eight bytes in each turn if both addresses are aligned alike, since
+ * unaligned words would trap on much hardware.
  *
  * The compiler must not turn the loops into calls of the functions that they
  * implement: see firmware/rv64/CMakeLists.txt.
@@ -14,13 +15,13 @@
 
 enum { WORD = sizeof(uint64_t), TURN_WORDS = 8, TURN = WORD * TURN_WORDS };
 
-/* Whether both addresses are at multiples of a word, or equally far beyond. */
+/* Whether both addresses are equally far from the last multiple of a word. */
 static bool are_aligned_alike(const void *a, const void *b)
 {
     return (((uintptr_t)a ^ (uintptr_t)b) % WORD) == 0;
 }
 
-/* Bytes until the next word begins. */
+/* The number of bytes until the next word begins. */
 static size_t bytes_to_word(const void *at)
 {
     return -(uintptr_t)at % WORD;

@@ -19,12 +19,12 @@
 enum {
     BMC_REQUEST_MAX = 256, /* of a message in several packets */
     BMC_UUID_LEN = 16,
-    BMC_ATTEMPTS = 8, /* to write a packet that is not acknowledged */
+    BMC_ATTEMPTS = 8, /* at writing a packet that is not acknowledged */
 };
 
 struct bmc_counters {
     uint32_t requests;  /* complete messages */
-    uint32_t responses; /* of which all packets were acknowledged */
+    uint32_t responses; /* those whose packets were all acknowledged */
     uint32_t bad_pec;
     uint32_t bad_packets; /* malformed, out of order, or not for the drive */
     uint32_t bad_checks;  /* the integrity check of a message was wrong */

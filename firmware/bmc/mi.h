@@ -53,7 +53,8 @@ struct mi {
     struct mi_source source;
     uint16_t vendor_id;
     uint8_t vpd[VPD_LEN];
-    /* What the composite controller status compares with. */
+    /* What the last poll has told the BMC: the composite controller status
+     * reports differences from it. */
     struct mi_health told;
     uint16_t told_controllers;
     uint16_t changes; /* enum of mi.c */

@@ -86,8 +86,9 @@ static bool is_untried(const struct boot_slots *slots, uint8_t number)
            slots->slot[number - 1].verdict == SYSCTL_VERDICT_UNTRIED;
 }
 
-/* The next slot to try: the chosen one, otherwise the one with the higher
- * sequence number, A when both are equal; 0 when there is none. */
+/* The next slot to try: the chosen slot if it was not tried yet, otherwise the
+ * slot with the higher sequence number, A when both are equal; 0 when there is
+ * none. */
 static uint8_t next_slot(const struct boot_slots *slots)
 {
     bool has_a = is_untried(slots, 1);
@@ -105,9 +106,9 @@ static uint8_t next_slot(const struct boot_slots *slots)
 }
 
 /*
- * The image on trial has had its starts: go back to the one before, if that can
- * be tried.  Without another image it goes on, since nothing is gained by
- * stopping.
+ * If the image on trial has had all its starts, go back to the image before, if
+ * that can be tried.  Otherwise the image on trial is started again, because
+ * the drive has no other one.
  */
 static void end_trial(struct boot_slots *slots)
 {
@@ -128,7 +129,7 @@ static void end_trial(struct boot_slots *slots)
     slot_record_write(slots->config.flash, state, &slots->sequence);
 }
 
-/* An image on trial is about to start: count that. */
+/* If the image that is about to start is on trial, count the start. */
 static void count_attempt(struct boot_slots *slots, uint8_t number)
 {
     struct slot_record *state = &slots->state;

@@ -37,8 +37,8 @@ void boot_slots_read(struct boot_slots *slots,
                      const struct boot_config *config);
 
 /**
- * Load an image: the chosen one, or the other one if that is not good.  A start
- * of an image on trial is counted in the flash.
+ * Load the chosen image, or the other one if the chosen one is not good.  If
+ * the image is on trial, its start is counted in the flash.
  *
  * @return 1 or 2, or 0 when no slot holds a good image
  */

@@ -28,11 +28,12 @@ MUST_USE bool ecc_init(struct ecc *ecc, uintptr_t regs);
 /** Let the block raise its interrupt. */
 void ecc_arm(const struct ecc *ecc);
 
-/** Read the findings and clear them, and with them the interrupt. */
+/** Read the findings and clear them, which also clears the interrupt. */
 void ecc_take(const struct ecc *ecc, struct ecc_findings *findings);
 
 /**
- * Whether the findings have a word that cannot be corrected; they stay.
+ * Whether the block has found a word that cannot be corrected.  This does not
+ * clear the findings.
  * @param addr  set to its address
  */
 MUST_USE bool ecc_has_lost(const struct ecc *ecc, uint64_t *addr);

@@ -51,8 +51,8 @@ MUST_USE bool i2c_init(struct i2c *i2c, uintptr_t regs, uint32_t speed_khz);
 /** Queue a request.  `done` is called by i2c_poll(), never by this. */
 void i2c_submit(struct i2c *i2c, struct i2c_request *request);
 
-/** End the transfer that is over and start the next one.
- * @return whether one has ended */
+/** If the transfer in progress is over, end its request and start the next one.
+ * @return whether a transfer has ended */
 bool i2c_poll(struct i2c *i2c);
 
 /** Clear the interrupt.  Call i2c_poll() and i2c_take_mail() for its causes. */

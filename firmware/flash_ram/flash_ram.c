@@ -29,7 +29,8 @@ bool flash_ram_is_off(const struct flash_ram *ram)
     return ram->written >= ram->limit;
 }
 
-/* The functions do not change a struct flash, but the memory behind it. */
+/* The functions get a const struct flash, but they change the struct flash_ram
+ * of which it is a member. */
 static struct flash_ram *ram_of(const struct flash *flash)
 {
     return (struct flash_ram *)(uintptr_t)flash;

@@ -12,10 +12,10 @@
 struct flash_ram {
     struct flash
         flash;         /* the first member: the functions get a pointer to it */
-    uint8_t *inverted; /* the content; what was never written needs no memory */
+    uint8_t *inverted; /* the content, inverted: unused parts need no memory */
     uint64_t written;  /* bytes that were erased or programmed */
-    uint64_t limit;    /* at this many the power fails; UINT64_MAX: never */
-    uint64_t commands; /* that erase or program */
+    uint64_t limit;    /* of `written`: the power fails then; or UINT64_MAX */
+    uint64_t commands; /* number of commands that erase or program */
 };
 
 /** Make an erased flash. */

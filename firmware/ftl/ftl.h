@@ -43,16 +43,14 @@ struct ftl_config {
     uint16_t checkpoint_superblocks;
     uint32_t
         idle_us; /* without a write, after which the buffer is programmed */
-    /* Superblocks are moved when their erase counts differ by more. */
+    /* When erase counts differ by more, the superblock with the smallest one is
+     * moved. */
     uint32_t wear_spread;
-    /*
-     * What a read finds with more wrong bits, or only with soft decoding, is
-     * moved; 0: it is not.  Time between the rows that scrubbing reads; 0: it
-     * reads none.
-     */
+    /* A unit is moved if a read finds more wrong bits in it, or needs soft
+     * decoding; 0: no unit is moved for this reason. */
     uint16_t reclaim_bits;
-    uint64_t scrub_us;
-    /* Garbage collection does not look at the age of what it would move. */
+    uint64_t scrub_us; /* time between the rows that scrubbing reads; 0: none */
+    /* Garbage collection takes the emptiest superblock, whatever its age. */
     bool is_greedy;
 
     /* An operation has ended: nvmf_media_done(). */

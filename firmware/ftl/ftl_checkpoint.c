@@ -14,11 +14,12 @@
  * that have failed, and the map.  They have the number of the checkpoint, which
  * is a row number: rows with smaller numbers are in the checkpoint.
  *
- * A mount loads the latest complete checkpoint.  It does not trust it for
- * superblocks that are not as they were: it has looked at the first wordline of
- * all blocks, and reads those in which this is erased, lost or newer.  What is
- * in the other superblocks and not in the map of the checkpoint was superseded
- * by something durable, so the mount misses nothing there.
+ * A mount loads the latest complete checkpoint, but does not trust what it says
+ * about superblocks that have changed since.  The mount has looked at the first
+ * wordline of all blocks before, and reads the superblocks in which it is
+ * erased, lost or newer.  Contents of the other superblocks that are not in the
+ * map of the checkpoint were superseded by durable contents, so the mount
+ * misses nothing there.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -153,7 +154,8 @@ static void copy_part(uint8_t *part, size_t len, uint32_t piece,
     memcpy(part + first, from, MIN((size_t)FTL_UNIT_DATA, len - first));
 }
 
-/* Take a piece that was read into the map, or into what is kept of the rest. */
+/* Copy a piece that was read into the map, or into the tables of superblocks
+ * and planes. */
 static void take_piece(struct ftl *ftl, uint32_t piece, const uint8_t *from)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
@@ -335,7 +337,7 @@ static bool is_victim_erased(const struct ftl *ftl)
 }
 
 /* Close the superblocks of both streams when their stripes are complete.
- * @return whether that is done */
+ * @return whether both are closed */
 static bool close_streams(struct ftl *ftl)
 {
     bool all = true;

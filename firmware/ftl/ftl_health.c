@@ -6,11 +6,11 @@
  * Health pages hold one byte for each block and die, with a bit for each plane
  * whose program or erasure has failed.  They are written like trim pages, and
  * the latest ones count.  If power fails before a page is on flash, the next
- * use of the plane finds out again.
+ * use of the plane fails again, and the plane is noted then.
  *
- * When so many planes have failed that garbage collection might not get on, the
- * medium becomes read-only.  Nothing is collected from then on, and what is in
- * the buffer may use all superblocks that are free.
+ * When so many planes have failed that garbage collection might make no more
+ * progress, the medium becomes read-only.  Nothing is collected from then on,
+ * and the contents of the write buffer may use all superblocks that are free.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -47,10 +47,10 @@ static void change_page(struct ftl *ftl, uint32_t page)
 }
 
 /*
- * Garbage collection gets on while the good superblocks have space for all
- * logical units and some more: those that are open, and those that are left
- * free.  Then one of the others has so few valid units that collecting it gives
- * space.
+ * Garbage collection makes progress while the good superblocks have space for
+ * all logical units even without the superblocks that are open or kept free.
+ * Then one of the remaining superblocks has so few valid units that collecting
+ * it makes space.
  */
 bool ftl_health_is_worn_out(const struct ftl *ftl)
 {
@@ -76,7 +76,7 @@ bool ftl_health_has_taken_space(const struct ftl *ftl)
 
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->superblocks[i].is_stuck) {
-            return false; /* Units that cannot be read have taken it. */
+            return false; /* Units that cannot be read have taken the space. */
         }
     }
     for (uint32_t i = 0; i < ftl->health_pages && !has_failed; i++) {

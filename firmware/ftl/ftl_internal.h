@@ -54,7 +54,7 @@ static inline bool ftl_is_in_slot(uint32_t entry)
 /* ---- Slots: units in DRAM. */
 enum ftl_pool {
     FTL_POOL_HOST, /* the write buffer */
-    FTL_POOL_TRIM, /* pages of trim state and of health */
+    FTL_POOL_TRIM, /* trim pages, health pages, wear pages */
     FTL_POOL_MOVE, /* units that garbage collection moves */
     FTL_POOLS
 };
@@ -438,7 +438,7 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
  * @return false when none is free for this stream
  */
 MUST_USE bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream);
-/** Make a free superblock, of which there is one, that of a checkpoint. */
+/** Take a free superblock, of which there must be one, for a checkpoint. */
 uint32_t ftl_superblock_take(struct ftl *ftl);
 /** Begin to erase a superblock. */
 void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock);
@@ -466,10 +466,10 @@ bool ftl_scrub_step(struct ftl *ftl, uint64_t *deadline_us);
 /** That row has been read. */
 void ftl_scrub_done(struct ftl *ftl, const struct ftl_request *request,
                     enum ftl_flash_status status);
-/** A read has ended: have the superblock moved if a unit comes near the limit.
- */
+/** A read has ended: have the superblock moved if a unit has nearly too many
+ * wrong bits. */
 void ftl_scrub_note_read(struct ftl *ftl, const struct ftl_request *request);
-/** Units of a superblock come near the limit, or beyond it. */
+/** Units of a superblock have nearly too many wrong bits, or too many. */
 void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock);
 
 /* ---- ftl_wear.c: erase counts */

@@ -62,8 +62,8 @@ static void xor_word(uint8_t *to, const uint8_t *from)
     memcpy(sum, &a, XOR_WORD);
 }
 
-/* Every write of a host passes here: the words are named one by one because
- * the compiler does not unroll a loop over them. */
+/* All data that hosts write passes through this function.  The words are named
+ * one by one because the compiler does not unroll a loop over them. */
 void ftl_parity_xor(uint8_t *to, const uint8_t *from, size_t len)
 {
     for (const uint8_t *end = from + len; from != end;
@@ -118,7 +118,7 @@ bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream)
     return false;
 }
 
-/* Free an accumulator whose parity is on flash, or will not be. */
+/* Free an accumulator whose parity is on flash, or will never be. */
 static void release_accumulator(struct ftl_accumulator *accumulator)
 {
     if (accumulator->is_closed && accumulator->rows == 0) {

@@ -22,8 +22,8 @@ struct ftl_request;
 struct ftl_stream;
 
 enum {
-    /* One for each stream's stripe, and as many whose parity is being
-     * programmed. */
+    /* One for the stripe of each stream, and as many again for stripes whose
+     * parity is being programmed. */
     FTL_ACCUMULATORS = 4,
     FTL_RESCUES = 2, /* rows whose units are being rebuilt at the same time */
 };
@@ -33,7 +33,7 @@ struct ftl_accumulator {
     bool is_used;
     bool is_closed;   /* the stripe takes no more rows */
     uint8_t written;  /* planes whose parity has been put into a row */
-    uint16_t rows;    /* in flight that hold parity of it */
+    uint16_t rows;    /* number of rows in flight that hold its parity */
     uint32_t stripe;  /* counted over all superblocks */
     uint8_t *members; /* for each die, the planes that are in the sum */
     uint8_t *data;    /* of the units of a row */
@@ -41,15 +41,15 @@ struct ftl_accumulator {
     uint8_t (*system)[FTL_UNIT_SYSTEM];
 };
 
-/* A request of which units are rebuilt.  It reads one die after another. */
+/* The rebuilding of units of a request, which reads one die after another. */
 struct ftl_rescue {
     uint16_t request; /* or FTL_LIST_END */
     uint16_t next_die;
-    bool leaves_bad_planes_out; /* the second attempt does */
-    bool has_read_bad_planes;   /* the first attempt did */
-    bool is_of_scan;            /* system bytes only */
+    bool leaves_bad_planes_out; /* this is the second attempt */
+    bool has_read_bad_planes;   /* in the first attempt */
+    bool is_of_scan;            /* only system bytes are rebuilt */
     bool is_of_accumulator;     /* the stripe is not complete on flash */
-    uint8_t *members;           /* then: those of the accumulator */
+    uint8_t *members;           /* if so: those of the accumulator */
 
     /* The request, as it was. */
     uint32_t row;
@@ -86,7 +86,7 @@ uint32_t ftl_parity_row(const struct ftl *ftl, uint32_t superblock, uint32_t n);
 /** The planes of a row in which it holds the parity of its stripe. */
 uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row);
 /**
- * Have an accumulator for the stripe of a stream's next row.
+ * Make sure that there is an accumulator for the stripe of a stream's next row.
  * @return false when all are in use: try again
  */
 MUST_USE bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream);
@@ -99,8 +99,8 @@ void ftl_parity_fill(const struct ftl_accumulator *accumulator, uint32_t index,
 void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
                         const struct ftl_request *request);
 /**
- * A row has ended.  If it has failed, take the units out of the sum that cannot
- * be read back: those of the planes that failed, or all of them.
+ * The program of a row has ended.  If it has failed, take the units that cannot
+ * be read back out of the sum: those of the planes that failed, or all of them.
  */
 void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
                          enum ftl_flash_status status, uint8_t failed_planes);

@@ -8,8 +8,8 @@
  * single block of 4096 bytes.  All of a unit is programmed at once, so a power
  * cut never separates data from its metadata.
  *
- * A write is checked as a whole before it changes anything.  So a write whose
- * check fails changes no block.
+ * A write operation is checked as a whole before it changes anything.  So an
+ * operation whose check fails changes no block.
  *
  * The firmware computes the CRCs here.  The NAND controller does not check
  * protection information yet; what is here is all that would move there.

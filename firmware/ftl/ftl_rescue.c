@@ -6,11 +6,11 @@
  * the same units of the other dies, one die after another.  So a rescue needs
  * no other request, and cannot wait for one that itself waits for a rescue.
  *
- * Which dies a sum has is not recorded: a plane that was bad when the
- * superblock was opened is in no sum, and one that became bad later is in some.
- * So planes that are bad are tried first as a part of the sum, and then left
- * out.  The system bytes of what was rebuilt must name the logical unit whose
- * place this is.
+ * The flash has no record of which dies are in a sum: a plane that was bad when
+ * the superblock was opened is in no sum, and one that became bad later is in
+ * some sums.  So the first attempt takes planes that are bad as a part of the
+ * sum, and the second attempt leaves them out.  The system bytes of a rebuilt
+ * unit must name the logical unit to which the place belongs.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -57,7 +57,7 @@ static void find_units(const struct ftl *ftl, struct ftl_rescue *rescue)
     }
 }
 
-/* Begin an attempt: nothing is in the sum, or what the accumulator has. */
+/* Begin an attempt: the sum is empty, or has what the accumulator has. */
 static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
 {
     const struct ftl_accumulator *from = ftl_parity_find(ftl, rescue->row);
@@ -187,7 +187,7 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
 
 /* ---- The result. */
 
-/* Whether a place is the one, or one, of an entry of the map. */
+/* Whether a place on flash holds contents of an entry of the map. */
 static bool is_place_of(const struct ftl *ftl, uint32_t entry, uint32_t place)
 {
     uint32_t at = ftl->map[entry];
@@ -221,11 +221,11 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
                system->number == ftl->slots[op->fill_slot].number;
     case FTL_REQUEST_MOVE:
         if (!ftl_map_is_valid(ftl, place)) {
-            return true; /* Nobody needs it any longer. */
+            return true; /* Nobody needs this unit any longer. */
         }
         break;
     case FTL_REQUEST_SCAN:
-        return true; /* Nothing is known about it yet. */
+        return true; /* A mount does not know yet what the place holds. */
     case FTL_REQUEST_PAGE:
         break;
     case FTL_REQUEST_FREE:
@@ -393,7 +393,7 @@ static void start_waiting(struct ftl *ftl)
     }
 }
 
-/* Whether a read that has ended is to be rebuilt. */
+/* Whether units of a read that has ended are to be rebuilt. */
 static bool is_to_be_rebuilt(const struct ftl *ftl,
                              const struct ftl_request *request,
                              enum ftl_flash_status status)
@@ -402,7 +402,7 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
         ftl->state == FTL_FAILED) {
         return false;
     }
-    /* A mount takes single units that it cannot read for torn ones. */
+    /* The scan of a mount takes single units that it cannot read for torn. */
     return status == FTL_FLASH_DEAD ||
            (request->kind != FTL_REQUEST_SCAN && !is_every_unit_good(request));
 }

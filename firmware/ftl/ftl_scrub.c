@@ -4,13 +4,13 @@
  *
  * Cells lose charge with time, and with reads of their block.  The result of
  * each read says how many bits were wrong and whether soft decoding was needed.
- * A superblock with a unit that comes near the limit is moved soon.  Units that
- * no host reads are read by scrubbing, one row after another, so that the whole
- * array is walked through now and then.
+ * A superblock with a unit that has nearly too many wrong bits is moved soon.
+ * Scrubbing also reads the units that no host reads, one row after another, so
+ * that all rows are read in about a day.
  *
- * Worn flash has many wrong bits right after it was programmed.  So nothing is
- * moved within a minute after its superblock was opened or closed, or after the
- * start.
+ * Worn flash has many wrong bits right after it was programmed.  So a
+ * superblock is not moved within a minute after it was opened or closed, or
+ * after the start.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -130,7 +130,7 @@ bool ftl_scrub_step(struct ftl *ftl, uint64_t *deadline_us)
         return false;
     }
     if (ftl->free_requests.count == 0) {
-        return false; /* The end of one of them comes first. */
+        return false; /* Wait until a request has ended. */
     }
     for (uint32_t i = 0; i <= ftl->layout.superblocks; i++) {
         if (scrub_superblock(ftl)) {

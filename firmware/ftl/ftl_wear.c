@@ -6,11 +6,12 @@
  * fewest times, and garbage collection, whose units have not been overwritten
  * for a while, the one that was erased the most times.  A superblock whose
  * units are never overwritten would not be erased at all.  So when the counts
- * differ by more than a bound, the superblock with the smallest count is moved.
+ * differ by more than a bound, the contents of the superblock with the smallest
+ * count are moved.
  *
  * Wear pages hold the counts, 32 bits for each superblock.  They are written
- * like trim pages, once for several erasures.  If power fails before, the
- * counts are a bit too small; nothing depends on that.
+ * like trim pages, once for several erasures.  If power fails before they
+ * are written, the counts are a bit too small, which does no harm.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -55,8 +56,9 @@ void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
 }
 
 /*
- * If the counts differ too much, have the superblock moved that keeps the
- * smallest one.  One at a time: the next erasure looks again.
+ * If the counts differ too much, have the superblock with the smallest count
+ * moved.  Only one superblock is moved at a time: the next erasure checks the
+ * counts again.
  */
 static void move_coldest(struct ftl *ftl)
 {

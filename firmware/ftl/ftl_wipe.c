@@ -2,12 +2,12 @@
 /*
  * Erases all blocks of the flash, whatever they hold: for sanitize.
  *
- * It begins when no operation is in progress, and also when the mount has
- * failed.  Then the translation layer starts anew with an empty flash.  What it
- * knows of planes that have failed, and of erasures, outlives this.
+ * A wipe begins when no operation is in progress.  It is possible even if the
+ * mount has failed.  After the wipe, the translation layer starts anew with an
+ * empty flash, and keeps only the list of failed planes and the erase counts.
  *
  * An erasure that fails leaves the block half erased, so that nothing in it can
- * be read.  A die that does not answer keeps what it has: then the wipe fails.
+ * be read.  A die that does not answer keeps its contents, so the wipe fails.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -90,7 +90,7 @@ static void start_anew(struct ftl *ftl)
     ftl->wipe.phase = FTL_WIPE_MOUNTS;
     memcpy(ftl->wear, ftl->wiped_wear,
            ftl->layout.superblocks * sizeof(ftl->wear[0]));
-    ftl->wear_changes = ftl->layout.superblocks; /* They are to be written. */
+    ftl->wear_changes = ftl->layout.superblocks; /* All are to be written. */
 }
 
 static void restore_failed_planes(struct ftl *ftl)

@@ -4,8 +4,8 @@
  * a region at the end of DRAM, which a reset does not change, and resets.  The
  * next start writes the dump into flash.
  *
- * The region also holds the plan: what to copy.  It is made while the firmware
- * is sound, so that a failing firmware looks nothing up.
+ * The region also holds the plan, which says what to copy.  The firmware makes
+ * it while it is sound, so that it has to look nothing up when it fails.
  * Reference: docs/crash-dumps.md; decision 14 says why it is done this way.
  */
 #ifndef ESSD_HAL_CRASH_H
@@ -59,12 +59,12 @@ struct crash_state {
     const char *file, *expression;       /* of an assertion, or NULL */
 };
 
-/* A ring of which the newest bytes are copied, as a section of this name. */
+/* A ring whose newest bytes are copied, as a section with its name. */
 struct crash_ring {
     const char *name;
     const uint8_t *base;
     uint32_t size_bytes;  /* a multiple of unit_bytes */
-    uint32_t unit_bytes;  /* of what *head counts */
+    uint32_t unit_bytes;  /* size of the units that *head counts */
     const uint32_t *head; /* units written so far; wraps at 2^32 */
     uint32_t max_bytes;   /* how much is copied at most */
 };
@@ -80,7 +80,7 @@ struct crash_plan_config {
 void *crash_region(uintptr_t base, size_t size_bytes);
 
 /**
- * Begin a plan without rings.  A dump that the region has stays in it.
+ * Begin a plan without rings.  A dump that is in the region stays there.
  *
  * @param region  from crash_region(); nothing else uses its
  *                CRASH_REGION_BYTES
@@ -93,10 +93,10 @@ void crash_plan_boot(void *region, uint32_t boot);
 void crash_plan_ring(void *region, const struct crash_ring *ring);
 
 /**
- * Make the dump.  Uses nothing but the plan.
+ * Make the dump.  This uses nothing but the plan and `state`.
  *
- * @return false when there is no intact plan, or the firmware failed while it
- *         made a dump: the region may hold no dump
+ * @return false when there is no intact plan, or when the firmware has failed
+ *         while it made a dump: then the region may hold no dump
  */
 MUST_USE bool crash_save(void *region, const struct crash_state *state);
 

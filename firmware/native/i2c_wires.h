@@ -41,7 +41,7 @@ struct i2c_wires {
 /** Put what belongs on bus `number` onto it. */
 void i2c_wires_init(struct i2c_wires *wires, unsigned int number);
 
-/** The bus for the controller on it; `wires` outlives the controller. */
+/** The functions for the controller of the bus.  `wires` must outlive it. */
 struct hw_i2c_wires i2c_wires_ops(struct i2c_wires *wires);
 
 #endif

@@ -156,7 +156,7 @@ static bool is_exceeded(int32_t value, int32_t limit, unsigned int kind)
                : value < limit;
 }
 
-/* Log each limit that was not exceeded before, and each that no longer is. */
+/* Log each limit that is newly exceeded, or no longer exceeded. */
 static void report_limits(struct module *module, uint32_t exceeded)
 {
     uint32_t changed = exceeded ^ module->exceeded;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The Ethernet module in a port's cage: who made it, what it measures, and
- * which of its limits are exceeded.  Modules are looked for once a second, so
- * that they can be inserted and removed at any time.
+ * which of its limits are exceeded.  The firmware looks for modules once
+ * a second, so that they can be inserted and removed at any time.
  * Spec: SFF-8472.
  */
 #ifndef ESSD_PERIPHERALS_MODULES_H
@@ -56,7 +56,7 @@ struct module {
     uint32_t removals;
     /* What is read now: 0 the identity, 1 limits and values. */
     uint8_t memory;
-    /* The part of the identity that differs between two modules. */
+    /* The part of the identity that distinguishes one module from another. */
     uint8_t id_check[MODULE_CHECK_LEN];
     char vendor[MODULE_TEXT_LEN + 1];
     char part[MODULE_TEXT_LEN + 1];

@@ -13,7 +13,7 @@
 enum {
     SENSORS = 2,
     SENSOR_PERIOD_US = 1000000,
-    SENSOR_ATTEMPTS = 3, /* failed reads in a row that are reported */
+    SENSOR_ATTEMPTS = 3, /* so many failed reads in a row are reported */
 };
 
 struct sensors;

@@ -12,7 +12,8 @@
 
 enum { SIGNATURE_KEY_LEN = 32 };
 
-/* The state of a hash; sodium's, which signature.c checks to fit. */
+/* The state of a hash: room for libsodium's state, whose size signature.c
+ * checks. */
 struct image_digest {
     _Alignas(8) uint8_t state[256];
 };

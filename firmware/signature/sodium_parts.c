@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of libsodium that this project uses need of the others.  Only
- * public data is checked here, so nothing has to be hidden from timing or
- * erased.
+ * This project uses a few files of libsodium.  Here are the functions that they
+ * need from the other files.  Only public data is checked, so no function has
+ * to take constant time or to erase memory.
  */
 #include "lib/util.h"
 
@@ -32,8 +32,8 @@ int sodium_is_zero(const unsigned char *bytes, const size_t len)
     return 1;
 }
 
-/* libsodium hashes messages here that are hashed already, which this project
- * does not do. */
+/* libsodium prepares the hash here for messages that are hashed already, which
+ * this project does not use. */
 void _crypto_sign_ed25519_ref10_hinit(crypto_hash_sha512_state *state,
                                       int is_prehashed)
 {

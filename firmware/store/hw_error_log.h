@@ -22,7 +22,7 @@ struct hw_error {
     uint32_t boot;    /* number of the start in which it happened */
     uint8_t kind;     /* enum hw_error_kind */
     bool is_fatal;    /* the drive could not go on as before */
-    uint16_t repeats; /* of the same kind and address, right after it */
+    uint16_t repeats; /* errors of this kind and address right after it */
     uint64_t time_us; /* since the reset */
     uint64_t address;
     uint64_t info; /* crash: mcause; memory: errors since power-on */
@@ -37,7 +37,7 @@ struct hw_error_records {
 void hw_error_records_add(struct hw_error_records *records,
                           const struct hw_error *error);
 
-/** Make the record of an error, RECORD_DATA_LEN bytes, and read it. */
+/** Make the record of an error, and read one.  It has RECORD_DATA_LEN bytes. */
 void hw_error_emit(const struct hw_error *error, uint8_t *data);
 void hw_error_parse(struct hw_error *error, const uint8_t *data);
 

@@ -20,19 +20,19 @@ enum {
 
 enum slot_failure {
     SLOT_FAILURE_NONE,
-    SLOT_FAILURE_TRIAL,   /* it started SLOT_ATTEMPTS times and never stayed */
+    SLOT_FAILURE_TRIAL,   /* no start of SLOT_ATTEMPTS has lasted long enough */
     SLOT_FAILURE_REFUSED, /* the boot ROM did not accept the image */
 };
 
 struct slot_record {
     uint8_t chosen;     /* the slot that starts; 0: the one with the higher
                          * sequence number */
-    uint8_t previous;   /* starts if `chosen` is given up; 0: none */
+    uint8_t previous;   /* slot that starts if `chosen` is given up; 0: none */
     bool is_on_trial;   /* `chosen` has not declared itself good yet */
     uint8_t attempts;   /* starts of the trial so far */
     uint8_t failed;     /* the slot that was given up last; 0: none */
     uint8_t failure;    /* enum slot_failure: why */
-    bool is_unreported; /* the firmware has not reported that yet */
+    bool is_unreported; /* the firmware has not reported `failed` yet */
     bool is_a_read_only;
 };
 
@@ -43,7 +43,7 @@ MUST_USE bool slot_record_parse(struct slot_record *state, const uint8_t *buf,
                                 size_t len);
 
 /**
- * Read the record; without one, or if it is damaged, `state` is all zero.
+ * Read the record.  If there is none, or it is damaged, `state` is all zero.
  *
  * @param sequence  set for slot_record_write()
  */

@@ -30,12 +30,12 @@ struct update_rules {
     uint32_t security;  /* the security version of the running image */
 };
 
-/** Check the header of an image that has `len` bytes with its header. */
+/** Check the header of an image.  `len` counts the header and the image. */
 MUST_USE enum update_verdict update_check_header(
     const struct update_rules *rules, const uint8_t *buf, uint32_t len,
     struct image_header *header);
 
-/** What a person reads about it. */
+/** The verdict as words for people. */
 const char *update_verdict_text(enum update_verdict verdict);
 
 #endif

@@ -83,8 +83,9 @@ static bool save_record(struct updater *updater)
 }
 
 /*
- * Compare the record with what runs.  The boot ROM starts the other image if
- * the chosen one is not good, without writing the record.
+ * Correct the record if another image runs than the one that it names.  If the
+ * chosen image is not good, the boot ROM starts the other one, but does not
+ * write that into the record.
  */
 static void check_running(struct updater *updater)
 {
@@ -144,7 +145,7 @@ bool updater_is_pending(const struct updater *updater)
            updater->record.chosen != updater->config.running;
 }
 
-/* A commit over the slot that runs is pending, too. */
+/* Whether the slot that runs holds a new image, which is pending, too. */
 static bool is_replaced(const struct updater *updater)
 {
     return updater->record.is_on_trial && updater->record.attempts == 0;
@@ -282,7 +283,7 @@ static void start_check(struct updater *updater)
     }
 }
 
-/* An image with which a host can update the firmware has passed its trial. */
+/* If a host can update the firmware, the running image has passed its trial. */
 static void step_starting(struct updater *updater)
 {
     if (updater_is_on_trial(updater)) {
@@ -365,10 +366,10 @@ static uint32_t flash_image_addr(const struct updater *updater)
 }
 
 /*
- * Before the slot is written: say which slot starts, which until the first
- * update only the sequence numbers do.  If the chosen slot itself is written,
- * its new image is on trial from now on, because it starts after the next reset
- * whatever is recorded later.
+ * Before a slot is written, record which slot starts.  Until the first update
+ * there is no record, and the sequence numbers decide.  If the chosen slot
+ * itself is written, its new image is on trial from now on, because it starts
+ * after the next reset even if nothing more is recorded.
  */
 static bool prepare_record(struct updater *updater)
 {
@@ -516,7 +517,8 @@ static bool write_header(struct updater *updater)
     return true;
 }
 
-/* Record that a slot starts after the next reset, and how it is given up. */
+/* Record that a slot starts after the next reset, and which slot starts if this
+ * one is given up. */
 static bool activate_slot(struct updater *updater)
 {
     struct slot_record before = updater->record;
@@ -568,7 +570,7 @@ static uint64_t step_trial(struct updater *updater, uint64_t now_us)
         return updater->started_us + UPDATE_TRIAL_US;
     }
     end_trial(updater);
-    /* If the flash has refused it, try again later. */
+    /* If the flash has refused the record, try again later. */
     updater->started_us = now_us;
     return now_us + UPDATE_TRIAL_US;
 }

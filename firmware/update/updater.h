@@ -6,7 +6,7 @@
  *
  * The slot that is written loses its header first and gets the new one last, so
  * that a power cut leaves an empty slot, never a mixed one.  The other slot
- * must hold a good image meanwhile, and the last good image is never
+ * must hold a good image while this happens, so the last good image is never
  * overwritten.
  * Reference: docs/hardware/boot.md, "Updating the firmware"
  */
@@ -26,12 +26,12 @@ enum {
 
 struct updater_config {
     struct log *log;
-    const struct flash *flash; /* NULL: there is none, nor firmware commands */
+    const struct flash *flash; /* NULL: none, and no firmware commands */
     uint8_t running;           /* the slot whose image runs: 1 or 2 */
-    bool is_bad[SLOT_COUNT];   /* the boot ROM has found the slot not good */
+    bool is_bad[SLOT_COUNT];   /* the boot ROM has refused the slot */
     uint8_t *image;            /* NVMF_FIRMWARE_MAX bytes */
     uint64_t dram_addr, dram_bytes;
-    const uint8_t *key; /* of images; NULL: none is fused */
+    const uint8_t *key; /* images are signed with it; NULL: none is fused */
 
     /* A commit has ended. */
     void (*done)(void *ctx, const struct nvmf_firmware_commit *commit,
@@ -87,7 +87,7 @@ struct nvmf_firmware updater_seam(struct updater *updater);
 /**
  * Do one flash command, or check a piece of an image.
  *
- * @return when to call this again; UINT64_MAX: when a commit has begun
+ * @return when to call this again; UINT64_MAX: not before a commit has begun
  */
 uint64_t updater_step(struct updater *updater, uint64_t now_us);
 

@@ -59,7 +59,7 @@ void hw_log_note(struct hw_log *log, const struct hw_error *error,
     }
 }
 
-/* An error that the flash refuses is given up, since the next may succeed. */
+/* If the flash refuses an error, this error is not written again. */
 static void save_errors(struct hw_log *log)
 {
     for (uint16_t i = 0; i < log->records.count; i++) {

@@ -3,18 +3,17 @@
  * The internal log of hardware errors: a buffer in DRAM, whose new entries are
  * written to flash once a minute, and at once if one of them is fatal.
  *
- * Wear: at most HW_LOG_NEW records a minute, 63 of which cost one erasure of
- * one of 64 sectors with 100,000 erasures each: 24 years of errors without end.
+ * Wear: at most HW_LOG_NEW records are written in a minute.  63 records cost
+ * the erasure of one of 64 sectors, each of which endures 100,000 erasures.  So
+ * the sectors last for 24 years of errors without end.
  */
 #ifndef ESSD_USAGE_HW_LOG_H
 #define ESSD_USAGE_HW_LOG_H
 
 #include "firmware/store/hw_error_log.h"
 
-enum {
-    HW_LOG_NEW = 32
-}; /* entries that wait for flash; further ones are
-      counted only */
+/* The most entries that wait for flash; further errors are only counted. */
+enum { HW_LOG_NEW = 32 };
 #define HW_LOG_PERIOD_US UINT64_C(60000000)
 
 struct hw_log_config {
@@ -25,7 +24,7 @@ struct hw_log_config {
     void *save_ctx;
 };
 
-/* Treat as opaque, but for the records, which may be read. */
+/* Treat as opaque, except for the records, which may be read. */
 struct hw_log {
     struct hw_error_records records; /* the newest ones */
     bool (*save)(void *ctx, const struct hw_error *error);
