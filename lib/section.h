@@ -25,7 +25,7 @@ struct section_writer {
 /**
  * Append a section.  Its data are padded with zeroes to a multiple of 4.
  *
- * @param data  NULL: the caller has written it behind the space for the header
+ * @param data  NULL: the caller has written it after the space for the header
  */
 void section_put(struct section_writer *writer, const char *name,
                  const void *data, size_t len);

@@ -113,7 +113,7 @@ void hw_ecc_write(struct hw_ecc *ecc, uint64_t addr, uint64_t len)
 
 /* ---- Registers. */
 
-/* Read each word of the range; correct it, or give it up, as `value` says. */
+/* Check each word of the range, and correct or zero it as `value` says. */
 static void scrub_range(struct hw_ecc *ecc, uint32_t value)
 {
     uint32_t before = ecc->count;

@@ -4,12 +4,12 @@
  * corrected, double ones are detected.
  * Reference: docs/hardware/ecc.md
  *
- * The memories hold the right data; this holds a list of the words of which
- * bits are wrong.  Whoever accesses memory asks while the list is not empty.
- * Errors arise only by hw_ecc_inject().
+ * The memories hold the right data.  This model holds a list of words with
+ * their wrong bits.  While the list is not empty, everything that accesses
+ * memory asks the model before.  Only hw_ecc_inject() makes errors.
  *
- * Not modelled: errors in the check bits, and errors of more than two bits,
- * which are detected like double ones here.
+ * Not modelled: errors in the check bits.  Errors of more than two bits are
+ * always detected here, like double ones.
  */
 #ifndef ESSD_HW_ECC_H
 #define ESSD_HW_ECC_H
@@ -49,7 +49,7 @@ void hw_ecc_init(struct hw_ecc *ecc, const struct hw_ecc_config *config);
 /** @param is_power_on  the memories lose their content */
 void hw_ecc_reset(struct hw_ecc *ecc, bool is_power_on);
 
-/** Set interrupt and overlays as the saved state demands. */
+/** Set the interrupt, and report the list, after the state was loaded. */
 void hw_ecc_loaded(struct hw_ecc *ecc);
 
 /**
@@ -67,14 +67,14 @@ static inline bool hw_ecc_has_errors(const struct hw_ecc *ecc)
 }
 
 /**
- * A part of memory is read, or a word is written in part, which reads it.
+ * A part of memory is read, or a word is partly written, which also reads it.
  *
  * @return false when a word in it has an error that cannot be corrected
  */
 MUST_USE bool hw_ecc_read(struct hw_ecc *ecc, uint64_t addr, uint64_t len,
                           bool by_dma);
 
-/** A part of memory is written; words in it have right check bits again. */
+/** A part of memory is written: the words in it have no error any more. */
 void hw_ecc_write(struct hw_ecc *ecc, uint64_t addr, uint64_t len);
 
 /** @return false when there is no such register */

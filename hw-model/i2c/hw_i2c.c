@@ -340,7 +340,7 @@ static uint32_t mail_status(const struct hw_i2c *i2c)
                      count != 0 ? i2c->state.mail[0].len : 0u);
 }
 
-/* @return the register's variable if reads and writes just use it */
+/* @return the variable of a register that has no other effect, or NULL */
 static uint32_t *plain_register(struct hw_i2c *i2c, uint32_t offset)
 {
     switch (offset) {

@@ -5,8 +5,8 @@
  * controllers share their pins with MDIO.
  * Reference: docs/hardware/i2c.md
  *
- * A transfer takes the time that its bits take, and then happens at once; so a
- * bus is never in use between two calls of this core.
+ * A transfer lasts as long as its bits take, and happens at once at the end of
+ * this time.  So a bus is never in use between two calls of this core.
  *
  * Not modelled: ten-bit addresses, arbitration lost to another controller in
  * the middle of a transfer, clock stretching, the bus time-out of SMBus.
@@ -38,8 +38,7 @@ struct hw_i2c_config {
     struct dev_env env; /* `dma` and `defer` are not used */
     struct hw_i2c_wires wires;
     bool has_mdio;
-    /* Transfers take no time, as in essd-native, whose hosts take none either.
-     */
+    /* Transfers take no time.  essd-native uses this. */
     bool is_fast;
 };
 
@@ -73,7 +72,7 @@ struct hw_i2c_state {
 struct hw_i2c {
     struct hw_i2c_config config;
     struct hw_i2c_state state;
-    /* Of the transfer in which this block is the target. */
+    /* The transfer in which this block is the target. */
     uint8_t target_addr;
     bool is_target_read;
     bool has_pointer;

@@ -104,7 +104,7 @@ static void turn_page(EssdEccPage *page, bool is_on)
     memory_region_set_enabled(&page->iomem, is_on);
 }
 
-/* Let exactly the pages with errors lie behind a region. */
+/* Cover the pages with errors, and no others, with a region each. */
 static void update_pages(void *opaque)
 {
     EssdEccState *s = opaque;

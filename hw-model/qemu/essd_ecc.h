@@ -10,8 +10,8 @@
  *    these bits of the 64-bit word at this address
  *  + property "words", read-only: how many words have an error
  *
- * Pages with such a word lie behind an MMIO region, so that loads and stores
- * of the harts come here.  Without errors there is no such region.
+ * An MMIO region covers each page with such a word, so that loads and stores of
+ * the harts come to this device.  Without errors there is no such region.
  */
 #ifndef ESSD_ECC_H
 #define ESSD_ECC_H

@@ -39,7 +39,7 @@ struct sfp_module {
     bool is_present;
     int32_t value[SFP_QUANTITIES]; /* in the units above */
     uint8_t pointer[2];            /* of A0h and A2h: the next byte to read */
-    /* Of the running transfer. */
+    /* The transfer in progress. */
     uint8_t selected; /* 0: A0h, 1: A2h */
     bool has_pointer;
 };

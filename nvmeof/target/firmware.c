@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Firmware Image Download and Firmware Commit: the commands and the log page of
- * the slots.  The drive collects one image at a time, which belongs to the
- * controller that has begun it.  The owner of the firmware seam writes it.
+ * the slots.  The target collects one image at a time, which belongs to the
+ * controller that has begun its download.  The owner of the firmware seam
+ * writes the image to flash.
  * Spec: NVM Express Base 2.0 sections 3.11, 5.11, 5.12 and 5.16.1.4.
  *
  * Left out: activation without a reset, because a new image restarts the drive;
@@ -24,7 +25,7 @@ enum { /* dword 10 of Firmware Commit */
        ACTION_STORE_ACTIVATE = 1, /* store it, and activate it at a reset */
        ACTION_ACTIVATE = 2,       /* activate the slot's image at a reset */
 
-       RESULT_OVERLAPPED = 1, /* MUD: another controller has downloaded, too */
+       RESULT_OVERLAPPED = 1, /* MUD: two controllers have downloaded */
 };
 
 bool firmware_exists(const struct nvmf_target *target)
@@ -76,7 +77,7 @@ void firmware_init(struct nvmf_target *target)
     forget_image(target);
 }
 
-/* A controller is reset or ends: its download is over. */
+/* A controller is reset or ends: discard what it has downloaded. */
 void firmware_ctrl_reset(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl)
 {
@@ -306,7 +307,7 @@ void nvmf_firmware_given_up(struct nvmf_target *target, uint8_t slot)
     pel_note_firmware(target, NULL, slot, NVME_SC_INVALID_FIRMWARE_IMAGE);
 }
 
-/* A controller is ready: tell its host, until one has read the log page. */
+/* A controller is ready: tell its host, unless a host has read the log page. */
 void firmware_tell_host(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
     if (target->firmware.given_up && !ctrl->is_discovery) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The firmware seam: what the target needs of the owner of the image slots.
+ * The firmware seam: what the target needs from the owner of the image slots.
  * The target checks the commands and collects the image; the seam's owner
  * checks the image and writes it to the flash.
  * Spec: NVM Express Base 2.0 sections 3.11, 5.11 and 5.12.

@@ -50,10 +50,10 @@ void log_build_mi_effects(struct nvmf_target *target,
 }
 
 /*
- * The medium writes what hosts write, and has neither NAND blocks nor a
- * capacitor.  Fields about these, about PCIe and about temperatures are 0.
+ * OCP's SMART page.  Without NAND flash, the medium has written what hosts have
+ * written, and the fields about NAND blocks say that none has failed.  Fields
+ * about PCIe and about temperatures are always 0.
  */
-/* Without flash, what hosts have written is what the medium has. */
 static void add_flash_use(const struct nvmf_target *target,
                           struct log_ocp_smart *smart)
 {

@@ -9,8 +9,8 @@
  * is transferred, and the medium makes or removes the protection information.
  * The medium also does the checks.
  *
- * ns_check_closely() exchanges the row of the command table.  So commands for
- * other namespaces do not pay for what is here.
+ * For these namespaces, ns_check_closely() replaces the row of the command
+ * table.  So the code here does not slow down commands for other namespaces.
  *
  * Left out: Compare does not check the protection information that the host
  * sends with the data.
@@ -417,7 +417,7 @@ static uint16_t protected_copy_check(struct nvmf_target *target,
 {
     uint16_t status = check_own_prinfo(req);
 
-    /* Both halves make and remove protection information, or neither does. */
+    /* PRACT must have the same effect on the reads and the writes of a Copy. */
     if (status == NVME_SC_SUCCESS &&
         drops_metadata(req->ns, own_prinfo(req)) !=
             drops_metadata(req->ns, copy_read_info(req))) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How much garbage collection writes: the translation layer on a flash that
- * takes no time, fails never and keeps system bytes only.
+ * Measures how much garbage collection writes.  The translation layer runs on a
+ * flash that takes no time, never fails, and stores only the system bytes.
  *
  *   ftl_collect [PERCENT [BLOCKS [WRITES]]]
  *

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd bench --native --nand SIZE`: a drive with NAND flash beside one without.
 
-Both drives run at the same time, each with an initiator's socket of its own, and
-each workload runs against one and then the other.  So other load on the machine
-affects both, and the ratio of their CPU times means something.
+Both drives run at the same time, each with its own socket to an initiator, and each
+workload runs first against one drive and then against the other.  So other load on the
+machine affects both drives alike, and the ratio of their CPU times can be trusted.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ def run(benches: dict[str, Bench], seconds: float, rounds: int, only: str,
 
 
 def cost_ratios(rows: list[Row]) -> dict[str, float]:
-    """For each workload: CPU of the drive with NAND, as a part of the other's."""
+    """CPU time of the drive with NAND divided by the other's, for each workload."""
     cost = {(row.workload, row.target): row.drive_cpu for row in rows}
     return {row.workload: cost[row.workload, "nand"] / cost[row.workload, "block"]
             for row in rows if row.target == "nand"}

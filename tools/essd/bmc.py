@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd bmc`: ask the drive what a BMC asks it, over its I2C bus.
 
-The socket leads to a device on the bus (docs/hardware/i2c.md, "A program on the bus").
-On it, this is a controller, which writes and reads, and a target, to which the drive
-writes its responses: NVMe-MI commands in MCTP packets (DMTF DSP0236 and DSP0237).
+The socket belongs to a device on the bus (docs/hardware/i2c.md, "A program on the
+bus").  Through this device, the module writes and reads as a controller of the bus, and
+takes the drive's responses as a target.  Requests and responses are NVMe-MI messages in
+MCTP packets (DMTF DSP0236 and DSP0237).
 """
 
 import contextlib
@@ -114,7 +115,7 @@ class Bus:
 
 @contextlib.contextmanager
 def dial(path: Path) -> Iterator[Bus]:
-    """The bus whose socket this is."""
+    """Connect to the bus through its socket."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(ANSWER_S)
         try:

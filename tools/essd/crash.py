@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd dump`: the crash dumps of the firmware, with the functions and lines.
 
-The format is that of firmware/hal/crash.h.  gdb unwinds the stack: this makes an ELF
-core file of a dump, which gdb opens like that of any program.
+The format is that of firmware/hal/crash.h.  gdb unwinds the stack: this module
+makes an ELF core file from a dump, which gdb opens like the core file of any program.
 """
 
 import contextlib
@@ -149,7 +149,7 @@ def read(instance: Instance, number: int) -> bytes:
 
 
 def of_instance(instance: Instance) -> list[Crash]:
-    """The dumps of a drive: asked for if it runs, else read from its flash file."""
+    """The dumps of a drive: from its firmware if it runs, else from its flash file."""
     if instance.is_running and instance.status()["parts"][instance.drive]["state"] == "running":
         return in_drive(instance)
     path = paths.drive(instance.name, instance.drive) / "flash.img"

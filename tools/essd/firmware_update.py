@@ -38,7 +38,7 @@ def load(path: Path) -> Image:
 
 def pack(source: Path | None, version: str, security: int, key: Path | None,
          progress: Progress) -> Image:
-    """Make an image of a flat binary; without one, of the firmware, which is built."""
+    """Make an image from a flat binary.  Without one, build the firmware and use that."""
     if source is None:
         progress("building the firmware")
         built = fw_build.ensure_firmware()
@@ -105,7 +105,7 @@ def slots(instance: Instance) -> dict[str, Any]:
 
 @dataclass
 class Target:
-    """The host that updates the drive, and the controller that it does this through."""
+    """The host that updates the drive, and the controller to which it is connected."""
 
     job: Job
     controller: str
@@ -186,7 +186,7 @@ def restart(target: Target, progress: Progress) -> None:
     instance = target.job.instance
     wanted = FlashImage.load(drive_file(instance)).starting_slot
     if reflash.running_slot(instance) == wanted:
-        wanted = None           # the same slot; any start is the right one
+        wanted = None           # the slot stays the same, so any start will do
     before = target.console().count("boot: starting slot")
     progress("restarting")
     target.job.quiet(f"nvme subsystem-reset {target.controller}", check=False)

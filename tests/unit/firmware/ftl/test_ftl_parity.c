@@ -12,8 +12,8 @@
 #include "tests/unit/firmware/ftl/ftl_bed.h"
 
 /*
- * Rows of four units.  A superblock has four stripes: three rows of data and
- * one of parity each.
+ * Rows of four units.  A superblock has four stripes, each of three rows of
+ * data and one row of parity.
  */
 static const struct bed_config small = {
     .profile = "slc",
