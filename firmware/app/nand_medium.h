@@ -46,11 +46,11 @@ struct nand_medium {
     struct volume *volume;
     uint64_t size_blocks;   /* of 512 bytes */
     bool has_submitted;     /* operations that ftl_step() has not seen */
-    enum ftl_state state;   /* that was logged */
-    bool is_read_only;      /* that was logged */
-    uint32_t good_blocks;   /* of all planes, without the factory's marks */
-    uint32_t needed_blocks; /* of these, for all logical units */
-    uint32_t die_blocks;    /* of all planes of a die */
+    enum ftl_state state;   /* the state that was logged last */
+    bool is_read_only;      /* it was logged that the medium is */
+    uint32_t good_blocks;   /* blocks that the factory has not marked as bad */
+    uint32_t needed_blocks; /* how many of these hold all logical units */
+    uint32_t die_blocks;    /* blocks of all planes of a die */
     uint32_t superblocks;
     uint32_t endurance;       /* erasures that a block is rated for */
     uint64_t start_us;        /* when the mount began */

@@ -34,7 +34,7 @@ enum {
     FTL_RESERVE = 8,         /* superblocks that are no part of the capacity */
     FTL_CHECKPOINT_ROWS = 8, /* of a checkpoint in progress, at most */
     FTL_WORN_RESERVE = 6,    /* with fewer of these, the medium is read-only */
-    FTL_RESERVE_ROWS = 3,    /* rows of a superblock that are none */
+    FTL_RESERVE_ROWS = 3,    /* rows of a superblock that are no capacity */
 };
 
 /* ---- The map.  An entry is a place on the flash, FTL_NOWHERE for a unit that
@@ -100,12 +100,12 @@ struct ftl_superblock {
     bool is_partial; /* found at the start: some rows are erased or lost */
     bool
         has_normal_row; /* found at the start: a row that no mount programmed */
-    bool is_known;      /* found at the start: as it was at the checkpoint */
+    bool is_known;      /* found at the start: unchanged since checkpoint */
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool is_suspect;   /* it may have rows that are half programmed */
     bool has_parity;   /* opened since the start: its stripes have parity */
-    bool moves_soon;   /* what is valid in it is moved, also without need for
-                        * space: it is in danger, or stays too long */
+    bool moves_soon;   /* its valid units are moved even if no space is
+                        * needed: they are in danger, or stay too long */
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
     uint16_t next_die;    /* ERASING: whose erasure has not begun */
@@ -128,8 +128,8 @@ struct ftl_stream {
     uint32_t superblock; /* or FTL_NOWHERE */
     uint32_t next_row;   /* in the superblock, in the order of programming */
     uint32_t rows_in_flight;
-    /* The superblock takes no more rows when its stripe is complete, which it
-     * is made without waiting for more. */
+    /* The stream completes its stripe without waiting for more units, and then
+     * programs no more rows of the superblock. */
     bool is_ending;
     struct ftl_accumulator *accumulator; /* of the stripe, or NULL */
     /*
@@ -245,23 +245,23 @@ enum ftl_checkpoint_state {
 
 struct ftl_checkpoint {
     uint8_t state;       /* enum ftl_checkpoint_state */
-    bool is_last;        /* the power goes off after it */
-    bool is_stopped;     /* nothing is collected, because it goes off */
-    bool has_failed;     /* to be programmed */
-    bool is_header_good; /* of the one that is loaded */
-    bool is_at_end;      /* no more rows of it are programmed */
+    bool is_last;        /* the power goes off after this checkpoint */
+    bool is_stopped;     /* nothing is collected, as the power goes off */
+    bool has_failed;     /* a row of it could not be programmed */
+    bool is_header_good; /* the header that was loaded is intact */
+    bool is_at_end;      /* while loading: no further row is programmed */
     uint32_t flags;
-    uint32_t superblock; /* of the one that counts, or FTL_NOWHERE */
-    uint32_t next;       /* that is written, erased or loaded */
-    uint64_t row;        /* its number: rows with smaller ones are in it */
-    uint32_t next_row;   /* of its superblock */
-    uint32_t pieces;     /* that are written or loaded */
-    uint32_t requests;   /* in progress */
+    uint32_t superblock; /* holds the valid checkpoint, or FTL_NOWHERE */
+    uint32_t next;       /* superblock that is written, erased or loaded */
+    uint64_t row;        /* number: the checkpoint knows rows below it */
+    uint32_t next_row;   /* to be written or loaded, in superblock `next` */
+    uint32_t pieces;     /* number of pieces written or loaded so far */
+    uint32_t requests;   /* number of requests in progress */
     uint32_t free_rows;  /* one bit for each row of `data` */
-    uint32_t opened;     /* superblocks since it was written */
+    uint32_t opened;     /* superblocks opened since the last checkpoint */
     uint8_t *table;      /* loaded: whether each superblock was closed */
     uint8_t *planes;     /* loaded: planes that have failed */
-    uint8_t *data;       /* of the rows in progress */
+    uint8_t *data;       /* contents of the rows in progress */
 };
 
 /* What a probe has found in the first wordline of a block, if not a row number.
@@ -330,7 +330,7 @@ struct ftl {
     uint32_t free_superblocks;
     uint32_t *wear; /* of each superblock: erasures, ever */
     uint32_t wear_pages;
-    uint32_t next_wear_page; /* that is to be written */
+    uint32_t next_wear_page; /* the next one that is to be written */
     uint32_t wear_changes;   /* since all were written */
 
     struct ftl_stream streams[FTL_STREAMS];

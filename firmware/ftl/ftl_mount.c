@@ -33,7 +33,8 @@
 
 /* ---- Probes. */
 
-/* The factory's marks decide: a plane that has failed since holds contents. */
+/* The planes that a mount reads: all but those that the factory has marked, as
+ * a plane that has failed later may hold contents. */
 uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
                          uint32_t die)
 {

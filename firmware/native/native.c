@@ -304,8 +304,8 @@ static void want_restart(void *ctx)
     ((struct native_drive *)ctx)->wants_restart = true;
 }
 
-/* Choose an image as the boot ROM does.  Its code is not run: this process has
- * its own. */
+/* Choose an image as the boot ROM does.  The image is not run, because the
+ * firmware is linked into this process. */
 static struct firmware_config choose_image(
     struct native_drive *drive, const struct native_drive_config *config)
 {

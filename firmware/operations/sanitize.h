@@ -54,8 +54,8 @@ struct sanitize_config {
 
     /* Start an operation at the medium, in blocks of 512 bytes. */
     bool (*submit)(void *ctx, const struct media_io *io);
-    /* Erase all that the medium has, also what no block shows.  NULL: blocks
-     * that are deallocated are erased. */
+    /* Erase the whole medium, also contents that no block shows any more.
+     * NULL: it needs no wipe, because deallocation erases its blocks. */
     bool (*wipe)(void *ctx, void *cookie);
     void *submit_ctx;
 

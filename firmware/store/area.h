@@ -77,7 +77,7 @@ extern const struct area reservation_area;
 /* The latency monitor. */
 extern const struct area latency_area;
 
-/* Crash dumps: all copies are of use, not only the newest. */
+/* Crash dumps: all copies are used, not only the newest one. */
 extern const struct area crash_area;
 
 /* The telemetry dump that was made after the last panic. */

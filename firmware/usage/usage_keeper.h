@@ -37,7 +37,7 @@ enum {
     USAGE_RECORDS_AT_ONCE = 8,
 };
 
-/* Tell what the NAND flash has gone through, over all power cycles. */
+/* Read the counters of the NAND flash over all power cycles. */
 typedef void usage_flash_fn(void *ctx, struct usage_flash *flash);
 
 struct usage_keeper_config {

@@ -346,14 +346,14 @@ bool volume_locate(const struct volume *volume, const struct media_io *io,
             (last == first + 1 && map->windows[last] == base + 1));
 }
 
-/* How many blocks of an operation's namespace are in so many of 512 bytes. */
+/* The number of an operation's blocks that `blocks_512` blocks are. */
 static uint32_t to_ns_blocks(const struct media_io *io, uint64_t blocks_512)
 {
     return (uint32_t)(io->protection & MEDIA_4096 ? blocks_512 >> 3
                                                   : blocks_512);
 }
 
-/* Bytes that so many blocks of 512 bytes have in the pieces of an operation. */
+/* The length of `blocks_512` blocks in the pieces of an operation. */
 static uint64_t piece_bytes(const struct media_io *io, uint64_t blocks_512)
 {
     uint64_t bytes = blocks_512 << VOLUME_MEDIA_SHIFT;

@@ -40,7 +40,7 @@ enum fault_action {
     FAULT_NAK,       /* rdma: the argument is the NAK code */
     FAULT_RNR,       /* rdma: the argument is the RNR timer code */
     FAULT_BITS,      /* nand: a unit has so many wrong bits */
-    FAULT_DIE,       /* nand: the die answers nothing from now on */
+    FAULT_DIE,       /* nand: the die never answers again */
     FAULT_POWER_CUT, /* any: the machine's power fails at this instant */
     FAULT_ACTIONS
 };

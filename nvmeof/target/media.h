@@ -54,9 +54,10 @@ enum {
                                * metadata.  If not, a read drops the metadata,
                                * and a write makes protection information.
                                * MEDIA_WRITE_ZEROES: the metadata is 0. */
-    MEDIA_CHECK_REF = 0x10,   /* what a read, or a write that is interleaved, */
-    MEDIA_CHECK_APP = 0x20,   /* compares with the tags below, or with the */
-    MEDIA_CHECK_GUARD = 0x40, /* CRC of the data */
+    /* Checks of a read, or of a write that is interleaved. */
+    MEDIA_CHECK_REF = 0x10,   /* of the reference tag, with ref_tag */
+    MEDIA_CHECK_APP = 0x20,   /* of the application tag, with app_tag */
+    MEDIA_CHECK_GUARD = 0x40, /* of the guard, with the CRC of the data */
     MEDIA_CHECKS = 0x70,
     MEDIA_4096 = 0x80, /* blocks of 4096 bytes, rather than 512 */
 };

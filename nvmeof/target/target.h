@@ -93,11 +93,11 @@ struct nvmf_counters {
     uint64_t lba_generation; /* additions to the unreadable blocks: LSGC */
 };
 
-/* What a medium of NAND flash has gone through, over all power cycles. */
+/* Counters of a medium of NAND flash over all power cycles. */
 struct nvmf_flash_use {
     uint64_t written_bytes, read_bytes; /* by the flash, for any purpose */
     uint64_t unreadable;                /* units that could not be corrected */
-    uint64_t rebuilt;                   /* units that parity has given back */
+    uint64_t rebuilt;                   /* units rebuilt from parity */
     uint64_t soft_reads;                /* units that needed soft decoding */
     uint32_t failed_blocks;
     uint8_t left_percent; /* of the blocks that may fail */
@@ -299,7 +299,7 @@ struct nvmf_config {
     struct nvmf_media media;
     struct nvmf_vendor vendor;
 
-    /* Say what the flash has gone through.  NULL: the medium is no flash. */
+    /* Read the counters of the flash.  NULL: the medium is no flash. */
     void (*read_flash)(void *ctx, struct nvmf_flash_use *use);
     void *flash_ctx;
 
@@ -473,8 +473,8 @@ void nvmf_firmware_committed(struct nvmf_target *target,
                              const struct nvmf_firmware_commit *commit,
                              enum nvmf_firmware_result result);
 
-/** The drive runs again what it ran before, because the image in that slot did
- * not start or did not run for long enough: tell hosts and logs. */
+/** Tell hosts and logs that the image in this slot was given up: it did not
+ * start, or did not run for long enough, so the drive runs the one before. */
 void nvmf_firmware_given_up(struct nvmf_target *target, uint8_t slot);
 
 /** A sanitize operation has ended, with success or not. */

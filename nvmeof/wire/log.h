@@ -214,7 +214,7 @@ enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
 struct log_ocp_smart {
     uint64_t written_bytes, read_bytes;        /* of the medium */
     uint64_t read_errors, rebuilt, soft_reads; /* units of flash */
-    uint32_t failed_blocks;                    /* of flash */
+    uint32_t failed_blocks;                    /* blocks of flash */
     uint8_t left_percent;                      /* of the blocks that may fail */
     uint32_t incomplete_shutdowns;
     uint64_t used_blocks; /* NUSE of all namespaces */

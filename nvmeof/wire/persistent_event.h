@@ -3,7 +3,7 @@
  * The persistent event log: the header of the page, and its events.
  * Spec: NVM Express Base 2.0 section 5.16.1.14.
  *
- * Left out: thermal excursions, which SMART and its event report; and events of
+ * Left out: thermal excursions, since SMART reports them; and events of
  * the vendor.
  */
 #ifndef ESSD_NVMEOF_WIRE_PERSISTENT_EVENT_H
