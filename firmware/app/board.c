@@ -13,7 +13,12 @@
 #include "firmware/store/store.h"
 #include "hw-model/regs/soc.h"
 
-#define WATCHDOG_PERIOD_US 2000000
+/*
+ * The first expiry already ends the firmware, with a crash dump.  The watchdog
+ * counts real time also while the host computer does not execute QEMU, which
+ * can take seconds when it reads memory back from disk.
+ */
+#define WATCHDOG_PERIOD_US 4000000
 #define KICK_US            500000
 
 /* Log what runs; six bytes of the build ID suffice to tell builds apart. */
