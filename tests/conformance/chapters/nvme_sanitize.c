@@ -337,6 +337,22 @@ WITH_SANITIZE(self_test, SANICAP_BLOCK)
                STC_EXTENDED << 4 | BY_SANITIZE);
 }
 
+/*
+ * An operation that a power cut has interrupted goes on.  In real time it may
+ * have ended before the first command after the power cut.
+ */
+static void expect_resumed(struct conf *conf, struct nvme *nvme)
+{
+    uint16_t status = log_status(nvme) & 7;
+
+    if (status == DONE && !conf_target(conf)->is_virtual) {
+        return;
+    }
+    conf_equal(conf, "SSTAT, status after a power cut", status, IN_PROGRESS);
+    conf_status(conf, "Read", nvme_rw(nvme, NVM_READ, 0, 1),
+                NVME_SC_SANITIZE_IN_PROGRESS);
+}
+
 static void power_cut(struct conf *conf)
 {
     struct nvme *nvme = nvme_open(conf);
@@ -346,10 +362,7 @@ static void power_cut(struct conf *conf)
     start_sanitize(nvme, OVERWRITE | KEEP_BLOCKS);
     conf_power_cut(conf);
     nvme = nvme_open(conf);
-    conf_equal(conf, "SSTAT, status after a power cut", log_status(nvme) & 7,
-               IN_PROGRESS);
-    conf_status(conf, "Read", nvme_rw(nvme, NVM_READ, 0, 1),
-                NVME_SC_SANITIZE_IN_PROGRESS);
+    expect_resumed(conf, nvme);
     wait_done(nvme);
     verify_pattern(nvme, 0, BLOCKS);
     conf_power_cut(conf);
