@@ -250,7 +250,7 @@ struct ftl_checkpoint {
     bool has_failed;     /* a row of it could not be programmed */
     bool is_header_good; /* the header that was loaded is intact */
     bool is_at_end;      /* while loading: no further row is programmed */
-    uint32_t flags;
+    bool was_read_only;  /* loaded: what the header says of the medium */
     uint32_t superblock; /* holds the valid checkpoint, or FTL_NOWHERE */
     uint32_t next;       /* superblock that is written, erased or loaded */
     uint64_t row;        /* number: the checkpoint knows rows below it */

@@ -2,12 +2,16 @@
 set(SOURCES
     ftl.c
     ftl_checkpoint.c
+    ftl_checkpoint_load.c
+    ftl_checkpoint_pieces.c
     ftl_collect.c
     ftl_health.c
     ftl_io.c
     ftl_layout.c
     ftl_map.c
     ftl_mount.c
+    ftl_mount_probe.c
+    ftl_mount_scan.c
     ftl_parity.c
     ftl_protect.c
     ftl_request.c

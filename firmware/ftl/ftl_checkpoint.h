@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files that write and load checkpoints offer each other. */
+#ifndef ESSD_FTL_CHECKPOINT_H
+#define ESSD_FTL_CHECKPOINT_H
+
+#include "firmware/ftl/ftl_layout.h"
+
+struct ftl;
+
+/** Number of pieces of a checkpoint. */
+uint32_t ftl_checkpoint_pieces(const struct ftl *ftl);
+
+/** Write a piece of the checkpoint that is being written to 4096 bytes. */
+void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
+                               uint8_t *to);
+
+/** Take over a piece that was read: into the map, or into the tables of
+ * superblocks and planes. */
+void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
+                               const uint8_t *from);
+
+/** The memory of a unit of a row in progress. */
+uint8_t *ftl_checkpoint_row_data(const struct ftl *ftl, uint32_t slot,
+                                 uint32_t unit);
+
+#endif

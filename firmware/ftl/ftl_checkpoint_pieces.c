@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a checkpoint consists of: pieces of 4096 bytes.  These are a header, a
+ * byte for each superblock, the planes that have failed, and the map.
+ */
+#include "firmware/ftl/ftl_checkpoint.h"
+#include "firmware/ftl/ftl_internal.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+
+enum { ENTRY_LEN = 4, PIECE_ENTRIES = FTL_UNIT_DATA / ENTRY_LEN };
+
+enum {                          /* the header; little-endian */
+       HEADER_MAGIC = 0,        /* 64 bits */
+       HEADER_ROW = 8,          /* 64 bits: the number of the checkpoint */
+       HEADER_PIECES = 16,      /* 32 bits each from here */
+       HEADER_ENTRIES = 20,     /* of the map */
+       HEADER_SUPERBLOCKS = 24, /* of the flash */
+       HEADER_DIES = 28,
+       HEADER_FLAGS = 32,
+       HEADER_LEN = 36,
+
+       FLAG_READ_ONLY = 1,
+};
+
+#define MAGIC UINT64_C(0x31544e494f504b43)
+
+static uint32_t count_pieces(size_t bytes)
+{
+    return (uint32_t)((bytes + FTL_UNIT_DATA - 1) / FTL_UNIT_DATA);
+}
+
+static size_t count_planes(const struct ftl *ftl)
+{
+    return (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
+}
+
+/* The pieces of a part, and where they begin. */
+struct pieces {
+    uint32_t table; /* the first one of each */
+    uint32_t planes;
+    uint32_t map;
+    uint32_t all;
+};
+
+static struct pieces find_pieces(const struct ftl *ftl)
+{
+    struct pieces at = {.table = 1};
+
+    at.planes = at.table + count_pieces(ftl->layout.superblocks);
+    at.map = at.planes + count_pieces(count_planes(ftl));
+    at.all = at.map + count_pieces((size_t)ftl->entries * ENTRY_LEN);
+    return at;
+}
+
+uint32_t ftl_checkpoint_pieces(const struct ftl *ftl)
+{
+    return find_pieces(ftl).all;
+}
+
+static void emit_header(const struct ftl *ftl, uint8_t *to)
+{
+    put_le64(to + HEADER_MAGIC, MAGIC);
+    put_le64(to + HEADER_ROW, ftl->checkpoint.row);
+    put_le32(to + HEADER_PIECES, find_pieces(ftl).all);
+    put_le32(to + HEADER_ENTRIES, ftl->entries);
+    put_le32(to + HEADER_SUPERBLOCKS, ftl->layout.superblocks);
+    put_le32(to + HEADER_DIES, ftl->layout.geometry.dies);
+    put_le32(to + HEADER_FLAGS, ftl->is_read_only ? FLAG_READ_ONLY : 0);
+}
+
+/* Whether a header belongs to this array, and to the checkpoint `row`. */
+static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
+                           uint64_t row)
+{
+    return get_le64(from + HEADER_MAGIC) == MAGIC &&
+           get_le64(from + HEADER_ROW) == row &&
+           get_le32(from + HEADER_PIECES) == find_pieces(ftl).all &&
+           get_le32(from + HEADER_ENTRIES) == ftl->entries &&
+           get_le32(from + HEADER_SUPERBLOCKS) == ftl->layout.superblocks &&
+           get_le32(from + HEADER_DIES) == ftl->layout.geometry.dies;
+}
+
+/* Where the durable contents of an entry of the map are.  No row is in flight,
+ * so a slot follows no other one. */
+static uint32_t durable_place(const struct ftl *ftl, uint32_t entry)
+{
+    return ftl_is_in_slot(entry) ? ftl->slots[(uint16_t)entry].old_place
+                                 : entry;
+}
+
+static void emit_map(const struct ftl *ftl, uint32_t piece, uint8_t *to)
+{
+    uint32_t first = piece * PIECE_ENTRIES;
+    uint32_t count = MIN((uint32_t)PIECE_ENTRIES, ftl->entries - first);
+
+    for (uint32_t i = 0; i < count; i++) {
+        put_le32(to + (size_t)i * ENTRY_LEN,
+                 durable_place(ftl, ftl->map[first + i]));
+    }
+}
+
+static void emit_table(const struct ftl *ftl, uint32_t piece, uint8_t *to)
+{
+    uint32_t first = piece * FTL_UNIT_DATA;
+    uint32_t count =
+        MIN((uint32_t)FTL_UNIT_DATA, ftl->layout.superblocks - first);
+
+    for (uint32_t i = 0; i < count; i++) {
+        to[i] = ftl->superblocks[first + i].state == FTL_SUPERBLOCK_CLOSED;
+    }
+}
+
+void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
+                               uint8_t *to)
+{
+    struct pieces at = find_pieces(ftl);
+
+    memset(to, 0, FTL_UNIT_DATA);
+    if (piece >= at.map) {
+        emit_map(ftl, piece - at.map, to);
+    } else if (piece >= at.planes) {
+        size_t first = (size_t)(piece - at.planes) * FTL_UNIT_DATA;
+
+        memcpy(to, ftl->failed_planes + first,
+               MIN((size_t)FTL_UNIT_DATA, count_planes(ftl) - first));
+    } else if (piece >= at.table) {
+        emit_table(ftl, piece - at.table, to);
+    } else {
+        emit_header(ftl, to);
+    }
+}
+
+static void copy_part(uint8_t *part, size_t len, uint32_t piece,
+                      const uint8_t *from)
+{
+    size_t first = (size_t)piece * FTL_UNIT_DATA;
+
+    memcpy(part + first, from, MIN((size_t)FTL_UNIT_DATA, len - first));
+}
+
+void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
+                               const uint8_t *from)
+{
+    struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
+    struct pieces at = find_pieces(ftl);
+
+    if (piece >= at.all) {
+        return;
+    }
+    checkpoint->pieces++;
+    if (piece >= at.map) {
+        uint32_t first = (piece - at.map) * PIECE_ENTRIES;
+        uint32_t count = MIN((uint32_t)PIECE_ENTRIES, ftl->entries - first);
+
+        for (uint32_t i = 0; i < count; i++) {
+            ftl->map[first + i] = get_le32(from + (size_t)i * ENTRY_LEN);
+        }
+    } else if (piece >= at.planes) {
+        copy_part(checkpoint->planes, count_planes(ftl), piece - at.planes,
+                  from);
+    } else if (piece >= at.table) {
+        copy_part(checkpoint->table, ftl->layout.superblocks, piece - at.table,
+                  from);
+    } else {
+        checkpoint->is_header_good = is_header_good(ftl, from, checkpoint->row);
+        checkpoint->was_read_only =
+            (get_le32(from + HEADER_FLAGS) & FLAG_READ_ONLY) != 0;
+    }
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The scan: a mount reads the system bytes of all rows of the superblocks about
+ * which no checkpoint says what they hold.
+ *
+ * Each die is read from its first block to its last, all dies at the same time.
+ * Of each logical unit the latest version counts.  Of several copies of it, the
+ * one with the largest attempt counts, and of these the one that was programmed
+ * first.  So when power fails while garbage collection copies a superblock, the
+ * originals count, and the superblock with the copies holds nothing:
+ * collections that are cut again and again use up no space.
+ */
+#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_mount.h"
+
+/*
+ * Whether a block is left out: the checkpoint says what is in it, or nothing
+ * is.
+ */
+static bool is_left_out(struct ftl *ftl, uint32_t superblock, uint32_t die)
+{
+    if (ftl->superblocks[superblock].is_known) {
+        return true;
+    }
+    if (!ftl_mount_is_block_erased(ftl, superblock, die)) {
+        return false;
+    }
+    ftl->mount.partial_planes[superblock * ftl->layout.geometry.dies + die] |=
+        ftl_mount_planes(ftl, superblock, die);
+    return true;
+}
+
+bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request)
+{
+    const struct ftl_layout *layout = &ftl->layout;
+    struct ftl_flash_op *flash = &request->flash;
+    uint32_t first;
+
+    for (;; flash->block++, flash->wordline = 0) {
+        if (flash->block == layout->superblocks) {
+            return false;
+        }
+        flash->planes = ftl_mount_planes(ftl, flash->block, flash->die);
+        if (flash->planes != 0 &&
+            flash->wordline < layout->geometry.wordlines &&
+            (flash->wordline != 0 ||
+             !is_left_out(ftl, flash->block, flash->die))) {
+            break;
+        }
+    }
+    first = ftl_place(
+        layout, flash->block,
+        (uint32_t)flash->wordline * layout->geometry.dies + flash->die, 0);
+    flash->num_units = 0;
+    for (uint32_t i = 0; i < layout->row_units; i++) {
+        struct ftl_flash_unit unit;
+
+        ftl_layout_unit(layout, i, &unit);
+        if ((flash->planes & BIT(unit.plane)) != 0) {
+            ftl_request_add(ftl, request, first + i,
+                            &(struct ftl_flash_unit){
+                                .system = request->system[flash->num_units]});
+        }
+    }
+    ftl->counters.scanned_rows++;
+    ftl_request_send(ftl, request);
+    return true;
+}
+
+static struct ftl_superblock *superblock_of(const struct ftl *ftl,
+                                            uint32_t place)
+{
+    return &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
+}
+
+/* The later version counts; of its copies, one that no failed row can be. */
+static uint64_t version_key(const struct ftl_system *system)
+{
+    return system->version << FTL_VERSION_SHIFT | system->attempt;
+}
+
+/* Whether what was found is to replace an entry of the map. */
+static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
+                      const struct ftl_system *system)
+{
+    uint32_t other = ftl->map[entry];
+    bool is_own, other_is_own;
+
+    if (version_key(system) != ftl->mount.versions[entry]) {
+        return version_key(system) > ftl->mount.versions[entry];
+    }
+    if (other == FTL_NOWHERE) {
+        return true;
+    }
+    is_own = superblock_of(ftl, place)->is_own;
+    other_is_own = superblock_of(ftl, other)->is_own;
+    if (is_own != other_is_own) {
+        return is_own;
+    }
+    return system->row <
+           ftl->mount.row_numbers[ftl_place_row(&ftl->layout, other)];
+}
+
+void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
+{
+    ftl->mount.ignored[place / 8] |= (uint8_t)BIT(place % 8);
+    ftl->mount.is_in_vain = true;
+}
+
+/*
+ * Read the system bytes of a unit of a row.
+ * @return false when the unit has no contents, or must be ignored
+ */
+static bool parse_unit(const struct ftl *ftl, const struct ftl_request *request,
+                       uint32_t index, uint32_t *place,
+                       struct ftl_system *system)
+{
+    const struct ftl_flash_unit *unit = &request->units[index];
+
+    *place = request->row * ftl->layout.row_units +
+             ftl_layout_index(&ftl->layout, unit);
+    return unit->status == FTL_UNIT_GOOD &&
+           (ftl->mount.ignored[*place / 8] & BIT(*place % 8)) == 0 &&
+           ftl_system_parse(system, request->system[index]);
+}
+
+/*
+ * All units of a row have the same number.  Smaller ones are what is left in a
+ * plane whose erasure had failed: this plane was not used when the superblock
+ * was programmed again, and all that was valid in it had been moved.
+ */
+static uint64_t find_row_number(const struct ftl *ftl,
+                                const struct ftl_request *request)
+{
+    uint64_t number = 0;
+
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        struct ftl_system system;
+        uint32_t place;
+
+        if (parse_unit(ftl, request, i, &place, &system)) {
+            number = MAX(number, system.row);
+        }
+    }
+    return number;
+}
+
+bool ftl_mount_is_settling(const struct ftl *ftl)
+{
+    return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_SETTLE;
+}
+
+/* Take the unit `index` of a row into the map. */
+static void note_unit(struct ftl *ftl, const struct ftl_request *request,
+                      uint32_t index)
+{
+    struct ftl_mount *mount = &ftl->mount;
+    struct ftl_superblock *superblock = &ftl->superblocks[request->flash.block];
+    struct ftl_system system;
+    uint32_t entry, place;
+
+    if (!parse_unit(ftl, request, index, &place, &system) ||
+        system.row != mount->row_numbers[request->row]) {
+        return;
+    }
+    mount->last_row = MAX(mount->last_row, system.row);
+    if (!system.is_of_mount) {
+        mount->last_normal_row = MAX(mount->last_normal_row, system.row);
+        superblock->has_normal_row = true;
+    }
+    superblock->last_row = MAX(superblock->last_row, system.row);
+    if (system.kind == FTL_KIND_DATA &&
+        system.number < ftl->config.logical_units) {
+        entry = system.number;
+    } else if (system.kind == FTL_KIND_TRIM &&
+               system.number < ftl->entries - ftl->config.logical_units) {
+        entry = ftl->config.logical_units + system.number;
+    } else {
+        return;
+    }
+    if (is_better(ftl, entry, place, &system)) {
+        ftl->map[entry] = place;
+        mount->versions[entry] = version_key(&system);
+    }
+}
+
+/*
+ * Note which planes of a row are erased, or have lost their contents.
+ * @param parity  units that hold parity
+ */
+static void note_planes(struct ftl *ftl, const struct ftl_request *request,
+                        uint8_t erased, uint32_t parity)
+{
+    const struct ftl_flash_op *flash = &request->flash;
+    uint32_t at =
+        (uint32_t)flash->block * ftl->layout.geometry.dies + flash->die;
+    bool is_lost = ftl->mount.row_numbers[request->row] == 0 && parity == 0;
+
+    ftl->mount.used_planes[at] |= flash->planes & (uint8_t)~erased;
+    ftl->mount.partial_planes[at] |= is_lost ? flash->planes : erased;
+}
+
+/* Whether a unit holds parity.  A mount needs none of it. */
+static bool is_parity(const struct ftl_request *request, uint32_t index)
+{
+    return request->units[index].status == FTL_UNIT_GOOD &&
+           ftl_system_is_parity(request->system[index]);
+}
+
+/* Whether firmware without parity has written a unit. */
+static bool is_old(const struct ftl_request *request, uint32_t index)
+{
+    return request->units[index].status == FTL_UNIT_GOOD &&
+           ftl_system_is_old(request->system[index]);
+}
+
+bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
+                         enum ftl_flash_status status)
+{
+    struct ftl_flash_op *flash = &request->flash;
+    uint8_t erased = 0;
+    uint32_t parity = 0;
+
+    if (status != FTL_FLASH_OK) {
+        ftl->state = FTL_FAILED;
+        ftl->mount.requests--;
+        return false;
+    }
+    ftl->mount.row_numbers[request->row] = find_row_number(ftl, request);
+    for (uint32_t i = 0; i < flash->num_units; i++) {
+        if (request->units[i].status == FTL_UNIT_ERASED) {
+            erased |= (uint8_t)BIT(request->units[i].plane);
+        }
+        parity += is_parity(request, i);
+        ftl->mount.is_old |= is_old(request, i);
+        note_unit(ftl, request, i);
+    }
+    note_planes(ftl, request, erased, parity);
+    if (ftl->mount.is_old) {
+        ftl->state = FTL_FAILED;
+    }
+    if (erased == flash->planes) {
+        flash->wordline = ftl->layout.geometry.wordlines;
+    } else {
+        flash->wordline++;
+    }
+    if (ftl->state == FTL_MOUNTING && ftl_mount_scan_row(ftl, request)) {
+        return true;
+    }
+    ftl->mount.requests--;
+    return false;
+}
