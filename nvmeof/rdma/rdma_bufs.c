@@ -24,6 +24,9 @@ _Static_assert(RDMA_RESERVE *NVMF_BUF_OWNERS <= RDMA_SMALL_COUNT,
 _Static_assert(RDMA_RESERVE_LONG <= RDMA_RESERVE &&
                    (int)RDMA_RESERVE_LONG <= (int)NVMF_MAX_PIECES,
                "a reserve holds one window, which is one command's pieces");
+_Static_assert((int)NVMF_WINDOW_MIN <= RDMA_RESERVE_LONG * RDMA_SMALL_LEN &&
+                   (int)NVMF_WINDOW_MIN <= (int)RDMA_WINDOW_MIN,
+               "every window has room for a block with its metadata");
 _Static_assert((int)NVMF_SHORT_LEN == (int)RDMA_SMALL_LEN,
                "a short command fits into one small buffer");
 
@@ -162,7 +165,8 @@ static uint32_t plan_shared(const struct rdma_bufs *bufs, const uint16_t *held,
 }
 
 /* Plan a window from the owner's reserve, unless the owner holds buffers that
- * the command can wait for.  @return how many bytes of len fit */
+ * the command can wait for: larger ones, or so many small ones that the window
+ * would be too short for a block.  @return how many bytes of len fit */
 static uint32_t plan_reserve(const uint16_t *held, uint32_t len, uint8_t *plan,
                              uint8_t *count)
 {
@@ -175,6 +179,9 @@ static uint32_t plan_reserve(const uint16_t *held, uint32_t len, uint8_t *plan,
     *count = (uint8_t)(RDMA_RESERVE_LONG - held[SMALL]);
     memset(plan, SMALL, *count);
     room = (uint32_t)*count * RDMA_SMALL_LEN;
+    if (room < NVMF_WINDOW_MIN) {
+        return 0;
+    }
     return MIN(room, len);
 }
 

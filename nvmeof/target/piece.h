@@ -36,10 +36,11 @@ struct nvmf_bufs {
      *
      * @param owner      below NVMF_BUF_OWNERS
      * @param len_bytes  length of the data, 1..NVMF_MAX_TRANSFER
-     * @return the sum of the pieces' lengths: len_bytes or a smaller multiple
-     *         of 4096; 0, with nothing taken, when the owner has its share or
-     *         too few buffers are free.  The target then tries again, at the
-     *         latest after the next put() of the same owner.
+     * @return the sum of the pieces' lengths: len_bytes, or a smaller multiple
+     *         of 4096 that is NVMF_WINDOW_MIN or more; 0, with nothing taken,
+     *         when the owner has its share or too few buffers are free.  The
+     *         target then tries again, at the latest after the next put() of
+     *         the same owner.
      */
     uint32_t (*get)(void *ctx, uint8_t owner, uint32_t len_bytes,
                     struct nvmf_piece *pieces, uint8_t *count);

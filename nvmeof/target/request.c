@@ -88,6 +88,7 @@ static void set_window(struct nvmf_request *req)
         req->window_len = req->ns != NULL && req->ns->geometry.has_metadata
                               ? protection_round_window(req, req->room_len)
                               : req->room_len;
+        ASSERT(req->window_len != 0);
     }
     if (req->window_len < req->room_len) {
         trim_pieces(req);

@@ -208,6 +208,36 @@ static void test_an_owner_has_its_reserve_whatever_others_hold(void **state)
     put_all(f);
 }
 
+/*
+ * A long command whose owner has one small buffer left waits: a window of 4096
+ * bytes has no room for a block of 4096 bytes with its metadata.
+ */
+static void test_every_window_has_room_for_a_block_with_metadata(void **state)
+{
+    struct fixture *f = *state;
+    enum { BLOCK = 4096 + 8, OWNER = NVMF_BUF_OWNERS - 1 };
+
+    for (unsigned int owner = 0; owner < OWNER; owner++) {
+        get_many(f, owner, 131072);
+        get_many(f, owner, 32768);
+        get_many(f, owner, 4096);
+    }
+    for (unsigned int held = 0; held < RDMA_RESERVE; held++) {
+        bool has_room = RDMA_RESERVE_LONG - (int)held >= 2;
+        uint32_t most =
+            (uint32_t)(RDMA_RESERVE_LONG - (int)held) * RDMA_SMALL_LEN;
+
+        assert_int_equal(get_bufs(f, OWNER, BLOCK), has_room ? BLOCK : 0);
+        if (has_room) {
+            put_last(f);
+            assert_int_equal(get_bufs(f, OWNER, 1048320), most);
+            put_last(f);
+        }
+        assert_int_equal(get_bufs(f, OWNER, 4096), 4096);
+    }
+    put_all(f);
+}
+
 static void test_an_owner_that_holds_nothing_always_gets_a_buffer(void **state)
 {
     struct fixture *f = *state;
