@@ -341,6 +341,7 @@ bool host_io_submit(struct nvme_host *host, const struct host_io *io)
         .sqe =
             {
                 .opcode = io->opcode,
+                .fuse = io->fuse,
                 .nsid = io->nsid,
                 .cdw10 = (uint32_t)io->lba,
                 .cdw11 = (uint32_t)(io->lba >> 32),

@@ -171,6 +171,7 @@ enum host_data {
 struct host_io {
     uint16_t qid; /* from 1 on */
     uint8_t opcode;
+    uint8_t fuse; /* SQE_FUSE_FIRST or SQE_FUSE_SECOND; 0: on its own */
     bool fua;
     enum host_data kind;
     uint32_t nsid;

@@ -337,9 +337,12 @@ static __attribute__((noinline)) void capsule_arrived(struct rdma_queue *qp,
     req->nvmf.arrived_ns = wc->timestamp_ns;
     req->nvmf.acknowledged_ns = 0;
     rdma_sgl_read(&req->remote, &data, ptr, wc->len_bytes, rdma->lkey);
+    _Static_assert((int)RDMA_CAPSULE_STRIDE >= (int)RDMA_SPARE_MIN,
+                   "the data of one half of a fused pair fits");
+    /* The target reads the command before it writes to this memory. */
     data.spare = (struct nvmf_piece){
-        .ptr = ptr + NVME_SQE_LEN,
-        .len_bytes = RDMA_CAPSULE_STRIDE - NVME_SQE_LEN,
+        .ptr = ptr,
+        .len_bytes = RDMA_CAPSULE_STRIDE,
         .handle = rdma->lkey,
     };
     nvmf_capsule(rdma->config.target, qp->number, &req->nvmf, ptr, &data,
