@@ -3,6 +3,7 @@
  * The translation layer as a whole: its memory, its start and its step.  See
  * ftl.h.
  */
+#include "firmware/ftl/ftl_checkpoint.h"
 #include "firmware/ftl/ftl_internal.h"
 
 #include <string.h>
@@ -73,11 +74,13 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(mount.probes, planes * layout->geometry.planes);
     CARVE(checkpoint.table, (size_t)layout->superblocks);
     CARVE(checkpoint.planes, planes);
+    CARVE(checkpoint.is_taken, (size_t)ftl_checkpoint_pieces(ftl) / 8 + 1);
     CARVE(checkpoint.data, (size_t)ftl_checkpoint_rows(layout) *
                                layout->row_units * FTL_UNIT_DATA);
     CARVE(mount.used_planes, planes);
     CARVE(mount.partial_planes, planes);
     CARVE(mount.ignored, (size_t)layout->places / 8 + 1);
+    CARVE(mount.unreadable, (size_t)layout->places / 8 + 1);
     CARVE(mount.page, (size_t)FTL_UNIT_DATA + FTL_UNIT_META);
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         CARVE(streams[i].die_rows, (size_t)layout->geometry.dies);
@@ -304,6 +307,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_health_step(ftl);
         any |= ftl_wear_step(ftl);
+        any |= ftl_trim_restore_step(ftl);
         any |= ftl_scrub_step(ftl, deadline_us);
         if (!ftl_checkpoint_holds_collection(ftl)) {
             any |= ftl_collect_step(ftl);

@@ -93,6 +93,7 @@ struct ftl_counters {
     uint64_t scrubbed_rows; /* read to find out how good they are */
     uint64_t reclaimed;     /* superblocks moved because they were weak */
     uint64_t rebuilt_units; /* from parity, because they could not be read */
+    uint64_t lost_units;    /* given up: see docs/decisions/0013 */
 };
 
 /** Bytes of memory for these sizes. */

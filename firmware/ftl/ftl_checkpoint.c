@@ -290,8 +290,8 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
         checkpoint->opened = 0;
         return true;
     }
-    if (checkpoint->state != FTL_CHECKPOINT_IDLE ||
-        checkpoint->superblock == FTL_NOWHERE) {
+    if (checkpoint->state != FTL_CHECKPOINT_IDLE || checkpoint->is_needed ||
+        ftl->mount.has_lost_pages || checkpoint->superblock == FTL_NOWHERE) {
         return false;
     }
     checkpoint->next = checkpoint->superblock;

@@ -19,6 +19,10 @@ void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
 void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
                                const uint8_t *from);
 
+/** The version, with an attempt, of what a checkpoint says while a mount goes
+ * on: later than all versions that the checkpoint knows. */
+uint64_t ftl_checkpoint_key(const struct ftl *ftl);
+
 /** The memory of a unit of a row in progress. */
 uint8_t *ftl_checkpoint_row_data(const struct ftl *ftl, uint32_t slot,
                                  uint32_t unit);

@@ -4,9 +4,12 @@
  *
  * A mount does not trust what the checkpoint says about superblocks that have
  * changed since.  It has looked at the first wordline of all blocks before, and
- * reads the superblocks in which this wordline is erased, lost or newer.
+ * scans the superblocks in which this wordline is erased, lost or newer.
  * Contents of the other superblocks that are not in the map of the checkpoint
- * were superseded by durable contents, so the mount misses nothing there.
+ * were superseded by durable contents, so the mount misses nothing there.  If a
+ * superblock was erased after the checkpoint, all contents that it had were
+ * copied, trimmed or superseded before, and the scan finds that.  What it does
+ * not find cannot be read, or was lost: see ftl_mount_repair.c.
  */
 #include "firmware/ftl/ftl_checkpoint.h"
 #include "firmware/ftl/ftl_internal.h"
@@ -37,6 +40,7 @@ static bool find_checkpoint(struct ftl *ftl, uint64_t below)
     checkpoint->pieces = 0;
     checkpoint->is_header_good = false;
     checkpoint->is_at_end = false;
+    memset(checkpoint->is_taken, 0, ftl_checkpoint_pieces(ftl) / 8 + 1);
     return checkpoint->row != 0;
 }
 
@@ -84,7 +88,8 @@ void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
     checkpoint->requests--;
     checkpoint->free_rows |= BIT(request->op);
     if (status == FTL_FLASH_DEAD) {
-        checkpoint->is_at_end = true; /* Some of it is missing. */
+        /* Nothing is missing if the die died before it was written. */
+        ftl_parity_die_is_dead(ftl, request->flash.die);
         return;
     }
     if (status != FTL_FLASH_OK) {
@@ -132,7 +137,7 @@ static bool load_rows(struct ftl *ftl)
         ftl_layout_row(&ftl->layout, request->row, &request->flash);
         planes =
             ftl_mount_planes(ftl, request->flash.block, request->flash.die);
-        if (planes == 0) {
+        if (planes == 0 || ftl->parity.dead_dies[request->flash.die]) {
             ftl_request_free(ftl, request);
         } else {
             read_row(ftl, request, planes);
@@ -142,8 +147,10 @@ static bool load_rows(struct ftl *ftl)
     return any;
 }
 
-/* Whether a superblock that was closed still has the same contents, as far as
- * the first wordline of its blocks shows. */
+/*
+ * Whether the first wordlines of a superblock that was closed show that it has
+ * not been erased since.
+ */
 static bool is_unchanged(struct ftl *ftl, uint32_t superblock)
 {
     const struct ftl_geometry *geometry = &ftl->layout.geometry;
@@ -173,33 +180,70 @@ static bool is_unchanged(struct ftl *ftl, uint32_t superblock)
     return has_any;
 }
 
+/* Whether an entry may be one of the checkpoint's map. */
+static bool is_entry_good(const struct ftl *ftl, uint32_t number)
+{
+    uint32_t entry = ftl->map[number];
+    uint32_t place = ftl_entry_place(entry);
+    struct ftl_flash_unit unit;
+    struct ftl_flash_op op;
+
+    if (entry == FTL_NOWHERE) {
+        return true;
+    }
+    if (ftl_is_in_slot(entry) ||
+        (ftl_is_lost(entry) && number >= ftl->config.logical_units)) {
+        return false;
+    }
+    if (entry == FTL_LOST_NOWHERE) {
+        return true;
+    }
+    if (place >= ftl->layout.places) {
+        return false;
+    }
+    ftl_layout_row(&ftl->layout, ftl_place_row(&ftl->layout, place), &op);
+    ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, &unit);
+    return op.block != ftl->checkpoint.next &&
+           (ftl_mount_planes(ftl, op.block, op.die) & BIT(unit.plane)) != 0 &&
+           !ftl_map_is_valid(ftl, place); /* No other entry names it. */
+}
+
+/* Whether the map that was loaded can be one: nothing in it may do harm. */
+static bool is_map_good(struct ftl *ftl)
+{
+    bool is_good = true;
+
+    for (uint32_t i = 0; is_good && i < ftl->entries; i++) {
+        uint32_t place = ftl_entry_place(ftl->map[i]);
+
+        is_good = is_entry_good(ftl, i);
+        if (is_good && place != FTL_NOWHERE) {
+            ftl->valid[place / 8] |= (uint8_t)BIT(place % 8);
+        }
+    }
+    memset(ftl->valid, 0, ftl->layout.places / 8 + 1);
+    return is_good;
+}
+
+uint64_t ftl_checkpoint_key(const struct ftl *ftl)
+{
+    return ftl->mount.checkpoint_row << FTL_VERSION_SHIFT | FTL_ATTEMPTS_MAX;
+}
+
 /* Take over what has been loaded. @return false when it is damaged */
 static bool accept_checkpoint(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
-    uint64_t key = checkpoint->row << FTL_VERSION_SHIFT | FTL_ATTEMPTS_MAX;
 
-    for (uint32_t i = 0; i < ftl->entries; i++) {
-        if (ftl->map[i] != FTL_NOWHERE && ftl->map[i] >= ftl->layout.places) {
-            return false;
-        }
+    if (!is_map_good(ftl)) {
+        return false;
     }
     ftl_health_take_planes(ftl, checkpoint->planes);
     ftl->is_read_only |= checkpoint->was_read_only;
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        ftl->superblocks[i].is_known =
-            checkpoint->table[i] != 0 && is_unchanged(ftl, i);
-    }
-    for (uint32_t i = 0; i < ftl->entries; i++) {
-        uint32_t place = ftl->map[i];
-
-        if (place == FTL_NOWHERE ||
-            ftl->superblocks[ftl_place_superblock(&ftl->layout, place)]
-                .is_known) {
-            ftl->mount.versions[i] = key;
-        } else {
-            ftl->map[i] = FTL_NOWHERE;
-        }
+        ftl->superblocks[i].is_known = i != checkpoint->next &&
+                                       checkpoint->table[i] != 0 &&
+                                       is_unchanged(ftl, i);
     }
     checkpoint->superblock = checkpoint->next;
     checkpoint->next = FTL_NOWHERE;
@@ -207,6 +251,9 @@ static bool accept_checkpoint(struct ftl *ftl)
     ftl->mount.last_row = checkpoint->row;
     ftl->mount.last_normal_row = checkpoint->row;
     ftl->mount.checkpoint_row = checkpoint->row;
+    for (uint32_t i = 0; i < ftl->entries; i++) {
+        ftl->mount.versions[i] = ftl_checkpoint_key(ftl);
+    }
     return true;
 }
 

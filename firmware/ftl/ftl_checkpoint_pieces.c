@@ -147,9 +147,11 @@ void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
     struct pieces at = find_pieces(ftl);
 
-    if (piece >= at.all) {
+    if (piece >= at.all ||
+        (checkpoint->is_taken[piece / 8] & BIT(piece % 8)) != 0) {
         return;
     }
+    checkpoint->is_taken[piece / 8] |= (uint8_t)BIT(piece % 8);
     checkpoint->pieces++;
     if (piece >= at.map) {
         uint32_t first = (piece - at.map) * PIECE_ENTRIES;

@@ -7,10 +7,15 @@
  * when none is valid and all its copies are programmed, and when the trims that
  * have made units of it invalid are durable: otherwise an even older version
  * could come back after a power cut.
+ *
+ * A superblock with a valid unit that cannot be read is stuck.  It is tried
+ * again a few times, each time after another superblock could be moved: if all
+ * reads fail, the units are not to blame.  Then the unit is given up: see
+ * ftl_move.c.
  */
 #include "firmware/ftl/ftl_internal.h"
 
-enum { RETRIES_MAX = 4 };
+enum { SPACE_RETRIES_MAX = 4 }; /* because space is needed */
 
 /*
  * Whether a superblock may be chosen.  Its last rows may still be in flight
@@ -22,7 +27,9 @@ static bool is_candidate(const struct ftl *ftl, uint32_t superblock)
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
 
     return at->state == FTL_SUPERBLOCK_CLOSED && at->rows_in_flight == 0 &&
-           (!at->is_stuck || at->valid < at->stuck_valid);
+           (!at->is_stuck || at->valid < at->stuck_valid ||
+            (at->stuck_moved != ftl->collection.moved &&
+             ftl->state == FTL_READY));
 }
 
 /* Whether the mount is to erase a superblock in this phase. */
@@ -104,6 +111,26 @@ void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock)
     }
 }
 
+void ftl_collect_rest_of_suspects(struct ftl *ftl)
+{
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].is_suspect) {
+            ftl_collect_move_soon(ftl, i);
+        }
+    }
+}
+
+bool ftl_collect_has_due(const struct ftl *ftl)
+{
+    for (uint32_t i = 0;
+         ftl->collection.num_due != 0 && i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].moves_soon && !ftl->superblocks[i].is_stuck) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void ftl_collect_has_moved(struct ftl *ftl, uint32_t superblock)
 {
     struct ftl_superblock *at = &ftl->superblocks[superblock];
@@ -158,100 +185,6 @@ static uint32_t choose_next_victim(struct ftl *ftl)
     return victim;
 }
 
-/* Take slots for the valid units of the victim's next row, and read them. */
-static bool read_row(struct ftl *ftl)
-{
-    struct ftl_collection *collection = &ftl->collection;
-    uint32_t first =
-        ftl_place(&ftl->layout, collection->victim, collection->next_row, 0);
-    struct ftl_request *request = NULL;
-
-    if (ftl->free_slots[FTL_POOL_MOVE].count < ftl->layout.row_units ||
-        ftl->free_requests.count == 0) {
-        return false;
-    }
-    for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
-        uint16_t slot;
-
-        if (!ftl_map_is_valid(ftl, first + i)) {
-            continue;
-        }
-        if (request == NULL) {
-            request = ftl_request_take(ftl, FTL_REQUEST_MOVE);
-            ASSERT(request != NULL);
-        }
-        slot = ftl_slot_take(ftl, FTL_POOL_MOVE, 0);
-        ASSERT(slot != FTL_LIST_END);
-        ftl->slots[slot].state = FTL_SLOT_FILLING;
-        ftl->slots[slot].old_place = first + i;
-        request->slots[request->flash.num_units] = slot;
-        ftl_request_add(ftl, request, first + i,
-                        &(struct ftl_flash_unit){
-                            .data = ftl_slot_data(ftl, slot),
-                            .meta = ftl_slot_meta(ftl, slot),
-                            .system = request->system[request->flash.num_units],
-                            .length = FTL_UNIT_DATA,
-                        });
-        collection->slots++;
-    }
-    collection->next_row++;
-    if (request != NULL) {
-        collection->reads++;
-        ftl_request_send(ftl, request);
-    }
-    return true;
-}
-
-/* A unit that is to be moved has been read. */
-static void accept_unit(struct ftl *ftl, uint16_t index, bool is_good,
-                        const uint8_t *bytes)
-{
-    struct ftl_slot *slot = &ftl->slots[index];
-    struct ftl_system system;
-
-    if (!ftl_map_is_valid(ftl, slot->old_place)) {
-        is_good = false;
-    } else if (!is_good || !ftl_system_parse(&system, bytes)) {
-        is_good = false;
-        ftl->counters.read_errors++;
-        if (ftl_mount_is_settling(ftl)) {
-            ftl_mount_ignore(ftl, slot->old_place);
-        } else {
-            ftl->superblocks[ftl_place_superblock(&ftl->layout,
-                                                  slot->old_place)]
-                .is_stuck = true;
-        }
-    }
-    if (!is_good) {
-        ftl->collection.slots--;
-        ftl_slot_free(ftl, index);
-        return;
-    }
-    slot->number =
-        system.number +
-        (system.kind == FTL_KIND_TRIM ? ftl->config.logical_units : 0);
-    ASSERT(slot->number < ftl->entries);
-    slot->version = system.version;
-    slot->attempt = system.attempt;
-    slot->state = FTL_SLOT_WAITING;
-    ftl_list_append(&ftl->waiting[FTL_POOL_MOVE], index);
-}
-
-void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
-                           enum ftl_flash_status status)
-{
-    if (status != FTL_FLASH_OK && ftl->state == FTL_MOUNTING) {
-        ftl->state = FTL_FAILED; /* Nothing says which units are torn. */
-    }
-    for (uint32_t i = 0; i < request->flash.num_units; i++) {
-        accept_unit(ftl, request->slots[i],
-                    status == FTL_FLASH_OK &&
-                        request->units[i].status == FTL_UNIT_GOOD,
-                    request->system[i]);
-    }
-    ftl->collection.reads--;
-}
-
 bool ftl_collect_retry(struct ftl *ftl)
 {
     bool any = false;
@@ -259,8 +192,8 @@ bool ftl_collect_retry(struct ftl *ftl)
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
 
-        if (at->is_stuck && at->retries < RETRIES_MAX) {
-            at->retries++;
+        if (at->is_stuck && at->space_retries < SPACE_RETRIES_MAX) {
+            at->space_retries++;
             at->stuck_valid = at->valid + 1;
             any = true;
         }
@@ -299,6 +232,11 @@ static bool finish_victim(struct ftl *ftl)
     }
     if (victim->state == FTL_SUPERBLOCK_CLOSED) {
         if (victim->is_stuck) {
+            if (victim->stuck_moved != collection->moved) {
+                victim->retries =
+                    (uint8_t)MIN(victim->retries + 1, (int)FTL_STUCK_RETRIES);
+            }
+            victim->stuck_moved = collection->moved;
             victim->stuck_valid = victim->valid;
             collection->victim = FTL_NOWHERE;
             return true;
@@ -318,6 +256,8 @@ static bool finish_victim(struct ftl *ftl)
         return false;
     }
     collection->victim = FTL_NOWHERE;
+    collection->moved += collection->has_read;
+    collection->has_read = false;
     ftl->is_full = false;
     return true;
 }
@@ -354,7 +294,7 @@ bool ftl_collect_settle(struct ftl *ftl, bool *is_done)
         collection->next_row = 0;
     }
     while (find_suspect_row(ftl)) {
-        if (!read_row(ftl)) {
+        if (!ftl_collect_read_row(ftl)) {
             return any;
         }
         any = true;
@@ -376,7 +316,11 @@ void ftl_collect_stop(struct ftl *ftl)
            FTL_LIST_END) {
         ftl_slot_free(ftl, index);
     }
-    ftl->collection = (struct ftl_collection){.victim = FTL_NOWHERE};
+    ftl->collection = (struct ftl_collection){
+        .victim = FTL_NOWHERE,
+        .moved = ftl->collection.moved,
+        .num_due = ftl->collection.num_due,
+    };
 }
 
 /* A read-only medium moves nothing.  @return whether this ends a move */
@@ -410,11 +354,12 @@ bool ftl_collect_step(struct ftl *ftl)
             return false;
         }
         ftl->superblocks[collection->victim].is_stuck = false;
+        collection->has_read = false;
         ftl->is_full = false;
         any = true;
     }
     while (collection->next_row < ftl->layout.superblock_rows) {
-        if (!read_row(ftl)) {
+        if (!ftl_collect_read_row(ftl)) {
             return any;
         }
         any = true;

@@ -152,13 +152,21 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
     }
 }
 
+/* Planes of a block and die have failed, says the flash. */
+static void take_planes(struct ftl *ftl, size_t at, uint8_t planes)
+{
+    planes &= (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);
+    planes &= (uint8_t)~ftl->factory_planes[at];
+    ftl->failed_planes[at] |= planes;
+    ftl->bad_planes[at] |= planes;
+}
+
 void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes)
 {
     size_t bytes = (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
 
     for (size_t i = 0; i < bytes; i++) {
-        ftl->failed_planes[i] |= planes[i];
-        ftl->bad_planes[i] |= planes[i];
+        take_planes(ftl, i, planes[i]);
     }
 }
 
@@ -166,11 +174,10 @@ void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
                       const uint8_t *meta)
 {
     size_t len;
-    uint8_t *bytes = page_bytes(ftl, page, &len);
 
+    (void)page_bytes(ftl, page, &len);
     for (size_t i = 0; i < len; i++) {
-        bytes[i] |= data[i];
-        ftl->bad_planes[(size_t)page * FTL_UNIT_DATA + i] |= data[i];
+        take_planes(ftl, (size_t)page * FTL_UNIT_DATA + i, data[i]);
     }
     if (page == 0 && meta[PAGE_FLAGS] == FLAG_READ_ONLY) {
         ftl->is_read_only = true;

@@ -35,15 +35,37 @@ enum {
     FTL_CHECKPOINT_ROWS = 8, /* of a checkpoint in progress, at most */
     FTL_WORN_RESERVE = 6,    /* with fewer of these, the medium is read-only */
     FTL_RESERVE_ROWS = 3,    /* rows of a superblock that are no capacity */
+    FTL_STUCK_RETRIES = 3,   /* of a superblock that cannot be moved */
 };
 
-/* ---- The map.  An entry is a place on the flash, FTL_NOWHERE for a unit that
- * reads as zeroes, or FTL_IN_SLOT and the index of a slot. */
-#define FTL_IN_SLOT UINT32_C(0x80000000)
+/*
+ * ---- The map.  An entry is a place on the flash, FTL_NOWHERE for a unit that
+ * reads as zeroes, FTL_IN_SLOT and the index of a slot, or FTL_LOST and the
+ * place of a unit without contents: what the logical unit had was lost, so that
+ * reads fail until it is written again.  FTL_LOST_NOWHERE: only the checkpoint
+ * says so.
+ */
+#define FTL_IN_SLOT      UINT32_C(0x80000000)
+#define FTL_LOST         UINT32_C(0x40000000)
+#define FTL_LOST_NOWHERE (FTL_LOST | FTL_PLACES_MAX)
 
 static inline bool ftl_is_place(uint32_t entry)
 {
-    return (entry & FTL_IN_SLOT) == 0;
+    return (entry & (FTL_IN_SLOT | FTL_LOST)) == 0;
+}
+
+static inline bool ftl_is_lost(uint32_t entry)
+{
+    return (entry & (FTL_IN_SLOT | FTL_LOST)) == FTL_LOST;
+}
+
+/* The place that an entry names, of contents or of their loss; FTL_NOWHERE if
+ * it names none. */
+static inline uint32_t ftl_entry_place(uint32_t entry)
+{
+    return (entry & FTL_IN_SLOT) != 0 || entry == FTL_LOST_NOWHERE
+               ? FTL_NOWHERE
+               : entry & ~FTL_LOST;
 }
 
 static inline bool ftl_is_in_slot(uint32_t entry)
@@ -76,12 +98,14 @@ struct ftl_slot {
     uint32_t number;  /* index in the map */
     /*
      * The place of the contents before these, which stay valid until these are
-     * durable; or FTL_NOWHERE.  A unit that is moved: where it comes from.
+     * durable, as an entry of the map; or FTL_NOWHERE.  A unit that is moved:
+     * the place where it comes from.
      */
     uint32_t old_place;
     uint64_t accepted; /* its age: contents accepted later have larger ones */
     uint64_t version;  /* of a unit that is moved */
     uint8_t attempt;   /* the same: see struct ftl_system */
+    bool is_lost;      /* the same */
 };
 
 /* ---- Superblocks. */
@@ -108,9 +132,11 @@ struct ftl_superblock {
                         * needed: they are in danger, or stay too long */
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
-    uint16_t next_die;    /* ERASING: whose erasure has not begun */
-    bool is_stuck;        /* a valid unit cannot be read, hence not be moved */
-    uint8_t retries;      /* because space was needed, since it was erased */
+    uint16_t next_die;     /* ERASING: whose erasure has not begun */
+    bool is_stuck;         /* a valid unit cannot be read, hence not be moved */
+    uint8_t retries;       /* after that, when another one had been moved */
+    uint8_t space_retries; /* because space was needed */
+    uint32_t stuck_moved;  /* collection.moved at that time */
     uint32_t stuck_valid; /* it is tried again when `valid` is less than this */
     uint32_t valid;       /* units that must not be lost */
     uint32_t capacity;    /* units of planes that are not bad */
@@ -148,6 +174,7 @@ enum ftl_request_kind {
     FTL_REQUEST_ERASE,
     FTL_REQUEST_WIPE,       /* erases a block that may hold anything */
     FTL_REQUEST_SCAN,       /* reads the system bytes of a row */
+    FTL_REQUEST_REPAIR,     /* rebuilds those that could not be read */
     FTL_REQUEST_PROBE,      /* reads those of one unit of each plane */
     FTL_REQUEST_LOAD,       /* reads a row of a checkpoint */
     FTL_REQUEST_CHECKPOINT, /* programs one */
@@ -225,6 +252,8 @@ struct ftl_collection {
     uint32_t next_row;
     uint32_t reads;   /* requests in progress */
     uint32_t slots;   /* in use */
+    bool has_read;    /* units of the victim could be read */
+    uint32_t moved;   /* superblocks of which units could be read */
     bool is_due_next; /* the next victim is one that moves soon */
     uint32_t num_due; /* superblocks that move soon */
 };
@@ -249,6 +278,7 @@ struct ftl_checkpoint {
     bool is_stopped;     /* nothing is collected, as the power goes off */
     bool has_failed;     /* a row of it could not be programmed */
     bool is_header_good; /* the header that was loaded is intact */
+    bool is_needed;      /* nothing else says that some units are lost */
     bool is_at_end;      /* while loading: no further row is programmed */
     bool was_read_only;  /* loaded: what the header says of the medium */
     uint32_t superblock; /* holds the valid checkpoint, or FTL_NOWHERE */
@@ -256,6 +286,7 @@ struct ftl_checkpoint {
     uint64_t row;        /* number: the checkpoint knows rows below it */
     uint32_t next_row;   /* to be written or loaded, in superblock `next` */
     uint32_t pieces;     /* number of pieces written or loaded so far */
+    uint8_t *is_taken;   /* one bit for each piece: it has been loaded */
     uint32_t requests;   /* number of requests in progress */
     uint32_t free_rows;  /* one bit for each row of `data` */
     uint32_t opened;     /* superblocks opened since the last checkpoint */
@@ -275,6 +306,7 @@ enum ftl_mount_phase {
     FTL_MOUNT_PROBE,  /* Reads one unit of the first wordline of all blocks. */
     FTL_MOUNT_LOAD,   /* Reads the latest checkpoint. */
     FTL_MOUNT_SCAN,   /* Reads the system bytes of all other rows. */
+    FTL_MOUNT_REPAIR, /* Rebuilds those of them that could not be read. */
     FTL_MOUNT_PAGES,  /* Reads the trim pages. */
     FTL_MOUNT_DROP,   /* Erases copies that earlier mounts have left. */
     FTL_MOUNT_SETTLE, /* Copies what is in rows that may be torn. */
@@ -289,8 +321,11 @@ struct ftl_mount {
     bool is_old;       /* units of a layout that is not supported were found */
     bool is_in_vain;   /* a unit that was found cannot be read: begin again */
     uint8_t *ignored;  /* one bit for each place: it could not be read */
-    uint64_t *probes;  /* of each plane of each block */
-    uint64_t last_row; /* the largest row number that was found */
+    uint8_t *unreadable; /* the same, when it was scanned */
+    uint32_t next_row;   /* REPAIR: over all superblocks */
+    bool has_lost_pages; /* pages that the checkpoint named cannot be read */
+    uint64_t *probes;    /* of each plane of each block */
+    uint64_t last_row;   /* the largest row number that was found */
     uint64_t last_normal_row; /* the same, without rows of mounts */
     uint64_t checkpoint_row;  /* number of the checkpoint, or 0 */
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
@@ -375,13 +410,17 @@ struct ftl {
     struct ftl_counters counters;
 };
 
-/* ---- ftl_map.c */
-void ftl_map_set_valid(struct ftl *ftl, uint32_t place);
-/** @param place  may be FTL_NOWHERE */
-void ftl_map_clear_valid(struct ftl *ftl, uint32_t place);
+/* ---- ftl_map.c: places are given as entries of the map */
+void ftl_map_set_valid(struct ftl *ftl, uint32_t entry);
+/** @param entry  may name no place */
+void ftl_map_clear_valid(struct ftl *ftl, uint32_t entry);
 bool ftl_map_is_valid(const struct ftl *ftl, uint32_t place);
-/** A trim has made a place invalid. @param place  may be FTL_NOWHERE */
-void ftl_map_trim_place(struct ftl *ftl, uint32_t place);
+/** Whether an entry of the map, or a slot that follows it, names a place. */
+bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place);
+/** @return the entry of the map that names a place, or FTL_NOWHERE */
+uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place);
+/** A trim has made a place invalid. @param entry  may name no place */
+void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
 
 /* ---- ftl_slot.c */
 /** @return FTL_LIST_END when the pool has no free slot */
@@ -525,6 +564,8 @@ void ftl_protect_trim(uint8_t *meta, uint32_t offset, uint32_t length);
  *         try again
  */
 MUST_USE uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number);
+/** Write pages again that the mount has lost. @return whether there were any */
+bool ftl_trim_restore_step(struct ftl *ftl);
 /** The same for a page.  @param page  its entry of the map */
 MUST_USE uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page);
 /** Write into a slot what its page, of trims or of health, says now, as of row
@@ -576,6 +617,8 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);
 void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);
+void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
+                           enum ftl_flash_status status);
 
 /* ---- ftl_checkpoint.c */
 /** Rows of a checkpoint that may be in progress at the same time. */
@@ -606,6 +649,10 @@ void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
 bool ftl_collect_step(struct ftl *ftl);
 /** Have a superblock moved soon: see struct ftl_superblock. */
 void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock);
+/** The mount has ended: have superblocks that it could not erase moved soon. */
+void ftl_collect_rest_of_suspects(struct ftl *ftl);
+/** Whether a superblock that moves soon can be moved. */
+bool ftl_collect_has_due(const struct ftl *ftl);
 /** It has been moved. */
 void ftl_collect_has_moved(struct ftl *ftl, uint32_t superblock);
 /** Whether a superblock is left that this phase of the mount is to erase. */
@@ -618,8 +665,6 @@ bool ftl_collect_is_due(const struct ftl *ftl);
 bool ftl_collect_settle(struct ftl *ftl, bool *is_done);
 /** Forget what waits to be moved. */
 void ftl_collect_stop(struct ftl *ftl);
-void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
-                           enum ftl_flash_status status);
 /** Try superblocks again that are stuck. @return whether there are any */
 bool ftl_collect_retry(struct ftl *ftl);
 /** Whether the victim has been read to its end: a row takes what is left of it,
@@ -627,6 +672,13 @@ bool ftl_collect_retry(struct ftl *ftl);
 bool ftl_collect_is_at_end(const struct ftl *ftl);
 /** Whether the next victim waits until trims are durable. */
 bool ftl_collect_waits_for_trims(const struct ftl *ftl);
+
+/* ---- ftl_move.c: reading units that garbage collection moves */
+/** Take slots for the valid units of the victim's next row, and read them.
+ * @return false when there are too few slots, or no request */
+bool ftl_collect_read_row(struct ftl *ftl);
+void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
+                           enum ftl_flash_status status);
 
 /* ---- ftl_wipe.c */
 

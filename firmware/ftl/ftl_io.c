@@ -229,6 +229,10 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
         }
     } else if (entry == FTL_NOWHERE) {
         read_from_memory(op, NULL, NULL, &part);
+    } else if (ftl_is_lost(entry)) {
+        read_from_memory(op, NULL, NULL, &part);
+        op->status = MEDIA_READ_ERROR;
+        ftl->counters.read_errors++;
     } else if (ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
         return false;
     } else {
@@ -412,6 +416,13 @@ static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     return true;
 }
 
+/* Give up an operation. */
+static void fail_change(struct ftl_op *op, enum media_status status)
+{
+    op->status = (uint8_t)status;
+    op->next_sector = op->end_sector;
+}
+
 /* @return false when the unit has to wait, or its old contents are read */
 static bool write_unit(struct ftl *ftl, struct ftl_op *op)
 {
@@ -432,6 +443,9 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
     } else if (ftl_is_place(entry) && part.length != FTL_UNIT_DATA) {
         (void)start_fill(ftl, op, part.number, entry);
         return false;
+    } else if (ftl_is_lost(entry) && part.length != FTL_UNIT_DATA) {
+        fail_change(op, MEDIA_WRITE_ERROR); /* The rest cannot be read. */
+        return true;
     }
     return write_to_new_slot(ftl, op, &part, entry);
 }
@@ -474,13 +488,6 @@ static bool trim_unit(struct ftl *ftl, struct ftl_op *op)
     }
     op->next_sector += part.length >> FTL_SECTOR_SHIFT;
     return true;
-}
-
-/* Give up an operation. */
-static void fail_change(struct ftl_op *op, enum media_status status)
-{
-    op->status = (uint8_t)status;
-    op->next_sector = op->end_sector;
 }
 
 /*

@@ -6,7 +6,7 @@
 #include "lib/crc32.h"
 
 enum {                     /* system bytes; little-endian */
-       SYSTEM_NUMBER = 0,  /* 32 bits */
+       SYSTEM_NUMBER = 0,  /* 31 bits, and NUMBER_LOST */
        SYSTEM_VERSION = 4, /* 40 bits */
        SYSTEM_ROW = 9,     /* 40 bits */
        SYSTEM_KIND = 14,   /* 2 bits, attempt: 5, KIND_OF_MOUNT */
@@ -23,6 +23,8 @@ enum {                     /* system bytes; little-endian */
        CHECK_DATA = 0x5c,
        CHECK_PARITY = 0xa3,
 };
+#define NUMBER_LOST UINT32_C(0x80000000) /* of data */
+
 _Static_assert((int)SYSTEM_LEN == (int)FTL_UNIT_SYSTEM,
                "system bytes of a unit");
 
@@ -136,7 +138,8 @@ bool ftl_system_is_old(const uint8_t buf[FTL_UNIT_SYSTEM])
 void ftl_system_emit(const struct ftl_system *system,
                      uint8_t buf[FTL_UNIT_SYSTEM])
 {
-    put_le32(buf + SYSTEM_NUMBER, system->number);
+    put_le32(buf + SYSTEM_NUMBER,
+             system->number | (system->is_lost ? NUMBER_LOST : 0));
     put_le40(buf + SYSTEM_VERSION, system->version);
     put_le40(buf + SYSTEM_ROW, system->row);
     buf[SYSTEM_KIND] =
@@ -151,6 +154,8 @@ bool ftl_system_parse(struct ftl_system *system,
                       const uint8_t buf[FTL_UNIT_SYSTEM])
 {
     uint8_t kind = buf[SYSTEM_KIND] & KIND_MASK;
+    uint32_t number = get_le32(buf + SYSTEM_NUMBER);
+    bool is_lost = kind == FTL_KIND_DATA && (number & NUMBER_LOST) != 0;
 
     if (kind >= FTL_KINDS ||
         buf[SYSTEM_CHECK] != (system_check(buf) ^ CHECK_DATA)) {
@@ -160,9 +165,10 @@ bool ftl_system_parse(struct ftl_system *system,
         .kind = kind,
         .is_of_mount = (buf[SYSTEM_KIND] & KIND_OF_MOUNT) != 0,
         .attempt = buf[SYSTEM_KIND] >> KIND_ATTEMPT_SHIFT & FTL_ATTEMPTS_MAX,
-        .number = get_le32(buf + SYSTEM_NUMBER),
+        .is_lost = is_lost,
+        .number = is_lost ? number & ~NUMBER_LOST : number,
         .version = get_le40(buf + SYSTEM_VERSION),
         .row = get_le40(buf + SYSTEM_ROW),
     };
-    return true;
+    return system->row != 0 && system->version <= system->row;
 }

@@ -16,7 +16,7 @@
 #include "lib/util.h"
 
 #define FTL_NOWHERE    UINT32_MAX /* a place that does not exist */
-#define FTL_PLACES_MAX UINT32_C(0x7fffffff)
+#define FTL_PLACES_MAX UINT32_C(0x3fffffff)
 
 struct ftl_layout {
     struct ftl_geometry geometry;
@@ -107,6 +107,8 @@ enum ftl_unit_kind {
 struct ftl_system {
     uint8_t kind;     /* enum ftl_unit_kind */
     bool is_of_mount; /* the row was programmed before a mount had ended */
+    bool is_lost;     /* DATA: there are no contents, as they could not be read
+                       * when they were to be moved */
     uint32_t number;  /* of the logical unit, or of the page */
     uint64_t version; /* 40 bits */
     uint64_t row;     /* 40 bits */
@@ -116,7 +118,8 @@ struct ftl_system {
 void ftl_system_emit(const struct ftl_system *system,
                      uint8_t buf[FTL_UNIT_SYSTEM]);
 
-/** @return false when the bytes are damaged, or not of this layout */
+/** @return false when the bytes are damaged, not of this layout, or ones that
+ * no row has */
 MUST_USE bool ftl_system_parse(struct ftl_system *system,
                                const uint8_t buf[FTL_UNIT_SYSTEM]);
 

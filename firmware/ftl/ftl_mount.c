@@ -86,32 +86,25 @@ static bool step_scan(struct ftl *ftl)
     bool any = start_dies(ftl, FTL_REQUEST_SCAN, ftl_mount_scan_row);
 
     if (mount->requests == 0) {
-        mount->phase = FTL_MOUNT_PAGES;
+        mount->phase = FTL_MOUNT_REPAIR;
+        mount->next_row = 0;
         any = true;
     }
     return any;
 }
 
-/* ---- Trim pages, one after another. */
-
-void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
-                         enum ftl_flash_status status)
+static bool step_repair(struct ftl *ftl)
 {
-    struct ftl_mount *mount = &ftl->mount;
+    bool is_done;
+    bool any = ftl_mount_repair_step(ftl, &is_done);
 
-    mount->requests--;
-    if (status != FTL_FLASH_OK) {
-        ftl->state = FTL_FAILED;
-        return;
+    if (is_done) {
+        ftl->mount.phase = FTL_MOUNT_PAGES;
     }
-    if (request->units[0].status != FTL_UNIT_GOOD) {
-        ftl_mount_ignore(
-            ftl, ftl->map[ftl->config.logical_units + mount->next_page - 1]);
-        return;
-    }
-    ftl_trim_apply(ftl, mount->next_page - 1, mount->page,
-                   mount->page + FTL_UNIT_DATA);
+    return any;
 }
+
+/* ---- Superblocks. */
 
 /* Whether a list names planes of a superblock that take data. */
 static bool has_planes(const struct ftl *ftl, uint32_t superblock,
@@ -142,9 +135,10 @@ static void set_superblocks(struct ftl *ftl)
     uint64_t margin = (uint64_t)FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
 
     for (uint32_t i = 0; i < ftl->entries; i++) {
-        if (ftl->map[i] != FTL_NOWHERE) {
+        if (ftl_entry_place(ftl->map[i]) != FTL_NOWHERE) {
             ftl_map_set_valid(ftl, ftl->map[i]);
         }
+        ftl->checkpoint.is_needed |= ftl->map[i] == FTL_LOST_NOWHERE;
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
@@ -179,35 +173,26 @@ static void set_superblocks(struct ftl *ftl)
                            : FTL_MOUNT_SETTLE;
 }
 
+/*
+ * No flash has so many rows in its life.  A number near the largest one is that
+ * of a row that this firmware has not written.
+ */
+static bool are_rows_too_many(const struct ftl *ftl)
+{
+    return ftl->mount.last_row > FTL_ROW_NUMBER_MAX / 2;
+}
+
 static bool step_pages(struct ftl *ftl)
 {
-    struct ftl_mount *mount = &ftl->mount;
+    bool is_done;
+    bool any = ftl_mount_pages_step(ftl, &is_done);
 
-    if (mount->requests != 0) {
-        return false;
+    if (is_done && are_rows_too_many(ftl)) {
+        ftl->state = FTL_FAILED;
+    } else if (is_done) {
+        set_superblocks(ftl);
     }
-    while (mount->next_page < ftl->entries - ftl->config.logical_units) {
-        uint32_t place =
-            ftl->map[ftl->config.logical_units + mount->next_page++];
-
-        if (place != FTL_NOWHERE) {
-            struct ftl_request *request =
-                ftl_request_take(ftl, FTL_REQUEST_PAGE);
-
-            ASSERT(request != NULL);
-            ftl_request_add(ftl, request, place,
-                            &(struct ftl_flash_unit){
-                                .data = mount->page,
-                                .meta = mount->page + FTL_UNIT_DATA,
-                                .length = FTL_UNIT_DATA,
-                            });
-            mount->requests++;
-            ftl_request_send(ftl, request);
-            return true;
-        }
-    }
-    set_superblocks(ftl);
-    return true;
+    return any;
 }
 
 /* ---- Superblocks that may have torn rows. */
@@ -248,6 +233,7 @@ static bool step_clear(struct ftl *ftl)
     if (!ftl_collect_is_due(ftl)) {
         ftl->state = FTL_READY;
         ftl_parity_mounted(ftl);
+        ftl_collect_rest_of_suspects(ftl);
         if (ftl_health_is_worn_out(ftl)) {
             ftl_health_set_read_only(ftl);
         }
@@ -263,8 +249,10 @@ void ftl_mount_begin(struct ftl *ftl)
     struct ftl_mount *mount = &ftl->mount;
 
     ftl_collect_stop(ftl);
+    ftl->collection.num_due = 0;
     memset(ftl->map, 0xff, ftl->entries * sizeof(ftl->map[0]));
     memset(ftl->valid, 0, ftl->layout.places / 8 + 1);
+    memset(mount->unreadable, 0, ftl->layout.places / 8 + 1);
     memset(mount->row_numbers, 0,
            ftl->layout.superblocks * ftl->layout.superblock_rows *
                sizeof(mount->row_numbers[0]));
@@ -287,7 +275,9 @@ void ftl_mount_begin(struct ftl *ftl)
     ftl->checkpoint.superblock = FTL_NOWHERE;
     ftl->checkpoint.next = FTL_NOWHERE;
     ftl->checkpoint.opened = 0;
+    ftl->checkpoint.is_needed = false;
     mount->checkpoint_row = 0;
+    mount->has_lost_pages = false;
     mount->phase = FTL_MOUNT_PROBE;
     mount->next_die = 0;
     mount->next_page = 0;
@@ -305,6 +295,8 @@ static bool step_phase(struct ftl *ftl)
         return step_load(ftl);
     case FTL_MOUNT_SCAN:
         return step_scan(ftl);
+    case FTL_MOUNT_REPAIR:
+        return step_repair(ftl);
     case FTL_MOUNT_PAGES:
         return step_pages(ftl);
     case FTL_MOUNT_DROP:

@@ -25,5 +25,31 @@ bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
  * @return false when there is none
  */
 bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request);
+/** The row number that most units of a row have, or 0. */
+uint64_t ftl_mount_common_number(const struct ftl *ftl,
+                                 const struct ftl_request *request);
+/** Take the unit `index` of a row into the map.  @return false when it has no
+ * contents, must be ignored, or is not of this row */
+bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
+                         uint32_t index);
+/** Whether an entry names what the checkpoint says about a superblock that is
+ * scanned, and the scan has found neither this nor something later. */
+bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number);
+
+/* ---- ftl_mount_repair.c */
+/**
+ * Rebuild what the scan could not read.
+ * @param is_done  set when that has ended
+ * @return whether anything was done
+ */
+bool ftl_mount_repair_step(struct ftl *ftl, bool *is_done);
+
+/* ---- ftl_mount_pages.c */
+/**
+ * Read the pages.
+ * @param is_done  set when that has ended
+ * @return whether anything was done
+ */
+bool ftl_mount_pages_step(struct ftl *ftl, bool *is_done);
 
 #endif

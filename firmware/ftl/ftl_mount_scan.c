@@ -10,6 +10,7 @@
  * originals count, and the superblock with the copies holds nothing:
  * collections that are cut again and again use up no space.
  */
+#include "firmware/ftl/ftl_checkpoint.h"
 #include "firmware/ftl/ftl_internal.h"
 #include "firmware/ftl/ftl_mount.h"
 
@@ -79,12 +80,29 @@ static uint64_t version_key(const struct ftl_system *system)
     return system->version << FTL_VERSION_SHIFT | system->attempt;
 }
 
-/* Whether what was found is to replace an entry of the map. */
+bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
+{
+    uint32_t place = ftl_entry_place(ftl->map[number]);
+
+    return ftl->mount.checkpoint_row != 0 && place != FTL_NOWHERE &&
+           ftl->mount.versions[number] == ftl_checkpoint_key(ftl) &&
+           !superblock_of(ftl, place)->is_known;
+}
+
+/*
+ * Whether what was found is to replace an entry of the map.  What a checkpoint
+ * says about a superblock that has been erased since is replaced by each copy
+ * that is later than the checkpoint.
+ */
 static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
                       const struct ftl_system *system)
 {
-    uint32_t other = ftl->map[entry];
+    uint32_t other = ftl_entry_place(ftl->map[entry]);
     bool is_own, other_is_own;
+
+    if (ftl_mount_is_unconfirmed(ftl, entry)) {
+        return other == place || system->row > ftl->mount.checkpoint_row;
+    }
 
     if (version_key(system) != ftl->mount.versions[entry]) {
         return version_key(system) > ftl->mount.versions[entry];
@@ -145,14 +163,38 @@ static uint64_t find_row_number(const struct ftl *ftl,
     return number;
 }
 
+uint64_t ftl_mount_common_number(const struct ftl *ftl,
+                                 const struct ftl_request *request)
+{
+    uint64_t best = 0;
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        struct ftl_system system, other;
+        uint32_t count = 0, place;
+
+        if (!parse_unit(ftl, request, i, &place, &system)) {
+            continue;
+        }
+        for (uint32_t j = 0; j < request->flash.num_units; j++) {
+            count += parse_unit(ftl, request, j, &place, &other) &&
+                     other.row == system.row;
+        }
+        if (count > most) {
+            most = count;
+            best = system.row;
+        }
+    }
+    return best;
+}
+
 bool ftl_mount_is_settling(const struct ftl *ftl)
 {
     return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_SETTLE;
 }
 
-/* Take the unit `index` of a row into the map. */
-static void note_unit(struct ftl *ftl, const struct ftl_request *request,
-                      uint32_t index)
+bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
+                         uint32_t index)
 {
     struct ftl_mount *mount = &ftl->mount;
     struct ftl_superblock *superblock = &ftl->superblocks[request->flash.block];
@@ -161,7 +203,7 @@ static void note_unit(struct ftl *ftl, const struct ftl_request *request,
 
     if (!parse_unit(ftl, request, index, &place, &system) ||
         system.row != mount->row_numbers[request->row]) {
-        return;
+        return false;
     }
     mount->last_row = MAX(mount->last_row, system.row);
     if (!system.is_of_mount) {
@@ -176,12 +218,13 @@ static void note_unit(struct ftl *ftl, const struct ftl_request *request,
                system.number < ftl->entries - ftl->config.logical_units) {
         entry = ftl->config.logical_units + system.number;
     } else {
-        return;
+        return true;
     }
     if (is_better(ftl, entry, place, &system)) {
-        ftl->map[entry] = place;
+        ftl->map[entry] = system.is_lost ? FTL_LOST | place : place;
         mount->versions[entry] = version_key(&system);
     }
+    return true;
 }
 
 /*
@@ -200,18 +243,32 @@ static void note_planes(struct ftl *ftl, const struct ftl_request *request,
     ftl->mount.partial_planes[at] |= is_lost ? flash->planes : erased;
 }
 
-/* Whether a unit holds parity.  A mount needs none of it. */
-static bool is_parity(const struct ftl_request *request, uint32_t index)
-{
-    return request->units[index].status == FTL_UNIT_GOOD &&
-           ftl_system_is_parity(request->system[index]);
-}
-
 /* Whether firmware without parity has written a unit. */
 static bool is_old(const struct ftl_request *request, uint32_t index)
 {
     return request->units[index].status == FTL_UNIT_GOOD &&
            ftl_system_is_old(request->system[index]);
+}
+
+/* Take over a unit that was read, or note that it could not be read. */
+static void scan_unit(struct ftl *ftl, const struct ftl_request *request,
+                      uint32_t index)
+{
+    uint32_t place = request->row * ftl->layout.row_units +
+                     ftl_layout_index(&ftl->layout, &request->units[index]);
+
+    if (request->units[index].status == FTL_UNIT_UNCORRECTABLE) {
+        ftl->mount.unreadable[place / 8] |= (uint8_t)BIT(place % 8);
+    }
+    ftl->mount.is_old |= is_old(request, index);
+    (void)ftl_mount_note_unit(ftl, request, index);
+}
+
+/* Whether a unit holds parity.  A mount needs none of it. */
+static bool is_parity(const struct ftl_request *request, uint32_t index)
+{
+    return request->units[index].status == FTL_UNIT_GOOD &&
+           ftl_system_is_parity(request->system[index]);
 }
 
 bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
@@ -226,14 +283,16 @@ bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
         ftl->mount.requests--;
         return false;
     }
-    ftl->mount.row_numbers[request->row] = find_row_number(ftl, request);
+    ftl->mount.row_numbers[request->row] =
+        ftl->parity.dead_dies[flash->die]
+            ? ftl_mount_common_number(ftl, request)
+            : find_row_number(ftl, request);
     for (uint32_t i = 0; i < flash->num_units; i++) {
         if (request->units[i].status == FTL_UNIT_ERASED) {
             erased |= (uint8_t)BIT(request->units[i].plane);
         }
         parity += is_parity(request, i);
-        ftl->mount.is_old |= is_old(request, i);
-        note_unit(ftl, request, i);
+        scan_unit(ftl, request, i);
     }
     note_planes(ftl, request, erased, parity);
     if (ftl->mount.is_old) {

@@ -109,6 +109,9 @@ void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
     case FTL_REQUEST_MOVE:
         ftl_collect_read_done(ftl, request, status);
         break;
+    case FTL_REQUEST_REPAIR:
+        ftl_mount_repair_done(ftl, request, status);
+        break;
     case FTL_REQUEST_SCAN:
         if (ftl_mount_scan_done(ftl, request, status)) {
             return; /* The request goes on with the next row. */
@@ -159,6 +162,7 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
     case FTL_REQUEST_PAGE:
     case FTL_REQUEST_MOVE:
     case FTL_REQUEST_SCAN:
+    case FTL_REQUEST_REPAIR:
         end_read(ftl, request, status);
         return;
     case FTL_REQUEST_SCRUB:

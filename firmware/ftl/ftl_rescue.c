@@ -187,23 +187,6 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
 
 /* ---- The result. */
 
-/* Whether a place on flash holds contents of an entry of the map. */
-static bool is_place_of(const struct ftl *ftl, uint32_t entry, uint32_t place)
-{
-    uint32_t at = ftl->map[entry];
-
-    if (!ftl_is_in_slot(at)) {
-        return at == place;
-    }
-    for (uint16_t slot = (uint16_t)at; slot != FTL_LIST_END;
-         slot = ftl->slots[slot].follows) {
-        if (ftl->slots[slot].old_place == place) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether rebuilt system bytes are those of the unit that was asked for. */
 static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
                         const struct ftl_system *system, uint32_t place)
@@ -225,6 +208,7 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
         }
         break;
     case FTL_REQUEST_SCAN:
+    case FTL_REQUEST_REPAIR:
         return true; /* A mount does not know yet what the place holds. */
     case FTL_REQUEST_PAGE:
         break;
@@ -240,11 +224,12 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
     }
     if (system->kind == FTL_KIND_DATA) {
         return system->number < ftl->config.logical_units &&
-               is_place_of(ftl, system->number, place);
+               ftl_map_names(ftl, system->number, place);
     }
     return system->kind == FTL_KIND_TRIM &&
            system->number < ftl->entries - ftl->config.logical_units &&
-           is_place_of(ftl, ftl->config.logical_units + system->number, place);
+           ftl_map_names(ftl, ftl->config.logical_units + system->number,
+                         place);
 }
 
 /* Whether a unit could be rebuilt. */
@@ -346,7 +331,8 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
            request->flash.num_units * sizeof(request->units[0]));
     rescue->leaves_bad_planes_out = false;
     rescue->has_read_bad_planes = false;
-    rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN;
+    rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN ||
+                         request->kind == FTL_REQUEST_REPAIR;
     request->rescue = rescue;
     find_units(ftl, rescue);
     begin_sum(ftl, rescue);
@@ -402,7 +388,7 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
         ftl->state == FTL_FAILED) {
         return false;
     }
-    /* The scan of a mount takes single units that it cannot read for torn. */
+    /* After its scan, a mount decides which single units are rebuilt. */
     return status == FTL_FLASH_DEAD ||
            (request->kind != FTL_REQUEST_SCAN && !is_every_unit_good(request));
 }

@@ -140,18 +140,21 @@ static void finish_move(struct ftl *ftl, uint16_t index, uint32_t place)
     uint32_t entry = ftl->map[slot->number];
 
     if (ftl_map_is_valid(ftl, slot->old_place)) {
-        if (entry == slot->old_place) {
-            ftl->map[slot->number] = place;
+        uint32_t moved = slot->is_lost ? FTL_LOST | place : place;
+
+        if (ftl_entry_place(entry) == slot->old_place) {
+            ftl->map[slot->number] = moved;
         } else {
             /* The oldest slot of the unit replaces these contents. */
             uint16_t at = (uint16_t)entry;
 
             ASSERT(ftl_is_in_slot(entry));
-            while (ftl->slots[at].old_place != slot->old_place) {
+            while (ftl_entry_place(ftl->slots[at].old_place) !=
+                   slot->old_place) {
                 at = ftl->slots[at].follows;
                 ASSERT(at != FTL_LIST_END);
             }
-            ftl->slots[at].old_place = place;
+            ftl->slots[at].old_place = moved;
         }
         ftl_map_clear_valid(ftl, slot->old_place);
         ftl_map_set_valid(ftl, place);

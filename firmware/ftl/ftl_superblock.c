@@ -101,6 +101,7 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
     at->is_own = false;
     at->is_stuck = false;
     at->retries = 0;
+    at->space_retries = 0;
     ftl_collect_has_moved(ftl, superblock);
     ftl_superblock_measure(ftl, superblock);
     ftl_superblock_enter(ftl, superblock,

@@ -52,6 +52,27 @@ uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page)
     return index;
 }
 
+/*
+ * The checkpoint has the trims and failures of pages that it names, but nothing
+ * else has them when these pages cannot be read.
+ */
+bool ftl_trim_restore_step(struct ftl *ftl)
+{
+    if (!ftl->mount.has_lost_pages) {
+        return false;
+    }
+    for (uint32_t i = ftl->config.logical_units; i < ftl->entries; i++) {
+        if (ftl->map[i] == FTL_NOWHERE &&
+            ftl_trim_touch_page(ftl, i) == FTL_LIST_END) {
+            return false;
+        }
+    }
+    ftl->forced = ftl->accepted;
+    ftl->mount.has_lost_pages =
+        !ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM, ftl->accepted);
+    return !ftl->mount.has_lost_pages;
+}
+
 uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number)
 {
     return ftl_trim_touch_page(ftl, ftl->config.logical_units +

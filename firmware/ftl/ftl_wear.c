@@ -23,6 +23,7 @@ enum {
     COUNT_BYTES = 4,
     PAGE_COUNTS = FTL_UNIT_DATA / COUNT_BYTES,
     ERASURES_PER_WRITE = 16, /* of a superblock of the page */
+    COUNT_MAX = 1 << 24,     /* more than any flash can take */
 };
 
 uint32_t ftl_wear_pages(const struct ftl_layout *layout)
@@ -51,7 +52,9 @@ void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)
     for (uint32_t i = page * PAGE_COUNTS; i < page_end(ftl, page); i++) {
         uint32_t count = get_le32(data + i % PAGE_COUNTS * COUNT_BYTES);
 
-        ftl->wear[i] = MAX(ftl->wear[i], count);
+        if (count <= COUNT_MAX) {
+            ftl->wear[i] = MAX(ftl->wear[i], count);
+        }
     }
 }
 
@@ -65,7 +68,7 @@ static void move_coldest(struct ftl *ftl)
     uint32_t coldest = FTL_NOWHERE;
     uint32_t most = 0;
 
-    if (ftl->collection.num_due != 0) {
+    if (ftl_collect_has_due(ftl)) {
         return;
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {

@@ -10,8 +10,11 @@ set(SOURCES
     ftl_layout.c
     ftl_map.c
     ftl_mount.c
+    ftl_mount_pages.c
     ftl_mount_probe.c
+    ftl_mount_repair.c
     ftl_mount_scan.c
+    ftl_move.c
     ftl_parity.c
     ftl_protect.c
     ftl_request.c

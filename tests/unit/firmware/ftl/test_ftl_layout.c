@@ -102,7 +102,7 @@ static void test_system_bytes_have_this_format(void **state)
 
 static void test_damaged_system_bytes_are_refused(void **state)
 {
-    struct ftl_system system = {.kind = FTL_KIND_TRIM, .number = 7};
+    struct ftl_system system = {.kind = FTL_KIND_TRIM, .number = 7, .row = 9};
     uint8_t buf[FTL_UNIT_SYSTEM];
 
     (void)state;
@@ -117,10 +117,41 @@ static void test_damaged_system_bytes_are_refused(void **state)
     assert_false(ftl_system_parse(&system, buf));
 }
 
+/* No row has the number 0, and no version is later than the row. */
+static void test_system_bytes_of_no_row_are_refused(void **state)
+{
+    struct ftl_system system = {.kind = FTL_KIND_DATA, .number = 7};
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    ftl_system_emit(&system, buf);
+    assert_false(ftl_system_parse(&system, buf));
+    system = (struct ftl_system){.row = 9, .version = 10};
+    ftl_system_emit(&system, buf);
+    assert_false(ftl_system_parse(&system, buf));
+    system = (struct ftl_system){.row = 9, .version = 9};
+    ftl_system_emit(&system, buf);
+    assert_true(ftl_system_parse(&system, buf));
+}
+
+static void test_system_bytes_say_that_contents_are_lost(void **state)
+{
+    struct ftl_system system = {
+        .kind = FTL_KIND_DATA, .is_lost = true, .number = 0x7ffffff0, .row = 9};
+    struct ftl_system parsed;
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    ftl_system_emit(&system, buf);
+    assert_true(ftl_system_parse(&parsed, buf));
+    assert_true(parsed.is_lost);
+    assert_int_equal(parsed.number, system.number);
+}
+
 /* The XOR of valid system bytes may look valid itself. */
 static void test_system_bytes_of_parity_are_not_those_of_data(void **state)
 {
-    struct ftl_system system = {.kind = FTL_KIND_DATA, .number = 7};
+    struct ftl_system system = {.kind = FTL_KIND_DATA, .number = 7, .row = 9};
     uint8_t buf[FTL_UNIT_SYSTEM];
 
     (void)state;

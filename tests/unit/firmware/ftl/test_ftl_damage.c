@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Units that become unreadable: a mount must end, must find what can be
+ * rebuilt, and must never return older contents of a unit as its contents.
+ *
+ * The tests look into the map to find out which place of the flash to damage.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "firmware/ftl/ftl_internal.h"
+#include "lib/random.h"
+#include "tests/unit/firmware/ftl/ftl_bed.h"
+
+enum { MOUNT_STEPS = 1000000 };
+
+/* Two dies have no parity, four have. */
+static struct bed_config config_of(uint8_t dies)
+{
+    return (struct bed_config){
+        .profile = "slc",
+        .geometry = {.channels = 1,
+                     .dies = dies,
+                     .planes = 4,
+                     .units = 1,
+                     .pages = 1,
+                     .blocks = 24,
+                     .wordlines = 4},
+        .logical_units = 150,
+        .buffer_units = 32,
+        .checkpoint_superblocks = 4,
+        .seed = 3,
+    };
+}
+
+static struct bed *new_mounted(const struct bed_config *config)
+{
+    struct bed *bed = bed_new(config);
+
+    bed_mount(bed);
+    return bed;
+}
+
+static void inject_fault(struct bed *bed, const struct nand_injection *fault)
+{
+    assert_true(nand_array_inject(bed->array, fault));
+}
+
+static const struct nand_injection anywhere = {
+    .kind = NAND_OP_READ,
+    .effect = NAND_EFFECT_UNCORRECTABLE,
+    .channel = NAND_ANYWHERE,
+    .die = NAND_ANYWHERE,
+    .plane = NAND_ANYWHERE,
+    .block = NAND_ANYWHERE,
+    .wordline = NAND_ANYWHERE,
+    .page = NAND_ANYWHERE,
+    .unit = NAND_ANYWHERE,
+    .trigger = {.chance = FAULT_CHANCE_ALWAYS},
+};
+
+/* From now on, the unit at a place cannot be read. */
+static struct nand_injection damage_of(const struct bed *bed, uint32_t place)
+{
+    const struct ftl_layout *layout = &bed->ftl->layout;
+    struct nand_injection fault = anywhere;
+    struct ftl_flash_unit unit;
+    struct ftl_flash_op op;
+
+    ftl_layout_row(layout, ftl_place_row(layout, place), &op);
+    ftl_layout_unit(layout, place % layout->row_units, &unit);
+    fault.die = op.die;
+    fault.block = op.block;
+    fault.wordline = op.wordline;
+    fault.plane = unit.plane;
+    fault.page = unit.page;
+    fault.unit = unit.unit;
+    return fault;
+}
+
+static void inject_death(struct bed *bed, unsigned int die)
+{
+    struct nand_injection death = anywhere;
+
+    death.effect = NAND_EFFECT_DIE;
+    death.die = (int32_t)die;
+    death.trigger.times = 1;
+    inject_fault(bed, &death);
+}
+
+/* Start, with one unit that cannot be read. */
+static void mount_with(struct bed *bed, const struct nand_injection *fault)
+{
+    unsigned int steps = 0;
+
+    bed_start_mount(bed);
+    if (fault != NULL) {
+        inject_fault(bed, fault);
+    }
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(bed));
+        if (++steps == MOUNT_STEPS) {
+            fail_msg("The mount does not end.");
+        }
+    }
+    assert_int_equal(ftl_state(bed->ftl), FTL_READY);
+}
+
+static void fill_medium(struct bed *bed)
+{
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    }
+    bed_flush(bed);
+}
+
+static enum media_status read_unit(struct bed *bed, uint32_t unit)
+{
+    return bed_wait(
+        bed, bed_submit_read(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS));
+}
+
+/* ---- Pages that a checkpoint names. */
+
+static void test_a_mount_ends_when_a_page_of_the_checkpoint_is_unreadable(
+    void **state)
+{
+    (void)state;
+    for (uint8_t dies = 2; dies <= 4; dies += 2) {
+        struct bed_config config = config_of(dies);
+        struct bed *bed = new_mounted(&config);
+        struct nand_injection fault;
+        uint32_t place;
+
+        fill_medium(bed);
+        bed_trim(bed, 8, 64);
+        bed_flush(bed);
+        bed_stop(bed);
+        place = bed->ftl->map[bed->ftl->config.logical_units];
+        assert_true(ftl_is_place(place));
+        fault = damage_of(bed, place);
+        mount_with(bed, &fault);
+        assert_int_not_equal(bed->ftl->mount.checkpoint_row, 0);
+        bed_check(bed);
+        /* The page is written again, so that the trims do not need the
+         * checkpoint. */
+        bed_settle(bed);
+        for (unsigned int i = 0; i < 2; i++) {
+            bed_flush(bed);
+            if (dies == 2) {
+                uint32_t page = bed->ftl->map[bed->ftl->config.logical_units];
+
+                assert_true(ftl_is_place(page) && page != place);
+            }
+            mount_with(bed, &fault);
+            bed_check(bed);
+        }
+        bed_free(bed);
+    }
+}
+
+/* The die dies before the checkpoint is written, or while it is. */
+static void test_a_checkpoint_that_is_written_without_a_die_is_loaded(
+    void **state)
+{
+    (void)state;
+    for (unsigned int die = 0; die < 4; die++) {
+        struct bed_config config = config_of(4);
+        struct bed *bed;
+
+        /* The checkpoint needs more than one row of each die. */
+        config.geometry.wordlines = 64;
+        config.geometry.blocks = 40;
+        config.logical_units = 0;
+        bed = new_mounted(&config);
+        for (uint32_t unit = 0; unit < bed->units; unit += 100) {
+            bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+        }
+        bed_flush(bed);
+        inject_death(bed, die);
+        bed_check(bed);
+        bed_settle(bed);
+        assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+        bed_flush(bed);
+        bed_settle(bed);
+        bed_stop(bed);
+        mount_with(bed, NULL);
+        assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+        assert_int_not_equal(bed->ftl->mount.checkpoint_row, 0);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* ---- Units of closed superblocks. */
+
+/* The medium is full, and written a second time in part. */
+static struct bed *new_used(const struct bed_config *config, bool stops)
+{
+    struct bed *bed = new_mounted(config);
+    uint64_t random = 7;
+
+    fill_medium(bed);
+    for (unsigned int i = 0; i < 100; i++) {
+        bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
+                  BED_SECTORS);
+    }
+    bed_flush(bed);
+    ftl_complete_stripes(bed->ftl);
+    bed_settle(bed);
+    if (stops) {
+        bed_stop(bed);
+    }
+    return bed;
+}
+
+/* A start with one unit that cannot be read, then one with all of them. */
+static void start_with_damage(const struct bed *from, uint32_t unit,
+                              bool has_parity)
+{
+    uint32_t place = from->ftl->map[unit];
+    struct nand_injection fault = damage_of(from, place);
+    struct bed *bed = bed_cut(from, unit);
+
+    bed->is_unknown = false;
+    mount_with(bed, &fault);
+    if (has_parity) {
+        bed_check(bed);
+    } else {
+        assert_int_equal(read_unit(bed, unit), MEDIA_READ_ERROR);
+    }
+    nand_array_clear_injections(bed->array);
+    bed_check(bed);
+    bed_settle(bed);
+    mount_with(bed, NULL);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_older_contents_do_not_replace_those_that_are_unreadable(
+    void **state)
+{
+    struct bed_config config = config_of(2);
+    struct bed *bed = new_used(&config, true);
+
+    (void)state;
+    for (uint32_t unit = 0; unit < bed->units; unit += 3) {
+        start_with_damage(bed, unit, false);
+    }
+    bed_free(bed);
+}
+
+static void test_unreadable_contents_are_rebuilt_by_the_mount(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed_config config = config_of(4);
+        struct bed *bed;
+
+        config.checkpoint_superblocks = i == 0 ? 0 : 4;
+        bed = new_used(&config, i != 0);
+        for (uint32_t unit = 0; unit < bed->units; unit += 4) {
+            start_with_damage(bed, unit, true);
+        }
+        bed_free(bed);
+    }
+}
+
+/* ---- Units that are lost for good. */
+
+/* Until everything but the damaged unit has been moved. */
+static void overwrite_others(struct bed *bed, uint32_t unit, unsigned int ops)
+{
+    uint64_t random = 11;
+
+    for (unsigned int i = 0; i < ops; i++) {
+        uint32_t other = (uint32_t)(random_next(&random) % bed->units);
+
+        if (other != unit) {
+            bed_write(bed, (uint64_t)other * BED_SECTORS, BED_SECTORS);
+        }
+        if (i % 40 == 39) {
+            bed_flush(bed);
+        }
+    }
+    bed_flush(bed);
+}
+
+static void test_a_superblock_with_an_unreadable_unit_is_collected(void **state)
+{
+    const uint32_t unit = 5;
+    struct bed_config config = config_of(2);
+    struct bed *bed;
+    struct nand_injection fault;
+    uint32_t superblock;
+
+    (void)state;
+    config.wear_spread = 4;
+    bed = new_used(&config, false);
+    fault = damage_of(bed, bed->ftl->map[unit]);
+    superblock = ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[unit]);
+    inject_fault(bed, &fault);
+    overwrite_others(bed, unit, 8000);
+    assert_true(ftl_is_lost(bed->ftl->map[unit]));
+    assert_int_equal(ftl_counters(bed->ftl)->lost_units, 1);
+    assert_true(bed->ftl->wear[superblock] > 1);
+    assert_int_equal(read_unit(bed, unit), MEDIA_READ_ERROR);
+    /* The rest of it cannot be read. */
+    assert_int_equal(
+        bed_wait(bed, bed_submit_write(bed, unit * BED_SECTORS + 1, 2, false)),
+        MEDIA_WRITE_ERROR);
+    /* So it is after restarts, with a checkpoint or without one. */
+    for (unsigned int i = 0; i < 4; i++) {
+        overwrite_others(bed, unit, i * 100);
+        if (i % 2 != 0) {
+            bed_stop(bed);
+        }
+        mount_with(bed, NULL);
+        assert_int_equal(read_unit(bed, unit), MEDIA_READ_ERROR);
+    }
+    bed_write(bed, unit * BED_SECTORS, BED_SECTORS);
+    bed_flush(bed);
+    assert_int_equal(read_unit(bed, unit), MEDIA_OK);
+    mount_with(bed, NULL);
+    assert_int_equal(read_unit(bed, unit), MEDIA_OK);
+    bed_free(bed);
+}
+
+static void test_a_lost_unit_is_trimmed(void **state)
+{
+    const uint32_t unit = 5;
+    struct bed_config config = config_of(2);
+    struct bed *bed = new_used(&config, false);
+    struct nand_injection fault = damage_of(bed, bed->ftl->map[unit]);
+
+    (void)state;
+    inject_fault(bed, &fault);
+    overwrite_others(bed, unit, 8000);
+    assert_true(ftl_is_lost(bed->ftl->map[unit]));
+    bed_trim(bed, unit * BED_SECTORS, BED_SECTORS);
+    bed_flush(bed);
+    bed_check(bed);
+    mount_with(bed, NULL);
+    bed_check(bed);
+    bed_free(bed);
+}
