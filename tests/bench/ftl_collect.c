@@ -10,7 +10,12 @@
  * and how often superblocks were erased.  The medium is PERCENT smaller than
  * the flash without parity (7), which has BLOCKS blocks in each plane (200),
  * and is overwritten WRITES times (6).  Only the second half is counted.
+ *
+ * "theory" is what the published formula for greedy collection and uniform
+ * writes says (docs/nand.md) for the spare that is left if the superblocks
+ * that are free on average are not counted.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +56,8 @@ struct flash {
     struct ftl_flash_op queue[QUEUE];
     unsigned int head, tail;
     unsigned int ended; /* operations of the medium */
+    uint64_t free_sum;  /* free superblocks, summed over all units written */
+    uint64_t samples;
 };
 
 static bool submit_op(void *ctx, const struct ftl_flash_op *op)
@@ -166,8 +173,41 @@ static void write_units(struct flash *flash, struct ftl *ftl,
             run_ftl(flash, ftl, flash->ended + 1);
         }
         begun++;
+        flash->free_sum += ftl_free_superblocks(ftl);
+        flash->samples++;
     }
     run_ftl(flash, ftl, begun);
+}
+
+/*
+ * Units programmed for each unit written, where `used` is the medium as a
+ * share of the flash.  The share x of invalid units in the emptiest
+ * superblock solves x / -ln(1 - x) = used, and the result is 1 / x.
+ */
+static double theory_of(double used)
+{
+    double low = 1e-6, high = 1 - 1e-6;
+
+    while (high - low > 1e-9) {
+        double middle = (low + high) / 2;
+
+        if (middle / -log(1 - middle) > used) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return 1 / low;
+}
+
+/* What theory says of the medium if free superblocks are not counted. */
+static double theory_for(const struct flash *flash, uint64_t data_units,
+                         uint32_t logical_units)
+{
+    double free_blocks = (double)flash->free_sum / (double)flash->samples;
+    double share = (flash->blocks - free_blocks) / flash->blocks;
+
+    return theory_of(logical_units / ((double)data_units * share));
 }
 
 static void measure_workload(const struct workload *workload, bool by_age,
@@ -219,17 +259,21 @@ static void measure_workload(const struct workload *workload, bool by_age,
     write_units(&flash, ftl, workload, config.logical_units,
                 (uint64_t)config.logical_units * writes / 2, &random);
     before = *ftl_counters(ftl);
+    flash.free_sum = flash.samples = 0;
     write_units(&flash, ftl, workload, config.logical_units,
                 (uint64_t)config.logical_units * writes / 2, &random);
     after = ftl_counters(ftl);
     moved = after->moved_units - before.moved_units;
     units = after->units - before.units;
     ftl_erase_counts(ftl, &counts);
-    printf("%-26s %-8s spare %5.1f%%  writes %5.2f  erasures %u to %u\n",
+    printf("%-26s %-8s spare %5.1f%%  writes %5.2f  theory %5.2f  "
+           "erasures %u to %u\n",
            workload->name, by_age ? "by age" : "greedy",
            100.0 * (double)(data_units - config.logical_units) /
                (double)config.logical_units,
-           (double)units / (double)(units - moved), counts.least, counts.most);
+           (double)units / (double)(units - moved),
+           theory_for(&flash, data_units, config.logical_units), counts.least,
+           counts.most);
     fflush(stdout);
     free(flash.system);
     free(flash.is_programmed);
