@@ -438,6 +438,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .vendor = vendor_features(&drive->vendor),
         .trace = mgmt_trace(&drive->mgmt),
         .now_us = clock_now_us,
+        .has_bmc = peripherals_has_bmc(drive, config),
         .connect_ended = connect_log_end,
         .connect_ctx = &drive->connect_log,
         .hosts = host_table_ops(&drive->hosts),

@@ -54,9 +54,11 @@ void nand_health_read(void *ctx, struct nvmf_flash_use *use)
 {
     const struct nand_health *health = ctx;
     const struct nand_medium *medium = health->medium;
+    struct ftl_erase_counts erased;
     struct usage_flash flash;
 
     nand_health_count(ctx, &flash);
+    ftl_erase_counts(medium->ftl, &erased);
     *use = (struct nvmf_flash_use){
         .written_bytes = flash.programmed_units * FTL_UNIT_DATA,
         .read_bytes = flash.read_units * FTL_UNIT_DATA,
@@ -64,6 +66,8 @@ void nand_health_read(void *ctx, struct nvmf_flash_use *use)
         .rebuilt = flash.rebuilt_units,
         .soft_reads = flash.soft_reads,
         .failed_blocks = failed_blocks(medium),
+        .most_erased = erased.most,
+        .least_erased = erased.least,
         .left_percent = left_percent(medium),
         .free_percent = (uint8_t)(ftl_free_superblocks(medium->ftl) * PERCENT /
                                   medium->superblocks),

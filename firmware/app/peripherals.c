@@ -127,11 +127,23 @@ static void make_uuid(uint8_t uuid[BMC_UUID_LEN], const char *serial)
     uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
 }
 
+static unsigned int bmc_bus(const struct drive_config *config)
+{
+    return config->straps & STRAPS_BMC_ON_I2C0 ? 0 : BMC_BUS;
+}
+
+bool peripherals_has_bmc(const struct drive *drive,
+                         const struct drive_config *config)
+{
+    return (config->straps & STRAPS_NO_BMC) == 0 &&
+           drive->peripherals.bus[bmc_bus(config)].regs != 0;
+}
+
 void peripherals_start_bmc(struct drive *drive,
                            const struct drive_config *config)
 {
     struct peripherals *peripherals = &drive->peripherals;
-    unsigned int bus = config->straps & STRAPS_BMC_ON_I2C0 ? 0 : BMC_BUS;
+    unsigned int bus = bmc_bus(config);
     const struct nvmf_config *target = nvmf_target_config(drive->target);
     struct bmc_config bmc = {
         .bus = &peripherals->bus[bus],
@@ -157,7 +169,7 @@ void peripherals_start_bmc(struct drive *drive,
         log_line(config->log, "bmc: off, because strap pin 3 is high");
         return;
     }
-    if (bmc.bus->regs == 0) {
+    if (!peripherals_has_bmc(drive, config)) {
         return;
     }
     memset(bmc.serial, ' ', MI_SERIAL_LEN);

@@ -27,6 +27,10 @@ struct peripherals {
 /** Start the controllers; one that does not exist is logged once. */
 void peripherals_start(struct drive *drive, const struct drive_config *config);
 
+/** Whether the drive will answer a BMC; known after peripherals_start(). */
+bool peripherals_has_bmc(const struct drive *drive,
+                         const struct drive_config *config);
+
 /** Begin to answer the BMC, after the target has started. */
 void peripherals_start_bmc(struct drive *drive,
                            const struct drive_config *config);

@@ -110,6 +110,8 @@ static uint16_t build_controller(struct nvmf_target *target,
         return NVME_SC_SUCCESS;
     }
     id.cntrltype = CNTRLTYPE_IO;
+    id.nvmsr = NVMSR_STORAGE_DEVICE;
+    id.mec = config->has_bmc ? MEC_SMBUS : 0;
     id.rab = 6;
     id.oaes = OAES_NS_ATTRIBUTE | OAES_LBA_STATUS;
     id.oacs = OACS_GET_LBA_STATUS;

@@ -45,6 +45,10 @@ void log_build_ocp_capabilities(struct nvmf_target *target,
 
     (void)ctrl;
     (void)part;
+    if (target->config.has_bmc) {
+        capabilities.out_of_band =
+            OCP_OUT_OF_BAND_SMBUS | OCP_OUT_OF_BAND_BASIC;
+    }
     if (sanitize_exists(target) &&
         level_has(target, LEVEL_ADMIN, ADMIN_SANITIZE)) {
         capabilities.sanitize = OCP_IS_SUPPORTED | OCP_SANITIZE_BLOCK_ERASE |

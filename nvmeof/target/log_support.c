@@ -69,6 +69,8 @@ static void add_flash_use(const struct nvmf_target *target,
     smart->rebuilt = use.rebuilt;
     smart->soft_reads = use.soft_reads;
     smart->failed_blocks = use.failed_blocks;
+    smart->most_erased = use.most_erased;
+    smart->least_erased = use.least_erased;
     smart->left_percent = use.left_percent;
     smart->free_percent = use.free_percent;
 }

@@ -100,8 +100,9 @@ struct nvmf_flash_use {
     uint64_t rebuilt;                   /* units rebuilt from parity */
     uint64_t soft_reads;                /* units that needed soft decoding */
     uint32_t failed_blocks;
-    uint8_t left_percent; /* of the blocks that may fail */
-    uint8_t free_percent; /* of the blocks */
+    uint32_t most_erased, least_erased; /* how often a block was erased */
+    uint8_t left_percent;               /* of the blocks that may fail */
+    uint8_t free_percent;               /* of the blocks */
 };
 
 /* A log page with a LID of D0h to FFh, which the application builds. */
@@ -302,6 +303,8 @@ struct nvmf_config {
     /* Read the counters of the flash.  NULL: the medium is no flash. */
     void (*read_flash)(void *ctx, struct nvmf_flash_use *use);
     void *flash_ctx;
+
+    bool has_bmc; /* a BMC can reach the subsystem over SMBus (NVMe-MI) */
 
     const struct trace *trace; /* must outlive the target; NULL for no trace */
 

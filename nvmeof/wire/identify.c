@@ -63,6 +63,8 @@ void identify_controller_emit(uint8_t *buf,
     put_le32(buf + ID_CTRL_OAES, id->oaes);
     put_le32(buf + ID_CTRL_CTRATT, id->ctratt);
     buf[ID_CTRL_CNTRLTYPE] = id->cntrltype;
+    buf[ID_CTRL_NVMSR] = id->nvmsr;
+    buf[ID_CTRL_MEC] = id->mec;
     put_le16(buf + ID_CTRL_OACS, id->oacs);
     buf[ID_CTRL_ACL] = id->acl;
     buf[ID_CTRL_AERL] = id->aerl;

@@ -27,6 +27,8 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_OAES = 92,
        ID_CTRL_CTRATT = 96,
        ID_CTRL_CNTRLTYPE = 111,
+       ID_CTRL_NVMSR = 253, /* of NVMe-MI, as MEC is */
+       ID_CTRL_MEC = 255,
        ID_CTRL_OACS = 256,
        ID_CTRL_ACL = 258,
        ID_CTRL_AERL = 259,
@@ -176,6 +178,8 @@ enum { /* Identify Controller bits */
        RESCAP_IEKEY_1_3 = 0x80, /* IEKEY has the meaning of NVMe 1.3 */
        DLFEAT_READS_ZEROES = 0x01,
        DLFEAT_WRITE_ZEROES_DEAC = 0x08,
+       NVMSR_STORAGE_DEVICE = 0x01,
+       MEC_SMBUS = 0x01, /* a management endpoint on an SMBus or I2C port */
        NSATTR_WRITE_PROTECTED = 0x01,
        NSTAT_READY = 0x01,
 };
@@ -196,6 +200,7 @@ struct identify_controller {
     uint32_t oaes;
     uint32_t ctratt;
     uint8_t cntrltype;
+    uint8_t nvmsr, mec;
     uint16_t oacs;
     uint8_t acl, aerl; /* 0's based */
     uint8_t frmw;

@@ -140,6 +140,7 @@ void ocp_capabilities_emit(uint8_t *buf,
                                            0x91, 0x3c, 0x05, 0xb7};
 
     memset(buf, 0, LOG_OCP_CAPABILITIES_LEN);
+    put_le16(buf + OCP_CAPABILITIES_OUT_OF_BAND, capabilities->out_of_band);
     put_le16(buf + OCP_CAPABILITIES_WRITE_ZEROES, capabilities->write_zeroes);
     put_le16(buf + OCP_CAPABILITIES_SANITIZE, capabilities->sanitize);
     put_le16(buf + OCP_CAPABILITIES_DATASET, capabilities->dataset);

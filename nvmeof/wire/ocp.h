@@ -156,6 +156,7 @@ void latency_window_parse(struct latency_window *window, const uint8_t *buf);
 /* ---- Device Capabilities, LID C4h. */
 
 enum { /* byte offsets, two bytes each */
+       OCP_CAPABILITIES_OUT_OF_BAND = 2,
        OCP_CAPABILITIES_WRITE_ZEROES = 4,
        OCP_CAPABILITIES_SANITIZE = 6,
        OCP_CAPABILITIES_DATASET = 8,
@@ -166,7 +167,9 @@ enum { /* byte offsets, two bytes each */
 };
 
 enum {
-    OCP_IS_SUPPORTED = 0x01, /* in each of these fields */
+    OCP_OUT_OF_BAND_SMBUS = 0x01, /* MCTP over SMBus */
+    OCP_OUT_OF_BAND_BASIC = 0x04, /* NVMe Basic Management Command */
+    OCP_IS_SUPPORTED = 0x01,      /* in each of the other fields */
     OCP_WRITE_ZEROES_DEAC = 0x02,
     OCP_WRITE_ZEROES_FUA = 0x04,
     OCP_SANITIZE_BLOCK_ERASE = 0x04,
@@ -177,7 +180,7 @@ enum {
 
 /* OCP_... bits; 0: the command does not exist. */
 struct ocp_capabilities {
-    uint16_t write_zeroes, sanitize, dataset, fused;
+    uint16_t out_of_band, write_zeroes, sanitize, dataset, fused;
 };
 
 /** @param buf  LOG_OCP_CAPABILITIES_LEN bytes, all written. */

@@ -463,6 +463,8 @@ static void test_straps_decide_where_the_bmc_is(void **state)
             assert_int_equal(hw_i2c_target_matches(i2c, VPD_ADDR),
                              rows[i].answers[k]);
         }
+        assert_int_equal(nvmf_target_config(bed.drive->drive.target)->has_bmc,
+                         rows[i].answers[0] || rows[i].answers[1]);
     }
 }
 

@@ -127,6 +127,9 @@ static void ocp_capabilities(struct conf *conf)
                      OCP_SANITIZE_OVERWRITE, sanicap & SANICAP_OVERWRITE);
     check_capability(conf, page, OCP_CAPABILITIES_DATASET, "Dataset Management",
                      OCP_IS_SUPPORTED, oncs & ONCS_DATASET_MANAGEMENT);
+    check_capability(conf, page, OCP_CAPABILITIES_OUT_OF_BAND,
+                     "MCTP over SMBus", OCP_OUT_OF_BAND_SMBUS,
+                     nvme->ctrl[ID_CTRL_MEC] & MEC_SMBUS);
     check_capability(conf, page, OCP_CAPABILITIES_FUSED, "Compare and Write",
                      OCP_IS_SUPPORTED, nvme->ctrl[ID_CTRL_FUSES] & 1);
     check_zero(conf, page, 144, OCP_CAPABILITIES_VERSION);

@@ -101,6 +101,67 @@ static void test_ocp_smart_has_its_guid_and_counts_bytes(void **state)
     }
 }
 
+static void read_fake_flash(void *ctx, struct nvmf_flash_use *use)
+{
+    (void)ctx;
+    *use = (struct nvmf_flash_use){
+        .written_bytes = 7000,
+        .failed_blocks = 3,
+        .left_percent = 90,
+        .rebuilt = 4,
+        .soft_reads = 5,
+        .most_erased = 0x01020304,
+        .least_erased = 6,
+    };
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_ocps_smart_page_describes_the_flash(void **state)
+{
+    struct fake *fake = fake_new();
+    uint16_t admin;
+
+    (void)state;
+    fake->config.read_flash = read_fake_flash;
+    fake_start(fake);
+    admin = fake_host(fake, 0);
+    assert_int_equal(get_log(fake, admin, LOG_OCP_SMART, 512), 0);
+    assert_int_equal(get_le64(fake->data), 7000);
+    assert_int_equal(get_le32(fake->data + 32), 3);
+    assert_int_equal(get_le16(fake->data + 38), 90);
+    assert_int_equal(get_le64(fake->data + 48), 4);
+    assert_int_equal(get_le64(fake->data + 64), 5);
+    assert_int_equal(get_le32(fake->data + 88), 0x01020304);
+    assert_int_equal(get_le32(fake->data + 92), 6);
+    fake_free(fake);
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_identify_names_a_management_endpoint_if_there_is_a_bmc(
+    void **state)
+{
+    struct nvme_sqe identify = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
+
+    (void)state;
+    for (unsigned int has_bmc = 0; has_bmc < 2; has_bmc++) {
+        struct fake *fake = fake_new();
+        uint16_t admin;
+
+        fake->config.has_bmc = has_bmc != 0;
+        fake_start(fake);
+        admin = fake_host(fake, 0);
+        assert_int_equal(
+            fake_exec(fake, admin, &identify, fake->data, NVME_IDENTIFY_LEN)
+                .status,
+            0);
+        assert_int_equal(fake->data[253], 1); /* NVMSR: a storage device */
+        assert_int_equal(fake->data[255], has_bmc);
+        assert_int_equal(get_log(fake, admin, LOG_OCP_CAPABILITIES, 4096), 0);
+        assert_int_equal(get_le16(fake->data + 2), has_bmc ? 5 : 0);
+        fake_free(fake);
+    }
+}
+
 WITH_FIXTURE(NULL, NULL)
 static void test_the_data_sheet_profile_lacks_pages_of_2_0(void **state)
 {

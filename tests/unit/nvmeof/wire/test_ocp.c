@@ -52,11 +52,13 @@ static void test_the_device_capabilities_page_has_its_bytes(void **state)
 
     (void)state;
     memset(buf, 0xa5, sizeof(buf));
-    ocp_capabilities_emit(buf, &(struct ocp_capabilities){.write_zeroes = 7,
+    ocp_capabilities_emit(buf, &(struct ocp_capabilities){.out_of_band = 5,
+                                                          .write_zeroes = 7,
                                                           .sanitize = 0x1d,
                                                           .dataset = 3,
                                                           .fused = 1});
-    expect_zero(buf, 0, 4);
+    expect_zero(buf, 0, 2);
+    assert_int_equal(get_le16(buf + 2), 5);
     assert_int_equal(get_le16(buf + 4), 7);
     assert_int_equal(get_le16(buf + 6), 0x1d);
     assert_int_equal(get_le16(buf + 8), 3);
