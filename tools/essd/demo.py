@@ -6,7 +6,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from . import interrupts, setup, show, steps, subsystem_steps, topology_setup, topology_yaml
+from . import (interrupts, nand_steps, setup, show, steps, subsystem_steps, topology_setup,
+               topology_yaml)
 from .config import Config
 from .errors import EssdError
 from .instance import Instance, Result
@@ -14,6 +15,8 @@ from .setup import Wish
 from .steps import Job, Step
 
 NAME = "demo"
+# Four namespaces of the second boot need 2 GiB of it.
+NAND = "4G"
 DATASHEET_NQN = "testsubsystem"
 
 # The steps in order, each with its heading.
@@ -30,10 +33,16 @@ FIRST_BOOT: list[tuple[str, Step]] = [
 ]
 # Steps that need the drive itself, and are left out with nvmet as the target.
 DRIVE_ONLY: list[tuple[str, Step]] = [
+    ("How much the flash programs", nand_steps.flash_health),
+    ("A die of the flash dies", nand_steps.die_dies),
     ("Two paths: fail over from port 0 to port 1", subsystem_steps.fail_over),
 ]
 LAST: list[tuple[str, Step]] = [
     ("Disconnect", steps.disconnect),
+]
+# Leaves the power off.
+POWER_OFF: list[tuple[str, Step]] = [
+    ("The array after all this", nand_steps.look_inside),
 ]
 SECOND_BOOT: list[tuple[str, Step]] = [
     ("The commands of the data sheet", steps.datasheet_commands),
@@ -116,9 +125,11 @@ def run_demo(target: str, keep: bool) -> None:
     try:
         show.heading("Build (5 to 10 minutes the first time) and start")
         setup.forget(NAME)
-        job = boot(instance, setup.configure(Wish(name=NAME, target=target)))
+        job = boot(instance, setup.configure(
+            Wish(name=NAME, target=target, nand=NAND if is_drive else None)))
         show_boot_log(instance)
-        for name, action in [*FIRST_BOOT, *(DRIVE_ONLY if is_drive else []), *LAST]:
+        for name, action in [*FIRST_BOOT, *(DRIVE_ONLY if is_drive else []), *LAST,
+                             *(POWER_OFF if is_drive else [])]:
             run_step(name, action, job)
         proven = job.proven
         show.heading("Restart the same drive with the data sheet's NQN"

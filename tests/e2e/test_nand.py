@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A drive with NAND flash (docs/nand.md), used, filled and broken by a stock Linux host."""
+
+import json
+import mmap
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from essd import nand, nand_steps, paths, steps
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+MIB = 1 << 20
+# Two dies and 200 superblocks are enough for garbage collection, and are soon filled.
+SMALL = "75M,channels=1"
+WAIT_S = 60
+DONE, IN_PROGRESS, FAILED = 1, 2, 3     # sanitize log, SSTAT
+
+
+@pytest.fixture
+def connect_nand(booted: Callable[..., Job]) -> Iterator[Callable[[str], Job]]:
+    """Return a function that starts a drive with this array and connects to it."""
+    def start(array: str) -> Job:
+        job = booted(nand=array, size=None)
+        steps.connect(job)
+        return job
+    yield start
+
+
+def cut_power(job: Job) -> None:
+    """Cut the power under a connected host, turn it on and connect again."""
+    cut_power_and(job, lambda: True)
+
+
+def cut_power_and(job: Job, is_true: Callable[[], bool]) -> None:
+    """Cut the power, check what must be true while it is off, and connect again."""
+    job.instance.ask("power-cut")
+    assert is_true()
+    steps.forget_target(job)
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+    steps.connect(job)
+
+
+def size_of(job: Job) -> int:
+    return int(job.quiet(f"blockdev --getsize64 {job.device()}"))
+
+
+def fio(job: Job, seed: int, options: str) -> None:
+    """Write or verify the whole namespace in an order and with contents of this seed.
+
+    fio's headers hold the seed, so older contents are an error, too.
+    """
+    steps.run_fio(job, steps.FIO.format(device=job.device(), name=f"pass-{seed}", options=(
+        f"--rw=randwrite --bs=4k --iodepth=32 --size=100% --randseed={seed} {options}")))
+
+
+def overwrite(job: Job, passes: int) -> None:
+    """Overwrite the namespace; after each pass, trim a part, cut the power and verify."""
+    trimmed = 8 * MIB
+    last = size_of(job) - trimmed
+    limit = f"--size={last} "
+    for seed in range(1, passes + 1):
+        device = job.device()
+        steps.run_fio(job, f"fio --name=tail --filename={device} --direct=1 --rw=write "
+                           f"--bs=128k --ioengine=libaio --iodepth=4 --offset={last}")
+        fio(job, seed, limit + "--do_verify=0 --end_fsync=1")
+        job.run(f"blkdiscard --offset {last} --length {trimmed} {device}")
+        job.run(f"nvme flush {device}")
+        cut_power(job)
+        fio(job, seed, limit + "--verify_only")
+        zeroes = job.quiet(f"dd if={job.device()} bs=1M iflag=direct,skip_bytes skip={last} "
+                           "status=none | tr -d '\\0' | wc -c")
+        assert int(zeroes) == 0, "trimmed blocks have old contents after a power cut"
+
+
+def test_a_full_drive_is_overwritten_trimmed_and_cut_without_a_wrong_byte(
+        connect_nand: Callable[[str], Job]) -> None:
+    job = connect_nand(SMALL)
+    overwrite(job, 2)
+    lines = nand_steps.ocp_smart(job)
+    written = nand_steps.smart(job)["data_units_written"] * nand_steps.UNIT_BYTES
+    programmed = nand_steps.number_of(lines, nand_steps.OCP_LINES[0])
+    assert programmed > written, lines
+    assert nand_steps.smart(job)["media_errors"] == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("array", ["300M", "300M,profile=qlc"])
+def test_a_drive_with_parity_is_overwritten_four_times(
+        connect_nand: Callable[[str], Job], array: str) -> None:
+    job = connect_nand(array)
+    overwrite(job, 4)
+    assert nand_steps.smart(job)["media_errors"] == 0
+
+
+def has_bytes(job: Job, pattern: bytes) -> bool:
+    """Whether these bytes are anywhere in the drive's NAND file; its power must be off."""
+    path = Path(paths.drive(job.instance.name, "drive")) / nand.FILE
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as memory:
+        return memory.find(pattern) >= 0
+
+
+def sanitize(job: Job) -> int:
+    """Erase all blocks; return the status in the sanitize log when that has ended."""
+    job.run(f"nvme sanitize {job.controller()} --sanact=start-block-erase")
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        log = json.loads(job.quiet(f"nvme sanitize-log {job.controller()} -o json"))
+        log = next(iter(log.values())) if "sprog" not in log else log
+        match = re.search(r"\d+", str(log["sstat"]["status"]))
+        assert match
+        if int(match[0]) != IN_PROGRESS:
+            return int(match[0])
+        assert time.monotonic() < deadline, log
+        time.sleep(0.2)
+
+
+def test_a_sanitize_leaves_no_byte_in_the_flash_and_a_die_dies_without_loss(
+        connect_nand: Callable[[str], Job]) -> None:
+    job = connect_nand("300M")
+    secret = b"not-to-be-found-after-a-sanitize"
+    job.run(f"yes {secret.decode()} | dd of={job.device()} bs=1M count=4 iflag=fullblock "
+            "oflag=direct conv=fsync status=none")
+    cut_power_and(job, lambda: has_bytes(job, secret))
+    assert sanitize(job) == DONE
+    cut_power_and(job, lambda: not has_bytes(job, secret))
+    nand_steps.die_dies(job)
+    cut_power(job)
+    assert nand_steps.smart(job)["critical_warning"] & nand_steps.SPARE_LOW
+    fio(job, 1, "--size=16m")
+    # What is in the dead die cannot be erased, and the drive does not claim it.
+    assert sanitize(job) == FAILED
