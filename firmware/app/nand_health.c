@@ -40,13 +40,19 @@ static uint32_t failed_blocks(const struct nand_medium *medium)
     return ftl_failed_planes(ftl) + ftl_dead_dies(ftl) * medium->die_blocks;
 }
 
-/* A certain number of blocks may fail before the data no longer fits.  The
- * percentage of them that has not failed. */
+/*
+ * A certain number of blocks may fail before the data no longer fits.  The
+ * percentage of them that has not failed; 0 if a die is dead, because there is
+ * no parity then, and the next failure loses data.
+ */
 static uint8_t left_percent(const struct nand_medium *medium)
 {
     uint32_t may_fail = medium->good_blocks - medium->needed_blocks;
     uint32_t left = may_fail - MIN(failed_blocks(medium), may_fail);
 
+    if (ftl_dead_dies(medium->ftl) != 0) {
+        return 0;
+    }
     return (uint8_t)((uint64_t)left * PERCENT / may_fail);
 }
 

@@ -284,7 +284,7 @@ bool nand_geometry_for(const struct nand_profile *profile,
                        unsigned int dies, struct nand_geometry *geometry,
                        enum nand_fit *fit, uint64_t *nearest_bytes)
 {
-    uint64_t stripe, smallest, largest, wordlines, blocks;
+    uint64_t stripe, least, smallest, largest, wordlines, blocks;
 
     *nearest_bytes = 0;
     if (channels < 1 || channels > GEOMETRY_CHANNELS) {
@@ -303,7 +303,8 @@ bool nand_geometry_for(const struct nand_profile *profile,
         .pages = profile->native.pages,
     };
     stripe = wordline_stripe_bytes(geometry);
-    smallest = stripe * NAND_SUPERBLOCKS;
+    least = (NAND_SUPERBLOCK_ROWS + channels * dies - 1) / (channels * dies);
+    smallest = stripe * least * NAND_SUPERBLOCKS;
     largest = stripe * profile->wordlines * UINT16_MAX;
     if (capacity_bytes < smallest) {
         *fit = NAND_FIT_TOO_SMALL;
@@ -315,7 +316,8 @@ bool nand_geometry_for(const struct nand_profile *profile,
         *nearest_bytes = largest;
         return false;
     }
-    wordlines = MIN(capacity_bytes / smallest, profile->wordlines);
+    wordlines =
+        MIN(capacity_bytes / (stripe * NAND_SUPERBLOCKS), profile->wordlines);
     blocks = (capacity_bytes + stripe * wordlines - 1) / (stripe * wordlines);
     geometry->wordlines = (uint16_t)wordlines;
     geometry->blocks = (uint16_t)blocks;

@@ -21,6 +21,9 @@ enum {
     NAND_PROFILE_STEPS = 4, /* soft steps of the error correction, at most */
     NAND_PROFILE_NAME = 16, /* bytes of a name, with the NUL */
     NAND_SUPERBLOCKS = 200, /* blocks of a plane, at least */
+    /* Wordlines of the blocks with one number on all dies, at least: the
+     * firmware keeps some of them free. */
+    NAND_SUPERBLOCK_ROWS = 8,
 };
 
 /*
@@ -122,7 +125,7 @@ enum nand_fit {
     NAND_FITS,
     NAND_FIT_BAD_CHANNELS, /* channels are not 1..16 */
     NAND_FIT_BAD_DIES,     /* dies of a channel are not 1..16 */
-    NAND_FIT_TOO_SMALL,    /* even blocks of one wordline are too few */
+    NAND_FIT_TOO_SMALL,    /* even the smallest blocks are too few */
     NAND_FIT_TOO_LARGE,    /* more than 65535 blocks of a plane */
 };
 
@@ -130,7 +133,7 @@ enum nand_fit {
  * Choose the geometry of an array that holds at least `capacity_bytes` of data
  * in the native mode, in all its blocks.  Blocks have as many wordlines as
  * those of the part, or fewer, so that a plane has NAND_SUPERBLOCKS blocks or
- * more.
+ * more; but so many that there are NAND_SUPERBLOCK_ROWS.
  *
  * @param fit  the result, or what does not fit
  * @param nearest_bytes  when the capacity does not fit: the nearest that does

@@ -15,8 +15,8 @@ from essd.steps import Job
 
 pytestmark = pytest.mark.drive
 MIB = 1 << 20
-# Two dies and 200 superblocks are enough for garbage collection, and are soon filled.
-SMALL = "75M,channels=1"
+# The smallest array of two dies, which have no parity.
+SMALL = "300M,channels=1"
 WAIT_S = 60
 DONE, IN_PROGRESS, FAILED = 1, 2, 3     # sanitize log, SSTAT
 

@@ -1178,6 +1178,7 @@ WITH_FIXTURE(setup_nand, teardown)
 static void test_a_rule_makes_a_die_die_for_good(void **state)
 {
     static struct rules rules;
+    static uint8_t smart[LOG_SMART_LEN];
     const struct nand_array *array = bed.drive->machine.nand->array;
 
     (void)state;
@@ -1191,4 +1192,10 @@ static void test_a_rule_makes_a_die_die_for_good(void **state)
     assert_false(nand_array_die_is_dead(array, 0, 0));
     assert_true(fault_table_remove(&rules.table, 1));
     assert_true(nand_array_die_is_dead(array, 1, 0));
+
+    /* There is no parity left, so there is no spare left. */
+    native_world_pass(&bed.world, UINT64_C(3000000000));
+    read_log(LOG_SMART, smart, sizeof(smart));
+    assert_int_equal(smart[SMART_AVAILABLE_SPARE], 0);
+    assert_true(smart[SMART_CRITICAL_WARNING] & SMART_WARN_SPARE);
 }

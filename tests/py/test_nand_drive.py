@@ -25,7 +25,7 @@ from essd.instance import Instance
 from essd.setup import Wish
 from essd.topology_yaml import load
 
-SMALL = "75M,channels=1"        # the smallest array of one channel with two dies
+SMALL = "300M,channels=1"        # the smallest array of one channel with two dies
 
 
 @pytest.fixture(autouse=True)
@@ -127,12 +127,12 @@ def test_a_new_array_is_sparse_and_recorded_and_the_medium_beside_it_is_small(
 
 def test_the_array_is_that_of_the_record_at_the_next_start(program: None) -> None:
     array = make()
-    for text in (None, SMALL, "76800K", "seed=1", "profile=tlc2021,dies=2"):
+    for text in (None, SMALL, "307200K", "seed=1", "profile=tlc2021,dies=2"):
         assert setup.drive_nand(Wish(name="x", nand=text)) == array
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("80M", "the drive's array has size 75M, not 80M: omit size, or replace the drive by a "
+    ("310M", "the drive's array has size 300M, not 310M: omit size, or replace the drive by a "
             "new one with --new"),
     ("profile=qlc", "has profile tlc2021, not qlc"), ("dies=3", "has dies 2, not 3")])
 def test_an_existing_array_is_not_changed(program: None, text: str, said: str) -> None:
@@ -214,7 +214,7 @@ def test_a_read_only_file_is_refused(program: None) -> None:
 
 
 def test_another_array_in_place_of_the_recorded_one_is_refused(program: None) -> None:
-    path, other = Path(make().path), Path(make("75M,channels=1,seed=5", "y").path)
+    path, other = Path(make().path), Path(make("300M,channels=1,seed=5", "y").path)
     other.replace(path)
     with pytest.raises(EssdError, match="holds another array: its seed is 5, not 1"):
         setup.drive_nand(Wish(name="x"))

@@ -90,6 +90,28 @@ static void test_a_small_drive_has_short_blocks(void **state)
     assert_int_equal(geometry.wordlines, 704);
 }
 
+/* Whatever the shape, the smallest array has rows for the firmware. */
+static void test_the_smallest_array_of_each_shape_has_enough_rows(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < nand_profile_count(); i++) {
+        for (unsigned int dies = 1; dies <= 16; dies++) {
+            struct nand_geometry geometry;
+            enum nand_fit fit;
+            uint64_t nearest, none;
+
+            assert_false(nand_geometry_for(nand_profile(i), 1, 1, dies,
+                                           &geometry, &fit, &nearest));
+            assert_int_equal(fit, NAND_FIT_TOO_SMALL);
+            assert_true(nand_geometry_for(nand_profile(i), nearest, 1, dies,
+                                          &geometry, &fit, &none));
+            assert_int_equal(geometry.blocks, NAND_SUPERBLOCKS);
+            assert_in_range(geometry.wordlines * dies, NAND_SUPERBLOCK_ROWS,
+                            NAND_SUPERBLOCK_ROWS + dies - 1);
+        }
+    }
+}
+
 static void test_what_does_not_fit_is_refused_with_the_nearest(void **state)
 {
     const struct nand_profile *profile = nand_profile(0);
