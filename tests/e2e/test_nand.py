@@ -15,8 +15,8 @@ from essd.steps import Job
 
 pytestmark = pytest.mark.drive
 MIB = 1 << 20
-# The smallest array of two dies, which have no parity.
-SMALL = "300M,channels=1"
+# The smallest array there is: two dies, so it has no parity, with one bit in a cell.
+SMALL = "100M,channels=1,profile=slc"
 WAIT_S = 60
 DONE, IN_PROGRESS, FAILED = 1, 2, 3     # sanitize log, SSTAT
 
