@@ -91,6 +91,7 @@ struct drive_config {
 
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
+    bool has_kept_dram;   /* a reset with power on has led to this start */
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;
     uintptr_t lag_regs;

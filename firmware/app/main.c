@@ -131,6 +131,8 @@ static bool start_drive(void)
             },
         .ecc = {SOC_ECC_BASE, SOC_DRAM_BASE, sysctl_dram_bytes(&board.sysctl)},
         .generation = board.generation,
+        .has_kept_dram =
+            sysctl_reset_cause(&board.sysctl) != SYSCTL_RESET_POWER_ON,
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
         .rnic_regs = SOC_RNIC_BASE,

@@ -169,6 +169,7 @@ static enum init_result reserve_memory(struct nand_medium *medium,
     const struct nand_medium_config *config = &medium->config;
     struct dram *dram = config->dram;
     size_t bytes = ftl_bytes(ftl);
+    size_t keep_bytes = ftl_keep_bytes(ftl);
     size_t left;
 
     if (!nand_seam_init(&medium->seam, &medium->nand, info, dram, REQUESTS)) {
@@ -176,14 +177,17 @@ static enum init_result reserve_memory(struct nand_medium *medium,
     }
     left = dram->size_bytes - dram->used_bytes;
     left -= MIN(left, config->spare_bytes);
-    ftl->memory = bytes <= left ? dram_reserve(dram, bytes, 64) : NULL;
-    if (ftl->memory == NULL) {
+    if (bytes + keep_bytes <= left) {
+        ftl->keep = dram_reserve_end(dram, keep_bytes, 64);
+        ftl->memory = dram_reserve(dram, bytes, 64);
+    }
+    if (ftl->memory == NULL || ftl->keep == NULL) {
         log_line(config->log,
                  "ftl: a capacity of %lu MiB needs %lu MiB of DRAM for its "
                  "map, and %lu MiB are left; start the machine with more "
                  "memory, or use a smaller array",
                  to_mib((uint64_t)ftl->logical_units << UNIT_SHIFT),
-                 to_mib(bytes) + 1, to_mib(left));
+                 to_mib(bytes + keep_bytes) + 1, to_mib(left));
         return INIT_UNUSABLE;
     }
     return INIT_OK;
@@ -232,7 +236,7 @@ static enum init_result start_ftl(struct nand_medium *medium,
              "the flash",
              to_mib((uint64_t)ftl->logical_units << UNIT_SHIFT),
              (unsigned long)ftl->buffer_units * (FTL_UNIT_DATA >> 10),
-             to_mib(ftl_bytes(ftl)));
+             to_mib(ftl_bytes(ftl) + ftl_keep_bytes(ftl)));
     return INIT_OK;
 }
 
@@ -250,6 +254,8 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .reclaim_bits = (uint16_t)(info->hard_bits - info->hard_bits / 8),
         .media_done = end_io,
         .done_ctx = medium,
+        .adopts = config->has_kept_dram,
+        .keep_seed = config->seed,
     };
     enum init_result result;
 
@@ -342,6 +348,32 @@ struct nvmf_media nand_medium_seam(struct nand_medium *medium,
 
 /* ---- The main loop. */
 
+/* What was found of the write buffer of the firmware before. */
+static void report_adoption(struct nand_medium *medium)
+{
+    struct log *log = medium->config.log;
+    const struct ftl_adopted *adopted = ftl_adopted(medium->ftl);
+
+    if (adopted->units + adopted->trims != 0) {
+        log_line(log,
+                 "ftl: the reset has left %u units of 4 KiB and %u trims in "
+                 "the write buffer, and they are kept",
+                 adopted->units, adopted->trims);
+    }
+    if (adopted->damaged != 0) {
+        log_line(log,
+                 "ftl: the reset has damaged %u entries of the write buffer; "
+                 "what these said is lost: compare the last writes with their "
+                 "originals",
+                 adopted->damaged);
+    }
+    if (adopted->is_refused) {
+        log_line(log,
+                 "ftl: the firmware before the reset has left a write buffer "
+                 "of another layout; what it had not flushed is lost");
+    }
+}
+
 /* The mount has ended. */
 static void report_mount(struct nand_medium *medium, uint64_t now_us)
 {
@@ -352,6 +384,7 @@ static void report_mount(struct nand_medium *medium, uint64_t now_us)
         log_line(config->log, "ftl: ready after %lu ms, %lu rows were read",
                  (unsigned long)((now_us - medium->start_us) / 1000),
                  (unsigned long)counters->scanned_rows);
+        report_adoption(medium);
         return;
     }
     if (ftl_failure(medium->ftl) == FTL_FAILURE_OLD_LAYOUT) {
@@ -383,10 +416,18 @@ static void report_read_only(struct nand_medium *medium)
     config->read_only(config->ctx);
 }
 
+static enum ftl_state current_state(const struct nand_medium *medium)
+{
+    enum ftl_state state = ftl_state(medium->ftl);
+
+    return state == FTL_READY && ftl_is_adopting(medium->ftl) ? FTL_MOUNTING
+                                                              : state;
+}
+
 /* The translation layer is in another state than before. */
 static void take_state(struct nand_medium *medium, uint64_t now_us)
 {
-    medium->state = ftl_state(medium->ftl);
+    medium->state = current_state(medium);
     if (medium->state == FTL_MOUNTING) {
         medium->start_us = now_us; /* after a wipe */
     } else if (medium->state != FTL_WIPING) {
@@ -404,7 +445,7 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
     medium->has_submitted = false;
     any |= ftl_step(medium->ftl, step->now_us, &deadline_us);
     loop_call_at(step, deadline_us);
-    if (__builtin_expect(medium->state != ftl_state(medium->ftl), 0)) {
+    if (__builtin_expect(medium->state != current_state(medium), 0)) {
         take_state(medium, step->now_us);
         return LOOP_EVENT;
     }

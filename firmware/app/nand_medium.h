@@ -27,6 +27,10 @@ struct nand_medium_config {
     struct dram *dram;
     uintptr_t regs;
     size_t spare_bytes; /* of DRAM, which others need after this */
+    /* The DRAM is as the firmware before has left it, up to its end: take over
+     * the write buffer. */
+    bool has_kept_dram;
+    uint64_t seed; /* a random number */
 
     /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
@@ -44,9 +48,11 @@ struct nand_medium {
     struct nand_seam seam;
     struct ftl *ftl; /* NULL: the drive has no array */
     struct volume *volume;
-    uint64_t size_blocks;   /* of 512 bytes */
-    bool has_submitted;     /* operations that ftl_step() has not seen */
-    enum ftl_state state;   /* the state that was logged last */
+    uint64_t size_blocks; /* of 512 bytes */
+    bool has_submitted;   /* operations that ftl_step() has not seen */
+    /* The state that was logged last; FTL_MOUNTING also while the write buffer
+     * is taken over. */
+    enum ftl_state state;
     bool is_read_only;      /* it was logged that the medium is */
     uint32_t good_blocks;   /* blocks that the factory has not marked as bad */
     uint32_t needed_blocks; /* how many of these hold all logical units */

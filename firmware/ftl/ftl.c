@@ -59,8 +59,6 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     CARVE(wear, (size_t)layout->superblocks);
     CARVE(superblocks, (size_t)layout->superblocks);
     CARVE(slots, (size_t)ftl->num_slots);
-    CARVE(data, (size_t)ftl->num_slots * FTL_UNIT_DATA);
-    CARVE(meta, (size_t)ftl->num_slots * FTL_UNIT_META);
     CARVE(pad, (size_t)FTL_UNIT_DATA);
     CARVE(wait_links, (size_t)ftl->num_slots);
     CARVE(dirty_links, (size_t)ftl->num_slots);
@@ -174,6 +172,13 @@ size_t ftl_bytes(const struct ftl_config *config)
     return set_sizes(&ftl, config) ? divide_memory(&ftl, NULL) : 0;
 }
 
+size_t ftl_keep_bytes(const struct ftl_config *config)
+{
+    struct ftl ftl;
+
+    return set_sizes(&ftl, config) ? ftl_keep_divide(&ftl, NULL) : 0;
+}
+
 static void init_lists(struct ftl *ftl)
 {
     uint16_t slot = 0;
@@ -214,6 +219,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
         return NULL;
     }
     (void)divide_memory(ftl, config->memory);
+    (void)ftl_keep_divide(ftl, config->keep);
     planes = (size_t)ftl->layout.superblocks * config->geometry.dies;
     ftl->state = FTL_MOUNTING;
     ftl->is_volatile = true;
@@ -236,6 +242,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
         ftl->parity.rescues[i].request = FTL_LIST_END;
     }
     init_lists(ftl);
+    ftl_keep_start(ftl);
     ftl_mount_begin(ftl);
     return ftl;
 }
@@ -303,7 +310,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         any = ftl_mount_step(ftl);
         break;
     case FTL_READY:
-        any = ftl_io_step(ftl);
+        any = ftl_is_adopting(ftl) ? ftl_keep_step(ftl) : ftl_io_step(ftl);
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_health_step(ftl);
         any |= ftl_wear_step(ftl);

@@ -58,6 +58,15 @@ struct ftl_config {
     void *done_ctx;
 
     void *memory; /* ftl_bytes(), 64-byte aligned, reached by DMA */
+
+    /*
+     * The same, with ftl_keep_bytes(): memory for the write buffer.  After a
+     * reset that has not changed this memory, the next start finds the buffer
+     * there, if its end is at the same address.
+     */
+    void *keep;
+    bool adopts;        /* such a reset has led to this start */
+    uint64_t keep_seed; /* a random number, another one at every start */
 };
 
 enum ftl_state {
@@ -98,6 +107,9 @@ struct ftl_counters {
 
 /** Bytes of memory for these sizes. */
 size_t ftl_bytes(const struct ftl_config *config);
+
+/** The same for config->keep: a multiple of 64. */
+size_t ftl_keep_bytes(const struct ftl_config *config);
 
 /** The most logical units that leave garbage collection enough space to work.
  */
@@ -178,6 +190,22 @@ bool ftl_is_stopped(const struct ftl *ftl);
 
 /** Planes of blocks whose programs or erasures have failed, ever. */
 uint32_t ftl_failed_planes(const struct ftl *ftl);
+
+/* What was found of the write buffer of the start before: see ftl_config.keep.
+ */
+struct ftl_adopted {
+    uint32_t units;   /* whose contents wait to be programmed again */
+    uint32_t trims;   /* units that were trimmed again */
+    uint32_t damaged; /* entries that are not intact: they are discarded */
+    bool is_refused;  /* another firmware has left a buffer of other sizes */
+};
+
+/** Complete when ftl_is_adopting() is false. */
+const struct ftl_adopted *ftl_adopted(const struct ftl *ftl);
+
+/** Whether the write buffer of the start before has not been taken over yet;
+ * then operations wait, also if the state is FTL_READY. */
+bool ftl_is_adopting(const struct ftl *ftl);
 
 /* How often superblocks have been erased, ever. */
 struct ftl_erase_counts {

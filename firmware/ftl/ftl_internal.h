@@ -93,6 +93,7 @@ struct ftl_slot {
     uint8_t state;    /* enum ftl_slot_state */
     uint8_t pool;     /* enum ftl_pool */
     bool is_trimmed;  /* while it was being programmed */
+    uint16_t buffer;  /* holds its data and metadata */
     uint16_t follows; /* the slot, being programmed, with the contents before
                        * these; or FTL_LIST_END */
     uint32_t number;  /* index in the map */
@@ -246,6 +247,24 @@ struct ftl_op {
     uint32_t failed_block; /* with an error of protection information */
 };
 
+/* ---- The write buffer over a reset: see ftl_adopt.c. */
+enum ftl_keep_phase {
+    FTL_KEEP_ENTRIES, /* Waits for the mount; then entries are adopted. */
+    FTL_KEEP_TRIMS,   /* Does trims again. */
+    FTL_KEEP_IN_USE,  /* Describes the write buffer. */
+};
+
+struct ftl_keep {
+    uint8_t phase;  /* enum ftl_keep_phase */
+    uint16_t spare; /* the buffer of the host's pool that no slot has */
+    uint64_t generation;
+    uint64_t sequence; /* of the newest entry */
+    uint32_t next_word;
+    struct ftl_keep_entry *entries; /* of each buffer of the host's pool */
+    uint32_t *trims; /* words of 16 bits, one for each logical unit */
+    uint8_t *head;
+};
+
 /* Garbage collection. */
 struct ftl_collection {
     uint32_t victim; /* or FTL_NOWHERE */
@@ -373,9 +392,11 @@ struct ftl {
 
     uint32_t num_slots;
     struct ftl_slot *slots;
-    uint8_t *data; /* of the slots: 4096 bytes each */
+    uint8_t *data; /* of buffers: 4096 bytes each */
     uint8_t *meta; /* 64 bytes each */
-    uint8_t *pad;  /* data of a unit that fills a row */
+    struct ftl_keep keep;
+    struct ftl_adopted adopted;
+    uint8_t *pad; /* data of a unit that fills a row */
     struct ftl_link *wait_links;
     struct ftl_link *dirty_links;
     struct ftl_list free_slots[FTL_POOLS];
@@ -430,6 +451,8 @@ uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index);
 uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index);
 /** The slot's contents are what the unit has from now on. */
 void ftl_slot_accept(struct ftl *ftl, uint16_t index);
+/** The same, if the contents were accepted before a reset. */
+void ftl_slot_await(struct ftl *ftl, uint16_t index);
 /** The contents of a unit, which are in a slot, are trimmed.
  * @param page  the slot of the unit's trim page, which waits */
 void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page);
@@ -444,6 +467,29 @@ bool ftl_slot_is_durable(const struct ftl *ftl, uint64_t accepted);
 /** The same, for the slots of one pool. */
 bool ftl_slot_is_pool_durable(const struct ftl *ftl, enum ftl_pool pool,
                               uint64_t accepted);
+
+/* ---- ftl_adopt.c: the write buffer over a reset */
+/** Divide config.keep; `base` NULL: only count. @return its bytes */
+size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base);
+/** Find the buffer of the start before, or begin with an empty one. */
+void ftl_keep_start(struct ftl *ftl);
+/** Take over what was found, once the flash is mounted. */
+bool ftl_keep_step(struct ftl *ftl);
+/** Nothing of the buffer outlives the next reset. */
+void ftl_keep_forget(struct ftl *ftl);
+/** The contents of a slot of the write buffer are complete. */
+void ftl_keep_accept(struct ftl *ftl, uint16_t index);
+/**
+ * Give a slot that waits another buffer, before a write changes the contents.
+ * @param keeps_data  the write does not replace all of the data
+ */
+void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data);
+/** That write is complete. */
+void ftl_keep_renewed(struct ftl *ftl, uint16_t index);
+/** The contents of a slot of any pool are not needed any longer. */
+void ftl_keep_release(struct ftl *ftl, uint16_t index);
+/** A logical unit is trimmed; its slots are released after this. */
+void ftl_keep_trim(struct ftl *ftl, uint32_t number);
 
 /* ---- ftl_request.c */
 /** @return NULL when all are in progress */
@@ -526,6 +572,8 @@ uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream);
 
 /* ---- ftl_io.c: operations of the medium */
 bool ftl_io_step(struct ftl *ftl);
+/** Trim a whole unit that is not trimmed. @return false when it has to wait */
+MUST_USE bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number);
 /** Whether writes, trims or flushes wait. */
 bool ftl_io_is_waiting(const struct ftl *ftl);
 /** Refuse all operations that wait. @return whether there were any */

@@ -436,7 +436,9 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
             return false;
         }
         if (ftl->slots[index].state == FTL_SLOT_WAITING) {
+            ftl_keep_renew(ftl, index, part.length != FTL_UNIT_DATA);
             write_part(ftl, op, index, &part);
+            ftl_keep_renewed(ftl, index);
             ftl->counters.host_units++;
             return true;
         }
@@ -450,8 +452,7 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
     return write_to_new_slot(ftl, op, &part, entry);
 }
 
-/* Trim a whole unit. @return false when it has to wait */
-static bool trim_contents(struct ftl *ftl, uint32_t number)
+bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number)
 {
     uint32_t entry = ftl->map[number];
     uint16_t page;
@@ -464,6 +465,7 @@ static bool trim_contents(struct ftl *ftl, uint32_t number)
     if (page == FTL_LIST_END) {
         return false;
     }
+    ftl_keep_trim(ftl, number);
     if (ftl_is_in_slot(entry)) {
         ftl_slot_trim(ftl, (uint16_t)entry, page);
     } else {
@@ -482,7 +484,7 @@ static bool trim_unit(struct ftl *ftl, struct ftl_op *op)
         if (part.length != FTL_UNIT_DATA) {
             return write_unit(ftl, op);
         }
-        if (!trim_contents(ftl, part.number)) {
+        if (!ftl_io_trim_unit(ftl, part.number)) {
             return false;
         }
     }

@@ -18,12 +18,12 @@
 
 uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index)
 {
-    return ftl->data + (size_t)index * FTL_UNIT_DATA;
+    return ftl->data + (size_t)ftl->slots[index].buffer * FTL_UNIT_DATA;
 }
 
 uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index)
 {
-    return ftl->meta + (size_t)index * FTL_UNIT_META;
+    return ftl->meta + (size_t)ftl->slots[index].buffer * FTL_UNIT_META;
 }
 
 uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number)
@@ -33,6 +33,7 @@ uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number)
     if (index != FTL_LIST_END) {
         ftl->slots[index] = (struct ftl_slot){
             .pool = (uint8_t)pool,
+            .buffer = ftl->slots[index].buffer,
             .follows = FTL_LIST_END,
             .number = number,
             .old_place = FTL_NOWHERE,
@@ -49,7 +50,7 @@ void ftl_slot_free(struct ftl *ftl, uint16_t index)
     ftl_list_append(&ftl->free_slots[slot->pool], index);
 }
 
-void ftl_slot_accept(struct ftl *ftl, uint16_t index)
+void ftl_slot_await(struct ftl *ftl, uint16_t index)
 {
     struct ftl_slot *slot = &ftl->slots[index];
 
@@ -61,9 +62,18 @@ void ftl_slot_accept(struct ftl *ftl, uint16_t index)
     ftl_list_append(&ftl->waiting[slot->pool], index);
 }
 
+void ftl_slot_accept(struct ftl *ftl, uint16_t index)
+{
+    if (ftl->slots[index].pool == FTL_POOL_HOST) {
+        ftl_keep_accept(ftl, index);
+    }
+    ftl_slot_await(ftl, index);
+}
+
 /* The slot needs neither to be programmed nor to become durable any longer. */
 static void discard_slot(struct ftl *ftl, uint16_t index)
 {
+    ftl_keep_release(ftl, index);
     ftl_list_remove(&ftl->dirty[ftl->slots[index].pool], index);
     ftl_slot_free(ftl, index);
 }
@@ -115,6 +125,7 @@ void ftl_slot_trim(struct ftl *ftl, uint16_t index, uint16_t page)
             discard_slot(ftl, index);
         } else {
             ASSERT(slot->state == FTL_SLOT_PROGRAMMING);
+            ftl_keep_release(ftl, index);
             slot->is_trimmed = true;
         }
         index = follows;
@@ -174,6 +185,9 @@ static void supersede_slots(struct ftl *ftl, uint16_t index)
     while (index != FTL_LIST_END) {
         struct ftl_slot *slot = &ftl->slots[index];
 
+        if (slot->follows != FTL_LIST_END) {
+            ftl_keep_release(ftl, slot->follows);
+        }
         ftl_map_clear_valid(ftl, slot->old_place);
         slot->old_place = FTL_NOWHERE;
         index = slot->follows;

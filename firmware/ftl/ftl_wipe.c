@@ -26,6 +26,7 @@ static void begin_wipe(struct ftl *ftl)
 {
     ftl->wipe.phase = FTL_WIPE_ERASES;
     ftl->state = FTL_WIPING;
+    ftl_keep_forget(ftl);
     memcpy(ftl->wiped_failed, ftl->failed_planes,
            (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies);
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
@@ -83,6 +84,8 @@ static void start_anew(struct ftl *ftl)
     bool is_volatile = ftl->is_volatile;
 
     config.bad_planes = ftl->factory_planes;
+    config.adopts = false;
+    config.keep_seed++;
     ASSERT(ftl_start(&config) == ftl);
     ftl->counters = counters;
     ftl->is_volatile = is_volatile;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     ftl.c
+    ftl_adopt.c
     ftl_checkpoint.c
     ftl_checkpoint_load.c
     ftl_checkpoint_pieces.c

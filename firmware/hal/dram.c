@@ -23,6 +23,23 @@ void *dram_reserve(struct dram *dram, size_t len_bytes, size_t align_bytes)
     return dram->base + (start - base);
 }
 
+void *dram_reserve_end(struct dram *dram, size_t len_bytes, size_t align_bytes)
+{
+    uintptr_t base = (uintptr_t)dram->base;
+    uintptr_t start = base + dram->size_bytes;
+
+    ASSERT(IS_POW2(align_bytes));
+    if (len_bytes > dram->size_bytes - dram->used_bytes) {
+        return NULL;
+    }
+    start = (start - len_bytes) & ~(uintptr_t)(align_bytes - 1);
+    if (start - base < dram->used_bytes) {
+        return NULL;
+    }
+    dram->size_bytes = start - base;
+    return dram->base + dram->size_bytes;
+}
+
 void *dram_alloc(struct dram *dram, size_t len_bytes, size_t align_bytes)
 {
     void *p = dram_reserve(dram, len_bytes, align_bytes);

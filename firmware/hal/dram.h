@@ -32,6 +32,13 @@ MUST_USE void *dram_alloc(struct dram *dram, size_t len_bytes,
 MUST_USE void *dram_reserve(struct dram *dram, size_t len_bytes,
                             size_t align_bytes);
 
+/**
+ * The same, but at the end: so it has the same place at each start, whatever
+ * was allocated before.  Its contents are what a reset has left.
+ */
+MUST_USE void *dram_reserve_end(struct dram *dram, size_t len_bytes,
+                                size_t align_bytes);
+
 /* Convert a pointer to the address that devices use, and back. */
 uint64_t hal_dma_addr(const void *ptr);
 void *hal_dma_ptr(uint64_t addr);

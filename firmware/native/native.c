@@ -363,7 +363,7 @@ static struct drive_config drive_config_of(
         .usage =
             {
                 .usage = config->usage,
-                .is_power_on = true,
+                .is_power_on = config->kept_dram == NULL,
                 .errors = config->errors,
                 .save = config->usage != NULL ? save_usage : NULL,
                 .save_error = config->errors != NULL ? save_error : NULL,
@@ -414,6 +414,7 @@ static struct drive_config drive_config_of(
                 .save_ctx = drive,
             },
         .generation = generation_of(&config->node),
+        .has_kept_dram = config->kept_dram != NULL,
         .random_seed =
             UINT64_C(0x9e3779b97f4a7c15) *
             (config->node.number + 256u * generation_of(&config->node)),
@@ -479,6 +480,13 @@ struct native_drive *native_drive_create(
         drive->config = *config->saved;
     }
     machine_init(&drive->machine, world, &machine);
+    if (config->kept_dram != NULL) {
+        memcpy(native_node_dma(&drive->machine.node,
+                               SOC_DRAM_BASE + machine.dram_bytes -
+                                   config->kept_bytes,
+                               config->kept_bytes),
+               config->kept_dram, config->kept_bytes);
+    }
     drive->machine.holds_flash = config->flash_is_held;
     uart_init(&drive->uart,
               native_node_regs(&drive->machine.node, SOC_UART_BASE));

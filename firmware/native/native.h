@@ -130,6 +130,12 @@ struct native_drive_config {
      * The configuration in flash, used instead of the fields above; NULL: none.
      */
     const struct config *saved;
+    /*
+     * A reset with power on: what the end of the DRAM holds.  NULL: power-on,
+     * which leaves it zeroed.
+     */
+    const uint8_t *kept_dram;
+    uint32_t kept_bytes;
 };
 
 /* The sleep of the main loop, for drives and hosts. */

@@ -248,7 +248,9 @@ static void measure_workload(const struct workload *workload, bool by_age,
     config.logical_units = (uint32_t)(data_units * 100 / (100 + percent));
     config.logical_units = MIN(config.logical_units, ftl_most_units(&config));
     config.memory = aligned_alloc(64, (ftl_bytes(&config) + 63) / 64 * 64);
-    ftl = config.memory == NULL ? NULL : ftl_start(&config);
+    config.keep = aligned_alloc(64, (ftl_keep_bytes(&config) + 63) / 64 * 64);
+    ftl = config.memory == NULL || config.keep == NULL ? NULL
+                                                       : ftl_start(&config);
     if (ftl == NULL) {
         fprintf(stderr, "ftl_collect: the sizes do not fit together\n");
         exit(2);
@@ -279,6 +281,7 @@ static void measure_workload(const struct workload *workload, bool by_age,
     free(flash.is_programmed);
     free((void *)(uintptr_t)config.bad_planes);
     free(config.memory);
+    free(config.keep);
 }
 
 int main(int argc, char **argv)

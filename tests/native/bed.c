@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "bed.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/bytes.h"
 
-enum { NAND_BLOCKS = 20 }; /* So few that garbage collection begins soon. */
+enum {
+    NAND_BLOCKS = 20,     /* So few that garbage collection begins soon. */
+    KEPT_BYTES = 4 << 20, /* of DRAM, in which the write buffer is */
+};
 
-static void power_on(struct bed *bed)
+/* @param kept  the end of the DRAM before a reset, or NULL */
+static void start_drive(struct bed *bed, const uint8_t *kept)
 {
     struct native_drive_config config = {
         .node =
@@ -38,6 +43,8 @@ static void power_on(struct bed *bed)
         .flash_is_held = bed->nand_is_held,
         .plan = bed->plan,
         .namespaces = bed->keeps_namespaces ? &bed->namespaces : NULL,
+        .kept_dram = kept,
+        .kept_bytes = KEPT_BYTES,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);
@@ -95,7 +102,7 @@ static void start_nodes(struct bed *bed)
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         cable_init(&bed->cables[i]);
     }
-    power_on(bed);
+    start_drive(bed, NULL);
     bed->host = native_host_create(&bed->world, &host);
     plug_in(bed);
     assert_true(
@@ -160,8 +167,24 @@ void bed_power_off(struct bed *bed)
 
 void bed_power_on(struct bed *bed)
 {
-    power_on(bed);
+    start_drive(bed, NULL);
     plug_in(bed);
+}
+
+void bed_reset(struct bed *bed)
+{
+    const struct native_node *node = &bed->drive->machine.node;
+    uint8_t *kept = malloc(KEPT_BYTES);
+
+    assert_non_null(kept);
+    memcpy(kept,
+           native_node_dma(node, SOC_DRAM_BASE + node->dram_bytes - KEPT_BYTES,
+                           KEPT_BYTES),
+           KEPT_BYTES);
+    native_drive_destroy(bed->drive);
+    start_drive(bed, kept);
+    plug_in(bed);
+    free(kept);
 }
 
 void bed_power_cycle(struct bed *bed)

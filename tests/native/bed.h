@@ -71,6 +71,9 @@ void bed_end(struct bed *bed);
 /* Cut the drive's power and switch it on again; the host is not told. */
 void bed_power_cycle(struct bed *bed);
 
+/* Reset the drive with power on: the end of its DRAM keeps its contents. */
+void bed_reset(struct bed *bed);
+
 /* The two halves of it: while the power is off, a test can change the flash. */
 void bed_power_off(struct bed *bed);
 void bed_power_on(struct bed *bed);

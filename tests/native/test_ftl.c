@@ -129,7 +129,9 @@ static void start_drive(struct drive *drive)
     config.flash = nand_seam_flash(&drive->seam);
     config.bad_planes = drive->bad_planes;
     config.memory = dram_reserve(dram, ftl_bytes(&config), 64);
+    config.keep = dram_reserve(dram, ftl_keep_bytes(&config), 64);
     assert_non_null(config.memory);
+    assert_non_null(config.keep);
     drive->ftl = ftl_start(&config);
     assert_non_null(drive->ftl);
     drive->seam.ftl = drive->ftl;

@@ -141,6 +141,7 @@ void bed_free(struct bed *bed)
     put_storage(bed->ram.bytes, bed->ram.size_bytes);
     free(bed->array_memory);
     free(bed->ftl_memory);
+    free(bed->keep);
     for (unsigned int i = 0; i < BED_IOS; i++) {
         free(bed->io[i].marks);
     }
@@ -172,6 +173,41 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed)
     for (uint32_t i = 0; i < copy->units; i++) {
         copy->unit[i].is_busy = false;
         copy->unit[i].in_progress = 0;
+    }
+    return copy;
+}
+
+static void apply_write(uint32_t ids[BED_SECTORS], const struct bed_unit *unit,
+                        uint32_t number)
+{
+    const struct bed_write *write = &unit->history[number % BED_HISTORY];
+
+    for (unsigned int i = 0; i < BED_SECTORS; i++) {
+        if ((write->sectors & BIT(i)) != 0) {
+            ids[i] = write->id;
+        }
+    }
+}
+
+/* The first `count` writes are durable. */
+static void make_durable(struct bed_unit *unit, uint32_t count)
+{
+    while (unit->durable < count) {
+        apply_write(unit->base, unit, unit->durable++);
+    }
+}
+
+struct bed *bed_reset(const struct bed *bed, uint64_t seed)
+{
+    struct bed *copy = bed_cut(bed, seed);
+
+    copy->adopts = true;
+    copy->keep_bytes = bed->keep_bytes;
+    assert_int_equal(posix_memalign((void **)&copy->keep, 64, bed->keep_bytes),
+                     0);
+    memcpy(copy->keep, bed->keep, bed->keep_bytes);
+    for (uint32_t i = 0; i < copy->units; i++) {
+        make_durable(&copy->unit[i], copy->unit[i].completed);
     }
     return copy;
 }
@@ -519,6 +555,16 @@ void bed_start_mount(struct bed *bed)
                      0);
     memset(bed->ftl_memory, 0xa5, ftl_bytes(&config));
     config.memory = bed->ftl_memory;
+    if (bed->keep == NULL) {
+        bed->keep_bytes = ftl_keep_bytes(&config);
+        assert_int_equal(
+            posix_memalign((void **)&bed->keep, 64, bed->keep_bytes), 0);
+        memset(bed->keep, 0xa5, bed->keep_bytes);
+    }
+    config.keep = bed->keep;
+    config.adopts = bed->adopts;
+    config.keep_seed = random_next(&bed->random);
+    bed->adopts = false;
     bed->ftl = ftl_start(&config);
     assert_non_null(bed->ftl);
 }
@@ -607,26 +653,6 @@ static bool is_in_io(const struct bed_io *io, uint32_t unit, uint8_t *sectors)
         }
     }
     return *sectors != 0;
-}
-
-static void apply_write(uint32_t ids[BED_SECTORS], const struct bed_unit *unit,
-                        uint32_t number)
-{
-    const struct bed_write *write = &unit->history[number % BED_HISTORY];
-
-    for (unsigned int i = 0; i < BED_SECTORS; i++) {
-        if ((write->sectors & BIT(i)) != 0) {
-            ids[i] = write->id;
-        }
-    }
-}
-
-/* The first `count` writes are durable. */
-static void make_durable(struct bed_unit *unit, uint32_t count)
-{
-    while (unit->durable < count) {
-        apply_write(unit->base, unit, unit->durable++);
-    }
 }
 
 static void note_write(struct bed *bed, struct bed_io *io, uint32_t id)

@@ -99,6 +99,9 @@ struct bed {
     void *array_memory;
     struct ftl *ftl;
     void *ftl_memory;
+    uint8_t *keep; /* memory of the write buffer */
+    size_t keep_bytes;
+    bool adopts; /* the next mount finds the buffer in it */
     uint8_t bad_planes[4096];
     uint64_t now_us;
     uint64_t deadline_us; /* of the translation layer, since the last step */
@@ -140,6 +143,13 @@ void bed_start_mount(struct bed *bed);
  * knows what may be there.
  */
 struct bed *bed_cut(const struct bed *bed, uint64_t seed);
+
+/*
+ * What a reset at this moment leaves: like a power cut, but the write buffer
+ * is kept, so that all operations that have ended count as durable until the
+ * power is cut.
+ */
+struct bed *bed_reset(const struct bed *bed, uint64_t seed);
 
 /*
  * Step the translation layer, and let one event happen.

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Resets of the whole drive with power on, as by the watchdog, a panic or an
+ * NVM subsystem reset: no write that was acknowledged is lost, flushed or not.
+ */
+#include "bed_fixture.h"
+
+#include "lib/random.h"
+#include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
+
+enum {
+    SLOTS = 12,
+    SLOT_BLOCKS = 20, /* two units and parts of two others */
+    SLOT_STRIDE = 40,
+    RESETS = 20,
+    DEALLOCATE = 1 << 25,
+    MS_NS = 1000000,
+};
+
+static const struct bed nand_bed = {.mtu_bytes = 1500, .has_nand = true};
+static const struct bed slow_bed = {
+    .mtu_bytes = 1500, .has_nand = true, .nand_is_realtime = true};
+
+static int setup_like(const struct bed *like)
+{
+    bed_init_like(&bed, like);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+static int setup_nand(void **state)
+{
+    (void)state;
+    return setup_like(&nand_bed);
+}
+
+static int setup_slow(void **state)
+{
+    (void)state;
+    return setup_like(&slow_bed);
+}
+
+static void reset_drive(void)
+{
+    bed_reset(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+}
+
+static void expect_log(const char *text)
+{
+    native_world_pass(&bed.world, MS_NS);
+    if (strstr(machine_console(&bed.drive->machine), text) == NULL) {
+        fail_msg("the log has no \"%s\":\n%s", text,
+                 machine_console(&bed.drive->machine));
+    }
+}
+
+static void expect_no_log(const char *text)
+{
+    native_world_pass(&bed.world, MS_NS);
+    assert_null(strstr(machine_console(&bed.drive->machine), text));
+}
+
+static void trim_blocks(uint64_t lba, uint32_t blocks)
+{
+    const struct nvme_sqe sqe = {
+        .opcode = NVM_WRITE_ZEROES,
+        .nsid = 1,
+        .cdw10 = (uint32_t)lba,
+        .cdw12 = (blocks - 1) | DEALLOCATE,
+    };
+
+    assert_int_equal(
+        host_command(&bed.host->host, 1, &sqe, NULL, 0) & NVME_SC_MASK, 0);
+}
+
+static void expect_zeroes(uint64_t lba, uint32_t blocks)
+{
+    static const uint8_t zeroes[NVMF_MAX_TRANSFER];
+
+    assert_int_equal(bed_read(&bed, 1, lba, blocks, HOST_DATA_KEYED), 0);
+    assert_memory_equal(bed.host->data, zeroes, (size_t)blocks * BED_BLOCK);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_unflushed_writes_and_trims_survive_a_reset(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 0, 64, HOST_DATA_KEYED, true, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    assert_int_equal(bed_write(&bed, 1, 203, 1, HOST_DATA_KEYED, false, 3), 0);
+    trim_blocks(32, 16);
+    reset_drive();
+    bed_expect(&bed, 1, 0, 8, HOST_DATA_KEYED, 1);
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+    bed_expect(&bed, 1, 203, 1, HOST_DATA_KEYED, 3);
+    expect_zeroes(32, 16);
+    expect_log("ftl: the reset has left 2 units of 4 KiB and 2 trims in the "
+               "write buffer, and they are kept");
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_several_resets_lose_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i < 5; i++) {
+        assert_int_equal(
+            bed_write(&bed, 1, 8 * i, 8, HOST_DATA_KEYED, false, i), 0);
+        reset_drive();
+        reset_drive();
+        for (uint32_t j = 1; j <= i; j++) {
+            bed_expect(&bed, 1, 8 * j, 8, HOST_DATA_KEYED, j);
+        }
+    }
+}
+
+/* What was adopted becomes durable like any other write. */
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_flush_after_the_reset_makes_adopted_data_durable(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    reset_drive();
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+    expect_no_log("ftl: the reset has left");
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_nothing_is_kept_over_a_power_cut(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    expect_zeroes(8, 8);
+    expect_no_log("ftl: the reset has left");
+}
+
+/* ---- Resets while writes are in progress. */
+
+struct slot {
+    uint64_t lba;
+    uint32_t offset;
+    uint32_t acknowledged, version; /* the last one, and the one begun last */
+    bool is_busy;
+};
+
+static void write_done(void *ctx, const struct host_result *result)
+{
+    struct slot *slot = ctx;
+
+    slot->is_busy = false;
+    if (!result->is_lost && result->cqe.status == 0) {
+        slot->acknowledged = slot->version;
+    }
+}
+
+static void start_write(struct slot *slot)
+{
+    slot->version++;
+    slot->is_busy = true;
+    bed_fill(bed.host->data + slot->offset, slot->lba, SLOT_BLOCKS,
+             slot->version);
+    assert_true(host_io_submit(&bed.host->host,
+                               &(struct host_io){
+                                   .qid = 1,
+                                   .opcode = NVM_WRITE,
+                                   .kind = HOST_DATA_KEYED,
+                                   .nsid = BED_NSID,
+                                   .lba = slot->lba,
+                                   .blocks = SLOT_BLOCKS,
+                                   .offset = slot->offset,
+                                   .len_bytes = SLOT_BLOCKS * BED_BLOCK,
+                                   .done = write_done,
+                                   .ctx = slot,
+                               }));
+}
+
+static bool has_version(const struct slot *slot, uint32_t block,
+                        uint32_t version)
+{
+    uint8_t expected[SLOT_BLOCKS * BED_BLOCK] = {0};
+
+    if (version != 0) {
+        bed_fill(expected, slot->lba, SLOT_BLOCKS, version);
+    }
+    return memcmp(bed.host->data + (size_t)block * BED_BLOCK,
+                  expected + (size_t)block * BED_BLOCK, BED_BLOCK) == 0;
+}
+
+/* Each block has the version that was acknowledged last, or the one that was in
+ * progress.  Then all blocks get one more version. */
+static void check_slot(struct slot *slot)
+{
+    assert_int_equal(bed_read(&bed, 1, slot->lba, SLOT_BLOCKS, HOST_DATA_KEYED),
+                     0);
+    for (uint32_t i = 0; i < SLOT_BLOCKS; i++) {
+        if (!has_version(slot, i, slot->acknowledged) &&
+            !has_version(slot, i, slot->version)) {
+            fail_msg("block %lu has lost version %u",
+                     (unsigned long)slot->lba + i, slot->acknowledged);
+        }
+    }
+    slot->is_busy = false;
+    slot->acknowledged = ++slot->version;
+    assert_int_equal(bed_write(&bed, 1, slot->lba, SLOT_BLOCKS, HOST_DATA_KEYED,
+                               false, slot->version),
+                     0);
+}
+
+static void run_resets(void)
+{
+    static struct slot slots[SLOTS];
+    uint64_t random = 3;
+    uint32_t acknowledged = 0;
+
+    memset(slots, 0, sizeof(slots));
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        slots[i].lba = (uint64_t)i * SLOT_STRIDE + 5;
+        slots[i].offset = i * SLOT_BLOCKS * BED_BLOCK;
+    }
+    for (uint32_t reset = 0; reset < RESETS; reset++) {
+        uint64_t turns = 200 + random_next(&random) % 3000;
+
+        while (turns-- != 0) {
+            struct slot *slot = &slots[random_next(&random) % SLOTS];
+
+            if (!slot->is_busy) {
+                start_write(slot);
+            }
+            if (!native_world_step(&bed.world)) {
+                native_world_pass(&bed.world, 1000);
+            }
+        }
+        reset_drive();
+        for (uint32_t i = 0; i < SLOTS; i++) {
+            check_slot(&slots[i]);
+            acknowledged += slots[i].acknowledged;
+        }
+    }
+    assert_true(acknowledged > RESETS);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_resets_at_any_time_lose_no_acknowledged_write(void **state)
+{
+    (void)state;
+    run_resets();
+}
+
+WITH_FIXTURE(setup_slow, teardown)
+static void test_the_same_with_the_times_of_the_flash(void **state)
+{
+    (void)state;
+    run_resets();
+}

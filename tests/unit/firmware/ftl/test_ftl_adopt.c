@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Resets of the translation layer with power on.  While a workload runs, flash
+ * and write buffer are copied after events, as a reset at this moment leaves
+ * them.  Each copy is mounted, and the oracle checks that every operation that
+ * has ended is there.
+ *
+ * FTL_FIRST, FTL_SEEDS, FTL_OPS and FTL_STRIDE: see test_ftl_power.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/random.h"
+#include "tests/unit/firmware/ftl/ftl_bed.h"
+
+enum { HEAD_LEN = 64 };
+
+struct sweep {
+    unsigned int stride;       /* reset at each of so many events */
+    unsigned int mount_stride; /* and again at events of mounts; 0: never */
+    bool with_failures;        /* some programs fail */
+    uint64_t resets;
+    uint64_t units, trims; /* adopted */
+};
+
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 2,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 12,
+                 .wordlines = 6},
+    .logical_units = 40,
+    .buffer_units = 12,
+    .torn_units_vary = true,
+};
+
+static unsigned long read_setting(const char *name, unsigned long otherwise)
+{
+    const char *text = getenv(name);
+
+    return text == NULL ? otherwise : strtoul(text, NULL, 10);
+}
+
+/* A few operations, and everything durable or not. */
+static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
+{
+    for (unsigned int i = 0; i < ops; i++) {
+        uint64_t steps = random_next(&seed) % 30;
+
+        bed_random_op(bed, &seed);
+        while (steps-- != 0 && bed_step(bed)) {
+        }
+    }
+}
+
+/* Adopt, and check that everything is there. */
+static void check_adopted(struct bed *bed)
+{
+    bed_mount(bed);
+    bed_check(bed);
+    assert_false(ftl_is_adopting(bed->ftl));
+    assert_int_equal(ftl_adopted(bed->ftl)->damaged, 0);
+    assert_false(ftl_adopted(bed->ftl)->is_refused);
+}
+
+/* ---- Sweeps. */
+
+static void reset_during_mount(struct bed *bed)
+{
+    struct sweep *sweep = bed->ctx;
+
+    if (bed->events % sweep->mount_stride == 0) {
+        struct bed *again = bed_reset(bed, bed->events);
+
+        check_adopted(again);
+        sweep->resets++;
+        bed_free(again);
+    }
+}
+
+/* A reset has come: `bed` is what is left. */
+static void check_reset(struct sweep *sweep, struct bed *bed, uint64_t seed)
+{
+    struct bed *again, *cut;
+
+    sweep->resets++;
+    bed->ctx = sweep;
+    bed->after_event = sweep->mount_stride != 0 ? reset_during_mount : NULL;
+    bed_mount(bed);
+    bed->after_event = NULL;
+    bed_check(bed);
+    sweep->units += ftl_adopted(bed->ftl)->units;
+    sweep->trims += ftl_adopted(bed->ftl)->trims;
+    use_medium(bed, seed, 6);
+    again = bed_reset(bed, seed);
+    check_adopted(again);
+    bed_flush(again);
+    cut = bed_cut(again, seed);
+    bed_mount(cut);
+    bed_check(cut);
+    bed_free(cut);
+    bed_free(again);
+}
+
+static void reset_now(struct bed *bed)
+{
+    struct sweep *sweep = bed->ctx;
+    struct bed *reset;
+
+    if (bed->events % sweep->stride == 0) {
+        reset = bed_reset(bed, random_mix(bed->events));
+        check_reset(sweep, reset, random_mix(bed->events));
+        bed_free(reset);
+    }
+}
+
+static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
+                           uint64_t seed, unsigned int ops)
+{
+    const struct nand_injection failure = {
+        .kind = NAND_OP_PROGRAM,
+        .effect = NAND_EFFECT_FAIL,
+        .channel = NAND_ANYWHERE,
+        .die = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.every = 29, .chance = FAULT_CHANCE_ALWAYS},
+    };
+    struct bed_config config = *base;
+    struct bed *bed;
+
+    config.seed = seed;
+    bed = bed_new(&config);
+    bed_mount(bed);
+    use_medium(bed, seed, 60);
+    bed_wait_all(bed);
+    bed_flush(bed);
+    if (sweep->with_failures) {
+        assert_true(nand_array_inject(bed->array, &failure));
+    }
+    bed->ctx = sweep;
+    bed->after_event = reset_now;
+    use_medium(bed, ~seed, ops);
+    bed_wait_all(bed);
+    bed->after_event = NULL;
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void sweep_seeds(struct sweep *sweep, const struct bed_config *config,
+                        const char *what)
+{
+    unsigned long first = read_setting("FTL_FIRST", 1);
+
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 2); i++) {
+        sweep_workload(sweep, config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 30));
+    }
+    print_message("%s: %lu resets, %lu units and %lu trims adopted\n", what,
+                  (unsigned long)sweep->resets, (unsigned long)sweep->units,
+                  (unsigned long)sweep->trims);
+    assert_true(sweep->resets > 10);
+    assert_true(sweep->units > 10);
+}
+
+static void test_a_reset_loses_no_operation_that_has_ended(void **state)
+{
+    struct sweep sweep = {.stride = 1};
+
+    (void)state;
+    sweep_seeds(&sweep, &small, "resets");
+    assert_true(sweep.trims != 0);
+}
+
+static void test_a_reset_during_a_mount_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .stride = 23,
+        .mount_stride = (unsigned int)read_setting("FTL_STRIDE", 17),
+    };
+
+    (void)state;
+    sweep_seeds(&sweep, &small, "resets during mounts");
+}
+
+static void test_a_reset_after_programs_that_failed_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .with_failures = true,
+    };
+
+    (void)state;
+    sweep_seeds(&sweep, &small, "resets with failed programs");
+}
+
+/* Rows of the same unit end in any order, also older ones last. */
+static void test_a_reset_while_a_die_lags_loses_nothing(void **state)
+{
+    struct sweep sweep = {.stride =
+                              (unsigned int)read_setting("FTL_STRIDE", 5)};
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.dies = 4;
+    config.geometry.wordlines = 2;
+    config.dies_lag = true;
+    config.rewrites_few = true;
+    sweep_seeds(&sweep, &config, "resets while a die lags");
+}
+
+/* ---- Single resets. */
+
+/* A bed with some writes and a trim that are not on flash. */
+static struct bed *new_used_bed(uint64_t seed)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    config.seed = seed;
+    bed = bed_new(&config);
+    bed_mount(bed);
+    bed_write(bed, 0, 24);
+    bed_write(bed, 80, 8);
+    bed_flush(bed);
+    bed_write(bed, 8, 8);
+    bed_write(bed, 40, 3);
+    bed_trim(bed, 80, 8);
+    return bed;
+}
+
+static void test_writes_and_trims_are_adopted(void **state)
+{
+    struct bed *bed = new_used_bed(1);
+    struct bed *reset = bed_reset(bed, 1);
+
+    (void)state;
+    check_adopted(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, 2);
+    assert_int_equal(ftl_adopted(reset->ftl)->trims, 1);
+    bed_free(reset);
+    bed_free(bed);
+}
+
+/* What the firmware left is not adopted after the power was off. */
+static void test_a_power_cut_ends_the_buffer(void **state)
+{
+    struct bed *bed = new_used_bed(2);
+    struct bed *reset = bed_reset(bed, 1);
+    struct bed *again;
+
+    (void)state;
+    reset->adopts = false;
+    bed_mount(reset);
+    bed_settle(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, 0);
+    /* Neither does the next reset find it. */
+    again = bed_reset(reset, 1);
+    bed_mount(again);
+    bed_settle(again);
+    assert_int_equal(ftl_adopted(again->ftl)->units, 0);
+    assert_int_equal(ftl_adopted(again->ftl)->trims, 0);
+    bed_free(again);
+    bed_free(reset);
+    bed_free(bed);
+}
+
+/*
+ * A reset may come while a write is copied into the buffer.  Then the data of
+ * the write is there, but not what describes it.  The write has not ended, so
+ * the contents before it count.
+ */
+static void test_a_reset_within_a_write_keeps_the_contents_before(void **state)
+{
+    static const uint32_t counts[] = {8, 3};
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(counts); i++) {
+        struct bed *bed = new_used_bed(3);
+        struct bed *reset = bed_reset(bed, 1);
+        size_t data;
+
+        data = (size_t)(small.buffer_units + 1) * FTL_UNIT_DATA;
+        bed_write(bed, 8, counts[i]);
+        memcpy(reset->keep, bed->keep, data);
+        check_adopted(reset);
+        assert_int_equal(ftl_adopted(reset->ftl)->units, 2);
+        bed_free(reset);
+        bed_free(bed);
+    }
+}
+
+/* ---- Older contents that are still being programmed. */
+
+/*
+ * Write unit 0 and have it programmed by a die that does not get on.  Other
+ * dies do.
+ */
+static void write_to_held_die(struct bed *bed)
+{
+    uint64_t programs = bed->programs;
+
+    bed_write(bed, 0, 8);
+    (void)bed_submit_flush(bed);
+    while (bed->programs == programs) {
+        assert_true(bed_step(bed));
+    }
+    for (unsigned int i = 0; i < BED_DIES_MAX; i++) {
+        if (bed->dies[i].stage != BED_DIE_IDLE) {
+            bed->held_dies |= (uint8_t)BIT(i);
+        }
+    }
+    assert_int_not_equal(bed->held_dies, 0);
+}
+
+static struct bed *new_empty_bed(uint64_t seed)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    config.seed = seed;
+    bed = bed_new(&config);
+    bed_mount(bed);
+    return bed;
+}
+
+static void expect_after_reset(const struct bed *bed)
+{
+    struct bed *reset = bed_reset(bed, 1);
+
+    check_adopted(reset);
+    bed_free(reset);
+}
+
+static void free_held_bed(struct bed *bed)
+{
+    bed->held_dies = 0;
+    bed_wait_all(bed);
+    bed_free(bed);
+}
+
+static void test_newer_contents_that_are_on_flash_count(void **state)
+{
+    struct bed *bed = new_empty_bed(11);
+
+    (void)state;
+    write_to_held_die(bed);
+    bed_write(bed, 0, 8);
+    expect_after_reset(bed);
+    (void)bed_submit_flush(bed);
+    bed_settle(bed);
+    expect_after_reset(bed);
+    free_held_bed(bed);
+}
+
+static void test_contents_before_a_trim_do_not_come_back(void **state)
+{
+    struct bed *bed = new_empty_bed(12);
+
+    (void)state;
+    write_to_held_die(bed);
+    bed_trim(bed, 0, 8);
+    expect_after_reset(bed);
+    for (uint32_t i = 0; i < 5; i++) {
+        bed_write(bed, i * 8, 8);
+        expect_after_reset(bed);
+    }
+    bed_settle(bed);
+    expect_after_reset(bed);
+    free_held_bed(bed);
+}
+
+static void test_contents_that_were_adopted_are_older_than_new_ones(
+    void **state)
+{
+    struct bed *bed = new_empty_bed(13);
+    struct bed *reset;
+
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        bed_write(bed, 0, 8);
+    }
+    reset = bed_reset(bed, 1);
+    check_adopted(reset);
+    (void)bed_submit_flush(reset);
+    reset->held_dies = 3;
+    bed_settle(reset);
+    bed_write(reset, 0, 8);
+    expect_after_reset(reset);
+    free_held_bed(reset);
+    bed_free(bed);
+}
+
+/* What an adopted unit replaces on flash is known, and collected in the end. */
+static void test_a_drive_that_is_reset_often_uses_up_no_space(void **state)
+{
+    struct bed *bed = new_empty_bed(14);
+    struct bed *reset;
+
+    (void)state;
+    for (unsigned int i = 0; i < 30; i++) {
+        use_medium(bed, i, 12);
+        reset = bed_reset(bed, i);
+        bed_free(bed);
+        bed = reset;
+        check_adopted(bed);
+        if (i % 15 == 14) {
+            use_medium(bed, ~(uint64_t)i, 600);
+            bed_check(bed);
+        }
+    }
+    assert_false(ftl_is_read_only(bed->ftl));
+    bed_free(bed);
+}
+
+/* ---- Memory that is damaged, or not ours. */
+
+/* Find the entry of a unit in the memory of the write buffer, by its number and
+ * its check word, which is not 0. */
+static uint8_t *find_entry(const struct bed *bed, uint32_t number)
+{
+    enum { ENTRY_LEN = 24, AT_NUMBER = 16 };
+    uint32_t slots = 12 + 6 + 16; /* at most; the entries come after them */
+
+    for (size_t at = (size_t)(slots - 8) * (FTL_UNIT_DATA + FTL_UNIT_META);
+         at + ENTRY_LEN <= bed->keep_bytes - HEAD_LEN; at += 8) {
+        uint64_t check;
+        uint32_t found;
+
+        memcpy(&check, bed->keep + at, sizeof(check));
+        memcpy(&found, bed->keep + at + AT_NUMBER, sizeof(found));
+        if (check > UINT32_MAX && found == number) {
+            return bed->keep + at;
+        }
+    }
+    fail_msg("Unit %u has no entry.", number);
+    return NULL;
+}
+
+static void test_an_entry_that_is_damaged_is_discarded(void **state)
+{
+    struct bed *bed = new_used_bed(4);
+
+    (void)state;
+    for (unsigned int at = 0; at < 20; at++) {
+        struct bed *reset = bed_reset(bed, 1);
+
+        find_entry(reset, 5)[at] ^= 0x10;
+        bed_mount(reset);
+        bed_settle(reset);
+        assert_int_equal(ftl_adopted(reset->ftl)->units, 1);
+        assert_int_equal(ftl_adopted(reset->ftl)->trims, 1);
+        assert_int_equal(ftl_adopted(reset->ftl)->damaged, 1);
+        bed_free(reset);
+    }
+    bed_free(bed);
+}
+
+static void test_a_buffer_of_other_sizes_is_refused(void **state)
+{
+    struct bed *bed = new_used_bed(5);
+
+    (void)state;
+    for (unsigned int at = 8; at < HEAD_LEN; at++) {
+        struct bed *reset = bed_reset(bed, 1);
+
+        reset->keep[reset->keep_bytes - HEAD_LEN + at] ^= 1;
+        bed_mount(reset);
+        bed_settle(reset);
+        assert_int_equal(ftl_adopted(reset->ftl)->units, 0);
+        assert_int_equal(ftl_adopted(reset->ftl)->trims, 0);
+        assert_true(ftl_adopted(reset->ftl)->is_refused);
+        bed_free(reset);
+    }
+    bed_free(bed);
+}
+
+/* Random memory, as after the power was off, says nothing. */
+static void test_memory_without_a_buffer_is_no_buffer(void **state)
+{
+    struct bed *bed = new_used_bed(6);
+    struct bed *reset = bed_reset(bed, 1);
+
+    (void)state;
+    memset(reset->keep, 0x5a, reset->keep_bytes);
+    bed_mount(reset);
+    bed_settle(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, 0);
+    assert_false(ftl_adopted(reset->ftl)->is_refused);
+    bed_free(reset);
+    bed_free(bed);
+}
+
+static void test_nothing_is_adopted_after_a_wipe(void **state)
+{
+    struct bed *bed = new_used_bed(7);
+    struct bed *reset;
+    uint64_t events = bed->events + 1;
+
+    (void)state;
+    bed_wait_all(bed);
+    assert_true(ftl_wipe(bed->ftl, &bed->io[0]));
+    bed->io[0].is_used = true;
+    bed->io[0].is_done = false;
+    bed->io[0].io = (struct media_io){.op = MEDIA_FLUSH};
+    while (ftl_state(bed->ftl) != FTL_WIPING || bed->events < events) {
+        assert_true(bed_step(bed));
+    }
+    /* A reset while blocks are erased. */
+    reset = bed_reset(bed, 1);
+    bed_mount(reset);
+    bed_settle(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, 0);
+    assert_int_equal(ftl_adopted(reset->ftl)->trims, 0);
+    bed_free(reset);
+    bed_settle(bed);
+    reset = bed_reset(bed, 1);
+    bed_mount(reset);
+    bed_settle(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, 0);
+    assert_int_equal(ftl_adopted(reset->ftl)->trims, 0);
+    bed_free(reset);
+    bed_free(bed);
+}
