@@ -600,7 +600,7 @@ uint64_t updater_step(struct updater *updater, uint64_t now_us)
     return updater->phase != UPDATER_IDLE ? now_us + PACE_US : trial_us;
 }
 
-static void seam_commit(void *ctx, const struct nvmf_firmware_commit *commit)
+static bool seam_commit(void *ctx, const struct nvmf_firmware_commit *commit)
 {
     struct updater *updater = ctx;
 
@@ -608,6 +608,7 @@ static void seam_commit(void *ctx, const struct nvmf_firmware_commit *commit)
     updater->slot =
         commit->slot != 0 ? commit->slot : other_slot(updater->config.running);
     updater_enter(updater, UPDATER_STARTING);
+    return true;
 }
 
 static void seam_describe(void *ctx, struct nvmf_firmware_now *now)

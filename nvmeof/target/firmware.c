@@ -2,7 +2,8 @@
 /*
  * Firmware Image Download and Firmware Commit: the commands and the log page of
  * the slots.  The target collects one image at a time, which belongs to the
- * controller that has begun its download.  The owner of the firmware seam
+ * controller that has begun its download; pieces from other controllers are
+ * refused.  The owner of the firmware seam
  * writes the image to flash.
  * Spec: NVM Express Base 2.0 sections 3.11, 5.11, 5.12 and 5.16.1.4.
  *
@@ -27,6 +28,10 @@ enum { /* dword 10 of Firmware Commit */
 
        RESULT_OVERLAPPED = 1, /* MUD: two controllers have downloaded */
 };
+
+/* A controller that has sent no piece for so long can lose its download to
+ * another one. */
+#define OWNER_IDLE_US (60u * 1000 * 1000)
 
 bool firmware_exists(const struct nvmf_target *target)
 {
@@ -55,10 +60,15 @@ uint8_t firmware_capabilities(const struct nvmf_target *target)
     return frmw;
 }
 
-/* Whether another image starts after the next reset. */
+/* Whether another image starts after the next subsystem reset. */
 bool firmware_is_pending(const struct nvmf_target *target)
 {
     return firmware_exists(target) && firmware_now(target).next != 0;
+}
+
+bool firmware_is_committing(const struct nvmf_target *target)
+{
+    return target->firmware.req != NULL;
 }
 
 /* ---- The image that is being downloaded. */
@@ -68,7 +78,10 @@ static void forget_image(struct nvmf_target *target)
     struct firmware_manager *manager = &target->firmware;
 
     manager->owner = NO_CTRL;
+    manager->image++;
+    manager->is_overlapped = false;
     manager->end_bytes = 0;
+    manager->arrived_bytes = 0;
     memset(manager->units, 0, sizeof(manager->units));
 }
 
@@ -77,14 +90,15 @@ void firmware_init(struct nvmf_target *target)
     forget_image(target);
 }
 
-/* A controller is reset or ends: discard what it has downloaded. */
+/* A controller is reset or ends: discard what it has downloaded, unless it is
+ * being stored. */
 void firmware_ctrl_reset(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl)
 {
-    if (target->firmware.req == NULL &&
-        target->firmware.owner == ctrl - target->ctrl) {
+    const struct firmware_manager *manager = &target->firmware;
+
+    if (!manager->is_storing && manager->owner == ctrl - target->ctrl) {
         forget_image(target);
-        target->firmware.is_overlapped = false;
     }
 }
 
@@ -99,15 +113,11 @@ static bool has_any_unit(const struct firmware_manager *manager, uint32_t first,
     return false;
 }
 
-/* @return whether every unit below the end of the image was downloaded */
+/* Pieces do not overlap, so there is no gap if all bytes have arrived. */
 static bool is_complete(const struct firmware_manager *manager)
 {
-    for (uint32_t i = 0; i < manager->end_bytes / NVMF_FIRMWARE_UNIT; i++) {
-        if (!(manager->units[i / 32] & BIT(i % 32))) {
-            return false;
-        }
-    }
-    return manager->end_bytes != 0;
+    return manager->end_bytes != 0 &&
+           manager->arrived_bytes == manager->end_bytes;
 }
 
 uint16_t firmware_download_check(struct nvmf_target *target,
@@ -132,33 +142,46 @@ uint16_t firmware_download_check(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
+/* @return whether another controller collects an image, and goes on with it */
+static bool is_taken(const struct nvmf_target *target, uint8_t ctrl)
+{
+    const struct firmware_manager *manager = &target->firmware;
+
+    return manager->owner != NO_CTRL && manager->owner != ctrl &&
+           target->now_us < manager->owner_us + OWNER_IDLE_US;
+}
+
 /*
- * The first part of the data has arrived.  A piece at offset 0 begins a new
- * image, so that a host whose program was killed can begin again.
+ * The first part of the data has arrived.  If the beginning of the image was
+ * downloaded already, a piece at offset 0 begins a new image, so that a host
+ * whose program was killed can begin again.
  */
 static uint16_t begin_piece(struct nvmf_target *target,
-                            const struct nvmf_request *req, uint32_t offset)
+                            struct nvmf_request *req, uint32_t offset)
 {
     struct firmware_manager *manager = &target->firmware;
     uint8_t ctrl = request_qpair(target, req)->ctrl;
     uint32_t first = offset / NVMF_FIRMWARE_UNIT;
     uint32_t count = req->data_len / NVMF_FIRMWARE_UNIT;
 
-    if (manager->owner != NO_CTRL && manager->owner != ctrl) {
+    if (is_taken(target, ctrl)) {
         manager->is_overlapped = true;
-        forget_image(target);
+        return NVME_SC_COMMAND_INTERRUPTED; /* the host may try again */
     }
-    if (offset == 0) {
+    if (manager->owner != ctrl ||
+        (offset == 0 && has_any_unit(manager, 0, 1))) {
         forget_image(target);
     }
     if (has_any_unit(manager, first, count)) {
         return refuse_status(NVME_SC_FIRMWARE_OVERLAP);
     }
     manager->owner = ctrl;
+    manager->owner_us = target->now_us;
     for (uint32_t i = first; i < first + count; i++) {
         manager->units[i / 32] |= BIT(i % 32);
     }
     manager->end_bytes = MAX(manager->end_bytes, offset + req->data_len);
+    req->image = manager->image;
     return NVME_SC_SUCCESS;
 }
 
@@ -166,9 +189,10 @@ static uint16_t begin_piece(struct nvmf_target *target,
 uint16_t firmware_download_execute(struct nvmf_target *target,
                                    struct nvmf_request *req)
 {
+    struct firmware_manager *manager = &target->firmware;
     uint32_t offset = req->sqe.cdw11 * 4;
 
-    if (target->firmware.req != NULL) {
+    if (manager->req != NULL) {
         return NVME_SC_COMMAND_INTERRUPTED; /* a commit has begun meanwhile */
     }
     if (req->data_offset == 0) {
@@ -178,9 +202,13 @@ uint16_t firmware_download_execute(struct nvmf_target *target,
             return status;
         }
     }
+    if (req->image != manager->image) {
+        return NVME_SC_COMMAND_INTERRUPTED; /* another image has begun */
+    }
     request_read_data(req, 0,
                       target->config.firmware.image + offset + req->data_offset,
                       req->window_len);
+    manager->arrived_bytes += req->window_len;
     return NVME_SC_SUCCESS;
 }
 
@@ -209,24 +237,20 @@ uint16_t firmware_commit_check(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
-/* The status of a commit that stores an image which is not complete. */
+/* Check that the controller has downloaded a whole image. */
 static uint16_t check_download(struct nvmf_target *target,
                                struct nvmf_request *req)
 {
     struct firmware_manager *manager = &target->firmware;
 
-    if (manager->is_overlapped) {
-        /* Neither host can know which image was collected. */
-        manager->is_overlapped = false;
-        forget_image(target);
-        req->result[0] = RESULT_OVERLAPPED;
-        return refuse_status(NVME_SC_FIRMWARE_OVERLAP);
-    }
-    if (manager->owner != request_qpair(target, req)->ctrl ||
-        !is_complete(manager)) {
+    if (manager->owner != request_qpair(target, req)->ctrl) {
         return refuse_status(NVME_SC_INVALID_FIRMWARE_IMAGE);
     }
-    return NVME_SC_SUCCESS;
+    if (manager->is_overlapped) {
+        req->result[0] = RESULT_OVERLAPPED;
+    }
+    return is_complete(manager) ? NVME_SC_SUCCESS
+                                : refuse_status(NVME_SC_INVALID_FIRMWARE_IMAGE);
 }
 
 uint16_t firmware_commit_execute(struct nvmf_target *target,
@@ -256,13 +280,17 @@ uint16_t firmware_commit_execute(struct nvmf_target *target,
         pel_note_firmware(target, req, commit.slot, status);
         return status;
     }
+    if (!firmware->commit(firmware->ctx, &commit)) {
+        return NVME_SC_COMMAND_INTERRUPTED; /* to spare the flash */
+    }
     manager->req = req;
+    manager->is_storing = commit.stores;
     request_wait_media(req);
-    firmware->commit(firmware->ctx, &commit);
     return NVMF_PENDING;
 }
 
-static uint16_t result_status(const struct nvmf_firmware_commit *commit,
+static uint16_t result_status(const struct nvmf_target *target,
+                              const struct nvmf_firmware_commit *commit,
                               enum nvmf_firmware_result result)
 {
     static const uint16_t status[NVMF_FIRMWARE_RESULTS] = {
@@ -275,7 +303,8 @@ static uint16_t result_status(const struct nvmf_firmware_commit *commit,
         [NVMF_FIRMWARE_FAILED] = NVME_SC_INTERNAL,
     };
 
-    if (result == NVMF_FIRMWARE_OK && commit->activates) {
+    if (result == NVMF_FIRMWARE_OK && commit->activates &&
+        firmware_is_pending(target)) {
         /* The commit has succeeded; the status says what is to be done. */
         return NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET;
     }
@@ -288,11 +317,14 @@ void nvmf_firmware_committed(struct nvmf_target *target,
 {
     struct firmware_manager *manager = &target->firmware;
     struct nvmf_request *req = manager->req;
-    uint16_t status = result_status(commit, result);
+    uint16_t status = result_status(target, commit, result);
 
     ASSERT(req != NULL);
     manager->req = NULL;
-    forget_image(target);
+    if (manager->is_storing) {
+        manager->is_storing = false;
+        forget_image(target);
+    }
     request_resume(req);
     pel_note_firmware(target, req, commit->slot, status);
     req->is_unlogged = result == NVMF_FIRMWARE_OK;

@@ -40,8 +40,8 @@ struct nvmf_firmware_now {
                                                                      * slot is
                                                                      * empty */
     uint8_t active; /* the slot that runs: 1 or 2 */
-    uint8_t next;   /* the slot that starts after a reset, if that is another
-                     * one; or 0 */
+    uint8_t next;   /* the slot that starts after a subsystem reset, if that
+                     * starts another image; or 0 */
     bool is_first_read_only;
 };
 
@@ -54,8 +54,11 @@ struct nvmf_firmware {
      * Begin a commit; nvmf_firmware_committed() is called at its end, not
      * before this has returned.  One commit is in progress at a time, and the
      * image does not change meanwhile.
+     *
+     * @return false when the flash has to be spared: the host may try again
+     * later, and nvmf_firmware_committed() is not called
      */
-    void (*commit)(void *ctx, const struct nvmf_firmware_commit *commit);
+    bool (*commit)(void *ctx, const struct nvmf_firmware_commit *commit);
 
     void (*describe)(void *ctx, struct nvmf_firmware_now *now);
 };

@@ -656,6 +656,7 @@ static inline uint16_t sanitize_status(const struct nvmf_target *target)
 bool firmware_exists(const struct nvmf_target *target);
 uint8_t firmware_capabilities(const struct nvmf_target *target);
 bool firmware_is_pending(const struct nvmf_target *target);
+bool firmware_is_committing(const struct nvmf_target *target);
 void firmware_init(struct nvmf_target *target);
 void firmware_ctrl_reset(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl);

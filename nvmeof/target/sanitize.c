@@ -267,6 +267,9 @@ uint16_t sanitize_execute(struct nvmf_target *target, struct nvmf_request *req)
     if (status == NVME_SC_SUCCESS && firmware_is_pending(target)) {
         return refuse_status(NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
     }
+    if (status == NVME_SC_SUCCESS && firmware_is_committing(target)) {
+        return NVME_SC_COMMAND_INTERRUPTED; /* it may end with an activation */
+    }
     if (status == NVME_SC_SUCCESS) {
         status = ns_wait_turn(target, req);
     }

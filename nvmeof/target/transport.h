@@ -154,6 +154,7 @@ struct nvmf_request {
     uint64_t error_lba; /* of an error of protection information */
     uint32_t shutdown;  /* of a Property Set: the shutdown that it began, by
                          * the number from ctrl_begin_shutdown() */
+    uint32_t image; /* of a Firmware Image Download: firmware_manager.image */
     const struct nvmf_command *command;
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;

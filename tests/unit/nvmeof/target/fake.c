@@ -335,7 +335,7 @@ struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,
         request);
 }
 
-static void run_fetch(struct fake *fake)
+void fake_run_fetch(struct fake *fake)
 {
     struct nvmf_request *req = fake->fetch[0];
     struct fake_request *request = container_of(req, struct fake_request, req);
@@ -444,7 +444,7 @@ void fake_run(struct fake *fake)
     for (bool has_moved = true; has_moved;) {
         has_moved = false;
         if (fake->fetch_count > 0 && !fake->hold_fetch) {
-            run_fetch(fake);
+            fake_run_fetch(fake);
             has_moved = true;
         }
         if (fake->media_count > 0 && !fake->hold_media) {

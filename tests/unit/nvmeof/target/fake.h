@@ -122,6 +122,9 @@ struct fake_request *fake_send_in_capsule(struct fake *fake, uint16_t qpair,
                                           const void *data, uint32_t len);
 void fake_run(struct fake *fake);
 
+/* Complete the oldest fetch, even if the test holds fetches. */
+void fake_run_fetch(struct fake *fake);
+
 /* Complete the oldest media operation, even if the test holds the media. */
 void fake_run_media(struct fake *fake);
 
