@@ -11,7 +11,8 @@ import pytest
 from conftest import SESSION
 
 from essd import fw_build, setup, steps
-from essd.flash import Config, FlashImage, Identity, new_flash
+from essd.config import DEFAULT_PORTS
+from essd.flash import Config, FlashImage, Identity, Port, new_flash
 from essd.image import Image, make_key
 from essd.steps import Job
 
@@ -138,7 +139,9 @@ def test_an_image_that_hangs_is_given_up(booted: Callable[..., Job]) -> None:
 def signed_flash(key: Path, identity: Identity) -> FlashImage:
     """The flash of a drive with a fused key: both slots hold signed images."""
     built = fw_build.ensure_firmware()
-    file = new_flash(built, identity, Config())
+    # The drive keeps the configuration that is in its flash, addresses included.
+    first, second = (Port.of(address) for address in DEFAULT_PORTS)
+    file = new_flash(built, identity, Config((first, second)))
     for slot, sequence in (("A", 2), ("B", 1)):
         image = Image(built.image.read_bytes(), built.version, sequence).sign(key)
         file.set_image(slot, image)
