@@ -25,6 +25,13 @@ static void end_commit(void *ctx, const struct nvmf_firmware_commit *commit,
     nvmf_firmware_committed(((struct drive *)ctx)->target, commit, result);
 }
 
+static uint64_t power_on_hours(void *ctx)
+{
+    const struct drive *drive = ctx;
+
+    return usage_keeper_power_on_hours(&drive->keeper);
+}
+
 void firmware_update_start(struct drive *drive,
                            const struct drive_config *config)
 {
@@ -36,6 +43,7 @@ void firmware_update_start(struct drive *drive,
         .dram_addr = config->firmware.dram_addr,
         .dram_bytes = config->firmware.dram_bytes,
         .key = config->firmware.key,
+        .power_on_hours = power_on_hours,
         .done = end_commit,
         .ctx = drive,
     };
@@ -60,12 +68,13 @@ void firmware_update_start(struct drive *drive,
 void firmware_update_report(struct drive *drive)
 {
     struct updater *updater = &drive->firmware.updater;
-    uint8_t slot = updater_given_up(updater);
+    enum slot_failure failure;
+    uint8_t slot = updater_given_up(updater, &failure);
 
     if (slot == 0) {
         return;
     }
-    if (updater->record.failure == SLOT_FAILURE_TRIAL) {
+    if (failure == SLOT_FAILURE_TRIAL) {
         nvmf_target_log_error(drive->target, STATUS_INVALID_IMAGE, 0, slot);
     }
     nvmf_firmware_given_up(drive->target, slot);
@@ -76,25 +85,30 @@ void firmware_update_subsystem_reset(void *ctx)
 {
     struct drive *drive = ctx;
     struct firmware_update *update = &drive->firmware;
+    uint8_t next = updater_next(&update->updater);
 
-    if (updater_is_pending(&update->updater) && update->restart != NULL &&
-        update->restart_us == 0) {
+    if (next != 0 && update->restart != NULL && update->restart_us == 0) {
         log_line(drive->log,
                  "drive: a host has reset the subsystem; the drive restarts "
                  "with the firmware of slot %u",
-                 update->updater.record.chosen);
+                 next);
         update->restart_us = drive->now_us + RESTART_LIMIT_US;
     }
 }
 
-/* Restart when all hosts have left, so that all of them get their responses. */
+/*
+ * Restart when all hosts have left, so that all of them get their responses,
+ * and when no commit is in progress.  A restart in the middle of a commit would
+ * do no harm, so it does not wait longer than for hosts.
+ */
 static void restart_if_due(struct drive *drive, struct loop_step *step)
 {
     struct firmware_update *update = &drive->firmware;
     uint16_t controllers, qpairs;
 
     nvmf_target_stats(drive->target, &controllers, &qpairs);
-    if (controllers != 0 && step->now_us < update->restart_us) {
+    if ((controllers != 0 || updater_is_busy(&update->updater)) &&
+        step->now_us < update->restart_us) {
         loop_call_at(step, step->now_us + RESTART_POLL_US);
         return;
     }
@@ -110,7 +124,7 @@ enum loop_work firmware_update_step(void *ctx, struct loop_step *step)
     uint64_t start_us = hal_now_us();
 
     loop_call_at(step, updater_step(&drive->firmware.updater, step->now_us));
-    if (drive->firmware.updater.phase != UPDATER_IDLE) {
+    if (updater_is_busy(&drive->firmware.updater)) {
         drive->firmware.longest_us =
             MAX(drive->firmware.longest_us, hal_now_us() - start_us);
     }

@@ -197,16 +197,21 @@ static void report_images(void)
 
 /*
  * An image on trial that cannot serve hosts resets the drive, so that the boot
- * ROM counts the start and goes back to the image before.
+ * ROM counts the start and goes back to the image before.  If that image is not
+ * good either, a reset would change nothing.
  */
 static void end_failed_trial(void)
 {
     struct slot_record record;
     uint32_t sequence;
 
-    if (board.has_flash &&
-        slot_record_read(&board.flash, &record, &sequence) == AREA_OK &&
-        record.is_on_trial &&
+    if (!board.has_flash) {
+        return;
+    }
+    /* Without a record, nothing is on trial. */
+    (void)slot_record_read(&board.flash, &record, &sequence);
+    if (record.is_on_trial && record.previous != 0 &&
+        !board_slot_is_bad(&board, record.previous) &&
         record.chosen == (uint8_t)sysctl_boot(&board.sysctl).slot) {
         log_line(&board.log, "drive: the image is on trial: resetting");
         board_restart(&board);

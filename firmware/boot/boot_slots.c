@@ -105,51 +105,69 @@ static uint8_t next_slot(const struct boot_slots *slots)
     return has_a ? 1 : has_b ? 2 : 0;
 }
 
+static bool try_slot(struct boot_slots *slots, uint8_t number)
+{
+    if (!is_untried(slots, number)) {
+        return false;
+    }
+    load_image(slots, number);
+    return slots->slot[number - 1].verdict == SYSCTL_VERDICT_GOOD;
+}
+
 /*
- * If the image on trial has had all its starts, go back to the image before, if
- * that can be tried.  Otherwise the image on trial is started again, because
- * the drive has no other one.
+ * Count a start of the image on trial.
+ *
+ * @return false when the image has had all its starts, or the flash does not
+ * take the count: a start that is not counted could be repeated for ever
  */
-static void end_trial(struct boot_slots *slots)
+static bool count_attempt(struct boot_slots *slots)
 {
     struct slot_record *state = &slots->state;
 
-    if (!state->is_on_trial || state->attempts < SLOT_ATTEMPTS ||
-        !is_untried(slots, state->previous)) {
-        return;
+    if (state->attempts >= SLOT_ATTEMPTS) {
+        return false;
     }
+    state->attempts++;
+    slots->cannot_record =
+        !slot_record_write(slots->config.flash, state, &slots->sequence);
+    return !slots->cannot_record;
+}
+
+/* The image on trial never declared itself good, and the image before is
+ * loaded. */
+static void give_up(struct boot_slots *slots)
+{
+    struct slot_record *state = &slots->state;
+
     state->failed = state->chosen;
     state->failure = SLOT_FAILURE_TRIAL;
     state->is_unreported = true;
+    state->unproven = state->chosen;
     state->chosen = state->previous;
+    state->previous = state->failed;
     state->is_on_trial = false;
     state->attempts = 0;
     slots->gave_up = true;
     /* If the flash refuses this, the next start decides the same again. */
-    slot_record_write(slots->config.flash, state, &slots->sequence);
-}
-
-/* If the image that is about to start is on trial, count the start. */
-static void count_attempt(struct boot_slots *slots, uint8_t number)
-{
-    struct slot_record *state = &slots->state;
-
-    if (state->is_on_trial && number == state->chosen &&
-        state->attempts < UINT8_MAX) {
-        state->attempts++;
-        slot_record_write(slots->config.flash, state, &slots->sequence);
-    }
+    slots->cannot_record =
+        !slot_record_write(slots->config.flash, state, &slots->sequence);
 }
 
 uint8_t boot_slots_choose(struct boot_slots *slots)
 {
+    const struct slot_record *state = &slots->state;
     uint8_t number;
 
-    end_trial(slots);
+    if (state->is_on_trial && is_untried(slots, state->chosen) &&
+        !count_attempt(slots) && try_slot(slots, state->previous)) {
+        number = state->previous;
+        if (!slots->cannot_record) {
+            give_up(slots);
+        }
+        return number;
+    }
     while ((number = next_slot(slots)) != 0) {
-        load_image(slots, number);
-        if (slots->slot[number - 1].verdict == SYSCTL_VERDICT_GOOD) {
-            count_attempt(slots, number);
+        if (try_slot(slots, number)) {
             return number;
         }
     }

@@ -50,13 +50,19 @@ static void report_slot(struct boot *boot, unsigned int i)
 
 static void report_trial(struct boot *boot, uint8_t chosen)
 {
-    const struct slot_record *state = &boot->slots.state;
+    const struct boot_slots *slots = &boot->slots;
+    const struct slot_record *state = &slots->state;
 
-    if (boot->slots.gave_up) {
+    if (slots->gave_up) {
         log_line(&boot->log,
                  "boot: slot %c was started %u times and never declared itself "
                  "good; going back to slot %c",
                  "-AB"[state->failed], SLOT_ATTEMPTS, "-AB"[chosen]);
+    } else if (slots->cannot_record && chosen != state->chosen) {
+        log_line(&boot->log,
+                 "boot: slot %c is on trial, but the flash does not take the "
+                 "count of its starts; going back to slot %c",
+                 "-AB"[state->chosen], "-AB"[chosen]);
     } else if (state->is_on_trial && chosen == state->chosen) {
         log_line(&boot->log, "boot: slot %c is on trial, start %u of %u",
                  "-AB"[chosen], state -> attempts, SLOT_ATTEMPTS);

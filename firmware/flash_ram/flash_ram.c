@@ -76,7 +76,9 @@ bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
         if (flash_ram_is_off(ram)) {
             return false;
         }
-        ram->inverted[addr + i] |= (uint8_t)~from[i];
+        if (ram->stuck_addr == 0 || addr + i != ram->stuck_addr) {
+            ram->inverted[addr + i] |= (uint8_t)~from[i];
+        }
         ram->written++;
     }
     return true;

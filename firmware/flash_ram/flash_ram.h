@@ -15,7 +15,8 @@ struct flash_ram {
     uint8_t *inverted; /* the content, inverted: unused parts need no memory */
     uint64_t written;  /* bytes that were erased or programmed */
     uint64_t limit;    /* of `written`: the power fails then; or UINT64_MAX */
-    uint64_t commands; /* number of commands that erase or program */
+    uint32_t stuck_addr; /* a byte that cannot be programmed; 0: none */
+    uint64_t commands;   /* number of commands that erase or program */
 };
 
 /** Make an erased flash. */

@@ -23,6 +23,7 @@ enum {                   /* byte offsets; little-endian */
        IMAGE_FLAGS = 80, /* FLAG_SIGNED */
        IMAGE_HASH = 96,
        IMAGE_SIGNATURE = 160,
+       IMAGE_MADE_HERE = 224,
        IMAGE_CRC_AT_2 = 252,
 
        FLAG_SIGNED = 1,
@@ -52,6 +53,30 @@ static void parse_version_2(struct image_header *header, const uint8_t *buf)
     memcpy(header->signature, buf + IMAGE_SIGNATURE, IMAGE_SIGNATURE_LEN);
 }
 
+static bool is_printable(uint8_t c)
+{
+    return c >= ' ' && c <= '~';
+}
+
+/* The version is printed on consoles, so it must not control them. */
+static void parse_version_text(struct image_header *header, const uint8_t *text)
+{
+    size_t len = 0;
+
+    while (len < IMAGE_VERSION_LEN && text[len] != '\0') {
+        bool is_good = is_printable(text[len]);
+
+        header->version[len] = is_good ? (char)text[len] : '?';
+        header->has_bad_version = header->has_bad_version || !is_good;
+        len++;
+    }
+    header->has_bad_version = header->has_bad_version || len == 0;
+    while (len < IMAGE_VERSION_LEN) {
+        header->has_bad_version = header->has_bad_version || text[len] != '\0';
+        len++;
+    }
+}
+
 enum image_check image_header_parse(struct image_header *header,
                                     const uint8_t *buf, size_t len)
 {
@@ -79,7 +104,7 @@ enum image_check image_header_parse(struct image_header *header,
         .len_bytes = get_le32(buf + IMAGE_LENGTH),
         .image_crc = get_le32(buf + IMAGE_CRC),
     };
-    memcpy(header->version, buf + IMAGE_NAME, IMAGE_VERSION_LEN);
+    parse_version_text(header, buf + IMAGE_NAME);
     if (format == FORMAT_2) {
         parse_version_2(header, buf);
         return header->board == IMAGE_BOARD ? IMAGE_OK : IMAGE_OTHER_BOARD;
@@ -111,6 +136,9 @@ void image_header_emit(const struct image_header *header, uint8_t *buf)
 void image_header_set_sequence(uint8_t *buf, uint32_t sequence)
 {
     put_le32(buf + IMAGE_SEQUENCE, sequence);
+    if (get_le32(buf + IMAGE_FORMAT) == FORMAT_2) {
+        buf[IMAGE_MADE_HERE] = 0;
+    }
     put_le32(buf + crc_offset(buf), crc32_update(0, buf, crc_offset(buf)));
 }
 

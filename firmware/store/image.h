@@ -24,7 +24,10 @@ struct image_header {
     uint64_t entry;
     uint32_t len_bytes;
     uint32_t image_crc;
-    char version[IMAGE_VERSION_LEN + 1];
+    char version[IMAGE_VERSION_LEN + 1]; /* printable: image_header_parse() puts
+                                          * '?' for other characters */
+    bool has_bad_version; /* parsed only: it is empty, or not printable ASCII
+                           * padded with zeroes */
     /* Version 2 only. */
     uint8_t format; /* of the header: 1 or 2 */
     bool is_signed;
@@ -49,8 +52,9 @@ MUST_USE enum image_check image_header_parse(struct image_header *header,
 /* Write all IMAGE_HEADER_LEN bytes of `buf`. */
 void image_header_emit(const struct image_header *header, uint8_t *buf);
 
-/** Change the sequence number of a header that image_header_parse() accepts.
- * The signature does not cover it. */
+/** Change the sequence number of a header that image_header_parse() accepts,
+ * and remove the mark of the tool that makes flash images.  The signature
+ * covers neither. */
 void image_header_set_sequence(uint8_t *buf, uint32_t sequence);
 
 /** Copy the IMAGE_SIGNED_LEN bytes that the signature covers. */

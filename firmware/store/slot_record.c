@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "firmware/store/flash_layout.h"
+#include "lib/bytes.h"
 
-enum { /* byte offsets; each field has one byte, the rest is zero */
+enum { /* byte offsets; each field up to 9 has one byte, the rest is zero */
        STATE_VERSION = 0,
        STATE_CHOSEN = 1,
        STATE_PREVIOUS = 2,
@@ -15,6 +16,9 @@ enum { /* byte offsets; each field has one byte, the rest is zero */
        STATE_FAILURE = 6,
        STATE_UNREPORTED = 7,
        STATE_READ_ONLY = 8, /* bit 0: slot A */
+       STATE_UNPROVEN = 9,
+       STATE_STORES = 12, /* 4 bytes, little-endian, as the next one */
+       STATE_SECURITY = 16,
 };
 
 #define VERSION 1
@@ -31,6 +35,19 @@ void slot_record_emit(const struct slot_record *state, uint8_t *buf)
     buf[STATE_FAILURE] = state->failure;
     buf[STATE_UNREPORTED] = state->is_unreported;
     buf[STATE_READ_ONLY] = state->is_a_read_only;
+    buf[STATE_UNPROVEN] = state->unproven;
+    put_le32(buf + STATE_STORES, state->stores);
+    put_le32(buf + STATE_SECURITY, state->security);
+}
+
+/* Records from before `unproven` was added have 0 there: find out which slot
+ * that is. */
+static uint8_t derive_unproven(const struct slot_record *state)
+{
+    if (state->is_on_trial) {
+        return state->chosen;
+    }
+    return state->failed != state->chosen ? state->failed : 0;
 }
 
 bool slot_record_parse(struct slot_record *state, const uint8_t *buf,
@@ -38,7 +55,7 @@ bool slot_record_parse(struct slot_record *state, const uint8_t *buf,
 {
     if (len < SLOT_RECORD_LEN || buf[STATE_VERSION] != VERSION ||
         buf[STATE_CHOSEN] > SLOT_COUNT || buf[STATE_PREVIOUS] > SLOT_COUNT ||
-        buf[STATE_FAILED] > SLOT_COUNT ||
+        buf[STATE_FAILED] > SLOT_COUNT || buf[STATE_UNPROVEN] > SLOT_COUNT ||
         buf[STATE_FAILURE] > SLOT_FAILURE_REFUSED) {
         return false;
     }
@@ -51,7 +68,13 @@ bool slot_record_parse(struct slot_record *state, const uint8_t *buf,
         .failure = buf[STATE_FAILURE],
         .is_unreported = buf[STATE_UNREPORTED] != 0,
         .is_a_read_only = buf[STATE_READ_ONLY] & 1,
+        .unproven = buf[STATE_UNPROVEN],
+        .stores = get_le32(buf + STATE_STORES),
+        .security = get_le32(buf + STATE_SECURITY),
     };
+    if (state->unproven == 0) {
+        state->unproven = derive_unproven(state);
+    }
     return true;
 }
 
@@ -74,10 +97,20 @@ enum area_result slot_record_read(const struct flash *flash,
 bool slot_record_write(const struct flash *flash,
                        const struct slot_record *state, uint32_t *sequence)
 {
-    uint8_t buf[SLOT_RECORD_LEN];
+    uint8_t buf[SLOT_RECORD_LEN], found[SLOT_RECORD_LEN];
+    uint32_t newest;
+    size_t len = 0;
 
     slot_record_emit(state, buf);
-    return area_write(flash, &slot_record_area, sequence, buf, sizeof(buf));
+    return area_write(flash, &slot_record_area, sequence, buf, sizeof(buf)) &&
+           area_read(flash, &slot_record_area, found, sizeof(found), &len,
+                     &newest) == AREA_OK &&
+           newest == *sequence; /* The CRCs of that copy are right. */
+}
+
+uint8_t slot_other(uint8_t slot)
+{
+    return slot == 1 ? 2 : 1;
 }
 
 uint32_t slot_addr(uint8_t slot)

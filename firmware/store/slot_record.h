@@ -34,6 +34,13 @@ struct slot_record {
     uint8_t failure;    /* enum slot_failure: why */
     bool is_unreported; /* the firmware has not reported `failed` yet */
     bool is_a_read_only;
+    uint8_t unproven;  /* the slot that holds no image, or one that has not
+                        * passed a trial; 0: none.  The other slot is never
+                        * written then, so one slot always holds an image that
+                        * has proved itself. */
+    uint32_t stores;   /* images that were written to slots so far */
+    uint32_t security; /* highest security version of an image that has proved
+                        * itself; images with a lower one are refused */
 };
 
 /** @param buf  SLOT_RECORD_LEN bytes, all written. */
@@ -51,9 +58,17 @@ enum area_result slot_record_read(const struct flash *flash,
                                   struct slot_record *state,
                                   uint32_t *sequence);
 
-/** @return false when the flash refuses the write; the old record stays */
-bool slot_record_write(const struct flash *flash,
-                       const struct slot_record *state, uint32_t *sequence);
+/** The slot that is not `slot`. */
+uint8_t slot_other(uint8_t slot);
+
+/**
+ * Write the record, and read it back.
+ *
+ * @return false when the flash does not take it; the old record stays
+ */
+MUST_USE bool slot_record_write(const struct flash *flash,
+                                const struct slot_record *state,
+                                uint32_t *sequence);
 
 /** Address of slot 1 or 2 in the flash. */
 uint32_t slot_addr(uint8_t slot);

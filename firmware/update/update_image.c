@@ -26,6 +26,16 @@ static uint64_t file_len(const struct image_header *header)
            FLASH_SECTOR_BYTES;
 }
 
+enum update_verdict update_check_slot_header(const struct update_rules *rules,
+                                             const uint8_t *buf,
+                                             const struct image_header *header)
+{
+    if (rules->key != NULL && !signature_is_good(header, buf, rules->key)) {
+        return UPDATE_SIGNATURE;
+    }
+    return header->security < rules->security ? UPDATE_SECURITY : UPDATE_GOOD;
+}
+
 enum update_verdict update_check_header(const struct update_rules *rules,
                                         const uint8_t *buf, uint32_t len,
                                         struct image_header *header)
@@ -44,10 +54,10 @@ enum update_verdict update_check_header(const struct update_rules *rules,
     if (len != file_len(header)) {
         return UPDATE_LENGTH;
     }
-    if (rules->key != NULL && !signature_is_good(header, buf, rules->key)) {
-        return UPDATE_SIGNATURE;
+    if (header->has_bad_version) {
+        return UPDATE_TEXT;
     }
-    return header->security < rules->security ? UPDATE_SECURITY : UPDATE_GOOD;
+    return update_check_slot_header(rules, buf, header);
 }
 
 const char *update_verdict_text(enum update_verdict verdict)
@@ -58,12 +68,13 @@ const char *update_verdict_text(enum update_verdict verdict)
         [UPDATE_HEADER_CRC] = "has a header with a wrong CRC",
         [UPDATE_HEADER] = "has a header of an unknown version",
         [UPDATE_BOARD] = "is made for another board",
+        [UPDATE_TEXT] =
+            "has a version that is not 1 to 32 printable characters",
         [UPDATE_RANGE] = "does not fit into the slot or into the DRAM",
         [UPDATE_LENGTH] = "has another length than its header says",
         [UPDATE_CRC] = "has a wrong CRC",
         [UPDATE_SIGNATURE] = "is not signed with the key of this drive",
-        [UPDATE_SECURITY] = ("has a lower security version than the "
-                             "running image"),
+        [UPDATE_SECURITY] = "has a security version that is too low",
     };
 
     return text[verdict];

@@ -15,6 +15,7 @@ enum update_verdict {
     UPDATE_HEADER_CRC,
     UPDATE_HEADER, /* unknown version of the header */
     UPDATE_BOARD,  /* made for another board */
+    UPDATE_TEXT,   /* its version is not printable */
     UPDATE_RANGE,  /* does not fit into the slot or the DRAM */
     UPDATE_LENGTH, /* more or less was downloaded than the header says */
     UPDATE_CRC,
@@ -27,13 +28,19 @@ enum update_verdict {
 struct update_rules {
     uint64_t dram_addr, dram_bytes;
     const uint8_t *key; /* SIGNATURE_KEY_LEN bytes; NULL: none is fused */
-    uint32_t security;  /* the security version of the running image */
+    uint32_t security;  /* the lowest security version that is accepted */
 };
 
 /** Check the header of an image.  `len` counts the header and the image. */
 MUST_USE enum update_verdict update_check_header(
     const struct update_rules *rules, const uint8_t *buf, uint32_t len,
     struct image_header *header);
+
+/** Check the header of an image that a slot holds, which image_header_parse()
+ * and image_header_fits() have accepted. */
+MUST_USE enum update_verdict update_check_slot_header(
+    const struct update_rules *rules, const uint8_t *buf,
+    const struct image_header *header);
 
 /** The verdict as words for people. */
 const char *update_verdict_text(enum update_verdict verdict);

@@ -6,16 +6,16 @@
  *
  * The slot that is written loses its header first and gets the new one last, so
  * that a power cut leaves an empty slot, never a mixed one.  The other slot
- * must hold a good image while this happens, so the last good image is never
- * overwritten.
+ * must hold an image that has proved itself while this happens, so the last
+ * good image is never overwritten.
  * Reference: docs/hardware/boot.md, "Updating the firmware"
  */
 #ifndef ESSD_UPDATE_UPDATER_H
 #define ESSD_UPDATE_UPDATER_H
 
 #include "firmware/hal/log.h"
-#include "firmware/store/slot_record.h"
 #include "firmware/update/update_image.h"
+#include "firmware/update/update_slots.h"
 #include "nvmeof/target/firmware.h"
 
 enum {
@@ -33,6 +33,10 @@ struct updater_config {
     uint64_t dram_addr, dram_bytes;
     const uint8_t *key; /* images are signed with it; NULL: none is fused */
 
+    /* For how long the drive was on, which limits how often the flash is
+     * written.  NULL: 0. */
+    uint64_t (*power_on_hours)(void *ctx);
+
     /* A commit has ended. */
     void (*done)(void *ctx, const struct nvmf_firmware_commit *commit,
                  enum nvmf_firmware_result result);
@@ -42,6 +46,7 @@ struct updater_config {
 enum updater_phase {
     UPDATER_IDLE,
     UPDATER_STARTING, /* Checks the header of the image. */
+    UPDATER_WAITING,  /* Waits until the running image has passed its trial. */
     UPDATER_PROVING,  /* Checks the image of the slot that stays. */
     UPDATER_HASHING,  /* Checks the CRC and the hash of the image. */
     UPDATER_ERASING,  /* Erases the sectors of the slot, the header's first. */
@@ -56,13 +61,7 @@ enum updater_phase {
 struct updater {
     struct updater_config config;
     struct update_rules rules;
-    struct slot_record record;
-    uint32_t sequence;                               /* of the record */
-    char version[SLOT_COUNT][IMAGE_VERSION_LEN + 1]; /* "": no image */
-    bool is_good[SLOT_COUNT];   /* the slot holds an image that can start */
-    bool is_proven[SLOT_COUNT]; /* its CRC was checked since the start */
-    uint32_t newest;            /* the highest sequence number of an image */
-    uint8_t reported;           /* a slot that was given up; 0: none */
+    struct update_slots slots;
 
     enum updater_phase phase;
     struct nvmf_firmware_commit commit;
@@ -71,11 +70,13 @@ struct updater {
     uint32_t crc;
     struct image_digest digest;
     struct image_header header; /* of the image that is committed */
+    struct image_header kept;   /* of the image in the other slot */
     uint8_t header_bytes[IMAGE_HEADER_LEN];
     uint8_t buf[UPDATE_PIECE_BYTES];
     uint64_t started_us;
     bool has_started;
-    uint64_t writes; /* flash commands of all updates, for statistics */
+    bool is_trial_stuck; /* the flash has not taken the end of the trial */
+    uint64_t writes;     /* flash commands of all updates, for statistics */
 };
 
 /** Read the slots and the record. */
@@ -91,14 +92,21 @@ struct nvmf_firmware updater_seam(struct updater *updater);
  */
 uint64_t updater_step(struct updater *updater, uint64_t now_us);
 
-/** Whether another image starts after the next reset. */
-bool updater_is_pending(const struct updater *updater);
+/** The slot that starts after the next reset, if that is another image than the
+ * running one; otherwise 0. */
+uint8_t updater_next(const struct updater *updater);
+
+/** Whether a commit is in progress. */
+bool updater_is_busy(const struct updater *updater);
 
 /**
  * The slot whose image was given up before this start, 0 if none was.  The
  * report is over when updater_reported() is called.
+ *
+ * @param failure  set to the reason, unless it is NULL
  */
-uint8_t updater_given_up(const struct updater *updater);
+uint8_t updater_given_up(const struct updater *updater,
+                         enum slot_failure *failure);
 void updater_reported(struct updater *updater);
 
 /** Whether the running image is on trial. */

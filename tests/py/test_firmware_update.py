@@ -113,8 +113,50 @@ def test_an_update_keeps_the_last_good_image(flash: Path) -> None:
 
 def test_a_lower_security_version_is_refused(flash: Path) -> None:
     firmware_update.update(off(), Image(CODE, "0.2.0", security=2), "", True, print)
-    with pytest.raises(EssdError, match="security version 1, the one in slot B has 2"):
+    with pytest.raises(EssdError, match="security version 1, the drive has had 2"):
         firmware_update.update(off(), Image(CODE, "0.3.0", security=1), "", True, print)
+
+
+def test_an_image_that_has_not_passed_its_trial_is_no_way_back(flash: Path) -> None:
+    for activate in (True, False):
+        firmware_update.update(off(), Image(CODE, "0.2.0"), "B", activate, print)
+        with pytest.raises(EssdError, match="slot B has not passed its trial"):
+            firmware_update.update(off(), Image(CODE, "0.3.0"), "A", True, print)
+    facts = firmware_update.update(off(), Image(CODE, "0.4.0"), "", True, print)
+    assert facts["starts-next"] == "B" and facts["slots"]["A"]["version"] == "0.1.0"
+    record = FlashImage.load(flash).slot_record
+    assert record and record.unproven == 2 and record.stores == 3
+
+
+def test_the_slot_that_starts_can_be_written_and_then_the_other_one_starts(
+        flash: Path) -> None:
+    facts = firmware_update.update(off(), Image(CODE, "0.2.0"), "A", False, print)
+    assert facts["starts-next"] == "B" and facts["slots"]["A"]["version"] == "0.2.0"
+
+
+def test_an_old_image_is_not_activated_beyond_its_security_version(flash: Path) -> None:
+    firmware_update.update(off(), Image(CODE, "0.2.0", security=2), "B", True, print)
+    file = FlashImage.load(flash)
+    # The drive has started, and its image has passed the trial.
+    file.slot_record = SlotRecord(chosen=2, previous=1, security=2)
+    file.save(flash)
+    with pytest.raises(EssdError, match="security version 0, the drive has had 2"):
+        firmware_update.activate(off(), "A", print)
+    with pytest.raises(EssdError, match="too low a security version"):
+        firmware_update.update(off(), Image(CODE, "0.3.0", security=2), "B", True, print)
+
+
+def test_a_record_from_before_unproven_slots_is_understood() -> None:
+    for record, unproven in ((SlotRecord(2, 1, True), 2), (SlotRecord(1, 2, failed=2), 2),
+                             (SlotRecord(2, 1, failed=2), 0), (SlotRecord(1, 2), 0)):
+        assert SlotRecord.unpack(record.pack()) == replace(record, unproven=unproven)
+
+
+def test_a_version_cannot_control_the_terminal() -> None:
+    data = bytearray(Image(CODE, "1.2.3").file())
+    data[40:44] = b"\x1b[2j"
+    data[252:256] = struct.pack("<I", zlib.crc32(data[:252]))
+    assert Image.of_slot(bytes(data)).version == "?[2j3"
 
 
 def test_the_commands_pack_sign_and_show(key: Path, tmp_path: Path) -> None:

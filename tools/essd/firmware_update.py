@@ -203,45 +203,85 @@ def restart(target: Target, progress: Progress) -> None:
 
 # A drive that is off
 
+def proven_security(file: FlashImage) -> int:
+    """The highest security version of an image that has passed its trial."""
+    record = file.slot_record or SlotRecord()
+    active = file.starting_slot
+    now = file.image(active) if active else None
+    if not active or not now or flash.SLOTS.index(active) + 1 == record.unproven:
+        return record.security
+    return max(record.security, now.security)
+
+
+def check_security(file: FlashImage, image: Image) -> None:
+    active = file.starting_slot
+    now = file.image(active) if active else None
+    lowest = max(proven_security(file), now.security if now else 0)
+    if image.security < lowest:
+        raise EssdError(f"the image has the security version {image.security}, the drive "
+                        f"has had {lowest}; a lower one is refused")
+
+
+def check_kept(file: FlashImage, slot: str) -> None:
+    """EssdError unless the other slot holds an image that has proved itself."""
+    record = file.slot_record or SlotRecord()
+    other = reflash.other(slot)
+    kept = file.image(other)
+    if record.read_only and slot == "A":
+        raise EssdError("slot A is read-only; use slot B")
+    if kept is None:
+        raise EssdError(f"slot {slot} holds the only good image; write the other slot "
+                        "first")
+    if record.unproven == flash.SLOTS.index(other) + 1:
+        raise EssdError(f"the image in slot {other} has not passed its trial, so slot "
+                        f"{slot} is kept; write slot {other}, or start the drive")
+    if other != file.starting_slot and kept.security < proven_security(file):
+        raise EssdError(f"the image in slot {other} has too low a security version, so "
+                        f"slot {slot} is kept; write slot {other} first")
+
+
 def update_file(instance: Instance, image: Image, slot: str,
                 activate: bool) -> dict[str, Any]:
     """Write an image into the flash file as the firmware does."""
     path = drive_file(instance)
     file = FlashImage.load(path)
     active = file.starting_slot
-    slot = slot or reflash.other(active)
     record = file.slot_record or SlotRecord()
-    if record.read_only and slot == "A":
-        raise EssdError("slot A is read-only; use slot B")
-    kept = file.image(reflash.other(slot))
-    if kept is None:
-        raise EssdError(f"slot {slot} holds the only good image; write the other slot "
-                        "first")
-    now = file.image(active) if active else None
-    if now and image.security < now.security:
-        raise EssdError(f"the image has the security version {image.security}, the one in "
-                        f"slot {active} has {now.security}; a lower one is refused")
+    slot = slot or (flash.SLOTS[record.unproven - 1] if record.unproven
+                    else reflash.other(active))
+    check_kept(file, slot)
+    check_security(file, image)
+    number = flash.SLOTS.index(slot) + 1
+    chosen = number if activate else 3 - number if active in (slot, None) else \
+        flash.SLOTS.index(active) + 1
+    if record.failed == number:
+        record = replace(record, failed=0, failure=0, unreported=False)
+    record = replace(record, chosen=chosen, previous=3 - chosen, trial=activate,
+                     attempts=0, unproven=number, stores=record.stores + 1,
+                     security=proven_security(file))
     sequence = reflash.next_sequence(file) if activate else 0
     file.set_image(slot, replace(image, sequence=sequence, made_here=False))
-    number = flash.SLOTS.index(slot) + 1
-    chosen = flash.SLOTS.index(active) + 1 if active else 0
-    if activate or number == chosen:
-        record = replace(record, chosen=number, previous=3 - number, trial=True, attempts=0)
-    else:
-        record = replace(record, chosen=chosen, previous=3 - chosen)
     file.slot_record = record
     file.save(path)
     return slots(instance)
 
 
 def activate_file(instance: Instance, slot: str) -> dict[str, Any]:
+    """Let a slot start next, as the firmware does."""
     path = drive_file(instance)
     file = FlashImage.load(path)
-    if file.image(slot) is None:
+    image = file.image(slot)
+    if image is None:
         raise EssdError(f"slot {slot} holds no good image")
+    check_security(file, image)
     number = flash.SLOTS.index(slot) + 1
-    file.slot_record = replace(file.slot_record or SlotRecord(), chosen=number,
-                               previous=3 - number, trial=True, attempts=0)
+    record = file.slot_record or SlotRecord()
+    trial = record.unproven == number if record.unproven else slot != file.starting_slot
+    if record.failed == number:
+        record = replace(record, failed=0, failure=0, unreported=False)
+    file.slot_record = replace(record, chosen=number, previous=3 - number, trial=trial,
+                               attempts=0, unproven=number if trial else record.unproven,
+                               security=proven_security(file))
     file.save(path)
     return slots(instance)
 

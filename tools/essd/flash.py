@@ -402,7 +402,7 @@ def boot_count_header(base: int) -> bytes:
 # Image slots
 
 SLOT_RECORD_MAGIC = b"ESSD-FW1"
-SLOT_RECORD = "<BBBBBBBBB55x"
+SLOT_RECORD = "<BBBBBBBBBB2xII44x"
 AREA_HEADER = "<III8x"
 AREA_HEADER_LEN = 32
 
@@ -419,18 +419,23 @@ class SlotRecord:
     failure: int = 0            # why: 1 its trial, 2 refused by the boot ROM
     unreported: bool = False
     read_only: bool = False     # of slot A
+    unproven: int = 0           # holds no image, or one that has not passed its trial
+    stores: int = 0             # images that were written to slots
+    security: int = 0           # images with a lower security version are refused
 
     def pack(self) -> bytes:
         return struct.pack(SLOT_RECORD, 1, self.chosen, self.previous, self.trial,
                            self.attempts, self.failed, self.failure, self.unreported,
-                           self.read_only)
+                           self.read_only, self.unproven, self.stores, self.security)
 
     @classmethod
     def unpack(cls, data: bytes) -> "SlotRecord":
-        _, chosen, previous, trial, attempts, failed, failure, unreported, flags = \
-            struct.unpack(SLOT_RECORD, data)
+        (_, chosen, previous, trial, attempts, failed, failure, unreported, flags,
+         unproven, stores, security) = struct.unpack(SLOT_RECORD, data)
+        if not unproven:        # perhaps a record from before that field
+            unproven = chosen if trial else failed if failed != chosen else 0
         return cls(chosen, previous, bool(trial), attempts, failed, failure,
-                   bool(unreported), bool(flags & 1))
+                   bool(unreported), bool(flags & 1), unproven, stores, security)
 
 
 class FlashImage:
@@ -549,8 +554,8 @@ class FlashImage:
         """Let the sequence numbers decide which slot starts."""
         record = self.slot_record
         if record:
-            self.slot_record = SlotRecord(read_only=record.read_only) \
-                if record.read_only else None
+            self.slot_record = SlotRecord(read_only=record.read_only,
+                                          stores=record.stores)
 
     # The record that says which slot starts
 

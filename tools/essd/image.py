@@ -109,7 +109,7 @@ class Image:
             raise ImageError(f"{name} has a wrong CRC")
         if digest and hashlib.sha512(body).digest() != digest:
             raise ImageError(f"{name} has a wrong hash")
-        return cls(body, text.rstrip(b"\0").decode("ascii"), sequence, load_addr, entry,
+        return cls(body, _printable(text), sequence, load_addr, entry,
                    version, security, signature if flags & FLAG_SIGNED else b"", board,
                    bool(made_here))
 
@@ -144,6 +144,11 @@ class Image:
             except ImageError:
                 return False
         return True
+
+
+def _printable(text: bytes) -> str:
+    """A version as the drive shows it."""
+    return "".join(chr(c) if 32 <= c <= 126 else "?" for c in text.split(b"\0")[0])
 
 
 def openssl(*words: str) -> bytes:

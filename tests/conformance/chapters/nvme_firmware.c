@@ -459,6 +459,28 @@ static void check_order(struct conf *conf)
     nvme_close(nvme);
 }
 
+/* A stored image has not proved itself, so the other slot has to stay. */
+static void last_good_slot(struct conf *conf)
+{
+    struct nvme *nvme = open_firmware(conf);
+    static uint8_t file[IMAGE_PIECES * PIECE];
+    uint32_t running = running_slot(nvme);
+
+    if (!conf_target(conf)->is_ours) {
+        conf_not_applicable(conf, "other drives have other rules");
+    }
+    (void)store_image(nvme);
+    make_file(file);
+    for (uint32_t i = 0; i < IMAGE_PIECES; i++) {
+        download_piece(nvme, i * PIECE, file + i * PIECE);
+    }
+    conf_status(conf, "Firmware Commit to the last good slot",
+                send_commit(nvme, running, STORE_ACTIVATE, NULL),
+                NVME_SC_INVALID_FIRMWARE_SLOT);
+    conf_equal(conf, "AFI", slots_now(nvme), running);
+    nvme_close(nvme);
+}
+
 #define TEST(id, clause, purpose, ...)                                         \
     CONF_TEST("firmware." id, "NVMe 2.0 " clause, purpose, __VA_ARGS__)
 
@@ -483,6 +505,9 @@ static const struct conf_test tests[] = {
          reset_forgets),
     TEST("fields", "5.11.1", "slots and actions are checked", check_fields),
     TEST("order", "5.12", "pieces may come in any order", check_order),
+    TEST("last-good-slot", "3.11",
+         "the last image that has proved itself is never overwritten",
+         last_good_slot),
     TEST("two-hosts", "3.11", "overlapping updates of two hosts are detected",
          two_hosts),
 };

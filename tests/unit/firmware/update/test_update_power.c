@@ -5,66 +5,35 @@
  */
 #include "update_bed.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "firmware/store/flash_layout.h"
 #include "tests/test_fixture.h"
 
-/* The parts of the flash that an update writes. */
-static const struct {
-    uint32_t addr, len;
-} regions[] = {
-    {FLASH_SLOT_A_ADDR, BED_FILE_BYTES},
-    {FLASH_SLOT_B_ADDR, BED_FILE_BYTES},
-    {FLASH_SLOT_RECORD_ADDR, FLASH_SLOT_RECORD_COPIES *FLASH_SECTOR_BYTES},
-};
-enum { REGIONS = ARRAY_LEN(regions), STRIDE = 29 };
+enum { STRIDE = 29 };
 
 TEST_FIXTURE(begin_test, end_test)
 
 static struct update_bed bed;
-static uint8_t *before[REGIONS];
+static struct bed_copy before;
 
 static int begin_test(void **state)
 {
     (void)state;
     bed_begin(&bed);
-    for (unsigned int i = 0; i < REGIONS; i++) {
-        before[i] = malloc(regions[i].len);
-        assert_non_null(before[i]);
-    }
     return 0;
 }
 
 static int end_test(void **state)
 {
     (void)state;
-    for (unsigned int i = 0; i < REGIONS; i++) {
-        free(before[i]);
-    }
     bed_end(&bed);
     return 0;
-}
-
-static void keep_flash(void)
-{
-    for (unsigned int i = 0; i < REGIONS; i++) {
-        memcpy(before[i], bed.ram.inverted + regions[i].addr, regions[i].len);
-    }
-}
-
-static void restore_flash(void)
-{
-    for (unsigned int i = 0; i < REGIONS; i++) {
-        memcpy(bed.ram.inverted + regions[i].addr, before[i], regions[i].len);
-    }
 }
 
 /* Commit "new" with the power failing after `limit` bytes. */
 static void commit_and_cut(uint8_t slot, bool activates, uint64_t limit)
 {
-    restore_flash();
+    bed_restore(&bed, &before);
     bed_restart(&bed);
     bed_make_file(&bed, "new");
     bed.ram.limit = bed.ram.written + limit;
@@ -84,10 +53,10 @@ static void sweep_commit(uint8_t slot, bool activates, const char *running,
     uint64_t total;
     unsigned int news = 0, olds = 0;
 
-    keep_flash();
+    bed_keep(&bed, &before);
     commit_and_cut(slot, activates, UINT64_MAX / 2);
     assert_int_equal(bed.result, NVMF_FIRMWARE_OK);
-    restore_flash();
+    bed_restore(&bed, &before);
     bed_restart(&bed);
     total = bed.ram.written;
     commit_and_cut(slot, activates, UINT64_MAX / 2);
@@ -164,9 +133,9 @@ static void test_cuts_of_the_boot_rom_do_not_stop_the_drive(void **state)
     bed_make_file(&bed, "new");
     bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_OK);
     for (unsigned int starts = 0; starts <= SLOT_ATTEMPTS; starts++) {
-        keep_flash();
+        bed_keep(&bed, &before);
         for (uint64_t limit = 0; limit < 4096 + 96; limit++) {
-            restore_flash();
+            bed_restore(&bed, &before);
             bed.ram.limit = bed.ram.written + limit;
             bed_restart(&bed);
             bed.ram.limit = UINT64_MAX;
@@ -175,7 +144,7 @@ static void test_cuts_of_the_boot_rom_do_not_stop_the_drive(void **state)
             assert_true(strcmp(bed_version(&bed), "new") == 0 ||
                         strcmp(bed_version(&bed), "old-a") == 0);
         }
-        restore_flash();
+        bed_restore(&bed, &before);
         bed_restart(&bed);
     }
     assert_string_equal(bed_version(&bed), "old-a");

@@ -39,11 +39,11 @@ static void test_an_image_that_is_activated_starts_after_a_reset(void **state)
 {
     (void)state;
     assert_string_equal(bed_version(&bed), "old-a");
-    assert_false(updater_is_pending(&bed.updater));
+    assert_int_equal(updater_next(&bed.updater), 0);
     bed_make_file(&bed, "new");
     bed_expect_commit(&bed, 0, true, true, NVMF_FIRMWARE_OK);
     assert_int_equal(bed.done_slot, 2);
-    assert_true(updater_is_pending(&bed.updater));
+    assert_int_equal(updater_next(&bed.updater), 2);
     assert_int_equal(slots_now().active, 1);
     assert_int_equal(slots_now().next, 2);
     assert_string_equal(slots_now().revision[1], "new");
@@ -79,8 +79,8 @@ static void test_an_image_on_trial_that_never_stays_is_given_up(void **state)
     }
     bed_restart(&bed);
     assert_string_equal(bed_version(&bed), "old-a");
-    assert_int_equal(bed.updater.record.failed, 2);
-    assert_int_equal(bed.updater.record.failure, SLOT_FAILURE_TRIAL);
+    assert_int_equal(bed.updater.slots.record.failed, 2);
+    assert_int_equal(bed.updater.slots.record.failure, SLOT_FAILURE_TRIAL);
     log_flush(&bed.log);
     assert_true(bed_has_logged(&bed, "never ran for long enough"));
     bed_restart(&bed); /* it is reported once */
@@ -133,7 +133,7 @@ static void test_the_last_good_image_is_never_overwritten(void **state)
 
 static void test_a_read_only_slot_is_not_written(void **state)
 {
-    uint32_t sequence = bed.updater.sequence;
+    uint32_t sequence = bed.updater.slots.sequence;
     struct slot_record record = {
         .chosen = 2, .previous = 1, .is_a_read_only = true};
 
@@ -145,13 +145,6 @@ static void test_a_read_only_slot_is_not_written(void **state)
     bed_make_file(&bed, "new");
     bed_expect_commit(&bed, 1, true, true, NVMF_FIRMWARE_READ_ONLY);
     bed_expect_commit(&bed, 1, false, true, NVMF_FIRMWARE_OK);
-}
-
-/* Change the header of the file, and make its CRC right again. */
-static void put_header(size_t at, uint32_t value)
-{
-    put_le32(bed.file + at, value);
-    put_le32(bed.file + 252, crc32_update(0, bed.file, 252));
 }
 
 static void test_each_bad_image_is_refused_with_its_reason(void **state)
@@ -173,7 +166,7 @@ static void test_each_bad_image_is_refused_with_its_reason(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bed_make_file(&bed, "new");
-        put_header(rows[i].at, rows[i].value);
+        bed_put_header(&bed, rows[i].at, rows[i].value);
         bed_expect_commit(&bed, 2, true, true, rows[i].result);
         assert_true(bed_has_logged(&bed, rows[i].reason));
     }
@@ -193,15 +186,15 @@ static void test_a_lower_security_version_is_prohibited(void **state)
 {
     (void)state;
     bed_make_file(&bed, "safe");
-    put_header(76, 3);
+    bed_put_header(&bed, 76, 3);
     bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_OK);
     bed_restart(&bed);
     bed_make_file(&bed, "new");
-    put_header(76, 2);
+    bed_put_header(&bed, 76, 2);
     bed_expect_commit(&bed, 1, true, true, NVMF_FIRMWARE_PROHIBITED);
     /* An image that a slot holds already is not activated, either. */
     bed_expect_commit(&bed, 1, false, true, NVMF_FIRMWARE_PROHIBITED);
-    put_header(76, 3);
+    bed_put_header(&bed, 76, 3);
     bed_expect_commit(&bed, 1, true, true, NVMF_FIRMWARE_OK);
 }
 

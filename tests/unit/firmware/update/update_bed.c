@@ -6,6 +6,8 @@
 
 #include "firmware/hal/time.h"
 #include "hw-model/regs/soc.h"
+#include "lib/bytes.h"
+#include "lib/crc32.h"
 
 static size_t take_text(void *ctx, const char *text, size_t len)
 {
@@ -25,6 +27,13 @@ static void drain_text(void *ctx)
 uint64_t hal_now_us(void)
 {
     return 0;
+}
+
+static uint64_t power_on_hours(void *ctx)
+{
+    const struct update_bed *bed = ctx;
+
+    return bed->power_on_hours;
 }
 
 static void commit_done(void *ctx, const struct nvmf_firmware_commit *commit,
@@ -72,6 +81,26 @@ static void set_slot(struct update_bed *bed, uint8_t slot, const char *version,
     flash_ram_set_slot(&bed->ram, slot, &header, image);
 }
 
+void bed_keep(const struct update_bed *bed, struct bed_copy *copy)
+{
+    const uint8_t *flash = bed->ram.inverted;
+
+    for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
+        memcpy(copy->slot[slot - 1], flash + slot_addr(slot), BED_FILE_BYTES);
+    }
+    memcpy(copy->record, flash + FLASH_SLOT_RECORD_ADDR, sizeof(copy->record));
+}
+
+void bed_restore(struct update_bed *bed, const struct bed_copy *copy)
+{
+    uint8_t *flash = bed->ram.inverted;
+
+    for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
+        memcpy(flash + slot_addr(slot), copy->slot[slot - 1], BED_FILE_BYTES);
+    }
+    memcpy(flash + FLASH_SLOT_RECORD_ADDR, copy->record, sizeof(copy->record));
+}
+
 void bed_begin(struct update_bed *bed)
 {
     memset(bed, 0, sizeof(*bed));
@@ -106,6 +135,7 @@ void bed_restart(struct update_bed *bed)
         .dram_addr = boot.dram_addr,
         .dram_bytes = boot.dram_bytes,
         .key = bed->key,
+        .power_on_hours = power_on_hours,
         .done = commit_done,
         .ctx = bed,
     };
@@ -127,7 +157,7 @@ void bed_restart(struct update_bed *bed)
     }
     config.running = bed->running;
     updater_init(&bed->updater, &config);
-    if (updater_given_up(&bed->updater) != 0) {
+    if (updater_given_up(&bed->updater, NULL) != 0) {
         updater_reported(&bed->updater);
     }
 }
@@ -144,7 +174,17 @@ void bed_commit(struct update_bed *bed, uint8_t slot, bool stores,
     struct nvmf_firmware seam = updater_seam(&bed->updater);
 
     bed->is_done = false;
-    seam.commit(seam.ctx, &commit);
+    bed->was_taken = seam.commit(seam.ctx, &commit);
+}
+
+/* Call the updater, and let the time pass until it wants to be called again. */
+static void bed_step(struct update_bed *bed)
+{
+    uint64_t next_us = updater_step(&bed->updater, bed->now_us);
+
+    if (!bed->is_done && next_us != UINT64_MAX) {
+        bed->now_us = MAX(bed->now_us, next_us);
+    }
 }
 
 void bed_run(struct update_bed *bed)
@@ -152,7 +192,7 @@ void bed_run(struct update_bed *bed)
     for (int i = 0; !bed->is_done; i++) {
         assert_true(i < BED_STEPS_MAX);
         bed->now_us += 100;
-        (void)updater_step(&bed->updater, bed->now_us);
+        bed_step(bed);
     }
 }
 
@@ -182,6 +222,12 @@ const char *bed_version(struct update_bed *bed)
     bed_make_image(version, image);
     assert_memory_equal(bed->dram, image, sizeof(image));
     return version;
+}
+
+void bed_put_header(struct update_bed *bed, size_t at, uint32_t value)
+{
+    put_le32(bed->file + at, value);
+    put_le32(bed->file + 252, crc32_update(0, bed->file, 252));
 }
 
 bool bed_has_logged(const struct update_bed *bed, const char *text)

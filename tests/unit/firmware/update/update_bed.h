@@ -14,6 +14,7 @@
 
 #include "firmware/boot/boot_slots.h"
 #include "firmware/flash_ram/flash_ram.h"
+#include "firmware/store/flash_layout.h"
 #include "firmware/update/updater.h"
 
 enum {
@@ -34,11 +35,22 @@ struct update_bed {
     const uint8_t *key;
     struct boot_slots slots; /* of the last start */
     uint8_t running;         /* 0: nothing starts */
+    bool was_taken;          /* the last commit was not refused at once */
     bool is_done;            /* the commit has ended, with `result` */
     enum nvmf_firmware_result result;
     uint8_t done_slot;
     uint64_t now_us;
+    uint64_t power_on_hours;
 };
+
+/* A copy of the parts of the flash that updates write. */
+struct bed_copy {
+    uint8_t slot[SLOT_COUNT][BED_FILE_BYTES];
+    uint8_t record[FLASH_SLOT_RECORD_COPIES * FLASH_SECTOR_BYTES];
+};
+
+void bed_keep(const struct update_bed *bed, struct bed_copy *copy);
+void bed_restore(struct update_bed *bed, const struct bed_copy *copy);
 
 /* Fill the slots with the images "old-a" and "old-b", of which A is newer, and
  * start the drive. */
@@ -56,7 +68,8 @@ void bed_make_image(const char *version, uint8_t *image);
 void bed_commit(struct update_bed *bed, uint8_t slot, bool stores,
                 bool activates);
 
-/* Call the updater's step until the commit has ended. */
+/* Call the updater's step, each time when it wants to be called, until the
+ * commit has ended. */
 void bed_run(struct update_bed *bed);
 
 /* Commit, and check the result. */
@@ -68,6 +81,9 @@ void bed_pass(struct update_bed *bed, uint64_t us);
 
 /* The version that the boot ROM has loaded, whose bytes are checked. */
 const char *bed_version(struct update_bed *bed);
+
+/* Change a word of the file's header, and make its CRC right again. */
+void bed_put_header(struct update_bed *bed, size_t at, uint32_t value);
 
 bool bed_has_logged(const struct update_bed *bed, const char *text);
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The steps of a commit, for this directory.  Each function does one flash
+ * command or checks a piece of an image, and enters the next phase at its end.
+ */
+#ifndef ESSD_UPDATE_UPDATE_INTERNAL_H
+#define ESSD_UPDATE_UPDATE_INTERNAL_H
+
+#include "firmware/update/updater.h"
+
+/* ---- updater.c */
+
+/* The only writer of updater->phase. */
+void updater_enter(struct updater *updater, enum updater_phase next);
+
+/* End the commit. */
+void updater_end(struct updater *updater, enum nvmf_firmware_result result);
+
+/* End the commit, because the image, the slot or the flash is not good. */
+void updater_refuse_image(struct updater *updater, enum update_verdict verdict);
+void updater_refuse_slot(struct updater *updater, const char *why);
+void updater_fail_flash(struct updater *updater);
+
+/* ---- update_check.c: what is checked before anything is written. */
+
+void update_step_starting(struct updater *updater);
+void update_step_waiting(struct updater *updater);
+void update_step_proving(struct updater *updater);
+void update_step_hashing(struct updater *updater);
+void update_step_reading(struct updater *updater);
+
+/* ---- update_write.c */
+
+/* Begin to write the slot. */
+void update_begin_write(struct updater *updater);
+
+void update_step_erasing(struct updater *updater);
+void update_step_programming(struct updater *updater);
+void update_step_comparing(struct updater *updater);
+void update_step_recording(struct updater *updater);
+
+#endif

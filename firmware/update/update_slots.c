@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/update/update_slots.h"
+
+#include <string.h>
+
+#include "firmware/store/flash_layout.h"
+
+/*
+ * Each sector of the flash endures 100,000 erasures.  An update erases every
+ * sector of its slot once; the records take turns in 32 sectors.  A host that
+ * goes on at the rates that are allowed wears them out in 5.6 years.
+ */
+enum {
+    STORES_FREE = 1000,
+    STORES_PER_HOUR = 2,
+    RECORDS_FREE = 16384,
+    RECORDS_PER_HOUR = 60,
+};
+
+static char slot_name(uint8_t slot)
+{
+    return "-AB"[slot];
+}
+
+bool update_slots_read_header(const struct update_slots *slots, uint8_t slot,
+                              struct image_header *header,
+                              uint8_t buf[IMAGE_HEADER_LEN])
+{
+    const struct update_slots_config *config = &slots->config;
+
+    flash_read(config->flash, slot_addr(slot), buf, IMAGE_HEADER_LEN);
+    return image_header_parse(header, buf, IMAGE_HEADER_LEN) == IMAGE_OK &&
+           image_header_fits(header, config->dram_addr, config->dram_bytes);
+}
+
+static void read_slot(struct update_slots *slots, uint8_t number)
+{
+    struct update_slot *slot = &slots->slot[number - 1];
+    uint8_t running = slots->config.running;
+    struct image_header header;
+    uint8_t buf[IMAGE_HEADER_LEN];
+
+    if (!update_slots_read_header(slots, number, &header, buf)) {
+        return;
+    }
+    memcpy(slot->version, header.version, sizeof(slot->version));
+    slot->security = header.security;
+    slot->is_good = !slots->config.is_bad[number - 1];
+    slot->is_checked = number == running;
+    slots->newest = MAX(slots->newest, header.sequence);
+    if (number == running) {
+        slots->security = header.security;
+    }
+}
+
+/* @return false when the flash does not take the record, which is as before */
+static bool change_record(struct update_slots *slots,
+                          const struct slot_record *to)
+{
+    struct slot_record before = slots->record;
+    uint8_t old[SLOT_RECORD_LEN], new[SLOT_RECORD_LEN];
+
+    slot_record_emit(&before, old);
+    slot_record_emit(to, new);
+    if (memcmp(old, new, sizeof(old)) == 0) {
+        return true;
+    }
+    slots->record = *to;
+    if (slot_record_write(slots->config.flash, to, &slots->sequence)) {
+        return true;
+    }
+    slots->record = before;
+    log_line(slots->config.log,
+             "firmware: writing the state of the slots to flash failed");
+    return false;
+}
+
+/*
+ * Correct the record if another image runs than the one that it names.  If the
+ * chosen image is not good, the boot ROM starts the other one, but does not
+ * write that into the record.  An unproven image that runs is on trial.
+ */
+static void correct_record(struct update_slots *slots)
+{
+    struct slot_record *record = &slots->record;
+    uint8_t running = slots->config.running;
+
+    if (record->chosen == 0 || record->chosen == running) {
+        return;
+    }
+    record->failed = record->chosen;
+    record->failure = SLOT_FAILURE_REFUSED;
+    record->is_unreported = true;
+    record->chosen = running;
+    record->previous = record->failed;
+    if (record->unproven == 0) {
+        record->unproven = record->failed;
+    }
+    record->is_on_trial = record->unproven == running;
+    record->attempts = record->is_on_trial ? 1 : 0;
+}
+
+static void report_failure(struct update_slots *slots)
+{
+    const struct slot_record *record = &slots->record;
+
+    if (!record->is_unreported || record->failed == 0) {
+        return;
+    }
+    slots->reported = record->failed;
+    log_line(slots->config.log,
+             "firmware: the image in slot %c %s, so slot %c runs again; commit "
+             "another image when you know why",
+             slot_name(record->failed),
+             record->failure == SLOT_FAILURE_TRIAL
+                 ? "was started and never ran for long enough"
+                 : "was not accepted by the boot ROM",
+             slot_name(slots->config.running));
+}
+
+void update_slots_init(struct update_slots *slots,
+                       const struct update_slots_config *config)
+{
+    *slots = (struct update_slots){.config = *config};
+    for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
+        read_slot(slots, slot);
+    }
+    if (slot_record_read(config->flash, &slots->record, &slots->sequence) ==
+        AREA_DAMAGED) {
+        log_line(config->log,
+                 "firmware: the state of the slots in flash is damaged; the "
+                 "image with the higher sequence number starts");
+    }
+    correct_record(slots);
+    report_failure(slots);
+}
+
+uint8_t update_slots_next(const struct update_slots *slots)
+{
+    uint8_t chosen = slots->record.chosen;
+
+    return chosen != slots->config.running || slots->is_replaced ? chosen : 0;
+}
+
+bool update_slots_is_on_trial(const struct update_slots *slots)
+{
+    return slots->record.is_on_trial && !slots->is_replaced &&
+           slots->record.chosen == slots->config.running;
+}
+
+bool update_slots_may_store(const struct update_slots *slots, uint64_t hours)
+{
+    return slots->record.stores < STORES_FREE + hours * STORES_PER_HOUR;
+}
+
+bool update_slots_may_record(const struct update_slots *slots, uint64_t hours)
+{
+    return slots->sequence < RECORDS_FREE + hours * RECORDS_PER_HOUR;
+}
+
+/* The highest security version of an image that has proved itself. */
+static uint32_t proven_security(const struct update_slots *slots)
+{
+    return slots->record.unproven == slots->config.running
+               ? slots->record.security
+               : MAX(slots->record.security, slots->security);
+}
+
+bool update_slots_end_trial(struct update_slots *slots)
+{
+    struct slot_record record = slots->record;
+
+    record.is_on_trial = false;
+    record.attempts = 0;
+    if (record.failed == record.chosen) {
+        record.failed = 0;
+        record.failure = SLOT_FAILURE_NONE;
+    }
+    record.unproven = record.failed;
+    record.security = MAX(record.security, slots->security);
+    return change_record(slots, &record);
+}
+
+uint8_t update_slots_choose(const struct update_slots *slots)
+{
+    uint8_t running = slots->config.running;
+    uint8_t slot = slots->is_replaced ? running : slot_other(running);
+
+    return slot == 1 && slots->record.is_a_read_only ? 2 : slot;
+}
+
+enum update_store update_slots_check_store(const struct update_slots *slots,
+                                           uint8_t slot, const char **why)
+{
+    const struct slot_record *record = &slots->record;
+    const struct update_slot *other = &slots->slot[slot_other(slot) - 1];
+
+    if (slot == 1 && record->is_a_read_only) {
+        *why = "it is read-only";
+    } else if (!other->is_good) {
+        *why = "the other slot holds no good image";
+    } else if (record->unproven != 0 && record->unproven != slot) {
+        *why = "the image in the other slot has not passed its trial";
+        return update_slots_is_on_trial(slots) ? UPDATE_STORE_AFTER_TRIAL
+                                               : UPDATE_STORE_NEVER;
+    } else if (slot_other(slot) != slots->config.running &&
+               other->security < proven_security(slots)) {
+        *why = "the security version of the other slot's image is too low";
+    } else {
+        return UPDATE_STORE_NOW;
+    }
+    return UPDATE_STORE_NEVER;
+}
+
+uint32_t update_slots_security(const struct update_slots *slots)
+{
+    return MAX(slots->record.security, slots->security);
+}
+
+bool update_slots_begin_store(struct update_slots *slots, uint8_t slot)
+{
+    struct slot_record record = slots->record;
+
+    if (record.chosen == 0) {
+        /* Until the first update there is no record, and the sequence numbers
+         * decide. */
+        record.chosen = slots->config.running;
+    }
+    if (record.chosen == slot) {
+        record.chosen = slot_other(slot);
+    }
+    record.previous = slot_other(record.chosen);
+    record.is_on_trial = false;
+    record.attempts = 0;
+    record.security = proven_security(slots);
+    record.unproven = slot;
+    if (record.failed == slot) {
+        record.failed = 0;
+        record.failure = SLOT_FAILURE_NONE;
+        record.is_unreported = false;
+    }
+    record.stores++;
+    if (!change_record(slots, &record)) {
+        return false;
+    }
+    slots->slot[slot - 1] = (struct update_slot){0};
+    slots->is_replaced = slots->is_replaced || slot == slots->config.running;
+    return true;
+}
+
+void update_slots_end_store(struct update_slots *slots, uint8_t slot,
+                            const struct image_header *header)
+{
+    struct update_slot *to = &slots->slot[slot - 1];
+
+    memcpy(to->version, header->version, sizeof(to->version));
+    to->security = header->security;
+    to->is_good = true;
+    to->is_checked = true;
+    slots->newest = MAX(slots->newest, header->sequence);
+}
+
+void update_slots_set_checked(struct update_slots *slots, uint8_t slot,
+                              bool is_good)
+{
+    slots->slot[slot - 1].is_good = is_good;
+    slots->slot[slot - 1].is_checked = is_good;
+}
+
+/*
+ * Whether the image of a slot is on trial when it is activated.  An image that
+ * has proved itself needs no trial if it runs.  Otherwise it gets one if the
+ * other image has proved itself, too, so that the drive can go back to that.
+ */
+static bool needs_trial(const struct update_slots *slots, uint8_t slot)
+{
+    bool is_running = slot == slots->config.running && !slots->is_replaced;
+
+    if (slots->record.unproven != 0) {
+        return slots->record.unproven == slot;
+    }
+    return !is_running;
+}
+
+bool update_slots_activate(struct update_slots *slots, uint8_t slot)
+{
+    struct slot_record record = slots->record;
+
+    if (slot == record.chosen && update_slots_is_on_trial(slots)) {
+        return true; /* its trial goes on */
+    }
+    record.chosen = slot;
+    record.previous = slot_other(slot);
+    record.attempts = 0;
+    record.is_on_trial = needs_trial(slots, slot);
+    if (record.is_on_trial) {
+        record.unproven = slot;
+    }
+    if (record.failed == slot) {
+        record.failed = 0;
+        record.failure = SLOT_FAILURE_NONE;
+        record.is_unreported = false;
+    }
+    record.security = MAX(record.security, proven_security(slots));
+    return change_record(slots, &record);
+}
+
+void update_slots_set_reported(struct update_slots *slots)
+{
+    slots->reported = 0;
+    if (slots->record.is_unreported) {
+        slots->record.is_unreported = false;
+        if (!slot_record_write(slots->config.flash, &slots->record,
+                               &slots->sequence)) {
+            log_line(
+                slots->config.log,
+                "firmware: writing the state of the slots to flash failed");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The image slots as the running firmware knows them, and the record that says
+ * which slot starts.  These functions keep one rule: at most one slot is
+ * unproven, which means that it holds no image or one that has not passed a
+ * trial.  The other slot is not written then, and starts if the unproven one
+ * does not come up.
+ * Reference: docs/hardware/boot.md, "Trial of a new image"
+ */
+#ifndef ESSD_UPDATE_UPDATE_SLOTS_H
+#define ESSD_UPDATE_UPDATE_SLOTS_H
+
+#include "firmware/hal/log.h"
+#include "firmware/store/slot_record.h"
+#include "firmware/update/update_image.h"
+
+struct update_slots_config {
+    struct log *log;
+    const struct flash *flash;
+    uint8_t running;         /* the slot whose image runs: 1 or 2 */
+    bool is_bad[SLOT_COUNT]; /* the boot ROM has refused the slot */
+    uint64_t dram_addr, dram_bytes;
+};
+
+struct update_slot {
+    char version[IMAGE_VERSION_LEN + 1]; /* "": no image */
+    uint32_t security;
+    bool is_good;    /* it holds an image that can start */
+    bool is_checked; /* the bytes of its image were checked since the start */
+};
+
+/* Treat as opaque. */
+struct update_slots {
+    struct update_slots_config config;
+    struct slot_record record;
+    uint32_t sequence; /* of the record */
+    struct update_slot slot[SLOT_COUNT];
+    uint32_t newest;   /* the highest sequence number of an image */
+    uint32_t security; /* the running image's */
+    uint8_t reported;  /* a slot that was given up; 0: none */
+    bool is_replaced;  /* the running slot does not hold the running image */
+};
+
+/* Whether a slot can be written now. */
+enum update_store {
+    UPDATE_STORE_NOW,
+    UPDATE_STORE_AFTER_TRIAL, /* when the running image has passed its trial */
+    UPDATE_STORE_NEVER,
+};
+
+/** Read the slots and the record. */
+void update_slots_init(struct update_slots *slots,
+                       const struct update_slots_config *config);
+
+/** Read the header of a slot.  @return false when it is not good */
+MUST_USE bool update_slots_read_header(const struct update_slots *slots,
+                                       uint8_t slot,
+                                       struct image_header *header,
+                                       uint8_t buf[IMAGE_HEADER_LEN]);
+
+/** The slot that starts after the next reset if that is another image than the
+ * running one; otherwise 0. */
+uint8_t update_slots_next(const struct update_slots *slots);
+
+/** Whether the running image is on trial. */
+bool update_slots_is_on_trial(const struct update_slots *slots);
+
+/** Whether there may be so many updates after so many hours of power-on,
+ * considering how often the flash can be written. */
+bool update_slots_may_store(const struct update_slots *slots, uint64_t hours);
+bool update_slots_may_record(const struct update_slots *slots, uint64_t hours);
+
+/** The running image has passed its trial.  @return false when the flash does
+ * not take that */
+MUST_USE bool update_slots_end_trial(struct update_slots *slots);
+
+/** A slot for an image whose host leaves the choice to the drive. */
+uint8_t update_slots_choose(const struct update_slots *slots);
+
+/** @param why  set to the reason for UPDATE_STORE_NEVER */
+enum update_store update_slots_check_store(const struct update_slots *slots,
+                                           uint8_t slot, const char **why);
+
+/** The lowest security version of an image that may be stored or activated. */
+uint32_t update_slots_security(const struct update_slots *slots);
+
+/**
+ * Prepare the record for writing a slot, which is unproven from now on and does
+ * not start.  Call this before its first sector is erased.
+ *
+ * @return false when the flash does not take it: leave the slot as it is
+ */
+MUST_USE bool update_slots_begin_store(struct update_slots *slots,
+                                       uint8_t slot);
+
+/** A slot was written and read back. */
+void update_slots_end_store(struct update_slots *slots, uint8_t slot,
+                            const struct image_header *header);
+
+/** The bytes of a slot's image were checked. */
+void update_slots_set_checked(struct update_slots *slots, uint8_t slot,
+                              bool is_good);
+
+/** Let a slot start after the next reset, on trial unless its image runs and
+ * has passed its trial.  @return false when the flash does not take that */
+MUST_USE bool update_slots_activate(struct update_slots *slots, uint8_t slot);
+
+/** The report about `slots->reported` is over. */
+void update_slots_set_reported(struct update_slots *slots);
+
+#endif
