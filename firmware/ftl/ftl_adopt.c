@@ -53,6 +53,7 @@ struct ftl_keep_entry {
     uint64_t check;
     uint64_t sequence; /* of two entries of a unit, the larger one counts */
     uint32_t number;   /* of the logical unit */
+    uint8_t marks;     /* blocks that a host has marked as unreadable */
 };
 
 /* ---- The memory. */
@@ -91,7 +92,8 @@ size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
 static uint64_t entry_check(const struct ftl *ftl, uint16_t buffer,
                             const struct ftl_keep_entry *entry)
 {
-    uint64_t place = (uint64_t)buffer << 32 | entry->number;
+    uint64_t place =
+        (uint64_t)entry->marks << 48 | (uint64_t)buffer << 32 | entry->number;
     uint64_t check =
         random_mix(random_mix(ftl->keep.generation + entry->sequence) ^ place);
 
@@ -153,6 +155,7 @@ void ftl_keep_accept(struct ftl *ftl, uint16_t index)
     struct ftl_keep_entry *entry = &ftl->keep.entries[slot->buffer];
 
     entry->number = slot->number;
+    entry->marks = slot->marks;
     entry->sequence = ++ftl->keep.sequence;
     __atomic_store_n(&entry->check, entry_check(ftl, slot->buffer, entry),
                      __ATOMIC_RELEASE);
@@ -323,6 +326,7 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
         slot->buffer = first->buffer;
         first->buffer = buffer;
     }
+    first->marks = ftl->keep.entries[first->buffer].marks;
     clear_entry(ftl, slot->buffer);
 }
 
@@ -331,8 +335,10 @@ static void adopt_slot(struct ftl *ftl, uint16_t index)
 {
     uint16_t buffer = ftl->slots[index].buffer;
     uint32_t number = ftl->keep.entries[buffer].number;
+    uint8_t marks = ftl->keep.entries[buffer].marks;
     uint32_t at = ftl->map[number];
 
+    ftl->has_marks |= marks != 0;
     if (ftl_is_in_slot(at)) {
         resolve_two(ftl, index, (uint16_t)at);
         return;
@@ -344,6 +350,7 @@ static void adopt_slot(struct ftl *ftl, uint16_t index)
         .follows = FTL_LIST_END,
         .number = number,
         .old_place = at,
+        .marks = marks,
     };
     ftl_slot_await(ftl, index);
     ftl->adopted.units++;

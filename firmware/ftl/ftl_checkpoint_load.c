@@ -240,6 +240,7 @@ static bool accept_checkpoint(struct ftl *ftl)
     }
     ftl_health_take_planes(ftl, checkpoint->planes);
     ftl->is_read_only |= checkpoint->was_read_only;
+    ftl->has_marks |= checkpoint->had_marks;
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         ftl->superblocks[i].is_known = i != checkpoint->next &&
                                        checkpoint->table[i] != 0 &&

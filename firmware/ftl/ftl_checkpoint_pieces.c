@@ -23,6 +23,7 @@ enum {                          /* the header; little-endian */
        HEADER_LEN = 36,
 
        FLAG_READ_ONLY = 1,
+       FLAG_HAS_MARKS = 2, /* units may have marked blocks */
 };
 
 #define MAGIC UINT64_C(0x31544e494f504b43)
@@ -68,7 +69,8 @@ static void emit_header(const struct ftl *ftl, uint8_t *to)
     put_le32(to + HEADER_ENTRIES, ftl->entries);
     put_le32(to + HEADER_SUPERBLOCKS, ftl->layout.superblocks);
     put_le32(to + HEADER_DIES, ftl->layout.geometry.dies);
-    put_le32(to + HEADER_FLAGS, ftl->is_read_only ? FLAG_READ_ONLY : 0);
+    put_le32(to + HEADER_FLAGS, (ftl->is_read_only ? FLAG_READ_ONLY : 0u) |
+                                    (ftl->has_marks ? FLAG_HAS_MARKS : 0u));
 }
 
 /* Whether a header belongs to this array, and to the checkpoint `row`. */
@@ -170,5 +172,7 @@ void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
         checkpoint->is_header_good = is_header_good(ftl, from, checkpoint->row);
         checkpoint->was_read_only =
             (get_le32(from + HEADER_FLAGS) & FLAG_READ_ONLY) != 0;
+        checkpoint->had_marks =
+            (get_le32(from + HEADER_FLAGS) & FLAG_HAS_MARKS) != 0;
     }
 }

@@ -107,6 +107,7 @@ struct ftl_slot {
     uint64_t version;  /* of a unit that is moved */
     uint8_t attempt;   /* the same: see struct ftl_system */
     bool is_lost;      /* the same */
+    uint8_t marks;     /* blocks that a host has marked as unreadable */
 };
 
 /* ---- Superblocks. */
@@ -300,6 +301,7 @@ struct ftl_checkpoint {
     bool is_needed;      /* nothing else says that some units are lost */
     bool is_at_end;      /* while loading: no further row is programmed */
     bool was_read_only;  /* loaded: what the header says of the medium */
+    bool had_marks;      /* the same, for units with marks */
     uint32_t superblock; /* holds the valid checkpoint, or FTL_NOWHERE */
     uint32_t next;       /* superblock that is written, erased or loaded */
     uint64_t row;        /* number: the checkpoint knows rows below it */
@@ -363,6 +365,7 @@ struct ftl {
     bool is_volatile;
     bool is_full;      /* operations waited for space that nothing could make */
     bool is_read_only; /* for good: writes and trims are refused */
+    bool has_marks;    /* some unit has or had marked blocks: reads look */
     uint64_t now_us;
     uint64_t last_accept_us;
 
@@ -604,6 +607,27 @@ void ftl_protect_read_done(struct ftl_op *op,
                            const struct ftl_request *request);
 /** A part of a unit is trimmed: its metadata has bytes of FFh. */
 void ftl_protect_trim(uint8_t *meta, uint32_t offset, uint32_t length);
+
+/* ---- ftl_marks.c: blocks that a host has marked as unreadable */
+/** Where the next unit that is added to a request puts its system bytes; NULL
+ * while no unit has marks. */
+static inline uint8_t *ftl_marks_read(const struct ftl *ftl,
+                                      struct ftl_request *request)
+{
+    return __builtin_expect(ftl->has_marks, 0)
+               ? request->system[request->flash.num_units]
+               : NULL;
+}
+/** The marks of a good unit that was read. */
+uint8_t ftl_marks_of(const struct ftl_flash_unit *unit);
+/** A read has come to a part of a unit, which has these marks. */
+void ftl_marks_check(struct ftl_op *op, uint8_t marks, uint32_t offset,
+                     uint32_t length);
+/** The request of a read has read good units. */
+void ftl_marks_read_done(struct ftl_op *op, const struct ftl_request *request);
+/** A part of a unit is written, or marked. */
+void ftl_marks_write(struct ftl *ftl, const struct ftl_op *op, uint16_t slot,
+                     uint32_t offset, uint32_t length);
 
 /* ---- ftl_trim.c: pages of trim state */
 /**

@@ -179,6 +179,7 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
 
         unit.offset = (uint16_t)(part->offset + done);
         unit.length = (uint16_t)len;
+        unit.system = ftl_marks_read(ftl, request);
         done += len;
         unit.more = done < part->length;
         ftl_request_add(ftl, request, place, &unit);
@@ -240,6 +241,8 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
         op->needs_durable = op->needs_durable || op->io.fua;
         read_from_memory(op, ftl_slot_data(ftl, (uint16_t)entry),
                          ftl_slot_meta(ftl, (uint16_t)entry), &part);
+        ftl_marks_check(op, ftl->slots[(uint16_t)entry].marks, part.offset,
+                        part.length);
     }
     op->next_sector += part.length >> FTL_SECTOR_SHIFT;
     return true;
@@ -289,8 +292,11 @@ void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
 
     if (!are_units_good(ftl, request, status)) {
         op->status = MEDIA_READ_ERROR;
-    } else if (op->io.protection != 0) {
-        ftl_protect_read_done(op, request);
+    } else {
+        if (op->io.protection != 0) {
+            ftl_protect_read_done(op, request);
+        }
+        ftl_marks_read_done(op, request);
     }
     op->requests--;
     if (op->requests == 0 && op->state == FTL_OP_READING) {
@@ -324,6 +330,7 @@ static bool start_fill(struct ftl *ftl, struct ftl_op *op, uint32_t number,
                     &(struct ftl_flash_unit){
                         .data = ftl_slot_data(ftl, index),
                         .meta = ftl_slot_meta(ftl, index),
+                        .system = ftl_marks_read(ftl, request),
                         .length = FTL_UNIT_DATA,
                     });
     ftl_request_send(ftl, request);
@@ -349,6 +356,9 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
                              part->length);
         }
     }
+    if (ftl->has_marks || op->io.op == MEDIA_WRITE_UNCORRECTABLE) {
+        ftl_marks_write(ftl, op, slot, part->offset, part->length);
+    }
     op->next_sector += part->length >> FTL_SECTOR_SHIFT;
 }
 
@@ -361,6 +371,7 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
 
     ASSERT(op->state == FTL_OP_FILLING && slot->state == FTL_SLOT_FILLING);
     if (are_units_good(ftl, request, status)) {
+        slot->marks = ftl_marks_of(&request->units[0]);
         write_part(ftl, op, op->fill_slot, &part);
         ftl_slot_accept(ftl, op->fill_slot);
         ftl->counters.host_units++;
@@ -406,6 +417,7 @@ static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
             memcpy(data, ftl_slot_data(ftl, (uint16_t)entry), FTL_UNIT_DATA);
             memcpy(ftl_slot_meta(ftl, index),
                    ftl_slot_meta(ftl, (uint16_t)entry), FTL_UNIT_META);
+            slot->marks = ftl->slots[(uint16_t)entry].marks;
         } else {
             memset(data, 0, FTL_UNIT_DATA);
         }
@@ -502,7 +514,8 @@ static bool trim_unit(struct ftl *ftl, struct ftl_op *op)
 static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
 {
     /* Zeroes with metadata are written, since trimmed blocks have none. */
-    bool is_write = op->io.op == MEDIA_WRITE || op->io.protection != 0;
+    bool is_write = op->io.op == MEDIA_WRITE || op->io.protection != 0 ||
+                    op->io.op == MEDIA_WRITE_UNCORRECTABLE;
     uint32_t budget = TRIMS_PER_STEP;
 
     if (ftl->is_read_only && op->next_sector < op->end_sector) {

@@ -7,8 +7,8 @@
 
 enum {                     /* system bytes; little-endian */
        SYSTEM_NUMBER = 0,  /* 31 bits, and NUMBER_LOST */
-       SYSTEM_VERSION = 4, /* 40 bits */
-       SYSTEM_ROW = 9,     /* 40 bits */
+       SYSTEM_VERSION = 4, /* 36 bits, then bits 3:0 of the marks */
+       SYSTEM_ROW = 9,     /* 36 bits, then bits 7:4 of the marks */
        SYSTEM_KIND = 14,   /* 2 bits, attempt: 5, KIND_OF_MOUNT */
        SYSTEM_CHECK = 15,  /* the low byte of the CRC-32 of all others */
        SYSTEM_LEN = 16,
@@ -99,15 +99,16 @@ void ftl_layout_unit(const struct ftl_layout *layout, uint32_t index,
     unit->page = (uint8_t)(in_page / geometry->planes);
 }
 
-static void put_le40(uint8_t *at, uint64_t value)
+/* A row number of 36 bits, and 4 bits beside it. */
+static void put_number(uint8_t *at, uint64_t number, unsigned int marks)
 {
-    put_le32(at, (uint32_t)value);
-    at[4] = (uint8_t)(value >> 32);
+    put_le32(at, (uint32_t)number);
+    at[4] = (uint8_t)(number >> 32 | (marks & 0xf) << 4);
 }
 
-static uint64_t get_le40(const uint8_t *at)
+static uint64_t get_number(const uint8_t *at)
 {
-    return get_le32(at) | (uint64_t)at[4] << 32;
+    return get_le32(at) | (uint64_t)(at[4] & 0xf) << 32;
 }
 
 static uint8_t system_check(const uint8_t *buf)
@@ -140,8 +141,8 @@ void ftl_system_emit(const struct ftl_system *system,
 {
     put_le32(buf + SYSTEM_NUMBER,
              system->number | (system->is_lost ? NUMBER_LOST : 0));
-    put_le40(buf + SYSTEM_VERSION, system->version);
-    put_le40(buf + SYSTEM_ROW, system->row);
+    put_number(buf + SYSTEM_VERSION, system->version, system->marks);
+    put_number(buf + SYSTEM_ROW, system->row, system->marks >> 4);
     buf[SYSTEM_KIND] =
         (uint8_t)(system->kind | system->attempt << KIND_ATTEMPT_SHIFT);
     if (system->is_of_mount) {
@@ -167,8 +168,10 @@ bool ftl_system_parse(struct ftl_system *system,
         .attempt = buf[SYSTEM_KIND] >> KIND_ATTEMPT_SHIFT & FTL_ATTEMPTS_MAX,
         .is_lost = is_lost,
         .number = is_lost ? number & ~NUMBER_LOST : number,
-        .version = get_le40(buf + SYSTEM_VERSION),
-        .row = get_le40(buf + SYSTEM_ROW),
+        .version = get_number(buf + SYSTEM_VERSION),
+        .row = get_number(buf + SYSTEM_ROW),
+        .marks = (uint8_t)(buf[SYSTEM_VERSION + 4] >> 4 |
+                           (buf[SYSTEM_ROW + 4] & 0xf0)),
     };
     return system->row != 0 && system->version <= system->row;
 }

@@ -82,7 +82,7 @@ static inline uint32_t ftl_layout_index(const struct ftl_layout *layout,
            unit->unit;
 }
 
-#define FTL_ROW_NUMBER_MAX ((UINT64_C(1) << 40) - 1)
+#define FTL_ROW_NUMBER_MAX ((UINT64_C(1) << 36) - 1)
 
 enum { FTL_ATTEMPTS_MAX = 31 };
 
@@ -102,7 +102,8 @@ enum ftl_unit_kind {
  * larger, if garbage collection has moved the unit.  Rows are numbered in the
  * order in which they are put together.  `attempt` is larger than in any copy
  * of this version whose row has failed: units of such a row may be readable at
- * one time and not at another.
+ * one time and not at another.  `marks` are the blocks of 512 bytes that a host
+ * has marked as unreadable (MEDIA_WRITE_UNCORRECTABLE).
  */
 struct ftl_system {
     uint8_t kind;     /* enum ftl_unit_kind */
@@ -110,9 +111,10 @@ struct ftl_system {
     bool is_lost;     /* DATA: there are no contents, as they could not be read
                        * when they were to be moved */
     uint32_t number;  /* of the logical unit, or of the page */
-    uint64_t version; /* 40 bits */
-    uint64_t row;     /* 40 bits */
+    uint64_t version; /* to FTL_ROW_NUMBER_MAX */
+    uint64_t row;     /* the same */
     uint8_t attempt;  /* to FTL_ATTEMPTS_MAX */
+    uint8_t marks;    /* one bit for each block of 512 bytes */
 };
 
 void ftl_system_emit(const struct ftl_system *system,

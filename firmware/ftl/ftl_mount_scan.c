@@ -214,6 +214,7 @@ bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
     if (system.kind == FTL_KIND_DATA &&
         system.number < ftl->config.logical_units) {
         entry = system.number;
+        ftl->has_marks |= system.marks != 0;
     } else if (system.kind == FTL_KIND_TRIM &&
                system.number < ftl->entries - ftl->config.logical_units) {
         entry = ftl->config.logical_units + system.number;

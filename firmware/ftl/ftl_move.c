@@ -86,6 +86,7 @@ static bool take_system(struct ftl *ftl, uint16_t index, const uint8_t *bytes)
     slot->version = system.version;
     slot->attempt = system.attempt;
     slot->is_lost = system.is_lost;
+    slot->marks = system.marks;
     return true;
 }
 

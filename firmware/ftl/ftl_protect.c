@@ -294,6 +294,7 @@ static void add_block(struct ftl *ftl, struct ftl_request *request,
         unit.offset = (uint16_t)(offset + done);
         unit.length = (uint16_t)len;
         unit.meta = request->flash.num_units == 0 ? request->meta : NULL;
+        unit.system = ftl_marks_read(ftl, request);
         done += len;
         unit.more = done < length || !is_last;
         ftl_request_add(ftl, request, place, &unit);

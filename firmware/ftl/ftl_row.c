@@ -121,6 +121,7 @@ static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
             .is_lost = slot->is_lost,
             .version = slot->pool == FTL_POOL_MOVE ? slot->version : row_number,
             .attempt = slot->pool == FTL_POOL_MOVE ? slot->attempt : 0,
+            .marks = slot->marks,
             .row = row_number,
         },
         system);

@@ -10,6 +10,7 @@ set(SOURCES
     ftl_io.c
     ftl_layout.c
     ftl_map.c
+    ftl_marks.c
     ftl_mount.c
     ftl_mount_pages.c
     ftl_mount_probe.c

@@ -270,8 +270,10 @@ void volume_geometry(const struct volume *volume, uint32_t ns,
     const struct volume_entry *entry;
 
     if (ns == MEDIA_NS_ALL) {
-        *geometry = (struct media_geometry){.has_volatile_cache =
-                                                volume->config.has_cache};
+        *geometry = (struct media_geometry){
+            .has_volatile_cache = volume->config.has_cache,
+            .can_mark = volume->config.has_metadata,
+        };
         return;
     }
     entry = &volume->table.ns[ns];
@@ -283,6 +285,7 @@ void volume_geometry(const struct volume *volume, uint32_t ns,
         .pi_is_first = entry->pi_is_first,
         .is_read_only = entry->protection != PROTECTION_NONE,
         .has_volatile_cache = volume->config.has_cache,
+        .can_mark = volume->config.has_metadata,
     };
 }
 

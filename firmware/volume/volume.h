@@ -45,7 +45,8 @@ struct volume_config {
     struct log *log;
     uint64_t medium_blocks; /* of 512 bytes */
     bool has_cache;
-    bool has_metadata; /* The medium keeps 8 bytes for each block. */
+    bool has_metadata; /* The medium keeps 8 bytes for each block, and marks of
+                        * blocks that are to be unreadable. */
     bool is_power_on;  /* the drive starts because the power came on */
     const struct identity *identity; /* from which UUIDs follow */
     const struct volume_plan *plan;  /* used for a drive without a table */
@@ -197,7 +198,8 @@ static inline void volume_note_operation(struct volume *volume,
                                          const struct media_io *io)
 {
     if (volume->is_watched &&
-        (io->op == MEDIA_WRITE || io->op == MEDIA_WRITE_ZEROES)) {
+        (io->op == MEDIA_WRITE || io->op == MEDIA_WRITE_ZEROES ||
+         io->op == MEDIA_WRITE_UNCORRECTABLE)) {
         volume_begin_write(volume);
     }
 }

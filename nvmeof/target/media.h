@@ -25,6 +25,9 @@ enum media_op {
     MEDIA_FLUSH,        /* makes every completed write durable */
     MEDIA_WRITE_ZEROES, /* zeroes blocks; FUA as for writes */
     MEDIA_DEALLOCATE,   /* frees blocks, which then read as zeroes */
+    /* Marks blocks: reads of them end with MEDIA_MARKED until they are written
+     * or freed.  Only if media_geometry.can_mark. */
+    MEDIA_WRITE_UNCORRECTABLE,
 };
 
 enum media_status {
@@ -35,6 +38,7 @@ enum media_status {
     MEDIA_READ_ONLY,      /* the medium refuses writes */
     MEDIA_INTERNAL_ERROR, /* DMA or command failure inside the drive */
     MEDIA_ABORTED,        /* reset or power transition */
+    MEDIA_MARKED,         /* a read of a block that a host has marked */
     MEDIA_GUARD_ERROR,    /* protection information: these three say which */
     MEDIA_APP_TAG_ERROR,  /* check of nvmf_media.failed_block() failed */
     MEDIA_REF_TAG_ERROR,
@@ -87,6 +91,7 @@ struct media_geometry {
     bool pi_is_first;    /* what the host chose; it makes no difference */
     bool is_read_only;
     bool has_volatile_cache; /* Identify VWC, feature 06h */
+    bool can_mark;           /* MEDIA_WRITE_UNCORRECTABLE */
 };
 
 struct nvmf_media {
@@ -111,7 +116,8 @@ struct nvmf_media {
     void (*set_volatile)(void *ctx, bool is_enabled);
 
     /** Get the geometry of namespace ns, at the start and after a change.
-     * MEDIA_NS_ALL: only has_volatile_cache, also without a namespace. */
+     * MEDIA_NS_ALL: only has_volatile_cache and can_mark, also without a
+     * namespace. */
     void (*geometry)(void *ctx, uint32_t ns, struct media_geometry *geometry);
 
     /**

@@ -42,7 +42,8 @@ CM_MESSAGES = {0x10: "REQ", 0x11: "MRA", 0x12: "REJ", 0x13: "REP", 0x14: "RTU",
 NAKS = ("PSN sequence", "invalid request", "remote access", "remote operation",
         "invalid RD request")
 MEDIA_STATUSES = ("ok", "LBA range", "read error", "write error", "read-only",
-                  "internal error", "aborted")
+                  "internal error", "aborted", "marked by a host", "wrong guard",
+                  "wrong application tag", "wrong reference tag")
 ENGINE_OPCODES = ("NOP", "READ", "WRITE", "FLUSH", "WRITE_ZEROES", "DEALLOCATE")
 ENGINE_STATUSES = ("ok", "bad opcode", "bad argument", "bad address", "LBA range",
                    "read error", "write error", "no space", "read-only", "aborted")

@@ -603,16 +603,37 @@ static void fill_sector(uint8_t *at, uint64_t lba, uint32_t id)
     }
 }
 
-/* The id of a sector's contents; fails when they are those of no write. */
-static uint32_t sector_id(const uint8_t *at, uint64_t lba)
+/* Bytes of a sector in the pieces of an operation. */
+static uint32_t sector_stride(const struct bed *bed)
 {
-    uint8_t expected[BED_SECTOR_LEN];
+    return BED_SECTOR_LEN + (bed->config.has_metadata ? BED_META_LEN : 0);
+}
+
+/* A sector, and its metadata if operations carry that. */
+static void fill_block(const struct bed *bed, uint8_t *at, uint64_t lba,
+                       uint32_t id)
+{
+    uint8_t *meta = at + BED_SECTOR_LEN;
+
+    fill_sector(at, lba, id);
+    if (bed->config.has_metadata && id == 0) {
+        memset(meta, 0xff, BED_META_LEN);
+    } else if (bed->config.has_metadata) {
+        put_le64(meta, random_mix(~(lba << 32 | id)));
+    }
+}
+
+/* The id of a sector's contents; fails when they are those of no write. */
+static uint32_t sector_id(const struct bed *bed, const uint8_t *at,
+                          uint64_t lba)
+{
+    uint8_t expected[BED_SECTOR_LEN + BED_META_LEN];
     uint32_t id = (uint32_t)get_le64(at);
 
-    fill_sector(expected, lba, id);
-    if (memcmp(at, expected, sizeof(expected)) != 0) {
-        fail_msg("Block %lu is torn, or has the contents of another one "
-                 "(%u).",
+    fill_block(bed, expected, lba, id);
+    if (memcmp(at, expected, sector_stride(bed)) != 0) {
+        fail_msg("Block %lu is torn, or has the contents or metadata of "
+                 "another one (%u).",
                  (unsigned long)lba, id);
     }
     return id;
@@ -709,16 +730,14 @@ static void note_end(struct bed *bed, const struct bed_io *io)
     }
 }
 
-static void check_unit(struct bed *bed, uint32_t number, const uint8_t *data)
+/* Check the contents of a unit, whose sectors have these ids. */
+static void check_unit(struct bed *bed, uint32_t number,
+                       const uint32_t ids[BED_SECTORS])
 {
     struct bed_unit *unit = &bed->unit[number];
-    uint32_t ids[BED_SECTORS], state[BED_SECTORS];
+    uint32_t state[BED_SECTORS];
     uint32_t count = unit->durable;
 
-    for (unsigned int i = 0; i < BED_SECTORS; i++) {
-        ids[i] = sector_id(data + i * BED_SECTOR_LEN,
-                           (uint64_t)number * BED_SECTORS + i);
-    }
     memcpy(state, unit->base, sizeof(state));
     while (count != unit->writes &&
            !(bed->is_unknown && memcmp(state, ids, sizeof(state)) == 0)) {
@@ -731,7 +750,7 @@ static void check_unit(struct bed *bed, uint32_t number, const uint8_t *data)
                  ids[7], unit->durable, unit->completed, unit->writes);
     }
     if (bed->is_unknown) {
-        memcpy(unit->base, ids, sizeof(ids));
+        memcpy(unit->base, ids, sizeof(unit->base));
         unit->durable = unit->completed = unit->writes;
     }
 }
@@ -825,13 +844,15 @@ static void wait_for_units(struct bed *bed, const struct bed_io *io)
 /* Divide the buffer into pieces. */
 static void set_pieces(struct bed *bed, struct bed_io *io)
 {
-    uint32_t len = io->io.count_blocks * BED_SECTOR_LEN;
+    uint32_t len = io->io.count_blocks * sector_stride(bed);
+    uint32_t step = bed->config.has_metadata ? 8 : BED_SECTOR_LEN;
     uint32_t first =
-        (uint32_t)(random_next(&bed->random) % io->io.count_blocks) *
-        BED_SECTOR_LEN;
+        (uint32_t)(random_next(&bed->random) % (len / step)) * step;
 
     io->io.pieces = io->pieces;
     io->io.piece_count = 0;
+    io->io.protection =
+        bed->config.has_metadata ? MEDIA_METADATA | MEDIA_INTERLEAVED : 0;
     if (first != 0) {
         io->pieces[io->io.piece_count++] =
             (struct nvmf_piece){.ptr = io->buffer, .len_bytes = first};
@@ -871,7 +892,7 @@ struct bed_io *bed_submit_write(struct bed *bed, uint64_t lba, uint32_t count,
         .op = MEDIA_WRITE, .fua = fua, .first_lba = lba, .count_blocks = count};
     wait_for_units(bed, io);
     for (uint32_t i = 0; i < count; i++) {
-        fill_sector(io->buffer + i * BED_SECTOR_LEN, lba + i, id);
+        fill_block(bed, io->buffer + i * sector_stride(bed), lba + i, id);
     }
     set_pieces(bed, io);
     note_write(bed, io, id);
@@ -887,7 +908,7 @@ struct bed_io *bed_submit_trim(struct bed *bed, enum media_op op, uint64_t lba,
     io->io = (struct media_io){
         .op = op, .fua = fua, .first_lba = lba, .count_blocks = count};
     wait_for_units(bed, io);
-    note_write(bed, io, 0);
+    note_write(bed, io, op == MEDIA_WRITE_UNCORRECTABLE ? BED_MARKED : 0);
     submit_io(bed, io);
     return io;
 }
@@ -943,6 +964,41 @@ void bed_flush(struct bed *bed)
     assert_int_equal(bed_wait(bed, bed_submit_flush(bed)), MEDIA_OK);
 }
 
+/* Read sectors together. @return false when there is a marked one */
+static bool read_together(struct bed *bed, uint64_t lba, uint32_t count,
+                          uint32_t *ids)
+{
+    struct bed_io *io = bed_submit_read(bed, lba, count);
+    enum media_status status = bed_wait(bed, io);
+
+    if (status == MEDIA_MARKED && bed->config.has_marks) {
+        return false;
+    }
+    assert_int_equal(status, MEDIA_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        ids[i] = sector_id(bed, io->buffer + i * sector_stride(bed), lba + i);
+    }
+    return true;
+}
+
+/* Read sectors together, and one by one if there is a marked one. */
+static void read_ids(struct bed *bed, uint64_t lba, uint32_t count,
+                     uint32_t *ids)
+{
+    bool any = false;
+
+    if (read_together(bed, lba, count, ids)) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!read_together(bed, lba + i, 1, &ids[i])) {
+            ids[i] = BED_MARKED;
+            any = true;
+        }
+    }
+    assert_true(any);
+}
+
 void bed_check(struct bed *bed)
 {
     const uint32_t at_once = BED_IO_SECTORS / BED_SECTORS;
@@ -950,13 +1006,11 @@ void bed_check(struct bed *bed)
     bed_wait_all(bed);
     for (uint32_t i = 0; i < bed->units; i += at_once) {
         uint32_t count = MIN(at_once, bed->units - i);
-        struct bed_io *io = bed_submit_read(bed, (uint64_t)i * BED_SECTORS,
-                                            count * BED_SECTORS);
+        uint32_t ids[BED_IO_SECTORS];
 
-        assert_int_equal(bed_wait(bed, io), MEDIA_OK);
+        read_ids(bed, (uint64_t)i * BED_SECTORS, count * BED_SECTORS, ids);
         for (uint32_t j = 0; j < count; j++) {
-            check_unit(bed, i + j,
-                       io->buffer + j * BED_SECTORS * BED_SECTOR_LEN);
+            check_unit(bed, i + j, ids + (size_t)j * BED_SECTORS);
         }
     }
     bed->is_unknown = false;
@@ -988,7 +1042,9 @@ static void random_any_op(struct bed *bed, uint64_t *random)
     uint32_t count;
 
     random_range(bed, random, choice < 45 || choice >= 90, &lba, &count);
-    if (choice < 75) {
+    if (bed->config.has_marks && random_next(random) % 5 == 0) {
+        (void)bed_submit_trim(bed, MEDIA_WRITE_UNCORRECTABLE, lba, count, fua);
+    } else if (choice < 75) {
         (void)bed_submit_write(bed, lba, count, fua);
     } else if (choice < 84) {
         (void)bed_submit_flush(bed);

@@ -22,7 +22,9 @@ enum {
     BED_IO_SECTORS = 64,
     BED_SECTORS = 8, /* of a unit */
     BED_SECTOR_LEN = 512,
+    BED_META_LEN = 8, /* of a sector, with has_metadata */
 };
+#define BED_MARKED UINT32_MAX /* the id of a sector that cannot be read */
 
 struct bed_config {
     const char *profile;
@@ -42,12 +44,14 @@ struct bed_config {
     /* Random operations are mostly writes of a few units with FUA, several of
      * the same unit at the same time. */
     bool rewrites_few;
-    uint64_t seed; /* of the array and of the order of events */
+    bool has_metadata; /* operations carry 8 bytes for each sector */
+    bool has_marks;    /* random operations also mark sectors as unreadable */
+    uint64_t seed;     /* of the array and of the order of events */
 };
 
 /* One write of a unit. */
 struct bed_write {
-    uint32_t id;     /* of its contents; 0: zeroes */
+    uint32_t id;     /* of its contents; 0: zeroes; or BED_MARKED */
     uint8_t sectors; /* mask */
 };
 
@@ -74,7 +78,7 @@ struct bed_io {
     /* Of each unit, at submit: `completed` for a flush, otherwise `writes` with
      * this one. */
     uint32_t *marks;
-    uint8_t buffer[BED_IO_SECTORS * BED_SECTOR_LEN];
+    uint8_t buffer[BED_IO_SECTORS * (BED_SECTOR_LEN + BED_META_LEN)];
 };
 
 enum bed_die_stage {
@@ -167,7 +171,7 @@ void bed_settle(struct bed *bed);
 struct bed_io *bed_submit_read(struct bed *bed, uint64_t lba, uint32_t count);
 struct bed_io *bed_submit_write(struct bed *bed, uint64_t lba, uint32_t count,
                                 bool fua);
-/* op: MEDIA_WRITE_ZEROES or MEDIA_DEALLOCATE */
+/* op: MEDIA_WRITE_ZEROES, MEDIA_DEALLOCATE or MEDIA_WRITE_UNCORRECTABLE */
 struct bed_io *bed_submit_trim(struct bed *bed, enum media_op op, uint64_t lba,
                                uint32_t count, bool fua);
 struct bed_io *bed_submit_flush(struct bed *bed);

@@ -221,6 +221,19 @@ static void test_a_reset_while_a_die_lags_loses_nothing(void **state)
     sweep_seeds(&sweep, &config, "resets while a die lags");
 }
 
+/* Metadata and marks of the buffer outlive the reset with its data. */
+static void test_a_reset_keeps_metadata_and_marks(void **state)
+{
+    struct sweep sweep = {.stride =
+                              (unsigned int)read_setting("FTL_STRIDE", 5)};
+    struct bed_config config = small;
+
+    (void)state;
+    config.has_metadata = true;
+    config.has_marks = true;
+    sweep_seeds(&sweep, &config, "resets with metadata and marks");
+}
+
 /* ---- Single resets. */
 
 /* A bed with some writes and a trim that are not on flash. */

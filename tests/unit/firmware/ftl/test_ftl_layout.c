@@ -72,8 +72,8 @@ static void test_system_bytes_have_this_format(void **state)
 {
     static const uint8_t golden[FTL_UNIT_SYSTEM - 1] = {
         0x78, 0x56, 0x34, 0x12,       /* number */
-        0x05, 0x04, 0x03, 0x02, 0x01, /* version */
-        0x0a, 0x09, 0x08, 0x07, 0x06, /* row */
+        0x05, 0x04, 0x03, 0x02, 0x91, /* version, bits 3:0 of the marks */
+        0x0a, 0x09, 0x08, 0x07, 0xc6, /* row, bits 7:4 of the marks */
         0x95,                         /* kind, attempt, of a mount */
     };
     const struct ftl_system system = {
@@ -83,6 +83,7 @@ static void test_system_bytes_have_this_format(void **state)
         .version = UINT64_C(0x0102030405),
         .row = UINT64_C(0x060708090a),
         .attempt = 5,
+        .marks = 0xc9,
     };
     struct ftl_system parsed;
     uint8_t buf[FTL_UNIT_SYSTEM];
@@ -98,6 +99,7 @@ static void test_system_bytes_have_this_format(void **state)
     assert_int_equal(parsed.version, system.version);
     assert_int_equal(parsed.row, system.row);
     assert_int_equal(parsed.attempt, system.attempt);
+    assert_int_equal(parsed.marks, system.marks);
 }
 
 static void test_damaged_system_bytes_are_refused(void **state)

@@ -242,6 +242,42 @@ static void test_a_cut_during_garbage_collection_loses_nothing(void **state)
     assert_true(sweep.cuts > 60);
 }
 
+/*
+ * Sectors have metadata, and marks that make them unreadable.  The oracle knows
+ * one number for all three, so it notices when one of them changes alone.
+ */
+static struct bed_config metadata_config(const struct bed_config *base)
+{
+    struct bed_config config = *base;
+
+    config.has_metadata = true;
+    config.has_marks = true;
+    return config;
+}
+
+static void test_data_metadata_and_marks_change_together_under_cuts(
+    void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 9) / 3, .ways = 1};
+    unsigned long first = read_setting("FTL_FIRST", 1);
+    struct bed_config config = metadata_config(&small);
+
+    (void)state;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        config.geometry.dies = 2;
+        config.geometry.wordlines = 6;
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+        config.geometry.dies = 3; /* with parity */
+        config.geometry.wordlines = 4;
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+    }
+    report_sweep("metadata and marks", &sweep);
+    assert_true(sweep.cuts > 40);
+}
+
 /* Older rows of a unit complete after newer ones, while superblocks are moved.
  */
 static void test_a_cut_while_a_die_lags_loses_nothing(void **state)
@@ -342,6 +378,29 @@ static void test_a_cut_while_checkpoints_are_written_loses_nothing(void **state)
     (void)state;
     sweep_checkpoints(&sweep, 40, "checkpoints");
     assert_true(sweep.cuts > 20);
+}
+
+/* A mount that reads no unit with marks learns of them from the checkpoint. */
+static void test_checkpoints_know_that_there_are_marks(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .ways = 1,
+        .stops = true,
+    };
+    unsigned long first = read_setting("FTL_FIRST", 1);
+
+    (void)state;
+    written_checkpoints = 0;
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 2); i++) {
+        struct bed_config config = checkpoint_config(first + i);
+
+        config = metadata_config(&config);
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+    }
+    report_sweep("checkpoints, metadata and marks", &sweep);
+    assert_true(written_checkpoints != 0);
 }
 
 static void test_a_cut_while_a_checkpoint_is_loaded_loses_nothing(void **state)
