@@ -128,7 +128,8 @@ static uint16_t build_controller(struct nvmf_target *target,
     id.nn = NVMF_MAX_NAMESPACES;
     id.oncs = ONCS_COMPARE | ONCS_DATASET_MANAGEMENT | ONCS_WRITE_ZEROES |
               ONCS_SAVE_SELECT | ONCS_RESERVATIONS | ONCS_TIMESTAMP |
-              ONCS_VERIFY | ONCS_COPY;
+              ONCS_VERIFY | ONCS_COPY |
+              (target->can_mark ? ONCS_WRITE_UNCORRECTABLE : 0);
     id.fuses = FUSES_COMPARE_AND_WRITE;
     id.acwu = FUSED_MAX_BLOCKS - 1;
     id.ocfs = OCFS_FORMAT_0 | OCFS_FORMAT_2;

@@ -307,6 +307,12 @@ MUST_USE bool compare_chunk_arrived(struct nvmf_request *req);
 MUST_USE bool compare_data(const struct nvmf_request *req, uint32_t offset,
                            const uint8_t *data, uint32_t len);
 
+/* uncorrectable.c: a row of io_commands */
+uint16_t uncorrectable_check(struct nvmf_target *target,
+                             struct nvmf_request *req);
+uint16_t uncorrectable_execute(struct nvmf_target *target,
+                               struct nvmf_request *req);
+
 /* protection.c: commands for namespaces whose blocks have metadata */
 /* The row that executes a command instead of req->command. */
 const struct nvmf_command *protection_row(const struct nvmf_target *target,
@@ -358,7 +364,7 @@ void lba_status_attached(struct nvmf_target *target, uint32_t nsid);
 /* The blocks of a namespace are gone. */
 void lba_status_forget(struct nvmf_target *target, uint32_t nsid);
 MUST_USE bool lba_scan_takes_error(struct nvmf_target *target,
-                                   struct nvmf_request *req);
+                                   struct nvmf_request *req, bool is_mark);
 /* A scan gives its turn back. */
 void lba_scan_give(struct nvmf_target *target, struct nvmf_request *req);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The NVM command set: Flush, Write, Read, Write Zeroes, Dataset Management.
- * Compare and Verify are in compare.c, fused pairs in fused.c, Copy in copy.c.
+ * Compare and Verify are in compare.c, fused pairs in fused.c, Copy in copy.c,
+ * Write Uncorrectable in uncorrectable.c.
  * Spec: NVM Express Base 1.4 section 6.
  *
  * Reservations are in reservation_command.c, commands for namespaces whose
  * blocks have metadata in protection.c.
  *
- * Left out, and refused as an invalid opcode: Write Uncorrectable.  Directives
- * are refused; access hints are ignored.
+ * Left out: directives, which are refused, and access hints, which are ignored.
  */
 #include "nvmeof/target/internal.h"
 #include "nvmeof/target/level.h"
@@ -347,6 +347,10 @@ const struct nvmf_command io_commands[IO_COMMANDS] = {
                   .check = io_transfer_check,
                   .execute = read_execute,
                   .finish = read_finish},
+    [NVM_WRITE_UNCORRECTABLE] = {.flags = COMMAND_NEEDS_NS | COMMAND_WRITES |
+                                          COMMAND_HAS_LBA,
+                                 .check = uncorrectable_check,
+                                 .execute = uncorrectable_execute},
     [NVM_COMPARE] = {.direction = DATA_TO_CONTROLLER,
                      .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
                      .check = compare_check,

@@ -11,7 +11,8 @@
  * so that commands with data wait for one read at most.
  * Spec: NVM Command Set 1.0 section 4.2.1.
  *
- * Left out: LBAs of Write Uncorrectable, which the drive does not have.
+ * Blocks that a host has marked with Write Uncorrectable are found by scans,
+ * and are not tracked: the medium keeps their marks itself.
  */
 #include "nvmeof/target/internal.h"
 
@@ -279,14 +280,16 @@ static void wait_for_turn(struct nvmf_target *target, struct nvmf_request *req)
     queue_push(&target->lba.waiting, req);
 }
 
-/* A read of the scan has ended.  @return true if that was its own affair, and
- * the command goes on */
-bool lba_scan_takes_error(struct nvmf_target *target, struct nvmf_request *req)
+/* A read of the scan has failed, maybe because a host has marked the blocks.
+ * @return true if that was its own affair, and the command goes on */
+bool lba_scan_takes_error(struct nvmf_target *target, struct nvmf_request *req,
+                          bool is_mark)
 {
     if (!(req->holds & HOLDS_SCAN) || target->lba.scan != req) {
         return false;
     }
     req->scan.has_failed = true;
+    req->scan.is_mark = is_mark;
     return true;
 }
 
@@ -322,8 +325,10 @@ static bool add_bad_block(struct nvmf_target *target, struct nvmf_request *req)
     }
     write_descriptor(req, scan->found - 1, scan->bad_lba, scan->bad_blocks,
                      true);
-    target->counters.media_errors++;
-    add_blocks(target, req->sqe.nsid, scan->next_lba, 1);
+    if (!scan->is_mark) {
+        target->counters.media_errors++;
+        add_blocks(target, req->sqe.nsid, scan->next_lba, 1);
+    }
     return true;
 }
 

@@ -260,6 +260,9 @@ static void build_effects(struct nvmf_target *target,
     }
     put_le32(admin + 4 * NVME_FABRICS, COMMANDS_EFFECTS_CSUPP);
     put_effects(target, LEVEL_IO, io, io_commands, IO_COMMANDS, 0);
+    if (!target->can_mark) {
+        put_le32(io + 4 * NVM_WRITE_UNCORRECTABLE, 0);
+    }
 }
 
 /* A log page is built in parts of part_len bytes.  A `len` of 0 stands for what

@@ -168,7 +168,8 @@ static void list_late(struct nvmf_target *target, struct nvmf_request *req)
                          io_first_lba(&req->sqe) +
                              io_blocks_in(req->ns, req, req->data_offset),
                          io_blocks_in(req->ns, req, req->window_len));
-    } else if (opcode == NVM_WRITE_ZEROES) {
+    } else if (opcode == NVM_WRITE_ZEROES ||
+               opcode == NVM_WRITE_UNCORRECTABLE) {
         (void)list_write(&target->order, req, io_first_lba(&req->sqe),
                          io_count_blocks(&req->sqe));
     } else {

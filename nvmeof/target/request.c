@@ -529,6 +529,7 @@ static uint16_t media_result(struct nvmf_target *target,
         [MEDIA_READ_ONLY] = NVME_SC_NS_WRITE_PROTECTED | NVME_STATUS_DNR,
         [MEDIA_INTERNAL_ERROR] = NVME_SC_INTERNAL,
         [MEDIA_ABORTED] = NVME_SC_ABORT_REQUESTED,
+        [MEDIA_MARKED] = NVME_SC_READ_ERROR | NVME_STATUS_DNR,
         [MEDIA_GUARD_ERROR] = NVME_SC_GUARD_CHECK,
         [MEDIA_APP_TAG_ERROR] = NVME_SC_APP_TAG_CHECK,
         [MEDIA_REF_TAG_ERROR] = NVME_SC_REF_TAG_CHECK,
@@ -536,13 +537,18 @@ static uint16_t media_result(struct nvmf_target *target,
 
     if (status == MEDIA_READ_ERROR || status == MEDIA_WRITE_ERROR) {
         if (status == MEDIA_READ_ERROR) {
-            if (lba_scan_takes_error(target, req)) {
+            if (lba_scan_takes_error(target, req, false)) {
                 return NVME_SC_SUCCESS;
             }
             lba_status_note_error(target, req);
         }
         target->counters.media_errors++;
         pel_note_media_error(target, req, result[status]);
+    } else if (status == MEDIA_MARKED) {
+        /* A host has asked for it: this is no error of the medium. */
+        if (lba_scan_takes_error(target, req, true)) {
+            return NVME_SC_SUCCESS;
+        }
     } else if (status >= MEDIA_GUARD_ERROR) {
         if (target->media.failed_block != NULL) {
             req->error_lba += target->media.failed_block(target->media.ctx);

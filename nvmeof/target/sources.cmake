@@ -45,5 +45,6 @@ set(SOURCES
     scratch.c
     self_test.c
     target.c
+    uncorrectable.c
     wheel.c
 )

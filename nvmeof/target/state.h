@@ -394,6 +394,7 @@ struct nvmf_target {
 
     bool is_cache_on;
     bool has_volatile_cache;
+    bool can_mark; /* the medium has MEDIA_WRITE_UNCORRECTABLE */
     struct nvmf_ns ns[NVMF_MAX_NAMESPACES]; /* by NSID - 1 */
     struct ns_manager manager;
     struct nvmf_ana_relation ana[NVMF_ANA_GROUPS][NVMF_ANA_PORTS];

@@ -20,6 +20,7 @@ static void read_geometry(struct nvmf_target *target, struct nvmf_ns *ns)
                            &ns->geometry);
     ASSERT(ns->geometry.block_shift >= 9 && ns->geometry.block_shift <= 12);
     target->has_volatile_cache |= ns->geometry.has_volatile_cache;
+    target->can_mark |= ns->geometry.can_mark;
 }
 
 static void add_namespace(struct nvmf_target *target,
@@ -47,6 +48,7 @@ static void load_namespaces(struct nvmf_target *target)
 
     target->media.geometry(target->media.ctx, MEDIA_NS_ALL, &geometry);
     target->has_volatile_cache = geometry.has_volatile_cache;
+    target->can_mark = geometry.can_mark;
     for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
         ns_load(target, nsid);
     }

@@ -58,6 +58,7 @@ struct nvmf_scan {
     uint64_t bad_lba;      /* its first one */
     bool has_begun;
     bool has_failed; /* the last read has failed */
+    bool is_mark;    /* because a host has marked a block as unreadable */
 };
 
 /* The position of a command that works through scratch buffers. */

@@ -155,6 +155,7 @@ enum { /* Identify Controller bits */
        /* Blocks that are not deallocated are not changed afterwards. */
        SANICAP_UNMODIFIED = 0x40000000,
        ONCS_COMPARE = 0x01,
+       ONCS_WRITE_UNCORRECTABLE = 0x02,
        ONCS_DATASET_MANAGEMENT = 0x04,
        ONCS_WRITE_ZEROES = 0x08,
        ONCS_SAVE_SELECT = 0x10,

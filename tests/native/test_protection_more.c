@@ -320,7 +320,7 @@ static void test_type_3_needs_both_escape_values(void **state)
 
 /* ---- Zeroes, and blocks that are deallocated. */
 
-static uint16_t deallocate(uint32_t first, uint32_t count)
+static uint16_t deallocate_blocks(uint32_t first, uint32_t count)
 {
     const struct nvme_sqe sqe = {
         .opcode = NVM_DATASET_MANAGEMENT, .nsid = 1, .cdw11 = 4};
@@ -340,7 +340,7 @@ static void test_deallocation_takes_the_metadata_along(void **state)
         format_with(i == 0 ? 4096 : 512, 1);
         write_blocks(0, 40, 1, PRACT, 0x1212);
         flush_drive();
-        assert_int_equal(deallocate(3, 19), 0);
+        assert_int_equal(deallocate_blocks(3, 19), 0);
         forget_blocks(3, 19);
         expect_blocks(0, 40);
         /* As Linux zeroes blocks: with PRACT and DEAC. */
@@ -395,7 +395,7 @@ static void format_under_load(uint32_t from, uint32_t to, unsigned int pi_type)
                     results[i].status == NVME_SC_FORMAT_IN_PROGRESS ||
                     results[i].status == NVME_SC_SGL_INVALID_LENGTH);
     }
-    assert_int_equal(deallocate(0, BLOCKS), 0);
+    assert_int_equal(deallocate_blocks(0, BLOCKS), 0);
     write_blocks(0, 32, 5, PRACT, 0x3434);
     expect_blocks(0, 40);
 }

@@ -214,6 +214,9 @@ static void optional_command(struct conf *conf, uint8_t opcode,
     conf_check(conf, (status == NVME_SC_INVALID_OPCODE) == !has,
                "opcode %02xh: status %03xh, ONCS bit %04x is %d", opcode,
                status, oncs_bit, has);
+    if (opcode == NVM_WRITE_UNCORRECTABLE && status == NVME_SC_SUCCESS) {
+        nvme_write(nvme, AT, 1, 1); /* so that it can be read again */
+    }
     nvme_close(nvme);
 }
 
