@@ -2,7 +2,7 @@
 /*
  * Compare and Verify.  Both read the blocks into a scratch buffer, chunk by
  * chunk.
- * Spec: NVM Express Base 1.4 sections 6.6 and 6.16.
+ * Spec: NVM Express Base 1.4 sections 6.6 and 6.14.
  *
  * Namespaces whose blocks have metadata use protection.c instead.
  */

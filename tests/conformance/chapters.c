@@ -49,6 +49,8 @@
     X(nvme_io) \
     X(nvme_more) \
     X(nvme_copy) \
+    X(nvme_protection) \
+    X(nvme_uncorrectable) \
     X(nvme_level) \
     X(nvme_reservation) \
     X(nvme_self_test) \

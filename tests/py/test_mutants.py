@@ -160,3 +160,21 @@ def test_a_defect_whose_source_text_does_not_exist_is_refused(tmp_path: Path):
     done = generate(tmp_path, tmp_path, tmp_path / "out")
     assert done.returncode == 1
     assert "defect 7: its text occurs 0 times in a.c" in done.stderr
+
+
+def test_a_defect_may_need_a_drive_with_nand_flash(tmp_path: Path):
+    (tmp_path / "a.toml").write_text(DEFECT.format(1, "nvme") + 'nand = "nvme.x"\n'
+                                     + DEFECT.format(2, "nvme"))
+    program = tmp_path / "program"
+    program.write_text(f"#!{sys.executable}\nimport sys\n"
+                       f"open({str(tmp_path / 'said')!r}, 'a').write("
+                       "' '.join(sys.argv[2:-3]) + '\\n')\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    defects = mutants.read(tmp_path)
+    list(mutants.run_all(program, defects, []))
+    with pytest.raises(EssdError):      # The program reports no results.
+        mutants.run_sound(program, defects, [])
+    said = (tmp_path / "said").read_text()
+    assert "--mutant 1 --nand --only nvme.x\n" in said
+    assert "--mutant 2 --first nvme\n" in said
+    assert said.endswith("--mutant 3\n")

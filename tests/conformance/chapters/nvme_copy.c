@@ -3,7 +3,7 @@
  * Commands that the drive executes on blocks by itself: Compare, Verify, Copy,
  * and fused Compare and Write.
  *
- * Spec: NVM Express 1.4 4.12 (fused operations), 6.6 (Compare), 6.16 (Verify);
+ * Spec: NVM Express 1.4 4.12 (fused operations), 6.6 (Compare), 6.14 (Verify);
  * NVM Command Set 1.0 3.2.2 (Copy).
  */
 #include <string.h>
@@ -520,7 +520,7 @@ static const struct conf_test tests[] = {
     TEST("compare.beyond", "NVMe 1.4 6.6",
          "Compare across the end is refused with LBA Out of Range",
          compare_beyond),
-    TEST("verify.reads", "NVMe 1.4 6.16",
+    TEST("verify.reads", "NVMe 1.4 6.14",
          "Verify takes every range of the namespace, and none beyond it",
          verify_reads),
     TEST("copy.one", "NVM Command Set 1.0 3.2.2",
