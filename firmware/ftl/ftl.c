@@ -124,6 +124,9 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
     ftl->wear_pages = ftl_wear_pages(&ftl->layout);
     ftl->entries = config->logical_units + ftl->trim_pages + ftl->health_pages +
                    ftl->wear_pages;
+    ftl->kept_requests = MIN(config->num_requests / 2U,
+                             (uint32_t)FTL_STREAMS * config->geometry.dies +
+                                 (uint32_t)FTL_CHECKPOINT_ROWS);
     ftl->num_slots = 0;
     for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
         ftl->num_slots += pool_slots(ftl, (enum ftl_pool)pool);

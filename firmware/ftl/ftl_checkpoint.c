@@ -110,14 +110,13 @@ void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
 static bool step_write(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
-    uint32_t rows = ftl_checkpoint_rows(&ftl->layout);
+    uint32_t rows =
+        MIN(ftl_checkpoint_rows(&ftl->layout), MAX(ftl->kept_requests, 1U));
     uint32_t old = checkpoint->superblock;
 
-    if (checkpoint->requests != 0 ||
-        ftl->free_requests.count < MIN(rows, ftl->config.num_requests)) {
+    if (checkpoint->requests != 0 || ftl->free_requests.count < rows) {
         return false;
     }
-    rows = MIN(rows, ftl->config.num_requests);
     if (!checkpoint->has_failed &&
         checkpoint->pieces != ftl_checkpoint_pieces(ftl)) {
         for (uint32_t i = 0; i < rows; i++) {

@@ -416,6 +416,8 @@ struct ftl {
     struct ftl_request *requests;
     struct ftl_link *request_links;
     struct ftl_list free_requests;
+    uint32_t kept_requests; /* that reads of hosts leave to programs, erasures
+                             * and garbage collection */
     struct ftl_list unsent; /* in the order in which they are to be sent */
 
     struct ftl_op *ops;

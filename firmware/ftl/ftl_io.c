@@ -152,7 +152,7 @@ static struct ftl_request *request_for_part(struct ftl *ftl, struct ftl_op *op,
          (*open)->flash.num_units + count_pieces(op, length) > FTL_OP_UNITS)) {
         send_read(ftl, open);
     }
-    if (*open == NULL) {
+    if (*open == NULL && ftl->free_requests.count > ftl->kept_requests) {
         *open = ftl_request_take(ftl, FTL_REQUEST_READ);
         if (*open != NULL) {
             (*open)->op = op_index(ftl, op);
