@@ -18,6 +18,7 @@ enum {
     WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* then the write buffer is programmed */
     STOP_US = 1000000,
+    CAPACITY_US = 2000000, /* the longest wait at a start with a dead die */
     CHECKPOINT_SUPERBLOCKS = 8, /* opened between two checkpoints */
     /* Native programs, in which time stands still during a call, wait for so
      * many turns instead. */
@@ -54,7 +55,8 @@ static uint32_t block_units(const struct ftl_geometry *geometry)
     return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
 }
 
-/* The capacity: it is the same at every start of the same array. */
+/* The capacity: it is the same at every start of the same array, if all dies
+ * answer.  Otherwise it may be too large. */
 static uint32_t choose_capacity(const struct ftl_config *config)
 {
     uint64_t units = (uint64_t)count_blocks(config) *
@@ -80,7 +82,10 @@ static uint16_t choose_buffer(const struct ftl_config *config)
     return (uint16_t)MAX(units, ROWS_PER_DIE * row * geometry->dies);
 }
 
-/* Read which blocks the factory has marked as bad. */
+/*
+ * Read which blocks the factory has marked as bad.  Those of a die that does
+ * not answer are not known, so that the capacity is only estimated.
+ */
 static enum init_result read_marks(struct nand_medium *medium,
                                    const struct nand_info *info,
                                    struct ftl_config *ftl)
@@ -110,6 +115,7 @@ static enum init_result read_marks(struct nand_medium *medium,
                  marks.dead_dies);
     }
     ftl->bad_planes = bad;
+    ftl->is_capacity_estimated = marks.dead_dies != 0;
     return INIT_OK;
 }
 
@@ -204,6 +210,17 @@ static enum init_result start_driver(struct nand_medium *medium)
     return nand_init(&medium->nand, &nand);
 }
 
+/* Serve the flash once, outside of the main loop. */
+static void run_flash(struct nand_medium *medium, uint64_t now_us)
+{
+    uint64_t deadline_us = LOOP_NO_DEADLINE;
+
+    (void)ftl_step(medium->ftl, now_us, &deadline_us);
+    nand_kick(&medium->nand);
+    hal_relax();
+    (void)nand_poll(&medium->nand, REQUESTS, nand_seam_done, &medium->seam);
+}
+
 /* An operation of the medium has ended. */
 static void end_io(void *ctx, void *cookie, enum media_status status)
 {
@@ -217,6 +234,28 @@ static void end_io(void *ctx, void *cookie, enum media_status status)
     medium->config.media_done(medium->config.ctx, cookie, status);
 }
 
+/*
+ * A die does not answer: run the mount until it has found out the capacity.  If
+ * the flash does not say it, this takes until the mount has ended.
+ */
+static void wait_for_capacity(struct nand_medium *medium)
+{
+    uint64_t end_us = hal_now_us() + CAPACITY_US;
+
+    for (uint32_t i = 0; i < STOP_TURNS && !ftl_capacity_is_known(medium->ftl);
+         i++) {
+        uint64_t now_us = hal_now_us();
+
+        if (now_us >= end_us) {
+            log_line(medium->config.log,
+                     "ftl: the flash does not say in time how large it is; the "
+                     "capacity is an estimate");
+            break;
+        }
+        run_flash(medium, now_us);
+    }
+}
+
 static enum init_result start_ftl(struct nand_medium *medium,
                                   const struct ftl_config *ftl)
 {
@@ -228,13 +267,14 @@ static enum init_result start_ftl(struct nand_medium *medium,
     medium->seam.ftl = medium->ftl;
     medium->state = FTL_MOUNTING;
     medium->has_submitted = true; /* the mount has to begin */
-    medium->size_blocks = (uint64_t)ftl->logical_units
-                          << (UNIT_SHIFT - BLOCK_SHIFT);
     nand_irq_enable(&medium->nand);
+    wait_for_capacity(medium);
+    medium->size_blocks = (uint64_t)ftl_capacity(medium->ftl)
+                          << (UNIT_SHIFT - BLOCK_SHIFT);
     log_line(medium->config.log,
              "ftl: %lu MiB, %lu KiB of write buffer, %lu MiB of DRAM; reads "
              "the flash",
-             to_mib((uint64_t)ftl->logical_units << UNIT_SHIFT),
+             to_mib((uint64_t)ftl_capacity(medium->ftl) << UNIT_SHIFT),
              (unsigned long)ftl->buffer_units * (FTL_UNIT_DATA >> 10),
              to_mib(ftl_bytes(ftl) + ftl_keep_bytes(ftl)));
     return INIT_OK;
@@ -251,6 +291,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .checkpoint_superblocks = CHECKPOINT_SUPERBLOCKS,
         .idle_us = IDLE_US,
         .wear_spread = WEAR_SPREAD,
+        .records_capacity = true,
         .reclaim_bits = (uint16_t)(info->hard_bits - info->hard_bits / 8),
         .media_done = end_io,
         .done_ctx = medium,
@@ -472,15 +513,11 @@ static void run_until_stopped(struct nand_medium *medium)
           !ftl_is_stopped(medium->ftl));
          i++) {
         uint64_t now_us = hal_now_us();
-        uint64_t deadline_us = LOOP_NO_DEADLINE;
 
         if (now_us >= end_us) {
             break;
         }
-        (void)ftl_step(medium->ftl, now_us, &deadline_us);
-        nand_kick(&medium->nand);
-        hal_relax();
-        (void)nand_poll(&medium->nand, REQUESTS, nand_seam_done, &medium->seam);
+        run_flash(medium, now_us);
     }
 }
 

@@ -108,6 +108,15 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     return used;
 }
 
+void ftl_set_entries(struct ftl *ftl)
+{
+    ftl->trim_pages = count_trim_pages(ftl->config.logical_units);
+    ftl->health_pages = ftl_health_pages(&ftl->layout);
+    ftl->wear_pages = ftl_wear_pages(&ftl->layout);
+    ftl->entries = ftl->config.logical_units + ftl->trim_pages +
+                   ftl->health_pages + ftl->wear_pages;
+}
+
 /* What follows from the configuration. @return false when it does not fit */
 static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
 {
@@ -119,11 +128,7 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
         config->num_ops == 0 || config->num_requests == 0) {
         return false;
     }
-    ftl->trim_pages = count_trim_pages(config->logical_units);
-    ftl->health_pages = ftl_health_pages(&ftl->layout);
-    ftl->wear_pages = ftl_wear_pages(&ftl->layout);
-    ftl->entries = config->logical_units + ftl->trim_pages + ftl->health_pages +
-                   ftl->wear_pages;
+    ftl_set_entries(ftl);
     ftl->kept_requests = MIN(config->num_requests / 2U,
                              (uint32_t)FTL_STREAMS * config->geometry.dies +
                                  (uint32_t)FTL_CHECKPOINT_ROWS);

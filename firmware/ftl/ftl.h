@@ -35,6 +35,13 @@ struct ftl_config {
 
     /* Logical units of 4096 bytes; see ftl_most_units(). */
     uint32_t logical_units;
+    /*
+     * logical_units is the most that the capacity can be, because the bad
+     * planes of a die are not known: the mount finds the capacity on the flash.
+     * See ftl_capacity().
+     */
+    bool is_capacity_estimated;
+    bool records_capacity; /* write it to a flash that does not have it */
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */
@@ -150,6 +157,10 @@ void ftl_set_volatile(struct ftl *ftl, bool is_enabled);
  * @return false when another one is in progress
  */
 MUST_USE bool ftl_wipe(struct ftl *ftl, void *cookie);
+
+/** The logical units.  They do not change once ftl_capacity_is_known(). */
+uint32_t ftl_capacity(const struct ftl *ftl);
+bool ftl_capacity_is_known(const struct ftl *ftl);
 
 /** An operation of the flash has ended. */
 void ftl_flash_done(struct ftl *ftl, uint32_t cookie,

@@ -20,7 +20,8 @@ enum {                          /* the header; little-endian */
        HEADER_SUPERBLOCKS = 24, /* of the flash */
        HEADER_DIES = 28,
        HEADER_FLAGS = 32,
-       HEADER_LEN = 36,
+       HEADER_UNITS = 36, /* logical units of the medium, or 0 */
+       HEADER_LEN = 40,
 
        FLAG_READ_ONLY = 1,
        FLAG_HAS_MARKS = 2, /* units may have marked blocks */
@@ -69,20 +70,27 @@ static void emit_header(const struct ftl *ftl, uint8_t *to)
     put_le32(to + HEADER_ENTRIES, ftl->entries);
     put_le32(to + HEADER_SUPERBLOCKS, ftl->layout.superblocks);
     put_le32(to + HEADER_DIES, ftl->layout.geometry.dies);
+    put_le32(to + HEADER_UNITS, ftl->config.logical_units);
     put_le32(to + HEADER_FLAGS, (ftl->is_read_only ? FLAG_READ_ONLY : 0u) |
                                     (ftl->has_marks ? FLAG_HAS_MARKS : 0u));
 }
 
-/* Whether a header belongs to this array, and to the checkpoint `row`. */
-static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
-                           uint64_t row)
+/* Whether it is a header of this array, and of the checkpoint `row`. */
+static bool is_header(const struct ftl *ftl, const uint8_t *from, uint64_t row)
 {
     return get_le64(from + HEADER_MAGIC) == MAGIC &&
            get_le64(from + HEADER_ROW) == row &&
-           get_le32(from + HEADER_PIECES) == find_pieces(ftl).all &&
-           get_le32(from + HEADER_ENTRIES) == ftl->entries &&
            get_le32(from + HEADER_SUPERBLOCKS) == ftl->layout.superblocks &&
            get_le32(from + HEADER_DIES) == ftl->layout.geometry.dies;
+}
+
+/* Whether the checkpoint is one of a medium of this capacity. */
+static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
+                           uint64_t row)
+{
+    return is_header(ftl, from, row) &&
+           get_le32(from + HEADER_PIECES) == find_pieces(ftl).all &&
+           get_le32(from + HEADER_ENTRIES) == ftl->entries;
 }
 
 /* Where the durable contents of an entry of the map are.  No row is in flight,
@@ -169,6 +177,9 @@ void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
         copy_part(checkpoint->table, ftl->layout.superblocks, piece - at.table,
                   from);
     } else {
+        if (is_header(ftl, from, checkpoint->row)) {
+            ftl_capacity_take(ftl, get_le32(from + HEADER_UNITS));
+        }
         checkpoint->is_header_good = is_header_good(ftl, from, checkpoint->row);
         checkpoint->was_read_only =
             (get_le32(from + HEADER_FLAGS) & FLAG_READ_ONLY) != 0;

@@ -117,6 +117,11 @@ void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
     }
 }
 
+void ftl_health_write(struct ftl *ftl)
+{
+    change_page(ftl, 0);
+}
+
 bool ftl_health_step(struct ftl *ftl)
 {
     bool any = false;

@@ -344,6 +344,8 @@ struct ftl_mount {
     uint8_t *ignored;  /* one bit for each place: it could not be read */
     uint8_t *unreadable; /* the same, when it was scanned */
     uint32_t next_row;   /* REPAIR: over all superblocks */
+    uint32_t capacity;   /* in logical units, of the flash; 0: as configured */
+    bool has_capacity;   /* a page says what the capacity is */
     bool has_lost_pages; /* pages that the checkpoint named cannot be read */
     uint64_t *probes;    /* of each plane of each block */
     uint64_t last_row;   /* the largest row number that was found */
@@ -447,6 +449,22 @@ bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place);
 uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place);
 /** A trim has made a place invalid. @param entry  may name no place */
 void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
+
+/* ---- ftl.c */
+/** Count the entries of the map. */
+void ftl_set_entries(struct ftl *ftl);
+
+/* ---- ftl_capacity.c */
+/** Write the capacity into the metadata of a page. */
+void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta);
+/** A page with these metadata was read at the start. */
+void ftl_capacity_take_page(struct ftl *ftl, const uint8_t *meta);
+/** The flash says that it has this capacity, in logical units. */
+void ftl_capacity_take(struct ftl *ftl, uint32_t units);
+/** The mount begins again: with another capacity, if it has found one. */
+void ftl_capacity_change(struct ftl *ftl);
+/** The mount has ended. */
+void ftl_capacity_mounted(struct ftl *ftl);
 
 /* ---- ftl_slot.c */
 /** @return FTL_LIST_END when the pool has no free slot */
@@ -657,6 +675,8 @@ void ftl_health_note_failure(struct ftl *ftl, uint32_t superblock, uint32_t die,
                              uint8_t planes);
 /** Take over a list of planes that was read at the start. */
 void ftl_health_take_planes(struct ftl *ftl, const uint8_t *planes);
+/** Have the first page programmed. */
+void ftl_health_write(struct ftl *ftl);
 /** Have pages programmed that say something new. */
 bool ftl_health_step(struct ftl *ftl);
 /** Make the medium read-only, from now on and after restarts. */

@@ -234,6 +234,7 @@ static bool step_clear(struct ftl *ftl)
         ftl->state = FTL_READY;
         ftl_parity_mounted(ftl);
         ftl_collect_rest_of_suspects(ftl);
+        ftl_capacity_mounted(ftl);
         if (ftl_health_is_worn_out(ftl)) {
             ftl_health_set_read_only(ftl);
         }
@@ -278,6 +279,7 @@ void ftl_mount_begin(struct ftl *ftl)
     ftl->checkpoint.is_needed = false;
     mount->checkpoint_row = 0;
     mount->has_lost_pages = false;
+    mount->has_capacity = false;
     mount->phase = FTL_MOUNT_PROBE;
     mount->next_die = 0;
     mount->next_page = 0;
@@ -322,6 +324,7 @@ bool ftl_mount_step(struct ftl *ftl)
         if (is_waiting_for_flash(ftl)) {
             return false;
         }
+        ftl_capacity_change(ftl);
         ftl_mount_begin(ftl);
         return true;
     }

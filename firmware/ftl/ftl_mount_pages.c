@@ -49,6 +49,7 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
         lose_page(ftl, ftl->config.logical_units + mount->next_page - 1);
         return;
     }
+    ftl_capacity_take_page(ftl, mount->page + FTL_UNIT_DATA);
     ftl_trim_apply(ftl, mount->next_page - 1, mount->page,
                    mount->page + FTL_UNIT_DATA);
 }

@@ -120,6 +120,7 @@ void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
         ftl_wear_snapshot(ftl, page - ftl->trim_pages - ftl->health_pages,
                           index);
     }
+    ftl_capacity_emit(ftl, ftl_slot_meta(ftl, index));
 }
 
 static void apply_trims(struct ftl *ftl, uint32_t page, const uint8_t *data,

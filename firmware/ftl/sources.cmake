@@ -2,6 +2,7 @@
 set(SOURCES
     ftl.c
     ftl_adopt.c
+    ftl_capacity.c
     ftl_checkpoint.c
     ftl_checkpoint_load.c
     ftl_checkpoint_pieces.c

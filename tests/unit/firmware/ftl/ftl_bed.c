@@ -17,6 +17,7 @@ enum {
     ARRAY_OPS = 2 * BED_DIES_MAX,
     BED_REQUESTS = 32,
     BED_WEAR_SPREAD = 16,
+    BED_ESTIMATE = 25, /* units more than the capacity */
     /* The first layout had nothing added to the check byte. */
     OLD_LAYOUT_MARK = 0x5c,
 };
@@ -506,6 +507,12 @@ void bed_start_mount(struct bed *bed)
             uint8_t *bad = &bed->bad_planes[block * dies + die];
 
             *bad = left_out_planes(&bed->config, block, die);
+            if (bed->config.estimates_capacity &&
+                nand_array_die_is_dead(bed->array, die / geometry->dies,
+                                       die % geometry->dies)) {
+                bed->is_estimated = true;
+                continue;
+            }
             for (unsigned int plane = 0; plane < geometry->planes; plane++) {
                 if (nand_array_block(bed->array, die / geometry->dies,
                                      die % geometry->dies, plane, block)
@@ -529,6 +536,8 @@ void bed_start_mount(struct bed *bed)
             },
         .bad_planes = bed->bad_planes,
         .logical_units = bed->config.logical_units,
+        .is_capacity_estimated = bed->is_estimated,
+        .records_capacity = bed->config.estimates_capacity,
         .buffer_units = bed->config.buffer_units,
         .num_ops = BED_IOS,
         .num_requests = bed->config.num_requests != 0 ? bed->config.num_requests
@@ -546,9 +555,12 @@ void bed_start_mount(struct bed *bed)
     if (config.logical_units == 0) {
         config.logical_units = ftl_most_units(&config);
     }
+    if (bed->is_estimated) {
+        config.logical_units += BED_ESTIMATE;
+    }
     assert_int_not_equal(config.logical_units, 0);
     make_oracle(bed, config.logical_units);
-    assert_int_equal(bed->units, config.logical_units);
+    assert_true(bed->units == config.logical_units || bed->is_estimated);
     free(bed->ftl_memory);
     assert_true(ftl_bytes(&config) != 0);
     assert_int_equal(posix_memalign(&bed->ftl_memory, 64, ftl_bytes(&config)),
@@ -567,6 +579,7 @@ void bed_start_mount(struct bed *bed)
     bed->adopts = false;
     bed->ftl = ftl_start(&config);
     assert_non_null(bed->ftl);
+    bed->is_estimated = false;
 }
 
 void bed_mount(struct bed *bed)

@@ -33,6 +33,8 @@ struct bed_config {
     uint16_t buffer_units;
     uint16_t num_requests; /* operations of the flash; 0: 32 */
     uint16_t checkpoint_superblocks;
+    /* The bad planes of dead dies are not known, so the capacity is not. */
+    bool estimates_capacity;
     /* The last die cannot be used in blocks from this one on; 0: in all. */
     uint16_t last_die_blocks;
     uint32_t wear_spread;  /* 0: 16 */
@@ -107,6 +109,7 @@ struct bed {
     size_t keep_bytes;
     bool adopts; /* the next mount finds the buffer in it */
     uint8_t bad_planes[4096];
+    bool is_estimated; /* the capacity with which the mount begins */
     uint64_t now_us;
     uint64_t deadline_us; /* of the translation layer, since the last step */
     uint64_t random;

@@ -349,3 +349,53 @@ static void test_a_lost_unit_is_trimmed(void **state)
     bed_check(bed);
     bed_free(bed);
 }
+
+/* ---- The capacity. */
+
+/*
+ * A die of which nobody knows the bad planes any more must not change the
+ * capacity.  Where the flash says what it is: in a checkpoint, or in a page.
+ */
+static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
+    void **state)
+{
+    unsigned int changed = 0;
+
+    (void)state;
+    for (unsigned int i = 0; i < 8; i++) {
+        struct bed_config config = config_of(4);
+        struct bed *bed;
+
+        config.geometry.blocks = 60;
+        config.logical_units = 1000;
+        config.seed = 1 + i;
+        config.checkpoint_superblocks = i % 2 != 0 ? 4 : 0;
+        config.estimates_capacity = true;
+        bed = new_mounted(&config);
+        fill_medium(bed);
+        if (i % 4 < 2) {
+            bed_trim(bed, 80, 400);
+            bed_flush(bed);
+        }
+        ftl_complete_stripes(bed->ftl);
+        bed_settle(bed);
+        inject_death(bed, i / 2);
+        bed_check(bed);
+        bed_settle(bed);
+        bed_start_mount(bed);
+        changed += ftl_capacity(bed->ftl) != bed->units;
+        while (!ftl_capacity_is_known(bed->ftl)) {
+            assert_true(bed_step(bed));
+        }
+        assert_int_equal(ftl_capacity(bed->ftl), bed->units);
+        while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+            assert_true(bed_step(bed));
+        }
+        assert_int_equal(ftl_capacity(bed->ftl), bed->units);
+        bed_check(bed);
+        fill_medium(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+    assert_int_equal(changed, 8);
+}

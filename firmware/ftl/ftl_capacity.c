@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The capacity, which the flash remembers.
+ *
+ * It follows from the geometry and the blocks that the factory has marked.  But
+ * nobody knows the marks of a die that does not answer at the start.  So all
+ * pages and the headers of checkpoints have the number of logical units.  When
+ * the owner only knows the most that it can be, the mount takes the number that
+ * it finds, and begins again if this is another one.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+#include "lib/bytes.h"
+
+enum {                      /* metadata of a page; little-endian */
+       LABEL_UNITS = 56,    /* 32 bits */
+       LABEL_INVERTED = 60, /* the same, inverted */
+       LABEL_END = 64,
+};
+_Static_assert((int)LABEL_END == (int)FTL_UNIT_META, "metadata of a page");
+
+void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta)
+{
+    put_le32(meta + LABEL_UNITS, ftl->config.logical_units);
+    put_le32(meta + LABEL_INVERTED, ~ftl->config.logical_units);
+}
+
+void ftl_capacity_take_page(struct ftl *ftl, const uint8_t *meta)
+{
+    uint32_t units = get_le32(meta + LABEL_UNITS);
+
+    if (get_le32(meta + LABEL_INVERTED) == ~units) {
+        ftl->mount.has_capacity = true;
+        ftl_capacity_take(ftl, units);
+    }
+}
+
+void ftl_capacity_take(struct ftl *ftl, uint32_t units)
+{
+    if (!ftl->config.is_capacity_estimated || units == 0 ||
+        units > ftl->config.logical_units) {
+        return;
+    }
+    if (units == ftl->config.logical_units) {
+        ftl->config.is_capacity_estimated = false;
+    } else {
+        ftl->mount.capacity = units;
+        ftl->mount.is_in_vain = true;
+    }
+}
+
+void ftl_capacity_change(struct ftl *ftl)
+{
+    if (ftl->mount.capacity != 0) {
+        ftl->config.logical_units = ftl->mount.capacity;
+        ftl->config.is_capacity_estimated = false;
+        ftl->mount.capacity = 0;
+        ftl_set_entries(ftl);
+    }
+}
+
+void ftl_capacity_mounted(struct ftl *ftl)
+{
+    ftl->config.is_capacity_estimated = false;
+    if (ftl->config.records_capacity && !ftl->mount.has_capacity) {
+        ftl_health_write(ftl);
+    }
+}
+
+uint32_t ftl_capacity(const struct ftl *ftl)
+{
+    return ftl->config.logical_units;
+}
+
+bool ftl_capacity_is_known(const struct ftl *ftl)
+{
+    return !ftl->config.is_capacity_estimated || ftl->state != FTL_MOUNTING;
+}
