@@ -48,14 +48,16 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     (void)carve_memory(base, &used, sizeof(*ftl));
 #define CARVE(member, count)                                                   \
     ftl->member = carve_memory(base, &used, (count) * sizeof(*ftl->member))
+    /* These are needed after a wipe, when the capacity may be another one than
+     * at the start: so they are before all whose size depends on it. */
+    CARVE(factory_planes, planes);
+    CARVE(wiped_failed, planes);
+    CARVE(wiped_wear, (size_t)layout->superblocks);
     CARVE(map, (size_t)ftl->entries);
     CARVE(valid, (size_t)layout->places / 8 + 1);
-    CARVE(factory_planes, planes);
-    CARVE(wiped_failed, (size_t)layout->superblocks * layout->geometry.dies);
     CARVE(failed_planes, planes);
     CARVE(bad_planes, planes);
     CARVE(health_changed, (size_t)ftl->health_pages);
-    CARVE(wiped_wear, (size_t)layout->superblocks);
     CARVE(wear, (size_t)layout->superblocks);
     CARVE(superblocks, (size_t)layout->superblocks);
     CARVE(slots, (size_t)ftl->num_slots);

@@ -141,17 +141,24 @@ bool ftl_health_step(struct ftl *ftl)
     return any;
 }
 
-void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
+void ftl_health_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
+                     uint8_t *meta)
 {
-    uint32_t page =
-        ftl->slots[index].number - ftl->config.logical_units - ftl->trim_pages;
-    uint8_t *data = ftl_slot_data(ftl, index);
     size_t len;
     const uint8_t *bytes = page_bytes(ftl, page, &len);
 
     memcpy(data, bytes, len);
     memset(data + len, 0, FTL_UNIT_DATA - len);
-    memset(ftl_slot_meta(ftl, index), 0, FTL_UNIT_META);
+    memset(meta, 0, FTL_UNIT_META);
+}
+
+void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
+{
+    uint32_t page =
+        ftl->slots[index].number - ftl->config.logical_units - ftl->trim_pages;
+
+    ftl_health_emit(ftl, page, ftl_slot_data(ftl, index),
+                    ftl_slot_meta(ftl, index));
     if (page == 0 && ftl->is_read_only) {
         ftl_slot_meta(ftl, index)[PAGE_FLAGS] = FLAG_READ_ONLY;
     }

@@ -213,14 +213,21 @@ struct ftl_request {
 enum ftl_wipe_phase {
     FTL_WIPE_NONE,
     FTL_WIPE_WAITS,  /* Waits until nothing is in progress. */
-    FTL_WIPE_ERASES, /* Erases. */
+    FTL_WIPE_CLEARS, /* Erases the keeper. */
+    FTL_WIPE_KEEPS,  /* Programs pages into the keeper. */
+    FTL_WIPE_ERASES, /* Erases everything else. */
     FTL_WIPE_MOUNTS, /* Waits until the empty flash is mounted. */
 };
 
 struct ftl_wipe {
     uint8_t phase; /* enum ftl_wipe_phase */
     bool has_failed;
-    uint32_t next; /* superblock and die whose erasure has not begun */
+    uint32_t next;       /* superblock and die whose erasure has not begun */
+    uint32_t keeper;     /* the superblock that holds pages; or FTL_NOWHERE */
+    uint32_t keeper_row; /* the next one in it */
+    uint32_t page;       /* the next one that is to be programmed */
+    uint32_t pages_in_flight;
+    uint64_t row_number;
     void *cookie;
 };
 
@@ -584,6 +591,9 @@ void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock);
 uint32_t ftl_wear_pages(const struct ftl_layout *layout);
 /** Write into a slot what a wear page says now. */
 void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index);
+/** Write a page, counted over wear pages. */
+void ftl_wear_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
+                   uint8_t *meta);
 /** Apply a page that was read at the start. */
 void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data);
 /** Have the pages written when enough has changed. */
@@ -688,6 +698,9 @@ bool ftl_health_is_worn_out(const struct ftl *ftl);
 /** Whether there is no space because planes have failed. */
 bool ftl_health_has_taken_space(const struct ftl *ftl);
 void ftl_health_snapshot(struct ftl *ftl, uint16_t index);
+/** Write a page, counted over health pages, without its flags. */
+void ftl_health_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
+                     uint8_t *meta);
 /** Apply a page that was read at the start. */
 void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
                       const uint8_t *meta);
@@ -777,7 +790,21 @@ void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
 /* ---- ftl_wipe.c */
 
 bool ftl_wipe_step(struct ftl *ftl);
-void ftl_wipe_erase_done(struct ftl *ftl, const struct ftl_request *request,
-                         enum ftl_flash_status status, uint8_t failed_planes);
+/** An erasure, or a program into the keeper, has ended. */
+void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
+                   enum ftl_flash_status status, uint8_t failed_planes);
+
+/* ---- ftl_wipe_keep.c */
+/** @return a superblock, not before `first`, that may be the keeper, or
+ * FTL_NOWHERE */
+uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first);
+/**
+ * Go on programming pages.
+ * @param is_done  set when all are programmed, or the keeper is full
+ * @return whether anything was done
+ */
+bool ftl_wipe_keep_step(struct ftl *ftl, bool *is_done);
+void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
+                        enum ftl_flash_status status, uint8_t failed_planes);
 
 #endif

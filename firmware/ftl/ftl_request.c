@@ -186,7 +186,7 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
         ftl_checkpoint_row_done(ftl, request, status, failed_planes);
         break;
     case FTL_REQUEST_WIPE:
-        ftl_wipe_erase_done(ftl, request, status, failed_planes);
+        ftl_wipe_done(ftl, request, status, failed_planes);
         break;
     }
     ftl_request_free(ftl, request);

@@ -36,15 +36,20 @@ static uint32_t page_end(const struct ftl *ftl, uint32_t page)
     return MIN((page + 1) * PAGE_COUNTS, ftl->layout.superblocks);
 }
 
-void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index)
+void ftl_wear_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
+                   uint8_t *meta)
 {
-    uint8_t *data = ftl_slot_data(ftl, index);
-
     memset(data, 0, FTL_UNIT_DATA);
     for (uint32_t i = page * PAGE_COUNTS; i < page_end(ftl, page); i++) {
         put_le32(data + i % PAGE_COUNTS * COUNT_BYTES, ftl->wear[i]);
     }
-    memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
+    memset(meta, 0xff, FTL_UNIT_META);
+}
+
+void ftl_wear_snapshot(struct ftl *ftl, uint32_t page, uint16_t index)
+{
+    ftl_wear_emit(ftl, page, ftl_slot_data(ftl, index),
+                  ftl_slot_meta(ftl, index));
 }
 
 void ftl_wear_apply(struct ftl *ftl, uint32_t page, const uint8_t *data)

@@ -4,7 +4,8 @@
  *
  * A wipe begins when no operation is in progress.  It is possible even if the
  * mount has failed.  After the wipe, the translation layer starts anew with an
- * empty flash, and keeps only the list of failed planes and the erase counts.
+ * empty flash, and keeps only the list of failed planes and the erase counts
+ * (ftl_wipe_keep.c).
  *
  * An erasure that fails leaves the block half erased, so that nothing in it can
  * be read.  A die that does not answer keeps its contents, so the wipe fails.
@@ -22,16 +23,28 @@ bool ftl_wipe(struct ftl *ftl, void *cookie)
     return true;
 }
 
+/* Erase a superblock in which to keep pages, or everything if there is none. */
+static void use_keeper(struct ftl *ftl, uint32_t keeper)
+{
+    struct ftl_wipe *wipe = &ftl->wipe;
+
+    wipe->phase = keeper == FTL_NOWHERE ? FTL_WIPE_ERASES : FTL_WIPE_CLEARS;
+    wipe->keeper = keeper;
+    wipe->keeper_row = 0;
+    wipe->page = 0;
+    wipe->next = keeper == FTL_NOWHERE ? 0 : keeper * ftl->layout.geometry.dies;
+}
+
 static void begin_wipe(struct ftl *ftl)
 {
-    ftl->wipe.phase = FTL_WIPE_ERASES;
     ftl->state = FTL_WIPING;
     ftl_keep_forget(ftl);
-    memcpy(ftl->wiped_failed, ftl->failed_planes,
-           (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies);
+    ftl->wipe.row_number =
+        MAX(ftl->next_row_number, ftl->mount.last_row + FTL_ROW_GAP);
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
-        ftl->wiped_wear[i] = ftl->wear[i] + 1;
+        ftl->wear[i]++;
     }
+    use_keeper(ftl, ftl_wipe_find_keeper(ftl, 0));
 }
 
 /* @return false when there is no request */
@@ -61,15 +74,16 @@ static bool erase_next(struct ftl *ftl)
     return true;
 }
 
-void ftl_wipe_erase_done(struct ftl *ftl, const struct ftl_request *request,
-                         enum ftl_flash_status status, uint8_t failed_planes)
+void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
+                   enum ftl_flash_status status, uint8_t failed_planes)
 {
     const struct ftl_flash_op *flash = &request->flash;
 
-    if (status == FTL_FLASH_FAILED) {
+    if (flash->kind == FTL_FLASH_PROGRAM) {
+        ftl_wipe_keep_done(ftl, request, status, failed_planes);
+    } else if (status == FTL_FLASH_FAILED) {
         ftl->counters.erase_errors++;
-        ftl->wiped_failed[(uint32_t)flash->block * ftl->layout.geometry.dies +
-                          flash->die] |= failed_planes;
+        ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
     } else if (status != FTL_FLASH_OK) {
         ftl->wipe.has_failed = true;
     }
@@ -83,6 +97,10 @@ static void start_anew(struct ftl *ftl)
     struct ftl_wipe wipe = ftl->wipe;
     bool is_volatile = ftl->is_volatile;
 
+    memcpy(ftl->wiped_failed, ftl->failed_planes,
+           (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies);
+    memcpy(ftl->wiped_wear, ftl->wear,
+           ftl->layout.superblocks * sizeof(ftl->wear[0]));
     config.bad_planes = ftl->factory_planes;
     config.adopts = false;
     config.keep_seed++;
@@ -120,20 +138,65 @@ static void end_wipe(struct ftl *ftl)
                            is_ok ? MEDIA_OK : MEDIA_WRITE_ERROR);
 }
 
-static bool erase_blocks(struct ftl *ftl)
+/*
+ * Erase the blocks up to one, without the keeper if this has pages.
+ * @param is_done  set when they are erased
+ * @return whether anything was done
+ */
+static bool erase_blocks(struct ftl *ftl, uint32_t end, bool *is_done)
 {
-    uint32_t all = ftl->layout.superblocks * ftl->layout.geometry.dies;
-    bool any = ftl_io_refuse(ftl);
+    struct ftl_wipe *wipe = &ftl->wipe;
+    bool any = false;
 
-    while (ftl->wipe.next < all) {
-        if (!erase_next(ftl)) {
-            return any;
+    while (wipe->next < end) {
+        if (wipe->phase == FTL_WIPE_ERASES &&
+            wipe->next / ftl->layout.geometry.dies == wipe->keeper) {
+            wipe->next++;
+        } else if (!erase_next(ftl)) {
+            break;
         }
         any = true;
     }
-    if (ftl->free_requests.count == ftl->config.num_requests) {
+    *is_done = wipe->next >= end &&
+               ftl->free_requests.count == ftl->config.num_requests;
+    return any || *is_done;
+}
+
+static bool step_clear(struct ftl *ftl)
+{
+    bool is_done;
+    bool any = erase_blocks(
+        ftl, (ftl->wipe.keeper + 1) * ftl->layout.geometry.dies, &is_done);
+
+    if (is_done) {
+        ftl->wipe.phase = FTL_WIPE_KEEPS;
+    }
+    return any;
+}
+
+static bool step_keep(struct ftl *ftl)
+{
+    struct ftl_wipe *wipe = &ftl->wipe;
+    bool is_done;
+    bool any = ftl_wipe_keep_step(ftl, &is_done);
+
+    if (is_done && wipe->page != ftl->health_pages + ftl->wear_pages) {
+        use_keeper(ftl, ftl_wipe_find_keeper(ftl, wipe->keeper + 1));
+    } else if (is_done) {
+        wipe->phase = FTL_WIPE_ERASES;
+        wipe->next = 0;
+    }
+    return any;
+}
+
+static bool step_erase(struct ftl *ftl)
+{
+    bool is_done;
+    bool any = erase_blocks(
+        ftl, ftl->layout.superblocks * ftl->layout.geometry.dies, &is_done);
+
+    if (is_done) {
         start_anew(ftl);
-        any = true;
     }
     return any;
 }
@@ -149,8 +212,12 @@ bool ftl_wipe_step(struct ftl *ftl)
         }
         begin_wipe(ftl);
         return true;
+    case FTL_WIPE_CLEARS:
+        return ftl_io_refuse(ftl) | step_clear(ftl);
+    case FTL_WIPE_KEEPS:
+        return ftl_io_refuse(ftl) | step_keep(ftl);
     case FTL_WIPE_ERASES:
-        return erase_blocks(ftl);
+        return ftl_io_refuse(ftl) | step_erase(ftl);
     case FTL_WIPE_MOUNTS:
         if (ftl->state == FTL_MOUNTING) {
             return false;

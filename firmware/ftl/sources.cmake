@@ -29,4 +29,5 @@ set(SOURCES
     ftl_trim.c
     ftl_wear.c
     ftl_wipe.c
+    ftl_wipe_keep.c
 )

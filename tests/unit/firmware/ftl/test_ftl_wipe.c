@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A wipe of all blocks: what survives it, also when the power fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "firmware/ftl/ftl_internal.h"
+#include "lib/random.h"
+#include "tests/unit/firmware/ftl/ftl_bed.h"
+
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 3,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 24,
+                 .wordlines = 4},
+    .logical_units = 100,
+    .buffer_units = 32,
+    .checkpoint_superblocks = 3,
+    .seed = 3,
+};
+
+/* So many programs fail, or one of so many. */
+static void fail_programs(struct bed *bed, uint32_t times, uint32_t every)
+{
+    const struct nand_injection failure = {
+        .kind = NAND_OP_PROGRAM,
+        .effect = NAND_EFFECT_FAIL,
+        .channel = NAND_ANYWHERE,
+        .die = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.times = times,
+                    .every = every,
+                    .chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    assert_true(nand_array_inject(bed->array, &failure));
+}
+
+/* A cookie that the bed takes for a read. */
+static struct bed_io wipe_io;
+
+static void start_wipe(struct bed *bed)
+{
+    wipe_io = (struct bed_io){.is_used = true, .io.op = MEDIA_READ};
+    assert_true(ftl_wipe(bed->ftl, &wipe_io));
+}
+
+static void wipe(struct bed *bed)
+{
+    start_wipe(bed);
+    while (!wipe_io.is_done) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(wipe_io.status, MEDIA_OK);
+}
+
+/* The oracle: everything reads as zeroes. */
+static void expect_zeroes(struct bed *bed)
+{
+    for (uint32_t i = 0; i < bed->units; i++) {
+        memset(bed->unit[i].base, 0, sizeof(bed->unit[i].base));
+        bed->unit[i].durable = bed->unit[i].completed = bed->unit[i].writes;
+    }
+    bed->is_unknown = false;
+    bed_check(bed);
+}
+
+/* A medium that was used, some planes of which have failed. */
+static struct bed *new_worn(void)
+{
+    struct bed *bed = bed_new(&small);
+    uint64_t random = 5;
+
+    bed_mount(bed);
+    fail_programs(bed, 0, 60);
+    for (unsigned int i = 0; i < 600; i++) {
+        bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
+                  BED_SECTORS);
+        if (i % 40 == 0) {
+            bed_flush(bed);
+        }
+    }
+    nand_array_clear_injections(bed->array);
+    bed_flush(bed);
+    bed_settle(bed);
+    assert_true(ftl_failed_planes(bed->ftl) > 3);
+    return bed;
+}
+
+static void test_a_wipe_keeps_failed_planes_and_erase_counts(void **state)
+{
+    struct bed *bed = new_worn();
+    uint32_t failed = ftl_failed_planes(bed->ftl);
+    struct ftl_erase_counts before, after;
+
+    (void)state;
+    ftl_erase_counts(bed->ftl, &before);
+    wipe(bed);
+    expect_zeroes(bed);
+    assert_int_equal(ftl_failed_planes(bed->ftl), failed);
+    for (unsigned int i = 0; i < 2; i++) {
+        ftl_erase_counts(bed->ftl, &after);
+        assert_in_range(after.average, before.average + 1, before.average + 2);
+        bed_mount(bed);
+        assert_int_equal(ftl_failed_planes(bed->ftl), failed);
+        expect_zeroes(bed);
+    }
+    bed_write(bed, 0, 64);
+    bed_flush(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+/* What the power cut leaves is wiped again, as the drive does. */
+static void check_cut(struct bed *bed)
+{
+    uint32_t failed = *(const uint32_t *)bed->ctx;
+    struct bed *cut = bed_cut(bed, bed->events);
+
+    bed_mount(cut);
+    assert_true(ftl_failed_planes(cut->ftl) >= failed);
+    if (bed->events % 5 == 0) {
+        wipe(cut);
+        expect_zeroes(cut);
+        assert_true(ftl_failed_planes(cut->ftl) >= failed);
+    }
+    bed_free(cut);
+}
+
+static void test_a_cut_during_a_wipe_keeps_failed_planes(void **state)
+{
+    struct bed *bed = new_worn();
+    uint32_t failed = ftl_failed_planes(bed->ftl);
+    struct bed_io *io = &wipe_io;
+    unsigned int cuts = 0;
+
+    (void)state;
+    bed->ctx = &failed;
+    fail_programs(bed, 2, 0); /* of the pages that survive */
+    start_wipe(bed);
+    for (unsigned int i = 0; !io->is_done; i++) {
+        assert_true(bed_step(bed));
+        if (i % 7 == 0) {
+            struct bed_io saved = wipe_io;
+
+            check_cut(bed);
+            wipe_io = saved;
+            cuts++;
+        }
+    }
+    assert_int_equal(io->status, MEDIA_OK);
+    assert_true(cuts > 30);
+    expect_zeroes(bed);
+    bed_free(bed);
+}
+
+/* Programs of the pages that survive fail, too. */
+static void test_a_wipe_keeps_pages_although_programs_fail(void **state)
+{
+    struct bed *bed = new_worn();
+    uint32_t failed = ftl_failed_planes(bed->ftl);
+
+    (void)state;
+    fail_programs(bed, 8, 0);
+    wipe(bed);
+    nand_array_clear_injections(bed->array);
+    expect_zeroes(bed);
+    assert_true(ftl_failed_planes(bed->ftl) > failed);
+    bed_settle(bed);
+    failed = ftl_failed_planes(bed->ftl);
+    bed_mount(bed);
+    assert_int_equal(ftl_failed_planes(bed->ftl), failed);
+    bed_free(bed);
+}
