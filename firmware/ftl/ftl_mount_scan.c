@@ -90,6 +90,26 @@ bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
 }
 
 /*
+ * Whether a place cannot be read, or may be in a block that is half erased.
+ * Then other copies of its contents are safer.
+ */
+static bool is_doubtful(const struct ftl *ftl, uint32_t place)
+{
+    struct ftl_flash_unit unit;
+    uint32_t row = ftl_place_row(&ftl->layout, place);
+    struct ftl_flash_op op;
+    uint32_t block;
+
+    ftl_layout_row(&ftl->layout, row, &op);
+    ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, &unit);
+    block = (uint32_t)op.block * ftl->layout.geometry.dies + op.die;
+    return (ftl->mount.unreadable[place / 8] & BIT(place % 8)) != 0 ||
+           ftl->mount
+                   .probes[block * ftl->layout.geometry.planes + unit.plane] ==
+               FTL_PROBE_LOST;
+}
+
+/*
  * Whether what was found is to replace an entry of the map.  What a checkpoint
  * says about a superblock that has been erased since is replaced by each copy
  * that is later than the checkpoint.
@@ -109,6 +129,9 @@ static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
     }
     if (other == FTL_NOWHERE) {
         return true;
+    }
+    if (is_doubtful(ftl, place) != is_doubtful(ftl, other)) {
+        return is_doubtful(ftl, other);
     }
     is_own = superblock_of(ftl, place)->is_own;
     other_is_own = superblock_of(ftl, other)->is_own;

@@ -59,11 +59,12 @@ struct ftl_rescue {
 
     /* The units that are rebuilt. */
     uint16_t num_units;
-    uint8_t index[FTL_OP_UNITS];  /* in the row */
-    uint8_t entry[FTL_OP_UNITS];  /* the first one of the request */
-    uint8_t parity[FTL_OP_UNITS]; /* parity units that were read */
-    bool is_used[FTL_OP_UNITS];   /* something of the stripe is programmed */
-    bool is_lost[FTL_OP_UNITS];   /* another unit of the stripe is lost, too */
+    uint8_t index[FTL_OP_UNITS];   /* in the row */
+    uint8_t entry[FTL_OP_UNITS];   /* the first one of the request */
+    uint8_t parity[FTL_OP_UNITS];  /* parity units that were read */
+    bool is_used[FTL_OP_UNITS];    /* something of the stripe is programmed */
+    bool is_lost[FTL_OP_UNITS];    /* another unit of the stripe is lost, too */
+    bool has_erased[FTL_OP_UNITS]; /* another one is erased, in a good plane */
     uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */
     uint8_t *data, *meta;           /* the sum */
     uint8_t (*system)[FTL_UNIT_SYSTEM];

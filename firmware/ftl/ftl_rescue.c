@@ -11,6 +11,10 @@
  * some sums.  So the first attempt takes planes that are bad as a part of the
  * sum, and the second attempt leaves them out.  The system bytes of a rebuilt
  * unit must name the logical unit to which the place belongs.
+ *
+ * A stripe in which a good plane is erased, although there is parity, is being
+ * erased.  Nothing can be rebuilt from it.  The check byte does not show this,
+ * because the XOR of several check bytes is the one of the XOR.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -72,6 +76,7 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
 
         rescue->is_used[i] = false;
         rescue->is_lost[i] = false;
+        rescue->has_erased[i] = false;
         rescue->parity[i] = 0;
         if (rescue->is_of_scan) {
             memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);
@@ -165,6 +170,7 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
         bool is_bad = (good & BIT(unit->plane)) == 0;
 
         rescue->is_used[i] |= unit->status != FTL_UNIT_ERASED;
+        rescue->has_erased[i] |= unit->status == FTL_UNIT_ERASED && !is_bad;
         if (status != FTL_FLASH_OK ||
             (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
             rescue->is_lost[i] = true;
@@ -239,7 +245,7 @@ static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
     uint32_t place = rescue->row * ftl->layout.row_units + rescue->index[unit];
     struct ftl_system system;
 
-    if (rescue->is_lost[unit] ||
+    if (rescue->is_lost[unit] || rescue->has_erased[unit] ||
         (!rescue->is_of_accumulator && rescue->parity[unit] != 1)) {
         return false;
     }
