@@ -117,6 +117,10 @@ void ftl_set_entries(struct ftl *ftl)
     ftl->wear_pages = ftl_wear_pages(&ftl->layout);
     ftl->entries = ftl->config.logical_units + ftl->trim_pages +
                    ftl->health_pages + ftl->wear_pages;
+    ftl->num_slots = 0;
+    for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
+        ftl->num_slots += pool_slots(ftl, (enum ftl_pool)pool);
+    }
 }
 
 /* What follows from the configuration. @return false when it does not fit */
@@ -134,10 +138,6 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
     ftl->kept_requests = MIN(config->num_requests / 2U,
                              (uint32_t)FTL_STREAMS * config->geometry.dies +
                                  (uint32_t)FTL_CHECKPOINT_ROWS);
-    ftl->num_slots = 0;
-    for (unsigned int pool = 0; pool < FTL_POOLS; pool++) {
-        ftl->num_slots += pool_slots(ftl, (enum ftl_pool)pool);
-    }
     return ftl->num_slots < FTL_LIST_END &&
            config->num_requests < FTL_LIST_END &&
            config->num_ops < FTL_LIST_END;
@@ -189,7 +189,7 @@ size_t ftl_keep_bytes(const struct ftl_config *config)
     return set_sizes(&ftl, config) ? ftl_keep_divide(&ftl, NULL) : 0;
 }
 
-static void init_lists(struct ftl *ftl)
+void ftl_init_slots(struct ftl *ftl)
 {
     uint16_t slot = 0;
 
@@ -203,6 +203,11 @@ static void init_lists(struct ftl *ftl)
             ftl_list_append(&ftl->free_slots[pool], slot++);
         }
     }
+}
+
+static void init_lists(struct ftl *ftl)
+{
+    ftl_init_slots(ftl);
     ftl_list_init(&ftl->free_requests, ftl->request_links);
     ftl_list_init(&ftl->unsent, ftl->request_links);
     ftl_list_init(&ftl->parity.waiting, ftl->request_links);
@@ -252,7 +257,9 @@ struct ftl *ftl_start(const struct ftl_config *config)
         ftl->parity.rescues[i].request = FTL_LIST_END;
     }
     init_lists(ftl);
-    ftl_keep_start(ftl);
+    if (!config->is_capacity_estimated) {
+        ftl_keep_start(ftl); /* Otherwise its place is not known yet. */
+    }
     ftl_mount_begin(ftl);
     return ftl;
 }

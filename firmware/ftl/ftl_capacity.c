@@ -35,6 +35,14 @@ void ftl_capacity_take_page(struct ftl *ftl, const uint8_t *meta)
     }
 }
 
+void ftl_capacity_decide(struct ftl *ftl)
+{
+    if (ftl->config.is_capacity_estimated) {
+        ftl->config.is_capacity_estimated = false;
+        ftl_keep_start(ftl);
+    }
+}
+
 void ftl_capacity_take(struct ftl *ftl, uint32_t units)
 {
     if (!ftl->config.is_capacity_estimated || units == 0 ||
@@ -42,26 +50,33 @@ void ftl_capacity_take(struct ftl *ftl, uint32_t units)
         return;
     }
     if (units == ftl->config.logical_units) {
-        ftl->config.is_capacity_estimated = false;
+        ftl_capacity_decide(ftl);
     } else {
         ftl->mount.capacity = units;
         ftl->mount.is_in_vain = true;
     }
 }
 
+/* The end of the write buffer's memory stays where it is: there the start
+ * before has left its description.  No slot is in use yet. */
 void ftl_capacity_change(struct ftl *ftl)
 {
-    if (ftl->mount.capacity != 0) {
-        ftl->config.logical_units = ftl->mount.capacity;
-        ftl->config.is_capacity_estimated = false;
-        ftl->mount.capacity = 0;
-        ftl_set_entries(ftl);
+    uint8_t *end = (uint8_t *)ftl->config.keep + ftl_keep_divide(ftl, NULL);
+
+    if (ftl->mount.capacity == 0) {
+        return;
     }
+    ftl->config.logical_units = ftl->mount.capacity;
+    ftl->mount.capacity = 0;
+    ftl_set_entries(ftl);
+    ftl_init_slots(ftl);
+    ftl->config.keep = end - ftl_keep_divide(ftl, NULL);
+    (void)ftl_keep_divide(ftl, ftl->config.keep);
+    ftl_capacity_decide(ftl);
 }
 
 void ftl_capacity_mounted(struct ftl *ftl)
 {
-    ftl->config.is_capacity_estimated = false;
     if (ftl->config.records_capacity && !ftl->mount.has_capacity) {
         ftl_health_write(ftl);
     }

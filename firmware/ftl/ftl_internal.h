@@ -458,8 +458,10 @@ uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place);
 void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
 
 /* ---- ftl.c */
-/** Count the entries of the map. */
+/** Count the entries of the map, and the slots. */
 void ftl_set_entries(struct ftl *ftl);
+/** All slots are free. */
+void ftl_init_slots(struct ftl *ftl);
 
 /* ---- ftl_capacity.c */
 /** Write the capacity into the metadata of a page. */
@@ -468,6 +470,8 @@ void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta);
 void ftl_capacity_take_page(struct ftl *ftl, const uint8_t *meta);
 /** The flash says that it has this capacity, in logical units. */
 void ftl_capacity_take(struct ftl *ftl, uint32_t units);
+/** All pages are read: no other capacity is found any more. */
+void ftl_capacity_decide(struct ftl *ftl);
 /** The mount begins again: with another capacity, if it has found one. */
 void ftl_capacity_change(struct ftl *ftl);
 /** The mount has ended. */

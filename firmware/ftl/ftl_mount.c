@@ -190,6 +190,7 @@ static bool step_pages(struct ftl *ftl)
     if (is_done && are_rows_too_many(ftl)) {
         ftl->state = FTL_FAILED;
     } else if (is_done) {
+        ftl_capacity_decide(ftl);
         set_superblocks(ftl);
     }
     return any;

@@ -491,6 +491,19 @@ static uint8_t left_out_planes(const struct bed_config *config,
                : 0;
 }
 
+/* The memory of the write buffer gets longer, at its beginning. */
+static void move_keep(struct bed *bed, size_t bytes)
+{
+    uint8_t *keep = NULL;
+
+    assert_int_equal(posix_memalign((void **)&keep, 64, bytes), 0);
+    memset(keep, 0xa5, bytes);
+    memcpy(keep + bytes - bed->keep_bytes, bed->keep, bed->keep_bytes);
+    free(bed->keep);
+    bed->keep = keep;
+    bed->keep_bytes = bytes;
+}
+
 void bed_start_mount(struct bed *bed)
 {
     const struct nand_geometry *geometry = &bed->config.geometry;
@@ -567,6 +580,9 @@ void bed_start_mount(struct bed *bed)
                      0);
     memset(bed->ftl_memory, 0xa5, ftl_bytes(&config));
     config.memory = bed->ftl_memory;
+    if (bed->keep != NULL && bed->keep_bytes < ftl_keep_bytes(&config)) {
+        move_keep(bed, ftl_keep_bytes(&config));
+    }
     if (bed->keep == NULL) {
         bed->keep_bytes = ftl_keep_bytes(&config);
         assert_int_equal(

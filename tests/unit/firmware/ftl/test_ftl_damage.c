@@ -352,6 +352,20 @@ static void test_a_lost_unit_is_trimmed(void **state)
 
 /* ---- The capacity. */
 
+/* After a reset with power on, the write buffer is found at this capacity. */
+static void check_reset(struct bed *bed)
+{
+    struct bed *again;
+
+    bed_write(bed, 0, 24);
+    again = bed_reset(bed, 5);
+    bed_mount(again);
+    assert_int_equal(ftl_capacity(again->ftl), again->units);
+    bed_check(again);
+    assert_int_equal(ftl_adopted(again->ftl)->units, 3);
+    bed_free(again);
+}
+
 /*
  * A die of which nobody knows the bad planes any more must not change the
  * capacity.  Where the flash says what it is: in a checkpoint, or in a page.
@@ -395,6 +409,7 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
         bed_check(bed);
         fill_medium(bed);
         bed_check(bed);
+        check_reset(bed);
         bed_free(bed);
     }
     assert_int_equal(changed, 8);

@@ -404,6 +404,19 @@ static void test_an_array_without_parity_of_older_firmware_is_refused(
     bed_free(bed);
 }
 
+/* Garbage collection that goes on may begin another stripe. */
+static void complete_stripes(struct bed *bed)
+{
+    for (unsigned int i = 0; i < 20; i++) {
+        ftl_complete_stripes(bed->ftl);
+        bed_settle(bed);
+        if (ftl_stripes_are_complete(bed->ftl)) {
+            return;
+        }
+    }
+    fail_msg("The stripes never become complete.");
+}
+
 /* The die died while the power was off. */
 static void test_a_die_that_is_dead_at_the_start_loses_nothing(void **state)
 {
@@ -418,9 +431,7 @@ static void test_a_die_that_is_dead_at_the_start_loses_nothing(void **state)
         use_medium(bed, i, 200);
         bed_trim(bed, 8, 64);
         bed_flush(bed);
-        ftl_complete_stripes(bed->ftl);
-        bed_settle(bed);
-        assert_true(ftl_stripes_are_complete(bed->ftl));
+        complete_stripes(bed);
         bed_start_mount(bed);
         inject_death(bed, NAND_OP_READ, i % 4, 0);
         while (ftl_state(bed->ftl) == FTL_MOUNTING) {
