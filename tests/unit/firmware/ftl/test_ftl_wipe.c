@@ -57,7 +57,7 @@ static void start_wipe(struct bed *bed)
     assert_true(ftl_wipe(bed->ftl, &wipe_io));
 }
 
-static void wipe(struct bed *bed)
+static void wipe_flash(struct bed *bed)
 {
     start_wipe(bed);
     while (!wipe_io.is_done) {
@@ -107,7 +107,7 @@ static void test_a_wipe_keeps_failed_planes_and_erase_counts(void **state)
 
     (void)state;
     ftl_erase_counts(bed->ftl, &before);
-    wipe(bed);
+    wipe_flash(bed);
     expect_zeroes(bed);
     assert_int_equal(ftl_failed_planes(bed->ftl), failed);
     for (unsigned int i = 0; i < 2; i++) {
@@ -132,7 +132,7 @@ static void check_cut(struct bed *bed)
     bed_mount(cut);
     assert_true(ftl_failed_planes(cut->ftl) >= failed);
     if (bed->events % 5 == 0) {
-        wipe(cut);
+        wipe_flash(cut);
         expect_zeroes(cut);
         assert_true(ftl_failed_planes(cut->ftl) >= failed);
     }
@@ -174,7 +174,7 @@ static void test_a_wipe_keeps_pages_although_programs_fail(void **state)
 
     (void)state;
     fail_programs(bed, 8, 0);
-    wipe(bed);
+    wipe_flash(bed);
     nand_array_clear_injections(bed->array);
     expect_zeroes(bed);
     assert_true(ftl_failed_planes(bed->ftl) > failed);
