@@ -407,3 +407,116 @@ static void test_a_format_waits_for_commands_in_the_old_one(void **state)
     format_under_load(4096, 512, 1);
     format_under_load(512, 4096, 3);
 }
+
+/* ---- A namespace in several places of the medium. */
+
+static uint64_t granule_bytes(void)
+{
+    uint8_t id[NVME_IDENTIFY_LEN];
+
+    assert_int_equal(host_identify(&bed.host->host, CNS_NS_GRANULARITY, 0, id),
+                     0);
+    return get_le64(id + ID_GRANULARITY_SIZE);
+}
+
+static uint32_t create_ns(uint64_t blocks, uint8_t flbas, uint8_t dps)
+{
+    const struct nvme_sqe create = {.opcode = ADMIN_NS_MANAGEMENT};
+    struct nvme_sqe attach = {.opcode = ADMIN_NS_ATTACHMENT};
+    uint8_t data[NVME_IDENTIFY_LEN] = {0};
+
+    put_le64(data + ID_NS_NSZE, blocks);
+    put_le64(data + ID_NS_NCAP, blocks);
+    data[ID_NS_FLBAS] = flbas;
+    data[ID_NS_DPS] = dps;
+    data[ID_NS_NMIC] = NMIC_SHARED;
+    assert_int_equal(
+        host_command(&bed.host->host, 0, &create, data, sizeof(data)), 0);
+    attach.nsid = bed.host->host.last_dw0;
+    memset(data, 0, sizeof(data));
+    put_le16(data + CTRL_LIST_COUNT, 1);
+    put_le16(data + CTRL_LIST_FIRST, bed.host->host.cntlid);
+    assert_int_equal(
+        host_command(&bed.host->host, 0, &attach, data, sizeof(data)), 0);
+    return attach.nsid;
+}
+
+static void delete_ns(uint32_t nsid)
+{
+    const struct nvme_sqe sqe = {
+        .opcode = ADMIN_NS_MANAGEMENT, .nsid = nsid, .cdw10 = 1};
+
+    assert_int_equal(send_command(0, &sqe), 0);
+}
+
+/* Blocks around the boundary of the first two places. */
+static uint16_t run_across(uint32_t nsid, uint8_t opcode, uint64_t boundary,
+                           uint32_t flags)
+{
+    const struct host_io io = {
+        .qid = 1,
+        .opcode = opcode,
+        .kind = HOST_DATA_KEYED,
+        .nsid = nsid,
+        .lba = boundary - 9,
+        .blocks = 21,
+        .len_bytes = 21 * (flags & PRACT ? block_bytes : block_stride()),
+        .flags = flags,
+        .ref_tag = (uint32_t)boundary - 9,
+        .app_tags = 0x4321 | UINT32_C(0xffff) << 16,
+    };
+
+    return host_io(&bed.host->host, &io) & NVME_SC_MASK;
+}
+
+static void check_places(uint32_t nsid, uint64_t boundary)
+{
+    uint32_t at = 15; /* a block beyond the boundary */
+    uint8_t *pi = area + at * (size_t)block_stride() + block_bytes;
+
+    for (uint32_t i = 0; i < 21 * block_stride() / 8; i++) {
+        put_le64(area + i * 8, i * UINT64_C(0x9e3779b97f4a7c15));
+    }
+    assert_int_equal(run_across(nsid, NVM_WRITE, boundary, PRACT), 0);
+    assert_int_equal(run_across(nsid, NVM_READ, boundary, CHECK_ALL), 0);
+    for (uint32_t i = 0; i < 21; i++) {
+        assert_int_equal(
+            get_be32(area + i * (size_t)block_stride() + block_bytes + 4),
+            (uint32_t)boundary - 9 + i);
+    }
+    assert_int_equal(run_across(nsid, NVM_WRITE, boundary, CHECK_ALL), 0);
+    flush_drive();
+    assert_int_equal(run_across(nsid, NVM_READ, boundary, CHECK_ALL), 0);
+    assert_int_equal(run_across(nsid, NVM_COMPARE, boundary, CHECK_ALL), 0);
+    /* The failing block is counted over both places. */
+    pi[0] ^= 1;
+    assert_int_equal(run_across(nsid, NVM_WRITE, boundary, CHECK_GUARD),
+                     NVME_SC_GUARD_CHECK);
+    assert_int_equal(logged_lba(), boundary - 9 + at);
+    assert_int_equal(run_across(nsid, NVM_WRITE, boundary, 0), 0);
+    assert_int_equal(run_across(nsid, NVM_READ, boundary, CHECK_GUARD | PRACT),
+                     NVME_SC_GUARD_CHECK);
+    assert_int_equal(logged_lba(), boundary - 9 + at);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_operations_in_two_places_count_on(void **state)
+{
+    uint64_t bytes = granule_bytes();
+    uint32_t first, second;
+
+    (void)state;
+    delete_ns(1);
+    for (unsigned int i = 0; i < 2; i++) {
+        block_bytes = i == 0 ? 4096 : 512;
+        type = 1;
+        first = create_ns(bytes / 512, 0, 0);
+        second = create_ns(bytes / 512, 0, 0);
+        delete_ns(first);
+        first = create_ns(3 * bytes / block_bytes,
+                          (i == 0 ? FORMAT_4096 : FORMAT_512) | EXTENDED, 1);
+        check_places(first, bytes / block_bytes);
+        delete_ns(first);
+        delete_ns(second);
+    }
+}

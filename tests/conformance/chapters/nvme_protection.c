@@ -710,6 +710,64 @@ IN_FORMATS(copy, 1, 3)
                 NVME_SC_GUARD_CHECK);
 }
 
+/* ---- Fused pairs: the Compare's block is at the start of io->mem, the Write's
+ * block follows. */
+
+static uint16_t send_half(struct protected_ns *ns, uint8_t fuse, uint32_t flags)
+{
+    bool is_first = fuse == SQE_FUSE_FIRST;
+    uint32_t len = flags & PRACT ? ns->block_bytes : block_stride(ns);
+    struct nvme_sqe sqe =
+        nvme_rw_sqe(ns->nvme, is_first ? NVM_COMPARE : NVM_WRITE, AT, 1);
+    struct sgl sgl = rc_keyed(ns->nvme->io, is_first ? 0 : len, len);
+
+    sqe.fuse = fuse;
+    sqe.cdw12 |= flags;
+    sqe.cdw14 = AT;
+    sqe.cdw15 = ALL_OF_APP_TAG | APP_TAG;
+    return rc_send_capsule(ns->nvme->io, &sqe, &sgl, NULL, 0);
+}
+
+static void expect_pair(struct protected_ns *ns, uint32_t flags, uint16_t first,
+                        uint16_t second)
+{
+    uint16_t a = send_half(ns, SQE_FUSE_FIRST, flags);
+    uint16_t b = send_half(ns, SQE_FUSE_SECOND, flags);
+    struct nvme_cqe cqe;
+
+    rc_take_response(ns->nvme->io, a, &cqe);
+    conf_status(ns->conf, "the fused Compare", cqe.status & NVME_SC_MASK,
+                first);
+    rc_take_response(ns->nvme->io, b, &cqe);
+    conf_status(ns->conf, "the fused Write", cqe.status & NVME_SC_MASK, second);
+}
+
+static void run_fused(struct protected_ns *ns, uint32_t flags)
+{
+    uint32_t len = flags & PRACT ? ns->block_bytes : block_stride(ns);
+
+    fill_model(ns, 14);
+    write_model(ns, PRACT);
+    memcpy(data_of(ns), block_of(ns, 0), len);
+    block_of(ns, 0)[1] ^= 1;
+    set_pi(ns, 0, APP_TAG, AT);
+    memcpy(data_of(ns) + len, block_of(ns, 0), len);
+    expect_pair(ns, flags, NVME_SC_SUCCESS, NVME_SC_SUCCESS);
+    expect_model(ns, all_checks(ns));
+    memset(data_of(ns), 0, 2 * (size_t)len);
+    expect_pair(ns, flags, NVME_SC_COMPARE_FAILED, NVME_SC_FUSED_FAILED);
+    expect_model(ns, all_checks(ns));
+}
+
+IN_FORMATS(fused, 1, 3)
+{
+    if (!(get_le16(ns->nvme->ctrl + ID_CTRL_FUSES) & FUSES_COMPARE_AND_WRITE)) {
+        return;
+    }
+    run_fused(ns, PRACT | all_checks(ns));
+    run_fused(ns, all_checks(ns));
+}
+
 /* ---- Lengths. */
 
 /* Metadata counts for MDTS if it is transferred. */
@@ -798,6 +856,7 @@ static const struct conf_test tests[] = {
          deallocated),
     CONF_TEST("protection.copy", "NVM Command Set 1.0 3.2.2, 5.2",
               "Copy checks what it reads, and makes what it writes", copy),
+    TEST("fused", "4.12, 8.3", "fused pairs take blocks with metadata", fused),
     TEST("mdts", "5.15.2.2, 8.2",
          "metadata that is transferred counts for MDTS", mdts),
     TEST("sgl-length", "8.2",
