@@ -98,7 +98,7 @@ def slots(instance: Instance) -> dict[str, Any]:
             "trial": record.trial, "attempts": record.attempts,
             "given-up": name[record.failed],
             "given-up-because": FAILURES.get(record.failure),
-            "read-only": ["A"] if record.read_only else []}
+            "unproven": name[record.unproven], "read-only": ["A"] if record.read_only else []}
 
 
 # A running drive
@@ -173,9 +173,12 @@ def update_running(instance: Instance, image: Image, slot: str, activate: bool,
 def activate_running(instance: Instance, slot: str, progress: Progress) -> dict[str, Any]:
     target = Target.of(instance)
     try:
-        target.run(f"nvme fw-commit {target.controller} "
-                   f"--slot={flash.SLOTS.index(slot) + 1} --action={ACTIVATE}")
-        restart(target, progress)
+        said = target.run(f"nvme fw-commit {target.controller} "
+                          f"--slot={flash.SLOTS.index(slot) + 1} --action={ACTIVATE}")
+        if NEEDS_RESET in said.lower():
+            restart(target, progress)
+        else:
+            progress(f"slot {slot} runs already")
     finally:
         target.leave()
     return slots(instance)

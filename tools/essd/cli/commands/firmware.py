@@ -66,6 +66,8 @@ def print_slots(facts: dict[str, Any], as_json: bool) -> None:
             ("runs", slot == facts["running"]),
             ("starts next", slot == facts["starts-next"] != facts["running"]),
             ("on trial", facts["trial"] and slot == facts["starts-next"]),
+            ("not proven", slot == facts["unproven"] and image is not None
+             and not facts["trial"] and slot != facts["given-up"]),
             ("read-only", slot in facts["read-only"]),
             (f"given up: {facts['given-up-because']}", slot == facts["given-up"]),
             ) if holds]
