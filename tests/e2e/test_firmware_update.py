@@ -116,6 +116,30 @@ def test_a_host_updates_the_firmware_and_keeps_its_data(
     steps.clean_host(job)
 
 
+def test_a_host_replaces_the_image_in_the_running_slot(
+        booted: Callable[..., Job]) -> None:
+    job = booted()
+    steps.connect(job)
+    assert active(job) == 1
+    download(job, new_firmware())
+    assert NEEDS_SUBSYSTEM_RESET in commit(job, 1, 1).lower()
+    assert active(job) == 0x11
+    job.run(f"nvme subsystem-reset {job.controller()}")
+    wait_version(job, NEW)
+    assert active(job) == 1
+    assert "slot A is on trial, start 1 of 3" in console(job)
+    # An update in the first 10 s waits until the image has passed its trial.
+    download(job, new_firmware())
+    assert NEEDS_SUBSYSTEM_RESET in commit(job, 0, 1).lower()
+    said = console(job)
+    assert said.index("slot B is written when the running image has passed") < \
+        said.index("so its trial is over") < said.index("slot B holds version")
+    # The image that runs needs no reset.
+    assert NEEDS_SUBSYSTEM_RESET not in commit(job, 1, 2).lower()
+    assert active(job) == 1
+    steps.clean_host(job)
+
+
 def test_an_image_that_hangs_is_given_up(booted: Callable[..., Job]) -> None:
     job = booted()
     steps.connect(job)
