@@ -118,6 +118,6 @@ void update_step_recording(struct updater *updater)
              !updater->commit.activates ? ""
              : update_slots_next(&updater->slots) == slot
                  ? ", which starts after a subsystem reset or power cycle"
-                 : ", which runs and stays");
+                 : ", which runs already");
     updater_end(updater, NVMF_FIRMWARE_OK);
 }

@@ -5,11 +5,12 @@
  */
 #include "update_bed.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/test_fixture.h"
 
-enum { STRIDE = 29 };
+enum { STRIDE = 29 }; /* bytes between two cuts, without UPDATE_STRIDE */
 
 TEST_FIXTURE(begin_test, end_test)
 
@@ -50,6 +51,8 @@ static void commit_and_cut(uint8_t slot, bool activates, uint64_t limit)
 static void sweep_commit(uint8_t slot, bool activates, const char *running,
                          const char *other)
 {
+    const char *text = getenv("UPDATE_STRIDE");
+    uint64_t stride = text != NULL ? strtoull(text, NULL, 10) : STRIDE;
     uint64_t total;
     unsigned int news = 0, olds = 0;
 
@@ -61,7 +64,7 @@ static void sweep_commit(uint8_t slot, bool activates, const char *running,
     total = bed.ram.written;
     commit_and_cut(slot, activates, UINT64_MAX / 2);
     total = bed.ram.written - total;
-    for (uint64_t limit = 0; limit < total + STRIDE; limit += STRIDE) {
+    for (uint64_t limit = 0; limit < total + stride; limit += stride) {
         bool is_new;
 
         commit_and_cut(slot, activates, limit);
@@ -78,7 +81,7 @@ static void sweep_commit(uint8_t slot, bool activates, const char *running,
         }
         news += is_new;
         olds += !is_new;
-        if (limit % (STRIDE * 64) == 0) {
+        if (limit % (stride * 64) == 0) {
             /* The update is possible afterwards, in the slot that does not
              * run. */
             bed_make_file(&bed, "new");

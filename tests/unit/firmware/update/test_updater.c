@@ -158,6 +158,20 @@ static void test_each_bad_image_is_refused_with_its_reason(void **state)
         {0, 0, "does not begin with the header", NVMF_FIRMWARE_INVALID},
         {8, 9, "unknown version", NVMF_FIRMWARE_INVALID},
         {32, 0x20000, "does not fit", NVMF_FIRMWARE_INVALID},
+        {32, 0, "does not fit", NVMF_FIRMWARE_INVALID},
+        {32, 0xffffffff, "does not fit", NVMF_FIRMWARE_INVALID},
+        {32, 0xfffff000, "does not fit", NVMF_FIRMWARE_INVALID},
+        /* Load address: below the DRAM, too high, 2^63 too high. */
+        {16, 0x7fffffff, "does not fit", NVMF_FIRMWARE_INVALID},
+        {16, 0x80000000 + BED_DRAM_BYTES - 8999, "does not fit",
+         NVMF_FIRMWARE_INVALID},
+        {20, 0x80000000, "does not fit", NVMF_FIRMWARE_INVALID},
+        {20, 0xffffffff, "does not fit", NVMF_FIRMWARE_INVALID},
+        /* Entry point: before the image, behind it, odd, 2^32 too high. */
+        {24, 0x7ffffffc, "does not fit", NVMF_FIRMWARE_INVALID},
+        {24, 0x80000000 + 9000, "does not fit", NVMF_FIRMWARE_INVALID},
+        {24, 0x80000002, "does not fit", NVMF_FIRMWARE_INVALID},
+        {28, 1, "does not fit", NVMF_FIRMWARE_INVALID},
         {32, 20000, "another length", NVMF_FIRMWARE_INVALID},
         {36, 0x1234, "has a wrong CRC", NVMF_FIRMWARE_INVALID},
         {72, 0x1234, "another board", NVMF_FIRMWARE_INVALID},
@@ -169,6 +183,7 @@ static void test_each_bad_image_is_refused_with_its_reason(void **state)
         bed_put_header(&bed, rows[i].at, rows[i].value);
         bed_expect_commit(&bed, 2, true, true, rows[i].result);
         assert_true(bed_has_logged(&bed, rows[i].reason));
+        bed_restart(&bed); /* so that this reason is not found again */
     }
     bed_make_file(&bed, "new");
     bed.file[40] ^= 1;
@@ -208,6 +223,28 @@ static void test_an_image_of_version_1_is_accepted_without_a_key(void **state)
     bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_OK);
     bed_restart(&bed);
     assert_string_equal(bed_version(&bed), "new");
+}
+
+static void test_the_fields_of_version_1_are_checked_as_well(void **state)
+{
+    static const struct {
+        size_t at;
+        uint32_t value;
+    } rows[] = {
+        {16, 0x7fffffff}, {20, 0xffffffff}, {24, 0x7ffffffc},
+        {28, 1},          {32, 0},          {32, 0xffffffff},
+        {32, 20000},      {36, 1},          {40, 0x0a0d1b31},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bed_make_file(&bed, "new");
+        put_le32(bed.file + 8, 1);
+        memset(bed.file + 72, 0, 184);
+        put_le32(bed.file + rows[i].at, rows[i].value);
+        put_le32(bed.file + 124, crc32_update(0, bed.file, 124));
+        bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_INVALID);
+    }
 }
 
 static void test_a_slot_without_an_image_cannot_be_activated(void **state)
