@@ -232,6 +232,24 @@ static void run_timer(struct machine *machine, enum machine_core core)
     }
 }
 
+/*
+ * End requests to the storage of the NAND array.  Usually it is one at a time,
+ * so that a test can cut the power after each.
+ */
+static bool step_flash(struct machine *machine)
+{
+    bool is_busy = false;
+
+    while (machine->flash != NULL && !machine->holds_flash &&
+           nand_ram_step(machine->flash, 0)) {
+        is_busy = true;
+        if (!machine->flash_is_batched) {
+            break;
+        }
+    }
+    return is_busy;
+}
+
 static bool step_cores(struct machine *machine)
 {
     uint64_t now_ns = machine->node.world->now_ns;
@@ -263,12 +281,7 @@ static bool step_cores(struct machine *machine)
         hw_media_io_done(machine->media, done.id, done.result);
         is_busy = true;
     }
-    /* One request at a time, so that a test can cut the power after each. */
-    if (machine->flash != NULL && !machine->holds_flash &&
-        nand_ram_step(machine->flash, 0)) {
-        is_busy = true;
-    }
-    return is_busy;
+    return step_flash(machine) || is_busy;
 }
 
 static bool node_step(void *ctx)
@@ -602,6 +615,7 @@ void machine_init(struct machine *machine, struct native_world *world,
     machine->nand = NULL;
     machine->flash = NULL;
     machine->holds_flash = false;
+    machine->flash_is_batched = false;
     machine->array_memory = NULL;
     machine->console_len = 0;
     machine->console[0] = '\0';

@@ -488,6 +488,7 @@ struct native_drive *native_drive_create(
                config->kept_dram, config->kept_bytes);
     }
     drive->machine.holds_flash = config->flash_is_held;
+    drive->machine.flash_is_batched = config->flash_is_batched;
     uart_init(&drive->uart,
               native_node_regs(&drive->machine.node, SOC_UART_BASE));
     log_init(&drive->log, uart_log_sink(&drive->uart));

@@ -95,6 +95,7 @@ struct native_drive_config {
     bool flash_is_realtime; /* operations of the NAND array take time */
     uint32_t dram_bytes;    /* 0: NATIVE_DRAM_BYTES */
     bool flash_is_held;     /* as machine.holds_flash, from the start on */
+    bool flash_is_batched;  /* as machine.flash_is_batched */
     bool may_be_refused;    /* a drive that does not start is no failure */
     const char *nqn;        /* NULL: a name is made from the number */
     /* Usage counters kept in flash, which outlive the drive; NULL: none. */

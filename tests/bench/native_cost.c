@@ -155,6 +155,7 @@ static void create_nodes(struct load *load)
         .medium = &load->medium,
         .cache_bytes = CACHE_BYTES,
         .nand_flash = load->has_nand ? &load->nand : NULL,
+        .flash_is_batched = true, /* as the block medium is */
     };
     struct native_node_config host = {.number = 2, .ipv4 = {0x0a000002}};
 

@@ -55,7 +55,7 @@ static void test_hw_nand_a_full_completion_ring_holds_commands_back(
     }
     w_write(w, A_QUEUE_KICK, 1);
     for (uint64_t i = 0; i < 10; i += 2) {
-        uint64_t first, second;
+        uint64_t first = 0, second = 0;
 
         w_settle(w);
         assert_int_equal(w->nand.regs.queues[0].cmd_ci, i + 2);
