@@ -76,35 +76,6 @@ enum init_result nand_init(struct nand *nand, const struct nand_config *config)
 
 /* ---- Entries */
 
-static uint64_t dma_addr_or_zero(const void *ptr)
-{
-    return ptr != NULL ? hal_dma_addr(ptr) : 0;
-}
-
-void nand_entry_read(uint8_t *entry, const struct nand_place *place, void *data,
-                     uint16_t offset_bytes, uint16_t len_bytes, void *meta,
-                     bool more)
-{
-    dma_store64(entry, NAND_ENTRY_DATA, dma_addr_or_zero(data));
-    dma_store64(entry, NAND_ENTRY_META, dma_addr_or_zero(meta));
-    dma_store64(entry, NAND_ENTRY_OFFSET,
-                (uint64_t)offset_bytes | (uint64_t)len_bytes << 16 |
-                    (uint64_t)place->wordline << 32 |
-                    (uint64_t)place->plane << 48 | (uint64_t)place->page << 56);
-    dma_store64(entry, NAND_ENTRY_UNIT,
-                (uint64_t)place->unit | (more ? NAND_ENTRY_MORE << 8 : 0));
-}
-
-void nand_entry_program(uint8_t *entry, const void *data, const void *meta,
-                        const uint8_t system[NAND_SYSTEM_LEN])
-{
-    dma_store64(entry, NAND_ENTRY_DATA, hal_dma_addr(data));
-    dma_store64(entry, NAND_ENTRY_META, dma_addr_or_zero(meta));
-    dma_store64(entry, NAND_ENTRY_OFFSET, (uint64_t)NAND_DATA_LEN << 16);
-    dma_store64(entry, NAND_ENTRY_UNIT, 0);
-    memcpy(entry + NAND_ENTRY_SYSTEM, system, NAND_SYSTEM_LEN);
-}
-
 void nand_entry_result(const uint8_t *entry, struct nand_result *result)
 {
     uint32_t word = dma_load32(entry, NAND_ENTRY_RESULT);
@@ -119,80 +90,9 @@ void nand_entry_result(const uint8_t *entry, struct nand_result *result)
 
 /* ---- Commands */
 
-static uint64_t command_head(const struct nand_command *command)
-{
-    uint8_t flags = command->slc ? NAND_CMD_SLC : 0;
-
-    if (command->urgent) {
-        flags |= NAND_CMD_URGENT;
-    }
-    return (uint64_t)command->opcode | (uint64_t)flags << 8 |
-           (uint64_t)command->entries << 16 | (uint64_t)command->channel << 32 |
-           (uint64_t)command->die << 40 | (uint64_t)command->planes << 48;
-}
-
-bool nand_submit(struct nand *nand, const struct nand_command *command)
-{
-    struct cmd_queue *queue = &nand->queue;
-    uint8_t *slot =
-        queue->commands + (size_t)(queue->cmd_pi & queue->mask) * NAND_CMD_LEN;
-    uint64_t blocks = 0;
-
-    if (!cmd_queue_has_room(queue)) {
-        return false;
-    }
-    for (unsigned int i = NAND_PLANES_MAX; i-- > 0;) {
-        blocks = blocks << 16 | command->block[i];
-    }
-    dma_store64(slot, NAND_CMD_OPCODE, command_head(command));
-    dma_store64(slot, NAND_CMD_COOKIE, command->cookie);
-    dma_store64(slot, NAND_CMD_LIST, dma_addr_or_zero(command->list));
-    dma_store64(slot, NAND_CMD_BLOCK, blocks);
-    dma_store64(slot, NAND_CMD_WORDLINE,
-                (uint64_t)command->wordline | (uint64_t)command->tag << 32);
-    queue->cmd_pi++;
-    return true;
-}
-
 void nand_kick(struct nand *nand)
 {
     cmd_queue_kick(&nand->queue);
-}
-
-/* ---- Completions */
-
-static struct nand_done parse_completion(const uint8_t *entry)
-{
-    return (struct nand_done){
-        .cookie = dma_load64(entry, QUEUE_CQE_COOKIE),
-        .time_ns = dma_load64(entry, QUEUE_CQE_TIMESTAMP),
-        .status = (enum nand_cqe_status)dma_load8(entry, QUEUE_CQE_STATUS),
-        .failed_planes = dma_load8(entry, NAND_CQE_FAILED_PLANES),
-        .rule = dma_load8(entry, NAND_CQE_DETAIL),
-        .steps = dma_load8(entry, NAND_CQE_STEPS),
-        .bits = (uint16_t)dma_load32(entry, NAND_CQE_BITS),
-    };
-}
-
-unsigned int nand_poll(struct nand *nand, unsigned int budget,
-                       nand_done_fn *done, void *ctx)
-{
-    unsigned int count = 0;
-    const uint8_t *entry;
-
-    while (count < budget && (entry = cmd_queue_next(&nand->queue)) != NULL) {
-        struct nand_done found;
-
-        hal_dma_rmb();
-        found = parse_completion(entry);
-        nand->queue.cq_ci++;
-        count++;
-        done(ctx, &found);
-    }
-    if (count > 0) {
-        cmd_queue_publish_taken(&nand->queue);
-    }
-    return count;
 }
 
 bool nand_arm(struct nand *nand)

@@ -12,6 +12,8 @@
 #ifndef ESSD_FIRMWARE_DRIVERS_NAND_H
 #define ESSD_FIRMWARE_DRIVERS_NAND_H
 
+#include <string.h>
+
 #include "firmware/drivers/cmd_queue.h"
 #include "firmware/hal/dram.h"
 #include "lib/regfields.h"
@@ -113,6 +115,40 @@ MUST_USE enum init_result nand_init(struct nand *nand,
  */
 MUST_USE bool nand_find(uintptr_t regs, struct nand_info *info);
 
+/* ---- Private to the functions below, which are inline because every command
+ * of a host executes them. */
+
+static inline uint64_t nand_dma_addr_or_zero(const void *ptr)
+{
+    return ptr != NULL ? hal_dma_addr(ptr) : 0;
+}
+
+static inline uint64_t nand_command_head(const struct nand_command *command)
+{
+    uint8_t flags = command->slc ? NAND_CMD_SLC : 0;
+
+    if (command->urgent) {
+        flags |= NAND_CMD_URGENT;
+    }
+    return (uint64_t)command->opcode | (uint64_t)flags << 8 |
+           (uint64_t)command->entries << 16 | (uint64_t)command->channel << 32 |
+           (uint64_t)command->die << 40 | (uint64_t)command->planes << 48;
+}
+
+static inline struct nand_done
+nand_parse_completion(const uint8_t *entry)
+{
+    return (struct nand_done){
+        .cookie = dma_load64(entry, QUEUE_CQE_COOKIE),
+        .time_ns = dma_load64(entry, QUEUE_CQE_TIMESTAMP),
+        .status = (enum nand_cqe_status)dma_load8(entry, QUEUE_CQE_STATUS),
+        .failed_planes = dma_load8(entry, NAND_CQE_FAILED_PLANES),
+        .rule = dma_load8(entry, NAND_CQE_DETAIL),
+        .steps = dma_load8(entry, NAND_CQE_STEPS),
+        .bits = (uint16_t)dma_load32(entry, NAND_CQE_BITS),
+    };
+}
+
 /**
  * Write an entry of a READ.  The metadata of the unit goes to `meta` (64
  * bytes), or nowhere if it is NULL; the same for `data`.
@@ -121,16 +157,63 @@ MUST_USE bool nand_find(uintptr_t regs, struct nand_info *info);
  * @param len_bytes     of that part, a multiple of 8
  * @param more          the next entry is another part of the same unit
  */
-void nand_entry_read(uint8_t *entry, const struct nand_place *place, void *data,
+static inline void nand_entry_read(uint8_t *entry, const struct nand_place *place, void *data,
                      uint16_t offset_bytes, uint16_t len_bytes, void *meta,
-                     bool more);
+                     bool more)
+{
+    dma_store64(entry, NAND_ENTRY_DATA, nand_dma_addr_or_zero(data));
+    dma_store64(entry, NAND_ENTRY_META, nand_dma_addr_or_zero(meta));
+    dma_store64(entry, NAND_ENTRY_OFFSET,
+                (uint64_t)offset_bytes | (uint64_t)len_bytes << 16 |
+                    (uint64_t)place->wordline << 32 |
+                    (uint64_t)place->plane << 48 | (uint64_t)place->page << 56);
+    dma_store64(entry, NAND_ENTRY_UNIT,
+                (uint64_t)place->unit | (more ? NAND_ENTRY_MORE << 8 : 0));
+}
 
 /** Write an entry of a PROGRAM.  Without `meta` the metadata is FFh. */
-void nand_entry_program(uint8_t *entry, const void *data, const void *meta,
-                        const uint8_t system[NAND_SYSTEM_LEN]);
+static inline void nand_entry_program(uint8_t *entry, const void *data, const void *meta,
+                        const uint8_t system[NAND_SYSTEM_LEN])
+{
+    dma_store64(entry, NAND_ENTRY_DATA, hal_dma_addr(data));
+    dma_store64(entry, NAND_ENTRY_META, nand_dma_addr_or_zero(meta));
+    dma_store64(entry, NAND_ENTRY_OFFSET, (uint64_t)NAND_DATA_LEN << 16);
+    dma_store64(entry, NAND_ENTRY_UNIT, 0);
+    memcpy(entry + NAND_ENTRY_SYSTEM, system, NAND_SYSTEM_LEN);
+}
 
 /** Read what the controller wrote into an entry of a READ. */
 void nand_entry_result(const uint8_t *entry, struct nand_result *result);
+
+/**
+ * Submit, as nand_submit() does, a command whose list has this address for the controller, which
+ * is not the hart's: hal_dma_addr(), or 0 if it has none.  For who submits many
+ * commands with the same list.
+ */
+MUST_USE static inline bool
+nand_submit_with_list(struct nand *nand, const struct nand_command *command,
+                      uint64_t list)
+{
+    struct cmd_queue *queue = &nand->queue;
+    uint8_t *slot =
+        queue->commands + (size_t)(queue->cmd_pi & queue->mask) * NAND_CMD_LEN;
+    uint64_t blocks = 0;
+
+    if (!cmd_queue_has_room(queue)) {
+        return false;
+    }
+    for (unsigned int i = NAND_PLANES_MAX; i-- > 0;) {
+        blocks = blocks << 16 | command->block[i];
+    }
+    dma_store64(slot, NAND_CMD_OPCODE, nand_command_head(command));
+    dma_store64(slot, NAND_CMD_COOKIE, command->cookie);
+    dma_store64(slot, NAND_CMD_LIST, list);
+    dma_store64(slot, NAND_CMD_BLOCK, blocks);
+    dma_store64(slot, NAND_CMD_WORDLINE,
+                (uint64_t)command->wordline | (uint64_t)command->tag << 32);
+    queue->cmd_pi++;
+    return true;
+}
 
 /**
  * Write one command into the ring.  The command is read before this returns;
@@ -140,8 +223,12 @@ void nand_entry_result(const uint8_t *entry, struct nand_result *result);
  * @return false when the configured number of commands is outstanding; nothing
  *         was written, try again after nand_poll()
  */
-MUST_USE bool nand_submit(struct nand *nand,
-                          const struct nand_command *command);
+MUST_USE static inline bool nand_submit(struct nand *nand,
+                                        const struct nand_command *command)
+{
+    return nand_submit_with_list(nand, command,
+                                 nand_dma_addr_or_zero(command->list));
+}
 
 /** Start the submitted commands, with at most one register write per burst. */
 void nand_kick(struct nand *nand);
@@ -151,8 +238,26 @@ void nand_kick(struct nand *nand);
  *
  * @return the number of completions reported
  */
-unsigned int nand_poll(struct nand *nand, unsigned int budget,
-                       nand_done_fn *done, void *ctx);
+static inline unsigned int nand_poll(struct nand *nand, unsigned int budget,
+                       nand_done_fn *done, void *ctx)
+{
+    unsigned int count = 0;
+    const uint8_t *entry;
+
+    while (count < budget && (entry = cmd_queue_next(&nand->queue)) != NULL) {
+        struct nand_done found;
+
+        hal_dma_rmb();
+        found = nand_parse_completion(entry);
+        nand->queue.cq_ci++;
+        count++;
+        done(ctx, &found);
+    }
+    if (count > 0) {
+        cmd_queue_publish_taken(&nand->queue);
+    }
+    return count;
+}
 
 /** Number of commands that nand_poll() has not reported yet. */
 static inline uint32_t nand_outstanding(const struct nand *nand)
