@@ -178,7 +178,7 @@ static enum init_result reserve_memory(struct nand_medium *medium,
     size_t keep_bytes = ftl_keep_bytes(ftl);
     size_t left;
 
-    if (!nand_seam_init(&medium->seam, &medium->nand, info, dram, REQUESTS)) {
+    if (!nand_seam_init(&medium->seam, &medium->nand, info, dram, ftl)) {
         return INIT_NO_MEMORY;
     }
     left = dram->size_bytes - dram->used_bytes;
@@ -218,7 +218,7 @@ static void run_flash(struct nand_medium *medium, uint64_t now_us)
     (void)ftl_step(medium->ftl, now_us, &deadline_us);
     nand_kick(&medium->nand);
     hal_relax();
-    (void)nand_poll(&medium->nand, REQUESTS, nand_seam_done, &medium->seam);
+    (void)nand_seam_poll(&medium->seam, REQUESTS);
 }
 
 /* An operation of the medium has ended. */
@@ -480,8 +480,7 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
                                 struct loop_step *step)
 {
     uint64_t deadline_us = LOOP_NO_DEADLINE;
-    bool any = nand_poll(&medium->nand, step->budget, nand_seam_done,
-                         &medium->seam) != 0;
+    bool any = nand_seam_poll(&medium->seam, step->budget) != 0;
 
     medium->has_submitted = false;
     any |= ftl_step(medium->ftl, step->now_us, &deadline_us);

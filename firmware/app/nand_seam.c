@@ -12,6 +12,7 @@ _Static_assert((int)FTL_UNIT_DATA == (int)NAND_DATA_LEN &&
                    (int)FTL_UNIT_META == (int)NAND_META_LEN &&
                    (int)FTL_UNIT_SYSTEM == (int)NAND_SYSTEM_LEN &&
                    (int)FTL_PLANES_MAX == (int)NAND_PLANES_MAX &&
+                   (int)FTL_PLANES_MAX == 4 &&
                    (int)FTL_OP_UNITS == (int)NAND_READ_ENTRIES_MAX,
                "the translation layer repeats these numbers");
 
@@ -26,8 +27,8 @@ static uint8_t *op_list(const struct nand_seam *seam, uint32_t cookie)
     return seam->lists + (size_t)cookie * FTL_OP_UNITS * NAND_ENTRY_LEN;
 }
 
-static void write_entry(uint8_t *entry, const struct ftl_flash_op *op,
-                        const struct ftl_flash_unit *unit)
+static void write_read_entry(uint8_t *entry, const struct ftl_flash_op *op,
+                             const struct ftl_flash_unit *unit)
 {
     const struct nand_place place = {
         .wordline = op->wordline,
@@ -36,11 +37,27 @@ static void write_entry(uint8_t *entry, const struct ftl_flash_op *op,
         .unit = unit->unit,
     };
 
-    if (op->kind == FTL_FLASH_READ) {
-        nand_entry_read(entry, &place, unit->data, unit->offset, unit->length,
-                        unit->meta, unit->more);
-    } else {
+    nand_entry_read(entry, &place, unit->data, unit->offset, unit->length,
+                    unit->meta, unit->more);
+}
+
+/* Not inline, so that reads of one unit do not save registers for the loop. */
+static __attribute__((noinline)) void write_read_entries(
+    uint8_t *entry, const struct ftl_flash_op *op)
+{
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        write_read_entry(entry + (size_t)i * NAND_ENTRY_LEN, op, &op->units[i]);
+    }
+}
+
+static __attribute__((noinline)) void write_program_entries(
+    uint8_t *entry, const struct ftl_flash_op *op)
+{
+    const struct ftl_flash_unit *end = op->units + op->num_units;
+
+    for (const struct ftl_flash_unit *unit = op->units; unit != end; unit++) {
         nand_entry_program(entry, unit->data, unit->meta, unit->system);
+        entry += NAND_ENTRY_LEN;
     }
 }
 
@@ -48,31 +65,35 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
 {
     struct nand_seam *seam = ctx;
     uint8_t *list = op_list(seam, op->cookie);
+    uint64_t list_addr = seam->lists_addr + (uint64_t)(list - seam->lists);
     struct nand_command command = {
         .opcode = (enum nand_opcode)opcode_of[op->kind],
         .channel = (uint8_t)(op->die / seam->dies),
         .die = (uint8_t)(op->die % seam->dies),
         .planes = op->planes,
+        .block = {op->block, op->block, op->block, op->block},
         .wordline = op->wordline,
         .entries = op->num_units,
-        .list = op->num_units != 0 ? list : NULL,
         .cookie = op->cookie,
         .tag = op->cookie,
     };
 
     ASSERT(op->cookie < seam->num_ops);
-    for (unsigned int i = 0; i < NAND_PLANES_MAX; i++) {
-        command.block[i] = op->block;
-    }
-    for (unsigned int i = 0; i < op->num_units; i++) {
-        write_entry(list + (size_t)i * NAND_ENTRY_LEN, op, &op->units[i]);
+    if (op->kind == FTL_FLASH_READ && op->num_units == 1) {
+        write_read_entry(list, op, op->units);
+    } else if (op->kind == FTL_FLASH_READ) {
+        write_read_entries(list, op);
+    } else {
+        write_program_entries(list, op);
     }
     seam->ops[op->cookie] = (struct nand_seam_op){
         .is_read = op->kind == FTL_FLASH_READ,
+        .wants_system = op->units[0].system != NULL,
         .num_units = op->num_units,
         .units = op->units,
     };
-    return nand_submit(seam->nand, &command);
+    return nand_submit_with_list(seam->nand, &command,
+                                 op->num_units != 0 ? list_addr : 0);
 }
 
 /* Copy what the controller wrote into the entries of a read. */
@@ -128,24 +149,41 @@ void nand_seam_done(void *ctx, const struct nand_done *done)
 
     ASSERT(done->cookie < seam->num_ops);
     if (seam->ops[cookie].is_read && status == FTL_FLASH_OK) {
-        take_results(seam, cookie);
+        if (done->status == NAND_CQE_OK && done->steps == 0 &&
+            done->bits <= seam->good_bits && !seam->ops[cookie].wants_system) {
+            status = FTL_FLASH_GOOD;
+        } else {
+            take_results(seam, cookie);
+        }
     }
     ftl_flash_done(seam->ftl, cookie, status, done->failed_planes);
 }
 
+unsigned int nand_seam_poll(struct nand_seam *seam, unsigned int budget)
+{
+    return nand_poll(seam->nand, budget, nand_seam_done, seam);
+}
+
 bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
                     const struct nand_info *info, struct dram *dram,
-                    uint16_t num_ops)
+                    const struct ftl_config *ftl)
 {
+    uint16_t num_ops = ftl->num_requests;
+
     *seam = (struct nand_seam){
         .nand = nand,
         .dies = info->dies,
         .num_ops = num_ops,
+        .good_bits = ftl->reclaim_bits,
         .ops = dram_alloc(dram, num_ops * sizeof(seam->ops[0]), 64),
         .lists = dram_reserve(
             dram, (size_t)num_ops * FTL_OP_UNITS * NAND_ENTRY_LEN, 64),
     };
-    return seam->ops != NULL && seam->lists != NULL;
+    if (seam->ops == NULL || seam->lists == NULL) {
+        return false;
+    }
+    seam->lists_addr = hal_dma_addr(seam->lists);
+    return true;
 }
 
 /* ---- The factory's marks. */

@@ -12,6 +12,7 @@
 /* An operation of the translation layer that is in progress. */
 struct nand_seam_op {
     bool is_read;
+    bool wants_system; /* its units' system bytes are copied */
     uint16_t num_units;
     struct ftl_flash_unit *units;
 };
@@ -21,20 +22,22 @@ struct nand_seam {
     struct ftl *ftl; /* set it before the first completion */
     uint8_t dies;    /* of a channel */
     uint16_t num_ops;
+    uint16_t good_bits;       /* wrong bits with which a unit is not weak */
     struct nand_seam_op *ops; /* by cookie */
     uint8_t *lists;           /* the entries of each */
+    uint64_t lists_addr;      /* their address for the controller */
 };
 
 /**
  * Allocate what the seam needs from the DRAM.
  *
  * @param nand     initialised, and outlives the seam
- * @param num_ops  ftl_config.num_requests
+ * @param ftl      the translation layer's configuration
  * @return false when there is no room
  */
 MUST_USE bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
                              const struct nand_info *info, struct dram *dram,
-                             uint16_t num_ops);
+                             const struct ftl_config *ftl);
 
 /* What nand_seam_read_marks() has found. */
 struct nand_marks {
@@ -62,7 +65,14 @@ struct ftl_geometry nand_seam_geometry(const struct nand_info *info);
 /** The seam, for ftl_config. */
 struct ftl_flash nand_seam_flash(struct nand_seam *seam);
 
-/** Report a completed command to the translation layer: for nand_poll(). */
+/**
+ * Report at most `budget` completed commands to the translation layer.
+ *
+ * @return the number of commands
+ */
+unsigned int nand_seam_poll(struct nand_seam *seam, unsigned int budget);
+
+/** The same for one command: for nand_poll(). */
 void nand_seam_done(void *seam, const struct nand_done *done);
 
 #endif

@@ -260,6 +260,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
     if (!config->is_capacity_estimated) {
         ftl_keep_start(ftl); /* Otherwise its place is not known yet. */
     }
+    ftl->has_work = true;
     ftl_mount_begin(ftl);
     return ftl;
 }
@@ -317,11 +318,22 @@ static bool note_full(struct ftl *ftl)
     return true;
 }
 
-bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
+/* Whether nothing waits until a request or an operation has ended. */
+static bool is_calm(const struct ftl *ftl)
+{
+    return ftl->state == FTL_READY && ftl->reads.count == 0 &&
+           ftl->changes.count == 0 && ftl->barriers.count == 0 &&
+           ftl->unsent.count == 0 && ftl->parity.waiting.count == 0 &&
+           ftl->collection.victim == FTL_NOWHERE &&
+           ftl->checkpoint.state == FTL_CHECKPOINT_IDLE &&
+           ftl->wipe.phase == FTL_WIPE_NONE;
+}
+
+/* Do what is due.  @return whether anything was done */
+static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
 {
     bool any = false;
 
-    ftl->now_us = now_us;
     switch (ftl->state) {
     case FTL_MOUNTING:
         any = ftl_mount_step(ftl);
@@ -351,6 +363,22 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
     any |= ftl_wipe_step(ftl);
     any |= ftl_rescue_step(ftl);
     return ftl_request_send_waiting(ftl) || any;
+}
+
+bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
+{
+    bool any = false;
+
+    ftl->now_us = now_us;
+    if (ftl->has_work || now_us >= ftl->wake_us) {
+        ftl->has_work = false;
+        ftl->wake_us = UINT64_MAX;
+        any = run_step(ftl, &ftl->wake_us);
+        ftl->has_work |= any;
+        ftl->is_calm = is_calm(ftl);
+    }
+    *deadline_us = MIN(*deadline_us, ftl->wake_us);
+    return any;
 }
 
 bool ftl_is_quiet(const struct ftl *ftl)

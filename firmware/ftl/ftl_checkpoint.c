@@ -305,6 +305,7 @@ void ftl_stop(struct ftl *ftl)
 {
     ftl->checkpoint.is_last = ftl->state == FTL_READY;
     ftl->checkpoint.is_stopped = ftl->checkpoint.is_last;
+    ftl->has_work = true;
 }
 
 bool ftl_is_stopped(const struct ftl *ftl)

@@ -40,6 +40,9 @@ enum ftl_flash_kind {
 
 enum ftl_flash_status {
     FTL_FLASH_OK,     /* a read: each unit has its own status */
+    FTL_FLASH_GOOD,   /* a read: all units are good, and none has more wrong
+                       * bits than ftl_config.reclaim_bits or needed soft
+                       * decoding; their own status is not set */
     FTL_FLASH_FAILED, /* a program or erase failed in some planes */
     FTL_FLASH_DEAD,   /* the die does not answer */
     FTL_FLASH_ERROR,  /* anything else: nothing is known about the result */

@@ -376,6 +376,14 @@ struct ftl {
     bool is_read_only; /* for good: writes and trims are refused */
     bool has_marks;    /* some unit has or had marked blocks: reads look */
     uint64_t now_us;
+    /*
+     * The next ftl_step() has nothing to do before wake_us unless has_work is
+     * set.  The end of a host's read sets it unless is_calm says that nothing
+     * waits for requests.
+     */
+    bool has_work;
+    bool is_calm;
+    uint64_t wake_us;
     uint64_t last_accept_us;
 
     uint32_t entries; /* of the map: logical units, then pages */
@@ -533,6 +541,16 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
 void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
                      uint32_t place, const struct ftl_flash_unit *unit);
 void ftl_request_send(struct ftl *ftl, struct ftl_request *request);
+/** Pass a request to the flash at once if no other one waits for it. */
+void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request);
+/**
+ * Read a part of the unit at a place for operation number `op`.
+ * @param unit  its place is not set
+ * @return false when no request is free for reads
+ */
+MUST_USE bool ftl_request_read_unit(struct ftl *ftl, uint16_t op,
+                                    uint32_t place,
+                                    const struct ftl_flash_unit *unit);
 /** A request has ended, or is not sent. */
 void ftl_request_free(struct ftl *ftl, struct ftl_request *request);
 /** Whether a read of a host from a superblock is in progress. */
@@ -617,6 +635,8 @@ bool ftl_io_is_waiting(const struct ftl *ftl);
 bool ftl_io_refuse(struct ftl *ftl);
 void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
+/** The same for a request whose units are all good; and free it. */
+void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request);
 void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
 /** What was accepted up to now must be durable before a barrier is. */

@@ -133,7 +133,7 @@ static uint32_t count_pieces(const struct ftl_op *op, uint32_t length)
 static void send_read(struct ftl *ftl, struct ftl_request **open)
 {
     if (*open != NULL) {
-        ftl_request_send(ftl, *open);
+        ftl_request_send_now(ftl, *open);
         *open = NULL;
     }
 }
@@ -248,8 +248,11 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
     return true;
 }
 
-/* @return whether the operation has left the queue */
-static bool step_read(struct ftl *ftl, struct ftl_op *op)
+/*
+ * Read units until one has to wait.
+ * @return whether all units have been read, or their requests sent
+ */
+static bool read_units(struct ftl *ftl, struct ftl_op *op)
 {
     struct ftl_request *open = NULL; /* takes units of the same row */
     bool must_wait = false;
@@ -258,7 +261,13 @@ static bool step_read(struct ftl *ftl, struct ftl_op *op)
         must_wait = !read_unit(ftl, op, &open);
     }
     send_read(ftl, &open);
-    if (must_wait) {
+    return !must_wait;
+}
+
+/* @return whether the operation has left the queue */
+static bool step_read(struct ftl *ftl, struct ftl_op *op)
+{
+    if (!read_units(ftl, op)) {
         return false;
     }
     ftl_list_remove(&ftl->reads, op_index(ftl, op));
@@ -285,22 +294,45 @@ static bool are_units_good(struct ftl *ftl, const struct ftl_request *request,
     return true;
 }
 
+/* A request of a read has ended. */
+static void end_request(struct ftl *ftl, struct ftl_op *op)
+{
+    op->requests--;
+    if (op->requests == 0 && op->state == FTL_OP_READING) {
+        end_op(ftl, op);
+    }
+}
+
+/* The units of a request are good. */
+static void end_good_request(struct ftl *ftl, struct ftl_op *op,
+                             const struct ftl_request *request)
+{
+    if (op->io.protection != 0) {
+        ftl_protect_read_done(op, request);
+    }
+    ftl_marks_read_done(op, request);
+    end_request(ftl, op);
+}
+
+void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request)
+{
+    ftl->has_work |=
+        !ftl->is_calm || ftl->free_requests.count <= ftl->kept_requests;
+    end_good_request(ftl, &ftl->ops[request->op], request);
+    request->kind = FTL_REQUEST_FREE;
+    ftl_list_append(&ftl->free_requests, (uint16_t)request->flash.cookie);
+}
+
 void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     struct ftl_op *op = &ftl->ops[request->op];
 
-    if (!are_units_good(ftl, request, status)) {
-        op->status = MEDIA_READ_ERROR;
+    if (are_units_good(ftl, request, status)) {
+        end_good_request(ftl, op, request);
     } else {
-        if (op->io.protection != 0) {
-            ftl_protect_read_done(op, request);
-        }
-        ftl_marks_read_done(op, request);
-    }
-    op->requests--;
-    if (op->requests == 0 && op->state == FTL_OP_READING) {
-        end_op(ftl, op);
+        op->status = MEDIA_READ_ERROR;
+        end_request(ftl, op);
     }
 }
 
@@ -631,7 +663,76 @@ static void refuse_op(struct ftl *ftl, struct ftl_op *op,
 {
     op->status = (uint8_t)status;
     op->next_sector = op->end_sector;
+    ftl->has_work = true;
     ftl_list_append(&ftl->reads, op_index(ftl, op));
+}
+
+/*
+ * Start a read at once if its first unit is on flash.  So it does not end
+ * before ftl_submit() returns.
+ * @return false when it has to wait in the queue
+ */
+static bool start_read(struct ftl *ftl, struct ftl_op *op)
+{
+    uint32_t first = (uint32_t)(op->next_sector / FTL_UNIT_SECTORS);
+
+    if (ftl->state != FTL_READY || ftl->reads.count != 0 ||
+        ftl->free_requests.count <= ftl->kept_requests ||
+        !ftl_is_place(ftl->map[first]) || !read_units(ftl, op)) {
+        return false;
+    }
+    op->state = FTL_OP_READING;
+    return true;
+}
+
+/* Whether an operation reads without metadata a part of one unit, into one
+ * piece. */
+static bool is_short_read(const struct media_io *io)
+{
+    return io->op == MEDIA_READ && io->piece_count == 1 &&
+           io->protection == 0 &&
+           io->first_lba % FTL_UNIT_SECTORS + io->count_blocks <=
+               FTL_UNIT_SECTORS;
+}
+
+/*
+ * Start a short read if its unit is on flash.  Most operations of hosts are
+ * such reads, so only those fields are set that the end of a read needs.
+ * @return false when it is to be started in the usual way
+ */
+static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
+                             const struct media_io *io)
+{
+    uint32_t sector = (uint32_t)(io->first_lba % FTL_UNIT_SECTORS);
+    uint64_t number = io->first_lba / FTL_UNIT_SECTORS;
+    uint32_t place;
+
+    if (!is_short_read(io) || ftl->has_marks ||
+        number >= ftl->config.logical_units || ftl->state != FTL_READY ||
+        ftl->reads.count != 0) {
+        return false;
+    }
+    place = ftl->map[number];
+    if (!ftl_is_place(place) ||
+        !ftl_request_read_unit(
+            ftl, op_index(ftl, op), place,
+            &(struct ftl_flash_unit){
+                .data = io->pieces[0].ptr,
+                .offset = (uint16_t)(sector << FTL_SECTOR_SHIFT),
+                .length = (uint16_t)(io->count_blocks << FTL_SECTOR_SHIFT),
+            })) {
+        return false;
+    }
+    op->state = FTL_OP_READING;
+    op->status = MEDIA_OK;
+    op->needs_durable = false;
+    op->requests = 1;
+    op->end_sector = io->first_lba + io->count_blocks;
+    op->io.op = MEDIA_READ;
+    op->io.protection = 0;
+    op->io.first_lba = io->first_lba;
+    op->io.cookie = io->cookie;
+    return true;
 }
 
 bool ftl_submit(struct ftl *ftl, const struct media_io *io)
@@ -642,6 +743,9 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
 
     if (index == FTL_LIST_END) {
         return false;
+    }
+    if (start_short_read(ftl, &ftl->ops[index], io)) {
+        return true;
     }
     op = &ftl->ops[index];
     *op = (struct ftl_op){
@@ -665,6 +769,10 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
         refuse_op(ftl, op, (enum media_status)op->status);
         return true;
     }
+    if (io->op == MEDIA_READ && start_read(ftl, op)) {
+        return true;
+    }
+    ftl->has_work = true;
     ftl_list_append(io->op == MEDIA_READ ? &ftl->reads : &ftl->changes, index);
     return true;
 }

@@ -78,27 +78,6 @@ bool ftl_layout_is_enough(const struct ftl_layout *layout, uint32_t capacity)
     return capacity * UINT64_C(4) >= all * UINT64_C(3);
 }
 
-void ftl_layout_row(const struct ftl_layout *layout, uint32_t row,
-                    struct ftl_flash_op *op)
-{
-    uint32_t in_superblock = row % layout->superblock_rows;
-
-    op->block = (uint16_t)(row / layout->superblock_rows);
-    op->wordline = (uint16_t)(in_superblock / layout->geometry.dies);
-    op->die = (uint16_t)(in_superblock % layout->geometry.dies);
-}
-
-void ftl_layout_unit(const struct ftl_layout *layout, uint32_t index,
-                     struct ftl_flash_unit *unit)
-{
-    const struct ftl_geometry *geometry = &layout->geometry;
-    uint32_t in_page = index / geometry->units;
-
-    unit->unit = (uint8_t)(index % geometry->units);
-    unit->plane = (uint8_t)(in_page % geometry->planes);
-    unit->page = (uint8_t)(in_page / geometry->planes);
-}
-
 /* A row number of 36 bits, and 4 bits beside it. */
 static void put_number(uint8_t *at, uint64_t number, unsigned int marks)
 {

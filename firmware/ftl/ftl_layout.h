@@ -66,12 +66,27 @@ uint32_t ftl_layout_capacity(const struct ftl_layout *layout,
 bool ftl_layout_is_enough(const struct ftl_layout *layout, uint32_t capacity);
 
 /** Fill in the die, block and wordline of a row. */
-void ftl_layout_row(const struct ftl_layout *layout, uint32_t row,
-                    struct ftl_flash_op *op);
+static inline void ftl_layout_row(const struct ftl_layout *layout, uint32_t row,
+                                  struct ftl_flash_op *op)
+{
+    uint32_t in_superblock = row % layout->superblock_rows;
+
+    op->block = (uint16_t)(row / layout->superblock_rows);
+    op->wordline = (uint16_t)(in_superblock / layout->geometry.dies);
+    op->die = (uint16_t)(in_superblock % layout->geometry.dies);
+}
 
 /** Fill in plane, page and unit of the unit `index` of a row. */
-void ftl_layout_unit(const struct ftl_layout *layout, uint32_t index,
-                     struct ftl_flash_unit *unit);
+static inline void ftl_layout_unit(const struct ftl_layout *layout,
+                                   uint32_t index, struct ftl_flash_unit *unit)
+{
+    const struct ftl_geometry *geometry = &layout->geometry;
+    uint32_t in_page = index / geometry->units;
+
+    unit->unit = (uint8_t)(index % geometry->units);
+    unit->plane = (uint8_t)(in_page % geometry->planes);
+    unit->page = (uint8_t)(in_page / geometry->planes);
+}
 
 /** The way back: the index of a unit in its row. */
 static inline uint32_t ftl_layout_index(const struct ftl_layout *layout,

@@ -261,6 +261,7 @@ void ftl_complete_stripes(struct ftl *ftl)
             ftl_superblock_end(ftl, ftl->streams[i].superblock);
         }
     }
+    ftl->has_work = true;
 }
 
 bool ftl_stripes_are_complete(const struct ftl *ftl)

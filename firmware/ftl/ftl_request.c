@@ -56,6 +56,44 @@ void ftl_request_send(struct ftl *ftl, struct ftl_request *request)
     ftl_list_append(&ftl->unsent, (uint16_t)request->flash.cookie);
 }
 
+void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
+{
+    if (ftl->unsent.count != 0 ||
+        !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
+        ftl_request_send(ftl, request);
+        ftl->has_work = true;
+    }
+}
+
+bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t place,
+                           const struct ftl_flash_unit *unit)
+{
+    uint32_t row = ftl_place_row(&ftl->layout, place);
+    struct ftl_request *request;
+    uint16_t index;
+
+    if (ftl->free_requests.count <= ftl->kept_requests) {
+        return false;
+    }
+    index = ftl_list_pop(&ftl->free_requests);
+    request = &ftl->requests[index];
+    request->kind = FTL_REQUEST_READ;
+    request->rescue = NULL;
+    request->op = op;
+    request->row = row;
+    request->units[0] = *unit;
+    ftl_layout_unit(&ftl->layout, place - row * ftl->layout.row_units,
+                    &request->units[0]);
+    request->flash.kind = FTL_FLASH_READ;
+    request->flash.planes = (uint8_t)BIT(request->units[0].plane);
+    ftl_layout_row(&ftl->layout, row, &request->flash);
+    request->flash.num_units = 1;
+    request->flash.units = request->units;
+    request->flash.cookie = index;
+    ftl_request_send_now(ftl, request);
+    return true;
+}
+
 void ftl_request_free(struct ftl *ftl, struct ftl_request *request)
 {
     request->kind = FTL_REQUEST_FREE;
@@ -147,12 +185,31 @@ static void end_read(struct ftl *ftl, struct ftl_request *request,
     ftl_request_read_done(ftl, request, status);
 }
 
+/* Set what FTL_FLASH_GOOD says of all units of a read. */
+static void set_units_good(struct ftl_request *request)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        request->units[i].status = FTL_UNIT_GOOD;
+        request->units[i].steps = 0;
+        request->units[i].wrong_bits = 0;
+    }
+}
+
 void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
                     enum ftl_flash_status status, uint8_t failed_planes)
 {
     struct ftl_request *request = &ftl->requests[cookie];
 
     ASSERT(cookie < ftl->config.num_requests);
+    if (status == FTL_FLASH_GOOD) {
+        if (request->kind == FTL_REQUEST_READ && request->rescue == NULL) {
+            ftl_io_read_good(ftl, request);
+            return;
+        }
+        set_units_good(request);
+        status = FTL_FLASH_OK;
+    }
+    ftl->has_work = true;
     switch ((enum ftl_request_kind)request->kind) {
     case FTL_REQUEST_FREE:
         ASSERT(false);

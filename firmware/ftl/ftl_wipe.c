@@ -20,6 +20,7 @@ bool ftl_wipe(struct ftl *ftl, void *cookie)
         return false;
     }
     ftl->wipe = (struct ftl_wipe){.phase = FTL_WIPE_WAITS, .cookie = cookie};
+    ftl->has_work = true;
     return true;
 }
 

@@ -125,7 +125,7 @@ static void start_drive(struct drive *drive)
     assert_non_null(drive->bad_planes);
     read_marks(drive);
     assert_true(
-        nand_seam_init(&drive->seam, &drive->nand.nand, info, dram, REQUESTS));
+        nand_seam_init(&drive->seam, &drive->nand.nand, info, dram, &config));
     config.flash = nand_seam_flash(&drive->seam);
     config.bad_planes = drive->bad_planes;
     config.memory = dram_reserve(dram, ftl_bytes(&config), 64);

@@ -91,6 +91,41 @@ static void test_the_buffer_is_programmed_when_it_is_left_alone(void **state)
     bed_free(bed);
 }
 
+/* Operations that the dies have not begun. */
+static uint32_t count_queued(const struct bed *bed)
+{
+    uint32_t count = 0;
+
+    for (unsigned int i = 0; i < BED_DIES_MAX; i++) {
+        count += bed->dies[i].tail - bed->dies[i].head;
+    }
+    return count;
+}
+
+static void test_a_read_of_flash_begins_without_a_step(void **state)
+{
+    struct bed *bed = new_mounted(&small);
+    struct bed_io *reads[4];
+
+    (void)state;
+    for (unsigned int i = 0; i < 10; i++) {
+        bed_write(bed, 8 + 8 * i, 8);
+    }
+    bed_flush(bed);
+    bed_settle(bed);
+    for (unsigned int i = 0; i < 4; i++) {
+        uint32_t queued = count_queued(bed);
+
+        reads[i] = bed_submit_read(bed, 8 + 9 * i, i + 3);
+        assert_true(count_queued(bed) > queued);
+    }
+    for (unsigned int i = 0; i < 4; i++) {
+        assert_int_equal(bed_wait(bed, reads[i]), MEDIA_OK);
+    }
+    bed_check(bed);
+    bed_free(bed);
+}
+
 static void test_a_write_with_fua_or_without_cache_is_programmed(void **state)
 {
     struct bed *bed = new_mounted(&small);
