@@ -297,6 +297,9 @@ bool hw_nand_write(struct hw_nand *nand, uint32_t offset, uint32_t value)
         nand->regs.irq_enable = value & R_NAND_IRQ_STATUS_QUEUE_MASK;
         hw_nand_update_irq(nand);
         return true;
+    case A_NAND_MOVE:
+        hw_nand_move(nand, value);
+        return true;
     default:
         return false;
     }

@@ -94,6 +94,11 @@ enum nand_cqe_status hw_nand_entries_map(const struct hw_nand *nand,
  */
 void hw_nand_entries_end(struct hw_nand *nand, struct hw_nand_op *op);
 
+/* ---- hw_nand_move.c */
+
+/* Do the moves of the list that a write of `value` to NAND_MOVE names. */
+void hw_nand_move(const struct hw_nand *nand, uint32_t value);
+
 /* ---- hw_nand_wait.c: lists of those that wait */
 
 void hw_nand_list_init(struct hw_nand_list *list);

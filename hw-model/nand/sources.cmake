@@ -4,6 +4,7 @@ set(SOURCES
     hw_nand_command.c
     hw_nand_die.c
     hw_nand_entry.c
+    hw_nand_move.c
     hw_nand_queue.c
     hw_nand_time.c
     hw_nand_trace.c

@@ -36,6 +36,8 @@ REG32(NAND_ENDURANCE, 0x03c)         /* ro: erasures that a block is rated for *
 REG32(NAND_ECC, 0x040)               /* ro */
     FIELD(NAND_ECC, HARD_BITS, 0, 16)        /* corrected in a unit by step 0 */
     FIELD(NAND_ECC, STEPS, 16, 8)            /* further steps */
+REG32(NAND_MOVE, 0x048)              /* wo: address of a list of moves, divided
+                                      * by NAND_MOVE_ALIGN; does them */
 
 enum {
     NAND_ID_VALUE = 0x4e4e4401,
@@ -50,6 +52,25 @@ enum {
     NAND_DATA_LEN = 4096,         /* of a unit, as are the next two */
     NAND_META_LEN = 64,
     NAND_SYSTEM_LEN = 16,
+};
+
+/* ---- List of moves: a header, then the moves. */
+enum {
+    NAND_MOVES_MAX = 128,
+    NAND_MOVE_ALIGN = 64,         /* of the list */
+    NAND_MOVE_COUNT = 0,          /* u32, in the header */
+    NAND_MOVE_DONE = 4,           /* u32: written by the controller */
+    NAND_MOVE_HEADER_LEN = 64,
+    NAND_MOVE_SOURCE = 0,         /* u64, in a move */
+    NAND_MOVE_TARGET = 8,         /* u64 */
+    NAND_MOVE_LENGTH = 16,        /* u32: a multiple of 8, 8..4096 */
+    NAND_MOVE_OPCODE = 20,        /* u8: enum nand_move_opcode */
+    NAND_MOVE_LEN = 32,
+    NAND_MOVE_BYTES_MAX = 4096,
+};
+enum nand_move_opcode {
+    NAND_MOVE_COPY = 0,
+    NAND_MOVE_XOR = 1,            /* the target becomes the XOR of both */
 };
 
 /* Counters: 64 bits each, read as those of the port. */

@@ -337,3 +337,111 @@ static void test_hw_nand_notes_that_the_storage_is_not_up_to_date(void **state)
     w_stop(w);
     assert_false(w->nand.sync_failed);
 }
+
+/* ---- Moves. */
+
+enum { MOVES = W_LIST, MOVE_MEMORY = W_LIST + 0x2000 };
+
+static void put_move(struct nand_world *w, uint32_t index, uint8_t opcode,
+                     uint64_t to, uint64_t from, uint32_t len)
+{
+    uint8_t *move =
+        w->dram + MOVES + NAND_MOVE_HEADER_LEN + (size_t)index * NAND_MOVE_LEN;
+
+    memset(move, 0, NAND_MOVE_LEN);
+    put_le64(move + NAND_MOVE_SOURCE, from);
+    put_le64(move + NAND_MOVE_TARGET, to);
+    put_le32(move + NAND_MOVE_LENGTH, len);
+    move[NAND_MOVE_OPCODE] = opcode;
+}
+
+/* @return how many were done */
+static uint32_t run_moves(struct nand_world *w, uint32_t count)
+{
+    put_le32(w->dram + MOVES + NAND_MOVE_COUNT, count);
+    put_le32(w->dram + MOVES + NAND_MOVE_DONE, 0);
+    w_write(w, A_NAND_MOVE,
+            (uint32_t)((TEST_DRAM_BASE + MOVES) / NAND_MOVE_ALIGN));
+    return get_le32(w->dram + MOVES + NAND_MOVE_DONE);
+}
+
+static void test_hw_nand_moves_copy_and_add_up_memory_in_order(void **state)
+{
+    struct nand_world *w = w_new("slc", false, 4);
+    uint64_t at = TEST_DRAM_BASE + MOVE_MEMORY;
+    uint8_t *bytes = w->dram + MOVE_MEMORY;
+
+    (void)state;
+    for (unsigned int i = 0; i < 4096; i++) {
+        bytes[i] = (uint8_t)(i * 7 + i / 256);
+        bytes[4096 + i] = (uint8_t)(i * 13 + 5);
+    }
+    memset(bytes + 8192, 0xa5, 4104);
+    put_move(w, 0, NAND_MOVE_COPY, at + 8192, at, 4096);
+    put_move(w, 1, NAND_MOVE_XOR, at + 8192, at + 4096, 4096);
+    put_move(w, 2, NAND_MOVE_XOR, at + 8200, at + 8, 72);
+    put_move(w, 3, NAND_MOVE_COPY, at + 8192, at + 8200, 8);
+    assert_int_equal(run_moves(w, 4), 4);
+    for (unsigned int i = 0; i < 4096; i++) {
+        unsigned int from = i < 8 ? i + 8 : i;
+        uint8_t want = bytes[from] ^ bytes[4096 + from];
+
+        if (from >= 8 && from < 80) {
+            want ^= bytes[from];
+        }
+        assert_int_equal(bytes[8192 + i], want);
+    }
+    for (unsigned int i = 4096; i < 4104; i++) {
+        assert_int_equal(bytes[8192 + i], 0xa5);
+    }
+    w_free(w);
+}
+
+static void test_hw_nand_moves_end_at_one_of_a_bad_form(void **state)
+{
+    static const struct {
+        uint64_t to, from; /* from the beginning of the memory */
+        uint32_t len;
+        uint8_t opcode;
+    } bad[] = {
+        {4096, 0, 0, NAND_MOVE_COPY},    {4096, 0, 4104, NAND_MOVE_COPY},
+        {4096, 0, 12, NAND_MOVE_COPY},   {4100, 0, 8, NAND_MOVE_COPY},
+        {4096, 4, 8, NAND_MOVE_XOR},     {4096, 0, 8, NAND_MOVE_XOR + 1},
+        {1u << 30, 0, 8, NAND_MOVE_XOR}, {4096, 1u << 30, 8, NAND_MOVE_COPY},
+    };
+    uint64_t at = TEST_DRAM_BASE + MOVE_MEMORY;
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(bad); i++) {
+        struct nand_world *w = w_new("slc", false, 4);
+        uint8_t *bytes = w->dram + MOVE_MEMORY;
+
+        memset(bytes, 0x11, 4096);
+        put_move(w, 0, NAND_MOVE_COPY, at + 8192, at, 8);
+        put_move(w, 1, bad[i].opcode, at + bad[i].to, at + bad[i].from,
+                 bad[i].len);
+        put_move(w, 2, NAND_MOVE_COPY, at + 8200, at, 8);
+        assert_int_equal(run_moves(w, 3), 1);
+        assert_int_equal(bytes[8192], 0x11);
+        assert_int_equal(bytes[4096], 0);
+        assert_int_equal(bytes[8200], 0);
+        w_free(w);
+    }
+}
+
+static void test_hw_nand_lists_of_moves_are_bounded(void **state)
+{
+    struct nand_world *w = w_new("slc", false, 4);
+    uint64_t at = TEST_DRAM_BASE + MOVE_MEMORY;
+
+    (void)state;
+    for (uint32_t i = 0; i < NAND_MOVES_MAX; i++) {
+        put_move(w, i, NAND_MOVE_COPY, at, at + 8, 8);
+    }
+    assert_int_equal(run_moves(w, 0), 0);
+    assert_int_equal(run_moves(w, NAND_MOVES_MAX), NAND_MOVES_MAX);
+    assert_int_equal(run_moves(w, NAND_MOVES_MAX + 1), 0);
+    w_write(w, A_NAND_MOVE, 0); /* not in DRAM */
+    w_write(w, A_NAND_MOVE, UINT32_MAX);
+    w_free(w);
+}
