@@ -15,6 +15,15 @@ _Static_assert((int)FTL_UNIT_DATA == (int)NAND_DATA_LEN &&
                    (int)FTL_PLANES_MAX == 4 &&
                    (int)FTL_OP_UNITS == (int)NAND_READ_ENTRIES_MAX,
                "the translation layer repeats these numbers");
+_Static_assert((int)FTL_MOVE_COPY == (int)NAND_MOVE_COPY &&
+                   (int)FTL_MOVE_XOR == (int)NAND_MOVE_XOR &&
+                   (int)FTL_UNIT_DATA == (int)NAND_MOVE_BYTES_MAX &&
+                   sizeof(struct ftl_move) == NAND_MOVE_LEN &&
+                   offsetof(struct ftl_move, source) == NAND_MOVE_SOURCE &&
+                   offsetof(struct ftl_move, target) == NAND_MOVE_TARGET &&
+                   offsetof(struct ftl_move, length) == NAND_MOVE_LENGTH &&
+                   offsetof(struct ftl_move, kind) == NAND_MOVE_OPCODE,
+               "and these");
 
 static const uint8_t opcode_of[] = {
     [FTL_FLASH_READ] = NAND_CMD_READ,
@@ -94,6 +103,14 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
     };
     return nand_submit_with_list(seam->nand, &command,
                                  op->num_units != 0 ? list_addr : 0);
+}
+
+static void run_moves(void *ctx)
+{
+    struct nand_seam *seam = ctx;
+
+    nand_moves_run(&seam->move_list, seam->moves.count);
+    seam->moves.count = 0;
 }
 
 /* Copy what the controller wrote into the entries of a read. */
@@ -179,9 +196,15 @@ bool nand_seam_init(struct nand_seam *seam, struct nand *nand,
         .lists = dram_reserve(
             dram, (size_t)num_ops * FTL_OP_UNITS * NAND_ENTRY_LEN, 64),
     };
-    if (seam->ops == NULL || seam->lists == NULL) {
+    if (seam->ops == NULL || seam->lists == NULL ||
+        !nand_moves_init(&seam->move_list, nand->regs, dram)) {
         return false;
     }
+    seam->moves = (struct ftl_moves){
+        .list = (void *)nand_moves_first(&seam->move_list),
+        .max = NAND_MOVES_MAX,
+        .addr_offset = seam->move_list.addr_offset,
+    };
     seam->lists_addr = hal_dma_addr(seam->lists);
     return true;
 }
@@ -263,5 +286,10 @@ struct ftl_geometry nand_seam_geometry(const struct nand_info *info)
 
 struct ftl_flash nand_seam_flash(struct nand_seam *seam)
 {
-    return (struct ftl_flash){.ctx = seam, .submit = submit_op};
+    return (struct ftl_flash){
+        .ctx = seam,
+        .submit = submit_op,
+        .moves = &seam->moves,
+        .run_moves = run_moves,
+    };
 }

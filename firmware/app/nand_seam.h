@@ -22,7 +22,9 @@ struct nand_seam {
     struct ftl *ftl; /* set it before the first completion */
     uint8_t dies;    /* of a channel */
     uint16_t num_ops;
-    uint16_t good_bits;       /* wrong bits with which a unit is not weak */
+    uint16_t good_bits; /* wrong bits with which a unit is not weak */
+    struct nand_moves move_list;
+    struct ftl_moves moves;   /* those in the list */
     struct nand_seam_op *ops; /* by cookie */
     uint8_t *lists;           /* the entries of each */
     uint64_t lists_addr;      /* their address for the controller */

@@ -95,6 +95,61 @@ void nand_kick(struct nand *nand)
     cmd_queue_kick(&nand->queue);
 }
 
+/* ---- Moves */
+
+bool nand_moves_init(struct nand_moves *moves, uintptr_t regs,
+                     struct dram *dram)
+{
+    uint8_t *list =
+        dram_alloc(dram, NAND_MOVE_HEADER_LEN + NAND_MOVES_MAX * NAND_MOVE_LEN,
+                   NAND_MOVE_ALIGN);
+
+    if (list == NULL) {
+        return false;
+    }
+    *moves = (struct nand_moves){
+        .regs = regs,
+        .list = list,
+        .list_addr = hal_dma_addr(list),
+        .addr_offset = hal_dma_addr(list) - (uintptr_t)list,
+    };
+    return true;
+}
+
+/* Do one move of the list without the controller. */
+static void move_by_hart(const struct nand_moves *moves, uint32_t index)
+{
+    const uint8_t *move =
+        nand_moves_first(moves) + (size_t)index * NAND_MOVE_LEN;
+    uintptr_t source = dma_load64(move, NAND_MOVE_SOURCE);
+    uintptr_t target = dma_load64(move, NAND_MOVE_TARGET);
+    const uint8_t *from = (const uint8_t *)(source - moves->addr_offset);
+    uint8_t *to = (uint8_t *)(target - moves->addr_offset);
+    uint32_t len = dma_load32(move, NAND_MOVE_LENGTH);
+
+    if (dma_load8(move, NAND_MOVE_OPCODE) == NAND_MOVE_COPY) {
+        memcpy(to, from, len);
+        return;
+    }
+    for (uint32_t i = 0; i < len; i++) {
+        to[i] ^= from[i];
+    }
+}
+
+void nand_moves_run(const struct nand_moves *moves, uint32_t count)
+{
+    uint32_t done;
+
+    dma_store64(moves->list, NAND_MOVE_COUNT, count); /* and DONE: 0 */
+    hal_dma_wmb();
+    mmio_write32(moves->regs + A_NAND_MOVE,
+                 (uint32_t)(moves->list_addr / NAND_MOVE_ALIGN));
+    hal_dma_mb();
+    for (done = dma_load32(moves->list, NAND_MOVE_DONE); done < count; done++) {
+        move_by_hart(moves, done);
+    }
+}
+
 bool nand_arm(struct nand *nand)
 {
     return cmd_queue_arm(&nand->queue);

@@ -135,8 +135,7 @@ static inline uint64_t nand_command_head(const struct nand_command *command)
            (uint64_t)command->die << 40 | (uint64_t)command->planes << 48;
 }
 
-static inline struct nand_done
-nand_parse_completion(const uint8_t *entry)
+static inline struct nand_done nand_parse_completion(const uint8_t *entry)
 {
     return (struct nand_done){
         .cookie = dma_load64(entry, QUEUE_CQE_COOKIE),
@@ -157,9 +156,10 @@ nand_parse_completion(const uint8_t *entry)
  * @param len_bytes     of that part, a multiple of 8
  * @param more          the next entry is another part of the same unit
  */
-static inline void nand_entry_read(uint8_t *entry, const struct nand_place *place, void *data,
-                     uint16_t offset_bytes, uint16_t len_bytes, void *meta,
-                     bool more)
+static inline void nand_entry_read(uint8_t *entry,
+                                   const struct nand_place *place, void *data,
+                                   uint16_t offset_bytes, uint16_t len_bytes,
+                                   void *meta, bool more)
 {
     dma_store64(entry, NAND_ENTRY_DATA, nand_dma_addr_or_zero(data));
     dma_store64(entry, NAND_ENTRY_META, nand_dma_addr_or_zero(meta));
@@ -172,8 +172,9 @@ static inline void nand_entry_read(uint8_t *entry, const struct nand_place *plac
 }
 
 /** Write an entry of a PROGRAM.  Without `meta` the metadata is FFh. */
-static inline void nand_entry_program(uint8_t *entry, const void *data, const void *meta,
-                        const uint8_t system[NAND_SYSTEM_LEN])
+static inline void nand_entry_program(uint8_t *entry, const void *data,
+                                      const void *meta,
+                                      const uint8_t system[NAND_SYSTEM_LEN])
 {
     dma_store64(entry, NAND_ENTRY_DATA, hal_dma_addr(data));
     dma_store64(entry, NAND_ENTRY_META, nand_dma_addr_or_zero(meta));
@@ -186,13 +187,12 @@ static inline void nand_entry_program(uint8_t *entry, const void *data, const vo
 void nand_entry_result(const uint8_t *entry, struct nand_result *result);
 
 /**
- * Submit, as nand_submit() does, a command whose list has this address for the controller, which
- * is not the hart's: hal_dma_addr(), or 0 if it has none.  For who submits many
- * commands with the same list.
+ * Submit, as nand_submit() does, a command whose list has this address for the
+ * controller, which is not the hart's: hal_dma_addr(), or 0 if it has none. For
+ * who submits many commands with the same list.
  */
-MUST_USE static inline bool
-nand_submit_with_list(struct nand *nand, const struct nand_command *command,
-                      uint64_t list)
+MUST_USE static inline bool nand_submit_with_list(
+    struct nand *nand, const struct nand_command *command, uint64_t list)
 {
     struct cmd_queue *queue = &nand->queue;
     uint8_t *slot =
@@ -239,7 +239,7 @@ void nand_kick(struct nand *nand);
  * @return the number of completions reported
  */
 static inline unsigned int nand_poll(struct nand *nand, unsigned int budget,
-                       nand_done_fn *done, void *ctx)
+                                     nand_done_fn *done, void *ctx)
 {
     unsigned int count = 0;
     const uint8_t *entry;
@@ -277,6 +277,37 @@ void nand_irq_enable(struct nand *nand);
 
 /** Acknowledge this queue's interrupt.  Only needed after an interrupt. */
 void nand_irq_take(struct nand *nand);
+
+/* ---- Moves: docs/hardware/nand.md, section 9 */
+
+/* A list of moves in DRAM.  Its owner writes the moves. */
+struct nand_moves {
+    uintptr_t regs;
+    uint8_t *list;
+    uint64_t list_addr;   /* its address for the controller */
+    uint64_t addr_offset; /* add it to a pointer to get such an address */
+};
+
+/**
+ * Allocate a list, which is never freed.
+ *
+ * @param regs  address of the registers
+ * @return false when there is not enough DRAM
+ */
+MUST_USE bool nand_moves_init(struct nand_moves *moves, uintptr_t regs,
+                              struct dram *dram);
+
+/** The first of NAND_MOVES_MAX moves, each of NAND_MOVE_LEN bytes. */
+static inline uint8_t *nand_moves_first(const struct nand_moves *moves)
+{
+    return moves->list + NAND_MOVE_HEADER_LEN;
+}
+
+/**
+ * Do the first `count` moves of the list.  Those that the controller refuses,
+ * because of an error of memory, the hart does itself.
+ */
+void nand_moves_run(const struct nand_moves *moves, uint32_t count);
 
 /** Read one of the controller's counters. */
 uint64_t nand_counter_read(const struct nand *nand, enum nand_counter counter);

@@ -218,6 +218,7 @@ static void init_lists(struct ftl *ftl)
     ftl_list_init(&ftl->free_ops, ftl->op_links);
     ftl_list_init(&ftl->reads, ftl->op_links);
     ftl_list_init(&ftl->changes, ftl->op_links);
+    ftl_list_init(&ftl->moving, ftl->op_links);
     ftl_list_init(&ftl->barriers, ftl->op_links);
     for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
         ftl_list_append(&ftl->free_ops, i);
@@ -321,9 +322,10 @@ static bool note_full(struct ftl *ftl)
 /* Whether nothing waits until a request or an operation has ended. */
 static bool is_calm(const struct ftl *ftl)
 {
-    return ftl->state == FTL_READY && ftl->reads.count == 0 &&
-           ftl->changes.count == 0 && ftl->barriers.count == 0 &&
-           ftl->unsent.count == 0 && ftl->parity.waiting.count == 0 &&
+    return ftl->state == FTL_READY && !ftl_is_adopting(ftl) &&
+           ftl->reads.count == 0 && ftl->changes.count == 0 &&
+           ftl->barriers.count == 0 && ftl->unsent.count == 0 &&
+           ftl->parity.waiting.count == 0 &&
            ftl->collection.victim == FTL_NOWHERE &&
            ftl->checkpoint.state == FTL_CHECKPOINT_IDLE &&
            ftl->wipe.phase == FTL_WIPE_NONE;

@@ -84,8 +84,37 @@ struct ftl_flash_op {
     uint32_t cookie;              /* argument of ftl_flash_done() */
 };
 
+enum ftl_move_kind {
+    FTL_MOVE_COPY,
+    FTL_MOVE_XOR, /* the target becomes the XOR of both */
+};
+
+/* A move in the form of docs/hardware/nand.md, section 9. */
+struct ftl_move {
+    uint64_t source; /* addresses for the controller */
+    uint64_t target;
+    uint32_t length; /* 8..4096 bytes; a multiple of 8, as are the addresses */
+    uint32_t kind;   /* enum ftl_move_kind */
+    uint64_t unused;
+};
+
+/* Moves that wait for ftl_flash.run_moves(). */
+struct ftl_moves {
+    struct ftl_move *list;
+    uint32_t count;
+    uint32_t max;
+    uint64_t addr_offset; /* add it to a pointer to get an address */
+};
+
 struct ftl_flash {
     void *ctx;
+
+    /* A list for copies and XOR of memory.  NULL: the translation layer does
+     * these itself. */
+    struct ftl_moves *moves;
+
+    /** Do the moves of the list in order, and empty it. */
+    void (*run_moves)(void *ctx);
 
     /**
      * Start one operation.  *op is read before submit() returns.

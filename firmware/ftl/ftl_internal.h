@@ -13,7 +13,8 @@ enum {
     FTL_UNIT_SECTORS = FTL_UNIT_DATA >> FTL_SECTOR_SHIFT,
     FTL_TRIM_UNITS = 8 * FTL_UNIT_DATA, /* logical units of a trim page */
     FTL_TRIM_SLOTS = 16,                /* trim pages in the buffer, at most */
-    FTL_MOVE_ROWS = 2,                  /* in the buffer of the collection */
+    FTL_FILLED = 64,       /* slots that are filled in one go, at most */
+    FTL_MOVE_ROWS = 2,     /* in the buffer of the collection */
     FTL_VERSION_SHIFT = 5, /* of mount.versions[]; below it, the attempt */
     FTL_ROW_GAP = 4096,    /* row numbers that a mount leaves unused */
     /*
@@ -423,6 +424,10 @@ struct ftl {
     struct ftl_list waiting[FTL_POOLS];
     /* Slots that are not durable, in the order of `accepted`. */
     struct ftl_list dirty[FTL_POOLS];
+    /* Slots of the write buffer whose contents are complete, and are to be
+     * described for the next reset, after the next ftl_memory_run(). */
+    uint16_t filled[FTL_FILLED];
+    uint32_t num_filled;
     uint64_t accepted; /* writes and trims */
     uint64_t forced;   /* what was accepted up to this does not wait for more
                         * until its row is full */
@@ -442,6 +447,7 @@ struct ftl {
     struct ftl_list free_ops;
     struct ftl_list reads;    /* QUEUED */
     struct ftl_list changes;  /* QUEUED: writes and trims */
+    struct ftl_list moving;   /* QUEUED: end after ftl_memory_run() */
     struct ftl_list barriers; /* DURABLE */
 
     struct ftl_parity parity;

@@ -4,7 +4,7 @@
  * are taken in order; one of them waits when there is no slot for it, or while
  * the old contents of a unit are being read of which another one writes a part.
  */
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
 
@@ -97,10 +97,13 @@ static void copy_to_pieces(struct ftl_op *op, const uint8_t *from, uint32_t len)
     }
 }
 
-/* What an operation writes: its pieces, or zeroes. */
-static void copy_from_pieces(struct ftl_op *op, uint8_t *to, uint32_t len)
+/* What an operation writes: its pieces, or zeroes.  The copies are done by the
+ * next ftl_memory_run(). */
+static void copy_from_pieces(struct ftl *ftl, struct ftl_op *op, uint8_t *to,
+                             uint32_t len)
 {
     if (op->io.op != MEDIA_WRITE) {
+        ftl_memory_run(ftl);
         memset(to, 0, len);
         return;
     }
@@ -108,7 +111,7 @@ static void copy_from_pieces(struct ftl_op *op, uint8_t *to, uint32_t len)
         uint32_t now = len;
         const uint8_t *at = take_piece(op, &now);
 
-        memcpy(to, at, now);
+        ftl_memory_move(ftl, FTL_MOVE_COPY, to, at, now);
         to += now;
         len -= now;
     }
@@ -358,6 +361,7 @@ static bool start_fill(struct ftl *ftl, struct ftl_op *op, uint32_t number,
     request = ftl_request_take(ftl, FTL_REQUEST_FILL);
     ASSERT(request != NULL);
     request->op = op_index(ftl, op);
+    ftl_memory_run(ftl); /* The slot may have been in use in this step. */
     ftl_request_add(ftl, request, place,
                     &(struct ftl_flash_unit){
                         .data = ftl_slot_data(ftl, index),
@@ -379,10 +383,11 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
     uint8_t *data = ftl_slot_data(ftl, slot);
 
     if (op->io.protection != 0) {
+        ftl_memory_run(ftl);
         ftl_protect_write(op, data, ftl_slot_meta(ftl, slot), part->offset,
                           part->length);
     } else {
-        copy_from_pieces(op, data + part->offset, part->length);
+        copy_from_pieces(ftl, op, data + part->offset, part->length);
         if (op->io.op != MEDIA_WRITE) {
             ftl_protect_trim(ftl_slot_meta(ftl, slot), part->offset,
                              part->length);
@@ -406,6 +411,7 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
         slot->marks = ftl_marks_of(&request->units[0]);
         write_part(ftl, op, op->fill_slot, &part);
         ftl_slot_accept(ftl, op->fill_slot);
+        ftl_memory_run(ftl);
         ftl->counters.host_units++;
     } else {
         ftl->map[slot->number] = slot->old_place;
@@ -445,6 +451,7 @@ static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     }
     memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
     if (part->length != FTL_UNIT_DATA) {
+        ftl_memory_run(ftl);
         if (ftl_is_in_slot(entry)) {
             memcpy(data, ftl_slot_data(ftl, (uint16_t)entry), FTL_UNIT_DATA);
             memcpy(ftl_slot_meta(ftl, index),
@@ -480,8 +487,10 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
             return false;
         }
         if (ftl->slots[index].state == FTL_SLOT_WAITING) {
+            ftl_memory_run(ftl); /* The slot may have been filled just now. */
             ftl_keep_renew(ftl, index, part.length != FTL_UNIT_DATA);
             write_part(ftl, op, index, &part);
+            ftl_memory_run(ftl);
             ftl_keep_renewed(ftl, index);
             ftl->counters.host_units++;
             return true;
@@ -505,6 +514,7 @@ bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number)
         ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
         return false;
     }
+    ftl_memory_run(ftl); /* A write before this counts less than the trim. */
     page = ftl_trim_touch(ftl, number);
     if (page == FTL_LIST_END) {
         return false;
@@ -571,8 +581,23 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
         }
     }
     ftl_list_remove(&ftl->changes, op_index(ftl, op));
-    end_op(ftl, op);
+    if (ftl_memory_is_pending(ftl)) {
+        ftl_list_append(&ftl->moving, op_index(ftl, op));
+    } else {
+        end_op(ftl, op);
+    }
     return true;
+}
+
+/* Do the copies of all operations of this step together, and end these. */
+static void end_moving(struct ftl *ftl)
+{
+    uint16_t index;
+
+    ftl_memory_run(ftl);
+    while ((index = ftl_list_pop(&ftl->moving)) != FTL_LIST_END) {
+        end_op(ftl, &ftl->ops[index]);
+    }
 }
 
 /* ---- Flushes, and writes with FUA. */
@@ -631,6 +656,7 @@ bool ftl_io_step(struct ftl *ftl)
            step_change(ftl, &ftl->ops[ftl->changes.head], &any)) {
         any = true;
     }
+    end_moving(ftl);
     return any;
 }
 
@@ -667,6 +693,13 @@ static void refuse_op(struct ftl *ftl, struct ftl_op *op,
     ftl_list_append(&ftl->reads, op_index(ftl, op));
 }
 
+/* Whether a read may begin before those that wait, if there are any. */
+static bool serves_reads(const struct ftl *ftl)
+{
+    return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
+           ftl->reads.count == 0;
+}
+
 /*
  * Start a read at once if its first unit is on flash.  So it does not end
  * before ftl_submit() returns.
@@ -676,8 +709,7 @@ static bool start_read(struct ftl *ftl, struct ftl_op *op)
 {
     uint32_t first = (uint32_t)(op->next_sector / FTL_UNIT_SECTORS);
 
-    if (ftl->state != FTL_READY || ftl->reads.count != 0 ||
-        ftl->free_requests.count <= ftl->kept_requests ||
+    if (!serves_reads(ftl) || ftl->free_requests.count <= ftl->kept_requests ||
         !ftl_is_place(ftl->map[first]) || !read_units(ftl, op)) {
         return false;
     }
@@ -708,8 +740,7 @@ static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
     uint32_t place;
 
     if (!is_short_read(io) || ftl->has_marks ||
-        number >= ftl->config.logical_units || ftl->state != FTL_READY ||
-        ftl->reads.count != 0) {
+        number >= ftl->config.logical_units || !serves_reads(ftl)) {
         return false;
     }
     place = ftl->map[number];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making parity over dies: see ftl_parity.h. */
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
 
@@ -108,8 +108,7 @@ bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream)
             at->rows = 0;
             at->stripe = stripe_of(ftl, row);
             memset(at->members, 0, ftl->layout.geometry.dies);
-            memset(at->data, 0, (size_t)units * FTL_UNIT_DATA);
-            memset(at->meta, 0, (size_t)units * FTL_UNIT_META);
+            at->begun = 0;
             memset(at->system, 0, (size_t)units * FTL_UNIT_SYSTEM);
             stream->accumulator = at;
             return true;
@@ -146,13 +145,33 @@ void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream)
     release_accumulator(at);
 }
 
-void ftl_parity_fill(const struct ftl_accumulator *accumulator, uint32_t index,
-                     struct ftl_flash_unit *unit)
+void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
+                     uint32_t index, struct ftl_flash_unit *unit)
 {
-    unit->data = accumulator->data + (size_t)index * FTL_UNIT_DATA;
-    unit->meta = accumulator->meta + (size_t)index * FTL_UNIT_META;
+    struct ftl_flash_unit place;
+
+    ftl_layout_unit(&ftl->layout, index, &place);
+    if ((accumulator->begun & BIT(place.plane)) != 0) {
+        unit->data = accumulator->data + (size_t)index * FTL_UNIT_DATA;
+        unit->meta = accumulator->meta + (size_t)index * FTL_UNIT_META;
+    } else {
+        unit->data = ftl->pad;
+        unit->meta = ftl->pad;
+    }
     memcpy(unit->system, accumulator->system[index], FTL_UNIT_SYSTEM);
     ftl_system_mark_parity(unit->system);
+}
+
+static void xor_system(uint8_t to[FTL_UNIT_SYSTEM],
+                       const uint8_t from[FTL_UNIT_SYSTEM])
+{
+    uint64_t sum[2], other[2];
+
+    memcpy(sum, to, FTL_UNIT_SYSTEM);
+    memcpy(other, from, FTL_UNIT_SYSTEM);
+    sum[0] ^= other[0];
+    sum[1] ^= other[1];
+    memcpy(to, sum, FTL_UNIT_SYSTEM);
 }
 
 /* XOR the units of a row, in some of its planes, with the sum. */
@@ -162,20 +181,24 @@ static void change_sum(struct ftl *ftl, struct ftl_accumulator *accumulator,
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
         const struct ftl_flash_unit *unit = &request->units[i];
         uint32_t index = ftl_layout_index(&ftl->layout, unit);
+        bool has_begun = (accumulator->begun & BIT(unit->plane)) != 0;
+        enum ftl_move_kind kind = has_begun ? FTL_MOVE_XOR : FTL_MOVE_COPY;
 
         if ((planes & BIT(unit->plane)) == 0) {
             continue;
         }
-        if (unit->data != ftl->pad) {
-            ftl_parity_xor(accumulator->data + (size_t)index * FTL_UNIT_DATA,
-                           unit->data, FTL_UNIT_DATA);
-            ftl_parity_xor(accumulator->meta + (size_t)index * FTL_UNIT_META,
-                           unit->meta, FTL_UNIT_META);
+        if (unit->data != ftl->pad || !has_begun) {
+            ftl_memory_move(ftl, kind,
+                            accumulator->data + (size_t)index * FTL_UNIT_DATA,
+                            unit->data, FTL_UNIT_DATA);
+            ftl_memory_move(ftl, kind,
+                            accumulator->meta + (size_t)index * FTL_UNIT_META,
+                            unit->meta, FTL_UNIT_META);
         }
-        for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
-            accumulator->system[index][j] ^= unit->system[j];
-        }
+        xor_system(accumulator->system[index], unit->system);
     }
+    accumulator->begun |= planes;
+    ftl_memory_run(ftl);
 }
 
 void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,

@@ -33,6 +33,8 @@ struct ftl_accumulator {
     bool is_used;
     bool is_closed;   /* the stripe takes no more rows */
     uint8_t written;  /* planes whose parity has been put into a row */
+    uint8_t begun;    /* planes that have data and metadata; others: undefined,
+                       * in place of zeroes */
     uint16_t rows;    /* number of rows in flight that hold its parity */
     uint32_t stripe;  /* counted over all superblocks */
     uint8_t *members; /* for each die, the planes that are in the sum */
@@ -94,8 +96,8 @@ MUST_USE bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream);
 /** The stream's stripe takes no more rows. */
 void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream);
 /** Fill in the unit `index` of a row with parity. */
-void ftl_parity_fill(const struct ftl_accumulator *accumulator, uint32_t index,
-                     struct ftl_flash_unit *unit);
+void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
+                     uint32_t index, struct ftl_flash_unit *unit);
 /** A row is about to be programmed: put its units into the sum. */
 void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
                         const struct ftl_request *request);

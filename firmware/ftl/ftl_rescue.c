@@ -61,6 +61,15 @@ static void find_units(const struct ftl *ftl, struct ftl_rescue *rescue)
     }
 }
 
+/* Whether an accumulator has data of a unit. */
+static bool has_sum_begun(const struct ftl_accumulator *accumulator,
+                          const struct ftl_rescue *rescue, uint32_t unit)
+{
+    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
+
+    return (accumulator->begun & BIT(plane)) != 0;
+}
+
 /* Begin an attempt: the sum is empty, or has what the accumulator has. */
 static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
 {
@@ -80,7 +89,7 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
         rescue->parity[i] = 0;
         if (rescue->is_of_scan) {
             memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);
-        } else if (from == NULL) {
+        } else if (from == NULL || !has_sum_begun(from, rescue, i)) {
             memset(sum_data(rescue, i), 0, FTL_UNIT_DATA);
             memset(sum_meta(rescue, i), 0, FTL_UNIT_META);
             memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);

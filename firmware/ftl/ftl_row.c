@@ -186,7 +186,7 @@ static void fill_parity(struct ftl *ftl, const struct ftl_stream *stream,
         .system = request->system[request->flash.num_units]};
 
     request->slots[request->flash.num_units] = FTL_LIST_END;
-    ftl_parity_fill(stream->accumulator, index, &unit);
+    ftl_parity_fill(ftl, stream->accumulator, index, &unit);
     ftl->counters.parity_units++;
     ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
                     &unit);

@@ -12,7 +12,7 @@
  * that is valid, never erases what a power cut may need, and does not depend on
  * the write buffer.
  */
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
 
@@ -65,7 +65,7 @@ void ftl_slot_await(struct ftl *ftl, uint16_t index)
 void ftl_slot_accept(struct ftl *ftl, uint16_t index)
 {
     if (ftl->slots[index].pool == FTL_POOL_HOST) {
-        ftl_keep_accept(ftl, index);
+        ftl_memory_note_filled(ftl, index);
     }
     ftl_slot_await(ftl, index);
 }

@@ -12,6 +12,7 @@ set(SOURCES
     ftl_layout.c
     ftl_map.c
     ftl_marks.c
+    ftl_memory.c
     ftl_mount.c
     ftl_mount_pages.c
     ftl_mount_probe.c

@@ -236,3 +236,42 @@ static void test_nand_arm_loses_no_completion(void **state)
     assert_int_equal(num_done, 1);
     assert_true(nand_arm(&nand));
 }
+
+/* The third move is not in the device's DRAM, so that the hart does it and
+ * those after it. */
+static void test_nand_moves_that_the_controller_refuses_are_done_by_the_hart(
+    void **state)
+{
+    uint8_t *from = model.dram_base + 0x2000, *to = model.dram_base + 0x3000;
+    static uint64_t outside[2];
+    struct nand_moves moves;
+    uint8_t *move;
+
+    (void)state;
+    assert_true(nand_moves_init(&moves, MODEL_REGS, &model.dram));
+    memset(from, 0x35, 64);
+    memset(to, 0x53, 256);
+    move = nand_moves_first(&moves);
+    for (unsigned int i = 0; i < 4; i++, move += NAND_MOVE_LEN) {
+        void *target = i == 2 ? (void *)outside : to + 16 * i;
+
+        put_le64(move + NAND_MOVE_SOURCE, (uintptr_t)from + moves.addr_offset);
+        put_le64(move + NAND_MOVE_TARGET,
+                 (uintptr_t)target + moves.addr_offset);
+        put_le64(move + NAND_MOVE_LENGTH,
+                 16 | (uint64_t)(i % 2 == 1 ? NAND_MOVE_XOR : NAND_MOVE_COPY)
+                          << 32);
+    }
+    model_forget_log();
+    nand_moves_run(&moves, 4);
+    assert_int_equal(model.num_log, 1);
+    assert_int_equal(model.log[0].offset, A_NAND_MOVE);
+    for (unsigned int i = 0; i < 16; i++) {
+        assert_int_equal(to[i], 0x35);
+        assert_int_equal(to[16 + i], 0x35 ^ 0x53);
+        assert_int_equal(((uint8_t *)outside)[i], 0x35);
+        assert_int_equal(to[48 + i], 0x35 ^ 0x53);
+        assert_int_equal(to[32 + i], 0x53);
+        assert_int_equal(to[64 + i], 0x53);
+    }
+}

@@ -227,6 +227,25 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
     return true;
 }
 
+/* As the NAND controller does them: when all of them are known. */
+static void run_moves(void *ctx)
+{
+    struct bed *bed = ctx;
+
+    for (uint32_t i = 0; i < bed->moves.count; i++) {
+        const struct ftl_move *move = &bed->moves.list[i];
+        const uint8_t *from = (const uint8_t *)(uintptr_t)move->source;
+        uint8_t *to = (uint8_t *)(uintptr_t)move->target;
+
+        assert_in_range(move->length, 8, FTL_UNIT_DATA);
+        for (uint32_t at = 0; at < move->length; at++) {
+            to[at] = move->kind == FTL_MOVE_COPY ? from[at]
+                                                 : (uint8_t)(to[at] ^ from[at]);
+        }
+    }
+    bed->moves.count = 0;
+}
+
 static void start_op(struct bed *bed, struct bed_die *die)
 {
     const struct ftl_flash_op *from = &die->queue[die->head % BED_QUEUE];
@@ -561,8 +580,12 @@ void bed_start_mount(struct bed *bed)
             }
         }
     }
+    bed->moves = (struct ftl_moves){.list = bed->move_list, .max = BED_MOVES};
     config = (struct ftl_config){
-        .flash = {.ctx = bed, .submit = flash_submit},
+        .flash = {.ctx = bed,
+                  .submit = flash_submit,
+                  .moves = bed->config.seed % 2 != 0 ? &bed->moves : NULL,
+                  .run_moves = run_moves},
         .geometry =
             {
                 .dies = (uint16_t)dies,
