@@ -501,3 +501,77 @@ static void test_a_row_that_failed_is_taken_out_of_the_parity(void **state)
     assert_true(ftl_counters(bed->ftl)->rebuilt_units >= 4);
     bed_free(bed);
 }
+
+/* ---- A die that dies among power cuts. */
+
+/* Use the medium for a while, then cut the power and start again. */
+static struct bed *use_and_cut(struct bed *bed, uint64_t *random)
+{
+    unsigned int steps = (unsigned int)(random_next(random) % 300);
+    struct bed *cut;
+
+    for (unsigned int i = 0; i < 12; i++) {
+        bed_random_op(bed, random);
+    }
+    while (steps-- != 0 && bed_step(bed)) {
+    }
+    cut = bed_cut(bed, random_next(random));
+    bed_free(bed);
+    bed_mount(cut);
+    bed_check(cut);
+    return cut;
+}
+
+/* Use it until the die has died, and what it needs was moved. */
+static void use_until_death(struct bed *bed, uint64_t *random)
+{
+    unsigned int die = (unsigned int)(random_next(random) % 4);
+
+    inject_death(
+        bed,
+        (enum nand_op_kind)(NAND_OP_READ + random_next(random) % NAND_OP_ERASE),
+        die, (uint32_t)(random_next(random) % 60));
+    for (unsigned int i = 0;
+         i < 400 && !nand_array_die_is_dead(bed->array, 0, die); i++) {
+        bed_random_op(bed, random);
+        if (i % 20 == 19) {
+            bed_wait_all(bed);
+            bed_flush(bed);
+            bed_check(bed);
+        }
+    }
+    bed_wait_all(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    bed_check(bed);
+}
+
+static void test_a_die_dies_among_power_cuts(void **state)
+{
+    const char *text = getenv("FTL_DEATH_SEEDS");
+    unsigned long seeds = text == NULL ? 12 : strtoul(text, NULL, 10);
+    unsigned int deaths = 0;
+
+    (void)state;
+    for (unsigned long seed = 1; seed <= seeds; seed++) {
+        struct bed_config config = small;
+        uint64_t random = seed;
+        struct bed *bed;
+
+        config.geometry.blocks = 16;
+        config.logical_units = 0;
+        config.checkpoint_superblocks = (uint16_t)(seed % 4);
+        config.torn_units_vary = seed % 2 != 0;
+        bed = new_mounted(&config, seed);
+        for (unsigned int i = 0; i < 3; i++) {
+            bed = use_and_cut(bed, &random);
+        }
+        use_until_death(bed, &random);
+        deaths += ftl_dead_dies(bed->ftl);
+        for (unsigned int i = 0; i < 5; i++) {
+            bed = use_and_cut(bed, &random);
+        }
+        bed_free(bed);
+    }
+    assert_true(deaths > seeds / 2);
+}
