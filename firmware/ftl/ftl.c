@@ -341,6 +341,10 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any = ftl_mount_step(ftl);
         break;
     case FTL_READY:
+        if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
+            any = ftl_power_step(ftl);
+            break;
+        }
         any = ftl_is_adopting(ftl) ? ftl_keep_step(ftl) : ftl_io_step(ftl);
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_health_step(ftl);

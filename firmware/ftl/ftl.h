@@ -199,6 +199,19 @@ void ftl_stop(struct ftl *ftl);
 
 bool ftl_is_stopped(const struct ftl *ftl);
 
+/**
+ * The power fails, and capacitors hold it for a while: save the write buffer.
+ * Operations are not served any longer.  Go on with ftl_step() until
+ * ftl_is_saved(), or until the end.
+ */
+void ftl_power_fails(struct ftl *ftl);
+
+bool ftl_is_saved(const struct ftl *ftl);
+
+/** Whether the flash shows that the power went off in an orderly way, or after
+ * the buffer had been saved; valid when the mount has ended. */
+bool ftl_was_saved(const struct ftl *ftl);
+
 /** Planes of blocks whose programs or erasures have failed, ever. */
 uint32_t ftl_failed_planes(const struct ftl *ftl);
 

@@ -197,6 +197,7 @@ struct ftl_protected_read {
 
 struct ftl_request {
     uint8_t kind;              /* enum ftl_request_kind */
+    bool is_marker;            /* ROW: see ftl_power.c */
     uint8_t stream;            /* ROW */
     uint8_t parity_planes;     /* ROW: they hold parity */
     struct ftl_rescue *rescue; /* rebuilds units of it, or NULL */
@@ -272,6 +273,22 @@ struct ftl_keep {
     struct ftl_keep_entry *entries; /* of each buffer of the host's pool */
     uint32_t *trims; /* words of 16 bits, one for each logical unit */
     uint8_t *head;
+};
+
+/* ---- Power-loss protection: see ftl_power.c. */
+#define FTL_MARKER UINT32_C(0x4b52414d) /* `number` of units of a marker */
+
+enum ftl_power_phase {
+    FTL_POWER_ON,    /* The power does not fail. */
+    FTL_POWER_SAVES, /* Programs what is in the write buffer. */
+    FTL_POWER_MARKS, /* Programs the marker. */
+    FTL_POWER_SAVED, /* Waits for the end. */
+};
+
+struct ftl_power {
+    uint8_t phase;   /* enum ftl_power_phase */
+    bool is_marking; /* a marker is being programmed */
+    bool was_saved;  /* found by the mount */
 };
 
 /* Garbage collection. */
@@ -359,6 +376,8 @@ struct ftl_mount {
     uint64_t last_row;   /* the largest row number that was found */
     uint64_t last_normal_row; /* the same, without rows of mounts */
     uint64_t checkpoint_row;  /* number of the checkpoint, or 0 */
+    uint64_t marker_row;      /* the same of the newest marker */
+    bool needs_marker;        /* another one is to be programmed */
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
     uint64_t *versions;       /* of each entry of the map, and attempts */
     uint64_t *row_numbers;    /* of each row */
@@ -416,6 +435,7 @@ struct ftl {
     uint8_t *data; /* of buffers: 4096 bytes each */
     uint8_t *meta; /* 64 bytes each */
     struct ftl_keep keep;
+    struct ftl_power power;
     struct ftl_adopted adopted;
     uint8_t *pad; /* data of a unit that fills a row */
     struct ftl_link *wait_links;
@@ -574,6 +594,25 @@ uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
 bool ftl_row_step(struct ftl *ftl);
 void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
                   enum ftl_flash_status status, uint8_t failed_planes);
+
+/** Program rows of the host's stream only. */
+bool ftl_row_save(struct ftl *ftl);
+/** Program a marker as the next row of a stream; then ftl_power_marked() is
+ * called. @return false when there was no request or no row */
+MUST_USE bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream);
+
+/* ---- ftl_power.c: power-loss protection */
+bool ftl_power_is_failing(const struct ftl *ftl);
+bool ftl_power_step(struct ftl *ftl);
+/** A marker has been programmed, or its row has failed. */
+void ftl_power_marked(struct ftl *ftl, bool is_ok);
+/** The mount has read everything. */
+void ftl_power_mounted(struct ftl *ftl);
+/**
+ * Program a marker before the mount erases the one that it has found.
+ * @param is_done  set when that has ended, or is not needed
+ */
+bool ftl_power_mark_mount(struct ftl *ftl, bool *is_done);
 
 /* ---- ftl_superblock.c */
 /**

@@ -166,6 +166,7 @@ static void set_superblocks(struct ftl *ftl)
         ftl->checkpoint.opened += !at->is_erased;
     }
     ftl->next_row_number = ftl->mount.last_row + FTL_ROW_GAP;
+    ftl_power_mounted(ftl);
     ftl->mount.settle_row =
         MAX(last - MIN(last, margin), ftl->mount.checkpoint_row);
     ftl->mount.phase = ftl->free_superblocks < FTL_HOST_LEAVES_FREE - 1
@@ -220,6 +221,9 @@ static bool step_settle(struct ftl *ftl)
     bool is_done;
     bool any = ftl_collect_settle(ftl, &is_done);
 
+    if (is_done) {
+        any |= ftl_power_mark_mount(ftl, &is_done);
+    }
     if (is_done) {
         ftl->mount.phase = FTL_MOUNT_CLEAR;
     }
@@ -287,6 +291,8 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->last_row = 0;
     mount->last_normal_row = 0;
     mount->is_in_vain = false;
+    mount->marker_row = 0;
+    mount->needs_marker = false;
 }
 
 static bool step_phase(struct ftl *ftl)

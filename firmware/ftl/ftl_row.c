@@ -131,12 +131,16 @@ static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
 struct row_plan {
     enum ftl_stream_id stream;
     bool takes_pages;
+    bool is_marker; /* it takes none */
 };
 
 static uint16_t take_for_row(struct ftl *ftl, const struct row_plan *plan)
 {
     uint16_t index = FTL_LIST_END;
 
+    if (plan->is_marker) {
+        return FTL_LIST_END;
+    }
     if (plan->takes_pages) {
         index = take_waiting(ftl, FTL_POOL_TRIM);
     }
@@ -148,7 +152,8 @@ static uint16_t take_for_row(struct ftl *ftl, const struct row_plan *plan)
     return index;
 }
 
-/* Fill in the unit `index` of a row from a slot, or with padding. */
+/* Fill in the unit `index` of a row from a slot, or with padding, or with a
+ * marker. */
 static void fill_unit(struct ftl *ftl, struct ftl_request *request,
                       uint32_t index, uint16_t slot, uint64_t row_number)
 {
@@ -159,6 +164,7 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
     if (slot == FTL_LIST_END) {
         ftl_system_emit(
             &(struct ftl_system){.kind = FTL_KIND_PAD,
+                                 .number = request->is_marker ? FTL_MARKER : 0,
                                  .is_of_mount = ftl->state == FTL_MOUNTING,
                                  .row = row_number},
             system);
@@ -232,6 +238,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     ASSERT(request != NULL);
     request->flash.kind = FTL_FLASH_PROGRAM;
     request->stream = (uint8_t)plan->stream;
+    request->is_marker = plan->is_marker;
     request->row = stream_row(ftl, stream);
     planes = row_planes(ftl, request->row);
     request->parity_planes = ftl_parity_planes(ftl, request->row);
@@ -312,7 +319,7 @@ static bool program_host_row(struct ftl *ftl)
     };
 
     if (ftl_collect_waits_for_trims(ftl) &&
-        ftl->waiting[FTL_POOL_TRIM].count != 0) {
+        ftl->waiting[FTL_POOL_TRIM].count != 0 && !ftl_power_is_failing(ftl)) {
         return false; /* The other stream takes the pages. */
     }
     if (plan.takes_pages) {
@@ -344,6 +351,24 @@ static bool program_moved_row(struct ftl *ftl)
             (ftl->waiting[FTL_POOL_MOVE].count != 0 &&
              ftl_collect_is_at_end(ftl))) &&
            program_row(ftl, &plan);
+}
+
+bool ftl_row_save(struct ftl *ftl)
+{
+    bool any = ftl_superblock_close_ended(ftl);
+
+    do {
+        any |= program_due_rows(ftl, FTL_STREAM_HOST);
+    } while (program_host_row(ftl) && (any = true));
+    return any;
+}
+
+bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream)
+{
+    const struct row_plan plan = {.stream = stream, .is_marker = true};
+
+    (void)program_due_rows(ftl, stream);
+    return !is_row_due(ftl, stream) && program_row(ftl, &plan);
 }
 
 bool ftl_row_step(struct ftl *ftl)
@@ -390,6 +415,9 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
         note_failure(ftl, request, status, failed_planes);
     }
     ftl_parity_row_done(ftl, request, status, failed_planes);
+    if (request->is_marker) {
+        ftl_power_marked(ftl, status == FTL_FLASH_OK);
+    }
     for (uint32_t i = request->flash.num_units; i-- > 0;) {
         uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
 

@@ -153,7 +153,7 @@ static uint32_t superblocks_left_free(const struct ftl *ftl,
     if (stream == FTL_STREAM_MOVE) {
         return FTL_MOVE_LEAVES_FREE;
     }
-    if (ftl->is_read_only) {
+    if (ftl->is_read_only || ftl_power_is_failing(ftl)) {
         return 0;
     }
     return ftl_slot_is_urgent(ftl) ? FTL_URGENT_LEAVES_FREE

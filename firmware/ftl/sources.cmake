@@ -20,6 +20,7 @@ set(SOURCES
     ftl_mount_scan.c
     ftl_move.c
     ftl_parity.c
+    ftl_power.c
     ftl_protect.c
     ftl_request.c
     ftl_rescue.c

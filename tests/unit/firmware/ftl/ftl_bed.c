@@ -198,18 +198,25 @@ static void make_durable(struct bed_unit *unit, uint32_t count)
     }
 }
 
-struct bed *bed_reset(const struct bed *bed, uint64_t seed)
+struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed)
 {
     struct bed *copy = bed_cut(bed, seed);
+
+    for (uint32_t i = 0; i < copy->units; i++) {
+        make_durable(&copy->unit[i], copy->unit[i].completed);
+    }
+    return copy;
+}
+
+struct bed *bed_reset(const struct bed *bed, uint64_t seed)
+{
+    struct bed *copy = bed_cut_saved(bed, seed);
 
     copy->adopts = true;
     copy->keep_bytes = bed->keep_bytes;
     assert_int_equal(posix_memalign((void **)&copy->keep, 64, bed->keep_bytes),
                      0);
     memcpy(copy->keep, bed->keep, bed->keep_bytes);
-    for (uint32_t i = 0; i < copy->units; i++) {
-        make_durable(&copy->unit[i], copy->unit[i].completed);
-    }
     return copy;
 }
 

@@ -154,6 +154,9 @@ void bed_start_mount(struct bed *bed);
  */
 struct bed *bed_cut(const struct bed *bed, uint64_t seed);
 
+/* The same, if all operations that have ended must be there. */
+struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed);
+
 /*
  * What a reset at this moment leaves: like a power cut, but the write buffer
  * is kept, so that all operations that have ended count as durable until the

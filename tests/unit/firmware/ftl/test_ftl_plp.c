@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Power-loss protection of the translation layer.  A workload is run again and
+ * again; each time the power fails after another event.  When the buffer has
+ * been saved, every operation that has ended must be there after the cut.  If
+ * the capacitors fail during that, only what was durable has to be there.
+ *
+ * FTL_FIRST, FTL_SEEDS, FTL_OPS and FTL_STRIDE: see test_ftl_power.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/random.h"
+#include "tests/unit/firmware/ftl/ftl_bed.h"
+
+struct sweep {
+    unsigned int stride;       /* the power fails at each of so many events */
+    unsigned int cut_stride;   /* capacitors fail at each of so many events */
+    unsigned int mount_stride; /* the next mount is cut at each of so many */
+    bool with_failures;        /* some programs fail */
+    uint64_t fails, cuts, mounts;
+    uint64_t fail_at; /* event of the workload */
+    jmp_buf end;      /* of the workload */
+};
+
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 2,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 12,
+                 .wordlines = 6},
+    .logical_units = 40,
+    .buffer_units = 12,
+    .torn_units_vary = true,
+};
+
+static unsigned long read_setting(const char *name, unsigned long otherwise)
+{
+    const char *text = getenv(name);
+
+    return text == NULL ? otherwise : strtoul(text, NULL, 10);
+}
+
+static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
+{
+    for (unsigned int i = 0; i < ops; i++) {
+        uint64_t steps = random_next(&seed) % 30;
+
+        bed_random_op(bed, &seed);
+        while (steps-- != 0 && bed_step(bed)) {
+        }
+    }
+}
+
+static void end_at_event(struct bed *bed)
+{
+    struct sweep *sweep = bed->ctx;
+
+    if (bed->events == sweep->fail_at) {
+        longjmp(sweep->end, 1);
+    }
+}
+
+/* One of so many programs fails. */
+static void fail_programs(struct bed *bed)
+{
+    const struct nand_injection failure = {
+        .kind = NAND_OP_PROGRAM,
+        .effect = NAND_EFFECT_FAIL,
+        .channel = NAND_ANYWHERE,
+        .die = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.every = 29, .chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    assert_true(nand_array_inject(bed->array, &failure));
+}
+
+/* The power has gone off before the buffer was saved. */
+static void check_unsaved(struct sweep *sweep, const struct bed *bed)
+{
+    struct bed *cut = bed_cut(bed, bed->events);
+
+    bed_mount(cut);
+    bed_check(cut);
+    bed_free(cut);
+    sweep->cuts++;
+}
+
+/* The mount after a saved buffer is cut: the next one still knows that. */
+static void cut_mount(struct bed *bed)
+{
+    struct sweep *sweep = bed->ctx;
+
+    if (bed->events % sweep->mount_stride == 0) {
+        struct bed *cut = bed_cut_saved(bed, bed->events);
+
+        bed_mount(cut);
+        assert_true(ftl_was_saved(cut->ftl));
+        bed_check(cut);
+        bed_free(cut);
+        sweep->mounts++;
+    }
+}
+
+/* Save the buffer, and mount what is on flash then. */
+static void save_and_check(struct sweep *sweep, struct bed *bed)
+{
+    struct bed *cut;
+
+    bed->after_event = NULL;
+    ftl_power_fails(bed->ftl);
+    while (!ftl_is_saved(bed->ftl)) {
+        assert_true(bed_step(bed));
+        if (sweep->cut_stride != 0 && bed->events % sweep->cut_stride == 0) {
+            check_unsaved(sweep, bed);
+        }
+    }
+    cut = bed_cut_saved(bed, bed->events);
+    cut->ctx = sweep;
+    cut->after_event = sweep->mount_stride != 0 ? cut_mount : NULL;
+    bed_mount(cut);
+    cut->after_event = NULL;
+    assert_true(ftl_was_saved(cut->ftl));
+    bed_check(cut);
+    use_medium(cut, sweep->fail_at, 6);
+    bed_wait_all(cut);
+    bed_flush(cut);
+    bed_check(cut);
+    bed_free(cut);
+    sweep->fails++;
+}
+
+/* @return whether the power has failed before the end of the workload */
+static bool run_workload(struct sweep *sweep, const struct bed_config *config,
+                         unsigned int ops)
+{
+    struct bed *volatile bed = bed_new(config);
+    bool has_failed;
+
+    bed_mount(bed);
+    use_medium(bed, config->seed, 60);
+    bed_wait_all(bed);
+    bed_flush(bed);
+    if (sweep->with_failures) {
+        fail_programs(bed);
+    }
+    bed->events = 0;
+    bed->ctx = sweep;
+    bed->after_event = end_at_event;
+    has_failed = setjmp(sweep->end) != 0;
+    if (!has_failed) {
+        use_medium(bed, ~config->seed, ops);
+        bed_wait_all(bed);
+    }
+    save_and_check(sweep, bed);
+    bed_free(bed);
+    return has_failed;
+}
+
+static void sweep_seeds(struct sweep *sweep, const struct bed_config *base,
+                        const char *what)
+{
+    unsigned long first = read_setting("FTL_FIRST", 1);
+
+    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+        struct bed_config config = *base;
+
+        config.seed = first + i;
+        sweep->fail_at = 1;
+        while (run_workload(sweep, &config,
+                            (unsigned int)read_setting("FTL_OPS", 24))) {
+            sweep->fail_at += sweep->stride;
+        }
+    }
+    print_message("%s: %lu power failures, %lu cuts while the buffer was "
+                  "saved, %lu during the mount\n",
+                  what, (unsigned long)sweep->fails, (unsigned long)sweep->cuts,
+                  (unsigned long)sweep->mounts);
+    assert_true(sweep->fails > 5);
+}
+
+static void test_a_saved_buffer_loses_no_operation_that_has_ended(void **state)
+{
+    struct sweep sweep = {.stride =
+                              (unsigned int)read_setting("FTL_STRIDE", 3)};
+
+    (void)state;
+    sweep_seeds(&sweep, &small, "saved");
+}
+
+static void test_capacitors_that_fail_lose_nothing_durable(void **state)
+{
+    struct sweep sweep = {
+        .stride = 3 * (unsigned int)read_setting("FTL_STRIDE", 7),
+        .cut_stride = 1,
+    };
+
+    (void)state;
+    sweep_seeds(&sweep, &small, "failing capacitors");
+    assert_true(sweep.cuts > 20);
+}
+
+static void test_a_saved_buffer_is_still_known_after_cut_mounts(void **state)
+{
+    struct sweep sweep = {
+        .stride = 3 * (unsigned int)read_setting("FTL_STRIDE", 7),
+        .mount_stride = 11,
+    };
+
+    (void)state;
+    sweep_seeds(&sweep, &small, "cut mounts");
+    assert_true(sweep.mounts > 20);
+}
+
+static void test_programs_that_fail_while_the_buffer_is_saved(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .with_failures = true,
+    };
+
+    (void)state;
+    sweep_seeds(&sweep, &small, "failed programs");
+}
+
+static void test_stripes_with_parity_are_saved(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .cut_stride = 7,
+    };
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.dies = 3;
+    config.geometry.wordlines = 4;
+    config.checkpoint_superblocks = 2;
+    sweep_seeds(&sweep, &config, "parity and checkpoints");
+}
+
+/* ---- What a mount knows of the last loss of power. */
+
+static struct bed *new_bed(uint64_t seed)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    config.seed = seed;
+    config.checkpoint_superblocks = 8;
+    bed = bed_new(&config);
+    bed_mount(bed);
+    return bed;
+}
+
+static bool was_saved_after_cut(const struct bed *bed)
+{
+    struct bed *cut = bed_cut(bed, 1);
+    bool was_saved;
+
+    bed_mount(cut);
+    was_saved = ftl_was_saved(cut->ftl);
+    bed_free(cut);
+    return was_saved;
+}
+
+static void test_a_new_flash_counts_as_saved(void **state)
+{
+    struct bed *bed = new_bed(1);
+
+    (void)state;
+    assert_true(ftl_was_saved(bed->ftl));
+    bed_free(bed);
+}
+
+static void test_rows_without_a_marker_are_noticed(void **state)
+{
+    struct bed *bed = new_bed(2);
+
+    (void)state;
+    bed_write(bed, 0, 64);
+    bed_flush(bed);
+    assert_false(was_saved_after_cut(bed));
+    bed_stop(bed);
+    assert_true(was_saved_after_cut(bed));
+    bed_free(bed);
+}
+
+static void test_a_marker_counts_until_something_is_written(void **state)
+{
+    struct bed *bed = new_bed(3), *cut;
+
+    (void)state;
+    bed_write(bed, 0, 64);
+    ftl_power_fails(bed->ftl);
+    while (!ftl_is_saved(bed->ftl)) {
+        assert_true(bed_step(bed));
+    }
+    cut = bed_cut_saved(bed, 1);
+    bed_free(bed);
+    for (unsigned int i = 0; i < 5; i++) {
+        bed = bed_cut_saved(cut, i);
+        bed_free(cut);
+        bed_mount(bed);
+        assert_true(ftl_was_saved(bed->ftl));
+        bed_check(bed);
+        cut = bed;
+    }
+    bed_write(cut, 0, 8);
+    bed_flush(cut);
+    assert_false(was_saved_after_cut(cut));
+    bed_free(cut);
+}
+
+/* Nothing is served, and nothing ends, once the power fails. */
+static void test_no_operation_begins_when_the_power_fails(void **state)
+{
+    struct bed *bed = new_bed(4);
+    struct bed_io *io;
+
+    (void)state;
+    ftl_power_fails(bed->ftl);
+    io = bed_submit_write(bed, 0, 8, false);
+    bed_settle(bed);
+    assert_true(ftl_is_saved(bed->ftl));
+    assert_false(io->is_done);
+    bed_free(bed);
+}
