@@ -299,6 +299,20 @@ void board_restart(void *ctx)
     sysctl_reset(&board->sysctl, SYSCTL_RESET_SOFTWARE);
 }
 
+bool board_power_is_failing(void *ctx)
+{
+    const struct board *board = ctx;
+
+    return sysctl_power_is_failing(&board->sysctl);
+}
+
+void board_power_saved(void *ctx)
+{
+    const struct board *board = ctx;
+
+    sysctl_power_done(&board->sysctl);
+}
+
 static enum loop_work step_watchdog(void *ctx, struct loop_step *step)
 {
     struct board *board = ctx;

@@ -144,6 +144,10 @@ bool board_slot_is_bad(const struct board *board, uint8_t slot);
 /** Reset the whole drive.  The function for firmware_config.restart. */
 void board_restart(void *board);
 
+/* For drive_config.power. */
+bool board_power_is_failing(void *board);
+void board_power_saved(void *board);
+
 /** Add the watchdog to the main loop, which serves it from then on. */
 void board_add_components(struct board *board, struct loop *loop);
 

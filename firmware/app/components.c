@@ -132,6 +132,19 @@ static bool take_media_irq(void *ctx, uint32_t irqs)
     return false; /* the poll finds the completions */
 }
 
+/* ---- Power. */
+
+static enum loop_work step_power(void *ctx, struct loop_step *step)
+{
+    return drive_check_power(ctx, step->now_us) ? LOOP_EVENT : LOOP_IDLE;
+}
+
+static bool take_power_irq(void *ctx, uint32_t irqs)
+{
+    (void)ctx;
+    return (irqs & BIT(SOC_IRQ_POWER)) != 0;
+}
+
 /* ---- The medium of a drive with a NAND array, instead of the media engine. */
 
 static enum loop_work poll_nand(void *ctx, struct loop_step *step)
@@ -343,6 +356,7 @@ static const struct component nand_component = {
  */
 static const struct component drive_components[] = {
     {.name = "clock", .poll = poll_clock},
+    {.name = "power", .step = step_power, .irqs = take_power_irq},
     {
         .name = "network",
         .budget = VERBS_BUDGET,

@@ -155,6 +155,37 @@ static void report_nand_read_only(void *ctx)
     nvmf_target_set_health(drive->target, &health);
 }
 
+static void report_capacitors(void *ctx)
+{
+    struct drive *drive = ctx;
+    struct nvmf_health health = *nvmf_target_health(drive->target);
+
+    health.critical_warning |= SMART_WARN_VOLATILE_MEMORY;
+    nvmf_target_set_health(drive->target, &health);
+}
+
+static void report_power_saved(void *ctx)
+{
+    struct drive *drive = ctx;
+
+    log_flush(drive->log);
+    drive->power_saved(drive->power_ctx);
+}
+
+bool drive_check_power(struct drive *drive, uint64_t now_us)
+{
+    if (drive->power_is_failing == NULL || drive->has_power_failed ||
+        !drive->power_is_failing(drive->power_ctx)) {
+        return false;
+    }
+    drive->has_power_failed = true;
+    log_line(drive->log, "power: it fails; the drive saves its write buffer");
+    if (drive->nand.ftl != NULL) {
+        nand_medium_power_fails(&drive->nand, now_us);
+    }
+    return true;
+}
+
 void drive_report_nand_health(struct drive *drive, struct loop_step *step)
 {
     uint64_t deadline_us = LOOP_NO_DEADLINE;
@@ -190,9 +221,13 @@ static enum init_result nand_start(struct drive *drive,
         .spare_bytes = DRAM_FOR_SERVICES,
         .has_kept_dram = config->has_kept_dram,
         .seed = config->random_seed,
+        .has_capacitors = config->power.is_failing != NULL,
+        .was_unsafe = usage_keeper_was_unsafe(&drive->keeper),
         .media_done = end_nand_io,
         .failed = report_nand_failure,
         .read_only = report_nand_read_only,
+        .capacitors_failed = report_capacitors,
+        .saved = report_power_saved,
         .ctx = drive,
     };
     enum init_result result;
@@ -208,7 +243,7 @@ static enum init_result nand_start(struct drive *drive,
         .submit = nand_medium_submit,
         .ctx = &drive->nand,
         .size_blocks = drive->nand.size_blocks,
-        .has_cache = true,
+        .has_cache = !nand.has_capacitors,
     };
     return result;
 }
@@ -680,6 +715,9 @@ struct init_report drive_init(struct drive *drive,
 
     drive->log = config->log;
     drive->now_us = now_us;
+    drive->power_is_failing = config->power.is_failing;
+    drive->power_saved = config->power.saved;
+    drive->power_ctx = config->power.ctx;
     mgmt_start(drive, config);
     settings_start(drive, config);
     usage_keeper_init(&drive->keeper, &config->usage, now_us);

@@ -92,6 +92,12 @@ struct drive_config {
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
     bool has_kept_dram;   /* a reset with power on has led to this start */
+    /* Capacitors that hold the power for a while when it fails. */
+    struct {
+        bool (*is_failing)(void *ctx); /* NULL: there are none */
+        void (*saved)(void *ctx);      /* the drive needs the power no longer */
+        void *ctx;
+    } power;
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;
     uintptr_t lag_regs;
@@ -118,6 +124,10 @@ struct drive_medium {
 /* Treat as opaque. */
 struct drive {
     struct log *log;
+    bool (*power_is_failing)(void *ctx); /* as in struct drive_config */
+    void (*power_saved)(void *ctx);
+    void *power_ctx;
+    bool has_power_failed;
     uint64_t now_us; /* time of the main loop's current turn */
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;

@@ -133,6 +133,9 @@ static bool start_drive(void)
         .generation = board.generation,
         .has_kept_dram =
             sysctl_reset_cause(&board.sysctl) != SYSCTL_RESET_POWER_ON,
+        .power = {sysctl_has_capacitors(&board.sysctl) ? board_power_is_failing
+                                                       : NULL,
+                  board_power_saved, &board},
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
         .rnic_regs = SOC_RNIC_BASE,
@@ -160,7 +163,7 @@ static bool start_drive(void)
     static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
                                   SOC_IRQ_MEDIA, SOC_IRQ_NAND,  SOC_IRQ_MGMT,
                                   SOC_IRQ_I2C0,  SOC_IRQ_I2C1,  SOC_IRQ_I2C2,
-                                  SOC_IRQ_UART,  SOC_IRQ_ECC};
+                                  SOC_IRQ_UART,  SOC_IRQ_ECC,   SOC_IRQ_POWER};
     struct init_report report;
     struct crash_ring ring;
 

@@ -71,7 +71,12 @@ static uint32_t choose_capacity(const struct ftl_config *config)
     return (uint32_t)(units >= mib ? units - units % mib : units);
 }
 
-static uint16_t choose_buffer(const struct ftl_config *config)
+/*
+ * With capacitors, one free superblock must hold all of the buffer, with parity
+ * and with rows that fail.
+ */
+static uint16_t choose_buffer(const struct ftl_config *config,
+                              bool has_capacitors)
 {
     const struct ftl_geometry *geometry = &config->geometry;
     uint32_t row =
@@ -79,6 +84,9 @@ static uint16_t choose_buffer(const struct ftl_config *config)
     uint32_t units =
         MIN(config->logical_units / BUFFER_PART, (uint32_t)BUFFER_UNITS);
 
+    if (has_capacitors) {
+        units = MIN(units, row * geometry->dies * geometry->wordlines / 2);
+    }
     return (uint16_t)MAX(units, ROWS_PER_DIE * row * geometry->dies);
 }
 
@@ -163,7 +171,7 @@ static enum init_result choose_sizes(struct nand_medium *medium,
                  ftl->geometry.blocks, ftl->geometry.wordlines);
         return INIT_UNUSABLE;
     }
-    ftl->buffer_units = choose_buffer(ftl);
+    ftl->buffer_units = choose_buffer(ftl, config->has_capacitors);
     ftl->scrub_us = choose_scrub_time(&ftl->geometry);
     return INIT_OK;
 }
@@ -356,9 +364,23 @@ static bool submit_io(void *ctx, const struct media_io *io)
     return nand_medium_submit(medium, &whole);
 }
 
+/*
+ * A write is complete when it is in the buffer, if the host has the cache on,
+ * or if capacitors save the buffer: then the drive has no volatile cache.
+ */
+static void apply_cache(struct nand_medium *medium)
+{
+    ftl_set_volatile(medium->ftl, medium->config.has_capacitors
+                                      ? medium->is_backed
+                                      : medium->is_cache_on);
+}
+
 static void set_volatile(void *ctx, bool is_enabled)
 {
-    ftl_set_volatile(((struct nand_medium *)ctx)->ftl, is_enabled);
+    struct nand_medium *medium = ctx;
+
+    medium->is_cache_on = is_enabled;
+    apply_cache(medium);
 }
 
 static void read_geometry(void *ctx, uint32_t ns,
@@ -415,6 +437,25 @@ static void report_adoption(struct nand_medium *medium)
     }
 }
 
+/* Whether the capacitors did their work when the power went off. */
+static void check_capacitors(struct nand_medium *medium)
+{
+    const struct nand_medium_config *config = &medium->config;
+
+    if (!config->has_capacitors) {
+        return;
+    }
+    medium->is_backed = !config->was_unsafe || ftl_was_saved(medium->ftl);
+    if (!medium->is_backed) {
+        log_line(config->log,
+                 "power: the capacitors have failed: the write buffer was not "
+                 "saved when the power went off; what hosts have not flushed "
+                 "is lost, and writes wait for the flash from now on");
+        config->capacitors_failed(config->ctx);
+    }
+    apply_cache(medium);
+}
+
 /* The mount has ended. */
 static void report_mount(struct nand_medium *medium, uint64_t now_us)
 {
@@ -426,6 +467,7 @@ static void report_mount(struct nand_medium *medium, uint64_t now_us)
                  (unsigned long)((now_us - medium->start_us) / 1000),
                  (unsigned long)counters->scanned_rows);
         report_adoption(medium);
+        check_capacitors(medium);
         return;
     }
     if (ftl_failure(medium->ftl) == FTL_FAILURE_OLD_LAYOUT) {
@@ -476,6 +518,22 @@ static void take_state(struct nand_medium *medium, uint64_t now_us)
     }
 }
 
+void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us)
+{
+    medium->fail_us = now_us;
+    ftl_power_fails(medium->ftl);
+}
+
+static void report_saved(struct nand_medium *medium, uint64_t now_us)
+{
+    const struct nand_medium_config *config = &medium->config;
+
+    medium->is_saved = true;
+    log_line(config->log, "power: the write buffer was saved in %lu us",
+             (unsigned long)(now_us - medium->fail_us));
+    config->saved(config->ctx);
+}
+
 enum loop_work nand_medium_poll(struct nand_medium *medium,
                                 struct loop_step *step)
 {
@@ -492,6 +550,10 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
     if (__builtin_expect(ftl_is_read_only(medium->ftl) && !medium->is_read_only,
                          0)) {
         report_read_only(medium);
+    }
+    if (__builtin_expect(medium->fail_us != 0, 0) && !medium->is_saved &&
+        ftl_is_saved(medium->ftl)) {
+        report_saved(medium, step->now_us);
     }
     return any ? LOOP_IO : LOOP_IDLE;
 }

@@ -31,6 +31,9 @@ struct nand_medium_config {
      * the write buffer. */
     bool has_kept_dram;
     uint64_t seed; /* a random number */
+    /* Capacitors hold the power until the write buffer is saved. */
+    bool has_capacitors;
+    bool was_unsafe; /* the power went off while the drive was in use */
 
     /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
@@ -38,6 +41,10 @@ struct nand_medium_config {
     void (*failed)(void *ctx);
     /* The flash is worn out: writes are refused from now on. */
     void (*read_only)(void *ctx);
+    /* When the power went off, the write buffer was not saved. */
+    void (*capacitors_failed)(void *ctx);
+    /* The power fails, and the write buffer has been saved. */
+    void (*saved)(void *ctx);
     void *ctx;
 };
 
@@ -54,6 +61,10 @@ struct nand_medium {
      * is taken over. */
     enum ftl_state state;
     bool is_read_only;      /* it was logged that the medium is */
+    bool is_cache_on;       /* set_volatile() of the media seam */
+    bool is_backed;         /* the capacitors have not failed */
+    bool is_saved;          /* it was logged that the write buffer is */
+    uint64_t fail_us;       /* when the power failed, or 0 */
     uint32_t good_blocks;   /* blocks that the factory has not marked as bad */
     uint32_t needed_blocks; /* how many of these hold all logical units */
     uint32_t die_blocks;    /* blocks of all planes of a die */
@@ -92,6 +103,9 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
 
 /** Before sleeping. @return false when there is work: do not sleep */
 MUST_USE bool nand_medium_arm(struct nand_medium *medium);
+
+/** The power fails: save the write buffer, and serve nothing any longer. */
+void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us);
 
 /** Prepare for power-off: wait until the write buffer is on flash, but not
  * longer than a second. */

@@ -137,6 +137,27 @@ bool sysctl_boot_key(const struct sysctl *sysctl, uint8_t *key)
     return true;
 }
 
+bool sysctl_has_capacitors(const struct sysctl *sysctl)
+{
+    return FIELD_GET(reg_address(sysctl, A_SYSCTL_POWER), SYSCTL_POWER, BACKED);
+}
+
+bool sysctl_power_is_failing(const struct sysctl *sysctl)
+{
+    return FIELD_GET(reg_address(sysctl, A_SYSCTL_POWER), SYSCTL_POWER,
+                     FAILING);
+}
+
+uint32_t sysctl_power_budget_us(const struct sysctl *sysctl)
+{
+    return reg_address(sysctl, A_SYSCTL_POWER_BUDGET);
+}
+
+void sysctl_power_done(const struct sysctl *sysctl)
+{
+    mmio_write32(sysctl->base + A_SYSCTL_POWER_DONE, 1);
+}
+
 uint64_t sysctl_random64(const struct sysctl *sysctl)
 {
     uint64_t low = reg_address(sysctl, A_SYSCTL_RANDOM);

@@ -56,6 +56,15 @@ const char *sysctl_boot_verdict_name(enum sysctl_boot_verdict verdict);
  */
 MUST_USE bool sysctl_boot_key(const struct sysctl *sysctl, uint8_t *key);
 
+/** Whether capacitors hold the power for a while when it fails. */
+bool sysctl_has_capacitors(const struct sysctl *sysctl);
+/** Whether they do so now. */
+bool sysctl_power_is_failing(const struct sysctl *sysctl);
+/** How long they hold it. */
+uint32_t sysctl_power_budget_us(const struct sysctl *sysctl);
+/** Firmware needs the power no longer. */
+void sysctl_power_done(const struct sysctl *sysctl);
+
 uint64_t sysctl_random64(const struct sysctl *sysctl);
 size_t sysctl_dram_bytes(const struct sysctl *sysctl);
 uint32_t sysctl_harts(const struct sysctl *sysctl);

@@ -378,6 +378,7 @@ struct ftl_mount {
     uint64_t checkpoint_row;  /* number of the checkpoint, or 0 */
     uint64_t marker_row;      /* the same of the newest marker */
     bool needs_marker;        /* another one is to be programmed */
+    bool has_settled;         /* SETTLE: all copies are on flash */
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
     uint64_t *versions;       /* of each entry of the map, and attempts */
     uint64_t *row_numbers;    /* of each row */

@@ -218,14 +218,19 @@ static bool step_drop(struct ftl *ftl)
 
 static bool step_settle(struct ftl *ftl)
 {
-    bool is_done;
-    bool any = ftl_collect_settle(ftl, &is_done);
+    bool is_done = ftl->mount.has_settled;
+    bool any = false;
 
+    if (!is_done) {
+        any = ftl_collect_settle(ftl, &is_done);
+        ftl->mount.has_settled = is_done;
+    }
     if (is_done) {
         any |= ftl_power_mark_mount(ftl, &is_done);
     }
     if (is_done) {
         ftl->mount.phase = FTL_MOUNT_CLEAR;
+        any = true;
     }
     return ftl_row_step(ftl) || any;
 }
@@ -293,6 +298,7 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->is_in_vain = false;
     mount->marker_row = 0;
     mount->needs_marker = false;
+    mount->has_settled = false;
 }
 
 static bool step_phase(struct ftl *ftl)

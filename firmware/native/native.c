@@ -297,6 +297,27 @@ static bool save_telemetry(void *ctx, const uint8_t *record, size_t len)
     return true;
 }
 
+/* ---- Power. */
+
+void native_drive_power_fails(struct native_drive *drive)
+{
+    drive->power_is_failing = true;
+    drive->fail_ns = drive->machine.node.world->now_ns;
+    native_drive_wake(drive);
+}
+
+static bool power_is_failing(void *ctx)
+{
+    return ((const struct native_drive *)ctx)->power_is_failing;
+}
+
+static void note_power_saved(void *ctx)
+{
+    struct native_drive *drive = ctx;
+
+    drive->saved_ns = drive->machine.node.world->now_ns;
+}
+
 /* ---- Image slots. */
 
 static void want_restart(void *ctx)
@@ -415,6 +436,8 @@ static struct drive_config drive_config_of(
             },
         .generation = generation_of(&config->node),
         .has_kept_dram = config->kept_dram != NULL,
+        .power = {config->has_capacitors ? power_is_failing : NULL,
+                  note_power_saved, drive},
         .random_seed =
             UINT64_C(0x9e3779b97f4a7c15) *
             (config->node.number + 256u * generation_of(&config->node)),

@@ -137,6 +137,7 @@ struct native_drive_config {
      */
     const uint8_t *kept_dram;
     uint32_t kept_bytes;
+    bool has_capacitors; /* the board has power-loss protection */
 };
 
 /* The sleep of the main loop, for drives and hosts. */
@@ -170,6 +171,9 @@ struct native_drive {
     uint8_t slot;              /* the image slot that runs; 0: none is good */
     char version[NVMF_FIRMWARE_REVISION + 1]; /* of its image */
     bool wants_restart; /* the firmware has reset the drive */
+    bool power_is_failing;
+    uint64_t fail_ns;  /* when that began */
+    uint64_t saved_ns; /* when the firmware needed no more power; 0: not yet */
     struct console console;
     struct native_sleep sleep;
     struct loop loop;
@@ -200,6 +204,10 @@ void native_drive_destroy(struct native_drive *drive);
  * some are done, some are not, and some are half done.  The drive is destroyed.
  */
 void native_drive_power_cut(struct native_drive *drive);
+
+/** The power begins to fail: capacitors hold it until native_drive_power_cut().
+ */
+void native_drive_power_fails(struct native_drive *drive);
 
 /** Request a full turn of the drive's loop, because a test changed its state.
  */

@@ -6,6 +6,7 @@
  * QEMU interface (-M essd,...):
  *  + "straps": level of the 8 strap pins, bit 0 is pin 0; default 0
  *  + "boot-key": public key that is fused into sysctl; default: none
+ *  + "plp": the board has capacitors for power-loss protection; default off
  *  + "flash": node name of the SPI flash; or -drive if=mtd,format=raw,file=F
  *  + "media": node name of the storage that the media engine uses
  *  + "nand": node name of the file of the NAND controller's array; default: no
@@ -76,6 +77,7 @@ struct EssdMachineState {
     uint64_t nmi_pending, mnscratch, mnepc, mncause, mnstatus;
 
     uint8_t straps;
+    bool plp;
     char *boot_key;
     char *flash;
     char *media;
@@ -96,6 +98,13 @@ static void place_device(DeviceState *dev, hwaddr base)
 {
     sysbus_realize_and_unref(SYS_BUS_DEVICE(dev), &error_fatal);
     sysbus_mmio_map(SYS_BUS_DEVICE(dev), 0, base);
+}
+
+static void place_block(EssdMachineState *s, DeviceState *dev, hwaddr base,
+                        int irq)
+{
+    place_device(dev, base);
+    sysbus_connect_irq(SYS_BUS_DEVICE(dev), 0, plic_irq(s, irq));
 }
 
 static DeviceState *new_child(EssdMachineState *s, const char *name,
@@ -248,7 +257,8 @@ static void create_sysctl(EssdMachineState *s)
     if (s->boot_key != NULL) {
         qdev_prop_set_string(sysctl, "boot-key", s->boot_key);
     }
-    place_device(sysctl, SOC_SYSCTL_BASE);
+    qdev_prop_set_bit(sysctl, "plp", s->plp);
+    place_block(s, sysctl, SOC_SYSCTL_BASE, SOC_IRQ_POWER);
 
     place_device(straps, SOC_STRAPS_BASE);
     sysbus_connect_irq(SYS_BUS_DEVICE(straps), 0, plic_irq(s, SOC_IRQ_STRAPS));
@@ -323,13 +333,6 @@ static DeviceState *new_block(EssdMachineState *s, const char *name,
         return NULL;
     }
     return new_child(s, name, type);
-}
-
-static void place_block(EssdMachineState *s, DeviceState *dev, hwaddr base,
-                        int irq)
-{
-    place_device(dev, base);
-    sysbus_connect_irq(SYS_BUS_DEVICE(dev), 0, plic_irq(s, irq));
 }
 
 /* Before the devices that look for it. */
@@ -567,6 +570,16 @@ static void set_straps(Object *obj, Visitor *v, const char *name, void *opaque,
     visit_type_uint8(v, name, &ESSD_MACHINE(obj)->straps, errp);
 }
 
+static bool get_plp(Object *obj, Error **errp)
+{
+    return ESSD_MACHINE(obj)->plp;
+}
+
+static void set_plp(Object *obj, bool value, Error **errp)
+{
+    ESSD_MACHINE(obj)->plp = value;
+}
+
 static char *get_boot_key(Object *obj, Error **errp)
 {
     return g_strdup(ESSD_MACHINE(obj)->boot_key);
@@ -651,6 +664,11 @@ static void essd_machine_class_init(ObjectClass *oc, void *data)
                               NULL, NULL);
     object_class_property_set_description(oc, "straps",
                                           "levels of the 8 strap pins");
+    object_class_property_add_bool(oc, "plp", get_plp, set_plp);
+    object_class_property_set_description(
+        oc, "plp",
+        "the board has capacitors, with which firmware saves its "
+        "write buffer when the power fails");
     object_class_property_add_str(oc, "boot-key", get_boot_key, set_boot_key);
     object_class_property_set_description(
         oc, "boot-key",

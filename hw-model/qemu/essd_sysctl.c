@@ -14,8 +14,10 @@
 #include "hw/qdev-properties.h"
 #include "migration/vmstate.h"
 #include "qemu/guest-random.h"
+#include "qapi/error.h"
 #include "qemu/log.h"
 #include "qemu/module.h"
+#include "qemu/timer.h"
 #include "system/runstate.h"
 #include "trace.h"
 
@@ -95,6 +97,13 @@ static uint64_t essd_sysctl_read(void *opaque, hwaddr offset, unsigned size)
     case A_SYSCTL_HART_ENTRY_HI:
         value = s->hart_entry[1];
         break;
+    case A_SYSCTL_POWER:
+        value = FIELD_DP32(value, SYSCTL_POWER, BACKED, s->plp);
+        value = FIELD_DP32(value, SYSCTL_POWER, FAILING, s->is_failing);
+        break;
+    case A_SYSCTL_POWER_BUDGET:
+        value = s->plp ? s->plp_budget_us : 0;
+        break;
     case A_SYSCTL_KEY_STATUS:
         value =
             FIELD_DP32(value, SYSCTL_KEY_STATUS, FUSED, s->boot_key != NULL);
@@ -131,6 +140,13 @@ static void reset_machine(EssdSysctlState *s, uint32_t value)
     qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
 }
 
+/* The power is off: nothing that is in progress is completed. */
+static void end_power(void *opaque)
+{
+    trace_essd_sysctl_power_end();
+    kill(getpid(), SIGKILL);
+}
+
 static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
                               unsigned size)
 {
@@ -143,6 +159,11 @@ static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
         break;
     case A_SYSCTL_RESET:
         reset_machine(s, value);
+        break;
+    case A_SYSCTL_POWER_DONE:
+        if (s->is_failing && (value & 1)) {
+            end_power(s);
+        }
         break;
     case A_SYSCTL_HART_ENTRY_LO:
         s->hart_entry[0] = value;
@@ -172,6 +193,32 @@ static const MemoryRegionOps essd_sysctl_ops = {
     .impl.min_access_size = 4,
     .impl.max_access_size = 4,
 };
+
+static bool get_power_fail(Object *obj, Error **errp)
+{
+    return ESSD_SYSCTL(obj)->is_failing;
+}
+
+static void set_power_fail(Object *obj, bool value, Error **errp)
+{
+    EssdSysctlState *s = ESSD_SYSCTL(obj);
+
+    if (!value || s->is_failing) {
+        if (value != s->is_failing) {
+            error_setg(errp, "power that has failed does not come back");
+        }
+        return;
+    }
+    if (!s->plp) {
+        error_setg(errp, "the board has no capacitors (plp=on)");
+        return;
+    }
+    s->is_failing = true;
+    trace_essd_sysctl_power_fail(s->plp_budget_us);
+    qemu_set_irq(s->power_irq, 1);
+    timer_mod(s->power_end,
+              qemu_clock_get_us(QEMU_CLOCK_VIRTUAL) + s->plp_budget_us);
+}
 
 static void watchdog_input(void *opaque, int n, int level)
 {
@@ -238,8 +285,8 @@ static int essd_sysctl_post_load(void *opaque, int version_id)
 
 static const VMStateDescription vmstate_essd_sysctl = {
     .name = TYPE_ESSD_SYSCTL,
-    .version_id = 1,
-    .minimum_version_id = 1,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .post_load = essd_sysctl_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32_EQUAL(dram_mib, EssdSysctlState, "DRAM size differs"),
@@ -249,6 +296,8 @@ static const VMStateDescription vmstate_essd_sysctl = {
         VMSTATE_UINT32(cause, EssdSysctlState),
         VMSTATE_UINT32(next_cause, EssdSysctlState),
         VMSTATE_UINT32(boot_status, EssdSysctlState),
+        VMSTATE_BOOL(is_failing, EssdSysctlState),
+        VMSTATE_TIMER_PTR(power_end, EssdSysctlState),
         VMSTATE_UINT32_ARRAY(hart_entry, EssdSysctlState, 2),
         VMSTATE_UINT32_ARRAY(scratch, EssdSysctlState, SYSCTL_SCRATCH_WORDS),
         VMSTATE_END_OF_LIST()}};
@@ -260,11 +309,21 @@ static void essd_sysctl_init(Object *obj)
     memory_region_init_io(&s->iomem, obj, &essd_sysctl_ops, s, TYPE_ESSD_SYSCTL,
                           0x1000);
     sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->iomem);
+    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->power_irq);
+    s->power_end = timer_new_us(QEMU_CLOCK_VIRTUAL, end_power, s);
     qdev_init_gpio_in_named(DEVICE(obj), watchdog_input, "watchdog", 1);
     qdev_init_gpio_out_named(DEVICE(obj), s->strap, "strap", ESSD_STRAPS);
 }
 
+static void essd_sysctl_finalize(Object *obj)
+{
+    timer_free(ESSD_SYSCTL(obj)->power_end);
+}
+
 static const Property essd_sysctl_properties[] = {
+    DEFINE_PROP_BOOL("plp", EssdSysctlState, plp, false),
+    DEFINE_PROP_UINT32("plp-budget-us", EssdSysctlState, plp_budget_us,
+                       SYSCTL_POWER_BUDGET_US),
     DEFINE_PROP_UINT32("dram-mib", EssdSysctlState, dram_mib, 0),
     DEFINE_PROP_UINT32("harts", EssdSysctlState, harts, 1),
     DEFINE_PROP_UINT8("straps", EssdSysctlState, straps, 0),
@@ -280,6 +339,12 @@ static void essd_sysctl_class_init(ObjectClass *klass, void *data)
     dc->vmsd = &vmstate_essd_sysctl;
     dc->user_creatable = false; /* it is part of the machine */
     device_class_set_props(dc, essd_sysctl_properties);
+    object_class_property_add_bool(klass, "power-fail", get_power_fail,
+                                   set_power_fail);
+    object_class_property_set_description(
+        klass, "power-fail",
+        "true: the power fails; capacitors hold it for "
+        "plp-budget-us");
     rc->phases.enter = essd_sysctl_reset_enter;
     rc->phases.exit = essd_sysctl_reset_exit;
 }
@@ -290,6 +355,7 @@ static const TypeInfo essd_sysctl_types[] = {
         .parent = TYPE_SYS_BUS_DEVICE,
         .instance_size = sizeof(EssdSysctlState),
         .instance_init = essd_sysctl_init,
+        .instance_finalize = essd_sysctl_finalize,
         .class_init = essd_sysctl_class_init,
     },
 };

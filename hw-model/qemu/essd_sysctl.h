@@ -9,8 +9,13 @@
  *    machine is reset, it makes the reset cause WATCHDOG
  *  + named GPIO outputs "strap" 0..7: the strap pins' levels, driven after
  *    every reset
- *  + properties "dram-mib", "harts", "straps" (8 bits), "boot-key" (64
- *    hexadecimal digits, or not set: no key is fused)
+ *  + sysbus IRQ 0: level, high while the power fails
+ *  + property "power-fail", at run time: true makes the power fail; when the
+ *    capacitors are empty, or firmware needs them no longer, QEMU ends as by
+ *    SIGKILL
+ *  + properties "plp" (the board has capacitors), "plp-budget-us" (how long
+ *    they hold the power), "dram-mib", "harts", "straps" (8 bits), "boot-key"
+ * (64 hexadecimal digits, or not set: no key is fused)
  */
 #ifndef ESSD_SYSCTL_H
 #define ESSD_SYSCTL_H
@@ -36,6 +41,11 @@ struct EssdSysctlState {
     uint32_t harts;
     uint8_t straps;
     char *boot_key;
+    bool plp;
+    uint32_t plp_budget_us;
+
+    qemu_irq power_irq;
+    QEMUTimer *power_end; /* then the capacitors are empty */
 
     /* Saved with the machine. */
     bool powered; /* false until the first reset is over */
@@ -45,6 +55,7 @@ struct EssdSysctlState {
     uint32_t next_cause;
     uint32_t boot_status;
     uint32_t hart_entry[2];
+    bool is_failing; /* the capacitors hold the power */
     uint32_t scratch[SYSCTL_SCRATCH_WORDS];
 };
 

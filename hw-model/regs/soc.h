@@ -70,6 +70,7 @@
 #define SOC_IRQ_I2C1        15
 #define SOC_IRQ_I2C2        16
 #define SOC_NMI_WATCHDOG    2            /* Smrnmi's number, of hart 0 */
+#define SOC_IRQ_POWER       17
 #define SOC_IRQ_ECC         18
 #define SOC_IRQS            32           /* sources 1..31 exist */
 

@@ -28,16 +28,22 @@ REG32(SYSCTL_HART_ENTRY_LO, 0x020)     /* rw: start of parked harts that are */
 REG32(SYSCTL_HART_ENTRY_HI, 0x024)     /* woken by their MSIP */
 REG32(SYSCTL_KEY_STATUS, 0x040)        /* ro */
     FIELD(SYSCTL_KEY_STATUS, FUSED, 0, 1)      /* KEY0 to KEY7 are valid */
+REG32(SYSCTL_POWER, 0x044)             /* ro */
+    FIELD(SYSCTL_POWER, BACKED, 0, 1)          /* there are capacitors */
+    FIELD(SYSCTL_POWER, FAILING, 1, 1)         /* they hold the power */
+REG32(SYSCTL_POWER_BUDGET, 0x048)      /* ro: for how many microseconds */
+REG32(SYSCTL_POWER_DONE, 0x04c)        /* wo: 1: firmware needs no power */
 REG32(SYSCTL_KEY0, 0x060)              /* ro: the key for images, 8 words */
 REG32(SYSCTL_KEY7, 0x07c)
 REG32(SYSCTL_SCRATCH0, 0x080)          /* rw: 16 words; only power-on clears */
 REG32(SYSCTL_SCRATCH15, 0x0bc)
 /* clang-format on */
 
-#define SYSCTL_CHIP_ID_VALUE 0x44535345u /* "ESSD", little-endian */
-#define SYSCTL_RESET_KEY 0x5e7au
-#define SYSCTL_SCRATCH_WORDS 16
-#define SYSCTL_KEY_BYTES 32
+#define SYSCTL_CHIP_ID_VALUE   0x44535345u /* "ESSD", little-endian */
+#define SYSCTL_RESET_KEY       0x5e7au
+#define SYSCTL_SCRATCH_WORDS   16
+#define SYSCTL_KEY_BYTES       32
+#define SYSCTL_POWER_BUDGET_US 1000000 /* default of the model */
 
 enum sysctl_reset_cause {
     SYSCTL_RESET_POWER_ON = 0,
@@ -61,10 +67,10 @@ enum sysctl_boot_verdict {
     SYSCTL_VERDICT_EMPTY = 2,      /* no magic number */
     SYSCTL_VERDICT_HEADER_CRC = 3, /* header damaged */
     SYSCTL_VERDICT_HEADER = 4,     /* unknown header version */
-    SYSCTL_VERDICT_RANGE = 5, /* too large for slot or DRAM, or bad entry */
-    SYSCTL_VERDICT_IMAGE_CRC = 6,  /* header intact, image damaged */
-    SYSCTL_VERDICT_BOARD = 7,      /* the image is for another board */
-    SYSCTL_VERDICT_SIGNATURE = 8,  /* not signed with the fused key */
+    SYSCTL_VERDICT_RANGE = 5,     /* too large for slot or DRAM, or bad entry */
+    SYSCTL_VERDICT_IMAGE_CRC = 6, /* header intact, image damaged */
+    SYSCTL_VERDICT_BOARD = 7,     /* the image is for another board */
+    SYSCTL_VERDICT_SIGNATURE = 8, /* not signed with the fused key */
 };
 
 #endif

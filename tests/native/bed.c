@@ -45,6 +45,7 @@ static void start_drive(struct bed *bed, const uint8_t *kept)
         .namespaces = bed->keeps_namespaces ? &bed->namespaces : NULL,
         .kept_dram = kept,
         .kept_bytes = KEPT_BYTES,
+        .has_capacitors = bed->has_capacitors,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);
@@ -138,6 +139,7 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .straps = like->straps,
         .has_nand = like->has_nand,
         .nand_blocks = like->nand_blocks,
+        .has_capacitors = like->has_capacitors,
         .nand_is_realtime = like->nand_is_realtime,
         .plan = like->plan,
         .keeps_namespaces = like->keeps_namespaces,

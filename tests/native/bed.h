@@ -47,7 +47,8 @@ struct bed {
     bool has_nand;
     uint16_t nand_blocks; /* Of a plane; 0: 20, which is 11 MiB. */
     bool nand_is_realtime;
-    bool nand_is_held; /* As machine.holds_flash, from the next start on. */
+    bool has_capacitors; /* The drive has power-loss protection. */
+    bool nand_is_held;   /* As machine.holds_flash, from the next start on. */
     struct nand_ram nand;
     const struct volume_plan *plan; /* Its namespaces; NULL: one. */
     bool keeps_namespaces;          /* The table outlives a power cycle. */
@@ -63,8 +64,8 @@ void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
 /* The same, with the parameters of `like`: mtu_bytes, vlan, priority,
- * has_roce_v1, has_dhcp, has_nand, nand_blocks, nand_is_realtime, plan,
- * keeps_namespaces. */
+ * has_roce_v1, has_dhcp, has_nand, nand_blocks, nand_is_realtime,
+ * has_capacitors, plan, keeps_namespaces. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 

@@ -59,7 +59,8 @@ def make(text: str = SMALL, name: str = "x") -> Nand:
     ("8G", nand.Wanted("8G")),
     ("512MiB,profile=qlc", nand.Wanted("512MiB", "qlc")),
     ("96g, channels=2,dies=4,seed=7", nand.Wanted("96g", None, 2, 4, 7)),
-    ("timing=realtime", nand.Wanted(timing="realtime"))])
+    ("timing=realtime", nand.Wanted(timing="realtime")),
+    ("8G,plp=on", nand.Wanted("8G", plp="on"))])
 def test_the_option_has_a_size_and_keys(text: str, found: nand.Wanted) -> None:
     assert nand.parse(text) == found
 
@@ -75,6 +76,7 @@ def test_the_option_has_a_size_and_keys(text: str, found: nand.Wanted) -> None:
     ("8G,profil=qlc", "must be KEY=VALUE, where KEY is profile, .*; did you mean profile?"),
     ("8G,dies=x", "dies 'x' is not a number"), ("8G,dies=-1", "dies '-1' is not a number"),
     ("8G,seed=1,seed=2", "seed occurs twice"),
+    ("8G,plp=yes", "plp yes: must be on or off"),
     ("8G,timing=real", "timing real: must be fast or realtime; did you mean realtime?")])
 def test_an_option_that_makes_no_sense_is_refused(text: str, said: str) -> None:
     with pytest.raises(EssdError, match=said.replace("?", r"\?")) as refused:
@@ -254,6 +256,22 @@ def test_qemu_gets_an_explicit_node_for_the_array(tmp_path: Path) -> None:
     assert node["file"] == {
         "driver": "file", "filename": "/n,and", "discard": "unmap", "locking": "on",
         "cache": {"direct": False, "no-flush": False}}
+
+
+@pytest.mark.parametrize(("plp", "there"), [("on", True), ("off", False)])
+def test_the_machine_has_capacitors_if_asked_for(tmp_path: Path, plp: str,
+                                                 there: bool) -> None:
+    assert DRIVE.nand is not None
+    drive = replace(DRIVE, nand=replace(DRIVE.nand, plp=plp))
+    words = drive_command(Config("x", "", "tcg", [], {"drive": drive}), tmp_path)
+    assert ("plp=on" in words[words.index("-M") + 1].split(",")) is there
+
+
+def test_an_array_keeps_its_board(program: None) -> None:
+    array = make(SMALL + ",plp=on")
+    assert array.plp == "on" and make("timing=realtime").plp == "on"
+    with pytest.raises(EssdError, match="the drive's array has plp on, not off"):
+        make("plp=off")
 
 
 def test_a_drive_without_an_array_has_the_command_line_that_it_had(tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ CABLE_LOOK_MS = 100
 TIME_QUERY = ("human-monitor-command", {"command-line": "xp /2wx 0x10130044"})
 
 
+# What makes the power of a drive with capacitors fail (docs/hardware/sysctl.md).
+POWER_FAIL = ("qom-set", {"path": "/machine/sysctl", "property": "power-fail",
+                          "value": True})
+
+
 def media_node_json(drive: Drive) -> str:
     """The block node of the media, for -blockdev.
 
@@ -64,6 +69,7 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
         drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
         "-M", ",".join(
             ["essd", "media=media", *(["nand=nand"] if drive.nand else []),
+             *(["plp=on"] if drive.nand and drive.nand.plp == "on" else []),
              "mgmt=mgmt", "trace=trace", "bmc=bmc",
              *(f"port{n}-netdev=port{n}" for n in ports)]),
         *sandbox_options(),

@@ -27,7 +27,8 @@ SIZE = re.compile(r"(\d+)([KMGT])(?:i?B)?", re.I)
 LARGEST_GIB = 96
 TIMINGS = ("fast", "realtime")
 NUMBERS = ("channels", "dies", "seed")
-KEYS = ("profile", *NUMBERS, "timing")
+SWITCH = ("on", "off")
+KEYS = ("profile", *NUMBERS, "timing", "plp")
 BUSY = 3        # exit status of essd-nand: a machine uses the file
 
 
@@ -45,6 +46,7 @@ class Wanted:
     dies: int | None = None         # of a channel, 1 to 16
     seed: int | None = None         # of errors and of the factory's bad blocks
     timing: str | None = None
+    plp: str | None = None          # power-loss protection: on or off
 
 
 def size_bytes(text: str) -> int:
@@ -80,6 +82,8 @@ def parse(text: str) -> Wanted:
         else:
             if key == "timing":
                 chosen.check_word("nand: timing", value, TIMINGS)
+            elif key == "plp":
+                chosen.check_word("nand: plp", value, SWITCH)
             setattr(found, key, value)
     return found
 
@@ -153,7 +157,8 @@ def create(path: Path, wanted: Wanted) -> Nand:
     try:
         facts = look(path)
         array = Nand(str(path), wanted.size, facts["profile"], facts["channels"],
-                     facts["dies"], facts["seed"], wanted.timing or TIMINGS[0])
+                     facts["dies"], facts["seed"], wanted.timing or TIMINGS[0],
+                     wanted.plp or "off")
         record(array)
     except BaseException:
         path.unlink(missing_ok=True)
@@ -163,7 +168,7 @@ def create(path: Path, wanted: Wanted) -> Nand:
 
 def update(array: Nand, wanted: Wanted) -> Nand:
     """The drive's array, with the settings that can change; EssdError for the others."""
-    for key in ("size", "profile", *NUMBERS):
+    for key in ("size", "profile", *NUMBERS, "plp"):
         asked, has = getattr(wanted, key), getattr(array, key)
         is_same = asked in (None, has) or (
             key == "size" and size_bytes(asked) == size_bytes(has))

@@ -20,7 +20,7 @@ from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
 from . import capture_rotation, outside, resident
-from .drive import drive_command
+from .drive import POWER_FAIL, drive_command
 from .switch import SWITCH_LINE_MAX, switch_command, switch_control
 from .vm import guest_command
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PR_SET_PDEATHSIG = 1
 DISCONNECT_S = 2
+POWER_FAIL_S = 30        # real time for a second of virtual time
 
 # The last line of the firmware before a restart that an update asks for.
 UPDATE_LINE = "drive: restarting with other firmware"
@@ -291,6 +292,28 @@ class Part:
             process.kill()
         await process.wait()
         await self.gone()
+
+    @property
+    def has_capacitors(self) -> bool:
+        """Whether it is a drive that saves its write buffer when the power fails."""
+        drive = self.supervisor.config.drives.get(self.name)
+        return drive is not None and drive.nand is not None and drive.nand.plp == "on"
+
+    async def fail_power(self) -> None:
+        """Let the power of a drive with capacitors fail, and wait until it is off.
+
+        QEMU ends itself when the drive has saved its write buffer, or when the
+        capacitors are empty.
+        """
+        process = self.process
+        if process is not None and not self.halted:
+            self.state = "off"
+            # QEMU may end before it answers.
+            with contextlib.suppress(QMPError, RuntimeError, EOFError, OSError):
+                await self.execute(*POWER_FAIL)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(process.wait(), POWER_FAIL_S)
+        await self.kill()
 
     def restarted(self, why: str) -> None:
         """Record a restart that was not requested, which counts as a fault."""

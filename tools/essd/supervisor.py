@@ -294,7 +294,7 @@ class Supervisor:
         part = self.parts[self.target(request)]
         if part.state != "running":
             raise ValueError(f"{part.title} is not powered")
-        await part.kill()
+        await (part.fail_power() if part.has_capacitors else part.kill())
         self.say(f"{part.name}: power cut")
         return None
 

@@ -24,6 +24,7 @@ struct sweep {
     unsigned int cut_stride;   /* capacitors fail at each of so many events */
     unsigned int mount_stride; /* the next mount is cut at each of so many */
     bool with_failures;        /* some programs fail */
+    bool is_filled;            /* all units are written first */
     uint64_t fails, cuts, mounts;
     uint64_t fail_at; /* event of the workload */
     jmp_buf end;      /* of the workload */
@@ -152,6 +153,9 @@ static bool run_workload(struct sweep *sweep, const struct bed_config *config,
     bool has_failed;
 
     bed_mount(bed);
+    for (uint32_t i = 0; sweep->is_filled && i < 4 * bed->units; i++) {
+        bed_write(bed, i % bed->units * BED_SECTORS, BED_SECTORS);
+    }
     use_medium(bed, config->seed, 60);
     bed_wait_all(bed);
     bed_flush(bed);
@@ -252,6 +256,23 @@ static void test_stripes_with_parity_are_saved(void **state)
     sweep_seeds(&sweep, &config, "parity and checkpoints");
 }
 
+/* All superblocks are in use, but those that are kept free. */
+static void test_a_full_flash_has_space_for_the_buffer(void **state)
+{
+    struct sweep sweep = {.stride =
+                              5 * (unsigned int)read_setting("FTL_STRIDE", 7)};
+    struct bed_config config = small;
+
+    (void)state;
+    config.logical_units = 0;
+    config.torn_units_vary = false;
+    config.buffer_units = 24;
+    config.geometry.wordlines = 4;
+    config.geometry.blocks = 14;
+    sweep.is_filled = true;
+    sweep_seeds(&sweep, &config, "full flash");
+}
+
 /* ---- What a mount knows of the last loss of power. */
 
 static struct bed *new_bed(uint64_t seed)
@@ -317,12 +338,43 @@ static void test_a_marker_counts_until_something_is_written(void **state)
         bed_mount(bed);
         assert_true(ftl_was_saved(bed->ftl));
         bed_check(bed);
+        assert_false(ftl_is_read_only(bed->ftl));
         cut = bed;
     }
     bed_write(cut, 0, 8);
     bed_flush(cut);
     assert_false(was_saved_after_cut(cut));
     bed_free(cut);
+}
+
+/* A marker whose row fails is programmed again. */
+static void test_a_marker_that_fails_is_no_marker(void **state)
+{
+    const struct nand_injection failure = {
+        .kind = NAND_OP_PROGRAM,
+        .effect = NAND_EFFECT_FAIL,
+        .channel = NAND_ANYWHERE,
+        .die = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.times = 4, .chance = FAULT_CHANCE_ALWAYS},
+    };
+    struct bed *bed = new_bed(5);
+
+    (void)state;
+    bed_write(bed, 0, 64);
+    bed_flush(bed);
+    assert_true(nand_array_inject(bed->array, &failure));
+    ftl_power_fails(bed->ftl);
+    while (!ftl_is_saved(bed->ftl)) {
+        assert_true(bed_step(bed));
+    }
+    assert_true(ftl_counters(bed->ftl)->program_errors != 0);
+    assert_true(was_saved_after_cut(bed));
+    bed_free(bed);
 }
 
 /* Nothing is served, and nothing ends, once the power fails. */

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The whole drive with capacitors: no acknowledged write is lost when the power
+ * fails, within the time for which they hold it.  If they fail, the drive
+ * notices, warns, and keeps what was flushed.
+ */
+#include "bed_fixture.h"
+
+#include "lib/random.h"
+#include "nvmeof/wire/identify.h"
+#include "nvmeof/wire/log.h"
+#include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
+
+#define MS_NS     UINT64_C(1000000)
+#define BUDGET_NS (40 * MS_NS)
+
+enum {
+    SLOTS = 12,
+    SLOT_BLOCKS = 20, /* two units and parts of two others */
+    SLOT_STRIDE = 40,
+    FAILS = 16,
+};
+
+static const struct bed fast_bed = {
+    .mtu_bytes = 1500, .has_nand = true, .has_capacitors = true};
+static const struct bed slow_bed = {.mtu_bytes = 1500,
+                                    .has_nand = true,
+                                    .nand_is_realtime = true,
+                                    .has_capacitors = true};
+
+static int setup_like(const struct bed *like)
+{
+    bed_init_like(&bed, like);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+static int setup_fast(void **state)
+{
+    (void)state;
+    return setup_like(&fast_bed);
+}
+
+static int setup_slow(void **state)
+{
+    (void)state;
+    return setup_like(&slow_bed);
+}
+
+/* Connect after the power was off. */
+static void come_back(void)
+{
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+}
+
+/* The power fails.  The firmware has BUDGET_NS. */
+static void fail_power(void)
+{
+    native_drive_power_fails(bed.drive);
+    native_world_pass(&bed.world, BUDGET_NS);
+    assert_true(bed.drive->saved_ns != 0);
+    assert_true(bed.drive->saved_ns - bed.drive->fail_ns <= BUDGET_NS);
+    bed_power_cycle(&bed);
+    come_back();
+}
+
+/* The same with capacitors that fail: the power is off at once.  The drive has
+ * noted before that it is in use. */
+static void fail_capacitors(void)
+{
+    native_world_pass(&bed.world, 100 * MS_NS);
+    bed_power_cycle(&bed);
+    come_back();
+}
+
+static const char *console(void)
+{
+    native_world_pass(&bed.world, MS_NS);
+    return machine_console(&bed.drive->machine);
+}
+
+static uint8_t critical_warning(void)
+{
+    static uint8_t page[LOG_SMART_LEN];
+
+    native_world_pass(&bed.world, MS_NS); /* The mount ends. */
+    assert_int_equal(
+        host_get_log(&bed.host->host, LOG_SMART, 0, page, sizeof(page)), 0);
+    return page[0];
+}
+
+WITH_FIXTURE(setup_fast, teardown)
+static void test_unflushed_writes_survive_a_loss_of_power(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i < 6; i++) {
+        assert_int_equal(
+            bed_write(&bed, 1, 8 * i, 8, HOST_DATA_KEYED, false, i), 0);
+        fail_power();
+        for (uint32_t j = 1; j <= i; j++) {
+            bed_expect(&bed, 1, 8 * j, 8, HOST_DATA_KEYED, j);
+        }
+        assert_int_equal(critical_warning(), 0);
+        assert_null(strstr(console(), "power:"));
+    }
+}
+
+/* Capacitors make the cache one that is not volatile. */
+WITH_FIXTURE(setup_fast, teardown)
+static void test_a_drive_with_capacitors_has_no_volatile_cache(void **state)
+{
+    static uint8_t page[4096];
+
+    (void)state;
+    assert_int_equal(host_identify(&bed.host->host, 1, 0, page), 0);
+    assert_int_equal(page[ID_CTRL_VWC] & VWC_PRESENT, 0);
+    assert_int_not_equal(
+        host_set_features(&bed.host->host, FEATURE_VOLATILE_WRITE_CACHE, 0), 0);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+}
+
+WITH_FIXTURE(setup_fast, teardown)
+static void test_capacitors_that_fail_are_noticed(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, true, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 24, 8, HOST_DATA_KEYED, false, 2), 0);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 40, 8, HOST_DATA_KEYED, false, 3), 0);
+    assert_int_equal(critical_warning(), 0);
+    fail_capacitors();
+    assert_non_null(strstr(console(), "power: the capacitors have failed"));
+    assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(bed.usage.unsafe_shutdowns, 1);
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
+    bed_expect(&bed, 1, 24, 8, HOST_DATA_KEYED, 2);
+
+    /* From now on, writes are on flash when they are complete. */
+    assert_int_equal(bed_write(&bed, 1, 56, 8, HOST_DATA_KEYED, false, 4), 0);
+    fail_capacitors();
+    assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
+    bed_expect(&bed, 1, 56, 8, HOST_DATA_KEYED, 4);
+
+    /* Capacitors that work end the warning. */
+    native_world_pass(&bed.world, 100 * MS_NS);
+    fail_power();
+    assert_int_equal(critical_warning(), 0);
+    assert_int_equal(bed.usage.unsafe_shutdowns, 3);
+}
+
+WITH_FIXTURE(setup_fast, teardown)
+static void test_an_orderly_shutdown_is_no_failure_of_capacitors(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 1), 0);
+    (void)type_line("shutdown\r");
+    fail_capacitors();
+    assert_int_equal(critical_warning(), 0);
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
+}
+
+/* ---- Power that fails while writes are in progress. */
+
+struct slot {
+    uint64_t lba;
+    uint32_t offset;
+    uint32_t acknowledged, version; /* the last one, and the one begun last */
+    bool is_busy;
+};
+
+static void write_done(void *ctx, const struct host_result *result)
+{
+    struct slot *slot = ctx;
+
+    slot->is_busy = false;
+    if (!result->is_lost && result->cqe.status == 0) {
+        slot->acknowledged = slot->version;
+    }
+}
+
+static void start_write(struct slot *slot)
+{
+    slot->version++;
+    slot->is_busy = true;
+    bed_fill(bed.host->data + slot->offset, slot->lba, SLOT_BLOCKS,
+             slot->version);
+    assert_true(host_io_submit(&bed.host->host,
+                               &(struct host_io){
+                                   .qid = 1,
+                                   .opcode = NVM_WRITE,
+                                   .kind = HOST_DATA_KEYED,
+                                   .nsid = BED_NSID,
+                                   .lba = slot->lba,
+                                   .blocks = SLOT_BLOCKS,
+                                   .offset = slot->offset,
+                                   .len_bytes = SLOT_BLOCKS * BED_BLOCK,
+                                   .done = write_done,
+                                   .ctx = slot,
+                               }));
+}
+
+static bool has_version(const struct slot *slot, uint32_t block,
+                        uint32_t version)
+{
+    uint8_t expected[SLOT_BLOCKS * BED_BLOCK] = {0};
+
+    if (version != 0) {
+        bed_fill(expected, slot->lba, SLOT_BLOCKS, version);
+    }
+    return memcmp(bed.host->data + (size_t)block * BED_BLOCK,
+                  expected + (size_t)block * BED_BLOCK, BED_BLOCK) == 0;
+}
+
+/* Each block has the version that was acknowledged last, or the one that was in
+ * progress.  Then all blocks get one more version. */
+static void check_slot(struct slot *slot)
+{
+    assert_int_equal(bed_read(&bed, 1, slot->lba, SLOT_BLOCKS, HOST_DATA_KEYED),
+                     0);
+    for (uint32_t i = 0; i < SLOT_BLOCKS; i++) {
+        if (!has_version(slot, i, slot->acknowledged) &&
+            !has_version(slot, i, slot->version)) {
+            fail_msg("block %lu has lost version %u",
+                     (unsigned long)slot->lba + i, slot->acknowledged);
+        }
+    }
+    slot->is_busy = false;
+    slot->acknowledged = ++slot->version;
+    assert_int_equal(bed_write(&bed, 1, slot->lba, SLOT_BLOCKS, HOST_DATA_KEYED,
+                               false, slot->version),
+                     0);
+}
+
+static void write_for_a_while(struct slot *slots, uint64_t *random)
+{
+    uint64_t turns = 200 + random_next(random) % 3000;
+
+    while (turns-- != 0) {
+        struct slot *slot = &slots[random_next(random) % SLOTS];
+
+        if (!slot->is_busy) {
+            start_write(slot);
+        }
+        if (!native_world_step(&bed.world)) {
+            native_world_pass(&bed.world, 1000);
+        }
+    }
+}
+
+static void run_fails(void)
+{
+    static struct slot slots[SLOTS];
+    uint64_t random = 5, longest_ns = 0;
+
+    memset(slots, 0, sizeof(slots));
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        slots[i].lba = (uint64_t)i * SLOT_STRIDE + 5;
+        slots[i].offset = i * SLOT_BLOCKS * BED_BLOCK;
+    }
+    for (uint32_t i = 0; i < FAILS; i++) {
+        write_for_a_while(slots, &random);
+        native_drive_power_fails(bed.drive);
+        native_world_pass(&bed.world, BUDGET_NS);
+        assert_true(bed.drive->saved_ns != 0);
+        longest_ns = MAX(longest_ns, bed.drive->saved_ns - bed.drive->fail_ns);
+        bed_power_cycle(&bed);
+        come_back();
+        for (uint32_t j = 0; j < SLOTS; j++) {
+            check_slot(&slots[j]);
+        }
+        assert_int_equal(critical_warning(), 0);
+    }
+    print_message("the longest saving took %lu us\n",
+                  (unsigned long)(longest_ns / 1000));
+}
+
+WITH_FIXTURE(setup_fast, teardown)
+static void test_power_that_fails_at_any_time_loses_nothing(void **state)
+{
+    (void)state;
+    run_fails();
+}
+
+WITH_FIXTURE(setup_slow, teardown)
+static void test_the_buffer_is_saved_within_the_budget(void **state)
+{
+    (void)state;
+    run_fails();
+}
