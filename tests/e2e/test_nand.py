@@ -135,3 +135,25 @@ def test_a_sanitize_leaves_no_byte_in_the_flash_and_a_die_dies_without_loss(
     fio(job, 1, "--size=16m")
     # What is in the dead die cannot be erased, and the drive does not claim it.
     assert sanitize(job) == FAILED
+
+
+def reads(job: Job, first: int, count: int) -> bool:
+    """Whether the host can read these blocks of 512 bytes, past its page cache."""
+    return job.result(f"dd if={job.device()} of=/dev/null bs=512 skip={first} count={count} "
+                      "iflag=direct status=none", check=False).status == 0
+
+
+def test_a_host_makes_blocks_unreadable_until_it_writes_them(
+        connect_nand: Callable[[str], Job]) -> None:
+    job = connect_nand(SMALL)
+    job.run(f"dd if=/dev/zero of={job.device()} bs=64k count=1 oflag=direct status=none")
+    # Blocks 21 to 28: parts of two units.
+    job.run(f"nvme write-uncor {job.device()} -s 21 -c 7")
+    for _ in range(2):
+        assert reads(job, 0, 21) and reads(job, 29, 90)
+        assert not any(reads(job, block, 1) for block in range(21, 29))
+        assert nand_steps.smart(job)["media_errors"] == 0
+        job.run(f"nvme flush {job.device()}")
+        cut_power(job)
+    job.run(f"dd if=/dev/zero of={job.device()} bs=512 seek=21 count=8 oflag=direct status=none")
+    assert reads(job, 0, 128)
