@@ -18,6 +18,7 @@ void ftl_power_fails(struct ftl *ftl)
 {
     if (ftl->power.phase == FTL_POWER_ON) {
         ftl->power.phase = FTL_POWER_SAVES;
+        ftl->has_work = true;
     }
 }
 
