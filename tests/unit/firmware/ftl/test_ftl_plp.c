@@ -241,6 +241,20 @@ static void test_programs_that_fail_while_the_buffer_is_saved(void **state)
     sweep_seeds(&sweep, &small, "failed programs");
 }
 
+static void test_metadata_and_marks_are_saved(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .cut_stride = 7,
+    };
+    struct bed_config config = small;
+
+    (void)state;
+    config.has_metadata = true;
+    config.has_marks = true;
+    sweep_seeds(&sweep, &config, "metadata and marks");
+}
+
 static void test_stripes_with_parity_are_saved(void **state)
 {
     struct sweep sweep = {
