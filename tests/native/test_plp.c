@@ -75,7 +75,7 @@ static void fail_capacitors(void)
     come_back();
 }
 
-static const char *console(void)
+static const char *read_console(void)
 {
     native_world_pass(&bed.world, MS_NS);
     return machine_console(&bed.drive->machine);
@@ -103,7 +103,7 @@ static void test_unflushed_writes_survive_a_loss_of_power(void **state)
             bed_expect(&bed, 1, 8 * j, 8, HOST_DATA_KEYED, j);
         }
         assert_int_equal(critical_warning(), 0);
-        assert_null(strstr(console(), "power:"));
+        assert_null(strstr(read_console(), "power:"));
     }
 }
 
@@ -131,7 +131,8 @@ static void test_capacitors_that_fail_are_noticed(void **state)
     assert_int_equal(bed_write(&bed, 1, 40, 8, HOST_DATA_KEYED, false, 3), 0);
     assert_int_equal(critical_warning(), 0);
     fail_capacitors();
-    assert_non_null(strstr(console(), "power: the capacitors have failed"));
+    assert_non_null(
+        strstr(read_console(), "power: the capacitors have failed"));
     assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
     assert_int_equal(bed.usage.unsafe_shutdowns, 1);
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);

@@ -312,7 +312,8 @@ class Part:
             with contextlib.suppress(QMPError, RuntimeError, EOFError, OSError):
                 await self.execute(*POWER_FAIL)
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(process.wait(), POWER_FAIL_S)
+                async with asyncio.timeout(POWER_FAIL_S):
+                    await process.wait()
         await self.kill()
 
     def restarted(self, why: str) -> None:
