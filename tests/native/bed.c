@@ -39,6 +39,7 @@ static void start_drive(struct bed *bed, const uint8_t *kept)
         .crashes = bed->crashes,
         .operations = &bed->operations,
         .nand_flash = bed->has_nand ? &bed->nand : NULL,
+        .spi_flash = bed->spi_flash,
         .flash_is_realtime = bed->nand_is_realtime,
         .flash_is_held = bed->nand_is_held,
         .plan = bed->plan,
@@ -141,6 +142,7 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .nand_blocks = like->nand_blocks,
         .has_capacitors = like->has_capacitors,
         .nand_is_realtime = like->nand_is_realtime,
+        .spi_flash = like->spi_flash,
         .plan = like->plan,
         .keeps_namespaces = like->keeps_namespaces,
     };

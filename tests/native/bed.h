@@ -50,6 +50,7 @@ struct bed {
     bool has_capacitors; /* The drive has power-loss protection. */
     bool nand_is_held;   /* As machine.holds_flash, from the next start on. */
     struct nand_ram nand;
+    struct flash_ram *spi_flash;    /* Its image slots; NULL: none. */
     const struct volume_plan *plan; /* Its namespaces; NULL: one. */
     bool keeps_namespaces;          /* The table outlives a power cycle. */
     struct native_namespaces namespaces;
@@ -65,7 +66,7 @@ void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
 /* The same, with the parameters of `like`: mtu_bytes, vlan, priority,
  * has_roce_v1, has_dhcp, has_nand, nand_blocks, nand_is_realtime,
- * has_capacitors, plan, keeps_namespaces. */
+ * has_capacitors, spi_flash, plan, keeps_namespaces. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A host updates the firmware of a whole drive, and resets the subsystem. */
+#include "bed.h"
+
+#include <string.h>
+
+#include "nvmeof/wire/identify.h"
+#include "nvmeof/wire/log.h"
+#include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
+
+enum {
+    UNIT = 4096,
+    FILE_BYTES = 2 * UNIT, /* header and image */
+    STORE_ACTIVATE = 1 << 3,
+    ACTIVATE = 2 << 3,
+};
+#define RESTART_NS UINT64_C(8000000000)
+
+static struct bed bed;
+static struct flash_ram flash;
+static uint8_t file[FILE_BYTES];
+
+static struct image_header make_image(const char *version, uint32_t sequence)
+{
+    struct image_header header;
+
+    memset(file, 0x6f, sizeof(file));
+    header = flash_ram_header(version, sequence, file + UNIT, UNIT);
+    image_header_emit(&header, file);
+    return header;
+}
+
+static int setup_drive(void **state)
+{
+    const struct bed like = {.mtu_bytes = 1500, .spi_flash = &flash};
+
+    (void)state;
+    flash_ram_init(&flash);
+    for (uint8_t slot = 1; slot <= SLOT_COUNT; slot++) {
+        struct image_header header = make_image("old", 3u - slot);
+
+        flash_ram_set_slot(&flash, slot, &header, file + UNIT);
+    }
+    bed_init_like(&bed, &like);
+    bed_connect(&bed, 0, 1, 32);
+    return 0;
+}
+
+static int teardown_drive(void **state)
+{
+    (void)state;
+    bed_end(&bed);
+    flash_ram_free(&flash);
+    return 0;
+}
+
+TEST_FIXTURE(setup_drive, teardown_drive)
+
+static uint16_t send_admin(const struct nvme_sqe *sqe, void *data, uint32_t len)
+{
+    return host_command(&bed.host->host, 0, sqe, data, len) & NVME_SC_MASK;
+}
+
+static uint16_t commit_slot(uint32_t cdw10)
+{
+    const struct nvme_sqe sqe = {.opcode = ADMIN_FIRMWARE_COMMIT,
+                                 .cdw10 = cdw10};
+
+    return send_admin(&sqe, NULL, 0);
+}
+
+static void download_file(void)
+{
+    (void)make_image("new", 0);
+    for (uint32_t at = 0; at < FILE_BYTES; at += UNIT) {
+        const struct nvme_sqe sqe = {.opcode = ADMIN_FIRMWARE_DOWNLOAD,
+                                     .cdw10 = UNIT / 4 - 1,
+                                     .cdw11 = at / 4};
+
+        assert_int_equal(send_admin(&sqe, file + at, UNIT), 0);
+    }
+}
+
+static uint8_t read_slots(void)
+{
+    static uint8_t page[LOG_FIRMWARE_SLOT_LEN];
+    const struct nvme_sqe sqe = {
+        .opcode = ADMIN_GET_LOG_PAGE,
+        .cdw10 = (LOG_FIRMWARE_SLOT_LEN / 4 - 1) << 16 | LOG_FIRMWARE_SLOT,
+    };
+
+    assert_int_equal(send_admin(&sqe, page, sizeof(page)), 0);
+    return page[FIRMWARE_SLOT_AFI];
+}
+
+static bool wants_restart(void *ctx)
+{
+    (void)ctx;
+    return bed.drive->wants_restart;
+}
+
+/* @return whether the drive restarts */
+static bool reset_subsystem(void)
+{
+    struct nvme_sqe sqe = {0};
+
+    property_command_build(&sqe,
+                           &(struct property_command){.size_bytes = 4,
+                                                      .offset = PROPERTY_NSSR,
+                                                      .value = NSSR_RESET});
+    assert_int_equal(send_admin(&sqe, NULL, 0), 0);
+    host_vanish(&bed.host->host);
+    return native_world_run(&bed.world, wants_restart, NULL, RESTART_NS);
+}
+
+static void test_a_subsystem_reset_starts_the_image_in_the_other_slot(
+    void **state)
+{
+    (void)state;
+    download_file();
+    assert_int_equal(commit_slot(2 | STORE_ACTIVATE),
+                     NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    assert_int_equal(read_slots(), 0x21);
+    assert_true(reset_subsystem());
+    bed_power_cycle(&bed);
+    bed_connect(&bed, 0, 1, 32);
+    assert_int_equal(read_slots(), 2);
+    assert_string_equal(bed.drive->version, "new");
+}
+
+static void test_a_subsystem_reset_starts_the_new_image_in_the_running_slot(
+    void **state)
+{
+    (void)state;
+    download_file();
+    assert_int_equal(commit_slot(1 | STORE_ACTIVATE),
+                     NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    assert_int_equal(read_slots(), 0x11);
+    assert_true(reset_subsystem());
+    bed_power_cycle(&bed);
+    bed_connect(&bed, 0, 1, 32);
+    assert_int_equal(read_slots(), 1);
+    assert_string_equal(bed.drive->version, "new");
+}
+
+static void test_without_another_image_a_subsystem_reset_restarts_nothing(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(commit_slot(2 | ACTIVATE),
+                     NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    assert_int_equal(commit_slot(1 | ACTIVATE), 0);
+    assert_int_equal(read_slots(), 1);
+    assert_false(reset_subsystem());
+    bed_connect(&bed, 0, 1, 32);
+    assert_int_equal(read_slots(), 1);
+}
+
+/* In virtual time: the commit waits until the new image has run for 10 s. */
+static void test_a_commit_waits_for_the_end_of_the_trial(void **state)
+{
+    (void)state;
+    download_file();
+    assert_int_equal(commit_slot(2 | STORE_ACTIVATE),
+                     NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    assert_true(reset_subsystem());
+    bed_power_cycle(&bed);
+    bed_connect(&bed, 0, 1, 32);
+    assert_true(updater_is_on_trial(&bed.drive->drive.firmware.updater));
+    download_file();
+    assert_int_equal(commit_slot(0 | STORE_ACTIVATE),
+                     NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    assert_false(updater_is_on_trial(&bed.drive->drive.firmware.updater));
+    assert_int_equal(read_slots(), 0x12);
+}
