@@ -85,7 +85,7 @@ static const struct ftl_geometry geometry = {
     .wordlines = WORDLINES,
 };
 
-static void fail(const char *text)
+static void fail_run(const char *text)
 {
     (void)fprintf(stderr, "%s\n", text);
     abort();
@@ -100,7 +100,7 @@ static struct unit *unit_at(const struct ftl_flash_op *op, unsigned int plane)
     return &world.flash.unit[(row * DIES + op->die) * PLANES + plane];
 }
 
-static bool submit(void *ctx, const struct ftl_flash_op *op)
+static bool submit_op(void *ctx, const struct ftl_flash_op *op)
 {
     (void)ctx;
     if (world.tail - world.head == REQUESTS) {
@@ -140,7 +140,7 @@ static void program_unit(const struct ftl_flash_op *op,
     struct unit *to = unit_at(op, from->plane);
 
     if (op->wordline != *next) {
-        fail("A wordline is programmed out of order.");
+        fail_run("A wordline is programmed out of order.");
     }
     (*next)++;
     to->is_readable = true;
@@ -150,7 +150,7 @@ static void program_unit(const struct ftl_flash_op *op,
 }
 
 /* Execute the oldest operation. @return false when there is none */
-static bool execute(void)
+static bool execute_op(void)
 {
     struct ftl_flash_op op;
 
@@ -159,7 +159,7 @@ static bool execute(void)
     }
     op = world.queue[world.head++ % REQUESTS];
     if (op.die >= DIES || op.block >= BLOCKS || op.wordline >= WORDLINES) {
-        fail("An operation names a place that does not exist.");
+        fail_run("An operation names a place that does not exist.");
     }
     if (world.flash.is_dead[op.die]) {
         ftl_flash_done(world.ftl, op.cookie, FTL_FLASH_DEAD, 0);
@@ -192,11 +192,11 @@ static void media_done(void *ctx, void *cookie, enum media_status status)
     world.ops--;
 }
 
-static void start(void)
+static void start_layer(void)
 {
     static const uint8_t bad_planes[BLOCKS * DIES];
     struct ftl_config config = {
-        .flash = {.submit = submit},
+        .flash = {.submit = submit_op},
         .geometry = geometry,
         .bad_planes = bad_planes,
         .logical_units = LOGICAL_UNITS,
@@ -214,7 +214,7 @@ static void start(void)
     if (memory == NULL &&
         (posix_memalign(&memory, 64, ftl_bytes(&config)) != 0 ||
          posix_memalign(&keep, 64, ftl_keep_bytes(&config)) != 0)) {
-        fail("There is no memory.");
+        fail_run("There is no memory.");
     }
     config.memory = memory;
     config.keep = keep;
@@ -222,24 +222,24 @@ static void start(void)
     world.ftl = ftl_start(&config);
 }
 
-static bool step(void)
+static bool step_layer(void)
 {
     uint64_t deadline_us = UINT64_MAX;
 
-    return ftl_step(world.ftl, 1, &deadline_us) | execute();
+    return ftl_step(world.ftl, 1, &deadline_us) | execute_op();
 }
 
 /* Step until nothing can be done. */
-static void run(void)
+static void run_layer(void)
 {
-    for (uint32_t i = 0; step(); i++) {
+    for (uint32_t i = 0; step_layer(); i++) {
         if (i == STEPS_MAX) {
-            fail("The translation layer does not come to an end.");
+            fail_run("The translation layer does not come to an end.");
         }
     }
 }
 
-static void operate(enum media_op op, uint32_t unit, uint32_t units)
+static void operate_medium(enum media_op op, uint32_t unit, uint32_t units)
 {
     struct nvmf_piece piece = {.ptr = buffer,
                                .len_bytes = units * FTL_UNIT_DATA};
@@ -253,22 +253,22 @@ static void operate(enum media_op op, uint32_t unit, uint32_t units)
 
     world.ops++;
     if (!ftl_submit(world.ftl, &io)) {
-        fail("No operation is free.");
+        fail_run("No operation is free.");
     }
-    run();
+    run_layer();
 }
 
 static void use_medium(void)
 {
-    operate(MEDIA_READ, 0, LOGICAL_UNITS);
+    operate_medium(MEDIA_READ, 0, LOGICAL_UNITS);
     for (uint32_t i = 0; i < 2 * LOGICAL_UNITS; i++) {
-        operate(MEDIA_WRITE, i * 7 % LOGICAL_UNITS, 1);
+        operate_medium(MEDIA_WRITE, i * 7 % LOGICAL_UNITS, 1);
     }
-    operate(MEDIA_FLUSH, 0, 0);
-    operate(MEDIA_DEALLOCATE, 3, 10);
-    operate(MEDIA_FLUSH, 0, 0);
+    operate_medium(MEDIA_FLUSH, 0, 0);
+    operate_medium(MEDIA_DEALLOCATE, 3, 10);
+    operate_medium(MEDIA_FLUSH, 0, 0);
     if (world.ops != 0) {
-        fail("An operation does not end.");
+        fail_run("An operation does not end.");
     }
 }
 
@@ -365,14 +365,14 @@ static void apply_change(const uint8_t *change)
 static void make_used_flash(void)
 {
     memset(&world.flash, 0, sizeof(world.flash));
-    start();
-    run();
+    start_layer();
+    run_layer();
     use_medium();
     use_medium();
     ftl_stop(world.ftl);
-    run();
-    operate(MEDIA_WRITE, 5, 1);
-    operate(MEDIA_FLUSH, 0, 0);
+    run_layer();
+    operate_medium(MEDIA_WRITE, 5, 1);
+    operate_medium(MEDIA_FLUSH, 0, 0);
     memcpy(&used, &world.flash, sizeof(used));
 }
 
@@ -391,14 +391,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         len -= CHANGE_LEN;
     }
     for (unsigned int i = 0; i < 2; i++) {
-        start();
-        run();
+        start_layer();
+        run_layer();
         if (ftl_state(world.ftl) == FTL_MOUNTING) {
-            fail("A mount does not end.");
+            fail_run("A mount does not end.");
         }
         use_medium();
         ftl_stop(world.ftl);
-        run();
+        run_layer();
     }
     return 0;
 }
