@@ -41,7 +41,7 @@ struct ftl_config {
      * See ftl_capacity().
      */
     bool is_capacity_estimated;
-    bool records_capacity; /* write it to a flash that does not have it */
+    bool records_capacity; /* write it before power-off, if no page has it */
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */

@@ -75,9 +75,10 @@ void ftl_capacity_change(struct ftl *ftl)
     ftl_capacity_decide(ftl);
 }
 
-void ftl_capacity_mounted(struct ftl *ftl)
+void ftl_capacity_record(struct ftl *ftl)
 {
     if (ftl->config.records_capacity && !ftl->mount.has_capacity) {
+        ftl->mount.has_capacity = true;
         ftl_health_write(ftl);
     }
 }

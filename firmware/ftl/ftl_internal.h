@@ -509,8 +509,8 @@ void ftl_capacity_take(struct ftl *ftl, uint32_t units);
 void ftl_capacity_decide(struct ftl *ftl);
 /** The mount begins again: with another capacity, if it has found one. */
 void ftl_capacity_change(struct ftl *ftl);
-/** The mount has ended. */
-void ftl_capacity_mounted(struct ftl *ftl);
+/** The power goes off: have a page say what the capacity is. */
+void ftl_capacity_record(struct ftl *ftl);
 
 /* ---- ftl_slot.c */
 /** @return FTL_LIST_END when the pool has no free slot */

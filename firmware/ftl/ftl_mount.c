@@ -244,7 +244,6 @@ static bool step_clear(struct ftl *ftl)
         ftl->state = FTL_READY;
         ftl_parity_mounted(ftl);
         ftl_collect_rest_of_suspects(ftl);
-        ftl_capacity_mounted(ftl);
         if (ftl_health_is_worn_out(ftl)) {
             ftl_health_set_read_only(ftl);
         }

@@ -391,6 +391,8 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
             bed_trim(bed, 80, 400);
             bed_flush(bed);
         }
+        ftl_stop(bed->ftl);
+        bed_settle(bed);
         ftl_complete_stripes(bed->ftl);
         bed_settle(bed);
         inject_death(bed, i / 2);
