@@ -42,8 +42,8 @@ uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row)
     if (!ftl->superblocks[superblock].has_parity) {
         return 0;
     }
-    for (uint32_t left = dies - 1 - order_in_stripe(ftl, row); left != 0;
-         left--) {
+    for (uint32_t left = dies - 1 - order_in_stripe(ftl, row);
+         left != 0 && planes != 0; left--) {
         die = (die + 1) % dies;
         planes &= (uint8_t)~ftl_good_planes(ftl, superblock, die);
     }
