@@ -136,6 +136,9 @@ WITH_FIXTURE(setup_nand, teardown)
 static void test_nothing_is_kept_over_a_power_cut(void **state)
 {
     (void)state;
+    /* The first row of a new array holds pages of the translation layer, and
+     * takes what is in the buffer along. */
+    assert_int_equal(bed_write(&bed, 1, 64, 8, HOST_DATA_KEYED, true, 1), 0);
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
     bed_power_cycle(&bed);
     host_vanish(&bed.host->host);
