@@ -27,11 +27,14 @@ static uint32_t count_trim_pages(uint32_t logical_units)
 
 static uint32_t pool_slots(const struct ftl *ftl, enum ftl_pool pool)
 {
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint32_t move_rows = MAX(MIN(dies, (uint32_t)FTL_MOVE_ROWS_MAX),
+                             (uint32_t)FTL_MOVE_ROWS_MIN);
     const uint32_t slots[] = {
         [FTL_POOL_HOST] = ftl->config.buffer_units,
         [FTL_POOL_TRIM] = MIN(2 * (ftl->entries - ftl->config.logical_units),
                               (uint32_t)FTL_TRIM_SLOTS),
-        [FTL_POOL_MOVE] = FTL_MOVE_ROWS * ftl->layout.row_units,
+        [FTL_POOL_MOVE] = move_rows * ftl->layout.row_units,
     };
 
     return slots[pool];

@@ -13,8 +13,11 @@ enum {
     FTL_UNIT_SECTORS = FTL_UNIT_DATA >> FTL_SECTOR_SHIFT,
     FTL_TRIM_UNITS = 8 * FTL_UNIT_DATA, /* logical units of a trim page */
     FTL_TRIM_SLOTS = 16,                /* trim pages in the buffer, at most */
-    FTL_FILLED = 64,       /* slots that are filled in one go, at most */
-    FTL_MOVE_ROWS = 2,     /* in the buffer of the collection */
+    FTL_FILLED = 64, /* slots that are filled in one go, at most */
+    /* Rows in the buffer of the collection: one for each die, but at least and
+     * at most so many. */
+    FTL_MOVE_ROWS_MIN = 2,
+    FTL_MOVE_ROWS_MAX = 32,
     FTL_VERSION_SHIFT = 5, /* of mount.versions[]; below it, the attempt */
     FTL_ROW_GAP = 4096,    /* row numbers that a mount leaves unused */
     /*
