@@ -359,7 +359,7 @@ def test_info_shows_geometry_fill_wear_and_bad_blocks(program: None) -> None:
     check_fields("media info", facts)
     assert (facts["min_erasures"], facts["mean_erasures"], facts["max_erasures"]) == (
         300, 300, 300)
-    assert facts["file"] == array.path and facts["capacity_bytes"] == 75 << 20
+    assert facts["file"] == array.path and facts["capacity_bytes"] == 300 << 20
     assert facts["erased_blocks"] + facts["factory_bad_blocks"] == 2 * 4 * 200
     assert [(die["channel"], die["die"]) for die in facts["die_map"]] == [(0, 0), (0, 1)]
 

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/bench/load.h"
+
+#include "lib/random.h"
+
+#define CACHE_BYTES (16 * 1024 * 1024)
+#define TIMEOUT_NS  UINT64_C(600000000000)
+/* Prime, and larger than a stripe of any array. */
+#define STRIDE 7919
+
+static void io_done(void *ctx, const struct host_result *result)
+{
+    struct load_slot *slot = ctx;
+
+    ASSERT(!result->is_lost && result->cqe.status == 0);
+    slot->is_busy = false;
+    slot->load->done++;
+}
+
+static uint64_t next_lba(struct load *load)
+{
+    const struct load_workload *workload = load->workload;
+    uint64_t places = load->span_bytes / workload->len_bytes, place = 0;
+
+    switch (workload->order) {
+    case LOAD_STRIDED:
+        place = (uint64_t)load->started * STRIDE;
+        break;
+    case LOAD_SEQUENTIAL:
+        place = load->started;
+        break;
+    case LOAD_RANDOM:
+        place = random_next(&load->random);
+        break;
+    }
+    return place % places * (workload->len_bytes / LOAD_BLOCK);
+}
+
+/* @return false: a queue of 64 entries holds 63 commands */
+static bool start_io(struct load *load, struct load_slot *slot)
+{
+    const struct load_workload *workload = load->workload;
+    struct host_io io = {
+        .qid = 1,
+        .opcode = workload->opcode,
+        .kind = HOST_DATA_KEYED,
+        .nsid = 1,
+        .lba = next_lba(load),
+        .blocks = workload->len_bytes / LOAD_BLOCK,
+        .offset = (uint32_t)(slot - load->slots) * workload->len_bytes,
+        .len_bytes = workload->len_bytes,
+        .done = io_done,
+        .ctx = slot,
+    };
+
+    if (!host_io_submit(slot->host, &io)) {
+        return false;
+    }
+    slot->is_busy = true;
+    load->started++;
+    return true;
+}
+
+/* Keep as many commands outstanding as the workload wants. */
+static bool load_is_done(void *ctx)
+{
+    struct load *load = ctx;
+    bool has_posted = false;
+
+    for (uint32_t i = 0; i < load->workload->depth; i++) {
+        if (!load->slots[i].is_busy && load->started < load->wanted) {
+            has_posted |= start_io(load, &load->slots[i]);
+        }
+    }
+    if (has_posted) {
+        verbs_flush(&load->host->net.verbs);
+        load->host->sleep.is_asleep = false;
+    }
+    return load->done == load->wanted;
+}
+
+static void create_nodes(struct load *load)
+{
+    struct native_drive_config drive = {
+        .node = {.number = 1, .ipv4 = {0x0a000001}},
+        .medium = &load->medium,
+        .cache_bytes = CACHE_BYTES,
+        .nand_flash = load->nand,
+        .flash_is_realtime = load->flash_is_realtime,
+        .flash_is_batched = true, /* as the block medium is */
+    };
+    struct native_node_config host = {.number = 2, .ipv4 = {0x0a000002}};
+
+    native_world_init(&load->world);
+    medium_init(&load->medium, LOAD_MEDIUM_BYTES);
+    cable_init(&load->cable);
+    load->drive = native_drive_create(&load->world, &drive);
+    load->host = native_host_create(&load->world, &host);
+    native_connect(&load->world, &load->cable, &load->drive->machine, 0,
+                   &load->host->machine, 0);
+}
+
+static struct nvme_host *host_of(struct load *load, uint32_t i)
+{
+    return i == 0 ? &load->host->host : &load->more[i - 1];
+}
+
+void load_start(struct load *load, const struct load_workload *workload)
+{
+    struct host_target target;
+
+    load->workload = workload;
+    load->random = 1;
+    create_nodes(load);
+    ASSERT(native_target(load->host, load->drive, 0, &target));
+    target.io_queues = 1;
+    target.depth = NVMF_MAX_DEPTH;
+    for (uint32_t i = 0; i < workload->hosts; i++) {
+        if (i != 0) {
+            native_host_add(load->host, &load->more[i - 1], 1);
+        }
+        ASSERT(host_connect(host_of(load, i), &target) == 0);
+    }
+    for (uint32_t i = 0; i < LOAD_DEPTH_MAX; i++) {
+        load->slots[i] = (struct load_slot){
+            .load = load,
+            .host = host_of(load, i % workload->hosts),
+        };
+    }
+}
+
+void load_run(struct load *load, const struct load_workload *workload,
+              uint32_t commands)
+{
+    load->workload = workload;
+    load->wanted = commands;
+    load->started = 0;
+    load->done = 0;
+    ASSERT(load_is_done(load) ||
+           native_world_run(&load->world, load_is_done, load, TIMEOUT_NS));
+}
+
+void load_flush(struct load *load)
+{
+    const struct host_io flush = {.qid = 1, .opcode = NVM_FLUSH, .nsid = 1};
+
+    ASSERT(host_io(&load->host->host, &flush) == 0);
+}
+
+void load_end(struct load *load)
+{
+    for (uint32_t i = 0; i < load->workload->hosts; i++) {
+        host_disconnect(host_of(load, i));
+    }
+    drive_stop(&load->drive->drive);
+    native_drive_destroy(load->drive);
+    native_host_destroy(load->host);
+    cable_end(&load->cable);
+    medium_end(&load->medium);
+    native_world_end(&load->world);
+}

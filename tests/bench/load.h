@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A drive and its hosts on one cable, in one process and in virtual time, and
+ * a load that keeps a number of commands outstanding.
+ */
+#ifndef ESSD_TESTS_BENCH_LOAD_H
+#define ESSD_TESTS_BENCH_LOAD_H
+
+#include "firmware/native/nand_storage.h"
+#include "firmware/native/native.h"
+
+enum {
+    LOAD_DEPTH_MAX = 64,
+    LOAD_HOSTS = 4,
+    LOAD_BLOCK = 512,
+    LOAD_MEDIUM_BYTES = 64 * 1024 * 1024, /* of a block medium */
+};
+
+enum load_order {
+    LOAD_STRIDED,    /* every block once, far from the one before */
+    LOAD_SEQUENTIAL, /* one block after the other */
+    LOAD_RANDOM,     /* uniform */
+};
+
+struct load_workload {
+    const char *name;
+    uint8_t opcode;
+    uint32_t len_bytes; /* of a command */
+    uint32_t depth;     /* of all hosts together; at most LOAD_DEPTH_MAX */
+    uint32_t hosts;     /* each has a controller of its own */
+    enum load_order order;
+};
+
+struct load_slot {
+    struct load *load;
+    struct nvme_host *host;
+    bool is_busy;
+};
+
+struct load {
+    /* Set by the caller. */
+    struct nand_ram *nand; /* the medium is this array; NULL: a block medium */
+    bool flash_is_realtime;
+    uint64_t span_bytes; /* of the medium that is used */
+
+    const struct load_workload *workload;
+    struct native_world world;
+    struct medium medium;
+    struct cable cable;
+    struct native_drive *drive;
+    struct native_host *host;
+    struct nvme_host more[LOAD_HOSTS - 1];
+    uint32_t wanted, started, done;
+    uint64_t random;
+    struct load_slot slots[LOAD_DEPTH_MAX];
+};
+
+/** Start the drive, and connect as many hosts as the workload has. */
+void load_start(struct load *load, const struct load_workload *workload);
+
+/** Run so many commands, and wait for their ends. */
+void load_run(struct load *load, const struct load_workload *workload,
+              uint32_t commands);
+
+/** Flush the drive's write buffer. */
+void load_flush(struct load *load);
+
+/** Disconnect, stop the drive in an orderly way, and free everything but the
+ *  array. */
+void load_end(struct load *load);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Random writes of 4 KiB in the steady state of a drive with NAND flash, in
+ * virtual time: how fast the flash lets the firmware be.
+ *
+ *   native_steady [PROFILE CHANNELS DIES BLOCKS WORDLINES [DEPTH]]
+ *
+ * The array has CHANNELS with DIES each; a plane has BLOCKS of WORDLINES.  The
+ * whole namespace is written sequentially twice and then, as often as its size
+ * twice, at random: without time.  Then operations of the flash take the time
+ * of the profile, and the writes of the last second of virtual time count.
+ * Instructions of the firmware and frames on the cable take no time here.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/bench/load.h"
+
+enum {
+    SMALL = 4096,
+    LARGE = 131072,
+    STEP = 1000, /* commands between two looks at the clock */
+};
+#define WARM_UP_NS UINT64_C(500000000)
+#define MEASURE_NS UINT64_C(1000000000)
+
+static const struct load_workload fill = {"fill", NVM_WRITE, LARGE,
+                                          8,      1,         LOAD_SEQUENTIAL};
+static struct load_workload overwrite = {"overwrite", NVM_WRITE, SMALL,
+                                         63,          1,         LOAD_RANDOM};
+
+static uint64_t namespace_bytes(const struct load *load)
+{
+    return load->drive->drive.medium.size_blocks * LOAD_BLOCK;
+}
+
+static void run_for(struct load *load, uint64_t duration_ns, uint64_t *commands)
+{
+    uint64_t end_ns = load->world.now_ns + duration_ns;
+
+    *commands = 0;
+    while (load->world.now_ns < end_ns) {
+        load_run(load, &overwrite, STEP);
+        *commands += STEP;
+    }
+}
+
+static void precondition(struct load *load)
+{
+    load_start(load, &overwrite);
+    load->span_bytes = namespace_bytes(load);
+    load_run(load, &fill, (uint32_t)(2 * load->span_bytes / LARGE));
+    load_run(load, &overwrite, (uint32_t)(2 * load->span_bytes / SMALL));
+    load_flush(load);
+    load_end(load);
+}
+
+static void measure(struct load *load)
+{
+    const struct ftl_counters *counters;
+    struct ftl_counters before;
+    uint64_t commands, begin_ns;
+    double seconds, programmed;
+
+    load->flash_is_realtime = true;
+    load_start(load, &overwrite);
+    run_for(load, WARM_UP_NS, &commands);
+    counters = ftl_counters(load->drive->drive.nand.ftl);
+    before = *counters;
+    begin_ns = load->world.now_ns;
+    run_for(load, MEASURE_NS, &commands);
+    seconds = (double)(load->world.now_ns - begin_ns) / 1e9;
+    programmed = (double)(counters->units - before.units);
+    printf("%.0f IOPS, %.0f MB/s; units programmed for each unit written, "
+           "without parity: %.2f\n",
+           (double)commands / seconds, (double)commands * SMALL / seconds / 1e6,
+           programmed / (programmed -
+                         (double)(counters->moved_units - before.moved_units)));
+    load_end(load);
+}
+
+static unsigned int number_of(char **argv, int argc, int at, unsigned int given)
+{
+    return argc > at ? (unsigned int)strtoul(argv[at], NULL, 10) : given;
+}
+
+int main(int argc, char **argv)
+{
+    const struct nand_storage_config config = {
+        .profile = argc > 1 ? argv[1] : "tlc2021",
+        .channels = (uint8_t)number_of(argv, argc, 2, 8),
+        .dies = (uint8_t)number_of(argv, argc, 3, 4),
+        .blocks = (uint16_t)number_of(argv, argc, 4, 200),
+        .wordlines = (uint16_t)number_of(argv, argc, 5, 4),
+    };
+    struct load *load = calloc(1, sizeof(*load));
+    struct nand_ram nand;
+
+    ASSERT(load != NULL);
+    overwrite.depth = number_of(argv, argc, 6, overwrite.depth);
+    nand_storage_init(&nand, &config);
+    load->nand = &nand;
+    precondition(load);
+    printf("%s, %u channels, %u dies each, %u blocks of a plane, %u wordlines: "
+           "%.2f GB for hosts\n",
+           config.profile, config.channels, config.dies, config.blocks,
+           config.wordlines, (double)load->span_bytes / 1e9);
+    fflush(stdout);
+    measure(load);
+    nand_storage_end(&nand);
+    free(load);
+    return 0;
+}
