@@ -204,6 +204,8 @@ static bool step_erase(struct ftl *ftl)
 
 bool ftl_wipe_step(struct ftl *ftl)
 {
+    bool has_refused;
+
     switch ((enum ftl_wipe_phase)ftl->wipe.phase) {
     case FTL_WIPE_NONE:
         return false;
@@ -214,11 +216,14 @@ bool ftl_wipe_step(struct ftl *ftl)
         begin_wipe(ftl);
         return true;
     case FTL_WIPE_CLEARS:
-        return ftl_io_refuse(ftl) | step_clear(ftl);
+        has_refused = ftl_io_refuse(ftl);
+        return step_clear(ftl) || has_refused;
     case FTL_WIPE_KEEPS:
-        return ftl_io_refuse(ftl) | step_keep(ftl);
+        has_refused = ftl_io_refuse(ftl);
+        return step_keep(ftl) || has_refused;
     case FTL_WIPE_ERASES:
-        return ftl_io_refuse(ftl) | step_erase(ftl);
+        has_refused = ftl_io_refuse(ftl);
+        return step_erase(ftl) || has_refused;
     case FTL_WIPE_MOUNTS:
         if (ftl->state == FTL_MOUNTING) {
             return false;

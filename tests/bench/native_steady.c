@@ -45,7 +45,7 @@ static void run_for(struct load *load, uint64_t duration_ns, uint64_t *commands)
     }
 }
 
-static void precondition(struct load *load)
+static void write_namespace(struct load *load)
 {
     load_start(load, &overwrite);
     load->span_bytes = namespace_bytes(load);
@@ -55,7 +55,7 @@ static void precondition(struct load *load)
     load_end(load);
 }
 
-static void measure(struct load *load)
+static void measure_writes(struct load *load)
 {
     const struct ftl_counters *counters;
     struct ftl_counters before;
@@ -100,13 +100,13 @@ int main(int argc, char **argv)
     overwrite.depth = number_of(argv, argc, 6, overwrite.depth);
     nand_storage_init(&nand, &config);
     load->nand = &nand;
-    precondition(load);
+    write_namespace(load);
     printf("%s, %u channels, %u dies each, %u blocks of a plane, %u wordlines: "
            "%.2f GB for hosts\n",
            config.profile, config.channels, config.dies, config.blocks,
            config.wordlines, (double)load->span_bytes / 1e9);
     fflush(stdout);
-    measure(load);
+    measure_writes(load);
     nand_storage_end(&nand);
     free(load);
     return 0;

@@ -225,8 +225,9 @@ static void start_layer(void)
 static bool step_layer(void)
 {
     uint64_t deadline_us = UINT64_MAX;
+    bool has_stepped = ftl_step(world.ftl, 1, &deadline_us);
 
-    return ftl_step(world.ftl, 1, &deadline_us) | execute_op();
+    return execute_op() || has_stepped;
 }
 
 /* Step until nothing can be done. */
