@@ -9,6 +9,15 @@
 
 static const struct nvmf_command no_command = {0};
 
+/* The row of an I/O command, whose opcode is below IO_COMMANDS. */
+static const struct nvmf_command *find_io_command(
+    const struct nvmf_target *target, uint8_t opcode)
+{
+    return opcode == NVM_WRITE_UNCORRECTABLE && !target->can_mark
+               ? &no_command
+               : &io_commands[opcode];
+}
+
 /* The command's row of a table, or a row without `execute`. */
 static const struct nvmf_command *find_command(const struct nvmf_target *target,
                                                const struct nvmf_qpair *qpair,
@@ -19,7 +28,7 @@ static const struct nvmf_command *find_command(const struct nvmf_target *target,
                                               : &no_command;
     }
     if (qpair->qid != 0) {
-        return sqe->opcode < IO_COMMANDS ? &io_commands[sqe->opcode]
+        return sqe->opcode < IO_COMMANDS ? find_io_command(target, sqe->opcode)
                                          : &no_command;
     }
     if (sqe->opcode >= ADMIN_COMMANDS) {
@@ -217,7 +226,7 @@ uint16_t request_check(struct nvmf_target *target, struct nvmf_qpair *qpair,
         !takes_commands(target, qpair)) {
         return check_any(target, qpair, req);
     }
-    req->command = &io_commands[req->sqe.opcode];
+    req->command = find_io_command(target, req->sqe.opcode);
     if (!cid_claim(target, req)) {
         return refuse_field(req, NVME_SC_COMMAND_ID_CONFLICT, SQE_CID, 0);
     }

@@ -116,6 +116,7 @@ class GdbServer:
 
 
 def instance_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    monkeypatch.setattr(debugger, "is_attached", lambda instance: False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     instance = Instance("unit")
     instance.folder.mkdir(parents=True)
@@ -155,6 +156,15 @@ def test_a_drive_that_gdb_has_left_is_not_touched(
     instance = instance_in(tmp_path, monkeypatch)   # nobody listens
     assert debugger.run(instance, ["true"]) == 0
     assert debugger.run(instance, ["false"]) == 1
+
+
+def test_the_end_of_gdb_is_that_which_qemu_has_noticed(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = instance_in(tmp_path, monkeypatch)
+    answers = [True, True, False]
+    monkeypatch.setattr(debugger, "is_attached", lambda instance: answers.pop(0))
+    assert debugger.run(instance, ["true"]) == 0
+    assert not answers
 
 
 def test_a_second_gdb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

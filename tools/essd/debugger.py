@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,8 +57,19 @@ def release(server: Path) -> None:
             reply += more
 
 
+def wait_detached(instance: Instance) -> None:
+    """Wait until QEMU has noticed that gdb has gone, or the drive is not powered."""
+    deadline = time.monotonic() + RELEASE_S
+    with contextlib.suppress(EssdError):        # The drive may have lost its power.
+        while is_attached(instance) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
 def run(instance: Instance, words: Sequence[str]) -> int:
-    """Run gdb and return its status; a drive whose gdb was killed is released."""
+    """Run gdb and return its status; a drive whose gdb was killed is released.
+
+    QEMU notices a little later that gdb has gone; another gdb is refused until then.
+    """
     before = signal.signal(signal.SIGINT, lambda *_: None)      # Ctrl-C is for gdb
     try:
         with subprocess.Popen(words) as process:
@@ -70,6 +82,7 @@ def run(instance: Instance, words: Sequence[str]) -> int:
         signal.signal(signal.SIGINT, before)
         if process.returncode < 0:
             release(gdb_socket(instance.folder, instance.drive))
+    wait_detached(instance)
     if process.returncode < 0:
         show.line("gdb was killed: its breakpoints are removed, and the drive continues")
         return 128 - process.returncode
