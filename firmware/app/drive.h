@@ -91,11 +91,11 @@ struct drive_config {
 
     uint32_t generation;  /* boot counter; no two boots have the same */
     uint64_t random_seed; /* differs from drive to drive and boot to boot */
-    bool has_kept_dram;   /* a reset with power on has led to this start */
-    /* Capacitors that hold the power for a while when it fails. */
+    bool has_kept_dram;   /* a reset led to this start and kept the DRAM */
+    /* Capacitors that supply the drive for a while when the power fails. */
     struct {
-        bool (*is_failing)(void *ctx); /* NULL: there are none */
-        void (*saved)(void *ctx);      /* the drive needs the power no longer */
+        bool (*is_failing)(void *ctx); /* NULL: there are no capacitors */
+        void (*saved)(void *ctx);      /* the drive needs no more power */
         void *ctx;
     } power;
     uintptr_t port_regs[NET_PORTS];

@@ -28,7 +28,8 @@ static inline void drive_end_io(struct drive *drive, uint64_t cookie,
 /** A flash that was wiped can be relied upon again. */
 void drive_forget_nand_failure(struct drive *drive);
 
-/** Save the write buffer if the power fails. @return whether that begins */
+/** If the power fails, begin to save the write buffer.
+ * @return true in the one call that begins it */
 bool drive_check_power(struct drive *drive, uint64_t now_us);
 
 /** Tell the target of the NAND flash's wear and spare blocks when they have

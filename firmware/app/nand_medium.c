@@ -18,7 +18,7 @@ enum {
     WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* then the write buffer is programmed */
     STOP_US = 1000000,
-    CAPACITY_US = 2000000, /* the longest wait at a start with a dead die */
+    CAPACITY_US = 2000000,      /* the longest wait for wait_for_capacity() */
     CHECKPOINT_SUPERBLOCKS = 8, /* opened between two checkpoints */
     /* Native programs, in which time stands still during a call, wait for so
      * many turns instead. */
@@ -55,8 +55,9 @@ static uint32_t block_units(const struct ftl_geometry *geometry)
     return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
 }
 
-/* The capacity: it is the same at every start of the same array, if all dies
- * answer.  Otherwise it may be too large. */
+/* Compute the capacity.  If all dies answer, it is the same at every start of
+ * the same array.  If one does not, its bad blocks are not known, and the
+ * result may be too large. */
 static uint32_t choose_capacity(const struct ftl_config *config)
 {
     uint64_t units = (uint64_t)count_blocks(config) *
@@ -72,8 +73,8 @@ static uint32_t choose_capacity(const struct ftl_config *config)
 }
 
 /*
- * With capacitors, one free superblock must hold all of the buffer, with parity
- * and with rows that fail.
+ * Choose the size of the write buffer.  With capacitors, one free superblock
+ * must have space for all of the buffer, for parity, and for rows that fail.
  */
 static uint16_t choose_buffer(const struct ftl_config *config,
                               bool has_capacitors)
@@ -91,8 +92,8 @@ static uint16_t choose_buffer(const struct ftl_config *config,
 }
 
 /*
- * Read which blocks the factory has marked as bad.  Those of a die that does
- * not answer are not known, so that the capacity is only estimated.
+ * Read which blocks the factory has marked as bad.  If a die does not answer,
+ * its bad blocks are not known, and so the capacity is only an estimate.
  */
 static enum init_result read_marks(struct nand_medium *medium,
                                    const struct nand_info *info,
@@ -243,8 +244,8 @@ static void end_io(void *ctx, void *cookie, enum media_status status)
 }
 
 /*
- * A die does not answer: run the mount until it has found out the capacity.  If
- * the flash does not say it, this takes until the mount has ended.
+ * If a die does not answer, run the mount until it has found the capacity on
+ * the flash.  If it finds none, run it to its end.
  */
 static void wait_for_capacity(struct nand_medium *medium)
 {
@@ -365,8 +366,10 @@ static bool submit_io(void *ctx, const struct media_io *io)
 }
 
 /*
- * A write is complete when it is in the buffer, if the host has the cache on,
- * or if capacitors save the buffer: then the drive has no volatile cache.
+ * Choose when a write is complete: as soon as it is in the buffer, or only when
+ * it is on flash.  Without capacitors, the hosts' setting of the volatile cache
+ * decides.  With capacitors there is no such setting: the buffer is enough as
+ * long as they work.
  */
 static void apply_cache(struct nand_medium *medium)
 {
@@ -411,7 +414,7 @@ struct nvmf_media nand_medium_seam(struct nand_medium *medium,
 
 /* ---- The main loop. */
 
-/* What was found of the write buffer of the firmware before. */
+/* Log what this start has found of the write buffer of the earlier one. */
 static void report_adoption(struct nand_medium *medium)
 {
     struct log *log = medium->config.log;
@@ -437,7 +440,7 @@ static void report_adoption(struct nand_medium *medium)
     }
 }
 
-/* Whether the capacitors did their work when the power went off. */
+/* Find out whether the capacitors worked when the power went off. */
 static void check_capacitors(struct nand_medium *medium)
 {
     const struct nand_medium_config *config = &medium->config;
@@ -586,7 +589,8 @@ void nand_medium_stop(struct nand_medium *medium)
 {
     const struct media_io flush = {.op = MEDIA_FLUSH, .cookie = medium};
 
-    /* While the mount goes on, there is nothing that was not on flash. */
+    /* During the mount, hosts have written nothing since the start.  Contents
+     * that a reset has left in the write buffer stay in DRAM. */
     if (medium->state != FTL_READY || medium->is_stopping) {
         return;
     }

@@ -27,13 +27,14 @@ struct nand_medium_config {
     struct dram *dram;
     uintptr_t regs;
     size_t spare_bytes; /* of DRAM, which others need after this */
-    /* The DRAM is as the firmware before has left it, up to its end: take over
-     * the write buffer. */
+    /* A reset has kept what the earlier start left at the end of the DRAM:
+     * adopt the write buffer that is there. */
     bool has_kept_dram;
     uint64_t seed; /* a random number */
-    /* Capacitors hold the power until the write buffer is saved. */
+    /* When the power fails, capacitors supply the drive until the write buffer
+     * is saved. */
     bool has_capacitors;
-    bool was_unsafe; /* the power went off while the drive was in use */
+    bool was_unsafe; /* the power last went off while it was in use */
 
     /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
@@ -41,7 +42,8 @@ struct nand_medium_config {
     void (*failed)(void *ctx);
     /* The flash is worn out: writes are refused from now on. */
     void (*read_only)(void *ctx);
-    /* When the power went off, the write buffer was not saved. */
+    /* The mount has found that the write buffer was not saved when the power
+     * went off. */
     void (*capacitors_failed)(void *ctx);
     /* The power fails, and the write buffer has been saved. */
     void (*saved)(void *ctx);
@@ -58,12 +60,12 @@ struct nand_medium {
     uint64_t size_blocks; /* of 512 bytes */
     bool has_submitted;   /* operations that ftl_step() has not seen */
     /* The state that was logged last; FTL_MOUNTING also while the write buffer
-     * is taken over. */
+     * of the earlier start is adopted. */
     enum ftl_state state;
-    bool is_read_only;      /* it was logged that the medium is */
-    bool is_cache_on;       /* set_volatile() of the media seam */
-    bool is_backed;         /* the capacitors have not failed */
-    bool is_saved;          /* it was logged that the write buffer is */
+    bool is_read_only;      /* the log says that the medium is read-only */
+    bool is_cache_on;       /* hosts have the volatile write cache enabled */
+    bool is_backed;         /* there are capacitors, and they have not failed */
+    bool is_saved;          /* the log says that the write buffer is saved */
     uint64_t fail_us;       /* when the power failed, or 0 */
     uint32_t good_blocks;   /* blocks that the factory has not marked as bad */
     uint32_t needed_blocks; /* how many of these hold all logical units */

@@ -12,7 +12,7 @@
 /* An operation of the translation layer that is in progress. */
 struct nand_seam_op {
     bool is_read;
-    bool wants_system; /* its units' system bytes are copied */
+    bool wants_system; /* the system bytes of its units are copied */
     uint16_t num_units;
     struct ftl_flash_unit *units;
 };
@@ -22,12 +22,12 @@ struct nand_seam {
     struct ftl *ftl; /* set it before the first completion */
     uint8_t dies;    /* of a channel */
     uint16_t num_ops;
-    uint16_t good_bits; /* wrong bits with which a unit is not weak */
+    uint16_t good_bits; /* ftl_config.reclaim_bits */
     struct nand_moves move_list;
-    struct ftl_moves moves;   /* those in the list */
+    struct ftl_moves moves;   /* the moves in `move_list` */
     struct nand_seam_op *ops; /* by cookie */
-    uint8_t *lists;           /* the entries of each */
-    uint64_t lists_addr;      /* their address for the controller */
+    uint8_t *lists;           /* the entries of each operation */
+    uint64_t lists_addr;      /* address of `lists` for the controller */
 };
 
 /**
@@ -74,7 +74,7 @@ struct ftl_flash nand_seam_flash(struct nand_seam *seam);
  */
 unsigned int nand_seam_poll(struct nand_seam *seam, unsigned int budget);
 
-/** The same for one command: for nand_poll(). */
+/** Report one completed command: the function for nand_poll(). */
 void nand_seam_done(void *seam, const struct nand_done *done);
 
 #endif

@@ -29,8 +29,8 @@ struct boot_slots {
     struct boot_slot slot[SLOT_COUNT];
     struct slot_record state;
     uint32_t sequence;  /* of the record */
-    bool gave_up;       /* the image on trial is given up in this start */
-    bool cannot_record; /* the flash has not taken the record, so an image on
+    bool gave_up;       /* this start has given up the image on trial */
+    bool cannot_record; /* the flash has not taken the record; then an image on
                          * trial does not start */
 };
 
@@ -39,9 +39,10 @@ void boot_slots_read(struct boot_slots *slots,
                      const struct boot_config *config);
 
 /**
- * Load the chosen image, or the other one if the chosen one is not good.  A
- * start of an image on trial is counted in the flash before.  The image is
- * given up when it has had all its starts and the other one is loaded.
+ * Load the chosen image, or the other one if the chosen one is not good.  If
+ * the chosen image is on trial, this start is counted in the flash before the
+ * image is loaded.  If it has had all its starts, the other image is loaded
+ * instead, and the image on trial is given up.
  *
  * @return 1 or 2, or 0 when no slot holds a good image
  */

@@ -187,9 +187,11 @@ static inline void nand_entry_program(uint8_t *entry, const void *data,
 void nand_entry_result(const uint8_t *entry, struct nand_result *result);
 
 /**
- * Submit, as nand_submit() does, a command whose list has this address for the
- * controller, which is not the hart's: hal_dma_addr(), or 0 if it has none. For
- * who submits many commands with the same list.
+ * Do the same as nand_submit(), but take the address of the list from `list`
+ * instead of `command->list`.  A caller that uses the same list for many
+ * commands converts its address only once.
+ *
+ * @param list  hal_dma_addr() of the list; 0: the command has none
  */
 MUST_USE static inline bool nand_submit_with_list(
     struct nand *nand, const struct nand_command *command, uint64_t list)
@@ -284,8 +286,8 @@ void nand_irq_take(struct nand *nand);
 struct nand_moves {
     uintptr_t regs;
     uint8_t *list;
-    uint64_t list_addr;   /* its address for the controller */
-    uint64_t addr_offset; /* add it to a pointer to get such an address */
+    uint64_t list_addr;   /* address of the list for the controller */
+    uint64_t addr_offset; /* address for the controller, less the hart's one */
 };
 
 /**
@@ -304,8 +306,8 @@ static inline uint8_t *nand_moves_first(const struct nand_moves *moves)
 }
 
 /**
- * Do the first `count` moves of the list.  Those that the controller refuses,
- * because of an error of memory, the hart does itself.
+ * Do the first `count` moves of the list.  If the controller refuses a move
+ * because the memory has an error, the hart does this move itself.
  */
 void nand_moves_run(const struct nand_moves *moves, uint32_t count);
 

@@ -56,13 +56,13 @@ const char *sysctl_boot_verdict_name(enum sysctl_boot_verdict verdict);
  */
 MUST_USE bool sysctl_boot_key(const struct sysctl *sysctl, uint8_t *key);
 
-/** Whether capacitors hold the power for a while when it fails. */
+/** Whether the board has capacitors for when the power fails. */
 bool sysctl_has_capacitors(const struct sysctl *sysctl);
-/** Whether they do so now. */
+/** Whether the power has failed, and capacitors supply the board. */
 bool sysctl_power_is_failing(const struct sysctl *sysctl);
-/** How long they hold it. */
+/** For how long the capacitors can supply the board; 0 without capacitors. */
 uint32_t sysctl_power_budget_us(const struct sysctl *sysctl);
-/** Firmware needs the power no longer. */
+/** Tell the board that firmware needs no more power. */
 void sysctl_power_done(const struct sysctl *sysctl);
 
 uint64_t sysctl_random64(const struct sysctl *sysctl);

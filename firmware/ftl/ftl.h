@@ -36,12 +36,12 @@ struct ftl_config {
     /* Logical units of 4096 bytes; see ftl_most_units(). */
     uint32_t logical_units;
     /*
-     * logical_units is the most that the capacity can be, because the bad
-     * planes of a die are not known: the mount finds the capacity on the flash.
-     * See ftl_capacity().
+     * The bad planes of a die are not known, so logical_units is only an upper
+     * limit.  The mount finds the capacity on the flash: see ftl_capacity().
      */
     bool is_capacity_estimated;
-    bool records_capacity; /* write it before power-off, if no page has it */
+    bool records_capacity; /* if no page on flash says what the capacity is,
+                            * ftl_stop() has one written */
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */
@@ -67,12 +67,13 @@ struct ftl_config {
     void *memory; /* ftl_bytes(), 64-byte aligned, reached by DMA */
 
     /*
-     * The same, with ftl_keep_bytes(): memory for the write buffer.  After a
-     * reset that has not changed this memory, the next start finds the buffer
-     * there, if its end is at the same address.
+     * Memory for the write buffer: ftl_keep_bytes(), 64-byte aligned, reached
+     * by DMA.  If a reset does not change this memory, and the end of the
+     * memory has the same address at the next start, that start adopts the
+     * buffer.
      */
     void *keep;
-    bool adopts;        /* such a reset has led to this start */
+    bool adopts;        /* a reset that has kept `keep` led to this start */
     uint64_t keep_seed; /* a random number, another one at every start */
 };
 
@@ -109,13 +110,13 @@ struct ftl_counters {
     uint64_t scrubbed_rows; /* read to find out how good they are */
     uint64_t reclaimed;     /* superblocks moved because they were weak */
     uint64_t rebuilt_units; /* from parity, because they could not be read */
-    uint64_t lost_units;    /* given up: see docs/decisions/0013 */
+    uint64_t lost_units;    /* whose contents are lost: docs/decisions/0013 */
 };
 
 /** Bytes of memory for these sizes. */
 size_t ftl_bytes(const struct ftl_config *config);
 
-/** The same for config->keep: a multiple of 64. */
+/** The size of the memory for config->keep: a multiple of 64. */
 size_t ftl_keep_bytes(const struct ftl_config *config);
 
 /** The most logical units that leave garbage collection enough space to work.
@@ -158,7 +159,8 @@ void ftl_set_volatile(struct ftl *ftl, bool is_enabled);
  */
 MUST_USE bool ftl_wipe(struct ftl *ftl, void *cookie);
 
-/** The logical units.  They do not change once ftl_capacity_is_known(). */
+/** The number of logical units.  It does not change any more when
+ * ftl_capacity_is_known() is true. */
 uint32_t ftl_capacity(const struct ftl *ftl);
 bool ftl_capacity_is_known(const struct ftl *ftl);
 
@@ -200,35 +202,37 @@ void ftl_stop(struct ftl *ftl);
 bool ftl_is_stopped(const struct ftl *ftl);
 
 /**
- * The power fails, and capacitors hold it for a while: save the write buffer.
- * Operations are not served any longer.  Go on with ftl_step() until
- * ftl_is_saved(), or until the end.
+ * Save the write buffer, because the power has failed and capacitors supply the
+ * drive for a while.  No operation is served from now on.  Call ftl_step()
+ * until ftl_is_saved() is true, or until the power is off.
  */
 void ftl_power_fails(struct ftl *ftl);
 
 bool ftl_is_saved(const struct ftl *ftl);
 
-/** Whether the flash shows that the power went off in an orderly way, or after
- * the buffer had been saved; valid when the mount has ended. */
+/** Whether the flash shows that the drive was switched off in an orderly way,
+ * or that the buffer was saved before the power went off.  Valid when the mount
+ * has ended. */
 bool ftl_was_saved(const struct ftl *ftl);
 
 /** Planes of blocks whose programs or erasures have failed, ever. */
 uint32_t ftl_failed_planes(const struct ftl *ftl);
 
-/* What was found of the write buffer of the start before: see ftl_config.keep.
- */
+/* What this start has found of the write buffer that the earlier one has left:
+ * see ftl_config.keep. */
 struct ftl_adopted {
-    uint32_t units;   /* whose contents wait to be programmed again */
+    uint32_t units;   /* units whose contents wait to be programmed again */
     uint32_t trims;   /* units that were trimmed again */
-    uint32_t damaged; /* entries that are not intact: they are discarded */
-    bool is_refused;  /* another firmware has left a buffer of other sizes */
+    uint32_t damaged; /* damaged entries and words of trims: are discarded */
+    bool is_refused;  /* the buffer has another layout or other sizes, and was
+                       * not adopted */
 };
 
-/** Complete when ftl_is_adopting() is false. */
+/** The numbers are complete when ftl_is_adopting() is false. */
 const struct ftl_adopted *ftl_adopted(const struct ftl *ftl);
 
-/** Whether the write buffer of the start before has not been taken over yet;
- * then operations wait, also if the state is FTL_READY. */
+/** Whether the write buffer of the earlier start still has to be adopted: then
+ * operations wait, even if the state is FTL_READY. */
 bool ftl_is_adopting(const struct ftl *ftl);
 
 /* How often superblocks have been erased, ever. */

@@ -19,11 +19,12 @@ void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
 void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
                                const uint8_t *from);
 
-/** The version, with an attempt, of what a checkpoint says while a mount goes
- * on: later than all versions that the checkpoint knows. */
+/** The value in mount.versions[] for contents that only the checkpoint names:
+ * later than all versions that the checkpoint knows. */
 uint64_t ftl_checkpoint_key(const struct ftl *ftl);
 
-/** The memory of a unit of a row in progress. */
+/** The memory for a unit of a row of the checkpoint, which is being programmed
+ * or read in `slot`. */
 uint8_t *ftl_checkpoint_row_data(const struct ftl *ftl, uint32_t slot,
                                  uint32_t unit);
 

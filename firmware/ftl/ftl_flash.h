@@ -40,9 +40,10 @@ enum ftl_flash_kind {
 
 enum ftl_flash_status {
     FTL_FLASH_OK,     /* a read: each unit has its own status */
-    FTL_FLASH_GOOD,   /* a read: all units are good, and none has more wrong
-                       * bits than ftl_config.reclaim_bits or needed soft
-                       * decoding; their own status is not set */
+    FTL_FLASH_GOOD,   /* a read: all units are good, and needed only the first
+                       * step of the correction; none had more wrong bits than
+                       * ftl_config.reclaim_bits; the units' status is not
+                       * set */
     FTL_FLASH_FAILED, /* a program or erase failed in some planes */
     FTL_FLASH_DEAD,   /* the die does not answer */
     FTL_FLASH_ERROR,  /* anything else: nothing is known about the result */
@@ -86,7 +87,7 @@ struct ftl_flash_op {
 
 enum ftl_move_kind {
     FTL_MOVE_COPY,
-    FTL_MOVE_XOR, /* the target becomes the XOR of both */
+    FTL_MOVE_XOR, /* the target becomes the XOR of source and target */
 };
 
 /* A move in the form of docs/hardware/nand.md, section 9. */
@@ -103,14 +104,14 @@ struct ftl_moves {
     struct ftl_move *list;
     uint32_t count;
     uint32_t max;
-    uint64_t addr_offset; /* add it to a pointer to get an address */
+    uint64_t addr_offset; /* address for the controller, less the hart's one */
 };
 
 struct ftl_flash {
     void *ctx;
 
-    /* A list for copies and XOR of memory.  NULL: the translation layer does
-     * these itself. */
+    /* A list for copies and XOR of memory.  NULL: there is no controller for
+     * these, and the translation layer does them itself. */
     struct ftl_moves *moves;
 
     /** Do the moves of the list in order, and empty it. */

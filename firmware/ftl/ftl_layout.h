@@ -123,8 +123,8 @@ enum ftl_unit_kind {
 struct ftl_system {
     uint8_t kind;     /* enum ftl_unit_kind */
     bool is_of_mount; /* the row was programmed before a mount had ended */
-    bool is_lost;     /* DATA: there are no contents, as they could not be read
-                       * when they were to be moved */
+    bool is_lost;     /* DATA: the unit has no contents, because they could not
+                       * be read when they were to be moved */
     uint32_t number;  /* of the logical unit, or of the page */
     uint64_t version; /* to FTL_ROW_NUMBER_MAX */
     uint64_t row;     /* the same */
@@ -135,8 +135,8 @@ struct ftl_system {
 void ftl_system_emit(const struct ftl_system *system,
                      uint8_t buf[FTL_UNIT_SYSTEM]);
 
-/** @return false when the bytes are damaged, not of this layout, or ones that
- * no row has */
+/** @return false when the bytes are damaged, are not of this layout, or have
+ * values that no row has */
 MUST_USE bool ftl_system_parse(struct ftl_system *system,
                                const uint8_t buf[FTL_UNIT_SYSTEM]);
 

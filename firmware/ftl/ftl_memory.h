@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies of data into the write buffer, and the XOR of parity.  The NAND
- * controller does them if it can: a hart needs hundreds of instructions for
- * each unit.
+ * Copies of data into the write buffer, and the XOR of parity.  If there is a
+ * NAND controller, it does them, because a hart needs hundreds of instructions
+ * for each unit.
  */
 #ifndef ESSD_FTL_MEMORY_H
 #define ESSD_FTL_MEMORY_H
@@ -22,8 +22,8 @@ static inline bool ftl_memory_is_pending(const struct ftl *ftl)
     return ftl->num_filled != 0 || (moves != NULL && moves->count != 0);
 }
 
-/** Do all moves, and describe the slots that they have filled for the next
- * reset. */
+/** Do all moves.  Then call ftl_keep_accept() for the slots that they have
+ * filled, so that the next reset keeps the contents. */
 static inline void ftl_memory_run(struct ftl *ftl)
 {
     if (ftl_memory_is_pending(ftl)) {
@@ -33,9 +33,11 @@ static inline void ftl_memory_run(struct ftl *ftl)
 
 /**
  * Copy or XOR memory, at the latest in the next ftl_memory_run().  Until then,
- * neither what is moved nor what was there may be read or written.
+ * the caller must not change the source, and must neither read nor change the
+ * target.
  *
- * @param len  up to 4096 bytes; XOR: all three are multiples of 32
+ * @param len  up to 4096 bytes.  For an XOR, `to`, `from` and `len` are
+ *             multiples of 32.
  */
 static inline void ftl_memory_move(struct ftl *ftl, enum ftl_move_kind kind,
                                    uint8_t *to, const uint8_t *from,
@@ -58,8 +60,8 @@ static inline void ftl_memory_move(struct ftl *ftl, enum ftl_move_kind kind,
     move->kind = kind;
 }
 
-/** All moves that fill a slot of the write buffer have been named: call
- * ftl_keep_accept() for it when they are done. */
+/** The caller has named all moves that fill a slot of the write buffer.
+ * ftl_keep_accept() is called for the slot when these moves are done. */
 static inline void ftl_memory_note_filled(struct ftl *ftl, uint16_t slot)
 {
     if (ftl->num_filled == FTL_FILLED) {

@@ -10,44 +10,46 @@ struct ftl_request;
 
 /* ---- ftl_mount_probe.c */
 /**
- * Read one unit of each plane of the first wordline of a request's block, or of
- * the next one.
- * @return false when there is none
+ * Read one unit of each plane of the first wordline of the request's block, or
+ * of the next block that has planes to read.
+ * @return false when there is no such block
  */
 bool ftl_mount_probe_block(struct ftl *ftl, struct ftl_request *request);
-/** Whether probes have found nothing in any plane of a block and die. */
+/** Whether the probes have found all planes of a block of a die erased. */
 bool ftl_mount_is_block_erased(const struct ftl *ftl, uint32_t superblock,
                                uint32_t die);
 
 /* ---- ftl_mount_scan.c */
 /**
- * Read the row that a request names, or the next one of its die.
- * @return false when there is none
+ * Read the request's row, or the next row of its die that has to be read.
+ * @return false when there is no such row
  */
 bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request);
 /** The row number that most units of a row have, or 0. */
 uint64_t ftl_mount_common_number(const struct ftl *ftl,
                                  const struct ftl_request *request);
-/** Take the unit `index` of a row into the map.  @return false when it has no
- * contents, must be ignored, or is not of this row */
+/** Enter the unit `index` of a row into the map, unless later contents are
+ * known.  @return false when the unit cannot be read, must be ignored, or is
+ * not of this row */
 bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
                          uint32_t index);
-/** Whether an entry names what the checkpoint says about a superblock that is
- * scanned, and the scan has found neither this nor something later. */
+/** Whether an entry still names a place in a scanned superblock only because
+ * the checkpoint says so: the scan has found neither these contents nor later
+ * ones. */
 bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number);
 
 /* ---- ftl_mount_repair.c */
 /**
  * Rebuild what the scan could not read.
- * @param is_done  set when that has ended
+ * @param is_done  set when all of it is rebuilt or given up
  * @return whether anything was done
  */
 bool ftl_mount_repair_step(struct ftl *ftl, bool *is_done);
 
 /* ---- ftl_mount_pages.c */
 /**
- * Read the pages.
- * @param is_done  set when that has ended
+ * Read the pages with trims, health and wear.
+ * @param is_done  set when all pages were read
  * @return whether anything was done
  */
 bool ftl_mount_pages_step(struct ftl *ftl, bool *is_done);

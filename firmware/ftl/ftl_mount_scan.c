@@ -150,7 +150,7 @@ void ftl_mount_ignore(struct ftl *ftl, uint32_t place)
 
 /*
  * Read the system bytes of a unit of a row.
- * @return false when the unit has no contents, or must be ignored
+ * @return false when the unit cannot be read, or must be ignored
  */
 static bool parse_unit(const struct ftl *ftl, const struct ftl_request *request,
                        uint32_t index, uint32_t *place,

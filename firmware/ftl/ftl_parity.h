@@ -33,8 +33,8 @@ struct ftl_accumulator {
     bool is_used;
     bool is_closed;   /* the stripe takes no more rows */
     uint8_t written;  /* planes whose parity has been put into a row */
-    uint8_t begun;    /* planes that have data and metadata; others: undefined,
-                       * in place of zeroes */
+    uint8_t begun;    /* planes with a sum of data and metadata; the sum of the
+                       * others is zero, but their memory is not set */
     uint16_t rows;    /* number of rows in flight that hold its parity */
     uint32_t stripe;  /* counted over all superblocks */
     uint8_t *members; /* for each die, the planes that are in the sum */
@@ -66,7 +66,8 @@ struct ftl_rescue {
     uint8_t parity[FTL_OP_UNITS];  /* parity units that were read */
     bool is_used[FTL_OP_UNITS];    /* something of the stripe is programmed */
     bool is_lost[FTL_OP_UNITS];    /* another unit of the stripe is lost, too */
-    bool has_erased[FTL_OP_UNITS]; /* another one is erased, in a good plane */
+    bool has_erased[FTL_OP_UNITS]; /* another unit is erased, and its plane is
+                                    * good */
     uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */
     uint8_t *data, *meta;           /* the sum */
     uint8_t (*system)[FTL_UNIT_SYSTEM];

@@ -33,8 +33,9 @@ MUST_USE void *dram_reserve(struct dram *dram, size_t len_bytes,
                             size_t align_bytes);
 
 /**
- * The same, but at the end: so it has the same place at each start, whatever
- * was allocated before.  Its contents are what a reset has left.
+ * Reserve memory at the end of what is left, not at the beginning.  So the
+ * memory has the same address at each start, whatever dram_reserve() has given
+ * out before.  This function does not change its contents.
  */
 MUST_USE void *dram_reserve_end(struct dram *dram, size_t len_bytes,
                                 size_t align_bytes);

@@ -132,8 +132,8 @@ struct native_drive_config {
      */
     const struct config *saved;
     /*
-     * A reset with power on: what the end of the DRAM holds.  NULL: power-on,
-     * which leaves it zeroed.
+     * The contents of the end of the DRAM after a reset with power on.  NULL:
+     * the drive starts by power-on, and the DRAM is zeroed.
      */
     const uint8_t *kept_dram;
     uint32_t kept_bytes;
@@ -172,7 +172,7 @@ struct native_drive {
     char version[NVMF_FIRMWARE_REVISION + 1]; /* of its image */
     bool wants_restart; /* the firmware has reset the drive */
     bool power_is_failing;
-    uint64_t fail_ns;  /* when that began */
+    uint64_t fail_ns;  /* when the power failed */
     uint64_t saved_ns; /* when the firmware needed no more power; 0: not yet */
     struct console console;
     struct native_sleep sleep;
@@ -205,8 +205,8 @@ void native_drive_destroy(struct native_drive *drive);
  */
 void native_drive_power_cut(struct native_drive *drive);
 
-/** The power begins to fail: capacitors hold it until native_drive_power_cut().
- */
+/** Make the power fail.  Capacitors supply the drive until
+ * native_drive_power_cut(). */
 void native_drive_power_fails(struct native_drive *drive);
 
 /** Request a full turn of the drive's loop, because a test changed its state.

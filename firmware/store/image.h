@@ -24,10 +24,11 @@ struct image_header {
     uint64_t entry;
     uint32_t len_bytes;
     uint32_t image_crc;
-    char version[IMAGE_VERSION_LEN + 1]; /* printable: image_header_parse() puts
-                                          * '?' for other characters */
-    bool has_bad_version; /* parsed only: it is empty, or not printable ASCII
-                           * padded with zeroes */
+    /* Printable ASCII: image_header_parse() replaces each other character by
+     * '?'. */
+    char version[IMAGE_VERSION_LEN + 1];
+    bool has_bad_version; /* set by image_header_parse(): the version is empty,
+                           * or not printable ASCII padded with zeroes */
     /* Version 2 only. */
     uint8_t format; /* of the header: 1 or 2 */
     bool is_signed;

@@ -35,12 +35,12 @@ struct slot_record {
     bool is_unreported; /* the firmware has not reported `failed` yet */
     bool is_a_read_only;
     uint8_t unproven;  /* the slot that holds no image, or one that has not
-                        * passed a trial; 0: none.  The other slot is never
-                        * written then, so one slot always holds an image that
-                        * has proved itself. */
-    uint32_t stores;   /* images that were written to slots so far */
-    uint32_t security; /* highest security version of an image that has proved
-                        * itself; images with a lower one are refused */
+                        * passed its trial; 0: none.  While a slot is unproven,
+                        * the other one is not written, so one slot always
+                        * holds a proven image. */
+    uint32_t stores;   /* number of images that were written to slots so far */
+    uint32_t security; /* highest security version of a proven image; images
+                        * with a lower one are refused */
 };
 
 /** @param buf  SLOT_RECORD_LEN bytes, all written. */
@@ -64,7 +64,7 @@ uint8_t slot_other(uint8_t slot);
 /**
  * Write the record, and read it back.
  *
- * @return false when the flash does not take it; the old record stays
+ * @return false when the flash does not take the new record; the old one stays
  */
 MUST_USE bool slot_record_write(const struct flash *flash,
                                 const struct slot_record *state,

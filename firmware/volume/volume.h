@@ -45,8 +45,8 @@ struct volume_config {
     struct log *log;
     uint64_t medium_blocks; /* of 512 bytes */
     bool has_cache;
-    bool has_metadata; /* The medium keeps 8 bytes for each block, and marks of
-                        * blocks that are to be unreadable. */
+    bool has_metadata; /* The medium keeps 8 bytes of metadata for each block,
+                        * and the marks of Write Uncorrectable. */
     bool is_power_on;  /* the drive starts because the power came on */
     const struct identity *identity; /* from which UUIDs follow */
     const struct volume_plan *plan;  /* used for a drive without a table */
