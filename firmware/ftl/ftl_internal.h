@@ -13,9 +13,9 @@ enum {
     FTL_UNIT_SECTORS = FTL_UNIT_DATA >> FTL_SECTOR_SHIFT,
     FTL_TRIM_UNITS = 8 * FTL_UNIT_DATA, /* logical units of a trim page */
     FTL_TRIM_SLOTS = 16,                /* trim pages in the buffer, at most */
-    FTL_FILLED = 64, /* slots that are filled in one go, at most */
-    /* Rows in the buffer of the collection: one for each die, but at least and
-     * at most so many. */
+    FTL_FILLED = 64,                    /* entries of ftl.filled[] */
+    /* Garbage collection has buffers for one row of each die, within these
+     * limits. */
     FTL_MOVE_ROWS_MIN = 2,
     FTL_MOVE_ROWS_MAX = 32,
     FTL_VERSION_SHIFT = 5, /* of mount.versions[]; below it, the attempt */
@@ -39,15 +39,19 @@ enum {
     FTL_CHECKPOINT_ROWS = 8, /* of a checkpoint in progress, at most */
     FTL_WORN_RESERVE = 6,    /* with fewer of these, the medium is read-only */
     FTL_RESERVE_ROWS = 3,    /* rows of a superblock that are no capacity */
-    FTL_STUCK_RETRIES = 3,   /* of a superblock that cannot be moved */
+    FTL_STUCK_RETRIES = 3,   /* see `retries` of struct ftl_superblock */
 };
 
 /*
- * ---- The map.  An entry is a place on the flash, FTL_NOWHERE for a unit that
- * reads as zeroes, FTL_IN_SLOT and the index of a slot, or FTL_LOST and the
- * place of a unit without contents: what the logical unit had was lost, so that
- * reads fail until it is written again.  FTL_LOST_NOWHERE: only the checkpoint
- * says so.
+ * ---- The map.  An entry is one of these:
+ *  - a place on the flash
+ *  - FTL_NOWHERE: the logical unit reads as zeroes
+ *  - FTL_IN_SLOT | the index of a slot
+ *  - FTL_LOST | a place: the contents of the logical unit are lost, and the
+ * unit at this place records that.  Reads fail until a host writes or trims the
+ *    logical unit.
+ *  - FTL_LOST_NOWHERE: the contents are lost, and no unit on the flash records
+ *    that, except for a checkpoint
  */
 #define FTL_IN_SLOT      UINT32_C(0x80000000)
 #define FTL_LOST         UINT32_C(0x40000000)
@@ -63,8 +67,8 @@ static inline bool ftl_is_lost(uint32_t entry)
     return (entry & (FTL_IN_SLOT | FTL_LOST)) == FTL_LOST;
 }
 
-/* The place that an entry names, of contents or of their loss; FTL_NOWHERE if
- * it names none. */
+/* The place that an entry names, with or without FTL_LOST; FTL_NOWHERE if it
+ * names none. */
 static inline uint32_t ftl_entry_place(uint32_t entry)
 {
     return (entry & FTL_IN_SLOT) != 0 || entry == FTL_LOST_NOWHERE
@@ -97,21 +101,22 @@ struct ftl_slot {
     uint8_t state;    /* enum ftl_slot_state */
     uint8_t pool;     /* enum ftl_pool */
     bool is_trimmed;  /* while it was being programmed */
-    uint16_t buffer;  /* holds its data and metadata */
+    uint16_t buffer;  /* index of the buffer with its data and metadata */
     uint16_t follows; /* the slot, being programmed, with the contents before
                        * these; or FTL_LIST_END */
     uint32_t number;  /* index in the map */
     /*
-     * The place of the contents before these, which stay valid until these are
-     * durable, as an entry of the map; or FTL_NOWHERE.  A unit that is moved:
-     * the place where it comes from.
+     * The entry of the map for the contents that these replace, or FTL_NOWHERE.
+     * The replaced contents stay valid until these are durable.  In the pool of
+     * garbage collection: the place from which the unit is moved.
      */
     uint32_t old_place;
     uint64_t accepted; /* its age: contents accepted later have larger ones */
-    uint64_t version;  /* of a unit that is moved */
-    uint8_t attempt;   /* the same: see struct ftl_system */
-    bool is_lost;      /* the same */
-    uint8_t marks;     /* blocks that a host has marked as unreadable */
+    /* Of a unit that is moved: see struct ftl_system. */
+    uint64_t version;
+    uint8_t attempt;
+    bool is_lost;
+    uint8_t marks; /* blocks that a host has marked as unreadable */
 };
 
 /* ---- Superblocks. */
@@ -139,10 +144,11 @@ struct ftl_superblock {
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
     uint16_t next_die;     /* ERASING: whose erasure has not begun */
-    bool is_stuck;         /* a valid unit cannot be read, hence not be moved */
-    uint8_t retries;       /* after that, when another one had been moved */
-    uint8_t space_retries; /* because space was needed */
-    uint32_t stuck_moved;  /* collection.moved at that time */
+    bool is_stuck;         /* a valid unit could not be read, so not be moved */
+    uint8_t retries;       /* failed tries, each after another superblock was
+                            * moved */
+    uint8_t space_retries; /* further tries, because space was needed */
+    uint32_t stuck_moved;  /* collection.moved at the last try */
     uint32_t stuck_valid; /* it is tried again when `valid` is less than this */
     uint32_t valid;       /* units that must not be lost */
     uint32_t capacity;    /* units of planes that are not bad */
@@ -180,7 +186,7 @@ enum ftl_request_kind {
     FTL_REQUEST_ERASE,
     FTL_REQUEST_WIPE,       /* erases a block that may hold anything */
     FTL_REQUEST_SCAN,       /* reads the system bytes of a row */
-    FTL_REQUEST_REPAIR,     /* rebuilds those that could not be read */
+    FTL_REQUEST_REPAIR,     /* rebuilds system bytes that could not be read */
     FTL_REQUEST_PROBE,      /* reads those of one unit of each plane */
     FTL_REQUEST_LOAD,       /* reads a row of a checkpoint */
     FTL_REQUEST_CHECKPOINT, /* programs one */
@@ -200,7 +206,7 @@ struct ftl_protected_read {
 
 struct ftl_request {
     uint8_t kind;              /* enum ftl_request_kind */
-    bool is_marker;            /* ROW: see ftl_power.c */
+    bool is_marker;            /* ROW: the marker of ftl_power.c */
     uint8_t stream;            /* ROW */
     uint8_t parity_planes;     /* ROW: they hold parity */
     struct ftl_rescue *rescue; /* rebuilds units of it, or NULL */
@@ -218,9 +224,9 @@ struct ftl_request {
 enum ftl_wipe_phase {
     FTL_WIPE_NONE,
     FTL_WIPE_WAITS,  /* Waits until nothing is in progress. */
-    FTL_WIPE_CLEARS, /* Erases the keeper. */
-    FTL_WIPE_KEEPS,  /* Programs pages into the keeper. */
-    FTL_WIPE_ERASES, /* Erases everything else. */
+    FTL_WIPE_CLEARS, /* Erases the keeper: see ftl_wipe_keep.c. */
+    FTL_WIPE_KEEPS,  /* Programs health pages and wear pages into the keeper. */
+    FTL_WIPE_ERASES, /* Erases all other superblocks. */
     FTL_WIPE_MOUNTS, /* Waits until the empty flash is mounted. */
 };
 
@@ -228,9 +234,9 @@ struct ftl_wipe {
     uint8_t phase; /* enum ftl_wipe_phase */
     bool has_failed;
     uint32_t next;       /* superblock and die whose erasure has not begun */
-    uint32_t keeper;     /* the superblock that holds pages; or FTL_NOWHERE */
-    uint32_t keeper_row; /* the next one in it */
-    uint32_t page;       /* the next one that is to be programmed */
+    uint32_t keeper;     /* the superblock for the pages; or FTL_NOWHERE */
+    uint32_t keeper_row; /* the next row of the keeper */
+    uint32_t page;       /* the next page that is to be programmed */
     uint32_t pages_in_flight;
     uint64_t row_number;
     void *cookie;
@@ -260,21 +266,21 @@ struct ftl_op {
     uint32_t failed_block; /* with an error of protection information */
 };
 
-/* ---- The write buffer over a reset: see ftl_adopt.c. */
+/* ---- The description of the write buffer for the next start: ftl_adopt.c. */
 enum ftl_keep_phase {
-    FTL_KEEP_ENTRIES, /* Waits for the mount; then entries are adopted. */
-    FTL_KEEP_TRIMS,   /* Does trims again. */
-    FTL_KEEP_IN_USE,  /* Describes the write buffer. */
+    FTL_KEEP_ENTRIES, /* Waits for the mount; then adopts the entries. */
+    FTL_KEEP_TRIMS,   /* Does the trims again, until all are done. */
+    FTL_KEEP_IN_USE,  /* Describes the write buffer of this start. */
 };
 
 struct ftl_keep {
-    uint8_t phase;  /* enum ftl_keep_phase */
-    uint16_t spare; /* the buffer of the host's pool that no slot has */
-    uint64_t generation;
-    uint64_t sequence; /* of the newest entry */
-    uint32_t next_word;
-    struct ftl_keep_entry *entries; /* of each buffer of the host's pool */
-    uint32_t *trims; /* words of 16 bits, one for each logical unit */
+    uint8_t phase;       /* enum ftl_keep_phase */
+    uint16_t spare;      /* the buffer of the host's pool that no slot has */
+    uint64_t generation; /* the head's random number */
+    uint64_t sequence;   /* of the newest entry */
+    uint32_t next_word;  /* TRIMS: index in `trims` */
+    struct ftl_keep_entry *entries; /* one for each buffer of the host's pool */
+    uint32_t *trims;                /* words for 16 logical units each */
     uint8_t *head;
 };
 
@@ -282,16 +288,16 @@ struct ftl_keep {
 #define FTL_MARKER UINT32_C(0x4b52414d) /* `number` of units of a marker */
 
 enum ftl_power_phase {
-    FTL_POWER_ON,    /* The power does not fail. */
+    FTL_POWER_ON,    /* Works as usual, until the power fails. */
     FTL_POWER_SAVES, /* Programs what is in the write buffer. */
     FTL_POWER_MARKS, /* Programs the marker. */
-    FTL_POWER_SAVED, /* Waits for the end. */
+    FTL_POWER_SAVED, /* Does nothing, until the power is off. */
 };
 
 struct ftl_power {
     uint8_t phase;   /* enum ftl_power_phase */
     bool is_marking; /* a marker is being programmed */
-    bool was_saved;  /* found by the mount */
+    bool was_saved;  /* ftl_was_saved() */
 };
 
 /* Garbage collection. */
@@ -301,7 +307,8 @@ struct ftl_collection {
     uint32_t reads;   /* requests in progress */
     uint32_t slots;   /* in use */
     bool has_read;    /* units of the victim could be read */
-    uint32_t moved;   /* superblocks of which units could be read */
+    uint32_t moved;   /* superblocks that were moved, counting only those of
+                       * which units could be read */
     bool is_due_next; /* the next victim is one that moves soon */
     uint32_t num_due; /* superblocks that move soon */
 };
@@ -326,10 +333,10 @@ struct ftl_checkpoint {
     bool is_stopped;     /* nothing is collected, as the power goes off */
     bool has_failed;     /* a row of it could not be programmed */
     bool is_header_good; /* the header that was loaded is intact */
-    bool is_needed;      /* nothing else says that some units are lost */
+    bool is_needed;      /* some FTL_LOST_NOWHERE is recorded nowhere else */
     bool is_at_end;      /* while loading: no further row is programmed */
-    bool was_read_only;  /* loaded: what the header says of the medium */
-    bool had_marks;      /* the same, for units with marks */
+    bool was_read_only;  /* loaded: the header has ftl.is_read_only */
+    bool had_marks;      /* loaded: the header has ftl.has_marks */
     uint32_t superblock; /* holds the valid checkpoint, or FTL_NOWHERE */
     uint32_t next;       /* superblock that is written, erased or loaded */
     uint64_t row;        /* number: the checkpoint knows rows below it */
@@ -355,7 +362,7 @@ enum ftl_mount_phase {
     FTL_MOUNT_PROBE,  /* Reads one unit of the first wordline of all blocks. */
     FTL_MOUNT_LOAD,   /* Reads the latest checkpoint. */
     FTL_MOUNT_SCAN,   /* Reads the system bytes of all other rows. */
-    FTL_MOUNT_REPAIR, /* Rebuilds those of them that could not be read. */
+    FTL_MOUNT_REPAIR, /* Rebuilds system bytes that could not be read. */
     FTL_MOUNT_PAGES,  /* Reads the trim pages. */
     FTL_MOUNT_DROP,   /* Erases copies that earlier mounts have left. */
     FTL_MOUNT_SETTLE, /* Copies what is in rows that may be torn. */
@@ -370,17 +377,19 @@ struct ftl_mount {
     bool is_old;       /* units of a layout that is not supported were found */
     bool is_in_vain;   /* a unit that was found cannot be read: begin again */
     uint8_t *ignored;  /* one bit for each place: it could not be read */
-    uint8_t *unreadable; /* the same, when it was scanned */
-    uint32_t next_row;   /* REPAIR: over all superblocks */
-    uint32_t capacity;   /* in logical units, of the flash; 0: as configured */
-    bool has_capacity;   /* a page says what the capacity is */
+    uint8_t
+        *unreadable;   /* one bit for each place: the scan could not read it */
+    uint32_t next_row; /* REPAIR: over all superblocks */
+    uint32_t capacity; /* the capacity that the flash says, in logical units;
+                        * 0: it is the configured one */
+    bool has_capacity; /* a page says what the capacity is */
     bool has_lost_pages; /* pages that the checkpoint named cannot be read */
     uint64_t *probes;    /* of each plane of each block */
     uint64_t last_row;   /* the largest row number that was found */
     uint64_t last_normal_row; /* the same, without rows of mounts */
     uint64_t checkpoint_row;  /* number of the checkpoint, or 0 */
-    uint64_t marker_row;      /* the same of the newest marker */
-    bool needs_marker;        /* another one is to be programmed */
+    uint64_t marker_row;      /* number of the newest marker, or 0 */
+    bool needs_marker;        /* another marker is to be programmed */
     bool has_settled;         /* SETTLE: all copies are on flash */
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
     uint64_t *versions;       /* of each entry of the map, and attempts */
@@ -398,12 +407,13 @@ struct ftl {
     bool is_volatile;
     bool is_full;      /* operations waited for space that nothing could make */
     bool is_read_only; /* for good: writes and trims are refused */
-    bool has_marks;    /* some unit has or had marked blocks: reads look */
+    bool has_marks;    /* some unit has or had marked blocks, so reads look at
+                        * the marks */
     uint64_t now_us;
     /*
-     * The next ftl_step() has nothing to do before wake_us unless has_work is
-     * set.  The end of a host's read sets it unless is_calm says that nothing
-     * waits for requests.
+     * Before wake_us, ftl_step() has something to do only if has_work is set.
+     * When a host's read ends, it need not set has_work if is_calm is set,
+     * which means that nothing waits for requests.
      */
     bool has_work;
     bool is_calm;
@@ -448,8 +458,8 @@ struct ftl {
     struct ftl_list waiting[FTL_POOLS];
     /* Slots that are not durable, in the order of `accepted`. */
     struct ftl_list dirty[FTL_POOLS];
-    /* Slots of the write buffer whose contents are complete, and are to be
-     * described for the next reset, after the next ftl_memory_run(). */
+    /* Slots of the write buffer whose contents are complete after the next
+     * ftl_memory_run(), which then calls ftl_keep_accept() for them. */
     uint16_t filled[FTL_FILLED];
     uint32_t num_filled;
     uint64_t accepted; /* writes and trims */
@@ -462,8 +472,8 @@ struct ftl {
     struct ftl_request *requests;
     struct ftl_link *request_links;
     struct ftl_list free_requests;
-    uint32_t kept_requests; /* that reads of hosts leave to programs, erasures
-                             * and garbage collection */
+    uint32_t kept_requests; /* free requests that reads of hosts leave to
+                             * programs, erasures and garbage collection */
     struct ftl_list unsent; /* in the order in which they are to be sent */
 
     struct ftl_op *ops;
@@ -471,7 +481,7 @@ struct ftl {
     struct ftl_list free_ops;
     struct ftl_list reads;    /* QUEUED */
     struct ftl_list changes;  /* QUEUED: writes and trims */
-    struct ftl_list moving;   /* QUEUED: end after ftl_memory_run() */
+    struct ftl_list moving;   /* QUEUED: writes that end in ftl_memory_run() */
     struct ftl_list barriers; /* DURABLE */
 
     struct ftl_parity parity;
@@ -483,7 +493,7 @@ struct ftl {
     struct ftl_counters counters;
 };
 
-/* ---- ftl_map.c: places are given as entries of the map */
+/* ---- ftl_map.c: some functions take an entry of the map for a place */
 void ftl_map_set_valid(struct ftl *ftl, uint32_t entry);
 /** @param entry  may name no place */
 void ftl_map_clear_valid(struct ftl *ftl, uint32_t entry);
@@ -492,27 +502,29 @@ bool ftl_map_is_valid(const struct ftl *ftl, uint32_t place);
 bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place);
 /** @return the entry of the map that names a place, or FTL_NOWHERE */
 uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place);
-/** A trim has made a place invalid. @param entry  may name no place */
+/** Note that a trim has made a place invalid. @param entry  may name no place
+ */
 void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
 
 /* ---- ftl.c */
 /** Count the entries of the map, and the slots. */
 void ftl_set_entries(struct ftl *ftl);
-/** All slots are free. */
+/** Make all slots free. */
 void ftl_init_slots(struct ftl *ftl);
 
 /* ---- ftl_capacity.c */
 /** Write the capacity into the metadata of a page. */
 void ftl_capacity_emit(const struct ftl *ftl, uint8_t *meta);
-/** A page with these metadata was read at the start. */
+/** Take the capacity from the metadata of a page that the mount has read. */
 void ftl_capacity_take_page(struct ftl *ftl, const uint8_t *meta);
-/** The flash says that it has this capacity, in logical units. */
+/** Take the capacity that the flash says, in logical units.  If it is not the
+ * configured one, the mount begins again. */
 void ftl_capacity_take(struct ftl *ftl, uint32_t units);
-/** All pages are read: no other capacity is found any more. */
+/** The capacity is final, as it was confirmed or all pages were read. */
 void ftl_capacity_decide(struct ftl *ftl);
-/** The mount begins again: with another capacity, if it has found one. */
+/** The mount begins again: use the capacity that it has found, if any. */
 void ftl_capacity_change(struct ftl *ftl);
-/** The power goes off: have a page say what the capacity is. */
+/** Before power-off: if no page has the capacity, have a page written. */
 void ftl_capacity_record(struct ftl *ftl);
 
 /* ---- ftl_slot.c */
@@ -523,7 +535,8 @@ uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index);
 uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index);
 /** The slot's contents are what the unit has from now on. */
 void ftl_slot_accept(struct ftl *ftl, uint16_t index);
-/** The same, if the contents were accepted before a reset. */
+/** The same as ftl_slot_accept(), but for contents that an entry describes
+ * already, because they were accepted before a reset. */
 void ftl_slot_await(struct ftl *ftl, uint16_t index);
 /** The contents of a unit, which are in a slot, are trimmed.
  * @param page  the slot of the unit's trim page, which waits */
@@ -540,27 +553,32 @@ bool ftl_slot_is_durable(const struct ftl *ftl, uint64_t accepted);
 bool ftl_slot_is_pool_durable(const struct ftl *ftl, enum ftl_pool pool,
                               uint64_t accepted);
 
-/* ---- ftl_adopt.c: the write buffer over a reset */
-/** Divide config.keep; `base` NULL: only count. @return its bytes */
+/* ---- ftl_adopt.c: the description of the write buffer for the next start */
+/** Set the pointers into config.keep, which begins at `base`; NULL: set none.
+ * @return the size of this memory in bytes */
 size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base);
-/** Find the buffer of the start before, or begin with an empty one. */
+/** Find the buffer of the earlier start, or begin with an empty one. */
 void ftl_keep_start(struct ftl *ftl);
-/** Take over what was found, once the flash is mounted. */
+/** Adopt what was found.  Call this when the flash is mounted.
+ * @return whether anything was done */
 bool ftl_keep_step(struct ftl *ftl);
-/** Nothing of the buffer outlives the next reset. */
+/** Make the description invalid, so that the next start adopts nothing. */
 void ftl_keep_forget(struct ftl *ftl);
-/** The contents of a slot of the write buffer are complete. */
+/** Write the entry of a slot of the write buffer whose contents are complete.
+ */
 void ftl_keep_accept(struct ftl *ftl, uint16_t index);
 /**
- * Give a slot that waits another buffer, before a write changes the contents.
- * @param keeps_data  the write does not replace all of the data
+ * Give a waiting slot the spare buffer, before a write changes its contents.
+ * @param keeps_data  the write replaces only a part of the data, so copy it
  */
 void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data);
-/** That write is complete. */
+/** The write after ftl_keep_renew() is complete: replace the old entry. */
 void ftl_keep_renewed(struct ftl *ftl, uint16_t index);
-/** The contents of a slot of any pool are not needed any longer. */
+/** The contents of a slot of any pool are not needed any longer: clear the
+ * entry, if the slot has one. */
 void ftl_keep_release(struct ftl *ftl, uint16_t index);
-/** A logical unit is trimmed; its slots are released after this. */
+/** Note that a logical unit is trimmed.  Call this before ftl_keep_release()
+ * for the slots of the unit. */
 void ftl_keep_trim(struct ftl *ftl, uint32_t number);
 
 /* ---- ftl_request.c */
@@ -599,22 +617,25 @@ bool ftl_row_step(struct ftl *ftl);
 void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
                   enum ftl_flash_status status, uint8_t failed_planes);
 
-/** Program rows of the host's stream only. */
+/** While the power fails, in place of ftl_row_step(): program rows of the
+ * host's stream only. @return whether anything was done */
 bool ftl_row_save(struct ftl *ftl);
-/** Program a marker as the next row of a stream; then ftl_power_marked() is
- * called. @return false when there was no request or no row */
+/** Program a marker as the next row of a stream.  ftl_power_marked() is called
+ * when it has ended. @return false when no request or no row is free */
 MUST_USE bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream);
 
 /* ---- ftl_power.c: power-loss protection */
 bool ftl_power_is_failing(const struct ftl *ftl);
 bool ftl_power_step(struct ftl *ftl);
-/** A marker has been programmed, or its row has failed. */
+/** A marker has been programmed, or (`is_ok` false) its row has failed. */
 void ftl_power_marked(struct ftl *ftl, bool is_ok);
-/** The mount has read everything. */
+/** The mount has read everything: find out whether the buffer was saved. */
 void ftl_power_mounted(struct ftl *ftl);
 /**
  * Program a marker before the mount erases the one that it has found.
- * @param is_done  set when that has ended, or is not needed
+ * @param is_done  set when the marker is programmed, is not needed, or has no
+ *                 space
+ * @return whether anything was done
  */
 bool ftl_power_mark_mount(struct ftl *ftl, bool *is_done);
 
@@ -676,7 +697,8 @@ uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream);
 
 /* ---- ftl_io.c: operations of the medium */
 bool ftl_io_step(struct ftl *ftl);
-/** Trim a whole unit that is not trimmed. @return false when it has to wait */
+/** Trim a whole unit that is not trimmed yet. @return false when the trim has
+ * to wait until trim pages are on flash */
 MUST_USE bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number);
 /** Whether writes, trims or flushes wait. */
 bool ftl_io_is_waiting(const struct ftl *ftl);
@@ -684,7 +706,8 @@ bool ftl_io_is_waiting(const struct ftl *ftl);
 bool ftl_io_refuse(struct ftl *ftl);
 void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
-/** The same for a request whose units are all good; and free it. */
+/** The same as ftl_io_read_done() for a request whose units are all good.  This
+ * function also frees the request. */
 void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request);
 void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
@@ -712,8 +735,8 @@ void ftl_protect_read_done(struct ftl_op *op,
 void ftl_protect_trim(uint8_t *meta, uint32_t offset, uint32_t length);
 
 /* ---- ftl_marks.c: blocks that a host has marked as unreadable */
-/** Where the next unit that is added to a request puts its system bytes; NULL
- * while no unit has marks. */
+/** The memory to which the next unit of a request is to deliver its system
+ * bytes; NULL while no unit has marks. */
 static inline uint8_t *ftl_marks_read(const struct ftl *ftl,
                                       struct ftl_request *request)
 {
@@ -723,12 +746,12 @@ static inline uint8_t *ftl_marks_read(const struct ftl *ftl,
 }
 /** The marks of a good unit that was read. */
 uint8_t ftl_marks_of(const struct ftl_flash_unit *unit);
-/** A read has come to a part of a unit, which has these marks. */
+/** Set the status of a read that needs a part of a unit with these marks. */
 void ftl_marks_check(struct ftl_op *op, uint8_t marks, uint32_t offset,
                      uint32_t length);
-/** The request of a read has read good units. */
+/** Check the marks of the good units that the request of a read has read. */
 void ftl_marks_read_done(struct ftl_op *op, const struct ftl_request *request);
-/** A part of a unit is written, or marked. */
+/** Change the marks in a slot, because a host writes or marks a part of it. */
 void ftl_marks_write(struct ftl *ftl, const struct ftl_op *op, uint16_t slot,
                      uint32_t offset, uint32_t length);
 
@@ -739,9 +762,11 @@ void ftl_marks_write(struct ftl *ftl, const struct ftl_op *op, uint16_t slot,
  *         try again
  */
 MUST_USE uint16_t ftl_trim_touch(struct ftl *ftl, uint32_t number);
-/** Write pages again that the mount has lost. @return whether there were any */
+/** Write the pages again that the mount could not read.
+ * @return true once, when all of them are durable */
 bool ftl_trim_restore_step(struct ftl *ftl);
-/** The same for a page.  @param page  its entry of the map */
+/** The same as ftl_trim_touch(), for a page.  @param page  its entry of the map
+ */
 MUST_USE uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page);
 /** Write into a slot what its page, of trims or of health, says now, as of row
  * number `row`. */
@@ -778,7 +803,7 @@ void ftl_health_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
 void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
                       const uint8_t *meta);
 
-/* ---- ftl_mount.c */
+/* ---- ftl_mount*.c */
 /** Begin, or begin again; no request is in progress. */
 void ftl_mount_begin(struct ftl *ftl);
 /** The planes of a block and die that may hold something. */
@@ -829,11 +854,12 @@ void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
 bool ftl_collect_step(struct ftl *ftl);
 /** Have a superblock moved soon: see struct ftl_superblock. */
 void ftl_collect_move_soon(struct ftl *ftl, uint32_t superblock);
-/** The mount has ended: have superblocks that it could not erase moved soon. */
+/** At the end of the mount: move the suspect superblocks soon that the mount
+ * could not erase. */
 void ftl_collect_rest_of_suspects(struct ftl *ftl);
-/** Whether a superblock that moves soon can be moved. */
+/** Whether there is a superblock that moves soon and is not stuck. */
 bool ftl_collect_has_due(const struct ftl *ftl);
-/** It has been moved. */
+/** A superblock that moves soon has been moved. */
 void ftl_collect_has_moved(struct ftl *ftl, uint32_t superblock);
 /** Whether a superblock is left that this phase of the mount is to erase. */
 bool ftl_collect_is_due(const struct ftl *ftl);
