@@ -98,8 +98,8 @@ void firmware_update_subsystem_reset(void *ctx)
 
 /*
  * Restart when all hosts have left, so that all of them get their responses,
- * and when no commit is in progress.  A restart in the middle of a commit would
- * do no harm, so it does not wait longer than for hosts.
+ * and when no commit is in progress.  After RESTART_LIMIT_US the drive restarts
+ * in any case; a restart in the middle of a commit does no harm.
  */
 static void restart_if_due(struct drive *drive, struct loop_step *step)
 {

@@ -200,8 +200,8 @@ static void report_images(void)
 
 /*
  * An image on trial that cannot serve hosts resets the drive, so that the boot
- * ROM counts the start and goes back to the image before.  If that image is not
- * good either, a reset would change nothing.
+ * ROM counts the start and, after the last one, goes back to the previous
+ * image.  If the previous image is not good, a reset would change nothing.
  */
 static void end_failed_trial(void)
 {
@@ -211,7 +211,8 @@ static void end_failed_trial(void)
     if (!board.has_flash) {
         return;
     }
-    /* Without a record, nothing is on trial. */
+    /* If there is no record, slot_record_read() says that nothing is on trial.
+     */
     (void)slot_record_read(&board.flash, &record, &sequence);
     if (record.is_on_trial && record.previous != 0 &&
         !board_slot_is_bad(&board, record.previous) &&

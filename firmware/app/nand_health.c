@@ -41,9 +41,9 @@ static uint32_t failed_blocks(const struct nand_medium *medium)
 }
 
 /*
- * A certain number of blocks may fail before the data no longer fits.  The
- * percentage of them that has not failed; 0 if a die is dead, because there is
- * no parity then, and the next failure loses data.
+ * A certain number of blocks may fail while the rest still has space for all
+ * data.  Return the percentage of this number that has not failed.  If a die is
+ * dead, return 0, because there is no parity, and the next failure loses data.
  */
 static uint8_t left_percent(const struct nand_medium *medium)
 {

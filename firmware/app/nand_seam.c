@@ -50,7 +50,8 @@ static void write_read_entry(uint8_t *entry, const struct ftl_flash_op *op,
                     unit->meta, unit->more);
 }
 
-/* Not inline, so that reads of one unit do not save registers for the loop. */
+/* This is not inline, so that a read of one unit need not save the registers
+ * that the loop uses. */
 static __attribute__((noinline)) void write_read_entries(
     uint8_t *entry, const struct ftl_flash_op *op)
 {

@@ -117,8 +117,8 @@ static bool try_slot(struct boot_slots *slots, uint8_t number)
 /*
  * Count a start of the image on trial.
  *
- * @return false when the image has had all its starts, or the flash does not
- * take the count: a start that is not counted could be repeated for ever
+ * @return false when the image has had all its starts, or when the flash does
+ * not take the count: without it, the image could be started for ever
  */
 static bool count_attempt(struct boot_slots *slots)
 {
@@ -133,8 +133,8 @@ static bool count_attempt(struct boot_slots *slots)
     return !slots->cannot_record;
 }
 
-/* The image on trial never declared itself good, and the image before is
- * loaded. */
+/* Record that the image on trial has failed, and that the previous image, which
+ * is loaded, starts from now on. */
 static void give_up(struct boot_slots *slots)
 {
     struct slot_record *state = &slots->state;

@@ -140,7 +140,7 @@ void nand_moves_run(const struct nand_moves *moves, uint32_t count)
 {
     uint32_t done;
 
-    dma_store64(moves->list, NAND_MOVE_COUNT, count); /* and DONE: 0 */
+    dma_store64(moves->list, NAND_MOVE_COUNT, count); /* This sets DONE to 0. */
     hal_dma_wmb();
     mmio_write32(moves->regs + A_NAND_MOVE,
                  (uint32_t)(moves->list_addr / NAND_MOVE_ALIGN));

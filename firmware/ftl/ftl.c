@@ -51,8 +51,9 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
     (void)carve_memory(base, &used, sizeof(*ftl));
 #define CARVE(member, count)                                                   \
     ftl->member = carve_memory(base, &used, (count) * sizeof(*ftl->member))
-    /* These are needed after a wipe, when the capacity may be another one than
-     * at the start: so they are before all whose size depends on it. */
+    /* A wipe keeps the contents of these arrays for the start after it, which
+     * may have another capacity.  So they come before all arrays whose size
+     * depends on the capacity. */
     CARVE(factory_planes, planes);
     CARVE(wiped_failed, planes);
     CARVE(wiped_wear, (size_t)layout->superblocks);
@@ -262,7 +263,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
     }
     init_lists(ftl);
     if (!config->is_capacity_estimated) {
-        ftl_keep_start(ftl); /* Otherwise its place is not known yet. */
+        ftl_keep_start(ftl); /* With an estimate, its place is not known yet. */
     }
     ftl->has_work = true;
     ftl_mount_begin(ftl);
@@ -322,7 +323,7 @@ static bool note_full(struct ftl *ftl)
     return true;
 }
 
-/* Whether nothing waits until a request or an operation has ended. */
+/* Whether nothing waits for the end of a request or of an operation. */
 static bool is_calm(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && !ftl_is_adopting(ftl) &&

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The write buffer outlives a reset with power on.
+ * Adopts the write buffer after a reset with power on.
+ * Reference: docs/decisions/0016-write-buffer.md
  *
  * The buffer and a description of it are in memory that a reset does not
- * change.  Each buffer of 4096 bytes has an entry, which says whose contents it
- * holds.  An entry is written when the contents are complete, and is cleared
- * when the contents are on flash, trimmed, or replaced.  A write never changes
- * contents that an entry describes: it goes to the spare buffer, which then
- * takes the place of the other one.  So the reset may come at any instruction.
+ * change.  Each buffer of 4096 bytes has an entry, which says of which logical
+ * unit it holds the contents.  An entry is written when the contents are
+ * complete, and is cleared when they are on flash, trimmed, or replaced.  A
+ * write never changes contents that an entry describes.  It goes to the spare
+ * buffer, which then takes the place of the old one.  So a reset may come at
+ * any instruction.
  *
- * A unit whose last change was a trim has a bit in a table, because nothing
- * else in this memory tells it.  Trims count more than entries: a trim sets the
- * bit before it clears the entries, and a write clears the bit after its entry
- * is complete.
+ * A table has a bit for each unit whose last change was a trim, because entries
+ * cannot say this.  If the bit of a unit is set, its entries do not count.  A
+ * trim sets the bit before it clears the entries, and a write clears the bit
+ * after its entry is complete.
  *
  * After a reset, the flash is mounted first.  Then, before any operation is
- * served, the contents of all entries wait in the buffer again, and all trims
- * are done again.  The entries do not change meanwhile, so the next reset may
- * come at any time, too.
+ * served, the contents of all entries are put into waiting slots, and all trims
+ * are done again.  Valid entries do not change meanwhile, so another reset may
+ * come at any time.
  *
- * Everything has check words, which depend on a random number of the start that
- * made the head.  So what other starts have left is never taken for intact.
- * The data itself has no check word: the memory's error correction protects it.
+ * The entries have check words, which depend on a random number in the head.
+ * The words of the trim table have an inverse.  The data has no check word; the
+ * memory's error correction protects it.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -33,9 +35,9 @@
 
 enum {
     MEMORY_ALIGN = 64,
-    TRIM_BITS = 16, /* units of a word of trims; the rest is their check */
+    TRIM_BITS = 16, /* units in a word of trims; the other bits are a check */
 
-    /* The head is the end of the memory, where each firmware finds it. */
+    /* The head is at the end of the memory, where each firmware finds it. */
     HEAD_MAGIC = 0,
     HEAD_VERSION = 8, /* of the layout of this memory: 32 bits */
     HEAD_CRC = 12,    /* of all that follows */
@@ -48,7 +50,7 @@ enum {
 };
 static const uint8_t head_magic[8] = {'E', 'S', 'S', 'D', 'K', 'E', 'E', 'P'};
 
-/* An entry; it describes nothing if its check word does not fit. */
+/* An entry.  If its check word is wrong, it describes nothing. */
 struct ftl_keep_entry {
     uint64_t check;
     uint64_t sequence; /* of two entries of a unit, the larger one counts */
@@ -235,7 +237,7 @@ static void make_empty(struct ftl *ftl)
     emit_head(ftl, ftl->keep.head);
 }
 
-/* Whether the start before has left a buffer with the sizes of this one. */
+/* Whether an earlier start has left a buffer of this layout and these sizes. */
 static bool is_ours(struct ftl *ftl)
 {
     uint8_t expected[HEAD_LEN];
@@ -250,7 +252,8 @@ void ftl_keep_start(struct ftl *ftl)
     struct ftl_keep *keep = &ftl->keep;
 
     for (uint32_t i = 0; i < ftl->num_slots; i++) {
-        /* Those of the host's pool come first, with one buffer more. */
+        /* The slots of the host's pool come first.  Their pool has one buffer
+         * more than slots. */
         ftl->slots[i].buffer =
             (uint16_t)(i < ftl->config.buffer_units ? i : i + 1);
     }
@@ -292,9 +295,9 @@ static void check_entries(struct ftl *ftl)
 }
 
 /*
- * Give the last buffer, which no slot has, to a slot whose buffer is not in
- * use.  Only damaged memory can describe all buffers: then the last one is
- * dropped.
+ * If the last buffer, which no slot has, is in use, give it to a slot whose
+ * buffer is not.  If entries describe all buffers, the memory is damaged: drop
+ * the entry of the last one.
  */
 static void place_spare(struct ftl *ftl)
 {
@@ -314,7 +317,7 @@ static void place_spare(struct ftl *ftl)
     clear_entry(ftl, last);
 }
 
-/* A slot of the same unit waits already: the newer contents count. */
+/* Another slot has contents of the same unit already: keep the newer ones. */
 static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
 {
     struct ftl_slot *slot = &ftl->slots[index];
@@ -330,7 +333,7 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
     clear_entry(ftl, slot->buffer);
 }
 
-/* The contents of an entry wait in the slot that has its buffer. */
+/* Put the contents of an entry into the slot that has the entry's buffer. */
 static void adopt_slot(struct ftl *ftl, uint16_t index)
 {
     uint16_t buffer = ftl->slots[index].buffer;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The capacity, which the flash remembers.
+ * The capacity, which is stored on the flash.
  *
- * It follows from the geometry and the blocks that the factory has marked.  But
- * nobody knows the marks of a die that does not answer at the start.  So all
- * pages and the headers of checkpoints have the number of logical units.  When
- * the owner only knows the most that it can be, the mount takes the number that
- * it finds, and begins again if this is another one.
+ * The capacity follows from the geometry and the blocks that the factory has
+ * marked.  If a die does not answer at the start, its marks cannot be read.
+ * Therefore all pages and the headers of checkpoints have the number of logical
+ * units.  If the configuration has only an upper limit, the mount takes the
+ * number that it finds, and begins again if this is another number.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -57,8 +57,8 @@ void ftl_capacity_take(struct ftl *ftl, uint32_t units)
     }
 }
 
-/* The end of the write buffer's memory stays where it is: there the start
- * before has left its description.  No slot is in use yet. */
+/* The end of the write buffer's memory must not move, because the earlier start
+ * has left the head there.  No slot is in use yet. */
 void ftl_capacity_change(struct ftl *ftl)
 {
     uint8_t *end = (uint8_t *)ftl->config.keep + ftl_keep_divide(ftl, NULL);

@@ -3,20 +3,21 @@
  * Loading: a mount takes the map from the latest checkpoint that is complete.
  *
  * A mount does not trust what the checkpoint says about superblocks that have
- * changed since.  It has looked at the first wordline of all blocks before, and
- * scans the superblocks in which this wordline is erased, lost or newer.
- * Contents of the other superblocks that are not in the map of the checkpoint
- * were superseded by durable contents, so the mount misses nothing there.  If a
- * superblock was erased after the checkpoint, all contents that it had were
- * copied, trimmed or superseded before, and the scan finds that.  What it does
- * not find cannot be read, or was lost: see ftl_mount_repair.c.
+ * changed since.  Before it loads the checkpoint, it has probed the first
+ * wordline of all blocks.  It scans the superblocks in which this wordline is
+ * erased, lost or newer than the checkpoint.  If contents in the other
+ * superblocks are not in the map of the checkpoint, durable contents had
+ * superseded them, so the mount misses nothing there.  Before a superblock was
+ * erased after the checkpoint, all its contents were copied, trimmed or
+ * superseded.  The scan finds the copies, trims and later contents, unless they
+ * cannot be read or were lost: see ftl_mount_repair.c.
  */
 #include "firmware/ftl/ftl_checkpoint.h"
 #include "firmware/ftl/ftl_internal.h"
 
 #include <string.h>
 
-/* The latest checkpoint with a smaller number than `below`. */
+/* Find the latest checkpoint with a smaller number than `below`. */
 static bool find_checkpoint(struct ftl *ftl, uint64_t below)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
@@ -88,7 +89,8 @@ void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
     checkpoint->requests--;
     checkpoint->free_rows |= BIT(request->op);
     if (status == FTL_FLASH_DEAD) {
-        /* Nothing is missing if the die died before it was written. */
+        /* If the die died before the checkpoint was written, it holds none of
+         * the pieces. */
         ftl_parity_die_is_dead(ftl, request->flash.die);
         return;
     }
@@ -167,7 +169,7 @@ static bool is_unchanged(struct ftl *ftl, uint32_t superblock)
                 continue;
             }
             if (probe == FTL_PROBE_PARITY) {
-                continue; /* It has no number. */
+                continue; /* A parity unit has no row number. */
             }
             if (probe == FTL_PROBE_ERASED || probe > ftl->checkpoint.row) {
                 return false;
@@ -208,7 +210,7 @@ static bool is_entry_good(const struct ftl *ftl, uint32_t number)
            !ftl_map_is_valid(ftl, place); /* No other entry names it. */
 }
 
-/* Whether the map that was loaded can be one: nothing in it may do harm. */
+/* Whether the map that was loaded is consistent, so that using it is safe. */
 static bool is_map_good(struct ftl *ftl)
 {
     bool is_good = true;

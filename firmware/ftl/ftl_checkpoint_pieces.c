@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a checkpoint consists of: pieces of 4096 bytes.  These are a header, a
- * byte for each superblock, the planes that have failed, and the map.
+ * A checkpoint consists of pieces of 4096 bytes.  They hold a header, a byte
+ * for each superblock, the list of planes that have failed, and the map.
  */
 #include "firmware/ftl/ftl_checkpoint.h"
 #include "firmware/ftl/ftl_internal.h"
@@ -39,7 +39,7 @@ static size_t count_planes(const struct ftl *ftl)
     return (size_t)ftl->layout.superblocks * ftl->layout.geometry.dies;
 }
 
-/* The pieces of a part, and where they begin. */
+/* The number of pieces, and the index of the first piece of each part. */
 struct pieces {
     uint32_t table; /* the first one of each */
     uint32_t planes;
@@ -84,7 +84,7 @@ static bool is_header(const struct ftl *ftl, const uint8_t *from, uint64_t row)
            get_le32(from + HEADER_DIES) == ftl->layout.geometry.dies;
 }
 
-/* Whether the checkpoint is one of a medium of this capacity. */
+/* Whether the checkpoint is of a medium with this capacity. */
 static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
                            uint64_t row)
 {
@@ -93,8 +93,8 @@ static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
            get_le32(from + HEADER_ENTRIES) == ftl->entries;
 }
 
-/* Where the durable contents of an entry of the map are.  No row is in flight,
- * so a slot follows no other one. */
+/* The entry of the map for the durable contents of a unit.  No row is in
+ * flight, so no slot follows another one. */
 static uint32_t durable_place(const struct ftl *ftl, uint32_t entry)
 {
     return ftl_is_in_slot(entry) ? ftl->slots[(uint16_t)entry].old_place

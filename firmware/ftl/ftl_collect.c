@@ -9,13 +9,14 @@
  * could come back after a power cut.
  *
  * A superblock with a valid unit that cannot be read is stuck.  It is tried
- * again a few times, each time after another superblock could be moved: if all
- * reads fail, the units are not to blame.  Then the unit is given up: see
- * ftl_move.c.
+ * again a few times, each time after another superblock was moved, because a
+ * fault that makes all reads fail must not count.  If the unit still cannot be
+ * read, it is given up: see ftl_move.c.
  */
 #include "firmware/ftl/ftl_internal.h"
 
-enum { SPACE_RETRIES_MAX = 4 }; /* because space is needed */
+/* How often a stuck superblock is tried again because space is needed. */
+enum { SPACE_RETRIES_MAX = 4 };
 
 /*
  * Whether a superblock may be chosen.  Its last rows may still be in flight

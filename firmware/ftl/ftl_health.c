@@ -164,7 +164,7 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
     }
 }
 
-/* Planes of a block and die have failed, says the flash. */
+/* Note planes of a block of a die that, as the flash says, have failed. */
 static void take_planes(struct ftl *ftl, size_t at, uint8_t planes)
 {
     planes &= (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);

@@ -97,8 +97,8 @@ static void copy_to_pieces(struct ftl_op *op, const uint8_t *from, uint32_t len)
     }
 }
 
-/* What an operation writes: its pieces, or zeroes.  The copies are done by the
- * next ftl_memory_run(). */
+/* Copy what an operation writes: its pieces, or zeroes.  The next
+ * ftl_memory_run() does these copies. */
 static void copy_from_pieces(struct ftl *ftl, struct ftl_op *op, uint8_t *to,
                              uint32_t len)
 {
@@ -361,7 +361,8 @@ static bool start_fill(struct ftl *ftl, struct ftl_op *op, uint32_t number,
     request = ftl_request_take(ftl, FTL_REQUEST_FILL);
     ASSERT(request != NULL);
     request->op = op_index(ftl, op);
-    ftl_memory_run(ftl); /* The slot may have been in use in this step. */
+    /* Moves of this step may still use the buffer of this slot. */
+    ftl_memory_run(ftl);
     ftl_request_add(ftl, request, place,
                     &(struct ftl_flash_unit){
                         .data = ftl_slot_data(ftl, index),
@@ -487,7 +488,8 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
             return false;
         }
         if (ftl->slots[index].state == FTL_SLOT_WAITING) {
-            ftl_memory_run(ftl); /* The slot may have been filled just now. */
+            /* Moves of this step may still have to fill the slot. */
+            ftl_memory_run(ftl);
             ftl_keep_renew(ftl, index, part.length != FTL_UNIT_DATA);
             write_part(ftl, op, index, &part);
             ftl_memory_run(ftl);
@@ -499,7 +501,8 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
         (void)start_fill(ftl, op, part.number, entry);
         return false;
     } else if (ftl_is_lost(entry) && part.length != FTL_UNIT_DATA) {
-        fail_change(op, MEDIA_WRITE_ERROR); /* The rest cannot be read. */
+        /* The contents of the rest of the unit are lost. */
+        fail_change(op, MEDIA_WRITE_ERROR);
         return true;
     }
     return write_to_new_slot(ftl, op, &part, entry);
@@ -514,7 +517,8 @@ bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number)
         ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
         return false;
     }
-    ftl_memory_run(ftl); /* A write before this counts less than the trim. */
+    /* Complete the entries of earlier writes, so that the trim is later. */
+    ftl_memory_run(ftl);
     page = ftl_trim_touch(ftl, number);
     if (page == FTL_LIST_END) {
         return false;
@@ -589,7 +593,7 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
     return true;
 }
 
-/* Do the copies of all operations of this step together, and end these. */
+/* Do the copies of all writes of this step together, and end these writes. */
 static void end_moving(struct ftl *ftl)
 {
     uint16_t index;
@@ -693,7 +697,7 @@ static void refuse_op(struct ftl *ftl, struct ftl_op *op,
     ftl_list_append(&ftl->reads, op_index(ftl, op));
 }
 
-/* Whether a read may begin before those that wait, if there are any. */
+/* Whether a read may begin at once: no other read waits. */
 static bool serves_reads(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
@@ -701,9 +705,9 @@ static bool serves_reads(const struct ftl *ftl)
 }
 
 /*
- * Start a read at once if its first unit is on flash.  So it does not end
- * before ftl_submit() returns.
- * @return false when it has to wait in the queue
+ * Start a read at once if its first unit is on flash.  Such a read waits for
+ * the flash, so it does not end before ftl_submit() returns.
+ * @return false when the read has to wait in the queue
  */
 static bool start_read(struct ftl *ftl, struct ftl_op *op)
 {
@@ -717,8 +721,8 @@ static bool start_read(struct ftl *ftl, struct ftl_op *op)
     return true;
 }
 
-/* Whether an operation reads without metadata a part of one unit, into one
- * piece. */
+/* Whether an operation reads data of one unit into one piece, without metadata.
+ */
 static bool is_short_read(const struct media_io *io)
 {
     return io->op == MEDIA_READ && io->piece_count == 1 &&
@@ -729,8 +733,9 @@ static bool is_short_read(const struct media_io *io)
 
 /*
  * Start a short read if its unit is on flash.  Most operations of hosts are
- * such reads, so only those fields are set that the end of a read needs.
- * @return false when it is to be started in the usual way
+ * such reads, so this function sets only the fields of the operation that the
+ * end of a read needs.
+ * @return false when the read has to be started in the usual way
  */
 static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
                              const struct media_io *io)

@@ -78,7 +78,7 @@ bool ftl_layout_is_enough(const struct ftl_layout *layout, uint32_t capacity)
     return capacity * UINT64_C(4) >= all * UINT64_C(3);
 }
 
-/* A row number of 36 bits, and 4 bits beside it. */
+/* Write a row number of 36 bits, followed by 4 bits of the marks. */
 static void put_number(uint8_t *at, uint64_t number, unsigned int marks)
 {
     put_le32(at, (uint32_t)number);

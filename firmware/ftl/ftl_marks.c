@@ -6,9 +6,9 @@
  * system bytes of the unit on flash, and in its slot, so they change together
  * with data and metadata.  A marked block has zeroes, and metadata of FFh.
  *
- * Reads need the system bytes of what they read only if some unit has marks.
- * Once one has, this is remembered until all is erased: in checkpoints, and by
- * the marks of the units that a mount reads.
+ * Reads need the system bytes of the units that they read only if some unit has
+ * or had marks.  The translation layer remembers this until a wipe: a flag in
+ * checkpoints says it, and a mount sees the marks of the units that it reads.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -46,7 +46,7 @@ void ftl_marks_read_done(struct ftl_op *op, const struct ftl_request *request)
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
         const struct ftl_flash_unit *unit = &request->units[i];
 
-        /* A part that pieces divide need not be whole blocks. */
+        /* If pieces divide a unit, the part need not be whole blocks. */
         uint32_t first = unit->offset >> FTL_SECTOR_SHIFT;
         uint32_t last = (unit->offset + unit->length - 1u) >> FTL_SECTOR_SHIFT;
 

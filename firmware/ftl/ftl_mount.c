@@ -175,8 +175,9 @@ static void set_superblocks(struct ftl *ftl)
 }
 
 /*
- * No flash has so many rows in its life.  A number near the largest one is that
- * of a row that this firmware has not written.
+ * Whether a row number is so large that it must be damaged.  Only large arrays
+ * in SLC mode could reach such numbers before they are worn out: see
+ * docs/decisions/0013-translation-layer.md, "Marks".
  */
 static bool are_rows_too_many(const struct ftl *ftl)
 {

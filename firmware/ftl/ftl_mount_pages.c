@@ -20,9 +20,10 @@ static bool is_page_good(const struct ftl *ftl,
 }
 
 /*
- * A page cannot be read.  If it was found by the scan, an older version counts.
- * If the checkpoint names it, the checkpoint has all that it says, except for
- * erase counts.  So it is written again when the mount has ended.
+ * Deal with a page that cannot be read.  If the scan has found it, an older
+ * version counts instead.  If the checkpoint names it, the checkpoint also has
+ * its contents, except for erase counts.  So the page is written again when the
+ * mount has ended.
  */
 static void lose_page(struct ftl *ftl, uint32_t number)
 {

@@ -7,8 +7,8 @@
 #include "firmware/ftl/ftl_internal.h"
 #include "firmware/ftl/ftl_mount.h"
 
-/* The planes that a mount reads: all but those that the factory has marked, as
- * a plane that has failed later may hold contents. */
+/* The planes that a mount reads: all but those that the factory has marked.  A
+ * plane that has failed later is read, because it may hold contents. */
 uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
                          uint32_t die)
 {

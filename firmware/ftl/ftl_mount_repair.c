@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the scan of a mount could not read.
+ * Deals with what the scan of a mount could not read.
  *
- * A unit that cannot be read is one of a row that was being programmed when the
- * power failed, or durable contents that have become unreadable.  The mount
- * must not use older contents in place of the latter.
+ * If a unit cannot be read, either its row was being programmed when the power
+ * failed, or its contents were durable and have become unreadable.  In place of
+ * durable contents, the mount must not use older ones.
  *
  * If the other dies of the stripe can be read, the system bytes of the unit are
- * rebuilt.  They must have the number of the row.  So the map names the unit,
- * and each read of it rebuilds its data.  The contents of a row that may be
- * torn may be rebuilt, too: they are what a host has written.
+ * rebuilt.  They must have the number of the row.  Then the map names the unit,
+ * and each read of the unit rebuilds its data.  The contents of a row that may
+ * be torn may be rebuilt, too, because a host has written them.
  *
- * Then the mount looks at what the checkpoint says about superblocks that were
- * scanned.  A place that it names, which cannot be read and was not programmed
- * again, keeps its contents: reads of it fail.  If it was erased, its contents
- * had been copied before.  When the scan has not found the copy, this was lost.
+ * Then the mount looks at the entries of the checkpoint's map that name a place
+ * in a scanned superblock, and that the scan has not confirmed.  If the place
+ * cannot be read and was not programmed again, the entry stays, and reads of
+ * the unit fail.  If the place was erased, its contents had been copied before.
+ * The scan has not found this copy, so the contents are lost.
  */
 #include "firmware/ftl/ftl_checkpoint.h"
 #include "firmware/ftl/ftl_internal.h"
@@ -92,8 +93,8 @@ void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
 }
 
 /*
- * What the checkpoint says about an entry was not confirmed by the scan, as its
- * place cannot be read, was erased, or has other contents.
+ * Decide about an entry of the checkpoint's map that the scan has not
+ * confirmed: its place cannot be read, was erased, or has other contents.
  */
 static void resolve_entry(struct ftl *ftl, uint32_t number)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scan: a mount reads the system bytes of all rows of the superblocks about
- * which no checkpoint says what they hold.
+ * The scan: a mount reads the system bytes of all rows of the superblocks whose
+ * contents it does not know from a checkpoint.
  *
  * Each die is read from its first block to its last, all dies at the same time.
  * Of each logical unit the latest version counts.  Of several copies of it, the
@@ -15,8 +15,8 @@
 #include "firmware/ftl/ftl_mount.h"
 
 /*
- * Whether a block is left out: the checkpoint says what is in it, or nothing
- * is.
+ * Whether the scan leaves a block out, because the checkpoint says what is in
+ * it, or because it is erased.
  */
 static bool is_left_out(struct ftl *ftl, uint32_t superblock, uint32_t die)
 {
@@ -74,7 +74,8 @@ static struct ftl_superblock *superblock_of(const struct ftl *ftl,
     return &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
 }
 
-/* The later version counts; of its copies, one that no failed row can be. */
+/* The value by which units are compared: the later version counts and, of its
+ * copies, the one with the largest attempt. */
 static uint64_t version_key(const struct ftl_system *system)
 {
     return system->version << FTL_VERSION_SHIFT | system->attempt;
@@ -90,8 +91,8 @@ bool ftl_mount_is_unconfirmed(const struct ftl *ftl, uint32_t number)
 }
 
 /*
- * Whether a place cannot be read, or may be in a block that is half erased.
- * Then other copies of its contents are safer.
+ * Whether a place cannot be read, or may be in a block that is half erased.  If
+ * so, another copy of the same contents is preferred.
  */
 static bool is_doubtful(const struct ftl *ftl, uint32_t place)
 {
@@ -110,9 +111,9 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
 }
 
 /*
- * Whether what was found is to replace an entry of the map.  What a checkpoint
- * says about a superblock that has been erased since is replaced by each copy
- * that is later than the checkpoint.
+ * Whether a unit that was found is to replace an entry of the map.  If only the
+ * checkpoint says what the entry names, in a superblock that is scanned, each
+ * copy that is later than the checkpoint replaces it.
  */
 static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
                       const struct ftl_system *system)
@@ -166,9 +167,10 @@ static bool parse_unit(const struct ftl *ftl, const struct ftl_request *request,
 }
 
 /*
- * All units of a row have the same number.  Smaller ones are what is left in a
- * plane whose erasure had failed: this plane was not used when the superblock
- * was programmed again, and all that was valid in it had been moved.
+ * All units of a row have the same number.  If some have a smaller one, they
+ * are left over in a plane whose erasure had failed: all that was valid in the
+ * plane had been moved before, and the plane was not used when the superblock
+ * was programmed again.
  */
 static uint64_t find_row_number(const struct ftl *ftl,
                                 const struct ftl_request *request)

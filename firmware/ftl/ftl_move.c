@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading the units that garbage collection moves, and those that cannot be
- * read.
+ * Reads the units that garbage collection moves, and gives up units that cannot
+ * be read.
  *
- * When a unit is given up, a unit without contents takes its place, which says
- * that the contents were lost.  So the superblock can be erased.  Hosts get
- * read errors until they write the unit again, also after restarts, and never
- * an older version.
+ * When a unit is given up, a unit without contents is programmed in its place,
+ * and records that the contents are lost.  Then the superblock can be erased.
+ * Until a host writes or trims the unit, reads of it fail, also after restarts.
+ * They never return an older version.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -91,8 +91,9 @@ static bool take_system(struct ftl *ftl, uint16_t index, const uint8_t *bytes)
 }
 
 /*
- * Record that the contents of a unit are lost.  What a host writes later comes
- * into a row with a number that is not used yet, and so has a later version.
+ * Record that the contents of a unit are lost.  The record has the number of
+ * the last row as its version.  What a host writes later is programmed in a row
+ * with a larger number, and so has a later version.
  * @return false when this is not possible now
  */
 static bool give_up_unit(struct ftl *ftl, uint16_t index)
@@ -102,10 +103,12 @@ static bool give_up_unit(struct ftl *ftl, uint16_t index)
 
     if (number == FTL_NOWHERE ||
         ftl->parity.num_dead > (ftl->layout.has_parity ? 1U : 0U)) {
-        return false; /* It will be overwritten, or too much is lost. */
+        /* The unit is being overwritten, or more dies are dead than parity can
+         * replace. */
+        return false;
     }
     if (number >= ftl->config.logical_units) {
-        /* What the page says is in DRAM: write it again. */
+        /* DRAM has the contents of the page: write the page again. */
         uint16_t page = ftl_trim_touch_page(ftl, number);
 
         ftl->forced = page != FTL_LIST_END ? ftl->accepted : ftl->forced;
@@ -123,8 +126,9 @@ static bool give_up_unit(struct ftl *ftl, uint16_t index)
 }
 
 /*
- * A unit that is to be moved cannot be read.
- * @param is_lost  its status says so; otherwise nothing is known about it
+ * Deal with a unit that is to be moved, but could not be read.
+ * @param is_lost  the read has ended, and the contents are lost; false: the
+ *                 read has failed as a whole
  */
 static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
 {
@@ -151,7 +155,8 @@ void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status)
 {
     if (status != FTL_FLASH_OK && ftl->state == FTL_MOUNTING) {
-        ftl->state = FTL_FAILED; /* Nothing says which units are torn. */
+        /* Without a status for each unit, torn units are not known. */
+        ftl->state = FTL_FAILED;
     }
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
         uint16_t slot = request->slots[i];

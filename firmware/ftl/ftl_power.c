@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Power-loss protection: while capacitors hold the power, what is in the write
- * buffer is programmed, with trims, and then a row that says so: the marker.
+ * Power-loss protection.  While capacitors supply the drive, the contents of
+ * the write buffer and the trim pages are programmed, and then the marker: a
+ * row which says that the buffer was saved.
  *
- * No operation is served any longer, and nothing is collected, so the rows of
- * the host's stream have the dies for themselves.  They are ordinary rows: if
- * the power goes off earlier, the next mount takes what is there.
+ * Operations are not served and garbage is not collected any longer, so only
+ * the rows of the host's stream use the dies.  They are ordinary rows: if the
+ * power goes off before the marker, the next mount finds those that were
+ * programmed.
  *
- * A mount finds that the buffer was saved if the marker, or a checkpoint, is
- * newer than all rows that are not of mounts.  The mount may then erase the
- * superblock with the marker.  It programs another marker before that, so that
- * the next mount finds one, too, if the power fails before anything is written.
+ * A mount concludes that the buffer was saved if the marker or a checkpoint is
+ * newer than all rows of normal operation.  The mount may have to erase the
+ * superblock with the marker.  It programs another marker before that: if the
+ * power fails again before anything is written, the next mount finds this one.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -37,7 +39,7 @@ bool ftl_power_is_failing(const struct ftl *ftl)
     return ftl->power.phase != FTL_POWER_ON;
 }
 
-/* Whether nothing is in progress, and nothing in the buffer needs the flash. */
+/* Whether no request is in progress, and all of the buffer is on flash. */
 static bool is_buffer_saved(const struct ftl *ftl)
 {
     return ftl->free_requests.count == ftl->config.num_requests &&

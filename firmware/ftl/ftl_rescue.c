@@ -12,9 +12,10 @@
  * sum, and the second attempt leaves them out.  The system bytes of a rebuilt
  * unit must name the logical unit to which the place belongs.
  *
- * A stripe in which a good plane is erased, although there is parity, is being
- * erased.  Nothing can be rebuilt from it.  The check byte does not show this,
- * because the XOR of several check bytes is the one of the XOR.
+ * If a good plane of a stripe is erased although the stripe has parity, the
+ * superblock is being erased, and nothing can be rebuilt from the stripe.  The
+ * check byte does not show this, because the XOR of valid check bytes is a
+ * valid check byte of the XOR.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -61,7 +62,7 @@ static void find_units(const struct ftl *ftl, struct ftl_rescue *rescue)
     }
 }
 
-/* Whether an accumulator has data of a unit. */
+/* Whether the sum of an accumulator has begun in the plane of a unit. */
 static bool has_sum_begun(const struct ftl_accumulator *accumulator,
                           const struct ftl_rescue *rescue, uint32_t unit)
 {
@@ -403,7 +404,7 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
         ftl->state == FTL_FAILED) {
         return false;
     }
-    /* After its scan, a mount decides which single units are rebuilt. */
+    /* If only single units are bad, FTL_MOUNT_REPAIR rebuilds them later. */
     return status == FTL_FLASH_DEAD ||
            (request->kind != FTL_REQUEST_SCAN && !is_every_unit_good(request));
 }

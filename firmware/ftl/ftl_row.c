@@ -131,7 +131,7 @@ static void emit_system(const struct ftl *ftl, const struct ftl_slot *slot,
 struct row_plan {
     enum ftl_stream_id stream;
     bool takes_pages;
-    bool is_marker; /* it takes none */
+    bool is_marker; /* the row takes no slots: it is padding with a marker */
 };
 
 static uint16_t take_for_row(struct ftl *ftl, const struct row_plan *plan)
@@ -152,7 +152,7 @@ static uint16_t take_for_row(struct ftl *ftl, const struct row_plan *plan)
     return index;
 }
 
-/* Fill in the unit `index` of a row from a slot, or with padding, or with a
+/* Fill in the unit `index` of a row from a slot, with padding, or with a
  * marker. */
 static void fill_unit(struct ftl *ftl, struct ftl_request *request,
                       uint32_t index, uint16_t slot, uint64_t row_number)

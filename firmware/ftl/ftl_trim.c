@@ -53,8 +53,8 @@ uint16_t ftl_trim_touch_page(struct ftl *ftl, uint32_t page)
 }
 
 /*
- * The checkpoint has the trims and failures of pages that it names, but nothing
- * else has them when these pages cannot be read.
+ * If pages cannot be read that the checkpoint names, only the checkpoint has
+ * the trims and failures that they say.
  */
 bool ftl_trim_restore_step(struct ftl *ftl)
 {

@@ -4,8 +4,8 @@
  *
  * A wipe begins when no operation is in progress.  It is possible even if the
  * mount has failed.  After the wipe, the translation layer starts anew with an
- * empty flash, and keeps only the list of failed planes and the erase counts
- * (ftl_wipe_keep.c).
+ * empty flash, and keeps only the list of failed planes, the erase counts and
+ * the capacity (ftl_wipe_keep.c).
  *
  * An erasure that fails leaves the block half erased, so that nothing in it can
  * be read.  A die that does not answer keeps its contents, so the wipe fails.
@@ -24,7 +24,7 @@ bool ftl_wipe(struct ftl *ftl, void *cookie)
     return true;
 }
 
-/* Erase a superblock in which to keep pages, or everything if there is none. */
+/* Erase the keeper, or everything if there is none. */
 static void use_keeper(struct ftl *ftl, uint32_t keeper)
 {
     struct ftl_wipe *wipe = &ftl->wipe;
@@ -140,8 +140,8 @@ static void end_wipe(struct ftl *ftl)
 }
 
 /*
- * Erase the blocks up to one, without the keeper if this has pages.
- * @param is_done  set when they are erased
+ * Erase the blocks before `end`, except for the keeper if it holds pages.
+ * @param is_done  set when these blocks are erased
  * @return whether anything was done
  */
 static bool erase_blocks(struct ftl *ftl, uint32_t end, bool *is_done)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What survives a wipe, also if the power fails before its end: the list of
- * failed planes, the erase counts and the capacity.
+ * Keeps the list of failed planes, the erase counts and the capacity over a
+ * wipe, even if the power fails before the end of the wipe.
  *
  * A wipe first erases one superblock, the keeper, and programs health pages and
- * wear pages into it.  They are newer than all others, so a mount takes them
- * even if only a part of the rest has been erased.  Then the wipe erases
- * everything else.  The keeper holds nothing of hosts then.
+ * wear pages into it.  These pages are newer than all others, so a mount uses
+ * them even if only a part of the rest has been erased.  Then the wipe erases
+ * everything else.  So no data of hosts is left: the keeper holds only pages.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -15,7 +15,7 @@ static uint32_t count_pages(const struct ftl *ftl)
     return ftl->health_pages + ftl->wear_pages;
 }
 
-/* Whether a superblock can be the keeper: it holds no page that counts. */
+/* Whether a superblock can be the keeper, because it holds no valid page. */
 static bool can_keep(const struct ftl *ftl, uint32_t superblock)
 {
     if (superblock == ftl->checkpoint.superblock ||
@@ -46,7 +46,8 @@ uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first)
     return FTL_NOWHERE;
 }
 
-/* Write a page into the memory of a slot; nothing else needs it any more. */
+/* Write a page into the memory of a slot.  The wipe has made all slots'
+ * contents worthless. */
 static void emit_page(struct ftl *ftl, uint32_t page, uint16_t slot)
 {
     if (page < ftl->health_pages) {
@@ -85,7 +86,7 @@ static void add_page(struct ftl *ftl, struct ftl_request *request,
                     &unit);
 }
 
-/* Program the next row of the keeper, unless it has no planes. */
+/* Program the next row of the keeper, unless all its planes are bad. */
 static void program_row(struct ftl *ftl)
 {
     struct ftl_wipe *wipe = &ftl->wipe;
@@ -141,5 +142,5 @@ void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
         ftl_health_note_failure(ftl, request->flash.block, request->flash.die,
                                 failed_planes);
     }
-    wipe->pages_in_flight = 0; /* Those of a row that failed come again. */
+    wipe->pages_in_flight = 0; /* After a failure, the next row has them. */
 }

@@ -233,8 +233,8 @@ static void run_timer(struct machine *machine, enum machine_core core)
 }
 
 /*
- * End requests to the storage of the NAND array.  Usually it is one at a time,
- * so that a test can cut the power after each.
+ * End requests to the storage of the NAND array.  Without flash_is_batched, a
+ * step ends only one, so that a test can cut the power after each request.
  */
 static bool step_flash(struct machine *machine)
 {

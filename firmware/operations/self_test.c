@@ -251,7 +251,7 @@ static void narrow_down(struct self_test *test, bool is_ok)
 
 static void take_status(struct self_test *test)
 {
-    /* A host wants blocks to be unreadable that it has marked. */
+    /* Marked blocks are unreadable because a host wants that: no error. */
     bool is_ok = test->status == MEDIA_OK || test->status == MEDIA_MARKED;
 
     test->has_status = false;

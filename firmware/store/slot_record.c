@@ -6,7 +6,7 @@
 #include "firmware/store/flash_layout.h"
 #include "lib/bytes.h"
 
-enum { /* byte offsets; each field up to 9 has one byte, the rest is zero */
+enum { /* byte offsets; fields have one byte, unused bytes are zero */
        STATE_VERSION = 0,
        STATE_CHOSEN = 1,
        STATE_PREVIOUS = 2,
@@ -17,8 +17,8 @@ enum { /* byte offsets; each field up to 9 has one byte, the rest is zero */
        STATE_UNREPORTED = 7,
        STATE_READ_ONLY = 8, /* bit 0: slot A */
        STATE_UNPROVEN = 9,
-       STATE_STORES = 12, /* 4 bytes, little-endian, as the next one */
-       STATE_SECURITY = 16,
+       STATE_STORES = 12,   /* 4 bytes, little-endian */
+       STATE_SECURITY = 16, /* 4 bytes, little-endian */
 };
 
 #define VERSION 1
@@ -40,8 +40,8 @@ void slot_record_emit(const struct slot_record *state, uint8_t *buf)
     put_le32(buf + STATE_SECURITY, state->security);
 }
 
-/* Records from before `unproven` was added have 0 there: find out which slot
- * that is. */
+/* Find out which slot is unproven.  Records of older firmware have 0 in the
+ * field. */
 static uint8_t derive_unproven(const struct slot_record *state)
 {
     if (state->is_on_trial) {
@@ -105,7 +105,7 @@ bool slot_record_write(const struct flash *flash,
     return area_write(flash, &slot_record_area, sequence, buf, sizeof(buf)) &&
            area_read(flash, &slot_record_area, found, sizeof(found), &len,
                      &newest) == AREA_OK &&
-           newest == *sequence; /* The CRCs of that copy are right. */
+           newest == *sequence; /* The new copy is the one that is valid. */
 }
 
 uint8_t slot_other(uint8_t slot)

@@ -8,7 +8,7 @@
 
 enum { HASH_BYTES = 16 * 1024 };
 
-/* Enter a phase that takes an image piece by piece. */
+/* Enter a phase that checks an image piece by piece. */
 static void begin_pieces(struct updater *updater, enum updater_phase next)
 {
     updater->crc = 0;
@@ -16,7 +16,7 @@ static void begin_pieces(struct updater *updater, enum updater_phase next)
     updater_enter(updater, next);
 }
 
-/* Take `len` more bytes of an image. */
+/* Add `len` more bytes of an image to the CRC and the hash. */
 static void add_piece(struct updater *updater, const uint8_t *data,
                       uint32_t len)
 {
@@ -42,7 +42,7 @@ static bool add_slot_piece(struct updater *updater, uint8_t slot,
     return updater->at == header->len_bytes;
 }
 
-/* All pieces of the image are taken. */
+/* Compare CRC and hash with the header, when all pieces have been added. */
 static enum update_verdict pieces_verdict(struct updater *updater,
                                           const struct image_header *header)
 {
@@ -59,8 +59,9 @@ static enum update_verdict pieces_verdict(struct updater *updater,
                                                          : UPDATE_SIGNATURE;
 }
 
-/* The downloaded image.  The slot that stays has to start if the power fails
- * while the other one is written, so its image is checked, too. */
+/* Begin to check the downloaded image.  If the power fails while its slot is
+ * written, the other slot has to start.  So the image in that slot is checked
+ * first, unless this was done before. */
 static void start_store(struct updater *updater)
 {
     uint8_t kept = slot_other(updater->slot);
@@ -84,7 +85,7 @@ static void start_store(struct updater *updater)
     }
 }
 
-/* The header of an image that a slot holds already. */
+/* Begin to check an image that a slot holds already. */
 static void start_check(struct updater *updater)
 {
     enum update_verdict verdict = UPDATE_NO_IMAGE;
@@ -127,7 +128,7 @@ void update_step_starting(struct updater *updater)
     }
 }
 
-/* Start again at the end of the trial. */
+/* At the end of the trial, begin the commit again. */
 void update_step_waiting(struct updater *updater)
 {
     if (!update_slots_is_on_trial(&updater->slots)) {

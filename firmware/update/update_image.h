@@ -11,16 +11,16 @@
 
 enum update_verdict {
     UPDATE_GOOD,
-    UPDATE_NO_IMAGE, /* it does not begin with a header */
+    UPDATE_NO_IMAGE, /* the image does not begin with a header */
     UPDATE_HEADER_CRC,
     UPDATE_HEADER, /* unknown version of the header */
     UPDATE_BOARD,  /* made for another board */
-    UPDATE_TEXT,   /* its version is not printable */
+    UPDATE_TEXT,   /* the version is empty or not printable */
     UPDATE_RANGE,  /* does not fit into the slot or the DRAM */
     UPDATE_LENGTH, /* more or less was downloaded than the header says */
     UPDATE_CRC,
     UPDATE_SIGNATURE, /* not signed with this drive's key */
-    UPDATE_SECURITY,  /* its security version is too low */
+    UPDATE_SECURITY,  /* the security version is too low */
     UPDATE_VERDICTS
 };
 
@@ -36,8 +36,8 @@ MUST_USE enum update_verdict update_check_header(
     const struct update_rules *rules, const uint8_t *buf, uint32_t len,
     struct image_header *header);
 
-/** Check the header of an image that a slot holds, which image_header_parse()
- * and image_header_fits() have accepted. */
+/** Check the header of an image that a slot holds.  The caller has checked it
+ * with image_header_parse() and image_header_fits(). */
 MUST_USE enum update_verdict update_check_slot_header(
     const struct update_rules *rules, const uint8_t *buf,
     const struct image_header *header);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The steps of a commit, for this directory.  Each function does one flash
- * command or checks a piece of an image, and enters the next phase at its end.
+ * The steps of a commit, private to this directory.  A step executes one flash
+ * command or checks a piece of an image.  When its phase is over, it enters the
+ * next phase or ends the commit.
  */
 #ifndef ESSD_UPDATE_UPDATE_INTERNAL_H
 #define ESSD_UPDATE_UPDATE_INTERNAL_H
@@ -21,7 +22,7 @@ void updater_refuse_image(struct updater *updater, enum update_verdict verdict);
 void updater_refuse_slot(struct updater *updater, const char *why);
 void updater_fail_flash(struct updater *updater);
 
-/* ---- update_check.c: what is checked before anything is written. */
+/* ---- update_check.c: the checks before anything is written. */
 
 void update_step_starting(struct updater *updater);
 void update_step_waiting(struct updater *updater);

@@ -7,8 +7,8 @@
 
 /*
  * Each sector of the flash endures 100,000 erasures.  An update erases every
- * sector of its slot once; the records take turns in 32 sectors.  A host that
- * goes on at the rates that are allowed wears them out in 5.6 years.
+ * sector of its slot once, and the records use 32 sectors in turn.  At the
+ * highest rates that are allowed, the sectors of a slot wear out in 5.6 years.
  */
 enum {
     STORES_FREE = 1000,
@@ -53,7 +53,8 @@ static void read_slot(struct update_slots *slots, uint8_t number)
     }
 }
 
-/* @return false when the flash does not take the record, which is as before */
+/* @return false when the flash does not take the record, which stays as it was
+ */
 static bool change_record(struct update_slots *slots,
                           const struct slot_record *to)
 {
@@ -76,9 +77,9 @@ static bool change_record(struct update_slots *slots,
 }
 
 /*
- * Correct the record if another image runs than the one that it names.  If the
- * chosen image is not good, the boot ROM starts the other one, but does not
- * write that into the record.  An unproven image that runs is on trial.
+ * Correct the record if the running image is not the chosen one.  If the chosen
+ * image is not good, the boot ROM starts the other one, but does not write this
+ * into the record.  If the running image is unproven, it is on trial.
  */
 static void correct_record(struct update_slots *slots)
 {
@@ -158,7 +159,7 @@ bool update_slots_may_record(const struct update_slots *slots, uint64_t hours)
     return slots->sequence < RECORDS_FREE + hours * RECORDS_PER_HOUR;
 }
 
-/* The highest security version of an image that has proved itself. */
+/* The highest security version of any image that has been proven. */
 static uint32_t proven_security(const struct update_slots *slots)
 {
     return slots->record.unproven == slots->config.running
@@ -268,9 +269,9 @@ void update_slots_set_checked(struct update_slots *slots, uint8_t slot,
 }
 
 /*
- * Whether the image of a slot is on trial when it is activated.  An image that
- * has proved itself needs no trial if it runs.  Otherwise it gets one if the
- * other image has proved itself, too, so that the drive can go back to that.
+ * Whether the image of a slot is on trial when it is activated.  An unproven
+ * image is.  A proven image is not if it runs, or if the other slot is
+ * unproven, because the drive could not go back to that slot.
  */
 static bool needs_trial(const struct update_slots *slots, uint8_t slot)
 {
@@ -287,7 +288,7 @@ bool update_slots_activate(struct update_slots *slots, uint8_t slot)
     struct slot_record record = slots->record;
 
     if (slot == record.chosen && update_slots_is_on_trial(slots)) {
-        return true; /* its trial goes on */
+        return true; /* the trial of this image goes on */
     }
     record.chosen = slot;
     record.previous = slot_other(slot);

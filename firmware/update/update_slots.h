@@ -2,9 +2,9 @@
 /*
  * The image slots as the running firmware knows them, and the record that says
  * which slot starts.  These functions keep one rule: at most one slot is
- * unproven, which means that it holds no image or one that has not passed a
- * trial.  The other slot is not written then, and starts if the unproven one
- * does not come up.
+ * unproven, which means that it holds no image, or one that has not passed its
+ * trial.  While a slot is unproven, the other one is not written, and starts if
+ * the image in the unproven slot does not come up.
  * Reference: docs/hardware/boot.md, "Trial of a new image"
  */
 #ifndef ESSD_UPDATE_UPDATE_SLOTS_H
@@ -25,8 +25,8 @@ struct update_slots_config {
 struct update_slot {
     char version[IMAGE_VERSION_LEN + 1]; /* "": no image */
     uint32_t security;
-    bool is_good;    /* it holds an image that can start */
-    bool is_checked; /* the bytes of its image were checked since the start */
+    bool is_good;    /* the slot holds an image that can start */
+    bool is_checked; /* since the start, all bytes of its image were checked */
 };
 
 /* Treat as opaque. */
@@ -36,15 +36,16 @@ struct update_slots {
     uint32_t sequence; /* of the record */
     struct update_slot slot[SLOT_COUNT];
     uint32_t newest;   /* the highest sequence number of an image */
-    uint32_t security; /* the running image's */
-    uint8_t reported;  /* a slot that was given up; 0: none */
-    bool is_replaced;  /* the running slot does not hold the running image */
+    uint32_t security; /* security version of the running image */
+    uint8_t reported;  /* slot whose image was given up, as long as this is to
+                        * be reported; 0: none */
+    bool is_replaced;  /* the running image is no longer in its slot */
 };
 
 /* Whether a slot can be written now. */
 enum update_store {
     UPDATE_STORE_NOW,
-    UPDATE_STORE_AFTER_TRIAL, /* when the running image has passed its trial */
+    UPDATE_STORE_AFTER_TRIAL, /* not before the running image has passed */
     UPDATE_STORE_NEVER,
 };
 
@@ -58,23 +59,24 @@ MUST_USE bool update_slots_read_header(const struct update_slots *slots,
                                        struct image_header *header,
                                        uint8_t buf[IMAGE_HEADER_LEN]);
 
-/** The slot that starts after the next reset if that is another image than the
- * running one; otherwise 0. */
+/** The slot that starts after the next subsystem reset, if it holds another
+ * image than the running one; otherwise 0. */
 uint8_t update_slots_next(const struct update_slots *slots);
 
 /** Whether the running image is on trial. */
 bool update_slots_is_on_trial(const struct update_slots *slots);
 
-/** Whether there may be so many updates after so many hours of power-on,
- * considering how often the flash can be written. */
+/** Whether one more image may be stored after so many hours of power-on.  This
+ * limits how often the sectors of a slot are erased. */
 bool update_slots_may_store(const struct update_slots *slots, uint64_t hours);
+/** The same limit for the record of the slots. */
 bool update_slots_may_record(const struct update_slots *slots, uint64_t hours);
 
-/** The running image has passed its trial.  @return false when the flash does
- * not take that */
+/** Record that the running image has passed its trial.  @return false when the
+ * flash does not take the record */
 MUST_USE bool update_slots_end_trial(struct update_slots *slots);
 
-/** A slot for an image whose host leaves the choice to the drive. */
+/** Choose the slot for an image whose host leaves the choice to the drive. */
 uint8_t update_slots_choose(const struct update_slots *slots);
 
 /** @param why  set to the reason for UPDATE_STORE_NEVER */
@@ -85,27 +87,28 @@ enum update_store update_slots_check_store(const struct update_slots *slots,
 uint32_t update_slots_security(const struct update_slots *slots);
 
 /**
- * Prepare the record for writing a slot, which is unproven from now on and does
- * not start.  Call this before its first sector is erased.
+ * Record that a slot is going to be written: it is unproven from now on, and
+ * the other slot starts.  Call this before the first sector is erased.
  *
- * @return false when the flash does not take it: leave the slot as it is
+ * @return false when the flash does not take the record: do not write the slot
  */
 MUST_USE bool update_slots_begin_store(struct update_slots *slots,
                                        uint8_t slot);
 
-/** A slot was written and read back. */
+/** Note that a slot was written and read back. */
 void update_slots_end_store(struct update_slots *slots, uint8_t slot,
                             const struct image_header *header);
 
-/** The bytes of a slot's image were checked. */
+/** Note that all bytes of a slot's image were checked. */
 void update_slots_set_checked(struct update_slots *slots, uint8_t slot,
                               bool is_good);
 
-/** Let a slot start after the next reset, on trial unless its image runs and
- * has passed its trial.  @return false when the flash does not take that */
+/** Record that a slot starts after the next reset.  Its image is then on trial,
+ * unless it is proven and either runs or is the only proven one.
+ * @return false when the flash does not take the record */
 MUST_USE bool update_slots_activate(struct update_slots *slots, uint8_t slot);
 
-/** The report about `slots->reported` is over. */
+/** Note that the slot in `slots->reported` was reported. */
 void update_slots_set_reported(struct update_slots *slots);
 
 #endif

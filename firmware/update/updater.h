@@ -2,12 +2,12 @@
 /*
  * Updates the firmware: checks a downloaded image, writes it to a slot in steps
  * of one flash command, and records which slot starts.  It also ends the trial
- * of a new image that runs well.
+ * of a new image when this has run for long enough.
  *
  * The slot that is written loses its header first and gets the new one last, so
- * that a power cut leaves an empty slot, never a mixed one.  The other slot
- * must hold an image that has proved itself while this happens, so the last
- * good image is never overwritten.
+ * that a power cut leaves an empty slot, never a mixed one.  While a slot is
+ * written, the other slot must hold a proven image, so the last proven image is
+ * never overwritten.
  * Reference: docs/hardware/boot.md, "Updating the firmware"
  */
 #ifndef ESSD_UPDATE_UPDATER_H
@@ -47,13 +47,13 @@ enum updater_phase {
     UPDATER_IDLE,
     UPDATER_STARTING, /* Checks the header of the image. */
     UPDATER_WAITING,  /* Waits until the running image has passed its trial. */
-    UPDATER_PROVING,  /* Checks the image of the slot that stays. */
+    UPDATER_PROVING,  /* Checks the image in the other slot. */
     UPDATER_HASHING,  /* Checks the CRC and the hash of the image. */
     UPDATER_ERASING,  /* Erases the sectors of the slot, the header's first. */
     UPDATER_PROGRAMMING, /* Programs the image. */
     UPDATER_COMPARING,   /* Reads the image back. */
-    UPDATER_READING,     /* Checks the image that a slot holds. */
-    UPDATER_RECORDING,   /* Writes the header, and which slot starts. */
+    UPDATER_READING,     /* Checks an image that a slot holds already. */
+    UPDATER_RECORDING,   /* Writes the header; records which slot starts. */
     UPDATER_PHASES
 };
 
@@ -70,19 +70,19 @@ struct updater {
     uint32_t crc;
     struct image_digest digest;
     struct image_header header; /* of the image that is committed */
-    struct image_header kept;   /* of the image in the other slot */
+    struct image_header kept;   /* of the image in the slot that is kept */
     uint8_t header_bytes[IMAGE_HEADER_LEN];
     uint8_t buf[UPDATE_PIECE_BYTES];
     uint64_t started_us;
     bool has_started;
-    bool is_trial_stuck; /* the flash has not taken the end of the trial */
+    bool is_trial_stuck; /* the end of the trial could not be recorded */
     uint64_t writes;     /* flash commands of all updates, for statistics */
 };
 
 /** Read the slots and the record. */
 void updater_init(struct updater *updater, const struct updater_config *config);
 
-/** Functions of the seam of the target. */
+/** The functions of this updater for the target. */
 struct nvmf_firmware updater_seam(struct updater *updater);
 
 /**
@@ -92,8 +92,8 @@ struct nvmf_firmware updater_seam(struct updater *updater);
  */
 uint64_t updater_step(struct updater *updater, uint64_t now_us);
 
-/** The slot that starts after the next reset, if that is another image than the
- * running one; otherwise 0. */
+/** The slot that starts after the next subsystem reset, if it holds another
+ * image than the running one; otherwise 0. */
 uint8_t updater_next(const struct updater *updater);
 
 /** Whether a commit is in progress. */
