@@ -32,9 +32,9 @@ enum {
     NVMF_MAX_PIECES = 8,                   /* data buffers of one command */
     NVMF_SHORT_LEN = 4096,       /* most data of a short command; these have a
                                   * wait queue for buffers of their own */
-    NVMF_WINDOW_MIN = 8192,      /* least room of a part of a long command's
-                                  * data: a block of 4096 bytes fits with its
-                                  * metadata */
+    NVMF_WINDOW_MIN = 8192,      /* least size of a window of a long command's
+                                  * data: it has room for a block of 4096 bytes
+                                  * with its metadata */
     NVMF_IN_CAPSULE_LEN = 4096,  /* data that may follow an I/O queue's SQE */
     NVMF_ADMIN_CAPSULE_LEN = 64, /* admin capsules carry no data */
     NVMF_IO_CAPSULE_LEN = 64 + NVMF_IN_CAPSULE_LEN,

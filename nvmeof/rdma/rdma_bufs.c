@@ -164,9 +164,10 @@ static uint32_t plan_shared(const struct rdma_bufs *bufs, const uint16_t *held,
     return len - rest;
 }
 
-/* Plan a window from the owner's reserve, unless the owner holds buffers that
- * the command can wait for: larger ones, or so many small ones that the window
- * would be too short for a block.  @return how many bytes of len fit */
+/* Plan a window from the owner's reserve.  If the owner holds larger buffers,
+ * or so many small ones that the window would be too short for a block, the
+ * command waits for these buffers instead.
+ * @return how many bytes of len fit; 0: the command waits */
 static uint32_t plan_reserve(const uint16_t *held, uint32_t len, uint8_t *plan,
                              uint8_t *count)
 {

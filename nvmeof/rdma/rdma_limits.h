@@ -15,8 +15,8 @@ enum {
     RDMA_REQUESTS = 2 * RDMA_CAPSULES,
     RDMA_CAPSULE_STRIDE = NVMF_IO_CAPSULE_LEN, /* a multiple of cache lines */
 
-    /* A capsule has room for a block of 4096 bytes with its metadata, for fused
-     * pairs. */
+    /* For fused pairs, a capsule has room for a block of 4096 bytes with its
+     * metadata. */
     RDMA_SPARE_MIN = 4096 + 8,
 
     RDMA_BUF_CLASSES = 3,

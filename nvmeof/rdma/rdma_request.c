@@ -339,7 +339,8 @@ static __attribute__((noinline)) void capsule_arrived(struct rdma_queue *qp,
     rdma_sgl_read(&req->remote, &data, ptr, wc->len_bytes, rdma->lkey);
     _Static_assert((int)RDMA_CAPSULE_STRIDE >= (int)RDMA_SPARE_MIN,
                    "the data of one half of a fused pair fits");
-    /* The target reads the command before it writes to this memory. */
+    /* The spare memory overlaps the command: the target has read the command
+     * before it writes there. */
     data.spare = (struct nvmf_piece){
         .ptr = ptr,
         .len_bytes = RDMA_CAPSULE_STRIDE,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Firmware Image Download and Firmware Commit: the commands and the log page of
- * the slots.  The target collects one image at a time, which belongs to the
- * controller that has begun its download; pieces from other controllers are
- * refused.  The owner of the firmware seam
- * writes the image to flash.
+ * the slots.  The target collects one image at a time.  It belongs to the
+ * controller that has begun its download, and pieces from other controllers are
+ * refused.  The owner of the firmware seam writes the image to flash.
  * Spec: NVM Express Base 2.0 sections 3.11, 5.11, 5.12 and 5.16.1.4.
  *
  * Left out: activation without a reset, because a new image restarts the drive;
@@ -29,8 +28,8 @@ enum { /* dword 10 of Firmware Commit */
        RESULT_OVERLAPPED = 1, /* MUD: two controllers have downloaded */
 };
 
-/* A controller that has sent no piece for so long can lose its download to
- * another one. */
+/* If a controller has sent no piece for this time, a piece from another
+ * controller discards its download. */
 #define OWNER_IDLE_US (60u * 1000 * 1000)
 
 bool firmware_exists(const struct nvmf_target *target)
@@ -90,8 +89,8 @@ void firmware_init(struct nvmf_target *target)
     forget_image(target);
 }
 
-/* A controller is reset or ends: discard what it has downloaded, unless it is
- * being stored. */
+/* A controller is reset or ends: discard the image that it has downloaded,
+ * unless the image is being stored. */
 void firmware_ctrl_reset(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl)
 {
@@ -142,7 +141,7 @@ uint16_t firmware_download_check(struct nvmf_target *target,
     return NVME_SC_SUCCESS;
 }
 
-/* @return whether another controller collects an image, and goes on with it */
+/* @return whether another controller is downloading an image */
 static bool is_taken(const struct nvmf_target *target, uint8_t ctrl)
 {
     const struct firmware_manager *manager = &target->firmware;
@@ -203,7 +202,7 @@ uint16_t firmware_download_execute(struct nvmf_target *target,
         }
     }
     if (req->image != manager->image) {
-        return NVME_SC_COMMAND_INTERRUPTED; /* another image has begun */
+        return NVME_SC_COMMAND_INTERRUPTED; /* The image was discarded. */
     }
     request_read_data(req, 0,
                       target->config.firmware.image + offset + req->data_offset,
@@ -281,7 +280,7 @@ uint16_t firmware_commit_execute(struct nvmf_target *target,
         return status;
     }
     if (!firmware->commit(firmware->ctx, &commit)) {
-        return NVME_SC_COMMAND_INTERRUPTED; /* to spare the flash */
+        return NVME_SC_COMMAND_INTERRUPTED; /* The flash has to be spared. */
     }
     manager->req = req;
     manager->is_storing = commit.stores;

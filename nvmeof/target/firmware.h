@@ -40,8 +40,8 @@ struct nvmf_firmware_now {
                                                                      * slot is
                                                                      * empty */
     uint8_t active; /* the slot that runs: 1 or 2 */
-    uint8_t next;   /* the slot that starts after a subsystem reset, if that
-                     * starts another image; or 0 */
+    uint8_t next;   /* the slot that starts after a subsystem reset, if it holds
+                     * another image than the running one; otherwise 0 */
     bool is_first_read_only;
 };
 

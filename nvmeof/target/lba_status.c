@@ -11,8 +11,8 @@
  * so that commands with data wait for one read at most.
  * Spec: NVM Command Set 1.0 section 4.2.1.
  *
- * Blocks that a host has marked with Write Uncorrectable are found by scans,
- * and are not tracked: the medium keeps their marks itself.
+ * Scans find blocks that a host has marked with Write Uncorrectable.  Such
+ * blocks are not tracked, because the medium itself stores the marks.
  */
 #include "nvmeof/target/internal.h"
 
@@ -280,8 +280,9 @@ static void wait_for_turn(struct nvmf_target *target, struct nvmf_request *req)
     queue_push(&target->lba.waiting, req);
 }
 
-/* A read of the scan has failed, maybe because a host has marked the blocks.
- * @return true if that was its own affair, and the command goes on */
+/* A read has failed.
+ * @param is_mark  because a host has marked a block
+ * @return true if it was a read of a scan, so that the command goes on */
 bool lba_scan_takes_error(struct nvmf_target *target, struct nvmf_request *req,
                           bool is_mark)
 {

@@ -25,8 +25,9 @@ enum media_op {
     MEDIA_FLUSH,        /* makes every completed write durable */
     MEDIA_WRITE_ZEROES, /* zeroes blocks; FUA as for writes */
     MEDIA_DEALLOCATE,   /* frees blocks, which then read as zeroes */
-    /* Marks blocks: reads of them end with MEDIA_MARKED until they are written
-     * or freed.  Only if media_geometry.can_mark. */
+    /* Marks blocks, so that reads of them end with MEDIA_MARKED until the
+     * blocks are written or freed.  Only media with media_geometry.can_mark do
+     * this. */
     MEDIA_WRITE_UNCORRECTABLE,
 };
 
@@ -91,7 +92,7 @@ struct media_geometry {
     bool pi_is_first;    /* what the host chose; it makes no difference */
     bool is_read_only;
     bool has_volatile_cache; /* Identify VWC, feature 06h */
-    bool can_mark;           /* MEDIA_WRITE_UNCORRECTABLE */
+    bool can_mark;           /* there is MEDIA_WRITE_UNCORRECTABLE */
 };
 
 struct nvmf_media {
@@ -116,8 +117,8 @@ struct nvmf_media {
     void (*set_volatile)(void *ctx, bool is_enabled);
 
     /** Get the geometry of namespace ns, at the start and after a change.
-     * MEDIA_NS_ALL: only has_volatile_cache and can_mark, also without a
-     * namespace. */
+     * With MEDIA_NS_ALL, only has_volatile_cache and can_mark are valid, even
+     * if there is no namespace. */
     void (*geometry)(void *ctx, uint32_t ns, struct media_geometry *geometry);
 
     /**

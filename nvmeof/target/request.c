@@ -545,7 +545,7 @@ static uint16_t media_result(struct nvmf_target *target,
         target->counters.media_errors++;
         pel_note_media_error(target, req, result[status]);
     } else if (status == MEDIA_MARKED) {
-        /* A host has asked for it: this is no error of the medium. */
+        /* A host has marked the block, so this is no error of the medium. */
         if (lba_scan_takes_error(target, req, true)) {
             return NVME_SC_SUCCESS;
         }

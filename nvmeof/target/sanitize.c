@@ -268,7 +268,8 @@ uint16_t sanitize_execute(struct nvmf_target *target, struct nvmf_request *req)
         return refuse_status(NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
     }
     if (status == NVME_SC_SUCCESS && firmware_is_committing(target)) {
-        return NVME_SC_COMMAND_INTERRUPTED; /* it may end with an activation */
+        /* The commit may activate an image, and then Sanitize is refused. */
+        return NVME_SC_COMMAND_INTERRUPTED;
     }
     if (status == NVME_SC_SUCCESS) {
         status = ns_wait_turn(target, req);

@@ -100,9 +100,10 @@ struct nvmf_flash_use {
     uint64_t rebuilt;                   /* units rebuilt from parity */
     uint64_t soft_reads;                /* units that needed soft decoding */
     uint32_t failed_blocks;
-    uint32_t most_erased, least_erased; /* how often a block was erased */
-    uint8_t left_percent;               /* of the blocks that may fail */
-    uint8_t free_percent;               /* of the blocks */
+    /* How often the most and the least erased block were erased. */
+    uint32_t most_erased, least_erased;
+    uint8_t left_percent; /* of the blocks that may fail: have not failed */
+    uint8_t free_percent; /* of all blocks: are free */
 };
 
 /* A log page with a LID of D0h to FFh, which the application builds. */

@@ -58,7 +58,7 @@ struct nvmf_scan {
     uint64_t bad_lba;      /* its first one */
     bool has_begun;
     bool has_failed; /* the last read has failed */
-    bool is_mark;    /* because a host has marked a block as unreadable */
+    bool is_mark;    /* it has failed because a host has marked a block */
 };
 
 /* The position of a command that works through scratch buffers. */
@@ -155,7 +155,8 @@ struct nvmf_request {
     uint64_t error_lba; /* of an error of protection information */
     uint32_t shutdown;  /* of a Property Set: the shutdown that it began, by
                          * the number from ctrl_begin_shutdown() */
-    uint32_t image; /* of a Firmware Image Download: firmware_manager.image */
+    uint32_t image; /* Firmware Image Download: firmware_manager.image when the
+                     * piece began to arrive */
     const struct nvmf_command *command;
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;

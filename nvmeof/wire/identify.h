@@ -27,7 +27,7 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_OAES = 92,
        ID_CTRL_CTRATT = 96,
        ID_CTRL_CNTRLTYPE = 111,
-       ID_CTRL_NVMSR = 253, /* of NVMe-MI, as MEC is */
+       ID_CTRL_NVMSR = 253, /* NVMSR and MEC are defined by NVMe-MI */
        ID_CTRL_MEC = 255,
        ID_CTRL_OACS = 256,
        ID_CTRL_ACL = 258,

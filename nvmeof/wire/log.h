@@ -199,7 +199,7 @@ enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
        OCP_SMART_XOR_RECOVERED = 48,
        OCP_SMART_READ_ERRORS = 56,
        OCP_SMART_SOFT_READS = 64,
-       OCP_SMART_MOST_ERASED = 88, /* erasures of a block, 4 bytes */
+       OCP_SMART_MOST_ERASED = 88, /* highest erase count of a block, 4 bytes */
        OCP_SMART_LEAST_ERASED = 92,
        OCP_SMART_SPEC_VERSION = 98, /* errata, point, minor, major */
        OCP_SMART_INCOMPLETE_SHUTDOWNS = 112,
@@ -217,8 +217,9 @@ struct log_ocp_smart {
     uint64_t written_bytes, read_bytes;        /* of the medium */
     uint64_t read_errors, rebuilt, soft_reads; /* units of flash */
     uint32_t failed_blocks;                    /* blocks of flash */
-    uint32_t most_erased, least_erased; /* how often a block was erased */
-    uint8_t left_percent;               /* of the blocks that may fail */
+    /* How often the most and the least erased block were erased. */
+    uint32_t most_erased, least_erased;
+    uint8_t left_percent; /* of the blocks that may fail: have not failed */
     uint32_t incomplete_shutdowns;
     uint64_t used_blocks; /* NUSE of all namespaces */
     uint8_t free_percent;
