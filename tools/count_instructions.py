@@ -3,10 +3,9 @@
 """Count the instructions that the firmware needs for each command.
 
 The program native_cost runs a drive and its hosts in virtual time, and callgrind
-counts what the drive's main loop executes (drive_turn() and what it calls, without the
-copies and XOR that the NAND controller does for it, hw_nand_move()).  The
-difference of two runs with different numbers of commands is free of what
-connecting costs.  The figures do not depend on how busy the machine is, but on
+counts what the drive's main loop executes: drive_turn() and what it calls, except for
+hw_nand_move(), the copies and XOR that the NAND controller does.  The difference of
+two runs with different numbers of commands does not contain what connecting costs.  The figures do not depend on how busy the machine is, but on
 the compiler: tests/bench/instructions.toml holds those to compare with, and the
 compiler they were counted with.
 
@@ -37,7 +36,7 @@ TOP = pathlib.Path(__file__).resolve().parents[1]
 BINARY = TOP / "build/fast/tests/bench/native_cost"
 EXPECTED = TOP / "tests/bench/instructions.toml"
 LOOP = "drive_turn"         # the drive's main loop
-DEVICE = "hw_nand_move"     # work of a device that a register write waits for
+DEVICE = "hw_nand_move"     # work of the NAND controller during a register write: not counted
 SHORT = (500, 1500)         # commands of the two runs
 LONG = (100, 300)           # for commands of 128 KiB and more
 RUN_S = 900

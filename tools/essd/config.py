@@ -114,7 +114,7 @@ class Nand:
     dies: int               # of a channel
     seed: int
     timing: str = "fast"    # or "realtime": operations take their time
-    plp: str = "off"        # or "on": capacitors save the write buffer
+    plp: str = "off"        # "on": when the power fails, the write buffer is saved
 
 
 @dataclass

@@ -15,7 +15,7 @@ from .setup import Wish
 from .steps import Job, Step
 
 NAME = "demo"
-# Four namespaces of the second boot need 2 GiB of it.
+# The array's size; the four namespaces of the second boot need 2 GiB of it.
 NAND = "4G"
 DATASHEET_NQN = "testsubsystem"
 
@@ -40,7 +40,7 @@ DRIVE_ONLY: list[tuple[str, Step]] = [
 LAST: list[tuple[str, Step]] = [
     ("Disconnect", steps.disconnect),
 ]
-# Leaves the power off.
+# These steps switch the power off, and leave it off.
 POWER_OFF: list[tuple[str, Step]] = [
     ("The array after all this", nand_steps.look_inside),
 ]

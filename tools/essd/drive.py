@@ -20,7 +20,8 @@ CABLE_LOOK_MS = 100
 TIME_QUERY = ("human-monitor-command", {"command-line": "xp /2wx 0x10130044"})
 
 
-# What makes the power of a drive with capacitors fail (docs/hardware/sysctl.md).
+# The QMP command that makes the power of a drive with capacitors fail
+# (docs/hardware/sysctl.md).
 POWER_FAIL = ("qom-set", {"path": "/machine/sysctl", "property": "power-fail",
                           "value": True})
 

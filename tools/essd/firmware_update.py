@@ -226,7 +226,7 @@ def check_security(file: FlashImage, image: Image) -> None:
 
 
 def check_kept(file: FlashImage, slot: str) -> None:
-    """EssdError unless the other slot holds an image that has proved itself."""
+    """EssdError unless the other slot holds a proven image, so that this one may be written."""
     record = file.slot_record or SlotRecord()
     other = reflash.other(slot)
     kept = file.image(other)

@@ -419,8 +419,8 @@ class SlotRecord:
     failure: int = 0            # why: 1 its trial, 2 refused by the boot ROM
     unreported: bool = False
     read_only: bool = False     # of slot A
-    unproven: int = 0           # holds no image, or one that has not passed its trial
-    stores: int = 0             # images that were written to slots
+    unproven: int = 0           # slot that holds no proven image; 0: none
+    stores: int = 0             # how many images were written to slots
     security: int = 0           # images with a lower security version are refused
 
     def pack(self) -> bytes:
@@ -432,7 +432,7 @@ class SlotRecord:
     def unpack(cls, data: bytes) -> "SlotRecord":
         (_, chosen, previous, trial, attempts, failed, failure, unreported, flags,
          unproven, stores, security) = struct.unpack(SLOT_RECORD, data)
-        if not unproven:        # perhaps a record from before that field
+        if not unproven:        # older firmware did not write this field
             unproven = chosen if trial else failed if failed != chosen else 0
         return cls(chosen, previous, bool(trial), attempts, failed, failure,
                    bool(unreported), bool(flags & 1), unproven, stores, security)

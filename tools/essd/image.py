@@ -147,7 +147,7 @@ class Image:
 
 
 def _printable(text: bytes) -> str:
-    """A version as the drive shows it."""
+    """Return a version as the drive shows it, without characters that are not printable."""
     return "".join(chr(c) if 32 <= c <= 126 else "?" for c in text.split(b"\0")[0])
 
 

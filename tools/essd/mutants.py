@@ -39,7 +39,7 @@ class Defect:
     number: int
     chapter: str
     what: str
-    nand: str = ""      # these tests find it, on a drive with NAND flash
+    nand: str = ""      # tests that find it on a drive with NAND flash; "": none are needed
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def run_one(program: Path, words: Sequence[str]) -> Verdict:
 
 
 def nand_words(tests: str) -> list[str]:
-    """What gives the drive NAND flash, and runs only these tests."""
+    """Return the arguments that give the drive NAND flash and run only these tests."""
     return ["--nand", "--only", tests] if tests else []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Steps of the demo that look into the drive's NAND flash, and break a part of it.
+"""Steps of the demo that show the state of the drive's NAND flash, and make a die fail.
 
 As in steps.py, each step runs real commands in a host and raises EssdError if the
 result is not as expected.
@@ -17,7 +17,7 @@ from .steps import Job
 UNIT_BYTES = 512000     # NVMe Base Specification, SMART: 1000 units of 512 bytes
 OCP_LINES = ("Physical media units written", "Physical media units read",
              "Bad user nand blocks", "XOR recovery count", "Percent free blocks")
-# The die dies at an operation after fio has started, and before it ends.
+# The operation at which the die fails: after fio has started, and before fio ends.
 DIES_AT = 300
 DIE = f"nand channel=1 die=0 when nth={DIES_AT} do die"
 SPARE_LOW = 1 << 0      # SMART: the available spare is below its threshold
@@ -28,7 +28,7 @@ def smart(job: Job) -> dict[str, int]:
 
 
 def ocp_smart(job: Job) -> str:
-    """The lines of OCP's log page C0h that describe the flash."""
+    """Return the lines of OCP's log page C0h that describe the flash, and show them."""
     command = f"nvme ocp smart-add-log {job.controller()}"
     result = job.result(command)
     lines = [line for line in result.output.splitlines()
@@ -38,7 +38,7 @@ def ocp_smart(job: Job) -> str:
 
 
 def number_of(lines: str, name: str) -> int:
-    """The last number of the line with this name; EssdError if there is none."""
+    """Return the last number of the line with this name; EssdError if there is none."""
     for line in lines.splitlines():
         if line.strip().startswith(name) and (found := re.findall(r"\d+", line)):
             return int(found[-1])
@@ -46,7 +46,7 @@ def number_of(lines: str, name: str) -> int:
 
 
 def flash_health(job: Job) -> None:
-    """Write amplification from the drive's own counters, after all that was written."""
+    """Show how much the flash has programmed for what hosts have written so far."""
     lines = ocp_smart(job)
     written = int(smart(job)["data_units_written"]) * UNIT_BYTES
     programmed = number_of(lines, OCP_LINES[0])
@@ -62,7 +62,7 @@ def flash_health(job: Job) -> None:
 
 
 def die_dies(job: Job) -> None:
-    """Kill a die while fio writes and verifies; nothing may be lost, and SMART warns."""
+    """Make a die fail while fio writes and verifies: no data is lost, and SMART warns."""
     device = job.device()
     if smart(job)["critical_warning"]:
         raise EssdError("SMART has a critical warning before a die has died")

@@ -295,12 +295,12 @@ class Part:
 
     @property
     def has_capacitors(self) -> bool:
-        """Whether it is a drive that saves its write buffer when the power fails."""
+        """Whether this part is a drive that saves its write buffer when the power fails."""
         drive = self.supervisor.config.drives.get(self.name)
         return drive is not None and drive.nand is not None and drive.nand.plp == "on"
 
     async def fail_power(self) -> None:
-        """Let the power of a drive with capacitors fail, and wait until it is off.
+        """Make the power of a drive with capacitors fail, and wait until QEMU has ended.
 
         QEMU ends itself when the drive has saved its write buffer, or when the
         capacitors are empty.
