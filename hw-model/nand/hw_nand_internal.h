@@ -96,7 +96,7 @@ void hw_nand_entries_end(struct hw_nand *nand, struct hw_nand_op *op);
 
 /* ---- hw_nand_move.c */
 
-/* Do the moves of the list that a write of `value` to NAND_MOVE names. */
+/* Handle a write of `value` to NAND_MOVE: do the moves of the list there. */
 void hw_nand_move(const struct hw_nand *nand, uint32_t value);
 
 /* ---- hw_nand_wait.c: lists of those that wait */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moves: copies and XOR of memory.  Reference: docs/hardware/nand.md,
- * section 9.
+ * Moves: copies of memory, and the XOR of two areas.
+ * Reference: docs/hardware/nand.md, section 9.
  */
 #include "hw-model/nand/hw_nand_internal.h"
 
@@ -9,8 +9,8 @@
 
 enum { WORD = 8 };
 
-/* 64 bytes at an address that is a multiple of 8, in vectors of any size that
- * the processor has. */
+/* 64 bytes at an address that is a multiple of 8.  The compiler divides them
+ * into vectors of the size that the processor has. */
 typedef uint64_t xor_block
     __attribute__((vector_size(64), aligned(8), may_alias));
 

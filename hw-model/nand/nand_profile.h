@@ -21,8 +21,9 @@ enum {
     NAND_PROFILE_STEPS = 4, /* soft steps of the error correction, at most */
     NAND_PROFILE_NAME = 16, /* bytes of a name, with the NUL */
     NAND_SUPERBLOCKS = 200, /* blocks of a plane, at least */
-    /* Wordlines of the blocks with one number on all dies, at least: the
-     * firmware keeps some of them free. */
+    /* The blocks with the same number on all dies have at least so many
+     * wordlines together, because the firmware does not count some of them as
+     * capacity. */
     NAND_SUPERBLOCK_ROWS = 8,
 };
 
@@ -133,7 +134,8 @@ enum nand_fit {
  * Choose the geometry of an array that holds at least `capacity_bytes` of data
  * in the native mode, in all its blocks.  Blocks have as many wordlines as
  * those of the part, or fewer, so that a plane has NAND_SUPERBLOCKS blocks or
- * more; but so many that there are NAND_SUPERBLOCK_ROWS.
+ * more.  The blocks with the same number on all dies have NAND_SUPERBLOCK_ROWS
+ * wordlines or more together.
  *
  * @param fit  the result, or what does not fit
  * @param nearest_bytes  when the capacity does not fit: the nearest that does

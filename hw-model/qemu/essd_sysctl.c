@@ -140,7 +140,7 @@ static void reset_machine(EssdSysctlState *s, uint32_t value)
     qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
 }
 
-/* The power is off: nothing that is in progress is completed. */
+/* Switch the power off: nothing that is in progress is completed. */
 static void end_power(void *opaque)
 {
     trace_essd_sysctl_power_end();

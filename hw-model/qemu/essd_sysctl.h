@@ -9,13 +9,13 @@
  *    machine is reset, it makes the reset cause WATCHDOG
  *  + named GPIO outputs "strap" 0..7: the strap pins' levels, driven after
  *    every reset
- *  + sysbus IRQ 0: level, high while the power fails
- *  + property "power-fail", at run time: true makes the power fail; when the
- *    capacitors are empty, or firmware needs them no longer, QEMU ends as by
- *    SIGKILL
- *  + properties "plp" (the board has capacitors), "plp-budget-us" (how long
- *    they hold the power), "dram-mib", "harts", "straps" (8 bits), "boot-key"
- * (64 hexadecimal digits, or not set: no key is fused)
+ *  + sysbus IRQ 0: level, high from the time at which the power fails
+ *  + property "power-fail", at run time: true makes the power fail; QEMU ends
+ *    as by SIGKILL when the capacitors are empty, or when firmware needs no
+ *    more power
+ *  + properties "plp" (the board has capacitors), "plp-budget-us" (for how many
+ *    microseconds they supply the board), "dram-mib", "harts", "straps" (8
+ *    bits), "boot-key" (64 hexadecimal digits, or not set: no key is fused)
  */
 #ifndef ESSD_SYSCTL_H
 #define ESSD_SYSCTL_H
@@ -45,7 +45,7 @@ struct EssdSysctlState {
     uint32_t plp_budget_us;
 
     qemu_irq power_irq;
-    QEMUTimer *power_end; /* then the capacitors are empty */
+    QEMUTimer *power_end; /* expires when the capacitors are empty */
 
     /* Saved with the machine. */
     bool powered; /* false until the first reset is over */
@@ -55,7 +55,7 @@ struct EssdSysctlState {
     uint32_t next_cause;
     uint32_t boot_status;
     uint32_t hart_entry[2];
-    bool is_failing; /* the capacitors hold the power */
+    bool is_failing; /* the power has failed; capacitors supply the board */
     uint32_t scratch[SYSCTL_SCRATCH_WORDS];
 };
 

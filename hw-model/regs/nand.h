@@ -37,7 +37,8 @@ REG32(NAND_ECC, 0x040)               /* ro */
     FIELD(NAND_ECC, HARD_BITS, 0, 16)        /* corrected in a unit by step 0 */
     FIELD(NAND_ECC, STEPS, 16, 8)            /* further steps */
 REG32(NAND_MOVE, 0x048)              /* wo: address of a list of moves, divided
-                                      * by NAND_MOVE_ALIGN; does them */
+                                      * by NAND_MOVE_ALIGN; the write does the
+                                      * moves */
 
 enum {
     NAND_ID_VALUE = 0x4e4e4401,
@@ -57,9 +58,9 @@ enum {
 /* ---- List of moves: a header, then the moves. */
 enum {
     NAND_MOVES_MAX = 128,
-    NAND_MOVE_ALIGN = 64,         /* of the list */
-    NAND_MOVE_COUNT = 0,          /* u32, in the header */
-    NAND_MOVE_DONE = 4,           /* u32: written by the controller */
+    NAND_MOVE_ALIGN = 64,         /* alignment of the list */
+    NAND_MOVE_COUNT = 0,          /* u32, in the header: number of moves */
+    NAND_MOVE_DONE = 4,           /* u32: moves done, set by the controller */
     NAND_MOVE_HEADER_LEN = 64,
     NAND_MOVE_SOURCE = 0,         /* u64, in a move */
     NAND_MOVE_TARGET = 8,         /* u64 */
@@ -70,7 +71,7 @@ enum {
 };
 enum nand_move_opcode {
     NAND_MOVE_COPY = 0,
-    NAND_MOVE_XOR = 1,            /* the target becomes the XOR of both */
+    NAND_MOVE_XOR = 1,            /* the target becomes target XOR source */
 };
 
 /* Counters: 64 bits each, read as those of the port. */

@@ -30,9 +30,9 @@ REG32(SYSCTL_KEY_STATUS, 0x040)        /* ro */
     FIELD(SYSCTL_KEY_STATUS, FUSED, 0, 1)      /* KEY0 to KEY7 are valid */
 REG32(SYSCTL_POWER, 0x044)             /* ro */
     FIELD(SYSCTL_POWER, BACKED, 0, 1)          /* there are capacitors */
-    FIELD(SYSCTL_POWER, FAILING, 1, 1)         /* they hold the power */
-REG32(SYSCTL_POWER_BUDGET, 0x048)      /* ro: for how many microseconds */
-REG32(SYSCTL_POWER_DONE, 0x04c)        /* wo: 1: firmware needs no power */
+    FIELD(SYSCTL_POWER, FAILING, 1, 1)         /* they supply the board */
+REG32(SYSCTL_POWER_BUDGET, 0x048)      /* ro: microseconds they can do so */
+REG32(SYSCTL_POWER_DONE, 0x04c)        /* wo, 1: firmware needs no power */
 REG32(SYSCTL_KEY0, 0x060)              /* ro: the key for images, 8 words */
 REG32(SYSCTL_KEY7, 0x07c)
 REG32(SYSCTL_SCRATCH0, 0x080)          /* rw: 16 words; only power-on clears */
@@ -43,7 +43,7 @@ REG32(SYSCTL_SCRATCH15, 0x0bc)
 #define SYSCTL_RESET_KEY       0x5e7au
 #define SYSCTL_SCRATCH_WORDS   16
 #define SYSCTL_KEY_BYTES       32
-#define SYSCTL_POWER_BUDGET_US 1000000 /* default of the model */
+#define SYSCTL_POWER_BUDGET_US 1000000 /* the model's default budget */
 
 enum sysctl_reset_cause {
     SYSCTL_RESET_POWER_ON = 0,
