@@ -307,7 +307,7 @@ static inline uint8_t *nand_moves_first(const struct nand_moves *moves)
 
 /**
  * Do the first `count` moves of the list.  If the controller refuses a move
- * because the memory has an error, the hart does this move itself.
+ * because the memory has an error, the hart does this move and those after it.
  */
 void nand_moves_run(const struct nand_moves *moves, uint32_t count);
 

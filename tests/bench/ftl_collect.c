@@ -180,9 +180,10 @@ static void write_units(struct flash *flash, struct ftl *ftl,
 }
 
 /*
- * Units programmed for each unit written, where `used` is the medium as a
- * share of the flash.  The share x of invalid units in the emptiest
- * superblock solves x / -ln(1 - x) = used, and the result is 1 / x.
+ * Return how many units theory says are programmed for each unit written.
+ * `used` is the size of the medium divided by that of the flash.  The share x
+ * of invalid units in the emptiest superblock solves x / -ln(1 - x) = used, and
+ * the result is 1 / x.
  */
 static double theory_of(double used)
 {
@@ -200,7 +201,7 @@ static double theory_of(double used)
     return 1 / low;
 }
 
-/* What theory says of the medium if free superblocks are not counted. */
+/* Return what theory says if the free superblocks do not count as flash. */
 static double theory_for(const struct flash *flash, uint64_t data_units,
                          uint32_t logical_units)
 {

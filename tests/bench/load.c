@@ -5,7 +5,7 @@
 
 #define CACHE_BYTES (16 * 1024 * 1024)
 #define TIMEOUT_NS  UINT64_C(600000000000)
-/* Prime, and larger than a stripe of any array. */
+/* The step of LOAD_STRIDED: prime, and larger than a stripe of any array. */
 #define STRIDE 7919
 
 static void io_done(void *ctx, const struct host_result *result)
@@ -87,7 +87,7 @@ static void create_nodes(struct load *load)
         .cache_bytes = CACHE_BYTES,
         .nand_flash = load->nand,
         .flash_is_realtime = load->flash_is_realtime,
-        .flash_is_batched = true, /* as the block medium is */
+        .flash_is_batched = true, /* like the block medium */
     };
     struct native_node_config host = {.number = 2, .ipv4 = {0x0a000002}};
 

@@ -17,16 +17,16 @@ enum {
 };
 
 enum load_order {
-    LOAD_STRIDED,    /* every block once, far from the one before */
+    LOAD_STRIDED,    /* each block once, far from the previous one */
     LOAD_SEQUENTIAL, /* one block after the other */
-    LOAD_RANDOM,     /* uniform */
+    LOAD_RANDOM,     /* uniformly distributed */
 };
 
 struct load_workload {
     const char *name;
     uint8_t opcode;
-    uint32_t len_bytes; /* of a command */
-    uint32_t depth;     /* of all hosts together; at most LOAD_DEPTH_MAX */
+    uint32_t len_bytes; /* of each command */
+    uint32_t depth;     /* commands of all hosts; at most LOAD_DEPTH_MAX */
     uint32_t hosts;     /* each has a controller of its own */
     enum load_order order;
 };
@@ -41,7 +41,7 @@ struct load {
     /* Set by the caller. */
     struct nand_ram *nand; /* the medium is this array; NULL: a block medium */
     bool flash_is_realtime;
-    uint64_t span_bytes; /* of the medium that is used */
+    uint64_t span_bytes; /* how much of the medium is used */
 
     const struct load_workload *workload;
     struct native_world world;
@@ -58,7 +58,7 @@ struct load {
 /** Start the drive, and connect as many hosts as the workload has. */
 void load_start(struct load *load, const struct load_workload *workload);
 
-/** Run so many commands, and wait for their ends. */
+/** Run a number of commands, and wait until all have ended. */
 void load_run(struct load *load, const struct load_workload *workload,
               uint32_t commands);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random writes of 4 KiB in the steady state of a drive with NAND flash, in
- * virtual time: how fast the flash lets the firmware be.
+ * Measures how many random writes of 4 KiB the flash allows in the steady state
+ * of a drive with NAND flash, in virtual time.
  *
  *   native_steady [PROFILE CHANNELS DIES BLOCKS WORDLINES [DEPTH]]
  *
- * The array has CHANNELS with DIES each; a plane has BLOCKS of WORDLINES.  The
- * whole namespace is written sequentially twice and then, as often as its size
- * twice, at random: without time.  Then operations of the flash take the time
- * of the profile, and the writes of the last second of virtual time count.
- * Instructions of the firmware and frames on the cable take no time here.
+ * The array has CHANNELS channels with DIES dies each; a plane has BLOCKS
+ * blocks with WORDLINES wordlines each.  First, the whole namespace is written
+ * sequentially twice; then twice its size is written at random.  During this,
+ * operations of the flash take no time.  After this, they take the times of the
+ * profile, and the writes of the last second of virtual time are counted.
+ * Instructions of the firmware and frames on the cable take no time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 enum {
     SMALL = 4096,
     LARGE = 131072,
-    STEP = 1000, /* commands between two looks at the clock */
+    STEP = 1000, /* commands between two readings of the clock */
 };
 #define WARM_UP_NS UINT64_C(500000000)
 #define MEASURE_NS UINT64_C(1000000000)

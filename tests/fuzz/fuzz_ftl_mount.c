@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The translation layer on a flash with any contents: a mount ends, and neither
- * it nor the operations after it trigger an ASSERT or break a rule of the
- * flash.  What they return does not matter.
+ * Fuzzes the translation layer on a flash with any contents.  A mount must end,
+ * and neither the mount nor the operations after it may fail an ASSERT or break
+ * a rule of the flash.  What the operations return does not matter.
  *
  * The flash begins as the translation layer has left it, with data, trims and a
  * checkpoint.  An input is a list of changes of 16 bytes: a kind, an argument,
@@ -33,8 +33,8 @@ enum {
     STEPS_MAX = 400000,
     CHANGE_LEN = 16,
     CHANGES_MAX = 64,
-    PIECES = 6,          /* that are found on the flash, with padding */
-    WORDS_OF_PIECE = 70, /* that are not padding, at most */
+    PIECES = 6,          /* pieces of checkpoints that changes choose from */
+    WORDS_OF_PIECE = 70, /* words of a piece that are not padding, at most */
 };
 
 enum change_kind {
@@ -68,7 +68,7 @@ struct world {
     struct ftl *ftl;
     struct ftl_flash_op queue[REQUESTS];
     uint32_t head, tail;
-    uint32_t ops; /* of the medium, in progress */
+    uint32_t ops; /* operations of the medium that are in progress */
 };
 
 static struct world world;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tests of namespaces with metadata share: a drive with a NAND array, a
- * model of what its first blocks hold, and commands with protection
+ * Shared by tests of namespaces with metadata: a drive with a NAND array, a
+ * model of the contents of its first blocks, and commands with protection
  * information.
  */
 #ifndef ESSD_TEST_NATIVE_PROTECTION_BED_H
@@ -38,7 +38,7 @@ enum {
 static uint32_t block_bytes;
 static unsigned int type;
 
-/* What the blocks hold: data, then metadata. */
+/* The model of the blocks' contents: data, then metadata. */
 static uint8_t model[BLOCKS][STRIDE_MAX];
 static uint8_t *area; /* of the host */
 
@@ -127,7 +127,7 @@ static inline void put_pi(uint8_t *block, uint16_t app_tag, uint32_t ref_tag)
     t10_pi_emit(&pi, block + block_bytes);
 }
 
-/* New contents of blocks, with protection information that fits. */
+/* Give blocks of the model new contents with correct protection information. */
 static inline void fill_model(uint32_t first, uint32_t count, uint32_t version,
                               uint16_t app_tag)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The whole drive with capacitors: no acknowledged write is lost when the power
- * fails, within the time for which they hold it.  If they fail, the drive
- * notices, warns, and keeps what was flushed.
+ * The whole drive with capacitors.  When the power fails, it loses no
+ * acknowledged write, and saves all within the time of the capacitors.  If the
+ * capacitors fail, the drive notices this, warns, and keeps what was flushed.
  */
 #include "bed_fixture.h"
 
@@ -55,7 +55,7 @@ static void come_back(void)
     bed_connect(&bed, 0, 1, 64);
 }
 
-/* The power fails.  The firmware has BUDGET_NS. */
+/* Make the power fail, and cut it after BUDGET_NS. */
 static void fail_power(void)
 {
     native_drive_power_fails(bed.drive);
@@ -66,8 +66,8 @@ static void fail_power(void)
     come_back();
 }
 
-/* The same with capacitors that fail: the power is off at once.  The drive has
- * noted before that it is in use. */
+/* Cut the power at once, as if the capacitors had failed.  The drive has
+ * recorded before that it is in use. */
 static void fail_capacitors(void)
 {
     native_world_pass(&bed.world, 100 * MS_NS);
@@ -107,7 +107,7 @@ static void test_unflushed_writes_survive_a_loss_of_power(void **state)
     }
 }
 
-/* Capacitors make the cache one that is not volatile. */
+/* With capacitors, the drive has no volatile write cache. */
 WITH_FIXTURE(setup_fast, teardown)
 static void test_a_drive_with_capacitors_has_no_volatile_cache(void **state)
 {

@@ -91,7 +91,8 @@ static void expect_long_command(uint8_t opcode)
             bufs.get(bufs.ctx, owner, 4096, held[i].pieces, &held[i].count),
             4096);
     }
-    /* One small buffer is left for long commands: too little for a block. */
+    /* One small buffer is left for long commands.  It has no room for a block
+     * with its metadata. */
     start_io(&result, &io);
     native_world_pass(&bed.world, UINT64_C(100000000));
     assert_false(result.is_done);

@@ -306,8 +306,8 @@ static void check_gap(struct conf *conf)
     uint8_t before = slots_now(nvme);
 
     make_file(file);
-    /* The second image begins at offset 0 again.  What the first one had in the
-     * gap may still be in the target's memory. */
+    /* The second image begins at offset 0 again, and has a gap.  The bytes of
+     * the first image in this gap may still be in the target's memory. */
     for (uint32_t i = 0; i < IMAGE_PIECES; i++) {
         download_piece(nvme, i * PIECE, file + i * PIECE);
     }
@@ -379,8 +379,8 @@ static void check_fields(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* The target has taken the second host's piece: both hosts have to begin again,
- * and learn it. */
+/* The target has taken the second host's piece.  Then both hosts have to begin
+ * again, and both must be told so. */
 static void expect_both_fail(struct nvme *one, struct nvme *two)
 {
     struct nvme_cqe cqe;
@@ -393,8 +393,8 @@ static void expect_both_fail(struct nvme *one, struct nvme *two)
                 NVME_SC_INVALID_FIRMWARE_IMAGE);
 }
 
-/* The target has refused the second host's piece: the first host's update goes
- * on, and its commit says that there was another one. */
+/* The target has refused the second host's piece.  Then the first host's update
+ * goes on, and its commit says that another host has sent a piece. */
 static void expect_first_succeeds(struct nvme *one, struct nvme *two,
                                   const uint8_t *file)
 {
@@ -459,7 +459,7 @@ static void check_order(struct conf *conf)
     nvme_close(nvme);
 }
 
-/* A stored image has not proved itself, so the other slot has to stay. */
+/* A stored image is not proven yet, so the other slot must not be written. */
 static void last_good_slot(struct conf *conf)
 {
     struct nvme *nvme = open_firmware(conf);

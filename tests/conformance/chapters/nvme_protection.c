@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Formats with 8 bytes of metadata, transferred as extended LBAs, and their
- * protection information.  The tests make a namespace of their own in what
- * UNVMCAP says is free, for each format and each type, and delete it again.
+ * protection information.  For each format and each type, the tests create a
+ * namespace of their own in the capacity that UNVMCAP reports as free, and
+ * delete it again.
  *
  * Spec: NVM Express 1.4 5.15.2.1, 5.20, 5.23, 6, 8.2, 8.3; the sections of NVM
  * Command Set 1.0 are 4.1.5.1, 3.2 and 5.2.
@@ -34,7 +35,7 @@ enum {
 
     AT = 8, /* the first block that tests use */
     BLOCKS = 6,
-    BAD = 3, /* the one of them that is wrong */
+    BAD = 3, /* index of the block that is made wrong, from AT */
     APP_TAG = 0x5a17,
 };
 #define ALL_OF_APP_TAG (UINT32_C(0xffff) << 16)
@@ -233,7 +234,7 @@ static uint16_t run_tagged(struct protected_ns *ns, uint8_t opcode,
     return nvme_run(ns->nvme, ns->nvme->io, &sqe, has_data ? len : 0, NULL);
 }
 
-/* The same, with the tags that the model's blocks have. */
+/* Run a command with the tags that the model's blocks have. */
 static uint16_t run_on_model(struct protected_ns *ns, uint8_t opcode,
                              uint32_t flags)
 {
@@ -456,7 +457,8 @@ static void expect_field_check(struct protected_ns *ns, uint32_t check,
     conf_status(ns->conf, "Write of a wrong field",
                 run_on_model(ns, NVM_WRITE, check), status);
     expect_model(ns, all_checks(ns));
-    /* Stored without a check, and found by each command that reads. */
+    /* The block is stored without a check.  Each command that reads finds it.
+     */
     pi_of(ns, BAD)[byte] ^= 1;
     write_model(ns, all_checks(ns) & ~check);
     expect_model(ns, all_checks(ns) & ~check);
@@ -779,7 +781,7 @@ IN_FORMATS(mdts, 1, 1)
     uint32_t plain = most / ns->block_bytes;
 
     if (mdts == 0 || most > 1024 * 1024) {
-        return; /* more than the tests' memory has room for */
+        return; /* MDTS is more than the tests' memory has room for. */
     }
     memset(data_of(ns), 0, most);
     conf_status(ns->conf, "Write of as much as MDTS allows, with PRACT",

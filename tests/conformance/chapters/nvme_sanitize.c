@@ -338,8 +338,8 @@ WITH_SANITIZE(self_test, SANICAP_BLOCK)
 }
 
 /*
- * An operation that a power cut has interrupted goes on.  In real time it may
- * have ended before the first command after the power cut.
+ * An operation that a power cut has interrupted goes on after the power-on.  In
+ * real time it may have ended before the first command after the power-on.
  */
 static void expect_resumed(struct conf *conf, struct nvme *nvme)
 {

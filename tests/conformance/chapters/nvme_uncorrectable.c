@@ -13,7 +13,7 @@
 enum {
     AT = 100, /* the first block that tests use */
     BLOCKS = 24,
-    FIRST = AT + 5, /* of the marked ones: no multiple of 4096 bytes */
+    FIRST = AT + 5, /* the first marked block; not aligned to 4096 bytes */
     MARKED = 9,
 };
 

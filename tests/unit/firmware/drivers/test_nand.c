@@ -237,8 +237,8 @@ static void test_nand_arm_loses_no_completion(void **state)
     assert_true(nand_arm(&nand));
 }
 
-/* The third move is not in the device's DRAM, so that the hart does it and
- * those after it. */
+/* The memory of the third move is not in the device's DRAM, so the hart does
+ * this move and those after it. */
 static void test_nand_moves_that_the_controller_refuses_are_done_by_the_hart(
     void **state)
 {

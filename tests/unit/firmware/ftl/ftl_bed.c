@@ -17,7 +17,7 @@ enum {
     ARRAY_OPS = 2 * BED_DIES_MAX,
     BED_REQUESTS = 32,
     BED_WEAR_SPREAD = 16,
-    BED_ESTIMATE = 25, /* units more than the capacity */
+    BED_ESTIMATE = 25, /* units by which an estimate exceeds the capacity */
     /* The first layout had nothing added to the check byte. */
     OLD_LAYOUT_MARK = 0x5c,
 };
@@ -234,7 +234,7 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
     return true;
 }
 
-/* As the NAND controller does them: when all of them are known. */
+/* Do all collected moves together, as the NAND controller does. */
 static void run_moves(void *ctx)
 {
     struct bed *bed = ctx;
@@ -542,7 +542,7 @@ static uint8_t left_out_planes(const struct bed_config *config,
                : 0;
 }
 
-/* The memory of the write buffer gets longer, at its beginning. */
+/* Make the memory of the write buffer longer, at its beginning. */
 static void move_keep(struct bed *bed, size_t bytes)
 {
     uint8_t *keep = NULL;
@@ -687,7 +687,7 @@ static void fill_sector(uint8_t *at, uint64_t lba, uint32_t id)
     }
 }
 
-/* Bytes of a sector in the pieces of an operation. */
+/* The number of bytes of a sector in the pieces of an operation. */
 static uint32_t sector_stride(const struct bed *bed)
 {
     return BED_SECTOR_LEN + (bed->config.has_metadata ? BED_META_LEN : 0);

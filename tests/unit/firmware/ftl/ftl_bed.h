@@ -16,7 +16,7 @@
 
 enum {
     BED_DIES_MAX = 8,
-    BED_MOVES = 16,   /* moves that the translation layer collects */
+    BED_MOVES = 16,   /* moves that the translation layer can collect */
     BED_QUEUE = 64,   /* operations of a die that wait */
     BED_HISTORY = 64, /* writes of a unit that are not known to be durable */
     BED_IOS = 8,      /* operations of the medium in progress */
@@ -34,7 +34,8 @@ struct bed_config {
     uint16_t buffer_units;
     uint16_t num_requests; /* operations of the flash; 0: 32 */
     uint16_t checkpoint_superblocks;
-    /* The bad planes of dead dies are not known, so the capacity is not. */
+    /* The bad planes of dead dies are not known, so the capacity is estimated.
+     */
     bool estimates_capacity;
     /* The last die cannot be used in blocks from this one on; 0: in all. */
     uint16_t last_die_blocks;
@@ -108,7 +109,7 @@ struct bed {
     void *ftl_memory;
     uint8_t *keep; /* memory of the write buffer */
     size_t keep_bytes;
-    bool adopts; /* the next mount finds the buffer in it */
+    bool adopts; /* the next mount adopts the buffer in `keep` */
     uint8_t bad_planes[4096];
     bool is_estimated; /* the capacity with which the mount begins */
     uint64_t now_us;
@@ -158,9 +159,9 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed);
 struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed);
 
 /*
- * What a reset at this moment leaves: like a power cut, but the write buffer
- * is kept, so that all operations that have ended count as durable until the
- * power is cut.
+ * Copy what a reset at this moment leaves.  It is like a power cut, but the
+ * write buffer is kept.  So all operations that have ended count as durable
+ * until the power is cut.
  */
 struct bed *bed_reset(const struct bed *bed, uint64_t seed);
 

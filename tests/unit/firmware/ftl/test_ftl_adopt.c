@@ -2,8 +2,8 @@
 /*
  * Resets of the translation layer with power on.  While a workload runs, flash
  * and write buffer are copied after events, as a reset at this moment leaves
- * them.  Each copy is mounted, and the oracle checks that every operation that
- * has ended is there.
+ * them.  Each copy is mounted, and the oracle checks that no operation that has
+ * ended is lost.
  *
  * FTL_FIRST, FTL_SEEDS, FTL_OPS and FTL_STRIDE: see test_ftl_power.c.
  */
@@ -206,7 +206,8 @@ static void test_a_reset_after_programs_that_failed_loses_nothing(void **state)
     sweep_seeds(&sweep, &small, "resets with failed programs");
 }
 
-/* Rows of the same unit end in any order, also older ones last. */
+/* Rows with contents of the same unit end in any order, even the oldest last.
+ */
 static void test_a_reset_while_a_die_lags_loses_nothing(void **state)
 {
     struct sweep sweep = {.stride =
@@ -267,7 +268,7 @@ static void test_writes_and_trims_are_adopted(void **state)
     bed_free(bed);
 }
 
-/* What the firmware left is not adopted after the power was off. */
+/* After a power cut, the write buffer is not adopted. */
 static void test_a_power_cut_ends_the_buffer(void **state)
 {
     struct bed *bed = new_used_bed(2);
@@ -279,7 +280,7 @@ static void test_a_power_cut_ends_the_buffer(void **state)
     bed_mount(reset);
     bed_settle(reset);
     assert_int_equal(ftl_adopted(reset->ftl)->units, 0);
-    /* Neither does the next reset find it. */
+    /* The start after the next reset does not adopt it either. */
     again = bed_reset(reset, 1);
     bed_mount(again);
     bed_settle(again);
@@ -292,8 +293,8 @@ static void test_a_power_cut_ends_the_buffer(void **state)
 
 /*
  * A reset may come while a write is copied into the buffer.  Then the data of
- * the write is there, but not what describes it.  The write has not ended, so
- * the contents before it count.
+ * the write is there, but its entry is not.  The write has not ended, so the
+ * contents before it count.
  */
 static void test_a_reset_within_a_write_keeps_the_contents_before(void **state)
 {
@@ -318,8 +319,8 @@ static void test_a_reset_within_a_write_keeps_the_contents_before(void **state)
 /* ---- Older contents that are still being programmed. */
 
 /*
- * Write unit 0 and have it programmed by a die that does not get on.  Other
- * dies do.
+ * Write unit 0, and have it programmed by a die that makes no progress.  Other
+ * dies make progress.
  */
 static void write_to_held_die(struct bed *bed)
 {
@@ -416,7 +417,8 @@ static void test_contents_that_were_adopted_are_older_than_new_ones(
     bed_free(bed);
 }
 
-/* What an adopted unit replaces on flash is known, and collected in the end. */
+/* The contents on flash that an adopted unit replaces become invalid, so
+ * garbage collection can free their space. */
 static void test_a_drive_that_is_reset_often_uses_up_no_space(void **state)
 {
     struct bed *bed = new_empty_bed(14);
@@ -500,7 +502,7 @@ static void test_a_buffer_of_other_sizes_is_refused(void **state)
     bed_free(bed);
 }
 
-/* Random memory, as after the power was off, says nothing. */
+/* Random memory, as it is after power-on, does not describe a buffer. */
 static void test_memory_without_a_buffer_is_no_buffer(void **state)
 {
     struct bed *bed = new_used_bed(6);

@@ -199,7 +199,7 @@ static void test_a_checkpoint_that_is_written_without_a_die_is_loaded(
 
 /* ---- Units of closed superblocks. */
 
-/* The medium is full, and written a second time in part. */
+/* Fill the medium, then write a part of it a second time. */
 static struct bed *new_used(const struct bed_config *config, bool stops)
 {
     struct bed *bed = new_mounted(config);
@@ -367,8 +367,8 @@ static void check_reset(struct bed *bed)
 }
 
 /*
- * A die of which nobody knows the bad planes any more must not change the
- * capacity.  Where the flash says what it is: in a checkpoint, or in a page.
+ * If a die is dead at the start, its bad planes are not known, but the capacity
+ * must stay the same.  The flash says what it is in a checkpoint or in a page.
  */
 static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
     void **state)

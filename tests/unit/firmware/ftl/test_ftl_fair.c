@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hosts that read all the time do not keep anything else from being done. */
+/* Reads of hosts that never pause must not delay other operations for ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 enum {
     READERS = 6,      /* operations that are always in progress */
-    READS_MAX = 3000, /* that end while one write becomes durable */
+    READS_MAX = 3000, /* reads that may end while one write becomes durable */
 };
 
 static struct bed *new_full(uint8_t dies)

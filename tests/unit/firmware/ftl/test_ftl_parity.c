@@ -522,7 +522,8 @@ static struct bed *use_and_cut(struct bed *bed, uint64_t *random)
     return cut;
 }
 
-/* Use it until the die has died, and what it needs was moved. */
+/* Use the medium until the die has died and all contents that need this were
+ * moved. */
 static void use_until_death(struct bed *bed, uint64_t *random)
 {
     unsigned int die = (unsigned int)(random_next(random) % 4);

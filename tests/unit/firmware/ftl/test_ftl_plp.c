@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Power-loss protection of the translation layer.  A workload is run again and
- * again; each time the power fails after another event.  When the buffer has
- * been saved, every operation that has ended must be there after the cut.  If
- * the capacitors fail during that, only what was durable has to be there.
+ * again; each time the power fails after another event.  If the buffer was
+ * saved, no operation that has ended may be lost.  If the capacitors fail while
+ * the buffer is saved, nothing that was durable may be lost.
  *
  * FTL_FIRST, FTL_SEEDS, FTL_OPS and FTL_STRIDE: see test_ftl_power.c.
  */
@@ -22,7 +22,8 @@
 struct sweep {
     unsigned int stride;       /* the power fails at each of so many events */
     unsigned int cut_stride;   /* capacitors fail at each of so many events */
-    unsigned int mount_stride; /* the next mount is cut at each of so many */
+    unsigned int mount_stride; /* the next mount is cut at each of so many
+                                * events */
     bool with_failures;        /* some programs fail */
     bool is_filled;            /* all units are written first */
     uint64_t fails, cuts, mounts;
@@ -270,7 +271,7 @@ static void test_stripes_with_parity_are_saved(void **state)
     sweep_seeds(&sweep, &config, "parity and checkpoints");
 }
 
-/* All superblocks are in use, but those that are kept free. */
+/* All superblocks are in use, except for those that are kept free. */
 static void test_a_full_flash_has_space_for_the_buffer(void **state)
 {
     struct sweep sweep = {.stride =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A wipe of all blocks: what survives it, also when the power fails. */
+/* Tests what survives a wipe of all blocks, even if the power fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -77,7 +77,7 @@ static void expect_zeroes(struct bed *bed)
     bed_check(bed);
 }
 
-/* A medium that was used, some planes of which have failed. */
+/* A medium that was used, and some of whose planes have failed. */
 static struct bed *new_worn(void)
 {
     struct bed *bed = bed_new(&small);

@@ -10,7 +10,7 @@
 
 #include "tests/test_fixture.h"
 
-enum { STRIDE = 29 }; /* bytes between two cuts, without UPDATE_STRIDE */
+enum { STRIDE = 29 }; /* bytes between two cuts; UPDATE_STRIDE replaces it */
 
 TEST_FIXTURE(begin_test, end_test)
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hosts commit good and bad images in any order, and the power fails at any
- * byte of anything that is written: left alone afterwards, the drive always
- * comes to run a good image, and stays with it.
+ * byte of anything that is written.  When hosts and power then leave the drive
+ * alone, it must start a good image in the end, and keep running it.
  *
- * A good image runs for as long as it likes.  A bad one crashes before its
- * trial is over, but executes commits until then.
+ * A good image never crashes.  A bad one crashes before its trial is over, but
+ * executes commits until then.
  */
 #include "update_bed.h"
 
@@ -17,7 +17,7 @@
 
 enum {
     ROUNDS = 3000,
-    CRASH_US = 5 * 1000 * 1000, /* a bad image runs for so long */
+    CRASH_US = 5 * 1000 * 1000, /* how long a bad image runs */
     CUT_BYTES = 40000,          /* more than a commit writes */
     RECORD_BYTES = 4096 + 96,
 };
@@ -81,7 +81,7 @@ static void start_drive(void)
     back += bed.slots.gave_up;
 }
 
-/* Nobody does anything to the drive any more. */
+/* Let the drive run without commits and power cuts. */
 static void expect_good_image(void)
 {
     char version[IMAGE_VERSION_LEN + 1];

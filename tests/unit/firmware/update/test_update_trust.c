@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One slot always holds an image that has proved itself: which commits are
- * refused, delayed or on trial because of that.
+ * One slot must always hold a proven image.  These tests show which commits are
+ * refused, which wait, and which images are on trial because of this.
  */
 #include "update_bed.h"
 
@@ -176,7 +176,7 @@ static void test_the_last_good_slot_is_kept_after_a_trial_has_failed(
     crash_until_given_up("bad");
     bed_make_file(&bed, "worse");
     bed_expect_commit(&bed, 1, true, true, NVMF_FIRMWARE_READ_ONLY);
-    /* Neither does another activation count as a proof. */
+    /* Activating the image again does not prove it either. */
     bed_expect_commit(&bed, 2, false, true, NVMF_FIRMWARE_OK);
     bed_expect_commit(&bed, 1, true, true, NVMF_FIRMWARE_READ_ONLY);
     bed_expect_commit(&bed, 1, false, true, NVMF_FIRMWARE_OK);
@@ -207,7 +207,7 @@ static void test_an_image_that_was_given_up_gets_another_trial(void **state)
     bed_expect_commit(&bed, 1, true, true, NVMF_FIRMWARE_OK);
 }
 
-/* The image before has been damaged, so the image on trial is all there is. */
+/* The previous image is damaged, so the image on trial is the only good one. */
 static void test_an_image_without_an_alternative_stays_on_trial(void **state)
 {
     (void)state;
@@ -237,8 +237,9 @@ static void test_an_image_that_was_given_up_and_runs_again_is_on_trial(
     assert_int_equal(bed.updater.slots.record.failed, 1);
 }
 
-/* The image before needs no trial to replace one that is on trial, which stays
- * unproven, also if the host changes its mind. */
+/* The previous image is activated while another one is on trial.  It gets no
+ * trial, and the other one stays unproven, even if the host activates that one
+ * again. */
 static void test_leaving_an_image_on_trial_does_not_prove_it(void **state)
 {
     (void)state;

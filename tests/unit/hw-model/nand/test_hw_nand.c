@@ -355,7 +355,7 @@ static void put_move(struct nand_world *w, uint32_t index, uint8_t opcode,
     move[NAND_MOVE_OPCODE] = opcode;
 }
 
-/* @return how many were done */
+/* @return how many moves were done */
 static uint32_t run_moves(struct nand_world *w, uint32_t count)
 {
     put_le32(w->dram + MOVES + NAND_MOVE_COUNT, count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Firmware updates at the target: how an image is collected, from whom, and
- * what happens to it when hosts come and go. */
+/* Firmware updates at the target: which controller's pieces make an image, and
+ * what happens to the image when hosts connect and disconnect. */
 #include "fake.h"
 
 #include <stdlib.h>
