@@ -179,7 +179,8 @@ bool drive_check_power(struct drive *drive, uint64_t now_us)
         return false;
     }
     drive->has_power_failed = true;
-    log_line(drive->log, "power: it fails; the drive saves its write buffer");
+    log_line(drive->log,
+             "power: the power has failed; the drive saves its write buffer");
     if (drive->nand.ftl != NULL) {
         nand_medium_power_fails(&drive->nand, now_us);
     }

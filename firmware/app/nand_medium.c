@@ -257,8 +257,8 @@ static void wait_for_capacity(struct nand_medium *medium)
 
         if (now_us >= end_us) {
             log_line(medium->config.log,
-                     "ftl: the flash does not say in time how large it is; the "
-                     "capacity is an estimate");
+                     "ftl: the capacity was not found on the flash in time; "
+                     "the drive uses an estimate");
             break;
         }
         run_flash(medium, now_us);
@@ -428,15 +428,16 @@ static void report_adoption(struct nand_medium *medium)
     }
     if (adopted->damaged != 0) {
         log_line(log,
-                 "ftl: the reset has damaged %u entries of the write buffer; "
-                 "what these said is lost: compare the last writes with their "
-                 "originals",
+                 "ftl: the reset has damaged %u entries of the write buffer, "
+                 "whose writes and trims are lost; compare what was written "
+                 "last with its originals",
                  adopted->damaged);
     }
     if (adopted->is_refused) {
         log_line(log,
-                 "ftl: the firmware before the reset has left a write buffer "
-                 "of another layout; what it had not flushed is lost");
+                 "ftl: the write buffer that the reset has left has another "
+                 "layout or other sizes, and is not used; writes that were not "
+                 "flushed are lost");
     }
 }
 
