@@ -74,7 +74,8 @@ static uint32_t choose_capacity(const struct ftl_config *config)
 
 /*
  * Choose the size of the write buffer.  With capacitors, one free superblock
- * must have space for all of the buffer, for parity, and for rows that fail.
+ * must have space for all of the buffer, for parity, and for rows that fail. If
+ * blocks have fewer than four wordlines, the least size exceeds this.
  */
 static uint16_t choose_buffer(const struct ftl_config *config,
                               bool has_capacitors)
