@@ -1023,7 +1023,7 @@ static void test_ocps_page_counts_what_the_flash_has_done(void **state)
     assert_int_equal(get_le64(page + OCP_SMART_BAD_BLOCKS) & 0xffffffff, 0);
     assert_int_equal(get_le16(page + OCP_SMART_BAD_NORMALIZED), 100);
     assert_in_range(page[OCP_SMART_FREE_BLOCKS], 50, 99);
-    /* Of a new array, some blocks have been erased once, and others never. */
+    /* In a new array, some blocks have been erased once, and others never. */
     assert_int_equal(get_le32(page + OCP_SMART_LEAST_ERASED), 0);
     assert_in_range(get_le32(page + OCP_SMART_MOST_ERASED), 0, 1);
 

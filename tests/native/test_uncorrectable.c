@@ -135,7 +135,7 @@ static void test_marked_blocks_cannot_be_read_until_they_are_written(
     with_formats(check_marks);
 }
 
-/* Namespaces without metadata, whose reads take another path. */
+/* Reads of namespaces without metadata take another path in the firmware. */
 static void check_plain(uint32_t lbaf)
 {
     uint32_t bytes = lbaf == 0 ? 512 : 4096;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The demo's steps for NAND flash, against a host and a drive that only pretend."""
+"""Tests of the demo's steps for NAND flash, with a fake host and a fake drive."""
 
 import json
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ PLP start count                             7
 
 
 class FakeDrive:
-    """What the drive's logs say, and whether its die dies when a rule says so."""
+    """A drive whose logs say what a test wants, and whose die can survive a fault rule."""
 
     def __init__(self) -> None:
         self.written = 1000             # data units

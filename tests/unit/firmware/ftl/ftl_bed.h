@@ -155,7 +155,8 @@ void bed_start_mount(struct bed *bed);
  */
 struct bed *bed_cut(const struct bed *bed, uint64_t seed);
 
-/* The same, if all operations that have ended must be there. */
+/* The same as bed_cut() after the write buffer was saved: the oracle expects
+ * all operations that have ended. */
 struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed);
 
 /*

@@ -22,8 +22,8 @@
 enum { HEAD_LEN = 64 };
 
 struct sweep {
-    unsigned int stride;       /* reset at each of so many events */
-    unsigned int mount_stride; /* and again at events of mounts; 0: never */
+    unsigned int stride;       /* events between two resets */
+    unsigned int mount_stride; /* the same during mounts; 0: no resets */
     bool with_failures;        /* some programs fail */
     uint64_t resets;
     uint64_t units, trims; /* adopted */
@@ -50,7 +50,8 @@ static unsigned long read_setting(const char *name, unsigned long otherwise)
     return text == NULL ? otherwise : strtoul(text, NULL, 10);
 }
 
-/* A few operations, and everything durable or not. */
+/* Do some operations, with a random number of steps after each, so that their
+ * writes may be durable or not. */
 static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
 {
     for (unsigned int i = 0; i < ops; i++) {

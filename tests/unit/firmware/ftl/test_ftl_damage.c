@@ -93,7 +93,7 @@ static void inject_death(struct bed *bed, unsigned int die)
     inject_fault(bed, &death);
 }
 
-/* Start, with one unit that cannot be read. */
+/* Mount, with one unit that cannot be read. */
 static void mount_with(struct bed *bed, const struct nand_injection *fault)
 {
     unsigned int steps = 0;
@@ -219,7 +219,7 @@ static struct bed *new_used(const struct bed_config *config, bool stops)
     return bed;
 }
 
-/* A start with one unit that cannot be read, then one with all of them. */
+/* Start with one unit that cannot be read, then start with all units intact. */
 static void start_with_damage(const struct bed *from, uint32_t unit,
                               bool has_parity)
 {
@@ -273,7 +273,7 @@ static void test_unreadable_contents_are_rebuilt_by_the_mount(void **state)
 
 /* ---- Units that are lost for good. */
 
-/* Until everything but the damaged unit has been moved. */
+/* Overwrite other units, until garbage collection has moved all but `unit`. */
 static void overwrite_others(struct bed *bed, uint32_t unit, unsigned int ops)
 {
     uint64_t random = 11;
@@ -310,11 +310,11 @@ static void test_a_superblock_with_an_unreadable_unit_is_collected(void **state)
     assert_int_equal(ftl_counters(bed->ftl)->lost_units, 1);
     assert_true(bed->ftl->wear[superblock] > 1);
     assert_int_equal(read_unit(bed, unit), MEDIA_READ_ERROR);
-    /* The rest of it cannot be read. */
+    /* A write of a part fails, because the rest of the unit cannot be read. */
     assert_int_equal(
         bed_wait(bed, bed_submit_write(bed, unit * BED_SECTORS + 1, 2, false)),
         MEDIA_WRITE_ERROR);
-    /* So it is after restarts, with a checkpoint or without one. */
+    /* Reads fail after restarts, too, with a checkpoint or without one. */
     for (unsigned int i = 0; i < 4; i++) {
         overwrite_others(bed, unit, i * 100);
         if (i % 2 != 0) {

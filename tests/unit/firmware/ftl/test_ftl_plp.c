@@ -72,7 +72,7 @@ static void end_at_event(struct bed *bed)
     }
 }
 
-/* One of so many programs fails. */
+/* Make one of every 29 programs fail. */
 static void fail_programs(struct bed *bed)
 {
     const struct nand_injection failure = {

@@ -27,7 +27,7 @@ static const struct bed_config small = {
     .seed = 3,
 };
 
-/* So many programs fail, or one of so many. */
+/* Make programs fail: `times` of them, or one of every `every`; 0: no limit. */
 static void fail_programs(struct bed *bed, uint32_t times, uint32_t every)
 {
     const struct nand_injection failure = {

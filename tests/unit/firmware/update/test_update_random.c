@@ -184,7 +184,8 @@ static void test_a_good_image_runs_in_the_end(void **state)
         }
         if (is_off || random_below(3) == 0) {
             start_drive();
-            /* Everything starts from flash now, so look at what is there. */
+            /* The drive has just started from flash, so check that the flash
+             * leads to a good image. */
             expect_good_image();
             restart_drive();
             while (random_below(3) != 0 && !runs_good_image()) {

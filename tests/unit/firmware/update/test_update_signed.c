@@ -147,7 +147,7 @@ static void test_an_image_with_the_right_crc_and_another_hash_is_refused(
     bed.file[4096 + 17] ^= 1;
     forge_crc(bed.file + 4096, header.image_crc);
     bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_INVALID);
-    /* Neither does it start from a slot. */
+    /* If a slot holds this image, it does not start. */
     header.sequence = 9;
     flash_ram_set_slot(&bed.ram, 2, &header, bed.file + 4096);
     bed_restart(&bed);

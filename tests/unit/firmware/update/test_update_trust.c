@@ -34,7 +34,7 @@ static void expect_running(const char *version)
     assert_string_equal(bed_version(&bed), version);
 }
 
-/* Slot B gets an image, which runs for the first time afterwards. */
+/* Update slot B and restart, so that its image is on trial. */
 static void begin_trial(const char *version, uint32_t security)
 {
     bed_make_file(&bed, version);

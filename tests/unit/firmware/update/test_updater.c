@@ -183,7 +183,7 @@ static void test_each_bad_image_is_refused_with_its_reason(void **state)
         bed_put_header(&bed, rows[i].at, rows[i].value);
         bed_expect_commit(&bed, 2, true, true, rows[i].result);
         assert_true(bed_has_logged(&bed, rows[i].reason));
-        bed_restart(&bed); /* so that this reason is not found again */
+        bed_restart(&bed); /* This clears the log for the next reason. */
     }
     bed_make_file(&bed, "new");
     bed.file[40] ^= 1;
