@@ -326,10 +326,10 @@ static bool note_full(struct ftl *ftl)
 /* Whether nothing waits for the end of a request or of an operation. */
 static bool is_calm(const struct ftl *ftl)
 {
-    return ftl->state == FTL_READY && !ftl_is_adopting(ftl) &&
-           ftl->reads.count == 0 && ftl->changes.count == 0 &&
-           ftl->barriers.count == 0 && ftl->unsent.count == 0 &&
-           ftl->parity.waiting.count == 0 &&
+    return ftl->state == FTL_READY && !ftl_power_is_failing(ftl) &&
+           !ftl_is_adopting(ftl) && ftl->reads.count == 0 &&
+           ftl->changes.count == 0 && ftl->barriers.count == 0 &&
+           ftl->unsent.count == 0 && ftl->parity.waiting.count == 0 &&
            ftl->collection.victim == FTL_NOWHERE &&
            ftl->checkpoint.state == FTL_CHECKPOINT_IDLE &&
            ftl->wipe.phase == FTL_WIPE_NONE;

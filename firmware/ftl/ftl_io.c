@@ -701,7 +701,7 @@ static void refuse_op(struct ftl *ftl, struct ftl_op *op,
 static bool serves_reads(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
-           ftl->reads.count == 0;
+           ftl->reads.count == 0 && ftl->power.phase == FTL_POWER_ON;
 }
 
 /*

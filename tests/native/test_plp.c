@@ -162,6 +162,64 @@ static void test_an_orderly_shutdown_is_no_failure_of_capacitors(void **state)
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
 }
 
+/* ---- Power that fails while reads are in progress. */
+
+enum { READERS = 48, READ_BLOCKS = 8 };
+
+static void note_read(void *ctx, const struct host_result *result)
+{
+    (void)result;
+    *(bool *)ctx = false;
+}
+
+/* Keep so many reads in progress for a while, as long as they end. */
+static void read_for(uint64_t ns)
+{
+    static bool is_busy[READERS];
+    uint64_t end_ns = bed.world.now_ns + ns;
+
+    memset(is_busy, 0, sizeof(is_busy));
+    while (bed.world.now_ns < end_ns) {
+        for (uint32_t i = 0; i < READERS; i++) {
+            if (!is_busy[i]) {
+                is_busy[i] = host_io_submit(
+                    &bed.host->host,
+                    &(struct host_io){.qid = 1,
+                                      .opcode = NVM_READ,
+                                      .kind = HOST_DATA_KEYED,
+                                      .nsid = BED_NSID,
+                                      .lba = i * READ_BLOCKS,
+                                      .blocks = READ_BLOCKS,
+                                      .offset = i * READ_BLOCKS * BED_BLOCK,
+                                      .len_bytes = READ_BLOCKS * BED_BLOCK,
+                                      .done = note_read,
+                                      .ctx = &is_busy[i]});
+            }
+        }
+        if (!native_world_step(&bed.world)) {
+            native_world_pass(&bed.world, 1000);
+        }
+    }
+}
+
+WITH_FIXTURE(setup_slow, teardown)
+static void test_reads_do_not_keep_the_buffer_from_being_saved(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        bed_write(&bed, 1, 0, READERS * READ_BLOCKS, HOST_DATA_KEYED, false, 1),
+        0);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    read_for(5 * MS_NS);
+    native_drive_power_fails(bed.drive);
+    read_for(BUDGET_NS);
+    assert_true(bed.drive->saved_ns != 0);
+    bed_power_cycle(&bed);
+    come_back();
+    assert_int_equal(critical_warning(), 0);
+    bed_expect(&bed, 1, 0, READERS * READ_BLOCKS, HOST_DATA_KEYED, 1);
+}
+
 /* ---- Power that fails while writes are in progress. */
 
 struct slot {

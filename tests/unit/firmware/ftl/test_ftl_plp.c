@@ -406,3 +406,43 @@ static void test_no_operation_begins_when_the_power_fails(void **state)
     assert_false(io->is_done);
     bed_free(bed);
 }
+
+/*
+ * The end of a read that succeeds gives the translation layer no work if it is
+ * idle otherwise; the bed reports the end in this way at every other event.
+ */
+static void test_a_read_in_progress_does_not_keep_the_buffer_from_being_saved(
+    void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed *bed = new_bed(6);
+
+        bed_write(bed, 0, 8);
+        bed_flush(bed);
+        bed_settle(bed);
+        bed->events += i;
+        (void)bed_submit_read(bed, 0, 8);
+        ftl_power_fails(bed->ftl);
+        bed_settle(bed);
+        assert_true(ftl_is_saved(bed->ftl));
+        bed_free(bed);
+    }
+}
+
+static void test_no_read_begins_when_the_power_fails(void **state)
+{
+    struct bed *bed = new_bed(7);
+    struct bed_io *io;
+
+    (void)state;
+    bed_write(bed, 0, 8);
+    bed_flush(bed);
+    bed_settle(bed);
+    ftl_power_fails(bed->ftl);
+    io = bed_submit_read(bed, 0, 8);
+    bed_settle(bed);
+    assert_true(ftl_is_saved(bed->ftl));
+    assert_false(io->is_done);
+    bed_free(bed);
+}
