@@ -365,7 +365,8 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any = any || note_full(ftl);
         break;
     case FTL_FAILED:
-        any = ftl_io_refuse(ftl);
+        any = ftl_power_is_failing(ftl) ? ftl_power_step(ftl)
+                                        : ftl_io_refuse(ftl);
         break;
     case FTL_WIPING:
         break;

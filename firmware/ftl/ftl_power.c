@@ -67,10 +67,23 @@ void ftl_power_marked(struct ftl *ftl, bool is_ok)
     }
 }
 
+/* The flash could not be mounted, so nothing can be programmed. */
+static bool end_at_once(struct ftl *ftl)
+{
+    bool any = ftl->power.phase != FTL_POWER_SAVED;
+
+    ftl->power.phase = FTL_POWER_SAVED;
+    return any;
+}
+
 bool ftl_power_step(struct ftl *ftl)
 {
-    bool any = ftl_keep_step(ftl);
+    bool any;
 
+    if (ftl->state != FTL_READY) {
+        return end_at_once(ftl);
+    }
+    any = ftl_keep_step(ftl);
     switch ((enum ftl_power_phase)ftl->power.phase) {
     case FTL_POWER_SAVES:
         ftl->forced = ftl->accepted;

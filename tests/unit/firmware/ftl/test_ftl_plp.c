@@ -446,3 +446,34 @@ static void test_no_read_begins_when_the_power_fails(void **state)
     assert_false(io->is_done);
     bed_free(bed);
 }
+
+/* Two dies die while the mount reads them; nothing can be programmed then. */
+static void test_a_flash_that_cannot_be_mounted_needs_no_power(void **state)
+{
+    struct nand_injection death = {
+        .kind = NAND_OP_READ,
+        .effect = NAND_EFFECT_DIE,
+        .channel = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.times = 1, .chance = FAULT_CHANCE_ALWAYS},
+    };
+    struct bed *bed = new_bed(8);
+
+    (void)state;
+    bed_write(bed, 0, 64);
+    bed_flush(bed);
+    bed_start_mount(bed);
+    for (death.die = 0; death.die < 2; death.die++) {
+        assert_true(nand_array_inject(bed->array, &death));
+    }
+    bed_settle(bed);
+    assert_int_equal(ftl_state(bed->ftl), FTL_FAILED);
+    ftl_power_fails(bed->ftl);
+    bed_settle(bed);
+    assert_true(ftl_is_saved(bed->ftl));
+    bed_free(bed);
+}
