@@ -472,7 +472,10 @@ static void report_mount(struct nand_medium *medium, uint64_t now_us)
                  (unsigned long)((now_us - medium->start_us) / 1000),
                  (unsigned long)counters->scanned_rows);
         report_adoption(medium);
-        check_capacitors(medium);
+        if (!medium->has_mounted) {
+            medium->has_mounted = true;
+            check_capacitors(medium);
+        }
         return;
     }
     if (ftl_failure(medium->ftl) == FTL_FAILURE_OLD_LAYOUT) {

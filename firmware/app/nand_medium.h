@@ -62,6 +62,7 @@ struct nand_medium {
     /* The state that was logged last; FTL_MOUNTING also while the write buffer
      * of the earlier start is adopted. */
     enum ftl_state state;
+    bool has_mounted;       /* since the start; a mount after a wipe is later */
     bool is_read_only;      /* the log says that the medium is read-only */
     bool is_cache_on;       /* hosts have the volatile write cache enabled */
     bool is_backed;         /* there are capacitors, and they have not failed */

@@ -338,18 +338,20 @@ static bool is_calm(const struct ftl *ftl)
 /* Do what is due.  @return whether anything was done */
 static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
 {
-    bool any = false;
+    /* First the wipe, so that none begins before the owner has seen what the
+     * mount has found. */
+    bool any = ftl_wipe_step(ftl);
 
     switch (ftl->state) {
     case FTL_MOUNTING:
-        any = ftl_mount_step(ftl);
+        any |= ftl_mount_step(ftl);
         break;
     case FTL_READY:
         if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
-            any = ftl_power_step(ftl);
+            any |= ftl_power_step(ftl);
             break;
         }
-        any = ftl_is_adopting(ftl) ? ftl_keep_step(ftl) : ftl_io_step(ftl);
+        any |= ftl_is_adopting(ftl) ? ftl_keep_step(ftl) : ftl_io_step(ftl);
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_health_step(ftl);
         any |= ftl_wear_step(ftl);
@@ -365,13 +367,12 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any = any || note_full(ftl);
         break;
     case FTL_FAILED:
-        any = ftl_power_is_failing(ftl) ? ftl_power_step(ftl)
-                                        : ftl_io_refuse(ftl);
+        any |= ftl_power_is_failing(ftl) ? ftl_power_step(ftl)
+                                         : ftl_io_refuse(ftl);
         break;
     case FTL_WIPING:
         break;
     }
-    any |= ftl_wipe_step(ftl);
     any |= ftl_rescue_step(ftl);
     return ftl_request_send_waiting(ftl) || any;
 }

@@ -162,6 +162,71 @@ static void test_an_orderly_shutdown_is_no_failure_of_capacitors(void **state)
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
 }
 
+/* ---- Sanitize, which erases the marker that was found at the start. */
+
+static uint16_t send_block_erase(void)
+{
+    const struct nvme_sqe sqe = {.opcode = ADMIN_SANITIZE, .cdw10 = 2};
+
+    return host_command(&bed.host->host, 0, &sqe, NULL, 0) & NVME_SC_MASK;
+}
+
+static bool is_sanitized(void *ctx)
+{
+    struct nvmf_sanitize_now now;
+
+    (void)ctx;
+    sanitize_read(&bed.drive->drive.sanitize, &now);
+    return now.outcome == NVMF_SANITIZE_DONE;
+}
+
+static void expect_no_alarm(void)
+{
+    assert_null(strstr(read_console(), "capacitors"));
+    assert_int_equal(critical_warning(), 0);
+}
+
+/* The power fails while the drive is in use, so that the next start asks for a
+ * marker. */
+static void write_and_fail_power(void)
+{
+    uint64_t unsafe = bed.usage.unsafe_shutdowns;
+
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 1), 0);
+    native_world_pass(&bed.world, 100 * MS_NS);
+    fail_power();
+    assert_int_equal(bed.usage.unsafe_shutdowns, unsafe + 1);
+}
+
+WITH_FIXTURE(setup_fast, teardown)
+static void test_a_sanitize_is_no_failure_of_capacitors(void **state)
+{
+    (void)state;
+    write_and_fail_power();
+    assert_int_equal(send_block_erase(), 0);
+    assert_true(
+        native_world_run(&bed.world, is_sanitized, NULL, 10000 * MS_NS));
+    expect_no_alarm();
+}
+
+/* What was found at the start holds until the next one. */
+WITH_FIXTURE(setup_fast, teardown)
+static void test_a_sanitize_does_not_repair_capacitors(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, true, 1), 0);
+    fail_capacitors();
+    assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(send_block_erase(), 0);
+    assert_true(
+        native_world_run(&bed.world, is_sanitized, NULL, 10000 * MS_NS));
+    assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    bed_power_cycle(&bed); /* at once: the buffer is not left alone before */
+    come_back();
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+}
+
 /* ---- Power that fails while reads are in progress. */
 
 enum { READERS = 48, READ_BLOCKS = 8 };
