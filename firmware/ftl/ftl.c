@@ -371,6 +371,7 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
                                          : ftl_io_refuse(ftl);
         break;
     case FTL_WIPING:
+        any |= ftl_power_is_failing(ftl) && ftl_power_step(ftl);
         break;
     }
     any |= ftl_rescue_step(ftl);

@@ -897,6 +897,8 @@ void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
 /** @return a superblock, not before `first`, that may be the keeper, or
  * FTL_NOWHERE */
 uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first);
+/** Whether the keeper holds all pages and the marker. */
+bool ftl_wipe_keeper_is_complete(const struct ftl *ftl);
 /**
  * Go on programming pages.
  * @param is_done  set when all are programmed, or the keeper is full

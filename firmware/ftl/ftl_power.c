@@ -13,6 +13,10 @@
  * newer than all rows of normal operation.  The mount may have to erase the
  * superblock with the marker.  It programs another marker before that: if the
  * power fails again before anything is written, the next mount finds this one.
+ *
+ * During a wipe there is nothing to save.  The wipe programs a marker of its
+ * own as the last row of its keeper (ftl_wipe_keep.c), because it erases all
+ * other markers.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -67,13 +71,19 @@ void ftl_power_marked(struct ftl *ftl, bool is_ok)
     }
 }
 
-/* The flash could not be mounted, so nothing can be programmed. */
-static bool end_at_once(struct ftl *ftl)
+/*
+ * The flash could not be mounted, or is being wiped, so nothing can be saved. A
+ * wipe first completes its keeper, which has a marker.  Erasures in progress
+ * are not waited for, because the next wipe erases these blocks again.
+ */
+static bool end_without_buffer(struct ftl *ftl)
 {
-    bool any = ftl->power.phase != FTL_POWER_SAVED;
-
+    if (ftl->power.phase == FTL_POWER_SAVED ||
+        (ftl->state == FTL_WIPING && ftl->wipe.phase != FTL_WIPE_ERASES)) {
+        return false;
+    }
     ftl->power.phase = FTL_POWER_SAVED;
-    return any;
+    return true;
 }
 
 bool ftl_power_step(struct ftl *ftl)
@@ -81,7 +91,7 @@ bool ftl_power_step(struct ftl *ftl)
     bool any;
 
     if (ftl->state != FTL_READY) {
-        return end_at_once(ftl);
+        return end_without_buffer(ftl);
     }
     any = ftl_keep_step(ftl);
     switch ((enum ftl_power_phase)ftl->power.phase) {

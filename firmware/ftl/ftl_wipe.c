@@ -181,7 +181,7 @@ static bool step_keep(struct ftl *ftl)
     bool is_done;
     bool any = ftl_wipe_keep_step(ftl, &is_done);
 
-    if (is_done && wipe->page != ftl->health_pages + ftl->wear_pages) {
+    if (is_done && !ftl_wipe_keeper_is_complete(ftl)) {
         use_keeper(ftl, ftl_wipe_find_keeper(ftl, wipe->keeper + 1));
     } else if (is_done) {
         wipe->phase = FTL_WIPE_ERASES;
@@ -202,10 +202,33 @@ static bool step_erase(struct ftl *ftl)
     return any;
 }
 
+/*
+ * The power fails: only the keeper is completed.  The wipe does not end, so its
+ * owner repeats it after the next start.
+ */
+static bool step_until_power_off(struct ftl *ftl)
+{
+    switch ((enum ftl_wipe_phase)ftl->wipe.phase) {
+    case FTL_WIPE_CLEARS:
+        return step_clear(ftl);
+    case FTL_WIPE_KEEPS:
+        return step_keep(ftl);
+    case FTL_WIPE_NONE:
+    case FTL_WIPE_WAITS:
+    case FTL_WIPE_ERASES:
+    case FTL_WIPE_MOUNTS:
+        break;
+    }
+    return false;
+}
+
 bool ftl_wipe_step(struct ftl *ftl)
 {
     bool has_refused;
 
+    if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
+        return step_until_power_off(ftl);
+    }
     switch ((enum ftl_wipe_phase)ftl->wipe.phase) {
     case FTL_WIPE_NONE:
         return false;

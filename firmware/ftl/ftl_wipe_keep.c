@@ -7,12 +7,21 @@
  * wear pages into it.  These pages are newer than all others, so a mount uses
  * them even if only a part of the rest has been erased.  Then the wipe erases
  * everything else.  So no data of hosts is left: the keeper holds only pages.
+ *
+ * After the pages, the keeper holds a marker (ftl_power.c), because a wipe
+ * leaves nothing that capacitors would have had to save.
  */
 #include "firmware/ftl/ftl_internal.h"
 
+/* The marker is programmed like a page. */
 static uint32_t count_pages(const struct ftl *ftl)
 {
-    return ftl->health_pages + ftl->wear_pages;
+    return ftl->health_pages + ftl->wear_pages + 1;
+}
+
+bool ftl_wipe_keeper_is_complete(const struct ftl *ftl)
+{
+    return ftl->wipe.page == count_pages(ftl);
 }
 
 /* Whether a superblock can be the keeper, because it holds no valid page. */
@@ -60,7 +69,7 @@ static void emit_page(struct ftl *ftl, uint32_t page, uint16_t slot)
     ftl_capacity_emit(ftl, ftl_slot_meta(ftl, slot));
 }
 
-/* Fill in the unit `index` of a row: the next page, or padding. */
+/* Fill in the unit `index` of a row: the next page, the marker, or padding. */
 static void add_page(struct ftl *ftl, struct ftl_request *request,
                      uint32_t index)
 {
@@ -72,7 +81,10 @@ static void add_page(struct ftl *ftl, struct ftl_request *request,
         .data = ftl->pad, .meta = ftl->pad, .system = system};
     struct ftl_system names = {.kind = FTL_KIND_PAD, .row = wipe->row_number};
 
-    if (page < count_pages(ftl)) {
+    if (page + 1 == count_pages(ftl)) {
+        names.number = FTL_MARKER;
+        wipe->pages_in_flight++;
+    } else if (page < count_pages(ftl)) {
         emit_page(ftl, page, slot);
         unit.data = ftl_slot_data(ftl, slot);
         unit.meta = ftl_slot_meta(ftl, slot);
@@ -119,7 +131,7 @@ bool ftl_wipe_keep_step(struct ftl *ftl, bool *is_done)
 {
     struct ftl_wipe *wipe = &ftl->wipe;
 
-    *is_done = wipe->page == count_pages(ftl) ||
+    *is_done = ftl_wipe_keeper_is_complete(ftl) ||
                wipe->keeper_row == ftl->layout.superblock_rows;
     if (wipe->pages_in_flight != 0) {
         *is_done = false;

@@ -209,6 +209,33 @@ static void test_a_sanitize_is_no_failure_of_capacitors(void **state)
     expect_no_alarm();
 }
 
+static bool is_wiping(void *ctx)
+{
+    (void)ctx;
+    return ftl_state(bed.drive->drive.nand.ftl) == FTL_WIPING;
+}
+
+/* The power fails in the middle, later each time: the sanitize goes on after
+ * the next start. */
+WITH_FIXTURE(setup_slow, teardown)
+static void test_power_that_fails_during_a_sanitize_is_no_failure(void **state)
+{
+    (void)state;
+    write_and_fail_power();
+    assert_int_equal(send_block_erase(), 0);
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_true(
+            native_world_run(&bed.world, is_wiping, NULL, 10000 * MS_NS));
+        native_world_pass(&bed.world, i * 4 * MS_NS);
+        assert_false(is_sanitized(NULL));
+        fail_power();
+        expect_no_alarm();
+    }
+    assert_true(
+        native_world_run(&bed.world, is_sanitized, NULL, 10000 * MS_NS));
+    expect_no_alarm();
+}
+
 /* What was found at the start holds until the next one. */
 WITH_FIXTURE(setup_fast, teardown)
 static void test_a_sanitize_does_not_repair_capacitors(void **state)

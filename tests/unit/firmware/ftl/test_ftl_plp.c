@@ -477,3 +477,71 @@ static void test_a_flash_that_cannot_be_mounted_needs_no_power(void **state)
     assert_true(ftl_is_saved(bed->ftl));
     bed_free(bed);
 }
+
+/* ---- Power that fails during a wipe. */
+
+/* A cookie that the bed takes for a read. */
+static struct bed_io wipe_io;
+
+static struct bed *new_wiping(uint64_t seed)
+{
+    struct bed *bed = new_bed(seed);
+
+    bed_write(bed, 0, 64);
+    bed_flush(bed);
+    bed_settle(bed);
+    wipe_io = (struct bed_io){.is_used = true, .io.op = MEDIA_READ};
+    assert_true(ftl_wipe(bed->ftl, &wipe_io));
+    return bed;
+}
+
+/* The power fails: the next start finds that the capacitors have worked, no
+ * write is served, and the wipe is not reported as done. */
+static void fail_power_in_wipe(struct bed *bed)
+{
+    struct bed_io *io;
+
+    ftl_power_fails(bed->ftl);
+    while (!ftl_is_saved(bed->ftl)) {
+        assert_true(bed_step(bed));
+    }
+    assert_true(was_saved_after_cut(bed));
+    io = bed_submit_write(bed, 0, 8, false);
+    bed_settle(bed);
+    assert_true(ftl_is_saved(bed->ftl));
+    assert_false(io->is_done);
+    assert_false(wipe_io.is_done);
+}
+
+static void test_a_wipe_does_not_begin_when_the_power_fails(void **state)
+{
+    struct bed *bed = new_wiping(9);
+
+    (void)state;
+    fail_power_in_wipe(bed);
+    assert_int_equal(ftl_state(bed->ftl), FTL_READY);
+    bed_free(bed);
+}
+
+/* The power fails after each number of steps of the wipe. */
+static void test_power_that_fails_during_a_wipe_ends_it(void **state)
+{
+    unsigned int fails = 0;
+    bool is_done = false;
+
+    (void)state;
+    for (unsigned int steps = 1; !is_done; steps++) {
+        struct bed *bed = new_wiping(10);
+
+        for (unsigned int i = 0; i < steps && !wipe_io.is_done; i++) {
+            assert_true(bed_step(bed));
+        }
+        is_done = wipe_io.is_done;
+        if (!is_done) {
+            fail_power_in_wipe(bed);
+            fails++;
+        }
+        bed_free(bed);
+    }
+    assert_true(fails > 20);
+}
