@@ -17,6 +17,9 @@ enum {
     SCRUB_MIN_US = 1000,
     WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* then the write buffer is programmed */
+    /* Waits before the power-off: for the mount, for the flush, and for the
+     * checkpoint.  Together they are shorter than the watchdog's period. */
+    STOP_MOUNT_US = 1500000,
     STOP_US = 1000000,
     CAPACITY_US = 2000000,      /* the longest wait for wait_for_capacity() */
     CHECKPOINT_SUPERBLOCKS = 8, /* opened between two checkpoints */
@@ -231,11 +234,24 @@ static void run_flash(struct nand_medium *medium, uint64_t now_us)
     (void)nand_seam_poll(&medium->seam, REQUESTS);
 }
 
+/* Begin to flush, for nand_medium_stop().  If all operations are in progress,
+ * the flush begins when one of them ends. */
+static void start_flush(struct nand_medium *medium)
+{
+    const struct media_io flush = {.op = MEDIA_FLUSH, .cookie = medium};
+
+    medium->has_submitted = true;
+    medium->needs_flush = !ftl_submit(medium->ftl, &flush);
+}
+
 /* An operation of the medium has ended. */
 static void end_io(void *ctx, void *cookie, enum media_status status)
 {
     struct nand_medium *medium = ctx;
 
+    if (__builtin_expect(medium->needs_flush, 0)) {
+        start_flush(medium); /* before the target takes the free operation */
+    }
     if (__builtin_expect(cookie == medium, 0)) {
         medium->is_stopping = false;
         medium->result = status;
@@ -571,16 +587,24 @@ bool nand_medium_arm(struct nand_medium *medium)
     return !medium->has_submitted && nand_arm(&medium->nand);
 }
 
-/* Serve the flash for a while, outside of the main loop. */
-static void run_until_stopped(struct nand_medium *medium)
+static bool is_mounted(const struct nand_medium *medium)
 {
-    uint64_t end_us = hal_now_us() + STOP_US;
+    return current_state(medium) != FTL_MOUNTING;
+}
 
-    for (uint32_t i = 0;
-         i < STOP_TURNS &&
-         (medium->is_stopping || !ftl_stripes_are_complete(medium->ftl) ||
-          !ftl_is_stopped(medium->ftl));
-         i++) {
+static bool has_stopped(const struct nand_medium *medium)
+{
+    return !medium->is_stopping && ftl_stripes_are_complete(medium->ftl) &&
+           ftl_is_stopped(medium->ftl);
+}
+
+/* Serve the flash for a while, outside of the main loop. */
+static void run_until(struct nand_medium *medium, uint32_t limit_us,
+                      bool (*is_done)(const struct nand_medium *))
+{
+    uint64_t end_us = hal_now_us() + limit_us;
+
+    for (uint32_t i = 0; i < STOP_TURNS && !is_done(medium); i++) {
         uint64_t now_us = hal_now_us();
 
         if (now_us >= end_us) {
@@ -590,22 +614,46 @@ static void run_until_stopped(struct nand_medium *medium)
     }
 }
 
+/*
+ * After a reset, the DRAM may hold what hosts have not flushed.  It can only be
+ * flushed when the mount has ended and the write buffer has been taken over.
+ */
+static void finish_mount(struct nand_medium *medium)
+{
+    run_until(medium, STOP_MOUNT_US, is_mounted);
+    if (medium->state != current_state(medium)) {
+        take_state(medium, hal_now_us());
+    }
+    if (medium->state != FTL_READY) {
+        log_line(medium->config.log,
+                 "ftl: the flash could not be mounted before the power-off; if "
+                 "the power goes off now, what hosts wrote before the reset "
+                 "and have not flushed is lost; shut down again after \"ftl: "
+                 "ready\"");
+    }
+}
+
 void nand_medium_stop(struct nand_medium *medium)
 {
-    const struct media_io flush = {.op = MEDIA_FLUSH, .cookie = medium};
-
-    /* During the mount, hosts have written nothing since the start.  Contents
-     * that a reset has left in the write buffer stay in DRAM. */
+    /* Without a reset, nothing is in the buffer while the mount goes on. */
+    if (medium->state == FTL_MOUNTING && medium->config.has_kept_dram) {
+        finish_mount(medium);
+    }
     if (medium->state != FTL_READY || medium->is_stopping) {
         return;
     }
     medium->result = MEDIA_ABORTED;
-    medium->is_stopping = nand_medium_submit(medium, &flush);
+    medium->is_stopping = true;
+    start_flush(medium);
     ftl_complete_stripes(medium->ftl);
-    run_until_stopped(medium);
+    run_until(medium, STOP_US, has_stopped);
+    if (medium->needs_flush) {
+        medium->needs_flush = false;
+        medium->is_stopping = false;
+    }
     if (medium->result == MEDIA_OK) {
         ftl_stop(medium->ftl);
-        run_until_stopped(medium);
+        run_until(medium, STOP_US, has_stopped);
     }
     if (medium->result != MEDIA_OK) {
         log_line(medium->config.log,

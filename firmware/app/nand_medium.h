@@ -75,6 +75,7 @@ struct nand_medium {
     uint32_t endurance;       /* erasures that a block is rated for */
     uint64_t start_us;        /* when the mount began */
     bool is_stopping;         /* nand_medium_stop() waits */
+    bool needs_flush;         /* it waits for an operation to flush with */
     enum media_status result; /* of what it waits for */
 };
 
@@ -110,8 +111,9 @@ MUST_USE bool nand_medium_arm(struct nand_medium *medium);
 /** The power fails: save the write buffer, and serve nothing any longer. */
 void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us);
 
-/** Prepare for power-off: wait until the write buffer is on flash, but not
- * longer than a second. */
+/** Prepare for power-off: wait until the write buffer is on flash.  After a
+ * reset, this includes the mount and what is adopted.  It takes less than four
+ * seconds; the log says if this is not enough. */
 void nand_medium_stop(struct nand_medium *medium);
 
 #endif

@@ -234,6 +234,37 @@ static void test_an_orderly_shutdown_loses_nothing(void **state)
     expect_blocks(1, 300, 8, 3);
 }
 
+/* An operation that the test has submitted instead of the target. */
+static void ignore_end(void *ctx, void *cookie, enum media_status status)
+{
+    (void)ctx;
+    (void)cookie;
+    (void)status;
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_shutdown_with_all_operations_in_progress_loses_nothing(
+    void **state)
+{
+    static uint8_t data[BED_BLOCK];
+    const struct nvmf_piece piece = {.ptr = data, .len_bytes = BED_BLOCK};
+    const struct media_io io = {.op = MEDIA_READ,
+                                .count_blocks = 1,
+                                .pieces = &piece,
+                                .piece_count = 1};
+    struct nand_medium *medium = &bed.drive->drive.nand;
+
+    (void)state;
+    write_blocks(1, 64, 8, true, 1);
+    write_blocks(1, 300, 8, false, 3);
+    medium->config.media_done = ignore_end;
+    while (nand_medium_submit(medium, &io)) {
+    }
+    drive_stop(&bed.drive->drive);
+    cut_power();
+    expect_blocks(1, 300, 8, 3);
+}
+
 WITH_FIXTURE(setup_nand, teardown)
 static void test_a_formatted_namespace_reads_as_zeroes(void **state)
 {

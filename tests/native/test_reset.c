@@ -147,6 +147,43 @@ static void test_nothing_is_kept_over_a_power_cut(void **state)
     expect_no_log("ftl: the reset has left");
 }
 
+/* A shutdown right after a reset comes before the buffer has been adopted. */
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_shutdown_during_the_mount_saves_the_buffer(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 64, 8, HOST_DATA_KEYED, true, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    trim_blocks(64, 8);
+    bed_reset(&bed);
+    drive_stop(&bed.drive->drive);
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+    expect_zeroes(64, 8);
+}
+
+/* What the flash cannot take is not lost silently. */
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_shutdown_without_flash_is_reported(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    bed.nand_is_held = true;
+    bed_reset(&bed);
+    drive_stop(&bed.drive->drive);
+    expect_log("ftl: the flash could not be mounted before the power-off");
+    bed.drive->machine.holds_flash = false;
+    native_world_pass(&bed.world, MS_NS);
+    drive_stop(&bed.drive->drive);
+    bed.nand_is_held = false;
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+}
+
 /* ---- Resets while writes are in progress. */
 
 struct slot {
