@@ -323,6 +323,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .done_ctx = medium,
         .adopts = config->has_kept_dram,
         .keep_seed = config->seed,
+        .boot = config->boot,
     };
     enum init_result result;
 
@@ -452,9 +453,9 @@ static void report_adoption(struct nand_medium *medium)
     }
     if (adopted->is_refused) {
         log_line(log,
-                 "ftl: the write buffer that the reset has left has another "
-                 "layout or other sizes, and is not used; writes that were not "
-                 "flushed are lost");
+                 "ftl: the write buffer in DRAM has another layout, or is not "
+                 "of the firmware that ran last before the reset; what was not "
+                 "flushed is lost");
     }
 }
 

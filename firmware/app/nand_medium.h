@@ -31,8 +31,8 @@ struct nand_medium_config {
      * adopt the write buffer that is there. */
     bool has_kept_dram;
     uint64_t seed; /* a random number */
-    /* When the power fails, capacitors supply the drive until the write buffer
-     * is saved. */
+    uint32_t boot; /* number of this start */
+    /* Capacitors hold the power until the write buffer is saved. */
     bool has_capacitors;
     bool was_unsafe; /* the power last went off while it was in use */
 

@@ -75,6 +75,9 @@ struct ftl_config {
     void *keep;
     bool adopts;        /* a reset that has kept `keep` led to this start */
     uint64_t keep_seed; /* a random number, another one at every start */
+    /* The number of this start, one more than that of the last one.  Without a
+     * count it is always the same. */
+    uint32_t boot;
 };
 
 enum ftl_state {
@@ -223,12 +226,20 @@ uint32_t ftl_failed_planes(const struct ftl *ftl);
 struct ftl_adopted {
     uint32_t units;   /* units whose contents wait to be programmed again */
     uint32_t trims;   /* units that were trimmed again */
-    uint32_t damaged; /* damaged entries and words of trims: are discarded */
-    bool is_refused;  /* the buffer has another layout or other sizes, and was
-                       * not adopted */
+    uint32_t damaged; /* entries that are not intact: they are discarded */
+    /* There is a buffer of other sizes, or not of the start before. */
+    bool is_refused;
 };
 
-/** The numbers are complete when ftl_is_adopting() is false. */
+/**
+ * As soon as a start after a reset has its number: note in the kept memory that
+ * there is this start.  Then another reset before ftl_start() loses nothing.
+ *
+ * @param end  of the memory in which ftl_config.keep will be
+ */
+void ftl_count_start(void *end, uint32_t boot);
+
+/** Complete when ftl_is_adopting() is false. */
 const struct ftl_adopted *ftl_adopted(const struct ftl *ftl);
 
 /** Whether the write buffer of the earlier start still has to be adopted: then

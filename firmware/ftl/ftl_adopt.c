@@ -40,13 +40,16 @@ enum {
     /* The head is at the end of the memory, where each firmware finds it. */
     HEAD_MAGIC = 0,
     HEAD_VERSION = 8, /* of the layout of this memory: 32 bits */
-    HEAD_CRC = 12,    /* of all that follows */
+    HEAD_CRC = 12,    /* of all from here to HEAD_BOOT */
     HEAD_GENERATION = 16,
     HEAD_UNITS = 24,
     HEAD_BUFFERS = 28,
     HEAD_SLOTS = 32,
+    /* The number of the start that has used this memory last, and its inverse:
+     * 64 bits, in the byte order of the hart. */
+    HEAD_BOOT = 56,
     HEAD_LEN = 64,
-    VERSION = 1,
+    VERSION = 2,
 };
 static const uint8_t head_magic[8] = {'E', 'S', 'S', 'D', 'K', 'E', 'E', 'P'};
 
@@ -211,7 +214,37 @@ static void emit_head(const struct ftl *ftl, uint8_t *head)
     put_le32(head + HEAD_BUFFERS, ftl->config.buffer_units);
     put_le32(head + HEAD_SLOTS, ftl->num_slots);
     put_le32(head + HEAD_CRC, crc32_update(0, head + HEAD_GENERATION,
-                                           HEAD_LEN - HEAD_GENERATION));
+                                           HEAD_BOOT - HEAD_GENERATION));
+}
+
+static uint64_t boot_word(uint32_t boot)
+{
+    return (uint64_t)~boot << 32 | boot;
+}
+
+/*
+ * This start uses the memory from now on, if the start before has done so.  The
+ * number is replaced by one instruction, so that a reset may come at any time.
+ * @return whether this start, or the one before, has used it last
+ */
+static bool continue_head(uint8_t *head, uint32_t boot)
+{
+    uint64_t *word = (void *)(head + HEAD_BOOT);
+
+    if (*word != boot_word(boot) && *word != boot_word(boot - 1)) {
+        return false;
+    }
+    __atomic_store_n(word, boot_word(boot), __ATOMIC_RELEASE);
+    return true;
+}
+
+void ftl_count_start(void *end, uint32_t boot)
+{
+    uint8_t *head = (uint8_t *)end - (uintptr_t)end % MEMORY_ALIGN - HEAD_LEN;
+
+    if (memcmp(head, head_magic, sizeof(head_magic)) == 0) {
+        (void)continue_head(head, boot);
+    }
 }
 
 void ftl_keep_forget(struct ftl *ftl)
@@ -224,6 +257,7 @@ void ftl_keep_forget(struct ftl *ftl)
 static void make_empty(struct ftl *ftl)
 {
     uint32_t words = trim_words(ftl);
+    uint64_t boot = boot_word(ftl->config.boot);
 
     ftl_keep_forget(ftl);
     ftl->keep.generation = random_mix(ftl->config.keep_seed);
@@ -235,16 +269,22 @@ static void make_empty(struct ftl *ftl)
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     emit_head(ftl, ftl->keep.head);
+    memcpy(ftl->keep.head + HEAD_BOOT, &boot, sizeof(boot));
 }
 
-/* Whether an earlier start has left a buffer of this layout and these sizes. */
+/*
+ * Whether the start before has left a buffer with the sizes of this one.  If
+ * firmware that does not know this memory has run since then, hosts may have
+ * replaced what the buffer holds.
+ */
 static bool is_ours(struct ftl *ftl)
 {
     uint8_t expected[HEAD_LEN];
 
     ftl->keep.generation = get_le64(ftl->keep.head + HEAD_GENERATION);
     emit_head(ftl, expected);
-    return memcmp(ftl->keep.head, expected, HEAD_LEN) == 0;
+    return memcmp(ftl->keep.head, expected, HEAD_BOOT) == 0 &&
+           continue_head(ftl->keep.head, ftl->config.boot);
 }
 
 void ftl_keep_start(struct ftl *ftl)

@@ -167,6 +167,7 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed)
     nand_ram_copy(&copy->ram, &bed->ram);
     nand_ram_power_cut(&copy->ram, seed);
     copy->random = random_mix(seed);
+    copy->boot = bed->boot;
     copy->is_unknown = true;
     make_oracle(copy, bed->units);
     copy->last_id = bed->last_id;
@@ -647,6 +648,7 @@ void bed_start_mount(struct bed *bed)
     config.keep = bed->keep;
     config.adopts = bed->adopts;
     config.keep_seed = random_next(&bed->random);
+    config.boot = ++bed->boot;
     bed->adopts = false;
     bed->ftl = ftl_start(&config);
     assert_non_null(bed->ftl);

@@ -503,7 +503,41 @@ static void test_a_buffer_of_other_sizes_is_refused(void **state)
     bed_free(bed);
 }
 
-/* Random memory, as it is after power-on, does not describe a buffer. */
+/* Firmware that does not know the buffer has run in between: then hosts may
+ * have written something newer. */
+static void test_a_buffer_of_an_older_start_is_refused(void **state)
+{
+    struct bed *bed = new_used_bed(8);
+    struct bed *reset = bed_reset(bed, 1);
+
+    (void)state;
+    reset->boot++;
+    bed_mount(reset);
+    bed_settle(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, 0);
+    assert_int_equal(ftl_adopted(reset->ftl)->trims, 0);
+    assert_true(ftl_adopted(reset->ftl)->is_refused);
+    bed_free(reset);
+    bed_free(bed);
+}
+
+/* Resets also come before the translation layer has started. */
+static void test_a_start_that_ends_early_loses_nothing(void **state)
+{
+    struct bed *bed = new_used_bed(9);
+    struct bed *reset = bed_reset(bed, 1);
+
+    (void)state;
+    for (unsigned int i = 0; i < 3; i++) {
+        ftl_count_start(reset->keep + reset->keep_bytes, ++reset->boot);
+    }
+    check_adopted(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, 2);
+    bed_free(reset);
+    bed_free(bed);
+}
+
+/* Random memory, as after the power was off, says nothing. */
 static void test_memory_without_a_buffer_is_no_buffer(void **state)
 {
     struct bed *bed = new_used_bed(6);
