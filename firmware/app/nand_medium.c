@@ -76,9 +76,12 @@ static uint32_t choose_capacity(const struct ftl_config *config)
 }
 
 /*
- * Choose the size of the write buffer.  With capacitors, one free superblock
- * must have space for all of the buffer, for parity, and for rows that fail. If
- * blocks have fewer than four wordlines, the least size exceeds this.
+ * The size of the buffer must be the same at every start, also if a die does
+ * not answer: so it does not depend on what the factory has marked.
+ * config->bad_planes has no marks here.
+ *
+ * With capacitors, one free superblock must hold all of the buffer, with parity
+ * and with rows that fail.
  */
 static uint16_t choose_buffer(const struct ftl_config *config,
                               bool has_capacitors)
@@ -87,7 +90,7 @@ static uint16_t choose_buffer(const struct ftl_config *config,
     uint32_t row =
         (uint32_t)geometry->planes * geometry->pages * geometry->units;
     uint32_t units =
-        MIN(config->logical_units / BUFFER_PART, (uint32_t)BUFFER_UNITS);
+        MIN(choose_capacity(config) / BUFFER_PART, (uint32_t)BUFFER_UNITS);
 
     if (has_capacitors) {
         units = MIN(units, row * geometry->dies * geometry->wordlines / 2);
@@ -96,8 +99,9 @@ static uint16_t choose_buffer(const struct ftl_config *config,
 }
 
 /*
- * Read which blocks the factory has marked as bad.  If a die does not answer,
- * its bad blocks are not known, and so the capacity is only an estimate.
+ * Choose the size of the write buffer, and read which blocks the factory has
+ * marked as bad.  Those of a die that does not answer are not known, so that
+ * the capacity is only estimated.
  */
 static enum init_result read_marks(struct nand_medium *medium,
                                    const struct nand_info *info,
@@ -113,6 +117,8 @@ static enum init_result read_marks(struct nand_medium *medium,
     if (list == NULL || bad == NULL) {
         return INIT_NO_MEMORY;
     }
+    ftl->bad_planes = bad;
+    ftl->buffer_units = choose_buffer(ftl, config->has_capacitors);
     if (!nand_seam_read_marks(&medium->nand, info, list, bad, &marks)) {
         return INIT_REFUSED;
     }
@@ -127,7 +133,6 @@ static enum init_result read_marks(struct nand_medium *medium,
                  "parity, and otherwise lost",
                  marks.dead_dies);
     }
-    ftl->bad_planes = bad;
     ftl->is_capacity_estimated = marks.dead_dies != 0;
     return INIT_OK;
 }
@@ -176,7 +181,6 @@ static enum init_result choose_sizes(struct nand_medium *medium,
                  ftl->geometry.blocks, ftl->geometry.wordlines);
         return INIT_UNUSABLE;
     }
-    ftl->buffer_units = choose_buffer(ftl, config->has_capacitors);
     ftl->scrub_us = choose_scrub_time(&ftl->geometry);
     return INIT_OK;
 }

@@ -93,7 +93,7 @@ static void start_nodes(struct bed *bed)
         const struct nand_storage_config storage = {
             .profile = "tlc2021",
             .channels = 2,
-            .dies = 1,
+            .dies = bed->nand_dies != 0 ? bed->nand_dies : 1,
             .blocks = bed->nand_blocks != 0 ? bed->nand_blocks
                                             : (uint16_t)NAND_BLOCKS,
             .wordlines = 4,
@@ -140,6 +140,7 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .straps = like->straps,
         .has_nand = like->has_nand,
         .nand_blocks = like->nand_blocks,
+        .nand_dies = like->nand_dies,
         .has_capacitors = like->has_capacitors,
         .nand_is_realtime = like->nand_is_realtime,
         .spi_flash = like->spi_flash,

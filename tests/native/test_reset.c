@@ -22,6 +22,14 @@ static const struct bed nand_bed = {.mtu_bytes = 1500, .has_nand = true};
 static const struct bed slow_bed = {
     .mtu_bytes = 1500, .has_nand = true, .nand_is_realtime = true};
 
+enum { FOUR_DIES_BLOCKS = 24 };
+static const struct bed four_dies_bed = {
+    .mtu_bytes = 1500,
+    .has_nand = true,
+    .nand_dies = 2,
+    .nand_blocks = FOUR_DIES_BLOCKS,
+};
+
 static int setup_like(const struct bed *like)
 {
     bed_init_like(&bed, like);
@@ -182,6 +190,78 @@ static void test_a_shutdown_without_flash_is_reported(void **state)
     host_vanish(&bed.host->host);
     bed_connect(&bed, 0, 1, 64);
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+}
+
+/* ---- A die that does not answer. */
+
+/* Mark two blocks in each plane of the last die as the factory does.  Another
+ * block is marked in any case. */
+static void mark_last_die(void)
+{
+    for (uint32_t i = 0; i < 8; i++) {
+        uint32_t block = FOUR_DIES_BLOCKS * (3 * 4 + i / 2) + i % 2;
+        uint8_t *at = bed.nand.bytes + nand_layout_record(block);
+        struct nand_record record;
+
+        assert_true(nand_record_parse(&record, block, at));
+        record.flags |= NAND_BLOCK_FACTORY_BAD;
+        nand_record_emit(&record, block, at);
+    }
+}
+
+static int setup_four_dies(void **state)
+{
+    (void)state;
+    bed_init_like(&bed, &four_dies_bed);
+    bed_power_off(&bed);
+    mark_last_die();
+    bed_power_on(&bed);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+static void kill_last_die(void)
+{
+    const struct nand_injection injection = {
+        .kind = NAND_OP_PROGRAM,
+        .effect = NAND_EFFECT_DIE,
+        .channel = 1,
+        .die = 1,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.times = 1, .chance = FAULT_CHANCE_ALWAYS},
+    };
+    struct nand_array *array = bed.drive->machine.nand->array;
+
+    assert_true(nand_array_inject(array, &injection));
+    for (uint32_t i = 1; !nand_array_die_is_dead(array, 1, 1); i++) {
+        assert_in_range(i, 1, 100);
+        assert_int_equal(
+            bed_write(&bed, 1, 64 * i, 64, HOST_DATA_KEYED, true, i), 0);
+    }
+}
+
+/* The marks of this die are not known, so that the capacity is an estimate at
+ * first, but the buffer is the same. */
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_the_buffer_is_adopted_although_a_die_is_dead(void **state)
+{
+    (void)state;
+    expect_log("nand: the factory marked 9 blocks as bad");
+    /* The page of the trim says how large the capacity is. */
+    assert_int_equal(bed_write(&bed, 1, 0, 8, HOST_DATA_KEYED, true, 1), 0);
+    trim_blocks(0, 8);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    kill_last_die();
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    reset_drive();
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+    expect_log("nand: 1 dies do not answer");
+    expect_log("units of 4 KiB and 0 trims in the write buffer, and they are "
+               "kept");
 }
 
 /* ---- Resets while writes are in progress. */
