@@ -204,6 +204,9 @@ void ftl_init_slots(struct ftl *ftl)
         ftl_list_init(&ftl->waiting[pool], ftl->wait_links);
         ftl_list_init(&ftl->dirty[pool], ftl->dirty_links);
         while (count-- != 0) {
+            /* The host's pool comes first, and has one buffer more. */
+            ftl->slots[slot].buffer =
+                (uint16_t)(slot + (pool != FTL_POOL_HOST));
             ftl_list_append(&ftl->free_slots[pool], slot++);
         }
     }

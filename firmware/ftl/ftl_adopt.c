@@ -291,12 +291,6 @@ void ftl_keep_start(struct ftl *ftl)
 {
     struct ftl_keep *keep = &ftl->keep;
 
-    for (uint32_t i = 0; i < ftl->num_slots; i++) {
-        /* The slots of the host's pool come first.  Their pool has one buffer
-         * more than slots. */
-        ftl->slots[i].buffer =
-            (uint16_t)(i < ftl->config.buffer_units ? i : i + 1);
-    }
     keep->spare = ftl->config.buffer_units;
     keep->next_word = 0;
     keep->phase = FTL_KEEP_IN_USE;

@@ -184,3 +184,52 @@ static void test_a_wipe_keeps_pages_although_programs_fail(void **state)
     assert_int_equal(ftl_failed_planes(bed->ftl), failed);
     bed_free(bed);
 }
+
+static void kill_die(struct bed *bed, int32_t die)
+{
+    const struct nand_injection death = {
+        .kind = NAND_OP_READ,
+        .effect = NAND_EFFECT_DIE,
+        .channel = NAND_ANYWHERE,
+        .die = die,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.times = 1, .chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    assert_true(nand_array_inject(bed->array, &death));
+}
+
+/* With two dead dies, the mount fails before the capacity is known.  A wipe
+ * erases the dies that answer, and then fails. */
+static void test_a_wipe_is_possible_while_the_capacity_is_unknown(void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    (void)state;
+    config.geometry.dies = 6;
+    bed = bed_new(&config);
+    bed_mount(bed);
+    bed_write(bed, 0, 64);
+    bed_flush(bed);
+    bed->is_estimated = true;
+    bed_start_mount(bed);
+    kill_die(bed, 0);
+    kill_die(bed, 1);
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(ftl_state(bed->ftl), FTL_FAILED);
+    assert_true(bed->ftl->config.is_capacity_estimated);
+    start_wipe(bed);
+    while (!wipe_io.is_done) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(wipe_io.status, MEDIA_WRITE_ERROR);
+    assert_true(bed->erases >= small.geometry.blocks);
+    bed_free(bed);
+}
