@@ -5,9 +5,10 @@
 The program native_cost runs a drive and its hosts in virtual time, and callgrind
 counts what the drive's main loop executes: drive_turn() and what it calls, except for
 hw_nand_move(), the copies and XOR that the NAND controller does.  The difference of
-two runs with different numbers of commands does not contain what connecting costs.  The figures do not depend on how busy the machine is, but on
-the compiler: tests/bench/instructions.toml holds those to compare with, and the
-compiler they were counted with.
+two runs with different numbers of commands does not contain what connecting costs.  The
+figures do not depend on how busy the machine is, but on the compiler:
+tests/bench/instructions.toml holds those to compare with, and the compiler they were counted
+with.
 
     tools/count_instructions.py                     # count all workloads, compare
     tools/count_instructions.py 4k-read-qd64        # one of them
