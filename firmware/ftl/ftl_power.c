@@ -15,8 +15,8 @@
  * power fails again before anything is written, the next mount finds this one.
  *
  * During a wipe there is nothing to save.  The wipe programs a marker of its
- * own as the last row of its keeper (ftl_wipe_keep.c), because it erases all
- * other markers.
+ * own into the last row of its keeper, after the pages (ftl_wipe_keep.c),
+ * because it erases all other markers.
  */
 #include "firmware/ftl/ftl_internal.h"
 
