@@ -126,6 +126,27 @@ static struct bed *new_bed(const struct bed_config *config)
     return bed;
 }
 
+const struct bed_config bed_small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 2,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 12,
+                 .wordlines = 6},
+    .logical_units = 40,
+    .buffer_units = 12,
+    .torn_units_vary = true,
+};
+
+unsigned long bed_setting(const char *name, unsigned long otherwise)
+{
+    const char *text = getenv(name);
+
+    return text == NULL ? otherwise : strtoul(text, NULL, 10);
+}
+
 struct bed *bed_new(const struct bed_config *config)
 {
     struct bed *bed = new_bed(config);
@@ -1165,5 +1186,16 @@ void bed_random_op(struct bed *bed, uint64_t *random)
         random_rewrite(bed, random);
     } else {
         random_any_op(bed, random);
+    }
+}
+
+void bed_use(struct bed *bed, uint64_t seed, unsigned int ops)
+{
+    for (unsigned int i = 0; i < ops; i++) {
+        uint64_t steps = random_next(&seed) % 30;
+
+        bed_random_op(bed, &seed);
+        while (steps-- != 0 && bed_step(bed)) {
+        }
     }
 }

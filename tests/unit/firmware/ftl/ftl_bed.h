@@ -140,6 +140,12 @@ struct bed {
     void *ctx;
 };
 
+/* The smallest flash of the sweeps: two dies, without parity. */
+extern const struct bed_config bed_small;
+
+/* A number from the environment, with which a sweep is made longer. */
+unsigned long bed_setting(const char *name, unsigned long otherwise);
+
 struct bed *bed_new(const struct bed_config *config);
 void bed_free(struct bed *bed);
 
@@ -205,5 +211,9 @@ void bed_check(struct bed *bed);
 
 /* Submit a random operation. */
 void bed_random_op(struct bed *bed, uint64_t *random);
+
+/* Do some random operations, with a random number of steps after each, so that
+ * their writes may be durable or not. */
+void bed_use(struct bed *bed, uint64_t seed, unsigned int ops);
 
 #endif

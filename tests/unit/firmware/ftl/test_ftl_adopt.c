@@ -29,40 +29,6 @@ struct sweep {
     uint64_t units, trims; /* adopted */
 };
 
-static const struct bed_config small = {
-    .profile = "slc",
-    .geometry = {.channels = 1,
-                 .dies = 2,
-                 .planes = 4,
-                 .units = 1,
-                 .pages = 1,
-                 .blocks = 12,
-                 .wordlines = 6},
-    .logical_units = 40,
-    .buffer_units = 12,
-    .torn_units_vary = true,
-};
-
-static unsigned long read_setting(const char *name, unsigned long otherwise)
-{
-    const char *text = getenv(name);
-
-    return text == NULL ? otherwise : strtoul(text, NULL, 10);
-}
-
-/* Do some operations, with a random number of steps after each, so that their
- * writes may be durable or not. */
-static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
-{
-    for (unsigned int i = 0; i < ops; i++) {
-        uint64_t steps = random_next(&seed) % 30;
-
-        bed_random_op(bed, &seed);
-        while (steps-- != 0 && bed_step(bed)) {
-        }
-    }
-}
-
 /* Adopt, and check that everything is there. */
 static void check_adopted(struct bed *bed)
 {
@@ -101,7 +67,7 @@ static void check_reset(struct sweep *sweep, struct bed *bed, uint64_t seed)
     bed_check(bed);
     sweep->units += ftl_adopted(bed->ftl)->units;
     sweep->trims += ftl_adopted(bed->ftl)->trims;
-    use_medium(bed, seed, 6);
+    bed_use(bed, seed, 6);
     again = bed_reset(bed, seed);
     check_adopted(again);
     bed_flush(again);
@@ -145,7 +111,7 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
     config.seed = seed;
     bed = bed_new(&config);
     bed_mount(bed);
-    use_medium(bed, seed, 60);
+    bed_use(bed, seed, 60);
     bed_wait_all(bed);
     bed_flush(bed);
     if (sweep->with_failures) {
@@ -153,7 +119,7 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
     }
     bed->ctx = sweep;
     bed->after_event = reset_now;
-    use_medium(bed, ~seed, ops);
+    bed_use(bed, ~seed, ops);
     bed_wait_all(bed);
     bed->after_event = NULL;
     bed_check(bed);
@@ -163,11 +129,11 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
 static void sweep_seeds(struct sweep *sweep, const struct bed_config *config,
                         const char *what)
 {
-    unsigned long first = read_setting("FTL_FIRST", 1);
+    unsigned long first = bed_setting("FTL_FIRST", 1);
 
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 2); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 2); i++) {
         sweep_workload(sweep, config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 30));
+                       (unsigned int)bed_setting("FTL_OPS", 30));
     }
     print_message("%s: %lu resets, %lu units and %lu trims adopted\n", what,
                   (unsigned long)sweep->resets, (unsigned long)sweep->units,
@@ -181,7 +147,7 @@ static void test_a_reset_loses_no_operation_that_has_ended(void **state)
     struct sweep sweep = {.stride = 1};
 
     (void)state;
-    sweep_seeds(&sweep, &small, "resets");
+    sweep_seeds(&sweep, &bed_small, "resets");
     assert_true(sweep.trims != 0);
 }
 
@@ -189,31 +155,30 @@ static void test_a_reset_during_a_mount_loses_nothing(void **state)
 {
     struct sweep sweep = {
         .stride = 23,
-        .mount_stride = (unsigned int)read_setting("FTL_STRIDE", 17),
+        .mount_stride = (unsigned int)bed_setting("FTL_STRIDE", 17),
     };
 
     (void)state;
-    sweep_seeds(&sweep, &small, "resets during mounts");
+    sweep_seeds(&sweep, &bed_small, "resets during mounts");
 }
 
 static void test_a_reset_after_programs_that_failed_loses_nothing(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 5),
         .with_failures = true,
     };
 
     (void)state;
-    sweep_seeds(&sweep, &small, "resets with failed programs");
+    sweep_seeds(&sweep, &bed_small, "resets with failed programs");
 }
 
 /* Rows with contents of the same unit end in any order, even the oldest last.
  */
 static void test_a_reset_while_a_die_lags_loses_nothing(void **state)
 {
-    struct sweep sweep = {.stride =
-                              (unsigned int)read_setting("FTL_STRIDE", 5)};
-    struct bed_config config = small;
+    struct sweep sweep = {.stride = (unsigned int)bed_setting("FTL_STRIDE", 5)};
+    struct bed_config config = bed_small;
 
     (void)state;
     config.geometry.dies = 4;
@@ -226,9 +191,8 @@ static void test_a_reset_while_a_die_lags_loses_nothing(void **state)
 /* Metadata and marks of the buffer outlive the reset with its data. */
 static void test_a_reset_keeps_metadata_and_marks(void **state)
 {
-    struct sweep sweep = {.stride =
-                              (unsigned int)read_setting("FTL_STRIDE", 5)};
-    struct bed_config config = small;
+    struct sweep sweep = {.stride = (unsigned int)bed_setting("FTL_STRIDE", 5)};
+    struct bed_config config = bed_small;
 
     (void)state;
     config.has_metadata = true;
@@ -241,7 +205,7 @@ static void test_a_reset_keeps_metadata_and_marks(void **state)
 /* A bed with some writes and a trim that are not on flash. */
 static struct bed *new_used_bed(uint64_t seed)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
     struct bed *bed;
 
     config.seed = seed;
@@ -307,7 +271,7 @@ static void test_a_reset_within_a_write_keeps_the_contents_before(void **state)
         struct bed *reset = bed_reset(bed, 1);
         size_t data;
 
-        data = (size_t)(small.buffer_units + 1) * FTL_UNIT_DATA;
+        data = (size_t)(bed_small.buffer_units + 1) * FTL_UNIT_DATA;
         bed_write(bed, 8, counts[i]);
         memcpy(reset->keep, bed->keep, data);
         check_adopted(reset);
@@ -342,7 +306,7 @@ static void write_to_held_die(struct bed *bed)
 
 static struct bed *new_empty_bed(uint64_t seed)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
     struct bed *bed;
 
     config.seed = seed;
@@ -427,13 +391,13 @@ static void test_a_drive_that_is_reset_often_uses_up_no_space(void **state)
 
     (void)state;
     for (unsigned int i = 0; i < 30; i++) {
-        use_medium(bed, i, 12);
+        bed_use(bed, i, 12);
         reset = bed_reset(bed, i);
         bed_free(bed);
         bed = reset;
         check_adopted(bed);
         if (i % 15 == 14) {
-            use_medium(bed, ~(uint64_t)i, 600);
+            bed_use(bed, ~(uint64_t)i, 600);
             bed_check(bed);
         }
     }

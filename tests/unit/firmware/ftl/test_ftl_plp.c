@@ -31,38 +31,6 @@ struct sweep {
     jmp_buf end;      /* of the workload */
 };
 
-static const struct bed_config small = {
-    .profile = "slc",
-    .geometry = {.channels = 1,
-                 .dies = 2,
-                 .planes = 4,
-                 .units = 1,
-                 .pages = 1,
-                 .blocks = 12,
-                 .wordlines = 6},
-    .logical_units = 40,
-    .buffer_units = 12,
-    .torn_units_vary = true,
-};
-
-static unsigned long read_setting(const char *name, unsigned long otherwise)
-{
-    const char *text = getenv(name);
-
-    return text == NULL ? otherwise : strtoul(text, NULL, 10);
-}
-
-static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
-{
-    for (unsigned int i = 0; i < ops; i++) {
-        uint64_t steps = random_next(&seed) % 30;
-
-        bed_random_op(bed, &seed);
-        while (steps-- != 0 && bed_step(bed)) {
-        }
-    }
-}
-
 static void end_at_event(struct bed *bed)
 {
     struct sweep *sweep = bed->ctx;
@@ -138,7 +106,7 @@ static void save_and_check(struct sweep *sweep, struct bed *bed)
     cut->after_event = NULL;
     assert_true(ftl_was_saved(cut->ftl));
     bed_check(cut);
-    use_medium(cut, sweep->fail_at, 6);
+    bed_use(cut, sweep->fail_at, 6);
     bed_wait_all(cut);
     bed_flush(cut);
     bed_check(cut);
@@ -157,7 +125,7 @@ static bool run_workload(struct sweep *sweep, const struct bed_config *config,
     for (uint32_t i = 0; sweep->is_filled && i < 4 * bed->units; i++) {
         bed_write(bed, i % bed->units * BED_SECTORS, BED_SECTORS);
     }
-    use_medium(bed, config->seed, 60);
+    bed_use(bed, config->seed, 60);
     bed_wait_all(bed);
     bed_flush(bed);
     if (sweep->with_failures) {
@@ -168,7 +136,7 @@ static bool run_workload(struct sweep *sweep, const struct bed_config *config,
     bed->after_event = end_at_event;
     has_failed = setjmp(sweep->end) != 0;
     if (!has_failed) {
-        use_medium(bed, ~config->seed, ops);
+        bed_use(bed, ~config->seed, ops);
         bed_wait_all(bed);
     }
     save_and_check(sweep, bed);
@@ -179,15 +147,15 @@ static bool run_workload(struct sweep *sweep, const struct bed_config *config,
 static void sweep_seeds(struct sweep *sweep, const struct bed_config *base,
                         const char *what)
 {
-    unsigned long first = read_setting("FTL_FIRST", 1);
+    unsigned long first = bed_setting("FTL_FIRST", 1);
 
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
         struct bed_config config = *base;
 
         config.seed = first + i;
         sweep->fail_at = 1;
         while (run_workload(sweep, &config,
-                            (unsigned int)read_setting("FTL_OPS", 24))) {
+                            (unsigned int)bed_setting("FTL_OPS", 24))) {
             sweep->fail_at += sweep->stride;
         }
     }
@@ -200,55 +168,54 @@ static void sweep_seeds(struct sweep *sweep, const struct bed_config *base,
 
 static void test_a_saved_buffer_loses_no_operation_that_has_ended(void **state)
 {
-    struct sweep sweep = {.stride =
-                              (unsigned int)read_setting("FTL_STRIDE", 3)};
+    struct sweep sweep = {.stride = (unsigned int)bed_setting("FTL_STRIDE", 3)};
 
     (void)state;
-    sweep_seeds(&sweep, &small, "saved");
+    sweep_seeds(&sweep, &bed_small, "saved");
 }
 
 static void test_capacitors_that_fail_lose_nothing_durable(void **state)
 {
     struct sweep sweep = {
-        .stride = 3 * (unsigned int)read_setting("FTL_STRIDE", 7),
+        .stride = 3 * (unsigned int)bed_setting("FTL_STRIDE", 7),
         .cut_stride = 1,
     };
 
     (void)state;
-    sweep_seeds(&sweep, &small, "failing capacitors");
+    sweep_seeds(&sweep, &bed_small, "failing capacitors");
     assert_true(sweep.cuts > 20);
 }
 
 static void test_a_saved_buffer_is_still_known_after_cut_mounts(void **state)
 {
     struct sweep sweep = {
-        .stride = 3 * (unsigned int)read_setting("FTL_STRIDE", 7),
+        .stride = 3 * (unsigned int)bed_setting("FTL_STRIDE", 7),
         .mount_stride = 11,
     };
 
     (void)state;
-    sweep_seeds(&sweep, &small, "cut mounts");
+    sweep_seeds(&sweep, &bed_small, "cut mounts");
     assert_true(sweep.mounts > 20);
 }
 
 static void test_programs_that_fail_while_the_buffer_is_saved(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 5),
         .with_failures = true,
     };
 
     (void)state;
-    sweep_seeds(&sweep, &small, "failed programs");
+    sweep_seeds(&sweep, &bed_small, "failed programs");
 }
 
 static void test_metadata_and_marks_are_saved(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 5),
         .cut_stride = 7,
     };
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
 
     (void)state;
     config.has_metadata = true;
@@ -259,10 +226,10 @@ static void test_metadata_and_marks_are_saved(void **state)
 static void test_stripes_with_parity_are_saved(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 5),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 5),
         .cut_stride = 7,
     };
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
 
     (void)state;
     config.geometry.dies = 3;
@@ -275,8 +242,8 @@ static void test_stripes_with_parity_are_saved(void **state)
 static void test_a_full_flash_has_space_for_the_buffer(void **state)
 {
     struct sweep sweep = {.stride =
-                              5 * (unsigned int)read_setting("FTL_STRIDE", 7)};
-    struct bed_config config = small;
+                              5 * (unsigned int)bed_setting("FTL_STRIDE", 7)};
+    struct bed_config config = bed_small;
 
     (void)state;
     config.logical_units = 0;
@@ -292,7 +259,7 @@ static void test_a_full_flash_has_space_for_the_buffer(void **state)
 
 static struct bed *new_bed(uint64_t seed)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
     struct bed *bed;
 
     config.seed = seed;

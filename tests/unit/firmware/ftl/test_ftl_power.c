@@ -41,39 +41,6 @@ struct sweep {
     uint64_t read_only; /* mounts after which the medium was read-only */
 };
 
-static unsigned long read_setting(const char *name, unsigned long otherwise)
-{
-    const char *text = getenv(name);
-
-    return text == NULL ? otherwise : strtoul(text, NULL, 10);
-}
-
-static const struct bed_config small = {
-    .profile = "slc",
-    .geometry = {.channels = 1,
-                 .dies = 2,
-                 .planes = 4,
-                 .units = 1,
-                 .pages = 1,
-                 .blocks = 12,
-                 .wordlines = 6},
-    .logical_units = 40,
-    .buffer_units = 12,
-    .torn_units_vary = true,
-};
-
-/* A few operations, and everything durable or not. */
-static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
-{
-    for (unsigned int i = 0; i < ops; i++) {
-        uint64_t steps = random_next(&seed) % 30;
-
-        bed_random_op(bed, &seed);
-        while (steps-- != 0 && bed_step(bed)) {
-        }
-    }
-}
-
 static void check_cut_mounts(struct bed *bed);
 
 /* The power was cut: `bed` is what is left. */
@@ -93,7 +60,7 @@ static void check_cut(struct sweep *sweep, struct bed *bed, uint64_t seed)
     bed_check(bed);
     sweep->mounts++;
     sweep->read_only += ftl_is_read_only(bed->ftl);
-    use_medium(bed, seed, 6);
+    bed_use(bed, seed, 6);
     again = bed_cut(bed, seed);
     bed_mount(again);
     bed_check(again);
@@ -167,7 +134,7 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
     bed = bed_new(&config);
     bed_mount(bed);
     for (unsigned int i = 0; i < ops_before; i += 20) {
-        use_medium(bed, seed + i, 20);
+        bed_use(bed, seed + i, 20);
         bed_wait_all(bed);
         bed_flush(bed);
     }
@@ -179,7 +146,7 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
     }
     bed->ctx = sweep;
     bed->after_event = cut_now;
-    use_medium(bed, ~seed, ops);
+    bed_use(bed, ~seed, ops);
     bed_wait_all(bed);
     if (sweep->stops) {
         bed_flush(bed);
@@ -200,12 +167,12 @@ static void report_sweep(const char *what, const struct sweep *sweep)
 static void test_a_cut_at_every_event_loses_nothing_durable(void **state)
 {
     struct sweep sweep = {.stride = 1, .ways = 1};
-    unsigned long first = read_setting("FTL_FIRST", 1);
+    unsigned long first = bed_setting("FTL_FIRST", 1);
 
     (void)state;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
-        sweep_workload(&sweep, &small, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 20), 0);
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &bed_small, first + i,
+                       (unsigned int)bed_setting("FTL_OPS", 20), 0);
     }
     report_sweep("new flash", &sweep);
     assert_true(sweep.cuts > 60);
@@ -214,15 +181,15 @@ static void test_a_cut_at_every_event_loses_nothing_durable(void **state)
 static void test_a_cut_of_stripes_with_parity_loses_nothing(void **state)
 {
     struct sweep sweep = {.stride = 1, .ways = 1};
-    unsigned long first = read_setting("FTL_FIRST", 1);
-    struct bed_config config = small;
+    unsigned long first = bed_setting("FTL_FIRST", 1);
+    struct bed_config config = bed_small;
 
     (void)state;
     config.geometry.dies = 3;
     config.geometry.wordlines = 4;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
         sweep_workload(&sweep, &config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 14), 120);
+                       (unsigned int)bed_setting("FTL_OPS", 14), 120);
     }
     report_sweep("stripes with parity", &sweep);
     assert_true(sweep.cuts > 60);
@@ -231,12 +198,12 @@ static void test_a_cut_of_stripes_with_parity_loses_nothing(void **state)
 static void test_a_cut_during_garbage_collection_loses_nothing(void **state)
 {
     struct sweep sweep = {.stride = 1, .ways = 1};
-    unsigned long first = read_setting("FTL_FIRST", 1);
+    unsigned long first = bed_setting("FTL_FIRST", 1);
 
     (void)state;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
-        sweep_workload(&sweep, &small, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 14), 120);
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &bed_small, first + i,
+                       (unsigned int)bed_setting("FTL_OPS", 14), 120);
     }
     report_sweep("collected flash", &sweep);
     assert_true(sweep.cuts > 60);
@@ -259,20 +226,20 @@ static void test_data_metadata_and_marks_change_together_under_cuts(
     void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 9) / 3, .ways = 1};
-    unsigned long first = read_setting("FTL_FIRST", 1);
-    struct bed_config config = metadata_config(&small);
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 9) / 3, .ways = 1};
+    unsigned long first = bed_setting("FTL_FIRST", 1);
+    struct bed_config config = metadata_config(&bed_small);
 
     (void)state;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
         config.geometry.dies = 2;
         config.geometry.wordlines = 6;
         sweep_workload(&sweep, &config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
         config.geometry.dies = 3; /* with parity */
         config.geometry.wordlines = 4;
         sweep_workload(&sweep, &config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
     }
     report_sweep("metadata and marks", &sweep);
     assert_true(sweep.cuts > 40);
@@ -283,18 +250,18 @@ static void test_data_metadata_and_marks_change_together_under_cuts(
 static void test_a_cut_while_a_die_lags_loses_nothing(void **state)
 {
     struct sweep sweep = {
-        .stride = 3 * (unsigned int)read_setting("FTL_STRIDE", 9), .ways = 1};
-    unsigned long first = read_setting("FTL_FIRST", 1);
-    struct bed_config config = small;
+        .stride = 3 * (unsigned int)bed_setting("FTL_STRIDE", 9), .ways = 1};
+    unsigned long first = bed_setting("FTL_FIRST", 1);
+    struct bed_config config = bed_small;
 
     (void)state;
     config.geometry.dies = 4;
     config.geometry.wordlines = 2;
     config.dies_lag = true;
     config.rewrites_few = true;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
         sweep_workload(&sweep, &config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
     }
     report_sweep("a die that lags", &sweep);
     assert_true(sweep.cuts > 10);
@@ -303,16 +270,16 @@ static void test_a_cut_while_a_die_lags_loses_nothing(void **state)
 static void test_a_cut_after_programs_that_failed_loses_nothing(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 9),
         .ways = 1,
         .with_failures = true,
     };
-    unsigned long first = read_setting("FTL_FIRST", 1);
+    unsigned long first = bed_setting("FTL_FIRST", 1);
 
     (void)state;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
-        sweep_workload(&sweep, &small, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 40), 60);
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &bed_small, first + i,
+                       (unsigned int)bed_setting("FTL_OPS", 40), 60);
     }
     report_sweep("failed programs", &sweep);
     assert_true(sweep.cuts > 20);
@@ -321,19 +288,19 @@ static void test_a_cut_after_programs_that_failed_loses_nothing(void **state)
 static void test_a_cut_after_erasures_that_failed_loses_nothing(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 9),
         .ways = 1,
         .erase_failures = 7,
     };
-    unsigned long first = read_setting("FTL_FIRST", 1);
-    struct bed_config config = small;
+    unsigned long first = bed_setting("FTL_FIRST", 1);
+    struct bed_config config = bed_small;
 
     (void)state;
     config.geometry.blocks = 16;
     config.geometry.wordlines = 4;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
         sweep_workload(&sweep, &config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
     }
     report_sweep("failed erasures", &sweep);
     assert_true(sweep.cuts > 20);
@@ -342,7 +309,7 @@ static void test_a_cut_after_erasures_that_failed_loses_nothing(void **state)
 /* Superblocks and rows are few, so checkpoints are frequent. */
 static struct bed_config checkpoint_config(uint64_t seed)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
 
     config.checkpoint_superblocks = (uint16_t)(1 + seed % 3);
     config.geometry.blocks = (uint16_t)(14 + seed % 4);
@@ -354,14 +321,14 @@ static struct bed_config checkpoint_config(uint64_t seed)
 static void sweep_checkpoints(struct sweep *sweep, unsigned int ops,
                               const char *what)
 {
-    unsigned long first = read_setting("FTL_FIRST", 1);
+    unsigned long first = bed_setting("FTL_FIRST", 1);
 
     written_checkpoints = 0;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
         struct bed_config config = checkpoint_config(first + i);
 
         sweep_workload(sweep, &config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", ops), 120);
+                       (unsigned int)bed_setting("FTL_OPS", ops), 120);
     }
     report_sweep(what, sweep);
     assert_true(written_checkpoints != 0);
@@ -370,7 +337,7 @@ static void sweep_checkpoints(struct sweep *sweep, unsigned int ops,
 static void test_a_cut_while_checkpoints_are_written_loses_nothing(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 9) / 3,
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 9) / 3,
         .ways = 1,
         .stops = true,
     };
@@ -384,20 +351,20 @@ static void test_a_cut_while_checkpoints_are_written_loses_nothing(void **state)
 static void test_checkpoints_know_that_there_are_marks(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 9),
         .ways = 1,
         .stops = true,
     };
-    unsigned long first = read_setting("FTL_FIRST", 1);
+    unsigned long first = bed_setting("FTL_FIRST", 1);
 
     (void)state;
     written_checkpoints = 0;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 2); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 2); i++) {
         struct bed_config config = checkpoint_config(first + i);
 
         config = metadata_config(&config);
         sweep_workload(&sweep, &config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 40), 120);
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
     }
     report_sweep("checkpoints, metadata and marks", &sweep);
     assert_true(written_checkpoints != 0);
@@ -408,7 +375,7 @@ static void test_a_cut_while_a_checkpoint_is_loaded_loses_nothing(void **state)
     struct sweep sweep = {
         .after_cut = AFTER_CUT_MOUNT,
         .stride = 37,
-        .mount_stride = (unsigned int)read_setting("FTL_STRIDE", 53),
+        .mount_stride = (unsigned int)bed_setting("FTL_STRIDE", 53),
         .ways = 1,
         .stops = true,
     };
@@ -422,7 +389,7 @@ static void test_failures_while_checkpoints_are_written_lose_nothing(
     void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 9),
         .ways = 1,
         .stops = true,
         .with_failures = true,
@@ -438,18 +405,18 @@ static void test_failures_while_checkpoints_are_written_lose_nothing(
 static void test_a_cut_at_the_end_of_life_loses_nothing(void **state)
 {
     struct sweep sweep = {
-        .stride = (unsigned int)read_setting("FTL_STRIDE", 9),
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 9),
         .ways = 1,
         .erase_failures = 1,
     };
-    unsigned long first = read_setting("FTL_FIRST", 1);
-    struct bed_config config = small;
+    unsigned long first = bed_setting("FTL_FIRST", 1);
+    struct bed_config config = bed_small;
 
     (void)state;
     config.geometry.wordlines = 4;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
         sweep_workload(&sweep, &config, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 80), 100);
+                       (unsigned int)bed_setting("FTL_OPS", 80), 100);
     }
     report_sweep("end of life", &sweep);
     assert_true(sweep.cuts > 10);
@@ -472,13 +439,13 @@ static void test_a_cut_with_three_bits_per_cell_loses_nothing(void **state)
         .torn_units_vary = true,
     };
     struct sweep sweep = {
-        .stride = 2 * (unsigned int)read_setting("FTL_STRIDE", 9), .ways = 1};
-    unsigned long first = read_setting("FTL_FIRST", 1);
+        .stride = 2 * (unsigned int)bed_setting("FTL_STRIDE", 9), .ways = 1};
+    unsigned long first = bed_setting("FTL_FIRST", 1);
 
     (void)state;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
         sweep_workload(&sweep, &tlc, first + i,
-                       (unsigned int)read_setting("FTL_OPS", 30), 40);
+                       (unsigned int)bed_setting("FTL_OPS", 30), 40);
     }
     report_sweep("three bits per cell", &sweep);
     assert_true(sweep.cuts > 3);
@@ -489,13 +456,13 @@ static void test_a_cut_during_a_mount_loses_nothing(void **state)
     struct sweep sweep = {
         .after_cut = AFTER_CUT_MOUNT,
         .stride = 37,
-        .mount_stride = (unsigned int)read_setting("FTL_STRIDE", 53),
+        .mount_stride = (unsigned int)bed_setting("FTL_STRIDE", 53),
         .ways = 1,
     };
 
     (void)state;
-    for (unsigned long i = 0; i < read_setting("FTL_SEEDS", 1); i++) {
-        sweep_workload(&sweep, &small, read_setting("FTL_FIRST", 1) + i, 40,
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
+        sweep_workload(&sweep, &bed_small, bed_setting("FTL_FIRST", 1) + i, 40,
                        120);
     }
     report_sweep("cuts during mounts", &sweep);
@@ -508,7 +475,7 @@ static void test_a_cut_during_a_mount_loses_nothing(void **state)
  */
 static void test_cuts_after_cuts_use_up_no_space(void **state)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
     struct bed *bed;
     uint64_t random = 5;
 
@@ -517,11 +484,11 @@ static void test_cuts_after_cuts_use_up_no_space(void **state)
     config.torn_units_vary = false;
     bed = bed_new(&config);
     bed_mount(bed);
-    for (unsigned int i = 0; i < read_setting("FTL_CUTS", 15); i++) {
+    for (unsigned int i = 0; i < bed_setting("FTL_CUTS", 15); i++) {
         unsigned int steps = (unsigned int)(random_next(&random) % 400);
         struct bed *cut;
 
-        use_medium(bed, random, (unsigned int)(random_next(&random) % 8));
+        bed_use(bed, random, (unsigned int)(random_next(&random) % 8));
         while (steps-- != 0 && bed_step(bed)) {
         }
         cut = bed_cut(bed, random);
@@ -544,7 +511,7 @@ static void test_cuts_after_cuts_use_up_no_space(void **state)
  */
 static void test_cuts_during_mounts_use_up_no_space(void **state)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
     struct bed *bed;
     uint64_t random = 9;
 
@@ -558,11 +525,11 @@ static void test_cuts_during_mounts_use_up_no_space(void **state)
         bed = bed_new(&config);
         bed_mount(bed);
         for (unsigned int i = 0; i < 10; i++) {
-            use_medium(bed, random + i, 20);
+            bed_use(bed, random + i, 20);
             bed_wait_all(bed);
             bed_flush(bed);
         }
-        for (unsigned int i = 0; i < read_setting("FTL_CUTS", 15); i++) {
+        for (unsigned int i = 0; i < bed_setting("FTL_CUTS", 15); i++) {
             uint64_t events = random_next(&random) % 600;
 
             cut = bed_cut(bed, random);
@@ -593,7 +560,7 @@ static void test_what_was_read_after_a_cut_stays(void **state)
 
     (void)state;
     for (unsigned int round = 0; round < 12; round++) {
-        struct bed_config config = small;
+        struct bed_config config = bed_small;
         struct bed *bed;
         unsigned int steps;
 
@@ -629,7 +596,7 @@ static void test_rows_that_failed_do_not_come_back(void **state)
 
     (void)state;
     for (unsigned long i = 0; i < 20; i++) {
-        struct bed_config config = small;
+        struct bed_config config = bed_small;
         struct bed *bed;
 
         config.seed = 50 + i;
@@ -642,7 +609,7 @@ static void test_rows_that_failed_do_not_come_back(void **state)
         }
         fail_operations(bed, NAND_OP_PROGRAM, 61);
         for (unsigned int j = 0; j < 8; j++) {
-            use_medium(bed, config.seed + j, 40);
+            bed_use(bed, config.seed + j, 40);
             bed_wait_all(bed);
             bed_flush(bed);
         }
@@ -676,7 +643,7 @@ static enum ftl_state mount_with_fault(struct bed *bed)
 /* What a power cut leaves after writes, trims and garbage collection. */
 static struct bed *new_cut_bed(uint64_t seed, uint8_t dies)
 {
-    struct bed_config config = small;
+    struct bed_config config = bed_small;
     struct bed *bed, *cut;
 
     config.seed = seed;
@@ -684,16 +651,16 @@ static struct bed *new_cut_bed(uint64_t seed, uint8_t dies)
     config.geometry.dies = dies;
     bed = bed_new(&config);
     bed_mount(bed);
-    use_medium(bed, seed, 150);
+    bed_use(bed, seed, 150);
     bed_wait_all(bed);
     bed_trim(bed, 0, 64);
     bed_flush(bed);
-    use_medium(bed, ~seed, 4);
+    bed_use(bed, ~seed, 4);
     cut = bed_cut(bed, seed);
     bed_free(bed);
     bed_mount(cut);
     bed_check(cut);
-    use_medium(cut, seed, 10);
+    bed_use(cut, seed, 10);
     return cut;
 }
 
