@@ -76,12 +76,13 @@ static uint32_t choose_capacity(const struct ftl_config *config)
 }
 
 /*
- * The size of the buffer must be the same at every start, also if a die does
- * not answer: so it does not depend on what the factory has marked.
- * config->bad_planes has no marks here.
+ * Choose the size of the write buffer.  It must be the same at every start,
+ * also if a die does not answer.  So it does not depend on the blocks that the
+ * factory has marked, and config->bad_planes has no marks yet.
  *
- * With capacitors, one free superblock must hold all of the buffer, with parity
- * and with rows that fail.
+ * With capacitors, one free superblock must have space for all of the buffer,
+ * for parity, and for rows that fail.  If blocks have fewer than four
+ * wordlines, the least size exceeds this.
  */
 static uint16_t choose_buffer(const struct ftl_config *config,
                               bool has_capacitors)
@@ -100,8 +101,8 @@ static uint16_t choose_buffer(const struct ftl_config *config,
 
 /*
  * Choose the size of the write buffer, and read which blocks the factory has
- * marked as bad.  Those of a die that does not answer are not known, so that
- * the capacity is only estimated.
+ * marked as bad.  If a die does not answer, its bad blocks are not known, and
+ * so the capacity is only an estimate.
  */
 static enum init_result read_marks(struct nand_medium *medium,
                                    const struct nand_info *info,

@@ -32,7 +32,8 @@ struct nand_medium_config {
     bool has_kept_dram;
     uint64_t seed; /* a random number */
     uint32_t boot; /* number of this start */
-    /* Capacitors hold the power until the write buffer is saved. */
+    /* When the power fails, capacitors supply the drive until the write buffer
+     * is saved. */
     bool has_capacitors;
     bool was_unsafe; /* the power last went off while it was in use */
 

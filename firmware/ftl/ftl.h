@@ -75,8 +75,8 @@ struct ftl_config {
     void *keep;
     bool adopts;        /* a reset that has kept `keep` led to this start */
     uint64_t keep_seed; /* a random number, another one at every start */
-    /* The number of this start, one more than that of the last one.  Without a
-     * count it is always the same. */
+    /* The number of this start: one more than that of the last start.  It is
+     * always the same if the drive does not count its starts. */
     uint32_t boot;
 };
 
@@ -226,20 +226,22 @@ uint32_t ftl_failed_planes(const struct ftl *ftl);
 struct ftl_adopted {
     uint32_t units;   /* units whose contents wait to be programmed again */
     uint32_t trims;   /* units that were trimmed again */
-    uint32_t damaged; /* entries that are not intact: they are discarded */
-    /* There is a buffer of other sizes, or not of the start before. */
+    uint32_t damaged; /* damaged entries and words of trims: are discarded */
+    /* The buffer was not adopted: it has another layout or other sizes, or an
+     * earlier start than the last one has left it. */
     bool is_refused;
 };
 
 /**
- * As soon as a start after a reset has its number: note in the kept memory that
- * there is this start.  Then another reset before ftl_start() loses nothing.
+ * Write the number of this start into the kept memory.  Firmware that starts
+ * after a reset calls this as soon as it knows the number, so that another
+ * reset before ftl_start() loses nothing.
  *
  * @param end  of the memory in which ftl_config.keep will be
  */
 void ftl_count_start(void *end, uint32_t boot);
 
-/** Complete when ftl_is_adopting() is false. */
+/** The numbers are complete when ftl_is_adopting() is false. */
 const struct ftl_adopted *ftl_adopted(const struct ftl *ftl);
 
 /** Whether the write buffer of the earlier start still has to be adopted: then

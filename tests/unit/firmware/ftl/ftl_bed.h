@@ -109,7 +109,7 @@ struct bed {
     void *ftl_memory;
     uint8_t *keep; /* memory of the write buffer */
     size_t keep_bytes;
-    bool adopts;   /* the next mount finds the buffer in it */
+    bool adopts;   /* the next mount adopts the buffer in `keep` */
     uint32_t boot; /* number of the last start */
     uint8_t bad_planes[4096];
     bool is_estimated; /* the capacity with which the mount begins */
