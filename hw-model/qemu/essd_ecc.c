@@ -10,6 +10,7 @@
 #include "qemu/cutils.h"
 #include "qemu/log.h"
 #include "qemu/module.h"
+#include "system/cpus.h"
 #include "trace.h"
 
 /* ---- Memories. */
@@ -104,11 +105,20 @@ static void turn_page(EssdEccPage *page, bool is_on)
     memory_region_set_enabled(&page->iomem, is_on);
 }
 
-/* Cover the pages with errors, and no others, with a region each. */
+/*
+ * Cover the pages with errors, and no others, with a region each.  This runs in
+ * the main thread.
+ *
+ * The harts stand still meanwhile.  The entries of their TLBs for devices hold
+ * numbers of sections of the memory map.  A hart that ran between the change
+ * of the map and the flush of its TLB would look up the old number in the new
+ * map, and so reach another device, or none at all, and then QEMU aborts.
+ */
 static void update_pages(void *opaque)
 {
     EssdEccState *s = opaque;
 
+    pause_all_vcpus();
     memory_region_transaction_begin();
     for (unsigned int i = 0; i < HW_ECC_WORDS; i++) {
         if (s->page[i].is_on && !page_has_errors(s, s->page[i].base)) {
@@ -126,6 +136,7 @@ static void update_pages(void *opaque)
         }
     }
     memory_region_transaction_commit();
+    resume_all_vcpus();
 }
 
 /* ---- Accesses of devices. */
@@ -362,8 +373,11 @@ static void essd_ecc_init(Object *obj)
     };
 
     hw_ecc_init(&s->core, &config);
-    s->bh = qemu_bh_new_guarded(update_pages, s,
-                                &DEVICE(obj)->mem_reentrancy_guard);
+    /*
+     * Without the guard against re-entrance: a hart may finish an access to
+     * a page while update_pages() waits for the harts to stop.
+     */
+    s->bh = qemu_bh_new(update_pages, s);
     memory_region_init_io(&s->iomem, obj, &essd_ecc_ops, s, TYPE_ESSD_ECC,
                           SOC_ECC_SIZE);
     sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->iomem);
