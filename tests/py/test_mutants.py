@@ -178,3 +178,41 @@ def test_a_defect_may_need_a_drive_with_nand_flash(tmp_path: Path):
     assert "--mutant 1 --nand --only nvme.x\n" in said
     assert "--mutant 2 --first nvme\n" in said
     assert said.endswith("--mutant 3\n")
+
+
+def test_a_defect_may_be_found_by_another_test(tmp_path: Path):
+    (tmp_path / "a.toml").write_text("".join(
+        DEFECT.format(number, "ftl") + 'test = "test_x"\n' for number in range(1, 5)))
+    program = tmp_path / "mutants_test_x"
+    program.write_text(f"""#!{sys.executable}
+import os, signal, sys
+number = os.environ["ESSD_MUTANT"]
+print("[       OK ] test_first")
+if number == "1":
+    print("[  FAILED  ] test_second\\n[  FAILED  ] test_third")
+    sys.exit(2)
+if number == "2":
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGABRT)
+if number == "3":
+    sys.exit(1)
+""")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    defects = mutants.read(tmp_path)
+    found = [verdict for _, verdict in
+             mutants.run_all(tmp_path / "program", defects, [])]
+    assert found[0].words == "test_x: test_second"
+    assert found[1].by == "crash" and "SIGABRT" in found[1].reason
+    assert found[2].by == "crash" and "status 1" in found[2].reason
+    assert found[3].words == mutants.SURVIVED
+    assert mutants.run_sound(tmp_path / "program", defects, []) > 0
+
+
+def test_the_tests_that_find_defects_are_listed(tmp_path: Path):
+    (tmp_path / "a.toml").write_text(
+        DEFECT.format(1, "ftl") + 'test = "test_b"\n'
+        + DEFECT.format(2, "ftl") + 'test = "test_a"\n'
+        + DEFECT.format(3, "ftl") + 'test = "test_b"\n' + DEFECT.format(4, "nvme"))
+    done = subprocess.run([sys.executable, GENERATE, "--tests", tmp_path], text=True,
+                          capture_output=True, check=True, timeout=300)
+    assert done.stdout.split() == ["test_a", "test_b"]

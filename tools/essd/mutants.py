@@ -4,9 +4,12 @@
 tests/conformance/mutants/defects/*.toml describe the defects.  One program has
 all of them in a second copy of the drive, and `--mutant N` enables one.  A run
 begins with the chapter named in the defect and ends with the first test that
-does not pass.  docs/conformance.md says how to add a defect.
+does not pass.  A defect may name a unit test or a native test instead, which is
+then run with the defect.  docs/conformance.md says how to add a defect.
 """
 
+import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +27,7 @@ from .conform_results import Results, ResultsError
 from .errors import EssdError
 
 PROGRAM = "tests/conformance/essd_conform_mutants"
+TESTS = "tests/conformance/mutant_tests"     # builds mutants_TEST for each test
 PRESET = "fast"
 DEFECTS = paths.TOP / "tests/conformance/mutants/defects"
 AT_ONCE = 2
@@ -32,6 +36,7 @@ AT_ONCE = 2
 HANG_S = 90.0
 LOOK_S = 0.2
 SURVIVED = "SURVIVED"
+FAILED = re.compile(r"^\[  FAILED  \] (?:\w+: )?(test_\w+)", re.M)
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Defect:
     chapter: str
     what: str
     nand: str = ""      # tests that find it on a drive with NAND flash; "": none are needed
+    test: str = ""      # program that finds it instead of the conformance tests
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ def read(folder: Path) -> list[Defect]:
     for path in sorted(folder.glob("*.toml")):
         for one in tomllib.loads(path.read_text(encoding="utf-8"))["defect"]:
             found.append(Defect(int(one["id"]), str(one["chapter"]), str(one["what"]),
-                                str(one.get("nand", ""))))
+                                str(one.get("nand", "")), str(one.get("test", ""))))
     return sorted(found, key=lambda defect: defect.number)
 
 
@@ -159,17 +165,45 @@ def run_one(program: Path, words: Sequence[str]) -> Verdict:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def judge_test(test: str, status: int, said: str) -> Verdict:
+    """The verdict on the run of a unit test or a native test."""
+    if status == 0:
+        return Verdict("")
+    failed = FAILED.search(said)
+    if status > 0 and failed:
+        return Verdict(f"{test}: {failed[1]}", failed[1])
+    how = (f"signal {signal.Signals(-status).name}" if status < 0
+           else f"status {status}")
+    return Verdict("crash", f"{how}: {conform.cause_line(said)}")
+
+
+def run_test(folder: Path, test: str, number: int) -> Verdict:
+    """Run the program of a test with a defect."""
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(
+            [folder / f"mutants_{test}"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True,
+            errors="replace", timeout=HANG_S,
+            env={**os.environ, "ESSD_MUTANT": str(number)})
+    except subprocess.TimeoutExpired:
+        return Verdict("hang", f"{test} did not end within {HANG_S:.0f} s", HANG_S)
+    verdict = judge_test(test, done.returncode, done.stdout)
+    return Verdict(verdict.by, verdict.reason, time.monotonic() - begin)
+
+
 def nand_words(tests: str) -> list[str]:
     """Return the arguments that give the drive NAND flash and run only these tests."""
     return ["--nand", "--only", tests] if tests else []
 
 
 def run_sound(program: Path, defects: Sequence[Defect], words: Sequence[str]) -> float:
-    """Run the same program with no defect enabled; return the seconds it took."""
+    """Run the same programs with no defect enabled; return the seconds it took."""
     none = max(defect.number for defect in defects) + 1
     seconds = 0.0
-    for nand in sorted({defect.nand for defect in defects}):
-        verdict = run_one(program, ["--mutant", str(none), *nand_words(nand), *words])
+    for test, nand in sorted({(defect.test, defect.nand) for defect in defects}):
+        verdict = (run_test(program.parent, test, none) if test else
+                   run_one(program, ["--mutant", str(none), *nand_words(nand), *words]))
         if verdict.by:
             raise EssdError("the drive without a defect does not pass, so results "
                             f"with defects would be meaningless: {verdict.by}: "
@@ -182,6 +216,8 @@ def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str],
             ) -> Iterator[tuple[Defect, Verdict]]:
     """Yield the verdicts in the order of the defects, each as early as possible."""
     def one(defect: Defect) -> Verdict:
+        if defect.test:
+            return run_test(program.parent, defect.test, defect.number)
         where = nand_words(defect.nand) or ["--first", defect.chapter]
         return run_one(program, ["--mutant", str(defect.number), *where, *words])
 
@@ -216,6 +252,8 @@ def command(options: conform.Options) -> int:
     """Run `--mutants`; return 0 if every defect made a test fail."""
     check(options)
     defects = chosen(read(DEFECTS), options.only)
+    if any(defect.test for defect in defects):
+        prepare.native_program(PRESET, TESTS, "tests with defects")
     program = prepare.native_program(PRESET, PROGRAM, "the drive with defects")
     # The long tests are included, because virtual time makes them fast.
     words = ["--seed", str(options.seed), "--slow", str(options.slow), "--all"]

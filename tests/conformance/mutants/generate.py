@@ -4,6 +4,8 @@
 
     generate.py SOURCE_ROOT FOLDER OUTPUT      writes the copies
     generate.py SOURCE_ROOT FOLDER             lists the sources, one a line
+    generate.py --tests FOLDER                 lists the programs that find defects,
+                                               besides the conformance tests
 
 Each defect names a file, a text that occurs exactly once in that file, and its
 replacement, in which DEFECT is true while this defect is on.
@@ -58,6 +60,10 @@ def plant(name: str, text: str, defects: list[dict]) -> str:
 def main() -> None:
     root, defects = Path(sys.argv[1]), Path(sys.argv[2])
     files = read(defects)
+    if sys.argv[1] == "--tests":
+        print("\n".join(sorted({defect["test"] for found in files.values()
+                                for defect in found if "test" in defect})))
+        return
     if len(sys.argv) == 3:
         print("\n".join(sorted(files)))
         return

@@ -5,8 +5,8 @@
     link.py LD OBJCOPY OUTPUT REPLACED OBJECT...
 
 REPLACED names a file with one source a line.  The drive's own objects of these
-sources are left out: the mutated object, which comes first, or the tester's
-object is used in their place.
+sources are left out: the mutated object, or the tester's object, is used in
+their place.
 """
 
 import subprocess
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 LINK_S = 600
+MUTATED = ("conform_mutated", "mutated_ftl", "mutated_rest")
 
 
 def source_of(name: str) -> str:
@@ -27,7 +28,7 @@ def main() -> None:
     ld, objcopy, output, replaced = sys.argv[1:5]
     left_out = tuple(f"/{line}" for line in Path(replaced).read_text().split())
     objects = [name for name in sys.argv[5:]
-               if "conform_mutated.dir" in name
+               if any(f"{lib}.dir" in name for lib in MUTATED)
                or not f"/{source_of(name)}".endswith(left_out)]
     subprocess.run([ld, "-r", "-o", f"{output}.all", *objects], check=True,
                    timeout=LINK_S)
