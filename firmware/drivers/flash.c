@@ -25,8 +25,12 @@ enum {
 
     CAPACITY_CODE = 2, /* index of the ID byte that holds log2 of the size */
     RESET_US = 50,
-    /* Longer than the slowest sector erasure, which takes 400 ms. */
-    BUSY_LIMIT_US = 500000,
+    /*
+     * Longer than the slowest sector erasure, which takes 400 ms.  The emulated
+     * part is busy until its file has been written, and a loaded computer may
+     * need longer for that.
+     */
+    BUSY_LIMIT_US = 3000000,
 };
 
 #define THREE_BYTE_LIMIT 0x01000000u

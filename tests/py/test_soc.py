@@ -39,7 +39,7 @@ def trial() -> fw_build.Firmware:
 class Machine:
     """A QEMU with its console in a file, and a QMP socket."""
 
-    def __init__(self, qemu: Path, folder: Path, flash: Path, *options: str,
+    def __init__(self, qemu: Path, folder: Path, flash: Path | str, *options: str,
                  machine: str = "essd", name: str = "machine") -> None:
         self.console = folder / f"{name}.console"
         self.console.write_bytes(b"")
@@ -244,6 +244,21 @@ def test_flash_is_written_below_and_above_16_mib(bench):
     machine.close()
     assert fl.FlashImage.load(bench.path).data[0xF00009:0xF0000C] == bytes(
         [0xF00 & 255, (0xF00 + 7) & 255, (0xF00 + 14) & 255])
+
+
+def test_what_the_flash_has_written_survives_the_end_of_qemu(bench):
+    """The part is busy until its file has been written; 5 writes a second make that visible."""
+    bench.flash.save(bench.path)
+    machine = Machine(bench.qemu, bench.folder, f"{bench.path},throttling.iops-write=5",
+                      machine="essd,media=media,straps=6")
+    bench.machines.append(machine)
+    machine.wait_for(IDLE)
+    machine.close()
+    written = fl.FlashImage.load(bench.path).data
+    for sector in (0xF00, 0x1800):
+        start = sector * 4096 + 9
+        assert written[start:start + 288] == bytes(
+            (i * 7 + sector) & 255 for i in range(288))
 
 
 def test_the_spi_dma_channel_reads_flash_and_refuses_what_is_not_memory(bench):
