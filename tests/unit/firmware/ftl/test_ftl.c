@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/random.h"
-#include "tests/unit/firmware/ftl/ftl_bed.h"
+#include "tests/unit/firmware/ftl/ftl_faults.h"
 
 /* Rows of four units; superblocks of 8 rows. */
 static const struct bed_config small = {
@@ -455,36 +455,12 @@ static void test_bad_planes_are_left_out(void **state)
     bed_free(bed);
 }
 
-static void inject_fault(struct bed *bed,
-                         const struct nand_injection *injection)
-{
-    assert_true(nand_array_inject(bed->array, injection));
-}
-
-static struct nand_injection fault_anywhere(enum nand_op_kind kind,
-                                            enum nand_effect effect,
-                                            uint32_t after)
-{
-    return (struct nand_injection){
-        .kind = (uint8_t)kind,
-        .effect = (uint8_t)effect,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.after = after, .times = 1, .chance = FAULT_CHANCE_ALWAYS},
-    };
-}
-
 static void test_a_row_that_fails_is_programmed_again(void **state)
 {
     (void)state;
     for (uint32_t after = 0; after < 60; after += 7) {
         struct nand_injection failure =
-            fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
+            fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
         struct bed *bed = new_mounted(&small);
 
         inject_fault(bed, &failure);
@@ -499,7 +475,7 @@ static void test_a_row_that_fails_is_programmed_again(void **state)
 static void test_a_plane_whose_erasure_fails_is_left_out(void **state)
 {
     struct nand_injection failure =
-        fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL, 9);
+        fault_once(NAND_OP_ERASE, NAND_EFFECT_FAIL, 9);
     struct bed *bed = new_mounted(&small);
 
     (void)state;
@@ -517,9 +493,9 @@ static void test_a_plane_whose_erasure_fails_is_left_out(void **state)
 static void test_planes_that_failed_are_known_after_restarts(void **state)
 {
     struct nand_injection erase =
-        fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL, 9);
+        fault_once(NAND_OP_ERASE, NAND_EFFECT_FAIL, 9);
     struct nand_injection program =
-        fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 300);
+        fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 300);
     struct bed *bed = new_mounted(&small);
     uint32_t planes = 0;
 
@@ -600,7 +576,7 @@ static void test_a_checkpoint_that_fails_is_not_used(void **state)
     (void)state;
     for (uint32_t after = 0; after < 16; after += 3) {
         struct nand_injection failure =
-            fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
+            fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
         struct bed_config config = checkpoint_config();
         struct bed *bed = new_mounted(&config);
         uint64_t checkpoints;
@@ -624,7 +600,7 @@ static void test_a_checkpoint_that_fails_is_not_used(void **state)
 static void test_a_unit_that_cannot_be_read_is_an_error(void **state)
 {
     struct nand_injection failure =
-        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
+        fault_once(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
     struct bed *bed = new_mounted(&small);
 
     (void)state;
@@ -696,7 +672,7 @@ static void test_a_medium_whose_erasures_fail_becomes_read_only(void **state)
     (void)state;
     for (unsigned int i = 0; i < ARRAY_LEN(cases); i++) {
         struct nand_injection failure =
-            fault_anywhere(NAND_OP_ERASE, NAND_EFFECT_FAIL, 0);
+            fault_once(NAND_OP_ERASE, NAND_EFFECT_FAIL, 0);
         struct bed_config config = small;
         struct bed *bed;
 
@@ -730,7 +706,7 @@ static void test_a_medium_whose_erasures_fail_becomes_read_only(void **state)
 static void test_trims_make_space_on_a_full_medium(void **state)
 {
     struct nand_injection failure =
-        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
+        fault_once(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
     struct bed *bed = new_mounted(&small);
 
     (void)state;
@@ -755,7 +731,7 @@ static void test_trims_make_space_on_a_full_medium(void **state)
 static void test_units_that_could_not_be_read_once_are_moved_later(void **state)
 {
     struct nand_injection failure =
-        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
+        fault_once(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
     struct bed *bed = new_mounted(&small);
     uint64_t random = 3;
 
@@ -792,7 +768,7 @@ static void test_a_trim_whose_page_fails_keeps_what_it_trims(void **state)
         5, 6, 18, 18, 18, 18,
     };
     struct nand_injection failure =
-        fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
+        fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
     struct bed *bed = new_mounted(&tight);
     struct bed *cut;
 

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "lib/random.h"
-#include "tests/unit/firmware/ftl/ftl_bed.h"
+#include "tests/unit/firmware/ftl/ftl_faults.h"
 
 enum { HEAD_LEN = 64 };
 
@@ -93,18 +93,6 @@ static void reset_now(struct bed *bed)
 static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
                            uint64_t seed, unsigned int ops)
 {
-    const struct nand_injection failure = {
-        .kind = NAND_OP_PROGRAM,
-        .effect = NAND_EFFECT_FAIL,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.every = 29, .chance = FAULT_CHANCE_ALWAYS},
-    };
     struct bed_config config = *base;
     struct bed *bed;
 
@@ -115,7 +103,7 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
     bed_wait_all(bed);
     bed_flush(bed);
     if (sweep->with_failures) {
-        assert_true(nand_array_inject(bed->array, &failure));
+        fail_operations(bed, NAND_OP_PROGRAM, 0, 29);
     }
     bed->ctx = sweep;
     bed->after_event = reset_now;

@@ -15,7 +15,7 @@
 
 #include "firmware/ftl/ftl_internal.h"
 #include "lib/random.h"
-#include "tests/unit/firmware/ftl/ftl_bed.h"
+#include "tests/unit/firmware/ftl/ftl_faults.h"
 
 enum { MOUNT_STEPS = 1000000 };
 
@@ -46,29 +46,12 @@ static struct bed *new_mounted(const struct bed_config *config)
     return bed;
 }
 
-static void inject_fault(struct bed *bed, const struct nand_injection *fault)
-{
-    assert_true(nand_array_inject(bed->array, fault));
-}
-
-static const struct nand_injection anywhere = {
-    .kind = NAND_OP_READ,
-    .effect = NAND_EFFECT_UNCORRECTABLE,
-    .channel = NAND_ANYWHERE,
-    .die = NAND_ANYWHERE,
-    .plane = NAND_ANYWHERE,
-    .block = NAND_ANYWHERE,
-    .wordline = NAND_ANYWHERE,
-    .page = NAND_ANYWHERE,
-    .unit = NAND_ANYWHERE,
-    .trigger = {.chance = FAULT_CHANCE_ALWAYS},
-};
-
 /* From now on, the unit at a place cannot be read. */
 static struct nand_injection damage_of(const struct bed *bed, uint32_t place)
 {
     const struct ftl_layout *layout = &bed->ftl->layout;
-    struct nand_injection fault = anywhere;
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
     struct ftl_flash_unit unit;
     struct ftl_flash_op op;
 
@@ -81,16 +64,6 @@ static struct nand_injection damage_of(const struct bed *bed, uint32_t place)
     fault.page = unit.page;
     fault.unit = unit.unit;
     return fault;
-}
-
-static void inject_death(struct bed *bed, unsigned int die)
-{
-    struct nand_injection death = anywhere;
-
-    death.effect = NAND_EFFECT_DIE;
-    death.die = (int32_t)die;
-    death.trigger.times = 1;
-    inject_fault(bed, &death);
 }
 
 /* Mount, with one unit that cannot be read. */
@@ -182,7 +155,7 @@ static void test_a_checkpoint_that_is_written_without_a_die_is_loaded(
             bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
         }
         bed_flush(bed);
-        inject_death(bed, die);
+        inject_death(bed, NAND_OP_READ, die, 0);
         bed_check(bed);
         bed_settle(bed);
         assert_int_equal(ftl_dead_dies(bed->ftl), 1);
@@ -395,7 +368,7 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
         bed_settle(bed);
         ftl_complete_stripes(bed->ftl);
         bed_settle(bed);
-        inject_death(bed, i / 2);
+        inject_death(bed, NAND_OP_READ, i / 2, 0);
         bed_check(bed);
         bed_settle(bed);
         bed_start_mount(bed);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/random.h"
-#include "tests/unit/firmware/ftl/ftl_bed.h"
+#include "tests/unit/firmware/ftl/ftl_faults.h"
 
 /*
  * Rows of four units.  A superblock has four stripes, each of three rows of
@@ -53,37 +53,6 @@ static struct bed *new_mounted(const struct bed_config *config, uint64_t seed)
     bed = bed_new(&seeded);
     bed_mount(bed);
     return bed;
-}
-
-static const struct nand_injection anywhere = {
-    .channel = NAND_ANYWHERE,
-    .die = NAND_ANYWHERE,
-    .plane = NAND_ANYWHERE,
-    .block = NAND_ANYWHERE,
-    .wordline = NAND_ANYWHERE,
-    .page = NAND_ANYWHERE,
-    .unit = NAND_ANYWHERE,
-    .trigger = {.chance = FAULT_CHANCE_ALWAYS},
-};
-
-static void inject_fault(struct bed *bed,
-                         const struct nand_injection *injection)
-{
-    assert_true(nand_array_inject(bed->array, injection));
-}
-
-/* Let the die die at the operation of this kind after `after` others. */
-static void inject_death(struct bed *bed, enum nand_op_kind kind,
-                         unsigned int die, uint32_t after)
-{
-    struct nand_injection death = anywhere;
-
-    death.kind = (uint8_t)kind;
-    death.effect = NAND_EFFECT_DIE;
-    death.die = (int32_t)die;
-    death.trigger.after = after;
-    death.trigger.times = 1;
-    inject_fault(bed, &death);
 }
 
 static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
@@ -252,11 +221,10 @@ static void test_each_unit_of_a_stripe_is_rebuilt(void **state)
         bed_settle(bed);
         for (int die = 0; die < geometry->dies; die++) {
             for (int page = 0; page < geometry->pages; page++) {
-                struct nand_injection failure = anywhere;
+                struct nand_injection failure =
+                    fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
                 uint64_t before = ftl_counters(bed->ftl)->rebuilt_units;
 
-                failure.kind = NAND_OP_READ;
-                failure.effect = NAND_EFFECT_UNCORRECTABLE;
                 failure.die = die;
                 failure.page = page;
                 inject_fault(bed, &failure);
@@ -278,12 +246,11 @@ static void test_each_unit_of_a_stripe_is_rebuilt(void **state)
 static void test_a_stripe_that_is_not_complete_is_rebuilt_from_dram(
     void **state)
 {
-    struct nand_injection failure = anywhere;
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
     struct bed *bed = new_mounted(&small, 1);
 
     (void)state;
-    failure.kind = NAND_OP_READ;
-    failure.effect = NAND_EFFECT_UNCORRECTABLE;
     failure.die = 1;
     inject_fault(bed, &failure);
     for (unsigned int i = 0; i < 2; i++) {
@@ -305,7 +272,8 @@ static void test_a_stripe_that_is_not_complete_is_rebuilt_from_dram(
 
 static void test_two_failures_in_one_stripe_are_a_read_error(void **state)
 {
-    struct nand_injection failure = anywhere;
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
     struct bed *bed = new_mounted(&small, 1);
     unsigned int errors = 0;
 
@@ -313,8 +281,6 @@ static void test_two_failures_in_one_stripe_are_a_read_error(void **state)
     fill_medium(bed);
     bed_flush(bed);
     bed_settle(bed);
-    failure.kind = NAND_OP_READ;
-    failure.effect = NAND_EFFECT_UNCORRECTABLE;
     failure.die = 1;
     inject_fault(bed, &failure);
     failure.die = 3;
@@ -337,7 +303,8 @@ static void test_two_failures_in_one_stripe_are_a_read_error(void **state)
 static void test_many_rebuilds_at_once_do_not_wait_for_each_other(void **state)
 {
     struct bed_config config = small;
-    struct nand_injection failure = anywhere;
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
     struct bed *bed;
 
     (void)state;
@@ -346,8 +313,6 @@ static void test_many_rebuilds_at_once_do_not_wait_for_each_other(void **state)
     fill_medium(bed);
     bed_flush(bed);
     bed_settle(bed);
-    failure.kind = NAND_OP_READ;
-    failure.effect = NAND_EFFECT_UNCORRECTABLE;
     failure.die = 2;
     inject_fault(bed, &failure);
     for (unsigned int i = 0; i < 60; i++) {
@@ -363,11 +328,10 @@ static void test_a_die_dies_after_a_row_has_failed(void **state)
 {
     (void)state;
     for (uint32_t after = 0; after < 40; after += 3) {
-        struct nand_injection failure = anywhere;
+        struct nand_injection failure =
+            fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL);
         struct bed *bed = new_mounted(&small, after);
 
-        failure.kind = NAND_OP_PROGRAM;
-        failure.effect = NAND_EFFECT_FAIL;
         failure.trigger.after = after;
         failure.trigger.times = 1;
         inject_fault(bed, &failure);
@@ -475,12 +439,11 @@ static void test_a_second_dead_die_at_the_start_is_refused(void **state)
  */
 static void test_a_row_that_failed_is_taken_out_of_the_parity(void **state)
 {
-    struct nand_injection failure = anywhere;
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL);
     struct bed *bed = new_mounted(&small, 1);
 
     (void)state;
-    failure.kind = NAND_OP_PROGRAM;
-    failure.effect = NAND_EFFECT_FAIL;
     failure.die = 1;
     failure.plane = 0;
     failure.trigger.times = 1;
@@ -492,9 +455,7 @@ static void test_a_row_that_failed_is_taken_out_of_the_parity(void **state)
     }
     assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
     assert_int_equal(ftl_counters(bed->ftl)->parity_units, 4);
-    failure = anywhere;
-    failure.kind = NAND_OP_READ;
-    failure.effect = NAND_EFFECT_UNCORRECTABLE;
+    failure = fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
     failure.die = 2;
     inject_fault(bed, &failure);
     bed_check(bed);

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "lib/random.h"
-#include "tests/unit/firmware/ftl/ftl_bed.h"
+#include "tests/unit/firmware/ftl/ftl_faults.h"
 
 struct sweep {
     unsigned int stride;       /* the power fails at each of so many events */
@@ -38,25 +38,6 @@ static void end_at_event(struct bed *bed)
     if (bed->events == sweep->fail_at) {
         longjmp(sweep->end, 1);
     }
-}
-
-/* Make one of every 29 programs fail. */
-static void fail_programs(struct bed *bed)
-{
-    const struct nand_injection failure = {
-        .kind = NAND_OP_PROGRAM,
-        .effect = NAND_EFFECT_FAIL,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.every = 29, .chance = FAULT_CHANCE_ALWAYS},
-    };
-
-    assert_true(nand_array_inject(bed->array, &failure));
 }
 
 /* The power has gone off before the buffer was saved. */
@@ -129,7 +110,7 @@ static bool run_workload(struct sweep *sweep, const struct bed_config *config,
     bed_wait_all(bed);
     bed_flush(bed);
     if (sweep->with_failures) {
-        fail_programs(bed);
+        fail_operations(bed, NAND_OP_PROGRAM, 0, 29);
     }
     bed->events = 0;
     bed->ctx = sweep;
@@ -332,24 +313,12 @@ static void test_a_marker_counts_until_something_is_written(void **state)
 /* A marker whose row fails is programmed again. */
 static void test_a_marker_that_fails_is_no_marker(void **state)
 {
-    const struct nand_injection failure = {
-        .kind = NAND_OP_PROGRAM,
-        .effect = NAND_EFFECT_FAIL,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.times = 4, .chance = FAULT_CHANCE_ALWAYS},
-    };
     struct bed *bed = new_bed(5);
 
     (void)state;
     bed_write(bed, 0, 64);
     bed_flush(bed);
-    assert_true(nand_array_inject(bed->array, &failure));
+    fail_operations(bed, NAND_OP_PROGRAM, 4, 0);
     ftl_power_fails(bed->ftl);
     while (!ftl_is_saved(bed->ftl)) {
         assert_true(bed_step(bed));
@@ -417,26 +386,14 @@ static void test_no_read_begins_when_the_power_fails(void **state)
 /* Two dies die while the mount reads them; nothing can be programmed then. */
 static void test_a_flash_that_cannot_be_mounted_needs_no_power(void **state)
 {
-    struct nand_injection death = {
-        .kind = NAND_OP_READ,
-        .effect = NAND_EFFECT_DIE,
-        .channel = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.times = 1, .chance = FAULT_CHANCE_ALWAYS},
-    };
     struct bed *bed = new_bed(8);
 
     (void)state;
     bed_write(bed, 0, 64);
     bed_flush(bed);
     bed_start_mount(bed);
-    for (death.die = 0; death.die < 2; death.die++) {
-        assert_true(nand_array_inject(bed->array, &death));
-    }
+    inject_death(bed, NAND_OP_READ, 0, 0);
+    inject_death(bed, NAND_OP_READ, 1, 0);
     bed_settle(bed);
     assert_int_equal(ftl_state(bed->ftl), FTL_FAILED);
     ftl_power_fails(bed->ftl);

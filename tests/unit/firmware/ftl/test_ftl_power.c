@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "lib/random.h"
-#include "tests/unit/firmware/ftl/ftl_bed.h"
+#include "tests/unit/firmware/ftl/ftl_faults.h"
 
 /* How a sweep goes on after a cut. */
 enum after_cut {
@@ -99,26 +99,6 @@ static void cut_now(struct bed *bed)
     }
 }
 
-/* One of so many operations of a plane fails. */
-static void fail_operations(struct bed *bed, enum nand_op_kind kind,
-                            uint32_t every)
-{
-    const struct nand_injection failure = {
-        .kind = (uint8_t)kind,
-        .effect = NAND_EFFECT_FAIL,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.every = every, .chance = FAULT_CHANCE_ALWAYS},
-    };
-
-    assert_true(nand_array_inject(bed->array, &failure));
-}
-
 /* Checkpoints that the workloads of this process have written. */
 static uint64_t written_checkpoints;
 
@@ -139,10 +119,10 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
         bed_flush(bed);
     }
     if (sweep->with_failures) {
-        fail_operations(bed, NAND_OP_PROGRAM, 29);
+        fail_operations(bed, NAND_OP_PROGRAM, 0, 29);
     }
     if (sweep->erase_failures != 0) {
-        fail_operations(bed, NAND_OP_ERASE, sweep->erase_failures);
+        fail_operations(bed, NAND_OP_ERASE, 0, sweep->erase_failures);
     }
     bed->ctx = sweep;
     bed->after_event = cut_now;
@@ -607,7 +587,7 @@ static void test_rows_that_failed_do_not_come_back(void **state)
         for (uint32_t unit = 0; unit < bed->units; unit++) {
             bed_write(bed, unit * 8, 8);
         }
-        fail_operations(bed, NAND_OP_PROGRAM, 61);
+        fail_operations(bed, NAND_OP_PROGRAM, 0, 61);
         for (unsigned int j = 0; j < 8; j++) {
             bed_use(bed, config.seed + j, 40);
             bed_wait_all(bed);
@@ -693,23 +673,11 @@ static void test_a_drive_without_parity_does_not_start_with_a_dead_die(
     void **state)
 {
     struct bed *bed = new_cut_bed(5, 2);
-    const struct nand_injection death = {
-        .kind = NAND_OP_READ,
-        .effect = NAND_EFFECT_DIE,
-        .channel = NAND_ANYWHERE,
-        .die = 1,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.after = 5, .times = 1, .chance = FAULT_CHANCE_ALWAYS},
-    };
     struct bed *cut = bed_cut(bed, 7);
 
     (void)state;
     bed_start_mount(cut);
-    assert_true(nand_array_inject(cut->array, &death));
+    inject_death(cut, NAND_OP_READ, 1, 5);
     assert_int_equal(mount_with_fault(cut), FTL_FAILED);
     bed_free(cut);
     bed_free(bed);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/firmware/ftl/ftl_bed.h"
+#include "tests/unit/firmware/ftl/ftl_faults.h"
 
 #define DAY_US UINT64_C(86400000000)
 
@@ -175,19 +175,7 @@ static void test_fresh_data_are_not_reclaimed(void **state)
 /* Worn flash needs soft decoding at once. */
 static void test_weak_data_are_not_moved_again_and_again(void **state)
 {
-    struct nand_injection weak = {
-        .kind = NAND_OP_READ,
-        .effect = NAND_EFFECT_BITS,
-        .bits = 250,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.chance = FAULT_CHANCE_ALWAYS},
-    };
+    struct nand_injection weak = fault_anywhere(NAND_OP_READ, NAND_EFFECT_BITS);
     struct bed_config config = tlc;
     struct bed *bed;
 
@@ -195,7 +183,8 @@ static void test_weak_data_are_not_moved_again_and_again(void **state)
     config.reclaim_bits = RECLAIM_BITS;
     config.scrub_us = 100000;
     bed = new_filled(&config);
-    assert_true(nand_array_inject(bed->array, &weak));
+    weak.bits = 250;
+    inject_fault(bed, &weak);
     run_for(bed, 600000000);
     /* Ten minutes, and each superblock at most once a minute. */
     assert_in_range(ftl_counters(bed->ftl)->reclaimed, 5,

@@ -10,7 +10,7 @@
 
 #include "firmware/ftl/ftl_internal.h"
 #include "lib/random.h"
-#include "tests/unit/firmware/ftl/ftl_bed.h"
+#include "tests/unit/firmware/ftl/ftl_faults.h"
 
 static const struct bed_config small = {
     .profile = "slc",
@@ -26,27 +26,6 @@ static const struct bed_config small = {
     .checkpoint_superblocks = 3,
     .seed = 3,
 };
-
-/* Make programs fail: `times` of them, or one of every `every`; 0: no limit. */
-static void fail_programs(struct bed *bed, uint32_t times, uint32_t every)
-{
-    const struct nand_injection failure = {
-        .kind = NAND_OP_PROGRAM,
-        .effect = NAND_EFFECT_FAIL,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.times = times,
-                    .every = every,
-                    .chance = FAULT_CHANCE_ALWAYS},
-    };
-
-    assert_true(nand_array_inject(bed->array, &failure));
-}
 
 /* A cookie that the bed takes for a read. */
 static struct bed_io wipe_io;
@@ -84,7 +63,7 @@ static struct bed *new_worn(void)
     uint64_t random = 5;
 
     bed_mount(bed);
-    fail_programs(bed, 0, 60);
+    fail_operations(bed, NAND_OP_PROGRAM, 0, 60);
     for (unsigned int i = 0; i < 600; i++) {
         bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
                   BED_SECTORS);
@@ -148,7 +127,7 @@ static void test_a_cut_during_a_wipe_keeps_failed_planes(void **state)
 
     (void)state;
     bed->ctx = &failed;
-    fail_programs(bed, 2, 0); /* of the pages that survive */
+    fail_operations(bed, NAND_OP_PROGRAM, 2, 0); /* of the pages that survive */
     start_wipe(bed);
     for (unsigned int i = 0; !io->is_done; i++) {
         assert_true(bed_step(bed));
@@ -173,7 +152,7 @@ static void test_a_wipe_keeps_pages_although_programs_fail(void **state)
     uint32_t failed = ftl_failed_planes(bed->ftl);
 
     (void)state;
-    fail_programs(bed, 8, 0);
+    fail_operations(bed, NAND_OP_PROGRAM, 8, 0);
     wipe_flash(bed);
     nand_array_clear_injections(bed->array);
     expect_zeroes(bed);
@@ -183,24 +162,6 @@ static void test_a_wipe_keeps_pages_although_programs_fail(void **state)
     bed_mount(bed);
     assert_int_equal(ftl_failed_planes(bed->ftl), failed);
     bed_free(bed);
-}
-
-static void kill_die(struct bed *bed, int32_t die)
-{
-    const struct nand_injection death = {
-        .kind = NAND_OP_READ,
-        .effect = NAND_EFFECT_DIE,
-        .channel = NAND_ANYWHERE,
-        .die = die,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.times = 1, .chance = FAULT_CHANCE_ALWAYS},
-    };
-
-    assert_true(nand_array_inject(bed->array, &death));
 }
 
 /* With two dead dies, the mount fails before the capacity is known.  A wipe
@@ -218,8 +179,8 @@ static void test_a_wipe_is_possible_while_the_capacity_is_unknown(void **state)
     bed_flush(bed);
     bed->is_estimated = true;
     bed_start_mount(bed);
-    kill_die(bed, 0);
-    kill_die(bed, 1);
+    inject_death(bed, NAND_OP_READ, 0, 0);
+    inject_death(bed, NAND_OP_READ, 1, 0);
     while (ftl_state(bed->ftl) == FTL_MOUNTING) {
         assert_true(bed_step(bed));
     }
