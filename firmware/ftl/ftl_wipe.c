@@ -202,20 +202,18 @@ static bool step_erase(struct ftl *ftl)
     return any;
 }
 
-/*
- * The power fails: only the keeper is completed.  The wipe does not end, so its
- * owner repeats it after the next start.
- */
-static bool step_until_power_off(struct ftl *ftl)
+/* Go on programming and erasing. */
+static bool step_flash(struct ftl *ftl)
 {
     switch ((enum ftl_wipe_phase)ftl->wipe.phase) {
     case FTL_WIPE_CLEARS:
         return step_clear(ftl);
     case FTL_WIPE_KEEPS:
         return step_keep(ftl);
+    case FTL_WIPE_ERASES:
+        return step_erase(ftl);
     case FTL_WIPE_NONE:
     case FTL_WIPE_WAITS:
-    case FTL_WIPE_ERASES:
     case FTL_WIPE_MOUNTS:
         break;
     }
@@ -227,7 +225,9 @@ bool ftl_wipe_step(struct ftl *ftl)
     bool has_refused;
 
     if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
-        return step_until_power_off(ftl);
+        /* Only the keeper is completed.  The wipe does not end, so its owner
+         * repeats it after the next start. */
+        return ftl->wipe.phase != FTL_WIPE_ERASES && step_flash(ftl);
     }
     switch ((enum ftl_wipe_phase)ftl->wipe.phase) {
     case FTL_WIPE_NONE:
@@ -239,14 +239,10 @@ bool ftl_wipe_step(struct ftl *ftl)
         begin_wipe(ftl);
         return true;
     case FTL_WIPE_CLEARS:
-        has_refused = ftl_io_refuse(ftl);
-        return step_clear(ftl) || has_refused;
     case FTL_WIPE_KEEPS:
-        has_refused = ftl_io_refuse(ftl);
-        return step_keep(ftl) || has_refused;
     case FTL_WIPE_ERASES:
         has_refused = ftl_io_refuse(ftl);
-        return step_erase(ftl) || has_refused;
+        return step_flash(ftl) || has_refused;
     case FTL_WIPE_MOUNTS:
         if (ftl->state == FTL_MOUNTING) {
             return false;
