@@ -5,14 +5,11 @@
  */
 #include "bed_fixture.h"
 
-#include "lib/random.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/test_fixture.h"
+#include "write_slots.h"
 
 enum {
-    SLOTS = 12,
-    SLOT_BLOCKS = 20, /* two units and parts of two others */
-    SLOT_STRIDE = 40,
     RESETS = 20,
     DEALLOCATE = 1 << 25,
     MS_NS = 1000000,
@@ -266,105 +263,17 @@ static void test_the_buffer_is_adopted_although_a_die_is_dead(void **state)
 
 /* ---- Resets while writes are in progress. */
 
-struct slot {
-    uint64_t lba;
-    uint32_t offset;
-    uint32_t acknowledged, version; /* the last one, and the one begun last */
-    bool is_busy;
-};
-
-static void write_done(void *ctx, const struct host_result *result)
-{
-    struct slot *slot = ctx;
-
-    slot->is_busy = false;
-    if (!result->is_lost && result->cqe.status == 0) {
-        slot->acknowledged = slot->version;
-    }
-}
-
-static void start_write(struct slot *slot)
-{
-    slot->version++;
-    slot->is_busy = true;
-    bed_fill(bed.host->data + slot->offset, slot->lba, SLOT_BLOCKS,
-             slot->version);
-    assert_true(host_io_submit(&bed.host->host,
-                               &(struct host_io){
-                                   .qid = 1,
-                                   .opcode = NVM_WRITE,
-                                   .kind = HOST_DATA_KEYED,
-                                   .nsid = BED_NSID,
-                                   .lba = slot->lba,
-                                   .blocks = SLOT_BLOCKS,
-                                   .offset = slot->offset,
-                                   .len_bytes = SLOT_BLOCKS * BED_BLOCK,
-                                   .done = write_done,
-                                   .ctx = slot,
-                               }));
-}
-
-static bool has_version(const struct slot *slot, uint32_t block,
-                        uint32_t version)
-{
-    uint8_t expected[SLOT_BLOCKS * BED_BLOCK] = {0};
-
-    if (version != 0) {
-        bed_fill(expected, slot->lba, SLOT_BLOCKS, version);
-    }
-    return memcmp(bed.host->data + (size_t)block * BED_BLOCK,
-                  expected + (size_t)block * BED_BLOCK, BED_BLOCK) == 0;
-}
-
-/* Each block has the version that was acknowledged last, or the one that was in
- * progress.  Then all blocks get one more version. */
-static void check_slot(struct slot *slot)
-{
-    assert_int_equal(bed_read(&bed, 1, slot->lba, SLOT_BLOCKS, HOST_DATA_KEYED),
-                     0);
-    for (uint32_t i = 0; i < SLOT_BLOCKS; i++) {
-        if (!has_version(slot, i, slot->acknowledged) &&
-            !has_version(slot, i, slot->version)) {
-            fail_msg("block %lu has lost version %u",
-                     (unsigned long)slot->lba + i, slot->acknowledged);
-        }
-    }
-    slot->is_busy = false;
-    slot->acknowledged = ++slot->version;
-    assert_int_equal(bed_write(&bed, 1, slot->lba, SLOT_BLOCKS, HOST_DATA_KEYED,
-                               false, slot->version),
-                     0);
-}
-
 static void run_resets(void)
 {
-    static struct slot slots[SLOTS];
+    struct write_slots slots;
     uint64_t random = 3;
     uint32_t acknowledged = 0;
 
-    memset(slots, 0, sizeof(slots));
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        slots[i].lba = (uint64_t)i * SLOT_STRIDE + 5;
-        slots[i].offset = i * SLOT_BLOCKS * BED_BLOCK;
-    }
-    for (uint32_t reset = 0; reset < RESETS; reset++) {
-        uint64_t turns = 200 + random_next(&random) % 3000;
-
-        while (turns-- != 0) {
-            struct slot *slot = &slots[random_next(&random) % SLOTS];
-
-            if (!slot->is_busy) {
-                start_write(slot);
-            }
-            if (!native_world_step(&bed.world)) {
-                native_world_pass(&bed.world, 1000);
-            }
-        }
+    write_slots_init(&slots, &bed);
+    for (uint32_t i = 0; i < RESETS; i++) {
+        write_slots_use(&slots, &random);
         reset_drive();
-        for (uint32_t i = 0; i < SLOTS; i++) {
-            check_slot(&slots[i]);
-            acknowledged += slots[i].acknowledged;
-        }
+        acknowledged += write_slots_check(&slots);
     }
     assert_true(acknowledged > RESETS);
 }
