@@ -211,6 +211,21 @@ static void start_nand_health(struct drive *drive, struct nvmf_config *target)
     target->flash_ctx = &drive->nand_health;
 }
 
+/* A device has found a lost word of DRAM. */
+static bool note_lost_word(void *ctx, uint64_t addr)
+{
+    struct drive *drive = ctx;
+
+    return nand_medium_note_lost_word(&drive->nand, addr);
+}
+
+static bool find_lost_words(void *ctx)
+{
+    struct drive *drive = ctx;
+
+    return memory_check_look(&drive->memory, drive->now_us);
+}
+
 static enum init_result nand_start(struct drive *drive,
                                    const struct drive_config *config,
                                    const struct nand_info *info)
@@ -225,6 +240,8 @@ static enum init_result nand_start(struct drive *drive,
         .boot = config->generation,
         .has_capacitors = config->power.is_failing != NULL,
         .was_unsafe = usage_keeper_was_unsafe(&drive->keeper),
+        .lost_word = memory_check_lost_word(config->ecc.regs),
+        .find_lost_words = find_lost_words,
         .media_done = end_nand_io,
         .failed = report_nand_failure,
         .read_only = report_nand_read_only,
@@ -522,6 +539,8 @@ static void memory_check_start(struct drive *drive,
         .dram_bytes = config->ecc.dram_bytes,
         .buffers = hal_dma_addr(buffers),
         .buffers_bytes = RDMA_BUF_BYTES,
+        .lost_word = note_lost_word,
+        .ctx = drive,
     };
 
     memory_check_init(&drive->memory, &memory, drive->now_us);

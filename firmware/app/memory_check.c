@@ -42,26 +42,31 @@ static void handle_corrected(struct memory_check *check,
 }
 
 /*
- * A device has read a word that cannot be corrected.  Its operation has failed,
- * so the command or the connection ends.  If the
- * word is not in a buffer of payloads, the firmware depends on it: it is in a
- * ring, for example, or in a log page.
+ * A device has read a word that cannot be corrected.  Its operation has failed.
+ * If the word is in a buffer of payloads, the command or the connection ends.
+ * If it is in the write buffer, its block cannot be read from now on.  Anywhere
+ * else, the firmware depends on the word: it is in a ring, for example, or in a
+ * log page.
  */
 static void handle_lost(struct memory_check *check,
                         const struct ecc_findings *found, uint64_t now_us)
 {
-    bool was_in_buffers =
-        found->is_by_dma && is_in_buffers(check, found->uncorrected_addr);
+    uint64_t addr = found->uncorrected_addr;
+    bool was_in_buffers = found->is_by_dma && is_in_buffers(check, addr);
+    bool was_in_medium = found->is_by_dma && check->config.lost_word != NULL &&
+                         check->config.lost_word(check->config.ctx, addr);
 
-    note_error(check, HW_ERROR_MEMORY_LOST, true, found->uncorrected_addr,
-               found->uncorrected, now_us);
+    note_error(check, HW_ERROR_MEMORY_LOST, true, addr, found->uncorrected,
+               now_us);
     log_line(check->config.log,
              "memory: the word at 0x%lx is lost: more than one bit is wrong%s",
-             (unsigned long)found->uncorrected_addr,
-             was_in_buffers ? "; the command that used it has failed" : "");
+             (unsigned long)addr,
+             was_in_medium    ? "; its block in the write buffer is lost"
+             : was_in_buffers ? "; the command that used it has failed"
+                              : "");
     (void)hw_log_step(check->config.errors, now_us);
-    ASSERT(was_in_buffers);
-    ecc_clear(&check->ecc, found->uncorrected_addr, ECC_WORD_BYTES);
+    ASSERT(was_in_buffers || was_in_medium);
+    ecc_clear(&check->ecc, addr, ECC_WORD_BYTES);
 }
 
 static void take_findings(struct memory_check *check, uint64_t now_us)
@@ -117,6 +122,24 @@ void memory_check_init(struct memory_check *check,
     check->lost = found.uncorrected;
     check->patrol_us = now_us + PATROL_US;
     ecc_arm(&check->ecc);
+}
+
+uint64_t memory_check_lost_word(uintptr_t regs)
+{
+    struct ecc ecc;
+    uint64_t addr;
+
+    return ecc_init(&ecc, regs) && ecc_has_lost(&ecc, &addr) ? addr : 0;
+}
+
+bool memory_check_look(struct memory_check *check, uint64_t now_us)
+{
+    uint32_t before = check->lost;
+
+    if (check->is_on) {
+        take_findings(check, now_us);
+    }
+    return check->lost != before;
 }
 
 void memory_check_irq(struct memory_check *check)

@@ -21,6 +21,11 @@ struct memory_check_config {
     /* Buffers of payloads: the firmware can go on if a word of them is lost,
      * and sets it to zero. */
     uint64_t buffers, buffers_bytes;
+    /* A device has found that a word is lost; it is cleared after this call.
+     * @return whether the word is in the write buffer, so that the firmware can
+     *         go on */
+    bool (*lost_word)(void *ctx, uint64_t addr);
+    void *ctx;
 };
 
 /* Treat as opaque. */
@@ -43,6 +48,19 @@ void memory_check_init(struct memory_check *check,
 
 /** The block's interrupt has come. */
 void memory_check_irq(struct memory_check *check);
+
+/** A device may have found a lost word: deal with it now.  @return whether
+ * there was one */
+bool memory_check_look(struct memory_check *check, uint64_t now_us);
+
+/**
+ * The address of the word that was lost before the reset, if any.  This may be
+ * called before memory_check_init(), which forgets the address.
+ *
+ * @param regs  as in memory_check_config
+ * @return 0 if there is none
+ */
+uint64_t memory_check_lost_word(uintptr_t regs);
 
 /** @return when to call this again */
 uint64_t memory_check_step(struct memory_check *check, uint64_t now_us);

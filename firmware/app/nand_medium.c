@@ -201,6 +201,11 @@ static enum init_result reserve_memory(struct nand_medium *medium,
     }
     left = dram->size_bytes - dram->used_bytes;
     left -= MIN(left, config->spare_bytes);
+    if (config->lost_word != 0) {
+        ftl->lost_word =
+            (const uint8_t *)(uintptr_t)(config->lost_word -
+                                         medium->seam.moves.addr_offset);
+    }
     if (bytes + keep_bytes <= left) {
         ftl->keep = dram_reserve_end(dram, keep_bytes, 64);
         ftl->memory = dram_reserve(dram, bytes, 64);
@@ -296,6 +301,8 @@ static enum init_result start_ftl(struct nand_medium *medium,
         return INIT_BAD_CONFIG;
     }
     medium->seam.ftl = medium->ftl;
+    medium->seam.find_lost_words = medium->config.find_lost_words;
+    medium->seam.ctx = medium->config.ctx;
     medium->state = FTL_MOUNTING;
     medium->has_submitted = true; /* the mount has to begin */
     nand_irq_enable(&medium->nand);
@@ -546,6 +553,14 @@ static void take_state(struct nand_medium *medium, uint64_t now_us)
     } else if (medium->state != FTL_WIPING) {
         report_mount(medium, now_us);
     }
+}
+
+bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr)
+{
+    const uint8_t *word =
+        (const uint8_t *)(uintptr_t)(addr - medium->seam.moves.addr_offset);
+
+    return medium->ftl != NULL && ftl_note_lost_word(medium->ftl, word);
 }
 
 void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us)

@@ -36,6 +36,12 @@ struct nand_medium_config {
      * is saved. */
     bool has_capacitors;
     bool was_unsafe; /* the power last went off while it was in use */
+    /* DMA address of a word of DRAM that was lost before the reset, and may be
+     * zero now, or 0. */
+    uint64_t lost_word;
+    /* Look for words of DRAM that are lost: call nand_medium_note_lost_word()
+     * for each, and clear it.  @return whether there were any */
+    bool (*find_lost_words)(void *ctx);
 
     /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
@@ -108,6 +114,14 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
 
 /** Before sleeping. @return false when there is work: do not sleep */
 MUST_USE bool nand_medium_arm(struct nand_medium *medium);
+
+/**
+ * A word of DRAM is lost.  Call this before it is set to zero.
+ *
+ * @param addr  DMA address
+ * @return whether it is in the write buffer: the firmware can go on
+ */
+bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr);
 
 /** The power fails: save the write buffer, and serve nothing any longer. */
 void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us);

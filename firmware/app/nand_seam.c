@@ -6,7 +6,10 @@
 #include "firmware/hal/relax.h"
 #include "firmware/hal/time.h"
 
-enum { MARKS_US = 1000000 }; /* longest wait for the marks of a die */
+enum {
+    MARKS_US = 1000000, /* longest wait for the marks of a die */
+    REPEATS_MAX = 3,    /* of an operation that has failed as a whole */
+};
 
 _Static_assert((int)FTL_UNIT_DATA == (int)NAND_DATA_LEN &&
                    (int)FTL_UNIT_META == (int)NAND_META_LEN &&
@@ -71,12 +74,10 @@ static __attribute__((noinline)) void write_program_entries(
     }
 }
 
-static bool submit_op(void *ctx, const struct ftl_flash_op *op)
+static bool submit_command(struct nand_seam *seam,
+                           const struct ftl_flash_op *op)
 {
-    struct nand_seam *seam = ctx;
-    uint8_t *list = op_list(seam, op->cookie);
-    uint64_t list_addr = seam->lists_addr + (uint64_t)(list - seam->lists);
-    struct nand_command command = {
+    const struct nand_command command = {
         .opcode = (enum nand_opcode)opcode_of[op->kind],
         .channel = (uint8_t)(op->die / seam->dies),
         .die = (uint8_t)(op->die % seam->dies),
@@ -87,6 +88,17 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
         .cookie = op->cookie,
         .tag = op->cookie,
     };
+    uint64_t list =
+        seam->lists_addr + (uint64_t)(op_list(seam, op->cookie) - seam->lists);
+
+    return nand_submit_with_list(seam->nand, &command,
+                                 op->num_units != 0 ? list : 0);
+}
+
+static bool submit_op(void *ctx, const struct ftl_flash_op *op)
+{
+    struct nand_seam *seam = ctx;
+    uint8_t *list = op_list(seam, op->cookie);
 
     ASSERT(op->cookie < seam->num_ops);
     if (op->kind == FTL_FLASH_READ && op->num_units == 1) {
@@ -97,21 +109,43 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
         write_program_entries(list, op);
     }
     seam->ops[op->cookie] = (struct nand_seam_op){
+        .flash = op,
         .is_read = op->kind == FTL_FLASH_READ,
         .wants_system = op->units[0].system != NULL,
-        .num_units = op->num_units,
-        .units = op->units,
     };
-    return nand_submit_with_list(seam->nand, &command,
-                                 op->num_units != 0 ? list_addr : 0);
+    return submit_command(seam, op);
+}
+
+/* The controller has refused a move.  If its memory has a word that is lost,
+ * this word is zero from now on, and the controller goes on. */
+static void go_on_moving(struct nand_seam *seam)
+{
+    struct ftl_moves *moves = &seam->moves;
+
+    if (seam->find_lost_words == NULL || !seam->find_lost_words(seam->ctx)) {
+        nand_move_by_hart(&seam->move_list, 0);
+        moves->count--;
+        memmove(moves->list, moves->list + 1,
+                moves->count * sizeof(moves->list[0]));
+    }
 }
 
 static void run_moves(void *ctx)
 {
     struct nand_seam *seam = ctx;
+    struct ftl_moves *moves = &seam->moves;
+    uint32_t done = nand_moves_run(&seam->move_list, moves->count);
 
-    nand_moves_run(&seam->move_list, seam->moves.count);
-    seam->moves.count = 0;
+    while (__builtin_expect(done != moves->count, 0)) {
+        moves->count -= done;
+        memmove(moves->list, moves->list + done,
+                moves->count * sizeof(moves->list[0]));
+        go_on_moving(seam);
+        done = moves->count != 0
+                   ? nand_moves_run(&seam->move_list, moves->count)
+                   : 0;
+    }
+    moves->count = 0;
 }
 
 /* Copy what the controller wrote into the entries of a read. */
@@ -119,8 +153,8 @@ static void take_results(const struct nand_seam *seam, uint32_t cookie)
 {
     const struct nand_seam_op *op = &seam->ops[cookie];
 
-    for (unsigned int i = 0; i < op->num_units; i++) {
-        struct ftl_flash_unit *unit = &op->units[i];
+    for (unsigned int i = 0; i < op->flash->num_units; i++) {
+        struct ftl_flash_unit *unit = &op->flash->units[i];
         struct nand_result result;
 
         nand_entry_result(op_list(seam, cookie) + (size_t)i * NAND_ENTRY_LEN,
@@ -159,6 +193,30 @@ static enum ftl_flash_status flash_status(enum nand_cqe_status status)
     return FTL_FLASH_ERROR;
 }
 
+/*
+ * An operation has failed as a whole.  If the reason is a word of the memory
+ * that is lost, clear the word, and repeat a read.  If a row has a lost word,
+ * the translation layer puts another row together.
+ * @return whether the operation is in progress again
+ */
+static bool repeat_op(struct nand_seam *seam, uint32_t cookie,
+                      enum nand_cqe_status status)
+{
+    struct nand_seam_op *op = &seam->ops[cookie];
+
+    if (status != NAND_CQE_BAD_ADDRESS) {
+        return false;
+    }
+    if (seam->find_lost_words != NULL) {
+        (void)seam->find_lost_words(seam->ctx);
+    }
+    if (!op->is_read || op->repeats == REPEATS_MAX) {
+        return false;
+    }
+    op->repeats++;
+    return submit_command(seam, op->flash);
+}
+
 void nand_seam_done(void *ctx, const struct nand_done *done)
 {
     struct nand_seam *seam = ctx;
@@ -173,6 +231,9 @@ void nand_seam_done(void *ctx, const struct nand_done *done)
         } else {
             take_results(seam, cookie);
         }
+    } else if (status == FTL_FLASH_ERROR &&
+               repeat_op(seam, cookie, done->status)) {
+        return;
     }
     ftl_flash_done(seam->ftl, cookie, status, done->failed_planes);
 }

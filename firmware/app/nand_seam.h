@@ -11,16 +11,20 @@
 
 /* An operation of the translation layer that is in progress. */
 struct nand_seam_op {
+    const struct ftl_flash_op *flash;
     bool is_read;
     bool wants_system; /* the system bytes of its units are copied */
-    uint16_t num_units;
-    struct ftl_flash_unit *units;
+    uint8_t repeats;   /* because the operation has failed as a whole */
 };
 
 struct nand_seam {
     struct nand *nand;
     struct ftl *ftl; /* set it before the first completion */
-    uint8_t dies;    /* of a channel */
+    /* Words of DRAM may have been lost: let ftl_note_lost_word() know, and
+     * clear them.  @return whether there were any */
+    bool (*find_lost_words)(void *ctx);
+    void *ctx;
+    uint8_t dies; /* of a channel */
     uint16_t num_ops;
     uint16_t good_bits; /* ftl_config.reclaim_bits */
     struct nand_moves move_list;

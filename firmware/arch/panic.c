@@ -12,8 +12,11 @@
 #include "firmware/drivers/watchdog.h"
 #include "firmware/hal/crash.h"
 #include "firmware/hal/log.h"
+#include "firmware/hal/mmio.h"
 #include "firmware/hal/time.h"
+#include "hw-model/regs/nand.h"
 #include "hw-model/regs/soc.h"
+#include "lib/regfields.h"
 
 #include <string.h>
 
@@ -133,6 +136,13 @@ __attribute__((noreturn)) static void assert_panic(const uint64_t *x)
     reset_machine(&panic);
 }
 
+/* If the word is in the write buffer, the NAND controller must not program the
+ * zeroes before the reset: the next start knows that they are no data. */
+static void stop_nand(void)
+{
+    mmio_write32(SOC_NAND_BASE + A_NAND_CTRL, FIELD_MAKE(NAND_CTRL, RESET, 1));
+}
+
 /*
  * Whether an access fault comes from a word that could not be corrected.  The
  * word is zeroed, so that the dump can be made of the memory around it.  Its
@@ -149,6 +159,7 @@ static bool has_lost_word(const struct sysctl_panic *panic)
         !ecc_init(&ecc, SOC_ECC_BASE) || !ecc_has_lost(&ecc, &addr)) {
         return false;
     }
+    stop_nand();
     ecc_clear(&ecc, addr, ECC_WORD_BYTES);
     return true;
 }

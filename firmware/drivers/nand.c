@@ -116,8 +116,7 @@ bool nand_moves_init(struct nand_moves *moves, uintptr_t regs,
     return true;
 }
 
-/* Do one move of the list without the controller. */
-static void move_by_hart(const struct nand_moves *moves, uint32_t index)
+void nand_move_by_hart(const struct nand_moves *moves, uint32_t index)
 {
     const uint8_t *move =
         nand_moves_first(moves) + (size_t)index * NAND_MOVE_LEN;
@@ -136,18 +135,14 @@ static void move_by_hart(const struct nand_moves *moves, uint32_t index)
     }
 }
 
-void nand_moves_run(const struct nand_moves *moves, uint32_t count)
+uint32_t nand_moves_run(const struct nand_moves *moves, uint32_t count)
 {
-    uint32_t done;
-
     dma_store64(moves->list, NAND_MOVE_COUNT, count); /* This sets DONE to 0. */
     hal_dma_wmb();
     mmio_write32(moves->regs + A_NAND_MOVE,
                  (uint32_t)(moves->list_addr / NAND_MOVE_ALIGN));
     hal_dma_mb();
-    for (done = dma_load32(moves->list, NAND_MOVE_DONE); done < count; done++) {
-        move_by_hart(moves, done);
-    }
+    return dma_load32(moves->list, NAND_MOVE_DONE);
 }
 
 bool nand_arm(struct nand *nand)

@@ -306,10 +306,16 @@ static inline uint8_t *nand_moves_first(const struct nand_moves *moves)
 }
 
 /**
- * Do the first `count` moves of the list.  If the controller refuses a move
- * because the memory has an error, the hart does this move and those after it.
+ * Do the first `count` moves of the list.
+ *
+ * @return how many were done.  If this is less than `count`, the controller has
+ *         refused the next one, because the memory has an error.
  */
-void nand_moves_run(const struct nand_moves *moves, uint32_t count);
+MUST_USE uint32_t nand_moves_run(const struct nand_moves *moves,
+                                 uint32_t count);
+
+/** Let the hart do one move of the list. */
+void nand_move_by_hart(const struct nand_moves *moves, uint32_t index);
 
 /** Read one of the controller's counters. */
 uint64_t nand_counter_read(const struct nand *nand, enum nand_counter counter);

@@ -73,7 +73,10 @@ struct ftl_config {
      * buffer.
      */
     void *keep;
-    bool adopts;        /* a reset that has kept `keep` led to this start */
+    bool adopts; /* a reset that has kept `keep` led to this start */
+    /* A word in `keep` that was lost before the reset, and may be zero now, or
+     * NULL.  It need not be in `keep`. */
+    const uint8_t *lost_word;
     uint64_t keep_seed; /* a random number, another one at every start */
     /* The number of this start: one more than that of the last start.  It is
      * always the same if the drive does not count its starts. */
@@ -166,6 +169,18 @@ MUST_USE bool ftl_wipe(struct ftl *ftl, void *cookie);
  * ftl_capacity_is_known() is true. */
 uint32_t ftl_capacity(const struct ftl *ftl);
 bool ftl_capacity_is_known(const struct ftl *ftl);
+
+/**
+ * A word of DRAM is lost, because more than one of its bits is wrong.  Call
+ * this before the word is set to zero.
+ *
+ * If the word is in the write buffer, reads of its block fail until a host
+ * writes the block.  If it is in a piece of a write that is in progress, this
+ * write ends with MEDIA_TRANSFER_ERROR.
+ *
+ * @return whether the word is in the memory of units on their way to the flash
+ */
+bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word);
 
 /** An operation of the flash has ended. */
 void ftl_flash_done(struct ftl *ftl, uint32_t cookie,

@@ -23,9 +23,10 @@
  *
  * The entries have check words, which depend on a random number in the head.
  * The words of the trim table have an inverse.  The data has no check word; the
- * memory's error correction protects it.
+ * memory's error correction protects it.  If a word of the data is lost, the
+ * entry says which block cannot be read: see ftl_damage.c.
  */
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
 
@@ -49,7 +50,9 @@ enum {
      * 64 bits, in the byte order of the hart. */
     HEAD_BOOT = 56,
     HEAD_LEN = 64,
-    VERSION = 2,
+    VERSION = 3,
+
+    LOST_SHIFT = 8, /* of blocks in ftl_keep_entry.marks */
 };
 static const uint8_t head_magic[8] = {'E', 'S', 'S', 'D', 'K', 'E', 'E', 'P'};
 
@@ -58,7 +61,9 @@ struct ftl_keep_entry {
     uint64_t check;
     uint64_t sequence; /* of two entries of a unit, the larger one counts */
     uint32_t number;   /* of the logical unit */
-    uint8_t marks;     /* blocks that a host has marked as unreadable */
+    /* The marks of the slot.  Above LOST_SHIFT: blocks whose contents were lost
+     * after the entry was written; the check word does not cover these. */
+    uint32_t marks;
 };
 
 /* ---- The memory. */
@@ -97,8 +102,8 @@ size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
 static uint64_t entry_check(const struct ftl *ftl, uint16_t buffer,
                             const struct ftl_keep_entry *entry)
 {
-    uint64_t place =
-        (uint64_t)entry->marks << 48 | (uint64_t)buffer << 32 | entry->number;
+    uint64_t place = (uint64_t)(uint8_t)entry->marks << 48 |
+                     (uint64_t)buffer << 32 | entry->number;
     uint64_t check =
         random_mix(random_mix(ftl->keep.generation + entry->sequence) ^ place);
 
@@ -111,6 +116,12 @@ static bool entry_is_good(const struct ftl *ftl, uint16_t buffer)
 
     return entry->check == entry_check(ftl, buffer, entry) &&
            entry->number < ftl->config.logical_units;
+}
+
+/* The blocks of an entry that must not be read. */
+static uint8_t entry_marks(const struct ftl_keep_entry *entry)
+{
+    return (uint8_t)(entry->marks | entry->marks >> LOST_SHIFT);
 }
 
 /* The upper half of a word of trims is the inverse of the lower half, changed
@@ -178,7 +189,17 @@ void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
     ftl->keep.spare = before;
     memcpy(ftl_slot_meta(ftl, index), meta, FTL_UNIT_META);
     if (keeps_data) {
-        memcpy(ftl_slot_data(ftl, index), data, FTL_UNIT_DATA);
+        ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index), data,
+                        FTL_UNIT_DATA);
+        ftl_memory_run(ftl); /* A word that is lost marks its block now. */
+    }
+}
+
+void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
+{
+    if (buffer <= ftl->config.buffer_units) {
+        ftl->keep.entries[buffer].marks |= (uint32_t)marks << LOST_SHIFT;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
 }
 
@@ -298,6 +319,9 @@ void ftl_keep_start(struct ftl *ftl)
         make_empty(ftl);
     } else if (is_ours(ftl)) {
         keep->phase = FTL_KEEP_ENTRIES;
+        if (ftl->config.lost_word != NULL) {
+            (void)ftl_note_lost_word(ftl, ftl->config.lost_word);
+        }
     } else {
         ftl->adopted.is_refused =
             memcmp(keep->head, head_magic, sizeof(head_magic)) == 0;
@@ -363,7 +387,7 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
         slot->buffer = first->buffer;
         first->buffer = buffer;
     }
-    first->marks = ftl->keep.entries[first->buffer].marks;
+    first->marks = entry_marks(&ftl->keep.entries[first->buffer]);
     clear_entry(ftl, slot->buffer);
 }
 
@@ -372,7 +396,7 @@ static void adopt_slot(struct ftl *ftl, uint16_t index)
 {
     uint16_t buffer = ftl->slots[index].buffer;
     uint32_t number = ftl->keep.entries[buffer].number;
-    uint8_t marks = ftl->keep.entries[buffer].marks;
+    uint8_t marks = entry_marks(&ftl->keep.entries[buffer]);
     uint32_t at = ftl->map[number];
 
     ftl->has_marks |= marks != 0;

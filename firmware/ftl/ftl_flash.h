@@ -118,7 +118,7 @@ struct ftl_flash {
     void (*run_moves)(void *ctx);
 
     /**
-     * Start one operation.  *op is read before submit() returns.
+     * Start one operation.  *op is valid until ftl_flash_done().
      *
      * @return false when there is no room; nothing was started
      */

@@ -116,7 +116,10 @@ struct ftl_slot {
     uint64_t version;
     uint8_t attempt;
     bool is_lost;
-    uint8_t marks; /* blocks that a host has marked as unreadable */
+    uint8_t marks; /* blocks that a host has marked as unreadable, or of which a
+                    * word was lost in DRAM */
+    bool must_be_read; /* A unit that is moved: a word of it was lost in DRAM,
+                        * so it has to be read again. */
 };
 
 /* ---- Superblocks. */
@@ -209,6 +212,8 @@ struct ftl_request {
     bool is_marker;            /* ROW: the marker of ftl_power.c */
     uint8_t stream;            /* ROW */
     uint8_t parity_planes;     /* ROW: they hold parity */
+    uint64_t lost_units;       /* ROW: a bit for each unit of which a word was
+                                * lost in DRAM after the row was put together */
     struct ftl_rescue *rescue; /* rebuilds units of it, or NULL */
     uint16_t op;               /* READ, FILL: of the medium */
     uint32_t row;              /* counted over all superblocks */
@@ -574,12 +579,22 @@ void ftl_keep_accept(struct ftl *ftl, uint16_t index);
 void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data);
 /** The write after ftl_keep_renew() is complete: replace the old entry. */
 void ftl_keep_renewed(struct ftl *ftl, uint16_t index);
+/** Blocks of a buffer are lost: let its entry say so, if it has one. */
+void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks);
 /** The contents of a slot of any pool are not needed any longer: clear the
  * entry, if the slot has one. */
 void ftl_keep_release(struct ftl *ftl, uint16_t index);
 /** Note that a logical unit is trimmed.  Call this before ftl_keep_release()
  * for the slots of the unit. */
 void ftl_keep_trim(struct ftl *ftl, uint32_t number);
+
+/* ---- ftl_damage.c */
+/** A row was not programmed.  If words of it were lost since it was put
+ * together, the sum of its stripe is wrong for their units: spoil their system
+ * bytes there, so that nothing is rebuilt from the sum.
+ * @param sum  of the stripe */
+void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
+                          struct ftl_accumulator *sum);
 
 /* ---- ftl_request.c */
 /** @return NULL when all are in progress */
@@ -885,6 +900,9 @@ bool ftl_collect_waits_for_trims(const struct ftl *ftl);
 bool ftl_collect_read_row(struct ftl *ftl);
 void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
+/** A word of a unit that is moved was lost in DRAM: give the slot up.  The unit
+ * is read again later. */
+void ftl_collect_drop(struct ftl *ftl, uint16_t index);
 
 /* ---- ftl_wipe.c */
 

@@ -81,20 +81,29 @@ static uint8_t *take_piece(struct ftl_op *op, uint32_t *len)
     return at;
 }
 
-static void copy_to_pieces(struct ftl_op *op, const uint8_t *from, uint32_t len)
+static void clear_pieces(struct ftl_op *op, uint32_t len)
 {
     while (len != 0) {
         uint32_t now = len;
         uint8_t *at = take_piece(op, &now);
 
-        if (from == NULL) {
-            memset(at, 0, now);
-        } else {
-            memcpy(at, from, now);
-            from += now;
-        }
+        memset(at, 0, now);
         len -= now;
     }
+}
+
+static void copy_to_pieces(struct ftl *ftl, struct ftl_op *op,
+                           const uint8_t *from, uint32_t len)
+{
+    while (len != 0) {
+        uint32_t now = len;
+        uint8_t *at = take_piece(op, &now);
+
+        ftl_memory_move(ftl, FTL_MOVE_COPY, at, from, now);
+        from += now;
+        len -= now;
+    }
+    ftl_memory_run(ftl);
 }
 
 /* Copy what an operation writes: its pieces, or zeroes.  The next
@@ -206,16 +215,30 @@ static bool read_protected(struct ftl *ftl, struct ftl_op *op, uint32_t place,
     return true;
 }
 
-/* Read a part of a unit that is in DRAM, or nowhere: `data` is NULL. */
-static void read_from_memory(struct ftl_op *op, const uint8_t *data,
-                             const uint8_t *meta, const struct part *part)
+/* Read a part of a unit that is nowhere. */
+static void read_nothing(struct ftl_op *op, const struct part *part)
 {
     if (op->io.protection != 0) {
-        ftl_protect_read(op, data, meta, part->offset, part->length);
+        ftl_protect_read(op, NULL, NULL, part->offset, part->length);
     } else {
-        copy_to_pieces(op, data != NULL ? data + part->offset : NULL,
-                       part->length);
+        clear_pieces(op, part->length);
     }
+}
+
+/* Read a part of a unit that is in a slot.  The controller finds out whether a
+ * word is lost, and then the slot has a mark. */
+static void read_from_slot(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
+                           const struct part *part)
+{
+    const uint8_t *data = ftl_slot_data(ftl, slot);
+
+    if (op->io.protection != 0) {
+        ftl_protect_read(op, data, ftl_slot_meta(ftl, slot), part->offset,
+                         part->length);
+    } else {
+        copy_to_pieces(ftl, op, data + part->offset, part->length);
+    }
+    ftl_marks_check(op, ftl->slots[slot].marks, part->offset, part->length);
 }
 
 /* @return false when the unit has to wait */
@@ -232,9 +255,9 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
             return false;
         }
     } else if (entry == FTL_NOWHERE) {
-        read_from_memory(op, NULL, NULL, &part);
+        read_nothing(op, &part);
     } else if (ftl_is_lost(entry)) {
-        read_from_memory(op, NULL, NULL, &part);
+        read_nothing(op, &part);
         op->status = MEDIA_READ_ERROR;
         ftl->counters.read_errors++;
     } else if (ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
@@ -242,10 +265,7 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
     } else {
         /* With FUA, what a read returns does not get lost. */
         op->needs_durable = op->needs_durable || op->io.fua;
-        read_from_memory(op, ftl_slot_data(ftl, (uint16_t)entry),
-                         ftl_slot_meta(ftl, (uint16_t)entry), &part);
-        ftl_marks_check(op, ftl->slots[(uint16_t)entry].marks, part.offset,
-                        part.length);
+        read_from_slot(ftl, op, (uint16_t)entry, &part);
     }
     op->next_sector += part.length >> FTL_SECTOR_SHIFT;
     return true;
@@ -383,6 +403,10 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
 {
     uint8_t *data = ftl_slot_data(ftl, slot);
 
+    /* First, because a word that is lost while it is copied makes a mark. */
+    if (ftl->has_marks || op->io.op == MEDIA_WRITE_UNCORRECTABLE) {
+        ftl_marks_write(ftl, op, slot, part->offset, part->length);
+    }
     if (op->io.protection != 0) {
         ftl_memory_run(ftl);
         ftl_protect_write(op, data, ftl_slot_meta(ftl, slot), part->offset,
@@ -393,9 +417,6 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
             ftl_protect_trim(ftl_slot_meta(ftl, slot), part->offset,
                              part->length);
         }
-    }
-    if (ftl->has_marks || op->io.op == MEDIA_WRITE_UNCORRECTABLE) {
-        ftl_marks_write(ftl, op, slot, part->offset, part->length);
     }
     op->next_sector += part->length >> FTL_SECTOR_SHIFT;
 }
@@ -454,7 +475,9 @@ static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     if (part->length != FTL_UNIT_DATA) {
         ftl_memory_run(ftl);
         if (ftl_is_in_slot(entry)) {
-            memcpy(data, ftl_slot_data(ftl, (uint16_t)entry), FTL_UNIT_DATA);
+            ftl_memory_move(ftl, FTL_MOVE_COPY, data,
+                            ftl_slot_data(ftl, (uint16_t)entry), FTL_UNIT_DATA);
+            ftl_memory_run(ftl);
             memcpy(ftl_slot_meta(ftl, index),
                    ftl_slot_meta(ftl, (uint16_t)entry), FTL_UNIT_META);
             slot->marks = ftl->slots[(uint16_t)entry].marks;

@@ -151,6 +151,12 @@ static void refuse_unit(struct ftl *ftl, uint16_t index, bool is_lost)
     ftl_slot_free(ftl, index);
 }
 
+void ftl_collect_drop(struct ftl *ftl, uint16_t index)
+{
+    ftl->collection.slots--;
+    ftl_slot_free(ftl, index);
+}
+
 void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status)
 {

@@ -234,6 +234,7 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
             planes &= failed_planes;
         }
         change_sum(ftl, at, request, planes);
+        ftl_damage_spoil_sum(ftl, request, at);
         at->members[request->flash.die] &= (uint8_t)~planes;
     }
     if (request->parity_planes != 0) {

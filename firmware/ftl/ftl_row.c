@@ -220,6 +220,18 @@ static bool is_far_ahead(const struct ftl *ftl)
 }
 
 /*
+ * A word of the row was lost while parity was made.  The system bytes do not
+ * say so, hence the row is not sent, and its units are put into another one.
+ * The sum was made when the word was zero already, so it is right.
+ */
+static void give_up_row(struct ftl *ftl, struct ftl_request *request)
+{
+    request->lost_units = 0;
+    ftl_row_done(ftl, request, FTL_FLASH_ERROR, 0);
+    ftl_request_free(ftl, request);
+}
+
+/*
  * Program the stream's next row.
  * @return false when there was no request or no row
  */
@@ -239,6 +251,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     request->flash.kind = FTL_FLASH_PROGRAM;
     request->stream = (uint8_t)plan->stream;
     request->is_marker = plan->is_marker;
+    request->lost_units = 0;
     request->row = stream_row(ftl, stream);
     planes = row_planes(ftl, request->row);
     request->parity_planes = ftl_parity_planes(ftl, request->row);
@@ -262,7 +275,11 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     stream->rows_in_flight++;
     ftl->superblocks[request->flash.block].rows_in_flight++;
     ftl->counters.rows++;
-    ftl_request_send(ftl, request);
+    if (request->lost_units == 0) {
+        ftl_request_send(ftl, request);
+    } else {
+        give_up_row(ftl, request);
+    }
     return true;
 }
 

@@ -235,6 +235,10 @@ void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
     struct ftl_slot *slot = &ftl->slots[index];
     uint16_t follower;
 
+    if (slot->must_be_read) {
+        ftl_collect_drop(ftl, index);
+        return;
+    }
     if (slot->pool == FTL_POOL_MOVE) {
         slot->attempt = (uint8_t)MIN(slot->attempt + 1, FTL_ATTEMPTS_MAX);
         await_row(ftl, index);

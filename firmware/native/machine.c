@@ -33,6 +33,9 @@ static void *core_dma(void *ctx, uint64_t addr, uint64_t len)
 {
     struct machine *machine = machine_of(ctx);
 
+    if (machine->before_dma != NULL) {
+        machine->before_dma(machine->before_dma_ctx, addr, len);
+    }
     if (hw_ecc_has_errors(&machine->ecc) &&
         !hw_ecc_read(&machine->ecc, addr, len, true)) {
         return NULL;
@@ -598,6 +601,15 @@ static void create_i2c(struct machine *machine)
         i2c_wires_init(&machine->i2c_wires[i], i);
         hw_i2c_init(&machine->i2c[i], &config);
     }
+}
+
+void machine_keep_errors(struct machine *machine, const struct hw_ecc *before)
+{
+    const struct hw_ecc_config config = machine->ecc.config;
+
+    machine->ecc = *before;
+    machine->ecc.config = config;
+    hw_ecc_reset(&machine->ecc, false);
 }
 
 void machine_init(struct machine *machine, struct native_world *world,

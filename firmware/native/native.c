@@ -510,6 +510,9 @@ struct native_drive *native_drive_create(
                                config->kept_bytes),
                config->kept_dram, config->kept_bytes);
     }
+    if (config->kept_ecc != NULL) {
+        machine_keep_errors(&drive->machine, config->kept_ecc);
+    }
     drive->machine.holds_flash = config->flash_is_held;
     drive->machine.flash_is_batched = config->flash_is_batched;
     uart_init(&drive->uart,

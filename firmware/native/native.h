@@ -137,7 +137,8 @@ struct native_drive_config {
      */
     const uint8_t *kept_dram;
     uint32_t kept_bytes;
-    bool has_capacitors; /* the board has power-loss protection */
+    const struct hw_ecc *kept_ecc; /* the errors of that DRAM, or NULL */
+    bool has_capacitors;           /* the board has power-loss protection */
 };
 
 /* The sleep of the main loop, for drives and hosts. */

@@ -39,7 +39,9 @@ enum media_status {
     MEDIA_READ_ONLY,      /* the medium refuses writes */
     MEDIA_INTERNAL_ERROR, /* DMA or command failure inside the drive */
     MEDIA_ABORTED,        /* reset or power transition */
-    MEDIA_MARKED,         /* a read of a block that a host has marked */
+    MEDIA_MARKED,         /* a read of a block that a host has marked, or whose
+                           * data was lost before it was on the medium */
+    MEDIA_TRANSFER_ERROR, /* a write whose data was lost inside the drive */
     MEDIA_GUARD_ERROR,    /* protection information: these three say which */
     MEDIA_APP_TAG_ERROR,  /* check of nvmf_media.failed_block() failed */
     MEDIA_REF_TAG_ERROR,

@@ -11,8 +11,10 @@ enum {
     KEPT_BYTES = 4 << 20, /* end of the DRAM, with all of the write buffer */
 };
 
-/* @param kept  the end of the DRAM before a reset, or NULL */
-static void start_drive(struct bed *bed, const uint8_t *kept)
+/* @param kept  the end of the DRAM before a reset, or NULL
+ * @param ecc   its errors, or NULL */
+static void start_drive(struct bed *bed, const uint8_t *kept,
+                        const struct hw_ecc *ecc)
 {
     struct native_drive_config config = {
         .node =
@@ -46,6 +48,7 @@ static void start_drive(struct bed *bed, const uint8_t *kept)
         .namespaces = bed->keeps_namespaces ? &bed->namespaces : NULL,
         .kept_dram = kept,
         .kept_bytes = KEPT_BYTES,
+        .kept_ecc = ecc,
         .has_capacitors = bed->has_capacitors,
     };
 
@@ -104,7 +107,7 @@ static void start_nodes(struct bed *bed)
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         cable_init(&bed->cables[i]);
     }
-    start_drive(bed, NULL);
+    start_drive(bed, NULL, NULL);
     bed->host = native_host_create(&bed->world, &host);
     plug_in(bed);
     assert_true(
@@ -172,13 +175,14 @@ void bed_power_off(struct bed *bed)
 
 void bed_power_on(struct bed *bed)
 {
-    start_drive(bed, NULL);
+    start_drive(bed, NULL, NULL);
     plug_in(bed);
 }
 
 void bed_reset(struct bed *bed)
 {
     const struct native_node *node = &bed->drive->machine.node;
+    const struct hw_ecc ecc = bed->drive->machine.ecc;
     uint8_t *kept = malloc(KEPT_BYTES);
 
     assert_non_null(kept);
@@ -187,7 +191,7 @@ void bed_reset(struct bed *bed)
                            KEPT_BYTES),
            KEPT_BYTES);
     native_drive_destroy(bed->drive);
-    start_drive(bed, kept);
+    start_drive(bed, kept, &ecc);
     plug_in(bed);
     free(kept);
 }

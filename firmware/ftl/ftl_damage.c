@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Words of DRAM that are lost on the way to the flash.
+ * Reference: docs/decisions/0017-data-path.md
+ *
+ * The block of a lost word in the write buffer gets a mark, as Write
+ * Uncorrectable makes it: the unit is programmed with the mark, and reads of
+ * the block fail until a host writes it.  A unit that garbage collection moves
+ * is read again, because the flash still has it.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+enum { ALL_BLOCKS = 0xff };
+
+/* Whether a word is in memory, and at which offset. */
+static bool find_offset(const uint8_t *memory, size_t len, const uint8_t *word,
+                        size_t *offset)
+{
+    *offset = (uintptr_t)word - (uintptr_t)memory;
+    return *offset < len;
+}
+
+/* Let the row that contains a slot know that it must not be sent, or that the
+ * sum of its stripe cannot be corrected if it fails. */
+static void note_row(struct ftl *ftl, uint16_t slot)
+{
+    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
+        struct ftl_request *request = &ftl->requests[i];
+
+        if (request->kind != FTL_REQUEST_ROW) {
+            continue;
+        }
+        for (uint32_t unit = 0; unit < request->flash.num_units; unit++) {
+            if (request->slots[unit] == slot) {
+                request->lost_units |= UINT64_C(1) << unit;
+            }
+        }
+    }
+}
+
+/* Blocks in a buffer are lost. */
+static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
+{
+    ftl_keep_note_lost(ftl, buffer, marks);
+    for (uint16_t i = 0; i < ftl->num_slots; i++) {
+        struct ftl_slot *slot = &ftl->slots[i];
+
+        if (slot->buffer != buffer) {
+            continue;
+        }
+        if (slot->pool == FTL_POOL_MOVE && !ftl_mount_is_settling(ftl)) {
+            slot->must_be_read = true;
+        } else if (slot->pool != FTL_POOL_TRIM) {
+            /* The contents of pages are in DRAM twice. */
+            slot->marks |= marks;
+            ftl->has_marks = true;
+        }
+        if (slot->state == FTL_SLOT_PROGRAMMING) {
+            note_row(ftl, i);
+        }
+    }
+}
+
+static bool lose_word(struct ftl *ftl, const uint8_t *word)
+{
+    size_t buffers = (size_t)ftl->num_slots + 1;
+    size_t offset;
+
+    if (find_offset(ftl->data, buffers * FTL_UNIT_DATA, word, &offset)) {
+        lose_blocks(ftl, (uint16_t)(offset / FTL_UNIT_DATA),
+                    (uint8_t)BIT(offset % FTL_UNIT_DATA >> FTL_SECTOR_SHIFT));
+        return true;
+    }
+    if (find_offset(ftl->meta, buffers * FTL_UNIT_META, word, &offset)) {
+        lose_blocks(ftl, (uint16_t)(offset / FTL_UNIT_META), ALL_BLOCKS);
+        return true;
+    }
+    return false;
+}
+
+/* Copies that have not been done yet do not get the word either. */
+static void lose_copies(struct ftl *ftl, const uint8_t *word)
+{
+    const struct ftl_moves *moves = ftl->config.flash.moves;
+
+    for (uint32_t i = 0; moves != NULL && i < moves->count; i++) {
+        const struct ftl_move *move = &moves->list[i];
+        uint64_t offset = (uintptr_t)word + moves->addr_offset - move->source;
+
+        if (move->kind == FTL_MOVE_COPY && offset < move->length) {
+            (void)lose_word(
+                ftl, (const uint8_t *)(uintptr_t)(move->target -
+                                                  moves->addr_offset + offset));
+        }
+    }
+}
+
+static bool has_piece_with(const struct media_io *io, const uint8_t *word)
+{
+    size_t offset;
+
+    for (unsigned int i = 0; i < io->piece_count; i++) {
+        if (find_offset(io->pieces[i].ptr, io->pieces[i].len_bytes, word,
+                        &offset)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writes whose data has the word end with an error. */
+static void fail_writes(struct ftl *ftl, const uint8_t *word)
+{
+    for (uint32_t i = 0; i < ftl->config.num_ops; i++) {
+        struct ftl_op *op = &ftl->ops[i];
+
+        if ((op->state == FTL_OP_QUEUED || op->state == FTL_OP_FILLING) &&
+            op->io.op == MEDIA_WRITE && has_piece_with(&op->io, word)) {
+            op->status = MEDIA_TRANSFER_ERROR;
+        }
+    }
+}
+
+bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
+{
+    bool is_ours = lose_word(ftl, word);
+
+    lose_copies(ftl, word);
+    fail_writes(ftl, word);
+    return is_ours;
+}
+
+void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
+                          struct ftl_accumulator *sum)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
+
+        if ((request->lost_units & UINT64_C(1) << i) != 0) {
+            sum->system[index][0] ^= 0xff;
+        }
+    }
+}

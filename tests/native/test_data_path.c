@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bits that flip on the way of the data from a host to NAND flash and back.
+ * At each stage, one wrong bit is corrected.  With more of them, a command ends
+ * with an error; no host gets wrong data as good data.
+ * Reference: docs/decisions/0017-data-path.md
+ */
+#include "bed_fixture.h"
+
+#include "lib/regfields.h"
+#include "firmware/drivers/ecc.h"
+#include "firmware/ftl/ftl_internal.h"
+#include "hw-model/regs/ecc.h"
+#include "nvmeof/wire/cqe.h"
+#include "nvmeof/wire/opcode.h"
+#include "tests/test_fixture.h"
+
+enum {
+    UNIT_BLOCKS = 8,
+    ONE = 1, /* bits to flip */
+    TWO = 3,
+    LBA = 80, /* the first block of a unit */
+    UNITS = 4096,
+};
+
+static const struct bed nand_bed = {.mtu_bytes = 1500, .has_nand = true};
+enum { FOUR_DIES_BLOCKS = 24 };
+static const struct bed four_dies_bed = {
+    .mtu_bytes = 1500,
+    .has_nand = true,
+    .nand_dies = 2,
+    .nand_blocks = FOUR_DIES_BLOCKS,
+};
+
+/* The bits of a word that flip immediately before a device reads it. */
+static struct {
+    uint64_t bits; /* 0: nothing flips */
+    uint32_t skip; /* reads that are let pass */
+    uint32_t offset;
+    /* @return whether the device reads the stage's memory at this address */
+    bool (*is_stage)(uint64_t *addr, uint64_t len);
+    bool is_judging;
+    uint32_t flips;
+} flip;
+
+static struct hw_ecc *drive_ecc(void)
+{
+    return &bed.drive->machine.ecc;
+}
+
+static struct ftl *drive_ftl(void)
+{
+    return bed.drive->drive.nand.ftl;
+}
+
+static uint64_t addr_of(const void *ptr)
+{
+    return (uintptr_t)ptr + bed.drive->drive.nand.seam.moves.addr_offset;
+}
+
+static void before_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    (void)ctx;
+    if (flip.bits == 0 || flip.is_judging) {
+        return;
+    }
+    flip.is_judging = true;
+    if (flip.is_stage(&addr, len) && flip.skip-- == 0) {
+        assert_true(hw_ecc_inject(drive_ecc(), addr + flip.offset, flip.bits));
+        flip.bits = 0;
+        flip.flips++;
+    }
+    flip.is_judging = false;
+}
+
+static void flip_at(bool (*is_stage)(uint64_t *addr, uint64_t len),
+                    uint32_t offset, uint64_t bits)
+{
+    flip.is_stage = is_stage;
+    flip.offset = offset;
+    flip.bits = bits;
+    flip.skip = 0;
+    flip.flips = 0;
+    bed.drive->machine.before_dma = before_dma;
+}
+
+static int setup_like(const struct bed *like)
+{
+    memset(&flip, 0, sizeof(flip));
+    bed_init_like(&bed, like);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+static int setup_nand(void **state)
+{
+    (void)state;
+    return setup_like(&nand_bed);
+}
+
+static int setup_four_dies(void **state)
+{
+    (void)state;
+    return setup_like(&four_dies_bed);
+}
+
+/* ---- Commands. */
+
+static uint16_t write_blocks(uint64_t lba, uint32_t blocks, uint32_t version)
+{
+    return bed_write(&bed, 1, lba, blocks, HOST_DATA_KEYED, false, version) &
+           NVME_SC_MASK;
+}
+
+static void flush_all(void)
+{
+    assert_int_equal(bed_flush(&bed, 1), 0);
+}
+
+static void expect_lost(uint64_t lba, uint32_t blocks)
+{
+    assert_int_equal(bed_read(&bed, 1, lba, blocks, HOST_DATA_KEYED) &
+                         NVME_SC_MASK,
+                     NVME_SC_READ_ERROR);
+}
+
+static void expect_good(uint64_t lba, uint32_t blocks, uint32_t version)
+{
+    bed_expect(&bed, 1, lba, blocks, HOST_DATA_KEYED, version);
+}
+
+/* Of the unit at LBA, block `lost` cannot be read; the others are good. */
+static void expect_one_lost(uint32_t lost, uint32_t version)
+{
+    expect_lost(LBA + lost, 1);
+    expect_lost(LBA, UNIT_BLOCKS);
+    expect_good(LBA, lost, version);
+    expect_good(LBA + lost + 1, UNIT_BLOCKS - lost - 1, version);
+}
+
+static void cut_power(void)
+{
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+}
+
+/* ---- Stages. */
+
+static bool is_in_slots(uint64_t addr)
+{
+    return addr - addr_of(drive_ftl()->data) <
+           (uint64_t)drive_ftl()->num_slots * FTL_UNIT_DATA;
+}
+
+static bool is_list(uint64_t addr, uint64_t len)
+{
+    return addr == bed.drive->drive.nand.seam.move_list.list_addr &&
+           len == NAND_MOVE_HEADER_LEN;
+}
+
+/* A payload that a host has sent, before it is copied to the write buffer. */
+static bool is_payload(uint64_t *addr, uint64_t len)
+{
+    const struct ftl_move *move = bed.drive->drive.nand.seam.moves.list;
+
+    if (!is_list(*addr, len) || move->kind != FTL_MOVE_COPY ||
+        !is_in_slots(move->target)) {
+        return false;
+    }
+    *addr = move->source;
+    return true;
+}
+
+/* A unit in the write buffer, before parity is made of it. */
+static bool is_xor(uint64_t *addr, uint64_t len)
+{
+    const struct ftl_moves *moves = &bed.drive->drive.nand.seam.moves;
+
+    if (!is_list(*addr, len)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < moves->count; i++) {
+        if (moves->list[i].length == FTL_UNIT_DATA &&
+            is_in_slots(moves->list[i].source) &&
+            !is_in_slots(moves->list[i].target)) {
+            *addr = moves->list[i].source;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The controller reads or writes a whole slot to program or to fill it; moves
+ * do not count. */
+static bool is_slot_of_state(uint64_t addr, uint64_t len, uint8_t pool,
+                             uint8_t state)
+{
+    const struct ftl *ftl = drive_ftl();
+
+    if (len != FTL_UNIT_DATA || !is_in_slots(addr) ||
+        bed.drive->drive.nand.seam.moves.count != 0) {
+        return false;
+    }
+    for (uint16_t i = 0; i < ftl->num_slots; i++) {
+        if (addr_of(ftl_slot_data(ftl, i)) == addr) {
+            return ftl->slots[i].pool == pool && ftl->slots[i].state == state;
+        }
+    }
+    return false;
+}
+
+static bool is_program(uint64_t *addr, uint64_t len)
+{
+    return is_slot_of_state(*addr, len, FTL_POOL_HOST, FTL_SLOT_PROGRAMMING);
+}
+
+static bool is_moved(uint64_t *addr, uint64_t len)
+{
+    return is_slot_of_state(*addr, len, FTL_POOL_MOVE, FTL_SLOT_PROGRAMMING);
+}
+
+/* Flip bits of the slot that holds the unit at LBA. */
+static void flip_slot(uint32_t offset, uint64_t bits)
+{
+    uint32_t entry = drive_ftl()->map[LBA / UNIT_BLOCKS];
+
+    assert_true(ftl_is_in_slot(entry));
+    assert_true(hw_ecc_inject(
+        drive_ecc(),
+        addr_of(ftl_slot_data(drive_ftl(), (uint16_t)entry)) + offset, bits));
+}
+
+/* ---- The buffer in which the RNIC places payloads. */
+
+static void test_one_wrong_bit_of_a_payload_is_corrected(void **state)
+{
+    (void)state;
+    flip_at(is_payload, 1024, ONE);
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    assert_int_equal(flip.flips, 1);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    flush_all();
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+static void test_a_write_whose_payload_is_lost_fails(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_at(is_payload, 1024, TWO);
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 2),
+                     NVME_SC_DATA_TRANSFER_ERROR);
+    assert_int_equal(flip.flips, 1);
+    expect_one_lost(2, 2);
+    flush_all();
+    expect_one_lost(2, 2);
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 3), 0);
+    expect_good(LBA, UNIT_BLOCKS, 3);
+    flush_all();
+    expect_good(LBA, UNIT_BLOCKS, 3);
+}
+
+/* ---- The write buffer. */
+
+static void test_one_wrong_bit_in_the_write_buffer_is_corrected(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(512, ONE);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    flush_all();
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+static void test_a_lost_block_in_the_write_buffer_cannot_be_read(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(3 * BED_BLOCK + 8, TWO);
+    expect_one_lost(3, 1);
+    flush_all();
+    expect_one_lost(3, 1);
+    cut_power();
+    expect_one_lost(3, 1);
+    assert_int_equal(write_blocks(LBA + 3, 1, 1), 0);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+static void test_a_write_of_a_part_keeps_the_lost_block_lost(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(3 * BED_BLOCK, TWO);
+    assert_int_equal(write_blocks(LBA + 5, 1, 1), 0);
+    expect_one_lost(3, 1);
+    /* The block that is written is good, although its word was lost before. */
+    flip_slot(6 * BED_BLOCK, TWO);
+    assert_int_equal(write_blocks(LBA + 6, 1, 1), 0);
+    expect_one_lost(3, 1);
+    flush_all();
+    expect_one_lost(3, 1);
+}
+
+static void test_a_word_that_is_lost_while_a_row_is_made_is_never_good(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_at(is_program, BED_BLOCK, TWO);
+    flush_all();
+    assert_int_equal(flip.flips, 1);
+    expect_one_lost(1, 1);
+    cut_power();
+    expect_one_lost(1, 1);
+}
+
+/* ---- The same with parity: the dies that are left hold the right data. */
+
+static void lose_die(uint8_t channel, uint8_t die)
+{
+    const struct nand_injection injection = {
+        .kind = NAND_OP_READ,
+        .effect = NAND_EFFECT_DIE,
+        .channel = channel,
+        .die = die,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    assert_true(nand_array_inject(bed.drive->machine.nand->array, &injection));
+}
+
+/* Read units around the lost block.  Each is right, or cannot be read. */
+static void expect_right_or_lost(uint32_t units, uint32_t *lost)
+{
+    *lost = 0;
+    for (uint32_t i = 0; i < units; i++) {
+        uint16_t status = bed_read(&bed, 1, (uint64_t)i * UNIT_BLOCKS,
+                                   UNIT_BLOCKS, HOST_DATA_KEYED) &
+                          NVME_SC_MASK;
+
+        if (status == 0) {
+            expect_good((uint64_t)i * UNIT_BLOCKS, UNIT_BLOCKS, 1);
+        } else {
+            assert_int_equal(status, NVME_SC_READ_ERROR);
+            ++*lost;
+        }
+    }
+}
+
+enum { STRIPES_UNITS = 256 };
+
+static void lose_word_with_parity(bool (*is_stage)(uint64_t *, uint64_t),
+                                  uint32_t skip)
+{
+    uint32_t lost;
+
+    for (uint32_t i = 0; i < STRIPES_UNITS; i += 16) {
+        if (i == STRIPES_UNITS / 4) {
+            flip_at(is_stage, 16, TWO);
+            flip.skip = skip;
+        }
+        assert_int_equal(
+            write_blocks((uint64_t)i * UNIT_BLOCKS, 16 * UNIT_BLOCKS, 1), 0);
+    }
+    flush_all();
+    assert_int_equal(flip.flips, 1);
+    expect_right_or_lost(STRIPES_UNITS, &lost);
+    assert_int_equal(lost, 1);
+    lose_die(0, 1);
+    /* The stripe of the row that failed may have no parity. */
+    expect_right_or_lost(STRIPES_UNITS, &lost);
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_word_that_is_lost_before_parity_is_made(void **state)
+{
+    (void)state;
+    lose_word_with_parity(is_xor, 0);
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_word_of_a_later_row_that_is_lost_before_parity_is_made(
+    void **state)
+{
+    (void)state;
+    lose_word_with_parity(is_xor, 4);
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_word_that_is_lost_after_parity_was_made(void **state)
+{
+    (void)state;
+    lose_word_with_parity(is_program, 0);
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_word_of_a_later_row_that_is_lost_after_parity_was_made(
+    void **state)
+{
+    (void)state;
+    lose_word_with_parity(is_program, 40);
+}
+
+/* ---- Garbage collection. */
+
+static void test_a_unit_that_is_moved_is_read_again(void **state)
+{
+    (void)state;
+    flip_at(is_moved, 256, TWO);
+    for (uint32_t round = 0; round < 12 && flip.flips == 0; round++) {
+        for (uint32_t i = 0; i < 1024; i += 16 + round) {
+            assert_int_equal(write_blocks((uint64_t)i * UNIT_BLOCKS,
+                                          16 * UNIT_BLOCKS, round + 1),
+                             0);
+        }
+        flush_all();
+    }
+    assert_int_equal(flip.flips, 1);
+    flush_all();
+    for (uint32_t i = 0; i < 1024; i++) {
+        assert_int_equal(bed_read(&bed, 1, (uint64_t)i * UNIT_BLOCKS,
+                                  UNIT_BLOCKS, HOST_DATA_KEYED),
+                         0);
+    }
+}
+
+/* ---- Resets: the next start adopts the write buffer. */
+
+/* What the firmware's panic does when a hart has read a lost word. */
+static void panic_at_lost_word(void)
+{
+    const struct hw_ecc_word word = drive_ecc()->words[0];
+
+    assert_false(hw_ecc_read(drive_ecc(), word.addr, ECC_WORD_BYTES, false));
+    assert_true(
+        hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB_LO, (uint32_t)word.addr));
+    assert_true(hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB_HI,
+                                 (uint32_t)(word.addr >> 32)));
+    assert_true(hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB_LEN, ECC_WORD_BYTES));
+    assert_true(hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB,
+                                 FIELD_MAKE(ECC_SCRUB, CLEAR, 1)));
+}
+
+static void reset_drive(void)
+{
+    bed_reset(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+}
+
+static void test_after_a_panic_the_lost_block_is_not_adopted_as_good(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(4 * BED_BLOCK, TWO);
+    panic_at_lost_word();
+    reset_drive();
+    expect_one_lost(4, 1);
+    reset_drive();
+    expect_one_lost(4, 1);
+    flush_all();
+    expect_one_lost(4, 1);
+    cut_power();
+    expect_one_lost(4, 1);
+}
+
+static void test_a_reset_before_anybody_reads_the_lost_word(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(4 * BED_BLOCK, TWO);
+    reset_drive();
+    flush_all();
+    expect_one_lost(4, 1);
+}
+
+static void test_a_reset_after_the_lost_word_was_found(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(4 * BED_BLOCK, TWO);
+    expect_lost(LBA + 4, 1);
+    reset_drive();
+    expect_one_lost(4, 1);
+    assert_int_equal(write_blocks(LBA + 4, 1, 1), 0);
+    reset_drive();
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+TEST_FIXTURE(setup_nand, teardown)
