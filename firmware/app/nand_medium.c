@@ -81,8 +81,7 @@ static uint32_t choose_capacity(const struct ftl_config *config)
  * factory has marked, and config->bad_planes has no marks yet.
  *
  * With capacitors, one free superblock must have space for all of the buffer,
- * for parity, and for rows that fail.  If blocks have fewer than four
- * wordlines, the least size exceeds this.
+ * for parity, and for rows that fail.
  */
 static uint16_t choose_buffer(const struct ftl_config *config,
                               bool has_capacitors)
@@ -93,10 +92,13 @@ static uint16_t choose_buffer(const struct ftl_config *config,
     uint32_t units =
         MIN(choose_capacity(config) / BUFFER_PART, (uint32_t)BUFFER_UNITS);
 
+    units = MAX(units, ROWS_PER_DIE * row * geometry->dies);
     if (has_capacitors) {
-        units = MIN(units, row * geometry->dies * geometry->wordlines / 2);
+        uint32_t half = row * geometry->dies * geometry->wordlines / 2;
+
+        units = MIN(units, MIN(half, ftl_most_saved_units(config)));
     }
-    return (uint16_t)MAX(units, ROWS_PER_DIE * row * geometry->dies);
+    return (uint16_t)units;
 }
 
 /*
@@ -522,6 +524,28 @@ static void report_mount(struct nand_medium *medium, uint64_t now_us)
     config->failed(config->ctx);
 }
 
+/* Dies have died, or the mount has found that some had died before. */
+static void report_dead_dies(struct nand_medium *medium)
+{
+    uint32_t dead = ftl_dead_dies(medium->ftl);
+    uint32_t answer = ftl_distrusted_dies(medium->ftl);
+
+    if (dead == medium->dead_dies) {
+        return;
+    }
+    medium->dead_dies = dead;
+    log_line(medium->config.log,
+             "ftl: number of dies that have died: %u; they are not used any "
+             "more, and what they held is rebuilt from parity if there is any",
+             dead);
+    if (answer != 0) {
+        log_line(medium->config.log,
+                 "ftl: number of these that answer again: %u; what they hold "
+                 "is old",
+                 answer);
+    }
+}
+
 static void report_read_only(struct nand_medium *medium)
 {
     const struct nand_medium_config *config = &medium->config;
@@ -596,6 +620,7 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
                          0)) {
         report_read_only(medium);
     }
+    report_dead_dies(medium);
     if (__builtin_expect(medium->fail_us != 0, 0) && !medium->is_saved &&
         ftl_is_saved(medium->ftl)) {
         report_saved(medium, step->now_us);

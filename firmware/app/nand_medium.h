@@ -71,6 +71,7 @@ struct nand_medium {
     enum ftl_state state;
     bool has_mounted;       /* since the start; a mount after a wipe is later */
     bool is_read_only;      /* the log says that the medium is read-only */
+    uint32_t dead_dies;     /* that the log has named */
     bool is_cache_on;       /* hosts have the volatile write cache enabled */
     bool is_backed;         /* there are capacitors, and they have not failed */
     bool is_saved;          /* the log says that the write buffer is saved */

@@ -90,6 +90,7 @@ static size_t divide_memory(struct ftl *ftl, uint8_t *base)
         CARVE(streams[i].die_rows, (size_t)layout->geometry.dies);
     }
     CARVE(parity.dead_dies, (size_t)layout->geometry.dies);
+    CARVE(parity.recorded_dies, (size_t)layout->geometry.dies);
     if (layout->has_parity) {
         size_t units = layout->row_units;
 
@@ -261,6 +262,7 @@ struct ftl *ftl_start(const struct ftl_config *config)
                config->geometry.dies * sizeof(ftl->streams[i].die_rows[0]));
     }
     memset(ftl->parity.dead_dies, 0, config->geometry.dies);
+    memset(ftl->parity.recorded_dies, 0, config->geometry.dies);
     for (unsigned int i = 0; i < FTL_RESCUES; i++) {
         ftl->parity.rescues[i].request = FTL_LIST_END;
     }
@@ -357,6 +359,7 @@ static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
         any |= ftl_is_adopting(ftl) ? ftl_keep_step(ftl) : ftl_io_step(ftl);
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_health_step(ftl);
+        any |= ftl_capacity_step(ftl);
         any |= ftl_wear_step(ftl);
         any |= ftl_trim_restore_step(ftl);
         any |= ftl_scrub_step(ftl, deadline_us);

@@ -41,7 +41,7 @@ struct ftl_config {
      */
     bool is_capacity_estimated;
     bool records_capacity; /* if no page on flash says what the capacity is,
-                            * ftl_stop() has one written */
+                            * the mount has one written when it has ended */
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */
@@ -128,6 +128,15 @@ size_t ftl_keep_bytes(const struct ftl_config *config);
 /** The most logical units that leave garbage collection enough space to work.
  */
 uint32_t ftl_most_units(const struct ftl_config *config);
+
+/**
+ * The most units of the write buffer that can always be saved when the power
+ * fails: they fit into one superblock, even if as many of its planes have
+ * failed as a superblock in use may have.
+ *
+ * @return 0 for a flash of which ftl_most_units() is 0
+ */
+uint32_t ftl_most_saved_units(const struct ftl_config *config);
 
 /**
  * Initialise, in config->memory, and begin to mount: read what is on the flash.
@@ -271,8 +280,10 @@ struct ftl_erase_counts {
 };
 void ftl_erase_counts(const struct ftl *ftl, struct ftl_erase_counts *counts);
 
-/** Dies that do not answer. */
+/** Dies that have died.  They are not used any more, at later starts either. */
 uint32_t ftl_dead_dies(const struct ftl *ftl);
+/** Of these, the ones that had died before this start, and answered. */
+uint32_t ftl_distrusted_dies(const struct ftl *ftl);
 
 /** Whether what is written now survives the loss of a die. */
 bool ftl_has_parity(const struct ftl *ftl);

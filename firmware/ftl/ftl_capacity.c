@@ -5,8 +5,9 @@
  * The capacity follows from the geometry and the blocks that the factory has
  * marked.  If a die does not answer at the start, its marks cannot be read.
  * Therefore all pages and the headers of checkpoints have the number of logical
- * units.  If the configuration has only an upper limit, the mount takes the
- * number that it finds, and begins again if this is another number.
+ * units.  The first mount of an array has a page written.  If the configuration
+ * has only an upper limit, the mount takes the number that it finds, and begins
+ * again if this is another number.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -79,8 +80,23 @@ void ftl_capacity_record(struct ftl *ftl)
 {
     if (ftl->config.records_capacity && !ftl->mount.has_capacity) {
         ftl->mount.has_capacity = true;
+        ftl->records_capacity = true;
         ftl_health_write(ftl);
     }
+}
+
+/* The page is of use when a die has died, so it needs parity. */
+bool ftl_capacity_step(struct ftl *ftl)
+{
+    if (!ftl->records_capacity || ftl->health_changes != 0 ||
+        ftl->dirty[FTL_POOL_TRIM].count != 0) {
+        return false;
+    }
+    ftl->records_capacity = false;
+    if (ftl->layout.has_parity) {
+        ftl_complete_stripes(ftl);
+    }
+    return true;
 }
 
 uint32_t ftl_capacity(const struct ftl *ftl)

@@ -303,9 +303,6 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
 
 void ftl_stop(struct ftl *ftl)
 {
-    if (ftl->state == FTL_READY) {
-        ftl_capacity_record(ftl);
-    }
     ftl->checkpoint.is_last = ftl->state == FTL_READY;
     ftl->checkpoint.is_stopped = ftl->checkpoint.is_last;
     ftl->has_work = true;

@@ -16,8 +16,9 @@
 
 #include <string.h>
 
-enum {                 /* metadata of a page */
-       PAGE_FLAGS = 0, /* of page 0 */
+enum {                 /* metadata of page 0 */
+       PAGE_FLAGS = 0, /* 8 bits */
+       PAGE_DEAD = 8,  /* ftl_dead.c; FTL_DEAD_RECORD_LEN bytes */
        FLAG_READ_ONLY = 0x01,
 };
 
@@ -150,6 +151,9 @@ void ftl_health_emit(const struct ftl *ftl, uint32_t page, uint8_t *data,
     memcpy(data, bytes, len);
     memset(data + len, 0, FTL_UNIT_DATA - len);
     memset(meta, 0, FTL_UNIT_META);
+    if (page == 0) {
+        ftl_dead_emit(ftl, meta + PAGE_DEAD);
+    }
 }
 
 void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
@@ -191,8 +195,9 @@ void ftl_health_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
     for (size_t i = 0; i < len; i++) {
         take_planes(ftl, (size_t)page * FTL_UNIT_DATA + i, data[i]);
     }
-    if (page == 0 && meta[PAGE_FLAGS] == FLAG_READ_ONLY) {
-        ftl->is_read_only = true;
+    if (page == 0) {
+        ftl->is_read_only |= meta[PAGE_FLAGS] == FLAG_READ_ONLY;
+        ftl_dead_take(ftl, meta + PAGE_DEAD);
     }
 }
 

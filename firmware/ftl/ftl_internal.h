@@ -412,8 +412,9 @@ struct ftl {
     bool is_volatile;
     bool is_full;      /* operations waited for space that nothing could make */
     bool is_read_only; /* for good: writes and trims are refused */
-    bool has_marks;    /* some unit has or had marked blocks, so reads look at
-                        * the marks */
+    bool records_capacity; /* a page with the capacity is being written */
+    bool has_marks; /* some unit has or had marked blocks, so reads look at
+                     * the marks */
     uint64_t now_us;
     /*
      * Before wake_us, ftl_step() has something to do only if has_work is set.
@@ -529,8 +530,10 @@ void ftl_capacity_take(struct ftl *ftl, uint32_t units);
 void ftl_capacity_decide(struct ftl *ftl);
 /** The mount begins again: use the capacity that it has found, if any. */
 void ftl_capacity_change(struct ftl *ftl);
-/** Before power-off: if no page has the capacity, have a page written. */
+/** The mount has ended: if no page has the capacity, have a page written. */
 void ftl_capacity_record(struct ftl *ftl);
+/** When this page is on flash, have its stripe completed. */
+bool ftl_capacity_step(struct ftl *ftl);
 
 /* ---- ftl_slot.c */
 /** @return FTL_LIST_END when the pool has no free slot */
@@ -790,6 +793,18 @@ void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row);
  * pages and health pages */
 void ftl_trim_apply(struct ftl *ftl, uint32_t page, const uint8_t *data,
                     const uint8_t *meta);
+
+/* ---- ftl_dead.c: dies that have died */
+enum { FTL_DEAD_RECORD_LEN = 40 };
+/** Write the record of them: FTL_DEAD_RECORD_LEN bytes. */
+void ftl_dead_emit(const struct ftl *ftl, uint8_t *record);
+/** Take over a record that was read at the start.  If the mount has used a die
+ * that it names, the mount begins again. */
+void ftl_dead_take(struct ftl *ftl, const uint8_t *record);
+/** A die has died: have it recorded. */
+void ftl_dead_note(struct ftl *ftl);
+/** The mount has ended: superblocks that need a dead die's parity move soon. */
+void ftl_dead_mounted(struct ftl *ftl);
 
 /* ---- ftl_health.c: planes that have failed */
 uint32_t ftl_health_pages(const struct ftl_layout *layout);

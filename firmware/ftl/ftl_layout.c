@@ -69,13 +69,18 @@ uint32_t ftl_layout_capacity(const struct ftl_layout *layout,
     return planes * geometry->pages * geometry->units * geometry->wordlines;
 }
 
-bool ftl_layout_is_enough(const struct ftl_layout *layout, uint32_t capacity)
+uint32_t ftl_layout_least_capacity(const struct ftl_layout *layout)
 {
     uint32_t dies = layout->geometry.dies;
     uint32_t all = layout->superblock_units / dies *
                    (layout->has_parity ? dies - 1 : dies);
 
-    return capacity * UINT64_C(4) >= all * UINT64_C(3);
+    return (uint32_t)((all * UINT64_C(3) + 3) / 4);
+}
+
+bool ftl_layout_is_enough(const struct ftl_layout *layout, uint32_t capacity)
+{
+    return capacity >= ftl_layout_least_capacity(layout);
 }
 
 /* Write a row number of 36 bits, followed by 4 bits of the marks. */

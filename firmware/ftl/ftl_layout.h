@@ -62,6 +62,9 @@ static inline uint32_t ftl_place_row(const struct ftl_layout *layout,
 uint32_t ftl_layout_capacity(const struct ftl_layout *layout,
                              const uint8_t *bad_planes, bool has_parity);
 
+/** The least capacity of a superblock that may be used. */
+uint32_t ftl_layout_least_capacity(const struct ftl_layout *layout);
+
 /** Whether a superblock with this capacity may be used. */
 bool ftl_layout_is_enough(const struct ftl_layout *layout, uint32_t capacity);
 

@@ -243,7 +243,8 @@ static bool step_clear(struct ftl *ftl)
     any |= ftl_row_step(ftl);
     if (!ftl_collect_is_due(ftl)) {
         ftl->state = FTL_READY;
-        ftl_parity_mounted(ftl);
+        ftl_dead_mounted(ftl);
+        ftl_capacity_record(ftl);
         ftl_collect_rest_of_suspects(ftl);
         if (ftl_health_is_worn_out(ftl)) {
             ftl_health_set_read_only(ftl);
@@ -347,6 +348,7 @@ bool ftl_mount_step(struct ftl *ftl)
         ftl_collect_stop(ftl);
         ftl->is_read_only = true;
         ftl->state = FTL_READY;
+        ftl_dead_mounted(ftl);
         any = true;
     }
     return any;

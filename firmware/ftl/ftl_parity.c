@@ -250,6 +250,7 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die)
     }
     ftl->parity.dead_dies[die] = true;
     ftl->parity.num_dead++;
+    ftl_dead_note(ftl);
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         struct ftl_superblock *at = &ftl->superblocks[i];
 
@@ -267,14 +268,6 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die)
     if (ftl->state == FTL_MOUNTING &&
         (!ftl->layout.has_parity || ftl->parity.num_dead > 1)) {
         ftl->state = FTL_FAILED;
-    }
-}
-
-void ftl_parity_mounted(struct ftl *ftl)
-{
-    for (uint32_t i = 0;
-         ftl->parity.num_dead != 0 && i < ftl->layout.superblocks; i++) {
-        ftl_collect_move_soon(ftl, i);
     }
 }
 

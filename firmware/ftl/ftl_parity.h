@@ -78,6 +78,11 @@ struct ftl_rescue {
 struct ftl_parity {
     bool *dead_dies;
     uint32_t num_dead;
+    bool *recorded_dies;   /* those that the flash says have died: ftl_dead.c */
+    uint64_t recorded_row; /* the row number that the flash says */
+    /* Rows from this number on were put together since the latest death. */
+    uint64_t dead_row;
+    uint32_t num_distrusted; /* recorded dies that have answered */
     struct ftl_accumulator accumulators[FTL_ACCUMULATORS];
     struct ftl_rescue rescues[FTL_RESCUES];
     struct ftl_list waiting; /* requests that wait for a rescue */
@@ -114,8 +119,6 @@ struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
 void ftl_parity_xor(uint8_t *to, const uint8_t *from, size_t len);
 /** A die does not answer any more: leave it out, and move what it holds. */
 void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
-/** The mount has ended: superblocks that need a dead die's parity move soon. */
-void ftl_parity_mounted(struct ftl *ftl);
 
 /* ---- ftl_rescue.c: using it */
 

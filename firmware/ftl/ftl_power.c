@@ -20,12 +20,29 @@
  */
 #include "firmware/ftl/ftl_internal.h"
 
+enum { SAVE_ROWS = 3 }; /* see ftl_most_saved_units() */
+
 void ftl_power_fails(struct ftl *ftl)
 {
     if (ftl->power.phase == FTL_POWER_ON) {
         ftl->power.phase = FTL_POWER_SAVES;
         ftl->has_work = true;
     }
+}
+
+/* The rows that are not full of the buffer's units are the last one, the
+ * marker, and one whose program fails. */
+uint32_t ftl_most_saved_units(const struct ftl_config *config)
+{
+    struct ftl_layout layout;
+    uint32_t others, least;
+
+    if (!ftl_layout_init(&layout, &config->geometry)) {
+        return 0;
+    }
+    others = FTL_TRIM_SLOTS + SAVE_ROWS * layout.row_units;
+    least = ftl_layout_least_capacity(&layout);
+    return MAX(least - MIN(least, others), 2 * layout.row_units);
 }
 
 bool ftl_is_saved(const struct ftl *ftl)

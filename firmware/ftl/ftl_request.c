@@ -58,7 +58,7 @@ void ftl_request_send(struct ftl *ftl, struct ftl_request *request)
 
 void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
 {
-    if (ftl->unsent.count != 0 ||
+    if (ftl->unsent.count != 0 || ftl->parity.num_dead != 0 ||
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
         ftl_request_send(ftl, request);
         ftl->has_work = true;
@@ -98,19 +98,6 @@ void ftl_request_free(struct ftl *ftl, struct ftl_request *request)
 {
     request->kind = FTL_REQUEST_FREE;
     ftl_list_append(&ftl->free_requests, (uint16_t)request->flash.cookie);
-}
-
-bool ftl_request_send_waiting(struct ftl *ftl)
-{
-    bool any = false;
-
-    while (ftl->unsent.count != 0 &&
-           ftl->config.flash.submit(ftl->config.flash.ctx,
-                                    &ftl->requests[ftl->unsent.head].flash)) {
-        (void)ftl_list_pop(&ftl->unsent);
-        any = true;
-    }
-    return any;
 }
 
 /*
@@ -247,4 +234,36 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
         break;
     }
     ftl_request_free(ftl, request);
+}
+
+/*
+ * Pass the first request that waits to the flash.  A die that has died gets
+ * none, even if it answers again.
+ * @return false when the flash does not take it
+ */
+static bool send_first(struct ftl *ftl)
+{
+    const struct ftl_request *request = &ftl->requests[ftl->unsent.head];
+    bool is_dead = ftl->parity.dead_dies[request->flash.die];
+    uint16_t index;
+
+    if (!is_dead &&
+        !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
+        return false;
+    }
+    index = ftl_list_pop(&ftl->unsent);
+    if (is_dead) {
+        ftl_flash_done(ftl, index, FTL_FLASH_DEAD, 0);
+    }
+    return true;
+}
+
+bool ftl_request_send_waiting(struct ftl *ftl)
+{
+    bool any = false;
+
+    while (ftl->unsent.count != 0 && send_first(ftl)) {
+        any = true;
+    }
+    return any;
 }

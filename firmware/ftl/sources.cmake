@@ -8,6 +8,7 @@ set(SOURCES
     ftl_checkpoint_pieces.c
     ftl_collect.c
     ftl_damage.c
+    ftl_dead.c
     ftl_health.c
     ftl_io.c
     ftl_layout.c

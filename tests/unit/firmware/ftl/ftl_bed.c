@@ -89,6 +89,9 @@ static void open_array(struct bed *bed)
     if (!nand_file_open(&bed->file, &source, NULL, &failure)) {
         fail_msg("%s", failure.text);
     }
+    if (bed->changes_dead_dies) {
+        bed->file.state.dead_dies[0] = bed->dead_dies;
+    }
     bed->array = nand_array_open(
         &(struct nand_array_config){
             .backend = nand_ram_backend(&bed->ram),
@@ -249,6 +252,7 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
     struct bed *bed = ctx;
     struct bed_die *die = &bed->dies[op->die];
 
+    assert_false((bed->forbidden_dies & BIT(op->die)) != 0);
     if (die->tail - die->head == BED_QUEUE) {
         return false;
     }

@@ -119,6 +119,9 @@ struct bed {
     bool is_unknown;   /* since a power cut, or since a write was refused: units
                         * have any of several contents */
     uint8_t held_dies; /* mask: their operations neither start nor finish */
+    uint8_t forbidden_dies; /* mask: they must get no operations */
+    bool changes_dead_dies; /* before the next mount, exactly `dead_dies` are */
+    uint8_t dead_dies;      /* dead: mask */
     uint8_t lagging_die;
     uint32_t lag_events;    /* for which it does nothing from now on */
     bool writes_old_layout; /* units are programmed as those without parity */

@@ -389,3 +389,28 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
     }
     assert_int_equal(changed, 8);
 }
+
+/* The power is cut soon after the first start of an array, and then a die is
+ * dead. */
+static void test_the_capacity_of_a_young_array_is_known(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 4; i++) {
+        struct bed_config config = config_of(4);
+        struct bed *bed, *cut;
+
+        config.logical_units = 100;
+        config.seed = 1 + i;
+        config.estimates_capacity = true;
+        bed = new_mounted(&config);
+        bed_settle(bed);
+        cut = bed_cut(bed, i);
+        bed_free(bed);
+        cut->changes_dead_dies = true;
+        cut->dead_dies = (uint8_t)BIT(i);
+        bed_mount(cut);
+        assert_int_equal(ftl_dead_dies(cut->ftl), 1);
+        assert_int_equal(ftl_capacity(cut->ftl), cut->units);
+        bed_free(cut);
+    }
+}

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "firmware/ftl/ftl_internal.h"
 #include "lib/random.h"
 #include "tests/unit/firmware/ftl/ftl_faults.h"
 
@@ -234,6 +235,79 @@ static void test_a_full_flash_has_space_for_the_buffer(void **state)
     config.geometry.blocks = 14;
     sweep.is_filled = true;
     sweep_seeds(&sweep, &config, "full flash");
+}
+
+/* End the workload when the buffer is full and few superblocks are free. */
+static void end_when_full(struct bed *bed)
+{
+    struct sweep *sweep = bed->ctx;
+
+    if (bed->ftl->free_superblocks <= FTL_URGENT_LEAVES_FREE &&
+        bed->ftl->dirty[FTL_POOL_HOST].count >= bed->config.buffer_units) {
+        longjmp(sweep->end, 1);
+    }
+}
+
+static void overwrite_at_random(struct bed *bed, uint64_t seed)
+{
+    for (unsigned int i = 0; i < 4000; i++) {
+        uint64_t unit = random_next(&seed) % (bed->units - 8);
+
+        (void)bed_submit_write(bed, unit * BED_SECTORS, 64, false);
+        if (i % 50 == 49) {
+            bed_flush(bed);
+        }
+    }
+}
+
+/* The power fails at the worst time. */
+static void save_full_buffer(const struct bed_config *config)
+{
+    struct bed *volatile bed = bed_new(config);
+    struct sweep sweep = {.fail_at = config->seed};
+
+    bed_mount(bed);
+    for (uint32_t i = 0; i < 2 * bed->units; i++) {
+        bed_write(bed, i % bed->units * BED_SECTORS, BED_SECTORS);
+    }
+    bed_flush(bed);
+    bed->ctx = &sweep;
+    bed->after_event = end_when_full;
+    if (setjmp(sweep.end) == 0) {
+        overwrite_at_random(bed, config->seed);
+        fail_msg("The buffer was never full.");
+    }
+    save_and_check(&sweep, bed);
+    bed_free(bed);
+}
+
+/* With short blocks, the buffer is what one superblock takes when a quarter of
+ * its planes has failed. */
+static void test_short_blocks_have_space_for_the_buffer(void **state)
+{
+    struct bed_config config = bed_small;
+
+    (void)state;
+    config.logical_units = 0;
+    config.torn_units_vary = false;
+    config.geometry.blocks = 40;
+    for (unsigned int i = 0; i < 9; i++) {
+        const struct nand_geometry *geometry = &config.geometry;
+        struct ftl_config ftl;
+
+        config.seed = 1 + i;
+        config.geometry.dies = i % 3 == 2 ? 4 : 8;
+        config.geometry.wordlines = (uint16_t)(1 + i % 3);
+        ftl =
+            (struct ftl_config){.geometry = {.dies = geometry->dies,
+                                             .planes = geometry->planes,
+                                             .pages = geometry->pages,
+                                             .units = geometry->units,
+                                             .blocks = geometry->blocks,
+                                             .wordlines = geometry->wordlines}};
+        config.buffer_units = (uint16_t)ftl_most_saved_units(&ftl);
+        save_full_buffer(&config);
+    }
 }
 
 /* ---- What a mount knows of the last loss of power. */

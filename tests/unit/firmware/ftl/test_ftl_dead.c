@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Dies that have died: the drive remembers them, and what was rebuilt. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/firmware/ftl/ftl_faults.h"
+
+enum { DEAD_DIE = 2 };
+
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 4,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 24,
+                 .wordlines = 4},
+    .logical_units = 400,
+    .buffer_units = 24,
+    .checkpoint_superblocks = 6,
+    .seed = 1,
+};
+
+static void fill_medium(struct bed *bed)
+{
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    }
+    bed_flush(bed);
+}
+
+/* A drive whose die has died, and whose data has all been moved since. */
+static struct bed *new_rebuilt(const struct bed_config *config)
+{
+    struct bed *bed = bed_new(config);
+
+    bed_mount(bed);
+    fill_medium(bed);
+    inject_death(bed, NAND_OP_PROGRAM, DEAD_DIE, 0);
+    bed_use(bed, 3, 40);
+    bed_wait_all(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    return bed;
+}
+
+/* The power is off, and then the die answers again. */
+static struct bed *revive_die(struct bed *bed)
+{
+    struct bed *cut = bed_cut_saved(bed, bed->events);
+
+    cut->changes_dead_dies = true;
+    bed_free(bed);
+    return cut;
+}
+
+/* Write everything, so that what the die still holds is old. */
+static void test_a_die_that_answers_again_is_not_used(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 4; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.seed = 1 + i;
+        config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
+        bed = new_rebuilt(&config);
+        fill_medium(bed);
+        bed_settle(bed);
+        if (i == 2) {
+            bed_stop(bed);
+        }
+        bed = revive_die(bed);
+        bed_mount(bed);
+        assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+        assert_int_equal(ftl_distrusted_dies(bed->ftl), 1);
+        assert_false(ftl_has_parity(bed->ftl));
+        bed->forbidden_dies = BIT(DEAD_DIE);
+        bed_check(bed);
+        bed_use(bed, 7, 60);
+        bed_wait_all(bed);
+        bed_flush(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* The die answers again before all has been moved: what it holds is rebuilt. */
+static void test_what_a_dead_die_held_is_rebuilt_at_a_later_start(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 8; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.seed = 1 + i;
+        bed = bed_new(&config);
+        bed_mount(bed);
+        fill_medium(bed);
+        bed_settle(bed);
+        inject_death(bed, NAND_OP_PROGRAM, DEAD_DIE, 0);
+        for (unsigned int j = 0; ftl_dead_dies(bed->ftl) == 0; j++) {
+            bed_write(bed, (uint64_t)j * BED_SECTORS, BED_SECTORS);
+        }
+        bed_flush(bed);
+        bed = revive_die(bed);
+        bed_mount(bed);
+        assert_int_equal(ftl_distrusted_dies(bed->ftl), 1);
+        bed->forbidden_dies = BIT(DEAD_DIE);
+        bed_check(bed);
+        assert_true(ftl_counters(bed->ftl)->rebuilt_units > 20);
+        bed_settle(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* A wipe fails because it cannot erase the die, and keeps the record. */
+static void test_a_wipe_does_not_forget_a_dead_die(void **state)
+{
+    struct bed *bed = new_rebuilt(&small);
+    struct bed_io wipe = {.is_used = true, .io.op = MEDIA_READ};
+
+    (void)state;
+    assert_true(ftl_wipe(bed->ftl, &wipe));
+    while (!wipe.is_done) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(wipe.status, MEDIA_WRITE_ERROR);
+    bed_settle(bed);
+    bed = revive_die(bed);
+    bed_mount(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    bed_free(bed);
+}
+
+static void test_a_start_does_not_move_again_what_was_moved(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 6; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.seed = 1 + i;
+        config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
+        bed = new_rebuilt(&config);
+        /* The mount moves what is in the last rows, and no more. */
+        if (i % 2 == 0) {
+            bed_stop(bed);
+        }
+        for (unsigned int start = 0; start < 2; start++) {
+            bed_mount(bed);
+            bed_settle(bed);
+            assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+            assert_int_equal(ftl_distrusted_dies(bed->ftl), 0);
+            assert_in_range(ftl_counters(bed->ftl)->moved_units, 0,
+                            bed->units / (i % 2 == 0 ? 16 : 2));
+            if (i % 2 == 0) {
+                bed_stop(bed);
+            }
+        }
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
