@@ -58,21 +58,15 @@ static uint32_t block_units(const struct ftl_geometry *geometry)
     return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
 }
 
-/* Compute the capacity.  If all dies answer, it is the same at every start of
- * the same array.  If one does not, its bad blocks are not known, and the
- * result may be too large. */
-static uint32_t choose_capacity(const struct ftl_config *config)
+/* Compute the capacity: that which the drive was made with, or, if it was made
+ * with none or with too much, all that the array has space for. */
+static uint32_t choose_capacity(const struct nand_medium *medium,
+                                const struct ftl_config *config)
 {
-    uint64_t units = (uint64_t)count_blocks(config) *
-                     block_units(&config->geometry) * 100 /
-                     (100 + (unsigned int)NAND_OVER_PROVISIONING_PERCENT);
-    uint32_t mib = 1 << (MIB_SHIFT - UNIT_SHIFT);
+    uint64_t wanted = medium->config.capacity_bytes >> UNIT_SHIFT;
+    uint32_t space = ftl_space(config);
 
-    if (config->geometry.dies >= FTL_PARITY_DIES) {
-        units -= units / config->geometry.dies;
-    }
-    units = MIN(units, (uint64_t)ftl_most_units(config));
-    return (uint32_t)(units >= mib ? units - units % mib : units);
+    return wanted == 0 ? space : (uint32_t)MIN(wanted, (uint64_t)space);
 }
 
 /*
@@ -83,17 +77,17 @@ static uint32_t choose_capacity(const struct ftl_config *config)
  * With capacitors, one free superblock must have space for all of the buffer,
  * for parity, and for rows that fail.
  */
-static uint16_t choose_buffer(const struct ftl_config *config,
-                              bool has_capacitors)
+static uint16_t choose_buffer(const struct nand_medium *medium,
+                              const struct ftl_config *config)
 {
     const struct ftl_geometry *geometry = &config->geometry;
     uint32_t row =
         (uint32_t)geometry->planes * geometry->pages * geometry->units;
-    uint32_t units =
-        MIN(choose_capacity(config) / BUFFER_PART, (uint32_t)BUFFER_UNITS);
+    uint32_t units = MIN(choose_capacity(medium, config) / BUFFER_PART,
+                         (uint32_t)BUFFER_UNITS);
 
     units = MAX(units, ROWS_PER_DIE * row * geometry->dies);
-    if (has_capacitors) {
+    if (medium->config.has_capacitors) {
         uint32_t half = row * geometry->dies * geometry->wordlines / 2;
 
         units = MIN(units, MIN(half, ftl_most_saved_units(config)));
@@ -121,7 +115,7 @@ static enum init_result read_marks(struct nand_medium *medium,
         return INIT_NO_MEMORY;
     }
     ftl->bad_planes = bad;
-    ftl->buffer_units = choose_buffer(ftl, config->has_capacitors);
+    ftl->buffer_units = choose_buffer(medium, ftl);
     if (!nand_seam_read_marks(&medium->nand, info, list, bad, &marks)) {
         return INIT_REFUSED;
     }
@@ -175,7 +169,7 @@ static enum init_result choose_sizes(struct nand_medium *medium,
 {
     const struct nand_medium_config *config = &medium->config;
 
-    ftl->logical_units = choose_capacity(ftl);
+    ftl->logical_units = choose_capacity(medium, ftl);
     if (ftl->logical_units == 0) {
         log_line(config->log,
                  "ftl: an array with %u blocks of %u wordlines in each plane "

@@ -13,20 +13,14 @@
 #include "firmware/volume/volume.h"
 #include "lib/init_result.h"
 
-enum {
-    /*
-     * Logical units are fewer than units of the flash by this share of the
-     * logical ones.  It is what drives for reading have: 1024^3 bytes of flash
-     * for each 10^9 bytes that are sold.
-     */
-    NAND_OVER_PROVISIONING_PERCENT = 7,
-};
-
 struct nand_medium_config {
     struct log *log;
     struct dram *dram;
     uintptr_t regs;
     size_t spare_bytes; /* of DRAM, which others need after this */
+    /* The capacity, if the array has space for it; 0: all that it has space
+     * for.  It is the same at every start. */
+    uint64_t capacity_bytes;
     /* A reset has kept what the earlier start left at the end of the DRAM:
      * adopt the write buffer that is there. */
     bool has_kept_dram;

@@ -148,38 +148,6 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
            config->num_ops < FTL_LIST_END;
 }
 
-uint32_t ftl_most_units(const struct ftl_config *config)
-{
-    const struct ftl_geometry *geometry = &config->geometry;
-    struct ftl_layout layout;
-    uint64_t good = 0;
-    uint32_t rows, smallest;
-    uint64_t units;
-
-    if (!ftl_layout_init(&layout, geometry) ||
-        layout.superblock_rows <= FTL_RESERVE_ROWS) {
-        return 0;
-    }
-    smallest = layout.superblock_units;
-    for (uint32_t i = 0; i < layout.superblocks; i++) {
-        uint32_t capacity = ftl_layout_capacity(
-            &layout, config->bad_planes + (size_t)i * geometry->dies,
-            layout.has_parity);
-
-        if (ftl_layout_is_enough(&layout, capacity)) {
-            good++;
-            smallest = MIN(smallest, capacity);
-        }
-    }
-    if (good <= FTL_RESERVE) {
-        return 0;
-    }
-    rows = layout.superblock_rows;
-    units = (good - FTL_RESERVE) *
-            ((uint64_t)smallest * (rows - FTL_RESERVE_ROWS) / rows);
-    return (uint32_t)(units - MIN(units, units / FTL_TRIM_UNITS + 1));
-}
-
 size_t ftl_bytes(const struct ftl_config *config)
 {
     struct ftl ftl;

@@ -33,7 +33,7 @@ struct ftl_config {
      */
     const uint8_t *bad_planes;
 
-    /* Logical units of 4096 bytes; see ftl_most_units(). */
+    /* Logical units of 4096 bytes; see ftl_space(). */
     uint32_t logical_units;
     /*
      * The bad planes of a die are not known, so logical_units is only an upper
@@ -137,6 +137,16 @@ uint32_t ftl_most_units(const struct ftl_config *config);
  * @return 0 for a flash of which ftl_most_units() is 0
  */
 uint32_t ftl_most_saved_units(const struct ftl_config *config);
+
+/**
+ * The logical units that a drive with this flash has: fewer than
+ * ftl_most_units(), so that garbage collection costs less, and whole MiB.
+ *
+ * Only the geometry and the bad planes of the configuration are used.  If all
+ * dies answer, it is the same at every start of the same array.  If one does
+ * not, its bad blocks are not known, and the result may be too large.
+ */
+uint32_t ftl_space(const struct ftl_config *config);
 
 /**
  * Initialise, in config->memory, and begin to mount: read what is on the flash.

@@ -29,6 +29,7 @@ set(SOURCES
     ftl_row.c
     ftl_scrub.c
     ftl_slot.c
+    ftl_space.c
     ftl_superblock.c
     ftl_trim.c
     ftl_wear.c

@@ -478,6 +478,7 @@ struct native_drive *native_drive_create(
 
     ASSERT(drive != NULL);
     make_identity(&drive->identity, config->node.number, config->nqn);
+    drive->identity.capacity_bytes = config->capacity_bytes;
     make_config(&drive->config, &config->node);
     drive->usage = config->usage;
     drive->errors = config->errors;

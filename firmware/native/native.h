@@ -92,12 +92,13 @@ struct native_drive_config {
     /* Storage of the NAND array, which outlives the drive and is its medium;
      * NULL: no array. */
     struct nand_ram *nand_flash;
-    bool flash_is_realtime; /* operations of the NAND array take time */
-    uint32_t dram_bytes;    /* 0: NATIVE_DRAM_BYTES */
-    bool flash_is_held;     /* as machine.holds_flash, from the start on */
-    bool flash_is_batched;  /* as machine.flash_is_batched */
-    bool may_be_refused;    /* a drive that does not start is no failure */
-    const char *nqn;        /* NULL: a name is made from the number */
+    uint64_t capacity_bytes; /* as in the identity */
+    bool flash_is_realtime;  /* operations of the NAND array take time */
+    uint32_t dram_bytes;     /* 0: NATIVE_DRAM_BYTES */
+    bool flash_is_held;      /* as machine.holds_flash, from the start on */
+    bool flash_is_batched;   /* as machine.flash_is_batched */
+    bool may_be_refused;     /* a drive that does not start is no failure */
+    const char *nqn;         /* NULL: a name is made from the number */
     /* Usage counters kept in flash, which outlive the drive; NULL: none. */
     struct usage *usage;
     /* Error log kept in flash, which outlives the drive; NULL: none. */

@@ -17,13 +17,15 @@ enum {                       /* byte offsets; little-endian */
        IDENTITY_UUID = 128,
        IDENTITY_NGUID = 144,
        IDENTITY_NQN = 160, /* 224 bytes, of which at least the last is zero */
-       IDENTITY_RESERVED = 384,
+       IDENTITY_CAPACITY = 384, /* 64 bits */
+       IDENTITY_RESERVED = 392,
        IDENTITY_CRC = IDENTITY_LEN - 4,
 };
 _Static_assert(IDENTITY_SERIAL + IDENTITY_SERIAL_LEN == IDENTITY_MODEL, "");
 _Static_assert(IDENTITY_MODEL + IDENTITY_MODEL_LEN == IDENTITY_MAC, "");
 _Static_assert(IDENTITY_MAC + 6 * IDENTITY_MAC_COUNT == IDENTITY_CA_GUID, "");
-_Static_assert(IDENTITY_NQN + IDENTITY_NQN_LEN + 1 == IDENTITY_RESERVED, "");
+_Static_assert(IDENTITY_NQN + IDENTITY_NQN_LEN + 1 == IDENTITY_CAPACITY, "");
+_Static_assert(IDENTITY_CAPACITY + 8 == IDENTITY_RESERVED, "");
 
 static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'I', 'D', '1'};
 
@@ -75,6 +77,7 @@ bool identity_parse(struct identity *identity, const uint8_t *buf, size_t len)
     memcpy(id.ca_guid, buf + IDENTITY_CA_GUID, sizeof(id.ca_guid));
     memcpy(id.uuid, buf + IDENTITY_UUID, sizeof(id.uuid));
     memcpy(id.nguid, buf + IDENTITY_NGUID, sizeof(id.nguid));
+    id.capacity_bytes = get_le64(buf + IDENTITY_CAPACITY);
     *identity = id;
     return true;
 }
@@ -100,6 +103,7 @@ void identity_emit(const struct identity *identity, uint8_t *buf)
            sizeof(identity->ca_guid));
     memcpy(buf + IDENTITY_UUID, identity->uuid, sizeof(identity->uuid));
     memcpy(buf + IDENTITY_NGUID, identity->nguid, sizeof(identity->nguid));
+    put_le64(buf + IDENTITY_CAPACITY, identity->capacity_bytes);
     put_le32(buf + IDENTITY_CRC, crc32_update(0, buf, IDENTITY_CRC));
 }
 

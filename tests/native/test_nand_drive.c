@@ -913,6 +913,42 @@ static void test_blocks_that_the_factory_marked_are_not_used(void **state)
     assert_int_equal(drive_counters()->program_errors, 0);
 }
 
+/* Replace the bed's drive by a new one that is made with this capacity; return
+ * the capacity that it has. */
+static uint64_t remake_with_capacity(uint64_t capacity_bytes)
+{
+    static struct bed like;
+
+    like = nand_bed;
+    like.capacity_bytes = capacity_bytes;
+    bed_end(&bed);
+    bed_init_like(&bed, &like);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed.drive->drive.medium.size_blocks,
+                     bed.drive->drive.nand.size_blocks);
+    return bed.drive->drive.nand.size_blocks * BED_BLOCK;
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_the_capacity_is_what_the_drive_was_made_with(void **state)
+{
+    uint64_t space = bed.drive->drive.nand.size_blocks * BED_BLOCK;
+    uint64_t wanted = (1 << 20) + 5 * 4096;
+    uint64_t end = wanted / BED_BLOCK;
+
+    (void)state;
+    assert_true(space > 2 * wanted);
+    assert_int_equal(remake_with_capacity(wanted), wanted);
+    write_blocks(1, end - 16, 16, true, 1);
+    assert_int_equal(run_io(1, NVM_READ, end - 8, 16, false) & NVME_SC_MASK,
+                     NVME_SC_LBA_RANGE);
+    cut_power();
+    assert_int_equal(bed.drive->drive.nand.size_blocks, end);
+    expect_blocks(1, end - 16, 16, 1);
+    assert_int_equal(remake_with_capacity(space + 4096), space);
+    assert_int_equal(remake_with_capacity(0), space);
+}
+
 static uint8_t critical_warning(void)
 {
     static uint8_t smart[LOG_SMART_LEN];

@@ -49,7 +49,7 @@ class FlashError(EssdError):
 # Identity block
 
 IDENTITY_MAGIC = b"ESSD-ID1"
-IDENTITY_FORMAT = "<8sHH20s40s48s8s16s16s224s60x"
+IDENTITY_FORMAT = "<8sHH20s40s48s8s16s16s224sQ52x"
 IDENTITY_LEN = struct.calcsize(IDENTITY_FORMAT) + 4
 
 
@@ -64,10 +64,11 @@ class Identity:
     uuid: UUID
     nguid: bytes
     nqn: str
+    capacity: int = 0       # of a drive with NAND, in bytes; 0: what the array holds
 
     @classmethod
     def random(cls, nqn: str | None = None, serial: str | None = None,
-               model: str = MODEL,
+               model: str = MODEL, capacity: int = 0,
                random_bytes: Callable[[int], bytes] = secrets.token_bytes,
                ) -> "Identity":
         """The identity of a new drive, made of random numbers."""
@@ -82,7 +83,7 @@ class Identity:
         return cls(
             serial=serial or "ESSD" + random_bytes(6).hex().upper(), model=model,
             macs=macs, ca_guid=guid, uuid=drive, nguid=nguid,
-            nqn=nqn or f"nqn.2014-08.org.nvmexpress:uuid:{drive}")
+            nqn=nqn or f"nqn.2014-08.org.nvmexpress:uuid:{drive}", capacity=capacity)
 
     def namespace_uuid(self, nsid: int) -> UUID:
         return UUID(int=self.uuid.int ^ nsid)
@@ -92,7 +93,7 @@ class Identity:
             IDENTITY_FORMAT, IDENTITY_MAGIC, 1, IDENTITY_LEN,
             _text(self.serial, 20, "serial number"), _text(self.model, 40, "model"),
             b"".join(self.macs), self.ca_guid, self.uuid.bytes, self.nguid,
-            _text(self.nqn, 223, "NQN"))
+            _text(self.nqn, 223, "NQN"), self.capacity)
         return body + struct.pack("<I", zlib.crc32(body))
 
     @classmethod
@@ -101,11 +102,11 @@ class Identity:
         if len(block) < IDENTITY_LEN or block[:8] != IDENTITY_MAGIC or \
                 zlib.crc32(block[:-4]) != int.from_bytes(block[-4:], "little"):
             return None
-        (_, _, _, serial, model, macs, guid, drive, nguid,
-         nqn) = struct.unpack(IDENTITY_FORMAT, block[:-4])
+        (_, _, _, serial, model, macs, guid, drive, nguid, nqn,
+         capacity) = struct.unpack(IDENTITY_FORMAT, block[:-4])
         return cls(_untext(serial), _untext(model),
                    tuple(macs[n:n + 6] for n in range(0, 48, 6)), guid,
-                   UUID(bytes=drive), nguid, _untext(nqn))
+                   UUID(bytes=drive), nguid, _untext(nqn), capacity)
 
 
 def _text(value: str, size: int, what: str) -> bytes:
@@ -603,15 +604,17 @@ def new_flash(firmware: Firmware, identity: Identity, config: Config) -> FlashIm
 
 
 def ensure_flash(path: Path, firmware: Firmware, config: Config,
-                 nqn: str | None = None) -> Identity:
+                 nqn: str | None = None, capacity: int = 0) -> Identity:
     """Create the drive's flash file, or bring an existing one up to date.
+
+    `capacity` is for a new drive with NAND (Identity.capacity).
 
     An existing drive keeps its identity, its boot count and its logs, and its
     firmware if that was updated through the drive.  Otherwise its firmware, its
     configuration and, if given, its NQN are replaced.
     """
     if not path.exists():
-        identity = Identity.random(nqn)
+        identity = Identity.random(nqn, capacity=capacity)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new_flash(firmware, identity, config).save(path)
         return identity

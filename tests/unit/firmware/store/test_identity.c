@@ -19,6 +19,7 @@ static const struct identity sample = {
     .uuid = {0xaa, [6] = 0x4b, [8] = 0x8c, [15] = 0x55},
     .nguid = {0xbb, [11] = 0x77},
     .subsystem_nqn = "testsubsystem",
+    .capacity_bytes = UINT64_C(0x0102030405060000),
 };
 
 static void emit_sample(uint8_t *buf)
@@ -42,6 +43,16 @@ static void test_identity_survives_the_round_trip(void **state)
     emit_sample(buf);
     assert_true(identity_parse(&id, buf, sizeof(buf)));
     assert_memory_equal(&id, &sample, sizeof(id));
+}
+
+static void test_the_capacity_is_at_offset_384_in_little_endian(void **state)
+{
+    static const uint8_t golden[10] = {0, 0, 6, 5, 4, 3, 2, 1, 0, 0};
+    uint8_t buf[IDENTITY_LEN];
+
+    (void)state;
+    emit_sample(buf);
+    assert_memory_equal(buf + 384, golden, sizeof(golden));
 }
 
 static void test_identity_accepts_texts_of_full_length(void **state)
