@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image.h"
+#include "space.h"
 
 static const char usage[] =
     "usage: essd-nand create FILE --capacity BYTES [--profile NAME]\n"
@@ -17,9 +17,12 @@ static const char usage[] =
     "       essd-nand info FILE [--json]\n"
     "       essd-nand check FILE [--json]\n"
     "       essd-nand age FILE [--erasures N] [--days N]\n"
+    "       essd-nand size --capacity BYTES [--profile NAME] [--channels N]\n"
+    "                        [--dies N] [--seed N]\n"
     "       essd-nand profiles\n"
     "\n"
-    "  --capacity  bytes of data in all blocks; K, M, G and T are units\n"
+    "  --capacity  bytes of data in all blocks; K, M, G and T are units.\n"
+    "              size prints how many that are, if hosts are to see BYTES\n"
     "  --profile   kind of the NAND part; default tlc2021\n"
     "  --channels  1 to 16; default 4\n"
     "  --dies      of a channel, 1 to 16; default 2\n"
@@ -148,6 +151,11 @@ int main(int argc, char **argv)
     command = optind < argc ? argv[optind] : "";
     if (strcmp(command, "profiles") == 0 && optind + 1 == argc) {
         return print_profiles();
+    }
+    if (strcmp(command, "size") == 0 && optind + 1 == argc) {
+        return wishes.capacity_bytes == 0
+                   ? refuse_usage("size needs --capacity")
+                   : print_size(&wishes);
     }
     if (optind + 2 != argc) {
         return refuse_usage("a command and a file are needed");
