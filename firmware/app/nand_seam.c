@@ -187,6 +187,7 @@ static enum ftl_flash_status flash_status(enum nand_cqe_status status)
     case NAND_CQE_BAD_ADDRESS:
     case NAND_CQE_RULE:
     case NAND_CQE_STORAGE:
+    case NAND_CQE_TRANSFER:
     case NAND_CQE_ABORTED:
         break;
     }
@@ -194,9 +195,10 @@ static enum ftl_flash_status flash_status(enum nand_cqe_status status)
 }
 
 /*
- * An operation has failed as a whole.  If the reason is a word of the memory
- * that is lost, clear the word, and repeat a read.  If a row has a lost word,
- * the translation layer puts another row together.
+ * An operation has failed as a whole, without a change of the flash.  Repeat it
+ * after a parity error.  If a word of the memory is lost, clear it, and repeat
+ * a read; if a row has this word, the translation layer puts another row
+ * together.
  * @return whether the operation is in progress again
  */
 static bool repeat_op(struct nand_seam *seam, uint32_t cookie,
@@ -204,13 +206,13 @@ static bool repeat_op(struct nand_seam *seam, uint32_t cookie,
 {
     struct nand_seam_op *op = &seam->ops[cookie];
 
-    if (status != NAND_CQE_BAD_ADDRESS) {
-        return false;
-    }
-    if (seam->find_lost_words != NULL) {
+    bool is_parity = status == NAND_CQE_TRANSFER;
+
+    if (status == NAND_CQE_BAD_ADDRESS && seam->find_lost_words != NULL) {
         (void)seam->find_lost_words(seam->ctx);
     }
-    if (!op->is_read || op->repeats == REPEATS_MAX) {
+    if ((!is_parity && (status != NAND_CQE_BAD_ADDRESS || !op->is_read)) ||
+        op->repeats == REPEATS_MAX) {
         return false;
     }
     op->repeats++;

@@ -78,6 +78,23 @@ static bool lose_word(struct ftl *ftl, const uint8_t *word)
     return false;
 }
 
+/* Whether a copy that has not been done yet replaces the word. */
+static bool is_replaced(const struct ftl *ftl, const uint8_t *word)
+{
+    const struct ftl_moves *moves = ftl->config.flash.moves;
+
+    for (uint32_t i = 0; moves != NULL && i < moves->count; i++) {
+        const struct ftl_move *move = &moves->list[i];
+
+        if (move->kind == FTL_MOVE_COPY &&
+            (uintptr_t)word + moves->addr_offset - move->target <
+                move->length) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Copies that have not been done yet do not get the word either. */
 static void lose_copies(struct ftl *ftl, const uint8_t *word)
 {
@@ -123,7 +140,7 @@ static void fail_writes(struct ftl *ftl, const uint8_t *word)
 
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
 {
-    bool is_ours = lose_word(ftl, word);
+    bool is_ours = is_replaced(ftl, word) || lose_word(ftl, word);
 
     lose_copies(ftl, word);
     fail_writes(ftl, word);

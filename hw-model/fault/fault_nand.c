@@ -4,7 +4,8 @@
 
 /* What a rule may do at each stage of an operation. */
 static const uint32_t stage_actions[] = {
-    [NAND_STAGE_BEGINS] = BIT(FAULT_DIE) | BIT(FAULT_POWER_CUT),
+    [NAND_STAGE_BEGINS] =
+        BIT(FAULT_DIE) | BIT(FAULT_TRANSFER) | BIT(FAULT_POWER_CUT),
     [NAND_STAGE_PLANE] = BIT(FAULT_ERROR),
     [NAND_STAGE_UNIT] = BIT(FAULT_ERROR) | BIT(FAULT_BITS),
 };
@@ -23,6 +24,9 @@ static bool judge_event(void *ctx, const struct nand_event *event,
         return false;
     case FAULT_DIE:
         fault->effect = NAND_EFFECT_DIE;
+        return true;
+    case FAULT_TRANSFER:
+        fault->effect = NAND_EFFECT_TRANSFER;
         return true;
     case FAULT_BITS:
         fault->effect = NAND_EFFECT_BITS;

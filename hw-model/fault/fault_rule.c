@@ -187,6 +187,7 @@ static bool read_what(const struct rule_word *word, struct fault_rule *rule)
         [FAULT_RNR] = "rnr",
         [FAULT_BITS] = "bits",
         [FAULT_DIE] = "die",
+        [FAULT_TRANSFER] = "transfer",
         [FAULT_POWER_CUT] = "power-cut",
     };
 
@@ -266,7 +267,7 @@ static bool site_can_do(enum fault_site site, enum fault_action action)
         [FAULT_MEDIA] = BIT(FAULT_ERROR) | BIT(FAULT_DELAY) | BIT(FAULT_STUCK) |
                         BIT(FAULT_POWER_CUT),
         [FAULT_NAND] = BIT(FAULT_ERROR) | BIT(FAULT_BITS) | BIT(FAULT_DIE) |
-                       BIT(FAULT_POWER_CUT),
+                       BIT(FAULT_TRANSFER) | BIT(FAULT_POWER_CUT),
         [FAULT_RDMA] = BIT(FAULT_NAK) | BIT(FAULT_RNR) | BIT(FAULT_POWER_CUT),
     };
 

@@ -41,6 +41,7 @@ enum fault_action {
     FAULT_RNR,       /* rdma: the argument is the RNR timer code */
     FAULT_BITS,      /* nand: a unit has so many wrong bits */
     FAULT_DIE,       /* nand: the die never answers again */
+    FAULT_TRANSFER,  /* nand: a parity error between DRAM and die */
     FAULT_POWER_CUT, /* any: the machine's power fails at this instant */
     FAULT_ACTIONS
 };

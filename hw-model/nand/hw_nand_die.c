@@ -191,6 +191,8 @@ static uint8_t status_of_verdict(const struct hw_nand_op *op)
         return NAND_CQE_DEAD;
     case NAND_VERDICT_FAILED:
         return NAND_CQE_FAILED;
+    case NAND_VERDICT_TRANSFER:
+        return NAND_CQE_TRANSFER;
     default:
         return NAND_CQE_STORAGE;
     }

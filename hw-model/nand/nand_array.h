@@ -61,6 +61,7 @@ enum nand_verdict {
     NAND_VERDICT_RULE,         /* broke the rule `rule` of nand.md, section 1 */
     NAND_VERDICT_DEAD,         /* the die does not answer */
     NAND_VERDICT_FAILED,       /* program or erase failed in `failed_planes` */
+    NAND_VERDICT_TRANSFER,     /* a parity error; nothing was read or changed */
     NAND_VERDICT_STORAGE,      /* the storage failed; see `storage_errno` */
     NAND_VERDICT_BAD_ARGUMENT, /* number or order of entries, or SLC mode of a
                                 * part that has none */

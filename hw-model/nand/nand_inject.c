@@ -17,6 +17,12 @@ void nand_array_clear_injections(struct nand_array *array)
     array->num_injections = 0;
 }
 
+/* Whether an effect is one of a whole operation. */
+static bool is_of_operation(uint8_t effect)
+{
+    return effect == NAND_EFFECT_DIE || effect == NAND_EFFECT_TRANSFER;
+}
+
 static bool place_matches(int32_t wanted, unsigned int place)
 {
     return wanted == NAND_ANYWHERE || (uint32_t)wanted == place;
@@ -90,7 +96,7 @@ bool nand_inject_event(struct nand_array *array, const struct nand_op *op,
     for (uint32_t i = 0; i < array->num_injections; i++) {
         struct nand_injection *injection = &array->injections[i];
 
-        if ((injection->effect == NAND_EFFECT_DIE) == is_die &&
+        if (is_of_operation(injection->effect) == is_die &&
             injection_matches(injection, op, plane, unit) &&
             fault_trigger_event(&injection->trigger)) {
             *fault = (struct nand_fault){injection->effect, injection->bits};

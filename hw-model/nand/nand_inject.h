@@ -15,12 +15,15 @@ enum nand_effect {
     NAND_EFFECT_BITS,          /* a unit that is read has `bits` wrong bits */
     NAND_EFFECT_FAIL,          /* program or erase of one plane fails */
     NAND_EFFECT_DIE,           /* the die dies, and answers nothing from now */
+    NAND_EFFECT_TRANSFER,      /* the transfer of a read or a program has a
+                                * parity error */
 };
 
 /*
  * Where and when.  A place that is NAND_ANYWHERE matches all.  A read is an
  * event for each unit, a program and an erase for each plane; NAND_EFFECT_DIE
- * sees one event for each operation, with the first plane's place.
+ * and NAND_EFFECT_TRANSFER see one event for each operation, with the place of
+ * the first plane.
  */
 struct nand_injection {
     uint8_t kind;   /* enum nand_op_kind */

@@ -91,8 +91,13 @@ bool nand_op_start(struct nand_array *array, struct nand_op *op,
     if (nand_inject_is_on(array) &&
         nand_inject_event(array, op, (unsigned int)__builtin_ctz(op->planes),
                           &op->units[0], true, &hit)) {
-        nand_array_kill_die(array, op);
-        return end_op(op, NAND_VERDICT_DEAD);
+        if (hit.effect == NAND_EFFECT_DIE) {
+            nand_array_kill_die(array, op);
+            return end_op(op, NAND_VERDICT_DEAD);
+        }
+        if (op->kind != NAND_OP_ERASE) { /* An erasure transfers no data. */
+            return end_op(op, NAND_VERDICT_TRANSFER);
+        }
     }
     return nand_op_look_up(array, op) && start_known(array, op);
 }

@@ -163,6 +163,7 @@ enum nand_cqe_status {
     NAND_CQE_DEAD = 8,
     NAND_CQE_STORAGE = 9,
     NAND_CQE_ABORTED = 10,
+    NAND_CQE_TRANSFER = 11,       /* parity error between DRAM and die */
 };
 /* clang-format on */
 

@@ -19,8 +19,8 @@ enum {
     UNIT_BLOCKS = 8,
     ONE = 1, /* bits to flip */
     TWO = 3,
-    LBA = 80, /* the first block of a unit */
-    UNITS = 4096,
+    LBA = 80,    /* the first block of a unit */
+    REPEATS = 3, /* of an operation whose transfer had a parity error */
 };
 
 static const struct bed nand_bed = {.mtu_bytes = 1500, .has_nand = true};
@@ -315,6 +315,22 @@ static void test_a_word_that_is_lost_while_a_row_is_made_is_never_good(
     expect_one_lost(1, 1);
 }
 
+/* A word of a buffer that nobody uses may be wrong when it is used again. */
+static void test_a_write_replaces_a_word_that_was_lost_before(void **state)
+{
+    uint16_t slot = drive_ftl()->free_slots[FTL_POOL_HOST].head;
+
+    (void)state;
+    assert_true(hw_ecc_inject(drive_ecc(),
+                              addr_of(ftl_slot_data(drive_ftl(), slot)), TWO));
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    assert_int_equal(drive_ftl()->map[LBA / UNIT_BLOCKS], FTL_IN_SLOT | slot);
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    flush_all();
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
 /* ---- The same with parity: the dies that are left hold the right data. */
 
 static void lose_die(uint8_t channel, uint8_t die)
@@ -405,6 +421,109 @@ static void test_a_word_of_a_later_row_that_is_lost_after_parity_was_made(
 {
     (void)state;
     lose_word_with_parity(is_program, 40);
+}
+
+/* ---- Between the DRAM and the cells of the flash. */
+
+static void inject_fault(uint8_t kind, uint8_t effect, uint16_t bits,
+                         uint32_t times)
+{
+    const struct nand_injection injection = {
+        .kind = kind,
+        .effect = effect,
+        .bits = bits,
+        .channel = NAND_ANYWHERE,
+        .die = NAND_ANYWHERE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.times = times, .chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    nand_array_clear_injections(bed.drive->machine.nand->array);
+    assert_true(nand_array_inject(bed.drive->machine.nand->array, &injection));
+}
+
+static void test_a_program_with_a_parity_error_is_repeated(void **state)
+{
+    const struct ftl_counters *counters = ftl_counters(drive_ftl());
+
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, 1);
+    flush_all();
+    assert_int_equal(counters->program_errors, 0);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 2), 0);
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, REPEATS + 1);
+    flush_all();
+    assert_int_equal(counters->program_errors, 1);
+    expect_good(LBA, UNIT_BLOCKS, 2);
+    cut_power();
+    expect_good(LBA, UNIT_BLOCKS, 2);
+}
+
+static void test_a_read_with_a_parity_error_is_repeated(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flush_all();
+    inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0, REPEATS);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0, REPEATS + 1);
+    expect_lost(LBA, UNIT_BLOCKS);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+static void test_wrong_bits_of_a_page_are_corrected_or_the_read_fails(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flush_all();
+    inject_fault(NAND_OP_READ, NAND_EFFECT_BITS, 1, 1);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    inject_fault(NAND_OP_READ, NAND_EFFECT_BITS, UINT16_MAX, 1);
+    expect_lost(LBA, UNIT_BLOCKS);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+/* ---- The buffer from which the RNIC sends what was read. */
+
+/* The RNIC takes the data of one packet. */
+static bool is_sent(uint64_t *addr, uint64_t len)
+{
+    const struct memory_check_config *memory = &bed.drive->drive.memory.config;
+
+    return len < FTL_UNIT_DATA && len >= BED_BLOCK &&
+           *addr - memory->buffers < memory->buffers_bytes;
+}
+
+static void test_one_wrong_bit_of_a_payload_that_is_sent_is_corrected(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flush_all();
+    flip_at(is_sent, 8, ONE);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    assert_int_equal(flip.flips, 1);
+}
+
+static void test_a_lost_payload_is_not_sent(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flush_all();
+    flip_at(is_sent, 8, TWO);
+    assert_int_not_equal(bed_read(&bed, 1, LBA, UNIT_BLOCKS, HOST_DATA_KEYED),
+                         0);
+    assert_int_equal(flip.flips, 1);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    expect_good(LBA, UNIT_BLOCKS, 1);
 }
 
 /* ---- Garbage collection. */

@@ -217,7 +217,8 @@ ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
     "rdma": {"nak": "nak", "rnr": "[timer]", "power-cut": ""},
     "nvme": {"status": "status", "delay": "duration", "drop": ""},
     "media": {"error": "", "delay": "duration", "stuck": "", "power-cut": ""},
-    "nand": {"error": "", "bits": "bits", "die": "", "power-cut": ""},
+    "nand": {"error": "", "bits": "bits", "die": "", "transfer": "",
+             "power-cut": ""},
 }
 
 
