@@ -237,7 +237,7 @@ class Drive:
         self.told: list[Any] = []
         self.firmware: set[int] = set()
         self.refused = 0        # number of the rule that the firmware refuses
-        self.keeper = FaultKeeper(self.execute, self.ask)
+        self.keeper = FaultKeeper(self.execute, self.ask)   # with a block medium
 
     async def execute(self, command: str, arguments: dict[str, Any]) -> object:
         if command == "qom-get":
@@ -312,6 +312,20 @@ def test_a_rule_that_cut_the_power_is_off_and_named(tmp_path: Path) -> None:
     assert drive.keeper.cut_by(log) == "cut"
     report = asyncio.run(drive.keeper.report(False))
     assert (report[0]["on"], report[0]["fired"]) == (False, 1)
+
+
+@pytest.mark.parametrize(("has_nand", "line", "said"), [
+    (True, "media operation=read do error", "use a rule for nvme or nand, or a drive with a "
+                                            "block medium"),
+    (False, "nand operation=read do error", "created with a block medium")])
+def test_a_rule_for_a_medium_that_the_drive_does_not_have_is_refused(
+        has_nand: bool, line: str, said: str) -> None:
+    drive = Drive()
+    drive.keeper.has_nand = has_nand
+    with pytest.raises(ValueError, match=said):
+        drive.add(line)
+    drive.keeper.has_nand = not has_nand
+    assert drive.add(line) == ["rule-1"]
 
 
 def test_what_makes_no_sense_adds_no_rule_at_all() -> None:

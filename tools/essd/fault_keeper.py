@@ -43,9 +43,10 @@ class Kept:
 class FaultKeeper:
     """The rules of one drive."""
 
-    def __init__(self, execute: Execute, ask: Ask) -> None:
+    def __init__(self, execute: Execute, ask: Ask, has_nand: bool = False) -> None:
         self.execute = execute      # a QMP command of the drive's machine
         self.ask = ask              # a request to the drive's firmware
+        self.has_nand = has_nand    # its medium is a NAND array
         self.rules: list[Kept] = []
         self.next_number = 1
         self.was_in_firmware = False    # a saved state may contain rules
@@ -59,6 +60,16 @@ class FaultKeeper:
         hint = mean_or(name, known) if known else "there is no rule"
         raise ValueError(f"{name}: no fault rule has this name; {hint}")
 
+    def check_medium(self, rule: Rule) -> None:
+        """Refuse a rule for a medium that the drive does not have: it would never fire."""
+        if rule.site == "media" and self.has_nand:
+            raise Wrong("media: the medium of this drive is a NAND array, which the media "
+                        "engine does not see: use a rule for nvme or nand, or a drive with "
+                        "a block medium")
+        if rule.site == "nand" and not self.has_nand:
+            raise Wrong("nand: this drive was created with a block medium, so it has no NAND "
+                        "array: use a rule for media or nvme")
+
     def accept(self, entries: list[dict[str, str]]) -> list[Kept]:
         """The rules of a request, checked all before the first one is added."""
         fresh: list[Kept] = []
@@ -68,6 +79,7 @@ class FaultKeeper:
                 rule = fault_rules.parse_line(str(entry["rule"]))
                 rule.name = str(entry.get("name") or rule.name or f"rule-{number}")
                 rule.check()
+                self.check_medium(rule)
             except Wrong as wrong:
                 raise ValueError(str(wrong)) from None
             taken = [kept.rule.name for kept in (*self.rules, *fresh)]

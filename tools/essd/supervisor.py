@@ -431,7 +431,8 @@ class Supervisor:
         part = self.parts[name]
         return FaultKeeper(part.execute,
                            lambda request, arguments:
-                           self.messages[name].ask(request, arguments, 30))
+                           self.messages[name].ask(request, arguments, 30),
+                           has_nand=self.config.drives[name].nand is not None)
 
     async def renew_faults(self, part: Part) -> None:
         """Give the firmware its fault rules again after it has started."""
