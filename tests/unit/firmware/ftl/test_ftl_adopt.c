@@ -436,6 +436,26 @@ static void test_an_entry_that_is_damaged_is_discarded(void **state)
     bed_free(bed);
 }
 
+/* The table of trims is before the head. */
+static void test_a_word_of_trims_that_is_damaged_is_discarded(void **state)
+{
+    struct bed *bed = new_used_bed(4);
+
+    (void)state;
+    for (unsigned int bit = 0; bit < 32; bit++) {
+        struct bed *reset = bed_reset(bed, 1);
+        uint8_t *word = reset->keep + reset->keep_bytes - 2 * (size_t)HEAD_LEN;
+
+        word[bit / 8] ^= (uint8_t)BIT(bit % 8);
+        bed_mount(reset);
+        bed_settle(reset);
+        assert_int_equal(ftl_adopted(reset->ftl)->trims, 0);
+        assert_int_equal(ftl_adopted(reset->ftl)->damaged, 1);
+        bed_free(reset);
+    }
+    bed_free(bed);
+}
+
 static void test_a_buffer_of_other_sizes_is_refused(void **state)
 {
     struct bed *bed = new_used_bed(5);

@@ -78,6 +78,94 @@ static struct bed *new_worn(void)
     return bed;
 }
 
+/* ---- What a wipe erases. */
+
+enum { BLOCKS_MAX = 512 };
+
+/* Read the number of erasures of each block of each plane.  A block that the
+ * factory has marked has UINT32_MAX.  @return how many blocks there are */
+static uint32_t count_erasures(const struct bed *bed,
+                               uint32_t counts[BLOCKS_MAX])
+{
+    const struct nand_geometry *geometry = &bed->config.geometry;
+    uint32_t count = 0;
+
+    for (uint32_t die = 0; die < geometry->dies; die++) {
+        for (uint32_t plane = 0; plane < geometry->planes; plane++) {
+            for (uint32_t i = 0; i < geometry->blocks; i++) {
+                const struct nand_block *block =
+                    nand_array_block(bed->array, 0, die, plane, i);
+
+                assert_true(count < BLOCKS_MAX);
+                counts[count++] = (block->flags & NAND_BLOCK_FACTORY_BAD) != 0
+                                      ? UINT32_MAX
+                                      : block->number;
+            }
+        }
+    }
+    return count;
+}
+
+/* Empty, spare and failed blocks are erased, too. */
+static void test_a_wipe_erases_every_block(void **state)
+{
+    static uint32_t before[BLOCKS_MAX], after[BLOCKS_MAX];
+    struct bed *bed = new_worn();
+    uint32_t count = count_erasures(bed, before);
+
+    (void)state;
+    wipe_flash(bed);
+    assert_int_equal(count_erasures(bed, after), count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (before[i] != UINT32_MAX) {
+            assert_true(after[i] > before[i]);
+        }
+    }
+    bed_free(bed);
+}
+
+static enum media_status wipe_status(struct bed *bed)
+{
+    start_wipe(bed);
+    while (!wipe_io.is_done) {
+        assert_true(bed_step(bed));
+    }
+    return wipe_io.status;
+}
+
+static void test_a_wipe_with_a_dead_die_fails(void **state)
+{
+    struct bed *bed = new_worn();
+
+    (void)state;
+    inject_death(bed, NAND_OP_ERASE, 1, 0);
+    assert_int_equal(wipe_status(bed), MEDIA_WRITE_ERROR);
+    assert_int_equal(ftl_state(bed->ftl), FTL_READY);
+    bed_free(bed);
+}
+
+/* The pages that outlive the wipe do not know of these failures. */
+static void test_erasures_that_fail_in_a_wipe_are_remembered(void **state)
+{
+    struct bed *bed = new_worn();
+    uint32_t failed = ftl_failed_planes(bed->ftl);
+    struct nand_injection failure =
+        fault_once(NAND_OP_ERASE, NAND_EFFECT_FAIL, 40);
+
+    (void)state;
+    failure.trigger.times = 3;
+    inject_fault(bed, &failure);
+    assert_int_equal(wipe_status(bed), MEDIA_OK);
+    assert_true(ftl_failed_planes(bed->ftl) > failed);
+    failed = ftl_failed_planes(bed->ftl);
+    bed_settle(bed);
+    bed_mount(bed);
+    assert_int_equal(ftl_failed_planes(bed->ftl), failed);
+    bed_free(bed);
+}
+
+/* ---- What survives. */
+
 static void test_a_wipe_keeps_failed_planes_and_erase_counts(void **state)
 {
     struct bed *bed = new_worn();
