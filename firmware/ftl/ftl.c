@@ -285,6 +285,10 @@ static bool note_full(struct ftl *ftl)
         ftl->free_requests.count != ftl->config.num_requests) {
         return false;
     }
+    if (ftl->more_free != 0) {
+        ftl->more_free--; /* Hosts need the space more than the next mount. */
+        return true;
+    }
     if (ftl_collect_retry(ftl) || ftl_checkpoint_give_up(ftl)) {
         return true;
     }

@@ -158,7 +158,8 @@ static bool step_erase(struct ftl *ftl)
 
 static bool has_space(const struct ftl *ftl)
 {
-    return ftl->free_superblocks > FTL_HOST_LEAVES_FREE && !ftl->is_read_only;
+    return ftl->free_superblocks > FTL_HOST_LEAVES_FREE + ftl->more_free &&
+           !ftl->is_read_only;
 }
 
 /* Whether a victim of garbage collection is being erased. */

@@ -167,7 +167,8 @@ static uint32_t choose_due_victim(const struct ftl *ftl)
  */
 static uint32_t choose_next_victim(struct ftl *ftl)
 {
-    bool needs_space = ftl->free_superblocks < FTL_COLLECT_BELOW;
+    bool needs_space =
+        ftl->free_superblocks < FTL_COLLECT_BELOW + ftl->more_free;
     uint32_t victim = FTL_NOWHERE;
 
     if (!needs_space) {

@@ -442,6 +442,9 @@ struct ftl {
     uint32_t health_changes; /* pages for which this is so */
     struct ftl_superblock *superblocks;
     uint32_t free_superblocks;
+    /* With short blocks, so many superblocks more are kept free than the
+     * constants above say, for the copies of a mount. */
+    uint32_t more_free;
     uint32_t *wear; /* of each superblock: erasures, ever */
     uint32_t wear_pages;
     uint32_t next_wear_page; /* the next one that is to be written */
@@ -842,6 +845,8 @@ uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
 /** @return whether the request was sent again, for the next block */
 bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
                           enum ftl_flash_status status);
+/** More superblocks that are kept free for the copies of a mount. */
+uint32_t ftl_mount_more_free(const struct ftl *ftl);
 /** A unit that was found during the mount cannot be read. */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
 /** Whether the rows that may be torn are being copied. */

@@ -122,6 +122,20 @@ static bool has_planes(const struct ftl *ftl, uint32_t superblock,
 }
 
 /*
+ * Rows that may be torn are copied before any is erased.  If they are those of
+ * more than two superblocks, the copies need more superblocks than are usually
+ * free.
+ */
+uint32_t ftl_mount_more_free(const struct ftl *ftl)
+{
+    uint32_t wordlines = ftl->layout.geometry.wordlines;
+
+    return 2 * wordlines >= FTL_SUSPECT_ROWS
+               ? 0
+               : (FTL_SUSPECT_ROWS + wordlines - 1) / wordlines;
+}
+
+/*
  * Everything is read: set the state of each superblock.
  *
  * Rows that may be torn are the last ones before the power cut, and all rows
@@ -169,7 +183,8 @@ static void set_superblocks(struct ftl *ftl)
     ftl_power_mounted(ftl);
     ftl->mount.settle_row =
         MAX(last - MIN(last, margin), ftl->mount.checkpoint_row);
-    ftl->mount.phase = ftl->free_superblocks < FTL_HOST_LEAVES_FREE - 1
+    ftl->mount.phase = ftl->free_superblocks < FTL_HOST_LEAVES_FREE - 1 +
+                                                   ftl_mount_more_free(ftl)
                            ? FTL_MOUNT_DROP
                            : FTL_MOUNT_SETTLE;
 }
@@ -243,6 +258,7 @@ static bool step_clear(struct ftl *ftl)
     any |= ftl_row_step(ftl);
     if (!ftl_collect_is_due(ftl)) {
         ftl->state = FTL_READY;
+        ftl->more_free = ftl_mount_more_free(ftl);
         ftl_dead_mounted(ftl);
         ftl_capacity_record(ftl);
         ftl_collect_rest_of_suspects(ftl);

@@ -156,8 +156,9 @@ static uint32_t superblocks_left_free(const struct ftl *ftl,
     if (ftl->is_read_only || ftl_power_is_failing(ftl)) {
         return 0;
     }
-    return ftl_slot_is_urgent(ftl) ? FTL_URGENT_LEAVES_FREE
-                                   : FTL_HOST_LEAVES_FREE;
+    return ftl->more_free + (ftl_slot_is_urgent(ftl)
+                                 ? (uint32_t)FTL_URGENT_LEAVES_FREE
+                                 : (uint32_t)FTL_HOST_LEAVES_FREE);
 }
 
 bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "firmware/ftl/ftl_internal.h"
 #include "lib/random.h"
 #include "tests/unit/firmware/ftl/ftl_faults.h"
 
@@ -408,6 +409,7 @@ static void test_older_contents_complete_after_newer_ones(void **state)
         config.geometry.wordlines = 2;
         config.geometry.blocks = 10;
         bed = new_mounted(&config);
+        bed->ftl->more_free = 0; /* Garbage collection begins later. */
         fill_superblocks(bed, 4, 6, 0, 2); /* dies 1, 3 */
         for (unsigned int row = 0; row < 5; row++) {
             write_durably(bed, 18);

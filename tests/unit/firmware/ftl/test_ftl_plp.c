@@ -271,6 +271,7 @@ static void save_full_buffer(const struct bed_config *config)
         bed_write(bed, i % bed->units * BED_SECTORS, BED_SECTORS);
     }
     bed_flush(bed);
+    bed->ftl->more_free = 0; /* as if there were no space for this */
     bed->ctx = &sweep;
     bed->after_event = end_when_full;
     if (setjmp(sweep.end) == 0) {
