@@ -89,7 +89,9 @@ static int setup_like(const struct bed *like)
     memset(&flip, 0, sizeof(flip));
     bed_init_like(&bed, like);
     bed_connect(&bed, 0, 1, 64);
-    return 0;
+    /* The first start programs a page.  A row for it would take writes along.
+     */
+    return bed_flush(&bed, 1);
 }
 
 static int setup_nand(void **state)
@@ -463,6 +465,17 @@ static void test_a_program_with_a_parity_error_is_repeated(void **state)
     expect_good(LBA, UNIT_BLOCKS, 2);
     cut_power();
     expect_good(LBA, UNIT_BLOCKS, 2);
+}
+
+/* If all programs fail, a flush ends with an error. */
+static void test_a_flush_fails_while_all_programs_have_parity_errors(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, 0);
+    assert_int_equal(bed_flush(&bed, 1) & NVME_SC_MASK, NVME_SC_WRITE_FAULT);
+    expect_good(LBA, UNIT_BLOCKS, 1);
 }
 
 static void test_a_read_with_a_parity_error_is_repeated(void **state)
