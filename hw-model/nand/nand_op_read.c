@@ -170,23 +170,44 @@ static void ask_for_group(struct nand_array *array, struct nand_op *op,
     run->end = offset + NAND_SLOT_UNIT_LEN;
 }
 
-bool nand_op_read(struct nand_array *array, struct nand_op *op)
+/* Find out what each unit is. */
+static void classify_units(struct nand_array *array, struct nand_op *op)
+{
+    for (unsigned int i = 0; i < op->num_units; i += group_len(op, i)) {
+        struct nand_unit *unit = &op->units[i];
+
+        count_read(array, op, i);
+        unit->status = unit_state(
+            &array->blocks[nand_op_block(array, op, unit->plane)], unit);
+    }
+}
+
+/* Ask for the units of one plane.  In a slot, the units of all pages follow
+ * each other, so one request can read several pages of a wordline. */
+static void ask_for_plane(struct nand_array *array, struct nand_op *op,
+                          unsigned int plane)
 {
     struct nand_run run = {0};
     unsigned int len;
 
     for (unsigned int i = 0; i < op->num_units; i += len) {
-        struct nand_unit *unit = &op->units[i];
+        const struct nand_unit *unit = &op->units[i];
 
         len = group_len(op, i);
-        count_read(array, op, i);
-        unit->status = unit_state(
-            &array->blocks[nand_op_block(array, op, unit->plane)], unit);
-        if (unit->status >= UNIT_ASKED) {
+        if (unit->plane == plane && unit->status >= UNIT_ASKED) {
             ask_for_group(array, op, &run, i, len);
         }
     }
     send_run(array, op, &run);
+}
+
+bool nand_op_read(struct nand_array *array, struct nand_op *op)
+{
+    classify_units(array, op);
+    for (unsigned int plane = nand_op_plane(op, 0); plane < NAND_OP_PLANES;
+         plane = nand_op_plane(op, plane + 1)) {
+        ask_for_plane(array, op, plane);
+    }
     return op->work.pending != 0;
 }
 

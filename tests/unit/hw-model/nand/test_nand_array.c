@@ -95,6 +95,43 @@ static void test_parts_of_a_unit_and_several_units_are_read_at_once(
     bed_free(bed);
 }
 
+/* Units are named in the order of their transfer: for each page, each plane. */
+static void test_pages_of_a_wordline_are_read_with_one_request_per_plane(
+    void **state)
+{
+    struct bed *bed = bed_new("tlc2021", 1, 2);
+    struct nand_op *op;
+    uint64_t requests;
+
+    (void)state;
+    assert_int_equal(bed_program(bed, 3, 0, 0, 5, true), NAND_VERDICT_OK);
+    assert_int_equal(bed_program(bed, 3, 0, 1, 5, true), NAND_VERDICT_OK);
+    op = bed_op(bed, NAND_OP_READ, 3, 0);
+    memset(bed->data, 0, sizeof(bed->data));
+    for (unsigned int i = 0; i < 24; i++) { /* 3 pages, 2 planes, 4 units */
+        op->units[i] = (struct nand_unit){.data = bed->data[i],
+                                          .length = NAND_UNIT_DATA,
+                                          .meta = bed->meta[i],
+                                          .system = bed->system[i],
+                                          .wordline = 1,
+                                          .plane = (uint8_t)(i / 4 % 2),
+                                          .page = (uint8_t)(i / 8),
+                                          .unit = (uint8_t)(i % 4)};
+    }
+    op->num_units = 24;
+    requests = bed->ram.queue.started;
+    assert_true(bed_start(bed, op));
+    assert_int_equal(op->verdict, NAND_VERDICT_OK);
+    assert_int_equal(bed->ram.queue.started - requests, 2);
+    for (unsigned int i = 0; i < 24; i++) {
+        assert_int_equal(op->units[i].status, NAND_UNIT_GOOD);
+        assert_true(bed_content_is(bed, i, i / 4 % 2, 0, 1, i / 8, i % 4, 5));
+    }
+    assert_true(bed_finish(bed, op));
+    nand_op_put(bed->array, op);
+    bed_free(bed);
+}
+
 static void test_entries_in_a_wrong_order_are_refused(void **state)
 {
     struct bed *bed = bed_new("tlc2021", 1, 2);
