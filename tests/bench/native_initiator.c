@@ -59,6 +59,8 @@ static const struct workload workloads[] = {
     {"4k-randwrite-qd64", false, true, 4096, 64},
     {"128k-read-qd64", true, false, 131072, 64},
     {"128k-write-qd64", false, false, 131072, 64},
+    {"4k-read-qd64", true, false, 4096, 64},
+    {"4k-write-qd64", false, false, 4096, 64},
 };
 
 struct options {

@@ -91,6 +91,17 @@ def test_a_drive_with_nand_is_compared_with_one_without() -> None:
     assert [result.target for result in found] == ["block", "nand"]
 
 
+def test_sequential_workloads_come_before_random_writes_spread_the_data() -> None:
+    names = [name for name, _ in bench_nand.steps("")]
+    assert set(bench_native.WORKLOADS) < set(names)
+    last_sequential = max(n for n, name in enumerate(names[:-1]) if "rand" not in name)
+    assert last_sequential < min(n for n, name in enumerate(names) if "rand" in name)
+    assert bench_nand.steps("")[-1] == (bench_nand.SPREAD, bench_nand.SPREAD_NAME)
+    assert bench_nand.steps("128k-read") == [(bench_nand.SPREAD, bench_nand.SPREAD)]
+    with pytest.raises(EssdError, match="no workload contains this text; use 128k-"):
+        bench_nand.steps("64k")
+
+
 def test_the_rounds_of_a_drive_count_as_their_median() -> None:
     rows = [dataclasses.replace(NATIVE_ROW, drive_cpu=cpu, target="nand")
             for cpu in (100.0, 900.0, 110.0)]

@@ -4,6 +4,10 @@
 Both drives run at the same time, each with its own socket to an initiator, and each
 workload runs first against one drive and then against the other.  So other load on the
 machine affects both drives alike, and the ratio of their CPU times can be trusted.
+
+The blocks are first written sequentially, and sequential workloads come first.  Random
+writes spread the blocks over the flash.  What a sequential read costs then is measured
+at the end.
 """
 
 import contextlib
@@ -16,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from . import interrupts, setup, show
+from . import bench_native, interrupts, setup, show
 from .bench_native import FILL, Bench, Row, build_initiator, wanted_workloads
 from .bench_report import Result
 from .errors import EssdError
@@ -27,6 +31,10 @@ if TYPE_CHECKING:
 
 NAMES = {"block": "bench-block", "nand": "bench-nand"}      # of the instances, by target
 FILL_S = 2.0        # writes all blocks that the workloads use, several times
+WORKLOADS = tuple(sorted((*bench_native.WORKLOADS, "4k-read-qd64", "4k-write-qd64"),
+                         key=lambda name: "rand" in name))
+SPREAD = "128k-read-qd64"       # is measured again after random writes
+SPREAD_NAME = f"{SPREAD} after random writes"
 
 
 def median(rows: list[Row]) -> Row:
@@ -35,22 +43,32 @@ def median(rows: list[Row]) -> Row:
         for field in dataclasses.fields(Row) if field.type is float})
 
 
+def steps(only: str) -> list[tuple[str, str]]:
+    """The workloads in their order, each with its name in the results."""
+    wanted = wanted_workloads(only, WORKLOADS)
+    found = [(name, name) for name in wanted]
+    if SPREAD in wanted and any("randwrite" in name for name in wanted):
+        found.append((SPREAD, SPREAD_NAME))
+    return found
+
+
 def run(benches: dict[str, Bench], seconds: float, rounds: int, only: str,
         row_done: Callable[[Row], None]) -> list[Row]:
     """Run each workload on both drives in turn; return the medians of the rounds."""
-    wanted, found = wanted_workloads(only), []
+    found = []
     with contextlib.ExitStack() as stack:
         pids = {}
         for target, bench in benches.items():
             first = bench.initiator(FILL, FILL_S)
             pids[target] = stack.enter_context(bench.drive()).pid
             bench.result(first, 60)
-        for name in wanted:
+        for name, shown in steps(only):
             rows: dict[str, list[Row]] = {target: [] for target in benches}
             for n in range(rounds):
                 for target in list(benches)[::-1 if n % 2 else 1]:
                     row = benches[target].measure(pids[target], name, seconds)
-                    rows[target].append(dataclasses.replace(row, target=target))
+                    rows[target].append(dataclasses.replace(row, workload=shown,
+                                                            target=target))
             for target in benches:
                 found.append(median(rows[target]))
                 row_done(found[-1])
@@ -84,7 +102,7 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
     """Run `essd bench --native --nand`."""
     if rounds < 1:
         raise EssdError(f"--rounds {rounds}: use 1 or more")
-    wanted_workloads(only)
+    steps(only)
     program = build_initiator()
     for name in NAMES.values():
         setup.forget(name)
