@@ -106,11 +106,15 @@ static void emit_map(const struct ftl *ftl, uint32_t piece, uint8_t *to)
 {
     uint32_t first = piece * PIECE_ENTRIES;
     uint32_t count = MIN((uint32_t)PIECE_ENTRIES, ftl->entries - first);
+    const uint32_t *map = ftl->map + first;
+    /* The compiler writes whole words if it knows that they are aligned. */
+    uint8_t *words = __builtin_assume_aligned(to, ENTRY_LEN);
 
     for (uint32_t i = 0; i < count; i++) {
-        put_le32(to + (size_t)i * ENTRY_LEN,
-                 durable_place(ftl, ftl->map[first + i]));
+        put_le32(words + (size_t)i * ENTRY_LEN, durable_place(ftl, map[i]));
     }
+    memset(to + (size_t)count * ENTRY_LEN, 0,
+           FTL_UNIT_DATA - (size_t)count * ENTRY_LEN);
 }
 
 static void emit_table(const struct ftl *ftl, uint32_t piece, uint8_t *to)
@@ -129,10 +133,12 @@ void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
 {
     struct pieces at = find_pieces(ftl);
 
-    memset(to, 0, FTL_UNIT_DATA);
     if (piece >= at.map) {
         emit_map(ftl, piece - at.map, to);
-    } else if (piece >= at.planes) {
+        return;
+    }
+    memset(to, 0, FTL_UNIT_DATA);
+    if (piece >= at.planes) {
         size_t first = (size_t)(piece - at.planes) * FTL_UNIT_DATA;
 
         memcpy(to, ftl->failed_planes + first,

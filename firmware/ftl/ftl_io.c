@@ -159,8 +159,10 @@ static struct ftl_request *request_for_part(struct ftl *ftl, struct ftl_op *op,
                                             uint32_t place, uint32_t length,
                                             struct ftl_request **open)
 {
+    uint32_t units = ftl->layout.row_units;
+
     if (*open != NULL &&
-        ((*open)->row != ftl_place_row(&ftl->layout, place) ||
+        (place - (*open)->row * units >= units || /* of another row */
          (*open)->flash.num_units + count_pieces(op, length) > FTL_OP_UNITS)) {
         send_read(ftl, open);
     }

@@ -28,6 +28,19 @@ enum {                     /* system bytes; little-endian */
 _Static_assert((int)SYSTEM_LEN == (int)FTL_UNIT_SYSTEM,
                "system bytes of a unit");
 
+static void set_units(struct ftl_layout *layout)
+{
+    const struct ftl_geometry *g = &layout->geometry;
+
+    for (uint32_t i = 0; i < layout->row_units; i++) {
+        layout->units[i] = (struct ftl_row_unit){
+            .plane = (uint8_t)(i / g->units % g->planes),
+            .page = (uint8_t)(i / g->units / g->planes),
+            .unit = (uint8_t)(i % g->units),
+        };
+    }
+}
+
 bool ftl_layout_init(struct ftl_layout *layout,
                      const struct ftl_geometry *geometry)
 {
@@ -49,6 +62,7 @@ bool ftl_layout_init(struct ftl_layout *layout,
         .superblocks = g->blocks,
         .places = (uint32_t)rows * row_units * g->blocks,
     };
+    set_units(layout);
     return true;
 }
 

@@ -18,6 +18,13 @@
 #define FTL_NOWHERE    UINT32_MAX /* a place that does not exist */
 #define FTL_PLACES_MAX UINT32_C(0x3fffffff)
 
+/* Where a unit is in its row. */
+struct ftl_row_unit {
+    uint8_t plane;
+    uint8_t page;
+    uint8_t unit;
+};
+
 struct ftl_layout {
     struct ftl_geometry geometry;
     bool has_parity;
@@ -26,6 +33,8 @@ struct ftl_layout {
     uint32_t superblock_units;
     uint32_t superblocks;
     uint32_t places;
+    /* Of each unit of a row: reading this is faster than dividing. */
+    struct ftl_row_unit units[FTL_OP_UNITS];
 };
 
 /** @return false when the flash is too large, or a number is out of range */
@@ -83,12 +92,11 @@ static inline void ftl_layout_row(const struct ftl_layout *layout, uint32_t row,
 static inline void ftl_layout_unit(const struct ftl_layout *layout,
                                    uint32_t index, struct ftl_flash_unit *unit)
 {
-    const struct ftl_geometry *geometry = &layout->geometry;
-    uint32_t in_page = index / geometry->units;
+    const struct ftl_row_unit *at = &layout->units[index];
 
-    unit->unit = (uint8_t)(index % geometry->units);
-    unit->plane = (uint8_t)(in_page % geometry->planes);
-    unit->page = (uint8_t)(in_page / geometry->planes);
+    unit->plane = at->plane;
+    unit->page = at->page;
+    unit->unit = at->unit;
 }
 
 /** The way back: the index of a unit in its row. */

@@ -46,7 +46,8 @@ void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
         ftl_layout_row(&ftl->layout, request->row, &request->flash);
     }
     *next = *unit;
-    ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, next);
+    ftl_layout_unit(&ftl->layout, place - request->row * ftl->layout.row_units,
+                    next);
     request->flash.planes |= (uint8_t)BIT(next->plane);
     request->flash.num_units++;
 }
