@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A drive with NAND flash (docs/nand.md), used, filled and broken by a stock Linux host."""
 
-import json
 import mmap
-import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sanitizing import DONE, FAILED, wait_sanitize
 
 from essd import nand, nand_steps, paths, steps
 from essd.steps import Job
@@ -17,8 +15,6 @@ pytestmark = pytest.mark.drive
 MIB = 1 << 20
 # The smallest array there is: two dies, so it has no parity, with one bit in a cell.
 SMALL = "100M,channels=1,profile=slc"
-WAIT_S = 60
-DONE, IN_PROGRESS, FAILED = 1, 2, 3     # sanitize log, SSTAT
 
 
 @pytest.fixture
@@ -108,16 +104,7 @@ def has_bytes(job: Job, pattern: bytes) -> bool:
 def sanitize(job: Job) -> int:
     """Erase all blocks; return the status in the sanitize log when that has ended."""
     job.run(f"nvme sanitize {job.controller()} --sanact=start-block-erase")
-    deadline = time.monotonic() + WAIT_S
-    while True:
-        log = json.loads(job.quiet(f"nvme sanitize-log {job.controller()} -o json"))
-        log = next(iter(log.values())) if "sprog" not in log else log
-        match = re.search(r"\d+", str(log["sstat"]["status"]))
-        assert match
-        if int(match[0]) != IN_PROGRESS:
-            return int(match[0])
-        assert time.monotonic() < deadline, log
-        time.sleep(0.2)
+    return wait_sanitize(job)
 
 
 def test_a_sanitize_leaves_no_byte_in_the_flash_and_a_die_dies_without_loss(

@@ -2,11 +2,11 @@
 """Long-running operations (docs/nvme.md), started and watched with nvme-cli on a stock host."""
 
 import json
-import re
 import time
 from collections.abc import Iterator
 
 import pytest
+from sanitizing import DONE, IN_PROGRESS, sanitize_status, wait_sanitize
 
 import essd
 from essd import steps
@@ -89,26 +89,6 @@ def test_a_self_test_reads_the_medium_and_names_the_block_that_fails(
     assert (int(found[0]["Self test code"]), int(found[0]["Self test result"])) == (2, 0), found
 
 
-def sanitize_log(job: Job) -> dict:
-    log = json.loads(job.quiet(f"nvme sanitize-log {job.controller()} -o json"))
-    return next(iter(log.values())) if "sprog" not in log else log
-
-
-def sanitize_status(job: Job) -> int:
-    match = re.search(r"\d+", str(sanitize_log(job)["sstat"]["status"]))
-    assert match
-    return int(match[0])
-
-
-def wait_sanitize(job: Job) -> int:
-    """Wait until no operation is in progress; return the status."""
-    deadline = time.monotonic() + WAIT_S
-    while (status := sanitize_status(job)) == 2:
-        assert time.monotonic() < deadline, sanitize_log(job)
-        time.sleep(0.5)
-    return status
-
-
 def holds_only(job: Job, character: str) -> bool:
     """Whether every 16th MiB of the medium, and the last one, consists of this byte.
 
@@ -133,7 +113,7 @@ def test_a_sanitize_erases_the_medium_and_goes_on_after_a_power_cut(
     # An overwrite with 16 passes goes on after a power cut; reads are refused meanwhile.
     job.run(f"nvme sanitize {job.controller()} --sanact=start-overwrite --owpass=0 "
             "--ovrpat=0x61616161 --no-dealloc")
-    assert sanitize_status(job) == 2
+    assert sanitize_status(job) == IN_PROGRESS
     assert "0" != job.run(f"dd if={device} of=/dev/null bs=4k count=1 iflag=direct "
                           "status=none; echo $?", check=False).split()[-1]
     steps.disconnect(job)
@@ -141,14 +121,14 @@ def test_a_sanitize_erases_the_medium_and_goes_on_after_a_power_cut(
     job.instance.ask("power-on")
     steps.wait_target(job)
     job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s {steps.SERVICE} -n {job.nqn}")
-    assert wait_sanitize(job) == 1
+    assert wait_sanitize(job) == DONE
     steps.disconnect(job)
     steps.connect(job)
     assert holds_only(job, "a"), "not all of the medium has the pattern"
 
     # A block erase leaves zeroes everywhere.
     job.run(f"nvme sanitize {job.controller()} --sanact=start-block-erase")
-    assert wait_sanitize(job) == 1
+    assert wait_sanitize(job) == DONE
     assert holds_only(job, "\\0")
 
     refused = job.run(f"nvme sanitize {job.controller()} --sanact=start-crypto-erase",

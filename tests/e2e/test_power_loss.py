@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Resets and losses of power while a stock host writes to a drive with NAND flash.
+
+No write that the host has an answer to is lost by a reset with power on, flushed or
+not (docs/nand.md, "Power cuts and resets").  With capacitors, neither is it by a power
+cut.  Capacitors that fail are noticed.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from test_nand import SMALL, cut_power
+from test_reset import LONGEST_WAIT_S, wait_console, wait_live, wait_live_again
+
+from essd import crash, nand_steps, steps
+from essd.instance import Result
+from essd.steps import Job
+
+pytestmark = pytest.mark.drive
+STOP = "/tmp/stop-writing"
+PASSES_S = 600
+CAPACITORS_FAILED = 1 << 4      # SMART: the volatile memory backup device has failed
+# Each block is read and compared soon after it was written; nothing is flushed.
+LOAD = "--rw=randwrite --bssplit=4k/60:16k/40 --iodepth=8 --size=4m --verify_backlog=128"
+
+
+@pytest.fixture
+def start(booted: Callable[..., Job]) -> Callable[[str], Job]:
+    """Return a function that starts a drive with this array and connects to it."""
+    def connected(array: str) -> Job:
+        job = booted(nand=array, size=None)
+        steps.connect(job)
+        return job
+    return connected
+
+
+@contextmanager
+def writes(job: Job) -> Iterator["Future[Result]"]:
+    """Write and verify in the background until the end of the block, without an error."""
+    command = steps.FIO.format(device=job.device(), name="load", options=LOAD)
+    loop = (f"rm -f {STOP}; while [ ! -e {STOP} ]; do "
+            f"{command} --output=/tmp/fio.log || {{ cat /tmp/fio.log; exit 1; }}; done")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(job.instance.run, loop, timeout_s=PASSES_S, check=False)
+        try:
+            yield running
+        finally:
+            job.run(f"touch {STOP}")
+        result = running.result()
+    assert result.status == 0, result.output
+
+
+def written(job: Job) -> int:
+    """The number of writes that have ended; the host counts them also while it reconnects."""
+    return int(job.quiet("cat /sys/block/nvme*/stat | awk '{ n += $5 } END { print n }'"))
+
+
+def wait_writes(job: Job, running: "Future[Result]") -> None:
+    """Wait until the host writes again."""
+    wait_live(job, 1)
+    enough = written(job) + 100
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while written(job) < enough:
+        assert not running.done(), running.result().output
+        assert time.monotonic() < deadline, job.quiet("dmesg | tail -n 30")
+        time.sleep(0.1)
+
+
+def test_resets_under_writes_lose_no_acknowledged_write(
+        start: Callable[[str], Job]) -> None:
+    job = start(SMALL)
+    with writes(job) as running:
+        for cause in ("watchdog", "trap"):
+            wait_writes(job, running)
+            crash.provoke(job.instance, cause)
+        wait_writes(job, running)
+        controller = job.controller()
+        job.run(f"nvme subsystem-reset {controller}")
+        wait_live_again(job, controller.removeprefix("/dev/"), LONGEST_WAIT_S)
+        wait_writes(job, running)
+    wait_console(job, "reset by watchdog")
+    wait_console(job, "reset by panic")
+
+
+def kill_drive(job: Job) -> None:
+    """End the drive's QEMU as a loss of power with broken capacitors does."""
+    os.kill(job.instance.status()["parts"][job.target]["pid"], signal.SIGKILL)
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while job.instance.status()["parts"][job.target]["state"] == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    job.instance.ask("power-on")
+    steps.forget_target(job)
+    steps.wait_target(job)
+    steps.connect(job)
+
+
+def test_capacitors_save_acknowledged_writes_and_are_missed_when_they_fail(
+        start: Callable[[str], Job]) -> None:
+    job = start(SMALL + ",plp=on")
+    cache = job.quiet(f"cat /sys/block/{job.device()[5:]}/queue/write_cache")
+    assert cache.strip() == "write through"
+    with writes(job) as running:
+        for _ in range(2):
+            wait_writes(job, running)
+            job.instance.ask("power-cut")
+            job.instance.ask("power-on")
+        wait_writes(job, running)
+    wait_console(job, "power: the write buffer was saved in")
+    assert nand_steps.smart(job)["critical_warning"] == 0
+
+    job.run(f"tr '\\0' 'f' < /dev/zero | dd of={job.device()} bs=64k count=16 "
+            "iflag=fullblock oflag=direct status=none")
+    job.run(f"nvme flush {job.device()}")
+    kill_drive(job)
+    wait_console(job, "power: the capacitors have failed")
+    assert nand_steps.smart(job)["critical_warning"] & CAPACITORS_FAILED
+    same = job.quiet(f"dd if={job.device()} bs=64k count=16 iflag=direct status=none | "
+                     "tr -d f | wc -c")
+    assert int(same) == 0, "flushed data was lost"
+
+    # Capacitors that work at the next loss of power end the warning.
+    cut_power(job)
+    assert nand_steps.smart(job)["critical_warning"] == 0
