@@ -26,7 +26,8 @@ static const struct bed_config short_blocks = {
     .buffer_units = 64,
 };
 
-static void overwrite(struct bed *bed, uint64_t *random, unsigned int writes)
+static void overwrite_units(struct bed *bed, uint64_t *random,
+                            unsigned int writes)
 {
     for (unsigned int i = 0; i < writes; i++) {
         uint64_t unit = random_next(random) % (bed->units - 8);
@@ -64,8 +65,8 @@ static void survive_cuts(const struct bed_config *config)
     }
     bed_flush(bed);
     for (unsigned int i = 0; i < bed_setting("FTL_CUTS", 12); i++) {
-        overwrite(bed, &random,
-                  100 + (unsigned int)(random_next(&random) % 60));
+        overwrite_units(bed, &random,
+                        100 + (unsigned int)(random_next(&random) % 60));
         bed = cut_twice(bed, &random);
         bed_mount(bed);
         assert_false(ftl_is_read_only(bed->ftl));
