@@ -16,6 +16,7 @@ struct drive_config;
 struct firmware_config {
     const struct flash *flash; /* NULL: no slots; no firmware commands */
     bool is_bad[SLOT_COUNT];   /* the boot ROM has refused the slot */
+    bool is_unplanned;         /* a watchdog or a panic has reset the drive */
     uint64_t dram_addr, dram_bytes;
     const uint8_t *key; /* images must be signed with it; NULL: need not */
 

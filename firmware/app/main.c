@@ -152,6 +152,8 @@ static bool start_drive(void)
                 .flash = board.has_flash ? &board.flash : NULL,
                 .is_bad = {board_slot_is_bad(&board, 1),
                            board_slot_is_bad(&board, 2)},
+                .is_unplanned = sysctl_reset_is_unplanned(
+                    sysctl_reset_cause(&board.sysctl)),
                 .dram_addr = SOC_DRAM_BASE,
                 .dram_bytes = sysctl_dram_bytes(&board.sysctl),
                 .key = board.has_key ? board.key : NULL,

@@ -153,11 +153,26 @@ static void give_up(struct boot_slots *slots)
         !slot_record_write(slots->config.flash, state, &slots->sequence);
 }
 
+/* Whether the chosen image has to wait for an orderly reset or a power cycle,
+ * and the image that ran before is loaded. */
+static bool loads_previous(struct boot_slots *slots)
+{
+    const struct slot_record *state = &slots->state;
+
+    slots->waits = slots->config.is_unplanned && state->is_on_trial &&
+                   state->attempts == 0 && is_untried(slots, state->chosen) &&
+                   state->previous != 0 && try_slot(slots, state->previous);
+    return slots->waits;
+}
+
 uint8_t boot_slots_choose(struct boot_slots *slots)
 {
     const struct slot_record *state = &slots->state;
     uint8_t number;
 
+    if (loads_previous(slots)) {
+        return state->previous;
+    }
     if (state->is_on_trial && is_untried(slots, state->chosen) &&
         !count_attempt(slots) && try_slot(slots, state->previous)) {
         number = state->previous;

@@ -17,6 +17,7 @@ struct boot_config {
     uint8_t *dram; /* where the DRAM's first byte is for this hart */
     uint64_t dram_addr, dram_bytes;
     const uint8_t *key; /* public key of 32 bytes; NULL: none is fused */
+    bool is_unplanned;  /* a watchdog or a panic has reset the drive */
 };
 
 struct boot_slot {
@@ -30,6 +31,7 @@ struct boot_slots {
     struct slot_record state;
     uint32_t sequence;  /* of the record */
     bool gave_up;       /* this start has given up the image on trial */
+    bool waits;         /* the chosen image waits for an orderly reset */
     bool cannot_record; /* the flash has not taken the record; then an image on
                          * trial does not start */
 };
@@ -43,6 +45,10 @@ void boot_slots_read(struct boot_slots *slots,
  * the chosen image is on trial, this start is counted in the flash before the
  * image is loaded.  If it has had all its starts, the other image is loaded
  * instead, and the image on trial is given up.
+ *
+ * After a reset that nobody has planned, an image that was activated but never
+ * started does not start yet: the image that ran before starts again, because
+ * the write buffer in DRAM has its layout.
  *
  * @return 1 or 2, or 0 when no slot holds a good image
  */

@@ -58,6 +58,11 @@ static void report_trial(struct boot *boot, uint8_t chosen)
                  "boot: slot %c was started %u times and never declared itself "
                  "good; going back to slot %c",
                  "-AB"[state->failed], SLOT_ATTEMPTS, "-AB"[chosen]);
+    } else if (slots->waits) {
+        log_line(&boot->log,
+                 "boot: slot %c was activated and waits for an orderly reset; "
+                 "slot %c ran before",
+                 "-AB"[state->chosen], "-AB"[chosen]);
     } else if (slots->cannot_record && chosen != state->chosen) {
         log_line(&boot->log,
                  "boot: slot %c is on trial, but the flash does not take the "
@@ -124,6 +129,8 @@ void arch_main(uint64_t hart)
     if (sysctl_boot_key(&boot.sysctl, boot.key)) {
         config.key = boot.key;
     }
+    config.is_unplanned =
+        sysctl_reset_is_unplanned(sysctl_reset_cause(&boot.sysctl));
     boot_slots_read(&boot.slots, &config);
     chosen = boot_slots_choose(&boot.slots);
     record_status(&boot, chosen);

@@ -66,6 +66,11 @@ enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl)
     return (enum sysctl_reset_cause)reg_address(sysctl, A_SYSCTL_RESET_CAUSE);
 }
 
+bool sysctl_reset_is_unplanned(enum sysctl_reset_cause cause)
+{
+    return cause == SYSCTL_RESET_WATCHDOG || cause == SYSCTL_RESET_PANIC;
+}
+
 const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause)
 {
     static const char *const name[] = {

@@ -42,6 +42,8 @@ MUST_USE bool sysctl_init(struct sysctl *sysctl, uintptr_t base);
 
 enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl);
 const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause);
+/** Whether firmware that failed was the cause: a watchdog or a panic. */
+bool sysctl_reset_is_unplanned(enum sysctl_reset_cause cause);
 
 struct sysctl_boot sysctl_boot(const struct sysctl *sysctl);
 void sysctl_set_boot(const struct sysctl *sysctl,

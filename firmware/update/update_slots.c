@@ -76,6 +76,17 @@ static bool change_record(struct update_slots *slots,
     return false;
 }
 
+/* Whether the boot ROM has started the image that ran before, because the
+ * chosen one waits for an orderly reset. */
+static bool is_waiting(const struct update_slots *slots)
+{
+    const struct slot_record *record = &slots->record;
+
+    return slots->config.is_unplanned && record->is_on_trial &&
+           record->attempts == 0 && record->previous == slots->config.running &&
+           !slots->config.is_bad[record->chosen - 1];
+}
+
 /*
  * Correct the record if the running image is not the chosen one.  If the chosen
  * image is not good, the boot ROM starts the other one, but does not write this
@@ -86,7 +97,7 @@ static void correct_record(struct update_slots *slots)
     struct slot_record *record = &slots->record;
     uint8_t running = slots->config.running;
 
-    if (record->chosen == 0 || record->chosen == running) {
+    if (record->chosen == 0 || record->chosen == running || is_waiting(slots)) {
         return;
     }
     record->failed = record->chosen;

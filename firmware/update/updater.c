@@ -40,6 +40,7 @@ void updater_init(struct updater *updater, const struct updater_config *config)
         .log = config->log,
         .flash = config->flash,
         .running = config->running,
+        .is_unplanned = config->is_unplanned,
         .dram_addr = config->dram_addr,
         .dram_bytes = config->dram_bytes,
     };

@@ -67,6 +67,30 @@ static void test_an_image_that_is_only_stored_does_not_start(void **state)
     assert_string_equal(bed_version(&bed), "new");
 }
 
+/* The write buffer in DRAM has the layout of the image that ran before. */
+static void test_an_activated_image_waits_for_an_orderly_reset(void **state)
+{
+    (void)state;
+    bed_make_file(&bed, "new");
+    bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_OK);
+    bed.is_unplanned = true;
+    for (unsigned int i = 0; i < SLOT_ATTEMPTS + 1; i++) {
+        bed_restart(&bed);
+        assert_string_equal(bed_version(&bed), "old-a");
+        assert_int_equal(bed.updater.slots.record.failed, 0);
+        assert_int_equal(updater_next(&bed.updater), 2);
+        assert_false(updater_is_on_trial(&bed.updater));
+    }
+    bed.is_unplanned = false;
+    bed_restart(&bed);
+    assert_string_equal(bed_version(&bed), "new");
+    bed.is_unplanned = true; /* It hangs: its trial goes on. */
+    bed_restart(&bed);
+    assert_string_equal(bed_version(&bed), "new");
+    assert_true(updater_is_on_trial(&bed.updater));
+    bed.is_unplanned = false;
+}
+
 static void test_an_image_on_trial_that_never_stays_is_given_up(void **state)
 {
     (void)state;

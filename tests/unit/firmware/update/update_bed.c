@@ -127,6 +127,7 @@ void bed_restart(struct update_bed *bed)
         .dram_addr = SOC_DRAM_BASE,
         .dram_bytes = sizeof(bed->dram),
         .key = bed->key,
+        .is_unplanned = bed->is_unplanned,
     };
     struct updater_config config = {
         .log = &bed->log,
@@ -135,6 +136,7 @@ void bed_restart(struct update_bed *bed)
         .dram_addr = boot.dram_addr,
         .dram_bytes = boot.dram_bytes,
         .key = bed->key,
+        .is_unplanned = bed->is_unplanned,
         .power_on_hours = power_on_hours,
         .done = commit_done,
         .ctx = bed,

@@ -35,6 +35,7 @@ struct update_bed {
     const uint8_t *key;
     struct boot_slots slots; /* of the last start */
     uint8_t running;         /* 0: nothing starts */
+    bool is_unplanned;       /* the next restart is by a watchdog */
     bool was_taken;          /* the last commit was not refused at once */
     bool is_done;            /* the commit has ended, with `result` */
     enum nvmf_firmware_result result;
