@@ -319,6 +319,7 @@ static void test_media_errors_become_statuses(void **state)
         [MEDIA_INTERNAL_ERROR] = 0x006 | MORE,
         [MEDIA_ABORTED] = 0x007,
         [MEDIA_MARKED] = 0x281 | DNR | MORE,
+        [MEDIA_TRANSFER_ERROR] = 0x004 | MORE,
         [MEDIA_GUARD_ERROR] = 0x282 | MORE,
         [MEDIA_APP_TAG_ERROR] = 0x283 | MORE,
         [MEDIA_REF_TAG_ERROR] = 0x284 | MORE,
