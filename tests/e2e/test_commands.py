@@ -79,7 +79,7 @@ def test_nvme_cli_finds_slow_commands_with_the_latency_monitor(
     try:
         page = latency_page(job)
         assert page["Feature Status"] == 7 and page["Active Threshold B"] == 100, page
-        for rule in ("media operation=read", "nvme queue=io opcode=write",
+        for rule in ("nvme queue=io opcode=read", "nvme queue=io opcode=write",
                      "nvme queue=io opcode=dataset-management"):
             essd_drive.faults.add(f"{rule} when times=3 do delay=150ms")
         job.quiet(f"dd if={device} of=/dev/null bs=4k count=3 skip=5000 iflag=direct "

@@ -4,8 +4,6 @@
 These tests use the public Python interface only (docs/python.md).
 """
 
-import json
-import re
 import time
 from collections.abc import Iterator
 
@@ -59,17 +57,9 @@ def test_a_lost_command_and_an_rnr_are_repaired_by_the_transport(drive: essd.Dri
     assert drive.faults["busy"].fired >= 5
 
 
-def test_a_stuck_medium_goes_on_when_its_rule_is_removed(drive: essd.Drive) -> None:
-    drive.faults.add("media operation=read lba=4000-4007 do stuck", "stuck")
-    assert read_block(drive, 4000, "timeout -s KILL 2") != 0
-    assert read_block(drive, 5000) == 0
-    drive.faults.remove("stuck")
-    assert read_block(drive, 4000) == 0
-
-
 def test_a_rule_cuts_the_power_at_an_event_and_survives_it(drive: essd.Drive) -> None:
     host = drive.system.host
-    drive.faults.add("media operation=flush when nth=1 do power-cut", "cut")
+    drive.faults.add("nand operation=program when nth=1 do power-cut", "cut")
     drive.faults.add("nvme opcode=read lba=1000 do status=internal-error", "kept")
     host.run(f"dd if=/dev/zero of={host.device(drive)} bs=4k count=1 seek=512 oflag=direct "
              "conv=fsync status=none & sleep 1; kill $! 2>/dev/null", check=False)
@@ -84,29 +74,3 @@ def test_a_rule_cuts_the_power_at_an_event_and_survives_it(drive: essd.Drive) ->
     drive.power_on()
     assert read_block(drive, 992) == 0          # the host has connected again
     assert read_block(drive, 1000) != 0
-
-
-def lba_status(drive: essd.Drive, action: int) -> list[str]:
-    """The descriptors that nvme get-lba-status prints for the first 4096 blocks."""
-    host = drive.system.host
-    # As JSON, nvme-cli 2.13 ends with an assertion of its own.
-    shown = host.run(f"nvme get-lba-status {host.device(drive)} --namespace-id=1 "
-                     f"--start-lba=0 --max-dw=65 --action={action} --range-len=4096").output
-    assert re.search(r"\(CMPC\): 2\b", shown), shown
-    return [line for line in shown.splitlines() if "DSLBA" in line]
-
-
-def test_nvme_cli_shows_the_block_that_cannot_be_read(drive: essd.Drive) -> None:
-    host = drive.system.host
-    device = host.device(drive)
-    bad = ["{ DSLBA: 0x000000000007d0, NLB: 00000000, Status: 0x1 }"]
-    drive.faults.add("media operation=read lba=2000 do error", "unreadable")
-    assert lba_status(drive, 0x11) == []        # nobody has read it yet
-    assert read_block(drive, 2000) != 0
-    assert lba_status(drive, 0x10) == bad       # one of the eight blocks of that read
-    assert lba_status(drive, 0x11) == bad
-    log = json.loads(host.run(f"nvme lba-status-log {device} -o json").output)
-    assert (log["nlslne"], log["estulb"]) == (1, 1)
-    assert log["ns_elements"][0]["descs"] == [{"rslba": 2000, "rnlb": 0}]
-    host.run(f"dd if=/dev/zero of={device} bs=512 count=1 seek=2000 oflag=direct")
-    assert lba_status(drive, 0x11) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sanitizing import DONE, FAILED, wait_sanitize
 
-from essd import nand, nand_steps, paths, steps
+from essd import media, nand, nand_steps, paths, steps
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
@@ -25,6 +25,14 @@ def connect_nand(booted: Callable[..., Job]) -> Iterator[Callable[[str], Job]]:
         steps.connect(job)
         return job
     yield start
+
+
+def test_the_default_drive_has_flash_and_exactly_the_capacity_that_was_asked_for(
+        connected: Job, pytestconfig: pytest.Config) -> None:
+    array = connected.instance.config.drives[connected.target].nand
+    asked = media.parse_size(str(pytestconfig.getoption("--essd-size")))
+    assert array is not None and array.capacity == asked
+    assert size_of(connected) == asked
 
 
 def cut_power(job: Job) -> None:

@@ -559,8 +559,9 @@ def test_a_test_that_does_not_exist_ends_with_status_2(fake):
 
 
 @pytest.mark.parametrize("words, passed", [
-    (("--native",), ["--native", "--seed", "1", "--slow", "1"]),
-    (("--native", "--only", "eth,roce.a", "--only", "cm", "--all", "--seed", "9"),
+    (("--native",), ["--native", "--nand", "--seed", "1", "--slow", "1"]),
+    (("--native", "--nand"), ["--native", "--nand", "--seed", "1", "--slow", "1"]),
+    (("--native", "--block", "--only", "eth,roce.a", "--only", "cm", "--all", "--seed", "9"),
      ["--native", "--seed", "9", "--slow", "1", "--only", "eth,roce.a,cm", "--all"]),
     (("--target", "10.0.0.1", "--via", "eth0", "--ip", "10.0.0.9", "--slow", "4"),
      ["--iface", "eth0", "--target", "10.0.0.1", "--ip", "10.0.0.9", "--seed", "1",

@@ -10,13 +10,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from test_cli_instances import make_drive, run
 from test_json import check as check_fields
 from typer.testing import CliRunner
 
-from essd import (cli, instances, media, nand, paths, prepare, setup, snapshots, topology,
+from essd import (cli, flash, instances, media, nand, paths, prepare, setup, snapshots, topology,
                   topology_setup)
 from essd.config import Config, Drive, Nand
 from essd.drive import drive_command
@@ -91,11 +93,11 @@ def test_an_option_that_makes_no_sense_is_refused(text: str, said: str) -> None:
                            "mean tlc2021?"),
     ("8G,channels=17", "17 channels do not fit; choose 1 to 16"),
     ("8G,dies=0", "0 dies of a channel do not fit"),
-    ("profile=qlc", "a new array needs a size")])
+    ("8G,seed=1", "nand 8G: such an array has space for 6.179 GiB, not for 7 GiB")])
 def test_an_array_that_is_impossible_is_refused_and_leaves_nothing(
         program: None, text: str, said: str) -> None:
     with pytest.raises(EssdError) as refused, setup.half_made("x"):
-        setup.drive_nand(Wish(name="x", nand=text))
+        setup.drive_nand(Wish(name="x", nand=text, size="7G" if "seed" in text else None))
     assert said in str(refused.value) and "\n" not in str(refused.value)
     assert not setup.data_folder("x").exists()
 
@@ -151,6 +153,67 @@ def test_the_timing_of_an_existing_array_can_change_and_is_kept(program: None) -
     assert setup.drive_nand(Wish(name="x")) == slow
 
 
+@pytest.mark.parametrize(("size", "text", "raw", "capacity"), [
+    (None, None, "10800M", 8 << 30), ("8G", None, "10800M", 8 << 30),
+    ("64M", None, "300M", 64 << 20), ("512M", "", "900M", 512 << 20),
+    ("1G", "profile=qlc,plp=on", "1600M", 1 << 30), (None, "2G", "2G", 0),
+    ("100M", "2G", "2G", 100 << 20), ("20971524K", "dies=4", "24000M", 20971524 << 10)])
+def test_a_new_drive_has_an_array_for_the_capacity_that_hosts_are_to_see(
+        program: None, size: str | None, text: str | None, raw: str, capacity: int) -> None:
+    array = setup.drive_nand(Wish(name="x", size=size, nand=text or None))
+    assert array is not None and array.capacity == capacity
+    assert nand.size_bytes(array.size) == nand.size_bytes(raw)
+    assert nand.look(Path(array.path))["space_bytes"] >= capacity
+    make_drive("x", exist_ok=True)
+    for again in {None, size}:
+        assert setup.drive_nand(Wish(name="x", size=again)) == array
+    with pytest.raises(EssdError, match="--size 9G: the drive has .*: omit --size, or replace "
+                                        "the drive by a new one with --new"):
+        setup.drive_nand(Wish(name="x", size="9G"))
+
+
+def test_the_flash_of_a_new_drive_says_its_capacity(
+        program: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def ensure(path: Path, firmware: object, config: object, nqn: object,
+               capacity: int) -> SimpleNamespace:
+        made.append(capacity)
+        return SimpleNamespace(nqn="nqn.x")
+    monkeypatch.setattr(flash, "ensure_flash", ensure)
+    for wish in (Wish(name="x", size="1G"), Wish(name="y", nand="1G"),
+                 Wish(name="z", block=True)):
+        setup.drive_flash(wish, None, None, setup.drive_nand(wish))  # type: ignore[arg-type]
+    assert made == [1 << 30, 0, 0]
+
+
+def test_a_capacity_that_no_array_has_gets_a_block_medium_and_a_line_says_so(
+        program: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert setup.drive_nand(Wish(name="x", size="1T")) is None
+    said = capsys.readouterr()
+    assert "no NAND array has a capacity of 1T, so the drive gets a block medium" in " ".join(
+        (said.out + said.err).split())
+    with pytest.raises(EssdError, match="--size 1T: no NAND array is so large"):
+        setup.drive_nand(Wish(name="x", size="1T", nand="profile=slc"))
+    assert not (setup.data_folder("x") / "nand.img").exists()
+
+
+@pytest.mark.parametrize("words", [{"block": True}, {"media": Path("/x")}])
+def test_a_drive_with_a_block_medium_has_no_array(
+        program: None, words: dict[str, Any]) -> None:
+    assert setup.drive_nand(Wish(name="x", **words)) is None
+    with pytest.raises(EssdError, match=f"--nand does not go with --{next(iter(words))}: a "
+                                        "drive has either"):
+        setup.drive_nand(Wish(name="x", nand="8G", **words))
+    with pytest.raises(EssdError, match="--block is for a drive, not for --target nvmet"):
+        setup.configure(Wish(name="x", target="nvmet", block=True))
+
+
+def test_a_drive_whose_flash_is_gone_keeps_its_block_medium(program: None) -> None:
+    (make_drive("x") / "flash.img").unlink()
+    assert setup.drive_nand(Wish(name="x")) is None
+
+
 def test_a_drive_without_an_array_does_not_get_one() -> None:
     make_drive("x")
     assert setup.drive_nand(Wish(name="x")) is None
@@ -162,15 +225,12 @@ def test_a_drive_without_an_array_does_not_get_one() -> None:
 
 
 @pytest.mark.parametrize("words", [
-    {"size": "1G"}, {"media": Path("/x")}, {"media_format": "raw"}])
+    {"block": True}, {"media": Path("/x")}, {"media_format": "raw"}])
 def test_options_of_the_medium_do_not_go_with_an_array(
-        program: None, words: dict[str, str]) -> None:
-    with pytest.raises(EssdError, match=f"--{next(iter(words)).replace('_', '-')} is for "
-                                        "drives without NAND"):
-        setup.drive_nand(Wish(name="x", nand=SMALL, **words))   # type: ignore[arg-type]
+        program: None, words: dict[str, Any]) -> None:
     make()
     with pytest.raises(EssdError, match="is for drives without NAND"):
-        setup.drive_nand(Wish(name="x", **words))   # type: ignore[arg-type]
+        setup.drive_nand(Wish(name="x", **words))
 
 
 def flip(path: Path, offset: int) -> None:
@@ -309,7 +369,8 @@ def test_a_drive_of_a_topology_can_have_an_array() -> None:
 
 @pytest.mark.parametrize(("text", "said"), [
     ("{nand: 8}", "1:20: a drive: nand '8' has no unit"),
-    ("{nand: 1G, size: 1G}", "1:10: a drive has either size or nand"),
+    ("{nand: 1G, block: yes}", "1:10: a drive has either a NAND array (nand) or a block"),
+    ("{block: 3}", "1:21: a drive: 3 is neither yes nor no"),
     ("{nand: 1G,dies=1}", "1:23: a drive cannot have 'dies=1'")])
 def test_a_mistake_in_the_array_of_a_topology_has_a_place(text: str, said: str) -> None:
     with pytest.raises(Mistakes) as refused:

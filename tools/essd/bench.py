@@ -192,7 +192,8 @@ class Output:
 
 
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
-            target: str, silent: int, nand: str | None, output: Output) -> None:
+            target: str, silent: int, nand: str | None, output: Output,
+            block: bool = False) -> None:
     """Run `essd bench`."""
     check_word("--target", target, ("both", "drive", "nvmet"))
     if output.as_json:
@@ -200,13 +201,16 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
     earlier = output.earlier()      # a file that cannot be read is refused first
     if nand is not None and (not native or silent):
         raise EssdError("--nand: only with --native, and without --silent")
+    if block and (nand is not None or target == "nvmet"):
+        raise EssdError("--block is for a drive alone: not with --nand, which measures both "
+                        "media, and not with --target nvmet")
     if nand is not None:
         from . import bench_nand
         bench_nand.command(seconds, rounds, only, mtu, nand, output, earlier)
         return
     if native:
         from . import bench_native
-        bench_native.command(seconds, only, mtu, silent, output, earlier)
+        bench_native.command(seconds, only, mtu, silent, output, earlier, block)
         return
     if silent:
         raise EssdError("--silent: only with --native")
@@ -215,7 +219,7 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
                         f"{', '.join(workload for workload, _ in WORKLOADS)}")
     instance = Instance("bench")
     instance.stop()
-    wish = Wish(name="bench", mtu=mtu, beside=target == "both",
+    wish = Wish(name="bench", mtu=mtu, beside=target == "both", block=block,
                 target="nvmet" if target == "nvmet" else "drive")
     if target == "nvmet":
         wish.size = "8"

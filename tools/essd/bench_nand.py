@@ -112,7 +112,7 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
             for target, name in NAMES.items():
                 config = setup.configure(Wish(
                     name=name, mtu=mtu, host=False,
-                    nand=nand if target == "nand" else None))
+                    nand=nand if target == "nand" else None, block=target == "block"))
                 place = Path(folder) / target
                 place.mkdir()
                 benches[target] = Bench(config, program, place, mtu)

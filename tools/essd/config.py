@@ -115,6 +115,7 @@ class Nand:
     seed: int
     timing: str = "fast"    # or "realtime": operations take their time
     plp: str = "off"        # "on": when the power fails, the write buffer is saved
+    capacity: int = 0       # in bytes, that hosts see; 0: as much as the array holds
 
 
 @dataclass

@@ -37,8 +37,8 @@ NATIVE_PRESET = "native"
 LINK_PRESET = "fast"
 # The native drive has the same addresses.
 PORTS = ("10.0.0.1/24,fd00:0:0:1::1/64", "10.0.1.1/24,fd00:0:0:2::1/64")
-SIZE = "2G"
-NAMESPACES = "1x1G"     # room is left for namespaces that tests create
+SIZE = "256M"           # small, so that sanitizing the flash takes seconds
+NAMESPACES = "1x128M"   # room is left for namespaces that tests create
 # Time limits of a single test.  They keep a test that hangs from blocking a CI job.
 SILENCE_S = 300.0
 SILENCE_ALL_S = 3600.0      # with --all, for the long tests
@@ -53,7 +53,7 @@ class Options:
     """The user's options of `essd conform`."""
 
     native: bool = False
-    nand: bool = False
+    nand: bool = True       # the medium of a drive of ours; False: a block medium
     target: str = ""
     via: str = ""
     ip: str = ""
@@ -79,9 +79,9 @@ class Options:
                              "too: give ADDR,ADDR6")
         if self.native + bool(self.target) + bool(self.peer) > 1:
             raise UsageError("give only one of --native, --target and --peer")
-        if self.nand and not self.native:
-            raise UsageError("--nand goes with --native: only the drive in one process "
-                             "can be made with a NAND array here")
+        if not self.nand and (self.target or self.peer):
+            raise UsageError("--block is for a drive that the suite starts itself, not for "
+                             "--target or --peer")
         if self.drives > 1 and (self.native or self.target or self.peer):
             raise UsageError("--drives N is for drives in QEMU, not for --native, --target "
                              "or --peer")
@@ -130,7 +130,7 @@ def build(preset: str) -> Path:
 # Targets
 
 @contextlib.contextmanager
-def emulated() -> Iterator[Stand]:
+def emulated(has_nand: bool = True) -> Iterator[Stand]:
     """A new drive, booted for this run and deleted afterwards."""
     owner = Temporary("conform-")
     instance = Instance(owner.name)
@@ -145,6 +145,7 @@ def emulated() -> Iterator[Stand]:
     try:
         config = setup.configure(Wish(name=owner.name, ports=list(PORTS), size=SIZE,
                                       namespaces=NAMESPACES, host=False, listens=True,
+                                      block=not has_nand,
                                       network=flash.Network(echo=True)))
         assert config.drive is not None
         drive = EmulatedDrive(instance, config)
@@ -209,7 +210,7 @@ def stand_for(options: Options) -> contextlib.AbstractContextManager[Stand]:
         return native(options.nand)
     if options.peer:
         return nvmet()
-    return link(options) if options.target else emulated()
+    return link(options) if options.target else emulated(options.nand)
 
 
 # Running

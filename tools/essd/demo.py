@@ -15,8 +15,6 @@ from .setup import Wish
 from .steps import Job, Step
 
 NAME = "demo"
-# The array's size; the four namespaces of the second boot need 2 GiB of it.
-NAND = "4G"
 DATASHEET_NQN = "testsubsystem"
 
 # The steps in order, each with its heading.
@@ -125,8 +123,7 @@ def run_demo(target: str, keep: bool) -> None:
     try:
         show.heading("Build (5 to 10 minutes the first time) and start")
         setup.forget(NAME)
-        job = boot(instance, setup.configure(
-            Wish(name=NAME, target=target, nand=NAND if is_drive else None)))
+        job = boot(instance, setup.configure(Wish(name=NAME, target=target)))
         show_boot_log(instance)
         for name, action in [*FIRST_BOOT, *(DRIVE_ONLY if is_drive else []), *LAST,
                              *(POWER_OFF if is_drive else [])]:

@@ -140,25 +140,53 @@ def recorded(path: Path) -> Nand | None:
 
 # Use
 
-def create(path: Path, wanted: Wanted) -> Nand:
-    """Create the file of a new array, which takes disk space only as it is written."""
-    if wanted.size is None:
-        raise NandError("nand: a new array needs a size, such as 8G")
+def shape(wanted: Wanted) -> list[object]:
+    """The options of essd-nand for everything but the size."""
     if wanted.profile is not None:
         check_profile(wanted.profile)
     options: list[object] = []
     for key in ("profile", *NUMBERS):
         if getattr(wanted, key) is not None:
             options += [f"--{key}", getattr(wanted, key)]
+    return options
+
+
+def size_for(capacity: int, wanted: Wanted) -> str | None:
+    """The size of the smallest array with which a drive has this capacity.
+
+    None: the drive's DRAM has no room for the map of such an array.
+    """
+    if capacity > LARGEST_GIB << 30:
+        return None
+    done = call("size", "--capacity", capacity, *shape(wanted))
+    if done.returncode:
+        raise NandError(f"nand: {complaint(Path(), done)}")
+    size = int(done.stdout)
+    return f"{size >> 10}K" if size <= LARGEST_GIB << 30 else None
+
+
+def create(path: Path, wanted: Wanted, capacity: int = 0) -> Nand:
+    """Create the file of a new array, which takes disk space only as it is written.
+
+    `capacity` is what hosts are to see; 0: as much as the array has space for.
+    """
+    if wanted.size is None:
+        raise NandError("nand: a new array needs a size, such as 8G")
+    options = shape(wanted)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     done = call("create", path, "--capacity", size_bytes(wanted.size), *options)
     if done.returncode:
         raise NandError(f"nand {wanted.size}: {complaint(path, done)}")
     try:
         facts = look(path)
+        if capacity > facts["space_bytes"]:
+            raise NandError(f"nand {wanted.size}: such an array has space for "
+                            f"{media.show_size(facts['space_bytes'])}, not for "
+                            f"{media.show_size(capacity)}: choose a smaller --size, or omit "
+                            "the array's size")
         array = Nand(str(path), wanted.size, facts["profile"], facts["channels"],
                      facts["dies"], facts["seed"], wanted.timing or TIMINGS[0],
-                     wanted.plp or "off")
+                     wanted.plp or "off", capacity)
         record(array)
     except BaseException:
         path.unlink(missing_ok=True)

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import disk_swap, flash, interrupts, media, nand, outside, paths, prepare, settings
+from . import (disk_swap, flash, interrupts, media, nand, outside, paths, prepare, settings,
+               show)
 from .config import (DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Nand, Peer,
                      Switch)
 from .errors import EssdError
@@ -25,6 +26,7 @@ from .outside import Outside
 MTUS = (flash.SETTINGS["port.N.mtu"].min, flash.SETTINGS["port.N.mtu"].max)
 NAMESPACES_MAX = 128
 NAMESPACE_MIB_MAX = 65535
+MEDIA_FILE = "media.raw"     # of a drive without --media
 SWITCH = "tools/switch/essd-switch"
 WIRE_LINK = 100         # number of the cable beyond the switch of port 0's wire
 # Addresses for a port that has none.  No network of the other port can overlap
@@ -48,7 +50,8 @@ class Wish:
     size: str | None = None
     media: Path | None = None
     media_format: str | None = None     # of an existing file without a record
-    nand: str | None = None     # SIZE[,KEY=VALUE]...: the drive has a NAND array
+    nand: str | None = None     # [SIZE][,KEY=VALUE]... of a new drive's NAND array
+    block: bool = False         # a new drive has a block medium instead of NAND
     mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: MTU of the links
     host: bool = True
@@ -233,28 +236,64 @@ def drive_nand(wish: Wish) -> Nand | None:
 
     None: the drive has no array.  Whether it has one was decided when it was created.
     """
+    if wish.nand is not None and (wish.block or wish.media is not None):
+        raise EssdError(f"--nand does not go with {'--block' if wish.block else '--media'}: a "
+                        "drive has either a NAND array or a block medium")
     path = data_folder(wish.name, wish.part) / nand.FILE
-    is_old = flash_path(wish.name, wish.part).exists()
+    asked = nand.parse(wish.nand) if wish.nand is not None else nand.Wanted()
     array = nand.recorded(path)
-    asked = nand.parse(wish.nand) if wish.nand is not None else None
-    if array is None and asked is None:
-        return None
-    for option, given in (("--size", wish.size), ("--media", wish.media),
-                          ("--media-format", wish.media_format)):
-        if given is not None:
-            raise EssdError(f"{option} is for drives without NAND: the array of this one "
-                            "decides its capacity and holds its data")
-    if asked is not None:
-        if array is not None:
-            array = nand.update(array, asked)
-        elif is_old:
-            raise EssdError("--nand: the drive has been created without NAND: choose "
-                            "another --name, or replace the drive by a new one with --new")
-        else:
-            array = nand.create(path, asked)
-    assert array is not None
-    nand.check(array)
+    if array is None:
+        if has_block_medium(wish):
+            return None
+        array = new_nand(path, wish, asked)
+    else:
+        check_kept(array, wish)
+        array = nand.update(array, asked)
+    if array is not None:
+        nand.check(array)
     return array
+
+
+def has_block_medium(wish: Wish) -> bool:
+    """Whether a drive without an array is old, or is to have a block medium."""
+    is_old = (flash_path(wish.name, wish.part).exists()
+              or (data_folder(wish.name, wish.part) / MEDIA_FILE).exists())
+    if is_old and wish.nand is not None:
+        raise EssdError("--nand: the drive has been created without NAND: choose another "
+                        "--name, or replace the drive by a new one with --new")
+    return (is_old or wish.block or wish.media is not None
+            or wish.media_format is not None)      # which drive_media() refuses
+
+
+def new_nand(path: Path, wish: Wish, asked: nand.Wanted) -> Nand | None:
+    """Create the array of a new drive; None if no array has its capacity."""
+    capacity = media.parse_size(wish.size) if wish.size is not None else 0
+    if asked.size is None:
+        capacity = capacity or media.DEFAULT_SIZE
+        asked.size = nand.size_for(capacity, asked)
+    if asked.size is not None:
+        return nand.create(path, asked, capacity)
+    if wish.nand is not None:
+        raise EssdError(f"--size {wish.size}: no NAND array is so large: its map does not fit "
+                        "into the drive's DRAM; omit --nand to get a block medium")
+    show.note(f"{wish.part}: no NAND array has a capacity of {wish.size}, so the drive gets a "
+              "block medium, as with --block")
+    return None
+
+
+def check_kept(array: Nand, wish: Wish) -> None:
+    """EssdError if the options ask for another medium than the drive's array."""
+    for option, is_given in (("--block", wish.block), ("--media", wish.media is not None),
+                             ("--media-format", wish.media_format is not None)):
+        if is_given:
+            raise EssdError(f"{option} is for drives without NAND: the array of this one "
+                            "holds its data; choose another --name, or replace the drive by "
+                            "a new one with --new")
+    if wish.size is not None and media.parse_size(wish.size) != array.capacity:
+        has = (f"a capacity of {media.show_size(array.capacity)}" if array.capacity
+               else f"all that its array of {array.size} has space for")
+        raise EssdError(f"--size {wish.size}: the drive has {has}: omit --size, or replace "
+                        "the drive by a new one with --new")
 
 
 def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
@@ -262,16 +301,17 @@ def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
 
     The machine cannot start without one.  A drive with a NAND array stores nothing in it.
     """
+    size = None if has_nand else wish.size
     if wish.media is not None:
         # The format record is kept beside the real file, not beside a symbolic
         # link to it.
         path = wish.media.resolve()
-        is_new = wish.size is not None and not path.exists()
+        is_new = size is not None and not path.exists()
         asked = wish.media_format
     else:
         if wish.media_format is not None:
             raise EssdError("--media-format needs --media FILE")
-        path = data_folder(wish.name, wish.part) / "media.raw"
+        path = data_folder(wish.name, wish.part) / MEDIA_FILE
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_new = not path.exists()
         asked = "raw"       # This program creates only raw files here.
@@ -279,7 +319,7 @@ def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
         if asked == "qcow2":
             raise EssdError(f"a new media file is always raw: to use a qcow2 image, "
                             f"create {path} with qemu-img create -f qcow2 first")
-        media.create(path, media.parse_size(wish.size) if wish.size
+        media.create(path, media.parse_size(size) if size
                      else media.SMALLEST if has_nand else media.DEFAULT_SIZE)
     if not path.exists():
         raise media.MediaError(f"media file {path} does not exist: give --size "
@@ -288,9 +328,9 @@ def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
     found = media.check(path, kind)
     if media.recorded_format(path) is None:
         media.record_format(path, kind)
-    if wish.size is not None and found.size != media.parse_size(wish.size):
+    if size is not None and found.size != media.parse_size(size):
         raise EssdError(f"media file {found.path} holds "
-                        f"{media.show_size(found.size)}, not {wish.size}: omit "
+                        f"{media.show_size(found.size)}, not {size}: omit "
                         "--size, or replace the drive by a new one with --new")
     return found
 
@@ -329,8 +369,9 @@ def configure(wish: Wish) -> Config:
     cables = links(wish, wishes)
     check_outside(wish)
     switches = wires(wish)
-    if wish.nand is not None and not with_drive:
-        raise EssdError(f"--nand is for a drive, not for --target {wish.target}")
+    for option, is_given in (("--nand", wish.nand is not None), ("--block", wish.block)):
+        if is_given and not with_drive:
+            raise EssdError(f"{option} is for a drive, not for --target {wish.target}")
     # The drive's files are checked before a build that takes minutes.
     array = drive_nand(wish) if with_drive else None
     found = drive_media(wish, array is not None) if with_drive else None
@@ -342,7 +383,7 @@ def configure(wish: Wish) -> Config:
                     cables, switches=switches, capture_bytes=wish.capture_bytes)
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
-        image, nqn = drive_flash(wish, wishes, built.firmware)
+        image, nqn = drive_flash(wish, wishes, built.firmware, array)
         config.drives["drive"] = Drive(str(built.qemu), str(image), str(found.path),
                                        found.format, nqn, extra=wish.extra, nand=array)
     if wish.host:
@@ -370,11 +411,12 @@ def kept_config(name: str, part: str = "drive") -> flash.Config | None:
     return flash.FlashImage.load(path).config if path.exists() else None
 
 
-def drive_flash(wish: Wish, config: flash.Config,
-                firmware: Firmware) -> tuple[Path, str]:
+def drive_flash(wish: Wish, config: flash.Config, firmware: Firmware,
+                array: Nand | None) -> tuple[Path, str]:
     """Bring the drive's flash file up to date; return its path and its NQN."""
     path = flash_path(wish.name, wish.part)
-    return path, flash.ensure_flash(path, firmware, config, wish.nqn).nqn
+    capacity = array.capacity if array is not None else 0
+    return path, flash.ensure_flash(path, firmware, config, wish.nqn, capacity).nqn
 
 
 def connections(config: Config) -> list[str]:

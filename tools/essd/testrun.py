@@ -254,11 +254,14 @@ def e2e(run: Run) -> None:
 
 
 def conform(run: Run) -> None:
-    """Run the suite in QEMU and natively; the reports are kept in build/test."""
+    """Run the suite on the default drive in QEMU, and natively on one with a block medium.
+
+    The reports are kept in build/test.
+    """
     run.need("qemu")
     words = [sys.executable, "-m", "essd", "conform", *(["--all"] if run.every else [])]
     runs: dict[str, list[str | Path]] = {"qemu": ["--drives", "2"],
-                                             "native": ["--native"]}
+                                             "native": ["--native", "--block"]}
     for name, options in runs.items():
         shutil.rmtree(captures(name), ignore_errors=True)
         options += ["--pcap", captures(name), "--junit", LOGS / f"conform-{name}.xml",

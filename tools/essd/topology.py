@@ -45,7 +45,8 @@ class Drive:
     config: Path | None = None      # a file with settings
     ports: dict[int, list[Interface]] = field(default_factory=dict)
     nqn: str | None = None          # of its subsystem; None: the drive's own
-    nand: str | None = None         # SIZE[,KEY=VALUE]... of its NAND array
+    nand: str | None = None         # [SIZE][,KEY=VALUE]... of its NAND array
+    block: bool = False             # it has a block medium instead
 
 
 @dataclass
@@ -164,7 +165,7 @@ def loops(topology: Topology) -> list[tuple[Cable, list[str]]]:
 
 
 def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
-              hosts: int, nand: str | None = None) -> str:
+              hosts: int, nand: str | None = None, block: bool = False) -> str:
     """The file that `essd up --drives` and `--hosts` stand for: two switches, to which
     each drive and each host is connected."""
     if not 1 <= count <= DRIVES_MAX - (hosts > 0):
@@ -172,7 +173,8 @@ def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
     if not 0 <= hosts <= HOSTS_MAX:
         raise EssdError(f"--hosts {hosts}: must be 1 to {HOSTS_MAX}")
     keys = [f"{key}: {value}" for key, value in (
-        ("size", size), ("nand", None if nand is None else f'"{nand}"'), ("mtu", mtu))
+        ("size", size), ("nand", None if nand is None else f'"{nand}"'),
+        ("block", "yes" if block else None), ("mtu", mtu))
             if value is not None]
     last = count - 1
     names = ["host"] if hosts == 1 else [f"host{n}" for n in range(hosts)]

@@ -29,6 +29,7 @@ class Wish:
     host: bool = True
     hosts: int | None = None
     nand: str | None = None
+    block: bool = False
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
@@ -40,14 +41,16 @@ def wanted(wish: Wish) -> tuple[Topology, str]:
         hosts = wish.hosts if wish.hosts is not None else int(wish.host)
         if wish.nand is not None:
             nand.parse(wish.nand)
-        text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts, wish.nand)
+        text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts, wish.nand,
+                                  wish.block)
         found = topology_yaml.load(text, f"--drives {drives} --hosts {hosts}", Path.cwd())
         return found, SEVERAL if wish.name == chosen.DEFAULT else wish.name
     if wish.drives is not None or wish.hosts is not None:
         raise EssdError("give either --topology FILE, or --drives N and --hosts N")
-    if (wish.size, wish.nand, wish.mtu, wish.cpus, wish.host) != (None, None, None, 1, True):
-        raise EssdError("--size, --nand, --mtu, --cpus and --no-host are not for --topology: "
-                        f"write them into {wish.file}")
+    if (wish.size, wish.nand, wish.block, wish.mtu, wish.cpus, wish.host) != (
+            None, None, False, None, 1, True):
+        raise EssdError("--size, --nand, --block, --mtu, --cpus and --no-host are not for "
+                        f"--topology: write them into {wish.file}")
     found = topology_yaml.read(wish.file)
     name = wish.name
     if name == chosen.DEFAULT:

@@ -15,14 +15,14 @@ from .outside import Outside
 from .setup import Wish
 from .topology import Cable, Topology
 
-DRIVE_MIB = 100             # memory of one idle drive, rounded up
+DRIVE_MIB = 130             # memory of one idle drive, rounded up
 MACHINE_ID = Path("/etc/machine-id")
 
 
 def wishes(topology: Topology, name: str) -> dict[str, Wish]:
     """What each drive is asked to be; its other settings stay as its flash has them."""
     return {part: Wish(name=name, part=part, size=drive.size, mtu=drive.mtu,
-                       nqn=drive.nqn, nand=drive.nand,
+                       nqn=drive.nqn, nand=drive.nand, block=drive.block,
                        ports=[",".join(map(str, drive.ports[port])) for port in (0, 1)])
             for part, drive in topology.drives.items()}
 
@@ -181,7 +181,7 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
                     prepare.ensure_accel(built.guest) if built.guest else "tcg", cables)
     for part, wish in asked.items():
         assert built.qemu is not None and built.firmware is not None
-        image, nqn = setup.drive_flash(wish, settings[part], built.firmware)
+        image, nqn = setup.drive_flash(wish, settings[part], built.firmware, arrays[part])
         config.drives[part] = Drive(str(built.qemu), str(image), str(files[part].path),
                                     files[part].format, nqn, nand=arrays[part])
     prefixes = mac_prefixes(name, topology.hosts)

@@ -123,16 +123,18 @@ class Reader:
     def drives(self, node: yaml.Node) -> None:
         for names, mark, value in self.parts(node, "drives"):
             said = self.values(value, "a drive", {
-                "size": size_value, "nand": nand_value, "mtu": mtu_value,
+                "size": size_value, "nand": nand_value, "block": yes_value,
+                "mtu": mtu_value,
                 "config": self.file_value,
                 **{f"port{n}": address_values for n in range(DRIVE_PORTS)}})
-            if "size" in said and "nand" in said:
-                self.mistake(mark, "a drive has either size or nand: the NAND array decides "
-                                   "its capacity")
+            if said.get("block") and "nand" in said:
+                self.mistake(mark, "a drive has either a NAND array (nand) or a block medium "
+                                   "(block)")
             for n, name in enumerate(names):
                 drive = Drive(name, mark, said.get("size"), said.get("mtu"),  # type: ignore[arg-type]
                               said.get("config"),       # type: ignore[arg-type]
-                              nand=said.get("nand"))    # type: ignore[arg-type]
+                              nand=said.get("nand"),    # type: ignore[arg-type]
+                              block=bool(said.get("block")))
                 for port in range(DRIVE_PORTS):
                     # Too many drives are reported below.
                     last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)

@@ -162,15 +162,16 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
        cpus: int = 1, host: bool = True, topology: Path | str | None = None,
        capture: bool = False, config: Path | str | None = None,
        name: str = "", new: bool = False, keep: bool = False,
-       nand: str | None = None) -> System:
+       nand: str | None = None, block: bool = False) -> System:
     """Start drives and a Linux host; return when the host can connect to them.
 
     drives: how many.  One is connected to the host by two cables; several are on two
     switches, one for the ports 0 and one for the ports 1.
     size: capacity of each drive, "64M" to "16T" (default 8G; disk space is used for
     what is written).
-    nand: instead of size, "8G" or "8G,profile=qlc": each drive has a NAND array of this
-    size (docs/nand.md).
+    nand: what NAND array each drive has, "profile=qlc" or "8G,plp=on"; this size is that
+    of the array (docs/nand.md).
+    block: each drive has a block medium instead of a NAND array.
     mtu: of the links, 1280 to 9000 bytes.
     cpus: virtual CPUs of the host.  host: False starts the drives alone.
     topology: a YAML file instead of all these (docs/topologies.md).
@@ -200,7 +201,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
             setup.forget(name)
         with progress_on_stderr():
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
-                              capture, config, nand)
+                              capture, config, nand, block)
             started = True
             _start(instance, made)
     except BaseException as error:
@@ -230,24 +231,24 @@ def _add_note(error: BaseException, folder: Path, part: str) -> None:
 
 def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: int,
                host: bool, topology: Path | str | None, capture: bool,
-               config: Path | str | None, nand: str | None) -> Config:
+               config: Path | str | None, nand: str | None, block: bool) -> Config:
     from .. import settings_cmd, topology_setup, topology_yaml
     from ..topology import of_drives
     if topology is not None:
-        if (drives, size, nand, mtu, cpus, host, config) != (
-                1, None, None, None, 1, True, None):
-            raise EssdError("drives, size, nand, mtu, cpus, host and config are not for a "
-                            f"topology: write them into {topology}")
+        if (drives, size, nand, block, mtu, cpus, host, config) != (
+                1, None, None, False, None, 1, True, None):
+            raise EssdError("drives, size, nand, block, mtu, cpus, host and config are not "
+                            f"for a topology: write them into {topology}")
         return topology_setup.configure(topology_yaml.read(Path(topology)), name, capture)
     if drives != 1:
         if config is not None:
             raise EssdError("config is for a single drive: give each drive a file in a "
                             "topology")
-        text = of_drives(drives, size, mtu, cpus, host, nand)
+        text = of_drives(drives, size, mtu, cpus, host, nand, block)
         found = topology_yaml.load(text, f"drives={drives}", paths.TOP)
         return topology_setup.configure(found, name, capture)
-    wish = setup.Wish(name=name, size=size, nand=nand, mtu=mtu, cpus=cpus, host=host,
-                      capture=capture)
+    wish = setup.Wish(name=name, size=size, nand=nand, block=block, mtu=mtu, cpus=cpus,
+                      host=host, capture=capture)
     if config is not None:
         wish.config = settings_cmd.for_start(wish, Path(config))
     return setup.configure(wish)

@@ -17,8 +17,8 @@ def conform(native: Annotated[bool, typer.Option(
                 "--native", help="Test the drive as one native process, which takes "
                                  "seconds.  Default: a drive booted in QEMU.")] = False,
             nand: Annotated[bool, typer.Option(
-                "--nand", help="With --native: the drive has NAND flash and a "
-                               "translation layer.")] = False,
+                "--nand/--block", help="Whether the tested drive has NAND flash and a "
+                "translation layer, or a block medium.")] = True,
             target: Annotated[str, typer.Option(
                 metavar="ADDR", help="Test the NVMe-oF RoCEv2 target that has this "
                 "address; needs --via.")] = "",
@@ -115,7 +115,10 @@ def bench(native: Annotated[bool, typer.Option(
                                     "hosts that fall silent.")] = 0,
           nand: Annotated[str | None, typer.Option(
               metavar="SIZE[,KEY=VALUE]...", help="With --native: measure a drive with "
-              "a NAND array of this size beside one without.")] = None,
+              "a NAND array of this size beside one with a block medium.")] = None,
+          block: Annotated[bool, typer.Option(
+              "--block", help="Measure a drive with a block medium instead of NAND "
+                              "flash.")] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -126,7 +129,7 @@ def bench(native: Annotated[bool, typer.Option(
     """Measure the performance of the drive and of Linux nvmet for comparison."""
     from ... import bench as bench_module
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
-                         bench_module.Output(as_json, html, compare))
+                         bench_module.Output(as_json, html, compare), block)
 
 
 @command(DEVELOP)

@@ -39,17 +39,22 @@ def up(name: NewName = chosen.DEFAULT,
            help="NVMe Qualified Name of the subsystem.  Default: the name saved in the "
                 "drive; a new drive makes one from its UUID.")] = None,
        size: Annotated[str | None, typer.Option(
-           help="Capacity of a new drive, 64M to 16T.  Default: 8G.")] = None,
+           help="Capacity of a new drive, 64M to 16T.  Default: 8G.  Capacities from about "
+                "72G need --block, and get it.")] = None,
+       block: Annotated[bool, typer.Option(
+           "--block", help="Give a new drive a block medium, without flash that wears, "
+           "instead of a NAND array.")] = False,
        media: Annotated[Path | None, typer.Option(
-           help="File that holds the drive's data.  If the file does not exist and "
-                "--size is given, a raw file is created.")] = None,
+           help="File that holds the data of a drive with a block medium.  If the file does "
+                "not exist and --size is given, a raw file is created.")] = None,
        media_format: Annotated[str | None, typer.Option(
            metavar="raw|qcow2", help="Format of an existing --media file.  It is needed "
            "once and then recorded in a file beside the media file.")] = None,
        nand: Annotated[str | None, typer.Option(
-           metavar="SIZE[,KEY=VALUE]...", help="Give a new drive a NAND array of this size "
-           "instead of --media, such as 8G or 8G,profile=qlc.  Keys: profile, channels, "
-           "dies, seed and timing (see docs/nand.md).")] = None,
+           metavar="[SIZE][,KEY=VALUE]...", help="What NAND array a new drive has, such as "
+           "profile=qlc,plp=on or 12G,dies=4.  SIZE is that of the array, of which hosts see "
+           "a part; default: as --size needs.  Keys: profile, channels, dies, seed, plp and "
+           "timing (see docs/nand.md).")] = None,
        namespaces: Annotated[str | None, typer.Option(
            metavar="NxSIZE[@4096]", help="Divide a new drive into namespaces, such as "
            "4x1G or 4 for equal shares, with blocks of 512 or 4096 bytes.  "
@@ -109,7 +114,7 @@ def up(name: NewName = chosen.DEFAULT,
                                 "whole topology: write what each drive has into a topology "
                                 "file (docs/topologies.md)")
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
-                                          capture_bytes, size, mtu, cpus, host, hosts, nand))
+                                          capture_bytes, size, mtu, cpus, host, hosts, nand, block))
         return
     from ... import interrupts, outside, settings_cmd, setup
     from ... import nand as nand_module
@@ -126,7 +131,7 @@ def up(name: NewName = chosen.DEFAULT,
     port1, place1 = outside.split(port1)
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
                       nqn=nqn, size=size, media=media, media_format=media_format,
-                      nand=nand, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
+                      nand=nand, block=block, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
                       namespaces=namespaces, capture=capture,
                       capture_bytes=capture_bytes, cpus=cpus)
     if config_file is not None:
