@@ -21,7 +21,7 @@ struct memory_check_config {
     /* Buffers of payloads: the firmware can go on if a word of them is lost,
      * and sets it to zero. */
     uint64_t buffers, buffers_bytes;
-    /* A device has found that a word is lost; it is cleared after this call.
+    /* A device has found a lost word.  The word is cleared after this call.
      * @return whether the word is in the write buffer, so that the firmware can
      *         go on */
     bool (*lost_word)(void *ctx, uint64_t addr);
@@ -49,13 +49,13 @@ void memory_check_init(struct memory_check *check,
 /** The block's interrupt has come. */
 void memory_check_irq(struct memory_check *check);
 
-/** A device may have found a lost word: deal with it now.  @return whether
- * there was one */
+/** Handle a lost word now if a device has found one.  @return whether there was
+ * one */
 bool memory_check_look(struct memory_check *check, uint64_t now_us);
 
 /**
- * The address of the word that was lost before the reset, if any.  This may be
- * called before memory_check_init(), which forgets the address.
+ * The address of the word that was lost before the reset, if any.  Call this
+ * before memory_check_init(), which clears the address.
  *
  * @param regs  as in memory_check_config
  * @return 0 if there is none

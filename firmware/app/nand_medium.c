@@ -58,8 +58,8 @@ static uint32_t block_units(const struct ftl_geometry *geometry)
     return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
 }
 
-/* Compute the capacity: that which the drive was made with, or, if it was made
- * with none or with too much, all that the array has space for. */
+/* Choose the capacity: the one in the drive's identity, or the largest that the
+ * array has space for, if the identity has none or one that is too large. */
 static uint32_t choose_capacity(const struct nand_medium *medium,
                                 const struct ftl_config *config)
 {
@@ -518,7 +518,8 @@ static void report_mount(struct nand_medium *medium, uint64_t now_us)
     config->failed(config->ctx);
 }
 
-/* Dies have died, or the mount has found that some had died before. */
+/* Report dies that have died now, or that had died before this start, as the
+ * mount has found. */
 static void report_dead_dies(struct nand_medium *medium)
 {
     uint32_t dead = ftl_dead_dies(medium->ftl);
@@ -534,8 +535,8 @@ static void report_dead_dies(struct nand_medium *medium)
              dead);
     if (answer != 0) {
         log_line(medium->config.log,
-                 "ftl: number of these that answer again: %u; what they hold "
-                 "is old",
+                 "ftl: number of dead dies that answer again: %u; they stay "
+                 "unused, because their contents are outdated",
                  answer);
     }
 }

@@ -18,8 +18,8 @@ struct nand_medium_config {
     struct dram *dram;
     uintptr_t regs;
     size_t spare_bytes; /* of DRAM, which others need after this */
-    /* The capacity, if the array has space for it; 0: all that it has space
-     * for.  It is the same at every start. */
+    /* The capacity in bytes; 0, or more than the array has space for: the
+     * largest that it has space for.  The value is the same at every start. */
     uint64_t capacity_bytes;
     /* A reset has kept what the earlier start left at the end of the DRAM:
      * adopt the write buffer that is there. */
@@ -30,11 +30,12 @@ struct nand_medium_config {
      * is saved. */
     bool has_capacitors;
     bool was_unsafe; /* the power last went off while it was in use */
-    /* DMA address of a word of DRAM that was lost before the reset, and may be
-     * zero now, or 0. */
+    /* DMA address of a word of DRAM that was lost before the reset; 0: none.
+     * The panic may have set the word to zero. */
     uint64_t lost_word;
-    /* Look for words of DRAM that are lost: call nand_medium_note_lost_word()
-     * for each, and clear it.  @return whether there were any */
+    /* If a device has found lost words of DRAM, call
+     * nand_medium_note_lost_word() for each, and clear it.  @return whether
+     * there were any */
     bool (*find_lost_words)(void *ctx);
 
     /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
@@ -65,7 +66,7 @@ struct nand_medium {
     enum ftl_state state;
     bool has_mounted;       /* since the start; a mount after a wipe is later */
     bool is_read_only;      /* the log says that the medium is read-only */
-    uint32_t dead_dies;     /* that the log has named */
+    uint32_t dead_dies;     /* number of dead dies in the last log line */
     bool is_cache_on;       /* hosts have the volatile write cache enabled */
     bool is_backed;         /* there are capacitors, and they have not failed */
     bool is_saved;          /* the log says that the write buffer is saved */
@@ -114,7 +115,8 @@ MUST_USE bool nand_medium_arm(struct nand_medium *medium);
  * A word of DRAM is lost.  Call this before it is set to zero.
  *
  * @param addr  DMA address
- * @return whether it is in the write buffer: the firmware can go on
+ * @return whether the word is in the write buffer, so that the firmware can go
+ *         on
  */
 bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr);
 

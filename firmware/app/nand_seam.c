@@ -8,7 +8,7 @@
 
 enum {
     MARKS_US = 1000000, /* longest wait for the marks of a die */
-    REPEATS_MAX = 3,    /* of an operation that has failed as a whole */
+    REPEATS_MAX = 3,    /* repetitions of an operation that changed nothing */
 };
 
 _Static_assert((int)FTL_UNIT_DATA == (int)NAND_DATA_LEN &&
@@ -116,8 +116,9 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
     return submit_command(seam, op);
 }
 
-/* The controller has refused a move.  If its memory has a word that is lost,
- * this word is zero from now on, and the controller goes on. */
+/* The controller has refused the first move of the list.  If the memory of the
+ * move has a lost word, clear the word, so that the controller can do the move.
+ * Otherwise let the hart do the move, and remove it from the list. */
 static void go_on_moving(struct nand_seam *seam)
 {
     struct ftl_moves *moves = &seam->moves;
@@ -195,10 +196,11 @@ static enum ftl_flash_status flash_status(enum nand_cqe_status status)
 }
 
 /*
- * An operation has failed as a whole, without a change of the flash.  Repeat it
- * after a parity error.  If a word of the memory is lost, clear it, and repeat
- * a read; if a row has this word, the translation layer puts another row
- * together.
+ * An operation has failed, and the flash is unchanged.  After a parity error,
+ * submit the operation again.  If its memory has a lost word, clear the word,
+ * and submit a read again; do not submit a program again, because the
+ * translation layer puts the units into another row.
+ *
  * @return whether the operation is in progress again
  */
 static bool repeat_op(struct nand_seam *seam, uint32_t cookie,

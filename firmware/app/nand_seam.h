@@ -14,14 +14,14 @@ struct nand_seam_op {
     const struct ftl_flash_op *flash;
     bool is_read;
     bool wants_system; /* the system bytes of its units are copied */
-    uint8_t repeats;   /* because the operation has failed as a whole */
+    uint8_t repeats;   /* how often the operation was submitted again */
 };
 
 struct nand_seam {
     struct nand *nand;
     struct ftl *ftl; /* set it before the first completion */
-    /* Words of DRAM may have been lost: let ftl_note_lost_word() know, and
-     * clear them.  @return whether there were any */
+    /* If a device has found lost words of DRAM, call ftl_note_lost_word() for
+     * each, and clear it.  @return whether there were any */
     bool (*find_lost_words)(void *ctx);
     void *ctx;
     uint8_t dies; /* of a channel */

@@ -136,8 +136,8 @@ __attribute__((noreturn)) static void assert_panic(const uint64_t *x)
     reset_machine(&panic);
 }
 
-/* If the word is in the write buffer, the NAND controller must not program the
- * zeroes before the reset: the next start knows that they are no data. */
+/* If the lost word is in the write buffer, the NAND controller must not program
+ * the zeroes that replace it.  The next start marks the block as unreadable. */
 static void stop_nand(void)
 {
     mmio_write32(SOC_NAND_BASE + A_NAND_CTRL, FIELD_MAKE(NAND_CTRL, RESET, 1));

@@ -31,7 +31,7 @@ struct boot_slots {
     struct slot_record state;
     uint32_t sequence;  /* of the record */
     bool gave_up;       /* this start has given up the image on trial */
-    bool waits;         /* the chosen image waits for an orderly reset */
+    bool waits;         /* the chosen image is not started after this reset */
     bool cannot_record; /* the flash has not taken the record; then an image on
                          * trial does not start */
 };
@@ -46,9 +46,9 @@ void boot_slots_read(struct boot_slots *slots,
  * image is loaded.  If it has had all its starts, the other image is loaded
  * instead, and the image on trial is given up.
  *
- * After a reset that nobody has planned, an image that was activated but never
- * started does not start yet: the image that ran before starts again, because
- * the write buffer in DRAM has its layout.
+ * After a reset by a watchdog or a panic, an image that was activated but never
+ * started is not started yet.  The image that ran before is loaded again,
+ * because the write buffer in DRAM has the layout of this image.
  *
  * @return 1 or 2, or 0 when no slot holds a good image
  */

@@ -60,8 +60,9 @@ static void report_trial(struct boot *boot, uint8_t chosen)
                  "-AB"[state->failed], SLOT_ATTEMPTS, "-AB"[chosen]);
     } else if (slots->waits) {
         log_line(&boot->log,
-                 "boot: slot %c was activated and waits for an orderly reset; "
-                 "slot %c ran before",
+                 "boot: slot %c was activated, but starts only after an "
+                 "orderly reset or a power cycle; starting slot %c, which ran "
+                 "before",
                  "-AB"[state->chosen], "-AB"[chosen]);
     } else if (slots->cannot_record && chosen != state->chosen) {
         log_line(&boot->log,

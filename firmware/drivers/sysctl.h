@@ -42,7 +42,7 @@ MUST_USE bool sysctl_init(struct sysctl *sysctl, uintptr_t base);
 
 enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl);
 const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause);
-/** Whether firmware that failed was the cause: a watchdog or a panic. */
+/** Whether a watchdog or a panic has reset the drive. */
 bool sysctl_reset_is_unplanned(enum sysctl_reset_cause cause);
 
 struct sysctl_boot sysctl_boot(const struct sysctl *sysctl);

@@ -40,8 +40,8 @@ struct ftl_config {
      * limit.  The mount finds the capacity on the flash: see ftl_capacity().
      */
     bool is_capacity_estimated;
-    bool records_capacity; /* if no page on flash says what the capacity is,
-                            * the mount has one written when it has ended */
+    bool records_capacity; /* write a page with the capacity after the mount if
+                            * the flash has none yet */
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */
@@ -74,8 +74,8 @@ struct ftl_config {
      */
     void *keep;
     bool adopts; /* a reset that has kept `keep` led to this start */
-    /* A word in `keep` that was lost before the reset, and may be zero now, or
-     * NULL.  It need not be in `keep`. */
+    /* A word of DRAM that was lost before the reset, or NULL.  The panic may
+     * have set it to zero.  It may also be outside `keep`. */
     const uint8_t *lost_word;
     uint64_t keep_seed; /* a random number, another one at every start */
     /* The number of this start: one more than that of the last start.  It is
@@ -130,21 +130,23 @@ size_t ftl_keep_bytes(const struct ftl_config *config);
 uint32_t ftl_most_units(const struct ftl_config *config);
 
 /**
- * The most units of the write buffer that can always be saved when the power
- * fails: they fit into one superblock, even if as many of its planes have
- * failed as a superblock in use may have.
+ * The largest number of units of the write buffer that can always be saved when
+ * the power fails.  They fit into one superblock of the least capacity that a
+ * superblock in use may have.
  *
  * @return 0 for a flash of which ftl_most_units() is 0
  */
 uint32_t ftl_most_saved_units(const struct ftl_config *config);
 
 /**
- * The logical units that a drive with this flash has: fewer than
- * ftl_most_units(), so that garbage collection costs less, and whole MiB.
+ * The number of logical units of a drive with this flash.  It is at most
+ * ftl_most_units().  Usually it is smaller, so that garbage collection costs
+ * less.  It is rounded down to whole MiB.
  *
  * Only the geometry and the bad planes of the configuration are used.  If all
- * dies answer, it is the same at every start of the same array.  If one does
- * not, its bad blocks are not known, and the result may be too large.
+ * dies answer, the result is the same at every start of the same array.  If a
+ * die does not answer, its bad blocks are not known, and the result may be too
+ * large.
  */
 uint32_t ftl_space(const struct ftl_config *config);
 
@@ -193,11 +195,12 @@ bool ftl_capacity_is_known(const struct ftl *ftl);
  * A word of DRAM is lost, because more than one of its bits is wrong.  Call
  * this before the word is set to zero.
  *
- * If the word is in the write buffer, reads of its block fail until a host
- * writes the block.  If it is in a piece of a write that is in progress, this
- * write ends with MEDIA_TRANSFER_ERROR.
+ * If the word is in the write buffer, reads of the block that contains it fail
+ * until a host writes the block.  If the word is in a piece of a write that is
+ * in progress, this write ends with MEDIA_TRANSFER_ERROR.
  *
- * @return whether the word is in the memory of units on their way to the flash
+ * @return whether the word is in the memory of the slots, so that the firmware
+ *         can go on
  */
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word);
 
@@ -292,7 +295,7 @@ void ftl_erase_counts(const struct ftl *ftl, struct ftl_erase_counts *counts);
 
 /** Dies that have died.  They are not used any more, at later starts either. */
 uint32_t ftl_dead_dies(const struct ftl *ftl);
-/** Of these, the ones that had died before this start, and answered. */
+/** Dead dies that had died before this start, and answered at this start. */
 uint32_t ftl_distrusted_dies(const struct ftl *ftl);
 
 /** Whether what is written now survives the loss of a die. */

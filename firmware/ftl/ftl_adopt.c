@@ -24,7 +24,7 @@
  * The entries have check words, which depend on a random number in the head.
  * The words of the trim table have an inverse.  The data has no check word; the
  * memory's error correction protects it.  If a word of the data is lost, the
- * entry says which block cannot be read: see ftl_damage.c.
+ * entry has a mark for the block that contains it: see ftl_damage.c.
  */
 #include "firmware/ftl/ftl_memory.h"
 
@@ -52,7 +52,7 @@ enum {
     HEAD_LEN = 64,
     VERSION = 3,
 
-    LOST_SHIFT = 8, /* of blocks in ftl_keep_entry.marks */
+    LOST_SHIFT = 8, /* of the marks of lost blocks in ftl_keep_entry.marks */
 };
 static const uint8_t head_magic[8] = {'E', 'S', 'S', 'D', 'K', 'E', 'E', 'P'};
 
@@ -191,7 +191,7 @@ void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
     if (keeps_data) {
         ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index), data,
                         FTL_UNIT_DATA);
-        ftl_memory_run(ftl); /* A word that is lost marks its block now. */
+        ftl_memory_run(ftl); /* If a word is lost, its block is marked now. */
     }
 }
 

@@ -5,9 +5,9 @@
  * The capacity follows from the geometry and the blocks that the factory has
  * marked.  If a die does not answer at the start, its marks cannot be read.
  * Therefore all pages and the headers of checkpoints have the number of logical
- * units.  The first mount of an array has a page written.  If the configuration
- * has only an upper limit, the mount takes the number that it finds, and begins
- * again if this is another number.
+ * units.  After the first mount of an array, such a page is written.  If the
+ * configuration has only an upper limit, the mount takes the number that it
+ * finds, and begins again if this is another number.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -85,7 +85,8 @@ void ftl_capacity_record(struct ftl *ftl)
     }
 }
 
-/* The page is of use when a die has died, so it needs parity. */
+/* The page is needed after a die has died, so it must survive the loss of the
+ * die that holds it: complete its stripe. */
 bool ftl_capacity_step(struct ftl *ftl)
 {
     if (!ftl->records_capacity || ftl->health_changes != 0 ||

@@ -3,16 +3,16 @@
  * Words of DRAM that are lost on the way to the flash.
  * Reference: docs/decisions/0017-data-path.md
  *
- * The block of a lost word in the write buffer gets a mark, as Write
- * Uncorrectable makes it: the unit is programmed with the mark, and reads of
- * the block fail until a host writes it.  A unit that garbage collection moves
- * is read again, because the flash still has it.
+ * If a word in the write buffer is lost, the block that contains it gets the
+ * same mark as from Write Uncorrectable: the unit is programmed with the mark,
+ * and reads of the block fail until a host writes it.  A unit that garbage
+ * collection moves is read again, because the flash still has it.
  */
 #include "firmware/ftl/ftl_internal.h"
 
 enum { ALL_BLOCKS = 0xff };
 
-/* Whether a word is in memory, and at which offset. */
+/* Whether a word is in `len` bytes at `memory`, and at which offset. */
 static bool find_offset(const uint8_t *memory, size_t len, const uint8_t *word,
                         size_t *offset)
 {
@@ -20,8 +20,9 @@ static bool find_offset(const uint8_t *memory, size_t len, const uint8_t *word,
     return *offset < len;
 }
 
-/* Let the row that contains a slot know that it must not be sent, or that the
- * sum of its stripe cannot be corrected if it fails. */
+/* Record that a unit of a row is lost.  If the row was not sent yet, it is not
+ * sent.  If it was sent and fails, its unit cannot be removed from the stripe's
+ * sum, and ftl_damage_spoil_sum() is needed. */
 static void note_row(struct ftl *ftl, uint16_t slot)
 {
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
@@ -51,7 +52,7 @@ static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
         if (slot->pool == FTL_POOL_MOVE && !ftl_mount_is_settling(ftl)) {
             slot->must_be_read = true;
         } else if (slot->pool != FTL_POOL_TRIM) {
-            /* The contents of pages are in DRAM twice. */
+            /* Each row with a page copies its contents from the table. */
             slot->marks |= marks;
             ftl->has_marks = true;
         }
@@ -78,7 +79,7 @@ static bool lose_word(struct ftl *ftl, const uint8_t *word)
     return false;
 }
 
-/* Whether a copy that has not been done yet replaces the word. */
+/* Whether a pending copy of the list of moves will overwrite the word. */
 static bool is_replaced(const struct ftl *ftl, const uint8_t *word)
 {
     const struct ftl_moves *moves = ftl->config.flash.moves;
@@ -95,7 +96,7 @@ static bool is_replaced(const struct ftl *ftl, const uint8_t *word)
     return false;
 }
 
-/* Copies that have not been done yet do not get the word either. */
+/* Pending copies would copy the lost word: their targets are lost, too. */
 static void lose_copies(struct ftl *ftl, const uint8_t *word)
 {
     const struct ftl_moves *moves = ftl->config.flash.moves;
@@ -125,7 +126,7 @@ static bool has_piece_with(const struct media_io *io, const uint8_t *word)
     return false;
 }
 
-/* Writes whose data has the word end with an error. */
+/* Writes whose data contains the word end with an error. */
 static void fail_writes(struct ftl *ftl, const uint8_t *word)
 {
     for (uint32_t i = 0; i < ftl->config.num_ops; i++) {

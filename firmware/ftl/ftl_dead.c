@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dies that have died, which the drive remembers.
+ * The record of the dies that have died.
  *
- * The record says which dies these are, and from which row number on nothing
- * was programmed that needs them.  It is in the metadata of the first health
- * page and in the headers of checkpoints.  A die of the record that answers
- * again is not used: since its death, blocks were erased and written without
- * it, so it holds old contents.  If a mount finds out that it has used such a
- * die, it begins again without it.
+ * The record says which dies have died, and what the next row number was at the
+ * latest death.  It is in the metadata of the first health page and in the
+ * headers of checkpoints.  A die in the record is not used even if it answers
+ * again: since its death, blocks were erased and written without it, so its
+ * contents are outdated.  If a mount has already read from such a die when it
+ * finds the record, it begins again without this die.
  *
- * The row number tells which superblocks still have to be moved because of the
- * death: those whose first row is older.
+ * Superblocks whose first row is older than the row number still have to be
+ * moved because of the death.  Rows from this number on do not need the dead
+ * dies.
  */
 #include "firmware/ftl/ftl_internal.h"
 

@@ -118,8 +118,8 @@ struct ftl_slot {
     bool is_lost;
     uint8_t marks; /* blocks that a host has marked as unreadable, or of which a
                     * word was lost in DRAM */
-    bool must_be_read; /* A unit that is moved: a word of it was lost in DRAM,
-                        * so it has to be read again. */
+    bool must_be_read; /* A word of a unit that is moved was lost in DRAM, so
+                        * the unit has to be read from the flash again. */
 };
 
 /* ---- Superblocks. */
@@ -442,8 +442,8 @@ struct ftl {
     uint32_t health_changes; /* pages for which this is so */
     struct ftl_superblock *superblocks;
     uint32_t free_superblocks;
-    /* With short blocks, so many superblocks more are kept free than the
-     * constants above say, for the copies of a mount. */
+    /* Superblocks that are kept free for the copies of a mount, in addition to
+     * FTL_HOST_LEAVES_FREE; 0 unless blocks are short. */
     uint32_t more_free;
     uint32_t *wear; /* of each superblock: erasures, ever */
     uint32_t wear_pages;
@@ -533,9 +533,9 @@ void ftl_capacity_take(struct ftl *ftl, uint32_t units);
 void ftl_capacity_decide(struct ftl *ftl);
 /** The mount begins again: use the capacity that it has found, if any. */
 void ftl_capacity_change(struct ftl *ftl);
-/** The mount has ended: if no page has the capacity, have a page written. */
+/** The mount has ended: if no page has the capacity, write a page with it. */
 void ftl_capacity_record(struct ftl *ftl);
-/** When this page is on flash, have its stripe completed. */
+/** When this page is on flash, complete its stripe. */
 bool ftl_capacity_step(struct ftl *ftl);
 
 /* ---- ftl_slot.c */
@@ -585,7 +585,7 @@ void ftl_keep_accept(struct ftl *ftl, uint16_t index);
 void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data);
 /** The write after ftl_keep_renew() is complete: replace the old entry. */
 void ftl_keep_renewed(struct ftl *ftl, uint16_t index);
-/** Blocks of a buffer are lost: let its entry say so, if it has one. */
+/** Blocks of a buffer are lost: mark them in its entry, if it has one. */
 void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks);
 /** The contents of a slot of any pool are not needed any longer: clear the
  * entry, if the slot has one. */
@@ -595,10 +595,10 @@ void ftl_keep_release(struct ftl *ftl, uint16_t index);
 void ftl_keep_trim(struct ftl *ftl, uint32_t number);
 
 /* ---- ftl_damage.c */
-/** A row was not programmed.  If words of it were lost since it was put
- * together, the sum of its stripe is wrong for their units: spoil their system
- * bytes there, so that nothing is rebuilt from the sum.
- * @param sum  of the stripe */
+/** A row was not programmed.  If words of some units were lost after the row
+ * was put together, the sum of its stripe is wrong for these units.  Make their
+ * system bytes in the sum invalid, so that nothing is rebuilt from it.
+ * @param sum  the sum of the stripe */
 void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
                           struct ftl_accumulator *sum);
 
@@ -804,7 +804,7 @@ void ftl_dead_emit(const struct ftl *ftl, uint8_t *record);
 /** Take over a record that was read at the start.  If the mount has used a die
  * that it names, the mount begins again. */
 void ftl_dead_take(struct ftl *ftl, const uint8_t *record);
-/** A die has died: have it recorded. */
+/** A die has died: write a page with the new record. */
 void ftl_dead_note(struct ftl *ftl);
 /** The mount has ended: superblocks that need a dead die's parity move soon. */
 void ftl_dead_mounted(struct ftl *ftl);
@@ -845,7 +845,7 @@ uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
 /** @return whether the request was sent again, for the next block */
 bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
                           enum ftl_flash_status status);
-/** More superblocks that are kept free for the copies of a mount. */
+/** Superblocks that a mount needs for its copies: see ftl.more_free. */
 uint32_t ftl_mount_more_free(const struct ftl *ftl);
 /** A unit that was found during the mount cannot be read. */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
@@ -920,8 +920,8 @@ bool ftl_collect_waits_for_trims(const struct ftl *ftl);
 bool ftl_collect_read_row(struct ftl *ftl);
 void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
-/** A word of a unit that is moved was lost in DRAM: give the slot up.  The unit
- * is read again later. */
+/** A word of a unit that is moved was lost in DRAM: free the slot.  The unit is
+ * read again later. */
 void ftl_collect_drop(struct ftl *ftl, uint16_t index);
 
 /* ---- ftl_wipe.c */

@@ -217,7 +217,7 @@ static bool read_protected(struct ftl *ftl, struct ftl_op *op, uint32_t place,
     return true;
 }
 
-/* Read a part of a unit that is nowhere. */
+/* Read a part of a unit that has no contents. */
 static void read_nothing(struct ftl_op *op, const struct part *part)
 {
     if (op->io.protection != 0) {
@@ -227,8 +227,8 @@ static void read_nothing(struct ftl_op *op, const struct part *part)
     }
 }
 
-/* Read a part of a unit that is in a slot.  The controller finds out whether a
- * word is lost, and then the slot has a mark. */
+/* Read a part of a unit that is in a slot.  If the controller finds a lost word
+ * while it copies the data, the slot has a mark after the copy. */
 static void read_from_slot(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
                            const struct part *part)
 {
@@ -405,7 +405,7 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
 {
     uint8_t *data = ftl_slot_data(ftl, slot);
 
-    /* First, because a word that is lost while it is copied makes a mark. */
+    /* Before the copy: if the copy finds a lost word, it makes a new mark. */
     if (ftl->has_marks || op->io.op == MEDIA_WRITE_UNCORRECTABLE) {
         ftl_marks_write(ftl, op, slot, part->offset, part->length);
     }

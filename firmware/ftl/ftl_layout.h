@@ -33,7 +33,7 @@ struct ftl_layout {
     uint32_t superblock_units;
     uint32_t superblocks;
     uint32_t places;
-    /* Of each unit of a row: reading this is faster than dividing. */
+    /* The place of each unit of a row: a look-up is faster than divisions. */
     struct ftl_row_unit units[FTL_OP_UNITS];
 };
 

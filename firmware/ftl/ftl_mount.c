@@ -122,9 +122,9 @@ static bool has_planes(const struct ftl *ftl, uint32_t superblock,
 }
 
 /*
- * Rows that may be torn are copied before any is erased.  If they are those of
- * more than two superblocks, the copies need more superblocks than are usually
- * free.
+ * All rows that may be torn are copied before any of them is erased.  If these
+ * rows fill more than two superblocks, the copies need more superblocks than
+ * are usually kept free.
  */
 uint32_t ftl_mount_more_free(const struct ftl *ftl)
 {

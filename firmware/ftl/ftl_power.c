@@ -30,8 +30,8 @@ void ftl_power_fails(struct ftl *ftl)
     }
 }
 
-/* The rows that are not full of the buffer's units are the last one, the
- * marker, and one whose program fails. */
+/* Three rows are not filled with units of the buffer: the last one, the marker,
+ * and a row whose program fails. */
 uint32_t ftl_most_saved_units(const struct ftl_config *config)
 {
     struct ftl_layout layout;

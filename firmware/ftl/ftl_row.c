@@ -220,9 +220,10 @@ static bool is_far_ahead(const struct ftl *ftl)
 }
 
 /*
- * A word of the row was lost while parity was made.  The system bytes do not
- * say so, hence the row is not sent, and its units are put into another one.
- * The sum was made when the word was zero already, so it is right.
+ * A word of the row was lost while parity was made.  The system bytes of the
+ * row do not have the new mark, so the row is not sent, and its units are put
+ * into another row.  The sum is right, because the word was set to zero before
+ * it was added.
  */
 static void give_up_row(struct ftl *ftl, struct ftl_request *request)
 {

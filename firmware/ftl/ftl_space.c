@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many logical units a flash has space for.  It follows from the geometry
- * and from the blocks that the factory has marked as bad.
+ * How many logical units a flash has space for.  The number follows from the
+ * geometry and from the blocks that the factory has marked as bad.
  */
 #include "firmware/ftl/ftl_internal.h"
 
 enum {
     /*
-     * Logical units are fewer than units of the flash by this share of the
-     * logical ones.  It is what drives for reading have: 1024^3 bytes of flash
-     * for each 10^9 bytes that are sold.
+     * Over-provisioning: how many units the flash has in addition to the
+     * logical ones, as a share of the logical ones.  Drives for read-intensive
+     * use have this share: 1024^3 bytes of flash for each 10^9 bytes of
+     * capacity.
      */
     OVER_PROVISIONING_PERCENT = 7,
     MIB_UNITS = (1 << 20) / FTL_UNIT_DATA,

@@ -70,7 +70,7 @@ struct machine {
     struct frame_sink links[SOC_PORTS]; /* sinks that replace cables */
     struct hw_lag lag;
     struct hw_ecc ecc;
-    /* A device is about to read or write memory; NULL: nobody wants to know. */
+    /* Called when a device is about to read or write memory, or NULL. */
     void (*before_dma)(void *ctx, uint64_t addr, uint64_t len);
     void *before_dma_ctx;
     struct rnic rnic;
@@ -110,7 +110,7 @@ struct machine_config {
 void machine_init(struct machine *machine, struct native_world *world,
                   const struct machine_config *config);
 
-/** A reset with power on: take over the errors of the DRAM before it. */
+/** A reset with power on: keep the errors that the DRAM had before it. */
 void machine_keep_errors(struct machine *machine, const struct hw_ecc *before);
 void machine_end(struct machine *machine);
 

@@ -92,7 +92,7 @@ struct native_drive_config {
     /* Storage of the NAND array, which outlives the drive and is its medium;
      * NULL: no array. */
     struct nand_ram *nand_flash;
-    uint64_t capacity_bytes; /* as in the identity */
+    uint64_t capacity_bytes; /* as in struct identity */
     bool flash_is_realtime;  /* operations of the NAND array take time */
     uint32_t dram_bytes;     /* 0: NATIVE_DRAM_BYTES */
     bool flash_is_held;      /* as machine.holds_flash, from the start on */

@@ -24,8 +24,8 @@ struct identity {
     uint8_t uuid[16];                   /* RFC 9562, in wire order */
     uint8_t nguid[16];
     char subsystem_nqn[IDENTITY_NQN_LEN + 1];
-    /* The capacity of a drive with NAND flash, a multiple of 4096; 0: as much
-     * as the array has space for. */
+    /* The capacity of a drive with NAND flash, a multiple of 4096; 0: the
+     * largest that the array has space for. */
     uint64_t capacity_bytes;
 };
 

@@ -109,10 +109,10 @@ static void turn_page(EssdEccPage *page, bool is_on)
  * Cover the pages with errors, and no others, with a region each.  This runs in
  * the main thread.
  *
- * The harts stand still meanwhile.  The entries of their TLBs for devices hold
- * numbers of sections of the memory map.  A hart that ran between the change
- * of the map and the flush of its TLB would look up the old number in the new
- * map, and so reach another device, or none at all, and then QEMU aborts.
+ * The harts are stopped meanwhile.  For a device, an entry of a hart's TLB
+ * holds the number of a section of the memory map.  A hart that ran between the
+ * change of the map and the flush of its TLB would look up the old number in
+ * the new map.  It would reach another device, or none; then QEMU aborts.
  */
 static void update_pages(void *opaque)
 {
@@ -374,8 +374,8 @@ static void essd_ecc_init(Object *obj)
 
     hw_ecc_init(&s->core, &config);
     /*
-     * Without the guard against re-entrance: a hart may finish an access to
-     * a page while update_pages() waits for the harts to stop.
+     * There is no guard against re-entrance, because a hart may finish an
+     * access to a page while update_pages() waits for the harts to stop.
      */
     s->bh = qemu_bh_new(update_pages, s);
     memory_region_init_io(&s->iomem, obj, &essd_ecc_ops, s, TYPE_ESSD_ECC,

@@ -35,7 +35,7 @@ static const struct bed four_dies_bed = {
 /* The bits of a word that flip immediately before a device reads it. */
 static struct {
     uint64_t bits; /* 0: nothing flips */
-    uint32_t skip; /* reads that are let pass */
+    uint32_t skip; /* reads before the flip */
     uint32_t offset;
     /* @return whether the device reads the stage's memory at this address */
     bool (*is_stage)(uint64_t *addr, uint64_t len);
@@ -89,8 +89,8 @@ static int setup_like(const struct bed *like)
     memset(&flip, 0, sizeof(flip));
     bed_init_like(&bed, like);
     bed_connect(&bed, 0, 1, 64);
-    /* The first start programs a page.  A row for it would take writes along.
-     */
+    /* Wait until the page that the first start programs is on flash.  Writes
+     * would otherwise be programmed in the same row as this page. */
     return bed_flush(&bed, 1);
 }
 

@@ -139,8 +139,8 @@ static void test_capacitors_that_fail_are_noticed(void **state)
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
     bed_expect(&bed, 1, 24, 8, HOST_DATA_KEYED, 2);
 
-    /* From now on, writes are on flash when they are complete.  The power goes
-     * off before the buffer would be programmed because it is left alone. */
+    /* From now on, writes are on flash when they complete.  The power goes off
+     * sooner than the drive programs the buffer of an idle drive. */
     record_use();
     assert_int_equal(bed_write(&bed, 1, 56, 8, HOST_DATA_KEYED, false, 4), 0);
     fail_capacitors();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two hosts, one through each port, use a drive with NAND flash in ways that
- * must not disturb each other: they mark and sanitize at the same time, and one
- * port is stalled when the power fails.
+ * must not disturb each other.  Both use Write Uncorrectable while a sanitize
+ * operation begins; and one port is stalled when the power fails.
  */
 #include "bed_fixture.h"
 
@@ -14,7 +14,7 @@
 #define BUDGET_NS (40 * MS_NS)
 
 enum {
-    BLOCKS = 512, /* that hosts mark */
+    BLOCKS = 512, /* the range that hosts mark with Write Uncorrectable */
     MARK_BLOCKS = 5,
     MARKS = 16, /* commands of a host in progress */
     COMMANDS = 32,

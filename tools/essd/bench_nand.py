@@ -5,9 +5,9 @@ Both drives run at the same time, each with its own socket to an initiator, and 
 workload runs first against one drive and then against the other.  So other load on the
 machine affects both drives alike, and the ratio of their CPU times can be trusted.
 
-The blocks are first written sequentially, and sequential workloads come first.  Random
-writes spread the blocks over the flash.  What a sequential read costs then is measured
-at the end.
+All blocks are first written sequentially, and the sequential workloads run before the
+random ones, because random writes spread the blocks over the flash.  At the end, a
+sequential workload is measured once more, to see what reads cost after that.
 """
 
 import contextlib

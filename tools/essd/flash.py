@@ -64,7 +64,7 @@ class Identity:
     uuid: UUID
     nguid: bytes
     nqn: str
-    capacity: int = 0       # of a drive with NAND, in bytes; 0: what the array holds
+    capacity: int = 0       # of a drive with NAND, in bytes; 0: the largest possible
 
     @classmethod
     def random(cls, nqn: str | None = None, serial: str | None = None,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * essd-nand size: how large an array has to be, so that a drive with it has a
- * certain capacity.  The firmware's own code says which capacity that is.
+ * essd-nand size: how large an array has to be so that a drive with it has a
+ * certain capacity.  Code of the firmware computes the capacity of each array.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,13 +85,14 @@ int print_size(const struct wishes *wishes)
 
     if (!choose_smallest(profile, wishes, &geometry)) {
         fprintf(stderr,
-                "essd-nand: there is no array of %u channels with %u "
-                "dies of a profile %s\n",
+                "essd-nand: no array can have %u channels with %u dies of "
+                "the profile %s\n",
                 wishes->channels, wishes->dies, wishes->profile);
         return STATUS_FAILED;
     }
     size = nand_geometry_bytes(&geometry);
-    /* One more wordline in each of the fewest blocks that a plane can have. */
+    /* The least step: one wordline more in each block, with as few blocks in a
+     * plane as possible. */
     step = size / geometry.wordlines / geometry.blocks * NAND_SUPERBLOCKS;
     size = MAX(size, wishes->capacity_bytes / step * step);
     while (nand_geometry_for(profile, size, wishes->channels, wishes->dies,

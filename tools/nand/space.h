@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What capacity a drive with an array has. */
+/* The capacity that hosts see on a drive with a certain array. */
 #ifndef ESSD_TOOLS_NAND_SPACE_H
 #define ESSD_TOOLS_NAND_SPACE_H
 
@@ -10,8 +10,9 @@ uint64_t space_bytes(const struct nand_geometry *geometry,
                      const struct nand_profile *profile, uint64_t seed);
 
 /**
- * The command `size`: print how many bytes the smallest array of a kind has
- * with which a drive has the capacity wishes->capacity_bytes.
+ * The command `size`: find the smallest array of a kind with which a drive has
+ * at least the capacity wishes->capacity_bytes, and print how many bytes of
+ * data all its blocks hold.
  * @return an exit status
  */
 int print_size(const struct wishes *wishes);

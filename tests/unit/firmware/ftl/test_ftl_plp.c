@@ -271,7 +271,7 @@ static void save_full_buffer(const struct bed_config *config)
         bed_write(bed, i % bed->units * BED_SECTORS, BED_SECTORS);
     }
     bed_flush(bed);
-    bed->ftl->more_free = 0; /* as if there were no space for this */
+    bed->ftl->more_free = 0; /* as in a full medium */
     bed->ctx = &sweep;
     bed->after_event = end_when_full;
     if (setjmp(sweep.end) == 0) {
@@ -282,8 +282,8 @@ static void save_full_buffer(const struct bed_config *config)
     bed_free(bed);
 }
 
-/* With short blocks, the buffer is what one superblock takes when a quarter of
- * its planes has failed. */
+/* With short blocks, the buffer is as large as what can be saved in one
+ * superblock a quarter of whose planes has failed. */
 static void test_short_blocks_have_space_for_the_buffer(void **state)
 {
     struct bed_config config = bed_small;
@@ -385,8 +385,8 @@ static void test_a_marker_counts_until_something_is_written(void **state)
     bed_free(cut);
 }
 
-/* A marker whose row fails is programmed again.  Where rows fail, some of
- * their units are readable all the same: the seed decides. */
+/* A marker whose row fails is programmed again.  Some units of a failed row may
+ * be readable; the seed decides which. */
 static void check_marker_that_fails(uint64_t seed)
 {
     struct bed *bed = new_bed(seed);
@@ -411,8 +411,8 @@ static void test_a_marker_that_fails_is_no_marker(void **state)
     }
 }
 
-/* Whether the host's stream waits for a superblock, and none is free but those
- * that are left to garbage collection. */
+/* Whether the host's stream waits for a superblock, because the only free ones
+ * are those that it leaves to garbage collection. */
 static bool is_without_space(const struct bed *bed)
 {
     const struct ftl *ftl = bed->ftl;
