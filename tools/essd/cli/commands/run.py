@@ -39,8 +39,8 @@ def up(name: NewName = chosen.DEFAULT,
            help="NVMe Qualified Name of the subsystem.  Default: the name saved in the "
                 "drive; a new drive makes one from its UUID.")] = None,
        size: Annotated[str | None, typer.Option(
-           help="Capacity of a new drive, 64M to 16T.  Default: 8G.  Capacities from about "
-                "72G need --block, and get it.")] = None,
+           help="Capacity of a new drive, 64M to 16T.  Default: 8G.  Above about 72G, the "
+                "drive gets a block medium, as with --block.")] = None,
        block: Annotated[bool, typer.Option(
            "--block", help="Give a new drive a block medium, without flash that wears, "
            "instead of a NAND array.")] = False,
@@ -52,9 +52,9 @@ def up(name: NewName = chosen.DEFAULT,
            "once and then recorded in a file beside the media file.")] = None,
        nand: Annotated[str | None, typer.Option(
            metavar="[SIZE][,KEY=VALUE]...", help="What NAND array a new drive has, such as "
-           "profile=qlc,plp=on or 12G,dies=4.  SIZE is that of the array, of which hosts see "
-           "a part; default: as --size needs.  Keys: profile, channels, dies, seed, plp and "
-           "timing (see docs/nand.md).")] = None,
+           "profile=qlc,plp=on or 12G,dies=4.  SIZE is the size of the array, of which hosts "
+           "see a part; default: large enough for --size.  Keys: profile, channels, dies, "
+           "seed, plp and timing (see docs/nand.md).")] = None,
        namespaces: Annotated[str | None, typer.Option(
            metavar="NxSIZE[@4096]", help="Divide a new drive into namespaces, such as "
            "4x1G or 4 for equal shares, with blocks of 512 or 4096 bytes.  "
