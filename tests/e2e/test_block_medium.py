@@ -33,7 +33,7 @@ def block_drive() -> Iterator[essd.Drive]:
 
 @pytest.fixture
 def drive(block_drive: essd.Drive) -> Iterator[essd.Drive]:
-    """A drive that its host is connected to; a test's rules are gone after it."""
+    """A drive that its host is connected to; each test's fault rules are removed after it."""
     job = Job.of(block_drive.instance)
     steps.settle(job)
     steps.connect(job)
@@ -121,7 +121,7 @@ def test_a_self_test_names_the_block_that_fails(job: Job, drive: essd.Drive) -> 
 
 
 def stop_write_out(job: Job) -> None:
-    """Keep the cache from being emptied by itself, however slow this machine is."""
+    """Stop the drive from writing out its cache by itself, however slow this machine is."""
     job.instance.ask("qmp", part="drive", execute="qom-set", arguments={
         "path": "/machine/media-engine", "property": "write-out", "value": False})
 
