@@ -197,6 +197,7 @@ static void init_lists(struct ftl *ftl)
     ftl_list_init(&ftl->moving, ftl->op_links);
     ftl_list_init(&ftl->barriers, ftl->op_links);
     for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
+        ftl->ops[i].state = FTL_OP_FREE;
         ftl_list_append(&ftl->free_ops, i);
     }
 }

@@ -116,7 +116,8 @@ void ftl_dead_mounted(struct ftl *ftl)
     if (parity->num_dead == 0) {
         return;
     }
-    if (are_all_recorded(ftl)) {
+    /* A record that was written during a mount does not know the row. */
+    if (are_all_recorded(ftl) && parity->recorded_row != UINT64_MAX) {
         parity->dead_row = parity->recorded_row;
     } else {
         parity->dead_row = ftl->next_row_number;

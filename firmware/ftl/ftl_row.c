@@ -429,6 +429,11 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     ftl->streams[request->stream].rows_in_flight--;
     ftl->superblocks[request->flash.block].rows_in_flight--;
     *row_die(ftl, (enum ftl_stream_id)request->stream, request->row) = 0;
+    /* A word of it was lost after the row had been passed on, and has been
+     * cleared since, so what was programmed looks good but is not. */
+    if (status == FTL_FLASH_OK && request->lost_units != 0) {
+        status = FTL_FLASH_ERROR;
+    }
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status, failed_planes);
     }

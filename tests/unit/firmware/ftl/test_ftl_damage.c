@@ -445,6 +445,70 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
     assert_int_equal(changed, 8);
 }
 
+/* ---- Words that are lost while their row is being programmed. */
+
+/* The slot of a unit that is being programmed, after as many steps as needed.
+ */
+static uint16_t wait_until_programming(struct bed *bed, uint32_t unit)
+{
+    for (unsigned int steps = 0; steps < MOUNT_STEPS; steps++) {
+        for (uint16_t i = 0; i < bed->ftl->num_slots; i++) {
+            const struct ftl_slot *slot = &bed->ftl->slots[i];
+
+            if (slot->state == FTL_SLOT_PROGRAMMING && slot->number == unit) {
+                return i;
+            }
+        }
+        assert_true(bed_step(bed));
+    }
+    fail_msg("The unit is not programmed.");
+    return FTL_LIST_END;
+}
+
+/* A host's read finds the word.  It is cleared, so that the controller, which
+ * looks at the data later, finds nothing wrong. */
+static void lose_word_of(struct bed *bed, uint16_t slot, uint32_t sector)
+{
+    uint8_t *word =
+        ftl_slot_data(bed->ftl, slot) + (size_t)sector * BED_SECTOR_LEN;
+
+    memset(word, 0, sizeof(uint64_t));
+    assert_true(ftl_note_lost_word(bed->ftl, word));
+}
+
+static void check_sector(struct bed *bed, uint32_t unit, uint32_t sector,
+                         enum media_status status)
+{
+    uint64_t lba = (uint64_t)unit * BED_SECTORS + sector;
+
+    assert_int_equal(bed_wait(bed, bed_submit_read(bed, lba, 1)), status);
+}
+
+static void test_a_word_that_is_lost_after_its_row_was_sent_is_never_good(
+    void **state)
+{
+    (void)state;
+    for (uint8_t dies = 2; dies <= 4; dies += 2) {
+        struct bed_config config = config_of(dies);
+        struct bed *bed = new_mounted(&config);
+        struct bed_io *flush;
+
+        fill_medium(bed);
+        bed_write(bed, UINT64_C(7) * BED_SECTORS, BED_SECTORS);
+        flush = bed_submit_flush(bed);
+        lose_word_of(bed, wait_until_programming(bed, 7), 3);
+        assert_int_equal(bed_wait(bed, flush), MEDIA_OK);
+        bed_settle(bed);
+        check_sector(bed, 7, 2, MEDIA_OK);
+        check_sector(bed, 7, 3, MEDIA_MARKED);
+        bed_start_mount(bed);
+        bed_settle(bed);
+        check_sector(bed, 7, 4, MEDIA_OK);
+        check_sector(bed, 7, 3, MEDIA_MARKED);
+        bed_free(bed);
+    }
+}
+
 /* The power is cut soon after the first start of an array, and then a die is
  * dead. */
 static void test_the_capacity_of_a_young_array_is_known(void **state)
