@@ -39,20 +39,6 @@ static unsigned long to_mib(uint64_t bytes)
     return (unsigned long)(bytes >> MIB_SHIFT);
 }
 
-/* Blocks of all planes that are not marked as bad. */
-static uint32_t count_blocks(const struct ftl_config *config)
-{
-    const struct ftl_geometry *geometry = &config->geometry;
-    size_t bytes = (size_t)geometry->blocks * geometry->dies;
-    uint32_t planes = 0;
-
-    for (size_t i = 0; i < bytes; i++) {
-        planes += geometry->planes -
-                  (unsigned int)__builtin_popcount(config->bad_planes[i]);
-    }
-    return planes;
-}
-
 static uint32_t block_units(const struct ftl_geometry *geometry)
 {
     return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
@@ -145,7 +131,7 @@ static void note_sizes(struct nand_medium *medium, const struct nand_info *info,
     if (dies >= FTL_PARITY_DIES) {
         units = units * dies / (dies - 1);
     }
-    medium->good_blocks = count_blocks(ftl);
+    medium->good_blocks = ftl_good_blocks(ftl);
     medium->needed_blocks =
         MIN((uint32_t)((units + block - 1) / block), medium->good_blocks - 1);
     medium->die_blocks = (uint32_t)info->planes * info->blocks;

@@ -150,6 +150,9 @@ uint32_t ftl_most_saved_units(const struct ftl_config *config);
  */
 uint32_t ftl_space(const struct ftl_config *config);
 
+/** Blocks of all planes that are not marked as bad in the configuration. */
+uint32_t ftl_good_blocks(const struct ftl_config *config);
+
 /**
  * Initialise, in config->memory, and begin to mount: read what is on the flash.
  * A flash that was never programmed is an empty medium.

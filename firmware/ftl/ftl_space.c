@@ -48,8 +48,7 @@ uint32_t ftl_most_units(const struct ftl_config *config)
     return (uint32_t)(units - MIN(units, units / FTL_TRIM_UNITS + 1));
 }
 
-/* Blocks of all planes that are not marked as bad. */
-static uint32_t count_blocks(const struct ftl_config *config)
+uint32_t ftl_good_blocks(const struct ftl_config *config)
 {
     const struct ftl_geometry *geometry = &config->geometry;
     size_t bytes = (size_t)geometry->blocks * geometry->dies;
@@ -65,7 +64,7 @@ static uint32_t count_blocks(const struct ftl_config *config)
 uint32_t ftl_space(const struct ftl_config *config)
 {
     const struct ftl_geometry *geometry = &config->geometry;
-    uint64_t units = (uint64_t)count_blocks(config) * geometry->wordlines *
+    uint64_t units = (uint64_t)ftl_good_blocks(config) * geometry->wordlines *
                      geometry->pages * geometry->units * 100 /
                      (100 + (unsigned int)OVER_PROVISIONING_PERCENT);
 
