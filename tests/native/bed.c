@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "nvmeof/wire/log.h"
 
 enum {
     NAND_BLOCKS = 20,     /* So few that garbage collection begins soon. */
@@ -167,6 +168,36 @@ void bed_end(struct bed *bed)
         nand_storage_end(&bed->nand);
     }
     native_world_end(&bed->world);
+}
+
+/* End 0 of a cable is the drive's, end 1 the host's. */
+static enum cable_verdict lose_frames(void *ctx, unsigned int from,
+                                      uint64_t number, uint8_t *data,
+                                      uint32_t *len_bytes)
+{
+    const struct bed *bed = ctx;
+
+    (void)number;
+    (void)data;
+    (void)len_bytes;
+    return from == 1 && bed->host_is_deaf ? CABLE_DROP : CABLE_PASS;
+}
+
+void bed_prepare_deafness(struct bed *bed, unsigned int port)
+{
+    bed->host_is_deaf = false;
+    bed->cables[port].filter_ctx = bed;
+    bed->cables[port].filter = lose_frames;
+}
+
+uint8_t bed_critical_warning(struct bed *bed)
+{
+    static uint8_t page[LOG_SMART_LEN];
+
+    native_world_pass(&bed->world, 1000000);
+    assert_int_equal(
+        host_get_log(&bed->host->host, LOG_SMART, 0, page, sizeof(page)), 0);
+    return page[SMART_CRITICAL_WARNING];
 }
 
 void bed_power_off(struct bed *bed)

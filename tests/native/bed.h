@@ -54,6 +54,7 @@ struct bed {
     struct nand_ram nand;
     struct flash_ram *spi_flash;    /* Its image slots; NULL: none. */
     const struct volume_plan *plan; /* Its namespaces; NULL: one. */
+    bool host_is_deaf;              /* see bed_prepare_deafness() */
     bool keeps_namespaces;          /* The table outlives a power cycle. */
     struct native_namespaces namespaces;
 };
@@ -71,6 +72,13 @@ void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
  * nand_is_realtime, has_capacitors, spi_flash, plan, keeps_namespaces. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
+
+/* From now on, the host's frames on this port are lost while bed->host_is_deaf
+ * is set.  It is not set yet. */
+void bed_prepare_deafness(struct bed *bed, unsigned int port);
+
+/* The critical warnings of SMART, after a millisecond in which a mount ends. */
+uint8_t bed_critical_warning(struct bed *bed);
 
 /* Cut the drive's power and switch it on again; the host is not told. */
 void bed_power_cycle(struct bed *bed);

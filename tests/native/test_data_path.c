@@ -13,6 +13,7 @@
 #include "hw-model/regs/ecc.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/nand_faults.h"
 #include "tests/test_fixture.h"
 
 enum {
@@ -337,19 +338,11 @@ static void test_a_write_replaces_a_word_that_was_lost_before(void **state)
 
 static void lose_die(uint8_t channel, uint8_t die)
 {
-    const struct nand_injection injection = {
-        .kind = NAND_OP_READ,
-        .effect = NAND_EFFECT_DIE,
-        .channel = channel,
-        .die = die,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.chance = FAULT_CHANCE_ALWAYS},
-    };
+    struct nand_injection injection =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_DIE);
 
+    injection.channel = channel;
+    injection.die = die;
     assert_true(nand_array_inject(bed.drive->machine.nand->array, &injection));
 }
 
@@ -427,23 +420,13 @@ static void test_a_word_of_a_later_row_that_is_lost_after_parity_was_made(
 
 /* ---- Between the DRAM and the cells of the flash. */
 
-static void inject_fault(uint8_t kind, uint8_t effect, uint16_t bits,
-                         uint32_t times)
+static void inject_fault(enum nand_op_kind kind, enum nand_effect effect,
+                         uint16_t bits, uint32_t times)
 {
-    const struct nand_injection injection = {
-        .kind = kind,
-        .effect = effect,
-        .bits = bits,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.times = times, .chance = FAULT_CHANCE_ALWAYS},
-    };
+    struct nand_injection injection = fault_anywhere(kind, effect);
 
+    injection.bits = bits;
+    injection.trigger.times = times;
     nand_array_clear_injections(bed.drive->machine.nand->array);
     assert_true(nand_array_inject(bed.drive->machine.nand->array, &injection));
 }

@@ -15,6 +15,7 @@
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/nand_faults.h"
 #include "tests/test_fixture.h"
 
 #define MS_NS UINT64_C(1000000)
@@ -130,21 +131,11 @@ static void read_log(uint8_t lid, uint8_t *data, uint32_t len)
 }
 
 /* The next event of this kind fails, in whatever place. */
-static void inject_fault(uint8_t kind, uint8_t effect)
+static void inject_fault(enum nand_op_kind kind, enum nand_effect effect)
 {
-    const struct nand_injection injection = {
-        .kind = kind,
-        .effect = effect,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.times = 1, .chance = FAULT_CHANCE_ALWAYS},
-    };
+    struct nand_injection injection = fault_anywhere(kind, effect);
 
+    injection.trigger.times = 1;
     assert_true(nand_array_inject(bed.drive->machine.nand->array, &injection));
 }
 

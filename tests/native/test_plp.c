@@ -81,16 +81,6 @@ static const char *read_console(void)
     return machine_console(&bed.drive->machine);
 }
 
-static uint8_t critical_warning(void)
-{
-    static uint8_t page[LOG_SMART_LEN];
-
-    native_world_pass(&bed.world, MS_NS); /* The mount ends. */
-    assert_int_equal(
-        host_get_log(&bed.host->host, LOG_SMART, 0, page, sizeof(page)), 0);
-    return page[0];
-}
-
 WITH_FIXTURE(setup_fast, teardown)
 static void test_unflushed_writes_survive_a_loss_of_power(void **state)
 {
@@ -102,7 +92,7 @@ static void test_unflushed_writes_survive_a_loss_of_power(void **state)
         for (uint32_t j = 1; j <= i; j++) {
             bed_expect(&bed, 1, 8 * j, 8, HOST_DATA_KEYED, j);
         }
-        assert_int_equal(critical_warning(), 0);
+        assert_int_equal(bed_critical_warning(&bed), 0);
         assert_null(strstr(read_console(), "power:"));
     }
 }
@@ -130,11 +120,11 @@ static void test_capacitors_that_fail_are_noticed(void **state)
     assert_int_equal(bed_write(&bed, 1, 24, 8, HOST_DATA_KEYED, false, 2), 0);
     assert_int_equal(bed_flush(&bed, 1), 0);
     assert_int_equal(bed_write(&bed, 1, 40, 8, HOST_DATA_KEYED, false, 3), 0);
-    assert_int_equal(critical_warning(), 0);
+    assert_int_equal(bed_critical_warning(&bed), 0);
     fail_capacitors();
     assert_non_null(
         strstr(read_console(), "power: the capacitors have failed"));
-    assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(bed_critical_warning(&bed), SMART_WARN_VOLATILE_MEMORY);
     assert_int_equal(bed.usage.unsafe_shutdowns, 1);
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
     bed_expect(&bed, 1, 24, 8, HOST_DATA_KEYED, 2);
@@ -144,13 +134,13 @@ static void test_capacitors_that_fail_are_noticed(void **state)
     record_use();
     assert_int_equal(bed_write(&bed, 1, 56, 8, HOST_DATA_KEYED, false, 4), 0);
     fail_capacitors();
-    assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(bed_critical_warning(&bed), SMART_WARN_VOLATILE_MEMORY);
     bed_expect(&bed, 1, 56, 8, HOST_DATA_KEYED, 4);
 
     /* Capacitors that work end the warning. */
     record_use();
     fail_power();
-    assert_int_equal(critical_warning(), 0);
+    assert_int_equal(bed_critical_warning(&bed), 0);
     assert_int_equal(bed.usage.unsafe_shutdowns, 3);
 }
 
@@ -162,7 +152,7 @@ static void test_an_orderly_shutdown_is_no_failure_of_capacitors(void **state)
     (void)type_line("shutdown\r");
     native_world_pass(&bed.world, 100 * MS_NS); /* The shutdown ends. */
     fail_capacitors();
-    assert_int_equal(critical_warning(), 0);
+    assert_int_equal(bed_critical_warning(&bed), 0);
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
 }
 
@@ -187,7 +177,7 @@ static bool is_sanitized(void *ctx)
 static void expect_no_alarm(void)
 {
     assert_null(strstr(read_console(), "capacitors"));
-    assert_int_equal(critical_warning(), 0);
+    assert_int_equal(bed_critical_warning(&bed), 0);
 }
 
 /* The power fails while the drive is in use, so that the next start asks for a
@@ -248,11 +238,11 @@ static void test_a_sanitize_does_not_repair_capacitors(void **state)
     record_use();
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, true, 1), 0);
     fail_capacitors();
-    assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(bed_critical_warning(&bed), SMART_WARN_VOLATILE_MEMORY);
     assert_int_equal(send_block_erase(), 0);
     assert_true(
         native_world_run(&bed.world, is_sanitized, NULL, 10000 * MS_NS));
-    assert_int_equal(critical_warning(), SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(bed_critical_warning(&bed), SMART_WARN_VOLATILE_MEMORY);
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
     fail_capacitors();
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
@@ -312,7 +302,7 @@ static void test_reads_do_not_keep_the_buffer_from_being_saved(void **state)
     assert_true(bed.drive->saved_ns != 0);
     bed_power_cycle(&bed);
     come_back();
-    assert_int_equal(critical_warning(), 0);
+    assert_int_equal(bed_critical_warning(&bed), 0);
     bed_expect(&bed, 1, 0, READERS * READ_BLOCKS, HOST_DATA_KEYED, 1);
 }
 
@@ -333,7 +323,7 @@ static void run_fails(void)
         bed_power_cycle(&bed);
         come_back();
         (void)write_slots_check(&slots);
-        assert_int_equal(critical_warning(), 0);
+        assert_int_equal(bed_critical_warning(&bed), 0);
     }
     print_message("the longest saving took %lu us\n",
                   (unsigned long)(longest_ns / 1000));

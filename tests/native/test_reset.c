@@ -6,6 +6,7 @@
 #include "bed_fixture.h"
 
 #include "nvmeof/wire/opcode.h"
+#include "tests/nand_faults.h"
 #include "tests/test_fixture.h"
 #include "write_slots.h"
 
@@ -219,20 +220,13 @@ static int setup_four_dies(void **state)
 
 static void kill_last_die(void)
 {
-    const struct nand_injection injection = {
-        .kind = NAND_OP_PROGRAM,
-        .effect = NAND_EFFECT_DIE,
-        .channel = 1,
-        .die = 1,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.times = 1, .chance = FAULT_CHANCE_ALWAYS},
-    };
+    struct nand_injection injection =
+        fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_DIE);
     struct nand_array *array = bed.drive->machine.nand->array;
 
+    injection.channel = 1;
+    injection.die = 1;
+    injection.trigger.times = 1;
     assert_true(nand_array_inject(array, &injection));
     for (uint32_t i = 1; !nand_array_die_is_dead(array, 1, 1); i++) {
         assert_in_range(i, 1, 100);

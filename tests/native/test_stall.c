@@ -24,20 +24,6 @@ enum {
     RETRIES_MS = 1000, /* Eight ACK time-outs of 67 ms are half of it. */
 };
 
-static bool host_is_deaf;
-
-/* End 0 is the drive's: the host's frames are lost while it is deaf. */
-static enum cable_verdict lose_frames(void *ctx, unsigned int from,
-                                      uint64_t number, uint8_t *data,
-                                      uint32_t *len_bytes)
-{
-    (void)ctx;
-    (void)number;
-    (void)data;
-    (void)len_bytes;
-    return from == 1 && host_is_deaf ? CABLE_DROP : CABLE_PASS;
-}
-
 static void let_pass(uint64_t ns)
 {
     bed.host->sleep.is_asleep = false;
@@ -107,8 +93,7 @@ static struct nvme_host *stall_port_0(void)
 {
     struct nvme_host *hosts = calloc(HOSTS, sizeof(*hosts));
 
-    bed.cables[0].filter = lose_frames;
-    host_is_deaf = false;
+    bed_prepare_deafness(&bed, 0);
     for (unsigned int i = 0; i < HOSTS; i++) {
         uint16_t queues = i < BUSY_HOSTS ? 1 : 0;
 
@@ -122,7 +107,7 @@ static struct nvme_host *stall_port_0(void)
     let_pass(100 * MS_NS);
     /* The fair shares of the six hosts. */
     assert_true(buf_bytes() > 20 * 1000 * 1000);
-    host_is_deaf = true;
+    bed.host_is_deaf = true;
     return hosts;
 }
 
@@ -162,7 +147,7 @@ static void test_a_stalled_port_does_not_stop_connections_on_the_other(
     assert_true(bed.drive->machine.ports[0].link_up);
     /* The receiver accepts frames again, and the hosts come back. */
     bed.cables[0].lane[0].is_held = false;
-    host_is_deaf = false;
+    bed.host_is_deaf = false;
     for (unsigned int i = 0; i < HOSTS; i++) {
         host_vanish(&hosts[i]);
     }

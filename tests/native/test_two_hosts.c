@@ -178,20 +178,6 @@ static void test_marks_of_both_ports_do_not_outlive_a_sanitize(void **state)
 
 /* ---- A port that takes no frames when the power fails. */
 
-static bool host_is_deaf;
-
-/* End 0 is the drive's: the host's frames are lost while it is deaf. */
-static enum cable_verdict lose_frames(void *ctx, unsigned int from,
-                                      uint64_t number, uint8_t *data,
-                                      uint32_t *len_bytes)
-{
-    (void)ctx;
-    (void)number;
-    (void)data;
-    (void)len_bytes;
-    return from == 1 && host_is_deaf ? CABLE_DROP : CABLE_PASS;
-}
-
 static void ignore_result(void *ctx, const struct host_result *result)
 {
     (void)ctx;
@@ -201,8 +187,7 @@ static void ignore_result(void *ctx, const struct host_result *result)
 /* Reads and writes are in progress, and then nothing is acknowledged. */
 static void stall_other(void)
 {
-    bed.cables[0].filter = lose_frames;
-    host_is_deaf = false;
+    bed_prepare_deafness(&bed, 0);
     bed.cables[0].lane[0].is_held = true;
     for (uint32_t i = 0; i < COMMANDS; i++) {
         const struct host_io io = {
@@ -220,23 +205,13 @@ static void stall_other(void)
         assert_true(host_io_submit(&other, &io));
     }
     native_world_pass(&bed.world, 20 * MS_NS);
-    host_is_deaf = true;
+    bed.host_is_deaf = true;
 }
 
 static void end_stall(void)
 {
     bed.cables[0].lane[0].is_held = false;
-    host_is_deaf = false;
-}
-
-static uint8_t critical_warning(void)
-{
-    static uint8_t page[LOG_SMART_LEN];
-
-    native_world_pass(&bed.world, MS_NS); /* The mount ends. */
-    assert_int_equal(
-        host_get_log(&bed.host->host, LOG_SMART, 0, page, sizeof(page)), 0);
-    return page[0];
+    bed.host_is_deaf = false;
 }
 
 WITH_FIXTURE(setup_plp, teardown)
@@ -261,7 +236,7 @@ static void test_a_stalled_port_does_not_keep_the_buffer_from_being_saved(
         host_vanish(&bed.host->host);
         host_vanish(&other);
         connect_both();
-        assert_int_equal(critical_warning(), 0);
+        assert_int_equal(bed_critical_warning(&bed), 0);
         for (uint32_t j = 0; j < 4; j++) {
             bed_expect(&bed, 1, (uint64_t)j * COMMAND_BLOCKS, COMMAND_BLOCKS,
                        HOST_DATA_KEYED, i);

@@ -7,23 +7,6 @@
 
 #include <cmocka.h>
 
-struct nand_injection fault_anywhere(enum nand_op_kind kind,
-                                     enum nand_effect effect)
-{
-    return (struct nand_injection){
-        .kind = (uint8_t)kind,
-        .effect = (uint8_t)effect,
-        .channel = NAND_ANYWHERE,
-        .die = NAND_ANYWHERE,
-        .plane = NAND_ANYWHERE,
-        .block = NAND_ANYWHERE,
-        .wordline = NAND_ANYWHERE,
-        .page = NAND_ANYWHERE,
-        .unit = NAND_ANYWHERE,
-        .trigger = {.chance = FAULT_CHANCE_ALWAYS},
-    };
-}
-
 struct nand_injection fault_once(enum nand_op_kind kind,
                                  enum nand_effect effect, uint32_t after)
 {

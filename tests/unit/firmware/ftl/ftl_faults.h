@@ -3,12 +3,10 @@
 #ifndef ESSD_TEST_FTL_FAULTS_H
 #define ESSD_TEST_FTL_FAULTS_H
 
+#include "tests/nand_faults.h"
 #include "tests/unit/firmware/ftl/ftl_bed.h"
 
-/* A fault of each operation of a kind, at any place. */
-struct nand_injection fault_anywhere(enum nand_op_kind kind,
-                                     enum nand_effect effect);
-/* The same, but only once, after `after` of these operations. */
+/* fault_anywhere(), but only once, after `after` of these operations. */
 struct nand_injection fault_once(enum nand_op_kind kind,
                                  enum nand_effect effect, uint32_t after);
 void inject_fault(struct bed *bed, const struct nand_injection *fault);
