@@ -26,6 +26,10 @@ from .errors import EssdError
 from .process import start_time
 
 
+class SupervisorEnded(EssdError):
+    """The supervisor ended after it had accepted a command and before it answered."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of a command in a guest."""
@@ -78,13 +82,17 @@ class Instance:
 
     @property
     def is_running(self) -> bool:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, SupervisorEnded):
             self.call("status")
             return True
         return False
 
     def call(self, command: str, **arguments: Any) -> Any:
-        """Send a command to the supervisor; raises OSError if none is running."""
+        """Send a command to the supervisor.
+
+        Raises OSError if none is running, and SupervisorEnded if it took the command
+        and ended before it answered.
+        """
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(self.folder / "control.sock"))
             request = {"command": command, **arguments}
@@ -92,8 +100,8 @@ class Instance:
             with connection.makefile("rb") as file:
                 line = file.readline()
         if not line:
-            raise EssdError(f"the supervisor of {self.name} ended; "
-                            f"see {self.folder}/supervisor.log")
+            raise SupervisorEnded(f"the supervisor of {self.name} ended; "
+                                  f"see {self.folder}/supervisor.log")
         reply = json.loads(line)
         if "error" in reply:
             raise EssdError(reply["error"])
