@@ -1237,7 +1237,7 @@ WITH_FIXTURE(setup_nand, teardown)
 static void test_a_rule_makes_a_die_die_for_good(void **state)
 {
     static struct rules rules;
-    static uint8_t smart[LOG_SMART_LEN];
+    static uint8_t page[LOG_OCP_SMART_LEN], smart[LOG_SMART_LEN];
     const struct nand_array *array = bed.drive->machine.nand->array;
 
     (void)state;
@@ -1258,4 +1258,9 @@ static void test_a_rule_makes_a_die_die_for_good(void **state)
     read_log(LOG_SMART, smart, sizeof(smart));
     assert_int_equal(smart[SMART_AVAILABLE_SPARE], 0);
     assert_true(smart[SMART_CRITICAL_WARNING] & SMART_WARN_SPARE);
+    /* All blocks of the die have failed. */
+    read_log(LOG_OCP_SMART, page, sizeof(page));
+    assert_int_equal(get_le32(page + OCP_SMART_BAD_BLOCKS),
+                     bed.drive->drive.nand.die_blocks);
+    assert_in_range(bed.drive->drive.nand.die_blocks, 60, 100);
 }

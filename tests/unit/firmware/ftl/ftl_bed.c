@@ -1075,6 +1075,22 @@ void bed_flush(struct bed *bed)
     assert_int_equal(bed_wait(bed, bed_submit_flush(bed)), MEDIA_OK);
 }
 
+void bed_check_read(struct bed *bed, const struct bed_io *io)
+{
+    uint64_t first = io->io.first_lba;
+
+    for (uint32_t i = 0; i < io->io.count_blocks; i += BED_SECTORS) {
+        uint32_t ids[BED_SECTORS];
+
+        for (uint32_t j = 0; j < BED_SECTORS; j++) {
+            ids[j] = sector_id(
+                bed, io->buffer + (size_t)(i + j) * sector_stride(bed),
+                first + i + j);
+        }
+        check_unit(bed, (uint32_t)((first + i) / BED_SECTORS), ids);
+    }
+}
+
 /* Read sectors together. @return false when there is a marked one */
 static bool read_together(struct bed *bed, uint64_t lba, uint32_t count,
                           uint32_t *ids)

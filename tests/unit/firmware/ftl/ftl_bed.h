@@ -196,6 +196,9 @@ struct bed_io *bed_submit_write(struct bed *bed, uint64_t lba, uint32_t count,
 struct bed_io *bed_submit_trim(struct bed *bed, enum media_op op, uint64_t lba,
                                uint32_t count, bool fua);
 struct bed_io *bed_submit_flush(struct bed *bed);
+/* Fail unless a read that has succeeded has the contents that its units must
+ * have. */
+void bed_check_read(struct bed *bed, const struct bed_io *io);
 /* Wait for an operation. @return its status */
 enum media_status bed_wait(struct bed *bed, struct bed_io *io);
 void bed_wait_all(struct bed *bed);

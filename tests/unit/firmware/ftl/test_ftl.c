@@ -599,6 +599,38 @@ static void test_a_checkpoint_that_fails_is_not_used(void **state)
     }
 }
 
+/* Otherwise a start after this would have to read everything. */
+static void test_a_checkpoint_that_fails_leaves_the_one_before(void **state)
+{
+    struct nand_injection failure =
+        fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
+    struct bed_config config = checkpoint_config();
+    struct bed *bed = new_mounted(&config);
+    uint64_t row, checkpoints;
+
+    (void)state;
+    overwrite_medium(bed, 200, 1);
+    bed_stop(bed);
+    bed_write(bed, 0, 8);
+    bed_flush(bed);
+    row = bed->ftl->checkpoint.row;
+    checkpoints = ftl_counters(bed->ftl)->checkpoints;
+    ftl_stop(bed->ftl);
+    while (bed->ftl->checkpoint.state != FTL_CHECKPOINT_WRITING) {
+        assert_true(bed_step(bed));
+    }
+    inject_fault(bed, &failure);
+    while (!ftl_is_stopped(bed->ftl)) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+    assert_int_equal(ftl_counters(bed->ftl)->checkpoints, checkpoints);
+    bed_mount(bed);
+    assert_int_equal(bed->ftl->mount.checkpoint_row, row);
+    bed_check(bed);
+    bed_free(bed);
+}
+
 static void test_a_unit_that_cannot_be_read_is_an_error(void **state)
 {
     struct nand_injection failure =

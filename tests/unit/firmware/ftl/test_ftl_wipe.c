@@ -57,9 +57,9 @@ static void expect_zeroes(struct bed *bed)
 }
 
 /* A medium that was used, and some of whose planes have failed. */
-static struct bed *new_worn(void)
+static struct bed *new_worn_like(const struct bed_config *config)
 {
-    struct bed *bed = bed_new(&small);
+    struct bed *bed = bed_new(config);
     uint64_t random = 5;
 
     bed_mount(bed);
@@ -76,6 +76,11 @@ static struct bed *new_worn(void)
     bed_settle(bed);
     assert_true(ftl_failed_planes(bed->ftl) > 3);
     return bed;
+}
+
+static struct bed *new_worn(void)
+{
+    return new_worn_like(&small);
 }
 
 /* ---- What a wipe erases. */
@@ -230,6 +235,63 @@ static void test_a_cut_during_a_wipe_keeps_failed_planes(void **state)
     assert_int_equal(io->status, MEDIA_OK);
     assert_true(cuts > 30);
     expect_zeroes(bed);
+    bed_free(bed);
+}
+
+/* The superblock with the page that names the first planes. */
+static uint32_t find_health_page(const struct ftl *ftl)
+{
+    uint32_t entry = ftl->map[ftl->config.logical_units + ftl->trim_pages];
+
+    return ftl_is_in_slot(entry) || entry == FTL_NOWHERE
+               ? FTL_NOWHERE
+               : ftl_place_superblock(&ftl->layout, entry);
+}
+
+/* The first superblock is good, and holds this page.  Nothing else on the flash
+ * says which plane has failed last. */
+static struct bed *new_with_page_in_first_superblock(void)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+    uint64_t random = 9;
+
+    config.checkpoint_superblocks = 0;
+    bed = new_worn_like(&config);
+    for (unsigned int i = 0; find_health_page(bed->ftl) != 0; i++) {
+        assert_true(i < 20000);
+        bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
+                  BED_SECTORS);
+        bed_flush(bed);
+        if (bed->ftl->streams[FTL_STREAM_HOST].superblock == 0) {
+            fail_operations(bed, NAND_OP_PROGRAM, 1, 0);
+            bed_write(bed, 0, BED_SECTORS);
+            bed_flush(bed);
+        }
+    }
+    bed_settle(bed);
+    assert_true(ftl_superblock_is_good(bed->ftl, 0));
+    return bed;
+}
+
+/* The page must not be erased before a newer one is on flash. */
+static void test_a_wipe_first_erases_a_superblock_without_pages(void **state)
+{
+    struct bed *bed = new_with_page_in_first_superblock();
+    uint32_t failed = ftl_failed_planes(bed->ftl);
+    uint64_t programs = bed->programs, erases = bed->erases;
+
+    (void)state;
+    start_wipe(bed);
+    while (bed->programs == programs) {
+        struct bed *cut = bed_cut(bed, bed->events);
+
+        bed_mount(cut);
+        assert_int_equal(ftl_failed_planes(cut->ftl), failed);
+        bed_free(cut);
+        assert_true(bed_step(bed));
+    }
+    assert_true(bed->erases > erases);
     bed_free(bed);
 }
 
