@@ -31,12 +31,14 @@ static void put_values(struct json *out, const struct module *module)
         json_begin_object(out, module_quantity_name((enum module_quantity)i));
         json_number(out, "value", module_units(i, module->value[i]));
         for (unsigned int k = 0; k < MODULE_LIMITS; k++) {
-            json_number(out, module_limit_name((enum module_limit)k),
-                        module_units(i, module->limit[i][k]));
+            if (module->watched & BIT(MODULE_LIMIT(i, k))) {
+                json_number(out, module_limit_name((enum module_limit)k),
+                            module_units(i, module->limit[i][k]));
+            }
         }
         json_begin_array(out, "exceeded");
         for (unsigned int k = 0; k < MODULE_LIMITS; k++) {
-            if (module->exceeded & BIT(i * MODULE_LIMITS + k)) {
+            if (module->exceeded & BIT(MODULE_LIMIT(i, k))) {
                 json_string(out, NULL, module_limit_name((enum module_limit)k));
             }
         }
@@ -55,7 +57,7 @@ static void put_module(struct json *out, const struct module *module)
     };
 
     json_begin_object(out, NULL);
-    json_number(out, "port", module->port);
+    json_number(out, "port", module->config.port);
     json_string(out, "state", states[module->state]);
     json_number(out, "insertions", module->insertions);
     json_number(out, "removals", module->removals);
@@ -64,6 +66,8 @@ static void put_module(struct json *out, const struct module *module)
         json_string(out, "vendor", module->vendor);
         json_string(out, "part", module->part);
         json_string(out, "serial", module->serial);
+        json_string(out, "diagnostics",
+                    module_diagnostics_name(module->diagnostics));
         if (module->has_values) {
             put_values(out, module);
         }

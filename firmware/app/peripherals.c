@@ -5,10 +5,22 @@
 
 #include "firmware/app/drive.h"
 #include "firmware/settings/settings.h"
+#include "lib/bytes.h"
 
 enum {
     SPEED_KHZ = 100, /* all devices on the buses support it */
     BMC_BUS = 1,     /* unless a strap pin puts the BMC on the other port */
+};
+
+/* Byte offsets in the data of a module's event: docs/nvme.md. */
+enum {
+    MODULE_RECORD_PORT = 0,
+    MODULE_RECORD_QUANTITY = 1,
+    MODULE_RECORD_LIMIT = 2,
+    MODULE_RECORD_VALUE = 4,
+    MODULE_RECORD_LIMIT_VALUE = 8,
+    MODULE_RECORD_LEN = 12,
+    MODULE_RECORD_NONE = 0xff,
 };
 
 #define MANUFACTURER "Ethernet SSD emulation"
@@ -18,6 +30,32 @@ static const uint32_t bus_irq[SOC_I2CS] = {
     BIT(SOC_IRQ_I2C1),
     BIT(SOC_IRQ_I2C2),
 };
+
+/* An event of a module is one of the vendor's in the persistent event log. */
+static void record_module_event(void *ctx, const struct module_event *event)
+{
+    struct drive *drive = ctx;
+    uint8_t data[MODULE_RECORD_LEN] = {0};
+    const struct nvmf_vendor_event record = {
+        .code = (uint16_t)event->kind,
+        .name = module_event_name(event->kind),
+        .text = event->text,
+        .data = data,
+        .data_len = sizeof(data),
+    };
+
+    data[MODULE_RECORD_PORT] = (uint8_t)event->port;
+    data[MODULE_RECORD_QUANTITY] =
+        event->has_limit ? (uint8_t)event->quantity : MODULE_RECORD_NONE;
+    data[MODULE_RECORD_LIMIT] =
+        event->has_limit ? (uint8_t)event->limit : MODULE_RECORD_NONE;
+    put_le32(data + MODULE_RECORD_VALUE, (uint32_t)event->value);
+    put_le32(data + MODULE_RECORD_LIMIT_VALUE, (uint32_t)event->limit_value);
+    nvmf_target_record_vendor(drive->target, &record);
+}
+
+_Static_assert((int)MODULE_EVENT_TEXT_MAX <= (int)NVMF_EVENT_TEXT_MAX,
+               "the log has space for an event's text");
 
 void peripherals_start(struct drive *drive, const struct drive_config *config)
 {
@@ -42,8 +80,13 @@ void peripherals_start(struct drive *drive, const struct drive_config *config)
     }
     sensors_init(&peripherals->sensors, &sensors);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
-        module_init(&peripherals->module[i], i, &peripherals->bus[i],
-                    config->log);
+        module_init(&peripherals->module[i], &(struct module_config){
+                                                 .port = i,
+                                                 .bus = &peripherals->bus[i],
+                                                 .log = config->log,
+                                                 .raise = record_module_event,
+                                                 .ctx = drive,
+                                             });
     }
 }
 

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "lib/bytes.h"
+#include "firmware/peripherals/module_limits.h"
+#include "firmware/peripherals/module_report.h"
 
 enum {
     ADDR_ID = 0x50,          /* A0h in the specification */
@@ -18,22 +19,21 @@ enum {
     ID_OPTIONS = 64,
     ID_SERIAL = 68,
     ID_DIAGNOSTICS = 92,
+    ID_ENHANCED = 93,
     ID_CHECK_EXTENDED = 95,
     ID_LEN = 96,
     DIAGNOSTICS_EXIST = 0x40, /* in ID_DIAGNOSTICS */
     DIAGNOSTICS_CALIBRATED = 0x20,
-
-    /* A2h. */
-    DIAG_VALUES = 96,
-    DIAG_LEN = 106,
+    DIAGNOSTICS_EXTERNAL = 0x10,
+    ENHANCED_FLAGS = 0x80, /* in ID_ENHANCED */
 
     SFP = 0x03,
 };
 
 static const uint8_t module_next[MODULE_STATES] = {
     [MODULE_ABSENT] = BIT(MODULE_IDENTIFIED) | BIT(MODULE_UNREADABLE),
-    [MODULE_IDENTIFIED] = BIT(MODULE_ABSENT),
-    [MODULE_UNREADABLE] = BIT(MODULE_ABSENT),
+    [MODULE_IDENTIFIED] = BIT(MODULE_ABSENT) | BIT(MODULE_UNREADABLE),
+    [MODULE_UNREADABLE] = BIT(MODULE_ABSENT) | BIT(MODULE_IDENTIFIED),
 };
 
 _Static_assert((int)ID_CHECK_EXTENDED - ID_OPTIONS + 1 == MODULE_CHECK_LEN,
@@ -44,27 +44,6 @@ static void module_enter(struct module *module, enum module_state next)
 {
     ASSERT(module_next[module->state] & BIT(next));
     module->state = next;
-}
-
-const char *module_quantity_name(enum module_quantity quantity)
-{
-    static const char *const names[MODULE_QUANTITIES] = {
-        "temperature", "voltage", "bias", "tx-power", "rx-power",
-    };
-
-    return names[quantity];
-}
-
-const char *module_limit_name(enum module_limit limit)
-{
-    static const char *const names[MODULE_LIMITS] = {
-        "high-alarm",
-        "low-alarm",
-        "high-warning",
-        "low-warning",
-    };
-
-    return names[limit];
 }
 
 const char *module_type(const struct module *module)
@@ -114,97 +93,149 @@ static bool sum_is(const uint8_t *bytes, size_t from, size_t to)
     return sum == bytes[to];
 }
 
-static void take_id(struct module *module, const uint8_t *id)
+static bool id_is_intact(const uint8_t *id)
 {
-    module->insertions++;
-    memcpy(module->id_check, id + ID_OPTIONS, sizeof(module->id_check));
-    if (!sum_is(id, 0, ID_CHECK_BASE) ||
-        !sum_is(id, ID_OPTIONS, ID_CHECK_EXTENDED)) {
-        module_enter(module, MODULE_UNREADABLE);
-        log_line(module->log,
-                 "port %u: the identity of the module has a bad checksum; "
-                 "insert another module",
-                 module->port);
-        return;
-    }
-    module->identifier = id[ID_IDENTIFIER];
-    module->compliance = id[ID_COMPLIANCE];
-    module->has_diagnostics =
-        (id[ID_DIAGNOSTICS] & (DIAGNOSTICS_EXIST | DIAGNOSTICS_CALIBRATED)) ==
-        (DIAGNOSTICS_EXIST | DIAGNOSTICS_CALIBRATED);
-    copy_text(module->vendor, id + ID_VENDOR);
-    copy_text(module->part, id + ID_PART);
-    copy_text(module->serial, id + ID_SERIAL);
-    module_enter(module, MODULE_IDENTIFIED);
-    log_line(module->log, "port %u: module inserted: %s %s, serial %s, %s",
-             module->port, module->vendor, module->part, module->serial,
-             module_type(module));
+    return sum_is(id, 0, ID_CHECK_BASE) &&
+           sum_is(id, ID_OPTIONS, ID_CHECK_EXTENDED);
 }
 
-/* Temperatures are signed, all other quantities are not. */
-static int32_t quantity_at(const uint8_t *bytes, unsigned int quantity)
+/* ---- Presence and identity. */
+
+/* What was measured does not hold any more. */
+static void forget_values(struct module *module)
 {
-    uint16_t raw = get_be16(bytes);
-
-    return quantity == MODULE_TEMPERATURE ? (int16_t)raw : raw;
-}
-
-static bool is_exceeded(int32_t value, int32_t limit, unsigned int kind)
-{
-    return kind == MODULE_HIGH_ALARM || kind == MODULE_HIGH_WARNING
-               ? value > limit
-               : value < limit;
-}
-
-/* Log each limit that is newly exceeded, or no longer exceeded. */
-static void report_limits(struct module *module, uint32_t exceeded)
-{
-    uint32_t changed = exceeded ^ module->exceeded;
-
-    module->exceeded = exceeded;
-    for (unsigned int i = 0; changed != 0; i++, changed >>= 1) {
-        if (changed & 1) {
-            log_line(
-                module->log, "port %u: module: %s %s: %s", module->port,
-                module_quantity_name((enum module_quantity)(i / MODULE_LIMITS)),
-                module_limit_name((enum module_limit)(i % MODULE_LIMITS)),
-                exceeded & BIT(i) ? "the limit is exceeded; check the module, "
-                                    "its cooling and its fibre"
-                                  : "the value is back within its limit");
-        }
-    }
-}
-
-static void take_diagnostics(struct module *module, const uint8_t *diag)
-{
-    uint32_t exceeded = 0;
-
-    for (unsigned int i = 0; i < MODULE_QUANTITIES; i++) {
-        module->value[i] = quantity_at(diag + DIAG_VALUES + 2 * i, i);
-        for (unsigned int k = 0; k < MODULE_LIMITS; k++) {
-            module->limit[i][k] =
-                quantity_at(diag + 2 * (i * MODULE_LIMITS + k), i);
-            if (is_exceeded(module->value[i], module->limit[i][k], k)) {
-                exceeded |= BIT(i * MODULE_LIMITS + k);
-            }
-        }
-    }
-    module->has_values = true;
-    report_limits(module, exceeded);
-}
-
-static void take_removal(struct module *module)
-{
-    if (module->state != MODULE_ABSENT) {
-        module->removals++;
-        log_line(module->log, "port %u: module removed", module->port);
-        module_enter(module, MODULE_ABSENT);
-    } else if (!module->is_looked_for) {
-        log_line(module->log, "port %u: no module in the cage", module->port);
-    }
     module->has_values = false;
     module->exceeded = 0;
 }
+
+static enum module_diagnostics diagnostics_of(uint8_t byte)
+{
+    if ((byte & DIAGNOSTICS_EXIST) == 0) {
+        return MODULE_DIAGNOSTICS_NONE;
+    }
+    return (byte & (DIAGNOSTICS_CALIBRATED | DIAGNOSTICS_EXTERNAL)) ==
+                   DIAGNOSTICS_CALIBRATED
+               ? MODULE_DIAGNOSTICS_READ
+               : MODULE_DIAGNOSTICS_EXTERNAL;
+}
+
+static void copy_id(struct module *module, const uint8_t *id)
+{
+    module->has_id = true;
+    memcpy(module->id_check, id + ID_OPTIONS, sizeof(module->id_check));
+    module->identifier = id[ID_IDENTIFIER];
+    module->compliance = id[ID_COMPLIANCE];
+    module->has_flags = (id[ID_ENHANCED] & ENHANCED_FLAGS) != 0;
+    module->diagnostics = diagnostics_of(id[ID_DIAGNOSTICS]);
+    copy_text(module->vendor, id + ID_VENDOR);
+    copy_text(module->part, id + ID_PART);
+    copy_text(module->serial, id + ID_SERIAL);
+}
+
+/* A module may have been exchanged between two reads. */
+static void take_id(struct module *module, const uint8_t *id)
+{
+    bool is_other = module->has_id && memcmp(module->id_check, id + ID_OPTIONS,
+                                             sizeof(module->id_check)) != 0;
+
+    if (module->state == MODULE_IDENTIFIED && !is_other) {
+        return;
+    }
+    if (module->state != MODULE_ABSENT && is_other) {
+        module->removals++;
+        module_enter(module, MODULE_ABSENT);
+    }
+    if (module->state == MODULE_ABSENT) {
+        module->insertions++;
+    }
+    forget_values(module);
+    module->failures[1] = 0;
+    copy_id(module, id);
+    module_enter(module, MODULE_IDENTIFIED);
+}
+
+static void take_absence(struct module *module)
+{
+    if (module->state != MODULE_ABSENT) {
+        module->removals++;
+        module_enter(module, MODULE_ABSENT);
+    } else if (!module->is_looked_for) {
+        log_line(module->config.log, "port %u: no module in the cage",
+                 module->config.port);
+    }
+    forget_values(module);
+    module->has_id = false;
+}
+
+/* Count a read that has failed.  @return whether it counts */
+static bool note_failure(struct module *module, uint8_t memory)
+{
+    if (module->failures[memory] < MODULE_ATTEMPTS) {
+        module->failures[memory]++;
+    }
+    return module->failures[memory] == MODULE_ATTEMPTS;
+}
+
+static void take_bad_id(struct module *module)
+{
+    if (!note_failure(module, 0) || module->state == MODULE_UNREADABLE) {
+        return;
+    }
+    if (module->state == MODULE_ABSENT) {
+        module->insertions++;
+    }
+    forget_values(module);
+    module_enter(module, MODULE_UNREADABLE);
+}
+
+/* @return whether the look has come to a result */
+static bool id_done(struct module *module, const uint8_t *id,
+                    enum i2c_outcome outcome)
+{
+    if (outcome != I2C_NO_TARGET && (outcome != I2C_OK || !id_is_intact(id))) {
+        take_bad_id(module);
+        return module->failures[0] == MODULE_ATTEMPTS;
+    }
+    module->failures[0] = 0;
+    if (outcome == I2C_NO_TARGET) {
+        take_absence(module);
+    } else {
+        take_id(module, id);
+    }
+    return true;
+}
+
+/* ---- Diagnostics. */
+
+static void diagnostics_done(struct module *module, const uint8_t *diagnostics,
+                             enum i2c_outcome outcome)
+{
+    bool is_read = outcome == I2C_OK;
+
+    if (is_read && module_limits_are_intact(diagnostics)) {
+        module->failures[1] = 0;
+        module->diagnostics = MODULE_DIAGNOSTICS_READ;
+        module_take_values(module, diagnostics);
+        module_take_limits(module, diagnostics);
+    } else if (note_failure(module, 1)) {
+        module->diagnostics = is_read ? MODULE_DIAGNOSTICS_DAMAGED
+                                      : MODULE_DIAGNOSTICS_UNANSWERED;
+        forget_values(module);
+        if (is_read) {
+            module_take_values(module, diagnostics);
+            module->watched = 0;
+        }
+    }
+}
+
+static bool has_diagnostics(const struct module *module)
+{
+    return module->state == MODULE_IDENTIFIED &&
+           module->diagnostics != MODULE_DIAGNOSTICS_NONE &&
+           module->diagnostics != MODULE_DIAGNOSTICS_EXTERNAL;
+}
+
+/* ---- Reading. */
 
 /* Read the module's identity, or its limits and values. */
 static void submit_read(struct module *module, uint8_t memory)
@@ -215,8 +246,8 @@ static void submit_read(struct module *module, uint8_t memory)
     request->addr = memory == 0 ? ADDR_ID : ADDR_DIAGNOSTICS;
     request->bytes[0] = 0;
     request->write_len = 1;
-    request->read_len = memory == 0 ? ID_LEN : DIAG_LEN;
-    i2c_submit(module->bus, request);
+    request->read_len = memory == 0 ? ID_LEN : MODULE_DIAGNOSTICS_LEN;
+    i2c_submit(module->config.bus, request);
 }
 
 static void read_done(void *ctx, struct i2c_request *request,
@@ -224,37 +255,30 @@ static void read_done(void *ctx, struct i2c_request *request,
 {
     struct module *module = ctx;
 
-    if (outcome != I2C_OK) {
-        take_removal(module);
-    } else if (module->memory == 1) {
-        take_diagnostics(module, request->bytes);
-    } else {
-        /* A module may have been exchanged between two reads. */
-        if (module->state != MODULE_ABSENT &&
-            memcmp(module->id_check, request->bytes + ID_OPTIONS,
-                   sizeof(module->id_check)) != 0) {
-            take_removal(module);
-        }
-        if (module->state == MODULE_ABSENT) {
-            take_id(module, request->bytes);
-        }
-        if (module->state == MODULE_IDENTIFIED && module->has_diagnostics) {
+    if (module->memory == 1) {
+        diagnostics_done(module, request->bytes, outcome);
+        module_report_changes(module);
+        return;
+    }
+    if (id_done(module, request->bytes, outcome)) {
+        module_report_changes(module);
+        module->is_looked_for = true;
+        if (module->failures[0] == 0 && has_diagnostics(module)) {
             submit_read(module, 1);
         }
     }
-    module->is_looked_for = true;
 }
 
-void module_init(struct module *module, unsigned int port, struct i2c *bus,
-                 struct log *log)
+void module_init(struct module *module, const struct module_config *config)
 {
-    *module = (struct module){.bus = bus, .log = log, .port = port};
+    *module = (struct module){.config = *config};
     module->request.done = read_done;
     module->request.ctx = module;
 }
 
 uint64_t module_step(struct module *module, uint64_t now_us)
 {
+    module->now_us = now_us;
     if (now_us < module->next_us) {
         return module->next_us;
     }

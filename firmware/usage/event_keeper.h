@@ -4,10 +4,11 @@
  * start.  A new one is written to flash within milliseconds; a power cut before
  * that loses it.
  *
- * Wear: of each of 11 types, hosts can cause one event in 10 s in the long run
- * (nvmeof/target/persistent_event.c), which are three records a second at most.
- * 63 records cost one erasure (firmware/store/records.h) of one of 256 sectors,
- * each of which endures 100,000 erasures: 17 years.
+ * Wear: of each of 12 types, hosts and the ports' modules can cause one event
+ * in 10 s in the long run (nvmeof/target/persistent_event.c), which are four
+ * records a second at most.  63 records cost one erasure
+ * (firmware/store/records.h) of one of 256 sectors, each of which endures
+ * 100,000 erasures: 12 years.
  */
 #ifndef ESSD_USAGE_EVENT_KEEPER_H
 #define ESSD_USAGE_EVENT_KEEPER_H

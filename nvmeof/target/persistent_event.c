@@ -93,10 +93,17 @@ static void append_event(struct persistent_log *log, const uint8_t *event,
 
 /* ---- Recording events. */
 
+/* Where an event's type has its pace; no type is 0. */
+static uint8_t pace_index(uint8_t type)
+{
+    ASSERT(type < PEL_TYPES || type == PEL_TYPE_VENDOR);
+    return type == PEL_TYPE_VENDOR ? 0 : type;
+}
+
 /* Whether an event of this type may be recorded now; if so, it is counted. */
 static bool may_record(struct nvmf_target *target, uint8_t type)
 {
-    uint64_t *pace_us = &target->pel.pace_us[type];
+    uint64_t *pace_us = &target->pel.pace_us[pace_index(type)];
 
     *pace_us = MAX(*pace_us, target->now_us);
     if (*pace_us - target->now_us > (PEL_BURST - 1) * (uint64_t)PEL_PACE_US) {
@@ -120,7 +127,7 @@ static void record_event(struct nvmf_target *target, uint8_t type,
     };
     uint8_t event[PEL_EVENT_MAX];
 
-    ASSERT(type < PEL_TYPES && len <= PEL_EVENT_DATA_MAX);
+    ASSERT(len <= PEL_EVENT_DATA_MAX);
     if (!may_record(target, type)) {
         return;
     }
@@ -416,6 +423,40 @@ void pel_note_telemetry(struct nvmf_target *target,
     record_event(target, PEL_TYPE_TELEMETRY, ctrl, header,
                  TELEMETRY_HEADER_LEN);
 }
+
+/* ---- What only this drive has. */
+
+void nvmf_target_record_vendor(struct nvmf_target *target,
+                               const struct nvmf_vendor_event *event)
+{
+    uint16_t name_len = (uint16_t)(strlen(event->name) + 1);
+    uint16_t text_len = (uint16_t)(strlen(event->text) + 1);
+    char text[NVMF_EVENT_TEXT_MAX + 4] = {0};
+    uint8_t data[PEL_EVENT_DATA_MAX];
+    size_t len;
+
+    ASSERT(name_len <= NVMF_EVENT_NAME_MAX + 1 &&
+           text_len <= NVMF_EVENT_TEXT_MAX + 1 &&
+           event->data_len <= NVMF_EVENT_DATA_MAX);
+    memcpy(text, event->text, text_len);
+    /* More zeroes: nvme-cli cannot read a page whose length is no multiple of
+     * 4. */
+    while ((3 * PEL_VENDOR_DATA + name_len + text_len + event->data_len) % 4) {
+        text_len++;
+    }
+    len = pel_vendor_emit(data, event->code, PEL_VENDOR_NAME, event->name,
+                          name_len);
+    len += pel_vendor_emit(data + len, event->code, PEL_VENDOR_TEXT, text,
+                           text_len);
+    len += pel_vendor_emit(data + len, event->code, PEL_VENDOR_BINARY,
+                           event->data, event->data_len);
+    record_event(target, PEL_TYPE_VENDOR, NULL, data, (uint16_t)len);
+}
+
+_Static_assert(3 * PEL_VENDOR_DATA + NVMF_EVENT_NAME_MAX + NVMF_EVENT_TEXT_MAX +
+                       4 + NVMF_EVENT_DATA_MAX <=
+                   PEL_EVENT_DATA_MAX,
+               "an event has space for its three descriptors");
 
 static uint32_t supported_types(const struct nvmf_target *target)
 {

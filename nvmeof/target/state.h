@@ -363,8 +363,9 @@ struct persistent_log {
     uint32_t kept;       /* events in the ring */
     uint16_t generation; /* of the last context */
     uint64_t started_us;
-    uint64_t smart_hours;        /* hours of power-on at the last snapshot */
-    uint64_t pace_us[PEL_TYPES]; /* when PEL_BURST are possible again */
+    uint64_t smart_hours; /* hours of power-on at the last snapshot */
+    /* Of each type, when PEL_BURST are possible again; 0: PEL_TYPE_VENDOR. */
+    uint64_t pace_us[PEL_TYPES];
     struct pel_context context[NVMF_MAX_HOSTS]; /* of each controller */
 };
 

@@ -565,6 +565,25 @@ void nvmf_target_telemetry_made(struct nvmf_target *target);
  * because of an error of its own. */
 void nvmf_target_was_fatal(struct nvmf_target *target);
 
+enum {
+    NVMF_EVENT_NAME_MAX = 47,  /* characters */
+    NVMF_EVENT_TEXT_MAX = 191, /* characters */
+    NVMF_EVENT_DATA_MAX = 64,
+};
+
+/* Something that only this drive has, and of which the application knows. */
+struct nvmf_vendor_event {
+    uint16_t code;       /* of the kind of event */
+    const char *name;    /* of this code, always the same one */
+    const char *text;    /* what has happened, for people */
+    const uint8_t *data; /* the same for programs */
+    uint16_t data_len;
+};
+
+/** Record a vendor-specific event in the persistent event log. */
+void nvmf_target_record_vendor(struct nvmf_target *target,
+                               const struct nvmf_vendor_event *event);
+
 enum { NVMF_EVENT_MAX = 536 }; /* bytes of a persistent event */
 
 /** The number of the newest persistent event; the drive's first one is 1. */

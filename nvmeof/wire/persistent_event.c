@@ -37,6 +37,7 @@ void pel_header_emit(uint8_t *buf, const struct pel_header *header)
     put_le16(buf + PEL_GENERATION, header->generation);
     put_le32(buf + PEL_CONTEXT, header->context);
     put_le32(buf + PEL_SUPPORTED, header->supported);
+    buf[PEL_SUPPORTED + PEL_TYPE_VENDOR / 8] = 1 << PEL_TYPE_VENDOR % 8;
 }
 
 void pel_event_emit(uint8_t *buf, const struct pel_event *header)
@@ -51,6 +52,17 @@ void pel_event_emit(uint8_t *buf, const struct pel_event *header)
     put_le64(buf + PEL_EVENT_TIMESTAMP, header->time_ms & LOG_TIMESTAMP_MASK);
     put_le16(buf + PEL_EVENT_PORT, header->has_port ? header->portid : 0);
     put_le16(buf + PEL_EVENT_LENGTH, header->len);
+}
+
+size_t pel_vendor_emit(uint8_t *buf, uint16_t code, enum pel_vendor_type type,
+                       const void *data, uint16_t len)
+{
+    put_le16(buf + PEL_VENDOR_CODE, code);
+    buf[PEL_VENDOR_DATA_TYPE] = (uint8_t)type;
+    buf[PEL_VENDOR_UUID_INDEX] = 0;
+    put_le16(buf + PEL_VENDOR_LENGTH, len);
+    memcpy(buf + PEL_VENDOR_DATA, data, len);
+    return PEL_VENDOR_DATA + (size_t)len;
 }
 
 uint32_t pel_event_len(const uint8_t *buf, uint32_t len)

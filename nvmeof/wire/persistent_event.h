@@ -3,13 +3,13 @@
  * The persistent event log: the header of the page, and its events.
  * Spec: NVM Express Base 2.0 section 5.16.1.14.
  *
- * Left out: thermal excursions, since SMART reports them; and events of
- * the vendor.
+ * Left out: thermal excursions, since SMART reports them.
  */
 #ifndef ESSD_NVMEOF_WIRE_PERSISTENT_EVENT_H
 #define ESSD_NVMEOF_WIRE_PERSISTENT_EVENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { /* byte offsets in the header of the page */
@@ -76,6 +76,22 @@ enum { /* types of events */
        PEL_TYPE_SET_FEATURE = 0x0b,
        PEL_TYPE_TELEMETRY = 0x0c,
        PEL_TYPES = 0x0d, /* one more than the last of these */
+       PEL_TYPE_VENDOR = 0xde,
+};
+
+enum { /* byte offsets in a descriptor, of which the data of PEL_TYPE_VENDOR
+        * consists */
+       PEL_VENDOR_CODE = 0,
+       PEL_VENDOR_DATA_TYPE = 2,
+       PEL_VENDOR_UUID_INDEX = 3,
+       PEL_VENDOR_LENGTH = 4, /* of the data that follow */
+       PEL_VENDOR_DATA = 6,
+};
+
+enum pel_vendor_type {
+    PEL_VENDOR_NAME = 1, /* ASCII; only in the first descriptor of an event */
+    PEL_VENDOR_TEXT = 2, /* ASCII */
+    PEL_VENDOR_BINARY = 3,
 };
 
 enum {                       /* byte offsets in the data of PEL_TYPE_FIRMWARE */
@@ -184,7 +200,7 @@ struct pel_header {
     const char *sn, *mn, *subnqn;
     uint16_t generation;
     uint32_t context;   /* RCI */
-    uint32_t supported; /* BIT(type) */
+    uint32_t supported; /* BIT(type); PEL_TYPE_VENDOR is always supported */
 };
 
 struct pel_event {
@@ -201,6 +217,15 @@ void pel_header_emit(uint8_t *buf, const struct pel_header *header);
 
 /** @param buf  PEL_EVENT_HEADER_LEN bytes, all written. */
 void pel_event_emit(uint8_t *buf, const struct pel_event *header);
+
+/**
+ * Write a descriptor of a vendor-specific event.
+ *
+ * @param buf  PEL_VENDOR_DATA + len bytes, all written
+ * @return the number of bytes written
+ */
+size_t pel_vendor_emit(uint8_t *buf, uint16_t code, enum pel_vendor_type type,
+                       const void *data, uint16_t len);
 
 /**
  * The length of an event.

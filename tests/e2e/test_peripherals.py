@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import SESSION
 
-from essd import bmc, console, drive, mgmt, modules, setup
+from essd import bmc, console, mgmt, modules, setup
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.setup import Wish
@@ -96,16 +96,60 @@ def test_a_module_is_taken_out_and_put_back(job: Job) -> None:
 
 
 def test_a_module_below_its_receive_power_is_reported(job: Job) -> None:
-    command, arguments = drive.module_set(0, "rx-power", 80_000)
-    usual = 631_000
-
     def exceeded() -> list[str]:
         return list(modules.read(job.instance)[0]["values"]["rx-power"]["exceeded"])
 
-    job.instance.ask("qmp", part=job.target, execute=command, arguments=arguments)
+    modules.measure(job.instance, 0, [modules.measurement("rx-power=0.08")])
     try:
         wait(lambda: exceeded() == ["low-warning"], "the limit is exceeded")
     finally:
-        job.instance.ask("qmp", part=job.target, execute=command,
-                         arguments={**arguments, "value": usual})
+        modules.measure(job.instance, 0, [modules.measurement("rx-power=0.631")])
     wait(lambda: exceeded() == [], "the value is within its limits")
+
+
+def vendor_events(job: Job) -> list[bytes]:
+    """The data of vendor-specific events in the persistent event log, newest first."""
+    log = f"nvme persistent-event-log {job.controller()}"
+    job.quiet(f"{log} --action=2")
+    job.quiet(f"{log} --action=1")
+    raw = bytes.fromhex(job.quiet(
+        f"{log} --action=0 --raw-binary | od -An -v -tx1 | tr -d ' \\n'"))
+    job.quiet(f"{log} --action=2")
+    found, at = [], 512
+    while at < len(raw):
+        data = at + 3 + raw[at + 2]
+        end = data + int.from_bytes(raw[at + 22:at + 24], "little")
+        if raw[at] == 0xde:
+            found.append(raw[data:end])
+        at = end
+    return found
+
+
+def test_a_host_finds_changes_of_a_module_in_the_persistent_event_log(
+        connected: Job) -> None:
+    """A limit that is exceeded, its end, and a module that is pulled: one event each."""
+    job = connected
+    before = len(vendor_events(job))
+    instance = job.instance
+    modules.measure(instance, 1, [modules.measurement("temperature=71")])
+    try:
+        wait(lambda: len(vendor_events(job)) == before + 1, "the limit is exceeded")
+        assert (b"port 1: module: temperature high-warning: 71.00 C is beyond the limit, "
+                b"70.00 C\0") in vendor_events(job)[0]
+        # nvme-cli finds its way through the page.
+        log = f"nvme persistent-event-log {job.controller()}"
+        job.quiet(f"{log} --action=1")
+        shown = job.quiet(f"{log} --action=0")
+        job.quiet(f"{log} --action=2")
+        assert "Support Vendor Specific Event(0xde)" in shown, shown
+        assert "Event Type: Vendor Specific Event(0xde)" in shown, shown
+        # The temperature of a module is not that of the drive.
+        assert smart(job)["temperature"] == KELVIN + REST_C
+        modules.insert(instance, 1, False)
+        wait(lambda: len(vendor_events(job)) == before + 2, "the module is removed")
+        assert b"module removed\0" in vendor_events(job)[0]
+    finally:
+        modules.measure(instance, 1, [modules.measurement("temperature=38")])
+        modules.insert(instance, 1, True)
+    wait(lambda: len(vendor_events(job)) == before + 3, "the module is inserted")
+    assert b"port 1: module inserted: ESSD EMULATION" in vendor_events(job)[0]

@@ -11,6 +11,7 @@
 #include "lib/bytes.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
+#include "nvmeof/wire/persistent_event.h"
 #include "tests/test_fixture.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -191,8 +192,8 @@ static void test_a_module_beyond_its_limits_is_reported(void **state)
     module->value[SFP_RX_POWER] = 800;
     native_world_pass(&bed.world, 2 * SECOND_NS);
     assert_int_equal(seen->exceeded, warning);
-    assert_non_null(console_has("port 0: module: rx-power low-warning: the "
-                                "limit is exceeded"));
+    assert_non_null(console_has("port 0: module: rx-power low-warning: "
+                                "0.0800 mW is beyond the limit, 0.0891 mW"));
     module->value[SFP_RX_POWER] = 0;
     native_world_pass(&bed.world, 2 * SECOND_NS);
     assert_int_equal(
@@ -205,7 +206,92 @@ static void test_a_module_beyond_its_limits_is_reported(void **state)
         seen->exceeded,
         BIT(MODULE_TEMPERATURE * MODULE_LIMITS + MODULE_LOW_ALARM) |
             BIT(MODULE_TEMPERATURE * MODULE_LIMITS + MODULE_LOW_WARNING));
-    assert_non_null(console_has("rx-power low-alarm: the value is back"));
+    assert_non_null(console_has("rx-power low-alarm: 0.6000 mW is again "
+                                "within the limit, 0.0708 mW"));
+}
+
+/* The data of the newest event in the persistent event log. */
+static const uint8_t *newest_event(uint8_t type)
+{
+    static uint8_t event[NVMF_EVENT_MAX];
+    const struct nvmf_target *target = bed.drive->drive.target;
+    uint16_t len;
+
+    assert_true(
+        nvmf_target_event(target, nvmf_target_events(target), event, &len));
+    assert_int_equal(event[PEL_EVENT_TYPE], type);
+    assert_int_equal(len % 4, 0);
+    return event + PEL_EVENT_HEADER_LEN;
+}
+
+static void test_changes_of_a_module_are_in_the_persistent_event_log(
+    void **state)
+{
+    struct sfp_module *module = &bed.drive->machine.i2c_wires[1].module;
+    const struct nvmf_target *target = bed.drive->drive.target;
+    uint64_t before;
+    const uint8_t *data;
+
+    (void)state;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    before = nvmf_target_events(target);
+    module->value[SFP_TEMPERATURE] = 71 * 256;
+    native_world_pass(&bed.world, 5 * SECOND_NS);
+    assert_int_equal(nvmf_target_events(target), before + 1);
+    data = newest_event(PEL_TYPE_VENDOR);
+    assert_int_equal(get_le16(data), MODULE_EVENT_EXCEEDED);
+    assert_string_equal((const char *)data + 6, "module limit exceeded");
+    data += 6 + get_le16(data + PEL_VENDOR_LENGTH);
+    assert_string_equal((const char *)data + 6,
+                        "port 1: module: temperature high-warning: 71.00 C is "
+                        "beyond the limit, 70.00 C");
+    data += 6 + get_le16(data + PEL_VENDOR_LENGTH);
+    assert_int_equal(data[2], PEL_VENDOR_BINARY);
+    assert_int_equal(get_le16(data + PEL_VENDOR_LENGTH), 12);
+    data += 6;
+    assert_int_equal(data[0], 1); /* port, quantity, limit */
+    assert_int_equal(data[1], MODULE_TEMPERATURE);
+    assert_int_equal(data[2], MODULE_HIGH_WARNING);
+    assert_int_equal(get_le32(data + 4), 71 * 256);
+    assert_int_equal(get_le32(data + 8), 70 * 256);
+    for (unsigned int i = 0; i < 10; i++) { /* within the margin */
+        module->value[SFP_TEMPERATURE] = 70 * 256 + (i & 1);
+        native_world_pass(&bed.world, 2 * SECOND_NS);
+    }
+    assert_int_equal(nvmf_target_events(target), before + 1);
+    module->is_present = false;
+    native_world_pass(&bed.world, 5 * SECOND_NS);
+    assert_int_equal(nvmf_target_events(target), before + 2);
+    data = newest_event(PEL_TYPE_VENDOR);
+    assert_int_equal(get_le16(data), MODULE_EVENT_REMOVED);
+    /* The composite temperature is the drive's, not that of a module. */
+    bed_connect(&bed, 0, 1, 64);
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
+}
+
+static void test_the_events_of_a_module_outlast_a_power_cut(void **state)
+{
+    struct sfp_module *module = &bed.drive->machine.i2c_wires[1].module;
+    const struct nvmf_target *target;
+    bool is_found = false;
+
+    (void)state;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    module->is_present = false;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    bed_power_cycle(&bed);
+    target = bed.drive->drive.target;
+    for (uint64_t i = nvmf_target_events(target); i > 0; i--) {
+        static uint8_t event[NVMF_EVENT_MAX];
+        uint16_t len;
+
+        is_found |=
+            nvmf_target_event(target, i, event, &len) &&
+            event[PEL_EVENT_TYPE] == PEL_TYPE_VENDOR &&
+            get_le16(event + PEL_EVENT_HEADER_LEN) == MODULE_EVENT_REMOVED;
+    }
+    assert_true(is_found);
 }
 
 /* ---- The BMC. */

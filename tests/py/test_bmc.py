@@ -156,3 +156,29 @@ def test_a_module_is_shown_with_its_limits(capsys) -> None:
     assert modules.scaled("rx-power", 631000) == 0.631
     absent = {"port": 1, "state": "absent", "insertions": 0, "removals": 0}
     assert modules.table([module(0) | {"values": {}}, absent]).row_count == 2
+
+
+def test_what_is_wrong_with_a_module_is_said_in_a_line() -> None:
+    facts = module(0)
+    for name, value in facts["values"]["temperature"].items():
+        if name != "exceeded":
+            facts["values"]["temperature"][name] = modules.scaled("temperature", value)
+    shown = [facts | {"diagnostics": "read"},
+             {"port": 1, "state": "identified", "diagnostics": "external-calibration"}]
+    assert list(modules.notes(shown)) == [
+        "port 0: temperature is 71.5 C, beyond the high-warning limit of 70 C",
+        "port 1: the module's diagnostics need external calibration, which is not "
+        "supported"]
+    assert list(modules.notes([{"port": 0, "state": "unknown", "why": "it is off"}])) == []
+
+
+def test_a_measurement_is_given_in_the_unit_that_is_shown() -> None:
+    assert modules.measurement("rx-power=0.08") == ("rx-power", 80_000)
+    assert modules.measurement("temperature=-5.5") == ("temperature", -5500)
+    assert modules.measurement("voltage=3.3") == ("voltage", 3_300_000)
+    assert modules.measurement("bias=7") == ("bias", 7000)
+    for text in ("rx-power", "rx-power=", "bias=7mA", "tx-power=inf", "tx-power=nan"):
+        with pytest.raises(EssdError, match="must be a number of m"):
+            modules.measurement(text)
+    with pytest.raises(EssdError, match="one of temperature, voltage, bias"):
+        modules.measurement("humidity=3")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The Ethernet modules in the ports' cages, for `essd port`: docs/bmc.md."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
@@ -47,10 +48,53 @@ def insert(instance: Instance, number: int, present: bool) -> None:
     instance.ask("qmp", part=instance.drive, execute=command, arguments=arguments)
 
 
+def measurement(text: str) -> tuple[str, int]:
+    """A quantity and its value for the machine, from NAME=VALUE in the unit of UNITS."""
+    name, _, value = text.partition("=")
+    if name not in UNITS:
+        raise EssdError(f"--measure {text}: write NAME=VALUE, where NAME is one of "
+                        f"{', '.join(UNITS)}")
+    divisor, unit = UNITS[name]
+    try:
+        return name, round(float(value) * divisor)
+    except (ValueError, OverflowError):
+        raise EssdError(f"--measure {text}: the value must be a number of {unit}, "
+                        f"such as {name}=3.5") from None
+
+
+def measure(instance: Instance, number: int, wanted: list[tuple[str, int]]) -> None:
+    """Let the module in the port's cage measure these values."""
+    for name, value in wanted:
+        command, arguments = module_set(number, name, value)
+        instance.ask("qmp", part=instance.drive, execute=command, arguments=arguments)
+
+
 def value_text(name: str, facts: dict[str, Any]) -> Text:
     style = ("red" if any(limit.endswith("alarm") for limit in facts["exceeded"])
              else "yellow" if facts["exceeded"] else "")
     return Text(f"{facts['value']:.4g} {UNITS[name][1]}", style)
+
+
+# What is said of a module whose limits are not watched.
+NO_DIAGNOSTICS = {
+    "none": "the module has no diagnostics",
+    "external-calibration": "the module's diagnostics need external calibration, which is "
+                            "not supported",
+    "unanswered": "the module's diagnostics do not answer",
+    "damaged": "the module's limits have a bad checksum, so they are not watched",
+}
+
+
+def notes(modules: list[dict[str, Any]]) -> Iterator[str]:
+    """One line for each limit that is exceeded, and for each module without limits."""
+    for module in modules:
+        port = f"port {module['port']}"
+        if module.get("diagnostics") in NO_DIAGNOSTICS:
+            yield f"{port}: {NO_DIAGNOSTICS[module['diagnostics']]}"
+        for name, facts in module.get("values", {}).items():
+            for limit in facts["exceeded"]:
+                yield (f"{port}: {name} is {facts['value']:.4g} {UNITS[name][1]}, beyond "
+                       f"the {limit} limit of {facts[limit]:.4g} {UNITS[name][1]}")
 
 
 def table(modules: list[dict[str, Any]]) -> Table:

@@ -142,6 +142,7 @@ static void test_the_header_describes_the_drive_and_its_events(void **state)
     assert_int_equal(get_le32(page + PEL_SUPPORTED),
                      BIT(0x1) | BIT(0x3) | BIT(0x4) | BIT(0x5) | BIT(0xb));
     assert_int_equal(get_le64(page + PEL_SUPPORTED + 4), 0);
+    assert_int_equal(get_le64(page + PEL_SUPPORTED + 24), 1u << 30); /* DEh */
 }
 
 static void test_the_header_says_whether_a_context_existed(void **state)
@@ -492,6 +493,68 @@ static void test_stored_events_can_be_restored(void **state)
     assert_int_equal(read_page(fake, fake_host(fake, 0)), len);
     assert_memory_equal(page + PEL_HEADER_LEN, before + PEL_HEADER_LEN,
                         len - PEL_HEADER_LEN);
+}
+
+/* The bytes of Base 2.0, figures 244 to 246: three descriptors. */
+static void test_an_event_of_the_vendor_has_a_name_a_text_and_data(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    const uint8_t binary[] = {1, 2, 3, 4};
+    const struct nvmf_vendor_event event = {
+        .code = 0x0105,
+        .name = "name",
+        .text = "It happened.",
+        .data = binary,
+        .data_len = sizeof(binary),
+    };
+    static const uint8_t golden[] = {
+        0x05, 0x01, 1,    0,   5,   0,   'n', 'a', 'm', 'e', 0, /* name */
+        0x05, 0x01, 2,    0,   13,  0,                          /* text */
+        'I',  't',  ' ',  'h', 'a', 'p', 'p', 'e', 'n', 'e', 'd', '.',
+        0,    0x05, 0x01, 3,   0,   4,   0,   1,   2,   3,   4, /* data */
+    };
+    const uint8_t *data;
+
+    nvmf_target_record_vendor(fake->target, &event);
+    data = newest_data(fake, admin, 0xde, sizeof(golden));
+    assert_memory_equal(data, golden, sizeof(golden));
+    assert_int_equal(data[-PEL_EVENT_HEADER_LEN + PEL_EVENT_PORT_TYPE],
+                     PEL_EVENT_PORT_TYPE_NONE);
+    assert_int_equal(page[PEL_SUPPORTED + 0xde / 8], 1 << 0xde % 8);
+}
+
+/* nvme-cli cannot read a page whose length is no multiple of 4. */
+static void test_events_of_the_vendor_keep_the_page_aligned(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    char text[NVMF_EVENT_TEXT_MAX + 1] = {0};
+    struct nvmf_vendor_event event = {.name = "name", .text = text};
+
+    for (unsigned int i = 0; i < NVMF_EVENT_TEXT_MAX; i++) {
+        text[i] = 'x';
+        event.data = (const uint8_t *)text;
+        event.data_len = (uint16_t)(i % (NVMF_EVENT_DATA_MAX + 1));
+        nvmf_target_record_vendor(fake->target, &event);
+        assert_int_equal(read_page(fake, admin) % 4, 0);
+        assert_string_equal((const char *)event_at(0) + PEL_EVENT_HEADER_LEN +
+                                PEL_VENDOR_DATA + 5 + PEL_VENDOR_DATA,
+                            text);
+    }
+}
+
+static void test_too_many_events_of_the_vendor_wait(void **state)
+{
+    struct fake *fake = *state;
+    uint64_t before = nvmf_target_events(fake->target);
+    const struct nvmf_vendor_event event = {
+        .name = "", .text = "", .data = (const uint8_t *)""};
+
+    for (unsigned int i = 0; i < 2 * PEL_BURST; i++) {
+        nvmf_target_record_vendor(fake->target, &event);
+    }
+    assert_int_equal(nvmf_target_events(fake->target) - before, PEL_BURST);
 }
 
 WITH_FIXTURE(NULL, NULL)

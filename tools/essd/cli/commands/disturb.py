@@ -76,7 +76,10 @@ def show_ports(ports: list[dict[str, Any]], lag: dict[str, Any],
     if "ports" in lag:
         show.console.print(port_lag.table(lag))
     show.line()
-    show.console.print(modules_module.table([modules[entry["port"]] for entry in ports]))
+    shown = [modules[entry["port"]] for entry in ports]
+    show.console.print(modules_module.table(shown))
+    for note in modules_module.notes(shown):
+        show.line(note)
 
 
 def show_neighbours(ports: list[dict[str, Any]], as_json: bool) -> None:
@@ -120,6 +123,10 @@ def port(number: Annotated[int | None, typer.Argument(
          module: Annotated[bool | None, typer.Option(
              "--module/--no-module",
              help="Put the Ethernet module into the port's cage, or take it out.")] = None,
+         measure: Annotated[list[str] | None, typer.Option(
+             metavar="NAME=VALUE",
+             help="Let the module measure a temperature (C), voltage (V), bias (mA), "
+                  "tx-power or rx-power (mW), such as rx-power=0.08.")] = None,
          neighbours: Annotated[bool, typer.Option(
              "--neighbours", help="Show the LLDP neighbours of the ports.")] = False,
          as_json: AsJson = False,
@@ -132,6 +139,7 @@ def port(number: Annotated[int | None, typer.Argument(
     instance = fleet.one(Instance(name), part)
     instance.status()       # Raises EssdError if the instance is not running.
     wish = port_module.Wish(partner_fec, partner_speed, partner, partner_fault, ber, seed)
+    values = [modules_module.measurement(text) for text in measure or []]
     if number is not None:
         port_module.number_of(instance, number)
         wish.check()
@@ -140,9 +148,11 @@ def port(number: Annotated[int | None, typer.Argument(
         port_module.change(instance, number, wish)
         if module is not None:
             modules_module.insert(instance, number, module)
+        modules_module.measure(instance, number, values)
         if flap:
             port_module.flap(instance, number, flap)
-    elif plug is not None or flap or module is not None or wish != port_module.Wish():
+    elif (plug is not None or flap or module is not None or values
+          or wish != port_module.Wish()):
         raise EssdError("these options change one port: give its number, 0 or 1")
     if neighbours:
         show_neighbours(neighbours_module.read(instance, number), as_json)

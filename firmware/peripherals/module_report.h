@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is said about a module: one line and one event for each change. */
+#ifndef ESSD_PERIPHERALS_MODULE_REPORT_H
+#define ESSD_PERIPHERALS_MODULE_REPORT_H
+
+#include "firmware/peripherals/modules.h"
+
+/** Report what has changed since the last report, as far as the pace allows. */
+void module_report_changes(struct module *module);
+
+#endif
