@@ -76,7 +76,9 @@ def test_straps_choose_features_and_where_the_bmc_is() -> None:
         mgmt.ask(instance, "config-set", key="lldp.interval", value="7")
         with pytest.raises(EssdError):
             mgmt.ask(instance, "config-save")
-        assert "set strap pin 6 low" in console.log(instance).decode()
+        # The answer may come before the console has written its line.
+        wait(lambda: "set strap pin 6 low" in console.log(instance).decode(),
+             "the line on the console")
     finally:
         instance.stop()
         setup.forget(wish.name)
