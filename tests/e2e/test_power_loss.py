@@ -41,10 +41,14 @@ def start(booted: Callable[..., Job]) -> Callable[[str], Job]:
 
 @contextmanager
 def writes(job: Job) -> Iterator["Future[Result]"]:
-    """Write and verify in the background until the end of the block, without an error."""
+    """Write and verify in the background until the end of the block, without an error.
+
+    Each pass writes other data, so that data of the pass before is noticed as an error.
+    """
     command = steps.FIO.format(device=job.device(), name="load", options=LOAD)
-    loop = (f"rm -f {STOP}; while [ ! -e {STOP} ]; do "
-            f"{command} --output=/tmp/fio.log || {{ cat /tmp/fio.log; exit 1; }}; done")
+    loop = (f"rm -f {STOP}; pass=0; while [ ! -e {STOP} ]; do pass=$((pass + 1)); "
+            f"{command} --randseed=$pass --output=/tmp/fio.log || "
+            "{ cat /tmp/fio.log; exit 1; }; done")
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(job.instance.run, loop, timeout_s=PASSES_S, check=False)
         try:

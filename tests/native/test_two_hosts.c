@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two hosts, one through each port, use a drive with NAND flash in ways that
- * must not disturb each other.  Both use Write Uncorrectable while a sanitize
- * operation begins; and one port is stalled when the power fails.
+ * must not disturb each other.  Both write and use Write Uncorrectable while a
+ * sanitize operation begins; and one port is stalled when the power fails.
  */
 #include "bed_fixture.h"
 
@@ -60,7 +60,7 @@ static int setup_plp(void **state)
     return 0;
 }
 
-/* ---- Marks and a sanitize operation. */
+/* ---- Marks, writes and a sanitize operation. */
 
 struct marking_host {
     struct nvme_host *host;
@@ -80,15 +80,21 @@ static void mark_done(void *ctx, const struct host_result *result)
     marker->refused += status != 0;
 }
 
+/* One of four commands writes data, which the drive has to fetch first. */
 static void mark_more(struct marking_host *marker)
 {
     while (marker->busy < MARKS) {
+        uint32_t number = marker->next++;
+        bool has_data = number % 4 == 3;
+        uint32_t blocks = has_data ? COMMAND_BLOCKS : MARK_BLOCKS;
         const struct host_io io = {
             .qid = 1,
-            .opcode = NVM_WRITE_UNCORRECTABLE,
+            .opcode = has_data ? NVM_WRITE : NVM_WRITE_UNCORRECTABLE,
+            .kind = has_data ? HOST_DATA_KEYED : HOST_DATA_NONE,
             .nsid = BED_NSID,
-            .lba = marker->next++ * 7 % (BLOCKS - MARK_BLOCKS),
-            .blocks = MARK_BLOCKS,
+            .lba = number * 7 % (BLOCKS - blocks),
+            .blocks = blocks,
+            .len_bytes = has_data ? blocks * BED_BLOCK : 0,
             .done = mark_done,
             .ctx = marker,
         };
@@ -145,9 +151,10 @@ static void expect_zeroes(void)
     }
 }
 
-/* Each mark is refused, or is made before the flash is erased. */
+/* Each mark and each write is refused, or ends before the flash is erased. None
+ * ends in another way because the erasure has begun. */
 WITH_FIXTURE(setup_slow, teardown)
-static void test_marks_of_both_ports_do_not_outlive_a_sanitize(void **state)
+static void test_changes_of_both_ports_do_not_outlive_a_sanitize(void **state)
 {
     (void)state;
     for (uint32_t i = 1; i < 6; i++) {

@@ -138,6 +138,26 @@ static enum media_status wipe_status(struct bed *bed)
     return wipe_io.status;
 }
 
+/* They end as if there were no wipe, and nothing of them is left. */
+static void test_a_wipe_waits_for_operations_in_progress(void **state)
+{
+    struct bed *bed = new_worn();
+    struct bed_io *writes[4];
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(writes); i++) {
+        writes[i] = bed_submit_write(bed, (uint64_t)i * BED_IO_SECTORS,
+                                     BED_IO_SECTORS, true);
+    }
+    assert_int_equal(wipe_status(bed), MEDIA_OK);
+    for (unsigned int i = 0; i < ARRAY_LEN(writes); i++) {
+        assert_true(writes[i]->is_done);
+        assert_int_equal(bed_wait(bed, writes[i]), MEDIA_OK);
+    }
+    expect_zeroes(bed);
+    bed_free(bed);
+}
+
 static void test_a_wipe_with_a_dead_die_fails(void **state)
 {
     struct bed *bed = new_worn();
