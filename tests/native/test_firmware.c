@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "firmware/ftl/ftl_internal.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -12,6 +13,7 @@
 enum {
     UNIT = 4096,
     FILE_BYTES = 2 * UNIT, /* header and image */
+    UNIT_BLOCKS = 8,
     STORE_ACTIVATE = 1 << 3,
     ACTIVATE = 2 << 3,
 };
@@ -173,4 +175,62 @@ static void test_a_commit_waits_for_the_end_of_the_trial(void **state)
                      NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
     assert_false(updater_is_on_trial(&bed.drive->drive.firmware.updater));
     assert_int_equal(read_slots(), 0x12);
+}
+
+/* ---- A drive with NAND flash, with writes that are not on flash. */
+
+static int setup_nand(void **state)
+{
+    const struct bed like = {
+        .mtu_bytes = 1500, .spi_flash = &flash, .has_nand = true};
+
+    (void)setup_drive(state);
+    bed_end(&bed);
+    bed_init_like(&bed, &like);
+    bed_connect(&bed, 0, 1, 32);
+    return bed_flush(&bed, 1);
+}
+
+/* Two bits of a word in the write buffer change. */
+static void lose_word(uint64_t lba, uint32_t block)
+{
+    const struct nand_medium *nand = &bed.drive->drive.nand;
+    uint32_t entry = nand->ftl->map[lba / UNIT_BLOCKS];
+    const uint8_t *data;
+
+    assert_true(ftl_is_in_slot(entry));
+    data = ftl_slot_data(nand->ftl, (uint16_t)entry);
+    assert_true(hw_ecc_inject(
+        &bed.drive->machine.ecc,
+        (uintptr_t)data + nand->seam.moves.addr_offset + block * BED_BLOCK, 3));
+}
+
+/* The drive writes the buffer to flash before it restarts.  The block with the
+ * word cannot be read from then on, and all others are good. */
+WITH_FIXTURE(setup_nand, teardown_drive)
+static void test_a_word_that_is_lost_before_the_restart_is_never_good(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 80, 8, HOST_DATA_KEYED, false, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 160, 8, HOST_DATA_KEYED, false, 2), 0);
+    lose_word(80, 3);
+    download_file();
+    assert_int_equal(commit_slot(2 | STORE_ACTIVATE),
+                     NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    assert_true(reset_subsystem());
+    bed_reset(&bed);
+    bed_connect(&bed, 0, 1, 32);
+    assert_string_equal(bed.drive->version, "new");
+    for (unsigned int i = 0; i < 2; i++) {
+        bed_expect(&bed, 1, 160, 8, HOST_DATA_KEYED, 2);
+        bed_expect(&bed, 1, 80, 3, HOST_DATA_KEYED, 1);
+        bed_expect(&bed, 1, 84, 4, HOST_DATA_KEYED, 1);
+        assert_int_equal(bed_read(&bed, 1, 83, 1, HOST_DATA_KEYED) &
+                             NVME_SC_MASK,
+                         NVME_SC_READ_ERROR);
+        bed_power_cycle(&bed);
+        host_vanish(&bed.host->host);
+        bed_connect(&bed, 0, 1, 32);
+    }
 }

@@ -170,3 +170,80 @@ static void test_a_start_does_not_move_again_what_was_moved(void **state)
         bed_free(bed);
     }
 }
+
+/* ---- A die that dies during the mount after a power cut. */
+
+/* Garbage collection that goes on may begin another stripe. */
+static void complete_stripes(struct bed *bed)
+{
+    while (!ftl_stripes_are_complete(bed->ftl)) {
+        ftl_complete_stripes(bed->ftl);
+        bed_settle(bed);
+    }
+}
+
+/*
+ * The die dies at an operation of this kind after `after` others.
+ * @return whether the mount has so many
+ */
+static bool survive_death_in_mount(const struct bed *bed,
+                                   enum nand_op_kind kind, unsigned int die,
+                                   uint32_t after)
+{
+    struct bed *cut = bed_cut(bed, after);
+    struct bed *again;
+    bool has_died;
+
+    bed_start_mount(cut);
+    inject_death(cut, kind, die, after);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    has_died = nand_array_die_is_dead(cut->array, 0, die);
+    nand_array_clear_injections(cut->array);
+    bed_check(cut);
+    if (has_died && after % 3 == 0) {
+        bed_flush(cut);
+        bed_settle(cut);
+        again = bed_cut(cut, after);
+        bed_mount(again);
+        bed_check(again);
+        bed_free(again);
+    }
+    bed_free(cut);
+    return has_died;
+}
+
+/* All stripes were complete before the cut: others need a mount that ends. */
+static void test_a_die_that_dies_during_a_mount_loses_nothing(void **state)
+{
+    unsigned int deaths[NAND_OP_ERASE + 1] = {0};
+
+    (void)state;
+    for (unsigned int i = 0; i < 4; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.seed = i;
+        config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
+        bed = bed_new(&config);
+        bed_mount(bed);
+        fill_medium(bed);
+        bed_use(bed, i, 60);
+        bed_wait_all(bed);
+        bed_flush(bed);
+        bed_settle(bed);
+        complete_stripes(bed);
+        for (unsigned int kind = NAND_OP_READ; kind <= NAND_OP_ERASE; kind++) {
+            for (uint32_t after = 0; survive_death_in_mount(
+                     bed, (enum nand_op_kind)kind, after % 4, after);
+                 after += kind == NAND_OP_READ ? 7 : 1) {
+                deaths[kind]++;
+            }
+        }
+        bed_free(bed);
+    }
+    assert_true(deaths[NAND_OP_READ] > 20 && deaths[NAND_OP_PROGRAM] > 5 &&
+                deaths[NAND_OP_ERASE] > 4);
+}
