@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { SEED = 1 };
+enum { USUAL_SEED = 1 };
 
 void nand_storage_init(struct nand_ram *ram,
                        const struct nand_storage_config *config)
@@ -23,7 +23,8 @@ void nand_storage_init(struct nand_ram *ram,
     uint8_t *bytes;
 
     ASSERT(nand_geometry_is_valid(&geometry));
-    nand_file_new(&file, profile, &geometry, SEED);
+    nand_file_new(&file, profile, &geometry,
+                  config->seed != 0 ? config->seed : USUAL_SEED);
     nand_layout(&layout, &geometry);
     bytes = calloc(1, layout.size_bytes);
     ASSERT(bytes != NULL);

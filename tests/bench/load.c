@@ -15,6 +15,10 @@ static void io_done(void *ctx, const struct host_result *result)
     ASSERT(!result->is_lost && result->cqe.status == 0);
     slot->is_busy = false;
     slot->load->done++;
+    if (slot->load->ended != NULL) {
+        slot->load->ended(slot->load->ctx,
+                          slot->load->world.now_ns - slot->start_ns);
+    }
 }
 
 static uint64_t next_lba(struct load *load)
@@ -57,6 +61,7 @@ static bool start_io(struct load *load, struct load_slot *slot)
         return false;
     }
     slot->is_busy = true;
+    slot->start_ns = load->world.now_ns;
     load->started++;
     return true;
 }
@@ -67,6 +72,9 @@ static bool load_is_done(void *ctx)
     struct load *load = ctx;
     bool has_posted = false;
 
+    if (load->stop_ns != 0 && load->world.now_ns >= load->stop_ns) {
+        load->wanted = load->started;
+    }
     for (uint32_t i = 0; i < load->workload->depth; i++) {
         if (!load->slots[i].is_busy && load->started < load->wanted) {
             has_posted |= start_io(load, &load->slots[i]);
@@ -110,7 +118,7 @@ void load_start(struct load *load, const struct load_workload *workload)
     struct host_target target;
 
     load->workload = workload;
-    load->random = 1;
+    load->random = load->seed != 0 ? load->seed : 1;
     create_nodes(load);
     ASSERT(native_target(load->host, load->drive, 0, &target));
     target.io_queues = 1;

@@ -35,6 +35,7 @@ struct load_slot {
     struct load *load;
     struct nvme_host *host;
     bool is_busy;
+    uint64_t start_ns;
 };
 
 struct load {
@@ -42,6 +43,11 @@ struct load {
     struct nand_ram *nand; /* the medium is this array; NULL: a block medium */
     bool flash_is_realtime;
     uint64_t span_bytes; /* how much of the medium is used */
+    uint64_t seed;       /* of LOAD_RANDOM; 0: 1 */
+    uint64_t stop_ns;    /* no command starts from then on; 0: no limit */
+    /* A command has ended.  NULL: nobody asks. */
+    void (*ended)(void *ctx, uint64_t latency_ns);
+    void *ctx;
 
     const struct load_workload *workload;
     struct native_world world;
@@ -58,7 +64,8 @@ struct load {
 /** Start the drive, and connect as many hosts as the workload has. */
 void load_start(struct load *load, const struct load_workload *workload);
 
-/** Run a number of commands, and wait until all have ended. */
+/** Run a number of commands, or fewer if stop_ns comes first, and wait until
+ * all have ended. */
 void load_run(struct load *load, const struct load_workload *workload,
               uint32_t commands);
 

@@ -26,6 +26,7 @@ from . import bench_report, cpu, interrupts, setup, show
 from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
+from .nand import TIMINGS, VIRTUAL
 from .setup import Wish
 from .steps import Job, wait_target
 
@@ -191,14 +192,53 @@ class Output:
             print(json.dumps(data, indent=2))
 
 
+@dataclass(frozen=True)
+class Timing:
+    """Whether operations of the NAND flash take time; None: as usual."""
+
+    name: str | None = None
+    seed: int | None = None     # only of virtual time
+
+    @property
+    def is_virtual(self) -> bool:
+        return self.name == VIRTUAL
+
+    @property
+    def nand(self) -> str | None:
+        """The drive's NAND options."""
+        return f"timing={self.name}" if self.name else None
+
+    def check(self, native: bool, silent: int, nand: str | None, block: bool) -> None:
+        if self.name is not None:
+            check_word("--timing", self.name, (*TIMINGS, VIRTUAL))
+        if self.seed is not None and not self.is_virtual:
+            raise EssdError("--seed: only with --native --timing virtual")
+        if self.is_virtual and not native:
+            raise EssdError("--timing virtual: only with --native; a Linux host and QEMU "
+                            "run in real time")
+        if self.is_virtual and silent:
+            raise EssdError("--timing virtual: not with --silent")
+        if self.name and block:
+            raise EssdError("--timing is about NAND flash: not with --block")
+        if self.name and nand is not None and not self.is_virtual:
+            raise EssdError(f"--timing {self.name}: with --nand, write it there: "
+                            f"--nand {nand},timing={self.name}")
+
+
 def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
             target: str, silent: int, nand: str | None, output: Output,
-            block: bool = False) -> None:
+            block: bool = False, timing: Timing | None = None) -> None:
     """Run `essd bench`."""
     check_word("--target", target, ("both", "drive", "nvmet"))
+    timing = timing or Timing()
+    timing.check(native, silent, nand, block)
     if output.as_json:
         show.only_data()
     earlier = output.earlier()      # a file that cannot be read is refused first
+    if timing.is_virtual:
+        from . import bench_virtual
+        bench_virtual.command(seconds, only, nand, timing.seed or 1, output, earlier)
+        return
     if nand is not None and (not native or silent):
         raise EssdError("--nand: only with --native, and without --silent")
     if block and (nand is not None or target == "nvmet"):
@@ -210,7 +250,8 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
         return
     if native:
         from . import bench_native
-        bench_native.command(seconds, only, mtu, silent, output, earlier, block)
+        bench_native.command(seconds, only, mtu, silent, output, earlier, block,
+                             timing.nand)
         return
     if silent:
         raise EssdError("--silent: only with --native")
@@ -220,6 +261,7 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
     instance = Instance("bench")
     instance.stop()
     wish = Wish(name="bench", mtu=mtu, beside=target == "both", block=block,
+                nand=None if target == "nvmet" else timing.nand,
                 target="nvmet" if target == "nvmet" else "drive")
     if target == "nvmet":
         wish.size = "8"

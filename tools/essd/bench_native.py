@@ -201,14 +201,16 @@ def show_rows(rows: list[Row], facts: Facts) -> None:
 
 
 def command(seconds: int, only: str, mtu: int, silent: int, output: "Output",
-            earlier: list[Result] | None, block: bool = False) -> None:
+            earlier: list[Result] | None, block: bool = False,
+            nand: str | None = None) -> None:
     """Run `essd bench --native`."""
     if not 0 <= silent <= SILENT_MOST:
         raise EssdError(f"--silent {silent}: use 0 to {SILENT_MOST} hosts")
     program = build_initiator()
     setup.forget(NAME)
     try:
-        config = setup.configure(Wish(name=NAME, mtu=mtu, host=False, block=block))
+        config = setup.configure(Wish(name=NAME, mtu=mtu, host=False, block=block,
+                                      nand=nand))
         with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
             rows, facts = run(Bench(config, program, Path(folder), mtu), seconds, only,
                               silent)

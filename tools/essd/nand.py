@@ -26,6 +26,7 @@ SIZE = re.compile(r"(\d+)([KMGT])(?:i?B)?", re.I)
 # 512 MiB hold other things, too.  What else fits, essd-nand knows.
 LARGEST_GIB = 96
 TIMINGS = ("fast", "realtime")
+VIRTUAL = "virtual"         # only in one process: bench_virtual.py
 NUMBERS = ("channels", "dies", "seed")
 SWITCH = ("on", "off")
 KEYS = ("profile", *NUMBERS, "timing", "plp")
@@ -81,6 +82,10 @@ def parse(text: str) -> Wanted:
             setattr(found, key, int(value))
         else:
             if key == "timing":
+                if value == VIRTUAL:
+                    raise NandError("nand: timing=virtual: a drive in QEMU shares its time "
+                                    "with hosts and networks outside of it; virtual time is "
+                                    "for ./essd bench --native --timing virtual")
                 chosen.check_word("nand: timing", value, TIMINGS)
             elif key == "plp":
                 chosen.check_word("nand: plp", value, SWITCH)

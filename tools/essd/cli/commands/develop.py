@@ -119,6 +119,12 @@ def bench(native: Annotated[bool, typer.Option(
           block: Annotated[bool, typer.Option(
               "--block", help="Measure a drive with a block medium instead of NAND "
                               "flash.")] = False,
+          timing: Annotated[str | None, typer.Option(
+              metavar="fast|realtime|virtual", help="Whether operations of the NAND flash "
+              "take time.  With --native, virtual runs everything in one process in "
+              "virtual time: the same seed gives the same figures.")] = None,
+          seed: Annotated[int | None, typer.Option(
+              min=1, help="Seed of a run with --timing virtual; default: 1.")] = None,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -129,7 +135,8 @@ def bench(native: Annotated[bool, typer.Option(
     """Measure the performance of the drive and of Linux nvmet for comparison."""
     from ... import bench as bench_module
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
-                         bench_module.Output(as_json, html, compare), block)
+                         bench_module.Output(as_json, html, compare), block,
+                         bench_module.Timing(timing, seed))
 
 
 @command(DEVELOP)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd bench --native --timing virtual`: the same seed gives the same figures."""
+
+import json
+import subprocess
+
+import pytest
+
+from essd import bench, bench_report, bench_virtual, nand, paths
+from essd.errors import EssdError
+
+SMALL = ["slc", "2", "2"]
+WORKLOADS = ["4k-randread-qd64", "4k-randwrite-qd64", "128k-read-qd64"]
+MILLISECONDS = 20
+
+
+def test_two_runs_with_the_same_seed_have_the_same_figures() -> None:
+    first = bench_virtual.run(SMALL, 7, MILLISECONDS, WORKLOADS)
+    assert [row["workload"] for row in first["workloads"]] == WORKLOADS
+    assert all(row["ios"] > 10 for row in first["workloads"])
+    assert bench_virtual.run(SMALL, 7, MILLISECONDS, WORKLOADS) == first
+    assert bench_virtual.run(SMALL, 8, MILLISECONDS, WORKLOADS)["digest"] \
+        != first["digest"]
+
+
+def test_more_dies_read_faster() -> None:
+    """Virtual time passes as the flash needs it, so parallelism shows."""
+    few, many = (bench_virtual.run(["tlc2021", "1", dies], 1, MILLISECONDS, WORKLOADS[:1])
+                 for dies in ("2", "8"))
+    assert many["workloads"][0]["iops"] > 2 * few["workloads"][0]["iops"]
+
+
+def test_the_command_prints_these_figures_for_other_programs() -> None:
+    done = subprocess.run(
+        [paths.TOP / "essd", "bench", "--native", "--timing", "virtual", "--seconds", "1",
+         "--seed", "3", "--only", "128k-read", "--nand", "profile=slc,channels=1,dies=4",
+         "--json"], check=True, text=True, stdout=subprocess.PIPE, timeout=600)
+    found = json.loads(done.stdout)
+    assert found == bench_virtual.run(["slc", "1", "4"], 3, 1000, ["128k-read-qd64"])
+    assert [result.workload for result in bench_report.results_of(found)] \
+        == ["128k-read-qd64"]
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    ("8G", "only profile, channels and dies"),
+    ("plp=on", "only profile, channels and dies"),
+    ("seed=3", "--seed gives the seed"),
+    ("profile=tcl2021", "tlc2021"),
+    ("channels=16,dies=16", "32 dies in all"),
+    ("channels=0", "1 to 16 channels"),
+])
+def test_an_array_that_does_not_fit_is_refused_in_a_line(words: str, why: str) -> None:
+    with pytest.raises(EssdError, match=why) as caught:
+        bench_virtual.array_words(words)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("timing", "facts", "why"), [
+    (bench.Timing("virtual"), (False, 0, None, False), "only with --native"),
+    (bench.Timing("virtual"), (True, 4, None, False), "not with --silent"),
+    (bench.Timing("fast"), (True, 0, None, True), "not with --block"),
+    (bench.Timing("realtime"), (True, 0, "8G", False), "--nand 8G,timing=realtime"),
+    (bench.Timing("fast", 1), (True, 0, None, False), "--seed: only with"),
+    (bench.Timing("virtaul"), (True, 0, None, False), "did you mean virtual"),
+])
+def test_a_timing_that_is_impossible_is_refused(timing: bench.Timing, facts: tuple,
+                                                why: str) -> None:
+    with pytest.raises(EssdError, match=why):
+        timing.check(*facts)
+
+
+def test_a_drive_in_qemu_has_no_virtual_time() -> None:
+    with pytest.raises(EssdError, match="essd bench --native --timing virtual") as caught:
+        nand.parse("8G,timing=virtual")
+    assert "\n" not in str(caught.value)
