@@ -39,6 +39,15 @@ static void note_row(struct ftl *ftl, uint16_t slot)
     }
 }
 
+/* Whether a slot holds a page with trims, health or wear that is moved. */
+static bool is_moved_page(const struct ftl *ftl, const struct ftl_slot *slot)
+{
+    return slot->pool == FTL_POOL_MOVE &&
+           (slot->state == FTL_SLOT_WAITING ||
+            slot->state == FTL_SLOT_PROGRAMMING) &&
+           slot->number >= ftl->config.logical_units;
+}
+
 /* Blocks in a buffer are lost. */
 static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
 {
@@ -51,6 +60,10 @@ static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
         }
         if (slot->pool == FTL_POOL_MOVE && !ftl_mount_is_settling(ftl)) {
             slot->must_be_read = true;
+        } else if (is_moved_page(ftl, slot)) {
+            /* A mark would not make the page unreadable.  Begin the mount
+             * again, which reads the page from the flash. */
+            ftl->mount.is_in_vain = true;
         } else if (slot->pool != FTL_POOL_TRIM) {
             /* Each row with a page copies its contents from the table. */
             slot->marks |= marks;

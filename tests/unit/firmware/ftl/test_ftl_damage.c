@@ -445,6 +445,51 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
     assert_int_equal(changed, 8);
 }
 
+/* ---- Words that are lost while a mount copies rows that may be torn. */
+
+/* The mount has read a page with trims, and has not programmed it yet. */
+static void lose_word_of_page(struct bed *bed)
+{
+    for (uint16_t i = 0; i < bed->ftl->num_slots; i++) {
+        const struct ftl_slot *slot = &bed->ftl->slots[i];
+        uint8_t *word = ftl_slot_data(bed->ftl, i);
+
+        if (slot->pool == FTL_POOL_MOVE && slot->state == FTL_SLOT_WAITING &&
+            slot->number == bed->ftl->config.logical_units &&
+            ftl_mount_is_settling(bed->ftl)) {
+            memset(word, 0, sizeof(uint64_t));
+            assert_true(ftl_note_lost_word(bed->ftl, word));
+            bed->after_event = NULL;
+            return;
+        }
+    }
+}
+
+/* The word has the bits of 64 units, which the page must not declare trimmed.
+ */
+static void test_a_lost_word_of_a_page_does_not_trim_units(void **state)
+{
+    (void)state;
+    for (uint8_t dies = 2; dies <= 4; dies += 2) {
+        struct bed_config config = config_of(dies);
+        struct bed *bed = new_mounted(&config);
+        struct bed *cut;
+
+        fill_medium(bed);
+        bed_trim(bed, 800, 64);
+        bed_flush(bed);
+        cut = bed_cut(bed, 1);
+        cut->after_event = lose_word_of_page;
+        mount_with(cut, NULL);
+        assert_null(cut->after_event);
+        bed_check(cut);
+        mount_with(cut, NULL);
+        bed_check(cut);
+        bed_free(cut);
+        bed_free(bed);
+    }
+}
+
 /* ---- Words that are lost while their row is being programmed. */
 
 /* The slot of a unit that is being programmed, after as many steps as needed.
