@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "firmware/ftl/ftl.h"
+#include "firmware/app/nand_medium.h"
 #include "firmware/hosts/host_store.h"
 #include "firmware/settings/config_flash.h"
 #include "firmware/settings/settings.h"
@@ -154,8 +154,8 @@ static void read_flash(struct board *board)
         log_line(&board->log, "drive: writing the boot count to flash failed");
     }
     if (sysctl_reset_cause(&board->sysctl) != SYSCTL_RESET_POWER_ON) {
-        ftl_count_start(board->dram.base + board->dram.size_bytes,
-                        board->generation);
+        nand_medium_count_start(board->dram.base + board->dram.size_bytes,
+                                SOC_ECC_BASE, board->generation);
     }
     crash_plan_boot(board->crash.region, board->generation);
     store_read_usage(&board->flash, &board->usage_place, &board->usage);

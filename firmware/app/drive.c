@@ -219,6 +219,13 @@ static bool note_lost_word(void *ctx, uint64_t addr)
     return nand_medium_note_lost_word(&drive->nand, addr);
 }
 
+static bool is_lost_word_noted(void *ctx)
+{
+    const struct drive *drive = ctx;
+
+    return !nand_medium_needs_lost_word(&drive->nand);
+}
+
 static bool find_lost_words(void *ctx)
 {
     struct drive *drive = ctx;
@@ -242,6 +249,7 @@ static enum init_result nand_start(struct drive *drive,
         .has_capacitors = config->power.is_failing != NULL,
         .was_unsafe = usage_keeper_was_unsafe(&drive->keeper),
         .lost_word = memory_check_lost_word(config->ecc.regs),
+        .ecc_regs = config->ecc.regs,
         .find_lost_words = find_lost_words,
         .media_done = end_nand_io,
         .failed = report_nand_failure,
@@ -541,6 +549,7 @@ static void memory_check_start(struct drive *drive,
         .buffers = hal_dma_addr(buffers),
         .buffers_bytes = RDMA_BUF_BYTES,
         .lost_word = note_lost_word,
+        .is_noted = is_lost_word_noted,
         .ctx = drive,
     };
 

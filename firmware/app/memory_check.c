@@ -6,6 +6,7 @@
 #define PATROL_US       UINT64_C(10000000) /* between two parts */
 #define PATROL_PARTS    360                /* of DRAM, in an hour */
 #define LOG_INTERVAL_US UINT64_C(60000000)
+#define WAIT_US         UINT64_C(1000) /* between two calls of is_noted() */
 
 static bool is_in_buffers(const struct memory_check *check, uint64_t addr)
 {
@@ -99,17 +100,14 @@ static void patrol_part(struct memory_check *check, uint64_t now_us)
     check->patrol_us = now_us + PATROL_US;
 }
 
-void memory_check_init(struct memory_check *check,
-                       const struct memory_check_config *config,
-                       uint64_t now_us)
+/* Take what was found before the reset, and let the block raise its interrupt
+ * from now on. */
+static void start_check(struct memory_check *check, uint64_t now_us)
 {
+    const struct memory_check_config *config = &check->config;
     struct ecc_findings found;
 
-    *check = (struct memory_check){.config = *config};
-    check->is_on = ecc_init(&check->ecc, config->regs);
-    if (!check->is_on) {
-        return;
-    }
+    check->is_on = true;
     ecc_take(&check->ecc, &found);
     if (found.has_uncorrected) {
         note_error(check, HW_ERROR_MEMORY_LOST, true, found.uncorrected_addr,
@@ -122,6 +120,20 @@ void memory_check_init(struct memory_check *check,
     check->lost = found.uncorrected;
     check->patrol_us = now_us + PATROL_US;
     ecc_arm(&check->ecc);
+}
+
+void memory_check_init(struct memory_check *check,
+                       const struct memory_check_config *config,
+                       uint64_t now_us)
+{
+    *check = (struct memory_check){.config = *config};
+    if (!ecc_init(&check->ecc, config->regs)) {
+        return;
+    }
+    check->is_waiting = !config->is_noted(config->ctx);
+    if (!check->is_waiting) {
+        start_check(check, now_us);
+    }
 }
 
 uint64_t memory_check_lost_word(uintptr_t regs)
@@ -149,6 +161,13 @@ void memory_check_irq(struct memory_check *check)
 
 uint64_t memory_check_step(struct memory_check *check, uint64_t now_us)
 {
+    if (check->is_waiting) {
+        if (!check->config.is_noted(check->config.ctx)) {
+            return now_us + WAIT_US;
+        }
+        check->is_waiting = false;
+        start_check(check, now_us);
+    }
     if (!check->is_on) {
         return UINT64_MAX;
     }

@@ -25,6 +25,10 @@ struct memory_check_config {
      * @return whether the word is in the write buffer, so that the firmware can
      *         go on */
     bool (*lost_word)(void *ctx, uint64_t addr);
+    /* Whether nobody needs the address of a word that was lost before the reset
+     * any more.  Until then it stays in the registers, so that another reset
+     * does not forget it, and no error is handled. */
+    bool (*is_noted)(void *ctx);
     void *ctx;
 };
 
@@ -33,6 +37,7 @@ struct memory_check {
     struct memory_check_config config;
     struct ecc ecc;
     bool is_on;
+    bool is_waiting; /* for config.is_noted() */
     bool has_irq;
     uint64_t patrol_us;   /* when the next part of DRAM is scrubbed */
     uint64_t patrol_addr; /* where this part begins */
@@ -41,7 +46,8 @@ struct memory_check {
     uint64_t logged_us; /* until then, no corrected error is logged */
 };
 
-/** Start, and report an error that led to the reset. */
+/** Start, and report an error that led to the reset.  If config->is_noted() is
+ * false, this is done in a later memory_check_step(). */
 void memory_check_init(struct memory_check *check,
                        const struct memory_check_config *config,
                        uint64_t now_us);

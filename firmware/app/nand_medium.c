@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/nand_medium.h"
 
+#include "firmware/drivers/ecc.h"
 #include "firmware/hal/relax.h"
 #include "firmware/hal/time.h"
 
@@ -300,6 +301,32 @@ static enum init_result start_ftl(struct nand_medium *medium,
     return INIT_OK;
 }
 
+/* A hart that reads a lost word cannot continue, so the word is zeroed before.
+ */
+static void clear_range(uintptr_t ecc_regs, const void *memory, size_t len)
+{
+    struct ecc ecc;
+
+    if (ecc_init(&ecc, ecc_regs)) {
+        ecc_clear(&ecc, hal_dma_addr(memory), (uint32_t)len);
+    }
+}
+
+static void clear_lost_words(void *ctx, const void *memory, size_t len)
+{
+    const struct nand_medium *medium = ctx;
+
+    if (medium->config.has_kept_dram) {
+        clear_range(medium->config.ecc_regs, memory, len);
+    }
+}
+
+void nand_medium_count_start(uint8_t *end, uintptr_t ecc_regs, uint32_t boot)
+{
+    clear_range(ecc_regs, end - FTL_KEEP_HEADS_LEN, FTL_KEEP_HEADS_LEN);
+    ftl_count_start(end, boot);
+}
+
 enum init_result nand_medium_start(struct nand_medium *medium,
                                    const struct nand_info *info,
                                    const struct nand_medium_config *config)
@@ -316,6 +343,7 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .media_done = end_io,
         .done_ctx = medium,
         .adopts = config->has_kept_dram,
+        .clear_lost_words = clear_lost_words,
         .keep_seed = config->seed,
         .boot = config->boot,
     };
@@ -438,11 +466,18 @@ static void report_adoption(struct nand_medium *medium)
                  "the write buffer, and they are kept",
                  adopted->units, adopted->trims);
     }
+    if (adopted->repaired != 0) {
+        log_line(log,
+                 "ftl: of %u entries of the write buffer, one of two copies "
+                 "was damaged or not complete; the other one is used, and "
+                 "nothing is lost",
+                 adopted->repaired);
+    }
     if (adopted->damaged != 0) {
         log_line(log,
-                 "ftl: the reset has damaged %u entries of the write buffer, "
-                 "whose writes and trims are lost; compare what was written "
-                 "last with its originals",
+                 "ftl: both copies of %u entries of the write buffer are "
+                 "damaged; their writes and trims are lost; compare what was "
+                 "written last with its originals",
                  adopted->damaged);
     }
     if (adopted->is_refused) {
@@ -566,6 +601,12 @@ bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr)
         (const uint8_t *)(uintptr_t)(addr - medium->seam.moves.addr_offset);
 
     return medium->ftl != NULL && ftl_note_lost_word(medium->ftl, word);
+}
+
+bool nand_medium_needs_lost_word(const struct nand_medium *medium)
+{
+    return medium->ftl != NULL && medium->config.lost_word != 0 &&
+           !ftl_capacity_is_known(medium->ftl);
 }
 
 void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us)

@@ -33,6 +33,7 @@ struct nand_medium_config {
     /* DMA address of a word of DRAM that was lost before the reset; 0: none.
      * The panic may have set the word to zero. */
     uint64_t lost_word;
+    uintptr_t ecc_regs; /* of the block that corrects errors of DRAM, or 0 */
     /* If a device has found lost words of DRAM, call
      * nand_medium_note_lost_word() for each, and clear it.  @return whether
      * there were any */
@@ -93,6 +94,16 @@ MUST_USE enum init_result nand_medium_start(
     struct nand_medium *medium, const struct nand_info *info,
     const struct nand_medium_config *config);
 
+/**
+ * After a reset that has kept the DRAM, tell the write buffer in it the number
+ * of this start.  Call this as soon as the number is known: see
+ * ftl_count_start().
+ *
+ * @param end       of the DRAM
+ * @param ecc_regs  as in nand_medium_config
+ */
+void nand_medium_count_start(uint8_t *end, uintptr_t ecc_regs, uint32_t boot);
+
 /** The target's media seam. */
 struct nvmf_media nand_medium_seam(struct nand_medium *medium,
                                    struct volume *volume);
@@ -119,6 +130,10 @@ MUST_USE bool nand_medium_arm(struct nand_medium *medium);
  *         on
  */
 bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr);
+
+/** Whether the word that was lost before the reset still has to be marked in
+ * the write buffer, because the mount has not found the buffer yet. */
+MUST_USE bool nand_medium_needs_lost_word(const struct nand_medium *medium);
 
 /** The power fails: save the write buffer, and serve nothing any longer. */
 void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us);

@@ -77,6 +77,9 @@ struct ftl_config {
     /* A word of DRAM that was lost before the reset, or NULL.  The panic may
      * have set it to zero.  It may also be outside `keep`. */
     const uint8_t *lost_word;
+    /* Zero the words of `len` bytes that are lost.  NULL: no word is ever lost.
+     * `ctx` is done_ctx. */
+    void (*clear_lost_words)(void *ctx, const void *memory, size_t len);
     uint64_t keep_seed; /* a random number, another one at every start */
     /* The number of this start: one more than that of the last start.  It is
      * always the same if the drive does not count its starts. */
@@ -264,13 +267,22 @@ uint32_t ftl_failed_planes(const struct ftl *ftl);
 /* What this start has found of the write buffer that the earlier one has left:
  * see ftl_config.keep. */
 struct ftl_adopted {
-    uint32_t units;   /* units whose contents wait to be programmed again */
-    uint32_t trims;   /* units that were trimmed again */
-    uint32_t damaged; /* damaged entries and words of trims: are discarded */
+    uint32_t units; /* units whose contents wait to be programmed again */
+    uint32_t trims; /* units that were trimmed again */
+    /* Entries and words of trims of which one copy was damaged or incomplete:
+     * the other copy has replaced it. */
+    uint32_t repaired;
+    uint32_t damaged; /* of which both copies were damaged: are discarded */
     /* The buffer was not adopted: it has another layout or other sizes, or an
      * earlier start than the last one has left it. */
     bool is_refused;
 };
+
+/**
+ * The last bytes of the kept memory, which ftl_count_start() reads.  Before it
+ * is called, lost words in these bytes must be set to zero.
+ */
+enum { FTL_KEEP_HEADS_LEN = 128 };
 
 /**
  * Write the number of this start into the kept memory.  Firmware that starts

@@ -22,55 +22,27 @@
  * come at any time.
  *
  * The entries have check words, which depend on a random number in the head.
- * The words of the trim table have an inverse.  The data has no check word; the
- * memory's error correction protects it.  If a word of the data is lost, the
- * entry has a mark for the block that contains it: see ftl_damage.c.
+ * The words of the trim table have an inverse.  Of entries, trim table and head
+ * there are two copies, so that a word of DRAM that is lost damages only one of
+ * them: see ftl_keep_repair.c.  The data has neither a check word nor a copy;
+ * the memory's error correction protects it.  If a word of the data is lost,
+ * the entry has a mark for the block that contains it: see ftl_damage.c.
  */
+#include "firmware/ftl/ftl_keep.h"
 #include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
 
-#include "lib/bytes.h"
-#include "lib/crc32.h"
 #include "lib/random.h"
 
-enum {
-    MEMORY_ALIGN = 64,
-    TRIM_BITS = 16, /* units in a word of trims; the other bits are a check */
-
-    /* The head is at the end of the memory, where each firmware finds it. */
-    HEAD_MAGIC = 0,
-    HEAD_VERSION = 8, /* of the layout of this memory: 32 bits */
-    HEAD_CRC = 12,    /* of all from here to HEAD_BOOT */
-    HEAD_GENERATION = 16,
-    HEAD_UNITS = 24,
-    HEAD_BUFFERS = 28,
-    HEAD_SLOTS = 32,
-    /* The number of the start that has used this memory last, and its inverse:
-     * 64 bits, in the byte order of the hart. */
-    HEAD_BOOT = 56,
-    HEAD_LEN = 64,
-    VERSION = 3,
-
-    LOST_SHIFT = 8, /* of the marks of lost blocks in ftl_keep_entry.marks */
-};
-static const uint8_t head_magic[8] = {'E', 'S', 'S', 'D', 'K', 'E', 'E', 'P'};
-
-/* An entry.  If its check word is wrong, it describes nothing. */
-struct ftl_keep_entry {
-    uint64_t check;
-    uint64_t sequence; /* of two entries of a unit, the larger one counts */
-    uint32_t number;   /* of the logical unit */
-    /* The marks of the slot.  Above LOST_SHIFT: blocks whose contents were lost
-     * after the entry was written; the check word does not cover these. */
-    uint32_t marks;
-};
+enum { MEMORY_ALIGN = 64 };
 
 /* ---- The memory. */
 
 static uint32_t trim_words(const struct ftl *ftl)
 {
-    return (ftl->config.logical_units + TRIM_BITS - 1) / TRIM_BITS;
+    return (ftl->config.logical_units + FTL_KEEP_TRIM_BITS - 1) /
+           FTL_KEEP_TRIM_BITS;
 }
 
 static size_t align_bytes(size_t len)
@@ -88,93 +60,52 @@ size_t ftl_keep_divide(struct ftl *ftl, uint8_t *base)
     size_t trims = align_bytes(trim_words(ftl) * sizeof(uint32_t));
 
     if (base != NULL) {
+        uint8_t *at = base + data + meta;
+
         ftl->data = base;
         ftl->meta = base + data;
-        ftl->keep.entries = (void *)(base + data + meta);
-        ftl->keep.trims = (void *)(base + data + meta + entries);
-        ftl->keep.head = base + data + meta + entries + trims;
+        ftl->keep.entries[0] = (void *)at;
+        ftl->keep.entries[1] = (void *)(at + entries);
+        ftl->keep.trims[0] = (void *)(at + 2 * entries);
+        ftl->keep.trims[1] = (void *)(at + 2 * entries + trims);
+        ftl->keep.heads = at + 2 * (entries + trims);
     }
-    return data + meta + entries + trims + HEAD_LEN;
-}
-
-/* ---- Check words. */
-
-static uint64_t entry_check(const struct ftl *ftl, uint16_t buffer,
-                            const struct ftl_keep_entry *entry)
-{
-    uint64_t place = (uint64_t)(uint8_t)entry->marks << 48 |
-                     (uint64_t)buffer << 32 | entry->number;
-    uint64_t check =
-        random_mix(random_mix(ftl->keep.generation + entry->sequence) ^ place);
-
-    return check != 0 ? check : 1;
-}
-
-static bool entry_is_good(const struct ftl *ftl, uint16_t buffer)
-{
-    const struct ftl_keep_entry *entry = &ftl->keep.entries[buffer];
-
-    return entry->check == entry_check(ftl, buffer, entry) &&
-           entry->number < ftl->config.logical_units;
-}
-
-/* The blocks of an entry that must not be read. */
-static uint8_t entry_marks(const struct ftl_keep_entry *entry)
-{
-    return (uint8_t)(entry->marks | entry->marks >> LOST_SHIFT);
-}
-
-/* The upper half of a word of trims is the inverse of the lower half, changed
- * by the word's number. */
-static uint32_t trim_word(uint32_t number, uint32_t bits)
-{
-    return bits | (uint32_t)((~bits ^ number * 0x9e37u) & 0xffffu) << TRIM_BITS;
-}
-
-static bool trim_word_is_good(const struct ftl *ftl, uint32_t number)
-{
-    uint32_t word = ftl->keep.trims[number];
-
-    return word == trim_word(number, word & 0xffffu);
-}
-
-static bool is_trimmed(const struct ftl *ftl, uint32_t unit)
-{
-    uint32_t number = unit / TRIM_BITS;
-
-    return trim_word_is_good(ftl, number) &&
-           (ftl->keep.trims[number] & BIT(unit % TRIM_BITS)) != 0;
+    return data + meta + 2 * (entries + trims) + FTL_KEEP_HEADS_LEN;
 }
 
 /* ---- What happens to the buffer. */
 
 static void clear_entry(struct ftl *ftl, uint16_t buffer)
 {
-    __atomic_store_n(&ftl->keep.entries[buffer].check, 0, __ATOMIC_RELEASE);
+    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+        __atomic_store_n(&ftl->keep.entries[i][buffer].check, 0,
+                         __ATOMIC_RELEASE);
+    }
 }
 
 static void set_trim(struct ftl *ftl, uint32_t unit, bool is_set)
 {
-    uint32_t number = unit / TRIM_BITS;
-    uint32_t bit = (uint32_t)BIT(unit % TRIM_BITS);
-    uint32_t bits = ftl->keep.trims[number] & 0xffffu;
+    uint32_t number = unit / FTL_KEEP_TRIM_BITS;
+    uint32_t bit = (uint32_t)BIT(unit % FTL_KEEP_TRIM_BITS);
+    uint32_t bits = ftl->keep.trims[0][number] & 0xffffu;
 
     if (((bits & bit) != 0) != is_set) {
-        __atomic_store_n(&ftl->keep.trims[number],
-                         trim_word(number, bits ^ bit), __ATOMIC_RELEASE);
+        ftl_keep_write_trims(ftl, number, bits ^ bit);
     }
 }
 
 void ftl_keep_accept(struct ftl *ftl, uint16_t index)
 {
     const struct ftl_slot *slot = &ftl->slots[index];
-    struct ftl_keep_entry *entry = &ftl->keep.entries[slot->buffer];
+    struct ftl_keep_entry entry = {
+        .sequence = ++ftl->keep.sequence,
+        .unit = ftl_keep_unit(slot->number, slot->marks),
+    };
 
-    entry->number = slot->number;
-    entry->marks = slot->marks;
-    entry->sequence = ++ftl->keep.sequence;
-    __atomic_store_n(&entry->check, entry_check(ftl, slot->buffer, entry),
-                     __ATOMIC_RELEASE);
+    entry.check = ftl_keep_check(ftl, slot->buffer, &entry);
+    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+        ftl_keep_write_entry(&ftl->keep.entries[i][slot->buffer], &entry);
+    }
     set_trim(ftl, slot->number, false);
 }
 
@@ -198,7 +129,10 @@ void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
 void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
 {
     if (buffer <= ftl->config.buffer_units) {
-        ftl->keep.entries[buffer].marks |= (uint32_t)marks << LOST_SHIFT;
+        for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+            ftl->keep.entries[i][buffer].unit |= (uint64_t)marks
+                                                 << FTL_KEEP_LOST_SHIFT;
+        }
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
 }
@@ -225,52 +159,9 @@ void ftl_keep_trim(struct ftl *ftl, uint32_t number)
 
 /* ---- The start. */
 
-static void emit_head(const struct ftl *ftl, uint8_t *head)
-{
-    memset(head, 0, HEAD_LEN);
-    memcpy(head + HEAD_MAGIC, head_magic, sizeof(head_magic));
-    put_le32(head + HEAD_VERSION, VERSION);
-    put_le64(head + HEAD_GENERATION, ftl->keep.generation);
-    put_le32(head + HEAD_UNITS, ftl->config.logical_units);
-    put_le32(head + HEAD_BUFFERS, ftl->config.buffer_units);
-    put_le32(head + HEAD_SLOTS, ftl->num_slots);
-    put_le32(head + HEAD_CRC, crc32_update(0, head + HEAD_GENERATION,
-                                           HEAD_BOOT - HEAD_GENERATION));
-}
-
-static uint64_t boot_word(uint32_t boot)
-{
-    return (uint64_t)~boot << 32 | boot;
-}
-
-/*
- * This start uses the memory from now on, if the start before has done so.  The
- * number is replaced by one instruction, so that a reset may come at any time.
- * @return whether this start, or the one before, has used it last
- */
-static bool continue_head(uint8_t *head, uint32_t boot)
-{
-    uint64_t *word = (void *)(head + HEAD_BOOT);
-
-    if (*word != boot_word(boot) && *word != boot_word(boot - 1)) {
-        return false;
-    }
-    __atomic_store_n(word, boot_word(boot), __ATOMIC_RELEASE);
-    return true;
-}
-
-void ftl_count_start(void *end, uint32_t boot)
-{
-    uint8_t *head = (uint8_t *)end - (uintptr_t)end % MEMORY_ALIGN - HEAD_LEN;
-
-    if (memcmp(head, head_magic, sizeof(head_magic)) == 0) {
-        (void)continue_head(head, boot);
-    }
-}
-
 void ftl_keep_forget(struct ftl *ftl)
 {
-    memset(ftl->keep.head, 0, HEAD_LEN);
+    memset(ftl->keep.heads, 0, FTL_KEEP_HEADS_LEN);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -278,34 +169,33 @@ void ftl_keep_forget(struct ftl *ftl)
 static void make_empty(struct ftl *ftl)
 {
     uint32_t words = trim_words(ftl);
-    uint64_t boot = boot_word(ftl->config.boot);
+    size_t entries =
+        (ftl->config.buffer_units + 1u) * sizeof(struct ftl_keep_entry);
 
     ftl_keep_forget(ftl);
     ftl->keep.generation = random_mix(ftl->config.keep_seed);
     ftl->keep.sequence = 0;
-    memset(ftl->keep.entries, 0,
-           (ftl->config.buffer_units + 1u) * sizeof(ftl->keep.entries[0]));
+    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+        memset(ftl->keep.entries[i], 0, entries);
+    }
     for (uint32_t i = 0; i < words; i++) {
-        ftl->keep.trims[i] = trim_word(i, 0);
+        ftl_keep_write_trims(ftl, i, 0);
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    emit_head(ftl, ftl->keep.head);
-    memcpy(ftl->keep.head + HEAD_BOOT, &boot, sizeof(boot));
+    ftl_keep_write_heads(ftl);
 }
 
-/*
- * Whether the start before has left a buffer with the sizes of this one.  If
- * firmware that does not know this memory has run since then, hosts may have
- * replaced what the buffer holds.
- */
-static bool is_ours(struct ftl *ftl)
+/* Zero all lost words of the description, because a hart that reads one cannot
+ * continue.  The check words show that they are damaged. */
+static void clear_lost_words(const struct ftl *ftl)
 {
-    uint8_t expected[HEAD_LEN];
+    const uint8_t *start = (const uint8_t *)ftl->keep.entries[0];
+    const uint8_t *end = ftl->keep.heads + FTL_KEEP_HEADS_LEN;
 
-    ftl->keep.generation = get_le64(ftl->keep.head + HEAD_GENERATION);
-    emit_head(ftl, expected);
-    return memcmp(ftl->keep.head, expected, HEAD_BOOT) == 0 &&
-           continue_head(ftl->keep.head, ftl->config.boot);
+    if (ftl->config.clear_lost_words != NULL) {
+        ftl->config.clear_lost_words(ftl->config.done_ctx, start,
+                                     (size_t)(end - start));
+    }
 }
 
 void ftl_keep_start(struct ftl *ftl)
@@ -315,38 +205,40 @@ void ftl_keep_start(struct ftl *ftl)
     keep->spare = ftl->config.buffer_units;
     keep->next_word = 0;
     keep->phase = FTL_KEEP_IN_USE;
+    clear_lost_words(ftl);
     if (!ftl->config.adopts) {
         make_empty(ftl);
-    } else if (is_ours(ftl)) {
+    } else if (ftl_keep_find_head(ftl)) {
         keep->phase = FTL_KEEP_ENTRIES;
         if (ftl->config.lost_word != NULL) {
             (void)ftl_note_lost_word(ftl, ftl->config.lost_word);
         }
     } else {
-        ftl->adopted.is_refused =
-            memcmp(keep->head, head_magic, sizeof(head_magic)) == 0;
+        ftl->adopted.is_refused = ftl_keep_has_any_head(ftl);
         make_empty(ftl);
     }
 }
 
 /* ---- Adoption. */
 
+static bool is_trimmed(struct ftl *ftl, uint32_t unit)
+{
+    return (ftl_keep_repair_trims(ftl, unit / FTL_KEEP_TRIM_BITS) &
+            BIT(unit % FTL_KEEP_TRIM_BITS)) != 0;
+}
+
 /* Clear what must not be adopted, and find the newest sequence number. */
 static void check_entries(struct ftl *ftl)
 {
     for (uint16_t i = 0; i <= ftl->config.buffer_units; i++) {
-        const struct ftl_keep_entry *entry = &ftl->keep.entries[i];
+        const struct ftl_keep_entry *entry = &ftl->keep.entries[0][i];
 
-        if (entry->check == 0) {
-            continue;
-        }
-        if (!entry_is_good(ftl, i)) {
-            ftl->adopted.damaged++;
+        if (!ftl_keep_repair_entry(ftl, i)) {
             clear_entry(ftl, i);
             continue;
         }
         ftl->keep.sequence = MAX(ftl->keep.sequence, entry->sequence);
-        if (is_trimmed(ftl, entry->number)) {
+        if (is_trimmed(ftl, ftl_keep_number(entry))) {
             clear_entry(ftl, i);
         }
     }
@@ -361,11 +253,11 @@ static void place_spare(struct ftl *ftl)
 {
     uint16_t last = ftl->config.buffer_units;
 
-    if (ftl->keep.entries[last].check == 0) {
+    if (ftl->keep.entries[0][last].check == 0) {
         return;
     }
     for (uint16_t i = 0; i < last; i++) {
-        if (ftl->keep.entries[i].check == 0) {
+        if (ftl->keep.entries[0][i].check == 0) {
             ftl->slots[i].buffer = last;
             ftl->keep.spare = i;
             return;
@@ -382,12 +274,12 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
     struct ftl_slot *first = &ftl->slots[other];
     uint16_t buffer = slot->buffer;
 
-    if (ftl->keep.entries[buffer].sequence >
-        ftl->keep.entries[first->buffer].sequence) {
+    if (ftl->keep.entries[0][buffer].sequence >
+        ftl->keep.entries[0][first->buffer].sequence) {
         slot->buffer = first->buffer;
         first->buffer = buffer;
     }
-    first->marks = entry_marks(&ftl->keep.entries[first->buffer]);
+    first->marks = ftl_keep_marks(&ftl->keep.entries[0][first->buffer]);
     clear_entry(ftl, slot->buffer);
 }
 
@@ -395,8 +287,9 @@ static void resolve_two(struct ftl *ftl, uint16_t index, uint16_t other)
 static void adopt_slot(struct ftl *ftl, uint16_t index)
 {
     uint16_t buffer = ftl->slots[index].buffer;
-    uint32_t number = ftl->keep.entries[buffer].number;
-    uint8_t marks = entry_marks(&ftl->keep.entries[buffer]);
+    const struct ftl_keep_entry *entry = &ftl->keep.entries[0][buffer];
+    uint32_t number = ftl_keep_number(entry);
+    uint8_t marks = ftl_keep_marks(entry);
     uint32_t at = ftl->map[number];
 
     ftl->has_marks |= marks != 0;
@@ -422,7 +315,7 @@ static void adopt_entries(struct ftl *ftl)
     check_entries(ftl);
     place_spare(ftl);
     for (uint16_t i = 0; i < ftl->config.buffer_units; i++) {
-        if (ftl->keep.entries[ftl->slots[i].buffer].check != 0) {
+        if (ftl->keep.entries[0][ftl->slots[i].buffer].check != 0) {
             adopt_slot(ftl, i);
         }
     }
@@ -431,13 +324,9 @@ static void adopt_entries(struct ftl *ftl)
 /* @return false when a unit has to wait until trim pages are on flash */
 static bool adopt_trims_of_word(struct ftl *ftl, uint32_t number)
 {
-    uint32_t first = number * TRIM_BITS;
+    uint32_t first = number * FTL_KEEP_TRIM_BITS;
 
-    if (!trim_word_is_good(ftl, number)) {
-        ftl->adopted.damaged++;
-        ftl->keep.trims[number] = trim_word(number, 0);
-    }
-    for (uint32_t bits = ftl->keep.trims[number] & 0xffffu; bits != 0;
+    for (uint32_t bits = ftl_keep_repair_trims(ftl, number); bits != 0;
          bits &= bits - 1) {
         uint32_t unit = first + (uint32_t)__builtin_ctz(bits);
 

@@ -272,6 +272,8 @@ struct ftl_op {
 };
 
 /* ---- The description of the write buffer for the next start: ftl_adopt.c. */
+enum { FTL_KEEP_COPIES = 2 };
+
 enum ftl_keep_phase {
     FTL_KEEP_ENTRIES, /* Waits for the mount; then adopts the entries. */
     FTL_KEEP_TRIMS,   /* Does the trims again, until all are done. */
@@ -284,9 +286,10 @@ struct ftl_keep {
     uint64_t generation; /* the head's random number */
     uint64_t sequence;   /* of the newest entry */
     uint32_t next_word;  /* TRIMS: index in `trims` */
-    struct ftl_keep_entry *entries; /* one for each buffer of the host's pool */
-    uint32_t *trims;                /* words for 16 logical units each */
-    uint8_t *head;
+    /* One for each buffer of the host's pool. */
+    struct ftl_keep_entry *entries[FTL_KEEP_COPIES];
+    uint32_t *trims[FTL_KEEP_COPIES]; /* words for 16 logical units each */
+    uint8_t *heads;                   /* FTL_KEEP_HEADS_LEN bytes */
 };
 
 /* ---- Power-loss protection: see ftl_power.c. */

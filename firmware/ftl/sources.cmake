@@ -11,6 +11,7 @@ set(SOURCES
     ftl_dead.c
     ftl_health.c
     ftl_io.c
+    ftl_keep_repair.c
     ftl_layout.c
     ftl_map.c
     ftl_marks.c

@@ -519,6 +519,13 @@ struct native_drive *native_drive_create(
     uart_init(&drive->uart,
               native_node_regs(&drive->machine.node, SOC_UART_BASE));
     log_init(&drive->log, uart_log_sink(&drive->uart));
+    if (config->kept_dram != NULL) {
+        nand_medium_count_start(
+            (uint8_t *)native_node_dma(&drive->machine.node, SOC_DRAM_BASE, 1) +
+                machine.dram_bytes,
+            native_node_regs(&drive->machine.node, SOC_ECC_BASE),
+            generation_of(&config->node));
+    }
     drive_config = drive_config_of(drive, config);
     if (config->spi_flash != NULL) {
         drive_config.firmware = choose_image(drive, config);

@@ -9,7 +9,7 @@
 
 #include "lib/regfields.h"
 #include "firmware/drivers/ecc.h"
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_keep.h"
 #include "hw-model/regs/ecc.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/opcode.h"
@@ -610,6 +610,111 @@ static void test_a_reset_after_the_lost_word_was_found(void **state)
     assert_int_equal(write_blocks(LBA + 4, 1, 1), 0);
     reset_drive();
     expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+/* If a die does not answer, a start looks for the capacity on the flash before
+ * it finds the write buffer.  Another reset comes before it has found it. */
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_another_reset_does_not_forget_the_lost_block(void **state)
+{
+    uint32_t lost;
+
+    (void)state;
+    for (uint32_t i = 0; i < STRIPES_UNITS; i += 16) {
+        assert_int_equal(
+            write_blocks((uint64_t)i * UNIT_BLOCKS, 16 * UNIT_BLOCKS, 1), 0);
+    }
+    flush_all();
+    lose_die(0, 1);
+    expect_right_or_lost(STRIPES_UNITS, &lost);
+    assert_int_equal(ftl_dead_dies(drive_ftl()), 1);
+    flush_all();
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 2), 0);
+    flip_slot(4 * BED_BLOCK, TWO);
+    panic_at_lost_word();
+    bed.nand_is_held = true;
+    bed_reset(&bed);
+    assert_false(ftl_capacity_is_known(drive_ftl()));
+    bed.nand_is_held = false;
+    reset_drive();
+    expect_one_lost(4, 2);
+}
+
+/* ---- The description of the write buffer, which the next start reads. */
+
+/* The first word of the entry of the unit at LBA, of its trims, or of a head.
+ * Each has two copies. */
+static const void *find_description(unsigned int part, unsigned int copy)
+{
+    const struct ftl_keep *keep = &drive_ftl()->keep;
+    uint32_t entry = drive_ftl()->map[LBA / UNIT_BLOCKS];
+    const void *parts[] = {
+        &keep->trims[copy][0],
+        keep->heads + (size_t)copy * FTL_KEEP_HEAD_LEN,
+        &keep->entries[copy][ftl_is_in_slot(entry)
+                                 ? drive_ftl()->slots[(uint16_t)entry].buffer
+                                 : 0],
+    };
+
+    return parts[part];
+}
+
+enum {
+    PARTS = 3,
+    COPIES = FTL_KEEP_COPIES,
+    TRIM_BLOCKS = 4 * UNIT_BLOCKS,
+    DEALLOCATE = 1 << 25, /* CDW12 of Write Zeroes */
+};
+
+/* Write a unit, and trim units of the first word of trims. */
+static void fill_description(uint32_t version)
+{
+    const struct nvme_sqe sqe = {
+        .opcode = NVM_WRITE_ZEROES,
+        .nsid = 1,
+        .cdw12 = (TRIM_BLOCKS - 1) | DEALLOCATE,
+    };
+
+    assert_int_equal(
+        host_command(&bed.host->host, 1, &sqe, NULL, 0) & NVME_SC_MASK, 0);
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, version), 0);
+}
+
+static void expect_description(uint32_t version)
+{
+    static const uint8_t zeroes[TRIM_BLOCKS * BED_BLOCK];
+    const struct ftl_adopted *adopted = ftl_adopted(drive_ftl());
+
+    assert_int_equal(adopted->damaged, 0);
+    assert_false(adopted->is_refused);
+    expect_good(LBA, UNIT_BLOCKS, version);
+    assert_int_equal(bed_read(&bed, 1, 0, TRIM_BLOCKS, HOST_DATA_KEYED), 0);
+    assert_memory_equal(bed.host->data, zeroes, sizeof(zeroes));
+}
+
+static void test_a_lost_word_of_the_description_loses_no_write(void **state)
+{
+    uint32_t version = 1;
+
+    (void)state;
+    for (unsigned int part = 0; part < COPIES * PARTS; part++) {
+        for (unsigned int is_panic = 0; is_panic < 2; is_panic++) {
+            fill_description(version);
+            flush_all();
+            assert_int_equal(write_blocks(0, TRIM_BLOCKS, version), 0);
+            flush_all();
+            fill_description(++version);
+            assert_true(hw_ecc_inject(
+                drive_ecc(),
+                addr_of(find_description(part / COPIES, part % COPIES)), TWO));
+            if (is_panic != 0) {
+                panic_at_lost_word();
+            }
+            reset_drive();
+            expect_description(version);
+            assert_false(hw_ecc_has_errors(drive_ecc()));
+        }
+    }
 }
 
 TEST_FIXTURE(setup_nand, teardown)

@@ -19,7 +19,7 @@
 #include "lib/random.h"
 #include "tests/unit/firmware/ftl/ftl_faults.h"
 
-enum { HEAD_LEN = 64 };
+enum { HEAD_LEN = 64, COPIES = 2 };
 
 struct sweep {
     unsigned int stride;       /* events between two resets */
@@ -395,11 +395,13 @@ static void test_a_drive_that_is_reset_often_uses_up_no_space(void **state)
 
 /* ---- Memory that is damaged, or not ours. */
 
-/* Find the entry of a unit in the memory of the write buffer, by its number and
- * its check word, which is not 0. */
+enum { ENTRY_LEN = 24 };
+
+/* Find the first entry of a unit in the memory of the write buffer, by its
+ * number and its check word, which is not 0. */
 static uint8_t *find_entry(const struct bed *bed, uint32_t number)
 {
-    enum { ENTRY_LEN = 24, AT_NUMBER = 16 };
+    enum { AT_NUMBER = 16 };
     uint32_t slots = 12 + 6 + 16; /* at most; the entries come after them */
 
     for (size_t at = (size_t)(slots - 8) * (FTL_UNIT_DATA + FTL_UNIT_META);
@@ -417,15 +419,98 @@ static uint8_t *find_entry(const struct bed *bed, uint32_t number)
     return NULL;
 }
 
-static void test_an_entry_that_is_damaged_is_discarded(void **state)
+/* The copies are one after the other, each in whole lines of 64 bytes. */
+static uint8_t *find_copy(const struct bed *bed, uint32_t number,
+                          unsigned int copy)
+{
+    size_t len = (bed_small.buffer_units + 1u) * ENTRY_LEN;
+
+    return find_entry(bed, number) + copy * ((len + 63) & ~(size_t)63);
+}
+
+/* The tables of trims, of one word each, are before the heads. */
+static uint8_t *trims_of(const struct bed *bed, unsigned int copy)
+{
+    return bed->keep + bed->keep_bytes -
+           (COPIES + COPIES - copy) * (size_t)HEAD_LEN;
+}
+
+static uint8_t *head_of(const struct bed *bed, unsigned int copy)
+{
+    return bed->keep + bed->keep_bytes - (COPIES - copy) * (size_t)HEAD_LEN;
+}
+
+/* One copy is damaged: nothing is lost, at this start and at the next one. */
+static void check_repaired(struct bed *reset, uint32_t repaired)
+{
+    struct bed *again;
+
+    check_adopted(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, 2);
+    assert_int_equal(ftl_adopted(reset->ftl)->trims, 1);
+    assert_int_equal(ftl_adopted(reset->ftl)->repaired, repaired);
+    again = bed_reset(reset, 1);
+    check_adopted(again);
+    assert_int_equal(ftl_adopted(again->ftl)->repaired, 0);
+    bed_free(again);
+    bed_free(reset);
+}
+
+static void test_a_lost_word_of_an_entry_loses_nothing(void **state)
+{
+    struct bed *bed = new_used_bed(4);
+
+    (void)state;
+    for (unsigned int i = 0; i < COPIES * ENTRY_LEN; i += 8) {
+        struct bed *reset = bed_reset(bed, 1);
+
+        memset(find_copy(reset, 5, i / ENTRY_LEN) + i % ENTRY_LEN, 0, 8);
+        check_repaired(reset, 1);
+    }
+    bed_free(bed);
+}
+
+static void test_a_lost_word_of_trims_loses_nothing(void **state)
+{
+    struct bed *bed = new_used_bed(4);
+
+    (void)state;
+    for (unsigned int copy = 0; copy < COPIES; copy++) {
+        struct bed *reset = bed_reset(bed, 1);
+
+        memset(trims_of(reset, copy), 0, 8);
+        check_repaired(reset, 2); /* words of 32 bits */
+    }
+    bed_free(bed);
+}
+
+static void test_a_lost_word_of_a_head_loses_nothing(void **state)
+{
+    struct bed *bed = new_used_bed(4);
+
+    (void)state;
+    for (unsigned int i = 0; i < COPIES * HEAD_LEN; i += 8) {
+        struct bed *reset = bed_reset(bed, 1);
+
+        memset(head_of(reset, 0) + i, 0, 8);
+        ftl_count_start(reset->keep + reset->keep_bytes, ++reset->boot);
+        check_repaired(reset, 0);
+    }
+    bed_free(bed);
+}
+
+static void test_an_entry_of_which_both_copies_are_damaged_is_discarded(
+    void **state)
 {
     struct bed *bed = new_used_bed(4);
 
     (void)state;
     for (unsigned int at = 0; at < 20; at++) {
         struct bed *reset = bed_reset(bed, 1);
+        uint8_t *second = find_copy(reset, 5, 1);
 
         find_entry(reset, 5)[at] ^= 0x10;
+        second[at] ^= 0x20;
         bed_mount(reset);
         bed_settle(reset);
         assert_int_equal(ftl_adopted(reset->ftl)->units, 1);
@@ -436,17 +521,18 @@ static void test_an_entry_that_is_damaged_is_discarded(void **state)
     bed_free(bed);
 }
 
-/* The table of trims is before the head. */
-static void test_a_word_of_trims_that_is_damaged_is_discarded(void **state)
+static void test_trims_of_which_both_copies_are_damaged_are_discarded(
+    void **state)
 {
     struct bed *bed = new_used_bed(4);
 
     (void)state;
     for (unsigned int bit = 0; bit < 32; bit++) {
         struct bed *reset = bed_reset(bed, 1);
-        uint8_t *word = reset->keep + reset->keep_bytes - 2 * (size_t)HEAD_LEN;
 
-        word[bit / 8] ^= (uint8_t)BIT(bit % 8);
+        for (unsigned int copy = 0; copy < COPIES; copy++) {
+            trims_of(reset, copy)[bit / 8] ^= (uint8_t)BIT(bit % 8);
+        }
         bed_mount(reset);
         bed_settle(reset);
         assert_int_equal(ftl_adopted(reset->ftl)->trims, 0);
@@ -464,7 +550,9 @@ static void test_a_buffer_of_other_sizes_is_refused(void **state)
     for (unsigned int at = 8; at < HEAD_LEN; at++) {
         struct bed *reset = bed_reset(bed, 1);
 
-        reset->keep[reset->keep_bytes - HEAD_LEN + at] ^= 1;
+        for (unsigned int copy = 0; copy < COPIES; copy++) {
+            head_of(reset, copy)[at] ^= 1;
+        }
         bed_mount(reset);
         bed_settle(reset);
         assert_int_equal(ftl_adopted(reset->ftl)->units, 0);
