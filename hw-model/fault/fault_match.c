@@ -224,13 +224,31 @@ struct fault_verdict fault_judge_request(struct fault_table *table,
     for (unsigned int i = 0; i < FAULT_RULES; i++) {
         struct fault_rule *rule = &table->rules[i];
 
-        if (rule_is_for(rule, FAULT_RDMA) && (rule->ops & request) &&
-            (rule->qpn == 0 || rule->qpn == qpn) &&
+        if (rule_is_for(rule, FAULT_RDMA) && rule->action != FAULT_TRANSFER &&
+            (rule->ops & request) && (rule->qpn == 0 || rule->qpn == qpn) &&
             rule_fires(rule, &verdict)) {
             break;
         }
     }
     return verdict;
+}
+
+bool fault_judge_transfer(struct fault_table *table, uint32_t qpn,
+                          enum fault_direction direction)
+{
+    struct fault_verdict verdict = {0};
+
+    for (unsigned int i = 0; i < FAULT_RULES; i++) {
+        struct fault_rule *rule = &table->rules[i];
+
+        if (rule_is_for(rule, FAULT_RDMA) && rule->action == FAULT_TRANSFER &&
+            (rule->directions & direction) &&
+            (rule->qpn == 0 || rule->qpn == qpn) &&
+            rule_fires(rule, &verdict)) {
+            break;
+        }
+    }
+    return verdict.action == FAULT_TRANSFER;
 }
 
 static bool place_matches(const struct fault_rule *rule, const int32_t *place)

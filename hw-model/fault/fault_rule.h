@@ -22,7 +22,8 @@ enum { FAULT_RULES = 32, FAULT_CONDITIONS = 8, FAULT_PORTS = 2 };
 enum fault_site {
     FAULT_WIRE,  /* frames between a port and its cable */
     FAULT_MEDIA, /* requests from the media engine to the medium */
-    FAULT_RDMA,  /* request messages that the RNIC is about to answer */
+    FAULT_RDMA,  /* request messages that the RNIC is about to answer, and its
+                    transfers of payloads */
     FAULT_NAND,  /* operations of the NAND array */
     FAULT_SITES
 };
@@ -41,7 +42,8 @@ enum fault_action {
     FAULT_RNR,       /* rdma: the argument is the RNR timer code */
     FAULT_BITS,      /* nand: a unit has so many wrong bits */
     FAULT_DIE,       /* nand: the die never answers again */
-    FAULT_TRANSFER,  /* nand: a parity error between DRAM and die */
+    FAULT_TRANSFER,  /* nand: a parity error between DRAM and die; rdma: between
+                        DRAM and RNIC */
     FAULT_POWER_CUT, /* any: the machine's power fails at this instant */
     FAULT_ACTIONS
 };
@@ -96,7 +98,7 @@ struct fault_rule {
     uint8_t site;
     uint8_t action;
     uint8_t ports;      /* wire: a bit for each port */
-    uint8_t directions; /* wire: enum fault_direction */
+    uint8_t directions; /* wire, rdma: enum fault_direction */
     uint8_t num_conditions;
     bool is_on;
     uint32_t ops;   /* media: enum fault_media_op; rdma: a bit for each kind of
@@ -175,10 +177,16 @@ struct fault_verdict fault_judge_media(struct fault_table *table,
                                        enum fault_media_op op, uint64_t first,
                                        uint64_t end);
 
-/** Judge a request message of a queue pair. */
+/** Judge a request message of a queue pair: rules that do not fail transfers.
+ */
 struct fault_verdict fault_judge_request(struct fault_table *table,
                                          uint32_t qpn,
                                          enum fault_request request);
+
+/** Judge a transfer of a packet's data between RNIC and DRAM. @return whether
+ * the data has a parity error */
+MUST_USE bool fault_judge_transfer(struct fault_table *table, uint32_t qpn,
+                                   enum fault_direction direction);
 
 /**
  * Judge a stage of an operation of the NAND array.

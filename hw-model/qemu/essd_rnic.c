@@ -204,6 +204,14 @@ static uint8_t essd_rnic_judge(void *ctx, uint32_t qpn, uint8_t opcode)
     }
 }
 
+static bool essd_rnic_judge_transfer(void *ctx, uint32_t qpn, bool is_to_dram)
+{
+    EssdRnicState *s = ctx;
+
+    return fault_judge_transfer(s->faults, qpn,
+                                is_to_dram ? FAULT_IN : FAULT_OUT);
+}
+
 static void essd_rnic_faults_changed(Notifier *notifier, void *data)
 {
     EssdRnicState *s = container_of(notifier, EssdRnicState, faults_changed);
@@ -231,8 +239,11 @@ static void essd_rnic_realize(DeviceState *dev, Error **errp)
                   .ports = {s->rnic.roce.sinks[0], s->rnic.roce.sinks[1]},
               });
     s->faults = essd_faults_table();
-    s->fault_hook =
-        (struct roce_fault_hook){.ctx = s, .judge = essd_rnic_judge};
+    s->fault_hook = (struct roce_fault_hook){
+        .ctx = s,
+        .judge = essd_rnic_judge,
+        .judge_transfer = essd_rnic_judge_transfer,
+    };
     s->faults_changed.notify = essd_rnic_faults_changed;
     essd_faults_add_notifier(&s->faults_changed);
 }

@@ -269,6 +269,16 @@ void roce_complete_send(struct roce *roce, uint32_t slot,
                         enum verbs_wc_status status);
 void roce_complete_recv(struct roce *roce, uint32_t slot,
                         struct rdma_completion *completion);
+/** Whether a fault rule makes the transfer of a packet's data between RNIC and
+ * DRAM fail. */
+static inline bool roce_transfer_fails(struct roce *roce, uint32_t slot,
+                                       bool is_to_dram)
+{
+    return roce->faults != NULL &&
+           roce->faults->judge_transfer(
+               roce->faults->ctx, roce_rdma_qp(roce, slot)->qpn, is_to_dram);
+}
+
 /** Move a QP to ERROR because of a fault: raise the event and flush it. */
 void roce_qp_fail(struct roce *roce, uint32_t slot,
                   enum verbs_wc_status status);

@@ -219,7 +219,8 @@ bool roce_request_place(struct roce *roce, uint32_t slot,
     struct rdma_wr wr;
     int count;
 
-    if (!read_again(roce, slot, sent, &wr)) {
+    if (!read_again(roce, slot, sent, &wr) ||
+        (len != 0 && roce_transfer_fails(roce, slot, true))) {
         return false;
     }
     count = map_pieces(roce, roce_rdma_qp(roce, slot)->pd, &wr,
@@ -285,6 +286,8 @@ static bool gather_payload(struct roce *roce, uint32_t slot,
     if (sent->opcode == VERBS_WR_READ) {
         *count = map_pieces(roce, pd, wr, VERBS_ACCESS_LOCAL_WRITE, offset,
                             sent->len_bytes - offset, pieces);
+    } else if (len != 0 && roce_transfer_fails(roce, slot, false)) {
+        return false;
     } else {
         *count = map_pieces(roce, pd, wr, 0, offset, len, pieces);
     }

@@ -335,5 +335,9 @@ void roce_responder_rx(struct roce *roce, uint32_t slot,
         inject_fault(roce, slot, &r)) {
         return;
     }
+    if (verdict == ROCE_RSP_ACCEPT && r.dest != NULL &&
+        roce_transfer_fails(roce, slot, true)) {
+        verdict = rx->flags & ROCE_SEND ? ROCE_RSP_OPERATION : ROCE_RSP_ACCESS;
+    }
     execute_request(roce, slot, &r, verdict);
 }

@@ -231,7 +231,7 @@ struct roce_note {
 
 /*
  * Faults on demand: asked about each request message that is about to be
- * executed.  The message is executed unless the answer is a syndrome.
+ * executed, and about each transfer of a packet's data from or to DRAM.
  */
 struct roce_fault_hook {
     void *ctx;
@@ -240,6 +240,10 @@ struct roce_fault_hook {
      *  executing the message, whose first packet has this BTH opcode; 0:
      *  execute it */
     uint8_t (*judge)(void *ctx, uint32_t qpn, uint8_t opcode);
+
+    /* @return whether the data has a parity error: then it is neither sent nor
+     *  used, and the QP goes to ERROR */
+    bool (*judge_transfer)(void *ctx, uint32_t qpn, bool is_to_dram);
 };
 
 /* The transport.  Only `state` is saved. */

@@ -522,6 +522,88 @@ static void test_a_lost_payload_is_not_sent(void **state)
     expect_good(LBA, UNIT_BLOCKS, 1);
 }
 
+/* ---- Between the DRAM and the RNIC. */
+
+static struct {
+    bool is_to_dram;
+    uint32_t skip; /* transfers before the one that fails */
+    uint32_t failed;
+} transfer;
+
+static uint8_t judge_message(void *ctx, uint32_t qpn, uint8_t opcode)
+{
+    (void)ctx;
+    (void)qpn;
+    (void)opcode;
+    return 0;
+}
+
+static bool judge_transfer(void *ctx, uint32_t qpn, bool is_to_dram)
+{
+    (void)ctx;
+    (void)qpn;
+    if (transfer.failed != 0 || is_to_dram != transfer.is_to_dram ||
+        transfer.skip-- != 0) {
+        return false;
+    }
+    transfer.failed++;
+    return true;
+}
+
+/* One transfer of the RNIC has a parity error from now on. */
+static void fail_transfer(bool is_to_dram, uint32_t skip)
+{
+    static const struct roce_fault_hook hook = {
+        .judge = judge_message,
+        .judge_transfer = judge_transfer,
+    };
+
+    transfer.is_to_dram = is_to_dram;
+    transfer.skip = skip;
+    transfer.failed = 0;
+    bed.drive->machine.rnic.roce.faults = &hook;
+}
+
+static void connect_again(void)
+{
+    assert_int_equal(transfer.failed, 1);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+}
+
+/* Each unit is written as a whole: it has the old contents or the new ones. */
+static void test_a_write_whose_transfer_fails_ends_without_effect(void **state)
+{
+    static const enum host_data kinds[] = {HOST_DATA_KEYED,
+                                           HOST_DATA_IN_CAPSULE};
+
+    (void)state;
+    for (uint32_t i = 0; i < 2 * ARRAY_LEN(kinds); i++) {
+        assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+        /* The capsule is transferred first. */
+        fail_transfer(true, i % 2 + (i / 2 == 0 ? 1 : 0));
+        assert_int_not_equal(
+            bed_write(&bed, 1, LBA, UNIT_BLOCKS, kinds[i / 2], false, 2), 0);
+        connect_again();
+        expect_good(LBA, UNIT_BLOCKS, 1);
+        flush_all();
+        expect_good(LBA, UNIT_BLOCKS, 1);
+    }
+}
+
+static void test_data_whose_transfer_fails_is_not_sent(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        fail_transfer(false, i);
+        assert_int_not_equal(
+            bed_read(&bed, 1, LBA, UNIT_BLOCKS, HOST_DATA_KEYED), 0);
+        connect_again();
+        expect_good(LBA, UNIT_BLOCKS, 1);
+    }
+}
+
 /* ---- Garbage collection. */
 
 static void test_a_unit_that_is_moved_is_read_again(void **state)

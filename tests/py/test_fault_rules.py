@@ -37,6 +37,8 @@ LINES = {
         "field=3:16:8:ffffffffffffffff:1:1",
     "rdma request=send qpn=0x805 when probability=0.5 seed=4 do rnr":
         "id=1 site=rdma do=rnr argument=14 ops=1 qpn=2053 chance=2147483648 seed=4",
+    "rdma direction=in qpn=0x805 do transfer":
+        "id=1 site=rdma do=transfer argument=0 directions=1 qpn=2053",
     "rdma do nak=remote-access": "id=1 site=rdma do=nak argument=2",
     "media operation=read,flush lba=8-15 when every=3 after=2 times=4 do error":
         "id=1 site=media do=error argument=0 ops=9 first=4096 end=8192 every=3 after=2 "
@@ -110,6 +112,8 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
     ("nvme do status=internal-error,drn",
      "internal-error,drn: unknown name; did you mean internal-error?"),
     ("rdma do nak=remote", "remote: unknown NAK; did you mean remote-access?"),
+    ("rdma request=send do transfer", "request: an rdma rule with transfer does not match this"),
+    ("rdma direction=out do rnr", "direction: an rdma rule with rnr does not match this"),
     ("rdma do rnr=32", "32 is not between 0 and 31"),
     ("media operation=reed do error",
      "operation: reed: unknown name; did you mean read?"),

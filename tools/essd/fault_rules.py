@@ -205,7 +205,7 @@ CONDITIONS_MAX = 8
 
 MATCHES: dict[str, tuple[str, ...]] = {
     "wire": ("port", "direction", *FIELDS),
-    "rdma": ("qpn", "request"),
+    "rdma": ("qpn", "request", "direction"),
     "nvme": ("queue", "opcode", "nsid", "lba", "controller"),
     "media": ("operation", "lba"),
     "nand": ("operation", *NAND_PLACES),
@@ -214,7 +214,7 @@ WHENS = ("nth", "every", "after", "times", "probability", "seed")
 ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
     "wire": {"drop": "", "corrupt": "[bit]", "duplicate": "", "delay": "duration",
              "reorder": "[frames]", "power-cut": ""},
-    "rdma": {"nak": "nak", "rnr": "[timer]", "power-cut": ""},
+    "rdma": {"nak": "nak", "rnr": "[timer]", "transfer": "", "power-cut": ""},
     "nvme": {"status": "status", "delay": "duration", "drop": ""},
     "media": {"error": "", "delay": "duration", "stuck": "", "power-cut": ""},
     "nand": {"error": "", "bits": "bits", "die": "", "transfer": "",
@@ -266,8 +266,16 @@ class Rule:
             raise Wrong(f"{self.name}: a name has up to 40 letters, digits, ., _ and -",
                         self.name)
         self.check_argument()
+        self.check_event()
         self.trigger_words()
         _ = self.for_firmware(1) if self.site == "nvme" else self.for_model(1)
+
+    def check_event(self) -> None:
+        """The keys of an rdma rule fit its event: a message, or a packet's data."""
+        other = "request" if self.action == "transfer" else "direction"
+        if self.site == "rdma" and other in self.match:
+            raise Wrong(f"{other}: an rdma rule with {self.action} does not match this",
+                        other)
 
     def check_argument(self) -> None:
         kind = ACTIONS[self.site][self.action]
@@ -423,7 +431,8 @@ def match_place(part: int) -> Callable[[str], list[str]]:
 MODEL_MATCH: dict[str, dict[str, Callable[[str], list[str]]]] = {
     "wire": {"port": match_port, "direction": match_direction},
     "rdma": {"qpn": lambda text: [f"qpn={read_number(text, 0xffffff)}"],
-             "request": lambda text: [f"ops={read_names(text, REQUESTS)}"]},
+             "request": lambda text: [f"ops={read_names(text, REQUESTS)}"],
+             "direction": match_direction},
     "media": {"operation": lambda text: [f"ops={read_names(text, OPERATIONS)}"],
               "lba": match_lba},
     "nand": {"operation": lambda text: [f"ops={read_names(text, NAND_OPERATIONS)}"],

@@ -377,6 +377,21 @@ static void test_rules_of_rdma_know_queue_pairs_and_requests(void **state)
                      FAULT_NAK);
 }
 
+static void test_rules_of_rdma_know_the_direction_of_transfers(void **state)
+{
+    struct fault_table table = {0};
+
+    (void)state;
+    add_rule(&table,
+             "id=1 site=rdma do=transfer argument=0 directions=2 nth=2");
+    assert_int_equal(fault_judge_request(&table, 5, FAULT_REQUEST_SEND).action,
+                     FAULT_NONE);
+    assert_false(fault_judge_transfer(&table, 5, FAULT_IN));
+    assert_false(fault_judge_transfer(&table, 5, FAULT_OUT));
+    assert_true(fault_judge_transfer(&table, 5, FAULT_OUT));
+    assert_false(fault_judge_transfer(&table, 5, FAULT_OUT));
+}
+
 TEST_FIXTURE(NULL, NULL)
 
 static void test_rules_of_nand_know_operations_stages_and_places(void **state)

@@ -770,6 +770,14 @@ struct fault_once {
     uint32_t asked;
 };
 
+static bool judge_no_transfer(void *ctx, uint32_t qpn, bool is_to_dram)
+{
+    (void)ctx;
+    (void)qpn;
+    (void)is_to_dram;
+    return false;
+}
+
 static uint8_t judge_once(void *ctx, uint32_t qpn, uint8_t opcode)
 {
     struct fault_once *fault = ctx;
@@ -786,7 +794,11 @@ static void test_a_fault_rule_makes_the_peer_send_a_message_again(void **state)
 {
     struct bed *bed = *state;
     struct fault_once fault = {.syndrome = AETH_RNR_NAK << 5 | 14};
-    const struct roce_fault_hook hook = {.ctx = &fault, .judge = judge_once};
+    const struct roce_fault_hook hook = {
+        .ctx = &fault,
+        .judge = judge_once,
+        .judge_transfer = judge_no_transfer,
+    };
     struct raw send = {.opcode = RC_SEND_FIRST, .psn = RAW_PSN, .len = MTU};
     struct bed_wc wc;
 
@@ -812,7 +824,11 @@ static void test_a_fault_rule_with_a_sequence_error_loses_nothing(void **state)
     struct bed *bed = *state;
     struct fault_once fault = {.syndrome =
                                    AETH_NAK << 5 | AETH_NAK_PSN_SEQUENCE};
-    const struct roce_fault_hook hook = {.ctx = &fault, .judge = judge_once};
+    const struct roce_fault_hook hook = {
+        .ctx = &fault,
+        .judge = judge_once,
+        .judge_transfer = judge_no_transfer,
+    };
     struct raw write = {
         .opcode = RC_WRITE_ONLY, .psn = RAW_PSN, .ack_requested = true};
 
@@ -828,7 +844,11 @@ static void test_a_fault_rule_with_a_fatal_nak_ends_the_connection(void **state)
     struct bed *bed = *state;
     struct fault_once fault = {.syndrome =
                                    AETH_NAK << 5 | AETH_NAK_REMOTE_ACCESS};
-    const struct roce_fault_hook hook = {.ctx = &fault, .judge = judge_once};
+    const struct roce_fault_hook hook = {
+        .ctx = &fault,
+        .judge = judge_once,
+        .judge_transfer = judge_no_transfer,
+    };
     struct raw write = {.opcode = RC_WRITE_ONLY, .psn = RAW_PSN};
 
     bed->side[1].rnic->roce.faults = &hook;
