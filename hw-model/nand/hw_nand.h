@@ -28,6 +28,12 @@ enum {
     HW_NAND_DIES = 256, /* of all channels */
     HW_NAND_PLANES = 4,
 };
+/* The most reads that are in progress while operations take no time. */
+enum {
+    HW_NAND_DIE_READS = 32,     /* of one die */
+    HW_NAND_MORE_READS = 128,   /* of all dies, beyond the first of each */
+    HW_NAND_MORE_ENTRIES = 512, /* of these reads */
+};
 enum { HW_NAND_TIMERS = HW_NAND_DIES + HW_NAND_OPS };
 #define HW_NAND_NONE UINT32_MAX
 
@@ -55,7 +61,10 @@ struct hw_nand_op { /* a command that was taken and has not completed */
     bool is_orphan; /* its queue was disabled: no completion is written */
     bool is_traced; /* its start was traced, and its end will be */
     bool is_urgent;
-    bool is_slc; /* ERASE */
+    bool is_slc;     /* ERASE */
+    bool is_served;  /* the array has done what it was asked for last */
+    bool is_started; /* READ that takes no time: the units have been read */
+    bool is_more;    /* such a READ that hw_nand.more_reads counts */
     uint8_t opcode;
     uint8_t queue;
     uint8_t planes;
@@ -104,6 +113,8 @@ struct hw_nand_die {
     uint64_t clock_ns;          /* when its state began */
     struct hw_nand_list urgent; /* reads that have not begun */
     struct hw_nand_list normal; /* other commands that have not begun */
+    struct hw_nand_list reads;  /* reads in progress that take no time */
+    uint32_t num_reads;         /* in this list */
     uint32_t next_waiting;      /* next die that waits for the channel */
     uint32_t next_ready;
 };
@@ -136,7 +147,9 @@ struct hw_nand {
 
     struct hw_nand_die dies[HW_NAND_DIES];
     struct hw_nand_channel channels[HW_NAND_CHANNELS];
-    uint32_t ready_head; /* dies with work to do now, first in, first out */
+    uint32_t more_reads;   /* in progress, beyond the first of each die */
+    uint32_t more_entries; /* of these reads */
+    uint32_t ready_head;   /* dies with work to do now, first in, first out */
     uint32_t ready_tail;
 
     struct hw_nand_timer timers[HW_NAND_TIMERS]; /* of dies, then of ops */

@@ -6,10 +6,10 @@
  * A die does a step when its state has ended: when its time has passed, the
  * channel is its own, or the array has accessed its storage.  The step enters
  * the next state.  Dies whose state has ended are in the list of ready dies.
+ *
+ * Reads that take no time have no such states: see hw_nand_reads.c.
  */
 #include "hw-model/nand/hw_nand_internal.h"
-
-#include <string.h>
 
 static struct hw_nand_die *die_at(struct hw_nand *nand, uint32_t d)
 {
@@ -102,14 +102,8 @@ static bool end_operation(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
     struct hw_nand_op *op = op_of(nand, d);
-    uint64_t decode_ns = 0;
+    uint64_t decode_ns = hw_nand_op_close(nand, op);
 
-    if (op->opcode == NAND_CMD_READ && op->status == NAND_CQE_OK) {
-        hw_nand_entries_end(nand, op);
-        decode_ns = hw_nand_decode_ns(nand, op);
-    }
-    nand_op_put(nand->array, op->array_op);
-    op->array_op = NULL;
     die->op = HW_NAND_NONE;
     die->state = HW_DIE_IDLE;
     if (decode_ns == 0) {
@@ -121,81 +115,55 @@ static bool end_operation(struct hw_nand *nand, uint32_t d)
     return true;
 }
 
+/* Whether an operation has to wait for reads that are in progress. */
+static bool waits_for_reads(const struct hw_nand *nand, uint32_t d,
+                            const struct hw_nand_op *op)
+{
+    return nand->dies[d].num_reads != 0 &&
+           !hw_nand_reads_take(nand, &nand->dies[d], op);
+}
+
+/* Take the operation that is next, unless it has to wait. */
 static struct hw_nand_op *next_operation(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
-    struct hw_nand_op *op;
+    struct hw_nand_list *list = &die->urgent;
+    struct hw_nand_op *op = hw_nand_list_first(nand, list);
 
     if (die->suspended != HW_NAND_NONE) {
         return is_overtaken(nand, d, &nand->ops[die->suspended])
-                   ? hw_nand_list_take(nand, &die->urgent)
+                   ? hw_nand_list_take(nand, list)
                    : NULL;
     }
-    op = hw_nand_list_take(nand, &die->urgent);
-    return op != NULL ? op : hw_nand_list_take(nand, &die->normal);
-}
-
-static const uint8_t kind_of[] = {
-    [NAND_CMD_READ] = NAND_OP_READ,
-    [NAND_CMD_PROGRAM] = NAND_OP_PROGRAM,
-    [NAND_CMD_ERASE] = NAND_OP_ERASE,
-};
-
-static void fill_array_op(const struct hw_nand *nand,
-                          const struct hw_nand_op *op, struct nand_op *array_op)
-{
-    array_op->kind = kind_of[op->opcode];
-    array_op->channel = (uint8_t)(op->die / nand->geometry.dies);
-    array_op->die = (uint8_t)(op->die % nand->geometry.dies);
-    array_op->planes = op->planes;
-    array_op->is_slc = op->is_slc;
-    array_op->finishes_at_once = !hw_nand_is_timed(nand);
-    array_op->wordline = op->wordline;
-    array_op->num_units = op->entries;
-    memcpy(array_op->block, op->block, sizeof(op->block));
+    if (op == NULL) {
+        list = &die->normal;
+        op = hw_nand_list_first(nand, list);
+    }
+    return op == NULL || waits_for_reads(nand, d, op)
+               ? NULL
+               : hw_nand_list_take(nand, list);
 }
 
 static bool begin_operation(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
-    struct hw_nand_op *op = next_operation(nand, d);
+    struct hw_nand_op *op;
 
+    hw_nand_reads_end(nand, die);
+    op = next_operation(nand, d);
     if (op == NULL) {
         return die->suspended != HW_NAND_NONE && resume_operation(nand, d);
     }
+    if (hw_nand_reads_take(nand, die, op)) {
+        hw_nand_reads_begin(nand, die, op);
+        return true;
+    }
     die->op = hw_nand_op_index(nand, op);
-    op->array_op = nand_op_get(nand->array);
-    ASSERT(op->array_op != NULL); /* hw_nand_attach() asked for enough */
-    op->status = (uint8_t)hw_nand_entries_map(nand, op, op->array_op);
-    if (op->status != NAND_CQE_OK) {
+    if (!hw_nand_op_open(nand, op)) {
         return end_operation(nand, d);
     }
-    op->array_op->owner = op;
-    fill_array_op(nand, op, op->array_op);
     die->state = HW_DIE_ACCEPTS;
     return hw_nand_channel_take(nand, d);
-}
-
-static uint8_t status_of_verdict(const struct hw_nand_op *op)
-{
-    switch (op->array_op->verdict) {
-    case NAND_VERDICT_OK:
-        return NAND_CQE_OK;
-    case NAND_VERDICT_BAD_PLACE:
-        return NAND_CQE_BAD_ADDRESS;
-    case NAND_VERDICT_BAD_ARGUMENT:
-        return NAND_CQE_BAD_ARGUMENT;
-    case NAND_VERDICT_RULE:
-        return NAND_CQE_RULE;
-    case NAND_VERDICT_DEAD:
-        return NAND_CQE_DEAD;
-    case NAND_VERDICT_FAILED:
-        return NAND_CQE_FAILED;
-    case NAND_VERDICT_TRANSFER:
-        return NAND_CQE_TRANSFER;
-    default:
-        return NAND_CQE_STORAGE;
-    }
 }
 
 static bool start_in_array(struct hw_nand *nand, uint32_t d)
@@ -218,12 +186,8 @@ static bool begin_in_die(struct hw_nand *nand, uint32_t d)
     struct hw_nand_op *op = op_of(nand, d);
     uint64_t busy_ns;
 
-    op->status = status_of_verdict(op);
+    hw_nand_op_judge(nand, op);
     if (op->status != NAND_CQE_OK && op->status != NAND_CQE_FAILED) {
-        if (op->status == NAND_CQE_RULE) {
-            op->detail = op->array_op->rule;
-            hw_nand_count(nand, NAND_COUNT_VIOLATIONS, 1);
-        }
         return end_operation(nand, d);
     }
     busy_ns = hw_nand_busy_ns(nand, op);
@@ -269,7 +233,7 @@ static bool end_in_array(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_op *op = op_of(nand, d);
 
-    op->status = status_of_verdict(op);
+    hw_nand_op_judge(nand, op);
     if (op->status == NAND_CQE_FAILED) {
         op->failed_planes = op->array_op->failed_planes;
     }
@@ -382,8 +346,9 @@ void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
 
 void hw_nand_die_served(void *ctx, struct nand_op *array_op)
 {
-    const struct hw_nand_op *op = array_op->owner;
+    struct hw_nand_op *op = array_op->owner;
 
+    op->is_served = true;
     hw_nand_die_ready(ctx, op->die);
 }
 
@@ -438,6 +403,7 @@ void hw_nand_dies_init(struct hw_nand *nand)
             (struct hw_nand_die){.op = HW_NAND_NONE, .suspended = HW_NAND_NONE};
         hw_nand_list_init(&nand->dies[d].urgent);
         hw_nand_list_init(&nand->dies[d].normal);
+        hw_nand_list_init(&nand->dies[d].reads);
     }
     for (uint32_t i = 0; i < HW_NAND_CHANNELS; i++) {
         nand->channels[i] = (struct hw_nand_channel){.head = HW_NAND_NONE,

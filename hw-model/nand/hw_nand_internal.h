@@ -94,6 +94,37 @@ enum nand_cqe_status hw_nand_entries_map(const struct hw_nand *nand,
  */
 void hw_nand_entries_end(struct hw_nand *nand, struct hw_nand_op *op);
 
+/* ---- hw_nand_op.c: operations of the array */
+
+/*
+ * Prepare the operation on the array that executes `op`.
+ * @return false when the entries are refused; then the status says why
+ */
+MUST_USE bool hw_nand_op_open(struct hw_nand *nand, struct hw_nand_op *op);
+
+/* Set the status to what the array says. */
+void hw_nand_op_judge(struct hw_nand *nand, struct hw_nand_op *op);
+
+/*
+ * Give the operation on the array back, and report what a READ has read.
+ * @return the time that the error correction needs now
+ */
+uint64_t hw_nand_op_close(struct hw_nand *nand, struct hw_nand_op *op);
+
+/* ---- hw_nand_reads.c: reads that take no time */
+
+/* Whether `op` is such a read, and may begin now. */
+MUST_USE bool hw_nand_reads_take(const struct hw_nand *nand,
+                                 const struct hw_nand_die *die,
+                                 const struct hw_nand_op *op);
+
+/* Begin a read beside the die's other reads. */
+void hw_nand_reads_begin(struct hw_nand *nand, struct hw_nand_die *die,
+                         struct hw_nand_op *op);
+
+/* Complete the reads that have ended, in their order. */
+void hw_nand_reads_end(struct hw_nand *nand, struct hw_nand_die *die);
+
 /* ---- hw_nand_move.c */
 
 /* Handle a write of `value` to NAND_MOVE: do the moves of the list there. */

@@ -5,7 +5,9 @@ set(SOURCES
     hw_nand_die.c
     hw_nand_entry.c
     hw_nand_move.c
+    hw_nand_op.c
     hw_nand_queue.c
+    hw_nand_reads.c
     hw_nand_time.c
     hw_nand_trace.c
     hw_nand_wait.c

@@ -223,7 +223,9 @@ static inline void w_check_quiet(struct nand_world *w)
 
         ASSERT(die->state == HW_DIE_IDLE && !die->is_ready);
         ASSERT(die->op == HW_NAND_NONE && die->suspended == HW_NAND_NONE);
+        ASSERT(die->num_reads == 0 && die->reads.head == HW_NAND_NONE);
     }
+    ASSERT(w->nand.more_reads == 0 && w->nand.more_entries == 0);
     for (uint32_t i = 0; i < HW_NAND_CHANNELS; i++) {
         ASSERT(!w->nand.channels[i].is_busy);
     }

@@ -30,9 +30,10 @@ struct pending {
     bool is_used;
     bool is_urgent;
     uint8_t opcode;
-    uint8_t status; /* that the model expects */
-    uint32_t place; /* of the wordline */
-    uint64_t value; /* READ: that the model expects */
+    uint8_t status;  /* that the model expects */
+    uint32_t place;  /* of the wordline */
+    uint32_t number; /* of all commands of its die */
+    uint64_t value;  /* READ: that the model expects */
 };
 
 struct block {
@@ -47,6 +48,8 @@ struct model {
     struct pending slots[SLOTS];
     uint64_t random;
     uint32_t versions;
+    uint32_t submitted[DIES]; /* commands */
+    uint32_t last[DIES];      /* number of the last one that completed */
     unsigned int completed;
 };
 
@@ -117,6 +120,7 @@ static void submit_command(struct model *m, uint8_t opcode)
         .opcode = opcode,
         .is_urgent = opcode == NAND_CMD_READ && next_random(m, 2) == 0,
         .place = die << 24 | plane << 16 | b << 8 | wordline,
+        .number = ++m->submitted[die],
     };
     expect_result(m, p, block, wordline);
     fill_data(data, opcode == NAND_CMD_PROGRAM ? block->value[wordline] : 1);
@@ -156,6 +160,18 @@ static void check_read(const struct model *m, const struct pending *p,
     }
 }
 
+/* A die executes commands that are not urgent in their order.  If operations
+ * take time, the next command may complete while a unit is being decoded. */
+static void check_order(struct model *m, const struct pending *p)
+{
+    uint32_t *last = &m->last[p->place >> 24];
+
+    if (!p->is_urgent && !m->w->nand.config.is_realtime) {
+        assert_true(p->number > *last);
+        *last = p->number;
+    }
+}
+
 static void take_completions(struct model *m)
 {
     uint64_t slot;
@@ -167,6 +183,7 @@ static void take_completions(struct model *m)
         assert_true(p->is_used);
         p->is_used = false;
         m->completed++;
+        check_order(m, p);
         if (p->opcode == NAND_CMD_READ) {
             check_read(m, p, m->w->dram + slot_offset((uint32_t)slot), status);
         } else {
