@@ -124,11 +124,8 @@ static bool arm_media(void *ctx, uint64_t *deadline_us)
 
 static bool take_media_irq(void *ctx, uint32_t irqs)
 {
-    struct drive *drive = ctx;
-
-    if (irqs & BIT(SOC_IRQ_MEDIA)) {
-        media_irq_take(&drive->media);
-    }
+    (void)irqs;
+    media_irq_take(&((struct drive *)ctx)->media);
     return false; /* the poll finds the completions */
 }
 
@@ -142,7 +139,8 @@ static enum loop_work step_power(void *ctx, struct loop_step *step)
 static bool take_power_irq(void *ctx, uint32_t irqs)
 {
     (void)ctx;
-    return (irqs & BIT(SOC_IRQ_POWER)) != 0;
+    (void)irqs;
+    return true;
 }
 
 /* ---- The medium of a drive with a NAND array, instead of the media engine. */
@@ -172,9 +170,8 @@ static bool arm_nand(void *ctx, uint64_t *deadline_us)
 
 static bool take_nand_irq(void *ctx, uint32_t irqs)
 {
-    if (irqs & BIT(SOC_IRQ_NAND)) {
-        nand_irq_take(&((struct drive *)ctx)->nand.nand);
-    }
+    (void)irqs;
+    nand_irq_take(&((struct drive *)ctx)->nand.nand);
     return false; /* the poll finds the completions */
 }
 
@@ -262,9 +259,7 @@ static enum loop_work step_memory(void *ctx, struct loop_step *step)
 
 static bool take_memory_irq(void *ctx, uint32_t irqs)
 {
-    if ((irqs & BIT(SOC_IRQ_ECC)) == 0) {
-        return false;
-    }
+    (void)irqs;
     memory_check_irq(&((struct drive *)ctx)->memory);
     return true;
 }
@@ -292,12 +287,8 @@ static bool arm_mgmt(void *ctx, uint64_t *deadline_us)
 
 static bool take_mgmt_irq(void *ctx, uint32_t irqs)
 {
-    struct drive *drive = ctx;
-
-    if ((irqs & BIT(SOC_IRQ_MGMT)) == 0) {
-        return false;
-    }
-    mgmt_irq_take(&drive->mgmt);
+    (void)irqs;
+    mgmt_irq_take(&((struct drive *)ctx)->mgmt);
     return true;
 }
 
@@ -311,9 +302,7 @@ static enum loop_work step_console(void *ctx, struct loop_step *step)
 
 static bool take_console_irq(void *ctx, uint32_t irqs)
 {
-    if ((irqs & BIT(SOC_IRQ_UART)) == 0) {
-        return false;
-    }
+    (void)irqs;
     console_wake(ctx);
     return true;
 }
@@ -337,6 +326,7 @@ static const struct component console_component = {
     .name = "console",
     .budget = CONSOLE_BUDGET,
     .step = step_console,
+    .irq_lines = BIT(SOC_IRQ_UART),
     .irqs = take_console_irq,
 };
 
@@ -346,6 +336,7 @@ static const struct component nand_component = {
     .poll = poll_nand,
     .flush = flush_nand,
     .arm = arm_nand,
+    .irq_lines = BIT(SOC_IRQ_NAND),
     .irqs = take_nand_irq,
 };
 
@@ -356,7 +347,12 @@ static const struct component nand_component = {
  */
 static const struct component drive_components[] = {
     {.name = "clock", .poll = poll_clock},
-    {.name = "power", .step = step_power, .irqs = take_power_irq},
+    {
+        .name = "power",
+        .step = step_power,
+        .irq_lines = BIT(SOC_IRQ_POWER),
+        .irqs = take_power_irq,
+    },
     {
         .name = "network",
         .budget = VERBS_BUDGET,
@@ -372,6 +368,7 @@ static const struct component drive_components[] = {
         .poll = poll_media,
         .flush = flush_media,
         .arm = arm_media,
+        .irq_lines = BIT(SOC_IRQ_MEDIA),
         .irqs = take_media_irq,
     },
     {.name = "services", .step = step_services},
@@ -380,10 +377,16 @@ static const struct component drive_components[] = {
     {.name = "transport", .poll = poll_transport},
     {.name = "echo", .poll = poll_echo},
     {.name = "operations", .step = operations_step},
-    {.name = "memory", .step = step_memory, .irqs = take_memory_irq},
+    {
+        .name = "memory",
+        .step = step_memory,
+        .irq_lines = BIT(SOC_IRQ_ECC),
+        .irqs = take_memory_irq,
+    },
     {
         .name = "peripherals",
         .step = peripherals_step,
+        .irq_lines = BIT(SOC_IRQ_I2C0) | BIT(SOC_IRQ_I2C1) | BIT(SOC_IRQ_I2C2),
         .irqs = peripherals_take_irq,
     },
     {.name = "firmware", .step = firmware_update_step},
@@ -392,6 +395,7 @@ static const struct component drive_components[] = {
         .name = "mgmt",
         .step = step_mgmt,
         .arm = arm_mgmt,
+        .irq_lines = BIT(SOC_IRQ_MGMT),
         .irqs = take_mgmt_irq,
     },
 };

@@ -36,8 +36,9 @@ void loop_add(struct loop *loop, const struct component *component, void *ctx)
             (struct loop_arm_entry){component->arm, ctx};
     }
     if (component->irqs != NULL) {
-        loop->irqs[loop->irqs_count++] =
-            (struct loop_irqs_entry){component->irqs, ctx};
+        loop->irqs[loop->irqs_count++] = (struct loop_irqs_entry){
+            component->irqs, ctx,
+            component->irq_lines != 0 ? component->irq_lines : UINT32_MAX};
     }
 }
 
@@ -111,11 +112,14 @@ bool loop_arm(struct loop *loop, uint64_t *deadline_us)
 
 void loop_irqs(struct loop *loop, uint32_t irqs)
 {
+    const struct loop_irqs_entry *end = loop->irqs + loop->irqs_count;
+
     if (irqs == 0) {
         return;
     }
-    for (unsigned int i = 0; i < loop->irqs_count; i++) {
-        if (loop->irqs[i].irqs(loop->irqs[i].ctx, irqs)) {
+    for (const struct loop_irqs_entry *entry = loop->irqs; entry != end;
+         entry++) {
+        if ((entry->lines & irqs) != 0 && entry->irqs(entry->ctx, irqs)) {
             loop_request_steps(loop);
         }
     }

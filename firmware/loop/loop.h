@@ -103,9 +103,12 @@ struct component {
      */
     bool (*arm)(void *ctx, uint64_t *deadline_us);
 
+    /* The interrupt lines that `irqs` is about, one bit each; 0: all. */
+    uint32_t irq_lines;
+
     /**
-     * The hart has woken up.  `irqs` has one bit for each interrupt line that
-     * is up, at least one.
+     * The hart has woken up, and one of these lines is up.  `irqs` has one bit
+     * for each line that is up, also for those of other components.
      *
      * @return whether the component's step has to run, because the interrupt is
      *         about something that its poll does not look at
@@ -133,6 +136,7 @@ struct loop_arm_entry {
 struct loop_irqs_entry {
     bool (*irqs)(void *ctx, uint32_t irqs);
     void *ctx;
+    uint32_t lines; /* that are up when it is called */
 };
 
 /* Treat as opaque. */

@@ -331,6 +331,24 @@ static void test_interrupts_reach_every_component_that_wants_them(void **state)
     assert_int_equal(world.c.irqs, 0x24);
 }
 
+static void test_interrupts_reach_only_components_that_have_their_lines(
+    void **state)
+{
+    struct component component = complete;
+    struct worker worker = {0};
+
+    (void)state;
+    component.irq_lines = 0x6;
+    loop_add(&world.loop, &component, &worker);
+    loop_irqs(&world.loop, 0x28);
+    assert_int_equal(worker.irqs, 0);
+    assert_int_equal(world.a.irqs, 0x28);
+    loop_irqs(&world.loop, 0x24);
+    assert_int_equal(worker.irqs, 0x24);
+    loop_irqs(&world.loop, 0);
+    assert_int_equal(world.a.irqs, 0x24);
+}
+
 static void test_turn_after_an_interrupt_is_full_if_a_step_has_to_run(
     void **state)
 {
