@@ -69,7 +69,7 @@ static void put_command(struct nand_world *w, uint8_t opcode, uint8_t unit,
     w_put(w, command);
 }
 
-static void kick(struct nand_world *w)
+static void kick_queue(struct nand_world *w)
 {
     w_write(w, A_QUEUE_KICK, 1);
     w_run(w);
@@ -81,7 +81,7 @@ static void program_first_wordline(struct nand_world *w)
     put_command(w, NAND_CMD_ERASE, 0, 0);
     put_command(w, NAND_CMD_PROGRAM, 0, 1);
     memset(w->dram + W_BUF + NAND_DATA_LEN, 0x5a, NAND_DATA_LEN);
-    kick(w);
+    kick_queue(w);
     do {
         w_settle(w);
     } while (w_next_deadline(w));
@@ -114,7 +114,7 @@ static void test_hw_nand_reads_are_in_progress_together_and_end_in_order(
     for (uint64_t i = 2; i < 5; i++) {
         put_command(w, NAND_CMD_READ, 0, i);
     }
-    kick(w);
+    kick_queue(w);
     assert_int_equal(w->ram.queue.count, 3);
     assert_true(nand_ram_step(&w->ram, 2));
     assert_int_equal(w_take(w, NULL), 0xff);
@@ -136,7 +136,7 @@ static void test_hw_nand_an_erase_waits_for_the_reads_before_it(void **state)
     put_command(w, NAND_CMD_READ, 0, 3);
     put_command(w, NAND_CMD_ERASE, 0, 4);
     put_command(w, NAND_CMD_READ, 0, 5);
-    kick(w);
+    kick_queue(w);
     assert_int_equal(w->ram.queue.count, 2);
     assert_true(nand_ram_step(&w->ram, 1));
     assert_int_equal(w->ram.queue.count, 1); /* the first read, no erase */
@@ -156,7 +156,7 @@ static void test_hw_nand_a_refused_read_keeps_its_place_among_reads(
     put_command(w, NAND_CMD_READ, 0, 2);
     put_command(w, NAND_CMD_READ, BAD_UNIT, 3);
     put_command(w, NAND_CMD_READ, 0, 4);
-    kick(w);
+    kick_queue(w);
     assert_int_equal(w->ram.queue.count, 2);
     assert_true(nand_ram_step(&w->ram, 1));
     assert_int_equal(w_take(w, NULL), 0xff);
@@ -173,7 +173,7 @@ static void test_hw_nand_reads_whose_storage_fails_end_alone(void **state)
     program_first_wordline(w);
     put_command(w, NAND_CMD_READ, 0, 2);
     put_command(w, NAND_CMD_READ, 0, 3);
-    kick(w);
+    kick_queue(w);
     w->ram.fail_reads = 5;
     assert_true(nand_ram_step(&w->ram, 0));
     w->ram.fail_reads = 0;
@@ -189,7 +189,7 @@ static void test_hw_nand_a_reset_waits_for_all_reads(void **state)
     program_first_wordline(w);
     put_command(w, NAND_CMD_READ, 0, 2);
     put_command(w, NAND_CMD_READ, 0, 3);
-    kick(w);
+    kick_queue(w);
     w_write(w, A_NAND_CTRL, 1u << 31);
     assert_true(nand_ram_step(&w->ram, 1));
     assert_true(hw_nand_has_dma(&w->nand));
@@ -207,7 +207,7 @@ static void test_hw_nand_reads_that_take_time_are_not_in_progress_together(
     program_first_wordline(w);
     put_command(w, NAND_CMD_READ, 0, 2);
     put_command(w, NAND_CMD_READ, 0, 3);
-    kick(w);
+    kick_queue(w);
     (void)w_next_deadline(w); /* The command has been transferred. */
     assert_int_equal(w->ram.queue.count, 1);
     do {
