@@ -234,6 +234,22 @@ static void put_value(char text[VALUE_TEXT], enum module_quantity quantity,
                                                 : "mW");
 }
 
+/* A limit also counts as exceeded while the value is within the margin, or when
+ * only the module's own flag says so. */
+static const char *limit_verdict(const struct module_event *event)
+{
+    bool is_high = event->limit == MODULE_HIGH_ALARM ||
+                   event->limit == MODULE_HIGH_WARNING;
+
+    if (event->kind == MODULE_EVENT_RESTORED) {
+        return "is again within";
+    }
+    return (is_high ? event->value > event->limit_value
+                    : event->value < event->limit_value)
+               ? "is beyond"
+               : "now; it was beyond";
+}
+
 static bool report_limit(struct module *module, unsigned int quantity,
                          unsigned int limit, bool is_exceeded)
 {
@@ -249,10 +265,10 @@ static bool report_limit(struct module *module, unsigned int quantity,
 
     put_value(value, event.quantity, event.value);
     put_value(limit_value, event.quantity, event.limit_value);
-    return report_event(module, &event, "module: %s %s: %s is %s the limit, %s",
+    return report_event(module, &event, "module: %s %s: %s %s the limit, %s",
                         module_quantity_name(event.quantity),
                         module_limit_name(event.limit), value,
-                        is_exceeded ? "beyond" : "again within", limit_value);
+                        limit_verdict(&event), limit_value);
 }
 
 static void report_limits(struct module *module)

@@ -169,6 +169,9 @@ def test_what_is_wrong_with_a_module_is_said_in_a_line() -> None:
         "port 0: temperature is 71.5 C, beyond the high-warning limit of 70 C",
         "port 1: the module's diagnostics need external calibration, which is not "
         "supported"]
+    facts["values"]["temperature"]["value"] = 69.5
+    assert next(modules.notes(shown)) == (
+        "port 0: temperature is 69.5 C, and was beyond the high-warning limit of 70 C")
     assert list(modules.notes([{"port": 0, "state": "unknown", "why": "it is off"}])) == []
 
 
@@ -177,8 +180,13 @@ def test_a_measurement_is_given_in_the_unit_that_is_shown() -> None:
     assert modules.measurement("temperature=-5.5") == ("temperature", -5500)
     assert modules.measurement("voltage=3.3") == ("voltage", 3_300_000)
     assert modules.measurement("bias=7") == ("bias", 7000)
-    for text in ("rx-power", "rx-power=", "bias=7mA", "tx-power=inf", "tx-power=nan"):
+    for text in ("rx-power", "rx-power=", "bias=7mA"):
         with pytest.raises(EssdError, match="must be a number of m"):
             modules.measurement(text)
+    for text in ("rx-power=6.6", "tx-power=-1", "tx-power=inf", "tx-power=nan"):
+        with pytest.raises(EssdError, match="use 0 to 6.5535 mW"):
+            modules.measurement(text)
+    with pytest.raises(EssdError, match="use -128 to 127.99 C"):
+        modules.measurement("temperature=128")
     with pytest.raises(EssdError, match="one of temperature, voltage, bias"):
         modules.measurement("humidity=3")

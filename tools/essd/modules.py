@@ -17,6 +17,9 @@ ZERO_CELSIUS_MK = 273150
 # How each quantity is shown: its divisor and unit.
 UNITS = {"temperature": (1000, "C"), "voltage": (1_000_000, "V"), "bias": (1000, "mA"),
          "tx-power": (1_000_000, "mW"), "rx-power": (1_000_000, "mW")}
+# What two bytes of a module can say, in these units.
+RANGES = {"temperature": (-128, 127.99), "voltage": (0, 6.5535), "bias": (0, 131.07),
+          "tx-power": (0, 6.5535), "rx-power": (0, 6.5535)}
 
 
 def scaled(name: str, value: int) -> float:
@@ -56,10 +59,14 @@ def measurement(text: str) -> tuple[str, int]:
                         f"{', '.join(UNITS)}")
     divisor, unit = UNITS[name]
     try:
-        return name, round(float(value) * divisor)
-    except (ValueError, OverflowError):
+        number = float(value)
+    except ValueError:
         raise EssdError(f"--measure {text}: the value must be a number of {unit}, "
                         f"such as {name}=3.5") from None
+    least, most = RANGES[name]
+    if not least <= number <= most:
+        raise EssdError(f"--measure {text}: use {least:g} to {most:g} {unit}")
+    return name, round(number * divisor)
 
 
 def measure(instance: Instance, number: int, wanted: list[tuple[str, int]]) -> None:
@@ -93,7 +100,11 @@ def notes(modules: list[dict[str, Any]]) -> Iterator[str]:
             yield f"{port}: {NO_DIAGNOSTICS[module['diagnostics']]}"
         for name, facts in module.get("values", {}).items():
             for limit in facts["exceeded"]:
-                yield (f"{port}: {name} is {facts['value']:.4g} {UNITS[name][1]}, beyond "
+                above = facts["value"] - facts[limit]
+                is_beyond = above > 0 if limit.startswith("high") else above < 0
+                # A limit is exceeded until the value is back by a margin.
+                yield (f"{port}: {name} is {facts['value']:.4g} {UNITS[name][1]}, "
+                       f"{'' if is_beyond else 'and was '}beyond "
                        f"the {limit} limit of {facts[limit]:.4g} {UNITS[name][1]}")
 
 

@@ -342,6 +342,9 @@ static void test_flags_of_the_module_count_unless_they_contradict(void **state)
     assert_int_equal(
         cage.module.exceeded,
         BIT(MODULE_LIMIT(MODULE_TEMPERATURE, MODULE_HIGH_WARNING)));
+    assert_string_equal(cage.text,
+                        "port 1: module: temperature high-warning: 38.00 C "
+                        "now; it was beyond the limit, 70.00 C");
     put_be16(cage.memory[1] + DIAG_WARNINGS, 0);
     put_be16(cage.memory[1] + DIAG_ALARMS, 0x0040);
     look_at_cage(3);
