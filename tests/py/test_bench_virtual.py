@@ -61,7 +61,7 @@ def test_an_array_that_does_not_fit_is_refused_in_a_line(words: str, why: str) -
     (bench.Timing("fast"), (True, 0, None, True), "not with --block"),
     (bench.Timing("realtime"), (True, 0, "8G", False), "--nand 8G,timing=realtime"),
     (bench.Timing("fast", 1), (True, 0, None, False), "--seed: only with"),
-    (bench.Timing("virtaul"), (True, 0, None, False), "did you mean virtual"),
+    (bench.Timing("virtua"), (True, 0, None, False), "did you mean virtual"),
 ])
 def test_a_timing_that_is_impossible_is_refused(timing: bench.Timing, facts: tuple,
                                                 why: str) -> None:
