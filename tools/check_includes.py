@@ -103,8 +103,9 @@ PRIVATE = re.compile(r"(^|_)(internal|state)\.h$")
 WHITE_BOX = {
     # It checks that commands wait in both of the target's queues.
     "tests/native/test_slow.c": ["nvmeof/target/state.h"],
-    # It flips bits of the slot in the write buffer that holds a certain unit.
+    # They flip bits of the slot in the write buffer that holds a certain unit.
     "tests/native/test_data_path.c": ["firmware/ftl/ftl_internal.h"],
+    "tests/native/test_firmware.c": ["firmware/ftl/ftl_internal.h"],
     # It compares every answer with the commands that target and transport still have.
     "tests/fuzz/sequence/sequence.c": ["nvmeof/rdma/rdma_state.h",
                                        "nvmeof/target/state.h"],

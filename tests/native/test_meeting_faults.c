@@ -6,7 +6,6 @@
  */
 #include "bed_fixture.h"
 
-#include "firmware/ftl/ftl_internal.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/nand_faults.h"
