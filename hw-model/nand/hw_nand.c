@@ -110,11 +110,11 @@ void hw_nand_init(struct hw_nand *nand, const struct hw_nand_config *config)
     hw_nand_timers_init(nand);
 }
 
-/* Each die has at most one operation in progress and one suspended, or more
- * reads in progress. */
+/* Each die has at most one operation in each register, and one suspended; or
+ * reads that take no time, which are more. */
 static unsigned int array_ops(const struct nand_geometry *geometry)
 {
-    return 2 * nand_geometry_dies(geometry) + HW_NAND_MORE_READS;
+    return 3 * nand_geometry_dies(geometry) + HW_NAND_MORE_READS;
 }
 
 size_t hw_nand_array_bytes(const struct nand_geometry *geometry)

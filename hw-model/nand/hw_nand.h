@@ -27,6 +27,8 @@ enum {
     HW_NAND_CHANNELS = 16,
     HW_NAND_DIES = 256, /* of all channels */
     HW_NAND_PLANES = 4,
+    /* Of all dies: first their page registers, then their cache registers. */
+    HW_NAND_REGISTERS = 2 * HW_NAND_DIES,
 };
 /* The most reads that are in progress while operations take no time. */
 enum {
@@ -34,7 +36,7 @@ enum {
     HW_NAND_MORE_READS = 128,   /* of all dies, beyond the first of each */
     HW_NAND_MORE_ENTRIES = 512, /* of these reads */
 };
-enum { HW_NAND_TIMERS = HW_NAND_DIES + HW_NAND_OPS };
+enum { HW_NAND_TIMERS = HW_NAND_REGISTERS + HW_NAND_OPS };
 #define HW_NAND_NONE UINT32_MAX
 
 struct hw_nand_config {
@@ -77,6 +79,7 @@ struct hw_nand_op { /* a command that was taken and has not completed */
     uint16_t block[HW_NAND_PLANES];
     uint16_t entries;
     uint16_t cursor; /* READ: first entry of the next read of the flash */
+    uint16_t sent;   /* READ: first entry of what the cache register holds */
     uint32_t die;    /* of the array */
     uint32_t next;   /* next operation of the same list */
     uint32_t tag;    /* what traces call it */
@@ -92,8 +95,9 @@ struct hw_nand_list {
     uint32_t tail;
 };
 
+/* What a register of a die does. */
 enum hw_nand_die_state {
-    HW_DIE_IDLE,     /* Has no operation, except a suspended one. */
+    HW_DIE_IDLE,     /* Has no operation. */
     HW_DIE_ACCEPTS,  /* Waits for the channel, to receive a command. */
     HW_DIE_RECEIVES, /* Receives command and data from the channel; timed. */
     HW_DIE_STARTS,   /* The array reads or writes its storage. */
@@ -101,32 +105,46 @@ enum hw_nand_die_state {
     HW_DIE_FINISHES, /* The array writes its storage. */
     HW_DIE_OFFERS,   /* Waits for the channel, to send data. */
     HW_DIE_SENDS,    /* Sends data to the channel; timed. */
+    HW_DIE_HOLDS,    /* Holds data, and waits for the other register. */
+    HW_DIE_COPIES,   /* Cache register: is copied from or to the page register;
+                      * timed. */
+};
+
+/*
+ * One of the two registers of a die: the page register, which the array uses,
+ * and the cache register.  An operation that no other one overlaps is in the
+ * page register only, also while it uses the channel.
+ */
+struct hw_nand_register {
+    uint8_t state;         /* enum hw_nand_die_state */
+    bool is_ready;         /* in the list of registers with work to do */
+    uint32_t op;           /* its operation, or HW_NAND_NONE */
+    uint64_t clock_ns;     /* when its state began */
+    uint32_t next_waiting; /* next register that waits for the channel */
+    uint32_t next_ready;
 };
 
 struct hw_nand_die {
-    uint8_t state;              /* enum hw_nand_die_state */
-    bool is_ready;              /* in the list of dies with work to do */
-    uint32_t op;                /* its operation, or HW_NAND_NONE */
-    uint32_t suspended;         /* the operation that it has suspended */
-    uint64_t remaining_ns;      /* that the suspended operation still needs */
-    uint64_t suspend_ns;        /* before the next operation can begin */
-    uint64_t clock_ns;          /* when its state began */
+    uint32_t suspended;    /* the operation that it has suspended */
+    bool is_chained;       /* the data in the cache register was read while the
+                            * data of another read was sent */
+    uint64_t remaining_ns; /* that the suspended operation still needs */
+    uint64_t suspend_ns;   /* before the next operation can begin */
+    uint64_t copy_ns;      /* that the operation waits for the registers */
     struct hw_nand_list urgent; /* reads that have not begun */
     struct hw_nand_list normal; /* other commands that have not begun */
     struct hw_nand_list reads;  /* reads in progress that take no time */
     uint32_t num_reads;         /* in this list */
-    uint32_t next_waiting;      /* next die that waits for the channel */
-    uint32_t next_ready;
 };
 
 struct hw_nand_channel {
     bool is_busy;
     uint64_t free_ns; /* when its last transfer ended */
-    uint32_t head;    /* dies that wait for it, first in, first out */
+    uint32_t head;    /* registers that wait for it, first in, first out */
     uint32_t tail;
 };
 
-/* The time at which a die's state, or the decoding of a READ, ends. */
+/* The time at which a register's state, or the decoding of a READ, ends. */
 struct hw_nand_timer {
     uint64_t end_ns;
     uint64_t serial;  /* of two with the same end, the lower one is first */
@@ -146,13 +164,14 @@ struct hw_nand {
     uint32_t outstanding[HW_NAND_QUEUES]; /* commands taken, not completed */
 
     struct hw_nand_die dies[HW_NAND_DIES];
+    struct hw_nand_register registers[HW_NAND_REGISTERS];
     struct hw_nand_channel channels[HW_NAND_CHANNELS];
     uint32_t more_reads;   /* in progress, beyond the first of each die */
     uint32_t more_entries; /* of these reads */
-    uint32_t ready_head;   /* dies with work to do now, first in, first out */
+    uint32_t ready_head;   /* registers with work to do, first in, first out */
     uint32_t ready_tail;
 
-    struct hw_nand_timer timers[HW_NAND_TIMERS]; /* of dies, then of ops */
+    struct hw_nand_timer timers[HW_NAND_TIMERS]; /* of registers, then of ops */
     uint32_t heap[HW_NAND_TIMERS]; /* indices of timers; first: next to end */
     uint32_t heap_count;
     uint64_t serial;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What dies and channels do, one operation and one transfer at a time.
+ * What dies do: the order of their operations, and the steps of one.
  * Reference: docs/hardware/nand.md, sections 4 and 6.
  *
- * A die does a step when its state has ended: when its time has passed, the
- * channel is its own, or the array has accessed its storage.  The step enters
- * the next state.  Dies whose state has ended are in the list of ready dies.
+ * A register of a die does a step when its state has ended: when its time has
+ * passed, the channel is its own, or the array has accessed its storage.  The
+ * step enters the next state.  Registers whose state has ended are in the list
+ * of ready registers.  Here are the steps of the page register; those of the
+ * cache register are in hw_nand_cache.c.
  *
  * Reads that take no time have no such states: see hw_nand_reads.c.
  */
@@ -18,23 +20,7 @@ static struct hw_nand_die *die_at(struct hw_nand *nand, uint32_t d)
 
 static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t d)
 {
-    return &nand->ops[nand->dies[d].op];
-}
-
-/* Let `duration_ns` pass. @return true when no time needs to pass */
-static bool pass_time(struct hw_nand *nand, uint32_t d, uint64_t duration_ns)
-{
-    if (duration_ns == 0 || !hw_nand_is_timed(nand)) {
-        return true;
-    }
-    hw_nand_timer_start(nand, d, die_at(nand, d)->clock_ns + duration_ns);
-    return false;
-}
-
-void hw_nand_die_elapsed(struct hw_nand *nand, uint32_t d, uint64_t end_ns)
-{
-    die_at(nand, d)->clock_ns = end_ns;
-    hw_nand_die_ready(nand, d);
+    return &nand->ops[hw_nand_page(nand, d)->op];
 }
 
 /* ---- Suspension */
@@ -74,45 +60,102 @@ static void suspend_operation(struct hw_nand *nand, uint32_t d,
                               uint64_t remaining_ns)
 {
     struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_register *page = hw_nand_page(nand, d);
 
-    die->suspended = die->op;
+    hw_nand_cache_drop(nand, d); /* The read needs both registers. */
+    die->suspended = page->op;
     die->remaining_ns = remaining_ns;
     die->suspend_ns = nand_array_profile(nand->array)->suspend_ns;
-    die->op = HW_NAND_NONE;
-    die->state = HW_DIE_IDLE;
+    page->op = HW_NAND_NONE;
+    page->state = HW_DIE_IDLE;
     hw_nand_count(nand, NAND_COUNT_SUSPENDS, 1);
 }
 
 static bool resume_operation(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_register *page = hw_nand_page(nand, d);
 
-    die->op = die->suspended;
+    page->op = die->suspended;
     die->suspended = HW_NAND_NONE;
     die->suspend_ns = 0;
-    die->state = HW_DIE_BUSY;
-    return pass_time(nand, d,
-                     die->remaining_ns +
-                         nand_array_profile(nand->array)->resume_ns);
+    page->state = HW_DIE_BUSY;
+    if (hw_nand_register_pass(nand, d,
+                              die->remaining_ns +
+                                  nand_array_profile(nand->array)->resume_ns)) {
+        return true;
+    }
+    hw_nand_cache(nand, d)->clock_ns = page->clock_ns;
+    hw_nand_cache_fill(nand, d);
+    return false;
 }
 
-/* ---- Steps.  They return whether the state that they enter has ended. */
+/* ---- Which operation is next */
 
-static bool end_operation(struct hw_nand *nand, uint32_t d)
+/* The list whose first operation is next; NULL: there is none. */
+static struct hw_nand_list *next_list(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
-    struct hw_nand_op *op = op_of(nand, d);
-    uint64_t decode_ns = hw_nand_op_close(nand, op);
 
-    die->op = HW_NAND_NONE;
-    die->state = HW_DIE_IDLE;
-    if (decode_ns == 0) {
-        hw_nand_command_end(nand, op);
-    } else {
-        hw_nand_timer_start(nand, HW_NAND_DIES + hw_nand_op_index(nand, op),
-                            die->clock_ns + decode_ns);
+    if (die->suspended != HW_NAND_NONE) {
+        return is_overtaken(nand, d, &nand->ops[die->suspended]) ? &die->urgent
+                                                                 : NULL;
     }
-    return true;
+    if (die->urgent.head != HW_NAND_NONE) {
+        return &die->urgent;
+    }
+    return die->normal.head != HW_NAND_NONE ? &die->normal : NULL;
+}
+
+/* The page register is idle, and takes the program that was transferred. */
+static bool begin_cached_program(struct hw_nand *nand, uint32_t d)
+{
+    struct hw_nand_register *page = hw_nand_page(nand, d);
+    struct hw_nand_register *cache = hw_nand_cache(nand, d);
+
+    page->op = cache->op;
+    page->clock_ns = MAX(page->clock_ns, cache->clock_ns);
+    page->state = HW_DIE_STARTS;
+    cache->op = HW_NAND_NONE;
+    cache->state = HW_DIE_IDLE;
+    die_at(nand, d)->copy_ns = 0;
+    return nand_op_start(nand->array, op_of(nand, d)->array_op,
+                         hw_nand_now_ns(nand));
+}
+
+/* The same while the cache register has data that was read. */
+static bool begin_beside_read(struct hw_nand *nand, uint32_t d)
+{
+    const struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_list *list;
+
+    if (hw_nand_cache(nand, d)->state != HW_DIE_HOLDS) {
+        return false; /* The data is being sent. */
+    }
+    list = next_list(nand, d);
+    if (list != NULL &&
+        hw_nand_list_first(nand, list)->opcode == NAND_CMD_READ) {
+        return hw_nand_register_begin(nand, d, hw_nand_list_take(nand, list));
+    }
+    (void)hw_nand_cache_send(nand, d, die->is_chained);
+    return false;
+}
+
+/* Begin an operation while the cache register is not idle. */
+static bool begin_beside_cache(struct hw_nand *nand, uint32_t d)
+{
+    const struct hw_nand_register *cache = hw_nand_cache(nand, d);
+
+    if (cache->op != HW_NAND_NONE &&
+        nand->ops[cache->op].opcode == NAND_CMD_READ) {
+        return begin_beside_read(nand, d);
+    }
+    if (cache->op == HW_NAND_NONE ||
+        die_at(nand, d)->urgent.head != HW_NAND_NONE) {
+        hw_nand_cache_drop(nand, d);
+        return true;
+    }
+    return cache->state == HW_DIE_HOLDS && begin_cached_program(nand, d);
 }
 
 /* Whether an operation has to wait for reads that are in progress. */
@@ -123,60 +166,49 @@ static bool waits_for_reads(const struct hw_nand *nand, uint32_t d,
            !hw_nand_reads_take(nand, &nand->dies[d], op);
 }
 
-/* Take the operation that is next, unless it has to wait. */
-static struct hw_nand_op *next_operation(struct hw_nand *nand, uint32_t d)
-{
-    struct hw_nand_die *die = die_at(nand, d);
-    struct hw_nand_list *list = &die->urgent;
-    struct hw_nand_op *op = hw_nand_list_first(nand, list);
-
-    if (die->suspended != HW_NAND_NONE) {
-        return is_overtaken(nand, d, &nand->ops[die->suspended])
-                   ? hw_nand_list_take(nand, list)
-                   : NULL;
-    }
-    if (op == NULL) {
-        list = &die->normal;
-        op = hw_nand_list_first(nand, list);
-    }
-    return op == NULL || waits_for_reads(nand, d, op)
-               ? NULL
-               : hw_nand_list_take(nand, list);
-}
-
 static bool begin_operation(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_list *list;
     struct hw_nand_op *op;
 
     hw_nand_reads_end(nand, die);
-    op = next_operation(nand, d);
-    if (op == NULL) {
+    if (hw_nand_cache(nand, d)->state != HW_DIE_IDLE) {
+        return begin_beside_cache(nand, d);
+    }
+    list = next_list(nand, d);
+    if (list == NULL) {
         return die->suspended != HW_NAND_NONE && resume_operation(nand, d);
     }
+    if (waits_for_reads(nand, d, hw_nand_list_first(nand, list))) {
+        return false;
+    }
+    op = hw_nand_list_take(nand, list);
     if (hw_nand_reads_take(nand, die, op)) {
         hw_nand_reads_begin(nand, die, op);
         return true;
     }
-    die->op = hw_nand_op_index(nand, op);
-    if (!hw_nand_op_open(nand, op)) {
-        return end_operation(nand, d);
-    }
-    die->state = HW_DIE_ACCEPTS;
-    return hw_nand_channel_take(nand, d);
+    return hw_nand_register_begin(nand, d, op);
 }
+
+/* ---- Steps.  They return whether the state that they enter has ended. */
 
 static bool start_in_array(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_register *page = hw_nand_page(nand, d);
     struct hw_nand_op *op = op_of(nand, d);
 
-    hw_nand_channel_release(nand, d, die->clock_ns);
+    hw_nand_channel_release(nand, d, page->clock_ns);
+    die->copy_ns = hw_nand_cache(nand, d)->state == HW_DIE_HOLDS
+                       ? hw_nand_cache_send(nand, d, true)
+                       : 0;
     if (op->cursor > 0) { /* its data has been read with the first entries */
-        die->state = HW_DIE_BUSY;
-        return pass_time(nand, d, hw_nand_busy_ns(nand, op));
+        page->state = HW_DIE_BUSY;
+        return hw_nand_register_pass(nand, d,
+                                     die->copy_ns + hw_nand_busy_ns(nand, op));
     }
-    die->state = HW_DIE_STARTS;
+    page->state = HW_DIE_STARTS;
     return nand_op_start(nand->array, op->array_op, hw_nand_now_ns(nand));
 }
 
@@ -188,87 +220,68 @@ static bool begin_in_die(struct hw_nand *nand, uint32_t d)
 
     hw_nand_op_judge(nand, op);
     if (op->status != NAND_CQE_OK && op->status != NAND_CQE_FAILED) {
-        return end_operation(nand, d);
+        return hw_nand_register_end(nand, d);
     }
     busy_ns = hw_nand_busy_ns(nand, op);
     if (is_overtaken(nand, d, op)) {
         suspend_operation(nand, d, busy_ns);
         return true;
     }
-    busy_ns += die->suspend_ns;
+    busy_ns += die->suspend_ns + die->copy_ns;
     die->suspend_ns = 0;
-    die->state = HW_DIE_BUSY;
-    return pass_time(nand, d, busy_ns);
+    hw_nand_page(nand, d)->state = HW_DIE_BUSY;
+    if (hw_nand_register_pass(nand, d, busy_ns)) {
+        return true;
+    }
+    if (op->opcode == NAND_CMD_PROGRAM) {
+        hw_nand_cache_copy(nand, d);
+    }
+    return false;
 }
 
 static bool end_in_die(struct hw_nand *nand, uint32_t d)
 {
-    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_register *page = hw_nand_page(nand, d);
     struct hw_nand_op *op = op_of(nand, d);
 
     if (op->opcode == NAND_CMD_READ) {
-        die->state = HW_DIE_OFFERS;
+        if (hw_nand_has_cache(nand)) {
+            page->state = HW_DIE_HOLDS;
+            return true;
+        }
+        page->state = HW_DIE_OFFERS;
         return hw_nand_channel_take(nand, d);
     }
-    die->state = HW_DIE_FINISHES;
+    page->state = HW_DIE_FINISHES;
     return nand_op_finish(nand->array, op->array_op, hw_nand_now_ns(nand));
-}
-
-static void count_change(struct hw_nand *nand, const struct hw_nand_op *op)
-{
-    unsigned int planes = (unsigned int)__builtin_popcount(op->planes);
-    unsigned int failed = (unsigned int)__builtin_popcount(op->failed_planes);
-
-    if (op->opcode == NAND_CMD_PROGRAM) {
-        hw_nand_count(nand, NAND_COUNT_UNITS_PROGRAMMED,
-                      op->entries / planes * (planes - failed));
-        hw_nand_count(nand, NAND_COUNT_PROGRAM_FAILURES, failed);
-    } else {
-        hw_nand_count(nand, NAND_COUNT_BLOCKS_ERASED, planes - failed);
-        hw_nand_count(nand, NAND_COUNT_ERASE_FAILURES, failed);
-    }
-}
-
-static bool end_in_array(struct hw_nand *nand, uint32_t d)
-{
-    struct hw_nand_op *op = op_of(nand, d);
-
-    hw_nand_op_judge(nand, op);
-    if (op->status == NAND_CQE_FAILED) {
-        op->failed_planes = op->array_op->failed_planes;
-    }
-    if (op->opcode != NAND_CMD_READ &&
-        (op->status == NAND_CQE_OK || op->status == NAND_CQE_FAILED)) {
-        count_change(nand, op);
-    }
-    return end_operation(nand, d);
 }
 
 static bool end_transfer(struct hw_nand *nand, uint32_t d)
 {
-    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_register *page = hw_nand_page(nand, d);
     struct hw_nand_op *op = op_of(nand, d);
 
-    hw_nand_channel_release(nand, d, die->clock_ns);
-    op->cursor = hw_nand_read_end(op);
+    hw_nand_channel_release(nand, d, page->clock_ns);
+    op->cursor = hw_nand_read_end(op, op->cursor);
     if (op->cursor < op->entries) {
-        die->state = HW_DIE_ACCEPTS;
+        page->state = HW_DIE_ACCEPTS;
         return hw_nand_channel_take(nand, d);
     }
-    die->state = HW_DIE_FINISHES;
+    page->state = HW_DIE_FINISHES;
     return nand_op_finish(nand->array, op->array_op, hw_nand_now_ns(nand));
 }
 
 static bool do_step(struct hw_nand *nand, uint32_t d)
 {
-    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_register *page = hw_nand_page(nand, d);
 
-    switch ((enum hw_nand_die_state)die->state) {
+    switch ((enum hw_nand_die_state)page->state) {
     case HW_DIE_IDLE:
         return begin_operation(nand, d);
     case HW_DIE_ACCEPTS:
-        die->state = HW_DIE_RECEIVES;
-        return pass_time(nand, d, hw_nand_input_ns(nand, op_of(nand, d)));
+        page->state = HW_DIE_RECEIVES;
+        return hw_nand_register_pass(nand, d,
+                                     hw_nand_input_ns(nand, op_of(nand, d)));
     case HW_DIE_RECEIVES:
         return start_in_array(nand, d);
     case HW_DIE_STARTS:
@@ -276,61 +289,58 @@ static bool do_step(struct hw_nand *nand, uint32_t d)
     case HW_DIE_BUSY:
         return end_in_die(nand, d);
     case HW_DIE_FINISHES:
-        return end_in_array(nand, d);
+        return hw_nand_register_finish(nand, d);
+    case HW_DIE_HOLDS:
+        return hw_nand_cache_take(nand, d);
     case HW_DIE_OFFERS:
-        die->state = HW_DIE_SENDS;
-        return pass_time(nand, d, hw_nand_output_ns(nand, op_of(nand, d)));
+        page->state = HW_DIE_SENDS;
+        return hw_nand_register_pass(
+            nand, d,
+            hw_nand_output_ns(nand, op_of(nand, d), op_of(nand, d)->cursor));
     case HW_DIE_SENDS:
         return end_transfer(nand, d);
+    case HW_DIE_COPIES: /* the cache register only */
+        break;
     }
     return false;
+}
+
+static bool do_step_of(struct hw_nand *nand, uint32_t r)
+{
+    return r < HW_NAND_DIES ? do_step(nand, r)
+                            : hw_nand_cache_step(nand, r - HW_NAND_DIES);
 }
 
 void hw_nand_dies_run(struct hw_nand *nand)
 {
     while (nand->ready_head != HW_NAND_NONE) {
-        uint32_t d = nand->ready_head;
+        uint32_t r = nand->ready_head;
 
-        nand->ready_head = nand->dies[d].next_ready;
-        nand->dies[d].is_ready = false;
-        while (do_step(nand, d)) {
+        nand->ready_head = nand->registers[r].next_ready;
+        nand->registers[r].is_ready = false;
+        while (do_step_of(nand, r)) {
         }
     }
 }
 
-/* Whether the die's operation waits for the channel and has not begun. */
-static bool waits_to_begin(struct hw_nand *nand, uint32_t d)
+/* Whether the operation of a register waits for the channel and has not begun.
+ */
+static bool waits_to_begin(const struct hw_nand *nand, uint32_t r)
 {
-    const struct hw_nand_die *die = die_at(nand, d);
+    const struct hw_nand_register *reg = &nand->registers[r];
 
-    return die->state == HW_DIE_ACCEPTS && !die->is_ready &&
-           op_of(nand, d)->cursor == 0;
+    return reg->state == HW_DIE_ACCEPTS && !reg->is_ready &&
+           nand->ops[reg->op].cursor == 0;
 }
 
-/* Let the operation of a die that waits to begin be taken again later. */
-static void put_back_operation(struct hw_nand *nand, uint32_t d)
+/* An urgent read has come. */
+static void overtake_operation(struct hw_nand *nand, uint32_t d)
 {
-    struct hw_nand_die *die = die_at(nand, d);
-    struct hw_nand_op *op = op_of(nand, d);
+    const struct hw_nand_register *page = hw_nand_page(nand, d);
 
-    hw_nand_channel_leave(nand, d);
-    nand_op_put(nand->array, op->array_op);
-    op->array_op = NULL;
-    hw_nand_list_put_first(nand, &die->normal, op);
-    die->op = HW_NAND_NONE;
-    die->state = HW_DIE_IDLE;
-}
-
-void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
-{
-    uint32_t d = op->die;
-    struct hw_nand_die *die = die_at(nand, d);
-
-    hw_nand_list_put(nand, op->is_urgent ? &die->urgent : &die->normal, op);
-    if (op->is_urgent && waits_to_begin(nand, d) &&
-        !op_of(nand, d)->is_urgent) {
-        put_back_operation(nand, d);
-    } else if (op->is_urgent && die->state == HW_DIE_BUSY &&
+    if (waits_to_begin(nand, d) && !op_of(nand, d)->is_urgent) {
+        hw_nand_register_put_back(nand, d);
+    } else if (page->state == HW_DIE_BUSY &&
                is_overtaken(nand, d, op_of(nand, d))) {
         uint64_t now_ns = hw_nand_now_ns(nand);
         uint64_t end_ns = nand->timers[d].end_ns;
@@ -338,18 +348,39 @@ void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
         hw_nand_timer_stop(nand, d);
         suspend_operation(nand, d, end_ns > now_ns ? end_ns - now_ns : 0);
     }
-    if (die->state == HW_DIE_IDLE) {
-        die->clock_ns = hw_nand_now_ns(nand);
-        hw_nand_die_ready(nand, d);
+}
+
+void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op)
+{
+    uint32_t d = op->die;
+    struct hw_nand_die *die = die_at(nand, d);
+    struct hw_nand_register *page = hw_nand_page(nand, d);
+
+    hw_nand_list_put(nand, op->is_urgent ? &die->urgent : &die->normal, op);
+    if (op->is_urgent) {
+        overtake_operation(nand, d);
+    }
+    if (page->state == HW_DIE_IDLE) {
+        page->clock_ns = hw_nand_now_ns(nand);
+        hw_nand_register_ready(nand, d);
+    } else if (page->state == HW_DIE_BUSY && op->opcode == NAND_CMD_PROGRAM &&
+               hw_nand_cache(nand, d)->state == HW_DIE_IDLE) {
+        hw_nand_cache(nand, d)->clock_ns = hw_nand_now_ns(nand);
+        hw_nand_cache_fill(nand, d);
     }
 }
 
 void hw_nand_die_served(void *ctx, struct nand_op *array_op)
 {
+    struct hw_nand *nand = ctx;
     struct hw_nand_op *op = array_op->owner;
+    const struct hw_nand_register *cache = hw_nand_cache(nand, op->die);
 
     op->is_served = true;
-    hw_nand_die_ready(ctx, op->die);
+    hw_nand_register_ready(nand, cache->state == HW_DIE_FINISHES &&
+                                         cache->op == hw_nand_op_index(nand, op)
+                                     ? hw_nand_cache_of(op->die)
+                                     : op->die);
 }
 
 /* ---- Reset */
@@ -364,17 +395,31 @@ static void drop_list(struct hw_nand *nand, struct hw_nand_list *list)
     }
 }
 
-static bool receives_command(struct hw_nand *nand, uint32_t d)
+static bool receives_command(const struct hw_nand *nand, uint32_t r)
 {
-    return die_at(nand, d)->state == HW_DIE_RECEIVES &&
-           op_of(nand, d)->cursor == 0;
+    const struct hw_nand_register *reg = &nand->registers[r];
+
+    return reg->state == HW_DIE_RECEIVES && nand->ops[reg->op].cursor == 0;
 }
 
-static void drop_operation(struct hw_nand *nand, uint32_t d)
+static bool holds_program(const struct hw_nand *nand, uint32_t r)
 {
-    op_of(nand, d)->status = NAND_CQE_ABORTED;
-    (void)end_operation(nand, d);
-    hw_nand_die_ready(nand, d); /* it may have suspended an operation */
+    const struct hw_nand_register *reg = &nand->registers[r];
+
+    return reg->state == HW_DIE_HOLDS &&
+           nand->ops[reg->op].opcode == NAND_CMD_PROGRAM;
+}
+
+static void drop_operation(struct hw_nand *nand, uint32_t r)
+{
+    uint32_t d = r % HW_NAND_DIES;
+
+    nand->ops[nand->registers[r].op].status = NAND_CQE_ABORTED;
+    (void)hw_nand_register_end(nand, r);
+    if (hw_nand_page(nand, d)->state == HW_DIE_IDLE) {
+        hw_nand_register_ready(nand, d); /* it may have suspended an operation,
+                                          * or the other register has data */
+    }
 }
 
 void hw_nand_dies_reset(struct hw_nand *nand)
@@ -382,16 +427,20 @@ void hw_nand_dies_reset(struct hw_nand *nand)
     for (uint32_t d = 0; d < nand->num_dies; d++) {
         drop_list(nand, &die_at(nand, d)->urgent);
         drop_list(nand, &die_at(nand, d)->normal);
-        if (waits_to_begin(nand, d)) {
-            hw_nand_channel_leave(nand, d);
-            drop_operation(nand, d);
+    }
+    for (uint32_t r = 0; r < HW_NAND_REGISTERS; r++) {
+        if (waits_to_begin(nand, r)) {
+            hw_nand_channel_leave(nand, r);
+            drop_operation(nand, r);
+        } else if (holds_program(nand, r)) {
+            drop_operation(nand, r);
         }
     }
-    for (uint32_t d = 0; d < nand->num_dies; d++) {
-        if (receives_command(nand, d)) {
-            hw_nand_timer_stop(nand, d);
-            hw_nand_channel_release(nand, d, hw_nand_now_ns(nand));
-            drop_operation(nand, d);
+    for (uint32_t r = 0; r < HW_NAND_REGISTERS; r++) {
+        if (receives_command(nand, r)) {
+            hw_nand_timer_stop(nand, r);
+            hw_nand_channel_release(nand, r, hw_nand_now_ns(nand));
+            drop_operation(nand, r);
         }
     }
 }
@@ -399,11 +448,13 @@ void hw_nand_dies_reset(struct hw_nand *nand)
 void hw_nand_dies_init(struct hw_nand *nand)
 {
     for (uint32_t d = 0; d < HW_NAND_DIES; d++) {
-        nand->dies[d] =
-            (struct hw_nand_die){.op = HW_NAND_NONE, .suspended = HW_NAND_NONE};
+        nand->dies[d] = (struct hw_nand_die){.suspended = HW_NAND_NONE};
         hw_nand_list_init(&nand->dies[d].urgent);
         hw_nand_list_init(&nand->dies[d].normal);
         hw_nand_list_init(&nand->dies[d].reads);
+    }
+    for (uint32_t r = 0; r < HW_NAND_REGISTERS; r++) {
+        nand->registers[r] = (struct hw_nand_register){.op = HW_NAND_NONE};
     }
     for (uint32_t i = 0; i < HW_NAND_CHANNELS; i++) {
         nand->channels[i] = (struct hw_nand_channel){.head = HW_NAND_NONE,

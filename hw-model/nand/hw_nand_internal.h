@@ -46,6 +46,41 @@ static inline bool hw_nand_is_timed(const struct hw_nand *nand)
     return nand->config.is_realtime && !nand->is_stopped && !nand->is_resetting;
 }
 
+/* Registers of a die (struct hw_nand_register): their index, and themselves. */
+static inline uint32_t hw_nand_cache_of(uint32_t d)
+{
+    return HW_NAND_DIES + d;
+}
+
+static inline struct hw_nand_register *hw_nand_page(struct hw_nand *nand,
+                                                    uint32_t d)
+{
+    return &nand->registers[d];
+}
+
+static inline struct hw_nand_register *hw_nand_cache(struct hw_nand *nand,
+                                                     uint32_t d)
+{
+    return &nand->registers[hw_nand_cache_of(d)];
+}
+
+/* Whether operations of a die overlap: not if they take no time, nor if the
+ * part has no cache operations. */
+static inline bool hw_nand_has_cache(const struct hw_nand *nand)
+{
+    return hw_nand_is_timed(nand) &&
+           nand_array_profile(nand->array)->read_copy_ns != 0;
+}
+
+/* ---- hw_nand_time.c: when operations end */
+
+void hw_nand_timers_init(struct hw_nand *nand);
+void hw_nand_timer_start(struct hw_nand *nand, uint32_t timer, uint64_t end_ns);
+void hw_nand_timer_stop(struct hw_nand *nand, uint32_t timer);
+
+/* Let everything happen that is due at `now_ns`, in the order of time. */
+void hw_nand_timers_run(struct hw_nand *nand, uint64_t now_ns);
+
 /* ---- hw_nand_queue.c */
 
 void hw_nand_update_irq(struct hw_nand *nand);
@@ -143,20 +178,20 @@ struct hw_nand_op *hw_nand_list_first(struct hw_nand *nand,
 struct hw_nand_op *hw_nand_list_take(struct hw_nand *nand,
                                      struct hw_nand_list *list);
 
-/* The state of die `d` has ended: it has work to do. */
-void hw_nand_die_ready(struct hw_nand *nand, uint32_t d);
+/* The state of register `r` has ended: it has work to do. */
+void hw_nand_register_ready(struct hw_nand *nand, uint32_t r);
 
-/* @return false when the die has to wait for its channel */
-bool hw_nand_channel_take(struct hw_nand *nand, uint32_t d);
+/* @return false when the register has to wait for its channel */
+bool hw_nand_channel_take(struct hw_nand *nand, uint32_t r);
 
 /*
- * The transfer of the die ended at `end_ns`; the next die that waits gets the
- * channel.
+ * The transfer of the register ended at `end_ns`; the next register that waits
+ * gets the channel.
  */
-void hw_nand_channel_release(struct hw_nand *nand, uint32_t d, uint64_t end_ns);
+void hw_nand_channel_release(struct hw_nand *nand, uint32_t r, uint64_t end_ns);
 
-/* Let the die wait for its channel no longer. */
-void hw_nand_channel_leave(struct hw_nand *nand, uint32_t d);
+/* Let the register wait for its channel no longer. */
+void hw_nand_channel_leave(struct hw_nand *nand, uint32_t r);
 
 /* ---- hw_nand_die.c: order of operations */
 
@@ -165,11 +200,8 @@ void hw_nand_dies_init(struct hw_nand *nand);
 /* Give a checked command to its die. */
 void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op);
 
-/* Work for all dies that can do something now. */
+/* Work for all registers that can do something now. */
 void hw_nand_dies_run(struct hw_nand *nand);
-
-/* The time of a die's state has ended. */
-void hw_nand_die_elapsed(struct hw_nand *nand, uint32_t d, uint64_t end_ns);
 
 /* The array has started or finished the operation of a die; ctx: struct
  * hw_nand.
@@ -179,7 +211,67 @@ void hw_nand_die_served(void *ctx, struct nand_op *array_op);
 /* Drop all commands that have not begun. */
 void hw_nand_dies_reset(struct hw_nand *nand);
 
-/* ---- hw_nand_time.c: how long operations take, and when they end */
+/* ---- hw_nand_register.c: steps that both registers of a die have.  They
+ * return whether the state that they enter has ended. */
+
+/* The time of a register's state has ended. */
+void hw_nand_register_elapsed(struct hw_nand *nand, uint32_t r,
+                              uint64_t end_ns);
+
+/* Let `duration_ns` pass. @return true when no time needs to pass */
+static inline bool hw_nand_register_pass(struct hw_nand *nand, uint32_t r,
+                                         uint64_t duration_ns)
+{
+    if (duration_ns == 0 || !hw_nand_is_timed(nand)) {
+        return true;
+    }
+    hw_nand_timer_start(nand, r, nand->registers[r].clock_ns + duration_ns);
+    return false;
+}
+
+/* Give an operation to a register that has none. */
+bool hw_nand_register_begin(struct hw_nand *nand, uint32_t r,
+                            struct hw_nand_op *op);
+
+/* Let a program or a read that has not begun in the array be taken again. */
+void hw_nand_register_put_back(struct hw_nand *nand, uint32_t r);
+
+/* The array has finished the register's operation, whose status it gives. */
+bool hw_nand_register_finish(struct hw_nand *nand, uint32_t r);
+
+/* Complete the register's operation, whose status is set. */
+bool hw_nand_register_end(struct hw_nand *nand, uint32_t r);
+
+/* ---- hw_nand_cache.c: what the cache register does beside the page register
+ */
+
+/* The next step of the cache register of die `d`. */
+bool hw_nand_cache_step(struct hw_nand *nand, uint32_t d);
+
+/*
+ * Take the data that the page register has read.
+ * @return whether the page register has a step to do
+ */
+bool hw_nand_cache_take(struct hw_nand *nand, uint32_t d);
+
+/*
+ * Send the data that the cache register holds.
+ * @param copies  it has to be copied from the page register before
+ * @return the time of the copy
+ */
+uint64_t hw_nand_cache_send(struct hw_nand *nand, uint32_t d, bool copies);
+
+/* The page register has begun to program: let the next program be transferred,
+ * after the data of this one was copied. */
+void hw_nand_cache_copy(struct hw_nand *nand, uint32_t d);
+
+/* Let the next program be transferred, if the page register programs. */
+void hw_nand_cache_fill(struct hw_nand *nand, uint32_t d);
+
+/* Let a program that is in the cache register be transferred again later. */
+void hw_nand_cache_drop(struct hw_nand *nand, uint32_t d);
+
+/* ---- hw_nand_time.c: how long operations take */
 
 /* Time on the channel for the command, and for the data of a PROGRAM. */
 uint64_t hw_nand_input_ns(const struct hw_nand *nand,
@@ -190,25 +282,19 @@ uint64_t hw_nand_input_ns(const struct hw_nand *nand,
  */
 uint64_t hw_nand_busy_ns(const struct hw_nand *nand,
                          const struct hw_nand_op *op);
-/* Time on the channel for the data of these entries of a READ. */
+/* Time on the channel for the data of a READ from entry `from` up to
+ * hw_nand_read_end(). */
 uint64_t hw_nand_output_ns(const struct hw_nand *nand,
-                           const struct hw_nand_op *op);
+                           const struct hw_nand_op *op, uint16_t from);
 /* Time of the error correction, which begins after a READ's last transfer. */
 uint64_t hw_nand_decode_ns(const struct hw_nand *nand,
                            const struct hw_nand_op *op);
 
 /*
- * The end of the entries that one read of the flash delivers: from the cursor,
- * those of the same wordline and page, in any planes.
+ * The end of the entries that one read of the flash delivers: from entry
+ * `from`, those of the same wordline and page, in any planes.
  */
-uint16_t hw_nand_read_end(const struct hw_nand_op *op);
-
-void hw_nand_timers_init(struct hw_nand *nand);
-void hw_nand_timer_start(struct hw_nand *nand, uint32_t timer, uint64_t end_ns);
-void hw_nand_timer_stop(struct hw_nand *nand, uint32_t timer);
-
-/* Let everything happen that is due at `now_ns`, in the order of time. */
-void hw_nand_timers_run(struct hw_nand *nand, uint64_t now_ns);
+uint16_t hw_nand_read_end(const struct hw_nand_op *op, uint16_t from);
 
 /* ---- hw_nand_trace.c */
 

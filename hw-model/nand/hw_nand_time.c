@@ -26,7 +26,7 @@ static uint64_t transfer_ns(const struct hw_nand *nand, uint64_t units)
 /* The planes of the entries that the next read of the flash delivers. */
 static uint8_t planes_of_read(const struct hw_nand_op *op)
 {
-    uint16_t end = hw_nand_read_end(op);
+    uint16_t end = hw_nand_read_end(op, op->cursor);
     uint8_t planes = 0;
 
     for (uint16_t i = op->cursor; i < end; i++) {
@@ -60,14 +60,13 @@ uint64_t hw_nand_input_ns(const struct hw_nand *nand,
     return commands_ns(nand, planes);
 }
 
-uint16_t hw_nand_read_end(const struct hw_nand_op *op)
+uint16_t hw_nand_read_end(const struct hw_nand_op *op, uint16_t from)
 {
     const struct nand_unit *units = op->array_op->units;
-    uint16_t end = op->cursor;
+    uint16_t end = from;
 
-    while (end < op->entries &&
-           units[end].wordline == units[op->cursor].wordline &&
-           units[end].page == units[op->cursor].page) {
+    while (end < op->entries && units[end].wordline == units[from].wordline &&
+           units[end].page == units[from].page) {
         end++;
     }
     return end;
@@ -101,13 +100,13 @@ uint64_t hw_nand_busy_ns(const struct hw_nand *nand,
     if (op->opcode == NAND_CMD_ERASE) {
         return mode->erase_ns;
     }
-    end = hw_nand_read_end(op);
+    end = hw_nand_read_end(op, op->cursor);
     return (uint64_t)mode->read_ns[op->array_op->units[op->cursor].page] *
            (1 + most_steps(op, op->cursor, end));
 }
 
 uint64_t hw_nand_output_ns(const struct hw_nand *nand,
-                           const struct hw_nand_op *op)
+                           const struct hw_nand_op *op, uint16_t from)
 {
     uint16_t end;
     uint64_t units = 0;
@@ -115,8 +114,8 @@ uint64_t hw_nand_output_ns(const struct hw_nand *nand,
     if (!hw_nand_is_timed(nand)) {
         return 0;
     }
-    end = hw_nand_read_end(op);
-    for (uint16_t i = op->cursor; i < end; i++) {
+    end = hw_nand_read_end(op, from);
+    for (uint16_t i = from; i < end; i++) {
         const struct nand_unit *unit = &op->array_op->units[i];
 
         units += unit->more ? 0 : 1u + unit->steps;
@@ -225,14 +224,14 @@ void hw_nand_timers_run(struct hw_nand *nand, uint64_t now_ns)
         uint32_t timer = nand->heap[0];
 
         hw_nand_timer_stop(nand, timer);
-        if (timer < HW_NAND_DIES) {
+        if (timer < HW_NAND_REGISTERS) {
             /* A reset or a stop ends what is due later, now. */
-            hw_nand_die_elapsed(
+            hw_nand_register_elapsed(
                 nand, timer,
                 MIN(nand->timers[timer].end_ns, hw_nand_now_ns(nand)));
             hw_nand_dies_run(nand);
         } else {
-            hw_nand_command_end(nand, &nand->ops[timer - HW_NAND_DIES]);
+            hw_nand_command_end(nand, &nand->ops[timer - HW_NAND_REGISTERS]);
         }
     }
 }

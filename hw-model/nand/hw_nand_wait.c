@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who waits in the NAND controller: operations for their die, dies for their
- * channel, and dies that have work to do for their turn.  Each waits in a list,
- * first in, first out.
+ * Who waits in the NAND controller: operations for their die, registers of dies
+ * for their channel, and registers that have work to do for their turn.  Each
+ * waits in a list, first in, first out.
  */
 #include "hw-model/nand/hw_nand_internal.h"
 
@@ -58,55 +58,55 @@ struct hw_nand_op *hw_nand_list_take(struct hw_nand *nand,
     return op;
 }
 
-/* ---- Dies that have work to do */
+/* ---- Registers that have work to do */
 
-void hw_nand_die_ready(struct hw_nand *nand, uint32_t d)
+void hw_nand_register_ready(struct hw_nand *nand, uint32_t r)
 {
-    struct hw_nand_die *die = &nand->dies[d];
+    struct hw_nand_register *reg = &nand->registers[r];
 
-    if (die->is_ready) {
+    if (reg->is_ready) {
         return;
     }
-    die->is_ready = true;
-    die->next_ready = HW_NAND_NONE;
+    reg->is_ready = true;
+    reg->next_ready = HW_NAND_NONE;
     if (nand->ready_head == HW_NAND_NONE) {
-        nand->ready_head = d;
+        nand->ready_head = r;
     } else {
-        nand->dies[nand->ready_tail].next_ready = d;
+        nand->registers[nand->ready_tail].next_ready = r;
     }
-    nand->ready_tail = d;
+    nand->ready_tail = r;
 }
 
 /* ---- Channels */
 
-static struct hw_nand_channel *channel_of(struct hw_nand *nand, uint32_t d)
+static struct hw_nand_channel *channel_of(struct hw_nand *nand, uint32_t r)
 {
-    return &nand->channels[d / nand->geometry.dies];
+    return &nand->channels[r % HW_NAND_DIES / nand->geometry.dies];
 }
 
-bool hw_nand_channel_take(struct hw_nand *nand, uint32_t d)
+bool hw_nand_channel_take(struct hw_nand *nand, uint32_t r)
 {
-    struct hw_nand_channel *channel = channel_of(nand, d);
-    struct hw_nand_die *die = &nand->dies[d];
+    struct hw_nand_channel *channel = channel_of(nand, r);
+    struct hw_nand_register *reg = &nand->registers[r];
 
     if (!channel->is_busy) {
         channel->is_busy = true;
-        die->clock_ns = MAX(die->clock_ns, channel->free_ns);
+        reg->clock_ns = MAX(reg->clock_ns, channel->free_ns);
         return true;
     }
-    die->next_waiting = HW_NAND_NONE;
+    reg->next_waiting = HW_NAND_NONE;
     if (channel->head == HW_NAND_NONE) {
-        channel->head = d;
+        channel->head = r;
     } else {
-        nand->dies[channel->tail].next_waiting = d;
+        nand->registers[channel->tail].next_waiting = r;
     }
-    channel->tail = d;
+    channel->tail = r;
     return false;
 }
 
-void hw_nand_channel_release(struct hw_nand *nand, uint32_t d, uint64_t end_ns)
+void hw_nand_channel_release(struct hw_nand *nand, uint32_t r, uint64_t end_ns)
 {
-    struct hw_nand_channel *channel = channel_of(nand, d);
+    struct hw_nand_channel *channel = channel_of(nand, r);
     uint32_t next = channel->head;
 
     channel->free_ns = MAX(channel->free_ns, end_ns);
@@ -114,24 +114,24 @@ void hw_nand_channel_release(struct hw_nand *nand, uint32_t d, uint64_t end_ns)
         channel->is_busy = false;
         return;
     }
-    channel->head = nand->dies[next].next_waiting;
-    nand->dies[next].clock_ns =
-        MAX(nand->dies[next].clock_ns, channel->free_ns);
-    hw_nand_die_ready(nand, next);
+    channel->head = nand->registers[next].next_waiting;
+    nand->registers[next].clock_ns =
+        MAX(nand->registers[next].clock_ns, channel->free_ns);
+    hw_nand_register_ready(nand, next);
 }
 
-void hw_nand_channel_leave(struct hw_nand *nand, uint32_t d)
+void hw_nand_channel_leave(struct hw_nand *nand, uint32_t r)
 {
-    struct hw_nand_channel *channel = channel_of(nand, d);
+    struct hw_nand_channel *channel = channel_of(nand, r);
     uint32_t *link = &channel->head;
     uint32_t before = HW_NAND_NONE;
 
-    while (*link != d) {
+    while (*link != r) {
         before = *link;
-        link = &nand->dies[*link].next_waiting;
+        link = &nand->registers[*link].next_waiting;
     }
-    *link = nand->dies[d].next_waiting;
-    if (channel->tail == d) {
+    *link = nand->registers[r].next_waiting;
+    if (channel->tail == r) {
         channel->tail = before;
     }
 }

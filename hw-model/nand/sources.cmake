@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     hw_nand.c
+    hw_nand_cache.c
     hw_nand_command.c
     hw_nand_die.c
     hw_nand_entry.c
@@ -8,6 +9,7 @@ set(SOURCES
     hw_nand_op.c
     hw_nand_queue.c
     hw_nand_reads.c
+    hw_nand_register.c
     hw_nand_time.c
     hw_nand_trace.c
     hw_nand_wait.c

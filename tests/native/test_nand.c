@@ -437,10 +437,12 @@ static void test_nand_a_read_takes_the_time_of_each_of_its_pages(void **state)
     assert_int_equal(read_now(bed, &place), NAND_CQE_OK);
     done = nand_bed_done(bed, 1);
     assert_int_equal(done->steps, 0);
+    /* A page is sent while the next one is read. */
     for (unsigned int page = 0; page < 3; page++) {
         want_ns += tlc_part()->command_ns + tlc_part()->native.read_ns[page] +
-                   transfer_ns(4);
+                   (page > 0 ? tlc_part()->read_copy_ns : 0);
     }
+    want_ns += tlc_part()->read_copy_ns + transfer_ns(4);
     assert_int_equal(done->time_ns - started_ns,
                      want_ns + tlc_part()->decode_ns);
 }
@@ -452,7 +454,7 @@ static void test_nand_an_urgent_read_suspends_an_erase_of_another_block(
     struct nand_bed *bed = *state;
     struct nand_bed_place place = erased_block(bed, 0, 0);
     struct nand_bed_place other = place;
-    uint64_t started_ns, read_ns, one_ns;
+    uint64_t started_ns, read_ns, first_ns, second_ns;
 
     program_now(bed, &place, 1);
     other.block = (uint16_t)(place.block + 1); /* bad ones were not met */
@@ -468,17 +470,22 @@ static void test_nand_an_urgent_read_suspends_an_erase_of_another_block(
     assert_int_equal(bed->done[bed->num_done - 4].cookie, 3);
     assert_int_equal(bed->done[bed->num_done - 3].cookie, 4);
     assert_int_equal(bed->done[bed->num_done - 2].cookie, 0);
-    /* Only the first of two reads waits for the suspension. */
-    one_ns =
-        tlc_part()->command_ns + tlc_part()->native.read_ns[0] + transfer_ns(1);
+    /* Only the first of two reads waits for the suspension, and the flash is
+     * read for the second one while the data of the first one is sent. */
+    first_ns = tlc_part()->command_ns + tlc_part()->suspend_ns +
+               tlc_part()->native.read_ns[0];
+    second_ns = tlc_part()->command_ns + tlc_part()->read_copy_ns +
+                tlc_part()->native.read_ns[0] + tlc_part()->read_copy_ns;
     assert_int_equal(nand_bed_done(bed, 3)->time_ns - read_ns,
-                     tlc_part()->suspend_ns + one_ns + tlc_part()->decode_ns);
-    assert_int_equal(nand_bed_done(bed, 4)->time_ns -
-                         nand_bed_done(bed, 3)->time_ns,
-                     one_ns);
+                     first_ns + tlc_part()->command_ns +
+                         tlc_part()->read_copy_ns + transfer_ns(1) +
+                         tlc_part()->decode_ns);
+    assert_int_equal(nand_bed_done(bed, 4)->time_ns - read_ns,
+                     first_ns + second_ns + transfer_ns(1) +
+                         tlc_part()->decode_ns);
     assert_int_equal(nand_bed_done(bed, 0)->time_ns - started_ns,
                      tlc_part()->command_ns + tlc_part()->native.erase_ns +
-                         tlc_part()->suspend_ns + 2 * one_ns +
+                         first_ns + second_ns + transfer_ns(1) +
                          tlc_part()->resume_ns);
     assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_SUSPENDS), 1);
     /* A read of the block that is being erased waits. */

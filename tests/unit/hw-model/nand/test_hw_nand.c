@@ -217,12 +217,12 @@ static void test_hw_nand_reset_ends_an_erase_that_a_read_has_suspended(
     w_run(w);
     (void)w_next_deadline(w);
     w_settle(w);
-    assert_int_equal(w->nand.dies[0].state, HW_DIE_BUSY);
+    assert_int_equal(w->nand.registers[0].state, HW_DIE_BUSY);
     put_le64(read + NAND_CMD_LIST, TEST_DRAM_BASE + W_LIST);
     w_put(w, read);
     w_write(w, A_QUEUE_KICK, 1);
     w_run(w);
-    assert_int_equal(w->nand.dies[0].state, HW_DIE_RECEIVES);
+    assert_int_equal(w->nand.registers[0].state, HW_DIE_RECEIVES);
     assert_int_not_equal(w->nand.dies[0].suspended, HW_NAND_NONE);
     w_write(w, A_NAND_CTRL, 1u << 31);
     w_settle(w);
