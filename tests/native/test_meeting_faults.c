@@ -22,6 +22,10 @@ enum {
 
 static const struct bed plp_bed = {
     .mtu_bytes = 1500, .has_nand = true, .has_capacitors = true};
+static const struct bed slow_plp_bed = {.mtu_bytes = 1500,
+                                        .has_nand = true,
+                                        .nand_is_realtime = true,
+                                        .has_capacitors = true};
 static const struct bed plain_bed = {.mtu_bytes = 1500, .has_nand = true};
 
 static int setup_like(const struct bed *like)
@@ -35,6 +39,12 @@ static int setup_plp(void **state)
 {
     (void)state;
     return setup_like(&plp_bed);
+}
+
+static int setup_slow_plp(void **state)
+{
+    (void)state;
+    return setup_like(&slow_plp_bed);
 }
 
 static int setup_plain(void **state)
@@ -131,6 +141,30 @@ static void test_flushed_data_survives_parity_errors_and_a_cut(void **state)
         inject_transfer_errors(NAND_OP_PROGRAM, i % 4, 1 + i % REPEATS);
         come_back();
         bed_expect(&bed, 1, lba, 64, HOST_DATA_KEYED, i);
+    }
+}
+
+/* ---- Power that fails soon after a reset with power on. */
+
+/* The drive mounts the flash, adopts the write buffer, and saves it.  Later
+ * each time: at first, the mount has just begun. */
+WITH_FIXTURE(setup_slow_plp, teardown)
+static void test_a_buffer_that_is_not_adopted_yet_is_saved(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i < 16; i++) {
+        uint64_t lba = i * UNIT_BLOCKS;
+
+        assert_int_equal(
+            bed_write(&bed, 1, lba, UNIT_BLOCKS, HOST_DATA_KEYED, false, i), 0);
+        bed_reset(&bed);
+        native_world_pass(&bed.world, (i - 1) * MS_NS / 10);
+        pass_budget();
+        assert_true(bed.drive->saved_ns != 0);
+        bed_power_cycle(&bed);
+        come_back();
+        bed_expect(&bed, 1, lba, UNIT_BLOCKS, HOST_DATA_KEYED, i);
+        assert_int_equal(bed_critical_warning(&bed), 0);
     }
 }
 
