@@ -2,11 +2,18 @@
 #include "tests/bench/load.h"
 
 #include "lib/random.h"
+#include "nvmeof/wire/opcode.h"
 
 #define CACHE_BYTES (16 * 1024 * 1024)
 #define TIMEOUT_NS  UINT64_C(600000000000)
 /* The step of LOAD_STRIDED: prime, and larger than a stripe of any array. */
 #define STRIDE 7919
+
+enum {
+    FORMAT_EXTENDED = 1 << 4, /* of dword 10 of Format NVM */
+    FORMAT_TYPE_1 = 1 << 5,
+    PRINFO = 0xd << 26, /* of dword 12: PRACT; guard and reference tag checks */
+};
 
 static void io_done(void *ctx, const struct host_result *result)
 {
@@ -19,6 +26,11 @@ static void io_done(void *ctx, const struct host_result *result)
         slot->load->ended(slot->load->ctx,
                           slot->load->world.now_ns - slot->start_ns);
     }
+}
+
+static uint32_t block_bytes(const struct load *load)
+{
+    return load->pi_format == 3 ? 4096 : LOAD_BLOCK;
 }
 
 static uint64_t next_lba(struct load *load)
@@ -37,7 +49,7 @@ static uint64_t next_lba(struct load *load)
         place = random_next(&load->random);
         break;
     }
-    return place % places * (workload->len_bytes / LOAD_BLOCK);
+    return place % places * (workload->len_bytes / block_bytes(load));
 }
 
 /* @return false: a queue of 64 entries holds 63 commands */
@@ -50,13 +62,17 @@ static bool start_io(struct load *load, struct load_slot *slot)
         .kind = HOST_DATA_KEYED,
         .nsid = 1,
         .lba = next_lba(load),
-        .blocks = workload->len_bytes / LOAD_BLOCK,
+        .blocks = workload->len_bytes / block_bytes(load),
         .offset = (uint32_t)(slot - load->slots) * workload->len_bytes,
         .len_bytes = workload->len_bytes,
         .done = io_done,
         .ctx = slot,
     };
 
+    if (load->pi_format != 0) {
+        io.flags = PRINFO;
+        io.ref_tag = (uint32_t)io.lba;
+    }
     if (!host_io_submit(slot->host, &io)) {
         return false;
     }
@@ -113,6 +129,17 @@ static struct nvme_host *host_of(struct load *load, uint32_t i)
     return i == 0 ? &load->host->host : &load->more[i - 1];
 }
 
+static void format_with_pi(struct load *load)
+{
+    const struct nvme_sqe sqe = {
+        .opcode = ADMIN_FORMAT_NVM,
+        .nsid = 1,
+        .cdw10 = load->pi_format | FORMAT_EXTENDED | FORMAT_TYPE_1,
+    };
+
+    ASSERT(host_command(&load->host->host, 0, &sqe, NULL, 0) == 0);
+}
+
 void load_start(struct load *load, const struct load_workload *workload)
 {
     struct host_target target;
@@ -128,6 +155,9 @@ void load_start(struct load *load, const struct load_workload *workload)
             native_host_add(load->host, &load->more[i - 1], 1);
         }
         ASSERT(host_connect(host_of(load, i), &target) == 0);
+    }
+    if (load->pi_format != 0) {
+        format_with_pi(load);
     }
     for (uint32_t i = 0; i < LOAD_DEPTH_MAX; i++) {
         load->slots[i] = (struct load_slot){

@@ -42,6 +42,8 @@ struct load {
     /* Set by the caller. */
     struct nand_ram *nand; /* the medium is this array; NULL: a block medium */
     bool flash_is_realtime;
+    uint8_t pi_format;   /* 2, 3: the LBA format with protection information of
+                          * type 1, and PRACT is set; 0: there is none */
     uint64_t span_bytes; /* how much of the medium is used */
     uint64_t seed;       /* of LOAD_RANDOM; 0: 1 */
     uint64_t stop_ns;    /* no command starts from then on; 0: no limit */

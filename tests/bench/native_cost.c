@@ -8,7 +8,8 @@
  *
  * A workload whose name begins with "nand-" is for a drive with NAND flash,
  * which has been filled before; without the prefix, for one with a block
- * medium.
+ * medium.  The prefixes "nand-pi512-" and "nand-pi4096-" are for NAND flash and
+ * a format with protection information, which the drive makes and checks.
  *
  * tools/count_instructions.py runs it (docs/performance.md).
  *
@@ -24,7 +25,18 @@
 enum {
     FILL_BYTES = 131072, /* of each write with which the flash is filled */
 };
-#define NAND_PREFIX "nand-"
+
+/* What a prefix of a workload's name says about the drive. */
+static const struct {
+    const char *prefix;
+    bool has_nand;
+    uint8_t pi_format; /* load.pi_format */
+} drives[] = {
+    {"nand-pi512-", true, 2},
+    {"nand-pi4096-", true, 3},
+    {"nand-", true, 0},
+    {"", false, 0},
+};
 
 /* It has several times the blocks of a plane that the commands fill, so that
  * there is no garbage to collect. */
@@ -73,23 +85,38 @@ static void run_load(struct load *load, const struct load_workload *workload,
     load_end(load);
 }
 
+/* Remove the prefix from a workload's name. @return whether the drive has NAND
+ * flash */
+static bool take_prefix(struct load *load, const char **name)
+{
+    size_t i = 0;
+
+    while (strncmp(*name, drives[i].prefix, strlen(drives[i].prefix)) != 0) {
+        i++; /* The last prefix is that of all names. */
+    }
+    *name += strlen(drives[i].prefix);
+    load->pi_format = drives[i].pi_format;
+    return drives[i].has_nand;
+}
+
 int main(int argc, char **argv)
 {
     struct load *load = calloc(1, sizeof(*load));
     const struct load_workload *workload = NULL;
     const char *name = argc == 3 ? argv[1] : "";
-    bool has_nand = strncmp(name, NAND_PREFIX, strlen(NAND_PREFIX)) == 0;
+    bool has_nand;
     struct nand_ram nand;
 
     ASSERT(load != NULL);
-    name += has_nand ? strlen(NAND_PREFIX) : 0;
+    has_nand = take_prefix(load, &name);
     for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
         if (strcmp(name, workloads[i].name) == 0) {
             workload = &workloads[i];
         }
     }
     if (workload == NULL) {
-        fprintf(stderr, "usage: native_cost [nand-]WORKLOAD COUNT\n");
+        fprintf(stderr,
+                "usage: native_cost [nand-[pi512-|pi4096-]]WORKLOAD COUNT\n");
         for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
             fprintf(stderr, "  %s\n", workloads[i].name);
         }
