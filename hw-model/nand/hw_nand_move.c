@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moves: copies of memory, and the XOR of two areas.
- * Reference: docs/hardware/nand.md, section 9.
+ * Moves: copies of memory, the XOR of two areas, and protection information.
+ * Reference: docs/hardware/nand.md, sections 9 and 10.
  */
 #include "hw-model/nand/hw_nand_internal.h"
 
 #include <string.h>
 
+#include "lib/t10_pi.h"
+
 enum { WORD = 8 };
+
+/* A list that is being done. */
+struct list {
+    const struct hw_nand *nand;
+    uint16_t guard; /* of the current block */
+};
 
 /* 64 bytes at an address that is a multiple of 8.  The compiler divides them
  * into vectors of the size that the processor has. */
@@ -28,43 +36,151 @@ static void xor_memory(uint8_t *to, const uint8_t *from, uint32_t len)
     }
 }
 
-static bool has_good_form(const uint8_t *move, uint32_t len)
+/* ---- Protection information. */
+
+/* Whether the fields of a PROTECT have a meaning together. */
+static bool has_protect_form(const uint8_t *move)
 {
-    return (get_le64(move + NAND_MOVE_SOURCE) |
-            get_le64(move + NAND_MOVE_TARGET) |
-            len) % WORD ==
-               0 &&
-           len != 0 && len <= NAND_MOVE_BYTES_MAX &&
-           move[NAND_MOVE_OPCODE] <= NAND_MOVE_XOR;
+    uint8_t flags = move[NAND_MOVE_FLAGS];
+
+    return (flags & NAND_MOVE_PI_TYPE) != 0 &&
+           (flags & ~(NAND_MOVE_PI_TYPE | NAND_MOVE_CHECKS)) == 0 &&
+           (get_le64(move + NAND_MOVE_SOURCE) != 0 ||
+            get_le64(move + NAND_MOVE_TARGET) != 0);
 }
 
-/* @return false when the move is refused */
-static bool do_move(const struct hw_nand *nand, const uint8_t *move)
+static enum nand_move_status check_block(const uint8_t *move, uint16_t guard,
+                                         const uint8_t *from)
+{
+    uint8_t flags = move[NAND_MOVE_FLAGS];
+    struct t10_pi pi;
+
+    t10_pi_parse(&pi, from);
+    if (t10_pi_is_escaped(&pi, flags & NAND_MOVE_PI_TYPE)) {
+        return NAND_MOVE_OK;
+    }
+    if ((flags & NAND_MOVE_CHECK_GUARD) && pi.guard != guard) {
+        return NAND_MOVE_BAD_GUARD;
+    }
+    if ((flags & NAND_MOVE_CHECK_APP) &&
+        ((pi.app_tag ^ get_le16(move + NAND_MOVE_APP_TAG)) &
+         get_le16(move + NAND_MOVE_APP_MASK)) != 0) {
+        return NAND_MOVE_BAD_APP_TAG;
+    }
+    if ((flags & NAND_MOVE_CHECK_REF) &&
+        pi.ref_tag != get_le32(move + NAND_MOVE_REF_TAG)) {
+        return NAND_MOVE_BAD_REF_TAG;
+    }
+    return NAND_MOVE_OK;
+}
+
+static void make_information(const uint8_t *move, uint16_t guard, uint8_t *to)
+{
+    const struct t10_pi pi = {
+        .guard = guard,
+        .app_tag = get_le16(move + NAND_MOVE_APP_TAG),
+        .ref_tag = get_le32(move + NAND_MOVE_REF_TAG),
+    };
+
+    t10_pi_emit(&pi, to);
+}
+
+/* The block is complete: its data has the guard of the list. */
+static enum nand_move_status do_protect(struct list *list, const uint8_t *move)
+{
+    uint64_t source = get_le64(move + NAND_MOVE_SOURCE);
+    uint64_t target = get_le64(move + NAND_MOVE_TARGET);
+    const uint8_t *from =
+        source != 0 ? hw_nand_dma(list->nand, source, T10_PI_LEN) : NULL;
+    uint8_t *to =
+        target != 0 ? hw_nand_dma(list->nand, target, T10_PI_LEN) : NULL;
+    enum nand_move_status status = NAND_MOVE_OK;
+    uint16_t guard = list->guard;
+
+    if (!has_protect_form(move) || (source != 0 && from == NULL) ||
+        (target != 0 && to == NULL)) {
+        return NAND_MOVE_REFUSED;
+    }
+    list->guard = 0;
+    if (from == NULL) {
+        make_information(move, guard, to);
+        return NAND_MOVE_OK;
+    }
+    status = check_block(move, guard, from);
+    if (status == NAND_MOVE_OK && to != NULL) {
+        memmove(to, from, T10_PI_LEN);
+    }
+    return status;
+}
+
+/* ---- Moves of data. */
+
+static bool has_good_form(const uint8_t *move, uint32_t len)
+{
+    bool is_aligned = (get_le64(move + NAND_MOVE_SOURCE) |
+                       get_le64(move + NAND_MOVE_TARGET) | len) %
+                          WORD ==
+                      0;
+
+    return len != 0 && len <= NAND_MOVE_BYTES_MAX &&
+           (is_aligned || move[NAND_MOVE_OPCODE] != NAND_MOVE_XOR) &&
+           move[NAND_MOVE_OPCODE] <= NAND_MOVE_ADD_GUARD;
+}
+
+static enum nand_move_status do_move(struct list *list, const uint8_t *move)
 {
     uint32_t len = get_le32(move + NAND_MOVE_LENGTH);
+    uint64_t target = get_le64(move + NAND_MOVE_TARGET);
+    bool adds = move[NAND_MOVE_OPCODE] == NAND_MOVE_ADD_GUARD;
+    bool copies = !adds || target != 0;
     const uint8_t *from;
     uint8_t *to;
 
     if (!has_good_form(move, len)) {
-        return false;
+        return NAND_MOVE_REFUSED;
     }
-    from = hw_nand_dma(nand, get_le64(move + NAND_MOVE_SOURCE), len);
-    to = hw_nand_dma(nand, get_le64(move + NAND_MOVE_TARGET), len);
-    if (from == NULL || to == NULL) {
-        return false;
+    from = hw_nand_dma(list->nand, get_le64(move + NAND_MOVE_SOURCE), len);
+    to = copies ? hw_nand_dma(list->nand, target, len) : NULL;
+    if (from == NULL || (copies && to == NULL)) {
+        return NAND_MOVE_REFUSED;
+    }
+    if (adds) {
+        list->guard = t10_crc_update(list->guard, from, len);
     }
     if (move[NAND_MOVE_OPCODE] == NAND_MOVE_XOR) {
         xor_memory(to, from, len);
-    } else {
+    } else if (copies) {
         memmove(to, from, len); /* Firmware may give addresses that overlap. */
     }
-    return true;
+    return NAND_MOVE_OK;
+}
+
+/* ---- The list. */
+
+/* @return how many moves were done */
+static uint32_t do_moves(struct list *list, const uint8_t *moves,
+                         uint32_t count, enum nand_move_status *status)
+{
+    for (uint32_t done = 0; done < count; done++) {
+        const uint8_t *move = moves + (size_t)done * NAND_MOVE_LEN;
+
+        *status = move[NAND_MOVE_OPCODE] == NAND_MOVE_PROTECT
+                      ? do_protect(list, move)
+                      : do_move(list, move);
+        if (*status != NAND_MOVE_OK) {
+            return done;
+        }
+    }
+    *status = NAND_MOVE_OK;
+    return count;
 }
 
 void hw_nand_move(const struct hw_nand *nand, uint32_t value)
 {
     uint64_t addr = (uint64_t)value * NAND_MOVE_ALIGN;
     uint8_t *header = hw_nand_dma(nand, addr, NAND_MOVE_HEADER_LEN);
+    enum nand_move_status status = NAND_MOVE_REFUSED;
+    struct list list = {.nand = nand};
     uint32_t count, done = 0;
     const uint8_t *moves;
 
@@ -72,13 +188,15 @@ void hw_nand_move(const struct hw_nand *nand, uint32_t value)
         return;
     }
     count = get_le32(header + NAND_MOVE_COUNT);
+    list.guard = (uint16_t)get_le32(header + NAND_MOVE_GUARD);
     moves = count <= NAND_MOVES_MAX
                 ? hw_nand_dma(nand, addr + NAND_MOVE_HEADER_LEN,
                               (uint64_t)count * NAND_MOVE_LEN)
                 : NULL;
-    while (moves != NULL && done < count &&
-           do_move(nand, moves + (size_t)done * NAND_MOVE_LEN)) {
-        done++;
+    if (moves != NULL) {
+        done = do_moves(&list, moves, count, &status);
     }
     put_le32(header + NAND_MOVE_DONE, done);
+    put_le32(header + NAND_MOVE_STATUS, status);
+    put_le32(header + NAND_MOVE_GUARD, list.guard);
 }

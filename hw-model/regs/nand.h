@@ -61,17 +61,41 @@ enum {
     NAND_MOVE_ALIGN = 64,         /* alignment of the list */
     NAND_MOVE_COUNT = 0,          /* u32, in the header: number of moves */
     NAND_MOVE_DONE = 4,           /* u32: moves done, set by the controller */
+    NAND_MOVE_STATUS = 8,         /* u32: enum nand_move_status, set by it */
+    NAND_MOVE_GUARD = 12,         /* u32: CRC of the current block so far */
     NAND_MOVE_HEADER_LEN = 64,
     NAND_MOVE_SOURCE = 0,         /* u64, in a move */
     NAND_MOVE_TARGET = 8,         /* u64 */
-    NAND_MOVE_LENGTH = 16,        /* u32: a multiple of 8, 8..4096 */
+    NAND_MOVE_LENGTH = 16,        /* u32: 1..4096 */
     NAND_MOVE_OPCODE = 20,        /* u8: enum nand_move_opcode */
+    /* Fields of PROTECT. */
+    NAND_MOVE_REF_TAG = 16,       /* u32, instead of the length */
+    NAND_MOVE_FLAGS = 21,         /* u8: enum nand_move_flags */
+    NAND_MOVE_APP_TAG = 22,       /* u16 */
+    NAND_MOVE_APP_MASK = 24,      /* u16: bits that are compared */
+    NAND_MOVE_FREE = 26,          /* 6 bytes that the controller ignores */
     NAND_MOVE_LEN = 32,
     NAND_MOVE_BYTES_MAX = 4096,
 };
 enum nand_move_opcode {
     NAND_MOVE_COPY = 0,
     NAND_MOVE_XOR = 1,            /* the target becomes target XOR source */
+    NAND_MOVE_ADD_GUARD = 2,      /* copies, and continues the guard */
+    NAND_MOVE_PROTECT = 3,        /* ends a block */
+};
+enum nand_move_flags {
+    NAND_MOVE_PI_TYPE = 0x03,
+    NAND_MOVE_CHECK_REF = 0x10,
+    NAND_MOVE_CHECK_APP = 0x20,
+    NAND_MOVE_CHECK_GUARD = 0x40,
+    NAND_MOVE_CHECKS = 0x70,
+};
+enum nand_move_status {
+    NAND_MOVE_OK = 0,
+    NAND_MOVE_REFUSED = 1,
+    NAND_MOVE_BAD_GUARD = 2,      /* these three: a check of PROTECT failed */
+    NAND_MOVE_BAD_APP_TAG = 3,
+    NAND_MOVE_BAD_REF_TAG = 4,
 };
 
 /* Counters: 64 bits each, read as those of the port. */

@@ -405,8 +405,8 @@ static void test_hw_nand_moves_end_at_one_of_a_bad_form(void **state)
         uint8_t opcode;
     } bad[] = {
         {4096, 0, 0, NAND_MOVE_COPY},    {4096, 0, 4104, NAND_MOVE_COPY},
-        {4096, 0, 12, NAND_MOVE_COPY},   {4100, 0, 8, NAND_MOVE_COPY},
-        {4096, 4, 8, NAND_MOVE_XOR},     {4096, 0, 8, NAND_MOVE_XOR + 1},
+        {4096, 0, 12, NAND_MOVE_XOR},    {4100, 0, 8, NAND_MOVE_XOR},
+        {4096, 4, 8, NAND_MOVE_XOR},     {4096, 0, 8, NAND_MOVE_PROTECT + 1},
         {1u << 30, 0, 8, NAND_MOVE_XOR}, {4096, 1u << 30, 8, NAND_MOVE_COPY},
     };
     uint64_t at = TEST_DRAM_BASE + MOVE_MEMORY;
@@ -422,6 +422,8 @@ static void test_hw_nand_moves_end_at_one_of_a_bad_form(void **state)
                  bad[i].len);
         put_move(w, 2, NAND_MOVE_COPY, at + 8200, at, 8);
         assert_int_equal(run_moves(w, 3), 1);
+        assert_int_equal(get_le32(w->dram + MOVES + NAND_MOVE_STATUS),
+                         NAND_MOVE_REFUSED);
         assert_int_equal(bytes[8192], 0x11);
         assert_int_equal(bytes[4096], 0);
         assert_int_equal(bytes[8200], 0);
