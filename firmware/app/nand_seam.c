@@ -20,12 +20,23 @@ _Static_assert((int)FTL_UNIT_DATA == (int)NAND_DATA_LEN &&
                "the translation layer repeats these numbers");
 _Static_assert((int)FTL_MOVE_COPY == (int)NAND_MOVE_COPY &&
                    (int)FTL_MOVE_XOR == (int)NAND_MOVE_XOR &&
+                   (int)FTL_MOVE_ADD_GUARD == (int)NAND_MOVE_ADD_GUARD &&
+                   (int)FTL_MOVE_PROTECT == (int)NAND_MOVE_PROTECT &&
+                   (int)MEDIA_PI_TYPE == (int)NAND_MOVE_PI_TYPE &&
+                   (int)MEDIA_CHECK_REF == (int)NAND_MOVE_CHECK_REF &&
+                   (int)MEDIA_CHECK_APP == (int)NAND_MOVE_CHECK_APP &&
+                   (int)MEDIA_CHECK_GUARD == (int)NAND_MOVE_CHECK_GUARD &&
                    (int)FTL_UNIT_DATA == (int)NAND_MOVE_BYTES_MAX &&
                    sizeof(struct ftl_move) == NAND_MOVE_LEN &&
                    offsetof(struct ftl_move, source) == NAND_MOVE_SOURCE &&
                    offsetof(struct ftl_move, target) == NAND_MOVE_TARGET &&
                    offsetof(struct ftl_move, length) == NAND_MOVE_LENGTH &&
-                   offsetof(struct ftl_move, kind) == NAND_MOVE_OPCODE,
+                   offsetof(struct ftl_move, length) == NAND_MOVE_REF_TAG &&
+                   offsetof(struct ftl_move, kind) == NAND_MOVE_OPCODE &&
+                   offsetof(struct ftl_move, flags) == NAND_MOVE_FLAGS &&
+                   offsetof(struct ftl_move, app_tag) == NAND_MOVE_APP_TAG &&
+                   offsetof(struct ftl_move, app_mask) == NAND_MOVE_APP_MASK &&
+                   offsetof(struct ftl_move, op) == NAND_MOVE_FREE,
                "and these");
 
 static const uint8_t opcode_of[] = {
@@ -116,19 +127,46 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
     return submit_command(seam, op);
 }
 
+/* Remove the first `done` moves of the list. */
+static void drop_moves(struct ftl_moves *moves, uint32_t done)
+{
+    moves->count -= done;
+    memmove(moves->list, moves->list + done,
+            moves->count * sizeof(moves->list[0]));
+}
+
 /* The controller has refused the first move of the list.  If the memory of the
  * move has a lost word, clear the word, so that the controller can do the move.
  * Otherwise let the hart do the move, and remove it from the list. */
+static void handle_refusal(struct nand_seam *seam)
+{
+    if (seam->find_lost_words == NULL || !seam->find_lost_words(seam->ctx)) {
+        /* The flash reads and programs data of blocks with metadata, so this
+         * data is in memory that the controller accesses. */
+        ASSERT(seam->moves.list[0].kind <= FTL_MOVE_XOR);
+        nand_move_by_hart(&seam->move_list, 0);
+        drop_moves(&seam->moves, 1);
+    }
+}
+
+/* The controller has stopped at the first move of the list. */
 static void go_on_moving(struct nand_seam *seam)
 {
-    struct ftl_moves *moves = &seam->moves;
+    static const uint8_t check_of[] = {
+        [NAND_MOVE_BAD_GUARD] = FTL_CHECK_GUARD,
+        [NAND_MOVE_BAD_APP_TAG] = FTL_CHECK_APP_TAG,
+        [NAND_MOVE_BAD_REF_TAG] = FTL_CHECK_REF_TAG,
+    };
+    enum nand_move_status status = nand_moves_take_status(&seam->move_list);
 
-    if (seam->find_lost_words == NULL || !seam->find_lost_words(seam->ctx)) {
-        nand_move_by_hart(&seam->move_list, 0);
-        moves->count--;
-        memmove(moves->list, moves->list + 1,
-                moves->count * sizeof(moves->list[0]));
+    if (status == NAND_MOVE_REFUSED) {
+        handle_refusal(seam);
+        return;
     }
+    ASSERT(status < ARRAY_LEN(check_of));
+    ftl_note_failed_check(seam->ftl, &seam->moves.list[0],
+                          (enum ftl_check)check_of[status]);
+    drop_moves(&seam->moves, 1);
 }
 
 static void run_moves(void *ctx)
@@ -138,9 +176,7 @@ static void run_moves(void *ctx)
     uint32_t done = nand_moves_run(&seam->move_list, moves->count);
 
     while (__builtin_expect(done != moves->count, 0)) {
-        moves->count -= done;
-        memmove(moves->list, moves->list + done,
-                moves->count * sizeof(moves->list[0]));
+        drop_moves(moves, done);
         go_on_moving(seam);
         done = moves->count != 0
                    ? nand_moves_run(&seam->move_list, moves->count)

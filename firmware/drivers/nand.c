@@ -113,6 +113,7 @@ bool nand_moves_init(struct nand_moves *moves, uintptr_t regs,
         .list_addr = hal_dma_addr(list),
         .addr_offset = hal_dma_addr(list) - (uintptr_t)list,
     };
+    dma_store64(list, NAND_MOVE_STATUS, 0); /* This sets GUARD to 0, too. */
     return true;
 }
 
@@ -143,6 +144,16 @@ uint32_t nand_moves_run(const struct nand_moves *moves, uint32_t count)
                  (uint32_t)(moves->list_addr / NAND_MOVE_ALIGN));
     hal_dma_mb();
     return dma_load32(moves->list, NAND_MOVE_DONE);
+}
+
+enum nand_move_status nand_moves_take_status(const struct nand_moves *moves)
+{
+    uint32_t status = dma_load32(moves->list, NAND_MOVE_STATUS);
+
+    dma_store32(moves->list, NAND_MOVE_STATUS, NAND_MOVE_OK);
+    /* If the controller could not read the header, it has written nothing. */
+    return status == NAND_MOVE_OK ? NAND_MOVE_REFUSED
+                                  : (enum nand_move_status)status;
 }
 
 bool nand_arm(struct nand *nand)

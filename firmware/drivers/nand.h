@@ -280,7 +280,7 @@ void nand_irq_enable(struct nand *nand);
 /** Acknowledge this queue's interrupt.  Only needed after an interrupt. */
 void nand_irq_take(struct nand *nand);
 
-/* ---- Moves: docs/hardware/nand.md, section 9 */
+/* ---- Moves: docs/hardware/nand.md, sections 9 and 10 */
 
 /* A list of moves in DRAM.  Its owner writes the moves. */
 struct nand_moves {
@@ -308,13 +308,18 @@ static inline uint8_t *nand_moves_first(const struct nand_moves *moves)
 /**
  * Do the first `count` moves of the list.
  *
- * @return how many were done.  If this is less than `count`, the controller has
- *         refused the next one, because the memory has an error.
+ * @return how many were done.  If this is less than `count`,
+ *         nand_moves_take_status() says why the controller has stopped at the
+ *         next one.
  */
 MUST_USE uint32_t nand_moves_run(const struct nand_moves *moves,
                                  uint32_t count);
 
-/** Let the hart do one move of the list. */
+/** Read once why the controller has stopped: NAND_MOVE_REFUSED, because the
+ * memory has an error, or one of the failed checks of a PROTECT. */
+enum nand_move_status nand_moves_take_status(const struct nand_moves *moves);
+
+/** Let the hart do one move of the list: a COPY or XOR. */
 void nand_move_by_hart(const struct nand_moves *moves, uint32_t index);
 
 /** Read one of the controller's counters. */

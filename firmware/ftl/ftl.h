@@ -203,12 +203,18 @@ bool ftl_capacity_is_known(const struct ftl *ftl);
  *
  * If the word is in the write buffer, reads of the block that contains it fail
  * until a host writes the block.  If the word is in a piece of a write that is
- * in progress, this write ends with MEDIA_TRANSFER_ERROR.
+ * in progress, or in memory whose protection information is being checked, the
+ * operation ends with MEDIA_TRANSFER_ERROR.
  *
- * @return whether the word is in the memory of the slots, so that the firmware
- *         can go on
+ * @return whether the word is in memory whose contents the translation layer
+ *         can lose, so that the firmware can go on
  */
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word);
+
+/** A check of protection information has failed, in this PROTECT of the list of
+ * moves: its operation ends with the status of the check. */
+void ftl_note_failed_check(struct ftl *ftl, const struct ftl_move *move,
+                           enum ftl_check check);
 
 /** An operation of the flash has ended. */
 void ftl_flash_done(struct ftl *ftl, uint32_t cookie,

@@ -118,12 +118,15 @@ void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
 
     slot->buffer = ftl->keep.spare;
     ftl->keep.spare = before;
-    memcpy(ftl_slot_meta(ftl, index), meta, FTL_UNIT_META);
-    if (keeps_data) {
-        ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index), data,
-                        FTL_UNIT_DATA);
-        ftl_memory_run(ftl); /* If a word is lost, its block is marked now. */
+    if (!keeps_data) {
+        memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
+        return;
     }
+    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index), data,
+                    FTL_UNIT_DATA);
+    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_meta(ftl, index), meta,
+                    FTL_UNIT_META);
+    ftl_memory_run(ftl); /* If a word is lost, its block is marked now. */
 }
 
 void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)

@@ -10,7 +10,7 @@
  */
 #include "firmware/ftl/ftl_internal.h"
 
-enum { ALL_BLOCKS = 0xff };
+enum { ALL_BLOCKS = 0xff, WORD = 8, PI_LEN = 8 };
 
 /* Whether a word is in `len` bytes at `memory`, and at which offset. */
 static bool find_offset(const uint8_t *memory, size_t len, const uint8_t *word,
@@ -92,73 +92,138 @@ static bool lose_word(struct ftl *ftl, const uint8_t *word)
     return false;
 }
 
+/* ---- Moves that are in the list when the controller stops. */
+
+static uint32_t move_bytes(const struct ftl_move *move)
+{
+    return move->kind == FTL_MOVE_PROTECT ? PI_LEN : move->length;
+}
+
+static bool is_copy(const struct ftl_move *move)
+{
+    return move->kind != FTL_MOVE_XOR && move->target != 0;
+}
+
+/* Whether a word has bytes of `len` bytes at `memory`, which need not be
+ * aligned. */
+static bool has_part_of(uint64_t memory, uint64_t len, uint64_t word)
+{
+    return memory < word + WORD && word < memory + len;
+}
+
 /* Whether a pending copy of the list of moves will overwrite the word. */
 static bool is_replaced(const struct ftl *ftl, const uint8_t *word)
 {
     const struct ftl_moves *moves = ftl->config.flash.moves;
+    uint64_t addr = (uintptr_t)word + moves->addr_offset;
 
-    for (uint32_t i = 0; moves != NULL && i < moves->count; i++) {
+    for (uint32_t i = 0; i < moves->count; i++) {
         const struct ftl_move *move = &moves->list[i];
 
-        if (move->kind == FTL_MOVE_COPY &&
-            (uintptr_t)word + moves->addr_offset - move->target <
-                move->length) {
+        if (is_copy(move) && addr >= move->target &&
+            addr + WORD <= move->target + move_bytes(move)) {
             return true;
         }
     }
     return false;
 }
 
-/* Pending copies would copy the lost word: their targets are lost, too. */
-static void lose_copies(struct ftl *ftl, const uint8_t *word)
+/* A move would copy the lost word at `addr`: where these bytes would be, words
+ * are lost, too. */
+static void lose_target(struct ftl *ftl, const struct ftl_move *move,
+                        uint64_t addr)
+{
+    uint64_t first = MAX(addr, move->source);
+    uint64_t last = MIN(addr + WORD, move->source + move_bytes(move)) - 1;
+    uint64_t change =
+        move->target - move->source - ftl->config.flash.moves->addr_offset;
+
+    (void)lose_word(ftl, (const uint8_t *)(uintptr_t)(first + change));
+    (void)lose_word(ftl, (const uint8_t *)(uintptr_t)(last + change));
+}
+
+/*
+ * Pending moves would use the lost word.  Operations whose protection
+ * information would be checked or made with it fail.
+ * @return whether there are such operations
+ */
+static bool lose_moves(struct ftl *ftl, const uint8_t *word)
 {
     const struct ftl_moves *moves = ftl->config.flash.moves;
+    uint64_t addr = (uintptr_t)word + moves->addr_offset;
+    bool any = false;
 
-    for (uint32_t i = 0; moves != NULL && i < moves->count; i++) {
+    for (uint32_t i = 0; i < moves->count; i++) {
         const struct ftl_move *move = &moves->list[i];
-        uint64_t offset = (uintptr_t)word + moves->addr_offset - move->source;
 
-        if (move->kind == FTL_MOVE_COPY && offset < move->length) {
-            (void)lose_word(
-                ftl, (const uint8_t *)(uintptr_t)(move->target -
-                                                  moves->addr_offset + offset));
+        if (move->source == 0 ||
+            !has_part_of(move->source, move_bytes(move), addr)) {
+            continue;
+        }
+        if (is_copy(move)) {
+            lose_target(ftl, move, addr);
+        }
+        if (move->kind >= FTL_MOVE_ADD_GUARD) {
+            ftl->ops[move->op].status = MEDIA_TRANSFER_ERROR;
+            any = true;
         }
     }
+    return any;
 }
 
 static bool has_piece_with(const struct media_io *io, const uint8_t *word)
 {
-    size_t offset;
-
     for (unsigned int i = 0; i < io->piece_count; i++) {
-        if (find_offset(io->pieces[i].ptr, io->pieces[i].len_bytes, word,
-                        &offset)) {
+        if (has_part_of((uintptr_t)io->pieces[i].ptr, io->pieces[i].len_bytes,
+                        (uintptr_t)word)) {
             return true;
         }
     }
     return false;
 }
 
-/* Writes whose data contains the word end with an error. */
-static void fail_writes(struct ftl *ftl, const uint8_t *word)
+/* Writes whose data contains the word end with an error.
+ * @return whether there are such writes */
+static bool fail_writes(struct ftl *ftl, const uint8_t *word)
 {
+    bool any = false;
+
     for (uint32_t i = 0; i < ftl->config.num_ops; i++) {
         struct ftl_op *op = &ftl->ops[i];
 
         if ((op->state == FTL_OP_QUEUED || op->state == FTL_OP_FILLING) &&
             op->io.op == MEDIA_WRITE && has_piece_with(&op->io, word)) {
             op->status = MEDIA_TRANSFER_ERROR;
+            any = true;
         }
     }
+    return any;
+}
+
+/* Whether the word is in metadata that a request reads from the flash.  If the
+ * controller has found it when it wanted to write it, the read is repeated. */
+static bool is_read_again(const struct ftl *ftl, const uint8_t *word)
+{
+    size_t offset;
+
+    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
+        const struct ftl_request *request = &ftl->requests[i];
+
+        if (request->kind == FTL_REQUEST_READ &&
+            find_offset(request->meta, sizeof(request->meta), word, &offset)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
 {
     bool is_ours = is_replaced(ftl, word) || lose_word(ftl, word);
 
-    lose_copies(ftl, word);
-    fail_writes(ftl, word);
-    return is_ours;
+    is_ours |= lose_moves(ftl, word);
+    is_ours |= fail_writes(ftl, word);
+    return is_ours || is_read_again(ftl, word);
 }
 
 void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,

@@ -88,15 +88,30 @@ struct ftl_flash_op {
 enum ftl_move_kind {
     FTL_MOVE_COPY,
     FTL_MOVE_XOR, /* the target becomes the XOR of source and target */
+    /* Copies, or only reads if there is no target, and continues the CRC of a
+     * block. */
+    FTL_MOVE_ADD_GUARD,
+    FTL_MOVE_PROTECT, /* ends a block; see ftl_memory_protect() */
 };
 
-/* A move in the form of docs/hardware/nand.md, section 9. */
+/* A move in the form of docs/hardware/nand.md, sections 9 and 10. */
 struct ftl_move {
     uint64_t source; /* addresses for the controller */
     uint64_t target;
-    uint32_t length; /* 8..4096 bytes; a multiple of 8, as are the addresses */
-    uint32_t kind;   /* enum ftl_move_kind */
-    uint64_t unused;
+    uint32_t length; /* 1..4096 bytes; PROTECT: the reference tag */
+    uint8_t kind;    /* enum ftl_move_kind */
+    uint8_t flags;   /* PROTECT: type and checks, as in media_io.protection */
+    uint16_t app_tag;
+    uint16_t app_mask;
+    /* The controller does not use the rest. */
+    uint16_t op;    /* ADD_GUARD, PROTECT: index of the operation */
+    uint32_t block; /* PROTECT: number of the block in the operation */
+};
+
+enum ftl_check { /* the checks of a PROTECT */
+                 FTL_CHECK_GUARD,
+                 FTL_CHECK_APP_TAG,
+                 FTL_CHECK_REF_TAG,
 };
 
 /* Moves that wait for ftl_flash.run_moves(). */
@@ -110,11 +125,12 @@ struct ftl_moves {
 struct ftl_flash {
     void *ctx;
 
-    /* A list for copies and XOR of memory.  NULL: there is no controller for
-     * these, and the translation layer does them itself. */
-    struct ftl_moves *moves;
+    struct ftl_moves *moves; /* a list for the NAND controller */
 
-    /** Do the moves of the list in order, and empty it. */
+    /**
+     * Do the moves of the list in order, and empty it.  If a check of a PROTECT
+     * fails, call ftl_note_failed_check() and go on with the next move.
+     */
     void (*run_moves)(void *ctx);
 
     /**

@@ -222,7 +222,7 @@ struct ftl_request {
     struct ftl_flash_unit units[FTL_OP_UNITS];
     uint8_t system[FTL_OP_UNITS][FTL_UNIT_SYSTEM];
     struct ftl_protected_read read; /* READ of an operation with metadata */
-    uint8_t meta[FTL_UNIT_META];    /* the same */
+    _Alignas(8) uint8_t meta[FTL_UNIT_META]; /* the same */
 };
 
 /* ---- A wipe of all blocks. */
@@ -739,21 +739,22 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
 void ftl_io_raise_barriers(struct ftl *ftl);
 
 /* ---- ftl_protect.c: operations on blocks with metadata */
-/** @return false when a block fails the checks of a write; op->status says
- * which check */
-MUST_USE bool ftl_protect_check_write(struct ftl_op *op);
-/** Write the next blocks of an operation to a part of a unit. */
-void ftl_protect_write(struct ftl_op *op, uint8_t *data, uint8_t *meta,
-                       uint32_t offset, uint32_t length);
+/** @return false when a block fails the checks of a write, or its data is lost;
+ * op->status says why */
+MUST_USE bool ftl_protect_check_write(struct ftl *ftl, struct ftl_op *op);
+/** Write the next blocks of an operation to a part of a unit.  The next
+ * ftl_memory_run() does this. */
+void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
+                       uint8_t *meta, uint32_t offset, uint32_t length);
 /** Read a part of a unit in DRAM. @param data  NULL: the blocks are trimmed */
-void ftl_protect_read(struct ftl_op *op, const uint8_t *data,
+void ftl_protect_read(struct ftl *ftl, struct ftl_op *op, const uint8_t *data,
                       const uint8_t *meta, uint32_t offset, uint32_t length);
 /** Name a part of a unit on flash in a request. */
 void ftl_protect_read_flash(struct ftl *ftl, struct ftl_op *op,
                             struct ftl_request *request, uint32_t place,
                             uint32_t offset, uint32_t length);
 /** The request has read good units. */
-void ftl_protect_read_done(struct ftl_op *op,
+void ftl_protect_read_done(struct ftl *ftl, struct ftl_op *op,
                            const struct ftl_request *request);
 /** A part of a unit is trimmed: its metadata has bytes of FFh. */
 void ftl_protect_trim(uint8_t *meta, uint32_t offset, uint32_t length);

@@ -218,10 +218,11 @@ static bool read_protected(struct ftl *ftl, struct ftl_op *op, uint32_t place,
 }
 
 /* Read a part of a unit that has no contents. */
-static void read_nothing(struct ftl_op *op, const struct part *part)
+static void read_nothing(struct ftl *ftl, struct ftl_op *op,
+                         const struct part *part)
 {
     if (op->io.protection != 0) {
-        ftl_protect_read(op, NULL, NULL, part->offset, part->length);
+        ftl_protect_read(ftl, op, NULL, NULL, part->offset, part->length);
     } else {
         clear_pieces(op, part->length);
     }
@@ -235,7 +236,7 @@ static void read_from_slot(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
     const uint8_t *data = ftl_slot_data(ftl, slot);
 
     if (op->io.protection != 0) {
-        ftl_protect_read(op, data, ftl_slot_meta(ftl, slot), part->offset,
+        ftl_protect_read(ftl, op, data, ftl_slot_meta(ftl, slot), part->offset,
                          part->length);
     } else {
         copy_to_pieces(ftl, op, data + part->offset, part->length);
@@ -257,9 +258,9 @@ static bool read_unit(struct ftl *ftl, struct ftl_op *op,
             return false;
         }
     } else if (entry == FTL_NOWHERE) {
-        read_nothing(op, &part);
+        read_nothing(ftl, op, &part);
     } else if (ftl_is_lost(entry)) {
-        read_nothing(op, &part);
+        read_nothing(ftl, op, &part);
         op->status = MEDIA_READ_ERROR;
         ftl->counters.read_errors++;
     } else if (ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
@@ -333,7 +334,7 @@ static void end_good_request(struct ftl *ftl, struct ftl_op *op,
                              const struct ftl_request *request)
 {
     if (op->io.protection != 0) {
-        ftl_protect_read_done(op, request);
+        ftl_protect_read_done(ftl, op, request);
     }
     ftl_marks_read_done(op, request);
     end_request(ftl, op);
@@ -410,8 +411,7 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
         ftl_marks_write(ftl, op, slot, part->offset, part->length);
     }
     if (op->io.protection != 0) {
-        ftl_memory_run(ftl);
-        ftl_protect_write(op, data, ftl_slot_meta(ftl, slot), part->offset,
+        ftl_protect_write(ftl, op, data, ftl_slot_meta(ftl, slot), part->offset,
                           part->length);
     } else {
         copy_from_pieces(ftl, op, data + part->offset, part->length);
@@ -479,9 +479,9 @@ static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
         if (ftl_is_in_slot(entry)) {
             ftl_memory_move(ftl, FTL_MOVE_COPY, data,
                             ftl_slot_data(ftl, (uint16_t)entry), FTL_UNIT_DATA);
+            ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_meta(ftl, index),
+                            ftl_slot_meta(ftl, (uint16_t)entry), FTL_UNIT_META);
             ftl_memory_run(ftl);
-            memcpy(ftl_slot_meta(ftl, index),
-                   ftl_slot_meta(ftl, (uint16_t)entry), FTL_UNIT_META);
             slot->marks = ftl->slots[(uint16_t)entry].marks;
         } else {
             memset(data, 0, FTL_UNIT_DATA);
@@ -826,7 +826,7 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
         refuse_op(ftl, op, MEDIA_LBA_RANGE);
         return true;
     }
-    if (io->protection != 0 && !ftl_protect_check_write(op)) {
+    if (io->protection != 0 && !ftl_protect_check_write(ftl, op)) {
         refuse_op(ftl, op, (enum media_status)op->status);
         return true;
     }

@@ -11,14 +11,15 @@
  * A write operation is checked as a whole before it changes anything.  So an
  * operation whose check fails changes no block.
  *
- * The firmware computes the CRCs here.  The NAND controller does not check
- * protection information yet; what is here is all that would move there.
+ * The NAND controller copies, checks and makes all this.  The code here names
+ * the memory of each block in the list of moves, and says what is checked.  No
+ * hart reads the data or metadata of a host.
  */
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
 
-#include "lib/t10_pi.h"
+enum { PI_LEN = 8 };
 
 /* A position in the pieces of an operation. */
 struct cursor {
@@ -41,41 +42,27 @@ static uint8_t *cursor_take(struct cursor *cursor, uint32_t *len)
     return at;
 }
 
-/* Copy `len` bytes from or to the pieces; `from` or `to` is NULL.  Both are
- * NULL: the bytes in the pieces become 0. */
-static void cursor_copy(struct cursor *cursor, uint8_t *to, const uint8_t *from,
-                        uint32_t len)
+/* Pass over the next `len` bytes. */
+static void cursor_skip(struct cursor *cursor, uint32_t len)
+{
+    while (len != 0) {
+        uint32_t now = len;
+
+        (void)cursor_take(cursor, &now);
+        len -= now;
+    }
+}
+
+/* Set the next `len` bytes to `value`. */
+static void cursor_fill(struct cursor *cursor, uint8_t value, uint32_t len)
 {
     while (len != 0) {
         uint32_t now = len;
         uint8_t *at = cursor_take(cursor, &now);
 
-        if (to != NULL) {
-            memcpy(to, at, now);
-            to += now;
-        } else if (from != NULL) {
-            memcpy(at, from, now);
-            from += now;
-        } else {
-            memset(at, 0, now);
-        }
+        memset(at, value, now);
         len -= now;
     }
-}
-
-/* The CRC of the next `len` bytes. */
-static uint16_t cursor_guard(struct cursor *cursor, uint32_t len)
-{
-    uint16_t guard = 0;
-
-    while (len != 0) {
-        uint32_t now = len;
-        const uint8_t *at = cursor_take(cursor, &now);
-
-        guard = t10_crc_update(guard, at, now);
-        len -= now;
-    }
-    return guard;
 }
 
 /* ---- Blocks of an operation. */
@@ -85,54 +72,20 @@ static uint32_t block_bytes(const struct media_io *io)
     return io->protection & MEDIA_4096 ? 4096 : 512;
 }
 
-static unsigned int pi_type(const struct media_io *io)
-{
-    return io->protection & MEDIA_PI_TYPE;
-}
-
 static bool is_interleaved(const struct media_io *io)
 {
     return io->protection & MEDIA_INTERLEAVED;
 }
 
+static bool checks_guard(const struct media_io *io)
+{
+    return io->protection & MEDIA_CHECK_GUARD;
+}
+
 /* Where the metadata of a block is, whose data begins at `offset` of a unit. */
 static uint32_t meta_offset(const struct media_io *io, uint32_t offset)
 {
-    return offset / block_bytes(io) * T10_PI_LEN;
-}
-
-static uint32_t expected_ref_tag(const struct media_io *io, uint32_t block)
-{
-    return io->ref_tag + (pi_type(io) == 3 ? 0 : block);
-}
-
-/*
- * Check a block.
- *
- * @param block  its number in the operation
- * @param guard  the CRC of its data, if that is to be checked
- */
-static enum media_status check_block(const struct media_io *io, uint32_t block,
-                                     uint16_t guard, const uint8_t *meta)
-{
-    struct t10_pi pi;
-
-    t10_pi_parse(&pi, meta);
-    if (t10_pi_is_escaped(&pi, pi_type(io))) {
-        return MEDIA_OK;
-    }
-    if (io->protection & MEDIA_CHECK_GUARD && pi.guard != guard) {
-        return MEDIA_GUARD_ERROR;
-    }
-    if (io->protection & MEDIA_CHECK_APP &&
-        ((pi.app_tag ^ io->app_tag) & io->app_mask) != 0) {
-        return MEDIA_APP_TAG_ERROR;
-    }
-    if (io->protection & MEDIA_CHECK_REF &&
-        pi.ref_tag != expected_ref_tag(io, block)) {
-        return MEDIA_REF_TAG_ERROR;
-    }
-    return MEDIA_OK;
+    return offset / block_bytes(io) * PI_LEN;
 }
 
 /* The operation fails because of this block.  The first such block counts. */
@@ -143,10 +96,23 @@ static void note_failure(struct ftl_op *op, uint32_t block,
         op->status == MEDIA_OK ||
         (op->status >= MEDIA_GUARD_ERROR && block < op->failed_block);
 
-    if (status != MEDIA_OK && is_first) {
+    if (is_first) {
         op->status = (uint8_t)status;
         op->failed_block = block;
     }
+}
+
+void ftl_note_failed_check(struct ftl *ftl, const struct ftl_move *move,
+                           enum ftl_check check)
+{
+    static const uint8_t status_of[] = {
+        [FTL_CHECK_GUARD] = MEDIA_GUARD_ERROR,
+        [FTL_CHECK_APP_TAG] = MEDIA_APP_TAG_ERROR,
+        [FTL_CHECK_REF_TAG] = MEDIA_REF_TAG_ERROR,
+    };
+
+    note_failure(&ftl->ops[move->op], move->block,
+                 (enum media_status)status_of[check]);
 }
 
 static struct cursor op_cursor(const struct ftl_op *op)
@@ -172,65 +138,117 @@ static uint32_t next_block(const struct ftl_op *op)
     return (uint32_t)((sectors << FTL_SECTOR_SHIFT) / block_bytes(&op->io));
 }
 
+/* ---- Moves of a block. */
+
+/* Add the data of a block, in the pieces, to its guard. */
+static void add_pieces(struct ftl *ftl, const struct ftl_op *op,
+                       struct cursor *cursor)
+{
+    uint32_t left = block_bytes(&op->io);
+
+    while (left != 0) {
+        uint32_t now = left;
+        const uint8_t *at = cursor_take(cursor, &now);
+
+        ftl_memory_add_guard(ftl, op, NULL, at, now);
+        left -= now;
+    }
+}
+
+/* Copy `len` bytes between a unit and the pieces. */
+static void move_bytes(struct ftl *ftl, const struct ftl_op *op,
+                       struct cursor *cursor, uint8_t *unit, uint32_t len,
+                       bool adds_guard)
+{
+    while (len != 0) {
+        uint32_t now = len;
+        uint8_t *piece = cursor_take(cursor, &now);
+        uint8_t *to = op->io.op == MEDIA_READ ? piece : unit;
+        const uint8_t *from = op->io.op == MEDIA_READ ? unit : piece;
+
+        if (adds_guard) {
+            ftl_memory_add_guard(ftl, op, to, from, now);
+        } else {
+            ftl_memory_move(ftl, FTL_MOVE_COPY, to, from, now);
+        }
+        unit += now;
+        len -= now;
+    }
+}
+
 /* ---- Writes. */
 
-bool ftl_protect_check_write(struct ftl_op *op)
+/* Have the controller check all blocks of a write. */
+static void check_blocks(struct ftl *ftl, const struct ftl_op *op)
 {
     const struct media_io *io = &op->io;
     uint32_t bytes = block_bytes(io);
     uint32_t blocks =
         (uint32_t)(((uint64_t)io->count_blocks << FTL_SECTOR_SHIFT) / bytes);
     struct cursor cursor = op_cursor(op);
-    uint8_t meta[T10_PI_LEN];
 
-    if (io->op != MEDIA_WRITE || !is_interleaved(io) ||
-        !(io->protection & MEDIA_CHECKS)) {
-        return true;
+    for (uint32_t i = 0; i < blocks; i++) {
+        uint32_t len = PI_LEN;
+
+        if (checks_guard(io)) {
+            add_pieces(ftl, op, &cursor);
+        } else {
+            cursor_skip(&cursor, bytes);
+        }
+        ftl_memory_protect(ftl, op, i, NULL, cursor_take(&cursor, &len));
+        ASSERT(len == PI_LEN);
     }
-    for (uint32_t i = 0; i < blocks && op->status == MEDIA_OK; i++) {
-        uint16_t guard = cursor_guard(&cursor, bytes);
+    ftl_memory_run(ftl);
+}
 
-        cursor_copy(&cursor, meta, NULL, sizeof(meta));
-        note_failure(op, i, check_block(io, i, guard, meta));
+bool ftl_protect_check_write(struct ftl *ftl, struct ftl_op *op)
+{
+    const struct media_io *io = &op->io;
+
+    if (io->op == MEDIA_WRITE && is_interleaved(io) &&
+        (io->protection & MEDIA_CHECKS)) {
+        check_blocks(ftl, op);
     }
     return op->status == MEDIA_OK;
 }
 
-/* Make the metadata of a block that a host has written without any. */
-static void make_metadata(const struct media_io *io, uint32_t block,
-                          const uint8_t *data, uint8_t *meta)
+/* Write zeroes to a block.  The hart writes them, and reads nothing. */
+static void write_zeroes(struct ftl *ftl, const struct ftl_op *op,
+                         uint32_t block, uint8_t *data, uint8_t *meta)
 {
-    struct t10_pi pi = {
-        .guard = t10_crc_update(0, data, block_bytes(io)),
-        .app_tag = io->app_tag,
-        .ref_tag = expected_ref_tag(io, block),
-    };
-
-    t10_pi_emit(&pi, meta);
+    memset(data, 0, block_bytes(&op->io));
+    if (is_interleaved(&op->io)) {
+        memset(meta, 0, PI_LEN);
+    } else {
+        ftl_memory_add_guard(ftl, op, NULL, data, block_bytes(&op->io));
+        ftl_memory_protect(ftl, op, block, meta, NULL);
+    }
 }
 
-void ftl_protect_write(struct ftl_op *op, uint8_t *data, uint8_t *meta,
-                       uint32_t offset, uint32_t length)
+void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
+                       uint8_t *meta, uint32_t offset, uint32_t length)
 {
     const struct media_io *io = &op->io;
     uint32_t bytes = block_bytes(io);
     uint32_t block = next_block(op);
+    bool makes = !is_interleaved(io);
     struct cursor cursor = op_cursor(op);
 
+    if (io->op != MEDIA_WRITE) {
+        ftl_memory_run(ftl); /* before the hart writes to the slot */
+    }
     for (uint32_t at = offset; at < offset + length; at += bytes, block++) {
         uint8_t *block_meta = meta + meta_offset(io, at);
 
-        if (io->op == MEDIA_WRITE) {
-            cursor_copy(&cursor, data + at, NULL, bytes);
-        } else {
-            memset(data + at, 0, bytes);
+        if (io->op != MEDIA_WRITE) {
+            write_zeroes(ftl, op, block, data + at, block_meta);
+            continue;
         }
-        if (!is_interleaved(io)) {
-            make_metadata(io, block, data + at, block_meta);
-        } else if (io->op == MEDIA_WRITE) {
-            cursor_copy(&cursor, block_meta, NULL, T10_PI_LEN);
+        move_bytes(ftl, op, &cursor, data + at, bytes, makes);
+        if (makes) {
+            ftl_memory_protect(ftl, op, block, block_meta, NULL);
         } else {
-            memset(block_meta, 0, T10_PI_LEN);
+            move_bytes(ftl, op, &cursor, block_meta, PI_LEN, false);
         }
     }
     if (io->op == MEDIA_WRITE) {
@@ -240,44 +258,56 @@ void ftl_protect_write(struct ftl_op *op, uint8_t *data, uint8_t *meta,
 
 /* ---- Reads. */
 
-/* Put the metadata of a block into the pieces if the host wants it, and check
- * the block. */
-static void finish_block(struct ftl_op *op, struct cursor *cursor,
-                         uint32_t block, uint16_t guard, const uint8_t *meta)
+/* Have the controller check the metadata of a block, and put it into the pieces
+ * if the host wants it. */
+static void finish_block(struct ftl *ftl, const struct ftl_op *op,
+                         struct cursor *cursor, uint32_t block,
+                         const uint8_t *meta)
 {
-    if (is_interleaved(&op->io)) {
-        cursor_copy(cursor, NULL, meta, T10_PI_LEN);
-    }
+    uint32_t len = PI_LEN;
+    uint8_t *to = is_interleaved(&op->io) ? cursor_take(cursor, &len) : NULL;
+
+    ASSERT(len == PI_LEN);
     if (op->io.protection & MEDIA_CHECKS) {
-        note_failure(op, block, check_block(&op->io, block, guard, meta));
+        ftl_memory_protect(ftl, op, block, to, meta);
+    } else if (to != NULL) {
+        ftl_memory_move(ftl, FTL_MOVE_COPY, to, meta, PI_LEN);
     }
 }
 
-void ftl_protect_read(struct ftl_op *op, const uint8_t *data,
+/* Trimmed blocks have zeroes and metadata that says that it is not checked. */
+static void read_trimmed(struct ftl_op *op, uint32_t length)
+{
+    struct cursor cursor = op_cursor(op);
+
+    for (uint32_t at = 0; at < length; at += block_bytes(&op->io)) {
+        cursor_fill(&cursor, 0, block_bytes(&op->io));
+        if (is_interleaved(&op->io)) {
+            cursor_fill(&cursor, 0xff, PI_LEN);
+        }
+    }
+    op_set_cursor(op, &cursor);
+}
+
+void ftl_protect_read(struct ftl *ftl, struct ftl_op *op, const uint8_t *data,
                       const uint8_t *meta, uint32_t offset, uint32_t length)
 {
-    static const uint8_t escaped[T10_PI_LEN] = {0xff, 0xff, 0xff, 0xff,
-                                                0xff, 0xff, 0xff, 0xff};
     const struct media_io *io = &op->io;
     uint32_t bytes = block_bytes(io);
     uint32_t block = next_block(op);
     struct cursor cursor = op_cursor(op);
 
+    if (data == NULL) {
+        read_trimmed(op, length);
+        return;
+    }
     for (uint32_t at = offset; at < offset + length; at += bytes, block++) {
-        uint16_t guard = 0;
-
-        if (data == NULL) {
-            cursor_copy(&cursor, NULL, NULL, bytes);
-            finish_block(op, &cursor, block, 0, escaped);
-            continue;
-        }
-        cursor_copy(&cursor, NULL, data + at, bytes);
-        if (io->protection & MEDIA_CHECK_GUARD) {
-            guard = t10_crc_update(0, data + at, bytes);
-        }
-        finish_block(op, &cursor, block, guard, meta + meta_offset(io, at));
+        move_bytes(ftl, op, &cursor, (uint8_t *)(uintptr_t)(data + at), bytes,
+                   checks_guard(io));
+        finish_block(ftl, op, &cursor, block, meta + meta_offset(io, at));
     }
     op_set_cursor(op, &cursor);
+    ftl_memory_run(ftl);
 }
 
 /* Name the data of a block, in the pieces, as the next parts of a unit. */
@@ -318,20 +348,14 @@ void ftl_protect_read_flash(struct ftl *ftl, struct ftl_op *op,
         .length = (uint16_t)length,
     };
     for (uint32_t at = offset; at < end; at += bytes) {
-        uint32_t skip = is_interleaved(io) ? T10_PI_LEN : 0;
-
         add_block(ftl, request, place, &cursor, at, bytes, at + bytes == end);
-        while (skip != 0) {
-            uint32_t now = skip;
-
-            (void)cursor_take(&cursor, &now);
-            skip -= now;
-        }
+        cursor_skip(&cursor, is_interleaved(io) ? PI_LEN : 0);
     }
     op_set_cursor(op, &cursor);
 }
 
-void ftl_protect_read_done(struct ftl_op *op, const struct ftl_request *request)
+void ftl_protect_read_done(struct ftl *ftl, struct ftl_op *op,
+                           const struct ftl_request *request)
 {
     const struct media_io *io = &op->io;
     const struct ftl_protected_read *read = &request->read;
@@ -341,17 +365,21 @@ void ftl_protect_read_done(struct ftl_op *op, const struct ftl_request *request)
 
     for (uint32_t at = read->offset; at < (uint32_t)read->offset + read->length;
          at += bytes, block++) {
-        uint16_t guard = cursor_guard(&cursor, bytes);
-
-        finish_block(op, &cursor, block, guard,
+        if (checks_guard(io)) {
+            add_pieces(ftl, op, &cursor);
+        } else {
+            cursor_skip(&cursor, bytes);
+        }
+        finish_block(ftl, op, &cursor, block,
                      request->meta + meta_offset(io, at));
     }
+    ftl_memory_run(ftl);
 }
 
 /* ---- Trims. */
 
 void ftl_protect_trim(uint8_t *meta, uint32_t offset, uint32_t length)
 {
-    memset(meta + (offset >> FTL_SECTOR_SHIFT) * T10_PI_LEN, 0xff,
-           (size_t)(length >> FTL_SECTOR_SHIFT) * T10_PI_LEN);
+    memset(meta + (offset >> FTL_SECTOR_SHIFT) * PI_LEN, 0xff,
+           (size_t)(length >> FTL_SECTOR_SHIFT) * PI_LEN);
 }

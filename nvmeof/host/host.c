@@ -373,6 +373,7 @@ bool host_io_submit(struct nvme_host *host, const struct host_io *io)
     case HOST_DATA_IN_CAPSULE:
         command.sgl = (struct sgl){
             .kind = SGL_IN_CAPSULE,
+            .address = io->capsule_offset,
             .len_bytes = io->len_bytes,
         };
         command.in_capsule = (uint8_t *)host->config.data + io->offset;

@@ -183,6 +183,8 @@ struct host_io {
     uint32_t flags;     /* further bits of dword 12 */
     uint32_t ref_tag;   /* dword 14 */
     uint32_t app_tags;  /* dword 15 */
+    /* HOST_DATA_IN_CAPSULE: where the data is, counted from the command. */
+    uint32_t capsule_offset;
     void (*done)(void *ctx, const struct host_result *result);
     void *ctx;
 };

@@ -22,6 +22,7 @@
 
 #include "firmware/ftl/ftl.h"
 #include "lib/random.h"
+#include "tests/ftl_moves.h"
 
 enum {
     DIES = 8,
@@ -35,6 +36,7 @@ enum {
     QUEUE = 2 * REQUESTS,
     UNIT_SECTORS = 8,
     LEVELLING = 32,
+    MOVES = 16,
 };
 
 struct workload {
@@ -53,6 +55,8 @@ struct flash {
     uint16_t blocks;
     uint8_t (*system)[FTL_UNIT_SYSTEM]; /* of each unit */
     bool *is_programmed;                /* each row of a die */
+    struct ftl_moves moves;
+    struct ftl_move move_list[MOVES];
     struct ftl_flash_op queue[QUEUE];
     unsigned int head, tail;
     unsigned int ended; /* operations of the medium */
@@ -69,6 +73,11 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
     }
     flash->queue[flash->tail++ % QUEUE] = *op;
     return true;
+}
+
+static void run_moves(void *ctx)
+{
+    ftl_moves_run(&((struct flash *)ctx)->moves);
 }
 
 static uint32_t row_of(const struct ftl_flash_op *op)
@@ -220,9 +229,13 @@ static void measure_workload(const struct workload *workload, bool by_age,
         .blocks = (uint16_t)blocks,
         .system = calloc(rows * ROW_UNITS, FTL_UNIT_SYSTEM),
         .is_programmed = calloc(rows, sizeof(bool)),
+        .moves = {.max = MOVES},
     };
     struct ftl_config config = {
-        .flash = {.ctx = &flash, .submit = submit_op},
+        .flash = {.ctx = &flash,
+                  .submit = submit_op,
+                  .moves = &flash.moves,
+                  .run_moves = run_moves},
         .geometry = {.dies = DIES,
                      .planes = PLANES,
                      .pages = PAGES,
@@ -246,6 +259,7 @@ static void measure_workload(const struct workload *workload, bool by_age,
     uint64_t moved, units;
     struct ftl *ftl;
 
+    flash.moves.list = flash.move_list;
     config.logical_units = (uint32_t)(data_units * 100 / (100 + percent));
     config.logical_units = MIN(config.logical_units, ftl_most_units(&config));
     config.memory = aligned_alloc(64, (ftl_bytes(&config) + 63) / 64 * 64);

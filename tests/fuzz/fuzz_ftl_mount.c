@@ -18,6 +18,7 @@
 #include "firmware/ftl/ftl.h"
 #include "firmware/ftl/ftl_layout.h"
 #include "lib/bytes.h"
+#include "tests/ftl_moves.h"
 
 enum {
     DIES = 3,
@@ -29,6 +30,7 @@ enum {
     BUFFER_UNITS = 8,
     REQUESTS = 8,
     OPS = 4,
+    MOVES = 16,
     SECTORS = 8, /* of a unit */
     STEPS_MAX = 400000,
     CHANGE_LEN = 16,
@@ -72,6 +74,8 @@ struct world {
 };
 
 static struct world world;
+static struct ftl_move move_list[MOVES];
+static struct ftl_moves moves = {.list = move_list, .max = MOVES};
 static struct flash used; /* what the changes are applied to */
 static void *memory, *keep;
 static uint8_t buffer[LOGICAL_UNITS * FTL_UNIT_DATA];
@@ -108,6 +112,12 @@ static bool submit_op(void *ctx, const struct ftl_flash_op *op)
     }
     world.queue[world.tail++ % REQUESTS] = *op;
     return true;
+}
+
+static void run_moves(void *ctx)
+{
+    (void)ctx;
+    ftl_moves_run(&moves);
 }
 
 static void read_unit(const struct ftl_flash_op *op, struct ftl_flash_unit *to)
@@ -196,7 +206,7 @@ static void start_layer(void)
 {
     static const uint8_t bad_planes[BLOCKS * DIES];
     struct ftl_config config = {
-        .flash = {.submit = submit_op},
+        .flash = {.submit = submit_op, .moves = &moves, .run_moves = run_moves},
         .geometry = geometry,
         .bad_planes = bad_planes,
         .logical_units = LOGICAL_UNITS,
@@ -216,6 +226,7 @@ static void start_layer(void)
          posix_memalign(&keep, 64, ftl_keep_bytes(&config)) != 0)) {
         fail_run("There is no memory.");
     }
+    moves.count = 0;
     config.memory = memory;
     config.keep = keep;
     world.head = world.tail = world.ops = 0;

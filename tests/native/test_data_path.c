@@ -5,7 +5,7 @@
  * with an error; no host gets wrong data as good data.
  * Reference: docs/decisions/0017-data-path.md
  */
-#include "bed_fixture.h"
+#include "dram_flip.h"
 
 #include "lib/regfields.h"
 #include "firmware/drivers/ecc.h"
@@ -18,8 +18,6 @@
 
 enum {
     UNIT_BLOCKS = 8,
-    ONE = 1, /* bits to flip */
-    TWO = 3,
     LBA = 80,    /* the first block of a unit */
     REPEATS = 3, /* of an operation whose transfer had a parity error */
 };
@@ -32,58 +30,6 @@ static const struct bed four_dies_bed = {
     .nand_dies = 2,
     .nand_blocks = FOUR_DIES_BLOCKS,
 };
-
-/* The bits of a word that flip immediately before a device reads it. */
-static struct {
-    uint64_t bits; /* 0: nothing flips */
-    uint32_t skip; /* reads before the flip */
-    uint32_t offset;
-    /* @return whether the device reads the stage's memory at this address */
-    bool (*is_stage)(uint64_t *addr, uint64_t len);
-    bool is_judging;
-    uint32_t flips;
-} flip;
-
-static struct hw_ecc *drive_ecc(void)
-{
-    return &bed.drive->machine.ecc;
-}
-
-static struct ftl *drive_ftl(void)
-{
-    return bed.drive->drive.nand.ftl;
-}
-
-static uint64_t addr_of(const void *ptr)
-{
-    return (uintptr_t)ptr + bed.drive->drive.nand.seam.moves.addr_offset;
-}
-
-static void before_dma(void *ctx, uint64_t addr, uint64_t len)
-{
-    (void)ctx;
-    if (flip.bits == 0 || flip.is_judging) {
-        return;
-    }
-    flip.is_judging = true;
-    if (flip.is_stage(&addr, len) && flip.skip-- == 0) {
-        assert_true(hw_ecc_inject(drive_ecc(), addr + flip.offset, flip.bits));
-        flip.bits = 0;
-        flip.flips++;
-    }
-    flip.is_judging = false;
-}
-
-static void flip_at(bool (*is_stage)(uint64_t *addr, uint64_t len),
-                    uint32_t offset, uint64_t bits)
-{
-    flip.is_stage = is_stage;
-    flip.offset = offset;
-    flip.bits = bits;
-    flip.skip = 0;
-    flip.flips = 0;
-    bed.drive->machine.before_dma = before_dma;
-}
 
 static int setup_like(const struct bed *like)
 {
@@ -149,18 +95,6 @@ static void cut_power(void)
 }
 
 /* ---- Stages. */
-
-static bool is_in_slots(uint64_t addr)
-{
-    return addr - addr_of(drive_ftl()->data) <
-           (uint64_t)drive_ftl()->num_slots * FTL_UNIT_DATA;
-}
-
-static bool is_list(uint64_t addr, uint64_t len)
-{
-    return addr == bed.drive->drive.nand.seam.move_list.list_addr &&
-           len == NAND_MOVE_HEADER_LEN;
-}
 
 /* A payload that a host has sent, before it is copied to the write buffer. */
 static bool is_payload(uint64_t *addr, uint64_t len)
@@ -261,6 +195,22 @@ static void test_a_write_whose_payload_is_lost_fails(void **state)
     assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 3), 0);
     expect_good(LBA, UNIT_BLOCKS, 3);
     flush_all();
+    expect_good(LBA, UNIT_BLOCKS, 3);
+}
+
+/* A capsule that holds its data is not in a buffer of payloads. */
+static void test_a_write_whose_capsule_is_lost_fails(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_at(is_payload, 1024, TWO);
+    assert_int_equal(
+        bed_write(&bed, 1, LBA, UNIT_BLOCKS, HOST_DATA_IN_CAPSULE, false, 2) &
+            NVME_SC_MASK,
+        NVME_SC_DATA_TRANSFER_ERROR);
+    assert_int_equal(flip.flips, 1);
+    expect_one_lost(2, 2);
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 3), 0);
     expect_good(LBA, UNIT_BLOCKS, 3);
 }
 

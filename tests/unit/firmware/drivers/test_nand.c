@@ -262,6 +262,7 @@ static void test_nand_moves_stop_where_the_controller_refuses_one(void **state)
     }
     model_forget_log();
     assert_int_equal(nand_moves_run(&moves, 4), 2);
+    assert_int_equal(nand_moves_take_status(&moves), NAND_MOVE_REFUSED);
     nand_move_by_hart(&moves, 2);
     nand_move_by_hart(&moves, 3);
     assert_int_equal(model.num_log, 1);
@@ -274,4 +275,32 @@ static void test_nand_moves_stop_where_the_controller_refuses_one(void **state)
         assert_int_equal(to[32 + i], 0x53);
         assert_int_equal(to[64 + i], 0x53);
     }
+}
+
+/* Of two blocks, the first one has a wrong reference tag. */
+static void test_nand_moves_say_which_check_has_failed(void **state)
+{
+    enum { MOVE_PI = 0x4000 };
+    uint8_t *pi = model.dram_base + MOVE_PI;
+    struct nand_moves moves;
+    uint8_t *move;
+
+    (void)state;
+    assert_true(nand_moves_init(&moves, MODEL_REGS, &model.dram));
+    memset(pi, 0, 8);
+    move = nand_moves_first(&moves);
+    for (unsigned int i = 0; i < 2; i++, move += NAND_MOVE_LEN) {
+        memset(move, 0, NAND_MOVE_LEN);
+        put_le64(move + NAND_MOVE_SOURCE, (uintptr_t)pi + moves.addr_offset);
+        put_le32(move + NAND_MOVE_REF_TAG, i == 0 ? 7 : 0);
+        move[NAND_MOVE_OPCODE] = NAND_MOVE_PROTECT;
+        move[NAND_MOVE_FLAGS] = 1 | NAND_MOVE_CHECKS;
+    }
+    assert_int_equal(nand_moves_run(&moves, 2), 0);
+    assert_int_equal(nand_moves_take_status(&moves), NAND_MOVE_BAD_REF_TAG);
+    /* The status of an earlier list is never taken for one of this list. */
+    assert_int_equal(nand_moves_run(&moves, NAND_MOVES_MAX + 1), 0);
+    assert_int_equal(nand_moves_take_status(&moves), NAND_MOVE_REFUSED);
+    put_le32(nand_moves_first(&moves) + NAND_MOVE_REF_TAG, 0);
+    assert_int_equal(nand_moves_run(&moves, 2), 2);
 }

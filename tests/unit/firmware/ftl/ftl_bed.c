@@ -12,6 +12,7 @@
 #include "lib/bytes.h"
 #include "lib/crc32.h"
 #include "lib/random.h"
+#include "tests/ftl_moves.h"
 
 enum {
     ARRAY_OPS = 2 * BED_DIES_MAX,
@@ -263,20 +264,7 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
 /* Do all collected moves together, as the NAND controller does. */
 static void run_moves(void *ctx)
 {
-    struct bed *bed = ctx;
-
-    for (uint32_t i = 0; i < bed->moves.count; i++) {
-        const struct ftl_move *move = &bed->moves.list[i];
-        const uint8_t *from = (const uint8_t *)(uintptr_t)move->source;
-        uint8_t *to = (uint8_t *)(uintptr_t)move->target;
-
-        assert_in_range(move->length, 8, FTL_UNIT_DATA);
-        for (uint32_t at = 0; at < move->length; at++) {
-            to[at] = move->kind == FTL_MOVE_COPY ? from[at]
-                                                 : (uint8_t)(to[at] ^ from[at]);
-        }
-    }
-    bed->moves.count = 0;
+    ftl_moves_run(&((struct bed *)ctx)->moves);
 }
 
 static void start_op(struct bed *bed, struct bed_die *die)
@@ -613,11 +601,14 @@ void bed_start_mount(struct bed *bed)
             }
         }
     }
-    bed->moves = (struct ftl_moves){.list = bed->move_list, .max = BED_MOVES};
+    bed->moves = (struct ftl_moves){
+        .list = bed->move_list,
+        .max = bed->config.seed % 2 != 0 ? BED_MOVES : 1,
+    };
     config = (struct ftl_config){
         .flash = {.ctx = bed,
                   .submit = flash_submit,
-                  .moves = bed->config.seed % 2 != 0 ? &bed->moves : NULL,
+                  .moves = &bed->moves,
                   .run_moves = run_moves},
         .geometry =
             {

@@ -16,7 +16,8 @@
 
 enum {
     BED_DIES_MAX = 8,
-    BED_MOVES = 16,   /* moves that the translation layer can collect */
+    BED_MOVES = 16,   /* moves that the translation layer can collect if the
+                       * seed is odd; if it is even, it cannot collect them */
     BED_QUEUE = 64,   /* operations of a die that wait */
     BED_HISTORY = 64, /* writes of a unit that are not known to be durable */
     BED_IOS = 8,      /* operations of the medium in progress */
@@ -130,7 +131,7 @@ struct bed {
     uint64_t programs, erases; /* begun */
     uint64_t torn_reads; /* units of half programmed rows that were readable */
     struct bed_die dies[BED_DIES_MAX];
-    struct ftl_moves moves; /* of `move_list`: used if the seed is odd */
+    struct ftl_moves moves; /* of `move_list` */
     struct ftl_move move_list[BED_MOVES];
 
     uint32_t units;
