@@ -62,7 +62,6 @@ static void suspend_operation(struct hw_nand *nand, uint32_t d,
     struct hw_nand_die *die = die_at(nand, d);
     struct hw_nand_register *page = hw_nand_page(nand, d);
 
-    hw_nand_cache_drop(nand, d); /* The read needs both registers. */
     die->suspended = page->op;
     die->remaining_ns = remaining_ns;
     die->suspend_ns = nand_array_profile(nand->array)->suspend_ns;
@@ -141,7 +140,8 @@ static bool begin_beside_read(struct hw_nand *nand, uint32_t d)
     return false;
 }
 
-/* Begin an operation while the cache register is not idle. */
+/* Begin an operation while the cache register is not idle.  An urgent read
+ * needs both registers. */
 static bool begin_beside_cache(struct hw_nand *nand, uint32_t d)
 {
     const struct hw_nand_register *cache = hw_nand_cache(nand, d);

@@ -209,6 +209,29 @@ static void test_nand_cache_programs_of_two_dies_share_the_channel(void **state)
                 4);
 }
 
+/* While the registers are copied, the channel is free for another die. */
+static void test_nand_cache_a_copy_for_a_program_takes_its_time(void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+    struct nand_bed_place second = wordline_of(place, 1);
+    struct nand_bed_place other = erased_block(bed, 1, 0);
+    uint64_t in = input_ns(bed), copy = part_of(bed)->program_copy_ns;
+    uint64_t came_ns;
+
+    program_wordlines(bed, other, 1);
+    nand_bed_program(bed, 0, &place, 1);
+    nand_bed_program(bed, 1, &second, 2);
+    pass_virtual_time(bed, in + copy / 2);
+    came_ns = bed->world.now_ns;
+    assert_true(command_ns(bed) < copy / 2 && read_ns(bed) > in);
+    nand_bed_read(bed, 2, &other, 1, false);
+    nand_bed_wait(bed, 3);
+    assert_int_equal(nand_bed_done(bed, 2)->time_ns - came_ns,
+                     command_ns(bed) + read_ns(bed) + transfer_ns(bed, 1) +
+                         part_of(bed)->decode_ns);
+}
+
 static void test_nand_cache_a_page_is_read_while_another_one_is_sent(
     void **state)
 {
@@ -490,6 +513,26 @@ static void test_nand_cache_each_program_has_its_own_status(void **state)
         }
         nand_array_clear_injections(bed->machine.nand->array);
     }
+}
+
+/* The next wordline of the block was transferred before the failure was known.
+ */
+static void test_nand_cache_a_program_after_a_failed_one_breaks_a_rule(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+    struct nand_bed_place second = wordline_of(place, 1);
+
+    inject_fault(bed, NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
+    nand_bed_program(bed, 0, &place, 1);
+    nand_bed_program(bed, 1, &second, 2);
+    nand_bed_wait(bed, 2);
+    assert_int_equal(nand_bed_done(bed, 0)->status, NAND_CQE_FAILED);
+    assert_int_equal(nand_bed_done(bed, 1)->status, NAND_CQE_RULE);
+    assert_int_equal(nand_bed_done(bed, 1)->rule, 1);
+    nand_bed_read(bed, 9, &second, 1, false);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_ERASED);
 }
 
 static void test_nand_cache_each_read_has_its_own_status(void **state)
