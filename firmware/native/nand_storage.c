@@ -5,6 +5,15 @@
 
 enum { USUAL_SEED = 1 };
 
+static void init_sparse(struct nand_ram *ram, uint64_t size_bytes)
+{
+    struct sparse_bytes *sparse = malloc(sizeof(*sparse));
+
+    ASSERT(sparse != NULL);
+    sparse_bytes_init(sparse, size_bytes);
+    nand_ram_init_sparse(ram, sparse);
+}
+
 void nand_storage_init(struct nand_ram *ram,
                        const struct nand_storage_config *config)
 {
@@ -20,20 +29,29 @@ void nand_storage_init(struct nand_ram *ram,
     };
     struct nand_layout layout;
     struct nand_file file;
-    uint8_t *bytes;
 
     ASSERT(nand_geometry_is_valid(&geometry));
     nand_file_new(&file, profile, &geometry,
                   config->seed != 0 ? config->seed : USUAL_SEED);
     nand_layout(&layout, &geometry);
-    bytes = calloc(1, layout.size_bytes);
-    ASSERT(bytes != NULL);
-    nand_ram_init(ram, bytes, layout.size_bytes);
+    if (config->is_sparse) {
+        init_sparse(ram, layout.size_bytes);
+    } else {
+        uint8_t *bytes = calloc(1, layout.size_bytes);
+
+        ASSERT(bytes != NULL);
+        nand_ram_init(ram, bytes, layout.size_bytes);
+    }
     nand_ram_create(ram, &file);
 }
 
 void nand_storage_end(struct nand_ram *ram)
 {
+    if (ram->sparse != NULL) {
+        sparse_bytes_end(ram->sparse);
+        free(ram->sparse);
+        ram->sparse = NULL;
+    }
     free(ram->bytes);
     ram->bytes = NULL;
 }

@@ -11,7 +11,8 @@ struct nand_storage_config {
     uint8_t dies;       /* of a channel */
     uint16_t blocks;    /* of a plane */
     uint16_t wordlines; /* of a block */
-    uint64_t seed; /* of all errors and of the factory's bad blocks; 0: 1 */
+    uint64_t seed;  /* of all errors and of the factory's bad blocks; 0: 1 */
+    bool is_sparse; /* zeros take no memory; slower */
 };
 
 /** Make an array that was never programmed. */

@@ -2,4 +2,5 @@
 set(SOURCES
     dev_queue.c
     ram_queue.c
+    sparse_bytes.c
 )

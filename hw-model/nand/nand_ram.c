@@ -11,6 +11,7 @@ enum { TEAR_BYTES = 64 }; /* a write is torn at multiples of this */
 void nand_ram_init(struct nand_ram *ram, uint8_t *bytes, uint64_t size_bytes)
 {
     ram->bytes = bytes;
+    ram->sparse = NULL;
     ram->size_bytes = size_bytes;
     ram_queue_init(&ram->queue, size_bytes, 1);
     ram->done = NULL;
@@ -19,9 +20,16 @@ void nand_ram_init(struct nand_ram *ram, uint8_t *bytes, uint64_t size_bytes)
     ram->fail_writes = 0;
 }
 
+void nand_ram_init_sparse(struct nand_ram *ram, struct sparse_bytes *sparse)
+{
+    nand_ram_init(ram, NULL, sparse->size_bytes);
+    ram->sparse = sparse;
+}
+
 void nand_ram_copy(struct nand_ram *to, const struct nand_ram *from)
 {
-    ASSERT(to->size_bytes == from->size_bytes);
+    ASSERT(to->size_bytes == from->size_bytes && to->bytes != NULL &&
+           from->bytes != NULL);
     memcpy(to->bytes, from->bytes, from->size_bytes);
     ram_queue_copy(&to->queue, &from->queue);
     to->fail_reads = from->fail_reads;
@@ -46,8 +54,22 @@ static bool read_now(void *ctx, uint64_t offset, void *buf, size_t len)
     if (ram->fail_reads != 0 || offset + len > ram->size_bytes) {
         return false;
     }
-    memcpy(buf, ram->bytes + offset, len);
+    if (ram->sparse != NULL) {
+        sparse_bytes_read(ram->sparse, offset, buf, len);
+    } else {
+        memcpy(buf, ram->bytes + offset, len);
+    }
     return true;
+}
+
+static void write_now(struct nand_ram *ram, uint64_t offset, const void *buf,
+                      size_t len)
+{
+    if (ram->sparse != NULL) {
+        sparse_bytes_write(ram->sparse, offset, buf, len);
+    } else {
+        memcpy(ram->bytes + offset, buf, len);
+    }
 }
 
 struct nand_file_source nand_ram_source(struct nand_ram *ram)
@@ -63,14 +85,51 @@ void nand_ram_create(struct nand_ram *ram, const struct nand_file *file)
 {
     uint32_t blocks = nand_geometry_blocks(&file->geometry);
 
-    nand_header_emit(file, ram->bytes);
-    nand_state_emit(&file->state,
-                    ram->bytes + nand_layout_state(file->state.number));
+    uint8_t header[NAND_FILE_HEADER_LEN], state[NAND_STATE_LEN];
+
+    nand_header_emit(file, header);
+    write_now(ram, 0, header, sizeof(header));
+    nand_state_emit(&file->state, state);
+    write_now(ram, nand_layout_state(file->state.number), state, sizeof(state));
     for (uint32_t i = 0; i < blocks; i++) {
         struct nand_record record;
+        uint8_t buf[NAND_RECORD_LEN];
 
         nand_file_new_record(file, i, &record);
-        nand_record_emit(&record, i, ram->bytes + nand_layout_record(i));
+        nand_record_emit(&record, i, buf);
+        write_now(ram, nand_layout_record(i), buf, sizeof(buf));
+    }
+}
+
+static void execute_sparse(const struct ram_request *request,
+                           struct sparse_bytes *sparse, uint64_t len)
+{
+    uint64_t offset = request->offset;
+
+    if (request->kind == RAM_ZERO) {
+        sparse_bytes_zero(sparse, offset, len);
+    }
+    for (unsigned int i = 0; i < request->niov && len != 0; i++) {
+        const struct iovec *iov = &request->iov[i];
+        size_t part = MIN(iov->iov_len, len);
+
+        if (request->kind == RAM_READ) {
+            sparse_bytes_read(sparse, offset, iov->iov_base, part);
+        } else {
+            sparse_bytes_write(sparse, offset, iov->iov_base, part);
+        }
+        offset += part;
+        len -= part;
+    }
+}
+
+static void execute_part(struct nand_ram *ram,
+                         const struct ram_request *request, uint64_t len)
+{
+    if (ram->sparse != NULL) {
+        execute_sparse(request, ram->sparse, len);
+    } else {
+        ram_request_execute(request, ram->bytes, len);
     }
 }
 
@@ -84,7 +143,7 @@ bool nand_ram_step(struct nand_ram *ram, uint32_t index)
     }
     failure = request.kind == RAM_READ ? ram->fail_reads : ram->fail_writes;
     if (failure == 0) {
-        ram_request_execute(&request, ram->bytes, request.len);
+        execute_part(ram, &request, request.len);
     }
     ram->done(ram->ctx, request.id, -failure);
     return true;
@@ -106,7 +165,7 @@ void nand_ram_power_cut(struct nand_ram *ram, uint64_t seed)
                   TEAR_BYTES;
         }
         if (ram->fail_writes == 0) {
-            ram_request_execute(request, ram->bytes, len);
+            execute_part(ram, request, len);
         }
     }
     ram->queue.count = 0;

@@ -8,11 +8,13 @@
 #define ESSD_HW_NAND_RAM_H
 
 #include "hw-model/core/ram_queue.h"
+#include "hw-model/core/sparse_bytes.h"
 #include "hw-model/nand/nand_backend.h"
 #include "hw-model/nand/nand_file.h"
 
 struct nand_ram {
-    uint8_t *bytes;
+    uint8_t *bytes;              /* NULL: it is all in `sparse` */
+    struct sparse_bytes *sparse; /* or NULL */
     uint64_t size_bytes;
     struct ram_queue queue; /* requests in progress */
 
@@ -27,9 +29,12 @@ struct nand_ram {
 /** `bytes` has `size_bytes` bytes and outlives `ram`. */
 void nand_ram_init(struct nand_ram *ram, uint8_t *bytes, uint64_t size_bytes);
 
+/** The same with storage in which zeros take no memory. */
+void nand_ram_init_sparse(struct nand_ram *ram, struct sparse_bytes *sparse);
+
 /**
  * Copy storage and requests in progress.  `to` has `bytes` of the same size and
- * its own `done` and `ctx`.
+ * its own `done` and `ctx`.  Neither is sparse.
  */
 void nand_ram_copy(struct nand_ram *to, const struct nand_ram *from);
 

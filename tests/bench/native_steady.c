@@ -10,7 +10,8 @@
  * sequentially twice; then twice its size is written at random.  During this,
  * operations of the flash take no time.  After this, they take the times of the
  * profile, and the writes of the last second of virtual time are counted.
- * Instructions of the firmware and frames on the cable take no time.
+ * Instructions of the firmware and frames on the cable take no time.  All data
+ * are zeros, which take no memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,7 @@ int main(int argc, char **argv)
         .dies = (uint8_t)number_of(argv, argc, 3, 4),
         .blocks = (uint16_t)number_of(argv, argc, 4, 200),
         .wordlines = (uint16_t)number_of(argv, argc, 5, 4),
+        .is_sparse = true,
     };
     struct load *load = calloc(1, sizeof(*load));
     struct nand_ram nand;
