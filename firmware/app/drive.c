@@ -27,6 +27,7 @@ enum {
      * operations, telemetry, transport and echo service. */
     DRAM_FOR_SERVICES = RDMA_CAPSULE_BYTES + RDMA_BUF_BYTES + ECHO_MEMORY_LEN +
                         NVMF_FIRMWARE_MAX + (4 << 20),
+    TRANSFER_LOG_US = 60000000, /* between two log lines about parity errors */
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
@@ -233,6 +234,28 @@ static bool find_lost_words(void *ctx)
     return memory_check_look(&drive->memory, drive->now_us);
 }
 
+/* The data of an operation had a parity error between DRAM and flash. */
+static void note_transfer_error(void *ctx, const struct ftl_flash_op *op)
+{
+    struct drive *drive = ctx;
+    const struct hw_error error = {
+        .kind = HW_ERROR_NAND_TRANSFER,
+        .time_us = drive->now_us,
+        .address =
+            (uint64_t)op->die << 32 | (uint64_t)op->block << 16 | op->wordline,
+        .info = drive->nand.seam.transfer_errors,
+    };
+
+    hw_log_note(&drive->hw_log, &error, drive->now_us);
+    if (drive->now_us >= drive->transfer_log_us) {
+        log_line(drive->log,
+                 "nand: data of die %u, block %u had a parity error on its way "
+                 "between DRAM and flash; %u such errors since the start",
+                 op->die, op->block, drive->nand.seam.transfer_errors);
+        drive->transfer_log_us = drive->now_us + TRANSFER_LOG_US;
+    }
+}
+
 static enum init_result nand_start(struct drive *drive,
                                    const struct drive_config *config,
                                    const struct nand_info *info)
@@ -251,6 +274,7 @@ static enum init_result nand_start(struct drive *drive,
         .lost_word = memory_check_lost_word(config->ecc.regs),
         .ecc_regs = config->ecc.regs,
         .find_lost_words = find_lost_words,
+        .transfer_failed = note_transfer_error,
         .media_done = end_nand_io,
         .failed = report_nand_failure,
         .read_only = report_nand_read_only,

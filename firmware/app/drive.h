@@ -128,7 +128,9 @@ struct drive {
     void (*power_saved)(void *ctx);
     void *power_ctx;
     bool has_power_failed;
-    uint64_t now_us; /* time of the main loop's current turn */
+    uint64_t now_us;          /* time of the main loop's current turn */
+    uint64_t transfer_log_us; /* until then, no parity error of a transfer is
+                               * logged */
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;
     struct drive_net net;

@@ -15,6 +15,7 @@ void nand_health_count(void *ctx, struct usage_flash *flash)
     const struct nand_health *health = ctx;
     const struct usage_flash *before = &health->before;
     const struct nand *nand = &health->medium->nand;
+    const struct nand_seam *seam = &health->medium->seam;
     const struct ftl_counters *ftl = ftl_counters(health->medium->ftl);
 
     *flash = (struct usage_flash){
@@ -30,6 +31,9 @@ void nand_health_count(void *ctx, struct usage_flash *flash)
         .rebuilt_units = before->rebuilt_units + ftl->rebuilt_units,
         .unreadable_units = before->unreadable_units +
                             nand_counter_read(nand, NAND_COUNT_UNCORRECTABLE),
+        .transfer_errors = before->transfer_errors + seam->transfer_errors,
+        .transfers_corrected =
+            before->transfers_corrected + seam->transfers_corrected,
     };
 }
 
@@ -71,6 +75,8 @@ void nand_health_read(void *ctx, struct nvmf_flash_use *use)
         .unreadable = flash.unreadable_units,
         .rebuilt = flash.rebuilt_units,
         .soft_reads = flash.soft_reads,
+        .transfer_errors = flash.transfer_errors,
+        .transfers_corrected = flash.transfers_corrected,
         .failed_blocks = failed_blocks(medium),
         .most_erased = erased.most,
         .least_erased = erased.least,

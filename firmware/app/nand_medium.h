@@ -38,6 +38,9 @@ struct nand_medium_config {
      * nand_medium_note_lost_word() for each, and clear it.  @return whether
      * there were any */
     bool (*find_lost_words)(void *ctx);
+    /* The data of an operation of the flash had a parity error between DRAM and
+     * die. */
+    void (*transfer_failed)(void *ctx, const struct ftl_flash_op *op);
 
     /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);

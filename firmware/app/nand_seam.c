@@ -219,16 +219,27 @@ static enum ftl_flash_status flash_status(enum nand_cqe_status status)
         return FTL_FLASH_FAILED;
     case NAND_CQE_DEAD:
         return FTL_FLASH_DEAD;
+    case NAND_CQE_TRANSFER:
+        return FTL_FLASH_TRANSFER;
     case NAND_CQE_BAD_OPCODE:
     case NAND_CQE_BAD_ARGUMENT:
     case NAND_CQE_BAD_ADDRESS:
     case NAND_CQE_RULE:
     case NAND_CQE_STORAGE:
-    case NAND_CQE_TRANSFER:
     case NAND_CQE_ABORTED:
         break;
     }
     return FTL_FLASH_ERROR;
+}
+
+/* The data of an operation had a parity error between DRAM and die. */
+static void note_transfer_error(struct nand_seam *seam, struct nand_seam_op *op)
+{
+    op->transfer_errors++;
+    seam->transfer_errors++;
+    if (seam->transfer_failed != NULL) {
+        seam->transfer_failed(seam->ctx, op->flash);
+    }
 }
 
 /*
@@ -246,6 +257,9 @@ static bool repeat_op(struct nand_seam *seam, uint32_t cookie,
 
     bool is_parity = status == NAND_CQE_TRANSFER;
 
+    if (is_parity) {
+        note_transfer_error(seam, op);
+    }
     if (status == NAND_CQE_BAD_ADDRESS && seam->find_lost_words != NULL) {
         (void)seam->find_lost_words(seam->ctx);
     }
@@ -264,6 +278,10 @@ void nand_seam_done(void *ctx, const struct nand_done *done)
     enum ftl_flash_status status = flash_status(done->status);
 
     ASSERT(done->cookie < seam->num_ops);
+    if (__builtin_expect(seam->ops[cookie].transfer_errors != 0, 0) &&
+        done->status != NAND_CQE_TRANSFER) {
+        seam->transfers_corrected += seam->ops[cookie].transfer_errors;
+    }
     if (seam->ops[cookie].is_read && status == FTL_FLASH_OK) {
         if (done->status == NAND_CQE_OK && done->steps == 0 &&
             done->bits <= seam->good_bits && !seam->ops[cookie].wants_system) {
@@ -271,7 +289,7 @@ void nand_seam_done(void *ctx, const struct nand_done *done)
         } else {
             take_results(seam, cookie);
         }
-    } else if (status == FTL_FLASH_ERROR &&
+    } else if ((status == FTL_FLASH_ERROR || status == FTL_FLASH_TRANSFER) &&
                repeat_op(seam, cookie, done->status)) {
         return;
     }

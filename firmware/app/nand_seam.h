@@ -13,8 +13,9 @@
 struct nand_seam_op {
     const struct ftl_flash_op *flash;
     bool is_read;
-    bool wants_system; /* the system bytes of its units are copied */
-    uint8_t repeats;   /* how often the operation was submitted again */
+    bool wants_system;       /* the system bytes of its units are copied */
+    uint8_t repeats;         /* how often the operation was submitted again */
+    uint8_t transfer_errors; /* parity errors of its data so far */
 };
 
 struct nand_seam {
@@ -23,7 +24,13 @@ struct nand_seam {
     /* If a device has found lost words of DRAM, call ftl_note_lost_word() for
      * each, and clear it.  @return whether there were any */
     bool (*find_lost_words)(void *ctx);
+    /* The data of an operation had a parity error.  NULL: nobody wants to know.
+     */
+    void (*transfer_failed)(void *ctx, const struct ftl_flash_op *op);
     void *ctx;
+    /* Parity errors since the start, and how many of them a repetition of the
+     * operation has corrected. */
+    uint32_t transfer_errors, transfers_corrected;
     uint8_t dies; /* of a channel */
     uint16_t num_ops;
     uint16_t good_bits; /* ftl_config.reclaim_bits */

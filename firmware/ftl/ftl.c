@@ -282,7 +282,7 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
  */
 static bool note_full(struct ftl *ftl)
 {
-    if (ftl->is_full || !ftl_io_is_waiting(ftl) ||
+    if (ftl->is_full || !ftl_io_is_waiting(ftl) || ftl_is_held(ftl) ||
         ftl->free_requests.count != ftl->config.num_requests) {
         return false;
     }
@@ -366,6 +366,9 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         ftl->has_work = false;
         ftl->wake_us = UINT64_MAX;
         any = run_step(ftl, &ftl->wake_us);
+        if (__builtin_expect(ftl_is_held(ftl), 0)) {
+            ftl->wake_us = MIN(ftl->wake_us, ftl->retry_us);
+        }
         ftl->has_work |= any;
         ftl->is_calm = is_calm(ftl);
     }

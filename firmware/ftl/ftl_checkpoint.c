@@ -99,6 +99,9 @@ void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
         ftl->checkpoint.has_failed = true;
         ftl->counters.program_errors++;
     }
+    if (status == FTL_FLASH_TRANSFER || status == FTL_FLASH_ERROR) {
+        ftl_hold_note_round(ftl);
+    }
     if (status == FTL_FLASH_FAILED) {
         ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
@@ -198,7 +201,7 @@ static bool step_drain(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
-    if (!has_space(ftl)) {
+    if (!has_space(ftl) || ftl_is_held(ftl)) {
         checkpoint->state = FTL_CHECKPOINT_IDLE;
         checkpoint->is_last = false;
         return true;
@@ -230,6 +233,7 @@ static bool is_due(const struct ftl *ftl)
     const struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     return ftl->config.checkpoint_superblocks != 0 && has_space(ftl) &&
+           ftl->failed_rounds == 0 &&
            (checkpoint->is_last ||
             checkpoint->opened >= ftl->config.checkpoint_superblocks);
 }

@@ -39,14 +39,16 @@ enum ftl_flash_kind {
 };
 
 enum ftl_flash_status {
-    FTL_FLASH_OK,     /* a read: each unit has its own status */
-    FTL_FLASH_GOOD,   /* a read: all units are good, and needed only the first
-                       * step of the correction; none had more wrong bits than
-                       * ftl_config.reclaim_bits; the units' status is not
-                       * set */
-    FTL_FLASH_FAILED, /* a program or erase failed in some planes */
-    FTL_FLASH_DEAD,   /* the die does not answer */
-    FTL_FLASH_ERROR,  /* anything else: nothing is known about the result */
+    FTL_FLASH_OK,       /* a read: each unit has its own status */
+    FTL_FLASH_GOOD,     /* a read: all units are good, and needed only the first
+                         * step of the correction; none had more wrong bits than
+                         * ftl_config.reclaim_bits; the units' status is not
+                         * set */
+    FTL_FLASH_FAILED,   /* a program or erase failed in some planes */
+    FTL_FLASH_DEAD,     /* the die does not answer */
+    FTL_FLASH_TRANSFER, /* a parity error between DRAM and die, again and again:
+                         * nothing was changed */
+    FTL_FLASH_ERROR,    /* anything else: nothing is known about the result */
 };
 
 enum ftl_unit_status {

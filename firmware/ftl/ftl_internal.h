@@ -140,6 +140,9 @@ struct ftl_superblock {
         has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_known;      /* found at the start: unchanged since checkpoint */
     bool is_own; /* opened since the start: what was programmed is not torn */
+    bool is_given_up;  /* a program has failed although the flash is intact */
+    bool is_untouched; /* opened since the start, and erased still: no program
+                        * has changed anything */
     bool is_suspect;   /* it may have rows that are half programmed */
     bool has_parity;   /* opened since the start: its stripes have parity */
     bool moves_soon;   /* its valid units are moved even if no space is
@@ -455,6 +458,10 @@ struct ftl {
 
     struct ftl_stream streams[FTL_STREAMS];
     uint64_t next_row_number;
+    /* Superblocks that were given up since the last program that succeeded,
+     * because programs failed although the flash is intact. */
+    uint32_t failed_rounds;
+    uint64_t retry_us; /* nothing is programmed before: ftl_hold.c */
 
     uint32_t num_slots;
     struct ftl_slot *slots;
@@ -863,6 +870,18 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);
 void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
+
+/* ---- ftl_hold.c */
+/** Whether nothing is programmed now, because programs fail again and again
+ * although the flash is intact.  What waits for the flash then fails. */
+bool ftl_is_held(const struct ftl *ftl);
+/** A superblock was given up because of such a failure. */
+void ftl_hold_note_round(struct ftl *ftl);
+/** The program of a row has ended. */
+void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
+                       enum ftl_flash_status status);
+/** Another operation waits for the flash: try once more. */
+void ftl_hold_try_again(struct ftl *ftl);
 
 /* ---- ftl_checkpoint.c */
 /** Rows of a checkpoint that may be in progress at the same time. */

@@ -62,6 +62,7 @@ static void end_op(struct ftl *ftl, struct ftl_op *op)
     op->state = FTL_OP_DURABLE;
     op->barrier = ftl->accepted;
     ftl->forced = ftl->accepted;
+    ftl_hold_try_again(ftl);
     ftl_list_append(&ftl->barriers, op_index(ftl, op));
 }
 
@@ -603,7 +604,7 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
             if (op->state != FTL_OP_QUEUED) {
                 return true;
             }
-            if (!ftl->is_full) {
+            if (!ftl->is_full && !ftl_is_held(ftl)) {
                 return false;
             }
             fail_change(op, MEDIA_WRITE_ERROR);
@@ -651,7 +652,8 @@ static bool step_barriers(struct ftl *ftl)
         struct ftl_op *op = &ftl->ops[i];
 
         next = ftl->op_links[i].next;
-        if (ftl_slot_is_durable(ftl, op->barrier) || ftl->is_full) {
+        if (ftl_slot_is_durable(ftl, op->barrier) || ftl->is_full ||
+            ftl_is_held(ftl)) {
             if (!ftl_slot_is_durable(ftl, op->barrier)) {
                 op->status = MEDIA_WRITE_ERROR;
             }

@@ -359,7 +359,7 @@ bool ftl_mount_step(struct ftl *ftl)
         return true;
     }
     any = step_phase(ftl);
-    if (!any && !is_waiting_for_flash(ftl)) {
+    if (!any && !is_waiting_for_flash(ftl) && !ftl_is_held(ftl)) {
         /* There is no space to move units to. */
         ftl_collect_stop(ftl);
         ftl->is_read_only = true;

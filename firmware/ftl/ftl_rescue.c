@@ -404,6 +404,11 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
         ftl->state == FTL_FAILED) {
         return false;
     }
+    if (status == FTL_FLASH_TRANSFER) {
+        /* The unit itself is intact: only operations of hosts need it now. */
+        return ftl->state == FTL_READY && (request->kind == FTL_REQUEST_READ ||
+                                           request->kind == FTL_REQUEST_FILL);
+    }
     /* If only single units are bad, FTL_MOUNT_REPAIR rebuilds them later. */
     return status == FTL_FLASH_DEAD ||
            (request->kind != FTL_REQUEST_SCAN && !is_every_unit_good(request));
@@ -420,7 +425,7 @@ bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
     if (!is_to_be_rebuilt(ftl, request, *status)) {
         return false;
     }
-    if (*status == FTL_FLASH_DEAD) {
+    if (*status != FTL_FLASH_OK) {
         for (uint32_t i = 0; i < request->flash.num_units; i++) {
             request->units[i].status = FTL_UNIT_UNCORRECTABLE;
         }

@@ -243,8 +243,8 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     uint64_t row_number;
     uint8_t planes;
 
-    if (ftl->free_requests.count == 0 || is_far_ahead(ftl) ||
-        !find_row(ftl, plan->stream)) {
+    if (ftl->free_requests.count == 0 || ftl_is_held(ftl) ||
+        is_far_ahead(ftl) || !find_row(ftl, plan->stream)) {
         return false;
     }
     request = ftl_request_take(ftl, FTL_REQUEST_ROW);
@@ -434,6 +434,7 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     if (status == FTL_FLASH_OK && request->lost_units != 0) {
         status = FTL_FLASH_ERROR;
     }
+    ftl_hold_note_row(ftl, request, status);
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status, failed_planes);
     }

@@ -51,8 +51,10 @@ void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock)
 {
     ASSERT(ftl->superblocks[superblock].rows_in_flight == 0);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_ERASING);
-    ftl->superblocks[superblock].next_die = 0;
-    ftl->counters.erasures++;
+    ftl->superblocks[superblock].next_die =
+        ftl->superblocks[superblock].is_untouched ? ftl->layout.geometry.dies
+                                                  : 0;
+    ftl->counters.erasures += !ftl->superblocks[superblock].is_untouched;
 }
 
 /*
@@ -108,7 +110,9 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
                          ftl_superblock_is_good(ftl, superblock)
                              ? FTL_SUPERBLOCK_FREE
                              : FTL_SUPERBLOCK_RETIRED);
-    ftl_wear_note_erasure(ftl, superblock);
+    if (!at->is_untouched) {
+        ftl_wear_note_erasure(ftl, superblock);
+    }
     return true;
 }
 
@@ -140,6 +144,7 @@ uint32_t ftl_superblock_take(struct ftl *ftl)
     ASSERT(superblock != FTL_NOWHERE);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
     ftl->superblocks[superblock].is_erased = false;
+    ftl->superblocks[superblock].is_untouched = false;
     return superblock;
 }
 
@@ -179,6 +184,8 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     ftl->checkpoint.opened++;
     at->is_erased = false;
     at->is_own = true;
+    at->is_untouched = true;
+    at->is_given_up = false;
     at->used_us = ftl->now_us;
     at->has_parity = ftl->layout.has_parity && ftl->parity.num_dead == 0;
     open->next_row = 0;

@@ -10,6 +10,7 @@ set(SOURCES
     ftl_damage.c
     ftl_dead.c
     ftl_health.c
+    ftl_hold.c
     ftl_io.c
     ftl_keep_repair.c
     ftl_layout.c

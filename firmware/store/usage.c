@@ -20,7 +20,10 @@ enum { /* byte offsets in a record */
 
 enum usage_kind { KIND_HOSTS, KIND_FLASH }; /* of a record */
 
-enum { /* byte offsets in a record of the flash, 8 bytes each */
+enum { /* byte offsets in a record of the flash, 8 bytes each; the first two: 4
+        * bytes each, 0 in older records */
+       FLASH_TRANSFER_ERRORS = 0,
+       FLASH_TRANSFERS_CORRECTED = 4,
        FLASH_PROGRAMMED = 12,
        FLASH_READ = 20,
        FLASH_ERASED = 28,
@@ -47,6 +50,8 @@ static void take_flash_record(struct usage_flash *flash, const uint8_t *data)
         .soft_reads = get_le64(data + FLASH_SOFT),
         .rebuilt_units = get_le64(data + FLASH_REBUILT),
         .unreadable_units = get_le64(data + FLASH_UNREADABLE),
+        .transfer_errors = get_le32(data + FLASH_TRANSFER_ERRORS),
+        .transfers_corrected = get_le32(data + FLASH_TRANSFERS_CORRECTED),
     };
 }
 
@@ -95,6 +100,8 @@ static bool write_flash_record(const struct flash *flash,
     put_le64(data + FLASH_SOFT, use->soft_reads);
     put_le64(data + FLASH_REBUILT, use->rebuilt_units);
     put_le64(data + FLASH_UNREADABLE, use->unreadable_units);
+    put_le32(data + FLASH_TRANSFER_ERRORS, use->transfer_errors);
+    put_le32(data + FLASH_TRANSFERS_CORRECTED, use->transfers_corrected);
     return records_write(flash, &area, place, data);
 }
 

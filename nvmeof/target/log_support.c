@@ -68,6 +68,8 @@ static void add_flash_use(const struct nvmf_target *target,
     smart->read_errors = use.unreadable;
     smart->rebuilt = use.rebuilt;
     smart->soft_reads = use.soft_reads;
+    smart->detected = use.transfer_errors;
+    smart->corrected = use.transfers_corrected;
     smart->failed_blocks = use.failed_blocks;
     smart->most_erased = use.most_erased;
     smart->least_erased = use.least_erased;

@@ -99,6 +99,9 @@ struct nvmf_flash_use {
     uint64_t unreadable;                /* units that could not be corrected */
     uint64_t rebuilt;                   /* units rebuilt from parity */
     uint64_t soft_reads;                /* units that needed soft decoding */
+    /* Parity errors of data between DRAM and flash, and how many of them a
+     * repetition of the transfer has corrected. */
+    uint32_t transfer_errors, transfers_corrected;
     uint32_t failed_blocks;
     /* How often the most and the least erased block were erased. */
     uint32_t most_erased, least_erased;

@@ -69,6 +69,8 @@ void log_ocp_smart_emit(uint8_t *buf, const struct log_ocp_smart *smart)
     put_le64(buf + OCP_SMART_XOR_RECOVERED, smart->rebuilt);
     put_le64(buf + OCP_SMART_READ_ERRORS, smart->read_errors);
     put_le64(buf + OCP_SMART_SOFT_READS, smart->soft_reads);
+    put_le32(buf + OCP_SMART_DETECTED, smart->detected);
+    put_le32(buf + OCP_SMART_CORRECTED, smart->corrected);
     put_le32(buf + OCP_SMART_MOST_ERASED, smart->most_erased);
     put_le32(buf + OCP_SMART_LEAST_ERASED, smart->least_erased);
     buf[OCP_SMART_SPEC_VERSION + 5] = 2; /* 2.0 */

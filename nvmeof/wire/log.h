@@ -199,6 +199,9 @@ enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
        OCP_SMART_XOR_RECOVERED = 48,
        OCP_SMART_READ_ERRORS = 56,
        OCP_SMART_SOFT_READS = 64,
+       OCP_SMART_DETECTED =
+           72, /* end-to-end errors, 4 bytes, as the next one */
+       OCP_SMART_CORRECTED = 76,
        OCP_SMART_MOST_ERASED = 88, /* highest erase count of a block, 4 bytes */
        OCP_SMART_LEAST_ERASED = 92,
        OCP_SMART_SPEC_VERSION = 98, /* errata, point, minor, major */
@@ -216,6 +219,7 @@ enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
 struct log_ocp_smart {
     uint64_t written_bytes, read_bytes;        /* of the medium */
     uint64_t read_errors, rebuilt, soft_reads; /* units of flash */
+    uint32_t detected, corrected;              /* end-to-end errors */
     uint32_t failed_blocks;                    /* blocks of flash */
     /* How often the most and the least erased block were erased. */
     uint32_t most_erased, least_erased;

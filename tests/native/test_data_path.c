@@ -411,6 +411,105 @@ static void test_a_flush_fails_while_all_programs_have_parity_errors(
     expect_good(LBA, UNIT_BLOCKS, 1);
 }
 
+/* When the cause of the parity errors is gone, the drive writes again.  The
+ * attempts have not worn out the flash. */
+static void expect_writes_after_parity_errors(void)
+{
+    struct ftl_erase_counts erased;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t unit = 0; unit < 16; unit++) {
+            assert_int_equal(write_blocks(LBA + (uint64_t)unit * UNIT_BLOCKS,
+                                          UNIT_BLOCKS, 1),
+                             0);
+        }
+        inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, 0);
+        assert_int_equal(bed_flush(&bed, 1) & NVME_SC_MASK,
+                         NVME_SC_WRITE_FAULT);
+        nand_array_clear_injections(bed.drive->machine.nand->array);
+        for (uint32_t unit = 0; unit < 16; unit++) {
+            expect_good(LBA + (uint64_t)unit * UNIT_BLOCKS, UNIT_BLOCKS, 1);
+        }
+        assert_int_equal(write_blocks(0, UNIT_BLOCKS, 2 + i), 0);
+        flush_all();
+        expect_good(0, UNIT_BLOCKS, 2 + i);
+    }
+    ftl_erase_counts(drive_ftl(), &erased);
+    assert_true(erased.most <= 4);
+    assert_false(ftl_is_read_only(drive_ftl()));
+    cut_power();
+    expect_good(0, UNIT_BLOCKS, 4);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+static void test_the_drive_writes_again_after_parity_errors(void **state)
+{
+    (void)state;
+    expect_writes_after_parity_errors();
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_drive_with_parity_writes_again_after_parity_errors(
+    void **state)
+{
+    (void)state;
+    expect_writes_after_parity_errors();
+}
+
+/* Without a flush, the drive tries again after a while. */
+static void test_the_drive_tries_again_by_itself(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, 0);
+    assert_int_equal(bed_flush(&bed, 1) & NVME_SC_MASK, NVME_SC_WRITE_FAULT);
+    nand_array_clear_injections(bed.drive->machine.nand->array);
+    assert_true(ftl_is_in_slot(drive_ftl()->map[LBA / UNIT_BLOCKS]));
+    native_world_pass(&bed.world, UINT64_C(1000000000));
+    assert_true(ftl_is_place(drive_ftl()->map[LBA / UNIT_BLOCKS]));
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+static void test_parity_errors_are_counted_and_logged(void **state)
+{
+    const struct hw_error *error;
+    struct nvmf_flash_use use;
+
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, REPEATS);
+    flush_all();
+    inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0, REPEATS + 1);
+    expect_lost(LBA, UNIT_BLOCKS);
+    nand_health_read(&bed.drive->drive.nand_health, &use);
+    assert_int_equal(use.transfer_errors, 2 * REPEATS + 1);
+    assert_int_equal(use.transfers_corrected, REPEATS);
+    /* Both operations were for the same place. */
+    assert_int_equal(bed.drive->drive.hw_log.records.count, 1);
+    error = &bed.drive->drive.hw_log.records.error[0];
+    assert_int_equal(error->kind, HW_ERROR_NAND_TRANSFER);
+    assert_int_equal(error->info, 2 * REPEATS + 1);
+    assert_int_equal(error->repeats, 2 * REPEATS);
+    assert_non_null(
+        strstr(machine_console(&bed.drive->machine), "had a parity error"));
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_unit_whose_transfer_fails_is_rebuilt_from_parity(
+    void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < STRIPES_UNITS; i += 16) {
+        assert_int_equal(
+            write_blocks((uint64_t)i * UNIT_BLOCKS, 16 * UNIT_BLOCKS, 1), 0);
+    }
+    flush_all();
+    inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0, REPEATS + 1);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    assert_int_equal(ftl_counters(drive_ftl())->rebuilt_units, 1);
+    assert_int_equal(ftl_dead_dies(drive_ftl()), 0);
+}
+
 static void test_a_read_with_a_parity_error_is_repeated(void **state)
 {
     (void)state;

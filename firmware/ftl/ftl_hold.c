@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Programs that fail although the flash is intact, for example because the
+ * transfer of the data has parity errors.
+ *
+ * Each such failure costs a superblock, because the stream continues in another
+ * one.  If the failures go on, the translation layer stops programming.  What
+ * waits for the flash then fails, and the contents stay in the write buffer.
+ * It programs again when some time has passed, or when another operation has to
+ * wait for the flash, so the drive writes again when the cause is gone.
+ *
+ * A superblock in which nothing was programmed is free again without an
+ * erasure.  So the attempts do not wear out the flash.
+ */
+#include "firmware/ftl/ftl_internal.h"
+
+enum {
+    ROUNDS_MAX = 4, /* superblocks given up before programs are held */
+    RETRY_US = 100000,
+};
+
+bool ftl_is_held(const struct ftl *ftl)
+{
+    return ftl->failed_rounds >= ROUNDS_MAX && ftl->now_us < ftl->retry_us &&
+           !ftl_power_is_failing(ftl);
+}
+
+void ftl_hold_note_round(struct ftl *ftl)
+{
+    ftl->failed_rounds++;
+    ftl->retry_us = ftl->now_us + RETRY_US;
+}
+
+void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
+                       enum ftl_flash_status status)
+{
+    struct ftl_superblock *at = &ftl->superblocks[request->flash.block];
+
+    if (status != FTL_FLASH_TRANSFER) {
+        at->is_untouched = false;
+    }
+    if (status == FTL_FLASH_OK) {
+        ftl->failed_rounds = 0;
+    } else if (status == FTL_FLASH_TRANSFER || status == FTL_FLASH_ERROR) {
+        /* All rows of it that are in flight may fail. */
+        if (!at->is_given_up) {
+            ftl_hold_note_round(ftl);
+        }
+        at->is_given_up = true;
+    }
+}
+
+void ftl_hold_try_again(struct ftl *ftl)
+{
+    ftl->retry_us = 0;
+}
