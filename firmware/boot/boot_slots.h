@@ -17,7 +17,7 @@ struct boot_config {
     uint8_t *dram; /* where the DRAM's first byte is for this hart */
     uint64_t dram_addr, dram_bytes;
     const uint8_t *key; /* public key of 32 bytes; NULL: none is fused */
-    bool is_unplanned;  /* a watchdog or a panic has reset the drive */
+    bool is_unplanned;  /* see sysctl_reset_is_unplanned() */
 };
 
 struct boot_slot {

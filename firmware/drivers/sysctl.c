@@ -68,7 +68,8 @@ enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl)
 
 bool sysctl_reset_is_unplanned(enum sysctl_reset_cause cause)
 {
-    return cause == SYSCTL_RESET_WATCHDOG || cause == SYSCTL_RESET_PANIC;
+    return cause == SYSCTL_RESET_WATCHDOG || cause == SYSCTL_RESET_PANIC ||
+           cause == SYSCTL_RESET_PIN;
 }
 
 const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause)

@@ -19,7 +19,7 @@ struct update_slots_config {
     const struct flash *flash;
     uint8_t running;         /* the slot whose image runs: 1 or 2 */
     bool is_bad[SLOT_COUNT]; /* the boot ROM has refused the slot */
-    bool is_unplanned;       /* a watchdog or a panic has reset the drive */
+    bool is_unplanned;       /* see sysctl_reset_is_unplanned() */
     uint64_t dram_addr, dram_bytes;
 };
 

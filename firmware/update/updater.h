@@ -29,7 +29,7 @@ struct updater_config {
     const struct flash *flash; /* NULL: none, and no firmware commands */
     uint8_t running;           /* the slot whose image runs: 1 or 2 */
     bool is_bad[SLOT_COUNT];   /* the boot ROM has refused the slot */
-    bool is_unplanned;         /* a watchdog or a panic has reset the drive */
+    bool is_unplanned;         /* see sysctl_reset_is_unplanned() */
     uint8_t *image;            /* NVMF_FIRMWARE_MAX bytes */
     uint64_t dram_addr, dram_bytes;
     const uint8_t *key; /* images are signed with it; NULL: none is fused */

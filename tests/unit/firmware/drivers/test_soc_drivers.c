@@ -235,6 +235,17 @@ static void test_sysctl_boot_status_survives_the_round_trip(void **state)
     fake_mmio_done();
 }
 
+/* Only an orderly restart writes the write buffer to the flash. */
+static void test_sysctl_tells_planned_resets_from_others(void **state)
+{
+    (void)state;
+    assert_true(sysctl_reset_is_unplanned(SYSCTL_RESET_PIN));
+    assert_true(sysctl_reset_is_unplanned(SYSCTL_RESET_WATCHDOG));
+    assert_true(sysctl_reset_is_unplanned(SYSCTL_RESET_PANIC));
+    assert_false(sysctl_reset_is_unplanned(SYSCTL_RESET_SOFTWARE));
+    assert_false(sysctl_reset_is_unplanned(SYSCTL_RESET_POWER_ON));
+}
+
 static void test_sysctl_takes_a_panic_once(void **state)
 {
     struct sysctl sysctl = {.base = BASE};
