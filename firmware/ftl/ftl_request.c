@@ -239,13 +239,15 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
 
 /*
  * Pass the first request that waits to the flash.  A die that has died gets
- * none, even if it answers again.
+ * none, even if it answers again, except for the erasures of a wipe.
  * @return false when the flash does not take it
  */
 static bool send_first(struct ftl *ftl)
 {
     const struct ftl_request *request = &ftl->requests[ftl->unsent.head];
-    bool is_dead = ftl->parity.dead_dies[request->flash.die];
+    bool is_wipe = request->kind == FTL_REQUEST_WIPE &&
+                   request->flash.kind == FTL_FLASH_ERASE;
+    bool is_dead = ftl->parity.dead_dies[request->flash.die] && !is_wipe;
     uint16_t index;
 
     if (!is_dead &&

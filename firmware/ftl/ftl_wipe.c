@@ -8,7 +8,9 @@
  * the capacity (ftl_wipe_keep.c).
  *
  * An erasure that fails leaves the block half erased, so that nothing in it can
- * be read.  A die that does not answer keeps its contents, so the wipe fails.
+ * be read.  A die that does not answer keeps its contents, so the wipe fails.  A
+ * die that had died before this start, and answers again, is erased like any
+ * other, but is not used after the wipe either.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -58,9 +60,7 @@ static bool erase_next(struct ftl *ftl)
                                ~ftl->factory_planes[wipe->next]);
     struct ftl_request *request;
 
-    if (ftl->parity.dead_dies[die]) {
-        wipe->has_failed = true;
-    } else if (planes != 0) {
+    if (planes != 0) {
         request = ftl_request_take(ftl, FTL_REQUEST_WIPE);
         if (request == NULL) {
             return false;

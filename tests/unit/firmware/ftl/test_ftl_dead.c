@@ -122,6 +122,37 @@ static void test_what_a_dead_die_held_is_rebuilt_at_a_later_start(void **state)
     }
 }
 
+/* A wipe erases a dead die that answers again, because the die may hold data of
+ * hosts.  The die stays unused. */
+static void test_a_wipe_erases_a_dead_die_that_answers_again(void **state)
+{
+    struct bed *bed = revive_die(new_rebuilt(&small));
+    struct bed_io wipe = {.is_used = true, .io.op = MEDIA_READ};
+
+    (void)state;
+    bed_mount(bed);
+    bed_settle(bed);
+    assert_int_equal(ftl_distrusted_dies(bed->ftl), 1);
+    assert_true(ftl_wipe(bed->ftl, &wipe));
+    while (!wipe.is_done) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(wipe.status, MEDIA_OK);
+    for (uint32_t plane = 0; plane < small.geometry.planes; plane++) {
+        for (uint32_t i = 0; i < small.geometry.blocks; i++) {
+            const struct nand_block *block =
+                nand_array_block(bed->array, 0, DEAD_DIE, plane, i);
+
+            if ((block->flags & NAND_BLOCK_FACTORY_BAD) == 0) {
+                assert_int_equal(block->next, 0);
+            }
+        }
+    }
+    bed_settle(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    bed_free(bed);
+}
+
 /* A wipe fails because it cannot erase the die, and keeps the record. */
 static void test_a_wipe_does_not_forget_a_dead_die(void **state)
 {
