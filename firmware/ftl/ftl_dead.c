@@ -62,13 +62,26 @@ void ftl_dead_take(struct ftl *ftl, const uint8_t *record)
     }
 }
 
+/*
+ * Have the record programmed.  A read-only medium without a free superblock has
+ * no place for it, and a flush would wait for it in vain.  Such a medium erases
+ * nothing any more, so it does no harm that a later start does not know about
+ * the death.
+ */
+static void write_record(struct ftl *ftl)
+{
+    if (!ftl->is_read_only || ftl->free_superblocks != 0) {
+        ftl_health_write(ftl);
+    }
+}
+
 void ftl_dead_note(struct ftl *ftl)
 {
     /* While a mount reads, it does not know the next row number.  It sets
      * dead_row when it has ended. */
     ftl->parity.dead_row =
         ftl->state == FTL_READY ? ftl->next_row_number : UINT64_MAX;
-    ftl_health_write(ftl);
+    write_record(ftl);
 }
 
 static bool are_all_recorded(const struct ftl *ftl)
@@ -121,7 +134,7 @@ void ftl_dead_mounted(struct ftl *ftl)
         parity->dead_row = parity->recorded_row;
     } else {
         parity->dead_row = ftl->next_row_number;
-        ftl_health_write(ftl);
+        write_record(ftl);
     }
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->layout.has_parity && !is_younger(ftl, i)) {

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "firmware/ftl/ftl_internal.h"
 #include "tests/unit/firmware/ftl/ftl_faults.h"
 
 enum { DEAD_DIE = 2 };
@@ -120,6 +121,41 @@ static void test_what_a_dead_die_held_is_rebuilt_at_a_later_start(void **state)
         bed_check(bed);
         bed_free(bed);
     }
+}
+
+/* There is no space in which the death could be recorded.  A flush does not
+ * wait for that. */
+static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
+    void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    (void)state;
+    config.checkpoint_superblocks = 0; /* It would be erased to make space. */
+    bed = bed_new(&config);
+    bed_mount(bed);
+    fill_medium(bed);
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        if (bed->ftl->streams[i].superblock != FTL_NOWHERE) {
+            ftl_superblock_end(bed->ftl, bed->ftl->streams[i].superblock);
+        }
+    }
+    bed->ftl->has_work = true;
+    bed_settle(bed);
+    bed->ftl->is_read_only = true;
+    for (uint32_t i = 0; i < small.geometry.blocks; i++) {
+        if (bed->ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE) {
+            ftl_superblock_enter(bed->ftl, i, FTL_SUPERBLOCK_RETIRED);
+        }
+    }
+    inject_death(bed, NAND_OP_READ, DEAD_DIE, 0);
+    bed_check(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    bed_flush(bed);
+    bed_settle(bed);
+    bed_check(bed);
+    bed_free(bed);
 }
 
 /* A wipe erases a dead die that answers again, because the die may hold data of
