@@ -207,6 +207,45 @@ def test_a_saved_machine_resumes_with_its_array(start, tmp_path: Path) -> None:
     assert machine.read32(NAND + 0x408) == UNITS    # units programmed
 
 
+def start_two_programs(start) -> NandQueue:
+    """Program two blocks: one is in the array, the data of the other one in the cache
+    register."""
+    machine = start()
+    assert [NandQueue(machine).erase(block) for block in (0, 1)] == [OK, OK]
+    machine.end(signal.SIGTERM)
+    machine = start("-global", "essd-nand.timing=realtime")
+    queue = NandQueue(machine)
+    queue.put_program(b"A")
+    for block in (0, 1):
+        queue.post(PROGRAM, block, 0, UNITS)
+    machine.do("clock_step 200000")
+    machine.ask("query-status")
+    assert not queue.is_done()
+    return queue
+
+
+def test_a_power_cut_loses_a_program_whose_data_is_in_the_cache_register(start) -> None:
+    start_two_programs(start).m.end(signal.SIGKILL)
+    queue = NandQueue(start())
+    assert queue.read(0, 0)[0] == UNCORRECTABLE
+    assert queue.read(1, 0)[0] == ERASED
+    assert queue.program(1, 0, b"B") == OK
+    assert queue.read(1, 0) == (OK, b"B")
+
+
+def test_a_machine_is_saved_while_both_registers_of_a_die_are_in_use(
+        start, tmp_path: Path) -> None:
+    queue = start_two_programs(start)
+    save(queue.m, tmp_path)
+    machine = start("-incoming", f"file:{tmp_path}/state")
+    machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
+    machine.ask("cont")
+    queue.m = machine
+    assert [queue.take(), queue.take()] == [OK, OK]
+    assert [queue.read(block, 0) for block in (0, 1)] == [(OK, b"A")] * 2
+    assert machine.read32(NAND + 0x408) == 2 * UNITS    # units programmed
+
+
 def test_a_saved_machine_refuses_an_array_that_has_changed(start, tmp_path: Path) -> None:
     machine = start()
     queue = NandQueue(machine)
