@@ -1,37 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/nand_medium.h"
 
+#include "firmware/app/nand_sizes.h"
 #include "firmware/drivers/ecc.h"
 #include "firmware/hal/relax.h"
 #include "firmware/hal/time.h"
 
 enum {
-    REQUESTS = 256, /* commands of the controller in progress: a power of two */
-    OPS = 512,      /* operations of the medium, as the media engine takes */
-    /* The write buffer has 16 MiB, as the media engine's cache, but not more
-     * than this part of the capacity.  Two rows for each die are its least. */
-    BUFFER_UNITS = 4096,
-    BUFFER_PART = 16,
-    ROWS_PER_DIE = 2,
-    /* The longest time between rows that scrubbing reads. */
-    SCRUB_MAX_US = 10000000,
-    SCRUB_MIN_US = 1000,
-    WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
-    IDLE_US = 100000, /* then the write buffer is programmed */
     /* Waits before the power-off: for the mount, for the flush, and for the
      * checkpoint.  Together they are shorter than the watchdog's period. */
     STOP_MOUNT_US = 1500000,
     STOP_US = 1000000,
-    CAPACITY_US = 2000000,      /* the longest wait for wait_for_capacity() */
-    CHECKPOINT_SUPERBLOCKS = 8, /* opened between two checkpoints */
+    CAPACITY_US = 2000000, /* the longest wait for wait_for_capacity() */
     /* Native programs, in which time stands still during a call, wait for so
      * many turns instead. */
     STOP_TURNS = 1 << 20,
     MIB_SHIFT = 20,
-    UNIT_SHIFT = 12,
+    UNIT_SHIFT = NAND_SIZES_UNIT_SHIFT,
     BLOCK_SHIFT = 9,
 };
-_Static_assert(1 << UNIT_SHIFT == (int)FTL_UNIT_DATA, "a unit's data");
 
 /* ---- Start. */
 
@@ -45,43 +32,6 @@ static uint32_t block_units(const struct ftl_geometry *geometry)
     return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
 }
 
-/* Choose the capacity: the one in the drive's identity, or the largest that the
- * array has space for, if the identity has none or one that is too large. */
-static uint32_t choose_capacity(const struct nand_medium *medium,
-                                const struct ftl_config *config)
-{
-    uint64_t wanted = medium->config.capacity_bytes >> UNIT_SHIFT;
-    uint32_t space = ftl_space(config);
-
-    return wanted == 0 ? space : (uint32_t)MIN(wanted, (uint64_t)space);
-}
-
-/*
- * Choose the size of the write buffer.  It must be the same at every start,
- * also if a die does not answer.  So it does not depend on the blocks that the
- * factory has marked, and config->bad_planes has no marks yet.
- *
- * With capacitors, one free superblock must have space for all of the buffer,
- * for parity, and for rows that fail.
- */
-static uint16_t choose_buffer(const struct nand_medium *medium,
-                              const struct ftl_config *config)
-{
-    const struct ftl_geometry *geometry = &config->geometry;
-    uint32_t row =
-        (uint32_t)geometry->planes * geometry->pages * geometry->units;
-    uint32_t units = MIN(choose_capacity(medium, config) / BUFFER_PART,
-                         (uint32_t)BUFFER_UNITS);
-
-    units = MAX(units, ROWS_PER_DIE * row * geometry->dies);
-    if (medium->config.has_capacitors) {
-        uint32_t half = row * geometry->dies * geometry->wordlines / 2;
-
-        units = MIN(units, MIN(half, ftl_most_saved_units(config)));
-    }
-    return (uint16_t)units;
-}
-
 /*
  * Choose the size of the write buffer, and read which blocks the factory has
  * marked as bad.  If a die does not answer, its bad blocks are not known, and
@@ -89,6 +39,7 @@ static uint16_t choose_buffer(const struct nand_medium *medium,
  */
 static enum init_result read_marks(struct nand_medium *medium,
                                    const struct nand_info *info,
+                                   const struct nand_sizes *sizes,
                                    struct ftl_config *ftl)
 {
     const struct nand_medium_config *config = &medium->config;
@@ -102,7 +53,7 @@ static enum init_result read_marks(struct nand_medium *medium,
         return INIT_NO_MEMORY;
     }
     ftl->bad_planes = bad;
-    ftl->buffer_units = choose_buffer(medium, ftl);
+    nand_sizes_begin(ftl, sizes);
     if (!nand_seam_read_marks(&medium->nand, info, list, bad, &marks)) {
         return INIT_REFUSED;
     }
@@ -140,32 +91,19 @@ static void note_sizes(struct nand_medium *medium, const struct nand_info *info,
     medium->endurance = info->endurance;
 }
 
-/* The time between two rows of scrubbing, so that it reads all in a day. */
-static uint64_t choose_scrub_time(const struct ftl_geometry *geometry)
-{
-    uint64_t rows =
-        (uint64_t)geometry->dies * geometry->blocks * geometry->wordlines;
-    uint64_t us = UINT64_C(86400000000) / rows;
-
-    return MAX(MIN(us, (uint64_t)SCRUB_MAX_US), (uint64_t)SCRUB_MIN_US);
-}
-
 /* Choose the sizes of the translation layer. */
 static enum init_result choose_sizes(struct nand_medium *medium,
+                                     const struct nand_sizes *sizes,
                                      struct ftl_config *ftl)
 {
-    const struct nand_medium_config *config = &medium->config;
-
-    ftl->logical_units = choose_capacity(medium, ftl);
-    if (ftl->logical_units == 0) {
-        log_line(config->log,
+    if (!nand_sizes_choose(ftl, sizes)) {
+        log_line(medium->config.log,
                  "ftl: an array with %u blocks of %u wordlines in each plane "
                  "is too small, or too large, or has too many bad blocks; use "
                  "an array that essd-nand create has made",
                  ftl->geometry.blocks, ftl->geometry.wordlines);
         return INIT_UNUSABLE;
     }
-    ftl->scrub_us = choose_scrub_time(&ftl->geometry);
     return INIT_OK;
 }
 
@@ -210,7 +148,7 @@ static enum init_result start_driver(struct nand_medium *medium)
     const struct nand_config nand = {
         .regs = medium->config.regs,
         .dram = medium->config.dram,
-        .commands = REQUESTS,
+        .commands = NAND_SIZES_REQUESTS,
     };
 
     return nand_init(&medium->nand, &nand);
@@ -224,7 +162,7 @@ static void run_flash(struct nand_medium *medium, uint64_t now_us)
     (void)ftl_step(medium->ftl, now_us, &deadline_us);
     nand_kick(&medium->nand);
     hal_relax();
-    (void)nand_seam_poll(&medium->seam, REQUESTS);
+    (void)nand_seam_poll(&medium->seam, NAND_SIZES_REQUESTS);
 }
 
 /* Begin to flush, for nand_medium_stop().  If all operations are in progress,
@@ -334,13 +272,6 @@ enum init_result nand_medium_start(struct nand_medium *medium,
 {
     struct ftl_config ftl = {
         .geometry = nand_seam_geometry(info),
-        .num_ops = OPS,
-        .num_requests = REQUESTS,
-        .checkpoint_superblocks = CHECKPOINT_SUPERBLOCKS,
-        .idle_us = IDLE_US,
-        .wear_spread = WEAR_SPREAD,
-        .records_capacity = true,
-        .reclaim_bits = (uint16_t)(info->hard_bits - info->hard_bits / 8),
         .media_done = end_io,
         .done_ctx = medium,
         .adopts = config->has_kept_dram,
@@ -348,15 +279,20 @@ enum init_result nand_medium_start(struct nand_medium *medium,
         .keep_seed = config->seed,
         .boot = config->boot,
     };
+    const struct nand_sizes sizes = {
+        .capacity_bytes = config->capacity_bytes,
+        .has_capacitors = config->has_capacitors,
+        .hard_bits = info->hard_bits,
+    };
     enum init_result result;
 
     *medium = (struct nand_medium){.config = *config};
     result = start_driver(medium);
     if (result == INIT_OK) {
-        result = read_marks(medium, info, &ftl);
+        result = read_marks(medium, info, &sizes, &ftl);
     }
     if (result == INIT_OK) {
-        result = choose_sizes(medium, &ftl);
+        result = choose_sizes(medium, &sizes, &ftl);
     }
     if (result == INIT_OK) {
         result = reserve_memory(medium, info, &ftl);

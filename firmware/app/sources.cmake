@@ -29,6 +29,7 @@ set(SOURCES
     nand_health.c
     nand_medium.c
     nand_seam.c
+    nand_sizes.c
     neighbour_log.c
     operations.c
     peripherals.c
