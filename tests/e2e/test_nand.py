@@ -2,13 +2,15 @@
 """A drive with NAND flash (docs/nand.md), used, filled and broken by a stock Linux host."""
 
 import mmap
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sanitizing import DONE, FAILED, wait_sanitize
+from test_namespaces import wait_devices
 
-from essd import media, nand, nand_steps, paths, steps
+from essd import media, nand, nand_look, nand_steps, paths, steps
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
@@ -152,3 +154,47 @@ def test_a_host_makes_blocks_unreadable_until_it_writes_them(
         cut_power(job)
     job.run(f"dd if=/dev/zero of={job.device()} bs=512 seek=21 count=8 oflag=direct status=none")
     assert reads(job, 0, 128)
+
+
+def units_of(job: Job, device: str) -> list[list[int]]:
+    """What each unit of 4 KiB holds of which all 16 bytes are alike, as four words.
+
+    Units without contents are one line together.
+    """
+    text = job.quiet(f"dd if={device} bs=1M iflag=direct status=none | "
+                     "od -An -v -tu4 -w16 | uniq")
+    return [[int(word) for word in line.split()] for line in text.splitlines()]
+
+
+def rows_read(job: Job) -> list[int]:
+    """How many rows each start has read until the medium was ready."""
+    console = (job.instance.folder / "drive.console").read_text(errors="replace")
+    return [int(rows) for rows in re.findall(r"ftl: ready after \d+ ms, (\d+) rows", console)]
+
+
+def test_a_preconditioned_drive_holds_the_pattern_in_all_its_namespaces(
+        booted: Callable[..., Job]) -> None:
+    job = booted(nand=SMALL, size=None, namespaces="2x16M")
+    job.instance.ask("power-cut")
+    nand_look.precondition(job.instance.name, "", nand_look.Fill(80, 3))
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+    job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s {steps.SERVICE} -n {job.nqn}")
+    units = 16 * MIB // 4096
+    filled, passes = units * 80 // 100, []
+    devices = wait_devices(job, 2)
+    for device in devices:
+        nsid = int(job.quiet(f"cat /sys/block/{device[5:]}/nsid"))
+        found = units_of(job, device)
+        assert [line[:3] for line in found[:filled]] == [[n, 0, nsid] for n in range(filled)]
+        assert found[filled:] == [[0, 0, 0, 0]], "what was not filled has contents"
+        passes += [line[3] for line in found[:filled]]
+    written = [number for number in passes if number]
+    assert len(set(written)) == len(written), "a write is in two places"
+    assert max(written) == 3 * 2 * units, "the last write is lost"
+    assert passes.count(0) < len(passes) // 10, "units were not overwritten at random"
+    # The checkpoint was found: a start read one row of each block of each die, and little more.
+    assert rows_read(job)[-1] < 2 * 200 + 100
+    assert nand_steps.smart(job)["media_errors"] == 0
+    steps.run_fio(job, steps.FIO.format(device=devices[0], name="after", options=(
+        "--rw=randwrite --bs=4k --iodepth=32 --size=8m")))

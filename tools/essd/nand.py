@@ -6,16 +6,20 @@ docs/hardware/nand-file.md.  What the array is, is decided when the drive is cre
 and recorded beside the file.
 """
 
+import contextlib
 import dataclasses
 import functools
 import json
 import re
+import signal
 import subprocess
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import chosen, media
+from . import chosen, interrupts, media, show
 from .config import Nand
 from .errors import BUILD_S, EssdError
 
@@ -30,6 +34,7 @@ VIRTUAL = "virtual"         # only in one process: bench_virtual.py
 NUMBERS = ("channels", "dies", "seed")
 SWITCH = ("on", "off")
 KEYS = ("profile", *NUMBERS, "timing", "plp")
+SILENT_S = 1800     # a program that writes and prints nothing for so long hangs
 BUSY = 3        # exit status of essd-nand: a machine uses the file
 
 
@@ -104,6 +109,52 @@ def program() -> Path:
 def call(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program(), *map(str, words)], check=False, text=True,
                           capture_output=True, timeout=BUILD_S)
+
+
+def follow(show_line: Callable[[str], None], *words: object
+           ) -> subprocess.CompletedProcess[str]:
+    """Call the program, and pass each line that it prints to `show_line`.
+
+    The program ends a Ctrl-C in an orderly way, and what it says then is printed.
+    """
+    lines: list[str] = []
+    command = [str(program()), *map(str, words)]
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process, \
+            watched(process) as is_alive:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            for text in process.stdout:
+                is_alive()
+                lines.append(text)
+                show_line(text.strip())
+            said = process.stderr.read()
+        except interrupts.INTERRUPTS:
+            with interrupts.ignored():
+                process.send_signal(signal.SIGTERM)
+                said = process.communicate(timeout=SILENT_S)[1]
+                show.error(said.strip().removeprefix("essd-nand: "))
+            raise
+        return subprocess.CompletedProcess(command, process.wait(SILENT_S), "".join(lines),
+                                           said)
+
+
+@contextlib.contextmanager
+def watched(process: "subprocess.Popen[str]") -> Iterator[Callable[[], None]]:
+    """End a process that hangs; the function that this returns says that it does not."""
+    timer = threading.Timer(SILENT_S, process.kill)
+
+    def is_alive() -> None:
+        nonlocal timer
+        timer.cancel()
+        timer = threading.Timer(SILENT_S, process.kill)
+        timer.start()
+
+    timer.start()
+    try:
+        yield is_alive
+    finally:
+        timer.cancel()
 
 
 def complaint(path: Path, done: subprocess.CompletedProcess[str]) -> str:

@@ -2,11 +2,14 @@
 """`essd media`: essd-nand looks at, or ages, the array of a drive that is off."""
 
 import json
+import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import chosen, disk_swap, fleet, nand, paths
+from . import chosen, disk_swap, fleet, nand, paths, show
 from .config import Nand
 from .errors import EssdError
 from .instance import Instance
@@ -32,23 +35,74 @@ def array_of(instance: Instance) -> Nand:
     return array
 
 
-def run(what: str, name: str, part: str, *options: str) -> Result:
-    """Let essd-nand read or age the array; `what` is info, check or age."""
+@dataclass(frozen=True)
+class Fill:
+    """How a drive is preconditioned: see tools/nand/fill.h."""
+
+    percent: int            # of each namespace that is written sequentially: 1 to 100
+    drive_writes: int = 0   # how often the capacity is then written to this part
+    is_sequential: bool = False     # these writes, too
+    seed: int = 1           # of the places of these writes
+
+
+def opened_array(name: str, part: str) -> tuple[Instance, Nand]:
     instance = fleet.one(Instance(name), part)
     # If a load of a snapshot was killed, it is undone, as before a start.
     disk_swap.recover(paths.drives() / name)
-    path = Path(array_of(instance).path)
-    done = nand.call(what, path, *options)
+    return instance, array_of(instance)
+
+
+def complaint_of(instance: Instance, path: Path,
+                 done: "subprocess.CompletedProcess[str]") -> str:
+    """One line that says why essd-nand has failed; EssdError if a drive uses the file."""
     if done.returncode == nand.BUSY:
         rest = [] if instance.drive == "drive" else [instance.drive]
         raise EssdError(f"NAND file {path} is in use: if the drive is running, stop it with "
                         f"{instance.hint('down')}, or cut its power with "
                         f"{instance.hint('power-cut', *rest)}, first")
-    complaint = ""
-    if done.returncode:
-        complaint = f"NAND file {path}: {nand.complaint(path, done)}"
+    return f"NAND file {path}: {nand.complaint(path, done)}" if done.returncode else ""
+
+
+def run(what: str, name: str, part: str, *options: str) -> Result:
+    """Let essd-nand read or age the array; `what` is info, check or age."""
+    instance, array = opened_array(name, part)
+    path = Path(array.path)
+    done = nand.call(what, path, *options)
+    complaint = complaint_of(instance, path, done)
     if complaint and not done.stdout:
         raise EssdError(complaint)
     facts = {"name": name, "drive": instance.drive, "file": str(path),
              **json.loads(done.stdout)} if "--json" in options else {}
     return Result(done.stdout, facts, complaint)
+
+
+def shown_percent(progress: show.Progress) -> Callable[[str], None]:
+    """What shows the lines "progress PERCENT"; without a terminal, one every 10 s."""
+    report = progress.task("writing")
+    last = time.monotonic()
+
+    def show_line(line: str) -> None:
+        nonlocal last
+        word, _, percent = line.partition(" ")
+        now = time.monotonic()
+        if word == "progress" and (progress.status is not None or now - last > 10):
+            last = now
+            report(f"{percent}%")
+    return show_line
+
+
+def precondition(name: str, part: str, fill: Fill, *options: str) -> str:
+    """Let essd-nand fill and overwrite the namespaces; return what it has done."""
+    instance, array = opened_array(name, part)
+    path = Path(array.path)
+    words = [*options, "--fill", str(fill.percent), "--drive-writes", str(fill.drive_writes),
+             "--seed", str(fill.seed), "--flash", str(path.with_name("flash.img")),
+             "--progress"]
+    words += ["--sequential"] * fill.is_sequential + ["--plp"] * (array.plp == "on")
+    progress = show.Progress()
+    with progress.shown():
+        done = nand.follow(shown_percent(progress), "age", path, *words)
+    complaint = complaint_of(instance, path, done)
+    if complaint:
+        raise EssdError(complaint)
+    return done.stdout.strip().splitlines()[-1]

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * essd-nand age: erasures that every block has behind it, and days that have
- * passed.  The contents stay.
+ * passed.  The contents stay, unless the drive is preconditioned, too: fill.h.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fill.h"
 #include "image.h"
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)
@@ -30,28 +31,61 @@ static bool age_block(const struct image *image, uint32_t block,
     return image_write(image, nand_layout_record(block), buf, sizeof(buf));
 }
 
+/* The contents become another generation: no saved machine fits to it. */
+static bool store_state(struct image *image, uint64_t days)
+{
+    struct nand_state *state = &image->file.state;
+    uint8_t buf[NAND_STATE_LEN];
+
+    state->number++;
+    state->generation++;
+    state->time_ns += days * DAY_NS;
+    nand_state_emit(state, buf);
+    return image_write(image, nand_layout_state(state->number), buf,
+                       sizeof(buf));
+}
+
+static bool add_erasures(const struct image *image, uint64_t erasures)
+{
+    for (uint32_t i = 0; erasures != 0 && i < image->num_blocks; i++) {
+        if (!age_block(image, i, erasures)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* First the wear, which the writes feel; then the days, in which what was
+ * written ages. */
+static int age_opened(struct image *image, const struct wishes *wishes)
+{
+    bool is_filled = wishes->fill != 0;
+    int status = STATUS_OK;
+
+    if (!store_state(image, is_filled ? 0 : wishes->days) ||
+        !add_erasures(image, wishes->erasures) || fsync(image->fd) != 0) {
+        return image_complain(image->path, "it could not be aged completely");
+    }
+    if (is_filled) {
+        status = fill_namespaces(image, wishes);
+    }
+    if (status == STATUS_OK && is_filled && wishes->days != 0 &&
+        (!image_read_state(image) || !store_state(image, wishes->days) ||
+         fsync(image->fd) != 0)) {
+        return image_complain(image->path, "no days could pass for it");
+    }
+    return status;
+}
+
 int age_image(const char *path, const struct wishes *wishes)
 {
-    uint8_t buf[NAND_STATE_LEN];
     struct image image;
-    bool success = true;
+    int status;
 
     if (!image_open(&image, path, true)) {
         return image.status;
     }
-    /* The contents become another generation: no saved machine fits to it. */
-    image.file.state.number++;
-    image.file.state.generation++;
-    image.file.state.time_ns += wishes->days * DAY_NS;
-    nand_state_emit(&image.file.state, buf);
-    success = image_write(&image, nand_layout_state(image.file.state.number),
-                          buf, sizeof(buf));
-    for (uint32_t i = 0;
-         success && wishes->erasures != 0 && i < image.num_blocks; i++) {
-        success = age_block(&image, i, wishes->erasures);
-    }
-    success = success && fsync(image.fd) == 0;
+    status = age_opened(&image, wishes);
     image_close(&image);
-    return success ? STATUS_OK
-                   : image_complain(path, "it could not be aged completely");
+    return status;
 }

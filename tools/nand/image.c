@@ -94,10 +94,21 @@ static bool lock_image(int fd)
            fcntl(fd, F_OFD_GETLK, &found) != 0 || found.l_type == F_UNLCK;
 }
 
-bool image_open(struct image *image, const char *path, bool writes)
+bool image_read_state(struct image *image)
 {
     struct nand_file_failure failure;
-    struct nand_file_source source = {.ctx = image, .read = read_source};
+    struct nand_file_source source = {
+        .ctx = image, .size_bytes = image->size_bytes, .read = read_source};
+
+    if (!nand_file_open(&image->file, &source, NULL, &failure)) {
+        image_complain(image->path, "%s", failure.text);
+        return false;
+    }
+    return true;
+}
+
+bool image_open(struct image *image, const char *path, bool writes)
+{
     off_t end;
 
     *image = (struct image){.path = path, .status = STATUS_FAILED};
@@ -114,9 +125,7 @@ bool image_open(struct image *image, const char *path, bool writes)
     }
     end = lseek(image->fd, 0, SEEK_END);
     image->size_bytes = end < 0 ? 0 : (uint64_t)end;
-    source.size_bytes = image->size_bytes;
-    if (!nand_file_open(&image->file, &source, NULL, &failure)) {
-        image_complain(path, "%s", failure.text);
+    if (!image_read_state(image)) {
         image_close(image);
         return false;
     }

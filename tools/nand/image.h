@@ -35,6 +35,14 @@ struct wishes {
     uint64_t erasures; /* age: of each block */
     uint64_t days;     /* age: that have passed */
     bool as_json;      /* info, check */
+
+    /* age: preconditioning, see fill.h */
+    unsigned int fill;         /* percent of each namespace; 0: none */
+    unsigned int drive_writes; /* afterwards */
+    bool is_sequential;        /* these writes, too */
+    const char *flash;         /* path of the drive's SPI flash */
+    bool has_capacitors;       /* the drive has power-loss protection */
+    bool shows_progress;
 };
 
 /* The commands. @return an exit status; they print what is wrong */
@@ -57,6 +65,10 @@ int image_complain(const char *path, const char *format, ...)
  */
 MUST_USE bool image_open(struct image *image, const char *path, bool writes);
 void image_close(struct image *image);
+
+/** Read the beginning of an open file again, after somebody has changed it;
+ * prints why it fails. */
+MUST_USE bool image_read_state(struct image *image);
 
 /** @return false when not all bytes could be read or written */
 MUST_USE bool image_read(const struct image *image, uint64_t offset, void *buf,

@@ -17,6 +17,9 @@ static const char usage[] =
     "       essd-nand info FILE [--json]\n"
     "       essd-nand check FILE [--json]\n"
     "       essd-nand age FILE [--erasures N] [--days N]\n"
+    "                        [--fill PERCENT --flash FLASH [--plp]\n"
+    "                        [--drive-writes N [--sequential] [--seed N]]\n"
+    "                        [--progress]]\n"
     "       essd-nand size --capacity BYTES [--profile NAME] [--channels N]\n"
     "                        [--dies N] [--seed N]\n"
     "       essd-nand profiles\n"
@@ -27,9 +30,16 @@ static const char usage[] =
     "  --profile   kind of the NAND part; default tlc2021\n"
     "  --channels  1 to 16; default 4\n"
     "  --dies      of a channel, 1 to 16; default 2\n"
-    "  --seed      of bad blocks and errors; default 1\n"
+    "  --seed      of bad blocks and errors; age: of random writes; default 1\n"
     "  --erasures  that each block has had in addition\n"
     "  --days      that have passed since the last use\n"
+    "  --fill      that is written of each namespace, in percent: 1 to 100\n"
+    "  --drive-writes  how often the capacity of all namespaces is then "
+    "written\n"
+    "              to this part, 0 to 100 times, at random or --sequential\n"
+    "  --flash     file of the drive's SPI flash\n"
+    "  --plp       the drive has power-loss protection\n"
+    "  --progress  print lines \"progress PERCENT\"\n"
     "  --json      print one JSON object: docs/json.md\n"
     "docs/hardware/nand-file.md describes the file.\n";
 
@@ -66,6 +76,12 @@ enum {
     OPTION_SEED,
     OPTION_ERASURES,
     OPTION_DAYS,
+    OPTION_FILL,
+    OPTION_DRIVE_WRITES,
+    OPTION_SEQUENTIAL,
+    OPTION_FLASH,
+    OPTION_PLP,
+    OPTION_PROGRESS,
     OPTION_JSON
 };
 
@@ -77,21 +93,49 @@ static const struct option options[] = {
     {"seed", required_argument, NULL, OPTION_SEED},
     {"erasures", required_argument, NULL, OPTION_ERASURES},
     {"days", required_argument, NULL, OPTION_DAYS},
+    {"fill", required_argument, NULL, OPTION_FILL},
+    {"drive-writes", required_argument, NULL, OPTION_DRIVE_WRITES},
+    {"sequential", no_argument, NULL, OPTION_SEQUENTIAL},
+    {"flash", required_argument, NULL, OPTION_FLASH},
+    {"plp", no_argument, NULL, OPTION_PLP},
+    {"progress", no_argument, NULL, OPTION_PROGRESS},
     {"json", no_argument, NULL, OPTION_JSON},
     {NULL, 0, NULL, 0},
 };
+
+/* @return false when the option has a number */
+static bool set_word(struct wishes *wishes, int option, const char *value)
+{
+    switch (option) {
+    case OPTION_PROFILE:
+        wishes->profile = value;
+        return true;
+    case OPTION_FLASH:
+        wishes->flash = value;
+        return true;
+    case OPTION_SEQUENTIAL:
+        wishes->is_sequential = true;
+        return true;
+    case OPTION_PLP:
+        wishes->has_capacitors = true;
+        return true;
+    case OPTION_PROGRESS:
+        wishes->shows_progress = true;
+        return true;
+    case OPTION_JSON:
+        wishes->as_json = true;
+        return true;
+    default:
+        return false;
+    }
+}
 
 /* @return false when the value is no number in its range */
 static bool set_option(struct wishes *wishes, int option, const char *value)
 {
     uint64_t number = 0;
 
-    if (option == OPTION_PROFILE) {
-        wishes->profile = value;
-        return true;
-    }
-    if (option == OPTION_JSON) {
-        wishes->as_json = true;
+    if (set_word(wishes, option, value)) {
         return true;
     }
     if (!parse_number(value, option == OPTION_CAPACITY, &number)) {
@@ -113,6 +157,12 @@ static bool set_option(struct wishes *wishes, int option, const char *value)
     case OPTION_ERASURES:
         wishes->erasures = number;
         return number <= 1000000;
+    case OPTION_FILL:
+        wishes->fill = (unsigned int)number;
+        return number >= 1 && number <= 100;
+    case OPTION_DRIVE_WRITES:
+        wishes->drive_writes = (unsigned int)number;
+        return number <= 100;
     default:
         wishes->days = number;
         return number <= 36500;
@@ -174,7 +224,11 @@ int main(int argc, char **argv)
         return check_image(path, &wishes);
     }
     if (strcmp(command, "age") == 0) {
-        return age_image(path, &wishes);
+        return (wishes.fill != 0) != (wishes.flash != NULL) ||
+                       (wishes.fill == 0 && wishes.drive_writes != 0)
+                   ? refuse_usage("--fill needs --flash, and --drive-writes "
+                                  "needs both")
+                   : age_image(path, &wishes);
     }
     return refuse_usage("there is no such command");
 }

@@ -9,6 +9,7 @@ import typer
 from ... import show
 from ...errors import EssdError
 from ..base import LOOK, AsJson, Part, app
+from .run import can_ask
 from .snapshot import Of, instance_of
 
 media = typer.Typer(
@@ -36,14 +37,54 @@ def age(part: Part = "", name: Of = "",
             "addition.")] = 0,
         days: Annotated[int, typer.Option(
             min=0, max=36_500, metavar="N", help="Days that pass while the drive is "
-            "off.")] = 0) -> None:
-    """Make the array older in an instant: wear of all blocks, and time.  Data stay."""
+            "off, after the writes.")] = 0,
+        fill: Annotated[int | None, typer.Option(
+            min=1, max=100, metavar="PERCENT", help="Precondition the drive: write this share "
+            "of each namespace sequentially.  Its data are lost.")] = None,
+        drive_writes: Annotated[int, typer.Option(
+            min=0, max=100, metavar="N", help="With --fill: then write the capacity of the "
+            "namespaces N times to random blocks of this share.")] = 0,
+        sequential: Annotated[bool, typer.Option(
+            "--sequential", help="With --drive-writes: write sequentially.")] = False,
+        seed: Annotated[int, typer.Option(
+            min=0, max=(1 << 63) - 1, metavar="N", help="Of the random blocks: the same seed "
+            "gives the same array.")] = 1,
+        yes: Annotated[bool, typer.Option(
+            "--yes", "-y", help="Do not ask before data are overwritten.")] = False) -> None:
+    """Make the array older in an instant: wear of all blocks, and time.
+
+    Data stay, unless --fill preconditions the drive: then its translation layer writes
+    patterns to it, as if hosts had written them.
+    """
     from ... import nand_look
-    if not erasures and not days:
-        raise EssdError("media age: give --erasures N, --days N, or both")
-    nand_look.run("age", instance_of(name), part, "--erasures", str(erasures),
-                  "--days", str(days))
-    show.note(f"aged by {erasures} erasures of each block and {days} days")
+    if fill is None and (drive_writes or sequential):
+        raise EssdError("media age: --drive-writes and --sequential need --fill PERCENT")
+    if not erasures and not days and fill is None:
+        raise EssdError("media age: give --erasures N, --days N, --fill PERCENT, or several of "
+                        "them")
+    options = ("--erasures", str(erasures), "--days", str(days))
+    if fill is None:
+        nand_look.run("age", instance_of(name), part, *options)
+    else:
+        name = instance_of(name)
+        ask_to_overwrite(name, part, fill, yes)
+        show.note(nand_look.precondition(
+            name, part, nand_look.Fill(fill, drive_writes, sequential, seed), *options))
+    if erasures or days:
+        show.note(f"aged by {erasures} erasures of each block and {days} days")
+
+
+def ask_to_overwrite(name: str, part: str, percent: int, yes: bool) -> None:
+    from ... import nand_look
+    instance, _ = nand_look.opened_array(name, part)
+    if yes:
+        return
+    if not can_ask():
+        raise EssdError("media age: --fill overwrites data, and cannot ask, because the input "
+                        "is not a terminal: give --yes")
+    if not typer.confirm(f"Overwrite {percent}% of each namespace of {instance.the_drive} of "
+                         f"{name}?"):
+        raise EssdError("media age: nothing was written")
 
 
 def run(what: str, part: str, name: str, as_json: bool) -> None:

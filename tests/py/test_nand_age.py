@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd media age --fill`: essd-nand preconditions the array of a drive that is off."""
+
+import hashlib
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_cli_instances import make_drive
+from typer.testing import CliRunner
+
+from essd import cli, flash, nand, nand_look, paths, prepare, setup
+from essd.errors import EssdError
+from essd.setup import Wish
+
+SMALL = "300M,channels=1"        # the smallest array of one channel with two dies
+PARITY = "400M,channels=3,dies=1"
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    paths.runtime()
+
+
+@pytest.fixture(scope="module")
+def sanitized() -> Path:
+    return prepare.native_program("native", nand.PROGRAM, "essd-nand")
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch, sanitized: Path) -> Path:
+    """essd-nand with sanitizers."""
+    monkeypatch.setattr(nand, "program", lambda: sanitized)
+    return sanitized
+
+
+def make(text: str = SMALL, name: str = "x", namespaces: int = 0,
+         capacity: int = 64 << 20) -> Path:
+    """The array of a drive that was created with --nand TEXT, and never started."""
+    array = setup.drive_nand(Wish(name=name, nand=text))
+    assert array is not None
+    folder = make_drive(name, exist_ok=True)
+    image = flash.FlashImage.load(folder / "flash.img")
+    image.identity = flash.Identity.random(capacity=capacity)
+    image.config = flash.Config(image.config.ports,
+                                network=flash.Network(ns_count=namespaces))
+    image.save(folder / "flash.img")
+    return Path(array.path)
+
+
+def age(*words: str, name: str = "x") -> str:
+    done = CliRunner().invoke(cli.app, ["media", "age", "--name", name, *words])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def refused(*words: str) -> str:
+    """The single line that refuses the options."""
+    done = CliRunner().invoke(cli.app, ["media", "age", "--name", "x", *words])
+    assert done.exit_code == 2, done.output
+    return done.output
+
+
+def in_order(path: Path) -> dict[str, int]:
+    """What a check of the array has counted; it finds no fault."""
+    done = nand.call("check", path, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@pytest.mark.parametrize("array", [SMALL, PARITY, SMALL + ",plp=on", "400M,channels=1,profile=qlc"])
+def test_a_drive_is_filled_and_overwritten(array: str) -> None:
+    path = make(array)
+    said = age("--fill", "80", "--drive-writes", "2", "--yes")
+    assert re.search(r"filled 51 MiB of 64 MiB, then wrote 128 MiB at random; units programmed "
+                     r"for each unit written, without parity: 1\.\d\d; erasures of the drive's "
+                     r"blocks: \d to \d", said), said
+    counted = in_order(path)
+    assert counted["units"] > (51 << 20) // 4096
+    assert counted["half_programmed_wordlines"] == counted["half_erased_blocks"] == 0
+    facts = nand.look(path)
+    assert facts["full_blocks"] > 100
+
+
+def test_the_same_seed_gives_the_same_array_and_another_one_does_not() -> None:
+    first, same, other = (make(name=name) for name in ("x", "y", "z"))
+    for name, seed in (("x", "7"), ("y", "7"), ("z", "8")):
+        age("--fill", "100", "--drive-writes", "1", "--seed", seed, "--yes", name=name)
+    assert digest(first) == digest(same) != digest(other)
+
+
+def test_wear_comes_before_the_writes_and_the_days_after_them() -> None:
+    path = make()
+    before = nand.look(path)["generation"]
+    assert "aged by 300 erasures of each block and 2 days" in age(
+        "--fill", "50", "--erasures", "300", "--days", "2", "--yes")
+    facts = nand.look(path)
+    assert facts["min_erasures"] == 300 and facts["time_s"] == 2 * 86400
+    assert facts["generation"] > before
+    in_order(path)
+
+
+def test_a_drive_that_was_filled_is_filled_again_and_its_rest_stays() -> None:
+    path = make()
+    assert "filled 64 MiB of 64 MiB; erasures" in age("--fill", "100", "--yes")
+    units = in_order(path)["units"]
+    assert "then wrote 64 MiB sequentially" in age(
+        "--fill", "10", "--drive-writes", "1", "--sequential", "--yes")
+    assert in_order(path)["units"] >= units - 1000
+
+
+@pytest.fixture
+def running(program: Path) -> Iterator["subprocess.Popen[str]"]:
+    """An essd-nand that has much to write and has begun."""
+    path = make()
+    with subprocess.Popen(
+            [program, "age", path, "--fill", "90", "--drive-writes", "100", "--flash",
+             path.with_name("flash.img"), "--progress"], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("progress ")
+        yield process
+        process.kill()
+        process.wait(60)
+
+
+def test_an_interrupt_leaves_a_drive_that_was_stopped(
+        running: "subprocess.Popen[str]") -> None:
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=120)[1]
+    assert running.returncode == 1
+    assert re.search(r"interrupted; the drive has \d+% of the writes\n$", said), said
+    path = paths.drives() / "x" / nand.FILE
+    assert in_order(path)["half_programmed_wordlines"] == 0
+    age("--fill", "10", "--yes")
+
+
+def test_a_kill_is_a_power_cut_and_the_array_mounts_again(
+        running: "subprocess.Popen[str]") -> None:
+    running.kill()
+    running.wait(60)
+    age("--fill", "10", "--yes")
+    in_order(paths.drives() / "x" / nand.FILE)
+
+
+def test_a_disk_that_is_full_is_reported_and_the_array_mounts_again(program: Path) -> None:
+    path = make()
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size // 2,) * 2)
+
+    done = subprocess.run(
+        [program, "age", path, "--fill", "100", "--flash", path.with_name("flash.img")],
+        preexec_fn=limit, text=True, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (f"essd-nand: {path}: not all could be written: "
+                           f"{os.strerror(27)}; the drive keeps what was written until then, "
+                           "as after a power cut\n")
+    age("--fill", "10", "--yes")
+
+
+@pytest.mark.parametrize(("option", "value", "said"), [
+    ("--fill", "0", "should be greater than or equal to 1"),
+    ("--fill", "101", "should be less than or equal to 100"),
+    ("--fill", "-3", "should be greater than or equal to 1"),
+    ("--fill", "80%", "should be a valid integer"),
+    ("--drive-writes", "1000", "should be less than or equal to 100"),
+    ("--drive-writes", "-1", "should be greater than or equal to 0"),
+    ("--seed", "-1", "should be greater than or equal to 0")])
+def test_a_number_outside_its_range_is_refused(option: str, value: str, said: str) -> None:
+    shown = " ".join(re.sub("[│╭╮╰╯─]", " ", refused("--fill", "80", option, value)).split())
+    assert f"Invalid value for '{option}': Input {said}" in shown
+
+
+@pytest.mark.parametrize("words", [("--drive-writes", "1"), ("--sequential",)])
+def test_what_follows_the_fill_is_refused_without_it(words: tuple[str, ...]) -> None:
+    make()
+    with pytest.raises(EssdError, match="--drive-writes and --sequential need --fill"):
+        age(*words)
+
+
+def test_data_are_overwritten_only_with_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make()
+    before = digest(path)
+    with pytest.raises(EssdError, match="not a terminal: give --yes"):
+        age("--fill", "80")
+    monkeypatch.setattr("essd.cli.commands.media.can_ask", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda _: False)
+    with pytest.raises(EssdError, match="nothing was written"):
+        age("--fill", "80")
+    assert digest(path) == before
+
+
+def test_a_drive_whose_namespaces_are_not_there_yet_has_to_be_started() -> None:
+    make(namespaces=2)
+    with pytest.raises(EssdError, match="the drive has no namespaces yet; start and stop it "
+                                        "once"):
+        age("--fill", "80", "--yes")
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * flash.SIZE])
+def test_a_drive_without_an_identity_is_refused(data: bytes) -> None:
+    path = make()
+    path.with_name("flash.img").write_bytes(data)
+    with pytest.raises(EssdError, match="it is no SPI flash of a drive with an identity"):
+        age("--fill", "80", "--yes")
+
+
+def test_a_table_of_namespaces_that_is_damaged_is_refused() -> None:
+    path = make()
+    image = flash.FlashImage.load(path.with_name("flash.img"))
+    image.write(flash.LAYOUT["FLASH_NAMESPACES_ADDR"], b"\0" * 24 + b"ESSD-NS1")
+    image.save(path.with_name("flash.img"))
+    with pytest.raises(EssdError, match="the table of namespaces is damaged"):
+        age("--fill", "80", "--yes")
+
+
+def test_an_array_that_is_damaged_or_read_only_is_refused() -> None:
+    path = make()
+    data = path.read_bytes()
+    path.write_bytes(data[:9])
+    with pytest.raises(EssdError, match=f"NAND file {path}: "):
+        age("--fill", "80", "--yes")
+    damaged = bytearray(data)
+    damaged[16384 + 9] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(EssdError, match=f"NAND file {path}: "):
+        age("--fill", "80", "--yes")
+
+
+def test_a_drive_with_a_block_medium_is_refused() -> None:
+    make_drive("x")
+    with pytest.raises(EssdError, match="has no NAND array"):
+        age("--fill", "80", "--yes")
+
+
+def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    make()
+    shown: list[str] = []
+    monkeypatch.setattr(nand_look, "shown_percent", lambda progress: shown.append)
+    age("--fill", "100", "--yes")
+    assert shown[:2] == ["progress 50", "progress 100"]

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The SPI flash of a drive, read from its file: drive_flash.h. */
+#include "drive_flash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "firmware/store/area.h"
+#include "firmware/store/store.h"
+#include "image.h"
+
+/* ---- The functions of firmware/drivers/flash.h. */
+
+void flash_read(const struct flash *flash, uint32_t addr, void *buf,
+                size_t len_bytes)
+{
+    struct drive_flash *drive = (struct drive_flash *)(uintptr_t)flash;
+
+    if (pread(drive->fd, buf, len_bytes, (off_t)addr) != (ssize_t)len_bytes) {
+        drive->has_failed = true;
+        memset(buf, 0xff, len_bytes);
+    }
+}
+
+bool flash_erase_sector(const struct flash *flash, uint32_t addr)
+{
+    (void)flash;
+    (void)addr;
+    return false;
+}
+
+bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
+                   size_t len_bytes)
+{
+    (void)flash;
+    (void)addr;
+    (void)data;
+    (void)len_bytes;
+    return false;
+}
+
+/* ---- */
+
+bool drive_flash_open(struct drive_flash *drive, const char *path)
+{
+    struct identity identity;
+
+    *drive = (struct drive_flash){.path = path};
+    drive->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (drive->fd < 0) {
+        image_complain(path, "%s", strerror(errno));
+        return false;
+    }
+    if (!store_read_identity(&drive->flash, &identity) || drive->has_failed) {
+        image_complain(path, "it is no SPI flash of a drive with an identity");
+        drive_flash_close(drive);
+        return false;
+    }
+    drive->capacity_bytes = identity.capacity_bytes;
+    return true;
+}
+
+void drive_flash_close(struct drive_flash *drive)
+{
+    close(drive->fd);
+}
+
+/* A drive without a table has one namespace over the whole medium, unless its
+ * settings divide it at its first start. */
+static bool use_whole_medium(struct drive_flash *drive, uint64_t medium_bytes,
+                             struct volume_table *table)
+{
+    static const struct volume_plan whole = {.block_shift = VOLUME_SHIFT_512};
+    struct config config;
+
+    if (store_read_config(&drive->flash, NULL, NULL, &config) &&
+        config.network.namespaces.count != 0) {
+        image_complain(drive->path, "the drive has no namespaces yet; start "
+                                    "and stop it once");
+        return false;
+    }
+    volume_table_init(table, medium_bytes);
+    return volume_table_divide(table, &whole);
+}
+
+bool drive_flash_namespaces(struct drive_flash *drive, uint64_t medium_bytes,
+                            struct volume_table *table)
+{
+    uint8_t *record = malloc(VOLUME_RECORD_MAX);
+    uint32_t sequence;
+    size_t len = 0;
+    enum area_result result;
+    bool success;
+
+    if (record == NULL) {
+        image_complain(drive->path, "no memory");
+        return false;
+    }
+    result = area_read(&drive->flash, &namespace_area, record,
+                       VOLUME_RECORD_MAX, &len, &sequence);
+    if (result == AREA_EMPTY) {
+        free(record);
+        return use_whole_medium(drive, medium_bytes, table);
+    }
+    success = result == AREA_OK &&
+              volume_record_parse(table, medium_bytes, record, len);
+    free(record);
+    if (!success) {
+        image_complain(drive->path, "the table of namespaces is damaged; start "
+                                    "the drive, and see its console");
+    }
+    return success;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the SPI flash of a drive says of its medium: docs/hardware/flash.md. */
+#ifndef ESSD_TOOLS_NAND_DRIVE_FLASH_H
+#define ESSD_TOOLS_NAND_DRIVE_FLASH_H
+
+#include "firmware/drivers/flash.h"
+#include "firmware/volume/volume_table.h"
+
+struct drive_flash {
+    struct flash
+        flash; /* the first member: flash_read() gets a pointer to it */
+    const char *path;
+    int fd;
+    bool has_failed;         /* a read of the file */
+    uint64_t capacity_bytes; /* of the identity; 0: the largest possible */
+};
+
+/**
+ * Open the image of a flash, and read the drive's identity.
+ * @return false when that is not possible; a line has been printed
+ */
+MUST_USE bool drive_flash_open(struct drive_flash *drive, const char *path);
+void drive_flash_close(struct drive_flash *drive);
+
+/**
+ * Read the table of namespaces.
+ * @return false when the drive has none that is intact; a line has been printed
+ */
+MUST_USE bool drive_flash_namespaces(struct drive_flash *drive,
+                                     uint64_t medium_bytes,
+                                     struct volume_table *table);
+
+#endif
