@@ -215,8 +215,8 @@ static void test_the_counters_of_nand_flash_have_records_of_their_own(
     store_read_usage(&part.flash, &place, &usage);
     for (uint32_t n = 1; n <= 200; n++) {
         usage = usage_of(n);
-        usage.flash =
-            (struct usage_flash){n, n + 1, n + 2, n + 3, n + 4, n + 5};
+        usage.flash = (struct usage_flash){n,     n + 1, n + 2, n + 3,
+                                           n + 4, n + 5, n + 6, n + 7};
         assert_true(store_write_usage(&part.flash, &place, &usage));
         store_read_usage(&part.flash, &place, &found);
         assert_memory_equal(&found.flash, &usage.flash, sizeof(usage.flash));
