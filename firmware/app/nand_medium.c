@@ -469,6 +469,13 @@ static void report_mount(struct nand_medium *medium, uint64_t now_us)
         config->failed(config->ctx);
         return;
     }
+    if (ftl_failure(medium->ftl) == FTL_FAILURE_CAPACITY) {
+        log_line(config->log,
+                 "ftl: the array was written with another capacity than this "
+                 "drive's; commands are refused; use the drive's own array");
+        config->failed(config->ctx);
+        return;
+    }
     log_line(config->log,
              "ftl: the flash cannot be read, or has no space in which to "
              "repair what a power cut has torn; commands are refused; use a "

@@ -254,6 +254,9 @@ enum ftl_failure ftl_failure(const struct ftl *ftl)
     if (ftl->state != FTL_FAILED) {
         return FTL_FAILURE_NONE;
     }
+    if (ftl->mount.is_other_capacity) {
+        return FTL_FAILURE_CAPACITY;
+    }
     return ftl->mount.is_old ? FTL_FAILURE_OLD_LAYOUT : FTL_FAILURE_FLASH;
 }
 

@@ -97,6 +97,7 @@ enum ftl_state {
 enum ftl_failure {
     FTL_FAILURE_NONE,
     FTL_FAILURE_FLASH,      /* The flash does not answer, or has no space. */
+    FTL_FAILURE_CAPACITY,   /* It was written with another capacity. */
     FTL_FAILURE_OLD_LAYOUT, /* It was written by firmware without parity. */
 };
 

@@ -7,7 +7,8 @@
  * Therefore all pages and the headers of checkpoints have the number of logical
  * units.  After the first mount of an array, such a page is written.  If the
  * configuration has only an upper limit, the mount takes the number that it
- * finds, and begins again if this is another number.
+ * finds, and begins again if this is another number.  If the configuration has
+ * the number itself, and the flash has another one, the mount fails.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -44,10 +45,26 @@ void ftl_capacity_decide(struct ftl *ftl)
     }
 }
 
+/* The blocks that hosts wrote are there, but where the map says that a page is,
+ * there may be other contents. */
+static void refuse_other_capacity(struct ftl *ftl, uint32_t units)
+{
+    if (units != ftl->config.logical_units) {
+        ftl->mount.is_other_capacity = true;
+        ftl->state = FTL_FAILED;
+    }
+}
+
 void ftl_capacity_take(struct ftl *ftl, uint32_t units)
 {
-    if (!ftl->config.is_capacity_estimated || units == 0 ||
-        units > ftl->config.logical_units) {
+    if (units == 0) {
+        return;
+    }
+    if (!ftl->config.is_capacity_estimated) {
+        refuse_other_capacity(ftl, units);
+        return;
+    }
+    if (units > ftl->config.logical_units) {
         return;
     }
     if (units == ftl->config.logical_units) {

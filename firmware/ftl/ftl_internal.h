@@ -386,8 +386,9 @@ struct ftl_mount {
     uint32_t next_page;
     uint32_t requests; /* in progress */
     bool is_old;       /* units of a layout that is not supported were found */
-    bool is_in_vain;   /* a unit that was found cannot be read: begin again */
-    uint8_t *ignored;  /* one bit for each place: it could not be read */
+    bool is_other_capacity; /* the flash has another capacity than configured */
+    bool is_in_vain;  /* a unit that was found cannot be read: begin again */
+    uint8_t *ignored; /* one bit for each place: it could not be read */
     uint8_t
         *unreadable;   /* one bit for each place: the scan could not read it */
     uint32_t next_row; /* REPAIR: over all superblocks */

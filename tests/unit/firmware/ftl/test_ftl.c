@@ -901,6 +901,50 @@ static void test_trims_of_more_than_one_page_are_there_after_a_restart(
     bed_free(bed);
 }
 
+/* The array of another drive, by a mistake with files. */
+static void mount_with_other_capacity(bool has_checkpoint, int difference)
+{
+    struct bed_config config = tlc;
+    struct bed *bed;
+
+    config.logical_units = 300;
+    config.estimates_capacity = true;
+    config.checkpoint_superblocks = has_checkpoint ? 4 : 0;
+    bed = new_mounted(&config);
+    bed_write(bed, 0, 64);
+    bed_trim(bed, 8, 8);
+    bed_flush(bed);
+    if (has_checkpoint) {
+        bed_stop(bed);
+    }
+    bed_settle(bed);
+    bed->config.logical_units = (uint32_t)(300 + difference);
+    bed->units = bed->config.logical_units;
+    bed_start_mount(bed);
+    while (ftl_state(bed->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(bed));
+    }
+    bed_settle(bed);
+    assert_int_equal(ftl_state(bed->ftl), FTL_FAILED);
+    assert_int_equal(ftl_failure(bed->ftl), FTL_FAILURE_CAPACITY);
+
+    bed->config.logical_units = 300;
+    bed->units = 300;
+    bed_mount(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_an_array_with_another_capacity_is_refused(void **state)
+{
+    (void)state;
+    for (int has_checkpoint = 0; has_checkpoint < 2; has_checkpoint++) {
+        mount_with_other_capacity(has_checkpoint != 0, -1);
+        mount_with_other_capacity(has_checkpoint != 0, 1);
+        mount_with_other_capacity(has_checkpoint != 0, -200);
+    }
+}
+
 static void test_bits_of_planes_that_do_not_exist_are_ignored(void **state)
 {
     uint8_t bad_planes[40];
