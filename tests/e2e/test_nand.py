@@ -96,7 +96,7 @@ def test_a_full_drive_is_overwritten_trimmed_and_cut_without_a_wrong_byte(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("array", ["300M", "300M,profile=qlc"])
+@pytest.mark.parametrize("array", ["300M", "400M,profile=qlc"])
 def test_a_drive_with_parity_is_overwritten_four_times(
         connect_nand: Callable[[str], Job], array: str) -> None:
     job = connect_nand(array)
