@@ -129,8 +129,8 @@ struct drive {
     void *power_ctx;
     bool has_power_failed;
     uint64_t now_us;          /* time of the main loop's current turn */
-    uint64_t transfer_log_us; /* until then, no parity error of a transfer is
-                               * logged */
+    uint64_t transfer_log_us; /* no parity error of a transfer is logged before
+                               * this time */
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;
     struct drive_net net;

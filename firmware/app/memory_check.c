@@ -100,8 +100,8 @@ static void patrol_part(struct memory_check *check, uint64_t now_us)
     check->patrol_us = now_us + PATROL_US;
 }
 
-/* Take what was found before the reset, and let the block raise its interrupt
- * from now on. */
+/* Handle the errors that were found before the reset, and let the ECC block
+ * raise its interrupt from now on. */
 static void start_check(struct memory_check *check, uint64_t now_us)
 {
     const struct memory_check_config *config = &check->config;

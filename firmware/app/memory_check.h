@@ -22,12 +22,12 @@ struct memory_check_config {
      * and sets it to zero. */
     uint64_t buffers, buffers_bytes;
     /* A device has found a lost word.  The word is cleared after this call.
-     * @return whether the word is in the write buffer, so that the firmware can
-     *         go on */
+     * @return whether the medium can do without the word, so that the firmware
+     *         can go on */
     bool (*lost_word)(void *ctx, uint64_t addr);
-    /* Whether nobody needs the address of a word that was lost before the reset
-     * any more.  Until then it stays in the registers, so that another reset
-     * does not forget it, and no error is handled. */
+    /* Whether the address of a word that was lost before the reset is no longer
+     * needed.  Until this is true, the address stays in the registers, so that
+     * it survives another reset, and no other error is handled. */
     bool (*is_noted)(void *ctx);
     void *ctx;
 };
@@ -37,7 +37,7 @@ struct memory_check {
     struct memory_check_config config;
     struct ecc ecc;
     bool is_on;
-    bool is_waiting; /* for config.is_noted() */
+    bool is_waiting; /* waits until config.is_noted() is true */
     bool has_irq;
     uint64_t patrol_us;   /* when the next part of DRAM is scrubbed */
     uint64_t patrol_addr; /* where this part begins */
@@ -46,8 +46,8 @@ struct memory_check {
     uint64_t logged_us; /* until then, no corrected error is logged */
 };
 
-/** Start, and report an error that led to the reset.  If config->is_noted() is
- * false, this is done in a later memory_check_step(). */
+/** Start, and report an error that led to the reset.  While config->is_noted()
+ * is false, the report waits; then memory_check_step() makes it. */
 void memory_check_init(struct memory_check *check,
                        const struct memory_check_config *config,
                        uint64_t now_us);

@@ -240,8 +240,8 @@ static enum init_result start_ftl(struct nand_medium *medium,
     return INIT_OK;
 }
 
-/* A hart that reads a lost word cannot continue, so the word is zeroed before.
- */
+/* A hart that reads a lost word cannot continue, so the lost words are set to
+ * zero before a hart reads the memory. */
 static void clear_range(uintptr_t ecc_regs, const void *memory, size_t len)
 {
     struct ecc ecc;

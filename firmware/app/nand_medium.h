@@ -33,7 +33,8 @@ struct nand_medium_config {
     /* DMA address of a word of DRAM that was lost before the reset; 0: none.
      * The panic may have set the word to zero. */
     uint64_t lost_word;
-    uintptr_t ecc_regs; /* of the block that corrects errors of DRAM, or 0 */
+    uintptr_t ecc_regs; /* registers of the block that corrects errors of DRAM,
+                         * or 0 if there is none */
     /* If a device has found lost words of DRAM, call
      * nand_medium_note_lost_word() for each, and clear it.  @return whether
      * there were any */
@@ -129,8 +130,8 @@ MUST_USE bool nand_medium_arm(struct nand_medium *medium);
  * A word of DRAM is lost.  Call this before it is set to zero.
  *
  * @param addr  DMA address
- * @return whether the word is in the write buffer, so that the firmware can go
- *         on
+ * @return whether the translation layer can do without the word, so that the
+ *         firmware can go on
  */
 bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr);
 

@@ -141,8 +141,9 @@ static void drop_moves(struct ftl_moves *moves, uint32_t done)
 static void handle_refusal(struct nand_seam *seam)
 {
     if (seam->find_lost_words == NULL || !seam->find_lost_words(seam->ctx)) {
-        /* The flash reads and programs data of blocks with metadata, so this
-         * data is in memory that the controller accesses. */
+        /* No hart can do the moves of protection information.  The controller
+         * does not refuse them, because their data is in memory that it can
+         * access. */
         ASSERT(seam->moves.list[0].kind <= FTL_MOVE_XOR);
         nand_move_by_hart(&seam->move_list, 0);
         drop_moves(&seam->moves, 1);

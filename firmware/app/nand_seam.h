@@ -24,8 +24,7 @@ struct nand_seam {
     /* If a device has found lost words of DRAM, call ftl_note_lost_word() for
      * each, and clear it.  @return whether there were any */
     bool (*find_lost_words)(void *ctx);
-    /* The data of an operation had a parity error.  NULL: nobody wants to know.
-     */
+    /* The data of an operation had a parity error.  May be NULL. */
     void (*transfer_failed)(void *ctx, const struct ftl_flash_op *op);
     void *ctx;
     /* Parity errors since the start, and how many of them a repetition of the

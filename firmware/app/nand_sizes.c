@@ -2,18 +2,19 @@
 #include "firmware/app/nand_sizes.h"
 
 enum {
-    OPS = 512, /* operations of the medium, as the media engine takes */
-    /* The write buffer has 16 MiB, as the media engine's cache, but not more
-     * than this part of the capacity.  Two rows for each die are its least. */
+    OPS = 512, /* operations of the medium: as many as the media engine takes */
+    /* The write buffer has 16 MiB, like the media engine's cache, but at most
+     * this part of the capacity, and at least two rows for each die. */
     BUFFER_UNITS = 4096,
     BUFFER_PART = 16,
     ROWS_PER_DIE = 2,
     /* The longest time between rows that scrubbing reads. */
     SCRUB_MAX_US = 10000000,
     SCRUB_MIN_US = 1000,
-    WEAR_SPREAD = 32,           /* erasures by which superblocks may differ */
-    IDLE_US = 100000,           /* then the write buffer is programmed */
-    CHECKPOINT_SUPERBLOCKS = 8, /* opened between two checkpoints */
+    WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
+    IDLE_US = 100000, /* after so long without writes, the write buffer is
+                       * programmed */
+    CHECKPOINT_SUPERBLOCKS = 8, /* superblocks opened between two checkpoints */
 };
 
 /* Choose the capacity: the one in the drive's identity, or the largest that the
@@ -53,7 +54,8 @@ static uint16_t choose_buffer(const struct nand_sizes *sizes,
     return (uint16_t)units;
 }
 
-/* The time between two rows of scrubbing, so that it reads all in a day. */
+/* The time between two rows that scrubbing reads, so that scrubbing reads all
+ * rows in a day. */
 static uint64_t choose_scrub_time(const struct ftl_geometry *geometry)
 {
     uint64_t rows =

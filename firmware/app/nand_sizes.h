@@ -18,8 +18,8 @@ _Static_assert(1 << NAND_SIZES_UNIT_SHIFT == (int)FTL_UNIT_DATA,
                "a unit's data");
 
 struct nand_sizes {
-    /* The capacity in bytes; 0, or more than the array has space for: the
-     * largest that it has space for. */
+    /* The capacity in bytes.  If it is 0, or more than the array has space for,
+     * the capacity is the largest for which the array has space. */
     uint64_t capacity_bytes;
     /* When the power fails, capacitors supply the drive until the write buffer
      * is saved. */
@@ -30,15 +30,16 @@ struct nand_sizes {
 /**
  * Set what does not depend on the blocks that the factory has marked as bad.
  *
- * @param ftl  geometry and bad_planes are set; bad_planes has no marks yet
+ * @param ftl  the caller has set geometry and bad_planes; bad_planes has no
+ *             marks yet
  */
 void nand_sizes_begin(struct ftl_config *ftl, const struct nand_sizes *sizes);
 
 /**
- * Set what depends on these blocks, too: the capacity, and the time between two
- * rows of scrubbing.
+ * Set what also depends on the blocks that the factory has marked: the
+ * capacity, and the time between two rows of scrubbing.
  *
- * @param ftl  of nand_sizes_begin(); bad_planes has the marks
+ * @param ftl  as nand_sizes_begin() has left it; bad_planes now has the marks
  * @return false when the array is too small, or too large
  */
 MUST_USE bool nand_sizes_choose(struct ftl_config *ftl,

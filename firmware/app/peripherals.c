@@ -31,7 +31,8 @@ static const uint32_t bus_irq[SOC_I2CS] = {
     BIT(SOC_IRQ_I2C2),
 };
 
-/* An event of a module is one of the vendor's in the persistent event log. */
+/* Record an event of a module as a vendor-specific event in the persistent
+ * event log. */
 static void record_module_event(void *ctx, const struct module_event *event)
 {
     struct drive *drive = ctx;

@@ -315,8 +315,8 @@ static inline uint8_t *nand_moves_first(const struct nand_moves *moves)
 MUST_USE uint32_t nand_moves_run(const struct nand_moves *moves,
                                  uint32_t count);
 
-/** Read once why the controller has stopped: NAND_MOVE_REFUSED, because the
- * memory has an error, or one of the failed checks of a PROTECT. */
+/** Return why the controller has stopped, and forget it: NAND_MOVE_REFUSED if
+ * the memory has an error, or the check of a PROTECT that has failed. */
 enum nand_move_status nand_moves_take_status(const struct nand_moves *moves);
 
 /** Let the hart do one move of the list: a COPY or XOR. */

@@ -42,8 +42,9 @@ MUST_USE bool sysctl_init(struct sysctl *sysctl, uintptr_t base);
 
 enum sysctl_reset_cause sysctl_reset_cause(const struct sysctl *sysctl);
 const char *sysctl_reset_cause_name(enum sysctl_reset_cause cause);
-/** Whether a watchdog, a panic or the reset pin has reset the drive: then the
- * firmware that ran before has not written its write buffer to the flash. */
+/** Whether the watchdog, a panic or the reset pin has reset the drive.  If so,
+ * the firmware that ran before has not written its write buffer to the flash.
+ */
 bool sysctl_reset_is_unplanned(enum sysctl_reset_cause cause);
 
 struct sysctl_boot sysctl_boot(const struct sysctl *sysctl);

@@ -77,8 +77,8 @@ struct ftl_config {
     /* A word of DRAM that was lost before the reset, or NULL.  The panic may
      * have set it to zero.  It may also be outside `keep`. */
     const uint8_t *lost_word;
-    /* Zero the words of `len` bytes that are lost.  NULL: no word is ever lost.
-     * `ctx` is done_ctx. */
+    /* Set the lost words among the `len` bytes at `memory` to zero.  `ctx` is
+     * done_ctx.  NULL: no word is ever lost. */
     void (*clear_lost_words)(void *ctx, const void *memory, size_t len);
     uint64_t keep_seed; /* a random number, another one at every start */
     /* The number of this start: one more than that of the last start.  It is
@@ -212,8 +212,8 @@ bool ftl_capacity_is_known(const struct ftl *ftl);
  */
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word);
 
-/** A check of protection information has failed, in this PROTECT of the list of
- * moves: its operation ends with the status of the check. */
+/** This PROTECT of the list of moves has found wrong protection information.
+ * The operation to which it belongs ends with the status of the check. */
 void ftl_note_failed_check(struct ftl *ftl, const struct ftl_move *move,
                            enum ftl_check check);
 
@@ -276,25 +276,25 @@ uint32_t ftl_failed_planes(const struct ftl *ftl);
 struct ftl_adopted {
     uint32_t units; /* units whose contents wait to be programmed again */
     uint32_t trims; /* units that were trimmed again */
-    /* Entries and words of trims of which one copy was damaged or incomplete:
-     * the other copy has replaced it. */
+    /* Entries and words of trims of which one copy was damaged or incomplete,
+     * and was replaced by the other copy. */
     uint32_t repaired;
-    uint32_t damaged; /* of which both copies were damaged: are discarded */
+    uint32_t damaged; /* discarded, because both copies were damaged */
     /* The buffer was not adopted: it has another layout or other sizes, or an
      * earlier start than the last one has left it. */
     bool is_refused;
 };
 
 /**
- * The last bytes of the kept memory, which ftl_count_start() reads.  Before it
- * is called, lost words in these bytes must be set to zero.
+ * The number of bytes at the end of the kept memory that ftl_count_start()
+ * reads.  The caller first sets lost words in these bytes to zero.
  */
 enum { FTL_KEEP_HEADS_LEN = 128 };
 
 /**
  * Write the number of this start into the kept memory.  Firmware that starts
- * after a reset calls this as soon as it knows the number, so that another
- * reset before ftl_start() loses nothing.
+ * after a reset calls this function as soon as it knows the number, so that the
+ * write buffer also survives another reset before ftl_start().
  *
  * @param end  of the memory in which ftl_config.keep will be
  */

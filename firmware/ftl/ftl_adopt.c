@@ -22,11 +22,12 @@
  * come at any time.
  *
  * The entries have check words, which depend on a random number in the head.
- * The words of the trim table have an inverse.  Of entries, trim table and head
- * there are two copies, so that a word of DRAM that is lost damages only one of
- * them: see ftl_keep_repair.c.  The data has neither a check word nor a copy;
- * the memory's error correction protects it.  If a word of the data is lost,
- * the entry has a mark for the block that contains it: see ftl_damage.c.
+ * Each word of the trim table also holds the inverse of its bits.  There are
+ * two copies of the entries, the trim table and the head, so that a lost word
+ * of DRAM damages only one copy: see ftl_keep_repair.c.  The data has neither a
+ * check word nor a copy; the memory's error correction protects it.  If a word
+ * of the data is lost, the entry has a mark for the block that contains it: see
+ * ftl_damage.c.
  */
 #include "firmware/ftl/ftl_keep.h"
 #include "firmware/ftl/ftl_memory.h"
@@ -126,7 +127,8 @@ void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
                     FTL_UNIT_DATA);
     ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_meta(ftl, index), meta,
                     FTL_UNIT_META);
-    ftl_memory_run(ftl); /* If a word is lost, its block is marked now. */
+    /* If the controller finds a lost word, the word's block is marked now. */
+    ftl_memory_run(ftl);
 }
 
 void ftl_keep_note_lost(struct ftl *ftl, uint16_t buffer, uint8_t marks)
@@ -188,8 +190,9 @@ static void make_empty(struct ftl *ftl)
     ftl_keep_write_heads(ftl);
 }
 
-/* Zero all lost words of the description, because a hart that reads one cannot
- * continue.  The check words show that they are damaged. */
+/* Set all lost words of the description to zero, because a hart that reads a
+ * lost word cannot continue.  The check words show afterwards which entries are
+ * damaged. */
 static void clear_lost_words(const struct ftl *ftl)
 {
     const uint8_t *start = (const uint8_t *)ftl->keep.entries[0];

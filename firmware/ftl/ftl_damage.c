@@ -39,7 +39,8 @@ static void note_row(struct ftl *ftl, uint16_t slot)
     }
 }
 
-/* Whether a slot holds a page with trims, health or wear that is moved. */
+/* Whether a slot holds a page with trims, health or wear that is being moved.
+ */
 static bool is_moved_page(const struct ftl *ftl, const struct ftl_slot *slot)
 {
     return slot->pool == FTL_POOL_MOVE &&
@@ -62,10 +63,11 @@ static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
             slot->must_be_read = true;
         } else if (is_moved_page(ftl, slot)) {
             /* A mark would not make the page unreadable.  Begin the mount
-             * again, which reads the page from the flash. */
+             * again, so that it reads the page from the flash. */
             ftl->mount.is_in_vain = true;
         } else if (slot->pool != FTL_POOL_TRIM) {
-            /* Each row with a page copies its contents from the table. */
+            /* Slots of trim pages need no mark, because the contents of such a
+             * page are copied from the table whenever it is programmed. */
             slot->marks |= marks;
             ftl->has_marks = true;
         }
@@ -104,7 +106,7 @@ static bool is_copy(const struct ftl_move *move)
     return move->kind != FTL_MOVE_XOR && move->target != 0;
 }
 
-/* Whether a word has bytes of `len` bytes at `memory`, which need not be
+/* Whether a word overlaps the `len` bytes at `memory`, which need not be
  * aligned. */
 static bool has_part_of(uint64_t memory, uint64_t len, uint64_t word)
 {
@@ -128,8 +130,8 @@ static bool is_replaced(const struct ftl *ftl, const uint8_t *word)
     return false;
 }
 
-/* A move would copy the lost word at `addr`: where these bytes would be, words
- * are lost, too. */
+/* A move would copy the lost word at `addr`.  So the words to which it would
+ * copy these bytes are lost, too. */
 static void lose_target(struct ftl *ftl, const struct ftl_move *move,
                         uint64_t addr)
 {
@@ -143,8 +145,9 @@ static void lose_target(struct ftl *ftl, const struct ftl_move *move,
 }
 
 /*
- * Pending moves would use the lost word.  Operations whose protection
- * information would be checked or made with it fail.
+ * Mark what pending moves would copy from the lost word, and fail the
+ * operations whose protection information would be checked or made with this
+ * word.
  * @return whether there are such operations
  */
 static bool lose_moves(struct ftl *ftl, const uint8_t *word)
@@ -200,8 +203,9 @@ static bool fail_writes(struct ftl *ftl, const uint8_t *word)
     return any;
 }
 
-/* Whether the word is in metadata that a request reads from the flash.  If the
- * controller has found it when it wanted to write it, the read is repeated. */
+/* Whether the word is in memory into which a request reads metadata from the
+ * flash.  If the controller has found the lost word when it was about to write
+ * the metadata there, the read is repeated. */
 static bool is_read_again(const struct ftl *ftl, const uint8_t *word)
 {
     size_t offset;

@@ -63,10 +63,10 @@ void ftl_dead_take(struct ftl *ftl, const uint8_t *record)
 }
 
 /*
- * Have the record programmed.  A read-only medium without a free superblock has
- * no place for it, and a flush would wait for it in vain.  Such a medium erases
- * nothing any more, so it does no harm that a later start does not know about
- * the death.
+ * Have the record of dead dies programmed.  A read-only medium without a free
+ * superblock has no place for the record, and a flush would wait for it in
+ * vain.  Such a medium no longer erases anything, so it does no harm if a later
+ * start does not know that the die has died.
  */
 static void write_record(struct ftl *ftl)
 {

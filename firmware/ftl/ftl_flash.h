@@ -46,8 +46,8 @@ enum ftl_flash_status {
                          * set */
     FTL_FLASH_FAILED,   /* a program or erase failed in some planes */
     FTL_FLASH_DEAD,     /* the die does not answer */
-    FTL_FLASH_TRANSFER, /* a parity error between DRAM and die, again and again:
-                         * nothing was changed */
+    FTL_FLASH_TRANSFER, /* parity errors between DRAM and die, also in all
+                         * repetitions; the flash is unchanged */
     FTL_FLASH_ERROR,    /* anything else: nothing is known about the result */
 };
 
@@ -90,8 +90,8 @@ struct ftl_flash_op {
 enum ftl_move_kind {
     FTL_MOVE_COPY,
     FTL_MOVE_XOR, /* the target becomes the XOR of source and target */
-    /* Copies, or only reads if there is no target, and continues the CRC of a
-     * block. */
+    /* Continues the CRC of a block over the source, and copies the source to
+     * the target if there is one. */
     FTL_MOVE_ADD_GUARD,
     FTL_MOVE_PROTECT, /* ends a block; see ftl_memory_protect() */
 };
@@ -121,7 +121,8 @@ struct ftl_moves {
     struct ftl_move *list;
     uint32_t count;
     uint32_t max;
-    uint64_t addr_offset; /* address for the controller, less the hart's one */
+    uint64_t addr_offset; /* the controller's address of a byte minus the hart's
+                           * address */
 };
 
 struct ftl_flash {

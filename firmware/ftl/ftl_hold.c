@@ -3,11 +3,12 @@
  * Programs that fail although the flash is intact, for example because the
  * transfer of the data has parity errors.
  *
- * Each such failure costs a superblock, because the stream continues in another
- * one.  If the failures go on, the translation layer stops programming.  What
- * waits for the flash then fails, and the contents stay in the write buffer.
- * It programs again when some time has passed, or when another operation has to
- * wait for the flash, so the drive writes again when the cause is gone.
+ * After each such failure, the rest of the superblock is given up, because the
+ * stream continues in another one.  If the failures go on, the translation
+ * layer stops programming.  Then operations that wait for the flash fail, and
+ * their contents stay in the write buffer.  The translation layer programs
+ * again when some time has passed, or when another operation has to wait for
+ * the flash.  So the drive writes again when the cause is gone.
  *
  * A superblock in which nothing was programmed is free again without an
  * erasure.  So the attempts do not wear out the flash.
@@ -42,7 +43,8 @@ void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
     if (status == FTL_FLASH_OK) {
         ftl->failed_rounds = 0;
     } else if (status == FTL_FLASH_TRANSFER || status == FTL_FLASH_ERROR) {
-        /* All rows of it that are in flight may fail. */
+        /* Several rows of the superblock may be in flight and fail; count only
+         * the first failure. */
         if (!at->is_given_up) {
             ftl_hold_note_round(ftl);
         }

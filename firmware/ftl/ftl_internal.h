@@ -141,7 +141,7 @@ struct ftl_superblock {
     bool is_known;      /* found at the start: unchanged since checkpoint */
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool is_given_up;  /* a program has failed although the flash is intact */
-    bool is_untouched; /* opened since the start, and erased still: no program
+    bool is_untouched; /* opened since the start, and still erased: no program
                         * has changed anything */
     bool is_suspect;   /* it may have rows that are half programmed */
     bool has_parity;   /* opened since the start: its stripes have parity */
@@ -459,10 +459,11 @@ struct ftl {
 
     struct ftl_stream streams[FTL_STREAMS];
     uint64_t next_row_number;
-    /* Superblocks that were given up since the last program that succeeded,
+    /* Superblocks that were given up, since the last program that succeeded,
      * because programs failed although the flash is intact. */
     uint32_t failed_rounds;
-    uint64_t retry_us; /* nothing is programmed before: ftl_hold.c */
+    uint64_t retry_us; /* while programs are held, nothing is programmed before
+                        * this time: ftl_hold.c */
 
     uint32_t num_slots;
     struct ftl_slot *slots;
@@ -750,8 +751,8 @@ void ftl_io_raise_barriers(struct ftl *ftl);
 /** @return false when a block fails the checks of a write, or its data is lost;
  * op->status says why */
 MUST_USE bool ftl_protect_check_write(struct ftl *ftl, struct ftl_op *op);
-/** Write the next blocks of an operation to a part of a unit.  The next
- * ftl_memory_run() does this. */
+/** Add moves that write the next blocks of an operation to a part of a unit.
+ * The next ftl_memory_run() does these moves. */
 void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
                        uint8_t *meta, uint32_t offset, uint32_t length);
 /** Read a part of a unit in DRAM. @param data  NULL: the blocks are trimmed */
@@ -874,14 +875,16 @@ void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
 
 /* ---- ftl_hold.c */
 /** Whether nothing is programmed now, because programs fail again and again
- * although the flash is intact.  What waits for the flash then fails. */
+ * although the flash is intact.  Operations that wait for the flash then fail.
+ */
 bool ftl_is_held(const struct ftl *ftl);
-/** A superblock was given up because of such a failure. */
+/** A superblock was given up because a program failed although the flash is
+ * intact. */
 void ftl_hold_note_round(struct ftl *ftl);
 /** The program of a row has ended. */
 void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
                        enum ftl_flash_status status);
-/** Another operation waits for the flash: try once more. */
+/** Another operation waits for the flash: allow programs once more. */
 void ftl_hold_try_again(struct ftl *ftl);
 
 /* ---- ftl_checkpoint.c */

@@ -13,10 +13,11 @@
 
 enum {
     FTL_KEEP_HEAD_LEN = 64,
-    FTL_KEEP_TRIM_BITS = 16,   /* units in a word of trims; the other bits are a
-                                * check */
-    FTL_KEEP_MARKS_SHIFT = 32, /* of the slot's marks in ftl_keep_entry.unit */
-    FTL_KEEP_LOST_SHIFT = 40,  /* of the marks of lost blocks */
+    /* Units in a word of trims; the other bits of the word check these bits. */
+    FTL_KEEP_TRIM_BITS = 16,
+    /* Positions in ftl_keep_entry.unit. */
+    FTL_KEEP_MARKS_SHIFT = 32, /* the slot's marks */
+    FTL_KEEP_LOST_SHIFT = 40,  /* marks of lost blocks */
 };
 _Static_assert((int)FTL_KEEP_HEADS_LEN ==
                    (int)FTL_KEEP_COPIES * (int)FTL_KEEP_HEAD_LEN,
@@ -28,7 +29,7 @@ struct ftl_keep_entry {
     uint64_t sequence; /* of two entries of a unit, the larger one counts */
     /* The number of the logical unit, the marks of the slot, and the marks of
      * blocks whose contents were lost after the entry was written.  The check
-     * word does not cover the last ones. */
+     * word does not cover the marks of lost blocks. */
     uint64_t unit;
 };
 
@@ -71,7 +72,8 @@ static inline void ftl_keep_write_entry(struct ftl_keep_entry *entry,
 }
 
 /* The upper half of a word of trims is the inverse of the lower half, changed
- * by the word's number.  No word is 0, which is the value of a lost word. */
+ * by the word's number.  So no valid word is 0, the value to which a lost word
+ * is set. */
 static inline uint32_t ftl_keep_trim_word(uint32_t number, uint32_t bits)
 {
     return bits | (uint32_t)((~bits ^ (number * 0x9e37u & 0x7fffu)) & 0xffffu)
@@ -90,8 +92,8 @@ static inline void ftl_keep_write_trims(struct ftl *ftl, uint32_t number,
 /* ---- ftl_keep_repair.c */
 
 /**
- * Look at both copies of a buffer's entry.  If only one is good, replace the
- * other one by it.
+ * Look at both copies of a buffer's entry.  If only one copy is good, replace
+ * the other one by it.
  * @return whether the entry describes contents
  */
 MUST_USE bool ftl_keep_repair_entry(struct ftl *ftl, uint16_t buffer);
@@ -104,10 +106,11 @@ MUST_USE uint32_t ftl_keep_repair_trims(struct ftl *ftl, uint32_t number);
 void ftl_keep_write_heads(struct ftl *ftl);
 
 /**
- * Whether the start before has left a buffer with the sizes of this one.  If
- * so, the heads have the number of this start from now on, and
- * ftl->keep.generation is set.  If firmware that does not know this memory has
- * run since then, hosts may have replaced what the buffer holds.
+ * Whether the previous start has left a write buffer with the same sizes as
+ * those of this start.  If so, write the number of this start into the heads,
+ * and set ftl->keep.generation.  A buffer of an older start does not count:
+ * firmware that does not know this memory may have run since then, and hosts
+ * may have replaced what the buffer holds.
  */
 MUST_USE bool ftl_keep_find_head(struct ftl *ftl);
 

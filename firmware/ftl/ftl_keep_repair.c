@@ -3,10 +3,10 @@
  * The two copies of the write buffer's description.
  * Reference: docs/decisions/0016-write-buffer.md
  *
- * The first copy is written before the second one, one after the other.  A
- * reset may come between the two.  If only one copy is good, it counts:
- *  - The first one is complete and the second one is not: the operation has
- *    only written the first one.
+ * The first copy is written or cleared before the second one, and a reset may
+ * come between the two.  If only one copy is good, it counts:
+ *  - The first one is complete and the second one is not: the reset came before
+ *    the second one was written.
  *  - The first one is cleared and the second one is not: what the entry
  *    describes is on flash, is trimmed, or has been replaced by a newer entry.
  *    In each case it does no harm that the entry counts once more.
@@ -54,7 +54,7 @@ bool ftl_keep_repair_entry(struct ftl *ftl, uint16_t buffer)
     bool is_second_good = is_good(ftl, buffer, second);
 
     if (is_first_good && is_second_good) {
-        /* A reset may have come before the second one was marked. */
+        /* A reset may have come when only the first one was marked. */
         first->unit |= second->unit;
         second->unit = first->unit;
     } else if (is_first_good) {
@@ -126,8 +126,9 @@ static uint64_t boot_word(uint32_t boot)
 }
 
 /*
- * This start uses the memory from now on, if the start before has done so.  The
- * number is replaced by one instruction, so that a reset may come at any time.
+ * If the previous start has used the memory, replace its number in the head by
+ * that of this start.  One instruction does this, so a reset may come at any
+ * time.
  * @return whether this start, or the one before, has used it last
  */
 static bool continue_head(uint8_t *head, uint32_t boot)

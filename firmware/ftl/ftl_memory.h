@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Copies of data into the write buffer, the XOR of parity, and protection
- * information.  The NAND controller does all these, because a hart needs
- * hundreds of instructions for each unit, and could not go on after it has read
- * a lost word.
+ * information.  The NAND controller does all this, because a hart would need
+ * hundreds of instructions for each unit, and could not continue after it has
+ * read a lost word.
  */
 #ifndef ESSD_FTL_MEMORY_H
 #define ESSD_FTL_MEMORY_H
@@ -73,12 +73,12 @@ void ftl_memory_add_guard(struct ftl *ftl, const struct ftl_op *op, uint8_t *to,
                           const uint8_t *from, uint32_t len);
 
 /**
- * End a block, whose data ftl_memory_add_guard() has named: check its
- * protection information as op->io says, and copy it, or make it.
+ * End a block, whose data ftl_memory_add_guard() has named: check the block's
+ * protection information as op->io says and copy it, or generate it.
  *
- * @param block  its number in the operation
+ * @param block  the block's number in the operation
  * @param to     NULL: the protection information is not copied
- * @param from   the protection information; NULL: it is made
+ * @param from   the protection information; NULL: it is generated
  */
 void ftl_memory_protect(struct ftl *ftl, const struct ftl_op *op,
                         uint32_t block, uint8_t *to, const uint8_t *from);

@@ -8,12 +8,13 @@
  * single block of 4096 bytes.  All of a unit is programmed at once, so a power
  * cut never separates data from its metadata.
  *
- * A write operation is checked as a whole before it changes anything.  So an
- * operation whose check fails changes no block.
+ * All blocks of a write are checked before the write changes anything.  So a
+ * write whose check fails changes no block.
  *
- * The NAND controller copies, checks and makes all this.  The code here names
- * the memory of each block in the list of moves, and says what is checked.  No
- * hart reads the data or metadata of a host.
+ * The NAND controller does these copies and checks, and makes protection
+ * information.  The code here names the memory of each block in the list of
+ * moves, and says what is checked.  No hart reads the data or metadata of a
+ * host.
  */
 #include "firmware/ftl/ftl_memory.h"
 
@@ -82,7 +83,8 @@ static bool checks_guard(const struct media_io *io)
     return io->protection & MEDIA_CHECK_GUARD;
 }
 
-/* Where the metadata of a block is, whose data begins at `offset` of a unit. */
+/* The offset of a block's metadata in that of the unit; the block's data begins
+ * at `offset` of the unit's data. */
 static uint32_t meta_offset(const struct media_io *io, uint32_t offset)
 {
     return offset / block_bytes(io) * PI_LEN;
@@ -235,7 +237,8 @@ void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
     struct cursor cursor = op_cursor(op);
 
     if (io->op != MEDIA_WRITE) {
-        ftl_memory_run(ftl); /* before the hart writes to the slot */
+        /* Pending moves come before the writes of the hart below. */
+        ftl_memory_run(ftl);
     }
     for (uint32_t at = offset; at < offset + length; at += bytes, block++) {
         uint8_t *block_meta = meta + meta_offset(io, at);

@@ -405,7 +405,8 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
         return false;
     }
     if (status == FTL_FLASH_TRANSFER) {
-        /* The unit itself is intact: only operations of hosts need it now. */
+        /* The unit on the flash is intact, so only operations of hosts, which
+         * need its contents now, rebuild it. */
         return ftl->state == FTL_READY && (request->kind == FTL_REQUEST_READ ||
                                            request->kind == FTL_REQUEST_FILL);
     }

@@ -8,9 +8,9 @@
  * the capacity (ftl_wipe_keep.c).
  *
  * An erasure that fails leaves the block half erased, so that nothing in it can
- * be read.  A die that does not answer keeps its contents, so the wipe fails. A
- * die that had died before this start, and answers again, is erased like any
- * other, but is not used after the wipe either.
+ * be read.  A die that does not answer keeps its contents, so the wipe fails.
+ * A die that had died before this start, and answers again, is erased like the
+ * others, but stays unused after the wipe.
  */
 #include "firmware/ftl/ftl_internal.h"
 

@@ -103,12 +103,13 @@ struct component {
      */
     bool (*arm)(void *ctx, uint64_t *deadline_us);
 
-    /* The interrupt lines that `irqs` is about, one bit each; 0: all. */
+    /* The interrupt lines for which irqs() is called, one bit each; 0: all. */
     uint32_t irq_lines;
 
     /**
-     * The hart has woken up, and one of these lines is up.  `irqs` has one bit
-     * for each line that is up, also for those of other components.
+     * The hart has woken up, and one of the lines in `irq_lines` is up.  The
+     * argument has one bit for each line that is up, also for lines of other
+     * components.
      *
      * @return whether the component's step has to run, because the interrupt is
      *         about something that its poll does not look at
@@ -136,7 +137,7 @@ struct loop_arm_entry {
 struct loop_irqs_entry {
     bool (*irqs)(void *ctx, uint32_t irqs);
     void *ctx;
-    uint32_t lines; /* that are up when it is called */
+    uint32_t lines; /* call it when one of these lines is up */
 };
 
 /* Treat as opaque. */

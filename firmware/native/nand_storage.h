@@ -12,7 +12,7 @@ struct nand_storage_config {
     uint16_t blocks;    /* of a plane */
     uint16_t wordlines; /* of a block */
     uint64_t seed;  /* of all errors and of the factory's bad blocks; 0: 1 */
-    bool is_sparse; /* zeros take no memory; slower */
+    bool is_sparse; /* zeros take no memory, but access is slower */
 };
 
 /** Make an array that was never programmed. */

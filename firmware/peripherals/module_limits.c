@@ -74,8 +74,8 @@ static uint32_t limits_in_order(const struct module *module)
     return found;
 }
 
-/* The limits that the module's own flags call exceeded.  Flags that say both
- * too high and too low say nothing. */
+/* The limits that are exceeded according to the module's own flags.  If the
+ * flags say that a value is both too high and too low, they are ignored. */
 static uint32_t flags_at(const uint8_t *bytes, unsigned int high)
 {
     uint16_t flags = get_be16(bytes);

@@ -80,9 +80,9 @@ static bool may_report(struct module *module)
 
 /*
  * Log a line that begins with the port, and raise the event.  A module that was
- * in its cage when the drive started is no event.
+ * already in its cage when the drive started causes no event.
  *
- * @return false when the pace does not allow it now
+ * @return false when no report may be made now: see may_report()
  */
 __attribute__((format(printf, 3, 4))) static bool report_event(
     struct module *module, const struct module_event *like, const char *format,
@@ -147,7 +147,7 @@ static bool report_module(struct module *module, bool was_unreadable)
                         diagnostics_note(module->diagnostics));
 }
 
-/* @return whether all that has happened to the presence is reported */
+/* @return whether every insertion and removal is reported */
 static bool report_presence(struct module *module)
 {
     const struct module_event removed = {.kind = MODULE_EVENT_REMOVED};
@@ -292,7 +292,8 @@ void module_report_changes(struct module *module)
     }
     report_diagnostics(module);
     if (module->diagnostics != MODULE_DIAGNOSTICS_READ) {
-        module->reported.exceeded = 0; /* nobody knows whether they are */
+        /* Without limits, it is not known which of them are exceeded. */
+        module->reported.exceeded = 0;
     } else if (module->has_values) {
         report_watched(module);
         module->reported.exceeded &= module->watched;

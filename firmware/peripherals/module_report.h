@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said about a module: one line and one event for each change. */
+/* Reports of changes of a module: each is one line of the log and one event. */
 #ifndef ESSD_PERIPHERALS_MODULE_REPORT_H
 #define ESSD_PERIPHERALS_MODULE_REPORT_H
 

@@ -101,7 +101,7 @@ static bool id_is_intact(const uint8_t *id)
 
 /* ---- Presence and identity. */
 
-/* What was measured does not hold any more. */
+/* Forget the values that were measured. */
 static void forget_values(struct module *module)
 {
     module->has_values = false;
@@ -167,7 +167,8 @@ static void take_absence(struct module *module)
     module->has_id = false;
 }
 
-/* Count a read that has failed.  @return whether it counts */
+/* Count a read that has failed.  @return whether so many have failed in a row
+ * that the failure is reported */
 static bool note_failure(struct module *module, uint8_t memory)
 {
     if (module->failures[memory] < MODULE_ATTEMPTS) {
@@ -188,7 +189,7 @@ static void take_bad_id(struct module *module)
     module_enter(module, MODULE_UNREADABLE);
 }
 
-/* @return whether the look has come to a result */
+/* @return whether it is known now what is in the cage */
 static bool id_done(struct module *module, const uint8_t *id,
                     enum i2c_outcome outcome)
 {

@@ -4,10 +4,11 @@
  * which of its limits are exceeded.  The firmware looks at each cage once
  * a second, so that modules can be inserted and removed at any time.
  *
- * What changes is logged and raised as an event, once for each change.  A read
- * that fails counts only when MODULE_ATTEMPTS of them fail in a row.  A module
- * that changes all the time causes MODULE_BURST reports and then one in
- * MODULE_PACE_US; what has changed back meanwhile is not reported.
+ * Each change is logged and raised as an event, once.  A read that fails has no
+ * effect until MODULE_ATTEMPTS reads have failed in a row.  A module that
+ * changes all the time causes MODULE_BURST reports at once, and after that one
+ * in MODULE_PACE_US.  A change that is undone before its report is not
+ * reported.
  *
  * Spec: SFF-8472.  Not supported: diagnostics with external calibration.
  */
@@ -38,7 +39,7 @@ enum module_state {
 enum module_diagnostics {
     MODULE_DIAGNOSTICS_READ,       /* They are read once a second. */
     MODULE_DIAGNOSTICS_NONE,       /* The module has none. */
-    MODULE_DIAGNOSTICS_EXTERNAL,   /* They would have to be calibrated. */
+    MODULE_DIAGNOSTICS_EXTERNAL,   /* The firmware would calibrate them. */
     MODULE_DIAGNOSTICS_UNANSWERED, /* The module does not send them. */
     MODULE_DIAGNOSTICS_DAMAGED,    /* The checksum of the limits is wrong. */
     MODULE_DIAGNOSTICS_KINDS,
@@ -97,12 +98,12 @@ struct module_config {
     unsigned int port;
     struct i2c *bus;
     struct log *log;
-    /* Something has changed; it is logged already.  NULL: nobody asks. */
+    /* Something has changed, and has already been logged.  May be NULL. */
     void (*raise)(void *ctx, const struct module_event *event);
     void *ctx;
 };
 
-/* Read only outside of firmware/peripherals. */
+/* Code outside of firmware/peripherals only reads this. */
 struct module {
     struct module_config config;
     struct i2c_request request;
@@ -114,11 +115,10 @@ struct module {
     uint32_t removals;
     /* What is read now: 0 the identity, 1 limits and values. */
     uint8_t memory;
-    /* Reads in a row that have failed, of each memory; stops at
-     * MODULE_ATTEMPTS. */
+    /* Reads of each memory that have failed in a row, up to MODULE_ATTEMPTS. */
     uint8_t failures[2];
     /* The part of the identity that distinguishes one module from another;
-     * known since the module was first read well. */
+     * known once the module has been read without an error. */
     bool has_id;
     uint8_t id_check[MODULE_CHECK_LEN];
     char vendor[MODULE_TEXT_LEN + 1];
@@ -144,7 +144,7 @@ struct module {
         uint32_t exceeded;
     } reported;
     uint64_t pace_us; /* when MODULE_BURST reports are possible again */
-    bool is_slowed;   /* that reports wait for this is logged */
+    bool is_slowed;   /* a line has said that reports wait for this time */
 };
 
 void module_init(struct module *module, const struct module_config *config);

@@ -14,8 +14,8 @@ enum hw_error_kind {
     HW_ERROR_CRASH = 1,        /* the firmware stopped; address: its pc */
     HW_ERROR_MEMORY_CORRECTED, /* a single-bit error of DRAM or SRAM */
     HW_ERROR_MEMORY_LOST,      /* a word that could not be corrected */
-    HW_ERROR_NAND_TRANSFER, /* data of a die had a parity error; address: die,
-                             * block and wordline, 16 bits each */
+    HW_ERROR_NAND_TRANSFER,    /* data of a die had a parity error; address: die
+                                * (32 bits), block and wordline (16 bits each) */
     HW_ERROR_KINDS,
 };
 

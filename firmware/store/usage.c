@@ -20,8 +20,8 @@ enum { /* byte offsets in a record */
 
 enum usage_kind { KIND_HOSTS, KIND_FLASH }; /* of a record */
 
-enum { /* byte offsets in a record of the flash, 8 bytes each; the first two: 4
-        * bytes each, 0 in older records */
+enum { /* byte offsets in a record of the flash; the first two fields have 4
+        * bytes each and are 0 in older records, the others have 8 */
        FLASH_TRANSFER_ERRORS = 0,
        FLASH_TRANSFERS_CORRECTED = 4,
        FLASH_PROGRAMMED = 12,

@@ -19,7 +19,8 @@ struct usage_flash {
     uint64_t soft_reads;
     uint64_t rebuilt_units;
     uint64_t unreadable_units;
-    /* Parity errors of transfers, and those that a repetition has corrected. */
+    /* Parity errors of transfers, and how many of them a repetition has
+     * corrected. */
     uint32_t transfer_errors, transfers_corrected;
 };
 

@@ -4,9 +4,9 @@
  * start.  A new one is written to flash within milliseconds; a power cut before
  * that loses it.
  *
- * Wear: of each of 12 types, hosts and the ports' modules can cause one event
- * in 10 s in the long run (nvmeof/target/persistent_event.c), which are four
- * records a second at most.  63 records cost one erasure
+ * Wear: in the long run, hosts and the ports' modules can cause one event in 10
+ * s for each of 12 types (nvmeof/target/persistent_event.c).  Together these
+ * events take at most four records a second.  63 records cost one erasure
  * (firmware/store/records.h) of one of 256 sectors, each of which endures
  * 100,000 erasures: 12 years.
  */

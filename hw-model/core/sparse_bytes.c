@@ -53,7 +53,8 @@ static bool is_zero(const uint8_t *bytes, size_t len)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
 }
 
-/* @return what replaces `page`; it may be the same memory */
+/* @return the page with which the caller replaces `page`; it may be the same
+ * memory */
 static struct sparse_page *pack_page(struct sparse_page *page,
                                      const uint8_t *bytes)
 {
@@ -107,7 +108,7 @@ void sparse_bytes_read(const struct sparse_bytes *sparse, uint64_t offset,
     }
 }
 
-/* `buf` is NULL: zeros */
+/* Write `buf`, or zeros if it is NULL. */
 static void change_range(struct sparse_bytes *sparse, uint64_t offset,
                          const uint8_t *buf, uint64_t len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes of which only those that are not zero take memory, in chunks of 64
- * bytes: native programs simulate arrays that are larger than the computer's
- * memory, and write zeros as the data of hosts.
+ * An array of bytes in which chunks of 64 zero bytes take no memory.  Native
+ * programs use it to simulate flash that is larger than the computer's memory:
+ * their hosts write zeros as data.
  */
 #ifndef ESSD_HW_CORE_SPARSE_BYTES_H
 #define ESSD_HW_CORE_SPARSE_BYTES_H
@@ -16,11 +16,12 @@ struct sparse_bytes {
     uint64_t size_bytes;
 };
 
-/** All bytes are zero.  Stops the process if there is no memory, like write. */
+/** Begin with all bytes zero.  This function and sparse_bytes_write() stop the
+ * process if there is no memory. */
 void sparse_bytes_init(struct sparse_bytes *sparse, uint64_t size_bytes);
 void sparse_bytes_end(struct sparse_bytes *sparse);
 
-/** The range is inside. */
+/** The caller ensures that all ranges are within `size_bytes`. */
 void sparse_bytes_read(const struct sparse_bytes *sparse, uint64_t offset,
                        void *buf, size_t len);
 void sparse_bytes_write(struct sparse_bytes *sparse, uint64_t offset,

@@ -177,8 +177,8 @@ struct fault_verdict fault_judge_media(struct fault_table *table,
                                        enum fault_media_op op, uint64_t first,
                                        uint64_t end);
 
-/** Judge a request message of a queue pair: rules that do not fail transfers.
- */
+/** Judge a request message of a queue pair, by all rdma rules except those that
+ * make transfers fail. */
 struct fault_verdict fault_judge_request(struct fault_table *table,
                                          uint32_t qpn,
                                          enum fault_request request);

@@ -110,8 +110,8 @@ void hw_nand_init(struct hw_nand *nand, const struct hw_nand_config *config)
     hw_nand_timers_init(nand);
 }
 
-/* Each die has at most one operation in each register, and one suspended; or
- * reads that take no time, which are more. */
+/* A die has at most one operation in each of its two registers and a suspended
+ * one.  If operations take no time, it can instead have more reads. */
 static unsigned int array_ops(const struct nand_geometry *geometry)
 {
     return 3 * nand_geometry_dies(geometry) + HW_NAND_MORE_READS;

@@ -27,13 +27,14 @@ enum {
     HW_NAND_CHANNELS = 16,
     HW_NAND_DIES = 256, /* of all channels */
     HW_NAND_PLANES = 4,
-    /* Of all dies: first their page registers, then their cache registers. */
+    /* Registers of all dies: first the page registers, then the cache
+     * registers. */
     HW_NAND_REGISTERS = 2 * HW_NAND_DIES,
 };
 /* The most reads that are in progress while operations take no time. */
 enum {
     HW_NAND_DIE_READS = 32,     /* of one die */
-    HW_NAND_MORE_READS = 128,   /* of all dies, beyond the first of each */
+    HW_NAND_MORE_READS = 128,   /* of all dies, without the first of each */
     HW_NAND_MORE_ENTRIES = 512, /* of these reads */
 };
 enum { HW_NAND_TIMERS = HW_NAND_REGISTERS + HW_NAND_OPS };
@@ -64,9 +65,10 @@ struct hw_nand_op { /* a command that was taken and has not completed */
     bool is_traced; /* its start was traced, and its end will be */
     bool is_urgent;
     bool is_slc;     /* ERASE */
-    bool is_served;  /* the array has done what it was asked for last */
+    bool is_served;  /* the array has completed its latest step */
     bool is_started; /* READ that takes no time: the units have been read */
-    bool is_more;    /* such a READ that hw_nand.more_reads counts */
+    bool is_more;    /* a READ that takes no time, and which hw_nand.more_reads
+                      * counts */
     uint8_t opcode;
     uint8_t queue;
     uint8_t planes;
@@ -112,8 +114,8 @@ enum hw_nand_die_state {
 
 /*
  * One of the two registers of a die: the page register, which the array uses,
- * and the cache register.  An operation that no other one overlaps is in the
- * page register only, also while it uses the channel.
+ * and the cache register.  If no other operation overlaps it, an operation uses
+ * only the page register, also for its transfer on the channel.
  */
 struct hw_nand_register {
     uint8_t state;         /* enum hw_nand_die_state */
@@ -128,9 +130,10 @@ struct hw_nand_die {
     uint32_t suspended;    /* the operation that it has suspended */
     bool is_chained;       /* the data in the cache register was read while the
                             * data of another read was sent */
-    uint64_t remaining_ns; /* that the suspended operation still needs */
-    uint64_t suspend_ns;   /* before the next operation can begin */
-    uint64_t copy_ns;      /* that the operation waits for the registers */
+    uint64_t remaining_ns; /* time that the suspended operation still needs */
+    uint64_t suspend_ns;   /* time before the next operation can begin */
+    uint64_t copy_ns; /* time for which the operation waits until registers are
+                       * copied */
     struct hw_nand_list urgent; /* reads that have not begun */
     struct hw_nand_list normal; /* other commands that have not begun */
     struct hw_nand_list reads;  /* reads in progress that take no time */
@@ -166,7 +169,7 @@ struct hw_nand {
     struct hw_nand_die dies[HW_NAND_DIES];
     struct hw_nand_register registers[HW_NAND_REGISTERS];
     struct hw_nand_channel channels[HW_NAND_CHANNELS];
-    uint32_t more_reads;   /* in progress, beyond the first of each die */
+    uint32_t more_reads;   /* in progress, without the first of each die */
     uint32_t more_entries; /* of these reads */
     uint32_t ready_head;   /* registers with work to do, first in, first out */
     uint32_t ready_tail;

@@ -4,9 +4,10 @@
  * register and the array are busy with another operation.
  * Reference: docs/hardware/nand.md, section 6, "Cache operations".
  *
- * Reads: when the page register has data of a read, the cache register takes
- * it.  If there is more to read, the page register first receives the command
- * for that; then the data is copied, and both work at the same time.
+ * Reads: when the page register has the data of a read, it passes the data to
+ * the cache register.  If another read follows, the page register first
+ * receives the command of that read.  Then the data is copied, and both
+ * registers work at the same time.
  *
  * Programs: while the page register programs, the cache register receives the
  * data of the next program, and holds it until the page register is idle.
@@ -21,7 +22,8 @@ static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t d)
     return &nand->ops[hw_nand_cache(nand, d)->op];
 }
 
-/* The page register can go on: it waits for this register, or for work. */
+/* Let the page register go on if it is waiting for the cache register, or for
+ * work. */
 static void wake_page(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_register *page = hw_nand_page(nand, d);
@@ -72,7 +74,7 @@ uint64_t hw_nand_cache_send(struct hw_nand *nand, uint32_t d, bool copies)
     return copy_ns;
 }
 
-/* Everything was sent that this read of the flash has delivered. */
+/* All data that this read of the flash has delivered has been sent. */
 static bool end_sending(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_register *cache = hw_nand_cache(nand, d);
@@ -119,7 +121,8 @@ void hw_nand_cache_copy(struct hw_nand *nand, uint32_t d)
     }
 }
 
-/* The program that can be transferred while the page register programs. */
+/* Whether there is a program that can be transferred while the page register
+ * programs. */
 static bool has_program(struct hw_nand *nand, uint32_t d)
 {
     const struct hw_nand_die *die = &nand->dies[d];
@@ -169,7 +172,8 @@ void hw_nand_cache_drop(struct hw_nand *nand, uint32_t d)
 
 /* ---- Steps */
 
-/* The registers were copied: for a program, or before data is sent. */
+/* The copy between the registers has ended: that of a program's data, or of
+ * data that is now sent. */
 static bool end_copy(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_register *cache = hw_nand_cache(nand, d);

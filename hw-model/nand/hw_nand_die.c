@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What dies do: the order of their operations, and the steps of one.
+ * What dies do: the order of their operations, and the steps of each operation.
  * Reference: docs/hardware/nand.md, sections 4 and 6.
  *
  * A register of a die does a step when its state has ended: when its time has
- * passed, the channel is its own, or the array has accessed its storage.  The
- * step enters the next state.  Registers whose state has ended are in the list
- * of ready registers.  Here are the steps of the page register; those of the
- * cache register are in hw_nand_cache.c.
+ * passed, when the register gets the channel, or when the array has accessed
+ * its storage.  The step enters the next state.  Registers whose state has
+ * ended are in the list of ready registers.  This file has the steps of the
+ * page register; those of the cache register are in hw_nand_cache.c.
  *
  * Reads that take no time have no such states: see hw_nand_reads.c.
  */
@@ -122,7 +122,8 @@ static bool begin_cached_program(struct hw_nand *nand, uint32_t d)
                          hw_nand_now_ns(nand));
 }
 
-/* The same while the cache register has data that was read. */
+/* Begin an operation while the cache register has data that was read: only
+ * another read can begin. */
 static bool begin_beside_read(struct hw_nand *nand, uint32_t d)
 {
     const struct hw_nand_die *die = die_at(nand, d);
@@ -417,8 +418,9 @@ static void drop_operation(struct hw_nand *nand, uint32_t r)
     nand->ops[nand->registers[r].op].status = NAND_CQE_ABORTED;
     (void)hw_nand_register_end(nand, r);
     if (hw_nand_page(nand, d)->state == HW_DIE_IDLE) {
-        hw_nand_register_ready(nand, d); /* it may have suspended an operation,
-                                          * or the other register has data */
+        /* The die may have a suspended operation, or data in its other
+         * register. */
+        hw_nand_register_ready(nand, d);
     }
 }
 

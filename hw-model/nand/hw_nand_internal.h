@@ -40,13 +40,15 @@ static inline uint32_t hw_nand_op_index(const struct hw_nand *nand,
     return (uint32_t)(op - nand->ops);
 }
 
-/* Whether time passes: not with timing=fast, nor while all work is ended. */
+/* Whether operations take time.  They do not with timing=fast, nor while a
+ * reset or a stop ends all work. */
 static inline bool hw_nand_is_timed(const struct hw_nand *nand)
 {
     return nand->config.is_realtime && !nand->is_stopped && !nand->is_resetting;
 }
 
-/* Registers of a die (struct hw_nand_register): their index, and themselves. */
+/* The index of a die's cache register in hw_nand.registers, and pointers to its
+ * two registers.  The index of its page register is `d`. */
 static inline uint32_t hw_nand_cache_of(uint32_t d)
 {
     return HW_NAND_DIES + d;
@@ -64,8 +66,8 @@ static inline struct hw_nand_register *hw_nand_cache(struct hw_nand *nand,
     return &nand->registers[hw_nand_cache_of(d)];
 }
 
-/* Whether operations of a die overlap: not if they take no time, nor if the
- * part has no cache operations. */
+/* Whether operations of a die overlap.  They do not if they take no time, or if
+ * the part has no cache operations. */
 static inline bool hw_nand_has_cache(const struct hw_nand *nand)
 {
     return hw_nand_is_timed(nand) &&
@@ -137,11 +139,11 @@ void hw_nand_entries_end(struct hw_nand *nand, struct hw_nand_op *op);
  */
 MUST_USE bool hw_nand_op_open(struct hw_nand *nand, struct hw_nand_op *op);
 
-/* Set the status to what the array says. */
+/* Set the status of `op` to the result that the array has reported. */
 void hw_nand_op_judge(struct hw_nand *nand, struct hw_nand_op *op);
 
 /*
- * Give the operation on the array back, and report what a READ has read.
+ * Release the operation on the array, and report the results of a READ.
  * @return the time that the error correction needs now
  */
 uint64_t hw_nand_op_close(struct hw_nand *nand, struct hw_nand_op *op);
@@ -153,7 +155,7 @@ MUST_USE bool hw_nand_reads_take(const struct hw_nand *nand,
                                  const struct hw_nand_die *die,
                                  const struct hw_nand_op *op);
 
-/* Begin a read beside the die's other reads. */
+/* Begin a read, also if other reads of the die are in progress. */
 void hw_nand_reads_begin(struct hw_nand *nand, struct hw_nand_die *die,
                          struct hw_nand_op *op);
 
@@ -200,7 +202,7 @@ void hw_nand_dies_init(struct hw_nand *nand);
 /* Give a checked command to its die. */
 void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op);
 
-/* Work for all registers that can do something now. */
+/* Do the steps of all registers that can do something now. */
 void hw_nand_dies_run(struct hw_nand *nand);
 
 /* The array has started or finished the operation of a die; ctx: struct
@@ -233,10 +235,12 @@ static inline bool hw_nand_register_pass(struct hw_nand *nand, uint32_t r,
 bool hw_nand_register_begin(struct hw_nand *nand, uint32_t r,
                             struct hw_nand_op *op);
 
-/* Let a program or a read that has not begun in the array be taken again. */
+/* Put a program or a read that has not begun in the array back into the list of
+ * its die. */
 void hw_nand_register_put_back(struct hw_nand *nand, uint32_t r);
 
-/* The array has finished the register's operation, whose status it gives. */
+/* The array has finished the register's operation: take the status from the
+ * array, and complete the operation. */
 bool hw_nand_register_finish(struct hw_nand *nand, uint32_t r);
 
 /* Complete the register's operation, whose status is set. */
@@ -256,13 +260,14 @@ bool hw_nand_cache_take(struct hw_nand *nand, uint32_t d);
 
 /*
  * Send the data that the cache register holds.
- * @param copies  it has to be copied from the page register before
+ * @param copies  whether the data has to be copied from the page register
+ *                before
  * @return the time of the copy
  */
 uint64_t hw_nand_cache_send(struct hw_nand *nand, uint32_t d, bool copies);
 
-/* The page register has begun to program: let the next program be transferred,
- * after the data of this one was copied. */
+/* The page register has begun to program.  When the data of this program has
+ * been copied, let the next program be transferred. */
 void hw_nand_cache_copy(struct hw_nand *nand, uint32_t d);
 
 /* Let the next program be transferred, if the page register programs. */

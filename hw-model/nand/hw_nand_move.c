@@ -38,7 +38,7 @@ static void xor_memory(uint8_t *to, const uint8_t *from, uint32_t len)
 
 /* ---- Protection information. */
 
-/* Whether the fields of a PROTECT have a meaning together. */
+/* Whether the fields of a PROTECT are valid and fit together. */
 static bool has_protect_form(const uint8_t *move)
 {
     uint8_t flags = move[NAND_MOVE_FLAGS];
@@ -85,7 +85,8 @@ static void make_information(const uint8_t *move, uint16_t guard, uint8_t *to)
     t10_pi_emit(&pi, to);
 }
 
-/* The block is complete: its data has the guard of the list. */
+/* Do a PROTECT: the data of the block is complete, and list->guard is its
+ * guard. */
 static enum nand_move_status do_protect(struct list *list, const uint8_t *move)
 {
     uint64_t source = get_le64(move + NAND_MOVE_SOURCE);

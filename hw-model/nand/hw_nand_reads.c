@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads while operations take no time (timing=fast).  A read begins although
- * the storage has not yet delivered the units of reads before it, since a die
- * would have ended these before.  So the storage gets many requests at once.
- * The reads of a die complete in the order in which they began.  A program or
- * an erase waits until they have completed, because a read of a block must not
- * be in progress while the block changes.
+ * the storage has not yet delivered the units of earlier reads, since in the
+ * model's time these have already ended.  So the storage gets many requests at
+ * once.  The reads of a die complete in the order in which they began.  A
+ * program or an erase waits until they have completed, because a read of a
+ * block must not be in progress while the block changes.
  */
 #include "hw-model/nand/hw_nand_internal.h"
 
-/* Two of them never store the read counter of the same block at the same time:
- * between two values that are stored, there are more reads. */
+/* Two reads in progress never store the read counter of the same block at the
+ * same time: the counter is stored once in 4096 reads of units, and fewer units
+ * are in progress. */
 _Static_assert(HW_NAND_DIE_READS *NAND_OP_UNITS < 4096,
                "see NAND_READS_STORED");
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who waits in the NAND controller: operations for their die, registers of dies
- * for their channel, and registers that have work to do for their turn.  Each
- * waits in a list, first in, first out.
+ * Lists of the NAND controller, first in, first out: operations that wait for
+ * their die, registers of dies that wait for their channel, and registers that
+ * have work to do.
  */
 #include "hw-model/nand/hw_nand_internal.h"
 

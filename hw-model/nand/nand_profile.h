@@ -83,8 +83,8 @@ struct nand_profile {
     uint32_t suspend_ns; /* until the die can read */
     uint32_t resume_ns;  /* which the operation takes longer afterwards */
 
-    /* Cache operations; 0: the part has none.  The array is not busy for longer
-     * with a program, because the time of a program includes the copy. */
+    /* Cache operations; 0: the part has none.  The copy does not make a program
+     * longer, because the time of a program includes it. */
     uint32_t read_copy_ns;    /* tRCBSY: page register to cache register */
     uint32_t program_copy_ns; /* tPCBSY: cache register to page register */
 

@@ -13,7 +13,7 @@
 #include "hw-model/nand/nand_file.h"
 
 struct nand_ram {
-    uint8_t *bytes;              /* NULL: it is all in `sparse` */
+    uint8_t *bytes;              /* the storage, or NULL if it is in `sparse` */
     struct sparse_bytes *sparse; /* or NULL */
     uint64_t size_bytes;
     struct ram_queue queue; /* requests in progress */
@@ -29,12 +29,12 @@ struct nand_ram {
 /** `bytes` has `size_bytes` bytes and outlives `ram`. */
 void nand_ram_init(struct nand_ram *ram, uint8_t *bytes, uint64_t size_bytes);
 
-/** The same with storage in which zeros take no memory. */
+/** Use storage in which zeros take no memory. */
 void nand_ram_init_sparse(struct nand_ram *ram, struct sparse_bytes *sparse);
 
 /**
  * Copy storage and requests in progress.  `to` has `bytes` of the same size and
- * its own `done` and `ctx`.  Neither is sparse.
+ * its own `done` and `ctx`.  Neither of the two is sparse.
  */
 void nand_ram_copy(struct nand_ram *to, const struct nand_ram *from);
 

@@ -47,7 +47,8 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
                            roce_rdma_qp(roce, slot)->pd, read->rkey,
                            VERBS_ACCESS_REMOTE_READ,
                            read->va + (uint64_t)k * roce_mtu(qp), len);
-        /* The region was destroyed meanwhile, or the data has an error. */
+        /* The region was destroyed meanwhile, or the data had an error on its
+         * way from DRAM. */
         if (data == NULL || roce_transfer_fails(roce, slot, false)) {
             resp->epsn = psn_add(read->first_psn, k);
             roce_reply_nak(roce, slot, AETH_NAK, AETH_NAK_REMOTE_ACCESS);

@@ -241,8 +241,8 @@ struct roce_fault_hook {
      *  execute it */
     uint8_t (*judge)(void *ctx, uint32_t qpn, uint8_t opcode);
 
-    /* @return whether the data has a parity error: then it is neither sent nor
-     *  used, and the QP goes to ERROR */
+    /* @return whether the data has a parity error.  If so, it is neither sent
+     * nor used, and the QP goes to ERROR. */
     bool (*judge_transfer)(void *ctx, uint32_t qpn, bool is_to_dram);
 };
 

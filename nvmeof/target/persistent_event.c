@@ -93,7 +93,8 @@ static void append_event(struct persistent_log *log, const uint8_t *event,
 
 /* ---- Recording events. */
 
-/* Where an event's type has its pace; no type is 0. */
+/* The index of an event's type in pel.pace_us.  PEL_TYPE_VENDOR has index 0,
+ * because no type is 0. */
 static uint8_t pace_index(uint8_t type)
 {
     ASSERT(type < PEL_TYPES || type == PEL_TYPE_VENDOR);
@@ -439,8 +440,8 @@ void nvmf_target_record_vendor(struct nvmf_target *target,
            text_len <= NVMF_EVENT_TEXT_MAX + 1 &&
            event->data_len <= NVMF_EVENT_DATA_MAX);
     memcpy(text, event->text, text_len);
-    /* More zeroes: nvme-cli cannot read a page whose length is no multiple of
-     * 4. */
+    /* Append zeroes to the text, because nvme-cli cannot read a page whose
+     * length is not a multiple of 4. */
     while ((3 * PEL_VENDOR_DATA + name_len + text_len + event->data_len) % 4) {
         text_len++;
     }

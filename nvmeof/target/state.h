@@ -364,7 +364,8 @@ struct persistent_log {
     uint16_t generation; /* of the last context */
     uint64_t started_us;
     uint64_t smart_hours; /* hours of power-on at the last snapshot */
-    /* Of each type, when PEL_BURST are possible again; 0: PEL_TYPE_VENDOR. */
+    /* For each type, the time from which PEL_BURST events may be recorded
+     * again.  PEL_TYPE_VENDOR has index 0. */
     uint64_t pace_us[PEL_TYPES];
     struct pel_context context[NVMF_MAX_HOSTS]; /* of each controller */
 };

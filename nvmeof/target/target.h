@@ -574,12 +574,12 @@ enum {
     NVMF_EVENT_DATA_MAX = 64,
 };
 
-/* Something that only this drive has, and of which the application knows. */
+/* A vendor-specific event, which the application reports. */
 struct nvmf_vendor_event {
-    uint16_t code;       /* of the kind of event */
-    const char *name;    /* of this code, always the same one */
+    uint16_t code;       /* the kind of event */
+    const char *name;    /* name of this code */
     const char *text;    /* what has happened, for people */
-    const uint8_t *data; /* the same for programs */
+    const uint8_t *data; /* what has happened, for programs */
     uint16_t data_len;
 };
 

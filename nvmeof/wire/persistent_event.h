@@ -79,8 +79,8 @@ enum { /* types of events */
        PEL_TYPE_VENDOR = 0xde,
 };
 
-enum { /* byte offsets in a descriptor, of which the data of PEL_TYPE_VENDOR
-        * consists */
+enum { /* byte offsets in a descriptor; the data of PEL_TYPE_VENDOR is a list of
+        * descriptors */
        PEL_VENDOR_CODE = 0,
        PEL_VENDOR_DATA_TYPE = 2,
        PEL_VENDOR_UUID_INDEX = 3,
