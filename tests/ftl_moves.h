@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moves of the translation layer, done by the program itself: for tests and
- * programs that run it on a flash of their own, without a NAND controller.
+ * Does the moves of the translation layer without a NAND controller: for tests
+ * and programs that run the layer on a flash of their own.
  *
- * Not done: protection information.
+ * Moves for protection information are not supported.
  */
 #ifndef ESSD_TESTS_FTL_MOVES_H
 #define ESSD_TESTS_FTL_MOVES_H

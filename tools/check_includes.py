@@ -103,7 +103,7 @@ PRIVATE = re.compile(r"(^|_)(internal|state)\.h$")
 WHITE_BOX = {
     # It checks that commands wait in both of the target's queues.
     "tests/native/test_slow.c": ["nvmeof/target/state.h"],
-    # They flip bits of the slot in the write buffer that holds a certain unit.
+    # Both flip bits of the slot in the write buffer that holds a certain unit.
     "tests/native/dram_flip.h": ["firmware/ftl/ftl_internal.h"],
     "tests/native/test_firmware.c": ["firmware/ftl/ftl_internal.h"],
     # It compares every answer with the commands that target and transport still have.

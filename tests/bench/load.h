@@ -42,12 +42,12 @@ struct load {
     /* Set by the caller. */
     struct nand_ram *nand; /* the medium is this array; NULL: a block medium */
     bool flash_is_realtime;
-    uint8_t pi_format;   /* 2, 3: the LBA format with protection information of
-                          * type 1, and PRACT is set; 0: there is none */
+    uint8_t pi_format; /* LBA format 2 or 3, with protection information of type
+                        * 1 and PRACT; 0: no protection information */
     uint64_t span_bytes; /* how much of the medium is used */
     uint64_t seed;       /* of LOAD_RANDOM; 0: 1 */
-    uint64_t stop_ns;    /* no command starts from then on; 0: no limit */
-    /* A command has ended.  NULL: nobody asks. */
+    uint64_t stop_ns; /* no command starts at this time or later; 0: no limit */
+    /* A command has ended.  May be NULL. */
     void (*ended)(void *ctx, uint64_t latency_ns);
     void *ctx;
 

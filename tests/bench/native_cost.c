@@ -8,8 +8,9 @@
  *
  * A workload whose name begins with "nand-" is for a drive with NAND flash,
  * which has been filled before; without the prefix, for one with a block
- * medium.  The prefixes "nand-pi512-" and "nand-pi4096-" are for NAND flash and
- * a format with protection information, which the drive makes and checks.
+ * medium.  The prefixes "nand-pi512-" and "nand-pi4096-" are for NAND flash
+ * with blocks of 512 or 4096 bytes and protection information, which the drive
+ * makes and checks.
  *
  * tools/count_instructions.py runs it (docs/performance.md).
  *
@@ -92,7 +93,7 @@ static bool take_prefix(struct load *load, const char **name)
     size_t i = 0;
 
     while (strncmp(*name, drives[i].prefix, strlen(drives[i].prefix)) != 0) {
-        i++; /* The last prefix is that of all names. */
+        i++; /* The search ends at the last prefix, because it is empty. */
     }
     *name += strlen(drives[i].prefix);
     load->pi_format = drives[i].pi_format;

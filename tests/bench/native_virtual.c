@@ -6,8 +6,8 @@
  *   native_virtual PROFILE CHANNELS DIES SEED MILLISECONDS WORKLOAD...
  *
  * The firmware, the device models and the host run in this process.  Time
- * passes only when all of them wait: operations of the flash take the times of
- * the part, transfers on its channels too, and instructions and frames take no
+ * passes only when all of them wait: operations of the flash and transfers on
+ * its channels take the times of the part, and instructions and frames take no
  * time.  Nothing depends on the computer, so the same arguments give the same
  * figures, and the same digest of all latencies.
  *
@@ -49,7 +49,7 @@ static const struct load_workload workloads[] = {
 static const struct load_workload fill = {"fill", NVM_WRITE, LARGE,
                                           8,      1,         LOAD_SEQUENTIAL};
 
-/* What has ended since the start of a workload. */
+/* The commands that have ended since the start of a workload. */
 struct latencies {
     uint32_t count;
     uint64_t sum_ns;

@@ -2,8 +2,8 @@
 """libnvme-mi, which was not written for this project, asks the drive.
 
 libnvme-mi of Debian 13 needs AF_MCTP sockets, which Debian's kernels do not have.  The
-preloaded tests/libnvme_mi/mctp_socket.c makes such a socket of a Unix socket, and this
-test puts its messages onto the drive's I2C bus.  The library itself is not changed.  It
+preloaded tests/libnvme_mi/mctp_socket.c gives it a Unix socket instead, and this test
+passes the messages to the drive's I2C bus.  The library itself is not changed.  It
 is taken from the guest's libraries, and runs with their dynamic linker.
 """
 

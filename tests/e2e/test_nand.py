@@ -157,9 +157,9 @@ def test_a_host_makes_blocks_unreadable_until_it_writes_them(
 
 
 def units_of(job: Job, device: str) -> list[list[int]]:
-    """What each unit of 4 KiB holds of which all 16 bytes are alike, as four words.
+    """The 16 bytes that each unit of 4 KiB repeats, as four words.
 
-    Units without contents are one line together.
+    Consecutive units with the same bytes, such as units without contents, are one entry.
     """
     text = job.quiet(f"dd if={device} bs=1M iflag=direct status=none | "
                      "od -An -v -tu4 -w16 | uniq")

@@ -44,7 +44,7 @@ def start(booted: Callable[..., Job]) -> Callable[[str], Job]:
 def writes(job: Job) -> Iterator["Future[Result]"]:
     """Write and verify in the background until the end of the block, without an error.
 
-    Each pass writes other data, so that data of the pass before is noticed as an error.
+    Each pass writes other data, so that the check also finds data of an earlier pass.
     """
     command = steps.FIO.format(device=job.device(), name="load", options=LOAD)
     loop = (f"rm -f {STOP}; pass=0; while [ ! -e {STOP} ]; do pass=$((pass + 1)); "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asks a drive by NVMe-MI with libnvme-mi, and prints what this library has
- * made of the answers: one "name value" a line.  A refusal is printed as
+ * Asks a drive over NVMe-MI with libnvme-mi, and prints what the library has
+ * decoded from the answers: one "name value" a line.  A refusal is printed as
  * "refused" and the status.
  */
 #include <stdio.h>
@@ -105,8 +105,8 @@ static void ask_configuration(nvme_mi_ep_t ep)
     }
 }
 
-/* libnvme-mi has no function for VPD Read, but makes and checks its messages.
- */
+/* libnvme-mi has no function for VPD Read.  nvme_mi_mi_xfer() sends any
+ * message, and handles its integrity check. */
 static void ask_vpd(nvme_mi_ep_t ep)
 {
     struct nvme_mi_mi_req_hdr request = {
@@ -145,7 +145,8 @@ static void ask_state(nvme_mi_ep_t ep)
     }
 }
 
-/* The drive takes no admin commands by NVMe-MI; that must be said properly. */
+/* The drive takes no admin commands over NVMe-MI, and must refuse them in a way
+ * that libnvme-mi understands. */
 static void ask_identify(nvme_mi_ep_t ep)
 {
     static struct nvme_id_ctrl id;

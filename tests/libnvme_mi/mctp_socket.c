@@ -3,9 +3,9 @@
  * AF_MCTP sockets for a program on a kernel without MCTP: preload this library.
  *
  * socket(AF_MCTP) connects to the Unix socket that the environment variable
- * ESSD_MCTP_SOCKET names.  A message is one packet of this socket, and begins
- * with its message type.  Whoever has the other end puts the messages onto
- * a bus: tests/e2e/test_libnvme_mi.py.
+ * ESSD_MCTP_SOCKET names.  Each packet of this socket is one message, and
+ * begins with the message type.  The program at the other end passes the
+ * messages to a bus: tests/e2e/test_libnvme_mi.py.
  *
  * Left out: bind(), and tags; libnvme-mi has one request under way at a time.
  * Reference: Documentation/networking/mctp.rst of Linux.

@@ -198,7 +198,7 @@ static void test_a_write_whose_payload_is_lost_fails(void **state)
     expect_good(LBA, UNIT_BLOCKS, 3);
 }
 
-/* A capsule that holds its data is not in a buffer of payloads. */
+/* Data in a capsule is not in a buffer of payloads. */
 static void test_a_write_whose_capsule_is_lost_fails(void **state)
 {
     (void)state;
@@ -744,7 +744,8 @@ static void test_a_reset_after_the_lost_word_was_found(void **state)
 }
 
 /* If a die does not answer, a start looks for the capacity on the flash before
- * it finds the write buffer.  Another reset comes before it has found it. */
+ * it finds the write buffer.  In this test, another reset comes before the
+ * start has found the capacity. */
 WITH_FIXTURE(setup_four_dies, teardown)
 static void test_another_reset_does_not_forget_the_lost_block(void **state)
 {
@@ -773,8 +774,8 @@ static void test_another_reset_does_not_forget_the_lost_block(void **state)
 
 /* ---- The description of the write buffer, which the next start reads. */
 
-/* The first word of the entry of the unit at LBA, of its trims, or of a head.
- * Each has two copies. */
+/* The first word of the trims, of a head, or of the entry of the unit at LBA.
+ * Each of the three has two copies. */
 static const void *find_description(unsigned int part, unsigned int copy)
 {
     const struct ftl_keep *keep = &drive_ftl()->keep;

@@ -205,8 +205,8 @@ static void lose_word(uint64_t lba, uint32_t block)
         (uintptr_t)data + nand->seam.moves.addr_offset + block * BED_BLOCK, 3));
 }
 
-/* The drive writes the buffer to flash before it restarts.  The block with the
- * word cannot be read from then on, and all others are good. */
+/* The drive writes the buffer to flash before it restarts.  From then on, the
+ * block with the lost word cannot be read, and all other blocks are good. */
 WITH_FIXTURE(setup_nand, teardown_drive)
 static void test_a_word_that_is_lost_before_the_restart_is_never_good(
     void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Faults that meet: parity errors of the flash's transfers while the power
- * fails, dies that die while the drive is sanitized, and power that fails
- * while one host writes and another one formats its namespace.
+ * Faults that happen at the same time: parity errors of the flash's transfers
+ * while the power fails, dies that die while the drive is sanitized, and power
+ * that fails while one host writes and another one formats its namespace.
  */
 #include "bed_fixture.h"
 
@@ -61,7 +61,7 @@ static void come_back(void)
 
 /* ---- Parity errors of transfers while the power fails. */
 
-/* The transfers of so many operations fail, after others. */
+/* The transfers of `times` operations fail, after those of `after` others. */
 static void inject_transfer_errors(enum nand_op_kind kind, uint32_t after,
                                    uint32_t times)
 {
@@ -78,8 +78,8 @@ static void pass_budget(void)
     native_world_pass(&bed.world, BUDGET_NS);
 }
 
-/* Errors that the repetitions mend, and one more, after which the row is put
- * elsewhere. */
+/* First, so many errors that a repetition succeeds; then one more, so that the
+ * row is put elsewhere. */
 WITH_FIXTURE(setup_plp, teardown)
 static void test_the_buffer_is_saved_despite_parity_errors(void **state)
 {
@@ -146,8 +146,8 @@ static void test_flushed_data_survives_parity_errors_and_a_cut(void **state)
 
 /* ---- Power that fails soon after a reset with power on. */
 
-/* The drive mounts the flash, adopts the write buffer, and saves it.  Later
- * each time: at first, the mount has just begun. */
+/* The drive mounts the flash, adopts the write buffer, and saves it.  The power
+ * fails later in each turn: in the first turn, the mount has just begun. */
 WITH_FIXTURE(setup_slow_plp, teardown)
 static void test_a_buffer_that_is_not_adopted_yet_is_saved(void **state)
 {
@@ -239,7 +239,7 @@ static void sanitize_while_die_dies(enum nand_op_kind kind, uint32_t after)
     assert_true(nand_array_inject(bed.drive->machine.nand->array, &death));
     assert_int_equal(send_sanitize(BLOCK_ERASE | AUSE), 0);
     assert_true(native_world_run(&bed.world, has_ended, NULL, 10000 * MS_NS));
-    /* What a dead die holds was not erased. */
+    /* The contents of a dead die were not erased. */
     assert_true(nand_array_die_is_dead(bed.drive->machine.nand->array,
                                        (unsigned int)death.channel,
                                        (unsigned int)death.die));
@@ -247,8 +247,8 @@ static void sanitize_while_die_dies(enum nand_op_kind kind, uint32_t after)
     assert_int_not_equal(bed_read(&bed, 1, 0, 8, HOST_DATA_KEYED), 0);
 }
 
-/* The failure is there after a power cut, too; when the host has left it, no
- * old data can be read. */
+/* The failed state outlasts a power cut.  When the host has ended it, no old
+ * data can be read. */
 WITH_FIXTURE(setup_four_dies, teardown)
 static void test_a_sanitize_fails_when_a_die_dies(void **state)
 {
@@ -337,8 +337,8 @@ static void note_format(void *ctx, const struct host_result *result)
     *is_formatted = !result->is_lost && result->cqe.status == 0;
 }
 
-/* Each block that was formatted has its old contents or zeroes; and zeroes, if
- * the command has ended. */
+/* Each block of the formatted namespace has its old contents or zeroes.  If the
+ * command has ended, it has zeroes. */
 static void expect_formatted(bool is_formatted)
 {
     static uint8_t old[64 * BED_BLOCK];
@@ -359,7 +359,7 @@ static void expect_formatted(bool is_formatted)
     }
 }
 
-/* Write to one namespace, and format the other one in the middle of this. */
+/* Write to one namespace, and format the other one meanwhile. */
 static bool write_and_format(struct write_slots *slots, uint64_t *random,
                              uint64_t format_us)
 {

@@ -249,7 +249,8 @@ static void test_nand_cache_a_page_is_read_while_another_one_is_sent(
         nand_bed_read(bed, i, &at, 1, false);
     }
     nand_bed_wait(bed, 3);
-    /* Command, read, next command, copy; then the next read begins. */
+    /* A read consists of: command, read, next command, copy.  Then the next
+     * read begins. */
     first = begin + read + begin + copy;
     second = first + read + begin + copy;
     third = second + read + copy;
@@ -262,7 +263,8 @@ static void test_nand_cache_a_page_is_read_while_another_one_is_sent(
     }
 }
 
-/* A transfer that takes longer than the read is what the next one waits for. */
+/* If a transfer takes longer than the read, the next page waits for the
+ * transfer. */
 WITH_FIXTURE(setup_mlc, teardown)
 static void test_nand_cache_a_read_page_waits_until_the_last_one_was_sent(
     void **state)
@@ -379,8 +381,9 @@ static void test_nand_cache_a_part_without_cache_operations_overlaps_nothing(
 
 /* ---- Suspension */
 
-/* Program wordlines 1 and 2 of a block, and read wordline 0 of another block
- * after `ns`.  @return the time of the read's arrival */
+/* Program wordlines 1 and 2 of a block, and after `ns` begin an urgent read of
+ * wordline 0 of another block.  @return the time at which the read begins to
+ * wait */
 static uint64_t program_two_and_read(struct nand_bed *bed,
                                      struct nand_bed_place block,
                                      struct nand_bed_place other, uint64_t ns)
@@ -412,7 +415,8 @@ static void test_nand_cache_a_suspension_takes_both_registers(void **state)
 {
     struct nand_bed *bed = *state;
     uint64_t in = input_ns(bed), program = program_ns(bed);
-    /* The second program is being transferred, or was transferred. */
+    /* At the first moment, the second program is being transferred; at the
+     * second one, it has been transferred. */
     const uint64_t moments[] = {in + 10000, 3 * in};
 
     for (unsigned int i = 0; i < ARRAY_LEN(moments); i++) {
@@ -429,7 +433,8 @@ static void test_nand_cache_a_suspension_takes_both_registers(void **state)
         taken_ns += part_of(bed)->resume_ns;
         assert_int_equal(nand_bed_done(bed, 0)->time_ns - started_ns,
                          in + program + taken_ns);
-        /* It was transferred again while the first one went on. */
+        /* The second program was transferred again while the first one went on.
+         */
         assert_int_equal(nand_bed_done(bed, 1)->time_ns - started_ns,
                          in + 2 * program + taken_ns);
         assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_SUSPENDS),
@@ -584,8 +589,8 @@ static void test_nand_cache_data_in_a_register_is_lost_with_the_die(
 
 enum { MOMENTS = 60 };
 
-/* Begin to program wordline 1 of two blocks, whose wordlines 0 are programmed;
- * `ns` of this pass. */
+/* Begin to program wordline 1 of two blocks, whose wordlines 0 are programmed,
+ * and let `ns` pass. */
 static void begin_programs(struct nand_bed *bed, struct nand_bed_place *places,
                            uint64_t ns)
 {
@@ -653,8 +658,8 @@ static void test_nand_cache_a_power_cut_loses_a_program_in_the_cache_register(
     assert_in_range(half_second, MOMENTS / 4, MOMENTS);
 }
 
-/* A program that the reset has met in the array is complete; one that it has
- * met in the cache register was never begun. */
+/* At a reset, a program in the array is completed, and one in the cache
+ * register is never begun. */
 WITH_FIXTURE(NULL, NULL)
 static void test_nand_cache_a_reset_drops_a_program_in_the_cache_register(
     void **state)

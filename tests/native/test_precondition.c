@@ -156,7 +156,7 @@ static void run_unit(uint8_t opcode, uint32_t unit)
     assert_int_equal(host_io(&bed.host->host, &io), 0);
 }
 
-/* @return the number of the write that the unit is of */
+/* @return the number of the write that has written the unit */
 static uint32_t expect_pattern(uint32_t unit)
 {
     const uint8_t *data = bed.host->data;
@@ -170,7 +170,7 @@ static uint32_t expect_pattern(uint32_t unit)
     return get_le32(data + FILL_PATTERN_WRITE);
 }
 
-/* Every unit holds the last write to it, which the seed decides. */
+/* Every unit holds the last write to it; the seed decides which one that is. */
 static void expect_contents(void)
 {
     uint32_t units = namespace_units(), filled = units * FILL / 100;

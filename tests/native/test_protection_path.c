@@ -40,7 +40,8 @@ static uint32_t all_checks(void)
     return CHECK_GUARD | CHECK_APP | (type == 3 ? 0 : CHECK_REF);
 }
 
-/* ---- Bits that flip without anybody's notice: only the checks find them. */
+/* ---- Bits that flip without an error of the DRAM: only the checks find them.
+ */
 
 static uint16_t slot_of(uint32_t lba)
 {
@@ -106,8 +107,8 @@ static void test_a_wrong_bit_of_buffer_or_flash_is_found_by_its_check(
     check_formats(check_silent_changes);
 }
 
-/* ---- Lost words.  A stage is the source of a move of the list that the
- * controller is about to do. */
+/* ---- Lost words.  In these tests, a stage is the source of a move in the list
+ * that the controller is about to do. */
 
 static struct {
     uint8_t kind;
@@ -252,7 +253,8 @@ static void test_a_word_that_is_lost_in_the_check_of_a_slot_marks_its_block(
     check_formats(check_lost_buffer);
 }
 
-/* What was read from the flash: the next read gets it again. */
+/* A word of data that was read from the flash is lost: the next read gets the
+ * data from the flash again. */
 static void check_lost_reads(void)
 {
     static const uint32_t flags[] = {CHECK_GUARD, CHECK_GUARD | PRACT};
@@ -277,8 +279,8 @@ static void test_a_word_that_is_lost_in_the_check_of_a_read_fails_this_read(
     check_formats(check_lost_reads);
 }
 
-/* The controller finds a lost word where it is to write metadata that it has
- * read from the flash, and then writes it. */
+/* The memory into which the controller writes metadata from the flash has a
+ * lost word.  The read is repeated, and replaces the word. */
 WITH_FIXTURE(setup_nand, teardown)
 static void test_a_read_replaces_lost_words_of_its_request(void **state)
 {
@@ -303,7 +305,8 @@ static void test_a_read_replaces_lost_words_of_its_request(void **state)
 
 /* ---- Parts of units. */
 
-/* The rest of a unit is copied with its metadata: a lost word marks it. */
+/* A write of a part of a unit copies the unit's other blocks with their
+ * metadata.  A lost word in this metadata marks these blocks. */
 WITH_FIXTURE(setup_nand, teardown)
 static void test_a_word_that_is_lost_in_the_metadata_of_the_rest_of_a_unit(
     void **state)
@@ -448,7 +451,8 @@ static bool is_in_capsule(uint64_t addr)
            !is_in_payload(addr);
 }
 
-/* The lost word begins before the data, or has bytes of two blocks. */
+/* First, the lost word begins before the data; then it has bytes of two blocks.
+ */
 WITH_FIXTURE(setup_nand, teardown)
 static void test_a_lost_word_at_the_edge_of_data_in_a_capsule_is_noticed(
     void **state)

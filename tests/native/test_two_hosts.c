@@ -151,8 +151,8 @@ static void expect_zeroes(void)
     }
 }
 
-/* Each mark and each write is refused, or ends before the flash is erased. None
- * ends in another way because the erasure has begun. */
+/* Each mark and each write is refused, or ends before the flash is erased.  No
+ * command ends in another way because the erasure has begun. */
 WITH_FIXTURE(setup_slow, teardown)
 static void test_changes_of_both_ports_do_not_outlive_a_sanitize(void **state)
 {

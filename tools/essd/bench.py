@@ -194,7 +194,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Timing:
-    """Whether operations of the NAND flash take time; None: as usual."""
+    """Whether operations of the NAND flash take time; without a name, the default holds."""
 
     name: str | None = None
     seed: int | None = None     # only of virtual time

@@ -17,7 +17,7 @@ ZERO_CELSIUS_MK = 273150
 # How each quantity is shown: its divisor and unit.
 UNITS = {"temperature": (1000, "C"), "voltage": (1_000_000, "V"), "bias": (1000, "mA"),
          "tx-power": (1_000_000, "mW"), "rx-power": (1_000_000, "mW")}
-# What two bytes of a module can say, in these units.
+# The values that a module can send in two bytes, in the units that are shown.
 RANGES = {"temperature": (-128, 127.99), "voltage": (0, 6.5535), "bias": (0, 131.07),
           "tx-power": (0, 6.5535), "rx-power": (0, 6.5535)}
 

@@ -34,7 +34,7 @@ VIRTUAL = "virtual"         # only in one process: bench_virtual.py
 NUMBERS = ("channels", "dies", "seed")
 SWITCH = ("on", "off")
 KEYS = ("profile", *NUMBERS, "timing", "plp")
-SILENT_S = 1800     # a program that writes and prints nothing for so long hangs
+SILENT_S = 1800     # a program that prints nothing for so many seconds hangs
 BUSY = 3        # exit status of essd-nand: a machine uses the file
 
 
@@ -115,7 +115,7 @@ def follow(show_line: Callable[[str], None], *words: object
            ) -> subprocess.CompletedProcess[str]:
     """Call the program, and pass each line that it prints to `show_line`.
 
-    The program ends a Ctrl-C in an orderly way, and what it says then is printed.
+    After a Ctrl-C, the program still ends in an orderly way, and its message is printed.
     """
     lines: list[str] = []
     command = [str(program()), *map(str, words)]
@@ -141,7 +141,7 @@ def follow(show_line: Callable[[str], None], *words: object
 
 @contextlib.contextmanager
 def watched(process: "subprocess.Popen[str]") -> Iterator[Callable[[], None]]:
-    """End a process that hangs; the function that this returns says that it does not."""
+    """Kill a process that hangs: call the yielded function whenever it has printed a line."""
     timer = threading.Timer(SILENT_S, process.kill)
 
     def is_alive() -> None:

@@ -41,8 +41,8 @@ class Fill:
 
     percent: int            # of each namespace that is written sequentially: 1 to 100
     drive_writes: int = 0   # how often the capacity is then written to this part
-    is_sequential: bool = False     # these writes, too
-    seed: int = 1           # of the places of these writes
+    is_sequential: bool = False     # the drive writes are sequential, too
+    seed: int = 1           # chooses the units that random drive writes go to
 
 
 def opened_array(name: str, part: str) -> tuple[Instance, Nand]:
@@ -54,7 +54,7 @@ def opened_array(name: str, part: str) -> tuple[Instance, Nand]:
 
 def complaint_of(instance: Instance, path: Path,
                  done: "subprocess.CompletedProcess[str]") -> str:
-    """One line that says why essd-nand has failed; EssdError if a drive uses the file."""
+    """Why essd-nand has failed, or ""; raise EssdError if a drive uses the file."""
     if done.returncode == nand.BUSY:
         rest = [] if instance.drive == "drive" else [instance.drive]
         raise EssdError(f"NAND file {path} is in use: if the drive is running, stop it with "
@@ -77,7 +77,7 @@ def run(what: str, name: str, part: str, *options: str) -> Result:
 
 
 def shown_percent(progress: show.Progress) -> Callable[[str], None]:
-    """What shows the lines "progress PERCENT"; without a terminal, one every 10 s."""
+    """A function that shows lines "progress PERCENT"; without a terminal, one in 10 s."""
     report = progress.task("writing")
     last = time.monotonic()
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * essd-nand age: erasures that every block has behind it, and days that have
- * passed.  The contents stay, unless the drive is preconditioned, too: fill.h.
+ * essd-nand age: adds erasures to every block, and lets days pass.  The
+ * contents stay, unless the drive is also preconditioned: see fill.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ static bool age_block(const struct image *image, uint32_t block,
     return image_write(image, nand_layout_record(block), buf, sizeof(buf));
 }
 
-/* The contents become another generation: no saved machine fits to it. */
+/* Count up the generation of the contents, so that no saved machine matches the
+ * file any longer. */
 static bool store_state(struct image *image, uint64_t days)
 {
     struct nand_state *state = &image->file.state;
@@ -55,8 +56,8 @@ static bool add_erasures(const struct image *image, uint64_t erasures)
     return true;
 }
 
-/* First the wear, which the writes feel; then the days, in which what was
- * written ages. */
+/* The order matters: the erasures come first, so that the writes find worn
+ * blocks, and the days last, so that the written data ages. */
 static int age_opened(struct image *image, const struct wishes *wishes)
 {
     bool is_filled = wishes->fill != 0;

@@ -86,8 +86,8 @@ static void write_storage(void *ctx, uint32_t id, uint64_t offset,
     end_request(flash, id, success);
 }
 
-/* Most blocks are soon programmed again.  So space is given back at the end,
- * for those that are not. */
+/* Most blocks are soon programmed again.  So the space of erased blocks is
+ * given back only at the end, and only for those that are still erased. */
 static void discard_storage(void *ctx, uint32_t id, uint64_t offset,
                             uint64_t len)
 {
@@ -98,7 +98,7 @@ static void discard_storage(void *ctx, uint32_t id, uint64_t offset,
     end_request(flash, id, true);
 }
 
-/* A file system without holes keeps the old bytes, which do not matter. */
+/* A file system without holes keeps the old bytes.  This does no harm. */
 static void give_back_space(struct array_flash *flash)
 {
     const struct nand_layout *layout = &flash->image->layout;

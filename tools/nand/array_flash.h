@@ -28,7 +28,8 @@ struct array_flash {
     const struct image *image;
     struct nand_array *array;
     void *memory; /* of the array */
-    /* Of each block: whether its storage is not needed.  One more, unused. */
+    /* For each block, whether its storage is not needed.  The element after the
+     * last block is unused. */
     bool *is_discarded;
     struct ftl *ftl; /* the owner sets it after ftl_start() */
     struct ftl_flash_op queue[ARRAY_FLASH_QUEUE];
@@ -38,7 +39,8 @@ struct array_flash {
     struct ftl_moves moves; /* for ftl_flash.moves */
     struct ftl_move move_list[ARRAY_FLASH_MOVES];
     bool is_synced;
-    int storage_errno; /* of the first access to the file that failed; or 0 */
+    int storage_errno; /* errno of the first access to the file that failed, or
+                        * 0 */
 };
 
 /**
@@ -52,8 +54,8 @@ void array_flash_close(struct array_flash *flash);
 /** The function for ftl_flash.submit. */
 MUST_USE bool array_flash_submit(void *flash, const struct ftl_flash_op *op);
 
-/** The function for ftl_flash.run_moves.  There are no moves for protection
- * information: operations have media_io.protection 0. */
+/** The function for ftl_flash.run_moves.  It does not do moves for protection
+ * information: the callers' operations have media_io.protection 0. */
 void array_flash_move(void *flash);
 
 /**
@@ -63,8 +65,8 @@ void array_flash_move(void *flash);
 bool array_flash_run(struct array_flash *flash);
 
 /**
- * Write what is only in memory, and make everything durable.  No operation
- * waits.
+ * Write to the file what is only in memory, and make everything durable.  Call
+ * this only when no operation waits.
  * @return false when the file could not be written
  */
 MUST_USE bool array_flash_sync(struct array_flash *flash);

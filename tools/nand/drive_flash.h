@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the SPI flash of a drive says of its medium: docs/hardware/flash.md. */
+/* Reads what the SPI flash of a drive says about its medium:
+ * docs/hardware/flash.md. */
 #ifndef ESSD_TOOLS_NAND_DRIVE_FLASH_H
 #define ESSD_TOOLS_NAND_DRIVE_FLASH_H
 
@@ -11,7 +12,7 @@ struct drive_flash {
         flash; /* the first member: flash_read() gets a pointer to it */
     const char *path;
     int fd;
-    bool has_failed;         /* a read of the file */
+    bool has_failed;         /* a read of the file has failed */
     uint64_t capacity_bytes; /* of the identity; 0: the largest possible */
 };
 
@@ -24,7 +25,7 @@ void drive_flash_close(struct drive_flash *drive);
 
 /**
  * Read the table of namespaces.
- * @return false when the drive has none that is intact; a line has been printed
+ * @return false when the drive has no intact table; a line has been printed
  */
 MUST_USE bool drive_flash_namespaces(struct drive_flash *drive,
                                      uint64_t medium_bytes,

@@ -39,7 +39,7 @@ struct fill {
     uint64_t overwrites; /* units that are written after the first pass */
     uint64_t done;
     unsigned int percent;       /* that was printed last */
-    struct ftl_counters before; /* the second half of the overwrites */
+    struct ftl_counters before; /* before the second half of the overwrites */
 };
 
 /* ---- Interruption. */

@@ -18,15 +18,15 @@ enum {
 
 /**
  * Write the first wishes->fill percent of each namespace sequentially, then
- * wishes->drive_writes times as many units as all namespaces have together.
- * These go to what was filled, at random or sequentially.
+ * write wishes->drive_writes times as many units as all namespaces have
+ * together.  These later writes overwrite the filled parts, at random or
+ * sequentially.
  *
- * Each unit of 4096 bytes gets a pattern of 16 bytes, which is repeated.  The
- * last four are 0 in the first pass; in the writes after it, they count these
- * writes from 1.  Metadata is FFh, which says that protection information is
- * not to be checked.
+ * Each unit of 4096 bytes gets a pattern of 16 bytes, which is repeated.  Its
+ * last four bytes are 0 in the first pass, and count the later writes from 1.
+ * Metadata is FFh, which says that protection information is not to be checked.
  *
- * @return an exit status; what is wrong was printed
+ * @return an exit status; if it is not 0, an error message was printed
  */
 int fill_namespaces(const struct image *image, const struct wishes *wishes);
 

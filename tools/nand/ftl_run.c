@@ -15,7 +15,7 @@ static bool has_failed(const struct ftl_run *run)
            run->flash.storage_errno != 0;
 }
 
-/* Do what is due. @return whether there was anything */
+/* Do what is due.  @return whether anything was done */
 static bool do_work(struct ftl_run *run, uint64_t *deadline_us)
 {
     bool any = ftl_step(run->ftl, run->now_us, deadline_us);
@@ -23,8 +23,9 @@ static bool do_work(struct ftl_run *run, uint64_t *deadline_us)
     return array_flash_run(&run->flash) || any;
 }
 
-/* Do what is due.  If there is nothing, let time pass until there is.  A turn
- * that finds nothing may have ended something, so the next one decides. */
+/* Do what is due.  If nothing is due, let time pass until something is.  If
+ * there is nothing to wait for either, in two turns one after the other, the
+ * run has stalled; one such turn may have ended an operation. */
 static void take_turn(struct ftl_run *run)
 {
     uint64_t deadline_us = UINT64_MAX;
@@ -194,8 +195,8 @@ bool ftl_run_submit(struct ftl_run *run, struct ftl_run_write *write,
     return submit_io(run, &io);
 }
 
-/* Let time pass until nothing is due any more.  Garbage collection frees
- * superblocks meanwhile, so that one can be spared for a checkpoint. */
+/* Let time pass until nothing is due any more.  Meanwhile garbage collection
+ * frees superblocks, so that there is one for a checkpoint. */
 static void settle_medium(struct ftl_run *run)
 {
     if (has_failed(run)) {

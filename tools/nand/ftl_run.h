@@ -42,12 +42,12 @@ struct ftl_run {
 MUST_USE bool ftl_run_start(struct ftl_run *run, const struct image *image,
                             const struct nand_sizes *sizes);
 
-/** Free everything.  The file is as ftl_run_stop() has left it or, without it,
- * as after a power cut. */
+/** Free everything.  If ftl_run_stop() was not called before, the file is as
+ * after a power cut. */
 void ftl_run_end(struct ftl_run *run);
 
 /**
- * Take a buffer for the contents of a unit.  It is there until
+ * Take a buffer for the contents of a unit.  It is valid until
  * ftl_run_submit().
  * @return NULL when the medium has failed
  */

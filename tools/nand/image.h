@@ -37,9 +37,9 @@ struct wishes {
     bool as_json;      /* info, check */
 
     /* age: preconditioning, see fill.h */
-    unsigned int fill;         /* percent of each namespace; 0: none */
+    unsigned int fill; /* percent of each namespace; 0: no preconditioning */
     unsigned int drive_writes; /* afterwards */
-    bool is_sequential;        /* these writes, too */
+    bool is_sequential;        /* the drive writes are sequential, too */
     const char *flash;         /* path of the drive's SPI flash */
     bool has_capacitors;       /* the drive has power-loss protection */
     bool shows_progress;
@@ -66,8 +66,8 @@ int image_complain(const char *path, const char *format, ...)
 MUST_USE bool image_open(struct image *image, const char *path, bool writes);
 void image_close(struct image *image);
 
-/** Read the beginning of an open file again, after somebody has changed it;
- * prints why it fails. */
+/** Read the beginning of an open file again, after another writer has changed
+ * it.  If this fails, it prints why. */
 MUST_USE bool image_read_state(struct image *image);
 
 /** @return false when not all bytes could be read or written */

@@ -16,9 +16,8 @@
 
 enum {
     BED_DIES_MAX = 8,
-    BED_MOVES = 16,   /* moves that the translation layer can collect if the
-                       * seed is odd; if it is even, it cannot collect them */
-    BED_QUEUE = 64,   /* operations of a die that wait */
+    BED_MOVES = 16, /* moves in the list if the seed is odd; 1 if it is even */
+    BED_QUEUE = 64, /* operations of a die that wait */
     BED_HISTORY = 64, /* writes of a unit that are not known to be durable */
     BED_IOS = 8,      /* operations of the medium in progress */
     BED_IO_SECTORS = 64,

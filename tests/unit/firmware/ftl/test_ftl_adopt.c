@@ -440,7 +440,7 @@ static uint8_t *head_of(const struct bed *bed, unsigned int copy)
     return bed->keep + bed->keep_bytes - (COPIES - copy) * (size_t)HEAD_LEN;
 }
 
-/* One copy is damaged: nothing is lost, at this start and at the next one. */
+/* One copy is damaged: neither this start nor the next one loses anything. */
 static void check_repaired(struct bed *reset, uint32_t repaired)
 {
     struct bed *again;

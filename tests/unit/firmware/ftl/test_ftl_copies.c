@@ -30,14 +30,15 @@ static const struct bed_config small = {
     .seed = 1,
 };
 
-/* ---- Collections that a power cut ends. */
+/* ---- Garbage collections that a power cut interrupts. */
 
 struct cuts {
     uint32_t *map; /* before the last event */
     uint32_t originals;
 };
 
-/* Whether a mount takes no row of a superblock for one that may be torn. */
+/* Whether a superblock is so old that a mount takes none of its rows for a torn
+ * one. */
 static bool is_old(const struct ftl *ftl, uint32_t superblock)
 {
     uint64_t margin = 2 * FTL_SUSPECT_ROWS * ftl->layout.geometry.dies;
@@ -86,7 +87,7 @@ static void check_originals(struct bed *bed)
     memcpy(cuts->map, ftl->map, bed->units * sizeof(cuts->map[0]));
 }
 
-/* So collections that are cut again and again use up no space. */
+/* So collections that power cuts interrupt again and again use up no space. */
 static void test_after_a_cut_originals_count_and_not_their_copies(void **state)
 {
     struct bed *bed = bed_new(&small);
@@ -114,8 +115,8 @@ static void test_after_a_cut_originals_count_and_not_their_copies(void **state)
 
 /*
  * A row of four units is in progress.  One of them is written again, and the
- * others are trimmed.  If the row fails, the write must not wait: mounts could
- * find the contents of the failed row at one time and not at another.
+ * others are trimmed.  If the row fails, the write must not wait: otherwise one
+ * mount could find the contents of the failed row, and another mount could not.
  */
 static void test_newer_contents_than_those_of_a_failed_row_do_not_wait(
     void **state)
@@ -199,8 +200,8 @@ static void check_failures(struct bed *bed)
                       does_wait(ftl, failures->accepted);
 }
 
-/* Whether the host's superblock is nearly full, and no other one is free for
- * it. */
+/* Whether the superblock for writes of hosts is nearly full, and no free
+ * superblock may take its place. */
 static bool is_space_short(const struct ftl *ftl)
 {
     const struct ftl_stream *stream = &ftl->streams[FTL_STREAM_HOST];
@@ -232,7 +233,8 @@ static void overwrite_and_fail(struct bed *bed, uint64_t random)
     }
 }
 
-/* They may use a superblock more than other contents of hosts. */
+/* Contents of a failed row may take one more of the free superblocks than other
+ * contents of hosts. */
 static void test_contents_of_a_failed_row_have_space_of_their_own(void **state)
 {
     (void)state;

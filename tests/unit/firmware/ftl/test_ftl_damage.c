@@ -465,8 +465,8 @@ static void lose_word_of_page(struct bed *bed)
     }
 }
 
-/* The word has the bits of 64 units, which the page must not declare trimmed.
- */
+/* The lost word has the bits of 64 units.  The page must not say that these
+ * units are trimmed. */
 static void test_a_lost_word_of_a_page_does_not_trim_units(void **state)
 {
     (void)state;

@@ -132,7 +132,8 @@ static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
     struct bed *bed;
 
     (void)state;
-    config.checkpoint_superblocks = 0; /* It would be erased to make space. */
+    /* Write no checkpoint, because its superblock could be erased for space. */
+    config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
     bed_mount(bed);
     fill_medium(bed);
@@ -240,7 +241,8 @@ static void test_a_start_does_not_move_again_what_was_moved(void **state)
 
 /* ---- A die that dies during the mount after a power cut. */
 
-/* Garbage collection that goes on may begin another stripe. */
+/* Complete all stripes.  This may need several turns, because garbage
+ * collection goes on and may begin another stripe. */
 static void complete_stripes(struct bed *bed)
 {
     while (!ftl_stripes_are_complete(bed->ftl)) {
@@ -250,8 +252,9 @@ static void complete_stripes(struct bed *bed)
 }
 
 /*
- * The die dies at an operation of this kind after `after` others.
- * @return whether the mount has so many
+ * The die dies at an operation of kind `kind`, after `after` others of this
+ * kind.
+ * @return whether the mount has so many operations of this kind
  */
 static bool survive_death_in_mount(const struct bed *bed,
                                    enum nand_op_kind kind, unsigned int die,
@@ -282,7 +285,8 @@ static bool survive_death_in_mount(const struct bed *bed,
     return has_died;
 }
 
-/* All stripes were complete before the cut: others need a mount that ends. */
+/* All stripes were complete before the cut: incomplete ones are only protected
+ * after a mount that has ended. */
 static void test_a_die_that_dies_during_a_mount_loses_nothing(void **state)
 {
     unsigned int deaths[NAND_OP_ERASE + 1] = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stripes of which more is missing than parity can rebuild.  What is left of
- * them has a sum whose system bytes may look valid, but name another unit.
+ * Stripes of which more is missing than parity can rebuild.  The sum of the
+ * units that are left may have system bytes that look valid, but name another
+ * unit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +50,7 @@ static void write_units(struct bed *bed, uint32_t first, uint32_t count)
     }
 }
 
-/* ---- A plane that has failed, and a unit of another die. */
+/* ---- A failed plane and an unreadable unit of another die. */
 
 /* Make reads of a plane of a die fail. */
 static void lose_plane(struct bed *bed, int die, int plane)
@@ -85,7 +86,8 @@ static unsigned int count_lost(struct bed *bed, uint32_t units)
 /*
  * A plane fails after its first row was programmed, so this row is in the
  * parity of its stripe.  If neither this row nor that of another die can be
- * read, both are lost; a sum without the failed plane is no contents.
+ * read, both are lost: the sum without the failed plane must not be taken for
+ * contents.
  */
 static void test_a_failed_plane_and_another_die_are_a_read_error(void **state)
 {
@@ -121,7 +123,8 @@ static void test_a_failed_plane_and_another_die_are_a_read_error(void **state)
 
 /* ---- A superblock that is being erased when the power is cut. */
 
-/* Complete all stripes: until then, a dead die loses what they hold. */
+/* Complete all stripes, because parity does not protect the contents of
+ * incomplete stripes against the death of a die. */
 static void complete_stripes(struct bed *bed)
 {
     while (!ftl_stripes_are_complete(bed->ftl)) {

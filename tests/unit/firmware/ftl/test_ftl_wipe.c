@@ -258,7 +258,7 @@ static void test_a_cut_during_a_wipe_keeps_failed_planes(void **state)
     bed_free(bed);
 }
 
-/* The superblock with the page that names the first planes. */
+/* The superblock with the health page of the first planes. */
 static uint32_t find_health_page(const struct ftl *ftl)
 {
     uint32_t entry = ftl->map[ftl->config.logical_units + ftl->trim_pages];
@@ -268,8 +268,8 @@ static uint32_t find_health_page(const struct ftl *ftl)
                : ftl_place_superblock(&ftl->layout, entry);
 }
 
-/* The first superblock is good, and holds this page.  Nothing else on the flash
- * says which plane has failed last. */
+/* A medium whose first superblock is good and holds the first health page.
+ * Nothing else on the flash says which plane has failed last. */
 static struct bed *new_with_page_in_first_superblock(void)
 {
     struct bed_config config = small;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Modules on a bus that the test plays: what is reported, and how often. */
+/* Modules on a bus that the test simulates: what is reported, and how often. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -310,7 +310,7 @@ static void test_a_value_that_swings_is_slowed_down(void **state)
     assert_int_equal(log_count("it changes too often; reporting one change in "
                                "10 s"),
                      1);
-    /* When it rests, what was reported last is true. */
+    /* When the value no longer changes, the last report is true. */
     measure_value(MODULE_RX_POWER, RX_USUAL);
     look_at_cage(30);
     assert_int_equal(cage.module.reported.exceeded, 0);
@@ -542,7 +542,7 @@ static void test_two_bad_reads_in_a_row_are_ignored(void **state)
     assert_int_equal(cage.events, 1);
 }
 
-/* Whatever a module sends, the reports stay within their pace. */
+/* Whatever a module sends, there are not more reports than the pace allows. */
 static void test_random_modules_do_not_flood_the_log(void **state)
 {
     enum { SECONDS = 20000 };

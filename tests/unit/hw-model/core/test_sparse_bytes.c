@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes that take memory where they are not zero, beside plain memory. */
+/* Sparse bytes, compared with the same bytes in plain memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void test_random_changes_read_back_like_plain_memory(void **state)
             memset(plain + offset, 0, len);
             sparse_bytes_zero(&sparse, offset, len);
         } else {
-            /* Long runs of zeros between bytes that are not. */
+            /* Long runs of zeros between other bytes. */
             for (size_t n = 0; n < len; n++) {
                 buf[n] = random_next(&seed) % (1u << (4 * kind)) == 0;
             }

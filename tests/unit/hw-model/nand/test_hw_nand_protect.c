@@ -233,7 +233,8 @@ static void test_protect_inserts_strips_and_passes_blocks(void **state)
     }
 }
 
-/* A list may end within a block, and other moves may come in between. */
+/* A list may end in the middle of a block, and other moves may come between
+ * those of a block. */
 static void test_protect_block_may_be_in_several_lists(void **state)
 {
     (void)state;

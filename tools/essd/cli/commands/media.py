@@ -43,18 +43,18 @@ def age(part: Part = "", name: Of = "",
             "of each namespace sequentially.  Its data are lost.")] = None,
         drive_writes: Annotated[int, typer.Option(
             min=0, max=100, metavar="N", help="With --fill: then write the capacity of the "
-            "namespaces N times to random blocks of this share.")] = 0,
+            "namespaces N times, to random units of 4 KiB of this share.")] = 0,
         sequential: Annotated[bool, typer.Option(
             "--sequential", help="With --drive-writes: write sequentially.")] = False,
         seed: Annotated[int, typer.Option(
-            min=0, max=(1 << 63) - 1, metavar="N", help="Of the random blocks: the same seed "
-            "gives the same array.")] = 1,
+            min=0, max=(1 << 63) - 1, metavar="N", help="Chooses the random units: the same "
+            "seed gives the same array.")] = 1,
         yes: Annotated[bool, typer.Option(
             "--yes", "-y", help="Do not ask before data are overwritten.")] = False) -> None:
-    """Make the array older in an instant: wear of all blocks, and time.
+    """Age the array of a drive that is off: add erasures and days, or precondition it.
 
-    Data stay, unless --fill preconditions the drive: then its translation layer writes
-    patterns to it, as if hosts had written them.
+    The data stay, unless --fill preconditions the drive.  Then the drive's translation layer
+    writes patterns to the array, as if hosts had written them.
     """
     from ... import nand_look
     if fill is None and (drive_writes or sequential):
