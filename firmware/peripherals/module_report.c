@@ -204,11 +204,16 @@ static void report_watched(struct module *module)
     for (unsigned int i = 0; i < MODULE_LIMIT(MODULE_QUANTITIES, 0); i++) {
         ignored += (module->watched & BIT(i)) == 0;
     }
-    if (module->watched != module->reported.watched &&
-        report_event(module, &event,
-                     "module: %u of its %u limits are not watched, because the "
-                     "low limit is not below the high one",
-                     ignored, MODULE_LIMIT(MODULE_QUANTITIES, 0))) {
+    if (module->watched == module->reported.watched) {
+        return;
+    }
+    if (ignored == 0
+            ? report_event(module, &event,
+                           "module: all of its limits are watched again")
+            : report_event(module, &event,
+                           "module: %u of its %u limits are not watched, "
+                           "because the low limit is not below the high one",
+                           ignored, MODULE_LIMIT(MODULE_QUANTITIES, 0))) {
         module->reported.watched = module->watched;
     }
 }

@@ -5,9 +5,10 @@
  * a second, so that modules can be inserted and removed at any time.
  *
  * Each change is logged and raised as an event, once.  A read that fails has no
- * effect until MODULE_ATTEMPTS reads have failed in a row.  A module that
- * changes all the time causes MODULE_BURST reports at once, and after that one
- * in MODULE_PACE_US.  A change that is undone before its report is not
+ * effect until MODULE_ATTEMPTS reads have failed in a row.  But if a cage does
+ * not acknowledge its address at all, it is taken as empty at once.  A module
+ * that changes all the time causes MODULE_BURST reports at once, and after that
+ * one in MODULE_PACE_US.  A change that is undone before its report is not
  * reported.
  *
  * Spec: SFF-8472.  Not supported: diagnostics with external calibration.

@@ -60,6 +60,8 @@ def test_an_array_that_does_not_fit_is_refused_in_a_line(words: str, why: str) -
     (bench.Timing("virtual"), (True, 4, None, False), "not with --silent"),
     (bench.Timing("fast"), (True, 0, None, True), "not with --block"),
     (bench.Timing("realtime"), (True, 0, "8G", False), "--nand 8G,timing=realtime"),
+    (bench.Timing("fast"), (False, 0, None, False, "nvmet"), "not with --target nvmet"),
+    (bench.Timing("virtual"), (True, 0, None, False, "nvmet"), "not with --target nvmet"),
     (bench.Timing("fast", 1), (True, 0, None, False), "--seed: only with"),
     (bench.Timing("virtua"), (True, 0, None, False), "did you mean virtual"),
 ])

@@ -208,7 +208,8 @@ class Timing:
         """The drive's NAND options."""
         return f"timing={self.name}" if self.name else None
 
-    def check(self, native: bool, silent: int, nand: str | None, block: bool) -> None:
+    def check(self, native: bool, silent: int, nand: str | None, block: bool,
+              target: str = "both") -> None:
         if self.name is not None:
             check_word("--timing", self.name, (*TIMINGS, VIRTUAL))
         if self.seed is not None and not self.is_virtual:
@@ -218,6 +219,8 @@ class Timing:
                             "run in real time")
         if self.is_virtual and silent:
             raise EssdError("--timing virtual: not with --silent")
+        if self.name and target == "nvmet":
+            raise EssdError("--timing is about the drive: not with --target nvmet")
         if self.name and block:
             raise EssdError("--timing is about NAND flash: not with --block")
         if self.name and nand is not None and not self.is_virtual:
@@ -231,7 +234,7 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
     """Run `essd bench`."""
     check_word("--target", target, ("both", "drive", "nvmet"))
     timing = timing or Timing()
-    timing.check(native, silent, nand, block)
+    timing.check(native, silent, nand, block, target)
     if output.as_json:
         show.only_data()
     earlier = output.earlier()      # a file that cannot be read is refused first

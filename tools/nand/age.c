@@ -69,6 +69,9 @@ static int age_opened(struct image *image, const struct wishes *wishes)
     }
     if (is_filled) {
         status = fill_namespaces(image, wishes);
+        if (status != STATUS_OK && wishes->erasures != 0) {
+            image_complain(image->path, "the erasures were added nevertheless");
+        }
     }
     if (status == STATUS_OK && is_filled && wishes->days != 0 &&
         (!image_read_state(image) || !store_state(image, wishes->days) ||

@@ -387,6 +387,21 @@ static void test_limits_that_are_all_zeroes_are_ignored(void **state)
     assert_int_equal(cage.events, 1);
 }
 
+static void test_limits_that_are_mended_are_watched_again(void **state)
+{
+    (void)state;
+    set_limit(MODULE_BIAS, MODULE_HIGH_ALARM, 100);
+    set_limit(MODULE_BIAS, MODULE_LOW_ALARM, 200);
+    look_at_cage(2);
+    assert_int_equal(log_count("2 of its 20 limits are not watched"), 1);
+    set_limit(MODULE_BIAS, MODULE_LOW_ALARM, 50);
+    set_limit(MODULE_BIAS, MODULE_HIGH_ALARM, 60000);
+    look_at_cage(2);
+    assert_int_equal(log_count("all of its limits are watched again"), 1);
+    assert_int_equal(log_count("0 of its 20"), 0);
+    assert_int_equal(cage.events, 2);
+}
+
 static void test_limits_with_a_bad_checksum_are_not_used(void **state)
 {
     (void)state;
