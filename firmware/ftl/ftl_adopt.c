@@ -250,27 +250,66 @@ static void check_entries(struct ftl *ftl)
     }
 }
 
+/* @return the first buffer of a slot that no entry describes, or the number of
+ *         slots if entries describe all of them */
+static uint16_t find_unused_buffer(const struct ftl *ftl)
+{
+    uint16_t buffer = 0;
+
+    while (buffer < ftl->config.buffer_units &&
+           ftl->keep.entries[0][buffer].check != 0) {
+        buffer++;
+    }
+    return buffer;
+}
+
+/* Clear the older one of two entries of the same unit.
+ * @return whether there are two such entries */
+static bool clear_older_entry(struct ftl *ftl)
+{
+    const struct ftl_keep_entry *entries = ftl->keep.entries[0];
+
+    for (uint16_t i = 1; i <= ftl->config.buffer_units; i++) {
+        for (uint16_t j = 0; j < i; j++) {
+            if (ftl_keep_number(&entries[i]) == ftl_keep_number(&entries[j])) {
+                clear_entry(ftl,
+                            entries[i].sequence < entries[j].sequence ? i : j);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /*
  * If the last buffer, which no slot has, is in use, give it to a slot whose
- * buffer is not.  If entries describe all buffers, the memory is damaged: drop
- * the entry of the last one.
+ * buffer is not.
+ *
+ * Entries may describe all buffers: when all slots are in use and a write
+ * replaces the contents of one, the new entry is written before the old one is
+ * cleared, and the reset may come between the two.  Then the older one of these
+ * two entries is cleared now.  If no two entries have the same unit, the memory
+ * is damaged, and the entry of the last buffer is dropped.
  */
 static void place_spare(struct ftl *ftl)
 {
     uint16_t last = ftl->config.buffer_units;
+    uint16_t unused = find_unused_buffer(ftl);
 
     if (ftl->keep.entries[0][last].check == 0) {
         return;
     }
-    for (uint16_t i = 0; i < last; i++) {
-        if (ftl->keep.entries[0][i].check == 0) {
-            ftl->slots[i].buffer = last;
-            ftl->keep.spare = i;
-            return;
+    if (unused == last) {
+        if (!clear_older_entry(ftl)) {
+            ftl->adopted.damaged++;
+            clear_entry(ftl, last);
         }
+        unused = find_unused_buffer(ftl);
     }
-    ftl->adopted.damaged++;
-    clear_entry(ftl, last);
+    if (unused != last) {
+        ftl->slots[unused].buffer = last;
+        ftl->keep.spare = unused;
+    }
 }
 
 /* Another slot has contents of the same unit already: keep the newer ones. */

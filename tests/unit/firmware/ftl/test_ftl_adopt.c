@@ -428,6 +428,54 @@ static uint8_t *find_copy(const struct bed *bed, uint32_t number,
     return find_entry(bed, number) + copy * ((len + 63) & ~(size_t)63);
 }
 
+/*
+ * All slots are in use, and a write replaces what one of them holds.  Its new
+ * entry is written before both copies of the old one are cleared, so a reset in
+ * between finds entries in all buffers.  The slots' other units stay.
+ *
+ * @param first_copy  0: no copy of the old entry is cleared; 1: only the second
+ *                    copy is left
+ */
+static void check_reset_before_clearing(unsigned int first_copy)
+{
+    enum { UNITS = 12, REPLACED = UNITS - 2, LAST = UNITS - 1 };
+    struct bed *bed = new_empty_bed(3);
+    uint8_t old[COPIES][ENTRY_LEN];
+    size_t at[COPIES];
+    struct bed *reset;
+
+    assert_int_equal(UNITS, bed_small.buffer_units);
+    bed->held_dies = 3;
+    for (uint32_t i = 0; i < UNITS; i++) {
+        bed_write(bed, i * 8, 8);
+    }
+    /* The last unit is now in the buffer that no slot has after a start. */
+    bed_write(bed, LAST * 8, 8);
+    for (unsigned int i = 0; i < COPIES; i++) {
+        at[i] = (size_t)(find_copy(bed, REPLACED, i) - bed->keep);
+        memcpy(old[i], bed->keep + at[i], ENTRY_LEN);
+    }
+    bed_write(bed, REPLACED * 8, 8);
+    reset = bed_reset(bed, 1);
+    for (unsigned int i = first_copy; i < COPIES; i++) {
+        assert_memory_not_equal(reset->keep + at[i], old[i], ENTRY_LEN);
+        memcpy(reset->keep + at[i], old[i], ENTRY_LEN);
+    }
+    check_adopted(reset);
+    assert_int_equal(ftl_adopted(reset->ftl)->units, UNITS);
+    bed_free(reset);
+    free_held_bed(bed);
+}
+
+static void test_a_reset_while_a_full_buffer_replaces_a_unit_loses_nothing(
+    void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < COPIES; i++) {
+        check_reset_before_clearing(i);
+    }
+}
+
 /* The tables of trims, of one word each, are before the heads. */
 static uint8_t *trims_of(const struct bed *bed, unsigned int copy)
 {
