@@ -144,10 +144,42 @@ static void lose_target(struct ftl *ftl, const struct ftl_move *move,
     (void)lose_word(ftl, (const uint8_t *)(uintptr_t)(last + change));
 }
 
+/* Find the request of a read into whose memory for metadata a word was read.
+ * @return NULL if there is none */
+static const struct ftl_request *find_reader(const struct ftl *ftl,
+                                             const uint8_t *word)
+{
+    size_t offset;
+
+    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
+        const struct ftl_request *request = &ftl->requests[i];
+
+        if (request->kind == FTL_REQUEST_READ &&
+            find_offset(request->meta, sizeof(request->meta), word, &offset)) {
+            return request;
+        }
+    }
+    return NULL;
+}
+
+/* Find the operation that fails because a move would read a lost word: its
+ * protection information would be checked or made with this word, or the word
+ * has metadata from the flash for its host.
+ * @return NULL if there is none */
+static struct ftl_op *find_op(struct ftl *ftl, const struct ftl_move *move,
+                              const uint8_t *word)
+{
+    const struct ftl_request *reader = find_reader(ftl, word);
+
+    if (move->kind >= FTL_MOVE_ADD_GUARD) {
+        return &ftl->ops[move->op];
+    }
+    return reader != NULL ? &ftl->ops[reader->op] : NULL;
+}
+
 /*
  * Mark what pending moves would copy from the lost word, and fail the
- * operations whose protection information would be checked or made with this
- * word.
+ * operations that need this word.
  * @return whether there are such operations
  */
 static bool lose_moves(struct ftl *ftl, const uint8_t *word)
@@ -158,6 +190,7 @@ static bool lose_moves(struct ftl *ftl, const uint8_t *word)
 
     for (uint32_t i = 0; i < moves->count; i++) {
         const struct ftl_move *move = &moves->list[i];
+        struct ftl_op *op;
 
         if (move->source == 0 ||
             !has_part_of(move->source, move_bytes(move), addr)) {
@@ -166,8 +199,9 @@ static bool lose_moves(struct ftl *ftl, const uint8_t *word)
         if (is_copy(move)) {
             lose_target(ftl, move, addr);
         }
-        if (move->kind >= FTL_MOVE_ADD_GUARD) {
-            ftl->ops[move->op].status = MEDIA_TRANSFER_ERROR;
+        op = find_op(ftl, move, word);
+        if (op != NULL) {
+            op->status = MEDIA_TRANSFER_ERROR;
             any = true;
         }
     }
@@ -203,31 +237,15 @@ static bool fail_writes(struct ftl *ftl, const uint8_t *word)
     return any;
 }
 
-/* Whether the word is in memory into which a request reads metadata from the
- * flash.  If the controller has found the lost word when it was about to write
- * the metadata there, the read is repeated. */
-static bool is_read_again(const struct ftl *ftl, const uint8_t *word)
-{
-    size_t offset;
-
-    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
-        const struct ftl_request *request = &ftl->requests[i];
-
-        if (request->kind == FTL_REQUEST_READ &&
-            find_offset(request->meta, sizeof(request->meta), word, &offset)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
 {
     bool is_ours = is_replaced(ftl, word) || lose_word(ftl, word);
 
     is_ours |= lose_moves(ftl, word);
     is_ours |= fail_writes(ftl, word);
-    return is_ours || is_read_again(ftl, word);
+    /* If no move reads the word, the controller has found it when it was about
+     * to write metadata from the flash there.  Then the read is repeated. */
+    return is_ours || find_reader(ftl, word) != NULL;
 }
 
 void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
