@@ -13,7 +13,8 @@
  * data of the next program, and holds it until the page register is idle.
  *
  * With timing=fast, and with a part that has no cache operations, this register
- * is always idle.
+ * is always idle.  When a stop or a reset begins, it may have data, which it
+ * still sends or drops.
  */
 #include "hw-model/nand/hw_nand_internal.h"
 

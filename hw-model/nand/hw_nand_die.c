@@ -240,13 +240,22 @@ static bool begin_in_die(struct hw_nand *nand, uint32_t d)
     return false;
 }
 
+/* Whether data that the page register has read goes through the cache register.
+ * A stop or a reset may begin while the cache register still has earlier data,
+ * perhaps of the same operation: then the page register has to wait for it. */
+static bool passes_cache(struct hw_nand *nand, uint32_t d)
+{
+    return hw_nand_has_cache(nand) ||
+           hw_nand_cache(nand, d)->state != HW_DIE_IDLE;
+}
+
 static bool end_in_die(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_register *page = hw_nand_page(nand, d);
     struct hw_nand_op *op = op_of(nand, d);
 
     if (op->opcode == NAND_CMD_READ) {
-        if (hw_nand_has_cache(nand)) {
+        if (passes_cache(nand, d)) {
             page->state = HW_DIE_HOLDS;
             return true;
         }

@@ -23,7 +23,7 @@ enum {
     W_CQ = 0x2000,
     W_LIST = 0x4000,
     W_BUF = 0x10000, /* data buffers, to the end of DRAM */
-    W_DRAM_BYTES = 0x60000,
+    W_DRAM_BYTES = 0x80000,
     W_CMD_LOG2 = 4,
     W_COMMANDS = 1 << W_CMD_LOG2,
 };
@@ -265,6 +265,17 @@ static inline void w_stop(struct nand_world *w)
 {
     hw_nand_quiesce(&w->nand);
     while (!hw_nand_is_quiet(&w->nand)) {
+        ASSERT(nand_ram_step(&w->ram, 0));
+    }
+    w_check_quiet(w);
+}
+
+/* Reset the controller, and wait until the reset has ended.  All queues are off
+ * then, until w_enable_queue(). */
+static inline void w_reset(struct nand_world *w)
+{
+    w_write(w, A_NAND_CTRL, R_NAND_CTRL_RESET_MASK);
+    while (w_read(w, A_NAND_CTRL) != 0) {
         ASSERT(nand_ram_step(&w->ram, 0));
     }
     w_check_quiet(w);
