@@ -365,19 +365,34 @@ void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
 
 /* ---- Writes and trims. */
 
+/* What a write or a trim of a unit did. */
+enum progress {
+    UNIT_DONE,
+    /* The unit waits for a read or for a request.  This wait ends also if
+     * nothing is programmed. */
+    UNIT_WAITS,
+    UNIT_HAS_NO_SLOT, /* it waits until something is programmed */
+};
+
+static bool is_filling(const struct ftl *ftl, uint32_t entry)
+{
+    return ftl_is_in_slot(entry) &&
+           ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING;
+}
+
 /* Read the old contents of a unit into a slot. */
-static bool start_fill(struct ftl *ftl, struct ftl_op *op, uint32_t number,
-                       uint32_t place)
+static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
+                                uint32_t number, uint32_t place)
 {
     struct ftl_request *request;
     uint16_t index;
 
     if (ftl->free_requests.count == 0) {
-        return false;
+        return UNIT_WAITS;
     }
     index = ftl_slot_take(ftl, FTL_POOL_HOST, number);
     if (index == FTL_LIST_END) {
-        return false;
+        return UNIT_HAS_NO_SLOT;
     }
     ftl->slots[index].state = FTL_SLOT_FILLING;
     ftl->slots[index].old_place = place;
@@ -398,7 +413,7 @@ static bool start_fill(struct ftl *ftl, struct ftl_op *op, uint32_t number,
     ftl_list_remove(&ftl->changes, op_index(ftl, op));
     op->state = FTL_OP_FILLING;
     op->fill_slot = index;
-    return true;
+    return UNIT_WAITS;
 }
 
 /* Write a part into a slot that has all other contents already. */
@@ -457,15 +472,15 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
  *               a slot that is being programmed, or nowhere (they are zeroes),
  *               or a place if the part is the whole unit.
  */
-static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
-                              const struct part *part, uint32_t entry)
+static enum progress write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
+                                       const struct part *part, uint32_t entry)
 {
     uint16_t index = ftl_slot_take(ftl, FTL_POOL_HOST, part->number);
     struct ftl_slot *slot;
     uint8_t *data;
 
     if (index == FTL_LIST_END) {
-        return false;
+        return UNIT_HAS_NO_SLOT;
     }
     slot = &ftl->slots[index];
     data = ftl_slot_data(ftl, index);
@@ -491,7 +506,7 @@ static bool write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     write_part(ftl, op, index, part);
     ftl_slot_accept(ftl, index);
     ftl->counters.host_units++;
-    return true;
+    return UNIT_DONE;
 }
 
 /* Give up an operation. */
@@ -501,18 +516,17 @@ static void fail_change(struct ftl_op *op, enum media_status status)
     op->next_sector = op->end_sector;
 }
 
-/* @return false when the unit has to wait, or its old contents are read */
-static bool write_unit(struct ftl *ftl, struct ftl_op *op)
+static enum progress write_unit(struct ftl *ftl, struct ftl_op *op)
 {
     struct part part = next_part(op);
     uint32_t entry = ftl->map[part.number];
 
+    if (is_filling(ftl, entry)) {
+        return UNIT_WAITS;
+    }
     if (ftl_is_in_slot(entry)) {
         uint16_t index = (uint16_t)entry;
 
-        if (ftl->slots[index].state == FTL_SLOT_FILLING) {
-            return false;
-        }
         if (ftl->slots[index].state == FTL_SLOT_WAITING) {
             /* Moves of this step may still have to fill the slot. */
             ftl_memory_run(ftl);
@@ -521,15 +535,14 @@ static bool write_unit(struct ftl *ftl, struct ftl_op *op)
             ftl_memory_run(ftl);
             ftl_keep_renewed(ftl, index);
             ftl->counters.host_units++;
-            return true;
+            return UNIT_DONE;
         }
     } else if (ftl_is_place(entry) && part.length != FTL_UNIT_DATA) {
-        (void)start_fill(ftl, op, part.number, entry);
-        return false;
+        return start_fill(ftl, op, part.number, entry);
     } else if (ftl_is_lost(entry) && part.length != FTL_UNIT_DATA) {
         /* The contents of the rest of the unit are lost. */
         fail_change(op, MEDIA_WRITE_ERROR);
-        return true;
+        return UNIT_DONE;
     }
     return write_to_new_slot(ftl, op, &part, entry);
 }
@@ -539,8 +552,7 @@ bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number)
     uint32_t entry = ftl->map[number];
     uint16_t page;
 
-    if (ftl_is_in_slot(entry) &&
-        ftl->slots[(uint16_t)entry].state == FTL_SLOT_FILLING) {
+    if (is_filling(ftl, entry)) {
         return false;
     }
     /* Complete the entries of earlier writes, so that the trim is later. */
@@ -559,26 +571,29 @@ bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number)
     return true;
 }
 
-/* @return false when the unit has to wait */
-static bool trim_unit(struct ftl *ftl, struct ftl_op *op)
+static enum progress trim_unit(struct ftl *ftl, struct ftl_op *op)
 {
     struct part part = next_part(op);
+    uint32_t entry = ftl->map[part.number];
 
-    if (ftl->map[part.number] != FTL_NOWHERE) {
+    if (entry != FTL_NOWHERE) {
         if (part.length != FTL_UNIT_DATA) {
             return write_unit(ftl, op);
         }
         if (!ftl_io_trim_unit(ftl, part.number)) {
-            return false;
+            return is_filling(ftl, entry) ? UNIT_WAITS : UNIT_HAS_NO_SLOT;
         }
     }
     op->next_sector += part.length >> FTL_SECTOR_SHIFT;
-    return true;
+    return UNIT_DONE;
 }
 
 /*
  * A read-only medium refuses both.  Trims are accepted also when the medium is
  * full, because they are what makes space.
+ *
+ * While nothing can be programmed, an operation that needs a free slot fails.
+ * One that waits for a read or for a request still ends.
  *
  * @param any  set when the operation got on without leaving the queue
  * @return whether the operation has left the queue
@@ -589,6 +604,7 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
     bool is_write = op->io.op == MEDIA_WRITE || op->io.protection != 0 ||
                     op->io.op == MEDIA_WRITE_UNCORRECTABLE;
     uint32_t budget = TRIMS_PER_STEP;
+    enum progress progress;
 
     if (ftl->is_read_only && op->next_sector < op->end_sector) {
         fail_change(op, MEDIA_READ_ONLY);
@@ -600,14 +616,12 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
             *any = true;
             return false;
         }
-        if (!(is_write ? write_unit(ftl, op) : trim_unit(ftl, op))) {
-            if (op->state != FTL_OP_QUEUED) {
-                return true;
-            }
-            if (!ftl->is_full && !ftl_is_held(ftl)) {
-                return false;
-            }
+        progress = is_write ? write_unit(ftl, op) : trim_unit(ftl, op);
+        if (progress == UNIT_HAS_NO_SLOT &&
+            (ftl->is_full || ftl_is_held(ftl))) {
             fail_change(op, MEDIA_WRITE_ERROR);
+        } else if (progress != UNIT_DONE) {
+            return op->state != FTL_OP_QUEUED;
         }
     }
     ftl_list_remove(&ftl->changes, op_index(ftl, op));
