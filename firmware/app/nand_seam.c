@@ -280,7 +280,7 @@ void nand_seam_done(void *ctx, const struct nand_done *done)
 
     ASSERT(done->cookie < seam->num_ops);
     if (__builtin_expect(seam->ops[cookie].transfer_errors != 0, 0) &&
-        done->status != NAND_CQE_TRANSFER) {
+        status == FTL_FLASH_OK) {
         seam->transfers_corrected += seam->ops[cookie].transfer_errors;
     }
     if (seam->ops[cookie].is_read && status == FTL_FLASH_OK) {

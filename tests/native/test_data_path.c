@@ -494,6 +494,33 @@ static void test_parity_errors_are_counted_and_logged(void **state)
         strstr(machine_console(&bed.drive->machine), "had a parity error"));
 }
 
+static void (*log_transfer)(void *ctx, const struct ftl_flash_op *op);
+
+/* A word of the data is lost before the operation is repeated. */
+static void lose_word_and_log(void *ctx, const struct ftl_flash_op *op)
+{
+    assert_true(hw_ecc_inject(drive_ecc(),
+                              addr_of(op->units[0].data) + BED_BLOCK, TWO));
+    log_transfer(ctx, op);
+}
+
+static void test_a_parity_error_of_an_operation_that_fails_is_not_corrected(
+    void **state)
+{
+    struct nand_seam *seam = &bed.drive->drive.nand.seam;
+
+    (void)state;
+    log_transfer = seam->transfer_failed;
+    seam->transfer_failed = lose_word_and_log;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, 1);
+    flush_all();
+    assert_int_equal(ftl_counters(drive_ftl())->program_errors, 1);
+    assert_int_equal(seam->transfer_errors, 1);
+    assert_int_equal(seam->transfers_corrected, 0);
+    expect_one_lost(1, 1);
+}
+
 WITH_FIXTURE(setup_four_dies, teardown)
 static void test_a_unit_whose_transfer_fails_is_rebuilt_from_parity(
     void **state)
