@@ -5,10 +5,12 @@
  *
  * After each such failure, the rest of the superblock is given up, because the
  * stream continues in another one.  If the failures go on, the translation
- * layer stops programming.  Then operations that wait for the flash fail, and
- * their contents stay in the write buffer.  The translation layer programs
- * again when some time has passed, or when another operation has to wait for
- * the flash.  So the drive writes again when the cause is gone.
+ * layer stops programming.  Then operations that wait until something is
+ * programmed fail, and the contents of the write buffer stay there.  The
+ * translation layer programs again when some time has passed, and when another
+ * flush, or operation with FUA, begins to wait until its contents are on flash.
+ * A write that waits for a free slot does not cause an attempt.  So the drive
+ * writes again when the cause is gone.
  *
  * A superblock in which nothing was programmed is free again without an
  * erasure.  So the attempts do not wear out the flash.

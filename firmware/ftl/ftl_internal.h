@@ -875,8 +875,8 @@ void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
 
 /* ---- ftl_hold.c */
 /** Whether nothing is programmed now, because programs fail again and again
- * although the flash is intact.  Operations that wait for the flash then fail.
- */
+ * although the flash is intact.  Operations that wait until something is
+ * programmed then fail. */
 bool ftl_is_held(const struct ftl *ftl);
 /** A superblock was given up because a program failed although the flash is
  * intact. */
@@ -884,7 +884,8 @@ void ftl_hold_note_round(struct ftl *ftl);
 /** The program of a row has ended. */
 void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
                        enum ftl_flash_status status);
-/** Another operation waits for the flash: allow programs once more. */
+/** Another operation waits until its contents are on flash: allow programs once
+ * more. */
 void ftl_hold_try_again(struct ftl *ftl);
 
 /* ---- ftl_checkpoint.c */
