@@ -207,9 +207,9 @@ def test_a_saved_machine_resumes_with_its_array(start, tmp_path: Path) -> None:
     assert machine.read32(NAND + 0x408) == UNITS    # units programmed
 
 
-def start_two_programs(start) -> NandQueue:
+def start_two_programs(start, array: Path) -> NandQueue:
     """Program two blocks: one is in the array, the data of the other one in the cache
-    register."""
+    register.  The beginning of the first one is in the file."""
     machine = start()
     assert [NandQueue(machine).erase(block) for block in (0, 1)] == [OK, OK]
     machine.end(signal.SIGTERM)
@@ -219,13 +219,14 @@ def start_two_programs(start) -> NandQueue:
     for block in (0, 1):
         queue.post(PROGRAM, block, 0, UNITS)
     machine.do("clock_step 200000")
-    machine.ask("query-status")
+    machine.wait(lambda: b"BEGN" in array.read_bytes(), "the program's beginning in the file")
     assert not queue.is_done()
     return queue
 
 
-def test_a_power_cut_loses_a_program_whose_data_is_in_the_cache_register(start) -> None:
-    start_two_programs(start).m.end(signal.SIGKILL)
+def test_a_power_cut_loses_a_program_whose_data_is_in_the_cache_register(
+        start, array: Path) -> None:
+    start_two_programs(start, array).m.end(signal.SIGKILL)
     queue = NandQueue(start())
     assert queue.read(0, 0)[0] == UNCORRECTABLE
     assert queue.read(1, 0)[0] == ERASED
@@ -234,8 +235,8 @@ def test_a_power_cut_loses_a_program_whose_data_is_in_the_cache_register(start) 
 
 
 def test_a_machine_is_saved_while_both_registers_of_a_die_are_in_use(
-        start, tmp_path: Path) -> None:
-    queue = start_two_programs(start)
+        start, array: Path, tmp_path: Path) -> None:
+    queue = start_two_programs(start, array)
     save(queue.m, tmp_path)
     machine = start("-incoming", f"file:{tmp_path}/state")
     machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
