@@ -64,7 +64,10 @@ class Command:
             os.killpg(self.process.pid, signal.SIGINT)
         else:
             self.process.send_signal(signal.Signals[how])
-        return self.process.wait(60)
+        try:
+            return self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            raise AssertionError((how, self.left(), self.output())) from None
 
     def check_nothing_left(self) -> None:
         deadline = time.monotonic() + 15

@@ -6,6 +6,7 @@ their monitor open.  tests/e2e/test_interrupts.py does it with a real drive.
 """
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from essd.instance import Instance
 
 # Makes `essd` use the fakes: a configuration without a build, and a suite that sleeps.
 PRELUDE = """\
-import sys, time
+import os, signal, sys, threading, time
 from pathlib import Path
 from essd import cli, conform, flash, paths, prepare, setup, testrun
 from essd.config import Config, Drive, End, Host, Link
@@ -49,6 +50,15 @@ setup.configure = configure
 conform.build = lambda preset: Path(FAKE).with_name("suite")
 conform.wait_for_drive = lambda instance: None
 testrun.STAGES = {"lint": sleep}
+if os.environ.get("EARLY"):
+    # The signal comes while the timer that watches the stage's program is starting.
+    start = threading.Thread.start
+    def start_and_interrupt(self):
+        start(self)
+        if isinstance(self, threading.Timer):
+            time.sleep(0.5)     # The program installs its trap.
+            signal.raise_signal(int(os.environ["EARLY"]))
+    threading.Thread.start = start_and_interrupt
 testrun.BACKGROUND = {"qemu": (("lint",), lambda progress: prepare.subprocess.run(
     ["sh", "-c", "sleep 1000; true"], check=True))}
 testrun.LOGS = Path(FAKE).with_name("logs")
@@ -169,4 +179,13 @@ def test_an_interrupted_test_ends_its_stage_and_its_builds(start, how: str) -> N
     test = start("test")
     test.wait_for(lambda: sum("sleep 1000" in text for text in test.left()) == 4)
     assert test.interrupt(how) == STATUS[how]
+    check_nothing_left(test)
+
+
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
+def test_a_test_that_is_interrupted_while_a_stage_starts_ends_it(
+        start, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EARLY", str(int(signal.Signals[how])))
+    test = start("test")
+    assert test.process.wait(60) == STATUS[how], test.output()
     check_nothing_left(test)

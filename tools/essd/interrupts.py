@@ -11,11 +11,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import subprocess
     from concurrent.futures import ThreadPoolExecutor
 
 INTERRUPTS = (KeyboardInterrupt, SystemExit)
@@ -70,15 +71,45 @@ def pool(workers: int) -> Iterator["ThreadPoolExecutor"]:
 
 
 @contextlib.contextmanager
-def ignored() -> Iterator[None]:
-    """Ignore both signals during a clean-up, which takes a few seconds at most."""
+def handled_by(handler: "Callable[[int, object], None] | signal.Handlers") -> Iterator[None]:
+    """Give both signals another handler for a while."""
     if threading.current_thread() is not threading.main_thread():
         yield           # Only the main thread handles signals.
         return
-    before = {number: signal.signal(number, signal.SIG_IGN)
+    before = {number: signal.signal(number, handler)
               for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+@contextlib.contextmanager
+def ignored() -> Iterator[None]:
+    """Ignore both signals during a clean-up, which takes a few seconds at most."""
+    with handled_by(signal.SIG_IGN):
+        yield
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Keep a signal that comes during this block until the block has ended.
+
+    A program or a thread that the block starts is then known to the code that has
+    to end it: an exception inside subprocess.Popen() or Thread.start() would come
+    after the start and before the caller has the object.
+    """
+    came: list[int] = []
+    with handled_by(lambda number, _: came.append(number)):
+        yield
+    for number in came[:1]:
+        signal.raise_signal(number)
+
+
+def kill_after(process: "subprocess.Popen[Any]", seconds: float) -> threading.Timer:
+    """Start a timer that kills a process; it does not keep this program from exiting."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.daemon = True
+    timer.start()
+    return timer

@@ -13,7 +13,6 @@ import json
 import re
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,15 +141,13 @@ def follow(show_line: Callable[[str], None], *words: object
 @contextlib.contextmanager
 def watched(process: "subprocess.Popen[str]") -> Iterator[Callable[[], None]]:
     """Kill a process that hangs: call the yielded function whenever it has printed a line."""
-    timer = threading.Timer(SILENT_S, process.kill)
+    timer = interrupts.kill_after(process, SILENT_S)
 
     def is_alive() -> None:
         nonlocal timer
         timer.cancel()
-        timer = threading.Timer(SILENT_S, process.kill)
-        timer.start()
+        timer = interrupts.kill_after(process, SILENT_S)
 
-    timer.start()
     try:
         yield is_alive
     finally:

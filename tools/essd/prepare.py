@@ -92,9 +92,11 @@ def prepare(guest: bool = True, drive: bool = True,
     progress = show.Progress()
     failed: Exception | None = None
     with progress.shown(), ThreadPoolExecutor(len(tasks) or 1) as pool:
-        futures = {pool.submit(task.build, progress.task(task.name)): key
-                   for key, task in tasks.items()}
+        futures: dict[Future[object], str | Path] = {}
         with ending(futures):
+            with interrupts.held():
+                for key, task in tasks.items():
+                    futures[pool.submit(task.build, progress.task(task.name))] = key
             for future in as_completed(futures):
                 key = futures[future]
                 try:

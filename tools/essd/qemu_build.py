@@ -16,11 +16,10 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import venv
 from pathlib import Path
 
-from . import elf
+from . import elf, interrupts
 from .debian_source import Release, Source, fetch
 from .errors import BUILD_S
 from .fw_build import (ROM_ELF, BuildError, Progress, ensure_rom, first_error,
@@ -263,8 +262,7 @@ def ninja(output: Path, log: Path, progress: Progress) -> None:
                               stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT) as process:
             assert process.stdout is not None
-            watchdog = threading.Timer(BUILD_S, process.kill)
-            watchdog.start()
+            watchdog = interrupts.kill_after(process, BUILD_S)
             for line in process.stdout:
                 file.write(line)
                 match = re.match(rb"\[(\d+)/(\d+)\]", line)

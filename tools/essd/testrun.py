@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -75,25 +74,27 @@ class Run:
         """
         with open(self.log, "a", encoding="utf-8") as log:
             log.write("$ " + " ".join(map(str, words)) + "\n")
-            with subprocess.Popen(
-                    [str(w) for w in words], cwd=paths.TOP, text=True,
-                    errors="replace", stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    env={**os.environ, **(env or {})}, process_group=0) as process:
+            process = None
+            try:
+                with interrupts.held():
+                    process = subprocess.Popen(
+                        [str(w) for w in words], cwd=paths.TOP, text=True,
+                        errors="replace", stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                        env={**os.environ, **(env or {})}, process_group=0)
+                    watchdog = interrupts.kill_after(process, STAGE_S)
                 assert process.stdout is not None
                 if is_aside:
                     os.setpriority(os.PRIO_PROCESS, process.pid,
                                    max(ASIDE_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
-                watchdog = threading.Timer(STAGE_S, process.kill)
-                watchdog.start()
-                try:
-                    lines = list(self.copy(process.stdout, log, quiet,
-                                           title or self.stage, show_line))
-                except interrupts.INTERRUPTS:
+                lines = list(self.copy(process.stdout, log, quiet, title or self.stage,
+                                       show_line))
+                process.communicate()
+            except BaseException:
+                if process:
                     end_group(process)
-                    raise
-                finally:
-                    watchdog.cancel()
+                raise
+            watchdog.cancel()
         if process.returncode != 0:
             if quiet:
                 for line in lines[-TAIL_LINES:]:
@@ -396,10 +397,11 @@ def run_tests(every: bool, only: list[str]) -> int:
     progress.status = None      # The stages print too, so progress is plain lines.
     # Background builds run one at a time, which leaves a core to the native stages.
     with ThreadPoolExecutor(1) as pool:
-        for name, (stages, build) in BACKGROUND.items():
-            if set(stages) & set(names):
-                run.background[name] = pool.submit(build, progress.task(name))
         with prepare.ending(run.background.values()):
+            with interrupts.held():
+                for name, (stages, build) in BACKGROUND.items():
+                    if set(stages) & set(names):
+                        run.background[name] = pool.submit(build, progress.task(name))
             for name in names:
                 start = time.monotonic()
                 why = run_stage(run, name)
