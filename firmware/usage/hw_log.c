@@ -34,6 +34,17 @@ static struct hw_error *find_same(struct hw_log *log,
                : NULL;
 }
 
+/* Whether an error may become an entry. */
+static bool has_room(struct hw_log *log, const struct hw_error *error,
+                     uint64_t now_us)
+{
+    if (now_us >= log->minute_us) {
+        log->minute_us = now_us + HW_LOG_PERIOD_US;
+        log->entries = 0;
+    }
+    return log->entries < (error->is_fatal ? HW_LOG_MOST : HW_LOG_NEW);
+}
+
 void hw_log_note(struct hw_log *log, const struct hw_error *error,
                  uint64_t now_us)
 {
@@ -45,10 +56,11 @@ void hw_log_note(struct hw_log *log, const struct hw_error *error,
         same->info = error->info;
         return;
     }
-    if (log->number - log->saved == HW_LOG_NEW && !error->is_fatal) {
+    if (!has_room(log, error, now_us)) {
         log->dropped++;
         return;
     }
+    log->entries++;
     entry.number = ++log->number;
     entry.boot = log->boot;
     hw_error_records_add(&log->records, &entry);

@@ -3,17 +3,19 @@
  * The internal log of hardware errors: a buffer in DRAM, whose new entries are
  * written to flash once a minute, and at once if one of them is fatal.
  *
- * Wear: at most HW_LOG_NEW records are written in a minute.  63 records cost
- * the erasure of one of 64 sectors, each of which endures 100,000 erasures.  So
- * the sectors last for 24 years of errors without end.
+ * Wear: at most HW_LOG_NEW records are written in a minute, or HW_LOG_MOST if
+ * there are fatal errors.  63 records cost the erasure of one of 64 sectors,
+ * each of which endures 100,000 erasures.  So the sectors last for 16 years of
+ * errors without end.
  */
 #ifndef ESSD_USAGE_HW_LOG_H
 #define ESSD_USAGE_HW_LOG_H
 
 #include "firmware/store/hw_error_log.h"
 
-/* The most entries that wait for flash; further errors are only counted. */
-enum { HW_LOG_NEW = 32 };
+/* The most entries of a minute.  Further errors are only counted.  The last
+ * ones are for fatal errors only. */
+enum { HW_LOG_NEW = 32, HW_LOG_MOST = 48 };
 #define HW_LOG_PERIOD_US UINT64_C(60000000)
 
 struct hw_log_config {
@@ -30,10 +32,12 @@ struct hw_log {
     bool (*save)(void *ctx, const struct hw_error *error);
     void *save_ctx;
     uint32_t boot;
-    uint32_t number;  /* of the newest error */
-    uint32_t saved;   /* number of the newest error in flash */
-    uint32_t dropped; /* errors that found no room */
-    uint64_t save_us; /* the entries that wait are written at this time */
+    uint32_t number;    /* of the newest error */
+    uint32_t saved;     /* number of the newest error in flash */
+    uint32_t dropped;   /* errors that found no room */
+    uint64_t save_us;   /* the entries that wait are written at this time */
+    uint64_t minute_us; /* when the minute ends whose entries are counted */
+    uint32_t entries;   /* of this minute */
 };
 
 void hw_log_init(struct hw_log *log, const struct hw_log_config *config);

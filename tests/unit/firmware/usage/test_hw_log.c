@@ -106,10 +106,29 @@ static void test_more_errors_than_the_buffer_holds_are_counted(void **state)
         note_error(i, false, 1000);
     }
     assert_int_equal(hw_log.dropped, 5);
-    note_error(99, true, 1000); /* a fatal one always finds room */
+    note_error(99, true, 1000); /* there is room for a fatal one */
     hw_log_step(&hw_log, 1000);
     assert_int_equal(flash.count, HW_LOG_NEW + 1);
     assert_int_equal(flash.error[HW_LOG_NEW].address, 99);
+}
+
+static void test_fatal_errors_without_end_do_not_wear_out_the_flash(
+    void **state)
+{
+    uint64_t now_us = 1000;
+
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++) {
+        note_error(i, true, now_us);
+        hw_log_step(&hw_log, now_us);
+        note_error(i, false, now_us);
+        now_us += HW_LOG_PERIOD_US / 1000;
+    }
+    assert_int_equal(hw_log.number, HW_LOG_MOST);
+    assert_int_equal(hw_log.dropped, 2000 - HW_LOG_MOST);
+    note_error(1, true, now_us);
+    hw_log_step(&hw_log, now_us);
+    assert_int_equal(hw_log.saved, HW_LOG_MOST + 1);
 }
 
 static void test_numbers_go_on_after_a_restart(void **state)
