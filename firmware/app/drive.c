@@ -27,7 +27,6 @@ enum {
      * operations, telemetry, transport and echo service. */
     DRAM_FOR_SERVICES = RDMA_CAPSULE_BYTES + RDMA_BUF_BYTES + ECHO_MEMORY_LEN +
                         NVMF_FIRMWARE_MAX + (4 << 20),
-    TRANSFER_LOG_US = 60000000, /* between two log lines about parity errors */
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
@@ -204,7 +203,7 @@ void drive_report_nand_health(struct drive *drive, struct loop_step *step)
 
 static void start_nand_health(struct drive *drive, struct nvmf_config *target)
 {
-    nand_health_init(&drive->nand_health, &drive->nand,
+    nand_health_init(&drive->nand_health, &drive->nand, &drive->net.verbs,
                      usage_keeper_add_flash(&drive->keeper, nand_health_count,
                                             &drive->nand_health));
     nand_health_fill(&drive->nand_health, &target->health);
@@ -234,28 +233,6 @@ static bool find_lost_words(void *ctx)
     return memory_check_look(&drive->memory, drive->now_us);
 }
 
-/* The data of an operation had a parity error between DRAM and flash. */
-static void note_transfer_error(void *ctx, const struct ftl_flash_op *op)
-{
-    struct drive *drive = ctx;
-    const struct hw_error error = {
-        .kind = HW_ERROR_NAND_TRANSFER,
-        .time_us = drive->now_us,
-        .address =
-            (uint64_t)op->die << 32 | (uint64_t)op->block << 16 | op->wordline,
-        .info = drive->nand.seam.transfer_errors,
-    };
-
-    hw_log_note(&drive->hw_log, &error, drive->now_us);
-    if (drive->now_us >= drive->transfer_log_us) {
-        log_line(drive->log,
-                 "nand: data of die %u, block %u had a parity error on its way "
-                 "between DRAM and flash; %u such errors since the start",
-                 op->die, op->block, drive->nand.seam.transfer_errors);
-        drive->transfer_log_us = drive->now_us + TRANSFER_LOG_US;
-    }
-}
-
 static enum init_result nand_start(struct drive *drive,
                                    const struct drive_config *config,
                                    const struct nand_info *info)
@@ -274,7 +251,7 @@ static enum init_result nand_start(struct drive *drive,
         .lost_word = memory_check_lost_word(config->ecc.regs),
         .ecc_regs = config->ecc.regs,
         .find_lost_words = find_lost_words,
-        .transfer_failed = note_transfer_error,
+        .transfer_failed = transfer_errors_note_nand,
         .media_done = end_nand_io,
         .failed = report_nand_failure,
         .read_only = report_nand_read_only,
@@ -662,6 +639,8 @@ static struct init_report net_start(struct drive *drive,
         .rnic_regs = config->rnic_regs,
         .lag_regs = config->lag_regs,
         .initiator_depth = RDMA_MAX_RD_ATOMIC,
+        .parity_error = transfer_errors_note_rnic,
+        .parity_ctx = drive,
         .trace = mgmt_trace(&drive->mgmt),
     };
 

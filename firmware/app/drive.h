@@ -25,6 +25,7 @@
 #include "firmware/app/peripherals.h"
 #include "firmware/app/services.h"
 #include "firmware/app/telemetry.h"
+#include "firmware/app/transfer_errors.h"
 #include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"
 #include "firmware/usage/event_keeper.h"
@@ -128,9 +129,8 @@ struct drive {
     void (*power_saved)(void *ctx);
     void *power_ctx;
     bool has_power_failed;
-    uint64_t now_us;          /* time of the main loop's current turn */
-    uint64_t transfer_log_us; /* no parity error of a transfer is logged before
-                               * this time */
+    uint64_t now_us; /* time of the main loop's current turn */
+    struct transfer_errors transfer_errors;
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;
     struct drive_net net;

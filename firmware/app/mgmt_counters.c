@@ -69,6 +69,7 @@ static const char *const rnic_counter_name[] = {
     [RNIC_COUNT_RP_CNP_HANDLED] = "cnps-handled",
     [RNIC_COUNT_NP_CNP_SENT] = "cnps-out",
     [RNIC_COUNT_NP_ECN_MARKED] = "ecn-marked-in",
+    [RNIC_COUNT_PARITY_ERRORS] = "parity-errors",
 };
 _Static_assert(ARRAY_LEN(rnic_counter_name) == RNIC_COUNTERS,
                "every counter of the RNIC has a name");

@@ -14,6 +14,7 @@ bool mgmt_hardware_errors(void *ctx, const struct json_args *args,
         [HW_ERROR_MEMORY_CORRECTED] = "memory-corrected",
         [HW_ERROR_MEMORY_LOST] = "memory-lost",
         [HW_ERROR_NAND_TRANSFER] = "nand-transfer",
+        [HW_ERROR_RNIC_TRANSFER] = "rnic-transfer",
     };
     const struct drive *drive = ctx;
     const struct hw_error_records *records = &drive->hw_log.records;
@@ -23,6 +24,7 @@ bool mgmt_hardware_errors(void *ctx, const struct json_args *args,
     json_number(out, "memory-corrected", drive->memory.corrected);
     json_number(out, "memory-lost", drive->memory.lost);
     json_number(out, "nand-transfer", drive->nand.seam.transfer_errors);
+    json_number(out, "rnic-transfer", transfer_errors_of_rnic(drive));
     json_number(out, "dropped", drive->hw_log.dropped);
     json_begin_array(out, "errors");
     for (uint16_t i = 0; i < MIN(records->count, ERRORS_A_REPLY); i++) {

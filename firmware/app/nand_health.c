@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/nand_health.h"
 
+#include "lib/regfields.h"
+#include "hw-model/regs/rnic.h"
+
 enum { PERCENT = 100, USED_MOST = 255 };
 
 void nand_health_init(struct nand_health *health,
                       const struct nand_medium *medium,
+                      const struct verbs *verbs,
                       const struct usage_flash *before)
 {
-    *health = (struct nand_health){.medium = medium, .before = *before};
+    *health = (struct nand_health){
+        .medium = medium,
+        .verbs = verbs,
+        .before = *before,
+    };
 }
 
 void nand_health_count(void *ctx, struct usage_flash *flash)
@@ -31,7 +39,9 @@ void nand_health_count(void *ctx, struct usage_flash *flash)
         .rebuilt_units = before->rebuilt_units + ftl->rebuilt_units,
         .unreadable_units = before->unreadable_units +
                             nand_counter_read(nand, NAND_COUNT_UNCORRECTABLE),
-        .transfer_errors = before->transfer_errors + seam->transfer_errors,
+        .transfer_errors = before->transfer_errors + seam->transfer_errors +
+                           (uint32_t)rnic_counter_read(
+                               health->verbs, RNIC_COUNT_PARITY_ERRORS),
         .transfers_corrected =
             before->transfers_corrected + seam->transfers_corrected,
     };

@@ -11,6 +11,7 @@
 #define ESSD_APP_NAND_HEALTH_H
 
 #include "firmware/app/nand_medium.h"
+#include "firmware/drivers/rnic.h"
 #include "firmware/store/usage.h"
 #include "nvmeof/target/target.h"
 
@@ -19,14 +20,19 @@ enum { NAND_HEALTH_US = 1000000 }; /* SMART's values are at most so old */
 /* Treat as opaque. */
 struct nand_health {
     const struct nand_medium *medium;
+    const struct verbs *verbs;
     struct usage_flash before; /* the counters at the start */
     uint64_t seen;             /* sum of the counters that matter, last time */
     uint64_t check_us;
 };
 
-/** @param before  is copied; the counters of earlier power cycles */
+/**
+ * @param verbs   the RNIC, whose parity errors count like those of the flash
+ * @param before  is copied; the counters of earlier power cycles
+ */
 void nand_health_init(struct nand_health *health,
                       const struct nand_medium *medium,
+                      const struct verbs *verbs,
                       const struct usage_flash *before);
 
 /** The function for usage_keeper_add_flash(). */

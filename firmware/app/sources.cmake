@@ -36,6 +36,7 @@ set(SOURCES
     pools_text.c
     services.c
     telemetry.c
+    transfer_errors.c
     vendor_feature.c
 )
 set(RV64_SOURCES

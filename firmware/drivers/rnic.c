@@ -208,6 +208,8 @@ enum init_result verbs_init(struct verbs *verbs,
     memset(verbs, 0, sizeof(*verbs));
     verbs->regs = config->regs;
     verbs->hart = config->hart;
+    verbs->parity_error = config->parity_error;
+    verbs->ctx = config->ctx;
     verbs->hart_regs =
         config->regs + (uintptr_t)config->hart * RNIC_HART_STRIDE;
     if (mmio_read32(verbs->regs + A_RNIC_ID) != 0x52444d01) {

@@ -37,6 +37,11 @@ struct verbs_config {
     /* CNPs slow their QP down; its packets are sent as ECN-capable. */
     bool has_dcqcn;
 
+    /* Data of a queue pair had a parity error between RNIC and DRAM, and the
+     * queue pair fails.  NULL: nobody needs to know. */
+    void (*parity_error)(void *ctx, uint32_t qpn, bool is_to_dram);
+    void *ctx;
+
     /*
      * How many rings of 1 << n entries there are.  NULL means
      * rnic_default_sq_rings and rnic_default_rq_rings, which suffice for every
@@ -130,6 +135,9 @@ struct verbs {
     uint32_t rest_put, rest_get;
     uint16_t dirty[RNIC_QP_SLOTS];
     uint32_t dirty_count;
+
+    void (*parity_error)(void *ctx, uint32_t qpn, bool is_to_dram);
+    void *ctx; /* of parity_error */
 
     uint32_t local_key;
     uint16_t free_mrs[RNIC_MR_SLOTS]; /* in order of release */

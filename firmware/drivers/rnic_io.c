@@ -289,6 +289,15 @@ static unsigned int cq_poll(struct verbs *verbs, struct rnic_cq *cq,
     return cq->ci - start;
 }
 
+static void parity_error_deliver(const struct verbs *verbs, const uint8_t *eqe)
+{
+    if (verbs->parity_error != NULL) {
+        verbs->parity_error(verbs->ctx, dram_load32(eqe, RNIC_EQE_INDEX),
+                            dram_load32(eqe, RNIC_EQE_INFO) ==
+                                RNIC_TRANSFER_TO_DRAM);
+    }
+}
+
 static void event_deliver(struct verbs *verbs, const uint8_t *eqe)
 {
     uint32_t qpn = dram_load32(eqe, RNIC_EQE_INDEX);
@@ -306,6 +315,10 @@ static void event_deliver(struct verbs *verbs, const uint8_t *eqe)
     case RNIC_EVENT_QP_DRAINED:
         event.type = VERBS_EVENT_QP_DRAINED;
         break;
+    case RNIC_EVENT_PARITY_ERROR: /* is about the RNIC, even if its QP is gone
+                                   */
+        parity_error_deliver(verbs, eqe);
+        return;
     default:
         verbs->counters.other_events++;
         return;

@@ -330,6 +330,8 @@ static enum init_result rnic_start(struct drive_net *net,
         .generation = config->generation,
         .has_cnp = config->config->network.has_cnp,
         .has_dcqcn = config->config->network.has_dcqcn,
+        .parity_error = config->parity_error,
+        .ctx = config->parity_ctx,
     };
 
     return verbs_init(&net->verbs, &verbs);

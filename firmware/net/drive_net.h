@@ -39,6 +39,9 @@ struct drive_net_config {
     uint8_t initiator_depth;
     /* RDMA READs that a peer may have outstanding. */
     uint8_t responder_resources;
+    /* As verbs_config.parity_error; its ctx is `parity_ctx`. */
+    void (*parity_error)(void *ctx, uint32_t qpn, bool is_to_dram);
+    void *parity_ctx;
     const struct trace *trace; /* NULL: no tracing */
 };
 

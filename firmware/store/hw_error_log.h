@@ -16,6 +16,8 @@ enum hw_error_kind {
     HW_ERROR_MEMORY_LOST,      /* a word that could not be corrected */
     HW_ERROR_NAND_TRANSFER,    /* data of a die had a parity error; address: die
                                 * (32 bits), block and wordline (16 bits each) */
+    HW_ERROR_RNIC_TRANSFER, /* data of a connection had a parity error; address:
+                             * enum rnic_transfer and QPN (32 bits each) */
     HW_ERROR_KINDS,
 };
 
@@ -27,8 +29,8 @@ struct hw_error {
     uint16_t repeats; /* errors of this kind and address right after it */
     uint64_t time_us; /* since the reset */
     uint64_t address;
-    uint64_t info; /* crash: mcause; memory: errors since power-on; nand: errors
-                      since the start */
+    uint64_t info; /* crash: mcause; memory: errors since power-on; nand, rnic:
+                      errors since the start */
 };
 
 struct hw_error_records {

@@ -75,6 +75,7 @@ enum rnic_counter {
     RNIC_COUNT_RP_CNP_HANDLED,    /* rp_cnp_handled: CNPs that slowed a QP */
     RNIC_COUNT_NP_CNP_SENT,       /* np_cnp_sent */
     RNIC_COUNT_NP_ECN_MARKED,     /* np_ecn_marked_roce_packets */
+    RNIC_COUNT_PARITY_ERRORS,     /* of transfers from and to DRAM */
     RNIC_COUNTERS,
 };
 enum { RNIC_COUNTER_BASE = 0x400 };  /* counter n at +8n */
@@ -344,6 +345,11 @@ enum rnic_event {
     RNIC_EVENT_RQ_LOW = 5,
     RNIC_EVENT_MEMORY_ERROR = 6,
     RNIC_EVENT_LINK = 7,          /* INDEX port, INFO 1 = up */
+    RNIC_EVENT_PARITY_ERROR = 8,  /* INDEX QPN, INFO: enum rnic_transfer */
+};
+enum rnic_transfer {              /* where the data was going */
+    RNIC_TRANSFER_TO_DRAM = 0,
+    RNIC_TRANSFER_FROM_DRAM = 1,
 };
 
 #endif

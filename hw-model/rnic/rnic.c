@@ -23,6 +23,7 @@ _Static_assert((int)RNIC_COUNTERS == (int)ROCE_COUNTERS,
                "one list of counters");
 _Static_assert((int)RNIC_COUNT_RX_CNP == (int)ROCE_RX_CNP &&
                    (int)RNIC_COUNT_NP_ECN_MARKED == (int)ROCE_NP_ECN_MARKED &&
+                   (int)RNIC_COUNT_PARITY_ERRORS == (int)ROCE_PARITY_ERRORS &&
                    (int)RNIC_COUNT_TX_RNR == (int)ROCE_TX_RNR &&
                    (int)RNIC_COUNT_TIMEOUTS == (int)ROCE_TIMEOUTS,
                "in one order");

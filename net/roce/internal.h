@@ -269,14 +269,16 @@ void roce_complete_send(struct roce *roce, uint32_t slot,
                         enum verbs_wc_status status);
 void roce_complete_recv(struct roce *roce, uint32_t slot,
                         struct rdma_completion *completion);
-/** Whether a fault rule makes the transfer of a packet's data between RNIC and
- * DRAM fail. */
+/** Ask the fault rules about a transfer.  If it has a parity error, count it
+ * and raise the event.  @return whether it has one */
+bool roce_judge_transfer(struct roce *roce, uint32_t slot, bool is_to_dram);
+
+/** Whether the transfer of a packet's data between RNIC and DRAM has a parity
+ * error.  If so, the caller has to end the connection. */
 static inline bool roce_transfer_fails(struct roce *roce, uint32_t slot,
                                        bool is_to_dram)
 {
-    return roce->faults != NULL &&
-           roce->faults->judge_transfer(
-               roce->faults->ctx, roce_rdma_qp(roce, slot)->qpn, is_to_dram);
+    return roce->faults != NULL && roce_judge_transfer(roce, slot, is_to_dram);
 }
 
 /** Move a QP to ERROR because of a fault: raise the event and flush it. */

@@ -17,6 +17,18 @@ void roce_qp_event(struct roce *roce, uint32_t slot, enum rdma_event_type type,
                   info);
 }
 
+bool roce_judge_transfer(struct roce *roce, uint32_t slot, bool is_to_dram)
+{
+    if (!roce->faults->judge_transfer(
+            roce->faults->ctx, roce_rdma_qp(roce, slot)->qpn, is_to_dram)) {
+        return false;
+    }
+    roce_count(roce, ROCE_PARITY_ERRORS);
+    roce_qp_event(roce, slot, RDMA_EVENT_PARITY_ERROR,
+                  is_to_dram ? RDMA_TO_DRAM : RDMA_FROM_DRAM);
+    return true;
+}
+
 static void write_completion(struct roce *roce, uint16_t cq,
                              struct rdma_completion *completion)
 {

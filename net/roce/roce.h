@@ -59,6 +59,7 @@ enum roce_counter {
     ROCE_RP_CNP_HANDLED,
     ROCE_NP_CNP_SENT,
     ROCE_NP_ECN_MARKED,
+    ROCE_PARITY_ERRORS,
     ROCE_COUNTERS,
 };
 

@@ -16,7 +16,11 @@ _Static_assert((int)VERBS_WR_LOCAL_INV == (int)RNIC_WR_LOCAL_INV &&
 _Static_assert((int)VERBS_WC_BAD_RESPONSE == (int)RNIC_WC_BAD_RESPONSE &&
                    (int)VERBS_WC_FLUSHED == (int)RNIC_WC_FLUSHED,
                "verbs and registers number the statuses alike");
-_Static_assert((int)RDMA_EVENT_LINK == (int)RNIC_EVENT_LINK, "events too");
+_Static_assert((int)RDMA_EVENT_LINK == (int)RNIC_EVENT_LINK &&
+                   (int)RDMA_EVENT_PARITY_ERROR ==
+                       (int)RNIC_EVENT_PARITY_ERROR &&
+                   (int)RDMA_FROM_DRAM == (int)RNIC_TRANSFER_FROM_DRAM,
+               "events too");
 _Static_assert((int)VERBS_QPS_ERROR == (int)RNIC_QPS_ERROR, "and states");
 
 uint32_t rdma_read_word(const struct rdma_dram *dram, uint64_t addr)

@@ -71,7 +71,11 @@ enum rdma_event_type {
     RDMA_EVENT_RQ_LOW = 5,
     RDMA_EVENT_MEMORY_ERROR = 6,
     RDMA_EVENT_LINK = 7,
+    RDMA_EVENT_PARITY_ERROR = 8,
 };
+
+/* Of a parity error: the direction of the transfer. */
+enum rdma_direction { RDMA_TO_DRAM = 0, RDMA_FROM_DRAM = 1 };
 
 /** Read a 32-bit word that firmware writes; 0 if it is not in DRAM. */
 uint32_t rdma_read_word(const struct rdma_dram *dram, uint64_t addr);

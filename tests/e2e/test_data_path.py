@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from essd import steps
+from essd import mgmt, nand_steps, steps
+from essd.api import Drive
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
@@ -97,3 +98,31 @@ def test_wrong_bits_in_the_write_buffer_are_corrected_or_the_block_cannot_be_rea
     assert read(job, 5)
     text = console(job)
     assert "its block in the write buffer is lost" in text and "panic" not in text
+
+
+def logged(job: Job) -> list[dict[str, Any]]:
+    """The parity errors of the RNIC that the drive has logged, the oldest first."""
+    errors = mgmt.ask(job.instance, "hardware-errors")["errors"]
+    return [error for error in reversed(errors) if error["kind"] == "rnic-transfer"]
+
+
+def test_a_host_repeats_what_a_parity_error_of_the_rnic_has_ended(job: Job) -> None:
+    steps.clean_host(job)
+    steps.connect(job, options="--reconnect-delay=1")
+    rules = Drive(job.instance, job.target).faults
+    for unit, direction in enumerate(("in", "out")):
+        write(job, unit)
+        name = rules.add(f"rdma direction={direction} when nth=1 do transfer")
+        write(job, unit + 2)
+        assert read(job, unit) and read(job, unit + 2)
+        assert rules[name].fired == 1
+    text = console(job)
+    assert "had a parity error on its way to DRAM; its connection ends; 1 such" in text
+    errors = logged(job)
+    assert [error["address"] >> 32 for error in errors] == [0, 1]
+    assert all(error["fatal"] for error in errors)
+    found = nand_steps.number_of(job.quiet(f"nvme ocp smart-add-log {job.controller()}"),
+                                 "End to end detected errors")
+    assert found == 2
+    reset(job)      # This stops nothing in order: the errors are in the SPI flash already.
+    assert logged(job) == errors

@@ -604,6 +604,7 @@ static struct {
     bool is_to_dram;
     uint32_t skip; /* transfers before the one that fails */
     uint32_t failed;
+    uint32_t qpn; /* of the transfer that has failed */
 } transfer;
 
 static uint8_t judge_message(void *ctx, uint32_t qpn, uint8_t opcode)
@@ -617,12 +618,12 @@ static uint8_t judge_message(void *ctx, uint32_t qpn, uint8_t opcode)
 static bool judge_transfer(void *ctx, uint32_t qpn, bool is_to_dram)
 {
     (void)ctx;
-    (void)qpn;
     if (transfer.failed != 0 || is_to_dram != transfer.is_to_dram ||
         transfer.skip-- != 0) {
         return false;
     }
     transfer.failed++;
+    transfer.qpn = qpn;
     return true;
 }
 
@@ -678,6 +679,40 @@ static void test_data_whose_transfer_fails_is_not_sent(void **state)
         connect_again();
         expect_good(LBA, UNIT_BLOCKS, 1);
     }
+}
+
+static void test_parity_errors_of_the_rnic_are_counted_and_logged(void **state)
+{
+    const struct hw_log *log = &bed.drive->drive.hw_log;
+    struct nvmf_flash_use use;
+
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        bool is_to_dram = i == 0;
+        uint32_t entry;
+
+        fail_transfer(is_to_dram, 0);
+        assert_int_not_equal(
+            bed_read(&bed, 1, LBA, UNIT_BLOCKS, HOST_DATA_KEYED), 0);
+        entry = log->records.count - 1u;
+        assert_int_equal(entry, i);
+        assert_int_equal(log->records.error[entry].kind,
+                         HW_ERROR_RNIC_TRANSFER);
+        assert_true(log->records.error[entry].is_fatal);
+        assert_int_equal(log->records.error[entry].address,
+                         (uint64_t)!is_to_dram << 32 | transfer.qpn);
+        assert_int_equal(log->records.error[entry].info, i + 1);
+        /* The drive does not wait before it writes the error to its SPI flash.
+         */
+        assert_int_equal(log->saved, log->number);
+        connect_again();
+    }
+    nand_health_read(&bed.drive->drive.nand_health, &use);
+    assert_int_equal(use.transfer_errors, 2);
+    assert_int_equal(use.transfers_corrected, 0);
+    assert_non_null(strstr(machine_console(&bed.drive->machine),
+                           "had a parity error on its way to DRAM"));
 }
 
 /* ---- Garbage collection. */

@@ -1067,6 +1067,45 @@ static void test_events_come_before_the_completions_they_explain(void **state)
     assert_int_equal(seen.event.type, VERBS_EVENT_QP_DRAINED);
 }
 
+static struct {
+    uint32_t errors;
+    uint32_t qpn;
+    bool is_to_dram;
+} parity;
+
+static void note_parity_error(void *ctx, uint32_t qpn, bool is_to_dram)
+{
+    assert_ptr_equal(ctx, &parity);
+    parity.errors++;
+    parity.qpn = qpn;
+    parity.is_to_dram = is_to_dram;
+}
+
+static void test_a_parity_error_is_reported_even_if_its_qp_is_destroyed(
+    void **state)
+{
+    uint32_t qpn = create_qp(16, 16);
+
+    (void)state;
+    memset(&parity, 0, sizeof(parity));
+    write_eqe(RNIC_EVENT_PARITY_ERROR, qpn, RNIC_TRANSFER_TO_DRAM);
+    verbs_poll(&rnic.verbs, 8); /* Nobody has to take such events. */
+    rnic.verbs.parity_error = note_parity_error;
+    rnic.verbs.ctx = &parity;
+    write_eqe(RNIC_EVENT_PARITY_ERROR, qpn, RNIC_TRANSFER_TO_DRAM);
+    verbs_poll(&rnic.verbs, 8);
+    assert_int_equal(parity.errors, 1);
+    assert_int_equal(parity.qpn, qpn);
+    assert_true(parity.is_to_dram);
+    write_eqe(RNIC_EVENT_PARITY_ERROR, qpn, RNIC_TRANSFER_FROM_DRAM);
+    verbs_destroy_qp(&rnic.verbs, qpn);
+    verbs_poll(&rnic.verbs, 8);
+    assert_int_equal(parity.errors, 2);
+    assert_int_equal(parity.qpn, qpn);
+    assert_false(parity.is_to_dram);
+    assert_int_equal(seen.events, 0);
+}
+
 static void test_arm_loses_no_wake_up(void **state)
 {
     uint32_t qpn = create_qp(16, 16);

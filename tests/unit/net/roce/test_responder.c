@@ -858,6 +858,38 @@ static void test_a_fault_rule_with_a_fatal_nak_ends_the_connection(void **state)
     raw_expect_silence(bed);
 }
 
+static bool judge_as_error(void *ctx, uint32_t qpn, bool is_to_dram)
+{
+    (void)ctx;
+    (void)qpn;
+    return is_to_dram;
+}
+
+static void test_a_parity_error_is_counted_and_raises_an_event(void **state)
+{
+    struct bed *bed = *state;
+    struct fault_once no_fault = {0};
+    const struct roce_fault_hook hook = {
+        .ctx = &no_fault,
+        .judge = judge_once,
+        .judge_transfer = judge_as_error,
+    };
+    struct raw write = {.opcode = RC_WRITE_ONLY,
+                        .psn = RAW_PSN,
+                        .len = 8,
+                        .reth = whole_reth(8)};
+    struct bed_event event;
+
+    bed->side[1].rnic->roce.faults = &hook;
+    raw_send(bed, &write);
+    raw_expect(bed, AETH_NAK, AETH_NAK_REMOTE_ACCESS, RAW_PSN);
+    assert_int_equal(bed_counter(&bed->side[1], RNIC_COUNT_PARITY_ERRORS), 1);
+    assert_true(bed_poll_event(&bed->side[1], &event));
+    assert_int_equal(event.type, RNIC_EVENT_PARITY_ERROR);
+    assert_int_equal(event.info, RNIC_TRANSFER_TO_DRAM);
+    expect_error(bed, RNIC_WC_REMOTE_ACCESS);
+}
+
 static void test_the_first_packet_in_rtr_raises_one_event(void **state)
 {
     struct bed *bed = bed_new();
