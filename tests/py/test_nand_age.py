@@ -7,7 +7,9 @@ import os
 import re
 import resource
 import signal
+import struct
 import subprocess
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -228,6 +230,77 @@ def test_a_table_of_namespaces_that_is_damaged_is_refused() -> None:
     image.save(path.with_name("flash.img"))
     with pytest.raises(EssdError, match="the table of namespaces is damaged"):
         age("--fill", "80", "--yes")
+
+
+@pytest.mark.parametrize(("outcome", "flags", "is_refused"), [
+    (1, 2, False), (2, 0, True), (3, 1, True), (3, 0, False)])
+def test_a_drive_that_is_being_sanitized_is_not_filled(outcome: int, flags: int,
+                                                       is_refused: bool) -> None:
+    path = make()
+    image = flash.FlashImage.load(path.with_name("flash.img"))
+    record = struct.pack("<BBBBIIB3xQ40x", outcome, flags, 2, 1, 0, 2, 0, 0)
+    head = struct.pack("<III8x", 1, len(record), zlib.crc32(record))
+    image.write(flash.LAYOUT["FLASH_SANITIZE_ADDR"],
+                head + struct.pack("<I", zlib.crc32(head)) + b"ESSD-SA1" + record)
+    image.save(path.with_name("flash.img"))
+    before = digest(path)
+    if is_refused:
+        with pytest.raises(EssdError, match="a Sanitize of the drive has not ended, or has "
+                                            "failed; start the drive"):
+            age("--fill", "10", "--yes")
+        assert in_order(path)["units"] == 0
+    else:
+        age("--fill", "10", "--yes")
+        assert digest(path) != before
+
+
+def test_an_array_of_a_drive_with_another_capacity_is_refused() -> None:
+    path = make()
+    age("--fill", "10", "--yes")
+    make_drive("x", exist_ok=True)
+    image = flash.FlashImage.load(path.with_name("flash.img"))
+    image.identity = flash.Identity.random(capacity=32 << 20)
+    image.save(path.with_name("flash.img"))
+    with pytest.raises(EssdError, match="cannot mount it: it was written with another capacity "
+                                        "than this drive's; use the drive's own array$"):
+        age("--fill", "10", "--yes")
+
+
+def test_a_damaged_record_is_found_before_anything_changes() -> None:
+    path = make()
+    with path.open("r+b") as file:
+        file.seek(16384 + 64 * 100 + 9)
+        file.write(b"\x55")
+    before = digest(path)
+    for words in (("--erasures", "10"), ("--days", "1"), ("--fill", "10", "--yes")):
+        with pytest.raises(EssdError, match="the record of block 100 is damaged, so nothing was "
+                                            "changed; use a copy"):
+            age(*words)
+    assert digest(path) == before
+
+
+def test_no_more_days_pass_than_the_clock_of_the_array_can_count() -> None:
+    path = make()
+    for _ in range(5):
+        age("--days", "36500")
+    before = digest(path)
+    with pytest.raises(EssdError, match="at most 200000 days can pass for an array, and 182500 "
+                                        "have passed; nothing was changed"):
+        age("--days", "36500")
+    assert digest(path) == before
+    age("--days", "17500")
+    assert nand.look(path)["time_s"] == 200000 * 86400
+
+
+def test_the_days_begin_at_the_latest_time_that_a_power_cut_has_left() -> None:
+    path = make()
+    record = bytearray(path.read_bytes()[16384 + 64 * 7:][:60])
+    struct.pack_into("<Q", record, 24, 10**9 * 3600)
+    with path.open("r+b") as file:
+        file.seek(16384 + 64 * 7)
+        file.write(bytes(record) + struct.pack("<I", zlib.crc32(record)))
+    age("--days", "1")
+    assert nand.look(path)["time_s"] == 86400 + 3600
 
 
 def test_an_array_that_is_damaged_or_read_only_is_refused() -> None:

@@ -4,6 +4,7 @@
  * contents stay, unless the drive is also preconditioned: see fill.h.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,41 @@
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
+/* The model time counts nanoseconds in 64 bits.  What is left beyond these days
+ * is for the drive's own use. */
+enum { DAYS_MAX = 200000 };
+
+/*
+ * Check everything before anything changes: nothing is aged twice if the
+ * command is repeated after a failure.  After a power cut, the time goes on
+ * from the latest that the state or a record has, so set the state to it.
+ */
+static bool check_before(struct image *image, uint64_t days)
+{
+    uint64_t *time_ns = &image->file.state.time_ns;
+
+    for (uint32_t i = 0; i < image->num_blocks; i++) {
+        struct nand_record record;
+
+        if (!image_record(image, i, &record)) {
+            image_complain(image->path,
+                           "the record of block %u is damaged, so nothing was "
+                           "changed; use a copy of the file, or a new array",
+                           i);
+            return false;
+        }
+        *time_ns = MAX(*time_ns, record.time_ns);
+    }
+    if (days > DAYS_MAX || *time_ns / DAY_NS > DAYS_MAX - days) {
+        image_complain(image->path,
+                       "at most %u days can pass for an array, and %" PRIu64
+                       " have passed; nothing was changed",
+                       DAYS_MAX, *time_ns / DAY_NS);
+        return false;
+    }
+    return true;
+}
+
 static bool age_block(const struct image *image, uint32_t block,
                       uint64_t erasures)
 {
@@ -21,7 +57,6 @@ static bool age_block(const struct image *image, uint32_t block,
     uint64_t wear;
 
     if (!image_record(image, block, &record)) {
-        image_complain(image->path, "the record of block %u is damaged", block);
         return false;
     }
     /* The erase number stays: it belongs to the contents. */
@@ -63,9 +98,16 @@ static int age_opened(struct image *image, const struct wishes *wishes)
     bool is_filled = wishes->fill != 0;
     int status = STATUS_OK;
 
+    if (!check_before(image, wishes->days)) {
+        return STATUS_FAILED;
+    }
+    errno = 0;
     if (!store_state(image, is_filled ? 0 : wishes->days) ||
         !add_erasures(image, wishes->erasures) || fsync(image->fd) != 0) {
-        return image_complain(image->path, "it could not be aged completely");
+        return image_complain(image->path,
+                              "it could not be aged completely: %s; some "
+                              "blocks may have the erasures",
+                              strerror(errno != 0 ? errno : EIO));
     }
     if (is_filled) {
         status = fill_namespaces(image, wishes);

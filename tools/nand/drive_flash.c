@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "firmware/operations/sanitize.h"
 #include "firmware/store/area.h"
 #include "firmware/store/store.h"
 #include "image.h"
@@ -66,6 +67,21 @@ bool drive_flash_open(struct drive_flash *drive, const char *path)
 void drive_flash_close(struct drive_flash *drive)
 {
     close(drive->fd);
+}
+
+bool drive_flash_is_sanitized(const struct drive_flash *drive)
+{
+    struct sanitize_state state;
+    uint8_t record[SANITIZE_RECORD_LEN];
+    uint32_t sequence;
+    size_t len = 0;
+    enum area_result result = area_read(&drive->flash, &sanitize_area, record,
+                                        sizeof(record), &len, &sequence);
+    bool is_known = result == AREA_OK || result == AREA_OLDER;
+
+    return is_known && sanitize_record_parse(&state, record, len) &&
+           (state.outcome == NVMF_SANITIZE_IN_PROGRESS ||
+            (state.outcome == NVMF_SANITIZE_FAILED && state.is_blocking));
 }
 
 /* A drive without a table has one namespace over the whole medium, unless its

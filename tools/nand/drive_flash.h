@@ -23,6 +23,10 @@ struct drive_flash {
 MUST_USE bool drive_flash_open(struct drive_flash *drive, const char *path);
 void drive_flash_close(struct drive_flash *drive);
 
+/** Whether a sanitize operation is in progress, and goes on at the drive's next
+ * start, or has failed, so that the drive refuses commands. */
+bool drive_flash_is_sanitized(const struct drive_flash *drive);
+
 /**
  * Read the table of namespaces.
  * @return false when the drive has no intact table; a line has been printed

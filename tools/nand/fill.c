@@ -248,7 +248,11 @@ static int open_and_fill(struct fill *fill, const struct image *image)
         return STATUS_FAILED;
     }
     sizes.capacity_bytes = fill->drive.capacity_bytes;
-    if (ftl_run_start(&fill->run, image, &sizes)) {
+    if (drive_flash_is_sanitized(&fill->drive)) {
+        image_complain(fill->drive.path,
+                       "a Sanitize of the drive has not ended, or has failed; "
+                       "start the drive, and let a Sanitize succeed");
+    } else if (ftl_run_start(&fill->run, image, &sizes)) {
         status = run_fill(fill, image);
         ftl_run_end(&fill->run);
     }

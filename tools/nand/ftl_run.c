@@ -78,8 +78,9 @@ static void set_geometry(struct ftl_run *run)
     };
 }
 
-/* @return false when there is no memory, or the array is too small */
-static bool choose_config(struct ftl_run *run, const struct nand_sizes *sizes)
+/* @return why this is not possible, or NULL */
+static const char *choose_config(struct ftl_run *run,
+                                 const struct nand_sizes *sizes)
 {
     struct ftl_config *config = &run->config;
     uint8_t *bad;
@@ -87,39 +88,60 @@ static bool choose_config(struct ftl_run *run, const struct nand_sizes *sizes)
     set_geometry(run);
     bad = calloc(config->geometry.blocks, config->geometry.dies);
     if (bad == NULL) {
-        return false;
+        return "no memory";
     }
     config->bad_planes = bad;
     nand_sizes_begin(config, sizes);
     config->is_capacity_estimated =
         array_flash_read_marks(&run->flash, bad) != 0;
     if (!nand_sizes_choose(config, sizes)) {
-        return false;
+        return "it has no space for data";
     }
     config->scrub_us = 0; /* Hardly any time passes. */
     config->memory = allocate_memory(ftl_bytes(config));
     config->keep = allocate_memory(ftl_keep_bytes(config));
-    return config->memory != NULL && config->keep != NULL;
+    return config->memory != NULL && config->keep != NULL ? NULL : "no memory";
 }
 
-static bool mount_array(struct ftl_run *run)
+/* Why the translation layer has failed to mount the array. */
+static const char *mount_failure(const struct ftl_run *run)
+{
+    if (run->flash.storage_errno != 0) {
+        return strerror(run->flash.storage_errno);
+    }
+    switch (ftl_failure(run->ftl)) {
+    case FTL_FAILURE_CAPACITY:
+        return "it was written with another capacity than this drive's; use "
+               "the drive's own array";
+    case FTL_FAILURE_OLD_LAYOUT:
+        return "an older firmware has written it; create a new array";
+    default:
+        return "it cannot be read, or has no space in which to repair what a "
+               "power cut has torn; use a copy of the file, or a new array";
+    }
+}
+
+/* @return why this is not possible, or NULL */
+static const char *mount_array(struct ftl_run *run)
 {
     run->ftl = ftl_start(&run->config);
     if (run->ftl == NULL) {
-        return false;
+        return "the firmware does not support such an array";
     }
     run->flash.ftl = run->ftl;
     while (ftl_state(run->ftl) == FTL_MOUNTING && !has_failed(run)) {
         take_turn(run);
     }
     ftl_set_volatile(run->ftl, true);
-    return ftl_state(run->ftl) == FTL_READY && !has_failed(run);
+    return ftl_state(run->ftl) == FTL_READY && !has_failed(run)
+               ? NULL
+               : mount_failure(run);
 }
 
 bool ftl_run_start(struct ftl_run *run, const struct image *image,
                    const struct nand_sizes *sizes)
 {
-    bool success;
+    const char *why;
 
     *run = (struct ftl_run){.image = image};
     for (uint32_t i = 0; i < FTL_RUN_BUFFERS; i++) {
@@ -136,12 +158,16 @@ bool ftl_run_start(struct ftl_run *run, const struct image *image,
                                            .run_moves = array_flash_move};
     run->config.media_done = media_done;
     run->config.done_ctx = run;
-    success = choose_config(run, sizes) && mount_array(run);
-    if (!success) {
-        image_complain(image->path, "the translation layer cannot mount it");
+    why = choose_config(run, sizes);
+    if (why == NULL) {
+        why = mount_array(run);
+    }
+    if (why != NULL) {
+        image_complain(image->path, "the translation layer cannot mount it: %s",
+                       why);
         ftl_run_end(run);
     }
-    return success;
+    return why == NULL;
 }
 
 void ftl_run_end(struct ftl_run *run)
