@@ -108,6 +108,17 @@ void sparse_bytes_read(const struct sparse_bytes *sparse, uint64_t offset,
     }
 }
 
+/* Copy `buf`, or write zeros if it is NULL. @return what follows in `buf` */
+static const uint8_t *fill_part(uint8_t *to, const uint8_t *buf, size_t len)
+{
+    if (buf == NULL) {
+        memset(to, 0, len);
+        return NULL;
+    }
+    memcpy(to, buf, len);
+    return buf + len;
+}
+
 /* Write `buf`, or zeros if it is NULL. */
 static void change_range(struct sparse_bytes *sparse, uint64_t offset,
                          const uint8_t *buf, uint64_t len)
@@ -119,14 +130,9 @@ static void change_range(struct sparse_bytes *sparse, uint64_t offset,
         struct sparse_page **page = &sparse->pages[offset / PAGE_LEN];
         size_t at = offset % PAGE_LEN, part = MIN(PAGE_LEN - at, len);
 
-        if (buf != NULL) {
+        if (buf != NULL || *page != NULL) {
             unpack_page(*page, bytes);
-            memcpy(bytes + at, buf, part);
-            *page = pack_page(*page, bytes);
-            buf += part;
-        } else if (*page != NULL) {
-            unpack_page(*page, bytes);
-            memset(bytes + at, 0, part);
+            buf = fill_part(bytes + at, buf, part);
             *page = pack_page(*page, bytes);
         }
         offset += part;
