@@ -246,6 +246,19 @@ void bed_connect(struct bed *bed, uint8_t local, uint16_t io_queues,
     assert_int_equal(host_connect(&bed->host->host, &target), 0);
 }
 
+void bed_connect_more(struct bed *bed, struct nvme_host *more, uint8_t local,
+                      uint16_t io_queues, uint32_t kato_ms)
+{
+    struct host_target target;
+
+    native_host_add(bed->host, more, io_queues);
+    assert_true(native_target(bed->host, bed->drive, local, &target));
+    target.io_queues = io_queues;
+    target.kato_ms = kato_ms;
+    assert_int_equal(host_connect(more, &target), 0);
+    assert_int_equal(more->io_queues, io_queues);
+}
+
 void bed_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t version)
 {
     for (uint32_t i = 0; i < blocks; i++) {

@@ -94,6 +94,12 @@ void bed_power_on(struct bed *bed);
 void bed_connect(struct bed *bed, uint8_t local, uint16_t io_queues,
                  uint16_t depth);
 
+/* Connect one more host of the same node in the same way, with queues of 64
+ * entries and this keep-alive time-out (0: none).  *more is the caller's, and
+ * must outlive the connection. */
+void bed_connect_more(struct bed *bed, struct nvme_host *more, uint8_t local,
+                      uint16_t io_queues, uint32_t kato_ms);
+
 /* Fill `data` with the contents of the blocks at `lba` in version `version`. */
 void bed_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t version);
 

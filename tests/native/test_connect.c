@@ -189,21 +189,16 @@ static void test_a_host_that_vanishes_frees_everything(void **state)
 static void test_a_host_connects_within_a_second_after_a_reset(void **state)
 {
     struct nvme_host second, third;
-    struct host_target target;
     uint64_t start_ns;
     uint8_t id[NVME_IDENTIFY_LEN];
 
     (void)state;
-    native_host_add(bed.host, &second, 2);
-    native_host_add(bed.host, &third, 2);
     bed_connect(&bed, 0, 2, 64);
-    assert_true(native_target(bed.host, bed.drive, 1, &target));
-    target.io_queues = 2;
-    assert_int_equal(host_connect(&second, &target), 0);
+    bed_connect_more(&bed, &second, 1, 2, 0);
     assert_int_equal(bed_write(&bed, 1, 5, 1, HOST_DATA_KEYED, true, 3), 0);
     bed_power_cycle(&bed);
     start_ns = bed.world.now_ns;
-    assert_int_equal(host_connect(&third, &target), 0);
+    bed_connect_more(&bed, &third, 1, 2, 0);
     assert_true(bed.world.now_ns - start_ns < 1000000000);
     assert_int_equal(host_identify(&third, CNS_CONTROLLER, 0, id), 0);
     /* The old associations end without further messages. */

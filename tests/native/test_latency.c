@@ -181,15 +181,11 @@ static void test_two_hosts_switch_it_while_there_is_io(void **state)
 {
     struct nvme_host *one = &bed.host->host;
     struct nvme_host *other = calloc(1, sizeof(*other));
-    struct host_target target;
 
     (void)state;
     assert_non_null(other);
-    native_host_add(bed.host, other, 1);
     bed_connect(&bed, 0, 1, 64);
-    assert_true(native_target(bed.host, bed.drive, 0, &target));
-    target.io_queues = 1;
-    assert_int_equal(host_connect(other, &target), 0);
+    bed_connect_more(&bed, other, 0, 1, 0);
     for (unsigned int i = 0; i < ROUNDS; i++) {
         bool is_on = i % 2 == 0;
         unsigned int done = 0;

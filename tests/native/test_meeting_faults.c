@@ -301,14 +301,7 @@ static struct nvme_host other; /* through port 1; the bed's is on port 0 */
 
 static void connect_other(void)
 {
-    struct host_target target;
-
-    native_host_add(bed.host, &other, 1);
-    assert_true(native_target(bed.host, bed.drive, 1, &target));
-    target.io_queues = 1;
-    target.depth = 8;
-    target.kato_ms = KATO_MS;
-    assert_int_equal(host_connect(&other, &target), 0);
+    bed_connect_more(&bed, &other, 1, 1, KATO_MS);
 }
 
 static int setup_two(void **state)

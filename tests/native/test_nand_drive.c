@@ -560,13 +560,10 @@ static void test_several_hosts_have_many_commands_in_progress(void **state)
     assert_non_null(loads);
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct load *load = &loads->load[i];
-        struct host_target target;
 
         load->host = calloc(1, sizeof(*load->host));
         assert_non_null(load->host);
-        native_host_add(bed.host, load->host, 1);
-        assert_true(native_target(bed.host, bed.drive, 0, &target));
-        assert_int_equal(host_connect(load->host, &target), 0);
+        bed_connect_more(&bed, load->host, 0, 1, 0);
         for (uint32_t j = 0; j < DEPTH; j++) {
             uint32_t number = i * DEPTH + j;
 

@@ -71,16 +71,6 @@ static struct rdma_usage transport_usage(void)
     return usage;
 }
 
-static void connect_host(struct nvme_host *host, uint16_t io_queues)
-{
-    struct host_target target;
-
-    assert_true(native_target(bed.host, bed.drive, 0, &target));
-    target.io_queues = io_queues;
-    assert_int_equal(host_connect(host, &target), 0);
-    assert_int_equal(host->io_queues, io_queues);
-}
-
 static void expect_on_medium(uint64_t lba, uint32_t blocks, uint32_t version)
 {
     static uint8_t expected[64 * BED_BLOCK];
@@ -101,9 +91,8 @@ static void test_a_host_disconnects_while_the_medium_has_its_commands(
     uint8_t *data = bed.host->data;
 
     (void)state;
-    native_host_add(bed.host, other, 1);
     bed_connect(&bed, 0, 2, 64);
-    connect_host(other, 1);
+    bed_connect_more(&bed, other, 0, 1, 0);
     bed.medium.is_held = true;
     for (uint64_t i = 0; i < 20; i++) {
         bed_fill(data + (1000 + 8 * i) * BED_BLOCK, 1000 + 8 * i, 8, 1);
@@ -204,13 +193,12 @@ static void test_commands_wait_when_there_is_no_room(void **state)
     unsigned int started;
 
     (void)state;
-    native_host_add(bed.host, other, QUEUES);
     for (uint32_t i = 0; i < READS; i++) {
         bed_fill(bed.medium.data + (size_t)i * MOST * BED_BLOCK, i * MOST, MOST,
                  7);
     }
     bed_connect(&bed, 0, QUEUES, 64);
-    connect_host(other, QUEUES);
+    bed_connect_more(&bed, other, 0, QUEUES, 0);
     bed.medium.is_held = true;
     memset(bed.host->data, 0, BED_MEDIUM_BYTES);
     started = flood_reads(&bed.host->host, &a);
@@ -242,9 +230,8 @@ static void test_hosts_end_while_their_commands_wait(void **state)
     unsigned int started;
 
     (void)state;
-    native_host_add(bed.host, other, QUEUES);
     bed_connect(&bed, 0, QUEUES, 64);
-    connect_host(other, QUEUES);
+    bed_connect_more(&bed, other, 0, QUEUES, 0);
     bed.medium.is_held = true;
     started = flood_reads(&bed.host->host, &a);
     flood_reads(other, &b);

@@ -49,18 +49,6 @@ static uint64_t port_count(unsigned int port, enum port_counter counter)
     return bed.drive->machine.ports[port].counters[counter];
 }
 
-static void connect_host(struct nvme_host *host, uint8_t local,
-                         uint16_t io_queues)
-{
-    struct host_target target;
-
-    assert_true(native_target(bed.host, bed.drive, local, &target));
-    target.io_queues = io_queues;
-    target.depth = 64;
-    target.kato_ms = KATO_MS;
-    assert_int_equal(host_connect(host, &target), 0);
-}
-
 static void ignore_result(void *ctx, const struct host_result *result)
 {
     (void)ctx;
@@ -95,10 +83,7 @@ static struct nvme_host *stall_port_0(void)
 
     bed_prepare_deafness(&bed, 0);
     for (unsigned int i = 0; i < HOSTS; i++) {
-        uint16_t queues = i < BUSY_HOSTS ? 1 : 0;
-
-        native_host_add(bed.host, &hosts[i], queues);
-        connect_host(&hosts[i], 0, queues);
+        bed_connect_more(&bed, &hosts[i], 0, i < BUSY_HOSTS ? 1 : 0, KATO_MS);
     }
     bed.cables[0].lane[0].is_held = true;
     for (unsigned int i = 0; i < BUSY_HOSTS; i++) {
@@ -116,8 +101,7 @@ static void expect_connects_on_port_1(void)
     struct nvme_host *other = calloc(1, sizeof(*other));
     uint64_t start_ns = bed.world.now_ns;
 
-    native_host_add(bed.host, other, 0);
-    connect_host(other, 1, 0);
+    bed_connect_more(&bed, other, 1, 0, KATO_MS);
     assert_true(bed.world.now_ns - start_ns < 100 * MS_NS);
     host_disconnect(other);
     free(other);

@@ -33,15 +33,8 @@ static struct nvme_host other; /* through port 0; the bed's is on port 1 */
 
 static void connect_both(void)
 {
-    struct host_target target;
-
     bed_connect(&bed, 1, 1, 64);
-    native_host_add(bed.host, &other, 1);
-    assert_true(native_target(bed.host, bed.drive, 0, &target));
-    target.io_queues = 1;
-    target.depth = 64;
-    target.kato_ms = KATO_MS;
-    assert_int_equal(host_connect(&other, &target), 0);
+    bed_connect_more(&bed, &other, 0, 1, KATO_MS);
 }
 
 static int setup_slow(void **state)
