@@ -151,17 +151,6 @@ unsigned long bed_setting(const char *name, unsigned long otherwise)
     return text == NULL ? otherwise : strtoul(text, NULL, 10);
 }
 
-struct bed *bed_new(const struct bed_config *config)
-{
-    struct bed *bed = new_bed(config);
-
-    memset(bed->ram.bytes, 0, bed->ram.size_bytes);
-    nand_file_new(&bed->file, nand_profile_find(config->profile),
-                  &config->geometry, config->seed);
-    nand_ram_create(&bed->ram, &bed->file);
-    return bed;
-}
-
 void bed_free(struct bed *bed)
 {
     put_storage(bed->ram.bytes, bed->ram.size_bytes);
@@ -678,6 +667,26 @@ void bed_mount(struct bed *bed)
         assert_true(bed_step(bed));
     }
     assert_int_equal(ftl_state(bed->ftl), FTL_READY);
+}
+
+struct bed *bed_new(const struct bed_config *config)
+{
+    struct bed *bed = new_bed(config);
+
+    memset(bed->ram.bytes, 0, bed->ram.size_bytes);
+    nand_file_new(&bed->file, nand_profile_find(config->profile),
+                  &config->geometry, config->seed);
+    nand_ram_create(&bed->ram, &bed->file);
+    bed_mount(bed);
+    return bed;
+}
+
+struct bed *bed_new_seeded(const struct bed_config *config, uint64_t seed)
+{
+    struct bed_config seeded = *config;
+
+    seeded.seed = seed;
+    return bed_new(&seeded);
 }
 
 void bed_stop(struct bed *bed)

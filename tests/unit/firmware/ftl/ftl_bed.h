@@ -149,7 +149,10 @@ extern const struct bed_config bed_small;
 /* A number from the environment, with which a sweep is made longer. */
 unsigned long bed_setting(const char *name, unsigned long otherwise);
 
+/* A new flash, mounted. */
 struct bed *bed_new(const struct bed_config *config);
+/* The same with another seed. */
+struct bed *bed_new_seeded(const struct bed_config *config, uint64_t seed);
 void bed_free(struct bed *bed);
 
 /* Mount, and step until the mount has ended. */

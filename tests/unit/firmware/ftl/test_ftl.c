@@ -42,17 +42,9 @@ static const struct bed_config tlc = {
     .seed = 3,
 };
 
-static struct bed *new_mounted(const struct bed_config *config)
-{
-    struct bed *bed = bed_new(config);
-
-    bed_mount(bed);
-    return bed;
-}
-
 static void test_a_new_flash_is_an_empty_medium(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     bed_check(bed);
@@ -63,7 +55,7 @@ static void test_a_new_flash_is_an_empty_medium(void **state)
 
 static void test_a_write_completes_before_it_is_programmed(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     bed_write(bed, 8, 8);
@@ -78,7 +70,7 @@ static void test_a_write_completes_before_it_is_programmed(void **state)
 
 static void test_the_buffer_is_programmed_when_it_is_left_alone(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
     uint64_t deadline_us = UINT64_MAX;
 
     (void)state;
@@ -105,7 +97,7 @@ static uint32_t count_queued(const struct bed *bed)
 
 static void test_a_read_of_flash_begins_without_a_step(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
     struct bed_io *reads[4];
 
     (void)state;
@@ -129,7 +121,7 @@ static void test_a_read_of_flash_begins_without_a_step(void **state)
 
 static void test_a_write_with_fua_or_without_cache_is_programmed(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     assert_int_equal(bed_wait(bed, bed_submit_write(bed, 8, 8, true)),
@@ -144,7 +136,7 @@ static void test_a_write_with_fua_or_without_cache_is_programmed(void **state)
 static void test_writes_of_the_same_unit_share_a_place_in_the_buffer(
     void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     for (unsigned int i = 0; i < 50; i++) {
@@ -158,7 +150,7 @@ static void test_writes_of_the_same_unit_share_a_place_in_the_buffer(
 
 static void test_a_part_of_a_unit_keeps_the_rest_of_it(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     bed_write(bed, 8, 24);
@@ -174,7 +166,7 @@ static void test_a_part_of_a_unit_keeps_the_rest_of_it(void **state)
 
 static void test_an_operation_beyond_the_end_is_refused(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     assert_int_equal(bed_wait(bed, bed_submit_read(bed, 150 * 8 - 1, 2)),
@@ -188,7 +180,7 @@ static void test_an_operation_beyond_the_end_is_refused(void **state)
 
 static void test_what_was_written_is_there_after_a_restart(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     for (unsigned int round = 0; round < 3; round++) {
@@ -206,7 +198,7 @@ static void test_what_was_written_is_there_after_a_restart(void **state)
 
 static void test_a_trimmed_range_reads_as_zeroes(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     bed_write(bed, 0, 64);
@@ -231,7 +223,7 @@ static void test_a_trimmed_range_reads_as_zeroes(void **state)
  */
 static void test_a_flush_waits_for_the_trim_of_what_it_flushes(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
     struct bed_io *flush;
 
     (void)state;
@@ -248,7 +240,7 @@ static void test_a_flush_waits_for_the_trim_of_what_it_flushes(void **state)
 
 static void test_a_trim_of_nothing_writes_nothing(void **state)
 {
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     bed_trim(bed, 0, 60);
@@ -283,7 +275,7 @@ static void test_a_medium_is_overwritten_many_times(void **state)
         struct bed *bed;
 
         config.logical_units = 0;
-        bed = new_mounted(&config);
+        bed = bed_new(&config);
         for (uint32_t unit = 0; unit < bed->units; unit++) {
             bed_write(bed, unit * 8, 8);
         }
@@ -319,7 +311,7 @@ static void test_few_units_are_rewritten_while_dies_lag(void **state)
         config.logical_units = 0;
         config.dies_lag = true;
         config.rewrites_few = true;
-        bed = new_mounted(&config);
+        bed = bed_new(&config);
         for (uint32_t unit = 0; unit < bed->units; unit++) {
             bed_write(bed, unit * 8, 8);
         }
@@ -370,7 +362,7 @@ static void fill_superblocks(struct bed *bed, unsigned int count,
 
 static void test_a_superblock_with_a_row_in_flight_is_not_erased(void **state)
 {
-    struct bed *bed = new_mounted(&tight);
+    struct bed *bed = bed_new(&tight);
     struct bed_io *late;
 
     (void)state;
@@ -408,7 +400,7 @@ static void test_older_contents_complete_after_newer_ones(void **state)
         config.geometry.dies = 4;
         config.geometry.wordlines = 2;
         config.geometry.blocks = 10;
-        bed = new_mounted(&config);
+        bed = bed_new(&config);
         bed->ftl->more_free = 0; /* Garbage collection begins later. */
         fill_superblocks(bed, 4, 6, 0, 2); /* dies 1, 3 */
         for (unsigned int row = 0; row < 5; row++) {
@@ -446,7 +438,7 @@ static void test_bad_planes_are_left_out(void **state)
     config.logical_units = 100;
     config.geometry.blocks = 200;
     config.seed = 5;
-    bed = new_mounted(&config);
+    bed = bed_new(&config);
     for (unsigned int i = 0; i < 400; i++) {
         bad += bed->bad_planes[i] != 0;
     }
@@ -463,7 +455,7 @@ static void test_a_row_that_fails_is_programmed_again(void **state)
     for (uint32_t after = 0; after < 60; after += 7) {
         struct nand_injection failure =
             fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
-        struct bed *bed = new_mounted(&small);
+        struct bed *bed = bed_new(&small);
 
         inject_fault(bed, &failure);
         overwrite_medium(bed, 120, after);
@@ -478,7 +470,7 @@ static void test_a_plane_whose_erasure_fails_is_left_out(void **state)
 {
     struct nand_injection failure =
         fault_once(NAND_OP_ERASE, NAND_EFFECT_FAIL, 9);
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     inject_fault(bed, &failure);
@@ -498,7 +490,7 @@ static void test_planes_that_failed_are_known_after_restarts(void **state)
         fault_once(NAND_OP_ERASE, NAND_EFFECT_FAIL, 9);
     struct nand_injection program =
         fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 300);
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
     uint32_t planes = 0;
 
     (void)state;
@@ -532,7 +524,7 @@ static struct bed_config checkpoint_config(void)
 static void test_a_start_after_a_stop_reads_the_checkpoint_only(void **state)
 {
     struct bed_config config = checkpoint_config();
-    struct bed *bed = new_mounted(&config);
+    struct bed *bed = bed_new(&config);
 
     (void)state;
     for (unsigned int start = 0; start < 4; start++) {
@@ -551,7 +543,7 @@ static void test_a_start_after_a_cut_reads_younger_superblocks_only(
 {
     struct bed_config config = checkpoint_config();
     uint32_t rows = 4 * 4; /* of a superblock */
-    struct bed *bed = new_mounted(&config);
+    struct bed *bed = bed_new(&config);
     uint64_t written = 0;
 
     (void)state;
@@ -580,7 +572,7 @@ static void test_a_checkpoint_that_fails_is_not_used(void **state)
         struct nand_injection failure =
             fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, after);
         struct bed_config config = checkpoint_config();
-        struct bed *bed = new_mounted(&config);
+        struct bed *bed = bed_new(&config);
         uint64_t checkpoints;
 
         overwrite_medium(bed, 200, after);
@@ -605,7 +597,7 @@ static void test_a_checkpoint_that_fails_leaves_the_one_before(void **state)
     struct nand_injection failure =
         fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
     struct bed_config config = checkpoint_config();
-    struct bed *bed = new_mounted(&config);
+    struct bed *bed = bed_new(&config);
     uint64_t row, checkpoints;
 
     (void)state;
@@ -635,7 +627,7 @@ static void test_a_unit_that_cannot_be_read_is_an_error(void **state)
 {
     struct nand_injection failure =
         fault_once(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     bed_write(bed, 8, 8);
@@ -660,7 +652,7 @@ static void test_a_trim_longer_than_one_step_ends(void **state)
     config.geometry.blocks = 200;
     config.logical_units = 5000;
     config.geometry.wordlines = 6;
-    bed = new_mounted(&config);
+    bed = bed_new(&config);
     bed_trim(bed, 0, 5000 * 8); /* nothing else is to be done */
     bed_free(bed);
 }
@@ -712,7 +704,7 @@ static void test_a_medium_whose_erasures_fail_becomes_read_only(void **state)
 
         config.geometry.dies = cases[i].dies;
         config.geometry.wordlines = 8;
-        bed = new_mounted(&config);
+        bed = bed_new(&config);
         failure.trigger.times = 0;
         failure.trigger.every = cases[i].every;
         inject_fault(bed, &failure);
@@ -741,7 +733,7 @@ static void test_trims_make_space_on_a_full_medium(void **state)
 {
     struct nand_injection failure =
         fault_once(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
 
     (void)state;
     failure.trigger.times = 0;
@@ -766,7 +758,7 @@ static void test_units_that_could_not_be_read_once_are_moved_later(void **state)
 {
     struct nand_injection failure =
         fault_once(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE, 0);
-    struct bed *bed = new_mounted(&small);
+    struct bed *bed = bed_new(&small);
     uint64_t random = 3;
 
     (void)state;
@@ -803,7 +795,7 @@ static void test_a_trim_whose_page_fails_keeps_what_it_trims(void **state)
     };
     struct nand_injection failure =
         fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
-    struct bed *bed = new_mounted(&tight);
+    struct bed *bed = bed_new(&tight);
     struct bed *cut;
 
     (void)state;
@@ -851,7 +843,7 @@ static void test_few_rows_are_started_after_one_in_flight(void **state)
     config.geometry.blocks = 40;
     config.logical_units = 300;
     config.last_die_blocks = 1;
-    bed = new_mounted(&config);
+    bed = bed_new(&config);
     for (unsigned int row = 0; row < 12; row++) {
         write_durably(bed, row);
     }
@@ -885,7 +877,7 @@ static void test_trims_of_more_than_one_page_are_there_after_a_restart(
     config.geometry.blocks = 30;
     config.geometry.wordlines = 16;
     config.logical_units = second + 100;
-    bed = new_mounted(&config);
+    bed = bed_new(&config);
     for (uint32_t i = 0; i < 4; i++) {
         bed_write(bed, (second - 2 + i) * 8, 8);
         bed_write(bed, (second + 50 + i) * 8, 8);
@@ -910,7 +902,7 @@ static void mount_with_other_capacity(bool has_checkpoint, int difference)
     config.logical_units = 300;
     config.estimates_capacity = true;
     config.checkpoint_superblocks = has_checkpoint ? 4 : 0;
-    bed = new_mounted(&config);
+    bed = bed_new(&config);
     bed_write(bed, 0, 64);
     bed_trim(bed, 8, 8);
     bed_flush(bed);

@@ -93,12 +93,8 @@ static void reset_now(struct bed *bed)
 static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
                            uint64_t seed, unsigned int ops)
 {
-    struct bed_config config = *base;
-    struct bed *bed;
+    struct bed *bed = bed_new_seeded(base, seed);
 
-    config.seed = seed;
-    bed = bed_new(&config);
-    bed_mount(bed);
     bed_use(bed, seed, 60);
     bed_wait_all(bed);
     bed_flush(bed);
@@ -193,12 +189,8 @@ static void test_a_reset_keeps_metadata_and_marks(void **state)
 /* A bed with some writes and a trim that are not on flash. */
 static struct bed *new_used_bed(uint64_t seed)
 {
-    struct bed_config config = bed_small;
-    struct bed *bed;
+    struct bed *bed = bed_new_seeded(&bed_small, seed);
 
-    config.seed = seed;
-    bed = bed_new(&config);
-    bed_mount(bed);
     bed_write(bed, 0, 24);
     bed_write(bed, 80, 8);
     bed_flush(bed);
@@ -292,17 +284,6 @@ static void write_to_held_die(struct bed *bed)
     assert_int_not_equal(bed->held_dies, 0);
 }
 
-static struct bed *new_empty_bed(uint64_t seed)
-{
-    struct bed_config config = bed_small;
-    struct bed *bed;
-
-    config.seed = seed;
-    bed = bed_new(&config);
-    bed_mount(bed);
-    return bed;
-}
-
 static void expect_after_reset(const struct bed *bed)
 {
     struct bed *reset = bed_reset(bed, 1);
@@ -320,7 +301,7 @@ static void free_held_bed(struct bed *bed)
 
 static void test_newer_contents_that_are_on_flash_count(void **state)
 {
-    struct bed *bed = new_empty_bed(11);
+    struct bed *bed = bed_new_seeded(&bed_small, 11);
 
     (void)state;
     write_to_held_die(bed);
@@ -334,7 +315,7 @@ static void test_newer_contents_that_are_on_flash_count(void **state)
 
 static void test_contents_before_a_trim_do_not_come_back(void **state)
 {
-    struct bed *bed = new_empty_bed(12);
+    struct bed *bed = bed_new_seeded(&bed_small, 12);
 
     (void)state;
     write_to_held_die(bed);
@@ -352,7 +333,7 @@ static void test_contents_before_a_trim_do_not_come_back(void **state)
 static void test_contents_that_were_adopted_are_older_than_new_ones(
     void **state)
 {
-    struct bed *bed = new_empty_bed(13);
+    struct bed *bed = bed_new_seeded(&bed_small, 13);
     struct bed *reset;
 
     (void)state;
@@ -374,7 +355,7 @@ static void test_contents_that_were_adopted_are_older_than_new_ones(
  * garbage collection can free their space. */
 static void test_a_drive_that_is_reset_often_uses_up_no_space(void **state)
 {
-    struct bed *bed = new_empty_bed(14);
+    struct bed *bed = bed_new_seeded(&bed_small, 14);
     struct bed *reset;
 
     (void)state;
@@ -439,7 +420,7 @@ static uint8_t *find_copy(const struct bed *bed, uint32_t number,
 static void check_reset_before_clearing(unsigned int first_copy)
 {
     enum { UNITS = 12, REPLACED = UNITS - 2, LAST = UNITS - 1 };
-    struct bed *bed = new_empty_bed(3);
+    struct bed *bed = bed_new_seeded(&bed_small, 3);
     uint8_t old[COPIES][ENTRY_LEN];
     size_t at[COPIES];
     struct bed *reset;

@@ -66,7 +66,6 @@ static struct bed *new_full(void)
 {
     struct bed *bed = bed_new(&config);
 
-    bed_mount(bed);
     for (uint32_t i = 0; i < bed->units; i++) {
         bed_write(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
     }

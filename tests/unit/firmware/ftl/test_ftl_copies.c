@@ -94,7 +94,6 @@ static void test_after_a_cut_originals_count_and_not_their_copies(void **state)
     struct cuts cuts = {.originals = 0};
 
     (void)state;
-    bed_mount(bed);
     cuts.map = calloc(bed->units, sizeof(cuts.map[0]));
     assert_non_null(cuts.map);
     memset(cuts.map, 0xff, bed->units * sizeof(cuts.map[0]));
@@ -113,26 +112,33 @@ static void test_after_a_cut_originals_count_and_not_their_copies(void **state)
 
 /* ---- Rows that fail. */
 
-/*
- * A row of four units is in progress.  One of them is written again, and the
- * others are trimmed.  If the row fails, the write must not wait: otherwise one
- * mount could find the contents of the failed row, and another mount could not.
- */
-static void test_newer_contents_than_those_of_a_failed_row_do_not_wait(
-    void **state)
+/* A row of four units is in progress, and one of them is written again. */
+static struct bed *new_rewritten(void)
 {
-    struct nand_injection failure =
-        fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
     struct bed *bed = bed_new(&small);
 
-    (void)state;
-    bed_mount(bed);
     bed->held_dies = 3;
     for (uint32_t i = 0; i < 4; i++) {
         bed_write(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
     }
     bed_settle(bed);
     bed_write(bed, 0, BED_SECTORS);
+    return bed;
+}
+
+/*
+ * The other units of the row are trimmed.  If the row fails, the write must not
+ * wait: otherwise one mount could find the contents of the failed row, and
+ * another mount could not.
+ */
+static void test_newer_contents_than_those_of_a_failed_row_do_not_wait(
+    void **state)
+{
+    struct nand_injection failure =
+        fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
+    struct bed *bed = new_rewritten();
+
+    (void)state;
     bed_trim(bed, BED_SECTORS, 3 * BED_SECTORS);
     bed_settle(bed);
     assert_true(ftl_is_in_slot(bed->ftl->map[0]));
@@ -148,16 +154,9 @@ static void test_newer_contents_than_those_of_a_failed_row_do_not_wait(
 /* Without a failure, the same write waits. */
 static void test_newer_contents_than_those_of_a_good_row_wait(void **state)
 {
-    struct bed *bed = bed_new(&small);
+    struct bed *bed = new_rewritten();
 
     (void)state;
-    bed_mount(bed);
-    bed->held_dies = 3;
-    for (uint32_t i = 0; i < 4; i++) {
-        bed_write(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
-    }
-    bed_settle(bed);
-    bed_write(bed, 0, BED_SECTORS);
     bed->held_dies = 0;
     bed_settle(bed);
     assert_true(ftl_is_in_slot(bed->ftl->map[0]));
@@ -248,7 +247,6 @@ static void test_contents_of_a_failed_row_have_space_of_their_own(void **state)
         config.geometry.blocks = 24;
         config.geometry.wordlines = 16;
         bed = bed_new(&config);
-        bed_mount(bed);
         for (uint32_t i = 0; i < bed->units; i++) {
             bed_write(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
         }

@@ -38,14 +38,6 @@ static struct bed_config config_of(uint8_t dies)
     };
 }
 
-static struct bed *new_mounted(const struct bed_config *config)
-{
-    struct bed *bed = bed_new(config);
-
-    bed_mount(bed);
-    return bed;
-}
-
 /* From now on, the unit at a place cannot be read. */
 static struct nand_injection damage_of(const struct bed *bed, uint32_t place)
 {
@@ -106,7 +98,7 @@ static void test_a_mount_ends_when_a_page_of_the_checkpoint_is_unreadable(
     (void)state;
     for (uint8_t dies = 2; dies <= 4; dies += 2) {
         struct bed_config config = config_of(dies);
-        struct bed *bed = new_mounted(&config);
+        struct bed *bed = bed_new(&config);
         struct nand_injection fault;
         uint32_t place;
 
@@ -150,7 +142,7 @@ static void test_a_checkpoint_that_is_written_without_a_die_is_loaded(
         config.geometry.wordlines = 64;
         config.geometry.blocks = 40;
         config.logical_units = 0;
-        bed = new_mounted(&config);
+        bed = bed_new(&config);
         for (uint32_t unit = 0; unit < bed->units; unit += 100) {
             bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
         }
@@ -175,7 +167,7 @@ static void test_a_checkpoint_that_is_written_without_a_die_is_loaded(
 /* Fill the medium, then write a part of it a second time. */
 static struct bed *new_used(const struct bed_config *config, bool stops)
 {
-    struct bed *bed = new_mounted(config);
+    struct bed *bed = bed_new(config);
     uint64_t random = 7;
 
     fill_medium(bed);
@@ -413,7 +405,7 @@ static void test_the_capacity_stays_when_a_die_is_dead_at_the_start(
         config.seed = 1 + i;
         config.checkpoint_superblocks = i % 2 != 0 ? 4 : 0;
         config.estimates_capacity = true;
-        bed = new_mounted(&config);
+        bed = bed_new(&config);
         fill_medium(bed);
         if (i % 4 < 2) {
             bed_trim(bed, 80, 400);
@@ -472,7 +464,7 @@ static void test_a_lost_word_of_a_page_does_not_trim_units(void **state)
     (void)state;
     for (uint8_t dies = 2; dies <= 4; dies += 2) {
         struct bed_config config = config_of(dies);
-        struct bed *bed = new_mounted(&config);
+        struct bed *bed = bed_new(&config);
         struct bed *cut;
 
         fill_medium(bed);
@@ -535,7 +527,7 @@ static void test_a_word_that_is_lost_after_its_row_was_sent_is_never_good(
     (void)state;
     for (uint8_t dies = 2; dies <= 4; dies += 2) {
         struct bed_config config = config_of(dies);
-        struct bed *bed = new_mounted(&config);
+        struct bed *bed = bed_new(&config);
         struct bed_io *flush;
 
         fill_medium(bed);
@@ -566,7 +558,7 @@ static void test_the_capacity_of_a_young_array_is_known(void **state)
         config.logical_units = 100;
         config.seed = 1 + i;
         config.estimates_capacity = true;
-        bed = new_mounted(&config);
+        bed = bed_new(&config);
         bed_settle(bed);
         cut = bed_cut(bed, i);
         bed_free(bed);

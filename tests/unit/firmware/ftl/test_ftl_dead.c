@@ -41,7 +41,6 @@ static struct bed *new_rebuilt(const struct bed_config *config)
 {
     struct bed *bed = bed_new(config);
 
-    bed_mount(bed);
     fill_medium(bed);
     inject_death(bed, NAND_OP_PROGRAM, DEAD_DIE, 0);
     bed_use(bed, 3, 40);
@@ -98,12 +97,8 @@ static void test_what_a_dead_die_held_is_rebuilt_at_a_later_start(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 8; i++) {
-        struct bed_config config = small;
-        struct bed *bed;
+        struct bed *bed = bed_new_seeded(&small, 1 + i);
 
-        config.seed = 1 + i;
-        bed = bed_new(&config);
-        bed_mount(bed);
         fill_medium(bed);
         bed_settle(bed);
         inject_death(bed, NAND_OP_PROGRAM, DEAD_DIE, 0);
@@ -135,7 +130,6 @@ static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
     /* Write no checkpoint, because its superblock could be erased for space. */
     config.checkpoint_superblocks = 0;
     bed = bed_new(&config);
-    bed_mount(bed);
     fill_medium(bed);
     for (unsigned int i = 0; i < FTL_STREAMS; i++) {
         if (bed->ftl->streams[i].superblock != FTL_NOWHERE) {
@@ -299,7 +293,6 @@ static void test_a_die_that_dies_during_a_mount_loses_nothing(void **state)
         config.seed = i;
         config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
         bed = bed_new(&config);
-        bed_mount(bed);
         fill_medium(bed);
         bed_use(bed, i, 60);
         bed_wait_all(bed);

@@ -34,7 +34,6 @@ static struct bed *new_full(uint8_t dies)
     };
     struct bed *bed = bed_new(&config);
 
-    bed_mount(bed);
     for (uint32_t i = 0; i < 2 * bed->units; i++) {
         bed_write(bed, (uint64_t)(i * 7 % bed->units) * BED_SECTORS,
                   BED_SECTORS);

@@ -16,12 +16,8 @@
 /* A unit on flash, and programs that are held until the test ends this. */
 static struct bed *new_held_bed(void)
 {
-    struct bed_config config = bed_small;
-    struct bed *bed;
+    struct bed *bed = bed_new_seeded(&bed_small, 1);
 
-    config.seed = 1;
-    bed = bed_new(&config);
-    bed_mount(bed);
     bed_write(bed, 0, BED_SECTORS);
     bed_flush(bed);
     bed_settle(bed);

@@ -44,17 +44,6 @@ static const struct bed_config tlc = {
     .seed = 3,
 };
 
-static struct bed *new_mounted(const struct bed_config *config, uint64_t seed)
-{
-    struct bed_config seeded = *config;
-    struct bed *bed;
-
-    seeded.seed = seed;
-    bed = bed_new(&seeded);
-    bed_mount(bed);
-    return bed;
-}
-
 static void use_medium(struct bed *bed, uint64_t seed, unsigned int ops)
 {
     for (unsigned int i = 0; i < ops; i++) {
@@ -109,7 +98,7 @@ static bool survive_death(const struct bed_config *config,
                           enum nand_op_kind kind, uint32_t after)
 {
     unsigned int die = after % nand_geometry_dies(&config->geometry);
-    struct bed *bed = new_mounted(config, 1 + after % 5);
+    struct bed *bed = bed_new_seeded(config, 1 + after % 5);
     bool has_died;
 
     inject_death(bed, kind, die, after);
@@ -176,7 +165,7 @@ static void test_a_full_medium_is_overwritten_without_the_dead_die(void **state)
 
     (void)state;
     config.logical_units = 0;
-    bed = new_mounted(&config, 7);
+    bed = bed_new_seeded(&config, 7);
     fill_medium(bed);
     inject_death(bed, NAND_OP_PROGRAM, 2, 10);
     use_medium(bed, 3, 400);
@@ -200,7 +189,7 @@ static void test_a_die_dies_in_an_array_with_bad_planes(void **state)
 
         config.geometry.blocks = 120;
         config.logical_units = 1500;
-        bed = new_mounted(&config, 11 + die);
+        bed = bed_new_seeded(&config, 11 + die);
         for (unsigned int i = 0; i < 480; i++) {
             bad += bed->bad_planes[i] != 0;
         }
@@ -224,7 +213,7 @@ static void test_each_unit_of_a_stripe_is_rebuilt(void **state)
     (void)state;
     for (unsigned int i = 0; i < ARRAY_LEN(configs); i++) {
         const struct nand_geometry *geometry = &configs[i]->geometry;
-        struct bed *bed = new_mounted(configs[i], 2);
+        struct bed *bed = bed_new_seeded(configs[i], 2);
 
         fill_medium(bed);
         bed_flush(bed);
@@ -258,7 +247,7 @@ static void test_a_stripe_that_is_not_complete_is_rebuilt_from_dram(
 {
     struct nand_injection failure =
         fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
-    struct bed *bed = new_mounted(&small, 1);
+    struct bed *bed = bed_new_seeded(&small, 1);
 
     (void)state;
     failure.die = 1;
@@ -284,7 +273,7 @@ static void test_two_failures_in_one_stripe_are_a_read_error(void **state)
 {
     struct nand_injection failure =
         fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
-    struct bed *bed = new_mounted(&small, 1);
+    struct bed *bed = bed_new_seeded(&small, 1);
     unsigned int errors = 0;
 
     (void)state;
@@ -319,7 +308,7 @@ static void test_many_rebuilds_at_once_do_not_wait_for_each_other(void **state)
 
     (void)state;
     config.num_requests = 4;
-    bed = new_mounted(&config, 1);
+    bed = bed_new_seeded(&config, 1);
     fill_medium(bed);
     bed_flush(bed);
     bed_settle(bed);
@@ -340,7 +329,7 @@ static void test_a_die_dies_after_a_row_has_failed(void **state)
     for (uint32_t after = 0; after < 40; after += 3) {
         struct nand_injection failure =
             fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL);
-        struct bed *bed = new_mounted(&small, after);
+        struct bed *bed = bed_new_seeded(&small, after);
 
         failure.trigger.after = after;
         failure.trigger.times = 1;
@@ -361,7 +350,7 @@ static void test_a_die_dies_after_a_row_has_failed(void **state)
 static void test_an_array_without_parity_of_older_firmware_is_refused(
     void **state)
 {
-    struct bed *bed = new_mounted(&small, 1);
+    struct bed *bed = bed_new_seeded(&small, 1);
 
     (void)state;
     bed->writes_old_layout = true;
@@ -399,7 +388,7 @@ static void test_a_die_that_is_dead_at_the_start_loses_nothing(void **state)
     (void)state;
     for (unsigned int i = 0; i < 7; i++) {
         const struct bed_config *config = configs[i / 4];
-        struct bed *bed = new_mounted(config, i);
+        struct bed *bed = bed_new_seeded(config, i);
 
         fill_medium(bed);
         use_medium(bed, i, 200);
@@ -427,7 +416,7 @@ static void test_a_die_that_is_dead_at_the_start_loses_nothing(void **state)
 
 static void test_a_second_dead_die_at_the_start_is_refused(void **state)
 {
-    struct bed *bed = new_mounted(&small, 1);
+    struct bed *bed = bed_new_seeded(&small, 1);
 
     (void)state;
     fill_medium(bed);
@@ -451,7 +440,7 @@ static void check_row_that_failed(uint64_t seed)
 {
     struct nand_injection failure =
         fault_anywhere(NAND_OP_PROGRAM, NAND_EFFECT_FAIL);
-    struct bed *bed = new_mounted(&small, seed);
+    struct bed *bed = bed_new_seeded(&small, seed);
 
     failure.die = 1;
     failure.plane = 0;
@@ -541,7 +530,7 @@ static void test_a_die_dies_among_power_cuts(void **state)
         config.logical_units = 0;
         config.checkpoint_superblocks = (uint16_t)(seed % 4);
         config.torn_units_vary = seed % 2 != 0;
-        bed = new_mounted(&config, seed);
+        bed = bed_new_seeded(&config, seed);
         for (unsigned int i = 0; i < 3; i++) {
             bed = use_and_cut(bed, &random);
         }

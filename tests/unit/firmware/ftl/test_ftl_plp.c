@@ -103,7 +103,6 @@ static bool run_workload(struct sweep *sweep, const struct bed_config *config,
     struct bed *volatile bed = bed_new(config);
     bool has_failed;
 
-    bed_mount(bed);
     for (uint32_t i = 0; sweep->is_filled && i < 4 * bed->units; i++) {
         bed_write(bed, i % bed->units * BED_SECTORS, BED_SECTORS);
     }
@@ -266,7 +265,6 @@ static void save_full_buffer(const struct bed_config *config)
     struct bed *volatile bed = bed_new(config);
     struct sweep sweep = {.fail_at = config->seed};
 
-    bed_mount(bed);
     for (uint32_t i = 0; i < 2 * bed->units; i++) {
         bed_write(bed, i % bed->units * BED_SECTORS, BED_SECTORS);
     }
@@ -316,13 +314,9 @@ static void test_short_blocks_have_space_for_the_buffer(void **state)
 static struct bed *new_bed(uint64_t seed)
 {
     struct bed_config config = bed_small;
-    struct bed *bed;
 
-    config.seed = seed;
     config.checkpoint_superblocks = 8;
-    bed = bed_new(&config);
-    bed_mount(bed);
-    return bed;
+    return bed_new_seeded(&config, seed);
 }
 
 static bool was_saved_after_cut(const struct bed *bed)
@@ -435,7 +429,6 @@ static void test_the_buffer_is_saved_into_superblocks_that_are_kept_free(
     config.geometry.wordlines = 4;
     config.geometry.blocks = 14;
     bed = bed_new(&config);
-    bed_mount(bed);
     for (unsigned int i = 0; !is_without_space(bed); i++) {
         assert_true(i < 100000);
         (void)bed_submit_write(bed,

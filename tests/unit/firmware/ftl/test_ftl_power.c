@@ -107,12 +107,8 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
                            uint64_t seed, unsigned int ops,
                            unsigned int ops_before)
 {
-    struct bed_config config = *base;
-    struct bed *bed;
+    struct bed *bed = bed_new_seeded(base, seed);
 
-    config.seed = seed;
-    bed = bed_new(&config);
-    bed_mount(bed);
     for (unsigned int i = 0; i < ops_before; i += 20) {
         bed_use(bed, seed + i, 20);
         bed_wait_all(bed);
@@ -463,7 +459,6 @@ static void test_cuts_after_cuts_use_up_no_space(void **state)
     config.logical_units = 0;
     config.torn_units_vary = false;
     bed = bed_new(&config);
-    bed_mount(bed);
     for (unsigned int i = 0; i < bed_setting("FTL_CUTS", 15); i++) {
         unsigned int steps = (unsigned int)(random_next(&random) % 400);
         struct bed *cut;
@@ -501,9 +496,7 @@ static void test_cuts_during_mounts_use_up_no_space(void **state)
     for (unsigned int round = 0; round < 4; round++) {
         struct bed *cut;
 
-        config.seed = round;
-        bed = bed_new(&config);
-        bed_mount(bed);
+        bed = bed_new_seeded(&config, round);
         for (unsigned int i = 0; i < 10; i++) {
             bed_use(bed, random + i, 20);
             bed_wait_all(bed);
@@ -540,13 +533,9 @@ static void test_what_was_read_after_a_cut_stays(void **state)
 
     (void)state;
     for (unsigned int round = 0; round < 12; round++) {
-        struct bed_config config = bed_small;
-        struct bed *bed;
+        struct bed *bed = bed_new_seeded(&bed_small, round);
         unsigned int steps;
 
-        config.seed = round;
-        bed = bed_new(&config);
-        bed_mount(bed);
         for (unsigned int i = 0; i < 24; i++) {
             bed_write(bed, i % 12 * 8, 8);
         }
@@ -583,7 +572,6 @@ static void test_rows_that_failed_do_not_come_back(void **state)
         config.geometry.blocks = 16;
         config.geometry.wordlines = 3;
         bed = bed_new(&config);
-        bed_mount(bed);
         for (uint32_t unit = 0; unit < bed->units; unit++) {
             bed_write(bed, unit * 8, 8);
         }
@@ -630,7 +618,6 @@ static struct bed *new_cut_bed(uint64_t seed, uint8_t dies)
     config.torn_units_vary = false;
     config.geometry.dies = dies;
     bed = bed_new(&config);
-    bed_mount(bed);
     bed_use(bed, seed, 150);
     bed_wait_all(bed);
     bed_trim(bed, 0, 64);

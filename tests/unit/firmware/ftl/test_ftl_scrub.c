@@ -32,7 +32,6 @@ static struct bed *new_filled(const struct bed_config *config)
 {
     struct bed *bed = bed_new(config);
 
-    bed_mount(bed);
     for (unsigned int i = 0; i < 3; i++) {
         for (uint32_t unit = 0; unit < bed->units; unit++) {
             bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);

@@ -59,7 +59,6 @@ static void survive_cuts(const struct bed_config *config)
     uint64_t random = config->seed;
     struct bed *bed = bed_new(config);
 
-    bed_mount(bed);
     for (uint32_t i = 0; i < bed->units; i++) {
         bed_write(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
     }

@@ -32,17 +32,6 @@ static const struct bed_config small = {
     .seed = 1,
 };
 
-static struct bed *new_mounted(uint64_t seed)
-{
-    struct bed_config config = small;
-    struct bed *bed;
-
-    config.seed = seed;
-    bed = bed_new(&config);
-    bed_mount(bed);
-    return bed;
-}
-
 static void write_units(struct bed *bed, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
@@ -102,7 +91,7 @@ static void test_a_failed_plane_and_another_die_are_a_read_error(void **state)
         if (other == 1) {
             continue;
         }
-        bed = new_mounted(2);
+        bed = bed_new_seeded(&small, 2);
         write_units(bed, 0, 12); /* the first stripe */
         bed_flush(bed);
         bed_settle(bed);
@@ -180,7 +169,7 @@ static void check_mount_without(const struct bed *bed, unsigned int die)
 /* Dies 0 to 3 have or have not erased the superblock. */
 static void check_half_erased(uint8_t dies)
 {
-    struct bed *bed = new_mounted(dies);
+    struct bed *bed = bed_new_seeded(&small, dies);
     const uint32_t units = 3 * PLANES * WORDLINES; /* of a superblock */
 
     /* The first superblock has units whose numbers are far apart, so that the

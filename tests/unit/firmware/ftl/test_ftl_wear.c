@@ -74,7 +74,6 @@ static void test_a_skewed_workload_wears_all_blocks_alike(void **state)
     struct spread spread;
 
     (void)state;
-    bed_mount(bed);
     write_skewed(bed, 8000);
     spread = find_spread(bed);
     ftl_erase_counts(bed->ftl, &counts);
@@ -101,7 +100,6 @@ static void test_without_levelling_cold_blocks_are_not_erased(void **state)
     (void)state;
     config.wear_spread = NO_LEVELLING;
     bed = bed_new(&config);
-    bed_mount(bed);
     write_skewed(bed, 8000);
     spread = find_spread(bed);
     print_message("erasures without levelling: %u to %u\n", spread.least,
@@ -118,7 +116,6 @@ static void test_erase_counts_survive_restarts(void **state)
     struct ftl_erase_counts before, after;
 
     (void)state;
-    bed_mount(bed);
     write_skewed(bed, 6000);
     for (unsigned int i = 0; i < 10; i++) {
         ftl_erase_counts(bed->ftl, &before);
@@ -141,7 +138,6 @@ static void test_victims_chosen_by_space_alone_lose_nothing(void **state)
     (void)state;
     config.is_greedy = true;
     bed = bed_new(&config);
-    bed_mount(bed);
     write_skewed(bed, 1000);
     for (unsigned int i = 0; i < 1500; i++) {
         bed_random_op(bed, &random);

@@ -62,7 +62,6 @@ static struct bed *new_worn_like(const struct bed_config *config)
     struct bed *bed = bed_new(config);
     uint64_t random = 5;
 
-    bed_mount(bed);
     fail_operations(bed, NAND_OP_PROGRAM, 0, 60);
     for (unsigned int i = 0; i < 600; i++) {
         bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
@@ -344,7 +343,6 @@ static void test_a_wipe_is_possible_while_the_capacity_is_unknown(void **state)
     (void)state;
     config.geometry.dies = 6;
     bed = bed_new(&config);
-    bed_mount(bed);
     bed_write(bed, 0, 64);
     bed_flush(bed);
     bed->is_estimated = true;
