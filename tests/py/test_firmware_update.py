@@ -65,10 +65,35 @@ def test_every_mistake_in_an_image_is_named() -> None:
                         (good[:5000] + b"x" + good[5001:], "wrong CRC")):
         with pytest.raises(ImageError, match=words):
             Image.of_file(data)
+    for text in (b"\x1b[2j", b"a\0b\0", bytes(8), b"\xc3\xa4\0\0"):
+        data = bytearray(good)
+        data[40:40 + len(text)] = text
+        data[252:256] = struct.pack("<I", zlib.crc32(data[:252]))
+        with pytest.raises(ImageError, match="not 1 to 32 printable characters"):
+            Image.of_file(bytes(data))
     with pytest.raises(ImageError, match="does not fit into a slot"):
         Image(bytes(9 << 20), "1").header()
     with pytest.raises(ImageError, match="not 1 to 32 characters"):
         Image(CODE, "1" * 33).header()
+
+
+@pytest.mark.parametrize(("load", "entry"), [
+    (0, 0), (0x7ffffffc, 0x80000000), (0xa0000000 - 8, 0xa0000000 - 8), (2**64 - 8, 2**64 - 8),
+    (0x80000000, 0x7ffffffc), (0x80000000, 0x80000000 + len(CODE)), (0x80000000, 0x80000002)])
+def test_an_image_that_the_boot_rom_refuses_is_refused_and_not_kept(load: int,
+                                                                    entry: int) -> None:
+    image = Image(CODE, "1.2.3", load_addr=load, entry=entry)
+    with pytest.raises(ImageError, match="does not fit into the DRAM at its load address"):
+        Image.of_file(image.file())
+    file = FlashImage()
+    file.set_image("A", image)
+    assert file.image("A") is None
+
+
+def test_an_image_may_end_where_the_dram_ends() -> None:
+    end = 0xa0000000
+    image = Image(CODE, "1.2.3", load_addr=end - len(CODE), entry=end - 4)
+    assert Image.of_file(image.file()) == image
 
 
 def test_a_signature_holds_for_its_key_and_image_only(key: Path, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ SIGNED_LEN = 160
 SEQUENCE = slice(12, 16)                    # which the signature does not cover
 FLAG_SIGNED = 1
 SECTOR = 4096
-LOAD_ADDR = 0x80000000
+LOAD_ADDR = 0x80000000                      # the beginning of the DRAM
+DRAM_BYTES = 512 << 20
 BOARD = 0x44535345                          # "ESSD"
 MAX = 0x800000 - SECTOR
 # What precedes the 32 bytes of an Ed25519 public key in DER (RFC 8410).
@@ -75,6 +76,9 @@ class Image:
     @classmethod
     def of_file(cls, data: bytes, name: str = "the image") -> "Image":
         image = cls.of_slot(data, name)
+        text = data[40:72].rstrip(b"\0")
+        if image.version.encode() != text or not text:
+            raise ImageError(f"{name} has a version that is not 1 to 32 printable characters")
         if len(data) != len(image.file()):
             raise ImageError(f"{name} has {len(data)} bytes, but its header says "
                              f"{len(image.file())}")
@@ -101,6 +105,10 @@ class Image:
         _, _, sequence, load_addr, entry, size, crc, text = found[:8]
         if board != BOARD:
             raise ImageError(f"{name} is made for another board ({board:#x})")
+        if not (LOAD_ADDR <= load_addr <= LOAD_ADDR + DRAM_BYTES - size and
+                load_addr <= entry < load_addr + size and entry % 4 == 0):
+            raise ImageError(f"{name} does not fit into the DRAM at its load address "
+                             f"{load_addr:#x}, or has its entry point elsewhere")
         body = data[SECTOR:SECTOR + size]
         if not 0 < size <= MAX or len(body) != size:
             raise ImageError(f"{name} has {len(data)} bytes, but its header says that "
