@@ -119,8 +119,8 @@ static const char *diagnostics_note(enum module_diagnostics diagnostics)
         [MODULE_DIAGNOSTICS_NONE] = "; it has no diagnostics, so no limits are "
                                     "watched",
         [MODULE_DIAGNOSTICS_EXTERNAL] =
-            "; its diagnostics need external calibration, which is not "
-            "supported, so no limits are watched",
+            "; it needs external calibration, which is not supported: no "
+            "limits are watched",
         [MODULE_DIAGNOSTICS_UNANSWERED] = "",
         [MODULE_DIAGNOSTICS_DAMAGED] = "",
     };

@@ -16,6 +16,9 @@
 #include "tests/test_fixture.h"
 
 enum {
+    ID_VENDOR = 20,
+    ID_COMPLIANCE = 36,
+    ID_PART = 40,
     ID_CHECK = 63,
     ID_OPTIONS = 64,
     ID_SERIAL = 68,
@@ -490,6 +493,31 @@ static void test_modules_without_usable_diagnostics_are_one_line(void **state)
         assert_false(cage.module.has_values);
         assert_int_equal(cage.module.exceeded, 0);
     }
+}
+
+/* Vendor, part and serial number of 16 characters each. */
+static void test_a_report_of_the_longest_names_is_not_cut(void **state)
+{
+    static const unsigned int names[] = {ID_VENDOR, ID_PART, ID_SERIAL};
+    static const char end[] = "no limits are watched";
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(names); i++) {
+        memset(cage.memory[0] + names[i], 'a' + (int)i, MODULE_TEXT_LEN);
+    }
+    cage.memory[0][ID_COMPLIANCE] = 0x0b; /* 25GBASE-CR CA-L */
+    cage.memory[0][ID_DIAGNOSTICS] = 0x58;
+    fix_sums();
+    look_at_cage(1);
+    cage.memory[0][ID_CHECK] ^= 1;
+    look_at_cage(MODULE_ATTEMPTS);
+    assert_int_equal(cage.module.state, MODULE_UNREADABLE);
+    cage.memory[0][ID_CHECK] ^= 1;
+    look_at_cage(1);
+    assert_int_equal(cage.last.kind, MODULE_EVENT_READABLE);
+    assert_string_equal(cage.text + strlen(cage.text) - strlen(end), end);
+    assert_non_null(strstr(cage.text, "aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbb, "
+                                      "serial cccccccccccccccc, "));
 }
 
 static void test_diagnostics_that_do_not_answer_are_one_line(void **state)
