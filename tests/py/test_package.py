@@ -20,7 +20,7 @@ CLEAN = {key: value for key, value in os.environ.items()
 # What a drive, its guest and the conformance suite are built from, and the documents.
 CARRIED = re.compile(r"(cmake|docs|examples|firmware|guest|hw-model|lib|net|nvmeof|qemu-patches|"
                      r"LICENSES|tools/(essd|nand|switch)|tests/(bench|conformance|native|soc|"
-                     r"sweep|unit))/|tests/(CMakeLists\.txt|make_main\.py|[^/]*\.h)$")
+                     r"sweep|unit))/|tests/(CMakeLists\.txt|make_main\.py|[^/]*\.[ch])$")
 
 
 def run(*words: str | Path, timeout_s: int = 600, **env: str) -> str:
