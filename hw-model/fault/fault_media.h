@@ -26,7 +26,8 @@ struct fault_media_config {
     /* Call fault_media_timer() at this time; UINT64_MAX: never. */
     void (*set_timer)(void *ctx, uint64_t deadline_ns);
 
-    /* End the machine at once, as a power cut does; `id` is the rule's. */
+    /* Cut the power; `id` is the rule's.  It returns if capacitors supply the
+     * drive. */
     void (*power_cut)(void *ctx, uint32_t id);
 };
 

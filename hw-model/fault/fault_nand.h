@@ -12,7 +12,8 @@
 struct fault_nand {
     struct fault_table *table;
 
-    /* End the machine at once, as a power cut does; `id` is the rule's. */
+    /* Cut the power; `id` is the rule's.  It returns if capacitors supply the
+     * drive. */
     void (*power_cut)(void *ctx, uint32_t id);
     void *ctx;
 };

@@ -10,7 +10,7 @@
  *
  * Rules are not saved with the machine, and a reset keeps them.  A rule that
  * cuts the power ends this process by SIGKILL, which is what a power cut is
- * here.
+ * here.  If the board has capacitors, the firmware can use their power first.
  */
 #include "qemu/osdep.h"
 #include "essd_faults.h"
@@ -19,6 +19,8 @@
 #include "qapi/visitor.h"
 #include "qemu/error-report.h"
 #include "qemu/module.h"
+
+#include "essd_sysctl.h"
 
 struct EssdFaultsState {
     Object parent_obj;
@@ -50,10 +52,20 @@ void essd_faults_add_notifier(Notifier *notifier)
     }
 }
 
-/* The supervisor looks for this line (tools/essd/fault_keeper.py). */
 void essd_faults_power_cut(void *ctx, uint32_t id)
 {
+    EssdSysctlState *sysctl =
+        ESSD_SYSCTL(object_resolve_path_type("", TYPE_ESSD_SYSCTL, NULL));
+
+    if (sysctl->is_failing) {
+        return;
+    }
+    /* The supervisor looks for this line (tools/essd/fault_keeper.py). */
     info_report("fault rule %u cuts the power", id);
+    if (sysctl->plp) {
+        essd_sysctl_fail_power(sysctl);
+        return;
+    }
     kill(getpid(), SIGKILL);
     abort();
 }

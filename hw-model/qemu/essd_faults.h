@@ -17,7 +17,8 @@ struct fault_table *essd_faults_table(void);
 /* Call `notifier` after each change of the rules. */
 void essd_faults_add_notifier(Notifier *notifier);
 
-/* End this process as a power cut does: nothing is written any more. */
+/* Cut the power.  Without capacitors, this ends the process: nothing is written
+ * any more.  With capacitors, the firmware learns that the power fails. */
 void essd_faults_power_cut(void *ctx, uint32_t id);
 
 #endif

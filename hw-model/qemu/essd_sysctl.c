@@ -194,6 +194,15 @@ static const MemoryRegionOps essd_sysctl_ops = {
     .impl.max_access_size = 4,
 };
 
+void essd_sysctl_fail_power(EssdSysctlState *s)
+{
+    s->is_failing = true;
+    trace_essd_sysctl_power_fail(s->plp_budget_us);
+    qemu_set_irq(s->power_irq, 1);
+    timer_mod(s->power_end,
+              qemu_clock_get_us(QEMU_CLOCK_VIRTUAL) + s->plp_budget_us);
+}
+
 static bool get_power_fail(Object *obj, Error **errp)
 {
     return ESSD_SYSCTL(obj)->is_failing;
@@ -213,11 +222,7 @@ static void set_power_fail(Object *obj, bool value, Error **errp)
         error_setg(errp, "the board has no capacitors (plp=on)");
         return;
     }
-    s->is_failing = true;
-    trace_essd_sysctl_power_fail(s->plp_budget_us);
-    qemu_set_irq(s->power_irq, 1);
-    timer_mod(s->power_end,
-              qemu_clock_get_us(QEMU_CLOCK_VIRTUAL) + s->plp_budget_us);
+    essd_sysctl_fail_power(s);
 }
 
 static void watchdog_input(void *opaque, int n, int level)

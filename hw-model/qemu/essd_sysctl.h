@@ -59,4 +59,7 @@ struct EssdSysctlState {
     uint32_t scratch[SYSCTL_SCRATCH_WORDS];
 };
 
+/* Make the power of a board with capacitors fail.  It has not failed yet. */
+void essd_sysctl_fail_power(EssdSysctlState *s);
+
 #endif

@@ -4,6 +4,7 @@
 The tests access registers and rings over qtest and keep the array in a file.
 """
 
+import contextlib
 import signal
 import struct
 import subprocess
@@ -22,9 +23,11 @@ from test_port_media import (  # noqa: F401
 )
 from test_soc import Bench
 
-from essd import fw_build
+from essd import fault_rules, fw_build
 
 NAND = 0x10310000
+POWER, POWER_DONE = 0x10001044, 0x1000104c  # registers of hw-model/regs/sysctl.h
+BACKED, FAILING = 1, 2
 SOURCES = ["tests/py/nand_new.c", "hw-model/nand/nand_file.c", "hw-model/nand/nand_profile.c",
            "hw-model/nand/nand_errors.c", "lib/assert_native.c",
            "lib/crc32_small.c"]
@@ -205,6 +208,46 @@ def test_a_saved_machine_resumes_with_its_array(start, tmp_path: Path) -> None:
     assert queue.read(0, 0) == (OK, b"A")
     assert machine.read32(NAND + 0x400) == 1        # units read
     assert machine.read32(NAND + 0x408) == UNITS    # units programmed
+
+
+def cut_at_program(machine: Machine, number: int) -> None:
+    rule = fault_rules.parse_line("nand operation=program do power-cut")
+    machine.ask("qom-set", path="/machine/faults", property="add",
+                value=rule.for_model(number))
+
+
+def ends(machine: Machine, act: Callable[[], None]) -> bool:
+    """Whether the power of the machine is off then; it may end before it answers."""
+    with contextlib.suppress(AssertionError, OSError):
+        act()
+    return machine.process.wait(60) == -signal.SIGKILL
+
+
+def test_a_rule_that_cuts_the_power_ends_the_machine_at_once(start) -> None:
+    queue = NandQueue(start())
+    assert queue.erase(0) == OK
+    cut_at_program(queue.m, 7)
+    queue.put_program(b"A")
+    assert ends(queue.m, lambda: queue.post(PROGRAM, 0, 0, UNITS))
+    assert "fault rule 7 cuts the power" in queue.m.errors.read_text()
+    queue = NandQueue(start())
+    assert queue.read(0, 0)[0] == ERASED
+
+
+def test_with_capacitors_the_machine_goes_on_until_firmware_needs_no_power(start) -> None:
+    queue = NandQueue(start("-M", "plp=on"))
+    assert queue.erase(0) == OK
+    assert queue.m.read32(POWER) == BACKED
+    for number in (7, 8):
+        cut_at_program(queue.m, number)
+    assert queue.program(0, 0, b"A") == OK
+    assert queue.m.read32(POWER) == BACKED | FAILING
+    assert queue.program(0, 1, b"B") == OK      # The rules do nothing any more.
+    said = queue.m.errors.read_text()
+    assert said.count("cuts the power") == 1 and "fault rule 7 cuts the power" in said
+    assert ends(queue.m, lambda: queue.m.write32(POWER_DONE, 1))
+    queue = NandQueue(start())
+    assert [queue.read(0, wordline) for wordline in (0, 1)] == [(OK, b"A"), (OK, b"B")]
 
 
 def start_two_programs(start, array: Path) -> NandQueue:
