@@ -16,7 +16,9 @@ from contextlib import contextmanager
 import pytest
 from test_nand import SMALL, cut_power
 from test_reset import LONGEST_WAIT_S, wait_console, wait_live, wait_live_again
+from watching import until
 
+import essd
 from essd import crash, nand_steps, steps
 from essd.instance import Result
 from essd.steps import Job
@@ -136,3 +138,54 @@ def test_capacitors_save_acknowledged_writes_and_are_missed_when_they_fail(
     # Capacitors that work at the next loss of power end the warning.
     cut_power(job)
     assert nand_steps.smart(job)["critical_warning"] == 0
+
+
+UNIT_BYTES = 4096
+FIRST_UNIT, UNITS = 4096, 4     # too few units for a row of the flash
+
+
+def fill_units(job: Job, letter: str) -> Result:
+    """Write the units one after the other."""
+    return job.result(f"tr '\\0' {letter} < /dev/zero | dd of={job.device()} bs={UNIT_BYTES} "
+                      f"seek={FIRST_UNIT} count={UNITS} iflag=fullblock oflag=direct status=none",
+                      check=False)
+
+
+def cut_before_last_unit(job: Job, letter: str) -> bool:
+    """Write the units, and let the command for the last one cut the power.
+
+    Return whether the others were in the write buffer then.  They were not if the host has
+    taken so long for its next command that the drive began to write the buffer: this cuts
+    the power, too.
+    """
+    drive = essd.Drive(job.instance, job.target)
+    last = (FIRST_UNIT + UNITS - 1) * UNIT_BYTES // 512
+    drive.faults.add(f"wire direction=in nvme.opcode=write nvme.slba={last} do power-cut",
+                     "at-last-unit")
+    drive.faults.add("nand operation=program do power-cut", "at-program")
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(fill_units, job, letter)
+        try:
+            until(lambda: not drive.is_on)
+        finally:
+            drive.faults.remove()
+        why = drive.status()["why"]
+        drive.power_on()
+        assert writing.result().status == 0, writing.result().output
+    return bool(why == "the fault rule at-last-unit has cut the power")
+
+
+def test_capacitors_save_units_that_wait_in_the_write_buffer(
+        start: Callable[[str], Job]) -> None:
+    job = start(SMALL + ",plp=on")
+    for letter in "abcdefgh":
+        assert fill_units(job, "-").status == 0
+        job.run(f"nvme flush {job.device()}")
+        did_wait = cut_before_last_unit(job, letter)
+        found = job.quiet(f"dd if={job.device()} bs={UNIT_BYTES} skip={FIRST_UNIT} "
+                          f"count={UNITS} iflag=direct status=none | fold -w {UNIT_BYTES} | "
+                          "cut -c 1 | tr -d '\n'")
+        assert found == letter * UNITS
+        if did_wait:
+            return
+    pytest.fail("the drive has always begun to write its buffer before the last command")
