@@ -44,6 +44,7 @@ void nand_health_count(void *ctx, struct usage_flash *flash)
                                health->verbs, RNIC_COUNT_PARITY_ERRORS),
         .transfers_corrected =
             before->transfers_corrected + seam->transfers_corrected,
+        .added_erasures = before->added_erasures,
     };
 }
 
@@ -88,34 +89,51 @@ void nand_health_read(void *ctx, struct nvmf_flash_use *use)
         .transfer_errors = flash.transfer_errors,
         .transfers_corrected = flash.transfers_corrected,
         .failed_blocks = failed_blocks(medium),
-        .most_erased = erased.most,
-        .least_erased = erased.least,
+        .most_erased = erased.most + flash.added_erasures,
+        .least_erased = erased.least + flash.added_erasures,
         .left_percent = left_percent(medium),
         .free_percent = (uint8_t)(ftl_free_superblocks(medium->ftl) * PERCENT /
                                   medium->superblocks),
     };
 }
 
+/*
+ * The erasures of all blocks.  The translation layer also counts those of a
+ * preconditioning, but its counts are known after the mount only.
+ */
+static uint64_t all_erasures(const struct nand_health *health)
+{
+    const struct nand_medium *medium = health->medium;
+    uint64_t counted =
+        health->before.erased_blocks +
+        nand_counter_read(&medium->nand, NAND_COUNT_BLOCKS_ERASED);
+    struct ftl_erase_counts erased;
+
+    ftl_erase_counts(medium->ftl, &erased);
+    return MAX(counted, (uint64_t)erased.average * medium->good_blocks) +
+           (uint64_t)health->before.added_erasures * medium->good_blocks;
+}
+
 void nand_health_fill(const struct nand_health *health,
                       struct nvmf_health *values)
 {
     const struct nand_medium *medium = health->medium;
-    uint64_t erased =
-        health->before.erased_blocks +
-        nand_counter_read(&medium->nand, NAND_COUNT_BLOCKS_ERASED);
     uint64_t rated = (uint64_t)medium->good_blocks * MAX(medium->endurance, 1u);
 
     values->available_spare_percent = left_percent(medium);
-    values->percentage_used =
-        (uint8_t)MIN(erased * PERCENT / rated, (uint64_t)USED_MOST);
+    values->percentage_used = (uint8_t)MIN(
+        all_erasures(health) * PERCENT / rated, (uint64_t)USED_MOST);
 }
 
 bool nand_health_has_changed(struct nand_health *health, uint64_t now_us,
                              uint64_t *deadline_us)
 {
     const struct ftl_counters *ftl = ftl_counters(health->medium->ftl);
+    /* The mount finds failed planes and erase counts on the flash. */
+    bool is_mounted = ftl_state(health->medium->ftl) != FTL_MOUNTING;
     uint64_t seen = ftl->erasures + ftl->program_errors + ftl->erase_errors +
-                    ftl->read_errors + ftl_dead_dies(health->medium->ftl);
+                    ftl->read_errors + ftl_dead_dies(health->medium->ftl) +
+                    is_mounted;
 
     if (seen == health->seen) {
         return false;

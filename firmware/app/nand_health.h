@@ -4,8 +4,8 @@
  * the wear, and the number of blocks that may still fail.
  *
  * The flash's own counters begin at 0 with each start of the firmware.  The
- * usage keeper stores the sums (firmware/usage/usage_keeper.h).  Only the
- * number of erasures of all blocks together is known, not that of each block.
+ * usage keeper stores the sums (firmware/usage/usage_keeper.h).  The erasures
+ * of each superblock are counted by the translation layer.
  */
 #ifndef ESSD_APP_NAND_HEALTH_H
 #define ESSD_APP_NAND_HEALTH_H

@@ -21,9 +21,12 @@ enum { /* byte offsets in a record */
 enum usage_kind { KIND_HOSTS, KIND_FLASH }; /* of a record */
 
 enum { /* byte offsets in a record of the flash; the first two fields have 4
-        * bytes each and are 0 in older records, the others have 8 */
+        * bytes each, those without another comment have 8.  What comes before
+        * FLASH_PROGRAMMED is 0 in older records. */
        FLASH_TRANSFER_ERRORS = 0,
        FLASH_TRANSFERS_CORRECTED = 4,
+       FLASH_ADDED_HIGH = 8, /* 1 byte; byte 9 is the record's kind */
+       FLASH_ADDED_LOW = 10, /* 2 bytes */
        FLASH_PROGRAMMED = 12,
        FLASH_READ = 20,
        FLASH_ERASED = 28,
@@ -52,6 +55,8 @@ static void take_flash_record(struct usage_flash *flash, const uint8_t *data)
         .unreadable_units = get_le64(data + FLASH_UNREADABLE),
         .transfer_errors = get_le32(data + FLASH_TRANSFER_ERRORS),
         .transfers_corrected = get_le32(data + FLASH_TRANSFERS_CORRECTED),
+        .added_erasures = (uint32_t)data[FLASH_ADDED_HIGH] << 16 |
+                          get_le16(data + FLASH_ADDED_LOW),
     };
 }
 
@@ -102,6 +107,8 @@ static bool write_flash_record(const struct flash *flash,
     put_le64(data + FLASH_UNREADABLE, use->unreadable_units);
     put_le32(data + FLASH_TRANSFER_ERRORS, use->transfer_errors);
     put_le32(data + FLASH_TRANSFERS_CORRECTED, use->transfers_corrected);
+    data[FLASH_ADDED_HIGH] = (uint8_t)(use->added_erasures >> 16);
+    put_le16(data + FLASH_ADDED_LOW, (uint16_t)use->added_erasures);
     return records_write(flash, &area, place, data);
 }
 
@@ -110,8 +117,10 @@ bool store_write_usage(const struct flash *flash, struct records_place *place,
 {
     uint8_t data[RECORD_DATA_LEN] = {0};
 
-    if (usage->flash.read_units != 0 &&
-        !write_flash_record(flash, place, &usage->flash)) {
+    bool has_flash =
+        usage->flash.read_units != 0 || usage->flash.added_erasures != 0;
+
+    if (has_flash && !write_flash_record(flash, place, &usage->flash)) {
         return false;
     }
     put_le32(data + USAGE_ON_MINUTES, usage->on_minutes);

@@ -11,6 +11,8 @@
 
 #include "firmware/store/records.h"
 
+enum { USAGE_ADDED_MOST = (1 << 24) - 1 };
+
 /* Of the NAND flash, if the drive has any. */
 struct usage_flash {
     uint64_t programmed_units; /* of 4096 bytes */
@@ -22,6 +24,9 @@ struct usage_flash {
     /* Parity errors of transfers, and how many of them a repetition has
      * corrected. */
     uint32_t transfer_errors, transfers_corrected;
+    /* Erasures of each block that the drive has not done itself: `essd media
+     * age` has added them.  At most USAGE_ADDED_MOST. */
+    uint32_t added_erasures;
 };
 
 struct usage {

@@ -93,6 +93,19 @@ def test_a_full_drive_is_overwritten_trimmed_and_cut_without_a_wrong_byte(
     programmed = nand_steps.number_of(lines, nand_steps.OCP_LINES[0])
     assert programmed > written, lines
     assert nand_steps.smart(job)["media_errors"] == 0
+    age(job)
+
+
+def age(job: Job) -> None:
+    """Add erasures while the power is off, twice: SMART counts them like those of the drive."""
+    erasures = 10_000       # The part is rated for 50,000.
+    for times in (1, 2):
+        cut_power_and(job, lambda: nand_look.age(
+            job.instance.name, job.target, erasures, 0) is None)
+        assert 20 * times <= nand_steps.smart(job)["percent_used"] <= 20 * times + 1
+        lines = job.quiet(f"nvme ocp smart-add-log {job.controller()}")
+        assert nand_steps.number_of(lines, "Min User data erase counts") >= erasures * times
+        assert nand_steps.number_of(lines, "Max User data erase counts") < erasures * times + 1000
 
 
 @pytest.mark.long

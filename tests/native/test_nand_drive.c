@@ -1134,6 +1134,49 @@ static void test_erasures_wear_the_drive(void **state)
     assert_in_range(smart[SMART_PERCENTAGE_USED], 50, 51);
 }
 
+WITH_FIXTURE(setup_nand, teardown)
+static void test_erasures_that_a_tool_has_added_are_in_smart(void **state)
+{
+    static uint8_t page[LOG_OCP_SMART_LEN], smart[LOG_SMART_LEN];
+
+    (void)state;
+    for (uint32_t i = 1; i <= 2; i++) {
+        drive_stop(&bed.drive->drive);
+        bed.usage.flash.added_erasures += bed.drive->drive.nand.endurance / 4;
+        cut_power();
+        read_log(LOG_SMART, smart, sizeof(smart));
+        assert_int_equal(smart[SMART_PERCENTAGE_USED], 25 * i);
+        read_log(LOG_OCP_SMART, page, sizeof(page));
+        assert_int_equal(get_le32(page + OCP_SMART_LEAST_ERASED),
+                         bed.usage.flash.added_erasures);
+        /* The drive itself keeps the number. */
+        write_blocks(1, 0, 8, true, i);
+    }
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_after_a_restart_smart_has_what_the_mount_has_found(
+    void **state)
+{
+    static uint8_t smart[LOG_SMART_LEN];
+    uint8_t spare;
+
+    (void)state;
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_FAIL);
+    write_blocks(1, 0, 256, true, 1);
+    native_world_pass(&bed.world, 2 * 1000 * MS_NS);
+    read_log(LOG_SMART, smart, sizeof(smart));
+    spare = smart[SMART_AVAILABLE_SPARE];
+    assert_in_range(spare, 1, 99);
+    do { /* until a start erases nothing */
+        drive_stop(&bed.drive->drive);
+        cut_power();
+        native_world_pass(&bed.world, 2 * 1000 * MS_NS);
+    } while (drive_counters()->erasures != 0);
+    read_log(LOG_SMART, smart, sizeof(smart));
+    assert_int_equal(smart[SMART_AVAILABLE_SPARE], spare);
+}
+
 /* ---- Fault rules. */
 
 struct rules {

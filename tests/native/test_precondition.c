@@ -198,6 +198,20 @@ static void expect_checkpoint(void)
     assert_true(counters->scanned_rows <= DIES * (SUPERBLOCKS + 8));
 }
 
+/* SMART counts the erasures of the preconditioning, too. */
+static void expect_wear(void)
+{
+    struct drive *drive = &bed.drive->drive;
+    struct ftl_erase_counts erased;
+    struct nvmf_health health;
+
+    ftl_erase_counts(drive->nand.ftl, &erased);
+    assert_true(erased.average != 0);
+    drive->nand.endurance = erased.average * 2;
+    nand_health_fill(&drive->nand_health, &health);
+    assert_int_equal(health.percentage_used, 50);
+}
+
 /* @return how many units are programmed for each unit of further writes */
 static double overwrite_units(void)
 {
@@ -236,6 +250,7 @@ static void test_a_preconditioned_drive_goes_on_in_the_steady_state(
 {
     (void)state;
     check_drive(&parity_bed);
+    expect_wear();
 }
 
 static void test_a_drive_with_capacitors_and_a_capacity_is_preconditioned(

@@ -303,6 +303,38 @@ def test_the_days_begin_at_the_latest_time_that_a_power_cut_has_left() -> None:
     assert nand.look(path)["time_s"] == 86400 + 3600
 
 
+def added_erasures(path: Path) -> int:
+    """The erasures that the newest usage record of the flash says were added to each block."""
+    image = flash.FlashImage.load(path.with_name("flash.img"))
+    sector = image.data[flash.LAYOUT["FLASH_USAGE_A_ADDR"]:][:4096]
+    records = [sector[at:at + 64] for at in range(64, 4096, 64)]
+    newest = [record for record in records if record[9] == 1][-1]
+    return newest[8] << 16 | int.from_bytes(newest[10:12], "little")
+
+
+def test_erasures_are_added_to_what_the_drive_counts() -> None:
+    path = make()
+    age("--erasures", "300")
+    assert added_erasures(path) == 300
+    age("--erasures", "100000", "--days", "1")
+    assert added_erasures(path) == 100300
+    age("--days", "1")
+    assert added_erasures(path) == 100300
+    age("--erasures", "7", "--fill", "50", "--yes")
+    assert added_erasures(path) == 100307
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * flash.SIZE])
+def test_no_erasures_are_added_if_the_drive_could_not_count_them(data: bytes) -> None:
+    path = make()
+    path.with_name("flash.img").write_bytes(data)
+    before = digest(path)
+    with pytest.raises(EssdError, match="it is no SPI flash of a drive with an identity"):
+        age("--erasures", "300")
+    assert digest(path) == before
+    age("--days", "1")
+
+
 def test_an_array_that_is_damaged_or_read_only_is_refused() -> None:
     path = make()
     data = path.read_bytes()

@@ -51,7 +51,10 @@ def make(text: str = SMALL, name: str = "x") -> Nand:
     """The array of a drive that was created with --nand TEXT."""
     array = setup.drive_nand(Wish(name=name, nand=text))
     assert array is not None
-    make_drive(name, exist_ok=True)
+    folder = make_drive(name, exist_ok=True)
+    image = flash.FlashImage.load(folder / "flash.img")
+    image.identity = flash.Identity.random()
+    image.save(folder / "flash.img")
     return array
 
 

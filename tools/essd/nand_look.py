@@ -64,7 +64,7 @@ def complaint_of(instance: Instance, path: Path,
 
 
 def run(what: str, name: str, part: str, *options: str) -> Result:
-    """Let essd-nand read or age the array; `what` is info, check or age."""
+    """Let essd-nand read or change the array; `what` is info, check or age."""
     instance, array = opened_array(name, part)
     path = Path(array.path)
     done = nand.call(what, path, *options)
@@ -74,6 +74,13 @@ def run(what: str, name: str, part: str, *options: str) -> Result:
     facts = {"name": name, "drive": instance.drive, "file": str(path),
              **json.loads(done.stdout)} if "--json" in options else {}
     return Result(done.stdout, facts, complaint)
+
+
+def age(name: str, part: str, erasures: int, days: int) -> None:
+    """Add erasures to each block of the array, and let days pass."""
+    _, array = opened_array(name, part)
+    run("age", name, part, "--erasures", str(erasures), "--days", str(days),
+        "--flash", str(Path(array.path).with_name("flash.img")))
 
 
 def shown_percent(progress: show.Progress) -> Callable[[str], None]:

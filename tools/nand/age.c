@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * essd-nand age: adds erasures to every block, and lets days pass.  The
- * contents stay, unless the drive is also preconditioned: see fill.h.
+ * contents stay, unless the drive is also preconditioned: see fill.h.  The
+ * drive's SPI flash gets a note about the erasures, because the drive counts
+ * only those that it does itself.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "drive_flash.h"
 #include "fill.h"
 #include "image.h"
 
@@ -93,7 +96,8 @@ static bool add_erasures(const struct image *image, uint64_t erasures)
 
 /* The order matters: the erasures come first, so that the writes find worn
  * blocks, and the days last, so that the written data ages. */
-static int age_opened(struct image *image, const struct wishes *wishes)
+static int age_opened(struct image *image, const struct wishes *wishes,
+                      struct drive_flash *drive)
 {
     bool is_filled = wishes->fill != 0;
     int status = STATUS_OK;
@@ -109,6 +113,9 @@ static int age_opened(struct image *image, const struct wishes *wishes)
                               "blocks may have the erasures",
                               strerror(errno != 0 ? errno : EIO));
     }
+    if (drive != NULL && !drive_flash_add_erasures(drive, wishes->erasures)) {
+        return STATUS_FAILED;
+    }
     if (is_filled) {
         status = fill_namespaces(image, wishes);
         if (status != STATUS_OK && wishes->erasures != 0) {
@@ -123,6 +130,23 @@ static int age_opened(struct image *image, const struct wishes *wishes)
     return status;
 }
 
+/* Open the drive's SPI flash first: if that fails, nothing changes. */
+static int age_drive(struct image *image, const struct wishes *wishes)
+{
+    struct drive_flash drive;
+    int status;
+
+    if (wishes->flash == NULL || wishes->erasures == 0) {
+        return age_opened(image, wishes, NULL);
+    }
+    if (!drive_flash_open(&drive, wishes->flash, true)) {
+        return STATUS_FAILED;
+    }
+    status = age_opened(image, wishes, &drive);
+    drive_flash_close(&drive);
+    return status;
+}
+
 int age_image(const char *path, const struct wishes *wishes)
 {
     struct image image;
@@ -131,7 +155,7 @@ int age_image(const char *path, const struct wishes *wishes)
     if (!image_open(&image, path, true)) {
         return image.status;
     }
-    status = age_opened(&image, wishes);
+    status = age_drive(&image, wishes);
     image_close(&image);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SPI flash of a drive, read from its file: drive_flash.h. */
+/* The SPI flash of a drive, in its file: drive_flash.h. */
 #include "drive_flash.h"
 
 #include <errno.h>
@@ -11,14 +11,22 @@
 #include "firmware/operations/sanitize.h"
 #include "firmware/store/area.h"
 #include "firmware/store/store.h"
+#include "firmware/store/usage.h"
 #include "image.h"
 
 /* ---- The functions of firmware/drivers/flash.h. */
 
+/* These functions get a const struct flash, but they change the struct
+ * drive_flash of which it is a member. */
+static struct drive_flash *drive_of(const struct flash *flash)
+{
+    return (struct drive_flash *)(uintptr_t)flash;
+}
+
 void flash_read(const struct flash *flash, uint32_t addr, void *buf,
                 size_t len_bytes)
 {
-    struct drive_flash *drive = (struct drive_flash *)(uintptr_t)flash;
+    struct drive_flash *drive = drive_of(flash);
 
     if (pread(drive->fd, buf, len_bytes, (off_t)addr) != (ssize_t)len_bytes) {
         drive->has_failed = true;
@@ -26,31 +34,47 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
     }
 }
 
+static bool write_file(struct drive_flash *drive, uint32_t addr,
+                       const uint8_t *data, size_t len_bytes)
+{
+    if (pwrite(drive->fd, data, len_bytes, (off_t)addr) != (ssize_t)len_bytes) {
+        drive->has_failed = true;
+    }
+    return !drive->has_failed;
+}
+
 bool flash_erase_sector(const struct flash *flash, uint32_t addr)
 {
-    (void)flash;
-    (void)addr;
-    return false;
+    uint8_t ones[FLASH_SECTOR_BYTES];
+
+    memset(ones, 0xff, sizeof(ones));
+    return write_file(drive_of(flash), addr, ones, sizeof(ones));
 }
 
 bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
                    size_t len_bytes)
 {
-    (void)flash;
-    (void)addr;
-    (void)data;
-    (void)len_bytes;
-    return false;
+    const uint8_t *from = data;
+    uint8_t buf[FLASH_PAGE_BYTES];
+
+    if (len_bytes > sizeof(buf)) {
+        return false;
+    }
+    flash_read(flash, addr, buf, len_bytes);
+    for (size_t i = 0; i < len_bytes; i++) {
+        buf[i] &= from[i];
+    }
+    return write_file(drive_of(flash), addr, buf, len_bytes);
 }
 
 /* ---- */
 
-bool drive_flash_open(struct drive_flash *drive, const char *path)
+bool drive_flash_open(struct drive_flash *drive, const char *path, bool writes)
 {
     struct identity identity;
 
     *drive = (struct drive_flash){.path = path};
-    drive->fd = open(path, O_RDONLY | O_CLOEXEC);
+    drive->fd = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     if (drive->fd < 0) {
         image_complain(path, "%s", strerror(errno));
         return false;
@@ -82,6 +106,27 @@ bool drive_flash_is_sanitized(const struct drive_flash *drive)
     return is_known && sanitize_record_parse(&state, record, len) &&
            (state.outcome == NVMF_SANITIZE_IN_PROGRESS ||
             (state.outcome == NVMF_SANITIZE_FAILED && state.is_blocking));
+}
+
+bool drive_flash_add_erasures(struct drive_flash *drive, uint64_t erasures)
+{
+    struct records_place place;
+    struct usage usage;
+    uint64_t added;
+
+    store_read_usage(&drive->flash, &place, &usage);
+    added = usage.flash.added_erasures + erasures;
+    usage.flash.added_erasures =
+        (uint32_t)MIN(added, (uint64_t)USAGE_ADDED_MOST);
+    if (drive->has_failed ||
+        !store_write_usage(&drive->flash, &place, &usage) ||
+        fsync(drive->fd) != 0) {
+        image_complain(drive->path,
+                       "it could not be written, so SMART does not include "
+                       "the erasures");
+        return false;
+    }
+    return true;
 }
 
 /* A drive without a table has one namespace over the whole medium, unless its

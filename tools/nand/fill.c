@@ -244,7 +244,7 @@ static int open_and_fill(struct fill *fill, const struct image *image)
     };
     int status = STATUS_FAILED;
 
-    if (!drive_flash_open(&fill->drive, fill->wishes->flash)) {
+    if (!drive_flash_open(&fill->drive, fill->wishes->flash, false)) {
         return STATUS_FAILED;
     }
     sizes.capacity_bytes = fill->drive.capacity_bytes;

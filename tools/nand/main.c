@@ -16,8 +16,8 @@ static const char usage[] =
     "                        [--channels N] [--dies N] [--seed N]\n"
     "       essd-nand info FILE [--json]\n"
     "       essd-nand check FILE [--json]\n"
-    "       essd-nand age FILE [--erasures N] [--days N]\n"
-    "                        [--fill PERCENT --flash FLASH [--plp]\n"
+    "       essd-nand age FILE [--erasures N] [--days N] [--flash FLASH]\n"
+    "                        [--fill PERCENT [--plp]\n"
     "                        [--drive-writes N [--sequential] [--seed N]]\n"
     "                        [--progress]]\n"
     "       essd-nand size --capacity BYTES [--profile NAME] [--channels N]\n"
@@ -37,7 +37,8 @@ static const char usage[] =
     "  --drive-writes  then write the capacity of all namespaces to this "
     "share,\n"
     "              0 to 100 times, at random or --sequential\n"
-    "  --flash     file of the drive's SPI flash\n"
+    "  --flash     file of the drive's SPI flash, which --fill needs; without\n"
+    "              it, SMART does not include the erasures of --erasures\n"
     "  --plp       the drive has power-loss protection\n"
     "  --progress  print lines \"progress PERCENT\"\n"
     "  --json      print one JSON object: docs/json.md\n"
@@ -224,7 +225,7 @@ int main(int argc, char **argv)
         return check_image(path, &wishes);
     }
     if (strcmp(command, "age") == 0) {
-        return (wishes.fill != 0) != (wishes.flash != NULL) ||
+        return (wishes.fill != 0 && wishes.flash == NULL) ||
                        (wishes.fill == 0 && wishes.drive_writes != 0)
                    ? refuse_usage("--fill needs --flash, and --drive-writes "
                                   "needs both")

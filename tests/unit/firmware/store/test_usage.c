@@ -140,6 +140,26 @@ static void test_the_last_record_is_valid_across_sectors(void **state)
     assert_int_equal(part.erasures, 5); /* 63 records each */
 }
 
+static void test_erasures_that_a_tool_has_added_need_no_other_use(void **state)
+{
+    static const uint32_t added[] = {1, 0x12345, USAGE_ADDED_MOST};
+    struct records_place place;
+    struct usage usage = usage_of(1);
+
+    (void)state;
+    for (uint32_t i = 0; i < ARRAY_LEN(added); i++) {
+        struct usage found;
+
+        store_read_usage(&part.flash, &place, &found);
+        usage.flash.added_erasures = added[i];
+        assert_true(store_write_usage(&part.flash, &place, &usage));
+        store_read_usage(&part.flash, &place, &found);
+        assert_int_equal(found.flash.added_erasures, added[i]);
+        assert_int_equal(found.flash.read_units, 0);
+        expect_last(1);
+    }
+}
+
 static void test_one_place_serves_many_records(void **state)
 {
     struct records_place place;
@@ -205,6 +225,12 @@ static void test_damaged_records_are_skipped(void **state)
 
 TEST_FIXTURE(blank_part, NULL)
 
+/* Bytes of all fields of the counters; padding may follow them. */
+enum {
+    FLASH_FIELDS = offsetof(struct usage_flash, added_erasures) +
+                   sizeof(((struct usage_flash *)NULL)->added_erasures),
+};
+
 static void test_the_counters_of_nand_flash_have_records_of_their_own(
     void **state)
 {
@@ -215,11 +241,11 @@ static void test_the_counters_of_nand_flash_have_records_of_their_own(
     store_read_usage(&part.flash, &place, &usage);
     for (uint32_t n = 1; n <= 200; n++) {
         usage = usage_of(n);
-        usage.flash = (struct usage_flash){n,     n + 1, n + 2, n + 3,
-                                           n + 4, n + 5, n + 6, n + 7};
+        usage.flash = (struct usage_flash){n,     n + 1, n + 2, n + 3, n + 4,
+                                           n + 5, n + 6, n + 7, n + 8};
         assert_true(store_write_usage(&part.flash, &place, &usage));
         store_read_usage(&part.flash, &place, &found);
-        assert_memory_equal(&found.flash, &usage.flash, sizeof(usage.flash));
+        assert_memory_equal(&found.flash, &usage.flash, FLASH_FIELDS);
         expect_last(n);
     }
 }

@@ -62,14 +62,14 @@ def age(part: Part = "", name: Of = "",
     if not erasures and not days and fill is None:
         raise EssdError("media age: give --erasures N, --days N, --fill PERCENT, or several of "
                         "them")
-    options = ("--erasures", str(erasures), "--days", str(days))
+    name = instance_of(name)
     if fill is None:
-        nand_look.run("age", instance_of(name), part, *options)
+        nand_look.age(name, part, erasures, days)
     else:
-        name = instance_of(name)
         ask_to_overwrite(name, part, fill, yes)
         show.note(nand_look.precondition(
-            name, part, nand_look.Fill(fill, drive_writes, sequential, seed), *options))
+            name, part, nand_look.Fill(fill, drive_writes, sequential, seed),
+            "--erasures", str(erasures), "--days", str(days)))
     if erasures or days:
         show.note(f"aged by {erasures} erasures of each block and {days} days")
 
