@@ -151,6 +151,15 @@ def test_an_interrupt_leaves_a_drive_that_was_stopped(
     age("--fill", "10", "--yes")
 
 
+@pytest.mark.parametrize("words", [("info",), ("check",), ("age", "--days", "1")])
+def test_an_array_that_is_aged_is_in_use(running: "subprocess.Popen[str]",
+                                         words: tuple[str, ...]) -> None:
+    done = nand.call(words[0], paths.drives() / "x" / nand.FILE, *words[1:])
+    assert running.poll() is None
+    assert (done.returncode, done.stdout) == (nand.BUSY, "")
+    assert "a running machine or another essd-nand uses it" in done.stderr
+
+
 def test_a_kill_is_a_power_cut_and_the_array_mounts_again(
         running: "subprocess.Popen[str]") -> None:
     running.kill()

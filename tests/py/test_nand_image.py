@@ -266,6 +266,20 @@ def test_a_file_that_a_machine_uses_is_refused(run: Run, image: Path,
     assert run(words[0], image, *words[1:]).returncode == 0
 
 
+def test_several_programs_read_a_file_at_the_same_time(run: Run, image: Path) -> None:
+    before = head(image)
+    with open(image, "rb") as file:
+        # What another essd-nand info holds: nobody else may write.
+        fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 201, 1, 0))
+        assert run("info", image).returncode == 0
+        assert run("check", image).returncode == 0
+        done = run("age", image, "--days", 1)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "a running machine or another essd-nand uses it" in done.stderr
+    assert head(image) == before
+    assert run("age", image, "--days", 1).returncode == 0
+
+
 def test_the_profiles_are_listed(run: Run) -> None:
     names = [line.split()[0] for line in run("profiles").stdout.splitlines()]
     assert names == ["tlc2021", "slc", "mlc2d", "qlc"]

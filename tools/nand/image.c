@@ -12,8 +12,7 @@
 
 /* Bytes of a file that QEMU locks: see lock_image(). */
 enum {
-    QEMU_LOCKS = 100,
-    QEMU_LOCKS_LEN = 200,
+    QEMU_LOCK_WRITER = 101,
     QEMU_LOCK_NO_WRITER = 201,
 };
 
@@ -76,22 +75,38 @@ static bool read_source(void *ctx, uint64_t offset, void *buf, size_t len)
     return image_read(ctx, offset, buf, len);
 }
 
-/*
- * Lock the file against QEMUs, as they lock their images against each other
- * (block/file-posix.c, RAW_LOCK_SHARED_BASE and BLK_PERM_WRITE).
- *
- * @return false when another process has it open for writing
- */
-static bool lock_image(int fd)
+static bool lock_byte(int fd, off_t byte)
 {
-    struct flock found = {
-        .l_type = F_WRLCK, .l_start = QEMU_LOCKS, .l_len = QEMU_LOCKS_LEN};
-    struct flock own = {
-        .l_type = F_RDLCK, .l_start = QEMU_LOCK_NO_WRITER, .l_len = 1};
+    struct flock own = {.l_type = F_RDLCK, .l_start = byte, .l_len = 1};
 
+    return fcntl(fd, F_OFD_SETLK, &own) == 0;
+}
+
+static bool is_locked_by_another(int fd, off_t byte)
+{
+    struct flock found = {.l_type = F_WRLCK, .l_start = byte, .l_len = 1};
+
+    return fcntl(fd, F_OFD_GETLK, &found) == 0 && found.l_type != F_UNLCK;
+}
+
+/*
+ * Lock the file against QEMUs and other programs like this one, as QEMUs lock
+ * their images against each other (block/file-posix.c, RAW_LOCK_PERM_BASE,
+ * RAW_LOCK_SHARED_BASE and BLK_PERM_WRITE): one byte says that somebody writes,
+ * and another one that nobody else may write.  Several programs can read at the
+ * same time.
+ *
+ * @return false when another process does not permit it
+ */
+static bool lock_image(int fd, bool writes)
+{
     /* A file system without locks has none to respect. */
-    return fcntl(fd, F_OFD_SETLK, &own) != 0 ||
-           fcntl(fd, F_OFD_GETLK, &found) != 0 || found.l_type == F_UNLCK;
+    if (!lock_byte(fd, QEMU_LOCK_NO_WRITER) ||
+        (writes && !lock_byte(fd, QEMU_LOCK_WRITER))) {
+        return true;
+    }
+    return !is_locked_by_another(fd, QEMU_LOCK_WRITER) &&
+           !(writes && is_locked_by_another(fd, QEMU_LOCK_NO_WRITER));
 }
 
 bool image_read_state(struct image *image)
@@ -117,7 +132,7 @@ bool image_open(struct image *image, const char *path, bool writes)
         image_complain(path, "%s", strerror(errno));
         return false;
     }
-    if (!lock_image(image->fd)) {
+    if (!lock_image(image->fd, writes)) {
         image_complain(path, "a running machine or another essd-nand uses it");
         image->status = STATUS_BUSY;
         image_close(image);
