@@ -11,9 +11,11 @@
 
 #include "bed_fixture.h"
 
+#include "firmware/store/area.h"
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/identity.h"
 #include "lib/bytes.h"
+#include "lib/crc32.h"
 #include "lib/random.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/test_fixture.h"
@@ -78,7 +80,27 @@ static void save_bytes(const char *path, const void *bytes, size_t len,
     assert_int_equal(truncate(path, (off_t)file_len), 0);
 }
 
-/* The drive's SPI flash, of which only the identity is there. */
+/* Add the table of namespaces, as the first copy of its area. */
+static void save_namespaces(const char *path)
+{
+    const struct native_namespaces *table = &bed.namespaces;
+    uint8_t header[AREA_HEADER_LEN] = {0};
+    FILE *file = fopen(path, "r+b");
+
+    put_le32(header, 1);
+    put_le32(header + 4, (uint32_t)table->len);
+    put_le32(header + 8, crc32_update(0, table->record, table->len));
+    put_le32(header + 20, crc32_update(0, header, 20));
+    memcpy(header + 24, "ESSD-NS1", 8);
+    assert_non_null(file);
+    assert_int_equal(fseek(file, FLASH_NAMESPACES_ADDR, SEEK_SET), 0);
+    assert_int_equal(fwrite(header, 1, sizeof(header), file), sizeof(header));
+    assert_int_equal(fwrite(table->record, 1, table->len, file), table->len);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The drive's SPI flash, of which only the identity, and the table of
+ * namespaces if there is one, are there. */
 static void save_flash(const char *path, uint64_t capacity_bytes)
 {
     const struct identity identity = {
@@ -91,6 +113,9 @@ static void save_flash(const char *path, uint64_t capacity_bytes)
 
     identity_emit(&identity, buf);
     save_bytes(path, buf, sizeof(buf), SOC_FLASH_SIZE);
+    if (bed.namespaces.writes != 0) {
+        save_namespaces(path);
+    }
 }
 
 static void load_array(const char *path)
@@ -258,6 +283,73 @@ static void test_a_drive_with_capacitors_and_a_capacity_is_preconditioned(
 {
     (void)state;
     check_drive(&plp_bed);
+}
+
+/* ---- Blocks with metadata. */
+
+enum { META = 8, EXTENDED = 1 << 4, TYPE_1 = 1 << 5, CHECKS = 7 << 26 };
+
+static const struct bed metadata_bed = {
+    .mtu_bytes = 1500,
+    .has_nand = true,
+    .nand_dies = DIES / 2,
+    .nand_blocks = SUPERBLOCKS,
+    .keeps_namespaces = true,
+};
+
+static void expect_metadata(uint64_t lba, uint32_t bytes, uint8_t byte)
+{
+    const struct host_io io = {
+        .qid = 1,
+        .opcode = NVM_READ,
+        .kind = HOST_DATA_KEYED,
+        .nsid = BED_NSID,
+        .lba = lba,
+        .blocks = 1,
+        .len_bytes = bytes + META,
+        .ref_tag = (uint32_t)lba,
+        .flags = CHECKS,
+    };
+
+    memset(bed.host->data, 0xa5, bytes + META);
+    assert_int_equal(host_io(&bed.host->host, &io), 0);
+    for (unsigned int i = 0; i < META; i++) {
+        assert_int_equal(bed.host->data[bytes + i], byte);
+    }
+}
+
+/* @param format  index of an LBA format */
+static void check_metadata(uint32_t format, uint32_t bytes)
+{
+    const struct nvme_sqe sqe = {.opcode = ADMIN_FORMAT_NVM,
+                                 .nsid = BED_NSID,
+                                 .cdw10 = format | EXTENDED | TYPE_1};
+    uint32_t units, blocks = FTL_UNIT_DATA / bytes;
+
+    bed_init_like(&bed, &metadata_bed);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(host_command(&bed.host->host, 0, &sqe, NULL, 0), 0);
+    units = namespace_units();
+    (void)precondition_array();
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    for (uint32_t unit = 0; unit < units; unit += 100) {
+        for (uint32_t i = 0; i < blocks; i++) {
+            expect_metadata((uint64_t)unit * blocks + i, bytes, 0xff);
+            assert_int_equal(get_le64(bed.host->data),
+                             unit < units * FILL / 100 ? unit : 0);
+        }
+    }
+    bed_end(&bed);
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_the_metadata_of_a_preconditioned_drive_is_not_checked(
+    void **state)
+{
+    (void)state;
+    check_metadata(2, 512);
+    check_metadata(3, 4096);
 }
 
 TEST_FIXTURE(NULL, teardown)
