@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The drive's state is saved during I/O and resumed in a new process."""
 
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from watching import console
+from watching import console, until
 
 from essd import qemu_build, steps
 from essd.instance import Result
@@ -79,3 +80,80 @@ def test_a_drive_with_a_qcow2_image_is_saved_and_loaded(booted: Callable[..., Jo
         job.instance.ask("load")
     steps.disconnect(job)
     job.instance.check()
+
+
+# A part with cache operations, whose channel is so slow that the host waits for the flash.
+SLOW = "300M,channels=1,profile=mlc2d,timing=realtime"
+FILL = "--rw=write --bs=128k --iodepth=8 --size=32m --do_verify=0 --end_fsync=1"
+READ = "--rw=read --bs=128k --iodepth=32 --size=32m --loops=10"
+STOP = "/tmp/stop-reading"
+SAVES = 5
+COMMANDS = 16               # of two dies: both registers of a die are in use, usually
+LONGEST_WAIT_S = 180
+
+
+@contextmanager
+def verified_reads(job: Job) -> Iterator["Future[Result]"]:
+    """Fill a part of the namespace, then read and verify it until the end of the block."""
+    steps.run_fio(job, steps.FIO.format(device=job.device(), name="reads", options=FILL))
+    command = steps.FIO.format(device=job.device(), name="reads", options=READ)
+    loop = (f"rm -f {STOP}; while [ ! -e {STOP} ]; do {command} --output=/tmp/fio.log || "
+            "{ cat /tmp/fio.log; exit 1; }; done")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(job.instance.run, loop, timeout_s=600, check=False)
+        try:
+            yield running
+        except BaseException:
+            steps.clean_host(job)       # fio would wait for a drive that is gone
+            raise
+        finally:
+            job.run(f"touch {STOP}")
+        result = running.result()
+    assert result.status == 0, result.output
+
+
+def wait_reads(job: Job) -> None:
+    """Wait until another read has ended."""
+    command = "cat /sys/block/nvme*/stat | awk '{ n += $1 } END { print n }'"
+    before = job.quiet(command)
+    until(lambda: job.quiet(command) != before)
+
+
+def qmp(job: Job, command: str, **arguments: object) -> None:
+    job.instance.ask("qmp", part="drive", execute=command, arguments=arguments)
+
+
+def stop_during_reads(job: Job, running: "Future[Result]") -> None:
+    """Stop the drive while its flash has several commands.
+
+    The host may be so slow that the flash has none most of the time.
+    """
+    qmp(job, "trace-event-set-state", name="essd_nand_quiesce", enable=True)
+    log = job.instance.folder / "drive.log"
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while True:
+        qmp(job, "stop")
+        counts = re.findall(r"essd_nand_quiesce commands (\d+)", log.read_text(errors="replace"))
+        if int(counts[-1]) >= COMMANDS:
+            return
+        qmp(job, "cont")
+        assert not running.done(), running.result().output
+        assert time.monotonic() < deadline, counts
+        time.sleep(0.02)
+
+
+@pytest.mark.drive
+@pytest.mark.long
+def test_a_drive_is_saved_while_its_flash_reads(booted: Callable[..., Job]) -> None:
+    """The flash takes its time, so that a save comes while dies read and send pages."""
+    job = booted(nand=SLOW, size=None)
+    steps.connect(job)
+    before = console(job)
+    with verified_reads(job) as running:
+        for _ in range(SAVES):
+            stop_during_reads(job, running)
+            job.instance.ask("save")
+            job.instance.ask("load")
+            wait_reads(job)
+    assert "boot:" not in console(job)[len(before):]
+    assert job.namespaces() == [job.device()]
