@@ -604,10 +604,22 @@ static bool is_mounted(const struct nand_medium *medium)
     return current_state(medium) != FTL_MOUNTING;
 }
 
+/* Garbage collection goes on until there is space for a checkpoint, because
+ * the next start is much faster with one. */
+static bool has_flushed(const struct nand_medium *medium)
+{
+    return !medium->is_stopping && !ftl_makes_space(medium->ftl);
+}
+
+/* Rows that are still due may begin another stripe, so complete each one. */
 static bool has_stopped(const struct nand_medium *medium)
 {
-    return !medium->is_stopping && ftl_stripes_are_complete(medium->ftl) &&
-           ftl_is_stopped(medium->ftl);
+    bool are_complete = ftl_stripes_are_complete(medium->ftl);
+
+    if (!are_complete) {
+        ftl_complete_stripes(medium->ftl);
+    }
+    return are_complete && ftl_is_stopped(medium->ftl);
 }
 
 /* Serve the flash for a while, outside of the main loop. */
@@ -657,8 +669,7 @@ void nand_medium_stop(struct nand_medium *medium)
     medium->result = MEDIA_ABORTED;
     medium->is_stopping = true;
     start_flush(medium);
-    ftl_complete_stripes(medium->ftl);
-    run_until(medium, STOP_US, has_stopped);
+    run_until(medium, STOP_US, has_flushed);
     if (medium->needs_flush) {
         medium->needs_flush = false;
         medium->is_stopping = false;

@@ -254,6 +254,10 @@ void ftl_stop(struct ftl *ftl);
 
 bool ftl_is_stopped(const struct ftl *ftl);
 
+/** Whether garbage collection is about to make the space that the checkpoint of
+ * ftl_stop() needs, and that it does not have yet. */
+bool ftl_makes_space(const struct ftl *ftl);
+
 /**
  * Save the write buffer, because the power has failed and capacitors supply the
  * drive for a while.  No operation is served from now on.  Call ftl_step()

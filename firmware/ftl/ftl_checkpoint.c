@@ -313,6 +313,12 @@ void ftl_stop(struct ftl *ftl)
     ftl->has_work = true;
 }
 
+bool ftl_makes_space(const struct ftl *ftl)
+{
+    return ftl->state == FTL_READY && ftl->config.checkpoint_superblocks != 0 &&
+           !ftl->is_read_only && !has_space(ftl) && ftl_collect_has_victim(ftl);
+}
+
 bool ftl_is_stopped(const struct ftl *ftl)
 {
     return !ftl->checkpoint.is_last &&

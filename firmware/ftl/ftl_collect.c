@@ -187,6 +187,12 @@ static uint32_t choose_next_victim(struct ftl *ftl)
     return victim;
 }
 
+bool ftl_collect_has_victim(const struct ftl *ftl)
+{
+    return ftl->collection.victim != FTL_NOWHERE ||
+           choose_victim(ftl) != FTL_NOWHERE;
+}
+
 bool ftl_collect_retry(struct ftl *ftl)
 {
     bool any = false;

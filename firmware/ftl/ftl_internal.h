@@ -934,6 +934,9 @@ bool ftl_collect_is_due(const struct ftl *ftl);
 bool ftl_collect_settle(struct ftl *ftl, bool *is_done);
 /** Forget what waits to be moved. */
 void ftl_collect_stop(struct ftl *ftl);
+/** Whether the contents of a superblock are being moved, or can be moved to
+ * make space. */
+bool ftl_collect_has_victim(const struct ftl *ftl);
 /** Try superblocks again that are stuck. @return whether there are any */
 bool ftl_collect_retry(struct ftl *ftl);
 /** Whether the victim has been read to its end: a row takes what is left of it,

@@ -9,6 +9,7 @@
 
 #include "bed_fixture.h"
 
+#include "firmware/ftl/ftl_internal.h"
 #include "lib/bytes.h"
 #include "hw-model/fault/fault_nand.h"
 #include "lib/random.h"
@@ -254,6 +255,72 @@ static void test_a_shutdown_with_all_operations_in_progress_loses_nothing(
     drive_stop(&bed.drive->drive);
     cut_power();
     expect_blocks(1, 300, 8, 3);
+}
+
+/* ---- An orderly stop while garbage is collected. */
+
+static const struct bed parity_bed = {
+    .mtu_bytes = 1500, .has_nand = true, .nand_dies = 2, .nand_blocks = 24};
+
+static int setup_parity(void **state)
+{
+    (void)state;
+    bed_init_like(&bed, &parity_bed);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+static const struct native_node_ops *stopped_ops;
+
+/* Time passes while the drive waits outside of its main loop. */
+static void relax_for_a_while(void *ctx)
+{
+    stopped_ops->relax(ctx);
+    bed.world.now_ns += MS_NS / 100;
+}
+
+/* @return how long it has taken in virtual time */
+static uint64_t stop_medium_ns(void)
+{
+    struct native_node *node = bed.world.nodes;
+    struct native_node_ops ops = *node->ops;
+    uint64_t start_ns = bed.world.now_ns;
+
+    stopped_ops = node->ops;
+    ops.relax = relax_for_a_while;
+    node->ops = &ops;
+    nand_medium_stop(&bed.drive->drive.nand);
+    node->ops = stopped_ops;
+    return bed.world.now_ns - start_ns;
+}
+
+/* When the drive has completed its stripes, garbage collection may begin
+ * another one.  If nobody completed this one, the drive would wait for it. */
+WITH_FIXTURE(setup_parity, teardown)
+static void test_a_shutdown_does_not_wait_for_garbage_collection(void **state)
+{
+    const struct ftl *ftl = bed.drive->drive.nand.ftl;
+    uint32_t chunks = (uint32_t)(bed.drive->drive.medium.size_blocks / 128);
+    uint64_t random = 1;
+    uint32_t collecting = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < chunks; i++) {
+        write_blocks(1, i * 128, 128, false, 1);
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        for (uint64_t n = random_next(&random) % 20; n != 0; n--) {
+            write_blocks(1, (uint32_t)(random_next(&random) % chunks) * 128, 8,
+                         false, i);
+        }
+        collecting += ftl->collection.victim != FTL_NOWHERE;
+        assert_in_range(stop_medium_ns(), 0, 100 * MS_NS);
+        assert_true(ftl_stripes_are_complete(ftl));
+        assert_true(ftl_is_stopped(ftl));
+    }
+    assert_in_range(collecting, 1, 200);
+    /* Without a checkpoint, the next start would have to read all blocks. */
+    assert_in_range(ftl_counters(ftl)->checkpoints, 100, 300);
 }
 
 WITH_FIXTURE(setup_nand, teardown)
