@@ -171,16 +171,25 @@ static inline void nand_entry_read(uint8_t *entry,
                 (uint64_t)place->unit | (more ? NAND_ENTRY_MORE << 8 : 0));
 }
 
-/** Write an entry of a PROGRAM.  Without `meta` the metadata is FFh. */
+/**
+ * Write an entry of a PROGRAM.  Without `meta` the metadata is FFh.
+ *
+ * @param system  aligned to 8 bytes
+ */
 static inline void nand_entry_program(uint8_t *entry, const void *data,
                                       const void *meta,
                                       const uint8_t system[NAND_SYSTEM_LEN])
 {
+    uint64_t words[NAND_SYSTEM_LEN / sizeof(uint64_t)];
+
     dma_store64(entry, NAND_ENTRY_DATA, hal_dma_addr(data));
     dma_store64(entry, NAND_ENTRY_META, nand_dma_addr_or_zero(meta));
     dma_store64(entry, NAND_ENTRY_OFFSET, (uint64_t)NAND_DATA_LEN << 16);
     dma_store64(entry, NAND_ENTRY_UNIT, 0);
-    memcpy(entry + NAND_ENTRY_SYSTEM, system, NAND_SYSTEM_LEN);
+    memcpy(words, __builtin_assume_aligned(system, sizeof(words[0])),
+           sizeof(words));
+    dma_store64(entry, NAND_ENTRY_SYSTEM, words[0]);
+    dma_store64(entry, NAND_ENTRY_SYSTEM + sizeof(words[0]), words[1]);
 }
 
 /** Read what the controller wrote into an entry of a READ. */

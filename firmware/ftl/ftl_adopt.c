@@ -120,7 +120,7 @@ void ftl_keep_renew(struct ftl *ftl, uint16_t index, bool keeps_data)
     slot->buffer = ftl->keep.spare;
     ftl->keep.spare = before;
     if (!keeps_data) {
-        memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
+        ftl_slot_clear_meta(ftl, index);
         return;
     }
     ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index), data,

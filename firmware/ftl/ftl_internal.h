@@ -223,7 +223,7 @@ struct ftl_request {
     struct ftl_flash_op flash;
     uint16_t slots[FTL_OP_UNITS]; /* of each unit, or FTL_LIST_END */
     struct ftl_flash_unit units[FTL_OP_UNITS];
-    uint8_t system[FTL_OP_UNITS][FTL_UNIT_SYSTEM];
+    _Alignas(8) uint8_t system[FTL_OP_UNITS][FTL_UNIT_SYSTEM];
     struct ftl_protected_read read; /* READ of an operation with metadata */
     _Alignas(8) uint8_t meta[FTL_UNIT_META]; /* the same */
 };
@@ -500,8 +500,8 @@ struct ftl {
     struct ftl_op *ops;
     struct ftl_link *op_links;
     struct ftl_list free_ops;
-    struct ftl_list reads;    /* QUEUED */
-    struct ftl_list changes;  /* QUEUED: writes and trims */
+    struct ftl_list reads;   /* QUEUED */
+    struct ftl_list changes; /* QUEUED: writes and trims */
     struct ftl_list moving;   /* QUEUED: writes that end in ftl_memory_run() */
     struct ftl_list barriers; /* DURABLE */
 
@@ -515,10 +515,35 @@ struct ftl {
 };
 
 /* ---- ftl_map.c: some functions take an entry of the map for a place */
-void ftl_map_set_valid(struct ftl *ftl, uint32_t entry);
+static inline bool ftl_map_is_valid(const struct ftl *ftl, uint32_t place)
+{
+    return (ftl->valid[place / 8] & BIT(place % 8)) != 0;
+}
+
+static inline void ftl_map_set_valid(struct ftl *ftl, uint32_t entry)
+{
+    uint32_t place = ftl_entry_place(entry);
+
+    ASSERT(!ftl_map_is_valid(ftl, place));
+    ftl->valid[place / 8] |= (uint8_t)BIT(place % 8);
+    ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].valid++;
+}
+
 /** @param entry  may name no place */
-void ftl_map_clear_valid(struct ftl *ftl, uint32_t entry);
-bool ftl_map_is_valid(const struct ftl *ftl, uint32_t place);
+static inline void ftl_map_clear_valid(struct ftl *ftl, uint32_t entry)
+{
+    uint32_t place = ftl_entry_place(entry);
+    struct ftl_superblock *superblock;
+
+    if (place == FTL_NOWHERE) {
+        return;
+    }
+    ASSERT(ftl_map_is_valid(ftl, place));
+    ftl->valid[place / 8] &= (uint8_t)~BIT(place % 8);
+    superblock = &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
+    superblock->valid--;
+}
+
 /** Whether an entry of the map, or a slot that follows it, names a place. */
 bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place);
 /** @return the entry of the map that names a place, or FTL_NOWHERE */
@@ -554,8 +579,26 @@ bool ftl_capacity_step(struct ftl *ftl);
 /** @return FTL_LIST_END when the pool has no free slot */
 uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number);
 void ftl_slot_free(struct ftl *ftl, uint16_t index);
-uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index);
-uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index);
+static inline uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index)
+{
+    return ftl->data + (size_t)ftl->slots[index].buffer * FTL_UNIT_DATA;
+}
+
+static inline uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index)
+{
+    return ftl->meta + (size_t)ftl->slots[index].buffer * FTL_UNIT_META;
+}
+
+/** Fill the slot's metadata with bytes of FFh: there is none. */
+static inline void ftl_slot_clear_meta(const struct ftl *ftl, uint16_t index)
+{
+    uint64_t *meta = (void *)ftl_slot_meta(ftl, index);
+
+    for (unsigned int i = 0; i < FTL_UNIT_META / sizeof(*meta); i++) {
+        meta[i] = UINT64_MAX;
+    }
+}
+
 /** The slot's contents are what the unit has from now on. */
 void ftl_slot_accept(struct ftl *ftl, uint16_t index);
 /** The same as ftl_slot_accept(), but for contents that an entry describes

@@ -43,7 +43,7 @@ static void finish_op(struct ftl *ftl, struct ftl_op *op)
     enum media_status status = (enum media_status)op->status;
 
     op->state = FTL_OP_FREE;
-    ftl_list_append(&ftl->free_ops, op_index(ftl, op));
+    ftl_list_push(&ftl->free_ops, op_index(ftl, op));
     ftl->config.media_done(ftl->config.done_ctx, op->io.cookie, status);
 }
 
@@ -347,7 +347,7 @@ void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request)
         !ftl->is_calm || ftl->free_requests.count <= ftl->kept_requests;
     end_good_request(ftl, &ftl->ops[request->op], request);
     request->kind = FTL_REQUEST_FREE;
-    ftl_list_append(&ftl->free_requests, (uint16_t)request->flash.cookie);
+    ftl_list_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
 }
 
 void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
@@ -489,7 +489,7 @@ static enum progress write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     } else if (entry != FTL_NOWHERE) {
         slot->old_place = entry;
     }
-    memset(ftl_slot_meta(ftl, index), 0xff, FTL_UNIT_META);
+    ftl_slot_clear_meta(ftl, index);
     if (part->length != FTL_UNIT_DATA) {
         ftl_memory_run(ftl);
         if (ftl_is_in_slot(entry)) {

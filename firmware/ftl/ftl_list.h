@@ -44,6 +44,13 @@ static inline void ftl_list_append(struct ftl_list *list, uint16_t entry)
     ftl_list_insert(list, entry, FTL_LIST_END);
 }
 
+/** Insert at the beginning.  Lists of free entries do this, so that those used
+ * last are used again first: their memory is in the caches. */
+static inline void ftl_list_push(struct ftl_list *list, uint16_t entry)
+{
+    ftl_list_insert(list, entry, list->head);
+}
+
 static inline void ftl_list_remove(struct ftl_list *list, uint16_t entry)
 {
     struct ftl_link link = list->links[entry];

@@ -28,32 +28,6 @@ uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place)
     return FTL_NOWHERE;
 }
 
-bool ftl_map_is_valid(const struct ftl *ftl, uint32_t place)
-{
-    return (ftl->valid[place / 8] & BIT(place % 8)) != 0;
-}
-
-void ftl_map_set_valid(struct ftl *ftl, uint32_t entry)
-{
-    uint32_t place = ftl_entry_place(entry);
-
-    ASSERT(!ftl_map_is_valid(ftl, place));
-    ftl->valid[place / 8] |= (uint8_t)BIT(place % 8);
-    ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].valid++;
-}
-
-void ftl_map_clear_valid(struct ftl *ftl, uint32_t entry)
-{
-    uint32_t place = ftl_entry_place(entry);
-
-    if (place == FTL_NOWHERE) {
-        return;
-    }
-    ASSERT(ftl_map_is_valid(ftl, place));
-    ftl->valid[place / 8] &= (uint8_t)~BIT(place % 8);
-    ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].valid--;
-}
-
 void ftl_map_trim_place(struct ftl *ftl, uint32_t entry)
 {
     uint32_t place = ftl_entry_place(entry);

@@ -165,13 +165,8 @@ void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
 static void xor_system(uint8_t to[FTL_UNIT_SYSTEM],
                        const uint8_t from[FTL_UNIT_SYSTEM])
 {
-    uint64_t sum[2], other[2];
-
-    memcpy(sum, to, FTL_UNIT_SYSTEM);
-    memcpy(other, from, FTL_UNIT_SYSTEM);
-    sum[0] ^= other[0];
-    sum[1] ^= other[1];
-    memcpy(to, sum, FTL_UNIT_SYSTEM);
+    xor_word(to, from);
+    xor_word(to + XOR_WORD, from + XOR_WORD);
 }
 
 /* XOR the units of a row, in some of its planes, with the sum. */

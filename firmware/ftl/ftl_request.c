@@ -98,7 +98,7 @@ bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t place,
 void ftl_request_free(struct ftl *ftl, struct ftl_request *request)
 {
     request->kind = FTL_REQUEST_FREE;
-    ftl_list_append(&ftl->free_requests, (uint16_t)request->flash.cookie);
+    ftl_list_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
 }
 
 /*

@@ -16,16 +16,6 @@
 
 #include <string.h>
 
-uint8_t *ftl_slot_data(const struct ftl *ftl, uint16_t index)
-{
-    return ftl->data + (size_t)ftl->slots[index].buffer * FTL_UNIT_DATA;
-}
-
-uint8_t *ftl_slot_meta(const struct ftl *ftl, uint16_t index)
-{
-    return ftl->meta + (size_t)ftl->slots[index].buffer * FTL_UNIT_META;
-}
-
 uint16_t ftl_slot_take(struct ftl *ftl, enum ftl_pool pool, uint32_t number)
 {
     uint16_t index = ftl_list_pop(&ftl->free_slots[pool]);
@@ -47,7 +37,7 @@ void ftl_slot_free(struct ftl *ftl, uint16_t index)
     struct ftl_slot *slot = &ftl->slots[index];
 
     slot->state = FTL_SLOT_FREE;
-    ftl_list_append(&ftl->free_slots[slot->pool], index);
+    ftl_list_push(&ftl->free_slots[slot->pool], index);
 }
 
 void ftl_slot_await(struct ftl *ftl, uint16_t index)
@@ -199,13 +189,15 @@ void ftl_slot_programmed(struct ftl *ftl, uint16_t index, uint32_t place)
 {
     struct ftl_slot *slot = &ftl->slots[index];
     uint16_t follower;
+    bool is_newest;
 
     if (slot->pool == FTL_POOL_MOVE) {
         finish_move(ftl, index, place);
         return;
     }
-    follower = find_follower(ftl, index);
-    if (ftl->map[slot->number] == (FTL_IN_SLOT | index)) {
+    is_newest = ftl->map[slot->number] == (FTL_IN_SLOT | index);
+    follower = is_newest ? FTL_LIST_END : find_follower(ftl, index);
+    if (is_newest) {
         ftl->map[slot->number] = place;
         ftl_map_set_valid(ftl, place);
     } else if (follower != FTL_LIST_END) {

@@ -183,7 +183,7 @@ void nand_bed_program(struct nand_bed *bed, unsigned int slot,
     for (unsigned int i = 0; i < count; i++) {
         uint8_t *data = s->data + (size_t)i * NAND_DATA_LEN;
         uint8_t *meta = s->meta + (size_t)i * NAND_META_LEN;
-        uint8_t system[NAND_SYSTEM_LEN];
+        _Alignas(8) uint8_t system[NAND_SYSTEM_LEN];
 
         fill_unit(data, meta, system, version, i);
         nand_entry_program(s->list + (size_t)i * NAND_ENTRY_LEN, data, meta,

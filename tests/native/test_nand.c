@@ -248,7 +248,7 @@ static void test_nand_rules_of_the_flash_are_refused_by_number(void **state)
     erase_now(bed, &other);
     erase_now(bed, &place);
     for (unsigned int i = 0; i < 2u * bed->info.units; i++) {
-        const uint8_t system[NAND_SYSTEM_LEN] = {0};
+        _Alignas(8) const uint8_t system[NAND_SYSTEM_LEN] = {0};
 
         nand_entry_program(both.list + (size_t)i * NAND_ENTRY_LEN,
                            bed->slots[3].data, NULL, system);

@@ -378,35 +378,41 @@ static void test_a_drive_that_is_reset_often_uses_up_no_space(void **state)
 
 enum { ENTRY_LEN = 24 };
 
+/* The copies are one after the other, each in whole lines of 64 bytes. */
+static size_t copy_bytes(void)
+{
+    size_t len = (bed_small.buffer_units + 1u) * ENTRY_LEN;
+
+    return (len + 63) & ~(size_t)63;
+}
+
 /* Find the first entry of a unit in the memory of the write buffer, by its
  * number and its check word, which is not 0. */
 static uint8_t *find_entry(const struct bed *bed, uint32_t number)
 {
     enum { AT_NUMBER = 16 };
-    uint32_t slots = 12 + 6 + 16; /* at most; the entries come after them */
+    /* After the entries there are two tables of trims and two heads. */
+    uint8_t *at = bed->keep + bed->keep_bytes - (COPIES + COPIES) * HEAD_LEN -
+                  COPIES * copy_bytes();
 
-    for (size_t at = (size_t)(slots - 8) * (FTL_UNIT_DATA + FTL_UNIT_META);
-         at + ENTRY_LEN <= bed->keep_bytes - HEAD_LEN; at += 8) {
+    for (uint32_t i = 0; i <= bed_small.buffer_units; i++, at += ENTRY_LEN) {
         uint64_t check;
         uint32_t found;
 
-        memcpy(&check, bed->keep + at, sizeof(check));
-        memcpy(&found, bed->keep + at + AT_NUMBER, sizeof(found));
-        if (check > UINT32_MAX && found == number) {
-            return bed->keep + at;
+        memcpy(&check, at, sizeof(check));
+        memcpy(&found, at + AT_NUMBER, sizeof(found));
+        if (check != 0 && found == number) {
+            return at;
         }
     }
     fail_msg("Unit %u has no entry.", number);
     return NULL;
 }
 
-/* The copies are one after the other, each in whole lines of 64 bytes. */
 static uint8_t *find_copy(const struct bed *bed, uint32_t number,
                           unsigned int copy)
 {
-    size_t len = (bed_small.buffer_units + 1u) * ENTRY_LEN;
-
-    return find_entry(bed, number) + copy * ((len + 63) & ~(size_t)63);
+    return find_entry(bed, number) + copy * copy_bytes();
 }
 
 /*
