@@ -73,6 +73,7 @@ void nand_sizes_begin(struct ftl_config *ftl, const struct nand_sizes *sizes)
     ftl->idle_us = IDLE_US;
     ftl->wear_spread = WEAR_SPREAD;
     ftl->records_capacity = true;
+    ftl->erases_early = true;
     ftl->reclaim_bits = (uint16_t)(sizes->hard_bits - sizes->hard_bits / 8);
     ftl->buffer_units = choose_buffer(sizes, ftl);
 }

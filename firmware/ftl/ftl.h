@@ -59,6 +59,9 @@ struct ftl_config {
     uint64_t scrub_us; /* time between the rows that scrubbing reads; 0: none */
     /* Garbage collection takes the emptiest superblock, whatever its age. */
     bool is_greedy;
+    /* A superblock is erased as soon as nothing in it is valid, not only when
+     * space is needed. */
+    bool erases_early;
 
     /* An operation has ended: nvmf_media_done(). */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);

@@ -160,6 +160,45 @@ static uint32_t choose_due_victim(const struct ftl *ftl)
     return best;
 }
 
+static bool trims_are_durable(const struct ftl *ftl, uint32_t superblock)
+{
+    return ftl_slot_is_pool_durable(ftl, FTL_POOL_TRIM,
+                                    ftl->superblocks[superblock].trim_accepted);
+}
+
+/*
+ * Whether a superblock may be erased although no space is needed.  Those that
+ * may hold the cause of an error are erased only for space: a fault that
+ * makes programs fail again and again must not wear blocks out.
+ */
+static bool is_empty(const struct ftl *ftl, uint32_t superblock)
+{
+    const struct ftl_superblock *at = &ftl->superblocks[superblock];
+
+    return at->valid == 0 && is_candidate(ftl, superblock) &&
+           !at->is_given_up && !at->is_suspect && !at->is_stuck &&
+           trims_are_durable(ftl, superblock);
+}
+
+/*
+ * Superblocks that have nothing valid, but have to wait, are looked at again
+ * when another one is opened.
+ * @return an empty superblock, or FTL_NOWHERE
+ */
+static uint32_t choose_empty_victim(struct ftl *ftl)
+{
+    if (!ftl->config.erases_early || !ftl->collection.has_emptied) {
+        return FTL_NOWHERE;
+    }
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (is_empty(ftl, i)) {
+            return i;
+        }
+    }
+    ftl->collection.has_emptied = false;
+    return FTL_NOWHERE;
+}
+
 /*
  * The next victim while operations are served.  Superblocks that move soon
  * take turns with those that give space, because moving a full one gives
@@ -173,6 +212,7 @@ static uint32_t choose_next_victim(struct ftl *ftl)
 
     if (!needs_space) {
         ftl->is_full = false;
+        victim = choose_empty_victim(ftl);
     } else if (!ftl->collection.is_due_next) {
         victim = choose_victim(ftl);
     }
@@ -216,17 +256,11 @@ bool ftl_collect_is_at_end(const struct ftl *ftl)
            ftl->collection.reads == 0;
 }
 
-static bool trims_are_durable(const struct ftl *ftl)
-{
-    return ftl_slot_is_pool_durable(
-        ftl, FTL_POOL_TRIM,
-        ftl->superblocks[ftl->collection.victim].trim_accepted);
-}
-
 bool ftl_collect_waits_for_trims(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl_collect_is_at_end(ftl) &&
-           ftl->collection.slots == 0 && !trims_are_durable(ftl);
+           ftl->collection.slots == 0 &&
+           !trims_are_durable(ftl, ftl->collection.victim);
 }
 
 /* The victim has been read to its end. */
@@ -254,7 +288,7 @@ static bool finish_victim(struct ftl *ftl)
             collection->next_row = 0;
             return true;
         }
-        if (!trims_are_durable(ftl) ||
+        if (!trims_are_durable(ftl, collection->victim) ||
             ftl_request_reads_from(ftl, collection->victim)) {
             return false;
         }
@@ -328,6 +362,7 @@ void ftl_collect_stop(struct ftl *ftl)
         .victim = FTL_NOWHERE,
         .moved = ftl->collection.moved,
         .num_due = ftl->collection.num_due,
+        .has_emptied = true,
     };
 }
 
@@ -360,6 +395,9 @@ bool ftl_collect_step(struct ftl *ftl)
         collection->next_row = 0;
         if (collection->victim == FTL_NOWHERE) {
             return false;
+        }
+        if (ftl->superblocks[collection->victim].valid == 0) {
+            collection->next_row = ftl->layout.superblock_rows;
         }
         ftl->superblocks[collection->victim].is_stuck = false;
         collection->has_read = false;

@@ -321,6 +321,7 @@ struct ftl_collection {
     uint32_t moved;   /* superblocks that were moved, counting only those of
                        * which units could be read */
     bool is_due_next; /* the next victim is one that moves soon */
+    bool has_emptied; /* some superblock may have become empty */
     uint32_t num_due; /* superblocks that move soon */
 };
 
@@ -500,8 +501,8 @@ struct ftl {
     struct ftl_op *ops;
     struct ftl_link *op_links;
     struct ftl_list free_ops;
-    struct ftl_list reads;   /* QUEUED */
-    struct ftl_list changes; /* QUEUED: writes and trims */
+    struct ftl_list reads;    /* QUEUED */
+    struct ftl_list changes;  /* QUEUED: writes and trims */
     struct ftl_list moving;   /* QUEUED: writes that end in ftl_memory_run() */
     struct ftl_list barriers; /* DURABLE */
 
@@ -542,6 +543,9 @@ static inline void ftl_map_clear_valid(struct ftl *ftl, uint32_t entry)
     ftl->valid[place / 8] &= (uint8_t)~BIT(place % 8);
     superblock = &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
     superblock->valid--;
+    if (superblock->valid == 0) {
+        ftl->collection.has_emptied = true;
+    }
 }
 
 /** Whether an entry of the map, or a slot that follows it, names a place. */

@@ -182,6 +182,7 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     ASSERT(at->is_erased);
     ftl_superblock_enter(ftl, open->superblock, FTL_SUPERBLOCK_OPEN);
     ftl->checkpoint.opened++;
+    ftl->collection.has_emptied = true; /* Look at the others again. */
     at->is_erased = false;
     at->is_own = true;
     at->is_untouched = true;

@@ -623,6 +623,7 @@ void bed_start_mount(struct bed *bed)
         .reclaim_bits = bed->config.reclaim_bits,
         .scrub_us = bed->config.scrub_us,
         .is_greedy = bed->config.is_greedy,
+        .erases_early = bed->config.erases_early,
         .media_done = media_done,
         .done_ctx = bed,
     };

@@ -43,6 +43,7 @@ struct bed_config {
     uint16_t reclaim_bits; /* 0: nothing is reclaimed */
     uint64_t scrub_us;     /* 0: nothing is scrubbed */
     bool is_greedy;        /* garbage collection: see struct ftl_config */
+    bool erases_early;     /* the same */
     bool torn_units_vary;  /* they read differently each time */
     bool dies_lag;         /* now and then a die does nothing for some events */
     /* Random operations are mostly writes of a few units with FUA, several of

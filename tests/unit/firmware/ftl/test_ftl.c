@@ -265,6 +265,32 @@ static void overwrite_medium(struct bed *bed, unsigned int ops, uint64_t seed)
     bed_settle(bed);
 }
 
+/*
+ * The medium is a small part of the flash, so that no space is ever needed.
+ * With the option, superblocks are erased as soon as they are empty.  Then a
+ * mount has nothing to look at in them.
+ */
+static void test_empty_superblocks_are_erased_if_the_owner_wants_that(
+    void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.logical_units = 12;
+        config.geometry.blocks = 30;
+        config.erases_early = i == 1;
+        bed = bed_new(&config);
+        overwrite_medium(bed, 100, i);
+        assert_true(ftl_free_superblocks(bed->ftl) > FTL_COLLECT_BELOW);
+        assert_int_equal(ftl_counters(bed->ftl)->erasures != 0, i == 1);
+        bed_mount(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
 static void test_a_medium_is_overwritten_many_times(void **state)
 {
     const struct bed_config *const configs[] = {&small, &tlc};

@@ -99,8 +99,9 @@ static void cut_now(struct bed *bed)
     }
 }
 
-/* Checkpoints that the workloads of this process have written. */
-static uint64_t written_checkpoints;
+/* Checkpoints that the workloads of this process have written, and superblocks
+ * that they have erased. */
+static uint64_t written_checkpoints, erased_superblocks;
 
 /* Sweep one workload. */
 static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
@@ -130,6 +131,7 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *base,
     }
     bed->after_event = NULL;
     written_checkpoints += ftl_counters(bed->ftl)->checkpoints;
+    erased_superblocks += ftl_counters(bed->ftl)->erasures;
     bed_check(bed);
     bed_free(bed);
 }
@@ -280,6 +282,35 @@ static void test_a_cut_after_erasures_that_failed_loses_nothing(void **state)
     }
     report_sweep("failed erasures", &sweep);
     assert_true(sweep.cuts > 20);
+}
+
+/* The medium is a small part of the flash: superblocks become empty, and are
+ * erased although no space is needed. */
+static void test_a_cut_while_empty_superblocks_are_erased_loses_nothing(
+    void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 9) / 3,
+        .ways = 1,
+    };
+    unsigned long first = bed_setting("FTL_FIRST", 1);
+
+    (void)state;
+    erased_superblocks = 0;
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 2); i++) {
+        struct bed_config config = bed_small;
+
+        config.erases_early = true;
+        config.logical_units = 12;
+        config.geometry.blocks = 30;
+        config.geometry.wordlines = 2;
+        config.checkpoint_superblocks = (uint16_t)((first + i) % 2 * 4);
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)bed_setting("FTL_OPS", 40), 0);
+    }
+    report_sweep("empty superblocks", &sweep);
+    assert_true(sweep.cuts > 20);
+    assert_true(erased_superblocks != 0);
 }
 
 /* Superblocks and rows are few, so checkpoints are frequent. */
