@@ -319,10 +319,12 @@ static bool is_calm(const struct ftl *ftl)
 /* Do what is due.  @return whether anything was done */
 static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
 {
-    /* First the wipe, so that none begins before the owner has seen what the
-     * mount has found. */
-    bool any = ftl_wipe_step(ftl);
+    /* The writes that were submitted since the last step end in any state. */
+    bool any = ftl_io_end_moving(ftl);
 
+    /* Then the wipe, so that none begins before the owner has seen what the
+     * mount has found. */
+    any |= ftl_wipe_step(ftl);
     switch (ftl->state) {
     case FTL_MOUNTING:
         any |= ftl_mount_step(ftl);

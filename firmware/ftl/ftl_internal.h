@@ -501,9 +501,9 @@ struct ftl {
     struct ftl_op *ops;
     struct ftl_link *op_links;
     struct ftl_list free_ops;
-    struct ftl_list reads;    /* QUEUED */
-    struct ftl_list changes;  /* QUEUED: writes and trims */
-    struct ftl_list moving;   /* QUEUED: writes that end in ftl_memory_run() */
+    struct ftl_list reads;   /* QUEUED */
+    struct ftl_list changes; /* QUEUED: writes and trims */
+    struct ftl_list moving; /* QUEUED: writes that end in ftl_io_end_moving() */
     struct ftl_list barriers; /* DURABLE */
 
     struct ftl_parity parity;
@@ -777,6 +777,9 @@ uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream);
 
 /* ---- ftl_io.c: operations of the medium */
 bool ftl_io_step(struct ftl *ftl);
+/** Do the copies of writes together, and end these writes.
+ * @return whether there were any */
+bool ftl_io_end_moving(struct ftl *ftl);
 /** Trim a whole unit that is not trimmed yet. @return false when the trim has
  * to wait until trim pages are on flash */
 MUST_USE bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number);

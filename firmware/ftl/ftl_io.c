@@ -467,6 +467,29 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
 }
 
 /*
+ * Take a slot for new contents of a unit.
+ * @param entry  of the map: where the contents before them are
+ * @return FTL_LIST_END when no slot is free
+ */
+static uint16_t take_new_slot(struct ftl *ftl, uint32_t number, uint32_t entry)
+{
+    uint16_t index = ftl_slot_take(ftl, FTL_POOL_HOST, number);
+    struct ftl_slot *slot;
+
+    if (index == FTL_LIST_END) {
+        return FTL_LIST_END;
+    }
+    slot = &ftl->slots[index];
+    if (ftl_is_in_slot(entry)) {
+        slot->follows = (uint16_t)entry;
+    } else if (entry != FTL_NOWHERE) {
+        slot->old_place = entry;
+    }
+    ftl_slot_clear_meta(ftl, index);
+    return index;
+}
+
+/*
  * Write a part of a unit into a slot of its own.
  * @param entry  of the map: where the other contents of the unit are.  This is
  *               a slot that is being programmed, or nowhere (they are zeroes),
@@ -475,7 +498,7 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
 static enum progress write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
                                        const struct part *part, uint32_t entry)
 {
-    uint16_t index = ftl_slot_take(ftl, FTL_POOL_HOST, part->number);
+    uint16_t index = take_new_slot(ftl, part->number, entry);
     struct ftl_slot *slot;
     uint8_t *data;
 
@@ -484,12 +507,6 @@ static enum progress write_to_new_slot(struct ftl *ftl, struct ftl_op *op,
     }
     slot = &ftl->slots[index];
     data = ftl_slot_data(ftl, index);
-    if (ftl_is_in_slot(entry)) {
-        slot->follows = (uint16_t)entry;
-    } else if (entry != FTL_NOWHERE) {
-        slot->old_place = entry;
-    }
-    ftl_slot_clear_meta(ftl, index);
     if (part->length != FTL_UNIT_DATA) {
         ftl_memory_run(ftl);
         if (ftl_is_in_slot(entry)) {
@@ -633,15 +650,16 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
     return true;
 }
 
-/* Do the copies of all writes of this step together, and end these writes. */
-static void end_moving(struct ftl *ftl)
+bool ftl_io_end_moving(struct ftl *ftl)
 {
-    uint16_t index;
+    uint16_t count = ftl->moving.count;
 
     ftl_memory_run(ftl);
-    while ((index = ftl_list_pop(&ftl->moving)) != FTL_LIST_END) {
-        end_op(ftl, &ftl->ops[index]);
+    /* Not those that the owner submits meanwhile: they are not copied yet. */
+    for (uint16_t left = count; left != 0; left--) {
+        end_op(ftl, &ftl->ops[ftl_list_pop(&ftl->moving)]);
     }
+    return count != 0;
 }
 
 /* ---- Flushes, and writes with FUA. */
@@ -701,7 +719,7 @@ bool ftl_io_step(struct ftl *ftl)
            step_change(ftl, &ftl->ops[ftl->changes.head], &any)) {
         any = true;
     }
-    end_moving(ftl);
+    (void)ftl_io_end_moving(ftl);
     return any;
 }
 
@@ -812,6 +830,49 @@ static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
     return true;
 }
 
+/* Whether a write may begin at once: no other change waits. */
+static bool serves_writes(const struct ftl *ftl)
+{
+    return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
+           ftl->power.phase == FTL_POWER_ON && ftl->changes.count == 0 &&
+           !ftl->is_read_only && !ftl->is_full && !holds_changes(ftl);
+}
+
+/*
+ * Start a write of one whole unit from one piece, without metadata, into a slot
+ * of its own.  The next ftl_step() copies the data, and ends the operation.
+ * @return false when the write has to be started in the usual way
+ */
+static bool start_short_write(struct ftl *ftl, struct ftl_op *op)
+{
+    const struct media_io *io = &op->io;
+    uint32_t number = (uint32_t)(io->first_lba / FTL_UNIT_SECTORS);
+    uint32_t entry;
+    uint16_t index;
+
+    if (io->count_blocks != FTL_UNIT_SECTORS ||
+        io->first_lba % FTL_UNIT_SECTORS != 0 || io->protection != 0 ||
+        io->piece_count != 1 || !serves_writes(ftl)) {
+        return false;
+    }
+    entry = ftl->map[number];
+    if (ftl_is_in_slot(entry) &&
+        ftl->slots[(uint16_t)entry].state != FTL_SLOT_PROGRAMMING) {
+        return false;
+    }
+    index = take_new_slot(ftl, number, entry);
+    if (index == FTL_LIST_END) {
+        return false;
+    }
+    ftl_memory_move(ftl, FTL_MOVE_COPY, ftl_slot_data(ftl, index),
+                    io->pieces[0].ptr, FTL_UNIT_DATA);
+    ftl_slot_accept(ftl, index);
+    ftl->counters.host_units++;
+    op->next_sector = op->end_sector;
+    ftl_list_append(&ftl->moving, op_index(ftl, op));
+    return true;
+}
+
 bool ftl_submit(struct ftl *ftl, const struct media_io *io)
 {
     uint64_t sectors = (uint64_t)ftl->config.logical_units * FTL_UNIT_SECTORS;
@@ -850,7 +911,10 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
         return true;
     }
     ftl->has_work = true;
-    ftl_list_append(io->op == MEDIA_READ ? &ftl->reads : &ftl->changes, index);
+    if (io->op != MEDIA_WRITE || !start_short_write(ftl, op)) {
+        ftl_list_append(io->op == MEDIA_READ ? &ftl->reads : &ftl->changes,
+                        index);
+    }
     return true;
 }
 
