@@ -48,7 +48,12 @@ static inline void ftl_list_append(struct ftl_list *list, uint16_t entry)
  * last are used again first: their memory is in the caches. */
 static inline void ftl_list_push(struct ftl_list *list, uint16_t entry)
 {
-    ftl_list_insert(list, entry, list->head);
+    uint16_t next = list->head;
+
+    list->links[entry] = (struct ftl_link){next, FTL_LIST_END};
+    *(next == FTL_LIST_END ? &list->tail : &list->links[next].prev) = entry;
+    list->head = entry;
+    list->count++;
 }
 
 static inline void ftl_list_remove(struct ftl_list *list, uint16_t entry)
@@ -68,7 +73,12 @@ static inline uint16_t ftl_list_pop(struct ftl_list *list)
     uint16_t entry = list->head;
 
     if (entry != FTL_LIST_END) {
-        ftl_list_remove(list, entry);
+        uint16_t next = list->links[entry].next;
+
+        *(next == FTL_LIST_END ? &list->tail : &list->links[next].prev) =
+            FTL_LIST_END;
+        list->head = next;
+        list->count--;
     }
     return entry;
 }
