@@ -89,7 +89,7 @@ class Run:
                                    max(ASIDE_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
                 lines = list(self.copy(process.stdout, log, quiet, title or self.stage,
                                        show_line))
-                process.communicate()
+                process.communicate(timeout=STAGE_S)
             except BaseException:
                 if process:
                     end_group(process)
