@@ -416,6 +416,7 @@ static void report_adoption(struct nand_medium *medium)
                  "damaged; their writes and trims are lost; compare what was "
                  "written last with its originals",
                  adopted->damaged);
+        medium->config.buffer_lost(medium->config.ctx);
     }
     if (adopted->is_refused) {
         log_line(log,

@@ -47,6 +47,9 @@ struct nand_medium_config {
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
     /* The mount has failed: all operations are refused from now on. */
     void (*failed)(void *ctx);
+    /* After a reset, a part of the write buffer's description was damaged in
+     * both copies: contents that a host has written last may be older now. */
+    void (*buffer_lost)(void *ctx);
     /* The flash is worn out: writes are refused from now on. */
     void (*read_only)(void *ctx);
     /* The mount has found that the write buffer was not saved when the power

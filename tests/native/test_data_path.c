@@ -12,6 +12,7 @@
 #include "firmware/ftl/ftl_keep.h"
 #include "hw-model/regs/ecc.h"
 #include "nvmeof/wire/cqe.h"
+#include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/nand_faults.h"
 #include "tests/test_fixture.h"
@@ -908,6 +909,38 @@ static void test_a_lost_word_of_the_description_loses_no_write(void **state)
             expect_description(version);
             assert_false(hw_ecc_has_errors(drive_ecc()));
         }
+    }
+}
+
+/* Without its entry, the unit has older contents, so the host is warned. */
+static void test_both_copies_of_an_entry_are_lost(void **state)
+{
+    static uint8_t smart[LOG_SMART_LEN];
+
+    (void)state;
+    fill_description(1);
+    flush_all();
+    for (unsigned int i = 0; i < 2; i++) {
+        bool is_lost = i == 1;
+
+        assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 2 + i), 0);
+        assert_true(ftl_is_in_slot(drive_ftl()->map[LBA / UNIT_BLOCKS]));
+        for (unsigned int copy = 0; is_lost && copy < COPIES; copy++) {
+            assert_true(
+                hw_ecc_inject(drive_ecc(),
+                              addr_of(find_description(PARTS - 1, copy)) +
+                                  offsetof(struct ftl_keep_entry, unit),
+                              TWO));
+        }
+        reset_drive();
+        expect_good(LBA, UNIT_BLOCKS,
+                    2); /* The drive has adopted the buffer. */
+        assert_int_equal(ftl_adopted(drive_ftl())->damaged, is_lost);
+        assert_int_equal(
+            host_get_log(&bed.host->host, LOG_SMART, 0, smart, sizeof(smart)),
+            0);
+        assert_int_equal(smart[0], is_lost ? SMART_WARN_RELIABILITY : 0);
+        flush_all();
     }
 }
 
