@@ -9,6 +9,7 @@
 #include "firmware/hal/relax.h"
 #include "firmware/hal/time.h"
 #include "firmware/hal/wait.h"
+#include "firmware/native/blocks.h"
 #include "firmware/native/world.h"
 
 static const struct native_node *node_of(uintptr_t addr)
@@ -23,19 +24,34 @@ static const struct native_node *node_of(uintptr_t addr)
     return NULL;
 }
 
-uint8_t mmio_read8(uintptr_t addr)
+static uint32_t reg_read(uintptr_t addr)
 {
+    bool was_counting = blocks_count(false);
+    const struct native_node *node = node_of(addr);
+    uint32_t value = node->ops->mmio_read(node->ctx, (uint32_t)addr);
+
+    blocks_count(was_counting);
+    return value;
+}
+
+static void reg_write(uintptr_t addr, uint32_t value)
+{
+    bool was_counting = blocks_count(false);
     const struct native_node *node = node_of(addr);
 
-    return (uint8_t)node->ops->mmio_read(node->ctx, (uint32_t)addr);
+    node->ops->mmio_write(node->ctx, (uint32_t)addr, value);
+    blocks_count(was_counting);
+}
+
+uint8_t mmio_read8(uintptr_t addr)
+{
+    return (uint8_t)reg_read(addr);
 }
 
 uint32_t mmio_read32(uintptr_t addr)
 {
-    const struct native_node *node = node_of(addr);
-
     ASSERT(addr % 4 == 0);
-    return node->ops->mmio_read(node->ctx, (uint32_t)addr);
+    return reg_read(addr);
 }
 
 uint64_t mmio_read64(uintptr_t addr)
@@ -47,17 +63,13 @@ uint64_t mmio_read64(uintptr_t addr)
 
 void mmio_write8(uintptr_t addr, uint8_t value)
 {
-    const struct native_node *node = node_of(addr);
-
-    node->ops->mmio_write(node->ctx, (uint32_t)addr, value);
+    reg_write(addr, value);
 }
 
 void mmio_write32(uintptr_t addr, uint32_t value)
 {
-    const struct native_node *node = node_of(addr);
-
     ASSERT(addr % 4 == 0);
-    node->ops->mmio_write(node->ctx, (uint32_t)addr, value);
+    reg_write(addr, value);
 }
 
 void mmio_write64(uintptr_t addr, uint64_t value)
@@ -95,10 +107,13 @@ void hal_delay_us(uint32_t us)
 
 void hal_relax(void)
 {
+    bool was_counting = blocks_count(false);
+
     for (struct native_node *node = native_world()->nodes; node != NULL;
          node = node->next) {
         node->ops->relax(node->ctx);
     }
+    blocks_count(was_counting);
 }
 
 /* In one thread, program order is all the order that is needed. */

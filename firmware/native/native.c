@@ -7,6 +7,7 @@
 #include "firmware/app/version.h"
 #include "firmware/boot/boot_slots.h"
 #include "firmware/hal/time.h"
+#include "firmware/native/blocks.h"
 #include "lib/random.h"
 
 enum {
@@ -105,15 +106,15 @@ static uint64_t sleep_deadline_ns(const struct native_sleep *sleep)
     return sleep->deadline_us * 1000;
 }
 
-/* @return whether anything was done */
+/*
+ * One turn of a hart that is awake.
+ * @return whether anything was done
+ */
 static bool turn_or_sleep(struct loop *loop, struct native_sleep *sleep,
                           const struct machine *machine)
 {
     bool is_busy;
 
-    if (!wake_hart(sleep, machine)) {
-        return false;
-    }
     loop_irqs(loop, machine->irqs);
     is_busy = loop_turn(loop, hal_now_us());
     if (!is_busy) {
@@ -127,8 +128,16 @@ static bool turn_or_sleep(struct loop *loop, struct native_sleep *sleep,
 static bool drive_turn(void *ctx)
 {
     struct native_drive *drive = ctx;
+    bool is_busy;
 
-    return turn_or_sleep(&drive->loop, &drive->sleep, &drive->machine);
+    if (!wake_hart(&drive->sleep, &drive->machine)) {
+        return false;
+    }
+    (void)blocks_count(true);
+    is_busy = turn_or_sleep(&drive->loop, &drive->sleep, &drive->machine);
+    (void)blocks_count(false);
+    native_world_charge(drive->machine.node.world, blocks_take());
+    return is_busy;
 }
 
 static uint64_t drive_deadline_ns(void *ctx)
@@ -613,7 +622,8 @@ static bool host_turn(void *ctx)
 {
     struct native_host *host = ctx;
 
-    return turn_or_sleep(&host->loop, &host->sleep, &host->machine);
+    return wake_hart(&host->sleep, &host->machine) &&
+           turn_or_sleep(&host->loop, &host->sleep, &host->machine);
 }
 
 static uint64_t host_deadline_ns(void *ctx)

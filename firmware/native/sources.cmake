@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(NATIVE_SOURCES
+    blocks.c
     cable.c
     hal_native.c
     i2c_wires.c

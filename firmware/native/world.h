@@ -7,6 +7,11 @@
  * earliest deadline of any node.  There are no other threads and no wall clock,
  * so that every run is repeatable to the bit.
  *
+ * The firmware of drives takes time, too, if block_ps is not 0 and the build
+ * counts blocks (blocks.h): after each turn of a drive's main loop the clock is
+ * moved by what the turn has executed.  Devices whose operations have ended
+ * meanwhile are served after the turn.
+ *
  * Each node has 4 GiB of address space of its own, aligned to 4 GiB and laid
  * out as the drive's bus (hw-model/regs/soc.h): the lower half of a pointer
  * into it is a bus address.  Only DRAM is backed by memory; other accesses
@@ -50,6 +55,9 @@ struct native_node {
 struct native_world {
     uint64_t now_ns;
     struct native_node *nodes;
+    uint64_t block_ps; /* time of a block of firmware; 0: it takes no time */
+    uint64_t rest_ps;  /* charged, but not yet in now_ns: below 1000 */
+    uint64_t blocks;   /* executed by the drives' firmware */
 };
 
 /**
@@ -104,6 +112,10 @@ bool native_world_step(struct native_world *world);
 MUST_USE bool native_world_run(struct native_world *world,
                                bool (*is_done)(void *ctx), void *ctx,
                                uint64_t timeout_ns);
+
+/** Count blocks that a drive's firmware has executed, and let their time pass.
+ */
+void native_world_charge(struct native_world *world, uint64_t blocks);
 
 /** Let that much virtual time pass. */
 void native_world_pass(struct native_world *world, uint64_t ns);

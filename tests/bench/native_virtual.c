@@ -3,13 +3,17 @@
  * Measures a drive with NAND flash in virtual time, for
  * `essd bench --native --timing virtual`.
  *
- *   native_virtual PROFILE CHANNELS DIES SEED MILLISECONDS WORKLOAD...
+ *   native_virtual PROFILE CHANNELS DIES MIPS SEED MILLISECONDS WORKLOAD...
  *
- * The firmware, the device models and the host run in this process.  Time
- * passes only when all of them wait: operations of the flash and transfers on
- * its channels take the times of the part, and instructions and frames take no
- * time.  Nothing depends on the computer, so the same arguments give the same
- * figures, and the same digest of all latencies.
+ * The firmware, the device models and the host run in this process.  Operations
+ * of the flash and transfers on its channels take the times of the part.  The
+ * firmware's instructions take time as on a hart that executes MIPS million of
+ * them a second; with 0, they take none.  Frames and the host take no time.
+ * Nothing depends on the computer, so the same build gives the same figures for
+ * the same arguments, and the same digest of all latencies.
+ *
+ * Instructions are counted as basic blocks (firmware/native/blocks.h), because
+ * this computer's processor has other instructions than the drive's.
  *
  * Writes one line of JSON: docs/json.md, "essd bench --native".
  */
@@ -24,6 +28,7 @@ enum {
     ARG_PROFILE = 1,
     ARG_CHANNELS,
     ARG_DIES,
+    ARG_MIPS,
     ARG_SEED,
     ARG_MILLISECONDS,
     ARG_WORKLOADS,
@@ -33,6 +38,8 @@ enum {
     SMALL = 4096,
     LARGE = 131072,
     LATENCIES_MAX = 1 << 22,
+    BLOCK_INSTRUCTIONS = 7, /* of a block, on average: docs/nand.md, "Time" */
+    PS_PER_US = 1000000,
     SPAN_BYTES = 64 * 1024 * 1024, /* what the workloads use at most */
 };
 
@@ -102,8 +109,8 @@ static void measure_workload(struct load *load, struct latencies *latencies,
                              const struct load_workload *workload,
                              uint64_t duration_ns)
 {
-    uint64_t begin_ns = load->world.now_ns;
-    double seconds;
+    uint64_t begin_ns = load->world.now_ns, blocks = load->world.blocks;
+    double seconds, instructions;
 
     latencies->count = 0;
     latencies->sum_ns = 0;
@@ -111,13 +118,23 @@ static void measure_workload(struct load *load, struct latencies *latencies,
     load_run(load, workload, UINT32_MAX);
     load->stop_ns = 0;
     seconds = (double)(load->world.now_ns - begin_ns) / 1e9;
+    blocks = load->world.blocks - blocks;
+    instructions = (double)blocks * BLOCK_INSTRUCTIONS / latencies->count;
     printf("{\"workload\": \"%s\", \"ios\": %u, \"iops\": %.3f, "
            "\"mb_s\": %.3f, \"mean_us\": %.3f, \"p99_us\": %.3f, "
-           "\"virtual_s\": %.9f}",
+           "\"virtual_s\": %.9f, \"instructions\": %.3f, "
+           "\"hart_busy\": %.6f}",
            workload->name, latencies->count, latencies->count / seconds,
            (double)latencies->count * workload->len_bytes / seconds / 1e6,
            (double)latencies->sum_ns / latencies->count / 1e3,
-           percentile_us(latencies, 99), seconds);
+           percentile_us(latencies, 99), seconds, instructions,
+           (double)(blocks * load->world.block_ps) / 1e12 / seconds);
+}
+
+/* Let the firmware's instructions take time. */
+static void set_speed(struct native_world *world, uint64_t mips)
+{
+    world->block_ps = mips == 0 ? 0 : BLOCK_INSTRUCTIONS * PS_PER_US / mips;
 }
 
 static unsigned long number_in(const char *text)
@@ -147,7 +164,7 @@ int main(int argc, char **argv)
 
     ASSERT(load != NULL && latencies != NULL);
     if (argc <= ARG_WORKLOADS || nand_profile_find(argv[ARG_PROFILE]) == NULL) {
-        fprintf(stderr, "usage: native_virtual PROFILE CHANNELS DIES SEED "
+        fprintf(stderr, "usage: native_virtual PROFILE CHANNELS DIES MIPS SEED "
                         "MILLISECONDS WORKLOAD...\n");
         return 2;
     }
@@ -163,6 +180,7 @@ int main(int argc, char **argv)
                            (uint64_t)SPAN_BYTES);
     load_run(load, &fill, (uint32_t)(load->span_bytes / LARGE));
     load_flush(load);
+    set_speed(&load->world, number_in(argv[ARG_MIPS]));
     load->ended = note_latency;
     load->ctx = latencies;
     printf("{\"workloads\": [");

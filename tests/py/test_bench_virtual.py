@@ -30,6 +30,24 @@ def test_more_dies_read_faster() -> None:
     assert many["workloads"][0]["iops"] > 2 * few["workloads"][0]["iops"]
 
 
+def test_instructions_take_time() -> None:
+    """A slower hart answers later, and is the limit when it is slow enough."""
+    none, fast, slow = (bench_virtual.run(SMALL, 1, MILLISECONDS,
+                                          ["4k-randread-qd1", "4k-randread-qd64"], mips)
+                        ["workloads"] for mips in (0, 1000, 50))
+    assert [row["hart_busy"] for row in none] == [0, 0]
+    assert all(row["instructions"] > 500 for row in none + fast + slow)
+    for row, beside in zip(fast, none, strict=True):
+        # A read at depth 1 waits for all of its instructions, except for those that the
+        # firmware executes while the flash reads, and after its completion was sent.
+        least_us = row["instructions"] / 1000 / 2
+        assert row["workload"].endswith("qd64") \
+            or row["mean_us"] > beside["mean_us"] + least_us
+    assert slow[1]["hart_busy"] > 0.99
+    limit = 50e6 / slow[1]["instructions"]
+    assert 0.95 < slow[1]["iops"] / limit < 1.05
+
+
 def test_the_command_prints_these_figures_for_other_programs() -> None:
     done = subprocess.run(
         [paths.TOP / "essd", "bench", "--native", "--timing", "virtual", "--seconds", "1",
@@ -63,6 +81,7 @@ def test_an_array_that_does_not_fit_is_refused_in_a_line(words: str, why: str) -
     (bench.Timing("fast"), (False, 0, None, False, "nvmet"), "not with --target nvmet"),
     (bench.Timing("virtual"), (True, 0, None, False, "nvmet"), "not with --target nvmet"),
     (bench.Timing("fast", 1), (True, 0, None, False), "--seed: only with"),
+    (bench.Timing("fast", None, 0), (True, 0, None, False), "--mips: only with"),
     (bench.Timing("virtua"), (True, 0, None, False), "did you mean virtual"),
 ])
 def test_a_timing_that_is_impossible_is_refused(timing: bench.Timing, facts: tuple,

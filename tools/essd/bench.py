@@ -198,6 +198,7 @@ class Timing:
 
     name: str | None = None
     seed: int | None = None     # only of virtual time
+    mips: int | None = None     # the same
 
     @property
     def is_virtual(self) -> bool:
@@ -214,6 +215,8 @@ class Timing:
             check_word("--timing", self.name, (*TIMINGS, VIRTUAL))
         if self.seed is not None and not self.is_virtual:
             raise EssdError("--seed: only with --native --timing virtual")
+        if self.mips is not None and not self.is_virtual:
+            raise EssdError("--mips: only with --native --timing virtual")
         if self.is_virtual and not native:
             raise EssdError("--timing virtual: only with --native; a Linux host and QEMU "
                             "run in real time")
@@ -240,7 +243,8 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
     earlier = output.earlier()      # a file that cannot be read is refused first
     if timing.is_virtual:
         from . import bench_virtual
-        bench_virtual.command(seconds, only, nand, timing.seed or 1, output, earlier)
+        mips = bench_virtual.MIPS if timing.mips is None else timing.mips
+        bench_virtual.command(seconds, only, nand, timing.seed or 1, mips, output, earlier)
         return
     if nand is not None and (not native or silent):
         raise EssdError("--nand: only with --native, and without --silent")

@@ -125,6 +125,10 @@ def bench(native: Annotated[bool, typer.Option(
               "virtual time: the same seed gives the same figures.")] = None,
           seed: Annotated[int | None, typer.Option(
               min=1, help="Seed of a run with --timing virtual; default: 1.")] = None,
+          mips: Annotated[int | None, typer.Option(
+              min=0, max=1_000_000, help="With --timing virtual: millions of instructions "
+              "that the firmware executes in a second; default: 1000.  With 0, they take "
+              "no time.")] = None,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -136,7 +140,7 @@ def bench(native: Annotated[bool, typer.Option(
     from ... import bench as bench_module
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare), block,
-                         bench_module.Timing(timing, seed))
+                         bench_module.Timing(timing, seed, mips))
 
 
 @command(DEVELOP)
