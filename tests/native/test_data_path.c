@@ -878,11 +878,12 @@ static void fill_description(uint32_t version)
 static void expect_description(uint32_t version)
 {
     static const uint8_t zeroes[TRIM_BLOCKS * BED_BLOCK];
-    const struct ftl_adopted *adopted = ftl_adopted(drive_ftl());
+    const struct ftl_adopted *adopted;
 
+    expect_good(LBA, UNIT_BLOCKS, version); /* The buffer is adopted now. */
+    adopted = ftl_adopted(drive_ftl());
     assert_int_equal(adopted->damaged, 0);
     assert_false(adopted->is_refused);
-    expect_good(LBA, UNIT_BLOCKS, version);
     assert_int_equal(bed_read(&bed, 1, 0, TRIM_BLOCKS, HOST_DATA_KEYED), 0);
     assert_memory_equal(bed.host->data, zeroes, sizeof(zeroes));
 }
@@ -933,8 +934,8 @@ static void test_both_copies_of_an_entry_are_lost(void **state)
                               TWO));
         }
         reset_drive();
-        expect_good(LBA, UNIT_BLOCKS,
-                    2); /* The drive has adopted the buffer. */
+        /* The answer shows that the drive has adopted the buffer. */
+        expect_good(LBA, UNIT_BLOCKS, 2);
         assert_int_equal(ftl_adopted(drive_ftl())->damaged, is_lost);
         assert_int_equal(
             host_get_log(&bed.host->host, LOG_SMART, 0, smart, sizeof(smart)),
