@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd dump`: crash dumps in flash images and telemetry logs, symbols, core files."""
 
+import dataclasses
 import struct
+import subprocess
 import zlib
 from pathlib import Path
 
@@ -11,6 +13,29 @@ from essd import crash, elf, flash, telemetry
 from essd.errors import EssdError
 
 BUILD_ID = bytes(range(20))
+# inner(), called by outer(), has stored its return address in its frame of 48 bytes.
+FRAMES = """
+    .text
+    .globl outer, inner
+    .type outer, @function
+    .type inner, @function
+inner:
+    .cfi_startproc
+    .cfi_def_cfa_offset 48
+    .cfi_offset ra, -8
+    ebreak
+    .cfi_endproc
+    .size inner, . - inner
+outer:
+    .cfi_startproc
+    .cfi_undefined ra
+    jal inner
+    nop
+    .cfi_endproc
+    .size outer, . - outer
+    .section .stack, "aw", @nobits
+    .space 4096
+"""
 
 
 def section(name: str, data: bytes) -> bytes:
@@ -81,6 +106,22 @@ def test_the_dump_of_a_telemetry_log_is_found(tmp_path: Path) -> None:
     path = tmp_path / "dump.bin"
     path.write_bytes(bytes(head) + first + second)
     assert [each.why() for each in crash.in_file(path)] == ["assertion failed: is_sound (x.c:77)"]
+
+
+@pytest.mark.parametrize("at", range(0, 64, 16))
+def test_a_stack_is_unwound_wherever_it_begins(tmp_path: Path, at: int) -> None:
+    program = tmp_path / "program.elf"
+    subprocess.run(["riscv64-unknown-elf-gcc", "-march=rv64gc", "-mabi=lp64d", "-nostdlib",
+                    "-Wl,-Ttext=0x80000000,--section-start=.stack=0x801ff000,-e,outer",
+                    "-x", "assembler", "-", "-o", program],
+                   input=FRAMES, text=True, check=True)
+    inner, sp = 0x80000000, 0x801ff900 + at
+    return_address = inner + 2 + 4          # after ebreak and jal, of two and four bytes
+    stack = bytes(40) + struct.pack("<Q", return_address) + bytes(16)
+    found = dataclasses.replace(crash.parse(dump()), memory=((sp, stack),),
+                                registers=(inner, return_address, sp) + (0,) * 29)
+    frames = crash.backtrace(found, program)
+    assert [frame["function"] for frame in frames] == ["inner", "outer"]
 
 
 def test_the_elf_of_another_build_is_refused(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ MARK = "essd-backtrace: "
 ET_CORE, EM_RISCV, PT_LOAD, PT_NOTE, NT_PRSTATUS = 4, 243, 1, 4, 1
 PRSTATUS_REGISTERS = 112        # bytes of struct elf_prstatus before the registers
 PRSTATUS_LEN = PRSTATUS_REGISTERS + 8 * REGISTERS + 8
+GDB_LINE = 64                   # bytes in a line of gdb's stack cache
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def core(crash: Crash, firmware: Path) -> bytes:
     struct.pack_into(f"<{REGISTERS}Q", status, PRSTATUS_REGISTERS, *crash.registers)
     note = struct.pack("<III8s", 5, len(status), NT_PRSTATUS, b"CORE\0\0\0\0") + bytes(status)
     parts = [(PT_NOTE, 0, note)]
-    parts += [(PT_LOAD, address, data) for address, data in crash.memory]
+    parts += [(PT_LOAD, *whole_lines(address, data)) for address, data in crash.memory]
     parts += [(PT_LOAD, address, data) for address, data in constants(firmware)]
     at = 64 + 56 * len(parts)
     headers, bodies = b"", b""
@@ -236,6 +237,17 @@ def core(crash: Crash, firmware: Path) -> bytes:
         at += len(padded)
     return struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01" + bytes(9), ET_CORE,
                        EM_RISCV, 1, 0, 64, 0, 0, 64, 56, len(parts), 0, 0, 0) + headers + bodies
+
+
+def whole_lines(address: int, data: bytes) -> tuple[int, bytes]:
+    """Extend memory to whole lines of gdb's stack cache; what the dump lacks is 0.
+
+    If a part of a line is not in the core file, gdb reads all of the line from the ELF,
+    where the stack is a section that has only zeros.
+    """
+    before = address % GDB_LINE
+    data = bytes(before) + data
+    return address - before, data + bytes(-len(data) % GDB_LINE)
 
 
 def constants(firmware: Path) -> Iterator[tuple[int, bytes]]:
