@@ -412,6 +412,22 @@ static void test_a_flush_fails_while_all_programs_have_parity_errors(
     expect_good(LBA, UNIT_BLOCKS, 1);
 }
 
+static void write_sixteen_units(void)
+{
+    for (uint32_t unit = 0; unit < 16; unit++) {
+        assert_int_equal(
+            write_blocks(LBA + (uint64_t)unit * UNIT_BLOCKS, UNIT_BLOCKS, 1),
+            0);
+    }
+}
+
+static void expect_sixteen_units(void)
+{
+    for (uint32_t unit = 0; unit < 16; unit++) {
+        expect_good(LBA + (uint64_t)unit * UNIT_BLOCKS, UNIT_BLOCKS, 1);
+    }
+}
+
 /* When the cause of the parity errors is gone, the drive writes again.  The
  * attempts have not worn out the flash. */
 static void expect_writes_after_parity_errors(void)
@@ -419,18 +435,12 @@ static void expect_writes_after_parity_errors(void)
     struct ftl_erase_counts erased;
 
     for (uint32_t i = 0; i < 3; i++) {
-        for (uint32_t unit = 0; unit < 16; unit++) {
-            assert_int_equal(write_blocks(LBA + (uint64_t)unit * UNIT_BLOCKS,
-                                          UNIT_BLOCKS, 1),
-                             0);
-        }
+        write_sixteen_units();
         inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, 0);
         assert_int_equal(bed_flush(&bed, 1) & NVME_SC_MASK,
                          NVME_SC_WRITE_FAULT);
         nand_array_clear_injections(bed.drive->machine.nand->array);
-        for (uint32_t unit = 0; unit < 16; unit++) {
-            expect_good(LBA + (uint64_t)unit * UNIT_BLOCKS, UNIT_BLOCKS, 1);
-        }
+        expect_sixteen_units();
         assert_int_equal(write_blocks(0, UNIT_BLOCKS, 2 + i), 0);
         flush_all();
         expect_good(0, UNIT_BLOCKS, 2 + i);
@@ -455,6 +465,44 @@ static void test_a_drive_with_parity_writes_again_after_parity_errors(
 {
     (void)state;
     expect_writes_after_parity_errors();
+}
+
+/* Each attempt opens a superblock, and there are more attempts than
+ * superblocks, so the drive opens those again that earlier attempts have left.
+ * They are still erased, because no program has changed them. */
+static void expect_no_erasure_for_failed_attempts(void)
+{
+    const struct ftl_counters *counters = ftl_counters(drive_ftl());
+    uint32_t attempts = 2 * drive_ftl()->layout.superblocks;
+    uint64_t errors = counters->program_errors;
+    uint64_t erasures = counters->erasures;
+
+    write_sixteen_units();
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0, 0);
+    for (uint32_t i = 0; i < attempts; i++) {
+        assert_int_equal(bed_flush(&bed, 1) & NVME_SC_MASK,
+                         NVME_SC_WRITE_FAULT);
+    }
+    assert_true(counters->program_errors - errors >= attempts);
+    assert_int_equal(counters->erasures, erasures);
+    nand_array_clear_injections(bed.drive->machine.nand->array);
+    flush_all();
+    expect_sixteen_units();
+}
+
+static void test_attempts_with_parity_errors_do_not_wear_out_the_flash(
+    void **state)
+{
+    (void)state;
+    expect_no_erasure_for_failed_attempts();
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_attempts_of_a_drive_with_parity_do_not_wear_out_the_flash(
+    void **state)
+{
+    (void)state;
+    expect_no_erasure_for_failed_attempts();
 }
 
 /* Without a flush, the drive tries again after a while. */
