@@ -114,7 +114,7 @@ def test_a_stack_is_unwound_wherever_it_begins(tmp_path: Path, at: int) -> None:
     subprocess.run(["riscv64-unknown-elf-gcc", "-march=rv64gc", "-mabi=lp64d", "-nostdlib",
                     "-Wl,-Ttext=0x80000000,--section-start=.stack=0x801ff000,-e,outer",
                     "-x", "assembler", "-", "-o", program],
-                   input=FRAMES, text=True, check=True)
+                   input=FRAMES, text=True, check=True, timeout=60)
     inner, sp = 0x80000000, 0x801ff900 + at
     return_address = inner + 2 + 4          # after ebreak and jal, of two and four bytes
     stack = bytes(40) + struct.pack("<Q", return_address) + bytes(16)
