@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A debugger halts the drive and its host, and their connection survives."""
 
+import os
 import re
+import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from essd import debugger, steps
+from essd import debugger, interrupts, steps
 from essd.paths import TOP
 from essd.steps import Job
 
@@ -93,7 +95,9 @@ def test_a_connected_host_survives_a_long_halt_at_a_breakpoint(job: Job) -> None
 
 
 @pytest.mark.drive
-def test_a_killed_gdb_leaves_no_breakpoint_and_a_second_gdb_is_refused(job: Job) -> None:
+@pytest.mark.parametrize("victim", ["essd", "gdb"])
+def test_a_gdb_that_is_ended_leaves_no_breakpoint_and_a_second_gdb_is_refused(
+        job: Job, victim: str) -> None:
     command = [str(TOP / "essd"), "gdb", "--name", job.instance.name, "--", "-batch"]
     address = job.instance.config.links[0].target_address
     with subprocess.Popen([*command, "-ex", "break nvmf_capsule", "-ex", "continue"],
@@ -106,10 +110,14 @@ def test_a_killed_gdb_leaves_no_breakpoint_and_a_second_gdb_is_refused(job: Job)
         second = subprocess.run([*command, "-ex", "detach"], capture_output=True,
                                 text=True, check=False, timeout=60)
         assert second.returncode == 1 and "another gdb is attached" in second.stderr
-        process.terminate()
-        assert process.wait(timeout=60) != 0
+        if victim == "essd":
+            process.terminate()
+        else:
+            (gdb_pid,) = interrupts.children(process.pid)
+            os.kill(gdb_pid, signal.SIGTERM)
+        output = process.communicate(timeout=60)[0]
     job.instance.run(f"nvme discover -t rdma -a {address} -s 4420", timeout_s=60)
     parts = job.instance.status()["parts"]
-    assert not parts["drive"]["halted"] and not parts["host"]["halted"]
+    assert not parts["drive"]["halted"] and not parts["host"]["halted"], output
     gdb(job, "detach")
     assert not debugger.is_attached(job.instance)

@@ -151,11 +151,33 @@ def test_a_drive_is_released_when_essd_gdb_itself_is_ended(
     assert server.end() == debugger.DETACH
 
 
-def test_a_drive_that_gdb_has_left_is_not_touched(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("program, status", [("true", 0), ("false", 1)])
+def test_a_drive_is_released_whatever_the_status_of_gdb_is(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, status: int) -> None:
+    instance = instance_in(tmp_path, monkeypatch)
+    server = GdbServer(instance.folder)
+    assert debugger.run(instance, [program]) == status
+    assert server.end() == debugger.DETACH
+
+
+def test_a_drive_without_power_needs_no_release(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
     instance = instance_in(tmp_path, monkeypatch)   # nobody listens
     assert debugger.run(instance, ["true"]) == 0
-    assert debugger.run(instance, ["false"]) == 1
+    assert not capsys.readouterr().out
+
+
+def test_a_drive_that_may_be_halted_is_reported(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    instance = instance_in(tmp_path, monkeypatch)
+    monkeypatch.setattr(debugger, "RELEASE_S", 0.1)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(drive.gdb_socket(instance.folder)))
+        silent.listen()
+        assert debugger.run(instance, ["true"]) == 0
+    assert "may be halted or have breakpoints; continue it" in capsys.readouterr().out
 
 
 def test_the_end_of_gdb_is_that_which_qemu_has_noticed(

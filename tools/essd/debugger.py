@@ -19,7 +19,8 @@ from .paths import TOP
 PROGRAM = "gdb-multiarch"
 HELPERS = Path(__file__).with_name("gdb_helpers.py")
 IMAGE_BYTES = 4 << 20       # of DRAM that are searched for the image's build ID
-RELEASE_S = 5.0             # time limit to continue the drive after a killed gdb
+RELEASE_S = 60.0            # time limit for QEMU, which may have to write to a slow disk
+DETACHED_S = 5.0
 DETACH = b"$D;1#b0"         # from process 1, which has all harts, in gdb's remote protocol
 DETACHED = b"$OK#9a"
 
@@ -46,27 +47,39 @@ def is_attached(instance: Instance) -> bool:
                for device in instance.ask("qmp", part=instance.drive, execute="query-chardev"))
 
 
-def release(server: Path) -> None:
-    """Remove all breakpoints and continue the drive, as gdb's command detach does."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+def release(server: Path) -> bool:
+    """Remove all breakpoints and continue the drive, as gdb's command detach does.
+
+    False if QEMU has not answered; if it does not run, there is nothing to release.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(RELEASE_S)
-        connection.connect(str(server))
-        connection.sendall(DETACH)
+        try:
+            connection.connect(str(server))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return True
         reply = b""
-        while DETACHED not in reply and (more := connection.recv(100)):
-            reply += more
+        with contextlib.suppress(OSError):
+            connection.sendall(DETACH)
+            while DETACHED not in reply and (more := connection.recv(100)):
+                reply += more
+    return DETACHED in reply
 
 
 def wait_detached(instance: Instance) -> None:
     """Wait until QEMU has noticed that gdb has gone, or the drive is not powered."""
-    deadline = time.monotonic() + RELEASE_S
+    deadline = time.monotonic() + DETACHED_S
     with contextlib.suppress(EssdError):        # The drive may have lost its power.
         while is_attached(instance) and time.monotonic() < deadline:
             time.sleep(0.05)
 
 
 def run(instance: Instance, words: Sequence[str]) -> int:
-    """Run gdb and return its status; a drive whose gdb was killed is released.
+    """Run gdb and return its status; the drive is released, however gdb ended.
+
+    A gdb that SIGTERM ends while the drive runs leaves its breakpoints in QEMU and
+    exits with status 0, as after `detach`.  So the status does not say whether the
+    drive has to be released.
 
     QEMU notices a little later that gdb has gone; another gdb is refused until then.
     """
@@ -80,8 +93,9 @@ def run(instance: Instance, words: Sequence[str]) -> int:
                 raise
     finally:
         signal.signal(signal.SIGINT, before)
-        if process.returncode < 0:
-            release(gdb_socket(instance.folder, instance.drive))
+        if not release(gdb_socket(instance.folder, instance.drive)):
+            show.line("QEMU does not answer: the drive may be halted or have breakpoints; "
+                      f"continue it with {instance.hint('gdb', '-- -batch -ex detach')}")
     wait_detached(instance)
     if process.returncode < 0:
         show.line("gdb was killed: its breakpoints are removed, and the drive continues")
