@@ -113,8 +113,7 @@ MUST_USE bool native_world_run(struct native_world *world,
                                bool (*is_done)(void *ctx), void *ctx,
                                uint64_t timeout_ns);
 
-/** Count blocks that a drive's firmware has executed, and let their time pass.
- */
+/** Count blocks that a drive's firmware executed, and let their time pass. */
 void native_world_charge(struct native_world *world, uint64_t blocks);
 
 /** Let that much virtual time pass. */

@@ -194,7 +194,10 @@ def test_files_are_refused_with_one_line(run: Run, image: Path, tmp_path: Path) 
     image.unlink()
     assert "No such file" in reason()
     image.mkdir()
-    assert "essd-nand" in reason()
+    assert "it is not a regular file" in reason()
+    image.rmdir()
+    os.mkfifo(image)
+    assert "it is not a regular file" in reason()
 
 
 @pytest.mark.parametrize(("words", "text"), [

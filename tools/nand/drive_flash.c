@@ -2,8 +2,6 @@
 /* The SPI flash of a drive, in its file: drive_flash.h. */
 #include "drive_flash.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,9 +72,8 @@ bool drive_flash_open(struct drive_flash *drive, const char *path, bool writes)
     struct identity identity;
 
     *drive = (struct drive_flash){.path = path};
-    drive->fd = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    drive->fd = image_open_file(path, writes);
     if (drive->fd < 0) {
-        image_complain(path, "%s", strerror(errno));
         return false;
     }
     if (!store_read_identity(&drive->flash, &identity) || drive->has_failed) {

@@ -122,14 +122,32 @@ bool image_read_state(struct image *image)
     return true;
 }
 
+int image_open_file(const char *path, bool writes)
+{
+    /* O_NONBLOCK: a FIFO without a writer would let open() wait. */
+    int fd = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
+    struct stat found;
+
+    if (fd < 0 || fstat(fd, &found) != 0) {
+        image_complain(path, "%s", strerror(errno));
+    } else if (!S_ISREG(found.st_mode)) {
+        image_complain(path, "it is not a regular file");
+    } else {
+        return fd;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return -1;
+}
+
 bool image_open(struct image *image, const char *path, bool writes)
 {
     off_t end;
 
     *image = (struct image){.path = path, .status = STATUS_FAILED};
-    image->fd = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    image->fd = image_open_file(path, writes);
     if (image->fd < 0) {
-        image_complain(path, "%s", strerror(errno));
         return false;
     }
     if (!lock_image(image->fd, writes)) {

@@ -55,6 +55,9 @@ int age_image(const char *path, const struct wishes *wishes);
 int image_complain(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/** Open a regular file; prints why it fails. @return its descriptor, or -1 */
+MUST_USE int image_open_file(const char *path, bool writes);
+
 /**
  * Open a file and read its beginning; prints why it fails.
  *
