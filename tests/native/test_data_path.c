@@ -317,6 +317,30 @@ static void expect_right_or_lost(uint32_t units, uint32_t *lost)
 
 enum { STRIPES_UNITS = 256, MOVED_UNITS = 1024 };
 
+static bool count_program(void *ctx, const struct nand_event *event,
+                          struct nand_fault *fault)
+{
+    uint64_t *programs = ctx;
+
+    (void)fault;
+    *programs +=
+        event->kind == NAND_OP_PROGRAM && event->stage == NAND_STAGE_BEGINS;
+    return false;
+}
+
+static void count_programs(uint64_t *programs)
+{
+    static const uint8_t active = 1;
+    const struct nand_fault_hook hook = {
+        .active = &active,
+        .judge = count_program,
+        .ctx = programs,
+    };
+
+    *programs = 0;
+    nand_array_set_hook(bed.drive->machine.nand->array, &hook);
+}
+
 static void lose_word_with_parity(bool (*is_stage)(uint64_t *, uint64_t),
                                   uint32_t skip)
 {
@@ -337,6 +361,22 @@ static void lose_word_with_parity(bool (*is_stage)(uint64_t *, uint64_t),
     lose_die(0, 1);
     /* The stripe of the row that failed may have no parity. */
     expect_right_or_lost(STRIPES_UNITS, &lost);
+}
+
+/* If it was programmed, it would look good after a power cut that comes before
+ * its units are in another row. */
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_row_with_a_word_lost_before_parity_is_not_programmed(
+    void **state)
+{
+    const struct ftl_counters *counters = ftl_counters(drive_ftl());
+    uint64_t rows = counters->rows;
+    static uint64_t programs; /* The hook outlives this function. */
+
+    (void)state;
+    count_programs(&programs);
+    lose_word_with_parity(is_xor, 4);
+    assert_int_equal(counters->rows - rows, programs + 1);
 }
 
 WITH_FIXTURE(setup_four_dies, teardown)
