@@ -212,7 +212,7 @@ static uint64_t choose_lba(struct bench *bench)
     if (bench->workload->is_random) {
         return next_random(bench) % places * blocks;
     }
-    return bench->next_lba++ % places * blocks;
+    return bench->next_lba % places * blocks;
 }
 
 static bool start_one(struct bench *bench, struct slot *slot)
@@ -238,8 +238,9 @@ static bool start_one(struct bench *bench, struct slot *slot)
     slot->lba = lba;
     slot->start_ns = real_ns();
     if (!host_io_submit(&bench->host->host, &io)) {
-        return false;
+        return false; /* The next try begins at the same address. */
     }
+    bench->next_lba++;
     slot->is_busy = true;
     bench->running++;
     return true;
