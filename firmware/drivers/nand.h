@@ -46,6 +46,7 @@ struct nand_command {
     enum nand_opcode opcode;
     bool slc;    /* ERASE: one bit per cell from now on */
     bool urgent; /* READ: before other commands of its die */
+    bool reuse;  /* ERASE: the blocks are programmed again soon */
     uint8_t channel;
     uint8_t die;
     uint8_t planes;                  /* one bit for each */
@@ -129,6 +130,9 @@ static inline uint64_t nand_command_head(const struct nand_command *command)
 
     if (command->urgent) {
         flags |= NAND_CMD_URGENT;
+    }
+    if (command->reuse) {
+        flags |= NAND_CMD_REUSE;
     }
     return (uint64_t)command->opcode | (uint64_t)flags << 8 |
            (uint64_t)command->entries << 16 | (uint64_t)command->channel << 32 |

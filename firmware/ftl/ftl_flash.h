@@ -83,6 +83,8 @@ struct ftl_flash_op {
     uint16_t block; /* the same in each plane */
     uint16_t wordline;
     uint16_t num_units;
+    bool is_reused; /* an erasure: the block is programmed again soon, so its
+                     * storage need not be deallocated */
     struct ftl_flash_unit *units; /* valid until ftl_flash_done() */
     uint32_t cookie;              /* argument of ftl_flash_done() */
 };

@@ -39,7 +39,8 @@ enum {
     FTL_CHECKPOINT_ROWS = 8, /* of a checkpoint in progress, at most */
     FTL_WORN_RESERVE = 6,    /* with fewer of these, the medium is read-only */
     FTL_RESERVE_ROWS = 3,    /* rows of a superblock that are no capacity */
-    FTL_STUCK_RETRIES = 3,   /* see `retries` of struct ftl_superblock */
+    FTL_REUSED_MAX = 2, /* superblocks that are `is_reused` at the same time */
+    FTL_STUCK_RETRIES = 3, /* see `retries` of struct ftl_superblock */
 };
 
 /*
@@ -143,10 +144,12 @@ struct ftl_superblock {
     bool is_given_up;  /* a program has failed although the flash is intact */
     bool is_untouched; /* opened since the start, and still erased: no program
                         * has changed anything */
-    bool is_suspect;   /* it may have rows that are half programmed */
-    bool has_parity;   /* opened since the start: its stripes have parity */
-    bool moves_soon;   /* its valid units are moved even if no space is
-                        * needed: they are in danger, or stay too long */
+    bool is_reused;  /* its latest erasure has said that it is programmed again
+                      * soon, and this has not happened yet */
+    bool is_suspect; /* it may have rows that are half programmed */
+    bool has_parity; /* opened since the start: its stripes have parity */
+    bool moves_soon; /* its valid units are moved even if no space is
+                      * needed: they are in danger, or stay too long */
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
     uint16_t next_die;     /* ERASING: whose erasure has not begun */
@@ -774,6 +777,9 @@ bool ftl_wear_step(struct ftl *ftl);
 void ftl_wear_note_erasure(struct ftl *ftl, uint32_t superblock);
 /** @return the free superblock that a stream is to take, or FTL_NOWHERE */
 uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream);
+/* Whether the host's stream would take a superblock, after one more erasure,
+ * before those that were erased the fewest times. */
+bool ftl_wear_is_reused(const struct ftl *ftl, uint32_t superblock);
 
 /* ---- ftl_io.c: operations of the medium */
 bool ftl_io_step(struct ftl *ftl);

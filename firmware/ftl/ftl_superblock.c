@@ -22,6 +22,7 @@ void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
     ASSERT((superblock_next[at->state] & BIT(next)) != 0);
     if (at->state == FTL_SUPERBLOCK_FREE) {
         ftl->free_superblocks--;
+        at->is_reused = false;
     }
     if (next == FTL_SUPERBLOCK_FREE) {
         ftl->free_superblocks++;
@@ -47,10 +48,28 @@ bool ftl_superblock_is_good(const struct ftl *ftl, uint32_t superblock)
                                 ftl->superblocks[superblock].capacity);
 }
 
+/*
+ * Whether an erasure tells the controller that the superblock is programmed
+ * again soon.  Then the array's file keeps the space of the old contents, which
+ * costs much less time than giving it back and taking other space.  Only few
+ * superblocks are kept in this way, so that the file does not grow.
+ */
+static bool is_reused_soon(const struct ftl *ftl, uint32_t superblock)
+{
+    uint32_t reused = 0;
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        reused += i != superblock && ftl->superblocks[i].is_reused;
+    }
+    return ftl->state == FTL_READY && reused < FTL_REUSED_MAX &&
+           ftl_wear_is_reused(ftl, superblock);
+}
+
 void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock)
 {
     ASSERT(ftl->superblocks[superblock].rows_in_flight == 0);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_ERASING);
+    ftl->superblocks[superblock].is_reused = is_reused_soon(ftl, superblock);
     ftl->superblocks[superblock].next_die =
         ftl->superblocks[superblock].is_untouched ? ftl->layout.geometry.dies
                                                   : 0;
@@ -89,6 +108,7 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
             request->flash.kind = FTL_FLASH_ERASE;
             request->flash.die = at->next_die;
             request->flash.planes = planes;
+            request->flash.is_reused = at->is_reused;
             request->flash.block = (uint16_t)superblock;
             at->erasures++;
             ftl_request_send(ftl, request);
@@ -110,6 +130,7 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
                          ftl_superblock_is_good(ftl, superblock)
                              ? FTL_SUPERBLOCK_FREE
                              : FTL_SUPERBLOCK_RETIRED);
+    at->is_reused &= at->state == FTL_SUPERBLOCK_FREE;
     if (!at->is_untouched) {
         ftl_wear_note_erasure(ftl, superblock);
     }

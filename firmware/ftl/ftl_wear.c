@@ -2,12 +2,16 @@
 /*
  * Wear levelling: all superblocks are erased about equally often.
  *
- * Of the free superblocks, the host's stream takes the one that was erased the
- * fewest times, and garbage collection, whose units have not been overwritten
- * for a while, the one that was erased the most times.  A superblock whose
- * units are never overwritten would not be erased at all.  So when the counts
- * differ by more than a bound, the contents of the superblock with the smallest
- * count are moved.
+ * Of the free superblocks, garbage collection, whose units have not been
+ * overwritten for a while, takes the one that was erased the most times.  So
+ * does the host's stream, but it leaves out those whose count is larger than
+ * the smallest one by more than a quarter of the bound below.  The superblock
+ * that it finds was usually erased a short time ago, and is_reused_soon() in
+ * ftl_superblock.c says why this saves CPU time.
+ *
+ * A superblock whose units are never overwritten would not be erased at all.
+ * So when the counts differ by more than a bound, the contents of the
+ * superblock with the smallest count are moved.
  *
  * Wear pages hold the counts, 32 bits for each superblock.  They are written
  * like trim pages, once for several erasures.  If power fails before they
@@ -24,6 +28,7 @@ enum {
     PAGE_COUNTS = FTL_UNIT_DATA / COUNT_BYTES,
     ERASURES_PER_WRITE = 16, /* of a superblock of the page */
     COUNT_MAX = 1 << 24,     /* more than any flash can take */
+    REUSE_PART = 4,
 };
 
 uint32_t ftl_wear_pages(const struct ftl_layout *layout)
@@ -121,15 +126,48 @@ bool ftl_wear_step(struct ftl *ftl)
     return true;
 }
 
+/* The largest count with which the host's stream takes a superblock again that
+ * was erased recently. */
+static uint32_t reuse_limit(const struct ftl *ftl)
+{
+    uint32_t least = COUNT_MAX;
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE) {
+            least = MIN(least, ftl->wear[i]);
+        }
+    }
+    return least + ftl->config.wear_spread / REUSE_PART;
+}
+
+bool ftl_wear_is_reused(const struct ftl *ftl, uint32_t superblock)
+{
+    return ftl->wear[superblock] < reuse_limit(ftl);
+}
+
+/* Whether a stream takes one free superblock rather than another one. */
+static bool is_better(const struct ftl *ftl, enum ftl_stream_id stream,
+                      uint32_t one, uint32_t other)
+{
+    bool is_reused = ftl->superblocks[one].is_reused;
+
+    if (stream == FTL_STREAM_HOST &&
+        is_reused != ftl->superblocks[other].is_reused) {
+        return is_reused;
+    }
+    return ftl->wear[one] > ftl->wear[other];
+}
+
 uint32_t ftl_wear_find_free(const struct ftl *ftl, enum ftl_stream_id stream)
 {
+    uint32_t limit =
+        stream == FTL_STREAM_HOST ? reuse_limit(ftl) : (uint32_t)UINT32_MAX;
     uint32_t best = FTL_NOWHERE;
 
     for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
         if (ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE &&
-            (best == FTL_NOWHERE ||
-             (stream == FTL_STREAM_HOST ? ftl->wear[i] < ftl->wear[best]
-                                        : ftl->wear[i] > ftl->wear[best]))) {
+            ftl->wear[i] <= limit &&
+            (best == FTL_NOWHERE || is_better(ftl, stream, i, best))) {
             best = i;
         }
     }

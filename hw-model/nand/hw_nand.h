@@ -65,6 +65,7 @@ struct hw_nand_op { /* a command that was taken and has not completed */
     bool is_traced; /* its start was traced, and its end will be */
     bool is_urgent;
     bool is_slc;     /* ERASE */
+    bool is_reused;  /* ERASE: the blocks are programmed again soon */
     bool is_served;  /* the array has completed its latest step */
     bool is_started; /* READ that takes no time: the units have been read */
     bool is_more;    /* a READ that takes no time, and which hw_nand.more_reads

@@ -21,7 +21,7 @@ static enum nand_cqe_status check_form(const struct hw_nand_op *op,
         return NAND_CQE_BAD_OPCODE;
     }
     if (op->opcode == NAND_CMD_ERASE) {
-        allowed = NAND_CMD_SLC;
+        allowed = NAND_CMD_SLC | NAND_CMD_REUSE;
     } else if (op->opcode == NAND_CMD_READ) {
         allowed = NAND_CMD_URGENT;
     }
@@ -134,6 +134,7 @@ static void parse_command(struct hw_nand_op *op, const uint8_t *bytes)
 {
     op->opcode = bytes[NAND_CMD_OPCODE];
     op->is_slc = bytes[NAND_CMD_FLAGS] & NAND_CMD_SLC;
+    op->is_reused = bytes[NAND_CMD_FLAGS] & NAND_CMD_REUSE;
     op->is_urgent = bytes[NAND_CMD_FLAGS] & NAND_CMD_URGENT;
     op->entries = get_le16(bytes + NAND_CMD_ENTRIES);
     op->planes = bytes[NAND_CMD_PLANES];

@@ -21,6 +21,7 @@ static void fill_array_op(const struct hw_nand *nand,
     array_op->die = (uint8_t)(op->die % nand->geometry.dies);
     array_op->planes = op->planes;
     array_op->is_slc = op->is_slc;
+    array_op->keeps_storage = op->is_reused;
     array_op->finishes_at_once = !hw_nand_is_timed(nand);
     array_op->wordline = op->wordline;
     array_op->num_units = op->entries;

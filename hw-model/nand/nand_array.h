@@ -132,6 +132,9 @@ struct nand_op {
     uint8_t die;    /* of the channel */
     uint8_t planes; /* one bit for each */
     bool is_slc;    /* erase: the mode from now on */
+    /* Erase: do not deallocate the storage of the blocks, because they are
+     * programmed again soon. */
+    bool keeps_storage;
     /*
      * No time passes before nand_op_finish(): storage is written once, as if
      * the operation had finished already.  For timing=fast.

@@ -190,7 +190,7 @@ void nand_op_continue(struct nand_array *array, struct nand_op *op)
         op_started(array, op);
         return;
     case STAGE_ERASE:
-        if (op->storage_errno != 0) {
+        if (op->storage_errno != 0 || op->keeps_storage) {
             op_started(array, op);
         } else {
             nand_op_discard(array, op);

@@ -140,6 +140,7 @@ enum nand_opcode {
 enum nand_cmd_flags {
     NAND_CMD_SLC = 1,             /* ERASE: one bit per cell from now on */
     NAND_CMD_URGENT = 2,          /* READ: before others of its die */
+    NAND_CMD_REUSE = 4,           /* ERASE: programmed again soon */
 };
 
 /* ---- Entry of a command's list: 64 bytes, one unit or a part of one. */

@@ -48,8 +48,9 @@ static void put_command(struct nand_world *w, uint8_t *bytes, uint8_t how)
     }
     if (how & STEP_IN_ARRAY) {
         bytes[NAND_CMD_OPCODE] = opcode;
-        bytes[NAND_CMD_FLAGS] &=
-            opcode == NAND_CMD_READ ? NAND_CMD_URGENT : NAND_CMD_SLC;
+        bytes[NAND_CMD_FLAGS] &= opcode == NAND_CMD_READ
+                                     ? NAND_CMD_URGENT
+                                     : NAND_CMD_SLC | NAND_CMD_REUSE;
         bytes[NAND_CMD_CHANNEL] &= 1;
         bytes[NAND_CMD_DIE] &= 1;
         bytes[NAND_CMD_PLANES] = 1;
@@ -240,7 +241,8 @@ size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
     buf[0] = n & 1;
     add_step(&seed, STEP_ENTRY, STEP_IN_DRAM | STEP_IN_ARRAY, 0);
     for (uint8_t die = 0; die < 2; die++) {
-        add_command(&seed, NAND_CMD_ERASE, n & 2 ? NAND_CMD_SLC : 0, die, 0, 0);
+        add_command(&seed, NAND_CMD_ERASE,
+                    n & 2 ? NAND_CMD_SLC : NAND_CMD_REUSE, die, 0, 0);
     }
     add_storage(&seed, 6);
     add_step(&seed, STEP_TIME, 0, 1000);

@@ -155,6 +155,7 @@ static void test_nand_writes_every_field_of_commands_and_entries(void **state)
         .opcode = NAND_CMD_READ,
         .slc = true,
         .urgent = true,
+        .reuse = true,
         .channel = 0x11,
         .die = 0x12,
         .planes = 0x13,
@@ -166,7 +167,7 @@ static void test_nand_writes_every_field_of_commands_and_entries(void **state)
         .tag = 0x60616263,
     };
     static const uint8_t want[NAND_CMD_LEN] = {
-        1,    3,    0x40, 0,    0x11, 0x12, 0x13, 0,    0x57, 0x56,
+        1,    7,    0x40, 0,    0x11, 0x12, 0x13, 0,    0x57, 0x56,
         0x55, 0x54, 0x53, 0x52, 0x51, 0x50, 0,    0x10, 0,    0x80,
         0,    0,    0,    0,    0x21, 0x20, 0x23, 0x22, 0x25, 0x24,
         0x27, 0x26, 0x31, 0x30, 0,    0,    0x63, 0x62, 0x61, 0x60,

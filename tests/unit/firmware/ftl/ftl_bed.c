@@ -273,6 +273,7 @@ static void start_op(struct bed *bed, struct bed_die *die)
     op->planes = from->planes;
     op->wordline = from->wordline;
     op->num_units = from->num_units;
+    op->keeps_storage = from->is_reused;
     for (unsigned int plane = 0; plane < NAND_OP_PLANES; plane++) {
         op->block[plane] = from->block;
     }
@@ -1219,4 +1220,47 @@ void bed_use(struct bed *bed, uint64_t seed, unsigned int ops)
         while (steps-- != 0 && bed_step(bed)) {
         }
     }
+}
+
+/* ---- Storage. */
+
+/* Whether a block's storage has anything in the slots of erased wordlines. */
+static bool has_contents_beyond(const struct bed *bed, uint32_t index,
+                                uint32_t next)
+{
+    struct nand_layout layout;
+    const uint8_t *slots;
+    uint64_t begin;
+
+    nand_layout(&layout, &bed->config.geometry);
+    slots = bed->ram.bytes + nand_layout_slot(&layout, index, 0);
+    begin = (uint64_t)next * layout.slot_bytes;
+    for (uint64_t i = begin; i < layout.block_bytes; i++) {
+        if (slots[i] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bed_keeps_old_contents(const struct bed *bed, uint32_t block)
+{
+    const struct nand_geometry *geometry = &bed->config.geometry;
+    unsigned int planes = geometry->dies * geometry->planes;
+
+    for (unsigned int i = 0; i < planes * geometry->channels; i++) {
+        unsigned int channel = i / planes;
+        unsigned int die = i % planes / geometry->planes;
+        unsigned int plane = i % geometry->planes;
+        const struct nand_block *at =
+            nand_array_block(bed->array, channel, die, plane, block);
+
+        if ((at->flags & NAND_BLOCK_KNOWN) != 0 &&
+            has_contents_beyond(
+                bed, nand_block_index(geometry, channel, die, plane, block),
+                at->next)) {
+            return true;
+        }
+    }
+    return false;
 }

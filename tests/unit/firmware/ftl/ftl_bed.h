@@ -150,6 +150,10 @@ extern const struct bed_config bed_small;
 /* A number from the environment, with which a sweep is made longer. */
 unsigned long bed_setting(const char *name, unsigned long otherwise);
 
+/* Whether storage has old contents in erased wordlines of blocks with this
+ * number, in any plane. */
+bool bed_keeps_old_contents(const struct bed *bed, uint32_t block);
+
 /* A new flash, mounted. */
 struct bed *bed_new(const struct bed_config *config);
 /* The same with another seed. */

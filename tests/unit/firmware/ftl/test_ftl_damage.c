@@ -362,6 +362,8 @@ static void test_a_lost_unit_is_trimmed(void **state)
     inject_fault(bed, &fault);
     overwrite_others(bed, unit, 8000);
     assert_true(ftl_is_lost(bed->ftl->map[unit]));
+    /* Contents of another unit may be at this place by now. */
+    nand_array_clear_injections(bed->array);
     bed_trim(bed, unit * BED_SECTORS, BED_SECTORS);
     bed_flush(bed);
     bed_check(bed);

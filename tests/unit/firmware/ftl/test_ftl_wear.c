@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "firmware/ftl/ftl_internal.h"
 #include "lib/random.h"
 #include "tests/unit/firmware/ftl/ftl_bed.h"
 
@@ -126,6 +127,59 @@ static void test_erase_counts_survive_restarts(void **state)
         assert_in_range(after.most, before.most - 2, before.most + 2);
         bed_settle(bed);
     }
+    bed_free(bed);
+}
+
+static uint32_t count_kept(const struct bed *bed)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < bed->config.geometry.blocks; i++) {
+        kept += bed_keeps_old_contents(bed, i);
+    }
+    return kept;
+}
+
+static void overwrite_medium(struct bed *bed)
+{
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    }
+    bed_flush(bed);
+    bed_settle(bed);
+}
+
+/*
+ * A host overwrites the same data, and trims all of it at the end.  Superblocks
+ * are erased as soon as they are empty, and storage keeps the old contents of a
+ * few of them until they are programmed again, but never of many.  The open one
+ * may have some, too, and so may the one that takes checkpoints.
+ */
+static void test_storage_keeps_old_contents_of_few_superblocks(void **state)
+{
+    struct bed_config config = small;
+    uint32_t rounds_with_kept = 0, most = 0;
+    struct bed *bed;
+
+    (void)state;
+    config.logical_units = 200;
+    config.wear_spread = NO_LEVELLING;
+    config.erases_early = true;
+    bed = bed_new(&config);
+    for (unsigned int i = 0; i < 60; i++) {
+        overwrite_medium(bed);
+        most = MAX(most, count_kept(bed));
+        rounds_with_kept += count_kept(bed) != 0;
+    }
+    assert_in_range(rounds_with_kept, 30, 60);
+    bed_trim(bed, 0, bed->units * BED_SECTORS);
+    overwrite_medium(bed); /* opens superblocks, and then empty ones are erased
+                            */
+    most = MAX(most, count_kept(bed));
+    assert_in_range(most, FTL_REUSED_MAX, FTL_REUSED_MAX + 2);
+    bed_check(bed);
+    bed_mount(bed);
+    bed_check(bed);
     bed_free(bed);
 }
 

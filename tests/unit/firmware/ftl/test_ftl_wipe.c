@@ -157,6 +157,30 @@ static void test_a_wipe_waits_for_operations_in_progress(void **state)
     bed_free(bed);
 }
 
+static void test_a_wipe_leaves_no_old_contents_in_storage(void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    (void)state;
+    config.erases_early = true;
+    bed = new_worn_like(&config);
+    for (unsigned int i = 0; i < 20; i++) {
+        wipe_flash(bed);
+        bed_settle(bed);
+        expect_zeroes(bed);
+        for (uint32_t block = 0; block < config.geometry.blocks; block++) {
+            assert_false(bed_keeps_old_contents(bed, block));
+        }
+        for (uint32_t unit = 0; unit < 4 * bed->units; unit++) {
+            bed_write(bed, (uint64_t)unit % (bed->units / 4) * BED_SECTORS,
+                      BED_SECTORS);
+        }
+        bed_flush(bed);
+    }
+    bed_free(bed);
+}
+
 static void test_a_wipe_with_a_dead_die_fails(void **state)
 {
     struct bed *bed = new_worn();

@@ -860,6 +860,39 @@ static void test_an_erasure_gives_storage_back(void **state)
     bed_free(bed);
 }
 
+/* The old contents are still in storage, but nothing of the array shows them.
+ */
+static void test_an_erasure_may_keep_the_storage_of_its_blocks(void **state)
+{
+    struct bed *bed = bed_new("tlc2021", 1, 2);
+    struct nand_layout layout;
+    uint8_t *slot;
+
+    (void)state;
+    nand_layout(&layout, nand_array_geometry(bed->array));
+    slot = bed->ram.bytes + nand_layout_slot(&layout, 0, 1);
+    for (unsigned int i = 0; i < 4; i++) {
+        struct nand_op *op;
+
+        assert_int_equal(bed_program(bed, 1, 0, 0, i, i % 2 != 0),
+                         NAND_VERDICT_OK);
+        assert_int_equal(bed_read(bed, 0, 0, 1, 0, 0, i), NAND_UNIT_ERASED);
+        assert_int_equal(bed_program(bed, 1, 0, 1, i, i % 2 != 0),
+                         NAND_VERDICT_OK);
+        op = bed_op(bed, NAND_OP_ERASE, 1, 0);
+        op->keeps_storage = true;
+        op->finishes_at_once = i < 2;
+        assert_true(bed_start(bed, op) && bed_finish(bed, op));
+        assert_int_equal(op->verdict, NAND_VERDICT_OK);
+        nand_op_put(bed->array, op);
+        assert_int_equal(slot[0], 'B');
+        bed_reopen(bed);
+        assert_int_equal(bed_read(bed, 0, 0, 0, 0, 0, i), NAND_UNIT_ERASED);
+        assert_int_equal(bed_read(bed, 0, 0, 1, 0, 0, i), NAND_UNIT_ERASED);
+    }
+    bed_free(bed);
+}
+
 static void test_the_next_wordline_is_found_in_storage(void **state)
 {
     enum { WORDLINES = 9 };
