@@ -48,6 +48,25 @@ def test_the_cost_of_a_call_counts_for_the_function_that_is_called():
     assert counted.total == 59
 
 
+def test_what_is_not_counted_is_switched_off_and_exists(tmp_path, monkeypatch):
+    """A program in valgrind's place keeps its options and counts nothing."""
+    tool = tmp_path / "valgrind"
+    tool.write_text(f"""#!/bin/sh
+printf '%s\\n' "$@" > {tmp_path}/words
+for word; do case $word in --callgrind-out-file=*) : > "${{word#*=}}";; esac; done
+""")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    count_instructions.run(tmp_path / "native_cost", "4k-read-qd1", 1)
+    toggled = {word.partition("=")[2] for word in (tmp_path / "words").read_text().split()
+               if word.startswith("--toggle-collect=")}
+    assert toggled == {"drive_turn", "hw_nand_move", "native_world_charge"}
+    sources = "".join(path.read_text() for folder in ("firmware/native", "hw-model/nand")
+                      for path in sorted((TOP / folder).glob("*.c")))
+    for name in toggled:
+        assert f" {name}(" in sources
+
+
 def test_a_workload_may_need_as_much_more_as_is_allowed():
     lines, worse = count_instructions.judge({"4k-read-qd1": 1000}, {"4k-read-qd1": 1020}, 2.0)
     assert "+2.0 %" in lines[0]
