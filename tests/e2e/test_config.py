@@ -212,6 +212,8 @@ def test_a_drive_without_power_is_configured_in_its_flash(drive: Job) -> None:
 def test_up_keeps_what_was_configured(drive: Job) -> None:
     """`essd down` and `up` without options keep the configuration."""
     name = drive.instance.name
+    said = essd_config(drive, "--set", "address.1.ip=10.0.1.77/24", "--set", "address.1.port=1")
+    assert said.returncode == 0, said.stderr
     before = everywhere(drive)
     drive.instance.stop()
     assert settings_cmd.read(drive.instance) == before
