@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from essd import demo, show, steps, subsystem_steps, topology_setup, topology_yaml
+from essd.api import Drive, Host
 from essd.config import Config
 from essd.errors import EssdError
 from essd.instance import Instance, Result
@@ -115,6 +116,28 @@ def test_the_second_boot_has_two_hosts_that_reach_both_ports(tmp_path: Path) -> 
     for port in (0, 1):
         segment = next(ends for ends in networks if ("drive", port) in ends)
         assert {("host", port), (SECOND_HOST, port)} <= segment
+
+
+class DeadPath:
+    """A host with a path that does not come back."""
+
+    def wait_paths(self, drive: Drive, live: int) -> None:
+        raise EssdError(f"host has 1 live paths to drive; expected {live}")
+
+
+@pytest.mark.parametrize(("state", "expected"), [
+    ("ERR", r"expected 2\. QP 1 of the host's rxe0 is in error.*a defect of Linux's rxe"),
+    ("RTS", r"expected 2$")])
+def test_a_host_that_cannot_reconnect_any_more_is_named(
+        job: Job, monkeypatch: pytest.MonkeyPatch, state: str, expected: str) -> None:
+    """What Linux 6.12 has shown of its queue pairs after such a failure."""
+    shown = ("link rxe0/1 lqpn 55 rqpn 0 type RC state INIT rq-psn 0 sq-psn 0 comm [rdma_cm] \n"
+             f"link rxe0/1 lqpn 1 type GSI state {state} sq-psn 138 comm [ib_core] \n"
+             "link rxe1/1 lqpn 17 rqpn 10369034 type RC state RTS comm [rdma_cm] \n"
+             "link rxe1/1 lqpn 1 type GSI state RTS sq-psn 4 comm [ib_core] \n")
+    monkeypatch.setattr(Job, "quiet", lambda job, command, check: shown)
+    with pytest.raises(EssdError, match=expected):
+        subsystem_steps.wait_reconnected(job, cast(Host, DeadPath()), cast(Drive, None))
 
 
 class FakeInstance:
