@@ -94,6 +94,6 @@ def test_the_five_lines_of_the_documents_run(tmp_path: Path) -> None:
 def test_the_test_in_the_documents_runs_with_the_plug_in(tmp_path: Path) -> None:
     (text,) = [block for block in BLOCKS if "def test_" in block]
     (tmp_path / "test_bad_block.py").write_text(text)
-    said = program("-m", "pytest", "-p", "no:cacheprovider",
+    said = program("-m", "essd", "python", "-m", "pytest", "-p", "no:cacheprovider",
                    "--essd-size", "128M", "--rootdir", tmp_path, tmp_path)
     assert "1 passed" in said
