@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Errors of NAND flash: see nand_errors.h. */
+/*
+ * Errors of NAND flash: see nand_errors.h.  Why the numbers of the model are
+ * what they are is in docs/hardware/nand-profiles.md.
+ */
 #include "hw-model/nand/nand_errors.h"
 
 #include "lib/random.h"
 
 #define DAY_NS    (UINT64_C(86400) * 1000000000)
 #define PER_BITS  UINT64_C(1000000000000000) /* rates are per 10^15 bits */
-#define RATE_MAX  (PER_BITS / 4)
+#define RATE_MAX  (PER_BITS / RATE_MAX_PART)
 #define FIXED_ONE 65536 /* numbers with 16 fractional bits */
+
+/*
+ * The numbers of the model that are the same for every profile.  A name that
+ * ends in PART is the divisor of a fraction: 8 stands for one eighth.
+ */
+enum {
+    RATE_MAX_PART = 4,    /* of the bits: at most so many are wrong */
+    WEIGHT_ONE = 64,      /* the weight that does not change an error rate */
+    BLOCK_SPREAD = 13,    /* the weight of a block deviates by so much */
+    WORDLINE_SPREAD = 10, /* the weight of a wordline deviates by so much */
+    NOISE_PART = 8,       /* of the wrong bits: the noise of one read */
+    NORMAL_MEAN = 8,      /* from this mean on, a normal distribution is used */
+    FAILURE_MIN_PART = 256, /* of the rated chance of failure: a new block's */
+    FAILURE_MAX_WEAR = 16,  /* rated lives after which failures do not grow */
+    FAILURE_MAX_PART = 2,   /* of the operations: at most so many fail */
+    TORN_GOOD_PART = 16, /* of the units of a torn wordline: those that read */
+};
 
 /* What a hash is for, so that draws for different purposes are independent. */
 enum nand_draw {
@@ -175,7 +195,14 @@ static uint32_t draw_many(uint64_t mean, uint64_t hash)
 /* @param mean  with 16 fractional bits */
 static uint32_t draw_count(uint64_t mean, uint64_t hash)
 {
-    return mean < 8 * FIXED_ONE ? draw_few(mean, hash) : draw_many(mean, hash);
+    return mean < NORMAL_MEAN * FIXED_ONE ? draw_few(mean, hash)
+                                          : draw_many(mean, hash);
+}
+
+/* A weight of 1 on average. */
+static uint64_t draw_weight(uint64_t hash, uint64_t spread)
+{
+    return WEIGHT_ONE - spread + hash % (2 * spread + 1);
 }
 
 uint16_t nand_error_bits(const struct nand_profile *profile,
@@ -188,18 +215,19 @@ uint16_t nand_error_bits(const struct nand_profile *profile,
         hash_add(hash_add(spot->seed, DRAW_BLOCK_QUALITY), spot->block);
     uint64_t wordline_hash =
         hash_add(hash_add(spot->seed, DRAW_WORDLINE_QUALITY), spot->wordline);
-    /* Each is 64 on average: blocks deviate by 20%, layers by 16%. */
-    uint64_t block_weight = 51 + block_hash % 27;
-    uint64_t wordline_weight = 54 + wordline_hash % 21;
+    uint64_t block_weight = draw_weight(block_hash, BLOCK_SPREAD);
+    uint64_t wordline_weight = draw_weight(wordline_hash, WORDLINE_SPREAD);
     uint64_t mean = nand_error_rate(profile, stress) * NAND_CODEWORD_BITS /
                     (PER_BITS >> 16);
+    uint64_t noise;
     uint32_t bits;
 
-    mean = mean * mode->page_weight[stress->page] / 64 * block_weight / 64 *
-           wordline_weight / 64;
+    mean = mean * mode->page_weight[stress->page] / WEIGHT_ONE * block_weight /
+           WEIGHT_ONE * wordline_weight / WEIGHT_ONE;
+    noise = mean / NOISE_PART;
     /* Most wrong bits are wrong in each read, some are noise of this read. */
-    bits = draw_count(mean - mean / 8, hash_place(spot, DRAW_LASTING)) +
-           draw_count(mean / 8,
+    bits = draw_count(mean - noise, hash_place(spot, DRAW_LASTING)) +
+           draw_count(noise,
                       hash_add(hash_place(spot, DRAW_NOISE), stress->reads));
     return (uint16_t)MIN(bits, NAND_BITS_MAX);
 }
@@ -225,11 +253,11 @@ static bool draw_failure(const struct nand_profile *profile, uint32_t rated,
 {
     uint64_t ratio =
         MIN((uint64_t)wear * NAND_WEAR_CYCLE / profile->native.endurance,
-            (uint64_t)16 * FIXED_ONE);
+            (uint64_t)FAILURE_MAX_WEAR * FIXED_ONE);
     uint64_t cube = (ratio * ratio >> 16) * ratio >> 16;
-    uint64_t chance = (rated * cube >> 16) + rated / 256;
+    uint64_t chance = (rated * cube >> 16) + rated / FAILURE_MIN_PART;
 
-    return hash >> 32 < MIN(chance, UINT64_C(1) << 31);
+    return hash >> 32 < MIN(chance, (UINT64_C(1) << 32) / FAILURE_MAX_PART);
 }
 
 bool nand_program_fails(const struct nand_profile *profile,
@@ -255,7 +283,7 @@ bool nand_is_factory_bad(const struct nand_profile *profile, uint64_t seed,
 
 bool nand_torn_unit_reads(const struct nand_spot *spot)
 {
-    return hash_place(spot, DRAW_TORN) % 16 == 0;
+    return hash_place(spot, DRAW_TORN) % TORN_GOOD_PART == 0;
 }
 
 uint32_t nand_erase_wear(const struct nand_profile *profile, bool is_slc)
