@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import prepare
+from essd import paths, prepare
 
 M64 = (1 << 64) - 1
 PLANES, PAGES, UNITS = 4, 3, 4          # of tlc2021
@@ -216,6 +216,23 @@ def test_create_refuses_what_does_not_fit(run: Run, tmp_path: Path, words: tuple
     assert text in done.stderr
     assert done.stderr.count("\n") == 1
     assert not path.exists()
+
+
+def test_the_smallest_arrays_are_those_of_the_document(run: Run) -> None:
+    text = (paths.TOP / "docs/nand.md").read_text(encoding="utf-8")
+    lines = text[text.index("| dies | `tlc2021`"):].partition("\n\n")[0].splitlines()
+    heading, *rows = ([cell.strip(" `") for cell in line.strip("|").split("|")]
+                      for line in lines if not line.startswith("|---"))
+    said = {dies: row for row in rows[:-1] for dies in map(int, row[0].split(", "))}
+    assert sorted(said) == list(range(1, 9)) and rows[-1][0].startswith("more")
+    for dies in range(1, 17):
+        for i, profile in enumerate(heading[1:], 1):
+            mebibytes = (float(said[dies][i].rstrip("M")) if dies in said
+                         else dies * float(rows[-1][i].rstrip("M")))
+            done = run("size", "--capacity", 1, "--profile", profile, "--channels", 1,
+                       "--dies", dies)
+            assert done.returncode == 0, done.stderr
+            assert int(done.stdout) == mebibytes * 1024 * 1024, (dies, profile)
 
 
 def test_create_keeps_a_file_that_exists(run: Run, image: Path) -> None:
