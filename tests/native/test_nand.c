@@ -448,6 +448,32 @@ static void test_nand_a_read_takes_the_time_of_each_of_its_pages(void **state)
 }
 
 WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_a_block_in_slc_mode_has_the_times_of_this_mode(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place place = erased_block(bed, 0, 0);
+    const struct nand_cell_mode *slc = &tlc_part()->slc;
+    uint64_t started_ns;
+
+    place.slc = true;
+    erase_now(bed, &place);
+    started_ns = bed->world.now_ns;
+    program_now(bed, &place, 1);
+    assert_int_equal(bed->world.now_ns - started_ns,
+                     tlc_part()->command_ns + transfer_ns(4) + slc->program_ns);
+    started_ns = bed->world.now_ns;
+    assert_int_equal(read_now(bed, &place), NAND_CQE_OK);
+    assert_int_equal(nand_bed_done(bed, 1)->time_ns - started_ns,
+                     tlc_part()->command_ns + slc->read_ns[0] + transfer_ns(4) +
+                         tlc_part()->decode_ns);
+    started_ns = bed->world.now_ns;
+    erase_now(bed, &place);
+    assert_int_equal(bed->world.now_ns - started_ns,
+                     tlc_part()->command_ns + slc->erase_ns);
+}
+
+WITH_FIXTURE(setup_realtime, teardown)
 static void test_nand_an_urgent_read_suspends_an_erase_of_another_block(
     void **state)
 {
