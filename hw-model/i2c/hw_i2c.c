@@ -155,15 +155,25 @@ static void start_frame(struct hw_i2c *i2c, uint32_t value)
     set_busy(i2c, MDIO_FRAME_NS);
 }
 
+/* A read returns what the PHY has sent; other frames leave DATA as it is. */
+static void end_frame(struct hw_i2c *i2c)
+{
+    uint32_t op = FIELD_GET(i2c->state.mdio, I2C_MDIO, OP);
+
+    if (op == I2C_MDIO_OP_READ || op == I2C_MDIO_OP_READ_45) {
+        i2c->state.mdio =
+            FIELD_SET(i2c->state.mdio, I2C_MDIO, DATA, MDIO_NOBODY);
+    }
+    end_transfer(i2c, I2C_RESULT_OK, 0);
+}
+
 void hw_i2c_timer(struct hw_i2c *i2c)
 {
     if (!is_busy(i2c)) {
         return;
     }
     if (is_mdio(i2c)) {
-        i2c->state.mdio =
-            FIELD_SET(i2c->state.mdio, I2C_MDIO, DATA, MDIO_NOBODY);
-        end_transfer(i2c, I2C_RESULT_OK, 0);
+        end_frame(i2c);
     } else {
         run_transfer(i2c);
     }

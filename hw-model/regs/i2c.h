@@ -53,6 +53,13 @@ REG32(I2C_IMAGE1, 0x500)               /* rw: 64 words of image 1 */
 
 #define I2C_ID_VALUE 0x20433249u /* "I2C ", little-endian */
 
+enum i2c_mdio_op {
+    I2C_MDIO_OP_ADDRESS = 0, /* clause 45 only */
+    I2C_MDIO_OP_WRITE = 1,
+    I2C_MDIO_OP_READ = 2,    /* clause 45: then increment the address */
+    I2C_MDIO_OP_READ_45 = 3, /* clause 45 only */
+};
+
 enum {
     I2C_BUFFER_BYTES = 256,
     I2C_IMAGES = 2,

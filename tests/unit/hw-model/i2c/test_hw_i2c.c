@@ -15,6 +15,15 @@
 
 enum { TARGET = 0x48, TAKES = 4, MAIL_AT = 0x1d, IMAGE_AT = 0x6a };
 
+enum { /* MDIO frames for register 2 of PHY 1 */
+       MDIO_TO = 1 << 21 | 2 << 16,
+       MDIO_TO_45 = 1 << 28 | MDIO_TO, /* clause 45 */
+       MDIO_ADDRESS = I2C_MDIO_OP_ADDRESS << 26,
+       MDIO_WRITE = I2C_MDIO_OP_WRITE << 26,
+       MDIO_READ = I2C_MDIO_OP_READ << 26,
+       MDIO_READ_45 = I2C_MDIO_OP_READ_45 << 26,
+};
+
 /* One target, which keeps what is written and answers with counting bytes. */
 static struct {
     struct test_env env;
@@ -262,18 +271,45 @@ static void test_pins_carry_either_i2c_or_mdio(void **state)
                      I2C_RESULT_INVALID);
     set_reg(A_I2C_CTRL, on | R_I2C_CTRL_MDIO_MASK);
     assert_int_equal(run_transfer(TARGET, 1, 0), I2C_RESULT_INVALID);
-    set_reg(A_I2C_MDIO, 1 << 21 | 2 << 16);
+    set_reg(A_I2C_MDIO, MDIO_READ | MDIO_TO);
     assert_int_equal(get_reg(A_I2C_STATUS), R_I2C_STATUS_BUSY_MASK);
     assert_int_equal(bed.env.deadline_ns, bed.env.now_ns + 64 * 400);
     hw_i2c_timer(&bed.i2c);
     /* No PHY is on the bus. */
-    assert_int_equal(get_reg(A_I2C_MDIO), 1 << 21 | 2 << 16 | 0xffff);
+    assert_int_equal(get_reg(A_I2C_MDIO), MDIO_READ | MDIO_TO | 0xffff);
     assert_int_equal(bed.starts, 0);
     /* The general-purpose controller has no MDIO. */
     bed.i2c.config.has_mdio = false;
     set_reg(A_I2C_CTRL, R_I2C_CTRL_RESET_MASK);
     set_reg(A_I2C_CTRL, on | R_I2C_CTRL_MDIO_MASK);
     assert_int_equal(get_reg(A_I2C_CTRL), on);
+}
+
+/* After a frame that does not read, DATA still holds what was sent. */
+static void test_only_an_mdio_frame_that_reads_changes_the_data(void **state)
+{
+    static const struct {
+        uint32_t frame;
+        uint16_t data_after;
+    } rows[] = {
+        {MDIO_WRITE | MDIO_TO, 0x1234},
+        {MDIO_READ | MDIO_TO, 0xffff},
+        {MDIO_ADDRESS | MDIO_TO_45, 0x1234},
+        {MDIO_WRITE | MDIO_TO_45, 0x1234},
+        {MDIO_READ | MDIO_TO_45, 0xffff},
+        {MDIO_READ_45 | MDIO_TO_45, 0xffff},
+    };
+
+    (void)state;
+    set_reg(A_I2C_CTRL, R_I2C_CTRL_ENABLE_MASK | R_I2C_CTRL_MDIO_MASK);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        set_reg(A_I2C_MDIO, rows[i].frame | 0x1234);
+        hw_i2c_timer(&bed.i2c);
+        assert_int_equal(FIELD_GET(get_reg(A_I2C_STATUS), I2C_STATUS, RESULT),
+                         I2C_RESULT_OK);
+        assert_int_equal(get_reg(A_I2C_MDIO),
+                         rows[i].frame | rows[i].data_after);
+    }
 }
 
 static void test_state_that_is_impossible_is_not_loaded(void **state)
