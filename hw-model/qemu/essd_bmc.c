@@ -7,8 +7,13 @@
  * QEMU interface (I2C device):
  *  + property "chardev": the program; lines of text in both directions
  *
- * The state of the device is the program's, so it has nothing to save but the
- * address at which it listens.
+ * Writes to the chardev do not wait.  While a program reads slowly or not at
+ * all, its answers and messages wait in `output`.  When the longest line no
+ * longer fits in there, the device handles no request and acknowledges no
+ * message until the program has read enough.
+ *
+ * Nothing is saved with the machine: the state of the device belongs to its
+ * connection with a program, and another process has another connection.
  */
 #include "qemu/osdep.h"
 #include "essd_i2c.h"
@@ -23,8 +28,11 @@
 #include "trace.h"
 
 enum {
-    LINE_MAX_BYTES = 1024,
+    LINE_MAX_BYTES = 1024, /* of a request */
     MESSAGE_MAX = 256,
+    /* The longest line to the program: "message 7f ", the bytes, a newline. */
+    ANSWER_MAX_BYTES = 11 + 2 * MESSAGE_MAX + 1,
+    OUTPUT_MAX_BYTES = 8 * ANSWER_MAX_BYTES,
     NOT_LISTENING = 0xff,
 };
 
@@ -34,10 +42,17 @@ struct EssdBmcState {
     I2CSlave parent_obj;
 
     CharBackend chr;
+    QEMUBH *bh;
+    guint watch;        /* until the chardev takes more output; 0: no watch */
     uint8_t listens_at; /* the program's address; NOT_LISTENING: none */
     bool is_mastering;
+    size_t input_len;
+    char input[LINE_MAX_BYTES]; /* received, and not looked at yet */
     size_t line_len;
-    char line[LINE_MAX_BYTES];
+    char line[LINE_MAX_BYTES]; /* the beginning of the next request */
+    size_t output_len;
+    char output[OUTPUT_MAX_BYTES]; /* lines that the chardev has not taken */
+    bool is_taking_message;
     size_t message_len;
     uint8_t message[MESSAGE_MAX]; /* what a controller writes to the program */
 };
@@ -47,16 +62,26 @@ static I2CBus *bus_of(EssdBmcState *s)
     return I2C_BUS(qdev_get_parent_bus(DEVICE(s)));
 }
 
+static bool has_room_for_a_line(const EssdBmcState *s)
+{
+    return s->output_len + ANSWER_MAX_BYTES <= OUTPUT_MAX_BYTES;
+}
+
+/* Append a line to the output, which has room for it. */
 static void G_GNUC_PRINTF(2, 3)
     send_line(EssdBmcState *s, const char *format, ...)
 {
     g_autofree char *line = NULL;
+    size_t len;
     va_list args;
 
     va_start(args, format);
     line = g_strdup_vprintf(format, args);
     va_end(args);
-    qemu_chr_fe_write_all(&s->chr, (const uint8_t *)line, strlen(line));
+    len = strlen(line);
+    assert(len <= OUTPUT_MAX_BYTES - s->output_len);
+    memcpy(s->output + s->output_len, line, len);
+    s->output_len += len;
 }
 
 static char *hex_of(const uint8_t *bytes, size_t len)
@@ -165,6 +190,70 @@ static void handle_line(EssdBmcState *s)
                  "ADDRESS|off\n");
 }
 
+/* Handle requests while the output has room for their answers. */
+static void handle_input(EssdBmcState *s)
+{
+    size_t at = 0;
+
+    while (at < s->input_len && has_room_for_a_line(s)) {
+        char c = s->input[at++];
+
+        if (c == '\n') {
+            s->line[s->line_len] = 0;
+            handle_line(s);
+            s->line_len = 0;
+        } else if (s->line_len + 1 < LINE_MAX_BYTES) {
+            s->line[s->line_len++] = c;
+        }
+    }
+    s->input_len -= at;
+    memmove(s->input, s->input + at, s->input_len);
+}
+
+static gboolean essd_bmc_writable(void *do_not_use, GIOCondition cond,
+                                  void *opaque)
+{
+    EssdBmcState *s = opaque;
+
+    s->watch = 0;
+    qemu_bh_schedule(s->bh);
+    return G_SOURCE_REMOVE;
+}
+
+/* Give the chardev as much of the output as it takes.  An error of the
+ * connection closes it here, which empties the output. */
+static void flush_output(EssdBmcState *s)
+{
+    int sent;
+
+    if (s->output_len == 0) {
+        return;
+    }
+    sent =
+        qemu_chr_fe_write(&s->chr, (const uint8_t *)s->output, s->output_len);
+    sent = MIN(MAX(sent, 0), (int)s->output_len);
+    s->output_len -= sent;
+    memmove(s->output, s->output + sent, s->output_len);
+    if (s->output_len != 0 && s->watch == 0) {
+        s->watch = qemu_chr_fe_add_watch(&s->chr, G_IO_OUT | G_IO_HUP,
+                                         essd_bmc_writable, s);
+    }
+}
+
+/* Go on with requests and output, as far as the program's reading allows. */
+static void essd_bmc_run(void *opaque)
+{
+    EssdBmcState *s = opaque;
+
+    flush_output(s);
+    while (runstate_is_running() && s->input_len != 0 &&
+           has_room_for_a_line(s)) {
+        handle_input(s);
+        flush_output(s);
+    }
+    qemu_chr_fe_accept_input(&s->chr);
+}
+
 /* The program as a target: it only takes messages. */
 
 static bool essd_bmc_match(I2CSlave *candidate, uint8_t address, bool broadcast,
@@ -189,12 +278,16 @@ static int essd_bmc_event(I2CSlave *slave, enum i2c_event event)
 
     switch (event) {
     case I2C_START_SEND:
+        s->is_taking_message = has_room_for_a_line(s);
         s->message_len = 0;
-        return 0;
+        return s->is_taking_message ? 0 : -1;
     case I2C_FINISH:
-        hex = hex_of(s->message, s->message_len);
-        send_line(s, "message %02x %s\n", s->listens_at, hex);
-        s->message_len = 0;
+        if (s->is_taking_message) {
+            s->is_taking_message = false;
+            hex = hex_of(s->message, s->message_len);
+            send_line(s, "message %02x %s\n", s->listens_at, hex);
+            flush_output(s);
+        }
         return 0;
     case I2C_NACK:
         return 0;
@@ -216,22 +309,21 @@ static int essd_bmc_send(I2CSlave *slave, uint8_t data)
 
 static int essd_bmc_can_read(void *opaque)
 {
-    return runstate_is_running() ? LINE_MAX_BYTES : 0;
+    EssdBmcState *s = opaque;
+
+    return runstate_is_running() && s->input_len == 0 && has_room_for_a_line(s)
+               ? LINE_MAX_BYTES
+               : 0;
 }
 
 static void essd_bmc_receive(void *opaque, const uint8_t *data, int len)
 {
     EssdBmcState *s = opaque;
 
-    for (int i = 0; i < len; i++) {
-        if (data[i] == '\n') {
-            s->line[s->line_len] = 0;
-            handle_line(s);
-            s->line_len = 0;
-        } else if (s->line_len + 1 < LINE_MAX_BYTES) {
-            s->line[s->line_len++] = data[i];
-        }
-    }
+    assert(s->input_len == 0 && len <= LINE_MAX_BYTES);
+    memcpy(s->input, data, len);
+    s->input_len = len;
+    essd_bmc_run(s);
 }
 
 static void essd_bmc_chr_event(void *opaque, QEMUChrEvent event)
@@ -240,7 +332,13 @@ static void essd_bmc_chr_event(void *opaque, QEMUChrEvent event)
 
     if (event == CHR_EVENT_CLOSED) {
         s->listens_at = NOT_LISTENING;
+        s->input_len = 0;
         s->line_len = 0;
+        s->output_len = 0;
+        if (s->watch != 0) {
+            g_source_remove(s->watch);
+            s->watch = 0;
+        }
     }
 }
 
@@ -249,7 +347,7 @@ static void essd_bmc_vm_change(void *opaque, bool running, RunState state)
     EssdBmcState *s = opaque;
 
     if (running) {
-        qemu_chr_fe_accept_input(&s->chr);
+        qemu_bh_schedule(s->bh);
     }
 }
 
@@ -257,6 +355,7 @@ static void essd_bmc_realize(DeviceState *dev, Error **errp)
 {
     EssdBmcState *s = ESSD_BMC(dev);
 
+    s->bh = qemu_bh_new_guarded(essd_bmc_run, s, &dev->mem_reentrancy_guard);
     qemu_chr_fe_set_handlers(&s->chr, essd_bmc_can_read, essd_bmc_receive,
                              essd_bmc_chr_event, NULL, s, NULL, true);
     qdev_add_vm_change_state_handler(dev, essd_bmc_vm_change, s);
