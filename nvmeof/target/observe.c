@@ -174,7 +174,8 @@ bool nvmf_target_ctrl_info(const struct nvmf_target *target, uint16_t index,
     static const char *const names[CTRL_STATES] = {
         [CTRL_FREE] = "free",     [CTRL_DISABLED] = "disabled",
         [CTRL_READY] = "ready",   [CTRL_RESETTING] = "resetting",
-        [CTRL_FAILED] = "failed", [CTRL_ENDING] = "ending",
+        [CTRL_FAILED] = "failed", [CTRL_PARTING] = "parting",
+        [CTRL_ENDING] = "ending",
     };
     const struct nvmf_ctrl *ctrl = &target->ctrl[index];
 
@@ -186,6 +187,7 @@ bool nvmf_target_ctrl_info(const struct nvmf_target *target, uint16_t index,
         .qpairs = ctrl->qpair_count,
         .is_discovery = ctrl->is_discovery,
         .keep_alive_ms = ctrl->kato_ms,
+        .csts = ctrl_csts(ctrl),
         .state = names[ctrl->state],
     };
     memcpy(info->hostnqn, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn));

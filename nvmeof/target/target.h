@@ -660,6 +660,7 @@ struct nvmf_ctrl_info {
     uint16_t qpairs;
     bool is_discovery;
     uint32_t keep_alive_ms; /* 0 without keep-alive */
+    uint32_t csts;          /* property CSTS, as the host reads it */
     const char *state;      /* one word */
     char hostnqn[NVMF_NQN_MAX + 1];
 };

@@ -543,10 +543,15 @@ static void test_the_host_that_reset_the_subsystem_may_disable_its_controller(
     const struct nvmf_qpair_params late = {
         .transport = &fake->transport, .portid = 1, .hints = &hints};
     struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+    struct nvmf_ctrl_info info;
     uint16_t number;
 
     send_nssr(fake, admin);
     fake_run(fake);
+    assert_true(nvmf_target_ctrl_info(fake->target,
+                                      fake->target->qpair[admin].ctrl, &info));
+    assert_string_equal(info.state, "parting");
+    assert_int_equal(info.csts, 0);
     assert_int_equal(fake_property_get(fake, admin, PROPERTY_CC, 4), 0);
     assert_int_equal(read_csts(fake, admin), 0);
     assert_int_equal(fake_property_set(fake, admin, PROPERTY_CC, 0).status, 0);
