@@ -554,6 +554,11 @@ bool nand_medium_needs_lost_word(const struct nand_medium *medium)
            !ftl_capacity_is_known(medium->ftl);
 }
 
+bool nand_medium_has_failed(const struct nand_medium *medium)
+{
+    return medium->ftl != NULL && ftl_state(medium->ftl) == FTL_FAILED;
+}
+
 void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us)
 {
     medium->fail_us = now_us;

@@ -142,6 +142,10 @@ bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr);
  * the write buffer, because the mount has not found the buffer yet. */
 MUST_USE bool nand_medium_needs_lost_word(const struct nand_medium *medium);
 
+/** Whether the mount has failed, so that all operations are refused.  Only a
+ * wipe or another start can change this. */
+MUST_USE bool nand_medium_has_failed(const struct nand_medium *medium);
+
 /** The power fails: save the write buffer, and serve nothing any longer. */
 void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us);
 

@@ -119,7 +119,7 @@ static void bmc_health(void *ctx, struct mi_health *health)
         .temperature_k = smart->temperature_k,
         .used_percent = smart->percentage_used,
         .spare_percent = smart->available_spare_percent,
-        .is_functional = true,
+        .is_functional = !nand_medium_has_failed(&drive->nand),
     };
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         health->link_up[i] = drive->net.ports.port[i].is_up;
@@ -152,7 +152,7 @@ static unsigned int bmc_controllers(void *ctx, struct mi_controller *list)
             insert_controller(list, count++,
                               (struct mi_controller){
                                   .cntlid = info.cntlid,
-                                  .is_ready = strcmp(info.state, "ready") == 0,
+                                  .status = (uint8_t)info.csts & MI_CSTS,
                               });
         }
     }

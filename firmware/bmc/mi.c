@@ -84,6 +84,8 @@ enum mi_config {
 
 enum { /* changes in the composite controller status */
        CHANGE_READY = 0x0001,
+       CHANGE_FAILED = 0x0002,
+       CHANGE_SHUTDOWN = 0x0004,
        CHANGE_TEMPERATURE = 0x0200,
        CHANGE_LIFE_USED = 0x0400,
        CHANGE_SPARE = 0x0800,
@@ -168,38 +170,56 @@ void mi_init(struct mi *mi, const struct mi_source *source, uint16_t vendor_id,
     mi->source = *source;
     mi->vendor_id = vendor_id;
     mi->changes = 0;
-    mi->told_controllers = 0;
+    mi->told_controllers = (struct mi_summary){0};
     mi->source.health(mi->source.ctx, &mi->told);
     vpd_emit(mi->vpd, vpd);
+}
+
+static struct mi_summary sum_controllers(const struct mi_controller *list,
+                                         unsigned int count)
+{
+    struct mi_summary sum = {0};
+
+    for (unsigned int i = 0; i < count; i++) {
+        sum.ready += (list[i].status & MI_CSTS_READY) != 0;
+        sum.failed += (list[i].status & MI_CSTS_FAILED) != 0;
+        sum.shut_down += (list[i].status & MI_CSTS_SHUTDOWN) != 0;
+    }
+    return sum;
+}
+
+static uint16_t change_bit(bool has_changed, uint16_t bit)
+{
+    return has_changed ? bit : 0;
 }
 
 /* Read the health and note what has changed since the last poll. */
 static void poll_health(struct mi *mi, struct mi_health *health,
                         unsigned int *count)
 {
-    uint16_t ready = 0;
+    const struct mi_health *told = &mi->told;
+    const struct mi_summary *had = &mi->told_controllers;
+    struct mi_summary has;
 
     mi->source.health(mi->source.ctx, health);
     *count = mi->source.controllers(mi->source.ctx, mi->list);
-    for (unsigned int i = 0; i < *count; i++) {
-        ready = (uint16_t)(ready + mi->list[i].is_ready);
-    }
+    has = sum_controllers(mi->list, *count);
     mi->changes |=
-        (uint16_t)((ready != mi->told_controllers ? CHANGE_READY : 0) |
-                   (health->temperature_k != mi->told.temperature_k
-                        ? CHANGE_TEMPERATURE
-                        : 0) |
-                   (health->used_percent != mi->told.used_percent
-                        ? CHANGE_LIFE_USED
-                        : 0) |
-                   (health->spare_percent != mi->told.spare_percent
-                        ? CHANGE_SPARE
-                        : 0) |
-                   (health->critical_warning != mi->told.critical_warning
-                        ? CHANGE_WARNING
-                        : 0));
+        (uint16_t)(change_bit(has.ready != had->ready, CHANGE_READY) |
+                   change_bit(has.failed != had->failed, CHANGE_FAILED) |
+                   change_bit(has.shut_down != had->shut_down,
+                              CHANGE_SHUTDOWN) |
+                   change_bit(health->temperature_k != told->temperature_k,
+                              CHANGE_TEMPERATURE) |
+                   change_bit(health->used_percent != told->used_percent,
+                              CHANGE_LIFE_USED) |
+                   change_bit(health->spare_percent != told->spare_percent,
+                              CHANGE_SPARE) |
+                   change_bit(health->critical_warning !=
+                                  told->critical_warning,
+                              CHANGE_WARNING));
     mi->told = *health;
-    mi->told_controllers = ready;
+    mi->told_controllers = has;
 }
 
 /* ---- Commands. A handler writes data and returns its length in *len. */
@@ -322,7 +342,7 @@ static void put_controller(uint8_t *entry, const struct mi_controller *ctrl,
 {
     memset(entry, 0, ENTRY_LEN);
     put_le16(entry + ENTRY_ID, ctrl->cntlid);
-    put_le16(entry + ENTRY_STATUS, ctrl->is_ready);
+    put_le16(entry + ENTRY_STATUS, ctrl->status);
     put_le16(entry + ENTRY_TEMPERATURE, health->temperature_k);
     entry[ENTRY_LIFE_USED] = health->used_percent;
     entry[ENTRY_SPARE] = health->spare_percent;

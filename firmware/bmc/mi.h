@@ -30,13 +30,25 @@ struct mi_health {
     uint16_t temperature_k; /* 0: not known */
     uint8_t used_percent;
     uint8_t spare_percent;
-    bool is_functional;
+    bool is_functional; /* the drive can execute hosts' commands */
     bool link_up[2];
+};
+
+enum { /* of property CSTS */
+       MI_CSTS_READY = 0x01,
+       MI_CSTS_FAILED = 0x02,
+       MI_CSTS_SHUTDOWN = 0x0c,
+       MI_CSTS = MI_CSTS_READY | MI_CSTS_FAILED | MI_CSTS_SHUTDOWN,
 };
 
 struct mi_controller {
     uint16_t cntlid;
-    bool is_ready;
+    uint8_t status; /* of CSTS, the bits of MI_CSTS */
+};
+
+/* How many controllers are in a state. */
+struct mi_summary {
+    unsigned int ready, failed, shut_down;
 };
 
 /* What the interface asks the drive. */
@@ -56,7 +68,7 @@ struct mi {
     /* What the last poll has told the BMC: the composite controller status
      * reports differences from it. */
     struct mi_health told;
-    uint16_t told_controllers;
+    struct mi_summary told_controllers;
     uint16_t changes; /* enum of mi.c */
     struct mi_controller list[MI_CONTROLLERS_MAX];
 };

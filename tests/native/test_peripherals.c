@@ -3,12 +3,14 @@
  * the BMC. */
 #include "bed_fixture.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "firmware/bmc/mi_check.h"
 #include "firmware/settings/settings.h"
 #include "lib/random.h"
 #include "lib/bytes.h"
+#include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
 #include "nvmeof/wire/persistent_event.h"
@@ -467,6 +469,101 @@ static void test_a_bmc_lists_the_controllers(void **state)
     assert_int_equal(answer[7], 1);
     assert_int_equal(get_le16(answer + 10), 1); /* CSTS.RDY */
     assert_int_equal(get_le16(answer + 12), KELVIN_0C + 40);
+}
+
+/* The status flags that a BMC reads without MCTP. */
+static uint8_t basic_flags(void)
+{
+    uint8_t status[8];
+
+    bmc_read(BASIC_ADDR, 0, status, sizeof(status));
+    return status[1];
+}
+
+/* The mount fails, because no read of the flash succeeds. */
+static void test_a_drive_that_refuses_all_commands_is_not_functional(
+    void **state)
+{
+    const struct bed like = {.mtu_bytes = 1500, .has_nand = true};
+
+    (void)state;
+    bed_end(&bed);
+    bed_init_like(&bed, &like);
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_int_equal(basic_flags(), 0xbf);
+    assert_int_equal(bmc_command(1, 0, 0)[8], 0x3c);
+    bed.nand_is_held = true;
+    bed_power_cycle(&bed);
+    host_vanish(&bed.host->host);
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_int_equal(basic_flags(), 0xbf); /* a mount is no failure */
+    bed.nand.fail_reads = EIO;
+    bed.drive->machine.holds_flash = false;
+    native_world_pass(&bed.world, 3 * SECOND_NS);
+    assert_non_null(console_has("commands are refused"));
+    assert_int_equal(basic_flags(), 0xbf & ~0x20);
+    assert_int_equal(bmc_command(1, 0, 0)[8], 0x3c & ~0x20);
+    assert_int_equal(bmc_command(1, 0, 0)[9], 0xff & ~SMART_WARN_RELIABILITY);
+    bed.nand.fail_reads = 0;
+    bed.nand_is_held = false;
+    bed_power_cycle(&bed);
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    assert_int_equal(basic_flags(), 0xbf);
+}
+
+static void set_property(uint32_t offset, uint64_t value)
+{
+    assert_int_equal(host_property_set(&bed.host->host, offset, 4, value), 0);
+}
+
+/* What a BMC is told of the only controller: CSTS. */
+static uint16_t told_status(void)
+{
+    const uint8_t *answer = bmc_command(2, 1u << 31 | 255u << 16, 0);
+
+    assert_int_equal(answer[7], 1);
+    return get_le16(answer + 10);
+}
+
+/* What has changed since the last call. */
+static uint16_t take_changes(void)
+{
+    return get_le16(bmc_command(1, 0, 1u << 31) + 12);
+}
+
+static void test_a_bmc_reads_the_status_of_a_controller(void **state)
+{
+    const uint32_t enable = CC_EN | 6u << 16 | 4u << 20;
+
+    (void)state;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    take_changes();
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(told_status(), CSTS_RDY);
+    assert_int_equal(take_changes(), 0x0001);
+    set_property(PROPERTY_CC, enable | 1u << CC_SHN_SHIFT);
+    assert_int_equal(told_status(), CSTS_RDY | 2 << CSTS_SHST_SHIFT);
+    assert_int_equal(take_changes(), 0x0004);
+    set_property(PROPERTY_CC, 0);
+    assert_int_equal(told_status(), 0);
+    assert_int_equal(take_changes(), 0x0005);
+    set_property(PROPERTY_CC, enable | 7u << 4); /* no such command set */
+    assert_int_equal(told_status(), CSTS_CFS);
+    assert_int_equal(take_changes(), 0x0002);
+    host_vanish(&bed.host->host);
+}
+
+/* The controller exists until the host ends its association, or 5 s. */
+static void test_a_controller_whose_host_has_reset_the_subsystem_is_listed(
+    void **state)
+{
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    set_property(PROPERTY_NSSR, NSSR_RESET);
+    assert_int_equal(told_status(), 0);
+    assert_int_equal(get_le16(bmc_command(0, 2u << 24, 0) + 8), 1);
+    host_vanish(&bed.host->host);
 }
 
 static void test_commands_that_are_not_implemented_are_refused(void **state)
