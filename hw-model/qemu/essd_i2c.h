@@ -9,6 +9,7 @@
 #define TYPE_ESSD_I2C        "essd-i2c"
 #define TYPE_ESSD_I2C_TARGET "essd-i2c-target"
 #define TYPE_ESSD_SFP        "essd-sfp"
+#define TYPE_ESSD_MODULE     "essd-module" /* and the number of its port */
 #define TYPE_ESSD_BMC        "essd-bmc"
 
 OBJECT_DECLARE_SIMPLE_TYPE(EssdI2CState, ESSD_I2C)

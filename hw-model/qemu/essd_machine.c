@@ -476,7 +476,8 @@ static void create_sensor(EssdMachineState *s, I2CBus *bus, const char *name,
 
 static void create_module(EssdMachineState *s, I2CBus *bus, unsigned int port)
 {
-    I2CSlave *module = i2c_slave_new(TYPE_ESSD_SFP, 0);
+    g_autofree char *type = g_strdup_printf(TYPE_ESSD_MODULE "%u", port);
+    I2CSlave *module = i2c_slave_new(type, 0);
     g_autofree char *name = g_strdup_printf("module%u", port);
     g_autofree char *serial = g_strdup_printf("ESSDSFP%u", port);
 

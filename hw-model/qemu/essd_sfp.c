@@ -10,7 +10,9 @@
  *  + "voltage": microvolts; "bias": microamperes
  *  + "tx-power", "rx-power": nanowatts
  *
- * All of them can be set while the machine runs, and are saved with it.
+ * All of them can be set while the machine runs, and are saved with it.  The
+ * modules of the machine's ports have types of their own, so that -global can
+ * set the properties of one of them: -global essd-module1.present=off.
  */
 #include "qemu/osdep.h"
 #include "essd_i2c.h"
@@ -82,6 +84,17 @@ static uint8_t essd_sfp_recv(I2CSlave *slave)
     return sfp_module_receive(&ESSD_SFP(slave)->module);
 }
 
+/* Convert a property to the module's unit; halves are rounded away from 0, so
+ * that what get_quantity() returns stands for the same value. */
+static int64_t module_value(const struct quantity_property *quantity,
+                            int64_t value)
+{
+    int64_t half = quantity->denominator / 2;
+
+    return (value * quantity->numerator + (value < 0 ? -half : half)) /
+           quantity->denominator;
+}
+
 static void get_quantity(Object *obj, Visitor *v, const char *name,
                          void *opaque, Error **errp)
 {
@@ -103,16 +116,13 @@ static void set_quantity(Object *obj, Visitor *v, const char *name,
         return;
     }
     if (value > INT32_MAX || value < INT32_MIN ||
-        value * quantity->numerator / quantity->denominator >
-            sfp_module_max(number) ||
-        value * quantity->numerator / quantity->denominator <
-            sfp_module_min(number)) {
+        module_value(quantity, value) > sfp_module_max(number) ||
+        module_value(quantity, value) < sfp_module_min(number)) {
         error_setg(errp, "essd-sfp: %s %" PRId64 " is out of range", name,
                    value);
         return;
     }
-    ESSD_SFP(obj)->module.value[number] =
-        value * quantity->numerator / quantity->denominator;
+    ESSD_SFP(obj)->module.value[number] = module_value(quantity, value);
 }
 
 static bool get_present(Object *obj, Error **errp)
@@ -206,6 +216,12 @@ static void essd_sfp_class_init(ObjectClass *oc, void *data)
     sc->recv = essd_sfp_recv;
 }
 
+/* The machine creates the modules of its ports. */
+static void essd_module_class_init(ObjectClass *oc, void *data)
+{
+    DEVICE_CLASS(oc)->user_creatable = false;
+}
+
 static const TypeInfo essd_sfp_types[] = {
     {
         .name = TYPE_ESSD_SFP,
@@ -213,6 +229,16 @@ static const TypeInfo essd_sfp_types[] = {
         .instance_size = sizeof(EssdSfpState),
         .instance_init = essd_sfp_init,
         .class_init = essd_sfp_class_init,
+    },
+    {
+        .name = TYPE_ESSD_MODULE "0",
+        .parent = TYPE_ESSD_SFP,
+        .class_init = essd_module_class_init,
+    },
+    {
+        .name = TYPE_ESSD_MODULE "1",
+        .parent = TYPE_ESSD_SFP,
+        .class_init = essd_module_class_init,
     },
 };
 

@@ -49,7 +49,8 @@ class FakeSupervisor:
             "status": lambda _request: self.status(), "stop": self.stop,
             "qmp": self.qmp, "mgmt": self.ask_drive, "several": self.several,
             "faults": [],
-            **dict.fromkeys(("port", "partner", "reset", "power-cut", "power-on", "load"))}
+            **dict.fromkeys(("port", "partner", "module", "reset", "power-cut", "power-on",
+                             "load"))}
         self.server = socket.socket(socket.AF_UNIX)
         self.thread = threading.Thread(target=self.serve, daemon=True)
 

@@ -2,6 +2,7 @@
 """Named snapshots with the real supervisor, and scripts instead of two drives' QEMU."""
 
 import json
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 from fake_qemu import make_fake
 from test_json import check
 
-from essd import disk_swap, nand, paths, setup, snapshots
+from essd import disk_swap, modules, nand, paths, setup, snapshots
 from essd.config import Config, Drive, End, Link, Nand
 from essd.drive import flash_lock
 from essd.errors import EssdError
@@ -50,6 +51,8 @@ def answer(command, told):
         status = "paused"
     elif command == "query-status":
         return {"status": status}
+    elif command == "qom-get" and told["path"] == "/machine/module1":
+        return told["property"] != "present" and 71000      # as in the loaded state
     return {}
 """
 
@@ -125,6 +128,20 @@ def test_all_machines_are_stopped_before_any_is_saved_and_run_on(lab: Lab) -> No
     assert lab.running() and lab.hidden() == []
     with pytest.raises(EssdError, match="there is a snapshot one already"):
         lab.instance.ask("save-all", name="one")
+
+
+def test_a_drive_keeps_the_modules_of_the_snapshot_that_it_has_loaded(lab: Lab) -> None:
+    modules.change(Instance("unit", "drive0"), 1, {"present": True, "bias": 7000})
+    lab.instance.ask("save-all", name="one")
+    lab.instance.ask("load-all", name="one")
+    lab.instance.ask("power-cut", part="drive0")
+    lab.instance.ask("power-on", part="drive0")
+    started = [line for line in (lab.instance.folder / "drive0.log").read_text().splitlines()
+               if line.startswith("$ ")][-1]
+    assert re.findall(r"-global essd-module(\S+)", started) == [
+        "1.present=off", "1.bias=71000", "1.temperature=71000", "1.voltage=71000",
+        "1.tx-power=71000", "1.rx-power=71000"]
+
 
 
 def test_a_failure_leaves_the_system_as_it_was_and_no_snapshot(lab: Lab) -> None:

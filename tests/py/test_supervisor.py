@@ -20,7 +20,7 @@ import pytest
 from fake_qemu import make_fake
 from qemu.qmp import QMPClient
 
-from essd import paths, port
+from essd import modules, paths, port
 from essd.cable_keeper import Cable
 from essd.config import Config, Drive, Host, Link
 from essd.errors import EssdError
@@ -178,6 +178,38 @@ def test_a_link_partner_keeps_its_settings_over_a_power_cut(instance: Instance) 
     log = (instance.folder / "drive.log").read_text()
     assert re.findall(r"^/machine/(.*)$", log, re.M) == [
         "port1 partner-fec rs", "port1 partner-speed 10"] * 2
+
+
+def module_options(instance: Instance) -> list[list[str]]:
+    """The options about modules in the command line of each process of the drive."""
+    return [re.findall(r"-global (essd-module\S+)", line)
+            for line in (instance.folder / "drive.log").read_text().splitlines()
+            if line.startswith("$ ")]
+
+
+def test_a_module_stays_as_it_is_over_a_power_cut(instance: Instance) -> None:
+    """The next process of the drive begins with it, so firmware sees no other module."""
+    wait_state(instance, "running")
+    modules.insert(instance, 1, False)
+    modules.measure(instance, 0, [modules.measurement("rx-power=0.08"),
+                                  modules.measurement("temperature=-5.5")])
+    modules.measure(instance, 1, [])
+    with pytest.raises(EssdError, match="no port 2: there are 0, 1"):
+        modules.insert(instance, 2, False)
+    instance.ask("power-cut")
+    wait_state(instance, "off")
+    with pytest.raises(EssdError, match="not powered"):
+        modules.insert(instance, 1, True)
+    instance.ask("power-on")
+    wait_monitor(instance)
+    kept = ["essd-module0.rx-power=80000", "essd-module0.temperature=-5500"]
+    assert module_options(instance) == [[], [*kept, "essd-module1.present=off"]]
+    modules.insert(instance, 1, True)
+    instance.ask("power-cut")
+    wait_state(instance, "off")
+    instance.ask("power-on")
+    wait_monitor(instance)
+    assert module_options(instance)[2:] == [[*kept, "essd-module1.present=on"]]
 
 
 def test_a_supervisor_that_ends_as_it_starts_is_reported_at_once(

@@ -172,6 +172,20 @@ def module_set(port: int, name: str, value: object) -> tuple[str, dict[str, Any]
     return "qom-set", {**module_get(port, name)[1], "value": value}
 
 
+# What can be changed of a port's module (docs/hardware/i2c.md).
+MODULE_PROPERTIES = ("present", "temperature", "voltage", "bias", "tx-power", "rx-power")
+
+
+def module_options(modules: Mapping[int, Mapping[str, object]]) -> list[str]:
+    """Options for QEMU with which the ports' modules have these properties from the
+    beginning."""
+    return [word for port, properties in modules.items()
+            for name, value in properties.items()
+            for word in ("-global", f"essd-module{port}.{name}="
+                         + ({True: "on", False: "off"}[value] if isinstance(value, bool)
+                            else str(value)))]
+
+
 def bmc_socket(folder: Path, part: str = "drive") -> Path:
     """Where a program puts itself on the BMC's I2C bus."""
     return part_file(folder, part, "bmc.sock")

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from . import mgmt
-from .drive import module_set
 from .errors import EssdError
 from .instance import Instance
 
@@ -45,10 +44,15 @@ def read(instance: Instance) -> list[dict[str, Any]]:
     return list(found)
 
 
+def change(instance: Instance, number: int, settings: dict[str, Any]) -> None:
+    """Change properties of a port's module; the drive keeps them over power cycles."""
+    if settings:
+        instance.ask("module", part=instance.drive, port=number, settings=settings)
+
+
 def insert(instance: Instance, number: int, present: bool) -> None:
     """Put the module into the port's cage, or take it out."""
-    command, arguments = module_set(number, "present", present)
-    instance.ask("qmp", part=instance.drive, execute=command, arguments=arguments)
+    change(instance, number, {"present": present})
 
 
 def measurement(text: str) -> tuple[str, int]:
@@ -71,9 +75,7 @@ def measurement(text: str) -> tuple[str, int]:
 
 def measure(instance: Instance, number: int, wanted: list[tuple[str, int]]) -> None:
     """Let the module in the port's cage measure these values."""
-    for name, value in wanted:
-        command, arguments = module_set(number, name, value)
-        instance.ask("qmp", part=instance.drive, execute=command, arguments=arguments)
+    change(instance, number, dict(wanted))
 
 
 def value_text(name: str, facts: dict[str, Any]) -> Text:

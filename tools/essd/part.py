@@ -20,7 +20,7 @@ from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
 from . import capture_rotation, outside, resident
-from .drive import POWER_FAIL, drive_command
+from .drive import POWER_FAIL, drive_command, module_options
 from .switch import SWITCH_LINE_MAX, switch_command, switch_control
 from .vm import guest_command
 
@@ -97,8 +97,9 @@ class Part:
 
     def command(self, descriptors: dict[int, int]) -> list[str]:
         if self.is_drive:
-            return drive_command(self.supervisor.config, self.folder, self.name,
-                                 descriptors)
+            return [*drive_command(self.supervisor.config, self.folder, self.name,
+                                   descriptors),
+                    *module_options(self.supervisor.modules[self.name])]
         return guest_command(self.supervisor.config, self.name, self.folder)
 
     def open_devices(self) -> dict[int, int]:

@@ -213,6 +213,7 @@ async def resume(supervisor: "Supervisor", folder: Path) -> None:
         if part.is_drive:
             await supervisor.cables.tell_partners(part)
             await supervisor.cables.ask_links(part)
+            await supervisor.read_modules(part)
     for number in supervisor.cables:
         await supervisor.cables.set_carrier(number)
 

@@ -20,13 +20,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from qemu.qmp.error import QMPError
+
 from . import chosen, paths, snapshot_keeper
 from .cable_keeper import CableKeeper
 from .channel import Messages, Trace
 from .config import Config, part_file
 from .control import Control
-from .drive import (flash_lock, halt_event, loading, port_link_event, port_set,
-                    restart_event)
+from .drive import (MODULE_PROPERTIES, flash_lock, halt_event, loading, module_get,
+                    module_set, port_link_event, port_set, restart_event)
 from .errors import EssdError
 from .fault_keeper import FaultKeeper
 from .guest_build import Guest
@@ -51,6 +53,10 @@ class Supervisor:
                          for name in config.drives}
         self.traces = {name: Trace(part_file(folder, name, "trace.sock"))
                        for name in config.drives}
+        # For each drive, what was changed of the modules in its ports.  The next process
+        # of the drive has the same modules.
+        self.modules: dict[str, dict[int, dict[str, Any]]] = {
+            name: {0: {}, 1: {}} for name in config.drives}
         self.control = Control(self)
         # One snapshot is saved or loaded at a time; power commands wait for its end.
         self.snapshot_turn = asyncio.Lock()
@@ -232,7 +238,7 @@ class Supervisor:
             "power-cut": self.do_power_cut, "power-on": self.do_power_on,
             "save": self.do_save, "load": self.do_load, "reset": self.do_reset,
             "mgmt": self.do_mgmt, "port": self.do_port,
-            "partner": self.do_partner, "qmp": self.do_qmp,
+            "partner": self.do_partner, "module": self.do_module, "qmp": self.do_qmp,
             "faults": self.do_faults, "switch": self.do_switch,
             "save-all": self.do_save_all, "load-all": self.do_load_all,
             "several": self.control.several}
@@ -359,6 +365,7 @@ class Supervisor:
         for link in links:
             self.cables[link.number].port_up = None
         await self.cables.ask_links(part)
+        await self.read_modules(part)
         self.say(f"{part.name}: loaded")
         return None
 
@@ -398,6 +405,27 @@ class Supervisor:
             await part.execute(*port_set(int(request["port"]), name, value))
             cable.partner[name] = value
         return None
+
+    async def do_module(self, request: dict[str, Any]) -> object:
+        """Change the module in a drive's port until the instance ends."""
+        part = self.running_drive(request)
+        port = int(request["port"])
+        kept = self.modules[part.name]
+        if port not in kept:
+            raise ValueError(f"no port {port}: there are {', '.join(map(str, kept))}")
+        for name, value in request["settings"].items():
+            await part.execute(*module_set(port, name, value))
+            kept[port][name] = value
+        return None
+
+    async def read_modules(self, part: Part) -> None:
+        """Take over the modules of a drive whose state has been loaded."""
+        for port, kept in self.modules[part.name].items():
+            for name in MODULE_PROPERTIES:
+                with contextlib.suppress(QMPError, ValueError):
+                    value = await part.execute(*module_get(port, name))
+                    if isinstance(value, int):      # of which bool is a kind
+                        kept[name] = value
 
     async def do_mgmt(self, request: dict[str, Any]) -> object:
         """Forward one request to a drive (docs/management.md)."""
