@@ -5,6 +5,7 @@ The tests access registers over qtest, and are the program on the BMC's bus.
 """
 
 import select
+import signal
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -12,17 +13,25 @@ from pathlib import Path
 import pytest
 from test_port_media import Machine, medium, qemu, start  # noqa: F401
 
+from essd.drive import MODULE_PROPERTIES, module_get, module_set
+
 I2C = (0x10007000, 0x10008000, 0x10009000)
 BMC_BUS, SENSOR_BUS = 1, 2
 
 # hw-model/regs/i2c.h
-CTRL, SPEED, ADDR, LENGTHS, START, STATUS = 0x04, 0x10, 0x14, 0x18, 0x1c, 0x20
-TX, RX = 0x100, 0x200
-ENABLE = 1
+CTRL, IRQ_STATUS, IRQ_ENABLE, SPEED, ADDR, LENGTHS = 0x04, 0x08, 0x0c, 0x10, 0x14, 0x18
+START, STATUS, MAIL_ADDR, IMAGE0_ADDR, COMMIT = 0x1c, 0x20, 0x30, 0x34, 0x3c
+MAIL_STATUS, MAIL_POP, MDIO = 0x40, 0x44, 0x50
+TX, RX, MAIL, IMAGE0 = 0x100, 0x200, 0x300, 0x400
+ENABLE, TARGET, MDIO_PINS = 1, 2, 4
+DONE, MAIL_IRQ = 1, 2
 BUSY = 1
 OK, NO_TARGET = 0, 1
+ANSWERS = 1 << 7        # in MAIL_ADDR and IMAGE0_ADDR
+MDIO_READ = 2 << 26 | 1 << 21
 
 MODULE_AT, PROGRAM_AT = 0x50, 0x10
+MAIL_AT, IMAGE_AT, MEDIA_SENSOR_AT = 0x1d, 0x6a, 0x49
 TRANSFER_NS = 10_000_000        # more than the longest one takes at 1 MHz
 # What the sockets' buffers hold is far less than this many requests or messages.
 FLOOD = 100_000
@@ -34,8 +43,13 @@ class Bus:
 
     def __init__(self, machine: Machine, number: int) -> None:
         self.m, self.base = machine, I2C[number]
-        self.set(CTRL, ENABLE)
-        self.set(SPEED, 1000)
+
+    @classmethod
+    def enabled(cls, machine: Machine, number: int) -> "Bus":
+        bus = cls(machine, number)
+        bus.set(CTRL, ENABLE)
+        bus.set(SPEED, 1000)
+        return bus
 
     def set(self, register: int, value: int) -> None:
         self.m.write32(self.base + register, value)
@@ -43,10 +57,10 @@ class Bus:
     def get(self, register: int) -> int:
         return self.m.read32(self.base + register)
 
-    def put(self, data: bytes) -> None:
+    def put(self, data: bytes, buffer: int = TX) -> None:
         words = data.ljust(-len(data) // 4 * -4, b"\0")
         for at in range(0, len(words), 4):
-            self.set(TX + at, int.from_bytes(words[at:at + 4], "little"))
+            self.set(buffer + at, int.from_bytes(words[at:at + 4], "little"))
 
     def begin(self, addr: int, write: int, read: int = 0) -> None:
         self.set(ADDR, addr)
@@ -56,13 +70,17 @@ class Bus:
     def run(self, addr: int, write: int, read: int = 0) -> int:
         """Transfer bytes, those to write from the buffer; return the result."""
         self.begin(addr, write, read)
+        return self.end()
+
+    def end(self) -> int:
+        """Let the time of a transfer pass; return the transfer's result."""
         self.m.do(f"clock_step {TRANSFER_NS}")
         status = self.get(STATUS)
         assert not status & BUSY
         return status >> 8 & 0xf
 
-    def took(self, count: int) -> bytes:
-        return b"".join(struct.pack("<I", self.get(RX + at))
+    def took(self, count: int, buffer: int = RX) -> bytes:
+        return b"".join(struct.pack("<I", self.get(buffer + at))
                         for at in range(0, count, 4))[:count]
 
 
@@ -121,7 +139,7 @@ def test_a_program_that_does_not_read_stops_neither_the_machine_nor_the_bus(
     assert len(expected) == 4 + 512
     taken = program.flood(f"transfer {MODULE_AT:x} 00 256")
     assert machine.ask("query-status")["running"]
-    bus = Bus(machine, BMC_BUS)
+    bus = Bus.enabled(machine, BMC_BUS)
     bus.put(b"\0")
     assert bus.run(MODULE_AT, 1, 16) == OK
     assert bus.took(16) == bytes.fromhex(expected[4:])[:16]
@@ -136,7 +154,7 @@ def test_a_program_that_does_not_read_stops_neither_the_machine_nor_the_bus(
 def test_messages_are_refused_while_a_program_does_not_read(on_bus) -> None:
     """A controller of the bus gets no acknowledgement, and may try again later."""
     machine = on_bus()
-    program, bus = Program(machine), Bus(machine, BMC_BUS)
+    program, bus = Program(machine), Bus.enabled(machine, BMC_BUS)
     message = bytes(range(256))
     assert program.ask(f"listen {PROGRAM_AT:x}") == "ack "
     bus.put(message)
@@ -159,4 +177,160 @@ def test_the_next_program_gets_nothing_of_one_that_did_not_read(on_bus) -> None:
     program.close()
     program = Program(machine)
     assert program.ask("listen off") == "ack "
-    assert Bus(machine, BMC_BUS).run(PROGRAM_AT, 1) == NO_TARGET
+    assert Bus.enabled(machine, BMC_BUS).run(PROGRAM_AT, 1) == NO_TARGET
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_device_of_qemu_can_be_put_on_each_bus(on_bus, number: int) -> None:
+    machine = on_bus("-device", f"tmp421,bus=i2c.{number},address=0x4c",
+                     "-device", "essd-sfp,bus=i2c.2")
+    bus = Bus.enabled(machine, number)
+    bus.put(bytes([0xfe]))              # the manufacturer's number
+    assert bus.run(0x4c, 1, 1) == OK
+    assert bus.took(1) == b"\x55"
+    assert Bus.enabled(machine, SENSOR_BUS).run(MODULE_AT, 0) == OK
+
+
+# Modules and saved state
+
+CHANGES = {0: {"rx-power": 80000, "temperature": -5500, "voltage": 3_400_000},
+           1: {"present": False, "bias": 9000}}
+DEFAULTS = {"present": True, "temperature": 38000, "voltage": 3_300_000, "bias": 7000,
+            "tx-power": 794300, "rx-power": 631000}
+
+
+def qom(machine: Machine, command: tuple[str, dict[str, object]]) -> object:
+    return machine.ask(command[0], **command[1])
+
+
+def modules(machine: Machine) -> dict[int, dict[str, object]]:
+    return {port: {name: qom(machine, module_get(port, name)) for name in MODULE_PROPERTIES}
+            for port in (0, 1)}
+
+
+def changed() -> dict[int, dict[str, object]]:
+    return {port: DEFAULTS | changes for port, changes in CHANGES.items()}
+
+
+def test_a_module_can_be_changed_at_the_start(on_bus) -> None:
+    machine = on_bus()
+    assert modules(machine) == {0: DEFAULTS, 1: DEFAULTS}
+    machine.end()
+    machine = on_bus("-global", "essd-module0.rx-power=80000",
+                     "-global", "essd-module0.temperature=-5500",
+                     "-global", "essd-module0.voltage=3400000",
+                     "-global", "essd-module1.present=off",
+                     "-global", "essd-module1.bias=9000")
+    assert modules(machine) == changed()
+    assert Bus.enabled(machine, 0).run(MODULE_AT, 0) == OK
+    assert Bus.enabled(machine, 1).run(MODULE_AT, 0) == NO_TARGET
+
+
+def test_what_a_module_reports_can_be_set_again_without_a_change(on_bus) -> None:
+    machine = on_bus()
+    bus = Bus.enabled(machine, 0)
+    bus.put(bytes([96]))                # the measured temperature, in two bytes
+    for celsius in range(-40_000, 86_000, 3_171):
+        qom(machine, module_set(0, "temperature", celsius))
+        assert bus.run(MODULE_AT + 1, 1, 2) == OK
+        sent = bus.took(2)
+        reported = qom(machine, module_get(0, "temperature"))
+        assert isinstance(reported, int)
+        assert abs(reported - celsius) <= 4
+        qom(machine, module_set(0, "temperature", reported))
+        assert bus.run(MODULE_AT + 1, 1, 2) == OK
+        assert bus.took(2) == sent
+
+
+def save(machine: Machine, state: Path) -> None:
+    machine.ask("stop")
+    machine.ask("migrate", uri=f"file:{state}")
+    machine.wait(lambda: machine.ask("query-migrate").get("status") == "completed", "save")
+    machine.end(signal.SIGTERM)
+
+
+def load(machine: Machine, state: Path) -> Machine:
+    machine.ask("migrate-incoming", uri=f"file:{state}")
+    machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
+    machine.ask("cont")
+    return machine
+
+
+def test_modules_and_sensors_are_saved(on_bus, tmp_path: Path) -> None:
+    """The module that was out and the temperature of a hot drive are as before."""
+    machine = on_bus()
+    for port, changes in CHANGES.items():
+        for name, value in changes.items():
+            qom(machine, module_set(port, name, value))
+    qom(machine, module_set(0, "serial", "ANOTHER"))
+    machine.ask("qom-set", path="/machine/sensor-media", property="temperature",
+                value=75000)
+    module, sensor = Bus.enabled(machine, 0), Bus.enabled(machine, SENSOR_BUS)
+    module.put(bytes([68]))             # the serial number in A0h
+    assert module.run(MODULE_AT, 1, 4) == OK and module.took(4) == b"ANOT"
+    sensor.put(b"\0")
+    assert sensor.run(MEDIA_SENSOR_AT, 1, 2) == OK
+    assert sensor.took(2) == bytes([75, 0])
+    save(machine, tmp_path / "state")
+
+    machine = load(on_bus("-incoming", "defer"), tmp_path / "state")
+    assert modules(machine) == changed()
+    assert qom(machine, module_get(0, "serial")) == "ANOTHER"
+    module, sensor = Bus(machine, 0), Bus(machine, SENSOR_BUS)
+    assert module.took(4) == b"ANOT"
+    # A read without an offset goes on where the last one has ended.
+    assert module.run(MODULE_AT, 0, 3) == OK and module.took(3) == b"HER"
+    assert Bus.enabled(machine, 1).run(MODULE_AT, 0) == NO_TARGET
+    assert sensor.run(MEDIA_SENSOR_AT, 0, 2) == OK
+    assert sensor.took(2) == bytes([75, 0])
+    assert machine.ask("qom-get", path="/machine/sensor-media",
+                       property="temperature") == 75000
+
+
+def test_transfers_and_messages_in_progress_are_saved(on_bus, tmp_path: Path) -> None:
+    machine = on_bus()
+    frame, bmc, sensor = (Bus.enabled(machine, number) for number in range(3))
+    # Of the BMC, two messages wait, and it has read a part of an image.
+    bmc.set(MAIL_ADDR, ANSWERS | MAIL_AT)
+    bmc.set(IMAGE0_ADDR, ANSWERS | IMAGE_AT)
+    bmc.put(b"published", IMAGE0)
+    bmc.set(COMMIT, 1)
+    bmc.put(b"a draft", IMAGE0)
+    bmc.set(IRQ_ENABLE, MAIL_IRQ)
+    bmc.set(CTRL, ENABLE | TARGET)
+    program = Program(machine)
+    assert program.ask(f"transfer {MAIL_AT:x} 0102030405 0") == "ack "
+    assert program.ask(f"transfer {MAIL_AT:x} 060708 0") == "ack "
+    assert program.ask(f"transfer {IMAGE_AT:x} 00 4") == "ack " + b"publ".hex()
+    # A transfer and an MDIO frame are under way.
+    frame.set(CTRL, ENABLE | MDIO_PINS)
+    frame.set(MDIO, MDIO_READ)
+    sensor.set(SPEED, 100)
+    sensor.put(b"\0")
+    sensor.begin(MEDIA_SENSOR_AT, 1, 2)
+    assert sensor.get(STATUS) == frame.get(STATUS) == BUSY
+    save(machine, tmp_path / "state")
+
+    machine = load(on_bus("-incoming", "defer"), tmp_path / "state")
+    frame, bmc, sensor = (Bus(machine, number) for number in range(3))
+    # The machine's time begins at 0 here: the frame needs 25.6 us, the transfer 480 us.
+    machine.do("clock_step 25000")
+    assert sensor.get(STATUS) == frame.get(STATUS) == BUSY
+    machine.do("clock_step 1000")
+    assert (frame.get(STATUS), frame.get(MDIO)) == (0, MDIO_READ | 0xffff)
+    assert sensor.get(STATUS) == BUSY
+    machine.do("clock_step 400000")
+    assert sensor.get(STATUS) == BUSY
+    assert sensor.end() == OK
+    assert (sensor.took(2), sensor.get(IRQ_STATUS)) == (bytes([40, 0]), DONE)
+    assert bmc.get(IRQ_STATUS) == bmc.get(IRQ_ENABLE) == MAIL_IRQ
+    assert bmc.get(MAIL_STATUS) == 5 << 16 | 2
+    assert bmc.took(5, MAIL) == bytes([1, 2, 3, 4, 5])
+    bmc.set(MAIL_POP, 1)
+    assert bmc.get(MAIL_STATUS) == 3 << 16 | 1
+    assert bmc.took(3, MAIL) == bytes([6, 7, 8])
+    assert bmc.took(7, IMAGE0) == b"a draft"
+    program = Program(machine)
+    assert program.ask(f"transfer {IMAGE_AT:x} - 5") == "ack " + b"ished".hex()
+    assert program.ask(f"transfer {MAIL_AT:x} 09 0") == "ack "
+    assert bmc.get(MAIL_STATUS) & 0xff == 2
