@@ -1371,3 +1371,65 @@ static void test_a_rule_makes_a_die_die_for_good(void **state)
                      bed.drive->drive.nand.die_blocks);
     assert_in_range(bed.drive->drive.nand.die_blocks, 60, 100);
 }
+
+struct event_waiter {
+    unsigned int events;
+    uint32_t dw0; /* of the last completion */
+};
+
+static void take_event(void *ctx, const struct host_result *result)
+{
+    struct event_waiter *waiter = ctx;
+
+    if (!result->is_lost) {
+        assert_int_equal(result->cqe.status, 0);
+        waiter->events++;
+        waiter->dw0 = result->cqe.dw0;
+    }
+}
+
+static void request_event(struct event_waiter *waiter)
+{
+    const struct host_command command = {
+        .sqe.opcode = ADMIN_ASYNC_EVENT_REQUEST,
+        .done = take_event,
+        .ctx = waiter,
+    };
+
+    assert_true(host_queue_submit(&bed.host->host.conn[0].queue, &command));
+    native_world_pass(&bed.world, 10 * MS_NS);
+}
+
+/* The host learns at once that there is no spare left, and only once. */
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_host_gets_an_event_when_a_die_dies(void **state)
+{
+    static struct rules rules;
+    static uint8_t smart[LOG_SMART_LEN];
+    struct event_waiter waiter = {0};
+
+    (void)state;
+    assert_int_equal(
+        host_set_features(&bed.host->host, FEATURE_ASYNC_EVENT_CONFIG, 0xff),
+        0);
+    request_event(&waiter);
+    write_blocks(1, 0, 256, true, 1);
+    native_world_pass(&bed.world, 3000 * MS_NS);
+    assert_int_equal(waiter.events, 0);
+    use_rule(&rules, "id=1 site=nand do=die argument=0 place=0:1:1 nth=1");
+    for (uint32_t i = 0; used_rule(&rules)->trigger.fired == 0; i++) {
+        assert_in_range(i, 0, 100);
+        fill_data(bed.host->data, 1, i * 256, 256, 1);
+        (void)run_io(1, NVM_WRITE, i * 256, 256, true);
+    }
+    native_world_pass(&bed.world, 3000 * MS_NS);
+    assert_int_equal(waiter.events, 1);
+    assert_int_equal(waiter.dw0, LOG_SMART << 16 | EVENT_SMART_SPARE << 8 |
+                                     EVENT_TYPE_SMART);
+    request_event(&waiter);
+    read_log(LOG_SMART, smart, sizeof(smart)); /* this unmasks the event */
+    assert_true(smart[SMART_CRITICAL_WARNING] & SMART_WARN_SPARE);
+    native_world_pass(&bed.world, 3000 * MS_NS);
+    assert_int_equal(waiter.events, 1);
+    host_vanish(&bed.host->host);
+}
