@@ -116,6 +116,40 @@ def test_wear_comes_before_the_writes_and_the_days_after_them() -> None:
     in_order(path)
 
 
+FILLS = " .:-=+*#%@"      # from no programmed wordline to all of them
+DIE = re.compile(r"^ch +(\d+) die +(\d+) \|(.{48})\|(.{48})\|$", re.M)
+
+
+def info(*words: str) -> str:
+    done = CliRunner().invoke(cli.app, ["media", "info", "--name", "x", *words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def pictures() -> dict[tuple[int, int], tuple[str, str]]:
+    """Fill and wear of each die, as `essd media info` draws them."""
+    return {(int(channel), int(die)): (fill, wear)
+            for channel, die, fill, wear in DIE.findall(info())}
+
+
+def test_the_picture_shows_fill_and_wear_of_each_die() -> None:
+    make()
+    assert pictures() == {(0, die): (" " * 48, "0" * 48) for die in (0, 1)}
+    age("--fill", "50", "--erasures", "1000", "--yes")
+    shown = pictures()
+    facts = json.loads(info("--json"))
+    assert sorted(shown) == [(die["channel"], die["die"]) for die in facts["die_map"]]
+    for die in facts["die_map"]:
+        fill, wear = shown[die["channel"], die["die"]]
+        for sign, share in zip(fill, die["fill"], strict=True):
+            assert abs(FILLS.index(sign) - 9 * share) <= 1, (sign, share)
+            assert (sign == " ") == (share == 0), (sign, share)
+        # A third of the rated 3000 erasures.
+        assert set(wear) == {"3"} and 1000 <= min(die["erasures"]) < 1010
+        # 64 MiB of the array's 300 MiB were written by half; the rest is empty.
+        assert "@" in fill and " " * 24 in fill, fill
+
+
 def test_a_drive_that_was_filled_is_filled_again_and_its_rest_stays() -> None:
     path = make()
     assert "filled 64 MiB of 64 MiB; erasures" in age("--fill", "100", "--yes")
