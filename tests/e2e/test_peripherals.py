@@ -3,13 +3,13 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from conftest import SESSION
 
-from essd import bmc, console, mgmt, modules, setup
+from essd import bmc, console, mgmt, modules, port, setup
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.setup import Wish
@@ -56,32 +56,81 @@ def test_smart_shows_the_temperature_of_the_sensors(connected: Job) -> None:
     wait(lambda: smart(connected)["temperature"] == KELVIN + REST_C, "40 degrees")
 
 
-def test_straps_choose_features_and_where_the_bmc_is() -> None:
-    """Pins 4, 5 and 6: the BMC's port, NVMe 1.2.1, and settings that cannot be saved."""
-    wish = Wish(name=f"{SESSION}-pins", host=False, size="512M",
-                extra=["-machine", "straps=112"])
-    instance = Instance(wish.name)
-    instance.stop()
-    setup.forget(wish.name)
-    try:
-        instance.start(setup.configure(wish))
-        wait(lambda: (instance.folder / "console.sock").exists()
-             and "listening" in console.log(instance).decode(errors="replace"),
-             "the drive starts", 60)
-        assert bmc.ask(instance, "vpd")["product"] == "Ethernet SSD"
-        assert "bmc: NVMe-MI on I2C port 0" in console.log(instance).decode()
-        values = {key["key"]: key["in-force"]
-                  for key in mgmt.ask(instance, "config")["keys"]}
-        assert values["nvme.profile"] == "datasheet"
-        mgmt.ask(instance, "config-set", key="lldp.interval", value="7")
-        with pytest.raises(EssdError):
-            mgmt.ask(instance, "config-save")
-        # The answer may come before the console has written its line.
-        wait(lambda: "set strap pin 6 low" in console.log(instance).decode(),
-             "the line on the console")
-    finally:
+@pytest.fixture
+def strapped() -> Iterator[Callable[..., Instance]]:
+    """Start a drive without a host; when the pins change, it is the same drive."""
+    name = f"{SESSION}-pins"
+    Instance(name).stop()
+    setup.forget(name)
+
+    def start(*pins: int, until: str = "listening") -> Instance:
+        instance = Instance(name)
         instance.stop()
-        setup.forget(wish.name)
+        instance.start(setup.configure(
+            Wish(name=name, host=False, size="512M", straps=pins)))
+        wait(lambda: (instance.folder / "console.sock").exists() and until in log(instance),
+             f"the drive says {until!r}", 60)
+        return instance
+
+    yield start
+    Instance(name).stop()
+    setup.forget(name)
+
+
+def log(instance: Instance) -> str:
+    return console.log(instance).decode(errors="replace")
+
+
+def in_force(instance: Instance) -> dict[str, str]:
+    return {key["key"]: key["in-force"] for key in mgmt.ask(instance, "config")["keys"]}
+
+
+def test_straps_choose_features_and_where_the_bmc_is(
+        strapped: Callable[..., Instance]) -> None:
+    """Pins 4, 5 and 6: the BMC's port, NVMe 1.2.1, and settings that cannot be saved."""
+    instance = strapped(4, 5, 6)
+    assert bmc.ask(instance, "vpd")["product"] == "Ethernet SSD"
+    assert "bmc: NVMe-MI on I2C port 0" in log(instance)
+    assert in_force(instance)["nvme.profile"] == "datasheet"
+    mgmt.ask(instance, "config-set", key="lldp.interval", value="7")
+    with pytest.raises(EssdError):
+        mgmt.ask(instance, "config-save")
+    # The answer may come before the console has written its line.
+    wait(lambda: "set strap pin 6 low" in log(instance), "the line on the console")
+
+
+def test_straps_make_the_ports_slow_and_switch_the_bmc_off(
+        strapped: Callable[..., Instance]) -> None:
+    """Pins 2 and 3; with pins 0 and 1, the ports cannot be slow and stay off."""
+    instance = strapped(2, 3)
+    assert "bmc: off, because strap pin 3 is high" in log(instance)
+    with pytest.raises(EssdError, match="strap pin 3 switches"):
+        bmc.ask(instance, "health")
+    for number in (0, 1):
+        assert not port.get(instance, number, "link-up")    # The partner is at 25 Gb/s.
+        port.change(instance, number, port.Wish(partner_speed=10))
+        wait(lambda n=number: port.get(instance, n, "link-up"),     # type: ignore[misc]
+             "a link at 10 Gb/s")
+        assert f"port {number}: link up, 10000 Mb/s" in log(instance)
+    instance = strapped(0, 1, 2, until="port 1: 10 Gb/s with this FEC is refused")
+    assert "port 0: 10 Gb/s with this FEC is refused" in log(instance)
+    assert not any(port.get(instance, number, "link-up") for number in (0, 1))
+
+
+def test_a_strap_hides_the_settings_so_that_they_can_be_repaired(
+        strapped: Callable[..., Instance]) -> None:
+    """Pin 7: the drive has no addresses, until it starts without it."""
+    instance = strapped()
+    before = in_force(instance)
+    assert before["port.0.ipv4"] == "10.0.0.10/24"
+    mgmt.ask(instance, "config-set", key="lldp.interval", value="7")
+    mgmt.ask(instance, "config-save")
+    instance = strapped(7)
+    found = in_force(instance)
+    assert found["port.0.ipv4"] == found["port.1.ipv4"] == "none"
+    assert found["lldp.interval"] == before["lldp.interval"] != "7"
+    instance = strapped()
+    assert in_force(instance) == before | {"lldp.interval": "7"}
 
 
 def test_a_module_is_taken_out_and_put_back(job: Job) -> None:

@@ -129,6 +129,7 @@ class Drive:
     nqn: str
     extra: list[str] = field(default_factory=list)   # more QEMU options
     nand: Nand | None = None
+    straps: int = 0         # the strap pins that are high, each as a bit
 
     def __post_init__(self) -> None:
         if isinstance(self.nand, dict):

@@ -71,6 +71,7 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
         "-M", ",".join(
             ["essd", "media=media", *(["nand=nand"] if drive.nand else []),
              *(["plp=on"] if drive.nand and drive.nand.plp == "on" else []),
+             *([f"straps={drive.straps}"] if drive.straps else []),
              "mgmt=mgmt", "trace=trace", "bmc=bmc",
              *(f"port{n}-netdev=port{n}" for n in ports)]),
         *sandbox_options(),

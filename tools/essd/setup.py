@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import (disk_swap, flash, interrupts, media, nand, outside, paths, prepare, settings,
-               show)
+               show, straps)
 from .config import (DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Nand, Peer,
                      Switch)
 from .errors import EssdError
@@ -52,6 +52,7 @@ class Wish:
     media_format: str | None = None     # of an existing file without a record
     nand: str | None = None     # [SIZE][,KEY=VALUE]... of a new drive's NAND array
     block: bool = False         # a new drive has a block medium instead of NAND
+    straps: Sequence[int] = ()  # the strap pins that are high until the instance ends
     mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: MTU of the links
     host: bool = True
@@ -369,7 +370,9 @@ def configure(wish: Wish) -> Config:
     cables = links(wish, wishes)
     check_outside(wish)
     switches = wires(wish)
-    for option, is_given in (("--nand", wish.nand is not None), ("--block", wish.block)):
+    level = straps.level(wish.straps)
+    for option, is_given in (("--nand", wish.nand is not None), ("--block", wish.block),
+                             ("--straps", level != 0)):
         if is_given and not with_drive:
             raise EssdError(f"{option} is for a drive, not for --target {wish.target}")
     # The drive's files are checked before a build that takes minutes.
@@ -385,7 +388,8 @@ def configure(wish: Wish) -> Config:
         assert built.qemu is not None and built.firmware is not None
         image, nqn = drive_flash(wish, wishes, built.firmware, array)
         config.drives["drive"] = Drive(str(built.qemu), str(image), str(found.path),
-                                       found.format, nqn, extra=wish.extra, nand=array)
+                                       found.format, nqn, extra=wish.extra, nand=array,
+                                       straps=level)
     if wish.host:
         config.hosts["host"] = Host(wish.memory_mib, wish.cpus,
                                     kept_uuid(wish.name, "host"), wish.kernel)

@@ -70,6 +70,8 @@ def shape(config: Config) -> dict[str, Any]:
     del data["name"], data["snapshot"], data["capture_bytes"]
     for drive in data["drives"].values():
         del drive["flash"], drive["media"], drive["qemu"]
+        if not drive["straps"]:
+            del drive["straps"]     # as in snapshots from before they could be set
         if drive["nand"]:
             del drive["nand"]["path"]
         else:

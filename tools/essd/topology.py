@@ -5,6 +5,7 @@ topology_yaml.py reads them from a file, and topology_setup.py starts them.
 """
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,6 +48,7 @@ class Drive:
     nqn: str | None = None          # of its subsystem; None: the drive's own
     nand: str | None = None         # [SIZE][,KEY=VALUE]... of its NAND array
     block: bool = False             # it has a block medium instead
+    straps: list[int] = field(default_factory=list)     # the strap pins that are high
 
 
 @dataclass
@@ -165,7 +167,8 @@ def loops(topology: Topology) -> list[tuple[Cable, list[str]]]:
 
 
 def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
-              hosts: int, nand: str | None = None, block: bool = False) -> str:
+              hosts: int, nand: str | None = None, block: bool = False,
+              straps: Sequence[int] = ()) -> str:
     """The file that `essd up --drives` and `--hosts` stand for: two switches, to which
     each drive and each host is connected."""
     if not 1 <= count <= DRIVES_MAX - (hosts > 0):
@@ -174,7 +177,8 @@ def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
         raise EssdError(f"--hosts {hosts}: must be 1 to {HOSTS_MAX}")
     keys = [f"{key}: {value}" for key, value in (
         ("size", size), ("nand", None if nand is None else f'"{nand}"'),
-        ("block", "yes" if block else None), ("mtu", mtu))
+        ("block", "yes" if block else None), ("mtu", mtu),
+        ("straps", f'"{",".join(map(str, straps))}"' if straps else None))
             if value is not None]
     last = count - 1
     names = ["host"] if hosts == 1 else [f"host{n}" for n in range(hosts)]

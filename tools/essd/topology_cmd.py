@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd up --topology`, `essd up --drives` and `essd topology`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class Wish:
     hosts: int | None = None
     nand: str | None = None
     block: bool = False
+    straps: Sequence[int] = ()
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
@@ -42,15 +44,15 @@ def wanted(wish: Wish) -> tuple[Topology, str]:
         if wish.nand is not None:
             nand.parse(wish.nand)
         text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts, wish.nand,
-                                  wish.block)
+                                  wish.block, wish.straps)
         found = topology_yaml.load(text, f"--drives {drives} --hosts {hosts}", Path.cwd())
         return found, SEVERAL if wish.name == chosen.DEFAULT else wish.name
     if wish.drives is not None or wish.hosts is not None:
         raise EssdError("give either --topology FILE, or --drives N and --hosts N")
-    if (wish.size, wish.nand, wish.block, wish.mtu, wish.cpus, wish.host) != (
-            None, None, False, None, 1, True):
-        raise EssdError("--size, --nand, --block, --mtu, --cpus and --no-host are not for "
-                        f"--topology: write them into {wish.file}")
+    if (wish.size, wish.nand, wish.block, wish.mtu, wish.cpus, wish.host,
+            list(wish.straps)) != (None, None, False, None, 1, True, []):
+        raise EssdError("--size, --nand, --block, --straps, --mtu, --cpus and --no-host are "
+                        f"not for --topology: write them into {wish.file}")
     found = topology_yaml.read(wish.file)
     name = wish.name
     if name == chosen.DEFAULT:

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import interrupts, outside, prepare, settings_cmd, setup, show
+from . import interrupts, outside, prepare, settings_cmd, setup, show, straps
 from .config import Config, Drive, End, Host, Link, Nand, Switch
 from .errors import EssdError, Mistakes
 from .flash import Config as Settings
@@ -23,6 +23,7 @@ def wishes(topology: Topology, name: str) -> dict[str, Wish]:
     """What each drive is asked to be; its other settings stay as its flash has them."""
     return {part: Wish(name=name, part=part, size=drive.size, mtu=drive.mtu,
                        nqn=drive.nqn, nand=drive.nand, block=drive.block,
+                       straps=drive.straps,
                        ports=[",".join(map(str, drive.ports[port])) for port in (0, 1)])
             for part, drive in topology.drives.items()}
 
@@ -183,7 +184,8 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
         assert built.qemu is not None and built.firmware is not None
         image, nqn = setup.drive_flash(wish, settings[part], built.firmware, arrays[part])
         config.drives[part] = Drive(str(built.qemu), str(image), str(files[part].path),
-                                    files[part].format, nqn, nand=arrays[part])
+                                    files[part].format, nqn, nand=arrays[part],
+                                    straps=straps.level(wish.straps))
     prefixes = mac_prefixes(name, topology.hosts)
     for part, host in topology.hosts.items():
         config.hosts[part] = Host(

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import yaml
 
-from . import chosen, guest_variant, outside, patterns, yaml_mistakes
+from . import chosen, guest_variant, outside, patterns, straps, yaml_mistakes
 from .config import End
 from .errors import EssdError, Mistakes
 from .topology import (DRIVE_PORTS, DRIVES_MAX, FIRST_DRIVE, HOST_CARDS_MAX,
@@ -124,7 +124,7 @@ class Reader:
         for names, mark, value in self.parts(node, "drives"):
             said = self.values(value, "a drive", {
                 "size": size_value, "nand": nand_value, "block": yes_value,
-                "mtu": mtu_value,
+                "mtu": mtu_value, "straps": straps.parse,
                 "config": self.file_value,
                 **{f"port{n}": address_values for n in range(DRIVE_PORTS)}})
             if said.get("block") and "nand" in said:
@@ -134,7 +134,8 @@ class Reader:
                 drive = Drive(name, mark, said.get("size"), said.get("mtu"),  # type: ignore[arg-type]
                               said.get("config"),       # type: ignore[arg-type]
                               nand=said.get("nand"),    # type: ignore[arg-type]
-                              block=bool(said.get("block")))
+                              block=bool(said.get("block")),
+                              straps=said.get("straps", []))    # type: ignore[arg-type]
                 for port in range(DRIVE_PORTS):
                     # Too many drives are reported below.
                     last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)

@@ -3,7 +3,7 @@
 
 import atexit
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
        cpus: int = 1, host: bool = True, topology: Path | str | None = None,
        capture: bool = False, config: Path | str | None = None,
        name: str = "", new: bool = False, keep: bool = False,
-       nand: str | None = None, block: bool = False) -> System:
+       nand: str | None = None, block: bool = False,
+       straps: Sequence[int] = ()) -> System:
     """Start drives and a Linux host; return when the host can connect to them.
 
     drives: how many.  One is connected to the host by two cables; several are on two
@@ -172,6 +173,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     nand: what NAND array each drive has, "profile=qlc" or "8G,plp=on"; this size is that
     of the array (docs/nand.md).
     block: each drive has a block medium instead of a NAND array.
+    straps: the strap pins of each drive that are high, such as [5, 6]
+    (docs/hardware/soc.md).
     mtu: of the links, 1280 to 9000 bytes.
     cpus: virtual CPUs of the host.  host: False starts the drives alone.
     topology: a YAML file instead of all these (docs/topologies.md).
@@ -201,7 +204,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
             setup.forget(name)
         with progress_on_stderr():
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
-                              capture, config, nand, block)
+                              capture, config, nand, block, straps)
             started = True
             _start(instance, made)
     except BaseException as error:
@@ -231,24 +234,25 @@ def _add_note(error: BaseException, folder: Path, part: str) -> None:
 
 def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: int,
                host: bool, topology: Path | str | None, capture: bool,
-               config: Path | str | None, nand: str | None, block: bool) -> Config:
+               config: Path | str | None, nand: str | None, block: bool,
+               straps: Sequence[int]) -> Config:
     from .. import settings_cmd, topology_setup, topology_yaml
     from ..topology import of_drives
     if topology is not None:
-        if (drives, size, nand, block, mtu, cpus, host, config) != (
-                1, None, None, False, None, 1, True, None):
-            raise EssdError("drives, size, nand, block, mtu, cpus, host and config are not "
-                            f"for a topology: write them into {topology}")
+        if (drives, size, nand, block, list(straps), mtu, cpus, host, config) != (
+                1, None, None, False, [], None, 1, True, None):
+            raise EssdError("drives, size, nand, block, straps, mtu, cpus, host and config "
+                            f"are not for a topology: write them into {topology}")
         return topology_setup.configure(topology_yaml.read(Path(topology)), name, capture)
     if drives != 1:
         if config is not None:
             raise EssdError("config is for a single drive: give each drive a file in a "
                             "topology")
-        text = of_drives(drives, size, mtu, cpus, host, nand, block)
+        text = of_drives(drives, size, mtu, cpus, host, nand, block, straps)
         found = topology_yaml.load(text, f"drives={drives}", paths.TOP)
         return topology_setup.configure(found, name, capture)
-    wish = setup.Wish(name=name, size=size, nand=nand, block=block, mtu=mtu, cpus=cpus,
-                      host=host, capture=capture)
+    wish = setup.Wish(name=name, size=size, nand=nand, block=block, straps=straps, mtu=mtu,
+                      cpus=cpus, host=host, capture=capture)
     if config is not None:
         wish.config = settings_cmd.for_start(wish, Path(config))
     return setup.configure(wish)

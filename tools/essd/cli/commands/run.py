@@ -64,6 +64,10 @@ def up(name: NewName = chosen.DEFAULT,
                 "or 1500 for a new drive.")] = None,
        host_mtu: Annotated[int, typer.Option(
            help="MTU of the host's network cards; 0: the MTU of the links.")] = 0,
+       straps: Annotated[str | None, typer.Option(
+           metavar="PIN,...", help="The drive's strap pins that are high until the instance "
+           "ends, such as 5,6.  They override settings of the drive (see "
+           "docs/hardware/soc.md).  Default: none.")] = None,
        host: Annotated[bool, typer.Option(
            help="Start the Linux host too, or only the drive.")] = True,
        new: Annotated[bool, typer.Option(
@@ -100,7 +104,9 @@ def up(name: NewName = chosen.DEFAULT,
     """
     chosen.check_word("--target", target, ("drive", "nvmet"))
     from ... import capture_rotation
+    from ... import straps as straps_module
     capture_bytes = capture_rotation.parse_limit(capture_size)
+    pins = straps_module.parse(straps) if straps is not None else []
     if topology is not None or drives is not None or hosts is not None:
         from ... import topology_cmd
         several = "--topology" if topology else "--drives" if drives else "--hosts"
@@ -114,7 +120,8 @@ def up(name: NewName = chosen.DEFAULT,
                                 "whole topology: write what each drive has into a topology "
                                 "file (docs/topologies.md)")
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
-                                          capture_bytes, size, mtu, cpus, host, hosts, nand, block))
+                                          capture_bytes, size, mtu, cpus, host, hosts, nand,
+                                          block, pins))
         return
     from ... import interrupts, outside, settings_cmd, setup
     from ... import nand as nand_module
@@ -131,8 +138,8 @@ def up(name: NewName = chosen.DEFAULT,
     port1, place1 = outside.split(port1)
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
                       nqn=nqn, size=size, media=media, media_format=media_format,
-                      nand=nand, block=block, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
-                      namespaces=namespaces, capture=capture,
+                      nand=nand, block=block, straps=pins, mtu=mtu, host_mtu=host_mtu,
+                      host=host, target=target, namespaces=namespaces, capture=capture,
                       capture_bytes=capture_bytes, cpus=cpus)
     if config_file is not None:
         wish.config = settings_cmd.for_start(wish, config_file)
