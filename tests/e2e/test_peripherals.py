@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import SESSION
 
-from essd import bmc, console, mgmt, modules, port, setup
+from essd import bmc, console, mgmt, modules, port, setup, steps
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.setup import Wish
@@ -144,6 +144,30 @@ def test_a_module_is_taken_out_and_put_back(job: Job) -> None:
     finally:
         modules.insert(job.instance, 1, True)
     wait(lambda: modules.read(job.instance)[1]["state"] == "identified", "insertion")
+
+
+def test_a_module_stays_out_over_a_power_cut(job: Job) -> None:
+    """The drive starts without it, and the other module measures what was set."""
+    instance = job.instance
+    modules.insert(instance, 1, False)
+    modules.measure(instance, 0, [modules.measurement("rx-power=0.08")])
+    wait(lambda: modules.read(instance)[1]["state"] == "absent", "removal")
+    try:
+        before = len(log(instance))
+        instance.ask("power-cut", part=job.target)
+        instance.ask("power-on", part=job.target)
+        steps.wait_target(job)
+        wait(lambda: modules.read(instance)[0]["state"] == "identified", "the other module")
+        found = modules.read(instance)
+        assert found[1]["state"] == "absent"
+        assert found[0]["values"]["rx-power"]["value"] == 0.08
+        said = log(instance)[before:]
+        assert "port 0: module inserted" in said, said
+        assert "port 1: module" not in said, said
+    finally:
+        modules.insert(instance, 1, True)
+        modules.measure(instance, 0, [modules.measurement("rx-power=0.631")])
+    wait(lambda: modules.read(instance)[1]["state"] == "identified", "insertion")
 
 
 def test_a_module_below_its_receive_power_is_reported(job: Job) -> None:
