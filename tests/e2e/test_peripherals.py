@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import SESSION
 
-from essd import bmc, console, mgmt, modules, port, setup, steps
+from essd import bmc, console, drive, mgmt, modules, port, setup, steps
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.setup import Wish
@@ -165,6 +165,43 @@ def test_a_module_stays_out_over_a_power_cut(job: Job) -> None:
         assert "port 0: module inserted" in said, said
         assert "port 1: module" not in said, said
     finally:
+        modules.insert(instance, 1, True)
+        modules.measure(instance, 0, [modules.measurement("rx-power=0.631")])
+    wait(lambda: modules.read(instance)[1]["state"] == "identified", "insertion")
+
+
+def test_peripherals_are_as_before_after_the_drive_is_saved_and_loaded(
+        connected: Job) -> None:
+    """A hot sensor, a module that is out, one beyond a limit, and half a BMC's message."""
+    job = connected
+    instance = job.instance
+    set_temperature(job, "sensor-media", 75)
+    modules.insert(instance, 1, False)
+    modules.measure(instance, 0, [modules.measurement("rx-power=0.08")])
+    request = bmc.request(bmc.SUBSYSTEM_HEALTH)
+    first, second = bmc.packets(request, unit=len(request) // 2)
+    try:
+        wait(lambda: smart(job)["temperature"] == KELVIN + 75, "75 degrees")
+        wait(lambda: modules.read(instance)[1]["state"] == "absent", "removal")
+        wait(lambda: modules.read(instance)[0]["values"]["rx-power"]["exceeded"], "a limit")
+        before = len(log(instance))
+        with bmc.dial(drive.bmc_socket(instance.folder, job.target)) as bus:
+            bus.transfer(bmc.MCTP_ADDRESS, first)
+        instance.ask("save")
+        instance.ask("load")
+        with bmc.dial(drive.bmc_socket(instance.folder, job.target)) as bus:
+            bus.listen(bmc.OWN_ADDRESS)
+            bus.transfer(bmc.MCTP_ADDRESS, second)
+            health = bmc.parse_health(bmc.response(bmc.assemble(bus))[1])
+        assert (health["celsius"], health["warnings"]) == (75, ["temperature"])
+        time.sleep(3)           # The drive looks at everything once a second.
+        assert smart(job)["temperature"] == KELVIN + 75
+        found = modules.read(instance)
+        assert found[1]["state"] == "absent"
+        assert found[0]["values"]["rx-power"]["exceeded"] == ["low-warning"]
+        assert "module" not in log(instance)[before:], log(instance)[before:]
+    finally:
+        set_temperature(job, "sensor-media", REST_C)
         modules.insert(instance, 1, True)
         modules.measure(instance, 0, [modules.measurement("rx-power=0.631")])
     wait(lambda: modules.read(instance)[1]["state"] == "identified", "insertion")

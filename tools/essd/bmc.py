@@ -128,9 +128,10 @@ def dial(path: Path) -> Iterator[Bus]:
             raise EssdError(f"the drive's I2C bus cannot be reached: {error}") from None
 
 
-def packets(message: bytes, eid: int = 0, tag: int = 0) -> Iterator[bytes]:
+def packets(message: bytes, eid: int = 0, tag: int = 0, unit: int = UNIT_BYTES
+            ) -> Iterator[bytes]:
     """The packets of a message, as they are written after the target's address."""
-    pieces = [message[at:at + UNIT_BYTES] for at in range(0, len(message), UNIT_BYTES)]
+    pieces = [message[at:at + unit] for at in range(0, len(message), unit)]
     for number, piece in enumerate(pieces):
         flags = (FIRST_PACKET * (number == 0)
                  | LAST_PACKET * (number == len(pieces) - 1)
@@ -159,16 +160,24 @@ def exchange(bus: Bus, message: bytes) -> bytes:
     return assemble(bus)
 
 
-def execute(bus: Bus, opcode: int, dword0: int = 0, dword1: int = 0) -> tuple[bytes, bytes]:
-    """The three bytes and the data of an NVMe-MI command's response."""
+def request(opcode: int, dword0: int = 0, dword1: int = 0) -> bytes:
+    """The message of an NVMe-MI command."""
     message = struct.pack("<BBxxBxxxII", NVME_MI, 1 << 3, opcode, dword0, dword1)
-    answer = exchange(bus, message + struct.pack("<I", crc32c(message)))
+    return message + struct.pack("<I", crc32c(message))
+
+
+def response(answer: bytes) -> tuple[bytes, bytes]:
+    """The three bytes and the data of an NVMe-MI command's response."""
     if len(answer) < 12 or struct.unpack("<I", answer[-4:])[0] != crc32c(answer[:-4]):
         raise EssdError(f"the drive has sent a damaged message: {answer.hex()}")
     if answer[4] != 0:
         raise EssdError("the drive has refused the command: "
                         f"{STATUS.get(answer[4], f'status {answer[4]:#x}')}")
     return answer[5:8], answer[8:-4]
+
+
+def execute(bus: Bus, opcode: int, dword0: int = 0, dword1: int = 0) -> tuple[bytes, bytes]:
+    return response(exchange(bus, request(opcode, dword0, dword1)))
 
 
 def warnings(bits: int) -> list[str]:
@@ -182,12 +191,15 @@ def celsius(byte: int) -> int | None:
     return byte - 256 if byte > 0x80 else byte
 
 
-def health(bus: Bus) -> dict[str, Any]:
-    _, data = execute(bus, SUBSYSTEM_HEALTH)
+def parse_health(data: bytes) -> dict[str, Any]:
     return {"functional": bool(data[0] & 0x20), "links": [bool(data[0] & 0x08),
                                                           bool(data[0] & 0x04)],
             "warnings": warnings(~data[1] & 0xff), "celsius": celsius(data[2]),
             "used-percent": data[3]}
+
+
+def health(bus: Bus) -> dict[str, Any]:
+    return parse_health(execute(bus, SUBSYSTEM_HEALTH)[1])
 
 
 def controllers(bus: Bus) -> list[dict[str, Any]]:
