@@ -4,18 +4,21 @@
 pymctp, which was not written for this project, decodes what the drive sends.
 """
 
+import select
 from collections.abc import Iterator
 
 import pytest
 from pymctp.layers.mctp import SmbusTransportPacket
 from pymctp.layers.mctp.control import ControlHdrPacket
+from test_fec import type_line
 
-from essd import bmc, drive
+from essd import bmc, drive, mgmt
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
 
 TAG = 5
+FLOOD_BYTES = 10_000_000        # far more than what the sockets' buffers hold
 
 
 @pytest.fixture
@@ -96,6 +99,23 @@ def test_the_basic_management_command_has_the_right_pec(bus: bmc.Bus) -> None:
         head = bytes([bmc.BASIC_ADDRESS << 1, command, bmc.BASIC_ADDRESS << 1 | 1])
         assert bmc.pec(head + data) == 0
         assert data[0] == length - 2
+
+
+def test_a_program_that_does_not_read_does_not_stop_the_drive(connected: Job) -> None:
+    """The drive serves its host and its tools, and the next program on the bus."""
+    instance = connected.instance
+    line = f"transfer {bmc.BASIC_ADDRESS:02x} 00 256\n".encode()
+    with bmc.dial(drive.bmc_socket(instance.folder, connected.target)) as bus:
+        bus.connection.setblocking(False)
+        sent = 0
+        while select.select([], [bus.connection], [], 1)[1]:
+            sent += bus.connection.send(line * 100)
+            assert sent < FLOOD_BYTES, "the drive takes requests without end"
+        connected.quiet(f"dd if={connected.device()} of=/dev/null bs=64k count=64 "
+                        "iflag=direct")
+        assert mgmt.ask(instance, "status")["controllers"] == 1
+        assert "essd> " in type_line(instance, "port 0")
+    assert bmc.ask(instance, "health")["functional"]
 
 
 def test_a_host_with_a_controller_is_in_the_list(connected: Job) -> None:
