@@ -23,7 +23,7 @@ from test_port_media import (  # noqa: F401
 )
 from test_soc import Bench
 
-from essd import fault_rules, fw_build
+from essd import fault_rules, fw_build, prepare
 
 NAND = 0x10310000
 POWER, POWER_DONE = 0x10001044, 0x1000104c  # registers of hw-model/regs/sysctl.h
@@ -314,6 +314,27 @@ def test_the_firmware_reports_an_array_and_refuses_one_that_is_too_small(
         log = machine.wait_for("drive: serves no hosts: nand: it cannot be used")
         assert "nand: 2 channels, 2 dies each, 4 planes of 4 blocks of 192 KiB" in log
         assert "ftl: an array with 4 blocks of 4 wordlines in each plane is too small" in log
+    finally:
+        for machine in bench.machines:
+            machine.close()
+
+
+@pytest.mark.parametrize("words", ["--profile qlc --channels 16 --dies 16",
+                                   "--profile slc --channels 16 --dies 16"])
+def test_the_map_of_the_largest_array_that_a_drive_can_have_fits_into_its_dram(
+        qemu: Path, tmp_path: Path, words: str) -> None:    # noqa: F811
+    program = prepare.native_program("native", "tools/nand/essd-nand", "essd-nand")
+    refused = subprocess.run([program, "space", "--capacity", "96G", *words.split()],
+                             check=False, text=True, capture_output=True, timeout=60)
+    size = refused.stderr.split()[-1]
+    path = tmp_path / "array"
+    subprocess.run([program, "create", path, "--capacity", size, *words.split()], check=True,
+                   timeout=60)
+    bench = Bench(qemu, fw_build.ensure_firmware(), tmp_path)
+    try:
+        machine = bench.start("-M", "essd,nand=n", "-blockdev",
+                              f"driver=raw,node-name=n,file.driver=file,file.filename={path}")
+        machine.wait_for("KiB of write buffer")
     finally:
         for machine in bench.machines:
             machine.close()

@@ -75,11 +75,11 @@ def test_the_option_has_a_size_and_keys(text: str, found: nand.Wanted) -> None:
     ("1073741824", "has no unit: write a number and a unit, such as 8G"),
     ("", "is not a size"), ("8X", "is not a size"), ("-1G", "is not a size"),
     ("1.5G", "is not a size"),
-    ("97G", "nand '97G' is too large: the drive's DRAM has room for the map of 96G at most"),
-    ("9" * 5000 + "G", "is too large"),
     ("8G,qlc", "'qlc' must be KEY=VALUE"),
     ("8G,profil=qlc", "must be KEY=VALUE, where KEY is profile, .*; did you mean profile?"),
     ("8G,dies=x", "dies 'x' is not a number"), ("8G,dies=-1", "dies '-1' is not a number"),
+    ("8G,channels=17", "nand '8G,channels=17': channels 17 is outside 1 to 16"),
+    ("dies=0", "dies 0 is outside 1 to 16"), ("dies=1001", "dies 1001 is outside 1 to 16"),
     ("8G,seed=1,seed=2", "seed occurs twice"),
     ("8G,plp=yes", "plp yes: must be on or off"),
     ("8G,timing=real", "timing real: must be fast or realtime; did you mean realtime?")])
@@ -90,13 +90,15 @@ def test_an_option_that_makes_no_sense_is_refused(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("100M", "nand 100M: a capacity of 100M is too small for 4 channels with 2 dies of the "
+    ("100M", "nand: an array of 100M is too small for 4 channels with 2 dies of the "
              "profile tlc2021; the nearest is 300M"),
+    ("97G", "nand: an array of 97G is too large for 4 channels with 2 dies of the profile "
+            "tlc2021; the nearest is 96G"),
+    ("9" * 5000 + "G", "is too large"),
     ("8G,profile=tlc2012", "profile tlc2012: must be tlc2021, slc, mlc2d or qlc; did you "
                            "mean tlc2021?"),
-    ("8G,channels=17", "17 channels do not fit; choose 1 to 16"),
-    ("8G,dies=0", "0 dies of a channel do not fit"),
-    ("8G,seed=1", "nand 8G: such an array has space for 6.179 GiB, not for 7 GiB")])
+    ("8G,seed=1", "nand 8G: such an array has space for 6327M, not for 7G: choose an array of "
+                  "9600M, or a capacity of 6327M")])
 def test_an_array_that_is_impossible_is_refused_and_leaves_nothing(
         program: None, text: str, said: str) -> None:
     with pytest.raises(EssdError) as refused, setup.half_made("x"):
@@ -105,11 +107,53 @@ def test_an_array_that_is_impossible_is_refused_and_leaves_nothing(
     assert not setup.data_folder("x").exists()
 
 
-def test_up_refuses_a_wrong_size_before_it_deletes_the_old_drive() -> None:
+def refusal(size: str | None, array: str | None, words: str) -> str:
+    """Why a new drive cannot have this capacity, and an array of this size."""
+    text = ",".join(word for word in (array, words) if word)
+    try:
+        setup.check_new(Wish(name="x", size=size, nand=text))
+    except EssdError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("shape", ["channels=1,dies=1", "channels=4,dies=2",
+                                   "channels=3,dies=1", "channels=16,dies=16"])
+def test_each_size_that_a_refusal_names_is_accepted(shape: str) -> None:
+    names = [line.split()[0] for line in nand.call("profiles").stdout.splitlines()]
+    assert len(names) > 3
+    for words in [f"profile={name},{shape}" for name in names]:
+        for array in ("1M", "97G", "3000T"):
+            said = refusal(None, array, words)
+            found = re.fullmatch(r"nand: an array of .* is too (small|large) for .* channels "
+                                 r"with .* dies of the profile \S+; the nearest is (\w+)", said)
+            assert found and refusal(None, found[2], words) == "", (words, said)
+        said = refusal("16T", None, words)
+        found = re.fullmatch("nand: a capacity of 16T is too large for .*; the nearest is "
+                             r"(\w+); omit --nand to get a block medium", said)
+        assert found and refusal(found[1], None, words) == "", (words, said)
+        for capacity, array in (("64M", "25M"), ("30G", "30G")):
+            said = refusal(capacity, array, words)
+            found = re.fullmatch(
+                r"nand (\w+): such an array has space for \w+, not for \w+: choose an array of "
+                r"(\w+)(?:, or a capacity of (\w+))?", said)
+            if found is None:       # The array is too small even for the shape.
+                assert "too small" in said
+                continue
+            assert refusal(capacity, found[2], words) == "", (words, said)
+            assert found[3] is None or refusal(found[3], array, words) == "", (words, said)
+
+
+@pytest.mark.parametrize("words", [["--size", "80G", "--nand", "profile=qlc"],
+                                   ["--nand", "100M"], ["--size", "1G", "--nand", "1G"],
+                                   ["--size", "5M"], ["--nand", "8"],
+                                   ["--drives", "2", "--nand", "100M"]])
+def test_up_refuses_a_wrong_size_before_it_deletes_the_old_drive(
+        program: None, words: list[str]) -> None:
     folder = make_drive("x")
-    with pytest.raises(EssdError, match="has no unit"):
-        run("up", "--name", "x", "--new", "--nand", "8")
-    assert folder.exists()
+    with pytest.raises(EssdError, match="nearest|has no unit|outside 64M|choose an array"):
+        run("up", "--name", "x", "--new", *words)
+    assert (folder / "flash.img").exists()
 
 
 def test_a_target_that_is_no_drive_has_no_array() -> None:
@@ -196,7 +240,9 @@ def test_a_capacity_that_no_array_has_gets_a_block_medium_and_a_line_says_so(
     said = capsys.readouterr()
     assert "no NAND array has a capacity of 1T, so the drive gets a block medium" in " ".join(
         (said.out + said.err).split())
-    with pytest.raises(EssdError, match="--size 1T: no NAND array is so large"):
+    with pytest.raises(EssdError, match="nand: a capacity of 1T is too large for 4 channels "
+                                        "with 2 dies of the profile slc; the nearest is 79205M; "
+                                        "omit --nand to get a block medium"):
         setup.drive_nand(Wish(name="x", size="1T", nand="profile=slc"))
     assert not (setup.data_folder("x") / "nand.img").exists()
 

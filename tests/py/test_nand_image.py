@@ -201,11 +201,12 @@ def test_files_are_refused_with_one_line(run: Run, image: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("words", "text"), [
-    (("--capacity", "100M"), "a capacity of 100M is too small for 4 channels with 2 dies "
+    (("--capacity", "100M"), "an array of 100M is too small for 4 channels with 2 dies "
      "of the profile tlc2021; the nearest is 300M"),
-    (("--capacity", "900T"), "a capacity of 900T is too large for 4 channels with 2 dies"),
-    (("--capacity", "1G", "--channels", "17"), "17 channels do not fit"),
-    (("--capacity", "1G", "--dies", "0"), "0 dies of a channel do not fit"),
+    (("--capacity", "900T"), "an array of 900T is too large for 4 channels with 2 dies"),
+    (("--capacity", "1G", "--channels", "17"), "17 channels do not fit; choose 1 to 16"),
+    (("--capacity", "1G", "--channels", "5000"), "5000 channels do not fit"),
+    (("--capacity", "1G", "--dies", "0"), "0 dies of a channel do not fit; choose 1 to 16"),
     (("--capacity", "1G", "--profile", "plc"), "there is no profile plc"),
 ])
 def test_create_refuses_what_does_not_fit(run: Run, tmp_path: Path, words: tuple[str, ...],
@@ -235,6 +236,40 @@ def test_the_smallest_arrays_are_those_of_the_document(run: Run) -> None:
             assert int(done.stdout) == mebibytes * 1024 * 1024, (dies, profile)
 
 
+def test_space_is_that_of_the_array_that_size_has_found(run: Run) -> None:
+    for words in ((), ("--profile", "slc", "--dies", 1), ("--plp", "--channels", 16)):
+        size = run("size", "--capacity", "20G", *words).stdout
+        space = run("space", "--capacity", size.strip(), *words)
+        assert (space.returncode, space.stderr) == (0, "")
+        assert 20 << 30 <= int(space.stdout) < int(size)
+
+
+@pytest.mark.parametrize(("words", "status", "text"), [
+    (("space", "--capacity", "100M"), 1, "an array of 100M is too small for"),
+    (("space", "--capacity", "97G"), 4, "an array of 97G is too large for 4 channels with 2 "
+     "dies of the profile tlc2021; the nearest is 96G"),
+    (("space", "--capacity", "96G", "--channels", "16", "--dies", "16"), 4, "is too large"),
+    (("size", "--capacity", "80G"), 4, "a capacity of 80G is too large for 4 channels with 2 "
+     "dies of the profile tlc2021; the nearest is 76825M"),
+    (("size", "--capacity", "1G", "--dies", "17"), 1, "17 dies of a channel do not fit; "
+     "choose 1 to 16"),
+    (("size", "--capacity", "1G", "--profile", "plc"), 1, "there is no profile plc"),
+])
+def test_what_no_drive_can_have_is_refused(run: Run, words: tuple[str, ...], status: int,
+                                           text: str) -> None:
+    done = run(*words)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr.startswith(f"essd-nand: {text}") or text in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_hosts_that_see_less_of_an_array_leave_room_for_the_map_of_a_larger_one(
+        run: Run) -> None:
+    large = ("space", "--capacity", "96G", "--channels", "16", "--dies", "16")
+    assert run(*large, "--visible", "8G").returncode == 0
+    assert run(*large, "--visible", "90G").returncode == 4
+
+
 def test_create_keeps_a_file_that_exists(run: Run, image: Path) -> None:
     before = image.stat().st_mtime_ns
     done = run("create", image, "--capacity", "1G")
@@ -243,7 +278,8 @@ def test_create_keeps_a_file_that_exists(run: Run, image: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [
-    (), ("info",), ("create", "FILE"), ("draw", "FILE"), ("create", "FILE", "--capacity"),
+    (), ("info",), ("size",), ("space", "--visible", "1G"), ("create", "FILE"), ("draw", "FILE"),
+    ("create", "FILE", "--capacity"),
     ("create", "FILE", "--capacity", "8X"), ("create", "FILE", "--capacity", "-1"),
     ("create", "FILE", "--capacity", "99999999999T"), ("age", "FILE", "--days", "x"),
     ("age", "FILE", "--erasures", "1000001"), ("check", "FILE", "more"),

@@ -57,8 +57,17 @@ def parse_size(text: str) -> int:
     if not SMALLEST <= size <= LARGEST:
         raise MediaError(f"the size {text} is outside 64M to 16T")
     if size % SECTOR:
-        raise MediaError(f"the size {text} is not a multiple of {SECTOR} bytes")
+        raise MediaError(f"the size {text} is not a multiple of {SECTOR} bytes; the nearest "
+                         f"is {exact_size(size - size % SECTOR)}")
     return size
+
+
+def exact_size(size: int) -> str:
+    """A size as options take it, such as "300M"."""
+    for unit, letter in ((40, "T"), (30, "G"), (20, "M"), (10, "K")):
+        if size and size % (1 << unit) == 0:
+            return f"{size >> unit}{letter}"
+    return str(size)
 
 
 def show_size(size: int) -> str:

@@ -25,20 +25,24 @@ from .errors import BUILD_S, EssdError
 PROGRAM = "tools/nand/essd-nand"
 FILE = "nand.img"
 SIZE = re.compile(r"(\d+)([KMGT])(?:i?B)?", re.I)
-# The firmware's map of an array takes about 3 MiB of DRAM for each GiB, and the drive's
-# 512 MiB hold other things, too.  What else fits, essd-nand knows.
-LARGEST_GIB = 96
+SIZE_MOST = 1 << 60     # no program takes larger numbers; which sizes fit, essd-nand knows
 TIMINGS = ("fast", "realtime")
 VIRTUAL = "virtual"         # only in one process: bench_virtual.py
 NUMBERS = ("channels", "dies", "seed")
+MOST = {"channels": 16, "dies": 16}     # the least is 1
 SWITCH = ("on", "off")
 KEYS = ("profile", *NUMBERS, "timing", "plp")
 SILENT_S = 1800     # a program that prints nothing for so many seconds hangs
 BUSY = 3        # exit status of essd-nand: a machine uses the file
+TOO_LARGE = 4   # exit status of essd-nand: no drive can have such an array
 
 
 class NandError(EssdError):
     """The array cannot be made or used; the text is one line that says why."""
+
+
+class TooLargeError(NandError):
+    """No drive can have such an array; the text names the nearest size that one can have."""
 
 
 @dataclass
@@ -60,11 +64,7 @@ def size_bytes(text: str) -> int:
         why = "has no unit" if text.isdigit() else "is not a size"
         raise NandError(f"nand {text!r} {why}: write a number and a unit, such as "
                         f"{text if text.isdigit() and len(text) < 4 else 8}G")
-    size = int(match[1][:20]) << (10 * " KMGT".index(match[2].upper()))
-    if size > LARGEST_GIB << 30:
-        raise NandError(f"nand {text[:20]!r} is too large: the drive's DRAM has room for the "
-                        f"map of {LARGEST_GIB}G at most")
-    return size
+    return min(int(match[1][:20]) << (10 * " KMGT".index(match[2].upper())), SIZE_MOST)
 
 
 def parse(text: str) -> Wanted:
@@ -83,6 +83,8 @@ def parse(text: str) -> Wanted:
         elif key in NUMBERS:
             if not (value.isascii() and value.isdigit() and len(value) < 19):
                 raise NandError(f"nand {text!r}: {key} {value!r} is not a number")
+            if key in MOST and not 1 <= int(value) <= MOST[key]:
+                raise NandError(f"nand {text!r}: {key} {value} is outside 1 to {MOST[key]}")
             setattr(found, key, int(value))
         else:
             if key == "timing":
@@ -204,40 +206,49 @@ def shape(wanted: Wanted) -> list[object]:
     return options
 
 
-def size_for(capacity: int, wanted: Wanted) -> str | None:
-    """The size of the smallest array with which a drive has this capacity.
-
-    None: the drive's DRAM has no room for the map of such an array.
-    """
-    if capacity > LARGEST_GIB << 30:
-        return None
-    done = call("size", "--capacity", capacity, *shape(wanted))
+def ask_bytes(what: str, size: int, *options: object) -> int:
+    """A number of bytes that essd-nand computes; NandError says what does not fit."""
+    done = call(what, "--capacity", size, *options)
     if done.returncode:
-        raise NandError(f"nand: {complaint(Path(), done)}")
-    size = int(done.stdout)
-    return f"{size >> 10}K" if size <= LARGEST_GIB << 30 else None
+        kind = TooLargeError if done.returncode == TOO_LARGE else NandError
+        raise kind(f"nand: {complaint(Path(), done)}")
+    return int(done.stdout)
 
 
-def create(path: Path, wanted: Wanted, capacity: int = 0) -> Nand:
+def choose_size(wanted: Wanted, capacity: int) -> str:
+    """The size of a new array for a drive with this capacity (0: all of the array).
+
+    It is `wanted.size`, or else the smallest possible one.  TooLargeError if no drive can
+    have such an array or this capacity; NandError if something else does not fit.
+    """
+    options = [*shape(wanted), *["--plp"] * (wanted.plp == "on")]
+    if wanted.size is None:
+        return media.exact_size(ask_bytes("size", capacity, *options))
+    space = ask_bytes("space", size_bytes(wanted.size), "--visible", capacity, *options)
+    if capacity > space:
+        larger = media.exact_size(ask_bytes("size", capacity, *options))
+        smaller = (f", or a capacity of {media.exact_size(space)}"
+                   if space >= media.SMALLEST else "")
+        raise NandError(f"nand {wanted.size}: such an array has space for "
+                        f"{media.exact_size(space)}, not for {media.exact_size(capacity)}: "
+                        f"choose an array of {larger}{smaller}")
+    return wanted.size
+
+
+def create(path: Path, wanted: Wanted, size: str, capacity: int = 0) -> Nand:
     """Create the file of a new array, which takes disk space only as it is written.
 
-    `capacity` is what hosts are to see; 0: as much as the array has space for.
+    `size` is what choose_size() has chosen.  `capacity` is what hosts are to see; 0: as
+    much as the array has space for.
     """
-    if wanted.size is None:
-        raise NandError("nand: a new array needs a size, such as 8G")
     options = shape(wanted)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    done = call("create", path, "--capacity", size_bytes(wanted.size), *options)
+    done = call("create", path, "--capacity", size_bytes(size), *options)
     if done.returncode:
-        raise NandError(f"nand {wanted.size}: {complaint(path, done)}")
+        raise NandError(f"nand {size}: {complaint(path, done)}")
     try:
         facts = look(path)
-        if capacity > facts["space_bytes"]:
-            raise NandError(f"nand {wanted.size}: such an array has space for "
-                            f"{media.show_size(facts['space_bytes'])}, not for "
-                            f"{media.show_size(capacity)}: choose a smaller --size, or omit "
-                            "the array's size")
-        array = Nand(str(path), wanted.size, facts["profile"], facts["channels"],
+        array = Nand(str(path), size, facts["profile"], facts["channels"],
                      facts["dies"], facts["seed"], wanted.timing or TIMINGS[0],
                      wanted.plp or "off", capacity)
         record(array)

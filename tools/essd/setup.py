@@ -237,11 +237,8 @@ def drive_nand(wish: Wish) -> Nand | None:
 
     None: the drive has no array.  Whether it has one was decided when it was created.
     """
-    if wish.nand is not None and (wish.block or wish.media is not None):
-        raise EssdError(f"--nand does not go with {'--block' if wish.block else '--media'}: a "
-                        "drive has either a NAND array or a block medium")
+    asked = asked_nand(wish)
     path = data_folder(wish.name, wish.part) / nand.FILE
-    asked = nand.parse(wish.nand) if wish.nand is not None else nand.Wanted()
     array = nand.recorded(path)
     if array is None:
         if has_block_medium(wish):
@@ -266,20 +263,49 @@ def has_block_medium(wish: Wish) -> bool:
             or wish.media_format is not None)      # which drive_media() refuses
 
 
-def new_nand(path: Path, wish: Wish, asked: nand.Wanted) -> Nand | None:
-    """Create the array of a new drive; None if no array has its capacity."""
+def asked_nand(wish: Wish) -> nand.Wanted:
+    """What array the options ask for."""
+    if wish.nand is not None and (wish.block or wish.media is not None):
+        raise EssdError(f"--nand does not go with {'--block' if wish.block else '--media'}: a "
+                        "drive has either a NAND array or a block medium")
+    return nand.parse(wish.nand) if wish.nand is not None else nand.Wanted()
+
+
+def new_sizes(wish: Wish, asked: nand.Wanted) -> tuple[str, int] | None:
+    """The size of a new drive's array, and the capacity that hosts see; 0: all of it.
+
+    None: no array has the capacity that is asked for.
+    """
     capacity = media.parse_size(wish.size) if wish.size is not None else 0
     if asked.size is None:
         capacity = capacity or media.DEFAULT_SIZE
-        asked.size = nand.size_for(capacity, asked)
-    if asked.size is not None:
-        return nand.create(path, asked, capacity)
-    if wish.nand is not None:
-        raise EssdError(f"--size {wish.size}: no NAND array is so large: its map does not fit "
-                        "into the drive's DRAM; omit --nand to get a block medium")
-    show.note(f"{wish.part}: no NAND array has a capacity of {wish.size}, so the drive gets a "
-              "block medium, as with --block")
-    return None
+    try:
+        return nand.choose_size(asked, capacity), capacity
+    except nand.TooLargeError as error:
+        if wish.nand is None:
+            return None
+        raise EssdError(f"{error}; omit --nand to get a block medium"
+                        if asked.size is None else str(error)) from None
+
+
+def new_nand(path: Path, wish: Wish, asked: nand.Wanted) -> Nand | None:
+    """Create the array of a new drive; None if no array has its capacity."""
+    sizes = new_sizes(wish, asked)
+    if sizes is None:
+        show.note(f"{wish.part}: no NAND array has a capacity of {wish.size}, so the drive "
+                  "gets a block medium, as with --block")
+        return None
+    return nand.create(path, asked, *sizes)
+
+
+def check_new(wish: Wish) -> None:
+    """EssdError if a new drive cannot have the size or the array that is asked for."""
+    if wish.target == "drive":
+        asked = asked_nand(wish)
+        if wish.size is not None:
+            media.parse_size(wish.size)
+        if not (wish.block or wish.media is not None):
+            new_sizes(wish, asked)
 
 
 def check_kept(array: Nand, wish: Wish) -> None:
@@ -339,6 +365,12 @@ def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
 def forget(name: str) -> None:
     """Delete a drive with its identity and its data."""
     shutil.rmtree(data_folder(name), ignore_errors=True)
+
+
+def forget_for(wish: Wish) -> None:
+    """Delete a drive, unless no new one can be made as asked for."""
+    check_new(wish)
+    forget(wish.name)
 
 
 @contextlib.contextmanager

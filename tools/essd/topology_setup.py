@@ -3,8 +3,9 @@
 
 import hashlib
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from . import interrupts, outside, prepare, settings_cmd, setup, show, straps
 from .config import Config, Drive, End, Host, Link, Nand, Switch
@@ -16,6 +17,7 @@ from .setup import Wish
 from .topology import Cable, Topology
 
 DRIVE_MIB = 130             # memory of one idle drive, rounded up
+T = TypeVar("T")
 MACHINE_ID = Path("/etc/machine-id")
 
 
@@ -49,19 +51,31 @@ def settings_of(topology: Topology, asked: dict[str, Wish]) -> dict[str, Setting
     return found
 
 
-def arrays_of(topology: Topology, asked: dict[str, Wish]) -> dict[str, Nand | None]:
-    """The NAND array of every drive; Mistakes if one of them cannot be made or used."""
-    found: dict[str, Nand | None] = {}
+def of_each(topology: Topology, asked: dict[str, Wish], act: Callable[[Wish], T]
+            ) -> dict[str, T]:
+    """What `act` returns for every drive; Mistakes if it raises EssdError for one."""
+    found: dict[str, T] = {}
     mistakes = []
     for part, wish in asked.items():
         try:
-            found[part] = setup.drive_nand(wish)
+            found[part] = act(wish)
         except EssdError as error:
             mark = topology.drives[part].mark
             mistakes.append(f"{topology.name}:{mark.line}:{mark.column}: {part}: {error}")
     if mistakes:
         raise Mistakes(mistakes)
     return found
+
+
+def arrays_of(topology: Topology, asked: dict[str, Wish]) -> dict[str, Nand | None]:
+    """The NAND array of every drive; Mistakes if one of them cannot be made or used."""
+    return of_each(topology, asked, setup.drive_nand)
+
+
+def forget_for(topology: Topology, name: str) -> None:
+    """Delete the drives of an instance, unless no new ones can be made as asked for."""
+    of_each(topology, wishes(topology, name), setup.check_new)
+    setup.forget(name)
 
 
 def order(topology: Topology, cable: Cable) -> list[End]:
@@ -230,7 +244,7 @@ def start(topology: Topology, name: str, new: bool, capture: bool,
         show.line(f"this topology takes about {need} MiB of memory, and this machine has "
                   f"{there} MiB left")
     if new:
-        setup.forget(name)
+        forget_for(topology, name)
     with setup.half_made(name):
         config = configure(topology, name, capture)
     config.capture_bytes = capture_bytes

@@ -2,13 +2,12 @@
 /* essd-nand create: a new array, with the bad blocks of the factory. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "image.h"
+#include "fit.h"
 
 enum { RECORDS_AT_ONCE = 1024 };
 
@@ -52,77 +51,15 @@ static bool write_image(const struct image *image)
            fsync(image->fd) == 0;
 }
 
-/* A capacity as the command line takes it, such as "300M". */
-struct capacity_text {
-    char text[24];
-};
-
-static struct capacity_text capacity_text(uint64_t bytes)
-{
-    static const char units[] = "TGMK";
-    struct capacity_text capacity;
-
-    for (unsigned int i = 0; i < 4; i++) {
-        unsigned int shift = 10 * (4 - i);
-
-        if (bytes >> shift != 0 && bytes % (UINT64_C(1) << shift) == 0) {
-            snprintf(capacity.text, sizeof(capacity.text), "%" PRIu64 "%c",
-                     bytes >> shift, units[i]);
-            return capacity;
-        }
-    }
-    snprintf(capacity.text, sizeof(capacity.text), "%" PRIu64, bytes);
-    return capacity;
-}
-
-/* Choose the geometry, or say which capacity would fit. */
-static bool choose_geometry(const char *path, const struct wishes *wishes,
-                            const struct nand_profile *profile,
-                            struct nand_geometry *geometry)
-{
-    enum nand_fit fit;
-    uint64_t nearest;
-
-    if (nand_geometry_for(profile, wishes->capacity_bytes, wishes->channels,
-                          wishes->dies, geometry, &fit, &nearest)) {
-        return true;
-    }
-    switch (fit) {
-    case NAND_FIT_BAD_CHANNELS:
-        image_complain(path, "%u channels do not fit; choose 1 to 16",
-                       wishes->channels);
-        break;
-    case NAND_FIT_BAD_DIES:
-        image_complain(path, "%u dies of a channel do not fit; choose 1 to 16",
-                       wishes->dies);
-        break;
-    default:
-        image_complain(path,
-                       "a capacity of %s is too %s for %u channels with %u "
-                       "dies of the profile %s; the nearest is %s",
-                       capacity_text(wishes->capacity_bytes).text,
-                       fit == NAND_FIT_TOO_SMALL ? "small" : "large",
-                       wishes->channels, wishes->dies, profile->name,
-                       capacity_text(nearest).text);
-        break;
-    }
-    return false;
-}
-
 int create_image(const char *path, const struct wishes *wishes)
 {
-    const struct nand_profile *profile = nand_profile_find(wishes->profile);
+    const struct nand_profile *profile = fit_profile(path, wishes);
     struct nand_geometry geometry;
     struct image image = {.path = path};
     int status = STATUS_OK;
 
-    if (profile == NULL) {
-        return image_complain(path,
-                              "there is no profile %s; see essd-nand "
-                              "profiles",
-                              wishes->profile);
-    }
-    if (!choose_geometry(path, wishes, profile, &geometry)) {
+    if (profile == NULL || !fit_geometry(path, wishes, profile,
+                                         wishes->capacity_bytes, &geometry)) {
         return STATUS_FAILED;
     }
     nand_file_new(&image.file, profile, &geometry, wishes->seed);

@@ -21,7 +21,10 @@ int image_complain(const char *path, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    fprintf(stderr, "essd-nand: %s: ", path);
+    fputs("essd-nand: ", stderr);
+    if (path != NULL) {
+        fprintf(stderr, "%s: ", path);
+    }
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);

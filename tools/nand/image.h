@@ -12,7 +12,8 @@ enum {
     STATUS_OK = 0,
     STATUS_FAILED = 1,
     STATUS_USAGE = 2,
-    STATUS_BUSY = 3, /* a machine uses the file */
+    STATUS_BUSY = 3,      /* a machine uses the file */
+    STATUS_TOO_LARGE = 4, /* no drive can have such an array */
 };
 
 struct image {
@@ -28,6 +29,7 @@ struct image {
 /* The options of the command line. */
 struct wishes {
     uint64_t capacity_bytes;
+    uint64_t visible_bytes; /* space: that hosts see; 0: all */
     const char *profile;
     unsigned int channels;
     unsigned int dies;
@@ -51,7 +53,8 @@ int show_image(const char *path, const struct wishes *wishes);
 int check_image(const char *path, const struct wishes *wishes);
 int age_image(const char *path, const struct wishes *wishes);
 
-/** Print "essd-nand: PATH: ..." @return STATUS_FAILED */
+/** Print "essd-nand: PATH: ...", or without PATH if it is NULL.
+ * @return STATUS_FAILED */
 int image_complain(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,18 @@ static const char usage[] =
     "                        [--drive-writes N [--sequential] [--seed N]]\n"
     "                        [--progress]]\n"
     "       essd-nand size --capacity BYTES [--profile NAME] [--channels N]\n"
-    "                        [--dies N] [--seed N]\n"
+    "                        [--dies N] [--seed N] [--plp]\n"
+    "       essd-nand space --capacity BYTES [--visible BYTES] [--profile "
+    "NAME]\n"
+    "                        [--channels N] [--dies N] [--seed N] [--plp]\n"
     "       essd-nand profiles\n"
     "\n"
-    "  --capacity  create: bytes of data in all blocks; size: bytes that\n"
-    "              hosts see (it prints the bytes of data in all blocks that\n"
-    "              this needs); K, M, G and T are units\n"
+    "  --capacity  create, space: bytes of data in all blocks; size: bytes\n"
+    "              that hosts see.  size prints how many bytes of data all\n"
+    "              blocks have to hold for this, space prints how many bytes\n"
+    "              hosts can store.  Both refuse what no drive can have.\n"
+    "              K, M, G and T are units\n"
+    "  --visible   bytes that hosts see of the array; default: all\n"
     "  --profile   kind of the NAND part; default tlc2021\n"
     "  --channels  1 to 16; default 4\n"
     "  --dies      of a channel, 1 to 16; default 2\n"
@@ -71,6 +78,7 @@ static bool parse_number(const char *text, bool units, uint64_t *number)
 
 enum {
     OPTION_CAPACITY = 1,
+    OPTION_VISIBLE,
     OPTION_PROFILE,
     OPTION_CHANNELS,
     OPTION_DIES,
@@ -88,6 +96,7 @@ enum {
 
 static const struct option options[] = {
     {"capacity", required_argument, NULL, OPTION_CAPACITY},
+    {"visible", required_argument, NULL, OPTION_VISIBLE},
     {"profile", required_argument, NULL, OPTION_PROFILE},
     {"channels", required_argument, NULL, OPTION_CHANNELS},
     {"dies", required_argument, NULL, OPTION_DIES},
@@ -139,18 +148,23 @@ static bool set_option(struct wishes *wishes, int option, const char *value)
     if (set_word(wishes, option, value)) {
         return true;
     }
-    if (!parse_number(value, option == OPTION_CAPACITY, &number)) {
+    if (!parse_number(value,
+                      option == OPTION_CAPACITY || option == OPTION_VISIBLE,
+                      &number)) {
         return false;
     }
     switch (option) {
     case OPTION_CAPACITY:
         wishes->capacity_bytes = number;
         return true;
+    case OPTION_VISIBLE:
+        wishes->visible_bytes = number;
+        return true;
     case OPTION_CHANNELS:
-        wishes->channels = (unsigned int)MIN(number, 1000);
+        wishes->channels = (unsigned int)MIN(number, UINT_MAX);
         return true;
     case OPTION_DIES:
-        wishes->dies = (unsigned int)MIN(number, 1000);
+        wishes->dies = (unsigned int)MIN(number, UINT_MAX);
         return true;
     case OPTION_SEED:
         wishes->seed = number;
@@ -208,6 +222,11 @@ int main(int argc, char **argv)
         return wishes.capacity_bytes == 0
                    ? refuse_usage("size needs --capacity")
                    : print_size(&wishes);
+    }
+    if (strcmp(command, "space") == 0 && optind + 1 == argc) {
+        return wishes.capacity_bytes == 0
+                   ? refuse_usage("space needs --capacity")
+                   : print_space(&wishes);
     }
     if (optind + 2 != argc) {
         return refuse_usage("a command and a file are needed");

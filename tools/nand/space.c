@@ -1,14 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * essd-nand size: how large an array has to be so that a drive with it has a
- * certain capacity.  Code of the firmware computes the capacity of each array.
+ * essd-nand size and essd-nand space: how large an array has to be so that a
+ * drive with it has a certain capacity, and the other way round.  Code of the
+ * firmware computes the capacity and the memory of each array.
  */
+#include "space.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "firmware/ftl/ftl.h"
-#include "space.h"
+#include "firmware/app/nand_sizes.h"
+#include "fit.h"
+
+#define MIB (UINT64_C(1) << 20)
+/* The largest array that a drive gets. */
+#define SPACE_LARGEST (96 * 1024 * MIB)
+/* Of the drive's DRAM, what the firmware leaves for the translation layer. */
+#define SPACE_DRAM (352 * MIB)
+
+/* The arrays that the command line describes, apart from their size. */
+struct kind {
+    const struct nand_profile *profile;
+    const struct wishes *wishes;
+    uint64_t smallest; /* bytes in all blocks of the smallest array */
+    /* The least step from one size to the next one: one wordline more in each
+     * block, with as few blocks in a plane as possible. */
+    uint64_t step;
+};
+
+struct space {
+    uint64_t bytes;      /* that hosts can store; 0: no such array */
+    uint64_t dram_bytes; /* that the translation layer needs */
+};
 
 static unsigned int bad_planes(const struct nand_geometry *geometry,
                                const struct nand_profile *profile,
@@ -27,11 +51,26 @@ static unsigned int bad_planes(const struct nand_geometry *geometry,
     return bad;
 }
 
-uint64_t space_bytes(const struct nand_geometry *geometry,
-                     const struct nand_profile *profile, uint64_t seed)
+/* Set the planes that the factory has marked as bad. */
+static void set_marks(uint8_t *bad, const struct nand_geometry *geometry,
+                      const struct nand_profile *profile, uint64_t seed)
 {
     uint32_t dies = nand_geometry_dies(geometry);
-    uint8_t *bad = malloc((size_t)geometry->blocks * dies);
+
+    for (uint32_t block = 0; block < geometry->blocks; block++) {
+        for (uint32_t die = 0; die < dies; die++) {
+            bad[(size_t)block * dies + die] =
+                (uint8_t)bad_planes(geometry, profile, seed, die, block);
+        }
+    }
+}
+
+static struct space compute_space(const struct nand_geometry *geometry,
+                                  const struct nand_profile *profile,
+                                  uint64_t seed, const struct nand_sizes *sizes)
+{
+    uint32_t dies = nand_geometry_dies(geometry);
+    uint8_t *bad = calloc(geometry->blocks, dies);
     struct ftl_config config = {
         .geometry =
             {
@@ -44,68 +83,176 @@ uint64_t space_bytes(const struct nand_geometry *geometry,
             },
         .bad_planes = bad,
     };
-    uint64_t bytes;
+    struct space space = {0};
 
     if (bad == NULL) {
-        return 0;
+        return space;
     }
-    for (uint32_t block = 0; block < geometry->blocks; block++) {
-        for (uint32_t die = 0; die < dies; die++) {
-            bad[(size_t)block * dies + die] =
-                (uint8_t)bad_planes(geometry, profile, seed, die, block);
+    nand_sizes_begin(&config, sizes);
+    set_marks(bad, geometry, profile, seed);
+    if (nand_sizes_choose(&config, sizes)) {
+        space.bytes = (uint64_t)ftl_space(&config) * FTL_UNIT_DATA;
+        space.dram_bytes = ftl_bytes(&config) + ftl_keep_bytes(&config);
+    }
+    free(bad);
+    return space;
+}
+
+uint64_t space_bytes(const struct nand_geometry *geometry,
+                     const struct nand_profile *profile, uint64_t seed)
+{
+    const struct nand_sizes sizes = {0};
+
+    return compute_space(geometry, profile, seed, &sizes).bytes;
+}
+
+/* The space of an array that holds `array_bytes`, if hosts see `visible_bytes`
+ * of it; 0: all. */
+static struct space space_of(const struct kind *kind, uint64_t array_bytes,
+                             uint64_t visible_bytes)
+{
+    const struct wishes *wishes = kind->wishes;
+    const struct nand_sizes sizes = {
+        .capacity_bytes = visible_bytes,
+        .has_capacitors = wishes->has_capacitors,
+        .hard_bits = kind->profile->bits[0],
+    };
+    struct nand_geometry geometry;
+    enum nand_fit fit;
+    uint64_t nearest;
+
+    return nand_geometry_for(kind->profile, array_bytes, wishes->channels,
+                             wishes->dies, &geometry, &fit, &nearest)
+               ? compute_space(&geometry, kind->profile, wishes->seed, &sizes)
+               : (struct space){0};
+}
+
+/* Find what array the command line describes, apart from its size.
+ * @return false when there is none; this function has printed why */
+static bool find_kind(struct kind *kind, const struct wishes *wishes)
+{
+    struct nand_geometry geometry;
+    enum nand_fit fit;
+
+    *kind = (struct kind){fit_profile(NULL, wishes), wishes, 0, 0};
+    if (kind->profile == NULL) {
+        return false;
+    }
+    if (nand_geometry_for(kind->profile, 0, wishes->channels, wishes->dies,
+                          &geometry, &fit, &kind->smallest) ||
+        !fit_geometry(NULL, wishes, kind->profile, kind->smallest, &geometry)) {
+        return false;
+    }
+    kind->step = kind->smallest / geometry.wordlines / geometry.blocks *
+                 NAND_SUPERBLOCKS;
+    return true;
+}
+
+static bool has_room(const struct space *space)
+{
+    return space->bytes != 0 && space->dram_bytes <= SPACE_DRAM;
+}
+
+/* @return the size of the smallest array for a drive with this capacity; 0: no
+ * drive can have it */
+static uint64_t find_array(const struct kind *kind, uint64_t capacity_bytes)
+{
+    uint64_t size =
+        MAX(kind->smallest, capacity_bytes / kind->step * kind->step);
+    struct space space;
+
+    for (;;) {
+        size = MIN(size, SPACE_LARGEST);
+        space = space_of(kind, size, capacity_bytes);
+        if (space.bytes >= capacity_bytes) {
+            return has_room(&space) ? size : 0;
+        }
+        if (size == SPACE_LARGEST) {
+            return 0;
+        }
+        /* The space grows by less than the array does. */
+        size += MAX(kind->step,
+                    (capacity_bytes - space.bytes) / kind->step * kind->step);
+    }
+}
+
+static bool is_possible_capacity(const struct kind *kind, uint64_t bytes)
+{
+    return find_array(kind, bytes) != 0;
+}
+
+static bool is_possible_array(const struct kind *kind, uint64_t bytes)
+{
+    struct space space;
+
+    if (bytes > SPACE_LARGEST) {
+        return false;
+    }
+    space = space_of(kind, bytes, kind->wishes->visible_bytes);
+    return has_room(&space);
+}
+
+/* Say that a number of bytes is too large, and which one is the nearest that is
+ * possible.  @return STATUS_TOO_LARGE */
+static int refuse_large(const struct kind *kind, const char *what,
+                        uint64_t least_bytes,
+                        bool (*is_possible)(const struct kind *, uint64_t))
+{
+    const struct wishes *wishes = kind->wishes;
+    uint64_t low = (least_bytes + MIB - 1) / MIB;
+    uint64_t high = MIN(wishes->capacity_bytes, SPACE_LARGEST) / MIB + 1;
+
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (is_possible(kind, middle * MIB)) {
+            low = middle;
+        } else {
+            high = middle;
         }
     }
-    bytes = (uint64_t)ftl_space(&config) * FTL_UNIT_DATA;
-    free(bad);
-    return bytes;
+    image_complain(NULL,
+                   "%s of %s is too large for %u channels with %u dies of the "
+                   "profile %s; the nearest is %s",
+                   what, size_text(wishes->capacity_bytes).text,
+                   wishes->channels, wishes->dies, kind->profile->name,
+                   size_text(low * MIB).text);
+    return STATUS_TOO_LARGE;
 }
 
-/* Choose the smallest array of this kind. @return false if there is none */
-static bool choose_smallest(const struct nand_profile *profile,
-                            const struct wishes *wishes,
-                            struct nand_geometry *geometry)
-{
-    enum nand_fit fit;
-    uint64_t smallest;
-
-    return profile != NULL &&
-           (nand_geometry_for(profile, 1, wishes->channels, wishes->dies,
-                              geometry, &fit, &smallest) ||
-            (fit == NAND_FIT_TOO_SMALL &&
-             nand_geometry_for(profile, smallest, wishes->channels,
-                               wishes->dies, geometry, &fit, &smallest)));
-}
+/* ---- The commands. */
 
 int print_size(const struct wishes *wishes)
 {
-    const struct nand_profile *profile = nand_profile_find(wishes->profile);
-    struct nand_geometry geometry;
-    enum nand_fit fit;
-    uint64_t size, step, nearest;
+    struct kind kind;
+    uint64_t size;
 
-    if (!choose_smallest(profile, wishes, &geometry)) {
-        fprintf(stderr,
-                "essd-nand: no array can have %u channels with %u dies of "
-                "the profile %s\n",
-                wishes->channels, wishes->dies, wishes->profile);
+    if (!find_kind(&kind, wishes)) {
         return STATUS_FAILED;
     }
-    size = nand_geometry_bytes(&geometry);
-    /* The least step: one wordline more in each block, with as few blocks in a
-     * plane as possible. */
-    step = size / geometry.wordlines / geometry.blocks * NAND_SUPERBLOCKS;
-    size = MAX(size, wishes->capacity_bytes / step * step);
-    while (nand_geometry_for(profile, size, wishes->channels, wishes->dies,
-                             &geometry, &fit, &nearest)) {
-        if (space_bytes(&geometry, profile, wishes->seed) >=
-            wishes->capacity_bytes) {
-            printf("%" PRIu64 "\n", size);
-            return STATUS_OK;
-        }
-        size += step;
+    size = find_array(&kind, wishes->capacity_bytes);
+    if (size == 0) {
+        return refuse_large(&kind, "a capacity", 1, is_possible_capacity);
     }
-    fprintf(stderr,
-            "essd-nand: no array is large enough for %" PRIu64 " bytes\n",
-            wishes->capacity_bytes);
-    return STATUS_FAILED;
+    printf("%" PRIu64 "\n", size);
+    return STATUS_OK;
+}
+
+int print_space(const struct wishes *wishes)
+{
+    uint64_t size = wishes->capacity_bytes;
+    struct nand_geometry geometry;
+    struct kind kind;
+
+    if (!find_kind(&kind, wishes) ||
+        (size < kind.smallest &&
+         !fit_geometry(NULL, wishes, kind.profile, size, &geometry))) {
+        return STATUS_FAILED;
+    }
+    if (!is_possible_array(&kind, size)) {
+        return refuse_large(&kind, "an array", kind.smallest,
+                            is_possible_array);
+    }
+    printf("%" PRIu64 "\n", space_of(&kind, size, wishes->visible_bytes).bytes);
+    return STATUS_OK;
 }

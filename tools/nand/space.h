@@ -17,4 +17,11 @@ uint64_t space_bytes(const struct nand_geometry *geometry,
  */
 int print_size(const struct wishes *wishes);
 
+/**
+ * The command `space`: print how many bytes hosts can store on a drive whose
+ * array holds wishes->capacity_bytes in all its blocks.
+ * @return an exit status
+ */
+int print_space(const struct wishes *wishes);
+
 #endif

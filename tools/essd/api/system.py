@@ -5,7 +5,7 @@ import atexit
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import chosen, interrupts, mgmt, paths, process, setup, show, steps
 from ..config import Config
@@ -15,6 +15,9 @@ from ..temporary import Temporary
 from .drive import Drive
 from .host import Host
 from .part import Switch, last_lines
+
+if TYPE_CHECKING:
+    from ..topology import Topology
 
 # The systems that this process has started and not closed.
 _open: "list[System]" = []
@@ -200,11 +203,9 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
         if instance.is_running:
             raise EssdError(f"instance {name} is running already: stop it with "
                             f"{instance.hint('down')}, or use essd.attach")
-        if new and name:
-            setup.forget(name)
         with progress_on_stderr():
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
-                              capture, config, nand, block, straps)
+                              capture, config, nand, block, straps, new and not owner)
             started = True
             _start(instance, made)
     except BaseException as error:
@@ -232,30 +233,41 @@ def _add_note(error: BaseException, folder: Path, part: str) -> None:
         error.add_note("\n".join([f"last lines of {part}'s console:", *lines]))
 
 
+def _configure_topology(found: "Topology", name: str, capture: bool, new: bool) -> Config:
+    from .. import topology_setup
+    if new:
+        topology_setup.forget_for(found, name)
+    with setup.half_made(name):
+        return topology_setup.configure(found, name, capture)
+
+
 def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: int,
                host: bool, topology: Path | str | None, capture: bool,
                config: Path | str | None, nand: str | None, block: bool,
-               straps: Sequence[int]) -> Config:
-    from .. import settings_cmd, topology_setup, topology_yaml
+               straps: Sequence[int], new: bool) -> Config:
+    from .. import settings_cmd, topology_yaml
     from ..topology import of_drives
     if topology is not None:
         if (drives, size, nand, block, list(straps), mtu, cpus, host, config) != (
                 1, None, None, False, [], None, 1, True, None):
             raise EssdError("drives, size, nand, block, straps, mtu, cpus, host and config "
                             f"are not for a topology: write them into {topology}")
-        return topology_setup.configure(topology_yaml.read(Path(topology)), name, capture)
+        return _configure_topology(topology_yaml.read(Path(topology)), name, capture, new)
     if drives != 1:
         if config is not None:
             raise EssdError("config is for a single drive: give each drive a file in a "
                             "topology")
         text = of_drives(drives, size, mtu, cpus, host, nand, block, straps)
         found = topology_yaml.load(text, f"drives={drives}", paths.TOP)
-        return topology_setup.configure(found, name, capture)
+        return _configure_topology(found, name, capture, new)
     wish = setup.Wish(name=name, size=size, nand=nand, block=block, straps=straps, mtu=mtu,
                       cpus=cpus, host=host, capture=capture)
+    if new:
+        setup.forget_for(wish)
     if config is not None:
         wish.config = settings_cmd.for_start(wish, Path(config))
-    return setup.configure(wish)
+    with setup.half_made(name):
+        return setup.configure(wish)
 
 
 def _start(instance: Instance, config: Config) -> None:

@@ -39,7 +39,7 @@ def up(name: NewName = chosen.DEFAULT,
            help="NVMe Qualified Name of the subsystem.  Default: the name saved in the "
                 "drive; a new drive makes one from its UUID.")] = None,
        size: Annotated[str | None, typer.Option(
-           help="Capacity of a new drive, 64M to 16T.  Default: 8G.  Above about 72G, the "
+           help="Capacity of a new drive, 64M to 16T.  Default: 8G.  Above 75G, the "
                 "drive gets a block medium, as with --block.")] = None,
        block: Annotated[bool, typer.Option(
            "--block", help="Give a new drive a block medium, without flash that wears, "
@@ -124,16 +124,11 @@ def up(name: NewName = chosen.DEFAULT,
                                           block, pins))
         return
     from ... import interrupts, outside, settings_cmd, setup
-    from ... import nand as nand_module
     from ...steps import Job, wait_target
     instance = Instance(name)
     if instance.is_running:
         raise EssdError(f"instance {name} is running already: stop it with "
                         f"{instance.hint('down')}")
-    if nand is not None:
-        nand_module.parse(nand)     # before the old drive is deleted
-    if new:
-        setup.forget(name)
     port0, place0 = outside.split(port0)
     port1, place1 = outside.split(port1)
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
@@ -141,6 +136,8 @@ def up(name: NewName = chosen.DEFAULT,
                       nand=nand, block=block, straps=pins, mtu=mtu, host_mtu=host_mtu,
                       host=host, target=target, namespaces=namespaces, capture=capture,
                       capture_bytes=capture_bytes, cpus=cpus)
+    if new:
+        setup.forget_for(wish)
     if config_file is not None:
         wish.config = settings_cmd.for_start(wish, config_file)
     with setup.half_made(name):
