@@ -167,7 +167,7 @@ def test_a_new_array_is_sparse_and_recorded_and_the_medium_beside_it_is_small(
         program: None) -> None:
     array = make("1G,profile=qlc,dies=1,seed=9,timing=realtime")
     assert array == Nand(str(setup.data_folder("x") / "nand.img"), "1G", "qlc", 4, 1, 9,
-                         "realtime")
+                         "realtime", blocks=205, wordlines=5)
     file = Path(array.path)
     assert file.stat().st_size > 1 << 30 and file.stat().st_blocks * 512 < 1 << 20
     assert nand.recorded(file) == array
@@ -324,11 +324,31 @@ def test_a_read_only_file_is_refused(program: None) -> None:
         setup.drive_nand(Wish(name="x"))
 
 
-def test_another_array_in_place_of_the_recorded_one_is_refused(program: None) -> None:
-    path, other = Path(make().path), Path(make("300M,channels=1,seed=5", "y").path)
-    other.replace(path)
-    with pytest.raises(EssdError, match="holds another array: its seed is 5, not 1"):
+@pytest.mark.parametrize(("other", "said"), [
+    ("300M,channels=1,seed=5", "it has seed 5, not 1"),
+    ("300M", "it has channels 4, not 1"),
+    ("600M,channels=1", "it has 600M, with 200 blocks of 8 wordlines in a plane; the drive's "
+                        "array has 300M, with 200 blocks of 4"),
+    ("301M,channels=1", "it has 308736K, with 201 blocks of 4 wordlines")])
+def test_another_array_in_place_of_the_recorded_one_is_refused(
+        program: None, other: str, said: str) -> None:
+    path = Path(make().path)
+    Path(make(other, "y").path).replace(path)
+    with pytest.raises(EssdError, match=f"NAND file {path} holds another array: {said}") as one:
         setup.drive_nand(Wish(name="x"))
+    assert "\n" not in str(one.value)
+
+
+def test_the_record_of_an_older_array_has_no_geometry(program: None) -> None:
+    array = make()
+    place = media.record_path(Path(array.path))
+    facts = json.loads(place.read_text())
+    del facts["blocks"], facts["wordlines"]
+    place.write_text(json.dumps(facts))
+    older = replace(array, blocks=0, wordlines=0)
+    assert setup.drive_nand(Wish(name="x")) == older
+    config = Config("x", "", "tcg", [], {"drive": replace(DRIVE, nand=older)})
+    assert "blocks" not in snapshots.shape(config)["drives"]["drive"]["nand"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "raw"}',

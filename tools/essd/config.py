@@ -116,6 +116,8 @@ class Nand:
     timing: str = "fast"    # or "realtime": operations take their time
     plp: str = "off"        # "on": when the power fails, the write buffer is saved
     capacity: int = 0       # in bytes, that hosts see; 0: as much as the array holds
+    blocks: int = 0         # of a plane; 0: the array is older than this field
+    wordlines: int = 0      # of a block; the same
 
 
 @dataclass

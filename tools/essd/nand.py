@@ -250,7 +250,7 @@ def create(path: Path, wanted: Wanted, size: str, capacity: int = 0) -> Nand:
         facts = look(path)
         array = Nand(str(path), size, facts["profile"], facts["channels"],
                      facts["dies"], facts["seed"], wanted.timing or TIMINGS[0],
-                     wanted.plp or "off", capacity)
+                     wanted.plp or "off", capacity, facts["blocks"], facts["wordlines"])
         record(array)
     except BaseException:
         path.unlink(missing_ok=True)
@@ -281,8 +281,14 @@ def check(array: Nand) -> None:
     facts = look(path)
     for key in ("profile", *NUMBERS):
         if facts[key] != getattr(array, key):
-            raise NandError(f"NAND file {path} holds another array: its {key} is "
+            raise NandError(f"NAND file {path} holds another array: it has {key} "
                             f"{facts[key]}, not {getattr(array, key)}")
+    blocks, wordlines = facts["blocks"], facts["wordlines"]
+    if array.blocks and (blocks, wordlines) != (array.blocks, array.wordlines):
+        raise NandError(f"NAND file {path} holds another array: it has "
+                        f"{media.exact_size(facts['capacity_bytes'])}, with {blocks} blocks "
+                        f"of {wordlines} wordlines in a plane; the drive's array has "
+                        f"{array.size}, with {array.blocks} blocks of {array.wordlines}")
 
 
 def look(path: Path) -> dict[str, Any]:

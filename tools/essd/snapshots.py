@@ -74,6 +74,8 @@ def shape(config: Config) -> dict[str, Any]:
             del drive["straps"]     # as in snapshots from before they could be set
         if drive["nand"]:
             del drive["nand"]["path"]
+            if not drive["nand"]["blocks"]:     # an older array, as in older snapshots
+                del drive["nand"]["blocks"], drive["nand"]["wordlines"]
         else:
             del drive["nand"]   # as in snapshots from before there were arrays
     for link in data["links"]:
