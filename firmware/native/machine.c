@@ -560,7 +560,7 @@ static void attach_array(struct machine *machine, struct nand_ram *flash)
     struct nand_file file;
     size_t bytes;
 
-    ASSERT(nand_file_open(&file, &source, NULL, &failure));
+    ASSERT(nand_file_open(&file, &source, &failure));
     bytes = hw_nand_array_bytes(&file.geometry);
     machine->array_memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
     ASSERT(machine->array_memory != NULL);

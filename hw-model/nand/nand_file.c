@@ -336,8 +336,6 @@ void nand_file_fail(struct nand_file_failure *failure,
         [NAND_FILE_TRUNCATED] = "the file is shorter than its array",
         [NAND_FILE_DAMAGED_STATE] =
             "both copies of the array's state are damaged",
-        [NAND_FILE_OTHER_GEOMETRY] =
-            "the file has another geometry than the drive is to have",
     };
 
     failure->reason = reason;
@@ -424,8 +422,7 @@ static enum nand_file_reason read_state(struct nand_state *state,
 }
 
 static enum nand_file_reason open_and_check(
-    struct nand_file *file, const struct nand_file_source *source,
-    const struct nand_geometry *expected)
+    struct nand_file *file, const struct nand_file_source *source)
 {
     uint8_t buf[NAND_FILE_HEADER_LEN];
     enum nand_file_reason reason;
@@ -437,21 +434,13 @@ static enum nand_file_reason open_and_check(
         return NAND_FILE_UNREADABLE;
     }
     reason = parse_header(file, buf, source->size_bytes);
-    if (reason != NAND_FILE_OK) {
-        return reason;
-    }
-    if (expected != NULL &&
-        !nand_geometry_is_equal(expected, &file->geometry)) {
-        return NAND_FILE_OTHER_GEOMETRY;
-    }
-    return read_state(&file->state, source);
+    return reason == NAND_FILE_OK ? read_state(&file->state, source) : reason;
 }
 
 bool nand_file_open(struct nand_file *file,
                     const struct nand_file_source *source,
-                    const struct nand_geometry *expected,
                     struct nand_file_failure *failure)
 {
-    nand_file_fail(failure, open_and_check(file, source, expected), 0);
+    nand_file_fail(failure, open_and_check(file, source), 0);
     return failure->reason == NAND_FILE_OK;
 }

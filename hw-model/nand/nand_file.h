@@ -43,9 +43,8 @@ enum nand_file_reason {
     NAND_FILE_UNKNOWN_PROFILE,
     NAND_FILE_BAD_GEOMETRY, /* out of range, or not that of its profile */
     NAND_FILE_TRUNCATED,
-    NAND_FILE_DAMAGED_STATE,  /* both copies */
-    NAND_FILE_DAMAGED_BLOCK,  /* a block's record */
-    NAND_FILE_OTHER_GEOMETRY, /* another one than the machine is to have */
+    NAND_FILE_DAMAGED_STATE, /* both copies */
+    NAND_FILE_DAMAGED_BLOCK, /* a block's record */
     NAND_FILE_REASONS
 };
 
@@ -200,14 +199,9 @@ void nand_file_new(struct nand_file *file, const struct nand_profile *profile,
 void nand_file_new_record(const struct nand_file *file, uint32_t block,
                           struct nand_record *record);
 
-/**
- * Read and check the beginning of a file.
- *
- * @param expected  geometry that the file must have; NULL: any
- */
+/** Read and check the beginning of a file. */
 MUST_USE bool nand_file_open(struct nand_file *file,
                              const struct nand_file_source *source,
-                             const struct nand_geometry *expected,
                              struct nand_file_failure *failure);
 
 /** Set reason and text; the text describes the reason alone. */

@@ -243,15 +243,6 @@ const struct nand_profile *nand_profile_find(const char *name)
     return NULL;
 }
 
-bool nand_geometry_is_equal(const struct nand_geometry *one,
-                            const struct nand_geometry *other)
-{
-    return one->channels == other->channels && one->dies == other->dies &&
-           one->planes == other->planes && one->units == other->units &&
-           one->pages == other->pages && one->blocks == other->blocks &&
-           one->wordlines == other->wordlines;
-}
-
 uint32_t nand_geometry_dies(const struct nand_geometry *geometry)
 {
     return (uint32_t)geometry->channels * geometry->dies;

@@ -154,9 +154,6 @@ MUST_USE bool nand_geometry_for(const struct nand_profile *profile,
 /** Whether the numbers are within their ranges. */
 MUST_USE bool nand_geometry_is_valid(const struct nand_geometry *geometry);
 
-bool nand_geometry_is_equal(const struct nand_geometry *one,
-                            const struct nand_geometry *other);
-
 uint32_t nand_geometry_dies(const struct nand_geometry *geometry);
 uint32_t nand_geometry_blocks(const struct nand_geometry *geometry);
 /** Bytes of data that all blocks hold in the native mode. */

@@ -220,7 +220,7 @@ static bool essd_nand_open_array(EssdNandState *s, Error **errp)
         .flush = essd_blk_flush,
     };
 
-    if (!nand_file_open(&file, &source, NULL, &failure)) {
+    if (!nand_file_open(&file, &source, &failure)) {
         essd_nand_refuse_file(s, &failure, errp);
         return false;
     }

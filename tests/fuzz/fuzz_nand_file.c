@@ -203,7 +203,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     nand_ram_init(&ram, bytes, size);
     ram.done = io_done;
     source = nand_ram_source(&ram);
-    if (nand_file_open(&file, &source, NULL, &failure)) {
+    if (nand_file_open(&file, &source, &failure)) {
         use_array(&file, &source);
     } else {
         abort_unless(failure.reason != NAND_FILE_OK && failure.text[0] != 0);

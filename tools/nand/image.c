@@ -118,7 +118,7 @@ bool image_read_state(struct image *image)
     struct nand_file_source source = {
         .ctx = image, .size_bytes = image->size_bytes, .read = read_source};
 
-    if (!nand_file_open(&image->file, &source, NULL, &failure)) {
+    if (!nand_file_open(&image->file, &source, &failure)) {
         image_complain(image->path, "%s", failure.text);
         return false;
     }

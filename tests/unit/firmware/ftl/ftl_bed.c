@@ -87,7 +87,7 @@ static void open_array(struct bed *bed)
     struct nand_file_source source = nand_ram_source(&bed->ram);
     struct nand_file_failure failure;
 
-    if (!nand_file_open(&bed->file, &source, NULL, &failure)) {
+    if (!nand_file_open(&bed->file, &source, &failure)) {
         fail_msg("%s", failure.text);
     }
     if (bed->changes_dead_dies) {
