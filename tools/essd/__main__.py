@@ -3,6 +3,7 @@
 
 import errno
 import os
+import stat
 import sys
 
 # Python sets a stream to None if the caller has closed it, as in `essd list >&-`.
@@ -13,8 +14,15 @@ for closed in ("stdout", "stderr"):
 from .cli import main  # noqa: E402
 
 
+def full_file() -> str:
+    """Which file has no space: a terminal, a pipe or a socket never lacks any."""
+    mode = os.fstat(sys.stdout.fileno()).st_mode
+    is_stream = sys.stdout.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    return "a file" if is_stream else "standard output"
+
+
 def run() -> None:
-    """Run the command; standard output that cannot be written is a one-line error."""
+    """Run the command; a disk that is full is a one-line error."""
     try:
         try:
             main()
@@ -23,8 +31,8 @@ def run() -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC or error.filename is not None:
             raise
-        print(f"essd: standard output cannot be written: {error.strerror}",
-              file=sys.stderr, flush=True)
+        print(f"essd: {full_file()} cannot be written: {error.strerror}", file=sys.stderr,
+              flush=True)
         os._exit(1)     # Python's own exit would try to write the output again.
 
 

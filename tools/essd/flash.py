@@ -8,7 +8,6 @@ here.
 """
 
 import ipaddress
-import os
 import re
 import secrets
 import struct
@@ -18,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
+from . import files
 from .errors import EssdError
 from .fw_build import Firmware
 from .image import Image, ImageError
@@ -457,9 +457,11 @@ class FlashImage:
 
     def save(self, path: Path) -> None:
         """Replace the file atomically."""
-        fresh = path.with_name(path.name + ".new")
-        fresh.write_bytes(self.data)
-        os.replace(fresh, path)
+        try:
+            files.replace_file(path, bytes(self.data))
+        except OSError as error:
+            raise FlashError(f"flash file {path} cannot be written: {error.strerror}"
+                             ) from None
 
     def write(self, addr: int, data: bytes) -> None:
         """Erase the sectors that contain the range, then program the range."""
@@ -615,7 +617,7 @@ def ensure_flash(path: Path, firmware: Firmware, config: Config,
     """
     if not path.exists():
         identity = Identity.random(nqn, capacity=capacity)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_folder(path.parent)
         new_flash(firmware, identity, config).save(path)
         return identity
     flash = FlashImage.load(path)

@@ -149,8 +149,12 @@ class Instance:
                             f"stop it with {self.hint('down')}")
         self.clean_up()
         self.keep_logs()
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        (self.folder / "config.json").write_text(config.to_json())
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            (self.folder / "config.json").write_text(config.to_json())
+        except OSError as error:
+            raise EssdError(f"{self.folder}/config.json cannot be written: {error.strerror}"
+                            ) from None
         environment = {**os.environ, "PYTHONPATH": str(paths.PACKAGE.parent)}
         reader, writer = os.pipe() if bound else (-1, -1)
         pipe = [reader] if bound else []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import files
 from .errors import EssdError
 
 SMALLEST = 64 << 20
@@ -134,12 +135,10 @@ def recorded_format(path: Path) -> str | None:
 def write_record(path: Path, facts: dict[str, Any]) -> None:
     """Record permanently what a file is."""
     record = record_path(path)
-    fresh = record.with_name(record.name + ".new")
     try:
-        fresh.write_text(json.dumps(facts) + "\n", encoding="utf-8")
-        fresh.replace(record)
+        files.replace_file(record, json.dumps(facts).encode() + b"\n")
     except OSError as error:
-        raise MediaError(f"the format of {path.name} cannot be recorded in {record}: "
+        raise MediaError(f"{record}, the record of {path.name}, cannot be written: "
                          f"{error.strerror}") from None
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import chosen, interrupts, media, show
+from . import chosen, files, interrupts, media, show
 from .config import Nand
 from .errors import BUILD_S, EssdError
 
@@ -242,10 +242,10 @@ def create(path: Path, wanted: Wanted, size: str, capacity: int = 0) -> Nand:
     much as the array has space for.
     """
     options = shape(wanted)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files.make_folder(path.parent)
     done = call("create", path, "--capacity", size_bytes(size), *options)
     if done.returncode:
-        raise NandError(f"nand {size}: {complaint(path, done)}")
+        raise NandError(f"NAND file {path}: {complaint(path, done)}")
     try:
         facts = look(path)
         array = Nand(str(path), size, facts["profile"], facts["channels"],

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (disk_swap, flash, interrupts, media, nand, outside, paths, prepare, settings,
-               show, straps)
+from . import (disk_swap, files, flash, interrupts, media, nand, outside, paths, prepare,
+               settings, show, straps)
 from .config import (DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Nand, Peer,
                      Switch)
 from .errors import EssdError
@@ -27,6 +27,7 @@ MTUS = (flash.SETTINGS["port.N.mtu"].min, flash.SETTINGS["port.N.mtu"].max)
 NAMESPACES_MAX = 128
 NAMESPACE_MIB_MAX = 65535
 MEDIA_FILE = "media.raw"     # of a drive without --media
+LITTLE_SPACE = 64 << 20      # bytes of free space on a disk
 SWITCH = "tools/switch/essd-switch"
 WIRE_LINK = 100         # number of the cable beyond the switch of port 0's wire
 # Addresses for a port that has none.  No network of the other port can overlap
@@ -339,7 +340,7 @@ def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
         if wish.media_format is not None:
             raise EssdError("--media-format needs --media FILE")
         path = data_folder(wish.name, wish.part) / MEDIA_FILE
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_folder(path.parent)
         is_new = not path.exists()
         asked = "raw"       # This program creates only raw files here.
     if is_new:
@@ -432,7 +433,22 @@ def configure(wish: Wish) -> Config:
             config.peer.nqn = wish.nqn
     elif wish.beside:
         config.peer = Peer(uuid=peer)
+    note_full_disks(config)
     return config
+
+
+def note_full_disks(config: Config) -> None:
+    """Say which disks have hardly any space for what hosts will write."""
+    folders = {Path(drive.nand.path if drive.nand else drive.media).parent
+               for drive in config.drives.values()}
+    told = set()
+    for folder in sorted(folders):
+        left = shutil.disk_usage(folder).free
+        disk = folder.stat().st_dev
+        if left < LITTLE_SPACE and disk not in told:
+            told.add(disk)
+            show.note(f"the disk of {folder} has {media.show_size(left)} left: when it is "
+                      "full, the drive cannot store what hosts write", "yellow")
 
 
 def flash_path(name: str, part: str = "drive") -> Path:

@@ -207,6 +207,7 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
             guest=str(built.variants[host.guest].path) if host.guest else "")
     for part, switch in topology.switches.items():
         config.switches[part] = Switch(program, switch.options, port_words(topology, part))
+    setup.note_full_disks(config)
     return config
 
 
