@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from essd import bench, bench_nand, bench_native, bench_report
+from essd import (bench, bench_media, bench_nand, bench_native, bench_report, paths,
+                  topology_yaml)
 from essd.errors import EssdError
 
 HOST_ROW = bench.Row("4k-randread-qd1", "peer", 1000.4, 4.1, 500, 900, 150, 800, 0.8)
@@ -108,7 +109,24 @@ def test_the_rounds_of_a_drive_count_as_their_median() -> None:
     assert bench_nand.median(rows) == dataclasses.replace(rows[2], drive_cpu=110.0)
 
 
-def test_nand_is_refused_without_native() -> None:
-    for native, silent in ((False, 0), (True, 3)):
-        with pytest.raises(EssdError, match="--nand: only with --native"):
-            bench.command(native, 1, 1, "", 1500, "both", silent, "1G", bench.Output())
+@pytest.mark.parametrize(("native", "silent", "target", "why"), [
+    (True, 3, "both", "--nand: not with --silent"),
+    (False, 0, "nvmet", "--nand measures two drives: not with --target nvmet"),
+    (False, 0, "drive", "--nand measures two drives: not with --target drive"),
+])
+def test_nand_is_refused_with_options_of_other_runs(native: bool, silent: int, target: str,
+                                                    why: str) -> None:
+    with pytest.raises(EssdError, match=why):
+        bench.command(native, 1, 1, "", 1500, target, silent, "1G", bench.Output())
+
+
+def test_a_linux_host_measures_both_media_in_the_order_of_the_native_run() -> None:
+    assert [name for name, _ in bench_media.WORKLOADS] == list(bench_nand.WORKLOADS)
+    rows = [dataclasses.replace(HOST_ROW, target=target, target_cpu=cpu)
+            for target, cpu in (("nand", 110.0), ("block", 100.0))]
+    assert bench_media.cost_ratios(rows) == {HOST_ROW.workload: 1.1}
+
+
+def test_the_topology_of_both_media_is_accepted() -> None:
+    found = topology_yaml.load(bench_media.topology_text("1G,plp=on", 1500), "test", paths.TOP)
+    assert sorted(found.drives) == ["block", "nand"]

@@ -30,7 +30,7 @@ from .nand import TIMINGS, VIRTUAL
 from .setup import Wish
 from .steps import Job, wait_target
 
-NAMES = {"drive": "drive", "peer": "nvmet"}
+NAMES = {"peer": "nvmet"}       # of targets that are called otherwise in the results
 
 # The names are those of --native, too (bench_native.WORKLOADS).
 WORKLOADS = [
@@ -115,7 +115,20 @@ def fill(job: Job) -> None:
               "--direct=1 --rw=write --bs=128k --iodepth=16 --size=256m")
 
 
-def run(jobs: list[Job], seconds: int, rounds: int, only: str,
+def name_of(target: str) -> str:
+    return NAMES.get(target, target)
+
+
+def wanted_workloads(only: str, workloads: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The workloads whose names contain a text; EssdError if there is none."""
+    found = [workload for workload in workloads if only.lower() in workload[0]]
+    if not found:
+        raise EssdError(f"--only {only}: no workload contains this text; use "
+                        f"{', '.join(workload for workload, _ in workloads)}")
+    return found
+
+
+def run(jobs: list[Job], seconds: int, rounds: int, workloads: list[tuple[str, str]],
         row_done: Callable[[Row], None]) -> list[Row]:
     """Run all workloads on all targets in turn; return the medians of the rounds."""
     for job in jobs:
@@ -123,9 +136,7 @@ def run(jobs: list[Job], seconds: int, rounds: int, only: str,
                 f"-n {job.nqn} {QUEUES}")
         fill(job)
     medians = []
-    for workload, options in WORKLOADS:
-        if only.lower() not in workload:
-            continue
+    for workload, options in workloads:
         rows: dict[str, list[Row]] = {job.target: [] for job in jobs}
         for _ in range(rounds):
             for job in jobs:
@@ -150,7 +161,7 @@ def show_rows(rows: list[Row]) -> None:
         table.add_column(heading, no_wrap=True, justify="left" if heading in
                          ("workload", "target") else "right")
     for row in rows:
-        table.add_row(row.workload, NAMES[row.target], f"{row.iops:.0f}",
+        table.add_row(row.workload, name_of(row.target), f"{row.iops:.0f}",
                       f"{row.mb_s:.1f}", f"{row.mean_us:.0f}", f"{row.p99_us:.0f}",
                       f"{row.target_cpu:.0f}", f"{row.host_cpu:.0f}",
                       f"{row.ceiling:.0f}", f"{100 * row.iops / row.ceiling:.0f}%")
@@ -158,6 +169,10 @@ def show_rows(rows: list[Row]) -> None:
     show.line("CPU: CPU seconds of the target's QEMU process per million I/Os; host CPU: "
               "the same for the host's QEMU; ceiling: IOPS of a host that never waits "
               "for its target; of it: IOPS as a part of the ceiling")
+
+
+def show_shares(rows: list[Row]) -> None:
+    """Print which part of nvmet's CPU the drive takes, if both were measured."""
     by_workload: dict[str, dict[str, float]] = {}
     for row in rows:
         by_workload.setdefault(row.workload, {})[row.target] = row.target_cpu
@@ -246,11 +261,17 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
         mips = bench_virtual.MIPS if timing.mips is None else timing.mips
         bench_virtual.command(seconds, only, nand, timing.seed or 1, mips, output, earlier)
         return
-    if nand is not None and (not native or silent):
-        raise EssdError("--nand: only with --native, and without --silent")
+    if nand is not None and silent:
+        raise EssdError("--nand: not with --silent")
+    if nand is not None and target != "both":
+        raise EssdError(f"--nand measures two drives: not with --target {target}")
     if block and (nand is not None or target == "nvmet"):
         raise EssdError("--block is for a drive alone: not with --nand, which measures both "
                         "media, and not with --target nvmet")
+    if nand is not None and not native:
+        from . import bench_media
+        bench_media.command(seconds, rounds, only, mtu, nand, output, earlier)
+        return
     if nand is not None:
         from . import bench_nand
         bench_nand.command(seconds, rounds, only, mtu, nand, output, earlier)
@@ -262,9 +283,7 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
         return
     if silent:
         raise EssdError("--silent: only with --native")
-    if not any(only.lower() in workload for workload, _ in WORKLOADS):
-        raise EssdError(f"--only {only}: no workload contains this text; use "
-                        f"{', '.join(workload for workload, _ in WORKLOADS)}")
+    workloads = wanted_workloads(only, WORKLOADS)
     instance = Instance("bench")
     instance.stop()
     wish = Wish(name="bench", mtu=mtu, beside=target == "both", block=block,
@@ -281,13 +300,14 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
         jobs = [Job.on(instance, name) for name in names[target]]
         for job in jobs:
             wait_target(job)
-        rows = run(jobs, seconds, rounds, only, lambda row: show.line(
-            f"{row.workload}, {NAMES[row.target]}: {row.iops:.0f} IOPS"))
+        rows = run(jobs, seconds, rounds, workloads, lambda row: show.line(
+            f"{row.workload}, {name_of(row.target)}: {row.iops:.0f} IOPS"))
     finally:
         with interrupts.ignored():
             instance.stop()
             setup.forget("bench")
     if not output.as_json:
         show_rows(rows)
+        show_shares(rows)
     output.write([dataclasses.asdict(row) for row in rows], earlier,
                  "essd bench: the drive and Linux nvmet, with a Linux host")

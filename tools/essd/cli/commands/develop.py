@@ -114,8 +114,8 @@ def bench(native: Annotated[bool, typer.Option(
               metavar="HOSTS", help="With --native: measure again beside so many "
                                     "hosts that fall silent.")] = 0,
           nand: Annotated[str | None, typer.Option(
-              metavar="SIZE[,KEY=VALUE]...", help="With --native: measure a drive with "
-              "a NAND array of this size beside one with a block medium.")] = None,
+              metavar="SIZE[,KEY=VALUE]...", help="Measure a drive with a NAND array of this "
+              "size beside one with a block medium.")] = None,
           block: Annotated[bool, typer.Option(
               "--block", help="Measure a drive with a block medium instead of NAND "
                               "flash.")] = False,
