@@ -23,7 +23,7 @@ static uint32_t choose_capacity(const struct nand_sizes *sizes,
                                 const struct ftl_config *config)
 {
     uint64_t wanted = sizes->capacity_bytes >> NAND_SIZES_UNIT_SHIFT;
-    uint32_t space = ftl_space(config);
+    uint32_t space = ftl_space(config, FTL_SPARE_PERCENT);
 
     return wanted == 0 ? space : (uint32_t)MIN(wanted, (uint64_t)space);
 }

@@ -145,17 +145,31 @@ uint32_t ftl_most_units(const struct ftl_config *config);
  */
 uint32_t ftl_most_saved_units(const struct ftl_config *config);
 
+enum {
+    /*
+     * The default spare: drives for read-intensive use have it, because they
+     * have 1024^3 bytes of flash for each 10^9 bytes of capacity.
+     */
+    FTL_SPARE_PERCENT = 7,
+    FTL_SPARE_PERCENT_MAX = 400,
+};
+
 /**
  * The number of logical units of a drive with this flash.  It is at most
- * ftl_most_units().  Usually it is smaller, so that garbage collection costs
- * less.  It is rounded down to whole MiB.
+ * ftl_most_units(), and rounded down to whole MiB.
  *
  * Only the geometry and the bad planes of the configuration are used.  If all
  * dies answer, the result is the same at every start of the same array.  If a
  * die does not answer, its bad blocks are not known, and the result may be too
  * large.
+ *
+ * @param spare_percent  over-provisioning: how many units the good blocks have
+ *                       in addition to the logical ones and to parity, as a
+ *                       percentage of the logical ones;
+ *                       FTL_SPARE_PERCENT..FTL_SPARE_PERCENT_MAX.  The larger
+ *                       it is, the less garbage collection costs.
  */
-uint32_t ftl_space(const struct ftl_config *config);
+uint32_t ftl_space(const struct ftl_config *config, uint32_t spare_percent);
 
 /** Blocks of all planes that are not marked as bad in the configuration. */
 uint32_t ftl_good_blocks(const struct ftl_config *config);

@@ -5,16 +5,7 @@
  */
 #include "firmware/ftl/ftl_internal.h"
 
-enum {
-    /*
-     * Over-provisioning: how many units the flash has in addition to the
-     * logical ones, as a share of the logical ones.  Drives for read-intensive
-     * use have this share: 1024^3 bytes of flash for each 10^9 bytes of
-     * capacity.
-     */
-    OVER_PROVISIONING_PERCENT = 7,
-    MIB_UNITS = (1 << 20) / FTL_UNIT_DATA,
-};
+enum { MIB_UNITS = (1 << 20) / FTL_UNIT_DATA };
 
 uint32_t ftl_most_units(const struct ftl_config *config)
 {
@@ -61,12 +52,12 @@ uint32_t ftl_good_blocks(const struct ftl_config *config)
     return planes;
 }
 
-uint32_t ftl_space(const struct ftl_config *config)
+uint32_t ftl_space(const struct ftl_config *config, uint32_t spare_percent)
 {
     const struct ftl_geometry *geometry = &config->geometry;
     uint64_t units = (uint64_t)ftl_good_blocks(config) * geometry->wordlines *
                      geometry->pages * geometry->units * 100 /
-                     (100 + (unsigned int)OVER_PROVISIONING_PERCENT);
+                     (100 + spare_percent);
 
     if (geometry->dies >= FTL_PARITY_DIES) {
         units -= units / geometry->dies;

@@ -110,6 +110,7 @@ static void create_nodes(struct load *load)
         .medium = &load->medium,
         .cache_bytes = CACHE_BYTES,
         .nand_flash = load->nand,
+        .capacity_bytes = load->capacity_bytes,
         .flash_is_realtime = load->flash_is_realtime,
         .flash_is_batched = true, /* like the block medium */
     };

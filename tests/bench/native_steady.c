@@ -3,19 +3,24 @@
  * Measures how many random writes of 4 KiB the flash allows in the steady state
  * of a drive with NAND flash, in virtual time.
  *
- *   native_steady [PROFILE CHANNELS DIES BLOCKS WORDLINES [DEPTH]]
+ *   native_steady [PROFILE CHANNELS DIES BLOCKS WORDLINES [DEPTH [SPARE]]]
  *
  * The array has CHANNELS channels with DIES dies each; a plane has BLOCKS
- * blocks with WORDLINES wordlines each.  First, the whole namespace is written
- * sequentially twice; then twice its size is written at random.  During this,
- * operations of the flash take no time.  After this, they take the times of the
- * profile, and the writes of the last second of virtual time are counted.
- * Instructions of the firmware and frames on the cable take no time.  All data
- * are zeros, which take no memory.
+ * blocks with WORDLINES wordlines each.  Hosts see so much of the array that
+ * the spare is SPARE percent (see ftl_space()).  First, the whole namespace is
+ * written sequentially twice; then twice its size is written at random.  During
+ * this, operations of the flash take no time.  After this, they take the times
+ * of the profile, and the writes of the last second of virtual time are
+ * counted. Instructions of the firmware and frames on the cable take no time.
+ * All data are zeros, which take no memory.  The figures are printed as a JSON
+ * object.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "firmware/ftl/ftl.h"
+#include "firmware/native/nand_space.h"
 #include "tests/bench/load.h"
 
 enum {
@@ -73,8 +78,7 @@ static void measure_writes(struct load *load)
     run_for(load, MEASURE_NS, &commands);
     seconds = (double)(load->world.now_ns - begin_ns) / 1e9;
     programmed = (double)(counters->units - before.units);
-    printf("%.0f IOPS, %.0f MB/s; units programmed for each unit written, "
-           "without parity: %.2f\n",
+    printf(" \"iops\": %.0f, \"mb_s\": %.1f, \"write_amplification\": %.2f}\n",
            (double)commands / seconds, (double)commands * SMALL / seconds / 1e6,
            programmed / (programmed -
                          (double)(counters->moved_units - before.moved_units)));
@@ -84,6 +88,24 @@ static void measure_writes(struct load *load)
 static unsigned int number_of(char **argv, int argc, int at, unsigned int given)
 {
     return argc > at ? (unsigned int)strtoul(argv[at], NULL, 10) : given;
+}
+
+/* What hosts see of the array. */
+static uint64_t capacity_of(const struct nand_storage_config *config,
+                            unsigned int spare_percent)
+{
+    const struct nand_profile *profile = nand_profile_find(config->profile);
+    const struct nand_geometry geometry = {
+        .channels = config->channels,
+        .dies = config->dies,
+        .planes = profile->planes,
+        .units = profile->units,
+        .pages = profile->native.pages,
+        .blocks = config->blocks,
+        .wordlines = config->wordlines,
+    };
+
+    return nand_space_bytes(&geometry, profile, 1, spare_percent);
 }
 
 int main(int argc, char **argv)
@@ -102,12 +124,15 @@ int main(int argc, char **argv)
     ASSERT(load != NULL);
     overwrite.depth = number_of(argv, argc, 6, overwrite.depth);
     nand_storage_init(&nand, &config);
+    load->capacity_bytes =
+        capacity_of(&config, number_of(argv, argc, 7, FTL_SPARE_PERCENT));
     load->nand = &nand;
     write_namespace(load);
-    printf("%s, %u channels, %u dies each, %u blocks of a plane, %u wordlines: "
-           "%.2f GB for hosts\n",
+    printf("{\"profile\": \"%s\", \"channels\": %u, \"dies\": %u, "
+           "\"blocks\": %u, \"wordlines\": %u, \"capacity_bytes\": %" PRIu64
+           ",\n",
            config.profile, config.channels, config.dies, config.blocks,
-           config.wordlines, (double)load->span_bytes / 1e9);
+           config.wordlines, load->span_bytes);
     fflush(stdout);
     measure_writes(load);
     nand_storage_end(&nand);

@@ -3,10 +3,11 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from essd import bench, bench_report, bench_virtual, nand, paths
+from essd import bench, bench_report, bench_virtual, nand, paths, prepare
 from essd.errors import EssdError
 
 SMALL = ["slc", "2", "2"]
@@ -63,14 +64,43 @@ def test_the_command_prints_these_figures_for_other_programs() -> None:
     ("8G", "only profile, channels and dies"),
     ("plp=on", "only profile, channels and dies"),
     ("seed=3", "--seed gives the seed"),
+    ("spare=20", "spare only matters with --steady"),
     ("profile=tcl2021", "tlc2021"),
     ("channels=16,dies=16", "32 dies in all"),
-    ("channels=0", "1 to 16 channels"),
+    ("channels=0", "channels 0 is outside 1 to 16"),
 ])
 def test_an_array_that_does_not_fit_is_refused_in_a_line(words: str, why: str) -> None:
     with pytest.raises(EssdError, match=why) as caught:
-        bench_virtual.array_words(words)
+        bench_virtual.array_words(bench_virtual.array_of(words), words)
     assert "\n" not in str(caught.value)
+
+
+def test_the_steady_state_is_measured_with_the_drive_that_is_asked_for(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n"
+                       'echo "$@" > "$0.words"\n'
+                       'echo \'{"profile": "tlc2021", "channels": 8, "dies": 4, "blocks": 200, '
+                       '"wordlines": 32, "capacity_bytes": 59861106688, "iops": 97000, '
+                       '"mb_s": 397.3, "write_amplification": 5.8}\'\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(prepare, "native_program", lambda *names: program)
+    monkeypatch.setattr(nand, "check_profile", lambda name: None)
+    bench_virtual.steady_command("profile=samsung-2021", as_json=False)
+    assert Path(f"{program}.words").read_text() == "tlc2021 8 4 200 32 63 11\n"
+    said = " ".join(capsys.readouterr().out.split())
+    assert "97,000 random writes of 4 KiB a second (397 MB/s)" in said
+    assert "11% spare; hosts see 59.9 GB" in said
+
+
+@pytest.mark.parametrize(("timing", "why"), [
+    (bench.Timing(None, steady=True), "--steady: only with --native --timing virtual"),
+    (bench.Timing("virtual", seed=2, steady=True), "--steady: not with --seed or --mips"),
+])
+def test_the_steady_state_needs_virtual_time(timing: bench.Timing, why: str) -> None:
+    with pytest.raises(EssdError, match=why):
+        timing.check(True, 0, None, False)
 
 
 @pytest.mark.parametrize(("timing", "facts", "why"), [

@@ -98,8 +98,8 @@ def test_an_option_that_makes_no_sense_is_refused(text: str, said: str) -> None:
     ("97G", "nand: an array of 97G is too large for 4 channels with 2 dies of the profile "
             "tlc2021; the nearest is 96G"),
     ("9" * 5000 + "G", "is too large"),
-    ("8G,profile=tlc2012", "profile tlc2012: must be tlc2021, slc, mlc2d or qlc; did you "
-                           "mean tlc2021?"),
+    ("8G,profile=tlc2012", "profile tlc2012: must be tlc2021, slc, mlc2d, qlc or "
+                           "samsung-2021; did you mean tlc2021?"),
     ("8G,seed=1", "nand 8G: such an array has space for 6327M, not for 7G: choose an array of "
                   "9600M, or a capacity of 6327M")])
 def test_an_array_that_is_impossible_is_refused_and_leaves_nothing(
@@ -177,6 +177,35 @@ def test_a_new_array_is_sparse_and_recorded_and_the_medium_beside_it_is_small(
     (file.parent / "media.raw").unlink()
     found = setup.drive_media(Wish(name="x"), has_nand=True)
     assert found.size == media.SMALLEST and found.path.stat().st_blocks == 0
+
+
+def test_a_larger_spare_leaves_less_of_the_array_to_hosts(program: None) -> None:
+    # The parity of eight dies, and half a percent of bad blocks, are no spare.
+    for size in (8, 64):
+        for spare in (28, 100):
+            capacity = nand.choose_capacity(nand.parse(f"{size}G,spare={spare}"), f"{size}G")
+            assert capacity == pytest.approx(
+                (size << 30) * 7 / 8 / (1 + spare / 100), rel=0.01)
+    array = make("8G,spare=28")
+    assert array.spare == 28 and array.capacity > 5 << 30
+    assert setup.drive_nand(Wish(name="x")) == array
+    with pytest.raises(EssdError, match="has spare 28, not 7"):
+        setup.drive_nand(Wish(name="x", nand="spare=7"))
+
+
+def test_a_larger_spare_makes_the_array_larger_if_hosts_see_the_same(program: None) -> None:
+    sizes = [nand.size_bytes(nand.choose_size(nand.parse(f"spare={spare}"), 4 << 30))
+             for spare in (7, 28)]
+    assert sizes[1] / sizes[0] == pytest.approx(1.28 / 1.07, rel=0.05)
+
+
+def test_the_profile_of_a_drive_stands_for_a_part_and_its_number(program: None) -> None:
+    found = nand.parse("profile=samsung-2021")
+    assert (found.profile, found.channels, found.dies, found.spare) == ("tlc2021", 8, 4, 11)
+    assert nand.parse("dies=2,profile=samsung-2021").dies == 2
+    array = make("2G,profile=samsung-2021")
+    assert (array.profile, array.channels, array.dies, array.spare) == ("tlc2021", 8, 4, 11)
+    assert setup.drive_nand(Wish(name="x", nand="profile=samsung-2021")) == array
 
 
 def test_the_array_is_that_of_the_record_at_the_next_start(program: None) -> None:

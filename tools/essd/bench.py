@@ -214,6 +214,7 @@ class Timing:
     name: str | None = None
     seed: int | None = None     # only of virtual time
     mips: int | None = None     # the same
+    steady: bool = False        # the same: random writes while garbage is collected
 
     @property
     def is_virtual(self) -> bool:
@@ -232,6 +233,10 @@ class Timing:
             raise EssdError("--seed: only with --native --timing virtual")
         if self.mips is not None and not self.is_virtual:
             raise EssdError("--mips: only with --native --timing virtual")
+        if self.steady and not self.is_virtual:
+            raise EssdError("--steady: only with --native --timing virtual")
+        if self.steady and (self.seed is not None or self.mips is not None):
+            raise EssdError("--steady: not with --seed or --mips: instructions take no time")
         if self.is_virtual and not native:
             raise EssdError("--timing virtual: only with --native; a Linux host and QEMU "
                             "run in real time")
@@ -258,6 +263,12 @@ def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
     earlier = output.earlier()      # a file that cannot be read is refused first
     if timing.is_virtual:
         from . import bench_virtual
+        if timing.steady:
+            if only or output.html or output.compare:
+                raise EssdError("--steady has one workload and no report: not with --only, "
+                                "--html or --compare")
+            bench_virtual.steady_command(nand, output.as_json)
+            return
         mips = bench_virtual.MIPS if timing.mips is None else timing.mips
         bench_virtual.command(seconds, only, nand, timing.seed or 1, mips, output, earlier)
         return

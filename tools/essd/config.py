@@ -118,6 +118,7 @@ class Nand:
     capacity: int = 0       # in bytes, that hosts see; 0: as much as the array holds
     blocks: int = 0         # of a plane; 0: the array is older than this field
     wordlines: int = 0      # of a block; the same
+    spare: int = 7          # percent of flash beyond what hosts see and beyond parity
 
 
 @dataclass

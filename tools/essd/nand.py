@@ -29,9 +29,11 @@ SIZE_MOST = 1 << 60     # no program takes larger numbers; which sizes fit, essd
 TIMINGS = ("fast", "realtime")
 VIRTUAL = "virtual"         # only in one process: bench_virtual.py
 NUMBERS = ("channels", "dies", "seed")
-MOST = {"channels": 16, "dies": 16}     # the least is 1
+RANGES = {"channels": (1, 16), "dies": (1, 16), "spare": (7, 400)}
 SWITCH = ("on", "off")
-KEYS = ("profile", *NUMBERS, "timing", "plp")
+KEYS = ("profile", *NUMBERS, "spare", "timing", "plp")
+# Profiles of whole drives: a part, and how many of it (docs/hardware/nand-profiles.md).
+DRIVES = {"samsung-2021": {"profile": "tlc2021", "channels": 8, "dies": 4, "spare": 11}}
 SILENT_S = 1800     # a program that prints nothing for so many seconds hangs
 BUSY = 3        # exit status of essd-nand: a machine uses the file
 TOO_LARGE = 4   # exit status of essd-nand: no drive can have such an array
@@ -54,6 +56,7 @@ class Wanted:
     channels: int | None = None     # 1 to 16
     dies: int | None = None         # of a channel, 1 to 16
     seed: int | None = None         # of errors and of the factory's bad blocks
+    spare: int | None = None        # percent of flash beyond what hosts see
     timing: str | None = None
     plp: str | None = None          # power-loss protection: on or off
 
@@ -80,11 +83,12 @@ def parse(text: str) -> Wanted:
                             f"{chosen.listed(KEYS)}{chosen.mean(key, KEYS)}")
         elif getattr(found, key) is not None:
             raise NandError(f"nand {text!r}: {key} occurs twice")
-        elif key in NUMBERS:
+        elif key in NUMBERS or key in RANGES:
             if not (value.isascii() and value.isdigit() and len(value) < 19):
                 raise NandError(f"nand {text!r}: {key} {value!r} is not a number")
-            if key in MOST and not 1 <= int(value) <= MOST[key]:
-                raise NandError(f"nand {text!r}: {key} {value} is outside 1 to {MOST[key]}")
+            least, most = RANGES.get(key, (0, int(value)))
+            if not least <= int(value) <= most:
+                raise NandError(f"nand {text!r}: {key} {value} is outside {least} to {most}")
             setattr(found, key, int(value))
         else:
             if key == "timing":
@@ -96,7 +100,16 @@ def parse(text: str) -> Wanted:
             elif key == "plp":
                 chosen.check_word("nand: plp", value, SWITCH)
             setattr(found, key, value)
+    expand_drive(found)
     return found
+
+
+def expand_drive(wanted: Wanted) -> None:
+    """Replace the profile of a whole drive by what it stands for; other keys go before it."""
+    shape_of_drive = DRIVES.get(wanted.profile or "", {})
+    for key, value in shape_of_drive.items():
+        if key == "profile" or getattr(wanted, key) is None:
+            setattr(wanted, key, value)
 
 
 # The program
@@ -163,7 +176,7 @@ def complaint(path: Path, done: subprocess.CompletedProcess[str]) -> str:
 
 
 def check_profile(name: str) -> None:
-    names = [line.split()[0] for line in call("profiles").stdout.splitlines()]
+    names = [line.split()[0] for line in call("profiles").stdout.splitlines()] + list(DRIVES)
     chosen.check_word("nand: profile", name, names)
 
 
@@ -215,13 +228,24 @@ def ask_bytes(what: str, size: int, *options: object) -> int:
     return int(done.stdout)
 
 
+def sizing(wanted: Wanted) -> list[object]:
+    """The options of essd-nand that decide how much of an array hosts can see."""
+    spare = [] if wanted.spare is None else ["--spare", wanted.spare]
+    return [*shape(wanted), *spare, *["--plp"] * (wanted.plp == "on")]
+
+
+def choose_capacity(wanted: Wanted, size: str) -> int:
+    """What hosts see of an array of this size; 0: as much as the firmware chooses."""
+    return 0 if wanted.spare is None else ask_bytes("space", size_bytes(size), *sizing(wanted))
+
+
 def choose_size(wanted: Wanted, capacity: int) -> str:
     """The size of a new array for a drive with this capacity (0: all of the array).
 
     It is `wanted.size`, or else the smallest possible one.  TooLargeError if no drive can
     have such an array or this capacity; NandError if something else does not fit.
     """
-    options = [*shape(wanted), *["--plp"] * (wanted.plp == "on")]
+    options = sizing(wanted)
     if wanted.size is None:
         return media.exact_size(ask_bytes("size", capacity, *options))
     space = ask_bytes("space", size_bytes(wanted.size), "--visible", capacity, *options)
@@ -250,7 +274,8 @@ def create(path: Path, wanted: Wanted, size: str, capacity: int = 0) -> Nand:
         facts = look(path)
         array = Nand(str(path), size, facts["profile"], facts["channels"],
                      facts["dies"], facts["seed"], wanted.timing or TIMINGS[0],
-                     wanted.plp or "off", capacity, facts["blocks"], facts["wordlines"])
+                     wanted.plp or "off", capacity, facts["blocks"], facts["wordlines"],
+                     wanted.spare or RANGES["spare"][0])
         record(array)
     except BaseException:
         path.unlink(missing_ok=True)
@@ -260,7 +285,7 @@ def create(path: Path, wanted: Wanted, size: str, capacity: int = 0) -> Nand:
 
 def update(array: Nand, wanted: Wanted) -> Nand:
     """The drive's array, with the settings that can change; EssdError for the others."""
-    for key in ("size", "profile", *NUMBERS, "plp"):
+    for key in ("size", "profile", *NUMBERS, "spare", "plp"):
         asked, has = getattr(wanted, key), getattr(array, key)
         is_same = asked in (None, has) or (
             key == "size" and size_bytes(asked) == size_bytes(has))

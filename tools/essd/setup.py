@@ -281,7 +281,8 @@ def new_sizes(wish: Wish, asked: nand.Wanted) -> tuple[str, int] | None:
     if asked.size is None:
         capacity = capacity or media.DEFAULT_SIZE
     try:
-        return nand.choose_size(asked, capacity), capacity
+        size = nand.choose_size(asked, capacity)
+        return size, capacity or nand.choose_capacity(asked, size)
     except nand.TooLargeError as error:
         if wish.nand is None:
             return None

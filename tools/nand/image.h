@@ -34,9 +34,10 @@ struct wishes {
     unsigned int channels;
     unsigned int dies;
     uint64_t seed;
-    uint64_t erasures; /* age: of each block */
-    uint64_t days;     /* age: that have passed */
-    bool as_json;      /* info, check */
+    unsigned int spare_percent; /* info, size, space: see ftl_space() */
+    uint64_t erasures;          /* age: of each block */
+    uint64_t days;              /* age: that have passed */
+    bool as_json;               /* info, check */
 
     /* age: preconditioning, see fill.h */
     unsigned int fill; /* percent of each namespace; 0: no preconditioning */

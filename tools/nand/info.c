@@ -96,7 +96,9 @@ static void count_die(struct info *info, uint32_t number)
 int show_image(const char *path, const struct wishes *wishes)
 {
     struct image image;
-    struct info info = {.image = &image, .wear_min = UINT32_MAX};
+    struct info info = {.image = &image,
+                        .spare_percent = wishes->spare_percent,
+                        .wear_min = UINT32_MAX};
     struct stat about;
     uint32_t dies;
 

@@ -22,7 +22,8 @@ struct info_die {
 
 struct info {
     const struct image *image;
-    uint64_t disk_bytes; /* of the file, without its holes */
+    unsigned int spare_percent; /* of "space_bytes": see ftl_space() */
+    uint64_t disk_bytes;        /* of the file, without its holes */
     struct info_die *dies;
 
     /* Blocks. */

@@ -27,8 +27,8 @@ static void print_header(const struct info *info)
     print_number("pages", geometry->pages);
     print_number("units", geometry->units);
     print_number("capacity_bytes", nand_geometry_bytes(geometry));
-    print_number("space_bytes",
-                 space_bytes(geometry, file->profile, file->seed));
+    print_number("space_bytes", space_bytes(geometry, file->profile, file->seed,
+                                            info->spare_percent));
     print_number("programmed_bytes", info->programmed_bytes);
     print_number("file_bytes", info->image->size_bytes);
     print_number("disk_bytes", info->disk_bytes);

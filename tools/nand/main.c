@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "firmware/ftl/ftl.h"
 #include "space.h"
 
 static const char usage[] =
     "usage: essd-nand create FILE --capacity BYTES [--profile NAME]\n"
     "                        [--channels N] [--dies N] [--seed N]\n"
-    "       essd-nand info FILE [--json]\n"
+    "       essd-nand info FILE [--json] [--spare PERCENT]\n"
     "       essd-nand check FILE [--json]\n"
     "       essd-nand age FILE [--erasures N] [--days N] [--flash FLASH]\n"
     "                        [--fill PERCENT [--plp]\n"
@@ -23,9 +24,11 @@ static const char usage[] =
     "                        [--progress]]\n"
     "       essd-nand size --capacity BYTES [--profile NAME] [--channels N]\n"
     "                        [--dies N] [--seed N] [--plp]\n"
+    "                        [--spare PERCENT]\n"
     "       essd-nand space --capacity BYTES [--visible BYTES] [--profile "
     "NAME]\n"
     "                        [--channels N] [--dies N] [--seed N] [--plp]\n"
+    "                        [--spare PERCENT]\n"
     "       essd-nand profiles\n"
     "\n"
     "  --capacity  create, space: bytes of data in all blocks; size: bytes\n"
@@ -38,6 +41,8 @@ static const char usage[] =
     "  --channels  1 to 16; default 4\n"
     "  --dies      of a channel, 1 to 16; default 2\n"
     "  --seed      of bad blocks and errors; age: of random writes; default 1\n"
+    "  --spare     flash beyond what hosts see and beyond parity, as a\n"
+    "              percentage of what hosts see: 7 to 400; default 7\n"
     "  --erasures  that each block has had in addition\n"
     "  --days      that have passed since the last use\n"
     "  --fill      write this share of each namespace: 1 to 100 percent\n"
@@ -83,6 +88,7 @@ enum {
     OPTION_CHANNELS,
     OPTION_DIES,
     OPTION_SEED,
+    OPTION_SPARE,
     OPTION_ERASURES,
     OPTION_DAYS,
     OPTION_FILL,
@@ -101,6 +107,7 @@ static const struct option options[] = {
     {"channels", required_argument, NULL, OPTION_CHANNELS},
     {"dies", required_argument, NULL, OPTION_DIES},
     {"seed", required_argument, NULL, OPTION_SEED},
+    {"spare", required_argument, NULL, OPTION_SPARE},
     {"erasures", required_argument, NULL, OPTION_ERASURES},
     {"days", required_argument, NULL, OPTION_DAYS},
     {"fill", required_argument, NULL, OPTION_FILL},
@@ -169,6 +176,9 @@ static bool set_option(struct wishes *wishes, int option, const char *value)
     case OPTION_SEED:
         wishes->seed = number;
         return true;
+    case OPTION_SPARE:
+        wishes->spare_percent = (unsigned int)MIN(number, 1000);
+        return number >= FTL_SPARE_PERCENT && number <= FTL_SPARE_PERCENT_MAX;
     case OPTION_ERASURES:
         wishes->erasures = number;
         return number <= 1000000;
@@ -200,8 +210,11 @@ static int print_profiles(void)
 
 int main(int argc, char **argv)
 {
-    struct wishes wishes = {
-        .profile = nand_profile(0)->name, .channels = 4, .dies = 2, .seed = 1};
+    struct wishes wishes = {.profile = nand_profile(0)->name,
+                            .channels = 4,
+                            .dies = 2,
+                            .seed = 1,
+                            .spare_percent = FTL_SPARE_PERCENT};
     const char *command, *path;
     int option;
 

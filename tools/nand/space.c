@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "firmware/app/nand_sizes.h"
+#include "firmware/native/nand_space.h"
 #include "fit.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -34,40 +35,10 @@ struct space {
     uint64_t dram_bytes; /* that the translation layer needs */
 };
 
-static unsigned int bad_planes(const struct nand_geometry *geometry,
-                               const struct nand_profile *profile,
-                               uint64_t seed, uint32_t die, uint32_t block)
-{
-    unsigned int bad = 0;
-
-    for (uint32_t plane = 0; plane < geometry->planes; plane++) {
-        uint32_t number =
-            (die * geometry->planes + plane) * geometry->blocks + block;
-
-        if (nand_is_factory_bad(profile, seed, number)) {
-            bad |= 1u << plane;
-        }
-    }
-    return bad;
-}
-
-/* Set the planes that the factory has marked as bad. */
-static void set_marks(uint8_t *bad, const struct nand_geometry *geometry,
-                      const struct nand_profile *profile, uint64_t seed)
-{
-    uint32_t dies = nand_geometry_dies(geometry);
-
-    for (uint32_t block = 0; block < geometry->blocks; block++) {
-        for (uint32_t die = 0; die < dies; die++) {
-            bad[(size_t)block * dies + die] =
-                (uint8_t)bad_planes(geometry, profile, seed, die, block);
-        }
-    }
-}
-
 static struct space compute_space(const struct nand_geometry *geometry,
                                   const struct nand_profile *profile,
-                                  uint64_t seed, const struct nand_sizes *sizes)
+                                  uint64_t seed, unsigned int spare_percent,
+                                  const struct nand_sizes *sizes)
 {
     uint32_t dies = nand_geometry_dies(geometry);
     uint8_t *bad = calloc(geometry->blocks, dies);
@@ -89,9 +60,10 @@ static struct space compute_space(const struct nand_geometry *geometry,
         return space;
     }
     nand_sizes_begin(&config, sizes);
-    set_marks(bad, geometry, profile, seed);
+    nand_space_mark(bad, geometry, profile, seed);
     if (nand_sizes_choose(&config, sizes)) {
-        space.bytes = (uint64_t)ftl_space(&config) * FTL_UNIT_DATA;
+        space.bytes =
+            (uint64_t)ftl_space(&config, spare_percent) * FTL_UNIT_DATA;
         space.dram_bytes = ftl_bytes(&config) + ftl_keep_bytes(&config);
     }
     free(bad);
@@ -99,11 +71,12 @@ static struct space compute_space(const struct nand_geometry *geometry,
 }
 
 uint64_t space_bytes(const struct nand_geometry *geometry,
-                     const struct nand_profile *profile, uint64_t seed)
+                     const struct nand_profile *profile, uint64_t seed,
+                     unsigned int spare_percent)
 {
     const struct nand_sizes sizes = {0};
 
-    return compute_space(geometry, profile, seed, &sizes).bytes;
+    return compute_space(geometry, profile, seed, spare_percent, &sizes).bytes;
 }
 
 /* The space of an array that holds `array_bytes`, if hosts see `visible_bytes`
@@ -123,7 +96,8 @@ static struct space space_of(const struct kind *kind, uint64_t array_bytes,
 
     return nand_geometry_for(kind->profile, array_bytes, wishes->channels,
                              wishes->dies, &geometry, &fit, &nearest)
-               ? compute_space(&geometry, kind->profile, wishes->seed, &sizes)
+               ? compute_space(&geometry, kind->profile, wishes->seed,
+                               wishes->spare_percent, &sizes)
                : (struct space){0};
 }
 

@@ -5,9 +5,11 @@
 
 #include "image.h"
 
-/** Bytes that hosts can store on a new drive with such an array. */
+/** Bytes that hosts can store on a new drive with such an array.
+ *  @param spare_percent  see ftl_space() */
 uint64_t space_bytes(const struct nand_geometry *geometry,
-                     const struct nand_profile *profile, uint64_t seed);
+                     const struct nand_profile *profile, uint64_t seed,
+                     unsigned int spare_percent);
 
 /**
  * The command `size`: find the smallest array of a kind with which a drive has

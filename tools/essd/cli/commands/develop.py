@@ -129,6 +129,9 @@ def bench(native: Annotated[bool, typer.Option(
               min=0, max=1_000_000, help="With --timing virtual: millions of instructions "
               "that the firmware executes in a second; default: 1000.  With 0, they take "
               "no time.")] = None,
+          steady: Annotated[bool, typer.Option(
+              "--steady", help="With --timing virtual: random writes in the steady state, "
+                               "while garbage is collected; takes 7 minutes or more.")] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -140,7 +143,7 @@ def bench(native: Annotated[bool, typer.Option(
     from ... import bench as bench_module
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare), block,
-                         bench_module.Timing(timing, seed, mips))
+                         bench_module.Timing(timing, seed, mips, steady))
 
 
 @command(DEVELOP)
