@@ -113,23 +113,6 @@ static bool has_part_of(uint64_t memory, uint64_t len, uint64_t word)
     return memory < word + WORD && word < memory + len;
 }
 
-/* Whether a pending copy of the list of moves will overwrite the word. */
-static bool is_replaced(const struct ftl *ftl, const uint8_t *word)
-{
-    const struct ftl_moves *moves = ftl->config.flash.moves;
-    uint64_t addr = (uintptr_t)word + moves->addr_offset;
-
-    for (uint32_t i = 0; i < moves->count; i++) {
-        const struct ftl_move *move = &moves->list[i];
-
-        if (is_copy(move) && addr >= move->target &&
-            addr + WORD <= move->target + move_bytes(move)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A move would copy the lost word at `addr`.  So the words to which it would
  * copy these bytes are lost, too. */
 static void lose_target(struct ftl *ftl, const struct ftl_move *move,
@@ -239,13 +222,11 @@ static bool fail_writes(struct ftl *ftl, const uint8_t *word)
 
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
 {
-    bool is_ours = is_replaced(ftl, word) || lose_word(ftl, word);
+    bool is_ours = lose_word(ftl, word);
 
     is_ours |= lose_moves(ftl, word);
     is_ours |= fail_writes(ftl, word);
-    /* If no move reads the word, the controller has found it when it was about
-     * to write metadata from the flash there.  Then the read is repeated. */
-    return is_ours || find_reader(ftl, word) != NULL;
+    return is_ours;
 }
 
 void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,

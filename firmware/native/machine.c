@@ -43,6 +43,22 @@ static void *core_dma(void *ctx, uint64_t addr, uint64_t len)
     return native_node_dma(&machine->node, addr, len);
 }
 
+static void *core_dma_write(void *ctx, uint64_t addr, uint64_t len)
+{
+    struct machine *machine = machine_of(ctx);
+
+    if (hw_ecc_has_errors(&machine->ecc) &&
+        !hw_ecc_write(&machine->ecc, addr, len, true)) {
+        return NULL;
+    }
+    return native_node_dma(&machine->node, addr, len);
+}
+
+static bool core_is_dram(void *ctx, uint64_t addr, uint64_t len)
+{
+    return native_node_dma(&machine_of(ctx)->node, addr, len) != NULL;
+}
+
 /* Harts access memory directly here, so only devices notice its errors. */
 static void ecc_set_irq(void *ctx, bool level)
 {
@@ -104,6 +120,8 @@ static struct dev_env env_of(struct machine *machine, enum machine_core core)
     return (struct dev_env){
         .ctx = &machine->slots[core],
         .dma = core_dma,
+        .dma_write = core_dma_write,
+        .is_dram = core_is_dram,
         .now_ns = core_now_ns,
         .set_timer = core_set_timer,
         .set_irq = core_set_irq,

@@ -70,7 +70,7 @@ struct machine {
     struct frame_sink links[SOC_PORTS]; /* sinks that replace cables */
     struct hw_lag lag;
     struct hw_ecc ecc;
-    /* Called when a device is about to read or write memory, or NULL. */
+    /* Called when a device is about to read memory, or NULL. */
     void (*before_dma)(void *ctx, uint64_t addr, uint64_t len);
     void *before_dma_ctx;
     struct rnic rnic;

@@ -12,7 +12,7 @@ static uint64_t words_address(const uint32_t words[2])
 
 static bool is_dram(const struct dev_env *env, uint64_t addr, uint64_t len)
 {
-    return addr % QUEUE_ALIGN == 0 && env->dma(env->ctx, addr, len) != NULL;
+    return addr % QUEUE_ALIGN == 0 && env->is_dram(env->ctx, addr, len);
 }
 
 static bool ring_fits(const struct dev_env *env, uint64_t addr,

@@ -12,7 +12,8 @@
 #include "hw-model/core/shared_word.h"
 #include "hw-model/regs/queue.h"
 
-/** @return the queue's page; NULL when the queue is off */
+/** @return the queue's page; NULL when the queue is off, or when the page has a
+ *          memory error that cannot be corrected */
 static inline uint8_t *dev_queue_page(const struct dev_queue *queue,
                                       const struct dev_env *env)
 {
@@ -63,9 +64,8 @@ static inline uint32_t dev_queue_pending(const struct dev_queue *queue,
 /**
  * Take the next command, of those that dev_queue_pending() has counted.
  *
- * @return its bytes, valid until dev_queue_release(); NULL when they are not in
- *         DRAM, which cannot happen, because enabling the queue checked the
- *         ring
+ * @return its bytes, valid until dev_queue_release(); NULL when they have a
+ *         memory error that cannot be corrected
  */
 static inline const uint8_t *dev_queue_take(struct dev_queue *queue,
                                             const struct dev_env *env,
@@ -94,8 +94,8 @@ static inline uint8_t *dev_queue_complete(struct dev_queue *queue,
                                           uint64_t cookie, uint8_t status)
 {
     uint64_t slot = queue->cq_pi++ & queue->cq_mask;
-    uint8_t *cqe = env->dma(env->ctx, queue->cq_addr + slot * QUEUE_CQE_LEN,
-                            QUEUE_CQE_LEN);
+    uint8_t *cqe = env->dma_write(
+        env->ctx, queue->cq_addr + slot * QUEUE_CQE_LEN, QUEUE_CQE_LEN);
 
     if (cqe != NULL) {
         put_le64(cqe + QUEUE_CQE_COOKIE, cookie);

@@ -19,15 +19,26 @@ struct dev_env {
     void *ctx;
 
     /**
-     * Map DRAM for DMA.
+     * Map DRAM for DMA that reads it, or reads it and changes a part of it.
      *
      * This costs a comparison and an addition; call it for each access.
      *
      * @return a pointer to `len` contiguous bytes at bus address `addr`, valid
      *         until the machine is reset; NULL when any byte of them is not in
-     *         DRAM
+     *         DRAM, or has a memory error that cannot be corrected
+     *         (docs/hardware/ecc.md)
      */
     void *(*dma)(void *ctx, uint64_t addr, uint64_t len);
+
+    /**
+     * As dma(), for DMA that overwrites all of the bytes.  Memory errors of the
+     * words that they fill end.  NULL also when a word of which they fill only
+     * a part has an error that cannot be corrected.
+     */
+    void *(*dma_write)(void *ctx, uint64_t addr, uint64_t len);
+
+    /** Whether these bytes are in DRAM.  This does not access them. */
+    bool (*is_dram)(void *ctx, uint64_t addr, uint64_t len);
 
     /*
      * Virtual time.  It never goes back, and stops while the machine is

@@ -97,10 +97,32 @@ bool hw_ecc_read(struct hw_ecc *ecc, uint64_t addr, uint64_t len, bool by_dma)
     return is_right;
 }
 
-void hw_ecc_write(struct hw_ecc *ecc, uint64_t addr, uint64_t len)
+/* Read the words at the edges of a range, of which only a part is written.
+ * @return false when one of them cannot be corrected */
+static bool read_edges(struct hw_ecc *ecc, uint64_t addr, uint64_t len,
+                       bool by_dma)
+{
+    uint64_t end = addr + len;
+    bool is_right = true;
+
+    if (addr % ECC_WORD_BYTES != 0) {
+        is_right = hw_ecc_read(ecc, addr, 1, by_dma);
+    }
+    if (end % ECC_WORD_BYTES != 0 &&
+        (addr % ECC_WORD_BYTES == 0 ||
+         end / ECC_WORD_BYTES != addr / ECC_WORD_BYTES)) {
+        is_right &= hw_ecc_read(ecc, end - 1, 1, by_dma);
+    }
+    return is_right;
+}
+
+bool hw_ecc_write(struct hw_ecc *ecc, uint64_t addr, uint64_t len, bool by_dma)
 {
     uint32_t before = ecc->count;
 
+    if (len == 0 || !read_edges(ecc, addr, len, by_dma)) {
+        return len == 0;
+    }
     for (uint32_t i = ecc->count; i-- > 0;) {
         if (word_touches_range(&ecc->words[i], addr, len)) {
             remove_word(ecc, i);
@@ -109,6 +131,7 @@ void hw_ecc_write(struct hw_ecc *ecc, uint64_t addr, uint64_t len)
     if (ecc->count != before) {
         ecc->config.changed(ecc->config.ctx);
     }
+    return true;
 }
 
 /* ---- Registers. */

@@ -67,15 +67,22 @@ static inline bool hw_ecc_has_errors(const struct hw_ecc *ecc)
 }
 
 /**
- * A part of memory is read, or a word is partly written, which also reads it.
+ * A part of memory is read.
  *
  * @return false when a word in it has an error that cannot be corrected
  */
 MUST_USE bool hw_ecc_read(struct hw_ecc *ecc, uint64_t addr, uint64_t len,
                           bool by_dma);
 
-/** A part of memory is written: the words in it have no error any more. */
-void hw_ecc_write(struct hw_ecc *ecc, uint64_t addr, uint64_t len);
+/**
+ * A part of memory is about to be written.  The words in it have no error
+ * afterwards.  A word of which only some bytes are written is read first.
+ *
+ * @return false when such a word has an error that cannot be corrected; then
+ *         nothing may be written, and no error was removed
+ */
+MUST_USE bool hw_ecc_write(struct hw_ecc *ecc, uint64_t addr, uint64_t len,
+                           bool by_dma);
 
 /** @return false when there is no such register */
 MUST_USE bool hw_ecc_reg_read(const struct hw_ecc *ecc, uint32_t offset,

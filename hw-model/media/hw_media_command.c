@@ -82,6 +82,13 @@ static enum media_cqe_status check_range(const struct hw_media *media,
     return MEDIA_CQE_OK;
 }
 
+static void *map_data(const struct hw_media *media, const struct command *cmd,
+                      uint64_t addr, uint64_t len)
+{
+    return cmd->opcode == MEDIA_CMD_READ ? media_dma_write(media, addr, len)
+                                         : media_dma(media, addr, len);
+}
+
 static enum media_cqe_status map_pieces(const struct hw_media *media,
                                         const struct command *cmd,
                                         struct hw_media_op *op)
@@ -107,7 +114,7 @@ static enum media_cqe_status map_pieces(const struct hw_media *media,
         if (len == 0) {
             return MEDIA_CQE_BAD_ARGUMENT;
         }
-        data = media_dma(media, get_le64(piece + MEDIA_PIECE_ADDR), len);
+        data = map_data(media, cmd, get_le64(piece + MEDIA_PIECE_ADDR), len);
         if (data == NULL) {
             return MEDIA_CQE_BAD_ADDRESS;
         }
@@ -145,7 +152,7 @@ void media_command_start(struct hw_media *media, struct hw_media_op *op,
     op->is_traced = false;
     op->first = 0;
     op->end = 0;
-    if (bytes == NULL) { /* enabling the queue checked the ring */
+    if (bytes == NULL) { /* the command has a memory error */
         op->cookie = 0;
         op->opcode = MEDIA_CMD_NOP;
         op->status = MEDIA_CQE_BAD_ADDRESS;

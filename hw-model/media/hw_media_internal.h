@@ -25,6 +25,13 @@ static inline void *media_dma(const struct hw_media *media, uint64_t addr,
     return media->config.env.dma(media->config.env.ctx, addr, len);
 }
 
+/* The same for memory of which the engine overwrites all bytes. */
+static inline void *media_dma_write(const struct hw_media *media, uint64_t addr,
+                                    uint64_t len)
+{
+    return media->config.env.dma_write(media->config.env.ctx, addr, len);
+}
+
 static inline void media_defer(const struct hw_media *media)
 {
     media->config.env.defer(media->config.env.ctx);

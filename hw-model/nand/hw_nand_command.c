@@ -71,7 +71,8 @@ static enum nand_cqe_status map_list(const struct hw_nand *nand,
     if (addr % LIST_ALIGN != 0) {
         return NAND_CQE_BAD_ARGUMENT;
     }
-    op->list = hw_nand_dma(nand, addr, len);
+    op->list = op->opcode == NAND_CMD_MARKS ? hw_nand_dma_write(nand, addr, len)
+                                            : hw_nand_dma(nand, addr, len);
     return op->list != NULL ? NAND_CQE_OK : NAND_CQE_BAD_ADDRESS;
 }
 
@@ -150,7 +151,7 @@ void hw_nand_command_start(struct hw_nand *nand, unsigned int q,
 {
     struct hw_nand_op *op = take_op(nand, q);
 
-    if (bytes == NULL) { /* enabling the queue checked the ring */
+    if (bytes == NULL) { /* the command has a memory error */
         op->status = NAND_CQE_BAD_ADDRESS;
         hw_nand_command_end(nand, op);
         return;

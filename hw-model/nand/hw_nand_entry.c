@@ -7,21 +7,28 @@
 
 enum { PART_ALIGN = 8 };
 
-/* Find `len` bytes at `addr` in DRAM; address 0 stands for no buffer. */
-static bool map_buffer(const struct hw_nand *nand, uint64_t addr, uint64_t len,
-                       uint8_t **ptr)
+/* Find `len` bytes at `addr` in DRAM, which a READ overwrites and a PROGRAM
+ * reads; address 0 stands for no buffer. */
+static bool map_buffer(const struct hw_nand *nand, bool is_read, uint64_t addr,
+                       uint64_t len, uint8_t **ptr)
 {
-    *ptr = addr != 0 ? hw_nand_dma(nand, addr, len) : NULL;
-    return addr == 0 || *ptr != NULL;
+    if (addr == 0) {
+        *ptr = NULL;
+        return true;
+    }
+    *ptr = is_read ? hw_nand_dma_write(nand, addr, len)
+                   : hw_nand_dma(nand, addr, len);
+    return *ptr != NULL;
 }
 
 static enum nand_cqe_status map_buffers(const struct hw_nand *nand,
-                                        uint8_t *entry, struct nand_unit *unit)
+                                        bool is_read, uint8_t *entry,
+                                        struct nand_unit *unit)
 {
     unit->system = entry + NAND_ENTRY_SYSTEM;
-    return map_buffer(nand, get_le64(entry + NAND_ENTRY_DATA), unit->length,
-                      &unit->data) &&
-                   map_buffer(nand, get_le64(entry + NAND_ENTRY_META),
+    return map_buffer(nand, is_read, get_le64(entry + NAND_ENTRY_DATA),
+                      unit->length, &unit->data) &&
+                   map_buffer(nand, is_read, get_le64(entry + NAND_ENTRY_META),
                               NAND_META_LEN, &unit->meta)
                ? NAND_CQE_OK
                : NAND_CQE_BAD_ADDRESS;
@@ -39,7 +46,7 @@ static enum nand_cqe_status map_program_entry(const struct hw_nand *nand,
         entry[NAND_ENTRY_FLAGS] != 0) {
         return NAND_CQE_BAD_ARGUMENT;
     }
-    status = map_buffers(nand, entry, unit);
+    status = map_buffers(nand, false, entry, unit);
     if (status == NAND_CQE_OK && unit->data == NULL) {
         return NAND_CQE_BAD_ADDRESS;
     }
@@ -94,7 +101,7 @@ static enum nand_cqe_status map_read_entry(const struct hw_nand *nand,
     if (unit->length == 0 && get_le64(entry + NAND_ENTRY_DATA) != 0) {
         return NAND_CQE_BAD_ARGUMENT;
     }
-    return map_buffers(nand, entry, unit);
+    return map_buffers(nand, true, entry, unit);
 }
 
 enum nand_cqe_status hw_nand_entries_map(const struct hw_nand *nand,

@@ -18,6 +18,13 @@ static inline void *hw_nand_dma(const struct hw_nand *nand, uint64_t addr,
     return nand->config.env.dma(nand->config.env.ctx, addr, len);
 }
 
+/* The same for memory of which the controller overwrites all bytes. */
+static inline void *hw_nand_dma_write(const struct hw_nand *nand, uint64_t addr,
+                                      uint64_t len)
+{
+    return nand->config.env.dma_write(nand->config.env.ctx, addr, len);
+}
+
 static inline void hw_nand_defer(const struct hw_nand *nand)
 {
     nand->config.env.defer(nand->config.env.ctx);

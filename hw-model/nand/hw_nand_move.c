@@ -91,26 +91,33 @@ static enum nand_move_status do_protect(struct list *list, const uint8_t *move)
 {
     uint64_t source = get_le64(move + NAND_MOVE_SOURCE);
     uint64_t target = get_le64(move + NAND_MOVE_TARGET);
-    const uint8_t *from =
-        source != 0 ? hw_nand_dma(list->nand, source, T10_PI_LEN) : NULL;
-    uint8_t *to =
-        target != 0 ? hw_nand_dma(list->nand, target, T10_PI_LEN) : NULL;
+    const uint8_t *from = NULL;
+    uint8_t *to = NULL;
     enum nand_move_status status = NAND_MOVE_OK;
     uint16_t guard = list->guard;
 
-    if (!has_protect_form(move) || (source != 0 && from == NULL) ||
-        (target != 0 && to == NULL)) {
+    if (!has_protect_form(move)) {
         return NAND_MOVE_REFUSED;
     }
+    if (source != 0) {
+        from = hw_nand_dma(list->nand, source, T10_PI_LEN);
+        if (from == NULL) {
+            return NAND_MOVE_REFUSED;
+        }
+        status = check_block(move, guard, from);
+    }
+    if (status == NAND_MOVE_OK && target != 0) {
+        to = hw_nand_dma_write(list->nand, target, T10_PI_LEN);
+        if (to == NULL) {
+            return NAND_MOVE_REFUSED;
+        }
+        if (from == NULL) {
+            make_information(move, guard, to);
+        } else {
+            memmove(to, from, T10_PI_LEN);
+        }
+    }
     list->guard = 0;
-    if (from == NULL) {
-        make_information(move, guard, to);
-        return NAND_MOVE_OK;
-    }
-    status = check_block(move, guard, from);
-    if (status == NAND_MOVE_OK && to != NULL) {
-        memmove(to, from, T10_PI_LEN);
-    }
     return status;
 }
 
@@ -128,12 +135,22 @@ static bool has_good_form(const uint8_t *move, uint32_t len)
            move[NAND_MOVE_OPCODE] <= NAND_MOVE_ADD_GUARD;
 }
 
+/* The area to which a move writes; XOR also reads it. */
+static uint8_t *map_target(const struct list *list, const uint8_t *move,
+                           uint32_t len)
+{
+    uint64_t addr = get_le64(move + NAND_MOVE_TARGET);
+
+    return move[NAND_MOVE_OPCODE] == NAND_MOVE_XOR
+               ? hw_nand_dma(list->nand, addr, len)
+               : hw_nand_dma_write(list->nand, addr, len);
+}
+
 static enum nand_move_status do_move(struct list *list, const uint8_t *move)
 {
     uint32_t len = get_le32(move + NAND_MOVE_LENGTH);
-    uint64_t target = get_le64(move + NAND_MOVE_TARGET);
     bool adds = move[NAND_MOVE_OPCODE] == NAND_MOVE_ADD_GUARD;
-    bool copies = !adds || target != 0;
+    bool copies = !adds || get_le64(move + NAND_MOVE_TARGET) != 0;
     const uint8_t *from;
     uint8_t *to;
 
@@ -141,7 +158,7 @@ static enum nand_move_status do_move(struct list *list, const uint8_t *move)
         return NAND_MOVE_REFUSED;
     }
     from = hw_nand_dma(list->nand, get_le64(move + NAND_MOVE_SOURCE), len);
-    to = copies ? hw_nand_dma(list->nand, target, len) : NULL;
+    to = from != NULL && copies ? map_target(list, move, len) : NULL;
     if (from == NULL || (copies && to == NULL)) {
         return NAND_MOVE_REFUSED;
     }

@@ -242,7 +242,7 @@ static bool ring_fits(const struct hw_port *port, uint64_t addr,
 {
     return size_log2 >= 1 && size_log2 <= PORT_RING_LOG2_MAX &&
            addr % RING_ALIGN == 0 &&
-           port_dma(port, addr, (uint64_t)entry_len << size_log2) != NULL;
+           port_is_dram(port, addr, (uint64_t)entry_len << size_log2);
 }
 
 static void enable_rings(struct hw_port *port)
@@ -251,7 +251,7 @@ static void enable_rings(struct hw_port *port)
     uint32_t tx_log2 = FIELD_GET(port->ring_sizes, PORT_RING_SIZES, TX);
 
     if (port->rings_on || page_address(port->page) % RING_ALIGN != 0 ||
-        port_dma(port, page_address(port->page), PORT_PAGE_LEN) == NULL ||
+        !port_is_dram(port, page_address(port->page), PORT_PAGE_LEN) ||
         !ring_fits(port, page_address(port->rx), rx_log2, PORT_RXD_LEN) ||
         !ring_fits(port, page_address(port->tx), tx_log2, PORT_TXD_LEN)) {
         return;
@@ -515,11 +515,11 @@ bool hw_port_loaded(struct hw_port *port)
          port->rx_mask >> PORT_RING_LOG2_MAX != 0 ||
          port->tx_mask >> PORT_RING_LOG2_MAX != 0 ||
          (port->page_addr | port->rx_addr | port->tx_addr) % RING_ALIGN != 0 ||
-         port_dma(port, port->page_addr, PORT_PAGE_LEN) == NULL ||
-         port_dma(port, port->rx_addr,
-                  (uint64_t)PORT_RXD_LEN * (port->rx_mask + 1)) == NULL ||
-         port_dma(port, port->tx_addr,
-                  (uint64_t)PORT_TXD_LEN * (port->tx_mask + 1)) == NULL)) {
+         !port_is_dram(port, port->page_addr, PORT_PAGE_LEN) ||
+         !port_is_dram(port, port->rx_addr,
+                       (uint64_t)PORT_RXD_LEN * (port->rx_mask + 1)) ||
+         !port_is_dram(port, port->tx_addr,
+                       (uint64_t)PORT_TXD_LEN * (port->tx_mask + 1)))) {
         return false;
     }
     derive_matches(port);

@@ -20,7 +20,21 @@ static inline void *port_dma(const struct hw_port *port, uint64_t addr,
     return port->config.env.dma(port->config.env.ctx, addr, len);
 }
 
-/* The page while the rings are on, or NULL. */
+/* The same for memory of which the port overwrites all bytes. */
+static inline void *port_dma_write(const struct hw_port *port, uint64_t addr,
+                                   uint64_t len)
+{
+    return port->config.env.dma_write(port->config.env.ctx, addr, len);
+}
+
+static inline bool port_is_dram(const struct hw_port *port, uint64_t addr,
+                                uint64_t len)
+{
+    return port->config.env.is_dram(port->config.env.ctx, addr, len);
+}
+
+/* The page while the rings are on and it has no error that cannot be corrected,
+ * or NULL. */
 static inline uint8_t *port_page(const struct hw_port *port)
 {
     return port->rings_on ? port_dma(port, port->page_addr, PORT_PAGE_LEN)

@@ -234,7 +234,7 @@ static bool raw_store(struct hw_port *port, uint8_t *page,
         port_irq_raise(port, R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
         return false;
     }
-    buf = port_dma(port, get_le64(slot + PORT_RXD_ADDR), len);
+    buf = port_dma_write(port, get_le64(slot + PORT_RXD_ADDR), len);
     if (buf == NULL) {
         port_irq_raise(port, R_PORT_IRQ_STATUS_DMA_ERROR_MASK);
         return false;

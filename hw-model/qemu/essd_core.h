@@ -36,19 +36,40 @@ typedef struct EssdCore {
 /* In essd_ecc.c: let error correction know the core. */
 void essd_core_attach(EssdCore *core);
 
-/* In essd_ecc.c: as essd_core_dma(), but looks for words with errors. */
-void *essd_core_dma_checked(EssdCore *core, uint64_t addr, uint64_t len);
+/* In essd_ecc.c: as essd_core_map(), but looks for words with errors. */
+void *essd_core_map_checked(EssdCore *core, uint64_t addr, uint64_t len,
+                            bool is_write);
 
-static inline void *essd_core_dma(void *ctx, uint64_t addr, uint64_t len)
+/* @param is_write  whether the device overwrites all of the bytes */
+static inline void *essd_core_map(EssdCore *core, uint64_t addr, uint64_t len,
+                                  bool is_write)
 {
-    EssdCore *core = ctx;
     uint64_t offset = addr - SOC_DRAM_BASE;
 
     if (addr < SOC_DRAM_BASE || offset > core->direct_size ||
         len > core->direct_size - offset) {
-        return essd_core_dma_checked(core, addr, len);
+        return essd_core_map_checked(core, addr, len, is_write);
     }
     return core->dram_ptr + offset;
+}
+
+static inline void *essd_core_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    return essd_core_map(ctx, addr, len, false);
+}
+
+static inline void *essd_core_dma_write(void *ctx, uint64_t addr, uint64_t len)
+{
+    return essd_core_map(ctx, addr, len, true);
+}
+
+static inline bool essd_core_is_dram(void *ctx, uint64_t addr, uint64_t len)
+{
+    const EssdCore *core = ctx;
+    uint64_t offset = addr - SOC_DRAM_BASE;
+
+    return addr >= SOC_DRAM_BASE && offset <= core->dram_size &&
+           len <= core->dram_size - offset;
 }
 
 /* The virtual clock, whatever `ctx` is. */
@@ -92,6 +113,8 @@ static inline struct dev_env essd_core_env(
     return (struct dev_env){
         .ctx = core,
         .dma = essd_core_dma,
+        .dma_write = essd_core_dma_write,
+        .is_dram = essd_core_is_dram,
         .now_ns = essd_core_now_ns,
         .set_timer = essd_core_set_timer,
         .set_irq = set_irq,

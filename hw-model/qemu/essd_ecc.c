@@ -43,7 +43,6 @@ static MemTxResult essd_ecc_page_read(void *opaque, hwaddr offset,
     return MEMTX_OK;
 }
 
-/* A store to a part of a word reads the rest of it. */
 static MemTxResult essd_ecc_page_write(void *opaque, hwaddr offset,
                                        uint64_t value, unsigned size,
                                        MemTxAttrs attrs)
@@ -52,12 +51,10 @@ static MemTxResult essd_ecc_page_write(void *opaque, hwaddr offset,
     hwaddr addr = page->base + offset;
 
     trace_essd_ecc_access("write", addr, size);
-    if (size < sizeof(uint64_t) &&
-        !hw_ecc_read(&page->ecc->core, addr, size, false)) {
+    if (!hw_ecc_write(&page->ecc->core, addr, size, false)) {
         return MEMTX_ERROR;
     }
     stn_le_p(page->ptr + offset, size, value);
-    hw_ecc_write(&page->ecc->core, addr, size);
     return MEMTX_OK;
 }
 
@@ -170,18 +167,24 @@ bool essd_ecc_is_memory(hwaddr addr, uint64_t len)
     return obj && memory_at(ESSD_ECC(obj), addr, len);
 }
 
-void *essd_core_dma_checked(EssdCore *core, uint64_t addr, uint64_t len)
+bool essd_ecc_device_writes(hwaddr addr, uint64_t len)
 {
-    uint64_t offset = addr - SOC_DRAM_BASE;
+    Object *obj = object_resolve_path_type("", TYPE_ESSD_ECC, NULL);
 
-    if (addr < SOC_DRAM_BASE || offset > core->dram_size ||
-        len > core->dram_size - offset) {
+    return !obj || hw_ecc_write(&ESSD_ECC(obj)->core, addr, len, true);
+}
+
+void *essd_core_map_checked(EssdCore *core, uint64_t addr, uint64_t len,
+                            bool is_write)
+{
+    if (!essd_core_is_dram(core, addr, len)) {
         return NULL;
     }
-    if (core->ecc && !hw_ecc_read(core->ecc, addr, len, true)) {
+    if (core->ecc && !(is_write ? hw_ecc_write(core->ecc, addr, len, true)
+                                : hw_ecc_read(core->ecc, addr, len, true))) {
         return NULL;
     }
-    return core->dram_ptr + offset;
+    return core->dram_ptr + (addr - SOC_DRAM_BASE);
 }
 
 /* ---- The core's environment. */

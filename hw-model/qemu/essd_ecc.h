@@ -57,4 +57,11 @@ void essd_ecc_set_memories(EssdEccState *s, MemoryRegion *sram,
 /* Whether the machine has DRAM or SRAM at all of these addresses. */
 bool essd_ecc_is_memory(hwaddr addr, uint64_t len);
 
+/*
+ * A device without an EssdCore is about to write to memory.  This returns false
+ * if a word of which it writes only a part has an error that cannot be
+ * corrected.  Then the device must not write.
+ */
+bool essd_ecc_device_writes(hwaddr addr, uint64_t len);
+
 #endif

@@ -57,18 +57,21 @@ static uint64_t essd_spi_dma_read(void *opaque, hwaddr offset, unsigned size)
     return value;
 }
 
-/* Receive up to PIECE_BYTES; false when there is no memory at `to`. */
+/* Receive up to PIECE_BYTES; false when there is no memory at `to`, or the
+ * memory has an error that cannot be corrected. */
 static bool receive_piece(EssdSpiDmaState *s, hwaddr to, uint32_t len)
 {
     /* Registers are refused; pages with memory errors look like registers. */
-    const MemTxAttrs attrs = {.memory = !essd_ecc_is_memory(to, len)};
+    bool is_memory = essd_ecc_is_memory(to, len);
+    const MemTxAttrs attrs = {.memory = !is_memory};
     uint8_t piece[PIECE_BYTES];
 
     for (uint32_t i = 0; i < len; i++) {
         piece[i] = ssi_transfer(s->spi->ssi, 0);
     }
-    return address_space_write(&address_space_memory, to, attrs, piece, len) ==
-           MEMTX_OK;
+    return (!is_memory || essd_ecc_device_writes(to, len)) &&
+           address_space_write(&address_space_memory, to, attrs, piece, len) ==
+               MEMTX_OK;
 }
 
 static void start_transfer(EssdSpiDmaState *s)

@@ -16,20 +16,13 @@ struct command {
     uint32_t result;
 };
 
-/*
- * Whether `len` bytes at `addr` are in DRAM and aligned to `align`.  The
- * command does not read this memory, so words between the first and the last
- * byte may have errors.
- */
+/* Whether `len` bytes at `addr` are in DRAM and aligned to `align`. */
 static bool is_dram(const struct command *c, uint64_t addr, uint64_t len,
                     uint32_t align)
 {
     const struct dev_env *env = &c->rnic->env;
-    uint64_t last = addr + (len != 0 ? len - 1 : 0);
 
-    return addr % align == 0 && last >= addr &&
-           env->dma(env->ctx, addr, 1) != NULL &&
-           env->dma(env->ctx, last, 1) != NULL;
+    return addr % align == 0 && env->is_dram(env->ctx, addr, len);
 }
 
 static bool is_ring(const struct command *c, uint64_t base, uint8_t size_log2,

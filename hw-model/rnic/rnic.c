@@ -56,7 +56,7 @@ static uint32_t hart_size(const struct rnic_hart *hart, uint32_t shift)
 
 static bool is_dma(struct rnic *rnic, uint64_t addr, uint64_t len)
 {
-    return addr % 64 == 0 && rdma_map(rnic_dram(rnic), addr, len) != NULL;
+    return addr % 64 == 0 && rnic->env.is_dram(rnic->env.ctx, addr, len);
 }
 
 /* Latch a hart's rings.  An invalid address leaves the hart disabled. */
@@ -487,6 +487,7 @@ void rnic_init(struct rnic *rnic, const struct rnic_config *config)
     rnic->roce.dram = (struct rdma_dram){
         .ctx = config->env.ctx,
         .map = config->env.dma,
+        .map_write = config->env.dma_write,
     };
     memcpy(rnic->roce.sinks, config->ports, sizeof(rnic->roce.sinks));
     rnic->roce.trace = config->trace;

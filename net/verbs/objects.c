@@ -41,14 +41,19 @@ void *rdma_mr_map(const struct rdma_objects *o, const struct rdma_dram *dram,
                   uint16_t pd, uint32_t key, unsigned int rights, uint64_t va,
                   uint64_t len)
 {
+    const unsigned int writes =
+        VERBS_ACCESS_LOCAL_WRITE | VERBS_ACCESS_REMOTE_WRITE;
     const struct rdma_mr *mr = rdma_mr_find(o, key);
+    uint64_t addr;
 
     if (mr == NULL || mr->pd != pd || (mr->access & rights) != rights ||
         va < mr->va || va - mr->va > mr->len_bytes ||
         len > mr->len_bytes - (va - mr->va)) {
         return NULL;
     }
-    return rdma_map(dram, mr->dram + (va - mr->va), len);
+    addr = mr->dram + (va - mr->va);
+    return (rights & writes) != 0 ? rdma_map_write(dram, addr, len)
+                                  : rdma_map(dram, addr, len);
 }
 
 bool rdma_mr_destroy(struct rdma_objects *o, uint32_t index)

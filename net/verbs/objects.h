@@ -32,17 +32,25 @@ enum {
     RDMA_NO_VLAN = 0xffff,
 };
 
-/* Access to DRAM: map() returns a pointer to `len` bytes, or NULL if they are
- * not in DRAM (hw-model/core/env.h). */
+/* Access to DRAM: these functions return a pointer to `len` bytes, or NULL if
+ * they cannot be accessed (hw-model/core/env.h). */
 struct rdma_dram {
     void *ctx;
-    void *(*map)(void *ctx, uint64_t addr, uint64_t len);
+    void *(*map)(void *ctx, uint64_t addr, uint64_t len); /* to read them */
+    void *(*map_write)(void *ctx, uint64_t addr, uint64_t len);
 };
 
 static inline void *rdma_map(const struct rdma_dram *dram, uint64_t addr,
                              uint64_t len)
 {
     return dram->map(dram->ctx, addr, len);
+}
+
+/* For memory of which all bytes are overwritten. */
+static inline void *rdma_map_write(const struct rdma_dram *dram, uint64_t addr,
+                                   uint64_t len)
+{
+    return dram->map_write(dram->ctx, addr, len);
 }
 
 struct rdma_pd {
@@ -170,11 +178,13 @@ void rdma_qp_enter(struct rdma_qp *qp, enum verbs_qp_state next);
 const struct rdma_mr *rdma_mr_find(const struct rdma_objects *o, uint32_t key);
 
 /**
- * Map `len` bytes at `va` of the region with this key to DRAM.
+ * Map `len` bytes at `va` of the region with this key to DRAM.  With a right to
+ * write, all of these bytes are overwritten.
  *
  * @param pd      the protection domain that asks
  * @param rights  enum verbs_access bits that are all needed; 0: local reading
- * @return NULL when key, domain, rights, bounds or DRAM address are invalid
+ * @return NULL when key, domain, rights, bounds or DRAM address are invalid, or
+ *         the bytes have a memory error that cannot be corrected
  */
 void *rdma_mr_map(const struct rdma_objects *o, const struct rdma_dram *dram,
                   uint16_t pd, uint32_t key, unsigned int rights, uint64_t va,

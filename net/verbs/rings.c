@@ -162,9 +162,9 @@ bool rdma_cq_write(struct rdma_objects *o, const struct rdma_dram *dram,
     if (cq->pi - rdma_read_word(dram, cq->record) >= size) {
         return false;
     }
-    buf = rdma_map(dram,
-                   cq->base + (uint64_t)(cq->pi & (size - 1)) * RNIC_CQE_LEN,
-                   RNIC_CQE_LEN);
+    buf = rdma_map_write(
+        dram, cq->base + (uint64_t)(cq->pi & (size - 1)) * RNIC_CQE_LEN,
+        RNIC_CQE_LEN);
     if (buf == NULL) {
         return false;
     }
@@ -198,7 +198,7 @@ void rdma_eq_write(struct rdma_objects *o, const struct rdma_dram *dram,
     uint8_t *buf = NULL;
 
     if (eq->exists && eq->pi - rdma_read_word(dram, eq->record) < size) {
-        buf = rdma_map(
+        buf = rdma_map_write(
             dram, eq->base + (uint64_t)(eq->pi & (size - 1)) * RNIC_EQE_LEN,
             RNIC_EQE_LEN);
     }

@@ -283,8 +283,8 @@ static void test_a_word_that_is_lost_after_a_read_from_flash_fails_this_read(
     check_formats(check_lost_reads);
 }
 
-/* The memory into which the controller writes metadata from the flash has a
- * lost word.  The read is repeated, and replaces the word. */
+/* The memory into which the controller writes metadata from the flash has lost
+ * words, which the read replaces. */
 WITH_FIXTURE(setup_nand, teardown)
 static void test_a_read_replaces_lost_words_of_its_request(void **state)
 {

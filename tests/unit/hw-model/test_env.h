@@ -18,17 +18,38 @@ struct test_env {
     uint64_t deadline_ns;
     bool irq;
     bool deferred;
+    uint64_t lost; /* address of a word that cannot be corrected, or 0 */
 };
+
+static bool test_env_is_dram(void *ctx, uint64_t addr, uint64_t len)
+{
+    const struct test_env *env = ctx;
+    uint64_t at = addr - TEST_DRAM_BASE;
+
+    return addr >= TEST_DRAM_BASE && at <= env->dram_bytes &&
+           len <= env->dram_bytes - at;
+}
 
 static void *test_env_dma(void *ctx, uint64_t addr, uint64_t len)
 {
     struct test_env *env = ctx;
-    uint64_t at = addr - TEST_DRAM_BASE;
+    bool is_lost = addr < env->lost + 8 && env->lost < addr + len;
 
-    return addr < TEST_DRAM_BASE || at > env->dram_bytes ||
-                   len > env->dram_bytes - at
-               ? NULL
-               : env->dram + at;
+    return test_env_is_dram(ctx, addr, len) && !is_lost
+               ? env->dram + (addr - TEST_DRAM_BASE)
+               : NULL;
+}
+
+/* A write of the whole word makes it right. */
+static void *test_env_dma_write(void *ctx, uint64_t addr, uint64_t len)
+{
+    struct test_env *env = ctx;
+
+    if (test_env_is_dram(ctx, addr, len) && addr <= env->lost &&
+        env->lost + 8 <= addr + len) {
+        env->lost = 0;
+    }
+    return test_env_dma(ctx, addr, len);
 }
 
 static uint64_t test_env_now(void *ctx)
@@ -63,6 +84,8 @@ static inline struct dev_env test_env_init(struct test_env *env, uint8_t *dram,
     return (struct dev_env){
         .ctx = env,
         .dma = test_env_dma,
+        .dma_write = test_env_dma_write,
+        .is_dram = test_env_is_dram,
         .now_ns = test_env_now,
         .set_timer = test_env_set_timer,
         .set_irq = test_env_set_irq,

@@ -115,6 +115,11 @@ static void *env_dma(void *ctx, uint64_t addr, uint64_t len)
                                                     : NULL;
 }
 
+static bool env_is_dram(void *ctx, uint64_t addr, uint64_t len)
+{
+    return env_dma(ctx, addr, len) != NULL;
+}
+
 static uint64_t env_now_ns(void *ctx)
 {
     (void)ctx;
@@ -337,8 +342,8 @@ static void node_start(struct node *node, unsigned int number,
     struct verbs_gid ip = {
         {[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(number + 1)}};
     struct rnic_config rnic = {
-        .env = {node, env_dma, env_now_ns, env_set_timer, env_set_irq,
-                env_defer},
+        .env = {node, env_dma, env_dma, env_is_dram, env_now_ns, env_set_timer,
+                env_set_irq, env_defer},
         .ports = {{.ctx = node, .send = sink_send},
                   {.ctx = node, .send = sink_send}},
     };

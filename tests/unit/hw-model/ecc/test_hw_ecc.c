@@ -107,6 +107,25 @@ static void test_a_double_error_is_detected(void **state)
     assert_int_equal(read_reg(A_ECC_STATUS), 2); /* by a hart */
 }
 
+static void test_the_registers_have_the_first_address_of_each_kind(void **state)
+{
+    (void)state;
+    assert_true(hw_ecc_inject(&ecc, WORD, 1));
+    assert_true(hw_ecc_inject(&ecc, WORD + 8, 3));
+    assert_true(hw_ecc_inject(&ecc, WORD + 16, 1));
+    assert_true(hw_ecc_inject(&ecc, WORD + 24, 3));
+    assert_false(hw_ecc_read(&ecc, WORD, 16, true));
+    assert_false(hw_ecc_read(&ecc, WORD + 16, 16, false));
+    assert_int_equal(read_reg(A_ECC_CORRECTED_LO), (uint32_t)WORD);
+    assert_int_equal(read_reg(A_ECC_UNCORRECTED_LO), (uint32_t)WORD + 8);
+    assert_int_equal(read_reg(A_ECC_STATUS), 7); /* a device has found it */
+    write_reg(A_ECC_STATUS, 3);
+    assert_false(hw_ecc_read(&ecc, WORD + 16, 16, false));
+    assert_int_equal(read_reg(A_ECC_CORRECTED_LO), (uint32_t)WORD + 16);
+    assert_int_equal(read_reg(A_ECC_UNCORRECTED_LO), (uint32_t)WORD + 24);
+    assert_int_equal(read_reg(A_ECC_STATUS), 3);
+}
+
 static void test_flipping_a_bit_twice_restores_it(void **state)
 {
     (void)state;
@@ -120,11 +139,45 @@ static void test_a_write_gives_right_check_bits(void **state)
     (void)state;
     assert_true(hw_ecc_inject(&ecc, WORD, 3));
     assert_true(hw_ecc_inject(&ecc, WORD + 8, 1));
-    hw_ecc_write(&ecc, WORD, 8);
+    assert_true(hw_ecc_write(&ecc, WORD, 8, false));
     assert_int_equal(ecc.count, 1);
     assert_true(hw_ecc_read(&ecc, WORD, 8, false));
-    hw_ecc_write(&ecc, WORD - 4096, 8192);
+    assert_true(hw_ecc_write(&ecc, WORD - 4096, 8192, true));
     assert_false(hw_ecc_has_errors(&ecc));
+    assert_int_equal(read_reg(A_ECC_STATUS), 0); /* nothing was read */
+}
+
+static void test_a_write_of_a_part_of_a_word_reads_it(void **state)
+{
+    (void)state;
+    assert_true(hw_ecc_inject(&ecc, WORD, 1));
+    assert_true(hw_ecc_write(&ecc, WORD + 4, 4, false));
+    assert_false(hw_ecc_has_errors(&ecc));
+    assert_int_equal(read_reg(A_ECC_CORRECTED), 1);
+    assert_true(hw_ecc_inject(&ecc, WORD, 3));
+    assert_false(hw_ecc_write(&ecc, WORD, 7, false));
+    assert_int_equal(read_reg(A_ECC_STATUS), 3); /* by a hart */
+    assert_int_equal(read_reg(A_ECC_UNCORRECTED_LO), (uint32_t)WORD);
+    assert_int_equal(ecc.count, 1);
+}
+
+/* A device writes from the middle of one word to the middle of another. */
+static void test_a_write_fails_if_a_word_at_its_edge_is_lost(void **state)
+{
+    (void)state;
+    assert_true(hw_ecc_inject(&ecc, WORD + 8, 3));
+    assert_true(hw_ecc_inject(&ecc, WORD + 16, 3));
+    assert_false(hw_ecc_write(&ecc, WORD + 4, 16, true));
+    assert_int_equal(ecc.count, 2); /* nothing was written */
+    assert_int_equal(read_reg(A_ECC_STATUS), 6);
+    assert_int_equal(read_reg(A_ECC_UNCORRECTED), 1);
+    assert_int_equal(read_reg(A_ECC_UNCORRECTED_LO), (uint32_t)WORD + 16);
+    assert_false(hw_ecc_write(&ecc, WORD + 20, 8, true));
+    assert_int_equal(read_reg(A_ECC_UNCORRECTED), 2);
+    assert_true(hw_ecc_write(&ecc, WORD + 4, 12, true));
+    assert_int_equal(ecc.count, 1);
+    assert_true(hw_ecc_write(&ecc, WORD + 17, 0, true));
+    assert_int_equal(ecc.count, 1); /* no byte was written */
 }
 
 static void test_a_scrub_corrects_its_range_only(void **state)

@@ -431,6 +431,57 @@ static void test_hw_nand_moves_end_at_one_of_a_bad_form(void **state)
     }
 }
 
+/* A copy replaces a lost word of its target; other moves need the word. */
+static void test_hw_nand_moves_and_lost_words(void **state)
+{
+    struct nand_world *w = w_new("slc", false, 4);
+    uint64_t at = TEST_DRAM_BASE + MOVE_MEMORY;
+
+    (void)state;
+    w->dram[MOVE_MEMORY + 8] = 1;
+    put_move(w, 0, NAND_MOVE_COPY, at + 1024, at, 512);
+    w->env.lost = at + 1032;
+    assert_int_equal(run_moves(w, 1), 1);
+    assert_int_equal(w->env.lost, 0);
+    assert_int_equal(w->dram[MOVE_MEMORY + 1032], 1);
+    w->env.lost = at + 1032;
+    put_move(w, 0, NAND_MOVE_XOR, at + 1024, at, 512);
+    assert_int_equal(run_moves(w, 1), 0);
+    put_move(w, 0, NAND_MOVE_COPY, at + 1036, at, 512); /* half of the word */
+    assert_int_equal(run_moves(w, 1), 0);
+    w->dram[MOVE_MEMORY + 8] = 2;
+    put_move(w, 0, NAND_MOVE_COPY, at, at + 1024, 512);
+    assert_int_equal(run_moves(w, 1), 0);
+    assert_int_equal(w->dram[MOVE_MEMORY + 8], 2);
+    assert_int_equal(w->env.lost, at + 1032);
+    w_free(w);
+}
+
+/* A read replaces a lost word of its buffer; a program needs the word. */
+static void test_hw_nand_buffers_and_lost_words(void **state)
+{
+    struct nand_world *w = w_new("slc", false, 4);
+    uint8_t command[NAND_CMD_LEN] = {
+        [NAND_CMD_PLANES] = 1, [NAND_CMD_ENTRIES] = 1};
+    uint8_t *entry = w->dram + W_LIST;
+
+    (void)state;
+    put_le64(command + NAND_CMD_LIST, TEST_DRAM_BASE + W_LIST);
+    put_le64(entry + NAND_ENTRY_DATA, TEST_DRAM_BASE + W_BUF);
+    put_le16(entry + NAND_ENTRY_LENGTH, NAND_DATA_LEN);
+    for (unsigned int i = 0; i < 2; i++) {
+        command[NAND_CMD_OPCODE] = i == 0 ? NAND_CMD_READ : NAND_CMD_PROGRAM;
+        w->env.lost = TEST_DRAM_BASE + W_BUF + 64;
+        w_put(w, command);
+        w_write(w, A_QUEUE_KICK, 1);
+        w_settle(w);
+        assert_int_equal(w_take(w, NULL),
+                         i == 0 ? NAND_CQE_ERASED : NAND_CQE_BAD_ADDRESS);
+        assert_int_equal(w->env.lost != 0, i);
+    }
+    w_free(w);
+}
+
 static void test_hw_nand_lists_of_moves_are_bounded(void **state)
 {
     struct nand_world *w = w_new("slc", false, 4);

@@ -38,6 +38,11 @@ static void *dma_pointer(void *ctx, uint64_t addr, uint64_t len)
     return side->dram + (addr - BED_BASE);
 }
 
+static bool is_dram(void *ctx, uint64_t addr, uint64_t len)
+{
+    return dma_pointer(ctx, addr, len) != NULL;
+}
+
 static uint64_t now_ns(void *ctx)
 {
     return ((struct bed_side *)ctx)->bed->now_ns;
@@ -208,6 +213,8 @@ static void init_rnic(struct bed_side *side)
     rnic_init(side->rnic, &(struct rnic_config){
                               .env = {.ctx = side,
                                       .dma = dma_pointer,
+                                      .dma_write = dma_pointer,
+                                      .is_dram = is_dram,
                                       .now_ns = now_ns,
                                       .set_timer = set_timer,
                                       .set_irq = set_irq,

@@ -23,7 +23,8 @@ static void *map_memory(void *ctx, uint64_t addr, uint64_t len)
                : NULL;
 }
 
-static const struct rdma_dram dram = {.map = map_memory};
+static const struct rdma_dram dram = {.map = map_memory,
+                                      .map_write = map_memory};
 
 static struct rdma_objects *new_objects(void)
 {
