@@ -24,37 +24,75 @@ void mgmt_irq_raise(struct hw_mgmt *mgmt, uint32_t bits)
     update_irq(mgmt);
 }
 
-/* Disable the block, because an index of firmware is invalid. */
+/* Disable the block, because an index of firmware is invalid, or because memory
+ * has an error that cannot be corrected. */
 void mgmt_fail(struct hw_mgmt *mgmt)
 {
     mgmt->state.ctrl &= ~R_MGMT_CTRL_ENABLE_MASK;
     mgmt_irq_raise(mgmt, R_MGMT_IRQ_STATUS_ERROR_MASK);
 }
 
+uint8_t *mgmt_page_or_fail(struct hw_mgmt *mgmt)
+{
+    uint8_t *page = mgmt_is_enabled(mgmt) ? mgmt_page(mgmt) : NULL;
+
+    if (mgmt_is_enabled(mgmt) && page == NULL) {
+        mgmt_fail(mgmt);
+    }
+    return page;
+}
+
 /* ---- From the far end to firmware. */
 
 static uint32_t in_room(const struct hw_mgmt *mgmt)
 {
+    const uint8_t *page = mgmt_is_enabled(mgmt) ? mgmt_page(mgmt) : NULL;
     uint32_t used;
 
-    if (!mgmt_is_enabled(mgmt)) {
+    if (page == NULL) {
         return 0;
     }
-    used = mgmt->state.in_pi - shared_load32(mgmt_page(mgmt) + MGMT_PAGE_IN_CI);
+    used = mgmt->state.in_pi - shared_load32(page + MGMT_PAGE_IN_CI);
     return used > mgmt_in_bytes(mgmt) ? 0 : mgmt_in_bytes(mgmt) - used;
+}
+
+/* Write one contiguous part of the ring.
+ * @return how many bytes were written; 0 when memory has an error */
+static size_t in_write_part(struct hw_mgmt *mgmt, const uint8_t *data,
+                            size_t len)
+{
+    uint32_t at = mgmt->state.in_pi % mgmt_in_bytes(mgmt);
+    uint8_t *to;
+
+    len = MIN(len, (size_t)(mgmt_in_bytes(mgmt) - at));
+    to = mgmt_dma_write(mgmt, mgmt_addr(mgmt, A_MGMT_IN_LO) + at, len);
+    if (to == NULL) {
+        return 0;
+    }
+    memcpy(to, data, len);
+    mgmt->state.in_pi += (uint32_t)len;
+    return len;
 }
 
 static void in_write(struct hw_mgmt *mgmt, const uint8_t *data, size_t len)
 {
-    uint32_t size = mgmt_in_bytes(mgmt);
-    uint8_t *ring = mgmt_dma(mgmt, mgmt_addr(mgmt, A_MGMT_IN_LO), size);
+    uint8_t *page = mgmt_page_or_fail(mgmt);
 
-    for (size_t i = 0; i < len; i++) {
-        ring[mgmt->state.in_pi++ % size] = data[i];
+    while (page != NULL && len != 0) {
+        size_t n = in_write_part(mgmt, data, len);
+
+        if (n == 0) {
+            mgmt_fail(mgmt);
+            return;
+        }
+        data += n;
+        len -= n;
     }
-    dev_wmb();
-    shared_store32(mgmt_page(mgmt) + MGMT_PAGE_IN_PI, mgmt->state.in_pi);
-    mgmt_irq_raise(mgmt, R_MGMT_IRQ_STATUS_IN_MASK);
+    if (page != NULL) {
+        dev_wmb();
+        shared_store32(page + MGMT_PAGE_IN_PI, mgmt->state.in_pi);
+        mgmt_irq_raise(mgmt, R_MGMT_IRQ_STATUS_IN_MASK);
+    }
 }
 
 /* Separate clients: end the line that the client before left unfinished. */
@@ -90,15 +128,21 @@ void hw_mgmt_input(struct hw_mgmt *mgmt, enum hw_mgmt_channel channel,
  * Send one contiguous part of the ring.
  * @return whether all of it was taken
  */
-static bool out_send(struct hw_mgmt *mgmt, const uint8_t *ring, uint32_t count)
+static bool out_send(struct hw_mgmt *mgmt, uint32_t count)
 {
     uint32_t at = mgmt->state.out_ci % mgmt_out_bytes(mgmt);
     uint32_t len = MIN(count, mgmt_out_bytes(mgmt) - at);
     size_t sent = len;
 
     if (mgmt->is_open[HW_MGMT_MESSAGES]) {
-        sent = mgmt->config.send(mgmt->config.ctx, HW_MGMT_MESSAGES, ring + at,
-                                 len);
+        const uint8_t *from =
+            mgmt_dma(mgmt, mgmt_addr(mgmt, A_MGMT_OUT_LO) + at, len);
+
+        if (from == NULL) {
+            mgmt_fail(mgmt);
+            return false;
+        }
+        sent = mgmt->config.send(mgmt->config.ctx, HW_MGMT_MESSAGES, from, len);
     }
     mgmt->state.out_ci += (uint32_t)sent;
     mgmt->is_full[HW_MGMT_MESSAGES] = sent < len;
@@ -107,10 +151,12 @@ static bool out_send(struct hw_mgmt *mgmt, const uint8_t *ring, uint32_t count)
 
 static void out_run(struct hw_mgmt *mgmt)
 {
-    uint8_t *page = mgmt_page(mgmt);
+    uint8_t *page = mgmt_page_or_fail(mgmt);
     uint32_t size = mgmt_out_bytes(mgmt), sent = 0;
-    const uint8_t *ring = mgmt_dma(mgmt, mgmt_addr(mgmt, A_MGMT_OUT_LO), size);
 
+    if (page == NULL) {
+        return;
+    }
     while (!mgmt->is_full[HW_MGMT_MESSAGES]) {
         uint32_t count =
             shared_load32(page + MGMT_PAGE_OUT_PI) - mgmt->state.out_ci;
@@ -128,7 +174,7 @@ static void out_run(struct hw_mgmt *mgmt)
         }
         dev_rmb();
         sent += count;
-        if (!out_send(mgmt, ring, count)) {
+        if (!out_send(mgmt, count)) {
             break;
         }
     }

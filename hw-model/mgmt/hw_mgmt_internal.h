@@ -41,7 +41,15 @@ static inline void *mgmt_dma(const struct hw_mgmt *mgmt, uint64_t addr,
     return mgmt->config.env.dma(mgmt->config.env.ctx, addr, len);
 }
 
-/* The page of shared words.  It is not NULL while the block is enabled. */
+/* The same for memory of which the block overwrites all bytes. */
+static inline void *mgmt_dma_write(const struct hw_mgmt *mgmt, uint64_t addr,
+                                   uint64_t len)
+{
+    return mgmt->config.env.dma_write(mgmt->config.env.ctx, addr, len);
+}
+
+/* The page of shared words while the block is enabled.  It is NULL if one of
+ * the words has a memory error that cannot be corrected. */
 static inline uint8_t *mgmt_page(const struct hw_mgmt *mgmt)
 {
     return mgmt_dma(mgmt, mgmt_addr(mgmt, A_MGMT_PAGE_LO), MGMT_PAGE_LEN);
@@ -67,6 +75,9 @@ static inline uint32_t mgmt_trace_records(const struct hw_mgmt *mgmt)
 void mgmt_defer(struct hw_mgmt *mgmt);
 void mgmt_irq_raise(struct hw_mgmt *mgmt, uint32_t bits);
 void mgmt_fail(struct hw_mgmt *mgmt);
+/* The page while the block is enabled, or NULL.  If the page has a memory error
+ * that cannot be corrected, this disables the block. */
+uint8_t *mgmt_page_or_fail(struct hw_mgmt *mgmt);
 
 /* hw_mgmt_trace.c */
 void mgmt_trace_init(struct hw_mgmt *mgmt);

@@ -11,7 +11,8 @@ static bool is_in_dram(const struct hw_mgmt *mgmt, uint32_t reg, uint64_t len)
 {
     uint64_t addr = mgmt_addr(mgmt, reg);
 
-    return addr % MGMT_ALIGN == 0 && mgmt_dma(mgmt, addr, len) != NULL;
+    return addr % MGMT_ALIGN == 0 &&
+           mgmt->config.env.is_dram(mgmt->config.env.ctx, addr, len);
 }
 
 /* Whether the registers describe usable memory. */
@@ -31,14 +32,13 @@ static bool is_usable(const struct hw_mgmt *mgmt)
 
 static void enable_block(struct hw_mgmt *mgmt)
 {
-    uint8_t *page;
+    uint8_t *page = is_usable(mgmt) ? mgmt_page(mgmt) : NULL;
 
-    if (!is_usable(mgmt)) {
+    if (page == NULL) {
         return;
     }
     mgmt->state.ctrl |= R_MGMT_CTRL_ENABLE_MASK;
     mgmt->state.in_pi = mgmt->state.out_ci = mgmt->state.trace_ci = 0;
-    page = mgmt_page(mgmt);
     shared_store32(page + MGMT_PAGE_IN_PI, 0);
     shared_store32(page + MGMT_PAGE_OUT_CI, 0);
     shared_store32(page + MGMT_PAGE_TRACE_CI, 0);

@@ -56,43 +56,56 @@ static void fifo_send(struct hw_mgmt *mgmt)
 
 /* ---- Firmware's ring. */
 
-static uint32_t firmware_dropped(const struct hw_mgmt *mgmt)
+static uint32_t firmware_dropped(struct hw_mgmt *mgmt)
 {
-    if (!mgmt_is_enabled(mgmt)) {
-        return mgmt->first_dropped;
+    const uint8_t *page = mgmt_page_or_fail(mgmt);
+
+    return page != NULL ? shared_load32(page + MGMT_PAGE_TRACE_DROPPED)
+                        : mgmt->first_dropped;
+}
+
+/* Copy the next record of the ring into the FIFO.
+ * @return false when its memory has an error */
+static bool ring_take(struct hw_mgmt *mgmt)
+{
+    uint32_t at = mgmt->state.trace_ci % mgmt_trace_records(mgmt);
+    const uint8_t *record = mgmt_dma(mgmt,
+                                     mgmt_addr(mgmt, A_MGMT_TRACE_LO) +
+                                         (uint64_t)at * TRACE_RECORD_LEN,
+                                     TRACE_RECORD_LEN);
+    uint8_t *slot;
+
+    if (record == NULL) {
+        return false;
     }
-    return shared_load32(mgmt_page(mgmt) + MGMT_PAGE_TRACE_DROPPED);
+    mgmt->state.trace_ci++;
+    slot = fifo_slot(mgmt, mgmt->fifo_pi++);
+    memcpy(slot, record, TRACE_RECORD_LEN);
+    slot[TRACE_AT_SOURCE] = TRACE_SOURCE_FIRMWARE;
+    return true;
 }
 
 /* @return false when records are left because there is no room for them */
 static bool ring_drain(struct hw_mgmt *mgmt)
 {
-    uint8_t *page;
-    const uint8_t *ring;
-    uint32_t size, count, n;
+    uint8_t *page = mgmt_page_or_fail(mgmt);
+    uint32_t count, n;
 
-    if (!mgmt_is_enabled(mgmt)) {
+    if (page == NULL) {
         return true;
     }
-    page = mgmt_page(mgmt);
-    size = mgmt_trace_records(mgmt);
-    ring = mgmt_dma(mgmt, mgmt_addr(mgmt, A_MGMT_TRACE_LO),
-                    (uint64_t)size * TRACE_RECORD_LEN);
     count = shared_load32(page + MGMT_PAGE_TRACE_PI) - mgmt->state.trace_ci;
-    if (count > size) {
+    if (count > mgmt_trace_records(mgmt)) {
         mgmt_fail(mgmt);
         return true;
     }
     dev_rmb();
     n = MIN(MIN(count, fifo_room(mgmt)), (uint32_t)RING_BUDGET);
     for (uint32_t i = 0; i < n; i++) {
-        uint8_t *slot = fifo_slot(mgmt, mgmt->fifo_pi++);
-
-        memcpy(slot,
-               ring +
-                   (size_t)(mgmt->state.trace_ci++ % size) * TRACE_RECORD_LEN,
-               TRACE_RECORD_LEN);
-        slot[TRACE_AT_SOURCE] = TRACE_SOURCE_FIRMWARE;
+        if (!ring_take(mgmt)) {
+            mgmt_fail(mgmt);
+            return true;
+        }
     }
     shared_store32(page + MGMT_PAGE_TRACE_CI, mgmt->state.trace_ci);
     return n == count;
@@ -142,23 +155,25 @@ static void say_lost(struct hw_mgmt *mgmt)
 
 static void tell_mask(struct hw_mgmt *mgmt)
 {
-    if (mgmt->mask_changed && mgmt_is_enabled(mgmt)) {
+    uint8_t *page = mgmt->mask_changed ? mgmt_page_or_fail(mgmt) : NULL;
+
+    if (page != NULL) {
         mgmt->mask_changed = false;
-        shared_store32(mgmt_page(mgmt) + MGMT_PAGE_TRACE_MASK, mgmt->mask);
+        shared_store32(page + MGMT_PAGE_TRACE_MASK, mgmt->mask);
     }
 }
 
 /* Begin a reading: records from here on belong to a new reader. */
 static void begin_reading(struct hw_mgmt *mgmt)
 {
+    uint8_t *page = mgmt_page_or_fail(mgmt);
+
     mgmt->first_dropped = firmware_dropped(mgmt);
     mgmt->device_dropped = 0;
     mgmt->told_firmware = mgmt->told_device = 0;
-    if (mgmt_is_enabled(mgmt)) { /* skip records of the earlier reader */
-        mgmt->state.trace_ci =
-            shared_load32(mgmt_page(mgmt) + MGMT_PAGE_TRACE_PI);
-        shared_store32(mgmt_page(mgmt) + MGMT_PAGE_TRACE_CI,
-                       mgmt->state.trace_ci);
+    if (page != NULL) { /* skip records of the earlier reader */
+        mgmt->state.trace_ci = shared_load32(page + MGMT_PAGE_TRACE_PI);
+        shared_store32(page + MGMT_PAGE_TRACE_CI, mgmt->state.trace_ci);
     }
 }
 

@@ -569,6 +569,63 @@ static void test_time_is_read_in_two_halves(void **state)
     free(bed);
 }
 
+/* ---- Words of memory that cannot be corrected. */
+
+/* Both channels are in use, and each ring has something. */
+static void use_rings(struct bed *bed)
+{
+    hw_mgmt_input(&bed->mgmt, HW_MGMT_MESSAGES,
+                  (const uint8_t *)"0123456789abcdef", 16);
+    record_event(bed, 1);
+    write_out(bed, "0123456789abcdef");
+    pass_time(bed);
+}
+
+static void test_a_lost_word_disables_the_block(void **state)
+{
+    static const uint32_t at[] = {PAGE_AT, PAGE_AT + 64, IN_AT, OUT_AT + 8,
+                                  TRACE_AT + 16};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+        struct bed *bed = bed_new();
+
+        hw_mgmt_opened(&bed->mgmt, HW_MGMT_TRACE, true);
+        hw_mgmt_opened(&bed->mgmt, HW_MGMT_MESSAGES, true);
+        want_events(bed, BIT(TRACE_GROUP_COMMANDS));
+        bed->env.lost = TEST_DRAM_BASE + at[i];
+        use_rings(bed);
+        assert_false(is_enabled(bed));
+        assert_true(reg_read(bed, A_MGMT_IRQ_STATUS) &
+                    R_MGMT_IRQ_STATUS_ERROR_MASK);
+        use_rings(bed); /* no ring is used any more */
+        hw_mgmt_opened(&bed->mgmt, HW_MGMT_TRACE, false);
+        reg_write(bed, A_MGMT_CTRL, R_MGMT_CTRL_ENABLE_MASK);
+        assert_int_equal(is_enabled(bed), at[i] >= PAGE_AT + MGMT_PAGE_LEN);
+        free(bed);
+    }
+}
+
+static void test_words_that_nobody_reads_may_be_lost(void **state)
+{
+    struct bed *bed = bed_new();
+
+    (void)state;
+    hw_mgmt_opened(&bed->mgmt, HW_MGMT_TRACE, true);
+    hw_mgmt_opened(&bed->mgmt, HW_MGMT_MESSAGES, true);
+    want_events(bed, BIT(TRACE_GROUP_COMMANDS));
+    bed->env.lost = TEST_DRAM_BASE + IN_AT + 8;
+    use_rings(bed); /* overwrites this word */
+    assert_int_equal(bed->env.lost, 0);
+    bed->env.lost = TEST_DRAM_BASE + OUT_AT + 16;
+    assert_true(hw_mgmt_loaded(&bed->mgmt));
+    run_block(bed);
+    assert_true(is_enabled(bed));
+    assert_memory_equal(bed->dram + IN_AT, "\n0123456789abcdef", 17);
+    assert_memory_equal(bed->sent[HW_MGMT_MESSAGES], "0123456789abcdef", 16);
+    free(bed);
+}
+
 /* ---- Saved and loaded. */
 
 static void test_a_loaded_block_continues_without_a_reader(void **state)
