@@ -199,6 +199,9 @@ void board_init(struct board *board, const uint8_t *build_id, void *free_memory,
     spi_init(&board->spi, SOC_SPI_BASE, SOC_SPI_DMA_BASE);
     plic_init(&board->plic, SOC_PLIC_BASE, 0);
     dram_init(&board->dram, free_memory, free_bytes);
+    if (ecc_init(&board->ecc, SOC_ECC_BASE)) {
+        dram_clear_lost_words(&board->dram, ecc_clear_memory, &board->ecc);
+    }
     report_reset(board, build_id);
     log_line(&board->log,
              "drive: DRAM %zu MiB, %zu free, harts %u, straps %02x",

@@ -9,6 +9,7 @@
 #include "firmware/app/board_crash.h"
 #include "firmware/app/board_records.h"
 #include "firmware/app/telemetry.h"
+#include "firmware/drivers/ecc.h"
 #include "firmware/drivers/flash.h"
 #include "firmware/drivers/gpio.h"
 #include "firmware/drivers/plic.h"
@@ -45,6 +46,7 @@ struct board {
     struct spi spi;
     struct flash flash;
     struct plic plic;
+    struct ecc ecc;
     struct dram dram;
     bool has_flash;
     bool has_key; /* images have to be signed with `key` */

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "firmware/app/version.h"
+#include "firmware/drivers/ecc.h"
 #include "firmware/hal/mmio.h"
 #include "firmware/hal/time.h"
 #include "firmware/store/area.h"
+#include "hw-model/regs/soc.h"
 
 void board_crash_init(struct board_crash *crash, void *region,
                       const uint8_t *build_id, uint32_t harts,
@@ -20,6 +22,13 @@ void board_crash_init(struct board_crash *crash, void *region,
         .stack_top = stack_top,
     };
 
+    struct ecc ecc;
+
+    /* A lost word in the dump of the firmware that ran before damages the dump,
+     * but must not stop this start. */
+    if (ecc_init(&ecc, SOC_ECC_BASE)) {
+        ecc_clear_memory(&ecc, region, CRASH_REGION_BYTES);
+    }
     crash->region = region;
     crash_plan(region, &plan);
 }

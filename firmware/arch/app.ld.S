@@ -37,11 +37,15 @@ SECTIONS
         __bss_end = .;
     } > dram
     .stack (NOLOAD) : ALIGN(4096) {
+        __stacks_start = .;
         . += 8192;
         __trap_stack_top = .;
         __stack_bottom = .;
         . += 131072;
         __stack_top = .;
+        __stacks_end = .;
     } > dram
+    __ram_start = __bss_start;
+    __ram_end = __stack_top;
     __free_memory = ALIGN(4096);
 }

@@ -8,6 +8,11 @@
 #include "hw-model/regs/soc.h"
 
 #define SYSCTL_HART_ENTRY  (SOC_SYSCTL_BASE + 0x020)
+#define ECC_SCRUB_LO       0x024
+#define ECC_SCRUB_HI       0x028
+#define ECC_SCRUB_LEN      0x02c
+#define ECC_SCRUB          0x030
+#define ECC_SCRUB_ALL      3 /* CORRECT and CLEAR */
 #define MSIE               (1 << 3)
 #define MSTATUS_FS_INITIAL (1 << 13)
 
@@ -30,6 +35,19 @@ _start:
     csrw    mstatus, t0
     csrr    a0, mhartid
     bnez    a0, park
+
+    /* Correct the wrong words of variables and stacks, and set those that are
+     * lost to zero, before anything reads them. */
+    li      t0, SOC_ECC_BASE
+    la      t1, __ram_start
+    la      t2, __ram_end
+    sub     t2, t2, t1
+    srli    t3, t1, 32
+    li      t4, ECC_SCRUB_ALL
+    sw      t1, ECC_SCRUB_LO(t0)
+    sw      t3, ECC_SCRUB_HI(t0)
+    sw      t2, ECC_SCRUB_LEN(t0)
+    sw      t4, ECC_SCRUB(t0)
 
     la      sp, __stack_top
     la      t0, __trap_stack_top

@@ -40,5 +40,9 @@ SECTIONS
     __trap_stack_top = ORIGIN(sram) + LENGTH(sram);
     __stack_top = __trap_stack_top - 4096;
     __stack_bottom = __bss_end;
+    __stacks_start = __bss_end;
+    __stacks_end = __trap_stack_top;
+    __ram_start = ORIGIN(sram);
+    __ram_end = __trap_stack_top;
     ASSERT(__bss_end + 16384 <= __stack_top, "the boot ROM has no stack")
 }

@@ -60,6 +60,11 @@ static void load_image(struct boot_slots *slots, uint8_t number)
     const struct image_header *header = &slot->header;
     uint8_t *to = config->dram + (header->load_addr - config->dram_addr);
 
+    /* If the image ends in the middle of a lost word, writing this part would
+     * fail. */
+    if (config->clear_lost_words != NULL) {
+        config->clear_lost_words(config->clear_ctx, to, header->len_bytes);
+    }
     flash_read(config->flash, slot_addr(number) + FLASH_SLOT_IMAGE_OFFSET, to,
                header->len_bytes);
     if (crc32_update(0, to, header->len_bytes) != header->image_crc) {

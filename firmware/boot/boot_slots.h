@@ -18,6 +18,9 @@ struct boot_config {
     uint64_t dram_addr, dram_bytes;
     const uint8_t *key; /* public key of 32 bytes; NULL: none is fused */
     bool is_unplanned;  /* see sysctl_reset_is_unplanned() */
+    /* Set the lost words of memory to zero; NULL: there are none. */
+    void (*clear_lost_words)(void *ctx, const void *memory, size_t len);
+    void *clear_ctx;
 };
 
 struct boot_slot {

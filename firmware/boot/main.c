@@ -6,6 +6,7 @@
  */
 #include "firmware/arch/arch.h"
 #include "firmware/boot/boot_slots.h"
+#include "firmware/drivers/ecc.h"
 #include "firmware/drivers/flash.h"
 #include "firmware/drivers/gpio.h"
 #include "firmware/drivers/spi.h"
@@ -25,6 +26,7 @@ struct boot {
     struct gpio gpio;
     struct flash flash;
     struct watchdog watchdog;
+    struct ecc ecc;
     uint8_t key[SYSCTL_KEY_BYTES];
     struct boot_slots slots;
 };
@@ -129,6 +131,10 @@ void arch_main(uint64_t hart)
     config.dram_bytes = sysctl_dram_bytes(&boot.sysctl);
     if (sysctl_boot_key(&boot.sysctl, boot.key)) {
         config.key = boot.key;
+    }
+    if (ecc_init(&boot.ecc, SOC_ECC_BASE)) {
+        config.clear_lost_words = ecc_clear_memory;
+        config.clear_ctx = &boot.ecc;
     }
     config.is_unplanned =
         sysctl_reset_is_unplanned(sysctl_reset_cause(&boot.sysctl));

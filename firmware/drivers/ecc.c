@@ -2,7 +2,11 @@
 /* Driver of the block that corrects memory errors: see ecc.h. */
 #include "firmware/drivers/ecc.h"
 
+#include "firmware/hal/dram.h"
 #include "firmware/hal/mmio.h"
+
+/* The most that one scrub covers: the register has 32 bits. */
+#define SCRUB_BYTES_MAX UINT32_C(0x80000000)
 
 static uint32_t reg_read(const struct ecc *ecc, uint32_t offset)
 {
@@ -66,7 +70,18 @@ void ecc_scrub(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes)
     scrub_range(ecc, addr, len_bytes, FIELD_MAKE(ECC_SCRUB, CORRECT, 1));
 }
 
-void ecc_clear(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes)
+void ecc_clear(const struct ecc *ecc, uint64_t addr, uint64_t len_bytes)
 {
-    scrub_range(ecc, addr, len_bytes, FIELD_MAKE(ECC_SCRUB, CLEAR, 1));
+    while (len_bytes != 0) {
+        uint32_t part = (uint32_t)MIN(len_bytes, (uint64_t)SCRUB_BYTES_MAX);
+
+        scrub_range(ecc, addr, part, FIELD_MAKE(ECC_SCRUB, CLEAR, 1));
+        addr += part;
+        len_bytes -= part;
+    }
+}
+
+void ecc_clear_memory(void *ecc, const void *memory, size_t len_bytes)
+{
+    ecc_clear(ecc, hal_dma_addr(memory), len_bytes);
 }

@@ -42,6 +42,9 @@ MUST_USE bool ecc_has_lost(const struct ecc *ecc, uint64_t *addr);
 void ecc_scrub(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes);
 
 /** Zero the words of a range that cannot be corrected. */
-void ecc_clear(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes);
+void ecc_clear(const struct ecc *ecc, uint64_t addr, uint64_t len_bytes);
+
+/** As ecc_clear(), for dram_clear_lost_words(). @param ecc  struct ecc */
+void ecc_clear_memory(void *ecc, const void *memory, size_t len_bytes);
 
 #endif

@@ -88,7 +88,9 @@ void spi_transfer(const struct spi *spi, const uint8_t *tx, uint8_t *rx,
     }
 }
 
-/* An address without memory is a mistake of the caller, never of the flash. */
+/* The channel fails if there is no memory at the address, which is a mistake of
+ * the caller, or if it would write only a part of a lost word.  In the second
+ * case a reset helps, because a start sets the lost words of memory to zero. */
 static void receive_by_dma(const struct spi *spi, uint8_t *rx, size_t len)
 {
     uint64_t addr = hal_dma_addr(rx);

@@ -8,6 +8,15 @@ void dram_init(struct dram *dram, void *base, size_t size_bytes)
     *dram = (struct dram){.base = base, .size_bytes = size_bytes};
 }
 
+void dram_clear_lost_words(struct dram *dram,
+                           void (*clear)(void *ctx, const void *memory,
+                                         size_t len_bytes),
+                           void *ctx)
+{
+    dram->clear = clear;
+    dram->clear_ctx = ctx;
+}
+
 void *dram_reserve(struct dram *dram, size_t len_bytes, size_t align_bytes)
 {
     uintptr_t base = (uintptr_t)dram->base;
@@ -20,6 +29,9 @@ void *dram_reserve(struct dram *dram, size_t len_bytes, size_t align_bytes)
         return NULL;
     }
     dram->used_bytes = start - base + len_bytes;
+    if (dram->clear != NULL) {
+        dram->clear(dram->clear_ctx, dram->base + (start - base), len_bytes);
+    }
     return dram->base + (start - base);
 }
 

@@ -12,9 +12,22 @@ struct dram {
     uint8_t *base;
     size_t size_bytes;
     size_t used_bytes;
+    /* Set by dram_clear_lost_words(), or NULL. */
+    void (*clear)(void *ctx, const void *memory, size_t len_bytes);
+    void *clear_ctx;
 };
 
 void dram_init(struct dram *dram, void *base, size_t size_bytes);
+
+/**
+ * From now on, let `clear` set the lost words of memory to zero before the
+ * memory is given out: docs/hardware/ecc.md.  A hart that reads such a word
+ * traps, and a device that writes a part of it fails.
+ */
+void dram_clear_lost_words(struct dram *dram,
+                           void (*clear)(void *ctx, const void *memory,
+                                         size_t len_bytes),
+                           void *ctx);
 
 /**
  * Allocate `len_bytes`, zeroed, for as long as the firmware runs.
@@ -26,8 +39,9 @@ MUST_USE void *dram_alloc(struct dram *dram, size_t len_bytes,
                           size_t align_bytes);
 
 /**
- * Allocate without zeroing: for large buffers that are written before they are
- * read.  The emulator's host provides memory only for pages that were touched.
+ * Allocate without zeroing more than the lost words: for large buffers that are
+ * written before they are read.  The emulator's host provides memory only for
+ * pages that were touched.
  */
 MUST_USE void *dram_reserve(struct dram *dram, size_t len_bytes,
                             size_t align_bytes);
@@ -35,7 +49,8 @@ MUST_USE void *dram_reserve(struct dram *dram, size_t len_bytes,
 /**
  * Reserve memory at the end of what is left, not at the beginning.  So the
  * memory has the same address at each start, whatever dram_reserve() has given
- * out before.  This function does not change its contents.
+ * out before.  This function does not change its contents, not even of lost
+ * words.
  */
 MUST_USE void *dram_reserve_end(struct dram *dram, size_t len_bytes,
                                 size_t align_bytes);

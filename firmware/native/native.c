@@ -535,6 +535,11 @@ struct native_drive *native_drive_create(
             native_node_regs(&drive->machine.node, SOC_ECC_BASE),
             generation_of(&config->node));
     }
+    if (ecc_init(&drive->ecc,
+                 native_node_regs(&drive->machine.node, SOC_ECC_BASE))) {
+        dram_clear_lost_words(&drive->machine.dram, ecc_clear_memory,
+                              &drive->ecc);
+    }
     drive_config = drive_config_of(drive, config);
     if (config->spi_flash != NULL) {
         drive_config.firmware = choose_image(drive, config);

@@ -152,6 +152,7 @@ struct native_drive {
     struct machine machine;
     struct uart uart;
     struct log log;
+    struct ecc ecc;
     struct identity identity;
     struct config config;
     struct config flash; /* the configuration that was saved last */

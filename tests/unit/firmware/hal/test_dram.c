@@ -29,6 +29,39 @@ static void test_dram_hands_out_zeroed_aligned_pieces(void **state)
     assert_int_equal(b[64], 0xa5);
 }
 
+static struct {
+    const void *memory;
+    size_t len_bytes;
+    unsigned int calls;
+} cleared;
+
+static void note_clear(void *ctx, const void *at, size_t len_bytes)
+{
+    assert_ptr_equal(ctx, memory);
+    cleared.memory = at;
+    cleared.len_bytes = len_bytes;
+    cleared.calls++;
+}
+
+static void test_lost_words_are_cleared_before_memory_is_given_out(void **state)
+{
+    struct dram dram;
+
+    (void)state;
+    memset(&cleared, 0, sizeof(cleared));
+    dram_init(&dram, memory, sizeof(memory));
+    dram_clear_lost_words(&dram, note_clear, memory);
+    assert_non_null(dram_reserve(&dram, 100, 1));
+    assert_ptr_equal(cleared.memory, memory);
+    assert_int_equal(cleared.len_bytes, 100);
+    assert_non_null(dram_alloc(&dram, 8, 64));
+    assert_ptr_equal(cleared.memory, memory + 128);
+    assert_int_equal(cleared.len_bytes, 8);
+    assert_null(dram_reserve(&dram, sizeof(memory), 1));
+    assert_non_null(dram_reserve_end(&dram, 64, 64)); /* keeps its contents */
+    assert_int_equal(cleared.calls, 2);
+}
+
 static void test_dram_that_is_short_changes_nothing(void **state)
 {
     struct dram dram;

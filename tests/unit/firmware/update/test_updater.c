@@ -53,6 +53,31 @@ static void test_an_image_that_is_activated_starts_after_a_reset(void **state)
     assert_int_equal(slots_now().next, 0);
 }
 
+static void test_a_slot_whose_image_is_damaged_does_not_start(void **state)
+{
+    (void)state;
+    bed.ram.inverted[FLASH_SLOT_A_ADDR + FLASH_SLOT_IMAGE_OFFSET + 100] ^= 1;
+    bed_restart(&bed);
+    assert_int_equal(bed.slots.slot[0].verdict, SYSCTL_VERDICT_IMAGE_CRC);
+    assert_string_equal(bed_version(&bed), "old-b");
+    bed.ram.inverted[FLASH_SLOT_B_ADDR + FLASH_SLOT_IMAGE_OFFSET + 100] ^= 1;
+    bed_restart(&bed);
+    assert_int_equal(bed.running, 0);
+}
+
+/* The last bytes of an image may be a part of such a word.  Writing them would
+ * fail at every start. */
+static void test_lost_words_are_cleared_before_an_image_is_loaded(void **state)
+{
+    (void)state;
+    bed.cleared_bytes = 0;
+    bed_restart(&bed);
+    assert_int_not_equal(bed.running, 0);
+    assert_ptr_equal(bed.cleared, bed.dram);
+    assert_int_equal(bed.cleared_bytes,
+                     bed.slots.slot[bed.running - 1].header.len_bytes);
+}
+
 static void test_an_image_that_is_only_stored_does_not_start(void **state)
 {
     (void)state;

@@ -119,6 +119,17 @@ void bed_end(struct update_bed *bed)
     free(bed->file);
 }
 
+/* Lost words are zero afterwards, so this has to come before the image is
+ * loaded. */
+static void clear_lost_words(void *ctx, const void *memory, size_t len)
+{
+    struct update_bed *bed = ctx;
+
+    bed->cleared = memory;
+    bed->cleared_bytes = len;
+    memset(bed->dram + (bed->cleared - bed->dram), 0, len);
+}
+
 void bed_restart(struct update_bed *bed)
 {
     const struct boot_config boot = {
@@ -128,6 +139,8 @@ void bed_restart(struct update_bed *bed)
         .dram_bytes = sizeof(bed->dram),
         .key = bed->key,
         .is_unplanned = bed->is_unplanned,
+        .clear_lost_words = clear_lost_words,
+        .clear_ctx = bed,
     };
     struct updater_config config = {
         .log = &bed->log,

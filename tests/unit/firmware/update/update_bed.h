@@ -36,8 +36,10 @@ struct update_bed {
     struct boot_slots slots; /* of the last start */
     uint8_t running;         /* 0: nothing starts */
     bool is_unplanned;       /* the next restart is by a watchdog */
-    bool was_taken;          /* the last commit was not refused at once */
-    bool is_done;            /* the commit has ended, with `result` */
+    const uint8_t *cleared;  /* where lost words were cleared last */
+    size_t cleared_bytes;
+    bool was_taken; /* the last commit was not refused at once */
+    bool is_done;   /* the commit has ended, with `result` */
     enum nvmf_firmware_result result;
     uint8_t done_slot;
     uint64_t now_us;
