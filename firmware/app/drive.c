@@ -233,6 +233,18 @@ static bool find_lost_words(void *ctx)
     return memory_check_look(&drive->memory, drive->now_us);
 }
 
+/* The word of DRAM at which the firmware has stopped before, or 0. */
+static uint64_t trap_word(const struct drive_config *config)
+{
+    const struct telemetry_panic *panic = config->telemetry.panic;
+
+    return panic != NULL && panic->is_trap
+               ? memory_check_trap_word(panic->mcause, panic->mtval,
+                                        config->ecc.dram_base,
+                                        config->ecc.dram_bytes)
+               : 0;
+}
+
 static enum init_result nand_start(struct drive *drive,
                                    const struct drive_config *config,
                                    const struct nand_info *info)
@@ -248,7 +260,8 @@ static enum init_result nand_start(struct drive *drive,
         .boot = config->generation,
         .has_capacitors = config->power.is_failing != NULL,
         .was_unsafe = usage_keeper_was_unsafe(&drive->keeper),
-        .lost_word = memory_check_lost_word(config->ecc.regs),
+        .lost_words = {memory_check_lost_word(config->ecc.regs),
+                       trap_word(config)},
         .ecc_regs = config->ecc.regs,
         .find_lost_words = find_lost_words,
         .transfer_failed = transfer_errors_note_nand,

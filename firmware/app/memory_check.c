@@ -8,6 +8,13 @@
 #define LOG_INTERVAL_US UINT64_C(60000000)
 #define WAIT_US         UINT64_C(1000) /* between two calls of is_noted() */
 
+/* Causes of traps, of the RISC-V privileged architecture. */
+enum {
+    MCAUSE_FETCH_FAULT = 1,
+    MCAUSE_LOAD_FAULT = 5,
+    MCAUSE_STORE_FAULT = 7,
+};
+
 static bool is_in_buffers(const struct memory_check *check, uint64_t addr)
 {
     return addr - check->config.buffers < check->config.buffers_bytes;
@@ -167,6 +174,18 @@ uint64_t memory_check_step(struct memory_check *check, uint64_t now_us)
         }
         check->is_waiting = false;
         start_check(check, now_us);
+uint64_t memory_check_trap_word(uint64_t mcause, uint64_t mtval,
+                                uint64_t dram_base, uint64_t dram_bytes)
+{
+    bool is_access_fault = mcause == MCAUSE_FETCH_FAULT ||
+                           mcause == MCAUSE_LOAD_FAULT ||
+                           mcause == MCAUSE_STORE_FAULT;
+
+    return is_access_fault && mtval - dram_base < dram_bytes
+               ? mtval & ~(uint64_t)(ECC_WORD_BYTES - 1)
+               : 0;
+}
+
     }
     if (!check->is_on) {
         return UINT64_MAX;

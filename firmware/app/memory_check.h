@@ -71,4 +71,12 @@ uint64_t memory_check_lost_word(uintptr_t regs);
 /** @return when to call this again */
 uint64_t memory_check_step(struct memory_check *check, uint64_t now_us);
 
+/**
+ * The lost word at which a hart has stopped, if a panic with this cause and
+ * value of a trap was because of one.
+ * @return its address, or 0
+ */
+uint64_t memory_check_trap_word(uint64_t mcause, uint64_t mtval,
+                                uint64_t dram_base, uint64_t dram_bytes);
+
 #endif

@@ -122,10 +122,12 @@ static enum init_result reserve_memory(struct nand_medium *medium,
     }
     left = dram->size_bytes - dram->used_bytes;
     left -= MIN(left, config->spare_bytes);
-    if (config->lost_word != 0) {
-        ftl->lost_word =
-            (const uint8_t *)(uintptr_t)(config->lost_word -
-                                         medium->seam.moves.addr_offset);
+    for (unsigned int i = 0; i < FTL_LOST_WORDS; i++) {
+        if (config->lost_words[i] != 0) {
+            ftl->lost_words[i] =
+                (const uint8_t *)(uintptr_t)(config->lost_words[i] -
+                                             medium->seam.moves.addr_offset);
+        }
     }
     if (bytes + keep_bytes <= left) {
         ftl->keep = dram_reserve_end(dram, keep_bytes, 64);
@@ -550,7 +552,7 @@ bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr)
 
 bool nand_medium_needs_lost_word(const struct nand_medium *medium)
 {
-    return medium->ftl != NULL && medium->config.lost_word != 0 &&
+    return medium->ftl != NULL && medium->config.lost_words[0] != 0 &&
            !ftl_capacity_is_known(medium->ftl);
 }
 

@@ -30,9 +30,10 @@ struct nand_medium_config {
      * is saved. */
     bool has_capacitors;
     bool was_unsafe; /* the power last went off while it was in use */
-    /* DMA address of a word of DRAM that was lost before the reset; 0: none.
-     * The panic may have set the word to zero. */
-    uint64_t lost_word;
+    /* DMA addresses of words of DRAM that were lost before the reset; 0: none.
+     * The panic may have set them to zero.  The first one is in the registers
+     * of the error correction, the second one in the record of the panic. */
+    uint64_t lost_words[FTL_LOST_WORDS];
     uintptr_t ecc_regs; /* registers of the block that corrects errors of DRAM,
                          * or 0 if there is none */
     /* If a device has found lost words of DRAM, call

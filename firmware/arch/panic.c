@@ -31,6 +31,9 @@ void nmi_panic(const uint64_t *x);
 /* The instruction at which assert_failed() stops; x10 has its findings. */
 extern const uint8_t assert_trap[];
 
+/* The stack and the stack of this handler, from the linker scripts. */
+extern const uint8_t __stacks_start[], __stacks_end[];
+
 /* What assert_failed() passes on to trap_panic(). */
 struct failed_assertion {
     const char *expression;
@@ -50,6 +53,16 @@ static void print_text(const char *text, size_t len)
         len -= sent;
     }
     uart_drain(&uart);
+}
+
+/* Set the lost words of memory to zero, so that it can be read. */
+static void clear_lost_words(const void *memory, size_t len)
+{
+    struct ecc ecc;
+
+    if (ecc_init(&ecc, SOC_ECC_BASE)) {
+        ecc_clear_memory(&ecc, memory, len);
+    }
 }
 
 __attribute__((noreturn)) static void reset_machine(
@@ -73,6 +86,7 @@ static void keep_dump(struct crash_state *state, const uint64_t *x)
     state->mstatus = csr_read(mstatus);
     state->time_ns = hal_now_ns();
     memcpy(state->registers, x, sizeof(state->registers));
+    state->clear_lost_words = clear_lost_words;
     if ((uintptr_t)text >= SOC_DRAM_BASE && crash_save(region, state)) {
         print_text(text, sizeof(text) - 1);
     }
@@ -145,8 +159,11 @@ static void stop_nand(void)
 
 /*
  * Whether an access fault comes from a word that could not be corrected.  The
- * word is zeroed, so that the dump can be made of the memory around it.  Its
- * address stays in the block until the next start.
+ * word is zeroed, so that the next start does not stop at it, too.  It need not
+ * be the word whose address is in the block: this is the first word that was
+ * lost, and another one may have been lost since.  So both are zeroed.  The
+ * next start finds one address in the block, and the other one in the record of
+ * this panic.
  */
 static bool has_lost_word(const struct sysctl_panic *panic)
 {
@@ -161,14 +178,11 @@ static bool has_lost_word(const struct sysctl_panic *panic)
     }
     stop_nand();
     ecc_clear(&ecc, addr, ECC_WORD_BYTES);
+    ecc_clear(&ecc, panic->mtval, 1);
     return true;
 }
 
-/*
- * Called by trap_entry.
- * @param x  pc and the integer registers x1 to x31
- */
-void trap_panic(const uint64_t *x)
+__attribute__((noinline)) static void report_trap(const uint64_t *x)
 {
     struct sysctl_panic panic = {
         .is_trap = true,
@@ -202,10 +216,27 @@ void trap_panic(const uint64_t *x)
 }
 
 /*
- * The watchdog has expired for the first time.  Called by nmi_save.
+ * Set the lost words of the stacks to zero.  A store to a part of such a word
+ * would trap again.  Devices do not read the stacks, so none takes these zeroes
+ * for good data.
+ */
+static inline void clear_stacks(void)
+{
+    clear_lost_words(__stacks_start, (size_t)(__stacks_end - __stacks_start));
+}
+
+/*
+ * Called by trap_entry.  Up to the end of clear_stacks(), only whole words are
+ * written to the stack.
  * @param x  pc and the integer registers x1 to x31
  */
-void nmi_panic(const uint64_t *x)
+void trap_panic(const uint64_t *x)
+{
+    clear_stacks();
+    report_trap(x);
+}
+
+__attribute__((noinline)) static void report_watchdog(const uint64_t *x)
 {
     const struct watchdog watchdog = {.base = SOC_WATCHDOG_BASE};
     struct crash_state state = {.cause = CRASH_WATCHDOG};
@@ -220,4 +251,14 @@ void nmi_panic(const uint64_t *x)
     keep_dump(&state, x);
     watchdog_expire(&watchdog);
     arch_stop();
+}
+
+/*
+ * The watchdog has expired for the first time.  Called by nmi_save.
+ * @param x  pc and the integer registers x1 to x31
+ */
+void nmi_panic(const uint64_t *x)
+{
+    clear_stacks();
+    report_watchdog(x);
 }

@@ -23,6 +23,9 @@
 
 struct ftl;
 
+/* Words that may have been lost before a reset: see ftl_config.lost_words. */
+enum { FTL_LOST_WORDS = 2 };
+
 struct ftl_config {
     struct ftl_flash flash;
     struct ftl_geometry geometry;
@@ -77,9 +80,9 @@ struct ftl_config {
      */
     void *keep;
     bool adopts; /* a reset that has kept `keep` led to this start */
-    /* A word of DRAM that was lost before the reset, or NULL.  The panic may
-     * have set it to zero.  It may also be outside `keep`. */
-    const uint8_t *lost_word;
+    /* Words of DRAM that were lost before the reset, or NULL.  The panic may
+     * have set them to zero.  They may also be outside `keep`. */
+    const uint8_t *lost_words[FTL_LOST_WORDS];
     /* Set the lost words among the `len` bytes at `memory` to zero.  `ctx` is
      * done_ctx.  NULL: no word is ever lost. */
     void (*clear_lost_words)(void *ctx, const void *memory, size_t len);

@@ -216,8 +216,10 @@ void ftl_keep_start(struct ftl *ftl)
         make_empty(ftl);
     } else if (ftl_keep_find_head(ftl)) {
         keep->phase = FTL_KEEP_ENTRIES;
-        if (ftl->config.lost_word != NULL) {
-            (void)ftl_note_lost_word(ftl, ftl->config.lost_word);
+        for (unsigned int i = 0; i < FTL_LOST_WORDS; i++) {
+            if (ftl->config.lost_words[i] != NULL) {
+                (void)ftl_note_lost_word(ftl, ftl->config.lost_words[i]);
+            }
         }
     } else {
         ftl->adopted.is_refused = ftl_keep_has_any_head(ftl);

@@ -169,6 +169,25 @@ static void put_ring(struct section_writer *writer,
     section_put(writer, ring->name, NULL, at);
 }
 
+static void clear_lost_words(const struct crash_state *state,
+                             const void *memory, size_t len)
+{
+    if (state->clear_lost_words != NULL) {
+        state->clear_lost_words(memory, len);
+    }
+}
+
+static void clear_rings(const struct crash_state *state,
+                        const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->ring_count; i++) {
+        const struct crash_ring *ring = &plan->ring[i];
+
+        clear_lost_words(state, ring->base, ring->size_bytes);
+        clear_lost_words(state, ring->head, sizeof(*ring->head));
+    }
+}
+
 bool crash_save(void *region, const struct crash_state *state)
 {
     struct plan *plan = region;
@@ -176,11 +195,13 @@ bool crash_save(void *region, const struct crash_state *state)
     struct section_writer writer = {.buf = dump + DUMP_HEADER,
                                     .size = CRASH_DUMP_MAX};
 
+    clear_lost_words(state, region, CRASH_REGION_BYTES);
     if (plan->magic != PLAN_MAGIC || plan->crc != plan_crc(plan) ||
         plan->is_saving) {
         return false;
     }
     plan->is_saving = true;
+    clear_rings(state, plan);
     memset(dump, 0, DUMP_HEADER);
     put_head(&writer, plan, state);
     put_registers(&writer, state);

@@ -57,6 +57,9 @@ struct crash_state {
     uint64_t registers[CRASH_REGISTERS]; /* pc, then x1 to x31 */
     uint32_t line;                       /* of an assertion */
     const char *file, *expression;       /* of an assertion, or NULL */
+    /* Sets the lost words of memory to zero, so that the memory can be read;
+     * or NULL. */
+    void (*clear_lost_words)(const void *memory, size_t len);
 };
 
 /* A ring whose newest bytes are copied, as a section with its name. */
@@ -93,7 +96,9 @@ void crash_plan_boot(void *region, uint32_t boot);
 void crash_plan_ring(void *region, const struct crash_ring *ring);
 
 /**
- * Make the dump.  This uses nothing but the plan and `state`.
+ * Make the dump.  This uses nothing but the plan and `state`.  Before, it sets
+ * the lost words of the region and of the rings to zero.  The caller has done
+ * so with those of the stack.
  *
  * @return false when there is no intact plan, or when the firmware has failed
  *         while it made a dump: then the region may hold no dump

@@ -871,6 +871,38 @@ static void test_after_a_panic_the_lost_block_is_not_adopted_as_good(
     expect_one_lost(4, 1);
 }
 
+/* The panic sets two words to zero: the first one that was lost, whose address
+ * is in the register, and the one at which the hart has stopped. */
+static void test_after_a_panic_two_lost_blocks_are_not_adopted_as_good(
+    void **state)
+{
+    struct telemetry_panic panic = {
+        .is_trap = true,
+        .mcause = 5,
+        .file = "",
+    };
+
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(4 * BED_BLOCK, TWO);
+    panic.mtval = drive_ecc()->words[0].addr;
+    panic_at_lost_word();
+    hw_ecc_reset(drive_ecc(), true);
+    flip_slot(2 * BED_BLOCK, TWO);
+    panic_at_lost_word();
+    bed.panic = &panic;
+    reset_drive();
+    bed.panic = NULL;
+    expect_lost(LBA + 2, 1);
+    expect_lost(LBA + 4, 1);
+    expect_good(LBA + 3, 1, 1);
+    flush_all();
+    reset_drive();
+    expect_lost(LBA + 2, 1);
+    expect_lost(LBA + 4, 1);
+    expect_good(LBA, 2, 1);
+}
+
 static void test_a_reset_before_anybody_reads_the_lost_word(void **state)
 {
     (void)state;

@@ -90,6 +90,43 @@ static void test_without_a_plan_there_is_no_dump(void **state)
     assert_null(crash_pending(region, &len));
 }
 
+static struct {
+    const void *memory;
+    size_t len;
+} cleared[8];
+static unsigned int num_cleared;
+
+static void note_clear(const void *at, size_t len)
+{
+    assert_true(num_cleared < ARRAY_LEN(cleared));
+    cleared[num_cleared].memory = at;
+    cleared[num_cleared].len = len;
+    num_cleared++;
+}
+
+/* A hart that reads a lost word would fail once more, and leave no dump. */
+static void test_lost_words_of_rings_and_region_are_cleared(void **state)
+{
+    struct crash_state crash = state_at(STACK_BYTES - 64);
+
+    (void)state;
+    crash.clear_lost_words = note_clear;
+    num_cleared = 0;
+    assert_false(crash_save(region, &crash));
+    assert_int_equal(num_cleared, 1); /* the region, before the plan is read */
+    assert_ptr_equal(cleared[0].memory, region);
+    assert_int_equal(cleared[0].len, CRASH_REGION_BYTES);
+    make_plan();
+    num_cleared = 0;
+    assert_true(crash_save(region, &crash));
+    assert_int_equal(num_cleared, 3);
+    assert_ptr_equal(cleared[0].memory, region);
+    assert_ptr_equal(cleared[1].memory, ring);
+    assert_int_equal(cleared[1].len, RING_BYTES);
+    assert_ptr_equal(cleared[2].memory, &head);
+    assert_int_equal(cleared[2].len, sizeof(head));
+}
+
 static void test_a_dump_has_head_registers_stack_and_log(void **state)
 {
     struct crash_state crash = state_at(STACK_BYTES - 64);
