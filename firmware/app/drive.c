@@ -561,11 +561,14 @@ static void memory_check_start(struct drive *drive,
         .errors = &drive->hw_log,
         .dram_base = config->ecc.dram_base,
         .dram_bytes = config->ecc.dram_bytes,
+        .sram_base = config->ecc.sram_base,
+        .sram_bytes = config->ecc.sram_bytes,
         .buffers = hal_dma_addr(buffers),
         .buffers_bytes = RDMA_BUF_BYTES,
         .lost_word = note_lost_word,
         .is_noted = is_lost_word_noted,
         .ctx = drive,
+        .trap_word = trap_word(config),
     };
 
     memory_check_init(&drive->memory, &memory, drive->now_us);

@@ -88,6 +88,7 @@ struct drive_config {
     struct {
         uintptr_t regs;
         uint64_t dram_base, dram_bytes;
+        uint64_t sram_base, sram_bytes;
     } ecc;
 
     uint32_t generation;  /* boot counter; no two boots have the same */

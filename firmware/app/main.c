@@ -129,7 +129,8 @@ static bool start_drive(void)
                 .save = board_save_hw_error,
                 .save_ctx = &board,
             },
-        .ecc = {SOC_ECC_BASE, SOC_DRAM_BASE, sysctl_dram_bytes(&board.sysctl)},
+        .ecc = {SOC_ECC_BASE, SOC_DRAM_BASE, sysctl_dram_bytes(&board.sysctl),
+                SOC_SRAM_BASE, SOC_SRAM_SIZE},
         .generation = board.generation,
         .has_kept_dram =
             sysctl_reset_cause(&board.sysctl) != SYSCTL_RESET_POWER_ON,

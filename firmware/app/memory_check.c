@@ -20,27 +20,28 @@ static bool is_in_buffers(const struct memory_check *check, uint64_t addr)
     return addr - check->config.buffers < check->config.buffers_bytes;
 }
 
-static void note_error(struct memory_check *check, enum hw_error_kind kind,
-                       bool is_fatal, uint64_t addr, uint32_t count,
-                       uint64_t now_us)
+static struct hw_error make_error(enum hw_error_kind kind, bool is_fatal,
+                                  uint64_t addr, uint32_t count,
+                                  uint64_t now_us)
 {
-    const struct hw_error error = {
+    return (struct hw_error){
         .kind = (uint8_t)kind,
         .is_fatal = is_fatal,
         .time_us = now_us,
         .address = addr,
         .info = count,
     };
-
-    hw_log_note(check->config.errors, &error, now_us);
 }
 
 static void handle_corrected(struct memory_check *check,
                              const struct ecc_findings *found, uint64_t now_us)
 {
+    const struct hw_error error =
+        make_error(HW_ERROR_MEMORY_CORRECTED, false, found->corrected_addr,
+                   found->corrected, now_us);
+
     ecc_scrub(&check->ecc, found->corrected_addr, ECC_WORD_BYTES);
-    note_error(check, HW_ERROR_MEMORY_CORRECTED, false, found->corrected_addr,
-               found->corrected, now_us);
+    hw_log_note(check->config.errors, &error, now_us);
     if (now_us >= check->logged_us) {
         log_line(check->config.log,
                  "memory: an error at 0x%lx was corrected; %u since power-on",
@@ -54,7 +55,8 @@ static void handle_corrected(struct memory_check *check,
  * If the word is in a buffer of payloads, the command or the connection ends.
  * If it is in the write buffer, its block cannot be read from now on.  Anywhere
  * else, the firmware depends on the word: it is in a ring, for example, or in a
- * log page.
+ * log page.  Then the firmware stops.  The word stays lost until the next start
+ * clears it, so that no device takes zeroes for good data meanwhile.
  */
 static void handle_lost(struct memory_check *check,
                         const struct ecc_findings *found, uint64_t now_us)
@@ -63,9 +65,15 @@ static void handle_lost(struct memory_check *check,
     bool was_in_buffers = found->is_by_dma && is_in_buffers(check, addr);
     bool was_in_medium = found->is_by_dma && check->config.lost_word != NULL &&
                          check->config.lost_word(check->config.ctx, addr);
+    bool goes_on = was_in_buffers || was_in_medium;
+    const struct hw_error error = make_error(HW_ERROR_MEMORY_LOST, true, addr,
+                                             found->uncorrected, now_us);
 
-    note_error(check, HW_ERROR_MEMORY_LOST, true, addr, found->uncorrected,
-               now_us);
+    if (goes_on) {
+        hw_log_note(check->config.errors, &error, now_us);
+    } else {
+        hw_log_note_reset(check->config.errors, &error, now_us);
+    }
     log_line(check->config.log,
              "memory: the word at 0x%lx is lost: more than one bit is wrong%s",
              (unsigned long)addr,
@@ -73,7 +81,10 @@ static void handle_lost(struct memory_check *check,
              : was_in_buffers ? "; the command that used it has failed"
                               : "");
     (void)hw_log_step(check->config.errors, now_us);
-    ASSERT(was_in_buffers || was_in_medium);
+    if (!goes_on) {
+        log_flush(check->config.log);
+    }
+    ASSERT(goes_on);
     ecc_clear(&check->ecc, addr, ECC_WORD_BYTES);
 }
 
@@ -92,12 +103,17 @@ static void take_findings(struct memory_check *check, uint64_t now_us)
     check->lost = found.uncorrected;
 }
 
-/* Correct errors of words that nobody has read yet. */
+/* Correct errors of words that nobody has read yet.  SRAM is small, so it is
+ * scrubbed together with the first part of DRAM. */
 static void patrol_part(struct memory_check *check, uint64_t now_us)
 {
     uint64_t part =
         (check->config.dram_bytes / PATROL_PARTS + 4095) & ~UINT64_C(4095);
 
+    if (check->patrol_addr == 0) {
+        ecc_scrub(&check->ecc, check->config.sram_base,
+                  (uint32_t)check->config.sram_bytes);
+    }
     ecc_scrub(&check->ecc, check->config.dram_base + check->patrol_addr,
               (uint32_t)part);
     check->patrol_addr += part;
@@ -107,8 +123,20 @@ static void patrol_part(struct memory_check *check, uint64_t now_us)
     check->patrol_us = now_us + PATROL_US;
 }
 
-/* Handle the errors that were found before the reset, and let the ECC block
- * raise its interrupt from now on. */
+static void report_lost(struct memory_check *check, uint64_t addr,
+                        uint32_t count, uint64_t now_us)
+{
+    const struct hw_error error =
+        make_error(HW_ERROR_MEMORY_LOST, true, addr, count, now_us);
+
+    hw_log_note_reset(check->config.errors, &error, now_us);
+    log_line(check->config.log,
+             "memory: the word at 0x%lx was lost before the reset",
+             (unsigned long)addr);
+}
+
+/* Handle the errors that were found so far, also those before the reset, and
+ * let the ECC block raise its interrupt from now on. */
 static void start_check(struct memory_check *check, uint64_t now_us)
 {
     const struct memory_check_config *config = &check->config;
@@ -116,12 +144,15 @@ static void start_check(struct memory_check *check, uint64_t now_us)
 
     check->is_on = true;
     ecc_take(&check->ecc, &found);
+    if (found.has_corrected) {
+        handle_corrected(check, &found, now_us);
+    }
     if (found.has_uncorrected) {
-        note_error(check, HW_ERROR_MEMORY_LOST, true, found.uncorrected_addr,
-                   found.uncorrected, now_us);
-        log_line(config->log,
-                 "memory: the word at 0x%lx was lost before the reset",
-                 (unsigned long)found.uncorrected_addr);
+        report_lost(check, found.uncorrected_addr, found.uncorrected, now_us);
+        if (config->trap_word != 0 &&
+            config->trap_word != found.uncorrected_addr) {
+            report_lost(check, config->trap_word, found.uncorrected, now_us);
+        }
     }
     check->corrected = found.corrected;
     check->lost = found.uncorrected;
@@ -141,6 +172,18 @@ void memory_check_init(struct memory_check *check,
     if (!check->is_waiting) {
         start_check(check, now_us);
     }
+}
+
+uint64_t memory_check_trap_word(uint64_t mcause, uint64_t mtval,
+                                uint64_t dram_base, uint64_t dram_bytes)
+{
+    bool is_access_fault = mcause == MCAUSE_FETCH_FAULT ||
+                           mcause == MCAUSE_LOAD_FAULT ||
+                           mcause == MCAUSE_STORE_FAULT;
+
+    return is_access_fault && mtval - dram_base < dram_bytes
+               ? mtval & ~(uint64_t)(ECC_WORD_BYTES - 1)
+               : 0;
 }
 
 uint64_t memory_check_lost_word(uintptr_t regs)
@@ -174,18 +217,6 @@ uint64_t memory_check_step(struct memory_check *check, uint64_t now_us)
         }
         check->is_waiting = false;
         start_check(check, now_us);
-uint64_t memory_check_trap_word(uint64_t mcause, uint64_t mtval,
-                                uint64_t dram_base, uint64_t dram_bytes)
-{
-    bool is_access_fault = mcause == MCAUSE_FETCH_FAULT ||
-                           mcause == MCAUSE_LOAD_FAULT ||
-                           mcause == MCAUSE_STORE_FAULT;
-
-    return is_access_fault && mtval - dram_base < dram_bytes
-               ? mtval & ~(uint64_t)(ECC_WORD_BYTES - 1)
-               : 0;
-}
-
     }
     if (!check->is_on) {
         return UINT64_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the firmware does about errors of DRAM and SRAM.  It lets the hardware
- * write corrected words back.  It scrubs all of DRAM once an hour, so that no
+ * write corrected words back.  It scrubs DRAM and SRAM once an hour, so that no
  * word collects a second wrong bit.  It stops if a word that it needs is lost.
  * Reference: docs/hardware/ecc.md, "What the firmware does"
  */
@@ -18,6 +18,7 @@ struct memory_check_config {
     struct log *log;
     struct hw_log *errors;
     uint64_t dram_base, dram_bytes;
+    uint64_t sram_base, sram_bytes;
     /* Buffers of payloads: the firmware can go on if a word of them is lost,
      * and sets it to zero. */
     uint64_t buffers, buffers_bytes;
@@ -30,6 +31,8 @@ struct memory_check_config {
      * it survives another reset, and no other error is handled. */
     bool (*is_noted)(void *ctx);
     void *ctx;
+    /* memory_check_trap_word() of the panic that led to this start, or 0. */
+    uint64_t trap_word;
 };
 
 /* Treat as opaque. */
@@ -39,8 +42,8 @@ struct memory_check {
     bool is_on;
     bool is_waiting; /* waits until config.is_noted() is true */
     bool has_irq;
-    uint64_t patrol_us;   /* when the next part of DRAM is scrubbed */
-    uint64_t patrol_addr; /* where this part begins */
+    uint64_t patrol_us;   /* when the next part of memory is scrubbed */
+    uint64_t patrol_addr; /* where this part begins in DRAM */
     uint32_t corrected;   /* errors since power-on */
     uint32_t lost;
     uint64_t logged_us; /* until then, no corrected error is logged */
@@ -68,9 +71,6 @@ bool memory_check_look(struct memory_check *check, uint64_t now_us);
  */
 uint64_t memory_check_lost_word(uintptr_t regs);
 
-/** @return when to call this again */
-uint64_t memory_check_step(struct memory_check *check, uint64_t now_us);
-
 /**
  * The lost word at which a hart has stopped, if a panic with this cause and
  * value of a trap was because of one.
@@ -78,5 +78,8 @@ uint64_t memory_check_step(struct memory_check *check, uint64_t now_us);
  */
 uint64_t memory_check_trap_word(uint64_t mcause, uint64_t mtval,
                                 uint64_t dram_base, uint64_t dram_bytes);
+
+/** @return when to call this again */
+uint64_t memory_check_step(struct memory_check *check, uint64_t now_us);
 
 #endif

@@ -462,7 +462,7 @@ static struct drive_config drive_config_of(
                      native_node_regs(node, SOC_I2C2_BASE)},
         .mgmt_regs = native_node_regs(node, SOC_MGMT_BASE),
         .ecc = {native_node_regs(node, SOC_ECC_BASE), SOC_DRAM_BASE,
-                drive->machine.node.dram_bytes},
+                drive->machine.node.dram_bytes, SOC_SRAM_BASE, SOC_SRAM_SIZE},
         .version = ESSD_FW_VERSION,
         .slot_version = {ESSD_FW_VERSION, ""},
         .active_slot = 1,

@@ -45,11 +45,26 @@ static bool has_room(struct hw_log *log, const struct hw_error *error,
     return log->entries < (error->is_fatal ? HW_LOG_MOST : HW_LOG_NEW);
 }
 
+static void add_entry(struct hw_log *log, const struct hw_error *error,
+                      uint64_t now_us)
+{
+    struct hw_error entry = *error;
+
+    log->entries++;
+    entry.number = ++log->number;
+    entry.boot = log->boot;
+    hw_error_records_add(&log->records, &entry);
+    if (error->is_fatal) {
+        log->save_us = now_us;
+    } else if (log->save_us == UINT64_MAX) {
+        log->save_us = now_us + HW_LOG_PERIOD_US;
+    }
+}
+
 void hw_log_note(struct hw_log *log, const struct hw_error *error,
                  uint64_t now_us)
 {
     struct hw_error *same = find_same(log, error);
-    struct hw_error entry = *error;
 
     if (same != NULL) {
         same->repeats++;
@@ -60,15 +75,14 @@ void hw_log_note(struct hw_log *log, const struct hw_error *error,
         log->dropped++;
         return;
     }
-    log->entries++;
-    entry.number = ++log->number;
-    entry.boot = log->boot;
-    hw_error_records_add(&log->records, &entry);
-    if (error->is_fatal) {
-        log->save_us = now_us;
-    } else if (log->save_us == UINT64_MAX) {
-        log->save_us = now_us + HW_LOG_PERIOD_US;
-    }
+    add_entry(log, error, now_us);
+}
+
+void hw_log_note_reset(struct hw_log *log, const struct hw_error *error,
+                       uint64_t now_us)
+{
+    ASSERT(error->is_fatal);
+    add_entry(log, error, now_us);
 }
 
 /* If the flash refuses an error, this error is not written again. */

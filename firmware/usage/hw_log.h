@@ -14,7 +14,7 @@
 #include "firmware/store/hw_error_log.h"
 
 /* The most entries of a minute.  Further errors are only counted.  The last
- * ones are for fatal errors only. */
+ * ones are for fatal errors only.  Errors with a reset are not limited. */
 enum { HW_LOG_NEW = 32, HW_LOG_MOST = 48 };
 #define HW_LOG_PERIOD_US UINT64_C(60000000)
 
@@ -49,6 +49,13 @@ void hw_log_init(struct hw_log *log, const struct hw_log_config *config);
  */
 void hw_log_note(struct hw_log *log, const struct hw_error *error,
                  uint64_t now_us);
+
+/**
+ * Note a fatal error that leads to a reset, or has led to the last one.  It
+ * becomes an entry even if the minute has HW_LOG_MOST entries.
+ */
+void hw_log_note_reset(struct hw_log *log, const struct hw_error *error,
+                       uint64_t now_us);
 
 /** Write to flash what is due. @return when to call this again */
 uint64_t hw_log_step(struct hw_log *log, uint64_t now_us);

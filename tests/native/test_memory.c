@@ -5,11 +5,21 @@
  */
 #include "dram_flip.h"
 
+#include <stdlib.h>
+
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/wire/cqe.h"
 #include "tests/test_fixture.h"
 
-enum { BLOCKS = 8, BUFFERS = 64 };
+enum { BLOCKS = 8, BUFFERS = 64, PART_US = 10000000 };
+
+/* A failed assertion of the firmware ends the statement in which the test
+ * expects it. */
+void assert_failed(const char *expression, const char *file, int line)
+{
+    mock_assert(0, expression, file, line);
+    abort();
+}
 
 static const struct memory_check *drive_memory(void)
 {
@@ -96,6 +106,160 @@ static void test_a_device_that_overwrites_lost_words_makes_them_right(
                      0);
     assert_true(drive_ecc()->count < BUFFERS);
     assert_int_equal(drive_memory()->lost, 0);
+}
+
+/* ---- Words without which the firmware cannot go on. */
+
+/* A word of the memory for messages of the management block. */
+static uint64_t find_word(void)
+{
+    return hal_dma_addr(bed.drive->drive.mgmt.out);
+}
+
+/* A device reads a lost word, and the firmware stops. */
+static void stop_at_lost_word(uint64_t addr)
+{
+    assert_true(hw_ecc_inject(drive_ecc(), addr, TWO));
+    assert_false(hw_ecc_read(drive_ecc(), addr, 1, true));
+    expect_assert_failure(native_world_pass(&bed.world, 1000000));
+}
+
+static const struct hw_error *last_error(void)
+{
+    const struct hw_error_records *records = &bed.drive->drive.hw_log.records;
+
+    assert_int_not_equal(records->count, 0);
+    return &records->error[records->count - 1];
+}
+
+/* The word stays lost until the start, so that no device takes zeroes for good
+ * data before the reset. */
+static void test_a_lost_word_is_logged_before_the_firmware_stops(void **state)
+{
+    uint64_t addr = find_word();
+    const struct hw_log *log = &bed.drive->drive.hw_log;
+
+    (void)state;
+    stop_at_lost_word(addr);
+    assert_int_equal(last_error()->kind, HW_ERROR_MEMORY_LOST);
+    assert_int_equal(last_error()->address, addr);
+    assert_true(last_error()->is_fatal);
+    assert_int_equal(log->saved, log->number); /* it is in flash */
+    assert_true(log_is_empty(&bed.drive->log));
+    assert_true(hw_ecc_has_errors(drive_ecc()));
+    bed_reset(&bed);
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+    native_world_pass(&bed.world, 1000000);
+    assert_int_equal(drive_memory()->lost, 1);
+    assert_int_equal(bed.drive->drive.hw_log.records.count, 0);
+}
+
+/* The log may be full of errors that only ended a connection each. */
+static void test_a_lost_word_is_logged_after_many_fatal_errors(void **state)
+{
+    struct hw_error other = {.kind = HW_ERROR_RNIC_TRANSFER, .is_fatal = true};
+
+    (void)state;
+    for (uint32_t i = 0; i < 2 * HW_LOG_MOST; i++) {
+        hw_log_note(&bed.drive->drive.hw_log, &other, 1000000);
+    }
+    stop_at_lost_word(find_word());
+    assert_int_equal(last_error()->kind, HW_ERROR_MEMORY_LOST);
+    assert_int_equal(bed.drive->drive.hw_log.saved, last_error()->number);
+    bed_reset(&bed);
+}
+
+static void test_a_lost_word_that_a_hart_has_found_is_logged_after_the_reset(
+    void **state)
+{
+    uint64_t addr = find_word();
+
+    (void)state;
+    assert_true(hw_ecc_inject(drive_ecc(), addr, TWO));
+    assert_false(hw_ecc_read(drive_ecc(), addr, 8, false)); /* the hart traps */
+    bed_reset(&bed);
+    assert_int_equal(last_error()->kind, HW_ERROR_MEMORY_LOST);
+    assert_int_equal(last_error()->address, addr);
+    native_world_pass(&bed.world, 1000000);
+    assert_int_equal(bed.drive->drive.hw_log.saved, last_error()->number);
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+}
+
+/* The register has only the first word that was lost; the word at which the
+ * firmware stopped is in the record of the panic. */
+static void test_both_lost_words_are_logged_after_the_reset(void **state)
+{
+    uint64_t addr = find_word();
+    const struct telemetry_panic panic = {
+        .is_trap = true,
+        .mcause = 5,
+        .mtval = addr + 8 + 4,
+        .file = "",
+    };
+
+    (void)state;
+    assert_true(hw_ecc_inject(drive_ecc(), addr, TWO));
+    assert_false(hw_ecc_read(drive_ecc(), addr, 8, true));
+    bed.panic = &panic;
+    bed_reset(&bed);
+    bed.panic = NULL;
+    assert_int_equal(last_error()->kind, HW_ERROR_MEMORY_LOST);
+    assert_int_equal(last_error()->address, addr + 8);
+    assert_int_equal((last_error() - 1)->address, addr);
+}
+
+/* The firmware never writes some of this memory before a device reads it. */
+static void test_a_reset_clears_lost_words_that_nobody_has_read(void **state)
+{
+    const struct port *port = &bed.drive->drive.net.ports.port[0].port;
+    const void *memory[] = {
+        bed.drive->drive.mgmt.out,
+        bed.drive->drive.mgmt.in,
+        port->rx_buffers,
+        port->tx_buffers,
+        bed.drive->drive.mgmt.records,
+    };
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(memory); i++) {
+        assert_true(
+            hw_ecc_inject(drive_ecc(), hal_dma_addr(memory[i]) + 64, TWO));
+    }
+    assert_true(
+        hw_ecc_inject(drive_ecc(), drive_memory()->config.buffers, TWO));
+    bed_reset(&bed);
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+}
+
+/* ---- Errors that are corrected later. */
+
+static void test_an_error_that_was_found_before_the_start_is_corrected(
+    void **state)
+{
+    uint64_t addr = SOC_SRAM_BASE + 64;
+
+    (void)state;
+    assert_true(hw_ecc_inject(drive_ecc(), addr, ONE));
+    assert_true(hw_ecc_read(drive_ecc(), addr, 8, false));
+    bed_reset(&bed);
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+    assert_int_equal(last_error()->kind, HW_ERROR_MEMORY_CORRECTED);
+    assert_int_equal(last_error()->address, addr);
+    assert_true(drive_memory()->corrected > 0);
+}
+
+static void test_an_error_of_sram_is_corrected_within_an_hour(void **state)
+{
+    (void)state;
+    assert_true(hw_ecc_inject(drive_ecc(), SOC_SRAM_BASE + 64, ONE));
+    assert_true(
+        hw_ecc_inject(drive_ecc(), SOC_SRAM_BASE + SOC_SRAM_SIZE - 8, ONE));
+    native_world_pass(&bed.world, UINT64_C(1000) * (PART_US + 1000000));
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+    assert_true(hw_ecc_inject(drive_ecc(), SOC_SRAM_BASE + 64, ONE));
+    native_world_pass(&bed.world, UINT64_C(3700) * 1000000000);
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+    assert_int_equal(drive_memory()->corrected, 3);
 }
 
 /* The patrol finds errors that nobody reads. */
