@@ -147,6 +147,7 @@ static void read_flash(struct board *board)
         return;
     }
     board_crash_keep(&board->crash, &board->flash, &board->log);
+    board->flash.failures = &board->flash_failures;
     board->has_flash = true;
     board->has_key = sysctl_boot_key(&board->sysctl, board->key);
     read_slots(board);

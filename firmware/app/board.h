@@ -45,6 +45,7 @@ struct board {
     struct gpio gpio;
     struct spi spi;
     struct flash flash;
+    struct flash_failures flash_failures;
     struct plic plic;
     struct ecc ecc;
     struct dram dram;

@@ -243,6 +243,7 @@ static enum loop_work step_usage(void *ctx, struct loop_step *step)
         drive_report_nand_health(drive, step);
     }
     loop_call_at(step, usage_keeper_step(&drive->keeper, step->now_us));
+    hw_errors_step(drive);
     loop_call_at(step, event_keeper_step(&drive->events, step->now_us));
     loop_call_at(step, latency_keeper_step(&drive->latency, step->now_us));
     loop_call_at(step, hw_log_step(&drive->hw_log, step->now_us));

@@ -151,6 +151,7 @@ static void report_nand_read_only(void *ctx)
     struct drive *drive = ctx;
     struct nvmf_health health = *nvmf_target_health(drive->target);
 
+    hw_errors_note_read_only(drive);
     health.critical_warning |= SMART_WARN_READ_ONLY;
     nvmf_target_set_health(drive->target, &health);
 }
@@ -160,6 +161,7 @@ static void report_capacitors(void *ctx)
     struct drive *drive = ctx;
     struct nvmf_health health = *nvmf_target_health(drive->target);
 
+    hw_errors_note_capacitors(drive);
     health.critical_warning |= SMART_WARN_VOLATILE_MEMORY;
     nvmf_target_set_health(drive->target, &health);
 }
@@ -265,6 +267,8 @@ static enum init_result nand_start(struct drive *drive,
         .ecc_regs = config->ecc.regs,
         .find_lost_words = find_lost_words,
         .transfer_failed = transfer_errors_note_nand,
+        .op_failed = hw_errors_note_op,
+        .die_failed = hw_errors_note_die,
         .media_done = end_nand_io,
         .failed = report_nand_failure,
         .buffer_lost = report_nand_failure,
@@ -766,6 +770,7 @@ struct init_report drive_init(struct drive *drive,
 
     drive->log = config->log;
     drive->now_us = now_us;
+    drive->flash_failures = config->flash_failures;
     drive->power_is_failing = config->power.is_failing;
     drive->power_saved = config->power.saved;
     drive->power_ctx = config->power.ctx;

@@ -17,6 +17,7 @@
 #include "firmware/net/drive_net.h"
 #include "firmware/echo/echo.h"
 #include "firmware/app/firmware_update.h"
+#include "firmware/app/hw_errors.h"
 #include "firmware/app/media_seam.h"
 #include "firmware/app/memory_check.h"
 #include "firmware/app/nand_health.h"
@@ -84,6 +85,7 @@ struct drive_config {
     struct telemetry_config telemetry;
     struct firmware_config firmware; /* image slots */
     struct hw_log_config hw_errors;  /* used during drive_init() only */
+    const struct flash_failures *flash_failures; /* may be NULL */
     /* The block that corrects memory errors; regs 0: there is none. */
     struct {
         uintptr_t regs;
@@ -161,6 +163,8 @@ struct drive {
     struct connect_log connect_log;
     struct telemetry telemetry;
     struct hw_log hw_log;
+    struct hw_errors hw_errors;
+    const struct flash_failures *flash_failures;
     struct memory_check memory;
 };
 

@@ -129,6 +129,7 @@ static bool start_drive(void)
                 .save = board_save_hw_error,
                 .save_ctx = &board,
             },
+        .flash_failures = &board.flash_failures,
         .ecc = {SOC_ECC_BASE, SOC_DRAM_BASE, sysctl_dram_bytes(&board.sysctl),
                 SOC_SRAM_BASE, SOC_SRAM_SIZE},
         .generation = board.generation,

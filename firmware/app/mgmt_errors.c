@@ -15,6 +15,13 @@ bool mgmt_hardware_errors(void *ctx, const struct json_args *args,
         [HW_ERROR_MEMORY_LOST] = "memory-lost",
         [HW_ERROR_NAND_TRANSFER] = "nand-transfer",
         [HW_ERROR_RNIC_TRANSFER] = "rnic-transfer",
+        [HW_ERROR_PROGRAM] = "program-failed",
+        [HW_ERROR_ERASE] = "erase-failed",
+        [HW_ERROR_UNCORRECTABLE] = "uncorrectable",
+        [HW_ERROR_DIE] = "die-dead",
+        [HW_ERROR_CAPACITORS] = "capacitors-failed",
+        [HW_ERROR_READ_ONLY] = "read-only",
+        [HW_ERROR_FLASH_WRITE] = "flash-write-failed",
     };
     const struct drive *drive = ctx;
     const struct hw_error_records *records = &drive->hw_log.records;

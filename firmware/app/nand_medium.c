@@ -87,6 +87,7 @@ static void note_sizes(struct nand_medium *medium, const struct nand_info *info,
     medium->needed_blocks =
         MIN((uint32_t)((units + block - 1) / block), medium->good_blocks - 1);
     medium->die_blocks = (uint32_t)info->planes * info->blocks;
+    medium->dies = (uint32_t)info->channels * info->dies;
     medium->superblocks = info->blocks;
     medium->endurance = info->endurance;
 }
@@ -226,6 +227,7 @@ static enum init_result start_ftl(struct nand_medium *medium,
     medium->seam.ftl = medium->ftl;
     medium->seam.find_lost_words = medium->config.find_lost_words;
     medium->seam.transfer_failed = medium->config.transfer_failed;
+    medium->seam.op_failed = medium->config.op_failed;
     medium->seam.ctx = medium->config.ctx;
     medium->state = FTL_MOUNTING;
     medium->has_submitted = true; /* the mount has to begin */
@@ -497,6 +499,11 @@ static void report_dead_dies(struct nand_medium *medium)
         return;
     }
     medium->dead_dies = dead;
+    for (uint32_t die = 0; die < medium->dies; die++) {
+        if (ftl_die_is_dead(medium->ftl, die)) {
+            medium->config.die_failed(medium->config.ctx, die);
+        }
+    }
     log_line(medium->config.log,
              "ftl: number of dies that have died: %u; they are not used any "
              "more, and what they held is rebuilt from parity if there is any",

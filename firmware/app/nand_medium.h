@@ -43,6 +43,12 @@ struct nand_medium_config {
     /* The data of an operation of the flash had a parity error between DRAM and
      * die. */
     void (*transfer_failed)(void *ctx, const struct ftl_flash_op *op);
+    /* An operation of the flash has failed. */
+    void (*op_failed)(void *ctx, const struct ftl_flash_op *op,
+                      enum nand_seam_failure failure);
+    /* A die has died, or was dead before this start.  When another one dies,
+     * this is called again for each. */
+    void (*die_failed)(void *ctx, uint32_t die);
 
     /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);
@@ -82,6 +88,7 @@ struct nand_medium {
     uint64_t fail_us;       /* when the power failed, or 0 */
     uint32_t good_blocks;   /* blocks that the factory has not marked as bad */
     uint32_t needed_blocks; /* how many of these hold all logical units */
+    uint32_t dies;          /* of all channels */
     uint32_t die_blocks;    /* blocks of all planes of a die */
     uint32_t superblocks;
     uint32_t endurance;       /* erasures that a block is rated for */

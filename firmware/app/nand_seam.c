@@ -187,10 +187,19 @@ static void run_moves(void *ctx)
     moves->count = 0;
 }
 
+static void report_failure(const struct nand_seam *seam, uint32_t cookie,
+                           enum nand_seam_failure failure)
+{
+    if (seam->op_failed != NULL) {
+        seam->op_failed(seam->ctx, seam->ops[cookie].flash, failure);
+    }
+}
+
 /* Copy what the controller wrote into the entries of a read. */
 static void take_results(const struct nand_seam *seam, uint32_t cookie)
 {
     const struct nand_seam_op *op = &seam->ops[cookie];
+    bool is_good = true;
 
     for (unsigned int i = 0; i < op->flash->num_units; i++) {
         struct ftl_flash_unit *unit = &op->flash->units[i];
@@ -204,9 +213,13 @@ static void take_results(const struct nand_seam *seam, uint32_t cookie)
                            : FTL_UNIT_UNCORRECTABLE;
         unit->steps = result.steps;
         unit->wrong_bits = result.bits;
+        is_good &= unit->status != FTL_UNIT_UNCORRECTABLE;
         if (unit->system != NULL && result.status == NAND_CQE_OK) {
             memcpy(unit->system, result.system, FTL_UNIT_SYSTEM);
         }
+    }
+    if (!is_good) {
+        report_failure(seam, cookie, NAND_SEAM_UNCORRECTABLE);
     }
 }
 
@@ -273,6 +286,21 @@ static bool repeat_op(struct nand_seam *seam, uint32_t cookie,
     return submit_command(seam, op->flash);
 }
 
+/* An operation has ended, and will not be submitted again. */
+static void report_end(const struct nand_seam *seam, uint32_t cookie,
+                       enum ftl_flash_status status)
+{
+    enum ftl_flash_kind kind = seam->ops[cookie].flash->kind;
+
+    if (status == FTL_FLASH_TRANSFER) {
+        report_failure(seam, cookie, NAND_SEAM_TRANSFER);
+    } else if (status == FTL_FLASH_FAILED && kind != FTL_FLASH_READ) {
+        report_failure(seam, cookie,
+                       kind == FTL_FLASH_ERASE ? NAND_SEAM_ERASE
+                                               : NAND_SEAM_PROGRAM);
+    }
+}
+
 void nand_seam_done(void *ctx, const struct nand_done *done)
 {
     struct nand_seam *seam = ctx;
@@ -294,6 +322,10 @@ void nand_seam_done(void *ctx, const struct nand_done *done)
     } else if ((status == FTL_FLASH_ERROR || status == FTL_FLASH_TRANSFER) &&
                repeat_op(seam, cookie, done->status)) {
         return;
+    }
+    if (__builtin_expect(
+            status == FTL_FLASH_FAILED || status == FTL_FLASH_TRANSFER, 0)) {
+        report_end(seam, cookie, status);
     }
     ftl_flash_done(seam->ftl, cookie, status, done->failed_planes);
 }

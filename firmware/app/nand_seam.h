@@ -9,6 +9,14 @@
 #include "firmware/drivers/nand.h"
 #include "firmware/ftl/ftl.h"
 
+/* Why an operation has failed. */
+enum nand_seam_failure {
+    NAND_SEAM_PROGRAM,       /* a wordline could not be programmed */
+    NAND_SEAM_ERASE,         /* a block could not be erased */
+    NAND_SEAM_UNCORRECTABLE, /* units of a read could not be corrected */
+    NAND_SEAM_TRANSFER,      /* each repetition had a parity error, too */
+};
+
 /* An operation of the translation layer that is in progress. */
 struct nand_seam_op {
     const struct ftl_flash_op *flash;
@@ -26,6 +34,9 @@ struct nand_seam {
     bool (*find_lost_words)(void *ctx);
     /* The data of an operation had a parity error.  May be NULL. */
     void (*transfer_failed)(void *ctx, const struct ftl_flash_op *op);
+    /* An operation has failed.  Dead dies are left out.  May be NULL. */
+    void (*op_failed)(void *ctx, const struct ftl_flash_op *op,
+                      enum nand_seam_failure failure);
     void *ctx;
     /* Parity errors since the start, and how many of them a repetition of the
      * operation has corrected. */

@@ -10,6 +10,7 @@ set(SOURCES
     crash_store.c
     drive.c
     firmware_update.c
+    hw_errors.c
     lag_text.c
     media_seam.c
     memory_check.c

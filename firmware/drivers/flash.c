@@ -83,6 +83,19 @@ static bool wait_ready(const struct flash *flash)
     return false;
 }
 
+/* Wait for the end of an erasure or write. */
+static bool finish_change(const struct flash *flash, uint32_t addr)
+{
+    if (wait_ready(flash)) {
+        return true;
+    }
+    if (flash->failures != NULL) {
+        flash->failures->count++;
+        flash->failures->addr = addr;
+    }
+    return false;
+}
+
 bool flash_init(struct flash *flash, const struct spi *spi,
                 const struct gpio *gpio, unsigned int select_pin)
 {
@@ -129,7 +142,7 @@ bool flash_erase_sector(const struct flash *flash, uint32_t addr)
     send_command(flash, FLASH_WRITE_ENABLE, NULL, 0);
     start_command(flash, FLASH_ERASE_3, FLASH_ERASE_4, addr);
     select_part(flash, false);
-    return wait_ready(flash);
+    return finish_change(flash, addr);
 }
 
 static bool program_page(const struct flash *flash, uint32_t addr,
@@ -139,7 +152,7 @@ static bool program_page(const struct flash *flash, uint32_t addr,
     start_command(flash, FLASH_PROGRAM_3, FLASH_PROGRAM_4, addr);
     spi_transfer(flash->spi, data, NULL, len);
     select_part(flash, false);
-    return wait_ready(flash);
+    return finish_change(flash, addr);
 }
 
 bool flash_program(const struct flash *flash, uint32_t addr, const void *data,

@@ -16,11 +16,18 @@
 #define FLASH_SECTOR_BYTES 4096u
 #define FLASH_PAGE_BYTES   256u
 
+/* Commands that did not end in time. */
+struct flash_failures {
+    uint32_t count; /* of erasures and writes since the start */
+    uint32_t addr;  /* in the last one of them */
+};
+
 struct flash {
     const struct spi *spi;
     const struct gpio *gpio;
     unsigned int select_pin;
     uint32_t size_bytes;
+    struct flash_failures *failures; /* NULL: they are not counted */
 };
 
 /**

@@ -403,6 +403,11 @@ uint32_t ftl_dead_dies(const struct ftl *ftl)
     return ftl->parity.num_dead;
 }
 
+bool ftl_die_is_dead(const struct ftl *ftl, uint32_t die)
+{
+    return ftl->parity.dead_dies[die];
+}
+
 bool ftl_has_parity(const struct ftl *ftl)
 {
     return ftl->layout.has_parity && ftl->parity.num_dead == 0;

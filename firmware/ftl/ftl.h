@@ -341,6 +341,7 @@ void ftl_erase_counts(const struct ftl *ftl, struct ftl_erase_counts *counts);
 
 /** Dies that have died.  They are not used any more, at later starts either. */
 uint32_t ftl_dead_dies(const struct ftl *ftl);
+bool ftl_die_is_dead(const struct ftl *ftl, uint32_t die);
 /** Dead dies that had died before this start, and answered at this start. */
 uint32_t ftl_distrusted_dies(const struct ftl *ftl);
 

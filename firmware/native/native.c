@@ -443,6 +443,7 @@ static struct drive_config drive_config_of(
                 .save = save_reservations,
                 .save_ctx = drive,
             },
+        .flash_failures = &drive->flash_failures,
         .generation = generation_of(&config->node),
         .has_kept_dram = config->kept_dram != NULL,
         .power = {config->has_capacitors ? power_is_failing : NULL,

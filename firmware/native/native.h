@@ -170,8 +170,9 @@ struct native_drive {
     uint64_t random; /* state of the generator for authentication */
     unsigned int usage_saves;
     bool is_flash_broken;
-    struct init_report report; /* of drive_init() */
-    uint8_t slot;              /* the image slot that runs; 0: none is good */
+    struct flash_failures flash_failures; /* of an SPI flash, for tests */
+    struct init_report report;            /* of drive_init() */
+    uint8_t slot; /* the image slot that runs; 0: none is good */
     char version[NVMF_FIRMWARE_REVISION + 1]; /* of its image */
     bool wants_restart; /* the firmware has reset the drive */
     bool power_is_failing;

@@ -18,6 +18,16 @@ enum hw_error_kind {
                                 * (32 bits), block and wordline (16 bits each) */
     HW_ERROR_RNIC_TRANSFER, /* data of a connection had a parity error; address:
                              * enum rnic_transfer and QPN (32 bits each) */
+    /* Their addresses are like those of HW_ERROR_NAND_TRANSFER. */
+    HW_ERROR_PROGRAM,       /* the flash could not program a wordline */
+    HW_ERROR_ERASE,         /* the flash could not erase a block */
+    HW_ERROR_UNCORRECTABLE, /* the flash could not correct what was read */
+
+    HW_ERROR_DIE,         /* a die has died; address: the die */
+    HW_ERROR_CAPACITORS,  /* they did not supply the drive for long enough */
+    HW_ERROR_READ_ONLY,   /* the flash is worn out; writes are refused */
+    HW_ERROR_FLASH_WRITE, /* the SPI flash stayed busy; address: of the erasure
+                           * or write in the SPI flash */
     HW_ERROR_KINDS,
 };
 
@@ -29,8 +39,8 @@ struct hw_error {
     uint16_t repeats; /* errors of this kind and address right after it */
     uint64_t time_us; /* since the reset */
     uint64_t address;
-    uint64_t info; /* crash: mcause; memory: errors since power-on; nand, rnic:
-                      errors since the start */
+    uint64_t info; /* crash: mcause; memory: errors since power-on; others:
+                      errors of this kind since the start */
 };
 
 struct hw_error_records {

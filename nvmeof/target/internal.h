@@ -867,6 +867,7 @@ void pel_note_reset(struct nvmf_target *target, const struct nvmf_ctrl *ctrl);
 void pel_note_subsystem_reset(struct nvmf_target *target,
                               const struct nvmf_ctrl *own);
 void pel_note_hours(struct nvmf_target *target);
+void pel_note_health(struct nvmf_target *target);
 /* A Firmware Commit has ended.  @param req  NULL: an image was given up */
 void pel_note_firmware(struct nvmf_target *target,
                        const struct nvmf_request *req, uint8_t slot,

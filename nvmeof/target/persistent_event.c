@@ -272,6 +272,26 @@ void nvmf_target_was_fatal(struct nvmf_target *target)
     record_event(target, PEL_TYPE_HARDWARE_ERROR, NULL, data, sizeof(data));
 }
 
+/*
+ * The drive's health has changed.  A bit of Critical Warning that is set now
+ * and was not set before is an event, with all bits as they are now.  The bit
+ * about temperature is left out: a drive whose temperature is near its limit
+ * would fill the log.
+ */
+void pel_note_health(struct nvmf_target *target)
+{
+    uint8_t warning = log_smart_of_drive(target).critical_warning &
+                      (uint8_t)~SMART_WARN_TEMPERATURE;
+    uint8_t data[PEL_ERROR_WARNING_LEN] = {0};
+
+    if ((warning & ~target->pel.warning) != 0) {
+        put_le16(data + PEL_ERROR_CODE, PEL_ERROR_CRITICAL_WARNING);
+        data[PEL_ERROR_INFO] = warning;
+        record_event(target, PEL_TYPE_HARDWARE_ERROR, NULL, data, sizeof(data));
+    }
+    target->pel.warning = warning;
+}
+
 void pel_note_media_error(struct nvmf_target *target,
                           const struct nvmf_request *req, uint16_t status)
 {

@@ -364,6 +364,7 @@ struct persistent_log {
     uint16_t generation; /* of the last context */
     uint64_t started_us;
     uint64_t smart_hours; /* hours of power-on at the last snapshot */
+    uint8_t warning;      /* bits of Critical Warning that were set last */
     /* For each type, the time from which PEL_BURST events may be recorded
      * again.  PEL_TYPE_VENDOR has index 0. */
     uint64_t pace_us[PEL_TYPES];

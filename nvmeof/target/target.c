@@ -207,6 +207,7 @@ void nvmf_target_set_health(struct nvmf_target *target,
                             const struct nvmf_health *health)
 {
     target->config.health = *health;
+    pel_note_health(target);
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         if (target->ctrl[i].state == CTRL_READY) {
             event_check_health(target, &target->ctrl[i]);

@@ -139,6 +139,10 @@ enum { /* byte offsets in the data of PEL_TYPE_HARDWARE_ERROR */
 
        PEL_ERROR_FATAL_LEN = PEL_ERROR_INFO, /* nothing more */
 
+       /* SMART's byte Critical Warning, with padding for nvme-cli. */
+       PEL_ERROR_WARNING_LEN = PEL_ERROR_INFO + 4,
+
+       PEL_ERROR_CRITICAL_WARNING = 0x06,
        PEL_ERROR_UNSAFE_SHUTDOWN = 0x08,
        PEL_ERROR_FATAL = 0x09, /* the controller stopped by itself */
        PEL_ERROR_MEDIA = 0x0a,

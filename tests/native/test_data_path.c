@@ -573,8 +573,14 @@ static void test_parity_errors_are_counted_and_logged(void **state)
     nand_health_read(&bed.drive->drive.nand_health, &use);
     assert_int_equal(use.transfer_errors, 2 * REPEATS + 1);
     assert_int_equal(use.transfers_corrected, REPEATS);
-    /* Both operations were for the same place. */
-    assert_int_equal(bed.drive->drive.hw_log.records.count, 1);
+    /* Both operations were for the same place.  The second entry is about the
+     * read as a whole, which has failed. */
+    assert_int_equal(bed.drive->drive.hw_log.records.count, 2);
+    error = &bed.drive->drive.hw_log.records.error[1];
+    assert_int_equal(error->kind, HW_ERROR_NAND_TRANSFER);
+    assert_true(error->is_fatal);
+    assert_int_equal(error->address,
+                     bed.drive->drive.hw_log.records.error[0].address);
     error = &bed.drive->drive.hw_log.records.error[0];
     assert_int_equal(error->kind, HW_ERROR_NAND_TRANSFER);
     assert_int_equal(error->info, 2 * REPEATS + 1);

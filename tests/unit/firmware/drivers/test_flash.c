@@ -192,3 +192,23 @@ static void test_flash_gives_up_on_a_part_that_stays_busy(void **state)
     assert_true(part.now_us - start_us >= 500000);
     assert_false(flash_program(&flash, 0, "\0", 1));
 }
+
+static void test_flash_counts_what_has_failed(void **state)
+{
+    struct flash flash = start_flash();
+    struct flash_failures failures = {0};
+
+    (void)state;
+    flash.failures = &failures;
+    assert_true(flash_program(&flash, 0x0001fe, "\1\2\3\4", 4));
+    assert_true(flash_erase_sector(&flash, 0x2000));
+    assert_int_equal(failures.count, 0);
+    part.is_stuck = true;
+    part.step_us = 20000;
+    assert_false(flash_erase_sector(&flash, 0x2000));
+    assert_int_equal(failures.count, 1);
+    assert_int_equal(failures.addr, 0x2000);
+    assert_false(flash_program(&flash, 0x1001234, "\0", 1));
+    assert_int_equal(failures.count, 2);
+    assert_int_equal(failures.addr, 0x1001234);
+}

@@ -402,6 +402,45 @@ static void test_a_media_error_is_recorded_with_its_completion(void **state)
     assert_int_equal(get_le16(data + 4 + CQE_STATUS) >> 1, NVME_SC_READ_ERROR);
 }
 
+/* Only a bit that was not set before is an event. */
+static void test_a_critical_warning_is_recorded_when_it_is_set(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvmf_health health = *nvmf_target_health(fake->target);
+    uint64_t before = nvmf_target_events(fake->target);
+    const uint8_t *data;
+
+    nvmf_target_set_health(fake->target, &health);
+    assert_int_equal(nvmf_target_events(fake->target), before);
+    health.critical_warning = SMART_WARN_READ_ONLY;
+    nvmf_target_set_health(fake->target, &health);
+    nvmf_target_set_health(fake->target, &health);
+    assert_int_equal(nvmf_target_events(fake->target), before + 1);
+    data = newest_data(fake, admin, PEL_TYPE_HARDWARE_ERROR, 8);
+    assert_int_equal(get_le16(data), 0x06);
+    assert_int_equal(get_le32(data + 4), SMART_WARN_READ_ONLY);
+    health.critical_warning |= SMART_WARN_VOLATILE_MEMORY;
+    nvmf_target_set_health(fake->target, &health);
+    data = newest_data(fake, admin, PEL_TYPE_HARDWARE_ERROR, 8);
+    assert_int_equal(get_le32(data + 4),
+                     SMART_WARN_READ_ONLY | SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(nvmf_target_events(fake->target), before + 2);
+    health.critical_warning = 0; /* the end of a warning is no event */
+    nvmf_target_set_health(fake->target, &health);
+    assert_int_equal(nvmf_target_events(fake->target), before + 2);
+    health.critical_warning = SMART_WARN_READ_ONLY;
+    nvmf_target_set_health(fake->target, &health);
+    assert_int_equal(nvmf_target_events(fake->target), before + 3);
+    health.critical_warning = 0;
+    nvmf_target_set_health(fake->target, &health);
+    health.temperature_k = 1000; /* has no event, so that it fills no log */
+    nvmf_target_set_health(fake->target, &health);
+    assert_true(nvmf_target_critical_warning(fake->target) &
+                SMART_WARN_TEMPERATURE);
+    assert_int_equal(nvmf_target_events(fake->target), before + 3);
+}
+
 static void test_a_start_is_recorded_with_a_snapshot_of_smart(void **state)
 {
     struct fake *fake = *state;

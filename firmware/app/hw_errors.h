@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Errors of the flash array, the capacitors and the SPI flash in the log of
+ * hardware errors, and the persistent events that are made of this log.
+ *
+ * Only errors about which somebody may have to do something become events.
+ * Those that the drive has corrected, or from which it has recovered without
+ * loss, are in the log alone.  Errors that set a bit of SMART's Critical
+ * Warning have an event of their own (nvmeof/target/persistent_event.c), and so
+ * has a crash.  An error is no event if the last event of its kind was about
+ * the same address, or if its kind had HW_ERROR_EVENTS events, within an hour.
+ *
+ * Reference: docs/hardware/flash.md, "Hardware errors"; docs/nvme.md,
+ * "Events of hardware errors"
+ */
+#ifndef ESSD_APP_HW_ERRORS_H
+#define ESSD_APP_HW_ERRORS_H
+
+#include "firmware/app/nand_seam.h"
+#include "firmware/store/hw_error_log.h"
+
+struct drive;
+
+enum {
+    HW_ERROR_EVENTS = 8, /* most events of a kind in an hour */
+    /* The code of an event is this and the kind of the error. */
+    HW_ERROR_EVENT_CODE = 0x100,
+};
+#define HW_ERROR_HOUR_US UINT64_C(3600000000)
+
+/* The events of one kind. */
+struct hw_error_events {
+    uint64_t address; /* in the last one */
+    uint64_t hour_us; /* when the hour ends whose events are counted */
+    uint32_t count;   /* in this hour; 0: `address` is not valid */
+};
+
+/* Treat as opaque. */
+struct hw_errors {
+    uint32_t count[HW_ERROR_KINDS]; /* since the start */
+    uint32_t seen; /* number of the last error that was checked for an event */
+    /* The last failure of the SPI flash that is in the log, and the time until
+     * which others are only counted: each entry of the log is written to the
+     * SPI flash, too. */
+    uint32_t flash_failures;
+    uint64_t flash_quiet_us;
+    struct hw_error_events events[HW_ERROR_KINDS];
+};
+
+/** An operation of the array has failed.  The function for
+ * nand_medium_config.op_failed. */
+void hw_errors_note_op(void *drive, const struct ftl_flash_op *op,
+                       enum nand_seam_failure failure);
+
+/** A die is dead.  If the newest errors of the log have it already, nothing
+ * happens.  The function for nand_medium_config.die_failed. */
+void hw_errors_note_die(void *drive, uint32_t die);
+
+/** The capacitors failed when the power went off last. */
+void hw_errors_note_capacitors(struct drive *drive);
+
+/** The array is read-only.  If the newest errors of the log have this already,
+ * nothing happens. */
+void hw_errors_note_read_only(struct drive *drive);
+
+/** For the main loop: note failures of the SPI flash, and make persistent
+ * events of new errors. */
+void hw_errors_step(struct drive *drive);
+
+#endif
