@@ -63,8 +63,7 @@ static void report_trial(struct boot *boot, uint8_t chosen)
     } else if (slots->waits) {
         log_line(&boot->log,
                  "boot: slot %c was activated, but starts only after an "
-                 "orderly reset or a power cycle; starting slot %c, which ran "
-                 "before",
+                 "orderly reset or a power cycle; starting slot %c once more",
                  "-AB"[state->chosen], "-AB"[chosen]);
     } else if (slots->cannot_record && chosen != state->chosen) {
         log_line(&boot->log,

@@ -5,14 +5,17 @@ import struct
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
-from essd import cli, firmware_update, setup
+from essd import boot_key, cli, firmware_update, reflash, setup
+from essd import config as drives
+from essd.drive import drive_command
 from essd.errors import EssdError
-from essd.flash import FlashImage, SlotRecord
-from essd.image import Image, ImageError, make_key, public_key
+from essd.flash import Config, FlashImage, SlotRecord
+from essd.image import Image, ImageError, make_key, openssl, public_key
 from essd.instance import Instance
 
 CODE = bytes(range(256)) * 50
@@ -198,3 +201,127 @@ def test_the_commands_pack_sign_and_show(key: Path, tmp_path: Path) -> None:
     status, said = run("show", file, "--key", key)
     assert status == 0 and "signature-is-right:  True" in said
     assert run("key", key)[1].strip() == public_key(key).hex()
+
+
+# A drive with a boot key
+
+@pytest.fixture
+def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a drive that does not exist yet."""
+    folder = tmp_path / "drive"
+    monkeypatch.setattr(setup, "data_folder", lambda name, part="drive": folder)
+    monkeypatch.setattr(setup, "flash_path", lambda name, part="drive": folder / "flash.img")
+    return folder
+
+
+def made(drive: Path, key: Path | None, data: bytes = CODE) -> FlashImage:
+    """The flash of the drive after `essd up`, whose firmware is this data."""
+    binary = drive.parent / "firmware.bin"
+    binary.write_bytes(data)
+    wish = setup.Wish(name="x", boot_key=key)
+    firmware = SimpleNamespace(image=binary, version="0.1.0")
+    path, _ = setup.drive_flash(wish, Config(), firmware, None,    # type: ignore[arg-type]
+                                setup.drive_boot_key(wish))
+    return FlashImage.load(path)
+
+
+def signed_slots(file: FlashImage, key: Path) -> list[str]:
+    return [slot for slot in "AB" if (image := file.image(slot)) is not None and
+            image.signature and image.is_signed_with(public_key(key))]
+
+
+def test_the_firmware_of_a_drive_with_a_key_is_signed(drive: Path, key: Path) -> None:
+    file = made(drive, key)
+    assert signed_slots(file, key) == ["A", "B"] and file.starting_slot == "A"
+    file = made(drive, None, CODE + b"more")        # as the next essd up
+    assert signed_slots(file, key) == ["A", "B"]
+    assert file.image("A").data == CODE + b"more"   # type: ignore[union-attr]
+    reflash.write_new(file, "B", CODE, "0.2.0", boot_key.recorded(drive))
+    assert signed_slots(file, key) == ["A", "B"] and file.starting_slot == "B"
+    assert key.read_bytes().strip() not in b"".join(p.read_bytes() for p in drive.iterdir())
+
+
+def test_the_firmware_of_a_drive_without_a_key_is_not_signed(drive: Path) -> None:
+    file = made(drive, None)
+    assert file.image("A").signature == b""         # type: ignore[union-attr]
+    assert boot_key.recorded(drive) is None
+
+
+def test_the_machine_of_a_drive_with_a_key_has_its_public_key(
+        drive: Path, key: Path, tmp_path: Path) -> None:
+    made(drive, key)
+    config = drives.Config("x", "", "tcg", [], drives={"drive": drives.Drive(
+        "qemu", "flash", "media", "raw", "nqn", boot_key=boot_key.recorded(drive))})
+    config = drives.Config.from_json(config.to_json())
+    words = drive_command(config, tmp_path)
+    assert f"boot-key={public_key(key).hex()}" in words[words.index("-M") + 1].split(",")
+
+
+def test_a_file_that_is_no_private_key_is_refused_in_one_line(
+        drive: Path, key: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bad.pem"
+    for text, words in (("", "is not a PEM file with an Ed25519 key"),
+                        ("-----BEGIN PRIVATE KEY-----\n", "is not a PEM file with"),
+                        (openssl("genpkey", "-algorithm", "x25519").decode(), "is not a PEM"),
+                        (openssl("genpkey", "-algorithm", "ed25519", "-aes-128-cbc", "-pass",
+                                 "pass:x").decode(), "is not a PEM file with"),
+                        (openssl("pkey", "-in", str(key), "-pubout").decode(),
+                         "public key only: give the file with the private key")):
+        file.write_text(text)
+        with pytest.raises(EssdError, match=words) as refused:
+            made(drive, file)
+        assert "\n" not in str(refused.value)
+        run = CliRunner().invoke(cli.app, ["up", "--name", "x", "--boot-key", str(file)])
+        assert words in str(run.exception) and not drive.exists()
+    with pytest.raises(EssdError, match="No such file"):
+        made(drive, tmp_path / "missing.pem")
+
+
+def test_the_key_of_a_drive_stays_as_it_is(drive: Path, key: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.pem"
+    make_key(other)
+    made(drive, key)
+    with pytest.raises(EssdError, match="has been created with another boot key"):
+        made(drive, other)
+    moved = key.rename(tmp_path / "moved.pem")
+    made(drive, None)                               # there is nothing to sign
+    with pytest.raises(EssdError, match="key.pem, with which .* does not exist"):
+        made(drive, None, CODE + b"more")
+    other.rename(key)
+    with pytest.raises(EssdError, match="does not have the drive's boot key any more"):
+        made(drive, None, CODE + b"more")
+    assert signed_slots(made(drive, moved, CODE + b"more"), moved) == ["A", "B"]
+
+
+def test_an_old_drive_gets_no_key(drive: Path, key: Path) -> None:
+    made(drive, None)
+    with pytest.raises(EssdError, match="has been created without a boot key"):
+        made(drive, key)
+    assert boot_key.recorded(drive) is None
+
+
+def test_a_damaged_record_of_a_key_is_named(drive: Path, key: Path) -> None:
+    made(drive, key)
+    for text in ("", "{}", '{"public": "00", "file": "x"}', "[]"):
+        (drive / boot_key.FILE).write_text(text)
+        with pytest.raises(EssdError, match="of the drive's boot key cannot be read"):
+            made(drive, None)
+
+
+def test_an_update_of_a_drive_that_is_off_needs_its_signature(
+        drive: Path, key: Path, tmp_path: Path) -> None:
+    before = bytes(made(drive, key).data)
+    make_key(tmp_path / "other.pem")
+    image = Image(CODE, "0.2.0")
+    for wrong, words in ((image, "is not signed, and the drive has a boot key"),
+                         (image.sign(tmp_path / "other.pem"), "does not fit the drive's")):
+        with pytest.raises(EssdError, match=words):
+            firmware_update.update(off(), wrong, "", True, print)
+    assert bytes(FlashImage.load(drive / "flash.img").data) == before
+    facts = firmware_update.update(off(), image.sign(key), "", True, print)
+    assert facts["starts-next"] == "B" and facts["slots"]["B"]["signed"]
+    file = FlashImage.load(drive / "flash.img")
+    file.set_image("A", Image(CODE, "0.1.0"))
+    file.save(drive / "flash.img")
+    with pytest.raises(EssdError, match="is not signed"):
+        firmware_update.activate(off(), "A", print)

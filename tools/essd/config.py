@@ -122,6 +122,14 @@ class Nand:
 
 
 @dataclass
+class BootKey:
+    """The public key that is fused into a drive's chip when it is created."""
+
+    public: str             # 64 hexadecimal digits
+    file: str               # PEM file with the private key, to sign firmware with
+
+
+@dataclass
 class Drive:
     """An emulated drive: its QEMU and its files."""
 
@@ -133,10 +141,13 @@ class Drive:
     extra: list[str] = field(default_factory=list)   # more QEMU options
     nand: Nand | None = None
     straps: int = 0         # the strap pins that are high, each as a bit
+    boot_key: BootKey | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.nand, dict):
             self.nand = Nand(**self.nand)
+        if isinstance(self.boot_key, dict):
+            self.boot_key = BootKey(**self.boot_key)
 
 
 @dataclass

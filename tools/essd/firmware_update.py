@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import elf, flash, fw_build, reflash, setup, steps
+from . import boot_key, elf, flash, fw_build, reflash, setup, steps
 from .errors import EssdError
 from .flash import FlashImage, SlotRecord
 from .image import Image, public_key
@@ -253,6 +253,7 @@ def update_file(instance: Instance, image: Image, slot: str,
     slot = slot or (flash.SLOTS[record.unproven - 1] if record.unproven
                     else reflash.other(active))
     check_kept(file, slot)
+    boot_key.check(image, boot_key.recorded(path.parent))
     check_security(file, image)
     number = flash.SLOTS.index(slot) + 1
     chosen = number if activate else 3 - number if active in (slot, None) else \
@@ -276,6 +277,7 @@ def activate_file(instance: Instance, slot: str) -> dict[str, Any]:
     image = file.image(slot)
     if image is None:
         raise EssdError(f"slot {slot} holds no good image")
+    boot_key.check(image, boot_key.recorded(path.parent))
     check_security(file, image)
     number = flash.SLOTS.index(slot) + 1
     record = file.slot_record or SlotRecord()

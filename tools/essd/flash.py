@@ -528,10 +528,12 @@ class FlashImage:
             at += len(image.data) // 2 if image else 0
         self.data[SLOT_ADDR[slot] + at] ^= 0x10
 
-    def set_firmware(self, data: bytes, version: str) -> None:
+    def set_firmware(self, data: bytes, version: str,
+                     sign: Callable[[Image], Image] = lambda image: image) -> None:
         """Write the same firmware to both slots; slot A is the newer one and starts."""
-        self.set_image("B", Image(data, version, 1, made_here=True))
-        self.set_image("A", Image(data, version, 2, made_here=True))
+        image = sign(Image(data, version, 1, made_here=True))
+        self.set_image("B", image)
+        self.set_image("A", replace(image, sequence=2))     # which is not signed
         self.forget_choice()
 
     @property
@@ -595,21 +597,24 @@ class FlashImage:
                    head + struct.pack("<I", zlib.crc32(head)) + SLOT_RECORD_MAGIC + body)
 
 
-def new_flash(firmware: Firmware, identity: Identity, config: Config) -> FlashImage:
+def new_flash(firmware: Firmware, identity: Identity, config: Config,
+              sign: Callable[[Image], Image] = lambda image: image) -> FlashImage:
     """The flash of a new drive."""
     flash = FlashImage()
     flash.identity = identity
     flash.config = config
     flash.write(LAYOUT["FLASH_BOOT_COUNT_A_ADDR"], boot_count_header(0))
-    flash.set_firmware(firmware.image.read_bytes(), firmware.version)
+    flash.set_firmware(firmware.image.read_bytes(), firmware.version, sign)
     return flash
 
 
 def ensure_flash(path: Path, firmware: Firmware, config: Config,
-                 nqn: str | None = None, capacity: int = 0) -> Identity:
+                 nqn: str | None = None, capacity: int = 0,
+                 sign: Callable[[Image], Image] = lambda image: image) -> Identity:
     """Create the drive's flash file, or bring an existing one up to date.
 
-    `capacity` is for a new drive with NAND (Identity.capacity).
+    `capacity` is for a new drive with NAND (Identity.capacity).  `sign` signs the
+    firmware of a drive that has a boot key.
 
     An existing drive keeps its identity, its boot count and its logs, and its
     firmware if that was updated through the drive.  Otherwise its firmware, its
@@ -618,7 +623,7 @@ def ensure_flash(path: Path, firmware: Firmware, config: Config,
     if not path.exists():
         identity = Identity.random(nqn, capacity=capacity)
         files.make_folder(path.parent)
-        new_flash(firmware, identity, config).save(path)
+        new_flash(firmware, identity, config, sign).save(path)
         return identity
     flash = FlashImage.load(path)
     before = bytes(flash.data)
@@ -636,7 +641,7 @@ def ensure_flash(path: Path, firmware: Firmware, config: Config,
     for slot in () if flash.was_updated else SLOTS:
         image = flash.image(slot)
         if image is None or image.data != data or image.version != firmware.version:
-            flash.set_firmware(data, firmware.version)
+            flash.set_firmware(data, firmware.version, sign)
             break
     if flash.data != before:
         flash.save(path)

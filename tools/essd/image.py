@@ -35,6 +35,10 @@ class ImageError(EssdError):
     """An image is not good, or cannot be made; the text says why."""
 
 
+class NotInstalled(ImageError):
+    """The openssl program, which signs and checks signatures, is missing."""
+
+
 @dataclass(frozen=True)
 class Image:
     """A firmware image and the fields of its header."""
@@ -164,7 +168,7 @@ def openssl(*words: str) -> bytes:
         result = subprocess.run(["openssl", *words], capture_output=True, check=False,
                                 stdin=subprocess.DEVNULL, timeout=LOOK_UP_S)
     except FileNotFoundError:
-        raise ImageError("openssl is not installed: apt-get install openssl") from None
+        raise NotInstalled("openssl is not installed: apt-get install openssl") from None
     if result.returncode != 0:
         lines = result.stderr.decode(errors="replace").strip().splitlines() or ["failed"]
         raise ImageError(f"openssl {words[0]}: {lines[0]}")
@@ -180,16 +184,28 @@ def make_key(path: Path) -> bytes:
     return public_key(path)
 
 
-def public_key(path: Path) -> bytes:
-    """The public key of a PEM file with a private or a public key."""
+def is_private(path: Path) -> bool:
+    """Whether a PEM file says that it has a private key."""
     try:
-        text = path.read_text(encoding="ascii", errors="replace")
+        return "PRIVATE KEY" in path.read_text(encoding="ascii", errors="replace")
     except OSError as error:
         raise ImageError(f"{path}: {error.strerror}") from None
-    kind = [] if "PRIVATE KEY" in text else ["-pubin"]
-    der = openssl("pkey", *kind, "-in", str(path), "-pubout", "-outform", "DER")
+
+
+def public_key(path: Path) -> bytes:
+    """The public key of a PEM file with a private or a public key."""
+    kind = [] if is_private(path) else ["-pubin"]
+    try:
+        # With an empty passphrase, openssl does not ask for the one of an encrypted key.
+        der = openssl("pkey", *kind, "-passin", "pass:", "-in", str(path), "-pubout",
+                      "-outform", "DER")
+    except NotInstalled:
+        raise
+    except ImageError:
+        der = b""               # not a key, or an encrypted one
     if not der.startswith(DER_KEY) or len(der) != len(DER_KEY) + 32:
-        raise ImageError(f"{path} is not an Ed25519 key; essd firmware key makes one")
+        raise ImageError(f"{path} is not a PEM file with an Ed25519 key that is not encrypted; "
+                         "essd firmware key makes one")
     return der[len(DER_KEY):]
 
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import debugger, elf, flash, fw_build, mgmt, paths
+from . import boot_key, debugger, elf, flash, fw_build, mgmt, paths
 from .chosen import check_word
+from .config import BootKey
 from .drive import flash_lock
 from .errors import EssdError
 from .flash import FlashImage
@@ -74,10 +75,11 @@ def other(slot: str | None) -> str:
     return "A" if slot == "B" else "B"
 
 
-def write_new(image: FlashImage, slot: str, data: bytes, version: str) -> None:
+def write_new(image: FlashImage, slot: str, data: bytes, version: str,
+              key: BootKey | None = None) -> None:
     """Write an image into a slot so that the boot ROM takes it at the next start."""
-    image.set_image(slot, Image(data, version, next_sequence(image),
-                                made_here=True))
+    image.set_image(slot, boot_key.sign(
+        Image(data, version, next_sequence(image), made_here=True), key))
     image.forget_choice()
 
 
@@ -178,6 +180,7 @@ def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
     """
     part = check(instance, slot)
     path = Path(instance.config.drives[instance.drive].flash)
+    key = boot_key.recorded(path.parent)
     image = FlashImage.load(path)
     if built is None:
         slot = slot or other(image.starting_slot)
@@ -199,7 +202,7 @@ def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
     def write() -> None:
         # The drive has written its counters into the flash in the meantime.
         image = FlashImage.load(path)
-        write_new(image, slot, data, version)
+        write_new(image, slot, data, version, key)
         image.save(path)
 
     def start() -> None:

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (disk_swap, files, flash, interrupts, media, nand, outside, paths, prepare,
-               settings, show, straps)
-from .config import (DEFAULT_PORTS, PEER_PORT, Config, Drive, End, Host, Link, Nand, Peer,
+from . import (boot_key, disk_swap, files, flash, interrupts, media, nand, outside, paths,
+               prepare, settings, show, straps)
+from .config import (DEFAULT_PORTS, PEER_PORT, BootKey, Config, Drive, End, Host, Link, Nand, Peer,
                      Switch)
 from .errors import EssdError
 from .fw_build import Firmware
@@ -54,6 +54,7 @@ class Wish:
     nand: str | None = None     # [SIZE][,KEY=VALUE]... of a new drive's NAND array
     block: bool = False         # a new drive has a block medium instead of NAND
     straps: Sequence[int] = ()  # the strap pins that are high until the instance ends
+    boot_key: Path | None = None    # PEM file with the key that a new drive gets
     mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: MTU of the links
     host: bool = True
@@ -406,10 +407,12 @@ def configure(wish: Wish) -> Config:
     switches = wires(wish)
     level = straps.level(wish.straps)
     for option, is_given in (("--nand", wish.nand is not None), ("--block", wish.block),
-                             ("--straps", level != 0)):
+                             ("--straps", level != 0),
+                             ("--boot-key", wish.boot_key is not None)):
         if is_given and not with_drive:
             raise EssdError(f"{option} is for a drive, not for --target {wish.target}")
     # The drive's files are checked before a build that takes minutes.
+    key = drive_boot_key(wish) if with_drive else None
     array = drive_nand(wish) if with_drive else None
     found = drive_media(wish, array is not None) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
@@ -420,10 +423,10 @@ def configure(wish: Wish) -> Config:
                     cables, switches=switches, capture_bytes=wish.capture_bytes)
     if found is not None:
         assert built.qemu is not None and built.firmware is not None
-        image, nqn = drive_flash(wish, wishes, built.firmware, array)
+        image, nqn = drive_flash(wish, wishes, built.firmware, array, key)
         config.drives["drive"] = Drive(str(built.qemu), str(image), str(found.path),
                                        found.format, nqn, extra=wish.extra, nand=array,
-                                       straps=level)
+                                       straps=level, boot_key=key)
     if wish.host:
         config.hosts["host"] = Host(wish.memory_mib, wish.cpus,
                                     kept_uuid(wish.name, "host"), wish.kernel)
@@ -464,12 +467,19 @@ def kept_config(name: str, part: str = "drive") -> flash.Config | None:
     return flash.FlashImage.load(path).config if path.exists() else None
 
 
-def drive_flash(wish: Wish, config: flash.Config, firmware: Firmware,
-                array: Nand | None) -> tuple[Path, str]:
+def drive_boot_key(wish: Wish) -> BootKey | None:
+    """The drive's boot key, which a new drive gets now."""
+    return boot_key.choose(data_folder(wish.name, wish.part), wish.boot_key,
+                           flash_path(wish.name, wish.part).exists())
+
+
+def drive_flash(wish: Wish, config: flash.Config, firmware: Firmware, array: Nand | None,
+                key: BootKey | None = None) -> tuple[Path, str]:
     """Bring the drive's flash file up to date; return its path and its NQN."""
     path = flash_path(wish.name, wish.part)
     capacity = array.capacity if array is not None else 0
-    return path, flash.ensure_flash(path, firmware, config, wish.nqn, capacity).nqn
+    return path, flash.ensure_flash(path, firmware, config, wish.nqn, capacity,
+                                    lambda image: boot_key.sign(image, key)).nqn
 
 
 def connections(config: Config) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import interrupts, media, nand, paths
+from . import boot_key, interrupts, media, nand, paths
 from .config import Config
 from .errors import LOOK_UP_S, EssdError
 from .instance import Instance
@@ -72,6 +72,10 @@ def shape(config: Config) -> dict[str, Any]:
         del drive["flash"], drive["media"], drive["qemu"]
         if not drive["straps"]:
             del drive["straps"]     # as in snapshots from before they could be set
+        if drive["boot_key"]:
+            del drive["boot_key"]["file"]
+        else:
+            del drive["boot_key"]   # as in snapshots from before there were keys
         if drive["nand"]:
             del drive["nand"]["path"]
             if not drive["nand"]["blocks"]:     # an older array, as in older snapshots
@@ -174,6 +178,8 @@ def fork(source: str, name: str, new: str) -> Instance:
                 drive.nand.path = str(place / nand.FILE)
                 copy(of / f"{part}.nand", Path(drive.nand.path))
                 nand.record(drive.nand)
+            if drive.boot_key is not None:
+                boot_key.record(place, drive.boot_key)
         for link in config.links:
             link.capture = False
         instance.start(config, bound=True)

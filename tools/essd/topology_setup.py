@@ -196,10 +196,11 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
                     prepare.ensure_accel(built.guest) if built.guest else "tcg", cables)
     for part, wish in asked.items():
         assert built.qemu is not None and built.firmware is not None
-        image, nqn = setup.drive_flash(wish, settings[part], built.firmware, arrays[part])
+        key = setup.drive_boot_key(wish)
+        image, nqn = setup.drive_flash(wish, settings[part], built.firmware, arrays[part], key)
         config.drives[part] = Drive(str(built.qemu), str(image), str(files[part].path),
                                     files[part].format, nqn, nand=arrays[part],
-                                    straps=straps.level(wish.straps))
+                                    straps=straps.level(wish.straps), boot_key=key)
     prefixes = mac_prefixes(name, topology.hosts)
     for part, host in topology.hosts.items():
         config.hosts[part] = Host(

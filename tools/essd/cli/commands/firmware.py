@@ -147,7 +147,7 @@ def sign(file: File, key: Annotated[Path, typer.Option(
 def make_key(file: Annotated[Path, typer.Argument(
         metavar="FILE", help="PEM file; a new private key is written if it does not "
         "exist.")]) -> None:
-    """Make a key for signatures, and print its public key for the property boot-key."""
+    """Make a key for signatures, and print its public key; essd up --boot-key uses the file."""
     from ... import image
     public = image.public_key(file) if file.exists() else image.make_key(file)
     print(public.hex())

@@ -68,6 +68,11 @@ def up(name: NewName = chosen.DEFAULT,
            metavar="PIN,...", help="The drive's strap pins that are high until the instance "
            "ends, such as 5,6.  They override settings of the drive (see "
            "docs/hardware/soc.md).  Default: none.")] = None,
+       boot_key: Annotated[Path | None, typer.Option(
+           metavar="FILE", help="PEM file with an Ed25519 private key, whose public key is "
+           "fused into a new drive: it starts only firmware that is signed with this key "
+           "(see docs/firmware-update.md).  Default: no key; images need no signature.")]
+       = None,
        host: Annotated[bool, typer.Option(
            help="Start the Linux host too, or only the drive.")] = True,
        new: Annotated[bool, typer.Option(
@@ -114,7 +119,7 @@ def up(name: NewName = chosen.DEFAULT,
                 "--port0": port0, "--port1": port1, "--nqn": nqn, "--media": media,
                 "--media-format": media_format, "--config": config_file,
                 "--namespaces": namespaces, "--target": target != "drive",
-                "--host-mtu": host_mtu}.items():
+                "--host-mtu": host_mtu, "--boot-key": boot_key}.items():
             if is_given:
                 raise EssdError(f"{option} does not go with {several}, which starts a "
                                 "whole topology: write what each drive has into a topology "
@@ -124,18 +129,22 @@ def up(name: NewName = chosen.DEFAULT,
                                           block, pins))
         return
     from ... import interrupts, outside, settings_cmd, setup
+    from ... import boot_key as boot_key_module
     from ...steps import Job, wait_target
     instance = Instance(name)
     if instance.is_running:
         raise EssdError(f"instance {name} is running already: stop it with "
                         f"{instance.hint('down')}")
+    if boot_key is not None:
+        boot_key_module.of_file(boot_key)   # before the old drive is deleted
     port0, place0 = outside.split(port0)
     port1, place1 = outside.split(port1)
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
                       nqn=nqn, size=size, media=media, media_format=media_format,
-                      nand=nand, block=block, straps=pins, mtu=mtu, host_mtu=host_mtu,
-                      host=host, target=target, namespaces=namespaces, capture=capture,
-                      capture_bytes=capture_bytes, cpus=cpus)
+                      nand=nand, block=block, straps=pins, boot_key=boot_key,
+                      mtu=mtu, host_mtu=host_mtu, host=host, target=target,
+                      namespaces=namespaces, capture=capture, capture_bytes=capture_bytes,
+                      cpus=cpus)
     if new:
         setup.forget_for(wish)
     if config_file is not None:
