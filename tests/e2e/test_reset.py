@@ -5,7 +5,10 @@ The reset drive has no queue pairs, and its QPNs begin anew.  Still, a host's fi
 connect must succeed, and the host's old associations must recover by themselves.
 """
 
+import json
+import os
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -203,6 +206,20 @@ def telemetry_of(job: Job) -> telemetry.Dump:
     return telemetry.parse(raw_telemetry_of(job, area=1))
 
 
+@contextmanager
+def trace_reader(job: Job) -> Iterator[None]:
+    """Somebody wants trace events, so the firmware records them."""
+    command = [str(paths.TOP / "essd"), "trace", "--name", job.instance.name, "--events",
+               "all", "--output", os.devnull]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert "tracing" in process.stderr.readline()
+            yield
+        finally:
+            process.kill()
+
+
 @pytest.mark.drive
 def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     """The host's I/O survives both restarts, and every report mentions them."""
@@ -225,7 +242,9 @@ def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     assert dump.page == "controller-initiated" and dump.available
     (panic,) = (found.value() for found in dump.sections if found.name == "panic")
     assert (panic["kind"], panic["mcause"]) == ("trap", 2)
-    crash.provoke(job.instance, "assertion")
+    with trace_reader(job):
+        touch(job)
+        crash.provoke(job.instance, "assertion")
     touch(job)
     wait_live(job, 1)
     fetched = job.instance.folder / "fetched"
@@ -234,6 +253,13 @@ def test_hanging_or_trapping_firmware_restarts_and_is_reported(booted) -> None:
     dumps = crash.in_drive(job.instance)
     assert [each.cause for each in dumps] == ["assertion", "trap", "watchdog"]
     assert of_host.registers == dumps[0].registers
+    assert of_host.trace_records == dumps[0].trace_records
+    assert 0 < dumps[0].trace_records <= 256
+    done = subprocess.run([str(paths.TOP / "essd"), "dump", "--name", job.instance.name,
+                           "--json"], check=True, capture_output=True, text=True, timeout=120)
+    told = json.loads(done.stdout)
+    assert told["cause"] == "assertion" and told["backtrace"]
+    assert told["trace-records"] == dumps[0].trace_records
     frames = crash.backtrace(of_host, crash.symbols(of_host, None))
     line, = [number for number, text in enumerate(PROVOKES.read_text().splitlines(), 1)
              if "ASSERT(boot ==" in text]

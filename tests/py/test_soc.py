@@ -37,10 +37,14 @@ def trial() -> fw_build.Firmware:
 
 
 class Machine:
-    """A QEMU with its console in a file, and a QMP socket."""
+    """A QEMU with its console in a file, and a QMP socket.
+
+    The console's input comes from the file `keys`, such as a FIFO that is already open.
+    """
 
     def __init__(self, qemu: Path, folder: Path, flash: Path | str, *options: str,
-                 machine: str = "essd", name: str = "machine") -> None:
+                 machine: str = "essd", name: str = "machine",
+                 keys: Path | None = None) -> None:
         self.console = folder / f"{name}.console"
         self.console.write_bytes(b"")
         self.errors = folder / f"{name}.err"
@@ -48,7 +52,8 @@ class Machine:
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
                 [qemu, "-M", machine, "-display", "none",
-                 "-serial", f"file:{self.console}",
+                 "-chardev", f"file,id=console,path={self.console}"
+                 + (f",input-path={keys}" if keys else ""), "-serial", "chardev:console",
                  "-qmp", f"unix:{path},server=on,wait=off",
                  "-drive", f"if=mtd,format=raw,file={flash}", *MEDIA, *options],
                 stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
@@ -87,6 +92,13 @@ class Machine:
             assert time.monotonic() < deadline, f"no {text!r} in:\n{self.log()}"
             time.sleep(0.02)
         return self.log()
+
+    def wait_for_count(self, text: str, count: int, seconds: float = 30) -> None:
+        """Wait until the console has a text for the `count`th time."""
+        deadline = time.monotonic() + seconds
+        while self.log().count(text) < count:
+            assert time.monotonic() < deadline, f"fewer than {count} {text!r}:\n{self.log()}"
+            time.sleep(0.02)
 
     def close(self) -> None:
         self.socket.close()
