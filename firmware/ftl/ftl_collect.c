@@ -182,7 +182,7 @@ static bool is_empty(const struct ftl *ftl, uint32_t superblock)
 
 /*
  * Superblocks that have nothing valid, but have to wait, are looked at again
- * when another one is opened.
+ * when trims become durable, and when another one is opened.
  * @return an empty superblock, or FTL_NOWHERE
  */
 static uint32_t choose_empty_victim(struct ftl *ftl)

@@ -63,9 +63,15 @@ void ftl_slot_accept(struct ftl *ftl, uint16_t index)
 /* The slot needs neither to be programmed nor to become durable any longer. */
 static void discard_slot(struct ftl *ftl, uint16_t index)
 {
+    enum ftl_pool pool = (enum ftl_pool)ftl->slots[index].pool;
+
     ftl_keep_release(ftl, index);
-    ftl_list_remove(&ftl->dirty[ftl->slots[index].pool], index);
+    ftl_list_remove(&ftl->dirty[pool], index);
     ftl_slot_free(ftl, index);
+    if (pool == FTL_POOL_TRIM) {
+        /* Empty superblocks may have waited for this page of trims. */
+        ftl->collection.has_emptied = true;
+    }
 }
 
 /* Move a slot towards the beginning of a list that is sorted by age. */

@@ -3,6 +3,7 @@
 
 import mmap
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -145,6 +146,34 @@ def test_a_sanitize_leaves_no_byte_in_the_flash_and_a_die_dies_without_loss(
     fio(job, 1, "--size=16m")
     # What is in the dead die cannot be erased, and the drive does not claim it.
     assert sanitize(job) == FAILED
+
+
+def file_mib(job: Job) -> float:
+    """Disk space that the NAND file takes."""
+    path = Path(paths.drive(job.instance.name, "drive")) / nand.FILE
+    return path.stat().st_blocks * 512 / MIB
+
+
+def wait_for_file(job: Job, least: float, most: float) -> None:
+    """Wait until the NAND file takes so many MiB of disk space."""
+    deadline = time.monotonic() + 120
+    while not least <= file_mib(job) <= most:
+        assert time.monotonic() < deadline, f"the NAND file has {file_mib(job):.1f} MiB"
+        time.sleep(0.2)
+
+
+def test_the_file_is_as_large_as_what_was_written_and_shrinks_after_a_trim(
+        connect_nand: Callable[[str], Job]) -> None:
+    job = connect_nand(SMALL)
+    written = 40
+    before = file_mib(job)
+    assert before < 2
+    job.run(f"dd if=/dev/urandom of={job.device()} bs=1M count={written} oflag=direct "
+            "conv=fsync status=none")
+    # Each unit of 4 KiB has 104 bytes more in the file, and the map has its checkpoints.
+    wait_for_file(job, before + written, before + written * 1.1 + 4)
+    job.run(f"blkdiscard {job.device()} && nvme flush {job.device()}")
+    wait_for_file(job, 0, before + 4)
 
 
 def reads(job: Job, first: int, count: int) -> bool:

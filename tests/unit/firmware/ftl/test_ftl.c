@@ -291,6 +291,36 @@ static void test_empty_superblocks_are_erased_if_the_owner_wants_that(
     }
 }
 
+/* Superblocks that become empty because of trims have to wait until the trims
+ * are durable.  Nothing else is written after that. */
+static void test_trimmed_superblocks_are_erased_when_the_trims_are_durable(
+    void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    (void)state;
+    config.erases_early = true;
+    bed = bed_new(&config);
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, (uint64_t)unit * 8, 8);
+    }
+    bed_flush(bed);
+    bed_settle(bed);
+    assert_true(ftl_free_superblocks(bed->ftl) + 4 < config.geometry.blocks);
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_trim(bed, (uint64_t)unit * 8, 8);
+    }
+    bed_flush(bed);
+    bed_settle(bed);
+    /* One is open for hosts; the other one is open for garbage collection, or
+     * holds pages of the map. */
+    assert_true(ftl_free_superblocks(bed->ftl) + 2 >= config.geometry.blocks);
+    bed_mount(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
 static void test_a_medium_is_overwritten_many_times(void **state)
 {
     const struct bed_config *const configs[] = {&small, &tlc};
