@@ -475,6 +475,7 @@ static bool run_bench(struct bench *bench)
     if (is_ok) {
         printf("{\"connected_s\": %.3f, \"workloads\": [",
                (double)bench->connected_ns / 1e9);
+        fflush(stdout); /* Whoever waits for the connection reads this. */
         for (unsigned int i = 0; i < ARRAY_LEN(workloads); i++) {
             if (bench->options.only == NULL ||
                 strcmp(bench->options.only, workloads[i].name) == 0) {

@@ -31,6 +31,7 @@ from .setup import Wish
 from .steps import Job, wait_target
 
 NAMES = {"peer": "nvmet"}       # of targets that are called otherwise in the results
+ROUNDS = 2
 
 # The names are those of --native, too (bench_native.WORKLOADS).
 WORKLOADS = [
@@ -203,6 +204,9 @@ class Output:
             show.console.print(bench_report.compare(earlier, results))
         if self.html:
             bench_report.write_page(self.html, results, earlier, title)
+        self.print_data(data)
+
+    def print_data(self, data: Any) -> None:
         if self.as_json:
             print(json.dumps(data, indent=2))
 
@@ -251,10 +255,25 @@ class Timing:
                             f"--nand {nand},timing={self.name}")
 
 
-def command(native: bool, seconds: int, rounds: int, only: str, mtu: int,
+def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
             target: str, silent: int, nand: str | None, output: Output,
-            block: bool = False, timing: Timing | None = None) -> None:
+            block: bool = False, timing: Timing | None = None, mount: bool = False) -> None:
     """Run `essd bench`."""
+    if mount:
+        from . import bench_mount
+        for option, is_given in (
+                ("--native", native), ("--only", only), ("--silent", silent),
+                ("--block", block), ("--timing", timing is not None and timing.name),
+                ("--html", output.html), ("--compare", output.compare),
+                ("--target", target != "both")):
+            if is_given:
+                raise EssdError(f"{option} does not go with --mount, which starts a drive "
+                                "with NAND flash again and again")
+        if output.as_json:
+            show.only_data()
+        bench_mount.command(bench_mount.ROUNDS if rounds is None else rounds, nand, output)
+        return
+    rounds = ROUNDS if rounds is None else rounds
     check_word("--target", target, ("both", "drive", "nvmet"))
     timing = timing or Timing()
     timing.check(native, silent, nand, block, target)

@@ -36,6 +36,7 @@ SETTLE_S = 1.0
 SILENT_END_S = 12.0     # the drive's retries to a silent host end after 8 s
 SILENT_MOST = 60        # hosts
 SILENT_MOST_S = 4       # so that they do not end during a measurement
+SPAN_MIB = 256          # of the medium, which the workloads use
 FILL = "128k-write-qd64"
 WORKLOADS = ("4k-randread-qd1", "4k-randread-qd64", "4k-randwrite-qd1",
              "4k-randwrite-qd64", "128k-read-qd64", "128k-write-qd64")
@@ -78,8 +79,8 @@ class Bench:
         self.folder = folder
         self.mtu = mtu
 
-    def initiator(self, workload: str, seconds: float,
-                  silent: int = 0) -> "subprocess.Popen[str]":
+    def initiator(self, workload: str, seconds: float, silent: int = 0,
+                  span_mib: int = SPAN_MIB) -> "subprocess.Popen[str]":
         """Start the initiator; it listens when this function returns."""
         socket = self.link.socket(self.folder)
         socket.unlink(missing_ok=True)
@@ -88,7 +89,7 @@ class Bench:
              "--peer", self.link.target_address,
              "--local", self.link.hosts[0].partition("/")[0],
              "--mtu", str(self.mtu), "--seconds", str(seconds),
-             "--only", workload, "--silent", str(silent)],
+             "--only", workload, "--silent", str(silent), "--span-mib", str(span_mib)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         while not socket.exists() and process.poll() is None:
@@ -113,8 +114,10 @@ class Bench:
                             f"{self.folder}/drive.console")
         return json.loads(output)
 
-    def load(self, workload: str, seconds: float, silent: int) -> Any:
-        return self.result(self.initiator(workload, seconds, silent), seconds + 60)
+    def load(self, workload: str, seconds: float, silent: int,
+             span_mib: int = SPAN_MIB) -> Any:
+        return self.result(self.initiator(workload, seconds, silent, span_mib),
+                           seconds + 60)
 
     @contextlib.contextmanager
     def drive(self) -> Iterator["subprocess.Popen[bytes]"]:

@@ -103,8 +103,9 @@ def bench(native: Annotated[bool, typer.Option(
               "--native", help="Measure with essd's own initiator instead of a Linux "
                                "host, which would limit the results.")] = False,
           seconds: Annotated[int, typer.Option(help="Seconds of each run.")] = 4,
-          rounds: Annotated[int, typer.Option(
-              help="Runs of each workload; the median is reported.")] = 2,
+          rounds: Annotated[int | None, typer.Option(
+              help="Runs of each workload, or with --mount starts of each kind; the median "
+                   "is reported.  Default: 2, with --mount 5.")] = None,
           only: Annotated[str, typer.Option(
               help="Run only workloads whose name contains this text.")] = "",
           mtu: Annotated[int, typer.Option(help="MTU of the links.")] = 1500,
@@ -115,7 +116,8 @@ def bench(native: Annotated[bool, typer.Option(
                                     "hosts that fall silent.")] = 0,
           nand: Annotated[str | None, typer.Option(
               metavar="SIZE[,KEY=VALUE]...", help="Measure a drive with a NAND array of this "
-              "size beside one with a block medium.")] = None,
+              "size beside one with a block medium.  With --mount: the drive's array; default: "
+              "that of a new drive.")] = None,
           block: Annotated[bool, typer.Option(
               "--block", help="Measure a drive with a block medium instead of NAND "
                               "flash.")] = False,
@@ -132,6 +134,10 @@ def bench(native: Annotated[bool, typer.Option(
           steady: Annotated[bool, typer.Option(
               "--steady", help="With --timing virtual: random writes in the steady state, "
                                "while garbage is collected; takes 7 minutes or more.")] = False,
+          mount: Annotated[bool, typer.Option(
+              "--mount", help="Measure how long a drive with NAND flash takes to mount its "
+              "medium, its memory and its disk space: new, nearly empty and nearly full.")
+              ] = False,
           as_json: AsJson = False,
           html: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write an HTML page with charts, one file.")] = None,
@@ -143,7 +149,7 @@ def bench(native: Annotated[bool, typer.Option(
     from ... import bench as bench_module
     bench_module.command(native, seconds, rounds, only, mtu, target, silent, nand,
                          bench_module.Output(as_json, html, compare), block,
-                         bench_module.Timing(timing, seed, mips, steady))
+                         bench_module.Timing(timing, seed, mips, steady), mount)
 
 
 @command(DEVELOP)
