@@ -31,6 +31,14 @@ def test_an_invalid_size_is_refused(text: str) -> None:
         media.parse_size(text)
 
 
+@pytest.mark.parametrize(("text", "nearest"), [
+    (str(64 * MIB + 1), "64M"), ("100001K", "100000K"), (str((1 << 40) + 4095), "1T")])
+def test_a_size_of_no_whole_sectors_is_refused_with_the_nearest(text: str, nearest: str) -> None:
+    with pytest.raises(MediaError, match=f"not a multiple of 4096 bytes; the nearest is {nearest}$"):
+        media.parse_size(text)
+    assert media.exact_size(media.parse_size(nearest)) == nearest
+
+
 def test_a_new_file_is_sparse_and_usable(tmp_path: Path) -> None:
     path = tmp_path / "media.raw"
     media.create(path, 1 << 30)
