@@ -264,6 +264,7 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
         for option, is_given in (
                 ("--native", native), ("--only", only), ("--silent", silent),
                 ("--block", block), ("--timing", timing is not None and timing.name),
+                ("--steady", timing is not None and timing.steady),
                 ("--html", output.html), ("--compare", output.compare),
                 ("--target", target != "both")):
             if is_given:
