@@ -5,7 +5,7 @@
  * Rows of the host's stream take pages of trim state and the write buffer; rows
  * of the other stream take what garbage collection moves.
  */
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
 
@@ -247,6 +247,9 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
         is_far_ahead(ftl) || !find_row(ftl, plan->stream)) {
         return false;
     }
+    /* A write that was submitted while another one ended may still have to be
+     * copied into a slot that the row takes. */
+    ftl_memory_run(ftl);
     request = ftl_request_take(ftl, FTL_REQUEST_ROW);
     ASSERT(request != NULL);
     request->flash.kind = FTL_FLASH_PROGRAM;

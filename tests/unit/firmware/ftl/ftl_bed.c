@@ -482,8 +482,7 @@ static uint8_t choose_lagging_die(struct bed *bed)
     return (uint8_t)BIT(bed->lagging_die);
 }
 
-/* Let one event happen. @return false when none can */
-static bool one_event(struct bed *bed)
+bool bed_event(struct bed *bed)
 {
     struct bed_die *ready[BED_DIES_MAX];
     uint8_t lagging = choose_lagging_die(bed);
@@ -515,7 +514,7 @@ bool bed_step(struct bed *bed)
 
     bed->deadline_us = UINT64_MAX;
     any = ftl_step(bed->ftl, bed->now_us, &bed->deadline_us);
-    if (one_event(bed)) {
+    if (bed_event(bed)) {
         any = true;
         if (bed->after_event != NULL) {
             bed->after_event(bed);
@@ -870,18 +869,117 @@ static void check_unit(struct bed *bed, uint32_t number,
 
 /* ---- Operations. */
 
+/* An operation must succeed, unless the medium is read-only. */
+static void check_status(const struct bed *bed, enum media_status status)
+{
+    if (status != MEDIA_READ_ONLY || !ftl_is_read_only(bed->ftl)) {
+        assert_int_equal(status, MEDIA_OK);
+    }
+}
+
+/* Take an operation that is not in use. */
+static void take_io(struct bed *bed, struct bed_io *io)
+{
+    if (io->marks == NULL) {
+        io->marks = calloc(bed->units, sizeof(io->marks[0]));
+        assert_non_null(io->marks);
+    }
+    io->is_used = true;
+    io->is_done = false;
+    io->is_chained = false;
+}
+
+/* Divide the buffer into pieces. */
+static void set_pieces(struct bed *bed, struct bed_io *io)
+{
+    uint32_t len = io->io.count_blocks * sector_stride(bed);
+    uint32_t step = bed->config.has_metadata ? 8 : BED_SECTOR_LEN;
+    uint32_t first =
+        (uint32_t)(random_next(&bed->random) % (len / step)) * step;
+
+    io->io.pieces = io->pieces;
+    io->io.piece_count = 0;
+    io->io.protection =
+        bed->config.has_metadata ? MEDIA_METADATA | MEDIA_INTERLEAVED : 0;
+    if (first != 0) {
+        io->pieces[io->io.piece_count++] =
+            (struct nvmf_piece){.ptr = io->buffer, .len_bytes = first};
+    }
+    io->pieces[io->io.piece_count++] = (struct nvmf_piece){
+        .ptr = io->buffer + first, .len_bytes = len - first};
+}
+
+/* Fill the buffer of a write with new contents. */
+static void prepare_write(struct bed *bed, struct bed_io *io)
+{
+    uint32_t id = ++bed->last_id;
+
+    for (uint32_t i = 0; i < io->io.count_blocks; i++) {
+        fill_block(bed, io->buffer + i * sector_stride(bed),
+                   io->io.first_lba + i, id);
+    }
+    set_pieces(bed, io);
+    note_write(bed, io, id);
+}
+
+/* A unit of which a write may begin at once, or the number of units. */
+static uint32_t choose_idle_unit(struct bed *bed)
+{
+    uint32_t number =
+        (uint32_t)(random_next(&bed->random) % MIN(bed->units, 12));
+    const struct bed_unit *unit = &bed->unit[number];
+
+    return unit->is_busy || unit->writes - unit->durable > BED_HISTORY / 2
+               ? bed->units
+               : number;
+}
+
+/* Submit a write without waiting for anything, if this is possible. */
+static void chain_write(struct bed *bed)
+{
+    uint32_t number = choose_idle_unit(bed);
+    struct bed_io *io = bed->io;
+
+    while (io != bed->io + BED_IOS && io->is_used) {
+        io++;
+    }
+    if (io == bed->io + BED_IOS || number == bed->units) {
+        return;
+    }
+    bed->chained_writes--;
+    take_io(bed, io);
+    io->is_chained = true;
+    io->io = (struct media_io){.op = MEDIA_WRITE,
+                               .first_lba = (uint64_t)number * BED_SECTORS,
+                               .count_blocks = BED_SECTORS};
+    prepare_write(bed, io);
+    io->pieces[0] = (struct nvmf_piece){
+        .ptr = io->buffer, .len_bytes = BED_SECTORS * sector_stride(bed)};
+    io->io.piece_count = 1;
+    io->io.cookie = io;
+    assert_true(ftl_submit(bed->ftl, &io->io));
+}
+
 static void media_done(void *ctx, void *cookie, enum media_status status)
 {
     struct bed_io *io = cookie;
+    struct bed *bed = ctx;
 
     assert_true(io->is_used && !io->is_done);
     io->is_done = true;
     io->status = status;
-    note_end(ctx, io);
+    note_end(bed, io);
     if (status == MEDIA_OK) {
-        note_success(ctx, io);
+        note_success(bed, io);
     } else if (status == MEDIA_READ_ONLY) {
-        ((struct bed *)ctx)->is_unknown = true;
+        bed->is_unknown = true;
+    }
+    if (io->is_chained) {
+        check_status(bed, status);
+        io->is_used = false;
+    }
+    if (bed->chained_writes != 0) {
+        chain_write(bed);
     }
 }
 
@@ -896,14 +994,6 @@ static void step_or_wait(struct bed *bed)
             fail_msg("The translation layer sleeps for ever.");
         }
         bed->now_us = MAX(bed->now_us, bed->deadline_us);
-    }
-}
-
-/* An operation must succeed, unless the medium is read-only. */
-static void check_status(const struct bed *bed, enum media_status status)
-{
-    if (status != MEDIA_READ_ONLY || !ftl_is_read_only(bed->ftl)) {
-        assert_int_equal(status, MEDIA_OK);
     }
 }
 
@@ -929,12 +1019,7 @@ static struct bed_io *get_io(struct bed *bed)
             struct bed_io *io = &bed->io[i];
 
             if (!io->is_used) {
-                if (io->marks == NULL) {
-                    io->marks = calloc(bed->units, sizeof(io->marks[0]));
-                    assert_non_null(io->marks);
-                }
-                io->is_used = true;
-                io->is_done = false;
+                take_io(bed, io);
                 return io;
             }
         }
@@ -944,34 +1029,23 @@ static struct bed_io *get_io(struct bed *bed)
     }
 }
 
-static void wait_for_units(struct bed *bed, const struct bed_io *io)
+/* Whether an operation has to wait for other writes of its units. */
+static bool must_wait(const struct bed *bed, const struct bed_io *io)
 {
     for (uint32_t i = first_unit(io); i < end_unit(io); i++) {
-        while (bed->unit[i].is_busy ||
-               (has_parts(io) && bed->unit[i].in_progress != 0)) {
-            step_or_wait(bed);
+        if (bed->unit[i].is_busy ||
+            (has_parts(io) && bed->unit[i].in_progress != 0)) {
+            return true;
         }
     }
+    return false;
 }
 
-/* Divide the buffer into pieces. */
-static void set_pieces(struct bed *bed, struct bed_io *io)
+static void wait_for_units(struct bed *bed, const struct bed_io *io)
 {
-    uint32_t len = io->io.count_blocks * sector_stride(bed);
-    uint32_t step = bed->config.has_metadata ? 8 : BED_SECTOR_LEN;
-    uint32_t first =
-        (uint32_t)(random_next(&bed->random) % (len / step)) * step;
-
-    io->io.pieces = io->pieces;
-    io->io.piece_count = 0;
-    io->io.protection =
-        bed->config.has_metadata ? MEDIA_METADATA | MEDIA_INTERLEAVED : 0;
-    if (first != 0) {
-        io->pieces[io->io.piece_count++] =
-            (struct nvmf_piece){.ptr = io->buffer, .len_bytes = first};
+    while (must_wait(bed, io)) {
+        step_or_wait(bed);
     }
-    io->pieces[io->io.piece_count++] = (struct nvmf_piece){
-        .ptr = io->buffer + first, .len_bytes = len - first};
 }
 
 static void submit_io(struct bed *bed, struct bed_io *io)
@@ -998,17 +1072,12 @@ struct bed_io *bed_submit_write(struct bed *bed, uint64_t lba, uint32_t count,
                                 bool fua)
 {
     struct bed_io *io = get_io(bed);
-    uint32_t id = ++bed->last_id;
 
     assert_true(count <= BED_IO_SECTORS);
     io->io = (struct media_io){
         .op = MEDIA_WRITE, .fua = fua, .first_lba = lba, .count_blocks = count};
     wait_for_units(bed, io);
-    for (uint32_t i = 0; i < count; i++) {
-        fill_block(bed, io->buffer + i * sector_stride(bed), lba + i, id);
-    }
-    set_pieces(bed, io);
-    note_write(bed, io, id);
+    prepare_write(bed, io);
     submit_io(bed, io);
     return io;
 }
@@ -1052,6 +1121,7 @@ enum media_status bed_wait(struct bed *bed, struct bed_io *io)
 
 void bed_wait_all(struct bed *bed)
 {
+    bed->chained_writes = 0;
     for (unsigned int i = 0; i < BED_IOS; i++) {
         if (bed->io[i].is_used) {
             check_status(bed, bed_wait(bed, &bed->io[i]));
@@ -1216,6 +1286,10 @@ void bed_use(struct bed *bed, uint64_t seed, unsigned int ops)
     for (unsigned int i = 0; i < ops; i++) {
         uint64_t steps = random_next(&seed) % 30;
 
+        if (bed->config.chain != 0) {
+            bed->chained_writes =
+                (unsigned int)(random_next(&seed) % (bed->config.chain + 1));
+        }
         bed_random_op(bed, &seed);
         while (steps-- != 0 && bed_step(bed)) {
         }

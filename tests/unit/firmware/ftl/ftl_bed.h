@@ -51,7 +51,10 @@ struct bed_config {
     bool rewrites_few;
     bool has_metadata; /* operations carry 8 bytes for each sector */
     bool has_marks;    /* random operations also mark sectors as unreadable */
-    uint64_t seed;     /* of the array and of the order of events */
+    /* bed_use() lets up to so many writes follow each of its operations: see
+     * chained_writes of struct bed. */
+    unsigned int chain;
+    uint64_t seed; /* of the array and of the order of events */
 };
 
 /* One write of a unit. */
@@ -77,6 +80,7 @@ struct bed_unit {
 struct bed_io {
     bool is_used;
     bool is_done;
+    bool is_chained; /* nobody waits for it */
     enum media_status status;
     struct media_io io;
     struct nvmf_piece pieces[3];
@@ -127,6 +131,10 @@ struct bed {
     uint32_t lag_events;    /* for which it does nothing from now on */
     bool writes_old_layout; /* units are programmed as those without parity */
     uint32_t reads_until_error; /* 0, or this one ends with FTL_FLASH_ERROR */
+    /* While this is not 0, each operation that ends has the bed submit a write
+     * before media_done() returns: of a whole unit, from one piece.  The target
+     * does this when an operation becomes free that a command waits for. */
+    unsigned int chained_writes;
     uint64_t events;
     uint64_t programs, erases; /* begun */
     uint64_t torn_reads; /* units of half programmed rows that were readable */
@@ -190,6 +198,8 @@ struct bed *bed_reset(const struct bed *bed, uint64_t seed);
  *         and no event can happen
  */
 bool bed_step(struct bed *bed);
+/* Let one event happen without a step. @return false when none can */
+bool bed_event(struct bed *bed);
 /* Step until there is nothing to do.  Time does not pass. */
 void bed_settle(struct bed *bed);
 

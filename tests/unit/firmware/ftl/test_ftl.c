@@ -148,6 +148,32 @@ static void test_writes_of_the_same_unit_share_a_place_in_the_buffer(
     bed_free(bed);
 }
 
+/*
+ * A host submits a write while another one ends.  Its data is copied into the
+ * write buffer in the next step, so no row may take it before that.  Without
+ * parity, nothing else has the copies done before a row is programmed.
+ */
+static void test_a_write_that_follows_at_once_is_copied_before_it_is_programmed(
+    void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 9; seed++) {
+        struct bed *bed = bed_new_seeded(&bed_small, seed);
+
+        for (unsigned int i = 0; i < 12; i++) {
+            bed->chained_writes = 24;
+            bed_write(bed, 0, 4 * BED_SECTORS);
+            while (bed->chained_writes != 0) {
+                assert_true(bed_step(bed));
+            }
+            bed_wait_all(bed);
+            bed_flush(bed);
+            bed_check(bed);
+        }
+        bed_free(bed);
+    }
+}
+
 static void test_a_part_of_a_unit_keeps_the_rest_of_it(void **state)
 {
     struct bed *bed = bed_new(&small);

@@ -157,6 +157,21 @@ static void test_a_reset_after_programs_that_failed_loses_nothing(void **state)
     sweep_seeds(&sweep, &bed_small, "resets with failed programs");
 }
 
+/* Hosts submit writes while others end. */
+static void test_a_reset_while_writes_follow_at_once_loses_nothing(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 3),
+        .with_failures = true,
+    };
+    struct bed_config config = bed_small;
+
+    (void)state;
+    config.chain = 6;
+    config.rewrites_few = true;
+    sweep_seeds(&sweep, &config, "resets while writes follow at once");
+}
+
 /* Rows with contents of the same unit end in any order, even the oldest last.
  */
 static void test_a_reset_while_a_die_lags_loses_nothing(void **state)

@@ -190,6 +190,18 @@ static void test_programs_that_fail_while_the_buffer_is_saved(void **state)
     sweep_seeds(&sweep, &bed_small, "failed programs");
 }
 
+static void test_writes_that_follow_at_once_are_saved(void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 3),
+    };
+    struct bed_config config = bed_small;
+
+    (void)state;
+    config.chain = 6;
+    sweep_seeds(&sweep, &config, "writes that follow at once");
+}
+
 static void test_metadata_and_marks_are_saved(void **state)
 {
     struct sweep sweep = {
