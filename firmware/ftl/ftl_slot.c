@@ -247,6 +247,9 @@ void ftl_slot_not_programmed(struct ftl *ftl, uint16_t index)
      * wait until this row is no longer one of these. */
     ftl->forced = ftl->accepted;
     ftl->urgent = ftl->accepted;
+    /* Complete the entries of newer contents before the one of these contents
+     * is cleared: a reset in between would lose both. */
+    ftl_memory_run(ftl);
     if (ftl->map[slot->number] == (FTL_IN_SLOT | index)) {
         await_row(ftl, index);
         return;

@@ -328,6 +328,33 @@ static void test_newer_contents_that_are_on_flash_count(void **state)
     free_held_bed(bed);
 }
 
+/*
+ * The row of acknowledged contents fails before newer contents of the unit are
+ * copied into the write buffer.  The failed row may be readable or not; the
+ * seed decides.
+ */
+static void test_contents_whose_row_fails_are_adopted(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 40; seed++) {
+        struct bed *bed = bed_new_seeded(&bed_small, seed);
+
+        fail_operations(bed, NAND_OP_PROGRAM, 1, 0);
+        bed_write(bed, 0, 8);
+        (void)bed_submit_flush(bed);
+        while (ftl_counters(bed->ftl)->rows == 0) {
+            assert_true(bed_step(bed));
+        }
+        (void)bed_submit_write(bed, 0, 8, false);
+        while (ftl_counters(bed->ftl)->program_errors == 0) {
+            assert_true(bed_event(bed));
+        }
+        expect_after_reset(bed);
+        bed_wait_all(bed);
+        bed_free(bed);
+    }
+}
+
 static void test_contents_before_a_trim_do_not_come_back(void **state)
 {
     struct bed *bed = bed_new_seeded(&bed_small, 12);
