@@ -22,6 +22,7 @@ enum {                          /* the header; little-endian */
        HEADER_FLAGS = 32,
        HEADER_UNITS = 36, /* logical units of the medium, or 0 */
        HEADER_DEAD = 40,  /* ftl_dead.c; FTL_DEAD_RECORD_LEN bytes */
+       HEADER_SCRUB = 80, /* ftl_scrub.c; FTL_SCRUB_RECORD_LEN bytes */
 
        FLAG_READ_ONLY = 1,
        FLAG_HAS_MARKS = 2, /* units may have marked blocks */
@@ -74,6 +75,7 @@ static void emit_header(const struct ftl *ftl, uint8_t *to)
     put_le32(to + HEADER_FLAGS, (ftl->is_read_only ? FLAG_READ_ONLY : 0u) |
                                     (ftl->has_marks ? FLAG_HAS_MARKS : 0u));
     ftl_dead_emit(ftl, to + HEADER_DEAD);
+    ftl_scrub_emit(ftl, to + HEADER_SCRUB);
 }
 
 /* Whether it is a header of this array, and of the checkpoint `row`. */
@@ -187,6 +189,7 @@ void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
         if (is_header(ftl, from, checkpoint->row)) {
             ftl_capacity_take(ftl, get_le32(from + HEADER_UNITS));
             ftl_dead_take(ftl, from + HEADER_DEAD);
+            ftl_scrub_take(ftl, from + HEADER_SCRUB);
         }
         checkpoint->is_header_good = is_header_good(ftl, from, checkpoint->row);
         checkpoint->was_read_only =

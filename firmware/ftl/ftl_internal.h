@@ -330,8 +330,14 @@ struct ftl_collection {
 
 /* Scrubbing. */
 struct ftl_scrub {
-    uint64_t last_us;  /* time of the last row */
-    uint32_t next_row; /* over all superblocks */
+    uint64_t last_us; /* time of the last row */
+    /* The next row to be read.  Rows are counted over all superblocks and all
+     * passes since the array was new, so a position that was recorded later is
+     * larger. */
+    uint64_t next_row;
+    uint64_t recorded_row; /* the position in the page that was written last */
+    uint64_t record_us; /* when the position is to be recorded again; 0 before
+                         * the first row */
     bool is_reading;
 };
 
@@ -761,6 +767,15 @@ void ftl_scrub_done(struct ftl *ftl, const struct ftl_request *request,
 void ftl_scrub_note_read(struct ftl *ftl, const struct ftl_request *request);
 /** Units of a superblock have nearly too many wrong bits, or too many. */
 void ftl_scrub_note_weak(struct ftl *ftl, uint32_t superblock);
+enum { FTL_SCRUB_RECORD_LEN = 8 };
+/** Write the position: FTL_SCRUB_RECORD_LEN bytes. */
+void ftl_scrub_emit(const struct ftl *ftl, uint8_t *record);
+/** Write the position into the metadata of a page that is being programmed. */
+void ftl_scrub_emit_page(struct ftl *ftl, uint8_t *meta);
+/** Take over a position that was read at the start, if it is the latest one. */
+void ftl_scrub_take(struct ftl *ftl, const uint8_t *record);
+/** The same for the metadata of a page. */
+void ftl_scrub_take_page(struct ftl *ftl, const uint8_t *meta);
 
 /* ---- ftl_wear.c: erase counts */
 uint32_t ftl_wear_pages(const struct ftl_layout *layout);

@@ -51,6 +51,7 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
         return;
     }
     ftl_capacity_take_page(ftl, mount->page + FTL_UNIT_DATA);
+    ftl_scrub_take_page(ftl, mount->page + FTL_UNIT_DATA);
     ftl_trim_apply(ftl, mount->next_page - 1, mount->page,
                    mount->page + FTL_UNIT_DATA);
 }

@@ -8,13 +8,32 @@
  * Scrubbing also reads the units that no host reads, one row after another, so
  * that all rows are read in about a day.
  *
+ * A start goes on where the last one stopped, because a drive may never be on
+ * for a whole day.  The position is in the metadata of all pages with trims,
+ * health or wear, and in the headers of checkpoints.  If none of these is
+ * written for a quarter of an hour, a wear page is written with the position.
+ *
  * Worn flash has many wrong bits right after it was programmed.  So a
  * superblock is not moved within a minute after it was opened or closed, or
  * after the start.
  */
 #include "firmware/ftl/ftl_internal.h"
 
-enum { RECLAIM_AGE_US = 60000000 };
+#include "lib/bytes.h"
+
+enum {
+    RECLAIM_AGE_US = 60000000,
+    RECORD_FIRST_US = 60000000, /* from the first row of a start */
+    RECORD_US = 900000000,      /* from one record to the next */
+    PAGE_POSITION = 48,         /* in the metadata of a page; 64 bits */
+};
+_Static_assert((int)PAGE_POSITION + (int)FTL_SCRUB_RECORD_LEN <=
+                   (int)FTL_UNIT_META,
+               "metadata of a page");
+
+/* A drive needs longer than its life for so many rows.  Pages of older firmware
+ * have a larger number in place of the position. */
+#define POSITION_MAX (UINT64_C(1) << 56)
 
 /* Whether a unit should be programmed again elsewhere. */
 static bool is_weak(const struct ftl *ftl, const struct ftl_flash_unit *unit)
@@ -99,22 +118,76 @@ void ftl_scrub_done(struct ftl *ftl, const struct ftl_request *request,
     }
 }
 
+/* ---- The position. */
+
+void ftl_scrub_emit(const struct ftl *ftl, uint8_t *record)
+{
+    put_le64(record, ftl->scrub.next_row);
+}
+
+void ftl_scrub_emit_page(struct ftl *ftl, uint8_t *meta)
+{
+    struct ftl_scrub *scrub = &ftl->scrub;
+
+    ftl_scrub_emit(ftl, meta + PAGE_POSITION);
+    scrub->recorded_row = scrub->next_row;
+    scrub->record_us = ftl->now_us + RECORD_US;
+}
+
+void ftl_scrub_take(struct ftl *ftl, const uint8_t *record)
+{
+    struct ftl_scrub *scrub = &ftl->scrub;
+    uint64_t row = get_le64(record);
+
+    if (row <= POSITION_MAX) {
+        scrub->next_row = MAX(scrub->next_row, row);
+        scrub->recorded_row = scrub->next_row;
+    }
+}
+
+void ftl_scrub_take_page(struct ftl *ftl, const uint8_t *meta)
+{
+    ftl_scrub_take(ftl, meta + PAGE_POSITION);
+}
+
+/* Have a wear page written if no page has had the position for a while.  A
+ * read-only medium moves nothing, so it does not need the position. */
+static void record_position(struct ftl *ftl)
+{
+    struct ftl_scrub *scrub = &ftl->scrub;
+    uint32_t wear_page =
+        ftl->config.logical_units + ftl->trim_pages + ftl->health_pages;
+
+    if (scrub->record_us == 0) {
+        scrub->record_us = ftl->now_us + RECORD_FIRST_US;
+    }
+    if (ftl->now_us >= scrub->record_us && !ftl->is_read_only &&
+        scrub->next_row != scrub->recorded_row) {
+        /* If no slot is free, this is tried again after the next row. */
+        (void)!ftl_trim_touch_page(ftl, wear_page);
+    }
+}
+
+/* ---- Scrubbing. */
+
 /* Find the next row with valid units, in one superblock at most. */
 static bool scrub_superblock(struct ftl *ftl)
 {
     uint32_t rows = ftl->layout.superblock_rows;
-    uint32_t superblock = ftl->scrub.next_row / rows % ftl->layout.superblocks;
+    uint64_t passed = ftl->scrub.next_row / rows; /* superblocks */
+    uint32_t superblock = (uint32_t)(passed % ftl->layout.superblocks);
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
 
     if (at->valid != 0 && !at->moves_soon) {
-        for (uint32_t row = ftl->scrub.next_row % rows; row < rows; row++) {
+        for (uint32_t row = (uint32_t)(ftl->scrub.next_row % rows); row < rows;
+             row++) {
             if (read_row(ftl, superblock * rows + row)) {
-                ftl->scrub.next_row = superblock * rows + row + 1;
+                ftl->scrub.next_row = passed * rows + row + 1;
                 return true;
             }
         }
     }
-    ftl->scrub.next_row = (superblock + 1) * rows;
+    ftl->scrub.next_row = (passed + 1) * rows;
     return false;
 }
 
@@ -138,5 +211,6 @@ bool ftl_scrub_step(struct ftl *ftl, uint64_t *deadline_us)
         }
     }
     ftl->scrub.last_us = ftl->now_us;
+    record_position(ftl);
     return true;
 }

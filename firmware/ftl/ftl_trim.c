@@ -121,6 +121,7 @@ void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
                           index);
     }
     ftl_capacity_emit(ftl, ftl_slot_meta(ftl, index));
+    ftl_scrub_emit_page(ftl, ftl_slot_meta(ftl, index));
 }
 
 static void apply_trims(struct ftl *ftl, uint32_t page, const uint8_t *data,

@@ -93,6 +93,7 @@ static void open_array(struct bed *bed)
     if (bed->changes_dead_dies) {
         bed->file.state.dead_dies[0] = bed->dead_dies;
     }
+    bed->file.state.time_ns = MAX(bed->file.state.time_ns, bed->array_ns);
     bed->array = nand_array_open(
         &(struct nand_array_config){
             .backend = nand_ram_backend(&bed->ram),
@@ -566,6 +567,10 @@ void bed_start_mount(struct bed *bed)
 
     bed->ram.queue.count = 0;
     memset(bed->dies, 0, sizeof(bed->dies));
+    if (bed->array != NULL) {
+        bed->array_ns += (bed->now_us - bed->start_us) * 1000;
+    }
+    bed->start_us = bed->now_us;
     open_array(bed);
     assert_true(dies <= BED_DIES_MAX &&
                 geometry->blocks * dies <= sizeof(bed->bad_planes));

@@ -110,6 +110,8 @@ struct bed {
     struct nand_file file;
     struct nand_array *array;
     void *array_memory;
+    uint64_t start_us; /* when the bed was last mounted */
+    uint64_t array_ns; /* the array's time then */
     struct ftl *ftl;
     void *ftl_memory;
     uint8_t *keep; /* memory of the write buffer */

@@ -101,6 +101,72 @@ static void test_data_that_fade_are_moved_by_scrubbing(void **state)
     bed_free(bed);
 }
 
+/* Restart the drive, after an orderly power-off or not. */
+static void restart(struct bed *bed, bool is_orderly)
+{
+    bed_settle(bed);
+    if (is_orderly) {
+        bed_stop(bed);
+    }
+    bed_mount(bed);
+}
+
+/*
+ * Each time that the drive is on, scrubbing reads only a few of the rows.  It
+ * goes on with the next ones at the next start.
+ */
+static void scrub_in_parts(bool is_orderly, uint64_t on_us)
+{
+    struct bed_config config = tlc;
+    uint64_t rows = 0;
+    struct bed *bed;
+
+    config.geometry.blocks = 28;
+    config.logical_units = 2400;
+    config.reclaim_bits = RECLAIM_BITS;
+    config.scrub_us = 30000000;
+    config.checkpoint_superblocks = is_orderly ? 8 : 0;
+    bed = new_filled(&config);
+    for (unsigned int i = 0; i < 250; i++) {
+        bed->now_us += 40 * DAY_US;
+        run_for(bed, on_us);
+        rows = MAX(rows, ftl_counters(bed->ftl)->scrubbed_rows);
+        restart(bed, is_orderly);
+    }
+    assert_in_range(rows, 1, 4);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_scrubbing_goes_on_after_an_orderly_power_off(void **state)
+{
+    (void)state;
+    scrub_in_parts(true, 50000000);
+}
+
+static void test_scrubbing_goes_on_after_the_power_was_cut(void **state)
+{
+    (void)state;
+    scrub_in_parts(false, 70000000);
+}
+
+/* A drive that nobody uses writes little: a page every quarter of an hour. */
+static void test_the_position_of_scrubbing_is_rarely_written(void **state)
+{
+    struct bed_config config = tlc;
+    struct bed *bed;
+    uint64_t pages;
+
+    (void)state;
+    config.scrub_us = 10000000;
+    bed = new_filled(&config);
+    pages = ftl_counters(bed->ftl)->map_pages;
+    run_for(bed, DAY_US);
+    assert_in_range(ftl_counters(bed->ftl)->map_pages - pages, 90, 97);
+    assert_in_range(ftl_counters(bed->ftl)->scrubbed_rows, 8000, 9000);
+    bed_free(bed);
+}
+
 /* A host has read each block so many times. */
 static void add_reads(struct bed *bed, uint32_t reads)
 {
