@@ -261,7 +261,7 @@ static enum init_result nand_start(struct drive *drive,
         .seed = config->random_seed,
         .boot = config->generation,
         .has_capacitors = config->power.is_failing != NULL,
-        .was_unsafe = usage_keeper_was_unsafe(&drive->keeper),
+        .unsafe_start = usage_keeper_unsafe_start(&drive->keeper),
         .lost_words = {memory_check_lost_word(config->ecc.regs),
                        trap_word(config)},
         .ecc_regs = config->ecc.regs,
@@ -791,12 +791,12 @@ struct init_report drive_init(struct drive *drive,
 
 void drive_stop(struct drive *drive)
 {
+    bool is_flushed;
+
     services_stop(&drive->services);
-    if (drive->nand.ftl != NULL) {
-        nand_medium_stop(&drive->nand);
-    }
+    is_flushed = drive->nand.ftl == NULL || nand_medium_stop(&drive->nand);
     drive_net_flush(&drive->net);
-    usage_keeper_stop(&drive->keeper, drive->now_us);
+    usage_keeper_stop(&drive->keeper, is_flushed, drive->now_us);
     event_keeper_stop(&drive->events);
     latency_keeper_stop(&drive->latency);
     hw_log_stop(&drive->hw_log);

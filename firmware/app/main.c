@@ -83,6 +83,7 @@ static bool start_drive(void)
                 .usage = &board.usage,
                 .is_power_on =
                     sysctl_reset_cause(&board.sysctl) == SYSCTL_RESET_POWER_ON,
+                .start = board.generation,
                 .errors = &board.errors,
                 .save = board_save_usage,
                 .save_error = board_save_error,

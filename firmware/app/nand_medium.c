@@ -438,7 +438,8 @@ static void check_capacitors(struct nand_medium *medium)
     if (!config->has_capacitors) {
         return;
     }
-    medium->is_backed = !config->was_unsafe || ftl_was_saved(medium->ftl);
+    medium->is_backed = config->unsafe_start == 0 ||
+                        ftl_was_saved(medium->ftl, config->unsafe_start);
     if (!medium->is_backed) {
         log_line(config->log,
                  "power: the capacitors have failed: the write buffer was not "
@@ -672,14 +673,14 @@ static void finish_mount(struct nand_medium *medium)
     }
 }
 
-void nand_medium_stop(struct nand_medium *medium)
+bool nand_medium_stop(struct nand_medium *medium)
 {
     /* Without a reset, nothing is in the buffer while the mount goes on. */
     if (medium->state == FTL_MOUNTING && medium->config.has_kept_dram) {
         finish_mount(medium);
     }
     if (medium->state != FTL_READY || medium->is_stopping) {
-        return;
+        return !medium->is_stopping && !medium->config.has_kept_dram;
     }
     medium->result = MEDIA_ABORTED;
     medium->is_stopping = true;
@@ -698,4 +699,5 @@ void nand_medium_stop(struct nand_medium *medium)
                  "ftl: the write buffer could not be written to flash before "
                  "the power-off; what hosts have not flushed is lost");
     }
+    return medium->result == MEDIA_OK && ftl_is_flushed(medium->ftl);
 }

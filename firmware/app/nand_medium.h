@@ -29,7 +29,9 @@ struct nand_medium_config {
     /* When the power fails, capacitors supply the drive until the write buffer
      * is saved. */
     bool has_capacitors;
-    bool was_unsafe; /* the power last went off while it was in use */
+    /* The power last went off while hosts used the drive, in the start with
+     * this number; 0: it did not, or all was on flash. */
+    uint32_t unsafe_start;
     /* DMA addresses of words of DRAM that were lost before the reset; 0: none.
      * The panic may have set them to zero.  The first one is in the registers
      * of the error correction, the second one in the record of the panic. */
@@ -159,7 +161,8 @@ void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us);
 
 /** Prepare for power-off: wait until the write buffer is on flash.  After a
  * reset, this includes the mount and what is adopted.  It takes less than four
- * seconds; the log says if this is not enough. */
-void nand_medium_stop(struct nand_medium *medium);
+ * seconds; the log says if this is not enough.
+ * @return whether all that hosts have written is on flash */
+bool nand_medium_stop(struct nand_medium *medium);
 
 #endif

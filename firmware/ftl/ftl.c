@@ -387,6 +387,11 @@ bool ftl_is_quiet(const struct ftl *ftl)
            ftl->free_ops.count == ftl->config.num_ops;
 }
 
+bool ftl_is_flushed(const struct ftl *ftl)
+{
+    return !ftl_is_adopting(ftl) && ftl_slot_is_durable(ftl, ftl->accepted);
+}
+
 uint32_t ftl_operations(const struct ftl *ftl, uint32_t *all)
 {
     *all = ftl->config.num_ops;

@@ -88,7 +88,8 @@ struct ftl_config {
     void (*clear_lost_words)(void *ctx, const void *memory, size_t len);
     uint64_t keep_seed; /* a random number, another one at every start */
     /* The number of this start: one more than that of the last start.  It is
-     * always the same if the drive does not count its starts. */
+     * always the same if the drive does not count its starts.  0: this is not a
+     * drive but a program, in whose writes hosts have no part. */
     uint32_t boot;
 };
 
@@ -265,6 +266,9 @@ const struct ftl_counters *ftl_counters(const struct ftl *ftl);
  */
 bool ftl_is_read_only(const struct ftl *ftl);
 
+/** Whether all writes and trims that were accepted are on flash. */
+bool ftl_is_flushed(const struct ftl *ftl);
+
 /**
  * Prepare for power-off: write a checkpoint, so that the next start is fast.
  * What is in the buffer has to be flushed before, and no write may follow.
@@ -287,10 +291,15 @@ void ftl_power_fails(struct ftl *ftl);
 
 bool ftl_is_saved(const struct ftl *ftl);
 
-/** Whether the flash shows that the drive was switched off in an orderly way,
- * or that the buffer was saved before the power went off.  Valid when the mount
- * has ended. */
-bool ftl_was_saved(const struct ftl *ftl);
+/**
+ * Whether the flash shows that the drive was switched off in an orderly way, or
+ * that the buffer was saved before the power went off.  Valid when the mount
+ * has ended.
+ *
+ * @param start  the number of the start in which hosts last used the drive.
+ *               An earlier start cannot have saved what they wrote.
+ */
+bool ftl_was_saved(const struct ftl *ftl, uint32_t start);
 
 /** Planes of blocks whose programs or erasures have failed, ever. */
 uint32_t ftl_failed_planes(const struct ftl *ftl);

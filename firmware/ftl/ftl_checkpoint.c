@@ -218,6 +218,9 @@ static bool step_drain(struct ftl *ftl)
     if (checkpoint->is_last && (is_victim_erased(ftl) || !close_streams(ftl))) {
         return false;
     }
+    checkpoint->is_final = checkpoint->is_last &&
+                           ftl->dirty[FTL_POOL_HOST].count == 0 &&
+                           (ftl->config.boot != 0 || ftl->power.has_proof);
     checkpoint->is_last = false;
     checkpoint->next = ftl_superblock_take(ftl);
     checkpoint->row = ftl->next_row_number++;

@@ -23,9 +23,11 @@ enum {                          /* the header; little-endian */
        HEADER_UNITS = 36, /* logical units of the medium, or 0 */
        HEADER_DEAD = 40,  /* ftl_dead.c; FTL_DEAD_RECORD_LEN bytes */
        HEADER_SCRUB = 80, /* ftl_scrub.c; FTL_SCRUB_RECORD_LEN bytes */
+       HEADER_START = 88, /* 32 bits: ftl_power_start() */
 
        FLAG_READ_ONLY = 1,
        FLAG_HAS_MARKS = 2, /* units may have marked blocks */
+       FLAG_FINAL = 4,     /* checkpoint.is_final */
 };
 
 #define MAGIC UINT64_C(0x31544e494f504b43)
@@ -72,8 +74,11 @@ static void emit_header(const struct ftl *ftl, uint8_t *to)
     put_le32(to + HEADER_SUPERBLOCKS, ftl->layout.superblocks);
     put_le32(to + HEADER_DIES, ftl->layout.geometry.dies);
     put_le32(to + HEADER_UNITS, ftl->config.logical_units);
-    put_le32(to + HEADER_FLAGS, (ftl->is_read_only ? FLAG_READ_ONLY : 0u) |
-                                    (ftl->has_marks ? FLAG_HAS_MARKS : 0u));
+    put_le32(to + HEADER_FLAGS,
+             (ftl->is_read_only ? FLAG_READ_ONLY : 0u) |
+                 (ftl->has_marks ? FLAG_HAS_MARKS : 0u) |
+                 (ftl->checkpoint.is_final ? FLAG_FINAL : 0u));
+    put_le32(to + HEADER_START, ftl_power_start(ftl));
     ftl_dead_emit(ftl, to + HEADER_DEAD);
     ftl_scrub_emit(ftl, to + HEADER_SCRUB);
 }
@@ -196,5 +201,8 @@ void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
             (get_le32(from + HEADER_FLAGS) & FLAG_READ_ONLY) != 0;
         checkpoint->had_marks =
             (get_le32(from + HEADER_FLAGS) & FLAG_HAS_MARKS) != 0;
+        checkpoint->is_final =
+            (get_le32(from + HEADER_FLAGS) & FLAG_FINAL) != 0;
+        checkpoint->start = get_le32(from + HEADER_START);
     }
 }

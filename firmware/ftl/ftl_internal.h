@@ -299,7 +299,9 @@ struct ftl_keep {
 };
 
 /* ---- Power-loss protection: see ftl_power.c. */
-#define FTL_MARKER UINT32_C(0x4b52414d) /* `number` of units of a marker */
+/* `number` of units of a marker has this bit and, below it, the number of the
+ * start whose buffer was saved. */
+#define FTL_MARKER UINT32_C(0x80000000)
 
 enum ftl_power_phase {
     FTL_POWER_ON,    /* Works as usual, until the power fails. */
@@ -311,7 +313,14 @@ enum ftl_power_phase {
 struct ftl_power {
     uint8_t phase;   /* enum ftl_power_phase */
     bool is_marking; /* a marker is being programmed */
-    bool was_saved;  /* ftl_was_saved() */
+    /* The mount has found a marker, or the last checkpoint of an orderly
+     * power-off, and no row of normal operation is newer.  It is of the start
+     * with the number `proof_start`. */
+    bool has_proof;
+    uint32_t proof_start;
+    /* The medium was read-only before this start.  It may have had no space for
+     * a marker, and there was nothing to save. */
+    bool was_read_only;
 };
 
 /* Garbage collection. */
@@ -358,6 +367,9 @@ struct ftl_checkpoint {
     bool is_at_end;      /* while loading: no further row is programmed */
     bool was_read_only;  /* loaded: the header has ftl.is_read_only */
     bool had_marks;      /* loaded: the header has ftl.has_marks */
+    bool is_final; /* written or loaded: all of the buffer was on flash, and the
+                    * power was to go off after this checkpoint */
+    uint32_t start; /* loaded: the number of the start that has written it */
     uint32_t superblock; /* holds the valid checkpoint, or FTL_NOWHERE */
     uint32_t next;       /* superblock that is written, erased or loaded */
     uint64_t row;        /* number: the checkpoint knows rows below it */
@@ -411,6 +423,7 @@ struct ftl_mount {
     uint64_t last_normal_row; /* the same, without rows of mounts */
     uint64_t checkpoint_row;  /* number of the checkpoint, or 0 */
     uint64_t marker_row;      /* number of the newest marker, or 0 */
+    uint32_t marker_start;    /* the start that this marker is of */
     bool needs_marker;        /* another marker is to be programmed */
     bool has_settled;         /* SETTLE: all copies are on flash */
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
@@ -716,6 +729,12 @@ MUST_USE bool ftl_row_mark(struct ftl *ftl, enum ftl_stream_id stream);
 /* ---- ftl_power.c: power-loss protection */
 bool ftl_power_is_failing(const struct ftl *ftl);
 bool ftl_power_step(struct ftl *ftl);
+/** @return the `number` of the units of a marker that is programmed now */
+uint32_t ftl_power_marker(const struct ftl *ftl);
+/** The number of the start for which a marker or a checkpoint is written. */
+uint32_t ftl_power_start(const struct ftl *ftl);
+/** The mount has found a marker. @param number  of its units */
+void ftl_power_note_marker(struct ftl *ftl, uint64_t row, uint32_t number);
 /** A marker has been programmed, or (`is_ok` false) its row has failed. */
 void ftl_power_marked(struct ftl *ftl, bool is_ok);
 /** The mount has read everything: find out whether the buffer was saved. */

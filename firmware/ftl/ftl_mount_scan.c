@@ -236,8 +236,8 @@ bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
         superblock->has_normal_row = true;
     }
     superblock->last_row = MAX(superblock->last_row, system.row);
-    if (system.kind == FTL_KIND_PAD && system.number == FTL_MARKER) {
-        mount->marker_row = MAX(mount->marker_row, system.row);
+    if (system.kind == FTL_KIND_PAD && (system.number & FTL_MARKER) != 0) {
+        ftl_power_note_marker(ftl, system.row, system.number);
     }
     if (system.kind == FTL_KIND_DATA &&
         system.number < ftl->config.logical_units) {

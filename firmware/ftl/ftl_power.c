@@ -9,10 +9,13 @@
  * power goes off before the marker, the next mount finds those that were
  * programmed.
  *
- * A mount concludes that the buffer was saved if the marker or a checkpoint is
- * newer than all rows of normal operation.  The mount may have to erase the
- * superblock with the marker.  It programs another marker before that: if the
- * power fails again before anything is written, the next mount finds this one.
+ * A mount has a proof that the buffer was saved if a marker, or the checkpoint
+ * of an orderly power-off, is newer than all rows of normal operation.  Both
+ * have the number of the start that has written them, because a proof of an
+ * earlier start says nothing about writes that were never programmed.  The
+ * mount may have to erase the superblock with the marker.  It programs another
+ * marker with the same number before that: if the power fails again before a
+ * host uses the drive, the next mount finds this one.
  *
  * During a wipe there is nothing to save.  The wipe programs a marker of its
  * own into the last row of its keeper, after the pages (ftl_wipe_keep.c),
@@ -50,14 +53,45 @@ bool ftl_is_saved(const struct ftl *ftl)
     return ftl->power.phase == FTL_POWER_SAVED;
 }
 
-bool ftl_was_saved(const struct ftl *ftl)
+/* Whether a start has the number `first` or a later one.  The numbers of a new
+ * drive begin anywhere, and may overflow. */
+static bool is_not_before(uint32_t start, uint32_t first)
 {
-    return ftl->power.was_saved;
+    return ((start - first) & ~FTL_MARKER) < FTL_MARKER / 2;
+}
+
+bool ftl_was_saved(const struct ftl *ftl, uint32_t start)
+{
+    return ftl->power.was_read_only ||
+           (ftl->power.has_proof &&
+            is_not_before(ftl->power.proof_start, start));
 }
 
 bool ftl_power_is_failing(const struct ftl *ftl)
 {
     return ftl->power.phase != FTL_POWER_ON;
+}
+
+uint32_t ftl_power_start(const struct ftl *ftl)
+{
+    /* What is there when a mount begins, or when a program other than the drive
+     * writes, is of the start that the proof is of. */
+    return ftl->state == FTL_MOUNTING || ftl->config.boot == 0
+               ? ftl->power.proof_start
+               : ftl->config.boot;
+}
+
+uint32_t ftl_power_marker(const struct ftl *ftl)
+{
+    return FTL_MARKER | ftl_power_start(ftl);
+}
+
+void ftl_power_note_marker(struct ftl *ftl, uint64_t row, uint32_t number)
+{
+    if (row > ftl->mount.marker_row) {
+        ftl->mount.marker_row = row;
+        ftl->mount.marker_start = number & ~FTL_MARKER;
+    }
 }
 
 /* Whether no request is in progress, and all of the buffer is on flash. */
@@ -66,6 +100,37 @@ static bool is_buffer_saved(const struct ftl *ftl)
     return ftl->free_requests.count == ftl->config.num_requests &&
            !ftl_is_adopting(ftl) && ftl->dirty[FTL_POOL_HOST].count == 0 &&
            ftl->dirty[FTL_POOL_TRIM].count == 0;
+}
+
+/* Whether all that hosts have written or trimmed is on flash.  Pages with
+ * health and wear may be missing. */
+static bool is_hosts_data_saved(const struct ftl *ftl)
+{
+    const struct ftl_list *pages = &ftl->dirty[FTL_POOL_TRIM];
+    bool is_saved = ftl->dirty[FTL_POOL_HOST].count == 0;
+
+    for (uint16_t i = pages->head; i != FTL_LIST_END;
+         i = pages->links[i].next) {
+        is_saved &=
+            ftl->slots[i].number >= ftl->config.logical_units + ftl->trim_pages;
+    }
+    return is_saved;
+}
+
+/*
+ * Nothing could be done.  If no operation of the flash is in progress, nothing
+ * can be programmed any more: a read-only medium may have no free superblock.
+ * Then the buffer counts as saved without a marker.
+ * @return whether it does
+ */
+static bool end_without_marker(struct ftl *ftl)
+{
+    if (ftl->free_requests.count != ftl->config.num_requests ||
+        ftl_is_held(ftl) || ftl_is_adopting(ftl) || !is_hosts_data_saved(ftl)) {
+        return false;
+    }
+    ftl->power.phase = FTL_POWER_SAVED;
+    return true;
 }
 
 static bool step_marker(struct ftl *ftl)
@@ -119,24 +184,31 @@ bool ftl_power_step(struct ftl *ftl)
             ftl->power.phase = FTL_POWER_MARKS;
             any = true;
         }
-        return any;
+        break;
     case FTL_POWER_MARKS:
-        return step_marker(ftl) || any;
+        any |= step_marker(ftl);
+        break;
     case FTL_POWER_ON:
     case FTL_POWER_SAVED:
-        break;
+        return any;
     }
-    return any;
+    return any || end_without_marker(ftl);
 }
 
 void ftl_power_mounted(struct ftl *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
+    bool has_marker =
+        mount->marker_row != 0 && mount->marker_row >= mount->last_normal_row;
+    bool is_checkpoint_last = mount->checkpoint_row != 0 &&
+                              mount->checkpoint_row == mount->last_normal_row;
 
-    ftl->power.was_saved =
-        mount->last_normal_row <= MAX(mount->marker_row, mount->checkpoint_row);
-    mount->needs_marker =
-        ftl->power.was_saved && mount->marker_row > mount->checkpoint_row;
+    ftl->power.has_proof =
+        has_marker || (is_checkpoint_last && ftl->checkpoint.is_final);
+    ftl->power.proof_start =
+        has_marker ? mount->marker_start : ftl->checkpoint.start;
+    mount->needs_marker = has_marker;
+    ftl->power.was_read_only = ftl->is_read_only;
 }
 
 bool ftl_power_mark_mount(struct ftl *ftl, bool *is_done)

@@ -163,10 +163,11 @@ static void fill_unit(struct ftl *ftl, struct ftl_request *request,
     request->slots[request->flash.num_units] = slot;
     if (slot == FTL_LIST_END) {
         ftl_system_emit(
-            &(struct ftl_system){.kind = FTL_KIND_PAD,
-                                 .number = request->is_marker ? FTL_MARKER : 0,
-                                 .is_of_mount = ftl->state == FTL_MOUNTING,
-                                 .row = row_number},
+            &(struct ftl_system){
+                .kind = FTL_KIND_PAD,
+                .number = request->is_marker ? ftl_power_marker(ftl) : 0,
+                .is_of_mount = ftl->state == FTL_MOUNTING,
+                .row = row_number},
             system);
         unit.meta = ftl->pad;
         ftl->counters.pad_units++;

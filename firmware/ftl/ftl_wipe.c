@@ -133,6 +133,9 @@ static void end_wipe(struct ftl *ftl)
 
     if (ftl->state == FTL_READY) {
         restore_failed_planes(ftl);
+        /* The marker of the wipe proves nothing about what hosts write from now
+         * on, so program a row after it. */
+        ftl_health_write(ftl);
     }
     ftl->wipe.phase = FTL_WIPE_NONE;
     ftl->config.media_done(ftl->config.done_ctx, ftl->wipe.cookie,

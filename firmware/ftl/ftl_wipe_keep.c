@@ -82,7 +82,7 @@ static void add_page(struct ftl *ftl, struct ftl_request *request,
     struct ftl_system names = {.kind = FTL_KIND_PAD, .row = wipe->row_number};
 
     if (page + 1 == count_pages(ftl)) {
-        names.number = FTL_MARKER;
+        names.number = ftl_power_marker(ftl);
         wipe->pages_in_flight++;
     } else if (page < count_pages(ftl)) {
         emit_page(ftl, page, slot);

@@ -394,6 +394,7 @@ static struct drive_config drive_config_of(
             {
                 .usage = config->usage,
                 .is_power_on = config->kept_dram == NULL,
+                .start = generation_of(&config->node),
                 .errors = config->errors,
                 .save = config->usage != NULL ? save_usage : NULL,
                 .save_error = config->errors != NULL ? save_error : NULL,

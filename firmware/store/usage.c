@@ -11,6 +11,7 @@ enum { /* byte offsets in a record */
        USAGE_KIND = 9, /* 2 reserved bytes follow */
        USAGE_MEDIA_ERRORS = 12,
        USAGE_ERROR_ENTRIES = 16,
+       USAGE_IN_USE_START = 20,
        USAGE_READ_BLOCKS = 24,
        USAGE_WRITTEN_BLOCKS = 32,
        USAGE_READS = 40,
@@ -73,6 +74,7 @@ static void take_record(void *ctx, const uint8_t *data)
         .on_minutes = get_le32(data + USAGE_ON_MINUTES),
         .unsafe_shutdowns = get_le32(data + USAGE_UNSAFE),
         .is_in_use = data[USAGE_IN_USE] != 0,
+        .in_use_start = get_le32(data + USAGE_IN_USE_START),
         .read_blocks_512 = get_le64(data + USAGE_READ_BLOCKS),
         .written_blocks_512 = get_le64(data + USAGE_WRITTEN_BLOCKS),
         .host_reads = get_le64(data + USAGE_READS),
@@ -126,6 +128,7 @@ bool store_write_usage(const struct flash *flash, struct records_place *place,
     put_le32(data + USAGE_ON_MINUTES, usage->on_minutes);
     put_le32(data + USAGE_UNSAFE, usage->unsafe_shutdowns);
     data[USAGE_IN_USE] = usage->is_in_use;
+    put_le32(data + USAGE_IN_USE_START, usage->in_use_start);
     put_le64(data + USAGE_READ_BLOCKS, usage->read_blocks_512);
     put_le64(data + USAGE_WRITTEN_BLOCKS, usage->written_blocks_512);
     put_le64(data + USAGE_READS, usage->host_reads);

@@ -34,6 +34,10 @@ struct usage {
     uint32_t unsafe_shutdowns;
     /* A host uses the drive, so that a power loss now is an unsafe shutdown. */
     bool is_in_use;
+    /* The number of the start in which hosts have used the drive since.  0: an
+     * orderly power-off has written to the medium all that hosts have written,
+     * or the record is of older firmware. */
+    uint32_t in_use_start;
     uint64_t read_blocks_512;
     uint64_t written_blocks_512;
     uint64_t host_reads;

@@ -22,6 +22,7 @@ void usage_keeper_init(struct usage_keeper *keeper,
         .save_error = config->save_error,
         .errors = config->errors,
         .save_ctx = config->save_ctx,
+        .start = config->start,
         .start_us = now_us,
         .hour_us = now_us + HOUR_US,
     };
@@ -32,6 +33,7 @@ void usage_keeper_init(struct usage_keeper *keeper,
     if (keeper->usage.is_in_use && config->is_power_on) {
         keeper->usage.unsafe_shutdowns++;
         keeper->was_unsafe = true;
+        keeper->unsafe_start = keeper->usage.in_use_start;
         keeper->is_due = true; /* the first check writes it */
     }
 }
@@ -72,6 +74,11 @@ uint64_t usage_keeper_power_on_hours(const struct usage_keeper *keeper)
 bool usage_keeper_was_unsafe(const struct usage_keeper *keeper)
 {
     return keeper->was_unsafe;
+}
+
+uint32_t usage_keeper_unsafe_start(const struct usage_keeper *keeper)
+{
+    return keeper->unsafe_start;
 }
 
 _Static_assert((int)STORE_ERRORS == (int)NVMF_ERROR_LOG_ENTRIES,
@@ -219,7 +226,10 @@ static bool has_media_errors(const struct usage_keeper *keeper)
  */
 static uint64_t due_us(const struct usage_keeper *keeper, bool is_in_use)
 {
-    if (keeper->is_due || (is_in_use && !keeper->usage.is_in_use)) {
+    bool is_recorded =
+        keeper->usage.is_in_use && keeper->usage.in_use_start == keeper->start;
+
+    if (keeper->is_due || (is_in_use && !is_recorded)) {
         return allowed_us(keeper, 1);
     }
     if (is_in_use != keeper->usage.is_in_use || has_media_errors(keeper)) {
@@ -248,6 +258,7 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
     if (at_us <= now_us) {
         keeper->pace_us = MAX(keeper->pace_us, now_us) + PACE_US;
         keeper->usage.is_in_use = is_in_use;
+        keeper->usage.in_use_start = keeper->start;
     }
     if (at_us <= now_us || is_hour) {
         if (has_errors(keeper)) {
@@ -266,9 +277,11 @@ uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us)
     return MIN(at_us, keeper->hour_us);
 }
 
-void usage_keeper_stop(struct usage_keeper *keeper, uint64_t now_us)
+void usage_keeper_stop(struct usage_keeper *keeper, bool is_flushed,
+                       uint64_t now_us)
 {
     keeper->usage.is_in_use = nvmf_target_is_in_use(keeper->target);
+    keeper->usage.in_use_start = is_flushed ? 0 : keeper->start;
     begin_save(keeper, now_us);
     save_records(keeper, NVMF_ERROR_LOG_ENTRIES);
 }

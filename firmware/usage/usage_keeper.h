@@ -3,9 +3,9 @@
  * Keeps SMART's counters and the error log over power cycles.  They are read at
  * the start.  They are written to flash
  *
- * * when the first host enables a controller (CC.EN), and when the last host
- *   has shut its controller down or is gone, because a power loss between these
- *   is an unsafe shutdown;
+ * * when the first host enables a controller (CC.EN) after a start, and when
+ *   the last host has shut its controller down or is gone, because a power loss
+ *   between these is an unsafe shutdown;
  * * when the error log has new entries, with at most 64 of them; media errors
  *   are not delayed;
  * * every hour of power-on, and before the drive is switched off.
@@ -43,6 +43,7 @@ typedef void usage_flash_fn(void *ctx, struct usage_flash *flash);
 struct usage_keeper_config {
     const struct usage *usage; /* the counters in flash; NULL: a new drive */
     bool is_power_on;          /* the drive starts because the power came on */
+    uint32_t start;            /* the number of this start */
 
     /* The error log in flash, needed until usage_keeper_start(); NULL: none. */
     const struct error_records *errors;
@@ -64,6 +65,7 @@ struct usage_keeper {
     struct nvmf_target *target; /* NULL before usage_keeper_start() */
     /* The counters that were saved last, or are being saved. */
     struct usage usage;
+    uint32_t start; /* the number of this start */
     uint64_t start_us;
     uint32_t start_minutes;
     /* Whether hosts use the drive is checked again at this time. */
@@ -75,6 +77,7 @@ struct usage_keeper {
     uint64_t last_error;   /* number of the last error entry to write now */
     uint64_t errors_us;    /* pending errors are written no earlier than this */
     bool was_unsafe;       /* the last shutdown */
+    uint32_t unsafe_start; /* usage_keeper_unsafe_start() */
     bool is_due;    /* an unsafe shutdown is counted but not written yet */
     bool is_saving; /* the records in `usage` are being written */
 };
@@ -103,6 +106,11 @@ uint64_t usage_keeper_power_on_hours(const struct usage_keeper *keeper);
 /** Whether the last power cut came while the drive was in use. */
 bool usage_keeper_was_unsafe(const struct usage_keeper *keeper);
 
+/** The number of the start in which hosts used the drive when the power was
+ * cut.  0: the power was not cut while the drive was in use, or an orderly
+ * power-off had flushed the medium before that. */
+uint32_t usage_keeper_unsafe_start(const struct usage_keeper *keeper);
+
 /**
  * Restore the error log.
  * @param target  initialised with the values of usage_keeper_fill(); outlives
@@ -119,7 +127,9 @@ void usage_keeper_start(struct usage_keeper *keeper,
  */
 uint64_t usage_keeper_step(struct usage_keeper *keeper, uint64_t now_us);
 
-/** Write everything that is pending, before an orderly power-off. */
-void usage_keeper_stop(struct usage_keeper *keeper, uint64_t now_us);
+/** Write everything that is pending, before an orderly power-off.
+ * @param is_flushed  all that hosts have written is on the medium */
+void usage_keeper_stop(struct usage_keeper *keeper, bool is_flushed,
+                       uint64_t now_us);
 
 #endif

@@ -289,7 +289,7 @@ static uint64_t stop_medium_ns(void)
     stopped_ops = node->ops;
     ops.relax = relax_for_a_while;
     node->ops = &ops;
-    nand_medium_stop(&bed.drive->drive.nand);
+    (void)nand_medium_stop(&bed.drive->drive.nand);
     node->ops = stopped_ops;
     return bed.world.now_ns - start_ns;
 }

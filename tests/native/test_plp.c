@@ -144,6 +144,27 @@ static void test_capacitors_that_fail_are_noticed(void **state)
     assert_int_equal(bed.usage.unsafe_shutdowns, 3);
 }
 
+/* The power goes off before the drive has programmed anything.  The flash still
+ * has the marker of the start before. */
+WITH_FIXTURE(setup_fast, teardown)
+static void
+test_capacitors_that_fail_are_noticed_although_nothing_was_programmed(
+    void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        record_use();
+        assert_int_equal(
+            bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 1 + i), 0);
+        fail_capacitors();
+        assert_int_equal(bed_critical_warning(&bed),
+                         SMART_WARN_VOLATILE_MEMORY);
+        record_use();
+        fail_power();
+        assert_int_equal(bed_critical_warning(&bed), 0);
+    }
+}
+
 WITH_FIXTURE(setup_fast, teardown)
 static void test_an_orderly_shutdown_is_no_failure_of_capacitors(void **state)
 {

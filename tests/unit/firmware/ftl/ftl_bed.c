@@ -659,7 +659,7 @@ void bed_start_mount(struct bed *bed)
     config.keep = bed->keep;
     config.adopts = bed->adopts;
     config.keep_seed = random_next(&bed->random);
-    config.boot = ++bed->boot;
+    config.boot = bed->is_no_drive ? 0 : ++bed->boot;
     bed->adopts = false;
     bed->ftl = ftl_start(&config);
     assert_non_null(bed->ftl);

@@ -116,8 +116,9 @@ struct bed {
     void *ftl_memory;
     uint8_t *keep; /* memory of the write buffer */
     size_t keep_bytes;
-    bool adopts;   /* the next mount adopts the buffer in `keep` */
-    uint32_t boot; /* number of the last start */
+    bool adopts;      /* the next mount adopts the buffer in `keep` */
+    uint32_t boot;    /* number of the last start */
+    bool is_no_drive; /* the next mounts are not those of a drive */
     uint8_t bad_planes[4096];
     bool is_estimated; /* the capacity with which the mount begins */
     uint64_t now_us;

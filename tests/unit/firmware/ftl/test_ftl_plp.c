@@ -29,6 +29,7 @@ struct sweep {
     bool is_filled;            /* all units are written first */
     uint64_t fails, cuts, mounts;
     uint64_t fail_at; /* event of the workload */
+    uint32_t start;   /* number of the start whose buffer was saved */
     jmp_buf end;      /* of the workload */
 };
 
@@ -61,7 +62,7 @@ static void cut_mount(struct bed *bed)
         struct bed *cut = bed_cut_saved(bed, bed->events);
 
         bed_mount(cut);
-        assert_true(ftl_was_saved(cut->ftl));
+        assert_true(ftl_was_saved(cut->ftl, sweep->start));
         bed_check(cut);
         bed_free(cut);
         sweep->mounts++;
@@ -81,12 +82,13 @@ static void save_and_check(struct sweep *sweep, struct bed *bed)
             check_unsaved(sweep, bed);
         }
     }
+    sweep->start = bed->boot;
     cut = bed_cut_saved(bed, bed->events);
     cut->ctx = sweep;
     cut->after_event = sweep->mount_stride != 0 ? cut_mount : NULL;
     bed_mount(cut);
     cut->after_event = NULL;
-    assert_true(ftl_was_saved(cut->ftl));
+    assert_true(ftl_was_saved(cut->ftl, sweep->start));
     bed_check(cut);
     bed_use(cut, sweep->fail_at, 6);
     bed_wait_all(cut);
@@ -331,23 +333,27 @@ static struct bed *new_bed(uint64_t seed)
     return bed_new_seeded(&config, seed);
 }
 
+/* Whether the next start finds that the buffer of this one was saved. */
 static bool was_saved_after_cut(const struct bed *bed)
 {
     struct bed *cut = bed_cut(bed, 1);
     bool was_saved;
 
     bed_mount(cut);
-    was_saved = ftl_was_saved(cut->ftl);
+    was_saved = ftl_was_saved(cut->ftl, bed->boot);
     bed_free(cut);
     return was_saved;
 }
 
-static void test_a_new_flash_counts_as_saved(void **state)
+/* A host may have written something that was not programmed. */
+static void test_a_new_flash_does_not_count_as_saved(void **state)
 {
     struct bed *bed = new_bed(1);
 
     (void)state;
-    assert_true(ftl_was_saved(bed->ftl));
+    bed_write(bed, 0, 8);
+    assert_int_equal(ftl_counters(bed->ftl)->rows, 0);
+    assert_false(was_saved_after_cut(bed));
     bed_free(bed);
 }
 
@@ -367,6 +373,7 @@ static void test_rows_without_a_marker_are_noticed(void **state)
 static void test_a_marker_counts_until_something_is_written(void **state)
 {
     struct bed *bed = new_bed(3), *cut;
+    uint32_t start;
 
     (void)state;
     bed_write(bed, 0, 64);
@@ -374,21 +381,100 @@ static void test_a_marker_counts_until_something_is_written(void **state)
     while (!ftl_is_saved(bed->ftl)) {
         assert_true(bed_step(bed));
     }
+    start = bed->boot;
     cut = bed_cut_saved(bed, 1);
     bed_free(bed);
     for (unsigned int i = 0; i < 5; i++) {
         bed = bed_cut_saved(cut, i);
         bed_free(cut);
         bed_mount(bed);
-        assert_true(ftl_was_saved(bed->ftl));
+        assert_true(ftl_was_saved(bed->ftl, start));
+        assert_false(ftl_was_saved(bed->ftl, start + 1));
         bed_check(bed);
         assert_false(ftl_is_read_only(bed->ftl));
         cut = bed;
     }
+    /* A host uses this start.  No row is newer than the marker yet. */
     bed_write(cut, 0, 8);
+    assert_false(was_saved_after_cut(cut));
     bed_flush(cut);
     assert_false(was_saved_after_cut(cut));
     bed_free(cut);
+}
+
+/* Write until there is a checkpoint. */
+static void write_checkpoint(struct bed *bed)
+{
+    while (ftl_counters(bed->ftl)->checkpoints == 0) {
+        bed_write(bed, 0, 64);
+        bed_flush(bed);
+        bed_settle(bed);
+    }
+}
+
+/* A write after a checkpoint is lost, although no row is newer than the
+ * checkpoint. */
+static void test_a_checkpoint_in_operation_does_not_count_as_saved(void **state)
+{
+    struct bed *bed = new_bed(12);
+
+    (void)state;
+    write_checkpoint(bed);
+    assert_true(bed->ftl->next_row_number == bed->ftl->checkpoint.row + 1);
+    bed_write(bed, 0, 8);
+    assert_false(was_saved_after_cut(bed));
+    bed_free(bed);
+}
+
+/* What a host has written after the flush is not on flash when the drive
+ * stops. */
+static void test_a_stop_with_writes_in_the_buffer_does_not_count_as_saved(
+    void **state)
+{
+    struct bed *bed = new_bed(13);
+
+    (void)state;
+    bed_write(bed, 0, 64);
+    bed_flush(bed);
+    bed_write(bed, 0, 8);
+    bed_stop(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->checkpoints, 1);
+    assert_false(was_saved_after_cut(bed));
+    bed_free(bed);
+}
+
+/* Another program writes to the array while the drive is off, after its power
+ * has failed.  It does not change what is known of the drive. */
+static void check_other_program(bool was_saved)
+{
+    struct bed *bed = new_bed(14), *other, *drive;
+
+    write_checkpoint(bed);
+    if (was_saved) {
+        ftl_power_fails(bed->ftl);
+        bed_settle(bed);
+        assert_true(ftl_is_saved(bed->ftl));
+    }
+    other = bed_cut(bed, 1);
+    other->is_no_drive = true;
+    bed_mount(other);
+    bed_write(other, 0, 64);
+    bed_flush(other);
+    bed_stop(other);
+    drive = bed_cut(other, 2);
+    bed_mount(drive);
+    assert_true(ftl_was_saved(drive->ftl, bed->boot) == was_saved);
+    bed_free(drive);
+    bed_free(other);
+    bed_free(bed);
+}
+
+static void test_another_program_does_not_change_whether_it_was_saved(
+    void **state)
+{
+    (void)state;
+    check_other_program(true);
+    check_other_program(false);
 }
 
 /* A marker whose row fails is programmed again.  Some units of a failed row may
@@ -434,6 +520,7 @@ static void test_the_buffer_is_saved_into_superblocks_that_are_kept_free(
     struct bed_config config = bed_small;
     uint64_t random = 3;
     struct bed *bed, *cut;
+    uint32_t start;
 
     (void)state;
     config.logical_units = 0;
@@ -453,9 +540,10 @@ static void test_the_buffer_is_saved_into_superblocks_that_are_kept_free(
         assert_true(bed_step(bed));
     }
     cut = bed_cut_saved(bed, 1);
+    start = bed->boot;
     bed_free(bed);
     bed_mount(cut);
-    assert_true(ftl_was_saved(cut->ftl));
+    assert_true(ftl_was_saved(cut->ftl, start));
     bed_check(cut);
     bed_free(cut);
 }
@@ -534,6 +622,85 @@ static void test_a_flash_that_cannot_be_mounted_needs_no_power(void **state)
     bed_free(bed);
 }
 
+/* ---- A read-only medium without space for a marker. */
+
+/* Program rows until no superblock is free and none takes a row.  Only a
+ * read-only medium lets the host's stream take the last superblocks. */
+static void use_all_space(struct bed *bed)
+{
+    bool is_read_only = bed->ftl->is_read_only;
+
+    bed->ftl->is_read_only = true;
+    for (unsigned int i = FTL_STREAMS; i-- > 0;) {
+        while (ftl_row_mark(bed->ftl, (enum ftl_stream_id)i)) {
+            bed->ftl->has_work = true;
+            bed_settle(bed);
+        }
+    }
+    bed->ftl->is_read_only = is_read_only;
+    assert_int_equal(bed->ftl->free_superblocks, 0);
+}
+
+static struct bed *new_read_only(uint64_t seed)
+{
+    struct bed *bed = new_bed(seed);
+
+    bed_write(bed, 0, 64);
+    bed_flush(bed);
+    ftl_health_set_read_only(bed->ftl);
+    bed_settle(bed);
+    use_all_space(bed);
+    return bed;
+}
+
+/* Some pages with health and wear cannot be written any more. */
+static void test_a_read_only_medium_without_space_counts_as_saved(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed *bed = new_read_only(16), *cut;
+
+        if (i != 0) {
+            ftl_health_write(bed->ftl);
+            bed->ftl->has_work = true;
+            bed_settle(bed);
+            assert_int_not_equal(bed->ftl->dirty[FTL_POOL_TRIM].count, 0);
+        }
+        ftl_power_fails(bed->ftl);
+        bed_settle(bed);
+        assert_true(ftl_is_saved(bed->ftl));
+        cut = bed_cut(bed, 1);
+        bed_mount(cut);
+        assert_true(ftl_is_read_only(cut->ftl));
+        assert_true(ftl_was_saved(cut->ftl, cut->boot + 1));
+        bed_free(cut);
+        bed_free(bed);
+    }
+}
+
+/* What hosts have written is lost, so the buffer is not reported as saved. */
+static void test_a_buffer_that_has_no_space_is_not_saved(void **state)
+{
+    struct bed *bed = new_bed(17);
+
+    (void)state;
+    use_all_space(bed);
+    bed_write(bed, 0, 8);
+    ftl_power_fails(bed->ftl);
+    bed_settle(bed);
+    assert_false(ftl_is_saved(bed->ftl));
+    bed_free(bed);
+    bed = new_bed(18);
+    bed_write(bed, 0, 8);
+    bed_flush(bed);
+    use_all_space(bed);
+    bed_trim(bed, 0, 8);
+    ftl_power_fails(bed->ftl);
+    bed_settle(bed);
+    assert_false(ftl_is_saved(bed->ftl));
+    bed_free(bed);
+}
+
 /* ---- Power that fails during a wipe. */
 
 /* A cookie that the bed takes for a read. */
@@ -600,4 +767,19 @@ static void test_power_that_fails_during_a_wipe_ends_it(void **state)
         bed_free(bed);
     }
     assert_true(fails > 20);
+}
+
+/* The marker of the wipe does not count for what hosts write after the wipe. */
+static void test_writes_after_a_wipe_do_not_count_as_saved(void **state)
+{
+    struct bed *bed = new_wiping(11);
+
+    (void)state;
+    while (!wipe_io.is_done) {
+        assert_true(bed_step(bed));
+    }
+    bed_settle(bed);
+    bed_write(bed, 0, 8);
+    assert_false(was_saved_after_cut(bed));
+    bed_free(bed);
 }

@@ -87,6 +87,7 @@ static struct usage usage_of(uint32_t n)
         .on_minutes = n,
         .unsafe_shutdowns = n / 3,
         .is_in_use = n & 1,
+        .in_use_start = 13 * n,
         .read_blocks_512 = UINT64_C(0x100000000) + n,
         .written_blocks_512 = UINT64_C(0x200000000) + n,
         .host_reads = UINT64_C(0x300000000) + n,
@@ -106,6 +107,7 @@ static void expect_last(uint32_t n)
     assert_int_equal(usage.on_minutes, wanted.on_minutes);
     assert_int_equal(usage.unsafe_shutdowns, wanted.unsafe_shutdowns);
     assert_int_equal(usage.is_in_use, wanted.is_in_use);
+    assert_int_equal(usage.in_use_start, wanted.in_use_start);
     assert_int_equal(usage.read_blocks_512, wanted.read_blocks_512);
     assert_int_equal(usage.written_blocks_512, wanted.written_blocks_512);
     assert_int_equal(usage.host_reads, wanted.host_reads);

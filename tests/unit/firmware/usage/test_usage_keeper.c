@@ -15,6 +15,8 @@
 #define MINUTE_US (60 * SECOND_US)
 #define HOUR_US   (60 * MINUTE_US)
 
+enum { START = 7 }; /* the number of the start */
+
 static struct {
     struct usage_keeper keeper;
     uint64_t now_us;
@@ -96,6 +98,7 @@ static void start_keeper(const struct usage *usage, bool is_power_on)
     const struct usage_keeper_config config = {
         .usage = usage,
         .is_power_on = is_power_on,
+        .start = START,
         .save = save_usage,
         .save_error = save_error,
         .save_ctx = &world,
@@ -204,6 +207,54 @@ static void test_a_reset_in_use_is_not_a_power_cut(void **state)
     assert_int_equal(health.unsafe_shutdowns, 4);
 }
 
+static void test_the_start_in_which_hosts_use_the_drive_is_recorded(
+    void **state)
+{
+    const struct usage before = {.is_in_use = true, .in_use_start = START - 1};
+
+    (void)state;
+    start_keeper(&before, true);
+    assert_int_equal(usage_keeper_unsafe_start(&world.keeper), START - 1);
+    world.is_in_use = true;
+    pass_time(SECOND_US);
+    assert_true(world.saved.is_in_use);
+    assert_int_equal(world.saved.in_use_start, START);
+    assert_int_equal(world.saves, 1);
+}
+
+/* Hosts used the drive before the reset, and come back. */
+static void test_hosts_after_a_reset_are_recorded_once_more(void **state)
+{
+    const struct usage before = {.is_in_use = true, .in_use_start = START - 1};
+
+    (void)state;
+    start_keeper(&before, false);
+    assert_int_equal(usage_keeper_unsafe_start(&world.keeper), 0);
+    world.is_in_use = true;
+    pass_time(HOUR_US / 2);
+    assert_int_equal(world.saves, 1);
+    assert_int_equal(world.saved.in_use_start, START);
+}
+
+static void test_a_power_off_says_whether_the_medium_was_flushed(void **state)
+{
+    struct usage saved;
+
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        start_keeper(NULL, true);
+        world.is_in_use = true;
+        pass_time(SECOND_US);
+        usage_keeper_stop(&world.keeper, i != 0, world.now_us);
+        assert_true(world.saved.is_in_use);
+        saved = world.saved;
+        start_keeper(&saved, true);
+        assert_true(usage_keeper_was_unsafe(&world.keeper));
+        assert_int_equal(usage_keeper_unsafe_start(&world.keeper),
+                         i != 0 ? 0 : START);
+    }
+}
+
 /* Whatever hosts do, there are 8 records at once, then one in five minutes. */
 static void test_wear_has_a_limit(void **state)
 {
@@ -306,7 +357,7 @@ static void test_an_orderly_power_off_writes_everything(void **state)
     world.is_in_use = false;
     world.counters.host_reads = 12;
     world.counters.read_blocks_512 = 34;
-    usage_keeper_stop(&world.keeper, world.now_us);
+    usage_keeper_stop(&world.keeper, true, world.now_us);
     assert_false(world.saved.is_in_use);
     assert_int_equal(world.saved.host_reads, 12);
     assert_int_equal(world.saved.read_blocks_512, 34);
@@ -322,7 +373,7 @@ static void test_a_drive_without_flash_keeps_working(void **state)
     world.is_in_use = true;
     world.counters.error_log_entries = 1;
     pass_time(2 * HOUR_US);
-    usage_keeper_stop(&world.keeper, world.now_us);
+    usage_keeper_stop(&world.keeper, true, world.now_us);
     assert_int_equal(world.saves, 0);
     assert_int_equal(world.hours, 2);
 }
