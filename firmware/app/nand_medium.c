@@ -620,11 +620,20 @@ static bool is_mounted(const struct nand_medium *medium)
     return current_state(medium) != FTL_MOUNTING;
 }
 
-/* Garbage collection goes on until there is space for a checkpoint, because
- * the next start is much faster with one. */
+/* Whether the flush has ended, and no operation of hosts is in progress.  Those
+ * that wait for a free operation begin when another one ends. */
 static bool has_flushed(const struct nand_medium *medium)
 {
-    return !medium->is_stopping && !ftl_makes_space(medium->ftl);
+    uint32_t all;
+
+    return !medium->is_stopping && ftl_operations(medium->ftl, &all) == 0;
+}
+
+/* Garbage collection goes on until there is space for a checkpoint, because
+ * the next start is much faster with one. */
+static bool has_space(const struct nand_medium *medium)
+{
+    return !ftl_makes_space(medium->ftl);
 }
 
 /* Rows that are still due may begin another stripe, so complete each one. */
@@ -638,12 +647,10 @@ static bool has_stopped(const struct nand_medium *medium)
     return are_complete && ftl_is_stopped(medium->ftl);
 }
 
-/* Serve the flash for a while, outside of the main loop. */
-static void run_until(struct nand_medium *medium, uint32_t limit_us,
+/* Serve the flash outside of the main loop, at the latest until `end_us`. */
+static void run_until(struct nand_medium *medium, uint64_t end_us,
                       bool (*is_done)(const struct nand_medium *))
 {
-    uint64_t end_us = hal_now_us() + limit_us;
-
     for (uint32_t i = 0; i < STOP_TURNS && !is_done(medium); i++) {
         uint64_t now_us = hal_now_us();
 
@@ -660,7 +667,7 @@ static void run_until(struct nand_medium *medium, uint32_t limit_us,
  */
 static void finish_mount(struct nand_medium *medium)
 {
-    run_until(medium, STOP_MOUNT_US, is_mounted);
+    run_until(medium, hal_now_us() + STOP_MOUNT_US, is_mounted);
     if (medium->state != current_state(medium)) {
         take_state(medium, hal_now_us());
     }
@@ -673,8 +680,28 @@ static void finish_mount(struct nand_medium *medium)
     }
 }
 
+/* Flush until nothing is left in the write buffer: writes that hosts had sent
+ * before may begin after a flush. */
+static void flush_buffer(struct nand_medium *medium, uint64_t end_us)
+{
+    do {
+        medium->result = MEDIA_ABORTED;
+        medium->is_stopping = true;
+        start_flush(medium);
+        run_until(medium, end_us, has_flushed);
+        if (medium->needs_flush) {
+            medium->needs_flush = false;
+            medium->is_stopping = false;
+        }
+    } while (medium->result == MEDIA_OK && !ftl_is_flushed(medium->ftl) &&
+             hal_now_us() < end_us);
+}
+
 bool nand_medium_stop(struct nand_medium *medium)
 {
+    bool is_flushed;
+    uint64_t end_us;
+
     /* Without a reset, nothing is in the buffer while the mount goes on. */
     if (medium->state == FTL_MOUNTING && medium->config.has_kept_dram) {
         finish_mount(medium);
@@ -682,22 +709,18 @@ bool nand_medium_stop(struct nand_medium *medium)
     if (medium->state != FTL_READY || medium->is_stopping) {
         return !medium->is_stopping && !medium->config.has_kept_dram;
     }
-    medium->result = MEDIA_ABORTED;
-    medium->is_stopping = true;
-    start_flush(medium);
-    run_until(medium, STOP_US, has_flushed);
-    if (medium->needs_flush) {
-        medium->needs_flush = false;
-        medium->is_stopping = false;
-    }
+    end_us = hal_now_us() + STOP_US;
+    flush_buffer(medium, end_us);
     if (medium->result == MEDIA_OK) {
+        run_until(medium, end_us, has_space);
         ftl_stop(medium->ftl);
-        run_until(medium, STOP_US, has_stopped);
+        run_until(medium, hal_now_us() + STOP_US, has_stopped);
     }
-    if (medium->result != MEDIA_OK) {
+    is_flushed = medium->result == MEDIA_OK && ftl_is_flushed(medium->ftl);
+    if (!is_flushed) {
         log_line(medium->config.log,
                  "ftl: the write buffer could not be written to flash before "
                  "the power-off; what hosts have not flushed is lost");
     }
-    return medium->result == MEDIA_OK && ftl_is_flushed(medium->ftl);
+    return is_flushed;
 }

@@ -323,6 +323,46 @@ static void test_a_shutdown_does_not_wait_for_garbage_collection(void **state)
     assert_in_range(ftl_counters(ftl)->checkpoints, 100, 300);
 }
 
+static unsigned int writes_left;
+
+/* Submit a write when another one has ended, as the target does for a command
+ * that waits for a free operation. */
+static void submit_next_write(void *ctx, void *cookie, enum media_status status)
+{
+    static uint8_t data[4096];
+    static struct nvmf_piece piece = {.ptr = data, .len_bytes = sizeof(data)};
+    const struct media_io io = {.op = MEDIA_WRITE,
+                                .first_lba = writes_left * 8,
+                                .count_blocks = 8,
+                                .pieces = &piece,
+                                .piece_count = 1};
+
+    (void)ctx;
+    (void)cookie;
+    assert_int_equal(status, MEDIA_OK);
+    if (writes_left != 0) {
+        writes_left--;
+        assert_true(nand_medium_submit(&bed.drive->drive.nand, &io));
+    }
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_shutdown_flushes_writes_that_begin_meanwhile(void **state)
+{
+    struct nand_medium *medium = &bed.drive->drive.nand;
+    struct nand_medium_config config = medium->config;
+
+    (void)state;
+    write_blocks(1, 300, 8, false, 1); /* The mount has ended then. */
+    writes_left = 5;
+    medium->config.media_done = submit_next_write;
+    submit_next_write(NULL, NULL, MEDIA_OK);
+    assert_true(nand_medium_stop(medium));
+    assert_int_equal(writes_left, 0);
+    assert_true(ftl_is_flushed(medium->ftl));
+    medium->config = config;
+}
+
 WITH_FIXTURE(setup_nand, teardown)
 static void test_a_formatted_namespace_reads_as_zeroes(void **state)
 {
