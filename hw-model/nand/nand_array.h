@@ -111,8 +111,8 @@ struct nand_op_work {
     uint8_t probe;    /* enum nand_probe: what is looked for */
     uint8_t plane;    /* whose next wordline is looked for */
     uint8_t crossed;  /* planes whose read counter is to be stored */
-    uint16_t low;     /* bounds of the search: begun, */
-    uint16_t high;    /* and not begun */
+    uint32_t low;     /* bounds of the search: all before it were begun, */
+    uint32_t high;    /* and this one was not */
     uint16_t pending; /* requests in progress */
     uint16_t num_io;  /* requests of this stage */
     uint16_t num_iov;

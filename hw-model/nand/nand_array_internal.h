@@ -25,6 +25,8 @@ enum nand_probe {
     PROBE_FIRST,  /* Reads the beginning of the first slot. */
     PROBE_LAST,   /* Reads the beginning of the last slot. */
     PROBE_MIDDLE, /* Reads the beginning of a slot between the bounds. */
+    PROBE_GAP,    /* Reads the end of the slot after the last one that was
+                   * begun: the beginning of that slot may be damaged. */
     PROBE_END,    /* Reads the end of the last slot that was begun. */
 };
 

@@ -2,6 +2,10 @@
 /*
  * The search for the next wordline of blocks that are used for the first time
  * since the array was opened: bisection over the beginnings of their slots.
+ *
+ * If the beginning of a slot is damaged, its valid end shows that the wordline
+ * was programmed.  Otherwise the wordline would read as erased, and could be
+ * programmed a second time.
  */
 #include "hw-model/nand/nand_array_internal.h"
 
@@ -13,7 +17,7 @@ static void send_probe(struct nand_array *array, struct nand_op *op,
     uint64_t offset = nand_layout_slot(
         &array->layout, nand_op_block(array, op, plane), wordline);
 
-    if (probe == PROBE_END) {
+    if (probe == PROBE_GAP || probe == PROBE_END) {
         bool is_slc = (block->flags & NAND_BLOCK_SLC) != 0;
 
         offset += nand_slot_unit((uint32_t)nand_array_pages(array, is_slc) *
@@ -42,57 +46,86 @@ static bool probe_found(struct nand_array *array, const struct nand_op *op,
            found.pages == nand_array_pages(array, is_slc);
 }
 
-/* Probe between the bounds, or the end of the last wordline that was begun. */
-static void probe_between(struct nand_array *array, struct nand_op *op)
+/*
+ * Whether the end of a slot is evidence that its wordline was begun.  In SLC
+ * mode it is not, because the end is where the native mode has data of hosts.
+ */
+static bool end_is_evidence(struct nand_array *array, const struct nand_op *op)
+{
+    const struct nand_block *block = nand_op_state(array, op, op->work.plane);
+
+    return (block->flags & NAND_BLOCK_SLC) == 0;
+}
+
+/*
+ * Continue the search between the bounds, and beyond them if the beginning of a
+ * slot may be damaged.
+ *
+ * @return true when the next wordline is known, because none was begun
+ */
+static bool probe_between(struct nand_array *array, struct nand_op *op)
 {
     struct nand_op_work *work = &op->work;
 
-    if (work->high - work->low > 1) {
-        send_probe(array, op, PROBE_MIDDLE, (work->low + work->high) / 2u);
+    if (work->low < work->high) {
+        send_probe(array, op, PROBE_MIDDLE, (work->low + work->high) / 2);
+    } else if (work->probe != PROBE_GAP && end_is_evidence(array, op) &&
+               work->low < array->file.geometry.wordlines) {
+        send_probe(array, op, PROBE_GAP, work->low);
+    } else if (work->low != 0) {
+        send_probe(array, op, PROBE_END, work->low - 1);
     } else {
-        send_probe(array, op, PROBE_END, work->low);
+        nand_block_known(nand_op_state(array, op, work->plane), 0, false);
+        return true;
     }
+    return false;
+}
+
+static bool note_middle(struct nand_array *array, struct nand_op *op)
+{
+    struct nand_op_work *work = &op->work;
+    uint32_t middle = (work->low + work->high) / 2;
+
+    if (probe_found(array, op, middle, false)) {
+        work->low = middle + 1;
+    } else {
+        work->high = middle;
+    }
+    return probe_between(array, op);
 }
 
 bool nand_op_probe_done(struct nand_array *array, struct nand_op *op)
 {
-    uint16_t last = (uint16_t)(array->file.geometry.wordlines - 1);
-    struct nand_block *block = nand_op_state(array, op, op->work.plane);
+    const uint32_t wordlines = array->file.geometry.wordlines;
     struct nand_op_work *work = &op->work;
-    uint16_t middle;
 
     switch (work->probe) {
     case PROBE_FIRST:
-        if (!probe_found(array, op, 0, false)) {
-            nand_block_known(block, 0, false);
-            return true;
+        work->low = probe_found(array, op, 0, false) ? 1 : 0;
+        work->high = work->low;
+        if (work->low == 1 && wordlines > 1) {
+            send_probe(array, op, PROBE_LAST, wordlines - 1);
+            return false;
         }
-        work->low = 0;
-        work->high = last;
-        if (last == 0) {
-            probe_between(array, op);
-        } else {
-            send_probe(array, op, PROBE_LAST, last);
-        }
-        return false;
+        return probe_between(array, op);
     case PROBE_LAST:
-        if (probe_found(array, op, last, false)) {
-            work->low = last;
+        if (probe_found(array, op, wordlines - 1, false)) {
+            work->low = wordlines;
         }
-        probe_between(array, op);
-        return false;
+        work->high = MAX(work->low, wordlines - 1);
+        return probe_between(array, op);
     case PROBE_MIDDLE:
-        middle = (uint16_t)((work->low + work->high) / 2);
-        if (probe_found(array, op, middle, false)) {
-            work->low = middle;
-        } else {
-            work->high = middle;
+        return note_middle(array, op);
+    case PROBE_GAP:
+        if (probe_found(array, op, work->low, true)) {
+            work->low++;
+            work->high = wordlines;
+            work->probe = PROBE_MIDDLE; /* There may be another gap. */
         }
-        probe_between(array, op);
-        return false;
+        return probe_between(array, op);
     default:
-        nand_block_known(block, work->low + 1u,
-                         !probe_found(array, op, work->low, true));
+        nand_block_known(nand_op_state(array, op, work->plane), work->low,
+                         !probe_found(array, op, work->low - 1, true));
         return true;
     }
 }

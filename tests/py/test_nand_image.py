@@ -84,16 +84,19 @@ class Image:
     def slot(self, block: int, wordline: int) -> int:
         return self.slots + block * self.block_bytes + wordline * SLOT
 
-    def program(self, block: int, wordline: int, end: bool = True) -> None:
+    def record(self, block: int, number: int) -> None:
+        self.write(16384 + 64 * block, sealed(b"BLCK" + struct.pack("<II", block, number), 64))
+
+    def program(self, block: int, wordline: int, end: bool = True, number: int = 0) -> None:
         def mark(word: bytes) -> bytes:
-            return sealed(word + struct.pack("<IIHBxQ", block, 0, wordline, PAGES, 5), 64)
+            return sealed(word + struct.pack("<IIHBxQ", block, number, wordline, PAGES, 5), 64)
 
         data = mark(b"BEGN")
         for unit in range(PAGES * UNITS):
             place = block << 32 | wordline << 8 | unit
             content = bytes([unit + 1]) * 4096
             rest = bytes([unit]) * 80
-            trailer = struct.pack("<QII", 5, 0,
+            trailer = struct.pack("<QII", 5, number,
                                   zlib.crc32(content, mix(place) & 0xffffffff))
             crc = zlib.crc32(rest + trailer, mix(~place & M64) & 0xffffffff)
             data += content + rest + trailer + struct.pack("<II", crc, 0)
@@ -155,6 +158,94 @@ def test_check_finds_a_gap_between_wordlines(run: Run, image: Path) -> None:
     assert done.returncode == 1
     assert ("channel 0, die 0, plane 0, block 3, wordline 2: programmed, but wordline 1 "
             "is not\n") in done.stdout
+
+
+BEGIN, END = 0, 64 + PAGES * UNITS * UNIT       # in a slot
+OLD = sealed(b"BEGN" + struct.pack("<IIHBxQ", 205, 0, 1, PAGES, 5), 64)
+
+
+@pytest.mark.parametrize("mark", [b"\0" * 64, b"?" * 64, OLD, OLD[:40] + b"?" * 24],
+                         ids=["zeros", "other bytes", "older", "half"])
+@pytest.mark.parametrize("count", [2, 4])       # The damage is in the last wordline, or not.
+@pytest.mark.parametrize("end", [True, False])
+def test_check_finds_a_damaged_beginning(run: Run, image: Path, mark: bytes, count: int,
+                                         end: bool) -> None:
+    writer = Image(image)
+    writer.record(205, 1)
+    for wordline in range(count):
+        writer.program(205, wordline, end=end or wordline != 1, number=1)
+    writer.write(writer.slot(205, 1) + BEGIN, mark)
+    done = run("check", image)
+    assert done.returncode == 1
+    assert done.stdout.startswith(
+        "channel 0, die 0, plane 1, block 5, wordline 1: its beginning is damaged\n")
+    programmed = count if end else 1        # Without an end, it is not known what is in order.
+    assert f"\n{programmed} wordlines with {programmed * 12} units in order" in done.stdout
+    if end or count == 2:
+        assert "1 faults" in done.stderr
+        shown = run("info", image).stdout
+        assert f"programmed  {programmed * 12 * 4096} bytes" in shown
+
+
+def test_check_finds_a_slot_of_which_nothing_but_one_unit_is_left(run: Run, image: Path) -> None:
+    writer = Image(image)
+    for wordline in range(2):
+        writer.program(205, wordline)
+    slot = writer.slot(205, 1)
+    writer.write(slot, b"\0" * (64 + 5 * UNIT))
+    writer.write(slot + 64 + 6 * UNIT, b"\0" * (END + 64 - 64 - 6 * UNIT))
+    done = run("check", image)
+    assert done.returncode == 1
+    assert "block 5, wordline 1: its beginning is damaged\n" in done.stdout
+
+
+def test_check_finds_a_beginning_that_belongs_elsewhere(run: Run, image: Path) -> None:
+    writer = Image(image)
+    for block, wordline in ((205, 0), (205, 1), (206, 1)):
+        writer.program(block, wordline)
+    with image.open("rb") as file:
+        file.seek(writer.slot(206, 1))
+        other = file.read(64)
+    writer.write(writer.slot(205, 1), other)
+    done = run("check", image)
+    assert done.returncode == 1
+    assert "block 5, wordline 1: its beginning is damaged\n" in done.stdout
+
+
+def test_check_finds_a_damaged_end(run: Run, image: Path) -> None:
+    writer = Image(image)
+    for wordline in range(2):
+        writer.program(205, wordline)
+    writer.flip(writer.slot(205, 1) + END + 20)
+    done = run("check", image)
+    assert done.returncode == 1
+    assert "block 5, wordline 1: its end is damaged\n" in done.stdout
+    assert "1 wordlines with 12 units in order; 1 half programmed" in done.stdout
+
+
+@pytest.mark.parametrize("begin", [True, False])
+def test_check_finds_a_slot_that_is_newer_than_the_record(run: Run, image: Path,
+                                                          begin: bool) -> None:
+    writer = Image(image)
+    writer.program(205, 0, number=1)    # The record says that the block was never erased.
+    if not begin:
+        writer.write(writer.slot(205, 0), b"\0" * 64)
+    done = run("check", image)
+    assert done.returncode == 1
+    assert ("channel 0, die 0, plane 1, block 5, wordline 0: newer than the record of its "
+            "block\n") in done.stdout
+
+
+def test_what_is_left_of_older_erasures_is_in_order(run: Run, image: Path) -> None:
+    writer = Image(image)
+    writer.record(205, 2)
+    for wordline in range(4):
+        writer.program(205, wordline, number=1)
+    writer.program(205, 0, number=2)
+    writer.program(205, 1, end=False, number=2)
+    done = run("check", image)
+    assert (done.returncode, done.stdout) == (
+        0, "1 wordlines with 12 units in order; 1 half programmed, 0 blocks half erased\n")
 
 
 def test_check_finds_damaged_records(run: Run, image: Path) -> None:

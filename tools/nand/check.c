@@ -12,7 +12,10 @@
 #include "image.h"
 #include "lib/crc32.h"
 
-enum { FAULTS_SHOWN = 20 };
+enum {
+    FAULTS_SHOWN = 20,
+    HOST_PAGE = 4096, /* the smallest page of a host's kernel */
+};
 
 struct check {
     struct image image;
@@ -47,16 +50,6 @@ __attribute__((format(printf, 2, 3))) static void report_fault(
     va_end(arguments);
 }
 
-static bool is_zero(const uint8_t *buf, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (buf[i] != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void check_states(struct check *check)
 {
     for (unsigned int i = 0; i < 2; i++) {
@@ -65,7 +58,7 @@ static void check_states(struct check *check)
 
         if (!image_read(&check->image, nand_layout_state(i), buf,
                         sizeof(buf)) ||
-            (!is_zero(buf, sizeof(buf)) && !nand_state_parse(&state, buf))) {
+            (!image_is_zero(buf, sizeof(buf)) && !nand_state_parse(&state, buf))) {
             report_fault(check, "copy %u of the state is damaged", i);
         }
     }
@@ -103,39 +96,156 @@ static void check_units(struct check *check, uint32_t block, uint32_t wordline,
     }
 }
 
-static void check_slots(struct check *check, uint32_t block,
-                        const struct nand_record *record)
+static bool read_slot(struct check *check, uint32_t block, uint32_t wordline)
+{
+    const struct nand_layout *layout = &check->image.layout;
+
+    return image_read(&check->image, nand_layout_slot(layout, block, wordline),
+                      check->slot, layout->slot_bytes);
+}
+
+/* What the units of a slot say of it if its beginning says nothing. */
+static enum image_mark units_mark(struct check *check, uint32_t block,
+                                  uint32_t wordline,
+                                  const struct nand_record *record)
+{
+    const struct image *image = &check->image;
+    const struct nand_layout *layout = &image->layout;
+    unsigned int units =
+        image_pages(image, record) * image->file.geometry.units;
+
+    if (!image_has_data(image, nand_layout_slot(layout, block, wordline),
+                        layout->slot_bytes) ||
+        !read_slot(check, block, wordline)) {
+        return IMAGE_MARK_NONE;
+    }
+    for (unsigned int i = 0; i < units; i++) {
+        const uint8_t *unit = check->slot + nand_slot_unit(i);
+        struct nand_trailer trailer;
+
+        nand_trailer_parse(&trailer, unit + NAND_SLOT_TRAILER);
+        if (trailer.number >= record->number &&
+            nand_rest_crc(nand_unit_place(block, wordline, i),
+                          unit + NAND_SLOT_META, unit + NAND_SLOT_SYSTEM,
+                          &trailer) == trailer.rest_crc) {
+            return trailer.number == record->number ? IMAGE_MARK_VALID
+                                                    : IMAGE_MARK_NEWER;
+        }
+    }
+    return IMAGE_MARK_NONE;
+}
+
+/* A slot as it is checked. */
+struct slot {
+    uint32_t block;
+    uint32_t wordline;
+    const struct nand_record *record;
+    enum image_mark begin;
+    enum image_mark end;
+};
+
+static void report_slot(struct check *check, const struct slot *slot,
+                        const char *what)
+{
+    report_fault(check, "%s, wordline %u: %s",
+                 image_block_name(&check->image, slot->block).text,
+                 slot->wordline, what);
+}
+
+/*
+ * Find what a slot is.  If its beginning is not valid, its end or its units may
+ * show that it was programmed since the last erasure.
+ */
+static void judge_slot(struct check *check, struct slot *slot)
+{
+    const struct image *image = &check->image;
+    bool is_slc = (slot->record->flags & NAND_BLOCK_SLC) != 0;
+
+    slot->begin =
+        image_mark(image, slot->block, slot->record, slot->wordline, false);
+    slot->end =
+        image_mark(image, slot->block, slot->record, slot->wordline, true);
+    if (slot->begin == IMAGE_MARK_NONE) {
+        enum image_mark units =
+            units_mark(check, slot->block, slot->wordline, slot->record);
+
+        if (units == IMAGE_MARK_NEWER) {
+            slot->begin = IMAGE_MARK_NEWER;
+        } else if (units == IMAGE_MARK_VALID ||
+                   (slot->end == IMAGE_MARK_VALID && !is_slc)) {
+            slot->begin = IMAGE_MARK_DAMAGED;
+        }
+    }
+}
+
+/* Whether a killed process may have left a part of the end: it is 64 bytes, and
+ * the kernel writes page by page.  In SLC mode, data of the native mode may be
+ * in its place. */
+static bool end_can_be_torn(const struct check *check, const struct slot *slot)
 {
     const struct image *image = &check->image;
     unsigned int units =
-        image_pages(image, record) * image->file.geometry.units;
-    uint32_t wordlines = image->file.geometry.wordlines, next = 0;
+        image_pages(image, slot->record) * image->file.geometry.units;
+    uint64_t offset =
+        nand_layout_slot(&image->layout, slot->block, slot->wordline) +
+        nand_slot_unit(units);
+
+    return (slot->record->flags & NAND_BLOCK_SLC) != 0 ||
+           offset % HOST_PAGE + NAND_WORDLINE_LEN > HOST_PAGE;
+}
+
+/* Check a slot that was begun; those before it are in order. */
+static void check_begun(struct check *check, const struct slot *slot)
+{
+    unsigned int units = image_pages(&check->image, slot->record) *
+                         check->image.file.geometry.units;
+
+    if (slot->begin == IMAGE_MARK_DAMAGED) {
+        report_slot(check, slot, "its beginning is damaged");
+    }
+    if (slot->end == IMAGE_MARK_VALID) {
+        if (read_slot(check, slot->block, slot->wordline)) {
+            check->wordlines++;
+            check_units(check, slot->block, slot->wordline, slot->record,
+                        units);
+        } else {
+            report_slot(check, slot, "cannot be read");
+        }
+    } else if (slot->begin == IMAGE_MARK_VALID) {
+        check->torn++;
+        if (slot->end != IMAGE_MARK_NONE && !end_can_be_torn(check, slot)) {
+            report_slot(check, slot, "its end is damaged");
+        }
+    }
+}
+
+static void check_slots(struct check *check, uint32_t block,
+                        const struct nand_record *record)
+{
+    struct slot slot = {.block = block, .record = record};
+    uint32_t next = 0;
     bool is_torn = false;
 
-    for (uint32_t i = 0; i < wordlines; i++) {
-        if (!image_wordline(image, block, record, i, false)) {
+    for (uint32_t i = 0; i < check->image.file.geometry.wordlines; i++) {
+        slot.wordline = i;
+        judge_slot(check, &slot);
+        if (slot.begin == IMAGE_MARK_NONE) {
             continue;
+        }
+        if (slot.begin == IMAGE_MARK_NEWER) {
+            report_slot(check, &slot, "newer than the record of its block");
+            return;
         }
         if (next != i || is_torn) {
             report_fault(
                 check, "%s, wordline %u: programmed, but wordline %u is %s",
-                image_block_name(image, block).text, i,
+                image_block_name(&check->image, block).text, i,
                 is_torn ? next - 1 : next, is_torn ? "half programmed" : "not");
             return;
         }
+        check_begun(check, &slot);
         next = i + 1;
-        is_torn = !image_wordline(image, block, record, i, true);
-        if (is_torn) {
-            check->torn++;
-        } else if (!image_read(image,
-                               nand_layout_slot(&image->layout, block, i),
-                               check->slot, image->layout.slot_bytes)) {
-            report_fault(check, "%s, wordline %u: cannot be read",
-                         image_block_name(image, block).text, i);
-        } else {
-            check->wordlines++;
-            check_units(check, block, i, record, units);
-        }
+        is_torn = slot.end != IMAGE_MARK_VALID;
     }
 }
 

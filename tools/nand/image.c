@@ -184,33 +184,84 @@ bool image_record(const struct image *image, uint32_t block,
            nand_record_parse(record, block, buf);
 }
 
-bool image_wordline(const struct image *image, uint32_t block,
-                    const struct nand_record *record, uint32_t wordline,
-                    bool is_end)
+bool image_is_zero(const uint8_t *buf, size_t len)
 {
-    unsigned int pages = image_pages(image, record);
+    for (size_t i = 0; i < len; i++) {
+        if (buf[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Where the beginning, or the end, of a slot is. */
+static uint64_t mark_offset(const struct image *image, uint32_t block,
+                            const struct nand_record *record, uint32_t wordline,
+                            bool is_end)
+{
     uint64_t offset = nand_layout_slot(&image->layout, block, wordline);
+    unsigned int units =
+        image_pages(image, record) * image->file.geometry.units;
+
+    return is_end ? offset + nand_slot_unit(units) : offset;
+}
+
+enum image_mark image_mark(const struct image *image, uint32_t block,
+                           const struct nand_record *record, uint32_t wordline,
+                           bool is_end)
+{
     uint8_t buf[NAND_WORDLINE_LEN];
     struct nand_wordline found;
 
-    if (is_end) {
-        offset += nand_slot_unit(pages * image->file.geometry.units);
+    if (!image_read(image, mark_offset(image, block, record, wordline, is_end),
+                    buf, sizeof(buf))) {
+        return IMAGE_MARK_DAMAGED;
     }
-    return image_read(image, offset, buf, sizeof(buf)) &&
-           nand_wordline_parse(&found, is_end, buf) && found.block == block &&
-           found.number == record->number && found.wordline == wordline &&
-           found.pages == pages;
+    if (!nand_wordline_parse(&found, is_end, buf)) {
+        return image_is_zero(buf, sizeof(buf)) ? IMAGE_MARK_NONE
+                                               : IMAGE_MARK_DAMAGED;
+    }
+    if (found.block != block || found.wordline != wordline) {
+        return IMAGE_MARK_DAMAGED;
+    }
+    if (found.number != record->number) {
+        return found.number < record->number ? IMAGE_MARK_NONE
+                                             : IMAGE_MARK_NEWER;
+    }
+    return found.pages == image_pages(image, record) ? IMAGE_MARK_VALID
+                                                     : IMAGE_MARK_DAMAGED;
 }
 
-bool image_has_slots(const struct image *image, uint32_t block)
+bool image_is_ended(const struct image *image, uint32_t block,
+                    const struct nand_record *record, uint32_t wordline)
 {
-    uint64_t begin = nand_layout_slot(&image->layout, block, 0);
-    off_t data = lseek(image->fd, (off_t)begin, SEEK_DATA);
+    return image_mark(image, block, record, wordline, true) == IMAGE_MARK_VALID;
+}
+
+/* In SLC mode only the beginning counts: see nand_op_lookup.c. */
+bool image_is_begun(const struct image *image, uint32_t block,
+                    const struct nand_record *record, uint32_t wordline)
+{
+    return image_mark(image, block, record, wordline, false) ==
+               IMAGE_MARK_VALID ||
+           ((record->flags & NAND_BLOCK_SLC) == 0 &&
+            image_is_ended(image, block, record, wordline));
+}
+
+bool image_has_data(const struct image *image, uint64_t offset, uint64_t len)
+{
+    off_t data = lseek(image->fd, (off_t)offset, SEEK_DATA);
 
     if (data < 0) {
         return errno != ENXIO; /* ENXIO: a hole up to the end of the file */
     }
-    return (uint64_t)data < begin + image->layout.block_bytes;
+    return (uint64_t)data < offset + len;
+}
+
+bool image_has_slots(const struct image *image, uint32_t block)
+{
+    return image_has_data(image, nand_layout_slot(&image->layout, block, 0),
+                          image->layout.block_bytes);
 }
 
 struct block_name image_block_name(const struct image *image, uint32_t block)

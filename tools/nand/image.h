@@ -90,13 +90,30 @@ MUST_USE bool image_write(const struct image *image, uint64_t offset,
 MUST_USE bool image_record(const struct image *image, uint32_t block,
                            struct nand_record *record);
 
+/* What the beginning, or the end, of a slot is. */
+enum image_mark {
+    IMAGE_MARK_NONE, /* Zeros, or of an older erase number. */
+    IMAGE_MARK_VALID,
+    IMAGE_MARK_NEWER,   /* Of an erase number that the block has not had. */
+    IMAGE_MARK_DAMAGED, /* Anything else. */
+};
+
+/** Read and judge the beginning, or the end, of a slot. */
+enum image_mark image_mark(const struct image *image, uint32_t block,
+                           const struct nand_record *record, uint32_t wordline,
+                           bool is_end);
+
 /**
- * Whether the beginning, or the end, of a slot is that of a programmed wordline
- * of the block.
+ * Whether a wordline was begun: a machine finds this out in the same way.
+ * image_is_ended() tells whether it is programmed.
  */
-MUST_USE bool image_wordline(const struct image *image, uint32_t block,
-                             const struct nand_record *record,
-                             uint32_t wordline, bool is_end);
+bool image_is_begun(const struct image *image, uint32_t block,
+                    const struct nand_record *record, uint32_t wordline);
+bool image_is_ended(const struct image *image, uint32_t block,
+                    const struct nand_record *record, uint32_t wordline);
+
+/** Whether storage holds anything of these bytes. */
+bool image_has_data(const struct image *image, uint64_t offset, uint64_t len);
 
 /** Whether storage holds anything of the slots of a block. */
 bool image_has_slots(const struct image *image, uint32_t block);
@@ -115,5 +132,8 @@ static inline unsigned int image_pages(const struct image *image,
 
     return nand_profile_mode(image->file.profile, is_slc)->pages;
 }
+
+/** Whether all bytes are 0. */
+bool image_is_zero(const uint8_t *buf, size_t len);
 
 #endif

@@ -14,7 +14,7 @@ static uint32_t count_begun(const struct image *image, uint32_t block,
     while (low < high) {
         uint32_t middle = (low + high) / 2;
 
-        if (image_wordline(image, block, record, middle, false)) {
+        if (image_is_begun(image, block, record, middle)) {
             low = middle + 1;
         } else {
             high = middle;
@@ -34,7 +34,7 @@ static uint32_t count_fill(struct info *info, uint32_t block,
     if (image_has_slots(image, block)) {
         begun = count_begun(image, block, record);
     }
-    if (begun != 0 && !image_wordline(image, block, record, begun - 1, true)) {
+    if (begun != 0 && !image_is_ended(image, block, record, begun - 1)) {
         info->torn++;
         begun--;
     } else if (begun == 0) {
