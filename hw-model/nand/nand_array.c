@@ -88,6 +88,7 @@ struct nand_array *nand_array_open(const struct nand_array_config *config,
     array->config.file = &array->file;
     nand_layout(&array->layout, &array->file.geometry);
     array->num_blocks = nand_geometry_blocks(&array->file.geometry);
+    array->stored = array->file.state;
     array->base_ns = array->file.state.time_ns;
     memset(array->ones, 0xff, sizeof(array->ones));
     memory += align_up(sizeof(*array));
@@ -169,6 +170,7 @@ struct nand_op *nand_op_get(struct nand_array *array)
     memset(op, 0, offsetof(struct nand_op, units));
     op->work.is_used = true;
     op->work.is_waiting = false;
+    op->work.is_woken = false;
     op->work.stage = STAGE_IDLE;
     op->work.pending = 0;
     array->active_ops++;
@@ -208,19 +210,33 @@ static void write_state(struct nand_array *array, enum nand_own own)
 
     state->number++;
     state->is_clean = own == OWN_SYNC_STATE;
-    array->is_state_stale = false;
+    array->writing = *state;
     nand_state_emit(state, array->own_buf);
     write_own(array, own, nand_layout_state(state->number), NAND_STATE_LEN);
 }
 
-/* Write the state soon: it has changed. */
-static void state_changed(struct nand_array *array)
+/* The attempt to write the state has ended. */
+static void note_state(struct nand_array *array, int result)
 {
-    if (array->own == OWN_IDLE) {
-        write_state(array, OWN_STATE);
-    } else {
-        array->is_state_stale = true;
+    struct nand_state *state = &array->file.state;
+
+    if (result == 0) {
+        array->stored = array->writing;
+        return;
     }
+    /* The next attempt uses the same copy: the other one is whole. */
+    state->number = array->stored.number;
+    state->generation = array->stored.generation;
+    state->is_clean = array->stored.is_clean;
+}
+
+/* Write the state before a change, or because a die has died. */
+static void write_changed_state(struct nand_array *array)
+{
+    if (!array->is_touched) {
+        array->file.state.generation++;
+    }
+    write_state(array, OWN_STATE);
 }
 
 bool nand_array_touch(struct nand_array *array, struct nand_op *op)
@@ -230,58 +246,105 @@ bool nand_array_touch(struct nand_array *array, struct nand_op *op)
     }
     op->work.is_waiting = true;
     if (array->own == OWN_IDLE) {
-        array->file.state.generation++;
-        write_state(array, OWN_STATE);
+        write_changed_state(array);
     }
     return false;
 }
 
-static bool die_is_dead(const struct nand_array *array, uint32_t die)
+static bool die_is_dead(const struct nand_state *state, uint32_t die)
 {
-    return (array->file.state.dead_dies[die / 8] & BIT(die % 8)) != 0;
+    return (state->dead_dies[die / 8] & BIT(die % 8)) != 0;
+}
+
+static uint32_t die_of(const struct nand_array *array, const struct nand_op *op)
+{
+    return (uint32_t)op->channel * array->file.geometry.dies + op->die;
 }
 
 bool nand_array_die_is_dead(const struct nand_array *array,
                             unsigned int channel, unsigned int die)
 {
-    return die_is_dead(array, channel * array->file.geometry.dies + die);
+    return die_is_dead(&array->stored,
+                       channel * array->file.geometry.dies + die);
 }
 
-void nand_array_kill_die(struct nand_array *array, const struct nand_op *op)
+bool nand_array_die_is_dying(const struct nand_array *array,
+                             const struct nand_op *op)
 {
-    uint32_t die = (uint32_t)op->channel * array->file.geometry.dies + op->die;
+    uint32_t die = die_of(array, op);
+
+    return die_is_dead(&array->file.state, die) &&
+           !die_is_dead(&array->stored, die);
+}
+
+void nand_array_kill_die(struct nand_array *array, struct nand_op *op)
+{
+    uint32_t die = die_of(array, op);
 
     array->file.state.dead_dies[die / 8] |= (uint8_t)BIT(die % 8);
-    if (!array->is_touched && array->own == OWN_IDLE) {
-        array->file.state.generation++;
+    op->work.is_waiting = true;
+    if (array->own == OWN_IDLE) {
+        write_changed_state(array);
     }
-    state_changed(array);
+}
+
+/*
+ * Mark the operations that waited for the attempt to write the state.
+ *
+ * @return whether others still wait, whose die has died meanwhile
+ */
+static bool mark_woken(struct nand_array *array)
+{
+    bool is_more = false;
+
+    for (uint32_t i = 0; i < array->config.num_ops; i++) {
+        struct nand_op *op = nand_op_at(array, i);
+
+        if (!op->work.is_used || !op->work.is_waiting) {
+            continue;
+        }
+        if (op->work.stage == STAGE_DEATH &&
+            !die_is_dead(&array->writing, die_of(array, op))) {
+            is_more = true;
+        } else {
+            op->work.is_waiting = false;
+            op->work.is_woken = true;
+        }
+    }
+    return is_more;
+}
+
+/* The owner may start other operations meanwhile; they wait for the next
+ * attempt. */
+static void continue_woken(struct nand_array *array, int result)
+{
+    for (uint32_t i = 0; i < array->config.num_ops; i++) {
+        struct nand_op *op = nand_op_at(array, i);
+
+        if (!op->work.is_used || !op->work.is_woken) {
+            continue;
+        }
+        op->work.is_woken = false;
+        if (op->work.stage == STAGE_DEATH) {
+            nand_op_died(array, op, result);
+        } else {
+            nand_op_touched(array, op, result);
+        }
+    }
 }
 
 /* The state is in storage, or could not be written. */
 static void state_written(struct nand_array *array, int result)
 {
     array->own = OWN_IDLE;
-    if (result != 0) {
-        /* The next attempt uses the same copy: the other one is whole. */
-        array->file.state.number--;
-        if (!array->is_touched) {
-            array->file.state.generation--;
-        }
-    } else {
+    note_state(array, result);
+    if (result == 0) {
         array->is_touched = true;
     }
-    if (array->is_state_stale && result == 0) {
-        write_state(array, OWN_STATE);
+    if (mark_woken(array)) {
+        write_changed_state(array);
     }
-    for (uint32_t i = 0; i < array->config.num_ops; i++) {
-        struct nand_op *op = nand_op_at(array, i);
-
-        if (op->work.is_used && op->work.is_waiting) {
-            op->work.is_waiting = false;
-            nand_op_touched(array, op, result);
-        }
-    }
+    continue_woken(array, result);
 }
 
 void nand_array_emit_record(const struct nand_block *block, uint32_t index,
@@ -293,6 +356,13 @@ void nand_array_emit_record(const struct nand_block *block, uint32_t index,
                                            .flags = block->flags,
                                            .time_ns = time_ns},
                      index, buf);
+}
+
+/* Whether a die has died, and the state could not be written then. */
+static bool has_dying_dies(const struct nand_array *array)
+{
+    return memcmp(array->stored.dead_dies, array->file.state.dead_dies,
+                  NAND_DEAD_DIES_LEN) != 0;
 }
 
 /* Write the next records that are older than what is in memory. */
@@ -315,6 +385,9 @@ static void sync_records(struct nand_array *array)
     array->sync_first = first;
     array->sync_count = count;
     if (count == 0) {
+        if (!array->is_touched && has_dying_dies(array)) {
+            array->file.state.generation++;
+        }
         write_state(array, OWN_SYNC_STATE);
     } else {
         write_own(array, OWN_RECORDS, nand_layout_record(first),
@@ -341,10 +414,10 @@ static void own_done(struct nand_array *array, int result)
         state_written(array, result);
         return;
     }
+    if (own == OWN_SYNC_STATE) {
+        note_state(array, result);
+    }
     if (result != 0) {
-        if (own == OWN_SYNC_STATE) {
-            array->file.state.number--;
-        }
         array->own = OWN_IDLE;
         array->config.synced(array->config.ctx, false);
         return;

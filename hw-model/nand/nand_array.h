@@ -107,6 +107,7 @@ struct nand_op_work {
     uint32_t next_free;
     bool is_used;
     bool is_waiting;  /* for the state to be written */
+    bool is_woken;    /* that has ended, and the operation can go on */
     uint8_t stage;    /* enum nand_stage */
     uint8_t probe;    /* enum nand_probe: what is looked for */
     uint8_t plane;    /* whose next wordline is looked for */
@@ -285,7 +286,7 @@ const struct nand_block *nand_array_block(const struct nand_array *array,
                                           unsigned int die, unsigned int plane,
                                           unsigned int block);
 
-/** Whether the die does not answer. */
+/** Whether the die does not answer, now and after every power-on. */
 bool nand_array_die_is_dead(const struct nand_array *array,
                             unsigned int channel, unsigned int die);
 

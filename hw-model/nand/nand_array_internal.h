@@ -12,6 +12,7 @@ enum nand_stage {
     STAGE_IDLE,   /* Waits for nand_op_start(). */
     STAGE_LOOKUP, /* Reads the beginnings of slots to find the next wordline. */
     STAGE_TOUCH,  /* Waits for the state record of a new generation. */
+    STAGE_DEATH,  /* Waits for the state record that says its die is dead. */
     STAGE_READ,   /* Waits for the units. */
     STAGE_PROGRAM, /* Waits for the units to be written. */
     STAGE_ERASE,   /* Waits for the block records to be written. */
@@ -53,8 +54,12 @@ struct nand_array {
     uint64_t origin_ns; /* virtual time of the first operation */
     uint64_t base_ns;   /* model time at that time */
 
+    /* `file.state` is the state that is written next, or is being written.  A
+     * die that is dead there, but not in `stored`, is dying. */
+    struct nand_state stored;  /* the state that storage holds */
+    struct nand_state writing; /* with OWN_STATE and OWN_SYNC_STATE */
+
     bool is_touched;     /* this generation's state is in storage */
-    bool is_state_stale; /* the state has changed while it was written */
     uint8_t own;         /* enum nand_own */
     uint32_t sync_first; /* blocks whose records are being written */
     uint32_t sync_count;
@@ -143,8 +148,15 @@ void nand_array_emit_record(const struct nand_block *block, uint32_t index,
  */
 bool nand_array_touch(struct nand_array *array, struct nand_op *op);
 
-/** The operation's die answers nothing from now on, also after power-on. */
-void nand_array_kill_die(struct nand_array *array, const struct nand_op *op);
+/**
+ * The operation's die dies.  It is dead when the state in storage says so;
+ * until then, every operation for it waits.  nand_op_died() will be called.
+ */
+void nand_array_kill_die(struct nand_array *array, struct nand_op *op);
+
+/** Whether the operation's die is dying. */
+bool nand_array_die_is_dying(const struct nand_array *array,
+                             const struct nand_op *op);
 
 /* ---- nand_inject.c */
 
@@ -159,6 +171,8 @@ bool nand_inject_event(struct nand_array *array, const struct nand_op *op,
 
 /** The state was written, or could not be. */
 void nand_op_touched(struct nand_array *array, struct nand_op *op, int result);
+/** The death of the operation's die was stored, or could not be. */
+void nand_op_died(struct nand_array *array, struct nand_op *op, int result);
 /** All requests of the operation's stage have ended. */
 void nand_op_continue(struct nand_array *array, struct nand_op *op);
 

@@ -75,6 +75,15 @@ static bool start_known(struct nand_array *array, struct nand_op *op)
     return false;
 }
 
+/* Nobody learns that a die is dead before it will be dead after a power cut,
+ * too. */
+static bool wait_for_death(struct nand_array *array, struct nand_op *op)
+{
+    nand_op_enter(op, STAGE_DEATH);
+    nand_array_kill_die(array, op);
+    return false;
+}
+
 bool nand_op_start(struct nand_array *array, struct nand_op *op,
                    uint64_t now_ns)
 {
@@ -88,12 +97,14 @@ bool nand_op_start(struct nand_array *array, struct nand_op *op,
     if (verdict != NAND_VERDICT_OK) {
         return end_op(op, verdict);
     }
+    if (nand_array_die_is_dying(array, op)) {
+        return wait_for_death(array, op);
+    }
     if (nand_inject_is_on(array) &&
         nand_inject_event(array, op, (unsigned int)__builtin_ctz(op->planes),
                           &op->units[0], true, &hit)) {
         if (hit.effect == NAND_EFFECT_DIE) {
-            nand_array_kill_die(array, op);
-            return end_op(op, NAND_VERDICT_DEAD);
+            return wait_for_death(array, op);
         }
         if (op->kind != NAND_OP_ERASE) { /* An erasure transfers no data. */
             return end_op(op, NAND_VERDICT_TRANSFER);
@@ -126,6 +137,15 @@ void nand_op_touched(struct nand_array *array, struct nand_op *op, int result)
         op->storage_errno = -result;
         op_started(array, op);
     }
+}
+
+/* If the state could not be written, the next operation for this die causes
+ * another attempt. */
+void nand_op_died(struct nand_array *array, struct nand_op *op, int result)
+{
+    op->storage_errno = -result;
+    end_op(op, result == 0 ? NAND_VERDICT_DEAD : NAND_VERDICT_STORAGE);
+    array->config.started(array->config.ctx, op);
 }
 
 /* Store the read counters that have reached a multiple of READS_STORED. */

@@ -24,6 +24,9 @@ static void op_done(void *ctx, struct nand_op *op)
     struct bed *bed = ctx;
 
     bed->done = op;
+    if (bed->on_done != NULL) {
+        bed->on_done(bed, op);
+    }
 }
 
 static void sync_done(void *ctx, bool success)

@@ -22,7 +22,10 @@ struct bed {
     struct nand_array *array;
     void *memory;
     uint64_t now_ns;
+    uint64_t nonce;       /* of the array, when it is opened the next time */
     struct nand_op *done; /* the last operation that was started or finished */
+    /* Called for each such operation, if it is not NULL. */
+    void (*on_done)(struct bed *bed, struct nand_op *op);
     bool synced;
     bool sync_result;
     uint32_t budget; /* requests to storage that are completed from now on */

@@ -482,8 +482,6 @@ static void test_a_dead_die_stays_dead_and_others_live(void **state)
     assert_true(bed_start(bed, op));
     assert_int_equal(op->verdict, NAND_VERDICT_DEAD);
     nand_op_put(bed->array, op);
-    while (nand_ram_step(&bed->ram, 0)) {
-    }
     nand_array_clear_injections(bed->array);
     for (unsigned int pass = 0; pass < 2; pass++) {
         for (unsigned int die = 0; die < 4; die++) {
@@ -532,11 +530,9 @@ static void test_a_die_that_dies_while_the_state_is_written_stays_dead(
     read = bed_op(bed, NAND_OP_READ, 1, 0);
     read->die = 1;
     read->num_units = 1;
-    assert_true(nand_op_start(bed->array, read, 0));
+    assert_true(bed_start(bed, read));
     assert_int_equal(read->verdict, NAND_VERDICT_DEAD);
     nand_op_put(bed->array, read);
-    while (nand_ram_step(&bed->ram, 0)) {
-    }
     assert_int_equal(erase->verdict, NAND_VERDICT_OK);
     bed_reopen(bed);
     assert_true(nand_array_die_is_dead(bed->array, 0, 1));
