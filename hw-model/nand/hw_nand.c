@@ -136,6 +136,7 @@ bool hw_nand_attach(struct hw_nand *nand, const struct nand_file *file,
         &(struct nand_array_config){
             .backend = *backend,
             .file = file,
+            .nonce = nand->config.nonce,
             .num_ops = array_ops(&file->geometry),
             .memory = memory,
             .ctx = nand,

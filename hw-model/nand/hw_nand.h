@@ -45,6 +45,7 @@ struct hw_nand_config {
     const struct trace *trace; /* outlives the controller; NULL: no tracing */
     /* Operations take the time of the profile; otherwise they take none. */
     bool is_realtime;
+    uint64_t nonce; /* of nand_array_config, if there is an array */
 };
 
 /* ---- State that is saved */

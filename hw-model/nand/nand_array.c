@@ -118,9 +118,16 @@ const struct nand_profile *nand_array_profile(const struct nand_array *array)
     return array->file.profile;
 }
 
-uint64_t nand_array_generation(const struct nand_array *array)
+const struct nand_generation *nand_array_generation(
+    const struct nand_array *array)
 {
-    return array->file.state.generation;
+    return &array->file.state.generation;
+}
+
+bool nand_array_is_synced(const struct nand_array *array)
+{
+    return array->own == OWN_IDLE && array->stored.is_clean &&
+           array->stored.generation.nonce != 0;
 }
 
 const struct nand_block *nand_array_block(const struct nand_array *array,
@@ -204,6 +211,13 @@ static void write_own(struct nand_array *array, enum nand_own own,
                     offset, &array->own_iov, 1);
 }
 
+/* The contents get a generation that no other file has. */
+static void begin_generation(struct nand_array *array)
+{
+    array->file.state.generation.count++;
+    array->file.state.generation.nonce = array->config.nonce;
+}
+
 static void write_state(struct nand_array *array, enum nand_own own)
 {
     struct nand_state *state = &array->file.state;
@@ -234,7 +248,7 @@ static void note_state(struct nand_array *array, int result)
 static void write_changed_state(struct nand_array *array)
 {
     if (!array->is_touched) {
-        array->file.state.generation++;
+        begin_generation(array);
     }
     write_state(array, OWN_STATE);
 }
@@ -358,10 +372,18 @@ void nand_array_emit_record(const struct nand_block *block, uint32_t index,
                      index, buf);
 }
 
-/* Whether a die has died, and the state could not be written then. */
-static bool has_dying_dies(const struct nand_array *array)
+/*
+ * Whether the contents need another generation, although no operation has
+ * changed them since the array was opened or synchronised.  After a power cut,
+ * another copy of the file may have the same generation and other contents.
+ */
+static bool needs_generation(const struct nand_array *array)
 {
-    return memcmp(array->stored.dead_dies, array->file.state.dead_dies,
+    const struct nand_state *stored = &array->stored;
+
+    return !stored->is_clean ||
+           (stored->generation.nonce == 0 && array->config.nonce != 0) ||
+           memcmp(stored->dead_dies, array->file.state.dead_dies,
                   NAND_DEAD_DIES_LEN) != 0;
 }
 
@@ -385,8 +407,8 @@ static void sync_records(struct nand_array *array)
     array->sync_first = first;
     array->sync_count = count;
     if (count == 0) {
-        if (!array->is_touched && has_dying_dies(array)) {
-            array->file.state.generation++;
+        if (!array->is_touched && needs_generation(array)) {
+            begin_generation(array);
         }
         write_state(array, OWN_SYNC_STATE);
     } else {
@@ -419,6 +441,8 @@ static void own_done(struct nand_array *array, int result)
     }
     if (result != 0) {
         array->own = OWN_IDLE;
+        /* The state may be in storage, although the flush has failed. */
+        array->is_touched = array->is_touched && !array->stored.is_clean;
         array->config.synced(array->config.ctx, false);
         return;
     }

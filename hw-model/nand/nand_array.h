@@ -178,9 +178,13 @@ struct nand_array;
 struct nand_array_config {
     struct nand_backend backend;
     const struct nand_file *file; /* from nand_file_open(); it is copied */
-    unsigned int num_ops;         /* operations in progress, at most; >= 1 */
-    void *memory; /* nand_array_memory_bytes(), 64-byte aligned */
-    void *ctx;    /* for the functions below */
+    /* Random, and another one each time that an array is opened: the nonce of
+     * the generations that begin from now on.  0: they have no nonce, and no
+     * machine can be saved. */
+    uint64_t nonce;
+    unsigned int num_ops; /* operations in progress, at most; >= 1 */
+    void *memory;         /* nand_array_memory_bytes(), 64-byte aligned */
+    void *ctx;            /* for the functions below */
 
     /*
      * nand_op_start() or nand_op_finish(), which returned false, is done.
@@ -270,12 +274,23 @@ MUST_USE bool nand_op_finish(struct nand_array *array, struct nand_op *op,
 MUST_USE bool nand_array_sync(struct nand_array *array, uint64_t now_ns);
 
 /**
- * The generation of the array's contents.  It changes with the first operation
- * that changes the array after it was opened or synchronised.  A saved machine
- * keeps the generation that the array has after nand_array_sync(), and is
- * loaded only over an array that has this generation when it is opened.
+ * The generation of the array's contents.  A new one begins with the first
+ * operation that changes the array after it was opened or synchronised, and is
+ * in storage before that change.  nand_array_sync() also begins one if another
+ * file may have the same generation and other contents: after a power cut, and
+ * if the generation has no nonce.
  */
-uint64_t nand_array_generation(const struct nand_array *array);
+const struct nand_generation *nand_array_generation(
+    const struct nand_array *array);
+
+/**
+ * Whether storage holds exactly what the generation names.
+ *
+ * A machine is saved only if this is true, after nand_array_sync(); it keeps
+ * the generation.  It is loaded only over an array that has this generation
+ * when it is opened, and for which this is true.
+ */
+bool nand_array_is_synced(const struct nand_array *array);
 
 /**
  * A block's state, also for `MARKS`.  `next` is meaningful with KNOWN only.

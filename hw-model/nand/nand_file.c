@@ -37,9 +37,10 @@ enum {
     STATE_MAGIC = 0,       /* u32 */
     STATE_FLAGS = 4,       /* u32: 1 clean */
     STATE_NUMBER = 8,      /* u64 */
-    STATE_GENERATION = 16, /* u64 */
+    STATE_GENERATION = 16, /* u64: its count */
     STATE_TIME = 24,       /* u64 */
     STATE_DEAD_DIES = 32,  /* NAND_DEAD_DIES_LEN bytes */
+    STATE_NONCE = 64,      /* u64: of the generation */
     STATE_CRC = 508,       /* u32 */
 };
 
@@ -173,7 +174,8 @@ void nand_state_emit(const struct nand_state *state,
     put_le32(buf + STATE_MAGIC, MAGIC_STATE);
     put_le32(buf + STATE_FLAGS, state->is_clean ? STATE_CLEAN : 0);
     put_le64(buf + STATE_NUMBER, state->number);
-    put_le64(buf + STATE_GENERATION, state->generation);
+    put_le64(buf + STATE_GENERATION, state->generation.count);
+    put_le64(buf + STATE_NONCE, state->generation.nonce);
     put_le64(buf + STATE_TIME, state->time_ns);
     memcpy(buf + STATE_DEAD_DIES, state->dead_dies, NAND_DEAD_DIES_LEN);
     seal_record(buf, STATE_CRC);
@@ -188,12 +190,31 @@ bool nand_state_parse(struct nand_state *state,
     }
     *state = (struct nand_state){
         .number = get_le64(buf + STATE_NUMBER),
-        .generation = get_le64(buf + STATE_GENERATION),
+        .generation = {.count = get_le64(buf + STATE_GENERATION),
+                       .nonce = get_le64(buf + STATE_NONCE)},
         .time_ns = get_le64(buf + STATE_TIME),
         .is_clean = (get_le32(buf + STATE_FLAGS) & STATE_CLEAN) != 0,
     };
     memcpy(state->dead_dies, buf + STATE_DEAD_DIES, NAND_DEAD_DIES_LEN);
     return true;
+}
+
+enum nand_copy nand_state_judge(const uint8_t buf[NAND_STATE_LEN],
+                                unsigned int place, uint64_t newest)
+{
+    static const uint8_t zeros[NAND_STATE_LEN];
+    struct nand_state state;
+
+    if (!nand_state_parse(&state, buf)) {
+        if (memcmp(buf, zeros, sizeof(zeros)) != 0) {
+            return NAND_COPY_DAMAGED;
+        }
+        return place == 0 && newest == 1 ? NAND_COPY_GOOD : NAND_COPY_MISSING;
+    }
+    if (state.number % 2 != place || state.number > newest) {
+        return NAND_COPY_DAMAGED;
+    }
+    return newest - state.number > 1 ? NAND_COPY_OUTDATED : NAND_COPY_GOOD;
 }
 
 void nand_record_emit(const struct nand_record *record, uint32_t block,
@@ -305,7 +326,7 @@ void nand_file_new(struct nand_file *file, const struct nand_profile *profile,
         .geometry = *geometry,
         .profile = profile,
         .seed = seed,
-        .state = {.number = 1, .generation = 1, .is_clean = true},
+        .state = {.number = 1, .generation.count = 1, .is_clean = true},
     };
 }
 
@@ -402,20 +423,25 @@ static enum nand_file_reason parse_header(struct nand_file *file,
 static enum nand_file_reason read_state(struct nand_state *state,
                                         const struct nand_file_source *source)
 {
+    uint8_t buf[2][NAND_STATE_LEN];
     bool found = false;
 
     for (unsigned int i = 0; i < 2; i++) {
-        uint8_t buf[NAND_STATE_LEN];
         struct nand_state copy;
 
-        if (!source->read(source->ctx, nand_layout_state(i), buf,
-                          sizeof(buf))) {
+        if (!source->read(source->ctx, nand_layout_state(i), buf[i],
+                          sizeof(buf[i]))) {
             return NAND_FILE_UNREADABLE;
         }
-        if (nand_state_parse(&copy, buf) && copy.number % 2 == i &&
+        if (nand_state_parse(&copy, buf[i]) && copy.number % 2 == i &&
             (!found || copy.number > state->number)) {
             *state = copy;
             found = true;
+        }
+    }
+    for (unsigned int i = 0; found && i < 2; i++) {
+        if (nand_state_judge(buf[i], i, state->number) != NAND_COPY_GOOD) {
+            state->is_clean = false;
         }
     }
     return found ? NAND_FILE_OK : NAND_FILE_DAMAGED_STATE;

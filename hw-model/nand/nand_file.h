@@ -54,12 +54,33 @@ struct nand_file_failure {
     char text[NAND_FILE_FAILURE_TEXT]; /* one clause, for people */
 };
 
+/*
+ * What identifies the contents of an array: see nand_array_generation().  Two
+ * arrays, or two copies of one array that were changed separately, never have
+ * the same generation, unless its nonce is 0.
+ */
+struct nand_generation {
+    uint64_t count; /* grows by 1 with each generation */
+    /* Random: drawn by the machine that began the generation.  0: essd-nand
+     * began it, or a version without nonces. */
+    uint64_t nonce;
+};
+
+static inline bool nand_generation_is_equal(const struct nand_generation *a,
+                                            const struct nand_generation *b)
+{
+    return a->count == b->count && a->nonce == b->nonce;
+}
+
 /* What changes with the array as a whole. */
 struct nand_state {
-    uint64_t number;     /* counts the state records: the larger one is valid */
-    uint64_t generation; /* see nand_array_generation() */
-    uint64_t time_ns;    /* model time */
-    bool is_clean;       /* nothing has changed since nand_array_sync() */
+    uint64_t number; /* counts the state records: the larger one is valid */
+    struct nand_generation generation;
+    uint64_t time_ns; /* model time */
+    /* Nothing has changed since nand_array_sync().  nand_file_open() also
+     * clears it when one of the two copies is not as it should be: then nobody
+     * knows whether a newer state is lost. */
+    bool is_clean;
     uint8_t dead_dies[NAND_DEAD_DIES_LEN];
 };
 
@@ -150,6 +171,25 @@ void nand_state_emit(const struct nand_state *state,
 MUST_USE bool nand_state_parse(struct nand_state *state,
                                const uint8_t buf[NAND_STATE_LEN]);
 
+/* What is found in the place of one copy of the state. */
+enum nand_copy {
+    NAND_COPY_GOOD,     /* the valid state, or the one before it */
+    NAND_COPY_MISSING,  /* all bytes are 0 */
+    NAND_COPY_DAMAGED,  /* no state, or one that belongs elsewhere */
+    NAND_COPY_OUTDATED, /* older than the one before the valid state */
+};
+
+/**
+ * Judge a copy of the state.
+ *
+ * A new file has only the copy for odd numbers; the missing one is good.
+ *
+ * @param place   0 or 1: the copy for even or odd numbers
+ * @param newest  number of the valid state
+ */
+enum nand_copy nand_state_judge(const uint8_t buf[NAND_STATE_LEN],
+                                unsigned int place, uint64_t newest);
+
 void nand_record_emit(const struct nand_record *record, uint32_t block,
                       uint8_t buf[NAND_RECORD_LEN]);
 MUST_USE bool nand_record_parse(struct nand_record *record, uint32_t block,
@@ -191,7 +231,8 @@ static inline uint64_t nand_unit_place(uint32_t block, uint32_t wordline,
 
 /* ---- Files. */
 
-/** What a new file contains: `file` with a state of generation 1. */
+/** What a new file contains: `file` with a state of generation 1, without a
+ * nonce. */
 void nand_file_new(struct nand_file *file, const struct nand_profile *profile,
                    const struct nand_geometry *geometry, uint64_t seed);
 

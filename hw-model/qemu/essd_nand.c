@@ -19,7 +19,8 @@
  * half programmed, or a block half erased.  A stop of the machine (QMP stop,
  * savevm, quit, SIGTERM) lets all operations that were taken end at once, and
  * brings the file up to date.  A saved state holds the generation of the file,
- * and loads only over a file of this generation.
+ * and loads only over a file of this generation; the state of a machine without
+ * an array loads only into one without an array.
  *
  * Everything runs under the big lock, in the main loop; the work that a
  * register write starts runs directly after the write, in the hart's thread.
@@ -33,6 +34,7 @@
 
 #include "block/aio.h"
 #include "block/block.h"
+#include "crypto/random.h"
 #include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
@@ -66,7 +68,9 @@ struct EssdNandState {
     char *timing;
     void *array_memory;
     size_t array_memory_size;
-    uint64_t generation; /* of the file, when the machine was saved */
+    /* Of the machine that was saved. */
+    bool saved_has_array;
+    struct nand_generation saved_generation;
     struct fault_nand faults;
     struct hw_nand nand;
 };
@@ -261,6 +265,7 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
 {
     EssdNandState *s = ESSD_NAND(dev);
     bool is_realtime = s->timing && strcmp(s->timing, "realtime") == 0;
+    uint64_t nonce = 0;
 
     if (s->timing && !is_realtime && strcmp(s->timing, "fast") != 0) {
         error_setg(errp,
@@ -273,6 +278,12 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
          !essd_blk_open(&s->blk, TYPE_ESSD_NAND, "the array", errp))) {
         return;
     }
+    /* Not from QEMU's generator for guests, which QEMU's option -seed makes
+     * repeatable. */
+    if (s->blk.conf.blk &&
+        qcrypto_random_bytes(&nonce, sizeof(nonce), errp) < 0) {
+        return;
+    }
     s->core.bh =
         qemu_bh_new_guarded(essd_nand_bh, s, &dev->mem_reentrancy_guard);
     s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_nand_timer, s);
@@ -281,6 +292,7 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
                      .env = essd_core_env(&s->core, essd_nand_set_irq),
                      .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                      .is_realtime = is_realtime,
+                     .nonce = nonce,
                  });
     if (s->blk.conf.blk && !essd_nand_open_array(s, errp)) {
         return;
@@ -314,7 +326,7 @@ static void essd_nand_init(Object *obj)
     sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
 }
 
-/* If the file could not be brought up to date, refuse to save. */
+/* If the file was not brought up to date, refuse to save. */
 static int essd_nand_pre_save(void *opaque)
 {
     EssdNandState *s = opaque;
@@ -322,43 +334,73 @@ static int essd_nand_pre_save(void *opaque)
     if (s->nand.active_ops != 0 || s->nand.sync_failed) {
         return -EBUSY;
     }
-    s->generation = nand_array_generation(s->nand.array);
+    s->saved_has_array = s->nand.array != NULL;
+    s->saved_generation = (struct nand_generation){0};
+    if (!s->nand.array) {
+        return 0;
+    }
+    if (!nand_array_is_synced(s->nand.array)) {
+        error_report("essd-nand: a machine that has never run cannot be saved, "
+                     "because its NAND file was not brought up to date; start "
+                     "and stop the machine first");
+        return -EBUSY;
+    }
+    s->saved_generation = *nand_array_generation(s->nand.array);
     return 0;
+}
+
+/* Whether the file holds what it held when the machine was saved. */
+static bool essd_nand_is_same_array(EssdNandState *s)
+{
+    const struct nand_generation *found;
+
+    if (s->saved_has_array != (s->nand.array != NULL)) {
+        error_report("essd-nand: the machine was saved %s a NAND array, and "
+                     "this one has %s",
+                     s->saved_has_array ? "with" : "without",
+                     s->saved_has_array ? "none" : "one");
+        return false;
+    }
+    if (!s->nand.array) {
+        return true;
+    }
+    found = nand_array_generation(s->nand.array);
+    if (!nand_generation_is_equal(found, &s->saved_generation)) {
+        error_report("essd-nand: the NAND file is another one, or has changed "
+                     "since the machine was saved: its generation is %" PRIu64
+                     " with nonce %016" PRIx64 ", not %" PRIu64
+                     " with nonce %016" PRIx64
+                     "; use the file that was saved with the machine",
+                     found->count, found->nonce, s->saved_generation.count,
+                     s->saved_generation.nonce);
+        return false;
+    }
+    if (!nand_array_is_synced(s->nand.array)) {
+        error_report("essd-nand: the NAND file was copied while a machine used "
+                     "it, or is damaged; use the file that was saved with the "
+                     "machine");
+        return false;
+    }
+    return true;
 }
 
 static int essd_nand_post_load(void *opaque, int version_id)
 {
     EssdNandState *s = opaque;
-    uint64_t found = nand_array_generation(s->nand.array);
 
-    if (found != s->generation) {
-        error_report("essd-nand: the NAND file has changed since the machine "
-                     "was saved: its generation is %" PRIu64 ", not %" PRIu64
-                     "; use the file that was saved with the machine",
-                     found, s->generation);
-        return -EINVAL;
-    }
-    return hw_nand_loaded(&s->nand) ? 0 : -EINVAL;
-}
-
-/* Machines without an array save what they saved before there was this block.
- */
-static bool essd_nand_is_saved(void *opaque)
-{
-    EssdNandState *s = opaque;
-
-    return s->nand.array != NULL;
+    return essd_nand_is_same_array(s) && hw_nand_loaded(&s->nand) ? 0 : -EINVAL;
 }
 
 static const VMStateDescription essd_nand_vmstate = {
     .name = TYPE_ESSD_NAND,
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .needed = essd_nand_is_saved,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .pre_save = essd_nand_pre_save,
     .post_load = essd_nand_post_load,
     .fields = (const VMStateField[]){
-        VMSTATE_UINT64(generation, EssdNandState),
+        VMSTATE_BOOL(saved_has_array, EssdNandState),
+        VMSTATE_UINT64(saved_generation.count, EssdNandState),
+        VMSTATE_UINT64(saved_generation.nonce, EssdNandState),
         VMSTATE_UINT32(nand.regs.irq_status, EssdNandState),
         VMSTATE_UINT32(nand.regs.irq_enable, EssdNandState),
         VMSTATE_UINT32(nand.regs.counter_high, EssdNandState),

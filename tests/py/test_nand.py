@@ -290,19 +290,165 @@ def test_a_machine_is_saved_while_both_registers_of_a_die_are_in_use(
     assert machine.read32(NAND + 0x408) == 2 * UNITS    # units programmed
 
 
-def test_a_saved_machine_refuses_an_array_that_has_changed(start, tmp_path: Path) -> None:
-    machine = start()
-    queue = NandQueue(machine)
-    assert queue.erase(0) == OK
-    save(machine, tmp_path)
-    machine = start()
+CHANGED = "essd-nand: the NAND file is another one, or has changed since the machine was saved"
+
+Load = Callable[[Path | None], str]
+
+
+@pytest.fixture
+def refused(qemu: Path, tmp_path: Path, medium: Path) -> Load:      # noqa: F811
+    """Load the saved machine over a file, or without an array, and return the line that
+    refuses it."""
+    flash = tmp_path / "flash"
+    with open(flash, "wb") as file:
+        file.truncate(32 * MIB)
+
+    def load(array: Path | None) -> str:
+        before = array.read_bytes() if array else b""
+        options = ["-M", "essd,media=m"]
+        if array:
+            options = ["-M", "essd,media=m,nand=n", "-blockdev",
+                       f"driver=raw,node-name=n,file.driver=file,file.filename={array}"]
+        run = subprocess.run(
+            [qemu, *options, "-accel", "qtest", "-display", "none", "-nodefaults",
+             "-drive", f"if=mtd,format=raw,file={flash}",
+             "-blockdev", "driver=raw,node-name=m,file.driver=file,"
+             f"file.filename={medium}", "-incoming", f"file:{tmp_path}/state"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        assert run.returncode == 1, run.stderr
+        assert not array or array.read_bytes() == before
+        lines = [line for line in run.stderr.splitlines() if "essd-nand: " in line]
+        assert len(lines) == 1, run.stderr
+        return lines[0].partition(": ")[2]
+
+    return load
+
+
+def erase(machine: Machine) -> Machine:
+    """Change the array."""
     assert NandQueue(machine).erase(0) == OK
+    return machine
+
+
+def loads(start, tmp_path: Path, file: Path) -> None:
+    machine = start("-incoming", f"file:{tmp_path}/state", file=file)
+    machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
     machine.end(signal.SIGTERM)
-    with pytest.raises((AssertionError, ConnectionError, OSError, ValueError)):
-        machine = start("-incoming", f"file:{tmp_path}/state")
+
+
+def state_of(array: Path) -> tuple[int, int, int, int]:
+    """Number, generation, nonce and flags of the state in the file."""
+    data = array.read_bytes()
+    copies = [struct.unpack_from("<4sIQQ40xQ", data, at) for at in (4096, 8192)]
+    return max((number, generation, nonce, flags)
+               for word, flags, number, generation, nonce in copies if word == b"STAT")
+
+
+def test_a_saved_machine_refuses_an_array_that_has_changed(start, array: Path, tmp_path: Path,
+                                                           refused: Load) -> None:
+    save(erase(start()), tmp_path)
+    loads(start, tmp_path, array)
+    before = state_of(array)
+    erase(start()).end(signal.SIGTERM)
+    after = state_of(array)
+    assert refused(array) == (
+        f"{CHANGED}: its generation is {after[1]} with nonce {after[2]:016x}, not "
+        f"{before[1]} with nonce {before[2]:016x}; use the file that was saved with the machine")
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_a_saved_machine_refuses_another_array_of_the_same_generation(
+        start, array: Path, tmp_path: Path, nand_new: Path, refused: Load, seed: str) -> None:
+    other = tmp_path / "other"
+    subprocess.run([nand_new, other, seed], check=True, timeout=60)
+    save(erase(start()), tmp_path)
+    erase(start(file=other)).end(signal.SIGTERM)
+    assert state_of(other)[1] == state_of(array)[1] == 2
+    assert refused(other).startswith(CHANGED)
+    loads(start, tmp_path, array)
+
+
+def test_a_machine_that_has_changed_nothing_refuses_another_new_array(
+        start, array: Path, tmp_path: Path, nand_new: Path, refused: Load) -> None:
+    new, used = tmp_path / "new", tmp_path / "used"
+    for path in (new, used):
+        subprocess.run([nand_new, path, "1"], check=True, timeout=60)
+    save(start(), tmp_path)
+    start(file=used).end(signal.SIGTERM)
+    assert state_of(used)[1] == state_of(array)[1] == 2
+    assert refused(new).startswith(CHANGED)
+    assert refused(used).startswith(CHANGED)
+    loads(start, tmp_path, array)
+
+
+def test_two_copies_of_an_array_that_were_used_are_not_confused(
+        start, array: Path, tmp_path: Path, refused: Load) -> None:
+    erase(start()).end(signal.SIGTERM)
+    fork = tmp_path / "fork"
+    fork.write_bytes(array.read_bytes())
+    save(erase(start()), tmp_path)
+    erase(start(file=fork)).end(signal.SIGTERM)
+    assert state_of(fork)[1] == state_of(array)[1]
+    assert refused(fork).startswith(CHANGED)
+    fork.write_bytes(array.read_bytes())
+    loads(start, tmp_path, fork)
+
+
+def test_a_copy_of_a_file_in_use_is_not_what_was_saved_later(
+        start, array: Path, tmp_path: Path, refused: Load) -> None:
+    machine = erase(start())
+    copy = tmp_path / "copy"
+    copy.write_bytes(array.read_bytes())
+    save(machine, tmp_path)
+    assert state_of(copy)[1:3] == state_of(array)[1:3]
+    damaged = "was copied while a machine used it, or is damaged"
+    assert damaged in refused(copy)
+    start(file=copy).end(signal.SIGTERM)    # It changes nothing.
+    assert refused(copy).startswith(CHANGED)
+    loads(start, tmp_path, array)
+
+
+@pytest.mark.parametrize("damage", [b"\0" * 512, b"?" * 512])
+def test_an_array_whose_last_state_is_lost_is_not_what_was_saved(
+        start, array: Path, tmp_path: Path, refused: Load, damage: bytes) -> None:
+    save(erase(start()), tmp_path)
+    machine = erase(start())
+    number = state_of(array)[0]
+    machine.end(signal.SIGKILL)
+    with open(array, "r+b") as file:
+        file.seek(4096 + number % 2 * 4096)
+        file.write(damage)
+    assert state_of(array)[3] == 1      # Nothing has changed, says the older copy.
+    assert "is damaged" in refused(array)
+    queue = NandQueue(start())          # Without the saved state, the array can be used.
+    assert queue.erase(1) == OK
+
+
+def test_states_with_and_without_an_array_are_not_confused(
+        start, qemu: Path, array: Path, tmp_path: Path, medium: Path,   # noqa: F811
+        refused: Load) -> None:
+    save(start(), tmp_path)
+    assert refused(None) == ("essd-nand: the machine was saved with a NAND array, and this one "
+                             "has none")
+    machine = Machine(qemu, tmp_path / "without", medium)
+    save(machine, tmp_path)
+    assert refused(array) == ("essd-nand: the machine was saved without a NAND array, and this "
+                              "one has one")
+    machine = Machine(qemu, tmp_path / "again", medium, "-incoming", f"file:{tmp_path}/state")
+    try:
         machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
-    assert "the NAND file has changed since the machine was saved" in \
-        (tmp_path / "m2" / "errors").read_text()
+    finally:
+        machine.end()
+
+
+def test_a_machine_that_has_never_run_is_not_saved_over_a_file_after_a_power_cut(
+        start, tmp_path: Path) -> None:
+    erase(start()).end(signal.SIGKILL)
+    machine = start("-S")
+    machine.ask("migrate", uri=f"file:{tmp_path}/state")
+    machine.wait(lambda: machine.ask("query-migrate").get("status") == "failed", "refusal")
+    assert ("a machine that has never run cannot be saved, because its NAND file was not brought "
+            "up to date") in machine.errors.read_text()
 
 
 def test_the_firmware_reports_an_array_and_refuses_one_that_is_too_small(

@@ -84,6 +84,10 @@ class Image:
     def slot(self, block: int, wordline: int) -> int:
         return self.slots + block * self.block_bytes + wordline * SLOT
 
+    def state(self, number: int, generation: int, nonce: int) -> None:
+        self.write(4096 + number % 2 * 4096, sealed(
+            b"STAT" + struct.pack("<IQQQ32xQ", 1, number, generation, 0, nonce), 512))
+
     def record(self, block: int, number: int) -> None:
         self.write(16384 + 64 * block, sealed(b"BLCK" + struct.pack("<II", block, number), 64))
 
@@ -248,6 +252,25 @@ def test_what_is_left_of_older_erasures_is_in_order(run: Run, image: Path) -> No
         0, "1 wordlines with 12 units in order; 1 half programmed, 0 blocks half erased\n")
 
 
+def test_check_finds_a_copy_of_the_state_that_is_lost(run: Run, image: Path) -> None:
+    writer = Image(image)
+    for even, odd, said in (
+            ((2, 3), (1, 1), ""), ((4, 3), (1, 1), "copy 1 of the state is older than the state "
+                                                   "before the last one"),
+            ((2, 3), (5, 1), "copy 0 of the state is older than the state before the last one"),
+            ((4, 3), None, "copy 1 of the state is missing"),
+            ((4, 3), b"?", "copy 1 of the state is damaged")):
+        writer.state(*even, 7)
+        if isinstance(odd, tuple):
+            writer.state(*odd, 0)
+        else:
+            writer.write(8192, (odd or b"\0") * 512)
+        done = run("check", image)
+        assert (done.returncode, done.stdout.count("\n")) == ((1, 2) if said else (0, 1))
+        assert done.stdout.startswith(said)
+        assert ("(not synchronised)" in run("info", image).stdout) == bool(said)
+
+
 def test_check_finds_damaged_records(run: Run, image: Path) -> None:
     writer = Image(image)
     for block in range(25):
@@ -390,8 +413,16 @@ def test_age_adds_wear_and_time_and_keeps_the_contents(run: Run, image: Path) ->
     shown = run("info", image).stdout
     assert "wear        1500.00 erasures of a block on average (50.00% of the rated 3000)" in shown
     assert "time        30.00 days" in shown
-    assert "generation  3" in shown
+    assert "generation  3, nonce 0000000000000000\n" in shown
     assert "1 wordlines with 12 units in order" in run("check", image).stdout
+
+
+def test_a_saved_machine_does_not_fit_to_an_array_that_was_aged(run: Run, image: Path) -> None:
+    Image(image).state(2, 5, 0x123456789abcdef0)
+    assert "generation  5, nonce 123456789abcdef0\n" in run("info", image).stdout
+    assert '"generation_nonce": "123456789abcdef0"' in run("info", image, "--json").stdout
+    assert run("age", image, "--days", 1).returncode == 0
+    assert "generation  6, nonce 0000000000000000\n" in run("info", image).stdout
 
 
 def head(image: Path) -> bytes:

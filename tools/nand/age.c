@@ -69,15 +69,17 @@ static bool age_block(const struct image *image, uint32_t block,
     return image_write(image, nand_layout_record(block), buf, sizeof(buf));
 }
 
-/* Count up the generation of the contents, so that no saved machine matches the
- * file any longer. */
+/* Begin a generation without a nonce: no saved machine has one, so none loads
+ * over this file.  The same command on a copy of the file gives the same file.
+ */
 static bool store_state(struct image *image, uint64_t days)
 {
     struct nand_state *state = &image->file.state;
     uint8_t buf[NAND_STATE_LEN];
 
     state->number++;
-    state->generation++;
+    state->generation = (struct nand_generation){
+        .count = state->generation.count + 1, .nonce = 0};
     state->time_ns += days * DAY_NS;
     nand_state_emit(state, buf);
     return image_write(image, nand_layout_state(state->number), buf,

@@ -52,14 +52,21 @@ __attribute__((format(printf, 2, 3))) static void report_fault(
 
 static void check_states(struct check *check)
 {
-    for (unsigned int i = 0; i < 2; i++) {
-        uint8_t buf[NAND_STATE_LEN];
-        struct nand_state state;
+    static const char *const faults[] = {
+        [NAND_COPY_MISSING] = "missing",
+        [NAND_COPY_DAMAGED] = "damaged",
+        [NAND_COPY_OUTDATED] = "older than the state before the last one",
+    };
 
-        if (!image_read(&check->image, nand_layout_state(i), buf,
-                        sizeof(buf)) ||
-            (!image_is_zero(buf, sizeof(buf)) && !nand_state_parse(&state, buf))) {
-            report_fault(check, "copy %u of the state is damaged", i);
+    for (unsigned int i = 0; i < 2; i++) {
+        enum nand_copy copy = NAND_COPY_DAMAGED;
+        uint8_t buf[NAND_STATE_LEN];
+
+        if (image_read(&check->image, nand_layout_state(i), buf, sizeof(buf))) {
+            copy = nand_state_judge(buf, i, check->image.file.state.number);
+        }
+        if (copy != NAND_COPY_GOOD) {
+            report_fault(check, "copy %u of the state is %s", i, faults[copy]);
         }
     }
 }

@@ -33,7 +33,9 @@ static void print_header(const struct info *info)
     print_number("file_bytes", info->image->size_bytes);
     print_number("disk_bytes", info->disk_bytes);
     print_number("seed", file->seed);
-    print_number("generation", file->state.generation);
+    print_number("generation", file->state.generation.count);
+    printf("  \"generation_nonce\": \"%016" PRIx64 "\",\n",
+           file->state.generation.nonce);
     printf("  \"is_synchronised\": %s,\n",
            file->state.is_clean ? "true" : "false");
     printf("  \"time_s\": %.3f,\n", (double)file->state.time_ns / 1e9);

@@ -25,7 +25,8 @@ static void print_header(const struct info *info)
     printf("capacity    %" PRIu64 " bytes of data\n",
            nand_geometry_bytes(geometry));
     printf("seed        %" PRIu64 "\n", file->seed);
-    printf("generation  %" PRIu64 "%s\n", file->state.generation,
+    printf("generation  %" PRIu64 ", nonce %016" PRIx64 "%s\n",
+           file->state.generation.count, file->state.generation.nonce,
            file->state.is_clean ? "" : " (not synchronised)");
     printf("time        %.2f days\n",
            (double)file->state.time_ns / (double)DAY_NS);

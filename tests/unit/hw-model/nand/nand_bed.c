@@ -49,6 +49,7 @@ static void open_array(struct bed *bed)
         &(struct nand_array_config){
             .backend = nand_ram_backend(&bed->ram),
             .file = &bed->file,
+            .nonce = bed->nonce,
             .num_ops = BED_OPS,
             .memory = bed->memory,
             .ctx = bed,

@@ -55,7 +55,8 @@ static void test_a_new_file_is_what_was_asked_for(void **state)
     assert_int_equal(bed->file.seed, BED_SEED);
     assert_int_equal(bed->file.geometry.wordlines, 5);
     assert_int_equal(bed->file.geometry.pages, 4);
-    assert_int_equal(bed->file.state.generation, 1);
+    assert_int_equal(bed->file.state.generation.count, 1);
+    assert_int_equal(bed->file.state.generation.nonce, 0);
     assert_true(bed->file.state.is_clean);
     bed_free(bed);
 }
@@ -268,7 +269,11 @@ static void test_the_newer_of_two_states_counts(void **state)
     struct nand_file_source source = nand_ram_source(&bed->ram);
     uint8_t *state1 = bed->ram.bytes + nand_layout_state(1);
     uint8_t *state2 = bed->ram.bytes + nand_layout_state(2);
-    struct nand_state newer = {.number = 2, .generation = 77, .time_ns = 5};
+    struct nand_state newer = {
+        .number = 2,
+        .generation = {.count = 77, .nonce = UINT64_C(0x1122334455667788)},
+        .time_ns = 5,
+    };
     struct nand_file_failure failure;
     struct nand_file file;
 
@@ -277,14 +282,15 @@ static void test_the_newer_of_two_states_counts(void **state)
     memset(state2, 0xa5, NAND_STATE_LEN);
     nand_state_emit(&newer, state2);
     assert_true(nand_file_open(&file, &source, &failure));
-    assert_int_equal(file.state.generation, 77);
+    assert_true(
+        nand_generation_is_equal(&file.state.generation, &newer.generation));
     assert_int_equal(file.state.time_ns, 5);
     assert_int_equal(file.state.dead_dies[31], 0x80);
     assert_false(file.state.is_clean);
 
     state2[100] ^= 1; /* The power failed while it was written. */
     assert_true(nand_file_open(&file, &source, &failure));
-    assert_int_equal(file.state.generation, 1);
+    assert_int_equal(file.state.generation.count, 1);
     state1[511] ^= 1;
     assert_false(nand_file_open(&file, &source, &failure));
     assert_int_equal(failure.reason, NAND_FILE_DAMAGED_STATE);
@@ -293,6 +299,76 @@ static void test_the_newer_of_two_states_counts(void **state)
     newer.number = 3;
     nand_state_emit(&newer, state2);
     assert_false(nand_file_open(&file, &source, &failure));
+    bed_free(bed);
+}
+
+static void test_a_state_is_emitted_whole_and_parsed_back(void **state)
+{
+    const struct nand_state written = {
+        .number = UINT64_C(0x0102030405060708),
+        .generation = {.count = UINT64_C(0x1112131415161718),
+                       .nonce = UINT64_C(0x2122232425262728)},
+        .time_ns = UINT64_C(0x3132333435363738),
+        .is_clean = true,
+        .dead_dies = {[0] = 0x41, [31] = 0x42},
+    };
+    static const uint8_t golden[80] = {
+        'S',  'T',  'A',  'T',  1,    0,    0,    0,    0x08, 0x07, 0x06, 0x05,
+        0x04, 0x03, 0x02, 0x01, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,
+        0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31, 0x41, 0,    0,    0,
+        0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+        0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
+        0,    0,    0,    0x42, 0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21};
+    uint8_t buf[NAND_STATE_LEN], again[NAND_STATE_LEN];
+    struct nand_state back;
+
+    (void)state;
+    memset(buf, 0xa5, sizeof(buf));
+    nand_state_emit(&written, buf);
+    assert_memory_equal(buf, golden, sizeof(golden));
+    assert_int_equal(get_le32(buf + 508), crc32_update(0, buf, 508));
+    assert_true(nand_state_parse(&back, buf));
+    memset(again, 0x5a, sizeof(again));
+    nand_state_emit(&back, again);
+    assert_memory_equal(again, buf, sizeof(buf));
+    for (unsigned int i = 0; i < sizeof(buf); i++) {
+        buf[i] ^= 1;
+        assert_false(nand_state_parse(&back, buf));
+        buf[i] ^= 1;
+    }
+}
+
+/* If the newer copy is damaged, the older one counts, but it does not say what
+ * the array holds. */
+static void test_an_array_is_synchronised_only_if_both_copies_say_so(
+    void **state)
+{
+    struct bed *bed = bed_new("tlc2021", 1, 1);
+    struct nand_file_source source = nand_ram_source(&bed->ram);
+    uint8_t *copies[2] = {bed->ram.bytes + nand_layout_state(0),
+                          bed->ram.bytes + nand_layout_state(1)};
+    struct nand_file_failure failure;
+    struct nand_file file;
+
+    (void)state;
+    for (uint64_t newest = 1; newest < 5; newest++) {
+        struct nand_state copy = {.number = newest, .is_clean = true};
+
+        nand_state_emit(&copy, copies[newest % 2]);
+        for (uint64_t other = (newest + 1) % 2; other < newest; other += 2) {
+            copy.number = other;
+            nand_state_emit(&copy, copies[other % 2]);
+            assert_true(nand_file_open(&file, &source, NULL, &failure));
+            assert_int_equal(file.state.number, newest);
+            assert_int_equal(file.state.is_clean, newest - other == 1);
+        }
+        memset(copies[(newest + 1) % 2], 0, NAND_STATE_LEN);
+        assert_true(nand_file_open(&file, &source, NULL, &failure));
+        assert_int_equal(file.state.is_clean, newest == 1);
+        copies[(newest + 1) % 2][7] = 1;
+        assert_true(nand_file_open(&file, &source, NULL, &failure));
+        assert_false(file.state.is_clean);
+    }
     bed_free(bed);
 }
 
