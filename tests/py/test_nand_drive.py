@@ -685,3 +685,33 @@ def test_the_firmware_finds_the_array_and_it_survives_power_cuts_and_snapshots()
         wait_for(instance, "nand: 4 channels")
     finally:
         instance.stop()
+
+
+def test_a_saved_drive_does_not_load_over_another_array() -> None:
+    instance = Instance("x")
+    config = setup.configure(Wish(name="x", host=False, nand="300M"))
+    array = config.drives["drive"].nand
+    assert array is not None
+    path = Path(array.path)
+    new = path.read_bytes()
+    instance.start(config)
+    try:
+        instance.wait_started()
+        wait_for(instance, "nand: 4 channels")
+        instance.ask("save-all", name="one")
+        instance.ask("save")
+        saved = path.read_bytes()
+        path.write_bytes(new)
+        refusal = ("could not load its state: essd-nand: the NAND file is another one, or has "
+                   "changed since the machine was saved: its generation is 1 with nonce 0{16},")
+        with pytest.raises(EssdError, match=refusal):
+            instance.ask("load")
+        path.write_bytes(saved)
+        instance.ask("load")
+        (snapshots.folder("x", "one") / "drive.nand").write_bytes(new)
+        with pytest.raises(EssdError, match=refusal + ".*; all machines are off, and the drives "
+                                                      "have the data from before the load"):
+            instance.ask("load-all", name="one")
+        assert path.read_bytes() != new
+    finally:
+        instance.stop()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PR_SET_PDEATHSIG = 1
 DISCONNECT_S = 2
+LOAD_END_S = 5          # time that QEMU gets to end when it could not load a state
 POWER_FAIL_S = 30        # real time for a second of virtual time
 
 # The last line of the firmware before a restart that an update asks for.
@@ -349,6 +350,23 @@ class Part:
             with contextlib.suppress(QMPError):
                 await self.execute("cont", {})
             raise
+
+    async def load_failure(self, error: str) -> ValueError:
+        """Why QEMU could not load a state: usually it says so in its log, and ends."""
+        process = self.process
+        try:
+            async with asyncio.timeout(LOAD_END_S):
+                if process is not None:
+                    await process.wait()
+            log = self.log.read_text(errors="replace")
+            said = log.rpartition("\n$ ")[2].splitlines()[1:]      # after the command
+            # The lines of devices come before the general ones, and are the cause.
+            causes = [line.partition(": ")[2] for line in said if ": " in line]
+            error = next((cause for cause in causes if cause.startswith("essd-")),
+                         causes[0] if causes else error)
+        except (TimeoutError, OSError):
+            pass
+        return ValueError(f"{self.title} could not load its state: {error}")
 
     async def give_file(self, descriptor: int, name: str) -> None:
         """Give QEMU an open file, which commands can call by the name."""

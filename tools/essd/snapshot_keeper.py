@@ -96,9 +96,8 @@ async def read_state(part: Part, path: Path) -> None:
                 return
             await asyncio.sleep(LOOK_S)
     except QMPError as error:
-        raise ValueError(f"{part.title} could not load its state: {error}; see "
-                         f"{part.log}") from None
-    raise ValueError(f"{part.title} {part.why}")
+        raise await part.load_failure(str(error)) from None
+    raise await part.load_failure(part.why)
 
 
 def check_savable(supervisor: "Supervisor") -> None:

@@ -352,15 +352,18 @@ class Supervisor:
         for link in links:
             self.cables[link.number].port_up = False
         await self.start_part(part.name, *loading(part.saved))
-        while part.state == "running":
-            found = await part.execute("query-status", {})
-            assert isinstance(found, dict)
-            if found["status"] != "inmigrate":
-                await part.execute("cont", {})
-                break
-            await asyncio.sleep(0.02)
+        try:
+            while part.state == "running":
+                found = await part.execute("query-status", {})
+                assert isinstance(found, dict)
+                if found["status"] != "inmigrate":
+                    await part.execute("cont", {})
+                    break
+                await asyncio.sleep(0.02)
+        except QMPError as error:
+            raise await part.load_failure(str(error)) from None
         if part.state != "running":
-            raise ValueError(f"{part.title} {part.why}")
+            raise await part.load_failure(part.why)
         self.forget_saved(part)
         for link in links:
             self.cables[link.number].port_up = None

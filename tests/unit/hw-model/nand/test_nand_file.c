@@ -358,15 +358,15 @@ static void test_an_array_is_synchronised_only_if_both_copies_say_so(
         for (uint64_t other = (newest + 1) % 2; other < newest; other += 2) {
             copy.number = other;
             nand_state_emit(&copy, copies[other % 2]);
-            assert_true(nand_file_open(&file, &source, NULL, &failure));
+            assert_true(nand_file_open(&file, &source, &failure));
             assert_int_equal(file.state.number, newest);
             assert_int_equal(file.state.is_clean, newest - other == 1);
         }
         memset(copies[(newest + 1) % 2], 0, NAND_STATE_LEN);
-        assert_true(nand_file_open(&file, &source, NULL, &failure));
+        assert_true(nand_file_open(&file, &source, &failure));
         assert_int_equal(file.state.is_clean, newest == 1);
         copies[(newest + 1) % 2][7] = 1;
-        assert_true(nand_file_open(&file, &source, NULL, &failure));
+        assert_true(nand_file_open(&file, &source, &failure));
         assert_false(file.state.is_clean);
     }
     bed_free(bed);
