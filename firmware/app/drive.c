@@ -126,23 +126,39 @@ static void end_nand_io(void *ctx, void *cookie, enum media_status status)
     drive_end_io(ctx, (uintptr_t)cookie, status);
 }
 
-/* The drive answers, but cannot be relied upon. */
+/* Warn of a drive that answers, but cannot be relied upon. */
+static void update_reliability(struct drive *drive)
+{
+    struct nvmf_health health = *nvmf_target_health(drive->target);
+
+    health.critical_warning &= (uint8_t)~SMART_WARN_RELIABILITY;
+    if (drive->nand_has_failed || drive->nand_storage_is_failing) {
+        health.critical_warning |= SMART_WARN_RELIABILITY;
+    }
+    nvmf_target_set_health(drive->target, &health);
+}
+
 static void report_nand_failure(void *ctx)
 {
     struct drive *drive = ctx;
-    struct nvmf_health health = *nvmf_target_health(drive->target);
 
-    health.critical_warning |= SMART_WARN_RELIABILITY;
-    nvmf_target_set_health(drive->target, &health);
+    drive->nand_has_failed = true;
+    update_reliability(drive);
+}
+
+static void report_storage(void *ctx, bool is_failing)
+{
+    struct drive *drive = ctx;
+
+    drive->nand_storage_is_failing = is_failing;
+    update_reliability(drive);
 }
 
 void drive_forget_nand_failure(struct drive *drive)
 {
-    struct nvmf_health health = *nvmf_target_health(drive->target);
-
     if (drive->nand.ftl != NULL) {
-        health.critical_warning &= (uint8_t)~SMART_WARN_RELIABILITY;
-        nvmf_target_set_health(drive->target, &health);
+        drive->nand_has_failed = false;
+        update_reliability(drive);
     }
 }
 
@@ -272,6 +288,7 @@ static enum init_result nand_start(struct drive *drive,
         .media_done = end_nand_io,
         .failed = report_nand_failure,
         .buffer_lost = report_nand_failure,
+        .storage_failing = report_storage,
         .read_only = report_nand_read_only,
         .capacitors_failed = report_capacitors,
         .saved = report_power_saved,

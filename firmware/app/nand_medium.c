@@ -15,6 +15,7 @@ enum {
     /* Native programs, in which time stands still during a call, wait for so
      * many turns instead. */
     STOP_TURNS = 1 << 20,
+    STORAGE_QUIET_US = 60000000, /* between two lines about the array's file */
     MIB_SHIFT = 20,
     UNIT_SHIFT = NAND_SIZES_UNIT_SHIFT,
     BLOCK_SHIFT = 9,
@@ -350,13 +351,14 @@ static bool submit_io(void *ctx, const struct media_io *io)
  * Choose when a write is complete: as soon as it is in the buffer, or only when
  * it is on flash.  Without capacitors, the hosts' setting of the volatile cache
  * decides.  With capacitors there is no such setting: the buffer is enough as
- * long as they work.
+ * long as they work, and as the buffer could be saved.
  */
 static void apply_cache(struct nand_medium *medium)
 {
-    ftl_set_volatile(medium->ftl, medium->config.has_capacitors
-                                      ? medium->is_backed
-                                      : medium->is_cache_on);
+    ftl_set_volatile(medium->ftl,
+                     medium->config.has_capacitors
+                         ? medium->is_backed && !medium->is_storage_failing
+                         : medium->is_cache_on);
 }
 
 static void set_volatile(void *ctx, bool is_enabled)
@@ -531,6 +533,36 @@ static void report_read_only(struct nand_medium *medium)
     config->read_only(config->ctx);
 }
 
+/*
+ * A disk that is almost full may refuse some writes and take others.  So the log
+ * has one such line a minute at most.
+ */
+static void log_storage(struct nand_medium *medium, uint64_t now_us)
+{
+    if (!medium->is_storage_failing && medium->has_told_storage) {
+        medium->has_told_storage = false;
+        log_line(medium->config.log,
+                 "nand: the array's file can be written again");
+    }
+    if (medium->is_storage_failing && now_us >= medium->storage_quiet_us) {
+        medium->has_told_storage = true;
+        medium->storage_quiet_us = now_us + STORAGE_QUIET_US;
+        log_line(medium->config.log,
+                 "nand: the array's file cannot be written (is its disk full?); "
+                 "writes and flushes fail; make space on the disk, and the "
+                 "drive goes on; nothing is lost if it stays on until then");
+    }
+}
+
+static void report_storage(struct nand_medium *medium, uint64_t now_us)
+{
+    medium->is_storage_failing = ftl_is_storage_failing(medium->ftl);
+    apply_cache(medium);
+    log_storage(medium, now_us);
+    medium->config.storage_failing(medium->config.ctx,
+                                   medium->is_storage_failing);
+}
+
 static enum ftl_state current_state(const struct nand_medium *medium)
 {
     enum ftl_state state = ftl_state(medium->ftl);
@@ -594,6 +626,11 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
     medium->has_submitted = false;
     any |= ftl_step(medium->ftl, step->now_us, &deadline_us);
     loop_call_at(step, deadline_us);
+    if (__builtin_expect(ftl_is_storage_failing(medium->ftl) !=
+                             medium->is_storage_failing,
+                         0)) {
+        report_storage(medium, step->now_us);
+    }
     if (__builtin_expect(medium->state != current_state(medium), 0)) {
         take_state(medium, step->now_us);
         return LOOP_EVENT;

@@ -236,11 +236,12 @@ static enum ftl_flash_status flash_status(enum nand_cqe_status status)
         return FTL_FLASH_DEAD;
     case NAND_CQE_TRANSFER:
         return FTL_FLASH_TRANSFER;
+    case NAND_CQE_STORAGE:
+        return FTL_FLASH_STORAGE;
     case NAND_CQE_BAD_OPCODE:
     case NAND_CQE_BAD_ARGUMENT:
     case NAND_CQE_BAD_ADDRESS:
     case NAND_CQE_RULE:
-    case NAND_CQE_STORAGE:
     case NAND_CQE_ABORTED:
         break;
     }

@@ -186,6 +186,7 @@ static void init_lists(struct ftl *ftl)
     ftl_init_slots(ftl);
     ftl_list_init(&ftl->free_requests, ftl->request_links);
     ftl_list_init(&ftl->unsent, ftl->request_links);
+    ftl_list_init(&ftl->held, ftl->request_links);
     ftl_list_init(&ftl->parity.waiting, ftl->request_links);
     for (uint16_t i = 0; i < ftl->config.num_requests; i++) {
         ftl->requests[i].kind = FTL_REQUEST_FREE;
@@ -277,6 +278,14 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
     }
 }
 
+/* Whether no operation of the flash is in progress.  Those that are held do not
+ * count. */
+static bool is_flash_quiet(const struct ftl *ftl)
+{
+    return ftl->free_requests.count + ftl->held.count ==
+           ftl->config.num_requests;
+}
+
 /*
  * Nothing is in progress and nothing can be done, but operations wait: there is
  * no space for them, and garbage collection cannot make any unless what it
@@ -286,8 +295,12 @@ static void force_idle_buffer(struct ftl *ftl, uint64_t *deadline_us)
 static bool note_full(struct ftl *ftl)
 {
     if (ftl->is_full || !ftl_io_is_waiting(ftl) || ftl_is_held(ftl) ||
-        ftl->free_requests.count != ftl->config.num_requests) {
+        !is_flash_quiet(ftl)) {
         return false;
+    }
+    if (ftl->held.count != 0) {
+        ftl->is_full = true; /* until the erasures succeed that are held */
+        return true;
     }
     if (ftl->more_free != 0) {
         ftl->more_free--; /* Hosts need the space more than the next mount. */
@@ -316,25 +329,41 @@ static bool is_calm(const struct ftl *ftl)
            ftl->wipe.phase == FTL_WIPE_NONE;
 }
 
+/* Operations cannot be served before the mount, or what follows it, has
+ * programmed something.  While that fails, they do not wait. */
+static bool refuse_while_held(struct ftl *ftl)
+{
+    return ftl_hold_is_waiting(ftl) && ftl_io_refuse(ftl);
+}
+
 /* Do what is due.  @return whether anything was done */
 static bool run_step(struct ftl *ftl, uint64_t *deadline_us)
 {
     /* The writes that were submitted since the last step end in any state. */
     bool any = ftl_io_end_moving(ftl);
 
+    if (__builtin_expect(ftl->held.count != 0, 0)) {
+        any |= ftl_hold_step(ftl);
+    }
     /* Then the wipe, so that none begins before the owner has seen what the
      * mount has found. */
     any |= ftl_wipe_step(ftl);
     switch (ftl->state) {
     case FTL_MOUNTING:
         any |= ftl_mount_step(ftl);
+        any |= refuse_while_held(ftl);
         break;
     case FTL_READY:
         if (__builtin_expect(ftl_power_is_failing(ftl), 0)) {
             any |= ftl_power_step(ftl);
             break;
         }
-        any |= ftl_is_adopting(ftl) ? ftl_keep_step(ftl) : ftl_io_step(ftl);
+        if (__builtin_expect(ftl_is_adopting(ftl), 0)) {
+            any |= ftl_keep_step(ftl);
+            any |= refuse_while_held(ftl);
+        } else {
+            any |= ftl_io_step(ftl);
+        }
         force_idle_buffer(ftl, deadline_us);
         any |= ftl_health_step(ftl);
         any |= ftl_capacity_step(ftl);
@@ -371,7 +400,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
         ftl->has_work = false;
         ftl->wake_us = UINT64_MAX;
         any = run_step(ftl, &ftl->wake_us);
-        if (__builtin_expect(ftl_is_held(ftl), 0)) {
+        if (__builtin_expect(ftl_hold_is_waiting(ftl) || ftl_is_held(ftl), 0)) {
             ftl->wake_us = MIN(ftl->wake_us, ftl->retry_us);
         }
         ftl->has_work |= any;
@@ -383,8 +412,7 @@ bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us)
 
 bool ftl_is_quiet(const struct ftl *ftl)
 {
-    return ftl->free_requests.count == ftl->config.num_requests &&
-           ftl->free_ops.count == ftl->config.num_ops;
+    return is_flash_quiet(ftl) && ftl->free_ops.count == ftl->config.num_ops;
 }
 
 bool ftl_is_flushed(const struct ftl *ftl)

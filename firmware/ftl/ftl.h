@@ -119,7 +119,7 @@ struct ftl_counters {
     uint64_t erasures;       /* of superblocks */
     uint64_t scanned_rows;   /* read at the start */
     uint64_t checkpoints;    /* written */
-    uint64_t program_errors; /* rows that were programmed again elsewhere */
+    uint64_t program_errors; /* programs of rows that have failed */
     uint64_t erase_errors;
     uint64_t read_errors;   /* units that could not be read */
     uint64_t parity_units;  /* programmed */
@@ -251,7 +251,17 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
  */
 bool ftl_step(struct ftl *ftl, uint64_t now_us, uint64_t *deadline_us);
 
-/** Whether no operation is in progress, neither of the medium nor of flash. */
+/**
+ * Whether programs or erasures fail again and again because the file of the
+ * array cannot be written.  They are repeated until they succeed.  Meanwhile,
+ * operations that have to wait until something is programmed end with
+ * MEDIA_WRITE_ERROR; before the end of the mount, all operations end with
+ * MEDIA_INTERNAL_ERROR.
+ */
+bool ftl_is_storage_failing(const struct ftl *ftl);
+
+/** Whether no operation is in progress, neither of the medium nor of flash.
+ * Programs and erasures that wait until they are repeated do not count. */
 bool ftl_is_quiet(const struct ftl *ftl);
 
 /** Operations of the medium in progress. @param all  set to the most */

@@ -99,7 +99,7 @@ void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
         ftl->checkpoint.has_failed = true;
         ftl->counters.program_errors++;
     }
-    if (status == FTL_FLASH_TRANSFER || status == FTL_FLASH_ERROR) {
+    if (status == FTL_FLASH_ERROR || ftl_hold_can_repeat(status)) {
         ftl_hold_note_round(ftl);
     }
     if (status == FTL_FLASH_FAILED) {
@@ -236,7 +236,7 @@ static bool is_due(const struct ftl *ftl)
     const struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
 
     return ftl->config.checkpoint_superblocks != 0 && has_space(ftl) &&
-           ftl->failed_rounds == 0 &&
+           ftl->failed_rounds == 0 && ftl->held.count == 0 &&
            (checkpoint->is_last ||
             checkpoint->opened >= ftl->config.checkpoint_superblocks);
 }

@@ -366,18 +366,55 @@ void ftl_collect_stop(struct ftl *ftl)
     };
 }
 
-/* A read-only medium moves nothing.  @return whether this ends a move */
+/* Whether the units of the victim that have been read, or the trims for which it
+ * waits, cannot be programmed because no superblock is free for them. */
+static bool victim_waits_for_space(const struct ftl *ftl)
+{
+    return (ftl->waiting[FTL_POOL_MOVE].count != 0 ||
+            ftl_collect_waits_for_trims(ftl)) &&
+           ftl->streams[FTL_STREAM_MOVE].superblock == FTL_NOWHERE &&
+           ftl->free_superblocks <= FTL_MOVE_LEAVES_FREE;
+}
+
+/* @return a superblock that can be erased at once for space, or FTL_NOWHERE */
+static uint32_t find_empty(const struct ftl *ftl)
+{
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        if (ftl->superblocks[i].valid == 0 && is_candidate(ftl, i) &&
+            trims_are_durable(ftl, i)) {
+            return i;
+        }
+    }
+    return FTL_NOWHERE;
+}
+
+/*
+ * Stop moving the victim for good, because the medium is read-only, or for now,
+ * because programs that have failed have left empty superblocks, and there is no
+ * other space to which its units can be moved.
+ * @return whether it has stopped
+ */
 static bool give_up_victim(struct ftl *ftl)
 {
-    const struct ftl_collection *collection = &ftl->collection;
+    struct ftl_collection *collection = &ftl->collection;
+    uint32_t empty = FTL_NOWHERE;
 
-    if (!ftl->is_read_only || ftl->state != FTL_READY ||
-        collection->victim == FTL_NOWHERE || collection->reads != 0 ||
+    if (ftl->state != FTL_READY || collection->victim == FTL_NOWHERE ||
+        collection->reads != 0 ||
         collection->slots != ftl->waiting[FTL_POOL_MOVE].count ||
         ftl->superblocks[collection->victim].state != FTL_SUPERBLOCK_CLOSED) {
         return false;
     }
+    if (!ftl->is_read_only && victim_waits_for_space(ftl)) {
+        empty = find_empty(ftl);
+    }
+    if (!ftl->is_read_only && empty == FTL_NOWHERE) {
+        return false;
+    }
+    ftl->superblocks[collection->victim].is_stuck = false;
     ftl_collect_stop(ftl);
+    collection->victim = empty;
+    collection->next_row = ftl->layout.superblock_rows;
     return true;
 }
 

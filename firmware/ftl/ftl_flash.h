@@ -48,6 +48,8 @@ enum ftl_flash_status {
     FTL_FLASH_DEAD,     /* the die does not answer */
     FTL_FLASH_TRANSFER, /* parity errors between DRAM and die, also in all
                          * repetitions; the flash is unchanged */
+    FTL_FLASH_STORAGE,  /* the file of the array could not be read or written; a
+                         * program or an erasure can be repeated */
     FTL_FLASH_ERROR,    /* anything else: nothing is known about the result */
 };
 

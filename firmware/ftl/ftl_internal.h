@@ -141,9 +141,8 @@ struct ftl_superblock {
         has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_known;      /* found at the start: unchanged since checkpoint */
     bool is_own; /* opened since the start: what was programmed is not torn */
-    bool is_given_up;  /* a program has failed although the flash is intact */
-    bool is_untouched; /* opened since the start, and still erased: no program
-                        * has changed anything */
+    bool is_given_up;  /* a program has failed although the flash is intact,
+                        * and was not repeated */
     bool is_reused;  /* its latest erasure has said that it is programmed again
                       * soon, and this has not happened yet */
     bool is_suspect; /* it may have rows that are half programmed */
@@ -221,6 +220,8 @@ struct ftl_request {
     uint64_t lost_units;       /* ROW: a bit for each unit of which a word was
                                 * lost in DRAM after the row was put together */
     struct ftl_rescue *rescue; /* rebuilds units of it, or NULL */
+    uint8_t attempts;          /* ROW, ERASE: so many times it had to be held */
+    bool is_refused; /* ROW, ERASE: it is one of those of ftl.num_refused */
     uint16_t op;               /* READ, FILL: of the medium */
     uint32_t row;              /* counted over all superblocks */
     struct ftl_flash_op flash;
@@ -487,6 +488,10 @@ struct ftl {
     uint32_t failed_rounds;
     uint64_t retry_us; /* while programs are held, nothing is programmed before
                         * this time: ftl_hold.c */
+    struct ftl_list held; /* requests that wait until they are sent again */
+    uint8_t held_attempts; /* the most attempts of a request in `held` */
+    bool holds_row;        /* one of them programs a row */
+    uint32_t num_refused;  /* see ftl_is_storage_failing() */
 
     uint32_t num_slots;
     struct ftl_slot *slots;
@@ -968,10 +973,27 @@ void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
  * although the flash is intact.  Operations that wait until something is
  * programmed then fail. */
 bool ftl_is_held(const struct ftl *ftl);
+/** Whether requests that have failed again and again wait for their next
+ * attempt. */
+bool ftl_hold_is_waiting(const struct ftl *ftl);
+/** Whether a program or an erasure has failed for a reason outside of the
+ * flash, so that it can be repeated. */
+bool ftl_hold_can_repeat(enum ftl_flash_status status);
+/**
+ * A request of a row or of an erasure has ended.
+ * @return whether it is held: it has failed for a reason outside of the flash,
+ *         and will be sent again
+ */
+bool ftl_hold_request(struct ftl *ftl, struct ftl_request *request,
+                      enum ftl_flash_status status);
+/** Send the held requests again, if it is time. @return whether it was */
+bool ftl_hold_step(struct ftl *ftl);
+/** All blocks are going to be erased: end the held requests. */
+void ftl_hold_drop(struct ftl *ftl);
 /** A superblock was given up because a program failed although the flash is
  * intact. */
 void ftl_hold_note_round(struct ftl *ftl);
-/** The program of a row has ended. */
+/** The program of a row has ended, and is not repeated. */
 void ftl_hold_note_row(struct ftl *ftl, const struct ftl_request *request,
                        enum ftl_flash_status status);
 /** Another operation waits until its contents are on flash: allow programs once

@@ -29,6 +29,7 @@ void ftl_power_fails(struct ftl *ftl)
 {
     if (ftl->power.phase == FTL_POWER_ON) {
         ftl->power.phase = FTL_POWER_SAVES;
+        ftl_hold_try_again(ftl);
         ftl->has_work = true;
     }
 }

@@ -27,6 +27,8 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
     request->kind = (uint8_t)kind;
     request->parity_planes = 0;
     request->rescue = NULL;
+    request->attempts = 0;
+    request->is_refused = false;
     request->flash = (struct ftl_flash_op){
         .kind = FTL_FLASH_READ,
         .units = request->units,
@@ -215,9 +217,15 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
         ftl_scrub_done(ftl, request, status);
         break;
     case FTL_REQUEST_ROW:
+        if (ftl_hold_request(ftl, request, status)) {
+            return;
+        }
         ftl_row_done(ftl, request, status, failed_planes);
         break;
     case FTL_REQUEST_ERASE:
+        if (ftl_hold_request(ftl, request, status)) {
+            return;
+        }
         ftl_superblock_erase_done(ftl, request, status, failed_planes);
         break;
     case FTL_REQUEST_PROBE:

@@ -166,6 +166,43 @@ static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
     return false;
 }
 
+/*
+ * A row that is in a sum may not be on flash yet, because its program has failed
+ * and will be repeated: see ftl_hold.c.  Find the unit in the memory from which
+ * it is programmed.
+ * @return NULL if there is none
+ */
+static const struct ftl_flash_unit *find_in_memory(const struct ftl *ftl,
+                                                   uint32_t row, uint32_t index)
+{
+    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
+        const struct ftl_request *request = &ftl->requests[i];
+
+        if (request->kind != FTL_REQUEST_ROW || request->row != row) {
+            continue;
+        }
+        for (uint32_t j = 0; j < request->flash.num_units; j++) {
+            if (ftl_layout_index(&ftl->layout, &request->units[j]) == index &&
+                (request->lost_units & UINT64_C(1) << j) == 0) {
+                return &request->units[j];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The contents of a unit of another die. @return NULL if there are none */
+static const struct ftl_flash_unit *find_contents(
+    const struct ftl *ftl, const struct ftl_request *request,
+    const struct ftl_flash_unit *unit)
+{
+    if (unit->status == FTL_UNIT_ERASED) {
+        return find_in_memory(ftl, request->row,
+                              ftl_layout_index(&ftl->layout, unit));
+    }
+    return unit->status == FTL_UNIT_GOOD ? unit : NULL;
+}
+
 /* Add what was read of a die to the sum. */
 static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
                     const struct ftl_request *request,
@@ -176,27 +213,29 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
 
     for (uint32_t entry = 0; entry < request->flash.num_units; entry++) {
         const struct ftl_flash_unit *unit = &request->units[entry];
+        const struct ftl_flash_unit *from = find_contents(ftl, request, unit);
+        bool is_erased = unit->status == FTL_UNIT_ERASED && from == NULL;
         uint32_t i = rescue->of_entry[entry];
         bool is_bad = (good & BIT(unit->plane)) == 0;
 
-        rescue->is_used[i] |= unit->status != FTL_UNIT_ERASED;
-        rescue->has_erased[i] |= unit->status == FTL_UNIT_ERASED && !is_bad;
+        rescue->is_used[i] |= !is_erased;
+        rescue->has_erased[i] |= is_erased && !is_bad;
         if (status != FTL_FLASH_OK ||
             (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
             rescue->is_lost[i] = true;
             continue;
         }
-        if (unit->status != FTL_UNIT_GOOD) {
+        if (from == NULL) {
             continue;
         }
         rescue->has_read_bad_planes |= is_bad;
-        rescue->parity[i] += ftl_system_is_parity(unit->system);
+        rescue->parity[i] += ftl_system_is_parity(from->system);
         if (!rescue->is_of_scan) {
-            ftl_parity_xor(sum_data(rescue, i), unit->data, FTL_UNIT_DATA);
-            ftl_parity_xor(sum_meta(rescue, i), unit->meta, FTL_UNIT_META);
+            ftl_parity_xor(sum_data(rescue, i), from->data, FTL_UNIT_DATA);
+            ftl_parity_xor(sum_meta(rescue, i), from->meta, FTL_UNIT_META);
         }
         for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
-            rescue->system[i][j] ^= unit->system[j];
+            rescue->system[i][j] ^= from->system[j];
         }
     }
 }
@@ -401,7 +440,7 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
                              enum ftl_flash_status status)
 {
     if (!ftl->layout.has_parity || status == FTL_FLASH_ERROR ||
-        ftl->state == FTL_FAILED) {
+        status == FTL_FLASH_STORAGE || ftl->state == FTL_FAILED) {
         return false;
     }
     if (status == FTL_FLASH_TRANSFER) {

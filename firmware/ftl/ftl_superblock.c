@@ -70,10 +70,8 @@ void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock)
     ASSERT(ftl->superblocks[superblock].rows_in_flight == 0);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_ERASING);
     ftl->superblocks[superblock].is_reused = is_reused_soon(ftl, superblock);
-    ftl->superblocks[superblock].next_die =
-        ftl->superblocks[superblock].is_untouched ? ftl->layout.geometry.dies
-                                                  : 0;
-    ftl->counters.erasures += !ftl->superblocks[superblock].is_untouched;
+    ftl->superblocks[superblock].next_die = 0;
+    ftl->counters.erasures++;
 }
 
 /*
@@ -131,9 +129,7 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
                              ? FTL_SUPERBLOCK_FREE
                              : FTL_SUPERBLOCK_RETIRED);
     at->is_reused &= at->state == FTL_SUPERBLOCK_FREE;
-    if (!at->is_untouched) {
-        ftl_wear_note_erasure(ftl, superblock);
-    }
+    ftl_wear_note_erasure(ftl, superblock);
     return true;
 }
 
@@ -165,7 +161,6 @@ uint32_t ftl_superblock_take(struct ftl *ftl)
     ASSERT(superblock != FTL_NOWHERE);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
     ftl->superblocks[superblock].is_erased = false;
-    ftl->superblocks[superblock].is_untouched = false;
     return superblock;
 }
 
@@ -206,7 +201,6 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     ftl->collection.has_emptied = true; /* Look at the others again. */
     at->is_erased = false;
     at->is_own = true;
-    at->is_untouched = true;
     at->is_given_up = false;
     at->used_us = ftl->now_us;
     at->has_parity = ftl->layout.has_parity && ftl->parity.num_dead == 0;

@@ -239,6 +239,7 @@ bool ftl_wipe_step(struct ftl *ftl)
         if (ftl->state == FTL_MOUNTING || !ftl_is_quiet(ftl)) {
             return false;
         }
+        ftl_hold_drop(ftl);
         begin_wipe(ftl);
         return true;
     case FTL_WIPE_CLEARS:

@@ -153,6 +153,9 @@ void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
     } else if (status == FTL_FLASH_FAILED) {
         ftl_health_note_failure(ftl, request->flash.block, request->flash.die,
                                 failed_planes);
+    } else if (status != FTL_FLASH_DEAD) {
+        /* The die cannot program its next row before this one. */
+        wipe->keeper_row = ftl->layout.superblock_rows;
     }
     wipe->pages_in_flight = 0; /* After a failure, the next row has them. */
 }

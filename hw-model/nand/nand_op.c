@@ -117,7 +117,7 @@ static void op_started(struct nand_array *array, struct nand_op *op)
 {
     if (op->storage_errno != 0) {
         if (op->work.stage == STAGE_PROGRAM || op->work.stage == STAGE_ERASE) {
-            nand_op_forget(array, op);
+            nand_op_note_failure(array, op);
         }
         if (op->kind != NAND_OP_READ) {
             nand_op_set_busy(array, op, false);

@@ -221,17 +221,14 @@ void nand_op_start_change(struct nand_array *array, struct nand_op *op)
     }
 }
 
-void nand_op_forget(struct nand_array *array, const struct nand_op *op)
+void nand_op_note_failure(struct nand_array *array, const struct nand_op *op)
 {
     for (unsigned int plane = nand_op_plane(op, 0); plane < NAND_OP_PLANES;
          plane = nand_op_plane(op, plane + 1)) {
         struct nand_block *block = nand_op_state(array, op, plane);
 
-        if (op->kind == NAND_OP_PROGRAM) {
-            nand_block_known(block, op->wordline + 1u, true);
-        } else {
-            *block = erased_block(array, op, plane, false);
-            block->flags |= NAND_BLOCK_DIRTY;
+        if (op->kind == NAND_OP_ERASE) {
+            block->flags |= NAND_BLOCK_HALF_ERASED | NAND_BLOCK_DIRTY;
         }
     }
 }
@@ -256,7 +253,7 @@ static void apply_change(struct nand_array *array, struct nand_op *op)
 void nand_op_end_change(struct nand_array *array, struct nand_op *op)
 {
     if (op->storage_errno != 0) {
-        nand_op_forget(array, op);
+        nand_op_note_failure(array, op);
         op->verdict = NAND_VERDICT_STORAGE;
     } else {
         apply_change(array, op);

@@ -18,6 +18,7 @@ void nand_ram_init(struct nand_ram *ram, uint8_t *bytes, uint64_t size_bytes)
     ram->ctx = NULL;
     ram->fail_reads = 0;
     ram->fail_writes = 0;
+    ram->judge = NULL;
 }
 
 void nand_ram_init_sparse(struct nand_ram *ram, struct sparse_bytes *sparse)
@@ -133,6 +134,23 @@ static void execute_part(struct nand_ram *ram,
     }
 }
 
+/* Execute a request, or as much of it as does not fail. @return 0, or errno */
+static int execute_request(struct nand_ram *ram,
+                           const struct ram_request *request, uint64_t len)
+{
+    int failure =
+        request->kind == RAM_READ ? ram->fail_reads : ram->fail_writes;
+
+    if (failure != 0) {
+        return failure;
+    }
+    if (ram->judge != NULL && request->kind != RAM_READ) {
+        failure = ram->judge(ram->judge_ctx, request, &len);
+    }
+    execute_part(ram, request, len);
+    return failure;
+}
+
 bool nand_ram_step(struct nand_ram *ram, uint32_t index)
 {
     struct ram_request request;
@@ -141,10 +159,7 @@ bool nand_ram_step(struct nand_ram *ram, uint32_t index)
     if (!ram_queue_take(&ram->queue, index, &request)) {
         return false;
     }
-    failure = request.kind == RAM_READ ? ram->fail_reads : ram->fail_writes;
-    if (failure == 0) {
-        execute_part(ram, &request, request.len);
-    }
+    failure = execute_request(ram, &request, request.len);
     ram->done(ram->ctx, request.id, -failure);
     return true;
 }
@@ -164,9 +179,7 @@ void nand_ram_power_cut(struct nand_ram *ram, uint64_t seed)
             len = random_next(&seed) % (request->len / TEAR_BYTES + 1) *
                   TEAR_BYTES;
         }
-        if (ram->fail_writes == 0) {
-            execute_part(ram, request, len);
-        }
+        (void)execute_request(ram, request, len);
     }
     ram->queue.count = 0;
 }

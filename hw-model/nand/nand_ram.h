@@ -24,6 +24,13 @@ struct nand_ram {
 
     int fail_reads;  /* 0, or the errno with which every read fails */
     int fail_writes; /* the same of writes, discards and flushes */
+    /*
+     * Decides about each write, discard and flush, unless it is NULL.  Reduce
+     * *len to the number of bytes from the beginning that are to be executed.
+     * @return 0, or the errno with which the request fails
+     */
+    int (*judge)(void *ctx, const struct ram_request *request, uint64_t *len);
+    void *judge_ctx;
 };
 
 /** `bytes` has `size_bytes` bytes and outlives `ram`. */

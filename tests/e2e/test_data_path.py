@@ -86,7 +86,6 @@ def test_wrong_bits_in_the_write_buffer_are_corrected_or_the_block_cannot_be_rea
     assert read(job, 5, block=2)
     assert "sct 0x2 / sc 0x81" in job.quiet("dmesg | tail -20")
     job.instance.ask("faults", part=job.target, do="remove", names=["hold"])
-    # So many programs have failed that the flash may have no space before the next start.
     reset(job)
     assert not read(job, 5, block=3)
     assert read(job, 5, block=4)

@@ -507,9 +507,8 @@ static void test_a_drive_with_parity_writes_again_after_parity_errors(
     expect_writes_after_parity_errors();
 }
 
-/* Each attempt opens a superblock, and there are more attempts than
- * superblocks, so the drive opens those again that earlier attempts have left.
- * They are still erased, because no program has changed them. */
+/* All attempts are at the same place, which is still erased, so they do not use
+ * up superblocks. */
 static void expect_no_erasure_for_failed_attempts(void)
 {
     const struct ftl_counters *counters = ftl_counters(drive_ftl());

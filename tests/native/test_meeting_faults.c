@@ -78,8 +78,8 @@ static void pass_budget(void)
     native_world_pass(&bed.world, BUDGET_NS);
 }
 
-/* First, so many errors that a repetition succeeds; then one more, so that the
- * row is put elsewhere. */
+/* First, so many errors that a repetition by the seam succeeds; then one more,
+ * so that the translation layer repeats the program. */
 WITH_FIXTURE(setup_plp, teardown)
 static void test_the_buffer_is_saved_despite_parity_errors(void **state)
 {

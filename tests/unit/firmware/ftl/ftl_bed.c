@@ -206,10 +206,12 @@ static void apply_write(uint32_t ids[BED_SECTORS], const struct bed_unit *unit,
     }
 }
 
-/* The first `count` writes are durable. */
+/* The first `count` writes are durable.  This does not say what the unit has if
+ * one of them has failed. */
 static void make_durable(struct bed_unit *unit, uint32_t count)
 {
-    while (unit->durable < count) {
+    while (unit->durable < count &&
+           !unit->history[unit->durable % BED_HISTORY].is_optional) {
         apply_write(unit->base, unit, unit->durable++);
     }
 }
@@ -362,6 +364,16 @@ static bool is_read_to_fail(struct bed *bed, const struct nand_op *op)
            --bed->reads_until_error == 0;
 }
 
+/* The same of this program. */
+static bool is_program_to_fail(struct bed *bed, const struct nand_op *op)
+{
+    if (op->kind != NAND_OP_PROGRAM || bed->program_errors == 0) {
+        return false;
+    }
+    bed->program_errors--;
+    return true;
+}
+
 /*
  * Whether the end of a read is reported with one status for all units.  The
  * NAND controller's seam does so whenever it can; the bed does so in half of
@@ -399,13 +411,18 @@ static void complete_op(struct bed *bed, struct nand_op *op)
     }
     switch ((enum nand_verdict)op->verdict) {
     case NAND_VERDICT_OK:
-        status = is_read_to_fail(bed, op) ? FTL_FLASH_ERROR : FTL_FLASH_OK;
+        status = is_read_to_fail(bed, op) || is_program_to_fail(bed, op)
+                     ? FTL_FLASH_ERROR
+                     : FTL_FLASH_OK;
         break;
     case NAND_VERDICT_FAILED:
         status = FTL_FLASH_FAILED;
         break;
     case NAND_VERDICT_DEAD:
         status = FTL_FLASH_DEAD;
+        break;
+    case NAND_VERDICT_STORAGE:
+        status = FTL_FLASH_STORAGE;
         break;
     default:
         fail_msg("The translation layer broke a rule: verdict %d, rule %d.",
@@ -666,11 +683,20 @@ void bed_start_mount(struct bed *bed)
     bed->is_estimated = false;
 }
 
+/* Step.  If storage fails, time may have to pass. */
+static void step_busy(struct bed *bed)
+{
+    if (!bed_step(bed)) {
+        assert_true(bed->storage_fails && bed->deadline_us != UINT64_MAX);
+        bed->now_us = MAX(bed->now_us, bed->deadline_us);
+    }
+}
+
 void bed_mount(struct bed *bed)
 {
     bed_start_mount(bed);
     while (ftl_state(bed->ftl) == FTL_MOUNTING) {
-        assert_true(bed_step(bed));
+        step_busy(bed);
     }
     assert_int_equal(ftl_state(bed->ftl), FTL_READY);
 }
@@ -699,7 +725,7 @@ void bed_stop(struct bed *bed)
 {
     ftl_stop(bed->ftl);
     while (!ftl_is_stopped(bed->ftl)) {
-        assert_true(bed_step(bed));
+        step_busy(bed);
     }
 }
 
@@ -808,7 +834,7 @@ static void note_write(struct bed *bed, struct bed_io *io, uint32_t id)
                 fail_msg("The test never flushes unit %u.", i);
             }
             unit->history[unit->writes++ % BED_HISTORY] =
-                (struct bed_write){id, sectors};
+                (struct bed_write){.id = id, .sectors = sectors};
             io->marks[i] = unit->writes;
             unit->is_busy = is_partial;
         }
@@ -842,9 +868,48 @@ static void note_end(struct bed *bed, const struct bed_io *io)
         return;
     }
     for (uint32_t i = first_unit(io); i < end_unit(io); i++) {
-        bed->unit[i].is_busy = false;
-        bed->unit[i].in_progress--;
+        struct bed_unit *unit = &bed->unit[i];
+
+        unit->is_busy = false;
+        unit->in_progress--;
+        if (io->status != MEDIA_OK && bed->storage_fails) {
+            unit->history[(io->marks[i] - 1) % BED_HISTORY].is_optional = true;
+        }
     }
+}
+
+/*
+ * Whether a unit can have these contents: after all writes, or after some of
+ * them if this is not known.  Of the writes that have failed, note which ones
+ * had an effect.
+ * @param before  what the unit has after the first `count` writes
+ */
+static bool can_have(const struct bed *bed, struct bed_unit *unit,
+                     const uint32_t before[BED_SECTORS], uint32_t count,
+                     const uint32_t ids[BED_SECTORS])
+{
+    struct bed_write *next = &unit->history[count % BED_HISTORY];
+    uint32_t state[BED_SECTORS];
+
+    memcpy(state, before, sizeof(state));
+    if ((count == unit->writes || bed->is_unknown) &&
+        memcmp(state, ids, sizeof(state)) == 0) {
+        return true;
+    }
+    if (count == unit->writes) {
+        return false;
+    }
+    apply_write(state, unit, count);
+    if (can_have(bed, unit, state, count + 1, ids)) {
+        next->is_optional = false;
+        return true;
+    }
+    if (next->is_optional && can_have(bed, unit, before, count + 1, ids)) {
+        next->is_optional = false;
+        next->sectors = 0;
+        return true;
+    }
+    return false;
 }
 
 /* Check the contents of a unit, whose sectors have these ids. */
@@ -852,15 +917,8 @@ static void check_unit(struct bed *bed, uint32_t number,
                        const uint32_t ids[BED_SECTORS])
 {
     struct bed_unit *unit = &bed->unit[number];
-    uint32_t state[BED_SECTORS];
-    uint32_t count = unit->durable;
 
-    memcpy(state, unit->base, sizeof(state));
-    while (count != unit->writes &&
-           !(bed->is_unknown && memcmp(state, ids, sizeof(state)) == 0)) {
-        apply_write(state, unit, count++);
-    }
-    if (memcmp(state, ids, sizeof(state)) != 0) {
+    if (!can_have(bed, unit, unit->base, unit->durable, ids)) {
         fail_msg("Unit %u has contents that it cannot have: %u %u %u %u %u %u "
                  "%u %u; %u of its writes are durable, %u completed, %u begun.",
                  number, ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], ids[6],
@@ -874,9 +932,12 @@ static void check_unit(struct bed *bed, uint32_t number,
 
 /* ---- Operations. */
 
-/* An operation must succeed, unless the medium is read-only. */
+/* An operation must succeed, unless the medium is read-only, or storage fails. */
 static void check_status(const struct bed *bed, enum media_status status)
 {
+    if (status == MEDIA_WRITE_ERROR && bed->storage_fails) {
+        return;
+    }
     if (status != MEDIA_READ_ONLY || !ftl_is_read_only(bed->ftl)) {
         assert_int_equal(status, MEDIA_OK);
     }

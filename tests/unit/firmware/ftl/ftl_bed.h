@@ -59,8 +59,10 @@ struct bed_config {
 
 /* One write of a unit. */
 struct bed_write {
-    uint32_t id;     /* of its contents; 0: zeroes; or BED_MARKED */
-    uint8_t sectors; /* mask */
+    uint32_t id;      /* of its contents; 0: zeroes; or BED_MARKED */
+    uint8_t sectors;  /* mask */
+    bool is_optional; /* the operation has failed, perhaps before it changed
+                       * this unit */
 };
 
 /*
@@ -138,6 +140,10 @@ struct bed {
      * before media_done() returns: of a whole unit, from one piece.  The target
      * does this when an operation becomes free that a command waits for. */
     unsigned int chained_writes;
+    uint32_t program_errors; /* so many of the next programs end with it */
+    /* Storage may refuse requests: operations may end with MEDIA_WRITE_ERROR,
+     * and a mount may wait. */
+    bool storage_fails;
     uint64_t events;
     uint64_t programs, erases; /* begun */
     uint64_t torn_reads; /* units of half programmed rows that were readable */

@@ -556,7 +556,6 @@ static void test_errors_of_storage_end_operations(void **state)
     assert_int_equal(bed_erase(bed, 2, 0, false, true), NAND_VERDICT_STORAGE);
     assert_false(bed_sync(bed));
     bed->ram.fail_writes = 0;
-    /* What storage holds of these blocks is not known: erase them. */
     assert_int_equal(bed_read(bed, 0, 0, 0, 0, 0, 1), NAND_UNIT_GOOD);
     assert_int_equal(rule_of_program(bed, 2, 0, 0), 1);
     assert_int_equal(bed_erase(bed, 3, 0, false, false), NAND_VERDICT_OK);
@@ -565,6 +564,95 @@ static void test_errors_of_storage_end_operations(void **state)
     bed_reopen(bed);
     assert_int_equal(bed_read(bed, 1, 0, 0, 0, 0, 2), NAND_UNIT_GOOD);
     bed_free(bed);
+}
+
+/* Storage fails at the first or the second write of the operation.  What is
+ * before it has been written. */
+static int fail_second_half(void *ctx, const struct ram_request *request,
+                            uint64_t *len)
+{
+    uint32_t *writes = ctx;
+
+    if (request->kind != RAM_WRITE || *writes == 0) {
+        return 0;
+    }
+    *len = --*writes == 0 ? *len / 128 * 64 : *len;
+    return *writes == 0 ? 28 : 0;
+}
+
+static void test_a_program_that_storage_has_failed_can_be_repeated(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 4 * 2; i++) {
+        struct bed *bed = bed_new("tlc2021", 2, 3);
+        bool at_once = i % 2 != 0;
+        uint32_t writes = 0;
+
+        assert_int_equal(bed_program(bed, 3, 1, 0, 1, at_once),
+                         NAND_VERDICT_OK);
+        bed->ram.judge = fail_second_half;
+        bed->ram.judge_ctx = &writes;
+        for (unsigned int attempt = 0; attempt < 3; attempt++) {
+            /* At once, there is one write for each plane, otherwise two. */
+            writes = 1 + i / 2 % (at_once ? 2 : 4);
+            assert_int_equal(bed_program(bed, 3, 1, 1, 2, at_once),
+                             NAND_VERDICT_STORAGE);
+            assert_int_equal(bed_read(bed, 0, 1, 1, 0, 0, 0),
+                             NAND_UNIT_ERASED);
+            assert_int_equal(rule_of_program(bed, 3, 1, 2), 1);
+        }
+        assert_int_equal(bed_program(bed, 3, 1, 1, 2, at_once),
+                         NAND_VERDICT_OK);
+        for (unsigned int plane = 0; plane < 2; plane++) {
+            assert_int_equal(bed_read(bed, plane, 1, 0, 0, 0, 1),
+                             NAND_UNIT_GOOD);
+            assert_int_equal(bed_read(bed, plane, 1, 1, 0, 0, 2),
+                             NAND_UNIT_GOOD);
+        }
+        bed_reopen(bed);
+        assert_int_equal(bed_read(bed, 1, 1, 1, 0, 0, 2), NAND_UNIT_GOOD);
+        bed_free(bed);
+    }
+}
+
+/* Attempts do not wear out the block.  Until one succeeds, it is half erased. */
+static void test_an_erasure_that_storage_has_failed_can_be_repeated(
+    void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 4 * 2; i++) {
+        struct bed *bed = bed_new("tlc2021", 2, 2);
+        bool at_once = i % 2 != 0;
+        uint32_t writes = 0, wear;
+
+        assert_int_equal(bed_program(bed, 3, 1, 0, 1, at_once),
+                         NAND_VERDICT_OK);
+        wear = bed_block(bed, 0, 1)->wear;
+        bed->ram.judge = fail_second_half;
+        bed->ram.judge_ctx = &writes;
+        for (unsigned int attempt = 0; attempt < 3; attempt++) {
+            writes = 1 + i / 2 % (at_once ? 2 : 4);
+            assert_int_equal(bed_erase(bed, 3, 1, false, at_once),
+                             NAND_VERDICT_STORAGE);
+            assert_int_equal(bed_read(bed, 0, 1, 0, 0, 0, 1),
+                             NAND_UNIT_UNCORRECTABLE);
+            assert_int_equal(rule_of_program(bed, 3, 1, 0), 1);
+            assert_int_equal(bed_block(bed, 0, 1)->wear, wear);
+        }
+        if (i >= 4) { /* Store it. */
+            assert_true(bed_sync(bed));
+            bed_reopen(bed);
+            assert_int_equal(bed_read(bed, 0, 1, 0, 0, 0, 1),
+                             NAND_UNIT_UNCORRECTABLE);
+        }
+        assert_int_equal(bed_erase(bed, 3, 1, false, at_once),
+                         NAND_VERDICT_OK);
+        assert_int_equal(bed_block(bed, 0, 1)->number, 1);
+        assert_int_equal(bed_read(bed, 1, 1, 0, 0, 0, 1), NAND_UNIT_ERASED);
+        assert_int_equal(bed_program(bed, 3, 1, 0, 2, at_once),
+                         NAND_VERDICT_OK);
+        bed_free(bed);
+    }
 }
 
 static void test_the_first_change_waits_for_its_generation(void **state)
