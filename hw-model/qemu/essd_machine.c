@@ -14,7 +14,8 @@
  *  + "port0-netdev", "port1-netdev": id of a -netdev, one per port
  *  + "mgmt", "trace": id of a -chardev each, the channels for tools
  *  + "bmc": id of a -chardev: a program on the I2C bus of the BMC
- *  + I2C buses i2c.0 to i2c.2, on which -device puts devices
+ *  + I2C buses i2c.0 to i2c.2, on which -device puts devices; their paths
+ *    are /i2c0 to /i2c2
  *  + -serial: the UART console; -m: DRAM, 64 MiB to 2 GiB; -smp: 1 to 4 harts
  *
  * There is no -kernel and no -bios: the drive starts what is in its flash.
@@ -507,6 +508,9 @@ static void create_i2c(EssdMachineState *s)
         g_autofree char *bus_name = g_strdup_printf("i2c.%u", i);
         DeviceState *dev = new_child(s, name, TYPE_ESSD_I2C);
 
+        /* With this, -device can name the bus /i2cN, which is the only such
+         * path: a multiplexer also has buses with the names i2c.N. */
+        dev->id = g_strdup(name);
         qdev_prop_set_string(dev, "bus", bus_name);
         qdev_prop_set_bit(dev, "mdio", i < SOC_PORTS);
         place_block(s, dev, base[i], irq[i]);

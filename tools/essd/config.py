@@ -142,6 +142,7 @@ class Drive:
     nand: Nand | None = None
     straps: int = 0         # the strap pins that are high, each as a bit
     boot_key: BootKey | None = None
+    devices: list[str] = field(default_factory=list)    # on I2C buses, as i2c_devices.Device
 
     def __post_init__(self) -> None:
         if isinstance(self.nand, dict):

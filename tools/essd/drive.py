@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from . import outside
+from . import i2c_devices, outside
 from .config import Config, Drive, Nand, part_file
 from .vm import dump_options, option, qmp_options, sandbox_options
 
@@ -80,6 +80,7 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
         f"file.filename={option(drive.flash)}",
         "-blockdev", media_node_json(drive),
         *(nand_options(drive.nand) if drive.nand else []),
+        *i2c_devices.qemu_options(drive.devices),
         # The log is appended to, so that it survives a power cycle.
         "-chardev", f"socket,id=console,path={socket('console')},server=on,"
         f"wait=off,logfile={folder}/{part}.console,logappend=on",

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (boot_key, disk_swap, files, flash, interrupts, media, nand, outside, paths,
-               prepare, settings, show, straps)
+from . import (boot_key, disk_swap, files, flash, i2c_devices, interrupts, media, nand, outside,
+               paths, prepare, settings, show, straps)
 from .config import (DEFAULT_PORTS, PEER_PORT, BootKey, Config, Drive, End, Host, Link, Nand, Peer,
                      Switch)
 from .errors import EssdError
@@ -55,6 +55,7 @@ class Wish:
     block: bool = False         # a new drive has a block medium instead of NAND
     straps: Sequence[int] = ()  # the strap pins that are high until the instance ends
     boot_key: Path | None = None    # PEM file with the key that a new drive gets
+    devices: Sequence[i2c_devices.Device] = ()  # on the I2C buses until the instance ends
     mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: MTU of the links
     host: bool = True
@@ -407,10 +408,11 @@ def configure(wish: Wish) -> Config:
     switches = wires(wish)
     level = straps.level(wish.straps)
     for option, is_given in (("--nand", wish.nand is not None), ("--block", wish.block),
-                             ("--straps", level != 0),
+                             ("--straps", level != 0), ("--device", wish.devices),
                              ("--boot-key", wish.boot_key is not None)):
         if is_given and not with_drive:
             raise EssdError(f"{option} is for a drive, not for --target {wish.target}")
+    i2c_devices.check(wish.devices, level)
     # The drive's files are checked before a build that takes minutes.
     key = drive_boot_key(wish) if with_drive else None
     array = drive_nand(wish) if with_drive else None
@@ -426,7 +428,8 @@ def configure(wish: Wish) -> Config:
         image, nqn = drive_flash(wish, wishes, built.firmware, array, key)
         config.drives["drive"] = Drive(str(built.qemu), str(image), str(found.path),
                                        found.format, nqn, extra=wish.extra, nand=array,
-                                       straps=level, boot_key=key)
+                                       straps=level, boot_key=key,
+                                       devices=drive_devices(wish))
     if wish.host:
         config.hosts["host"] = Host(wish.memory_mib, wish.cpus,
                                     kept_uuid(wish.name, "host"), wish.kernel)
@@ -453,6 +456,12 @@ def note_full_disks(config: Config) -> None:
             told.add(disk)
             show.note(f"the disk of {folder} has {media.show_size(left)} left: when it is "
                       "full, the drive cannot store what hosts write", "yellow")
+
+
+def drive_devices(wish: Wish) -> list[str]:
+    """The devices on the I2C buses, for Config, after creating their files."""
+    i2c_devices.make_files(wish.devices)
+    return [str(device) for device in wish.devices]
 
 
 def flash_path(name: str, part: str = "drive") -> Path:

@@ -76,6 +76,8 @@ def shape(config: Config) -> dict[str, Any]:
             del drive["boot_key"]["file"]
         else:
             del drive["boot_key"]   # as in snapshots from before there were keys
+        if not drive["devices"]:
+            del drive["devices"]
         if drive["nand"]:
             del drive["nand"]["path"]
             if not drive["nand"]["blocks"]:     # an older array, as in older snapshots

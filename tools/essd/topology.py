@@ -5,6 +5,7 @@ topology_yaml.py reads them from a file, and topology_setup.py starts them.
 """
 
 import ipaddress
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 
 from .config import End
 from .errors import EssdError
+from .i2c_devices import Device
 
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -49,6 +51,7 @@ class Drive:
     nand: str | None = None         # [SIZE][,KEY=VALUE]... of its NAND array
     block: bool = False             # it has a block medium instead
     straps: list[int] = field(default_factory=list)     # the strap pins that are high
+    devices: list[Device] = field(default_factory=list)     # on the I2C buses
 
 
 @dataclass
@@ -168,7 +171,7 @@ def loops(topology: Topology) -> list[tuple[Cable, list[str]]]:
 
 def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
               hosts: int, nand: str | None = None, block: bool = False,
-              straps: Sequence[int] = ()) -> str:
+              straps: Sequence[int] = (), devices: Sequence[Device] = ()) -> str:
     """The file that `essd up --drives` and `--hosts` stand for: two switches, to which
     each drive and each host is connected."""
     if not 1 <= count <= DRIVES_MAX - (hosts > 0):
@@ -178,7 +181,8 @@ def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
     keys = [f"{key}: {value}" for key, value in (
         ("size", size), ("nand", None if nand is None else f'"{nand}"'),
         ("block", "yes" if block else None), ("mtu", mtu),
-        ("straps", f'"{",".join(map(str, straps))}"' if straps else None))
+        ("straps", f'"{",".join(map(str, straps))}"' if straps else None),
+        ("devices", json.dumps(" ".join(map(str, devices))) if devices else None))
             if value is not None]
     last = count - 1
     names = ["host"] if hosts == 1 else [f"host{n}" for n in range(hosts)]

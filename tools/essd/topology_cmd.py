@@ -8,6 +8,7 @@ from pathlib import Path
 from . import (chosen, nand, setup, show, status, topology, topology_draw, topology_setup,
                topology_yaml)
 from .errors import EssdError
+from .i2c_devices import Device
 from .instance import Instance
 from .topology import Topology
 
@@ -32,6 +33,7 @@ class Wish:
     nand: str | None = None
     block: bool = False
     straps: Sequence[int] = ()
+    devices: Sequence[Device] = ()
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
@@ -44,15 +46,16 @@ def wanted(wish: Wish) -> tuple[Topology, str]:
         if wish.nand is not None:
             nand.parse(wish.nand)
         text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts, wish.nand,
-                                  wish.block, wish.straps)
+                                  wish.block, wish.straps, wish.devices)
         found = topology_yaml.load(text, f"--drives {drives} --hosts {hosts}", Path.cwd())
         return found, SEVERAL if wish.name == chosen.DEFAULT else wish.name
     if wish.drives is not None or wish.hosts is not None:
         raise EssdError("give either --topology FILE, or --drives N and --hosts N")
     if (wish.size, wish.nand, wish.block, wish.mtu, wish.cpus, wish.host,
-            list(wish.straps)) != (None, None, False, None, 1, True, []):
-        raise EssdError("--size, --nand, --block, --straps, --mtu, --cpus and --no-host are "
-                        f"not for --topology: write them into {wish.file}")
+            list(wish.straps), list(wish.devices)) != (
+            None, None, False, None, 1, True, [], []):
+        raise EssdError("--size, --nand, --block, --straps, --device, --mtu, --cpus and "
+                        f"--no-host are not for --topology: write them into {wish.file}")
     found = topology_yaml.read(wish.file)
     name = wish.name
     if name == chosen.DEFAULT:

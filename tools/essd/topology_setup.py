@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from . import interrupts, outside, prepare, settings_cmd, setup, show, straps
+from . import i2c_devices, interrupts, outside, prepare, settings_cmd, setup, show, straps
 from .config import Config, Drive, End, Host, Link, Nand, Switch
 from .errors import EssdError, Mistakes
 from .flash import Config as Settings
@@ -25,7 +25,7 @@ def wishes(topology: Topology, name: str) -> dict[str, Wish]:
     """What each drive is asked to be; its other settings stay as its flash has them."""
     return {part: Wish(name=name, part=part, size=drive.size, mtu=drive.mtu,
                        nqn=drive.nqn, nand=drive.nand, block=drive.block,
-                       straps=drive.straps,
+                       straps=drive.straps, devices=drive.devices,
                        ports=[",".join(map(str, drive.ports[port])) for port in (0, 1)])
             for part, drive in topology.drives.items()}
 
@@ -173,6 +173,17 @@ def need_mib(topology: Topology) -> int:
             + sum(host.memory_mib for host in topology.hosts.values()))
 
 
+def check_devices(asked: dict[str, Wish]) -> None:
+    """EssdError if devices on I2C buses are in each other's way."""
+    files: dict[str, str] = {}
+    for part, wish in asked.items():
+        i2c_devices.check(wish.devices, straps.level(wish.straps))
+        for device in wish.devices:
+            if device.file and files.setdefault(device.file, part) != part:
+                raise EssdError(f"{part}: {device}: {files[device.file]} has a device with "
+                                "this file already")
+
+
 def configure(topology: Topology, name: str, capture: bool = False) -> Config:
     """Check everything, build what is missing and create the drives' files.
 
@@ -182,6 +193,7 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
     settings = settings_of(topology, asked)
     cables = links(topology, settings, capture)
     check_outside(topology)
+    check_devices(asked)
     arrays = arrays_of(topology, asked)
     files = {part: setup.drive_media(wish, arrays[part] is not None)
              for part, wish in asked.items()}
@@ -200,7 +212,8 @@ def configure(topology: Topology, name: str, capture: bool = False) -> Config:
         image, nqn = setup.drive_flash(wish, settings[part], built.firmware, arrays[part], key)
         config.drives[part] = Drive(str(built.qemu), str(image), str(files[part].path),
                                     files[part].format, nqn, nand=arrays[part],
-                                    straps=straps.level(wish.straps), boot_key=key)
+                                    straps=straps.level(wish.straps), boot_key=key,
+                                    devices=setup.drive_devices(wish))
     prefixes = mac_prefixes(name, topology.hosts)
     for part, host in topology.hosts.items():
         config.hosts[part] = Host(

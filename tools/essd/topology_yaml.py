@@ -13,7 +13,8 @@ from typing import NoReturn
 
 import yaml
 
-from . import chosen, guest_variant, outside, patterns, straps, yaml_mistakes
+from . import (chosen, guest_variant, i2c_devices, outside, patterns, straps,
+               yaml_mistakes)
 from .config import End
 from .errors import EssdError, Mistakes
 from .topology import (DRIVE_PORTS, DRIVES_MAX, FIRST_DRIVE, HOST_CARDS_MAX,
@@ -125,7 +126,7 @@ class Reader:
             said = self.values(value, "a drive", {
                 "size": size_value, "nand": nand_value, "block": yes_value,
                 "mtu": mtu_value, "straps": straps.parse,
-                "config": self.file_value,
+                "devices": self.devices_value, "config": self.file_value,
                 **{f"port{n}": address_values for n in range(DRIVE_PORTS)}})
             if said.get("block") and "nand" in said:
                 self.mistake(mark, "a drive has either a NAND array (nand) or a block medium "
@@ -135,7 +136,8 @@ class Reader:
                               said.get("config"),       # type: ignore[arg-type]
                               nand=said.get("nand"),    # type: ignore[arg-type]
                               block=bool(said.get("block")),
-                              straps=said.get("straps", []))    # type: ignore[arg-type]
+                              straps=said.get("straps", []),    # type: ignore[arg-type]
+                              devices=said.get("devices", []))  # type: ignore[arg-type]
                 for port in range(DRIVE_PORTS):
                     # Too many drives are reported below.
                     last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)
@@ -194,6 +196,9 @@ class Reader:
         if not path.is_file():
             raise EssdError(f"there is no file {path}")
         return path
+
+    def devices_value(self, text: str) -> list[i2c_devices.Device]:
+        return i2c_devices.parse_all(text.split(), self.folder)
 
     def guest_value(self, text: str) -> Path:
         return guest_variant.check(self.folder / text)

@@ -166,7 +166,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
        capture: bool = False, config: Path | str | None = None,
        name: str = "", new: bool = False, keep: bool = False,
        nand: str | None = None, block: bool = False,
-       straps: Sequence[int] = ()) -> System:
+       straps: Sequence[int] = (), devices: Sequence[str] = ()) -> System:
     """Start drives and a Linux host; return when the host can connect to them.
 
     drives: how many.  One is connected to the host by two cables; several are on two
@@ -178,6 +178,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     block: each drive has a block medium instead of a NAND array.
     straps: the strap pins of each drive that are high, such as [5, 6]
     (docs/hardware/soc.md).
+    devices: what is put on the I2C buses of each drive, such as
+    ["at24c-eeprom,bus=i2c.2,address=0x50,rom-size=256"] (docs/hardware/i2c.md).
     mtu: of the links, 1280 to 9000 bytes.
     cpus: virtual CPUs of the host.  host: False starts the drives alone.
     topology: a YAML file instead of all these (docs/topologies.md).
@@ -205,7 +207,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
                             f"{instance.hint('down')}, or use essd.attach")
         with progress_on_stderr():
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
-                              capture, config, nand, block, straps, new and not owner)
+                              capture, config, nand, block, straps, devices,
+                              new and not owner)
             started = True
             _start(instance, made)
     except BaseException as error:
@@ -244,24 +247,25 @@ def _configure_topology(found: "Topology", name: str, capture: bool, new: bool) 
 def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: int,
                host: bool, topology: Path | str | None, capture: bool,
                config: Path | str | None, nand: str | None, block: bool,
-               straps: Sequence[int], new: bool) -> Config:
-    from .. import settings_cmd, topology_yaml
+               straps: Sequence[int], devices: Sequence[str], new: bool) -> Config:
+    from .. import i2c_devices, settings_cmd, topology_yaml
     from ..topology import of_drives
     if topology is not None:
-        if (drives, size, nand, block, list(straps), mtu, cpus, host, config) != (
-                1, None, None, False, [], None, 1, True, None):
-            raise EssdError("drives, size, nand, block, straps, mtu, cpus, host and config "
-                            f"are not for a topology: write them into {topology}")
+        if (drives, size, nand, block, list(straps), list(devices), mtu, cpus, host,
+                config) != (1, None, None, False, [], [], None, 1, True, None):
+            raise EssdError("drives, size, nand, block, straps, devices, mtu, cpus, host and "
+                            f"config are not for a topology: write them into {topology}")
         return _configure_topology(topology_yaml.read(Path(topology)), name, capture, new)
+    parsed = i2c_devices.parse_all(devices, Path.cwd())
     if drives != 1:
         if config is not None:
             raise EssdError("config is for a single drive: give each drive a file in a "
                             "topology")
-        text = of_drives(drives, size, mtu, cpus, host, nand, block, straps)
+        text = of_drives(drives, size, mtu, cpus, host, nand, block, straps, parsed)
         found = topology_yaml.load(text, f"drives={drives}", paths.TOP)
         return _configure_topology(found, name, capture, new)
-    wish = setup.Wish(name=name, size=size, nand=nand, block=block, straps=straps, mtu=mtu,
-                      cpus=cpus, host=host, capture=capture)
+    wish = setup.Wish(name=name, size=size, nand=nand, block=block, straps=straps,
+                      devices=parsed, mtu=mtu, cpus=cpus, host=host, capture=capture)
     if new:
         setup.forget_for(wish)
     if config is not None:

@@ -73,6 +73,11 @@ def up(name: NewName = chosen.DEFAULT,
            "fused into a new drive: it starts only firmware that is signed with this key "
            "(see docs/firmware-update.md).  Default: no key; images need no signature.")]
        = None,
+       device: Annotated[list[str] | None, typer.Option(
+           "--device", metavar="TYPE,bus=BUS,address=ADDRESS[,KEY=VALUE]...", help="Put one "
+           "of QEMU's devices on an I2C bus of the drive until the instance ends, such as "
+           "at24c-eeprom,bus=i2c.2,address=0x50,rom-size=256 (see docs/hardware/i2c.md).  "
+           "Can be given several times.")] = None,
        host: Annotated[bool, typer.Option(
            help="Start the Linux host too, or only the drive.")] = True,
        new: Annotated[bool, typer.Option(
@@ -108,10 +113,11 @@ def up(name: NewName = chosen.DEFAULT,
     With --drives, --hosts or --topology, start several drives, hosts and switches.
     """
     chosen.check_word("--target", target, ("drive", "nvmet"))
-    from ... import capture_rotation
+    from ... import capture_rotation, i2c_devices
     from ... import straps as straps_module
     capture_bytes = capture_rotation.parse_limit(capture_size)
     pins = straps_module.parse(straps) if straps is not None else []
+    devices = i2c_devices.parse_all(device or [], Path.cwd())
     if topology is not None or drives is not None or hosts is not None:
         from ... import topology_cmd
         several = "--topology" if topology else "--drives" if drives else "--hosts"
@@ -126,7 +132,7 @@ def up(name: NewName = chosen.DEFAULT,
                                 "file (docs/topologies.md)")
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
                                           capture_bytes, size, mtu, cpus, host, hosts, nand,
-                                          block, pins))
+                                          block, pins, devices))
         return
     from ... import interrupts, outside, settings_cmd, setup
     from ... import boot_key as boot_key_module
@@ -142,7 +148,7 @@ def up(name: NewName = chosen.DEFAULT,
     wish = setup.Wish(name=name, ports=[port0, port1], outside=[place0, place1],
                       nqn=nqn, size=size, media=media, media_format=media_format,
                       nand=nand, block=block, straps=pins, boot_key=boot_key,
-                      mtu=mtu, host_mtu=host_mtu, host=host, target=target,
+                      devices=devices, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
                       namespaces=namespaces, capture=capture, capture_bytes=capture_bytes,
                       cpus=cpus)
     if new:
