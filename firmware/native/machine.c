@@ -616,6 +616,9 @@ static void create_i2c(struct machine *machine)
             .is_fast = true,
         };
 
+        if (i < SOC_PORTS) {
+            config.mdio = (struct mdio_bus){&machine->ports[i], hw_port_mdio};
+        }
         i2c_wires_init(&machine->i2c_wires[i], i);
         hw_i2c_init(&machine->i2c[i], &config);
     }

@@ -9,7 +9,6 @@ enum {
     BITS_PER_BYTE = 9, /* eight and the acknowledgement */
     BITS_START_STOP = 2,
     MDIO_FRAME_NS = 64 * 400, /* 64 bits at 2.5 MHz */
-    MDIO_NOBODY = 0xffff,     /* the pull-up answers if no PHY does */
     NO_TARGET_ADDR = 0xff,
 };
 
@@ -158,11 +157,19 @@ static void start_frame(struct hw_i2c *i2c, uint32_t value)
 /* A read returns what the PHY has sent; other frames leave DATA as it is. */
 static void end_frame(struct hw_i2c *i2c)
 {
-    uint32_t op = FIELD_GET(i2c->state.mdio, I2C_MDIO, OP);
+    const struct mdio_bus *bus = &i2c->config.mdio;
+    const struct mdio_frame frame = {
+        .is_clause45 = FIELD_GET(i2c->state.mdio, I2C_MDIO, CLAUSE45),
+        .op = (uint8_t)FIELD_GET(i2c->state.mdio, I2C_MDIO, OP),
+        .phy = (uint8_t)FIELD_GET(i2c->state.mdio, I2C_MDIO, PHY),
+        .reg = (uint8_t)FIELD_GET(i2c->state.mdio, I2C_MDIO, REG),
+        .data = (uint16_t)FIELD_GET(i2c->state.mdio, I2C_MDIO, DATA),
+    };
+    uint16_t data =
+        bus->frame != NULL ? bus->frame(bus->ctx, &frame) : MDIO_NOBODY;
 
-    if (op == I2C_MDIO_OP_READ || op == I2C_MDIO_OP_READ_45) {
-        i2c->state.mdio =
-            FIELD_SET(i2c->state.mdio, I2C_MDIO, DATA, MDIO_NOBODY);
+    if (frame.op == I2C_MDIO_OP_READ || frame.op == I2C_MDIO_OP_READ_45) {
+        i2c->state.mdio = FIELD_SET(i2c->state.mdio, I2C_MDIO, DATA, data);
     }
     end_transfer(i2c, I2C_RESULT_OK, 0);
 }

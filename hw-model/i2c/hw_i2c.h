@@ -15,6 +15,7 @@
 #define ESSD_HW_I2C_H
 
 #include "hw-model/core/env.h"
+#include "hw-model/core/mdio.h"
 #include "lib/regfields.h"
 #include "hw-model/regs/i2c.h"
 
@@ -37,6 +38,7 @@ struct hw_i2c_wires {
 struct hw_i2c_config {
     struct dev_env env; /* `dma` and `defer` are not used */
     struct hw_i2c_wires wires;
+    struct mdio_bus mdio;
     bool has_mdio;
     /* Transfers take no time.  essd-native uses this. */
     bool is_fast;

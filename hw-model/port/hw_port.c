@@ -58,6 +58,7 @@ static void update_link(struct hw_port *port)
     struct phy_link link = hw_port_link(port);
     bool is_up = link.reason == PORT_REASON_NONE;
 
+    port_mdio_note_link(port, &link);
     if (link.reason != port->reason) {
         port->reason = link.reason;
         port_irq_raise(port, R_PORT_IRQ_STATUS_LINK_MASK);
@@ -193,6 +194,7 @@ static void clear_registers(struct hw_port *port)
         FIELD_MAKE(PORT_LINK_CTRL, FEC, PORT_FEC_FC) |
         FIELD_MAKE(PORT_LINK_CTRL, SPEED_MBPS, DEFAULT_SPEED_MBPS);
     derive_matches(port);
+    port_mdio_reset(port);
 }
 
 void hw_port_init(struct hw_port *port, const struct hw_port_config *config)

@@ -15,6 +15,7 @@
 
 #include "hw-model/core/env.h"
 #include "hw-model/core/frame.h"
+#include "hw-model/core/mdio.h"
 #include "hw-model/port/port_fec.h"
 #include "hw-model/port/port_phy.h"
 #include "lib/util.h"
@@ -26,6 +27,7 @@ enum {
     HW_PORT_VLAN_WORDS = 128,
     HW_PORT_COUNTERS = 58,
     HW_PORT_PRIORITIES = 8,
+    HW_PORT_MMDS = 2, /* devices of the PHY that MDIO reaches */
     /* Slots in which frames may overtake a paused frame. */
     HW_PORT_TX_AHEAD = 64,
 };
@@ -111,6 +113,10 @@ struct hw_port {
     uint8_t tx_is_sound;   /* the next frame is not lost to bit errors */
     uint64_t partner_lost; /* frames that the partner lost to bit errors */
 
+    /* The PHY on the MDIO bus. */
+    uint16_t mdio_reg[HW_PORT_MMDS]; /* register of the next frame: PMA, PCS */
+    uint8_t mdio_low; /* link bits that were 0 since they were read last */
+
     /*
      * Used while link_blocked.  Not saved, because a loaded machine has a new
      * link.
@@ -185,6 +191,12 @@ void hw_port_set_errors(struct hw_port *port, uint64_t seed, uint64_t ber_atto);
 
 /** The current state of the link. */
 struct phy_link hw_port_link(const struct hw_port *port);
+
+/**
+ * Handle a frame for the port's PHY: `frame` of struct mdio_bus.  `ctx` is the
+ * port.
+ */
+uint16_t hw_port_mdio(void *ctx, const struct mdio_frame *frame);
 
 /**
  * Check the fields after they were loaded, and derive those that are not saved.

@@ -71,6 +71,12 @@ void port_pause_end(struct hw_port *port, uint8_t still);
  */
 void port_pause_loaded(struct hw_port *port);
 
+/* ---- hw_port_mdio.c */
+
+/* The state of the link may have changed: latch the link bits that are 0. */
+void port_mdio_note_link(struct hw_port *port, const struct phy_link *link);
+void port_mdio_reset(struct hw_port *port);
+
 /* ---- hw_port_timeout.c */
 
 /*

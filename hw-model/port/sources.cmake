@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     hw_port.c
+    hw_port_mdio.c
     hw_port_pause.c
     hw_port_rx.c
     hw_port_timeout.c

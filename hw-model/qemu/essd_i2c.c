@@ -8,6 +8,7 @@
  *  + sysbus IRQ 0: level, high while an enabled I2C_IRQ_STATUS bit is set
  *  + an I2C bus with the name of property "bus"; -device puts devices on it
  *  + property "mdio": the pins can carry MDIO; default false
+ *  + link "port": the port whose PHY is on the MDIO bus; default none
  *
  * essd-i2c-target is the same controller as other controllers of its bus see
  * it: a device that answers at the addresses which the registers name.
@@ -25,6 +26,7 @@
 #include "trace.h"
 
 #include "essd_core.h"
+#include "essd_port.h"
 #include "hw-model/i2c/hw_i2c.h"
 
 OBJECT_DECLARE_SIMPLE_TYPE(EssdI2CTarget, ESSD_I2C_TARGET)
@@ -44,6 +46,7 @@ struct EssdI2CState {
     qemu_irq irq;
     char *bus_name;
     bool has_mdio;
+    EssdPortState *port;
     I2CBus *bus;
     EssdI2CTarget *target;
     struct hw_i2c i2c;
@@ -229,6 +232,8 @@ static void essd_i2c_realize(DeviceState *dev, Error **errp)
                                      .nack = essd_i2c_nack,
                                      .stop = essd_i2c_stop,
                                  },
+                             .mdio = s->port ? essd_port_mdio(s->port)
+                                             : (struct mdio_bus){0},
                              .has_mdio = s->has_mdio,
                          });
     target = qdev_new(TYPE_ESSD_I2C_TARGET);
@@ -301,6 +306,8 @@ static const VMStateDescription essd_i2c_vmstate = {
 static const Property essd_i2c_properties[] = {
     DEFINE_PROP_STRING("bus", EssdI2CState, bus_name),
     DEFINE_PROP_BOOL("mdio", EssdI2CState, has_mdio, false),
+    DEFINE_PROP_LINK("port", EssdI2CState, port, TYPE_ESSD_PORT,
+                     EssdPortState *),
 };
 
 static void essd_i2c_class_init(ObjectClass *oc, void *data)

@@ -513,6 +513,10 @@ static void create_i2c(EssdMachineState *s)
         dev->id = g_strdup(name);
         qdev_prop_set_string(dev, "bus", bus_name);
         qdev_prop_set_bit(dev, "mdio", i < SOC_PORTS);
+        if (i < SOC_PORTS && s->port[i]) {
+            object_property_set_link(OBJECT(dev), "port", OBJECT(s->port[i]),
+                                     &error_fatal);
+        }
         place_block(s, dev, base[i], irq[i]);
         bus[i] = essd_i2c_bus(ESSD_I2C(dev));
     }

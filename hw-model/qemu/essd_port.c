@@ -752,6 +752,11 @@ static void essd_port_init(Object *obj)
     sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
 }
 
+struct mdio_bus essd_port_mdio(EssdPortState *s)
+{
+    return (struct mdio_bus){.ctx = &s->port, .frame = hw_port_mdio};
+}
+
 /* The cable and the netdev are those of the new machine, not the saved ones. */
 static int essd_port_post_load(void *opaque, int version_id)
 {
@@ -767,8 +772,8 @@ static int essd_port_post_load(void *opaque, int version_id)
 
 static const VMStateDescription essd_port_vmstate = {
     .name = TYPE_ESSD_PORT,
-    .version_id = 4,
-    .minimum_version_id = 4,
+    .version_id = 5,
+    .minimum_version_id = 5,
     .post_load = essd_port_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32(port.ctrl, EssdPortState),
@@ -810,6 +815,8 @@ static const VMStateDescription essd_port_vmstate = {
         VMSTATE_UINT64(port.lane_tx.ber_atto, EssdPortState),
         VMSTATE_UINT8(port.tx_is_sound, EssdPortState),
         VMSTATE_UINT64(port.partner_lost, EssdPortState),
+        VMSTATE_UINT16_ARRAY(port.mdio_reg, EssdPortState, HW_PORT_MMDS),
+        VMSTATE_UINT8(port.mdio_low, EssdPortState),
         VMSTATE_UINT8(port.raw_waiting, EssdPortState),
         VMSTATE_UINT8(port.rnic_waiting, EssdPortState),
         VMSTATE_UINT8(port.rnic_priority, EssdPortState),

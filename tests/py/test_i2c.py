@@ -334,3 +334,51 @@ def test_transfers_and_messages_in_progress_are_saved(on_bus, tmp_path: Path) ->
     assert program.ask(f"transfer {IMAGE_AT:x} - 5") == "ack " + b"ished".hex()
     assert program.ask(f"transfer {MAIL_AT:x} 09 0") == "ack "
     assert bmc.get(MAIL_STATUS) & 0xff == 2
+
+
+# The PHYs on MDIO
+
+CLAUSE_22, PMA, PCS = 0, 1 << 28 | 1 << 16, 1 << 28 | 3 << 16
+TO_REGISTER, READ_ON, READ = 0 << 26, 2 << 26, 3 << 26
+
+
+def frame_on_mdio(bus: Bus, frame: int) -> int:
+    """Send a frame to the PHY at address 0; return the data afterwards."""
+    bus.set(CTRL, ENABLE | MDIO_PINS)
+    bus.set(MDIO, frame)
+    assert bus.end() == OK
+    return bus.get(MDIO) & 0xffff
+
+
+def phy_register(bus: Bus, device: int, number: int) -> int:
+    if device == CLAUSE_22:
+        return frame_on_mdio(bus, READ_ON | number << 16)
+    frame_on_mdio(bus, TO_REGISTER | device | number)
+    return frame_on_mdio(bus, READ | device)
+
+
+def test_each_port_has_a_phy_on_mdio(on_bus) -> None:
+    """The port of this machine without a network has a PHY that receives nothing."""
+    machine = on_bus()
+    for number, received in ((0, 1), (1, 0)):
+        bus = Bus.enabled(machine, number)
+        assert [phy_register(bus, CLAUSE_22, n) for n in (2, 3)] == [0x28a8, 0x0010]
+        assert phy_register(bus, PMA, 10) == received
+        assert phy_register(bus, PMA, 0) == 0x2850      # 25 Gb/s, not enabled
+        assert phy_register(bus, PCS, 7) == 7
+        assert frame_on_mdio(bus, MDIO_READ) == 0xffff  # at another address
+
+
+def test_the_state_of_a_phy_is_saved(on_bus, tmp_path: Path) -> None:
+    """The number of the next register, and whether a link bit was 0 meanwhile."""
+    machine = on_bus()
+    bus = Bus.enabled(machine, 0)
+    assert [phy_register(bus, PMA, 1) for _ in range(2)] == [0x0002, 0x0006]
+    frame_on_mdio(bus, TO_REGISTER | PMA | 1)
+    frame_on_mdio(bus, TO_REGISTER | PCS | 2)
+    assert frame_on_mdio(bus, READ_ON | PCS) == 0x28a8
+    save(machine, tmp_path / "state")
+    bus = Bus(load(on_bus("-incoming", "defer"), tmp_path / "state"), 0)
+    assert frame_on_mdio(bus, READ_ON | PCS) == 0x0010
+    assert frame_on_mdio(bus, READ | PMA) == 0x0006
+    assert [phy_register(bus, PCS, 1) for _ in range(2)] == [0x0002, 0x0002]

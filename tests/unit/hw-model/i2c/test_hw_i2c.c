@@ -31,6 +31,7 @@ static struct {
     uint8_t got[I2C_BUFFER_BYTES];
     unsigned int got_len, starts, stops, nacks;
     uint8_t next;
+    struct mdio_frame frame; /* the last one on MDIO */
 } bed;
 
 static bool bed_start(void *ctx, uint8_t addr, bool is_read)
@@ -67,6 +68,13 @@ static void bed_stop(void *ctx)
 {
     (void)ctx;
     bed.stops++;
+}
+
+static uint16_t bed_frame(void *ctx, const struct mdio_frame *frame)
+{
+    (void)ctx;
+    bed.frame = *frame;
+    return 0x4321;
 }
 
 static uint32_t get_reg(uint32_t offset)
@@ -310,6 +318,26 @@ static void test_only_an_mdio_frame_that_reads_changes_the_data(void **state)
         assert_int_equal(get_reg(A_I2C_MDIO),
                          rows[i].frame | rows[i].data_after);
     }
+}
+
+static void test_a_frame_reaches_what_is_on_mdio(void **state)
+{
+    (void)state;
+    bed.i2c.config.mdio.frame = bed_frame;
+    set_reg(A_I2C_CTRL, R_I2C_CTRL_ENABLE_MASK | R_I2C_CTRL_MDIO_MASK);
+    set_reg(A_I2C_MDIO, MDIO_WRITE | MDIO_TO_45 | 0x1234);
+    assert_int_equal(bed.frame.data, 0); /* only after its bit times */
+    hw_i2c_timer(&bed.i2c);
+    assert_true(bed.frame.is_clause45);
+    assert_int_equal(bed.frame.op, I2C_MDIO_OP_WRITE);
+    assert_int_equal(bed.frame.phy, 1);
+    assert_int_equal(bed.frame.reg, 2);
+    assert_int_equal(bed.frame.data, 0x1234);
+    assert_int_equal(get_reg(A_I2C_MDIO), MDIO_WRITE | MDIO_TO_45 | 0x1234);
+    set_reg(A_I2C_MDIO, MDIO_READ | MDIO_TO);
+    hw_i2c_timer(&bed.i2c);
+    assert_false(bed.frame.is_clause45);
+    assert_int_equal(get_reg(A_I2C_MDIO), MDIO_READ | MDIO_TO | 0x4321);
 }
 
 static void test_state_that_is_impossible_is_not_loaded(void **state)
