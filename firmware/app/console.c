@@ -315,6 +315,18 @@ static void run_crash(struct console *console, char **words, unsigned int count)
     }
 }
 
+static void run_i2c(struct console *console, char **words, unsigned int count)
+{
+    console_i2c(&console->i2c, console->log, console->drive->peripherals.bus,
+                words, count);
+}
+
+static void run_phy(struct console *console, char **words, unsigned int count)
+{
+    console_phy(&console->phy, console->log, console->drive->peripherals.bus,
+                words, count);
+}
+
 static void run_help(struct console *console, char **words, unsigned int count);
 
 static const struct command commands[] = {
@@ -341,6 +353,10 @@ static const struct command commands[] = {
      "print or change settings: docs/configuration.md", 1, 4, run_config},
     {"ana", "[GROUP PORT STATE]",
      "print or set how namespaces are reached: docs/nvme.md", 1, 5, run_ana},
+    {"i2c", "scan|read|write...",
+     "talk to a device on an I2C bus: docs/console.md", 3, 6, run_i2c},
+    {"phy", "[PORT [REGISTER]]", "print what the ports' PHYs say on MDIO", 1, 3,
+     run_phy},
     {"host", "[add|remove|...]",
      "print or change who may connect: docs/console.md", 1, 5, run_host},
     {"shutdown", "", "prepare for power-off: tell the network, save", 1, 1,
@@ -383,6 +399,13 @@ static void run_line(struct console *console)
     say(console, "error: there is no command %s; try help", words[0]);
 }
 
+/* Whether the last command waits for transfers. */
+static bool is_command_running(const struct console *console)
+{
+    return console_i2c_is_busy(&console->i2c) ||
+           console_phy_is_busy(&console->phy);
+}
+
 static void end_line(struct console *console)
 {
     log_raw(console->log, "\r\n", 2);
@@ -395,7 +418,10 @@ static void end_line(struct console *console)
     }
     console->len = 0;
     console->is_too_long = false;
-    log_raw(console->log, prompt, sizeof(prompt) - 1);
+    console->is_waiting = is_command_running(console);
+    if (!console->is_waiting) {
+        log_raw(console->log, prompt, sizeof(prompt) - 1);
+    }
 }
 
 static void erase_character(struct console *console)
@@ -439,6 +465,13 @@ bool console_step(struct console *console, uint64_t now_us, uint32_t budget)
 {
     char c;
 
+    if (console->is_waiting) {
+        if (is_command_running(console)) {
+            return false;
+        }
+        console->is_waiting = false;
+        log_raw(console->log, prompt, sizeof(prompt) - 1);
+    }
     if (now_us < console->poll_us) {
         return false;
     }
@@ -448,6 +481,9 @@ bool console_step(struct console *console, uint64_t now_us, uint32_t budget)
             return i != 0;
         }
         take_character(console, c);
+        if (console->is_waiting) {
+            break;
+        }
     }
     return true; /* the next turn continues */
 }

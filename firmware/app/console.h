@@ -12,6 +12,8 @@
 #ifndef ESSD_APP_CONSOLE_H
 #define ESSD_APP_CONSOLE_H
 
+#include "firmware/app/console_i2c.h"
+#include "firmware/app/console_phy.h"
 #include "firmware/app/drive.h"
 #include "firmware/drivers/uart.h"
 
@@ -25,6 +27,9 @@ struct console {
     uint32_t len;
     bool is_too_long;
     bool was_return; /* the last character was CR: a LF after it is ignored */
+    bool is_waiting; /* a command has not ended; typed characters wait */
+    struct console_i2c i2c;
+    struct console_phy phy;
     char line[CONSOLE_LINE_MAX + 1];
 };
 

@@ -7,6 +7,8 @@ set(SOURCES
     console.c
     console_config.c
     console_hosts.c
+    console_i2c.c
+    console_phy.c
     crash_store.c
     drive.c
     firmware_update.c

@@ -62,11 +62,25 @@ bool i2c_init(struct i2c *i2c, uintptr_t regs, uint32_t speed_khz)
     return true;
 }
 
+/* Let the pins carry MDIO or I2C.  A controller without MDIO stays at I2C, and
+ * then refuses frames. */
+static void select_mdio(const struct i2c *i2c, bool is_mdio)
+{
+    uint32_t ctrl = reg_read(i2c, A_I2C_CTRL);
+
+    reg_write(i2c, A_I2C_CTRL, FIELD_SET(ctrl, I2C_CTRL, MDIO, is_mdio));
+}
+
 static void start_first(const struct i2c *i2c)
 {
     const struct i2c_request *request = i2c->first;
 
     if (request == NULL || i2c->regs == 0) {
+        return;
+    }
+    if (request->is_mdio) {
+        select_mdio(i2c, true);
+        reg_write(i2c, A_I2C_MDIO, request->frame);
         return;
     }
     window_write(i2c, A_I2C_TX, request->bytes, request->write_len);
@@ -121,7 +135,10 @@ bool i2c_poll(struct i2c *i2c)
             return false;
         }
         outcome = outcome_of(status);
-        if (outcome == I2C_OK) {
+        if (request->is_mdio) {
+            request->frame = reg_read(i2c, A_I2C_MDIO);
+            select_mdio(i2c, false);
+        } else if (outcome == I2C_OK) {
             window_read(i2c, A_I2C_RX, request->bytes, request->read_len);
         }
     }

@@ -2,7 +2,8 @@
 /*
  * Driver of an I2C controller.  It transfers one request at a time, in the
  * order in which they were queued, and takes messages that other controllers of
- * the bus send to this drive.
+ * the bus send to this drive.  A request may also be a frame on MDIO, for which
+ * the controller's pins leave I2C: see mdio.h.
  * Reference: docs/hardware/i2c.md
  */
 #ifndef ESSD_DRIVERS_I2C_H
@@ -25,6 +26,8 @@ struct i2c_request {
     uint16_t write_len;
     uint16_t read_len;
     uint8_t bytes[I2C_TRANSFER_MAX]; /* to write; then those that were read */
+    bool is_mdio;   /* MDIO instead of the above; mdio.h makes such requests */
+    uint32_t frame; /* I2C_MDIO: to send; then with the data that was read */
 
     /** The transfer has ended; the request belongs to the caller again. */
     void (*done)(void *ctx, struct i2c_request *request,

@@ -4,6 +4,7 @@ set(SOURCES
     ecc.c
     i2c.c
     lag.c
+    mdio.c
     media.c
     mgmt.c
     nand.c

@@ -3,4 +3,5 @@ set(SOURCES
     ip_text.c
     lldp_log.c
     neighbour_text.c
+    number_text.c
 )

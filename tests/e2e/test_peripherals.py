@@ -4,12 +4,14 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import uart_dialogue
 from conftest import SESSION
 
-from essd import bmc, console, drive, mgmt, modules, port, setup, steps
+from essd import bmc, console, drive, i2c_devices, mgmt, modules, port, setup, steps
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.setup import Wish
@@ -77,6 +79,25 @@ def strapped() -> Iterator[Callable[..., Instance]]:
     setup.forget(name)
 
 
+@pytest.fixture
+def added() -> Iterator[Callable[..., Instance]]:
+    """Start a drive without a host, with devices on its I2C buses."""
+    name = f"{SESSION}-i2c"
+
+    def start(*devices: str) -> Instance:
+        instance = Instance(name)
+        instance.start(setup.configure(Wish(
+            name=name, host=False, size="512M",
+            devices=i2c_devices.parse_all(devices, Path.cwd()))))
+        wait(lambda: (instance.folder / "console.sock").exists()
+             and "listening" in log(instance), "the drive listens", 60)
+        return instance
+
+    yield start
+    Instance(name).stop()
+    setup.forget(name)
+
+
 def log(instance: Instance) -> str:
     return console.log(instance).decode(errors="replace")
 
@@ -115,6 +136,69 @@ def test_straps_make_the_ports_slow_and_switch_the_bmc_off(
     instance = strapped(0, 1, 2, until="port 1: 10 Gb/s with this FEC is refused")
     assert "port 0: 10 Gb/s with this FEC is refused" in log(instance)
     assert not any(port.get(instance, number, "link-up") for number in (0, 1))
+
+
+# Devices that a user adds
+
+EEPROM = "at24c-eeprom,bus=i2c.2,address=0x50,rom-size=256"
+MUX = "pca9548,bus=i2c.2,address=0x70"
+BEHIND = "at24c-eeprom,bus=i2c.2/pca9548/i2c.3,address=0x51,rom-size=1024"
+MODULE_BUS = "tmp105,bus=i2c.0,address=0x4a"
+
+
+def say(instance: Instance, command: str) -> list[str]:
+    return uart_dialogue.ask(instance, command)
+
+
+def test_devices_on_the_i2c_buses_are_seen_from_the_drive(
+        added: Callable[..., Instance], tmp_path: Path) -> None:
+    """A user puts them there, and the console reads and writes them.
+
+    The file of an EEPROM outlasts a power cut.
+    """
+    file = tmp_path / "vpd.bin"
+    instance = added(f"{EEPROM},file={file}", MUX, BEHIND, MODULE_BUS)
+    assert say(instance, "i2c scan 2") == ["bus 2: 48 49 50 70"]
+    assert say(instance, "i2c scan 0") == ["bus 0: 4a 50 51"]
+    assert say(instance, "i2c read 2 50 fc 4") == ["00fc: ff ff ff ff"]
+    assert say(instance, "i2c write 2 50 10c0ffee") == ["ok"]
+    assert say(instance, "i2c read 2 50 10 3") == ["0010: c0 ff ee"]
+    assert say(instance, "i2c write 2 70 08") == ["ok"]
+    assert say(instance, "i2c scan 2") == ["bus 2: 48 49 50 51 70"]
+    assert say(instance, "i2c write 2 51 0104c0de") == ["ok"]
+    assert say(instance, "i2c read 2 51 0103 4") == ["0103: 00 c0 de 00"]
+    with pytest.raises(EssdError, match="no device answers at address 52 of bus 2"):
+        say(instance, "i2c read 2 52 00 1")
+    assert say(instance, "i2c read 0 4a 00 2") == ["0000: 00 00"]   # degrees
+    assert file.read_bytes()[0x10:0x13] == b"\xc0\xff\xee"
+    starts = log(instance).count("listening")
+    instance.ask("power-cut", part="drive")
+    instance.ask("power-on", part="drive")
+    wait(lambda: log(instance).count("listening") > starts, "the drive listens again", 60)
+    assert say(instance, "i2c read 2 50 10 3") == ["0010: c0 ff ee"]
+    assert say(instance, "i2c scan 2") == ["bus 2: 48 49 50 70"]
+
+
+def test_the_phys_say_on_mdio_what_the_ports_say(added: Callable[..., Instance]) -> None:
+    instance = added()
+    wait(lambda: all(port.get(instance, number, "link-up") for number in (0, 1)), "the links")
+    say(instance, "phy")
+    for number in (0, 1):
+        assert say(instance, f"phy {number}") == [
+            f"port {number}: PHY 28a8 0010, 25 Gb/s, signal yes, lock yes, link up"]
+    assert say(instance, "phy 1 1.0") == ["2050"]
+    port.change(instance, 1, port.Wish(partner_speed=10))
+    wait(lambda: not port.get(instance, 1, "link-up"), "the link is down")
+    assert say(instance, "phy") == [
+        "port 0: PHY 28a8 0010, 25 Gb/s, signal yes, lock yes, link up",
+        "port 1: PHY 28a8 0010, 25 Gb/s, signal yes, lock no, link down"]
+    # MDIO has left the pins again: the module is read over I2C.
+    assert say(instance, "i2c scan 1") == ["bus 1: 50 51"]
+    say(instance, "speed 10")
+    wait(lambda: port.get(instance, 1, "link-up"), "the link is up at 10 Gb/s")
+    assert say(instance, "phy 1") == [
+        "port 1: PHY 28a8 0010, 10 Gb/s, signal yes, lock yes, link up (has been down)"]
+    assert say(instance, "phy 1 1.7") == ["0007"]
 
 
 def test_a_strap_hides_the_settings_so_that_they_can_be_repaired(

@@ -444,7 +444,7 @@ static void test_the_buffer_is_saved_when_the_disk_has_space_again(void **state)
     assert_true(ftl_is_saved(bed->ftl));
     cut = bed_cut_saved(bed, 1);
     bed_mount(cut);
-    assert_true(ftl_was_saved(cut->ftl));
+    assert_true(ftl_was_saved(cut->ftl, bed->boot));
     bed_check(cut);
     bed_free(cut);
     bed_free(bed);
