@@ -2,8 +2,9 @@
 /*
  * The disk that holds the file of a NAND array in memory.  It has a certain
  * number of free pages.  A write takes pages where the file has none, and fails
- * at the first one for which there is no space: what is before it stays written.
- * A discard gives pages back.  On request, any write or discard may also fail.
+ * at the first one for which there is no space: what is before it stays
+ * written. A discard gives pages back.  On request, any write or discard may
+ * also fail.
  */
 #ifndef ESSD_TEST_NAND_DISK_H
 #define ESSD_TEST_NAND_DISK_H

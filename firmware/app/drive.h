@@ -134,7 +134,7 @@ struct drive {
     bool has_power_failed;
     uint64_t now_us; /* time of the main loop's current turn */
     struct transfer_errors transfer_errors;
-    bool nand_has_failed;      /* until the next start, or a Sanitize */
+    bool nand_has_failed;         /* until the next start, or a Sanitize */
     bool nand_storage_is_failing; /* the array's file cannot be written */
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;

@@ -534,8 +534,8 @@ static void report_read_only(struct nand_medium *medium)
 }
 
 /*
- * A disk that is almost full may refuse some writes and take others.  So the log
- * has one such line a minute at most.
+ * A disk that is almost full may refuse some writes and take others.  So the
+ * log has one such line a minute at most.
  */
 static void log_storage(struct nand_medium *medium, uint64_t now_us)
 {
@@ -547,10 +547,11 @@ static void log_storage(struct nand_medium *medium, uint64_t now_us)
     if (medium->is_storage_failing && now_us >= medium->storage_quiet_us) {
         medium->has_told_storage = true;
         medium->storage_quiet_us = now_us + STORAGE_QUIET_US;
-        log_line(medium->config.log,
-                 "nand: the array's file cannot be written (is its disk full?); "
-                 "writes and flushes fail; make space on the disk, and the "
-                 "drive goes on; nothing is lost if it stays on until then");
+        log_line(
+            medium->config.log,
+            "nand: the array's file cannot be written (is its disk full?); "
+            "writes and flushes fail; make space on the disk, and the "
+            "drive goes on; nothing is lost if it stays on until then");
     }
 }
 

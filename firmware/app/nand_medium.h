@@ -83,13 +83,13 @@ struct nand_medium {
     /* The state that was logged last; FTL_MOUNTING also while the write buffer
      * of the earlier start is adopted. */
     enum ftl_state state;
-    bool has_mounted;       /* since the start; a mount after a wipe is later */
-    bool is_read_only;      /* the log says that the medium is read-only */
-    bool is_storage_failing; /* as ftl_is_storage_failing() said last */
-    bool has_told_storage;   /* the log says so */
+    bool has_mounted;  /* since the start; a mount after a wipe is later */
+    bool is_read_only; /* the log says that the medium is read-only */
+    bool is_storage_failing;   /* as ftl_is_storage_failing() said last */
+    bool has_told_storage;     /* the log says so */
     uint64_t storage_quiet_us; /* the log says so again after this time only */
-    uint32_t dead_dies;     /* number of dead dies in the last log line */
-    bool is_cache_on;       /* hosts have the volatile write cache enabled */
+    uint32_t dead_dies;        /* number of dead dies in the last log line */
+    bool is_cache_on;          /* hosts have the volatile write cache enabled */
     bool is_backed;         /* there are capacitors, and they have not failed */
     bool is_saved;          /* the log says that the write buffer is saved */
     uint64_t fail_us;       /* when the power failed, or 0 */

@@ -366,8 +366,8 @@ void ftl_collect_stop(struct ftl *ftl)
     };
 }
 
-/* Whether the units of the victim that have been read, or the trims for which it
- * waits, cannot be programmed because no superblock is free for them. */
+/* Whether the units of the victim that have been read, or the trims for which
+ * it waits, cannot be programmed because no superblock is free for them. */
 static bool victim_waits_for_space(const struct ftl *ftl)
 {
     return (ftl->waiting[FTL_POOL_MOVE].count != 0 ||
@@ -390,8 +390,8 @@ static uint32_t find_empty(const struct ftl *ftl)
 
 /*
  * Stop moving the victim for good, because the medium is read-only, or for now,
- * because programs that have failed have left empty superblocks, and there is no
- * other space to which its units can be moved.
+ * because programs that have failed have left empty superblocks, and there is
+ * no other space to which its units can be moved.
  * @return whether it has stopped
  */
 static bool give_up_victim(struct ftl *ftl)

@@ -57,8 +57,8 @@ static void hold_request(struct ftl *ftl, struct ftl_request *request)
     }
     ftl->held_attempts = MAX(ftl->held_attempts, request->attempts);
     ftl->holds_row |= request->kind == FTL_REQUEST_ROW;
-    ftl->retry_us = ftl->now_us + (ftl_power_is_failing(ftl) ? POWER_RETRY_US
-                                                             : RETRY_US);
+    ftl->retry_us =
+        ftl->now_us + (ftl_power_is_failing(ftl) ? POWER_RETRY_US : RETRY_US);
     ftl_list_append(&ftl->held, (uint16_t)request->flash.cookie);
 }
 

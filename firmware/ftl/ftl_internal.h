@@ -141,14 +141,14 @@ struct ftl_superblock {
         has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_known;      /* found at the start: unchanged since checkpoint */
     bool is_own; /* opened since the start: what was programmed is not torn */
-    bool is_given_up;  /* a program has failed although the flash is intact,
-                        * and was not repeated */
-    bool is_reused;  /* its latest erasure has said that it is programmed again
-                      * soon, and this has not happened yet */
-    bool is_suspect; /* it may have rows that are half programmed */
-    bool has_parity; /* opened since the start: its stripes have parity */
-    bool moves_soon; /* its valid units are moved even if no space is
-                      * needed: they are in danger, or stay too long */
+    bool is_given_up; /* a program has failed although the flash is intact,
+                       * and was not repeated */
+    bool is_reused;   /* its latest erasure has said that it is programmed again
+                       * soon, and this has not happened yet */
+    bool is_suspect;  /* it may have rows that are half programmed */
+    bool has_parity;  /* opened since the start: its stripes have parity */
+    bool moves_soon;  /* its valid units are moved even if no space is
+                       * needed: they are in danger, or stay too long */
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
     uint16_t next_die;     /* ERASING: whose erasure has not begun */
@@ -222,8 +222,8 @@ struct ftl_request {
     struct ftl_rescue *rescue; /* rebuilds units of it, or NULL */
     uint8_t attempts;          /* ROW, ERASE: so many times it had to be held */
     bool is_refused; /* ROW, ERASE: it is one of those of ftl.num_refused */
-    uint16_t op;               /* READ, FILL: of the medium */
-    uint32_t row;              /* counted over all superblocks */
+    uint16_t op;     /* READ, FILL: of the medium */
+    uint32_t row;    /* counted over all superblocks */
     struct ftl_flash_op flash;
     uint16_t slots[FTL_OP_UNITS]; /* of each unit, or FTL_LIST_END */
     struct ftl_flash_unit units[FTL_OP_UNITS];
@@ -488,7 +488,7 @@ struct ftl {
     uint32_t failed_rounds;
     uint64_t retry_us; /* while programs are held, nothing is programmed before
                         * this time: ftl_hold.c */
-    struct ftl_list held; /* requests that wait until they are sent again */
+    struct ftl_list held;  /* requests that wait until they are sent again */
     uint8_t held_attempts; /* the most attempts of a request in `held` */
     bool holds_row;        /* one of them programs a row */
     uint32_t num_refused;  /* see ftl_is_storage_failing() */

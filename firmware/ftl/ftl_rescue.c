@@ -167,9 +167,9 @@ static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
 }
 
 /*
- * A row that is in a sum may not be on flash yet, because its program has failed
- * and will be repeated: see ftl_hold.c.  Find the unit in the memory from which
- * it is programmed.
+ * A row that is in a sum may not be on flash yet, because its program has
+ * failed and will be repeated: see ftl_hold.c.  Find the unit in the memory
+ * from which it is programmed.
  * @return NULL if there is none
  */
 static const struct ftl_flash_unit *find_in_memory(const struct ftl *ftl,

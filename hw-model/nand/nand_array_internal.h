@@ -236,10 +236,10 @@ bool nand_op_finish_change(struct nand_array *array, struct nand_op *op);
 void nand_op_end_change(struct nand_array *array, struct nand_op *op);
 
 /**
- * Storage has failed, so the operation can be repeated.  Storage may hold a part
- * of what it would have written.  Until then, the wordlines of a program stay
- * erased.  The blocks of an erasure are half erased, also if the state is stored
- * before the erasure is repeated.
+ * Storage has failed, so the operation can be repeated.  Storage may hold a
+ * part of what it would have written.  Until then, the wordlines of a program
+ * stay erased.  The blocks of an erasure are half erased, also if the state is
+ * stored before the erasure is repeated.
  */
 void nand_op_note_failure(struct nand_array *array, const struct nand_op *op);
 

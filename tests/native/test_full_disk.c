@@ -60,10 +60,8 @@ static int setup_plain(void **state)
 
 static int setup_four_dies(void **state)
 {
-    static const struct bed like = {.mtu_bytes = 1500,
-                                    .has_nand = true,
-                                    .nand_dies = 2,
-                                    .nand_blocks = 24};
+    static const struct bed like = {
+        .mtu_bytes = 1500, .has_nand = true, .nand_dies = 2, .nand_blocks = 24};
 
     (void)state;
     return setup_like(&like);
@@ -87,7 +85,7 @@ static int setup_plp(void **state)
     return setup_like(&like);
 }
 
-static int end(void **state)
+static int end_bed(void **state)
 {
     (void)teardown(state);
     nand_disk_end(&disk);
@@ -99,7 +97,7 @@ static struct ftl *drive_ftl(void)
     return bed.drive->drive.nand.ftl;
 }
 
-static void pass(uint64_t ns)
+static void pass_time(uint64_t ns)
 {
     native_world_pass(&bed.world, ns);
 }
@@ -146,17 +144,17 @@ static uint16_t write_next(uint64_t lba, uint32_t count, bool fua)
     uint16_t status;
 
     version++;
-    status = version % ZEROES_EVERY == 0
-                 ? write_zeroes(lba, count, fua)
-                 : bed_write(&bed, 1, lba, count, HOST_DATA_KEYED, fua,
-                             version) &
-                       NVME_SC_MASK;
+    status =
+        version % ZEROES_EVERY == 0
+            ? write_zeroes(lba, count, fua)
+            : bed_write(&bed, 1, lba, count, HOST_DATA_KEYED, fua, version) &
+                  NVME_SC_MASK;
     assert_true(status == 0 || status == NVME_SC_WRITE_FAULT);
     note_ended(lba, count, status == 0, fua);
     return status;
 }
 
-static uint16_t flush(void)
+static uint16_t flush_namespace(void)
 {
     uint16_t status = bed_flush(&bed, 1) & NVME_SC_MASK;
 
@@ -238,7 +236,7 @@ static void await_mount(void)
         assert_int_equal(bed_critical_warning(&bed), SMART_WARN_RELIABILITY);
         assert_int_equal(count_lines(LOST), 1);
         empty_disk();
-        pass(S_NS);
+        pass_time(S_NS);
         assert_int_equal(bed_critical_warning(&bed), 0);
         assert_int_equal(count_lines(FOUND), 1);
     }
@@ -265,11 +263,11 @@ static void expect_failing(void)
 static void expect_recovery(void)
 {
     empty_disk();
-    pass(S_NS);
+    pass_time(S_NS);
     assert_int_equal(drive_ftl()->dirty[FTL_POOL_HOST].count, 0);
     assert_int_equal(bed_critical_warning(&bed), 0);
     assert_int_equal(count_lines(FOUND), 1);
-    assert_int_equal(flush(), 0);
+    assert_int_equal(flush_namespace(), 0);
     assert_false(ftl_is_read_only(drive_ftl()));
     assert_int_equal(ftl_failed_planes(drive_ftl()), 0);
     check_all(false);
@@ -280,7 +278,7 @@ static void fill_medium(void)
     for (uint64_t lba = 0; lba < num_blocks; lba += CHUNK_BLOCKS) {
         assert_int_equal(write_next(lba, CHUNK_BLOCKS, false), 0);
     }
-    assert_int_equal(flush(), 0);
+    assert_int_equal(flush_namespace(), 0);
 }
 
 /* ---- The tests. */
@@ -298,9 +296,9 @@ static void expect_nothing_lost(uint64_t ns)
     assert_int_equal(write_next(0, 64, false), 0);
     assert_int_equal(write_next(64, 64, true), NVME_SC_WRITE_FAULT);
     expect_failing();
-    pass(ns);
+    pass_time(ns);
     assert_int_equal(write_next(256, 64, true), NVME_SC_WRITE_FAULT);
-    assert_int_equal(flush(), NVME_SC_WRITE_FAULT);
+    assert_int_equal(flush_namespace(), NVME_SC_WRITE_FAULT);
     check_all(false);
     assert_int_equal(counters->erasures, erasures);
     expect_failing();
@@ -311,17 +309,17 @@ static void expect_nothing_lost(uint64_t ns)
     assert_int_equal(write_next(128, 64, true), 0);
 }
 
-WITH_FIXTURE(setup_plain, end)
-WITH_FIXTURE(setup_four_dies, end)
-WITH_FIXTURE(setup_realtime, end)
+WITH_FIXTURE(setup_plain, end_bed)
+WITH_FIXTURE(setup_four_dies, end_bed)
+WITH_FIXTURE(setup_realtime, end_bed)
 static void test_the_drive_writes_again_after_a_short_time(void **state)
 {
     (void)state;
     expect_nothing_lost(5 * S_NS);
 }
 
-WITH_FIXTURE(setup_plain, end)
-WITH_FIXTURE(setup_four_dies, end)
+WITH_FIXTURE(setup_plain, end_bed)
+WITH_FIXTURE(setup_four_dies, end_bed)
 static void test_the_drive_writes_again_after_a_long_time(void **state)
 {
     (void)state;
@@ -341,9 +339,9 @@ static uint32_t use_drive(uint64_t *random, uint32_t ops)
         uint64_t choice = random_next(random) % 32;
 
         if (choice == 0) {
-            failed += flush() != 0;
+            failed += flush_namespace() != 0;
         } else if (choice == 1) {
-            pass(random_next(random) % 300 * MS_NS);
+            pass_time(random_next(random) % 300 * MS_NS);
         } else if (choice < 6) {
             check_range(lba, count, false);
         } else {
@@ -381,20 +379,20 @@ static void use_full_disk(uint64_t seed, uint32_t fail_one_of)
     }
     assert_true(failed != 0 && disk.failures > 100);
     empty_disk();
-    pass(S_NS);
-    assert_int_equal(flush(), 0);
+    pass_time(S_NS);
+    assert_int_equal(flush_namespace(), 0);
     assert_int_equal(bed_critical_warning(&bed), 0);
     assert_int_equal(use_drive(&random, 100), 0);
     check_all(false);
-    assert_int_equal(flush(), 0);
+    assert_int_equal(flush_namespace(), 0);
     cut_power();
     assert_false(ftl_is_read_only(drive_ftl()));
     assert_int_equal(ftl_failed_planes(drive_ftl()), 0);
 }
 
-WITH_FIXTURE(setup_plain, end)
-WITH_FIXTURE(setup_four_dies, end)
-WITH_FIXTURE(setup_realtime, end)
+WITH_FIXTURE(setup_plain, end_bed)
+WITH_FIXTURE(setup_four_dies, end_bed)
+WITH_FIXTURE(setup_realtime, end_bed)
 static void test_nothing_is_lost_while_the_disk_is_full_now_and_then(
     void **state)
 {
@@ -402,7 +400,7 @@ static void test_nothing_is_lost_while_the_disk_is_full_now_and_then(
     use_full_disk(1, 0);
 }
 
-WITH_FIXTURE(setup_plain, end)
+WITH_FIXTURE(setup_plain, end_bed)
 static void test_nothing_is_lost_where_overwrites_need_space(void **state)
 {
     (void)state;
@@ -410,7 +408,7 @@ static void test_nothing_is_lost_where_overwrites_need_space(void **state)
     use_full_disk(2, 0);
 }
 
-WITH_FIXTURE(setup_four_dies, end)
+WITH_FIXTURE(setup_four_dies, end_bed)
 static void test_nothing_is_lost_while_writes_fail_at_random(void **state)
 {
     (void)state;
@@ -463,37 +461,37 @@ static void fill_disk_when(bool (*is_in_state)(const struct ftl *))
         (void)use_drive(&random, 10);
         assert_true(i < 1000);
     }
-    while (flush() == 0) {
+    while (flush_namespace() == 0) {
         (void)write_next(0, 64, true);
     }
     expect_failing();
-    pass(60 * S_NS);
+    pass_time(60 * S_NS);
     check_all(false);
     expect_recovery();
     assert_int_equal(use_drive(&random, 100), 0);
     check_all(false);
-    assert_int_equal(flush(), 0);
+    assert_int_equal(flush_namespace(), 0);
     cut_power();
 }
 
-WITH_FIXTURE(setup_plain, end)
-WITH_FIXTURE(setup_four_dies, end)
+WITH_FIXTURE(setup_plain, end_bed)
+WITH_FIXTURE(setup_four_dies, end_bed)
 static void test_the_disk_is_full_when_a_checkpoint_is_written(void **state)
 {
     (void)state;
     fill_disk_when(is_writing_checkpoint);
 }
 
-WITH_FIXTURE(setup_plain, end)
-WITH_FIXTURE(setup_four_dies, end)
+WITH_FIXTURE(setup_plain, end_bed)
+WITH_FIXTURE(setup_four_dies, end_bed)
 static void test_the_disk_is_full_when_units_are_moved(void **state)
 {
     (void)state;
     fill_disk_when(is_moving);
 }
 
-WITH_FIXTURE(setup_plain, end)
-WITH_FIXTURE(setup_realtime, end)
+WITH_FIXTURE(setup_plain, end_bed)
+WITH_FIXTURE(setup_realtime, end_bed)
 static void test_the_disk_is_full_when_blocks_are_erased(void **state)
 {
     (void)state;
@@ -502,8 +500,8 @@ static void test_the_disk_is_full_when_blocks_are_erased(void **state)
 
 /* ---- Starts and stops. */
 
-WITH_FIXTURE(setup_plain, end)
-WITH_FIXTURE(setup_four_dies, end)
+WITH_FIXTURE(setup_plain, end_bed)
+WITH_FIXTURE(setup_four_dies, end_bed)
 static void test_a_start_on_a_full_disk_waits_for_space(void **state)
 {
     (void)state;
@@ -514,40 +512,40 @@ static void test_a_start_on_a_full_disk_waits_for_space(void **state)
     fill_disk();
     bed_power_cycle(&bed);
     connect_again();
-    pass(60 * S_NS);
+    pass_time(60 * S_NS);
     assert_int_equal(bed_read(&bed, 1, 0, 1, HOST_DATA_KEYED) & NVME_SC_MASK,
                      NVME_SC_INTERNAL);
     assert_int_equal(bed_flush(&bed, 1) & NVME_SC_MASK, NVME_SC_INTERNAL);
     expect_failing();
     empty_disk();
-    pass(S_NS);
+    pass_time(S_NS);
     check_all(true);
     expect_recovery();
 }
 
 /* The reset keeps what is in the write buffer. */
-WITH_FIXTURE(setup_plain, end)
+WITH_FIXTURE(setup_plain, end_bed)
 static void test_a_reset_while_the_disk_is_full_loses_nothing(void **state)
 {
     (void)state;
     fill_medium();
     fill_disk();
     (void)write_next(0, 64, false);
-    assert_int_equal(flush(), NVME_SC_WRITE_FAULT);
+    assert_int_equal(flush_namespace(), NVME_SC_WRITE_FAULT);
     for (uint32_t i = 1; write_next((uint64_t)i * 64, 64, false) == 0; i++) {
     }
     bed_reset(&bed);
     connect_again();
     await_mount();
     empty_disk();
-    pass(S_NS);
+    pass_time(S_NS);
     check_all(false);
-    assert_int_equal(flush(), 0);
+    assert_int_equal(flush_namespace(), 0);
     cut_power();
 }
 
 /* While the buffer could not be saved, the drive takes no writes into it. */
-WITH_FIXTURE(setup_plp, end)
+WITH_FIXTURE(setup_plp, end_bed)
 static void test_a_write_on_a_full_disk_is_not_acknowledged(void **state)
 {
     (void)state;
@@ -555,10 +553,10 @@ static void test_a_write_on_a_full_disk_is_not_acknowledged(void **state)
         assert_int_equal(write_next((uint64_t)i * 64, 64, true), 0);
     }
     fill_disk();
-    assert_int_equal(flush(), 0);
+    assert_int_equal(flush_namespace(), 0);
     (void)write_next(0, 64, false);
-    assert_int_equal(flush(), NVME_SC_WRITE_FAULT);
-    pass(MS_NS);
+    assert_int_equal(flush_namespace(), NVME_SC_WRITE_FAULT);
+    pass_time(MS_NS);
     assert_int_equal(write_next(64, 64, false), NVME_SC_WRITE_FAULT);
     expect_failing();
     expect_recovery();
@@ -566,10 +564,10 @@ static void test_a_write_on_a_full_disk_is_not_acknowledged(void **state)
     assert_int_equal(write_next(128, 8, false), 0);
     native_drive_power_fails(bed.drive);
     fill_disk();
-    pass(10 * MS_NS);
+    pass_time(10 * MS_NS);
     assert_int_equal(bed.drive->saved_ns, 0);
     empty_disk();
-    pass(10 * MS_NS);
+    pass_time(10 * MS_NS);
     assert_int_not_equal(bed.drive->saved_ns, 0);
     bed_power_cycle(&bed);
     connect_again();
@@ -578,8 +576,8 @@ static void test_a_write_on_a_full_disk_is_not_acknowledged(void **state)
 }
 
 /* A sanitize gives space back, so it needs none. */
-WITH_FIXTURE(setup_plain, end)
-WITH_FIXTURE(setup_four_dies, end)
+WITH_FIXTURE(setup_plain, end_bed)
+WITH_FIXTURE(setup_four_dies, end_bed)
 static void test_a_full_disk_can_be_sanitized(void **state)
 {
     const struct nvme_sqe sqe = {.opcode = ADMIN_SANITIZE, .cdw10 = 2};
@@ -592,7 +590,7 @@ static void test_a_full_disk_can_be_sanitized(void **state)
     expect_failing();
     assert_int_equal(
         host_command(&bed.host->host, 0, &sqe, NULL, 0) & NVME_SC_MASK, 0);
-    pass(S_NS);
+    pass_time(S_NS);
     sanitize_read(&bed.drive->drive.sanitize, &now);
     assert_int_equal(now.outcome, NVMF_SANITIZE_DONE);
     assert_int_equal(bed_critical_warning(&bed), 0);
@@ -604,7 +602,7 @@ static void test_a_full_disk_can_be_sanitized(void **state)
 }
 
 /* The log has few lines, even if the disk is full again and again. */
-WITH_FIXTURE(setup_plain, end)
+WITH_FIXTURE(setup_plain, end_bed)
 static void test_the_log_has_one_line_a_minute(void **state)
 {
     (void)state;
@@ -614,7 +612,7 @@ static void test_the_log_has_one_line_a_minute(void **state)
         assert_int_equal(write_next(0, 64, true), NVME_SC_WRITE_FAULT);
         assert_int_equal(bed_critical_warning(&bed), SMART_WARN_RELIABILITY);
         empty_disk();
-        pass(S_NS);
+        pass_time(S_NS);
         assert_int_equal(bed_critical_warning(&bed), 0);
     }
     assert_in_range(count_lines(LOST), 2, 3);

@@ -34,7 +34,8 @@ def test_an_invalid_size_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("text", "nearest"), [
     (str(64 * MIB + 1), "64M"), ("100001K", "100000K"), (str((1 << 40) + 4095), "1T")])
 def test_a_size_of_no_whole_sectors_is_refused_with_the_nearest(text: str, nearest: str) -> None:
-    with pytest.raises(MediaError, match=f"not a multiple of 4096 bytes; the nearest is {nearest}$"):
+    why = f"not a multiple of 4096 bytes; the nearest is {nearest}$"
+    with pytest.raises(MediaError, match=why):
         media.parse_size(text)
     assert media.exact_size(media.parse_size(nearest)) == nearest
 

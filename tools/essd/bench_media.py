@@ -17,6 +17,7 @@ from . import interrupts, paths, setup, show, topology_setup, topology_yaml
 from .bench import Row
 from .bench_report import Result
 from .errors import EssdError
+from .instance import Instance
 from .steps import Job
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
             f"{row.workload}, {row.target}: {row.iops:.0f} IOPS"))
     finally:
         with interrupts.ignored():
-            bench_module.Instance(NAME).stop()
+            Instance(NAME).stop()
             setup.forget(NAME)
     if not output.as_json:
         bench_module.show_rows(rows)

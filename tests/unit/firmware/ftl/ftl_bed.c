@@ -932,7 +932,8 @@ static void check_unit(struct bed *bed, uint32_t number,
 
 /* ---- Operations. */
 
-/* An operation must succeed, unless the medium is read-only, or storage fails. */
+/* An operation must succeed, unless the medium is read-only, or storage fails.
+ */
 static void check_status(const struct bed *bed, enum media_status status)
 {
     if (status == MEDIA_WRITE_ERROR && bed->storage_fails) {

@@ -102,7 +102,7 @@ static void test_data_that_fade_are_moved_by_scrubbing(void **state)
 }
 
 /* Restart the drive, after an orderly power-off or not. */
-static void restart(struct bed *bed, bool is_orderly)
+static void restart_drive(struct bed *bed, bool is_orderly)
 {
     bed_settle(bed);
     if (is_orderly) {
@@ -131,7 +131,7 @@ static void scrub_in_parts(bool is_orderly, uint64_t on_us)
         bed->now_us += 40 * DAY_US;
         run_for(bed, on_us);
         rows = MAX(rows, ftl_counters(bed->ftl)->scrubbed_rows);
-        restart(bed, is_orderly);
+        restart_drive(bed, is_orderly);
     }
     assert_in_range(rows, 1, 4);
     bed_check(bed);

@@ -47,7 +47,8 @@ static struct refusal {
     uint64_t count;
 } refusal;
 
-static int refuse(void *ctx, const struct ram_request *request, uint64_t *len)
+static int refuse_request(void *ctx, const struct ram_request *request,
+                          uint64_t *len)
 {
     bool is_slot = request->offset >= BLOCK_RECORDS_END;
 
@@ -67,7 +68,7 @@ static int refuse(void *ctx, const struct ram_request *request, uint64_t *len)
 static void watch_storage(struct bed *bed)
 {
     refusal = (struct refusal){.random = bed->config.seed};
-    bed->ram.judge = refuse;
+    bed->ram.judge = refuse_request;
     bed->storage_fails = true;
 }
 
@@ -268,9 +269,8 @@ static void test_a_unit_is_rebuilt_while_a_row_of_its_stripe_waits(void **state)
         bed_write(bed, (uint64_t)rows * 32, 32);
         assert_int_equal(flush_status(bed), MEDIA_WRITE_ERROR);
         step_until_held(bed);
-        fault.die =
-            (int32_t)(bed->ftl->map[0] / bed->ftl->layout.row_units %
-                      parity.geometry.dies);
+        fault.die = (int32_t)(bed->ftl->map[0] / bed->ftl->layout.row_units %
+                              parity.geometry.dies);
         inject_fault(bed, &fault);
         io = bed_submit_read(bed, 0, 32);
         assert_int_equal(bed_wait(bed, io), MEDIA_OK);
@@ -317,7 +317,8 @@ static void test_an_erasure_is_repeated(void **state)
 
     (void)state;
     use_medium(bed);
-    fail_operations(bed, NAND_OP_PROGRAM, 1, 0); /* The flash may be worn out. */
+    fail_operations(bed, NAND_OP_PROGRAM, 1,
+                    0); /* The flash may be worn out. */
     bed_write(bed, 0, BED_SECTORS);
     bed_flush(bed);
     bed_settle(bed);
@@ -325,11 +326,10 @@ static void test_an_erasure_is_repeated(void **state)
     refusal.is_on = true;
     refusal.spares_slots = true;
     for (unsigned int i = 0; i < 1000 && status == MEDIA_OK; i++) {
-        status = bed_wait(
-            bed, bed_submit_write(bed,
-                                  random_next(&random) % bed->units *
-                                      BED_SECTORS,
-                                  BED_SECTORS, true));
+        status = bed_wait(bed, bed_submit_write(bed,
+                                                random_next(&random) %
+                                                    bed->units * BED_SECTORS,
+                                                BED_SECTORS, true));
     }
     assert_int_equal(status, MEDIA_WRITE_ERROR);
     pass_time(bed, 100 * RETRY_US);
@@ -406,9 +406,8 @@ static void test_a_mount_waits_for_the_disk(void **state)
         if (status != MEDIA_OK) {
             waited++;
             assert_int_equal(status, MEDIA_INTERNAL_ERROR);
-            assert_int_equal(
-                bed_wait(cut, bed_submit_write(cut, 0, 8, false)),
-                MEDIA_INTERNAL_ERROR);
+            assert_int_equal(bed_wait(cut, bed_submit_write(cut, 0, 8, false)),
+                             MEDIA_INTERNAL_ERROR);
             pass_time(cut, i * RETRY_US);
             assert_int_equal(ftl_state(cut->ftl), FTL_MOUNTING);
             assert_true(ftl_is_storage_failing(cut->ftl));
@@ -572,7 +571,7 @@ static void check_cut(struct bed *bed)
     refusal.is_on = sweep->cuts % 2 == 0;
     refusal.one_of = 3; /* The mount ends some time. */
     cut = bed_cut(bed, seed);
-    cut->ram.judge = refuse;
+    cut->ram.judge = refuse_request;
     cut->storage_fails = true;
     bed_mount(cut);
     bed_check(cut);
@@ -613,7 +612,8 @@ static void sweep_workload(struct sweep *sweep, const struct bed_config *config,
 
 static void sweep_seeds(const struct bed_config *config)
 {
-    struct sweep sweep = {.stride = (unsigned int)bed_setting("FTL_STRIDE", 19)};
+    struct sweep sweep = {.stride =
+                              (unsigned int)bed_setting("FTL_STRIDE", 19)};
     uint64_t first = bed_setting("FTL_FIRST", 1);
 
     for (uint64_t i = 0; i < bed_setting("FTL_SEEDS", 4); i++) {

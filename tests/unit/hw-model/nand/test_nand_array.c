@@ -597,8 +597,7 @@ static void test_a_program_that_storage_has_failed_can_be_repeated(void **state)
             writes = 1 + i / 2 % (at_once ? 2 : 4);
             assert_int_equal(bed_program(bed, 3, 1, 1, 2, at_once),
                              NAND_VERDICT_STORAGE);
-            assert_int_equal(bed_read(bed, 0, 1, 1, 0, 0, 0),
-                             NAND_UNIT_ERASED);
+            assert_int_equal(bed_read(bed, 0, 1, 1, 0, 0, 0), NAND_UNIT_ERASED);
             assert_int_equal(rule_of_program(bed, 3, 1, 2), 1);
         }
         assert_int_equal(bed_program(bed, 3, 1, 1, 2, at_once),
@@ -615,7 +614,8 @@ static void test_a_program_that_storage_has_failed_can_be_repeated(void **state)
     }
 }
 
-/* Attempts do not wear out the block.  Until one succeeds, it is half erased. */
+/* Attempts do not wear out the block.  Until one succeeds, it is half erased.
+ */
 static void test_an_erasure_that_storage_has_failed_can_be_repeated(
     void **state)
 {
@@ -645,8 +645,7 @@ static void test_an_erasure_that_storage_has_failed_can_be_repeated(
             assert_int_equal(bed_read(bed, 0, 1, 0, 0, 0, 1),
                              NAND_UNIT_UNCORRECTABLE);
         }
-        assert_int_equal(bed_erase(bed, 3, 1, false, at_once),
-                         NAND_VERDICT_OK);
+        assert_int_equal(bed_erase(bed, 3, 1, false, at_once), NAND_VERDICT_OK);
         assert_int_equal(bed_block(bed, 0, 1)->number, 1);
         assert_int_equal(bed_read(bed, 1, 1, 0, 0, 0, 1), NAND_UNIT_ERASED);
         assert_int_equal(bed_program(bed, 3, 1, 0, 2, at_once),
