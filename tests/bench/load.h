@@ -45,8 +45,8 @@ struct load {
     uint8_t pi_format; /* LBA format 2 or 3, with protection information of type
                         * 1 and PRACT; 0: no protection information */
     uint64_t capacity_bytes; /* that hosts see; 0: as much as the medium has */
-    uint64_t span_bytes; /* how much of the medium is used */
-    uint64_t seed;       /* of LOAD_RANDOM; 0: 1 */
+    uint64_t span_bytes;     /* how much of the medium is used */
+    uint64_t seed;           /* of LOAD_RANDOM; 0: 1 */
     uint64_t stop_ns; /* no command starts at this time or later; 0: no limit */
     /* A command has ended.  May be NULL. */
     void (*ended)(void *ctx, uint64_t latency_ns);
