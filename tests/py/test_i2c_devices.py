@@ -291,6 +291,20 @@ def test_devices_are_refused_where_they_have_no_effect() -> None:
     assert "'x' is no I2C device" in str(done.exception)
 
 
+def test_a_drive_is_kept_if_a_new_one_cannot_have_the_devices(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path))
+    kept = setup.data_folder("x") / "flash.img"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    at_sensor = i2c_devices.parse_all(["tmp105,bus=i2c.2,address=0x48"], HERE)
+    with pytest.raises(EssdError, match="temperature sensor"):
+        setup.forget_for(Wish(name="x", devices=at_sensor))
+    assert kept.exists()
+    setup.forget_for(Wish(name="x"))
+    assert not kept.exists()
+
+
 def test_up_asks_for_a_drive_with_these_devices(tmp_path: Path,
                                                 monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Wish] = []

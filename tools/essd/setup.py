@@ -303,9 +303,11 @@ def new_nand(path: Path, wish: Wish, asked: nand.Wanted) -> Nand | None:
 
 
 def check_new(wish: Wish) -> None:
-    """EssdError if a new drive cannot have the size or the array that is asked for."""
+    """EssdError if a new drive cannot have what is asked for: its size, its array, the
+    devices on its I2C buses."""
     if wish.target == "drive":
         asked = asked_nand(wish)
+        i2c_devices.check(wish.devices, straps.level(wish.straps))
         if wish.size is not None:
             media.parse_size(wish.size)
         if not (wish.block or wish.media is not None):
