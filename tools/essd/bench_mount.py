@@ -193,7 +193,7 @@ def show_rows(rows: list[Row]) -> None:
                       "" if row.used_mib is None else f"{row.used_mib:.0f}",
                       f"{row.file_mib:.0f}")
     show.console.print(table)
-    show.line("start after: new: a new drive; stop: ./essd down; cut: a power cut during "
+    show.line("start after: new: a new drive; stop: an orderly power-off; cut: a power cut during "
               "random writes; idle MiB: resident memory of the drive's QEMU; after writes: "
               f"the same, after {LOAD_S:.0f} s of random writes; file MiB: disk space of the "
               "array's file")
