@@ -351,7 +351,7 @@ static bool submit_io(void *ctx, const struct media_io *io)
  * Choose when a write is complete: as soon as it is in the buffer, or only when
  * it is on flash.  Without capacitors, the hosts' setting of the volatile cache
  * decides.  With capacitors there is no such setting: the buffer is enough as
- * long as they work, and as the buffer could be saved.
+ * long as they work and the array's file can be written.
  */
 static void apply_cache(struct nand_medium *medium)
 {

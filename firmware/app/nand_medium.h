@@ -59,7 +59,7 @@ struct nand_medium_config {
     /* After a reset, a part of the write buffer's description was damaged in
      * both copies: contents that a host has written last may be older now. */
     void (*buffer_lost)(void *ctx);
-    /* Whether the file of the array cannot be written has changed. */
+    /* The array's file cannot be written, or it can be written again. */
     void (*storage_failing)(void *ctx, bool is_failing);
     /* The flash is worn out: writes are refused from now on. */
     void (*read_only)(void *ctx);
@@ -86,7 +86,7 @@ struct nand_medium {
     bool has_mounted;  /* since the start; a mount after a wipe is later */
     bool is_read_only; /* the log says that the medium is read-only */
     bool is_storage_failing;   /* as ftl_is_storage_failing() said last */
-    bool has_told_storage;     /* the log says so */
+    bool has_told_storage;     /* the log says that it is failing */
     uint64_t storage_quiet_us; /* the log says so again after this time only */
     uint32_t dead_dies;        /* number of dead dies in the last log line */
     bool is_cache_on;          /* hosts have the volatile write cache enabled */
