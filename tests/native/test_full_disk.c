@@ -3,6 +3,9 @@
  * The disk with the file of the array is full for a while.  Writes and flushes
  * fail then, and the drive says so.  Nothing is lost, and when there is space
  * again, the drive goes on by itself.
+ *
+ * The environment says how long the random tests are: FULL_DISK_SEEDS seeds
+ * from number FULL_DISK_FIRST, each with FULL_DISK_ROUNDS rounds.
  */
 #include "bed_fixture.h"
 
@@ -364,20 +367,27 @@ static void change_disk(uint64_t *random, uint32_t fail_one_of)
                                     : random_next(random) % 20;
 }
 
-static void use_full_disk(uint64_t seed, uint32_t fail_one_of)
+static unsigned long read_setting(const char *name, unsigned long otherwise)
+{
+    const char *text = getenv(name);
+
+    return text == NULL ? otherwise : strtoul(text, NULL, 10);
+}
+
+static void use_full_disk_once(uint64_t seed, uint32_t fail_one_of)
 {
     uint64_t random = seed;
     uint32_t failed = 0;
 
     fill_medium();
-    for (uint32_t i = 0; i < 40; i++) {
+    for (unsigned long i = read_setting("FULL_DISK_ROUNDS", 12); i-- != 0;) {
         change_disk(&random, fail_one_of);
         failed += use_drive(&random, 30);
         if (random_next(&random) % 4 == 0) {
             cut_power();
         }
     }
-    assert_true(failed != 0 && disk.failures > 100);
+    assert_true(failed != 0 && disk.failures > 20);
     empty_disk();
     pass_time(S_NS);
     assert_int_equal(flush_namespace(), 0);
@@ -390,6 +400,17 @@ static void use_full_disk(uint64_t seed, uint32_t fail_one_of)
     assert_int_equal(ftl_failed_planes(drive_ftl()), 0);
 }
 
+/* @param fail_one_of  one of so many requests fails for no reason; 0: none */
+static void use_full_disk(uint32_t fail_one_of)
+{
+    unsigned long first = read_setting("FULL_DISK_FIRST", 1);
+    unsigned long seeds = read_setting("FULL_DISK_SEEDS", 1);
+
+    for (unsigned long seed = first; seed < first + seeds; seed++) {
+        use_full_disk_once(seed, fail_one_of);
+    }
+}
+
 WITH_FIXTURE(setup_plain, end_bed)
 WITH_FIXTURE(setup_four_dies, end_bed)
 WITH_FIXTURE(setup_realtime, end_bed)
@@ -397,7 +418,7 @@ static void test_nothing_is_lost_while_the_disk_is_full_now_and_then(
     void **state)
 {
     (void)state;
-    use_full_disk(1, 0);
+    use_full_disk(0);
 }
 
 WITH_FIXTURE(setup_plain, end_bed)
@@ -405,14 +426,14 @@ static void test_nothing_is_lost_where_overwrites_need_space(void **state)
 {
     (void)state;
     disk.overwrites_need_space = true;
-    use_full_disk(2, 0);
+    use_full_disk(0);
 }
 
 WITH_FIXTURE(setup_four_dies, end_bed)
 static void test_nothing_is_lost_while_writes_fail_at_random(void **state)
 {
     (void)state;
-    use_full_disk(3, 5);
+    use_full_disk(5);
 }
 
 /* ---- What is in progress when the disk becomes full. */
