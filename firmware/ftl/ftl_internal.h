@@ -1078,6 +1078,9 @@ void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
 /** @return a superblock, not before `first`, that may be the keeper, or
  * FTL_NOWHERE */
 uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first);
+/** An operation in the keeper has failed although the flash is intact: program
+ * no more rows into it. */
+void ftl_wipe_give_up_keeper(struct ftl *ftl);
 /** Whether the keeper holds all pages and the marker. */
 bool ftl_wipe_keeper_is_complete(const struct ftl *ftl);
 /**

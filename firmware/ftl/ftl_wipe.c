@@ -85,6 +85,10 @@ void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
     } else if (status == FTL_FLASH_FAILED) {
         ftl->counters.erase_errors++;
         ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
+    } else if (ftl->wipe.phase == FTL_WIPE_CLEARS &&
+               (status == FTL_FLASH_TRANSFER || status == FTL_FLASH_ERROR)) {
+        /* Another superblock becomes the keeper.  This one is erased later. */
+        ftl_wipe_give_up_keeper(ftl);
     } else if (status != FTL_FLASH_OK) {
         ftl->wipe.has_failed = true;
     }

@@ -127,6 +127,11 @@ static void program_row(struct ftl *ftl)
     ftl_request_send(ftl, request);
 }
 
+void ftl_wipe_give_up_keeper(struct ftl *ftl)
+{
+    ftl->wipe.keeper_row = ftl->layout.superblock_rows;
+}
+
 bool ftl_wipe_keep_step(struct ftl *ftl, bool *is_done)
 {
     struct ftl_wipe *wipe = &ftl->wipe;
@@ -155,7 +160,7 @@ void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
                                 failed_planes);
     } else if (status != FTL_FLASH_DEAD) {
         /* The die cannot program its next row before this one. */
-        wipe->keeper_row = ftl->layout.superblock_rows;
+        ftl_wipe_give_up_keeper(ftl);
     }
     wipe->pages_in_flight = 0; /* After a failure, the next row has them. */
 }

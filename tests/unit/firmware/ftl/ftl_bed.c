@@ -259,6 +259,21 @@ static void run_moves(void *ctx)
     ftl_moves_run(&((struct bed *)ctx)->moves);
 }
 
+/* If the test has asked for it, end a program or an erasure with an error.
+ * @return whether this was done */
+static bool fail_transfer(struct bed *bed, struct bed_die *die)
+{
+    const struct ftl_flash_op *op = &die->queue[die->head % BED_QUEUE];
+
+    if (op->kind == FTL_FLASH_READ || bed->changes_until_error == 0 ||
+        --bed->changes_until_error != 0) {
+        return false;
+    }
+    die->head++;
+    ftl_flash_done(bed->ftl, op->cookie, FTL_FLASH_TRANSFER, 0);
+    return true;
+}
+
 static void start_op(struct bed *bed, struct bed_die *die)
 {
     const struct ftl_flash_op *from = &die->queue[die->head % BED_QUEUE];
@@ -520,7 +535,7 @@ bool bed_event(struct bed *bed)
         assert_true(nand_ram_step(&bed->ram, (uint32_t)choice - count));
     } else if (ready[choice]->stage == BED_DIE_BUSY) {
         finish_op(bed, ready[choice]);
-    } else {
+    } else if (!fail_transfer(bed, ready[choice])) {
         start_op(bed, ready[choice]);
     }
     return true;

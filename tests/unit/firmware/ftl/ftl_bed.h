@@ -136,6 +136,9 @@ struct bed {
     uint32_t lag_events;    /* for which it does nothing from now on */
     bool writes_old_layout; /* units are programmed as those without parity */
     uint32_t reads_until_error; /* 0, or this one ends with FTL_FLASH_ERROR */
+    /* 0, or this program or erasure ends with FTL_FLASH_TRANSFER, and changes
+     * nothing. */
+    uint32_t changes_until_error;
     /* While this is not 0, each operation that ends has the bed submit a write
      * before media_done() returns: of a whole unit, from one piece.  The target
      * does this when an operation becomes free that a command waits for. */

@@ -82,6 +82,38 @@ static struct bed *new_worn(void)
     return new_worn_like(&small);
 }
 
+/*
+ * The first operations of the wipe make the keeper.  If the transfer of one of
+ * them fails, another superblock becomes the keeper: a page must not be
+ * programmed into a block that was not erased, or beyond a page that was not
+ * programmed.
+ */
+static void test_a_transfer_that_fails_does_not_break_a_rule(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i < 30; i++) {
+        struct bed *bed = new_worn();
+        uint32_t failed = ftl_failed_planes(bed->ftl);
+        struct bed *cut;
+
+        start_wipe(bed);
+        bed->changes_until_error = i;
+        while (!wipe_io.is_done) {
+            assert_true(bed_step(bed));
+        }
+        assert_int_equal(bed->changes_until_error, 0);
+        if (i <= small.geometry.dies + 1u) {
+            assert_int_equal(wipe_io.status, MEDIA_OK);
+            expect_zeroes(bed);
+        }
+        cut = bed_cut(bed, i);
+        bed_mount(cut);
+        assert_int_equal(ftl_failed_planes(cut->ftl), failed);
+        bed_free(cut);
+        bed_free(bed);
+    }
+}
+
 /* ---- What a wipe erases. */
 
 enum { BLOCKS_MAX = 512 };
