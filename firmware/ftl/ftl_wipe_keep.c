@@ -24,6 +24,18 @@ bool ftl_wipe_keeper_is_complete(const struct ftl *ftl)
     return ftl->wipe.page == count_pages(ftl);
 }
 
+/* The place of a page on flash, or FTL_NOWHERE.  If the mount has failed while
+ * it loaded a checkpoint, the entry may be any number. */
+static uint32_t page_place(const struct ftl *ftl, uint32_t entry)
+{
+    if (!ftl_is_in_slot(entry)) {
+        return entry;
+    }
+    return (uint16_t)entry < ftl->num_slots
+               ? ftl->slots[(uint16_t)entry].old_place
+               : FTL_NOWHERE;
+}
+
 /* Whether a superblock can be the keeper, because it holds no valid page. */
 static bool can_keep(const struct ftl *ftl, uint32_t superblock)
 {
@@ -32,10 +44,7 @@ static bool can_keep(const struct ftl *ftl, uint32_t superblock)
         return false;
     }
     for (uint32_t i = ftl->config.logical_units; i < ftl->entries; i++) {
-        uint32_t entry = ftl->map[i];
-        uint32_t place = ftl_is_in_slot(entry)
-                             ? ftl->slots[(uint16_t)entry].old_place
-                             : entry;
+        uint32_t place = page_place(ftl, ftl->map[i]);
 
         if (place != FTL_NOWHERE &&
             ftl_place_superblock(&ftl->layout, place) == superblock) {

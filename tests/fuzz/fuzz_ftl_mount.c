@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzzes the translation layer on a flash with any contents.  A mount must end,
- * and neither the mount nor the operations after it may fail an ASSERT or break
- * a rule of the flash.  What the operations return does not matter.
+ * Fuzzes the translation layer on a flash with any contents, whose operations
+ * fail, and with any contents of the memory that a reset keeps.  A mount must
+ * end, and neither the mount nor the operations after it may fail an ASSERT or
+ * break a rule of the flash.  What the operations return does not matter.
  *
  * The flash begins as the translation layer has left it, with data, trims and a
- * checkpoint.  An input is a list of changes of 16 bytes: a kind, an argument,
- * a place, and 12 bytes.
+ * checkpoint, and the kept memory has writes and a trim that are not on flash.
+ * An input is a list of changes of 16 bytes: a kind, an argument, a place, and
+ * 12 bytes.
  */
 #include "tests/fuzz/replay.h"
 
@@ -14,8 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "firmware/ftl/ftl.h"
+#include "firmware/ftl/ftl_keep.h"
 #include "firmware/ftl/ftl_layout.h"
 #include "lib/bytes.h"
 #include "tests/ftl_moves.h"
@@ -35,6 +39,10 @@ enum {
     STEPS_MAX = 400000,
     CHANGE_LEN = 16,
     CHANGES_MAX = 64,
+    FAULTS_MAX = 8,
+    FAULT_OPS = 600, /* operations of both starts, of which any may fail */
+    GUARD_BYTES = 16 << 20,
+    MORE_UNITS = 24,     /* by which an estimate may exceed the capacity */
     PIECES = 6,          /* pieces of checkpoints that changes choose from */
     WORDS_OF_PIECE = 70, /* words of a piece that are not padding, at most */
 };
@@ -49,7 +57,21 @@ enum change_kind {
     CHANGE_DEATH,      /* its die is dead */
     CHANGE_COPY,       /* the unit is copied to another place */
     CHANGE_CHECKPOINT, /* a word of a piece of a checkpoint */
+    CHANGE_FAULT,      /* an operation of the flash fails */
+    CHANGE_KEEP,       /* eight bytes of the kept memory */
+    CHANGE_ENTRY,      /* an entry of the write buffer with its check word */
+    CHANGE_TRIMS,      /* a word of trims with its check bits */
+    CHANGE_START,      /* how the first start is done, and what follows */
     CHANGE_KINDS,
+};
+
+enum { /* flags of CHANGE_START */
+       START_ADOPTS = 1,
+       START_ESTIMATES = 2,    /* the capacity is not known */
+       START_OTHER_SIZE = 4,   /* the capacity is another one */
+       START_WIPES = 8,        /* all blocks are erased after the mount */
+       START_LOSES_POWER = 16, /* the power fails while hosts write */
+       START_IS_NO_DRIVE = 32, /* as a program that is not the drive */
 };
 
 struct unit {
@@ -65,8 +87,21 @@ struct flash {
     bool is_dead[DIES];
 };
 
+/* An operation of the flash that fails. */
+struct fault {
+    uint32_t number; /* of the operation, from the first start on */
+    enum ftl_flash_status status;
+    uint8_t planes; /* that fail; or, with FTL_FLASH_ERROR, that are changed */
+};
+
 struct world {
     struct flash flash;
+    struct fault faults[FAULTS_MAX];
+    uint32_t num_faults;
+    uint32_t executed; /* operations */
+    uint32_t start;    /* flags of the first start */
+    uint32_t boot;
+    uint64_t now_us;
     struct ftl *ftl;
     struct ftl_flash_op queue[REQUESTS];
     uint32_t head, tail;
@@ -76,9 +111,14 @@ struct world {
 static struct world world;
 static struct ftl_move move_list[MOVES];
 static struct ftl_moves moves = {.list = move_list, .max = MOVES};
-static struct flash used; /* what the changes are applied to */
+/* What the changes are applied to. */
+static struct flash used;
+static uint8_t *used_keep;
+static uint32_t used_boot;
+static uint64_t used_generation;
 static void *memory, *keep;
-static uint8_t buffer[LOGICAL_UNITS * FTL_UNIT_DATA];
+static size_t keep_bytes;
+static uint8_t buffer[(LOGICAL_UNITS + MORE_UNITS) * FTL_UNIT_DATA];
 
 static const struct ftl_geometry geometry = {
     .dies = DIES,
@@ -159,10 +199,74 @@ static void program_unit(const struct ftl_flash_op *op,
     memcpy(to->system, from->system, FTL_UNIT_SYSTEM);
 }
 
+/* Program the units of some planes, or erase these planes. */
+static void change_planes(const struct ftl_flash_op *op, uint8_t planes)
+{
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        if ((planes & BIT(op->units[i].plane)) != 0) {
+            program_unit(op, &op->units[i]);
+        }
+    }
+    for (unsigned int plane = 0; op->kind == FTL_FLASH_ERASE && plane < PLANES;
+         plane++) {
+        if ((op->planes & planes & BIT(plane)) != 0) {
+            world.flash.next[op->block][op->die][plane] = 0;
+        }
+    }
+}
+
+/* Program or erase, and fail in some planes.  A program leaves units there that
+ * cannot be read, and an erasure leaves the contents. */
+static void fail_planes(const struct ftl_flash_op *op, uint8_t planes)
+{
+    if (op->kind == FTL_FLASH_ERASE) {
+        change_planes(op, (uint8_t)~planes);
+        return;
+    }
+    change_planes(op, UINT8_MAX);
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        if ((planes & BIT(op->units[i].plane)) != 0) {
+            unit_at(op, op->units[i].plane)->is_readable = false;
+        }
+    }
+}
+
+static void read_units(const struct ftl_flash_op *op)
+{
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        read_unit(op, &op->units[i]);
+    }
+}
+
+/* How the next operation ends. */
+static struct fault next_result(const struct ftl_flash_op *op)
+{
+    struct fault result = {.status = FTL_FLASH_OK};
+
+    for (uint32_t i = 0; i < world.num_faults; i++) {
+        if (world.faults[i].number == world.executed) {
+            result = world.faults[i];
+        }
+    }
+    world.executed++;
+    result.planes &= op->planes;
+    if (result.status == FTL_FLASH_DEAD) {
+        world.flash.is_dead[op->die] = true;
+    }
+    if (world.flash.is_dead[op->die]) {
+        result.status = FTL_FLASH_DEAD;
+    } else if (result.status == FTL_FLASH_FAILED &&
+               (result.planes == 0 || op->kind == FTL_FLASH_READ)) {
+        result.status = FTL_FLASH_ERROR;
+    }
+    return result;
+}
+
 /* Execute the oldest operation. @return false when there is none */
 static bool execute_op(void)
 {
     struct ftl_flash_op op;
+    struct fault result;
 
     if (world.head == world.tail) {
         return false;
@@ -171,24 +275,18 @@ static bool execute_op(void)
     if (op.die >= DIES || op.block >= BLOCKS || op.wordline >= WORDLINES) {
         fail_run("An operation names a place that does not exist.");
     }
-    if (world.flash.is_dead[op.die]) {
-        ftl_flash_done(world.ftl, op.cookie, FTL_FLASH_DEAD, 0);
-        return true;
+    result = next_result(&op);
+    if (op.kind == FTL_FLASH_READ) {
+        read_units(&op);
+    } else if (result.status == FTL_FLASH_OK) {
+        change_planes(&op, UINT8_MAX);
+    } else if (result.status == FTL_FLASH_FAILED) {
+        fail_planes(&op, result.planes);
+    } else if (result.status == FTL_FLASH_ERROR) {
+        change_planes(&op, result.planes);
     }
-    for (unsigned int i = 0; i < op.num_units; i++) {
-        if (op.kind == FTL_FLASH_READ) {
-            read_unit(&op, &op.units[i]);
-        } else {
-            program_unit(&op, &op.units[i]);
-        }
-    }
-    for (unsigned int plane = 0; op.kind == FTL_FLASH_ERASE && plane < PLANES;
-         plane++) {
-        if ((op.planes & BIT(plane)) != 0) {
-            world.flash.next[op.block][op.die][plane] = 0;
-        }
-    }
-    ftl_flash_done(world.ftl, op.cookie, FTL_FLASH_OK, 0);
+    ftl_flash_done(world.ftl, op.cookie, result.status,
+                   result.status == FTL_FLASH_FAILED ? result.planes : 0);
     return true;
 }
 
@@ -202,7 +300,33 @@ static void media_done(void *ctx, void *cookie, enum media_status status)
     world.ops--;
 }
 
-static void start_layer(void)
+/* Memory before memory that must not be touched, because the sanitizer does not
+ * notice all accesses with a wrong index. */
+static void *guard_memory(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t used_bytes = (bytes + page - 1) / page * page;
+    uint8_t *at = mmap(NULL, used_bytes + GUARD_BYTES, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (at == MAP_FAILED ||
+        mprotect(at, used_bytes, PROT_READ | PROT_WRITE) != 0) {
+        fail_run("There is no memory.");
+    }
+    return at + used_bytes - (bytes + 63) / 64 * 64;
+}
+
+/* Memory for the largest configuration. */
+static void reserve_memory(struct ftl_config config)
+{
+    config.logical_units += MORE_UNITS;
+    keep_bytes = ftl_keep_bytes(&config);
+    memory = guard_memory(ftl_bytes(&config));
+    keep = guard_memory(keep_bytes);
+}
+
+/* Start, as the flags of CHANGE_START say. */
+static void start_layer(uint32_t flags)
 {
     static const uint8_t bad_planes[BLOCKS * DIES];
     struct ftl_config config = {
@@ -218,27 +342,44 @@ static void start_layer(void)
         .wear_spread = 16,
         .records_capacity = true,
         .media_done = media_done,
-        .keep_seed = 1,
+        .keep_seed = world.boot + 1,
+        .adopts = (flags & START_ADOPTS) != 0,
+        .is_capacity_estimated = (flags & START_ESTIMATES) != 0,
     };
 
-    if (memory == NULL &&
-        (posix_memalign(&memory, 64, ftl_bytes(&config)) != 0 ||
-         posix_memalign(&keep, 64, ftl_keep_bytes(&config)) != 0)) {
-        fail_run("There is no memory.");
+    if (memory == NULL) {
+        reserve_memory(config);
     }
+    if ((flags & START_ESTIMATES) != 0) {
+        config.logical_units += MORE_UNITS;
+    } else if ((flags & START_OTHER_SIZE) != 0) {
+        config.logical_units -= MORE_UNITS;
+    }
+    world.boot++;
+    config.boot = (flags & START_IS_NO_DRIVE) != 0 ? 0 : world.boot;
     moves.count = 0;
     config.memory = memory;
-    config.keep = keep;
+    config.keep = (uint8_t *)keep + keep_bytes - ftl_keep_bytes(&config);
     world.head = world.tail = world.ops = 0;
     world.ftl = ftl_start(&config);
 }
 
+/* Step.  While an operation, a mount or a wipe waits for time alone, time
+ * passes.  @return false when there is nothing to do */
 static bool step_layer(void)
 {
     uint64_t deadline_us = UINT64_MAX;
-    bool has_stepped = ftl_step(world.ftl, 1, &deadline_us);
+    bool has_stepped = ftl_step(world.ftl, world.now_us, &deadline_us);
 
-    return execute_op() || has_stepped;
+    if (execute_op() || has_stepped) {
+        return true;
+    }
+    if (deadline_us == UINT64_MAX ||
+        (world.ops == 0 && ftl_state(world.ftl) == FTL_READY)) {
+        return false;
+    }
+    world.now_us = MAX(world.now_us, deadline_us);
+    return true;
 }
 
 /* Step until nothing can be done. */
@@ -270,18 +411,45 @@ static void operate_medium(enum media_op op, uint32_t unit, uint32_t units)
     run_layer();
 }
 
+static void expect_end(void)
+{
+    if (world.ops != 0) {
+        fail_run("An operation does not end.");
+    }
+}
+
+/* Erase all blocks. */
+static void wipe_medium(void)
+{
+    world.ops++;
+    if (!ftl_wipe(world.ftl, NULL)) {
+        fail_run("The wipe does not begin.");
+    }
+    run_layer();
+    expect_end();
+}
+
+/* The power fails while there are writes and a trim in the buffer. */
+static void lose_power(void)
+{
+    for (uint32_t i = 0; i < BUFFER_UNITS; i++) {
+        operate_medium(MEDIA_WRITE, i * 5, 1);
+    }
+    operate_medium(MEDIA_DEALLOCATE, 5, 3);
+    ftl_power_fails(world.ftl);
+    run_layer();
+}
+
 static void use_medium(void)
 {
     operate_medium(MEDIA_READ, 0, LOGICAL_UNITS);
-    for (uint32_t i = 0; i < 2 * LOGICAL_UNITS; i++) {
+    for (uint32_t i = 0; i < LOGICAL_UNITS; i++) {
         operate_medium(MEDIA_WRITE, i * 7 % LOGICAL_UNITS, 1);
     }
     operate_medium(MEDIA_FLUSH, 0, 0);
     operate_medium(MEDIA_DEALLOCATE, 3, 10);
     operate_medium(MEDIA_FLUSH, 0, 0);
-    if (world.ops != 0) {
-        fail_run("An operation does not end.");
-    }
+    expect_end();
 }
 
 /* ---- Changes. */
@@ -330,6 +498,66 @@ static void change_checkpoint(uint8_t piece, const uint8_t *bytes)
     }
 }
 
+static void add_fault(uint8_t x, uint16_t number, uint8_t planes)
+{
+    static const uint8_t status_of[] = {FTL_FLASH_FAILED, FTL_FLASH_DEAD,
+                                        FTL_FLASH_TRANSFER, FTL_FLASH_ERROR};
+
+    if (world.num_faults < FAULTS_MAX) {
+        world.faults[world.num_faults++] = (struct fault){
+            .number = number % FAULT_OPS,
+            .status = (enum ftl_flash_status)status_of[x % 4],
+            .planes = planes,
+        };
+    }
+}
+
+/* The kept memory as the start that used it has divided it. */
+static struct ftl divide_keep(void)
+{
+    struct ftl ftl = {
+        .config = {.logical_units = LOGICAL_UNITS,
+                   .buffer_units = BUFFER_UNITS},
+    };
+    uint8_t *end = (uint8_t *)keep + keep_bytes;
+
+    ftl.layout.geometry = geometry;
+    ftl.layout.superblocks = BLOCKS;
+    ftl.layout.row_units = PLANES;
+    ftl_set_entries(&ftl);
+    (void)ftl_keep_divide(&ftl, end - ftl_keep_divide(&ftl, NULL));
+    ftl.keep.generation = used_generation;
+    return ftl;
+}
+
+static void change_entry(uint8_t x, const uint8_t *bytes)
+{
+    struct ftl ftl = divide_keep();
+    uint16_t index = x % (BUFFER_UNITS + 1);
+    struct ftl_keep_entry entry = {
+        .sequence = get_le32(bytes),
+        .unit = get_le16(bytes + 4) | (uint64_t)bytes[6] << 24 |
+                (uint64_t)get_le16(bytes + 7) << FTL_KEEP_MARKS_SHIFT,
+    };
+
+    entry.check = ftl_keep_check(&ftl, index, &entry);
+    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+        if ((bytes[9] & BIT(i)) == 0) {
+            ftl.keep.entries[i][index] = entry;
+        }
+    }
+}
+
+static void change_trims(uint8_t x, const uint8_t *bytes)
+{
+    struct ftl ftl = divide_keep();
+
+    ftl_keep_write_trims(
+        &ftl,
+        x % ((LOGICAL_UNITS + FTL_KEEP_TRIM_BITS - 1) / FTL_KEEP_TRIM_BITS),
+        get_le16(bytes));
+}
+
 static void apply_change(const uint8_t *change)
 {
     uint32_t place = get_le16(change + 2) % UNITS;
@@ -368,16 +596,33 @@ static void apply_change(const uint8_t *change)
     case CHANGE_CHECKPOINT:
         change_checkpoint(change[1], bytes);
         break;
+    case CHANGE_FAULT:
+        add_fault(change[1], get_le16(change + 2), bytes[0]);
+        break;
+    case CHANGE_KEEP:
+        memcpy((uint8_t *)keep + get_le32(bytes) % (keep_bytes - 8), bytes + 4,
+               8);
+        break;
+    case CHANGE_ENTRY:
+        change_entry(change[1], bytes);
+        break;
+    case CHANGE_TRIMS:
+        change_trims(change[1], bytes);
+        break;
+    case CHANGE_START:
+        world.start = change[1];
+        break;
     case CHANGE_KINDS:
         break;
     }
 }
 
-/* A flash in use, with two checkpoints, the latter of which is complete. */
+/* A flash in use, with two checkpoints, the latter of which is complete, and a
+ * write buffer. */
 static void make_used_flash(void)
 {
     memset(&world.flash, 0, sizeof(world.flash));
-    start_layer();
+    start_layer(0);
     run_layer();
     use_medium();
     use_medium();
@@ -385,7 +630,38 @@ static void make_used_flash(void)
     run_layer();
     operate_medium(MEDIA_WRITE, 5, 1);
     operate_medium(MEDIA_FLUSH, 0, 0);
+    operate_medium(MEDIA_WRITE, 9, 3);
+    operate_medium(MEDIA_DEALLOCATE, 20, 2);
     memcpy(&used, &world.flash, sizeof(used));
+    used_keep = malloc(keep_bytes);
+    if (used_keep == NULL) {
+        fail_run("There is no memory.");
+    }
+    memcpy(used_keep, keep, keep_bytes);
+    used_boot = world.boot;
+    used_generation = world.ftl->keep.generation;
+}
+
+/* Start, and use the medium until the power goes off. */
+static void run_start(uint32_t flags)
+{
+    start_layer(flags);
+    run_layer();
+    if (ftl_state(world.ftl) == FTL_MOUNTING ||
+        (ftl_state(world.ftl) == FTL_READY && ftl_is_adopting(world.ftl))) {
+        fail_run("A mount does not end.");
+    }
+    (void)ftl_was_saved(world.ftl, world.boot - 1);
+    if ((flags & START_WIPES) != 0) {
+        wipe_medium();
+    }
+    use_medium();
+    if ((flags & START_LOSES_POWER) != 0) {
+        lose_power();
+        return;
+    }
+    ftl_stop(world.ftl);
+    run_layer();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -397,20 +673,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         is_made = true;
     }
     memcpy(&world.flash, &used, sizeof(used));
+    memcpy(keep, used_keep, keep_bytes);
+    world.boot = used_boot;
+    world.num_faults = 0;
+    world.executed = 0;
+    world.start = 0;
     for (size_t i = 0; i < CHANGES_MAX && len >= CHANGE_LEN; i++) {
         apply_change(data);
         data += CHANGE_LEN;
         len -= CHANGE_LEN;
     }
     for (unsigned int i = 0; i < 2; i++) {
-        start_layer();
-        run_layer();
-        if (ftl_state(world.ftl) == FTL_MOUNTING) {
-            fail_run("A mount does not end.");
-        }
-        use_medium();
-        ftl_stop(world.ftl);
-        run_layer();
+        run_start(i == 0 ? world.start : 0);
     }
     return 0;
 }
@@ -419,7 +693,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
 {
-    enum { SEEDS = 32, CHANGES = 6 };
+    enum { SEEDS = 64, CHANGES = 6 };
 
     if (n >= SEEDS || room < CHANGES * CHANGE_LEN) {
         return 0;
@@ -441,6 +715,17 @@ size_t fuzz_seed(size_t n, uint8_t *buf, size_t room)
         if (n == 22) { /* the largest row number */
             change[0] = CHANGE_SYSTEM;
             memset(change + 4, 0xff, CHANGE_LEN - 4);
+        }
+        if (n == 30) { /* a wipe after a checkpoint that names no slot */
+            change[0] = i == 0 ? CHANGE_START : CHANGE_CHECKPOINT;
+            change[1] = (uint8_t)(i == 0 ? START_OTHER_SIZE | START_WIPES : i);
+            change[4] = LOGICAL_UNITS - MORE_UNITS; /* the first page */
+            change[6] = 0;
+            put_le32(change + 7, UINT32_C(0x8000fffe));
+        }
+        if (n >= 32 && i < 2) { /* each kind of start, with a fault */
+            change[0] = i == 0 ? CHANGE_START : CHANGE_FAULT;
+            change[1] = (uint8_t)(i == 0 ? n - 32 : n / 2);
         }
     }
     return CHANGES * CHANGE_LEN;
