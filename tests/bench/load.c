@@ -23,7 +23,7 @@ static void io_done(void *ctx, const struct host_result *result)
     slot->is_busy = false;
     slot->load->done++;
     if (slot->load->ended != NULL) {
-        slot->load->ended(slot->load->ctx,
+        slot->load->ended(slot->load->ctx, slot->opcode,
                           slot->load->world.now_ns - slot->start_ns);
     }
 }
@@ -52,13 +52,23 @@ static uint64_t next_lba(struct load *load)
     return place % places * (workload->len_bytes / block_bytes(load));
 }
 
+/* What the commands of a slot do: the last slots are for the writes. */
+static uint8_t opcode_of(const struct load *load, const struct load_slot *slot)
+{
+    const struct load_workload *workload = load->workload;
+
+    return (size_t)(slot - load->slots) >= workload->depth - load->writes
+               ? NVM_WRITE
+               : workload->opcode;
+}
+
 /* @return false: a queue of 64 entries holds 63 commands */
 static bool start_io(struct load *load, struct load_slot *slot)
 {
     const struct load_workload *workload = load->workload;
     struct host_io io = {
         .qid = 1,
-        .opcode = workload->opcode,
+        .opcode = opcode_of(load, slot),
         .kind = HOST_DATA_KEYED,
         .nsid = 1,
         .lba = next_lba(load),
@@ -77,6 +87,7 @@ static bool start_io(struct load *load, struct load_slot *slot)
         return false;
     }
     slot->is_busy = true;
+    slot->opcode = io.opcode;
     slot->start_ns = load->world.now_ns;
     load->started++;
     return true;

@@ -43,37 +43,53 @@ enum {
     SPAN_BYTES = 64 * 1024 * 1024, /* what the workloads use at most */
 };
 
+struct measured {
+    struct load_workload workload;
+    uint32_t writes; /* how many of its commands are writes, whatever its opcode
+                        is */
+};
+
 /* The depth of a queue with 64 entries is 63. */
-static const struct load_workload workloads[] = {
-    {"4k-randread-qd1", NVM_READ, SMALL, 1, 1, LOAD_RANDOM},
-    {"4k-randread-qd64", NVM_READ, SMALL, 64, 1, LOAD_RANDOM},
-    {"4k-randwrite-qd1", NVM_WRITE, SMALL, 1, 1, LOAD_RANDOM},
-    {"4k-randwrite-qd64", NVM_WRITE, SMALL, 64, 1, LOAD_RANDOM},
-    {"128k-read-qd64", NVM_READ, LARGE, 64, 1, LOAD_SEQUENTIAL},
-    {"128k-write-qd64", NVM_WRITE, LARGE, 64, 1, LOAD_SEQUENTIAL},
+static const struct measured measured[] = {
+    {{"4k-randread-qd1", NVM_READ, SMALL, 1, 1, LOAD_RANDOM}, 0},
+    {{"4k-randread-qd64", NVM_READ, SMALL, 64, 1, LOAD_RANDOM}, 0},
+    {{"4k-randwrite-qd1", NVM_WRITE, SMALL, 1, 1, LOAD_RANDOM}, 0},
+    {{"4k-randwrite-qd64", NVM_WRITE, SMALL, 64, 1, LOAD_RANDOM}, 0},
+    {{"128k-read-qd64", NVM_READ, LARGE, 64, 1, LOAD_SEQUENTIAL}, 0},
+    {{"128k-write-qd64", NVM_WRITE, LARGE, 64, 1, LOAD_SEQUENTIAL}, 0},
+    {{"4k-mixed-qd1-qd16", NVM_READ, SMALL, 17, 1, LOAD_RANDOM}, 16},
+    {{"4k-mixed-qd16-qd16", NVM_READ, SMALL, 32, 1, LOAD_RANDOM}, 16},
 };
 
 static const struct load_workload fill = {"fill", NVM_WRITE, LARGE,
                                           8,      1,         LOAD_SEQUENTIAL};
 
-/* The commands that have ended since the start of a workload. */
+/* The commands with one opcode that have ended since the start of a workload.
+ */
 struct latencies {
     uint32_t count;
     uint64_t sum_ns;
-    uint64_t digest; /* of all latencies of the run, in their order */
     uint64_t ns[LATENCIES_MAX];
 };
 
-static void note_latency(void *ctx, uint64_t latency_ns)
+struct results {
+    struct latencies reads;
+    struct latencies writes;
+    uint64_t digest; /* of all latencies of the run, in their order */
+};
+
+static void note_latency(void *ctx, uint8_t opcode, uint64_t latency_ns)
 {
-    struct latencies *latencies = ctx;
+    struct results *results = ctx;
+    struct latencies *latencies =
+        opcode == NVM_READ ? &results->reads : &results->writes;
 
     if (latencies->count < LATENCIES_MAX) {
         latencies->ns[latencies->count] = latency_ns;
     }
     latencies->count++;
     latencies->sum_ns += latency_ns;
-    latencies->digest = random_mix(latencies->digest ^ latency_ns);
+    results->digest = random_mix(results->digest ^ latency_ns);
 }
 
 static int compare_latencies(const void *a, const void *b)
@@ -94,41 +110,71 @@ static double percentile_us(struct latencies *latencies, unsigned int percent)
     return (double)latencies->ns[(uint64_t)(kept - 1) * percent / 100] / 1e3;
 }
 
-static const struct load_workload *workload_named(const char *name)
+static const struct measured *measured_named(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
-        if (strcmp(workloads[i].name, name) == 0) {
-            return &workloads[i];
+    for (size_t i = 0; i < ARRAY_LEN(measured); i++) {
+        if (strcmp(measured[i].workload.name, name) == 0) {
+            return &measured[i];
         }
     }
     fprintf(stderr, "native_virtual: there is no workload %s\n", name);
     exit(2);
 }
 
-static void measure_workload(struct load *load, struct latencies *latencies,
-                             const struct load_workload *workload,
-                             uint64_t duration_ns)
-{
-    uint64_t begin_ns = load->world.now_ns, blocks = load->world.blocks;
-    double seconds, instructions;
+/* The figures of the whole drive while a workload was running. */
+struct drive_figures {
+    double seconds;
+    double instructions; /* of the firmware, for each I/O */
+    double hart_busy;
+};
 
-    latencies->count = 0;
-    latencies->sum_ns = 0;
-    load->stop_ns = begin_ns + duration_ns;
-    load_run(load, workload, UINT32_MAX);
-    load->stop_ns = 0;
-    seconds = (double)(load->world.now_ns - begin_ns) / 1e9;
-    blocks = load->world.blocks - blocks;
-    instructions = (double)blocks * BLOCK_INSTRUCTIONS / latencies->count;
-    printf("{\"workload\": \"%s\", \"ios\": %u, \"iops\": %.3f, "
+/* `kind` follows the name of a workload that consists of reads and writes. */
+static void print_row(const struct load_workload *workload, const char *kind,
+                      struct latencies *latencies,
+                      const struct drive_figures *drive)
+{
+    printf("{\"workload\": \"%s%s\", \"ios\": %u, \"iops\": %.3f, "
            "\"mb_s\": %.3f, \"mean_us\": %.3f, \"p99_us\": %.3f, "
            "\"virtual_s\": %.9f, \"instructions\": %.3f, "
            "\"hart_busy\": %.6f}",
-           workload->name, latencies->count, latencies->count / seconds,
-           (double)latencies->count * workload->len_bytes / seconds / 1e6,
+           workload->name, kind, latencies->count,
+           latencies->count / drive->seconds,
+           (double)latencies->count * workload->len_bytes / drive->seconds /
+               1e6,
            (double)latencies->sum_ns / latencies->count / 1e3,
-           percentile_us(latencies, 99), seconds, instructions,
-           (double)(blocks * load->world.block_ps) / 1e12 / seconds);
+           percentile_us(latencies, 99), drive->seconds, drive->instructions,
+           drive->hart_busy);
+}
+
+static void measure_workload(struct load *load, struct results *results,
+                             const struct measured *what, uint64_t duration_ns)
+{
+    const struct load_workload *workload = &what->workload;
+    struct latencies *reads = &results->reads, *writes = &results->writes;
+    uint64_t begin_ns = load->world.now_ns, blocks = load->world.blocks;
+    struct drive_figures drive;
+
+    reads->count = writes->count = 0;
+    reads->sum_ns = writes->sum_ns = 0;
+    load->stop_ns = begin_ns + duration_ns;
+    load->writes = what->writes;
+    load_run(load, workload, UINT32_MAX);
+    load->stop_ns = 0;
+    load->writes = 0;
+    blocks = load->world.blocks - blocks;
+    drive.seconds = (double)(load->world.now_ns - begin_ns) / 1e9;
+    drive.instructions =
+        (double)blocks * BLOCK_INSTRUCTIONS / (reads->count + writes->count);
+    drive.hart_busy =
+        (double)(blocks * load->world.block_ps) / 1e12 / drive.seconds;
+    if (what->writes == 0) {
+        print_row(workload, "", workload->opcode == NVM_READ ? reads : writes,
+                  &drive);
+    } else {
+        print_row(workload, "-reads", reads, &drive);
+        printf(", ");
+        print_row(workload, "-writes", writes, &drive);
+    }
 }
 
 /* Let the firmware's instructions take time. */
@@ -159,17 +205,17 @@ static void init_array(struct nand_ram *nand, char **words)
 int main(int argc, char **argv)
 {
     struct load *load = calloc(1, sizeof(*load));
-    struct latencies *latencies = calloc(1, sizeof(*latencies));
+    struct results *results = calloc(1, sizeof(*results));
     struct nand_ram nand;
 
-    ASSERT(load != NULL && latencies != NULL);
+    ASSERT(load != NULL && results != NULL);
     if (argc <= ARG_WORKLOADS || nand_profile_find(argv[ARG_PROFILE]) == NULL) {
         fprintf(stderr, "usage: native_virtual PROFILE CHANNELS DIES MIPS SEED "
                         "MILLISECONDS WORKLOAD...\n");
         return 2;
     }
     for (int i = ARG_WORKLOADS; i < argc; i++) {
-        (void)workload_named(argv[i]);
+        (void)measured_named(argv[i]);
     }
     load->seed = number_in(argv[ARG_SEED]);
     init_array(&nand, argv);
@@ -182,18 +228,18 @@ int main(int argc, char **argv)
     load_flush(load);
     set_speed(&load->world, number_in(argv[ARG_MIPS]));
     load->ended = note_latency;
-    load->ctx = latencies;
+    load->ctx = results;
     printf("{\"workloads\": [");
     for (int i = ARG_WORKLOADS; i < argc; i++) {
         printf("%s", i == ARG_WORKLOADS ? "" : ", ");
-        measure_workload(load, latencies, workload_named(argv[i]),
+        measure_workload(load, results, measured_named(argv[i]),
                          number_in(argv[ARG_MILLISECONDS]) * 1000000ul);
         load_flush(load);
     }
-    printf("], \"digest\": \"%016lx\"}\n", (unsigned long)latencies->digest);
+    printf("], \"digest\": \"%016lx\"}\n", (unsigned long)results->digest);
     load_end(load);
     nand_storage_end(&nand);
-    free(latencies);
+    free(results);
     free(load);
     return 0;
 }

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from . import nand as nand_module
 from . import prepare, show
-from .bench_native import wanted_workloads
+from .bench_native import WORKLOADS, wanted_workloads
 from .bench_report import Result
 from .errors import EssdError
 
@@ -35,6 +35,8 @@ STEADY_DEPTH = 63                               # commands outstanding
 STEADY_S = 4 * 3600                             # an idle computer needs 7 to 25 minutes
 DIES_MOST = 32
 MIPS = 1000                 # of the drive's hart: docs/nand.md, "Time"
+# Random reads at the first depth beside random writes at the second one; they are two rows.
+MIXED = ("4k-mixed-qd1-qd16", "4k-mixed-qd16-qd16")
 REAL_S_OF_VIRTUAL_S = 600   # of one workload; an idle computer needs some seconds
 
 
@@ -138,6 +140,9 @@ def show_rows(found: dict[str, Any], mips: int) -> None:
               "time, instructions and frames take none")
     show.line("instructions: of the firmware for each I/O, estimated from the basic blocks "
               "that it has executed")
+    if any(row["workload"].startswith("4k-mixed") for row in found["workloads"]):
+        show.line("4k-mixed: random reads at the first depth, and at the same time random "
+                  "writes at the second one; instructions are the mean of both")
     show.line(f"digest of all latencies: {found['digest']}")
 
 
@@ -155,7 +160,7 @@ def command(seconds: int, only: str, nand: str | None, seed: int, mips: int,
     """Run `essd bench --native --timing virtual`."""
     if seconds < 1:
         raise EssdError(f"--seconds {seconds}: use 1 or more")
-    workloads = wanted_workloads(only)
+    workloads = wanted_workloads(only, WORKLOADS + MIXED)
     found = run(array_words(array_of(nand), nand), seed, seconds * 1000, workloads, mips)
     if not output.as_json:
         show_rows(found, mips)
