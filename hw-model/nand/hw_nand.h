@@ -82,11 +82,13 @@ struct hw_nand_op { /* a command that was taken and has not completed */
     uint16_t wordline;
     uint16_t block[HW_NAND_PLANES];
     uint16_t entries;
-    uint16_t cursor; /* READ: first entry of the next read of the flash */
-    uint16_t sent;   /* READ: first entry of what the cache register holds */
-    uint32_t die;    /* of the array */
-    uint32_t next;   /* next operation of the same list */
-    uint32_t tag;    /* what traces call it */
+    uint16_t cursor;   /* READ: first entry of the next read of the flash */
+    uint16_t sent;     /* READ: first entry of what the cache register holds */
+    uint32_t die;      /* of the array */
+    uint32_t next;     /* next operation of the same list */
+    uint64_t limit_ns; /* PROGRAM, ERASE: it is not suspended if it then ended
+                        * at this time or later */
+    uint32_t tag;      /* what traces call it */
     uint64_t cookie;
     uint64_t started_ns;      /* when it is traced: the time of its start */
     uint8_t *list;            /* in DRAM */
@@ -130,6 +132,8 @@ struct hw_nand_register {
 
 struct hw_nand_die {
     uint32_t suspended;    /* the operation that it has suspended */
+    uint8_t passes;        /* urgent reads that have passed the commands in
+                            * `normal`, since one of these began */
     bool is_chained;       /* the data in the cache register was read while the
                             * data of another read was sent */
     uint64_t remaining_ns; /* time that the suspended operation still needs */

@@ -133,7 +133,7 @@ static bool has_program(struct hw_nand *nand, uint32_t d)
     return hw_nand_has_cache(nand) && page->state == HW_DIE_BUSY &&
            nand->ops[page->op].opcode == NAND_CMD_PROGRAM &&
            hw_nand_cache(nand, d)->state == HW_DIE_IDLE &&
-           die->urgent.head == HW_NAND_NONE && next != NULL &&
+           !hw_nand_die_prefers_urgent(nand, d) && next != NULL &&
            next->opcode == NAND_CMD_PROGRAM;
 }
 

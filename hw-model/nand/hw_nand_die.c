@@ -13,6 +13,9 @@
  */
 #include "hw-model/nand/hw_nand_internal.h"
 
+/* The most urgent reads that are taken before a command that waits. */
+enum { PASSES_MAX = 16 };
+
 static struct hw_nand_die *die_at(struct hw_nand *nand, uint32_t d)
 {
     return &nand->dies[d];
@@ -25,11 +28,14 @@ static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t d)
 
 /* ---- Suspension */
 
+/* Whether an operation may be suspended that would end at `end_ns` if it went
+ * on. */
 static bool can_be_suspended(const struct hw_nand *nand,
-                             const struct hw_nand_op *op)
+                             const struct hw_nand_op *op, uint64_t end_ns)
 {
     return op->opcode != NAND_CMD_READ && hw_nand_is_timed(nand) &&
-           nand_array_profile(nand->array)->suspend_ns != 0;
+           nand_array_profile(nand->array)->suspend_ns != 0 &&
+           end_ns < op->limit_ns;
 }
 
 /* Whether `read` is of a block that `op` changes. */
@@ -45,14 +51,15 @@ static bool is_same_block(const struct hw_nand_op *op,
     return false;
 }
 
-/* Whether an urgent read shall begin before `op` continues. */
+/* Whether an urgent read shall begin before `op` continues, which would then
+ * end at `end_ns`. */
 static bool is_overtaken(struct hw_nand *nand, uint32_t d,
-                         const struct hw_nand_op *op)
+                         const struct hw_nand_op *op, uint64_t end_ns)
 {
     const struct hw_nand_op *read =
         hw_nand_list_first(nand, &die_at(nand, d)->urgent);
 
-    return read != NULL && can_be_suspended(nand, op) &&
+    return read != NULL && can_be_suspended(nand, op, end_ns) &&
            !is_same_block(op, read);
 }
 
@@ -91,19 +98,46 @@ static bool resume_operation(struct hw_nand *nand, uint32_t d)
 
 /* ---- Which operation is next */
 
+bool hw_nand_die_prefers_urgent(const struct hw_nand *nand, uint32_t d)
+{
+    const struct hw_nand_die *die = &nand->dies[d];
+
+    return die->urgent.head != HW_NAND_NONE && die->passes < PASSES_MAX;
+}
+
 /* The list whose first operation is next; NULL: there is none. */
 static struct hw_nand_list *next_list(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
 
     if (die->suspended != HW_NAND_NONE) {
-        return is_overtaken(nand, d, &nand->ops[die->suspended]) ? &die->urgent
-                                                                 : NULL;
+        uint64_t end_ns = hw_nand_page(nand, d)->clock_ns + die->remaining_ns;
+
+        return is_overtaken(nand, d, &nand->ops[die->suspended], end_ns)
+                   ? &die->urgent
+                   : NULL;
     }
-    if (die->urgent.head != HW_NAND_NONE) {
+    if (hw_nand_die_prefers_urgent(nand, d)) {
         return &die->urgent;
     }
-    return die->normal.head != HW_NAND_NONE ? &die->normal : NULL;
+    if (die->normal.head != HW_NAND_NONE) {
+        return &die->normal;
+    }
+    return die->urgent.head != HW_NAND_NONE ? &die->urgent : NULL;
+}
+
+/* Take the first operation of the list that is next. */
+static struct hw_nand_op *take_next(struct hw_nand *nand, uint32_t d,
+                                    struct hw_nand_list *list)
+{
+    struct hw_nand_die *die = die_at(nand, d);
+
+    if (list == &die->normal || die->normal.head == HW_NAND_NONE) {
+        die->passes = 0;
+    } else if (die->passes < PASSES_MAX) {
+        die->passes++;
+    }
+    return hw_nand_list_take(nand, list);
 }
 
 /* The page register is idle, and takes the program that was transferred. */
@@ -118,6 +152,7 @@ static bool begin_cached_program(struct hw_nand *nand, uint32_t d)
     cache->op = HW_NAND_NONE;
     cache->state = HW_DIE_IDLE;
     die_at(nand, d)->copy_ns = 0;
+    die_at(nand, d)->passes = 0;
     return nand_op_start(nand->array, op_of(nand, d)->array_op,
                          hw_nand_now_ns(nand));
 }
@@ -135,7 +170,7 @@ static bool begin_beside_read(struct hw_nand *nand, uint32_t d)
     list = next_list(nand, d);
     if (list != NULL &&
         hw_nand_list_first(nand, list)->opcode == NAND_CMD_READ) {
-        return hw_nand_register_begin(nand, d, hw_nand_list_take(nand, list));
+        return hw_nand_register_begin(nand, d, take_next(nand, d, list));
     }
     (void)hw_nand_cache_send(nand, d, die->is_chained);
     return false;
@@ -151,8 +186,7 @@ static bool begin_beside_cache(struct hw_nand *nand, uint32_t d)
         nand->ops[cache->op].opcode == NAND_CMD_READ) {
         return begin_beside_read(nand, d);
     }
-    if (cache->op == HW_NAND_NONE ||
-        die_at(nand, d)->urgent.head != HW_NAND_NONE) {
+    if (cache->op == HW_NAND_NONE || hw_nand_die_prefers_urgent(nand, d)) {
         hw_nand_cache_drop(nand, d);
         return true;
     }
@@ -184,7 +218,7 @@ static bool begin_operation(struct hw_nand *nand, uint32_t d)
     if (waits_for_reads(nand, d, hw_nand_list_first(nand, list))) {
         return false;
     }
-    op = hw_nand_list_take(nand, list);
+    op = take_next(nand, d, list);
     if (hw_nand_reads_take(nand, die, op)) {
         hw_nand_reads_begin(nand, die, op);
         return true;
@@ -217,14 +251,15 @@ static bool begin_in_die(struct hw_nand *nand, uint32_t d)
 {
     struct hw_nand_die *die = die_at(nand, d);
     struct hw_nand_op *op = op_of(nand, d);
-    uint64_t busy_ns;
+    uint64_t clock_ns = hw_nand_page(nand, d)->clock_ns, busy_ns;
 
     hw_nand_op_judge(nand, op);
     if (op->status != NAND_CQE_OK && op->status != NAND_CQE_FAILED) {
         return hw_nand_register_end(nand, d);
     }
     busy_ns = hw_nand_busy_ns(nand, op);
-    if (is_overtaken(nand, d, op)) {
+    op->limit_ns = clock_ns + 2 * busy_ns;
+    if (is_overtaken(nand, d, op, clock_ns + busy_ns)) {
         suspend_operation(nand, d, busy_ns);
         return true;
     }
@@ -348,10 +383,11 @@ static void overtake_operation(struct hw_nand *nand, uint32_t d)
 {
     const struct hw_nand_register *page = hw_nand_page(nand, d);
 
-    if (waits_to_begin(nand, d) && !op_of(nand, d)->is_urgent) {
+    if (waits_to_begin(nand, d) && !op_of(nand, d)->is_urgent &&
+        hw_nand_die_prefers_urgent(nand, d)) {
         hw_nand_register_put_back(nand, d);
     } else if (page->state == HW_DIE_BUSY &&
-               is_overtaken(nand, d, op_of(nand, d))) {
+               is_overtaken(nand, d, op_of(nand, d), nand->timers[d].end_ns)) {
         uint64_t now_ns = hw_nand_now_ns(nand);
         uint64_t end_ns = nand->timers[d].end_ns;
 
@@ -438,6 +474,7 @@ void hw_nand_dies_reset(struct hw_nand *nand)
     for (uint32_t d = 0; d < nand->num_dies; d++) {
         drop_list(nand, &die_at(nand, d)->urgent);
         drop_list(nand, &die_at(nand, d)->normal);
+        die_at(nand, d)->passes = 0;
     }
     for (uint32_t r = 0; r < HW_NAND_REGISTERS; r++) {
         if (waits_to_begin(nand, r)) {

@@ -206,6 +206,10 @@ void hw_nand_channel_leave(struct hw_nand *nand, uint32_t r);
 
 void hw_nand_dies_init(struct hw_nand *nand);
 
+/* Whether an urgent read is next, although other commands, in the list or in
+ * the cache register, may have waited longer. */
+bool hw_nand_die_prefers_urgent(const struct hw_nand *nand, uint32_t d);
+
 /* Give a checked command to its die. */
 void hw_nand_die_submit(struct hw_nand *nand, struct hw_nand_op *op);
 

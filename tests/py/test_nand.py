@@ -35,6 +35,7 @@ SOURCES = ["tests/py/nand_new.c", "hw-model/nand/nand_file.c", "hw-model/nand/na
 # hw-model/regs/nand.h
 READ, PROGRAM, ERASE, MARKS = 1, 2, 3, 4
 OK, RULE, ERASED, UNCORRECTABLE = 0, 4, 5, 6
+URGENT = 2
 PAGE_BYTES, UNITS = 16384, 12           # of a wordline in one plane, with 3 pages
 
 
@@ -47,9 +48,9 @@ class NandQueue(CommandQueue):
         super().__init__(machine, NAND, 64)
 
     def post(self, opcode: int, block: int = 0, wordline: int = 0, entries: int = 0,
-             place: tuple[int, int] = (0, 0)) -> None:
+             place: tuple[int, int] = (0, 0), flags: int = 0) -> None:
         """Post one command for plane 0 of a die."""
-        command = struct.pack("<BBHBBBxQQ4HHxxI", opcode, 0, entries, *place, 1,
+        command = struct.pack("<BBHBBBxQQ4HHxxI", opcode, flags, entries, *place, 1,
                               self.posted, DRAM + self.LIST, block, 0, 0, 0, wordline, 0)
         self.put_command(command)
 
@@ -70,12 +71,15 @@ class NandQueue(CommandQueue):
         self.put_program(byte)
         return self.run(PROGRAM, block, wordline, UNITS)
 
-    def read(self, block: int, wordline: int) -> tuple[int, bytes]:
-        """The status, and the byte that fills the last unit of the wordline."""
+    def put_read(self, wordline: int) -> None:
         self.m.write(self.DATA, b"?" * 4096)
         entry = struct.pack("<QQHHHBBBB2xI", DRAM + self.DATA, 0, 0, 4096, wordline, 0, 2,
                             3, 0, 0)
         self.m.write(self.LIST, entry.ljust(64, b"\0"))
+
+    def read(self, block: int, wordline: int) -> tuple[int, bytes]:
+        """The status, and the byte that fills the last unit of the wordline."""
+        self.put_read(wordline)
         status = self.run(READ, block, 0, 1)
         data = self.m.read(self.DATA, 4096)
         if status == OK:
@@ -288,6 +292,34 @@ def test_a_machine_is_saved_while_both_registers_of_a_die_are_in_use(
     assert [queue.take(), queue.take()] == [OK, OK]
     assert [queue.read(block, 0) for block in (0, 1)] == [(OK, b"A")] * 2
     assert machine.read32(NAND + 0x408) == 2 * UNITS    # units programmed
+
+
+def test_a_machine_is_saved_while_a_program_is_suspended(start, array: Path,
+                                                         tmp_path: Path) -> None:
+    machine = start()
+    queue = NandQueue(machine)
+    assert [queue.erase(block) for block in (0, 1)] == [OK, OK]
+    assert queue.program(0, 0, b"A") == OK
+    machine.end(signal.SIGTERM)
+    machine = start("-global", "essd-nand.timing=realtime")
+    queue = NandQueue(machine)
+    queue.put_program(b"B")
+    queue.post(PROGRAM, 1, 0, UNITS)
+    machine.do("clock_step 200000")
+    machine.wait(lambda: array.read_bytes().count(b"BEGN") == 2, "the program's beginning")
+    queue.put_read(0)
+    queue.post(READ, 0, 0, 1, flags=URGENT)
+    machine.do("clock_step 10000")
+    machine.wait(lambda: machine.read32(NAND + 0x448) == 1, "suspension")
+    assert not queue.is_done()
+    save(machine, tmp_path)
+    machine = start("-incoming", f"file:{tmp_path}/state")
+    machine.wait(lambda: machine.ask("query-status")["status"] != "inmigrate", "load")
+    machine.ask("cont")
+    queue.m = machine
+    assert [queue.take(), queue.take()] == [OK, OK]
+    assert machine.read(queue.DATA, 4096) == b"A" * 4096
+    assert queue.read(1, 0) == (OK, b"B")
 
 
 CHANGED = "essd-nand: the NAND file is another one, or has changed since the machine was saved"
