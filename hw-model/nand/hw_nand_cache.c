@@ -92,14 +92,8 @@ static bool end_sending(struct hw_nand *nand, uint32_t d)
     return false;
 }
 
-/* The die may have died when the page register began its operation. */
 static bool end_read(struct hw_nand *nand, uint32_t d)
 {
-    struct nand_op *array_op = op_of(nand, d)->array_op;
-
-    if (nand_array_die_is_dead(nand->array, array_op->channel, array_op->die)) {
-        array_op->verdict = NAND_VERDICT_DEAD;
-    }
     (void)hw_nand_register_finish(nand, hw_nand_cache_of(d));
     wake_page(nand, d);
     return false;

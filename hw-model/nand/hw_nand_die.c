@@ -86,7 +86,8 @@ static bool resume_operation(struct hw_nand *nand, uint32_t d)
     die->suspended = HW_NAND_NONE;
     die->suspend_ns = 0;
     page->state = HW_DIE_BUSY;
-    if (hw_nand_register_pass(nand, d,
+    if (hw_nand_die_is_dead(nand, d) ||
+        hw_nand_register_pass(nand, d,
                               die->remaining_ns +
                                   nand_array_profile(nand->array)->resume_ns)) {
         return true;

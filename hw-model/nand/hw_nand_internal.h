@@ -81,6 +81,12 @@ static inline bool hw_nand_has_cache(const struct hw_nand *nand)
            nand_array_profile(nand->array)->read_copy_ns != 0;
 }
 
+static inline bool hw_nand_die_is_dead(const struct hw_nand *nand, uint32_t d)
+{
+    return nand_array_die_is_dead(nand->array, d / nand->geometry.dies,
+                                  d % nand->geometry.dies);
+}
+
 /* ---- hw_nand_time.c: when operations end */
 
 void hw_nand_timers_init(struct hw_nand *nand);

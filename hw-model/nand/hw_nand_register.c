@@ -81,6 +81,12 @@ bool hw_nand_register_finish(struct hw_nand *nand, uint32_t r)
 {
     struct hw_nand_op *op = op_of(nand, r);
 
+    /* An operation that began later may have been the one at which the die
+     * died: a read, while this one was suspended, or while the cache register
+     * held the data of this one. */
+    if (hw_nand_die_is_dead(nand, op->die)) {
+        op->array_op->verdict = NAND_VERDICT_DEAD;
+    }
     hw_nand_op_judge(nand, op);
     if (op->status == NAND_CQE_FAILED) {
         op->failed_planes = op->array_op->failed_planes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long urgent reads may delay the other commands of their die.
+ * How long urgent reads may delay the other commands of their die, and what
+ * becomes of a suspended operation whose die dies.
  * Reference: docs/hardware/nand.md, section 4, "Order".
  */
 #include "tests/native/nand_bed.h"
@@ -295,4 +296,64 @@ static void test_nand_suspend_a_transferred_program_begins_after_some_reads(
                     4 * tlc_part()->native.program_ns +
                         (PASSES_MAX + 2) * longest_read_ns());
     wait_for_all(bed);
+}
+
+/* ---- Death */
+
+static void kill_at_read(struct nand_bed *bed)
+{
+    const struct nand_injection death = {
+        .kind = NAND_OP_READ,
+        .effect = NAND_EFFECT_DIE,
+        .plane = NAND_ANYWHERE,
+        .block = NAND_ANYWHERE,
+        .wordline = NAND_ANYWHERE,
+        .page = NAND_ANYWHERE,
+        .unit = NAND_ANYWHERE,
+        .trigger = {.chance = FAULT_CHANCE_ALWAYS},
+    };
+
+    assert_true(nand_array_inject(bed->machine.nand->array, &death));
+}
+
+/* The read that suspends the operation finds the die dead. */
+static void expect_death(bool is_erase)
+{
+    struct nand_bed *bed = new_bed("tlc2021", true);
+    struct nand_bed_place read, change;
+    uint64_t erased, units, now_ns;
+
+    prepare_blocks(bed, &read, &change);
+    erased = nand_counter_read(&bed->nand, NAND_COUNT_BLOCKS_ERASED);
+    units = nand_counter_read(&bed->nand, NAND_COUNT_UNITS_PROGRAMMED);
+    if (is_erase) {
+        nand_bed_erase(bed, LONG, &change);
+    } else {
+        nand_bed_program(bed, LONG, &change, 1);
+    }
+    nand_kick(&bed->nand);
+    native_world_pass(&bed->world, 300000);
+    now_ns = bed->world.now_ns;
+    kill_at_read(bed);
+    nand_bed_read(bed, OTHER, &read, 1, true);
+    nand_bed_wait(bed, 2);
+    assert_int_equal(nand_bed_done(bed, OTHER)->status, NAND_CQE_DEAD);
+    assert_int_equal(nand_bed_done(bed, LONG)->status, NAND_CQE_DEAD);
+    /* A dead die does not go on for the rest of the time. */
+    assert_in_range(bed->world.now_ns - now_ns, 0, longest_read_ns());
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_BLOCKS_ERASED),
+                     erased);
+    assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_UNITS_PROGRAMMED),
+                     units);
+    nand_bed_end(bed);
+    free(bed);
+}
+
+WITH_FIXTURE(NULL, NULL)
+static void test_nand_suspend_a_suspended_operation_dies_with_its_die(
+    void **state)
+{
+    (void)state;
+    expect_death(true);
+    expect_death(false);
 }
