@@ -149,7 +149,8 @@ struct nand_op {
     uint8_t verdict;       /* enum nand_verdict */
     uint8_t rule;          /* with NAND_VERDICT_RULE */
     uint8_t failed_planes; /* with NAND_VERDICT_FAILED */
-    /* The mode of the blocks: with nand_profile_mode() it gives the times. */
+    /* Whether all blocks were in SLC mode: with nand_profile_mode() it gives
+     * the times. */
     bool was_slc;
     int storage_errno; /* 0, or positive */
 

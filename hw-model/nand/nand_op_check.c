@@ -112,7 +112,9 @@ enum nand_verdict nand_op_check(struct nand_array *array, struct nand_op *op)
         ASSERT((block->flags & NAND_BLOCK_BUSY) == 0);
         slc_planes += (block->flags & NAND_BLOCK_SLC) != 0;
     }
-    op->was_slc = slc_planes != 0;
+    /* An erase may be of blocks in both modes.  It takes as long as the slower
+     * ones, which are those in native mode. */
+    op->was_slc = slc_planes == nand_op_count_planes(op);
     if (nand_array_die_is_dead(array, op->channel, op->die)) {
         return NAND_VERDICT_DEAD;
     }
@@ -121,7 +123,7 @@ enum nand_verdict nand_op_check(struct nand_array *array, struct nand_op *op)
                    ? NAND_VERDICT_BAD_ARGUMENT
                    : NAND_VERDICT_OK;
     }
-    if (slc_planes != 0 && slc_planes != nand_op_count_planes(op)) {
+    if (slc_planes != 0 && !op->was_slc) {
         op->rule = RULE_PLANES;
         return NAND_VERDICT_RULE;
     }

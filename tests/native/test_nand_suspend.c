@@ -357,3 +357,39 @@ static void test_nand_suspend_a_suspended_operation_dies_with_its_die(
     expect_death(true);
     expect_death(false);
 }
+
+/* ---- Modes */
+
+static void test_nand_suspend_an_erase_of_both_modes_takes_the_longer_time(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place slc = {.planes = 1, .slc = true};
+    struct nand_bed_place both = {.planes = 3};
+    uint64_t began_ns;
+
+    for (;;) { /* until a block that is good in both planes */
+        nand_bed_erase(bed, 0, &both);
+        if (nand_bed_wait_one(bed)->status == NAND_CQE_OK) {
+            break;
+        }
+        both.block++;
+        assert_in_range(both.block, 1, 7);
+    }
+    slc.block = both.block;
+    nand_bed_erase(bed, 0, &slc);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_OK);
+    began_ns = bed->world.now_ns;
+    nand_bed_erase(bed, 0, &both); /* plane 0 is in SLC mode, plane 1 is not */
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_OK);
+    assert_int_equal(nand_bed_done(bed, 0)->time_ns - began_ns,
+                     2 * tlc_part()->command_ns + tlc_part()->native.erase_ns);
+    slc.planes = 3;
+    nand_bed_erase(bed, 0, &slc);
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_OK);
+    began_ns = bed->world.now_ns;
+    nand_bed_erase(bed, 0, &both); /* Both are in SLC mode. */
+    assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_OK);
+    assert_int_equal(nand_bed_done(bed, 0)->time_ns - began_ns,
+                     2 * tlc_part()->command_ns + tlc_part()->slc.erase_ns);
+}

@@ -24,6 +24,8 @@ static void test_every_profile_is_consistent(void **state)
         assert_true(p->native.pages >= 1 &&
                     p->native.pages <= NAND_PROFILE_PAGES);
         assert_true(p->slc.pages <= 1);
+        /* nand_op_check() says which blocks an erase waits for. */
+        assert_true(p->native.erase_ns >= p->slc.erase_ns);
         assert_true(p->steps <= NAND_PROFILE_STEPS);
         for (unsigned int step = 0; step < p->steps; step++) {
             assert_true(p->bits[step] < p->bits[step + 1]);
