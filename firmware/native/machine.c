@@ -589,6 +589,13 @@ static void attach_array(struct machine *machine, struct nand_ram *flash)
     machine->flash = flash;
 }
 
+static void count_violation(void *ctx,
+                            const struct hw_nand_violation *violation)
+{
+    (void)violation;
+    ((struct machine *)ctx)->nand_violations++;
+}
+
 static void create_nand(struct machine *machine,
                         const struct machine_config *config)
 {
@@ -596,6 +603,8 @@ static void create_nand(struct machine *machine,
         .env = env_of(machine, MACHINE_NAND),
         .trace = hw_mgmt_trace(&machine->mgmt),
         .is_realtime = config->flash_is_realtime,
+        .violated = count_violation,
+        .ctx = machine,
     };
 
     machine->nand = calloc(1, sizeof(*machine->nand));
@@ -646,6 +655,7 @@ void machine_init(struct machine *machine, struct native_world *world,
     machine->medium = NULL;
     machine->cache_memory = NULL;
     machine->nand = NULL;
+    machine->nand_violations = 0;
     machine->flash = NULL;
     machine->holds_flash = false;
     machine->flash_is_batched = false;

@@ -78,10 +78,11 @@ struct machine {
     struct hw_media *media; /* NULL: no media engine */
     struct medium *medium;
     void *cache_memory;
-    struct hw_nand *nand;   /* NULL: no NAND controller */
-    struct nand_ram *flash; /* the storage of its array; NULL: no array */
-    bool holds_flash;       /* requests to this storage wait */
-    bool flash_is_batched;  /* a step ends all such requests, not only one */
+    struct hw_nand *nand;     /* NULL: no NAND controller */
+    uint32_t nand_violations; /* commands that broke a rule of the flash */
+    struct nand_ram *flash;   /* the storage of its array; NULL: no array */
+    bool holds_flash;         /* requests to this storage wait */
+    bool flash_is_batched;    /* a step ends all such requests, not only one */
     void *array_memory;
     struct hw_i2c i2c[SOC_I2CS];
     struct i2c_wires i2c_wires[SOC_I2CS]; /* what is on the buses */

@@ -563,6 +563,7 @@ struct native_drive *native_drive_create(
 
 void native_drive_destroy(struct native_drive *drive)
 {
+    ASSERT(drive->machine.nand_violations == 0); /* See nand_rules_note(). */
     machine_end(&drive->machine);
     free(drive);
 }

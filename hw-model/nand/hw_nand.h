@@ -40,12 +40,26 @@ enum {
 enum { HW_NAND_TIMERS = HW_NAND_REGISTERS + HW_NAND_OPS };
 #define HW_NAND_NONE UINT32_MAX
 
+/* A command that broke a rule of the flash (nand.md, section 1). */
+struct hw_nand_violation {
+    uint8_t opcode;
+    uint8_t rule;
+    uint8_t channel;
+    uint8_t die;
+    uint8_t planes;
+    uint16_t block;    /* of the first plane */
+    uint16_t wordline; /* ERASE: of no meaning */
+};
+
 struct hw_nand_config {
     struct dev_env env;        /* interrupt line 0 */
     const struct trace *trace; /* outlives the controller; NULL: no tracing */
     /* Operations take the time of the profile; otherwise they take none. */
     bool is_realtime;
     uint64_t nonce; /* of nand_array_config, if there is an array */
+    /* Called once for each command that breaks a rule.  May be NULL. */
+    void (*violated)(void *ctx, const struct hw_nand_violation *violation);
+    void *ctx; /* of violated() */
 };
 
 /* ---- State that is saved */

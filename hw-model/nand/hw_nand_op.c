@@ -63,12 +63,34 @@ static uint8_t status_of_verdict(const struct hw_nand_op *op)
     }
 }
 
+static void report_violation(const struct hw_nand *nand,
+                             const struct hw_nand_op *op)
+{
+    const struct nand_op *array_op = op->array_op;
+    const struct hw_nand_violation violation = {
+        .opcode = op->opcode,
+        .rule = array_op->rule,
+        .channel = array_op->channel,
+        .die = array_op->die,
+        .planes = op->planes,
+        .block = op->block[__builtin_ctz(op->planes)],
+        /* A read is refused as a whole: it is the first entry's. */
+        .wordline = op->opcode == NAND_CMD_READ ? array_op->units[0].wordline
+                                                : op->wordline,
+    };
+
+    if (nand->config.violated != NULL) {
+        nand->config.violated(nand->config.ctx, &violation);
+    }
+}
+
 void hw_nand_op_judge(struct hw_nand *nand, struct hw_nand_op *op)
 {
     op->status = status_of_verdict(op);
     if (op->status == NAND_CQE_RULE) {
         op->detail = op->array_op->rule;
         hw_nand_count(nand, NAND_COUNT_VIOLATIONS, 1);
+        report_violation(nand, op);
     }
 }
 

@@ -306,6 +306,9 @@ const struct nand_block *nand_array_block(const struct nand_array *array,
 bool nand_array_die_is_dead(const struct nand_array *array,
                             unsigned int channel, unsigned int die);
 
+/** What is wrong with an operation that breaks this rule. */
+const char *nand_rule_text(uint8_t rule);
+
 /** Whether no operation and no request is in progress. */
 bool nand_array_is_quiet(const struct nand_array *array);
 

@@ -12,6 +12,20 @@ enum {
     RULE_FACTORY_BAD = 3,
 };
 
+const char *nand_rule_text(uint8_t rule)
+{
+    switch (rule) {
+    case RULE_ORDER:
+        return "it is not the next wordline of an erased block";
+    case RULE_PLANES:
+        return "its blocks are not in the same mode";
+    case RULE_FACTORY_BAD:
+        return "the factory marked the block as bad";
+    default:
+        return "there is no such rule";
+    }
+}
+
 /* Whether an entry of a read names a part of the array, in the right order. */
 static enum nand_verdict check_entry(const struct nand_array *array,
                                      const struct nand_op *op, unsigned int i)

@@ -38,6 +38,7 @@
 #include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
+#include "hw/registerfields.h"
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
@@ -55,6 +56,7 @@
 #include "essd_queue.h"
 #include "hw-model/fault/fault_nand.h"
 #include "hw-model/nand/hw_nand.h"
+#include "hw-model/regs/nand.h"
 
 struct EssdNandState {
     SysBusDevice parent_obj;
@@ -120,6 +122,25 @@ static bool essd_nand_read_source(void *ctx, uint64_t offset, void *buf,
     EssdNandState *s = ctx;
 
     return blk_pread(s->blk.conf.blk, offset, len, buf, 0) >= 0;
+}
+
+/* Firmware has broken a rule of the flash. */
+static void essd_nand_violated(void *ctx,
+                               const struct hw_nand_violation *violation)
+{
+    static const char *const commands[] = {
+        [NAND_CMD_READ] = "READ",
+        [NAND_CMD_PROGRAM] = "PROGRAM",
+        [NAND_CMD_ERASE] = "ERASE",
+    };
+
+    qemu_log_mask(LOG_GUEST_ERROR,
+                  "essd-nand: %s of channel %u, die %u, planes 0x%x, block %u, "
+                  "wordline %u breaks rule %u of the flash: %s\n",
+                  commands[violation->opcode], violation->channel,
+                  violation->die, violation->planes, violation->block,
+                  violation->wordline, violation->rule,
+                  nand_rule_text(violation->rule));
 }
 
 /* Registers. */
@@ -293,6 +314,8 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
                      .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                      .is_realtime = is_realtime,
                      .nonce = nonce,
+                     .violated = essd_nand_violated,
+                     .ctx = s,
                  });
     if (s->blk.conf.blk && !essd_nand_open_array(s, errp)) {
         return;

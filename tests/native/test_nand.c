@@ -260,6 +260,7 @@ static void test_nand_rules_of_the_flash_are_refused_by_number(void **state)
     assert_int_equal(nand_bed_wait_one(bed)->status, NAND_CQE_RULE);
     assert_int_equal(bed->done[bed->num_done - 1].rule, 2);
     assert_int_equal(nand_counter_read(&bed->nand, NAND_COUNT_VIOLATIONS), 3);
+    assert_int_equal(bed->machine.nand_violations, 3);
 }
 
 struct refusal {

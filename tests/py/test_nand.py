@@ -238,6 +238,19 @@ def test_a_rule_that_cuts_the_power_ends_the_machine_at_once(start) -> None:
     assert queue.read(0, 0)[0] == ERASED
 
 
+def test_each_broken_rule_is_a_guest_error(start, tmp_path: Path) -> None:
+    log = tmp_path / "guest-errors"
+    queue = NandQueue(start("-d", "guest_errors", "-D", str(log)))
+    assert [queue.erase(1), queue.program(1, 0, b"A")] == [OK, OK]
+    assert "breaks rule" not in log.read_text()
+    assert [queue.program(1, wordline, b"B") for wordline in (0, 3)] == [RULE, RULE]
+    assert queue.program(1, 1, b"B") == OK
+    assert [line for line in log.read_text().splitlines() if "breaks rule" in line] == [
+        f"essd-nand: PROGRAM of channel 0, die 0, planes 0x1, block 1, wordline {wordline} "
+        "breaks rule 1 of the flash: it is not the next wordline of an erased block"
+        for wordline in (0, 3)]
+
+
 def test_with_capacitors_the_machine_goes_on_until_firmware_needs_no_power(start) -> None:
     queue = NandQueue(start("-M", "plp=on"))
     assert queue.erase(0) == OK
