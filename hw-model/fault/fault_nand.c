@@ -10,6 +10,21 @@ static const uint32_t stage_actions[] = {
     [NAND_STAGE_UNIT] = BIT(FAULT_ERROR) | BIT(FAULT_BITS),
 };
 
+/* A rule cuts the power at an operation.  @return whether the array is to do
+ * this, when the operation has begun */
+static bool judge_power_cut(const struct fault_nand *nand,
+                            const struct fault_verdict *verdict,
+                            struct nand_fault *fault)
+{
+    if (verdict->argument == FAULT_DURING) {
+        fault->effect = NAND_EFFECT_POWER_CUT;
+        fault->rule = verdict->id;
+        return true;
+    }
+    nand->power_cut(nand->ctx, verdict->id);
+    return false;
+}
+
 static bool judge_event(void *ctx, const struct nand_event *event,
                         struct nand_fault *fault)
 {
@@ -20,8 +35,7 @@ static bool judge_event(void *ctx, const struct nand_event *event,
 
     switch (verdict.action) {
     case FAULT_POWER_CUT:
-        nand->power_cut(nand->ctx, verdict.id);
-        return false;
+        return judge_power_cut(nand, &verdict, fault);
     case FAULT_DIE:
         fault->effect = NAND_EFFECT_DIE;
         return true;
@@ -42,11 +56,19 @@ static bool judge_event(void *ctx, const struct nand_event *event,
     }
 }
 
+static void cut_power(void *ctx, uint32_t rule)
+{
+    const struct fault_nand *nand = ctx;
+
+    nand->power_cut(nand->ctx, rule);
+}
+
 struct nand_fault_hook fault_nand_hook(struct fault_nand *nand)
 {
     return (struct nand_fault_hook){
         .active = &nand->table->active[FAULT_NAND],
         .judge = judge_event,
+        .power_cut = cut_power,
         .ctx = nand,
     };
 }

@@ -44,8 +44,15 @@ enum fault_action {
     FAULT_DIE,       /* nand: the die never answers again */
     FAULT_TRANSFER,  /* nand: a parity error between DRAM and die; rdma: between
                         DRAM and RNIC */
-    FAULT_POWER_CUT, /* any: the machine's power fails at this instant */
+    FAULT_POWER_CUT, /* any: the machine's power fails at this instant; nand:
+                        the argument is enum fault_moment */
     FAULT_ACTIONS
+};
+
+/* When the power fails at an operation of the NAND array. */
+enum fault_moment {
+    FAULT_BEFORE, /* before the operation changes anything */
+    FAULT_DURING, /* while it programs or erases; a read changes nothing */
 };
 
 /* Bits of fault_rule.directions. */

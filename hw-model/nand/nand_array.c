@@ -178,6 +178,7 @@ struct nand_op *nand_op_get(struct nand_array *array)
     op->work.is_used = true;
     op->work.is_waiting = false;
     op->work.is_woken = false;
+    op->work.cuts_power = false;
     op->work.stage = STAGE_IDLE;
     op->work.pending = 0;
     array->active_ops++;

@@ -20,7 +20,8 @@ void nand_array_clear_injections(struct nand_array *array)
 /* Whether an effect is one of a whole operation. */
 static bool is_of_operation(uint8_t effect)
 {
-    return effect == NAND_EFFECT_DIE || effect == NAND_EFFECT_TRANSFER;
+    return effect == NAND_EFFECT_DIE || effect == NAND_EFFECT_TRANSFER ||
+           effect == NAND_EFFECT_POWER_CUT;
 }
 
 static bool place_matches(int32_t wanted, unsigned int place)
@@ -99,7 +100,8 @@ bool nand_inject_event(struct nand_array *array, const struct nand_op *op,
         if (is_of_operation(injection->effect) == is_die &&
             injection_matches(injection, op, plane, unit) &&
             fault_trigger_event(&injection->trigger)) {
-            *fault = (struct nand_fault){injection->effect, injection->bits};
+            *fault = (struct nand_fault){.effect = injection->effect,
+                                         .bits = injection->bits};
             return true;
         }
     }

@@ -17,6 +17,8 @@ enum nand_effect {
     NAND_EFFECT_DIE,           /* the die dies, and answers nothing from now */
     NAND_EFFECT_TRANSFER,      /* the transfer of a read or a program has a
                                 * parity error */
+    NAND_EFFECT_POWER_CUT,     /* the power fails during a program or an erase:
+                                * see nand_fault_hook.power_cut */
 };
 
 /*
@@ -60,6 +62,7 @@ struct nand_event {
 struct nand_fault {
     uint8_t effect; /* enum nand_effect */
     uint16_t bits;  /* of NAND_EFFECT_BITS */
+    uint32_t rule;  /* of NAND_EFFECT_POWER_CUT */
 };
 
 /* Who decides about faults besides the injections. */
@@ -68,6 +71,13 @@ struct nand_fault_hook {
     /* @return whether there is a fault */
     bool (*judge)(void *ctx, const struct nand_event *event,
                   struct nand_fault *fault);
+    /*
+     * Cut the power, because of NAND_EFFECT_POWER_CUT.  Storage holds the
+     * wordlines half programmed, or the blocks half erased, and the operation
+     * has written nothing else.  If this returns, because capacitors supply the
+     * drive, the operation goes on to its end.
+     */
+    void (*power_cut)(void *ctx, uint32_t rule);
     void *ctx;
 };
 

@@ -51,6 +51,17 @@ static bool end_op(struct nand_op *op, enum nand_verdict verdict)
     return true;
 }
 
+/* The operation has begun, or breaks a rule: cut the power if it shall. */
+static void cut_power(const struct nand_array *array, struct nand_op *op)
+{
+    const struct nand_fault_hook *hook = &array->fault_hook;
+
+    if (__builtin_expect(op->work.cuts_power, 0) && hook->power_cut != NULL) {
+        op->work.cuts_power = false;
+        hook->power_cut(hook->ctx, op->work.cut_by);
+    }
+}
+
 /* All blocks are known.  @return whether the operation is started already */
 static bool start_known(struct nand_array *array, struct nand_op *op)
 {
@@ -65,6 +76,7 @@ static bool start_known(struct nand_array *array, struct nand_op *op)
     }
     op->rule = nand_op_broken_rule(array, op);
     if (op->rule != 0) {
+        cut_power(array, op);
         return end_op(op, NAND_VERDICT_RULE);
     }
     nand_op_set_busy(array, op, true);
@@ -84,10 +96,40 @@ static bool wait_for_death(struct nand_array *array, struct nand_op *op)
     return false;
 }
 
+/*
+ * There may be a fault of the whole operation.
+ * @return the operation's verdict; OK: it goes on; DEAD: its die dies now
+ */
+static enum nand_verdict judge_fault(struct nand_array *array,
+                                     struct nand_op *op)
+{
+    struct nand_fault hit;
+
+    if (!nand_inject_is_on(array) ||
+        !nand_inject_event(array, op, (unsigned int)__builtin_ctz(op->planes),
+                           &op->units[0], true, &hit)) {
+        return NAND_VERDICT_OK;
+    }
+    if (hit.effect == NAND_EFFECT_DIE) {
+        return NAND_VERDICT_DEAD;
+    }
+    if (hit.effect == NAND_EFFECT_POWER_CUT) {
+        op->work.cuts_power = true;
+        op->work.cut_by = hit.rule;
+        /* So that storage does not hold the end before the cut. */
+        op->finishes_at_once = false;
+        if (op->kind == NAND_OP_READ) { /* It changes nothing. */
+            cut_power(array, op);
+        }
+        return NAND_VERDICT_OK;
+    }
+    /* An erasure transfers no data. */
+    return op->kind != NAND_OP_ERASE ? NAND_VERDICT_TRANSFER : NAND_VERDICT_OK;
+}
+
 bool nand_op_start(struct nand_array *array, struct nand_op *op,
                    uint64_t now_ns)
 {
-    struct nand_fault hit;
     enum nand_verdict verdict;
 
     ASSERT(op->work.is_used && op->work.stage == STAGE_IDLE);
@@ -100,21 +142,19 @@ bool nand_op_start(struct nand_array *array, struct nand_op *op,
     if (nand_array_die_is_dying(array, op)) {
         return wait_for_death(array, op);
     }
-    if (nand_inject_is_on(array) &&
-        nand_inject_event(array, op, (unsigned int)__builtin_ctz(op->planes),
-                          &op->units[0], true, &hit)) {
-        if (hit.effect == NAND_EFFECT_DIE) {
-            return wait_for_death(array, op);
-        }
-        if (op->kind != NAND_OP_ERASE) { /* An erasure transfers no data. */
-            return end_op(op, NAND_VERDICT_TRANSFER);
-        }
+    verdict = judge_fault(array, op);
+    if (verdict == NAND_VERDICT_DEAD) {
+        return wait_for_death(array, op);
+    }
+    if (verdict != NAND_VERDICT_OK) {
+        return end_op(op, verdict);
     }
     return nand_op_look_up(array, op) && start_known(array, op);
 }
 
 static void op_started(struct nand_array *array, struct nand_op *op)
 {
+    cut_power(array, op);
     if (op->storage_errno != 0) {
         if (op->work.stage == STAGE_PROGRAM || op->work.stage == STAGE_ERASE) {
             nand_op_note_failure(array, op);

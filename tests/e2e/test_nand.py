@@ -12,6 +12,7 @@ from sanitizing import DONE, FAILED, wait_sanitize
 from test_namespaces import wait_devices
 
 from essd import media, nand, nand_look, nand_steps, paths, steps
+from essd.api import Drive
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive
@@ -107,6 +108,30 @@ def age(job: Job) -> None:
         lines = job.quiet(f"nvme ocp smart-add-log {job.controller()}")
         assert nand_steps.number_of(lines, "Min User data erase counts") >= erasures * times
         assert nand_steps.number_of(lines, "Max User data erase counts") < erasures * times + 1000
+
+
+@pytest.mark.parametrize(("kind", "what"), [("program", "half_programmed_wordlines"),
+                                            ("erase", "half_erased_blocks")])
+def test_the_power_fails_in_the_middle_of_an_operation_and_no_flushed_byte_is_lost(
+        connect_nand: Callable[[str], Job], kind: str, what: str) -> None:
+    job = connect_nand(SMALL)
+    drive = Drive(job.instance, job.target)
+    tail = size_of(job) // MIB - 8
+    fio(job, 1, f"--size={tail}m --do_verify=0 --end_fsync=1")
+    drive.faults.add(f"nand operation={kind} when nth=5 do power-cut=during", "cut")
+    job.run(f"(while dd if=/dev/zero of={job.device()} bs=1M count=8 seek={tail} "
+            "oflag=direct conv=fsync; do :; done) < /dev/null > /dev/null 2>&1 &")
+    deadline = time.monotonic() + 60
+    while drive.is_on:
+        assert time.monotonic() < deadline, "the rule did not cut the power"
+        time.sleep(0.1)
+    found = nand_look.run("check", job.instance.name, job.target, "--json")
+    assert found.complaint == "" and 1 <= found.facts[what] <= 4
+    steps.forget_target(job)
+    job.instance.ask("power-on")
+    steps.wait_target(job)
+    steps.connect(job)
+    fio(job, 1, f"--size={tail}m --verify_only")
 
 
 @pytest.mark.long

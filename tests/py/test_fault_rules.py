@@ -47,6 +47,10 @@ LINES = {
         "id=1 site=nand do=error argument=0 ops=2 place=0:1:1 place=1:0:0 place=3:7:9 nth=2",
     "nand operation=read page=2 unit=1 do bits=60":
         "id=1 site=nand do=bits argument=60 ops=1 place=5:2:2 place=6:1:1",
+    "nand operation=erase block=7 when nth=2 do power-cut=during":
+        "id=1 site=nand do=power-cut argument=1 ops=4 place=3:7:7 nth=2",
+    "nand do power-cut=before": "id=1 site=nand do=power-cut argument=0",
+    "nand do power-cut": "id=1 site=nand do=power-cut argument=0",
     "nand die=3 do die": "id=1 site=nand do=die argument=0 place=1:3:3",
     "media do stuck": "id=1 site=media do=stuck argument=0",
 }
@@ -226,6 +230,8 @@ def test_a_file_of_strange_yaml_gets_a_line_for_each_mistake(text: str, mistake:
     ("nvme do status=0x4000", "0x4000: this status means success"),
     ("wire do corrupt=0", "corrupt: bits and frames are counted from 1"),
     ("wire do reorder=0", "reorder: bits and frames are counted from 1"),
+    ("nand do power-cut=after", "after: unknown moment of a power cut; use one of before, during"),
+    ("wire do power-cut=during", "power-cut takes no argument"),
 ])
 def test_a_number_that_no_drive_accepts_is_refused(line: str, text: str) -> None:
     with pytest.raises(Wrong, match=text):

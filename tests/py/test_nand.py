@@ -214,8 +214,8 @@ def test_a_saved_machine_resumes_with_its_array(start, tmp_path: Path) -> None:
     assert machine.read32(NAND + 0x408) == UNITS    # units programmed
 
 
-def cut_at_program(machine: Machine, number: int) -> None:
-    rule = fault_rules.parse_line("nand operation=program do power-cut")
+def cut_power_by(machine: Machine, number: int, text: str) -> None:
+    rule = fault_rules.parse_line(text)
     machine.ask("qom-set", path="/machine/faults", property="add",
                 value=rule.for_model(number))
 
@@ -230,12 +230,57 @@ def ends(machine: Machine, act: Callable[[], None]) -> bool:
 def test_a_rule_that_cuts_the_power_ends_the_machine_at_once(start) -> None:
     queue = NandQueue(start())
     assert queue.erase(0) == OK
-    cut_at_program(queue.m, 7)
+    cut_power_by(queue.m, 7, "nand operation=program do power-cut")
     queue.put_program(b"A")
     assert ends(queue.m, lambda: queue.post(PROGRAM, 0, 0, UNITS))
     assert "fault rule 7 cuts the power" in queue.m.errors.read_text()
     queue = NandQueue(start())
     assert queue.read(0, 0)[0] == ERASED
+
+
+@pytest.mark.parametrize("timing", ["fast", "realtime"])
+def test_a_rule_cuts_the_power_during_a_program(start, timing: str) -> None:
+    queue = NandQueue(start())
+    assert [queue.erase(0), queue.program(0, 0, b"A")] == [OK, OK]
+    queue.m.end(signal.SIGTERM)
+    queue = NandQueue(start("-global", f"essd-nand.timing={timing}"))
+    cut_power_by(queue.m, 9, "nand operation=program do power-cut=during")
+    queue.put_program(b"B")
+    queue.post(PROGRAM, 0, 1, UNITS)
+    assert ends(queue.m, lambda: queue.m.do("clock_step 200000"))
+    assert "fault rule 9 cuts the power" in queue.m.errors.read_text()
+    queue = NandQueue(start())
+    assert queue.read(0, 0) == (OK, b"A")
+    assert queue.read(0, 1)[0] == UNCORRECTABLE
+    assert [queue.program(0, wordline, b"C") for wordline in (1, 2)] == [RULE, RULE]
+    assert [queue.erase(0), queue.program(0, 0, b"D")] == [OK, OK]
+    assert queue.read(0, 0) == (OK, b"D")
+
+
+def test_a_rule_cuts_the_power_during_an_erasure(start) -> None:
+    queue = NandQueue(start())
+    assert [queue.erase(block) for block in (0, 1)] == [OK, OK]
+    assert [queue.program(block, 0, b"A") for block in (0, 1)] == [OK, OK]
+    cut_power_by(queue.m, 9, "nand operation=erase block=1 do power-cut=during")
+    assert ends(queue.m, lambda: queue.post(ERASE, 1))
+    queue = NandQueue(start())
+    assert queue.read(0, 0) == (OK, b"A")
+    assert queue.read(1, 0)[0] == UNCORRECTABLE
+    assert queue.program(1, 0, b"B") == RULE
+    assert [queue.erase(1), queue.program(1, 0, b"B")] == [OK, OK]
+    assert queue.read(1, 0) == (OK, b"B")
+
+
+def test_with_capacitors_an_operation_ends_although_the_power_fails_during_it(start) -> None:
+    queue = NandQueue(start("-M", "plp=on"))
+    assert queue.erase(0) == OK
+    cut_power_by(queue.m, 9, "nand operation=program do power-cut=during")
+    assert queue.program(0, 0, b"A") == OK
+    assert queue.m.read32(POWER) == BACKED | FAILING
+    assert ends(queue.m, lambda: queue.m.write32(POWER_DONE, 1))
+    queue = NandQueue(start())
+    assert queue.read(0, 0) == (OK, b"A")
+    assert queue.program(0, 1, b"B") == OK
 
 
 def test_each_broken_rule_is_a_guest_error(start, tmp_path: Path) -> None:
@@ -256,7 +301,7 @@ def test_with_capacitors_the_machine_goes_on_until_firmware_needs_no_power(start
     assert queue.erase(0) == OK
     assert queue.m.read32(POWER) == BACKED
     for number in (7, 8):
-        cut_at_program(queue.m, number)
+        cut_power_by(queue.m, number, "nand operation=program do power-cut")
     assert queue.program(0, 0, b"A") == OK
     assert queue.m.read32(POWER) == BACKED | FAILING
     assert queue.program(0, 1, b"B") == OK      # The rules do nothing any more.

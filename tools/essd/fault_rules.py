@@ -51,6 +51,7 @@ STATUSES = {
 STATUS_MAX = 0x7ff          # status code type and code
 STATUS_DNR = 0x4000         # Do Not Retry
 DO_NOT_RETRY = "dnr"
+MOMENTS = {"before": 0, "during": 1}     # of a power cut: enum fault_moment
 DURATIONS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 RNR_TIMER_1_MS = 14
 RULES_MAX = 32
@@ -218,7 +219,7 @@ ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
     "nvme": {"status": "status", "delay": "duration", "drop": ""},
     "media": {"error": "", "delay": "duration", "stuck": "", "power-cut": ""},
     "nand": {"error": "", "bits": "bits", "die": "", "transfer": "",
-             "power-cut": ""},
+             "power-cut": "[moment]"},
 }
 
 
@@ -350,6 +351,12 @@ class Rule:
             return self.status()
         if self.action == "reorder":
             return self.counted() if self.argument else LATER_FRAMES
+        if self.action == "power-cut":
+            moment = self.argument or "before"
+            if moment not in MOMENTS:
+                raise Wrong(f"{moment}: unknown moment of a power cut; "
+                            f"{mean_or(moment, MOMENTS)}", moment)
+            return MOMENTS[moment]
         return self.counted() if self.argument else 0
 
     def match_words(self) -> list[str]:

@@ -257,6 +257,74 @@ static void test_a_cut_at_every_request_leaves_a_usable_array(void **state)
     assert_true(erase.not_begun > 5 && erase.half > 5 && erase.done > 5);
 }
 
+/* ---- A fault that cuts the power during an operation */
+
+struct cut {
+    struct bed *bed;
+    uint8_t *left; /* storage at the cut */
+    uint32_t cuts;
+};
+
+static bool cut_every_operation(void *ctx, const struct nand_event *event,
+                                struct nand_fault *fault)
+{
+    (void)ctx;
+    *fault = (struct nand_fault){.effect = NAND_EFFECT_POWER_CUT, .rule = 7};
+    return event->stage == NAND_STAGE_BEGINS;
+}
+
+static void keep_storage(void *ctx, uint32_t rule)
+{
+    struct cut *cut = ctx;
+
+    assert_int_equal(rule, 7);
+    cut->cuts++;
+    memcpy(cut->left, cut->bed->ram.bytes, cut->bed->ram.size_bytes);
+}
+
+/* The storage is what an operation that takes time leaves after it has begun.
+ * If the power does not fail, the operation goes on to its end. */
+static void test_a_fault_cuts_the_power_as_if_operations_took_time(void **state)
+{
+    static const uint8_t active = 1;
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(workload); i++) {
+        struct bed *timed = bed_new("tlc2021", BLOCKS, WORDLINES);
+        struct bed *fast = bed_new("tlc2021", BLOCKS, WORDLINES);
+        struct work work = workload[i];
+        struct cut cut = {.bed = fast, .left = malloc(fast->ram.size_bytes)};
+        struct nand_op *op;
+
+        assert_non_null(cut.left);
+        for (unsigned int j = 0; j < i; j++) {
+            assert_int_equal(run_work(timed, &workload[j]), NAND_VERDICT_OK);
+            assert_int_equal(run_work(fast, &workload[j]), NAND_VERDICT_OK);
+        }
+        op = work.is_erase ? bed_op(timed, NAND_OP_ERASE, PLANES, work.block)
+                           : bed_program_op(timed, PLANES, work.block,
+                                            work.wordline, work.version, false);
+        op->is_slc = work.is_slc;
+        assert_true(bed_start(timed, op));
+        nand_array_set_hook(
+            fast->array, &(struct nand_fault_hook){.active = &active,
+                                                   .judge = cut_every_operation,
+                                                   .power_cut = keep_storage,
+                                                   .ctx = &cut});
+        work.at_once = true;
+        assert_int_equal(run_work(fast, &work), NAND_VERDICT_OK);
+        assert_int_equal(cut.cuts, 1);
+        assert_memory_equal(cut.left, timed->ram.bytes, fast->ram.size_bytes);
+        assert_true(bed_finish(timed, op));
+        assert_memory_equal(fast->ram.bytes, timed->ram.bytes,
+                            fast->ram.size_bytes);
+        nand_op_put(timed->array, op);
+        free(cut.left);
+        bed_free(timed);
+        bed_free(fast);
+    }
+}
+
 /* Power fails again and again while the array is used after a cut. */
 static void test_cuts_after_cuts_leave_a_usable_array(void **state)
 {
