@@ -22,6 +22,7 @@
 #include "firmware/app/memory_check.h"
 #include "firmware/app/nand_health.h"
 #include "firmware/app/nand_medium.h"
+#include "firmware/app/nand_rules.h"
 #include "firmware/app/operations.h"
 #include "firmware/app/peripherals.h"
 #include "firmware/app/services.h"
@@ -136,6 +137,7 @@ struct drive {
     struct transfer_errors transfer_errors;
     bool nand_has_failed;         /* until the next start, or a Sanitize */
     bool nand_storage_is_failing; /* the array's file cannot be written */
+    struct nand_rules nand_rules;
     struct mgmt mgmt;
     struct mgmt_service mgmt_service;
     struct drive_net net;

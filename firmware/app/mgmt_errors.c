@@ -22,6 +22,7 @@ bool mgmt_hardware_errors(void *ctx, const struct json_args *args,
         [HW_ERROR_CAPACITORS] = "capacitors-failed",
         [HW_ERROR_READ_ONLY] = "read-only",
         [HW_ERROR_FLASH_WRITE] = "flash-write-failed",
+        [HW_ERROR_NAND_RULE] = "nand-rule",
     };
     const struct drive *drive = ctx;
     const struct hw_error_records *records = &drive->hw_log.records;
@@ -32,6 +33,7 @@ bool mgmt_hardware_errors(void *ctx, const struct json_args *args,
     json_number(out, "memory-lost", drive->memory.lost);
     json_number(out, "nand-transfer", drive->nand.seam.transfer_errors);
     json_number(out, "rnic-transfer", transfer_errors_of_rnic(drive));
+    json_number(out, "nand-rule", drive->nand.seam.rules_broken);
     json_number(out, "dropped", drive->hw_log.dropped);
     json_begin_array(out, "errors");
     for (uint16_t i = 0; i < MIN(records->count, ERRORS_A_REPLY); i++) {

@@ -229,6 +229,7 @@ static enum init_result start_ftl(struct nand_medium *medium,
     medium->seam.find_lost_words = medium->config.find_lost_words;
     medium->seam.transfer_failed = medium->config.transfer_failed;
     medium->seam.op_failed = medium->config.op_failed;
+    medium->seam.rule_broken = medium->config.rule_broken;
     medium->seam.ctx = medium->config.ctx;
     medium->state = FTL_MOUNTING;
     medium->has_submitted = true; /* the mount has to begin */

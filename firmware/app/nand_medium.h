@@ -51,6 +51,9 @@ struct nand_medium_config {
     /* A die has died, or was dead before this start.  When another one dies,
      * this is called again for each. */
     void (*die_failed)(void *ctx, uint32_t die);
+    /* An operation broke a rule of the flash (docs/hardware/nand.md, section
+     * 1), and was refused. */
+    void (*rule_broken)(void *ctx, const struct ftl_flash_op *op, uint8_t rule);
 
     /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
     void (*media_done)(void *ctx, void *cookie, enum media_status status);

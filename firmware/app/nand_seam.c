@@ -302,6 +302,15 @@ static void report_end(const struct nand_seam *seam, uint32_t cookie,
     }
 }
 
+static void note_broken_rule(struct nand_seam *seam,
+                             const struct ftl_flash_op *op, uint8_t rule)
+{
+    seam->rules_broken++;
+    if (seam->rule_broken != NULL) {
+        seam->rule_broken(seam->ctx, op, rule);
+    }
+}
+
 void nand_seam_done(void *ctx, const struct nand_done *done)
 {
     struct nand_seam *seam = ctx;
@@ -323,6 +332,8 @@ void nand_seam_done(void *ctx, const struct nand_done *done)
     } else if ((status == FTL_FLASH_ERROR || status == FTL_FLASH_TRANSFER) &&
                repeat_op(seam, cookie, done->status)) {
         return;
+    } else if (done->status == NAND_CQE_RULE) {
+        note_broken_rule(seam, seam->ops[cookie].flash, done->rule);
     }
     if (__builtin_expect(
             status == FTL_FLASH_FAILED || status == FTL_FLASH_TRANSFER, 0)) {

@@ -37,11 +37,14 @@ struct nand_seam {
     /* An operation has failed.  Dead dies are left out.  May be NULL. */
     void (*op_failed)(void *ctx, const struct ftl_flash_op *op,
                       enum nand_seam_failure failure);
+    /* An operation broke a rule of the flash.  May be NULL. */
+    void (*rule_broken)(void *ctx, const struct ftl_flash_op *op, uint8_t rule);
     void *ctx;
     /* Parity errors since the start, and how many of them a repetition of the
      * operation has corrected. */
     uint32_t transfer_errors, transfers_corrected;
-    uint8_t dies; /* of a channel */
+    uint32_t rules_broken; /* operations since the start */
+    uint8_t dies;          /* of a channel */
     uint16_t num_ops;
     uint16_t good_bits; /* ftl_config.reclaim_bits */
     struct nand_moves move_list;

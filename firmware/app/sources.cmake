@@ -31,6 +31,7 @@ set(SOURCES
     mgmt_volume.c
     nand_health.c
     nand_medium.c
+    nand_rules.c
     nand_seam.c
     nand_sizes.c
     neighbour_log.c

@@ -2,7 +2,8 @@
 /*
  * The power fails in the middle of an operation of the flash, by a fault rule
  * with power-cut=during: half programmed wordlines and half erased blocks are
- * left, and the drive loses nothing that hosts have flushed.
+ * left, and the drive loses nothing that hosts have flushed.  And operations
+ * that break a rule of the flash.
  */
 #include "bed_fixture.h"
 
@@ -335,4 +336,54 @@ static void test_a_power_cut_during_a_read_comes_before_it(void **state)
     rules.cut_by = 0;
     assert_int_equal(power_on_again().wordlines, 0);
     bed_expect(&bed, 1, 0, UNIT_BLOCKS, HOST_DATA_KEYED, 1);
+}
+
+/* ---- Broken rules */
+
+/* Let the factory's mark appear on all blocks behind the firmware's back, so
+ * that every program breaks rule 3. */
+static void mark_all_blocks(void)
+{
+    const struct nand_array *array = bed.drive->machine.nand->array;
+    const struct nand_geometry *geometry = nand_array_geometry(array);
+
+    for (unsigned int i = 0; i < nand_geometry_blocks(geometry); i++) {
+        unsigned int plane = i / geometry->blocks;
+        unsigned int die = plane / geometry->planes;
+        const struct nand_block *block =
+            nand_array_block(array, die / geometry->dies, die % geometry->dies,
+                             plane % geometry->planes, i % geometry->blocks);
+
+        ((struct nand_block *)(uintptr_t)block)->flags |=
+            NAND_BLOCK_FACTORY_BAD;
+    }
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_broken_rule_of_the_flash_is_logged_at_once(void **state)
+{
+    const struct hw_error *error;
+    const char *line;
+
+    (void)state;
+    assert_true(write_units(0, 1));
+    mark_all_blocks();
+    (void)write_units(4, 1);
+    assert_true(bed.drive->machine.nand_violations > 0);
+    native_world_pass(&bed.world, MS_NS);
+    line = strstr(machine_console(&bed.drive->machine), "nand: bug");
+    assert_non_null(line);
+    assert_non_null(strstr(
+        line, "nand: bug in this firmware: the flash refused a program of "
+              "channel "));
+    assert_non_null(strstr(line, ": the factory has marked this block as bad "
+                                 "(rule 3); 1 such errors since the start"));
+    assert_null(strstr(line + 1, "nand: bug")); /* One line is enough. */
+    error = &bed.drive->drive.hw_log.records.error[0];
+    assert_int_equal(error->kind, HW_ERROR_NAND_RULE);
+    assert_int_equal(error->info & 0xff, 3);
+    assert_int_equal(error->info >> 8 & 0xff, FTL_FLASH_PROGRAM);
+    assert_int_equal(bed.drive->drive.nand.seam.rules_broken,
+                     bed.drive->machine.nand_violations);
+    bed.drive->machine.nand_violations = 0;
 }

@@ -218,6 +218,25 @@ static enum ftl_flash_status status_of_verdict(const struct nand_op *op)
     }
 }
 
+static void report_broken_rule(struct array_flash *flash,
+                               const struct nand_op *op)
+{
+    static const char *const name_of[] = {
+        [NAND_OP_READ] = "read",
+        [NAND_OP_PROGRAM] = "program",
+        [NAND_OP_ERASE] = "erasure",
+    };
+
+    flash->rule_broken = true;
+    image_complain(flash->image->path,
+                   "bug in the translation layer: the flash refused a %s of "
+                   "channel %u, die %u, block %u, wordline %u: %s (rule %u); "
+                   "please report this",
+                   name_of[op->kind], op->channel, op->die,
+                   op->block[__builtin_ctz(op->planes)], op->wordline,
+                   nand_rule_text(op->rule), op->rule);
+}
+
 static void execute_op(struct array_flash *flash,
                        const struct ftl_flash_op *flash_op)
 {
@@ -234,6 +253,9 @@ static void execute_op(struct array_flash *flash,
         if (!nand_op_finish(flash->array, op, 0)) {
             end_requests(flash);
         }
+    }
+    if (op->verdict == NAND_VERDICT_RULE) {
+        report_broken_rule(flash, op);
     }
     status = status_of_verdict(op);
     failed_planes = op->failed_planes;

@@ -23,7 +23,7 @@ struct array_flash_ended {
     int result;
 };
 
-/* Treat as opaque, except for ftl and storage_errno. */
+/* Treat as opaque, except for ftl, storage_errno and rule_broken. */
 struct array_flash {
     const struct image *image;
     struct nand_array *array;
@@ -41,6 +41,9 @@ struct array_flash {
     bool is_synced;
     int storage_errno; /* errno of the first access to the file that failed, or
                         * 0 */
+    /* The translation layer has broken a rule of the flash, which is a bug.  A
+     * line has been printed for each operation that did so. */
+    bool rule_broken;
 };
 
 /**

@@ -7,12 +7,14 @@
 
 enum { UNIT_SECTORS = FTL_UNIT_DATA / 512 };
 
+#define RULE_BROKEN "the translation layer has broken a rule of the flash"
+
 /* ---- The course of time. */
 
 static bool has_failed(const struct ftl_run *run)
 {
     return run->failure != MEDIA_OK || run->has_stalled ||
-           run->flash.storage_errno != 0;
+           run->flash.storage_errno != 0 || run->flash.rule_broken;
 }
 
 /* Do what is due.  @return whether anything was done */
@@ -108,6 +110,9 @@ static const char *mount_failure(const struct ftl_run *run)
 {
     if (run->flash.storage_errno != 0) {
         return strerror(run->flash.storage_errno);
+    }
+    if (run->flash.rule_broken) {
+        return RULE_BROKEN;
     }
     switch (ftl_failure(run->ftl)) {
     case FTL_FAILURE_CAPACITY:
@@ -262,6 +267,9 @@ static const char *failure_text(const struct ftl_run *run)
 {
     if (run->flash.storage_errno != 0) {
         return strerror(run->flash.storage_errno);
+    }
+    if (run->flash.rule_broken) {
+        return RULE_BROKEN;
     }
     switch (run->failure) {
     case MEDIA_READ_ONLY:
