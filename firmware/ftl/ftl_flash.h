@@ -6,7 +6,8 @@
  *
  * Operations are asynchronous.  submit() starts one and returns; the owner
  * calls ftl_flash_done() once for each, from the main loop and never inside
- * submit().  A die executes its operations in the order of submit().
+ * submit().  A die executes its operations in the order of submit(), except for
+ * urgent reads.
  */
 #ifndef ESSD_FTL_FLASH_H
 #define ESSD_FTL_FLASH_H
@@ -85,6 +86,9 @@ struct ftl_flash_op {
     uint16_t block; /* the same in each plane */
     uint16_t wordline;
     uint16_t num_units;
+    bool is_urgent; /* a read: before operations of its die that have not begun,
+                     * and before a program or an erasure of another block goes
+                     * on */
     bool is_reused; /* an erasure: the block is programmed again soon, so its
                      * storage need not be deallocated */
     struct ftl_flash_unit *units; /* valid until ftl_flash_done() */

@@ -31,6 +31,7 @@ struct ftl_request *ftl_request_take(struct ftl *ftl,
     request->is_refused = false;
     request->flash = (struct ftl_flash_op){
         .kind = FTL_FLASH_READ,
+        .is_urgent = kind == FTL_REQUEST_READ,
         .units = request->units,
         .cookie = index,
     };
@@ -88,6 +89,7 @@ bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t place,
     ftl_layout_unit(&ftl->layout, place - row * ftl->layout.row_units,
                     &request->units[0]);
     request->flash.kind = FTL_FLASH_READ;
+    request->flash.is_urgent = true;
     request->flash.is_reused = false;
     request->flash.planes = (uint8_t)BIT(request->units[0].plane);
     ftl_layout_row(&ftl->layout, row, &request->flash);

@@ -133,6 +133,10 @@ static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
 
     request->flash.num_units = 0;
     request->flash.planes = 0;
+    /* An urgent read must not pass the program of a row that is in the sum. */
+    request->flash.is_urgent =
+        rescue->flash.is_urgent &&
+        ftl->superblocks[rescue->flash.block].rows_in_flight == 0;
     for (; rescue->next_die < dies; rescue->next_die++) {
         if (rescue->next_die == row_die(ftl, rescue->row)) {
             continue;

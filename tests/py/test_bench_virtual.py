@@ -31,6 +31,16 @@ def test_more_dies_read_faster() -> None:
     assert many["workloads"][0]["iops"] > 2 * few["workloads"][0]["iops"]
 
 
+def test_reads_do_not_wait_for_writes_beside_them() -> None:
+    """Reads suspend programs and erasures of 10 ms, and the writes go on nevertheless."""
+    reads, writes = bench_virtual.run(["tlc2021", "4", "2"], 1, 200,
+                                      ["4k-mixed-qd1-qd16"])["workloads"]
+    assert (reads["workload"], writes["workload"]) \
+        == ("4k-mixed-qd1-qd16-reads", "4k-mixed-qd1-qd16-writes")
+    assert reads["mean_us"] < 250 and reads["p99_us"] < 2000
+    assert reads["iops"] > 4000 and writes["iops"] > 100_000
+
+
 def test_instructions_take_time() -> None:
     """A slower hart answers later, and is the limit when it is slow enough."""
     none, fast, slow = (bench_virtual.run(SMALL, 1, MILLISECONDS,

@@ -240,6 +240,19 @@ struct bed *bed_reset(const struct bed *bed, uint64_t seed)
 
 /* ---- The flash seam. */
 
+/* Put a read before the operations of its die that have not begun, except for
+ * other urgent reads. */
+static void put_first(struct bed_die *die, const struct ftl_flash_op *op)
+{
+    uint32_t first = die->head + (die->stage != BED_DIE_IDLE), at;
+
+    for (at = die->tail++;
+         at != first && !die->queue[(at - 1) % BED_QUEUE].is_urgent; at--) {
+        die->queue[at % BED_QUEUE] = die->queue[(at - 1) % BED_QUEUE];
+    }
+    die->queue[at % BED_QUEUE] = *op;
+}
+
 static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
 {
     struct bed *bed = ctx;
@@ -249,7 +262,11 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
     if (die->tail - die->head == BED_QUEUE) {
         return false;
     }
-    die->queue[die->tail++ % BED_QUEUE] = *op;
+    if (op->is_urgent) {
+        put_first(die, op);
+    } else {
+        die->queue[die->tail++ % BED_QUEUE] = *op;
+    }
     return true;
 }
 

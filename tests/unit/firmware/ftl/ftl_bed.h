@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The translation layer on a small NAND array in memory.  The bed plays the
- * controller: it executes the operations of each die in their order, and its
- * events (a request to storage ends, an operation starts or finishes) in an
- * order that follows from a seed.  The power can be cut after every event.
+ * controller: it executes the operations of each die in their order, but urgent
+ * reads before others that have not begun.  Its events (a request to storage
+ * ends, an operation starts or finishes) have an order that follows from a
+ * seed. The power can be cut after every event.
  *
  * An oracle knows what each unit may contain.
  */

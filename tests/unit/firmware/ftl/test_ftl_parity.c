@@ -269,6 +269,36 @@ static void test_a_stripe_that_is_not_complete_is_rebuilt_from_dram(
     bed_free(bed);
 }
 
+/* Another row of the stripe has been added to the sum, and waits for its die.
+ * The read of its die is not urgent, or it would find an erased row. */
+static void test_a_unit_is_rebuilt_while_a_row_of_its_stripe_waits(void **state)
+{
+    struct nand_injection failure =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+    struct bed *bed = bed_new_seeded(&small, 1);
+    struct bed_io *write, *read;
+
+    (void)state;
+    bed_write(bed, 0, 4 * BED_SECTORS);
+    bed_flush(bed); /* die 1 */
+    bed->held_dies = BIT(2);
+    write =
+        bed_submit_write(bed, (uint64_t)4 * BED_SECTORS, 4 * BED_SECTORS, true);
+    bed_settle(bed);
+    assert_false(write->is_done);
+    failure.die = 1;
+    inject_fault(bed, &failure);
+    read = bed_submit_read(bed, 0, BED_SECTORS);
+    bed_settle(bed);
+    assert_false(read->is_done);
+    bed->held_dies = 0;
+    assert_int_equal(bed_wait(bed, read), MEDIA_OK);
+    assert_int_equal(ftl_counters(bed->ftl)->rebuilt_units, 1);
+    assert_int_equal(bed_wait(bed, write), MEDIA_OK);
+    bed_check(bed);
+    bed_free(bed);
+}
+
 static void test_two_failures_in_one_stripe_are_a_read_error(void **state)
 {
     struct nand_injection failure =
