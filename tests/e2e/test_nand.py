@@ -103,7 +103,7 @@ def age(job: Job) -> None:
     erasures = 10_000       # The part is rated for 50,000.
     for times in (1, 2):
         cut_power_and(job, lambda: nand_look.age(
-            job.instance.name, job.target, erasures, 0) is None)
+            job.instance.name, job.target, "--erasures", str(erasures)) is None)
         assert 20 * times <= nand_steps.smart(job)["percent_used"] <= 20 * times + 1
         lines = job.quiet(f"nvme ocp smart-add-log {job.controller()}")
         assert nand_steps.number_of(lines, "Min User data erase counts") >= erasures * times

@@ -108,7 +108,7 @@ def test_the_same_seed_gives_the_same_array_and_another_one_does_not() -> None:
 def test_wear_comes_before_the_writes_and_the_days_after_them() -> None:
     path = make()
     before = nand.look(path)["generation"]
-    assert "aged by 300 erasures of each block and 2 days" in age(
+    assert "aged by 300 erasures and 0 reads of each block, and by 2 days" in age(
         "--fill", "50", "--erasures", "300", "--days", "2", "--yes")
     facts = nand.look(path)
     assert facts["min_erasures"] == 300 and facts["time_s"] == 2 * 86400
@@ -344,6 +344,82 @@ def test_the_days_begin_at_the_latest_time_that_a_power_cut_has_left() -> None:
         file.write(bytes(record) + struct.pack("<I", zlib.crc32(record)))
     age("--days", "1")
     assert nand.look(path)["time_s"] == 86400 + 3600
+
+
+def records(path: Path) -> dict[tuple[int, int, int], tuple[int, int, bool]]:
+    """Die, plane and block: erasures, reads since the last one, and the factory's mark."""
+    facts = nand.look(path)
+    data = path.read_bytes()[16384:]
+    found = {}
+    for i in range(facts["channels"] * facts["dies"] * facts["planes"] * facts["blocks"]):
+        wear, reads, flags = struct.unpack_from("<IIB", data, 64 * i + 12)
+        plane, block = divmod(i, facts["blocks"])
+        found[divmod(plane, facts["planes"]) + (block,)] = (wear // 256, reads, bool(flags & 2))
+    return found
+
+
+def test_one_place_gets_erasures_and_reads() -> None:
+    path = make()
+    before = records(path)
+    assert "aged by 900 erasures and 5000 reads of each block of die=1,plane=2-3,block=7" in age(
+        "--at", "die=1,plane=2-3,block=7", "--erasures", "900", "--reads", "5000")
+    chosen = {(1, 2, 7), (1, 3, 7)}
+    for place, (wear, reads, bad) in records(path).items():
+        assert (wear, reads) == ((900, 5000) if place in chosen else (0, 0)), place
+        assert bad == before[place][2]
+    assert added_erasures(path) == 900 * 2 // len(before)
+
+
+def test_blocks_of_a_new_drive_are_marked_as_bad() -> None:
+    path = make()
+    before = records(path)
+    age("--at", "channel=0,die=0,block=10-12", "--bad")
+    for place, (wear, reads, bad) in records(path).items():
+        assert (wear, reads) == (0, 0)
+        assert bad == (before[place][2] or (place[0] == 0 and 10 <= place[2] <= 12)), place
+    assert nand.look(path)["factory_bad_blocks"] == sum(r[2] for r in records(path).values())
+    age("--fill", "50", "--yes")        # The translation layer leaves them out.
+    in_order(path)
+    assert all(not bad or wear == 0 for wear, _, bad in records(path).values())
+
+
+def test_a_block_that_has_been_in_use_is_not_marked_as_bad() -> None:
+    path = make()
+    age("--fill", "100", "--yes")
+    before = digest(path)
+    with pytest.raises(EssdError, match="has been in use, so it cannot be marked as bad any more, "
+                                        "and nothing was changed"):
+        age("--at", "block=0-199", "--bad")
+    assert digest(path) == before
+
+
+@pytest.mark.parametrize(("place", "said"), [
+    ("die=2", "there is no die=2; use numbers from 0 to 1"),
+    ("plane=0-4", "there is no plane=4; use numbers from 0 to 3"),
+    ("die=1-0", "die=1-0 is no place; write it like channel=0,die=1,plane=0-3,block=17"),
+    ("die=", "die= is no place; write it like"),
+    ("die=-1", "die=-1 is no place; write it like"),
+    ("die=0-", "die=0- is no place; write it like"),
+    ("die=0,", "die=0, is no place; write it like"),
+    ("die=0 plane=1", "die=0 plane=1 is no place; write it like"),
+    ("die=99999999999999999999", "is no place; write it like"),
+    ("page=1", "page=1 is no place; write it like")])
+def test_a_place_that_does_not_exist_is_refused(place: str, said: str) -> None:
+    path = make()
+    before = digest(path)
+    with pytest.raises(EssdError) as refusal:
+        age("--at", place, "--erasures", "1")
+    assert said in str(refusal.value) and "\n" not in str(refusal.value)
+    assert digest(path) == before
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--at", "die=0", "--days", "1"), "--at needs --erasures, --reads or --bad"),
+    (("--bad",), "--bad needs --at PLACE"), ((), "give --erasures N")])
+def test_options_without_what_they_need_are_refused(words: tuple[str, ...], said: str) -> None:
+    make()
+    with pytest.raises(EssdError, match=said):
+        age(*words)
 
 
 def added_erasures(path: Path) -> int:

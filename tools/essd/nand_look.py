@@ -76,11 +76,11 @@ def run(what: str, name: str, part: str, *options: str) -> Result:
     return Result(done.stdout, facts, complaint)
 
 
-def age(name: str, part: str, erasures: int, days: int) -> None:
-    """Add erasures to each block of the array, and let days pass."""
+def age(name: str, part: str, *options: str) -> None:
+    """Change wear, reads and marks of blocks of the array, and let days pass."""
     _, array = opened_array(name, part)
-    run("age", name, part, "--erasures", str(erasures), "--days", str(days),
-        "--flash", str(Path(array.path).with_name("flash.img")))
+    run("age", name, part, *options, "--flash",
+        str(Path(array.path).with_name("flash.img")))
 
 
 def shown_percent(progress: show.Progress) -> Callable[[str], None]:

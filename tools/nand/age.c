@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * essd-nand age: adds erasures to every block, and lets days pass.  The
- * contents stay, unless the drive is also preconditioned: see fill.h.  The
- * drive's SPI flash gets a note about the erasures, because the drive counts
- * only those that it does itself.
+ * essd-nand age: adds erasures and reads to blocks, marks blocks as bad, and
+ * lets days pass.  The contents stay, unless the drive is also preconditioned:
+ * see fill.h.  The drive's SPI flash gets a note about the erasures, because
+ * the drive counts only those that it does itself.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 #include "drive_flash.h"
 #include "fill.h"
 #include "image.h"
+#include "place.h"
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
@@ -21,14 +22,35 @@
  * is for the drive's own use. */
 enum { DAYS_MAX = 200000 };
 
+/* A factory marks blocks before anybody uses them.  A mark on a block with data
+ * would be something else: data that vanish. */
+static bool may_mark(const struct image *image, uint32_t block,
+                     const struct nand_record *record)
+{
+    if (record->number == 0 || (record->flags & NAND_BLOCK_FACTORY_BAD) != 0) {
+        return true;
+    }
+    image_complain(image->path,
+                   "block %u of plane %u has been in use, so it cannot be "
+                   "marked as bad any more, and nothing was changed; "
+                   "let its next program fail by a fault rule, or mark blocks "
+                   "of a new drive",
+                   block % image->file.geometry.blocks,
+                   block / image->file.geometry.blocks %
+                       image->file.geometry.planes);
+    return false;
+}
+
 /*
  * Check everything before anything changes: nothing is aged twice if the
  * command is repeated after a failure.  After a power cut, the time goes on
  * from the latest that the state or a record has, so set the state to it.
  */
-static bool check_before(struct image *image, uint64_t days)
+static bool check_before(struct image *image, const struct place *place,
+                         const struct wishes *wishes)
 {
     uint64_t *time_ns = &image->file.state.time_ns;
+    uint64_t days = wishes->days;
 
     for (uint32_t i = 0; i < image->num_blocks; i++) {
         struct nand_record record;
@@ -41,6 +63,10 @@ static bool check_before(struct image *image, uint64_t days)
             return false;
         }
         *time_ns = MAX(*time_ns, record.time_ns);
+        if (wishes->marks_bad && place_has(place, image, i) &&
+            !may_mark(image, i, &record)) {
+            return false;
+        }
     }
     if (days > DAYS_MAX || *time_ns / DAY_NS > DAYS_MAX - days) {
         image_complain(image->path,
@@ -53,18 +79,23 @@ static bool check_before(struct image *image, uint64_t days)
 }
 
 static bool age_block(const struct image *image, uint32_t block,
-                      uint64_t erasures)
+                      const struct wishes *wishes)
 {
     struct nand_record record;
     uint8_t buf[NAND_RECORD_LEN];
-    uint64_t wear;
+    uint64_t wear, reads;
 
     if (!image_record(image, block, &record)) {
         return false;
     }
     /* The erase number stays: it belongs to the contents. */
-    wear = record.wear + erasures * NAND_WEAR_CYCLE;
+    wear = record.wear + wishes->erasures * NAND_WEAR_CYCLE;
     record.wear = (uint32_t)MIN(wear, UINT32_MAX);
+    reads = record.reads + wishes->reads;
+    record.reads = (uint32_t)MIN(reads, UINT32_MAX);
+    if (wishes->marks_bad) {
+        record.flags |= NAND_BLOCK_FACTORY_BAD;
+    }
     nand_record_emit(&record, block, buf);
     return image_write(image, nand_layout_record(block), buf, sizeof(buf));
 }
@@ -86,14 +117,32 @@ static bool store_state(struct image *image, uint64_t days)
                        sizeof(buf));
 }
 
-static bool add_erasures(const struct image *image, uint64_t erasures)
+static bool age_blocks(const struct image *image, const struct place *place,
+                       const struct wishes *wishes)
 {
-    for (uint32_t i = 0; erasures != 0 && i < image->num_blocks; i++) {
-        if (!age_block(image, i, erasures)) {
+    if (wishes->erasures == 0 && wishes->reads == 0 && !wishes->marks_bad) {
+        return true;
+    }
+    for (uint32_t i = 0; i < image->num_blocks; i++) {
+        if (place_has(place, image, i) && !age_block(image, i, wishes)) {
             return false;
         }
     }
     return true;
+}
+
+/* The erasures of a place, spread over all blocks: the drive counts an average.
+ */
+static uint64_t average_erasures(const struct image *image,
+                                 const struct place *place,
+                                 const struct wishes *wishes)
+{
+    uint64_t blocks = 0;
+
+    for (uint32_t i = 0; i < image->num_blocks; i++) {
+        blocks += place_has(place, image, i);
+    }
+    return wishes->erasures * blocks / image->num_blocks;
 }
 
 /* The order matters: the erasures come first, so that the writes find worn
@@ -103,19 +152,22 @@ static int age_opened(struct image *image, const struct wishes *wishes,
 {
     bool is_filled = wishes->fill != 0;
     int status = STATUS_OK;
+    struct place place;
 
-    if (!check_before(image, wishes->days)) {
+    if (!place_parse(&place, image, wishes->place) ||
+        !check_before(image, &place, wishes)) {
         return STATUS_FAILED;
     }
     errno = 0;
     if (!store_state(image, is_filled ? 0 : wishes->days) ||
-        !add_erasures(image, wishes->erasures) || fsync(image->fd) != 0) {
+        !age_blocks(image, &place, wishes) || fsync(image->fd) != 0) {
         return image_complain(image->path,
-                              "it could not be aged completely: %s; some "
-                              "blocks may have the erasures",
+                              "it could not be aged completely: %s; only "
+                              "some blocks may be older now",
                               strerror(errno != 0 ? errno : EIO));
     }
-    if (drive != NULL && !drive_flash_add_erasures(drive, wishes->erasures)) {
+    if (drive != NULL && !drive_flash_add_erasures(
+                             drive, average_erasures(image, &place, wishes))) {
         return STATUS_FAILED;
     }
     if (is_filled) {

@@ -35,7 +35,10 @@ struct wishes {
     unsigned int dies;
     uint64_t seed;
     unsigned int spare_percent; /* info, size, space: see ftl_space() */
-    uint64_t erasures;          /* age: of each block */
+    const char *place;          /* age: which blocks, see place.h */
+    uint64_t erasures;          /* age: of each of these blocks */
+    uint64_t reads;             /* age: of each, since its last erasure */
+    bool marks_bad;             /* age: mark them as bad, like the factory */
     uint64_t days;              /* age: that have passed */
     bool as_json;               /* info, check */
 

@@ -18,7 +18,8 @@ static const char usage[] =
     "                        [--channels N] [--dies N] [--seed N]\n"
     "       essd-nand info FILE [--json] [--spare PERCENT]\n"
     "       essd-nand check FILE [--json]\n"
-    "       essd-nand age FILE [--erasures N] [--days N] [--flash FLASH]\n"
+    "       essd-nand age FILE [--erasures N] [--reads N] [--bad] [--at PLACE]\n"
+    "                        [--days N] [--flash FLASH]\n"
     "                        [--fill PERCENT [--plp]\n"
     "                        [--drive-writes N [--sequential] [--seed N]]\n"
     "                        [--progress]]\n"
@@ -44,6 +45,9 @@ static const char usage[] =
     "  --spare     flash beyond what hosts see and beyond parity, as a\n"
     "              percentage of what hosts see: 7 to 400; default 7\n"
     "  --erasures  that each block has had in addition\n"
+    "  --reads     that each block has had in addition since its last erasure\n"
+    "  --bad       mark blocks as bad, as the factory does; needs --at\n"
+    "  --at        only these blocks: channel=0,die=1,plane=0-3,block=17\n"
     "  --days      that have passed since the last use\n"
     "  --fill      write this share of each namespace: 1 to 100 percent\n"
     "  --drive-writes  then write the capacity of all namespaces to this "
@@ -90,6 +94,9 @@ enum {
     OPTION_SEED,
     OPTION_SPARE,
     OPTION_ERASURES,
+    OPTION_READS,
+    OPTION_BAD,
+    OPTION_AT,
     OPTION_DAYS,
     OPTION_FILL,
     OPTION_DRIVE_WRITES,
@@ -109,6 +116,9 @@ static const struct option options[] = {
     {"seed", required_argument, NULL, OPTION_SEED},
     {"spare", required_argument, NULL, OPTION_SPARE},
     {"erasures", required_argument, NULL, OPTION_ERASURES},
+    {"reads", required_argument, NULL, OPTION_READS},
+    {"bad", no_argument, NULL, OPTION_BAD},
+    {"at", required_argument, NULL, OPTION_AT},
     {"days", required_argument, NULL, OPTION_DAYS},
     {"fill", required_argument, NULL, OPTION_FILL},
     {"drive-writes", required_argument, NULL, OPTION_DRIVE_WRITES},
@@ -129,6 +139,12 @@ static bool set_word(struct wishes *wishes, int option, const char *value)
         return true;
     case OPTION_FLASH:
         wishes->flash = value;
+        return true;
+    case OPTION_AT:
+        wishes->place = value;
+        return true;
+    case OPTION_BAD:
+        wishes->marks_bad = true;
         return true;
     case OPTION_SEQUENTIAL:
         wishes->is_sequential = true;
@@ -182,6 +198,9 @@ static bool set_option(struct wishes *wishes, int option, const char *value)
     case OPTION_ERASURES:
         wishes->erasures = number;
         return number <= 1000000;
+    case OPTION_READS:
+        wishes->reads = number;
+        return number <= UINT32_MAX;
     case OPTION_FILL:
         wishes->fill = (unsigned int)number;
         return number >= 1 && number <= 100;
@@ -214,6 +233,7 @@ int main(int argc, char **argv)
                             .channels = 4,
                             .dies = 2,
                             .seed = 1,
+                            .place = "",
                             .spare_percent = FTL_SPARE_PERCENT};
     const char *command, *path;
     int option;
@@ -255,6 +275,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(command, "check") == 0) {
         return check_image(path, &wishes);
+    }
+    if (strcmp(command, "age") == 0 && wishes.marks_bad &&
+        wishes.place[0] == '\0') {
+        return refuse_usage("--bad needs --at, because a drive needs blocks "
+                            "that are not bad");
     }
     if (strcmp(command, "age") == 0) {
         return (wishes.fill != 0 && wishes.flash == NULL) ||

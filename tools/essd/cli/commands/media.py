@@ -35,6 +35,15 @@ def age(part: Part = "", name: Of = "",
         erasures: Annotated[int, typer.Option(
             min=0, max=1_000_000, metavar="N", help="Erasures that each block has had in "
             "addition.")] = 0,
+        reads: Annotated[int, typer.Option(
+            min=0, max=0xffffffff, metavar="N", help="Reads that each block has had in "
+            "addition since its last erasure (read disturb).")] = 0,
+        bad: Annotated[bool, typer.Option(
+            "--bad", help="Mark the blocks as bad, as the factory does.  They must never have "
+            "been in use.  Needs --at.")] = False,
+        place: Annotated[str, typer.Option(
+            "--at", metavar="PLACE", help="Apply --erasures, --reads and --bad to these blocks "
+            "only: channel=0,die=1,plane=0-3,block=17.  Without a key, all.")] = "",
         days: Annotated[int, typer.Option(
             min=0, max=36_500, metavar="N", help="Days that pass while the drive is "
             "off, after the writes.")] = 0,
@@ -51,7 +60,8 @@ def age(part: Part = "", name: Of = "",
             "seed gives the same array.")] = 1,
         yes: Annotated[bool, typer.Option(
             "--yes", "-y", help="Do not ask before data are overwritten.")] = False) -> None:
-    """Age the array of a drive that is off: add erasures and days, or precondition it.
+    """Age the array of a drive that is off: add erasures, reads, bad blocks and days, or
+    precondition it.
 
     The data stay, unless --fill preconditions the drive.  Then the drive's translation layer
     writes patterns to the array, as if hosts had written them.
@@ -59,19 +69,29 @@ def age(part: Part = "", name: Of = "",
     from ... import nand_look
     if fill is None and (drive_writes or sequential):
         raise EssdError("media age: --drive-writes and --sequential need --fill PERCENT")
-    if not erasures and not days and fill is None:
-        raise EssdError("media age: give --erasures N, --days N, --fill PERCENT, or several of "
-                        "them")
+    if not (erasures or reads or bad or days or fill is not None):
+        raise EssdError("media age: give --erasures N, --reads N, --bad, --days N, "
+                        "--fill PERCENT, or several of them")
+    if place and not (erasures or reads or bad):
+        raise EssdError("media age: --at needs --erasures, --reads or --bad")
+    if bad and not place:
+        raise EssdError("media age: --bad needs --at PLACE, because a drive needs blocks that "
+                        "are not bad")
     name = instance_of(name)
+    options = ["--erasures", str(erasures), "--reads", str(reads), "--days", str(days),
+               "--at", place, *["--bad"] * bad]
     if fill is None:
-        nand_look.age(name, part, erasures, days)
+        nand_look.age(name, part, *options)
     else:
         ask_to_overwrite(name, part, fill, yes)
         show.note(nand_look.precondition(
-            name, part, nand_look.Fill(fill, drive_writes, sequential, seed),
-            "--erasures", str(erasures), "--days", str(days)))
-    if erasures or days:
-        show.note(f"aged by {erasures} erasures of each block and {days} days")
+            name, part, nand_look.Fill(fill, drive_writes, sequential, seed), *options))
+    if erasures or reads or days:
+        blocks = f"each block of {place}" if place else "each block"
+        show.note(f"aged by {erasures} erasures and {reads} reads of {blocks}, and by {days} "
+                  "days")
+    if bad:
+        show.note(f"the blocks of {place} are marked as bad")
 
 
 def ask_to_overwrite(name: str, part: str, percent: int, yes: bool) -> None:
