@@ -473,9 +473,9 @@ static bool run_bench(struct bench *bench)
         is_ok = false;
     }
     if (is_ok) {
-        printf("{\"connected_s\": %.3f, \"workloads\": [",
+        printf("{\"connected_s\": %.3f,\n\"workloads\": [",
                (double)bench->connected_ns / 1e9);
-        fflush(stdout); /* Whoever waits for the connection reads this. */
+        fflush(stdout); /* Whoever waits for the connection reads this line. */
         for (unsigned int i = 0; i < ARRAY_LEN(workloads); i++) {
             if (bench->options.only == NULL ||
                 strcmp(bench->options.only, workloads[i].name) == 0) {

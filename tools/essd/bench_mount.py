@@ -135,6 +135,8 @@ class Machine:
                     raise EssdError("the initiator got no connection; see "
                                     f"{self.instance.file('drive.console')}")
                 time.sleep(CUT_S)
+                if process.poll() is not None:
+                    raise EssdError("the initiator has ended before the power cut")
                 self.instance.ask("power-cut")
             finally:
                 timer.cancel()
