@@ -182,13 +182,46 @@ static bool is_unchanged(struct ftl *ftl, uint32_t superblock)
     return has_any;
 }
 
-/* Whether an entry may be one of the checkpoint's map. */
-static bool is_entry_good(const struct ftl *ftl, uint32_t number)
+static void mark_units(struct ftl *ftl, uint32_t superblock, uint32_t row,
+                       uint8_t planes)
+{
+    for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
+        uint32_t place = ftl_place(&ftl->layout, superblock, row, i);
+
+        if ((planes & BIT(ftl->layout.units[i].plane)) != 0) {
+            ftl->valid[place / 8] |= (uint8_t)BIT(place % 8);
+        }
+    }
+}
+
+/* Mark the places that no entry may name as if others had named them: those of
+ * bad planes, and of the superblock that holds the checkpoint. */
+static void mark_forbidden_places(struct ftl *ftl)
+{
+    uint32_t dies = ftl->layout.geometry.dies;
+    uint8_t all = (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);
+
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        for (uint32_t die = 0; die < dies; die++) {
+            uint8_t planes = i == ftl->checkpoint.next
+                                 ? all
+                                 : all & ~ftl_mount_planes(ftl, i, die);
+
+            /* The rows of a die: see ftl_layout_row(). */
+            for (uint32_t row = die;
+                 planes != 0 && row < ftl->layout.superblock_rows;
+                 row += dies) {
+                mark_units(ftl, i, row, planes);
+            }
+        }
+    }
+}
+
+/* Whether an entry may be one of the checkpoint's map.  Its place is marked. */
+static bool is_entry_good(struct ftl *ftl, uint32_t number)
 {
     uint32_t entry = ftl->map[number];
     uint32_t place = ftl_entry_place(entry);
-    struct ftl_flash_unit unit;
-    struct ftl_flash_op op;
 
     if (entry == FTL_NOWHERE) {
         return true;
@@ -200,28 +233,22 @@ static bool is_entry_good(const struct ftl *ftl, uint32_t number)
     if (entry == FTL_LOST_NOWHERE) {
         return true;
     }
-    if (place >= ftl->layout.places) {
+    if (place >= ftl->layout.places || ftl_map_is_valid(ftl, place)) {
         return false;
     }
-    ftl_layout_row(&ftl->layout, ftl_place_row(&ftl->layout, place), &op);
-    ftl_layout_unit(&ftl->layout, place % ftl->layout.row_units, &unit);
-    return op.block != ftl->checkpoint.next &&
-           (ftl_mount_planes(ftl, op.block, op.die) & BIT(unit.plane)) != 0 &&
-           !ftl_map_is_valid(ftl, place); /* No other entry names it. */
+    ftl->valid[place / 8] |= (uint8_t)BIT(place % 8);
+    return true;
 }
 
-/* Whether the map that was loaded is consistent, so that using it is safe. */
+/* Whether the map that was loaded is consistent, so that using it is safe.
+ * This takes a large part of a mount's time, so the loop divides nothing. */
 static bool is_map_good(struct ftl *ftl)
 {
     bool is_good = true;
 
+    mark_forbidden_places(ftl);
     for (uint32_t i = 0; is_good && i < ftl->entries; i++) {
-        uint32_t place = ftl_entry_place(ftl->map[i]);
-
         is_good = is_entry_good(ftl, i);
-        if (is_good && place != FTL_NOWHERE) {
-            ftl->valid[place / 8] |= (uint8_t)BIT(place % 8);
-        }
     }
     memset(ftl->valid, 0, ftl->layout.places / 8 + 1);
     return is_good;
@@ -236,6 +263,7 @@ uint64_t ftl_checkpoint_key(const struct ftl *ftl)
 static bool accept_checkpoint(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
+    uint64_t key;
 
     if (!is_map_good(ftl)) {
         return false;
@@ -254,8 +282,9 @@ static bool accept_checkpoint(struct ftl *ftl)
     ftl->mount.last_row = checkpoint->row;
     ftl->mount.last_normal_row = checkpoint->row;
     ftl->mount.checkpoint_row = checkpoint->row;
+    key = ftl_checkpoint_key(ftl);
     for (uint32_t i = 0; i < ftl->entries; i++) {
-        ftl->mount.versions[i] = ftl_checkpoint_key(ftl);
+        ftl->mount.versions[i] = key;
     }
     return true;
 }

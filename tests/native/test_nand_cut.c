@@ -201,7 +201,7 @@ static struct halves find_halves(void)
     struct halves halves = {0};
     struct nand_file file;
 
-    assert_true(nand_file_open(&file, &source, NULL, &failure));
+    assert_true(nand_file_open(&file, &source, &failure));
     for (uint32_t i = 0; i < nand_geometry_blocks(&file.geometry); i++) {
         uint8_t buf[NAND_RECORD_LEN];
         struct nand_record record;

@@ -251,20 +251,54 @@ static void test_older_contents_in_an_open_superblock_do_not_come_back(
     bed_free(bed);
 }
 
-/* A mount does not use a checkpoint in which two units have the same place. */
-static void test_a_checkpoint_that_contradicts_itself_is_not_used(void **state)
+/* A mount does not use a checkpoint with this entry of its map.
+ * @return the superblock of the checkpoint */
+static uint32_t check_wrong_entry(uint32_t entry)
 {
     struct bed_config config = config_of(2);
     struct bed *bed = new_used(&config, false);
+    uint32_t superblock;
     struct bed *cut;
 
-    (void)state;
-    bed->ftl->map[3] = bed->ftl->map[4];
+    bed->ftl->map[3] = entry;
     write_checkpoint(bed);
+    superblock = bed->ftl->checkpoint.superblock;
     cut = bed_cut(bed, 1);
     bed_mount(cut);
     bed_check(cut);
     bed_free(cut);
+    bed_free(bed);
+    return superblock;
+}
+
+static void test_a_checkpoint_that_contradicts_itself_is_not_used(void **state)
+{
+    struct bed_config config = config_of(2);
+    struct bed *bed = new_used(&config, false);
+    const struct ftl_layout *layout = &bed->ftl->layout;
+    uint32_t superblock, bad = 0;
+
+    (void)state;
+    check_wrong_entry(bed->ftl->map[4]); /* two units in one place */
+    check_wrong_entry(layout->places);   /* behind the end */
+    for (uint32_t row = 0; row < layout->superblock_rows * layout->superblocks;
+         row++) {
+        struct ftl_flash_op op;
+        uint8_t planes;
+
+        ftl_layout_row(layout, row, &op);
+        planes = bed->bad_planes[op.block * layout->geometry.dies + op.die];
+        if (planes != 0 && op.wordline == 1) {
+            bad++;
+            check_wrong_entry(row * layout->row_units +
+                              (uint32_t)__builtin_ctz(planes));
+        }
+    }
+    assert_int_not_equal(bad, 0);
+    /* In the superblock of the checkpoint itself. */
+    superblock = check_wrong_entry(layout->places);
+    assert_int_equal(
+        check_wrong_entry(ftl_place(layout, superblock, 1, 0)), superblock);
     bed_free(bed);
 }
 
