@@ -28,9 +28,9 @@ enum hw_error_kind {
     HW_ERROR_READ_ONLY,   /* the flash is worn out; writes are refused */
     HW_ERROR_FLASH_WRITE, /* the SPI flash stayed busy; address: of the erasure
                            * or write in the SPI flash */
-    HW_ERROR_NAND_RULE,     /* the flash refused an operation that broke a rule;
-                             * a bug of the firmware;
-                              * address: as of HW_ERROR_NAND_TRANSFER */
+    HW_ERROR_NAND_RULE,   /* the flash refused an operation that broke a rule;
+                           * a bug of the firmware;
+                           * address: as of HW_ERROR_NAND_TRANSFER */
     HW_ERROR_KINDS,
 };
 
@@ -42,9 +42,10 @@ struct hw_error {
     uint16_t repeats; /* errors of this kind and address right after it */
     uint64_t time_us; /* since the reset */
     uint64_t address;
-    uint64_t info; /* crash: mcause; memory: errors since power-on; others:
-                      errors of this kind since the start, for a broken rule in
-                      32 bits, above the operation and the rule (bits 8 and 0) */
+    uint64_t
+        info; /* crash: mcause; memory: errors since power-on; others:
+                 errors of this kind since the start, for a broken rule in
+                 32 bits, above the operation and the rule (bits 8 and 0) */
 };
 
 struct hw_error_records {

@@ -48,8 +48,8 @@ struct load {
     uint64_t capacity_bytes; /* that hosts see; 0: as much as the medium has */
     uint64_t span_bytes;     /* how much of the medium is used */
     uint64_t seed;           /* of LOAD_RANDOM; 0: 1 */
-    uint32_t writes;     /* how many of the workload's commands are not what its
-                          * `opcode` says, but writes */
+    uint32_t writes;  /* how many of the workload's commands are not what its
+                       * `opcode` says, but writes */
     uint64_t stop_ns; /* no command starts at this time or later; 0: no limit */
     /* A command has ended.  May be NULL. */
     void (*ended)(void *ctx, uint8_t opcode, uint64_t latency_ns);

@@ -58,10 +58,9 @@ bool place_parse(struct place *place, const struct image *image,
             }
             next = parse_range(word + len, keys[i].range);
             if (next != NULL && keys[i].range->last >= keys[i].count) {
-                image_complain(image->path,
-                               "there is no %s%u; use numbers from 0 to %u",
-                               keys[i].name, keys[i].range->last,
-                               keys[i].count - 1);
+                image_complain(
+                    image->path, "there is no %s%u; use numbers from 0 to %u",
+                    keys[i].name, keys[i].range->last, keys[i].count - 1);
                 return false;
             }
         }

@@ -262,6 +262,7 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
     if (die->tail - die->head == BED_QUEUE) {
         return false;
     }
+    bed->urgent_reads += op->is_urgent;
     if (op->is_urgent) {
         put_first(die, op);
     } else {

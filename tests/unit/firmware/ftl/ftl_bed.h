@@ -127,8 +127,9 @@ struct bed {
     uint64_t now_us;
     uint64_t deadline_us; /* of the translation layer, since the last step */
     uint64_t random;
-    bool is_unknown;   /* since a power cut, or since a write was refused: units
-                        * have any of several contents */
+    bool is_unknown; /* since a power cut, or since a write was refused: units
+                      * have any of several contents */
+    unsigned int urgent_reads; /* that were submitted */
     uint8_t held_dies; /* mask: their operations neither start nor finish */
     uint8_t forbidden_dies; /* mask: they must get no operations */
     bool changes_dead_dies; /* before the next mount, exactly `dead_dies` are */

@@ -297,8 +297,8 @@ static void test_a_checkpoint_that_contradicts_itself_is_not_used(void **state)
     assert_int_not_equal(bad, 0);
     /* In the superblock of the checkpoint itself. */
     superblock = check_wrong_entry(layout->places);
-    assert_int_equal(
-        check_wrong_entry(ftl_place(layout, superblock, 1, 0)), superblock);
+    assert_int_equal(check_wrong_entry(ftl_place(layout, superblock, 1, 0)),
+                     superblock);
     bed_free(bed);
 }
 

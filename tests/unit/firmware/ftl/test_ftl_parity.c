@@ -288,12 +288,14 @@ static void test_a_unit_is_rebuilt_while_a_row_of_its_stripe_waits(void **state)
     assert_false(write->is_done);
     failure.die = 1;
     inject_fault(bed, &failure);
+    bed->urgent_reads = 0;
     read = bed_submit_read(bed, 0, BED_SECTORS);
     bed_settle(bed);
     assert_false(read->is_done);
     bed->held_dies = 0;
     assert_int_equal(bed_wait(bed, read), MEDIA_OK);
     assert_int_equal(ftl_counters(bed->ftl)->rebuilt_units, 1);
+    assert_int_equal(bed->urgent_reads, 1); /* that of die 1 */
     assert_int_equal(bed_wait(bed, write), MEDIA_OK);
     bed_check(bed);
     bed_free(bed);
