@@ -12,13 +12,15 @@
 #include "lib/bytes.h"
 #include "lib/crc32.h"
 #include "lib/random.h"
-#include "tests/ftl_moves.h"
+#include "lib/t10_pi.h"
+#include "tests/unit/firmware/ftl/ftl_bed_moves.h"
 
 enum {
     ARRAY_OPS = 2 * BED_DIES_MAX,
     BED_REQUESTS = 32,
     BED_WEAR_SPREAD = 16,
-    BED_ESTIMATE = 25, /* units by which an estimate exceeds the capacity */
+    BED_ESTIMATE = 25,    /* units by which an estimate exceeds the capacity */
+    BED_APP_TAG = 0x5353, /* of all blocks with protection information */
     /* The first layout had nothing added to the check byte. */
     OLD_LAYOUT_MARK = 0x5c,
 };
@@ -194,6 +196,20 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed)
     return copy;
 }
 
+/* The power has failed: no operation is in progress any more. */
+static void forget_operations(struct bed *bed)
+{
+    for (unsigned int i = 0; i < BED_IOS; i++) {
+        bed->io[i].is_used = false;
+    }
+    for (uint32_t i = 0; i < bed->units; i++) {
+        bed->unit[i].is_busy = false;
+        bed->unit[i].in_progress = 0;
+    }
+    bed->chained_writes = 0;
+    bed->lag_events = 0;
+}
+
 static void apply_write(uint32_t ids[BED_SECTORS], const struct bed_unit *unit,
                         uint32_t number)
 {
@@ -213,6 +229,18 @@ static void make_durable(struct bed_unit *unit, uint32_t count)
     while (unit->durable < count &&
            !unit->history[unit->durable % BED_HISTORY].is_optional) {
         apply_write(unit->base, unit, unit->durable++);
+    }
+}
+
+void bed_cut_power(struct bed *bed, uint64_t seed, bool is_saved)
+{
+    nand_ram_power_cut(&bed->ram, seed);
+    forget_operations(bed);
+    memset(bed->keep, 0xa5, bed->keep_bytes);
+    bed->random = random_mix(seed);
+    bed->is_unknown = true;
+    for (uint32_t i = 0; is_saved && i < bed->units; i++) {
+        make_durable(&bed->unit[i], bed->unit[i].completed);
     }
 }
 
@@ -274,7 +302,9 @@ static bool flash_submit(void *ctx, const struct ftl_flash_op *op)
 /* Do all collected moves together, as the NAND controller does. */
 static void run_moves(void *ctx)
 {
-    ftl_moves_run(&((struct bed *)ctx)->moves);
+    struct bed *bed = ctx;
+
+    bed_moves_run(bed->ftl, &bed->moves, &bed->guard);
 }
 
 /* If the test has asked for it, end a program or an erasure with an error.
@@ -609,6 +639,19 @@ static void move_keep(struct bed *bed, size_t bytes)
     bed->keep_bytes = bytes;
 }
 
+/* Memory for the next mount.  It is that of the last one if this has the same
+ * size, because new memory costs much more. */
+static void take_ftl_memory(struct bed *bed, size_t bytes)
+{
+    assert_true(bytes != 0);
+    if (bed->ftl_bytes != bytes) {
+        free(bed->ftl_memory);
+        assert_int_equal(posix_memalign(&bed->ftl_memory, 64, bytes), 0);
+        bed->ftl_bytes = bytes;
+    }
+    memset(bed->ftl_memory, 0xa5, bytes);
+}
+
 void bed_start_mount(struct bed *bed)
 {
     const struct nand_geometry *geometry = &bed->config.geometry;
@@ -645,6 +688,7 @@ void bed_start_mount(struct bed *bed)
             }
         }
     }
+    bed->guard = 0;
     bed->moves = (struct ftl_moves){
         .list = bed->move_list,
         .max = bed->config.seed % 2 != 0 ? BED_MOVES : 1,
@@ -691,11 +735,7 @@ void bed_start_mount(struct bed *bed)
     assert_int_not_equal(config.logical_units, 0);
     make_oracle(bed, config.logical_units);
     assert_true(bed->units == config.logical_units || bed->is_estimated);
-    free(bed->ftl_memory);
-    assert_true(ftl_bytes(&config) != 0);
-    assert_int_equal(posix_memalign(&bed->ftl_memory, 64, ftl_bytes(&config)),
-                     0);
-    memset(bed->ftl_memory, 0xa5, ftl_bytes(&config));
+    take_ftl_memory(bed, ftl_bytes(&config));
     config.memory = bed->ftl_memory;
     if (bed->keep != NULL && bed->keep_bytes < ftl_keep_bytes(&config)) {
         move_keep(bed, ftl_keep_bytes(&config));
@@ -785,17 +825,30 @@ static uint32_t sector_stride(const struct bed *bed)
     return BED_SECTOR_LEN + (bed->config.has_metadata ? BED_META_LEN : 0);
 }
 
+/* The metadata of a sector, whose data is complete. */
+static void fill_meta(const struct bed *bed, const uint8_t *data, uint8_t *meta,
+                      uint64_t lba, uint32_t id)
+{
+    if (id == 0) {
+        memset(meta, 0xff, BED_META_LEN);
+    } else if (bed->config.pi_type != 0) {
+        t10_pi_emit(
+            &(struct t10_pi){.guard = t10_crc_update(0, data, BED_SECTOR_LEN),
+                             .app_tag = BED_APP_TAG,
+                             .ref_tag = (uint32_t)lba},
+            meta);
+    } else {
+        put_le64(meta, random_mix(~(lba << 32 | id)));
+    }
+}
+
 /* A sector, and its metadata if operations carry that. */
 static void fill_block(const struct bed *bed, uint8_t *at, uint64_t lba,
                        uint32_t id)
 {
-    uint8_t *meta = at + BED_SECTOR_LEN;
-
     fill_sector(at, lba, id);
-    if (bed->config.has_metadata && id == 0) {
-        memset(meta, 0xff, BED_META_LEN);
-    } else if (bed->config.has_metadata) {
-        put_le64(meta, random_mix(~(lba << 32 | id)));
+    if (bed->config.has_metadata) {
+        fill_meta(bed, at, at + BED_SECTOR_LEN, lba, id);
     }
 }
 
@@ -989,6 +1042,19 @@ static void take_io(struct bed *bed, struct bed_io *io)
     io->is_chained = false;
 }
 
+/* Whether and how an operation moves and checks metadata. */
+static void set_protection(const struct bed *bed, struct media_io *io)
+{
+    io->protection =
+        bed->config.has_metadata ? MEDIA_METADATA | MEDIA_INTERLEAVED : 0;
+    if (bed->config.pi_type != 0) {
+        io->protection |= (uint8_t)(bed->config.pi_type | MEDIA_CHECKS);
+        io->app_tag = BED_APP_TAG;
+        io->app_mask = UINT16_MAX;
+        io->ref_tag = (uint32_t)io->first_lba;
+    }
+}
+
 /* Divide the buffer into pieces. */
 static void set_pieces(struct bed *bed, struct bed_io *io)
 {
@@ -999,8 +1065,7 @@ static void set_pieces(struct bed *bed, struct bed_io *io)
 
     io->io.pieces = io->pieces;
     io->io.piece_count = 0;
-    io->io.protection =
-        bed->config.has_metadata ? MEDIA_METADATA | MEDIA_INTERLEAVED : 0;
+    set_protection(bed, &io->io);
     if (first != 0) {
         io->pieces[io->io.piece_count++] =
             (struct nvmf_piece){.ptr = io->buffer, .len_bytes = first};

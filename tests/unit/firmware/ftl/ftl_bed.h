@@ -51,7 +51,10 @@ struct bed_config {
      * the same unit at the same time. */
     bool rewrites_few;
     bool has_metadata; /* operations carry 8 bytes for each sector */
-    bool has_marks;    /* random operations also mark sectors as unreadable */
+    /* With has_metadata: these are protection information of this type, 1 or 2,
+     * which every read and write checks; 0: any bytes. */
+    uint8_t pi_type;
+    bool has_marks; /* random operations also mark sectors as unreadable */
     /* bed_use() lets up to so many writes follow each of its operations: see
      * chained_writes of struct bed. */
     unsigned int chain;
@@ -117,7 +120,8 @@ struct bed {
     uint64_t array_ns; /* the array's time then */
     struct ftl *ftl;
     void *ftl_memory;
-    uint8_t *keep; /* memory of the write buffer */
+    size_t ftl_bytes; /* of ftl_memory */
+    uint8_t *keep;    /* memory of the write buffer */
     size_t keep_bytes;
     bool adopts;      /* the next mount adopts the buffer in `keep` */
     uint32_t boot;    /* number of the last start */
@@ -154,6 +158,7 @@ struct bed {
     uint64_t torn_reads; /* units of half programmed rows that were readable */
     struct bed_die dies[BED_DIES_MAX];
     struct ftl_moves moves; /* of `move_list` */
+    uint16_t guard;         /* of the block that is being moved */
     struct ftl_move move_list[BED_MOVES];
 
     uint32_t units;
@@ -198,6 +203,14 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed);
 /* The same as bed_cut() after the write buffer was saved: the oracle expects
  * all operations that have ended. */
 struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed);
+
+/*
+ * Cut the power of this bed, which is to be mounted again then.  This needs
+ * much less time than a copy.
+ * @param is_saved  the write buffer was saved: the oracle expects all
+ *                  operations that have ended
+ */
+void bed_cut_power(struct bed *bed, uint64_t seed, bool is_saved);
 
 /*
  * Copy what a reset at this moment leaves.  It is like a power cut, but the

@@ -5,7 +5,8 @@
  * saved, no operation that has ended may be lost.  If the capacitors fail while
  * the buffer is saved, nothing that was durable may be lost.
  *
- * FTL_FIRST, FTL_SEEDS, FTL_OPS and FTL_STRIDE: see test_ftl_power.c.
+ * FTL_FIRST, FTL_SEEDS, FTL_OPS, FTL_STRIDE and FTL_MOUNT_STRIDE: see
+ * test_ftl_power.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,7 +174,7 @@ static void test_a_saved_buffer_is_still_known_after_cut_mounts(void **state)
 {
     struct sweep sweep = {
         .stride = 3 * (unsigned int)bed_setting("FTL_STRIDE", 7),
-        .mount_stride = 11,
+        .mount_stride = (unsigned int)bed_setting("FTL_MOUNT_STRIDE", 11),
     };
 
     (void)state;

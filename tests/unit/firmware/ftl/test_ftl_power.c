@@ -8,7 +8,12 @@
  * The environment varies what is swept: FTL_SEEDS workloads from number
  * FTL_FIRST, each with FTL_OPS operations, and FTL_CUTS cuts of those tests
  * that cut again and again.  FTL_STRIDE: cut at one of so many events, in those
- * tests that do not cut at every event; some cut three times as often.
+ * tests that do not cut at every event; some cut three times as often.  With
+ * FTL_STRIDE=1, all of them cut at every event.
+ *
+ * Two tests also cut mounts: FTL_MOUNT_STRIDE is the stride of events of a
+ * mount, and FTL_OUTER_STRIDE that of the events of the workload after which
+ * these mounts begin.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,6 +50,14 @@ struct sweep {
 static unsigned int short_stride(void)
 {
     return MAX((unsigned int)bed_setting("FTL_STRIDE", 9) / 3, 1U);
+}
+
+/* The stride of tests that cut less often than others, by this factor. */
+static unsigned int long_stride(unsigned int factor)
+{
+    unsigned long stride = bed_setting("FTL_STRIDE", 9);
+
+    return stride == 1 ? 1 : factor * (unsigned int)stride;
 }
 
 static void check_cut_mounts(struct bed *bed);
@@ -206,34 +219,75 @@ static struct bed_config metadata_config(const struct bed_config *base)
     return config;
 }
 
+/* Sweep a workload with metadata without and with parity. */
+static void sweep_metadata(struct sweep *sweep, struct bed_config config,
+                           const char *what)
+{
+    unsigned long first = bed_setting("FTL_FIRST", 1);
+
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
+        config.geometry.dies = 2;
+        config.geometry.wordlines = 6;
+        sweep_workload(sweep, &config, first + i,
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
+        config.geometry.dies = 3; /* with parity */
+        config.geometry.wordlines = 4;
+        sweep_workload(sweep, &config, first + i,
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
+    }
+    report_sweep(what, sweep);
+    assert_true(sweep->cuts > 40);
+}
+
 static void test_data_metadata_and_marks_change_together_under_cuts(
     void **state)
 {
     struct sweep sweep = {.stride = short_stride(), .ways = 1};
-    unsigned long first = bed_setting("FTL_FIRST", 1);
+
+    (void)state;
+    sweep_metadata(&sweep, metadata_config(&bed_small), "metadata and marks");
+}
+
+/* Every read and every write checks the protection information of its blocks,
+ * and programs fail. */
+static void test_protection_information_is_right_after_cuts_and_failures(
+    void **state)
+{
+    struct sweep sweep = {
+        .stride = short_stride(), .ways = 1, .with_failures = true};
     struct bed_config config = metadata_config(&bed_small);
 
     (void)state;
+    config.pi_type = 1;
+    sweep_metadata(&sweep, config, "protection information and failures");
+}
+
+/* The same with mounts that are cut. */
+static void test_metadata_and_marks_survive_cuts_during_mounts(void **state)
+{
+    struct sweep sweep = {
+        .after_cut = AFTER_CUT_MOUNT,
+        .stride = (unsigned int)bed_setting("FTL_OUTER_STRIDE", 97),
+        .mount_stride = (unsigned int)bed_setting("FTL_MOUNT_STRIDE", 53),
+        .ways = 1,
+    };
+    struct bed_config config = metadata_config(&bed_small);
+
+    (void)state;
+    config.pi_type = 1;
     for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
-        config.geometry.dies = 2;
-        config.geometry.wordlines = 6;
-        sweep_workload(&sweep, &config, first + i,
-                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
-        config.geometry.dies = 3; /* with parity */
-        config.geometry.wordlines = 4;
-        sweep_workload(&sweep, &config, first + i,
+        sweep_workload(&sweep, &config, bed_setting("FTL_FIRST", 1) + i,
                        (unsigned int)bed_setting("FTL_OPS", 40), 120);
     }
-    report_sweep("metadata and marks", &sweep);
-    assert_true(sweep.cuts > 40);
+    report_sweep("metadata and marks, cuts during mounts", &sweep);
+    assert_true(sweep.mounts > 10);
 }
 
 /* Older rows of a unit complete after newer ones, while superblocks are moved.
  */
 static void test_a_cut_while_a_die_lags_loses_nothing(void **state)
 {
-    struct sweep sweep = {
-        .stride = 3 * (unsigned int)bed_setting("FTL_STRIDE", 9), .ways = 1};
+    struct sweep sweep = {.stride = long_stride(3), .ways = 1};
     unsigned long first = bed_setting("FTL_FIRST", 1);
     struct bed_config config = bed_small;
 
@@ -386,8 +440,8 @@ static void test_a_cut_while_a_checkpoint_is_loaded_loses_nothing(void **state)
 {
     struct sweep sweep = {
         .after_cut = AFTER_CUT_MOUNT,
-        .stride = 37,
-        .mount_stride = (unsigned int)bed_setting("FTL_STRIDE", 53),
+        .stride = (unsigned int)bed_setting("FTL_OUTER_STRIDE", 37),
+        .mount_stride = (unsigned int)bed_setting("FTL_MOUNT_STRIDE", 53),
         .ways = 1,
         .stops = true,
     };
@@ -450,8 +504,7 @@ static void test_a_cut_with_three_bits_per_cell_loses_nothing(void **state)
         .buffer_units = 100,
         .torn_units_vary = true,
     };
-    struct sweep sweep = {
-        .stride = 2 * (unsigned int)bed_setting("FTL_STRIDE", 9), .ways = 1};
+    struct sweep sweep = {.stride = long_stride(2), .ways = 1};
     unsigned long first = bed_setting("FTL_FIRST", 1);
 
     (void)state;
@@ -467,15 +520,15 @@ static void test_a_cut_during_a_mount_loses_nothing(void **state)
 {
     struct sweep sweep = {
         .after_cut = AFTER_CUT_MOUNT,
-        .stride = 37,
-        .mount_stride = (unsigned int)bed_setting("FTL_STRIDE", 53),
+        .stride = (unsigned int)bed_setting("FTL_OUTER_STRIDE", 37),
+        .mount_stride = (unsigned int)bed_setting("FTL_MOUNT_STRIDE", 53),
         .ways = 1,
     };
 
     (void)state;
     for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 1); i++) {
-        sweep_workload(&sweep, &bed_small, bed_setting("FTL_FIRST", 1) + i, 40,
-                       120);
+        sweep_workload(&sweep, &bed_small, bed_setting("FTL_FIRST", 1) + i,
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
     }
     report_sweep("cuts during mounts", &sweep);
     assert_true(sweep.mounts > 30);
