@@ -427,6 +427,7 @@ struct ftl_mount {
     uint32_t marker_start;    /* the start that this marker is of */
     bool needs_marker;        /* another marker is to be programmed */
     bool has_settled;         /* SETTLE: all copies are on flash */
+    bool has_dropped;         /* the phase DROP has begun */
     uint64_t settle_row;      /* SETTLE: rows with larger numbers may be torn */
     uint64_t *versions;       /* of each entry of the map, and attempts */
     uint64_t *row_numbers;    /* of each row */

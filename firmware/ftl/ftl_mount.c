@@ -183,10 +183,9 @@ static void set_superblocks(struct ftl *ftl)
     ftl_power_mounted(ftl);
     ftl->mount.settle_row =
         MAX(last - MIN(last, margin), ftl->mount.checkpoint_row);
-    ftl->mount.phase = ftl->free_superblocks < FTL_HOST_LEAVES_FREE - 1 +
-                                                   ftl_mount_more_free(ftl)
-                           ? FTL_MOUNT_DROP
-                           : FTL_MOUNT_SETTLE;
+    ftl->mount.phase =
+        ftl->free_superblocks == 0 ? FTL_MOUNT_DROP : FTL_MOUNT_SETTLE;
+    ftl->mount.has_dropped = ftl->free_superblocks == 0;
 }
 
 /*
@@ -218,8 +217,9 @@ static bool step_pages(struct ftl *ftl)
 /*
  * Mounts that were cut have left copies.  They are valid only where the
  * originals have been erased.  Without them, a unit that is readable now, but
- * not when it is copied, has no other copy: so they are erased only when there
- * is little space.
+ * not when it is copied, has no other copy, and no older version: a mount may
+ * have ended, and its copies may be the last versions that are durable.  So
+ * they are erased only if there is no space for the copies of this mount.
  */
 static bool step_drop(struct ftl *ftl)
 {
@@ -230,6 +230,19 @@ static bool step_drop(struct ftl *ftl)
         any = true;
     }
     return any;
+}
+
+/* There is no space for the copies of this mount. @return whether those of
+ * earlier mounts are going to be erased, so that the mount can go on */
+static bool begin_drop(struct ftl *ftl)
+{
+    if (ftl->mount.phase != FTL_MOUNT_SETTLE || ftl->mount.has_dropped) {
+        return false;
+    }
+    ftl_collect_stop(ftl);
+    ftl->mount.phase = FTL_MOUNT_DROP;
+    ftl->mount.has_dropped = true;
+    return true;
 }
 
 static bool step_settle(struct ftl *ftl)
@@ -316,6 +329,7 @@ void ftl_mount_begin(struct ftl *ftl)
     mount->marker_row = 0;
     mount->needs_marker = false;
     mount->has_settled = false;
+    mount->has_dropped = false;
 }
 
 static bool step_phase(struct ftl *ftl)
@@ -359,7 +373,10 @@ bool ftl_mount_step(struct ftl *ftl)
         return true;
     }
     any = step_phase(ftl);
-    if (!any && !is_waiting_for_flash(ftl) && !ftl_is_held(ftl)) {
+    if (!any && !is_waiting_for_flash(ftl) && !ftl_is_held(ftl) &&
+        begin_drop(ftl)) {
+        any = true;
+    } else if (!any && !is_waiting_for_flash(ftl) && !ftl_is_held(ftl)) {
         /* There is no space to move units to. */
         ftl_collect_stop(ftl);
         ftl->is_read_only = true;
