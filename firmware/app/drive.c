@@ -251,6 +251,13 @@ static bool find_lost_words(void *ctx)
     return memory_check_look(&drive->memory, drive->now_us);
 }
 
+static bool is_intact(void *ctx, const void *memory, size_t len_bytes)
+{
+    struct drive *drive = ctx;
+
+    return memory_check_read(&drive->memory, memory, len_bytes, drive->now_us);
+}
+
 /* The word of DRAM at which the firmware has stopped before, or 0. */
 static uint64_t trap_word(const struct drive_config *config)
 {
@@ -523,6 +530,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .reservations = reservations_seam(drive->reservations),
         .firmware = updater_seam(&drive->firmware.updater),
         .subsystem_reset = firmware_update_subsystem_reset,
+        .is_intact = is_intact,
+        .memory_ctx = drive,
         .subsystem_reset_ctx = drive,
         .addresses = drive->addresses.list,
         .address_count = drive->addresses.count,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "firmware/hal/dram.h"
+
 #define PATROL_US       UINT64_C(10000000) /* between two parts */
 #define PATROL_PARTS    360                /* of DRAM, in an hour */
 #define LOG_INTERVAL_US UINT64_C(60000000)
@@ -15,9 +17,18 @@ enum {
     MCAUSE_STORE_FAULT = 7,
 };
 
+/* Whether a word is in the memory that memory_check_read() checks. */
+static bool is_in_checked(const struct memory_check *check, uint64_t addr)
+{
+    return addr < check->checked + check->checked_bytes &&
+           check->checked < addr + ECC_WORD_BYTES;
+}
+
+/* Whether a word is in data of a command that fails because of the word. */
 static bool is_in_buffers(const struct memory_check *check, uint64_t addr)
 {
-    return addr - check->config.buffers < check->config.buffers_bytes;
+    return addr - check->config.buffers < check->config.buffers_bytes ||
+           is_in_checked(check, addr);
 }
 
 static struct hw_error make_error(enum hw_error_kind kind, bool is_fatal,
@@ -202,6 +213,27 @@ bool memory_check_look(struct memory_check *check, uint64_t now_us)
         take_findings(check, now_us);
     }
     return check->lost != before;
+}
+
+bool memory_check_read(struct memory_check *check, const void *memory,
+                       size_t len_bytes, uint64_t now_us)
+{
+    bool is_intact = true;
+
+    if (!check->is_on) {
+        return true;
+    }
+    check->checked = hal_dma_addr(memory);
+    check->checked_bytes = len_bytes;
+    while (!ecc_check(&check->ecc, check->checked, (uint32_t)len_bytes)) {
+        uint64_t addr;
+
+        is_intact &=
+            !ecc_has_lost(&check->ecc, &addr) || !is_in_checked(check, addr);
+        take_findings(check, now_us);
+    }
+    check->checked_bytes = 0;
+    return is_intact;
 }
 
 void memory_check_irq(struct memory_check *check)

@@ -47,6 +47,8 @@ struct memory_check {
     uint32_t corrected;   /* errors since power-on */
     uint32_t lost;
     uint64_t logged_us; /* until then, no corrected error is logged */
+    /* The memory that memory_check_read() checks. */
+    uint64_t checked, checked_bytes;
 };
 
 /** Start, and report an error that led to the reset.  While config->is_noted()
@@ -61,6 +63,14 @@ void memory_check_irq(struct memory_check *check);
 /** Handle a lost word now if a device has found one.  @return whether there was
  * one */
 bool memory_check_look(struct memory_check *check, uint64_t now_us);
+
+/**
+ * A hart is about to read data of hosts.  Set lost words in this memory to
+ * zero; the command that needs the data has to fail.
+ * @return whether there were none
+ */
+MUST_USE bool memory_check_read(struct memory_check *check, const void *memory,
+                                size_t len_bytes, uint64_t now_us);
 
 /**
  * The address of the word that was lost before the reset, if any.  Call this

@@ -81,6 +81,12 @@ void ecc_clear(const struct ecc *ecc, uint64_t addr, uint64_t len_bytes)
     }
 }
 
+bool ecc_check(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes)
+{
+    scrub_range(ecc, addr, len_bytes, FIELD_MAKE(ECC_SCRUB, CHECK, 1));
+    return FIELD_GET(reg_read(ecc, A_ECC_STATUS), ECC_STATUS, UNCORRECTED) == 0;
+}
+
 void ecc_clear_memory(void *ecc, const void *memory, size_t len_bytes)
 {
     ecc_clear(ecc, hal_dma_addr(memory), len_bytes);

@@ -44,6 +44,15 @@ void ecc_scrub(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes);
 /** Zero the words of a range that cannot be corrected. */
 void ecc_clear(const struct ecc *ecc, uint64_t addr, uint64_t len_bytes);
 
+/**
+ * Read a range like a device, which counts errors, up to the first word that
+ * cannot be corrected.
+ * @return whether the block knows of no such word; ecc_take() has its address,
+ *         which may be outside of the range if a device has found it before
+ */
+MUST_USE bool ecc_check(const struct ecc *ecc, uint64_t addr,
+                        uint32_t len_bytes);
+
 /** As ecc_clear(), for dram_clear_lost_words(). @param ecc  struct ecc */
 void ecc_clear_memory(void *ecc, const void *memory, size_t len_bytes);
 

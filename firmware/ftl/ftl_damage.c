@@ -6,7 +6,9 @@
  * If a word in the write buffer is lost, the block that contains it gets the
  * same mark as from Write Uncorrectable: the unit is programmed with the mark,
  * and reads of the block fail until a host writes it.  A unit that garbage
- * collection moves is read again, because the flash still has it.
+ * collection moves is read again, because the flash still has it.  So is a unit
+ * that is being rebuilt from parity.  If a word of a parity sum is lost, nothing
+ * is rebuilt from this sum.
  */
 #include "firmware/ftl/ftl_internal.h"
 
@@ -77,6 +79,44 @@ static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
     }
 }
 
+/* Nothing can be rebuilt from a unit of a sum any more. */
+static void spoil_unit(struct ftl_accumulator *sum, uint32_t index)
+{
+    if ((sum->spoilt & UINT64_C(1) << index) == 0) {
+        sum->spoilt |= UINT64_C(1) << index;
+        sum->system[index][0] ^= 0xff;
+    }
+}
+
+/* @return whether the word is in the sum of a stripe */
+static bool lose_sum(struct ftl *ftl, const uint8_t *word)
+{
+    size_t units = ftl->layout.row_units;
+    size_t offset;
+
+    for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+        struct ftl_accumulator *sum = &ftl->parity.accumulators[i];
+
+        if (!sum->is_used) {
+            continue;
+        }
+        if (find_offset(sum->data, units * FTL_UNIT_DATA, word, &offset)) {
+            offset /= FTL_UNIT_DATA;
+        } else if (find_offset(sum->meta, units * FTL_UNIT_META, word,
+                               &offset)) {
+            offset /= FTL_UNIT_META;
+        } else {
+            continue;
+        }
+        spoil_unit(sum, (uint32_t)offset);
+        /* The stripe will have no parity in this place. */
+        ftl_collect_move_soon(ftl,
+                              sum->stripe / ftl->layout.geometry.wordlines);
+        return true;
+    }
+    return false;
+}
+
 static bool lose_word(struct ftl *ftl, const uint8_t *word)
 {
     size_t buffers = (size_t)ftl->num_slots + 1;
@@ -90,6 +130,38 @@ static bool lose_word(struct ftl *ftl, const uint8_t *word)
     if (find_offset(ftl->meta, buffers * FTL_UNIT_META, word, &offset)) {
         lose_blocks(ftl, (uint16_t)(offset / FTL_UNIT_META), ALL_BLOCKS);
         return true;
+    }
+    return lose_sum(ftl, word);
+}
+
+/* ---- Units that are being rebuilt. */
+
+/* Whether a word is in the memory of a rescue: in its sum, or in the units that
+ * it has read. */
+static bool is_in_rescue(const struct ftl *ftl, const struct ftl_rescue *rescue,
+                         const uint8_t *word)
+{
+    size_t data = (size_t)ftl->layout.row_units * FTL_UNIT_DATA;
+    size_t meta = (size_t)ftl->layout.row_units * FTL_UNIT_META;
+    size_t offset;
+
+    return find_offset(rescue->data, data, word, &offset) ||
+           find_offset(rescue->meta, meta, word, &offset) ||
+           find_offset(rescue->read_data, data, word, &offset) ||
+           find_offset(rescue->read_meta, meta, word, &offset);
+}
+
+/* The rescue to whose memory a word belongs begins again.
+ * @return whether there is one */
+static bool repeat_rescue(struct ftl *ftl, const uint8_t *word)
+{
+    for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+        struct ftl_rescue *rescue = &ftl->parity.rescues[i];
+
+        if (is_in_rescue(ftl, rescue, word)) {
+            rescue->has_lost_word = true;
+            return true;
+        }
     }
     return false;
 }
@@ -182,6 +254,8 @@ static bool lose_moves(struct ftl *ftl, const uint8_t *word)
         if (is_copy(move)) {
             lose_target(ftl, move, addr);
         }
+        (void)repeat_rescue(ftl, (const uint8_t *)(uintptr_t)(
+                                     move->target - moves->addr_offset));
         op = find_op(ftl, move, word);
         if (op != NULL) {
             op->status = MEDIA_TRANSFER_ERROR;
@@ -222,8 +296,12 @@ static bool fail_writes(struct ftl *ftl, const uint8_t *word)
 
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
 {
-    bool is_ours = lose_word(ftl, word);
+    bool is_ours;
 
+    if (repeat_rescue(ftl, word)) {
+        return true;
+    }
+    is_ours = lose_word(ftl, word);
     is_ours |= lose_moves(ftl, word);
     is_ours |= fail_writes(ftl, word);
     return is_ours;
@@ -236,7 +314,7 @@ void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,
         uint32_t index = ftl_layout_index(&ftl->layout, &request->units[i]);
 
         if ((request->lost_units & UINT64_C(1) << i) != 0) {
-            sum->system[index][0] ^= 0xff;
+            spoil_unit(sum, index);
         }
     }
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { XOR_WORD = 8, XOR_STEP = 4 * XOR_WORD };
+enum { XOR_WORD = 8 };
 
 static uint32_t stripe_of(const struct ftl *ftl, uint32_t row)
 {
@@ -62,19 +62,6 @@ static void xor_word(uint8_t *to, const uint8_t *from)
     memcpy(sum, &a, XOR_WORD);
 }
 
-/* All data that hosts write passes through this function.  The words are named
- * one by one because the compiler does not unroll a loop over them. */
-void ftl_parity_xor(uint8_t *to, const uint8_t *from, size_t len)
-{
-    for (const uint8_t *end = from + len; from != end;
-         from += XOR_STEP, to += XOR_STEP) {
-        xor_word(to, from);
-        xor_word(to + XOR_WORD, from + XOR_WORD);
-        xor_word(to + 2 * XOR_WORD, from + 2 * XOR_WORD);
-        xor_word(to + 3 * XOR_WORD, from + 3 * XOR_WORD);
-    }
-}
-
 struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row)
 {
     uint32_t stripe = stripe_of(ftl, row);
@@ -109,6 +96,7 @@ bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream)
             at->stripe = stripe_of(ftl, row);
             memset(at->members, 0, ftl->layout.geometry.dies);
             at->begun = 0;
+            at->spoilt = 0;
             memset(at->system, 0, (size_t)units * FTL_UNIT_SYSTEM);
             stream->accumulator = at;
             return true;

@@ -36,6 +36,8 @@ struct ftl_accumulator {
     uint8_t begun;    /* planes with a sum of data and metadata; the sum of the
                        * others is zero, but their memory is not set */
     uint16_t rows;    /* number of rows in flight that hold its parity */
+    uint64_t spoilt;  /* one bit for each unit whose sum is wrong because a word
+                       * was lost: its system bytes are invalid */
     uint32_t stripe;  /* counted over all superblocks */
     uint8_t *members; /* for each die, the planes that are in the sum */
     uint8_t *data;    /* of the units of a row */
@@ -51,6 +53,8 @@ struct ftl_rescue {
     bool has_read_bad_planes;   /* in the first attempt */
     bool is_of_scan;            /* only system bytes are rebuilt */
     bool is_of_accumulator;     /* the stripe is not complete on flash */
+    bool has_lost_word;         /* a word of the sum was lost */
+    uint8_t repeats;            /* attempts that were repeated because of that */
     uint8_t *members;           /* if so: those of the accumulator */
 
     /* The request, as it was. */
@@ -115,8 +119,6 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
                          enum ftl_flash_status status, uint8_t failed_planes);
 /** The accumulator of a row's stripe, or NULL. */
 struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
-/** XOR; both are 64-byte aligned, and `len` is a multiple of 32. */
-void ftl_parity_xor(uint8_t *to, const uint8_t *from, size_t len);
 /** A die does not answer any more: leave it out, and move what it holds. */
 void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
 

@@ -16,10 +16,15 @@
  * superblock is being erased, and nothing can be rebuilt from the stripe.  The
  * check byte does not show this, because the XOR of valid check bytes is a
  * valid check byte of the XOR.
+ *
+ * The controller makes the sums.  If it finds that a word of them is lost, the
+ * dies are read again: see ftl_damage.c.
  */
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
+
+enum { REPEATS_MAX = 3 }; /* of attempts in which a word was lost */
 
 static uint32_t row_die(const struct ftl *ftl, uint32_t row)
 {
@@ -77,6 +82,7 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
     const struct ftl_accumulator *from = ftl_parity_find(ftl, rescue->row);
 
     rescue->next_die = 0;
+    rescue->has_lost_word = false;
     rescue->is_of_accumulator = from != NULL;
     if (from != NULL) {
         memcpy(rescue->members, from->members, ftl->layout.geometry.dies);
@@ -95,10 +101,12 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
             memset(sum_meta(rescue, i), 0, FTL_UNIT_META);
             memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);
         } else {
-            memcpy(sum_data(rescue, i), from->data + index * FTL_UNIT_DATA,
-                   FTL_UNIT_DATA);
-            memcpy(sum_meta(rescue, i), from->meta + index * FTL_UNIT_META,
-                   FTL_UNIT_META);
+            ftl_memory_move(ftl, FTL_MOVE_COPY, sum_data(rescue, i),
+                            from->data + index * FTL_UNIT_DATA, FTL_UNIT_DATA);
+            ftl_memory_move(ftl, FTL_MOVE_COPY, sum_meta(rescue, i),
+                            from->meta + index * FTL_UNIT_META, FTL_UNIT_META);
+            ftl_memory_run(ftl);
+            /* If a word of this sum is lost, its system bytes say so now. */
             memcpy(rescue->system[i], from->system[index], FTL_UNIT_SYSTEM);
         }
     }
@@ -235,13 +243,16 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
         rescue->has_read_bad_planes |= is_bad;
         rescue->parity[i] += ftl_system_is_parity(from->system);
         if (!rescue->is_of_scan) {
-            ftl_parity_xor(sum_data(rescue, i), from->data, FTL_UNIT_DATA);
-            ftl_parity_xor(sum_meta(rescue, i), from->meta, FTL_UNIT_META);
+            ftl_memory_move(ftl, FTL_MOVE_XOR, sum_data(rescue, i), from->data,
+                            FTL_UNIT_DATA);
+            ftl_memory_move(ftl, FTL_MOVE_XOR, sum_meta(rescue, i), from->meta,
+                            FTL_UNIT_META);
         }
         for (unsigned int j = 0; j < FTL_UNIT_SYSTEM; j++) {
             rescue->system[i][j] ^= from->system[j];
         }
     }
+    ftl_memory_run(ftl);
 }
 
 /* ---- The result. */
@@ -298,7 +309,8 @@ static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
     uint32_t place = rescue->row * ftl->layout.row_units + rescue->index[unit];
     struct ftl_system system;
 
-    if (rescue->is_lost[unit] || rescue->has_erased[unit] ||
+    if (rescue->has_lost_word || rescue->is_lost[unit] ||
+        rescue->has_erased[unit] ||
         (!rescue->is_of_accumulator && rescue->parity[unit] != 1)) {
         return false;
     }
@@ -307,24 +319,45 @@ static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
            is_expected(ftl, rescue, &system, place);
 }
 
-/* Copy a rebuilt unit to where the request reads it to. */
-static void copy_unit(struct ftl_rescue *rescue, uint32_t unit)
+/* Copy a rebuilt unit to where the request reads it to.
+ * @return whether no word of it was lost */
+static bool copy_unit(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit)
 {
-    struct ftl_flash_unit *to = &rescue->saved[rescue->entry[unit]];
+    struct ftl_flash_unit *first = &rescue->saved[rescue->entry[unit]];
+    struct ftl_flash_unit *to = first;
 
     for (bool more = true; more; to++) {
         if (to->data != NULL) {
-            memcpy(to->data, sum_data(rescue, unit) + to->offset, to->length);
+            ftl_memory_move(ftl, FTL_MOVE_COPY, to->data,
+                            sum_data(rescue, unit) + to->offset, to->length);
         }
         if (to->meta != NULL) {
-            memcpy(to->meta, sum_meta(rescue, unit), FTL_UNIT_META);
+            ftl_memory_move(ftl, FTL_MOVE_COPY, to->meta,
+                            sum_meta(rescue, unit), FTL_UNIT_META);
         }
         if (to->system != NULL) {
             memcpy(to->system, rescue->system[unit], FTL_UNIT_SYSTEM);
         }
-        to->status = FTL_UNIT_GOOD;
         more = to->more;
     }
+    ftl_memory_run(ftl);
+    if (rescue->has_lost_word) {
+        return false;
+    }
+    for (; first != to; first++) {
+        first->status = FTL_UNIT_GOOD;
+    }
+    return true;
+}
+
+/* Whether a word was lost, so that the same dies have to be read again. */
+static bool is_to_be_repeated(struct ftl_rescue *rescue)
+{
+    if (!rescue->has_lost_word || rescue->repeats == REPEATS_MAX) {
+        return false;
+    }
+    rescue->repeats++;
+    return true;
 }
 
 /*
@@ -335,12 +368,14 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
 {
     bool all = true;
 
+    if (is_to_be_repeated(rescue)) {
+        return true;
+    }
     for (uint32_t i = 0; i < rescue->num_units; i++) {
         if (rescue->saved[rescue->entry[i]].status == FTL_UNIT_GOOD) {
-            continue; /* by the first attempt */
+            continue; /* by an earlier attempt */
         }
-        if (is_rebuilt(ftl, rescue, i)) {
-            copy_unit(rescue, i);
+        if (is_rebuilt(ftl, rescue, i) && copy_unit(ftl, rescue, i)) {
             ftl_scrub_note_weak(ftl, rescue->flash.block);
             ftl->counters.rebuilt_units += !rescue->is_of_scan;
         } else {
@@ -349,6 +384,9 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
                 rescue->saved[rescue->entry[i]].status = FTL_UNIT_ERASED;
             }
         }
+    }
+    if (is_to_be_repeated(rescue)) {
+        return true;
     }
     if (all || rescue->leaves_bad_planes_out || !rescue->has_read_bad_planes) {
         return false;
@@ -390,6 +428,7 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
            request->flash.num_units * sizeof(request->units[0]));
     rescue->leaves_bad_planes_out = false;
     rescue->has_read_bad_planes = false;
+    rescue->repeats = 0;
     rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN ||
                          request->kind == FTL_REQUEST_REPAIR;
     request->rescue = rescue;

@@ -78,7 +78,9 @@ bool hw_ecc_inject(struct hw_ecc *ecc, uint64_t addr, uint64_t bits)
     return true;
 }
 
-bool hw_ecc_read(struct hw_ecc *ecc, uint64_t addr, uint64_t len, bool by_dma)
+/* Count the errors of words that are read.  @return whether none is lost */
+static bool note_errors(struct hw_ecc *ecc, uint64_t addr, uint64_t len,
+                        bool by_dma)
 {
     bool is_right = true;
 
@@ -95,6 +97,11 @@ bool hw_ecc_read(struct hw_ecc *ecc, uint64_t addr, uint64_t len, bool by_dma)
         update_irq(ecc);
     }
     return is_right;
+}
+
+bool hw_ecc_read(struct hw_ecc *ecc, uint64_t addr, uint64_t len, bool by_dma)
+{
+    return note_errors(ecc, addr, len, by_dma);
 }
 
 /* Read the words at the edges of a range, of which only a part is written.
@@ -136,7 +143,24 @@ bool hw_ecc_write(struct hw_ecc *ecc, uint64_t addr, uint64_t len, bool by_dma)
 
 /* ---- Registers. */
 
-/* Check each word of the range, and correct or zero it as `value` says. */
+/* Read the range like a device, up to its first word that is lost. */
+static void check_range(struct hw_ecc *ecc)
+{
+    uint64_t end = ecc->scrub_addr + ecc->scrub_len;
+
+    for (uint32_t i = 0; i < ecc->count; i++) {
+        const struct hw_ecc_word *word = &ecc->words[i];
+
+        if (!is_single(word->bits) && word->addr < end &&
+            word_touches_range(word, ecc->scrub_addr, ecc->scrub_len)) {
+            end = word->addr + ECC_WORD_BYTES;
+        }
+    }
+    (void)note_errors(ecc, ecc->scrub_addr, end - ecc->scrub_addr, true);
+}
+
+/* Correct or zero each word of the range, or check the range, as `value` says.
+ */
 static void scrub_range(struct hw_ecc *ecc, uint32_t value)
 {
     uint32_t before = ecc->count;
@@ -156,6 +180,9 @@ static void scrub_range(struct hw_ecc *ecc, uint32_t value)
             remove_word(ecc, i);
             ecc->config.clear_word(ecc->config.ctx, word.addr);
         }
+    }
+    if (FIELD_GET(value, ECC_SCRUB, CHECK)) {
+        check_range(ecc);
     }
     update_irq(ecc);
     if (ecc->count != before) {

@@ -28,6 +28,7 @@ REG32(ECC_SCRUB_LEN, 0x02c)          /* rw: bytes */
 REG32(ECC_SCRUB, 0x030)              /* wo */
     FIELD(ECC_SCRUB, CORRECT, 0, 1)          /* write corrected words back */
     FIELD(ECC_SCRUB, CLEAR, 1, 1)            /* zero words that are lost */
+    FIELD(ECC_SCRUB, CHECK, 2, 1)            /* read until a word is lost */
 /* clang-format on */
 
 enum {

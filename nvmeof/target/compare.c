@@ -12,6 +12,27 @@
 
 enum { COMPARE_FUA_BIT = 30 }; /* bit position in dword 12 */
 
+static bool is_intact(const struct nvmf_target *target, const void *memory,
+                      size_t len)
+{
+    const struct nvmf_config *config = &target->config;
+
+    return config->is_intact == NULL ||
+           config->is_intact(config->memory_ctx, memory, len);
+}
+
+bool compare_memory_is_intact(const struct nvmf_target *target,
+                              const struct nvmf_request *req)
+{
+    bool all = is_intact(target, scratch_data(target, req),
+                         target->scratch.piece[req->scratch].len_bytes);
+
+    for (uint8_t i = 0; i < req->piece_count; i++) {
+        all &= is_intact(target, req->pieces[i].ptr, req->pieces[i].len_bytes);
+    }
+    return all;
+}
+
 bool compare_data(const struct nvmf_request *req, uint32_t offset,
                   const uint8_t *data, uint32_t len)
 {
@@ -78,6 +99,9 @@ uint16_t compare_execute(struct nvmf_target *target, struct nvmf_request *req)
     struct nvmf_chunk *chunk = &req->chunk;
 
     if (compare_chunk_arrived(req)) {
+        if (!compare_memory_is_intact(target, req)) {
+            return NVME_SC_DATA_TRANSFER_ERROR;
+        }
         if (!compare_data(req, chunk->done << shift, scratch_data(target, req),
                           chunk->blocks << shift)) {
             req->is_unlogged = true; /* a result, not an error */

@@ -303,6 +303,10 @@ void copy_find_source(const struct nvmf_request *req, uint32_t *nsid,
 
 /* Whether a chunk has arrived in the scratch buffer since the last call. */
 MUST_USE bool compare_chunk_arrived(struct nvmf_request *req);
+/* Whether no word of the host's data, or of the chunk in the scratch buffer, is
+ * lost.  Otherwise no hart may read them, and the command has to fail. */
+MUST_USE bool compare_memory_is_intact(const struct nvmf_target *target,
+                                       const struct nvmf_request *req);
 /* Whether the host's data at `offset` of this window equal `data`. */
 MUST_USE bool compare_data(const struct nvmf_request *req, uint32_t offset,
                            const uint8_t *data, uint32_t len);

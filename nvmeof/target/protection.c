@@ -312,6 +312,9 @@ uint16_t protection_compare(struct nvmf_target *target,
     struct nvmf_chunk *chunk = &req->chunk;
 
     if (compare_chunk_arrived(req)) {
+        if (!compare_memory_is_intact(target, req)) {
+            return NVME_SC_DATA_TRANSFER_ERROR;
+        }
         if (!chunk_is_equal(target, req)) {
             req->is_unlogged = true; /* a result, not an error */
             return refuse_status(NVME_SC_COMPARE_FAILED);

@@ -308,6 +308,12 @@ struct nvmf_config {
     void (*read_flash)(void *ctx, struct nvmf_flash_use *use);
     void *flash_ctx;
 
+    /* A hart is about to read data of hosts.  @return whether no word of it is
+     * lost (docs/hardware/ecc.md); lost words are set to zero.  NULL: the
+     * memory has no error correction. */
+    bool (*is_intact)(void *ctx, const void *memory, size_t len_bytes);
+    void *memory_ctx;
+
     bool has_bmc; /* a BMC can reach the subsystem over SMBus (NVMe-MI) */
 
     const struct trace *trace; /* must outlive the target; NULL for no trace */

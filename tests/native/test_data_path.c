@@ -11,6 +11,7 @@
 #include "firmware/drivers/ecc.h"
 #include "firmware/ftl/ftl_keep.h"
 #include "hw-model/regs/ecc.h"
+#include "nvmeof/target/state.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -615,16 +616,21 @@ static void test_a_parity_error_of_an_operation_that_fails_is_not_corrected(
     expect_one_lost(1, 1);
 }
 
-WITH_FIXTURE(setup_four_dies, teardown)
-static void test_a_unit_whose_transfer_fails_is_rebuilt_from_parity(
-    void **state)
+static void write_stripes(void)
 {
-    (void)state;
     for (uint32_t i = 0; i < STRIPES_UNITS; i += 16) {
         assert_int_equal(
             write_blocks((uint64_t)i * UNIT_BLOCKS, 16 * UNIT_BLOCKS, 1), 0);
     }
     flush_all();
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_unit_whose_transfer_fails_is_rebuilt_from_parity(
+    void **state)
+{
+    (void)state;
+    write_stripes();
     inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0, REPEATS + 1);
     expect_good(LBA, UNIT_BLOCKS, 1);
     assert_int_equal(ftl_counters(drive_ftl())->rebuilt_units, 1);
@@ -654,6 +660,218 @@ static void test_wrong_bits_of_a_page_are_corrected_or_the_read_fails(
     inject_fault(NAND_OP_READ, NAND_EFFECT_BITS, UINT16_MAX, 1);
     expect_lost(LBA, UNIT_BLOCKS);
     expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+/* ---- Units that are rebuilt from parity: the controller makes their sums. */
+
+/* Whether the lost word is in the unit that is added, not in the sum. */
+static bool is_source_lost;
+
+static bool is_in_sum(uint64_t addr)
+{
+    for (unsigned int i = 0; i < FTL_RESCUES; i++) {
+        if (addr - addr_of(drive_ftl()->parity.rescues[i].data) <
+            (uint64_t)drive_ftl()->layout.row_units * FTL_UNIT_DATA) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The controller adds a unit of another die to a sum. */
+static bool is_added(uint64_t *addr, uint64_t len)
+{
+    const struct ftl_move *move = bed.drive->drive.nand.seam.moves.list;
+
+    if (!is_list(*addr, len) || move->kind != FTL_MOVE_XOR ||
+        !is_in_sum(move->target)) {
+        return false;
+    }
+    *addr = is_source_lost ? move->source : move->target;
+    return true;
+}
+
+/* The controller copies a rebuilt unit to where it is needed. */
+static bool is_copied(uint64_t *addr, uint64_t len)
+{
+    const struct ftl_move *move = bed.drive->drive.nand.seam.moves.list;
+
+    if (!is_list(*addr, len) || move->kind != FTL_MOVE_COPY ||
+        !is_in_sum(move->source)) {
+        return false;
+    }
+    *addr = move->source;
+    return true;
+}
+
+/* The controller copies the sum of a stripe that is not complete. */
+static bool is_begun(uint64_t *addr, uint64_t len)
+{
+    const struct ftl_move *move = bed.drive->drive.nand.seam.moves.list;
+
+    if (!is_list(*addr, len) || move->kind != FTL_MOVE_COPY ||
+        !is_in_sum(move->target)) {
+        return false;
+    }
+    *addr = move->source;
+    return true;
+}
+
+static uint64_t rebuilt_units(void)
+{
+    return ftl_counters(drive_ftl())->rebuilt_units;
+}
+
+/* Read a unit whose transfers all fail. */
+static uint16_t read_rebuilt(uint64_t lba)
+{
+    inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0, REPEATS + 1);
+    return bed_read(&bed, 1, lba, UNIT_BLOCKS, HOST_DATA_KEYED) & NVME_SC_MASK;
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_one_wrong_bit_of_a_sum_is_corrected(void **state)
+{
+    (void)state;
+    write_stripes();
+    flip_at(is_added, BED_BLOCK, ONE);
+    assert_int_equal(read_rebuilt(LBA), 0);
+    assert_int_equal(flip.flips, 1);
+    assert_int_equal(rebuilt_units(), 1);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+/* Expect that LBA is rebuilt although a word is lost. */
+static void rebuild_with_lost_word(bool (*is_stage)(uint64_t *, uint64_t))
+{
+    flip_at(is_stage, BED_BLOCK, TWO);
+    inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0, REPEATS + 1);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    assert_int_equal(flip.flips, 1);
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_unit_is_rebuilt_again_if_a_word_of_it_is_lost(void **state)
+{
+    (void)state;
+    write_stripes();
+    for (uint32_t i = 0; i < 2; i++) {
+        is_source_lost = i == 1;
+        rebuild_with_lost_word(is_added);
+    }
+    rebuild_with_lost_word(is_copied);
+    assert_int_equal(rebuilt_units(), 3);
+    assert_int_equal(ftl_dead_dies(drive_ftl()), 0);
+    flush_all();
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+/* Flip bits of the sum in each attempt. */
+static void before_each_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    const struct ftl_parity *parity = &drive_ftl()->parity;
+
+    if (flip.bits == 0 && !flip.is_judging &&
+        parity->rescues[0].repeats + parity->rescues[1].repeats ==
+            (int)flip.flips) {
+        flip.bits = TWO;
+        flip.skip = 0;
+    }
+    before_dma(ctx, addr, len);
+}
+
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_read_fails_if_words_of_all_sums_are_lost(void **state)
+{
+    (void)state;
+    write_stripes();
+    is_source_lost = false;
+    flip_at(is_added, BED_BLOCK, TWO);
+    bed.drive->machine.before_dma = before_each_dma;
+    assert_int_equal(read_rebuilt(LBA), NVME_SC_READ_ERROR);
+    assert_int_equal(flip.flips, REPEATS + 1);
+    bed.drive->machine.before_dma = NULL;
+    assert_int_equal(rebuilt_units(), 0);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+/* A unit that garbage collection or a write of a part rebuilds has no lost
+ * block: the flash has the right data. */
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_a_write_of_a_part_rebuilds_the_rest_again(void **state)
+{
+    (void)state;
+    write_stripes();
+    flip_at(is_copied, BED_BLOCK, TWO);
+    inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0, REPEATS + 1);
+    assert_int_equal(write_blocks(LBA, 1, 2), 0);
+    expect_good(LBA, 1, 2);
+    expect_good(LBA + 1, UNIT_BLOCKS - 1, 1);
+    assert_int_equal(flip.flips, 1);
+    assert_int_equal(rebuilt_units(), 1);
+}
+
+/* ---- Compare: a hart reads the data of the host and that of the medium. */
+
+static struct {
+    void (*end)(void *ctx, void *cookie, enum media_status status);
+    bool is_of_host;
+    uint64_t bits;
+} compared;
+
+/* Flip bits between the end of the medium's read and the comparison. */
+static void flip_and_end(void *ctx, void *cookie, enum media_status status)
+{
+    const struct nvmf_request *req = cookie;
+    const uint8_t *memory =
+        compared.is_of_host
+            ? req->pieces[0].ptr
+            : bed.drive->drive.target->scratch.memory[req->scratch];
+
+    bed.drive->drive.nand.config.media_done = compared.end;
+    assert_true(hw_ecc_inject(drive_ecc(), addr_of(memory) + BED_BLOCK,
+                              compared.bits));
+    compared.end(ctx, cookie, status);
+}
+
+static uint16_t compare_blocks(bool is_of_host, uint64_t bits)
+{
+    struct host_io io = {
+        .qid = 1,
+        .opcode = NVM_COMPARE,
+        .kind = HOST_DATA_KEYED,
+        .nsid = BED_NSID,
+        .lba = LBA,
+        .blocks = UNIT_BLOCKS,
+        .len_bytes = UNIT_BLOCKS * BED_BLOCK,
+    };
+
+    bed_fill(bed.host->data, LBA, UNIT_BLOCKS, 1);
+    compared.is_of_host = is_of_host;
+    compared.bits = bits;
+    if (bits != 0) {
+        compared.end = bed.drive->drive.nand.config.media_done;
+        bed.drive->drive.nand.config.media_done = flip_and_end;
+    }
+    return host_io(&bed.host->host, &io) & NVME_SC_MASK;
+}
+
+static void test_a_compare_of_a_lost_word_fails(void **state)
+{
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i == 2) {
+            flush_all();
+        }
+        assert_int_equal(compare_blocks(i % 2 == 0, ONE), 0);
+        assert_int_equal(compare_blocks(i % 2 == 0, TWO),
+                         NVME_SC_DATA_TRANSFER_ERROR);
+        assert_false(hw_ecc_has_errors(drive_ecc()));
+        assert_int_equal(compare_blocks(i % 2 == 0, 0), 0);
+    }
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    assert_int_equal(bed.drive->drive.memory.lost, 4);
 }
 
 /* ---- The buffer from which the RNIC sends what was read. */

@@ -213,6 +213,56 @@ static void test_only_power_on_clears_errors_and_findings(void **state)
     assert_false(hw_ecc_has_errors(&ecc));
 }
 
+/* Firmware checks memory before a hart reads it.  A check goes on from its
+ * first word, and stops at a word that is lost. */
+static void test_a_check_finds_the_lost_words_of_a_range_one_by_one(
+    void **state)
+{
+    static const uint64_t lost[] = {WORD + 0x40, WORD + 8, WORD + 0x100};
+    static const uint64_t found[] = {WORD + 8, WORD + 0x40};
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(lost); i++) {
+        assert_true(hw_ecc_inject(&ecc, lost[i], 3));
+    }
+    assert_true(hw_ecc_inject(&ecc, WORD + 0x10, 1));
+    assert_true(hw_ecc_inject(&ecc, WORD + 0x48, 1));
+    for (unsigned int i = 0; i < ARRAY_LEN(found); i++) {
+        uint64_t from = i == 0 ? WORD : found[0] + 8;
+
+        scrub_range(from, (uint32_t)(WORD + 0x100 - from),
+                    FIELD_MAKE(ECC_SCRUB, CHECK, 1));
+        assert_int_equal(FIELD_GET(read_reg(A_ECC_STATUS), ECC_STATUS, BY_DMA),
+                         1);
+        assert_int_equal(read_reg(A_ECC_UNCORRECTED_LO), found[i]);
+        assert_int_equal(read_reg(A_ECC_UNCORRECTED), i + 1);
+        assert_int_equal(read_reg(A_ECC_CORRECTED), i);
+        assert_true(irq);
+        write_reg(A_ECC_STATUS, 3);
+    }
+    scrub_range(found[1] + 8, 0x100 - 0x48, FIELD_MAKE(ECC_SCRUB, CHECK, 1));
+    assert_int_equal(read_reg(A_ECC_STATUS),
+                     FIELD_MAKE(ECC_STATUS, CORRECTED, 1));
+    assert_int_equal(cleared, NO_CLEAR);
+    assert_int_equal(ecc.count, 5); /* a check changes nothing */
+    /* A part of a word is the word. */
+    scrub_range(WORD + 12, 2, FIELD_MAKE(ECC_SCRUB, CHECK, 1));
+    assert_int_equal(read_reg(A_ECC_UNCORRECTED_LO), WORD + 8);
+}
+
+/* In this order, a check finds nothing that was cleared before. */
+static void test_a_scrub_corrects_then_clears_then_checks(void **state)
+{
+    (void)state;
+    assert_true(hw_ecc_inject(&ecc, WORD, 3));
+    assert_true(hw_ecc_inject(&ecc, WORD + 8, 1));
+    scrub_range(WORD, 16, 7);
+    assert_int_equal(cleared, WORD);
+    assert_int_equal(read_reg(A_ECC_UNCORRECTED), 0);
+    assert_int_equal(read_reg(A_ECC_CORRECTED), 1);
+    assert_false(hw_ecc_has_errors(&ecc));
+}
+
 static void test_what_cannot_be_injected_is_refused(void **state)
 {
     (void)state;
