@@ -27,6 +27,8 @@ static const char *const media_counter_name[] = {
     [MEDIA_COUNT_MEDIUM_READS] = "medium-reads",
     [MEDIA_COUNT_MEDIUM_WRITES] = "medium-writes",
     [MEDIA_COUNT_MEDIUM_FLUSHES] = "medium-flushes",
+    [MEDIA_COUNT_CACHE_CORRECTED] = "cache-corrected",
+    [MEDIA_COUNT_CACHE_LOST] = "cache-lost",
 };
 _Static_assert(ARRAY_LEN(media_counter_name) == MEDIA_COUNTERS,
                "every counter of the media engine has a name");

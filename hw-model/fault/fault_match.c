@@ -207,12 +207,29 @@ struct fault_verdict fault_judge_media(struct fault_table *table,
         bool is_there =
             op == FAULT_OP_FLUSH || (first < rule->end && rule->first < end);
 
-        if (rule_is_for(rule, FAULT_MEDIA) && (rule->ops & op) && is_there &&
-            rule_fires(rule, &verdict)) {
+        if (rule_is_for(rule, FAULT_MEDIA) && rule->action != FAULT_BITS &&
+            (rule->ops & op) && is_there && rule_fires(rule, &verdict)) {
             break;
         }
     }
     return verdict;
+}
+
+uint32_t fault_judge_cache(struct fault_table *table, uint64_t first,
+                           uint64_t end)
+{
+    struct fault_verdict verdict = {0};
+
+    for (unsigned int i = 0; i < FAULT_RULES; i++) {
+        struct fault_rule *rule = &table->rules[i];
+
+        if (rule_is_for(rule, FAULT_MEDIA) && rule->action == FAULT_BITS &&
+            first < rule->end && rule->first < end &&
+            rule_fires(rule, &verdict)) {
+            break;
+        }
+    }
+    return (uint32_t)MIN(verdict.argument, (uint64_t)UINT32_MAX);
 }
 
 struct fault_verdict fault_judge_request(struct fault_table *table,

@@ -163,15 +163,51 @@ static void admit_readv(void *ctx, uint32_t id, uint64_t offset,
     }
 }
 
+uint32_t fault_media_cache_bits(void *ctx, uint64_t first, uint64_t end)
+{
+    struct fault_media *media = ctx;
+
+    return media_has_rules(media)
+               ? fault_judge_cache(media->config.table, first, end)
+               : 0;
+}
+
+/*
+ * The engine reads data of its cache to write it to the medium.
+ * @return false if a word of the data is lost: the request fails
+ */
+static bool admit_cached(struct fault_media *media, uint32_t id, uint64_t first,
+                         uint64_t end)
+{
+    uint32_t bits;
+
+    if (id < media->config.first_cache_id || id >= media->config.end_cache_id) {
+        return true;
+    }
+    bits = fault_judge_cache(media->config.table, first, end);
+    if (bits != 0) {
+        media->config.cache_error(media->config.ctx, bits > 1);
+    }
+    if (bits <= 1) {
+        return true;
+    }
+    media->requests[id] = (struct fault_media_request){
+        .due_ns = media->config.now_ns(media->config.ctx),
+    };
+    hold_ended(media, id, -EIO);
+    return false;
+}
+
 static void admit_writev(void *ctx, uint32_t id, uint64_t offset,
                          const struct iovec *iov, unsigned int niov)
 {
     struct fault_media *media = ctx;
     const struct media_backend *below = &media->config.below;
+    uint64_t end = offset + iov_bytes(iov, niov);
 
     if (!media_has_rules(media) ||
-        admit_request(media, id, FAULT_OP_WRITE, offset,
-                      offset + iov_bytes(iov, niov))) {
+        (admit_cached(media, id, offset, end) &&
+         admit_request(media, id, FAULT_OP_WRITE, offset, end))) {
         below->writev(below->ctx, id, offset, iov, niov);
     }
 }

@@ -18,6 +18,12 @@ struct fault_media_config {
     struct media_backend below;
     void *ctx;
 
+    /* Requests with these ids write data of the media engine's cache. */
+    uint32_t first_cache_id, end_cache_id;
+
+    /* A word of the cache had wrong bits: hw_media_note_cache_error(). */
+    void (*cache_error)(void *ctx, bool is_lost);
+
     /* A request has ended: hw_media_io_done(). */
     void (*done)(void *ctx, uint32_t id, int result);
 
@@ -62,6 +68,10 @@ void fault_media_below_done(struct fault_media *media, uint32_t id, int result);
 
 /** The deadline has passed, or the table of rules has changed. */
 void fault_media_timer(struct fault_media *media);
+
+/** Judge a read of the engine's cache for a host: hw_media_config.cache_bits.
+ * @param ctx  struct fault_media */
+uint32_t fault_media_cache_bits(void *ctx, uint64_t first, uint64_t end);
 
 /** End every request that is held: the machine is about to stop. */
 void fault_media_release(struct fault_media *media);

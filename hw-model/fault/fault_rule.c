@@ -265,7 +265,7 @@ static bool site_can_do(enum fault_site site, enum fault_action action)
                        BIT(FAULT_DUPLICATE) | BIT(FAULT_DELAY) |
                        BIT(FAULT_REORDER) | BIT(FAULT_POWER_CUT),
         [FAULT_MEDIA] = BIT(FAULT_ERROR) | BIT(FAULT_DELAY) | BIT(FAULT_STUCK) |
-                        BIT(FAULT_POWER_CUT),
+                        BIT(FAULT_BITS) | BIT(FAULT_POWER_CUT),
         [FAULT_NAND] = BIT(FAULT_ERROR) | BIT(FAULT_BITS) | BIT(FAULT_DIE) |
                        BIT(FAULT_TRANSFER) | BIT(FAULT_POWER_CUT),
         [FAULT_RDMA] = BIT(FAULT_NAK) | BIT(FAULT_RNR) | BIT(FAULT_TRANSFER) |

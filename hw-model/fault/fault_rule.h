@@ -40,7 +40,8 @@ enum fault_action {
     FAULT_STUCK,     /* media: the request ends when the rule is removed */
     FAULT_NAK,       /* rdma: the argument is the NAK code */
     FAULT_RNR,       /* rdma: the argument is the RNR timer code */
-    FAULT_BITS,      /* nand: a unit has so many wrong bits */
+    FAULT_BITS,      /* nand: a unit has so many wrong bits; media: a word of
+                        the cache has */
     FAULT_DIE,       /* nand: the die never answers again */
     FAULT_TRANSFER,  /* nand: a parity error between DRAM and die; rdma: between
                         DRAM and RNIC */
@@ -179,10 +180,16 @@ struct fault_verdict fault_judge_frame(struct fault_table *table,
                                        enum fault_direction direction,
                                        const uint8_t *frame, uint32_t len);
 
-/** Judge a request to the medium; a flush has no range. */
+/** Judge a request to the medium, by all rules for the media except those for
+ * the cache; a flush has no range. */
 struct fault_verdict fault_judge_media(struct fault_table *table,
                                        enum fault_media_op op, uint64_t first,
                                        uint64_t end);
+
+/** Judge a read of the media engine's cache.  @return the number of wrong bits
+ * in a word of what is read */
+MUST_USE uint32_t fault_judge_cache(struct fault_table *table, uint64_t first,
+                                    uint64_t end);
 
 /** Judge a request message of a queue pair, by all rdma rules except those that
  * make transfers fail. */

@@ -218,6 +218,13 @@ void hw_media_run(struct hw_media *media)
     media_leave(media);
 }
 
+void hw_media_note_cache_error(struct hw_media *media, bool is_lost)
+{
+    media_count(media,
+                is_lost ? MEDIA_COUNT_CACHE_LOST : MEDIA_COUNT_CACHE_CORRECTED,
+                1);
+}
+
 void hw_media_io_done(struct hw_media *media, uint32_t id, int result)
 {
     if (id < IO_SLICE0) {

@@ -26,7 +26,7 @@ enum {
     HW_MEDIA_QUEUES = 4,
     HW_MEDIA_PIECES = 64,
     HW_MEDIA_OPS = 512,
-    HW_MEDIA_COUNTERS = 17,
+    HW_MEDIA_COUNTERS = 19,
 };
 
 enum {
@@ -34,6 +34,8 @@ enum {
     HW_MEDIA_BATCHES = 8, /* destage requests in progress, at most */
     /* Lines of 4 KiB in a destage request, at most. */
     HW_MEDIA_BATCH_LINES = 64,
+    /* The ids of destage requests begin here: see media_backend.h. */
+    HW_MEDIA_BATCH_ID0 = HW_MEDIA_OPS + HW_MEDIA_SLICES,
 };
 _Static_assert(HW_MEDIA_OPS + HW_MEDIA_SLICES + HW_MEDIA_BATCHES + 1 ==
                    HW_MEDIA_IO_IDS,
@@ -48,6 +50,11 @@ struct hw_media_config {
     const struct trace *trace; /* outlives the engine; NULL: no tracing */
     /* Dirty data is not destaged because of idleness or age. */
     bool keeps_dirty;
+    /* A host reads blocks of the cache, from byte `first` of the medium to byte
+     * `end`, excluded.  @return the number of wrong bits in a word of them.
+     * NULL: the cache has no errors. */
+    uint32_t (*cache_bits)(void *ctx, uint64_t first, uint64_t end);
+    void *cache_ctx;
 };
 
 /* ---- State that is saved */
@@ -192,6 +199,10 @@ void hw_media_run(struct hw_media *media);
 
 /** The deadline of env.set_timer() has passed. */
 void hw_media_timer(struct hw_media *media);
+
+/** A word of the cache had wrong bits when it was read.
+ * @param is_lost  more than one */
+void hw_media_note_cache_error(struct hw_media *media, bool is_lost);
 
 /** A request to the back-end has ended. @param result  0 or -errno */
 void hw_media_io_done(struct hw_media *media, uint32_t id, int result);

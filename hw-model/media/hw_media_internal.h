@@ -15,7 +15,7 @@
 /* Request IDs of the back-end: commands, slices, batches, then the flush. */
 enum {
     IO_SLICE0 = HW_MEDIA_OPS,
-    IO_BATCH0 = IO_SLICE0 + HW_MEDIA_SLICES,
+    IO_BATCH0 = HW_MEDIA_BATCH_ID0,
     IO_FLUSH = IO_BATCH0 + HW_MEDIA_BATCHES,
 };
 

@@ -363,6 +363,25 @@ static uint64_t same_run(const struct hw_media *media,
     return at - from;
 }
 
+/* The next `sectors` of the operation are read from the cache.
+ * @return whether no word of them is lost */
+static bool check_cached(struct hw_media *media, const struct hw_media_op *op,
+                         uint64_t sectors)
+{
+    const struct hw_media_config *config = &media->config;
+    uint32_t bits =
+        config->cache_bits == NULL
+            ? 0
+            : config->cache_bits(config->cache_ctx,
+                                 op->cursor << CACHE_SECTOR_SHIFT,
+                                 (op->cursor + sectors) << CACHE_SECTOR_SHIFT);
+
+    if (bits != 0) {
+        hw_media_note_cache_error(media, bits > 1);
+    }
+    return bits <= 1;
+}
+
 /* @return true when all requests have been started and have ended */
 static bool run_read(struct hw_media *media, struct hw_media_op *op)
 {
@@ -375,7 +394,10 @@ static bool run_read(struct hw_media *media, struct hw_media_op *op)
         const struct media_line *line;
         uint64_t n = same_run(media, op, op->cursor, &line);
 
-        if (line != NULL) {
+        if (line != NULL && !check_cached(media, op, n)) {
+            op->status = MEDIA_CQE_READ_ERROR;
+            op->cursor = op->end;
+        } else if (line != NULL) {
             copy_to_buffer(
                 op,
                 media_line_data(&media->cache, line) +
@@ -440,7 +462,7 @@ static bool enter_io(struct hw_media *media, struct hw_media_op *op)
 
 static void finish_read(struct hw_media *media, struct hw_media_op *op)
 {
-    if (!op->touched_medium) {
+    if (!op->touched_medium && op->status == MEDIA_CQE_OK) {
         media_count(media, MEDIA_COUNT_CACHE_READS, 1);
     }
     media_complete(media, op);

@@ -131,6 +131,13 @@ static void essd_media_faults_done(void *ctx, uint32_t id, int result)
     hw_media_io_done(&s->media, id, result);
 }
 
+static void essd_media_cache_error(void *ctx, bool is_lost)
+{
+    EssdMediaState *s = ctx;
+
+    hw_media_note_cache_error(&s->media, is_lost);
+}
+
 static void essd_media_faults_set_timer(void *ctx, uint64_t deadline_ns)
 {
     EssdMediaState *s = ctx;
@@ -170,6 +177,9 @@ static void essd_media_init_faults(EssdMediaState *s)
                                  .flush = essd_blk_flush,
                              },
                          .ctx = s,
+                         .first_cache_id = HW_MEDIA_BATCH_ID0,
+                         .end_cache_id = HW_MEDIA_BATCH_ID0 + HW_MEDIA_BATCHES,
+                         .cache_error = essd_media_cache_error,
                          .done = essd_media_faults_done,
                          .now_ns = essd_core_now_ns,
                          .set_timer = essd_media_faults_set_timer,
@@ -342,6 +352,8 @@ static void essd_media_realize(DeviceState *dev, Error **errp)
                       .cache_bytes = s->cache_size,
                       .cache_memory = s->cache_memory,
                       .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
+                      .cache_bits = fault_media_cache_bits,
+                      .cache_ctx = &s->faults,
                   });
 }
 

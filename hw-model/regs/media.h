@@ -61,6 +61,8 @@ enum media_counter {
     MEDIA_COUNT_MEDIUM_READS,     /* read requests to the medium */
     MEDIA_COUNT_MEDIUM_WRITES,
     MEDIA_COUNT_MEDIUM_FLUSHES,
+    MEDIA_COUNT_CACHE_CORRECTED,  /* wrong bits of the cache, corrected */
+    MEDIA_COUNT_CACHE_LOST,       /* reads of the cache that found lost words */
     MEDIA_COUNTERS,
 };
 enum { MEDIA_COUNTER_BASE = 0x400 }; /* counter n at + 8n */

@@ -1288,4 +1288,269 @@ static void test_both_copies_of_an_entry_are_lost(void **state)
     }
 }
 
+/* ---- All stages. */
+
+/* At a stage, bits flip while a unit is written, flushed and read. */
+struct stage {
+    const char *name;
+    bool (*is_stage)(uint64_t *addr, uint64_t len); /* of a word of the DRAM */
+    void (*start)(bool is_one); /* otherwise: let a stage flip bits */
+    bool is_rnic;               /* an error ends the connection */
+    bool is_reread;             /* the unit is written before bits flip */
+};
+
+static void flip_page(bool is_one)
+{
+    inject_fault(NAND_OP_READ, NAND_EFFECT_BITS, is_one ? 1 : UINT16_MAX, 1);
+}
+
+static void fail_program_transfers(bool is_one)
+{
+    inject_fault(NAND_OP_PROGRAM, NAND_EFFECT_TRANSFER, 0,
+                 is_one ? 1 : REPEATS + 1);
+}
+
+static void fail_read_transfers(bool is_one)
+{
+    inject_fault(NAND_OP_READ, NAND_EFFECT_TRANSFER, 0,
+                 is_one ? 1 : REPEATS + 1);
+}
+
+static void fail_transfer_in(bool is_one)
+{
+    if (!is_one) { /* Parity finds one wrong bit, but corrects none. */
+        fail_transfer(true, 1);
+    }
+}
+
+static void fail_transfer_out(bool is_one)
+{
+    if (!is_one) {
+        fail_transfer(false, 0);
+    }
+}
+
+static void flip_buffered(bool is_one)
+{
+    flip_slot(BED_BLOCK, is_one ? ONE : TWO);
+}
+
+static const struct stage stages[] = {
+    {"transfer from the RNIC", NULL, fail_transfer_in, true, false},
+    {"buffer of a payload", is_payload, NULL, false, false},
+    {"program from the write buffer", is_program, NULL, false, false},
+    {"transfer to a die", NULL, fail_program_transfers, false, false},
+    {"page", NULL, flip_page, false, true},
+    {"transfer from a die", NULL, fail_read_transfers, false, true},
+    {"buffer of data that is sent", is_sent, NULL, true, true},
+    {"transfer to the RNIC", NULL, fail_transfer_out, true, true},
+};
+
+static void start_stage(const struct stage *stage, bool is_one)
+{
+    transfer.failed = 0;
+    if (stage->is_stage != NULL) {
+        flip_at(stage->is_stage, BED_BLOCK, is_one ? ONE : TWO);
+    } else {
+        stage->start(is_one);
+    }
+}
+
+static bool is_proper(const struct stage *stage, uint16_t status)
+{
+    return status == 0 || status == NVME_SC_READ_ERROR ||
+           status == NVME_SC_DATA_TRANSFER_ERROR ||
+           (stage->is_rnic && status != 0);
+}
+
+/* A unit that can be read has one of two versions, block by block. */
+static bool is_good(uint16_t status, uint32_t old, uint32_t new)
+{
+    static uint8_t expected[2][UNIT_BLOCKS * BED_BLOCK];
+
+    if (status != 0) {
+        return true;
+    }
+    bed_fill(expected[0], LBA, UNIT_BLOCKS, old);
+    bed_fill(expected[1], LBA, UNIT_BLOCKS, new);
+    for (uint32_t i = 0; i < UNIT_BLOCKS; i++) {
+        size_t at = (size_t)i * BED_BLOCK;
+
+        if (memcmp(bed.host->data + at, expected[0] + at, BED_BLOCK) != 0 &&
+            memcmp(bed.host->data + at, expected[1] + at, BED_BLOCK) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* @return whether the host has noticed an error */
+static bool run_stage(const struct stage *stage, bool is_one, uint32_t version)
+{
+    uint16_t status[3] = {0};
+    bool is_noticed = false;
+
+    if (!stage->is_reread) {
+        start_stage(stage, is_one);
+    }
+    status[0] = write_blocks(LBA, UNIT_BLOCKS, version);
+    if (status[0] != 0 && stage->is_rnic) {
+        connect_again();
+    }
+    status[1] = bed_flush(&bed, 1) & NVME_SC_MASK;
+    if (stage->is_reread) {
+        start_stage(stage, is_one);
+    }
+    status[2] =
+        bed_read(&bed, 1, LBA, UNIT_BLOCKS, HOST_DATA_KEYED) & NVME_SC_MASK;
+    assert_true(is_good(status[2], status[0] == 0 ? version : version - 1,
+                        version));
+    if (status[2] != 0 && stage->is_rnic) {
+        host_vanish(&bed.host->host);
+        bed_connect(&bed, 0, 1, 64);
+    }
+    for (uint32_t i = 0; i < ARRAY_LEN(status); i++) {
+        assert_true(is_proper(stage, status[i]));
+        is_noticed |= status[i] != 0;
+    }
+    return is_noticed;
+}
+
+/* A wrong bit is corrected, at every stage.  With more of them, the host gets
+ * an error, or the right data after repetitions, but never wrong data. */
+static void test_a_flip_at_each_stage_is_never_delivered_as_good(void **state)
+{
+    uint32_t version = 1;
+
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, version), 0);
+    for (uint32_t i = 0; i < ARRAY_LEN(stages); i++) {
+        const struct stage *stage = &stages[i];
+        bool repeats = stage->start == fail_program_transfers;
+
+        print_message("%s\n", stage->name);
+        assert_false(run_stage(stage, true, ++version));
+        assert_int_equal(run_stage(stage, false, ++version), !repeats);
+        assert_int_equal(flip.bits, 0); /* The bits have flipped. */
+        flip.bits = 0;
+        nand_array_clear_injections(bed.drive->machine.nand->array);
+        assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, version), 0);
+        flush_all();
+        expect_good(LBA, UNIT_BLOCKS, version);
+    }
+    /* The write buffer, before it is programmed. */
+    for (uint32_t bits = ONE; bits <= TWO; bits += TWO - ONE) {
+        assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, ++version), 0);
+        flip_buffered(bits == ONE);
+        if (bits == ONE) {
+            expect_good(LBA, UNIT_BLOCKS, version);
+        } else {
+            expect_lost(LBA, UNIT_BLOCKS);
+        }
+        flush_all();
+    }
+}
+
+/* Whether a unit is on flash, in a stripe that takes more rows. */
+static bool is_in_open_stripe(uint32_t unit)
+{
+    uint32_t entry = drive_ftl()->map[unit];
+    const struct ftl_accumulator *at =
+        ftl_is_place(entry) ? ftl_parity_find(drive_ftl(),
+                                              entry /
+                                                  drive_ftl()->layout.row_units)
+                            : NULL;
+
+    return at != NULL && !at->is_closed && at->written == 0;
+}
+
+/* Write until there is such a unit, and return its number. */
+static uint32_t open_stripe(void)
+{
+    for (uint32_t i = 0; i < STRIPES_UNITS; i++) {
+        assert_int_equal(
+            write_blocks((uint64_t)i * UNIT_BLOCKS, UNIT_BLOCKS, 1), 0);
+        for (uint32_t unit = 0; unit <= i; unit++) {
+            if (is_in_open_stripe(unit)) {
+                return unit;
+            }
+        }
+    }
+    fail();
+    return 0;
+}
+
+/* The sum of a stripe that is not complete is only in DRAM. */
+WITH_FIXTURE(setup_four_dies, teardown)
+static void test_nothing_is_rebuilt_from_a_sum_with_a_lost_word(void **state)
+{
+    uint64_t lba = (uint64_t)open_stripe() * UNIT_BLOCKS;
+
+    (void)state;
+    assert_int_equal(read_rebuilt(lba), 0);
+    assert_int_equal(rebuilt_units(), 1);
+    flip_at(is_begun, BED_BLOCK, TWO);
+    assert_int_equal(read_rebuilt(lba), NVME_SC_READ_ERROR);
+    assert_int_equal(flip.flips, 1);
+    assert_int_equal(rebuilt_units(), 1);
+    expect_good(lba, UNIT_BLOCKS, 1);
+    /* Nothing is rebuilt from the parity of this stripe on flash, either. */
+    write_stripes();
+    expect_good(lba, UNIT_BLOCKS, 1);
+    flush_all();
+    cut_power();
+    lose_die(0, 1);
+    for (uint32_t i = 0; i < STRIPES_UNITS; i++) {
+        uint16_t status =
+            bed_read(&bed, 1, (uint64_t)i * UNIT_BLOCKS, UNIT_BLOCKS,
+                     HOST_DATA_KEYED) &
+            NVME_SC_MASK;
+
+        assert_true(status == 0 || status == NVME_SC_READ_ERROR);
+        if (status == 0) {
+            expect_good((uint64_t)i * UNIT_BLOCKS, UNIT_BLOCKS, 1);
+        }
+    }
+}
+
+/* ---- The cache of a block engine. */
+
+static const struct bed block_bed = {.mtu_bytes = 1500};
+static uint32_t cached_bits;
+
+static uint32_t count_cached_bits(void *ctx, uint64_t first, uint64_t end)
+{
+    (void)ctx;
+    return first < (LBA + UNIT_BLOCKS) * BED_BLOCK && LBA * BED_BLOCK < end
+               ? cached_bits
+               : 0;
+}
+
+static int setup_block(void **state)
+{
+    (void)state;
+    return setup_like(&block_bed);
+}
+
+WITH_FIXTURE(setup_block, teardown)
+static void test_a_flip_in_the_cache_is_never_delivered_as_good(void **state)
+{
+    struct hw_media *media = bed.drive->machine.media;
+
+    (void)state;
+    cached_bits = 0;
+    media->config.cache_bits = count_cached_bits;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    cached_bits = 1;
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    assert_int_equal(media->regs.counters[MEDIA_COUNT_CACHE_CORRECTED], 1);
+    cached_bits = 2;
+    expect_lost(LBA, UNIT_BLOCKS);
+    assert_int_equal(media->regs.counters[MEDIA_COUNT_CACHE_LOST], 1);
+    cached_bits = 0;
+    expect_good(LBA, UNIT_BLOCKS, 1);
+    flush_all();
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
 TEST_FIXTURE(setup_nand, teardown)

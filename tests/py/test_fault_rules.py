@@ -53,6 +53,8 @@ LINES = {
     "nand do power-cut": "id=1 site=nand do=power-cut argument=0",
     "nand die=3 do die": "id=1 site=nand do=die argument=0 place=1:3:3",
     "media do stuck": "id=1 site=media do=stuck argument=0",
+    "media lba=8-15 when times=1 do bits=2":
+        "id=1 site=media do=bits argument=2 first=4096 end=8192 times=1",
 }
 
 
@@ -119,6 +121,10 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
     ("rdma request=send do transfer", "request: an rdma rule with transfer does not match this"),
     ("rdma direction=out do rnr", "direction: an rdma rule with rnr does not match this"),
     ("rdma do rnr=32", "32 is not between 0 and 31"),
+    ("media operation=write do bits=2",
+     "operation: a media rule with bits does not match this"),
+    ("media do bits", "bits needs a value: bits=60"),
+    ("media do bits=0", "bits: bits and frames are counted from 1"),
     ("media operation=reed do error",
      "operation: reed: unknown name; did you mean read?"),
 ])

@@ -217,7 +217,8 @@ ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
              "reorder": "[frames]", "power-cut": ""},
     "rdma": {"nak": "nak", "rnr": "[timer]", "transfer": "", "power-cut": ""},
     "nvme": {"status": "status", "delay": "duration", "drop": ""},
-    "media": {"error": "", "delay": "duration", "stuck": "", "power-cut": ""},
+    "media": {"error": "", "bits": "bits", "delay": "duration", "stuck": "",
+              "power-cut": ""},
     "nand": {"error": "", "bits": "bits", "die": "", "transfer": "",
              "power-cut": "[moment]"},
 }
@@ -272,11 +273,17 @@ class Rule:
         _ = self.for_firmware(1) if self.site == "nvme" else self.for_model(1)
 
     def check_event(self) -> None:
-        """The keys of an rdma rule fit its event: a message, or a packet's data."""
-        other = "request" if self.action == "transfer" else "direction"
-        if self.site == "rdma" and other in self.match:
-            raise Wrong(f"{other}: an rdma rule with {self.action} does not match this",
-                        other)
+        """The keys of a rule fit its event, which some actions decide: a message or a
+        packet's data for rdma, a request or a read of the cache for media."""
+        other = ""
+        if self.site == "rdma":
+            other = "request" if self.action == "transfer" else "direction"
+        if self.site == "media" and self.action == "bits":
+            other = "operation"
+        if other in self.match:
+            article = "an" if self.site == "rdma" else "a"
+            raise Wrong(f"{other}: {article} {self.site} rule with {self.action} does not "
+                        "match this", other)
 
     def check_argument(self) -> None:
         kind = ACTIONS[self.site][self.action]

@@ -14,7 +14,12 @@
 #include "tests/test_fixture.h"
 #include "tests/unit/hw-model/fault/fault_bed.h"
 
-enum { IDS = 8, MS = 1000000, UNFINISHED = 1 };
+enum {
+    IDS = 8,
+    MS = 1000000,
+    UNFINISHED = 1,
+    CACHE_ID = 4, /* the only id of requests that write data of the cache */
+};
 
 struct bed {
     struct fault_bed base;
@@ -23,6 +28,8 @@ struct bed {
     bool is_below[IDS];       /* the storage works on the request */
     int result[IDS];          /* UNFINISHED until it has ended */
     bool is_starting;         /* inside a call of `top` */
+    unsigned int corrected;   /* errors of the cache */
+    unsigned int lost;
 };
 
 static void start_below(void *ctx, uint32_t id)
@@ -65,6 +72,14 @@ static void bed_done(void *ctx, uint32_t id, int result)
     bed->result[id] = result;
 }
 
+static void note_cache_error(void *ctx, bool is_lost)
+{
+    struct bed *bed = ctx;
+
+    bed->corrected += !is_lost;
+    bed->lost += is_lost;
+}
+
 static int set_up(void **state)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
@@ -85,6 +100,9 @@ static int set_up(void **state)
                                               .flush = below_flush,
                                           },
                                       .ctx = bed,
+                                      .first_cache_id = CACHE_ID,
+                                      .end_cache_id = CACHE_ID + 1,
+                                      .cache_error = note_cache_error,
                                       .done = bed_done,
                                       .now_ns = fault_bed_now_ns,
                                       .set_timer = fault_bed_set_timer,
@@ -134,6 +152,58 @@ static void end_below(struct bed *bed, uint32_t id, int result)
     assert_true(bed->is_below[id]);
     bed->is_below[id] = false;
     fault_media_below_done(&bed->media, id, result);
+}
+
+static void test_a_lost_word_of_the_cache_is_not_written(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=bits argument=2 first=4096 times=1");
+    start_request(bed, CACHE_ID, true, 1);
+    assert_false(bed->is_below[CACHE_ID]);
+    assert_int_equal(bed->result[CACHE_ID], UNFINISHED);
+    wait_ns(bed, 0);
+    assert_int_equal(bed->result[CACHE_ID], -EIO);
+    assert_int_equal(bed->lost, 1);
+    /* The next attempt finds the word right. */
+    bed->result[CACHE_ID] = UNFINISHED;
+    start_request(bed, CACHE_ID, true, 1);
+    end_below(bed, CACHE_ID, 0);
+    assert_int_equal(bed->result[CACHE_ID], 0);
+    assert_int_equal(bed->lost, 1);
+    assert_int_equal(bed->corrected, 0);
+}
+
+static void test_one_wrong_bit_of_the_cache_is_corrected(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=bits argument=1");
+    start_request(bed, CACHE_ID, true, 1);
+    end_below(bed, CACHE_ID, 0);
+    assert_int_equal(bed->result[CACHE_ID], 0);
+    assert_int_equal(bed->corrected, 1);
+    /* Other requests do not read the cache. */
+    start_request(bed, CACHE_ID - 1, true, 1);
+    start_request(bed, CACHE_ID + 1, true, 1);
+    start_request(bed, 0, false, 1);
+    assert_int_equal(bed->corrected, 1);
+    /* A host's read of the cache does. */
+    assert_int_equal(fault_media_cache_bits(&bed->media, 0, 512), 1);
+    assert_int_equal(bed->lost, 0);
+}
+
+/* A rule for writes acts, too, on data of the cache that is right. */
+static void test_a_rule_for_writes_acts_on_data_of_the_cache(void **state)
+{
+    struct bed *bed = *state;
+
+    add_rule(bed, "id=1 site=media do=bits argument=1");
+    add_rule(bed, "id=2 site=media do=error ops=2");
+    start_request(bed, CACHE_ID, true, 1);
+    wait_ns(bed, 0);
+    assert_int_equal(bed->result[CACHE_ID], -EIO);
+    assert_int_equal(bed->corrected, 1);
 }
 
 static void test_media_requests_pass_without_rules(void **state)

@@ -363,6 +363,21 @@ static void test_rules_of_the_medium_know_operations_and_ranges(void **state)
                      FAULT_ERROR);
 }
 
+static void test_rules_for_the_cache_are_not_for_requests(void **state)
+{
+    struct fault_table table = {0};
+
+    (void)state;
+    add_rule(&table, "id=1 site=media do=bits argument=2 first=4096 end=8192");
+    add_rule(&table, "id=2 site=media do=error");
+    assert_int_equal(fault_judge_media(&table, FAULT_OP_READ, 4096, 8192).id,
+                     2);
+    assert_int_equal(fault_judge_cache(&table, 0, 4096), 0);
+    assert_int_equal(fault_judge_cache(&table, 0, 4608), 2);
+    assert_int_equal(fault_judge_cache(&table, 7680, 8192), 2);
+    assert_int_equal(fault_judge_cache(&table, 8192, 9216), 0);
+}
+
 static void test_rules_of_rdma_know_queue_pairs_and_requests(void **state)
 {
     struct fault_table table = {0};

@@ -450,6 +450,76 @@ static void test_media_destage_failure_loses_nothing(void **state)
     assert_int_equal(w->ram.written[5 * 512], 0x11);
 }
 
+/* ---- Wrong bits of words in the cache. */
+
+static struct {
+    uint64_t first, end; /* of the latest read of the cache */
+    uint32_t bits;
+    unsigned int reads;
+} cached;
+
+static uint32_t cache_bits(void *ctx, uint64_t first, uint64_t end)
+{
+    (void)ctx;
+    cached.first = first;
+    cached.end = end;
+    cached.reads++;
+    return cached.bits;
+}
+
+static void test_media_corrects_one_wrong_bit_of_the_cache(void **state)
+{
+    struct world *w = *state;
+
+    memset(&cached, 0, sizeof(cached));
+    w->media.config.cache_bits = cache_bits;
+    assert_int_equal(write_blocks(w, 8, 8, 0x11, 0), MEDIA_CQE_OK);
+    cached.bits = 1;
+    assert_int_equal(expect_blocks(w, 9, 2, 0x11), MEDIA_CQE_OK);
+    assert_int_equal(cached.first, 9 * 512);
+    assert_int_equal(cached.end, 11 * 512);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_CORRECTED), 1);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_LOST), 0);
+    cached.bits = 0;
+    assert_int_equal(expect_blocks(w, 9, 2, 0x11), MEDIA_CQE_OK);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_CORRECTED), 1);
+    /* A read of the medium is no read of the cache. */
+    cached.bits = 2;
+    cached.reads = 0;
+    assert_int_equal(expect_blocks(w, 64, 8, 0), MEDIA_CQE_OK);
+    assert_int_equal(cached.reads, 0);
+}
+
+static void test_media_read_of_a_lost_word_of_the_cache_fails(void **state)
+{
+    struct world *w = *state;
+
+    memset(&cached, 0, sizeof(cached));
+    w->media.config.cache_bits = cache_bits;
+    memset(w->ram.written, 0x22, 64 * 512);
+    assert_int_equal(write_blocks(w, 8, 8, 0x11, 0), MEDIA_CQE_OK);
+    assert_int_equal(write_blocks(w, 24, 8, 0x11, 0), MEDIA_CQE_OK);
+    cached.bits = 2;
+    assert_int_equal(expect_blocks(w, 8, 8, 0x11), MEDIA_CQE_READ_ERROR);
+    /* Parts of this read come from the medium.  The cache is not read again
+     * after the first error. */
+    cached.reads = 0;
+    assert_int_equal(w_do(w, &(struct cmd){.opcode = MEDIA_CMD_READ,
+                                           .lba = 0,
+                                           .count = 40,
+                                           .buf = W_BUF}),
+                     MEDIA_CQE_READ_ERROR);
+    assert_int_equal(cached.reads, 1);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_LOST), 2);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_CACHE_READS), 0);
+    assert_int_equal(w_counter(w, MEDIA_COUNT_ERRORS), 2);
+    cached.bits = 0;
+    assert_int_equal(expect_blocks(w, 8, 8, 0x11), MEDIA_CQE_OK);
+    assert_int_equal(flush_media(w), MEDIA_CQE_OK);
+    assert_int_equal(expect_blocks(w, 8, 8, 0x11), MEDIA_CQE_OK);
+    assert_int_equal(expect_blocks(w, 16, 8, 0x22), MEDIA_CQE_OK);
+}
+
 static void test_media_refuses_writes_with_a_full_cache_and_a_failing_medium(
     void **state)
 {
