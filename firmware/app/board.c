@@ -148,6 +148,7 @@ static void read_flash(struct board *board)
     }
     board_crash_keep(&board->crash, &board->flash, &board->log);
     board->flash.failures = &board->flash_failures;
+    board->flash.change = &board->flash_change;
     board->has_flash = true;
     board->has_key = sysctl_boot_key(&board->sysctl, board->key);
     read_slots(board);

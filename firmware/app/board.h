@@ -46,6 +46,7 @@ struct board {
     struct spi spi;
     struct flash flash;
     struct flash_failures flash_failures;
+    struct flash_change flash_change;
     struct plic plic;
     struct ecc ecc;
     struct dram dram;

@@ -69,31 +69,56 @@ static void start_command(const struct flash *flash, uint8_t opcode_3,
     spi_transfer(flash->spi, bytes, NULL, len);
 }
 
-static bool wait_ready(const struct flash *flash)
+static bool is_busy(const struct flash *flash)
 {
-    uint64_t start_us = hal_now_us();
     uint8_t status;
 
-    do {
-        send_command(flash, FLASH_READ_STATUS, &status, 1);
-        if ((status & STATUS_BUSY) == 0) {
-            return true;
-        }
-    } while (hal_now_us() - start_us < BUSY_LIMIT_US);
-    return false;
+    send_command(flash, FLASH_READ_STATUS, &status, 1);
+    return (status & STATUS_BUSY) != 0;
+}
+
+static void note_failure(const struct flash *flash, uint32_t addr)
+{
+    if (flash->failures != NULL) {
+        flash->failures->count++;
+        flash->failures->addr = addr;
+    }
 }
 
 /* Wait for the end of an erasure or write. */
 static bool finish_change(const struct flash *flash, uint32_t addr)
 {
-    if (wait_ready(flash)) {
-        return true;
-    }
-    if (flash->failures != NULL) {
-        flash->failures->count++;
-        flash->failures->addr = addr;
-    }
+    uint64_t start_us = hal_now_us();
+
+    do {
+        if (!is_busy(flash)) {
+            return true;
+        }
+    } while (hal_now_us() - start_us < BUSY_LIMIT_US);
+    note_failure(flash, addr);
     return false;
+}
+
+/* Ask the part whether the erasure that was started has ended. */
+static void update_change(const struct flash *flash)
+{
+    struct flash_change *change = flash->change;
+
+    if (!is_busy(flash)) {
+        change->is_pending = false;
+    } else if (hal_now_us() - change->start_us >= BUSY_LIMIT_US) {
+        change->is_pending = false;
+        change->has_failed = true;
+        note_failure(flash, change->addr);
+    }
+}
+
+/* The part takes no command while it is busy. */
+static void wait_for_change(const struct flash *flash)
+{
+    while (flash->change != NULL && flash->change->is_pending) {
+        update_change(flash);
+    }
 }
 
 bool flash_init(struct flash *flash, const struct spi *spi,
@@ -120,6 +145,7 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
 {
     uint8_t *to = buf;
 
+    wait_for_change(flash);
     while (len_bytes > 0) {
         size_t part = len_bytes;
 
@@ -136,13 +162,40 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
     }
 }
 
-bool flash_erase_sector(const struct flash *flash, uint32_t addr)
+static void erase_sector(const struct flash *flash, uint32_t addr)
 {
     ASSERT(addr % FLASH_SECTOR_BYTES == 0 && addr < flash->size_bytes);
+    wait_for_change(flash);
     send_command(flash, FLASH_WRITE_ENABLE, NULL, 0);
     start_command(flash, FLASH_ERASE_3, FLASH_ERASE_4, addr);
     select_part(flash, false);
+}
+
+bool flash_erase_sector(const struct flash *flash, uint32_t addr)
+{
+    erase_sector(flash, addr);
     return finish_change(flash, addr);
+}
+
+void flash_start_erase(const struct flash *flash, uint32_t addr)
+{
+    erase_sector(flash, addr);
+    *flash->change = (struct flash_change){
+        .is_pending = true,
+        .addr = addr,
+        .start_us = hal_now_us(),
+    };
+}
+
+enum flash_progress flash_poll(const struct flash *flash)
+{
+    if (flash->change->is_pending) {
+        update_change(flash);
+    }
+    if (flash->change->is_pending) {
+        return FLASH_BUSY;
+    }
+    return flash->change->has_failed ? FLASH_FAILED : FLASH_DONE;
 }
 
 static bool program_page(const struct flash *flash, uint32_t addr,
@@ -161,6 +214,7 @@ bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
     const uint8_t *from = data;
 
     ASSERT(addr < flash->size_bytes && len_bytes <= flash->size_bytes - addr);
+    wait_for_change(flash);
     while (len_bytes > 0) {
         size_t room = FLASH_PAGE_BYTES - addr % FLASH_PAGE_BYTES;
         size_t part = MIN(len_bytes, room);

@@ -22,12 +22,27 @@ struct flash_failures {
     uint32_t addr;  /* in the last one of them */
 };
 
+/* A command that was started and need not have ended.  Treat as opaque. */
+struct flash_change {
+    bool is_pending; /* the part was busy when it was asked last */
+    bool has_failed; /* it was busy for too long */
+    uint32_t addr;
+    uint64_t start_us;
+};
+
+enum flash_progress {
+    FLASH_BUSY, /* The command goes on; ask again later. */
+    FLASH_DONE,
+    FLASH_FAILED,
+};
+
 struct flash {
     const struct spi *spi;
     const struct gpio *gpio;
     unsigned int select_pin;
     uint32_t size_bytes;
     struct flash_failures *failures; /* NULL: they are not counted */
+    struct flash_change *change; /* NULL: flash_start_erase() is not called */
 };
 
 /**
@@ -49,6 +64,18 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
  * @return false when the flash stays busy for longer than its longest erasure
  */
 MUST_USE bool flash_erase_sector(const struct flash *flash, uint32_t addr);
+
+/**
+ * Begin what flash_erase_sector() does.  While the part is busy, the caller goes
+ * on with other work, and calls flash_poll().  All other functions that access
+ * the flash first wait for the end of the erasure, so they can be called at any
+ * time; but only one erasure can be begun before flash_poll() has returned its
+ * result.
+ */
+void flash_start_erase(const struct flash *flash, uint32_t addr);
+
+/** What has become of the last flash_start_erase(). */
+enum flash_progress flash_poll(const struct flash *flash);
 
 /**
  * Clear bits: every byte becomes its old value AND the written value.

@@ -36,23 +36,39 @@ static struct flash_ram *ram_of(const struct flash *flash)
     return (struct flash_ram *)(uintptr_t)flash;
 }
 
+static bool is_erasing(const struct flash_ram *ram)
+{
+    return ram->erase_us != 0 && ram->now_us() < ram->busy_until_us;
+}
+
+/* The part takes no command while it is busy. */
+static void wait_for_erasure(struct flash_ram *ram)
+{
+    if (ram->is_busy && is_erasing(ram)) {
+        ram->waits++;
+        ram->delay_us((uint32_t)(ram->busy_until_us - ram->now_us()));
+    }
+    ram->is_busy = false;
+}
+
 void flash_read(const struct flash *flash, uint32_t addr, void *buf,
                 size_t len_bytes)
 {
-    const struct flash_ram *ram = ram_of(flash);
+    struct flash_ram *ram = ram_of(flash);
     uint8_t *to = buf;
 
     ASSERT(addr <= flash->size_bytes && len_bytes <= flash->size_bytes - addr);
+    wait_for_erasure(ram);
     for (size_t i = 0; i < len_bytes; i++) {
         to[i] = (uint8_t)~ram->inverted[addr + i];
     }
 }
 
-bool flash_erase_sector(const struct flash *flash, uint32_t addr)
+/* @return false when the power has failed */
+static bool erase_now(struct flash_ram *ram, uint32_t addr)
 {
-    struct flash_ram *ram = ram_of(flash);
-
-    ASSERT(addr % FLASH_SECTOR_BYTES == 0 && addr < flash->size_bytes);
+    ASSERT(addr % FLASH_SECTOR_BYTES == 0 && addr < ram->flash.size_bytes);
+    wait_for_erasure(ram);
     ram->commands++;
     for (uint32_t i = 0; i < FLASH_SECTOR_BYTES; i++) {
         if (flash_ram_is_off(ram)) {
@@ -64,6 +80,37 @@ bool flash_erase_sector(const struct flash *flash, uint32_t addr)
     return true;
 }
 
+bool flash_erase_sector(const struct flash *flash, uint32_t addr)
+{
+    struct flash_ram *ram = ram_of(flash);
+    bool is_erased = erase_now(ram, addr);
+
+    if (ram->erase_us != 0) {
+        ram->delay_us(ram->erase_us);
+    }
+    return is_erased;
+}
+
+void flash_start_erase(const struct flash *flash, uint32_t addr)
+{
+    struct flash_ram *ram = ram_of(flash);
+
+    ram->has_failed = !erase_now(ram, addr);
+    ram->is_busy = true;
+    ram->busy_until_us = ram->erase_us != 0 ? ram->now_us() + ram->erase_us : 0;
+}
+
+enum flash_progress flash_poll(const struct flash *flash)
+{
+    struct flash_ram *ram = ram_of(flash);
+
+    if (ram->is_busy && is_erasing(ram)) {
+        return FLASH_BUSY;
+    }
+    ram->is_busy = false;
+    return ram->has_failed ? FLASH_FAILED : FLASH_DONE;
+}
+
 bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
                    size_t len_bytes)
 {
@@ -71,6 +118,7 @@ bool flash_program(const struct flash *flash, uint32_t addr, const void *data,
     const uint8_t *from = data;
 
     ASSERT(addr <= flash->size_bytes && len_bytes <= flash->size_bytes - addr);
+    wait_for_erasure(ram);
     ram->commands++;
     for (size_t i = 0; i < len_bytes; i++) {
         if (flash_ram_is_off(ram)) {

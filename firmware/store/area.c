@@ -193,12 +193,15 @@ bool area_read_older(const struct flash *flash, const struct area *area,
     return false;
 }
 
+uint32_t area_next_addr(const struct area *area, uint32_t sequence)
+{
+    return copy_addr(area, sequence + 1);
+}
+
 bool area_write(const struct flash *flash, const struct area *area,
                 uint32_t *sequence, const uint8_t *buf, size_t len)
 {
-    uint32_t next = *sequence + 1;
-    uint32_t addr = copy_addr(area, next);
-    uint8_t header[AREA_HEADER_LEN] = {0};
+    uint32_t addr = area_next_addr(area, *sequence);
 
     for (uint32_t at = 0; at < AREA_HEADER_LEN + len;
          at += FLASH_SECTOR_BYTES) {
@@ -206,6 +209,16 @@ bool area_write(const struct flash *flash, const struct area *area,
             return false;
         }
     }
+    return area_write_erased(flash, area, sequence, buf, len);
+}
+
+bool area_write_erased(const struct flash *flash, const struct area *area,
+                       uint32_t *sequence, const uint8_t *buf, size_t len)
+{
+    uint32_t next = *sequence + 1;
+    uint32_t addr = copy_addr(area, next);
+    uint8_t header[AREA_HEADER_LEN] = {0};
+
     put_le32(header + AREA_SEQUENCE, next);
     put_le32(header + AREA_LENGTH, (uint32_t)len);
     put_le32(header + AREA_BODY_CRC, crc32_update(0, buf, len));

@@ -62,6 +62,15 @@ MUST_USE bool area_read_older(const struct flash *flash,
 MUST_USE bool area_write(const struct flash *flash, const struct area *area,
                          uint32_t *sequence, const uint8_t *buf, size_t len);
 
+/** The address of the copy that the next area_write() overwrites. */
+uint32_t area_next_addr(const struct area *area, uint32_t sequence);
+
+/** As area_write(), but the caller has erased the sectors at area_next_addr().
+ */
+MUST_USE bool area_write_erased(const struct flash *flash,
+                                const struct area *area, uint32_t *sequence,
+                                const uint8_t *buf, size_t len);
+
 /* The table of namespaces. */
 extern const struct area namespace_area;
 /* Results of self-tests, and the one that is in progress. */

@@ -94,18 +94,43 @@ enum area_result slot_record_read(const struct flash *flash,
     return result;
 }
 
-bool slot_record_write(const struct flash *flash,
-                       const struct slot_record *state, uint32_t *sequence)
+/* Whether the copy that was written is the one that is valid. */
+static bool is_newest(const struct flash *flash, uint32_t sequence)
 {
-    uint8_t buf[SLOT_RECORD_LEN], found[SLOT_RECORD_LEN];
+    uint8_t found[SLOT_RECORD_LEN];
     uint32_t newest;
     size_t len = 0;
 
+    return area_read(flash, &slot_record_area, found, sizeof(found), &len,
+                     &newest) == AREA_OK &&
+           newest == sequence;
+}
+
+bool slot_record_write(const struct flash *flash,
+                       const struct slot_record *state, uint32_t *sequence)
+{
+    uint8_t buf[SLOT_RECORD_LEN];
+
     slot_record_emit(state, buf);
     return area_write(flash, &slot_record_area, sequence, buf, sizeof(buf)) &&
-           area_read(flash, &slot_record_area, found, sizeof(found), &len,
-                     &newest) == AREA_OK &&
-           newest == *sequence; /* The new copy is the one that is valid. */
+           is_newest(flash, *sequence);
+}
+
+bool slot_record_write_erased(const struct flash *flash,
+                              const struct slot_record *state,
+                              uint32_t *sequence)
+{
+    uint8_t buf[SLOT_RECORD_LEN];
+
+    slot_record_emit(state, buf);
+    return area_write_erased(flash, &slot_record_area, sequence, buf,
+                             sizeof(buf)) &&
+           is_newest(flash, *sequence);
+}
+
+uint32_t slot_record_next_addr(uint32_t sequence)
+{
+    return area_next_addr(&slot_record_area, sequence);
 }
 
 uint8_t slot_other(uint8_t slot)

@@ -70,6 +70,15 @@ MUST_USE bool slot_record_write(const struct flash *flash,
                                 const struct slot_record *state,
                                 uint32_t *sequence);
 
+/** As slot_record_write(), but the caller has erased the sector at
+ * slot_record_next_addr(). */
+MUST_USE bool slot_record_write_erased(const struct flash *flash,
+                                       const struct slot_record *state,
+                                       uint32_t *sequence);
+
+/** Where the next record is written. */
+uint32_t slot_record_next_addr(uint32_t sequence);
+
 /** Address of slot 1 or 2 in the flash. */
 uint32_t slot_addr(uint8_t slot);
 

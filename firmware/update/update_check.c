@@ -169,7 +169,7 @@ void update_step_hashing(struct updater *updater)
     }
     verdict = pieces_verdict(updater, &updater->header);
     if (verdict == UPDATE_GOOD) {
-        update_begin_write(updater);
+        updater_enter(updater, UPDATER_PREPARING);
     } else {
         updater_refuse_image(updater, verdict);
     }

@@ -53,26 +53,63 @@ static void read_slot(struct update_slots *slots, uint8_t number)
     }
 }
 
+uint32_t update_slots_next_addr(const struct update_slots *slots)
+{
+    return slot_record_next_addr(slots->sequence);
+}
+
+void update_slots_note_erased(struct update_slots *slots)
+{
+    slots->erased = slots->sequence + 1;
+}
+
+bool update_slots_is_erased(const struct update_slots *slots)
+{
+    return slots->erased == slots->sequence + 1;
+}
+
+static bool write_record(struct update_slots *slots)
+{
+    const struct flash *flash = slots->config.flash;
+    bool is_erased = update_slots_is_erased(slots);
+
+    slots->erased = 0;
+    if (is_erased ? slot_record_write_erased(flash, &slots->record,
+                                             &slots->sequence)
+                  : slot_record_write(flash, &slots->record,
+                                      &slots->sequence)) {
+        return true;
+    }
+    log_line(slots->config.log,
+             "firmware: writing the state of the slots to flash failed");
+    return false;
+}
+
+static bool is_same_record(const struct slot_record *a,
+                           const struct slot_record *b)
+{
+    uint8_t one[SLOT_RECORD_LEN], other[SLOT_RECORD_LEN];
+
+    slot_record_emit(a, one);
+    slot_record_emit(b, other);
+    return memcmp(one, other, sizeof(one)) == 0;
+}
+
 /* @return false when the flash does not take the record, which stays as it was
  */
 static bool change_record(struct update_slots *slots,
                           const struct slot_record *to)
 {
     struct slot_record before = slots->record;
-    uint8_t old[SLOT_RECORD_LEN], new[SLOT_RECORD_LEN];
 
-    slot_record_emit(&before, old);
-    slot_record_emit(to, new);
-    if (memcmp(old, new, sizeof(old)) == 0) {
+    if (is_same_record(&before, to)) {
         return true;
     }
     slots->record = *to;
-    if (slot_record_write(slots->config.flash, to, &slots->sequence)) {
+    if (write_record(slots)) {
         return true;
     }
     slots->record = before;
-    log_line(slots->config.log,
-             "firmware: writing the state of the slots to flash failed");
     return false;
 }
 
@@ -294,12 +331,14 @@ static bool needs_trial(const struct update_slots *slots, uint8_t slot)
     return !is_running;
 }
 
-bool update_slots_activate(struct update_slots *slots, uint8_t slot)
+/* The record in which a slot is chosen. */
+static struct slot_record activated_record(const struct update_slots *slots,
+                                           uint8_t slot)
 {
     struct slot_record record = slots->record;
 
     if (slot == record.chosen && update_slots_is_on_trial(slots)) {
-        return true; /* the trial of this image goes on */
+        return record; /* the trial of this image goes on */
     }
     record.chosen = slot;
     record.previous = slot_other(slot);
@@ -314,6 +353,20 @@ bool update_slots_activate(struct update_slots *slots, uint8_t slot)
         record.is_unreported = false;
     }
     record.security = MAX(record.security, proven_security(slots));
+    return record;
+}
+
+bool update_slots_must_activate(const struct update_slots *slots, uint8_t slot)
+{
+    struct slot_record record = activated_record(slots, slot);
+
+    return !is_same_record(&slots->record, &record);
+}
+
+bool update_slots_activate(struct update_slots *slots, uint8_t slot)
+{
+    struct slot_record record = activated_record(slots, slot);
+
     return change_record(slots, &record);
 }
 
@@ -322,11 +375,6 @@ void update_slots_set_reported(struct update_slots *slots)
     slots->reported = 0;
     if (slots->record.is_unreported) {
         slots->record.is_unreported = false;
-        if (!slot_record_write(slots->config.flash, &slots->record,
-                               &slots->sequence)) {
-            log_line(
-                slots->config.log,
-                "firmware: writing the state of the slots to flash failed");
-        }
+        (void)write_record(slots);
     }
 }

@@ -41,6 +41,7 @@ struct update_slots {
     uint8_t reported;  /* slot whose image was given up, as long as this is to
                         * be reported; 0: none */
     bool is_replaced;  /* the running image is no longer in its slot */
+    uint32_t erased;   /* number of the record whose sector is erased; 0: none */
 };
 
 /* Whether a slot can be written now. */
@@ -72,6 +73,13 @@ bool update_slots_is_on_trial(const struct update_slots *slots);
 bool update_slots_may_store(const struct update_slots *slots, uint64_t hours);
 /** The same limit for the record of the slots. */
 bool update_slots_may_record(const struct update_slots *slots, uint64_t hours);
+
+/** The sector of the next record.  If the caller has erased it, and has said so
+ * with update_slots_note_erased(), nobody waits for its erasure later. */
+uint32_t update_slots_next_addr(const struct update_slots *slots);
+void update_slots_note_erased(struct update_slots *slots);
+/** Whether that is so. */
+bool update_slots_is_erased(const struct update_slots *slots);
 
 /** Record that the running image has passed its trial.  @return false when the
  * flash does not take the record */
@@ -108,6 +116,9 @@ void update_slots_set_checked(struct update_slots *slots, uint8_t slot,
  * unless it is proven and either runs or is the only proven one.
  * @return false when the flash does not take the record */
 MUST_USE bool update_slots_activate(struct update_slots *slots, uint8_t slot);
+
+/** Whether update_slots_activate() writes a record. */
+bool update_slots_must_activate(const struct update_slots *slots, uint8_t slot);
 
 /** Note that the slot in `slots->reported` was reported. */
 void update_slots_set_reported(struct update_slots *slots);

@@ -20,8 +20,11 @@ static uint32_t piece_len(const struct updater *updater, uint32_t limit)
     return MIN(updater->header.len_bytes - updater->at, limit);
 }
 
-void update_begin_write(struct updater *updater)
+void update_step_preparing(struct updater *updater)
 {
+    if (!updater_prepare_record(updater)) {
+        return;
+    }
     if (update_slots_begin_store(&updater->slots, updater->slot)) {
         updater_enter(updater, UPDATER_ERASING);
     } else {
@@ -31,8 +34,13 @@ void update_begin_write(struct updater *updater)
 
 void update_step_erasing(struct updater *updater)
 {
-    if (!flash_erase_sector(updater->config.flash,
-                            slot_addr(updater->slot) + updater->at)) {
+    enum flash_progress progress =
+        updater_erase(updater, slot_addr(updater->slot) + updater->at);
+
+    if (progress == FLASH_BUSY) {
+        return;
+    }
+    if (progress == FLASH_FAILED) {
         updater_fail_flash(updater);
         return;
     }
@@ -104,6 +112,11 @@ void update_step_recording(struct updater *updater)
 {
     uint8_t slot = updater->slot;
 
+    if (updater->commit.activates &&
+        update_slots_must_activate(&updater->slots, slot) &&
+        !updater_prepare_record(updater)) {
+        return;
+    }
     if (updater->commit.stores && !write_header(updater)) {
         updater_fail_flash(updater);
         return;

@@ -5,7 +5,10 @@
 
 #include "firmware/update/update_internal.h"
 
-enum { PACE_US = 100 }; /* between two flash commands, for other work */
+enum {
+    PACE_US = 100,       /* between two flash commands, for other work */
+    ERASE_POLL_US = 500, /* until the flash is asked for the end of an erasure */
+};
 
 static const uint16_t phase_next[UPDATER_PHASES] = {
     [UPDATER_IDLE] = BIT(UPDATER_STARTING),
@@ -14,7 +17,8 @@ static const uint16_t phase_next[UPDATER_PHASES] = {
                          BIT(UPDATER_IDLE),
     [UPDATER_WAITING] = BIT(UPDATER_STARTING) | BIT(UPDATER_IDLE),
     [UPDATER_PROVING] = BIT(UPDATER_HASHING) | BIT(UPDATER_IDLE),
-    [UPDATER_HASHING] = BIT(UPDATER_ERASING) | BIT(UPDATER_IDLE),
+    [UPDATER_HASHING] = BIT(UPDATER_PREPARING) | BIT(UPDATER_IDLE),
+    [UPDATER_PREPARING] = BIT(UPDATER_ERASING) | BIT(UPDATER_IDLE),
     [UPDATER_ERASING] = BIT(UPDATER_PROGRAMMING) | BIT(UPDATER_IDLE),
     [UPDATER_PROGRAMMING] = BIT(UPDATER_COMPARING) | BIT(UPDATER_IDLE),
     [UPDATER_COMPARING] = BIT(UPDATER_RECORDING) | BIT(UPDATER_IDLE),
@@ -89,6 +93,40 @@ bool updater_is_on_trial(const struct updater *updater)
     return update_slots_is_on_trial(&updater->slots);
 }
 
+/* ---- Erasures. */
+
+enum flash_progress updater_erase(struct updater *updater, uint32_t addr)
+{
+    enum flash_progress progress = FLASH_BUSY;
+
+    if (updater->is_erasing) {
+        progress = flash_poll(updater->config.flash);
+    } else {
+        flash_start_erase(updater->config.flash, addr);
+    }
+    updater->is_erasing = progress == FLASH_BUSY;
+    return progress;
+}
+
+bool updater_prepare_record(struct updater *updater)
+{
+    struct update_slots *slots = &updater->slots;
+
+    if (update_slots_is_erased(slots)) {
+        return true;
+    }
+    switch (updater_erase(updater, update_slots_next_addr(slots))) {
+    case FLASH_BUSY:
+        return false;
+    case FLASH_DONE:
+        update_slots_note_erased(slots);
+        break;
+    case FLASH_FAILED:
+        break; /* Whoever writes the record tries again. */
+    }
+    return true;
+}
+
 /* ---- The end of a commit. */
 
 void updater_end(struct updater *updater, enum nvmf_firmware_result result)
@@ -153,6 +191,13 @@ static uint64_t step_trial(struct updater *updater, uint64_t now_us)
     if (now_us < updater->started_us + UPDATE_TRIAL_US) {
         return updater->started_us + UPDATE_TRIAL_US;
     }
+    if (updater->phase != UPDATER_IDLE && updater->phase != UPDATER_WAITING) {
+        return now_us + PACE_US; /* The commit erases sectors itself. */
+    }
+    updater->is_trial_stuck = false; /* This is a new attempt. */
+    if (!updater_prepare_record(updater)) {
+        return now_us + ERASE_POLL_US;
+    }
     end_trial(updater);
     /* If the flash has refused the record, try again later. */
     updater->started_us = now_us;
@@ -166,6 +211,7 @@ uint64_t updater_step(struct updater *updater, uint64_t now_us)
         [UPDATER_WAITING] = update_step_waiting,
         [UPDATER_PROVING] = update_step_proving,
         [UPDATER_HASHING] = update_step_hashing,
+        [UPDATER_PREPARING] = update_step_preparing,
         [UPDATER_ERASING] = update_step_erasing,
         [UPDATER_PROGRAMMING] = update_step_programming,
         [UPDATER_COMPARING] = update_step_comparing,
@@ -182,9 +228,10 @@ uint64_t updater_step(struct updater *updater, uint64_t now_us)
         return trial_us;
     }
     steps[updater->phase](updater);
-    return updater->phase == UPDATER_IDLE || updater->phase == UPDATER_WAITING
-               ? trial_us
-               : now_us + PACE_US;
+    if (updater->phase == UPDATER_IDLE || updater->phase == UPDATER_WAITING) {
+        return trial_us;
+    }
+    return now_us + (updater->is_erasing ? ERASE_POLL_US : PACE_US);
 }
 
 /* ---- The seam of the target. */

@@ -2,7 +2,8 @@
 /*
  * Updates the firmware: checks a downloaded image, writes it to a slot in steps
  * of one flash command, and records which slot starts.  It also ends the trial
- * of a new image when this has run for long enough.
+ * of a new image when this has run for long enough.  No step waits for the end
+ * of an erasure, which takes up to 400 ms, so that commands of hosts go on.
  *
  * The slot that is written loses its header first and gets the new one last, so
  * that a power cut leaves an empty slot, never a mixed one.  While a slot is
@@ -50,6 +51,7 @@ enum updater_phase {
     UPDATER_WAITING,  /* Waits until the running image has passed its trial. */
     UPDATER_PROVING,  /* Checks the image in the other slot. */
     UPDATER_HASHING,  /* Checks the CRC and the hash of the image. */
+    UPDATER_PREPARING, /* Records that the slot is going to be written. */
     UPDATER_ERASING,  /* Erases the sectors of the slot, the header's first. */
     UPDATER_PROGRAMMING, /* Programs the image. */
     UPDATER_COMPARING,   /* Reads the image back. */
@@ -76,6 +78,7 @@ struct updater {
     uint8_t buf[UPDATE_PIECE_BYTES];
     uint64_t started_us;
     bool has_started;
+    bool is_erasing;     /* updater_erase() has begun and not ended */
     bool is_trial_stuck; /* the end of the trial could not be recorded */
     uint64_t writes;     /* flash commands of all updates, for statistics */
 };
@@ -87,7 +90,8 @@ void updater_init(struct updater *updater, const struct updater_config *config);
 struct nvmf_firmware updater_seam(struct updater *updater);
 
 /**
- * Do one flash command, or check a piece of an image.
+ * Do one flash command, look whether an erasure has ended, or check a piece of
+ * an image.
  *
  * @return when to call this again; UINT64_MAX: not before a commit has begun
  */

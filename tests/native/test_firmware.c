@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "firmware/ftl/ftl_internal.h"
+#include "firmware/hal/time.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -175,6 +176,102 @@ static void test_a_commit_waits_for_the_end_of_the_trial(void **state)
                      NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
     assert_false(updater_is_on_trial(&bed.drive->drive.firmware.updater));
     assert_int_equal(read_slots(), 0x12);
+}
+
+/* ---- Commands of hosts while the SPI flash erases. */
+
+enum { ERASE_US = 400000, PACE_NS = 5000000 };
+#define LONGEST_READ_NS UINT64_C(5000000)
+
+static struct {
+    bool is_done;
+    uint16_t status;
+} commit;
+
+static void end_commit(void *ctx, const struct host_result *result)
+{
+    (void)ctx;
+    assert_false(result->is_lost);
+    commit.is_done = true;
+    commit.status = result->cqe.status & NVME_SC_MASK;
+}
+
+/* Begin a commit, and do not wait for its end. */
+static void start_commit(uint32_t cdw10)
+{
+    const struct host_command command = {
+        .sqe = {.opcode = ADMIN_FIRMWARE_COMMIT, .cdw10 = cdw10},
+        .done = end_commit,
+    };
+
+    memset(&commit, 0, sizeof(commit));
+    assert_true(host_queue_submit(&bed.host->host.conn[0].queue, &command));
+}
+
+/* From now on, an erasure takes 400 ms. */
+static void slow_flash(void)
+{
+    flash.now_us = hal_now_us;
+    flash.delay_us = hal_delay_us;
+    flash.erase_us = ERASE_US;
+}
+
+static void expect_short_read(void)
+{
+    uint64_t start_ns = bed.world.now_ns;
+
+    assert_int_equal(bed_read(&bed, 1, 0, 1, HOST_DATA_KEYED), 0);
+    assert_true(bed.world.now_ns - start_ns < LONGEST_READ_NS);
+    start_ns = bed.world.now_ns;
+    native_world_pass(&bed.world, PACE_NS);
+    /* The drive has not stopped the clock of all others either. */
+    assert_true(bed.world.now_ns - start_ns < PACE_NS + LONGEST_READ_NS);
+}
+
+static void test_reads_go_on_while_a_commit_erases_the_flash(void **state)
+{
+    uint32_t reads = 0;
+
+    (void)state;
+    download_file();
+    slow_flash();
+    start_commit(2 | STORE_ACTIVATE);
+    while (!commit.is_done) {
+        expect_short_read();
+        reads++;
+    }
+    assert_int_equal(commit.status, NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    /* It has erased two sectors of the slot, and those of two records. */
+    assert_true(reads >= 4 * (uint64_t)ERASE_US * 1000 / PACE_NS / 2);
+    assert_int_equal(flash.waits, 0);
+    assert_true(reset_subsystem());
+    bed_power_cycle(&bed);
+    bed_connect(&bed, 0, 1, 32);
+    assert_string_equal(bed.drive->version, "new");
+}
+
+static void test_reads_go_on_while_the_end_of_a_trial_is_recorded(void **state)
+{
+    const struct updater *updater;
+    uint32_t reads = 0;
+
+    (void)state;
+    download_file();
+    assert_int_equal(commit_slot(2 | STORE_ACTIVATE),
+                     NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    assert_true(reset_subsystem());
+    bed_power_cycle(&bed);
+    bed_connect(&bed, 0, 1, 32);
+    updater = &bed.drive->drive.firmware.updater;
+    native_world_pass(&bed.world, UINT64_C(9900000000));
+    assert_true(updater_is_on_trial(updater));
+    slow_flash();
+    while (updater_is_on_trial(updater)) {
+        expect_short_read();
+        reads++;
+    }
+    assert_true(reads >= (uint64_t)ERASE_US * 1000 / PACE_NS / 2);
+    assert_int_equal(flash.waits, 0);
 }
 
 /* ---- A drive with NAND flash, with writes that are not on flash. */

@@ -212,3 +212,89 @@ static void test_flash_counts_what_has_failed(void **state)
     assert_int_equal(failures.count, 2);
     assert_int_equal(failures.addr, 0x1001234);
 }
+
+/* ---- Erasures for which the caller does not wait. */
+
+static struct flash_change change;
+
+static struct flash start_erasure(unsigned int busy)
+{
+    struct flash flash = start_flash();
+
+    change = (struct flash_change){0};
+    flash.change = &change;
+    part.busy = busy;
+    flash_start_erase(&flash, 0x00123000);
+    assert_string_equal(part.text, "[06][20123000]");
+    part.len = 0;
+    return flash;
+}
+
+static void test_flash_erases_while_its_caller_goes_on(void **state)
+{
+    struct flash flash = start_erasure(2);
+
+    (void)state;
+    assert_int_equal(flash_poll(&flash), FLASH_BUSY);
+    assert_int_equal(flash_poll(&flash), FLASH_BUSY);
+    assert_int_equal(flash_poll(&flash), FLASH_DONE);
+    assert_string_equal(part.text, "[05<1][05<1][05<1]");
+    part.len = 0;
+    assert_int_equal(flash_poll(&flash), FLASH_DONE);
+    assert_true(flash_program(&flash, 0, "\7", 1));
+    assert_string_equal(part.text, "[06][0200000007][05<1]");
+}
+
+/* The part ignores commands while it is busy. */
+static void test_flash_waits_for_an_erasure_before_other_commands(void **state)
+{
+    uint8_t buf[4];
+    struct flash flash = start_erasure(1);
+
+    (void)state;
+    flash_read(&flash, 0, buf, sizeof(buf));
+    assert_string_equal(part.text, "[05<1][05<1][03000000<4]");
+    assert_int_equal(flash_poll(&flash), FLASH_DONE);
+    flash = start_erasure(1);
+    assert_true(flash_program(&flash, 0, "\7", 1));
+    assert_string_equal(part.text, "[05<1][05<1][06][0200000007][05<1]");
+    assert_int_equal(flash_poll(&flash), FLASH_DONE);
+    flash = start_erasure(1);
+    assert_true(flash_erase_sector(&flash, 0x1000));
+    assert_string_equal(part.text, "[05<1][05<1][06][20001000][05<1]");
+    assert_int_equal(flash_poll(&flash), FLASH_DONE);
+    flash = start_erasure(1);
+    flash_start_erase(&flash, 0x2000);
+    assert_string_equal(part.text, "[05<1][05<1][06][20002000]");
+}
+
+static void test_flash_gives_up_on_an_erasure_that_does_not_end(void **state)
+{
+    struct flash_failures failures = {0};
+    struct flash flash = start_erasure(0);
+    unsigned int polls = 0;
+
+    (void)state;
+    flash.failures = &failures;
+    part.is_stuck = true;
+    part.step_us = 20000;
+    while (flash_poll(&flash) == FLASH_BUSY) {
+        polls++;
+    }
+    assert_int_equal(flash_poll(&flash), FLASH_FAILED);
+    assert_in_range(polls, 140, 151);
+    assert_int_equal(failures.count, 1);
+    assert_int_equal(failures.addr, 0x00123000);
+    /* Whoever waits for it waits no longer than that. */
+    flash = start_erasure(0);
+    flash.failures = &failures;
+    part.is_stuck = true;
+    part.step_us = 20000;
+    assert_false(flash_program(&flash, 0, "\7", 1));
+    assert_int_equal(failures.count, 3);
+    assert_int_equal(flash_poll(&flash), FLASH_FAILED);
+    /* The next one is a new attempt. */
+    part.is_stuck = false;
+    flash_start_erase(&flash, 0x1000);
+    assert_int_equal(flash_poll(&flash), FLASH_DONE);
+}

@@ -224,7 +224,9 @@ void bed_pass(struct update_bed *bed, uint64_t us)
 {
     (void)updater_step(&bed->updater, bed->now_us);
     bed->now_us += us;
-    (void)updater_step(&bed->updater, bed->now_us);
+    do {
+        (void)updater_step(&bed->updater, bed->now_us);
+    } while (bed->updater.is_erasing);
 }
 
 const char *bed_version(struct update_bed *bed)
