@@ -106,6 +106,19 @@ static enum init_result choose_sizes(struct nand_medium *medium,
                  ftl->geometry.blocks, ftl->geometry.wordlines);
         return INIT_UNUSABLE;
     }
+    /* An estimate may be too large.  The starts before the die died have
+     * checked the real capacity. */
+    if (!ftl->is_capacity_estimated && !ftl_checkpoint_fits(ftl)) {
+        log_line(medium->config.log,
+                 "ftl: the map for %lu MiB does not fit into one superblock, "
+                 "which is one block of %u wordlines in each of the %u planes "
+                 "of %u dies; create an array with fewer blocks in a plane "
+                 "than %u, or with more dies",
+                 to_mib((uint64_t)ftl->logical_units << UNIT_SHIFT),
+                 ftl->geometry.wordlines, ftl->geometry.planes,
+                 ftl->geometry.dies, ftl->geometry.blocks);
+        return INIT_UNUSABLE;
+    }
     return INIT_OK;
 }
 

@@ -148,6 +148,19 @@ static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
            config->num_ops < FTL_LIST_END;
 }
 
+bool ftl_checkpoint_fits(const struct ftl_config *config)
+{
+    struct ftl ftl;
+
+    ftl.config = *config;
+    if (!ftl_layout_init(&ftl.layout, &config->geometry)) {
+        return false;
+    }
+    ftl_set_entries(&ftl);
+    return ftl_checkpoint_pieces(&ftl) <=
+           ftl_layout_least_capacity(&ftl.layout);
+}
+
 size_t ftl_bytes(const struct ftl_config *config)
 {
     struct ftl ftl;

@@ -175,6 +175,15 @@ enum {
  */
 uint32_t ftl_space(const struct ftl_config *config, uint32_t spare_percent);
 
+/**
+ * Whether a checkpoint of the map of config->logical_units fits into every
+ * superblock that may be used.  If it does not, no checkpoint is ever complete,
+ * and each start reads the system bytes of all rows.
+ *
+ * Only the geometry and logical_units of the configuration are used.
+ */
+bool ftl_checkpoint_fits(const struct ftl_config *config);
+
 /** Blocks of all planes that are not marked as bad in the configuration. */
 uint32_t ftl_good_blocks(const struct ftl_config *config);
 

@@ -1146,6 +1146,31 @@ static void test_an_array_that_is_too_small_is_refused(void **state)
 }
 
 WITH_FIXTURE(setup_nand, teardown)
+static void test_an_array_whose_map_no_superblock_holds_is_refused(void **state)
+{
+    const struct nand_storage_config storage = {
+        .profile = "slc",
+        .channels = 1,
+        .dies = 1,
+        .blocks = 1800,
+        .wordlines = 8,
+        .is_sparse = true,
+    };
+    struct nand_ram *ram = calloc(1, sizeof(*ram));
+
+    (void)state;
+    assert_non_null(ram);
+    nand_storage_init(ram, &storage);
+    expect_refusal(ram, 0,
+                   "MiB does not fit into one superblock, which is one block "
+                   "of 8 wordlines in each of the 4 planes of 1 dies; create "
+                   "an array with fewer blocks in a plane than 1800, or with "
+                   "more dies");
+    nand_storage_end(ram);
+    free(ram);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
 static void test_a_dram_that_is_too_small_for_the_map_is_refused(void **state)
 {
     struct nand_ram *ram = calloc(1, sizeof(*ram));

@@ -333,6 +333,17 @@ def test_create_refuses_what_does_not_fit(run: Run, tmp_path: Path, words: tuple
     assert not path.exists()
 
 
+def test_create_refuses_an_array_whose_map_fits_into_no_superblock(run: Run, tmp_path: Path
+                                                                   ) -> None:
+    path = tmp_path / "nand.img"
+    words = ("--capacity", "16G", "--profile", "slc", "--channels", "1", "--dies", "1")
+    done = run("create", path, *words)
+    assert done.returncode == 4 and not path.exists()
+    assert done.stderr == (f"essd-nand: {path}: an array of 16G is too large for 1 channels with "
+                           "1 dies of the profile slc; the nearest is 12408M\n")
+    assert run("create", path, *words, "--visible", "4G").returncode == 0
+
+
 def test_the_smallest_arrays_are_those_of_the_document(run: Run) -> None:
     text = (paths.TOP / "docs/nand.md").read_text(encoding="utf-8")
     lines = text[text.index("| dies | `tlc2021`"):].partition("\n\n")[0].splitlines()

@@ -267,7 +267,8 @@ def create(path: Path, wanted: Wanted, size: str, capacity: int = 0) -> Nand:
     """
     options = shape(wanted)
     files.make_folder(path.parent)
-    done = call("create", path, "--capacity", size_bytes(size), *options)
+    visible = ["--visible", capacity] if capacity else []
+    done = call("create", path, "--capacity", size_bytes(size), *visible, *options)
     if done.returncode:
         raise NandError(f"NAND file {path}: {complaint(path, done)}")
     try:

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fit.h"
+#include "space.h"
 
 enum { RECORDS_AT_ONCE = 1024 };
 
@@ -61,6 +62,9 @@ int create_image(const char *path, const struct wishes *wishes)
     if (profile == NULL || !fit_geometry(path, wishes, profile,
                                          wishes->capacity_bytes, &geometry)) {
         return STATUS_FAILED;
+    }
+    if (!space_is_mapped(path, wishes)) {
+        return STATUS_TOO_LARGE;
     }
     nand_file_new(&image.file, profile, &geometry, wishes->seed);
     nand_layout(&image.layout, &geometry);

@@ -99,6 +99,10 @@ static const char *choose_config(struct ftl_run *run,
     if (!nand_sizes_choose(config, sizes)) {
         return "it has no space for data";
     }
+    if (!config->is_capacity_estimated && !ftl_checkpoint_fits(config)) {
+        return "its map does not fit into one superblock, so no drive can use "
+               "it";
+    }
     config->scrub_us = 0; /* Hardly any time passes. */
     config->memory = allocate_memory(ftl_bytes(config));
     config->keep = allocate_memory(ftl_keep_bytes(config));

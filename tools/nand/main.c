@@ -14,8 +14,9 @@
 #include "space.h"
 
 static const char usage[] =
-    "usage: essd-nand create FILE --capacity BYTES [--profile NAME]\n"
-    "                        [--channels N] [--dies N] [--seed N]\n"
+    "usage: essd-nand create FILE --capacity BYTES [--visible BYTES]\n"
+    "                        [--profile NAME] [--channels N] [--dies N]\n"
+    "                        [--seed N]\n"
     "       essd-nand info FILE [--json] [--spare PERCENT]\n"
     "       essd-nand check FILE [--json]\n"
     "       essd-nand age FILE [--erasures N] [--reads N] [--bad] [--at "

@@ -33,13 +33,15 @@ struct kind {
 struct space {
     uint64_t bytes;      /* that hosts can store; 0: no such array */
     uint64_t dram_bytes; /* that the translation layer needs */
+    bool is_mapped; /* the checkpoint of the map fits into one superblock */
 };
 
 static struct space compute_space(const struct nand_geometry *geometry,
                                   const struct nand_profile *profile,
                                   uint64_t seed, unsigned int spare_percent,
-                                  const struct nand_sizes *sizes)
+                                  const struct nand_sizes *wanted)
 {
+    struct nand_sizes sizes = *wanted;
     uint32_t dies = nand_geometry_dies(geometry);
     uint8_t *bad = calloc(geometry->blocks, dies);
     struct ftl_config config = {
@@ -59,9 +61,14 @@ static struct space compute_space(const struct nand_geometry *geometry,
     if (bad == NULL) {
         return space;
     }
-    nand_sizes_begin(&config, sizes);
+    nand_sizes_begin(&config, &sizes);
     nand_space_mark(bad, geometry, profile, seed);
-    if (nand_sizes_choose(&config, sizes)) {
+    if (sizes.capacity_bytes == 0) {
+        sizes.capacity_bytes =
+            (uint64_t)ftl_space(&config, spare_percent) * FTL_UNIT_DATA;
+    }
+    if (nand_sizes_choose(&config, &sizes)) {
+        space.is_mapped = ftl_checkpoint_fits(&config);
         space.bytes =
             (uint64_t)ftl_space(&config, spare_percent) * FTL_UNIT_DATA;
         space.dram_bytes = ftl_bytes(&config) + ftl_keep_bytes(&config);
@@ -74,9 +81,7 @@ uint64_t space_bytes(const struct nand_geometry *geometry,
                      const struct nand_profile *profile, uint64_t seed,
                      unsigned int spare_percent)
 {
-    const struct nand_sizes sizes = {0};
-
-    return compute_space(geometry, profile, seed, spare_percent, &sizes).bytes;
+    return nand_space_bytes(geometry, profile, seed, spare_percent);
 }
 
 /* The space of an array that holds `array_bytes`, if hosts see `visible_bytes`
@@ -124,7 +129,8 @@ static bool find_kind(struct kind *kind, const struct wishes *wishes)
 
 static bool has_room(const struct space *space)
 {
-    return space->bytes != 0 && space->dram_bytes <= SPACE_DRAM;
+    return space->bytes != 0 && space->is_mapped &&
+           space->dram_bytes <= SPACE_DRAM;
 }
 
 /* @return the size of the smallest array for a drive with this capacity; 0: no
@@ -168,8 +174,8 @@ static bool is_possible_array(const struct kind *kind, uint64_t bytes)
 
 /* Say that a number of bytes is too large, and which one is the nearest that is
  * possible.  @return STATUS_TOO_LARGE */
-static int refuse_large(const struct kind *kind, const char *what,
-                        uint64_t least_bytes,
+static int refuse_large(const char *path, const struct kind *kind,
+                        const char *what, uint64_t least_bytes,
                         bool (*is_possible)(const struct kind *, uint64_t))
 {
     const struct wishes *wishes = kind->wishes;
@@ -185,13 +191,30 @@ static int refuse_large(const struct kind *kind, const char *what,
             high = middle;
         }
     }
-    image_complain(NULL,
+    image_complain(path,
                    "%s of %s is too large for %u channels with %u dies of the "
                    "profile %s; the nearest is %s",
                    what, size_text(wishes->capacity_bytes).text,
                    wishes->channels, wishes->dies, kind->profile->name,
                    size_text(low * MIB).text);
     return STATUS_TOO_LARGE;
+}
+
+bool space_is_mapped(const char *path, const struct wishes *wishes)
+{
+    struct kind kind;
+    struct space space;
+
+    if (!find_kind(&kind, wishes)) {
+        return false;
+    }
+    space = space_of(&kind, wishes->capacity_bytes, wishes->visible_bytes);
+    if (space.bytes == 0 || space.is_mapped) {
+        return true;
+    }
+    (void)refuse_large(path, &kind, "an array", kind.smallest,
+                       is_possible_array);
+    return false;
 }
 
 /* ---- The commands. */
@@ -206,7 +229,7 @@ int print_size(const struct wishes *wishes)
     }
     size = find_array(&kind, wishes->capacity_bytes);
     if (size == 0) {
-        return refuse_large(&kind, "a capacity", 1, is_possible_capacity);
+        return refuse_large(NULL, &kind, "a capacity", 1, is_possible_capacity);
     }
     printf("%" PRIu64 "\n", size);
     return STATUS_OK;
@@ -224,7 +247,7 @@ int print_space(const struct wishes *wishes)
         return STATUS_FAILED;
     }
     if (!is_possible_array(&kind, size)) {
-        return refuse_large(&kind, "an array", kind.smallest,
+        return refuse_large(NULL, &kind, "an array", kind.smallest,
                             is_possible_array);
     }
     printf("%" PRIu64 "\n", space_of(&kind, size, wishes->visible_bytes).bytes);

@@ -12,6 +12,15 @@ uint64_t space_bytes(const struct nand_geometry *geometry,
                      unsigned int spare_percent);
 
 /**
+ * Whether the firmware can write a checkpoint of the map of the array that the
+ * command line describes.  If it cannot, print one line that names the nearest
+ * size of which it can.
+ *
+ * @param path  the file that the message begins with
+ */
+MUST_USE bool space_is_mapped(const char *path, const struct wishes *wishes);
+
+/**
  * The command `size`: find the smallest array of a kind with which a drive has
  * at least the capacity wishes->capacity_bytes, and print how many bytes of
  * data all its blocks hold.

@@ -623,7 +623,7 @@ static uint8_t left_out_planes(const struct bed_config *config,
     return config->last_die_blocks != 0 && block >= config->last_die_blocks &&
                    die + 1 == nand_geometry_dies(&config->geometry)
                ? (uint8_t)planes
-               : 0;
+               : config->forbidden_planes;
 }
 
 /* Make the memory of the write buffer longer, at its beginning. */

@@ -40,13 +40,14 @@ struct bed_config {
     bool estimates_capacity;
     /* The last die cannot be used in blocks from this one on; 0: in all. */
     uint16_t last_die_blocks;
-    uint32_t wear_spread;  /* 0: 16 */
-    uint16_t reclaim_bits; /* 0: nothing is reclaimed */
-    uint64_t scrub_us;     /* 0: nothing is scrubbed */
-    bool is_greedy;        /* garbage collection: see struct ftl_config */
-    bool erases_early;     /* the same */
-    bool torn_units_vary;  /* they read differently each time */
-    bool dies_lag;         /* now and then a die does nothing for some events */
+    uint8_t forbidden_planes; /* mask: they cannot be used in any block */
+    uint32_t wear_spread;     /* 0: 16 */
+    uint16_t reclaim_bits;    /* 0: nothing is reclaimed */
+    uint64_t scrub_us;        /* 0: nothing is scrubbed */
+    bool is_greedy;           /* garbage collection: see struct ftl_config */
+    bool erases_early;        /* the same */
+    bool torn_units_vary;     /* they read differently each time */
+    bool dies_lag; /* now and then a die does nothing for some events */
     /* Random operations are mostly writes of a few units with FUA, several of
      * the same unit at the same time. */
     bool rewrites_few;

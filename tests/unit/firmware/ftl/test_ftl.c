@@ -646,6 +646,72 @@ static void test_a_start_after_a_cut_reads_younger_superblocks_only(
     bed_free(bed);
 }
 
+/* Superblocks of eight rows of four units.  One plane is bad in all of them, so
+ * they have the least capacity that a superblock in use may have. */
+static struct bed_config config_with_large_map(uint32_t logical_units)
+{
+    return (struct bed_config){
+        .profile = "slc",
+        .geometry = {.channels = 1,
+                     .dies = 1,
+                     .planes = 4,
+                     .units = 1,
+                     .pages = 1,
+                     .blocks = 1600,
+                     .wordlines = 8},
+        .forbidden_planes = 4,
+        .logical_units = logical_units,
+        .buffer_units = 24,
+        .checkpoint_superblocks = 4,
+        .seed = 1,
+    };
+}
+
+static bool does_map_fit(uint32_t logical_units)
+{
+    const struct ftl_config config = {
+        .geometry =
+            {
+                .dies = 1,
+                .planes = 4,
+                .pages = 1,
+                .units = 1,
+                .blocks = 1600,
+                .wordlines = 8,
+            },
+        .logical_units = logical_units,
+    };
+
+    return ftl_checkpoint_fits(&config);
+}
+
+/* The largest map of which the checkpoint fits, and one that has a piece more.
+ */
+static void test_a_map_fits_if_the_smallest_superblock_holds_its_checkpoint(
+    void **state)
+{
+    uint32_t most = 1024;
+
+    (void)state;
+    while (does_map_fit(most + 1)) {
+        most++;
+    }
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed_config config = config_with_large_map(most + i);
+        struct bed *bed = bed_new(&config);
+        bool fits = does_map_fit(config.logical_units);
+
+        overwrite_medium(bed, 200, 1);
+        assert_int_equal(ftl_counters(bed->ftl)->checkpoints != 0, fits);
+        bed_stop(bed);
+        bed_mount(bed);
+        assert_int_equal(ftl_counters(bed->ftl)->scanned_rows == 0, fits);
+        bed_check(bed);
+        assert_int_equal(fits, i == 0);
+        bed_free(bed);
+    }
+}
+
 /* Rows of checkpoints fail.  The one before, or everything, is read then. */
 static void test_a_checkpoint_that_fails_is_not_used(void **state)
 {
