@@ -128,6 +128,16 @@ void ftl_set_entries(struct ftl *ftl)
     }
 }
 
+uint32_t ftl_most_pages(const struct ftl_layout *layout)
+{
+    struct ftl ftl;
+
+    ftl.config = (struct ftl_config){.logical_units = layout->places};
+    ftl.layout = *layout;
+    ftl_set_entries(&ftl);
+    return pool_slots(&ftl, FTL_POOL_TRIM);
+}
+
 /* What follows from the configuration. @return false when it does not fit */
 static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
 {

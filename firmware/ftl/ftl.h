@@ -141,11 +141,12 @@ size_t ftl_keep_bytes(const struct ftl_config *config);
 uint32_t ftl_most_units(const struct ftl_config *config);
 
 /**
- * The largest number of units of the write buffer that can always be saved when
- * the power fails.  They fit into one superblock of the least capacity that a
- * superblock in use may have.
+ * The largest number of units of the write buffer for which there is always
+ * space when the power fails.  They fit into one superblock of the least
+ * capacity that a superblock in use may have.
  *
- * @return 0 for a flash of which ftl_most_units() is 0
+ * @return less than two rows when this flash is too small for a write buffer
+ *         that is saved
  */
 uint32_t ftl_most_saved_units(const struct ftl_config *config);
 

@@ -288,6 +288,24 @@ bool ftl_checkpoint_holds_rows(const struct ftl *ftl)
             ftl->dirty[FTL_POOL_TRIM].count == 0 && !is_stream_ending(ftl));
 }
 
+/*
+ * Find out whether the checkpoint still records lost contents that nothing else
+ * records.  Once a host has overwritten or trimmed the logical unit, and this
+ * is on flash, it does not.
+ */
+static bool is_still_needed(const struct ftl *ftl)
+{
+    if (ftl->dirty[FTL_POOL_TRIM].count != 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < ftl->config.logical_units; i++) {
+        if (ftl_checkpoint_place(ftl, ftl->map[i]) == FTL_LOST_NOWHERE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ftl_checkpoint_give_up(struct ftl *ftl)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
@@ -297,8 +315,12 @@ bool ftl_checkpoint_give_up(struct ftl *ftl)
         checkpoint->opened = 0;
         return true;
     }
-    if (checkpoint->state != FTL_CHECKPOINT_IDLE || checkpoint->is_needed ||
-        ftl->mount.has_lost_pages || checkpoint->superblock == FTL_NOWHERE) {
+    if (checkpoint->state != FTL_CHECKPOINT_IDLE || ftl->mount.has_lost_pages ||
+        checkpoint->superblock == FTL_NOWHERE) {
+        return false;
+    }
+    checkpoint->is_needed = checkpoint->is_needed && is_still_needed(ftl);
+    if (checkpoint->is_needed) {
         return false;
     }
     checkpoint->next = checkpoint->superblock;

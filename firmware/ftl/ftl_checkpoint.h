@@ -10,6 +10,11 @@ struct ftl;
 /** Number of pieces of a checkpoint. */
 uint32_t ftl_checkpoint_pieces(const struct ftl *ftl);
 
+/** What a checkpoint says about a logical unit of which the map has this entry:
+ * where its durable contents are.  No row may be in flight, so that no slot
+ * follows another one. */
+uint32_t ftl_checkpoint_place(const struct ftl *ftl, uint32_t entry);
+
 /** Write a piece of the checkpoint that is being written to 4096 bytes. */
 void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
                                uint8_t *to);

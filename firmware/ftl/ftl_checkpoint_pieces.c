@@ -101,9 +101,7 @@ static bool is_header_good(const struct ftl *ftl, const uint8_t *from,
            get_le32(from + HEADER_ENTRIES) == ftl->entries;
 }
 
-/* The entry of the map for the durable contents of a unit.  No row is in
- * flight, so no slot follows another one. */
-static uint32_t durable_place(const struct ftl *ftl, uint32_t entry)
+uint32_t ftl_checkpoint_place(const struct ftl *ftl, uint32_t entry)
 {
     return ftl_is_in_slot(entry) ? ftl->slots[(uint16_t)entry].old_place
                                  : entry;
@@ -118,7 +116,8 @@ static void emit_map(const struct ftl *ftl, uint32_t piece, uint8_t *to)
     uint8_t *words = __builtin_assume_aligned(to, ENTRY_LEN);
 
     for (uint32_t i = 0; i < count; i++) {
-        put_le32(words + (size_t)i * ENTRY_LEN, durable_place(ftl, map[i]));
+        put_le32(words + (size_t)i * ENTRY_LEN,
+                 ftl_checkpoint_place(ftl, map[i]));
     }
     memset(to + (size_t)count * ENTRY_LEN, 0,
            FTL_UNIT_DATA - (size_t)count * ENTRY_LEN);

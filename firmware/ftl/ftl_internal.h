@@ -223,7 +223,8 @@ struct ftl_request {
     uint8_t attempts;          /* ROW, ERASE: so many times it had to be held */
     bool is_refused; /* ROW, ERASE: it is one of those of ftl.num_refused */
     uint16_t op;     /* READ, FILL: of the medium */
-    uint32_t row;    /* counted over all superblocks */
+    uint32_t numbers[FTL_OP_UNITS]; /* READ: the logical unit of each unit */
+    uint32_t row;                   /* counted over all superblocks */
     struct ftl_flash_op flash;
     uint16_t slots[FTL_OP_UNITS]; /* of each unit, or FTL_LIST_END */
     struct ftl_flash_unit units[FTL_OP_UNITS];
@@ -589,6 +590,9 @@ void ftl_map_trim_place(struct ftl *ftl, uint32_t entry);
 void ftl_set_entries(struct ftl *ftl);
 /** Make all slots free. */
 void ftl_init_slots(struct ftl *ftl);
+/** The most trim, health and wear pages that are in the buffer at one time,
+ * whatever the capacity. */
+uint32_t ftl_most_pages(const struct ftl_layout *layout);
 
 /* ---- ftl_capacity.c */
 /** Write the capacity into the metadata of a page. */

@@ -197,6 +197,7 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
         unit.system = ftl_marks_read(ftl, request);
         done += len;
         unit.more = done < part->length;
+        request->numbers[request->flash.num_units] = part->number;
         ftl_request_add(ftl, request, place, &unit);
     }
     return true;
@@ -213,6 +214,7 @@ static bool read_protected(struct ftl *ftl, struct ftl_op *op, uint32_t place,
     if (request == NULL) {
         return false;
     }
+    request->numbers[0] = part->number; /* That of the other entries, too. */
     ftl_protect_read_flash(ftl, op, request, place, part->offset, part->length);
     send_read(ftl, open);
     return true;

@@ -44,9 +44,9 @@ uint32_t ftl_most_saved_units(const struct ftl_config *config)
     if (!ftl_layout_init(&layout, &config->geometry)) {
         return 0;
     }
-    others = FTL_TRIM_SLOTS + SAVE_ROWS * layout.row_units;
+    others = ftl_most_pages(&layout) + SAVE_ROWS * layout.row_units;
     least = ftl_layout_least_capacity(&layout);
-    return MAX(least - MIN(least, others), 2 * layout.row_units);
+    return least - MIN(least, others);
 }
 
 bool ftl_is_saved(const struct ftl *ftl)

@@ -257,21 +257,22 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
 
 /* ---- The result. */
 
-/* Whether rebuilt system bytes are those of the unit that was asked for. */
+/* Whether rebuilt system bytes are those of the unit that was asked for, which
+ * the request reads into its entry `entry`. */
 static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
-                        const struct ftl_system *system, uint32_t place)
+                        const struct ftl_system *system, uint32_t place,
+                        uint32_t entry)
 {
     const struct ftl_request *request = &ftl->requests[rescue->request];
-    const struct ftl_op *op = &ftl->ops[request->op];
 
     switch ((enum ftl_request_kind)request->kind) {
     case FTL_REQUEST_READ:
         return system->kind == FTL_KIND_DATA &&
-               system->number >= op->io.first_lba / FTL_UNIT_SECTORS &&
-               (uint64_t)system->number * FTL_UNIT_SECTORS < op->end_sector;
+               system->number == request->numbers[entry];
     case FTL_REQUEST_FILL:
         return system->kind == FTL_KIND_DATA &&
-               system->number == ftl->slots[op->fill_slot].number;
+               system->number ==
+                   ftl->slots[ftl->ops[request->op].fill_slot].number;
     case FTL_REQUEST_MOVE:
         if (!ftl_map_is_valid(ftl, place)) {
             return true; /* Nobody needs this unit any longer. */
@@ -316,7 +317,7 @@ static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
     }
     ftl_system_mark_data(rescue->system[unit]);
     return ftl_system_parse(&system, rescue->system[unit]) &&
-           is_expected(ftl, rescue, &system, place);
+           is_expected(ftl, rescue, &system, place, rescue->entry[unit]);
 }
 
 /* Copy a rebuilt unit to where the request reads it to.

@@ -302,6 +302,75 @@ static void test_a_checkpoint_that_contradicts_itself_is_not_used(void **state)
     bed_free(bed);
 }
 
+/* A unit is lost, and only a checkpoint records that. */
+static struct bed *new_with_lost_unit(uint32_t unit)
+{
+    struct bed_config config = config_of(2);
+    struct bed *bed = new_used(&config, false);
+
+    bed_trim(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    bed_flush(bed);
+    bed->ftl->map[unit] = FTL_LOST_NOWHERE;
+    bed->ftl->checkpoint.is_needed = true;
+    write_checkpoint(bed);
+    return bed;
+}
+
+static void test_a_checkpoint_is_needed_only_while_units_are_lost(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        struct bed *bed = new_with_lost_unit(5);
+
+        assert_false(ftl_checkpoint_give_up(bed->ftl));
+        if (i == 0) {
+            bed_write(bed, 5 * BED_SECTORS, BED_SECTORS);
+        } else {
+            bed_trim(bed, 5 * BED_SECTORS, BED_SECTORS);
+        }
+        assert_false(ftl_checkpoint_give_up(bed->ftl));
+        bed_flush(bed);
+        assert_true(ftl_checkpoint_give_up(bed->ftl));
+        bed_settle(bed);
+        mount_with(bed, NULL);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* The map has the places of two units that were written together in the wrong
+ * order.  A read of both must not take the rebuilt contents of one for those of
+ * the other. */
+static void test_a_rebuilt_unit_must_be_the_one_that_is_read(void **state)
+{
+    const uint32_t unit = 20;
+    struct bed_config config = config_of(4);
+    struct bed *bed = new_used(&config, false);
+    uint32_t *map = bed->ftl->map;
+    struct nand_injection fault;
+    uint32_t place;
+
+    (void)state;
+    bed_write(bed, unit * BED_SECTORS, 2 * BED_SECTORS);
+    bed_flush(bed);
+    bed_settle(bed);
+    place = map[unit];
+    assert_int_equal(ftl_place_row(&bed->ftl->layout, place),
+                     ftl_place_row(&bed->ftl->layout, map[unit + 1]));
+    fault = damage_of(bed, place);
+    inject_fault(bed, &fault);
+    assert_int_equal(bed_wait(bed, bed_submit_read(bed, unit * BED_SECTORS,
+                                                   2 * BED_SECTORS)),
+                     MEDIA_OK);
+    assert_int_equal(ftl_counters(bed->ftl)->rebuilt_units, 1);
+    map[unit] = map[unit + 1];
+    map[unit + 1] = place;
+    assert_int_equal(bed_wait(bed, bed_submit_read(bed, unit * BED_SECTORS,
+                                                   2 * BED_SECTORS)),
+                     MEDIA_READ_ERROR);
+    bed_free(bed);
+}
+
 static void test_unreadable_contents_are_rebuilt_by_the_mount(void **state)
 {
     (void)state;

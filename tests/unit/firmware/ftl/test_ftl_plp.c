@@ -295,6 +295,24 @@ static void save_full_buffer(const struct bed_config *config)
     bed_free(bed);
 }
 
+/* What ftl_most_saved_units() says of an array. */
+static uint32_t most_saved_units(const struct nand_geometry *geometry)
+{
+    const struct ftl_config config = {
+        .geometry =
+            {
+                .dies = geometry->dies,
+                .planes = geometry->planes,
+                .pages = geometry->pages,
+                .units = geometry->units,
+                .blocks = geometry->blocks,
+                .wordlines = geometry->wordlines,
+            },
+    };
+
+    return ftl_most_saved_units(&config);
+}
+
 /* With short blocks, the buffer is as large as what can be saved in one
  * superblock a quarter of whose planes has failed. */
 static void test_short_blocks_have_space_for_the_buffer(void **state)
@@ -306,22 +324,46 @@ static void test_short_blocks_have_space_for_the_buffer(void **state)
     config.torn_units_vary = false;
     config.geometry.blocks = 40;
     for (unsigned int i = 0; i < 9; i++) {
-        const struct nand_geometry *geometry = &config.geometry;
-        struct ftl_config ftl;
+        bool has_large_rows = i % 3 == 0;
 
         config.seed = 1 + i;
+        config.profile = has_large_rows ? "tlc2021" : bed_small.profile;
+        config.geometry.units = has_large_rows ? 4 : 1;
+        config.geometry.pages = has_large_rows ? 3 : 1;
         config.geometry.dies = i % 3 == 2 ? 4 : 8;
         config.geometry.wordlines = (uint16_t)(1 + i % 3);
-        ftl =
-            (struct ftl_config){.geometry = {.dies = geometry->dies,
-                                             .planes = geometry->planes,
-                                             .pages = geometry->pages,
-                                             .units = geometry->units,
-                                             .blocks = geometry->blocks,
-                                             .wordlines = geometry->wordlines}};
-        config.buffer_units = (uint16_t)ftl_most_saved_units(&ftl);
+        config.buffer_units = (uint16_t)most_saved_units(&config.geometry);
         save_full_buffer(&config);
     }
+}
+
+/* In the smallest superblock there is also space for the pages of the buffer,
+ * two of each in the map, and for three rows. */
+static void test_not_more_is_promised_to_be_saved_than_fits(void **state)
+{
+    /* Of rows of 48 units, with one die of parity. */
+    const struct nand_geometry short_blocks = {.channels = 1,
+                                               .dies = 8,
+                                               .planes = 4,
+                                               .units = 4,
+                                               .pages = 3,
+                                               .blocks = 200,
+                                               .wordlines = 1};
+    /* Of rows of four units. */
+    const struct nand_geometry few_units = {.channels = 1,
+                                            .dies = 1,
+                                            .planes = 4,
+                                            .units = 1,
+                                            .pages = 1,
+                                            .blocks = 200,
+                                            .wordlines = 8};
+
+    (void)state;
+    /* The map has three trim pages, one health page and one wear page. */
+    assert_int_equal(most_saved_units(&short_blocks),
+                     7 * 48 * 3 / 4 - 2 * 5 - 3 * 48);
+    /* One of each.  This is less than two rows, so there is no such buffer. */
+    assert_int_equal(most_saved_units(&few_units), 8 * 4 * 3 / 4 - 2 * 3 - 12);
 }
 
 /* ---- What a mount knows of the last loss of power. */
