@@ -284,6 +284,7 @@ static enum init_result nand_start(struct drive *drive,
         .seed = config->random_seed,
         .boot = config->generation,
         .has_capacitors = config->power.is_failing != NULL,
+        .budget_us = config->power.budget_us,
         .unsafe_start = usage_keeper_unsafe_start(&drive->keeper),
         .lost_words = {memory_check_lost_word(config->ecc.regs),
                        trap_word(config)},
@@ -315,7 +316,7 @@ static enum init_result nand_start(struct drive *drive,
         .submit = nand_medium_submit,
         .ctx = &drive->nand,
         .size_blocks = drive->nand.size_blocks,
-        .has_cache = !nand.has_capacitors,
+        .has_cache = !nand_medium_has_capacitors(&drive->nand),
     };
     return result;
 }

@@ -138,7 +138,9 @@ static bool start_drive(void)
             sysctl_reset_cause(&board.sysctl) != SYSCTL_RESET_POWER_ON,
         .power = {sysctl_has_capacitors(&board.sysctl) ? board_power_is_failing
                                                        : NULL,
-                  board_power_saved, &board},
+                  board_power_saved, &board,
+                  /* 0 would mean that there is no limit. */
+                  MAX(sysctl_power_budget_us(&board.sysctl), 1u)},
         .random_seed = sysctl_random64(&board.sysctl),
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
         .rnic_regs = SOC_RNIC_BASE,

@@ -33,6 +33,52 @@ static uint32_t block_units(const struct ftl_geometry *geometry)
     return (uint32_t)geometry->wordlines * geometry->pages * geometry->units;
 }
 
+/* Say that the capacitors do not last long enough for a write buffer of the
+ * usual size. */
+static void report_budget(struct nand_medium *medium,
+                          const struct nand_sizes *sizes,
+                          const struct ftl_config *ftl)
+{
+    struct nand_sizes unlimited = *sizes;
+    struct ftl_config usual = *ftl;
+
+    unlimited.budget_us = 0;
+    nand_sizes_begin(&usual, &unlimited);
+    if (ftl->buffer_units < usual.buffer_units) {
+        log_line(medium->config.log,
+                 "power: the capacitors last for %lu ms, which is enough to "
+                 "save %lu KiB; the write buffer has this size instead of %lu "
+                 "KiB",
+                 (unsigned long)sizes->budget_us / 1000,
+                 (unsigned long)ftl->buffer_units * (FTL_UNIT_DATA >> 10),
+                 (unsigned long)usual.buffer_units * (FTL_UNIT_DATA >> 10));
+    }
+}
+
+/*
+ * Choose the size of the write buffer.  If the capacitors cannot save even the
+ * smallest one, the drive behaves as if there were none.
+ */
+static void choose_buffer(struct nand_medium *medium,
+                          const struct nand_sizes *wanted,
+                          struct ftl_config *ftl)
+{
+    struct nand_sizes sizes = *wanted;
+
+    if (sizes.has_capacitors && nand_sizes_saved(ftl, &sizes) == 0) {
+        log_line(medium->config.log,
+                 "power: the write buffer cannot be saved when the power "
+                 "fails, because the array is too small for that, or the "
+                 "capacitors last for %lu ms only; the drive has a volatile "
+                 "write cache, as without capacitors",
+                 (unsigned long)sizes.budget_us / 1000);
+        sizes.has_capacitors = false;
+        medium->config.has_capacitors = false;
+    }
+    nand_sizes_begin(ftl, &sizes);
+    report_budget(medium, &sizes, ftl);
+}
+
 /*
  * Choose the size of the write buffer, and read which blocks the factory has
  * marked as bad.  If a die does not answer, its bad blocks are not known, and
@@ -54,7 +100,7 @@ static enum init_result read_marks(struct nand_medium *medium,
         return INIT_NO_MEMORY;
     }
     ftl->bad_planes = bad;
-    nand_sizes_begin(ftl, sizes);
+    choose_buffer(medium, sizes, ftl);
     if (!nand_seam_read_marks(&medium->nand, info, list, bad, &marks)) {
         return INIT_REFUSED;
     }
@@ -301,6 +347,15 @@ enum init_result nand_medium_start(struct nand_medium *medium,
     const struct nand_sizes sizes = {
         .capacity_bytes = config->capacity_bytes,
         .has_capacitors = config->has_capacitors,
+        .budget_us = config->budget_us,
+        .times =
+            {
+                .program_us = info->program_us,
+                .transfer_us = info->transfer_us,
+                .erase_us = info->erase_us,
+                .read_us = info->read_us,
+                .channel_dies = info->dies,
+            },
         .hard_bits = info->hard_bits,
     };
     enum init_result result;

@@ -29,6 +29,7 @@ struct nand_medium_config {
     /* When the power fails, capacitors supply the drive until the write buffer
      * is saved. */
     bool has_capacitors;
+    uint32_t budget_us; /* for how long they do so; 0: without limit */
     /* The power last went off while hosts used the drive, in the start with
      * this number; 0: it did not, or all was on flash. */
     uint32_t unsafe_start;
@@ -76,6 +77,8 @@ struct nand_medium_config {
 
 /* Treat as opaque. */
 struct nand_medium {
+    /* has_capacitors is false also if they do not last long enough to save the
+     * write buffer: see nand_medium_has_capacitors(). */
     struct nand_medium_config config;
     struct nand nand;
     struct nand_seam seam;
@@ -128,6 +131,12 @@ MUST_USE enum init_result nand_medium_start(
  * @param ecc_regs  as in nand_medium_config
  */
 void nand_medium_count_start(uint8_t *end, uintptr_t ecc_regs, uint32_t boot);
+
+/** Whether there are capacitors with which the write buffer can be saved. */
+static inline bool nand_medium_has_capacitors(const struct nand_medium *medium)
+{
+    return medium->config.has_capacitors;
+}
 
 /** The target's media seam. */
 struct nvmf_media nand_medium_seam(struct nand_medium *medium,

@@ -8,9 +8,18 @@ enum {
     BUFFER_UNITS = 4096,
     BUFFER_PART = 16,
     ROWS_PER_DIE = 2,
+    BUFFER_ROWS_MIN = 2, /* that ftl_config.buffer_units needs */
     /* The longest time between rows that scrubbing reads. */
     SCRUB_MAX_US = 10000000,
     SCRUB_MIN_US = 1000,
+    /* When the power fails, a die may have erasures in progress, and rows of
+     * garbage collection or of a checkpoint.  They end before the first row of
+     * the buffer begins. */
+    ERASES_BEFORE = 2,
+    ROWS_BEFORE = 3,
+    /* The last row that is not full, a row whose program fails, and the marker:
+     * each one may wait for the one before. */
+    ROWS_AFTER = 3,
     WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* after so long without writes, the write buffer is
                        * programmed */
@@ -28,28 +37,74 @@ static uint32_t choose_capacity(const struct nand_sizes *sizes,
     return wanted == 0 ? space : (uint32_t)MIN(wanted, (uint64_t)space);
 }
 
+static uint32_t units_of_row(const struct ftl_geometry *geometry)
+{
+    return (uint32_t)geometry->planes * geometry->pages * geometry->units;
+}
+
+/*
+ * How many units can be saved before the capacitors are empty.  A quarter of
+ * the planes may be bad, as in the smallest superblock that is used, and of
+ * each stripe one row has parity.
+ */
+static uint32_t count_saved_in_time(const struct ftl_geometry *geometry,
+                                    const struct nand_sizes *sizes)
+{
+    const struct nand_times *times = &sizes->times;
+    uint32_t row_us = times->program_us + times->transfer_us;
+    /* Time in which each die programs one row. */
+    uint32_t round_us = MAX(row_us, times->transfer_us * times->channel_dies);
+    /* All reads in progress may be of the same die. */
+    uint64_t before_us = (uint64_t)ERASES_BEFORE * times->erase_us +
+                         (uint64_t)NAND_SIZES_REQUESTS * times->read_us +
+                         (uint64_t)ROWS_BEFORE * round_us;
+    uint64_t after_us = (uint64_t)ROWS_AFTER * row_us;
+    uint64_t rows;
+
+    if (sizes->budget_us == 0 || round_us == 0) {
+        return UINT32_MAX;
+    }
+    if (sizes->budget_us < before_us + after_us) {
+        return 0;
+    }
+    rows = (sizes->budget_us - before_us - after_us) / round_us;
+    rows *= geometry->dies >= FTL_PARITY_DIES ? geometry->dies - 1u
+                                              : geometry->dies;
+    return (uint32_t)MIN(rows * units_of_row(geometry) * 3 / 4,
+                         (uint64_t)UINT32_MAX);
+}
+
+uint32_t nand_sizes_saved(const struct ftl_config *ftl,
+                          const struct nand_sizes *sizes)
+{
+    uint32_t units = MIN(ftl_most_saved_units(ftl),
+                         count_saved_in_time(&ftl->geometry, sizes));
+
+    return units >= BUFFER_ROWS_MIN * units_of_row(&ftl->geometry) ? units : 0;
+}
+
 /*
  * Choose the size of the write buffer.  It must be the same at every start,
  * also if a die does not answer.  So it does not depend on the blocks that the
  * factory has marked, and config->bad_planes has no marks yet.
  *
  * With capacitors, one free superblock must have space for all of the buffer,
- * for parity, and for rows that fail.
+ * for parity, and for rows that fail; and the capacitors must last until all of
+ * this is programmed.
  */
 static uint16_t choose_buffer(const struct nand_sizes *sizes,
                               const struct ftl_config *config)
 {
     const struct ftl_geometry *geometry = &config->geometry;
-    uint32_t row =
-        (uint32_t)geometry->planes * geometry->pages * geometry->units;
+    uint32_t row = units_of_row(geometry);
     uint32_t units = MIN(choose_capacity(sizes, config) / BUFFER_PART,
                          (uint32_t)BUFFER_UNITS);
 
     units = MAX(units, ROWS_PER_DIE * row * geometry->dies);
-    if (sizes->has_capacitors) {
+    if (sizes->has_capacitors && nand_sizes_saved(config, sizes) != 0) {
         uint32_t half = row * geometry->dies * geometry->wordlines / 2;
 
-        units = MIN(units, MIN(half, ftl_most_saved_units(config)));
+        units = MIN(units, MIN(half, nand_sizes_saved(config, sizes)));
     }
     return (uint16_t)units;
 }

@@ -17,6 +17,16 @@ enum {
 _Static_assert(1 << NAND_SIZES_UNIT_SHIFT == (int)FTL_UNIT_DATA,
                "a unit's data");
 
+/* How long operations of the flash take, in microseconds.  All are 0 if
+ * operations take no time. */
+struct nand_times {
+    uint32_t program_us;   /* a die programs a row */
+    uint32_t transfer_us;  /* the channel transfers a row to a die */
+    uint32_t erase_us;     /* a die erases blocks */
+    uint32_t read_us;      /* a die reads a page */
+    uint32_t channel_dies; /* dies that share a channel */
+};
+
 struct nand_sizes {
     /* The capacity in bytes.  If it is 0, or more than the array has space for,
      * the capacity is the largest for which the array has space. */
@@ -24,14 +34,27 @@ struct nand_sizes {
     /* When the power fails, capacitors supply the drive until the write buffer
      * is saved. */
     bool has_capacitors;
+    uint32_t budget_us; /* for how long they do so; 0: without limit */
+    struct nand_times times;
     uint32_t hard_bits; /* wrong bits of a unit that hard decoding corrects */
 };
+
+/**
+ * How many units of the write buffer the drive can save when the power fails:
+ * for which there is space, and time before the capacitors are empty.
+ *
+ * @param ftl  as for nand_sizes_begin()
+ * @return 0 when this is not enough for a write buffer
+ */
+uint32_t nand_sizes_saved(const struct ftl_config *ftl,
+                          const struct nand_sizes *sizes);
 
 /**
  * Set what does not depend on the blocks that the factory has marked as bad.
  *
  * @param ftl  the caller has set geometry and bad_planes; bad_planes has no
  *             marks yet
+ * @param sizes  if nand_sizes_saved() is 0, the capacitors are not considered
  */
 void nand_sizes_begin(struct ftl_config *ftl, const struct nand_sizes *sizes);
 

@@ -33,6 +33,8 @@ bool nand_find(uintptr_t regs, struct nand_info *info)
     uint32_t plane = mmio_read32(regs + A_NAND_GEOMETRY1);
     uint32_t cell = mmio_read32(regs + A_NAND_GEOMETRY2);
     uint32_t ecc = mmio_read32(regs + A_NAND_ECC);
+    uint32_t program = mmio_read32(regs + A_NAND_PROGRAM_TIME);
+    uint32_t others = mmio_read32(regs + A_NAND_OTHER_TIMES);
 
     *info = (struct nand_info){
         .channels = (uint8_t)FIELD_GET(array, NAND_GEOMETRY0, CHANNELS),
@@ -45,6 +47,11 @@ bool nand_find(uintptr_t regs, struct nand_info *info)
         .endurance = mmio_read32(regs + A_NAND_ENDURANCE),
         .hard_bits = (uint16_t)FIELD_GET(ecc, NAND_ECC, HARD_BITS),
         .steps = (uint8_t)FIELD_GET(ecc, NAND_ECC, STEPS),
+        .program_us = (uint16_t)FIELD_GET(program, NAND_PROGRAM_TIME, BUSY),
+        .transfer_us =
+            (uint16_t)FIELD_GET(program, NAND_PROGRAM_TIME, TRANSFER),
+        .erase_us = (uint16_t)FIELD_GET(others, NAND_OTHER_TIMES, ERASE),
+        .read_us = (uint16_t)FIELD_GET(others, NAND_OTHER_TIMES, READ),
     };
     return mmio_read32(regs + A_NAND_ID) == NAND_ID_VALUE && array != 0;
 }

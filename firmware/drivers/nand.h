@@ -40,6 +40,11 @@ struct nand_info {
     uint32_t endurance; /* erasures that a block is rated for */
     uint16_t hard_bits; /* bits of a unit that step 0 of the ECC corrects */
     uint8_t steps;      /* further steps of the ECC */
+    /* Microseconds; 0 if operations take no time. */
+    uint16_t program_us;  /* a die programs a wordline of all planes */
+    uint16_t transfer_us; /* the channel transfers the data before that */
+    uint16_t erase_us;
+    uint16_t read_us; /* the slowest page */
 };
 
 struct nand_command {

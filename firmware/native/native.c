@@ -448,7 +448,7 @@ static struct drive_config drive_config_of(
         .generation = generation_of(&config->node),
         .has_kept_dram = config->kept_dram != NULL,
         .power = {config->has_capacitors ? power_is_failing : NULL,
-                  note_power_saved, drive},
+                  note_power_saved, drive, config->budget_us},
         .random_seed =
             UINT64_C(0x9e3779b97f4a7c15) *
             (config->node.number + 256u * generation_of(&config->node)),

@@ -233,6 +233,10 @@ static uint32_t read_geometry(const struct hw_nand *nand, uint32_t offset)
         return FIELD_MAKE(NAND_GEOMETRY2, PAGES, geometry->pages);
     case A_NAND_ENDURANCE:
         return profile != NULL ? profile->native.endurance : 0;
+    case A_NAND_PROGRAM_TIME:
+        return hw_nand_program_time(nand);
+    case A_NAND_OTHER_TIMES:
+        return hw_nand_other_times(nand);
     default: /* NAND_ECC */
         return profile != NULL
                    ? FIELD_MAKE(NAND_ECC, HARD_BITS, profile->bits[0]) |
@@ -272,6 +276,8 @@ bool hw_nand_read(struct hw_nand *nand, uint32_t offset, uint32_t *value)
     case A_NAND_GEOMETRY2:
     case A_NAND_ENDURANCE:
     case A_NAND_ECC:
+    case A_NAND_PROGRAM_TIME:
+    case A_NAND_OTHER_TIMES:
         *value = read_geometry(nand, offset);
         return true;
     default:

@@ -89,6 +89,10 @@ static inline bool hw_nand_die_is_dead(const struct hw_nand *nand, uint32_t d)
 
 /* ---- hw_nand_time.c: when operations end */
 
+/* The registers NAND_PROGRAM_TIME and NAND_OTHER_TIMES. */
+uint32_t hw_nand_program_time(const struct hw_nand *nand);
+uint32_t hw_nand_other_times(const struct hw_nand *nand);
+
 void hw_nand_timers_init(struct hw_nand *nand);
 void hw_nand_timer_start(struct hw_nand *nand, uint32_t timer, uint64_t end_ns);
 void hw_nand_timer_stop(struct hw_nand *nand, uint32_t timer);

@@ -40,6 +40,47 @@ static uint64_t commands_ns(const struct hw_nand *nand, unsigned int count)
     return (uint64_t)nand_array_profile(nand->array)->command_ns * count;
 }
 
+/* Microseconds, rounded up. */
+static uint32_t to_us(uint64_t ns)
+{
+    return (uint32_t)MIN((ns + 999) / 1000, (uint64_t)UINT16_MAX);
+}
+
+uint32_t hw_nand_program_time(const struct hw_nand *nand)
+{
+    const struct nand_geometry *geometry = &nand->geometry;
+    unsigned int pages = (unsigned int)geometry->planes * geometry->pages;
+    const struct nand_profile *profile;
+    uint64_t input_ns;
+
+    if (nand->array == NULL || !nand->config.is_realtime) {
+        return 0;
+    }
+    profile = nand_array_profile(nand->array);
+    input_ns = commands_ns(nand, pages) +
+               transfer_ns(nand, (uint64_t)pages * geometry->units) +
+               profile->program_copy_ns;
+    return FIELD_MAKE(NAND_PROGRAM_TIME, BUSY,
+                      to_us(profile->native.program_ns)) |
+           FIELD_MAKE(NAND_PROGRAM_TIME, TRANSFER, to_us(input_ns));
+}
+
+uint32_t hw_nand_other_times(const struct hw_nand *nand)
+{
+    const struct nand_cell_mode *mode;
+    uint32_t read_ns = 0;
+
+    if (nand->array == NULL || !nand->config.is_realtime) {
+        return 0;
+    }
+    mode = &nand_array_profile(nand->array)->native;
+    for (unsigned int i = 0; i < mode->pages; i++) {
+        read_ns = MAX(read_ns, mode->read_ns[i]);
+    }
+    return FIELD_MAKE(NAND_OTHER_TIMES, ERASE, to_us(mode->erase_ns)) |
+           FIELD_MAKE(NAND_OTHER_TIMES, READ, to_us(read_ns));
+}
+
 uint64_t hw_nand_input_ns(const struct hw_nand *nand,
                           const struct hw_nand_op *op)
 {

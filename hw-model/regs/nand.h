@@ -36,9 +36,18 @@ REG32(NAND_ENDURANCE, 0x03c)         /* ro: erasures that a block is rated for *
 REG32(NAND_ECC, 0x040)               /* ro */
     FIELD(NAND_ECC, HARD_BITS, 0, 16)        /* corrected in a unit by step 0 */
     FIELD(NAND_ECC, STEPS, 16, 8)            /* further steps */
+REG32(NAND_PROGRAM_TIME, 0x044)      /* ro: 0 if operations take no time */
+    FIELD(NAND_PROGRAM_TIME, BUSY, 0, 16)      /* us: a die programs a wordline
+                                                * of all its planes */
+    FIELD(NAND_PROGRAM_TIME, TRANSFER, 16, 16) /* us: the channel transfers
+                                                * command and data before */
 REG32(NAND_MOVE, 0x048)              /* wo: address of a list of moves, divided
                                       * by NAND_MOVE_ALIGN; the write does the
                                       * moves */
+REG32(NAND_OTHER_TIMES, 0x04c)       /* ro: 0 if operations take no time */
+    FIELD(NAND_OTHER_TIMES, ERASE, 0, 16)      /* us: a die erases blocks */
+    FIELD(NAND_OTHER_TIMES, READ, 16, 16)      /* us: a die reads its slowest
+                                                * page, without soft steps */
 
 enum {
     NAND_ID_VALUE = 0x4e4e4401,

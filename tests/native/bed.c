@@ -52,6 +52,7 @@ static void start_drive(struct bed *bed, const uint8_t *kept,
         .kept_bytes = KEPT_BYTES,
         .kept_ecc = ecc,
         .has_capacitors = bed->has_capacitors,
+        .budget_us = bed->budget_us,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);
@@ -96,12 +97,13 @@ static void start_nodes(struct bed *bed)
     medium_init(&bed->medium, BED_MEDIUM_BYTES);
     if (bed->has_nand) {
         const struct nand_storage_config storage = {
-            .profile = "tlc2021",
-            .channels = 2,
+            .profile =
+                bed->nand_profile != NULL ? bed->nand_profile : "tlc2021",
+            .channels = bed->nand_channels != 0 ? bed->nand_channels : 2,
             .dies = bed->nand_dies != 0 ? bed->nand_dies : 1,
             .blocks = bed->nand_blocks != 0 ? bed->nand_blocks
                                             : (uint16_t)NAND_BLOCKS,
-            .wordlines = 4,
+            .wordlines = bed->nand_wordlines != 0 ? bed->nand_wordlines : 4,
         };
 
         nand_storage_init(&bed->nand, &storage);
@@ -144,10 +146,14 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .has_dhcp = like->has_dhcp,
         .straps = like->straps,
         .has_nand = like->has_nand,
-        .nand_blocks = like->nand_blocks,
+        .nand_profile = like->nand_profile,
+        .nand_channels = like->nand_channels,
         .nand_dies = like->nand_dies,
+        .nand_blocks = like->nand_blocks,
+        .nand_wordlines = like->nand_wordlines,
         .capacity_bytes = like->capacity_bytes,
         .has_capacitors = like->has_capacitors,
+        .budget_us = like->budget_us,
         .nand_is_realtime = like->nand_is_realtime,
         .spi_flash = like->spi_flash,
         .plan = like->plan,

@@ -45,12 +45,16 @@ struct bed {
     bool has_dhcp;  /* Port 0 of the drive uses DHCP, but there is no server. */
     /* The drive's medium is a NAND array, whose operations may take time. */
     bool has_nand;
-    uint16_t nand_blocks;    /* Of a plane; 0: 20, which is 11 MiB. */
-    uint8_t nand_dies;       /* Of each of two channels; 0: 1. */
-    uint64_t capacity_bytes; /* Of a drive with NAND; 0: all that fits. */
+    const char *nand_profile; /* Of the part; NULL: "tlc2021". */
+    uint8_t nand_channels;    /* 0: 2. */
+    uint8_t nand_dies;        /* Of each channel; 0: 1. */
+    uint16_t nand_blocks;     /* Of a plane; 0: 20, which is 11 MiB. */
+    uint16_t nand_wordlines;  /* Of a block; 0: 4. */
+    uint64_t capacity_bytes;  /* Of a drive with NAND; 0: all that fits. */
     bool nand_is_realtime;
-    bool has_capacitors; /* The drive has power-loss protection. */
-    bool nand_is_held;   /* As machine.holds_flash, from the next start on. */
+    bool has_capacitors;   /* The drive has power-loss protection. */
+    uint32_t budget_us;    /* For which capacitors last; 0: without limit. */
+    bool nand_is_held;     /* As machine.holds_flash, from the next start on. */
     struct nand_ram nand;
     struct flash_ram *spi_flash;    /* Its image slots; NULL: none. */
     const struct volume_plan *plan; /* Its namespaces; NULL: one. */
@@ -68,8 +72,9 @@ void bed_init_lag(struct bed *bed, uint16_t mtu_bytes, enum config_lag lag);
 void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 
 /* The same, with the parameters of `like`: mtu_bytes, vlan, priority,
- * has_roce_v1, has_dhcp, has_nand, nand_blocks, nand_dies, capacity_bytes,
- * nand_is_realtime, has_capacitors, spi_flash, plan, keeps_namespaces. */
+ * has_roce_v1, has_dhcp, has_nand, nand_profile, nand_channels, nand_dies,
+ * nand_blocks, nand_wordlines, capacity_bytes, nand_is_realtime,
+ * has_capacitors, budget_us, spi_flash, plan, keeps_namespaces. */
 void bed_init_like(struct bed *bed, const struct bed *like);
 void bed_end(struct bed *bed);
 

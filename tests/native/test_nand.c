@@ -378,6 +378,38 @@ static struct nand_bed_place erased_block(struct nand_bed *bed, uint8_t channel,
     return place;
 }
 
+/* Microseconds, rounded up. */
+static uint64_t to_us(uint64_t ns)
+{
+    return (ns + 999) / 1000;
+}
+
+/* All planes of a die are programmed in one operation. */
+WITH_FIXTURE(setup_realtime, teardown)
+static void test_nand_registers_say_how_long_operations_take(void **state)
+{
+    struct nand_bed *bed = *state;
+    const struct nand_profile *part = tlc_part();
+    const struct nand_info *info = &bed->info;
+
+    assert_int_equal(info->program_us, to_us(part->native.program_ns));
+    assert_int_equal(info->transfer_us,
+                     to_us(12u * part->command_ns + transfer_ns(48) +
+                           part->program_copy_ns));
+    assert_int_equal(info->erase_us, to_us(part->native.erase_ns));
+    assert_int_equal(info->read_us, 56);
+}
+
+WITH_FIXTURE(setup, teardown)
+static void test_nand_registers_say_that_operations_take_no_time(void **state)
+{
+    struct nand_bed *bed = *state;
+    const struct nand_info *info = &bed->info;
+
+    assert_int_equal(info->program_us + info->transfer_us, 0);
+    assert_int_equal(info->erase_us + info->read_us, 0);
+}
+
 WITH_FIXTURE(setup_realtime, teardown)
 static void test_nand_dies_of_different_channels_program_at_the_same_time(
     void **state)

@@ -6,6 +6,7 @@
  */
 #include "bed_fixture.h"
 
+#include "firmware/ftl/ftl_internal.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -362,4 +363,195 @@ static void test_the_buffer_is_saved_within_the_budget(void **state)
 {
     (void)state;
     run_fails();
+}
+
+/* ---- The size of the write buffer follows from the budget. */
+
+enum {
+    CHUNK_BLOCKS = 256,
+    CHUNK_UNITS = CHUNK_BLOCKS / 8,
+    SMALL_CHUNKS = 512,
+    SHORT_MS = 150,
+    TOO_SHORT_MS = 5,
+};
+
+struct shape {
+    const char *profile;
+    uint8_t channels, dies; /* dies of a channel */
+    uint16_t blocks, wordlines;
+    uint32_t budget_ms;
+    uint32_t least_units, most_units; /* of the write buffer */
+};
+
+static void use_shape(const struct shape *shape)
+{
+    static struct bed like;
+
+    like = slow_bed;
+    like.nand_profile = shape->profile;
+    like.nand_channels = shape->channels;
+    like.nand_dies = shape->dies;
+    like.nand_blocks = shape->blocks;
+    like.nand_wordlines = shape->wordlines;
+    like.budget_us = shape->budget_ms * 1000;
+    bed_end(&bed);
+    (void)setup_like(&like);
+}
+
+static uint32_t buffer_units(void)
+{
+    return bed.drive->drive.nand.ftl->config.buffer_units;
+}
+
+/* Whether the power can fail now: hardly anything of the buffer is free. */
+static bool is_buffer_full(void *ctx)
+{
+    const struct ftl *ftl = bed.drive->drive.nand.ftl;
+
+    (void)ctx;
+    return ftl->free_slots[FTL_POOL_HOST].count < CHUNK_UNITS;
+}
+
+/* Write chunks from `first` on until the buffer is full. @return the next one
+ */
+static uint32_t fill_buffer(uint32_t first, uint32_t chunks)
+{
+    uint32_t next = first;
+
+    do {
+        assert_int_equal(
+            bed_write(&bed, 1, (uint64_t)(next % chunks) * CHUNK_BLOCKS,
+                      CHUNK_BLOCKS, HOST_DATA_KEYED, false, 1 + next / chunks),
+            0);
+        next++;
+    } while (!is_buffer_full(NULL));
+    return next;
+}
+
+/* Fail the power, and cut it when the capacitors are empty. */
+static void drain_capacitors(uint64_t budget_ns)
+{
+    native_drive_power_fails(bed.drive);
+    native_world_pass(&bed.world, budget_ns);
+    assert_true(bed.drive->saved_ns != 0);
+    print_message("%u units were saved in %lu us of %lu\n", buffer_units(),
+                  (unsigned long)(bed.drive->saved_ns - bed.drive->fail_ns) /
+                      1000,
+                  (unsigned long)budget_ns / 1000);
+    assert_true(bed.drive->saved_ns - bed.drive->fail_ns <= budget_ns);
+    bed_power_cycle(&bed);
+    come_back();
+}
+
+/* The buffer is full when the power fails.  In a small array, garbage is being
+ * collected as well. */
+static void save_full_buffers(const struct shape *shape)
+{
+    uint32_t next = 0;
+    uint32_t chunks;
+
+    use_shape(shape);
+    assert_in_range(buffer_units(), shape->least_units, shape->most_units);
+    chunks =
+        (uint32_t)(bed.drive->drive.nand.size_blocks * 3 / 4 / CHUNK_BLOCKS);
+    while (chunks <= SMALL_CHUNKS && next < 2 * chunks) {
+        next = fill_buffer(next, chunks);
+    }
+    for (unsigned int i = 0; i < 4; i++) {
+        next = fill_buffer(next, chunks);
+        drain_capacitors(shape->budget_ms * MS_NS);
+        assert_int_equal(bed_critical_warning(&bed), 0);
+        for (uint32_t j = next - MIN(next, buffer_units() / CHUNK_UNITS + 2);
+             j < next; j++) {
+            bed_expect(&bed, 1, (uint64_t)(j % chunks) * CHUNK_BLOCKS,
+                       CHUNK_BLOCKS, HOST_DATA_KEYED, 1 + j / chunks);
+        }
+        assert_null(strstr(read_console(), "capacitors have failed"));
+    }
+}
+
+WITH_FIXTURE(setup_fast, teardown)
+static void test_a_full_buffer_is_saved_in_time_whatever_the_array(void **state)
+{
+    static const struct shape shapes[] = {
+        /* The budget of the machine is no limit for these. */
+        {"qlc", 1, 1, 24, 64, 1000, 2048, 2048},
+        {"mlc2d", 1, 1, 24, 256, 1000, 2048, 2048},
+        {"tlc2021", 2, 2, 24, 16, 1000, 768, 1536},
+        /* It is for these. */
+        {"qlc", 1, 1, 24, 64, 200, 256, 1024},
+        {"mlc2d", 1, 1, 24, 128, 120, 128, 512},
+        {"tlc2021", 2, 2, 24, 16, 60, 96, 1500},
+        {"tlc2021", 1, 16, 24, 4, 60, 96, 1600},
+        {"tlc2021", 2, 1, 24, 8, 60, 96, 384},
+        {"qlc", 1, 2, 20, 8, 200, 128, 512},
+    };
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(shapes); i++) {
+        save_full_buffers(&shapes[i]);
+    }
+}
+
+WITH_FIXTURE(setup_fast, teardown)
+static void test_a_short_budget_makes_the_buffer_smaller_and_the_log_says_so(
+    void **state)
+{
+    struct shape shape = {"qlc", 1, 1, 24, 64, SHORT_MS, 0, 0};
+
+    (void)state;
+    use_shape(&shape);
+    assert_in_range(buffer_units(), 128, 1024);
+    assert_non_null(strstr(read_console(),
+                           "power: the capacitors last for 150 ms, which is "
+                           "enough to save "));
+    shape.budget_ms = 1000;
+    use_shape(&shape);
+    assert_null(strstr(read_console(), "power:"));
+}
+
+static bool has_volatile_cache(void)
+{
+    static uint8_t page[4096];
+
+    assert_int_equal(host_identify(&bed.host->host, 1, 0, page), 0);
+    return (page[ID_CTRL_VWC] & VWC_PRESENT) != 0;
+}
+
+/* Then the drive is one without capacitors, and gives no alarm. */
+WITH_FIXTURE(setup_fast, teardown)
+static void test_capacitors_that_are_too_weak_count_as_none(void **state)
+{
+    const struct shape shape = {"qlc", 1, 1, 24, 64, TOO_SHORT_MS, 0, 0};
+
+    (void)state;
+    use_shape(&shape);
+    assert_non_null(strstr(read_console(),
+                           "power: the write buffer cannot be saved when the "
+                           "power fails"));
+    assert_true(has_volatile_cache());
+    assert_true(buffer_units() > 2048);
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 1), 0);
+    assert_int_equal(bed_flush(&bed, 1), 0);
+    record_use();
+    fail_capacitors();
+    assert_int_equal(bed_critical_warning(&bed), 0);
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
+}
+
+/* Without times, the budget is no limit. */
+WITH_FIXTURE(setup_fast, teardown)
+static void test_a_flash_without_times_needs_no_budget(void **state)
+{
+    static struct bed like;
+    uint32_t units = buffer_units();
+
+    (void)state;
+    like = fast_bed;
+    like.budget_us = 1;
+    bed_end(&bed);
+    (void)setup_like(&like);
+    assert_int_equal(buffer_units(), units);
+    assert_false(has_volatile_cache());
+    assert_null(strstr(read_console(), "power:"));
 }
