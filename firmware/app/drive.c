@@ -205,6 +205,11 @@ bool drive_check_power(struct drive *drive, uint64_t now_us)
     return true;
 }
 
+static void check_power(void *ctx, uint64_t now_us)
+{
+    (void)drive_check_power(ctx, now_us);
+}
+
 void drive_report_nand_health(struct drive *drive, struct loop_step *step)
 {
     uint64_t deadline_us = LOOP_NO_DEADLINE;
@@ -300,6 +305,7 @@ static enum init_result nand_start(struct drive *drive,
         .storage_failing = report_storage,
         .read_only = report_nand_read_only,
         .capacitors_failed = report_capacitors,
+        .check_power = check_power,
         .saved = report_power_saved,
         .ctx = drive,
     };

@@ -217,15 +217,32 @@ static enum init_result start_driver(struct nand_medium *medium)
     return nand_init(&medium->nand, &nand);
 }
 
-/* Serve the flash once, outside of the main loop. */
+/* If the power fails, and the write buffer has just been saved: say so. */
+static void report_saved(struct nand_medium *medium, uint64_t now_us)
+{
+    const struct nand_medium_config *config = &medium->config;
+
+    if (!medium->is_failing || medium->is_saved || !ftl_is_saved(medium->ftl)) {
+        return;
+    }
+    medium->is_saved = true;
+    log_line(config->log, "power: the write buffer was saved in %lu us",
+             (unsigned long)(now_us - medium->fail_us));
+    config->saved(config->ctx);
+}
+
+/* Serve the flash once, outside of the main loop.  The power may fail
+ * meanwhile. */
 static void run_flash(struct nand_medium *medium, uint64_t now_us)
 {
     uint64_t deadline_us = LOOP_NO_DEADLINE;
 
+    medium->config.check_power(medium->config.ctx, now_us);
     (void)ftl_step(medium->ftl, now_us, &deadline_us);
     nand_kick(&medium->nand);
     hal_relax();
     (void)nand_seam_poll(&medium->seam, NAND_SIZES_REQUESTS);
+    report_saved(medium, now_us);
 }
 
 /* Begin to flush, for nand_medium_stop().  If all operations are in progress,
@@ -262,7 +279,8 @@ static void wait_for_capacity(struct nand_medium *medium)
 {
     uint64_t end_us = hal_now_us() + CAPACITY_US;
 
-    for (uint32_t i = 0; i < STOP_TURNS && !ftl_capacity_is_known(medium->ftl);
+    for (uint32_t i = 0; i < STOP_TURNS && !medium->is_saved &&
+                         !ftl_capacity_is_known(medium->ftl);
          i++) {
         uint64_t now_us = hal_now_us();
 
@@ -673,18 +691,9 @@ bool nand_medium_has_failed(const struct nand_medium *medium)
 
 void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us)
 {
+    medium->is_failing = true;
     medium->fail_us = now_us;
     ftl_power_fails(medium->ftl);
-}
-
-static void report_saved(struct nand_medium *medium, uint64_t now_us)
-{
-    const struct nand_medium_config *config = &medium->config;
-
-    medium->is_saved = true;
-    log_line(config->log, "power: the write buffer was saved in %lu us",
-             (unsigned long)(now_us - medium->fail_us));
-    config->saved(config->ctx);
 }
 
 enum loop_work nand_medium_poll(struct nand_medium *medium,
@@ -710,8 +719,7 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
         report_read_only(medium);
     }
     report_dead_dies(medium);
-    if (__builtin_expect(medium->fail_us != 0, 0) && !medium->is_saved &&
-        ftl_is_saved(medium->ftl)) {
+    if (__builtin_expect(medium->is_failing, 0)) {
         report_saved(medium, step->now_us);
     }
     return any ? LOOP_IO : LOOP_IDLE;
@@ -754,11 +762,15 @@ static bool has_stopped(const struct nand_medium *medium)
     return are_complete && ftl_is_stopped(medium->ftl);
 }
 
-/* Serve the flash outside of the main loop, at the latest until `end_us`. */
+/* Serve the flash outside of the main loop, at the latest until `end_us`.  If
+ * the power fails, only the saving of the write buffer counts. */
 static void run_until(struct nand_medium *medium, uint64_t end_us,
                       bool (*is_done)(const struct nand_medium *))
 {
-    for (uint32_t i = 0; i < STOP_TURNS && !is_done(medium); i++) {
+    for (uint32_t i = 0;
+         i < STOP_TURNS &&
+         !(medium->is_failing ? medium->is_saved : is_done(medium));
+         i++) {
         uint64_t now_us = hal_now_us();
 
         if (now_us >= end_us) {
@@ -822,6 +834,9 @@ bool nand_medium_stop(struct nand_medium *medium)
         run_until(medium, end_us, has_space);
         ftl_stop(medium->ftl);
         run_until(medium, hal_now_us() + STOP_US, has_stopped);
+    }
+    if (medium->is_failing) {
+        return medium->is_saved;
     }
     is_flushed = medium->result == MEDIA_OK && ftl_is_flushed(medium->ftl);
     if (!is_flushed) {

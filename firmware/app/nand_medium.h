@@ -70,6 +70,9 @@ struct nand_medium_config {
     /* The mount has found that the write buffer was not saved when the power
      * went off. */
     void (*capacitors_failed)(void *ctx);
+    /* If the power fails, call nand_medium_power_fails(): nand_medium_start()
+     * and nand_medium_stop() wait for the flash without the main loop. */
+    void (*check_power)(void *ctx, uint64_t now_us);
     /* The power fails, and the write buffer has been saved. */
     void (*saved)(void *ctx);
     void *ctx;
@@ -98,7 +101,8 @@ struct nand_medium {
     bool is_cache_on;          /* hosts have the volatile write cache enabled */
     bool is_backed;         /* there are capacitors, and they have not failed */
     bool is_saved;          /* the log says that the write buffer is saved */
-    uint64_t fail_us;       /* when the power failed, or 0 */
+    bool is_failing;        /* the power has failed */
+    uint64_t fail_us;       /* when it did */
     uint32_t good_blocks;   /* blocks that the factory has not marked as bad */
     uint32_t needed_blocks; /* how many of these hold all logical units */
     uint32_t dies;          /* of all channels */
@@ -178,7 +182,8 @@ void nand_medium_power_fails(struct nand_medium *medium, uint64_t now_us);
 
 /** Prepare for power-off: wait until the write buffer is on flash.  After a
  * reset, this includes the mount and what is adopted.  It takes less than four
- * seconds; the log says if this is not enough.
+ * seconds; the log says if this is not enough.  If the power fails meanwhile,
+ * the write buffer is saved.
  * @return whether all that hosts have written is on flash */
 bool nand_medium_stop(struct nand_medium *medium);
 

@@ -525,6 +525,8 @@ struct native_drive *native_drive_create(
     if (config->kept_ecc != NULL) {
         machine_keep_errors(&drive->machine, config->kept_ecc);
     }
+    drive->power_is_failing = config->power_is_failing;
+    drive->fail_ns = world->now_ns;
     drive->machine.holds_flash = config->flash_is_held;
     drive->machine.flash_is_batched = config->flash_is_batched;
     uart_init(&drive->uart,

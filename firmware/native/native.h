@@ -141,6 +141,7 @@ struct native_drive_config {
     const struct hw_ecc *kept_ecc; /* the errors of that DRAM, or NULL */
     bool has_capacitors;           /* the board has power-loss protection */
     uint32_t budget_us;    /* for which capacitors last; 0: without limit */
+    bool power_is_failing; /* the power fails before the drive starts */
 };
 
 /* The sleep of the main loop, for drives and hosts. */

@@ -53,6 +53,7 @@ static void start_drive(struct bed *bed, const uint8_t *kept,
         .kept_ecc = ecc,
         .has_capacitors = bed->has_capacitors,
         .budget_us = bed->budget_us,
+        .power_is_failing = bed->power_is_failing,
     };
 
     bed->drive = native_drive_create(&bed->world, &config);

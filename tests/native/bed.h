@@ -55,6 +55,7 @@ struct bed {
     bool has_capacitors;   /* The drive has power-loss protection. */
     uint32_t budget_us;    /* For which capacitors last; 0: without limit. */
     bool nand_is_held;     /* As machine.holds_flash, from the next start on. */
+    bool power_is_failing; /* The power fails before the next starts. */
     struct nand_ram nand;
     struct flash_ram *spi_flash;    /* Its image slots; NULL: none. */
     const struct volume_plan *plan; /* Its namespaces; NULL: one. */

@@ -7,9 +7,11 @@
 #include "bed_fixture.h"
 
 #include "firmware/ftl/ftl_internal.h"
+#include "hw-model/fault/fault_nand.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
+#include "tests/nand_faults.h"
 #include "tests/test_fixture.h"
 #include "write_slots.h"
 
@@ -554,4 +556,114 @@ static void test_a_flash_without_times_needs_no_budget(void **state)
     assert_int_equal(buffer_units(), units);
     assert_false(has_volatile_cache());
     assert_null(strstr(read_console(), "power:"));
+}
+
+/* ---- Power that fails while the main loop does not run. */
+
+/* The power fails when devices have accessed memory so often during the
+ * shutdown. */
+static uint32_t fail_after;
+
+static void fail_at_dma(void *ctx, uint64_t addr, uint64_t len)
+{
+    const struct nand_medium *medium = &bed.drive->drive.nand;
+
+    (void)ctx;
+    (void)addr;
+    (void)len;
+    if ((medium->is_stopping || medium->ftl->checkpoint.is_stopped) &&
+        !bed.drive->power_is_failing && fail_after-- == 0) {
+        native_drive_power_fails(bed.drive);
+    }
+}
+
+/* Shut down until the power fails. @return false when it does not */
+static bool fail_during_shutdown(uint32_t after)
+{
+    fail_after = after;
+    bed.drive->machine.before_dma = fail_at_dma;
+    machine_type(&bed.drive->machine, "shutdown\r");
+    while (!bed.drive->power_is_failing) {
+        if (strstr(machine_console(&bed.drive->machine),
+                   "can be switched off") != NULL) {
+            return false;
+        }
+        if (!native_world_step(&bed.world)) {
+            native_world_pass(&bed.world, 1000);
+        }
+    }
+    return true;
+}
+
+/* The turn in which the power fails saves the buffer. */
+WITH_FIXTURE(setup_fast, teardown)
+static void test_power_that_fails_during_a_shutdown_loses_nothing(void **state)
+{
+    uint32_t fails = 0;
+    bool has_failed;
+
+    (void)state;
+    do {
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_int_equal(bed_write(&bed, 1, 64 * i, 40, HOST_DATA_KEYED,
+                                       false, 1 + fails),
+                             0);
+        }
+        has_failed = fail_during_shutdown(fails * 3);
+        if (has_failed) {
+            assert_true(bed.drive->saved_ns != 0);
+            fails++;
+        }
+        bed_power_cycle(&bed);
+        come_back();
+        assert_int_equal(bed_critical_warning(&bed), 0);
+        for (uint32_t i = 0; i < 4; i++) {
+            bed_expect(&bed, 1, 64 * i, 40, HOST_DATA_KEYED,
+                       has_failed ? fails : 1 + fails);
+        }
+    } while (has_failed && fails < 30);
+    assert_true(fails >= 10);
+}
+
+/* A die does not answer, so the start waits until it has found the capacity on
+ * the flash.  The mount goes on, and ends the failure when it is ready. */
+WITH_FIXTURE(setup_fast, teardown)
+static void test_power_that_fails_while_a_start_waits_for_the_capacity(
+    void **state)
+{
+    static struct bed like;
+    struct nand_injection death = fault_anywhere(NAND_OP_READ, NAND_EFFECT_DIE);
+    const char *failed, *started;
+
+    (void)state;
+    like = fast_bed;
+    like.nand_dies = 2;
+    bed_end(&bed);
+    (void)setup_like(&like);
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, true, 1), 0);
+    death.channel = 0;
+    death.die = 1;
+    assert_true(nand_array_inject(bed.drive->machine.nand->array, &death));
+    for (uint32_t lba = 0; lba < 512; lba += 8) {
+        (void)bed_read(&bed, 1, lba, 8, HOST_DATA_KEYED);
+    }
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
+    fail_power();
+    bed.nand_is_held = true;
+    bed.power_is_failing = true;
+    bed_power_cycle(&bed);
+    assert_false(ftl_capacity_is_known(bed.drive->drive.nand.ftl));
+    failed = strstr(read_console(), "power: the power has failed");
+    started = strstr(read_console(), "; reads the flash");
+    assert_non_null(failed);
+    assert_non_null(started);
+    assert_true(failed < started);
+    bed.drive->machine.holds_flash = false;
+    native_world_pass(&bed.world, BUDGET_NS);
+    assert_true(bed.drive->saved_ns != 0);
+    bed.nand_is_held = false;
+    bed.power_is_failing = false;
+    bed_power_cycle(&bed);
+    come_back();
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
 }
