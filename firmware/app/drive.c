@@ -546,6 +546,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
             {
                 .available_spare_percent = SPARE_PERCENT,
                 .power_cycles = config->generation,
+                .has_capacitors = drive->nand.ftl != NULL &&
+                                  nand_medium_has_capacitors(&drive->nand),
             },
         .media = drive->nand.ftl != NULL
                      ? nand_medium_seam(&drive->nand, drive->volume)

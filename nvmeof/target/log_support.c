@@ -77,6 +77,18 @@ static void add_flash_use(const struct nvmf_target *target,
     smart->free_percent = use.free_percent;
 }
 
+/* Nothing measures the capacitors: they are good until the buffer was once not
+ * saved. */
+static uint16_t capacitor_health(const struct nvmf_health *health)
+{
+    if (!health->has_capacitors) {
+        return OCP_NO_CAPACITOR;
+    }
+    return (health->critical_warning & SMART_WARN_VOLATILE_MEMORY) != 0
+               ? OCP_CAPACITOR_FAILED
+               : OCP_CAPACITOR_GOOD;
+}
+
 void log_build_ocp_smart(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl, uint32_t part)
 {
@@ -89,6 +101,7 @@ void log_build_ocp_smart(struct nvmf_target *target,
         .incomplete_shutdowns = (uint32_t)health->unsafe_shutdowns,
         .free_percent = health->available_spare_percent,
         .left_percent = 100,
+        .capacitor_health = capacitor_health(health),
     };
 
     (void)ctrl;

@@ -75,6 +75,9 @@ struct nvmf_health {
      * there is no such sensor. */
     uint16_t sensor_k[NVMF_TEMPERATURE_SENSORS];
     uint8_t critical_warning; /* SMART byte 0 without its temperature bit */
+    /* Capacitors supply the drive when the power fails.  If they have failed,
+     * critical_warning has SMART_WARN_VOLATILE_MEMORY. */
+    bool has_capacitors;
     uint8_t available_spare_percent;
     uint8_t percentage_used;
     uint64_t power_cycles;

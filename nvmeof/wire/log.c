@@ -76,7 +76,7 @@ void log_ocp_smart_emit(uint8_t *buf, const struct log_ocp_smart *smart)
     buf[OCP_SMART_SPEC_VERSION + 5] = 2; /* 2.0 */
     put_le32(buf + OCP_SMART_INCOMPLETE_SHUTDOWNS, smart->incomplete_shutdowns);
     buf[OCP_SMART_FREE_BLOCKS] = smart->free_percent;
-    put_le16(buf + OCP_SMART_CAPACITOR_HEALTH, OCP_NO_CAPACITOR);
+    put_le16(buf + OCP_SMART_CAPACITOR_HEALTH, smart->capacitor_health);
     put_le64(buf + OCP_SMART_NUSE, smart->used_blocks);
     put_le16(buf + OCP_SMART_VERSION, 3);
     memcpy(buf + OCP_SMART_GUID, guid, sizeof(guid));

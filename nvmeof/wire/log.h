@@ -212,6 +212,10 @@ enum { /* byte offsets in OCP's SMART / Health Information Extended, LID C0h */
        OCP_SMART_VERSION = 494,
        OCP_SMART_GUID = 496,
        LOG_OCP_SMART_LEN = 512,
+       /* Capacitor health: the energy of the capacitors, as a percentage of
+        * what the drive needs when the power fails. */
+       OCP_CAPACITOR_GOOD = 100,
+       OCP_CAPACITOR_FAILED = 0,
        OCP_NO_CAPACITOR = 0xffff,
 };
 
@@ -227,6 +231,7 @@ struct log_ocp_smart {
     uint32_t incomplete_shutdowns;
     uint64_t used_blocks; /* NUSE of all namespaces */
     uint8_t free_percent;
+    uint16_t capacitor_health;
 };
 
 /** @param buf  LOG_OCP_SMART_LEN bytes, all written. */

@@ -8,6 +8,7 @@
 
 #include "firmware/ftl/ftl_internal.h"
 #include "hw-model/fault/fault_nand.h"
+#include "lib/bytes.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -51,6 +52,16 @@ static void come_back(void)
 {
     host_vanish(&bed.host->host);
     bed_connect(&bed, 0, 1, 64);
+}
+
+/* The capacitor health of OCP's SMART page. */
+static uint16_t capacitor_health(void)
+{
+    static uint8_t page[LOG_OCP_SMART_LEN];
+
+    assert_int_equal(
+        host_get_log(&bed.host->host, LOG_OCP_SMART, 0, page, sizeof(page)), 0);
+    return get_le16(page + OCP_SMART_CAPACITOR_HEALTH);
 }
 
 /* Make the power fail, and cut it after BUDGET_NS. */
@@ -124,10 +135,12 @@ static void test_capacitors_that_fail_are_noticed(void **state)
     assert_int_equal(bed_flush(&bed, 1), 0);
     assert_int_equal(bed_write(&bed, 1, 40, 8, HOST_DATA_KEYED, false, 3), 0);
     assert_int_equal(bed_critical_warning(&bed), 0);
+    assert_int_equal(capacitor_health(), OCP_CAPACITOR_GOOD);
     fail_capacitors();
     assert_non_null(
         strstr(read_console(), "power: the capacitors have failed"));
     assert_int_equal(bed_critical_warning(&bed), SMART_WARN_VOLATILE_MEMORY);
+    assert_int_equal(capacitor_health(), OCP_CAPACITOR_FAILED);
     assert_int_equal(bed.usage.unsafe_shutdowns, 1);
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
     bed_expect(&bed, 1, 24, 8, HOST_DATA_KEYED, 2);
@@ -144,6 +157,7 @@ static void test_capacitors_that_fail_are_noticed(void **state)
     record_use();
     fail_power();
     assert_int_equal(bed_critical_warning(&bed), 0);
+    assert_int_equal(capacitor_health(), OCP_CAPACITOR_GOOD);
     assert_int_equal(bed.usage.unsafe_shutdowns, 3);
 }
 
@@ -532,6 +546,7 @@ static void test_capacitors_that_are_too_weak_count_as_none(void **state)
                            "power: the write buffer cannot be saved when the "
                            "power fails"));
     assert_true(has_volatile_cache());
+    assert_int_equal(capacitor_health(), OCP_NO_CAPACITOR);
     assert_true(buffer_units() > 2048);
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 1), 0);
     assert_int_equal(bed_flush(&bed, 1), 0);
