@@ -286,6 +286,7 @@ void volume_geometry(const struct volume *volume, uint32_t ns,
         .is_read_only = entry->protection != PROTECTION_NONE,
         .has_volatile_cache = volume->config.has_cache,
         .can_mark = volume->config.has_metadata,
+        .atomic_shift = volume->config.has_metadata ? VOLUME_SHIFT_4096 : 0,
     };
 }
 

@@ -186,6 +186,15 @@ static struct identify_namespace common_fields(const struct nvmf_target *target)
     return id;
 }
 
+/* Blocks of an aligned range that a write changes as one; 0: one block. */
+static uint16_t atomic_blocks(const struct media_geometry *geometry)
+{
+    if (geometry->atomic_shift <= geometry->block_shift) {
+        return 0;
+    }
+    return (uint16_t)(1u << (geometry->atomic_shift - geometry->block_shift));
+}
+
 /* The structure of a namespace; NULL: what all have in common. */
 static struct identify_namespace namespace_fields(
     const struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
@@ -202,6 +211,7 @@ static struct identify_namespace namespace_fields(
     id.nmic = NMIC_SHARED;
     id.rescap = reservation_capabilities(target, ns);
     id.nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0;
+    id.atomic_blocks = atomic_blocks(&ns->geometry);
     id.nguid = ns->config.nguid;
     id.eui64 = ns->config.eui64;
     id.mssrl = COPY_MAX_RANGE_BLOCKS;

@@ -95,6 +95,10 @@ struct media_geometry {
     bool is_read_only;
     bool has_volatile_cache; /* Identify VWC, feature 06h */
     bool can_mark;           /* there is MEDIA_WRITE_UNCORRECTABLE */
+    /* A write within a naturally aligned range of 2^atomic_shift bytes changes
+     * all of its blocks or none, also when the power fails; 0: only single
+     * blocks are never torn. */
+    uint8_t atomic_shift;
 };
 
 struct nvmf_media {

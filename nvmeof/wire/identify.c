@@ -109,6 +109,22 @@ void identify_controller_emit(uint8_t *buf,
     put_le16(buf + ID_CTRL_PSD0, id->power_cw);
 }
 
+/* Writes of up to so many blocks are atomic if they are within one of the
+ * ranges that the boundaries separate. */
+static void put_atomicity(uint8_t *buf, uint16_t blocks)
+{
+    uint16_t field = (uint16_t)(blocks - 1);
+
+    if (blocks == 0) {
+        return;
+    }
+    buf[ID_NS_NSFEAT] = NSFEAT_NSABP;
+    put_le16(buf + ID_NS_NAWUN, field);
+    put_le16(buf + ID_NS_NAWUPF, field);
+    put_le16(buf + ID_NS_NABSN, field);
+    put_le16(buf + ID_NS_NABSPF, field);
+}
+
 void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
 {
     memset(buf, 0, NVME_IDENTIFY_LEN);
@@ -123,6 +139,7 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     buf[ID_NS_NMIC] = id->nmic;
     buf[ID_NS_RESCAP] = id->rescap;
     buf[ID_NS_DLFEAT] = id->dlfeat;
+    put_atomicity(buf, id->atomic_blocks);
     put_le64(buf + ID_NS_NVMCAP, id->owned_bytes);
     put_le16(buf + ID_NS_MSSRL, id->mssrl);
     put_le32(buf + ID_NS_MCL, id->mcl);

@@ -59,6 +59,8 @@ enum { /* byte offsets in Identify Controller; little-endian */
        ID_CTRL_FUSES = 522,
        ID_CTRL_FNA = 524,
        ID_CTRL_VWC = 525,
+       ID_CTRL_AWUN = 526, /* these two: 0's based */
+       ID_CTRL_AWUPF = 528,
        ID_CTRL_NWPC = 531,
        ID_CTRL_ACWU = 532, /* 0's based */
        ID_CTRL_OCFS = 534, /* of NVM Command Set 1.0 */
@@ -78,6 +80,7 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_NSZE = 0,
        ID_NS_NCAP = 8,
        ID_NS_NUSE = 16,
+       ID_NS_NSFEAT = 24,
        ID_NS_NLBAF = 25,
        ID_NS_FLBAS = 26,
        ID_NS_METADATA_CAPABILITIES = 27,
@@ -86,6 +89,11 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_NMIC = 30,
        ID_NS_RESCAP = 31,
        ID_NS_DLFEAT = 33,
+       ID_NS_NAWUN = 34, /* these five: 0's based */
+       ID_NS_NAWUPF = 36,
+       ID_NS_NABSN = 40,
+       ID_NS_NABO = 42,
+       ID_NS_NABSPF = 44,
        ID_NS_NVMCAP = 48,
        ID_NS_MSSRL = 74, /* these three: NVM Command Set 1.0 */
        ID_NS_MCL = 76,
@@ -182,6 +190,7 @@ enum { /* Identify Controller bits */
        NVMSR_STORAGE_DEVICE = 0x01,
        MEC_SMBUS = 0x01, /* a management endpoint on an SMBus or I2C port */
        NSATTR_WRITE_PROTECTED = 0x01,
+       NSFEAT_NSABP = 0x02, /* NAWUN to NABSPF are valid */
        NSTAT_READY = 0x01,
 };
 #define OAES_DISCOVERY_CHANGE 0x80000000u
@@ -265,6 +274,9 @@ struct identify_namespace {
     uint8_t rescap;
     uint8_t dlfeat;
     uint8_t nsattr;
+    /* Blocks of an aligned range within which a write is atomic, in normal
+     * operation and when the power fails; 0: what the controller reports. */
+    uint16_t atomic_blocks;
     uint16_t endgid;      /* 0: no endurance group */
     uint16_t mssrl;       /* most blocks of one source range of Copy */
     uint32_t mcl;         /* most blocks of one Copy */

@@ -28,7 +28,8 @@ enum {
     DEALLOCATE = 1 << 25,
     BLOCK_ERASE = 2,
     OVERWRITE = 3,
-    KEEP_BLOCKS = 1 << 9, /* No-Deallocate After Sanitize */
+    KEEP_BLOCKS = 1 << 9,       /* No-Deallocate After Sanitize */
+    METADATA_EXTENDED = 1 << 4, /* Format: MSET */
     WARNING_RELIABILITY = 0x04,
 };
 
@@ -1096,6 +1097,52 @@ static void test_a_worn_out_drive_is_read_only_and_keeps_its_data(void **state)
         cut_power();
         expect_log("the drive is read-only from now on");
     }
+}
+
+/* ---- What the drive reports about writes and formats. */
+
+/* A unit of 4096 bytes is never torn, so writes within eight aligned blocks of
+ * 512 bytes are atomic.  A block of 4096 bytes is atomic in any case. */
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_namespace_reports_that_a_unit_is_never_torn(void **state)
+{
+    static uint8_t page[4096];
+
+    (void)state;
+    for (uint32_t format = 0; format < 4; format++) {
+        const struct nvme_sqe sqe = {
+            .opcode = ADMIN_FORMAT_NVM,
+            .nsid = 1,
+            .cdw10 = format | (format >= 2 ? METADATA_EXTENDED : 0u),
+        };
+        uint16_t blocks;
+
+        assert_int_equal(send_command(0, &sqe), 0);
+        assert_int_equal(host_identify(&bed.host->host, 0, 1, page), 0);
+        assert_int_equal(page[ID_NS_FLBAS] & 0xf, format);
+        blocks = (uint16_t)(4096u >> page[ID_NS_LBAF0 + 4 * format + 2]);
+        assert_int_equal((page[ID_NS_NSFEAT] & NSFEAT_NSABP) != 0, blocks != 1);
+        assert_int_equal(get_le16(page + ID_NS_NAWUN), blocks - 1);
+        assert_int_equal(get_le16(page + ID_NS_NAWUPF), blocks - 1);
+        assert_int_equal(get_le16(page + ID_NS_NABSN), blocks - 1);
+        assert_int_equal(get_le16(page + ID_NS_NABSPF), blocks - 1);
+        assert_int_equal(get_le16(page + ID_NS_NABO), 0);
+    }
+    assert_int_equal(host_identify(&bed.host->host, 1, 0, page), 0);
+    assert_int_equal(get_le16(page + ID_CTRL_AWUN), 0);
+    assert_int_equal(get_le16(page + ID_CTRL_AWUPF), 0);
+}
+
+/* A Format concerns the namespaces that it names, and so does an erasure. */
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_format_concerns_only_the_namespaces_that_it_names(
+    void **state)
+{
+    static uint8_t page[4096];
+
+    (void)state;
+    assert_int_equal(host_identify(&bed.host->host, 1, 0, page), 0);
+    assert_int_equal(page[ID_CTRL_FNA], 0);
 }
 
 /* ---- Arrays that cannot be used. */

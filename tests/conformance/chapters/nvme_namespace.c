@@ -11,7 +11,6 @@
 
 enum {
     NSFEAT_THIN = 0x01,
-    ID_NS_NSFEAT = 24,
     ID_NS_MC = 27,
     ID_NS_DPC = 28,
     NIDT_EUI64 = 1,
