@@ -107,6 +107,8 @@ WHITE_BOX = {
     "tests/native/test_nand_drive.c": ["firmware/ftl/ftl_internal.h"],
     # When a checkpoint is written and a superblock is erased.
     "tests/native/test_full_disk.c": ["firmware/ftl/ftl_internal.h"],
+    # It checks that checkpoints are written and loaded.
+    "tests/native/test_reset.c": ["firmware/ftl/ftl_internal.h"],
     # It fails the power when the write buffer is full.
     "tests/native/test_plp.c": ["firmware/ftl/ftl_internal.h"],
     # Both flip bits of the slot in the write buffer that holds a certain unit.

@@ -9,7 +9,7 @@
 
 enum {
     NAND_BLOCKS = 20,     /* So few that garbage collection begins soon. */
-    KEPT_BYTES = 4 << 20, /* end of the DRAM, with all of the write buffer */
+    KEPT_BYTES = 8 << 20, /* end of the DRAM, with all of the write buffer */
 };
 
 /* @param kept  the end of the DRAM before a reset, or NULL

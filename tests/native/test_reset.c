@@ -5,6 +5,7 @@
  */
 #include "bed_fixture.h"
 
+#include "firmware/ftl/ftl_internal.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/nand_faults.h"
 #include "tests/test_fixture.h"
@@ -284,4 +285,108 @@ static void test_the_same_with_the_times_of_the_flash(void **state)
 {
     (void)state;
     run_resets();
+}
+
+/* ---- An array whose map hardly fits into one superblock. */
+
+enum {
+    /* Superblocks have 32 units, or 24 if one of their planes is bad.  So a
+     * checkpoint may have 24 pieces, of which 21 are the map.  It has an entry
+     * for each logical unit, and for four pages. */
+    LARGE_MAP_BLOCKS = 1500,
+    LARGE_MAP_UNITS = 21 * 1024 - 4,
+    CHUNK_BLOCKS = 256,
+    CHUNKS_EACH = 16, /* written in each round: 16 superblocks or more */
+    FIRST_CHUNK = 4,  /* beyond the blocks of struct write_slots */
+    ROUNDS = 12,
+};
+
+static const struct bed large_map_bed = {
+    .mtu_bytes = 1500,
+    .has_nand = true,
+    .nand_profile = "slc",
+    .nand_channels = 1,
+    .nand_dies = 1,
+    .nand_blocks = LARGE_MAP_BLOCKS,
+    .nand_wordlines = 8,
+    .capacity_bytes = UINT64_C(4096) * LARGE_MAP_UNITS,
+};
+
+static int setup_large_map(void **state)
+{
+    (void)state;
+    return setup_like(&large_map_bed);
+}
+
+static const struct ftl *drive_ftl(void)
+{
+    return bed.drive->drive.nand.ftl;
+}
+
+static void expect_largest_map(void)
+{
+    struct ftl_config config = drive_ftl()->config;
+
+    assert_int_equal(config.logical_units, LARGE_MAP_UNITS);
+    assert_true(ftl_checkpoint_fits(&config));
+    config.logical_units++;
+    assert_false(ftl_checkpoint_fits(&config));
+}
+
+/* Write or read the chunks of a round. */
+static void use_chunks(uint32_t round, bool is_write)
+{
+    for (uint32_t i = 0; i < CHUNKS_EACH; i++) {
+        uint64_t lba = (uint64_t)CHUNK_BLOCKS *
+                       (FIRST_CHUNK + round % 3 * CHUNKS_EACH + i);
+
+        if (is_write) {
+            assert_int_equal(bed_write(&bed, 1, lba, CHUNK_BLOCKS,
+                                       HOST_DATA_KEYED, false, 1 + round),
+                             0);
+        } else {
+            bed_expect(&bed, 1, lba, CHUNK_BLOCKS, HOST_DATA_KEYED, 1 + round);
+        }
+    }
+}
+
+/* The start has loaded a checkpoint, so it has read a small part of the rows.
+ */
+static void expect_fast_start(void)
+{
+    native_world_pass(&bed.world, MS_NS);
+    assert_int_not_equal(drive_ftl()->mount.checkpoint_row, 0);
+    assert_in_range(ftl_counters(drive_ftl())->scanned_rows, 0,
+                    LARGE_MAP_BLOCKS * 8 / 16);
+}
+
+/* Checkpoints are written while hosts write, and after resets and power cuts
+ * the latest one is loaded. */
+WITH_FIXTURE(setup_large_map, teardown)
+static void test_checkpoints_and_resets_under_writes_with_the_largest_map(
+    void **state)
+{
+    struct write_slots slots;
+    uint64_t random = 9;
+
+    (void)state;
+    expect_largest_map();
+    write_slots_init(&slots, &bed);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        use_chunks(round, true);
+        write_slots_use(&slots, &random);
+        assert_true(ftl_counters(drive_ftl())->checkpoints != 0);
+        if (round % 3 == 2) {
+            native_world_pass(&bed.world, 10 * MS_NS); /* The writes end. */
+            assert_int_equal(bed_flush(&bed, 1), 0);
+            bed_power_cycle(&bed);
+            host_vanish(&bed.host->host);
+            bed_connect(&bed, 0, 1, 64);
+        } else {
+            reset_drive();
+        }
+        expect_fast_start();
+        use_chunks(round, false);
+        (void)write_slots_check(&slots);
+    }
 }
