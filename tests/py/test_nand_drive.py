@@ -100,6 +100,8 @@ def test_an_option_that_makes_no_sense_is_refused(text: str, said: str) -> None:
     ("9" * 5000 + "G", "is too large"),
     ("16G,profile=slc,channels=1,dies=1", "nand: an array of 16G is too large for 1 channels "
      "with 1 dies of the profile slc; the nearest is 12408M"),
+    ("25M,profile=slc,channels=1,dies=1,plp=on", "nand: an array of 25M is too small for "
+     "power-loss protection with 1 channels with 1 dies of the profile slc; the nearest is 28800K"),
     ("8G,profile=tlc2012", "profile tlc2012: must be tlc2021, slc, mlc2d, qlc or "
                            "samsung-2021; did you mean tlc2021?"),
     ("8G,seed=1", "nand 8G: such an array has space for 6327M, not for 7G: choose an array of "
@@ -120,6 +122,15 @@ def test_an_array_whose_map_would_not_fit_can_be_larger_if_hosts_see_less(progra
         setup.drive_nand(Wish(name="x"))
         Path(array.path).unlink()
         media.record_path(Path(array.path)).unlink()
+
+
+@pytest.mark.parametrize(("shape", "size"), [("profile=slc,channels=1,dies=1", "28800K"),
+                                             ("channels=4,dies=1", "450M")])
+def test_an_array_for_power_loss_protection_is_larger_than_the_smallest(
+        program: None, shape: str, size: str) -> None:
+    wanted = nand.parse(f"plp=on,{shape}")
+    assert nand.size_bytes(nand.choose_size(wanted, 1 << 20)) == nand.size_bytes(size)
+    assert nand.size_bytes(nand.choose_size(nand.parse(shape), 1 << 20)) < nand.size_bytes(size)
 
 
 def refusal(size: str | None, array: str | None, words: str) -> str:

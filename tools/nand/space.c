@@ -34,6 +34,7 @@ struct space {
     uint64_t bytes;      /* that hosts can store; 0: no such array */
     uint64_t dram_bytes; /* that the translation layer needs */
     bool is_mapped; /* the checkpoint of the map fits into one superblock */
+    bool is_saved;  /* the write buffer can be saved, if it is to be */
 };
 
 static struct space compute_space(const struct nand_geometry *geometry,
@@ -61,6 +62,8 @@ static struct space compute_space(const struct nand_geometry *geometry,
     if (bad == NULL) {
         return space;
     }
+    space.is_saved =
+        !sizes.has_capacitors || nand_sizes_saved(&config, &sizes) != 0;
     nand_sizes_begin(&config, &sizes);
     nand_space_mark(bad, geometry, profile, seed);
     if (sizes.capacity_bytes == 0) {
@@ -144,7 +147,7 @@ static uint64_t find_array(const struct kind *kind, uint64_t capacity_bytes)
     for (;;) {
         size = MIN(size, SPACE_LARGEST);
         space = space_of(kind, size, capacity_bytes);
-        if (space.bytes >= capacity_bytes) {
+        if (space.bytes >= capacity_bytes && space.is_saved) {
             return has_room(&space) ? size : 0;
         }
         if (size == SPACE_LARGEST) {
@@ -152,7 +155,8 @@ static uint64_t find_array(const struct kind *kind, uint64_t capacity_bytes)
         }
         /* The space grows by less than the array does. */
         size += MAX(kind->step,
-                    (capacity_bytes - space.bytes) / kind->step * kind->step);
+                    (capacity_bytes - MIN(space.bytes, capacity_bytes)) /
+                        kind->step * kind->step);
     }
 }
 
@@ -200,6 +204,26 @@ static int refuse_large(const char *path, const struct kind *kind,
     return STATUS_TOO_LARGE;
 }
 
+/* Say that the write buffer of an array could not be saved, and which size is
+ * the nearest with which it can.  @return STATUS_FAILED */
+static int refuse_unsaved(const struct kind *kind)
+{
+    const struct wishes *wishes = kind->wishes;
+    uint64_t size = wishes->capacity_bytes;
+
+    while (size < SPACE_LARGEST &&
+           !space_of(kind, size, wishes->visible_bytes).is_saved) {
+        size += kind->step;
+    }
+    return image_complain(NULL,
+                          "an array of %s is too small for power-loss "
+                          "protection with %u channels with %u dies of the "
+                          "profile %s; the nearest is %s",
+                          size_text(wishes->capacity_bytes).text,
+                          wishes->channels, wishes->dies, kind->profile->name,
+                          size_text(size).text);
+}
+
 bool space_is_mapped(const char *path, const struct wishes *wishes)
 {
     struct kind kind;
@@ -239,12 +263,17 @@ int print_space(const struct wishes *wishes)
 {
     uint64_t size = wishes->capacity_bytes;
     struct nand_geometry geometry;
+    struct space space;
     struct kind kind;
 
     if (!find_kind(&kind, wishes) ||
         (size < kind.smallest &&
          !fit_geometry(NULL, wishes, kind.profile, size, &geometry))) {
         return STATUS_FAILED;
+    }
+    space = space_of(&kind, size, wishes->visible_bytes);
+    if (space.bytes != 0 && !space.is_saved) {
+        return refuse_unsaved(&kind);
     }
     if (!is_possible_array(&kind, size)) {
         return refuse_large(NULL, &kind, "an array", kind.smallest,
