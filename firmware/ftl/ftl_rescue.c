@@ -76,6 +76,31 @@ static bool has_sum_begun(const struct ftl_accumulator *accumulator,
     return (accumulator->begun & BIT(plane)) != 0;
 }
 
+static void clear_sum(struct ftl_rescue *rescue, uint32_t unit)
+{
+    memset(rescue->system[unit], 0, FTL_UNIT_SYSTEM);
+    if (!rescue->is_of_scan) {
+        memset(sum_data(rescue, unit), 0, FTL_UNIT_DATA);
+        memset(sum_meta(rescue, unit), 0, FTL_UNIT_META);
+    }
+}
+
+static void copy_sum(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
+                     const struct ftl_accumulator *from)
+{
+    size_t index = rescue->index[unit];
+
+    if (!rescue->is_of_scan) {
+        ftl_memory_move(ftl, FTL_MOVE_COPY, sum_data(rescue, unit),
+                        from->data + index * FTL_UNIT_DATA, FTL_UNIT_DATA);
+        ftl_memory_move(ftl, FTL_MOVE_COPY, sum_meta(rescue, unit),
+                        from->meta + index * FTL_UNIT_META, FTL_UNIT_META);
+        ftl_memory_run(ftl);
+    }
+    /* If a word of this sum is lost, its system bytes say so now. */
+    memcpy(rescue->system[unit], from->system[index], FTL_UNIT_SYSTEM);
+}
+
 /* Begin an attempt: the sum is empty, or has what the accumulator has. */
 static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
 {
@@ -88,26 +113,14 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
         memcpy(rescue->members, from->members, ftl->layout.geometry.dies);
     }
     for (uint32_t i = 0; i < rescue->num_units; i++) {
-        size_t index = rescue->index[i];
-
         rescue->is_used[i] = false;
         rescue->is_lost[i] = false;
         rescue->has_erased[i] = false;
         rescue->parity[i] = 0;
-        if (rescue->is_of_scan) {
-            memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);
-        } else if (from == NULL || !has_sum_begun(from, rescue, i)) {
-            memset(sum_data(rescue, i), 0, FTL_UNIT_DATA);
-            memset(sum_meta(rescue, i), 0, FTL_UNIT_META);
-            memset(rescue->system[i], 0, FTL_UNIT_SYSTEM);
+        if (from == NULL || !has_sum_begun(from, rescue, i)) {
+            clear_sum(rescue, i);
         } else {
-            ftl_memory_move(ftl, FTL_MOVE_COPY, sum_data(rescue, i),
-                            from->data + index * FTL_UNIT_DATA, FTL_UNIT_DATA);
-            ftl_memory_move(ftl, FTL_MOVE_COPY, sum_meta(rescue, i),
-                            from->meta + index * FTL_UNIT_META, FTL_UNIT_META);
-            ftl_memory_run(ftl);
-            /* If a word of this sum is lost, its system bytes say so now. */
-            memcpy(rescue->system[i], from->system[index], FTL_UNIT_SYSTEM);
+            copy_sum(ftl, rescue, i, from);
         }
     }
 }
@@ -303,6 +316,16 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
                          place);
 }
 
+/* Whether a unit is in the sum of the accumulator.  A row that was not
+ * programmed yet is not: the sum of all others says nothing about it. */
+static bool is_member(const struct ftl *ftl, const struct ftl_rescue *rescue,
+                      uint32_t unit)
+{
+    uint32_t plane = rescue->saved[rescue->entry[unit]].plane;
+
+    return (rescue->members[row_die(ftl, rescue->row)] & BIT(plane)) != 0;
+}
+
 /* Whether a unit could be rebuilt. */
 static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
                        uint32_t unit)
@@ -312,7 +335,8 @@ static bool is_rebuilt(const struct ftl *ftl, struct ftl_rescue *rescue,
 
     if (rescue->has_lost_word || rescue->is_lost[unit] ||
         rescue->has_erased[unit] ||
-        (!rescue->is_of_accumulator && rescue->parity[unit] != 1)) {
+        (rescue->is_of_accumulator ? !is_member(ftl, rescue, unit)
+                                   : rescue->parity[unit] != 1)) {
         return false;
     }
     ftl_system_mark_data(rescue->system[unit]);
