@@ -141,14 +141,15 @@ struct ftl_superblock {
         has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_known;      /* found at the start: unchanged since checkpoint */
     bool is_own; /* opened since the start: what was programmed is not torn */
-    bool is_given_up; /* a program has failed although the flash is intact,
-                       * and was not repeated */
-    bool is_reused;   /* its latest erasure has said that it is programmed again
-                       * soon, and this has not happened yet */
-    bool is_suspect;  /* it may have rows that are half programmed */
-    bool has_parity;  /* opened since the start: its stripes have parity */
-    bool moves_soon;  /* its valid units are moved even if no space is
-                       * needed: they are in danger, or stay too long */
+    bool has_failed_row; /* a row of it has failed during the mount */
+    bool is_given_up;    /* a program has failed although the flash is intact,
+                          * and was not repeated */
+    bool is_reused;  /* its latest erasure has said that it is programmed again
+                      * soon, and this has not happened yet */
+    bool is_suspect; /* it may have rows that are half programmed */
+    bool has_parity; /* opened since the start: its stripes have parity */
+    bool moves_soon; /* its valid units are moved even if no space is
+                      * needed: they are in danger, or stay too long */
     uint16_t erasures; /* in progress */
     uint16_t rows_in_flight;
     uint16_t next_die;     /* ERASING: whose erasure has not begun */

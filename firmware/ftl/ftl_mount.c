@@ -285,10 +285,30 @@ static bool step_clear(struct ftl *ftl)
 
 /* ---- All together. */
 
+/*
+ * A superblock with a row that has failed is not the mount's own any longer, if
+ * the mount begins again.  Units of this row may be readable at one time and
+ * not at another.  The attempts that say so are forgotten, so copies that are
+ * made from now on look like these units.  The superblock becomes suspect, and
+ * is erased when everything in it is copied.
+ */
+static void disown_failed_rows(struct ftl *ftl)
+{
+    uint32_t open = ftl->streams[FTL_STREAM_MOVE].superblock;
+
+    if (open != FTL_NOWHERE && ftl->superblocks[open].has_failed_row) {
+        ftl_superblock_close(ftl, FTL_STREAM_MOVE);
+    }
+    for (uint32_t i = 0; i < ftl->layout.superblocks; i++) {
+        ftl->superblocks[i].is_own &= !ftl->superblocks[i].has_failed_row;
+    }
+}
+
 void ftl_mount_begin(struct ftl *ftl)
 {
     struct ftl_mount *mount = &ftl->mount;
 
+    disown_failed_rows(ftl);
     ftl_collect_stop(ftl);
     ftl->collection.num_due = 0;
     memset(ftl->map, 0xff, ftl->entries * sizeof(ftl->map[0]));

@@ -441,6 +441,8 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     ftl_hold_note_row(ftl, request, status);
     if (status != FTL_FLASH_OK) {
         note_failure(ftl, request, status, failed_planes);
+        ftl->superblocks[request->flash.block].has_failed_row =
+            ftl->state == FTL_MOUNTING;
     }
     ftl_parity_row_done(ftl, request, status, failed_planes);
     if (request->is_marker) {
