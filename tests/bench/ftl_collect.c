@@ -1,313 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Measures how much garbage collection writes.  The translation layer runs on a
- * flash that takes no time, never fails, and stores only the system bytes.
+ * Measures how much garbage collection writes: see collect_model.h.
  *
  *   ftl_collect [PERCENT [BLOCKS [WRITES]]]
  *
  * For several workloads and both ways to choose victims, it prints how many
  * units the flash programs for each unit that a host writes, without parity,
- * and how often superblocks were erased.  The medium is PERCENT smaller than
- * the flash without parity (7), which has BLOCKS blocks in each plane (200),
- * and is overwritten WRITES times (6).  Only the second half is counted.
+ * and how often blocks were erased.  The medium is PERCENT smaller than the
+ * flash without parity (7), which has BLOCKS blocks in each plane (200), and is
+ * overwritten WRITES times (6).  Only the second half is counted.
  *
  * "theory" is what the published formula for greedy collection and uniform
  * writes says (docs/nand.md) for the spare that is left if the superblocks
  * that are free on average are not counted.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "firmware/ftl/ftl.h"
-#include "lib/random.h"
-#include "tests/ftl_moves.h"
+#include "lib/util.h"
+#include "tests/bench/collect_model.h"
 
-enum {
-    DIES = 8,
-    PLANES = 4,
-    PAGES = 1,
-    UNITS = 1,
-    WORDLINES = 8,
-    ROW_UNITS = PLANES * PAGES * UNITS,
-    REQUESTS = 64,
-    OPS = 32,
-    QUEUE = 2 * REQUESTS,
-    UNIT_SECTORS = 8,
-    LEVELLING = 32,
-    MOVES = 16,
-};
+enum { LEVELLING = 32 };
 
-struct workload {
-    const char *name;
-    unsigned int hot_percent; /* of the medium */
-    unsigned int hot_writes;  /* percent of the writes that go there */
-};
-
-static const struct workload workloads[] = {
+static const struct collect_workload workloads[] = {
     {"uniform", 100, 100},
     {"80% of the writes to 20%", 20, 80},
     {"95% of the writes to 5%", 5, 95},
 };
 
-struct flash {
-    uint16_t blocks;
-    uint8_t (*system)[FTL_UNIT_SYSTEM]; /* of each unit */
-    bool *is_programmed;                /* each row of a die */
-    struct ftl_moves moves;
-    struct ftl_move move_list[MOVES];
-    struct ftl_flash_op queue[QUEUE];
-    unsigned int head, tail;
-    unsigned int ended; /* operations of the medium */
-    uint64_t free_sum;  /* free superblocks, summed over all units written */
-    uint64_t samples;
-};
-
-static bool submit_op(void *ctx, const struct ftl_flash_op *op)
+static void measure_workload(const struct collect_setup *setup)
 {
-    struct flash *flash = ctx;
+    struct collect_result result;
 
-    if (flash->tail - flash->head == QUEUE) {
-        return false;
-    }
-    flash->queue[flash->tail++ % QUEUE] = *op;
-    return true;
-}
-
-static void run_moves(void *ctx)
-{
-    ftl_moves_run(&((struct flash *)ctx)->moves);
-}
-
-static uint32_t row_of(const struct ftl_flash_op *op)
-{
-    return ((uint32_t)op->block * WORDLINES + op->wordline) * DIES + op->die;
-}
-
-static void execute_op(struct flash *flash, const struct ftl_flash_op *op)
-{
-    uint32_t row = row_of(op);
-
-    for (unsigned int i = 0; i < op->num_units; i++) {
-        struct ftl_flash_unit *unit = &op->units[i];
-        uint8_t *system =
-            flash
-                ->system[row * ROW_UNITS +
-                         ((uint32_t)unit->page * PLANES + unit->plane) * UNITS +
-                         unit->unit];
-
-        if (op->kind == FTL_FLASH_PROGRAM) {
-            memcpy(system, unit->system, FTL_UNIT_SYSTEM);
-        } else {
-            unit->status =
-                flash->is_programmed[row] ? FTL_UNIT_GOOD : FTL_UNIT_ERASED;
-            if (unit->system != NULL) {
-                memcpy(unit->system, system, FTL_UNIT_SYSTEM);
-            }
-        }
-    }
-    if (op->kind == FTL_FLASH_PROGRAM) {
-        flash->is_programmed[row] = true;
-    } else if (op->kind == FTL_FLASH_ERASE) {
-        for (uint32_t i = 0; i < WORDLINES; i++) {
-            flash->is_programmed[row + i * DIES] = false;
-        }
-    }
-}
-
-static void media_done(void *ctx, void *cookie, enum media_status status)
-{
-    struct flash *flash = ctx;
-
-    (void)cookie;
-    if (status != MEDIA_OK) {
-        fprintf(stderr, "ftl_collect: an operation failed: status %d\n",
-                status);
-        exit(1);
-    }
-    flash->ended++;
-}
-
-/* Step until an operation of the medium ends, or the mount has ended. */
-static void run_ftl(struct flash *flash, struct ftl *ftl, unsigned int ended)
-{
-    while (ended != 0 ? flash->ended < ended : ftl_state(ftl) == FTL_MOUNTING) {
-        uint64_t deadline_us = UINT64_MAX;
-
-        (void)ftl_step(ftl, 0, &deadline_us);
-        while (flash->head != flash->tail) {
-            struct ftl_flash_op op = flash->queue[flash->head++ % QUEUE];
-
-            execute_op(flash, &op);
-            ftl_flash_done(ftl, op.cookie, FTL_FLASH_OK, 0);
-        }
-    }
-}
-
-static uint32_t choose_unit(const struct workload *workload, uint32_t units,
-                            uint64_t *random)
-{
-    uint32_t hot = (uint32_t)((uint64_t)units * workload->hot_percent / 100);
-
-    if (random_next(random) % 100 < workload->hot_writes) {
-        return (uint32_t)(random_next(random) % hot);
-    }
-    return hot + (uint32_t)(random_next(random) % (units - hot));
-}
-
-static void write_units(struct flash *flash, struct ftl *ftl,
-                        const struct workload *workload, uint32_t units,
-                        uint64_t count, uint64_t *random)
-{
-    static uint8_t data[FTL_UNIT_DATA];
-    const struct nvmf_piece piece = {.ptr = data, .len_bytes = sizeof(data)};
-    unsigned int begun = 0;
-
-    flash->ended = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const struct media_io io = {
-            .op = MEDIA_WRITE,
-            .piece_count = 1,
-            .pieces = &piece,
-            .first_lba =
-                (uint64_t)(workload == NULL
-                               ? (uint32_t)i
-                               : choose_unit(workload, units, random)) *
-                UNIT_SECTORS,
-            .count_blocks = UNIT_SECTORS,
-        };
-
-        while (!ftl_submit(ftl, &io)) {
-            run_ftl(flash, ftl, flash->ended + 1);
-        }
-        begun++;
-        flash->free_sum += ftl_free_superblocks(ftl);
-        flash->samples++;
-    }
-    run_ftl(flash, ftl, begun);
-}
-
-/*
- * Return how many units theory says are programmed for each unit written.
- * `used` is the size of the medium divided by that of the flash.  The share x
- * of invalid units in the emptiest superblock solves x / -ln(1 - x) = used, and
- * the result is 1 / x.
- */
-static double theory_of(double used)
-{
-    double low = 1e-6, high = 1 - 1e-6;
-
-    while (high - low > 1e-9) {
-        double middle = (low + high) / 2;
-
-        if (middle / -log(1 - middle) > used) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return 1 / low;
-}
-
-/* Return what theory says if the free superblocks do not count as flash. */
-static double theory_for(const struct flash *flash, uint64_t data_units,
-                         uint32_t logical_units)
-{
-    double free_blocks = (double)flash->free_sum / (double)flash->samples;
-    double share = (flash->blocks - free_blocks) / flash->blocks;
-
-    return theory_of(logical_units / ((double)data_units * share));
-}
-
-static void measure_workload(const struct workload *workload, bool by_age,
-                             unsigned int percent, unsigned int blocks,
-                             unsigned int writes)
-{
-    size_t rows = (size_t)blocks * WORDLINES * DIES;
-    struct flash flash = {
-        .blocks = (uint16_t)blocks,
-        .system = calloc(rows * ROW_UNITS, FTL_UNIT_SYSTEM),
-        .is_programmed = calloc(rows, sizeof(bool)),
-        .moves = {.max = MOVES},
-    };
-    struct ftl_config config = {
-        .flash = {.ctx = &flash,
-                  .submit = submit_op,
-                  .moves = &flash.moves,
-                  .run_moves = run_moves},
-        .geometry = {.dies = DIES,
-                     .planes = PLANES,
-                     .pages = PAGES,
-                     .units = UNITS,
-                     .blocks = (uint16_t)blocks,
-                     .wordlines = WORDLINES},
-        .bad_planes = calloc(blocks, DIES),
-        .buffer_units = 2 * ROW_UNITS * DIES,
-        .num_ops = OPS,
-        .num_requests = REQUESTS,
-        .idle_us = 1000,
-        .wear_spread = LEVELLING,
-        .is_greedy = !by_age,
-        .media_done = media_done,
-        .done_ctx = &flash,
-    };
-    uint64_t random = 1, data_units = rows * ROW_UNITS * (DIES - 1) / DIES;
-    struct ftl_counters before;
-    const struct ftl_counters *after;
-    struct ftl_erase_counts counts;
-    uint64_t moved, units;
-    struct ftl *ftl;
-
-    flash.moves.list = flash.move_list;
-    config.logical_units = (uint32_t)(data_units * 100 / (100 + percent));
-    config.logical_units = MIN(config.logical_units, ftl_most_units(&config));
-    config.memory = aligned_alloc(64, (ftl_bytes(&config) + 63) / 64 * 64);
-    config.keep = aligned_alloc(64, (ftl_keep_bytes(&config) + 63) / 64 * 64);
-    ftl = config.memory == NULL || config.keep == NULL ? NULL
-                                                       : ftl_start(&config);
-    if (ftl == NULL) {
+    if (!collect_measure(setup, &result)) {
         fprintf(stderr, "ftl_collect: the sizes do not fit together\n");
         exit(2);
     }
-    run_ftl(&flash, ftl, 0);
-    write_units(&flash, ftl, NULL, config.logical_units, config.logical_units,
-                &random);
-    write_units(&flash, ftl, workload, config.logical_units,
-                (uint64_t)config.logical_units * writes / 2, &random);
-    before = *ftl_counters(ftl);
-    flash.free_sum = flash.samples = 0;
-    write_units(&flash, ftl, workload, config.logical_units,
-                (uint64_t)config.logical_units * writes / 2, &random);
-    after = ftl_counters(ftl);
-    moved = after->moved_units - before.moved_units;
-    units = after->units - before.units;
-    ftl_erase_counts(ftl, &counts);
     printf("%-26s %-8s spare %5.1f%%  writes %5.2f  theory %5.2f  "
-           "erasures %u to %u\n",
-           workload->name, by_age ? "by age" : "greedy",
-           100.0 * (double)(data_units - config.logical_units) /
-               (double)config.logical_units,
-           (double)units / (double)(units - moved),
-           theory_for(&flash, data_units, config.logical_units), counts.least,
-           counts.most);
+           "erasures %5.2f (from writes %5.2f, theory %5.2f), in all %u to "
+           "%u\n",
+           setup->workload.name, setup->by_age ? "by age" : "greedy",
+           result.spare, result.cost, result.theory, result.erasures,
+           result.erasures_from_cost, result.erasures_from_theory, result.least,
+           result.most);
     fflush(stdout);
-    free(flash.system);
-    free(flash.is_programmed);
-    free((void *)(uintptr_t)config.bad_planes);
-    free(config.memory);
-    free(config.keep);
 }
 
 int main(int argc, char **argv)
 {
-    unsigned int percent = argc > 1 ? (unsigned int)atoi(argv[1]) : 7;
-    unsigned int blocks = argc > 2 ? (unsigned int)atoi(argv[2]) : 200;
-    unsigned int writes = argc > 3 ? (unsigned int)atoi(argv[3]) : 6;
+    struct collect_setup setup = {
+        .percent = argc > 1 ? (unsigned int)atoi(argv[1]) : 7,
+        .blocks = argc > 2 ? (unsigned int)atoi(argv[2]) : 200,
+        .writes = argc > 3 ? (unsigned int)atoi(argv[3]) : 6,
+        .wear_spread = LEVELLING,
+    };
 
-    for (unsigned int i = 0; i < ARRAY_LEN(workloads); i++) {
-        measure_workload(&workloads[i], false, percent, blocks, writes);
-        measure_workload(&workloads[i], true, percent, blocks, writes);
+    for (unsigned int i = 0; i < 2 * ARRAY_LEN(workloads); i++) {
+        setup.workload = workloads[i / 2];
+        setup.by_age = i % 2 != 0;
+        measure_workload(&setup);
     }
     return 0;
 }

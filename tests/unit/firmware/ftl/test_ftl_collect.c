@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What garbage collection costs, and how it wears the flash, compared with
+ * theory: docs/nand.md, "Write amplification".  All figures are counts of
+ * operations, so they are the same in every run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "lib/util.h"
+#include "tests/bench/collect_model.h"
+
+enum { WEAR_SPREAD = 8 };
+
+static const struct collect_workload uniform = {"uniform", 100, 100};
+static const struct collect_workload hot = {"80% to 20%", 20, 80};
+
+static struct collect_result measure(const struct collect_workload *workload,
+                                     bool by_age, unsigned int percent)
+{
+    const struct collect_setup setup = {
+        .workload = *workload,
+        .by_age = by_age,
+        .percent = percent,
+        .blocks = 160,
+        .writes = 4,
+        .wear_spread = WEAR_SPREAD,
+    };
+    struct collect_result result;
+
+    assert_true(collect_measure(&setup, &result));
+    print_message("%s, %s, spare %.1f%%: cost %.3f, theory %.3f; erasures "
+                  "%.2f, from cost %.2f, from theory %.2f, in all %u to %u\n",
+                  workload->name, by_age ? "by age" : "greedy", result.spare,
+                  result.cost, result.theory, result.erasures,
+                  result.erasures_from_cost, result.erasures_from_theory,
+                  result.least, result.most);
+    return result;
+}
+
+/* Whether a value is between `low` and `high` percent of another one. */
+static bool is_percent_of(double value, double of, double low, double high)
+{
+    return value * 100 >= of * low && value * 100 <= of * high;
+}
+
+/* With little spare, the superblocks that are open are a larger part of it, so
+ * collection costs more than theory says. */
+static const struct {
+    unsigned int percent;
+    double most; /* percent of what theory says */
+} spares[] = {{20, 110}, {35, 106}, {60, 103}};
+
+static void check_uniform_writes(bool by_age)
+{
+    double last = 100;
+
+    for (unsigned int i = 0; i < ARRAY_LEN(spares); i++) {
+        struct collect_result result =
+            measure(&uniform, by_age, spares[i].percent);
+
+        assert_true(
+            is_percent_of(result.cost, result.theory, 98, spares[i].most));
+        /* Each erasure follows from a superblock that was filled, ... */
+        assert_true(
+            is_percent_of(result.erasures, result.erasures_from_cost, 99, 101));
+        /* ... and no block is erased much more often than another one. */
+        assert_in_range(result.most - result.least, 0, WEAR_SPREAD + 4);
+        assert_true(result.cost < last * 0.9);
+        last = result.cost;
+    }
+}
+
+static void test_greedy_collection_costs_what_theory_says(void **state)
+{
+    (void)state;
+    check_uniform_writes(false);
+}
+
+/* Under uniform writes, age says nothing, so it must not cost anything. */
+static void test_collection_by_age_costs_what_theory_says(void **state)
+{
+    (void)state;
+    check_uniform_writes(true);
+}
+
+/* This is why the drive collects by age. */
+static void test_collection_by_age_costs_less_if_few_units_are_hot(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 2; i++) {
+        double greedy = measure(&hot, false, spares[i].percent).cost;
+        double by_age = measure(&hot, true, spares[i].percent).cost;
+
+        assert_true(is_percent_of(by_age, greedy, 0, 95));
+    }
+}
