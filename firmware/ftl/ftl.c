@@ -218,6 +218,7 @@ static void init_lists(struct ftl *ftl)
     ftl_list_init(&ftl->free_ops, ftl->op_links);
     ftl_list_init(&ftl->reads, ftl->op_links);
     ftl_list_init(&ftl->changes, ftl->op_links);
+    ftl_list_init(&ftl->trims, ftl->op_links);
     ftl_list_init(&ftl->moving, ftl->op_links);
     ftl_list_init(&ftl->barriers, ftl->op_links);
     for (uint16_t i = 0; i < ftl->config.num_ops; i++) {
@@ -345,8 +346,9 @@ static bool is_calm(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && !ftl_power_is_failing(ftl) &&
            !ftl_is_adopting(ftl) && ftl->reads.count == 0 &&
-           ftl->changes.count == 0 && ftl->barriers.count == 0 &&
-           ftl->unsent.count == 0 && ftl->parity.waiting.count == 0 &&
+           ftl->changes.count == 0 && ftl->trims.count == 0 &&
+           ftl->barriers.count == 0 && ftl->unsent.count == 0 &&
+           ftl->parity.waiting.count == 0 &&
            ftl->collection.victim == FTL_NOWHERE &&
            ftl->checkpoint.state == FTL_CHECKPOINT_IDLE &&
            ftl->wipe.phase == FTL_WIPE_NONE;

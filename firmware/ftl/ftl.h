@@ -48,6 +48,9 @@ struct ftl_config {
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */
+    /* Logical units that one step looks at for a trim; 0: 4096.  Other
+     * operations go on between the steps of a trim. */
+    uint32_t trims_per_step;
     /* A checkpoint is written when so many superblocks have been opened since
      * the last one; 0: never. */
     uint16_t checkpoint_superblocks;

@@ -269,6 +269,7 @@ struct ftl_op {
     uint8_t state;  /* enum ftl_op_state */
     uint8_t status; /* enum media_status */
     bool needs_durable;
+    bool is_long;  /* a trim that has taken one step, and needs more */
     uint8_t piece; /* the next piece, and the bytes of it that are done */
     uint32_t piece_offset;
     uint16_t requests; /* in progress */
@@ -532,7 +533,8 @@ struct ftl {
     struct ftl_link *op_links;
     struct ftl_list free_ops;
     struct ftl_list reads;   /* QUEUED */
-    struct ftl_list changes; /* QUEUED: writes and trims */
+    struct ftl_list changes; /* QUEUED: writes, trims and flushes */
+    struct ftl_list trims;   /* QUEUED: trims that take many steps */
     struct ftl_list moving; /* QUEUED: writes that end in ftl_io_end_moving() */
     struct ftl_list barriers; /* DURABLE */
 

@@ -3,13 +3,17 @@
  * Operations of the medium.  Reads do not wait for writes.  Writes and trims
  * are taken in order; one of them waits when there is no slot for it, or while
  * the old contents of a unit are being read of which another one writes a part.
+ *
+ * A trim that takes more than one step leaves this order, so that others do not
+ * wait for it, except those that change blocks which are still to be trimmed.
+ * A flush waits for none of these: they have not ended.
  */
 #include "firmware/ftl/ftl_memory.h"
 
 #include <string.h>
 
 enum {
-    TRIMS_PER_STEP = 4096, /* units that one step looks at for a trim */
+    TRIMS_PER_STEP = 4096, /* see ftl_config.trims_per_step */
     NO_OP = FTL_LIST_END,
 };
 
@@ -36,6 +40,12 @@ static struct part next_part(const struct ftl_op *op)
         .offset = sector << FTL_SECTOR_SHIFT,
         .length = count << FTL_SECTOR_SHIFT,
     };
+}
+
+/* The list in which a write, a trim or a flush waits for its turn. */
+static struct ftl_list *change_list(struct ftl *ftl, const struct ftl_op *op)
+{
+    return op->is_long ? &ftl->trims : &ftl->changes;
 }
 
 static void finish_op(struct ftl *ftl, struct ftl_op *op)
@@ -412,7 +422,7 @@ static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
                         .length = FTL_UNIT_DATA,
                     });
     ftl_request_send(ftl, request);
-    ftl_list_remove(&ftl->changes, op_index(ftl, op));
+    ftl_list_remove(change_list(ftl, op), op_index(ftl, op));
     op->state = FTL_OP_FILLING;
     op->fill_slot = index;
     return UNIT_WAITS;
@@ -462,7 +472,7 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
     }
     if (op->status == MEDIA_OK && op->next_sector < op->end_sector) {
         op->state = FTL_OP_QUEUED;
-        ftl_list_append(&ftl->changes, op_index(ftl, op));
+        ftl_list_append(change_list(ftl, op), op_index(ftl, op));
     } else {
         end_op(ftl, op);
     }
@@ -607,6 +617,21 @@ static enum progress trim_unit(struct ftl *ftl, struct ftl_op *op)
     return UNIT_DONE;
 }
 
+static uint32_t trims_per_step(const struct ftl *ftl)
+{
+    return ftl->config.trims_per_step != 0 ? ftl->config.trims_per_step
+                                           : TRIMS_PER_STEP;
+}
+
+/* A trim has not ended in this step.  It goes on in a later one, after all
+ * other long trims have had a turn. */
+static void defer_trim(struct ftl *ftl, struct ftl_op *op)
+{
+    ftl_list_remove(change_list(ftl, op), op_index(ftl, op));
+    op->is_long = true;
+    ftl_list_append(&ftl->trims, op_index(ftl, op));
+}
+
 /*
  * A read-only medium refuses both.  Trims are accepted also when the medium is
  * full, because they are what makes space.
@@ -622,7 +647,7 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
     /* Zeroes with metadata are written, since trimmed blocks have none. */
     bool is_write = op->io.op == MEDIA_WRITE || op->io.protection != 0 ||
                     op->io.op == MEDIA_WRITE_UNCORRECTABLE;
-    uint32_t budget = TRIMS_PER_STEP;
+    uint32_t budget = trims_per_step(ftl);
     enum progress progress;
 
     if (ftl->is_read_only && op->next_sector < op->end_sector) {
@@ -633,7 +658,10 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
     while (op->next_sector < op->end_sector) {
         if (budget-- == 0) {
             *any = true;
-            return false;
+            if (!is_write) {
+                defer_trim(ftl, op);
+            }
+            return !is_write;
         }
         progress = is_write ? write_unit(ftl, op) : trim_unit(ftl, op);
         if (progress == UNIT_HAS_NO_SLOT &&
@@ -643,7 +671,7 @@ static bool step_change(struct ftl *ftl, struct ftl_op *op, bool *any)
             return op->state != FTL_OP_QUEUED;
         }
     }
-    ftl_list_remove(&ftl->changes, op_index(ftl, op));
+    ftl_list_remove(change_list(ftl, op), op_index(ftl, op));
     if (ftl_memory_is_pending(ftl)) {
         ftl_list_append(&ftl->moving, op_index(ftl, op));
     } else {
@@ -706,6 +734,67 @@ static bool holds_changes(const struct ftl *ftl)
            ftl->checkpoint.state == FTL_CHECKPOINT_WRITING;
 }
 
+/* Whether two operations have blocks in common that both are still to change.
+ */
+static bool share_blocks(const struct ftl_op *one, const struct ftl_op *other)
+{
+    return one->next_sector < other->end_sector &&
+           other->next_sector < one->end_sector;
+}
+
+/* Whether an operation shares blocks with one of a list that comes before
+ * `end`. */
+static bool shares_with_list(const struct ftl *ftl, const struct ftl_op *op,
+                             const struct ftl_list *list, uint16_t end)
+{
+    for (uint16_t i = list->head; i != end; i = ftl->op_links[i].next) {
+        if (share_blocks(op, &ftl->ops[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether an operation has to wait for a long trim, or for an earlier operation
+ * that waits for one. */
+static bool must_follow(const struct ftl *ftl, const struct ftl_op *op)
+{
+    return ftl->trims.count != 0 &&
+           (shares_with_list(ftl, op, &ftl->trims, FTL_LIST_END) ||
+            shares_with_list(ftl, op, &ftl->changes, op_index(ftl, op)));
+}
+
+/* Take writes, trims and flushes in order, until one has to wait for anything
+ * but a long trim. */
+static bool step_changes(struct ftl *ftl)
+{
+    uint16_t left_out = FTL_LIST_END; /* the last one that waits for a trim */
+    uint16_t index = ftl->changes.head;
+    bool any = false;
+
+    while (index != FTL_LIST_END) {
+        if (must_follow(ftl, &ftl->ops[index])) {
+            left_out = index;
+        } else if (step_change(ftl, &ftl->ops[index], &any)) {
+            any = true;
+        } else {
+            break;
+        }
+        index = left_out == FTL_LIST_END ? ftl->changes.head
+                                         : ftl->op_links[left_out].next;
+    }
+    return any;
+}
+
+/* Go on with one of the long trims. */
+static bool step_trims(struct ftl *ftl)
+{
+    bool any = false;
+
+    return ftl->trims.count != 0 &&
+           (step_change(ftl, &ftl->ops[ftl->trims.head], &any) || any);
+}
+
 bool ftl_io_step(struct ftl *ftl)
 {
     uint16_t next;
@@ -717,9 +806,9 @@ bool ftl_io_step(struct ftl *ftl)
         next = ftl->op_links[i].next;
         any |= step_read(ftl, &ftl->ops[i]);
     }
-    while (ftl->changes.count != 0 && !holds_changes(ftl) &&
-           step_change(ftl, &ftl->ops[ftl->changes.head], &any)) {
-        any = true;
+    if (!holds_changes(ftl)) {
+        any |= step_trims(ftl);
+        any |= step_changes(ftl);
     }
     (void)ftl_io_end_moving(ftl);
     return any;
@@ -727,12 +816,12 @@ bool ftl_io_step(struct ftl *ftl)
 
 bool ftl_io_is_waiting(const struct ftl *ftl)
 {
-    return ftl->changes.count + ftl->barriers.count != 0;
+    return ftl->changes.count + ftl->trims.count + ftl->barriers.count != 0;
 }
 
 bool ftl_io_refuse(struct ftl *ftl)
 {
-    struct ftl_list *const lists[] = {&ftl->reads, &ftl->changes};
+    struct ftl_list *const lists[] = {&ftl->reads, &ftl->changes, &ftl->trims};
     bool any = false;
 
     for (unsigned int i = 0; i < ARRAY_LEN(lists); i++) {
@@ -837,7 +926,8 @@ static bool serves_writes(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
            ftl->power.phase == FTL_POWER_ON && ftl->changes.count == 0 &&
-           !ftl->is_read_only && !ftl->is_full && !holds_changes(ftl);
+           ftl->trims.count == 0 && !ftl->is_read_only && !ftl->is_full &&
+           !holds_changes(ftl);
 }
 
 /*

@@ -715,6 +715,7 @@ void bed_start_mount(struct bed *bed)
         .num_ops = BED_IOS,
         .num_requests = bed->config.num_requests != 0 ? bed->config.num_requests
                                                       : BED_REQUESTS,
+        .trims_per_step = bed->config.trims_per_step,
         .checkpoint_superblocks = bed->config.checkpoint_superblocks,
         .idle_us = 1000,
         .wear_spread = bed->config.wear_spread != 0 ? bed->config.wear_spread
@@ -1437,9 +1438,26 @@ static void random_rewrite(struct bed *bed, uint64_t *random)
     }
 }
 
+/* A trim of many units, which takes several steps. */
+static void random_long_trim(struct bed *bed, uint64_t *random)
+{
+    uint64_t last = (uint64_t)bed->units * BED_SECTORS;
+    uint64_t lba = random_next(random) % last;
+    uint32_t count = (uint32_t)(1 + random_next(random) % (last - lba));
+
+    if (random_next(random) % 2 == 0) {
+        lba -= lba % BED_SECTORS;
+        count = MAX(count - count % BED_SECTORS, (uint32_t)BED_SECTORS);
+    }
+    (void)bed_submit_trim(bed, MEDIA_DEALLOCATE, lba, count,
+                          random_next(random) % 6 == 0);
+}
+
 void bed_random_op(struct bed *bed, uint64_t *random)
 {
-    if (bed->config.rewrites_few && random_next(random) % 4 != 0) {
+    if (bed->config.trims_per_step != 0 && random_next(random) % 8 == 0) {
+        random_long_trim(bed, random);
+    } else if (bed->config.rewrites_few && random_next(random) % 4 != 0) {
         random_rewrite(bed, random);
     } else {
         random_any_op(bed, random);

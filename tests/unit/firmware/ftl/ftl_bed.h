@@ -34,6 +34,9 @@ struct bed_config {
     uint32_t logical_units;        /* 0: the most */
     uint16_t buffer_units;
     uint16_t num_requests; /* operations of the flash; 0: 32 */
+    /* Random operations also trim many units, so many in each step; 0: the
+     * default, and random trims are short. */
+    uint32_t trims_per_step;
     uint16_t checkpoint_superblocks;
     /* The bad planes of dead dies are not known, so the capacity is estimated.
      */

@@ -150,6 +150,7 @@ static void draw_settings(struct bed_config *config, uint64_t *random)
     if (config->has_metadata) {
         config->pi_type = (uint8_t)draw(random, 3);
     }
+    config->trims_per_step = draw(random, 3) == 0 ? 1 + draw(random, 8) : 0;
     config->wear_spread = 2 + draw(random, 20);
     config->chain = draw(random, 3) == 0 ? 1 + draw(random, 8) : 0;
     config->scrub_us = draw(random, 4) == 0 ? 1000 : 0;

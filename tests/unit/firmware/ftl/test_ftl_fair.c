@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads of hosts that never pause must not delay other operations for ever. */
+/*
+ * Neither reads of hosts that never pause nor a long trim may delay the
+ * operations of others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -15,9 +18,9 @@ enum {
     READS_MAX = 3000, /* reads that may end while one write becomes durable */
 };
 
-static struct bed *new_full(uint8_t dies)
+static struct bed_config full_config(uint8_t dies)
 {
-    const struct bed_config config = {
+    return (struct bed_config){
         .profile = "slc",
         .geometry = {.channels = 1,
                      .dies = dies,
@@ -32,7 +35,11 @@ static struct bed *new_full(uint8_t dies)
         .checkpoint_superblocks = 2,
         .seed = 3,
     };
-    struct bed *bed = bed_new(&config);
+}
+
+static struct bed *new_full(const struct bed_config *config)
+{
+    struct bed *bed = bed_new(config);
 
     for (uint32_t i = 0; i < 2 * bed->units; i++) {
         bed_write(bed, (uint64_t)(i * 7 % bed->units) * BED_SECTORS,
@@ -75,7 +82,8 @@ static void test_a_flush_does_not_wait_for_all_reads(void **state)
 {
     (void)state;
     for (uint8_t dies = 2; dies <= 4; dies += 2) {
-        struct bed *bed = new_full(dies);
+        struct bed_config config = full_config(dies);
+        struct bed *bed = new_full(&config);
 
         for (uint32_t i = 0; i < 60; i++) {
             (void)bed_submit_write(bed, (uint64_t)(i * 3 % bed->units) * 8, 8,
@@ -84,6 +92,135 @@ static void test_a_flush_does_not_wait_for_all_reads(void **state)
             assert_int_equal(wait_beside_reads(bed, bed_submit_flush(bed)),
                              MEDIA_OK);
         }
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* ---- Long trims.  They take one unit in each step. */
+
+enum { TRIMMED = 100 };
+
+static struct bed *new_with_long_trims(void)
+{
+    struct bed_config config = full_config(2);
+
+    config.trims_per_step = 1;
+    return new_full(&config);
+}
+
+/* Begin to trim the first units of the medium. */
+static struct bed_io *begin_long_trim(struct bed *bed)
+{
+    struct bed_io *trim =
+        bed_submit_trim(bed, MEDIA_DEALLOCATE, 0, TRIMMED * BED_SECTORS, false);
+
+    for (unsigned int i = 0; i < 5; i++) {
+        (void)bed_step(bed);
+    }
+    assert_false(trim->is_done);
+    return trim;
+}
+
+static struct bed_io *write_unit(struct bed *bed, uint32_t unit, bool fua)
+{
+    return bed_submit_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS,
+                            fua);
+}
+
+static void test_other_blocks_are_written_during_a_long_trim(void **state)
+{
+    struct bed *bed = new_with_long_trims();
+    struct bed_io *trim = begin_long_trim(bed);
+    struct bed_io *short_trim;
+
+    (void)state;
+    assert_int_equal(bed_wait(bed, write_unit(bed, TRIMMED, false)), MEDIA_OK);
+    short_trim = bed_submit_trim(
+        bed, MEDIA_DEALLOCATE, (TRIMMED + 1) * BED_SECTORS, BED_SECTORS, false);
+    assert_int_equal(bed_wait(bed, short_trim), MEDIA_OK);
+    assert_int_equal(bed_wait(bed, write_unit(bed, TRIMMED + 2, true)),
+                     MEDIA_OK);
+    bed_flush(bed);
+    assert_false(trim->is_done);
+    assert_int_equal(bed_wait(bed, trim), MEDIA_OK);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_what_a_long_trim_has_passed_is_written_at_once(void **state)
+{
+    struct bed *bed = new_with_long_trims();
+    struct bed_io *trim = begin_long_trim(bed);
+
+    (void)state;
+    assert_int_equal(bed_wait(bed, write_unit(bed, 0, false)), MEDIA_OK);
+    assert_false(trim->is_done);
+    assert_int_equal(bed_wait(bed, trim), MEDIA_OK);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_a_long_trim_does_not_trim_what_is_written_later(void **state)
+{
+    struct bed *bed = new_with_long_trims();
+    struct bed_io *trim = begin_long_trim(bed);
+    struct bed_io *both, *after;
+
+    (void)state;
+    /* It waits for the trim because of its first unit, ... */
+    both = bed_submit_write(bed, (TRIMMED - 1) * BED_SECTORS, 2 * BED_SECTORS,
+                            false);
+    /* ... and this one waits for it because of its second one. */
+    after = write_unit(bed, TRIMMED, false);
+    assert_int_equal(bed_wait(bed, write_unit(bed, TRIMMED + 1, false)),
+                     MEDIA_OK);
+    assert_false(trim->is_done || both->is_done || after->is_done);
+    bed_wait_all(bed);
+    bed_flush(bed);
+    bed_check(bed);
+    bed_mount(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+/* Two of them take turns. */
+static void test_a_long_trim_does_not_wait_for_another_one(void **state)
+{
+    struct bed *bed = new_with_long_trims();
+    struct bed_io *trim = begin_long_trim(bed);
+    struct bed_io *other =
+        bed_submit_trim(bed, MEDIA_WRITE_ZEROES, TRIMMED * BED_SECTORS,
+                        20 * BED_SECTORS, false);
+
+    (void)state;
+    assert_int_equal(bed_wait(bed, other), MEDIA_OK);
+    assert_false(trim->is_done);
+    bed_wait_all(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+static void test_long_trims_among_other_operations_are_right(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= bed_setting("FTL_SEEDS", 12); seed++) {
+        struct bed_config config = full_config((uint8_t)(2 + seed % 3));
+        struct bed *bed;
+
+        config.trims_per_step = (uint32_t)(1 + seed % 5);
+        config.has_metadata = seed % 2 == 0;
+        config.has_marks = seed % 3 == 0;
+        config.chain = seed % 4 * 3;
+        config.seed = seed;
+        bed = new_full(&config);
+        for (unsigned int i = 0; i < 12; i++) {
+            bed_use(bed, seed * 100 + i, 25);
+            bed_wait_all(bed);
+            bed_flush(bed);
+            bed_check(bed);
+        }
+        bed_mount(bed);
         bed_check(bed);
         bed_free(bed);
     }

@@ -372,6 +372,23 @@ static void test_a_cut_while_empty_superblocks_are_erased_loses_nothing(
     assert_true(erased_superblocks != 0);
 }
 
+/* Some trims take many steps, and other operations go on meanwhile. */
+static void test_a_cut_during_a_long_trim_loses_nothing(void **state)
+{
+    struct sweep sweep = {.stride = short_stride(), .ways = 1};
+    unsigned long first = bed_setting("FTL_FIRST", 1);
+    struct bed_config config = bed_small;
+
+    (void)state;
+    config.trims_per_step = 2;
+    for (unsigned long i = 0; i < bed_setting("FTL_SEEDS", 2); i++) {
+        sweep_workload(&sweep, &config, first + i,
+                       (unsigned int)bed_setting("FTL_OPS", 40), 120);
+    }
+    report_sweep("long trims", &sweep);
+    assert_true(sweep.cuts > 20);
+}
+
 /* Superblocks and rows are few, so checkpoints are frequent. */
 static struct bed_config checkpoint_config(uint64_t seed)
 {
