@@ -178,6 +178,14 @@ def native(run: Run) -> None:
     run.command("cmake", "--build", "build/native", "-j", jobs, quiet=True)
     labels = [] if run.every else ["-LE", "long"]
     run.command("ctest", "--preset", "native", "-j", jobs, *labels)
+    run.summaries.append(f"native: {random_cuts():,} random power cuts of the translation layer")
+
+
+def random_cuts() -> int:
+    """How many cuts test_ftl_cuts has made, in all of its runs."""
+    log = paths.TOP / "build/native/Testing/Temporary/LastTest.log"
+    lines = re.findall(r"^(\d+) power cuts of \d+ shapes", log.read_text(errors="replace"), re.M)
+    return sum(int(count) for count in lines)
 
 
 def clang(run: Run) -> None:

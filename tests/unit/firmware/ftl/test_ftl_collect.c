@@ -20,8 +20,8 @@ enum { WEAR_SPREAD = 8 };
 static const struct collect_workload uniform = {"uniform", 100, 100};
 static const struct collect_workload hot = {"80% to 20%", 20, 80};
 
-static struct collect_result measure(const struct collect_workload *workload,
-                                     bool by_age, unsigned int percent)
+static struct collect_result measure_cost(
+    const struct collect_workload *workload, bool by_age, unsigned int percent)
 {
     const struct collect_setup setup = {
         .workload = *workload,
@@ -62,7 +62,7 @@ static void check_uniform_writes(bool by_age)
 
     for (unsigned int i = 0; i < ARRAY_LEN(spares); i++) {
         struct collect_result result =
-            measure(&uniform, by_age, spares[i].percent);
+            measure_cost(&uniform, by_age, spares[i].percent);
 
         assert_true(
             is_percent_of(result.cost, result.theory, 98, spares[i].most));
@@ -94,8 +94,8 @@ static void test_collection_by_age_costs_less_if_few_units_are_hot(void **state)
 {
     (void)state;
     for (unsigned int i = 0; i < 2; i++) {
-        double greedy = measure(&hot, false, spares[i].percent).cost;
-        double by_age = measure(&hot, true, spares[i].percent).cost;
+        double greedy = measure_cost(&hot, false, spares[i].percent).cost;
+        double by_age = measure_cost(&hot, true, spares[i].percent).cost;
 
         assert_true(is_percent_of(by_age, greedy, 0, 95));
     }

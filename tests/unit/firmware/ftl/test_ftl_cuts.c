@@ -60,7 +60,7 @@ struct run {
 };
 
 /* A random number below `end`. */
-static uint32_t draw(uint64_t *random, uint32_t end)
+static uint32_t draw_number(uint64_t *random, uint32_t end)
 {
     return (uint32_t)(random_next(random) % end);
 }
@@ -68,7 +68,7 @@ static uint32_t draw(uint64_t *random, uint32_t end)
 /* A random number of events: small and large ones. */
 static uint64_t draw_events(uint64_t *random)
 {
-    return random_next(random) % (UINT64_C(4) << draw(random, 9));
+    return random_next(random) % (UINT64_C(4) << draw_number(random, 9));
 }
 
 /* ---- Shapes. */
@@ -88,7 +88,7 @@ static const struct part parts[] = {
 
 static void draw_geometry(struct bed_config *config, uint64_t *random)
 {
-    const struct part *part = &parts[draw(random, ARRAY_LEN(parts))];
+    const struct part *part = &parts[draw_number(random, ARRAY_LEN(parts))];
     struct nand_geometry *geometry = &config->geometry;
     uint32_t dies;
 
@@ -96,13 +96,14 @@ static void draw_geometry(struct bed_config *config, uint64_t *random)
     geometry->planes = part->planes;
     geometry->units = part->units;
     geometry->pages = part->pages;
-    geometry->channels = (uint8_t)(1 + draw(random, 2));
-    geometry->dies = (uint8_t)(1 + draw(random, 3));
+    geometry->channels = (uint8_t)(1 + draw_number(random, 2));
+    geometry->dies = (uint8_t)(1 + draw_number(random, 3));
     dies = nand_geometry_dies(geometry);
     geometry->wordlines = (uint16_t)(FTL_RESERVE_ROWS / dies + 1 +
-                                     draw(random, part->wordlines_max));
+                                     draw_number(random, part->wordlines_max));
     geometry->blocks =
-        (uint16_t)(FTL_RESERVE + 3 + draw(random, part->units > 1 ? 3 : 12));
+        (uint16_t)(FTL_RESERVE + 3 +
+                   draw_number(random, part->units > 1 ? 3 : 12));
 }
 
 /* The sizes that a translation layer on this flash can have. */
@@ -139,21 +140,23 @@ static uint32_t find_most_units(const struct bed_config *config,
 
 static void draw_settings(struct bed_config *config, uint64_t *random)
 {
-    config->checkpoint_superblocks = (uint16_t)draw(random, 5);
-    config->is_greedy = draw(random, 4) == 0;
-    config->erases_early = draw(random, 2) == 0;
-    config->torn_units_vary = draw(random, 2) == 0;
-    config->dies_lag = draw(random, 4) == 0;
-    config->rewrites_few = draw(random, 4) == 0;
-    config->has_metadata = draw(random, 3) == 0;
-    config->has_marks = draw(random, 3) == 0;
+    config->checkpoint_superblocks = (uint16_t)draw_number(random, 5);
+    config->is_greedy = draw_number(random, 4) == 0;
+    config->erases_early = draw_number(random, 2) == 0;
+    config->torn_units_vary = draw_number(random, 2) == 0;
+    config->dies_lag = draw_number(random, 4) == 0;
+    config->rewrites_few = draw_number(random, 4) == 0;
+    config->has_metadata = draw_number(random, 3) == 0;
+    config->has_marks = draw_number(random, 3) == 0;
     if (config->has_metadata) {
-        config->pi_type = (uint8_t)draw(random, 3);
+        config->pi_type = (uint8_t)draw_number(random, 3);
     }
-    config->trims_per_step = draw(random, 3) == 0 ? 1 + draw(random, 8) : 0;
-    config->wear_spread = 2 + draw(random, 20);
-    config->chain = draw(random, 3) == 0 ? 1 + draw(random, 8) : 0;
-    config->scrub_us = draw(random, 4) == 0 ? 1000 : 0;
+    config->trims_per_step =
+        draw_number(random, 3) == 0 ? 1 + draw_number(random, 8) : 0;
+    config->wear_spread = 2 + draw_number(random, 20);
+    config->chain =
+        draw_number(random, 3) == 0 ? 1 + draw_number(random, 8) : 0;
+    config->scrub_us = draw_number(random, 4) == 0 ? 1000 : 0;
 }
 
 static struct shape draw_shape(uint64_t number)
@@ -169,23 +172,25 @@ static struct shape draw_shape(uint64_t number)
     } while (most < UNITS_MIN);
     most = MIN(most, (uint32_t)UNITS_MAX);
     config->logical_units =
-        draw(&random, 2) == 0 ? most
-                              : UNITS_MIN + draw(&random, most - UNITS_MIN + 1);
+        draw_number(&random, 2) == 0
+            ? most
+            : UNITS_MIN + draw_number(&random, most - UNITS_MIN + 1);
     row_units = (uint32_t)config->geometry.planes * config->geometry.units *
                 config->geometry.pages;
-    config->buffer_units = (uint16_t)(row_units * (2 + draw(&random, 4)));
+    config->buffer_units =
+        (uint16_t)(row_units * (2 + draw_number(&random, 4)));
     draw_settings(config, &random);
-    shape.has_capacitors = draw(&random, 3) == 0;
+    shape.has_capacitors = draw_number(&random, 3) == 0;
     if (shape.has_capacitors) {
         config->buffer_units = (uint16_t)MAX(
             MIN((uint32_t)config->buffer_units, most_saved), 2 * row_units);
         shape.has_capacitors = config->buffer_units <= most_saved;
     }
-    if (draw(&random, 5) == 0) {
-        shape.program_failures = 40 + draw(&random, 200);
+    if (draw_number(&random, 5) == 0) {
+        shape.program_failures = 40 + draw_number(&random, 200);
     }
-    if (draw(&random, 8) == 0) {
-        shape.erase_failures = 10 + draw(&random, 60);
+    if (draw_number(&random, 8) == 0) {
+        shape.erase_failures = 10 + draw_number(&random, 60);
     }
     return shape;
 }
@@ -195,7 +200,7 @@ static void print_shape(const struct shape *shape)
     const struct bed_config *c = &shape->config;
 
     print_message("shape %lu: %s, %u channels, %u dies, %u blocks, %u "
-                  "wordlines, %u units%s; to repeat it: FTL_FIRST=%lu "
+                  "wordlines, %u units%s\n  repeat it with FTL_FIRST=%lu "
                   "FTL_CUTS=1\n",
                   (unsigned long)c->seed, c->profile, c->geometry.channels,
                   c->geometry.dies, c->geometry.blocks, c->geometry.wordlines,
@@ -221,7 +226,7 @@ static void use_bed(struct run *run)
 
     for (unsigned int i = 0; i < 40 && !ftl_is_read_only(bed->ftl); i++) {
         bed_use(bed, random_next(&run->random), OPS);
-        if (draw(&run->random, 2) == 0) {
+        if (draw_number(&run->random, 2) == 0) {
             bed_wait_all(bed);
         }
         (void)bed_submit_flush(bed);
@@ -254,7 +259,7 @@ static void use_until_cut(struct run *run)
 static bool save_buffer(struct run *run)
 {
     struct bed *bed = run->bed;
-    bool is_failing = draw(&run->random, 3) == 0;
+    bool is_failing = draw_number(&run->random, 3) == 0;
     uint64_t end =
         is_failing ? bed->events + draw_events(&run->random) : UINT64_MAX;
 
@@ -283,8 +288,9 @@ static void cut_power(struct run *run)
 static void mount_bed(struct run *run)
 {
     struct bed *bed = run->bed;
-    uint32_t cuts =
-        draw(&run->random, 2) == 0 ? 0 : 1 + draw(&run->random, CUT_MOUNTS_MAX);
+    uint32_t cuts = draw_number(&run->random, 2) == 0
+                        ? 0
+                        : 1 + draw_number(&run->random, CUT_MOUNTS_MAX);
 
     while (cuts-- != 0) {
         uint64_t end = bed->events + draw_events(&run->random);
