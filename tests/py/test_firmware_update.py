@@ -10,10 +10,12 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from essd import boot_key, cli, firmware_update, reflash, setup
+import essd
+from essd import (boot_key, cli, firmware_update, reflash, setup, topology_setup,
+                  topology_yaml)
 from essd import config as drives
 from essd.drive import drive_command
-from essd.errors import EssdError
+from essd.errors import EssdError, Mistakes
 from essd.flash import Config, FlashImage, SlotRecord
 from essd.image import Image, ImageError, make_key, openssl, public_key
 from essd.instance import Instance
@@ -325,3 +327,41 @@ def test_an_update_of_a_drive_that_is_off_needs_its_signature(
     file.save(drive / "flash.img")
     with pytest.raises(EssdError, match="is not signed"):
         firmware_update.activate(off(), "A", print)
+
+
+def test_each_drive_of_a_topology_has_its_boot_key(key: Path) -> None:
+    folder = key.parent
+    text = ("drives:\n  a: {boot-key: key.pem}\n  b: {}\n"
+            "hosts:\n  h: {}\ncables:\n  - h - a:0\n  - h - b:0\n")
+    found = topology_setup.wishes(topology_yaml.load(text, "t.yaml", folder), "x")
+    assert {name: wish.boot_key for name, wish in found.items()} == {"a": key, "b": None}
+    (folder / "no.pem").write_text("no key")
+    for name, words in (("no.pem", "is not a PEM file"), ("missing.pem", "there is no file")):
+        with pytest.raises(Mistakes, match=f"1:24: a drive: .*{words}"):
+            topology_yaml.load(f"drives: {{a: {{boot-key: {name}}}}}\n", "t.yaml", folder)
+
+
+def test_all_drives_of_an_option_have_the_same_boot_key(
+        key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(topology_setup, "configure",
+                        lambda found, *rest: seen.append(found) or 1 / 0)
+    monkeypatch.setattr(setup, "configure", lambda wish: seen.append(wish) or 1 / 0)
+    monkeypatch.chdir(key.parent)
+    with pytest.raises(ZeroDivisionError):
+        essd.up(drives=2, boot_key="key.pem")
+    with pytest.raises(ZeroDivisionError):
+        essd.up(boot_key=key)
+    CliRunner().invoke(cli.app, ["up", "--drives", "2", "--boot-key", "key.pem"])
+    assert [drive.boot_key for drive in seen[0].drives.values()] == [key, key]
+    assert seen[1].boot_key == key
+    assert [drive.boot_key for drive in seen[2].drives.values()] == [key, key]
+
+
+def test_a_boot_key_is_not_for_a_topology_file(key: Path) -> None:
+    with pytest.raises(EssdError, match="boot_key, .* write them into x.yaml"):
+        essd.up(topology="x.yaml", boot_key=key)
+    done = CliRunner().invoke(cli.app, ["up", "--topology", "x.yaml", "--boot-key", str(key)])
+    assert "--boot-key" in str(done.exception) and "x.yaml" in str(done.exception)
+    with pytest.raises(EssdError, match="No such file"):
+        essd.up(boot_key="missing.pem")

@@ -52,6 +52,7 @@ class Drive:
     block: bool = False             # it has a block medium instead
     straps: list[int] = field(default_factory=list)     # the strap pins that are high
     devices: list[Device] = field(default_factory=list)     # on the I2C buses
+    boot_key: Path | None = None    # PEM file with the key that a new drive gets
 
 
 @dataclass
@@ -171,7 +172,8 @@ def loops(topology: Topology) -> list[tuple[Cable, list[str]]]:
 
 def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
               hosts: int, nand: str | None = None, block: bool = False,
-              straps: Sequence[int] = (), devices: Sequence[Device] = ()) -> str:
+              straps: Sequence[int] = (), devices: Sequence[Device] = (),
+              boot_key: Path | None = None) -> str:
     """The file that `essd up --drives` and `--hosts` stand for: two switches, to which
     each drive and each host is connected."""
     if not 1 <= count <= DRIVES_MAX - (hosts > 0):
@@ -182,7 +184,8 @@ def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
         ("size", size), ("nand", None if nand is None else f'"{nand}"'),
         ("block", "yes" if block else None), ("mtu", mtu),
         ("straps", f'"{",".join(map(str, straps))}"' if straps else None),
-        ("devices", json.dumps(" ".join(map(str, devices))) if devices else None))
+        ("devices", json.dumps(" ".join(map(str, devices))) if devices else None),
+        ("boot-key", json.dumps(str(boot_key.absolute())) if boot_key else None))
             if value is not None]
     last = count - 1
     names = ["host"] if hosts == 1 else [f"host{n}" for n in range(hosts)]

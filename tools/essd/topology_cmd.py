@@ -34,6 +34,7 @@ class Wish:
     block: bool = False
     straps: Sequence[int] = ()
     devices: Sequence[Device] = ()
+    boot_key: Path | None = None
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
@@ -46,16 +47,16 @@ def wanted(wish: Wish) -> tuple[Topology, str]:
         if wish.nand is not None:
             nand.parse(wish.nand)
         text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts, wish.nand,
-                                  wish.block, wish.straps, wish.devices)
+                                  wish.block, wish.straps, wish.devices, wish.boot_key)
         found = topology_yaml.load(text, f"--drives {drives} --hosts {hosts}", Path.cwd())
         return found, SEVERAL if wish.name == chosen.DEFAULT else wish.name
     if wish.drives is not None or wish.hosts is not None:
         raise EssdError("give either --topology FILE, or --drives N and --hosts N")
     if (wish.size, wish.nand, wish.block, wish.mtu, wish.cpus, wish.host,
-            list(wish.straps), list(wish.devices)) != (
-            None, None, False, None, 1, True, [], []):
-        raise EssdError("--size, --nand, --block, --straps, --device, --mtu, --cpus and "
-                        f"--no-host are not for --topology: write them into {wish.file}")
+            list(wish.straps), list(wish.devices), wish.boot_key) != (
+            None, None, False, None, 1, True, [], [], None):
+        raise EssdError("--size, --nand, --block, --straps, --device, --boot-key, --mtu, "
+                        f"--cpus and --no-host are not for --topology: write them into {wish.file}")
     found = topology_yaml.read(wish.file)
     name = wish.name
     if name == chosen.DEFAULT:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import yaml
 
-from . import (chosen, guest_variant, i2c_devices, outside, patterns, straps,
+from . import (boot_key, chosen, guest_variant, i2c_devices, outside, patterns, straps,
                yaml_mistakes)
 from .config import End
 from .errors import EssdError, Mistakes
@@ -127,6 +127,7 @@ class Reader:
                 "size": size_value, "nand": nand_value, "block": yes_value,
                 "mtu": mtu_value, "straps": straps.parse,
                 "devices": self.devices_value, "config": self.file_value,
+                "boot-key": self.key_value,
                 **{f"port{n}": address_values for n in range(DRIVE_PORTS)}})
             if said.get("block") and "nand" in said:
                 self.mistake(mark, "a drive has either a NAND array (nand) or a block medium "
@@ -137,7 +138,8 @@ class Reader:
                               nand=said.get("nand"),    # type: ignore[arg-type]
                               block=bool(said.get("block")),
                               straps=said.get("straps", []),    # type: ignore[arg-type]
-                              devices=said.get("devices", []))  # type: ignore[arg-type]
+                              devices=said.get("devices", []),  # type: ignore[arg-type]
+                              boot_key=said.get("boot-key"))    # type: ignore[arg-type]
                 for port in range(DRIVE_PORTS):
                     # Too many drives are reported below.
                     last = FIRST_DRIVE + min(len(self.found.drives), DRIVES_MAX)
@@ -195,6 +197,11 @@ class Reader:
         path = self.folder / text
         if not path.is_file():
             raise EssdError(f"there is no file {path}")
+        return path
+
+    def key_value(self, text: str) -> Path:
+        path = self.file_value(text)
+        boot_key.of_file(path)
         return path
 
     def devices_value(self, text: str) -> list[i2c_devices.Device]:

@@ -166,7 +166,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
        capture: bool = False, config: Path | str | None = None,
        name: str = "", new: bool = False, keep: bool = False,
        nand: str | None = None, block: bool = False,
-       straps: Sequence[int] = (), devices: Sequence[str] = ()) -> System:
+       straps: Sequence[int] = (), devices: Sequence[str] = (),
+       boot_key: Path | str | None = None) -> System:
     """Start drives and a Linux host; return when the host can connect to them.
 
     drives: how many.  One is connected to the host by two cables; several are on two
@@ -180,6 +181,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     (docs/hardware/soc.md).
     devices: what is put on the I2C buses of each drive, such as
     ["at24c-eeprom,bus=i2c.2,address=0x50,rom-size=256"] (docs/hardware/i2c.md).
+    boot_key: a PEM file with a private key, whose public key is fused into each new
+    drive: it starts only firmware that is signed with it (docs/firmware-update.md).
     mtu: of the links, 1280 to 9000 bytes.
     cpus: virtual CPUs of the host.  host: False starts the drives alone.
     topology: a YAML file instead of all these (docs/topologies.md).
@@ -208,6 +211,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
         with progress_on_stderr():
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
                               capture, config, nand, block, straps, devices,
+                              None if boot_key is None else Path(boot_key),
                               new and not owner)
             started = True
             _start(instance, made)
@@ -247,25 +251,30 @@ def _configure_topology(found: "Topology", name: str, capture: bool, new: bool) 
 def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: int,
                host: bool, topology: Path | str | None, capture: bool,
                config: Path | str | None, nand: str | None, block: bool,
-               straps: Sequence[int], devices: Sequence[str], new: bool) -> Config:
-    from .. import i2c_devices, settings_cmd, topology_yaml
+               straps: Sequence[int], devices: Sequence[str], key: Path | None,
+               new: bool) -> Config:
+    from .. import boot_key, i2c_devices, settings_cmd, topology_yaml
     from ..topology import of_drives
     if topology is not None:
-        if (drives, size, nand, block, list(straps), list(devices), mtu, cpus, host,
-                config) != (1, None, None, False, [], [], None, 1, True, None):
-            raise EssdError("drives, size, nand, block, straps, devices, mtu, cpus, host and "
-                            f"config are not for a topology: write them into {topology}")
+        if (drives, size, nand, block, list(straps), list(devices), key, mtu, cpus, host,
+                config) != (1, None, None, False, [], [], None, None, 1, True, None):
+            raise EssdError("drives, size, nand, block, straps, devices, boot_key, mtu, cpus, "
+                            f"host and config are not for a topology: write them into {topology}")
         return _configure_topology(topology_yaml.read(Path(topology)), name, capture, new)
     parsed = i2c_devices.parse_all(devices, Path.cwd())
+    if key is not None:
+        boot_key.of_file(key)       # before an old drive is deleted
     if drives != 1:
         if config is not None:
             raise EssdError("config is for a single drive: give each drive a file in a "
                             "topology")
-        text = of_drives(drives, size, mtu, cpus, host, nand, block, straps, parsed)
+        text = of_drives(drives, size, mtu, cpus, host, nand, block, straps, parsed,
+                         key)
         found = topology_yaml.load(text, f"drives={drives}", paths.TOP)
         return _configure_topology(found, name, capture, new)
     wish = setup.Wish(name=name, size=size, nand=nand, block=block, straps=straps,
-                      devices=parsed, mtu=mtu, cpus=cpus, host=host, capture=capture)
+                      devices=parsed, boot_key=key, mtu=mtu, cpus=cpus, host=host,
+                      capture=capture)
     if new:
         setup.forget_for(wish)
     if config is not None:

@@ -125,14 +125,14 @@ def up(name: NewName = chosen.DEFAULT,
                 "--port0": port0, "--port1": port1, "--nqn": nqn, "--media": media,
                 "--media-format": media_format, "--config": config_file,
                 "--namespaces": namespaces, "--target": target != "drive",
-                "--host-mtu": host_mtu, "--boot-key": boot_key}.items():
+                "--host-mtu": host_mtu}.items():
             if is_given:
                 raise EssdError(f"{option} does not go with {several}, which starts a "
                                 "whole topology: write what each drive has into a topology "
                                 "file (docs/topologies.md)")
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
                                           capture_bytes, size, mtu, cpus, host, hosts, nand,
-                                          block, pins, devices))
+                                          block, pins, devices, boot_key))
         return
     from ... import interrupts, outside, settings_cmd, setup
     from ... import boot_key as boot_key_module
