@@ -621,6 +621,7 @@ static void hw_log_start(struct drive *drive, const struct drive_config *config)
     struct hw_error crash = {.kind = HW_ERROR_CRASH, .is_fatal = true};
 
     hw_log_init(&drive->hw_log, &config->hw_errors);
+    hw_errors_start(drive, panic);
     if (panic != NULL) {
         crash.time_us = drive->now_us;
         crash.address = panic->mepc;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/hw_errors.h"
 
+#include <string.h>
+
 #include "firmware/app/drive.h"
 #include "lib/bytes.h"
 
@@ -129,6 +131,24 @@ static void note_flash(struct drive *drive)
 
 /* ---- Persistent events. */
 
+/* At a lost word without which the firmware cannot go on, it writes the error
+ * to flash, and an assertion of memory_check.c fails. */
+void hw_errors_start(struct drive *drive, const struct telemetry_panic *panic)
+{
+    const struct hw_error_records *records = &drive->hw_log.records;
+    const struct hw_error *newest;
+
+    if (panic == NULL || panic->is_trap || panic->is_watchdog ||
+        strstr(panic->file, "memory_check.c") == NULL || records->count == 0) {
+        return;
+    }
+    newest = &records->error[records->count - 1];
+    if (newest->kind == HW_ERROR_MEMORY_LOST &&
+        newest->boot + 1 == drive->hw_log.boot) {
+        drive->hw_errors.stopped_by = newest->number;
+    }
+}
+
 static const char *name_of_event(const struct hw_error *error)
 {
     switch (error->kind) {
@@ -201,8 +221,10 @@ void hw_errors_step(struct drive *drive)
         const struct hw_error *error = &log->records.error[i];
         const char *name = name_of_event(error);
 
-        /* Errors of earlier starts were checked then. */
-        if (error->number > drive->hw_errors.seen && error->boot == log->boot &&
+        /* Other errors of earlier starts were checked then. */
+        if (error->number > drive->hw_errors.seen &&
+            (error->boot == log->boot ||
+             error->number == drive->hw_errors.stopped_by) &&
             name != NULL && may_record(drive, error)) {
             record_event(drive, error, name);
         }

@@ -20,6 +20,7 @@
 #include "firmware/store/hw_error_log.h"
 
 struct drive;
+struct telemetry_panic;
 
 enum {
     HW_ERROR_EVENTS = 8, /* most events of a kind in an hour */
@@ -39,6 +40,9 @@ struct hw_error_events {
 struct hw_errors {
     uint32_t count[HW_ERROR_KINDS]; /* since the start */
     uint32_t seen; /* number of the last error that was checked for an event */
+    /* Number of the error after which the firmware has stopped in the start
+     * before, so that it could not become an event; 0: none. */
+    uint32_t stopped_by;
     /* The last failure of the SPI flash that is in the log, and the time until
      * which others are only counted: each entry of the log is written to the
      * SPI flash, too. */
@@ -46,6 +50,10 @@ struct hw_errors {
     uint64_t flash_quiet_us;
     struct hw_error_events events[HW_ERROR_KINDS];
 };
+
+/** The log has the errors of earlier starts, and nothing of this one.
+ * @param panic  that led to this start; NULL: there was none */
+void hw_errors_start(struct drive *drive, const struct telemetry_panic *panic);
 
 /** An operation of the array has failed.  The function for
  * nand_medium_config.op_failed. */

@@ -445,6 +445,8 @@ static struct drive_config drive_config_of(
                 .save_ctx = drive,
             },
         .flash_failures = &drive->flash_failures,
+        .hw_errors = {.records = config->hw_errors,
+                      .boot = generation_of(&config->node)},
         .generation = generation_of(&config->node),
         .has_kept_dram = config->kept_dram != NULL,
         .power = {config->has_capacitors ? power_is_failing : NULL,

@@ -115,6 +115,8 @@ struct native_drive_config {
     struct host_list *hosts;
     /* The telemetry dump in flash, which outlives the drive; NULL: none. */
     struct native_telemetry *telemetry;
+    /* The log of hardware errors in flash, at the start; NULL: it is empty. */
+    const struct hw_error_records *hw_errors;
     const struct telemetry_panic *panic; /* that led to this start; or NULL */
     /* The newest crash dump in flash; NULL: none. */
     const struct crash_store *crashes;

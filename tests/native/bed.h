@@ -38,6 +38,7 @@ struct bed {
     struct native_events events;         /* Persistent events in the flash. */
     struct native_telemetry telemetry;   /* What the drive's flash keeps. */
     const struct telemetry_panic *panic; /* Led to the drive's next start. */
+    const struct hw_error_records *hw_errors; /* In flash, at that start. */
     const struct crash_store *crashes;   /* of the drive's next starts */
     enum config_lag lag;                 /* Of both ends. */
     bool has_echo;

@@ -417,6 +417,61 @@ static void test_a_kind_has_few_events_in_an_hour(void **state)
                      HW_ERROR_EVENTS);
 }
 
+/* The firmware stops at a lost word, and the next start records the event.
+ * @param panic  what the next start finds
+ * @param repeats  starts between the two
+ * @return the number of events */
+static unsigned int restart_after_lost_word(const struct telemetry_panic *panic,
+                                            uint32_t repeats)
+{
+    const struct hw_error error = {.kind = HW_ERROR_MEMORY_LOST,
+                                   .is_fatal = true,
+                                   .address = 0x80001000,
+                                   .info = 1};
+    static struct hw_error_records kept;
+
+    hw_log_note_reset(&the_drive()->hw_log, &error, the_drive()->now_us);
+    kept = the_drive()->hw_log.records;
+    bed.generation += repeats;
+    bed.panic = panic;
+    bed.hw_errors = &kept;
+    bed_reset(&bed);
+    bed.panic = NULL;
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, 3 * SECOND_NS);
+    return count_vendor_events(HW_ERROR_MEMORY_LOST);
+}
+
+static const struct telemetry_panic stopped = {
+    .file = "firmware/app/memory_check.c"};
+
+static void test_a_lost_word_that_stops_the_firmware_is_an_event_after_the_start(
+    void **state)
+{
+    (void)state;
+    assert_int_equal(restart_after_lost_word(&stopped, 0), 1);
+    expect_vendor_event(HW_ERROR_MEMORY_LOST, "memory word lost");
+    assert_int_equal(count_errors(HW_ERROR_MEMORY_LOST), 1);
+    assert_int_equal(count_errors(HW_ERROR_CRASH), 1);
+    /* It is not recorded again. */
+    bed_reset(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+    native_world_pass(&bed.world, 3 * SECOND_NS);
+    assert_int_equal(count_vendor_events(HW_ERROR_MEMORY_LOST), 1);
+}
+
+static void test_an_older_lost_word_is_no_event_after_the_start(void **state)
+{
+    const struct telemetry_panic other = {.file = "firmware/ftl/ftl.c"};
+
+    (void)state;
+    assert_int_equal(restart_after_lost_word(&other, 0), 0);
+    assert_int_equal(restart_after_lost_word(&stopped, 1), 0);
+    assert_int_equal(restart_after_lost_word(NULL, 0), 0);
+}
+
 /* The RNIC's data had a parity error: see also test_data_path.c. */
 static void test_a_parity_error_of_the_rnic_is_an_event(void **state)
 {
