@@ -242,6 +242,14 @@ static bool note_lost_word(void *ctx, uint64_t addr)
     return nand_medium_note_lost_word(&drive->nand, addr);
 }
 
+/* The patrol has found a lost word of DRAM. */
+static bool note_patrolled_word(void *ctx, uint64_t addr)
+{
+    struct drive *drive = ctx;
+
+    return nand_medium_note_patrolled_word(&drive->nand, addr);
+}
+
 static bool is_lost_word_noted(void *ctx)
 {
     const struct drive *drive = ctx;
@@ -606,6 +614,7 @@ static void memory_check_start(struct drive *drive,
         .buffers = hal_dma_addr(buffers),
         .buffers_bytes = RDMA_BUF_BYTES,
         .lost_word = note_lost_word,
+        .patrolled_word = note_patrolled_word,
         .is_noted = is_lost_word_noted,
         .ctx = drive,
         .trap_word = trap_word(config),

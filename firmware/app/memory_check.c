@@ -114,6 +114,54 @@ static void take_findings(struct memory_check *check, uint64_t now_us)
     check->lost = found.uncorrected;
 }
 
+/*
+ * The patrol has found a lost word.  Nobody has read it, so no operation has
+ * failed because of it.  In the write buffer, its block cannot be read any
+ * more.  Anywhere else, the word stays lost: if it was zeroed, whoever reads it
+ * next would take the zeroes for good data.
+ */
+static void report_patrolled(struct memory_check *check,
+                             const struct ecc_findings *found, uint64_t now_us)
+{
+    uint64_t addr = found->uncorrected_addr;
+    bool was_in_medium = check->config.patrolled_word != NULL &&
+                         check->config.patrolled_word(check->config.ctx, addr);
+    const struct hw_error error = make_error(
+        HW_ERROR_MEMORY_LOST, was_in_medium, addr, found->uncorrected, now_us);
+
+    hw_log_note(check->config.errors, &error, now_us);
+    log_line(check->config.log,
+             "memory: the patrol has found that the word at 0x%lx is lost%s",
+             (unsigned long)addr,
+             was_in_medium ? "; its block in the write buffer is lost"
+                           : "; it stays lost until it is written");
+    if (was_in_medium) {
+        ecc_clear(&check->ecc, addr, ECC_WORD_BYTES);
+    }
+}
+
+/* Report the lost words of a range. */
+static void report_range(struct memory_check *check, uint64_t addr,
+                         uint64_t len_bytes, uint64_t now_us)
+{
+    uint64_t end = addr + len_bytes;
+
+    take_findings(check, now_us); /* of others */
+    while (addr < end &&
+           !ecc_check(&check->ecc, addr, (uint32_t)(end - addr))) {
+        struct ecc_findings found;
+
+        ecc_take(&check->ecc, &found);
+        check->lost = found.uncorrected;
+        if (found.uncorrected_addr - addr < end - addr) {
+            report_patrolled(check, &found, now_us);
+            addr = found.uncorrected_addr + ECC_WORD_BYTES;
+        } else {
+            handle_lost(check, &found, now_us); /* A device was faster. */
+        }
+    }
+}
+
 /* Correct errors of words that nobody has read yet.  SRAM is small, so it is
  * scrubbed together with the first part of DRAM. */
 static void patrol_part(struct memory_check *check, uint64_t now_us)
@@ -124,9 +172,13 @@ static void patrol_part(struct memory_check *check, uint64_t now_us)
     if (check->patrol_addr == 0) {
         ecc_scrub(&check->ecc, check->config.sram_base,
                   (uint32_t)check->config.sram_bytes);
+        report_range(check, check->config.sram_base, check->config.sram_bytes,
+                     now_us);
     }
     ecc_scrub(&check->ecc, check->config.dram_base + check->patrol_addr,
               (uint32_t)part);
+    report_range(check, check->config.dram_base + check->patrol_addr, part,
+                 now_us);
     check->patrol_addr += part;
     if (check->patrol_addr >= check->config.dram_bytes) {
         check->patrol_addr = 0;

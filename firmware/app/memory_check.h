@@ -2,7 +2,7 @@
 /*
  * What the firmware does about errors of DRAM and SRAM.  It lets the hardware
  * write corrected words back.  It scrubs DRAM and SRAM once an hour, so that no
- * word collects a second wrong bit.  It stops if a word that it needs is lost.
+ * word collects a second wrong bit, and reports words that are lost.  It stops if a word that it needs is lost.
  * Reference: docs/hardware/ecc.md, "What the firmware does"
  */
 #ifndef ESSD_APP_MEMORY_CHECK_H
@@ -26,6 +26,9 @@ struct memory_check_config {
      * @return whether the medium can do without the word, so that the firmware
      *         can go on */
     bool (*lost_word)(void *ctx, uint64_t addr);
+    /* The same for a word that the patrol has found and nobody has read.  If
+     * the medium returns false, the word stays lost. */
+    bool (*patrolled_word)(void *ctx, uint64_t addr);
     /* Whether the address of a word that was lost before the reset is no longer
      * needed.  Until this is true, the address stays in the registers, so that
      * it survives another reset, and no other error is handled. */

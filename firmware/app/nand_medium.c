@@ -670,12 +670,21 @@ static void take_state(struct nand_medium *medium, uint64_t now_us)
     }
 }
 
+static const uint8_t *word_at(const struct nand_medium *medium, uint64_t addr)
+{
+    return (const uint8_t *)(uintptr_t)(addr - medium->seam.moves.addr_offset);
+}
+
 bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr)
 {
-    const uint8_t *word =
-        (const uint8_t *)(uintptr_t)(addr - medium->seam.moves.addr_offset);
+    return medium->ftl != NULL &&
+           ftl_note_lost_word(medium->ftl, word_at(medium, addr));
+}
 
-    return medium->ftl != NULL && ftl_note_lost_word(medium->ftl, word);
+bool nand_medium_note_patrolled_word(struct nand_medium *medium, uint64_t addr)
+{
+    return medium->ftl != NULL &&
+           ftl_note_patrolled_word(medium->ftl, word_at(medium, addr));
 }
 
 bool nand_medium_needs_lost_word(const struct nand_medium *medium)

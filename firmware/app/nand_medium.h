@@ -168,6 +168,8 @@ MUST_USE bool nand_medium_arm(struct nand_medium *medium);
  *         firmware can go on
  */
 bool nand_medium_note_lost_word(struct nand_medium *medium, uint64_t addr);
+/** The same for a word that the patrol has found: ftl_note_patrolled_word(). */
+bool nand_medium_note_patrolled_word(struct nand_medium *medium, uint64_t addr);
 
 /** Whether the word that was lost before the reset still has to be marked in
  * the write buffer, because the mount has not found the buffer yet. */

@@ -246,6 +246,14 @@ bool ftl_capacity_is_known(const struct ftl *ftl);
  */
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word);
 
+/**
+ * A scrub of the memory has found a lost word, which nobody has read yet.  If
+ * it is in data of the write buffer that waits to be programmed, its block
+ * cannot be read from now on.
+ * @return whether that is so, and the word can be set to zero
+ */
+bool ftl_note_patrolled_word(struct ftl *ftl, const uint8_t *word);
+
 /** This PROTECT of the list of moves has found wrong protection information.
  * The operation to which it belongs ends with the status of the check. */
 void ftl_note_failed_check(struct ftl *ftl, const struct ftl_move *move,

@@ -10,7 +10,7 @@
  * that is being rebuilt from parity.  If a word of a parity sum is lost, nothing
  * is rebuilt from this sum.
  */
-#include "firmware/ftl/ftl_internal.h"
+#include "firmware/ftl/ftl_memory.h"
 
 enum { ALL_BLOCKS = 0xff, WORD = 8, PI_LEN = 8 };
 
@@ -305,6 +305,32 @@ bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
     is_ours |= lose_moves(ftl, word);
     is_ours |= fail_writes(ftl, word);
     return is_ours;
+}
+
+/* Whether a buffer has the only copy of contents that wait for their row, and
+ * that nothing changes at this moment. */
+static bool is_waiting(const struct ftl *ftl, uint16_t buffer)
+{
+    for (uint16_t i = 0; i < ftl->num_slots; i++) {
+        const struct ftl_slot *slot = &ftl->slots[i];
+
+        if (slot->buffer == buffer) {
+            return slot->state == FTL_SLOT_WAITING &&
+                   slot->pool == FTL_POOL_HOST;
+        }
+    }
+    return false;
+}
+
+bool ftl_note_patrolled_word(struct ftl *ftl, const uint8_t *word)
+{
+    size_t buffers = (size_t)ftl->num_slots + 1;
+    size_t offset;
+
+    return ftl->state == FTL_READY && !ftl_memory_is_pending(ftl) &&
+           find_offset(ftl->data, buffers * FTL_UNIT_DATA, word, &offset) &&
+           is_waiting(ftl, (uint16_t)(offset / FTL_UNIT_DATA)) &&
+           lose_word(ftl, word);
 }
 
 void ftl_damage_spoil_sum(struct ftl *ftl, const struct ftl_request *request,

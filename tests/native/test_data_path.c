@@ -89,6 +89,13 @@ static void expect_one_lost(uint32_t lost, uint32_t version)
     expect_good(LBA + lost + 1, UNIT_BLOCKS - lost - 1, version);
 }
 
+static void reset_drive(void)
+{
+    bed_reset(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 64);
+}
+
 static void cut_power(void)
 {
     bed_power_cycle(&bed);
@@ -283,6 +290,63 @@ static void test_a_write_replaces_a_word_that_was_lost_before(void **state)
     assert_false(hw_ecc_has_errors(drive_ecc()));
     expect_good(LBA, UNIT_BLOCKS, 1);
     flush_all();
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+/* Let the patrol check the part of DRAM that has the unit at LBA. */
+static void patrol_slot(void)
+{
+    struct memory_check *memory = &bed.drive->drive.memory;
+    uint32_t entry = drive_ftl()->map[LBA / UNIT_BLOCKS];
+
+    memory->patrol_addr = (addr_of(ftl_slot_data(drive_ftl(), (uint16_t)entry)) -
+                           memory->config.dram_base) &
+                          ~UINT64_C(4095);
+    memory->patrol_us = 0;
+    (void)memory_check_step(memory, bed.drive->drive.now_us);
+}
+
+/* Whoever reads the word after the patrol has set it to zero does not notice
+ * that it was lost.  So the block gets its mark before. */
+static void test_the_patrol_marks_a_lost_block_of_the_write_buffer(void **state)
+{
+    const struct hw_log *log = &bed.drive->drive.hw_log;
+
+    (void)state;
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(3 * BED_BLOCK + 8, TWO);
+    flip_slot(3 * BED_BLOCK, TWO);
+    flip_slot(4 * BED_BLOCK, ONE);
+    patrol_slot();
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+    assert_int_equal(bed.drive->drive.memory.lost, 2);
+    assert_int_equal(log->records.error[log->records.count - 1].kind,
+                     HW_ERROR_MEMORY_LOST);
+    assert_true(log->records.error[log->records.count - 1].is_fatal);
+    expect_one_lost(3, 1);
+    reset_drive();
+    expect_one_lost(3, 1);
+    flush_all();
+    expect_one_lost(3, 1);
+    assert_int_equal(write_blocks(LBA + 3, 1, 1), 0);
+    expect_good(LBA, UNIT_BLOCKS, 1);
+}
+
+/* The patrol leaves a word alone if the buffer has no contents that wait. */
+static void test_the_patrol_marks_nothing_in_a_free_buffer(void **state)
+{
+    uint16_t slot = drive_ftl()->free_slots[FTL_POOL_HOST].head;
+    struct memory_check *memory = &bed.drive->drive.memory;
+    uint64_t addr = addr_of(ftl_slot_data(drive_ftl(), slot));
+
+    (void)state;
+    assert_true(hw_ecc_inject(drive_ecc(), addr, TWO));
+    memory->patrol_addr = (addr - memory->config.dram_base) & ~UINT64_C(4095);
+    memory->patrol_us = 0;
+    (void)memory_check_step(memory, bed.drive->drive.now_us);
+    assert_int_equal(drive_ecc()->count, 1);
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    assert_false(hw_ecc_has_errors(drive_ecc()));
     expect_good(LBA, UNIT_BLOCKS, 1);
 }
 
@@ -1068,13 +1132,6 @@ static void panic_at_lost_word(void)
     assert_true(hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB_LEN, ECC_WORD_BYTES));
     assert_true(hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB,
                                  FIELD_MAKE(ECC_SCRUB, CLEAR, 1)));
-}
-
-static void reset_drive(void)
-{
-    bed_reset(&bed);
-    host_vanish(&bed.host->host);
-    bed_connect(&bed, 0, 1, 64);
 }
 
 static void test_after_a_panic_the_lost_block_is_not_adopted_as_good(

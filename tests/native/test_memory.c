@@ -276,4 +276,57 @@ static void test_an_error_that_nobody_reads_is_corrected_within_an_hour(
     assert_int_equal(drive_memory()->corrected, 1);
 }
 
+/* The patrol reports words that are lost.  It does not set them to zero, since
+ * whoever reads them next would not notice that. */
+static void test_a_lost_word_that_nobody_reads_is_reported_and_stays(
+    void **state)
+{
+    const struct hw_log *log = &bed.drive->drive.hw_log;
+    const uint64_t addr[] = {find_word() + 64, find_word(),
+                             drive_memory()->config.buffers};
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(addr); i++) {
+        assert_true(hw_ecc_inject(drive_ecc(), addr[i], TWO));
+    }
+    native_world_pass(&bed.world, UINT64_C(3604) * 1000000000);
+    assert_int_equal(drive_ecc()->count, ARRAY_LEN(addr));
+    assert_int_equal(drive_memory()->lost, ARRAY_LEN(addr));
+    assert_int_equal(log->records.count, ARRAY_LEN(addr));
+    for (unsigned int i = 0; i < ARRAY_LEN(addr); i++) {
+        const struct hw_error *error = &log->records.error[i];
+        bool is_known = false;
+
+        assert_int_equal(error->kind, HW_ERROR_MEMORY_LOST);
+        assert_false(error->is_fatal);
+        for (unsigned int k = 0; k < ARRAY_LEN(addr); k++) {
+            is_known |= error->address == addr[k];
+        }
+        assert_true(is_known);
+    }
+    assert_int_equal(log->saved, log->number);
+    assert_non_null(
+        strstr(machine_console(&bed.drive->machine), "the patrol has found"));
+}
+
+/* The patrol does not take over what a device has found before. */
+static void test_a_patrol_first_handles_what_devices_have_found(void **state)
+{
+    struct memory_check *memory = &bed.drive->drive.memory;
+    uint64_t buffer = memory->config.buffers;
+
+    (void)state;
+    assert_true(hw_ecc_inject(drive_ecc(), buffer, TWO));
+    assert_false(hw_ecc_read(drive_ecc(), buffer, 1, true));
+    memory->patrol_addr =
+        (buffer - memory->config.dram_base) & ~UINT64_C(4095);
+    memory->has_irq = false;
+    memory->patrol_us = 0;
+    (void)memory_check_step(memory, bed.drive->drive.now_us);
+    assert_false(hw_ecc_has_errors(drive_ecc()));
+    assert_int_equal(memory->lost, 1);
+    assert_int_equal(last_error()->address, buffer);
+    assert_true(last_error()->is_fatal);
+}
+
 TEST_FIXTURE(setup, teardown)
