@@ -16,7 +16,7 @@ from essd.flash import Config, FlashImage, Identity, Port, new_flash
 from essd.image import Image, make_key
 from essd.steps import Job
 
-pytestmark = [pytest.mark.drive, pytest.mark.long]
+pytestmark = pytest.mark.drive
 
 NEW = "0.9.9"
 NAME = "/tmp/firmware.img"
@@ -73,6 +73,26 @@ def wait_version(job: Job, version: str) -> None:
         time.sleep(0.5)
 
 
+def test_a_host_commits_an_image_that_is_signed(booted: Callable[..., Job],
+                                                tmp_path: Path) -> None:
+    """The short test of an update; the others are in `essd test --all`."""
+    key = tmp_path / "key.pem"
+    make_key(key)
+    job = booted(boot_key=key)
+    steps.connect(job)
+    unsigned = Image.of_file(new_firmware())
+    download(job, unsigned.file())
+    assert "invalid" in commit(job, 2, 1).lower()
+    assert "is not signed with the key of this drive" in console(job)
+    download(job, unsigned.sign(key).file())
+    assert NEEDS_SUBSYSTEM_RESET in commit(job, 2, 1).lower()
+    job.run(f"nvme subsystem-reset {job.controller()}")
+    wait_version(job, NEW)
+    assert active(job) == 2
+    steps.clean_host(job)
+
+
+@pytest.mark.long
 def test_a_host_updates_the_firmware_and_keeps_its_data(
         booted: Callable[..., Job]) -> None:
     job = booted()
@@ -116,6 +136,7 @@ def test_a_host_updates_the_firmware_and_keeps_its_data(
     steps.clean_host(job)
 
 
+@pytest.mark.long
 def test_a_host_replaces_the_image_in_the_running_slot(
         booted: Callable[..., Job]) -> None:
     job = booted()
@@ -140,6 +161,7 @@ def test_a_host_replaces_the_image_in_the_running_slot(
     steps.clean_host(job)
 
 
+@pytest.mark.long
 def test_an_image_that_hangs_is_given_up(booted: Callable[..., Job]) -> None:
     job = booted()
     steps.connect(job)
@@ -172,6 +194,7 @@ def signed_flash(key: Path, identity: Identity) -> FlashImage:
     return file
 
 
+@pytest.mark.long
 def test_a_drive_with_a_key_runs_signed_images_only(booted: Callable[..., Job],
                                                     tmp_path: Path) -> None:
     key, other = tmp_path / "key.pem", tmp_path / "other.pem"
@@ -213,6 +236,7 @@ def test_a_drive_with_a_key_runs_signed_images_only(booted: Callable[..., Job],
 @pytest.mark.parametrize("fault,reason", [
     ("crc", "has a wrong CRC"), ("board", "is made for another board"),
     ("short", "has another length")])
+@pytest.mark.long
 def test_a_bad_image_is_refused_with_its_reason(job: Job, fault: str,
                                                 reason: str) -> None:
     steps.connect(job)
