@@ -168,6 +168,37 @@ static void test_a_dump_has_head_registers_stack_and_log(void **state)
     assert_memory_equal(part, "efghijklmnopqrst", RING_BYTES);
 }
 
+/* Of a ring that has a limit, the dump has the newest units. */
+static void test_a_dump_has_the_newest_part_of_a_long_ring(void **state)
+{
+    struct crash_state crash = state_at(STACK_BYTES - 64);
+    const struct crash_ring trace = {
+        .name = "trace",
+        .base = ring,
+        .size_bytes = RING_BYTES,
+        .unit_bytes = 4,
+        .head = &head,
+        .max_bytes = 8,
+    };
+    const uint8_t *dump, *part;
+    size_t len, part_len;
+
+    (void)state;
+    make_plan();
+    crash_plan_ring(region, &trace);
+    for (unsigned int i = 0; i < RING_BYTES; i++) {
+        ring[i] = (uint8_t)('a' + i);
+    }
+    head = RING_BYTES / 4 + 1; /* The first unit was overwritten. */
+    assert_true(crash_save(region, &crash));
+    dump = crash_pending(region, &len);
+    assert_non_null(dump);
+    part = section_find(dump, len, "trace", &part_len);
+    assert_int_equal(part_len, 8);
+    assert_memory_equal(part, ring + RING_BYTES - 4, 4);
+    assert_memory_equal(part + 4, ring, 4);
+}
+
 static void test_a_long_text_is_cut(void **state)
 {
     char file[2 * CRASH_TEXT_LEN];

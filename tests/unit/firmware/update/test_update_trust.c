@@ -490,6 +490,38 @@ static void test_a_header_that_the_flash_garbles_is_no_update(void **state)
     expect_running("old-a");
 }
 
+static void test_an_image_that_the_flash_garbles_is_no_update(void **state)
+{
+    (void)state;
+    bed_make_file(&bed, "new");
+    for (uint32_t at = 1; at < BED_IMAGE_BYTES; at += BED_IMAGE_BYTES - 3) {
+        bed.ram.stuck_addr = slot_addr(2) + FLASH_SLOT_IMAGE_OFFSET + at;
+        bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_FAILED);
+        assert_int_equal(updater_next(&bed.updater), 0);
+    }
+    bed.ram.stuck_addr = 0;
+    bed_restart(&bed);
+    expect_running("old-a");
+    assert_int_equal(bed.slots.slot[1].verdict, SYSCTL_VERDICT_EMPTY);
+}
+
+/* While a slot is written, the record says so: it is unproven. */
+static void test_a_slot_is_unproven_before_it_is_erased(void **state)
+{
+    uint64_t written = bed.ram.written;
+
+    (void)state;
+    bed_make_file(&bed, "new");
+    /* The power fails in the first erasure of the slot. */
+    bed.ram.limit = written + 2 * FLASH_SECTOR_BYTES;
+    bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_FAILED);
+    bed.ram.limit = UINT64_MAX;
+    bed_restart(&bed);
+    expect_running("old-a");
+    assert_int_equal(bed.updater.slots.record.unproven, 2);
+    assert_int_equal(bed.updater.slots.record.stores, 1);
+}
+
 /* A byte in the header of one record, and one in the body of the next. */
 static void test_a_record_that_the_flash_garbles_stops_the_commit(void **state)
 {
