@@ -13,6 +13,7 @@
 
 #include "tests/test_fixture.h"
 #include "tools/nand/array_flash.h"
+#include "tools/nand/space.h"
 
 enum { UNITS = 4 };
 
@@ -31,6 +32,14 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
     (void)cookie;
     (void)failed_planes;
     last_status = status;
+}
+
+/* create_image() asks; there is no translation layer whose map must fit. */
+bool space_is_mapped(const char *file, const struct wishes *wishes)
+{
+    (void)file;
+    (void)wishes;
+    return true;
 }
 
 static int setup(void **state)
