@@ -232,16 +232,28 @@ static void make_durable(struct bed_unit *unit, uint32_t count)
     }
 }
 
-void bed_cut_power(struct bed *bed, uint64_t seed, bool is_saved)
+/* The drive has stopped.  Operations of the flash in progress are torn. */
+static void stop_drive(struct bed *bed, uint64_t seed, bool is_saved)
 {
     nand_ram_power_cut(&bed->ram, seed);
     forget_operations(bed);
-    memset(bed->keep, 0xa5, bed->keep_bytes);
     bed->random = random_mix(seed);
     bed->is_unknown = true;
     for (uint32_t i = 0; is_saved && i < bed->units; i++) {
         make_durable(&bed->unit[i], bed->unit[i].completed);
     }
+}
+
+void bed_cut_power(struct bed *bed, uint64_t seed, bool is_saved)
+{
+    stop_drive(bed, seed, is_saved);
+    memset(bed->keep, 0xa5, bed->keep_bytes);
+}
+
+void bed_reset_drive(struct bed *bed, uint64_t seed)
+{
+    stop_drive(bed, seed, true);
+    bed->adopts = true;
 }
 
 struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed)

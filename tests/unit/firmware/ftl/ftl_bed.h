@@ -216,6 +216,9 @@ struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed);
  */
 void bed_cut_power(struct bed *bed, uint64_t seed, bool is_saved);
 
+/* Reset this bed: see bed_reset(). */
+void bed_reset_drive(struct bed *bed, uint64_t seed);
+
 /*
  * Copy what a reset at this moment leaves.  It is like a power cut, but the
  * write buffer is kept.  So all operations that have ended count as durable

@@ -4,8 +4,9 @@
  * flash and a workload.  The power is cut after a random number of events (the
  * end of a request to storage, the start or the end of an operation of a die),
  * also while the flash is being mounted after a cut, and while capacitors
- * supply the drive.  When a mount has ended, the oracle checks what every unit
- * contains, and the workload goes on until the next cut.
+ * supply the drive.  Some shapes are also reset with power on.  When a mount has
+ * ended, the oracle checks what every unit contains, and the workload goes on
+ * until the next cut.
  *
  * The environment says how long this takes: FTL_CUTS cuts, of shapes with the
  * numbers FTL_FIRST, FTL_FIRST + 1 and so on.  The number of each shape is
@@ -39,12 +40,13 @@ struct totals {
     uint64_t mount_cuts; /* of these, while the flash was mounted */
     uint64_t saved;      /* of these, after the buffer was saved */
     uint64_t save_cuts;  /* of these, while it was being saved */
-    uint64_t checks;     /* mounts after which everything was checked */
+    uint64_t resets;     /* beside the cuts: with power on */
 };
 
 struct shape {
     struct bed_config config;
     bool has_capacitors;
+    bool has_resets;
     uint32_t program_failures; /* one of so many fails; 0: none */
     uint32_t erase_failures;
 };
@@ -192,6 +194,7 @@ static struct shape draw_shape(uint64_t number)
     if (draw_number(&random, 8) == 0) {
         shape.erase_failures = 10 + draw_number(&random, 60);
     }
+    shape.has_resets = draw_number(&random, 2) == 0;
     return shape;
 }
 
@@ -310,6 +313,37 @@ static void mount_bed(struct run *run)
     }
 }
 
+/*
+ * The drive is reset with power on, also while it starts after a reset, and
+ * adopts its write buffer.  Until the buffer is flushed, the power may not be
+ * cut, because the oracle takes all that has ended for durable.
+ */
+static void reset_drive(struct run *run)
+{
+    struct bed *bed = run->bed;
+    uint32_t resets = 1 + draw_number(&run->random, 3);
+
+    bed_reset_drive(bed, random_next(&run->random));
+    while (--resets != 0) {
+        uint64_t end = bed->events + draw_events(&run->random);
+
+        bed_start_mount(bed);
+        while (ftl_state(bed->ftl) == FTL_MOUNTING && bed->events < end) {
+            assert_true(bed_step(bed));
+        }
+        bed_reset_drive(bed, random_next(&run->random));
+        run->totals->resets++;
+    }
+    bed_mount(bed);
+    bed_check(bed);
+    assert_int_equal(ftl_adopted(bed->ftl)->damaged, 0);
+    assert_false(ftl_adopted(bed->ftl)->is_refused);
+    if (!ftl_is_read_only(bed->ftl)) {
+        bed_flush(bed);
+    }
+    run->totals->resets++;
+}
+
 static void run_shape(const struct shape *shape, struct totals *totals)
 {
     struct run run = {
@@ -321,11 +355,14 @@ static void run_shape(const struct shape *shape, struct totals *totals)
 
     run.bed = bed_new(&run.shape.config);
     while (totals->cuts < end && !ftl_is_read_only(run.bed->ftl)) {
+        if (shape->has_resets && draw_number(&run.random, 3) == 0) {
+            use_until_cut(&run);
+            reset_drive(&run);
+        }
         use_until_cut(&run);
         cut_power(&run);
         mount_bed(&run);
         bed_check(run.bed);
-        totals->checks++;
     }
     bed_free(run.bed);
     totals->shapes++;
@@ -346,11 +383,11 @@ static void test_random_cuts_of_random_shapes_lose_nothing(void **state)
     }
     print_message(
         "%lu power cuts of %lu shapes: %lu while the flash was mounted, %lu "
-        "after the buffer was saved, %lu while it was being saved; %lu checks "
-        "of all units\n",
+        "after the buffer was saved, %lu while it was being saved; and %lu "
+        "resets with power on\n",
         (unsigned long)totals.cuts, (unsigned long)totals.shapes,
         (unsigned long)totals.mount_cuts, (unsigned long)totals.saved,
-        (unsigned long)totals.save_cuts, (unsigned long)totals.checks);
+        (unsigned long)totals.save_cuts, (unsigned long)totals.resets);
 }
 
 /*
