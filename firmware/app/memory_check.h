@@ -2,7 +2,8 @@
 /*
  * What the firmware does about errors of DRAM and SRAM.  It lets the hardware
  * write corrected words back.  It scrubs DRAM and SRAM once an hour, so that no
- * word collects a second wrong bit, and reports words that are lost.  It stops if a word that it needs is lost.
+ * word collects a second wrong bit, and reports words that are lost.  It stops
+ * if a word that it needs is lost.
  * Reference: docs/hardware/ecc.md, "What the firmware does"
  */
 #ifndef ESSD_APP_MEMORY_CHECK_H

@@ -66,11 +66,11 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
 MUST_USE bool flash_erase_sector(const struct flash *flash, uint32_t addr);
 
 /**
- * Begin what flash_erase_sector() does.  While the part is busy, the caller goes
- * on with other work, and calls flash_poll().  All other functions that access
- * the flash first wait for the end of the erasure, so they can be called at any
- * time; but only one erasure can be begun before flash_poll() has returned its
- * result.
+ * Begin what flash_erase_sector() does.  While the part is busy, the caller
+ * goes on with other work, and calls flash_poll().  All other functions that
+ * access the flash first wait for the end of the erasure, so they can be called
+ * at any time; but only one erasure can be begun before flash_poll() has
+ * returned its result.
  */
 void flash_start_erase(const struct flash *flash, uint32_t addr);
 

@@ -20,7 +20,8 @@ struct flash_ram {
     /* An erasure takes so long, 0 by default.  It has its effect at once.  If
      * others wait for it, time passes. */
     uint32_t erase_us;
-    uint64_t (*now_us)(void); /* hal_now_us() and hal_delay_us(), for erase_us */
+    uint64_t (*now_us)(
+        void); /* hal_now_us() and hal_delay_us(), for erase_us */
     void (*delay_us)(uint32_t us);
     uint64_t busy_until_us;
     bool is_busy;    /* flash_start_erase() was called, and the end not seen */

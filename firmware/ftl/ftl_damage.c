@@ -7,8 +7,8 @@
  * same mark as from Write Uncorrectable: the unit is programmed with the mark,
  * and reads of the block fail until a host writes it.  A unit that garbage
  * collection moves is read again, because the flash still has it.  So is a unit
- * that is being rebuilt from parity.  If a word of a parity sum is lost, nothing
- * is rebuilt from this sum.
+ * that is being rebuilt from parity.  If a word of a parity sum is lost,
+ * nothing is rebuilt from this sum.
  */
 #include "firmware/ftl/ftl_memory.h"
 
@@ -254,8 +254,9 @@ static bool lose_moves(struct ftl *ftl, const uint8_t *word)
         if (is_copy(move)) {
             lose_target(ftl, move, addr);
         }
-        (void)repeat_rescue(ftl, (const uint8_t *)(uintptr_t)(
-                                     move->target - moves->addr_offset));
+        (void)repeat_rescue(
+            ftl,
+            (const uint8_t *)(uintptr_t)(move->target - moves->addr_offset));
         op = find_op(ftl, move, word);
         if (op != NULL) {
             op->status = MEDIA_TRANSFER_ERROR;

@@ -54,8 +54,8 @@ struct ftl_rescue {
     bool is_of_scan;            /* only system bytes are rebuilt */
     bool is_of_accumulator;     /* the stripe is not complete on flash */
     bool has_lost_word;         /* a word of the sum was lost */
-    uint8_t repeats;            /* attempts that were repeated because of that */
-    uint8_t *members;           /* if so: those of the accumulator */
+    uint8_t repeats;  /* attempts that were repeated because of that */
+    uint8_t *members; /* if so: those of the accumulator */
 
     /* The request, as it was. */
     uint32_t row;

@@ -74,10 +74,9 @@ static bool write_record(struct update_slots *slots)
     bool is_erased = update_slots_is_erased(slots);
 
     slots->erased = 0;
-    if (is_erased ? slot_record_write_erased(flash, &slots->record,
-                                             &slots->sequence)
-                  : slot_record_write(flash, &slots->record,
-                                      &slots->sequence)) {
+    if (is_erased
+            ? slot_record_write_erased(flash, &slots->record, &slots->sequence)
+            : slot_record_write(flash, &slots->record, &slots->sequence)) {
         return true;
     }
     log_line(slots->config.log,

@@ -6,8 +6,9 @@
 #include "firmware/update/update_internal.h"
 
 enum {
-    PACE_US = 100,       /* between two flash commands, for other work */
-    ERASE_POLL_US = 500, /* until the flash is asked for the end of an erasure */
+    PACE_US = 100, /* between two flash commands, for other work */
+    ERASE_POLL_US =
+        500, /* until the flash is asked for the end of an erasure */
 };
 
 static const uint16_t phase_next[UPDATER_PHASES] = {

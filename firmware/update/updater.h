@@ -47,12 +47,12 @@ struct updater_config {
 
 enum updater_phase {
     UPDATER_IDLE,
-    UPDATER_STARTING, /* Checks the header of the image. */
-    UPDATER_WAITING,  /* Waits until the running image has passed its trial. */
-    UPDATER_PROVING,  /* Checks the image in the other slot. */
-    UPDATER_HASHING,  /* Checks the CRC and the hash of the image. */
+    UPDATER_STARTING,  /* Checks the header of the image. */
+    UPDATER_WAITING,   /* Waits until the running image has passed its trial. */
+    UPDATER_PROVING,   /* Checks the image in the other slot. */
+    UPDATER_HASHING,   /* Checks the CRC and the hash of the image. */
     UPDATER_PREPARING, /* Records that the slot is going to be written. */
-    UPDATER_ERASING,  /* Erases the sectors of the slot, the header's first. */
+    UPDATER_ERASING,   /* Erases the sectors of the slot, the header's first. */
     UPDATER_PROGRAMMING, /* Programs the image. */
     UPDATER_COMPARING,   /* Reads the image back. */
     UPDATER_READING,     /* Checks an image that a slot holds already. */

@@ -39,8 +39,8 @@ struct bed {
     struct native_telemetry telemetry;   /* What the drive's flash keeps. */
     const struct telemetry_panic *panic; /* Led to the drive's next start. */
     const struct hw_error_records *hw_errors; /* In flash, at that start. */
-    const struct crash_store *crashes;   /* of the drive's next starts */
-    enum config_lag lag;                 /* Of both ends. */
+    const struct crash_store *crashes;        /* of the drive's next starts */
+    enum config_lag lag;                      /* Of both ends. */
     bool has_echo;
     uint8_t straps; /* Of the drive: those that concern the BMC. */
     bool has_dhcp;  /* Port 0 of the drive uses DHCP, but there is no server. */

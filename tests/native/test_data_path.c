@@ -11,7 +11,6 @@
 #include "firmware/drivers/ecc.h"
 #include "firmware/ftl/ftl_keep.h"
 #include "hw-model/regs/ecc.h"
-#include "nvmeof/target/state.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -299,9 +298,10 @@ static void patrol_slot(void)
     struct memory_check *memory = &bed.drive->drive.memory;
     uint32_t entry = drive_ftl()->map[LBA / UNIT_BLOCKS];
 
-    memory->patrol_addr = (addr_of(ftl_slot_data(drive_ftl(), (uint16_t)entry)) -
-                           memory->config.dram_base) &
-                          ~UINT64_C(4095);
+    memory->patrol_addr =
+        (addr_of(ftl_slot_data(drive_ftl(), (uint16_t)entry)) -
+         memory->config.dram_base) &
+        ~UINT64_C(4095);
     memory->patrol_us = 0;
     (void)memory_check_step(memory, bed.drive->drive.now_us);
 }
@@ -877,28 +877,63 @@ static void test_a_write_of_a_part_rebuilds_the_rest_again(void **state)
 
 /* ---- Compare: a hart reads the data of the host and that of the medium. */
 
+enum { COMPARED_UNITS = 2 };
+
 static struct {
     void (*end)(void *ctx, void *cookie, enum media_status status);
     bool is_of_host;
     uint64_t bits;
+    uint32_t version;
+    uint32_t flips;
 } compared;
+
+/* Where the host's data is: no other buffer has this version. */
+static uint64_t find_host_data(void)
+{
+    const struct memory_check_config *memory = &bed.drive->drive.memory.config;
+    const uint8_t *buffers =
+        (const uint8_t *)(uintptr_t)(memory->buffers - addr_of(NULL));
+    static uint8_t expected[COMPARED_UNITS * UNIT_BLOCKS * BED_BLOCK];
+
+    bed_fill(expected, LBA, COMPARED_UNITS * UNIT_BLOCKS, compared.version);
+    for (size_t at = 0; at + sizeof(expected) <= memory->buffers_bytes;
+         at += BED_BLOCK) {
+        if (memcmp(buffers + at, expected, sizeof(expected)) == 0) {
+            return memory->buffers + at;
+        }
+    }
+    fail();
+    return 0;
+}
+
+/* Where the drive has read the medium's data to. */
+static uint64_t find_medium_data(const void *cookie)
+{
+    for (uint32_t i = 0; i < drive_ftl()->config.num_ops; i++) {
+        const struct media_io *io = &drive_ftl()->ops[i].io;
+
+        if (io->cookie == cookie && io->op == MEDIA_READ) {
+            return addr_of(io->pieces[0].ptr);
+        }
+    }
+    fail();
+    return 0;
+}
 
 /* Flip bits between the end of the medium's read and the comparison. */
 static void flip_and_end(void *ctx, void *cookie, enum media_status status)
 {
-    const struct nvmf_request *req = cookie;
-    const uint8_t *memory =
-        compared.is_of_host
-            ? req->pieces[0].ptr
-            : bed.drive->drive.target->scratch.memory[req->scratch];
+    uint64_t addr =
+        compared.is_of_host ? find_host_data() : find_medium_data(cookie);
 
     bed.drive->drive.nand.config.media_done = compared.end;
-    assert_true(hw_ecc_inject(drive_ecc(), addr_of(memory) + BED_BLOCK,
-                              compared.bits));
+    assert_true(hw_ecc_inject(drive_ecc(), addr + BED_BLOCK, compared.bits));
+    compared.flips++;
     compared.end(ctx, cookie, status);
 }
 
-static uint16_t compare_blocks(bool is_of_host, uint64_t bits)
+/* Write a new version of units, and compare it. */
+static uint16_t compare_blocks(bool is_flushed, bool is_of_host, uint64_t bits)
 {
     struct host_io io = {
         .qid = 1,
@@ -906,13 +941,24 @@ static uint16_t compare_blocks(bool is_of_host, uint64_t bits)
         .kind = HOST_DATA_KEYED,
         .nsid = BED_NSID,
         .lba = LBA,
-        .blocks = UNIT_BLOCKS,
-        .len_bytes = UNIT_BLOCKS * BED_BLOCK,
+        .blocks = COMPARED_UNITS * UNIT_BLOCKS,
+        .len_bytes = COMPARED_UNITS * UNIT_BLOCKS * BED_BLOCK,
     };
 
-    bed_fill(bed.host->data, LBA, UNIT_BLOCKS, 1);
     compared.is_of_host = is_of_host;
     compared.bits = bits;
+    compared.version++;
+    for (uint32_t i = 0; i < COMPARED_UNITS; i++) {
+        assert_int_equal(bed_write(&bed, 1, LBA + (uint64_t)i * UNIT_BLOCKS,
+                                   UNIT_BLOCKS, HOST_DATA_IN_CAPSULE, false,
+                                   compared.version),
+                         0);
+    }
+    bed_fill(bed.host->data, LBA, COMPARED_UNITS * UNIT_BLOCKS,
+             compared.version);
+    if (is_flushed) {
+        flush_all();
+    }
     if (bits != 0) {
         compared.end = bed.drive->drive.nand.config.media_done;
         bed.drive->drive.nand.config.media_done = flip_and_end;
@@ -923,18 +969,19 @@ static uint16_t compare_blocks(bool is_of_host, uint64_t bits)
 static void test_a_compare_of_a_lost_word_fails(void **state)
 {
     (void)state;
-    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    memset(&compared, 0, sizeof(compared));
     for (uint32_t i = 0; i < 4; i++) {
-        if (i == 2) {
-            flush_all();
-        }
-        assert_int_equal(compare_blocks(i % 2 == 0, ONE), 0);
-        assert_int_equal(compare_blocks(i % 2 == 0, TWO),
+        bool is_flushed = i / 2 != 0;
+        bool is_of_host = i % 2 != 0;
+
+        assert_int_equal(compare_blocks(is_flushed, is_of_host, ONE), 0);
+        assert_int_equal(compare_blocks(is_flushed, is_of_host, TWO),
                          NVME_SC_DATA_TRANSFER_ERROR);
         assert_false(hw_ecc_has_errors(drive_ecc()));
-        assert_int_equal(compare_blocks(i % 2 == 0, 0), 0);
+        assert_int_equal(compare_blocks(is_flushed, is_of_host, 0), 0);
     }
-    expect_good(LBA, UNIT_BLOCKS, 1);
+    assert_int_equal(compared.flips, 8);
+    expect_good(LBA, UNIT_BLOCKS, compared.version);
     assert_int_equal(bed.drive->drive.memory.lost, 4);
 }
 
@@ -1460,8 +1507,8 @@ static bool run_stage(const struct stage *stage, bool is_one, uint32_t version)
     }
     status[2] =
         bed_read(&bed, 1, LBA, UNIT_BLOCKS, HOST_DATA_KEYED) & NVME_SC_MASK;
-    assert_true(is_good(status[2], status[0] == 0 ? version : version - 1,
-                        version));
+    assert_true(
+        is_good(status[2], status[0] == 0 ? version : version - 1, version));
     if (status[2] != 0 && stage->is_rnic) {
         host_vanish(&bed.host->host);
         bed_connect(&bed, 0, 1, 64);
@@ -1513,10 +1560,10 @@ static bool is_in_open_stripe(uint32_t unit)
 {
     uint32_t entry = drive_ftl()->map[unit];
     const struct ftl_accumulator *at =
-        ftl_is_place(entry) ? ftl_parity_find(drive_ftl(),
-                                              entry /
-                                                  drive_ftl()->layout.row_units)
-                            : NULL;
+        ftl_is_place(entry)
+            ? ftl_parity_find(drive_ftl(),
+                              entry / drive_ftl()->layout.row_units)
+            : NULL;
 
     return at != NULL && !at->is_closed && at->written == 0;
 }
@@ -1558,10 +1605,9 @@ static void test_nothing_is_rebuilt_from_a_sum_with_a_lost_word(void **state)
     cut_power();
     lose_die(0, 1);
     for (uint32_t i = 0; i < STRIPES_UNITS; i++) {
-        uint16_t status =
-            bed_read(&bed, 1, (uint64_t)i * UNIT_BLOCKS, UNIT_BLOCKS,
-                     HOST_DATA_KEYED) &
-            NVME_SC_MASK;
+        uint16_t status = bed_read(&bed, 1, (uint64_t)i * UNIT_BLOCKS,
+                                   UNIT_BLOCKS, HOST_DATA_KEYED) &
+                          NVME_SC_MASK;
 
         assert_true(status == 0 || status == NVME_SC_READ_ERROR);
         if (status == 0) {

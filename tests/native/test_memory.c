@@ -318,8 +318,7 @@ static void test_a_patrol_first_handles_what_devices_have_found(void **state)
     (void)state;
     assert_true(hw_ecc_inject(drive_ecc(), buffer, TWO));
     assert_false(hw_ecc_read(drive_ecc(), buffer, 1, true));
-    memory->patrol_addr =
-        (buffer - memory->config.dram_base) & ~UINT64_C(4095);
+    memory->patrol_addr = (buffer - memory->config.dram_base) & ~UINT64_C(4095);
     memory->has_irq = false;
     memory->patrol_us = 0;
     (void)memory_check_step(memory, bed.drive->drive.now_us);
