@@ -480,3 +480,54 @@ static void test_a_lost_word_at_the_edge_of_data_in_a_capsule_is_noticed(
     assert_int_equal(run_io(NVM_READ, FIRST + 1, 1, 0, 0), NVME_SC_READ_ERROR);
     expect_blocks(FIRST + 2, 5);
 }
+
+/* ---- Compare: a hart reads the data of the host and that of the medium. */
+
+static struct {
+    void (*end)(void *ctx, void *cookie, enum media_status status);
+    uint32_t flips;
+} compared;
+
+/* Flip bits of the host's data between the end of the medium's read and the
+ * comparison, wherever buffers have its first bytes. */
+static void flip_and_end(void *ctx, void *cookie, enum media_status status)
+{
+    const struct memory_check_config *memory = &bed.drive->drive.memory.config;
+    const uint8_t *buffers =
+        (const uint8_t *)(uintptr_t)(memory->buffers - addr_of(NULL));
+
+    bed.drive->drive.nand.config.media_done = compared.end;
+    for (size_t at = 0; at < memory->buffers_bytes; at += 512) {
+        if (memcmp(buffers + at, model[FIRST], 64) == 0) {
+            assert_true(hw_ecc_inject(drive_ecc(), memory->buffers + at, TWO));
+            compared.flips++;
+        }
+    }
+    compared.end(ctx, cookie, status);
+}
+
+static void check_lost_compare(void)
+{
+    write_blocks(FIRST, COUNT, 1, PRACT, 0x1111);
+    put_area(FIRST, COUNT, block_bytes);
+    assert_int_equal(run_one(NVM_COMPARE, PRACT), 0);
+    compared.flips = 0;
+    compared.end = bed.drive->drive.nand.config.media_done;
+    bed.drive->drive.nand.config.media_done = flip_and_end;
+    assert_int_equal(run_one(NVM_COMPARE, PRACT), NVME_SC_DATA_TRANSFER_ERROR);
+    assert_true(compared.flips > 0);
+    /* Other buffers with the same bytes have been flipped, too. */
+    assert_int_equal(drive_ecc()->count, compared.flips - 1);
+    while (hw_ecc_has_errors(drive_ecc())) {
+        assert_true(
+            hw_ecc_write(drive_ecc(), drive_ecc()->words[0].addr, 8, true));
+    }
+    assert_int_equal(run_one(NVM_COMPARE, PRACT), 0);
+}
+
+WITH_FIXTURE(setup_nand, teardown)
+static void test_a_compare_of_a_lost_word_fails(void **state)
+{
+    (void)state;
+    check_formats(check_lost_compare);
+}
