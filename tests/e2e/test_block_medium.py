@@ -71,6 +71,37 @@ def test_a_stuck_medium_goes_on_when_its_rule_is_removed(drive: essd.Drive) -> N
     assert read_block(drive, 4000) == 0
 
 
+def cache_counters(drive: essd.Drive) -> tuple[int, int]:
+    """Words of the cache with one wrong bit, and with more, that were read so far."""
+    media = drive.ask("counters")["media"]
+    return media["cache-corrected"], media["cache-lost"]
+
+
+def test_wrong_bits_of_the_write_cache_are_corrected_or_reported(drive: essd.Drive) -> None:
+    """With more than one wrong bit, neither a read nor a flush succeeds."""
+    host = drive.system.host
+    device = host.device(drive)
+    write = (f"head -c 4096 /dev/urandom > /tmp/block; dd if=/tmp/block of={device} bs=4k "
+             "count=1 seek=600 oflag=direct status=none")
+    read = f"dd if={device} bs=4k count=1 skip=600 iflag=direct status=none | cmp - /tmp/block"
+    flush = f"nvme flush {device} --namespace-id=1"
+    corrected, lost = cache_counters(drive)
+    drive.faults.add("media lba=4800-4807 do bits=1", "one")
+    host.run(write)
+    host.run(flush)
+    host.run(read)
+    assert cache_counters(drive) == (corrected + 1, lost)
+    drive.faults.remove("one")
+    drive.faults.add("media lba=4800-4807 do bits=2", "more")
+    host.run(write)
+    assert host.run(flush, check=False).status != 0
+    assert read_block(drive, 4800) != 0
+    assert cache_counters(drive)[1] > lost + 1
+    drive.faults.remove("more")
+    host.run(flush)
+    host.run(read)
+
+
 def lba_status(drive: essd.Drive, action: int) -> list[str]:
     """The descriptors that nvme get-lba-status prints for the first 4096 blocks."""
     host = drive.system.host
