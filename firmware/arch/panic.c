@@ -159,27 +159,21 @@ static void stop_nand(void)
 
 /*
  * Whether an access fault comes from a word that could not be corrected.  The
- * word is zeroed, so that the next start does not stop at it, too.  It need not
- * be the word whose address is in the block: this is the first word that was
- * lost, and another one may have been lost since.  So both are zeroed.  The
- * next start finds one address in the block, and the other one in the record of
- * this panic.
+ * word is zeroed, so that the next start does not stop at it, too.  The next
+ * start finds its address in the block, whose registers outlive resets.
  */
 static bool has_lost_word(const struct sysctl_panic *panic)
 {
     struct ecc ecc;
-    uint64_t addr;
 
     if ((panic->mcause != MCAUSE_FETCH_FAULT &&
          panic->mcause != MCAUSE_LOAD_FAULT &&
          panic->mcause != MCAUSE_STORE_FAULT) ||
-        !ecc_init(&ecc, SOC_ECC_BASE) || !ecc_has_lost(&ecc, &addr)) {
+        !ecc_init(&ecc, SOC_ECC_BASE)) {
         return false;
     }
     stop_nand();
-    ecc_clear(&ecc, addr, ECC_WORD_BYTES);
-    ecc_clear(&ecc, panic->mtval, 1);
-    return true;
+    return ecc_clear_trap_word(&ecc, panic->mtval);
 }
 
 __attribute__((noinline)) static void report_trap(const uint64_t *x)

@@ -87,6 +87,26 @@ bool ecc_check(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes)
     return FIELD_GET(reg_read(ecc, A_ECC_STATUS), ECC_STATUS, UNCORRECTED) == 0;
 }
 
+bool ecc_clear_trap_word(const struct ecc *ecc, uint64_t addr)
+{
+    uint64_t word = addr & ~(uint64_t)(ECC_WORD_BYTES - 1);
+    uint64_t first;
+
+    if (!ecc_has_lost(ecc, &first)) {
+        return false;
+    }
+    if (first != word) {
+        reg_write(ecc, A_ECC_STATUS, FIELD_MAKE(ECC_STATUS, UNCORRECTED, 1));
+        if (ecc_check(ecc, word, ECC_WORD_BYTES)) {
+            scrub_range(ecc, first, ECC_WORD_BYTES,
+                        FIELD_MAKE(ECC_SCRUB, CHECK, 1));
+            return false;
+        }
+    }
+    ecc_clear(ecc, word, ECC_WORD_BYTES);
+    return true;
+}
+
 void ecc_clear_memory(void *ecc, const void *memory, size_t len_bytes)
 {
     ecc_clear(ecc, hal_dma_addr(memory), len_bytes);

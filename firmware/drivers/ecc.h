@@ -53,6 +53,14 @@ void ecc_clear(const struct ecc *ecc, uint64_t addr, uint64_t len_bytes);
 MUST_USE bool ecc_check(const struct ecc *ecc, uint64_t addr,
                         uint32_t len_bytes);
 
+/**
+ * A hart has stopped at this address.  If the word there is lost, set it to
+ * zero, and let ecc_has_lost() say its address.  Another word whose address the
+ * block had stays lost, so that nobody takes zeroes for good data.
+ * @return whether the word was lost
+ */
+MUST_USE bool ecc_clear_trap_word(const struct ecc *ecc, uint64_t addr);
+
 /** As ecc_clear(), for dram_clear_lost_words(). @param ecc  struct ecc */
 void ecc_clear_memory(void *ecc, const void *memory, size_t len_bytes);
 

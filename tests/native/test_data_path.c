@@ -7,10 +7,8 @@
  */
 #include "dram_flip.h"
 
-#include "lib/regfields.h"
 #include "firmware/drivers/ecc.h"
 #include "firmware/ftl/ftl_keep.h"
-#include "hw-model/regs/ecc.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"
@@ -1167,18 +1165,18 @@ static void test_a_unit_that_is_moved_is_read_again(void **state)
 /* ---- Resets: the next start adopts the write buffer. */
 
 /* What the firmware's panic does when a hart has read a lost word. */
+static void panic_at(uint64_t addr)
+{
+    struct ecc ecc;
+
+    assert_true(ecc_init(&ecc, bed.drive->drive.memory.config.regs));
+    assert_false(hw_ecc_read(drive_ecc(), addr, ECC_WORD_BYTES, false));
+    assert_true(ecc_clear_trap_word(&ecc, addr));
+}
+
 static void panic_at_lost_word(void)
 {
-    const struct hw_ecc_word word = drive_ecc()->words[0];
-
-    assert_false(hw_ecc_read(drive_ecc(), word.addr, ECC_WORD_BYTES, false));
-    assert_true(
-        hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB_LO, (uint32_t)word.addr));
-    assert_true(hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB_HI,
-                                 (uint32_t)(word.addr >> 32)));
-    assert_true(hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB_LEN, ECC_WORD_BYTES));
-    assert_true(hw_ecc_reg_write(drive_ecc(), A_ECC_SCRUB,
-                                 FIELD_MAKE(ECC_SCRUB, CLEAR, 1)));
+    panic_at(drive_ecc()->words[0].addr);
 }
 
 static void test_after_a_panic_the_lost_block_is_not_adopted_as_good(
@@ -1198,36 +1196,56 @@ static void test_after_a_panic_the_lost_block_is_not_adopted_as_good(
     expect_one_lost(4, 1);
 }
 
-/* The panic sets two words to zero: the first one that was lost, whose address
- * is in the register, and the one at which the hart has stopped. */
+/* A device has found a lost word, and the firmware has not handled this yet
+ * when a hart stops at another one.  Only this one is set to zero, so its
+ * address is all that the next start has to know. */
 static void test_after_a_panic_two_lost_blocks_are_not_adopted_as_good(
     void **state)
 {
-    struct telemetry_panic panic = {
-        .is_trap = true,
-        .mcause = 5,
-        .file = "",
-    };
+    uint64_t words[2];
 
     (void)state;
     assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
-    flip_slot(4 * BED_BLOCK, TWO);
-    panic.mtval = drive_ecc()->words[0].addr;
-    panic_at_lost_word();
-    hw_ecc_reset(drive_ecc(), true);
-    flip_slot(2 * BED_BLOCK, TWO);
-    panic_at_lost_word();
-    bed.panic = &panic;
+    for (uint32_t i = 0; i < 2; i++) {
+        flip_slot((2 + 2 * i) * BED_BLOCK, TWO);
+        words[i] = drive_ecc()->words[i].addr;
+    }
+    assert_false(hw_ecc_read(drive_ecc(), words[0], 1, true));
+    panic_at(words[1] + 4);
+    assert_int_equal(drive_ecc()->count, 1);
+    assert_int_equal(drive_ecc()->uncorrected_addr, words[1]);
     reset_drive();
-    bed.panic = NULL;
-    expect_lost(LBA + 2, 1);
     expect_lost(LBA + 4, 1);
+    expect_lost(LBA + 2, 1);
     expect_good(LBA + 3, 1, 1);
     flush_all();
     reset_drive();
     expect_lost(LBA + 2, 1);
     expect_lost(LBA + 4, 1);
     expect_good(LBA, 2, 1);
+}
+
+/* If a hart stops for another reason, the word that a device has found stays
+ * the one that the next start knows. */
+static void test_a_panic_for_another_reason_clears_no_word(void **state)
+{
+    struct ecc ecc;
+    uint64_t word;
+
+    (void)state;
+    assert_true(ecc_init(&ecc, bed.drive->drive.memory.config.regs));
+    assert_false(
+        ecc_clear_trap_word(&ecc, bed.drive->drive.memory.config.dram_base));
+    assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
+    flip_slot(4 * BED_BLOCK, TWO);
+    word = drive_ecc()->words[0].addr;
+    assert_false(hw_ecc_read(drive_ecc(), word, 1, true));
+    assert_false(ecc_clear_trap_word(&ecc, word + 8));
+    assert_int_equal(drive_ecc()->count, 1);
+    assert_int_equal(drive_ecc()->uncorrected_addr, word);
+    assert_int_not_equal(drive_ecc()->status, 0);
+    reset_drive();
+    expect_one_lost(4, 1);
 }
 
 static void test_a_reset_before_anybody_reads_the_lost_word(void **state)
@@ -1255,7 +1273,8 @@ static void test_a_reset_after_the_lost_word_was_found(void **state)
 
 /* If a die does not answer, a start looks for the capacity on the flash before
  * it finds the write buffer.  In this test, another reset comes before the
- * start has found the capacity. */
+ * start has found the capacity.  Two words are lost: a device has found the
+ * first one, and a hart has stopped at the second one. */
 WITH_FIXTURE(setup_four_dies, teardown)
 static void test_another_reset_does_not_forget_the_lost_block(void **state)
 {
@@ -1272,14 +1291,19 @@ static void test_another_reset_does_not_forget_the_lost_block(void **state)
     assert_int_equal(ftl_dead_dies(drive_ftl()), 1);
     flush_all();
     assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 2), 0);
+    flip_slot(2 * BED_BLOCK, TWO);
+    assert_false(hw_ecc_read(drive_ecc(), drive_ecc()->words[0].addr, 1, true));
     flip_slot(4 * BED_BLOCK, TWO);
-    panic_at_lost_word();
+    panic_at(drive_ecc()->words[1].addr);
     bed.nand_is_held = true;
     bed_reset(&bed);
     assert_false(ftl_capacity_is_known(drive_ftl()));
     bed.nand_is_held = false;
     reset_drive();
-    expect_one_lost(4, 2);
+    expect_lost(LBA + 2, 1);
+    expect_lost(LBA + 4, 1);
+    expect_good(LBA, 2, 2);
+    expect_good(LBA + 3, 1, 2);
 }
 
 /* ---- The description of the write buffer, which the next start reads. */
