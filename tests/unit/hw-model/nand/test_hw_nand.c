@@ -125,7 +125,9 @@ static void test_hw_nand_registers_read_as_documented(void **state)
     assert_int_equal(w_read(w, A_NAND_CTRL), 0);
     assert_int_equal(w_read(w, A_NAND_GEOMETRY1), 2 | 2 << 16);
     assert_int_equal(w_read(w, A_QUEUE_CMD_LO + 3 * QUEUE_STRIDE), 0);
-    assert_false(hw_nand_read(&w->nand, 0x44, &value));
+    assert_int_equal(w_read(w, A_NAND_PROGRAM_TIME), 0);
+    assert_int_equal(w_read(w, A_NAND_OTHER_TIMES), 0);
+    assert_false(hw_nand_read(&w->nand, 0x50, &value));
     assert_int_equal(value, 0);
     assert_false(hw_nand_write(&w->nand, A_NAND_ID, 1));
     assert_false(
