@@ -707,12 +707,13 @@ void ftl_request_send(struct ftl *ftl, struct ftl_request *request);
 /** Pass a request to the flash at once if no other one waits for it. */
 void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request);
 /**
- * Read a part of the unit at a place for operation number `op`.
+ * Read a part of the logical unit `number`, which is at a place, for operation
+ * number `op`.
  * @param unit  its place is not set
  * @return false when no request is free for reads
  */
 MUST_USE bool ftl_request_read_unit(struct ftl *ftl, uint16_t op,
-                                    uint32_t place,
+                                    uint32_t number, uint32_t place,
                                     const struct ftl_flash_unit *unit);
 /** A request has ended, or is not sent. */
 void ftl_request_free(struct ftl *ftl, struct ftl_request *request);

@@ -901,7 +901,7 @@ static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
     place = ftl->map[number];
     if (!ftl_is_place(place) ||
         !ftl_request_read_unit(
-            ftl, op_index(ftl, op), place,
+            ftl, op_index(ftl, op), (uint32_t)number, place,
             &(struct ftl_flash_unit){
                 .data = io->pieces[0].ptr,
                 .offset = (uint16_t)(sector << FTL_SECTOR_SHIFT),

@@ -69,8 +69,8 @@ void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
     }
 }
 
-bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t place,
-                           const struct ftl_flash_unit *unit)
+bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t number,
+                           uint32_t place, const struct ftl_flash_unit *unit)
 {
     uint32_t row = ftl_place_row(&ftl->layout, place);
     struct ftl_request *request;
@@ -84,6 +84,7 @@ bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t place,
     request->kind = FTL_REQUEST_READ;
     request->rescue = NULL;
     request->op = op;
+    request->numbers[0] = number;
     request->row = row;
     request->units[0] = *unit;
     ftl_layout_unit(&ftl->layout, place - row * ftl->layout.row_units,
