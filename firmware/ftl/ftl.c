@@ -219,6 +219,7 @@ static void init_lists(struct ftl *ftl)
     ftl_list_init(&ftl->reads, ftl->op_links);
     ftl_list_init(&ftl->changes, ftl->op_links);
     ftl_list_init(&ftl->trims, ftl->op_links);
+    ftl_list_init(&ftl->filling, ftl->op_links);
     ftl_list_init(&ftl->moving, ftl->op_links);
     ftl_list_init(&ftl->barriers, ftl->op_links);
     for (uint16_t i = 0; i < ftl->config.num_ops; i++) {

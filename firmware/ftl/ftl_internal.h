@@ -535,6 +535,7 @@ struct ftl {
     struct ftl_list reads;   /* QUEUED */
     struct ftl_list changes; /* QUEUED: writes, trims and flushes */
     struct ftl_list trims;   /* QUEUED: trims that take many steps */
+    struct ftl_list filling; /* FILLING: those that then go on */
     struct ftl_list moving; /* QUEUED: writes that end in ftl_io_end_moving() */
     struct ftl_list barriers; /* DURABLE */
 

@@ -4,9 +4,10 @@
  * are taken in order; one of them waits when there is no slot for it, or while
  * the old contents of a unit are being read of which another one writes a part.
  *
- * A trim that takes more than one step leaves this order, so that others do not
- * wait for it, except those that change blocks which are still to be trimmed.
- * A flush waits for none of these: they have not ended.
+ * A trim that takes more than one step leaves this order, and so does what
+ * waits for old contents.  Others do not wait for them, except those that
+ * change the same blocks.  A flush waits for none of these: they have not
+ * ended.
  */
 #include "firmware/ftl/ftl_memory.h"
 
@@ -40,6 +41,13 @@ static struct part next_part(const struct ftl_op *op)
         .offset = sector << FTL_SECTOR_SHIFT,
         .length = count << FTL_SECTOR_SHIFT,
     };
+}
+
+/* Whether an operation goes on after the unit that is its next one. */
+static bool has_more_units(const struct ftl_op *op)
+{
+    return next_part(op).length >> FTL_SECTOR_SHIFT <
+           op->end_sector - op->next_sector;
 }
 
 /* The list in which a write, a trim or a flush waits for its turn. */
@@ -423,6 +431,9 @@ static enum progress start_fill(struct ftl *ftl, struct ftl_op *op,
                     });
     ftl_request_send(ftl, request);
     ftl_list_remove(change_list(ftl, op), op_index(ftl, op));
+    if (has_more_units(op)) {
+        ftl_list_append(&ftl->filling, op_index(ftl, op));
+    }
     op->state = FTL_OP_FILLING;
     op->fill_slot = index;
     return UNIT_WAITS;
@@ -459,6 +470,9 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
     struct part part = next_part(op);
 
     ASSERT(op->state == FTL_OP_FILLING && slot->state == FTL_SLOT_FILLING);
+    if (has_more_units(op)) {
+        ftl_list_remove(&ftl->filling, op_index(ftl, op));
+    }
     if (are_units_good(ftl, request, status)) {
         slot->marks = ftl_marks_of(&request->units[0]);
         write_part(ftl, op, op->fill_slot, &part);
@@ -472,7 +486,8 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
     }
     if (op->status == MEDIA_OK && op->next_sector < op->end_sector) {
         op->state = FTL_OP_QUEUED;
-        ftl_list_append(change_list(ftl, op), op_index(ftl, op));
+        /* It goes on before those that came later. */
+        ftl_list_push(change_list(ftl, op), op_index(ftl, op));
     } else {
         end_op(ftl, op);
     }
@@ -755,12 +770,14 @@ static bool shares_with_list(const struct ftl *ftl, const struct ftl_op *op,
     return false;
 }
 
-/* Whether an operation has to wait for a long trim, or for an earlier operation
- * that waits for one. */
+/* Whether an operation has to wait for a long trim, for one that waits for old
+ * contents and goes on after that, or for an earlier operation that itself
+ * waits for one of these. */
 static bool must_follow(const struct ftl *ftl, const struct ftl_op *op)
 {
-    return ftl->trims.count != 0 &&
+    return ftl->trims.count + ftl->filling.count != 0 &&
            (shares_with_list(ftl, op, &ftl->trims, FTL_LIST_END) ||
+            shares_with_list(ftl, op, &ftl->filling, FTL_LIST_END) ||
             shares_with_list(ftl, op, &ftl->changes, op_index(ftl, op)));
 }
 
