@@ -4,9 +4,9 @@
  * flash and a workload.  The power is cut after a random number of events (the
  * end of a request to storage, the start or the end of an operation of a die),
  * also while the flash is being mounted after a cut, and while capacitors
- * supply the drive.  Some shapes are also reset with power on.  When a mount has
- * ended, the oracle checks what every unit contains, and the workload goes on
- * until the next cut.
+ * supply the drive.  Some shapes are also reset with power on.  When a mount
+ * has ended, the oracle checks what every unit contains, and the workload goes
+ * on until the next cut.
  *
  * The environment says how long this takes: FTL_CUTS cuts, of shapes with the
  * numbers FTL_FIRST, FTL_FIRST + 1 and so on.  The number of each shape is
