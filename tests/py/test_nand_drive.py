@@ -559,7 +559,7 @@ def test_info_shows_geometry_fill_wear_and_bad_blocks(program: None) -> None:
     assert ("wear        300.00 erasures of a block on average (10.00% of the rated 3000), "
             "300.00 to 300.00") in text
     assert "time        2.00 days" in text and text.count("\nch ") == 2
-    with pytest.raises(EssdError, match="give --erasures N, --days N, --fill PERCENT"):
+    with pytest.raises(EssdError, match="give --erasures N, --reads N, --bad, --days N, --fill"):
         looks("age", "--name", "x")
     status, text, _ = looks("info", "--name", "x", "--json")
     facts = json.loads(text)
