@@ -102,7 +102,7 @@ struct drive_config {
         bool (*is_failing)(void *ctx); /* NULL: there are no capacitors */
         void (*saved)(void *ctx);      /* the drive needs no more power */
         void *ctx;
-        uint32_t budget_us; /* for how long; 0: without limit */
+        uint32_t budget_us; /* how long they last; 0: without limit */
     } power;
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;

@@ -40,8 +40,8 @@ struct hw_error_events {
 struct hw_errors {
     uint32_t count[HW_ERROR_KINDS]; /* since the start */
     uint32_t seen; /* number of the last error that was checked for an event */
-    /* Number of the error after which the firmware has stopped in the start
-     * before, so that it could not become an event; 0: none. */
+    /* Number of the error that stopped the firmware of the previous start
+     * before the error became an event; 0: none. */
     uint32_t stopped_by;
     /* The last failure of the SPI flash that is in the log, and the time until
      * which others are only counted: each entry of the log is written to the
@@ -51,8 +51,9 @@ struct hw_errors {
     struct hw_error_events events[HW_ERROR_KINDS];
 };
 
-/** The log has the errors of earlier starts, and nothing of this one.
- * @param panic  that led to this start; NULL: there was none */
+/** Find out whether an error in the log stopped the firmware of the previous
+ * start.  Call this before anything is written to the log in this start.
+ * @param panic  the panic that led to this start; NULL: there was none */
 void hw_errors_start(struct drive *drive, const struct telemetry_panic *panic);
 
 /** An operation of the array has failed.  The function for

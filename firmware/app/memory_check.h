@@ -27,8 +27,8 @@ struct memory_check_config {
      * @return whether the medium can do without the word, so that the firmware
      *         can go on */
     bool (*lost_word)(void *ctx, uint64_t addr);
-    /* The same for a word that the patrol has found and nobody has read.  If
-     * the medium returns false, the word stays lost. */
+    /* The same for a word that the patrol has found before anything has read
+     * it.  If the medium returns false, the word stays lost. */
     bool (*patrolled_word)(void *ctx, uint64_t addr);
     /* Whether the address of a word that was lost before the reset is no longer
      * needed.  Until this is true, the address stays in the registers, so that
@@ -51,7 +51,7 @@ struct memory_check {
     uint32_t corrected;   /* errors since power-on */
     uint32_t lost;
     uint64_t logged_us; /* until then, no corrected error is logged */
-    /* The memory that memory_check_read() checks. */
+    /* Address and length of the memory that memory_check_read() is checking. */
     uint64_t checked, checked_bytes;
 };
 
@@ -69,9 +69,10 @@ void memory_check_irq(struct memory_check *check);
 bool memory_check_look(struct memory_check *check, uint64_t now_us);
 
 /**
- * A hart is about to read data of hosts.  Set lost words in this memory to
- * zero; the command that needs the data has to fail.
- * @return whether there were none
+ * Check data of hosts before a hart reads it.  Lost words in it are set to
+ * zero.
+ * @return whether there were no lost words; otherwise the command that needs
+ *         the data has to fail
  */
 MUST_USE bool memory_check_read(struct memory_check *check, const void *memory,
                                 size_t len_bytes, uint64_t now_us);

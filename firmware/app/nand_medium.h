@@ -29,7 +29,7 @@ struct nand_medium_config {
     /* When the power fails, capacitors supply the drive until the write buffer
      * is saved. */
     bool has_capacitors;
-    uint32_t budget_us; /* for how long they do so; 0: without limit */
+    uint32_t budget_us; /* how long they last; 0: without limit */
     /* The power last went off while hosts used the drive, in the start with
      * this number; 0: it did not, or all was on flash. */
     uint32_t unsafe_start;
@@ -70,8 +70,9 @@ struct nand_medium_config {
     /* The mount has found that the write buffer was not saved when the power
      * went off. */
     void (*capacitors_failed)(void *ctx);
-    /* If the power fails, call nand_medium_power_fails(): nand_medium_start()
-     * and nand_medium_stop() wait for the flash without the main loop. */
+    /* Call nand_medium_power_fails() if the power fails.  nand_medium_start()
+     * and nand_medium_stop() call this function while they wait for the flash,
+     * because the main loop does not run then. */
     void (*check_power)(void *ctx, uint64_t now_us);
     /* The power fails, and the write buffer has been saved. */
     void (*saved)(void *ctx);
@@ -80,8 +81,8 @@ struct nand_medium_config {
 
 /* Treat as opaque. */
 struct nand_medium {
-    /* has_capacitors is false also if they do not last long enough to save the
-     * write buffer: see nand_medium_has_capacitors(). */
+    /* Its has_capacitors is also false if there are capacitors that do not last
+     * long enough to save the write buffer. */
     struct nand_medium_config config;
     struct nand nand;
     struct nand_seam seam;

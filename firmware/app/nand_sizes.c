@@ -13,12 +13,12 @@ enum {
     SCRUB_MAX_US = 10000000,
     SCRUB_MIN_US = 1000,
     /* When the power fails, a die may have erasures in progress, and rows of
-     * garbage collection or of a checkpoint.  They end before the first row of
-     * the buffer begins. */
+     * garbage collection or of a checkpoint.  The first row of the buffer waits
+     * until they have ended. */
     ERASES_BEFORE = 2,
     ROWS_BEFORE = 3,
-    /* The last row that is not full, a row whose program fails, and the marker:
-     * each one may wait for the one before. */
+    /* These are the last row, which is not full, a row whose program fails, and
+     * the marker.  Each one may have to wait for the one before. */
     ROWS_AFTER = 3,
     WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* after so long without writes, the write buffer is
@@ -43,9 +43,9 @@ static uint32_t units_of_row(const struct ftl_geometry *geometry)
 }
 
 /*
- * How many units can be saved before the capacitors are empty.  A quarter of
- * the planes may be bad, as in the smallest superblock that is used, and of
- * each stripe one row has parity.
+ * How many units can be saved before the capacitors are empty.  In the smallest
+ * superblock that is used, a quarter of the planes is bad.  One row of each
+ * stripe holds parity.
  */
 static uint32_t count_saved_in_time(const struct ftl_geometry *geometry,
                                     const struct nand_sizes *sizes)

@@ -34,17 +34,18 @@ struct nand_sizes {
     /* When the power fails, capacitors supply the drive until the write buffer
      * is saved. */
     bool has_capacitors;
-    uint32_t budget_us; /* for how long they do so; 0: without limit */
+    uint32_t budget_us; /* how long they last; 0: without limit */
     struct nand_times times;
     uint32_t hard_bits; /* wrong bits of a unit that hard decoding corrects */
 };
 
 /**
- * How many units of the write buffer the drive can save when the power fails:
- * for which there is space, and time before the capacitors are empty.
+ * The largest number of units of the write buffer that the drive can save when
+ * the power fails: there is space for them on the flash, and they are
+ * programmed before the capacitors are empty.
  *
  * @param ftl  as for nand_sizes_begin()
- * @return 0 when this is not enough for a write buffer
+ * @return 0 when this number is too small for a write buffer
  */
 uint32_t nand_sizes_saved(const struct ftl_config *ftl,
                           const struct nand_sizes *sizes);
@@ -54,7 +55,8 @@ uint32_t nand_sizes_saved(const struct ftl_config *ftl,
  *
  * @param ftl  the caller has set geometry and bad_planes; bad_planes has no
  *             marks yet
- * @param sizes  if nand_sizes_saved() is 0, the capacitors are not considered
+ * @param sizes  if nand_sizes_saved() is 0, the write buffer gets the size that
+ *               it has without capacitors
  */
 void nand_sizes_begin(struct ftl_config *ftl, const struct nand_sizes *sizes);
 

@@ -45,18 +45,20 @@ void ecc_scrub(const struct ecc *ecc, uint64_t addr, uint32_t len_bytes);
 void ecc_clear(const struct ecc *ecc, uint64_t addr, uint64_t len_bytes);
 
 /**
- * Read a range like a device, which counts errors, up to the first word that
- * cannot be corrected.
- * @return whether the block knows of no such word; ecc_take() has its address,
- *         which may be outside of the range if a device has found it before
+ * Make the ECC block read a range like a device, up to the first word that
+ * cannot be corrected.  It counts the errors that it finds.
+ * @return whether the block knows of no word that cannot be corrected.  If
+ *         false, ecc_take() returns the address of the word.  It is outside of
+ *         the range if a device has found such a word before.
  */
 MUST_USE bool ecc_check(const struct ecc *ecc, uint64_t addr,
                         uint32_t len_bytes);
 
 /**
- * A hart has stopped at this address.  If the word there is lost, set it to
- * zero, and let ecc_has_lost() say its address.  Another word whose address the
- * block had stays lost, so that nobody takes zeroes for good data.
+ * Handle an access fault of a hart at this address.  If the word there is lost,
+ * set it to zero; ecc_has_lost() then returns its address.  If the block had
+ * the address of another lost word, this other word stays lost, so that nothing
+ * takes zeroes for good data.
  * @return whether the word was lost
  */
 MUST_USE bool ecc_clear_trap_word(const struct ecc *ecc, uint64_t addr);

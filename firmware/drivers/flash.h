@@ -22,10 +22,10 @@ struct flash_failures {
     uint32_t addr;  /* in the last one of them */
 };
 
-/* A command that was started and need not have ended.  Treat as opaque. */
+/* An erasure that flash_start_erase() has begun.  Treat as opaque. */
 struct flash_change {
-    bool is_pending; /* the part was busy when it was asked last */
-    bool has_failed; /* it was busy for too long */
+    bool is_pending; /* the part was busy when the driver last asked it */
+    bool has_failed; /* the part was busy for too long */
     uint32_t addr;
     uint64_t start_us;
 };
@@ -66,15 +66,15 @@ void flash_read(const struct flash *flash, uint32_t addr, void *buf,
 MUST_USE bool flash_erase_sector(const struct flash *flash, uint32_t addr);
 
 /**
- * Begin what flash_erase_sector() does.  While the part is busy, the caller
- * goes on with other work, and calls flash_poll().  All other functions that
- * access the flash first wait for the end of the erasure, so they can be called
- * at any time; but only one erasure can be begun before flash_poll() has
- * returned its result.
+ * Begin to erase a sector, and return at once.  While the part is busy, the
+ * caller does other work, and calls flash_poll() from time to time.  All other
+ * functions that access the flash can be called meanwhile: they first wait for
+ * the end of the erasure.  A second erasure must not be begun before
+ * flash_poll() has returned the result of the first one.
  */
 void flash_start_erase(const struct flash *flash, uint32_t addr);
 
-/** What has become of the last flash_start_erase(). */
+/** Whether the erasure that flash_start_erase() began last has ended. */
 enum flash_progress flash_poll(const struct flash *flash);
 
 /**

@@ -17,16 +17,17 @@ struct flash_ram {
     uint64_t limit;    /* of `written`: the power fails then; or UINT64_MAX */
     uint32_t stuck_addr; /* a byte that cannot be programmed; 0: none */
     uint64_t commands;   /* number of commands that erase or program */
-    /* An erasure takes so long, 0 by default.  It has its effect at once.  If
-     * others wait for it, time passes. */
+    /* How long the part is busy after it was told to erase; 0 by default.  The
+     * bytes change at once.  A function that waits for the end calls
+     * delay_us(). */
     uint32_t erase_us;
     uint64_t (*now_us)(
         void); /* hal_now_us() and hal_delay_us(), for erase_us */
     void (*delay_us)(uint32_t us);
     uint64_t busy_until_us;
-    bool is_busy;    /* flash_start_erase() was called, and the end not seen */
-    bool has_failed; /* in the last flash_start_erase() */
-    uint32_t waits;  /* how often somebody has waited for the end */
+    bool is_busy;    /* no function has seen the end of an erasure yet */
+    bool has_failed; /* the last flash_start_erase() */
+    uint32_t waits;  /* how often a function has waited for the end */
 };
 
 /** Make an erased flash. */
