@@ -48,7 +48,7 @@ struct ftl_config {
     uint16_t buffer_units; /* of the write buffer: two rows or more */
     uint16_t num_ops;      /* operations of the medium in progress, at most */
     uint16_t num_requests; /* operations of the flash in progress, at most */
-    /* Logical units that one step looks at for a trim; 0: 4096.  Other
+    /* How many logical units a trim looks at in one step; 0: 4096.  Other
      * operations go on between the steps of a trim. */
     uint32_t trims_per_step;
     /* A checkpoint is written when so many superblocks have been opened since
@@ -247,10 +247,10 @@ bool ftl_capacity_is_known(const struct ftl *ftl);
 bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word);
 
 /**
- * A scrub of the memory has found a lost word, which nobody has read yet.  If
- * it is in data of the write buffer that waits to be programmed, its block
- * cannot be read from now on.
- * @return whether that is so, and the word can be set to zero
+ * Handle a lost word that a scrub of the memory has found before anything has
+ * read it.  If the word is in data of the write buffer that waits to be
+ * programmed, reads of its block fail from now on.
+ * @return whether the word is in such data; it can then be set to zero
  */
 bool ftl_note_patrolled_word(struct ftl *ftl, const uint8_t *word);
 

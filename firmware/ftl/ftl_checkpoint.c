@@ -289,9 +289,9 @@ bool ftl_checkpoint_holds_rows(const struct ftl *ftl)
 }
 
 /*
- * Find out whether the checkpoint still records lost contents that nothing else
- * records.  Once a host has overwritten or trimmed the logical unit, and this
- * is on flash, it does not.
+ * Find out whether the checkpoint is still the only record that the contents of
+ * a logical unit are lost.  It is not needed any more when a host has
+ * overwritten or trimmed each such unit, and this is on flash.
  */
 static bool is_still_needed(const struct ftl *ftl)
 {

@@ -10,9 +10,9 @@ struct ftl;
 /** Number of pieces of a checkpoint. */
 uint32_t ftl_checkpoint_pieces(const struct ftl *ftl);
 
-/** What a checkpoint says about a logical unit of which the map has this entry:
- * where its durable contents are.  No row may be in flight, so that no slot
- * follows another one. */
+/** The place that a checkpoint records for a logical unit with this entry of
+ * the map: where the durable contents of the unit are.  Call this only while no
+ * row is in flight, because then no slot follows another one. */
 uint32_t ftl_checkpoint_place(const struct ftl *ftl, uint32_t entry);
 
 /** Write a piece of the checkpoint that is being written to 4096 bytes. */

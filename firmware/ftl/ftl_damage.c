@@ -6,9 +6,10 @@
  * If a word in the write buffer is lost, the block that contains it gets the
  * same mark as from Write Uncorrectable: the unit is programmed with the mark,
  * and reads of the block fail until a host writes it.  A unit that garbage
- * collection moves is read again, because the flash still has it.  So is a unit
- * that is being rebuilt from parity.  If a word of a parity sum is lost,
- * nothing is rebuilt from this sum.
+ * collection moves is read again, because the flash still has it.  If a word
+ * is lost while a unit is being rebuilt from parity, the other dies are read
+ * again.  If a word of the parity sum of an open stripe is lost, its unit is
+ * never rebuilt from this sum.
  */
 #include "firmware/ftl/ftl_memory.h"
 
@@ -79,7 +80,7 @@ static void lose_blocks(struct ftl *ftl, uint16_t buffer, uint8_t marks)
     }
 }
 
-/* Nothing can be rebuilt from a unit of a sum any more. */
+/* Make sure that nothing is rebuilt from this unit of a sum any more. */
 static void spoil_unit(struct ftl_accumulator *sum, uint32_t index)
 {
     if ((sum->spoilt & UINT64_C(1) << index) == 0) {
@@ -151,8 +152,8 @@ static bool is_in_rescue(const struct ftl *ftl, const struct ftl_rescue *rescue,
            find_offset(rescue->read_meta, meta, word, &offset);
 }
 
-/* The rescue to whose memory a word belongs begins again.
- * @return whether there is one */
+/* If a word is in the memory of a rescue, make this rescue begin again.
+ * @return whether it is */
 static bool repeat_rescue(struct ftl *ftl, const uint8_t *word)
 {
     for (unsigned int i = 0; i < FTL_RESCUES; i++) {
@@ -308,8 +309,8 @@ bool ftl_note_lost_word(struct ftl *ftl, const uint8_t *word)
     return is_ours;
 }
 
-/* Whether a buffer has the only copy of contents that wait for their row, and
- * that nothing changes at this moment. */
+/* Whether a buffer holds the only copy of contents, and these wait for their
+ * row, so that nothing programs them at this moment. */
 static bool is_waiting(const struct ftl *ftl, uint16_t buffer)
 {
     for (uint16_t i = 0; i < ftl->num_slots; i++) {

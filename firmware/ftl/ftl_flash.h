@@ -86,9 +86,9 @@ struct ftl_flash_op {
     uint16_t block; /* the same in each plane */
     uint16_t wordline;
     uint16_t num_units;
-    bool is_urgent; /* a read: before operations of its die that have not begun,
-                     * and before a program or an erasure of another block goes
-                     * on */
+    bool is_urgent; /* a read: it passes operations of its die that have not
+                     * begun, and suspends a program or an erasure of another
+                     * block */
     bool is_reused; /* an erasure: the block is programmed again soon, so its
                      * storage need not be deallocated */
     struct ftl_flash_unit *units; /* valid until ftl_flash_done() */

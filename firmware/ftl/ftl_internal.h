@@ -141,7 +141,7 @@ struct ftl_superblock {
         has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_known;      /* found at the start: unchanged since checkpoint */
     bool is_own; /* opened since the start: what was programmed is not torn */
-    bool has_failed_row; /* a row of it has failed during the mount */
+    bool has_failed_row; /* one of its rows has failed during the mount */
     bool is_given_up;    /* a program has failed although the flash is intact,
                           * and was not repeated */
     bool is_reused;  /* its latest erasure has said that it is programmed again
@@ -269,7 +269,7 @@ struct ftl_op {
     uint8_t state;  /* enum ftl_op_state */
     uint8_t status; /* enum media_status */
     bool needs_durable;
-    bool is_long;  /* a trim that has taken one step, and needs more */
+    bool is_long;  /* a trim that has taken one step and needs more steps */
     uint8_t piece; /* the next piece, and the bytes of it that are done */
     uint32_t piece_offset;
     uint16_t requests; /* in progress */
@@ -535,7 +535,7 @@ struct ftl {
     struct ftl_list reads;   /* QUEUED */
     struct ftl_list changes; /* QUEUED: writes, trims and flushes */
     struct ftl_list trims;   /* QUEUED: trims that take many steps */
-    struct ftl_list filling; /* FILLING: those that then go on */
+    struct ftl_list filling; /* FILLING: those with more units to change */
     struct ftl_list moving; /* QUEUED: writes that end in ftl_io_end_moving() */
     struct ftl_list barriers; /* DURABLE */
 
@@ -1088,8 +1088,8 @@ void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
 /** @return a superblock, not before `first`, that may be the keeper, or
  * FTL_NOWHERE */
 uint32_t ftl_wipe_find_keeper(const struct ftl *ftl, uint32_t first);
-/** An operation in the keeper has failed although the flash is intact: program
- * no more rows into it. */
+/** Program no more rows into the keeper, because an operation in it has failed
+ * although the flash is intact. */
 void ftl_wipe_give_up_keeper(struct ftl *ftl);
 /** Whether the keeper holds all pages and the marker. */
 bool ftl_wipe_keeper_is_complete(const struct ftl *ftl);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Operations of the medium.  Reads do not wait for writes.  Writes and trims
- * are taken in order; one of them waits when there is no slot for it, or while
- * the old contents of a unit are being read of which another one writes a part.
+ * are taken in order.  An operation waits when there is no slot for it, or when
+ * another operation writes a part of the same unit and still reads the old
+ * contents of this unit.
  *
- * A trim that takes more than one step leaves this order, and so does what
- * waits for old contents.  Others do not wait for them, except those that
- * change the same blocks.  A flush waits for none of these: they have not
- * ended.
+ * Two kinds of operations leave this order: trims that take more than one step,
+ * and operations that wait for old contents.  Later operations wait for them
+ * only if they change the same blocks.  A flush does not wait for them, because
+ * a flush covers only operations that have ended.
  */
 #include "firmware/ftl/ftl_memory.h"
 
@@ -232,7 +233,7 @@ static bool read_protected(struct ftl *ftl, struct ftl_op *op, uint32_t place,
     if (request == NULL) {
         return false;
     }
-    request->numbers[0] = part->number; /* That of the other entries, too. */
+    request->numbers[0] = part->number; /* The other entries have it, too. */
     ftl_protect_read_flash(ftl, op, request, place, part->offset, part->length);
     send_read(ftl, open);
     return true;
@@ -749,8 +750,7 @@ static bool holds_changes(const struct ftl *ftl)
            ftl->checkpoint.state == FTL_CHECKPOINT_WRITING;
 }
 
-/* Whether two operations have blocks in common that both are still to change.
- */
+/* Whether two operations have blocks in common that both have yet to change. */
 static bool share_blocks(const struct ftl_op *one, const struct ftl_op *other)
 {
     return one->next_sector < other->end_sector &&
@@ -770,9 +770,9 @@ static bool shares_with_list(const struct ftl *ftl, const struct ftl_op *op,
     return false;
 }
 
-/* Whether an operation has to wait for a long trim, for one that waits for old
- * contents and goes on after that, or for an earlier operation that itself
- * waits for one of these. */
+/* Whether an operation has to wait for a long trim, for an operation that waits
+ * for old contents and has more units to change, or for an earlier operation
+ * that itself waits for one of these. */
 static bool must_follow(const struct ftl *ftl, const struct ftl_op *op)
 {
     return ftl->trims.count + ftl->filling.count != 0 &&
@@ -781,11 +781,11 @@ static bool must_follow(const struct ftl *ftl, const struct ftl_op *op)
             shares_with_list(ftl, op, &ftl->changes, op_index(ftl, op)));
 }
 
-/* Take writes, trims and flushes in order, until one has to wait for anything
- * but a long trim. */
+/* Take writes, trims and flushes in order.  Leave out those that must_follow()
+ * others; stop at the first one that waits for anything else. */
 static bool step_changes(struct ftl *ftl)
 {
-    uint16_t left_out = FTL_LIST_END; /* the last one that waits for a trim */
+    uint16_t left_out = FTL_LIST_END; /* the last one that was left out */
     uint16_t index = ftl->changes.head;
     bool any = false;
 

@@ -215,11 +215,12 @@ static bool step_pages(struct ftl *ftl)
 /* ---- Superblocks that may have torn rows. */
 
 /*
- * Mounts that were cut have left copies.  They are valid only where the
- * originals have been erased.  Without them, a unit that is readable now, but
- * not when it is copied, has no other copy, and no older version: a mount may
- * have ended, and its copies may be the last versions that are durable.  So
- * they are erased only if there is no space for the copies of this mount.
+ * Erase the copies that earlier mounts have left.  A copy is valid only if its
+ * original has been erased.  A copy that is not valid may still be needed: if
+ * an earlier mount has ended, its copy may be the last durable version of a
+ * unit.  A newer version in a torn row may be readable now, but not when it is
+ * to be copied.  So these copies are erased only if there is no space for the
+ * copies of this mount.
  */
 static bool step_drop(struct ftl *ftl)
 {
@@ -232,8 +233,9 @@ static bool step_drop(struct ftl *ftl)
     return any;
 }
 
-/* There is no space for the copies of this mount. @return whether those of
- * earlier mounts are going to be erased, so that the mount can go on */
+/* There is no space for the copies of this mount: begin to erase the copies of
+ * earlier mounts, unless this was done before.
+ * @return whether this begins, so that the mount can go on */
 static bool begin_drop(struct ftl *ftl)
 {
     if (ftl->mount.phase != FTL_MOUNT_SETTLE || ftl->mount.has_dropped) {
@@ -286,11 +288,11 @@ static bool step_clear(struct ftl *ftl)
 /* ---- All together. */
 
 /*
- * A superblock with a row that has failed is not the mount's own any longer, if
- * the mount begins again.  Units of this row may be readable at one time and
- * not at another.  The attempts that say so are forgotten, so copies that are
- * made from now on look like these units.  The superblock becomes suspect, and
- * is erased when everything in it is copied.
+ * When a mount begins again, a superblock with a row that has failed does not
+ * count as the mount's own any longer.  Units of this row may be readable at
+ * one time and not at another.  The mount forgets the attempts, so it would not
+ * tell these units from the copies that it makes from now on.  So the
+ * superblock becomes suspect, and is erased when everything in it is copied.
  */
 static void disown_failed_rows(struct ftl *ftl)
 {

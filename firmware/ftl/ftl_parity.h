@@ -37,7 +37,7 @@ struct ftl_accumulator {
                        * others is zero, but their memory is not set */
     uint16_t rows;    /* number of rows in flight that hold its parity */
     uint64_t spoilt;  /* one bit for each unit whose sum is wrong because a word
-                       * was lost: its system bytes are invalid */
+                       * was lost; the system bytes of its sum are invalid */
     uint32_t stripe;  /* counted over all superblocks */
     uint8_t *members; /* for each die, the planes that are in the sum */
     uint8_t *data;    /* of the units of a row */
@@ -54,8 +54,8 @@ struct ftl_rescue {
     bool is_of_scan;            /* only system bytes are rebuilt */
     bool is_of_accumulator;     /* the stripe is not complete on flash */
     bool has_lost_word;         /* a word of the sum was lost */
-    uint8_t repeats;  /* attempts that were repeated because of that */
-    uint8_t *members; /* if so: those of the accumulator */
+    uint8_t repeats;  /* attempts that were repeated because of lost words */
+    uint8_t *members; /* with is_of_accumulator: those of the accumulator */
 
     /* The request, as it was. */
     uint32_t row;
