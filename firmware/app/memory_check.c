@@ -115,10 +115,10 @@ static void take_findings(struct memory_check *check, uint64_t now_us)
 }
 
 /*
- * The patrol has found a lost word.  Nobody has read it, so no operation has
- * failed because of it.  In the write buffer, its block cannot be read any
- * more.  Anywhere else, the word stays lost: if it was zeroed, whoever reads it
- * next would take the zeroes for good data.
+ * Report a lost word that the patrol has found.  Nothing has read it yet, so no
+ * operation has failed because of it.  If it is in the write buffer, reads of
+ * its block fail from now on.  Anywhere else, the word stays lost: if it were
+ * zeroed, the next reader would take the zeroes for good data.
  */
 static void report_patrolled(struct memory_check *check,
                              const struct ecc_findings *found, uint64_t now_us)
@@ -146,7 +146,7 @@ static void report_range(struct memory_check *check, uint64_t addr,
 {
     uint64_t end = addr + len_bytes;
 
-    take_findings(check, now_us); /* of others */
+    take_findings(check, now_us); /* what devices have found before */
     while (addr < end &&
            !ecc_check(&check->ecc, addr, (uint32_t)(end - addr))) {
         struct ecc_findings found;
@@ -157,7 +157,8 @@ static void report_range(struct memory_check *check, uint64_t addr,
             report_patrolled(check, &found, now_us);
             addr = found.uncorrected_addr + ECC_WORD_BYTES;
         } else {
-            handle_lost(check, &found, now_us); /* A device was faster. */
+            /* A device has found another lost word meanwhile. */
+            handle_lost(check, &found, now_us);
         }
     }
 }

@@ -152,8 +152,8 @@ static enum init_result choose_sizes(struct nand_medium *medium,
                  ftl->geometry.blocks, ftl->geometry.wordlines);
         return INIT_UNUSABLE;
     }
-    /* An estimate may be too large.  The starts before the die died have
-     * checked the real capacity. */
+    /* With a dead die, the capacity may be an estimate, which may be too large.
+     * The starts before the die died have checked the real capacity. */
     if (!ftl->is_capacity_estimated && !ftl_checkpoint_fits(ftl)) {
         log_line(medium->config.log,
                  "ftl: the map for %lu MiB does not fit into one superblock, "
@@ -217,7 +217,7 @@ static enum init_result start_driver(struct nand_medium *medium)
     return nand_init(&medium->nand, &nand);
 }
 
-/* If the power fails, and the write buffer has just been saved: say so. */
+/* Report that the write buffer was saved, when the power fails. */
 static void report_saved(struct nand_medium *medium, uint64_t now_us)
 {
     const struct nand_medium_config *config = &medium->config;
@@ -231,8 +231,8 @@ static void report_saved(struct nand_medium *medium, uint64_t now_us)
     config->saved(config->ctx);
 }
 
-/* Serve the flash once, outside of the main loop.  The power may fail
- * meanwhile. */
+/* Serve the flash once, outside of the main loop, and notice it if the power
+ * fails. */
 static void run_flash(struct nand_medium *medium, uint64_t now_us)
 {
     uint64_t deadline_us = LOOP_NO_DEADLINE;
@@ -771,8 +771,9 @@ static bool has_stopped(const struct nand_medium *medium)
     return are_complete && ftl_is_stopped(medium->ftl);
 }
 
-/* Serve the flash outside of the main loop, at the latest until `end_us`.  If
- * the power fails, only the saving of the write buffer counts. */
+/* Serve the flash outside of the main loop until is_done() returns true, or
+ * until `end_us`.  If the power fails, serve it until the write buffer is saved
+ * instead. */
 static void run_until(struct nand_medium *medium, uint64_t end_us,
                       bool (*is_done)(const struct nand_medium *))
 {

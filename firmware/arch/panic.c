@@ -160,7 +160,8 @@ static void stop_nand(void)
 /*
  * Whether an access fault comes from a word that could not be corrected.  The
  * word is zeroed, so that the next start does not stop at it, too.  The next
- * start finds its address in the block, whose registers outlive resets.
+ * start finds its address in the registers of the ECC block, which outlive
+ * resets.
  */
 static bool has_lost_word(const struct sysctl_panic *panic)
 {

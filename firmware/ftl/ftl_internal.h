@@ -33,8 +33,9 @@ enum {
     FTL_HOST_LEAVES_FREE = 3,
     FTL_COLLECT_BELOW = 5,
     FTL_URGENT_LEAVES_FREE = 2, /* the same, for contents of failed rows */
-    FTL_MOVE_LEAVES_FREE = 1,   /* the same for the other stream, for what is in
-                                 * the buffer when the medium becomes read-only */
+    FTL_MOVE_LEAVES_FREE = 1,   /* the same for the other stream, and for what
+                                 * is in the buffer when the medium becomes
+                                 * read-only */
     FTL_RESERVE = 8,         /* superblocks that are no part of the capacity */
     FTL_CHECKPOINT_ROWS = 8, /* of a checkpoint in progress, at most */
     FTL_WORN_RESERVE = 6,    /* with fewer of these, the medium is read-only */

@@ -97,7 +97,7 @@ static void copy_sum(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
                         from->meta + index * FTL_UNIT_META, FTL_UNIT_META);
         ftl_memory_run(ftl);
     }
-    /* If a word of this sum is lost, its system bytes say so now. */
+    /* If a word of this sum was lost, its system bytes are invalid by now. */
     memcpy(rescue->system[unit], from->system[index], FTL_UNIT_SYSTEM);
 }
 
@@ -154,7 +154,7 @@ static bool read_next_die(struct ftl *ftl, struct ftl_rescue *rescue)
 
     request->flash.num_units = 0;
     request->flash.planes = 0;
-    /* An urgent read must not pass the program of a row that is in the sum. */
+    /* An urgent read must not pass the program of a row of this stripe. */
     request->flash.is_urgent =
         rescue->flash.is_urgent &&
         ftl->superblocks[rescue->flash.block].rows_in_flight == 0;
@@ -316,8 +316,8 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
                          place);
 }
 
-/* Whether a unit is in the sum of the accumulator.  A row that was not
- * programmed yet is not: the sum of all others says nothing about it. */
+/* Whether a unit is in the sum of the accumulator.  A unit of a row that was
+ * not programmed yet is not in the sum, so it cannot be rebuilt. */
 static bool is_member(const struct ftl *ftl, const struct ftl_rescue *rescue,
                       uint32_t unit)
 {
@@ -398,7 +398,7 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
     }
     for (uint32_t i = 0; i < rescue->num_units; i++) {
         if (rescue->saved[rescue->entry[i]].status == FTL_UNIT_GOOD) {
-            continue; /* by an earlier attempt */
+            continue; /* An earlier attempt has rebuilt it. */
         }
         if (is_rebuilt(ftl, rescue, i) && copy_unit(ftl, rescue, i)) {
             ftl_scrub_note_weak(ftl, rescue->flash.block);

@@ -142,7 +142,7 @@ struct native_drive_config {
     uint32_t kept_bytes;
     const struct hw_ecc *kept_ecc; /* the errors of that DRAM, or NULL */
     bool has_capacitors;           /* the board has power-loss protection */
-    uint32_t budget_us;    /* for which capacitors last; 0: without limit */
+    uint32_t budget_us;    /* how long capacitors last; 0: without limit */
     bool power_is_failing; /* the power fails before the drive starts */
 };
 

@@ -15,7 +15,8 @@ enum hw_error_kind {
     HW_ERROR_MEMORY_CORRECTED, /* a single-bit error of DRAM or SRAM */
     HW_ERROR_MEMORY_LOST,      /* a word that could not be corrected */
     HW_ERROR_NAND_TRANSFER,    /* data of a die had a parity error; address: die
-                                * (32 bits), block and wordline (16 bits each) */
+                                * (32 bits), block and wordline (16 bits
+                                * each) */
     HW_ERROR_RNIC_TRANSFER, /* data of a connection had a parity error; address:
                              * enum rnic_transfer and QPN (32 bits each) */
     /* Their addresses are like those of HW_ERROR_NAND_TRANSFER. */
@@ -28,9 +29,9 @@ enum hw_error_kind {
     HW_ERROR_READ_ONLY,   /* the flash is worn out; writes are refused */
     HW_ERROR_FLASH_WRITE, /* the SPI flash stayed busy; address: of the erasure
                            * or write in the SPI flash */
-    HW_ERROR_NAND_RULE,   /* the flash refused an operation that broke a rule;
-                           * a bug of the firmware;
-                           * address: as of HW_ERROR_NAND_TRANSFER */
+    HW_ERROR_NAND_RULE,   /* a bug of the firmware: the flash refused an
+                           * operation that broke a rule; address: as for
+                           * HW_ERROR_NAND_TRANSFER */
     HW_ERROR_KINDS,
 };
 
@@ -42,10 +43,10 @@ struct hw_error {
     uint16_t repeats; /* errors of this kind and address right after it */
     uint64_t time_us; /* since the reset */
     uint64_t address;
-    uint64_t
-        info; /* crash: mcause; memory: errors since power-on; others:
-                 errors of this kind since the start, for a broken rule in
-                 32 bits, above the operation and the rule (bits 8 and 0) */
+    /* Crash: mcause.  Memory: errors since power-on.  Others: errors of this
+     * kind since the start.  For a broken rule, this number is in bits 63:32,
+     * the operation in bits 15:8, and the rule in bits 7:0. */
+    uint64_t info;
 };
 
 struct hw_error_records {

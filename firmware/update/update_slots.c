@@ -337,7 +337,7 @@ static struct slot_record activated_record(const struct update_slots *slots,
     struct slot_record record = slots->record;
 
     if (slot == record.chosen && update_slots_is_on_trial(slots)) {
-        return record; /* the trial of this image goes on */
+        return record; /* The trial of this image goes on. */
     }
     record.chosen = slot;
     record.previous = slot_other(slot);

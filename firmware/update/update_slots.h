@@ -41,7 +41,8 @@ struct update_slots {
     uint8_t reported;  /* slot whose image was given up, as long as this is to
                         * be reported; 0: none */
     bool is_replaced;  /* the running image is no longer in its slot */
-    uint32_t erased; /* number of the record whose sector is erased; 0: none */
+    uint32_t erased; /* number of the next record, if its sector was erased for
+                      * it; 0: it was not */
 };
 
 /* Whether a slot can be written now. */

@@ -123,7 +123,7 @@ bool updater_prepare_record(struct updater *updater)
         update_slots_note_erased(slots);
         break;
     case FLASH_FAILED:
-        break; /* Whoever writes the record tries again. */
+        break; /* The function that writes the record erases it again. */
     }
     return true;
 }

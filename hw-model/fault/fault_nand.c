@@ -10,8 +10,8 @@ static const uint32_t stage_actions[] = {
     [NAND_STAGE_UNIT] = BIT(FAULT_ERROR) | BIT(FAULT_BITS),
 };
 
-/* A rule cuts the power at an operation.  @return whether the array is to do
- * this, when the operation has begun */
+/* Cut the power, because a rule says so.  @return whether the array has to cut
+ * it later, when the operation has begun */
 static bool judge_power_cut(const struct fault_nand *nand,
                             const struct fault_verdict *verdict,
                             struct nand_fault *fault)

@@ -40,8 +40,8 @@ enum fault_action {
     FAULT_STUCK,     /* media: the request ends when the rule is removed */
     FAULT_NAK,       /* rdma: the argument is the NAK code */
     FAULT_RNR,       /* rdma: the argument is the RNR timer code */
-    FAULT_BITS,      /* nand: a unit has so many wrong bits; media: a word of
-                        the cache has */
+    FAULT_BITS,      /* nand, media: the argument is the number of wrong bits of
+                        a unit, or of a word of the cache */
     FAULT_DIE,       /* nand: the die never answers again */
     FAULT_TRANSFER,  /* nand: a parity error between DRAM and die; rdma: between
                         DRAM and RNIC */
@@ -53,7 +53,7 @@ enum fault_action {
 /* When the power fails at an operation of the NAND array. */
 enum fault_moment {
     FAULT_BEFORE, /* before the operation changes anything */
-    FAULT_DURING, /* while it programs or erases; a read changes nothing */
+    FAULT_DURING, /* while it programs or erases; with a read, before it */
 };
 
 /* Bits of fault_rule.directions. */

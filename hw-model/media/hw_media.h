@@ -50,9 +50,9 @@ struct hw_media_config {
     const struct trace *trace; /* outlives the engine; NULL: no tracing */
     /* Dirty data is not destaged because of idleness or age. */
     bool keeps_dirty;
-    /* A host reads blocks of the cache, from byte `first` of the medium to byte
-     * `end`, excluded.  @return the number of wrong bits in a word of them.
-     * NULL: the cache has no errors. */
+    /* Called when a host reads blocks of the cache: those of the medium from
+     * byte `first` to byte `end`, excluded.  @return how many bits of a word of
+     * these blocks are wrong.  NULL: the cache has no errors. */
     uint32_t (*cache_bits)(void *ctx, uint64_t first, uint64_t end);
     void *cache_ctx;
 };

@@ -48,7 +48,7 @@ struct hw_nand_violation {
     uint8_t die;
     uint8_t planes;
     uint16_t block;    /* of the first plane */
-    uint16_t wordline; /* ERASE: of no meaning */
+    uint16_t wordline; /* of a READ or PROGRAM */
 };
 
 struct hw_nand_config {
@@ -100,8 +100,8 @@ struct hw_nand_op { /* a command that was taken and has not completed */
     uint16_t sent;     /* READ: first entry of what the cache register holds */
     uint32_t die;      /* of the array */
     uint32_t next;     /* next operation of the same list */
-    uint64_t limit_ns; /* PROGRAM, ERASE: it is not suspended if it then ended
-                        * at this time or later */
+    uint64_t limit_ns; /* PROGRAM, ERASE: it is not suspended if it would then
+                        * end at this time or later */
     uint32_t tag;      /* what traces call it */
     uint64_t cookie;
     uint64_t started_ns;      /* when it is traced: the time of its start */

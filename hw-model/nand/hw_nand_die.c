@@ -13,7 +13,7 @@
  */
 #include "hw-model/nand/hw_nand_internal.h"
 
-/* The most urgent reads that are taken before a command that waits. */
+/* How many urgent reads in a row are taken before a command that waits. */
 enum { PASSES_MAX = 16 };
 
 static struct hw_nand_die *die_at(struct hw_nand *nand, uint32_t d)
@@ -28,7 +28,7 @@ static struct hw_nand_op *op_of(struct hw_nand *nand, uint32_t d)
 
 /* ---- Suspension */
 
-/* Whether an operation may be suspended that would end at `end_ns` if it went
+/* Whether an operation may be suspended.  It would end at `end_ns` if it went
  * on. */
 static bool can_be_suspended(const struct hw_nand *nand,
                              const struct hw_nand_op *op, uint64_t end_ns)
@@ -51,8 +51,8 @@ static bool is_same_block(const struct hw_nand_op *op,
     return false;
 }
 
-/* Whether an urgent read shall begin before `op` continues, which would then
- * end at `end_ns`. */
+/* Whether an urgent read shall begin before `op` continues.  `op` would end at
+ * `end_ns` if it went on. */
 static bool is_overtaken(struct hw_nand *nand, uint32_t d,
                          const struct hw_nand_op *op, uint64_t end_ns)
 {

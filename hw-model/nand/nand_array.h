@@ -108,8 +108,9 @@ struct nand_op_work {
     bool is_used;
     bool is_waiting;  /* for the state to be written */
     bool is_woken;    /* that has ended, and the operation can go on */
-    bool cuts_power;  /* when it has begun: see nand_fault_hook.power_cut */
-    uint32_t cut_by;  /* which rule says so */
+    bool cuts_power;  /* power_cut() of nand_fault_hook is called when the
+                       * operation has begun */
+    uint32_t cut_by;  /* with cuts_power: the fault rule */
     uint8_t stage;    /* enum nand_stage */
     uint8_t probe;    /* enum nand_probe: what is looked for */
     uint8_t plane;    /* whose next wordline is looked for */

@@ -51,7 +51,8 @@ static bool end_op(struct nand_op *op, enum nand_verdict verdict)
     return true;
 }
 
-/* The operation has begun, or breaks a rule: cut the power if it shall. */
+/* Cut the power if a fault rule asks for it.  The operation has begun, or
+ * breaks a rule of the flash. */
 static void cut_power(const struct nand_array *array, struct nand_op *op)
 {
     const struct nand_fault_hook *hook = &array->fault_hook;
@@ -97,7 +98,7 @@ static bool wait_for_death(struct nand_array *array, struct nand_op *op)
 }
 
 /*
- * There may be a fault of the whole operation.
+ * Find out whether there is a fault of the whole operation.
  * @return the operation's verdict; OK: it goes on; DEAD: its die dies now
  */
 static enum nand_verdict judge_fault(struct nand_array *array,
@@ -116,7 +117,7 @@ static enum nand_verdict judge_fault(struct nand_array *array,
     if (hit.effect == NAND_EFFECT_POWER_CUT) {
         op->work.cuts_power = true;
         op->work.cut_by = hit.rule;
-        /* So that storage does not hold the end before the cut. */
+        /* Storage must not hold the end of the operation before the cut. */
         op->finishes_at_once = false;
         if (op->kind == NAND_OP_READ) { /* It changes nothing. */
             cut_power(array, op);

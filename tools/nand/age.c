@@ -22,8 +22,8 @@
  * is for the drive's own use. */
 enum { DAYS_MAX = 200000 };
 
-/* A factory marks blocks before anybody uses them.  A mark on a block with data
- * would be something else: data that vanish. */
+/* A factory marks blocks before they are used.  If a block with data were
+ * marked, its data would vanish, which no factory does. */
 static bool may_mark(const struct image *image, uint32_t block,
                      const struct nand_record *record)
 {
@@ -131,8 +131,8 @@ static bool age_blocks(const struct image *image, const struct place *place,
     return true;
 }
 
-/* The erasures of a place, spread over all blocks: the drive counts an average.
- */
+/* How many erasures each block has on average because some have more: the drive
+ * only counts an average. */
 static uint64_t average_erasures(const struct image *image,
                                  const struct place *place,
                                  const struct wishes *wishes)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The translation layer on a small NAND array in memory.  The bed plays the
- * controller: it executes the operations of each die in their order, but urgent
- * reads before others that have not begun.  Its events (a request to storage
- * ends, an operation starts or finishes) have an order that follows from a
- * seed. The power can be cut after every event.
+ * The translation layer on a small NAND array in memory.  The bed stands for
+ * the controller: it executes the operations of each die in their order, except
+ * that urgent reads pass operations that have not begun.  The order of its
+ * events (a request to storage ends, an operation starts or finishes) follows
+ * from a seed.  The power can be cut after every event.
  *
  * An oracle knows what each unit may contain.
  */
@@ -34,8 +34,8 @@ struct bed_config {
     uint32_t logical_units;        /* 0: the most */
     uint16_t buffer_units;
     uint16_t num_requests; /* operations of the flash; 0: 32 */
-    /* Random operations also trim many units, so many in each step; 0: the
-     * default, and random trims are short. */
+    /* If not 0, random operations include long trims, and this is
+     * ftl_config.trims_per_step.  0: random trims are short. */
     uint32_t trims_per_step;
     uint16_t checkpoint_superblocks;
     /* The bad planes of dead dies are not known, so the capacity is estimated.
@@ -49,8 +49,8 @@ struct bed_config {
     uint64_t scrub_us;        /* 0: nothing is scrubbed */
     bool is_greedy;           /* garbage collection: see struct ftl_config */
     bool erases_early;        /* the same */
-    bool torn_units_vary;     /* they read differently each time */
-    bool dies_lag; /* now and then a die does nothing for some events */
+    bool torn_units_vary;     /* each read of one may succeed or fail */
+    bool dies_lag; /* now and then, a die does nothing during some events */
     /* Random operations are mostly writes of a few units with FUA, several of
      * the same unit at the same time. */
     bool rewrites_few;
@@ -135,8 +135,8 @@ struct bed {
     uint64_t now_us;
     uint64_t deadline_us; /* of the translation layer, since the last step */
     uint64_t random;
-    bool is_unknown; /* since a power cut, or since a write was refused: units
-                      * have any of several contents */
+    bool is_unknown; /* units may have any of several contents, because of a
+                      * power cut, or because a write was refused */
     unsigned int urgent_reads; /* that were submitted */
     uint8_t held_dies; /* mask: their operations neither start nor finish */
     uint8_t forbidden_dies; /* mask: they must get no operations */
@@ -146,8 +146,8 @@ struct bed {
     uint32_t lag_events;    /* for which it does nothing from now on */
     bool writes_old_layout; /* units are programmed as those without parity */
     uint32_t reads_until_error; /* 0, or this one ends with FTL_FLASH_ERROR */
-    /* 0, or this program or erasure ends with FTL_FLASH_TRANSFER, and changes
-     * nothing. */
+    /* The program or erasure with this number, counted from 1 from now on, ends
+     * with FTL_FLASH_TRANSFER and changes nothing; 0: none. */
     uint32_t changes_until_error;
     /* While this is not 0, each operation that ends has the bed submit a write
      * before media_done() returns: of a whole unit, from one piece.  The target
@@ -209,14 +209,14 @@ struct bed *bed_cut(const struct bed *bed, uint64_t seed);
 struct bed *bed_cut_saved(const struct bed *bed, uint64_t seed);
 
 /*
- * Cut the power of this bed, which is to be mounted again then.  This needs
- * much less time than a copy.
+ * Cut the power of this bed itself, so that it can be mounted again.  This
+ * needs much less time than bed_cut(), which makes a copy.
  * @param is_saved  the write buffer was saved: the oracle expects all
  *                  operations that have ended
  */
 void bed_cut_power(struct bed *bed, uint64_t seed, bool is_saved);
 
-/* Reset this bed: see bed_reset(). */
+/* Reset the drive of this bed itself, without a copy: see bed_reset(). */
 void bed_reset_drive(struct bed *bed, uint64_t seed);
 
 /*
