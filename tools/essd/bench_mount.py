@@ -51,7 +51,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Row(Start):
-    """Starts of one kind: the median of each figure, but `file_mib` of the first one."""
+    """Starts of one kind: the median of each figure; `file_mib` is that of the first start."""
 
     contents: str
     start: str              # "new", "stop" or "cut": what was before the start
@@ -64,7 +64,7 @@ def median(contents: str, start: str, starts: list[Start]) -> Row:
     for field in dataclasses.fields(Start):
         values = [getattr(one, field.name) for one in starts]
         middle[field.name] = None if None in values else statistics.median(values)
-    middle["file_mib"] = starts[0].file_mib     # Each power cut comes after more writes.
+    middle["file_mib"] = starts[0].file_mib     # The file grows from cut to cut.
     return Row(**middle, contents=contents, start=start, starts=len(starts),
                most_mount_ms=max(one.mount_ms for one in starts))
 

@@ -282,8 +282,8 @@ class Rule:
             other = "operation"
         if other in self.match:
             article = "an" if self.site == "rdma" else "a"
-            raise Wrong(f"{other}: {article} {self.site} rule with {self.action} does not "
-                        "match this", other)
+            raise Wrong(f"{other}: {article} {self.site} rule with {self.action} has "
+                        "no such key", other)
 
     def check_argument(self) -> None:
         kind = ACTIONS[self.site][self.action]

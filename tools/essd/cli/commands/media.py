@@ -33,17 +33,18 @@ def check(part: Part = "", name: Of = "", as_json: AsJson = False) -> None:
 @media.command()
 def age(part: Part = "", name: Of = "",
         erasures: Annotated[int, typer.Option(
-            min=0, max=1_000_000, metavar="N", help="Erasures that each block has had in "
-            "addition.")] = 0,
+            min=0, max=1_000_000, metavar="N", help="Add N erasures to those that each block "
+            "has had.")] = 0,
         reads: Annotated[int, typer.Option(
-            min=0, max=0xffffffff, metavar="N", help="Reads that each block has had in "
-            "addition since its last erasure (read disturb).")] = 0,
+            min=0, max=0xffffffff, metavar="N", help="Add N reads to those that each block "
+            "has had since its last erasure (read disturb).")] = 0,
         bad: Annotated[bool, typer.Option(
             "--bad", help="Mark the blocks as bad, as the factory does.  They must never have "
             "been in use.  Needs --at.")] = False,
         place: Annotated[str, typer.Option(
             "--at", metavar="PLACE", help="Apply --erasures, --reads and --bad to these blocks "
-            "only: channel=0,die=1,plane=0-3,block=17.  Without a key, all.")] = "",
+            "only: channel=0,die=1,plane=0-3,block=17.  A key that is left "
+            "out matches all.")] = "",
         days: Annotated[int, typer.Option(
             min=0, max=36_500, metavar="N", help="Days that pass while the drive is "
             "off, after the writes.")] = 0,
