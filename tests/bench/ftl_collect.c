@@ -6,9 +6,9 @@
  *
  * For several workloads and both ways to choose victims, it prints how many
  * units the flash programs for each unit that a host writes, without parity,
- * and how often blocks were erased.  The medium is PERCENT smaller than the
- * flash without parity (7), which has BLOCKS blocks in each plane (200), and is
- * overwritten WRITES times (6).  Only the second half is counted.
+ * and how often blocks were erased.  The flash, without parity, is PERCENT (7)
+ * larger than the medium, and has BLOCKS blocks (200) in each plane.  The
+ * medium is overwritten WRITES times (6).  Only the second half is counted.
  *
  * "theory" is what the published formula for greedy collection and uniform
  * writes says (docs/nand.md) for the spare that is left if the superblocks

@@ -224,7 +224,7 @@ static void expect_short_read(void)
     assert_true(bed.world.now_ns - start_ns < LONGEST_READ_NS);
     start_ns = bed.world.now_ns;
     native_world_pass(&bed.world, PACE_NS);
-    /* The drive has not stopped the clock of all others either. */
+    /* The virtual clock has not waited for the end of an erasure either. */
     assert_true(bed.world.now_ns - start_ns < PACE_NS + LONGEST_READ_NS);
 }
 

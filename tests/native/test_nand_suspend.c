@@ -38,7 +38,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Its operations take time, and cannot be suspended. */
+/* Operations of this part take time and cannot be suspended. */
 static int setup_mlc(void **state)
 {
     *state = new_bed("mlc2d", true);

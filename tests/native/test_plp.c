@@ -419,7 +419,7 @@ static uint32_t buffer_units(void)
     return bed.drive->drive.nand.ftl->config.buffer_units;
 }
 
-/* Whether the power can fail now: hardly anything of the buffer is free. */
+/* Whether nearly all of the buffer is in use. */
 static bool is_buffer_full(void *ctx)
 {
     const struct ftl *ftl = bed.drive->drive.nand.ftl;
@@ -490,11 +490,11 @@ WITH_FIXTURE(setup_fast, teardown)
 static void test_a_full_buffer_is_saved_in_time_whatever_the_array(void **state)
 {
     static const struct shape shapes[] = {
-        /* The budget of the machine is no limit for these. */
+        /* Here the capacitors last long enough for the usual buffer. */
         {"qlc", 1, 1, 24, 64, 1000, 2048, 2048},
         {"mlc2d", 1, 1, 24, 256, 1000, 2048, 2048},
         {"tlc2021", 2, 2, 24, 16, 1000, 768, 1536},
-        /* It is for these. */
+        /* Here they do not, so the buffer is smaller. */
         {"qlc", 1, 1, 24, 64, 200, 256, 1024},
         {"mlc2d", 1, 1, 24, 128, 120, 128, 512},
         {"tlc2021", 2, 2, 24, 16, 60, 96, 1500},
@@ -534,7 +534,7 @@ static bool has_volatile_cache(void)
     return (page[ID_CTRL_VWC] & VWC_PRESENT) != 0;
 }
 
-/* Then the drive is one without capacitors, and gives no alarm. */
+/* The drive behaves as without capacitors, and gives no alarm. */
 WITH_FIXTURE(setup_fast, teardown)
 static void test_capacitors_that_are_too_weak_count_as_none(void **state)
 {
@@ -556,7 +556,7 @@ static void test_capacitors_that_are_too_weak_count_as_none(void **state)
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 1);
 }
 
-/* Without times, the budget is no limit. */
+/* If operations take no time, the budget does not limit the buffer. */
 WITH_FIXTURE(setup_fast, teardown)
 static void test_a_flash_without_times_needs_no_budget(void **state)
 {
@@ -575,8 +575,8 @@ static void test_a_flash_without_times_needs_no_budget(void **state)
 
 /* ---- Power that fails while the main loop does not run. */
 
-/* The power fails when devices have accessed memory so often during the
- * shutdown. */
+/* After how many memory accesses of devices during the shutdown the power
+ * fails. */
 static uint32_t fail_after;
 
 static void fail_at_dma(void *ctx, uint64_t addr, uint64_t len)

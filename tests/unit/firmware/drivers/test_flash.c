@@ -285,7 +285,7 @@ static void test_flash_gives_up_on_an_erasure_that_does_not_end(void **state)
     assert_in_range(polls, 140, 151);
     assert_int_equal(failures.count, 1);
     assert_int_equal(failures.addr, 0x00123000);
-    /* Whoever waits for it waits no longer than that. */
+    /* A function that waits for the erasure waits no longer than that. */
     flash = start_erasure(0);
     flash.failures = &failures;
     part.is_stuck = true;
