@@ -100,6 +100,7 @@ def test_wrong_bits_of_the_write_cache_are_corrected_or_reported(drive: essd.Dri
     drive.faults.remove("more")
     host.run(flush)
     host.run(read)
+    host.run(write)     # Get LBA Status no longer lists the blocks.
 
 
 def lba_status(drive: essd.Drive, action: int) -> list[str]:
