@@ -177,8 +177,16 @@ static bool begin_beside_read(struct hw_nand *nand, uint32_t d)
     return false;
 }
 
-/* Begin an operation while the cache register is not idle.  An urgent read
- * needs both registers. */
+/* Whether the program in the cache register has to leave it.  An urgent read
+ * needs both registers.  While an operation is suspended, no program begins,
+ * because a die can suspend only one operation. */
+static bool must_drop_program(const struct hw_nand *nand, uint32_t d)
+{
+    return nand->dies[d].suspended != HW_NAND_NONE ||
+           hw_nand_die_prefers_urgent(nand, d);
+}
+
+/* Begin an operation while the cache register is not idle. */
 static bool begin_beside_cache(struct hw_nand *nand, uint32_t d)
 {
     const struct hw_nand_register *cache = hw_nand_cache(nand, d);
@@ -187,7 +195,7 @@ static bool begin_beside_cache(struct hw_nand *nand, uint32_t d)
         nand->ops[cache->op].opcode == NAND_CMD_READ) {
         return begin_beside_read(nand, d);
     }
-    if (cache->op == HW_NAND_NONE || hw_nand_die_prefers_urgent(nand, d)) {
+    if (cache->op == HW_NAND_NONE || must_drop_program(nand, d)) {
         hw_nand_cache_drop(nand, d);
         return true;
     }

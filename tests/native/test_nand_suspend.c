@@ -298,6 +298,39 @@ static void test_nand_suspend_a_transferred_program_begins_after_some_reads(
     wait_for_all(bed);
 }
 
+/*
+ * After PASSES_MAX urgent reads, the second program goes to the cache register
+ * for good.  When another urgent read then suspends the first program, the
+ * second one has to wait: a die can suspend only one operation.
+ */
+static void test_nand_suspend_no_program_begins_while_another_is_suspended(
+    void **state)
+{
+    struct nand_bed *bed = *state;
+    struct nand_bed_place read, first, second;
+
+    prepare_blocks(bed, &read, &first);
+    second = erased_block(bed, (uint16_t)(first.block + 1));
+    bed->num_done = 0;
+    nand_bed_program(bed, LONG, &first, 1);
+    nand_bed_program(bed, OTHER, &second, 2);
+    nand_kick(&bed->nand);
+    native_world_pass(&bed->world, 200000); /* until both are transferred */
+    for (unsigned int i = 0; i < PASSES_MAX; i++) {
+        nand_bed_read(bed, LAST + i, &read, 1, true);
+    }
+    nand_bed_wait(bed, PASSES_MAX);
+    assert_false(is_done(bed, LONG));
+    native_world_pass(&bed->world, 100000); /* until it is transferred again */
+    nand_bed_read(bed, LAST, &read, 1, true);
+    nand_bed_wait(bed, 3);
+    assert_int_equal(bed->done[PASSES_MAX].cookie, LAST);
+    assert_int_equal(bed->done[PASSES_MAX + 1].cookie, LONG);
+    assert_int_equal(bed->done[PASSES_MAX + 2].cookie, OTHER);
+    assert_int_equal(nand_bed_done(bed, LONG)->status, NAND_CQE_OK);
+    assert_int_equal(nand_bed_done(bed, OTHER)->status, NAND_CQE_OK);
+}
+
 /* ---- Death */
 
 static void kill_at_read(struct nand_bed *bed)
