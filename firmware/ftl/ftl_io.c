@@ -938,13 +938,14 @@ static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
     return true;
 }
 
-/* Whether a write may begin at once: no other change waits. */
+/* Whether a write may begin at once: no other change waits, or goes on after
+ * it has waited for old contents. */
 static bool serves_writes(const struct ftl *ftl)
 {
     return ftl->state == FTL_READY && ftl->keep.phase == FTL_KEEP_IN_USE &&
            ftl->power.phase == FTL_POWER_ON && ftl->changes.count == 0 &&
-           ftl->trims.count == 0 && !ftl->is_read_only && !ftl->is_full &&
-           !holds_changes(ftl);
+           ftl->trims.count == 0 && ftl->filling.count == 0 &&
+           !ftl->is_read_only && !ftl->is_full && !holds_changes(ftl);
 }
 
 /*
