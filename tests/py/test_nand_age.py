@@ -383,9 +383,10 @@ def test_blocks_of_a_new_drive_are_marked_as_bad() -> None:
     assert all(not bad or wear == 0 for wear, _, bad in records(path).values())
 
 
-def test_a_block_that_has_been_in_use_is_not_marked_as_bad() -> None:
+@pytest.mark.parametrize("percent", ["1", "100"])      # With 1, nothing is erased.
+def test_a_block_that_has_been_in_use_is_not_marked_as_bad(percent: str) -> None:
     path = make()
-    age("--fill", "100", "--yes")
+    age("--fill", percent, "--yes")
     before = digest(path)
     with pytest.raises(EssdError, match="has been in use, so it cannot be marked as bad any more, "
                                         "and nothing was changed"):

@@ -22,12 +22,22 @@
  * is for the drive's own use. */
 enum { DAYS_MAX = 200000 };
 
+/* Whether a block was neither erased nor programmed.  A new block is programmed
+ * for the first time without an erasure. */
+static bool is_unused(const struct image *image, uint32_t block,
+                      const struct nand_record *record)
+{
+    return record->number == 0 &&
+           image_mark(image, block, record, 0, false) == IMAGE_MARK_NONE;
+}
+
 /* A factory marks blocks before they are used.  If a block with data were
  * marked, its data would vanish, which no factory does. */
 static bool may_mark(const struct image *image, uint32_t block,
                      const struct nand_record *record)
 {
-    if (record->number == 0 || (record->flags & NAND_BLOCK_FACTORY_BAD) != 0) {
+    if ((record->flags & NAND_BLOCK_FACTORY_BAD) != 0 ||
+        is_unused(image, block, record)) {
         return true;
     }
     image_complain(image->path,
