@@ -85,7 +85,7 @@ static void spoil_unit(struct ftl_accumulator *sum, uint32_t index)
 {
     if ((sum->spoilt & UINT64_C(1) << index) == 0) {
         sum->spoilt |= UINT64_C(1) << index;
-        sum->system[index][0] ^= 0xff;
+        ftl_system_spoil(sum->system[index]);
     }
 }
 

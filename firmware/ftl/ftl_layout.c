@@ -25,6 +25,9 @@ enum {                     /* system bytes; little-endian */
 };
 #define NUMBER_LOST UINT32_C(0x80000000) /* of data */
 
+/* With this bit, a number is larger than those of all units and pages. */
+#define NUMBER_SPOILT (FTL_PLACES_MAX + 1)
+
 _Static_assert((int)SYSTEM_LEN == (int)FTL_UNIT_SYSTEM,
                "system bytes of a unit");
 
@@ -124,6 +127,12 @@ void ftl_system_mark_parity(uint8_t buf[FTL_UNIT_SYSTEM])
     buf[SYSTEM_CHECK] = system_check(buf) ^ CHECK_PARITY;
 }
 
+void ftl_system_spoil(uint8_t buf[FTL_UNIT_SYSTEM])
+{
+    put_le32(buf + SYSTEM_NUMBER,
+             get_le32(buf + SYSTEM_NUMBER) ^ NUMBER_SPOILT);
+}
+
 bool ftl_system_is_parity(const uint8_t buf[FTL_UNIT_SYSTEM])
 {
     return buf[SYSTEM_CHECK] == (system_check(buf) ^ CHECK_PARITY);
@@ -171,5 +180,6 @@ bool ftl_system_parse(struct ftl_system *system,
         .marks = (uint8_t)(buf[SYSTEM_VERSION + 4] >> 4 |
                            (buf[SYSTEM_ROW + 4] & 0xf0)),
     };
-    return system->row != 0 && system->version <= system->row;
+    return system->row != 0 && system->version <= system->row &&
+           (kind == FTL_KIND_PAD || system->number <= FTL_PLACES_MAX);
 }

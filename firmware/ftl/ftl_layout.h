@@ -157,6 +157,10 @@ void ftl_system_mark_parity(uint8_t buf[FTL_UNIT_SYSTEM]);
 /** Mark rebuilt system bytes as those of data. */
 void ftl_system_mark_data(uint8_t buf[FTL_UNIT_SYSTEM]);
 
+/** Make system bytes of a sum such that no unit can be rebuilt from it: what is
+ * rebuilt has a number that no unit has.  A second call undoes the first. */
+void ftl_system_spoil(uint8_t buf[FTL_UNIT_SYSTEM]);
+
 bool ftl_system_is_parity(const uint8_t buf[FTL_UNIT_SYSTEM]);
 
 /** Whether they are of the layout without parity, which is not supported. */

@@ -139,7 +139,11 @@ static void test_system_bytes_of_no_row_are_refused(void **state)
 static void test_system_bytes_say_that_contents_are_lost(void **state)
 {
     struct ftl_system system = {
-        .kind = FTL_KIND_DATA, .is_lost = true, .number = 0x7ffffff0, .row = 9};
+        .kind = FTL_KIND_DATA,
+        .is_lost = true,
+        .number = FTL_PLACES_MAX,
+        .row = 9,
+    };
     struct ftl_system parsed;
     uint8_t buf[FTL_UNIT_SYSTEM];
 
@@ -148,6 +152,20 @@ static void test_system_bytes_say_that_contents_are_lost(void **state)
     assert_true(ftl_system_parse(&parsed, buf));
     assert_true(parsed.is_lost);
     assert_int_equal(parsed.number, system.number);
+}
+
+static void test_nothing_is_rebuilt_from_spoilt_system_bytes(void **state)
+{
+    (void)state;
+    for (uint8_t kind = FTL_KIND_DATA; kind < FTL_KINDS; kind++) {
+        struct ftl_system system = {.kind = kind, .number = 7, .row = 9};
+        uint8_t buf[FTL_UNIT_SYSTEM];
+
+        ftl_system_emit(&system, buf);
+        ftl_system_spoil(buf);
+        ftl_system_mark_data(buf);
+        assert_false(ftl_system_parse(&system, buf));
+    }
 }
 
 /* The XOR of valid system bytes may look valid itself. */

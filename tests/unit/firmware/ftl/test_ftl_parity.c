@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "firmware/ftl/ftl_internal.h"
 #include "lib/random.h"
 #include "tests/unit/firmware/ftl/ftl_faults.h"
 
@@ -442,6 +443,64 @@ static void test_a_die_that_is_dead_at_the_start_loses_nothing(void **state)
         bed_flush(bed);
         bed_mount(bed);
         bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* Lose a word of each unit of the sum of the host's stripe. */
+static void lose_words_of_sum(struct bed *bed)
+{
+    struct ftl_accumulator *sum =
+        bed->ftl->streams[FTL_STREAM_HOST].accumulator;
+
+    assert_non_null(sum);
+    for (uint32_t i = 0; i < bed->ftl->layout.row_units; i++) {
+        uint8_t *word = sum->data + (size_t)i * FTL_UNIT_DATA;
+
+        memset(word, 0, sizeof(uint64_t));
+        assert_true(ftl_note_lost_word(bed->ftl, word));
+    }
+}
+
+/*
+ * A die died while the power was off, and parity was made of a sum with lost
+ * words.  The units of this stripe may be lost, but no other unit gets their
+ * contents.
+ */
+static void test_a_mount_rebuilds_nothing_from_a_sum_with_lost_words(
+    void **state)
+{
+    (void)state;
+    for (unsigned int die = 0; die < 4; die++) {
+        struct bed_config config = small;
+        struct bed *bed;
+        uint32_t unit = 0;
+
+        config.geometry.blocks = 24;
+        config.logical_units = 256; /* So most wrong numbers are units, too. */
+        bed = bed_new(&config);
+        fill_medium(bed);
+        complete_stripes(bed);
+        do {
+            bed_write(bed, (uint64_t)unit++ * BED_SECTORS, 4 * BED_SECTORS);
+            bed_flush(bed);
+        } while (bed->ftl->streams[FTL_STREAM_HOST].accumulator == NULL);
+        lose_words_of_sum(bed);
+        while (bed->ftl->streams[FTL_STREAM_HOST].accumulator != NULL) {
+            bed_write(bed, (uint64_t)unit * BED_SECTORS, 4 * BED_SECTORS);
+            unit += 4;
+            bed_flush(bed);
+        }
+        bed->changes_dead_dies = true;
+        bed->dead_dies = (uint8_t)BIT(die);
+        bed_mount(bed);
+        for (uint32_t i = unit + 4; i < bed->units; i++) {
+            struct bed_io *io =
+                bed_submit_read(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
+
+            assert_int_equal(bed_wait(bed, io), MEDIA_OK);
+            bed_check_read(bed, io);
+        }
         bed_free(bed);
     }
 }
