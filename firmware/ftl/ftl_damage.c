@@ -89,6 +89,31 @@ static void spoil_unit(struct ftl_accumulator *sum, uint32_t index)
     }
 }
 
+/* The row with the parity of a sum may have been sent, and the controller has
+ * not taken its data yet.  Spoil its unit, too. */
+static void spoil_sent_parity(struct ftl *ftl,
+                              const struct ftl_accumulator *sum, uint32_t index)
+{
+    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
+        struct ftl_request *request = &ftl->requests[i];
+
+        if (request->kind != FTL_REQUEST_ROW ||
+            ftl_parity_find(ftl, request->row) != sum) {
+            continue;
+        }
+        for (uint32_t unit = 0; unit < request->flash.num_units; unit++) {
+            uint8_t plane = request->units[unit].plane;
+
+            if ((request->parity_planes & BIT(plane)) != 0 &&
+                ftl_layout_index(&ftl->layout, &request->units[unit]) ==
+                    index) {
+                ftl_system_spoil(request->system[unit]);
+                ftl_system_mark_parity(request->system[unit]);
+            }
+        }
+    }
+}
+
 /* @return whether the word is in the sum of a stripe */
 static bool lose_sum(struct ftl *ftl, const uint8_t *word)
 {
@@ -108,6 +133,9 @@ static bool lose_sum(struct ftl *ftl, const uint8_t *word)
             offset /= FTL_UNIT_META;
         } else {
             continue;
+        }
+        if ((sum->spoilt & UINT64_C(1) << offset) == 0) {
+            spoil_sent_parity(ftl, sum, (uint32_t)offset);
         }
         spoil_unit(sum, (uint32_t)offset);
         /* The stripe will have no parity in this place. */

@@ -447,13 +447,9 @@ static void test_a_die_that_is_dead_at_the_start_loses_nothing(void **state)
     }
 }
 
-/* Lose a word of each unit of the sum of the host's stripe. */
-static void lose_words_of_sum(struct bed *bed)
+/* Lose a word of each unit of a sum. */
+static void lose_words_of_sum(struct bed *bed, struct ftl_accumulator *sum)
 {
-    struct ftl_accumulator *sum =
-        bed->ftl->streams[FTL_STREAM_HOST].accumulator;
-
-    assert_non_null(sum);
     for (uint32_t i = 0; i < bed->ftl->layout.row_units; i++) {
         uint8_t *word = sum->data + (size_t)i * FTL_UNIT_DATA;
 
@@ -477,7 +473,8 @@ static void test_a_mount_rebuilds_nothing_from_a_sum_with_lost_words(
         uint32_t unit = 0;
 
         config.geometry.blocks = 24;
-        config.logical_units = 256; /* So most wrong numbers are units, too. */
+        /* Most wrong numbers are those of units. */
+        config.logical_units = 256;
         bed = bed_new(&config);
         fill_medium(bed);
         complete_stripes(bed);
@@ -485,7 +482,7 @@ static void test_a_mount_rebuilds_nothing_from_a_sum_with_lost_words(
             bed_write(bed, (uint64_t)unit++ * BED_SECTORS, 4 * BED_SECTORS);
             bed_flush(bed);
         } while (bed->ftl->streams[FTL_STREAM_HOST].accumulator == NULL);
-        lose_words_of_sum(bed);
+        lose_words_of_sum(bed, bed->ftl->streams[FTL_STREAM_HOST].accumulator);
         while (bed->ftl->streams[FTL_STREAM_HOST].accumulator != NULL) {
             bed_write(bed, (uint64_t)unit * BED_SECTORS, 4 * BED_SECTORS);
             unit += 4;
@@ -500,6 +497,51 @@ static void test_a_mount_rebuilds_nothing_from_a_sum_with_lost_words(
 
             assert_int_equal(bed_wait(bed, io), MEDIA_OK);
             bed_check_read(bed, io);
+        }
+        bed_free(bed);
+    }
+}
+
+/* The accumulator of a stripe whose parity is being programmed, or NULL. */
+static struct ftl_accumulator *find_sent_parity(struct bed *bed)
+{
+    for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+        struct ftl_accumulator *at = &bed->ftl->parity.accumulators[i];
+
+        if (at->is_used && at->rows != 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* The words are lost when the row with the parity has been sent, but before the
+ * controller takes its data. */
+static void test_nothing_is_rebuilt_if_words_of_parity_are_lost_after_sending(
+    void **state)
+{
+    (void)state;
+    for (unsigned int die = 0; die < 4; die++) {
+        struct bed *bed = bed_new_seeded(&small, 1);
+        uint32_t unit = 0;
+
+        fill_medium(bed);
+        complete_stripes(bed);
+        bed->held_dies = 0xf;
+        while (find_sent_parity(bed) == NULL) {
+            bed_write(bed, (uint64_t)unit++ * BED_SECTORS, BED_SECTORS);
+        }
+        lose_words_of_sum(bed, find_sent_parity(bed));
+        bed->held_dies = 0;
+        bed_flush(bed);
+        inject_death(bed, NAND_OP_READ, die, 0);
+        for (uint32_t i = 0; i < bed->units; i++) {
+            struct bed_io *io =
+                bed_submit_read(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
+
+            if (bed_wait(bed, io) == MEDIA_OK) {
+                bed_check_read(bed, io);
+            }
         }
         bed_free(bed);
     }
