@@ -32,11 +32,6 @@ static void note_error(struct drive *drive, enum hw_error_kind kind,
     hw_log_note(&drive->hw_log, &error, drive->now_us);
 }
 
-static uint64_t place_of(const struct ftl_flash_op *op)
-{
-    return (uint64_t)op->die << 32 | (uint64_t)op->block << 16 | op->wordline;
-}
-
 /* Each parity error of a transfer is already in the log.  If no repetition has
  * succeeded, add one error that is fatal. */
 static void note_failed_transfer(struct drive *drive, uint64_t place)
@@ -59,19 +54,20 @@ void hw_errors_note_op(void *ctx, const struct ftl_flash_op *op,
 
     switch (failure) {
     case NAND_SEAM_PROGRAM:
-        note_error(drive, HW_ERROR_PROGRAM, false, place_of(op));
+        note_error(drive, HW_ERROR_PROGRAM, false, hw_error_place(op));
         break;
     case NAND_SEAM_ERASE:
-        note_error(drive, HW_ERROR_ERASE, false, place_of(op));
+        note_error(drive, HW_ERROR_ERASE, false, hw_error_place(op));
         break;
     case NAND_SEAM_UNCORRECTABLE:
         /* The mount reads rows that a power cut has torn: no error. */
         if (ftl_state(drive->nand.ftl) != FTL_MOUNTING) {
-            note_error(drive, HW_ERROR_UNCORRECTABLE, false, place_of(op));
+            note_error(drive, HW_ERROR_UNCORRECTABLE, false,
+                       hw_error_place(op));
         }
         break;
     case NAND_SEAM_TRANSFER:
-        note_failed_transfer(drive, place_of(op));
+        note_failed_transfer(drive, hw_error_place(op));
         break;
     }
 }

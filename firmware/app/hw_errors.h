@@ -22,6 +22,13 @@
 struct drive;
 struct telemetry_panic;
 
+/** The address of an error of the flash: die, block and wordline
+ * (docs/hardware/flash.md, "Hardware errors", kind 4). */
+static inline uint64_t hw_error_place(const struct ftl_flash_op *op)
+{
+    return (uint64_t)op->die << 32 | (uint64_t)op->block << 16 | op->wordline;
+}
+
 enum {
     HW_ERROR_EVENTS = 8, /* most events of a kind in an hour */
     /* The code of an event is this and the kind of the error. */

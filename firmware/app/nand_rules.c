@@ -32,8 +32,7 @@ void nand_rules_note(void *ctx, const struct ftl_flash_op *op, uint8_t rule)
     const struct hw_error error = {
         .kind = HW_ERROR_NAND_RULE,
         .time_us = drive->now_us,
-        .address =
-            (uint64_t)op->die << 32 | (uint64_t)op->block << 16 | op->wordline,
+        .address = hw_error_place(op),
         .info =
             (uint64_t)seam->rules_broken << 32 | (uint64_t)op->kind << 8 | rule,
     };

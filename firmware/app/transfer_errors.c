@@ -23,8 +23,7 @@ void transfer_errors_note_nand(void *ctx, const struct ftl_flash_op *op)
     const struct hw_error error = {
         .kind = HW_ERROR_NAND_TRANSFER,
         .time_us = drive->now_us,
-        .address =
-            (uint64_t)op->die << 32 | (uint64_t)op->block << 16 | op->wordline,
+        .address = hw_error_place(op),
         .info = drive->nand.seam.transfer_errors,
     };
 

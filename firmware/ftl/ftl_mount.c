@@ -395,16 +395,15 @@ bool ftl_mount_step(struct ftl *ftl)
         return true;
     }
     any = step_phase(ftl);
-    if (!any && !is_waiting_for_flash(ftl) && !ftl_is_held(ftl) &&
-        begin_drop(ftl)) {
-        any = true;
-    } else if (!any && !is_waiting_for_flash(ftl) && !ftl_is_held(ftl)) {
+    if (any || is_waiting_for_flash(ftl) || ftl_is_held(ftl)) {
+        return any;
+    }
+    if (!begin_drop(ftl)) {
         /* There is no space to move units to. */
         ftl_collect_stop(ftl);
         ftl->is_read_only = true;
         ftl->state = FTL_READY;
         ftl_dead_mounted(ftl);
-        any = true;
     }
-    return any;
+    return true;
 }
