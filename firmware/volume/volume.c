@@ -321,15 +321,11 @@ void volume_medium_erased(struct volume *volume)
 
 /* ---- Operations in parts. */
 
-/* The target and the self-test check the range of what they submit, because it
- * may come from a host.  Beyond its end a namespace has no windows. */
-static bool is_in_namespace(const struct volume_map *map,
-                            const struct media_io *io)
-{
-    return io->count_blocks != 0 && io->first_lba <= map->size_blocks &&
-           io->count_blocks <= map->size_blocks - io->first_lba;
-}
-
+/*
+ * The target and the self-test check the range of what they submit, and hold the
+ * namespace until it ends.  If one of them is wrong about that, the operation
+ * fails: what lies beyond the end belongs to other namespaces.
+ */
 bool volume_locate(const struct volume *volume, const struct media_io *io,
                    uint64_t *lba, uint32_t *count)
 {
@@ -340,7 +336,9 @@ bool volume_locate(const struct volume *volume, const struct media_io *io,
     uint64_t last = (block + blocks - 1) >> volume->window_shift;
     uint32_t base;
 
-    ASSERT(is_in_namespace(map, io));
+    if (!volume_has_blocks(map, io)) {
+        return false;
+    }
     base = map->windows[first];
     *lba = ((uint64_t)base << volume->window_shift) |
            (block & ((UINT64_C(1) << volume->window_shift) - 1));
@@ -428,7 +426,6 @@ bool volume_submit(struct volume *volume, const struct media_io *io)
     uint8_t shift = volume->map[io->ns].shift;
     struct volume_split *split = NULL;
 
-    ASSERT(is_in_namespace(&volume->map[io->ns], io));
     for (size_t i = 0; i < VOLUME_SPLITS; i++) {
         if (!volume->split[i].is_used) {
             split = &volume->split[i];
@@ -450,6 +447,12 @@ bool volume_submit(struct volume *volume, const struct media_io *io)
     split->io.ns = 0;
     split->io.cookie = (void *)((uintptr_t)split + 1);
     split->io.pieces = split->pieces;
+    if (!volume_has_blocks(&volume->map[io->ns], io)) {
+        split->is_used = true;
+        split->is_refused = true;
+        volume->has_work = true;
+        return true;
+    }
     set_part(volume, split);
     if (!config->submit(config->submit_ctx, &split->io)) {
         return false;
@@ -480,6 +483,19 @@ static void end_part(struct volume *volume, struct volume_split *split,
     volume->failed_base = to_ns_blocks(&split->io, split->done_blocks);
     volume->config.media_done(volume->config.done_ctx, split->cookie, status);
     volume->failed_base = 0;
+}
+
+/* End an operation that is not in its namespace. */
+static void refuse_split(struct volume *volume, struct volume_split *split)
+{
+    log_line(volume->config.log,
+             "namespaces: an operation of %lu blocks of 512 bytes at %lu is "
+             "refused, because namespace %u ends before",
+             (unsigned long)split->left_blocks,
+             (unsigned long)split->next_block, split->ns + 1);
+    split->is_used = false;
+    volume->config.media_done(volume->config.done_ctx, split->cookie,
+                              MEDIA_LBA_RANGE);
 }
 
 /* ---- Erasing. */
@@ -704,8 +720,12 @@ bool volume_step(struct volume *volume)
     }
     volume->has_work = false;
     for (size_t i = 0; i < VOLUME_SPLITS; i++) {
-        if (volume->split[i].is_used && volume->split[i].is_waiting) {
-            start_part(volume, &volume->split[i]);
+        struct volume_split *split = &volume->split[i];
+
+        if (split->is_used && split->is_refused) {
+            refuse_split(volume, split);
+        } else if (split->is_used && split->is_waiting) {
+            start_part(volume, split);
         }
     }
     volume->has_work |= step_jobs(volume);

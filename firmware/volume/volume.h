@@ -101,6 +101,7 @@ struct volume_split {
     struct nvmf_piece pieces[NVMF_MAX_PIECES];
     bool is_used;
     bool is_waiting; /* the medium had no room for the current part */
+    bool is_refused; /* It is not in its namespace: volume_step() ends it. */
 };
 
 enum volume_job_state {
@@ -154,12 +155,21 @@ bool volume_format_has_failed(const struct volume *volume, uint32_t nsid);
 void volume_geometry(const struct volume *volume, uint32_t ns,
                      struct media_geometry *geometry);
 
+/** Whether all blocks of an operation are in its namespace. */
+static inline bool volume_has_blocks(const struct volume_map *map,
+                                     const struct media_io *io)
+{
+    return io->count_blocks != 0 && io->count_blocks <= map->size_blocks &&
+           io->first_lba <= map->size_blocks - io->count_blocks;
+}
+
 /**
  * Find the place of an operation on the medium, if all windows of its namespace
  * are adjacent.
  *
  * @param lba, count  set to its blocks of 512 bytes
- * @return false when volume_locate() has to look for it
+ * @return false when volume_locate() has to look for it, or when it reaches
+ *         beyond the end of its namespace
  */
 static inline bool volume_locate_linear(const struct volume *volume,
                                         const struct media_io *io,
@@ -170,17 +180,18 @@ static inline bool volume_locate_linear(const struct volume *volume,
 
     *lba = map->base + (io->first_lba << map->shift);
     *count = (uint32_t)blocks;
-    return map->is_linear && blocks <= UINT32_MAX;
+    return map->is_linear && blocks <= UINT32_MAX && volume_has_blocks(map, io);
 }
 
-/** The same for a namespace whose windows lie anywhere.  The caller has checked
- * that the blocks are in the namespace.
- * @return false when it is in several places: volume_submit() divides it */
+/** The same for a namespace whose windows lie anywhere.
+ * @return false when it is in several places, or not in its namespace:
+ *         volume_submit() divides it, or refuses it */
 bool volume_locate(const struct volume *volume, const struct media_io *io,
                    uint64_t *lba, uint32_t *count);
 
 /** Start an operation that volume_locate() did not place.  As
- * nvmf_media.submit(). */
+ * nvmf_media.submit().  One that reaches beyond the end of its namespace moves
+ * no data and ends with MEDIA_LBA_RANGE. */
 MUST_USE bool volume_submit(struct volume *volume, const struct media_io *io);
 
 /** The first write after volume_watch_writes(). */

@@ -97,7 +97,8 @@ uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req)
 }
 
 /*
- * Find the namespace of a source range, and check that the range is in it.
+ * Find the namespace of a source range, and check that the range is in it.  What
+ * is checked here stays true, because hold_sources() follows.
  *
  * @return a status, or 0
  */
@@ -194,65 +195,65 @@ static void copy_advance_chunk(struct nvmf_request *req)
     }
 }
 
-/* The command does not read the source's namespace any more. */
-void copy_leave_source(struct nvmf_target *target, struct nvmf_request *req)
+/* Whether the command holds a namespace from which it copies, other than its
+ * own. */
+bool copy_reads(const struct nvmf_request *req, uint32_t nsid)
 {
-    struct nvmf_ns *ns = &target->ns[req->chunk.source - 1];
+    uint32_t i = nsid - 1;
 
-    req->holds &= (uint8_t)~HOLDS_SOURCE;
-    ns->users--;
-    if (ns->state != NS_READY && ns->users == 0) {
-        ns_drained(target, ns);
-    }
+    return (req->holds & HOLDS_SOURCE) &&
+           (req->chunk.sources[i / 32] >> i % 32 & 1);
 }
 
 /*
- * Keep the namespace of a source range from being formatted or deleted while it
- * is read.  It is checked again, because another namespace may have its NSID
- * since check_ranges().
- *
- * @return a status, or 0
+ * The source ranges are valid: keep their namespaces as they are until the
+ * command ends, also while it waits for earlier writes or for a scratch buffer.
+ * Format, deletion and Sanitize wait for it, as they do for commands whose NSID
+ * names the namespace.
  */
-static uint16_t use_source(struct nvmf_target *target, struct nvmf_request *req,
-                           const struct copy_range *range, struct nvmf_ns **ns)
+static void hold_sources(struct nvmf_target *target, struct nvmf_request *req)
 {
-    uint16_t status;
+    req->holds |= HOLDS_SOURCE;
+    for (uint32_t i = 0; i < count_ranges(req); i++) {
+        uint32_t nsid = copy_range(req, i).nsid;
 
-    if (req->holds & HOLDS_SOURCE) {
-        if (req->chunk.source == range->nsid) {
-            *ns = &target->ns[range->nsid - 1];
-            return NVME_SC_SUCCESS;
+        if (nsid != req->sqe.nsid && !copy_reads(req, nsid)) {
+            req->chunk.sources[(nsid - 1) / 32] |= BIT((nsid - 1) % 32);
+            target->ns[nsid - 1].users++;
         }
-        copy_leave_source(target, req);
     }
-    status = find_source(target, req, range, ns);
-    if (status == NVME_SC_SUCCESS && *ns != req->ns) {
-        (*ns)->users++;
-        req->chunk.source = (uint8_t)range->nsid;
-        req->holds |= HOLDS_SOURCE;
+}
+
+/* The command reads its source namespaces no more. */
+void copy_leave_sources(struct nvmf_target *target, struct nvmf_request *req)
+{
+    for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
+        struct nvmf_ns *ns = &target->ns[nsid - 1];
+
+        if (copy_reads(req, nsid)) {
+            ns->users--;
+            if (ns->caution != 0) {
+                ns_source_released(target, req, ns);
+            }
+        }
     }
-    return status;
+    req->holds &= (uint8_t)~HOLDS_SOURCE;
 }
 
 static uint16_t copy_read_chunk(struct nvmf_target *target,
                                 struct nvmf_request *req)
 {
     struct copy_range range = copy_range(req, req->chunk.range);
-    struct nvmf_ns *ns;
-    uint16_t status = use_source(target, req, &range, &ns);
+    const struct nvmf_ns *ns = &target->ns[range.nsid - 1];
     struct media_io io = {
         .op = MEDIA_READ,
+        .ns = ns->config.media_ns,
         .first_lba = range.first_lba + req->chunk.done,
     };
 
-    if (status != NVME_SC_SUCCESS) {
-        req->result[0] = req->chunk.range;
-        return status;
-    }
     if (!scratch_take(target, req)) {
         return NVMF_PENDING;
     }
-    io.ns = ns->config.media_ns;
     req->chunk.blocks =
         scratch_blocks(req, range.count_blocks - req->chunk.done);
     if (ns->geometry.has_metadata) {
@@ -292,11 +293,12 @@ uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req)
     uint16_t status;
     uint32_t total;
 
-    if (req->progress == 0 && !(req->holds & HOLDS_ORDER)) {
+    if (!(req->holds & HOLDS_SOURCE)) {
         status = check_ranges(target, req, &total);
         if (status != NVME_SC_SUCCESS) {
             return status;
         }
+        hold_sources(target, req);
         if (order_is_due(target, req) &&
             !order_enter_list(target, req, io_first_lba(&req->sqe), total)) {
             return NVMF_PENDING;

@@ -67,7 +67,8 @@ enum {                        /* nvmf_request.holds */
        HOLDS_SCRATCH = 0x2,   /* a scratch buffer */
        HOLDS_PARTNER = 0x4,   /* the other command of its fused pair, which ends
                                * when this one does */
-       HOLDS_SOURCE = 0x10,   /* Copy: the namespace that it reads */
+       HOLDS_SOURCE = 0x10,   /* Copy: its source ranges are checked, and the
+                               * namespaces in chunk.sources are held */
        HOLDS_PREEMPTED = 0x8, /* a place in ns->preempted */
        HOLDS_SCAN = 0x20,     /* Get LBA Status: the turn of its scan */
 };
@@ -296,7 +297,8 @@ uint16_t verify_execute(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req);
 void copy_fail(struct nvmf_target *target, struct nvmf_request *req);
-void copy_leave_source(struct nvmf_target *target, struct nvmf_request *req);
+bool copy_reads(const struct nvmf_request *req, uint32_t nsid);
+void copy_leave_sources(struct nvmf_target *target, struct nvmf_request *req);
 
 void copy_find_source(const struct nvmf_request *req, uint32_t *nsid,
                       uint64_t *first_lba);
@@ -579,6 +581,8 @@ void ns_enter(struct nvmf_ns *ns, enum ns_state next);
 void ns_set_caution(struct nvmf_ns *ns, uint8_t caution, bool is_on);
 void ns_released(struct nvmf_target *target, struct nvmf_request *req,
                  struct nvmf_ns *ns, uint16_t status);
+void ns_source_released(struct nvmf_target *target, struct nvmf_request *req,
+                        struct nvmf_ns *ns);
 uint16_t ns_check_state(struct nvmf_target *target, struct nvmf_request *req,
                         uint32_t nsid);
 void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
@@ -735,6 +739,8 @@ uint16_t reservation_admit(struct nvmf_target *target,
                            struct nvmf_request *req);
 void reservation_command_ended(struct nvmf_target *target,
                                struct nvmf_request *req, struct nvmf_ns *ns);
+void reservation_copy_ended(struct nvmf_target *target,
+                            struct nvmf_request *req, struct nvmf_ns *ns);
 uint16_t reservation_register_check(struct nvmf_target *target,
                                     struct nvmf_request *req);
 uint16_t reservation_register_execute(struct nvmf_target *target,

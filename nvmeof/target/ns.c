@@ -64,6 +64,19 @@ void ns_released(struct nvmf_target *target, struct nvmf_request *req,
     }
 }
 
+/* A Copy has ended that has read the namespace as a source, and somebody may
+ * wait for that. */
+void ns_source_released(struct nvmf_target *target, struct nvmf_request *req,
+                        struct nvmf_ns *ns)
+{
+    if (ns->caution & CAUTION_PREEMPT) {
+        reservation_copy_ended(target, req, ns);
+    }
+    if (ns->state != NS_READY && ns->users == 0) {
+        ns_drained(target, ns);
+    }
+}
+
 /*
  * Which commands of a controller ns_check_closely() may refuse for a
  * namespace, or execute in another way because its blocks have metadata, as
@@ -146,7 +159,7 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
 
 /*
  * Check that a command may read a namespace that its NSID does not name: a
- * source of Copy.  The caller takes care that it stays.
+ * source of Copy, which holds it right after this check.
  *
  * @param ns  set to the namespace
  * @return a status, or 0

@@ -135,7 +135,7 @@ static void release_holds(struct nvmf_target *target, struct nvmf_request *req)
         scratch_give(target, req);
     }
     if (req->holds & HOLDS_SOURCE) {
-        copy_leave_source(target, req);
+        copy_leave_sources(target, req);
     }
     if (req->holds & HOLDS_ORDER) {
         order_leave(target, req);

@@ -387,6 +387,19 @@ static bool is_abortable(const struct nvmf_target *target,
            target->qpair[req->qpair].fused_first != req;
 }
 
+/* Mark a Copy that reads the namespace as a source: Preempt and Abort waits for
+ * it, too. */
+static void mark_copy(struct nvmf_request *req, struct nvmf_ns *ns)
+{
+    uint32_t i = ns->config.nsid - 1;
+    uint32_t bit = BIT(i % 32);
+
+    if (copy_reads(req, i + 1) && !(req->chunk.preempted[i / 32] & bit)) {
+        req->chunk.preempted[i / 32] |= bit;
+        ns->preempted++;
+    }
+}
+
 /* Mark the commands of a queue pair that Preempt and Abort waits for. */
 static void mark_commands(struct nvmf_target *target, uint16_t qpair,
                           struct nvmf_ns *ns)
@@ -398,6 +411,7 @@ static void mark_commands(struct nvmf_target *target, uint16_t qpair,
                 req->holds |= HOLDS_PREEMPTED;
                 ns->preempted++;
             }
+            mark_copy(req, ns);
         }
     }
 }
@@ -465,11 +479,10 @@ static struct nvmf_request *take_preempting(struct nvmf_target *target,
     return NULL;
 }
 
-/* A command has ended that a Preempt and Abort waits for. */
-void reservation_command_ended(struct nvmf_target *target,
-                               struct nvmf_request *req, struct nvmf_ns *ns)
+static void count_ended(struct nvmf_target *target, struct nvmf_ns *ns)
 {
-    req->holds &= (uint8_t)~HOLDS_PREEMPTED;
+    struct nvmf_request *req;
+
     ns->preempted--;
     if (ns->preempted != 0) {
         return;
@@ -477,6 +490,27 @@ void reservation_command_ended(struct nvmf_target *target,
     ns_set_caution(ns, CAUTION_PREEMPT, false);
     while ((req = take_preempting(target, ns)) != NULL) {
         request_restart(target, req);
+    }
+}
+
+/* A command has ended that a Preempt and Abort waits for. */
+void reservation_command_ended(struct nvmf_target *target,
+                               struct nvmf_request *req, struct nvmf_ns *ns)
+{
+    req->holds &= (uint8_t)~HOLDS_PREEMPTED;
+    count_ended(target, ns);
+}
+
+/* A Copy that has read the namespace has ended. */
+void reservation_copy_ended(struct nvmf_target *target,
+                            struct nvmf_request *req, struct nvmf_ns *ns)
+{
+    uint32_t i = ns->config.nsid - 1;
+    uint32_t bit = BIT(i % 32);
+
+    if (req->chunk.preempted[i / 32] & bit) {
+        req->chunk.preempted[i / 32] &= ~bit;
+        count_ended(target, ns);
     }
 }
 

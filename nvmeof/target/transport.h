@@ -65,10 +65,13 @@ struct nvmf_scan {
 struct nvmf_chunk {
     uint16_t ops;    /* media operations whose results have been used */
     uint16_t range;  /* Copy: number of the source range */
-    uint8_t source;  /* Copy: NSID that HOLDS_SOURCE is about */
     uint32_t blocks; /* length of this chunk */
     uint32_t done;   /* blocks of this window or source range before it */
     uint32_t total;  /* Copy: blocks of all source ranges before it */
+    /* Copy: the namespaces that HOLDS_SOURCE is about, by NSID - 1; and those of
+     * them whose nvmf_ns.preempted counts this command. */
+    uint32_t sources[NVMF_MAX_NAMESPACES / 32];
+    uint32_t preempted[NVMF_MAX_NAMESPACES / 32];
 };
 
 /* The transport's result of reading the command's data descriptor (SGL1). */

@@ -284,6 +284,30 @@ static void move_data(enum media_op op, uint32_t nsid, uint64_t lba,
     assert_int_equal(bed->last_status, MEDIA_OK);
 }
 
+/* Read so many blocks; @return the status of the operation */
+static enum media_status read_status(uint32_t nsid, uint64_t lba,
+                                     uint32_t count, uint8_t *bytes)
+{
+    uint8_t shift = bed->volume->table.ns[nsid - 1].block_shift;
+    struct nvmf_piece piece = {.ptr = bytes, .len_bytes = count << shift};
+    struct media_io io = {
+        .op = MEDIA_READ,
+        .piece_count = 1,
+        .ns = nsid - 1,
+        .first_lba = lba,
+        .count_blocks = count,
+        .pieces = &piece,
+        .cookie = &bed->media_done,
+    };
+    unsigned int before = bed->media_done;
+
+    assert_true(submit_io(&io));
+    assert_int_equal(bed->media_done, before); /* never inside submit() */
+    run_all();
+    assert_int_equal(bed->media_done, before + 1);
+    return bed->last_status;
+}
+
 static bool is_zero(const uint8_t *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -416,6 +440,68 @@ static void test_a_split_operation_reports_its_error_and_stops(void **state)
     assert_int_equal(bed->media_done, 1);
     assert_int_equal(bed->last_status, MEDIA_WRITE_ERROR);
     assert_int_equal(bed->submitted, before + 1);
+}
+
+/* Whoever submits an operation has checked its range.  The volume does not rely
+ * on that: what lies beyond the end of a namespace belongs to others. */
+static void expect_the_end_holds(uint32_t nsid)
+{
+    static const uint64_t beyond[] = {
+        0, 1, BLOCKS_MIB, UINT64_MAX / 2, UINT64_MAX >> 9, UINT64_MAX - 1};
+    uint64_t size = bed->volume->map[nsid - 1].size_blocks;
+    static uint8_t bytes[2 * 4096];
+    unsigned int before = bed->submitted;
+
+    memset(bytes, 0x5a, sizeof(bytes));
+    for (size_t i = 0; i < ARRAY_LEN(beyond); i++) {
+        uint64_t lba = beyond[i] > UINT64_MAX - size ? beyond[i]
+                                                     : size - 1 + beyond[i];
+
+        assert_int_equal(read_status(nsid, lba, 2, bytes), MEDIA_LBA_RANGE);
+    }
+    assert_int_equal(bed->submitted, before);
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        assert_int_equal(bytes[i], 0x5a);
+    }
+    assert_int_equal(read_status(nsid, size - 1, 1, bytes), MEDIA_OK);
+}
+
+static void test_nothing_beyond_the_end_of_a_namespace_is_read(void **state)
+{
+    (void)state;
+    make_scattered();
+    assert_false(bed->volume->map[0].is_linear);
+    expect_the_end_holds(1);
+    assert_true(bed->volume->map[1].is_linear);
+    expect_the_end_holds(2);
+    delete_ns(1);
+    assert_int_equal(create_ns(3, 12), 1);
+    expect_the_end_holds(1);
+    delete_ns(2);
+    assert_int_equal(read_status(2, 0, 1, (uint8_t[512]){0}), MEDIA_LBA_RANGE);
+}
+
+static void test_operations_that_are_refused_wait_as_others_do(void **state)
+{
+    struct media_io io = {.op = MEDIA_WRITE_ZEROES,
+                          .first_lba = 11 * BLOCKS_MIB,
+                          .count_blocks = 1,
+                          .cookie = &bed->media_done};
+    unsigned int before;
+
+    (void)state;
+    make_scattered();
+    before = bed->submitted;
+    for (unsigned int i = 0; i < VOLUME_SPLITS; i++) {
+        assert_true(submit_io(&io));
+    }
+    assert_false(submit_io(&io)); /* there is no room */
+    assert_int_equal(bed->media_done, 0);
+    assert_true(volume_has_work(bed->volume));
+    run_all();
+    assert_int_equal(bed->media_done, VOLUME_SPLITS);
+    assert_int_equal(bed->last_status, MEDIA_LBA_RANGE);
+    assert_int_equal(bed->submitted, before);
 }
 
 static void test_parts_wait_when_the_medium_has_no_room(void **state)

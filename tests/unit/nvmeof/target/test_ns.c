@@ -264,6 +264,38 @@ static void test_a_changed_namespace_has_no_tracked_blocks(void **state)
     assert_int_equal(target->ns[1].caution & CAUTION_TRACKED, 0);
 }
 
+/* ---- Copy: the namespaces of its source ranges. */
+
+static void enable_format_2(struct fake *fake, uint16_t admin)
+{
+    struct nvme_sqe sqe =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+
+    memset(fake->data, 0, 512);
+    fake->data[4] = 1 << 2;
+    assert_int_equal(fake_exec(fake, admin, &sqe, fake->data, 512).status, 0);
+}
+
+/* Copy a block from each of `count` namespaces to the first blocks of
+ * namespace 1. */
+static struct fake_request *send_copy(struct fake *fake, uint16_t io,
+                                      const uint8_t *nsids, uint32_t count)
+{
+    struct nvme_sqe sqe = fake_rw(NVM_COPY, 0, count);
+    static uint8_t ranges[4 * 32];
+    struct fake_request *request;
+
+    memset(ranges, 0, sizeof(ranges));
+    for (uint32_t i = 0; i < count; i++) {
+        ranges[32 * i] = nsids[i];
+        put_le64(ranges + 32 * i + 8, 100 + i);
+    }
+    sqe.cdw12 |= 2 << 8;
+    request = fake_send(fake, io, &sqe, ranges, count * 32);
+    fake_run(fake);
+    return request;
+}
+
 /* Also while a Copy reads it for another namespace. */
 static void test_a_deletion_waits_for_a_copy_that_reads_the_namespace(
     void **state)
@@ -271,20 +303,11 @@ static void test_a_deletion_waits_for_a_copy_that_reads_the_namespace(
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
     uint16_t io = fake_io_queue(fake, admin, 1);
-    struct nvme_sqe enable =
-        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
-    struct nvme_sqe copy = fake_rw(NVM_COPY, 0, 1);
     struct fake_request *copying, *deleting;
-    uint8_t range[32] = {2}; /* SNSID */
 
-    memset(fake->data, 0, 512);
-    fake->data[4] = 1 << 2;
-    assert_int_equal(fake_exec(fake, admin, &enable, fake->data, 512).status,
-                     0);
-    copy.cdw12 |= 2 << 8;
+    enable_format_2(fake, admin);
     fake->hold_media = true;
-    copying = fake_send(fake, io, &copy, range, sizeof(range));
-    fake_run(fake);
+    copying = send_copy(fake, io, (uint8_t[]){2}, 1);
     assert_int_equal(fake->target->ns[1].users, 1);
     deleting = send_delete(fake, admin, 2);
     assert_int_equal(volume.jobs, 0);
@@ -296,46 +319,105 @@ static void test_a_deletion_waits_for_a_copy_that_reads_the_namespace(
     assert_int_equal(deleting->cqe.status, 0);
 }
 
-/*
- * Between two ranges a Copy keeps no source.  The volume does not check the
- * range of a media operation, so blocks beyond the end of the new namespace
- * would be those of other namespaces.
- */
-static void test_a_copy_reads_nothing_beyond_a_source_that_became_smaller(
+/* From the check of its ranges to its end, a Copy holds every source: those of
+ * ranges that it has yet to read, and those that it has read. */
+static void test_a_copy_holds_each_source_from_the_check_to_the_end(
     void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
     uint16_t io = fake_io_queue(fake, admin, 1);
-    struct nvme_sqe enable =
-        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
-    struct nvme_sqe copy = fake_rw(NVM_COPY, 0, 2);
-    struct fake_request *copying;
-    uint8_t ranges[64] = {[0] = 1, [32] = 2}; /* SNSID */
+    struct fake_request *copying, *formatting;
 
-    memset(fake->data, 0, 512);
-    fake->data[4] = 1 << 2;
-    assert_int_equal(fake_exec(fake, admin, &enable, fake->data, 512).status,
-                     0);
-    copy.cdw12 |= 2 << 8;
-    put_le64(ranges + 8, 100);
-    put_le64(ranges + 32 + 8, 40);
+    enable_format_2(fake, admin);
     fake->hold_media = true;
-    copying = fake_send(fake, io, &copy, ranges, sizeof(ranges));
-    fake_run(fake);
-    /* Namespace 2 is deleted and created again, with 40 blocks. */
-    (void)send_delete(fake, admin, 2);
-    end_job(NVMF_VOLUME_OK);
-    volume.exists[1] = true;
-    nvmf_target_ns_loaded(fake->target, 2);
-    fake->target->ns[1].geometry.size_blocks = 40;
+    copying = send_copy(fake, io, (uint8_t[]){1, 2, 1, 2}, 4);
+    /* It reads its first range, which is in its own namespace. */
+    formatting = send_format(fake, admin, 2);
+    for (unsigned int i = 0; i < 8; i++) {
+        assert_int_equal(fake->target->ns[1].users, 1);
+        assert_int_equal(volume.jobs, 0);
+        assert_int_equal(fake->media_count, 1);
+        assert_int_equal(fake->media[0].ns, i % 4 == 2 ? 71 : 70);
+        fake_run_media(fake);
+    }
     fake->hold_media = false;
     fake_run(fake);
-    assert_int_equal(copying->cqe.status & NVME_SC_MASK, NVME_SC_LBA_RANGE);
-    assert_int_equal(copying->cqe.dw0, 1);
-    assert_int_equal(fake->history_count, 2); /* those of the first range */
-    assert_int_equal(fake->target->ns[0].users, 0);
+    assert_int_equal(copying->cqe.status, 0);
     assert_int_equal(fake->target->ns[1].users, 0);
+    assert_int_equal(volume.jobs, 1);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(formatting->cqe.status, 0);
+}
+
+/* A Copy that waits for an earlier write has checked its sources already. */
+static void test_a_copy_holds_its_sources_while_it_waits_for_its_turn(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    uint16_t other = fake_host(fake, 0);
+    uint16_t other_io = fake_io_queue(fake, other, 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *copying, *deleting;
+
+    enable_format_2(fake, admin);
+    fake->hold_media = true;
+    (void)fake_send(fake, other_io, &write, fake->data, 512);
+    fake_run(fake);
+    copying = send_copy(fake, io, (uint8_t[]){2, 2}, 2);
+    assert_int_equal(copying->req.state, NVMF_REQUEST_WAIT_TURN);
+    deleting = send_delete(fake, other, 2);
+    assert_int_equal(volume.jobs, 0);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(copying->cqe.status, 0);
+    assert_int_equal(volume.jobs, 1);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(deleting->cqe.status, 0);
+}
+
+/* However a Copy ends, others have its sources again. */
+static void test_a_copy_that_does_not_succeed_leaves_its_sources(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    uint16_t other = fake_host(fake, 0);
+    uint16_t other_io = fake_io_queue(fake, other, 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct nvme_sqe abort = {.opcode = ADMIN_ABORT};
+    struct fake_request *copying;
+
+    enable_format_2(fake, admin);
+    fake->hold_media = true;
+    (void)fake_send(fake, other_io, &write, fake->data, 512);
+    fake_run(fake);
+    copying = send_copy(fake, io, (uint8_t[]){2}, 1);
+    abort.cdw10 = (uint32_t)copying->req.sqe.cid << 16 | 1;
+    assert_int_equal(fake_exec(fake, admin, &abort, NULL, 0).dw0, 0);
+    assert_int_equal(copying->cqe.status, NVME_SC_ABORT_REQUESTED);
+    assert_int_equal(fake->target->ns[1].users, 0);
+
+    (void)send_copy(fake, io, (uint8_t[]){2}, 1);
+    assert_int_equal(fake->target->ns[1].users, 1);
+    fake_close(fake, io); /* while it waits */
+    assert_int_equal(fake->target->ns[1].users, 0);
+
+    fake->hold_media = false;
+    fake_run(fake);
+    io = fake_io_queue(fake, admin, 1);
+    fake->media_status = MEDIA_READ_ERROR;
+    copying = send_copy(fake, io, (uint8_t[]){2}, 1);
+    assert_int_equal(copying->cqe.status & NVME_SC_MASK, NVME_SC_READ_ERROR);
+    assert_int_equal(fake->target->ns[1].users, 0);
+    fake->media_status = MEDIA_OK;
+    /* The second range cannot be read, so nothing is held. */
+    copying = send_copy(fake, io, (uint8_t[]){2, 3}, 2);
+    assert_int_equal(copying->cqe.status & NVME_SC_MASK, NVME_SC_INVALID_FIELD);
+    assert_int_equal(fake->target->ns[1].users, 0);
+    assert_int_equal(fake->target->ns[0].users, 0);
 }
 
 static void test_the_endurance_group_is_the_whole_medium(void **state)

@@ -568,6 +568,45 @@ static void test_preempt_and_abort_waits_for_the_writes_in_flight(void **state)
     assert_int_equal(get_le32(send_report(fake, b, 64)), 3); /* executed once */
 }
 
+/* A Copy to another namespace reads this one. */
+static void test_preempt_and_abort_waits_for_a_copy_that_reads(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A);
+    struct host b = connect_host(fake, HOST_B);
+    struct nvme_sqe enable =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+    struct nvme_sqe copy = fake_rw(NVM_COPY, 0, 2);
+    struct fake_request *copying, *preempting;
+    uint8_t ranges[64] = {[0] = 2, [32] = 1}; /* SNSID */
+
+    reserve_ns(fake, a, b, RTYPE_WRITE_EXCLUSIVE);
+    memset(fake->data, 0, 512);
+    fake->data[4] = 1 << 2;
+    assert_int_equal(fake_exec(fake, a.admin, &enable, fake->data, 512).status,
+                     0);
+    copy.nsid = 2;
+    copy.cdw12 |= 2 << 8;
+    put_le64(ranges + 8, 100);
+    fake->hold_media = true;
+    copying = fake_send(fake, a.io, &copy, ranges, sizeof(ranges));
+    fake_run(fake);
+    assert_int_equal(copying->req.state, NVMF_REQUEST_MEDIA);
+    preempting = send_preempt(fake, b);
+    assert_int_equal(fake->target->ns[0].preempted, 1);
+    for (unsigned int i = 0; i < 4; i++) {
+        assert_false(preempting->is_answered);
+        fake_run_media(fake);
+    }
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(copying->cqe.status, 0);
+    assert_true(preempting->is_answered);
+    assert_int_equal(preempting->cqe.status, 0);
+    assert_int_equal(fake->target->ns[0].caution, 0);
+    assert_int_equal(fake->target->ns[0].users, 0);
+}
+
 /* Get LBA Status transfers no data of the namespace. */
 static void test_a_reservation_does_not_concern_get_lba_status(void **state)
 {
