@@ -478,10 +478,14 @@ static uint32_t protection_get(const struct nvmf_target *target,
 static uint16_t protection_set(struct nvmf_target *target,
                                struct nvmf_request *req)
 {
-    uint16_t status = protection_check(target, req);
     uint32_t state = req->sqe.cdw11 & 7;
     const struct nvmf_volume_ns *ns;
+    uint16_t status;
 
+    if (req->holds & HOLDS_PROTECTION) {
+        return ns_protect_execute(target, req, (enum nvmf_protection)state);
+    }
+    status = protection_check(target, req);
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
@@ -499,10 +503,7 @@ static uint16_t protection_set(struct nvmf_target *target,
         state != ns->protection) {
         return refuse_field(req, NVME_SC_FEATURE_NOT_CHANGEABLE, SQE_CDW11, 0);
     }
-    if (ns->protection == state) {
-        return NVME_SC_SUCCESS;
-    }
-    return ns_protect(target, req->sqe.nsid, (enum nvmf_protection)state);
+    return ns_protect_execute(target, req, (enum nvmf_protection)state);
 }
 
 /* ---- The latency monitor of OCP. */

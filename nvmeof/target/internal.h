@@ -69,8 +69,11 @@ enum {                        /* nvmf_request.holds */
                                * when this one does */
        HOLDS_SOURCE = 0x10,   /* Copy: its source ranges are checked, and the
                                * namespaces in chunk.sources are held */
-       HOLDS_PREEMPTED = 0x8, /* a place in ns->preempted */
+       HOLDS_PREEMPTED = 0x8, /* it ends after this window: its host has lost
+                               * its registration; with HOLDS_AWAITED */
        HOLDS_SCAN = 0x20,     /* Get LBA Status: the turn of its scan */
+       HOLDS_PROTECTION = 0x40, /* Set Features: ns->protecting */
+       HOLDS_AWAITED = 0x80,    /* a place in ns->awaited */
 };
 
 /* More steps than a command has whose execute() says when it is complete. */
@@ -262,6 +265,25 @@ static inline const uint8_t *scratch_data(const struct nvmf_target *target,
 {
     return target->scratch.memory[req->scratch];
 }
+
+/* await.c */
+struct await_rule {
+    /* Whether a command that uses the namespace, or a Copy that reads it, is
+     * waited for. */
+    bool (*concerns)(const struct nvmf_target *target,
+                     const struct nvmf_request *req, const struct nvmf_ns *ns,
+                     const void *arg);
+    const void *arg;
+    uint16_t status; /* of those that have not moved data yet */
+    bool ends_early; /* the others end after their window: HOLDS_PREEMPTED */
+};
+MUST_USE bool await_commands(struct nvmf_target *target, struct nvmf_ns *ns,
+                             const struct await_rule *rule);
+void await_push(struct nvmf_target *target, struct nvmf_request *req);
+void await_command_ended(struct nvmf_target *target, struct nvmf_request *req,
+                         struct nvmf_ns *ns);
+void await_copy_ended(struct nvmf_target *target, struct nvmf_request *req,
+                      struct nvmf_ns *ns);
 
 /* fused.c */
 MUST_USE bool fused_capsule(struct nvmf_target *target,
@@ -609,6 +631,7 @@ void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns);
 uint16_t ns_result_status(enum nvmf_volume_result result);
 uint16_t ns_protect(struct nvmf_target *target, uint32_t nsid,
                     enum nvmf_protection protection);
+void ns_awaited_ended(struct nvmf_target *target, const struct nvmf_ns *ns);
 uint16_t ns_management_check(struct nvmf_target *target,
                              struct nvmf_request *req);
 uint16_t ns_management_execute(struct nvmf_target *target,
@@ -620,6 +643,12 @@ uint16_t ns_attachment_execute(struct nvmf_target *target,
 uint16_t ns_format_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t ns_format_execute(struct nvmf_target *target,
                            struct nvmf_request *req);
+
+/* ns_protect.c */
+uint16_t ns_protect_execute(struct nvmf_target *target,
+                            struct nvmf_request *req,
+                            enum nvmf_protection protection);
+void ns_protect_end(struct nvmf_target *target, struct nvmf_request *req);
 
 /* The command uses the namespace until ns_release(). */
 static inline void ns_use(struct nvmf_ns *ns, struct nvmf_request *req)
@@ -737,10 +766,6 @@ bool reservation_conflicts_any(struct nvmf_target *target,
 uint16_t reservation_refuse(struct nvmf_request *req);
 uint16_t reservation_admit(struct nvmf_target *target,
                            struct nvmf_request *req);
-void reservation_command_ended(struct nvmf_target *target,
-                               struct nvmf_request *req, struct nvmf_ns *ns);
-void reservation_copy_ended(struct nvmf_target *target,
-                            struct nvmf_request *req, struct nvmf_ns *ns);
 uint16_t reservation_register_check(struct nvmf_target *target,
                                     struct nvmf_request *req);
 uint16_t reservation_register_execute(struct nvmf_target *target,

@@ -56,9 +56,7 @@ void ns_released(struct nvmf_target *target, struct nvmf_request *req,
     if (ns->caution & CAUTION_TRACKED) {
         io_note_written(target, req, ns, status);
     }
-    if (req->holds & HOLDS_PREEMPTED) {
-        reservation_command_ended(target, req, ns);
-    }
+    await_command_ended(target, req, ns);
     if (ns->state != NS_READY && ns->users == 0) {
         ns_drained(target, ns);
     }
@@ -69,9 +67,7 @@ void ns_released(struct nvmf_target *target, struct nvmf_request *req,
 void ns_source_released(struct nvmf_target *target, struct nvmf_request *req,
                         struct nvmf_ns *ns)
 {
-    if (ns->caution & CAUTION_PREEMPT) {
-        reservation_copy_ended(target, req, ns);
-    }
+    await_copy_ended(target, req, ns);
     if (ns->state != NS_READY && ns->users == 0) {
         ns_drained(target, ns);
     }

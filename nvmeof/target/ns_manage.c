@@ -267,7 +267,7 @@ void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid)
     bool was_formatting;
 
     if (manager->req != NULL && manager->job.op != NVMF_VOLUME_CREATE &&
-        manager->job.nsid == nsid) {
+        !manager->is_detaching && manager->job.nsid == nsid) {
         return; /* A command changes it, and loads it at its end. */
     }
     was_formatting = target->ns[nsid - 1].state == NS_FORMATTING;
@@ -380,16 +380,45 @@ static void record_change(struct nvmf_target *target, uint16_t status,
     }
 }
 
-/* Continue with the next namespace. @return whether there was one */
-static bool go_on(struct nvmf_target *target, uint32_t after)
+/*
+ * Whether a command for all namespaces may change this one, now that its turn
+ * has come.  Hosts may have protected or reserved it, and its ANA state may have
+ * changed, while the namespaces before it were changed.
+ *
+ * @return a status, or 0
+ */
+static uint16_t check_next(struct nvmf_target *target, uint32_t nsid)
+{
+    struct nvmf_request *req = target->manager.req;
+    uint16_t status = ana_check_allocated(target, req, nsid);
+
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
+    if (reservation_conflicts(target, request_ctrl(target, req), nsid, true)) {
+        return reservation_refuse(req);
+    }
+    return target->ns[nsid - 1].geometry.is_read_only
+               ? refuse_status(NVME_SC_NS_WRITE_PROTECTED)
+               : NVME_SC_SUCCESS;
+}
+
+/*
+ * Continue with the next namespace.  One that may not be changed ends the
+ * command; those before it stay changed.
+ *
+ * @return NVMF_PENDING, or the status of the command: 0 after the last one
+ */
+static uint16_t go_on(struct nvmf_target *target, uint32_t after)
 {
     uint32_t nsid = next_nsid(target, after);
+    uint16_t status = nsid != 0 ? check_next(target, nsid) : NVME_SC_SUCCESS;
 
-    if (nsid == 0) {
-        return false;
+    if (nsid == 0 || status != NVME_SC_SUCCESS) {
+        return status;
     }
     begin_change(target, nsid);
-    return true;
+    return NVMF_PENDING;
 }
 
 void nvmf_volume_done(struct nvmf_target *target,
@@ -416,9 +445,11 @@ void nvmf_volume_done(struct nvmf_target *target,
     }
     if (manager->job.op == NVMF_VOLUME_CREATE) {
         manager->req->result[0] = status == NVME_SC_SUCCESS ? nsid : 0;
-    } else if (status == NVME_SC_SUCCESS && manager->is_for_all &&
-               go_on(target, nsid)) {
-        return;
+    } else if (status == NVME_SC_SUCCESS && manager->is_for_all) {
+        status = go_on(target, nsid);
+        if (status == NVMF_PENDING) {
+            return;
+        }
     }
     record_change(target, status, nsid);
     request_resume(manager->req);
@@ -643,12 +674,14 @@ static uint16_t delete_ns(struct nvmf_target *target, struct nvmf_request *req)
     manage_begin(target, req, &job, is_for_all);
     if (!is_for_all) {
         begin_change(target, req->sqe.nsid);
-    } else if (!go_on(target, 0)) {
+        return NVMF_PENDING;
+    }
+    status = go_on(target, 0);
+    if (status != NVMF_PENDING) { /* there is no namespace */
         target->manager.req = NULL;
         request_resume(req);
-        return NVME_SC_SUCCESS; /* there is no namespace */
     }
-    return NVMF_PENDING;
+    return status;
 }
 
 uint16_t ns_management_execute(struct nvmf_target *target,
@@ -736,6 +769,57 @@ static uint16_t read_hosts(struct nvmf_target *target,
                : NVME_SC_SUCCESS;
 }
 
+/* Whether a command comes from a host that has just lost its namespace.  The
+ * first command of a fused pair is left alone: when the second one comes, both
+ * are refused. */
+static bool is_of_detached(const struct nvmf_target *target,
+                           const struct nvmf_request *req,
+                           const struct nvmf_ns *ns, const void *arg)
+{
+    const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
+
+    (void)arg;
+    return qpair->ctrl != NO_CTRL && qpair->fused_first != req &&
+           !ns_is_active(&target->ctrl[qpair->ctrl], ns->config.nsid);
+}
+
+/*
+ * Wait until the hosts that have lost the namespace do not use it any more.
+ * Another host may get it next, whose blocks they must neither overwrite nor
+ * read.
+ *
+ * @return a status, or NVMF_PENDING
+ */
+static uint16_t wait_for_detached(struct nvmf_target *target,
+                                  struct nvmf_request *req)
+{
+    static const struct await_rule rule = {
+        .concerns = is_of_detached,
+        .status = NVME_SC_INVALID_FIELD | NVME_STATUS_DNR,
+    };
+    const struct nvmf_volume_job job = {.nsid = req->sqe.nsid};
+    struct nvmf_ns *ns = &target->ns[req->sqe.nsid - 1];
+
+    if (!await_commands(target, ns, &rule)) {
+        return NVME_SC_SUCCESS;
+    }
+    manage_begin(target, req, &job, false);
+    target->manager.is_detaching = true;
+    return NVMF_PENDING;
+}
+
+/* The commands have ended that were waited for. */
+void ns_awaited_ended(struct nvmf_target *target, const struct nvmf_ns *ns)
+{
+    struct ns_manager *manager = &target->manager;
+
+    if (manager->is_detaching && ns == &target->ns[manager->job.nsid - 1]) {
+        manager->is_detaching = false;
+        request_resume(manager->req);
+        manage_end(target, NVME_SC_SUCCESS);
+    }
+}
+
 uint16_t ns_attachment_execute(struct nvmf_target *target,
                                struct nvmf_request *req)
 {
@@ -761,10 +845,11 @@ uint16_t ns_attachment_execute(struct nvmf_target *target,
         status = ns_result_status(
             volume->attach(volume->ctx, req->sqe.nsid, hosts, count, attach));
     }
-    if (status == NVME_SC_SUCCESS) {
-        update_attachments(target, req->sqe.nsid, false);
+    if (status != NVME_SC_SUCCESS) {
+        return status;
     }
-    return status;
+    update_attachments(target, req->sqe.nsid, false);
+    return attach ? NVME_SC_SUCCESS : wait_for_detached(target, req);
 }
 
 /* ---- Format NVM. */
@@ -903,13 +988,15 @@ uint16_t ns_format_execute(struct nvmf_target *target, struct nvmf_request *req)
     pel_note_format_start(target, req);
     if (!is_for_all) {
         begin_change(target, req->sqe.nsid);
-    } else if (!go_on(target, 0)) {
-        pel_note_format_end(target, req, req->sqe.nsid, NVME_SC_SUCCESS);
+        return NVMF_PENDING;
+    }
+    status = go_on(target, 0);
+    if (status != NVMF_PENDING) { /* no namespace is attached */
+        pel_note_format_end(target, req, req->sqe.nsid, status);
         target->manager.req = NULL;
         request_resume(req);
-        return NVME_SC_SUCCESS; /* no namespace is attached */
     }
-    return NVMF_PENDING;
+    return status;
 }
 
 /* ---- Namespace Write Protection. */

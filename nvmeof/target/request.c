@@ -143,6 +143,9 @@ static void release_holds(struct nvmf_target *target, struct nvmf_request *req)
     if (req->holds & HOLDS_SCAN) {
         lba_scan_give(target, req);
     }
+    if (req->holds & HOLDS_PROTECTION) {
+        ns_protect_end(target, req);
+    }
 }
 
 /* The first command of a fused pair ends, and so decides about the second. */
@@ -620,7 +623,10 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
     while ((req = queue_take(&target->lba.waiting, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
-    while ((req = queue_take(&target->preempting, qpair, true, 0)) != NULL) {
+    while ((req = queue_take(&target->awaiting, qpair, true, 0)) != NULL) {
+        request_drop(target, req);
+    }
+    while ((req = queue_take(&target->protecting, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
     fused_drop_first(target, &target->qpair[qpair]);

@@ -280,7 +280,9 @@ typedef enum reservation_result reservation_change(
     bool *is_released);
 
 /*
- * Change the state of the command's namespace.
+ * Change the state of the command's namespace.  A Format, deletion or Sanitize
+ * may have begun while the keys were fetched.  It has checked reservations, so
+ * none may be made until it has ended.
  *
  * @return a status; after success the draft holds the former state
  */
@@ -291,7 +293,11 @@ static uint16_t change_state(struct nvmf_target *target,
                              bool *is_released)
 {
     uint32_t nsid = req->ns->config.nsid;
+    uint16_t status = ns_check_state(target, req, nsid);
 
+    if (status != NVME_SC_SUCCESS) {
+        return status;
+    }
     target->reservation_draft = target->reservation[nsid - 1];
     switch (change(&target->reservation_draft, command, is_released)) {
     case RESERVATION_OK:
@@ -366,7 +372,7 @@ uint16_t reservation_acquire_check(struct nvmf_target *target,
 }
 
 /* Whether a controller's host has just lost its registration to the issuer. */
-static bool is_preempted(struct nvmf_target *target, uint32_t nsid,
+static bool is_preempted(const struct nvmf_target *target, uint32_t nsid,
                          const struct nvmf_ctrl *ctrl, const uint8_t *issuer)
 {
     return ctrl->state != CTRL_FREE && !ctrl->is_discovery &&
@@ -375,143 +381,34 @@ static bool is_preempted(struct nvmf_target *target, uint32_t nsid,
            reservation_find(&target->reservation[nsid - 1], ctrl->hostid) < 0;
 }
 
-/* Whether a Preempt and Abort waits for a command to end.  The first command of
- * a fused pair may wait for the second one for ever, and writes nothing. */
+/* Whether a Preempt and Abort waits for a command to end: one of a host that
+ * has just lost its registration to the issuer.  The first command of a fused
+ * pair may wait for the second one for ever, and writes nothing. */
 static bool is_abortable(const struct nvmf_target *target,
                          const struct nvmf_request *req,
-                         const struct nvmf_ns *ns)
+                         const struct nvmf_ns *ns, const void *issuer)
 {
-    return req->ns == ns && !(req->holds & HOLDS_PREEMPTED) &&
-           target->qpair[req->qpair].qid != 0 &&
-           !is_reservation_command(req->sqe.opcode) &&
-           target->qpair[req->qpair].fused_first != req;
+    const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
+
+    return !is_reservation_command(req->sqe.opcode) &&
+           qpair->fused_first != req && qpair->ctrl != NO_CTRL &&
+           is_preempted(target, ns->config.nsid, &target->ctrl[qpair->ctrl],
+                        issuer);
 }
 
-/* Mark a Copy that reads the namespace as a source: Preempt and Abort waits for
- * it, too. */
-static void mark_copy(struct nvmf_request *req, struct nvmf_ns *ns)
-{
-    uint32_t i = ns->config.nsid - 1;
-    uint32_t bit = BIT(i % 32);
-
-    if (copy_reads(req, i + 1) && !(req->chunk.preempted[i / 32] & bit)) {
-        req->chunk.preempted[i / 32] |= bit;
-        ns->preempted++;
-    }
-}
-
-/* Mark the commands of a queue pair that Preempt and Abort waits for. */
-static void mark_commands(struct nvmf_target *target, uint16_t qpair,
-                          struct nvmf_ns *ns)
-{
-    for (uint32_t k = 0; k < CID_LISTS; k++) {
-        for (struct nvmf_request *req = target->cid[qpair][k]; req != NULL;
-             req = req->next_cid) {
-            if (is_abortable(target, req, ns)) {
-                req->holds |= HOLDS_PREEMPTED;
-                ns->preempted++;
-            }
-            mark_copy(req, ns);
-        }
-    }
-}
-
-/* @return a queue pair's marked command that waits for a buffer, or NULL */
-static struct nvmf_request *find_waiting(struct nvmf_target *target,
-                                         uint16_t qpair)
-{
-    for (uint32_t k = 0; k < CID_LISTS; k++) {
-        for (struct nvmf_request *req = target->cid[qpair][k]; req != NULL;
-             req = req->next_cid) {
-            if ((req->holds & HOLDS_PREEMPTED) &&
-                req->state == NVMF_REQUEST_WAIT_BUFFER) {
-                return req;
-            }
-        }
-    }
-    return NULL;
-}
-
-/* Abort what waits for buffers; all other marked commands end by themselves. */
-static void abort_waiting(struct nvmf_target *target)
-{
-    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
-        struct nvmf_request *req;
-
-        while (target->qpair[i].in_flight != 0 &&
-               (req = find_waiting(target, i)) != NULL) {
-            ASSERT(request_abort_waiting(target, i, req->sqe.cid,
-                                         NVME_SC_ABORT_PREEMPTED));
-        }
-    }
-}
-
-/* Abort the commands of the hosts that have just lost their registration. */
-static void abort_commands(struct nvmf_target *target, uint32_t nsid,
+/* Abort the commands of the hosts that have just lost their registration.
+ * @return whether some of them have yet to end */
+static bool abort_commands(struct nvmf_target *target, struct nvmf_ns *ns,
                            const uint8_t *issuer)
 {
-    struct nvmf_ns *ns = &target->ns[nsid - 1];
+    const struct await_rule rule = {
+        .concerns = is_abortable,
+        .arg = issuer,
+        .status = NVME_SC_ABORT_PREEMPTED,
+        .ends_early = true,
+    };
 
-    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
-        const struct nvmf_qpair *qpair = &target->qpair[i];
-
-        if (qpair->qid != 0 && qpair->in_flight != 0 &&
-            qpair->ctrl != NO_CTRL &&
-            is_preempted(target, nsid, &target->ctrl[qpair->ctrl], issuer)) {
-            mark_commands(target, i, ns);
-        }
-    }
-    ns_set_caution(ns, CAUTION_PREEMPT, ns->preempted != 0);
-    abort_waiting(target);
-}
-
-/* @return a Preempt and Abort of this namespace that waits, or NULL */
-static struct nvmf_request *take_preempting(struct nvmf_target *target,
-                                            const struct nvmf_ns *ns)
-{
-    for (struct nvmf_request *req = target->preempting.head; req != NULL;
-         req = req->next) {
-        if (req->ns == ns) {
-            return queue_take(&target->preempting, req->qpair, false,
-                              req->sqe.cid);
-        }
-    }
-    return NULL;
-}
-
-static void count_ended(struct nvmf_target *target, struct nvmf_ns *ns)
-{
-    struct nvmf_request *req;
-
-    ns->preempted--;
-    if (ns->preempted != 0) {
-        return;
-    }
-    ns_set_caution(ns, CAUTION_PREEMPT, false);
-    while ((req = take_preempting(target, ns)) != NULL) {
-        request_restart(target, req);
-    }
-}
-
-/* A command has ended that a Preempt and Abort waits for. */
-void reservation_command_ended(struct nvmf_target *target,
-                               struct nvmf_request *req, struct nvmf_ns *ns)
-{
-    req->holds &= (uint8_t)~HOLDS_PREEMPTED;
-    count_ended(target, ns);
-}
-
-/* A Copy that has read the namespace has ended. */
-void reservation_copy_ended(struct nvmf_target *target,
-                            struct nvmf_request *req, struct nvmf_ns *ns)
-{
-    uint32_t i = ns->config.nsid - 1;
-    uint32_t bit = BIT(i % 32);
-
-    if (req->chunk.preempted[i / 32] & bit) {
-        req->chunk.preempted[i / 32] &= ~bit;
-        count_ended(target, ns);
-    }
+    return await_commands(target, ns, &rule);
 }
 
 /* Whether a Preempt and Abort has taken effect already.  It is executed again
@@ -525,7 +422,6 @@ uint16_t reservation_acquire_execute(struct nvmf_target *target,
                                      struct nvmf_request *req)
 {
     struct reservation_command command = read_command(target, req);
-    uint32_t nsid = req->ns->config.nsid;
     bool is_released;
     uint16_t status;
 
@@ -544,13 +440,11 @@ uint16_t reservation_acquire_execute(struct nvmf_target *target,
     if (command.action == RACQA_PREEMPT) {
         return NVME_SC_SUCCESS;
     }
-    abort_commands(target, nsid, command.hostid);
-    if (req->ns->preempted == 0) {
+    if (!abort_commands(target, req->ns, command.hostid)) {
         return NVME_SC_SUCCESS;
     }
     req->progress = 1;
-    request_wait_turn(req);
-    queue_push(&target->preempting, req);
+    await_push(target, req);
     return NVMF_PENDING;
 }
 

@@ -2,6 +2,7 @@
 set(SOURCES
     admin.c
     ana.c
+    await.c
     buffer.c
     check.c
     cid.c
@@ -31,6 +32,7 @@ set(SOURCES
     log_telemetry.c
     ns.c
     ns_manage.c
+    ns_protect.c
     observe.c
     order.c
     persistent_event.c

@@ -197,7 +197,7 @@ enum ns_state {
 
 enum {                        /* nvmf_ns.caution */
        CAUTION_STATE = 0x1,   /* its state is not NS_READY */
-       CAUTION_PREEMPT = 0x2, /* a Preempt and Abort waits for commands */
+       CAUTION_AWAITED = 0x2, /* commands that use it are waited for: await.c */
        CAUTION_TRACKED = 0x4, /* blocks are tracked, which a write makes
                                * readable again: lba_status.c */
 };
@@ -206,12 +206,13 @@ struct nvmf_ns {
     uint8_t state;       /* enum ns_state; written by ns_enter() */
     uint8_t caution;     /* 0: the end of its commands concerns nobody */
     uint8_t notice_mask; /* feature 82h: BIT(type of notification) */
-    uint16_t preempted;  /* commands with HOLDS_PREEMPTED */
+    uint16_t awaited;    /* marks of commands that are waited for: await.c */
     uint32_t users;      /* commands that use it: nvmf_request.ns */
     uint32_t anagrpid;   /* its ANA group, 1..NVMF_ANA_GROUPS */
     struct nvmf_ns_config config;
     struct nvmf_volume_ns volume; /* if there is a volume */
     struct media_geometry geometry;
+    struct nvmf_request *protecting; /* sets its write protection; or NULL */
 };
 
 /* Sanitize, as far as the target takes part. */
@@ -252,6 +253,8 @@ struct ns_manager {
     struct nvmf_volume_job job; /* what it does, to one namespace at a time */
     bool is_for_all;            /* it concerns one namespace after the other */
     bool is_draining; /* it waits until no command uses that namespace */
+    bool is_detaching; /* it waits until the hosts that have lost job.nsid do not
+                        * use that namespace any more */
     struct nvmf_queue waiting; /* commands that wait for their turn */
 };
 
@@ -408,8 +411,10 @@ struct nvmf_target {
     uint16_t self_test_cntlid; /* controller that has started the last one */
     struct reservation reservation[NVMF_RESERVATION_NAMESPACES];
     struct reservation reservation_draft; /* a change that is not saved yet */
-    struct nvmf_queue preempting; /* Preempt and Abort: until the commands that
-                                   * were in flight have ended */
+    struct nvmf_queue awaiting;   /* wait for the commands that were in flight
+                                   * on their namespace: await.c */
+    struct nvmf_queue protecting; /* wait until the protection of their
+                                   * namespace is set: ns_protect.c */
 
     uint8_t auth_count; /* authentications under way */
     uint8_t auth_power; /* the one that computes, or NO_AUTH */

@@ -69,6 +69,7 @@ struct fake {
     uint8_t *blocks[FAKE_NAMESPACES];
     uint8_t block_shift;
     bool is_read_only, has_cache;
+    bool is_protected[FAKE_NAMESPACES];
     struct media_io media[FAKE_OPS]; /* operations in flight */
     unsigned int media_count;
     unsigned int media_room;

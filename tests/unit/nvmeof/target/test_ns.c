@@ -17,7 +17,8 @@ struct fake_volume {
     struct fake *fake;
     bool exists[NAMESPACES], is_detached[NAMESPACES], is_private;
     bool is_erasing, has_failed;
-    uint8_t protection;
+    uint8_t protection[NAMESPACES];
+    enum nvmf_volume_result protect_result;
     unsigned int jobs;
     struct nvmf_volume_job job;
     bool is_pending;
@@ -45,7 +46,7 @@ static bool describe_ns(void *ctx, uint32_t nsid, struct nvmf_volume_ns *ns)
         .anagrpid = 1,
         .is_erasing = volume.is_erasing,
         .has_failed = volume.has_failed,
-        .protection = volume.protection,
+        .protection = volume.protection[nsid - 1],
     };
     return true;
 }
@@ -85,10 +86,12 @@ static enum nvmf_volume_result protect_ns(void *ctx, uint32_t nsid,
                                           enum nvmf_protection protection)
 {
     (void)ctx;
-    (void)nsid;
-    volume.protection = (uint8_t)protection;
-    volume.fake->is_read_only = protection != NVMF_PROTECTION_NONE;
-    return NVMF_VOLUME_OK;
+    if (volume.protect_result == NVMF_VOLUME_OK) {
+        volume.protection[nsid - 1] = (uint8_t)protection;
+        volume.fake->is_protected[nsid - 1] =
+            protection != NVMF_PROTECTION_NONE;
+    }
+    return volume.protect_result;
 }
 
 static int setup_volume(void **state)
@@ -523,6 +526,240 @@ static struct nvme_cqe set_protection(struct fake *fake, uint16_t admin,
     return fake_exec(fake, admin, &sqe, NULL, 0);
 }
 
+static struct fake_request *send_protection(struct fake *fake, uint16_t admin,
+                                            uint32_t nsid,
+                                            enum nvmf_protection protection)
+{
+    struct nvme_sqe sqe = fake_admin(ADMIN_SET_FEATURES, nsid,
+                                     FEATURE_NS_WRITE_PROTECTION, protection);
+    struct fake_request *request = fake_send(fake, admin, &sqe, NULL, 0);
+
+    fake_run(fake);
+    return request;
+}
+
+static uint16_t write_status(struct fake *fake, uint16_t io, uint32_t nsid)
+{
+    struct nvme_sqe sqe = fake_rw(NVM_WRITE, 0, 1);
+
+    sqe.nsid = nsid;
+    return fake_exec(fake, io, &sqe, fake->data, 512).status & NVME_SC_MASK;
+}
+
+/* Success means that the contents are durable and that no write follows. */
+static void test_protection_waits_for_writes_and_commits_the_cache(void **state)
+{
+    static const enum nvmf_protection states[] = {
+        NVMF_PROTECTION_ON, NVMF_PROTECTION_UNTIL_POWER_CYCLE};
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    uint16_t other = fake_io_queue(fake, fake_host(fake, 0), 1);
+
+    for (uint32_t i = 0; i < 2; i++) {
+        struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+        struct nvme_sqe zeroes = fake_rw(NVM_WRITE_ZEROES, 8, 1);
+        struct fake_request *writing, *zeroing, *protecting;
+
+        write.nsid = zeroes.nsid = i + 1;
+        fake->hold_media = true;
+        writing = fake_send(fake, io, &write, fake->data, 512);
+        fake_run(fake);
+        zeroing = fake_send(fake, other, &zeroes, NULL, 0);
+        fake_run(fake);
+        protecting = send_protection(fake, admin, i + 1, states[i]);
+        assert_int_equal(fake->target->ns[i].awaited, 2);
+        assert_int_equal(write_status(fake, io, i + 1),
+                         NVME_SC_NS_WRITE_PROTECTED);
+        assert_int_equal(fake->media_count, 2);
+        fake_run_media(fake);
+        fake_run(fake);
+        assert_int_equal(writing->cqe.status, 0);
+        assert_int_equal(fake->media[0].op, MEDIA_WRITE_ZEROES);
+        assert_int_equal(fake->media_count, 1);
+        fake_run_media(fake);
+        fake_run(fake);
+        assert_int_equal(zeroing->cqe.status, 0);
+        /* A protection that is in force after a power cut would tell the host
+         * that the contents are those of this moment. */
+        assert_int_equal(fake->media_count, 1);
+        assert_int_equal(fake->media[0].op, MEDIA_FLUSH);
+        assert_int_equal(fake->media[0].ns, 70 + i);
+        assert_int_equal(volume.protection[i], NVMF_PROTECTION_NONE);
+        assert_false(protecting->is_answered);
+        fake_run_media(fake);
+        fake_run(fake);
+        assert_true(protecting->is_answered);
+        assert_int_equal(protecting->cqe.status, 0);
+        assert_int_equal(volume.protection[i], states[i]);
+        fake->hold_media = false;
+        assert_int_equal(write_status(fake, io, i + 1),
+                         NVME_SC_NS_WRITE_PROTECTED);
+        assert_int_equal(fake->target->ns[i].caution, 0);
+        assert_int_equal(fake->target->ns[i].users, 0);
+    }
+}
+
+/* Reads go on, and so does the other namespace. */
+static void test_protection_waits_for_writes_of_its_namespace_only(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct nvme_sqe read = fake_rw(NVM_READ, 0, 1);
+    struct fake_request *protecting;
+
+    fake->hold_media = true;
+    write.nsid = 2;
+    (void)fake_send(fake, io, &write, fake->data, 512);
+    (void)fake_send(fake, io, &read, fake->data, 512);
+    fake_run(fake);
+    protecting = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    assert_int_equal(fake->media_count, 3);
+    assert_int_equal(fake->media[2].op, MEDIA_FLUSH);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(protecting->cqe.status, 0);
+    assert_int_equal(write_status(fake, io, 2), 0);
+}
+
+/* They have moved no data, so they end as if they came now. */
+static void test_writes_that_wait_for_buffers_are_refused_by_protection(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 64);
+    struct fake_request *writing[2], *protecting;
+
+    fake->hold_media = true;
+    fake->buffers_free = 0;
+    for (unsigned int i = 0; i < 2; i++) {
+        writing[i] = fake_send(fake, io, &write, fake->data, 64 * 512);
+    }
+    fake_run(fake);
+    assert_int_equal(writing[1]->req.state, NVMF_REQUEST_WAIT_BUFFER);
+    protecting = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    assert_int_equal(writing[1]->cqe.status & ~MORE,
+                     NVME_SC_NS_WRITE_PROTECTED | DNR);
+    assert_false(protecting->is_answered);
+    fake->hold_media = false;
+    fake_run(fake);
+    /* The first one has begun, and ends with all of its data written. */
+    assert_int_equal(writing[0]->cqe.status, 0);
+    assert_int_equal(protecting->cqe.status, 0);
+}
+
+static void test_protection_that_fails_leaves_the_namespace_writable(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct fake_request *protecting;
+
+    fake->media_status = MEDIA_WRITE_ERROR;
+    protecting = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    assert_int_equal(protecting->cqe.status & NVME_SC_MASK,
+                     NVME_SC_WRITE_FAULT);
+    fake->media_status = MEDIA_OK;
+    assert_int_equal(volume.protection[0], NVMF_PROTECTION_NONE);
+    assert_int_equal(write_status(fake, io, 1), 0);
+    volume.protect_result = NVMF_VOLUME_TOO_OFTEN;
+    protecting = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    assert_int_equal(protecting->cqe.status & NVME_SC_MASK,
+                     NVME_SC_COMMAND_INTERRUPTED);
+    assert_int_equal(write_status(fake, io, 1), 0);
+    assert_int_equal(fake->target->ns[0].users, 0);
+}
+
+/* While it waits for writes, and while the cache is committed. */
+static void test_protection_ends_with_its_connection(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+
+    for (unsigned int i = 0; i < 2; i++) {
+        uint16_t admin = fake_host(fake, 0);
+        struct fake_request *again;
+        uint16_t other = fake_host(fake, 0);
+
+        fake->hold_media = true;
+        if (i == 0) {
+            (void)fake_send(fake, io, &write, fake->data, 512);
+            fake_run(fake);
+        }
+        (void)send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+        again = send_protection(fake, other, 1, NVMF_PROTECTION_NONE);
+        assert_false(again->is_answered); /* one after another */
+        assert_int_equal(nvmf_qpair_closed(fake->target, admin), i == 0);
+        fake->hold_media = false;
+        fake_run(fake);
+        assert_int_equal(again->cqe.status, 0);
+        assert_int_equal(volume.protection[0], NVMF_PROTECTION_NONE);
+        assert_int_equal(write_status(fake, io, 1), 0);
+        assert_int_equal(fake->target->ns[0].users, 0);
+        assert_null(fake->target->ns[0].protecting);
+        fake_close(fake, other);
+    }
+}
+
+/* The second one must not succeed before the first. */
+static void test_protecting_twice_commits_twice(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct fake_request *first, *second, *third;
+
+    fake->hold_media = true;
+    first = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    second = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    third = send_protection(fake, admin, 1, NVMF_PROTECTION_NONE);
+    fake_run_media(fake);
+    fake_run(fake);
+    assert_int_equal(first->cqe.status, 0);
+    assert_true(first->is_answered);
+    assert_false(second->is_answered);
+    assert_int_equal(fake->media[0].op, MEDIA_FLUSH);
+    fake_run_media(fake);
+    fake_run(fake);
+    assert_true(second->is_answered);
+    assert_true(third->is_answered);
+    assert_int_equal(third->cqe.status, 0);
+    assert_int_equal(volume.protection[0], NVMF_PROTECTION_NONE);
+}
+
+/* A write of the protected namespace that waits behind another one. */
+static void test_protection_waits_for_writes_that_wait_for_their_turn(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    uint16_t other = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *waiting, *protecting;
+
+    fake->hold_media = true;
+    (void)fake_send(fake, io, &write, fake->data, 512);
+    waiting = fake_send(fake, other, &write, fake->data, 512);
+    fake_run(fake);
+    assert_int_equal(waiting->req.state, NVMF_REQUEST_WAIT_TURN);
+    protecting = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    fake_run_media(fake);
+    fake_run(fake);
+    assert_int_equal(fake->media[0].op, MEDIA_WRITE);
+    assert_false(protecting->is_answered);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(waiting->cqe.status, 0);
+    assert_int_equal(protecting->cqe.status, 0);
+    assert_int_equal(fake->history[fake->history_count - 1].op, MEDIA_FLUSH);
+}
+
 /* The protection would come too late, and would let commands in too early. */
 static void test_protection_cannot_be_changed_during_a_format(void **state)
 {
@@ -626,6 +863,188 @@ static void test_a_format_of_all_goes_from_one_to_the_next(void **state)
 }
 
 /* A namespace of no block could not be read from flash again. */
+static uint16_t run_keys(struct fake *fake, uint16_t io, uint8_t opcode,
+                         uint32_t cdw10, uint64_t key, uint64_t key2)
+{
+    struct nvme_sqe sqe = fake_admin(opcode, 2, cdw10, 0);
+    uint8_t keys[16];
+
+    put_le64(keys, key);
+    put_le64(keys + 8, key2);
+    return fake_exec(fake, io, &sqe, keys, sizeof(keys)).status & NVME_SC_MASK;
+}
+
+/* A host protects or reserves the second namespace while the first one is
+ * changed, and is told that it has succeeded: its data stay. */
+static void test_all_namespaces_are_checked_when_their_turn_comes(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct fake_request *changing;
+    uint16_t other_io;
+
+    fake->hostid = 7;
+    other_io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    for (unsigned int is_reserved = 0; is_reserved < 2; is_reserved++) {
+        uint16_t refusal = is_reserved ? NVME_SC_RESERVATION_CONFLICT
+                                       : NVME_SC_NS_WRITE_PROTECTED;
+
+        for (unsigned int is_format = 0; is_format < 2; is_format++) {
+            volume.jobs = 0;
+            changing = is_format ? send_format(fake, admin, NVME_NSID_ALL)
+                                 : send_delete(fake, admin, NVME_NSID_ALL);
+            assert_int_equal(volume.job.nsid, 1);
+            if (is_reserved) {
+                assert_int_equal(run_keys(fake, other_io,
+                                          NVM_RESERVATION_REGISTER, 0, 0, 5),
+                                 0);
+                assert_int_equal(run_keys(fake, other_io,
+                                          NVM_RESERVATION_ACQUIRE, 1 << 8, 5,
+                                          0),
+                                 0);
+            } else {
+                assert_int_equal(
+                    send_protection(fake, admin, 2, NVMF_PROTECTION_ON)
+                        ->cqe.status,
+                    0);
+            }
+            end_job(NVMF_VOLUME_OK);
+            assert_true(changing->is_answered);
+            assert_int_equal(changing->cqe.status & ~MORE, refusal | DNR);
+            assert_int_equal(volume.jobs, 1);
+            assert_int_equal(read_status(fake, io, 2), 0);
+            /* What was done stays done. */
+            assert_int_equal(read_status(fake, io, 1),
+                             is_format ? 0 : NVME_SC_INVALID_FIELD);
+            assert_int_equal(fake->target->ns[1].state, NS_READY);
+            volume.exists[0] = true;
+            nvmf_target_ns_loaded(fake->target, 1);
+            if (is_reserved) { /* clear, with the registration */
+                assert_int_equal(run_keys(fake, other_io,
+                                          NVM_RESERVATION_RELEASE, 1, 5, 0),
+                                 0);
+            } else {
+                assert_int_equal(
+                    send_protection(fake, admin, 2, NVMF_PROTECTION_NONE)
+                        ->cqe.status,
+                    0);
+            }
+        }
+    }
+}
+
+/* The Format has checked the reservation, and waits for the commands that use
+ * the namespace.  One of them must not reserve it. */
+static void test_no_reservation_is_made_when_a_format_has_begun(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t other_io;
+    struct nvme_sqe acquire =
+        fake_admin(NVM_RESERVATION_ACQUIRE, 2, 1 << 8, 0);
+    struct fake_request *acquiring, *changing;
+    uint8_t keys[16] = {5};
+
+    fake->hostid = 7;
+    other_io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    assert_int_equal(
+        run_keys(fake, other_io, NVM_RESERVATION_REGISTER, 0, 0, 5), 0);
+    for (unsigned int is_format = 0; is_format < 2; is_format++) {
+        fake->hold_fetch = true;
+        acquiring = fake_send(fake, other_io, &acquire, keys, sizeof(keys));
+        fake_run(fake);
+        changing = is_format ? send_format(fake, admin, 2)
+                             : send_delete(fake, admin, 2);
+        assert_false(volume.is_pending);
+        fake->hold_fetch = false;
+        fake_run(fake);
+        assert_int_equal(acquiring->cqe.status & ~MORE,
+                         NVME_SC_FORMAT_IN_PROGRESS);
+        end_job(is_format ? NVMF_VOLUME_OK : NVMF_VOLUME_FAILED);
+        assert_int_equal(changing->cqe.status & NVME_SC_MASK,
+                         is_format ? 0 : NVME_SC_INTERNAL);
+    }
+}
+
+/* Another host may get the namespace next: nobody who has lost it may still
+ * write to it or read it. */
+static void test_a_detachment_waits_for_the_commands_of_its_host(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe detach = fake_admin(ADMIN_NS_ATTACHMENT, 2, 1, 0);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 64);
+    struct nvme_sqe identify =
+        fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLERS, 0);
+    struct fake_request *writing[2], *copying, *detaching, *formatting;
+    uint8_t list[4096];
+
+    assert_int_equal(
+        fake_exec(fake, admin, &identify, list, sizeof(list)).status, 0);
+    enable_format_2(fake, admin);
+    fake->hold_media = true;
+    write.nsid = 2;
+    copying = send_copy(fake, io, (uint8_t[]){1, 2}, 2);
+    writing[0] = fake_send(fake, io, &write, fake->data, 64 * 512);
+    fake->buffers_free = 0;
+    writing[1] = fake_send(fake, io, &write, fake->data, 64 * 512);
+    fake->buffers_free = 4 * NVMF_MAX_TRANSFER;
+    detaching = fake_send_in_capsule(fake, admin, &detach, list, sizeof(list));
+    fake_run(fake);
+    assert_int_equal(writing[1]->cqe.status & ~MORE,
+                     NVME_SC_INVALID_FIELD | DNR);
+    assert_int_equal(fake->target->ns[1].awaited, 2);
+    assert_int_equal(write_status(fake, io, 2), NVME_SC_INVALID_FIELD);
+    formatting = send_format(fake, admin, 1);
+    while (fake->media_count != 0) {
+        assert_false(detaching->is_answered);
+        fake_run_media(fake);
+        fake_run(fake);
+    }
+    assert_int_equal(writing[0]->cqe.status, 0);
+    assert_int_equal(copying->cqe.status, 0);
+    assert_true(detaching->is_answered);
+    assert_int_equal(detaching->cqe.status, 0);
+    assert_int_equal(volume.job.nsid, 1); /* the next command has its turn */
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(formatting->cqe.status, 0);
+}
+
+/* Nobody gets the answer of the detachment, and the next command has its turn. */
+static void test_a_detachment_that_waits_can_lose_its_connection(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t other = fake_host(fake, 0);
+    struct nvme_sqe detach = fake_admin(ADMIN_NS_ATTACHMENT, 1, 1, 0);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct nvme_sqe identify =
+        fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLERS, 0);
+    struct fake_request *deleting;
+    uint8_t list[4096];
+
+    assert_int_equal(
+        fake_exec(fake, admin, &identify, list, sizeof(list)).status, 0);
+    put_le16(list, 1);
+    fake->hold_media = true;
+    (void)fake_send(fake, io, &write, fake->data, 512);
+    fake_run(fake);
+    (void)fake_send(fake, admin, &detach, list, sizeof(list));
+    fake_run(fake);
+    assert_true(fake->target->manager.is_detaching);
+    assert_false(nvmf_qpair_closed(fake->target, admin));
+    deleting = send_delete(fake, other, 2);
+    assert_false(volume.is_pending);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_false(fake->target->manager.is_detaching);
+    end_job(NVMF_VOLUME_OK);
+    assert_int_equal(deleting->cqe.status, 0);
+}
+
 static void test_a_format_to_less_than_a_block_is_refused(void **state)
 {
     static const uint32_t nsids[] = {1, NVME_NSID_ALL};

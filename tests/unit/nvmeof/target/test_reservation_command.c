@@ -593,7 +593,7 @@ static void test_preempt_and_abort_waits_for_a_copy_that_reads(void **state)
     fake_run(fake);
     assert_int_equal(copying->req.state, NVMF_REQUEST_MEDIA);
     preempting = send_preempt(fake, b);
-    assert_int_equal(fake->target->ns[0].preempted, 1);
+    assert_int_equal(fake->target->ns[0].awaited, 1);
     for (unsigned int i = 0; i < 4; i++) {
         assert_false(preempting->is_answered);
         fake_run_media(fake);
@@ -653,7 +653,7 @@ static void test_preempt_and_abort_ends_with_the_connection_of_the_preempted(
     fake->fetch_count = 0;
     preempting = send_preempt(fake, b);
     assert_false(preempting->is_answered);
-    assert_int_equal(fake->target->ns[0].preempted, 1);
+    assert_int_equal(fake->target->ns[0].awaited, 1);
     nvmf_request_fetched(fake->target,
                          &fake->request[fake->request_count - 2]->req, false);
     fake_run(fake);

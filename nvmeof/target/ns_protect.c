@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Setting the write protection of a namespace: feature 84h.
+ * Spec: NVM Express Base 1.4 sections 5.21.1.28 and 8.19.
+ *
+ * Success means that the contents of that moment are durable, and that no write
+ * follows.  So a command that protects a namespace refuses new writes at once,
+ * waits for those that the drive has accepted before, commits the volatile
+ * write cache, and only then saves the protection.  If one of these steps
+ * fails, or the connection ends, the namespace is as it was: after a power cut
+ * no namespace is protected whose contents were not committed.
+ *
+ * Such commands for the same namespace are executed one after another.
+ */
+#include "nvmeof/target/internal.h"
+
+static bool is_write(const struct nvmf_target *target,
+                     const struct nvmf_request *req, const struct nvmf_ns *ns,
+                     const void *arg)
+{
+    (void)target;
+    (void)arg;
+    return req->ns == ns && req->command->flags & COMMAND_WRITES;
+}
+
+static const struct await_rule writes = {
+    .concerns = is_write,
+    .status = NVME_SC_NS_WRITE_PROTECTED | NVME_STATUS_DNR,
+};
+
+static uint16_t save(struct nvmf_target *target, const struct nvmf_ns *ns,
+                     enum nvmf_protection protection)
+{
+    return ns->volume.protection == protection
+               ? NVME_SC_SUCCESS
+               : ns_protect(target, ns->config.nsid, protection);
+}
+
+/* The writes have ended: commit the cache, then save. */
+static uint16_t go_on(struct nvmf_target *target, struct nvmf_request *req,
+                      enum nvmf_protection protection)
+{
+    struct media_io io = {
+        .op = MEDIA_FLUSH,
+        .ns = req->ns->config.media_ns,
+    };
+
+    req->steps = 2; /* execute() is called again after the flush */
+    return req->progress == 0 ? request_media(target, req, &io)
+                              : save(target, req->ns, protection);
+}
+
+/*
+ * Set the protection of a command's namespace, which takes commands and may be
+ * changed.
+ *
+ * @return a status, or NVMF_PENDING
+ */
+uint16_t ns_protect_execute(struct nvmf_target *target,
+                            struct nvmf_request *req,
+                            enum nvmf_protection protection)
+{
+    struct nvmf_ns *ns = &target->ns[req->sqe.nsid - 1];
+
+    if (ns->protecting == req) {
+        return go_on(target, req, protection);
+    }
+    if (ns->protecting != NULL) {
+        request_wait_turn(req);
+        queue_push(&target->protecting, req);
+        return NVMF_PENDING;
+    }
+    if (protection == NVMF_PROTECTION_NONE) {
+        return save(target, ns, protection);
+    }
+    ns_use(ns, req);
+    ns->protecting = req;
+    req->holds |= HOLDS_PROTECTION;
+    ns->geometry.is_read_only = true;
+    if (await_commands(target, ns, &writes)) {
+        await_push(target, req);
+        return NVMF_PENDING;
+    }
+    return go_on(target, req, protection);
+}
+
+/* @return a command that waits to protect this namespace, or NULL */
+static struct nvmf_request *take_waiting(struct nvmf_target *target,
+                                         const struct nvmf_ns *ns)
+{
+    for (struct nvmf_request *req = target->protecting.head; req != NULL;
+         req = req->next) {
+        if (req->sqe.nsid == ns->config.nsid) {
+            return queue_take(&target->protecting, req->qpair, false,
+                              req->sqe.cid);
+        }
+    }
+    return NULL;
+}
+
+/* The command ends.  If it has failed, the namespace is as it was before. */
+void ns_protect_end(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct nvmf_ns *ns = req->ns;
+
+    req->holds &= (uint8_t)~HOLDS_PROTECTION;
+    ns->protecting = NULL;
+    target->media.geometry(target->media.ctx, ns->config.media_ns,
+                           &ns->geometry);
+    while (ns->protecting == NULL && (req = take_waiting(target, ns)) != NULL) {
+        request_restart(target, req);
+    }
+}
