@@ -307,6 +307,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     ctrl_forget_promise(target, ctrl, ctrl->promised);
     event_abort_all(target, ctrl);
     reset_features(target, ctrl);
+    ctrl->resets++;
     for (size_t qid = 1; qid < ARRAY_LEN(ctrl->qpair); qid++) {
         uint16_t qpair = ctrl->qpair[qid];
 

@@ -237,6 +237,43 @@ static uint32_t cache_get(const struct nvmf_target *target,
     return target->is_cache_on;
 }
 
+static bool is_at_medium(const struct nvmf_target *target,
+                         const struct nvmf_request *req,
+                         const struct nvmf_ns *ns, const void *arg)
+{
+    (void)target;
+    (void)arg;
+    return req->ns == ns && req->command->flags & COMMAND_WRITES &&
+           req->state == NVMF_REQUEST_MEDIA;
+}
+
+/*
+ * The cache is off: wait for the writes that the medium has taken before, one
+ * namespace after the other.  They may yet leave their data in the cache.
+ *
+ * @return whether they have ended; otherwise execute() is called again
+ */
+static bool cached_writes_ended(struct nvmf_target *target,
+                                struct nvmf_request *req)
+{
+    static const struct await_rule rule = {.concerns = is_at_medium};
+
+    if (req->ns != NULL) { /* the one that it has waited for */
+        ns_release(target, req, NVME_SC_SUCCESS);
+        req->chunk.range++;
+    }
+    for (; req->chunk.range < NVMF_MAX_NAMESPACES; req->chunk.range++) {
+        struct nvmf_ns *ns = &target->ns[req->chunk.range];
+
+        if (ns->users != 0 && await_commands(target, ns, &rule)) {
+            ns_use(ns, req);
+            await_push(target, req);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A command that disables the cache completes after a flush of its content. */
 static uint16_t cache_set(struct nvmf_target *target, struct nvmf_request *req)
 {
@@ -253,8 +290,13 @@ static uint16_t cache_set(struct nvmf_target *target, struct nvmf_request *req)
         target->is_cache_on = is_on;
         target->media.set_volatile(target->media.ctx, is_on);
         req->steps = is_on ? 0 : 1;
+        req->chunk.range = 0;
     }
-    return is_on ? NVME_SC_SUCCESS : ns_flush_all(target, req);
+    if (is_on) {
+        return NVME_SC_SUCCESS;
+    }
+    return cached_writes_ended(target, req) ? ns_flush_all(target, req)
+                                            : NVMF_PENDING;
 }
 
 static uint32_t queues_get(const struct nvmf_target *target,
@@ -838,12 +880,16 @@ uint16_t feature_set_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint16_t status = set_check_fields(target, req);
 
+    req->epoch = request_ctrl(target, req)->resets;
     return status != NVME_SC_SUCCESS ? status
                                      : ana_check_set_feature(target, req);
 }
 
 uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req)
 {
+    if (req->data_len != 0 && req->epoch != request_ctrl(target, req)->resets) {
+        return NVME_SC_ABORT_REQUESTED; /* a reset, while the data moved */
+    }
     if (is_vendor(target, req)) {
         return vendor_set(target, req);
     }

@@ -180,7 +180,7 @@ static uint16_t begin_piece(struct nvmf_target *target,
         manager->units[i / 32] |= BIT(i % 32);
     }
     manager->end_bytes = MAX(manager->end_bytes, offset + req->data_len);
-    req->image = manager->image;
+    req->epoch = manager->image;
     return NVME_SC_SUCCESS;
 }
 
@@ -201,7 +201,7 @@ uint16_t firmware_download_execute(struct nvmf_target *target,
             return status;
         }
     }
-    if (req->image != manager->image) {
+    if (req->epoch != manager->image) {
         return NVME_SC_COMMAND_INTERRUPTED; /* The image was discarded. */
     }
     request_read_data(req, 0,

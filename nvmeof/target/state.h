@@ -154,6 +154,7 @@ struct nvmf_ctrl {
     uint16_t qpair[NVMF_MAX_IO_QUEUES + 1]; /* by QID; or NO_QPAIR */
     uint32_t cc;        /* as last written; the state may follow it later */
     uint32_t shutdowns; /* number of the last shutdown that began, from 1 */
+    uint32_t resets;    /* controller resets since it exists */
     uint32_t kato_ms;   /* 0 without keep-alive */
     uint64_t seen_us;   /* time of the host's last command */
     uint8_t hostid[NVME_HOSTID_LEN];

@@ -158,8 +158,9 @@ struct nvmf_request {
     uint64_t error_lba; /* of an error of protection information */
     uint32_t shutdown;  /* of a Property Set: the shutdown that it began, by
                          * the number from ctrl_begin_shutdown() */
-    uint32_t image; /* Firmware Image Download: firmware_manager.image when the
-                     * piece began to arrive */
+    /* What must not change while the data arrive.  Firmware Image Download:
+     * firmware_manager.image.  Set Features: nvmf_ctrl.resets. */
+    uint32_t epoch;
     const struct nvmf_command *command;
     const struct nvmf_data *data; /* during nvmf_capsule() only */
     struct nvme_sqe sqe;

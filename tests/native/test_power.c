@@ -89,6 +89,89 @@ static void test_every_write_survives_a_power_cut_without_the_cache(
     bed_expect(&bed, 1, 30, 2, HOST_DATA_KEYED, 7);
 }
 
+/* ---- Write protection, on both media.  The table of namespaces lasts. */
+
+static uint16_t protect(uint32_t state)
+{
+    const struct nvme_sqe sqe = {
+        .opcode = ADMIN_SET_FEATURES,
+        .nsid = 1,
+        .cdw10 = FEATURE_NS_WRITE_PROTECTION,
+        .cdw11 = state,
+    };
+
+    return host_command(&bed.host->host, 0, &sqe, NULL, 0) & NVME_SC_MASK;
+}
+
+static int setup_kept(const struct bed *like)
+{
+    bed_init_like(&bed, like);
+    bed_connect(&bed, 0, 1, 64);
+    return 0;
+}
+
+static int setup_block(void **state)
+{
+    static const struct bed block = {.mtu_bytes = 1500,
+                                     .keeps_namespaces = true};
+
+    (void)state;
+    return setup_kept(&block);
+}
+
+static int setup_nand(void **state)
+{
+    static const struct bed nand = {
+        .mtu_bytes = 1500, .has_nand = true, .keeps_namespaces = true};
+
+    (void)state;
+    return setup_kept(&nand);
+}
+
+/* A namespace that is protected after a power cut has the contents that it had
+ * when it was protected. */
+WITH_FIXTURE(setup_block, teardown)
+WITH_FIXTURE(setup_nand, teardown)
+static void test_what_is_protected_is_durable(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, true, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    assert_int_equal(protect(1), 0);
+    power_cycle();
+    assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, false, 3) &
+                         NVME_SC_MASK,
+                     NVME_SC_NS_WRITE_PROTECTED);
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+}
+
+WITH_FIXTURE(setup_block, teardown)
+WITH_FIXTURE(setup_nand, teardown)
+static void test_what_was_protected_until_the_power_cut_is_durable(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, true, 1), 0);
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    assert_int_equal(protect(2), 0);
+    power_cycle();
+    bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
+    assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, false, 3), 0);
+}
+
+/* The medium fails to commit the cache. */
+WITH_FIXTURE(setup_block, teardown)
+static void test_what_cannot_be_committed_is_not_protected(void **state)
+{
+    (void)state;
+    assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
+    bed.medium.fail_writes = -5;
+    assert_int_equal(protect(1), NVME_SC_WRITE_FAULT);
+    bed.medium.fail_writes = 0;
+    assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, true, 3), 0);
+    power_cycle();
+    assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, true, 4), 0);
+}
+
 static void test_a_media_error_is_reported_to_the_host(void **state)
 {
     (void)state;

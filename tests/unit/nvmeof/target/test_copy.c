@@ -305,4 +305,29 @@ static void test_host_behavior_is_checked_and_reset_with_the_controller(
     assert_int_equal(get_le16(fake->data + 4), 0);
 }
 
+/* The value would outlive the reset that ends it. */
+static void test_no_feature_is_set_by_a_command_from_before_a_reset(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe set =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+    struct nvme_sqe get =
+        fake_admin(ADMIN_GET_FEATURES, 0, FEATURE_HOST_BEHAVIOR, 0);
+    struct fake_request *request;
+    uint8_t data[512] = {[4] = 4};
+
+    fake->hold_fetch = true;
+    request = fake_send(fake, admin, &set, data, sizeof(data));
+    fake_run(fake);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_READY & ~1u);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_READY);
+    fake->hold_fetch = false;
+    fake_run(fake);
+    assert_int_equal(request->cqe.status & ~MORE, NVME_SC_ABORT_REQUESTED);
+    assert_int_equal(fake_exec(fake, admin, &get, fake->data, 512).status, 0);
+    assert_int_equal(get_le16(fake->data + 4), 0);
+}
+
 TEST_FIXTURE(fake_setup, fake_teardown)

@@ -732,6 +732,46 @@ static void test_protecting_twice_commits_twice(void **state)
     assert_int_equal(volume.protection[0], NVMF_PROTECTION_NONE);
 }
 
+/* The medium has taken them while the cache was on, and may leave their data
+ * there.  The flush comes after them, so that nothing stays at risk. */
+static void test_the_cache_is_flushed_after_the_writes_that_it_took(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe off =
+        fake_admin(ADMIN_SET_FEATURES, 0, FEATURE_VOLATILE_WRITE_CACHE, 0);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *request;
+
+    fake->hold_media = true;
+    for (uint32_t nsid = 1; nsid <= 2; nsid++) {
+        write.nsid = nsid;
+        (void)fake_send(fake, io, &write, fake->data, 512);
+        fake_run(fake);
+    }
+    request = fake_send(fake, admin, &off, NULL, 0);
+    fake_run(fake);
+    assert_int_equal(fake->cache_on, 0);
+    for (unsigned int i = 0; i < 2; i++) {
+        assert_int_equal(fake->media_count, 2 - i);
+        assert_int_equal(fake->media[0].op, MEDIA_WRITE);
+        assert_false(request->is_answered);
+        fake_run_media(fake);
+        fake_run(fake);
+    }
+    assert_int_equal(fake->media_count, 1);
+    assert_int_equal(fake->media[0].op, MEDIA_FLUSH);
+    assert_int_equal(fake->media[0].ns, MEDIA_NS_ALL);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_true(request->is_answered);
+    assert_int_equal(request->cqe.status, 0);
+    assert_int_equal(fake->target->ns[0].users, 0);
+    assert_int_equal(fake->target->ns[1].users, 0);
+}
+
 /* A write of the protected namespace that waits behind another one. */
 static void test_protection_waits_for_writes_that_wait_for_their_turn(
     void **state)
