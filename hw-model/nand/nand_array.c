@@ -33,7 +33,9 @@ size_t nand_array_memory_bytes(const struct nand_geometry *geometry,
 {
     return align_up(sizeof(struct nand_array)) +
            num_ops * align_up(sizeof(struct nand_op)) +
-           nand_geometry_blocks(geometry) * sizeof(struct nand_block);
+           align_up(nand_geometry_blocks(geometry) *
+                    sizeof(struct nand_block)) +
+           (size_t)num_ops * NAND_OP_UNITS * NAND_UNIT_DATA;
 }
 
 /* ---- Opening. */
@@ -95,9 +97,12 @@ struct nand_array *nand_array_open(const struct nand_array_config *config,
     array->ops = (void *)memory;
     memory += config->num_ops * align_up(sizeof(struct nand_op));
     array->blocks = (void *)memory;
+    memory += align_up(array->num_blocks * sizeof(struct nand_block));
     for (uint32_t i = 0; i < config->num_ops; i++) {
         struct nand_op *op = nand_op_at(array, i);
 
+        op->work.rest_data =
+            (void *)(memory + (size_t)i * NAND_OP_UNITS * NAND_UNIT_DATA);
         op->work.next_free = i + 1;
         op->work.is_used = false;
     }

@@ -125,6 +125,11 @@ struct nand_op_work {
     uint8_t headers[NAND_OP_PLANES][2][NAND_WORDLINE_LEN];
     uint8_t records[NAND_OP_PLANES][NAND_RECORD_LEN];
     uint8_t trailers[NAND_OP_UNITS][NAND_TRAILER_LEN];
+    /* What the owner of a read does not want of its units.  All of a unit is
+     * read and checked, whatever is wanted. */
+    uint8_t (*rest_data)[NAND_UNIT_DATA]; /* NAND_OP_UNITS of them */
+    uint8_t rest_meta[NAND_OP_UNITS][NAND_UNIT_META];
+    uint8_t rest_system[NAND_OP_UNITS][NAND_UNIT_SYSTEM];
     struct iovec iov[NAND_OP_IOV];
 };
 
@@ -202,7 +207,8 @@ struct nand_array_config {
     void (*synced)(void *ctx, bool success);
 };
 
-/** Bytes of memory for an array: its blocks and operations. */
+/** Bytes of memory for an array: its blocks and operations.  A large part of it
+ * is used only when many reads of parts of units are in progress. */
 size_t nand_array_memory_bytes(const struct nand_geometry *geometry,
                                unsigned int num_ops);
 

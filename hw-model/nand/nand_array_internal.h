@@ -70,8 +70,7 @@ struct nand_array {
     struct nand_injection injections[NAND_INJECTIONS];
     struct nand_fault_hook fault_hook;
 
-    uint8_t ones[NAND_UNIT_META];    /* FFh: what is programmed by default */
-    uint8_t sink[NAND_SLOT_TRAILER]; /* takes what nobody wants */
+    uint8_t ones[NAND_UNIT_META]; /* FFh: what is programmed by default */
 };
 _Static_assert(sizeof(((struct nand_array *)0)->own_buf) >= NAND_STATE_LEN,
                "the buffer also holds the state");

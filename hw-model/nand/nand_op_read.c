@@ -2,6 +2,9 @@
 /*
  * Reads of a NAND array: which bytes are read from storage, and whether a unit
  * could be corrected.  A unit is one group of entries: the parts of its data.
+ *
+ * A unit is one codeword.  So all of it is read and checked, also if the owner
+ * wants only a part of it, or nothing.
  */
 #include "hw-model/nand/nand_array_internal.h"
 
@@ -49,8 +52,8 @@ static uint64_t unit_place(const struct nand_array *array,
                            unit->wordline, slot_unit_of(array, unit));
 }
 
-/* Where the metadata, or the system bytes, of a group go; NULL: nowhere. */
-static uint8_t *group_meta(const struct nand_op *op, unsigned int first,
+/* Where the metadata, or the system bytes, of a group go. */
+static uint8_t *group_meta(struct nand_op *op, unsigned int first,
                            unsigned int len)
 {
     for (unsigned int i = first; i < first + len; i++) {
@@ -58,10 +61,10 @@ static uint8_t *group_meta(const struct nand_op *op, unsigned int first,
             return op->units[i].meta;
         }
     }
-    return NULL;
+    return op->work.rest_meta[first];
 }
 
-static uint8_t *group_system(const struct nand_op *op, unsigned int first,
+static uint8_t *group_system(struct nand_op *op, unsigned int first,
                              unsigned int len)
 {
     for (unsigned int i = first; i < first + len; i++) {
@@ -69,7 +72,7 @@ static uint8_t *group_system(const struct nand_op *op, unsigned int first,
             return op->units[i].system;
         }
     }
-    return NULL;
+    return op->work.rest_system[first];
 }
 
 /* ---- Before storage is asked. */
@@ -112,17 +115,17 @@ static uint8_t unit_state(const struct nand_block *block,
                : UNIT_ASKED;
 }
 
-static void add_wanted(struct nand_array *array, struct nand_op *op,
-                       uint8_t *wanted, size_t len)
+/* Add a vector for the data of a unit from `at` on that nobody wants. */
+static void add_rest(struct nand_op *op, unsigned int first, unsigned int at,
+                     unsigned int end)
 {
-    if (len != 0) {
-        nand_op_vector(op, wanted != NULL ? wanted : array->sink, len);
+    if (at != end) {
+        nand_op_vector(op, op->work.rest_data[first] + at, end - at);
     }
 }
 
 /* Add the vectors of a unit: everything of it, in the order of the slot. */
-static void add_group(struct nand_array *array, struct nand_op *op,
-                      unsigned int first, unsigned int len)
+static void add_group(struct nand_op *op, unsigned int first, unsigned int len)
 {
     unsigned int at = 0;
 
@@ -130,15 +133,15 @@ static void add_group(struct nand_array *array, struct nand_op *op,
         const struct nand_unit *unit = &op->units[i];
 
         if (unit->data != NULL) {
-            add_wanted(array, op, NULL, unit->offset - at);
-            add_wanted(array, op, unit->data, unit->length);
+            add_rest(op, first, at, unit->offset);
+            nand_op_vector(op, unit->data, unit->length);
             at = (unsigned int)unit->offset + unit->length;
         }
     }
-    add_wanted(array, op, NULL, NAND_UNIT_DATA - at);
-    add_wanted(array, op, group_meta(op, first, len), NAND_UNIT_META);
-    add_wanted(array, op, group_system(op, first, len), NAND_UNIT_SYSTEM);
-    add_wanted(array, op, op->work.trailers[first], NAND_TRAILER_LEN);
+    add_rest(op, first, at, NAND_UNIT_DATA);
+    nand_op_vector(op, group_meta(op, first, len), NAND_UNIT_META);
+    nand_op_vector(op, group_system(op, first, len), NAND_UNIT_SYSTEM);
+    nand_op_vector(op, op->work.trailers[first], NAND_TRAILER_LEN);
 }
 
 static void send_run(struct nand_array *array, struct nand_op *op,
@@ -166,7 +169,7 @@ static void ask_for_group(struct nand_array *array, struct nand_op *op,
         run->offset = offset;
         run->first_iov = op->work.num_iov;
     }
-    add_group(array, op, first, len);
+    add_group(op, first, len);
     run->end = offset + NAND_SLOT_UNIT_LEN;
 }
 
@@ -213,34 +216,37 @@ bool nand_op_read(struct nand_array *array, struct nand_op *op)
 
 /* ---- When storage has answered. */
 
-/* Whether the bytes that were read are those that were programmed. */
-static bool group_is_whole(struct nand_array *array, const struct nand_op *op,
-                           unsigned int first, unsigned int len,
-                           const struct nand_trailer *trailer,
-                           bool *was_checked)
+/* The CRC of the data of a unit, wanted or not. */
+static uint32_t group_data_crc(const struct nand_op *op, unsigned int first,
+                               unsigned int len, uint64_t place)
 {
-    const struct nand_unit *unit = &op->units[first];
-    uint64_t place = unit_place(array, op, unit);
-    const uint8_t *meta = group_meta(op, first, len);
-    const uint8_t *system = group_system(op, first, len);
     uint32_t crc = nand_unit_crc_start(place);
+    const uint8_t *rest = op->work.rest_data[first];
     unsigned int at = 0;
 
-    *was_checked = false;
-    if (meta != NULL && system != NULL &&
-        nand_rest_crc(place, meta, system, trailer) != trailer->rest_crc) {
-        return false;
-    }
     for (unsigned int i = first; i < first + len; i++) {
-        unit = &op->units[i];
-        if (unit->data == NULL || unit->offset != at) {
-            return true; /* Not all of it was wanted. */
+        const struct nand_unit *unit = &op->units[i];
+
+        if (unit->data != NULL) {
+            crc = crc32_update(crc, rest + at, unit->offset - at);
+            crc = crc32_update(crc, unit->data, unit->length);
+            at = (unsigned int)unit->offset + unit->length;
         }
-        crc = crc32_update(crc, unit->data, unit->length);
-        at += unit->length;
     }
-    *was_checked = at == NAND_UNIT_DATA;
-    return !*was_checked || crc == trailer->data_crc;
+    return crc32_update(crc, rest + at, NAND_UNIT_DATA - at);
+}
+
+/* Whether the bytes that were read are those that were programmed. */
+static bool group_is_whole(struct nand_array *array, struct nand_op *op,
+                           unsigned int first, unsigned int len,
+                           const struct nand_trailer *trailer)
+{
+    uint64_t place = unit_place(array, op, &op->units[first]);
+
+    return nand_rest_crc(place, group_meta(op, first, len),
+                         group_system(op, first, len),
+                         trailer) == trailer->rest_crc &&
+           group_data_crc(op, first, len, place) == trailer->data_crc;
 }
 
 static void inject_into_unit(struct nand_array *array, const struct nand_op *op,
@@ -260,7 +266,7 @@ static void inject_into_unit(struct nand_array *array, const struct nand_op *op,
 }
 
 /* How many bits of the unit are wrong.  NAND_BITS_MAX: too many in any case. */
-static uint16_t wrong_bits(struct nand_array *array, const struct nand_op *op,
+static uint16_t wrong_bits(struct nand_array *array, struct nand_op *op,
                            unsigned int first, unsigned int len)
 {
     const struct nand_geometry *geometry = &array->file.geometry;
@@ -285,13 +291,11 @@ static uint16_t wrong_bits(struct nand_array *array, const struct nand_op *op,
         .page = unit->page,
         .is_slc = op->was_slc,
     };
-    bool was_checked;
 
     nand_trailer_parse(&trailer, op->work.trailers[first]);
     if (trailer.number != block->number ||
-        !group_is_whole(array, op, first, len, &trailer, &was_checked) ||
-        (unit->status == UNIT_TORN &&
-         (!was_checked || !nand_torn_unit_reads(&spot)))) {
+        !group_is_whole(array, op, first, len, &trailer) ||
+        (unit->status == UNIT_TORN && !nand_torn_unit_reads(&spot))) {
         return NAND_BITS_MAX;
     }
     if (op->work.time_ns > trailer.time_ns) {

@@ -26,33 +26,38 @@ enum {
 };
 
 /*
- * Storage of beds that were freed, all of one size.  Sweeps make thousands of
- * beds, and memory that was used before costs much less than new memory.
+ * Memory of beds that were freed, each kind all of one size.  Sweeps make
+ * thousands of beds, and memory that was used before costs much less than new
+ * memory.
  */
-static struct {
-    uint8_t *bytes[4];
+struct spare {
+    void *memory[4];
     unsigned int count;
     uint64_t size_bytes;
-} spare;
+};
+static struct spare spare_storage, spare_arrays;
 
-static uint8_t *get_storage(uint64_t size_bytes)
+static void *get_memory(struct spare *spare, uint64_t size_bytes)
 {
-    if (spare.count != 0 && spare.size_bytes == size_bytes) {
-        return spare.bytes[--spare.count];
+    void *memory = NULL;
+
+    if (spare->count != 0 && spare->size_bytes == size_bytes) {
+        return spare->memory[--spare->count];
     }
-    return malloc(size_bytes);
+    assert_int_equal(posix_memalign(&memory, 64, size_bytes), 0);
+    return memory;
 }
 
-static void put_storage(uint8_t *bytes, uint64_t size_bytes)
+static void put_memory(struct spare *spare, void *memory, uint64_t size_bytes)
 {
-    while (spare.size_bytes != size_bytes && spare.count != 0) {
-        free(spare.bytes[--spare.count]);
+    while (spare->size_bytes != size_bytes && spare->count != 0) {
+        free(spare->memory[--spare->count]);
     }
-    spare.size_bytes = size_bytes;
-    if (spare.count == ARRAY_LEN(spare.bytes)) {
-        free(bytes);
+    spare->size_bytes = size_bytes;
+    if (spare->count == ARRAY_LEN(spare->memory)) {
+        free(memory);
     } else {
-        spare.bytes[spare.count++] = bytes;
+        spare->memory[spare->count++] = memory;
     }
 }
 
@@ -122,14 +127,12 @@ static struct bed *new_bed(const struct bed_config *config)
     bed->config = *config;
     bed->random = config->seed;
     nand_layout(&layout, &config->geometry);
-    nand_ram_init(&bed->ram, get_storage(layout.size_bytes), layout.size_bytes);
-    assert_non_null(bed->ram.bytes);
+    nand_ram_init(&bed->ram, get_memory(&spare_storage, layout.size_bytes),
+                  layout.size_bytes);
     bed->ram.done = io_done;
     bed->ram.ctx = bed;
-    assert_int_equal(
-        posix_memalign(&bed->array_memory, 64,
-                       nand_array_memory_bytes(&config->geometry, ARRAY_OPS)),
-        0);
+    bed->array_memory = get_memory(
+        &spare_arrays, nand_array_memory_bytes(&config->geometry, ARRAY_OPS));
     return bed;
 }
 
@@ -156,8 +159,9 @@ unsigned long bed_setting(const char *name, unsigned long otherwise)
 
 void bed_free(struct bed *bed)
 {
-    put_storage(bed->ram.bytes, bed->ram.size_bytes);
-    free(bed->array_memory);
+    put_memory(&spare_storage, bed->ram.bytes, bed->ram.size_bytes);
+    put_memory(&spare_arrays, bed->array_memory,
+               nand_array_memory_bytes(&bed->config.geometry, ARRAY_OPS));
     free(bed->ftl_memory);
     free(bed->keep);
     for (unsigned int i = 0; i < BED_IOS; i++) {

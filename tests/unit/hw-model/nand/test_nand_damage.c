@@ -172,3 +172,108 @@ static void test_data_of_a_host_is_no_end_of_a_wordline_in_slc_mode(
     assert_int_equal(bed_program(bed, 1, 0, 0, 2, true), NAND_VERDICT_OK);
     bed_free(bed);
 }
+
+/* ---- Units of which some bytes are damaged. */
+
+/* What a read wants of a unit. */
+struct wish {
+    uint16_t offset[2], length[2]; /* of parts of the data; 0: no part */
+    bool wants_meta, wants_system;
+};
+
+/* Read unit 1 of page 0 of wordline 0 in this way.  If it is good, it has what
+ * was programmed. */
+static enum nand_unit_status read_wish(struct bed *bed, const struct wish *wish)
+{
+    struct nand_op *op = bed_op(bed, NAND_OP_READ, 1, 0);
+    struct nand_op *programmed = bed_program_op(bed, 1, 0, 0, 1, true);
+    uint8_t meta[NAND_UNIT_META], system[NAND_UNIT_SYSTEM];
+    static uint8_t data[2][NAND_UNIT_DATA];
+    enum nand_unit_status status;
+
+    op->num_units = wish->length[1] != 0 ? 2 : 1;
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        op->units[i] = (struct nand_unit){
+            .data = wish->length[i] != 0 ? data[i] : NULL,
+            .meta = wish->wants_meta ? meta : NULL,
+            .system = wish->wants_system ? system : NULL,
+            .offset = wish->offset[i],
+            .length = wish->length[i],
+            .unit = 1,
+            .more = i + 1u < op->num_units,
+        };
+    }
+    assert_true(bed_start(bed, op));
+    assert_int_equal(op->verdict, NAND_VERDICT_OK);
+    assert_true(bed_finish(bed, op));
+    status = op->units[0].status;
+    for (unsigned int i = 0; i < op->num_units; i++) {
+        assert_int_equal(op->units[i].status, status);
+        if (status == NAND_UNIT_GOOD) {
+            assert_memory_equal(data[i],
+                                programmed->units[1].data + wish->offset[i],
+                                wish->length[i]);
+        }
+    }
+    if (status == NAND_UNIT_GOOD && wish->wants_meta) {
+        assert_memory_equal(meta, programmed->units[1].meta, NAND_UNIT_META);
+    }
+    if (status == NAND_UNIT_GOOD && wish->wants_system) {
+        assert_memory_equal(system, programmed->units[1].system,
+                            NAND_UNIT_SYSTEM);
+    }
+    nand_op_put(bed->array, op);
+    nand_op_put(bed->array, programmed);
+    return status;
+}
+
+/* A unit is one codeword: a damaged byte of it is found whatever of the unit is
+ * wanted, also if nothing is. */
+static void test_a_damaged_unit_is_damaged_for_every_reader(void **state)
+{
+    static const struct wish wishes[] = {
+        {.length = {NAND_UNIT_DATA}, .wants_meta = true, .wants_system = true},
+        {.length = {NAND_UNIT_DATA}},
+        {.length = {512}},
+        {.offset = {2048}, .length = {512}, .wants_meta = true},
+        {.offset = {8, 4088}, .length = {16, 8}},
+        {.offset = {0, 4088}, .length = {8, 8}, .wants_system = true},
+        {.wants_meta = true},
+        {.wants_system = true},
+        {.wants_meta = true, .wants_system = true},
+        {.length = {0}},
+    };
+    static const uint32_t bytes[] = {
+        0,
+        511,
+        512,
+        2047,
+        2048,
+        4095,
+        NAND_SLOT_META,
+        NAND_SLOT_META + NAND_UNIT_META - 1,
+        NAND_SLOT_SYSTEM,
+        NAND_SLOT_SYSTEM + NAND_UNIT_SYSTEM - 1,
+        NAND_SLOT_TRAILER,
+        NAND_SLOT_TRAILER + 19, /* of the last CRC */
+    };
+
+    (void)state;
+    for (unsigned int wish = 0; wish < ARRAY_LEN(wishes); wish++) {
+        struct bed *bed = bed_new("tlc2021", 1, 1);
+
+        assert_int_equal(bed_erase(bed, 1, 0, false, true), NAND_VERDICT_OK);
+        assert_int_equal(bed_program(bed, 1, 0, 0, 1, true), NAND_VERDICT_OK);
+        assert_int_equal(read_wish(bed, &wishes[wish]), NAND_UNIT_GOOD);
+        for (unsigned int i = 0; i < ARRAY_LEN(bytes); i++) {
+            uint8_t *at = slot_of(bed, 0) + nand_slot_unit(1) + bytes[i];
+
+            *at ^= 0x10;
+            assert_int_equal(read_wish(bed, &wishes[wish]),
+                             NAND_UNIT_UNCORRECTABLE);
+            *at ^= 0x10;
+        }
+        assert_int_equal(read_wish(bed, &wishes[wish]), NAND_UNIT_GOOD);
+        bed_free(bed);
+    }
+}
