@@ -390,7 +390,8 @@ bool ftl_has_parity(const struct ftl *ftl);
 
 /**
  * Complete the stripes that have no parity on flash yet, with padding: before
- * the power goes off.  ftl_stripes_are_complete() says when this is done.
+ * the power goes off.  ftl_stripes_are_complete() says when this is done: when
+ * no row is being programmed any more either.
  */
 void ftl_complete_stripes(struct ftl *ftl);
 bool ftl_stripes_are_complete(const struct ftl *ftl);

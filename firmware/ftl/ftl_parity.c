@@ -264,8 +264,14 @@ void ftl_complete_stripes(struct ftl *ftl)
     ftl->has_work = true;
 }
 
+/* The rows with parity may be on flash before other rows of the stripe are. */
 bool ftl_stripes_are_complete(const struct ftl *ftl)
 {
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        if (ftl->streams[i].rows_in_flight != 0) {
+            return false;
+        }
+    }
     for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
         if (ftl->parity.accumulators[i].is_used) {
             return false;

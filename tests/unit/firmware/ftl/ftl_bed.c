@@ -814,7 +814,10 @@ struct bed *bed_new_seeded(const struct bed_config *config, uint64_t seed)
 void bed_stop(struct bed *bed)
 {
     ftl_stop(bed->ftl);
-    while (!ftl_is_stopped(bed->ftl)) {
+    while (!ftl_stripes_are_complete(bed->ftl) || !ftl_is_stopped(bed->ftl)) {
+        if (!ftl_stripes_are_complete(bed->ftl)) {
+            ftl_complete_stripes(bed->ftl);
+        }
         step_busy(bed);
     }
 }

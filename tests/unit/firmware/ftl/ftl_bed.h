@@ -193,7 +193,8 @@ void bed_free(struct bed *bed);
 
 /* Mount, and step until the mount has ended. */
 void bed_mount(struct bed *bed);
-/* Write a checkpoint before the power goes off. */
+/* What the drive does before the power goes off: write a checkpoint, and
+ * complete all stripes. */
 void bed_stop(struct bed *bed);
 /* Begin to mount only. */
 void bed_start_mount(struct bed *bed);
