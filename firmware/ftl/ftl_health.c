@@ -168,11 +168,16 @@ void ftl_health_snapshot(struct ftl *ftl, uint16_t index)
     }
 }
 
-/* Note planes of a block of a die that, as the flash says, have failed. */
+/*
+ * Note planes of a block of a die that, as the flash says, have failed.  If the
+ * mount could not rebuild some unit without knowing this, it begins again.
+ */
 static void take_planes(struct ftl *ftl, size_t at, uint8_t planes)
 {
     planes &= (uint8_t)(BIT(ftl->layout.geometry.planes) - 1);
     planes &= (uint8_t)~ftl->factory_planes[at];
+    ftl->mount.is_in_vain |= ftl->mount.has_unrebuilt &&
+                             (planes & (uint8_t)~ftl->bad_planes[at]) != 0;
     ftl->failed_planes[at] |= planes;
     ftl->bad_planes[at] |= planes;
 }

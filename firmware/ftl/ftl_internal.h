@@ -42,6 +42,13 @@ enum {
     FTL_RESERVE_ROWS = 3,    /* rows of a superblock that are no capacity */
     FTL_REUSED_MAX = 2, /* superblocks that are `is_reused` at the same time */
     FTL_STUCK_RETRIES = 3, /* see `retries` of struct ftl_superblock */
+    /*
+     * Units that a rebuilt one may do without although nobody knows whether
+     * they are in the sum.  If one or two units of the sum are missing, the row
+     * number of the result is wrong, because the XOR of one or two different
+     * numbers is not 0.  The XOR of more of them may be 0.
+     */
+    FTL_LEFT_OUT_MAX = 2,
 };
 
 /*
@@ -231,6 +238,13 @@ struct ftl_request {
     uint16_t slots[FTL_OP_UNITS]; /* of each unit, or FTL_LIST_END */
     struct ftl_flash_unit units[FTL_OP_UNITS];
     _Alignas(8) uint8_t system[FTL_OP_UNITS][FTL_UNIT_SYSTEM];
+    /*
+     * SCAN, REPAIR: the dies whose units were left out when a unit was rebuilt,
+     * because they could not be read.  If there are any, the unit is right only
+     * if its row number is that of the other units of the row.
+     */
+    uint8_t num_left_out[FTL_OP_UNITS];
+    uint8_t left_out[FTL_OP_UNITS][FTL_LEFT_OUT_MAX];
     struct ftl_protected_read read; /* READ of an operation with metadata */
     _Alignas(8) uint8_t meta[FTL_UNIT_META]; /* the same */
 };
@@ -423,6 +437,7 @@ struct ftl_mount {
                         * 0: it is the configured one */
     bool has_capacity; /* a page says what the capacity is */
     bool has_lost_pages; /* pages that the checkpoint named cannot be read */
+    bool has_unrebuilt;  /* some unit of a stripe could not be rebuilt */
     uint64_t *probes;    /* of each plane of each block */
     uint64_t last_row;   /* the largest row number that was found */
     uint64_t last_normal_row; /* the same, without rows of mounts */

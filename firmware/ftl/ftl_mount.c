@@ -341,6 +341,7 @@ void ftl_mount_begin(struct ftl *ftl)
     ftl->checkpoint.is_needed = false;
     mount->checkpoint_row = 0;
     mount->has_lost_pages = false;
+    mount->has_unrebuilt = false;
     mount->has_capacity = false;
     mount->phase = FTL_MOUNT_PROBE;
     mount->next_die = 0;

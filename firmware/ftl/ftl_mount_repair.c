@@ -7,9 +7,10 @@
  * durable contents, the mount must not use older ones.
  *
  * If the other dies of the stripe can be read, the system bytes of the unit are
- * rebuilt.  They must have the number of the row.  Then the map names the unit,
- * and each read of the unit rebuilds its data.  The contents of a row that may
- * be torn may be rebuilt, too, because a host has written them.
+ * rebuilt.  They must have the number of the row.  One or two other units may
+ * be missing: they may be in planes that have failed.  Then the map names the
+ * unit, and each read of the unit rebuilds its data.  The contents of a row
+ * that may be torn may be rebuilt, too, because a host has written them.
  *
  * Then the mount looks at the entries of the checkpoint's map that name a place
  * in a scanned superblock, and that the scan has not confirmed.  If the place
@@ -21,26 +22,29 @@
 #include "firmware/ftl/ftl_internal.h"
 #include "firmware/ftl/ftl_mount.h"
 
+#include <string.h>
+
 static bool is_unreadable(const struct ftl *ftl, uint32_t place)
 {
     return (ftl->mount.unreadable[place / 8] & BIT(place % 8)) != 0;
 }
 
-/* Whether all other units of a place's stripe can be read. */
+/* Whether enough other units of a place's stripe can be read. */
 static bool is_worthwhile(const struct ftl *ftl, uint32_t place)
 {
     uint32_t dies = ftl->layout.geometry.dies;
     uint32_t row = ftl_place_row(&ftl->layout, place);
     uint32_t index = place % ftl->layout.row_units;
+    uint32_t unreadable = 0;
 
     for (uint32_t other = row - row % dies; other < row - row % dies + dies;
          other++) {
         if (other != row &&
             is_unreadable(ftl, other * ftl->layout.row_units + index)) {
-            return false;
+            unreadable++;
         }
     }
-    return true;
+    return unreadable <= FTL_LEFT_OUT_MAX;
 }
 
 /* Read the units of a row that can be rebuilt. @return whether there are any */
@@ -56,6 +60,7 @@ static bool repair_row(struct ftl *ftl, uint32_t row)
         if (request == NULL) {
             request = ftl_request_take(ftl, FTL_REQUEST_REPAIR);
             ASSERT(request != NULL);
+            memset(request->num_left_out, 0, sizeof(request->num_left_out));
         }
         ftl_request_add(
             ftl, request, first + i,
@@ -88,6 +93,8 @@ void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
 
         if (ftl_mount_note_unit(ftl, request, i)) {
             ftl->mount.unreadable[place / 8] &= (uint8_t)~BIT(place % 8);
+        } else {
+            ftl->mount.has_unrebuilt = true;
         }
     }
 }

@@ -14,6 +14,8 @@
 #include "firmware/ftl/ftl_internal.h"
 #include "firmware/ftl/ftl_mount.h"
 
+#include <string.h>
+
 /*
  * Whether the scan leaves a block out, because the checkpoint says what is in
  * it, or because it is erased.
@@ -53,6 +55,7 @@ bool ftl_mount_scan_row(struct ftl *ftl, struct ftl_request *request)
         layout, flash->block,
         (uint32_t)flash->wordline * layout->geometry.dies + flash->die, 0);
     flash->num_units = 0;
+    memset(request->num_left_out, 0, sizeof(request->num_left_out));
     for (uint32_t i = 0; i < layout->row_units; i++) {
         struct ftl_flash_unit unit;
 
@@ -198,7 +201,8 @@ uint64_t ftl_mount_common_number(const struct ftl *ftl,
         struct ftl_system system, other;
         uint32_t count = 0, place;
 
-        if (!parse_unit(ftl, request, i, &place, &system)) {
+        if (request->num_left_out[i] != 0 ||
+            !parse_unit(ftl, request, i, &place, &system)) {
             continue;
         }
         for (uint32_t j = 0; j < request->flash.num_units; j++) {
@@ -216,6 +220,18 @@ uint64_t ftl_mount_common_number(const struct ftl *ftl,
 bool ftl_mount_is_settling(const struct ftl *ftl)
 {
     return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_SETTLE;
+}
+
+/* A unit is rebuilt, and right.  The planes of the dies that were left out are
+ * in no sum of this stripe, so they have failed. */
+static void note_left_out(struct ftl *ftl, const struct ftl_request *request,
+                          uint32_t index)
+{
+    for (uint32_t i = 0; i < request->num_left_out[index]; i++) {
+        ftl_health_note_failure(ftl, request->flash.block,
+                                request->left_out[index][i],
+                                (uint8_t)BIT(request->units[index].plane));
+    }
 }
 
 bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
@@ -236,6 +252,7 @@ bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
         superblock->has_normal_row = true;
     }
     superblock->last_row = MAX(superblock->last_row, system.row);
+    note_left_out(ftl, request, index);
     if (system.kind == FTL_KIND_PAD && (system.number & FTL_MARKER) != 0) {
         ftl_power_note_marker(ftl, system.row, system.number);
     }
@@ -288,6 +305,7 @@ static void scan_unit(struct ftl *ftl, const struct ftl_request *request,
 
     if (request->units[index].status == FTL_UNIT_UNCORRECTABLE) {
         ftl->mount.unreadable[place / 8] |= (uint8_t)BIT(place % 8);
+        ftl->mount.has_unrebuilt |= ftl->parity.dead_dies[request->flash.die];
     }
     ftl->mount.is_old |= is_old(request, index);
     (void)ftl_mount_note_unit(ftl, request, index);

@@ -46,14 +46,24 @@ struct ftl_accumulator {
 };
 
 /* The rebuilding of units of a request, which reads one die after another. */
+/* What an attempt takes for a part of the sum. */
+enum ftl_rescue_attempt {
+    FTL_RESCUE_ALL,  /* everything that is programmed */
+    FTL_RESCUE_GOOD, /* the planes that are not bad */
+    /* Everything that can be read: a plane may have failed without the mount
+     * knowing it yet.  The mount believes the result only if the row number
+     * fits. */
+    FTL_RESCUE_READABLE,
+};
+
 struct ftl_rescue {
     uint16_t request; /* or FTL_LIST_END */
     uint16_t next_die;
-    bool leaves_bad_planes_out; /* this is the second attempt */
-    bool has_read_bad_planes;   /* in the first attempt */
-    bool is_of_scan;            /* only system bytes are rebuilt */
-    bool is_of_accumulator;     /* the stripe is not complete on flash */
-    bool has_lost_word;         /* a word of the sum was lost */
+    uint8_t attempt;          /* enum ftl_rescue_attempt */
+    bool has_read_bad_planes; /* in the first attempt */
+    bool is_of_scan;          /* only system bytes are rebuilt */
+    bool is_of_accumulator;   /* the stripe is not complete on flash */
+    bool has_lost_word;       /* a word of the sum was lost */
     uint8_t repeats;  /* attempts that were repeated because of lost words */
     uint8_t *members; /* with is_of_accumulator: those of the accumulator */
 
@@ -72,6 +82,8 @@ struct ftl_rescue {
     bool is_lost[FTL_OP_UNITS];    /* another unit of the stripe is lost, too */
     bool has_erased[FTL_OP_UNITS]; /* another unit is erased, and its plane is
                                     * good */
+    /* With FTL_RESCUE_READABLE: how many other units were left out. */
+    uint8_t num_left_out[FTL_OP_UNITS];
     uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */
     uint8_t *data, *meta;           /* the sum */
     uint8_t (*system)[FTL_UNIT_SYSTEM];

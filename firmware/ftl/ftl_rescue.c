@@ -12,6 +12,12 @@
  * sum, and the second attempt leaves them out.  The system bytes of a rebuilt
  * unit must name the logical unit to which the place belongs.
  *
+ * A mount scans the flash before it has read which planes have failed.  So
+ * there is a third attempt for its reads of system bytes: what is erased or
+ * cannot be read is left out.  The mount takes the result only if its row
+ * number is that of the rest of the row, and then also knows which planes have
+ * failed.
+ *
  * If a good plane of a stripe is erased although the stripe has parity, the
  * superblock is being erased, and nothing can be rebuilt from the stripe.  The
  * check byte does not show this, because the XOR of valid check bytes is a
@@ -108,6 +114,7 @@ static void begin_sum(struct ftl *ftl, struct ftl_rescue *rescue)
 
     rescue->next_die = 0;
     rescue->has_lost_word = false;
+    memset(rescue->num_left_out, 0, sizeof(rescue->num_left_out));
     rescue->is_of_accumulator = from != NULL;
     if (from != NULL) {
         memcpy(rescue->members, from->members, ftl->layout.geometry.dies);
@@ -138,7 +145,7 @@ static bool is_wanted(const struct ftl *ftl, const struct ftl_rescue *rescue,
     if (rescue->is_of_accumulator) {
         return (rescue->members[die] & BIT(plane)) != 0;
     }
-    return !rescue->leaves_bad_planes_out ||
+    return rescue->attempt != FTL_RESCUE_GOOD ||
            (ftl_good_planes(ftl, rescue->flash.block, die) & BIT(plane)) != 0;
 }
 
@@ -228,6 +235,20 @@ static const struct ftl_flash_unit *find_contents(
     return unit->status == FTL_UNIT_GOOD ? unit : NULL;
 }
 
+/* Do without a unit of a die that is erased or cannot be read. */
+static void leave_out(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
+                      uint32_t die)
+{
+    uint32_t entry = rescue->entry[unit];
+    struct ftl_request *request = &ftl->requests[rescue->request];
+
+    if (rescue->num_left_out[unit] == FTL_LEFT_OUT_MAX) {
+        rescue->is_lost[unit] = true;
+        return;
+    }
+    request->left_out[entry][rescue->num_left_out[unit]++] = (uint8_t)die;
+}
+
 /* Add what was read of a die to the sum. */
 static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
                     const struct ftl_request *request,
@@ -244,6 +265,11 @@ static void add_die(struct ftl *ftl, struct ftl_rescue *rescue,
         bool is_bad = (good & BIT(unit->plane)) == 0;
 
         rescue->is_used[i] |= !is_erased;
+        if (from == NULL && rescue->attempt == FTL_RESCUE_READABLE &&
+            status == FTL_FLASH_OK && !(is_erased && is_bad)) {
+            leave_out(ftl, rescue, i, request->flash.die);
+            continue;
+        }
         rescue->has_erased[i] |= is_erased && !is_bad;
         if (status != FTL_FLASH_OK ||
             (unit->status == FTL_UNIT_UNCORRECTABLE && !is_bad)) {
@@ -385,6 +411,34 @@ static bool is_to_be_repeated(struct ftl_rescue *rescue)
     return true;
 }
 
+/* Whether a unit could not be rebuilt although its stripe may have parity. */
+static bool is_stripe_damaged(const struct ftl_rescue *rescue)
+{
+    for (uint32_t i = 0; i < rescue->num_units; i++) {
+        if (rescue->saved[rescue->entry[i]].status != FTL_UNIT_GOOD &&
+            (rescue->is_lost[i] ||
+             (rescue->has_erased[i] && rescue->parity[i] == 1))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Find the next attempt. @return whether there is one */
+static bool find_attempt(struct ftl_rescue *rescue)
+{
+    if (rescue->attempt == FTL_RESCUE_ALL && rescue->has_read_bad_planes) {
+        rescue->attempt = FTL_RESCUE_GOOD;
+        return true;
+    }
+    if (rescue->attempt == FTL_RESCUE_READABLE || !rescue->is_of_scan ||
+        rescue->is_of_accumulator || !is_stripe_damaged(rescue)) {
+        return false;
+    }
+    rescue->attempt = FTL_RESCUE_READABLE;
+    return true;
+}
+
 /*
  * Everything is read.
  * @return whether another attempt is worthwhile
@@ -401,6 +455,8 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
             continue; /* An earlier attempt has rebuilt it. */
         }
         if (is_rebuilt(ftl, rescue, i) && copy_unit(ftl, rescue, i)) {
+            ftl->requests[rescue->request].num_left_out[rescue->entry[i]] =
+                rescue->num_left_out[i];
             ftl_scrub_note_weak(ftl, rescue->flash.block);
             ftl->counters.rebuilt_units += !rescue->is_of_scan;
         } else {
@@ -413,11 +469,7 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
     if (is_to_be_repeated(rescue)) {
         return true;
     }
-    if (all || rescue->leaves_bad_planes_out || !rescue->has_read_bad_planes) {
-        return false;
-    }
-    rescue->leaves_bad_planes_out = true;
-    return true;
+    return !all && find_attempt(rescue);
 }
 
 /* Read on, or end. @return whether the request goes on */
@@ -451,7 +503,7 @@ static void start_rescue(struct ftl *ftl, struct ftl_rescue *rescue,
     rescue->flash = request->flash;
     memcpy(rescue->saved, request->units,
            request->flash.num_units * sizeof(request->units[0]));
-    rescue->leaves_bad_planes_out = false;
+    rescue->attempt = FTL_RESCUE_ALL;
     rescue->has_read_bad_planes = false;
     rescue->repeats = 0;
     rescue->is_of_scan = request->kind == FTL_REQUEST_SCAN ||

@@ -811,14 +811,21 @@ struct bed *bed_new_seeded(const struct bed_config *config, uint64_t seed)
     return bed_new(&seeded);
 }
 
+static bool is_stopped(const struct bed *bed)
+{
+    return ftl_stripes_are_complete(bed->ftl) && ftl_is_stopped(bed->ftl);
+}
+
 void bed_stop(struct bed *bed)
 {
     ftl_stop(bed->ftl);
-    while (!ftl_stripes_are_complete(bed->ftl) || !ftl_is_stopped(bed->ftl)) {
+    while (!is_stopped(bed)) {
         if (!ftl_stripes_are_complete(bed->ftl)) {
             ftl_complete_stripes(bed->ftl);
         }
-        step_busy(bed);
+        if (!bed_step(bed) && !is_stopped(bed)) {
+            step_busy(bed);
+        }
     }
 }
 

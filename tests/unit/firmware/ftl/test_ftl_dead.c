@@ -311,3 +311,130 @@ static void test_a_die_that_dies_during_a_mount_loses_nothing(void **state)
     assert_true(deaths[NAND_OP_READ] > 20 && deaths[NAND_OP_PROGRAM] > 5 &&
                 deaths[NAND_OP_ERASE] > 4);
 }
+
+/* ---- Planes that have failed, and a die or a plane that is dead at a start.
+ */
+
+/*
+ * Planes fail, then the drive is switched off in an orderly way.  So all
+ * stripes are complete, and nothing is lost although a die is dead at the next
+ * start.  The planes that have failed before a superblock was opened are in no
+ * sum of its stripes.
+ */
+static struct bed *new_with_failed_planes(uint64_t seed, uint16_t checkpoints,
+                                          uint32_t failures)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    config.checkpoint_superblocks = checkpoints;
+    bed = bed_new_seeded(&config, seed);
+    fill_medium(bed);
+    for (uint32_t i = 0; i < failures; i++) {
+        struct nand_injection failure = fault_once(
+            i % 2 == 0 ? NAND_OP_PROGRAM : NAND_OP_ERASE, NAND_EFFECT_FAIL, 7);
+
+        inject_fault(bed, &failure);
+        bed_use(bed, seed + i, 60);
+        bed_wait_all(bed);
+        bed_flush(bed);
+    }
+    for (unsigned int i = 0; i < seed % 4; i++) {
+        bed_use(bed, seed * 31 + i, 100);
+        bed_wait_all(bed);
+        bed_flush(bed);
+    }
+    bed_settle(bed); /* Rows that failed after their parity are moved. */
+    bed_stop(bed);
+    return bed;
+}
+
+/* The die is dead at the next start. */
+static void check_without_die(const struct bed *bed, unsigned int die)
+{
+    struct bed *cut = bed_cut_saved(bed, die);
+
+    cut->changes_dead_dies = true;
+    cut->dead_dies = (uint8_t)BIT(die);
+    bed_mount(cut);
+    bed_check(cut);
+    bed_settle(cut);
+    bed_check(cut);
+    bed_free(cut);
+}
+
+/* From the next start on, nothing in one plane of the die can be read. */
+static void check_without_plane(const struct bed *bed, unsigned int die)
+{
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+    struct bed *cut = bed_cut_saved(bed, die);
+
+    fault.die = (int32_t)die;
+    fault.plane = (int32_t)(bed->events % 4);
+    bed_start_mount(cut);
+    inject_fault(cut, &fault);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    bed_check(cut);
+    bed_free(cut);
+}
+
+static void lose_die_after_planes(uint64_t seed, uint16_t checkpoints,
+                                  uint32_t failures)
+{
+    struct bed *bed = new_with_failed_planes(seed, checkpoints, failures);
+
+    for (unsigned int die = 0; die < 4; die++) {
+        check_without_die(bed, die);
+        check_without_plane(bed, die);
+    }
+    bed_free(bed);
+}
+
+static void test_failed_planes_and_then_a_dead_die_or_plane_lose_nothing(
+    void **state)
+{
+    uint64_t first = bed_setting("FTL_FIRST", 1);
+
+    (void)state;
+    for (uint64_t i = first; i < first + bed_setting("FTL_SEEDS", 10); i++) {
+        lose_die_after_planes(i, i % 2 == 0 ? 0 : 6, 1 + (uint32_t)(i / 2 % 3));
+    }
+}
+
+/*
+ * The same plane has failed in three dies, so more units of a stripe are
+ * missing than a mount may leave out on its own.  It begins again when it has
+ * read which planes have failed.
+ */
+static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
+    void **state)
+{
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.dies = 6;
+    config.checkpoint_superblocks = 0;
+    for (unsigned int die = 0; die < 3; die++) {
+        struct bed *bed = bed_new(&config);
+
+        for (uint32_t i = 0; i < config.geometry.blocks; i++) {
+            for (uint32_t other = 3; other < 6; other++) {
+                ftl_health_note_failure(bed->ftl, i, other, BIT(1));
+            }
+        }
+        bed->ftl->has_work = true;
+        bed_settle(bed);
+        fill_medium(bed);
+        bed_use(bed, die, 200);
+        bed_wait_all(bed);
+        bed_flush(bed);
+        bed_settle(bed);
+        bed_stop(bed);
+        check_without_die(bed, die);
+        bed_free(bed);
+    }
+}
