@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "firmware/hal/time.h"
-
 static const char *const refusals[NVMF_ANA_RESULTS] = {
     [NVMF_ANA_OK] = NULL,
     [NVMF_ANA_NO_GROUP] = "There is no such group; choose 1 to 16.",
@@ -50,13 +48,14 @@ static enum nvmf_ana_result check_change(const struct nvmf_target *target,
     return result;
 }
 
-static void make_change(struct nvmf_target *target, const struct change *change)
+static void make_change(struct nvmf_target *target, const struct change *change,
+                        uint64_t now_us)
 {
     for (uint64_t g = change->groups.first; g <= change->groups.last; g++) {
         for (uint64_t p = change->portids.first; p <= change->portids.last;
              p++) {
             nvmf_target_set_ana(target, (uint32_t)g, (uint16_t)p, change->state,
-                                change->ms, hal_now_us());
+                                change->ms, now_us);
         }
     }
 }
@@ -80,7 +79,7 @@ static void log_change(struct log *log, const struct ana_wish *wish)
 }
 
 const char *ana_text_set(struct log *log, struct nvmf_target *target,
-                         const struct ana_wish *wish)
+                         const struct ana_wish *wish, uint64_t now_us)
 {
     struct change change = {
         .groups = range_of(wish->group, 1, NVMF_ANA_GROUPS),
@@ -103,7 +102,7 @@ const char *ana_text_set(struct log *log, struct nvmf_target *target,
     change.portids.last++;
     result = check_change(target, &change);
     if (result == NVMF_ANA_OK) {
-        make_change(target, &change);
+        make_change(target, &change, now_us);
         log_change(log, wish);
     }
     return refusals[result];
@@ -145,7 +144,7 @@ static bool parse_wish(const char *word, uint64_t *wish)
 }
 
 void console_ana(struct log *log, struct nvmf_target *target, char **words,
-                 unsigned int count)
+                 unsigned int count, uint64_t now_us)
 {
     struct ana_wish wish = {0};
     const char *refusal;
@@ -163,7 +162,7 @@ void console_ana(struct log *log, struct nvmf_target *target, char **words,
         return;
     }
     wish.state = words[3];
-    refusal = ana_text_set(log, target, &wish);
+    refusal = ana_text_set(log, target, &wish, now_us);
     log_text(log, "%s%s", refusal == NULL ? "ok" : "error: ",
              refusal == NULL ? "" : refusal);
 }

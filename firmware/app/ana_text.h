@@ -22,13 +22,19 @@ struct ana_wish {
  * Set the state of groups at ports, and log it.  If one of them cannot be set,
  * none is.
  *
+ * @param now_us  the time of the main loop's turn
  * @return NULL, or why it was refused
  */
 const char *ana_text_set(struct log *log, struct nvmf_target *target,
-                         const struct ana_wish *wish);
+                         const struct ana_wish *wish, uint64_t now_us);
 
-/** The console's `ana` command. @param words  "ana" and its arguments */
+/**
+ * The console's `ana` command.
+ *
+ * @param words   "ana" and its arguments
+ * @param now_us  the time of the main loop's turn
+ */
 void console_ana(struct log *log, struct nvmf_target *target, char **words,
-                 unsigned int count);
+                 unsigned int count, uint64_t now_us);
 
 #endif

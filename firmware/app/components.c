@@ -24,6 +24,7 @@ static enum loop_work poll_clock(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     drive->now_us = step->now_us;
+    drive->left_out_us = step->left_out_us;
     drive->connect_log.now_us = step->now_us;
     rdma_transport_tick(drive->rdma, step->now_us);
     echo_tick(&drive->echo, step->now_us);
@@ -181,7 +182,8 @@ static enum loop_work step_services(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
-    loop_call_at(step, services_step(&drive->services, step->now_us));
+    loop_call_at(
+        step, services_step(&drive->services, step->now_us, step->left_out_us));
     return LOOP_IDLE;
 }
 

@@ -181,7 +181,8 @@ static void run_host(struct console *console, char **words, unsigned int count)
 
 static void run_ana(struct console *console, char **words, unsigned int count)
 {
-    console_ana(console->log, console->drive->target, words, count);
+    console_ana(console->log, console->drive->target, words, count,
+                console->drive->now_us);
 }
 
 static void run_addresses(struct console *console, char **words,

@@ -508,10 +508,14 @@ static void format_discovery_nqn(const struct drive_config *config,
     }
 }
 
+uint64_t drive_clock_us(const struct drive *drive)
+{
+    return hal_now_us() - drive->left_out_us;
+}
+
 static uint64_t clock_now_us(void *ctx)
 {
-    (void)ctx;
-    return hal_now_us();
+    return drive_clock_us(ctx);
 }
 
 static void latency_start(struct drive *drive)
@@ -566,6 +570,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .vendor = vendor_features(&drive->vendor),
         .trace = mgmt_trace(&drive->mgmt),
         .now_us = clock_now_us,
+        .now_ctx = drive,
         .has_bmc = peripherals_has_bmc(drive, config),
         .connect_ended = connect_log_end,
         .connect_ctx = &drive->connect_log,

@@ -134,7 +134,8 @@ struct drive {
     void (*power_saved)(void *ctx);
     void *power_ctx;
     bool has_power_failed;
-    uint64_t now_us; /* time of the main loop's current turn */
+    uint64_t now_us;      /* time of the main loop's current turn */
+    uint64_t left_out_us; /* time that the main loop does not count */
     struct transfer_errors transfer_errors;
     bool nand_has_failed;         /* until the next start, or a Sanitize */
     bool nand_storage_is_failing; /* the array's file cannot be written */
@@ -182,6 +183,12 @@ struct drive {
 MUST_USE struct init_report drive_init(struct drive *drive,
                                        const struct drive_config *config,
                                        uint64_t now_us);
+
+/**
+ * The time of the main loop, also in the middle of a turn.  drive->now_us is
+ * that of the turn's beginning.
+ */
+uint64_t drive_clock_us(const struct drive *drive);
 
 /**
  * Call this after the network's step: if the drive's addresses have changed,

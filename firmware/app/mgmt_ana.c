@@ -53,6 +53,7 @@ bool mgmt_ana_set(void *ctx, const struct json_args *args, struct json *out,
         return false;
     }
     refusal->code = "bad-argument";
-    refusal->text = ana_text_set(drive->log, drive->target, &wish);
+    refusal->text =
+        ana_text_set(drive->log, drive->target, &wish, drive->now_us);
     return refusal->text == NULL;
 }

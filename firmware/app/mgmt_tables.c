@@ -3,7 +3,6 @@
 #include "firmware/app/mgmt_requests.h"
 
 #include "firmware/app/drive.h"
-#include "firmware/hal/time.h"
 #include "firmware/text/ip_text.h"
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/wire/opcode.h"
@@ -138,7 +137,7 @@ bool mgmt_outstanding(void *ctx, const struct json_args *args, struct json *out,
                       struct mgmt_refusal *refusal)
 {
     const struct drive *drive = ctx;
-    uint64_t now_us = hal_now_us();
+    uint64_t now_us = drive_clock_us(drive);
     unsigned int rows = 0;
     uint64_t at, end;
 

@@ -5,6 +5,7 @@
 #include "firmware/drivers/ecc.h"
 #include "firmware/hal/relax.h"
 #include "firmware/hal/time.h"
+#include "lib/patience.h"
 
 enum {
     /* Waits before the power-off: for the mount, for the flush, and for the
@@ -231,6 +232,12 @@ static void report_saved(struct nand_medium *medium, uint64_t now_us)
     config->saved(config->ctx);
 }
 
+/* The time of the main loop, for calls outside of it. */
+static uint64_t medium_now_us(const struct nand_medium *medium)
+{
+    return hal_now_us() - medium->left_out_us;
+}
+
 /* Serve the flash once, outside of the main loop, and notice it if the power
  * fails. */
 static void run_flash(struct nand_medium *medium, uint64_t now_us)
@@ -277,20 +284,19 @@ static void end_io(void *ctx, void *cookie, enum media_status status)
  */
 static void wait_for_capacity(struct nand_medium *medium)
 {
-    uint64_t end_us = hal_now_us() + CAPACITY_US;
+    struct patience patience;
 
+    patience_start(&patience, hal_now_us(), CAPACITY_US);
     for (uint32_t i = 0; i < STOP_TURNS && !medium->is_saved &&
                          !ftl_capacity_is_known(medium->ftl);
          i++) {
-        uint64_t now_us = hal_now_us();
-
-        if (now_us >= end_us) {
+        if (patience_is_over(&patience, hal_now_us())) {
             log_line(medium->config.log,
                      "ftl: the capacity was not found on the flash in time; "
                      "the drive uses an estimate");
             break;
         }
-        run_flash(medium, now_us);
+        run_flash(medium, medium_now_us(medium));
     }
 }
 
@@ -711,6 +717,7 @@ enum loop_work nand_medium_poll(struct nand_medium *medium,
     uint64_t deadline_us = LOOP_NO_DEADLINE;
     bool any = nand_seam_poll(&medium->seam, step->budget) != 0;
 
+    medium->left_out_us = step->left_out_us;
     medium->has_submitted = false;
     any |= ftl_step(medium->ftl, step->now_us, &deadline_us);
     loop_call_at(step, deadline_us);
@@ -772,21 +779,19 @@ static bool has_stopped(const struct nand_medium *medium)
 }
 
 /* Serve the flash outside of the main loop until is_done() returns true, or
- * until `end_us`.  If the power fails, serve it until the write buffer is saved
- * instead. */
-static void run_until(struct nand_medium *medium, uint64_t end_us,
+ * until the patience is over.  If the power fails, serve it until the write
+ * buffer is saved instead. */
+static void run_until(struct nand_medium *medium, struct patience *patience,
                       bool (*is_done)(const struct nand_medium *))
 {
     for (uint32_t i = 0;
          i < STOP_TURNS &&
          !(medium->is_failing ? medium->is_saved : is_done(medium));
          i++) {
-        uint64_t now_us = hal_now_us();
-
-        if (now_us >= end_us) {
+        if (patience_is_over(patience, hal_now_us())) {
             break;
         }
-        run_flash(medium, now_us);
+        run_flash(medium, medium_now_us(medium));
     }
 }
 
@@ -796,9 +801,12 @@ static void run_until(struct nand_medium *medium, uint64_t end_us,
  */
 static void finish_mount(struct nand_medium *medium)
 {
-    run_until(medium, hal_now_us() + STOP_MOUNT_US, is_mounted);
+    struct patience patience;
+
+    patience_start(&patience, hal_now_us(), STOP_MOUNT_US);
+    run_until(medium, &patience, is_mounted);
     if (medium->state != current_state(medium)) {
-        take_state(medium, hal_now_us());
+        take_state(medium, medium_now_us(medium));
     }
     if (medium->state != FTL_READY) {
         log_line(medium->config.log,
@@ -811,25 +819,25 @@ static void finish_mount(struct nand_medium *medium)
 
 /* Flush until nothing is left in the write buffer: writes that hosts had sent
  * before may begin after a flush. */
-static void flush_buffer(struct nand_medium *medium, uint64_t end_us)
+static void flush_buffer(struct nand_medium *medium, struct patience *patience)
 {
     do {
         medium->result = MEDIA_ABORTED;
         medium->is_stopping = true;
         start_flush(medium);
-        run_until(medium, end_us, has_flushed);
+        run_until(medium, patience, has_flushed);
         if (medium->needs_flush) {
             medium->needs_flush = false;
             medium->is_stopping = false;
         }
     } while (medium->result == MEDIA_OK && !ftl_is_flushed(medium->ftl) &&
-             hal_now_us() < end_us);
+             !patience_is_over(patience, hal_now_us()));
 }
 
 bool nand_medium_stop(struct nand_medium *medium)
 {
     bool is_flushed;
-    uint64_t end_us;
+    struct patience patience;
 
     /* Without a reset, nothing is in the buffer while the mount goes on. */
     if (medium->state == FTL_MOUNTING && medium->config.has_kept_dram) {
@@ -838,12 +846,13 @@ bool nand_medium_stop(struct nand_medium *medium)
     if (medium->state != FTL_READY || medium->is_stopping) {
         return !medium->is_stopping && !medium->config.has_kept_dram;
     }
-    end_us = hal_now_us() + STOP_US;
-    flush_buffer(medium, end_us);
+    patience_start(&patience, hal_now_us(), STOP_US);
+    flush_buffer(medium, &patience);
     if (medium->result == MEDIA_OK) {
-        run_until(medium, end_us, has_space);
+        run_until(medium, &patience, has_space);
         ftl_stop(medium->ftl);
-        run_until(medium, hal_now_us() + STOP_US, has_stopped);
+        patience_start(&patience, hal_now_us(), STOP_US);
+        run_until(medium, &patience, has_stopped);
     }
     if (medium->is_failing) {
         return medium->is_saved;

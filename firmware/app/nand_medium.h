@@ -111,6 +111,7 @@ struct nand_medium {
     uint32_t superblocks;
     uint32_t endurance;       /* erasures that a block is rated for */
     uint64_t start_us;        /* when the mount began */
+    uint64_t left_out_us;     /* time that the main loop does not count */
     bool is_stopping;         /* nand_medium_stop() waits */
     bool needs_flush;         /* it waits for an operation to flush with */
     enum media_status result; /* of what it waits for */

@@ -5,6 +5,7 @@
 
 #include "firmware/hal/relax.h"
 #include "firmware/hal/time.h"
+#include "lib/patience.h"
 
 enum {
     MARKS_US = 1000000, /* longest wait for the marks of a die */
@@ -395,14 +396,15 @@ static bool read_die(struct nand *nand, const struct nand_info *info,
         .planes = (uint8_t)(BIT(info->planes) - 1),
         .list = list,
     };
-    uint64_t end_us = hal_now_us() + MARKS_US;
+    struct patience patience;
 
     if (!nand_submit(nand, &command)) {
         return false;
     }
     nand_kick(nand);
+    patience_start(&patience, hal_now_us(), MARKS_US);
     while (nand_poll(nand, 1, note_status, status) == 0) {
-        if (hal_now_us() >= end_us) {
+        if (patience_is_over(&patience, hal_now_us())) {
             return false;
         }
         hal_relax();

@@ -329,13 +329,18 @@ static void check_nets(struct services *services)
     }
 }
 
-uint64_t services_step(struct services *services, uint64_t now_us)
+uint64_t services_step(struct services *services, uint64_t now_us,
+                       uint64_t left_out_us)
 {
     uint64_t dhcp_us, lldp_us, log_us, mdns_us, sntp_us, stack_us;
 
     services->now_us = now_us;
     check_links(services);
     check_nets(services);
+    if (services->left_out_us != left_out_us) {
+        services->left_out_us = left_out_us;
+        sntp_link_up(&services->sntp, now_us);
+    }
     dhcp_us = dhcp_client_timer(&services->dhcp, now_us);
     drive_net_settle(services->net);
     if (services->address_changes != services->net->address_changes) {

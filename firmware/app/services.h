@@ -37,6 +37,7 @@ struct services {
     struct drive_net *net;
     struct nvmf_target *target;
     uint64_t now_us;
+    uint64_t left_out_us;   /* time that the main loop does not count */
     bool was_up[NET_PORTS]; /* the physical ports' links at the last step */
     /* Links of the stack's ports: two ports, or the aggregate. */
     bool was_net_up[NET_PORTS];
@@ -69,9 +70,13 @@ void services_apply(struct services *services, const struct config *config,
 
 /**
  * Do what is due.  Call this after drive_net_step().
+ *
+ * @param left_out_us  loop_left_out_us(): when it grows, the clock that SNTP
+ *   has set is behind, so the server is asked again
  * @return when to call it again at the latest
  */
-uint64_t services_step(struct services *services, uint64_t now_us);
+uint64_t services_step(struct services *services, uint64_t now_us,
+                       uint64_t left_out_us);
 
 /**
  * Prepare for an orderly power-off: send TTL 0 by LLDP and mDNS, and release

@@ -88,13 +88,14 @@ static void note_failure(const struct flash *flash, uint32_t addr)
 /* Wait for the end of an erasure or write. */
 static bool finish_change(const struct flash *flash, uint32_t addr)
 {
-    uint64_t start_us = hal_now_us();
+    struct patience patience;
 
+    patience_start(&patience, hal_now_us(), BUSY_LIMIT_US);
     do {
         if (!is_busy(flash)) {
             return true;
         }
-    } while (hal_now_us() - start_us < BUSY_LIMIT_US);
+    } while (!patience_is_over(&patience, hal_now_us()));
     note_failure(flash, addr);
     return false;
 }
@@ -106,7 +107,7 @@ static void update_change(const struct flash *flash)
 
     if (!is_busy(flash)) {
         change->is_pending = false;
-    } else if (hal_now_us() - change->start_us >= BUSY_LIMIT_US) {
+    } else if (patience_is_over(&change->patience, hal_now_us())) {
         change->is_pending = false;
         change->has_failed = true;
         note_failure(flash, change->addr);
@@ -183,8 +184,8 @@ void flash_start_erase(const struct flash *flash, uint32_t addr)
     *flash->change = (struct flash_change){
         .is_pending = true,
         .addr = addr,
-        .start_us = hal_now_us(),
     };
+    patience_start(&flash->change->patience, hal_now_us(), BUSY_LIMIT_US);
 }
 
 enum flash_progress flash_poll(const struct flash *flash)

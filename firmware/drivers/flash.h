@@ -11,6 +11,7 @@
 
 #include "firmware/drivers/gpio.h"
 #include "firmware/drivers/spi.h"
+#include "lib/patience.h"
 #include "lib/util.h"
 
 #define FLASH_SECTOR_BYTES 4096u
@@ -27,7 +28,7 @@ struct flash_change {
     bool is_pending; /* the part was busy when the driver last asked it */
     bool has_failed; /* the part was busy for too long */
     uint32_t addr;
-    uint64_t start_us;
+    struct patience patience;
 };
 
 enum flash_progress {

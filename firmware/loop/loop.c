@@ -8,6 +8,7 @@ void loop_init(struct loop *loop)
     *loop = (struct loop){
         .full_us = FULL_TURN_NOW,
         .deadline_us = LOOP_NO_DEADLINE,
+        .due_us = LOOP_NO_DEADLINE, /* the first turn is never late */
     };
 }
 
@@ -72,9 +73,28 @@ static void run_flushes(const struct loop *loop)
     }
 }
 
-bool loop_turn(struct loop *loop, uint64_t now_us)
+/* @return the time of the turn that begins; leaves out a delay before it */
+static uint64_t turn_begins_us(struct loop *loop, uint64_t now_us)
 {
-    struct loop_step step = {now_us, LOOP_NO_DEADLINE, 0};
+    uint64_t begins_us = now_us - loop->left_out_us;
+
+    if (begins_us > loop->due_us && begins_us - loop->due_us > LOOP_LATE_US) {
+        begins_us = loop->due_us + LOOP_LATE_US;
+        loop->left_out_us = now_us - begins_us;
+    }
+    loop->due_us = begins_us;
+    return begins_us;
+}
+
+uint64_t loop_left_out_us(const struct loop *loop)
+{
+    return loop->left_out_us;
+}
+
+bool loop_turn(struct loop *loop, uint64_t hal_us)
+{
+    uint64_t now_us = turn_begins_us(loop, hal_us);
+    struct loop_step step = {now_us, LOOP_NO_DEADLINE, 0, loop->left_out_us};
     enum loop_work work;
 
     if (now_us >= loop->full_us) {
@@ -106,6 +126,10 @@ bool loop_arm(struct loop *loop, uint64_t *deadline_us)
             loop_request_steps(loop);
             return false;
         }
+    }
+    loop->due_us = *deadline_us;
+    if (*deadline_us != LOOP_NO_DEADLINE) {
+        *deadline_us += loop->left_out_us;
     }
     return true;
 }

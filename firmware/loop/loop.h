@@ -24,6 +24,15 @@
  * once more, and refuses if work has come meanwhile.  If none refuses, the hart
  * may sleep until an interrupt or until the earliest deadline.
  *
+ * The time of the loop is the time in which it could have run.  The hart may be
+ * held back: by one long call, or by a computer that stops the emulator or
+ * gives it no processor.  Peers' frames then lie unread, and a peer that is not
+ * read must not look silent.  So a turn that begins more than LOOP_LATE_US
+ * after it was due begins, for polls and steps, LOOP_LATE_US after that; the
+ * rest of the delay is left out for good.  Every deadline of the components is
+ * in this time. It runs behind hal_now_us(), by loop_left_out_us(), so a
+ * component does not compare one with the other.
+ *
  *   loop_init(&loop);
  *   loop_add(&loop, &components[i], ctx);
  *   for (;;) {
@@ -45,6 +54,7 @@
 enum {
     LOOP_COMPONENTS_MAX = 24,
     LOOP_STEPS_WAIT_US = 4000,
+    LOOP_LATE_US = 100000, /* a turn may be late by this and count in full */
 };
 
 /* What a poll or a step did; in a turn, the greatest value counts. */
@@ -55,14 +65,15 @@ enum loop_work {
 };
 
 /*
- * The loop fills this for a poll or step: the time, and its budget.  The poll
+ * The loop fills this for a poll or step: its time, and its budget.  The poll
  * or step gives its next deadline back in it.
  */
 struct loop_step {
     uint64_t now_us;
     /* The next deadline; loop_call_at() lowers it. */
     uint64_t deadline_us;
-    uint32_t budget; /* the budget of the component, from the table */
+    uint32_t budget;      /* the budget of the component, from the table */
+    uint64_t left_out_us; /* loop_left_out_us() */
 };
 
 /*
@@ -144,6 +155,8 @@ struct loop_irqs_entry {
 struct loop {
     uint64_t full_us;     /* when the next full turn is due at the latest */
     uint64_t deadline_us; /* when the next turn is due at the latest */
+    uint64_t due_us;      /* when the next turn is due, asleep or awake */
+    uint64_t left_out_us; /* hal_now_us() minus the time of the loop */
     /* The functions by kind, in the order of the table. */
     uint8_t poll_count, all_count, flush_count, arm_count, irqs_count;
     struct loop_step_entry polls[LOOP_COMPONENTS_MAX];
@@ -178,18 +191,22 @@ static inline void loop_call_at(struct loop_step *step, uint64_t at_us)
  * Take one turn: every component's poll, in a full turn every step too, then
  * every flush.
  *
+ * @param hal_us  hal_now_us()
  * @return whether any component did work: then another turn must follow
  */
-bool loop_turn(struct loop *loop, uint64_t now_us);
+bool loop_turn(struct loop *loop, uint64_t hal_us);
 
 /**
  * Prepare to sleep, after a turn in which no work was done.
  *
  * @param deadline_us  set to when the next turn is due even without an
- *   interrupt
+ *   interrupt, as hal_now_us() tells the time
  * @return false when work has come meanwhile: take another turn
  */
 MUST_USE bool loop_arm(struct loop *loop, uint64_t *deadline_us);
+
+/** For how long the loop was held back since the start. */
+uint64_t loop_left_out_us(const struct loop *loop);
 
 /** After a sleep: tell the components which interrupt lines are up. */
 void loop_irqs(struct loop *loop, uint32_t irqs);

@@ -172,3 +172,8 @@ void native_world_pass(struct native_world *world, uint64_t ns)
 
     (void)is_done;
 }
+
+void native_world_stop(struct native_world *world, uint64_t ns)
+{
+    world->now_ns += ns;
+}

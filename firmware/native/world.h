@@ -119,4 +119,7 @@ void native_world_charge(struct native_world *world, uint64_t blocks);
 /** Let that much virtual time pass. */
 void native_world_pass(struct native_world *world, uint64_t ns);
 
+/** Stop the computer for that time: the clock goes on, but no node runs. */
+void native_world_stop(struct native_world *world, uint64_t ns);
+
 #endif

@@ -248,4 +248,35 @@ static void test_an_association_without_keep_alive_ends(void **state)
     bed_expect_idle(&bed);
 }
 
+/*
+ * A computer that stops everything for longer than the host's time-out: the
+ * host was not silent, because nobody could hear it.
+ */
+static void test_a_pause_of_the_computer_ends_no_association(void **state)
+{
+    const uint64_t pauses_ns[] = {UINT64_C(300000000), UINT64_C(3000000000),
+                                  UINT64_C(30000000000)};
+    struct nvme_host *host = &bed.host->host;
+    struct host_target target;
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    target.kato_ms = 5000;
+    target.io_queues = 2;
+    assert_int_equal(host_connect(host, &target), 0);
+    for (unsigned int i = 0; i < 10 * ARRAY_LEN(pauses_ns); i++) {
+        native_world_stop(&bed.world, pauses_ns[i % ARRAY_LEN(pauses_ns)]);
+        native_world_pass(&bed.world, UINT64_C(3500000000));
+        assert_false(host_is_broken(host));
+        assert_int_equal(host_keep_alive(host), 0);
+        assert_int_equal(bed_write(&bed, 1, i, 1, HOST_DATA_KEYED, false, i),
+                         0);
+    }
+    /* Silence counts as before. */
+    native_world_pass(&bed.world, UINT64_C(20000000000));
+    assert_true(host_is_broken(host));
+    host_vanish(host);
+    bed_expect_idle(&bed);
+}
+
 TEST_FIXTURE(setup, teardown)

@@ -268,6 +268,22 @@ static void test_flash_waits_for_an_erasure_before_other_commands(void **state)
     assert_string_equal(part.text, "[05<1][05<1][06][20002000]");
 }
 
+/* The computer stops the emulator, part included, between two questions. */
+static void test_flash_is_patient_while_nobody_asks_the_part(void **state)
+{
+    struct flash flash = start_erasure(3);
+
+    (void)state;
+    for (unsigned int i = 0; i < 3; i++) {
+        part.now_us += 30000000;
+        assert_int_equal(flash_poll(&flash), FLASH_BUSY);
+    }
+    assert_int_equal(flash_poll(&flash), FLASH_DONE);
+    part.busy = 3;
+    part.step_us = 30000000;
+    assert_true(flash_program(&flash, 0, "\7", 1));
+}
+
 static void test_flash_gives_up_on_an_erasure_that_does_not_end(void **state)
 {
     struct flash_failures failures = {0};

@@ -170,6 +170,7 @@ static void test_turn_without_a_reason_for_steps_calls_polls_only(void **state)
 {
     (void)state;
     assert_false(expect_turn(0, FULL_TURN));
+    expect_deadline(LOOP_NO_DEADLINE);
     assert_false(expect_turn(1000000000, SHORT_TURN));
 }
 
@@ -320,6 +321,73 @@ static void test_turn_after_a_refusal_is_full(void **state)
     world.a.refuses = true;
     assert_false(loop_arm(&world.loop, &deadline_us));
     assert_false(expect_turn(1, FULL_TURN));
+}
+
+static void expect_time(uint64_t hal_us, uint64_t loop_us)
+{
+    loop_request_steps(&world.loop);
+    (void)loop_turn(&world.loop, hal_us);
+    assert_true(world.now_us == loop_us);
+}
+
+static void test_time_in_which_the_loop_was_held_back_is_left_out(void **state)
+{
+    const uint64_t pause_us = 5000000;
+
+    (void)state;
+    expect_time(1000, 1000);
+    expect_time(1000 + LOOP_LATE_US, 1000 + LOOP_LATE_US);
+    expect_time(1000 + LOOP_LATE_US + pause_us, 1000 + 2 * LOOP_LATE_US);
+    assert_true(loop_left_out_us(&world.loop) == pause_us - LOOP_LATE_US);
+    /* It stays left out, and the loop's time goes on. */
+    expect_time(1001 + LOOP_LATE_US + pause_us, 1001 + 2 * LOOP_LATE_US);
+}
+
+static void test_time_of_a_planned_sleep_counts(void **state)
+{
+    (void)state;
+    world.b.step_due_us = 3000000;
+    expect_time(0, 0);
+    expect_deadline(3000000);
+    expect_time(3000000 + LOOP_LATE_US, 3000000 + LOOP_LATE_US);
+    assert_true(loop_left_out_us(&world.loop) == 0);
+}
+
+static void test_pause_in_a_sleep_counts_only_up_to_the_deadline(void **state)
+{
+    (void)state;
+    world.b.step_due_us = 1000000;
+    expect_time(0, 0);
+    expect_deadline(1000000);
+    expect_time(31000000, 1000000 + LOOP_LATE_US);
+    /* The hart's timer knows only the time of the HAL. */
+    world.b.step_due_us = 2000000;
+    expect_time(31000000, 1000000 + LOOP_LATE_US);
+    expect_deadline(31000000 + 900000);
+}
+
+static void test_sleep_that_an_interrupt_ends_leaves_nothing_out(void **state)
+{
+    (void)state;
+    world.b.step_due_us = 1000000;
+    expect_time(0, 0);
+    expect_deadline(1000000);
+    expect_time(400000, 400000);
+    assert_true(loop_left_out_us(&world.loop) == 0);
+}
+
+static void test_first_turn_is_never_late(void **state)
+{
+    (void)state;
+    expect_time(1000000000, 1000000000);
+}
+
+static void test_sleep_without_a_deadline_leaves_nothing_out(void **state)
+{
+    (void)state;
+    expect_time(0, 0);
+    expect_deadline(LOOP_NO_DEADLINE);
+    expect_time(1000000000, 1000000000);
 }
 
 static void test_interrupts_reach_every_component_that_wants_them(void **state)
