@@ -126,13 +126,13 @@ static void end_nand_io(void *ctx, void *cookie, enum media_status status)
     drive_end_io(ctx, (uintptr_t)cookie, status);
 }
 
-/* Warn of a drive that answers, but cannot be relied upon. */
-static void update_reliability(struct drive *drive)
+void drive_update_reliability(struct drive *drive)
 {
     struct nvmf_health health = *nvmf_target_health(drive->target);
 
     health.critical_warning &= (uint8_t)~SMART_WARN_RELIABILITY;
-    if (drive->nand_has_failed || drive->nand_storage_is_failing) {
+    if (drive->nand_has_failed || drive->nand_storage_is_failing ||
+        sensors_have_failed(&drive->peripherals.sensors)) {
         health.critical_warning |= SMART_WARN_RELIABILITY;
     }
     nvmf_target_set_health(drive->target, &health);
@@ -143,7 +143,7 @@ static void report_nand_failure(void *ctx)
     struct drive *drive = ctx;
 
     drive->nand_has_failed = true;
-    update_reliability(drive);
+    drive_update_reliability(drive);
 }
 
 static void report_storage(void *ctx, bool is_failing)
@@ -151,14 +151,14 @@ static void report_storage(void *ctx, bool is_failing)
     struct drive *drive = ctx;
 
     drive->nand_storage_is_failing = is_failing;
-    update_reliability(drive);
+    drive_update_reliability(drive);
 }
 
 void drive_forget_nand_failure(struct drive *drive)
 {
     if (drive->nand.ftl != NULL) {
         drive->nand_has_failed = false;
-        update_reliability(drive);
+        drive_update_reliability(drive);
     }
 }
 

@@ -185,6 +185,12 @@ MUST_USE struct init_report drive_init(struct drive *drive,
                                        uint64_t now_us);
 
 /**
+ * Warn in SMART, or no longer, of a drive that answers but cannot be relied
+ * upon: its medium has failed, or it does not know how hot a part of it is.
+ */
+void drive_update_reliability(struct drive *drive);
+
+/**
  * The time of the main loop, also in the middle of a turn.  drive->now_us is
  * that of the turn's beginning.
  */

@@ -104,8 +104,8 @@ bool mgmt_sensors(void *ctx, const struct json_args *args, struct json *out,
 
         json_begin_object(out, NULL);
         json_number(out, "address", sensor->request.addr);
-        json_bool(out, "answers", sensor->is_known && !sensor->is_missing);
-        if (sensor->is_known) {
+        json_bool(out, "answers", sensor->state == SENSOR_WORKS);
+        if (sensor->state == SENSOR_WORKS) {
             json_number(out, "millikelvin",
                         millikelvin_of(sensor->temperature_256));
         }

@@ -102,6 +102,7 @@ static void update_health(struct drive *drive)
         health.sensor_k[i] = sensors_kelvin(sensors, i);
     }
     nvmf_target_set_health(drive->target, &health);
+    drive_update_reliability(drive);
 }
 
 _Static_assert((int)NVMF_TEMPERATURE_SENSORS == (int)SENSORS,
@@ -117,6 +118,7 @@ static void bmc_health(void *ctx, struct mi_health *health)
     *health = (struct mi_health){
         .critical_warning = nvmf_target_critical_warning(drive->target),
         .temperature_k = smart->temperature_k,
+        .has_sensor_failed = sensors_have_failed(&drive->peripherals.sensors),
         .used_percent = smart->percentage_used,
         .spare_percent = smart->available_spare_percent,
         .is_functional = !nand_medium_has_failed(&drive->nand),

@@ -108,20 +108,22 @@ enum { /* Controller Health Status Poll */
 };
 
 enum {
-    TEMPERATURE_NONE = 0x80, /* not known */
-    TEMPERATURE_MAX = 0x7f,  /* 127 degrees or more */
+    TEMPERATURE_NONE = 0x80,   /* no data, or data older than 5 s */
+    TEMPERATURE_FAILED = 0x81, /* the sensor has failed */
+    TEMPERATURE_MAX = 0x7f,    /* 127 degrees or more */
     TEMPERATURE_MIN = -60,
     ZERO_CELSIUS_K = 273,
 };
 
 /* ---- Health. */
 
-static uint8_t temperature_byte(uint16_t kelvin)
+static uint8_t temperature_byte(const struct mi_health *health)
 {
-    int celsius = kelvin - ZERO_CELSIUS_K;
+    int celsius = health->temperature_k - ZERO_CELSIUS_K;
 
-    if (kelvin == 0) {
-        return TEMPERATURE_NONE;
+    if (health->temperature_k == 0) {
+        return health->has_sensor_failed ? TEMPERATURE_FAILED
+                                         : TEMPERATURE_NONE;
     }
     return (uint8_t)MIN(MAX(celsius, TEMPERATURE_MIN), TEMPERATURE_MAX);
 }
@@ -153,7 +155,7 @@ void mi_basic(const struct mi *mi, const char *serial, uint8_t *buf)
     buf[BASIC_FLAGS] = (uint8_t)(FLAG_NO_ARBITRATION_LOST | FLAG_RESERVED |
                                  status_flags(&health));
     buf[BASIC_WARNINGS] = (uint8_t)~health.critical_warning;
-    buf[BASIC_TEMPERATURE] = temperature_byte(health.temperature_k);
+    buf[BASIC_TEMPERATURE] = temperature_byte(&health);
     buf[BASIC_LIFE_USED] = health.used_percent;
     buf[BASIC_STATUS_PEC] =
         read_pec(BASIC_STATUS_LEN, buf + BASIC_STATUS_LEN, BASIC_STATUS_PEC);
@@ -209,7 +211,9 @@ static void poll_health(struct mi *mi, struct mi_health *health,
                    change_bit(has.failed != had->failed, CHANGE_FAILED) |
                    change_bit(has.shut_down != had->shut_down,
                               CHANGE_SHUTDOWN) |
-                   change_bit(health->temperature_k != told->temperature_k,
+                   change_bit(temperature_byte(health) !=
+                                      temperature_byte(told) ||
+                                  health->temperature_k != told->temperature_k,
                               CHANGE_TEMPERATURE) |
                    change_bit(health->used_percent != told->used_percent,
                               CHANGE_LIFE_USED) |
@@ -327,7 +331,7 @@ static enum mi_status subsystem_health(struct mi_command *command)
     memset(command->data, 0, 8);
     command->data[0] = status_flags(&health);
     command->data[1] = (uint8_t)~health.critical_warning;
-    command->data[2] = temperature_byte(health.temperature_k);
+    command->data[2] = temperature_byte(&health);
     command->data[3] = health.used_percent;
     put_le16(command->data + 4, mi->changes);
     command->len = 8;

@@ -28,6 +28,7 @@ enum {
 struct mi_health {
     uint8_t critical_warning;
     uint16_t temperature_k; /* 0: not known */
+    bool has_sensor_failed; /* which is why it is not known */
     uint8_t used_percent;
     uint8_t spare_percent;
     bool is_functional; /* the drive can execute hosts' commands */

@@ -213,6 +213,9 @@ static void diagnostics_done(struct module *module, const uint8_t *diagnostics,
 {
     bool is_read = outcome == I2C_OK;
 
+    if (is_read) {
+        module->values_us = module->now_us;
+    }
     if (is_read && module_limits_are_intact(diagnostics)) {
         module->failures[1] = 0;
         module->diagnostics = MODULE_DIAGNOSTICS_READ;
@@ -277,12 +280,24 @@ void module_init(struct module *module, const struct module_config *config)
     module->request.ctx = module;
 }
 
+/* A read may take any time, for example on a bus that is stuck. */
+static void forget_old_values(struct module *module)
+{
+    if (module->has_values &&
+        module->now_us - module->values_us > MODULE_AGE_US) {
+        module->diagnostics = MODULE_DIAGNOSTICS_UNANSWERED;
+        forget_values(module);
+        module_report_changes(module);
+    }
+}
+
 uint64_t module_step(struct module *module, uint64_t now_us)
 {
     module->now_us = now_us;
     if (now_us < module->next_us) {
         return module->next_us;
     }
+    forget_old_values(module);
     module->next_us = now_us + MODULE_PERIOD_US;
     if (!module->request.is_queued) {
         submit_read(module, 0);

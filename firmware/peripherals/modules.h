@@ -25,6 +25,7 @@ enum {
     MODULE_EVENT_TEXT_MAX = 191,
     MODULE_PERIOD_US = 1000000,
     MODULE_ATTEMPTS = 3,
+    MODULE_AGE_US = 5000000, /* older values are not shown as values */
     MODULE_BURST = 16,
     MODULE_PACE_US = 10 * 1000 * 1000,
 };
@@ -129,7 +130,8 @@ struct module {
     uint8_t compliance; /* SFF-8024: extended specification compliance */
     bool has_flags;     /* the module itself compares values with limits */
     enum module_diagnostics diagnostics;
-    bool has_values; /* the next four are valid */
+    bool has_values;    /* the next five are valid */
+    uint64_t values_us; /* when the module has sent the values */
     int32_t value[MODULE_QUANTITIES];
     int32_t limit[MODULE_QUANTITIES][MODULE_LIMITS];
     /* BIT(MODULE_LIMIT()) for each limit that can be used: the lower one of

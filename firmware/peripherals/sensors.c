@@ -10,36 +10,68 @@ enum {
     ZERO_CELSIUS_K = 273,
 };
 
+/* A sensor that fails again and again is reported once. */
+static void note_good_read(struct sensor *sensor)
+{
+    struct sensors *sensors = sensor->sensors;
+
+    sensor->failures = 0;
+    if (sensor->has_failed && ++sensor->good_reads == SENSOR_GOOD_READS) {
+        sensor->has_failed = false;
+        sensors->has_changed = true;
+        log_line(sensors->log, "sensors: %s answers again", sensor->name);
+    }
+}
+
 static void take_temperature(struct sensor *sensor, int16_t temperature_256)
 {
     struct sensors *sensors = sensor->sensors;
 
-    if (sensor->is_missing) {
-        log_line(sensors->log, "sensors: %s answers again", sensor->name);
-    }
-    if (!sensor->is_known || sensor->temperature_256 != temperature_256) {
+    if (sensor->state != SENSOR_WORKS ||
+        sensor->temperature_256 != temperature_256) {
         sensors->has_changed = true;
     }
-    sensor->is_known = true;
-    sensor->is_missing = false;
-    sensor->failures = 0;
+    sensor->state = SENSOR_WORKS;
     sensor->temperature_256 = temperature_256;
+    sensor->read_us = sensors->now_us;
+    note_good_read(sensor);
 }
 
-/* The last value stays in use while a sensor does not answer. */
 static void note_failure(struct sensor *sensor)
 {
+    sensor->good_reads = 0;
     if (sensor->failures == SENSOR_ATTEMPTS) {
         return;
     }
     sensor->failures++;
     if (sensor->failures == SENSOR_ATTEMPTS) {
-        sensor->is_missing = true;
-        log_line(sensor->sensors->log,
-                 "sensors: %s does not answer at I2C address %02x; SMART %s",
-                 sensor->name, sensor->request.addr,
-                 sensor->is_known ? "keeps its last temperature"
-                                  : "does without it");
+        sensor->state = SENSOR_FAILED;
+        sensor->sensors->has_changed = true;
+        if (!sensor->has_failed) {
+            sensor->has_failed = true;
+            log_line(sensor->sensors->log,
+                     "sensors: %s does not answer at I2C address %02x; SMART "
+                     "and the BMC are told no temperature of it",
+                     sensor->name, sensor->request.addr);
+        }
+    }
+}
+
+/* A read may take any time, for example on a bus that is stuck. */
+static void forget_old_temperatures(struct sensors *sensors)
+{
+    for (unsigned int i = 0; i < SENSORS; i++) {
+        struct sensor *sensor = &sensors->sensor[i];
+
+        if (sensor->state == SENSOR_WORKS &&
+            sensors->now_us - sensor->read_us > SENSOR_AGE_US) {
+            sensor->state = SENSOR_NO_DATA;
+            sensors->has_changed = true;
+            log_line(sensors->log,
+                     "sensors: %s has not been read for 5 s; SMART and the BMC "
+                     "are told no temperature of it",
+                     sensor->name);
+        }
     }
 }
 
@@ -69,9 +101,11 @@ void sensors_init(struct sensors *sensors, const struct sensors_config *config)
 
 uint64_t sensors_step(struct sensors *sensors, uint64_t now_us)
 {
+    sensors->now_us = now_us;
     if (now_us < sensors->next_us) {
         return sensors->next_us;
     }
+    forget_old_temperatures(sensors);
     sensors->next_us = now_us + SENSOR_PERIOD_US;
     for (unsigned int i = 0; i < SENSORS; i++) {
         struct i2c_request *request = &sensors->sensor[i].request;
@@ -101,7 +135,9 @@ uint16_t sensors_kelvin(const struct sensors *sensors, unsigned int number)
         (uint32_t)(sensor->temperature_256 + ZERO_CELSIUS_K * UNITS_PER_DEGREE +
                    UNITS_PER_DEGREE / 2);
 
-    return sensor->is_known ? (uint16_t)(kelvin_256 / UNITS_PER_DEGREE) : 0;
+    return sensor->state == SENSOR_WORKS
+               ? (uint16_t)(kelvin_256 / UNITS_PER_DEGREE)
+               : 0;
 }
 
 uint16_t sensors_composite_kelvin(const struct sensors *sensors)
@@ -112,4 +148,14 @@ uint16_t sensors_composite_kelvin(const struct sensors *sensors)
         hottest = MAX(hottest, sensors_kelvin(sensors, i));
     }
     return hottest;
+}
+
+bool sensors_have_failed(const struct sensors *sensors)
+{
+    for (unsigned int i = 0; i < SENSORS; i++) {
+        if (sensors->sensor[i].has_failed) {
+            return true;
+        }
+    }
+    return false;
 }

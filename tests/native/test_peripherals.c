@@ -23,6 +23,8 @@ enum {
     SENSOR_BUS = 2,
     THRESHOLD_UNDER = 1 << 20,
     TMPSEL_SENSOR2 = 2 << 16,
+    BASIC_WARNINGS = 2, /* of the Basic Management Command; bits inverted */
+    BASIC_TEMPERATURE = 3,
 };
 
 TEST_FIXTURE(setup, teardown)
@@ -145,13 +147,55 @@ static void test_a_sensor_that_fails_is_reported_once(void **state)
     assert_non_null(line);
     assert_null(strstr(line + strlen("media's temperature sensor"),
                        "sensor does not answer"));
+    /* The temperature that it had does not count, and its failure is told. */
     read_smart();
-    assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 50);
+    assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 40);
+    assert_int_equal(get_le16(page + SMART_SENSORS + 2), 0);
+    assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_RELIABILITY);
     wires->sensor[1].addr = addr;
     measure_celsius(40, 45);
-    assert_non_null(console_has("media's temperature sensor answers again"));
     read_smart();
     assert_int_equal(get_le16(page + SMART_TEMPERATURE), KELVIN_0C + 45);
+    assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_RELIABILITY);
+    native_world_pass(&bed.world, SENSOR_GOOD_READS * SECOND_NS);
+    assert_non_null(console_has("media's temperature sensor answers again"));
+    read_smart();
+    assert_int_equal(page[SMART_CRITICAL_WARNING], 0);
+}
+
+/* What the Basic Management Command reads at `offset`. */
+static uint8_t read_basic(unsigned int offset)
+{
+    return bed.drive->machine.i2c[1].state.image[0][offset];
+}
+
+static void test_bmc_is_told_when_no_temperature_is_known(void **state)
+{
+    struct i2c_wires *wires = &bed.drive->machine.i2c_wires[SENSOR_BUS];
+    const uint8_t addr[] = {wires->sensor[0].addr, wires->sensor[1].addr};
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    measure_celsius(40, 41);
+    assert_int_equal(read_basic(BASIC_TEMPERATURE), 41);
+    assert_int_equal(read_basic(BASIC_WARNINGS), 0xff);
+    wires->sensor[0].addr = 0;
+    wires->sensor[1].addr = 0;
+    wires->sensor[1].temperature_256 = 95 * 256;
+    native_world_pass(&bed.world, 6 * SECOND_NS);
+    assert_int_equal(read_basic(BASIC_TEMPERATURE), 0x81); /* has failed */
+    assert_int_equal(read_basic(BASIC_WARNINGS),
+                     (uint8_t)~SMART_WARN_RELIABILITY);
+    read_smart();
+    assert_int_equal(get_le16(page + SMART_TEMPERATURE), 0);
+    assert_int_equal(page[SMART_CRITICAL_WARNING], SMART_WARN_RELIABILITY);
+    wires->sensor[0].addr = addr[0];
+    wires->sensor[1].addr = addr[1];
+    native_world_pass(&bed.world, 3 * SECOND_NS);
+    assert_int_equal(read_basic(BASIC_TEMPERATURE), 95);
+    native_world_pass(&bed.world, SENSOR_GOOD_READS * SECOND_NS);
+    assert_int_equal(read_basic(BASIC_WARNINGS),
+                     (uint8_t)~SMART_WARN_TEMPERATURE);
 }
 
 static void test_modules_are_identified_and_can_be_exchanged(void **state)

@@ -609,3 +609,28 @@ static void test_random_modules_do_not_flood_the_log(void **state)
     }
     assert_in_range(cage.events, 1, 16 + SECONDS / 10);
 }
+
+/* The bus is stuck: no read fails, because none ends. */
+static void test_values_that_no_read_renews_are_no_values(void **state)
+{
+    (void)state;
+    look_at_cage(2);
+    assert_true(cage.module.has_values);
+    cage.now_us += SECOND_US;
+    (void)module_step(&cage.module, cage.now_us);
+    assert_true(cage.module.request.is_queued);
+    for (unsigned int s = 0; s < 4; s++) {
+        cage.now_us += SECOND_US;
+        (void)module_step(&cage.module, cage.now_us);
+    }
+    assert_true(cage.module.has_values);
+    cage.now_us += SECOND_US;
+    (void)module_step(&cage.module, cage.now_us);
+    assert_false(cage.module.has_values);
+    assert_int_equal(cage.module.diagnostics, MODULE_DIAGNOSTICS_UNANSWERED);
+    assert_int_equal(cage.kinds[MODULE_EVENT_DIAGNOSTICS], 1);
+    end_transfer();
+    look_at_cage(1);
+    assert_true(cage.module.has_values);
+    assert_int_equal(cage.module.diagnostics, MODULE_DIAGNOSTICS_READ);
+}
