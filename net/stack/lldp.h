@@ -24,7 +24,7 @@
 #include "net/wire/lldp.h"
 
 enum {
-    LLDP_NEIGHBOURS = 4, /* kept for each port; others are only counted */
+    LLDP_NEIGHBOURS = 8, /* kept for each port; others are only counted */
     LLDP_PDU_MAX = 1500,
     LLDP_INTERVAL_S = 30, /* defaults */
     LLDP_HOLD = 4,

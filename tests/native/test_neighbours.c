@@ -140,13 +140,19 @@ static void test_neighbours_refuses_other_ports(void **state)
 }
 
 /* Log page D0h: docs/nvme.md, "Log pages of our own". */
-enum { LOG_PART = 512, LOG_PLACES = 8 };
+enum { LOG_PART = 512, LOG_PORT_PLACES = 8, LOG_PLACES = 16 };
 
+/* The host reads no more than a part with the entries of one port at once. */
 static void read_page(uint8_t *page)
 {
+    const uint32_t len[] = {LOG_PART * (1 + LOG_PORT_PLACES),
+                            LOG_PART * LOG_PORT_PLACES};
+
     memset(page, 0xa5, LOG_PART * (1 + LOG_PLACES));
-    assert_int_equal(host_get_log(&bed.host->host, LOG_NEIGHBOURS, 0, page,
-                                  LOG_PART * (1 + LOG_PLACES)),
+    assert_int_equal(
+        host_get_log(&bed.host->host, LOG_NEIGHBOURS, 0, page, len[0]), 0);
+    assert_int_equal(host_get_log(&bed.host->host, LOG_NEIGHBOURS, len[0],
+                                  page + len[0], len[1]),
                      0);
 }
 
@@ -213,6 +219,27 @@ static void test_log_page_lists_the_neighbours(void **state)
     assert_string_equal((const char *)place + 280, "Linux");
     assert_memory_equal(place + 440, ipv4, 16);
     assert_int_equal(place[456], 0xfe);
+    host_disconnect(&bed.host->host);
+}
+
+static void test_log_page_has_eight_neighbours_of_a_port(void **state)
+{
+    uint8_t page[LOG_PART * (1 + LOG_PLACES)];
+    uint8_t pdu[sizeof(lldp_golden)];
+
+    (void)state;
+    bed_connect(&bed, 0, 1, 64);
+    memcpy(pdu, lldp_golden, sizeof(pdu));
+    for (unsigned int i = 0; i <= LOG_PORT_PLACES; i++) {
+        pdu[8] = (uint8_t)i; /* the last byte of the chassis's MAC address */
+        send_lldp(1, pdu, sizeof(pdu));
+    }
+    read_page(page);
+    for (unsigned int i = 1; i <= LOG_PLACES; i++) {
+        assert_int_equal(page[i * LOG_PART], i > LOG_PORT_PLACES);
+    }
+    /* The ninth one is only counted. */
+    assert_int_equal(get_le64(page + 64 + 4 * 8), 1);
     host_disconnect(&bed.host->host);
 }
 
