@@ -48,6 +48,59 @@ static const char *const nand_counter_name[] = {
 _Static_assert(ARRAY_LEN(nand_counter_name) == NAND_COUNTERS,
                "every counter of the NAND controller has a name");
 
+static const char *const stack_counter_name[] = {
+    [NET_RX_FRAMES] = "received",
+    [NET_TX_FRAMES] = "sent",
+    [NET_TX_NO_BUFFER] = "unsent-no-buffer",
+    [NET_ARP_REPLIES] = "arp-replies",
+    [NET_ND_ADVERTS] = "nd-adverts",
+    [NET_ECHO_REPLIES] = "echo-replies",
+    [NET_ICMP_ERRORS_SENT] = "icmp-errors-sent",
+    [NET_ICMP_ERRORS_LIMITED] = "icmp-errors-limited",
+    [NET_ICMP_ERRORS_RECEIVED] = "icmp-errors-received",
+    [NET_PATH_MTU_NOTED] = "path-mtu-noted",
+    [NET_ROUTER_ADVERTS] = "router-adverts",
+    [NET_FRAGMENTS_RECEIVED] = "fragments-received",
+    [NET_FRAGMENTS_SENT] = "fragments-sent",
+    [NET_REASSEMBLED] = "reassembled",
+    [NET_UDP_DELIVERED] = "udp-delivered",
+    [NET_ETHER_DELIVERED] = "ether-delivered",
+    [NET_ADDRESS_CONFLICTS] = "address-conflicts",
+    [NET_ADDRESS_REFUSED] = "address-refused",
+    [NET_NEIGH_CREATED] = "neigh-created",
+    [NET_NEIGH_EVICTED] = "neigh-evicted",
+    [NET_NEIGH_REFUSED] = "neigh-refused",
+    [NET_NEIGH_FAILED] = "neigh-failed",
+    [NET_DROP_SHORT] = "dropped-short",
+    [NET_DROP_SOURCE_MAC] = "dropped-source-mac",
+    [NET_DROP_ETHERTYPE] = "dropped-ethertype",
+    [NET_DROP_ARP_MALFORMED] = "dropped-arp-malformed",
+    [NET_DROP_ARP_NOT_OURS] = "dropped-arp-not-ours",
+    [NET_DROP_IPV4_HEADER] = "dropped-ipv4-header",
+    [NET_DROP_IPV4_OPTIONS] = "dropped-ipv4-options",
+    [NET_DROP_IPV6_HEADER] = "dropped-ipv6-header",
+    [NET_DROP_IPV6_EXTENSION] = "dropped-ipv6-extension",
+    [NET_DROP_IPV6_OPTION] = "dropped-ipv6-option",
+    [NET_DROP_FRAGMENT_MALFORMED] = "dropped-fragment-malformed",
+    [NET_DROP_FRAGMENT_OVERLAP] = "dropped-fragment-overlap",
+    [NET_DROP_FRAGMENT_EVICTED] = "dropped-fragment-evicted",
+    [NET_DROP_FRAGMENT_TIMEOUT] = "dropped-fragment-timeout",
+    [NET_DROP_SOURCE_IP] = "dropped-source-ip",
+    [NET_DROP_NOT_OURS] = "dropped-not-ours",
+    [NET_DROP_PROTOCOL] = "dropped-protocol",
+    [NET_DROP_ICMP_MALFORMED] = "dropped-icmp-malformed",
+    [NET_DROP_ICMP_TYPE] = "dropped-icmp-type",
+    [NET_DROP_REDIRECT] = "dropped-redirect",
+    [NET_DROP_ECHO_TO_GROUP] = "dropped-echo-to-group",
+    [NET_DROP_ND_MALFORMED] = "dropped-nd-malformed",
+    [NET_DROP_ND_NOT_OURS] = "dropped-nd-not-ours",
+    [NET_DROP_UDP_MALFORMED] = "dropped-udp-malformed",
+    [NET_DROP_UDP_CLOSED] = "dropped-udp-closed",
+    [NET_DROP_LIMITED] = "dropped-limited",
+};
+_Static_assert(ARRAY_LEN(stack_counter_name) == NET_COUNTERS,
+               "every counter of the network stack has a name");
+
 static const char *const rnic_counter_name[] = {
     [RNIC_COUNT_RX_PACKETS] = "packets-in",
     [RNIC_COUNT_TX_PACKETS] = "packets-out",
@@ -166,6 +219,22 @@ static void put_cm_counters(struct json *out, const struct cm_counters *cm)
     json_number(out, "restarts", cm->restarts);
 }
 
+/* Of both ports: frames that the firmware handles itself, which are all but
+ * those of queue pairs. */
+static void put_stack_counters(struct json *out, const struct net_stack *stack)
+{
+    json_begin_object(out, "stack");
+    for (unsigned int i = 0; i < NET_COUNTERS; i++) {
+        uint64_t count = 0;
+
+        for (uint8_t port = 0; port < NET_PORTS; port++) {
+            count += net_stack_counter(stack, port, (enum net_counter)i);
+        }
+        json_number(out, stack_counter_name[i], count);
+    }
+    json_end_object(out);
+}
+
 bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
                    struct mgmt_refusal *refusal)
 {
@@ -188,5 +257,6 @@ bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
     json_begin_object(out, "connection-manager");
     put_cm_counters(out, &drive->net.cm.counters);
     json_end_object(out);
+    put_stack_counters(out, &drive->net.stack);
     return true;
 }

@@ -317,8 +317,33 @@ static void test_counters_report_what_hosts_have_read_and_written(void **state)
     /* The REQs of the admin queue and of the I/O queue. */
     expect_reply(&bed, request, "\"connection-manager\":{\"requests\":2,");
     /* The last counter: nothing of the reply has been cut off. */
-    expect_reply(&bed, request, "\"restarts\":0}}}");
+    expect_reply(&bed, request, "\"dropped-limited\":0}}}");
     host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+/* Whatever the drive drops can be seen somewhere. */
+static void test_counters_report_frames_without_a_source(void **state)
+{
+    static const char request[] =
+        "{\"v\":1,\"id\":1,\"request\":\"counters\"}\n";
+    const struct eth eth = {
+        .dst = {{0x01, 0x80, 0xc2, 0, 0, 0x0e}}, /* LLDP's */
+        .type = ETHERTYPE_LLDP,
+    };
+    uint8_t data[60] = {0};
+    const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    expect_reply(&bed, request, "\"dropped-source-mac\":0,");
+    eth_emit(&eth, data);
+    for (unsigned int port = 0; port < 2; port++) {
+        hw_port_rx(&bed.drive->machine.ports[port], &frame, 1);
+    }
+    native_world_pass(&bed.world, 5000000);
+    expect_reply(&bed, request, "\"dropped-source-mac\":2,");
     bed_end(&bed);
 }
 
