@@ -30,7 +30,6 @@
 #include "hw/intc/riscv_aclint.h"
 #include "hw/intc/sifive_plic.h"
 #include "hw/misc/unimp.h"
-#include "hw/qdev-clock.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/riscv/riscv_hart.h"
@@ -38,7 +37,6 @@
 #include "hw/ssi/pl022.h"
 #include "hw/ssi/ssi.h"
 #include "hw/sysbus.h"
-#include "hw/watchdog/cmsdk-apb-watchdog.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
 #include "qobject/qlist.h"
@@ -57,6 +55,7 @@
 #include "essd_rom.h"
 #include "essd_spi_dma.h"
 #include "essd_sysctl.h"
+#include "essd_watchdog.h"
 #include "hw-model/regs/soc.h"
 
 #define TYPE_ESSD_MACHINE MACHINE_TYPE_NAME("essd")
@@ -68,7 +67,7 @@ struct EssdMachineState {
     RISCVHartArrayState harts;
     MemoryRegion rom;
     MemoryRegion sram;
-    Clock *watchdog_clock;
+    DeviceState *mtimer;
     DeviceState *plic;
     DeviceState *port[SOC_PORTS];
     DeviceState *rnic;
@@ -183,11 +182,11 @@ static void create_harts(EssdMachineState *s)
     vmstate_register(NULL, 0, &vmstate_nmi, s);
 
     riscv_aclint_swi_create(SOC_CLINT_BASE, 0, machine->smp.cpus, false);
-    riscv_aclint_mtimer_create(SOC_CLINT_BASE + RISCV_ACLINT_SWI_SIZE,
-                               RISCV_ACLINT_DEFAULT_MTIMER_SIZE, 0,
-                               machine->smp.cpus, RISCV_ACLINT_DEFAULT_MTIMECMP,
-                               RISCV_ACLINT_DEFAULT_MTIME, SOC_TIMEBASE_HZ,
-                               true);
+    s->mtimer = riscv_aclint_mtimer_create(
+        SOC_CLINT_BASE + RISCV_ACLINT_SWI_SIZE,
+        RISCV_ACLINT_DEFAULT_MTIMER_SIZE, 0, machine->smp.cpus,
+        RISCV_ACLINT_DEFAULT_MTIMECMP, RISCV_ACLINT_DEFAULT_MTIME,
+        SOC_TIMEBASE_HZ, true);
 }
 
 static void create_plic(EssdMachineState *s)
@@ -228,11 +227,12 @@ static void create_memory(EssdMachineState *s)
 static void create_watchdog(EssdMachineState *s, DeviceState *sysctl)
 {
     DeviceState *split = new_child(s, "watchdog-split", TYPE_SPLIT_IRQ);
-    DeviceState *dev = new_child(s, "watchdog", TYPE_CMSDK_APB_WATCHDOG);
+    DeviceState *dev = new_child(s, "watchdog", TYPE_ESSD_WATCHDOG);
 
-    s->watchdog_clock = clock_new(OBJECT(s), "watchdog-clock");
-    clock_set_hz(s->watchdog_clock, SOC_WATCHDOG_HZ);
-    qdev_connect_clock_in(dev, "WDOGCLK", s->watchdog_clock);
+    object_property_set_link(OBJECT(dev), "hart", OBJECT(&s->harts.harts[0]),
+                             &error_fatal);
+    object_property_set_link(OBJECT(dev), "mtimer", OBJECT(s->mtimer),
+                             &error_fatal);
     place_device(dev, SOC_WATCHDOG_BASE);
 
     qdev_prop_set_uint32(split, "num-lines", 3);

@@ -141,7 +141,7 @@ static void reset_machine(EssdSysctlState *s, uint32_t value)
 }
 
 /* Switch the power off: nothing that is in progress is completed. */
-static void end_power(void *opaque)
+static void end_power(void)
 {
     trace_essd_sysctl_power_end();
     kill(getpid(), SIGKILL);
@@ -162,7 +162,7 @@ static void essd_sysctl_write(void *opaque, hwaddr offset, uint64_t value,
         break;
     case A_SYSCTL_POWER_DONE:
         if (s->is_failing && (value & 1)) {
-            end_power(s);
+            end_power();
         }
         break;
     case A_SYSCTL_HART_ENTRY_LO:
@@ -199,8 +199,25 @@ void essd_sysctl_fail_power(EssdSysctlState *s)
     s->is_failing = true;
     trace_essd_sysctl_power_fail(s->plp_budget_us);
     qemu_set_irq(s->power_irq, 1);
-    timer_mod(s->power_end,
-              qemu_clock_get_us(QEMU_CLOCK_VIRTUAL) + s->plp_budget_us);
+    countdown_start(&s->power, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL),
+                    (uint64_t)s->plp_budget_us * 1000);
+    timer_mod(s->power_timer, countdown_deadline_ns(&s->power));
+}
+
+/*
+ * Capacitors supply the firmware, so a pause of the emulator does not empty
+ * them.
+ */
+static void look_at_power(void *opaque)
+{
+    EssdSysctlState *s = opaque;
+
+    if (countdown_look(&s->power, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL),
+                       true)) {
+        end_power();
+    } else {
+        timer_mod(s->power_timer, countdown_deadline_ns(&s->power));
+    }
 }
 
 static bool get_power_fail(Object *obj, Error **errp)
@@ -290,8 +307,8 @@ static int essd_sysctl_post_load(void *opaque, int version_id)
 
 static const VMStateDescription vmstate_essd_sysctl = {
     .name = TYPE_ESSD_SYSCTL,
-    .version_id = 2,
-    .minimum_version_id = 2,
+    .version_id = 3,
+    .minimum_version_id = 3,
     .post_load = essd_sysctl_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32_EQUAL(dram_mib, EssdSysctlState, "DRAM size differs"),
@@ -302,7 +319,10 @@ static const VMStateDescription vmstate_essd_sysctl = {
         VMSTATE_UINT32(next_cause, EssdSysctlState),
         VMSTATE_UINT32(boot_status, EssdSysctlState),
         VMSTATE_BOOL(is_failing, EssdSysctlState),
-        VMSTATE_TIMER_PTR(power_end, EssdSysctlState),
+        VMSTATE_UINT64(power.left_ns, EssdSysctlState),
+        VMSTATE_UINT64(power.since_ns, EssdSysctlState),
+        VMSTATE_UINT8(power.is_running, EssdSysctlState),
+        VMSTATE_TIMER_PTR(power_timer, EssdSysctlState),
         VMSTATE_UINT32_ARRAY(hart_entry, EssdSysctlState, 2),
         VMSTATE_UINT32_ARRAY(scratch, EssdSysctlState, SYSCTL_SCRATCH_WORDS),
         VMSTATE_END_OF_LIST()}};
@@ -315,14 +335,14 @@ static void essd_sysctl_init(Object *obj)
                           0x1000);
     sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->iomem);
     sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->power_irq);
-    s->power_end = timer_new_us(QEMU_CLOCK_VIRTUAL, end_power, s);
+    s->power_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, look_at_power, s);
     qdev_init_gpio_in_named(DEVICE(obj), watchdog_input, "watchdog", 1);
     qdev_init_gpio_out_named(DEVICE(obj), s->strap, "strap", ESSD_STRAPS);
 }
 
 static void essd_sysctl_finalize(Object *obj)
 {
-    timer_free(ESSD_SYSCTL(obj)->power_end);
+    timer_free(ESSD_SYSCTL(obj)->power_timer);
 }
 
 static const Property essd_sysctl_properties[] = {

@@ -23,6 +23,7 @@
 #include "hw/sysbus.h"
 #include "qom/object.h"
 #include "hw/registerfields.h"
+#include "hw-model/core/countdown.h"
 #include "hw-model/regs/sysctl.h"
 
 #define TYPE_ESSD_SYSCTL "essd-sysctl"
@@ -45,7 +46,7 @@ struct EssdSysctlState {
     uint32_t plp_budget_us;
 
     qemu_irq power_irq;
-    QEMUTimer *power_end; /* expires when the capacitors are empty */
+    QEMUTimer *power_timer; /* when to look at `power` */
 
     /* Saved with the machine. */
     bool powered; /* false until the first reset is over */
@@ -56,6 +57,7 @@ struct EssdSysctlState {
     uint32_t boot_status;
     uint32_t hart_entry[2];
     bool is_failing; /* the power has failed; capacitors supply the board */
+    struct countdown power; /* what is left in the capacitors */
     uint32_t scratch[SYSCTL_SCRATCH_WORDS];
 };
 

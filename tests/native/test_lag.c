@@ -243,6 +243,21 @@ static void test_lacp_survives_silent_cables(void **state)
     assert_true(console_says("lag: port 1 left the aggregate"));
 }
 
+/* The partner was not silent, because nobody could hear it. */
+WITH_FIXTURE(setup_lacp, teardown)
+static void test_lacp_survives_pauses_of_the_computer(void **state)
+{
+    (void)state;
+    native_world_pass(&bed.world, 10 * SECOND_NS);
+    assert_int_equal(lag_of_drive()->members, 3);
+    for (unsigned int i = 0; i < 5; i++) {
+        native_world_stop(&bed.world, 30 * SECOND_NS);
+        native_world_pass(&bed.world, 3 * SECOND_NS);
+        assert_int_equal(lag_of_drive()->members, 3);
+    }
+    assert_false(console_says("left the aggregate"));
+}
+
 static const char *type_line(const char *line)
 {
     size_t before = strlen(machine_console(&bed.drive->machine));

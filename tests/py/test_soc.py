@@ -6,6 +6,7 @@ The image slots hold tests/soc/main.c, and the straps select what it does.
 
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -231,6 +232,47 @@ def test_an_image_that_is_not_a_program_traps(bench):
 
 def test_the_watchdog_resets_firmware_that_hangs(bench):
     assert "reset by watchdog" in bench.boot(straps=3)
+
+
+def stop_for(machine: Machine, seconds: float) -> None:
+    """Stop the whole process, as a busy computer or a debugger does."""
+    machine.process.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(seconds)
+    finally:
+        machine.process.send_signal(signal.SIGCONT)
+
+
+def test_a_hart_that_hangs_is_caught_in_time_although_the_process_stops(bench):
+    machine = bench.start(straps=3)
+    machine.wait_for("soc: trial 3")
+    start = time.monotonic()
+    for _ in range(3):
+        stop_for(machine, 0.4)
+    machine.wait_for("reset by watchdog")
+    # Two periods of 1 s, the stops, and a second boot on a busy computer.
+    assert 2 < time.monotonic() - start < 15
+
+
+def test_a_drive_that_is_stopped_does_not_restart(qemu, tmp_path):
+    """The watchdog counts only time in which the hart could have run."""
+    bench = Bench(qemu, fw_build.ensure_firmware(), tmp_path)
+    try:
+        machine = bench.start()
+        machine.wait_for("listening on 4420")
+        for seconds in (0.3, 4.5, 0.3, 4.5, 9):
+            stop_for(machine, seconds)
+            time.sleep(0.1)
+        time.sleep(1)
+        assert machine.log().count("boot: mask ROM") == 1
+        assert "watchdog:" not in machine.log()
+        # The hart runs: it serves the monitor's reset and boots again.
+        machine.ask("system_reset")
+        machine.wait_for_count("listening on 4420", 2)
+        assert "reset by reset pin" in machine.log()
+    finally:
+        for machine in bench.machines:
+            machine.close()
 
 
 def test_system_reset_of_the_monitor_is_the_reset_pin(bench):

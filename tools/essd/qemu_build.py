@@ -75,6 +75,7 @@ DEVICE_CORES = {
     "essd_nand.c": ("hw-model/nand",),
     "essd_mgmt.c": ("hw-model/mgmt",),
     "essd_i2c.c": ("hw-model/i2c",),
+    "essd_watchdog.c": ("hw-model/watchdog",),
     "essd_sfp.c": ("hw-model/sfp",),
 }
 

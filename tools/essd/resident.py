@@ -3,8 +3,8 @@
 
 The clock of a machine in QEMU follows real time.  The kernel may drop pages of
 QEMU's program that were not used for a while, and must read them from the disk when
-they are used again.  On a slow disk this stops the machine for a second or more:
-hosts' timers expire, and the drive's watchdog restarts it.  Pages that one process
+they are used again.  On a slow disk this stops the machine for a second or more,
+and hosts' timers expire.  Pages that one process
 has locked with mlock() stay in memory for all processes that map the same file.
 """
 
