@@ -338,6 +338,8 @@ uint64_t services_step(struct services *services, uint64_t now_us,
     check_links(services);
     check_nets(services);
     if (services->left_out_us != left_out_us) {
+        dhcp_client_held_back(&services->dhcp,
+                              left_out_us - services->left_out_us);
         services->left_out_us = left_out_us;
         sntp_link_up(&services->sntp, now_us);
     }

@@ -542,6 +542,29 @@ uint64_t dhcp_client_timer(struct dhcp_client *client, uint64_t now_us)
     return next_us;
 }
 
+/* @return a time that is earlier by `us`; UINT64_MAX stands for never */
+static uint64_t earlier_us(uint64_t at_us, uint64_t us)
+{
+    return at_us == UINT64_MAX ? at_us : at_us - MIN(at_us, us);
+}
+
+void dhcp_client_held_back(struct dhcp_client *client, uint64_t us)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        struct dhcp_port *port = &client->ports[i];
+
+        port->asked_us = earlier_us(port->asked_us, us);
+        port->renew_us = earlier_us(port->renew_us, us);
+        port->rebind_us = earlier_us(port->rebind_us, us);
+        port->expire_us = earlier_us(port->expire_us, us);
+        if (port->state == DHCP_BOUND) {
+            port->due_us = MIN(port->due_us, port->renew_us);
+        } else if (port->state == DHCP_RENEWING) {
+            port->due_us = MIN(port->due_us, port->rebind_us);
+        }
+    }
+}
+
 void dhcp_client_link(struct dhcp_client *client, uint8_t port_index,
                       bool is_up, uint64_t now_us)
 {

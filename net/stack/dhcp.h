@@ -142,6 +142,13 @@ void dhcp_client_link(struct dhcp_client *client, uint8_t port, bool is_up,
  */
 uint64_t dhcp_client_timer(struct dhcp_client *client, uint64_t now_us);
 
+/**
+ * The clock that the other functions are given has left out `us` microseconds,
+ * in which the drive could not run.  Servers have counted them: the leases end
+ * earlier.
+ */
+void dhcp_client_held_back(struct dhcp_client *client, uint64_t us);
+
 /** Release all leases, before the drive goes down. */
 void dhcp_client_stop(struct dhcp_client *client, uint64_t now_us);
 

@@ -664,6 +664,30 @@ static void test_any_server_may_renew_after_t2(void **state)
     bed_free(bed);
 }
 
+/* The drive was stopped, and its clock with it, but not the server's. */
+static void test_a_lease_goes_on_while_the_drive_is_held_back(void **state)
+{
+    struct bed *bed = bed_in(DHCP_BOUND, false);
+    uint64_t lease_us = bed->port->expire_us - bed->port->asked_us;
+
+    (void)state;
+    dhcp_client_held_back(&bed->client, lease_us / 4);
+    step_time(bed, 1);
+    assert_int_equal(bed->port->state, DHCP_BOUND);
+    dhcp_client_held_back(&bed->client, lease_us / 4);
+    step_time(bed, 1);
+    assert_int_equal(bed->port->state, DHCP_RENEWING);
+    dhcp_client_held_back(&bed->client, lease_us * 3 / 8);
+    step_time(bed, 1);
+    assert_int_equal(bed->port->state, DHCP_REBINDING);
+    assert_int_equal(bed->lost, 0);
+    dhcp_client_held_back(&bed->client, lease_us);
+    step_time(bed, 1);
+    assert_int_equal(bed->lost, 1);
+    assert_int_equal(bed->port->local, -1);
+    bed_free(bed);
+}
+
 static void test_an_expired_lease_is_given_up(void **state)
 {
     struct bed *bed = bed_in(DHCP_REBINDING, false);
