@@ -211,7 +211,10 @@ check_any(struct nvmf_target *target, const struct nvmf_qpair *qpair,
     uint16_t status = check_state(target, qpair, req);
 
     req->command = find_command(target, qpair, &req->sqe);
-    if (!cid_claim(target, req)) {
+    if (qpair->qid == 0 && qpair->ctrl != NO_CTRL) {
+        event_give_up(&target->ctrl[qpair->ctrl], req->sqe.cid);
+    }
+    if (req->sqe.opcode != NVME_FABRICS && !cid_claim(target, req)) {
         return refuse_field(req, NVME_SC_COMMAND_ID_CONFLICT, SQE_CID, 0);
     }
     return status == NVME_SC_SUCCESS ? check_fields(target, qpair, req)

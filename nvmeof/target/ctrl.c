@@ -103,6 +103,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     ctrl->io_count = 0;
     ctrl->promised = 0;
     ctrl->aer_count = 0;
+    ctrl->aers_forgotten = 0;
     memset(ctrl->qpair, 0xff, sizeof(ctrl->qpair));
     memcpy(ctrl->hostid, data->hostid, sizeof(ctrl->hostid));
     memcpy(ctrl->hostnqn, data->hostnqn, sizeof(ctrl->hostnqn));

@@ -40,10 +40,29 @@ static const struct {
                                       LOG_DISCOVERY},
 };
 
+/*
+ * A command has arrived that has the identifier of a waiting event request, if
+ * there is one.  So the host has forgotten that request.  A response to it
+ * would be taken for the response to the new command, so that it gets none: it
+ * stays, among the first of aer[], until the association ends.
+ */
+void event_give_up(struct nvmf_ctrl *ctrl, uint16_t cid)
+{
+    for (unsigned int i = ctrl->aers_forgotten; i < ctrl->aer_count; i++) {
+        struct nvmf_request *req = ctrl->aer[i];
+
+        if (req->sqe.cid == cid) {
+            ctrl->aer[i] = ctrl->aer[ctrl->aers_forgotten];
+            ctrl->aer[ctrl->aers_forgotten++] = req;
+        }
+    }
+}
+
 /* Report pending events while there are outstanding event requests. */
 static void event_report(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
-    for (unsigned int i = 0; i < CTRL_EVENTS && ctrl->aer_count > 0; i++) {
+    for (unsigned int i = 0;
+         i < CTRL_EVENTS && ctrl->aer_count > ctrl->aers_forgotten; i++) {
         struct nvmf_request *req;
 
         if (!(ctrl->events_pending & ~ctrl->events_masked & BIT(i))) {
@@ -105,7 +124,8 @@ void event_check_health(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
     }
 }
 
-/* Keep an Asynchronous Event Request until there is an event to report. */
+/* Keep an Asynchronous Event Request until there is an event to report.  Its
+ * identifier no longer counts as used: see cid.c. */
 uint16_t event_request(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
@@ -114,6 +134,7 @@ uint16_t event_request(struct nvmf_target *target, struct nvmf_request *req)
         return refuse_status(NVME_SC_AER_LIMIT);
     }
     request_wait_event(req);
+    cid_release(req);
     ctrl->aer[ctrl->aer_count++] = req;
     event_report(target, ctrl);
     return NVMF_PENDING;
@@ -128,7 +149,7 @@ static void take_aer(struct nvmf_ctrl *ctrl, unsigned int i)
 bool event_abort(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                  uint16_t cid)
 {
-    for (unsigned int i = 0; i < ctrl->aer_count; i++) {
+    for (unsigned int i = ctrl->aers_forgotten; i < ctrl->aer_count; i++) {
         struct nvmf_request *req = ctrl->aer[i];
 
         if (req->sqe.cid == cid) {
@@ -142,12 +163,16 @@ bool event_abort(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 }
 
 /*
- * Complete all event requests as aborted.  At the end of an association the
- * admin queue is closing, so these completions are dropped.
+ * Complete all event requests as aborted, except those that the host has
+ * forgotten.  At the end of an association the admin queue is closing: then
+ * these completions are dropped, and forgotten requests end, too.
  */
 void event_abort_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
-    while (ctrl->aer_count > 0) {
+    if (ctrl->state == CTRL_ENDING) {
+        ctrl->aers_forgotten = 0;
+    }
+    while (ctrl->aer_count > ctrl->aers_forgotten) {
         struct nvmf_request *req = ctrl->aer[ctrl->aer_count - 1];
 
         take_aer(ctrl, ctrl->aer_count - 1u);

@@ -542,6 +542,7 @@ void event_log_read(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                     uint8_t lid);
 void event_check_health(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 uint16_t event_request(struct nvmf_target *target, struct nvmf_request *req);
+void event_give_up(struct nvmf_ctrl *ctrl, uint16_t cid);
 bool event_abort(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                  uint16_t cid);
 void event_abort_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);

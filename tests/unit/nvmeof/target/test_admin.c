@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake.h"
+#include "nvmeof/target/internal.h"
 
 #include <string.h>
 
@@ -674,6 +675,118 @@ static void test_abort_ends_a_waiting_command(void **state)
     fake->hold_media = false;
     fake_run(fake);
     assert_int_equal(running->cqe.status, 0);
+}
+
+static struct fake_request *send_as(struct fake *fake, uint16_t admin,
+                                    const struct nvme_sqe *sqe, uint16_t cid)
+{
+    struct fake_request *request;
+
+    fake->next_cid = cid;
+    request = fake_send(fake, admin, sqe, NULL, 0);
+    fake->next_cid = 0x100;
+    fake_run(fake);
+    return request;
+}
+
+static struct nvme_sqe property_sqe(uint8_t fctype, uint32_t offset,
+                                    uint64_t value)
+{
+    struct property_command command = {
+        .size_bytes = 4, .offset = offset, .value = value};
+    struct nvme_sqe sqe = {.fctype = fctype};
+
+    property_command_build(&sqe, &command);
+    sqe.psdt = 0; /* fake_send() inverts the bit */
+    return sqe;
+}
+
+/* SPDK forgets its event requests before it shuts a controller down. */
+static void test_a_forgotten_event_request_never_stops_its_identifier(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvmf_ctrl *ctrl = &fake->target->ctrl[0];
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+    struct nvme_sqe get = property_sqe(FABRICS_PROPERTY_GET, PROPERTY_CC, 0);
+    struct nvme_sqe reset = property_sqe(FABRICS_PROPERTY_SET, PROPERTY_CC, 0);
+    uint64_t errors = fake->target->counters.error_log_entries;
+    struct fake_request *event[4];
+
+    for (uint16_t i = 0; i < 4; i++) {
+        event[i] = send_as(fake, admin, &aer, i);
+    }
+    assert_int_equal(send_as(fake, admin, &get, 1)->cqe.status, 0);
+    assert_int_equal(send_as(fake, admin, &keep_alive, 2)->cqe.status, 0);
+    /* Another event request is a command, too, but one too many. */
+    assert_int_equal(send_as(fake, admin, &aer, 3)->cqe.status,
+                     NVME_SC_AER_LIMIT | DNR | MORE);
+    assert_int_equal(fake->target->counters.error_log_entries, errors + 1);
+
+    /* The host expects an answer to the other request only. */
+    event_raise(fake->target, ctrl, CTRL_EVENT_SANITIZE_COMPLETED);
+    fake_run(fake);
+    assert_true(event[0]->is_answered);
+    event_raise(fake->target, ctrl, CTRL_EVENT_RESERVATION);
+    assert_int_equal(send_as(fake, admin, &reset, 1)->cqe.status, 0);
+    for (unsigned int i = 1; i < 4; i++) {
+        assert_false(event[i]->is_answered);
+        assert_int_equal(event[i]->req.state, NVMF_REQUEST_AER);
+    }
+    fake_close(fake, admin);
+    for (unsigned int i = 1; i < 4; i++) {
+        assert_int_equal(event[i]->req.state, NVMF_REQUEST_FREE);
+    }
+}
+
+static void test_a_forgotten_event_request_cannot_be_aborted(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe aer = {.opcode = ADMIN_ASYNC_EVENT_REQUEST};
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+    struct nvme_sqe abort = {.opcode = ADMIN_ABORT, .cdw10 = 7u << 16};
+    struct fake_request *event = send_as(fake, admin, &aer, 7);
+
+    assert_int_equal(send_as(fake, admin, &keep_alive, 7)->cqe.status, 0);
+    assert_int_equal(send_as(fake, admin, &abort, 8)->cqe.dw0, 1);
+    assert_false(event->is_answered);
+    /* Its place among the event requests stays taken. */
+    for (uint16_t i = 0; i < 3; i++) {
+        event = send_as(fake, admin, &aer, i);
+        assert_int_equal(event->req.state, NVMF_REQUEST_AER);
+    }
+    assert_int_equal(send_as(fake, admin, &aer, 9)->cqe.status,
+                     NVME_SC_AER_LIMIT | DNR | MORE);
+}
+
+/* A host can shut down and reset a controller whatever it has forgotten. */
+static void test_fabrics_commands_are_not_searched_for_conflicts(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvme_sqe shutdown =
+        property_sqe(FABRICS_PROPERTY_SET, PROPERTY_CC,
+                     CC_ENABLE | (uint64_t)1 << CC_SHN_SHIFT);
+    struct nvme_sqe get = property_sqe(FABRICS_PROPERTY_GET, PROPERTY_CSTS, 0);
+    struct nvme_sqe set = fake_admin(ADMIN_SET_FEATURES, 0, 0x0e, 0);
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
+    struct fake_request *first;
+
+    fake->hold_fetch = true;
+    fake->next_cid = 3;
+    first = fake_send(fake, admin, &set, fake->data, 8);
+    assert_int_equal(first->req.state, NVMF_REQUEST_FETCHING);
+    assert_int_equal(send_as(fake, admin, &keep_alive, 3)->cqe.status,
+                     NVME_SC_COMMAND_ID_CONFLICT | DNR | MORE);
+    assert_int_equal(send_as(fake, admin, &shutdown, 3)->cqe.status, 0);
+    assert_int_equal(send_as(fake, admin, &get, 3)->cqe.dw0 >> CSTS_SHST_SHIFT,
+                     2);
+    fake->hold_fetch = false;
+    fake_run(fake);
+    assert_int_equal(first->cqe.status, 0);
 }
 
 TEST_FIXTURE(fake_setup, fake_teardown)
