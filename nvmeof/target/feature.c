@@ -498,7 +498,7 @@ static uint16_t protection_check(const struct nvmf_target *target,
     uint32_t nsid = req->sqe.nsid;
 
     if (!ns_are_manageable(target)) {
-        return refuse_query(req, NVME_SC_INVALID_FIELD, SQE_CDW10);
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
     }
     if (nsid == 0 || nsid > NVMF_MAX_NAMESPACES) {
         return refuse_field(req, NVME_SC_INVALID_NS, SQE_NSID, 0);
@@ -773,7 +773,7 @@ static uint16_t vendor_get(struct nvmf_target *target, struct nvmf_request *req)
                              req->sqe.cdw11, &req->result[0]);
     }
     if (status != NVME_SC_SUCCESS) {
-        return refuse_query(req, status, SQE_CDW11);
+        return refuse_field(req, status, SQE_CDW11, 0);
     }
     if (select == SELECT_CAPABILITIES) {
         req->result[0] = CAPABILITY_SAVEABLE | CAPABILITY_CHANGEABLE;
@@ -812,7 +812,7 @@ uint16_t feature_get_check(struct nvmf_target *target, struct nvmf_request *req)
         return vendor_get_check(target, req);
     }
     if (feature == NULL) {
-        return refuse_query(req, NVME_SC_INVALID_FIELD, SQE_CDW10);
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
     }
     if (select > SELECT_CAPABILITIES) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10 + 1, 0);

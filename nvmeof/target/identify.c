@@ -518,10 +518,10 @@ uint16_t identify_check(struct nvmf_target *target, struct nvmf_request *req)
 
     req->data_len = NVME_IDENTIFY_LEN;
     if (row == NULL) {
-        return refuse_query(req, NVME_SC_INVALID_FIELD, SQE_CDW10);
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
     }
     if (row->has_csi && req->sqe.cdw11 >> CSI_SHIFT != CSI_NVM) {
-        return refuse_query(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 3);
+        return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW11 + 3, 0);
     }
     return NVME_SC_SUCCESS;
 }

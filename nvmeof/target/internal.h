@@ -22,6 +22,7 @@ enum { /* nvmf_command.flags */
        COMMAND_HAS_LBA = 0x10,    /* dwords 10 and 11 are an LBA */
        COMMAND_CHANGES_NS = 0x20, /* changes what Identify says of namespaces */
        COMMAND_CHANGES_NS_LIST = 0x40, /* changes which namespaces there are */
+       COMMAND_IS_QUERY = 0x80, /* asks what there is; a refusal is no error */
 };
 
 /*
@@ -92,19 +93,6 @@ static inline uint16_t refuse_field(struct nvmf_request *req,
 {
     req->error_location = (uint16_t)(bit << 8 | byte);
     return refuse_status(status);
-}
-
-/*
- * Refuse a query for something that this drive does not have.  Hosts send such
- * queries at each connect to find out what a drive supports (Identify with a
- * CNS of a later specification, for instance).  They leave no entry in the
- * error log, because monitoring tools treat a growing count as an alarm.
- */
-static inline uint16_t refuse_query(struct nvmf_request *req,
-                                    enum nvme_status status, uint16_t byte)
-{
-    req->is_unlogged = true;
-    return refuse_field(req, status, byte, 0);
 }
 
 static inline struct nvmf_qpair *request_qpair(struct nvmf_target *target,

@@ -372,7 +372,7 @@ const struct nvmf_command io_commands[IO_COMMANDS] = {
                                   .check = reservation_register_check,
                                   .execute = reservation_register_execute},
     [NVM_RESERVATION_REPORT] = {.direction = DATA_TO_HOST,
-                                .flags = COMMAND_NEEDS_NS,
+                                .flags = COMMAND_NEEDS_NS | COMMAND_IS_QUERY,
                                 .check = reservation_report_check,
                                 .execute = reservation_report_execute},
     [NVM_RESERVATION_ACQUIRE] = {.direction = DATA_TO_CONTROLLER,

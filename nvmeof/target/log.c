@@ -406,6 +406,27 @@ static uint64_t log_offset(const struct nvme_sqe *sqe)
     return (uint64_t)sqe->cdw13 << 32 | sqe->cdw12;
 }
 
+/*
+ * Whether a page can be asked for with the command's NSID.  No page belongs to
+ * a single namespace.  smartctl asks for two of them with the NSID of the
+ * device that it was given, so an active namespace may be named there: SMART /
+ * Health Information, which has the values of the whole drive as LPA bit 0
+ * says, and the self-test log, of which section 5.14 says that the command
+ * should be refused.
+ */
+static bool takes_nsid(struct nvmf_target *target,
+                       const struct nvmf_request *req)
+{
+    uint32_t nsid = req->sqe.nsid;
+    uint8_t lid = (uint8_t)req->sqe.cdw10;
+
+    if (nsid == 0 || nsid == NVME_NSID_ALL) {
+        return true;
+    }
+    return (lid == LOG_SMART || lid == LOG_SELF_TEST) &&
+           ns_find_active(target, request_ctrl(target, req), nsid) != NULL;
+}
+
 uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_ctrl *ctrl = request_ctrl(target, req);
@@ -414,12 +435,12 @@ uint16_t log_check(struct nvmf_target *target, struct nvmf_request *req)
     struct log_page log;
 
     if (!find_log(target, ctrl, (uint8_t)sqe->cdw10, &log)) {
-        return refuse_query(req, NVME_SC_INVALID_LOG_PAGE, SQE_CDW10);
+        return refuse_field(req, NVME_SC_INVALID_LOG_PAGE, SQE_CDW10, 0);
     }
     if (sanitize_refuses_log(target, (uint8_t)sqe->cdw10)) {
         return sanitize_status(target);
     }
-    if (sqe->nsid != 0 && sqe->nsid != NVME_NSID_ALL) {
+    if (!takes_nsid(target, req)) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
     }
     if (log.lid == LOG_ENDURANCE_GROUP && !endurance_is_valid(req)) {

@@ -299,6 +299,22 @@ static uint16_t next_sqhd(struct nvmf_qpair *qpair, bool is_connected)
     return qpair->sqhd;
 }
 
+/*
+ * Whether the command's failure belongs into the error log.  Hosts send queries
+ * at each connect, and monitoring tools at each poll, to find out what a drive
+ * supports, and a growing count of errors would alarm those who watch SMART.
+ * So a query that is refused leaves no trace, unless a fault rule has refused
+ * it.
+ */
+static bool is_logged(const struct nvmf_request *req, uint16_t status)
+{
+    bool is_query = (req->command->flags & COMMAND_IS_QUERY) != 0;
+
+    return status != NVME_SC_SUCCESS && !req->is_unlogged &&
+           (!is_query || req->held_by != 0) &&
+           (status & NVME_SC_MASK) != NVME_SC_ABORT_REQUESTED;
+}
+
 static void send_response(struct nvmf_target *target, struct nvmf_request *req,
                           uint16_t status)
 {
@@ -312,8 +328,7 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
     if (is_connect) {
         observe_connect(target, req, status);
     }
-    if (status != NVME_SC_SUCCESS && !req->is_unlogged &&
-        (status & NVME_SC_MASK) != NVME_SC_ABORT_REQUESTED) {
+    if (is_logged(req, status)) {
         log_record_error(target, req, status);
         if (req->sqe.opcode != NVME_FABRICS && qpair->ctrl != NO_CTRL &&
             !target->ctrl[qpair->ctrl].is_discovery) {
@@ -365,6 +380,7 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
 void request_answer_held(struct nvmf_target *target, struct nvmf_request *req)
 {
     request_enter(req, NVMF_REQUEST_EXECUTING);
+    req->held_by = 0;
     send_watched(target, req, req->held_status);
 }
 

@@ -494,7 +494,7 @@ uint16_t reservation_report_check(struct nvmf_target *target,
         return status;
     }
     if (!(req->sqe.cdw11 & RESERVATION_EDS)) {
-        return refuse_query(req, NVME_SC_HOST_ID_FORMAT, SQE_CDW11);
+        return refuse_field(req, NVME_SC_HOST_ID_FORMAT, SQE_CDW11, 0);
     }
     if (req->sqe.cdw10 >= NVMF_MAX_TRANSFER / 4) { /* NUMD, 0's based */
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);

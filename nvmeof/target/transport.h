@@ -121,7 +121,8 @@ struct nvmf_request {
     uint32_t result[2];  /* dwords 0 and 1 of the CQE */
     uint16_t progress;   /* media operations completed, of `steps` */
     uint16_t steps;
-    uint32_t held_by;        /* id of the fault rule that fired; 0: none */
+    uint32_t held_by;        /* id of the fault rule that has given the status,
+                              * or that holds the response back; 0: none */
     uint16_t error_location; /* of an invalid field: byte in 7:0, bit in 10:8 */
     bool owns_buffers;       /* The target must return the pieces with put(). */
     bool is_unlogged;        /* An error gets no entry in the error log. */

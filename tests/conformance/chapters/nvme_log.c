@@ -94,17 +94,28 @@ static void log_unaligned(struct conf *conf, uint8_t lid)
     nvme_close(nvme);
 }
 
-/* No page here belongs to a namespace; LPA bit 0 would allow it for SMART. */
+/*
+ * No page here belongs to a namespace; LPA bit 0 would allow it for SMART.  The
+ * clause says that the command should be refused.  A drive may serve SMART's
+ * page to a program that names an active namespace.
+ */
 static void log_namespace(struct conf *conf, uint8_t lid)
 {
     struct nvme *nvme = nvme_open_page(conf, lid);
     struct nvme_sqe sqe = {
         .opcode = ADMIN_GET_LOG_PAGE, .nsid = nvme->nsid, .cdw10 = lid};
+    uint16_t status;
 
     if (lid == LOG_SMART && nvme->ctrl[ID_CTRL_LPA] & 1) {
         conf_not_applicable(conf, "LPA bit 0 is 1");
     }
-    conf_status(conf, "Get Log Page of a namespace",
+    status = nvme_run(nvme, nvme->admin, &sqe, 4, NULL);
+    if (lid != LOG_SMART || status != NVME_SC_SUCCESS) {
+        conf_status(conf, "Get Log Page of a namespace", status,
+                    NVME_SC_INVALID_FIELD);
+    }
+    sqe.nsid = nvme_inactive_nsid(nvme);
+    conf_status(conf, "Get Log Page of an inactive namespace",
                 nvme_run(nvme, nvme->admin, &sqe, 4, NULL),
                 NVME_SC_INVALID_FIELD);
     sqe.nsid = 0;

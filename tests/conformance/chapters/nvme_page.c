@@ -123,6 +123,118 @@ static void error_opcode(struct conf *conf)
                 NVME_SC_INVALID_OPCODE, SQE_OPCODE, SQE_OPCODE + 1);
 }
 
+/* ---- Queries, which leave no trace. */
+
+static uint64_t count_errors(struct nvme *nvme)
+{
+    return get_le64(nvme_log(nvme, LOG_SMART, LOG_SMART_LEN) +
+                    SMART_ERROR_LOG_ENTRIES);
+}
+
+static void expect_refused(struct nvme *nvme, const char *what,
+                           struct nvme_sqe sqe, uint32_t len)
+{
+    struct nvme_cqe cqe;
+
+    conf_check(nvme->conf,
+               nvme_run(nvme, nvme->admin, &sqe, len, &cqe) != NVME_SC_SUCCESS,
+               "%s was not refused", what);
+    conf_check(nvme->conf, !(cqe.status & MORE_BIT), "%s has the More bit",
+               what);
+}
+
+/*
+ * Monitoring programs ask for what a drive may not have, at each poll.  smartd
+ * raises an alarm when SMART's count of errors grows.
+ */
+static void error_queries(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_admin(conf);
+    uint32_t inactive = nvme_inactive_nsid(nvme);
+    uint64_t errors = count_errors(nvme);
+    const struct {
+        const char *what;
+        struct nvme_sqe sqe;
+        uint32_t len;
+    } rows[] = {
+        {"a page of an inactive namespace",
+         {.opcode = ADMIN_GET_LOG_PAGE, .nsid = inactive, .cdw10 = LOG_SMART},
+         4},
+        {"a page from beyond its end",
+         {.opcode = ADMIN_GET_LOG_PAGE, .cdw10 = LOG_SMART, .cdw13 = 1},
+         4},
+        {"a page that does not exist",
+         {.opcode = ADMIN_GET_LOG_PAGE, .cdw10 = 0x1f},
+         4},
+        {"a page longer than its SGL",
+         {.opcode = ADMIN_GET_LOG_PAGE, .cdw10 = LOG_SMART | 1u << 16},
+         4},
+        {"Identify with NSID 0",
+         {.opcode = ADMIN_IDENTIFY, .cdw10 = CNS_NS_DESCRIPTORS},
+         NVME_IDENTIFY_LEN},
+        {"Identify with a reserved CNS",
+         {.opcode = ADMIN_IDENTIFY, .cdw10 = 0xf0},
+         NVME_IDENTIFY_LEN},
+        {"Get Features with a reserved feature",
+         {.opcode = ADMIN_GET_FEATURES, .cdw10 = 0x77},
+         0},
+        {"Get Features with a reserved Select",
+         {.opcode = ADMIN_GET_FEATURES, .cdw10 = 7u << 8 | 2},
+         0},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        expect_refused(nvme, rows[i].what, rows[i].sqe, rows[i].len);
+    }
+    conf_equal(conf, "errors that SMART counts", count_errors(nvme), errors);
+    nvme_close(nvme);
+}
+
+/* Read a page with the NSID of the device that smartctl was given. */
+static void read_as_smartctl(struct nvme *nvme, uint8_t lid, uint32_t len,
+                             uint32_t nsid)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_GET_LOG_PAGE,
+                           .nsid = nsid,
+                           .cdw10 = lid | (len / 4 - 1) << 16};
+
+    conf_status(nvme->conf, "Get Log Page with the NSID of a device",
+                nvme_run(nvme, nvme->admin, &sqe, len, NULL), NVME_SC_SUCCESS);
+}
+
+/* smartctl -x /dev/nvme0n1, and smartctl -t short /dev/nvme0n1. */
+static void error_smartctl(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open_page(conf, LOG_SELF_TEST);
+    struct nvme_sqe start = {.opcode = ADMIN_DEVICE_SELF_TEST,
+                             .nsid = nvme->nsid,
+                             .cdw10 = 1 /* short */};
+    uint8_t smart[LOG_SMART_LEN];
+    uint64_t errors;
+
+    memcpy(smart, nvme_log(nvme, LOG_SMART, LOG_SMART_LEN), sizeof(smart));
+    errors = get_le64(smart + SMART_ERROR_LOG_ENTRIES);
+    read_as_smartctl(nvme, LOG_SMART, LOG_SMART_LEN, nvme->nsid);
+    conf_same(conf, "the power cycles of the whole drive",
+              nvme->admin->mem + SMART_POWER_CYCLES, smart + SMART_POWER_CYCLES,
+              16);
+    conf_equal(conf, "errors of the whole drive",
+               get_le64(nvme->admin->mem + SMART_ERROR_LOG_ENTRIES), errors);
+    read_as_smartctl(nvme, LOG_SELF_TEST, LOG_SELF_TEST_LEN, nvme->nsid);
+    (void)nvme_run(nvme, nvme->admin, &start, 0, NULL);
+    read_as_smartctl(nvme, LOG_SELF_TEST, LOG_SELF_TEST_LEN, nvme->nsid);
+    conf_equal(conf, "the test in progress, or its result",
+               (nvme->admin->mem[0] & 0xf) == 1 ||
+                   nvme->admin->mem[SELF_TEST_RESULTS] >> 4 == 1,
+               true);
+    conf_equal(conf, "errors that SMART counts", count_errors(nvme), errors);
+    start.cdw10 = 0xf; /* abort */
+    (void)nvme_run(nvme, nvme->admin, &start, 0, NULL);
+    nvme_close(nvme);
+}
+
+/* ---- Entries of commands that were refused. */
+
 /* A Set Features with a reserved feature identifier. */
 static const struct nvme_sqe set_reserved = {.opcode = ADMIN_SET_FEATURES,
                                              .cdw10 = 0x77};
@@ -152,10 +264,17 @@ static void error_no_lba(struct conf *conf)
 
 static void error_sgl(struct conf *conf)
 {
-    error_admin(
-        conf,
-        (struct nvme_sqe){.opcode = ADMIN_IDENTIFY, .cdw10 = CNS_CONTROLLER},
-        16, NVME_SC_SGL_INVALID_LENGTH, SQE_SGL1, SQE_CDW10);
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe sqe = nvme_rw_sqe(nvme, NVM_READ, 0, 1);
+    struct nvme_cqe cqe;
+    struct entry entry;
+
+    conf_status(conf, "a Read into 16 bytes",
+                nvme_run(nvme, nvme->io, &sqe, 16, &cqe),
+                NVME_SC_SGL_INVALID_LENGTH);
+    entry = take_newest_entry(nvme, &cqe, 1);
+    check_location(nvme, &entry, SQE_SGL1, SQE_CDW10);
+    nvme_close(nvme);
 }
 
 static void refuse_some(struct nvme *nvme, unsigned int count)
@@ -493,6 +612,11 @@ static const struct conf_test tests[] = {
          error_overflow),
     TEST("error-smart", "5.14.1.1, 5.14.1.2",
          "SMART counts the entries of the error log", error_smart),
+    TEST("error-queries", "5.14.1.1, 5.14.1.2",
+         "a query that is refused leaves no trace", error_queries),
+    TEST("smartctl", "5.14.1.2, 5.14.1.6",
+         "smartctl can ask for pages with the NSID of its device",
+         error_smartctl),
     TEST("error-none", "5.14.1.1", "a command that succeeds makes no entry",
          error_none),
     TEST("smart-sane", "5.14.1.2", "the values of SMART are possible",

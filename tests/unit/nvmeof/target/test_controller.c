@@ -102,8 +102,11 @@ static void test_commands_are_refused_until_the_controller_is_enabled(
     struct fake *fake = *state;
     uint16_t admin = connected_admin(fake);
     struct nvme_sqe identify = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
+    struct nvme_sqe keep_alive = {.opcode = ADMIN_KEEP_ALIVE};
 
     assert_int_equal(fake_exec(fake, admin, &identify, fake->data, 4096).status,
+                     NVME_SC_COMMAND_SEQUENCE | DNR);
+    assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status,
                      NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
     fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
     assert_int_equal(read_csts(fake, admin), 1);

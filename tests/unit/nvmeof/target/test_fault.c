@@ -148,6 +148,37 @@ static void test_a_command_that_a_rule_refused_meets_no_other_rule(void **state)
     assert_int_equal(nvmf_fault_at(fake->target, 0)->trigger.matched, 0);
 }
 
+static uint64_t count_errors(struct fake *fake)
+{
+    return nvmf_target_counters(fake->target)->error_log_entries;
+}
+
+/* A query leaves no trace, unless the error is one that somebody asked for. */
+static void test_a_query_that_a_rule_refuses_is_in_the_error_log(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    struct nvmf_fault refuse = any_command(1, NVMF_FAULT_STATUS);
+    struct nvmf_fault delay = any_command(2, NVMF_FAULT_DELAY);
+    struct nvme_sqe right = fake_admin(ADMIN_GET_FEATURES, 0, 1, 0);
+    struct nvme_sqe wrong = fake_admin(ADMIN_GET_FEATURES, 0, 0x77, 0);
+    struct fake_request *delayed;
+
+    refuse.trigger.times = 1;
+    add_fault(fake, &refuse);
+    assert_int_equal(fake_exec(fake, admin, &right, NULL, 0).status,
+                     NVME_SC_INTERNAL | MORE);
+    assert_int_equal(count_errors(fake), 1);
+
+    add_fault(fake, &delay);
+    delayed = fake_send(fake, admin, &wrong, NULL, 0);
+    fake_run(fake);
+    assert_false(delayed->is_answered);
+    wait_us(fake, 1000);
+    assert_int_equal(delayed->cqe.status, NVME_SC_INVALID_FIELD | DNR);
+    assert_int_equal(count_errors(fake), 1);
+}
+
 static void test_a_dropped_response_comes_when_the_rule_goes(void **state)
 {
     struct fake *fake = *state;
