@@ -61,10 +61,25 @@ static void list_remove(struct cm *cm, struct cm_list *list, uint16_t i)
 
 /* ---- Look-ups.  The hashes are seeded, because peers choose the keys. */
 
-static uint16_t hash_ids(const struct cm *cm, uint64_t guid, uint32_t number)
+static uint16_t hash_ids(const struct cm *cm, uint64_t guid, uint16_t neigh,
+                         uint32_t number)
 {
-    return random_mix(random_mix(guid ^ cm->config.random_seed) ^ number) &
+    uint64_t word = (uint64_t)neigh << 32 | number;
+
+    return random_mix(random_mix(guid ^ cm->config.random_seed) ^ word) &
            CM_INDEX_MASK;
+}
+
+static uint16_t *id_chain(struct cm *cm, const struct cm_conn *conn)
+{
+    return &cm->by_id[hash_ids(cm, conn->remote_ca_guid, conn->neigh,
+                               conn->remote_comm_id)];
+}
+
+static uint16_t *qpn_chain(struct cm *cm, const struct cm_conn *conn)
+{
+    return &cm->by_qpn[hash_ids(cm, conn->remote_ca_guid, conn->neigh,
+                                conn->remote_qpn)];
 }
 
 struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id)
@@ -80,7 +95,7 @@ struct cm_conn *cm_by_local_id(struct cm *cm, uint32_t local_comm_id)
 struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid, uint16_t neigh,
                                 uint32_t remote_comm_id)
 {
-    uint16_t i = cm->by_id[hash_ids(cm, guid, remote_comm_id)];
+    uint16_t i = cm->by_id[hash_ids(cm, guid, neigh, remote_comm_id)];
 
     while (i != CM_NONE && (cm->conns[i].remote_ca_guid != guid ||
                             cm->conns[i].remote_comm_id != remote_comm_id ||
@@ -93,7 +108,7 @@ struct cm_conn *cm_by_remote_id(struct cm *cm, uint64_t guid, uint16_t neigh,
 struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint16_t neigh,
                                  uint32_t qpn)
 {
-    uint16_t i = cm->by_qpn[hash_ids(cm, guid, qpn)];
+    uint16_t i = cm->by_qpn[hash_ids(cm, guid, neigh, qpn)];
 
     while (i != CM_NONE &&
            (cm->conns[i].remote_ca_guid != guid ||
@@ -106,10 +121,8 @@ struct cm_conn *cm_by_remote_qpn(struct cm *cm, uint64_t guid, uint16_t neigh,
 void cm_index_remote(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
-    uint16_t *id =
-        &cm->by_id[hash_ids(cm, conn->remote_ca_guid, conn->remote_comm_id)];
-    uint16_t *qpn =
-        &cm->by_qpn[hash_ids(cm, conn->remote_ca_guid, conn->remote_qpn)];
+    uint16_t *id = id_chain(cm, conn);
+    uint16_t *qpn = qpn_chain(cm, conn);
 
     ASSERT(!conn->in_by_id && !conn->in_by_qpn);
     conn->next_by_id = *id;
@@ -123,8 +136,7 @@ void cm_index_remote(struct cm_conn *conn)
 static void unindex_id(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
-    uint16_t *link =
-        &cm->by_id[hash_ids(cm, conn->remote_ca_guid, conn->remote_comm_id)];
+    uint16_t *link = id_chain(cm, conn);
 
     if (!conn->in_by_id) {
         return;
@@ -139,8 +151,7 @@ static void unindex_id(struct cm_conn *conn)
 static void unindex_qpn(struct cm_conn *conn)
 {
     struct cm *cm = conn->cm;
-    uint16_t *link =
-        &cm->by_qpn[hash_ids(cm, conn->remote_ca_guid, conn->remote_qpn)];
+    uint16_t *link = qpn_chain(cm, conn);
 
     if (!conn->in_by_qpn) {
         return;

@@ -10,6 +10,7 @@
 #include "net/stack/neigh_table.h"
 
 #include "lib/bytes.h"
+#include "lib/random.h"
 
 /* Allowed transitions; every state may also go to FREE. */
 static const uint8_t neigh_next[NEIGH_STATES] = {
@@ -77,18 +78,22 @@ static void list_remove(struct net_stack *stack, struct neigh_list *list,
     }
 }
 
-/* ---- The hash.  It is seeded, so that peers cannot choose addresses whose
- * hashes collide. */
+/*
+ * ---- The hash.  It is seeded, so that peers cannot choose addresses whose
+ * hashes collide.  Each word is mixed before the next one is added.  Otherwise
+ * bits of one word could cancel those of another word, or of its own other
+ * half, whatever the seed is.
+ */
 
 static unsigned bucket_of(const struct net_stack *stack, uint8_t port,
                           uint16_t vlan, const struct ip_addr *ip)
 {
-    uint64_t x = get_be64(ip->bytes) ^ stack->config.random_seed;
+    uint64_t link = (uint64_t)port << 16 | vlan;
+    uint64_t x = random_mix(stack->config.random_seed ^ link);
 
-    x = (x ^ x >> 32) * 0xbf58476d1ce4e5b9;
-    x ^= get_be64(ip->bytes + 8) ^ ((uint64_t)port << 16 | vlan);
-    x = (x ^ x >> 32) * 0x94d049bb133111eb;
-    return (unsigned)(x >> 40) % NET_NEIGH_BUCKETS;
+    x = random_mix(x ^ get_be64(ip->bytes));
+    x = random_mix(x ^ get_be64(ip->bytes + 8));
+    return (unsigned)x % NET_NEIGH_BUCKETS;
 }
 
 uint16_t net_neigh_find(const struct net_stack *stack, uint8_t port,

@@ -3,6 +3,7 @@
 #include "tests/unit/net/cm/cm_test.h"
 
 #include "lib/bytes.h"
+#include "net/cm/cm_internal.h"
 
 enum {
     MSG = MAD_HEADER_LEN,
@@ -843,6 +844,40 @@ static void test_a_full_pool_is_refused_and_recovers(void **state)
     fill_one_slot(side, n);
     side_sent(side, CM_REP);
     assert_int_equal(side_pins(side), CM_CONNS);
+    side_free(side);
+}
+
+/* Every peer may name the same identifiers as all others. */
+static void test_equal_ids_of_many_peers_do_not_collide(void **state)
+{
+    struct side *side = side_new(2, 7);
+    struct cm *cm = &side->cm;
+
+    (void)state;
+    for (uint16_t i = 0; i < CM_CONNS; i++) {
+        struct cm_conn *conn = cm_pool_take(cm);
+
+        conn->neigh = i;
+        conn->remote_ca_guid = 0x0011223344556677;
+        conn->remote_comm_id = 1;
+        conn->remote_qpn = 2;
+        cm_index_remote(conn);
+        assert_ptr_equal(cm_by_remote_id(cm, conn->remote_ca_guid, i, 1), conn);
+    }
+    for (unsigned int i = 0; i < CM_CONNS; i++) {
+        unsigned int by_id = 0, by_qpn = 0;
+
+        for (uint16_t at = cm->by_id[i]; at != CM_NONE;
+             at = cm->conns[at].next_by_id) {
+            by_id++;
+        }
+        for (uint16_t at = cm->by_qpn[i]; at != CM_NONE;
+             at = cm->conns[at].next_by_qpn) {
+            by_qpn++;
+        }
+        assert_in_range(by_id, 0, 15);
+        assert_in_range(by_qpn, 0, 15);
+    }
     side_free(side);
 }
 

@@ -3,6 +3,7 @@
  * operations. */
 #include "tests/unit/net/stack/net_test.h"
 
+#include "lib/random.h"
 #include "net/wire/arp.h"
 #include "net/wire/icmp.h"
 #include "net/wire/ipv6.h"
@@ -904,6 +905,120 @@ static uint16_t learn_source(struct world *w, unsigned i)
     struct mac_addr mac = mac_of(i);
 
     return world_learn(w, i % 2, &ip, &mac);
+}
+
+/* The h-th address of a family in which addresses are alike. */
+enum family {
+    SAME_HALVES,     /* the two halves of the interface identifier are equal */
+    SAME_UPPER_BITS, /* as before, and only their upper bits differ */
+    INVERTED_HALF,   /* one half is the complement of the other */
+    LOW_HALF,        /* only the lower half differs */
+    HIGH_HALF,       /* only the upper half differs */
+    TOP_BITS,        /* only the uppermost bits of the identifier differ */
+    ROTATED,         /* one bit after the other */
+    PREFIX_ONLY,     /* one identifier in many networks */
+    PREFIX_HALVES,   /* the two halves of the prefix are equal */
+    PREFIX_AND_ID,   /* the identifier equals the prefix */
+    EUI_64,          /* of MACs that follow each other */
+    EVERY_64TH,      /* steps of a power of two */
+    FAMILIES
+};
+
+static struct ip_addr family_address(enum family family, uint64_t h)
+{
+    uint64_t prefix = 0x20010db800000000;
+    uint64_t id = 0;
+    struct ip_addr ip;
+
+    switch (family) {
+    case SAME_HALVES:
+        id = h << 32 | h;
+        break;
+    case SAME_UPPER_BITS:
+        id = h << 53 | h << 21;
+        break;
+    case INVERTED_HALF:
+        id = h << 32 | (~h & UINT32_MAX);
+        break;
+    case LOW_HALF:
+        id = h;
+        break;
+    case HIGH_HALF:
+        id = h << 32;
+        break;
+    case TOP_BITS:
+        id = h << 54;
+        break;
+    case ROTATED:
+        id = 1ull << h % 64 | 1ull << (h / 64 + 17);
+        break;
+    case PREFIX_ONLY:
+        prefix |= h;
+        id = 1;
+        break;
+    case PREFIX_HALVES:
+        prefix = (0x20010000 | h) << 32 | 0x20010000 | h;
+        id = 1;
+        break;
+    case PREFIX_AND_ID:
+        prefix |= h;
+        id = prefix;
+        break;
+    case EUI_64:
+        id = 0x021122fffe000000 | h;
+        break;
+    case EVERY_64TH:
+    default:
+        id = h * 64;
+        break;
+    }
+    put_be64(ip.bytes, prefix);
+    put_be64(ip.bytes + 8, id);
+    return ip;
+}
+
+static unsigned longest_chain(const struct net_stack *stack)
+{
+    unsigned longest = 0;
+
+    for (unsigned i = 0; i < NET_NEIGH_BUCKETS; i++) {
+        uint16_t index = stack->neigh.buckets[i];
+        unsigned length = 0;
+
+        for (; index != NEIGH_NONE; length++) {
+            index = stack->neigh.entries[index].hash_next;
+        }
+        longest = MAX(longest, length);
+    }
+    return longest;
+}
+
+/* A peer chooses its addresses, but not the seed.  The longest of 1024 chains
+ * with 1024 addresses at random is shorter than 16, but for once in 10^10. */
+static void test_neigh_no_family_of_addresses_collides(void **state)
+{
+    uint64_t seeds = 7;
+
+    (void)state;
+    for (unsigned round = 0; round < 12 * FAMILIES; round++) {
+        struct world *w = world_ready();
+        unsigned length;
+
+        w->stack.config.random_seed = random_next(&seeds);
+        assert_int_equal(w->stack.neigh.used, 0);
+        for (unsigned h = 0; h < NET_NEIGHBOURS; h++) {
+            struct ip_addr ip =
+                family_address((enum family)(round % FAMILIES), h + 1);
+
+            (void)world_learn(w, 1, &ip, &host_mac);
+        }
+        length = longest_chain(&w->stack);
+        if (length >= 16) {
+            fail_msg("family %u: %u addresses have one hash", round % FAMILIES,
+                     length);
+        }
+        world_free(w);
+    }
 }
 
 static void test_neigh_1024_sources_are_kept_at_once(void **state)

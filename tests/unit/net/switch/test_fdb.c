@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/net/switch/switch_test.h"
 
+#include "lib/random.h"
+
 static struct mac_addr numbered_mac(uint32_t number)
 {
     struct mac_addr mac = {{2, 0}};
@@ -39,6 +41,58 @@ static void test_fdb_gives_back_address_and_vlan(void **state)
     }
     assert_int_equal(live, 1);
     free(fdb);
+}
+
+/* The h-th address of a family: steps of a power of two in one of two parts of
+ * the address, both parts alike, or the VLAN. */
+static struct mac_addr family_mac(unsigned family, uint32_t h, uint16_t *vlan)
+{
+    struct mac_addr mac = {{2, 0, 0, 0, 0, 1}};
+
+    *vlan = 1;
+    if (family < 16) {
+        put_be32(mac.bytes + 2, h << family);
+    } else if (family < 20) {
+        put_be32(mac.bytes + 1, h << (family - 12));
+    } else if (family == 20) {
+        put_be16(mac.bytes + 1, (uint16_t)h);
+        put_be16(mac.bytes + 4, (uint16_t)h);
+    } else {
+        *vlan = (uint16_t)h;
+        put_be16(mac.bytes + 4, (uint16_t)h);
+    }
+    return mac;
+}
+
+/* 4096 addresses in 2048 sets of four: addresses at random lose 160 of their
+ * places to others. */
+static void test_fdb_no_family_of_addresses_collides(void **state)
+{
+    enum { FAMILIES = 22, ADDRESSES = 4096, MOST_LOST = 300 };
+
+    (void)state;
+    for (unsigned round = 0; round < 16 * FAMILIES; round++) {
+        struct fdb *fdb = make_fdb(300);
+        unsigned known = 0;
+        uint16_t vlan;
+
+        fdb->hash_key = random_mix(round);
+        for (uint32_t h = 1; h <= ADDRESSES; h++) {
+            struct mac_addr mac = family_mac(round % FAMILIES, h, &vlan);
+
+            fdb_learn(fdb, &mac, vlan, 3, 0);
+        }
+        for (uint32_t h = 1; h <= ADDRESSES; h++) {
+            struct mac_addr mac = family_mac(round % FAMILIES, h, &vlan);
+
+            known += fdb_port(fdb, &mac, vlan, 0) == 3;
+        }
+        if (known + MOST_LOST < ADDRESSES) {
+            fail_msg("family %u: %u of %u are known", round % FAMILIES, known,
+                     ADDRESSES);
+        }
+        free(fdb);
+    }
 }
 
 static void test_fdb_keeps_the_latest_of_too_many_addresses(void **state)
