@@ -127,11 +127,31 @@ static void read_telemetry(struct board *board)
 /* A damaged list lets nobody in, because the lost one may have had keys. */
 static void read_hosts(struct board *board)
 {
+    static const char *const repairs[] = {
+        [HOST_REPAIR_FINISHED] =
+            "hosts: both copies of the list of hosts in flash were written "
+            "again, because a change was not finished or older secrets were "
+            "left",
+        [HOST_REPAIR_DAMAGE] =
+            "hosts: a copy of the list of hosts in flash was damaged, and was "
+            "written again; the list is complete",
+        [HOST_REPAIR_FAILED] =
+            "hosts: writing the copies of the list of hosts in flash again "
+            "failed; the list in force is complete",
+    };
+    enum host_repair repair;
+
     if (host_store_read(&board->flash, &board->hosts) == HOST_STORE_DAMAGED) {
         log_line(&board->log,
-                 "hosts: no copy of the list of hosts in flash is intact; no "
-                 "host may connect until the list is made again");
+                 "hosts: the list of hosts in flash is damaged; no host may "
+                 "connect until the list is made again (console: host add NQN, "
+                 "or host exclusive off, which lets every host connect)");
         board->hosts = (struct host_list){.is_exclusive = true};
+        return;
+    }
+    repair = host_store_repair(&board->flash, &board->hosts);
+    if (repair != HOST_REPAIR_NONE) {
+        log_line(&board->log, "%s", repairs[repair]);
     }
 }
 
@@ -219,7 +239,7 @@ bool board_save_config(void *ctx, const struct config *config)
     return config_flash_write(&board->flash, config);
 }
 
-bool board_save_hosts(void *ctx, const struct host_list *hosts)
+enum host_save board_save_hosts(void *ctx, const struct host_list *hosts)
 {
     struct board *board = ctx;
 

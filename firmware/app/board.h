@@ -102,7 +102,8 @@ MUST_USE bool board_save_telemetry(void *board, const uint8_t *record,
 
 /** Write the list of hosts to flash.  The function for
  * drive_config.save_hosts. */
-MUST_USE bool board_save_hosts(void *board, const struct host_list *hosts);
+MUST_USE enum host_save board_save_hosts(void *board,
+                                         const struct host_list *hosts);
 
 /**
  * Fill `buf` with bytes of the system controller's random number generator.

@@ -72,7 +72,7 @@ struct drive_config {
     const struct host_list *hosts;
 
     /* Save a changed list of hosts.  NULL: changes hold until power-off. */
-    bool (*save_hosts)(void *ctx, const struct host_list *hosts);
+    enum host_save (*save_hosts)(void *ctx, const struct host_list *hosts);
 
     /* Fill a buffer with random bytes that nobody can predict. */
     void (*random)(void *ctx, uint8_t *buf, size_t len);

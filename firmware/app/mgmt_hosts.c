@@ -8,7 +8,9 @@
 static bool refuse_change(struct mgmt_refusal *refusal,
                           enum host_list_result result)
 {
-    refusal->code = result == HOST_NOT_SAVED ? "refused" : "bad-argument";
+    refusal->code = result == HOST_NOT_SAVED || result == HOST_SAVED_HALF
+                        ? "refused"
+                        : "bad-argument";
     refusal->text = host_list_result_text(result);
     return result == HOST_OK;
 }

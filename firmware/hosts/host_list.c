@@ -13,7 +13,7 @@ enum {                   /* byte offsets of the header; little-endian */
        HEADER_SEQUENCE = 12,
        HEADER_FLAGS = 16,
        HEADER_BODY_CRC = 20,
-       HEADER_SPARE = 24, /* chosen so that the last byte is not ERASED */
+       HEADER_SPARE = 24, /* chosen for the last byte: emit */
        HEADER_CRC = 28,
        FLAG_EXCLUSIVE = 1,
        VERSION = 1,
@@ -36,13 +36,29 @@ _Static_assert(ENTRY_HOST_KEY + KEY_END == ENTRY_CTRL_KEY,
 _Static_assert((int)ENTRY_CTRL_KEY + (int)KEY_END <= (int)HOST_ENTRY_LEN,
                "an entry holds both keys");
 
+enum {                 /* byte offsets of the seal; little-endian */
+       SEAL_MAGIC = 0, /* 8 bytes */
+       SEAL_SEQUENCE = 8,
+       SEAL_CRC = 12,
+};
+_Static_assert(SEAL_CRC + 4 == HOST_LIST_SEAL_LEN, "the CRC ends it");
+
 enum { ERASED = 0xff }; /* a byte that was not written */
 
 static const uint8_t magic[8] = {'E', 'S', 'S', 'D', '-', 'H', 'S', 'T'};
+static const uint8_t seal_magic[8] = {'E', 'S', 'S', 'D', '-', 'H', 'S', 'L'};
 
 bool host_list_header_is_complete(const uint8_t *buf)
 {
     return buf[HOST_LIST_HEADER_LEN - 1] != ERASED;
+}
+
+/* Whether one flipped bit cannot make a byte look as if it was not written. */
+static bool is_far_from_erased(uint8_t byte)
+{
+    uint8_t zeros = (uint8_t)~byte;
+
+    return (zeros & (zeros - 1)) != 0;
 }
 
 void host_list_header_emit(const struct host_list_header *header, uint8_t *buf)
@@ -57,7 +73,7 @@ void host_list_header_emit(const struct host_list_header *header, uint8_t *buf)
     do {
         buf[HEADER_SPARE]++;
         put_le32(buf + HEADER_CRC, crc32_update(0, buf, HEADER_CRC));
-    } while (!host_list_header_is_complete(buf));
+    } while (!is_far_from_erased(buf[HOST_LIST_HEADER_LEN - 1]));
 }
 
 bool host_list_header_parse(struct host_list_header *header, const uint8_t *buf)
@@ -72,6 +88,21 @@ bool host_list_header_parse(struct host_list_header *header, const uint8_t *buf)
            get_le16(buf + HEADER_VERSION) == VERSION &&
            header->count <= HOSTS_MAX && header->sequence != 0 &&
            crc32_update(0, buf, HEADER_CRC) == get_le32(buf + HEADER_CRC);
+}
+
+void host_list_seal_emit(uint32_t sequence, uint8_t *buf)
+{
+    memcpy(buf + SEAL_MAGIC, seal_magic, sizeof(seal_magic));
+    put_le32(buf + SEAL_SEQUENCE, sequence);
+    put_le32(buf + SEAL_CRC, crc32_update(0, buf, SEAL_CRC));
+}
+
+bool host_list_seal_fits(uint32_t sequence, const uint8_t *buf)
+{
+    uint8_t expected[HOST_LIST_SEAL_LEN];
+
+    host_list_seal_emit(sequence, expected);
+    return memcmp(buf, expected, sizeof(expected)) == 0;
 }
 
 static void key_emit(const struct auth_key *key, uint8_t *buf)

@@ -25,9 +25,17 @@ struct host_list {
     struct host_entry entry[HOSTS_MAX];
 };
 
+/* How a change of the list came into the flash. */
+enum host_save {
+    HOST_SAVED,       /* both copies hold the new list */
+    HOST_SAVED_ONCE,  /* one copy holds it, and is in force */
+    HOST_SAVE_FAILED, /* no copy holds it: the old list is in force */
+};
+
 enum {
     HOST_LIST_HEADER_LEN = 32,
     HOST_ENTRY_LEN = 384,
+    HOST_LIST_SEAL_LEN = 16,
     HOST_LIST_LEN_MAX = HOST_LIST_HEADER_LEN + HOSTS_MAX * HOST_ENTRY_LEN,
 };
 
@@ -51,6 +59,13 @@ bool host_list_header_is_complete(const uint8_t *buf);
 /** @return false when these bytes are no intact header */
 MUST_USE bool host_list_header_parse(struct host_list_header *header,
                                      const uint8_t *buf);
+
+/** The seal of a copy, which says that no other copy is newer than this one.
+ * @param buf  HOST_LIST_SEAL_LEN bytes, all written */
+void host_list_seal_emit(uint32_t sequence, uint8_t *buf);
+
+/** Whether these bytes are the seal of the list with this sequence number. */
+MUST_USE bool host_list_seal_fits(uint32_t sequence, const uint8_t *buf);
 
 /** @param buf  HOST_ENTRY_LEN bytes, all written */
 void host_entry_emit(const struct host_entry *entry, uint8_t *buf);

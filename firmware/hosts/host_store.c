@@ -8,10 +8,19 @@
 
 enum { COPIES = 2 };
 
-_Static_assert(HOST_LIST_LEN_MAX <= FLASH_HOSTS_SIZE, "a copy holds the list");
+#define SEAL_OFFSET (FLASH_HOSTS_SIZE - (uint32_t)HOST_LIST_SEAL_LEN)
+
+_Static_assert(HOST_LIST_LEN_MAX <= SEAL_OFFSET, "a copy holds the list");
 
 static const uint32_t copy_addr[COPIES] = {FLASH_HOSTS_A_ADDR,
                                            FLASH_HOSTS_B_ADDR};
+
+/* What a copy in flash is. */
+struct copy {
+    struct host_list_header header; /* all zero unless the copy is intact */
+    bool is_damaged; /* it was written completely, and is not intact */
+    bool is_sealed;  /* no other copy is newer */
+};
 
 static uint32_t entry_addr(uint32_t addr, uint16_t index)
 {
@@ -36,94 +45,240 @@ static bool is_body_intact(const struct flash *flash, uint32_t addr,
     return crc == header->body_crc;
 }
 
-/*
- * Find the copy in force.
- *
- * @param header  its header, if there is one
- * @param is_damaged  set to whether a copy was written and is not intact
- * @return its index, -1 if there is none
- */
-static int find_copy(const struct flash *flash, struct host_list_header *header,
-                     bool *is_damaged)
+static struct copy read_copy(const struct flash *flash, uint32_t addr)
 {
-    int found = -1;
+    uint8_t buf[HOST_LIST_HEADER_LEN], seal[HOST_LIST_SEAL_LEN];
+    struct copy copy = {0};
 
-    *header = (struct host_list_header){0};
-    *is_damaged = false;
-    for (int i = 0; i < COPIES; i++) {
-        uint8_t buf[HOST_LIST_HEADER_LEN];
-        struct host_list_header one;
-
-        flash_read(flash, copy_addr[i], buf, sizeof(buf));
-        if (!host_list_header_parse(&one, buf) ||
-            !is_body_intact(flash, copy_addr[i], &one)) {
-            *is_damaged |= host_list_header_is_complete(buf);
-        } else if (one.sequence > header->sequence) {
-            *header = one;
-            found = i;
-        }
+    flash_read(flash, addr, buf, sizeof(buf));
+    if (!host_list_header_parse(&copy.header, buf) ||
+        !is_body_intact(flash, addr, &copy.header)) {
+        return (struct copy){
+            .is_damaged = host_list_header_is_complete(buf),
+        };
     }
-    return found;
+    flash_read(flash, addr + SEAL_OFFSET, seal, sizeof(seal));
+    copy.is_sealed = host_list_seal_fits(copy.header.sequence, seal);
+    return copy;
+}
+
+/*
+ * Judge the two copies.
+ *
+ * @param newest  set to the index of the newest intact copy, if there is one
+ */
+static enum host_store_state judge_copies(const struct flash *flash,
+                                          struct copy copy[COPIES], int *newest)
+{
+    bool is_damaged;
+
+    for (int i = 0; i < COPIES; i++) {
+        copy[i] = read_copy(flash, copy_addr[i]);
+    }
+    *newest = copy[1].header.sequence > copy[0].header.sequence ? 1 : 0;
+    is_damaged = copy[0].is_damaged || copy[1].is_damaged;
+    if (copy[*newest].header.sequence == 0) {
+        return is_damaged ? HOST_STORE_DAMAGED : HOST_STORE_EMPTY;
+    }
+    /* Without a seal, the damaged copy may have been the newer one. */
+    return is_damaged && !copy[*newest].is_sealed ? HOST_STORE_DAMAGED
+                                                  : HOST_STORE_INTACT;
 }
 
 enum host_store_state host_store_read(const struct flash *flash,
                                       struct host_list *list)
 {
-    struct host_list_header header;
+    struct copy copy[COPIES];
     uint8_t buf[HOST_ENTRY_LEN];
-    bool is_damaged;
-    int found = find_copy(flash, &header, &is_damaged);
+    int newest;
+    enum host_store_state state = judge_copies(flash, copy, &newest);
 
     memset(list, 0, sizeof(*list));
-    if (found < 0) {
-        return is_damaged ? HOST_STORE_DAMAGED : HOST_STORE_EMPTY;
+    if (state != HOST_STORE_INTACT) {
+        return state;
     }
-    list->count = header.count;
-    list->is_exclusive = header.is_exclusive;
+    list->count = copy[newest].header.count;
+    list->is_exclusive = copy[newest].header.is_exclusive;
     for (uint16_t i = 0; i < list->count; i++) {
-        flash_read(flash, entry_addr(copy_addr[found], i), buf, sizeof(buf));
+        flash_read(flash, entry_addr(copy_addr[newest], i), buf, sizeof(buf));
         if (!host_entry_parse(&list->entry[i], buf)) {
+            memset(list, 0, sizeof(*list));
             return HOST_STORE_DAMAGED;
         }
     }
     return HOST_STORE_INTACT;
 }
 
-static bool erase_copy(const struct flash *flash, uint32_t addr, uint16_t count)
+/* Whether all bytes between two addresses are erased. */
+static bool is_blank(const struct flash *flash, uint32_t addr, uint32_t end)
 {
-    uint32_t end = entry_addr(addr, count);
+    uint8_t buf[FLASH_PAGE_BYTES];
 
-    for (; addr < end; addr += FLASH_SECTOR_BYTES) {
-        if (!flash_erase_sector(flash, addr)) {
+    while (addr < end) {
+        uint32_t len = MIN(end - addr, (uint32_t)sizeof(buf));
+
+        flash_read(flash, addr, buf, len);
+        for (uint32_t i = 0; i < len; i++) {
+            if (buf[i] != 0xff) {
+                return false;
+            }
+        }
+        addr += len;
+    }
+    return true;
+}
+
+/* Whether a copy has nothing besides its list: an earlier list may have been
+ * longer. */
+static bool is_clean(const struct flash *flash, uint32_t addr, uint16_t count)
+{
+    return is_blank(flash, entry_addr(addr, count), addr + SEAL_OFFSET);
+}
+
+/* Erase a copy as a whole, its header first. */
+static bool erase_copy(const struct flash *flash, uint32_t addr)
+{
+    for (uint32_t at = addr; at < addr + FLASH_HOSTS_SIZE;
+         at += FLASH_SECTOR_BYTES) {
+        if (!is_blank(flash, at, at + FLASH_SECTOR_BYTES) &&
+            !flash_erase_sector(flash, at)) {
             return false;
         }
     }
     return true;
 }
 
-bool host_store_write(const struct flash *flash, const struct host_list *list)
+static bool seal_copy(const struct flash *flash, uint32_t addr,
+                      uint32_t sequence)
 {
-    struct host_list_header header;
-    bool is_damaged;
-    int current = find_copy(flash, &header, &is_damaged);
-    uint32_t addr = copy_addr[current == 0 ? 1 : 0];
+    uint8_t seal[HOST_LIST_SEAL_LEN];
+
+    host_list_seal_emit(sequence, seal);
+    return flash_program(flash, addr + SEAL_OFFSET, seal, sizeof(seal));
+}
+
+static bool program_copy(const struct flash *flash, uint32_t addr,
+                         const struct host_list *list,
+                         struct host_list_header *header)
+{
     uint8_t buf[HOST_ENTRY_LEN];
 
-    if (!erase_copy(flash, addr, list->count)) {
-        return false;
-    }
-    header.sequence++;
-    header.count = list->count;
-    header.is_exclusive = list->is_exclusive;
-    header.body_crc = 0;
+    header->body_crc = 0;
     for (uint16_t i = 0; i < list->count; i++) {
         host_entry_emit(&list->entry[i], buf);
-        header.body_crc = crc32_update(header.body_crc, buf, sizeof(buf));
+        header->body_crc = crc32_update(header->body_crc, buf, sizeof(buf));
         if (!flash_program(flash, entry_addr(addr, i), buf, sizeof(buf))) {
             return false;
         }
     }
-    /* The header comes last: without it, the old copy stays in force. */
-    host_list_header_emit(&header, buf);
-    return flash_program(flash, addr, buf, HOST_LIST_HEADER_LEN);
+    /* Without the header, the copy does not count. */
+    host_list_header_emit(header, buf);
+    return flash_program(flash, addr, buf, HOST_LIST_HEADER_LEN) &&
+           seal_copy(flash, addr, header->sequence);
+}
+
+/* Write the list into a copy.  @return whether the copy holds it */
+static bool write_copy(const struct flash *flash, uint32_t addr,
+                       const struct host_list *list, uint32_t sequence)
+{
+    struct host_list_header header = {
+        .sequence = sequence,
+        .count = list->count,
+        .is_exclusive = list->is_exclusive,
+    };
+    struct copy copy;
+
+    if (!erase_copy(flash, addr) || !program_copy(flash, addr, list, &header)) {
+        return false;
+    }
+    copy = read_copy(flash, addr);
+    return copy.is_sealed && copy.header.sequence == sequence &&
+           copy.header.count == header.count &&
+           copy.header.is_exclusive == header.is_exclusive &&
+           copy.header.body_crc == header.body_crc;
+}
+
+/* A first change that a power cut has ended leaves secrets, but no list. */
+static enum host_repair erase_unfinished(const struct flash *flash)
+{
+    enum host_repair repair = HOST_REPAIR_NONE;
+
+    for (int i = 0; i < COPIES; i++) {
+        if (is_blank(flash, copy_addr[i], copy_addr[i] + FLASH_HOSTS_SIZE)) {
+            continue;
+        }
+        if (!erase_copy(flash, copy_addr[i])) {
+            return HOST_REPAIR_FAILED;
+        }
+        repair = HOST_REPAIR_FINISHED;
+    }
+    return repair;
+}
+
+enum host_repair host_store_repair(const struct flash *flash,
+                                   const struct host_list *list)
+{
+    struct copy copy[COPIES];
+    int newest;
+    enum host_store_state state = judge_copies(flash, copy, &newest);
+    const struct copy *kept = &copy[newest], *other = &copy[1 - newest];
+    uint32_t addr = copy_addr[newest], other_addr = copy_addr[1 - newest];
+    uint32_t sequence = kept->header.sequence;
+    bool is_same, has_clean_copy;
+
+    if (state != HOST_STORE_INTACT) {
+        return state == HOST_STORE_EMPTY ? erase_unfinished(flash)
+                                         : HOST_REPAIR_NONE;
+    }
+    is_same = other->is_sealed && other->header.sequence == sequence &&
+              is_clean(flash, other_addr, list->count);
+    has_clean_copy = kept->is_sealed && is_clean(flash, addr, list->count);
+    if (is_same && has_clean_copy) {
+        return HOST_REPAIR_NONE;
+    }
+    /* A power cut while the other copy is erased may leave it damaged. */
+    if ((!kept->is_sealed && !seal_copy(flash, addr, sequence)) ||
+        (!is_same && !write_copy(flash, other_addr, list, sequence)) ||
+        (!has_clean_copy && !write_copy(flash, addr, list, sequence))) {
+        return HOST_REPAIR_FAILED;
+    }
+    return other->is_damaged ? HOST_REPAIR_DAMAGE : HOST_REPAIR_FINISHED;
+}
+
+/*
+ * The copy that a change writes first.  The other one decides until it is
+ * complete: it holds the old list, or is damaged, so that nobody may connect.
+ */
+static int first_to_write(enum host_store_state state,
+                          const struct copy copy[COPIES], int newest)
+{
+    if (state == HOST_STORE_INTACT) {
+        return 1 - newest;
+    }
+    return copy[0].is_damaged && !copy[1].is_damaged ? 1 : 0;
+}
+
+enum host_save host_store_write(const struct flash *flash,
+                                const struct host_list *list)
+{
+    struct copy copy[COPIES];
+    int newest;
+    enum host_store_state state = judge_copies(flash, copy, &newest);
+    int first = first_to_write(state, copy, newest);
+    uint32_t sequence = copy[newest].header.sequence + 1;
+
+    /* A power cut while the other copy is erased may leave it damaged. */
+    if (state == HOST_STORE_INTACT && !copy[newest].is_sealed &&
+        !seal_copy(flash, copy_addr[newest], sequence - 1)) {
+        return HOST_SAVE_FAILED;
+    }
+    /* With the header of the first copy, the new list is in force. */
+    if (!write_copy(flash, copy_addr[first], list, sequence)) {
+        return read_copy(flash, copy_addr[first]).header.sequence == sequence
+                   ? HOST_SAVED_ONCE
+                   : HOST_SAVE_FAILED;
+    }
+    return write_copy(flash, copy_addr[1 - first], list, sequence)
+               ? HOST_SAVED
+               : HOST_SAVED_ONCE;
 }

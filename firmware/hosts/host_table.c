@@ -30,6 +30,8 @@ const char *host_list_result_text(enum host_list_result result)
         [HOST_FULL] = "The list is full; remove another host first.",
         [HOST_NOT_SAVED] = "Writing the list to flash failed; nothing has "
                            "changed.",
+        [HOST_SAVED_HALF] = "The list was changed, but only one of its two "
+                            "copies in flash holds it; repeat the change.",
     };
 
     return text[result];
@@ -80,9 +82,17 @@ static enum host_list_result change_entry(struct host_entry *entry,
                                                                 : HOST_OK;
 }
 
-static bool save_list(struct host_table *table)
+static enum host_list_result save_list(struct host_table *table)
 {
-    return table->save == NULL || table->save(table->save_ctx, &table->list);
+    static const uint8_t results[] = {
+        [HOST_SAVED] = HOST_OK,
+        [HOST_SAVED_ONCE] = HOST_SAVED_HALF,
+        [HOST_SAVE_FAILED] = HOST_NOT_SAVED,
+    };
+
+    return table->save == NULL
+               ? HOST_OK
+               : results[table->save(table->save_ctx, &table->list)];
 }
 
 enum host_list_result host_table_set(struct host_table *table, const char *nqn,
@@ -113,12 +123,12 @@ enum host_list_result host_table_set(struct host_table *table, const char *nqn,
     }
     *entry = after;
     table->list.count = (uint16_t)(table->list.count + is_new);
-    if (!save_list(table)) {
+    result = save_list(table);
+    if (result == HOST_NOT_SAVED) {
         *entry = before;
         table->list.count = (uint16_t)(table->list.count - is_new);
-        return HOST_NOT_SAVED;
     }
-    return HOST_OK;
+    return result;
 }
 
 enum host_list_result host_table_remove(struct host_table *table,
@@ -126,6 +136,7 @@ enum host_list_result host_table_remove(struct host_table *table,
 {
     struct host_entry *entry = find_entry(table, nqn);
     struct host_entry removed, *last;
+    enum host_list_result result;
 
     if (entry == NULL) {
         return HOST_UNKNOWN;
@@ -135,26 +146,28 @@ enum host_list_result host_table_remove(struct host_table *table,
     removed = *entry;
     *entry = *last;
     table->list.count--;
-    if (!save_list(table)) {
+    result = save_list(table);
+    if (result == HOST_NOT_SAVED) {
         *entry = removed;
         table->list.count++;
-        return HOST_NOT_SAVED;
+        return result;
     }
     memset(last, 0, sizeof(*last));
-    return HOST_OK;
+    return result;
 }
 
 enum host_list_result host_table_set_exclusive(struct host_table *table,
                                                bool is_exclusive)
 {
     bool before = table->list.is_exclusive;
+    enum host_list_result result;
 
     table->list.is_exclusive = is_exclusive;
-    if (!save_list(table)) {
+    result = save_list(table);
+    if (result == HOST_NOT_SAVED) {
         table->list.is_exclusive = before;
-        return HOST_NOT_SAVED;
     }
-    return HOST_OK;
+    return result;
 }
 
 static bool find_host(void *ctx, const char *hostnqn, struct nvmf_host *host)

@@ -12,7 +12,7 @@ struct host_table {
     struct host_list list;
 
     /* Write the list to flash.  NULL: changes hold until power-off. */
-    bool (*save)(void *ctx, const struct host_list *list);
+    enum host_save (*save)(void *ctx, const struct host_list *list);
     void *save_ctx;
 };
 
@@ -26,6 +26,7 @@ enum host_list_result {
     HOST_UNKNOWN,    /* the list has no such host */
     HOST_FULL,       /* the list is full */
     HOST_NOT_SAVED,  /* writing to flash failed; nothing has changed */
+    HOST_SAVED_HALF, /* one of the two copies in flash has the change */
     HOST_RESULTS
 };
 

@@ -165,17 +165,17 @@ static bool save_config(void *ctx, const struct config *config)
     return true;
 }
 
-static bool save_hosts(void *ctx, const struct host_list *hosts)
+static enum host_save save_hosts(void *ctx, const struct host_list *hosts)
 {
     struct native_drive *drive = ctx;
 
     if (drive->is_flash_broken) {
-        return false;
+        return HOST_SAVE_FAILED;
     }
     if (drive->hosts != NULL) {
         *drive->hosts = *hosts;
     }
-    return true;
+    return HOST_SAVED;
 }
 
 /* Repeatable, for tests only. */

@@ -17,14 +17,14 @@
 
 static struct host_table table;
 static unsigned int saves;
-static bool is_broken;
+static enum host_save result_of_save;
 
-static bool save_list(void *ctx, const struct host_list *list)
+static enum host_save save_list(void *ctx, const struct host_list *list)
 {
     (void)ctx;
     assert_ptr_equal(list, &table.list);
-    saves += !is_broken;
-    return !is_broken;
+    saves += result_of_save == HOST_SAVED;
+    return result_of_save;
 }
 
 static int empty_table(void **state)
@@ -33,7 +33,7 @@ static int empty_table(void **state)
     memset(&table, 0, sizeof(table));
     table.save = save_list;
     saves = 0;
-    is_broken = false;
+    result_of_save = HOST_SAVED;
     return 0;
 }
 
@@ -176,7 +176,7 @@ static void test_a_change_that_cannot_be_saved_is_taken_back(void **state)
         host_table_set(&table, NQN,
                        &(struct host_change){.host_secret = SECRET}),
         HOST_OK);
-    is_broken = true;
+    result_of_save = HOST_SAVE_FAILED;
     assert_int_equal(host_table_set(&table, NQN "2", &(struct host_change){0}),
                      HOST_NOT_SAVED);
     assert_int_equal(
@@ -188,4 +188,26 @@ static void test_a_change_that_cannot_be_saved_is_taken_back(void **state)
     assert_false(table.list.is_exclusive);
     assert_true(find_host(NQN, &host));
     assert_int_equal(host.host_key->len, 32);
+}
+
+/* What is in force now is what is in force after the next start. */
+static void test_a_change_in_one_copy_holds_and_is_reported(void **state)
+{
+    struct nvmf_host host;
+
+    (void)state;
+    assert_int_equal(host_table_set(&table, NQN, &(struct host_change){0}),
+                     HOST_OK);
+    result_of_save = HOST_SAVED_ONCE;
+    assert_int_equal(
+        host_table_set(&table, NQN,
+                       &(struct host_change){.host_secret = SECRET}),
+        HOST_SAVED_HALF);
+    assert_true(find_host(NQN, &host));
+    assert_int_equal(host.host_key->len, 32);
+    assert_int_equal(host_table_set_exclusive(&table, true), HOST_SAVED_HALF);
+    assert_true(table.list.is_exclusive);
+    assert_int_equal(host_table_remove(&table, NQN), HOST_SAVED_HALF);
+    assert_false(find_host(NQN, &host));
+    assert_int_equal(table.list.entry[0].host_key.len, 0);
 }
