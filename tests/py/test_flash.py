@@ -122,6 +122,23 @@ def test_an_existing_drive_keeps_its_identity(firmware, tmp_path):
     assert flash.image("A").data == flash.image("B").data == b"\0" * 100
 
 
+def test_up_keeps_the_floor_of_security_versions(firmware, tmp_path):
+    path = tmp_path / "flash.bin"
+    fl.ensure_flash(path, firmware, CONFIG)
+    flash = fl.FlashImage.load(path)
+    flash.slot_record = fl.SlotRecord(security=3)
+    flash.save(path)
+    before = path.read_bytes()
+    firmware.image.write_bytes(b"\0" * 100)
+    with pytest.raises(fl.FlashError, match="the drive has had 3.*--lower-floor"):
+        fl.ensure_flash(path, firmware, fl.Config((PORTS[1], PORTS[0])))
+    assert path.read_bytes() == before      # not even the settings
+    fl.ensure_flash(path, firmware, CONFIG, lower_floor=True)
+    flash = fl.FlashImage.load(path)
+    assert flash.image("A").data == b"\0" * 100
+    assert flash.slot_record.security == 0
+
+
 @pytest.mark.parametrize("port, why", [
     (fl.Port(mtu=1279), "MTU"), (fl.Port(mtu=9001), "MTU"),
     (fl.Port(vlan=4095), "VLAN"), (fl.Port(priority=8), "priority"),

@@ -120,6 +120,61 @@ def test_a_second_essd_flash_is_refused_while_one_writes(drive, monkeypatch) -> 
     assert drive.runs == 2
 
 
+def floor(drive: FakeDrive, security: int) -> None:
+    """Let the drive have proven an image with this security version."""
+    image = flash.FlashImage.load(drive.flash)
+    image.slot_record = flash.SlotRecord(security=security, stores=3)
+    image.save(drive.flash)
+
+
+def floor_of(drive: FakeDrive) -> int:
+    record = flash.FlashImage.load(drive.flash).slot_record
+    return record.security if record else 0
+
+
+def test_a_lower_security_version_is_refused_before_anything_is_written(
+        drive, monkeypatch) -> None:
+    floor(drive, 3)
+    build(monkeypatch, drive, 2)
+    before = drive.flash.read_bytes()
+    for words in (["flash"], ["flash", "--slot", "A"], ["flash", "--back"]):
+        with pytest.raises(EssdError, match="security version 0, and the drive has had 3.*"
+                                            "--lower-floor"):
+            run(*words)
+    assert drive.flash.read_bytes() == before
+    assert drive.runs == 1 and "power-cut" not in [x["command"] for x in drive.asked]
+    run("flash", "--lower-floor")
+    assert drive.runs == 2 and floor_of(drive) == 0
+    run("flash", "--back")
+    assert drive.runs == 1
+
+
+def test_flash_keeps_the_floor(drive, monkeypatch) -> None:
+    floor(drive, 3)
+    image = flash.FlashImage.load(drive.flash)
+    image.set_image("B", flash.Image(image_of(2), "0.1.0", security=4, made_here=True))
+    image.save(drive.flash)
+    run("flash", "--back", "--slot", "B")
+    assert drive.runs == 2 and floor_of(drive) == 3
+    build(monkeypatch, drive, 3)
+    with pytest.raises(EssdError, match="the drive has had 4"):
+        run("flash")        # the image in slot B has run
+
+
+def test_a_floor_that_rises_meanwhile_starts_the_drive_again(drive, monkeypatch) -> None:
+    build(monkeypatch, drive, 2)
+    cut = drive.power_cut
+
+    def rise(request: dict[str, Any] | None = None) -> None:
+        cut(request)
+        floor(drive, 3)
+
+    drive.replies["power-cut"] = rise
+    with pytest.raises(EssdError, match="the drive has had 3"):
+        run("flash")
+    assert drive.runs == 1
+
+
 def test_flash_reports_as_json(drive, monkeypatch) -> None:
     build(monkeypatch, drive, 2)
     said = json.loads(run("--quiet", "flash", "--json", "--slot", "A"))

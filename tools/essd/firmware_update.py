@@ -206,20 +206,10 @@ def restart(target: Target, progress: Progress) -> None:
 
 # A drive that is off
 
-def proven_security(file: FlashImage) -> int:
-    """The highest security version of an image that has passed its trial."""
-    record = file.slot_record or SlotRecord()
-    active = file.starting_slot
-    now = file.image(active) if active else None
-    if not active or not now or flash.SLOTS.index(active) + 1 == record.unproven:
-        return record.security
-    return max(record.security, now.security)
-
-
 def check_security(file: FlashImage, image: Image) -> None:
     active = file.starting_slot
     now = file.image(active) if active else None
-    lowest = max(proven_security(file), now.security if now else 0)
+    lowest = max(file.security_floor, now.security if now else 0)
     if image.security < lowest:
         raise EssdError(f"the image has the security version {image.security}, the drive "
                         f"has had {lowest}; a lower one is refused")
@@ -238,7 +228,7 @@ def check_kept(file: FlashImage, slot: str) -> None:
     if record.unproven == flash.SLOTS.index(other) + 1:
         raise EssdError(f"the image in slot {other} has not passed its trial, so slot "
                         f"{slot} is kept; write slot {other}, or start the drive")
-    if other != file.starting_slot and kept.security < proven_security(file):
+    if other != file.starting_slot and kept.security < file.security_floor:
         raise EssdError(f"the image in slot {other} has too low a security version, so "
                         f"slot {slot} is kept; write slot {other} first")
 
@@ -262,7 +252,7 @@ def update_file(instance: Instance, image: Image, slot: str,
         record = replace(record, failed=0, failure=0, unreported=False)
     record = replace(record, chosen=chosen, previous=3 - chosen, trial=activate,
                      attempts=0, unproven=number, stores=record.stores + 1,
-                     security=proven_security(file))
+                     security=file.security_floor)
     sequence = reflash.next_sequence(file) if activate else 0
     file.set_image(slot, replace(image, sequence=sequence, made_here=False))
     file.slot_record = record
@@ -286,7 +276,7 @@ def activate_file(instance: Instance, slot: str) -> dict[str, Any]:
         record = replace(record, failed=0, failure=0, unreported=False)
     file.slot_record = replace(record, chosen=number, previous=3 - number, trial=trial,
                                attempts=0, unproven=number if trial else record.unproven,
-                               security=proven_security(file))
+                               security=file.security_floor)
     file.save(path)
     return slots(instance)
 

@@ -529,12 +529,20 @@ class FlashImage:
         self.data[SLOT_ADDR[slot] + at] ^= 0x10
 
     def set_firmware(self, data: bytes, version: str,
-                     sign: Callable[[Image], Image] = lambda image: image) -> None:
+                     sign: Callable[[Image], Image] = lambda image: image,
+                     lower_floor: bool = False) -> None:
         """Write the same firmware to both slots; slot A is the newer one and starts."""
         image = sign(Image(data, version, 1, made_here=True))
+        floor = self.floor_with(image, lower_floor)
         self.set_image("B", image)
         self.set_image("A", replace(image, sequence=2))     # which is not signed
-        self.forget_choice()
+        self.forget_choice(floor)
+
+    def start_image(self, slot: str, image: Image, lower_floor: bool = False) -> None:
+        """Write an image that the boot ROM takes at the next start."""
+        floor = self.floor_with(image, lower_floor)
+        self.set_image(slot, image)
+        self.forget_choice(floor)
 
     @property
     def starting_slot(self) -> str | None:
@@ -555,12 +563,33 @@ class FlashImage:
         image = self.image(slot) if slot else None
         return image is not None and not image.made_here
 
-    def forget_choice(self) -> None:
+    def forget_choice(self, floor: int) -> None:
         """Let the sequence numbers decide which slot starts."""
         record = self.slot_record
-        if record:
+        if record or floor:
+            record = record or SlotRecord()
             self.slot_record = SlotRecord(read_only=record.read_only,
-                                          stores=record.stores)
+                                          stores=record.stores, security=floor)
+
+    @property
+    def security_floor(self) -> int:
+        """The highest security version of an image that has passed its trial."""
+        record = self.slot_record or SlotRecord()
+        active = self.starting_slot
+        now = self.image(active) if active else None
+        if not active or not now or SLOTS.index(active) + 1 == record.unproven:
+            return record.security
+        return max(record.security, now.security)
+
+    def floor_with(self, image: Image, lower_floor: bool) -> int:
+        """The floor when this image has been written; FlashError if it is too low for it."""
+        if lower_floor:
+            return image.security
+        if image.security < self.security_floor:
+            raise FlashError(f"the firmware has the security version {image.security}, and "
+                             f"the drive has had {self.security_floor}, so a lower one is "
+                             "refused; --lower-floor gives up this protection of the drive")
+        return self.security_floor
 
     # The record that says which slot starts
 
@@ -610,11 +639,13 @@ def new_flash(firmware: Firmware, identity: Identity, config: Config,
 
 def ensure_flash(path: Path, firmware: Firmware, config: Config,
                  nqn: str | None = None, capacity: int = 0,
-                 sign: Callable[[Image], Image] = lambda image: image) -> Identity:
+                 sign: Callable[[Image], Image] = lambda image: image,
+                 lower_floor: bool = False) -> Identity:
     """Create the drive's flash file, or bring an existing one up to date.
 
     `capacity` is for a new drive with NAND (Identity.capacity).  `sign` signs the
-    firmware of a drive that has a boot key.
+    firmware of a drive that has a boot key.  `lower_floor` writes the firmware although
+    the drive has had one with a higher security version.
 
     An existing drive keeps its identity, its boot count and its logs, and its
     firmware if that was updated through the drive.  Otherwise its firmware, its
@@ -641,7 +672,7 @@ def ensure_flash(path: Path, firmware: Firmware, config: Config,
     for slot in () if flash.was_updated else SLOTS:
         image = flash.image(slot)
         if image is None or image.data != data or image.version != firmware.version:
-            flash.set_firmware(data, firmware.version, sign)
+            flash.set_firmware(data, firmware.version, sign, lower_floor)
             break
     if flash.data != before:
         flash.save(path)

@@ -21,7 +21,7 @@ from .chosen import check_word
 from .config import BootKey
 from .drive import flash_lock
 from .errors import EssdError
-from .flash import FlashImage
+from .flash import FlashError, FlashImage
 from .image import Image
 from .instance import Instance
 from .paths import TOP
@@ -76,11 +76,12 @@ def other(slot: str | None) -> str:
 
 
 def write_new(image: FlashImage, slot: str, data: bytes, version: str,
-              key: BootKey | None = None) -> None:
+              key: BootKey | None = None, security: int = 0, lower_floor: bool = False,
+              ) -> None:
     """Write an image into a slot so that the boot ROM takes it at the next start."""
-    image.set_image(slot, boot_key.sign(
-        Image(data, version, next_sequence(image), made_here=True), key))
-    image.forget_choice()
+    image.start_image(slot, boot_key.sign(
+        Image(data, version, next_sequence(image), security=security, made_here=True), key),
+        lower_floor)
 
 
 def uart_tail(text: str) -> str:
@@ -160,7 +161,8 @@ def check(instance: Instance, slot: str) -> dict[str, Any]:
     return dict(part)
 
 
-def run(instance: Instance, slot: str, back: bool, progress: Progress) -> Done:
+def run(instance: Instance, slot: str, back: bool, progress: Progress,
+        lower_floor: bool = False) -> Done:
     """Run `essd flash`; nothing is changed if the build fails."""
     check(instance, slot)
     watch = Watch(progress)
@@ -168,11 +170,11 @@ def run(instance: Instance, slot: str, back: bool, progress: Progress) -> Done:
     with paths.locked_or(f"another essd flash writes the flash of {instance.the_drive} now: "
                          "wait until it has ended",
                          flash_lock(instance.folder, instance.drive)):
-        return replace(instance, slot, built, watch)
+        return replace(instance, slot, built, watch, lower_floor)
 
 
 def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
-            watch: Watch) -> Done:
+            watch: Watch, lower_floor: bool = False) -> Done:
     """Restart the drive with what was built, or with the image in the other slot.
 
     While the lock on the flash file is held, the supervisor refuses to start, save or
@@ -188,11 +190,14 @@ def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
         if kept is None:
             raise EssdError(f"slot {slot} holds no good image to go back to")
         data, version, identity = kept.data, kept.version, elf.build_id(kept.data) or ""
+        security = kept.security
     else:
         data, version, identity = built
+        security = 0
         is_active = part["state"] == "running" and not part["halted"]
         slot = slot or other((running_slot(instance) if is_active else None)
                              or image.starting_slot)
+    image.floor_with(Image(data, version, security=security), lower_floor)
     done = Done(slot, version, identity, watch.seconds)
 
     def stop() -> None:
@@ -202,7 +207,7 @@ def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
     def write() -> None:
         # The drive has written its counters into the flash in the meantime.
         image = FlashImage.load(path)
-        write_new(image, slot, data, version, key)
+        write_new(image, slot, data, version, key, security, lower_floor)
         image.save(path)
 
     def start() -> None:
@@ -216,6 +221,9 @@ def replace(instance: Instance, slot: str, built: tuple[bytes, str, str] | None,
         watch.step("power off", stop)
     try:
         watch.step("write", write)
+    except FlashError:          # an image has raised the floor meanwhile, or the disk is full
+        instance.ask("power-on", part=instance.drive, flashing=True)
+        raise
     except OSError as error:
         instance.ask("power-on", part=instance.drive, flashing=True)
         raise EssdError(f"{path}: {error.strerror}; the drive runs its old image again"

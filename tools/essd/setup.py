@@ -55,6 +55,7 @@ class Wish:
     block: bool = False         # a new drive has a block medium instead of NAND
     straps: Sequence[int] = ()  # the strap pins that are high until the instance ends
     boot_key: Path | None = None    # PEM file with the key that a new drive gets
+    lower_floor: bool = False       # firmware with a lower security version may be written
     devices: Sequence[i2c_devices.Device] = ()  # on the I2C buses until the instance ends
     mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: MTU of the links
@@ -490,7 +491,8 @@ def drive_flash(wish: Wish, config: flash.Config, firmware: Firmware, array: Nan
     path = flash_path(wish.name, wish.part)
     capacity = array.capacity if array is not None else 0
     return path, flash.ensure_flash(path, firmware, config, wish.nqn, capacity,
-                                    lambda image: boot_key.sign(image, key)).nqn
+                                    lambda image: boot_key.sign(image, key),
+                                    wish.lower_floor).nqn
 
 
 def connections(config: Config) -> list[str]:

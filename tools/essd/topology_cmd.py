@@ -35,6 +35,7 @@ class Wish:
     straps: Sequence[int] = ()
     devices: Sequence[Device] = ()
     boot_key: Path | None = None
+    lower_floor: bool = False
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
@@ -76,7 +77,7 @@ def up(wish: Wish) -> None:
         raise EssdError(f"instance {name} is running already: stop it with "
                         f"{Instance(name).hint('down')}")
     instance = topology_setup.start(found, name, wish.new, wish.capture,
-                                    wish.capture_bytes)
+                                    wish.capture_bytes, wish.lower_floor)
     if show.is_quiet:
         return
     facts = instance.status()

@@ -4,6 +4,7 @@
 import hashlib
 import ipaddress
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -184,12 +185,14 @@ def check_devices(asked: dict[str, Wish]) -> None:
                                 "this file already")
 
 
-def configure(topology: Topology, name: str, capture: bool = False) -> Config:
+def configure(topology: Topology, name: str, capture: bool = False,
+              lower_floor: bool = False) -> Config:
     """Check everything, build what is missing and create the drives' files.
 
     Nothing is started.
     """
-    asked = wishes(topology, name)
+    asked = {part: replace(wish, lower_floor=lower_floor)
+             for part, wish in wishes(topology, name).items()}
     settings = settings_of(topology, asked)
     cables = links(topology, settings, capture)
     check_outside(topology)
@@ -251,7 +254,7 @@ def wait_drives(instance: Instance) -> None:
 
 
 def start(topology: Topology, name: str, new: bool, capture: bool,
-          capture_bytes: int) -> Instance:
+          capture_bytes: int, lower_floor: bool = False) -> Instance:
     """Start a topology and wait until its hosts can use its drives."""
     instance = Instance(name)
     need, there = need_mib(topology), memory_mib()
@@ -261,7 +264,7 @@ def start(topology: Topology, name: str, new: bool, capture: bool,
     if new:
         forget_for(topology, name)
     with setup.half_made(name):
-        config = configure(topology, name, capture)
+        config = configure(topology, name, capture, lower_floor)
     config.capture_bytes = capture_bytes
     try:
         instance.start(config, bound=True)

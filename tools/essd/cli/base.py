@@ -80,4 +80,7 @@ Part = Annotated[str, typer.Option(
     "--part", metavar="DRIVE", show_default=False, autocompletion=completion.parts,
     help="Drive of a topology.  Default: the only one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LowerFloor = Annotated[bool, typer.Option(
+    "--lower-floor", help="Write the firmware although the drive has had one with a higher "
+    "security version, and forget that one (see docs/firmware-update.md).")]
 PARTS = "drive, host or peer"

@@ -11,7 +11,7 @@ import typer
 from ... import chosen, fleet, show
 from ...instance import Instance
 from .. import completion
-from ..base import DEVELOP, AsJson, Name, Part, app, command
+from ..base import DEVELOP, AsJson, LowerFloor, Name, Part, app, command
 from .snapshot import Of, instance_of
 
 firmware = typer.Typer(
@@ -36,6 +36,7 @@ def flash(part: Part = "",
           back: Annotated[bool, typer.Option(
               "--back", help="Build nothing; start the image in the other slot again.")]
           = False,
+          lower_floor: LowerFloor = False,
           as_json: AsJson = False) -> None:
     """Build the firmware, write it into a flash slot, and restart the drive with it.
 
@@ -44,7 +45,8 @@ def flash(part: Part = "",
     from ... import reflash
     if as_json:
         show.only_data()
-    done = reflash.run(fleet.one(Instance(name), part), slot, back, show.note)
+    done = reflash.run(fleet.one(Instance(name), part), slot, back, show.note,
+                       lower_floor)
     if as_json:
         print(json.dumps(dataclasses.asdict(done), indent=2))
     else:

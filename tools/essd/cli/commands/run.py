@@ -15,7 +15,7 @@ from ...config import DEFAULT_PORTS
 from ...errors import EssdError
 from ...instance import Instance
 from .. import completion
-from ..base import RUN, AsJson, Name, Part, command
+from ..base import RUN, AsJson, LowerFloor, Name, Part, command
 
 NewName = Annotated[str, typer.Option(
     "--name", metavar="NAME", autocompletion=completion.instances,
@@ -95,6 +95,7 @@ def up(name: NewName = chosen.DEFAULT,
        halt: Annotated[bool, typer.Option(
            "--halt", help="At the end, reset the drive and let its harts stand at the "
            "reset vector, and the host with them, until gdb continues them.")] = False,
+       lower_floor: LowerFloor = False,
        config_file: Annotated[Path | None, typer.Option(
            "--config", metavar="FILE", help="YAML file with the drive's configuration "
                                             "(see docs/configuration.md).")] = None,
@@ -132,7 +133,8 @@ def up(name: NewName = chosen.DEFAULT,
                                 "file (docs/topologies.md)")
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
                                           capture_bytes, size, mtu, cpus, host, hosts, nand,
-                                          block, pins, devices, boot_key))
+                                          block, pins, devices, boot_key,
+                                          lower_floor))
         return
     from ... import interrupts, outside, settings_cmd, setup
     from ... import boot_key as boot_key_module
@@ -150,7 +152,7 @@ def up(name: NewName = chosen.DEFAULT,
                       nand=nand, block=block, straps=pins, boot_key=boot_key,
                       devices=devices, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
                       namespaces=namespaces, capture=capture, capture_bytes=capture_bytes,
-                      cpus=cpus)
+                      cpus=cpus, lower_floor=lower_floor)
     if new:
         setup.forget_for(wish)
     if config_file is not None:
