@@ -15,7 +15,8 @@ enum { /* byte offsets in a record */
        ERROR_LOCATION = 34,
        ERROR_TRTYPE = 36,
        ERROR_VENDOR_LOG = 37,
-       ERROR_HAS_TIME = 38, /* reserved bytes follow */
+       ERROR_HAS_TIME = 38,
+       ERROR_OWNER = 40, /* reserved bytes follow */
 };
 
 static const struct records_area area = {
@@ -38,6 +39,7 @@ static void take_record(void *ctx, const uint8_t *data)
         .trtype = data[ERROR_TRTYPE],
         .vendor_log = data[ERROR_VENDOR_LOG],
         .has_time = data[ERROR_HAS_TIME] != 0,
+        .owner = get_le32(data + ERROR_OWNER),
     };
 
     error_records_add(ctx, &record);
@@ -47,7 +49,7 @@ void store_read_errors(const struct flash *flash, struct records_place *place,
                        struct error_records *errors)
 {
     *errors = (struct error_records){.count = 0};
-    records_read(flash, &area, place, 2, take_record, errors);
+    records_read(flash, &area, place, STORE_ERROR_SECTORS, take_record, errors);
 }
 
 bool store_write_error(const struct flash *flash, struct records_place *place,
@@ -66,5 +68,6 @@ bool store_write_error(const struct flash *flash, struct records_place *place,
     data[ERROR_TRTYPE] = record->trtype;
     data[ERROR_VENDOR_LOG] = record->vendor_log;
     data[ERROR_HAS_TIME] = record->has_time;
+    put_le32(data + ERROR_OWNER, record->owner);
     return records_write(flash, &area, place, data);
 }

@@ -11,7 +11,12 @@
 
 #include <string.h>
 
-enum { STORE_ERRORS = 64 }; /* the newest ones; a host can read as many */
+enum {
+    STORE_ERROR_SECTORS = 5, /* that are read, the newest ones */
+    STORE_ERRORS = STORE_ERROR_SECTORS * RECORDS_IN_SECTOR,
+    /* The newest sector may have a single record. */
+    STORE_ERRORS_SURE = (STORE_ERROR_SECTORS - 1) * RECORDS_IN_SECTOR,
+};
 
 /* The fields of an Error Information entry. */
 struct error_record {
@@ -29,7 +34,8 @@ struct error_record {
     uint16_t location;
     uint8_t trtype;
     uint8_t vendor_log;
-    bool has_time; /* the clock was set when the entry was made */
+    bool has_time;  /* the clock was set when the entry was made */
+    uint32_t owner; /* whose command it was; 0: unknown, or the drive's */
 };
 
 struct error_records {
@@ -37,14 +43,21 @@ struct error_records {
     uint16_t count;
 };
 
-/** Read the entries that earlier boots wrote.  A new drive has none. */
+/** Read the entries that earlier boots wrote last, some of them several times.
+ * A new drive has none. */
 void store_read_errors(const struct flash *flash, struct records_place *place,
                        struct error_records *errors);
 
-/** Append one entry; when the array is full, the oldest one is dropped. */
+/** Append one entry, unless it is there; when the array is full, the oldest one
+ * is dropped. */
 static inline void error_records_add(struct error_records *errors,
                                      const struct error_record *record)
 {
+    for (uint16_t i = 0; i < errors->count; i++) {
+        if (errors->record[i].count == record->count) {
+            return;
+        }
+    }
     if (errors->count == STORE_ERRORS) {
         memmove(&errors->record[0], &errors->record[1],
                 sizeof(errors->record) - sizeof(errors->record[0]));

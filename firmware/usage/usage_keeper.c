@@ -81,8 +81,8 @@ uint32_t usage_keeper_unsafe_start(const struct usage_keeper *keeper)
     return keeper->unsafe_start;
 }
 
-_Static_assert((int)STORE_ERRORS == (int)NVMF_ERROR_LOG_ENTRIES,
-               "flash gives back what a host can read");
+_Static_assert((int)STORE_ERRORS_SURE >= 3 * (int)NVMF_ERROR_LOG_ENTRIES,
+               "flash gives back the whole log: see choose_errors()");
 
 static struct log_error error_of(const struct error_record *record)
 {
@@ -98,6 +98,7 @@ static struct log_error error_of(const struct error_record *record)
         .vendor_log = record->vendor_log,
         .has_time = record->has_time,
         .time_ms = record->time_ms,
+        .owner = record->owner,
     };
 }
 
@@ -115,6 +116,7 @@ static struct error_record record_of(const struct log_error *error)
         .trtype = error->trtype,
         .vendor_log = error->vendor_log,
         .has_time = error->has_time,
+        .owner = error->owner,
     };
 }
 
@@ -127,6 +129,8 @@ void usage_keeper_start(struct usage_keeper *keeper, struct nvmf_target *target)
 
         nvmf_target_restore_error(target, &error);
     }
+    keeper->errors_since =
+        errors != NULL && errors->count != 0 ? NVMF_ERROR_LOG_ENTRIES : 0;
     keeper->errors = NULL;
     keeper->target = target;
     keeper->saved_errors = nvmf_target_counters(target)->error_log_entries;
@@ -135,21 +139,42 @@ void usage_keeper_start(struct usage_keeper *keeper, struct nvmf_target *target)
 /* Write at most `budget` entries that are not in flash yet, oldest first. */
 static void save_errors(struct usage_keeper *keeper, unsigned int budget)
 {
-    uint64_t last = keeper->last_error;
-
-    if (last - keeper->saved_errors > NVMF_ERROR_LOG_ENTRIES) {
-        /* The target's log no longer has the entries before these. */
-        keeper->saved_errors = last - NVMF_ERROR_LOG_ENTRIES;
-    }
-    for (; keeper->saved_errors != last && budget != 0; budget--) {
+    for (; keeper->saved_errors != keeper->last_error && budget != 0;
+         budget--) {
         struct log_error error;
+        struct error_record record;
 
-        if (nvmf_target_error(keeper->target, ++keeper->saved_errors, &error) &&
-            keeper->save_error != NULL) {
-            struct error_record record = record_of(&error);
-
+        if (!nvmf_target_error_after(keeper->target, keeper->saved_errors,
+                                     &error) ||
+            error.count > keeper->last_error) {
+            keeper->saved_errors = keeper->last_error;
+            return;
+        }
+        keeper->saved_errors = error.count;
+        record = record_of(&error);
+        if (keeper->save_error != NULL) {
             (void)keeper->save_error(keeper->save_ctx, &record);
         }
+    }
+}
+
+/*
+ * Choose which errors are written: those that are not in flash yet.  The start
+ * reads the newest records only, and one host may have caused many since
+ * another one's error was written.  So the whole log is written again before
+ * the errors in it are too far back.
+ */
+static void choose_errors(struct usage_keeper *keeper)
+{
+    uint64_t fresh = keeper->last_error - keeper->saved_errors;
+
+    if (fresh == 0) {
+        return;
+    }
+    keeper->errors_since += (uint32_t)MIN(fresh, NVMF_ERROR_LOG_ENTRIES);
+    if (keeper->errors_since > NVMF_ERROR_LOG_ENTRIES) {
+        keeper->saved_errors = 0;
+        keeper->errors_since = 0;
     }
 }
 
@@ -172,6 +197,7 @@ static void begin_save(struct usage_keeper *keeper, uint64_t now_us)
         keeper->read_flash(keeper->flash_ctx, &usage->flash);
     }
     keeper->last_error = counters->error_log_entries;
+    choose_errors(keeper);
     keeper->is_due = false;
     keeper->is_saving = true;
 }

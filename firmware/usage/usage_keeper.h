@@ -15,8 +15,9 @@
  * as many with NAND flash, which has records of its own.  63 records cost one
  * erasure (firmware/store/records.h) of one of two sectors, each of which
  * endures 100,000 erasures (data sheet of the flash): 12.6 million records, 110
- * years, or 55 with NAND flash.  The error log has 256 sectors, which 64
- * entries in five minutes wear out in 240 years.
+ * years, or 55 with NAND flash.  The error log has 256 sectors.  At most 64
+ * entries are written in five minutes, new ones or the whole log again, which
+ * wear them out in 240 years.
  *
  * A power cut loses at most the data counters of the last hour and the errors
  * of the last five minutes (the first error after a quiet time is written at
@@ -75,6 +76,7 @@ struct usage_keeper {
     uint64_t pace_us;
     uint64_t saved_errors; /* number of the last error entry in flash */
     uint64_t last_error;   /* number of the last error entry to write now */
+    uint32_t errors_since; /* records since the whole log was written */
     uint64_t errors_us;    /* pending errors are written no earlier than this */
     bool was_unsafe;       /* the last shutdown */
     uint32_t unsafe_start; /* usage_keeper_unsafe_start() */

@@ -817,6 +817,17 @@ void log_build_mi_effects(struct nvmf_target *target,
                           const struct nvmf_ctrl *ctrl, uint32_t part);
 void log_build_ocp_smart(struct nvmf_target *target,
                          const struct nvmf_ctrl *ctrl, uint32_t part);
+/**
+ * Whether a refused command makes an entry in the error log: not before the
+ * host has proven its identity, and not at a discovery controller, so that
+ * nobody can push the errors of others out of the log.
+ */
+bool log_takes_errors(const struct nvmf_target *target,
+                      const struct nvmf_request *req);
+
+/** The host of this controller has kept silent for too long. */
+void log_keep_alive_expired(struct nvmf_target *target,
+                            const struct nvmf_ctrl *ctrl);
 void log_record_error(struct nvmf_target *target,
                       const struct nvmf_request *req, uint16_t status);
 /* What SMART reports, with the default temperature thresholds. */

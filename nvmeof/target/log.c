@@ -7,12 +7,17 @@
  * ended association can still be read.  It also survives resets and power
  * cycles, although section 5.14.1.1 says that it should not: engineers look for
  * the reason of a failure after a restart.  The application stores it.
+ *
+ * So that no host pushes the errors of others out of the log, a full log drops
+ * the oldest entry of the host that has most of them.  What a host does before
+ * it has proven its identity, or at a discovery controller, makes no entry.
  */
 #include "nvmeof/wire/log.h"
 
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "lib/crc32.h"
 #include "nvmeof/target/internal.h"
 #include "nvmeof/target/level.h"
 #include "nvmeof/wire/discovery.h"
@@ -67,44 +72,129 @@ uint8_t log_critical_warning(const struct nvmf_target *target,
     return critical_warning(target, &ctrl->features);
 }
 
-static struct log_error *slot_of(struct nvmf_target *target, uint64_t count)
-{
-    return &target->error_log[(count - 1) % NVMF_ERROR_LOG_ENTRIES];
-}
-
 bool nvmf_target_error(const struct nvmf_target *target, uint64_t count,
                        struct log_error *error)
 {
-    if (count == 0) {
-        return false;
+    for (size_t i = 0; i < NVMF_ERROR_LOG_ENTRIES && count != 0; i++) {
+        if (target->error_log.entry[i].count == count) {
+            *error = target->error_log.entry[i];
+            return true;
+        }
     }
-    *error = target->error_log[(count - 1) % NVMF_ERROR_LOG_ENTRIES];
-    return error->count == count;
+    return false;
+}
+
+bool nvmf_target_error_after(const struct nvmf_target *target, uint64_t count,
+                             struct log_error *error)
+{
+    bool is_found = false;
+
+    for (size_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
+        const struct log_error *entry = &target->error_log.entry[i];
+
+        if (entry->count > count &&
+            (!is_found || entry->count < error->count)) {
+            *error = *entry;
+            is_found = true;
+        }
+    }
+    return is_found;
+}
+
+/* The element of an owner, or a free one. */
+static uint8_t owner_index(const struct error_log *log, uint32_t owner)
+{
+    uint8_t free = NVMF_ERROR_LOG_ENTRIES;
+
+    for (uint8_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
+        if (log->owner[i].kept == 0) {
+            free = i;
+        } else if (log->owner[i].owner == owner) {
+            return i;
+        }
+    }
+    return free;
+}
+
+/* How many entries an owner would have with one more of `owner`. */
+static uint8_t share_with(const struct error_owner *of, uint32_t owner)
+{
+    return (uint8_t)(of->kept + (of->kept != 0 && of->owner == owner));
+}
+
+/*
+ * Find where an entry goes: a free place, or that of the oldest entry among the
+ * owners that then have most of them.
+ */
+static struct log_error *find_place(struct error_log *log, uint32_t owner)
+{
+    struct log_error *found = NULL;
+    uint8_t most = 0;
+
+    for (size_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
+        most = MAX(most, share_with(&log->owner[i], owner));
+    }
+    for (size_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
+        struct log_error *entry = &log->entry[i];
+
+        if (entry->count == 0) {
+            return entry;
+        }
+        if (share_with(&log->owner[log->owner_of[i]], owner) == most &&
+            (found == NULL || entry->count < found->count)) {
+            found = entry;
+        }
+    }
+    return found;
+}
+
+static void keep_error(struct nvmf_target *target,
+                       const struct log_error *error)
+{
+    struct error_log *log = &target->error_log;
+    struct log_error *place = find_place(log, error->owner);
+    size_t i = (size_t)(place - log->entry);
+
+    if (place->count != 0) {
+        if (place->owner == error->owner && place->count > error->count) {
+            return; /* an entry is restored that is older than those kept */
+        }
+        log->owner[log->owner_of[i]].kept--;
+    }
+    log->owner_of[i] = owner_index(log, error->owner);
+    log->owner[log->owner_of[i]].owner = error->owner;
+    log->owner[log->owner_of[i]].kept++;
+    *place = *error;
+    place->vendor_log = LOG_ERROR_TIMES;
 }
 
 void nvmf_target_restore_error(struct nvmf_target *target,
                                const struct log_error *error)
 {
-    if (error->count == 0) {
+    struct log_error kept;
+
+    if (error->count == 0 || nvmf_target_error(target, error->count, &kept)) {
         return;
     }
-    if (slot_of(target, error->count)->count < error->count) {
-        *slot_of(target, error->count) = *error;
-        /* Until 0.1.0 that page was C1h, which is OCP's. */
-        slot_of(target, error->count)->vendor_log = LOG_ERROR_TIMES;
-    }
+    /* Until 0.1.0 its vendor_log was C1h, which is OCP's. */
+    keep_error(target, error);
     target->counters.error_log_entries =
         MAX(target->counters.error_log_entries, error->count);
 }
 
-/* Get entry `i`, counted from the newest.  @return false when it does not exist
- * or was lost */
-static bool newest_error(const struct nvmf_target *target, uint64_t i,
+/* Get the newest entry below `count`.  @return false when there is none */
+static bool error_before(const struct nvmf_target *target, uint64_t count,
                          struct log_error *error)
 {
-    uint64_t count = target->counters.error_log_entries;
+    error->count = 0;
+    for (size_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
+        const struct log_error *entry = &target->error_log.entry[i];
 
-    return i < count && nvmf_target_error(target, count - i, error);
+        if (entry->count < count && entry->count > error->count) {
+            *error = *entry;
+        }
+    }
+    return error->count != 0;
 }
 
 /* Build the error log, newest entry first; lost entries leave no gap. */
@@ -112,19 +202,20 @@ static void build_error(struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl, uint32_t part)
 {
     uint8_t *entry = target->page;
-    struct log_error error;
+    struct log_error error = {.count = UINT64_MAX};
 
     (void)ctrl;
     (void)part;
     memset(entry, 0, NVMF_ERROR_LOG_ENTRIES * LOG_ERROR_ENTRY_LEN);
-    for (uint64_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
-        if (newest_error(target, i, &error)) {
-            if (sanitize_status(target) != 0) {
-                error.lba = 0; /* Base 1.4 8.15.1 */
-            }
-            log_error_emit(entry, &error);
-            entry += LOG_ERROR_ENTRY_LEN;
+    while (error_before(target, error.count, &error)) {
+        uint64_t lba = error.lba;
+
+        if (sanitize_status(target) != 0) {
+            error.lba = 0; /* Base 1.4 8.15.1 */
         }
+        log_error_emit(entry, &error);
+        error.lba = lba;
+        entry += LOG_ERROR_ENTRY_LEN;
     }
 }
 
@@ -133,16 +224,14 @@ static void build_error_times(struct nvmf_target *target,
                               const struct nvmf_ctrl *ctrl, uint32_t part)
 {
     uint8_t *entry = target->page;
-    struct log_error error;
+    struct log_error error = {.count = UINT64_MAX};
 
     (void)ctrl;
     (void)part;
     memset(entry, 0, NVMF_ERROR_LOG_ENTRIES * LOG_ERROR_TIME_LEN);
-    for (uint64_t i = 0; i < NVMF_ERROR_LOG_ENTRIES; i++) {
-        if (newest_error(target, i, &error)) {
-            log_error_time_emit(entry, &error);
-            entry += LOG_ERROR_TIME_LEN;
-        }
+    while (error_before(target, error.count, &error)) {
+        log_error_time_emit(entry, &error);
+        entry += LOG_ERROR_TIME_LEN;
     }
 }
 
@@ -540,9 +629,38 @@ uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
 static void append_error(struct nvmf_target *target, struct log_error error)
 {
     error.count = ++target->counters.error_log_entries;
-    error.vendor_log = LOG_ERROR_TIMES;
     error.has_time = nvmf_target_time(target, &error.time_ms);
-    *slot_of(target, error.count) = error;
+    keep_error(target, &error);
+}
+
+/* A host on the list of hosts has proven this name; its identifier is only
+ * what it says. */
+static uint32_t owner_of(const struct nvmf_ctrl *ctrl)
+{
+    return crc32_update(0, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn)) | 1;
+}
+
+bool log_takes_errors(const struct nvmf_target *target,
+                      const struct nvmf_request *req)
+{
+    const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
+
+    /* A queue that has proven nothing takes fabrics commands only. */
+    return qpair->ctrl != NO_CTRL && !target->ctrl[qpair->ctrl].is_discovery &&
+           (qpair->state == QPAIR_LIVE ||
+            (qpair->state > QPAIR_LIVE && req->sqe.opcode != NVME_FABRICS));
+}
+
+void log_keep_alive_expired(struct nvmf_target *target,
+                            const struct nvmf_ctrl *ctrl)
+{
+    append_error(target, (struct log_error){
+                             .sqid = 0xffff,
+                             .cid = 0xffff,
+                             .status = NVME_SC_KEEP_ALIVE_EXPIRED,
+                             .location = 0xffff,
+                             .owner = owner_of(ctrl),
+                         });
 }
 
 /* Whether protection information was wrong, in the block req->error_lba. */
@@ -569,6 +687,7 @@ void log_record_error(struct nvmf_target *target,
                    ? (uint64_t)req->sqe.cdw11 << 32 | req->sqe.cdw10
                    : 0,
         .trtype = qpair->transport->trtype,
+        .owner = owner_of(&target->ctrl[qpair->ctrl]),
     };
 
     if (is_protection_error(status)) {

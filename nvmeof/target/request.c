@@ -328,10 +328,9 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
     if (is_connect) {
         observe_connect(target, req, status);
     }
-    if (is_logged(req, status)) {
+    if (is_logged(req, status) && log_takes_errors(target, req)) {
         log_record_error(target, req, status);
-        if (req->sqe.opcode != NVME_FABRICS && qpair->ctrl != NO_CTRL &&
-            !target->ctrl[qpair->ctrl].is_discovery) {
+        if (req->sqe.opcode != NVME_FABRICS) {
             /* Not for Connect, whose status hosts compare exactly. */
             status |= NVME_STATUS_MORE;
         }

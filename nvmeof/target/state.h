@@ -95,6 +95,19 @@ struct nvmf_qpair {
     struct nvmf_request *fused_first; /* of FUSED_WAITS */
 };
 
+/* How many entries of the error log belong to one host. */
+struct error_owner {
+    uint32_t owner; /* as in struct log_error */
+    uint8_t kept;   /* 0: this element is free */
+};
+
+/* The error log.  Its entries are in no order; free ones have the number 0. */
+struct error_log {
+    struct log_error entry[NVMF_ERROR_LOG_ENTRIES];
+    uint8_t owner_of[NVMF_ERROR_LOG_ENTRIES]; /* of an entry: index in owner */
+    struct error_owner owner[NVMF_ERROR_LOG_ENTRIES];
+};
+
 /* What the last command of a queue pair says about the next one. */
 enum fused_state {
     FUSED_NONE,   /* It was no first command of a fused pair. */
@@ -432,7 +445,7 @@ struct nvmf_target {
     struct nvmf_referral referral[NVMF_MAX_REFERRALS];
 
     struct nvmf_counters counters;
-    struct log_error error_log[NVMF_ERROR_LOG_ENTRIES]; /* ring, by count */
+    struct error_log error_log;
     struct persistent_log pel;
 
     struct nvmf_buffer_wait wait_buffer;

@@ -558,6 +558,14 @@ struct log_error; /* nvmeof/wire/log.h */
 MUST_USE bool nvmf_target_error(const struct nvmf_target *target,
                                 uint64_t count, struct log_error *error);
 
+/**
+ * Read the entry with the lowest number above `count`.
+ *
+ * @return false when there is none
+ */
+MUST_USE bool nvmf_target_error_after(const struct nvmf_target *target,
+                                      uint64_t count, struct log_error *error);
+
 /** Restore an entry of an earlier power cycle, before hosts connect. */
 void nvmf_target_restore_error(struct nvmf_target *target,
                                const struct log_error *error);

@@ -248,6 +248,7 @@ struct log_error {
     uint8_t vendor_log;
     bool has_time;    /* the clock was set before */
     uint64_t time_ms; /* since 1970-01-01 if has_time, else since reset */
+    uint32_t owner;   /* whose command it was; 0: the drive.  Not in the page */
 };
 
 enum { SMART_SENSOR_COUNT = 8 };

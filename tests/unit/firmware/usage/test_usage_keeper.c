@@ -56,12 +56,14 @@ void nvmf_target_set_power_on_hours(struct nvmf_target *target, uint64_t hours)
     world.hours = hours;
 }
 
-bool nvmf_target_error(const struct nvmf_target *target, uint64_t count,
-                       struct log_error *error)
+bool nvmf_target_error_after(const struct nvmf_target *target, uint64_t count,
+                             struct log_error *error)
 {
     (void)target;
-    *error = (struct log_error){.count = count, .lba = count + 1000};
-    return count >= world.oldest_error;
+    count = MAX(count + 1, world.oldest_error);
+    *error = (struct log_error){
+        .count = count, .lba = count + 1000, .owner = (uint32_t)count + 5};
+    return count <= world.counters.error_log_entries;
 }
 
 void nvmf_target_restore_error(struct nvmf_target *target,
@@ -87,6 +89,7 @@ static bool save_error(void *ctx, const struct error_record *record)
     assert_ptr_equal(ctx, &world);
     assert_true(world.saved_error_count < ARRAY_LEN(world.saved_errors));
     assert_int_equal(record->lba, record->count + 1000);
+    assert_int_equal(record->owner, record->count + 5);
     world.saved_errors[world.saved_error_count++] = record->count;
     return true;
 }
@@ -320,6 +323,33 @@ static void test_no_more_errors_are_written_than_a_host_can_read(void **state)
     pass_time(SECOND_US);
     assert_int_equal(world.saved_error_count, NVMF_ERROR_LOG_ENTRIES);
     assert_int_equal(world.saved_errors[0], world.oldest_error);
+}
+
+/* A start reads the newest records only.  So an old entry that is still in the
+ * log is written again before many others follow it. */
+static void test_the_whole_log_is_written_again(void **state)
+{
+    unsigned int since = 0, again = 0;
+
+    (void)state;
+    world.oldest_error = 1;
+    start_keeper(NULL, true);
+    for (unsigned int i = 0; i < 100; i++) {
+        world.counters.error_log_entries++;
+        world.oldest_error = MAX(world.counters.error_log_entries,
+                                 (uint64_t)NVMF_ERROR_LOG_ENTRIES) -
+                             NVMF_ERROR_LOG_ENTRIES + 1;
+        world.saved_error_count = 0;
+        pass_time(USAGE_PACE_MINUTES * MINUTE_US + SECOND_US);
+        again += world.saved_error_count > 1;
+        since = world.saved_error_count > 1 ? 0 : since + 1;
+        assert_true(since <= NVMF_ERROR_LOG_ENTRIES);
+        if (world.saved_error_count > 1) {
+            assert_int_equal(world.saved_error_count, NVMF_ERROR_LOG_ENTRIES);
+            assert_int_equal(world.saved_errors[0], world.oldest_error);
+        }
+    }
+    assert_int_equal(again, 1);
 }
 
 static void test_errors_of_an_earlier_power_cycle_are_restored(void **state)

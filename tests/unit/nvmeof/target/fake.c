@@ -512,6 +512,9 @@ uint16_t fake_connect(struct fake *fake, uint16_t qpair, uint16_t qid,
     if (fake->hostid != 0) {
         memset(data.hostid, fake->hostid, sizeof(data.hostid));
     }
+    if (fake->host_letter != 0) {
+        data.hostnqn[strlen(data.hostnqn) - 1] = fake->host_letter;
+    }
     cqe = fake_connect_with(fake, qpair, &command, &data);
     assert_int_equal(cqe.status, 0);
     return (uint16_t)cqe.dw0;

@@ -96,7 +96,8 @@ struct fake {
     unsigned int drained_count;
     unsigned int subsystem_resets;
 
-    uint8_t hostid; /* every byte of the next host's identifier; 0: 42h */
+    uint8_t hostid;   /* every byte of the next host's identifier; 0: 42h */
+    char host_letter; /* ends the next host's NQN; 0: as it is */
     uint16_t next_cid;
     uint8_t data[NVMF_MAX_TRANSFER]; /* the host buffer of most commands */
 };

@@ -624,7 +624,7 @@ static void test_keep_alive_expires_after_its_timeout(void **state)
         took_ms = time_to_disconnect_ms(fake, 300000);
         assert_in_range(took_ms, rows[i].least_ms, rows[i].least_ms + 300);
         assert_int_equal(fake->disconnect_count, 2);
-        assert_int_equal(fake->target->error_log[0].status,
+        assert_int_equal(fake->target->error_log.entry[0].status,
                          NVME_SC_KEEP_ALIVE_EXPIRED);
         fake_close(fake, admin);
         fake_close(fake, io);

@@ -649,6 +649,108 @@ static void test_the_error_log_continues_after_restored_entries(void **state)
     assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries, 74);
 }
 
+/* How many entries of the error log page have this NSID. */
+static unsigned int errors_with_nsid(struct fake *fake, uint16_t admin,
+                                     uint32_t nsid)
+{
+    unsigned int count = 0;
+
+    get_log(fake, admin, LOG_ERROR, 0, 4096);
+    for (size_t i = 0; i < 64; i++) {
+        if (get_le64(fake->data + 64 * i) != 0) {
+            count += get_le32(fake->data + 64 * i + 24) == nsid;
+        }
+    }
+    return count;
+}
+
+static void test_a_host_keeps_its_errors_beside_a_noisy_one(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t quiet = fake_host(fake, 0), noisy;
+    struct nvme_sqe bad = fake_admin(0x7e, 7, 0, 0);
+    uint64_t last = 0;
+
+    fake->host_letter = 'N';
+    fake->hostid = 0x43;
+    noisy = fake_host(fake, 0);
+    for (unsigned int i = 0; i < 3; i++) {
+        fake_exec(fake, quiet, &bad, NULL, 0);
+    }
+    nvmf_target_log_error(fake->target, NVME_SC_INTERNAL, 6, 0);
+    bad.nsid = 8;
+    for (unsigned int i = 0; i < 1000; i++) {
+        fake_exec(fake, noisy, &bad, NULL, 0);
+    }
+    assert_int_equal(errors_with_nsid(fake, quiet, 7), 3);
+    assert_int_equal(errors_with_nsid(fake, quiet, 6), 1);
+    assert_int_equal(errors_with_nsid(fake, quiet, 8), 60);
+    assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries,
+                     1004);
+    bad.nsid = 7; /* The newest entries are first, and none twice. */
+    for (unsigned int i = 0; i < 100; i++) {
+        fake_exec(fake, quiet, &bad, NULL, 0);
+    }
+    assert_in_range(errors_with_nsid(fake, quiet, 7), 31, 32);
+    assert_in_range(errors_with_nsid(fake, quiet, 8), 31, 32);
+    assert_int_equal(errors_with_nsid(fake, quiet, 6), 1);
+    for (size_t i = 0; i < 64; i++) {
+        uint64_t count = get_le64(fake->data + 64 * i);
+        struct log_error error;
+
+        assert_true(i == 0 || count < last);
+        last = count;
+        assert_true(nvmf_target_error(fake->target, count, &error));
+        assert_true(nvmf_target_error_after(fake->target, count - 1, &error));
+        assert_int_equal(error.count, count);
+    }
+}
+
+/* After a restart, with the records in any order and some of them twice. */
+static void test_restored_errors_have_shares_too(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    for (unsigned int turn = 0; turn < 2; turn++) {
+        for (uint64_t count = 300; count > 0; count -= 1) {
+            struct log_error error = {
+                .count = count,
+                .nsid = count <= 4 ? 7 : 8,
+                .owner = count <= 4 ? 7 : 8,
+            };
+
+            nvmf_target_restore_error(fake->target, &error);
+        }
+    }
+    assert_int_equal(errors_with_nsid(fake, admin, 7), 4);
+    assert_int_equal(errors_with_nsid(fake, admin, 8), 60);
+    assert_int_equal(get_le64(fake->data), 300);
+    assert_int_equal(get_le64(fake->data + 64 * 59), 241);
+}
+
+static void test_refusals_before_connect_and_of_discovery_leave_no_trace(
+    void **state)
+{
+    struct fake *fake = *state;
+    struct nvme_sqe bad = fake_admin(0x7e, 7, 0, 0);
+    uint16_t discovery = fake_discovery_host(fake);
+    uint16_t qpair;
+
+    for (unsigned int i = 0; i < 64; i++) {
+        struct connect_command connect = {.sqsize = 31};
+        struct connect_data data;
+
+        fake_connect_data(&data, 0xffff, "nqn.2014-08.org.example:another");
+        qpair = fake_open(fake, 0, 31);
+        assert_int_not_equal(
+            fake_connect_with(fake, qpair, &connect, &data).status, 0);
+        fake_close(fake, qpair);
+        fake_exec(fake, discovery, &bad, NULL, 0);
+    }
+    assert_int_equal(nvmf_target_counters(fake->target)->error_log_entries, 0);
+}
+
 static void test_the_error_times_log_has_a_time_for_each_error(void **state)
 {
     struct fake *fake = *state;
