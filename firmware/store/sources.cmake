@@ -7,6 +7,7 @@ set(SOURCES
     identity.c
     image.c
     slot_record.c
+    write_shares.c
 )
 set(RV64_SOURCES
     boot_count.c

@@ -3,29 +3,40 @@
 
 #include <string.h>
 
-static bool may_save(const struct reservations *reservations)
+/* Whether a host may cause one more write. */
+static bool may_save(struct reservations *reservations,
+                     const struct reservation_saver *by)
 {
     const struct reservations_config *config = &reservations->config;
     uint64_t hours = config->power_on_hours != NULL
                          ? config->power_on_hours(config->hours_ctx)
                          : 0;
+    uint64_t allowed =
+        RESERVATIONS_WRITES_FREE + hours * RESERVATIONS_WRITES_PER_HOUR;
+    uint64_t left =
+        allowed > reservations->writes ? allowed - reservations->writes : 0;
 
-    return reservations->writes <
-           RESERVATIONS_WRITES_FREE + hours * RESERVATIONS_WRITES_PER_HOUR;
+    if (by->fences_off) {
+        return left != 0;
+    }
+    left -= MIN(left, RESERVATIONS_WRITES_TO_FENCE);
+    return write_shares_allow(&reservations->shares, by->host, hours, left);
 }
 
 /* Save the draft, which then is what is kept. */
-static enum nvmf_volume_result save_draft(struct reservations *reservations)
+static enum nvmf_volume_result save_draft(struct reservations *reservations,
+                                          const struct reservation_saver *by)
 {
     const struct reservations_config *config = &reservations->config;
     size_t len;
 
-    if (!may_save(reservations)) {
+    if (!may_save(reservations, by)) {
         if (!reservations->has_refused) {
             log_line(config->log,
                      "reservations: a change is refused, because the record in "
-                     "flash was written %u times; %u changes an hour are "
-                     "possible, and any number without PTPL",
+                     "flash was written %u times and this host's share is used "
+                     "up; %u changes an hour are possible, and any number "
+                     "without PTPL",
                      reservations->writes, RESERVATIONS_WRITES_PER_HOUR);
         }
         reservations->has_refused = true;
@@ -39,13 +50,17 @@ static enum nvmf_volume_result save_draft(struct reservations *reservations)
         return NVMF_VOLUME_FAILED;
     }
     reservations->writes++;
+    if (!by->fences_off) {
+        write_shares_count(&reservations->shares, by->host);
+    }
     reservations->kept = reservations->draft;
     return NVMF_VOLUME_OK;
 }
 
 static enum nvmf_volume_result seam_save(void *ctx, uint32_t nsid,
                                          const uint8_t *uuid,
-                                         const struct reservation *res)
+                                         const struct reservation *res,
+                                         const struct reservation_saver *by)
 {
     struct reservations *reservations = ctx;
     struct kept_reservation *ns;
@@ -61,7 +76,7 @@ static enum nvmf_volume_result seam_save(void *ctx, uint32_t nsid,
         ns->state = *res;
         memcpy(ns->uuid, uuid, sizeof(ns->uuid));
     }
-    return save_draft(reservations);
+    return save_draft(reservations, by);
 }
 
 /* What is kept may be of a deleted namespace that had the same NSID. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "firmware/hal/log.h"
+#include "firmware/store/write_shares.h"
 #include "firmware/volume/volume.h"
 #include "nvmeof/target/reservation.h"
 
@@ -25,10 +26,14 @@ enum {
             (RESERVATIONS_NS_LEN +
              NVMF_MAX_REGISTRANTS * RESERVATIONS_REGISTRANT_LEN),
 
-    /* As for namespaces: the first writes are always possible.  A host that
-     * goes on at the rate that is allowed wears the flash out in 3.7 years. */
+    /* As for namespaces: the first writes are always possible.  Hosts that go
+     * on at the rate that is allowed wear the flash out in 3.7 years.  Each
+     * host has a share of the writes that are left, and the last ones are for
+     * commands that fence another host off (Preempt, Clear): a host that has
+     * no share left may have to be fenced off. */
     RESERVATIONS_WRITES_FREE = 16384,
     RESERVATIONS_WRITES_PER_HOUR = 24,
+    RESERVATIONS_WRITES_TO_FENCE = 1024,
 };
 
 struct reservations_config {
@@ -60,6 +65,7 @@ struct kept_reservations {
 struct reservations {
     struct reservations_config config;
     uint32_t writes;
+    struct write_shares shares;
     bool has_refused; /* the log says so already */
     struct kept_reservations kept;
     struct kept_reservations draft; /* a change that is not saved yet */

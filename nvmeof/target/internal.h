@@ -741,7 +741,8 @@ uint8_t reservation_capabilities(const struct nvmf_target *target,
 struct reservation *reservation_of(struct nvmf_target *target, uint32_t nsid);
 void reservation_load(struct nvmf_target *target, uint32_t nsid);
 void reservation_forget(struct nvmf_target *target, uint32_t nsid);
-uint16_t reservation_commit(struct nvmf_target *target, uint32_t nsid);
+uint16_t reservation_commit(struct nvmf_target *target, uint32_t nsid,
+                            const struct nvmf_ctrl *by);
 
 /* Whether a reservation forbids this host commands that read, or write. */
 bool reservation_conflicts(const struct nvmf_target *target,
@@ -824,6 +825,9 @@ void log_build_ocp_smart(struct nvmf_target *target,
  */
 bool log_takes_errors(const struct nvmf_target *target,
                       const struct nvmf_request *req);
+
+/** A number for the host of a controller, never 0. */
+uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl);
 
 /** The host of this controller has kept silent for too long. */
 void log_keep_alive_expired(struct nvmf_target *target,

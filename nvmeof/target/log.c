@@ -635,7 +635,7 @@ static void append_error(struct nvmf_target *target, struct log_error error)
 
 /* A host on the list of hosts has proven this name; its identifier is only
  * what it says. */
-static uint32_t owner_of(const struct nvmf_ctrl *ctrl)
+uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl)
 {
     return crc32_update(0, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn)) | 1;
 }
@@ -659,7 +659,7 @@ void log_keep_alive_expired(struct nvmf_target *target,
                              .cid = 0xffff,
                              .status = NVME_SC_KEEP_ALIVE_EXPIRED,
                              .location = 0xffff,
-                             .owner = owner_of(ctrl),
+                             .owner = ctrl_host_number(ctrl),
                          });
 }
 
@@ -687,7 +687,7 @@ void log_record_error(struct nvmf_target *target,
                    ? (uint64_t)req->sqe.cdw11 << 32 | req->sqe.cdw10
                    : 0,
         .trtype = qpair->transport->trtype,
-        .owner = owner_of(&target->ctrl[qpair->ctrl]),
+        .owner = ctrl_host_number(&target->ctrl[qpair->ctrl]),
     };
 
     if (is_protection_error(status)) {

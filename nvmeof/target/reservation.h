@@ -77,6 +77,12 @@ bool reservation_is_holder(const struct reservation *res, uint16_t index);
 bool reservation_forbids(const struct reservation *res, const uint8_t *hostid,
                          bool is_write);
 
+/* Who changes a reservation. */
+struct reservation_saver {
+    uint32_t host;   /* a number for the host */
+    bool fences_off; /* it removes the registration of another host */
+};
+
 /*
  * The seam: who keeps reservations over power cycles.  The identifier is the
  * UUID of the namespace, because its NSID may belong to another one later.
@@ -84,10 +90,15 @@ bool reservation_forbids(const struct reservation *res, const uint8_t *hostid,
 struct nvmf_reservations {
     void *ctx;
 
-    /** Keep `res`.  NULL: nothing is kept, and PTPL is not supported. */
+    /**
+     * Keep `res`.  NULL: nothing is kept, and PTPL is not supported.
+     *
+     * @param by  who changes it: the seam may limit how often each host does
+     */
     enum nvmf_volume_result (*save)(void *ctx, uint32_t nsid,
                                     const uint8_t *uuid,
-                                    const struct reservation *res);
+                                    const struct reservation *res,
+                                    const struct reservation_saver *by);
 
     /** @return false when nothing is kept for this namespace */
     bool (*load)(void *ctx, uint32_t nsid, const uint8_t *uuid,

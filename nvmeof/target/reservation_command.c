@@ -74,6 +74,7 @@ void reservation_load(struct nvmf_target *target, uint32_t nsid)
 void reservation_forget(struct nvmf_target *target, uint32_t nsid)
 {
     const struct nvmf_reservations *store = &target->config.reservations;
+    const struct reservation_saver drive = {.host = 0};
     struct nvmf_ns *ns = &target->ns[nsid - 1];
     struct reservation *res;
 
@@ -84,7 +85,7 @@ void reservation_forget(struct nvmf_target *target, uint32_t nsid)
     res = &target->reservation[nsid - 1];
     if (res->ptpl && store->save != NULL) {
         memset(res, 0, sizeof(*res));
-        (void)store->save(store->ctx, nsid, ns->config.uuid, res);
+        (void)store->save(store->ctx, nsid, ns->config.uuid, res, &drive);
     }
     memset(res, 0, sizeof(*res));
     ns_update_bars(target, nsid);
@@ -105,23 +106,37 @@ static bool must_save(const struct reservation *before,
                   after->count * sizeof(after->registrant[0])) != 0;
 }
 
+/* How many hosts besides one are registered. */
+static unsigned int count_others(const struct reservation *res,
+                                 const uint8_t *hostid)
+{
+    return res->count - (reservation_find(res, hostid) >= 0 ? 1u : 0u);
+}
+
 /*
  * Make the draft the state of a namespace.  The draft holds the former state
  * afterwards.
  *
+ * @param by  the controller whose command changes it
  * @return a status; if it is not 0, nothing has changed
  */
-uint16_t reservation_commit(struct nvmf_target *target, uint32_t nsid)
+uint16_t reservation_commit(struct nvmf_target *target, uint32_t nsid,
+                            const struct nvmf_ctrl *by)
 {
     const struct nvmf_reservations *store = &target->config.reservations;
     struct reservation *res = &target->reservation[nsid - 1];
     struct reservation *draft = &target->reservation_draft;
+    const struct reservation_saver saver = {
+        .host = ctrl_host_number(by),
+        .fences_off =
+            count_others(draft, by->hostid) < count_others(res, by->hostid),
+    };
     struct reservation before;
     uint16_t status;
 
     if (must_save(res, draft)) {
         status = ns_result_status(store->save(
-            store->ctx, nsid, target->ns[nsid - 1].config.uuid, draft));
+            store->ctx, nsid, target->ns[nsid - 1].config.uuid, draft, &saver));
         if (status != NVME_SC_SUCCESS) {
             return status;
         }
@@ -301,7 +316,7 @@ static uint16_t change_state(struct nvmf_target *target,
     target->reservation_draft = target->reservation[nsid - 1];
     switch (change(&target->reservation_draft, command, is_released)) {
     case RESERVATION_OK:
-        return reservation_commit(target, nsid);
+        return reservation_commit(target, nsid, request_ctrl(target, req));
     case RESERVATION_CONFLICT:
         return reservation_refuse(req);
     case RESERVATION_FULL:

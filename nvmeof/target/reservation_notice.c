@@ -185,7 +185,7 @@ uint16_t reservation_persistence_set(struct nvmf_target *target,
         }
         target->reservation_draft = target->reservation[nsid - 1];
         target->reservation_draft.ptpl = ptpl;
-        status = reservation_commit(target, nsid);
+        status = reservation_commit(target, nsid, request_ctrl(target, req));
         if (status != NVME_SC_SUCCESS) {
             return status;
         }

@@ -52,6 +52,8 @@ void flash_read(const struct flash *which, uint32_t addr, void *buf,
     memcpy(buf, part + (addr - FLASH_RESERVATIONS_ADDR), len_bytes);
 }
 
+static struct reservation_saver by;
+
 static bool spend_byte(void)
 {
     if (bytes_left == 0) {
@@ -146,6 +148,7 @@ static void start_drive(void)
 
 static int blank_flash(void **state)
 {
+    by = (struct reservation_saver){.host = 1};
     (void)state;
     memset(part, 0xff, sizeof(part));
     bytes_left = NEVER;
@@ -174,7 +177,7 @@ static enum nvmf_volume_result save_state(uint32_t nsid,
 {
     struct nvmf_reservations seam = reservations_seam(&reservations);
 
-    return seam.save(seam.ctx, nsid, uuid, res);
+    return seam.save(seam.ctx, nsid, uuid, res, &by);
 }
 
 static bool load_state(uint32_t nsid, const uint8_t *of,
@@ -410,7 +413,8 @@ static void test_writes_are_limited_to_spare_the_flash(void **state)
     struct reservation none = {0};
 
     (void)state;
-    reservations.writes = RESERVATIONS_WRITES_FREE - 1;
+    reservations.writes =
+        RESERVATIONS_WRITES_FREE - RESERVATIONS_WRITES_TO_FENCE - 1;
     assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
     assert_int_equal(save_state(2, &one), NVMF_VOLUME_TOO_OFTEN);
     assert_int_equal(save_state(2, &none), NVMF_VOLUME_OK); /* no write */
@@ -418,6 +422,56 @@ static void test_writes_are_limited_to_spare_the_flash(void **state)
     assert_non_null(strstr(text, "a change is refused"));
     hours = 1;
     assert_int_equal(save_state(2, &one), NVMF_VOLUME_OK);
+}
+
+static unsigned int save_until_refused(uint32_t host)
+{
+    struct reservation one = make_state(1, RTYPE_NONE);
+    unsigned int saves = 0;
+
+    by = (struct reservation_saver){.host = host};
+    while (save_state(1, &one) == NVMF_VOLUME_OK) {
+        saves++;
+    }
+    return saves;
+}
+
+/* One host changes its registration as often as it can. */
+static void test_a_noisy_host_leaves_others_their_changes(void **state)
+{
+    const uint32_t shared =
+        RESERVATIONS_WRITES_FREE - RESERVATIONS_WRITES_TO_FENCE;
+    struct reservation one = make_state(1, RTYPE_NONE);
+    unsigned int noise;
+
+    (void)state;
+    assert_int_equal(save_until_refused(7), shared / 2);
+    assert_in_range(save_until_refused(8), shared / 4 - 1, shared / 4 + 1);
+    for (hours = 1; hours < 200; hours++) {
+        noise = save_until_refused(7);
+        by = (struct reservation_saver){.host = 9};
+        assert_int_equal(save_state(2, &one), NVMF_VOLUME_OK);
+    }
+    assert_in_range(noise, RESERVATIONS_WRITES_PER_HOUR / 2,
+                    RESERVATIONS_WRITES_PER_HOUR);
+    assert_true(save_until_refused(9) >= RESERVATIONS_WRITES_PER_HOUR / 2);
+}
+
+/* Many hosts, or one with many names, have used all shares up. */
+static void test_the_last_writes_are_for_fencing(void **state)
+{
+    struct reservation one = make_state(1, RTYPE_NONE);
+
+    (void)state;
+    reservations.writes =
+        RESERVATIONS_WRITES_FREE - RESERVATIONS_WRITES_TO_FENCE;
+    assert_int_equal(save_until_refused(7), 0);
+    by = (struct reservation_saver){.host = 8, .fences_off = true};
+    for (unsigned int i = 0; i < RESERVATIONS_WRITES_TO_FENCE; i++) {
+        assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
+    }
+    assert_int_equal(save_state(1, &one), NVMF_VOLUME_TOO_OFTEN);
+    by.fences_off = false;
 }
 
 TEST_FIXTURE(blank_flash, NULL);

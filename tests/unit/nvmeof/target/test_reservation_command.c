@@ -30,15 +30,18 @@ static struct {
     struct reservation kept;
     bool has_kept;
     uint8_t uuid[16];
-} store; /* static, because tests run one by one */
+    struct reservation_saver by; /* of the last save */
+} store;                         /* static, because tests run one by one */
 
 static enum nvmf_volume_result save_state(void *ctx, uint32_t nsid,
                                           const uint8_t *uuid,
-                                          const struct reservation *res)
+                                          const struct reservation *res,
+                                          const struct reservation_saver *by)
 {
     (void)ctx;
     assert_int_equal(nsid, 1);
     store.saves++;
+    store.by = *by;
     if (store.result == NVMF_VOLUME_OK) {
         store.kept = *res;
         store.has_kept = res->ptpl;
@@ -744,6 +747,40 @@ static void test_a_change_is_saved_before_it_is_answered(void **state)
                      NVME_SC_COMMAND_INTERRUPTED);
     assert_int_equal(send_report(fake, a, 128)[4], RTYPE_WRITE_EXCLUSIVE);
     assert_int_equal(fake->data[9], 1); /* PTPLS */
+}
+
+/* The store limits each host, and keeps some writes for those who fence others
+ * off. */
+static void test_the_store_hears_who_changes_what(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A), b;
+    uint32_t host_a;
+
+    assert_int_equal(send_register(fake, a, (uint32_t)CPTPL_ON << 30, 0, KEY_A),
+                     0);
+    host_a = store.by.host;
+    assert_int_not_equal(host_a, 0);
+    fake->host_letter = 'B';
+    b = connect_host(fake, HOST_B);
+    assert_int_equal(send_register(fake, b, 0, 0, KEY_B), 0);
+    assert_int_not_equal(store.by.host, host_a);
+    assert_false(store.by.fences_off);
+    assert_int_equal(
+        send_acquire(fake, a, RACQA_ACQUIRE, RTYPE_WRITE_EXCLUSIVE, KEY_A, 0),
+        0);
+    assert_int_equal(store.by.host, host_a);
+    assert_false(store.by.fences_off);
+    assert_int_equal(send_acquire(fake, b, RACQA_PREEMPT, RTYPE_WRITE_EXCLUSIVE,
+                                  KEY_B, KEY_A),
+                     0);
+    assert_true(store.by.fences_off);
+    assert_int_equal(send_release(fake, b, RRELA_CLEAR, 0, KEY_B), 0);
+    assert_false(store.by.fences_off); /* only its own registration */
+    assert_int_equal(send_register(fake, a, 0, 0, KEY_A), 0);
+    assert_int_equal(send_register(fake, b, 0, 0, KEY_B), 0);
+    assert_int_equal(send_release(fake, b, RRELA_CLEAR, 0, KEY_B), 0);
+    assert_true(store.by.fences_off);
 }
 
 static void test_what_was_kept_is_in_force_after_a_start(void **state)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/store/write_shares.h"
+
+static void halve(struct write_shares *shares, uint64_t hours)
+{
+    uint64_t passed = hours > shares->hours ? hours - shares->hours : 0;
+
+    for (unsigned int i = 0; i < WRITE_SHARES_HOSTS && passed != 0; i++) {
+        shares->of[i].used >>= MIN(passed, 31u);
+    }
+    shares->hours = hours;
+}
+
+/* The element of a host; else the one of the host that has used least. */
+static unsigned int find_host(const struct write_shares *shares, uint32_t host)
+{
+    unsigned int least = 0;
+
+    for (unsigned int i = 0; i < WRITE_SHARES_HOSTS; i++) {
+        if (shares->of[i].used != 0 && shares->of[i].host == host) {
+            return i;
+        }
+        if (shares->of[i].used < shares->of[least].used) {
+            least = i;
+        }
+    }
+    return least;
+}
+
+bool write_shares_allow(struct write_shares *shares, uint32_t host,
+                        uint64_t hours, uint64_t left)
+{
+    unsigned int i;
+
+    halve(shares, hours);
+    i = find_host(shares, host);
+    return left != 0 &&
+           (shares->of[i].host != host || shares->of[i].used < left);
+}
+
+void write_shares_count(struct write_shares *shares, uint32_t host)
+{
+    unsigned int i = find_host(shares, host);
+
+    if (shares->of[i].host != host) {
+        shares->of[i].host = host;
+        shares->of[i].used = 0;
+    }
+    shares->of[i].used++;
+}
