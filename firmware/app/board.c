@@ -73,6 +73,31 @@ static void read_slots(struct board *board)
     }
 }
 
+/* Make both rings of an area hold the record that was read from it. */
+static void repair_area(struct board *board, const struct area *area,
+                        const char *what, enum area_result state,
+                        uint32_t *sequence, const uint8_t *record, size_t len)
+{
+    static const char *const repairs[] = {
+        [AREA_REPAIR_FINISHED] =
+            "a copy of the record in flash was missing, and was written",
+        [AREA_REPAIR_DAMAGE] = "a copy of the record in flash was damaged, and "
+                               "was written again; the record is complete",
+        [AREA_REPAIR_FAILED] =
+            "writing a copy of the record in flash again failed; the record "
+            "in force is complete",
+    };
+    enum area_repair repair;
+
+    if (state != AREA_OK) {
+        return;
+    }
+    repair = area_repair(&board->flash, area, sequence, record, len);
+    if (repair != AREA_REPAIR_NONE) {
+        log_line(&board->log, "%s: %s", what, repairs[repair]);
+    }
+}
+
 static void read_namespaces(struct board *board)
 {
     board->namespaces_state = AREA_EMPTY;
@@ -89,6 +114,9 @@ static void read_namespaces(struct board *board)
                  "before it is used; compare it with what you expect (nvme "
                  "list-ns --all) before you write");
     }
+    repair_area(board, &namespace_area, "namespaces", board->namespaces_state,
+                &board->namespaces_sequence, board->namespaces,
+                board->namespaces_len);
 }
 
 /* Without memory for the events, those of earlier boots are not shown. */
@@ -109,6 +137,9 @@ static void read_reservations(struct board *board)
             area_read(&board->flash, &reservation_area, board->reservations,
                       RESERVATIONS_RECORD_MAX, &board->reservations_len,
                       &board->reservations_sequence);
+        repair_area(board, &reservation_area, "reservations",
+                    board->reservations_state, &board->reservations_sequence,
+                    board->reservations, board->reservations_len);
     }
 }
 
@@ -187,6 +218,10 @@ static void read_flash(struct board *board)
     read_events(board);
     read_namespaces(board);
     board_records_read(&board->records, &board->flash, &board->dram);
+    repair_area(board, &sanitize_area, "sanitize",
+                board->records.sanitize.state,
+                &board->records.sanitize.sequence, board->records.sanitize.data,
+                board->records.sanitize.len);
     read_reservations(board);
     read_telemetry(board);
     read_hosts(board);

@@ -23,6 +23,7 @@ _Static_assert(AREA_MAGIC + 8 == AREA_HEADER_LEN, "the magic ends the header");
 const struct area namespace_area = {
     .magic = {'E', 'S', 'S', 'D', '-', 'N', 'S', '1'},
     .addr = FLASH_NAMESPACES_ADDR,
+    .mirror_addr = FLASH_NAMESPACES_MIRROR,
     .copies = FLASH_NAMESPACES_COPIES,
     .copy_bytes = FLASH_NAMESPACES_SIZE,
 };
@@ -37,6 +38,7 @@ const struct area self_test_area = {
 const struct area sanitize_area = {
     .magic = {'E', 'S', 'S', 'D', '-', 'S', 'A', '1'},
     .addr = FLASH_SANITIZE_ADDR,
+    .mirror_addr = FLASH_SANITIZE_MIRROR,
     .copies = FLASH_SANITIZE_COPIES,
     .copy_bytes = FLASH_SECTOR_BYTES,
 };
@@ -51,6 +53,7 @@ const struct area slot_record_area = {
 const struct area reservation_area = {
     .magic = {'E', 'S', 'S', 'D', '-', 'R', 'S', '1'},
     .addr = FLASH_RESERVATIONS_ADDR,
+    .mirror_addr = FLASH_RESERVATIONS_MIRROR,
     .copies = FLASH_RESERVATIONS_COPIES,
     .copy_bytes = FLASH_RESERVATIONS_SIZE,
 };
@@ -80,20 +83,32 @@ struct header {
     uint32_t sequence; /* 0: there is no intact header */
     uint32_t len;
     uint32_t body_crc;
+    uint32_t addr; /* of the copy */
     bool was_written;
 };
 
-static uint32_t copy_addr(const struct area *area, uint32_t sequence)
+enum { RINGS_MAX = 2 };
+
+static uint32_t rings(const struct area *area)
 {
-    return area->addr + (sequence - 1) % area->copies * area->copy_bytes;
+    return area->mirror_addr != 0 ? RINGS_MAX : 1;
 }
 
-static struct header read_header(const struct flash *flash,
-                                 const struct area *area, uint32_t copy)
+static uint32_t copy_addr(const struct area *area, uint32_t ring,
+                          uint32_t sequence)
 {
-    uint32_t addr = area->addr + copy * area->copy_bytes;
+    return (ring == 0 ? area->addr : area->mirror_addr) +
+           (sequence - 1) % area->copies * area->copy_bytes;
+}
+
+/* Read the header at the place of a sequence number. */
+static struct header read_header(const struct flash *flash,
+                                 const struct area *area, uint32_t ring,
+                                 uint32_t place_of)
+{
+    uint32_t addr = copy_addr(area, ring, place_of);
     uint8_t buf[AREA_HEADER_LEN];
-    struct header header = {0};
+    struct header header = {.addr = addr};
 
     flash_read(flash, addr, buf, sizeof(buf));
     header.was_written =
@@ -105,26 +120,25 @@ static struct header read_header(const struct flash *flash,
     header.len = get_le32(buf + AREA_LENGTH);
     header.body_crc = get_le32(buf + AREA_BODY_CRC);
     if (header.len <= area->copy_bytes - AREA_HEADER_LEN &&
-        copy_addr(area, get_le32(buf + AREA_SEQUENCE)) == addr) {
+        copy_addr(area, ring, get_le32(buf + AREA_SEQUENCE)) == addr) {
         header.sequence = get_le32(buf + AREA_SEQUENCE);
     }
     return header;
 }
 
 /*
- * Find the copy with the highest sequence below `below`.
+ * Find the copy of a ring with the highest sequence below `below`.
  *
- * @param written  set to the number of copies that were written completely
+ * @param written  the number of copies that were written completely is added
  */
 static struct header find_newest(const struct flash *flash,
-                                 const struct area *area, uint32_t below,
-                                 uint32_t *written)
+                                 const struct area *area, uint32_t ring,
+                                 uint32_t below, uint32_t *written)
 {
     struct header newest = {0};
 
-    *written = 0;
-    for (uint32_t i = 0; i < area->copies; i++) {
-        struct header header = read_header(flash, area, i);
+    for (uint32_t i = 1; i <= area->copies; i++) {
+        struct header header = read_header(flash, area, ring, i);
 
         *written += header.was_written;
         if (header.sequence < below && header.sequence > newest.sequence) {
@@ -135,55 +149,83 @@ static struct header find_newest(const struct flash *flash,
 }
 
 /* @return false when the record does not fit or is not intact */
-static bool read_body(const struct flash *flash, const struct area *area,
-                      const struct header *header, uint8_t *buf, size_t size)
+static bool read_body(const struct flash *flash, const struct header *header,
+                      uint8_t *buf, size_t size)
 {
     if (header->len > size) {
         return false;
     }
-    flash_read(flash, copy_addr(area, header->sequence) + AREA_HEADER_LEN, buf,
-               header->len);
+    flash_read(flash, header->addr + AREA_HEADER_LEN, buf, header->len);
     return crc32_update(0, buf, header->len) == header->body_crc;
+}
+
+/* Whether a copy was written after the one with this sequence, into both rings,
+ * and both have lost its header.  An unfinished write leaves one of them as it
+ * was, unless older firmware has made it, which had one ring only. */
+static bool has_lost_next(const struct flash *flash, const struct area *area,
+                          uint32_t sequence)
+{
+    if (area->mirror_addr == 0) {
+        return false;
+    }
+    for (uint32_t ring = 0; ring < RINGS_MAX; ring++) {
+        struct header next = read_header(flash, area, ring, sequence + 1);
+
+        if (next.sequence != 0 || (ring == 0 && !next.was_written)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 enum area_result area_read(const struct flash *flash, const struct area *area,
                            uint8_t *buf, size_t size, size_t *len,
                            uint32_t *sequence)
 {
-    uint32_t below = UINT32_MAX;
-    uint32_t written;
-    struct header header;
+    uint32_t below = UINT32_MAX, written = 0;
 
     *sequence = 0;
-    while ((header = find_newest(flash, area, below, &written)).sequence != 0) {
-        bool is_newest = *sequence == 0;
+    do {
+        struct header found[RINGS_MAX] = {0};
+        uint32_t newest = 0;
 
-        *sequence = MAX(*sequence, header.sequence);
-        if (read_body(flash, area, &header, buf, size)) {
-            *len = header.len;
-            return is_newest ? AREA_OK : AREA_OLDER;
+        for (uint32_t ring = 0; ring < rings(area); ring++) {
+            found[ring] = find_newest(flash, area, ring, below, &written);
+            newest = MAX(newest, found[ring].sequence);
         }
-        below = header.sequence;
-    }
+        *sequence = MAX(*sequence, newest);
+        for (uint32_t ring = 0; newest != 0 && ring < rings(area); ring++) {
+            if (found[ring].sequence == newest &&
+                read_body(flash, &found[ring], buf, size)) {
+                *len = found[ring].len;
+                return newest == *sequence &&
+                               !has_lost_next(flash, area, newest)
+                           ? AREA_OK
+                           : AREA_OLDER;
+            }
+        }
+        below = newest;
+    } while (below != 0);
     return written != 0 ? AREA_DAMAGED : AREA_EMPTY;
 }
 
 uint32_t area_newest(const struct flash *flash, const struct area *area)
 {
-    uint32_t written;
+    uint32_t written = 0;
 
-    return find_newest(flash, area, UINT32_MAX, &written).sequence;
+    return find_newest(flash, area, 0, UINT32_MAX, &written).sequence;
 }
 
 bool area_read_older(const struct flash *flash, const struct area *area,
                      uint32_t below, uint8_t *buf, size_t size, size_t *len,
                      uint32_t *sequence)
 {
-    uint32_t written;
+    uint32_t written = 0;
     struct header header;
 
-    while ((header = find_newest(flash, area, below, &written)).sequence != 0) {
-        if (read_body(flash, area, &header, buf, size)) {
+    while ((header = find_newest(flash, area, 0, below, &written)).sequence !=
+           0) {
+        if (read_body(flash, &header, buf, size)) {
             *len = header.len;
             *sequence = header.sequence;
             return true;
@@ -195,41 +237,111 @@ bool area_read_older(const struct flash *flash, const struct area *area,
 
 uint32_t area_next_addr(const struct area *area, uint32_t sequence)
 {
-    return copy_addr(area, sequence + 1);
+    return copy_addr(area, 0, sequence + 1);
 }
 
-bool area_write(const struct flash *flash, const struct area *area,
-                uint32_t *sequence, const uint8_t *buf, size_t len)
+static bool erase_place(const struct flash *flash, uint32_t addr, size_t len)
 {
-    uint32_t addr = area_next_addr(area, *sequence);
-
     for (uint32_t at = 0; at < AREA_HEADER_LEN + len;
          at += FLASH_SECTOR_BYTES) {
         if (!flash_erase_sector(flash, addr + at)) {
             return false;
         }
     }
-    return area_write_erased(flash, area, sequence, buf, len);
+    return true;
 }
 
-bool area_write_erased(const struct flash *flash, const struct area *area,
-                       uint32_t *sequence, const uint8_t *buf, size_t len)
+static bool program_place(const struct flash *flash, const struct area *area,
+                          uint32_t addr, uint32_t sequence, const uint8_t *buf,
+                          size_t len)
 {
-    uint32_t next = *sequence + 1;
-    uint32_t addr = copy_addr(area, next);
     uint8_t header[AREA_HEADER_LEN] = {0};
 
-    put_le32(header + AREA_SEQUENCE, next);
+    put_le32(header + AREA_SEQUENCE, sequence);
     put_le32(header + AREA_LENGTH, (uint32_t)len);
     put_le32(header + AREA_BODY_CRC, crc32_update(0, buf, len));
     put_le32(header + AREA_HEADER_CRC,
              crc32_update(0, header, AREA_HEADER_CRC));
     memcpy(header + AREA_MAGIC, area->magic, sizeof(area->magic));
     /* The header comes last: without it the copy does not count. */
-    if (!flash_program(flash, addr + AREA_HEADER_LEN, buf, len) ||
-        !flash_program(flash, addr, header, sizeof(header))) {
+    return flash_program(flash, addr + AREA_HEADER_LEN, buf, len) &&
+           flash_program(flash, addr, header, sizeof(header));
+}
+
+bool area_write(const struct flash *flash, const struct area *area,
+                uint32_t *sequence, const uint8_t *buf, size_t len)
+{
+    uint32_t next = *sequence + 1;
+
+    for (uint32_t ring = 0; ring < rings(area); ring++) {
+        uint32_t addr = copy_addr(area, ring, next);
+
+        if (!erase_place(flash, addr, len) ||
+            !program_place(flash, area, addr, next, buf, len)) {
+            return false;
+        }
+        *sequence = next;
+    }
+    return true;
+}
+
+bool area_write_erased(const struct flash *flash, const struct area *area,
+                       uint32_t *sequence, const uint8_t *buf, size_t len)
+{
+    uint32_t next = *sequence + 1;
+
+    if (!program_place(flash, area, copy_addr(area, 0, next), next, buf, len)) {
         return false;
     }
     *sequence = next;
     return true;
+}
+
+/* Whether a place holds these bytes with this sequence number. */
+static bool holds(const struct flash *flash, const struct area *area,
+                  uint32_t ring, uint32_t sequence, const uint8_t *buf,
+                  size_t len)
+{
+    struct header header = read_header(flash, area, ring, sequence);
+    uint32_t crc = 0;
+    uint8_t part[FLASH_PAGE_BYTES];
+
+    if (header.sequence != sequence || header.len != len ||
+        header.body_crc != crc32_update(0, buf, len)) {
+        return false;
+    }
+    for (size_t at = 0; at < len; at += sizeof(part)) {
+        size_t n = MIN(len - at, sizeof(part));
+
+        flash_read(flash, header.addr + AREA_HEADER_LEN + (uint32_t)at, part,
+                   n);
+        crc = crc32_update(crc, part, n);
+    }
+    return crc == header.body_crc;
+}
+
+enum area_repair area_repair(const struct flash *flash, const struct area *area,
+                             uint32_t *sequence, const uint8_t *buf, size_t len)
+{
+    bool is_held[RINGS_MAX], was_written = true;
+
+    if (area->mirror_addr == 0) {
+        return AREA_REPAIR_NONE;
+    }
+    for (uint32_t ring = 0; ring < RINGS_MAX; ring++) {
+        struct header header = read_header(flash, area, ring, *sequence);
+
+        is_held[ring] = holds(flash, area, ring, *sequence, buf, len);
+        /* An older copy there says that the write was not finished. */
+        was_written &= header.was_written &&
+                       (header.sequence == *sequence || header.sequence == 0);
+    }
+    if (is_held[0] && is_held[1]) {
+        return AREA_REPAIR_NONE;
+    }
+    /* The next places: so the copy that is left stays until both are there. */
+    if (!area_write(flash, area, sequence, buf, len)) {
+        return AREA_REPAIR_FAILED;
+    }
+    return was_written ? AREA_REPAIR_DAMAGE : AREA_REPAIR_FINISHED;
 }

@@ -17,11 +17,19 @@ struct area {
     uint32_t addr;
     uint32_t copies;     /* places, at least 2 */
     uint32_t copy_bytes; /* of each place: whole sectors */
+
+    /*
+     * Where a second ring of as many places begins; 0: there is none.  Each
+     * copy is written into both rings, so that one damaged copy never brings an
+     * older record back.  For records whose older state must not come back.
+     */
+    uint32_t mirror_addr;
 };
 
 enum area_result {
     AREA_OK,
-    AREA_OLDER,   /* the newest copy is damaged: an older one was read */
+    AREA_OLDER,   /* the newest copy is damaged, and so is its mirror if it has
+                   * one: an older one was read */
     AREA_EMPTY,   /* nothing was written yet */
     AREA_DAMAGED, /* copies were written, and none of them is intact */
 };
@@ -35,6 +43,23 @@ enum area_result {
 enum area_result area_read(const struct flash *flash, const struct area *area,
                            uint8_t *buf, size_t size, size_t *len,
                            uint32_t *sequence);
+
+/* What area_repair() found. */
+enum area_repair {
+    AREA_REPAIR_NONE, /* both rings hold the record, or there is no mirror */
+    AREA_REPAIR_FINISHED, /* a write was not finished, or older firmware has
+                           * made it: now both rings hold the record */
+    AREA_REPAIR_DAMAGE,   /* a damaged copy was written again */
+    AREA_REPAIR_FAILED,   /* the flash refused it */
+};
+
+/**
+ * Make both rings hold the record.  Call this once, after area_read() has
+ * returned AREA_OK with these bytes and this sequence.
+ */
+enum area_repair area_repair(const struct flash *flash, const struct area *area,
+                             uint32_t *sequence, const uint8_t *buf,
+                             size_t len);
 
 /** The highest sequence of a copy with an intact header; 0: there is none. */
 uint32_t area_newest(const struct flash *flash, const struct area *area);
@@ -52,12 +77,13 @@ MUST_USE bool area_read_older(const struct flash *flash,
                               uint32_t *sequence);
 
 /**
- * Write a new copy.  After a power cut during the write, area_read() still
- * finds the copy before it.
+ * Write a new copy, in both rings.  After a power cut during the write,
+ * area_read() finds this copy or the one before it.
  *
  * @param sequence  of the last copy; set to that of the new one
  * @param len       at most copy_bytes - AREA_HEADER_LEN
- * @return false when the flash refuses the write; the copy before it stays
+ * @return false when the flash refuses the write; the copy before it stays, or
+ *   only one ring has the new one
  */
 MUST_USE bool area_write(const struct flash *flash, const struct area *area,
                          uint32_t *sequence, const uint8_t *buf, size_t len);
@@ -66,7 +92,7 @@ MUST_USE bool area_write(const struct flash *flash, const struct area *area,
 uint32_t area_next_addr(const struct area *area, uint32_t sequence);
 
 /** As area_write(), but the caller has erased the sectors at area_next_addr().
- */
+ * Only for areas without a mirror. */
 MUST_USE bool area_write_erased(const struct flash *flash,
                                 const struct area *area, uint32_t *sequence,
                                 const uint8_t *buf, size_t len);

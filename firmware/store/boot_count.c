@@ -35,22 +35,21 @@ struct sector {
     uint32_t used; /* words that are no longer UNUSED */
 };
 
+/*
+ * Read a sector, also one whose header is damaged.  The last used word gives
+ * the count; a word torn by a power cut is used too.
+ */
 static struct sector read_sector(const struct flash *flash, uint32_t addr)
 {
     struct sector sector = {0};
     uint8_t buf[256];
 
     flash_read(flash, addr, buf, COUNT_WORDS_AT);
-    if (memcmp(buf + COUNT_MAGIC, magic, sizeof(magic)) != 0 ||
-        crc32_update(0, buf, COUNT_CRC) != get_le32(buf + COUNT_CRC)) {
-        return sector;
+    if (memcmp(buf + COUNT_MAGIC, magic, sizeof(magic)) == 0 &&
+        crc32_update(0, buf, COUNT_CRC) == get_le32(buf + COUNT_CRC)) {
+        sector.is_valid = true;
+        sector.base = get_le32(buf + COUNT_BASE);
     }
-    sector.is_valid = true;
-    sector.base = get_le32(buf + COUNT_BASE);
-    /*
-     * The last used word gives the count; a word torn by a power cut is used
-     * too.
-     */
     for (uint32_t at = 0; at < COUNT_WORDS; at += sizeof(buf) / 4) {
         uint32_t part = MIN((uint32_t)sizeof(buf) / 4, COUNT_WORDS - at);
         uint32_t end = 0;
@@ -113,6 +112,11 @@ bool store_count_boot(const struct flash *flash, uint32_t fresh,
     if (sector[now].used == COUNT_WORDS) {
         unsigned int next = 1 - now;
 
+        if (!sector[next].is_valid) {
+            /* It may be the newer one, with a damaged header: its numbers are
+             * not given again. */
+            *generation += sector[next].used;
+        }
         if (!begin_sector(flash, sector_addr[next], *generation - 1)) {
             *generation = fresh;
             return false;

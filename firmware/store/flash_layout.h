@@ -48,6 +48,9 @@
 #define FLASH_HW_ERRORS_SIZE     0x00040000u
 #define FLASH_SLOT_RECORD_ADDR   0x01c00000u  /* a sector for each copy */
 #define FLASH_SLOT_RECORD_COPIES 32
+#define FLASH_NAMESPACES_MIRROR  0x01c40000u  /* as large as the area */
+#define FLASH_RESERVATIONS_MIRROR 0x01d40000u
+#define FLASH_SANITIZE_MIRROR    0x01dc0000u
 #define FLASH_SLOT_IMAGE_OFFSET  0x00001000u  /* the header fills one sector */
 /* clang-format on */
 

@@ -13,10 +13,14 @@
 
 enum { COPIES = 3, COPY_BYTES = 2 * FLASH_SECTOR_BYTES, LEN = 6000 };
 #define ADDR       0x10000u
-#define PART_BYTES (ADDR + COPIES * COPY_BYTES)
+#define MIRROR     (ADDR + COPIES * COPY_BYTES)
+#define PART_BYTES (MIRROR + COPIES * COPY_BYTES)
 #define NEVER      SIZE_MAX
 
-static const struct area area = {"TESTAREA", ADDR, COPIES, COPY_BYTES};
+static const struct area area = {"TESTAREA", ADDR, COPIES, COPY_BYTES, 0};
+static const struct area mirrored = {"TESTAREA", ADDR, COPIES, COPY_BYTES,
+                                     MIRROR};
+static const struct area *used; /* by write_body() and read_number() */
 static struct flash flash;
 static size_t bytes_left; /* bytes written until the power fails */
 static uint8_t data[PART_BYTES], before[PART_BYTES];
@@ -70,6 +74,7 @@ static int blank_part(void **state)
     (void)state;
     memset(data, 0xff, sizeof(data));
     bytes_left = NEVER;
+    used = &area;
     return 0;
 }
 
@@ -84,14 +89,14 @@ static bool write_body(uint32_t number, uint32_t *sequence)
 {
     size_t len = make_body(number);
 
-    return area_write(&flash, &area, sequence, body, len);
+    return area_write(&flash, used, sequence, body, len);
 }
 
 static enum area_result read_number(uint32_t *number, uint32_t *sequence)
 {
     size_t len = 0;
     enum area_result result =
-        area_read(&flash, &area, back, sizeof(back), &len, sequence);
+        area_read(&flash, used, back, sizeof(back), &len, sequence);
 
     *number = back[0];
     if (result == AREA_OK || result == AREA_OLDER) {
@@ -230,6 +235,129 @@ static void test_an_older_copy_that_is_damaged_is_passed_over(void **state)
     assert_true(
         area_read_older(&flash, &area, 3, back, sizeof(back), &len, &number));
     assert_int_equal(number, 1);
+}
+
+static enum area_repair repair(uint32_t number, uint32_t *sequence)
+{
+    size_t len = make_body(number);
+
+    return area_repair(&flash, used, sequence, body, len);
+}
+
+static void test_a_power_cut_leaves_one_of_two_rings(void **state)
+{
+    uint32_t sequence = 0, found, number;
+
+    (void)state;
+    used = &mirrored;
+    for (uint32_t n = 1; n <= 5; n++) {
+        uint32_t last = sequence;
+        bool is_done = false;
+
+        memcpy(before, data, sizeof(data));
+        for (size_t cut = 0; !is_done; cut += cut % 4096 > 60 ? 37 : 1) {
+            memcpy(data, before, sizeof(data));
+            sequence = last;
+            bytes_left = cut;
+            is_done = write_body(n, &sequence);
+            bytes_left = NEVER;
+            if (n == 1 && data[ADDR + AREA_HEADER_LEN - 1] != 'A') {
+                assert_int_equal(read_number(&number, &found), AREA_EMPTY);
+                continue;
+            }
+            assert_int_equal(read_number(&number, &found), AREA_OK);
+            assert_true(number == n || (number == n - 1 && !is_done));
+            assert_int_equal(found, sequence);
+            if (cut % 29 == 0) {
+                enum area_repair was = repair(number, &found);
+
+                assert_true(was == AREA_REPAIR_NONE ||
+                            was == AREA_REPAIR_FINISHED);
+                assert_int_equal(repair(number, &found), AREA_REPAIR_NONE);
+                assert_int_equal(read_number(&number, &found), AREA_OK);
+                assert_true(number == n || (number == n - 1 && !is_done));
+            }
+        }
+    }
+}
+
+static void test_one_damaged_copy_changes_nothing(void **state)
+{
+    uint32_t sequence, found, number;
+
+    (void)state;
+    used = &mirrored;
+    for (uint32_t at = 0; at < AREA_HEADER_LEN + LEN;
+         at += at < AREA_HEADER_LEN + 4 ? 1 : 397) {
+        for (uint32_t ring = 0; ring < 2; ring++) {
+            memset(data, 0xff, sizeof(data));
+            sequence = 0;
+            for (uint32_t n = 1; n <= 5; n++) {
+                assert_true(write_body(n, &sequence));
+            }
+            data[(ring == 0 ? ADDR : MIRROR) + COPY_BYTES + at] ^= 4;
+            assert_int_equal(read_number(&number, &found), AREA_OK);
+            assert_int_equal(number, 5);
+            if (at >= 12 && at < 20) {
+                continue; /* reserved bytes, which the CRC covers */
+            }
+            /* Without its magic, a copy looks like an unfinished one. */
+            assert_int_equal(repair(5, &found), at >= 24 && at < AREA_HEADER_LEN
+                                                    ? AREA_REPAIR_FINISHED
+                                                    : AREA_REPAIR_DAMAGE);
+            assert_int_equal(read_number(&number, &found), AREA_OK);
+            assert_int_equal(number, 5);
+            assert_int_equal(repair(5, &found), AREA_REPAIR_NONE);
+        }
+    }
+}
+
+static void test_two_damaged_copies_are_reported(void **state)
+{
+    static const uint32_t places[] = {3, AREA_HEADER_LEN + 7};
+    uint32_t sequence, found, number;
+
+    (void)state;
+    used = &mirrored;
+    for (size_t i = 0; i < 4; i++) {
+        memset(data, 0xff, sizeof(data));
+        sequence = 0;
+        for (uint32_t n = 1; n <= 5; n++) {
+            assert_true(write_body(n, &sequence));
+        }
+        data[ADDR + COPY_BYTES + places[i / 2]] ^= 4;
+        data[MIRROR + COPY_BYTES + places[i % 2]] ^= 4;
+        assert_int_equal(read_number(&number, &found), AREA_OLDER);
+        assert_int_equal(number, 4);
+        assert_true(write_body(6, &found));
+        assert_int_equal(read_number(&number, &found), AREA_OK);
+        assert_int_equal(number, 6);
+    }
+}
+
+/* Older firmware has written one ring only. */
+static void test_a_kept_drive_gets_its_mirror(void **state)
+{
+    uint32_t sequence = 0, found, number;
+
+    (void)state;
+    for (uint32_t n = 1; n <= 4; n++) {
+        assert_true(write_body(n, &sequence));
+    }
+    used = &mirrored;
+    memcpy(before, data, sizeof(data));
+    assert_int_equal(read_number(&number, &found), AREA_OK);
+    assert_int_equal(number, 4);
+    assert_int_equal(repair(4, &found), AREA_REPAIR_FINISHED);
+    assert_int_equal(repair(4, &found), AREA_REPAIR_NONE);
+    data[ADDR + COPY_BYTES] ^= 1;
+    assert_int_equal(read_number(&number, &found), AREA_OK);
+    assert_int_equal(number, 4);
+    /* The header of its newest copy is damaged before that start. */
+    memcpy(data, before, sizeof(data));
+    data[ADDR] ^= 1;
+    assert_int_equal(read_number(&number, &found), AREA_OLDER);
+    assert_int_equal(number, 3);
 }
 
 TEST_FIXTURE(blank_part, NULL)

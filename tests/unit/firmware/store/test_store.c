@@ -150,6 +150,25 @@ static void test_a_damaged_sector_does_not_lower_the_count(void **state)
     assert_int_equal(count_boot(), last + 1);
 }
 
+/* Then the older sector is full, and its last number is not the last one. */
+static void test_a_damaged_newer_sector_does_not_repeat_a_count(void **state)
+{
+    static uint8_t before[PART_BYTES];
+    uint32_t last = 0;
+
+    (void)state;
+    for (uint32_t n = 0; n < 1500; n++) {
+        last = count_boot();
+    }
+    memcpy(before, part.data, sizeof(before));
+    for (uint32_t bit = 0; bit < 16 * 8; bit++) {
+        memcpy(part.data, before, sizeof(before));
+        part.data[FLASH_BOOT_COUNT_B_ADDR + bit / 8] ^= (uint8_t)BIT(bit % 8);
+        assert_int_equal(count_boot(), last + 1);
+        assert_int_equal(count_boot(), last + 2);
+    }
+}
+
 static void test_a_broken_flash_is_reported(void **state)
 {
     uint32_t generation = 0;

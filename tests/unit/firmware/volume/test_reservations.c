@@ -17,7 +17,8 @@
 #include "tests/test_fixture.h"
 
 enum {
-    AREA_BYTES = FLASH_RESERVATIONS_COPIES * FLASH_RESERVATIONS_SIZE,
+    RING_BYTES = FLASH_RESERVATIONS_COPIES * FLASH_RESERVATIONS_SIZE,
+    AREA_BYTES = 2 * RING_BYTES,
     NEVER = INT32_MAX,
 };
 
@@ -43,13 +44,25 @@ uint64_t hal_now_us(void)
 
 /* ---- A flash that begins at the area, and a console. */
 
+/* The mirror follows the area. */
+static uint8_t *byte_at(uint32_t addr)
+{
+    uint32_t at = addr >= FLASH_RESERVATIONS_MIRROR
+                      ? addr - FLASH_RESERVATIONS_MIRROR + RING_BYTES
+                      : addr - FLASH_RESERVATIONS_ADDR;
+
+    assert_true(at < AREA_BYTES);
+    return part + at;
+}
+
 void flash_read(const struct flash *which, uint32_t addr, void *buf,
                 size_t len_bytes)
 {
     (void)which;
-    assert_true(addr >= FLASH_RESERVATIONS_ADDR &&
-                addr - FLASH_RESERVATIONS_ADDR + len_bytes <= AREA_BYTES);
-    memcpy(buf, part + (addr - FLASH_RESERVATIONS_ADDR), len_bytes);
+    if (len_bytes != 0) {
+        (void)byte_at(addr + (uint32_t)len_bytes - 1);
+        memcpy(buf, byte_at(addr), len_bytes);
+    }
 }
 
 static struct reservation_saver by;
@@ -70,7 +83,7 @@ bool flash_erase_sector(const struct flash *which, uint32_t addr)
         if (!spend_byte()) {
             return false;
         }
-        part[addr - FLASH_RESERVATIONS_ADDR + i] = 0xff;
+        *byte_at(addr + i) = 0xff;
     }
     return true;
 }
@@ -83,7 +96,7 @@ bool flash_program(const struct flash *which, uint32_t addr, const void *from,
         if (!spend_byte()) {
             return false;
         }
-        part[addr - FLASH_RESERVATIONS_ADDR + i] &= ((const uint8_t *)from)[i];
+        *byte_at(addr + (uint32_t)i) &= ((const uint8_t *)from)[i];
     }
     return true;
 }
@@ -390,6 +403,9 @@ static void test_a_damaged_record_is_reported_and_replaced(void **state)
     assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
     part[AREA_HEADER_LEN + 9] ^= 1;
     start_drive();
+    assert_true(load_state(1, uuid, &found)); /* the mirror has it */
+    part[RING_BYTES + AREA_HEADER_LEN + 9] ^= 1;
+    start_drive();
     assert_non_null(strstr(text, "is damaged"));
     assert_false(load_state(1, uuid, &found));
     assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
@@ -401,6 +417,7 @@ static void test_a_damaged_record_is_reported_and_replaced(void **state)
     one.holder = 0;
     assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
     part[2 * FLASH_RESERVATIONS_SIZE + AREA_HEADER_LEN + 9] ^= 1;
+    part[RING_BYTES + 2 * FLASH_RESERVATIONS_SIZE + AREA_HEADER_LEN + 9] ^= 1;
     start_drive();
     assert_non_null(strstr(text, "the one before it"));
     assert_true(load_state(1, uuid, &found));
