@@ -16,7 +16,9 @@
  *
  * So that no host wears out the flash or pushes everything else out of the log,
  * events of one type are limited: PEL_BURST may come at once, and then one in
- * PEL_PACE_US.
+ * PEL_PACE_US.  So that no host costs others their events, each host has a
+ * share of those that are left, and the last ones are for the drive's own
+ * events.
  */
 #include <string.h>
 
@@ -101,13 +103,74 @@ static uint8_t pace_index(uint8_t type)
     return type == PEL_TYPE_VENDOR ? 0 : type;
 }
 
-/* Whether an event of this type may be recorded now; if so, it is counted. */
-static bool may_record(struct nvmf_target *target, uint8_t type)
+static unsigned int used_by(const struct pel_share *share)
 {
-    uint64_t *pace_us = &target->pel.pace_us[pace_index(type)];
+    unsigned int sum = 0;
+
+    for (size_t i = 0; i < PEL_TYPES; i++) {
+        sum += share->used[i];
+    }
+    return sum;
+}
+
+/* The share of a host; a new host gets that of the host with fewest events. */
+static struct pel_share *find_share(struct persistent_log *log, uint32_t host)
+{
+    struct pel_share *least = &log->share[0];
+
+    for (size_t i = 0; i < PEL_SHARES; i++) {
+        if (log->share[i].host == host) {
+            return &log->share[i];
+        }
+        if (used_by(&log->share[i]) < used_by(least)) {
+            least = &log->share[i];
+        }
+    }
+    *least = (struct pel_share){.host = host};
+    return least;
+}
+
+/* With time, hosts get their shares back. */
+static void halve_shares(struct persistent_log *log, uint64_t now_us)
+{
+    uint64_t times = (now_us - log->halved_us) / PEL_HALVE_US;
+
+    for (size_t i = 0; i < PEL_SHARES && times != 0; i++) {
+        for (size_t k = 0; k < PEL_TYPES; k++) {
+            log->share[i].used[k] =
+                (uint16_t)(log->share[i].used[k] >> MIN(times, 15u));
+        }
+    }
+    log->halved_us += times * PEL_HALVE_US;
+}
+
+/*
+ * Whether an event of this type may be recorded now; if so, it is counted.
+ *
+ * @param ctrl  the controller that has caused it, or NULL
+ */
+static bool may_record(struct nvmf_target *target, uint8_t type,
+                       const struct nvmf_ctrl *ctrl)
+{
+    struct persistent_log *log = &target->pel;
+    uint64_t *pace_us = &log->pace_us[pace_index(type)];
+    uint64_t left;
 
     *pace_us = MAX(*pace_us, target->now_us);
-    if (*pace_us - target->now_us > (PEL_BURST - 1) * (uint64_t)PEL_PACE_US) {
+    left =
+        PEL_BURST - (*pace_us - target->now_us + PEL_PACE_US - 1) / PEL_PACE_US;
+    if (ctrl != NULL) {
+        uint16_t *used;
+
+        halve_shares(log, target->now_us);
+        used = &find_share(log, ctrl_host_number(ctrl))->used[pace_index(type)];
+        left -= MIN(left, PEL_FOR_DRIVE);
+        if (*used >= left) {
+            return false;
+        }
+        (*used)++;
+    }
+    if (left == 0) {
         return false;
     }
     *pace_us += PEL_PACE_US;
@@ -129,7 +192,7 @@ static void record_event(struct nvmf_target *target, uint8_t type,
     uint8_t event[PEL_EVENT_MAX];
 
     ASSERT(len <= PEL_EVENT_DATA_MAX);
-    if (!may_record(target, type)) {
+    if (!may_record(target, type, ctrl)) {
         return;
     }
     (void)nvmf_target_time(target, &header.time_ms);

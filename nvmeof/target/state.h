@@ -372,6 +372,15 @@ enum {
     PEL_RING_BYTES = 2 * PEL_PAGE_MAX,
     PEL_BURST = 256,
     PEL_PACE_US = 10 * 1000 * 1000,
+    PEL_FOR_DRIVE = 32, /* of PEL_BURST, which no host can use up */
+    PEL_SHARES = 16,
+    PEL_HALVE_US = 32 * PEL_PACE_US,
+};
+
+/* How many events of each type a host has caused lately. */
+struct pel_share {
+    uint32_t host; /* ctrl_host_number(); 0: this element is free */
+    uint16_t used[PEL_TYPES];
 };
 
 struct persistent_log {
@@ -386,6 +395,8 @@ struct persistent_log {
     /* For each type, the time from which PEL_BURST events may be recorded
      * again.  PEL_TYPE_VENDOR has index 0. */
     uint64_t pace_us[PEL_TYPES];
+    struct pel_share share[PEL_SHARES];
+    uint64_t halved_us; /* when share[].used were halved last */
     struct pel_context context[NVMF_MAX_HOSTS]; /* of each controller */
 };
 

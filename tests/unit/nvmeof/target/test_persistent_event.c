@@ -583,6 +583,51 @@ static void test_events_of_the_vendor_keep_the_page_aligned(void **state)
     }
 }
 
+/* Reset a controller: an event of its host. */
+static unsigned int reset_until_refused(struct fake *fake, uint16_t admin)
+{
+    unsigned int events = 0;
+    uint64_t before;
+
+    do {
+        before = nvmf_target_events(fake->target);
+        (void)fake_property_set(fake, admin, PROPERTY_CC, 0);
+        (void)fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+        events++;
+    } while (nvmf_target_events(fake->target) != before);
+    return events - 1;
+}
+
+static void test_a_noisy_host_leaves_others_their_events(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t noisy = fake_host(fake, 0), quiet;
+    unsigned int events = 0;
+    uint64_t before;
+
+    events = reset_until_refused(fake, noisy);
+    assert_in_range(events, 100, (PEL_BURST - PEL_FOR_DRIVE) / 2 + 1);
+    fake->host_letter = 'Q';
+    fake->hostid = 0x43;
+    quiet = fake_host(fake, 0);
+    for (unsigned int i = 0; i < 50; i++) {
+        before = nvmf_target_events(fake->target);
+        (void)fake_property_set(fake, quiet, PROPERTY_CC, 0);
+        (void)fake_property_set(fake, quiet, PROPERTY_CC, CC_ENABLE);
+        assert_int_equal(nvmf_target_events(fake->target), before + 1);
+    }
+    (void)reset_until_refused(fake, quiet);
+    /* The drive's own events have the rest. */
+    for (unsigned int i = 0; i < PEL_FOR_DRIVE; i++) {
+        before = nvmf_target_events(fake->target);
+        nvmf_target_started(fake->target, false);
+        assert_int_equal(nvmf_target_events(fake->target), before + 2);
+    }
+    set_now(fake, fake->now_us + 100 * (uint64_t)PEL_HALVE_US);
+    assert_in_range(reset_until_refused(fake, noisy), 100,
+                    (PEL_BURST - PEL_FOR_DRIVE) / 2 + 1);
+}
+
 static void test_too_many_events_of_the_vendor_wait(void **state)
 {
     struct fake *fake = *state;
