@@ -120,6 +120,14 @@ static bool send_request(struct cm_conn *conn)
     }
 }
 
+/* Wait for the answer to a message, or for a buffer if it was not sent. */
+static void set_answer_timer(struct cm_conn *conn, bool sent)
+{
+    uint64_t wait_us = sent ? conn->timeout_us : CM_BUFFER_WAIT_US;
+
+    cm_timer_set(conn, MIN(conn->cm->now_us + wait_us, conn->give_up_us));
+}
+
 /* Enter a state that waits for an answer, and send its message. */
 static void enter_and_send(struct cm_conn *conn, enum cm_conn_state state)
 {
@@ -128,8 +136,10 @@ static void enter_and_send(struct cm_conn *conn, enum cm_conn_state state)
     cm_conn_enter(conn, state);
     sent = send_request(conn);
     conn->retries_left = (uint8_t)(conn->max_retries + (sent ? 0 : 1));
-    cm_timer_set(conn, conn->cm->now_us +
-                           (sent ? conn->timeout_us : CM_BUFFER_WAIT_US));
+    /* The values of an active connection are our own. */
+    conn->give_up_us =
+        conn->is_active ? CM_NO_DEADLINE : conn->cm->now_us + CM_PEER_LIMIT_US;
+    set_answer_timer(conn, sent);
 }
 
 static void send_request_again(struct cm_conn *conn)
@@ -140,8 +150,7 @@ static void send_request_again(struct cm_conn *conn)
         conn->retries_left--;
         conn->cm->counters.retransmits++;
     }
-    cm_timer_set(conn, conn->cm->now_us +
-                           (sent ? conn->timeout_us : CM_BUFFER_WAIT_US));
+    set_answer_timer(conn, sent);
 }
 
 static void expire_conn(struct cm_conn *conn)
@@ -153,7 +162,7 @@ static void expire_conn(struct cm_conn *conn)
         cm_conn_settle(conn);
         return;
     }
-    if (conn->retries_left != 0) {
+    if (conn->retries_left != 0 && conn->cm->now_us < conn->give_up_us) {
         send_request_again(conn);
         return;
     }

@@ -214,6 +214,7 @@ struct cm_conn {
     uint64_t tid;        /* transaction ID of the exchange in progress */
     uint64_t timeout_us; /* how long to wait for an answer */
     uint64_t deadline_us;
+    uint64_t give_up_us; /* end of the wait, whatever retries are left */
     uint64_t reached_us; /* time of the peer's last known answer */
     struct ip_addr local_ip, peer_ip;
     uint16_t local_port;

@@ -23,6 +23,15 @@ enum {
     CM_SERVICE_TIMEOUT = 20,     /* service timeout of our MRA: 4.3 s */
     CM_MAX_SERVICE_TIMEOUT = 24, /* limit of a peer's: 69 s */
     CM_BUFFER_WAIT_US = 1000,    /* retry when no send buffer was free */
+
+    /*
+     * Limits of the drive's own for what a peer asks for in its REQ.  With an
+     * ACK time-out of 1.07 s and 7 retries, the RNIC gives a silent peer up
+     * after 8.6 s.  Linux asks for 17 or 18.
+     */
+    CM_MAX_ACK_TIMEOUT = 18,
+    CM_PEER_LIMIT_US = 10000000, /* for an answer to our REP or DREQ, with all
+                                  * retries and with the patience of MRAs */
 };
 _Static_assert(1 << CM_INDEX_BITS == CM_CONNS, "a comm id's low bits");
 

@@ -231,6 +231,14 @@ static uint16_t judge_req(const struct message *m, const struct cm_req *req,
     return 0;
 }
 
+/* The ACK time-out for which a peer has asked, within the drive's own limit.
+ * 0 asks the drive to wait for ever. */
+static uint8_t own_ack_timeout(uint8_t asked)
+{
+    return asked == 0 ? (uint8_t)CM_MAX_ACK_TIMEOUT
+                      : (uint8_t)MIN(asked, CM_MAX_ACK_TIMEOUT);
+}
+
 static void adopt_req(struct cm_conn *conn, const struct message *m,
                       const struct cm_req *req)
 {
@@ -250,7 +258,7 @@ static void adopt_req(struct cm_conn *conn, const struct message *m,
     conn->local_ip = req->remote_gid;
     conn->peer_ip = req->local_gid;
     conn->path_mtu = req->path_mtu;
-    conn->ack_timeout = req->local_ack_timeout;
+    conn->ack_timeout = own_ack_timeout(req->local_ack_timeout);
     conn->retry_count = req->retry_count;
     conn->rnr_retry_count = req->rnr_retry_count;
     conn->traffic_class = req->traffic_class;
@@ -456,9 +464,11 @@ static void recv_mra(struct message *m)
     if (judge_event(m->cm, conn, EVENT_MRA) == WAIT_LONGER) {
         uint8_t code =
             (uint8_t)MIN(mra.service_timeout, CM_MAX_SERVICE_TIMEOUT);
+        uint64_t patient_us = m->cm->now_us + conn->timeout_us;
 
         conn->retries_left = conn->max_retries;
-        cm_timer_set(conn, m->cm->now_us + conn->timeout_us + ib_time_us(code));
+        cm_timer_set(conn,
+                     MIN(patient_us + ib_time_us(code), conn->give_up_us));
     }
 }
 

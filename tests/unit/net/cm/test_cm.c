@@ -4,10 +4,14 @@
 
 #include "lib/bytes.h"
 #include "net/cm/cm_internal.h"
+#include "net/wire/ib_time.h"
 
 enum {
     MSG = MAD_HEADER_LEN,
     TIMEOUT_US = 4294968,
+    SHORT_TIMEOUT = 16,
+    SHORT_TIMEOUT_US = 268436,
+    LIMIT_US = 10000000,   /* for an answer of the peer */
     ACK_WAIT_US = 1073742, /* 4.096 us << 18: length of TIMEWAIT */
 };
 
@@ -36,6 +40,14 @@ static void send_changed(struct side *side, size_t offset, const void *bytes,
     memcpy(mad, linux_req, MAD_LEN);
     memcpy(mad + offset, bytes, len);
     side_input(side, 1, mad, MAD_LEN);
+}
+
+/* Send the REQ of a peer that answers sooner: 16 times the time-out are less
+ * than the drive's limit. */
+static void send_quick_req(struct side *side)
+{
+    send_changed(side, MSG + CM_REQ_LOCAL_TIMEOUT,
+                 &(uint8_t){SHORT_TIMEOUT << 3 | 7}, 1);
 }
 
 static void send_simple(struct side *side, enum cm_attribute attribute,
@@ -436,17 +448,18 @@ static void test_the_rep_is_sent_16_times_then_given_up(void **state)
     const uint8_t *mad;
 
     (void)state;
-    send_req(side);
+    send_quick_req(side);
     memcpy(first, side_sent(side, CM_REP), MAD_LEN);
     for (unsigned int i = 1; i < 16; i++) {
-        cm_poll(&side->cm, now + i * (uint64_t)TIMEOUT_US - 1);
+        cm_poll(&side->cm, now + i * (uint64_t)SHORT_TIMEOUT_US - 1);
         side_sent_nothing(side);
-        assert_int_equal(cm_poll(&side->cm, now + i * (uint64_t)TIMEOUT_US),
-                         now + (i + 1) * (uint64_t)TIMEOUT_US);
+        assert_int_equal(
+            cm_poll(&side->cm, now + i * (uint64_t)SHORT_TIMEOUT_US),
+            now + (i + 1) * (uint64_t)SHORT_TIMEOUT_US);
         assert_memory_equal(side_sent(side, CM_REP), first, MAD_LEN);
     }
     assert_int_equal(side->ends, 0);
-    cm_poll(&side->cm, now + 16 * (uint64_t)TIMEOUT_US);
+    cm_poll(&side->cm, now + 16 * (uint64_t)SHORT_TIMEOUT_US);
     mad = side_sent(side, CM_REJ);
     assert_int_equal(get_be16(mad + MSG + CM_REJ_REASON), CM_REJ_TIMEOUT);
     assert_int_equal(mad[MSG + CM_REJ_MESSAGE] >> 6, CM_ANSWERS_REP);
@@ -457,29 +470,98 @@ static void test_the_rep_is_sent_16_times_then_given_up(void **state)
     side_free(side);
 }
 
+/* Whatever time-outs and retries the peer asks for, the REP is given up after
+ * the drive's own limit. */
+static void test_the_rep_is_given_up_at_the_drives_own_limit(void **state)
+{
+    (void)state;
+    for (uint8_t code = 18; code < 32; code++) {
+        struct side *side = side_new(2, 7);
+        uint64_t now = side->cm.now_us;
+        uint64_t next = now;
+
+        send_changed(side, MSG + CM_REQ_LOCAL_TIMEOUT,
+                     &(uint8_t){(uint8_t)(code << 3 | 7)}, 1);
+        while (side->ends == 0) {
+            side_sent(side, CM_REP);
+            next = side->conn->deadline_us;
+            assert_true(next <= now + LIMIT_US);
+            cm_poll(&side->cm, next);
+        }
+        assert_int_equal(next, now + LIMIT_US);
+        side_sent(side, CM_REJ);
+        assert_int_equal(side->end.reason, CM_END_TIMEOUT);
+        side_free(side);
+    }
+}
+
+static void send_mra(struct side *side, uint8_t service_timeout)
+{
+    uint8_t mra[MAD_LEN] = {1, 7, 2, 3, [17] = CM_MRA};
+
+    put_be32(mra + MSG, 0xc0ffee01);
+    put_be32(mra + MSG + 4, side->conn->local_comm_id);
+    mra[MSG + 8] = 1 << 6;
+    mra[MSG + 9] = (uint8_t)(service_timeout << 3);
+    side_input(side, 1, mra, MAD_LEN);
+}
+
 static void test_an_mra_extends_the_timeout(void **state)
 {
     struct side *side = side_new(2, 7);
-    uint8_t mra[MAD_LEN] = {1, 7, 2, 3, [17] = CM_MRA};
+
+    (void)state;
+    send_quick_req(side);
+    side_sent(side, CM_REP);
+    send_mra(side, 20);
+    cm_poll(&side->cm, side->cm.now_us + TIMEOUT_US + SHORT_TIMEOUT_US - 10);
+    side_sent_nothing(side);
+    cm_poll(&side->cm, side->cm.now_us + 10);
+    side_sent(side, CM_REP);
+    side_free(side);
+}
+
+/* MRAs that ask for hours, again and again, do not move the drive's limit. */
+static void test_mras_do_not_extend_the_drives_own_limit(void **state)
+{
+    struct side *side = side_new(2, 7);
+    uint64_t now = side->cm.now_us;
 
     (void)state;
     send_req(side);
     side_sent(side, CM_REP);
-    put_be32(mra + MSG, 0xc0ffee01);
-    put_be32(mra + MSG + 4, side->conn->local_comm_id);
-    mra[MSG + 8] = 1 << 6;
-    mra[MSG + 9] = 22 << 3;
-    side_input(side, 1, mra, MAD_LEN);
-    cm_poll(&side->cm, side->cm.now_us + 17179870 + TIMEOUT_US - 10);
-    side_sent_nothing(side);
-    cm_poll(&side->cm, side->cm.now_us + 10);
-    side_sent(side, CM_REP);
-    /* The peer asks for two and a half hours, which is limited. */
-    mra[MSG + 9] = 31 << 3;
-    side_input(side, 1, mra, MAD_LEN);
-    cm_poll(&side->cm, side->cm.now_us + 75000000);
-    side_sent(side, CM_REP);
+    for (unsigned int i = 0; i < 9; i++) {
+        send_mra(side, 31);
+        cm_poll(&side->cm, side->cm.now_us + 1000000);
+        side_sent_nothing(side);
+    }
+    send_mra(side, 31);
+    assert_int_equal(side->ends, 0);
+    cm_poll(&side->cm, now + LIMIT_US);
+    side_sent(side, CM_REJ);
+    assert_int_equal(side->ends, 1);
+    assert_int_equal(side->end.reason, CM_END_TIMEOUT);
     side_free(side);
+}
+
+/* The RNIC repeats what a peer does not acknowledge for 8.6 s at most: seven
+ * retries after a time-out of 1.07 s each.  0 asks for no time-out. */
+static void test_the_peers_ack_timeout_has_a_limit(void **state)
+{
+    (void)state;
+    for (uint8_t code = 0; code < 32; code++) {
+        struct side *side = side_new(2, 7);
+        struct verbs_qp_attr attr;
+
+        send_changed(side, MSG + CM_REQ_ACK_TIMEOUT,
+                     &(uint8_t){(uint8_t)(code << 3)}, 1);
+        side_sent(side, CM_REP);
+        cm_qp_attr(side->conn, &attr);
+        assert_int_equal(attr.ack_timeout, code == 0 || code > 18 ? 18 : code);
+        assert_true((attr.retries + 1) * ib_time_us(attr.ack_timeout) <=
+                    LIMIT_US);
+        side_free(side);
+    }
 }
 
 static void test_data_takes_the_place_of_the_rtu(void **state)
@@ -589,9 +671,20 @@ static void test_messages_from_the_peers_address_on_another_link_are_ignored(
     side_free(side);
 }
 
-static void test_our_dreq_is_repeated_16_times(void **state)
+/* An established connection of a peer that answers soon. */
+static struct side *quick_side(void)
 {
-    struct side *side = established_side();
+    struct side *side = side_new(2, 7);
+
+    send_quick_req(side);
+    side_sent(side, CM_REP);
+    cm_data_received(side->conn);
+    return side;
+}
+
+static void test_our_dreq_is_repeated_up_to_16_times(void **state)
+{
+    struct side *side = quick_side();
     const uint8_t *mad;
 
     (void)state;
@@ -604,13 +697,31 @@ static void test_our_dreq_is_repeated_16_times(void **state)
     assert_int_equal(get_be64(mad + MAD_TRANSACTION_ID), 0x700000001);
     side_sent_nothing(side);
     for (unsigned int i = 1; i < 16; i++) {
-        cm_poll(&side->cm, side->cm.now_us + TIMEOUT_US);
+        cm_poll(&side->cm, side->cm.now_us + SHORT_TIMEOUT_US);
         side_sent(side, CM_DREQ);
         assert_int_equal(side->ends, 0);
     }
-    cm_poll(&side->cm, side->cm.now_us + TIMEOUT_US);
+    cm_poll(&side->cm, side->cm.now_us + SHORT_TIMEOUT_US);
     side_sent_nothing(side);
     assert_int_equal(side->ends, 1);
+    assert_int_equal(side->end.reason, CM_END_TIMEOUT);
+    side_free(side);
+}
+
+static void test_our_dreq_is_given_up_at_the_drives_own_limit(void **state)
+{
+    struct side *side = established_side();
+    uint64_t now = side->cm.now_us;
+
+    (void)state;
+    cm_disconnect(side->conn);
+    for (unsigned int i = 0; i < 3; i++) {
+        side_sent(side, CM_DREQ);
+        assert_int_equal(side->ends, 0);
+        cm_poll(&side->cm, side->conn->deadline_us);
+    }
+    side_sent_nothing(side);
+    assert_int_equal(side->cm.now_us, now + LIMIT_US);
     assert_int_equal(side->end.reason, CM_END_TIMEOUT);
     side_free(side);
 }
