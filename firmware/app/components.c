@@ -223,7 +223,7 @@ static enum loop_work poll_transport(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
-    (void)step;
+    loop_call_at(step, rdma_transport_watch(drive->rdma));
     return rdma_transport_step(drive->rdma) ? LOOP_EVENT : LOOP_IDLE;
 }
 

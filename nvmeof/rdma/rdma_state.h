@@ -71,6 +71,8 @@ struct rdma_queue {
                              * so it really is at its address */
     bool is_half_open;      /* it is in the list rdma->half_open */
     uint64_t answered_us;   /* time of the last data_acknowledged() call */
+    uint64_t watched_us;    /* answered_us at the last check for silence */
+    uint8_t silent_checks;  /* checks in a row that found the peer silent */
     bool needs_step;        /* it is in the list rdma->step_first */
     bool is_in_step;        /* step_qp() is running for it */
     struct rdma_request *requests;               /* all requests in use */
@@ -93,7 +95,8 @@ struct rdma_transport {
     struct rdma_transport_config config;
     struct nvmf_transport transport; /* the functions that the target calls */
     uint32_t lkey;                   /* local key of the firmware's DRAM */
-    uint64_t now_us; /* time of the last rdma_transport_tick() */
+    uint64_t now_us;   /* time of the last rdma_transport_tick() */
+    uint64_t watch_us; /* next check for silent peers; 0: nothing to check */
     struct rdma_request *free_requests;
     uint32_t requests_in_use;
     uint32_t responding; /* requests whose response is not acknowledged */

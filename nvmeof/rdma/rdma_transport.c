@@ -173,6 +173,59 @@ void rdma_queue_end_now(struct rdma_queue *qp)
     step_qp(qp);
 }
 
+/* ---- Silent peers. */
+
+/* The answer before the first of these checks is up to a second older. */
+enum { WATCH_US = 1000000, SILENT_CHECKS = NVMF_PATIENCE_S - 1 };
+
+static bool waits_for_peer(const struct rdma_queue *qp)
+{
+    const struct rdma_request *req = qp->requests;
+
+    while (req != NULL && req->state != RDMA_REQUEST_FETCHING &&
+           req->state != RDMA_REQUEST_SENDING &&
+           req->state != RDMA_REQUEST_RESPONDING) {
+        req = req->next;
+    }
+    return req != NULL;
+}
+
+static void check_silence(struct rdma_queue *qp)
+{
+    if (qp->state != RDMA_QUEUE_OPEN && qp->state != RDMA_QUEUE_ENDING) {
+        return;
+    }
+    if (qp->answered_us != qp->watched_us || !waits_for_peer(qp)) {
+        qp->watched_us = qp->answered_us;
+        qp->silent_checks = 0;
+    } else if (++qp->silent_checks == SILENT_CHECKS) {
+        rdma_queue_fail(qp);
+    }
+}
+
+/*
+ * The RNIC gives up a peer that acknowledges nothing.  This is the limit for
+ * all other peers, whatever they ask for: one that always answers with RNR
+ * NAKs, for instance.  A check that comes late counts once, so that a pause of
+ * the drive itself ends no connection.
+ */
+uint64_t rdma_transport_watch(struct rdma_transport *rdma)
+{
+    if (rdma->requests_in_use == 0) {
+        rdma->watch_us = 0;
+        return UINT64_MAX;
+    }
+    if (rdma->watch_us == 0) {
+        rdma->watch_us = rdma->now_us + WATCH_US;
+    } else if (rdma->now_us >= rdma->watch_us) {
+        rdma->watch_us = rdma->now_us + WATCH_US;
+        for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
+            check_silence(&rdma->qps[i]);
+        }
+    }
+    return rdma->watch_us;
+}
+
 bool rdma_transport_step(struct rdma_transport *rdma)
 {
     bool is_busy = rdma->step_first != NULL;
@@ -336,6 +389,8 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     qp->is_heard = false;
     qp->is_proven = false;
     qp->answered_us = 0;
+    qp->watched_us = 0;
+    qp->silent_checks = 0;
     qp->waiting = NULL;
     qp->conn = conn;
     qp->event = (struct rdma_conn_event){
@@ -442,6 +497,7 @@ bool rdma_transport_init(struct rdma_transport *rdma,
     };
     rdma->lkey = verbs_local_key(config->verbs);
     rdma->now_us = 0;
+    rdma->watch_us = 0;
     rdma->requests_in_use = 0;
     rdma->responding = 0;
     rdma->waiting = 0;

@@ -90,6 +90,15 @@ struct rdma_cm_peer rdma_transport_peer(const struct rdma_transport *rdma,
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);
 
 /**
+ * End the connections of peers that have acknowledged nothing for
+ * NVMF_PATIENCE_S, although the drive waits for them.  Call it after
+ * verbs_poll() and before rdma_transport_step().
+ *
+ * @return when to call it again at the latest; UINT64_MAX if there is no need
+ */
+uint64_t rdma_transport_watch(struct rdma_transport *rdma);
+
+/**
  * End connections and give back what they held, which callbacks must not do.
  * Call it after verbs_poll() and the media's completions, and before
  * verbs_flush().

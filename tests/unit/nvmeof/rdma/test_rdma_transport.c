@@ -731,6 +731,68 @@ static void test_the_qp_fails_with_commands_in_every_state(void **state)
     drain_crowd(f, &crowd);
 }
 
+static void watch_for(struct fixture *f, unsigned int seconds)
+{
+    for (unsigned int i = 0; i < 4 * seconds; i++) {
+        f->now_us += 250000;
+        rdma_transport_tick(&f->rdma, f->now_us);
+        (void)rdma_transport_watch(&f->rdma);
+    }
+}
+
+/* The RNIC does not give up: the peer answers with RNR NAKs, for instance. */
+static void test_the_peer_is_silent_with_commands_in_every_state(void **state)
+{
+    struct fixture *f = *state;
+    struct crowd crowd;
+
+    make_crowd(f, &crowd);
+    watch_for(f, NVMF_PATIENCE_S - 2);
+    assert_int_equal(crowd.qp->state, RDMA_QUEUE_OPEN);
+    watch_for(f, 3);
+    assert_int_equal(crowd.qp->state, RDMA_QUEUE_FAILED);
+    assert_int_equal(queue_of(crowd.admin)->state, RDMA_QUEUE_OPEN);
+    rdma_transport_step(&f->rdma);
+    drain_crowd(f, &crowd);
+    assert_int_equal(rdma_transport_watch(&f->rdma), UINT64_MAX);
+}
+
+/* A peer that acknowledges something now and then is not silent. */
+static void test_a_slow_peer_is_not_silent(void **state)
+{
+    struct fixture *f = *state;
+    struct crowd crowd;
+
+    make_crowd(f, &crowd);
+    for (unsigned int i = 0; i < 3; i++) {
+        uint64_t answered_us = crowd.qp->answered_us;
+
+        watch_for(f, NVMF_PATIENCE_S - 3);
+        while (crowd.qp->answered_us == answered_us) {
+            assert_true(do_work_request(f, crowd.qp->qpn));
+        }
+    }
+    /* A pause of the drive counts as one check. */
+    f->now_us += 60000000;
+    watch_for(f, 1);
+    assert_int_equal(crowd.qp->state, RDMA_QUEUE_OPEN);
+    lose_connection(crowd.conn);
+    rdma_transport_step(&f->rdma);
+    drain_crowd(f, &crowd);
+}
+
+/* A command that the drive itself works on does not make its peer silent. */
+static void test_an_idle_peer_is_not_silent(void **state)
+{
+    struct fixture *f = *state;
+    struct fake_conn *admin = join_admin(f);
+    struct fake_conn *conn = join_io(f, 1, 1);
+
+    watch_for(f, 5 * NVMF_PATIENCE_S);
+    assert_int_equal(queue_of(conn)->state, RDMA_QUEUE_OPEN);
+    assert_int_equal(queue_of(admin)->state, RDMA_QUEUE_OPEN);
+}
+
 static void test_its_address_is_removed_with_commands_in_every_state(
     void **state)
 {
