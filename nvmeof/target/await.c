@@ -49,7 +49,8 @@ static void mark_qpair(struct nvmf_target *target, uint16_t qpair,
     }
 }
 
-/* @return a queue pair's marked command that waits for a buffer, or NULL */
+/* @return a queue pair's marked command that waits for a buffer, or for other
+ * commands of its host; or NULL */
 static struct nvmf_request *find_waiting(struct nvmf_target *target,
                                          uint16_t qpair)
 {
@@ -57,7 +58,8 @@ static struct nvmf_request *find_waiting(struct nvmf_target *target,
         for (struct nvmf_request *req = target->cid[qpair][k]; req != NULL;
              req = req->next_cid) {
             if ((req->holds & HOLDS_AWAITED) &&
-                req->state == NVMF_REQUEST_WAIT_BUFFER) {
+                (req->state == NVMF_REQUEST_WAIT_BUFFER ||
+                 req->arrival_state == ARRIVAL_WAITS)) {
                 return req;
             }
         }
@@ -100,6 +102,7 @@ bool await_commands(struct nvmf_target *target, struct nvmf_ns *ns,
  * execute() is called again then. */
 void await_push(struct nvmf_target *target, struct nvmf_request *req)
 {
+    req->patience = 0;
     request_wait_turn(req);
     queue_push(&target->awaiting, req);
 }

@@ -157,6 +157,13 @@ static bool is_same_range(const struct nvmf_request *a,
            io_count_blocks(&a->sqe) == io_count_blocks(&b->sqe);
 }
 
+/* The pair's turn has come: get the data of both. */
+void fused_begin(struct nvmf_target *target, struct nvmf_request *second)
+{
+    request_wait_turn(second);
+    get_data(target, second->partner);
+}
+
 /* Both commands are there. */
 static void take_pair(struct nvmf_target *target, struct nvmf_request *first,
                       struct nvmf_request *second)
@@ -180,8 +187,9 @@ static void take_pair(struct nvmf_target *target, struct nvmf_request *first,
     second->partner = first;
     first->holds |= HOLDS_PARTNER;
     second->holds |= HOLDS_PARTNER;
-    request_wait_turn(second);
-    get_data(target, first);
+    if (!target->arrivals.is_kept || order_arrive(target, second)) {
+        fused_begin(target, second);
+    }
 }
 
 /* A second command without a valid first command. */

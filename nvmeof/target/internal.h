@@ -8,6 +8,13 @@
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/opcode.h"
 
+/* Whether a command is in target->arrivals: nvmf_request.arrival_state. */
+enum arrival_state {
+    ARRIVAL_NONE,  /* It is not, or has ended. */
+    ARRIVAL_WAITS, /* It is; waits for earlier commands of its host. */
+    ARRIVAL_BEGUN, /* It is, and has begun to get its data. */
+};
+
 /* Returned by a handler whose command completes later. */
 #define NVMF_PENDING 0xffff
 
@@ -221,6 +228,12 @@ MUST_USE bool order_enter_exclusive(struct nvmf_target *target,
 void order_leave(struct nvmf_target *target, struct nvmf_request *req);
 void order_keep(struct nvmf_target *target);
 void order_count_ctrls(struct nvmf_target *target);
+MUST_USE bool order_arrive(struct nvmf_target *target,
+                           struct nvmf_request *req);
+void order_depart(struct nvmf_target *target, struct nvmf_request *req);
+void order_wake_arrivals(struct nvmf_target *target);
+void order_end_silent(struct nvmf_target *target,
+                      const struct nvmf_request *req, uint64_t before_us);
 
 /* Whether the request must call order_enter_list() before it writes. */
 static inline bool order_is_due(const struct nvmf_target *target,
@@ -276,6 +289,7 @@ void await_copy_ended(struct nvmf_target *target, struct nvmf_request *req,
 /* fused.c */
 MUST_USE bool fused_capsule(struct nvmf_target *target,
                             struct nvmf_request *req);
+void fused_begin(struct nvmf_target *target, struct nvmf_request *second);
 void fused_first_ended(struct nvmf_target *target, struct nvmf_request *second,
                        uint16_t status);
 void fused_abort_first(struct nvmf_target *target, struct nvmf_request *second);
@@ -412,6 +426,7 @@ void request_execute(struct nvmf_target *target, struct nvmf_request *req);
 void request_wait_turn(struct nvmf_request *req);
 void request_enter(struct nvmf_request *req, enum nvmf_request_state next);
 void request_start_window(struct nvmf_target *target, struct nvmf_request *req);
+void request_begin(struct nvmf_target *target, struct nvmf_request *req);
 void request_wait_event(struct nvmf_request *req);
 void request_wait_media(struct nvmf_request *req);
 void request_resume(struct nvmf_request *req);
@@ -448,6 +463,7 @@ void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl,
 void qpair_disconnect(struct nvmf_target *target, uint16_t qpair);
 void qpair_drained(struct nvmf_target *target, uint16_t qpair);
 void qpair_expired(struct nvmf_target *target, uint16_t qpair);
+void qpair_end_silent(struct nvmf_target *target, uint16_t qpair);
 
 void qpair_trust(struct nvmf_target *target, uint16_t qpair);
 void qpair_start_timer(struct nvmf_target *target, uint16_t qpair,
@@ -664,6 +680,15 @@ static inline uint16_t ns_check(struct nvmf_target *target,
     ns_use(&target->ns[i], req);
     return NVME_SC_SUCCESS;
 }
+
+/* patience.c */
+
+/* Look at what has waited too long.  @return when to look again */
+uint64_t patience_timer(struct nvmf_target *target);
+/* A namespace refuses commands from now on: refuse those that wait for buffers
+ * or for other commands of their host, too. */
+void patience_abort_waiting(struct nvmf_target *target,
+                            const struct nvmf_ns *ns);
 
 /* sanitize.c */
 bool sanitize_exists(const struct nvmf_target *target);

@@ -332,6 +332,7 @@ static void begin_change(struct nvmf_target *target, uint32_t nsid)
 
     manager->job.nsid = nsid;
     manager->is_draining = true;
+    manager->patience = 0;
     if (manager->job.op == NVMF_VOLUME_DELETE) {
         ns_enter(ns, NS_DELETING);
         update_attachments(target, nsid, false);
@@ -342,6 +343,7 @@ static void begin_change(struct nvmf_target *target, uint32_t nsid)
                              manager->is_for_all ? NVME_NSID_ALL : nsid);
     }
     fused_end_waiting(target, ns);
+    patience_abort_waiting(target, ns);
     if (manager->is_draining && ns->users == 0) {
         start_job(target);
     }
@@ -805,6 +807,7 @@ static uint16_t wait_for_detached(struct nvmf_target *target,
     }
     manage_begin(target, req, &job, false);
     target->manager.is_detaching = true;
+    target->manager.patience = 0;
     return NVMF_PENDING;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order of writes to the same blocks.
+ * The two orders of writes to the same blocks: of those that have their data,
+ * and of those that have arrived.
  *
  * A host whose association is lost connects again, repeats its outstanding
  * writes and goes on.  A write of the old association may still be on its way
@@ -13,45 +14,107 @@
  * section 6.  An exclusive write (a fused Compare and Write) waits for every
  * earlier write to its blocks, and every later one waits for it.
  *
- * A write is listed here from the moment when its data are in the drive until
- * its last operation at the medium has ended.  Data that the drive has yet to
- * fetch cannot become an old write: a host ends its queue pairs before it
- * repeats a command, so the drive cannot fetch any more.
+ * A write is in target->order from the moment when its data are in the drive
+ * until its last operation at the medium has ended.  As long as there is one
+ * controller, writes are not listed there.  order_keep() begins to list them,
+ * those that are in flight included.
  *
- * As long as there is one controller, writes are not listed.  order_keep()
- * begins to list them, those that are in flight included.
+ * That does not suffice for the paths of one host.  The host may have ended a
+ * queue pair while a READ response for a write is held up in the network.  When
+ * it arrives at last, the drive has the data of an old write, which the host
+ * has repeated through its other path long ago.  Therefore a command that
+ * writes is in target->arrivals, too, from the arrival of its capsule until it
+ * ends, with all of its blocks.  It waits for each earlier one that came from
+ * another controller of the same host: same HOSTNQN, same HOSTID.  It waits
+ * before it takes buffers, so what it waits for can always get some.  If the
+ * earlier one does not get its data within the drive's limit (patience.c), its
+ * queue pair ends, and the RNIC places nothing for that any more.
+ *
+ * Commands are in target->arrivals while one host has two controllers.  Those
+ * whose blocks are unknown before their data have come count as writing to all
+ * blocks until then.
  */
 #include "nvmeof/target/internal.h"
+
+#include <string.h>
+
+/* Whether `b` waits for `a`, which is earlier and overlaps with it. */
+typedef bool is_before_function(const struct nvmf_target *target,
+                                const struct nvmf_write *a,
+                                const struct nvmf_write *b);
+
+static struct nvmf_request *data_request(const struct nvmf_write *write)
+{
+    return container_of(write, struct nvmf_request, write);
+}
+
+static struct nvmf_request *arrival_request(const struct nvmf_write *arrival)
+{
+    return container_of(arrival, struct nvmf_request, arrival);
+}
+
+static bool is_before_at_media(const struct nvmf_target *target,
+                               const struct nvmf_write *a,
+                               const struct nvmf_write *b)
+{
+    const struct nvmf_request *earlier = data_request(a);
+
+    return earlier->owner != data_request(b)->owner || a->is_exclusive ||
+           b->is_exclusive || target->qpair[earlier->qpair].state != QPAIR_LIVE;
+}
+
+static bool is_same_host(const struct nvmf_ctrl *a, const struct nvmf_ctrl *b)
+{
+    return memcmp(a->hostid, b->hostid, sizeof(a->hostid)) == 0 &&
+           strncmp(a->hostnqn, b->hostnqn, sizeof(a->hostnqn)) == 0;
+}
+
+/* Whether a command has no data that may reach the medium after its queue pair
+ * has begun to end. */
+static bool lacks_data(const struct nvmf_request *req)
+{
+    return req->state == NVMF_REQUEST_FETCHING ||
+           req->state == NVMF_REQUEST_WAIT_BUFFER ||
+           req->arrival_state == ARRIVAL_WAITS;
+}
+
+static bool is_before_on_arrival(const struct nvmf_target *target,
+                                 const struct nvmf_write *a,
+                                 const struct nvmf_write *b)
+{
+    const struct nvmf_request *earlier = arrival_request(a);
+    const struct nvmf_request *later = arrival_request(b);
+
+    return earlier->owner != later->owner &&
+           is_same_host(&target->ctrl[earlier->owner],
+                        &target->ctrl[later->owner]) &&
+           (target->qpair[earlier->qpair].state == QPAIR_LIVE ||
+            !lacks_data(earlier));
+}
+
+/* ---- Lists of writes. */
 
 static uint32_t region_of(uint64_t lba)
 {
     return (uint32_t)(lba >> ORDER_REGION_SHIFT) % ORDER_REGIONS;
 }
 
-static bool is_before(const struct nvmf_target *target,
-                      const struct nvmf_request *other,
-                      const struct nvmf_request *req)
+static bool is_earlier(const struct nvmf_write *a, const struct nvmf_write *b)
 {
-    const struct nvmf_write *a = &other->write;
-    const struct nvmf_write *b = &req->write;
-
-    if (a->first_lba >= b->end_lba || b->first_lba >= a->end_lba ||
-        a->sequence >= b->sequence || other->sqe.nsid != req->sqe.nsid) {
-        return false;
-    }
-    return other->owner != req->owner || a->is_exclusive || b->is_exclusive ||
-           target->qpair[other->qpair].state != QPAIR_LIVE;
+    return a->first_lba < b->end_lba && b->first_lba < a->end_lba &&
+           a->sequence < b->sequence && a->nsid == b->nsid;
 }
 
-static bool list_has_earlier(const struct nvmf_target *target, uint32_t list,
-                             const struct nvmf_request *req)
+static bool list_has_earlier(const struct nvmf_target *target,
+                             const struct nvmf_write *list,
+                             const struct nvmf_write *write,
+                             is_before_function *is_before)
 {
-    const struct nvmf_request *other = target->order.list[list];
-
-    while (other != NULL && !is_before(target, other, req)) {
-        other = other->write.next;
+    while (list != NULL &&
+           !(is_earlier(list, write) && is_before(target, list, write))) {
+        list = list->next;
     }
-    return other != NULL;
+    return list != NULL;
 }
 
 /* Whether a write reaches into the region after that in which it is listed. */
@@ -62,61 +125,214 @@ static bool reaches_further(const struct nvmf_write *write)
 
 /* Whether the write must wait for an earlier one. */
 static bool has_earlier(const struct nvmf_target *target,
-                        const struct nvmf_request *req)
+                        const struct nvmf_order *order,
+                        const struct nvmf_write *write,
+                        is_before_function *is_before)
 {
-    uint64_t first = req->write.first_lba >> ORDER_REGION_SHIFT;
-    uint64_t last = (req->write.end_lba - 1) >> ORDER_REGION_SHIFT;
+    uint64_t first = write->first_lba >> ORDER_REGION_SHIFT;
+    uint64_t last = (write->end_lba - 1) >> ORDER_REGION_SHIFT;
     uint64_t count = last - first + 1;
 
-    if (target->order.reaching == 0) {
-        return list_has_earlier(target, (uint32_t)(first % ORDER_REGIONS), req);
+    if (order->reaching == 0) {
+        return list_has_earlier(target, order->list[first % ORDER_REGIONS],
+                                write, is_before);
     }
     /* A write that is listed in the region before may reach into this one. */
     first--;
     count = MIN(count + 1, ORDER_REGIONS);
     for (uint64_t i = 0; i < count; i++) {
-        if (list_has_earlier(target, (uint32_t)((first + i) % ORDER_REGIONS),
-                             req)) {
+        if (list_has_earlier(target, order->list[(first + i) % ORDER_REGIONS],
+                             write, is_before)) {
             return true;
         }
     }
-    return list_has_earlier(target, ORDER_LONG, req);
+    return list_has_earlier(target, order->list[ORDER_LONG], write, is_before);
 }
 
-/* @return whether the write is alone in its region, and none listed elsewhere
- * reaches into it */
-static bool list_write(struct nvmf_order *order, struct nvmf_request *req,
-                       uint64_t first_lba, uint64_t count_blocks)
+static void link_write(struct nvmf_order *order, struct nvmf_write *write)
 {
-    bool is_long = count_blocks > 1u << ORDER_REGION_SHIFT;
-    struct nvmf_request **list =
-        &order->list[is_long ? (uint32_t)ORDER_LONG : region_of(first_lba)];
-    struct nvmf_write *write = &req->write;
+    bool is_long = write->end_lba - write->first_lba > 1u << ORDER_REGION_SHIFT;
+    struct nvmf_write **list =
+        &order->list[is_long ? (uint32_t)ORDER_LONG
+                             : region_of(write->first_lba)];
 
-    write->sequence = ++order->sequence;
-    write->first_lba = first_lba;
-    write->end_lba = first_lba + count_blocks;
     order->reaching += reaches_further(write);
     write->next = *list;
     write->link = list;
     if (write->next != NULL) {
-        write->next->write.link = &write->next;
+        write->next->link = &write->next;
     }
-    *list = req;
-    req->holds |= HOLDS_ORDER;
-    return write->next == NULL && order->reaching == 0;
+    *list = write;
 }
 
-static bool wait_for_earlier(struct nvmf_target *target,
-                             struct nvmf_request *req)
+static void unlink_write(struct nvmf_order *order, struct nvmf_write *write)
 {
-    if (!has_earlier(target, req)) {
-        return false;
+    *write->link = write->next;
+    if (write->next != NULL) {
+        write->next->link = write->link;
     }
-    request_wait_turn(req);
-    queue_push(&target->order.waiting, req);
-    return true;
+    order->reaching -= reaches_further(write);
 }
+
+/* @return whether the write is alone in its region, and none listed elsewhere
+ * reaches into it */
+static bool list_write(struct nvmf_order *order, struct nvmf_write *write,
+                       uint32_t nsid, uint64_t first_lba, uint64_t count_blocks)
+{
+    write->sequence = ++order->sequence;
+    write->nsid = nsid;
+    write->first_lba = first_lba;
+    write->end_lba = first_lba + count_blocks;
+    link_write(order, write);
+    return order->count++ == 0 || (write->next == NULL && order->reaching == 0);
+}
+
+static void wait_for_earlier(struct nvmf_order *order, struct nvmf_request *req)
+{
+    request_wait_turn(req);
+    queue_push(&order->waiting, req);
+}
+
+/* ---- The order of arrivals. */
+
+/* The blocks that a command may write to, as far as its first 64 bytes say. */
+static void find_blocks(const struct nvmf_request *req, uint64_t *first_lba,
+                        uint64_t *count_blocks)
+{
+    uint8_t opcode = req->sqe.opcode;
+    uint64_t size_blocks = req->ns->geometry.size_blocks;
+
+    *first_lba = 0;
+    *count_blocks = size_blocks;
+    if (opcode == NVM_WRITE || opcode == NVM_WRITE_ZEROES ||
+        opcode == NVM_WRITE_UNCORRECTABLE) {
+        *first_lba = io_first_lba(&req->sqe);
+        *count_blocks = io_count_blocks(&req->sqe);
+    } else if (opcode == NVM_COPY && io_first_lba(&req->sqe) < size_blocks) {
+        *first_lba = io_first_lba(&req->sqe);
+        *count_blocks = size_blocks - *first_lba;
+    }
+}
+
+static bool is_write(const struct nvmf_target *target,
+                     const struct nvmf_request *req)
+{
+    return req->ns != NULL && (req->command->flags & COMMAND_WRITES) &&
+           target->qpair[req->qpair].qid != 0 &&
+           (req->sqe.opcode != NVM_DATASET_MANAGEMENT ||
+            (req->sqe.cdw11 & DSM_ATTRIBUTE_DEALLOCATE));
+}
+
+static void list_arrival(struct nvmf_target *target, struct nvmf_request *req)
+{
+    uint64_t first_lba, count_blocks;
+
+    find_blocks(req, &first_lba, &count_blocks);
+    req->arrival.is_exclusive = false;
+    (void)list_write(&target->arrivals, &req->arrival, req->sqe.nsid, first_lba,
+                     count_blocks);
+    req->fetch_us = target->now_us;
+    req->arrival_state = ARRIVAL_BEGUN;
+}
+
+/*
+ * A command has arrived and passed its checks.  Call this only if
+ * target->arrivals.is_kept.
+ *
+ * @return false when it must wait for an earlier command of the same host.
+ *         request_begin() is called then.
+ */
+bool order_arrive(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if (!is_write(target, req)) {
+        return true;
+    }
+    list_arrival(target, req);
+    if (!has_earlier(target, &target->arrivals, &req->arrival,
+                     is_before_on_arrival)) {
+        return true;
+    }
+    req->arrival_state = ARRIVAL_WAITS;
+    req->patience = 0;
+    wait_for_earlier(&target->arrivals, req);
+    return false;
+}
+
+/* @return a waiting write whose turn has come, or NULL */
+static struct nvmf_request *take_arrival(struct nvmf_target *target)
+{
+    struct nvmf_queue *waiting = &target->arrivals.waiting;
+
+    for (struct nvmf_request *req = waiting->head; req != NULL;
+         req = req->next) {
+        if (!has_earlier(target, &target->arrivals, &req->arrival,
+                         is_before_on_arrival)) {
+            return queue_take(waiting, req->qpair, false, req->sqe.cid);
+        }
+    }
+    return NULL;
+}
+
+/* Start the commands whose turn has come. */
+void order_wake_arrivals(struct nvmf_target *target)
+{
+    struct nvmf_order *order = &target->arrivals;
+    struct nvmf_request *req;
+
+    if (order->waiting.head == NULL || order->is_waking) {
+        return; /* nobody waits, or the caller of this call will look again */
+    }
+    order->is_waking = true;
+    while ((req = take_arrival(target)) != NULL) {
+        request_resume(req);
+        req->arrival_state = ARRIVAL_BEGUN;
+        request_begin(target, req);
+    }
+    order->is_waking = false;
+}
+
+/* The command has ended: nothing of it can reach the medium any more. */
+void order_depart(struct nvmf_target *target, struct nvmf_request *req)
+{
+    unlink_write(&target->arrivals, &req->arrival);
+    target->arrivals.count--;
+    req->arrival_state = ARRIVAL_NONE;
+    order_wake_arrivals(target);
+}
+
+/* The data have come that say which blocks the command writes to. */
+static void narrow_arrival(struct nvmf_target *target, struct nvmf_request *req,
+                           uint64_t first_lba, uint64_t count_blocks)
+{
+    unlink_write(&target->arrivals, &req->arrival);
+    req->arrival.first_lba = first_lba;
+    req->arrival.end_lba = first_lba + count_blocks;
+    link_write(&target->arrivals, &req->arrival);
+    order_wake_arrivals(target);
+}
+
+/*
+ * A command waits too long.  End the queue pairs of those for which it waits,
+ * if these have waited for their data since before_us.
+ */
+void order_end_silent(struct nvmf_target *target,
+                      const struct nvmf_request *req, uint64_t before_us)
+{
+    for (uint32_t i = 0; i < ORDER_LISTS; i++) {
+        for (const struct nvmf_write *a = target->arrivals.list[i]; a != NULL;
+             a = a->next) {
+            const struct nvmf_request *other = arrival_request(a);
+
+            if (other->state == NVMF_REQUEST_FETCHING &&
+                other->fetch_us <= before_us && is_earlier(a, &req->arrival) &&
+                is_before_on_arrival(target, a, &req->arrival)) {
+                qpair_end_silent(target, other->qpair);
+            }
+        }
+    }
+}
+
+/* ---- The order of writes that have their data. */
 
 /*
  * A request is about to write; it has its data.  Call this only if
@@ -128,10 +344,21 @@ static bool wait_for_earlier(struct nvmf_target *target,
 bool order_enter_list(struct nvmf_target *target, struct nvmf_request *req,
                       uint64_t first_lba, uint64_t count_blocks)
 {
-    struct nvmf_order *order = &target->order;
-    bool is_alone = list_write(order, req, first_lba, count_blocks);
+    bool is_alone = list_write(&target->order, &req->write, req->sqe.nsid,
+                               first_lba, count_blocks);
 
-    return order->count++ == 0 || is_alone || !wait_for_earlier(target, req);
+    req->holds |= HOLDS_ORDER;
+    if (req->arrival_state != ARRIVAL_NONE &&
+        (req->sqe.opcode == NVM_DATASET_MANAGEMENT ||
+         req->sqe.opcode == NVM_COPY)) {
+        narrow_arrival(target, req, first_lba, count_blocks);
+    }
+    if (is_alone ||
+        !has_earlier(target, &target->order, &req->write, is_before_at_media)) {
+        return true;
+    }
+    wait_for_earlier(&target->order, req);
+    return false;
 }
 
 /* As order_enter_list(), for a write with which no other write may overlap. */
@@ -158,33 +385,27 @@ static bool is_unlisted(const struct nvmf_request *req)
 /* List a write that came to the medium before writes were listed. */
 static void list_late(struct nvmf_target *target, struct nvmf_request *req)
 {
-    uint8_t opcode = req->sqe.opcode;
+    uint64_t first_lba, count_blocks;
 
     if (!is_unlisted(req)) {
         return;
     }
-    if (opcode == NVM_WRITE) {
-        (void)list_write(&target->order, req,
-                         io_first_lba(&req->sqe) +
-                             io_blocks_in(req->ns, req, req->data_offset),
-                         io_blocks_in(req->ns, req, req->window_len));
-    } else if (opcode == NVM_WRITE_ZEROES ||
-               opcode == NVM_WRITE_UNCORRECTABLE) {
-        (void)list_write(&target->order, req, io_first_lba(&req->sqe),
-                         io_count_blocks(&req->sqe));
-    } else {
-        (void)list_write(&target->order, req, 0, req->ns->geometry.size_blocks);
+    find_blocks(req, &first_lba, &count_blocks);
+    if (req->sqe.opcode == NVM_WRITE) {
+        first_lba += io_blocks_in(req->ns, req, req->data_offset);
+        count_blocks = io_blocks_in(req->ns, req, req->window_len);
     }
-    target->order.count++;
+    (void)list_write(&target->order, &req->write, req->sqe.nsid, first_lba,
+                     count_blocks);
+    req->holds |= HOLDS_ORDER;
 }
 
-/* From now on list writes. */
-void order_keep(struct nvmf_target *target)
+typedef void list_function(struct nvmf_target *target,
+                           struct nvmf_request *req);
+
+/* Call a function for all commands in flight. */
+static void list_all(struct nvmf_target *target, list_function *list)
 {
-    if (target->order.is_kept) {
-        return;
-    }
-    target->order.is_kept = true;
     for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
         if (target->qpair[i].qid == 0 || target->qpair[i].in_flight == 0) {
             continue;
@@ -192,10 +413,56 @@ void order_keep(struct nvmf_target *target)
         for (uint32_t k = 0; k < CID_LISTS; k++) {
             for (struct nvmf_request *req = target->cid[i][k]; req != NULL;
                  req = req->next_cid) {
-                list_late(target, req);
+                list(target, req);
             }
         }
     }
+}
+
+/* From now on list writes. */
+void order_keep(struct nvmf_target *target)
+{
+    if (!target->order.is_kept) {
+        target->order.is_kept = true;
+        list_all(target, list_late);
+    }
+}
+
+/* List a command that arrived before arrivals were listed. */
+static void list_late_arrival(struct nvmf_target *target,
+                              struct nvmf_request *req)
+{
+    if (is_write(target, req) && req->arrival_state == ARRIVAL_NONE) {
+        list_arrival(target, req);
+    }
+}
+
+/* From now on list commands on arrival. */
+static void keep_arrivals(struct nvmf_target *target)
+{
+    if (!target->arrivals.is_kept) {
+        target->arrivals.is_kept = true;
+        list_all(target, list_late_arrival);
+    }
+}
+
+static bool is_writer(const struct nvmf_ctrl *ctrl)
+{
+    return ctrl->state != CTRL_FREE && !ctrl->is_discovery;
+}
+
+/* Whether two controllers belong to the same host. */
+static bool is_any_host_twice(const struct nvmf_target *target)
+{
+    for (uint8_t i = 1; i < NVMF_MAX_HOSTS; i++) {
+        for (uint8_t k = 0; is_writer(&target->ctrl[i]) && k < i; k++) {
+            if (is_writer(&target->ctrl[k]) &&
+                is_same_host(&target->ctrl[i], &target->ctrl[k])) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 /* A controller has been created or freed. */
@@ -204,13 +471,17 @@ void order_count_ctrls(struct nvmf_target *target)
     uint32_t count = 0;
 
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
-        count +=
-            target->ctrl[i].state != CTRL_FREE && !target->ctrl[i].is_discovery;
+        count += is_writer(&target->ctrl[i]);
     }
     if (count > 1) {
         order_keep(target);
     } else if (target->order.count == 0) {
         target->order.is_kept = false;
+    }
+    if (is_any_host_twice(target)) {
+        keep_arrivals(target);
+    } else {
+        target->arrivals.is_kept = false; /* nobody waits; the rest departs */
     }
 }
 
@@ -221,7 +492,8 @@ static struct nvmf_request *take_ready(struct nvmf_target *target)
 
     for (struct nvmf_request *req = waiting->head; req != NULL;
          req = req->next) {
-        if (!has_earlier(target, req)) {
+        if (!has_earlier(target, &target->order, &req->write,
+                         is_before_at_media)) {
             return queue_take(waiting, req->qpair, false, req->sqe.cid);
         }
     }
@@ -232,14 +504,9 @@ static struct nvmf_request *take_ready(struct nvmf_target *target)
 void order_leave(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_order *order = &target->order;
-    struct nvmf_write *write = &req->write;
 
-    *write->link = write->next;
-    if (write->next != NULL) {
-        write->next->write.link = write->link;
-    }
-    order->reaching -= reaches_further(write);
-    write->is_exclusive = false;
+    unlink_write(order, &req->write);
+    req->write.is_exclusive = false;
     req->holds &= (uint8_t)~HOLDS_ORDER;
     order->count--;
     if (order->waiting.head == NULL || order->is_waking) {

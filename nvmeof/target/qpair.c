@@ -277,9 +277,25 @@ void qpair_disconnect(struct nvmf_target *target, uint16_t index)
     if (qpair->in_flight != 0) {
         order_keep(target);
     }
+    target->arrivals.looks_again = true; /* nobody waits for its data now */
     auth_release(target, index);
     qpair_start_timer(target, index, CLOSE_TIMEOUT_MS);
     qpair->transport->disconnect(qpair->transport->ctx, index);
+}
+
+/* Others have waited too long for this queue pair's peer: end the connection
+ * without waiting for it. */
+void qpair_end_silent(struct nvmf_target *target, uint16_t index)
+{
+    struct nvmf_qpair *qpair = &target->qpair[index];
+
+    if (qpair->state == QPAIR_CONNECTING ||
+        qpair->state == QPAIR_AUTHENTICATING || qpair->state == QPAIR_LIVE) {
+        qpair_disconnect(target, index);
+    }
+    if (qpair->state == QPAIR_CLOSING) {
+        qpair->transport->disconnect(qpair->transport->ctx, index);
+    }
 }
 
 static void qpair_free(struct nvmf_target *target, uint16_t index)

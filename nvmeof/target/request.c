@@ -106,6 +106,9 @@ static void fetch_window(struct nvmf_target *target, struct nvmf_request *req)
         request_qpair(target, req)->transport;
 
     req->fetch_len = req->window_len;
+    if (__builtin_expect(req->arrival_state != ARRIVAL_NONE, 0)) {
+        req->fetch_us = target->now_us;
+    }
     request_enter(req, NVMF_REQUEST_FETCHING);
     transport->fetch(transport->ctx, req);
 }
@@ -214,6 +217,19 @@ void request_start_window(struct nvmf_target *target, struct nvmf_request *req)
     }
 }
 
+/* Get the data or buffers of a request, or execute it.  The data of a request
+ * with a piece came with it. */
+void request_begin(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if (__builtin_expect(req->holds & HOLDS_PARTNER, 0)) {
+        fused_begin(target, req);
+    } else if (req->data_len == 0 || req->piece_count != 0) {
+        request_execute(target, req);
+    } else if (buffer_take(target, req)) {
+        request_start_window(target, req);
+    }
+}
+
 /* The request has passed its checks: get its data or buffers; execute it. */
 static void request_start(struct nvmf_target *target,
                           const struct nvmf_qpair *qpair,
@@ -222,22 +238,22 @@ static void request_start(struct nvmf_target *target,
     const struct nvmf_data *data = req->data;
 
     req->owner = qpair->ctrl;
-    if (req->data_len == 0) {
-        request_execute(target, req);
-    } else if (data->in_capsule.ptr != NULL) {
+    if (req->data_len != 0 && data->in_capsule.ptr != NULL) {
         req->pieces[0] = data->in_capsule;
         req->pieces[0].len_bytes = req->data_len;
         req->piece_count = 1;
         req->window_len = req->data_len;
-        request_execute(target, req);
-    } else if (req->owner == NVMF_BUF_NO_CTRL &&
+    } else if (req->data_len != 0 && req->owner == NVMF_BUF_NO_CTRL &&
                req->data_len <= data->spare.len_bytes) {
         req->pieces[0] = data->spare;
         req->piece_count = 1;
         req->room_len = data->spare.len_bytes;
         request_start_window(target, req);
-    } else if (buffer_take(target, req)) {
-        request_start_window(target, req);
+        return;
+    }
+    if (__builtin_expect(!target->arrivals.is_kept, 1) ||
+        order_arrive(target, req)) {
+        request_begin(target, req);
     }
 }
 
@@ -278,6 +294,9 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
     }
     cid_release(req);
     ns_release(target, req, NVME_SC_ABORT_REQUESTED);
+    if (req->arrival_state != ARRIVAL_NONE) {
+        order_depart(target, req);
+    }
     free_request(target, req);
 }
 
@@ -365,6 +384,9 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
                       uint16_t status)
 {
     ns_release(target, req, status);
+    if (__builtin_expect(req->arrival_state != ARRIVAL_NONE, 0)) {
+        order_depart(target, req);
+    }
     if (is_ending(target, req)) {
         request_drop(target, req);
     } else if (!answers_are_watched(target)) {
@@ -635,6 +657,10 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
     while ((req = queue_take(&target->order.waiting, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
+    while ((req = queue_take(&target->arrivals.waiting, qpair, true, 0)) !=
+           NULL) {
+        request_drop(target, req);
+    }
     while ((req = queue_take(&target->lba.waiting, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
@@ -656,6 +682,9 @@ bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
 
     if (req == NULL) {
         req = queue_take(&target->order.waiting, qpair, false, cid);
+    }
+    if (req == NULL) {
+        req = queue_take(&target->arrivals.waiting, qpair, false, cid);
     }
     if (req == NULL) {
         req = queue_take(&target->lba.waiting, qpair, false, cid);

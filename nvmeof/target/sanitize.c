@@ -116,6 +116,7 @@ static void set_namespaces(struct nvmf_target *target, enum ns_state from,
             ns_update_bars(target, nsid);
             if (to == NS_SANITIZING) {
                 fused_end_waiting(target, ns);
+                patience_abort_waiting(target, ns);
             }
         }
     }
@@ -293,6 +294,7 @@ uint16_t sanitize_execute(struct nvmf_target *target, struct nvmf_request *req)
         return start_operation(target);
     }
     target->sanitize.req = req;
+    target->sanitize.patience = 0;
     request_wait_media(req);
     return NVMF_PENDING;
 }

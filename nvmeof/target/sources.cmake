@@ -35,6 +35,7 @@ set(SOURCES
     ns_protect.c
     observe.c
     order.c
+    patience.c
     persistent_event.c
     protection.c
     qpair.c

@@ -237,6 +237,7 @@ struct sanitize_manager {
     uint16_t cntlid; /* controller that has started the last operation */
     /* The command that waits until no command uses a namespace; or NULL. */
     struct nvmf_request *req;
+    uint8_t patience; /* checks of patience.c since it began to wait */
     struct nvmf_sanitize job;
 };
 
@@ -270,6 +271,7 @@ struct ns_manager {
     bool is_draining; /* it waits until no command uses that namespace */
     bool is_detaching; /* it waits until the hosts that have lost job.nsid do not
                         * use that namespace any more */
+    uint8_t patience; /* checks of patience.c since it began to wait */
     struct nvmf_queue waiting; /* commands that wait for their turn */
 };
 
@@ -288,10 +290,7 @@ struct nvmf_buffer_wait {
     uint16_t first_turn, turns;
 };
 
-/*
- * The writes that have their data and have not ended, in lists by the place of
- * their first block: order.c.
- */
+/* Writes, in lists by the place of their first block: order.c. */
 enum {
     ORDER_REGION_SHIFT = 11, /* a region has as many blocks as fit into one
                               * transfer, so a Write touches at most two */
@@ -303,14 +302,19 @@ _Static_assert(1 << ORDER_REGION_SHIFT >= NVMF_MAX_TRANSFER / 512,
                "a Write is not longer than a region");
 
 struct nvmf_order {
-    struct nvmf_request *list[ORDER_LISTS];
+    struct nvmf_write *list[ORDER_LISTS];
     uint64_t sequence; /* of the last write */
     uint32_t count;    /* writes in all lists */
     uint32_t reaching; /* those of them that touch more than one region */
-    bool is_kept; /* Writes are listed.  Otherwise all of them come from one
-                   * controller, none of whose queue pairs has ended with
-                   * commands in flight, and none is exclusive. */
+    /*
+     * Writes are listed.  Otherwise, of the writes that have their data: all of
+     * them come from one controller, none of whose queue pairs has ended with
+     * commands in flight, and none is exclusive.  Of those that have arrived:
+     * no two come from different controllers of the same host.
+     */
+    bool is_kept;
     bool is_waking;
+    bool looks_again; /* The turn of a waiting one may have come. */
     struct nvmf_queue waiting;
 };
 
@@ -461,7 +465,9 @@ struct nvmf_target {
 
     struct nvmf_buffer_wait wait_buffer;
     struct nvmf_queue wait_media;
-    struct nvmf_order order;
+    struct nvmf_order order;    /* of the writes that have their data */
+    struct nvmf_order arrivals; /* of all that have arrived */
+    uint64_t patience_us;       /* next check of patience.c; 0: nothing waits */
     struct nvmf_scratch scratch;
     struct lba_status lba;
     struct nvmf_request *cid[NVMF_MAX_QPAIRS][CID_LISTS];

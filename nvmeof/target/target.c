@@ -180,6 +180,7 @@ uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
     uint64_t held_us = UINT64_MAX;
     uint64_t ana_us = UINT64_MAX;
     uint64_t alert_us = UINT64_MAX;
+    uint64_t patience_us;
     uint16_t timer;
 
     target->now_us = now_us;
@@ -199,8 +200,9 @@ uint64_t nvmf_target_timer(struct nvmf_target *target, uint64_t now_us)
     if (target->lba.list.count != 0 || target->lba.has_lost) {
         alert_us = lba_log_timer(target);
     }
+    patience_us = patience_timer(target);
     return MIN(MIN(wheel_next_us(&target->wheel), held_us),
-               MIN(ana_us, alert_us));
+               MIN(MIN(ana_us, alert_us), patience_us));
 }
 
 void nvmf_target_set_health(struct nvmf_target *target,

@@ -40,11 +40,12 @@ enum nvmf_request_state {
 struct nvmf_command;
 struct nvmf_request;
 
-/* A write that has its data, as order.c knows it while it is at the media. */
+/* The place of a write in one of the two orders of order.c. */
 struct nvmf_write {
-    struct nvmf_request *next, **link; /* its place in a list of writes */
-    uint64_t sequence;                 /* order in which the writes came */
+    struct nvmf_write *next, **link; /* its place in a list of writes */
+    uint64_t sequence;               /* order in which the writes came */
     uint64_t first_lba, end_lba;
+    uint32_t nsid;
     bool is_exclusive; /* no overlapping write may be at the media with it */
 };
 
@@ -152,9 +153,19 @@ struct nvmf_request {
                                      * its identifier does not count as used */
     struct nvmf_request *partner;   /* the other command of its fused pair */
     union {
-        struct nvmf_write write;
+        struct {
+            struct nvmf_write write;   /* with HOLDS_ORDER: the write that is at
+                                        * the media, or waits for it */
+            struct nvmf_write arrival; /* with an arrival_state: all blocks of
+                                        * the command, from its arrival on */
+        };
         struct nvmf_scan scan; /* of Get LBA Status */
     };
+    uint64_t fetch_us; /* with an arrival_state: when the fetch of this window
+                        * began */
+    uint8_t arrival_state; /* enum arrival_state */
+    uint8_t patience; /* checks of patience.c since it began to wait for the
+                       * commands of others */
     struct nvmf_chunk chunk;
     uint64_t error_lba; /* of an error of protection information */
     uint32_t shutdown;  /* of a Property Set: the shutdown that it began, by

@@ -10,6 +10,8 @@
 enum {
     TIMEOUT_CODE = 13, /* 4.096 us * 2^13 are 34 ms; longer in real time. */
     TIMEOUT_US = 33554,
+    OWN_LIMIT_US =
+        3000000,   /* The drive's limit for an ACK time-out is 1.07 s. */
     RNR_CODE = 18, /* 5.12 ms: IBTA table 45. */
     RNR_US = 5120,
     MTU = 256,
@@ -208,6 +210,41 @@ static void read_lost(struct conf *conf)
                (unsigned long long)timeout_us(conf));
     respond_to_read(&reading);
     finish_read(&reading);
+}
+
+/* The peer asks for no ACK time-out, or for one of 2.4 hours.  The drive has a
+ * limit of its own. */
+static void timeout_limited(struct conf *conf)
+{
+    static const uint8_t codes[] = {0, 31};
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        uint8_t private_data[CM_REQ_PRIVATE_LEN];
+        struct reading reading = {
+            .rc = rc_new(conf, &(struct rc_config){.is_mute = true,
+                                                   .path_mtu = IB_MTU_256}),
+        };
+        const struct packet *first, *again;
+        struct cm_req req;
+
+        rc_make_req(reading.rc, &req, private_data);
+        req.local_ack_timeout = codes[i];
+        rc_send_req(reading.rc, &req);
+        rc_take_rep(reading.rc);
+        rc_send_rtu(reading.rc);
+        reading.cid = rc_send_connect(reading.rc);
+        reading.psn = reading.rc->epsn;
+        first = take_read(&reading);
+        again = rc_take_within(reading.rc, OWN_LIMIT_US);
+        conf_check(conf, again != NULL && again->bth.opcode == RC_READ_REQUEST,
+                   "the drive did not repeat its READ to a peer that asked for "
+                   "ACK time-out %u",
+                   codes[i]);
+        conf_equal(conf, "PSN of the repeated READ", again->bth.psn,
+                   first->bth.psn);
+        respond_to_read(&reading);
+        finish_read(&reading);
+    }
 }
 
 /*
@@ -687,6 +724,10 @@ static const struct conf_test tests[] = {
     TEST("requester.read-lost", "9.7.6.1.3",
          "a READ without an answer is repeated after the REQ's time-out",
          read_lost),
+    CONF_TEST("requester.timeout-limit", "docs/nvme.md",
+              "an ACK time-out of the REQ that is longer than 1.07 s, or none, "
+              "does not keep the target from repeating a READ",
+              timeout_limited),
     TEST("requester.response-lost", "9.7.5.1.3",
          "a READ with a missing response is requested again", response_lost),
     TEST("requester.last-response-lost", "9.7.6.1.3",

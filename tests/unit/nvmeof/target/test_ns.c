@@ -127,6 +127,14 @@ static void end_job(enum nvmf_volume_result result)
     fake_run(volume.fake);
 }
 
+static void pass_seconds(struct fake *fake, unsigned int seconds)
+{
+    for (unsigned int i = 0; i < 4 * seconds; i++) {
+        fake->now_us += 250000;
+        (void)nvmf_target_timer(fake->target, fake->now_us);
+    }
+}
+
 static struct fake_request *send_delete(struct fake *fake, uint16_t admin,
                                         uint32_t nsid)
 {
@@ -456,6 +464,57 @@ static void test_a_deletion_that_fails_gives_the_namespace_back(void **state)
     end_job(NVMF_VOLUME_FAILED);
     assert_int_equal(deleting->cqe.status & NVME_SC_MASK, NVME_SC_INTERNAL);
     assert_int_equal(read_status(fake, io, 1), NVME_SC_SUCCESS);
+}
+
+/*
+ * A host is silent while its data are fetched or sent.  A command of another
+ * host that formats or deletes the namespace ends its queue pair.  Commands
+ * that have no buffers yet end at once.
+ */
+static void test_a_silent_host_does_not_hold_up_a_change(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin[2] = {fake_host(fake, 0), fake_host(fake, 0)};
+    static uint8_t data[64 * 512];
+
+    for (unsigned int i = 0; i < 4; i++) {
+        uint16_t io = fake_io_queue(fake, admin[0], (uint16_t)(i + 1));
+        bool is_read = i % 2 != 0;
+        struct nvme_sqe sqe = fake_rw(is_read ? NVM_READ : NVM_WRITE, 0, 64);
+        struct fake_request *changing, *waiting;
+        int32_t room = fake->buffers_free;
+
+        sqe.nsid = 1;
+        fake->window_max = 8192;
+        fake->hold_fetch = fake->hold_send = true;
+        (void)fake_send(fake, io, &sqe, data, sizeof(data));
+        fake->buffers_free = 0;
+        waiting = fake_send(fake, io, &sqe, data, sizeof(data));
+        fake_run(fake);
+        assert_int_equal(waiting->req.state, NVMF_REQUEST_WAIT_BUFFER);
+        fake->disconnect_count = 0;
+        changing = i < 2 ? send_format(fake, admin[1], 1)
+                         : send_delete(fake, admin[1], 1);
+        assert_int_equal(waiting->cqe.status & NVME_SC_MASK,
+                         NVME_SC_FORMAT_IN_PROGRESS);
+        pass_seconds(fake, NVMF_PATIENCE_S - 2);
+        assert_int_equal(fake->disconnect_count, 0);
+        pass_seconds(fake, 3);
+        assert_true(fake->disconnect_count >= 2);
+        assert_int_equal(fake->disconnected[0], io);
+        assert_false(nvmf_qpair_closed(fake->target, io));
+        fake->hold_fetch = fake->hold_send = false;
+        fake->fail_fetch = fake->fail_send = true;
+        fake_run(fake);
+        fake->fail_fetch = fake->fail_send = false;
+        fake->buffers_free = room;
+        end_job(NVMF_VOLUME_OK);
+        assert_true(changing->is_answered);
+        assert_int_equal(changing->cqe.status, 0);
+        if (i == 2) {
+            break; /* the namespace is gone */
+        }
+    }
 }
 
 static void test_commands_get_format_in_progress_and_may_be_repeated(

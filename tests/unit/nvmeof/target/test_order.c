@@ -21,6 +21,17 @@ static struct host make_host(struct fake *fake)
     return host;
 }
 
+/* All hosts that make_host() makes are one host with several controllers. */
+static struct host make_other_host(struct fake *fake)
+{
+    struct host host;
+
+    fake->hostid = 0x77;
+    host = make_host(fake);
+    fake->hostid = 0;
+    return host;
+}
+
 static struct fake_request *send_write(struct fake *fake, uint16_t io,
                                        uint64_t lba, uint32_t blocks,
                                        uint8_t *data)
@@ -173,7 +184,26 @@ static void test_a_waiting_write_is_dropped_with_its_queue(void **state)
     fake->hold_media = true;
     (void)send_write(fake, a.io, 7, 1, fake->data);
     assert_true(is_waiting(send_write(fake, b.io, 7, 1, fake->data)));
+    assert_int_equal(fake->target->arrivals.count, 2);
+    fake_close(fake, b.io);
+    assert_int_equal(fake->target->arrivals.count, 1);
+    assert_int_equal(fake->target->order.count, 1);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(fake->history_count, 1);
+    assert_int_equal(fake->target->order.count, 0);
+}
+
+static void test_another_hosts_write_waits_with_its_data(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_other_host(fake);
+
+    fake->hold_media = true;
+    (void)send_write(fake, a.io, 7, 1, fake->data);
+    assert_true(is_waiting(send_write(fake, b.io, 7, 1, fake->data)));
     assert_int_equal(fake->target->order.count, 2);
+    assert_int_equal(fake->target->arrivals.count, 0);
     fake_close(fake, b.io);
     assert_int_equal(fake->target->order.count, 1);
     fake->hold_media = false;
@@ -345,6 +375,368 @@ static void test_a_second_controller_waits_for_writes_of_before(void **state)
     fake_close(fake, b.io);
     fake_close(fake, b.admin);
     assert_false(fake->target->order.is_kept);
+}
+
+/* ---- Two paths of one host. */
+
+static void pass_seconds(struct fake *fake, unsigned int seconds)
+{
+    for (unsigned int i = 0; i < 4 * seconds; i++) {
+        fake->now_us += 250000;
+        (void)nvmf_target_timer(fake->target, fake->now_us);
+        fake_run(fake);
+    }
+}
+
+static unsigned int times_disconnected(const struct fake *fake, uint16_t qpair)
+{
+    unsigned int times = 0;
+
+    for (unsigned int i = 0; i < fake->disconnect_count; i++) {
+        times += fake->disconnected[i] == qpair;
+    }
+    return times;
+}
+
+/* The queue pair of the oldest fetch has ended, as its transport says. */
+static void fail_fetch_of(struct fake *fake, uint16_t qpair)
+{
+    assert_false(nvmf_qpair_closed(fake->target, qpair));
+    assert_int_equal(fake->fetch[0]->qpair, qpair);
+    fake->fail_fetch = true;
+    fake_run_fetch(fake);
+    fake->fail_fetch = false;
+}
+
+/*
+ * The data of a write are held up in the network.  Its host has ended the queue
+ * pair, which the drive does not know, and writes newer data through its other
+ * path.
+ */
+static void test_a_write_waits_for_the_data_of_an_earlier_one(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+    struct fake_request *newer;
+    uint8_t old[512], new[512];
+
+    memset(old, 1, sizeof(old));
+    memset(new, 2, sizeof(new));
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 7, 1, old);
+    newer = send_write(fake, b.io, 7, 1, new);
+    assert_true(is_waiting(newer));
+    assert_int_equal(fake->fetch_count, 1);
+    pass_seconds(fake, 8);
+    fake_run_fetch(fake); /* the old data come at last */
+    fake->hold_fetch = false;
+    fake_run(fake);
+    assert_int_equal(newer->cqe.status, 0);
+    assert_int_equal(fake->blocks[0][7 * 512], 2);
+    assert_int_equal(fake->target->arrivals.count, 0);
+    assert_int_equal(fake->disconnect_count, 0);
+}
+
+/* The data never come: the queue pair ends after the drive's limit. */
+static void expect_end_after_limit(struct fake *fake, struct host a,
+                                   const struct fake_request *waiting)
+{
+    assert_true(is_waiting(waiting));
+    pass_seconds(fake, NVMF_PATIENCE_S - 2);
+    assert_int_equal(fake->disconnect_count, 0);
+    pass_seconds(fake, 3);
+    assert_true(times_disconnected(fake, a.io) >= 2); /* without its peer */
+    assert_int_equal(times_disconnected(fake, a.io), fake->disconnect_count);
+    fail_fetch_of(fake, a.io);
+    fake->hold_fetch = false;
+    fake_run(fake);
+    assert_true(waiting->is_answered);
+    assert_int_equal(waiting->cqe.status, 0);
+    assert_int_equal(fake->target->arrivals.count, 0);
+    assert_int_equal(fake->target->order.count, 0);
+}
+
+static void test_a_queue_pair_whose_data_never_come_ends(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 7, 1, fake->data);
+    expect_end_after_limit(fake, a, send_write(fake, b.io, 7, 1, fake->data));
+}
+
+/* The first path is lost before the second one exists. */
+static void test_a_new_path_waits_for_data_of_before(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b;
+
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 7, 1, fake->data);
+    assert_int_equal(fake->target->arrivals.count, 0);
+    fake->fetch_count = 0; /* those of Connect can be fetched */
+    fake->hold_fetch = false;
+    b = make_host(fake);
+    assert_int_equal(fake->target->arrivals.count, 1);
+    assert_true(is_waiting(send_write(fake, b.io, 7, 1, fake->data)));
+}
+
+/* A pause of the drive counts as one check, however long it was. */
+static void test_a_pause_of_the_drive_ends_no_queue_pair(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 7, 1, fake->data);
+    (void)send_write(fake, b.io, 7, 1, fake->data);
+    pass_seconds(fake, 1);
+    fake->now_us += 60000000;
+    pass_seconds(fake, 1);
+    assert_int_equal(fake->disconnect_count, 0);
+    fake->hold_fetch = false;
+    fake_run(fake);
+}
+
+/* When the drive ends a queue pair, the data that it lacks cannot reach the
+ * medium any more. */
+static void test_nobody_waits_for_data_of_a_queue_pair_that_ends(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+    struct fake_request *newer;
+    uint8_t old[512], new[512];
+
+    memset(old, 1, sizeof(old));
+    memset(new, 2, sizeof(new));
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 7, 1, old);
+    newer = send_write(fake, b.io, 7, 1, new);
+    qpair_disconnect(fake->target, a.io);
+    (void)nvmf_target_timer(fake->target, fake->now_us);
+    assert_false(is_waiting(newer));
+    assert_int_equal(fake->fetch_count, 2);
+    fake->hold_fetch = false;
+    fake_run(fake); /* the data of the old write come first */
+    assert_int_equal(newer->cqe.status, 0);
+    assert_int_equal(fake->blocks[0][7 * 512], 2);
+}
+
+static void test_hosts_do_not_wait_for_each_others_data(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_other_host(fake);
+
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 7, 1, fake->data);
+    assert_false(is_waiting(send_write(fake, b.io, 7, 1, fake->data)));
+    assert_int_equal(fake->fetch_count, 2);
+    fake->hold_fetch = false;
+    fake_run(fake);
+}
+
+/* The later windows of a write count from the arrival of its command, too. */
+static void test_a_write_waits_for_all_windows_of_an_earlier_one(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+    struct fake_request *newer;
+    uint8_t old[32 * 512], new[512];
+
+    memset(old, 1, sizeof(old));
+    memset(new, 2, sizeof(new));
+    fake->window_max = 8192;
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 100, 32, old);
+    fake_run_fetch(fake);
+    fake_run(fake); /* the first window is at the medium, the other is not */
+    newer = send_write(fake, b.io, 120, 1, new);
+    assert_true(is_waiting(newer));
+    assert_true(is_waiting(send_write(fake, b.io, 100, 1, new)));
+    assert_false(is_waiting(send_write(fake, b.io, 132, 1, new)));
+    fake->hold_fetch = false;
+    fake_run(fake);
+    assert_true(newer->is_answered);
+    assert_int_equal(fake->blocks[0][120 * 512], 2);
+    assert_int_equal(fake->blocks[0][121 * 512], 1);
+    assert_int_equal(fake->target->arrivals.count, 0);
+}
+
+/* A command of each kind that changes blocks, at block 600. */
+enum { KINDS = 5, FUSED_KIND = 4 };
+
+static struct fake_request *send_kind(struct fake *fake, uint16_t io,
+                                      unsigned int kind, bool in_capsule)
+{
+    static const uint8_t opcodes[KINDS] = {NVM_WRITE, NVM_WRITE_ZEROES,
+                                           NVM_DATASET_MANAGEMENT, NVM_COPY,
+                                           NVM_WRITE};
+    static uint8_t data[KINDS][512];
+    struct nvme_sqe sqe = fake_rw(opcodes[kind], 600, 1);
+    uint32_t len = 512;
+
+    memset(data[kind], 0, sizeof(data[kind]));
+    if (opcodes[kind] == NVM_DATASET_MANAGEMENT) {
+        sqe.cdw10 = 0;
+        sqe.cdw11 = 4;
+        put_le32(data[kind] + 4, 1);
+        put_le64(data[kind] + 8, 600);
+        len = 16;
+    } else if (opcodes[kind] == NVM_COPY) {
+        len = 32;
+        put_le64(data[kind] + 8, 100);
+    } else if (opcodes[kind] == NVM_WRITE_ZEROES) {
+        return fake_send(fake, io, &sqe, NULL, 0);
+    } else if (kind == FUSED_KIND) {
+        struct nvme_sqe first = fake_rw(NVM_COMPARE, 600, 1);
+
+        first.fuse = 1;
+        sqe.fuse = 2;
+        (void)fake_send(fake, io, &first, fake->blocks[0] + 600 * 512, 512);
+    }
+    return in_capsule ? fake_send_in_capsule(fake, io, &sqe, data[kind], len)
+                      : fake_send(fake, io, &sqe, data[kind], len);
+}
+
+static int setup_spare(void **state)
+{
+    struct fake *fake = fake_new();
+
+    fake->has_spare = true;
+    fake_start(fake);
+    *state = fake;
+    return 0;
+}
+
+/* Every kind waits for the data of every kind that has some. */
+WITH_FIXTURE(setup_spare, fake_teardown)
+static void test_all_kinds_wait_for_each_others_data(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+
+    for (unsigned int old = 0; old < KINDS; old++) {
+        for (unsigned int new = 0; new < KINDS &&old != 1; new ++) {
+            for (unsigned int in_capsule = 0; in_capsule < 2; in_capsule++) {
+                struct fake_request *request[2];
+
+                fake->hold_fetch = true;
+                request[0] = send_kind(fake, a.io, old, false);
+                fake_run(fake);
+                request[1] = send_kind(fake, b.io, new, in_capsule == 1);
+                fake_run(fake);
+                assert_true(is_waiting(request[1]));
+                assert_int_equal(fake->fetch_count, 1);
+                assert_int_equal(fake->media_count, 0);
+                fake->hold_fetch = false;
+                fake_run(fake);
+                assert_int_equal(request[0]->cqe.status, 0);
+                assert_int_equal(request[1]->cqe.status, 0);
+                assert_int_equal(fake->target->arrivals.count, 0);
+                assert_int_equal(fake->target->order.count, 0);
+            }
+        }
+    }
+}
+
+/* What a Dataset Management or a Copy does not touch need not wait once its
+ * ranges are known. */
+static void test_ranges_narrow_what_waits_for_them(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+
+    for (unsigned int kind = 2; kind < 4; kind++) {
+        struct fake_request *far, *near;
+
+        fake->hold_fetch = fake->hold_media = true;
+        (void)send_kind(fake, a.io, kind, false);
+        far = send_write(fake, b.io, 1000, 1, fake->data);
+        near = send_write(fake, b.io, 600, 1, fake->data);
+        assert_true(is_waiting(far) && is_waiting(near));
+        fake_run_fetch(fake);
+        assert_false(is_waiting(far));
+        assert_true(is_waiting(near));
+        fake->hold_fetch = fake->hold_media = false;
+        fake_run(fake);
+        assert_true(far->is_answered && near->is_answered);
+    }
+    assert_int_equal(fake->target->arrivals.count, 0);
+}
+
+/* A command that waits for the other path can be aborted, and ends with its
+ * queue pair. */
+static void test_a_command_that_waits_on_arrival_can_end(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+    struct nvme_sqe abort = {.opcode = ADMIN_ABORT};
+    struct fake_request *waiting;
+
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 7, 1, fake->data);
+    waiting = send_write(fake, b.io, 7, 1, fake->data);
+    (void)send_write(fake, b.io, 7, 1, fake->data);
+    abort.cdw10 = (uint32_t)waiting->req.sqe.cid << 16 | 1;
+    assert_int_equal(fake_exec(fake, b.admin, &abort, NULL, 0).dw0, 0);
+    assert_int_equal(waiting->cqe.status, NVME_SC_ABORT_REQUESTED);
+    assert_int_equal(fake->target->arrivals.count, 2);
+    fake_close(fake, b.io);
+    assert_int_equal(fake->target->arrivals.count, 1);
+    fake->hold_fetch = false;
+    fake_run(fake);
+    assert_int_equal(fake->history_count, 1);
+}
+
+/*
+ * Two live paths write to the same blocks at random, with few buffers, in
+ * windows, and in all kinds.  Each command ends, and no queue pair does.
+ */
+WITH_FIXTURE(setup_spare, fake_teardown)
+static void test_two_live_paths_write_at_random(void **state)
+{
+    struct fake *fake = *state;
+    struct host host[3] = {make_host(fake), make_host(fake), make_host(fake)};
+    static uint8_t data[40 * 512];
+    unsigned int waits = 0;
+
+    fake->window_max = 8192;
+    fake->reserve = 1;
+    srand(5);
+    for (unsigned int round = 0; round < 60; round++) {
+        struct fake_request *sent[30];
+
+        fake->history_count = 0;
+        fake->buffers_free = 3 * 8192;
+        fake->hold_fetch = fake->hold_media = true;
+        for (unsigned int i = 0; i < ARRAY_LEN(sent); i++) {
+            uint16_t io = host[rand() % 3].io;
+            uint32_t blocks = 1 + (uint32_t)rand() % 40;
+
+            sent[i] = rand() % 4 == 0
+                          ? send_kind(fake, io, (unsigned int)rand() % 4, false)
+                          : send_write(fake, io, 590 + (uint64_t)rand() % 20,
+                                       blocks, data);
+            waits += is_waiting(sent[i]);
+        }
+        while (fake->fetch_count + fake->media_count != 0) {
+            if (fake->fetch_count != 0 && rand() % 2 == 0) {
+                fake_run_fetch(fake);
+            } else if (fake->media_count != 0) {
+                run_newest_media(fake);
+            }
+            fake_run(fake);
+        }
+        for (unsigned int i = 0; i < ARRAY_LEN(sent); i++) {
+            assert_true(sent[i]->is_answered);
+            assert_int_equal(sent[i]->cqe.status, 0);
+        }
+        assert_int_equal(fake->target->arrivals.count, 0);
+        assert_int_equal(fake->target->order.count, 0);
+    }
+    assert_int_equal(fake->disconnect_count, 0);
+    assert_true(waits > 100);
 }
 
 TEST_FIXTURE(fake_setup, fake_teardown)

@@ -664,6 +664,45 @@ static void test_preempt_and_abort_ends_with_the_connection_of_the_preempted(
     assert_int_equal(preempting->cqe.status, 0);
 }
 
+static void pass_seconds(struct fake *fake, unsigned int seconds)
+{
+    for (unsigned int i = 0; i < 4 * seconds; i++) {
+        fake->now_us += 250000;
+        (void)nvmf_target_timer(fake->target, fake->now_us);
+    }
+}
+
+/* The host that is preempted is silent: its data never come. */
+static void test_preempt_and_abort_ends_a_silent_queue_pair(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A);
+    struct host b = connect_host(fake, HOST_B);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *preempting;
+
+    reserve_ns(fake, a, b, RTYPE_WRITE_EXCLUSIVE);
+    fake->hold_fetch = true;
+    fake_send(fake, a.io, &write, fake->data, 512);
+    fake_run(fake);
+    fake->hold_fetch = false;
+    fake->fetch_count = 0; /* B's own data come */
+    preempting = send_preempt(fake, b);
+    pass_seconds(fake, NVMF_PATIENCE_S - 2);
+    assert_int_equal(fake->disconnect_count, 0);
+    pass_seconds(fake, 3);
+    assert_true(fake->disconnect_count >= 2);
+    for (unsigned int i = 0; i < fake->disconnect_count; i++) {
+        assert_int_equal(fake->disconnected[i], a.io);
+    }
+    assert_false(nvmf_qpair_closed(fake->target, a.io));
+    nvmf_request_fetched(fake->target,
+                         &fake->request[fake->request_count - 2]->req, false);
+    fake_run(fake);
+    assert_true(preempting->is_answered);
+    assert_int_equal(preempting->cqe.status, 0);
+}
+
 static void test_preempt_and_abort_aborts_what_waits_for_buffers(void **state)
 {
     struct fake *fake = *state;

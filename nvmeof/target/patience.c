@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The limit of what the drive waits for when a peer is silent.
+ *
+ * A command of one host may wait for commands of another: Preempt and Abort,
+ * write protection, Format NVM, the deletion and the detachment of a namespace
+ * and Sanitize do, and a write waits for an earlier write of its host that came
+ * through another path (order.c).
+ * These may themselves wait until their host sends or takes data.  After the
+ * limit the queue pairs of such commands end, whatever time-outs their hosts
+ * have chosen.
+ *
+ * Time is counted in checks, of which there is one a second.  A check that
+ * comes late counts once, so that a pause of the drive itself ends no
+ * connection.
+ */
+#include "nvmeof/target/internal.h"
+
+enum { CHECK_US = 1000000 };
+
+static bool is_transfer(const struct nvmf_request *req)
+{
+    return req->state == NVMF_REQUEST_FETCHING ||
+           req->state == NVMF_REQUEST_SENDING;
+}
+
+/*
+ * End the queue pairs whose peers have yet to send or take the data of commands
+ * that others wait for.
+ *
+ * @param ns  whose commands these are; NULL: any
+ * @param is_awaited  only those for which a command waits in await.c
+ */
+static void end_transfers(struct nvmf_target *target, const struct nvmf_ns *ns,
+                          bool is_awaited)
+{
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        bool is_waited_for = false;
+
+        for (uint32_t k = 0; target->qpair[i].in_flight != 0 && k < CID_LISTS;
+             k++) {
+            for (const struct nvmf_request *req = target->cid[i][k];
+                 req != NULL; req = req->next_cid) {
+                is_waited_for |=
+                    is_transfer(req) && req->ns != NULL &&
+                    (ns == NULL || req->ns == ns) &&
+                    (!is_awaited || (req->holds & HOLDS_AWAITED));
+            }
+        }
+        if (is_waited_for) {
+            qpair_end_silent(target, i);
+        }
+    }
+}
+
+/* @return a command of the queue pair that uses the namespace and has not begun
+ * to get its data, or NULL */
+static struct nvmf_request *find_waiting(struct nvmf_target *target,
+                                         uint16_t qpair,
+                                         const struct nvmf_ns *ns)
+{
+    for (uint32_t k = 0; k < CID_LISTS; k++) {
+        for (struct nvmf_request *req = target->cid[qpair][k]; req != NULL;
+             req = req->next_cid) {
+            if (req->ns == ns && (req->state == NVMF_REQUEST_WAIT_BUFFER ||
+                                  req->arrival_state == ARRIVAL_WAITS)) {
+                return req;
+            }
+        }
+    }
+    return NULL;
+}
+
+/*
+ * If these commands went on, each might wait for its peer in turn, one after
+ * the other.
+ */
+void patience_abort_waiting(struct nvmf_target *target,
+                            const struct nvmf_ns *ns)
+{
+    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
+        struct nvmf_request *req;
+
+        while (target->qpair[i].in_flight != 0 &&
+               (req = find_waiting(target, i, ns)) != NULL) {
+            uint16_t status = ns_check_state(target, req, ns->config.nsid);
+
+            ASSERT(status != NVME_SC_SUCCESS &&
+                   request_abort_waiting(target, i, req->sqe.cid, status));
+        }
+    }
+}
+
+static bool anything_waits(const struct nvmf_target *target)
+{
+    return target->manager.is_draining || target->manager.is_detaching ||
+           target->sanitize.req != NULL || target->awaiting.head != NULL ||
+           target->arrivals.waiting.head != NULL;
+}
+
+/* Count one check more. @return whether the limit is over */
+static bool is_over(uint8_t *patience)
+{
+    *patience = (uint8_t)MIN(*patience + 1, NVMF_PATIENCE_S);
+    return *patience == NVMF_PATIENCE_S;
+}
+
+static void check_waiting(struct nvmf_target *target)
+{
+    struct ns_manager *manager = &target->manager;
+    const uint64_t limit_us = (uint64_t)(NVMF_PATIENCE_S - 1) * CHECK_US;
+
+    if ((manager->is_draining || manager->is_detaching) &&
+        is_over(&manager->patience)) {
+        end_transfers(target, &target->ns[manager->job.nsid - 1],
+                      manager->is_detaching);
+    }
+    if (target->sanitize.req != NULL && is_over(&target->sanitize.patience)) {
+        end_transfers(target, NULL, false);
+    }
+    for (struct nvmf_request *req = target->awaiting.head; req != NULL;
+         req = req->next) {
+        if (is_over(&req->patience)) {
+            end_transfers(target, req->ns, true);
+        }
+    }
+    for (struct nvmf_request *req = target->arrivals.waiting.head; req != NULL;
+         req = req->next) {
+        if (is_over(&req->patience) && target->now_us >= limit_us) {
+            order_end_silent(target, req, target->now_us - limit_us);
+        }
+    }
+}
+
+uint64_t patience_timer(struct nvmf_target *target)
+{
+    if (target->arrivals.looks_again) {
+        target->arrivals.looks_again = false;
+        order_wake_arrivals(target);
+    }
+    if (!anything_waits(target)) {
+        target->patience_us = 0;
+        return UINT64_MAX;
+    }
+    if (target->patience_us == 0) {
+        target->patience_us = target->now_us + CHECK_US;
+    } else if (target->now_us >= target->patience_us) {
+        target->patience_us = target->now_us + CHECK_US;
+        check_waiting(target);
+    }
+    return target->patience_us;
+}
