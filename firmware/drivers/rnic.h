@@ -111,7 +111,6 @@ struct verbs {
     uintptr_t regs;
     uintptr_t hart_regs;
     uint8_t hart;
-    uint8_t poll_first; /* the CQ that verbs_poll() polls first */
 
     uint8_t *page; /* hart page */
     uint8_t *commands;

@@ -154,7 +154,9 @@ void verbs_flush(struct verbs *verbs)
             shared_store32(qp->records, RECORD_RQ, qp->rq_pi);
         }
         if (qp->qpn != 0 && (qp->dirty & DIRTY_SQ)) {
-            shared_store32(qp->records, RECORD_SQ, qp->sq_pi);
+            /* An RNIC that is awake may send what was posted at once; the
+             * answer finds the receive buffers that were posted before. */
+            shared_publish32(qp->records, RECORD_SQ, qp->sq_pi);
             if (!doorbell_push(verbs, qp->qpn)) {
                 qp->dirty = DIRTY_SQ | DIRTY_LISTED;
                 verbs->dirty[kept++] = slot;
@@ -411,7 +413,6 @@ unsigned int verbs_poll(struct verbs *verbs, unsigned int budget)
 {
     unsigned int delivered;
     unsigned int taken;
-    unsigned int first = verbs->poll_first;
 
     if (verbs->rest_get != verbs->rest_put) {
         rest_over(verbs);
@@ -420,9 +421,13 @@ unsigned int verbs_poll(struct verbs *verbs, unsigned int budget)
      * Poll events first: "established" comes before the message that caused it.
      */
     delivered = eq_poll(verbs);
-    verbs->poll_first ^= 1; /* alternate, so that neither CQ starves */
-    taken = cq_poll(verbs, &verbs->cq[first], budget);
-    taken += cq_poll(verbs, &verbs->cq[first ^ 1], budget - taken);
+    /*
+     * Sends first: they free what the messages that are received next need.
+     * They cannot keep receives waiting for ever, because nothing is sent
+     * without a message that asked for it.
+     */
+    taken = cq_poll(verbs, &verbs->cq[CQ_SEND], budget);
+    taken += cq_poll(verbs, &verbs->cq[CQ_RECV], budget - taken);
     return delivered + taken;
 }
 

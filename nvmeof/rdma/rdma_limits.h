@@ -10,8 +10,8 @@
 enum {
     /* One receive buffer for each entry of every SQ. */
     RDMA_CAPSULES = NVMF_MAX_REQUESTS,
-    /* A receive buffer is posted again before its response is acknowledged, so
-     * an SQ entry may have one running command and one response in flight. */
+    /* A receive buffer is posted again before its response is sent, so an SQ
+     * entry may have one running command and one response in flight. */
     RDMA_REQUESTS = 2 * RDMA_CAPSULES,
     RDMA_CAPSULE_STRIDE = NVMF_IO_CAPSULE_LEN, /* a multiple of cache lines */
 

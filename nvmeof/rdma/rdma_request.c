@@ -38,8 +38,9 @@ void rdma_request_init(struct rdma_transport *rdma)
 }
 
 /*
- * The pool never runs dry: posted receive buffers and requests in use together
- * are at most two for each SQ entry.
+ * The pool never runs dry.  Each of a queue's receive buffers is either posted
+ * or belongs to a request without a response; the other requests in use are
+ * those whose response is not acknowledged, at most one for each SQ entry.
  */
 static struct rdma_request *take_request(struct rdma_queue *qp)
 {
@@ -95,24 +96,6 @@ void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule)
                                      make_wr_id(WR_ID_CAPSULE, capsule), &sge);
 
     ASSERT(is_posted);
-    qp->posted++;
-}
-
-/*
- * Post the capsule's receive buffer again, since the command no longer needs
- * it. If no request would be left for a command that arrives in it,
- * finish_response() posts the buffer later.
- */
-static void repost_capsule(struct rdma_request *req)
-{
-    struct rdma_queue *qp = req->qp;
-
-    if (req->capsule == RDMA_NO_CAPSULE || qp->state >= RDMA_QUEUE_FAILED ||
-        qp->posted + qp->in_use >= 2 * qp->depth) {
-        return;
-    }
-    rdma_request_post_capsule(qp, req->capsule);
-    req->capsule = RDMA_NO_CAPSULE;
 }
 
 /* Add pieces to a work request, from *piece on, until it carries `rest` bytes
@@ -201,6 +184,8 @@ static void post_response(struct rdma_request *req, uint32_t index)
 {
     struct verbs_send_wr wr;
 
+    /* The response allows the host to send a command, which needs a buffer. */
+    ASSERT(req->capsule == RDMA_NO_CAPSULE);
     init_work_request(&wr, VERBS_WR_SEND, make_wr_id(WR_ID_RESPONSE, index));
     wr.signaled = true;
     wr.linked = req->nvmf.send_len != 0;
@@ -275,6 +260,44 @@ static void start_waiting(struct rdma_queue *qp)
     }
 }
 
+/* Post the receive buffer again, which the command no longer needs, and then
+ * the response. */
+static void start_response(struct rdma_request *req)
+{
+    struct rdma_queue *qp = req->qp;
+
+    ASSERT(qp->unacked < qp->depth);
+    qp->unacked++;
+    rdma_request_post_capsule(qp, req->capsule);
+    req->capsule = RDMA_NO_CAPSULE;
+    req->state = RDMA_REQUEST_RESPOND_ROOM;
+    start_or_wait(req);
+}
+
+static void hold_response(struct rdma_request *req)
+{
+    struct rdma_queue *qp = req->qp;
+
+    qp->rdma->waiting++;
+    req->state = RDMA_REQUEST_HELD;
+    req->next_waiting = NULL;
+    if (qp->held == NULL) {
+        qp->held = req;
+    } else {
+        qp->last_held->next_waiting = req;
+    }
+    qp->last_held = req;
+}
+
+static void start_held(struct rdma_queue *qp)
+{
+    struct rdma_request *req = qp->held;
+
+    qp->held = req->next_waiting;
+    qp->rdma->waiting--;
+    start_response(req);
+}
+
 void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf)
 {
     struct rdma_request *req = request_of(nvmf);
@@ -299,15 +322,21 @@ void rdma_request_send(void *ctx, struct nvmf_request *nvmf)
 void rdma_request_respond(void *ctx, struct nvmf_request *nvmf)
 {
     struct rdma_request *req = request_of(nvmf);
+    struct rdma_queue *qp = req->qp;
 
     (void)ctx;
     ASSERT(req->state == RDMA_REQUEST_TARGET);
     ASSERT(nvmf->send_len == 0 || req->remote.is_keyed);
-    req->state = RDMA_REQUEST_RESPOND_ROOM;
-    req->qp->responding++;
-    req->qp->rdma->responding++;
-    repost_capsule(req);
-    start_or_wait(req);
+    qp->responding++;
+    qp->rdma->responding++;
+    if (qp->state >= RDMA_QUEUE_FAILED) {
+        req->state = RDMA_REQUEST_RESPOND_ROOM;
+        start_or_wait(req);
+    } else if (qp->unacked < qp->depth) {
+        start_response(req);
+    } else {
+        hold_response(req);
+    }
 }
 
 /* Not inlined, so that other completions need not save as many registers. */
@@ -330,7 +359,6 @@ static __attribute__((noinline)) void capsule_arrived(struct rdma_queue *qp,
     if (!qp->is_heard) {
         rdma_queue_heard(qp);
     }
-    qp->posted--;
     req = take_request(qp);
     req->capsule = capsule;
     req->state = RDMA_REQUEST_TARGET;
@@ -357,13 +385,22 @@ static void finish_response(struct rdma_request *req)
     qp->responding--;
     qp->rdma->responding--;
     nvmf_request_done(qp->rdma->config.target, &req->nvmf);
-    /* The buffer may be posted now: give_request() frees a request for it. */
-    if (req->capsule != RDMA_NO_CAPSULE && qp->state < RDMA_QUEUE_FAILED) {
-        rdma_request_post_capsule(qp, req->capsule);
-    }
     give_request(req);
     if (qp->state == RDMA_QUEUE_ENDING && qp->responding == 0) {
         rdma_queue_needs_step(qp);
+    }
+}
+
+/* A response is acknowledged, so that its request serves the buffer of the
+ * oldest response that waits. */
+static void response_acknowledged(struct rdma_request *req)
+{
+    struct rdma_queue *qp = req->qp;
+
+    finish_response(req);
+    qp->unacked--;
+    if (qp->held != NULL && qp->state < RDMA_QUEUE_FAILED) {
+        start_held(qp);
     }
 }
 
@@ -424,7 +461,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
         ASSERT(req->state == RDMA_REQUEST_RESPONDING);
         req->nvmf.acknowledged_ns = wc->timestamp_ns;
         peer_answered(qp);
-        finish_response(req);
+        response_acknowledged(req);
         break;
     }
     if (qp->waiting != NULL) {
@@ -435,6 +472,9 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
 static void drop_waiting(struct rdma_queue *qp)
 {
     for (; qp->waiting != NULL; qp->waiting = qp->waiting->next_waiting) {
+        qp->rdma->waiting--;
+    }
+    for (; qp->held != NULL; qp->held = qp->held->next_waiting) {
         qp->rdma->waiting--;
     }
 }
@@ -458,6 +498,7 @@ void rdma_request_fail_all(struct rdma_queue *qp)
         case RDMA_REQUEST_SENDING:
             window_sent(req, false);
             break;
+        case RDMA_REQUEST_HELD:
         case RDMA_REQUEST_RESPOND_ROOM:
         case RDMA_REQUEST_RESPONDING:
             finish_response(req);
@@ -472,7 +513,7 @@ void rdma_request_fail_all(struct rdma_queue *qp)
 void rdma_request_release_all(struct rdma_queue *qp)
 {
     /* The target has drained the queue, so no request has work left. */
-    ASSERT(qp->waiting == NULL && qp->responding == 0);
+    ASSERT(qp->waiting == NULL && qp->held == NULL && qp->responding == 0);
     while (qp->requests != NULL) {
         give_request(qp->requests);
     }

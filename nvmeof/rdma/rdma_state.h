@@ -16,14 +16,17 @@ _Static_assert((int)RDMA_CAPSULES < (int)RDMA_NO_CAPSULE,
 
 /* The states of a request. */
 enum rdma_request_state {
-    RDMA_REQUEST_FREE,         /* Unused; waits for a capsule. */
-    RDMA_REQUEST_TARGET,       /* The target works on it, until it calls
-                                * fetch(), send() or respond(). */
-    RDMA_REQUEST_FETCH_ROOM,   /* Waits for room in the send ring for a READ. */
-    RDMA_REQUEST_FETCHING,     /* Waits for the completion of its READ. */
-    RDMA_REQUEST_SEND_ROOM,    /* Waits for room in the send ring for a WRITE of
-                                * one window of data. */
-    RDMA_REQUEST_SENDING,      /* Waits for the completion of that WRITE. */
+    RDMA_REQUEST_FREE,       /* Unused; waits for a capsule. */
+    RDMA_REQUEST_TARGET,     /* The target works on it, until it calls
+                              * fetch(), send() or respond(). */
+    RDMA_REQUEST_FETCH_ROOM, /* Waits for room in the send ring for a READ. */
+    RDMA_REQUEST_FETCHING,   /* Waits for the completion of its READ. */
+    RDMA_REQUEST_SEND_ROOM,  /* Waits for room in the send ring for a WRITE of
+                              * one window of data. */
+    RDMA_REQUEST_SENDING,    /* Waits for the completion of that WRITE. */
+    RDMA_REQUEST_HELD, /* Its response waits until the host acknowledges an
+                        * earlier one: its receive buffer cannot be posted again
+                        * before. */
     RDMA_REQUEST_RESPOND_ROOM, /* Waits for room in the send ring for its
                                 * response. */
     RDMA_REQUEST_RESPONDING,   /* Waits for the completion of its SEND. */
@@ -34,7 +37,8 @@ struct rdma_request {
     struct rdma_remote remote;
     struct rdma_queue *qp;
     struct rdma_request *next, *prev;  /* in qp->requests or free_requests */
-    struct rdma_request *next_waiting; /* in the queue's list `waiting` */
+    struct rdma_request *next_waiting; /* in the queue's list `waiting`, or in
+                                        * its list `held` */
     uint16_t capsule; /* its receive buffer, or RDMA_NO_CAPSULE after that was
                        * posted again */
     uint8_t state;    /* enum rdma_request_state */
@@ -61,9 +65,9 @@ struct rdma_queue {
     uint16_t number;        /* the target's number of this queue pair */
     uint16_t qid;           /* NVMe queue identifier; 0 is the admin queue */
     uint16_t depth;         /* entries of the SQ */
-    uint16_t posted;        /* receive buffers posted to the RNIC */
     uint16_t in_use;        /* requests in the list `requests` */
     uint16_t responding;    /* requests whose response is not acknowledged */
+    uint16_t unacked;       /* those of them that are not in the list `held` */
     uint16_t first_capsule; /* list of this queue's capsule buffers */
     uint8_t state;          /* enum rdma_queue_state */
     bool is_heard;          /* a capsule has arrived; it replaces a lost RTU */
@@ -77,6 +81,7 @@ struct rdma_queue {
     bool is_in_step;        /* step_qp() is running for it */
     struct rdma_request *requests;               /* all requests in use */
     struct rdma_request *waiting, *last_waiting; /* for room in the send ring */
+    struct rdma_request *held, *last_held;       /* for an acknowledgement */
     struct rdma_queue *next_step;
     struct rdma_queue *next_half_open;
     uint64_t requested_us;        /* time of the request for it */
@@ -100,7 +105,8 @@ struct rdma_transport {
     struct rdma_request *free_requests;
     uint32_t requests_in_use;
     uint32_t responding; /* requests whose response is not acknowledged */
-    uint32_t waiting;    /* requests that wait for room in a send ring */
+    uint32_t waiting;    /* requests that wait for room in a send ring, or for
+                          * the acknowledgement of an earlier response */
     uint32_t sending;    /* requests whose WRITE of a window is not completed */
     uint32_t capsules_in_use;
     uint32_t qpairs_in_use;

@@ -383,15 +383,16 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     qp->number = number;
     qp->qid = req.qid;
     qp->depth = nvmf_qpair_depth(rdma->config.target, number);
-    qp->posted = 0;
     qp->in_use = 0;
     qp->responding = 0;
+    qp->unacked = 0;
     qp->is_heard = false;
     qp->is_proven = false;
     qp->answered_us = 0;
     qp->watched_us = 0;
     qp->silent_checks = 0;
     qp->waiting = NULL;
+    qp->held = NULL;
     qp->conn = conn;
     qp->event = (struct rdma_conn_event){
         .qpair = number,

@@ -14,7 +14,11 @@
  *              nvmf_request_done() when the SEND is acknowledged
  *
  * A receive buffer is posted again before the drive sends the response that
- * frees its SQ entry.  So the host's next command always finds a buffer.
+ * frees its SQ entry.  So the next command of a host that keeps within its
+ * queue depth always finds a buffer.  A queue has at most as many
+ * unacknowledged responses as it has SQ entries: if the host's acknowledgements
+ * are late, or the RNIC delivers commands before them, further responses wait
+ * in a list of their own, which delays neither commands nor data.
  *
  * Left out: shared receive queues, more than one listening port number.
  */
@@ -112,7 +116,8 @@ uint32_t rdma_transport_unacked(const struct rdma_transport *rdma);
 
 /**
  * Whether any request waits for hosts to acknowledge WRITEs or responses: such
- * an acknowledgement makes room in a send ring or completes a window of data.
+ * an acknowledgement makes room in a send ring, completes a window of data, or
+ * lets a response go that waits behind others.
  */
 bool rdma_transport_is_short(const struct rdma_transport *rdma);
 

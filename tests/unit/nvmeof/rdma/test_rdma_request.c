@@ -292,66 +292,183 @@ static void test_a_fetch_of_many_pieces_is_signaled_once(void **state)
     assert_true(f->target.fetched_ok[0]);
 }
 
-static void test_a_receive_buffer_is_posted_before_the_response(void **state)
+/* Receive buffers that are posted and not used. */
+static uint32_t buffers_posted(const struct fixture *f)
 {
-    struct fixture *f = *state;
+    return f->fake->recv_put - f->fake->recv_get;
+}
 
+/* Fill the queue with commands, and respond to all of them; the host
+ * acknowledges none of these responses. */
+static void respond_without_acknowledgement(struct fixture *f)
+{
     for (unsigned int i = 0; i < DEPTH; i++) {
         receive_command(f, SGL_KEYED, 0);
     }
-    assert_int_equal(f->qp->posted, 0);
+    assert_int_equal(buffers_posted(f), 0);
     for (unsigned int i = 0; i < DEPTH; i++) {
         rdma_request_respond(&f->rdma, f->target.capsule[i]);
-        assert_int_equal(f->qp->posted, i + 1);
+        assert_int_equal(buffers_posted(f), i + 1);
     }
-    /* All responses are unacknowledged when the next commands arrive. */
+    assert_int_equal(f->fake->send_put, DEPTH);
+}
+
+/* No request is left for a command that arrives in the buffer of a fifth
+ * response.  If that were sent, the host's next command would find no buffer.
+ */
+static void test_a_response_waits_until_its_buffer_can_be_posted(void **state)
+{
+    struct fixture *f = *state;
+
+    respond_without_acknowledgement(f);
     for (unsigned int i = 0; i < DEPTH; i++) {
         receive_command(f, SGL_KEYED, 0);
     }
     assert_int_equal(f->qp->in_use, 2 * DEPTH);
-    /* No request is free for a command that arrives in these buffers, so they
-     * are not posted yet. */
-    rdma_request_respond(&f->rdma, f->target.capsule[DEPTH]);
-    assert_int_equal(f->qp->posted, 0);
-    fake_complete(&f->verbs, f->qp->qpn, 0, VERBS_WC_SUCCESS);
-    assert_int_equal(f->qp->in_use + f->qp->posted, 2 * DEPTH - 1);
-    fake_complete(&f->verbs, f->qp->qpn, DEPTH, VERBS_WC_SUCCESS);
-    assert_int_equal(f->qp->posted, 1);
+    assert_false(f->rdma.waiting != 0);
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        rdma_request_respond(&f->rdma, f->target.capsule[DEPTH + i]);
+        assert_int_equal(f->rdma.waiting, i + 1);
+    }
+    assert_int_equal(f->fake->send_put, DEPTH);
+    assert_int_equal(buffers_posted(f), 0);
+    assert_int_equal(f->rdma.responding, 2 * DEPTH);
+    /* Each acknowledgement lets one go, in the order of the calls. */
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        const struct rdma_request *req = container_of(
+            f->target.capsule[DEPTH + i], struct rdma_request, nvmf);
+
+        fake_complete(&f->verbs, f->qp->qpn, i, VERBS_WC_SUCCESS);
+        assert_int_equal(f->fake->send_put, DEPTH + i + 1);
+        assert_int_equal((uint32_t)last_send(f, 0)->wr_id,
+                         (uint32_t)(req - f->rdma.requests));
+        assert_int_equal(buffers_posted(f), i + 1);
+        assert_int_equal(f->rdma.waiting, DEPTH - 1 - i);
+    }
+    for (unsigned int i = 0; i < DEPTH; i++) {
+        fake_complete(&f->verbs, f->qp->qpn, DEPTH + i, VERBS_WC_SUCCESS);
+    }
+    assert_int_equal(f->qp->in_use, 0);
+    assert_int_equal(f->qp->unacked, 0);
+    assert_int_equal(buffers_posted(f), DEPTH);
+}
+
+static void test_a_response_that_waits_delays_neither_data_nor_fetches(
+    void **state)
+{
+    struct fixture *f = *state;
+    struct nvmf_request *req;
+    uint8_t data[512];
+
+    respond_without_acknowledgement(f);
+    rdma_request_respond(&f->rdma, receive_command(f, SGL_KEYED, 0));
+    assert_int_equal(f->rdma.waiting, 1);
+    req = receive_command(f, SGL_KEYED, sizeof(data));
+    set_pieces(req, 1, sizeof(data), data);
+    req->fetch_len = sizeof(data);
+    rdma_request_fetch(&f->rdma, req);
+    assert_int_equal(f->fake->send_put, DEPTH + 1);
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_READ);
+    req = receive_command(f, SGL_KEYED, 2 * sizeof(data));
+    set_pieces(req, 1, sizeof(data), data);
+    req->send_len = sizeof(data);
+    rdma_request_send(&f->rdma, req);
+    assert_int_equal(f->fake->send_put, DEPTH + 2);
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_WRITE);
+    assert_int_equal(f->rdma.waiting, 1);
+}
+
+/* A host that sends a command whenever it has received a response, and
+ * acknowledges that response at any later time. */
+static void test_a_host_within_its_depth_always_finds_a_buffer(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t random = 1, seen = 0, acknowledged = 0;
+    unsigned int outstanding = 0, held = 0;
+    struct nvmf_request *running[DEPTH];
+    unsigned int count = 0;
+
+    for (unsigned int i = 0; i < 20000; i++) {
+        random = random * 1664525 + 1013904223;
+        switch (random >> 29) {
+        case 0:
+        case 1:
+        case 2: /* The host sends a command. */
+            if (outstanding < DEPTH) {
+                f->target.capsules = 0;
+                running[count++] = receive_command(f, SGL_KEYED, 0);
+                outstanding++;
+            }
+            break;
+        case 3:
+        case 4:
+        case 5: /* The target responds to the newest command. */
+            if (count > 0) {
+                rdma_request_respond(&f->rdma, running[--count]);
+                held += f->qp->held != NULL;
+            }
+            break;
+        case 6: /* The host receives all responses. */
+            for (; seen < f->fake->send_put; seen++) {
+                outstanding--;
+            }
+            break;
+        default: /* It acknowledges one of them. */
+            if (acknowledged < seen) {
+                f->target.dones = 0;
+                fake_retire(&f->verbs, f->qp->qpn, 1);
+                fake_complete(&f->verbs, f->qp->qpn, acknowledged++,
+                              VERBS_WC_SUCCESS);
+            }
+            break;
+        }
+        assert_true(buffers_posted(f) >= DEPTH - outstanding);
+    }
+    assert_true(held > 100 && acknowledged > 1000);
 }
 
 static void test_a_full_send_ring_is_waited_for_in_order(void **state)
 {
     struct fixture *f = *state;
+    struct nvmf_request *req[DEPTH];
     uint8_t data[4096];
-    unsigned int posted = 0;
 
-    /* Fill the ring until it has no room for one request. */
-    for (unsigned int i = 0; i < DEPTH; i++) {
-        struct nvmf_request *req = receive_command(f, SGL_KEYED, sizeof(data));
-
-        set_pieces(req, 8, 512, data);
-        req->send_len = 4096;
-        rdma_request_respond(&f->rdma, req);
+    /* Two responses with data take 6 of 16 entries of the ring, three fetches
+     * another 6, and one more response with data leaves 1. */
+    for (unsigned int i = 0; i < 2; i++) {
+        req[0] = receive_command(f, SGL_KEYED, sizeof(data));
+        set_pieces(req[0], 8, 512, data);
+        req[0]->send_len = 4096;
+        rdma_request_respond(&f->rdma, req[0]);
     }
-    posted = f->fake->send_put;
-    assert_int_equal(posted, 3 * DEPTH);
     for (unsigned int i = 0; i < DEPTH; i++) {
-        rdma_request_respond(&f->rdma, receive_command(f, SGL_KEYED, 0));
+        req[i] = receive_command(f, SGL_KEYED, sizeof(data));
+        set_pieces(req[i], 8, 512, data);
     }
-    /* 16 - 12 = 4 slots are free: after two more SENDs less than 3 are. */
-    assert_int_equal(f->fake->send_put, posted + 2);
+    for (unsigned int i = 0; i < 3; i++) {
+        req[i]->fetch_len = 4096;
+        rdma_request_fetch(&f->rdma, req[i]);
+    }
+    req[3]->send_len = 4096;
+    rdma_request_respond(&f->rdma, req[3]);
+    assert_int_equal(f->fake->send_put, 15);
+    /* A response waits for room, and a fetch behind it. */
+    req[3] = receive_command(f, SGL_KEYED, 0);
+    rdma_request_respond(&f->rdma, req[3]);
+    req[0] = receive_command(f, SGL_KEYED, sizeof(data));
+    set_pieces(req[0], 4, 512, data);
+    req[0]->fetch_len = 2048;
+    rdma_request_fetch(&f->rdma, req[0]);
+    assert_int_equal(f->fake->send_put, 15);
+    assert_int_equal(f->rdma.waiting, 2);
     fake_retire(&f->verbs, f->qp->qpn, 3);
     fake_complete(&f->verbs, f->qp->qpn, 2, VERBS_WC_SUCCESS);
-    assert_int_equal(f->fake->send_put, posted + DEPTH);
+    assert_int_equal(f->fake->send_put, 17);
     assert_null(f->qp->waiting);
+    assert_int_equal(f->rdma.waiting, 0);
     /* The order is that of the calls. */
-    for (unsigned int i = 0; i < DEPTH; i++) {
-        const struct rdma_request *req = container_of(
-            f->target.capsule[DEPTH + i], struct rdma_request, nvmf);
-
-        assert_int_equal((uint32_t)last_send(f, DEPTH - 1 - i)->wr_id,
-                         (uint32_t)(req - f->rdma.requests));
-    }
+    assert_int_equal(last_send(f, 1)->opcode, VERBS_WR_SEND);
+    assert_int_equal(last_send(f, 0)->opcode, VERBS_WR_READ);
 }
 
 static void test_a_failed_queue_completes_each_request_once(void **state)
@@ -417,6 +534,23 @@ static void test_a_response_given_after_the_end_completes_in_the_next_step(
     assert_true(f->qp->needs_step);
     rdma_request_fail_all(f->qp);
     assert_int_equal(f->target.dones, 1);
+}
+
+static void test_a_failed_queue_completes_responses_that_wait(void **state)
+{
+    struct fixture *f = *state;
+
+    respond_without_acknowledgement(f);
+    for (unsigned int i = 0; i < 2; i++) {
+        rdma_request_respond(&f->rdma, receive_command(f, SGL_KEYED, 0));
+    }
+    f->qp->state = RDMA_QUEUE_DRAINING;
+    rdma_request_fail_all(f->qp);
+    assert_int_equal(f->target.dones, DEPTH + 2);
+    assert_int_equal(f->rdma.waiting, 0);
+    assert_int_equal(f->fake->send_put, DEPTH);
+    rdma_request_release_all(f->qp);
+    assert_int_equal(f->rdma.requests_in_use, 0);
 }
 
 TEST_FIXTURE(setup, teardown)

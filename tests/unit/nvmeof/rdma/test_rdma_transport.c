@@ -597,7 +597,7 @@ struct crowd {
     struct fake_conn *admin, *conn;
     struct rdma_queue *qp;
     const struct rdma_request *fetching, *reading, *writing, *respond_room,
-        *fetch_room, *wait_media, *wait_buffer;
+        *held, *fetch_room, *wait_media, *wait_buffer;
 };
 
 static void expect_states(const struct rdma_request *req,
@@ -609,7 +609,8 @@ static void expect_states(const struct rdma_request *req,
     assert_int_equal(req->state, rdma);
 }
 
-/* Data of 20 KiB has five pieces; a response with it takes three requests. */
+/* Data of 20 KiB has five pieces: a fetch takes two entries of the send ring,
+ * which has 64, and a response with data takes three. */
 static void make_crowd(struct fixture *f, struct crowd *crowd)
 {
     struct rdma_queue *qp;
@@ -628,14 +629,16 @@ static void make_crowd(struct fixture *f, struct crowd *crowd)
     crowd->reading = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
     crowd->writing = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
     work_all(f, qp->qpn);
-    crowd->fetching = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
-    for (unsigned int i = 0; i < 20; i++) {
+    for (unsigned int i = 0; i < 9; i++) {
+        crowd->fetching = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
+    }
+    for (unsigned int i = 0; i < DEPTH; i++) {
         crowd->respond_room = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
         assert_non_null(crowd->respond_room);
         media_finish(f, 2);
     }
-    assert_int_equal(qp->responding, 20);
-    crowd->respond_room = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
+    assert_int_equal(qp->responding, DEPTH);
+    crowd->held = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
     media_finish(f, 2);
     crowd->fetch_room = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
     while (hold_buffer(f, RDMA_SMALL_LEN)) {
@@ -650,6 +653,7 @@ static void make_crowd(struct fixture *f, struct crowd *crowd)
                   RDMA_REQUEST_FETCHING);
     expect_states(crowd->respond_room, NVMF_REQUEST_RESPONDING,
                   RDMA_REQUEST_RESPOND_ROOM);
+    expect_states(crowd->held, NVMF_REQUEST_RESPONDING, RDMA_REQUEST_HELD);
     expect_states(crowd->fetch_room, NVMF_REQUEST_FETCHING,
                   RDMA_REQUEST_FETCH_ROOM);
     expect_states(crowd->wait_media, NVMF_REQUEST_WAIT_MEDIA,
