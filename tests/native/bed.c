@@ -60,6 +60,120 @@ static void start_drive(struct bed *bed, const uint8_t *kept,
     bed->drive = native_drive_create(&bed->world, &config);
 }
 
+/* ---- The counters of the transport. */
+
+/* An ACK that follows the READ response which includes it counts as a
+ * duplicate; a packet that was sent twice is in the sender's RETRANSMITTED. */
+enum {
+    NOT_CHECKED = BIT(RNIC_COUNT_RX_PACKETS) | BIT(RNIC_COUNT_TX_PACKETS) |
+                  BIT(RNIC_COUNT_RX_DUPLICATE) | BIT(RNIC_COUNT_RX_CNP) |
+                  BIT(RNIC_COUNT_RP_CNP_HANDLED) | BIT(RNIC_COUNT_NP_CNP_SENT) |
+                  BIT(RNIC_COUNT_NP_ECN_MARKED),
+};
+
+static const char *const counter_name[RNIC_COUNTERS] = {
+    [RNIC_COUNT_RX_BAD_ICRC] = "RX_BAD_ICRC",
+    [RNIC_COUNT_RX_MALFORMED] = "RX_MALFORMED",
+    [RNIC_COUNT_RX_NO_QP] = "RX_NO_QP",
+    [RNIC_COUNT_RX_ADDRESS] = "RX_ADDRESS",
+    [RNIC_COUNT_RX_KEY] = "RX_KEY",
+    [RNIC_COUNT_RX_OUT_OF_ORDER] = "RX_OUT_OF_ORDER",
+    [RNIC_COUNT_RX_DROPPED] = "RX_DROPPED",
+    [RNIC_COUNT_TX_NAK_SEQUENCE] = "TX_NAK_SEQUENCE",
+    [RNIC_COUNT_TX_NAK_OTHER] = "TX_NAK_OTHER",
+    [RNIC_COUNT_TX_RNR] = "TX_RNR",
+    [RNIC_COUNT_RX_NAK] = "RX_NAK",
+    [RNIC_COUNT_RX_RNR] = "RX_RNR",
+    [RNIC_COUNT_TIMEOUTS] = "TIMEOUTS",
+    [RNIC_COUNT_RETRANSMITTED] = "RETRANSMITTED",
+    [RNIC_COUNT_CQ_OVERFLOWS] = "CQ_OVERFLOWS",
+    [RNIC_COUNT_PARITY_ERRORS] = "PARITY_ERRORS",
+};
+
+void bed_provokes(struct bed *bed, uint32_t counters)
+{
+    bed->provoked |= counters;
+}
+
+/* @return the counters of a machine's RNIC that no test has declared */
+static uint32_t unexpected_counters(const struct bed *bed,
+                                    const struct machine *machine,
+                                    const char *name)
+{
+    uint32_t unexpected = 0;
+
+    for (unsigned int i = 0; i < RNIC_COUNTERS; i++) {
+        uint64_t count = machine->rnic.state.roce.counters[i];
+
+        if (count != 0 && !((bed->provoked | NOT_CHECKED) & BIT(i))) {
+            print_error("The %s's RNIC has counted %s %llu times.\n", name,
+                        counter_name[i], (unsigned long long)count);
+            unexpected |= BIT(i);
+        }
+    }
+    return unexpected;
+}
+
+/* Called before the drive ends while the test goes on. */
+static void check_drive(struct bed *bed)
+{
+    assert_int_equal(unexpected_counters(bed, &bed->drive->machine, "drive"),
+                     0);
+    bed_provokes(bed, BED_GONE);
+}
+
+/* ---- A hart that does not always run. */
+
+enum { HELD_MAX_NS = 300000, HELD_TURNS = 8 };
+
+static uint64_t next_random(struct bed_hart *hart)
+{
+    hart->random ^= hart->random << 13;
+    hart->random ^= hart->random >> 7;
+    hart->random ^= hart->random << 17;
+    return hart->random >> 8;
+}
+
+static bool hart_step(void *ctx)
+{
+    struct bed_hart *hart = ctx;
+    bool is_busy;
+
+    if (hart->world->now_ns < hart->until_ns) {
+        return false;
+    }
+    is_busy = hart->software.step(hart->software.ctx);
+    if (is_busy && next_random(hart) % HELD_TURNS == 0) {
+        hart->until_ns = hart->world->now_ns + next_random(hart) % HELD_MAX_NS;
+    }
+    return is_busy;
+}
+
+static uint64_t hart_deadline_ns(void *ctx)
+{
+    struct bed_hart *hart = ctx;
+
+    return hart->world->now_ns < hart->until_ns
+               ? hart->until_ns
+               : hart->software.deadline_ns(hart->software.ctx);
+}
+
+void bed_hold_back(struct bed *bed, uint64_t seed)
+{
+    struct machine *machine = &bed->drive->machine;
+
+    assert_null(bed->hart.world);
+    bed->hart = (struct bed_hart){
+        .world = &bed->world,
+        .software = machine->software,
+        .random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
+    };
+    machine->software =
+        (struct machine_software){&bed->hart, hart_step, hart_deadline_ns};
+}
+
+/* ---- Starting and ending. */
+
 static void plug_in(struct bed *bed)
 {
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
@@ -96,7 +210,8 @@ static void start_nodes(struct bed *bed)
     };
 
     native_world_init(&bed->world);
-    medium_init(&bed->medium, BED_MEDIUM_BYTES);
+    medium_init(&bed->medium,
+                bed->medium_bytes != 0 ? bed->medium_bytes : BED_MEDIUM_BYTES);
     if (bed->has_nand) {
         const struct nand_storage_config storage = {
             .profile =
@@ -160,12 +275,17 @@ void bed_init_like(struct bed *bed, const struct bed *like)
         .spi_flash = like->spi_flash,
         .plan = like->plan,
         .keeps_namespaces = like->keeps_namespaces,
+        .medium_bytes = like->medium_bytes,
     };
     start_nodes(bed);
 }
 
 void bed_end(struct bed *bed)
 {
+    uint32_t unexpected =
+        unexpected_counters(bed, &bed->drive->machine, "drive") |
+        unexpected_counters(bed, &bed->host->machine, "host");
+
     native_drive_destroy(bed->drive);
     native_host_destroy(bed->host);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
@@ -176,6 +296,7 @@ void bed_end(struct bed *bed)
         nand_storage_end(&bed->nand);
     }
     native_world_end(&bed->world);
+    assert_int_equal(unexpected, 0);
 }
 
 /* End 0 of a cable is the drive's, end 1 the host's. */
@@ -210,8 +331,10 @@ uint8_t bed_critical_warning(struct bed *bed)
 
 void bed_power_off(struct bed *bed)
 {
+    check_drive(bed);
     native_drive_power_cut(bed->drive);
     bed->drive = NULL;
+    bed->hart.world = NULL;
 }
 
 void bed_power_on(struct bed *bed)
@@ -231,7 +354,9 @@ void bed_reset(struct bed *bed)
            native_node_dma(node, SOC_DRAM_BASE + node->dram_bytes - KEPT_BYTES,
                            KEPT_BYTES),
            KEPT_BYTES);
+    check_drive(bed);
     native_drive_destroy(bed->drive);
+    bed->hart.world = NULL;
     start_drive(bed, kept, &ecc);
     plug_in(bed);
     free(kept);

@@ -14,6 +14,8 @@
 
 #include "firmware/native/nand_storage.h"
 #include "firmware/native/native.h"
+#include "lib/regfields.h"
+#include "hw-model/regs/rnic.h"
 
 enum {
     BED_MEDIUM_BYTES = 8 * 1024 * 1024,
@@ -62,6 +64,13 @@ struct bed {
     const struct volume_plan *plan; /* Its namespaces; NULL: one. */
     bool host_is_deaf;              /* see bed_prepare_deafness() */
     bool keeps_namespaces;          /* The table outlives a power cycle. */
+    uint64_t medium_bytes;          /* 0: BED_MEDIUM_BYTES. */
+    uint32_t provoked;              /* RNIC counters, see bed_provokes(). */
+    struct bed_hart {               /* see bed_hold_back() */
+        struct native_world *world;
+        struct machine_software software;
+        uint64_t until_ns, random;
+    } hart;
     struct native_namespaces namespaces;
 };
 
@@ -76,9 +85,44 @@ void bed_init_echo(struct bed *bed, uint16_t mtu_bytes, bool has_echo);
 /* The same, with the parameters of `like`: mtu_bytes, vlan, priority,
  * has_roce_v1, has_dhcp, has_nand, nand_profile, nand_channels, nand_dies,
  * nand_blocks, nand_wordlines, capacity_bytes, nand_is_realtime,
- * has_capacitors, budget_us, spi_flash, plan, keeps_namespaces. */
+ * has_capacitors, budget_us, spi_flash, plan, keeps_namespaces, medium_bytes.
+ */
 void bed_init_like(struct bed *bed, const struct bed *like);
+/* Also checks the transport's counters: see bed_provokes(). */
 void bed_end(struct bed *bed);
+
+/*
+ * The counters of the RNICs that say that something went wrong between drive
+ * and host must be 0 when either of them ends.  A test that provokes some
+ * declares them, as BIT(RNIC_COUNT_...), at any time before.
+ */
+enum {
+    /* Frames are lost, delayed, doubled, or change places. */
+    BED_LOSS = BIT(RNIC_COUNT_RX_OUT_OF_ORDER) |
+               BIT(RNIC_COUNT_TX_NAK_SEQUENCE) | BIT(RNIC_COUNT_RX_NAK) |
+               BIT(RNIC_COUNT_TIMEOUTS) | BIT(RNIC_COUNT_RETRANSMITTED),
+    /* One end is gone while the other one still sends. */
+    BED_GONE = BED_LOSS | BIT(RNIC_COUNT_RX_NO_QP) | BIT(RNIC_COUNT_RX_ADDRESS),
+    /* An end refuses what the other one asks for. */
+    BED_REFUSAL = BIT(RNIC_COUNT_TX_NAK_OTHER) | BIT(RNIC_COUNT_RX_NAK),
+    /* Words are damaged on their way from or to DRAM. */
+    BED_PARITY = BED_REFUSAL | BIT(RNIC_COUNT_PARITY_ERRORS) |
+                 BIT(RNIC_COUNT_RX_DROPPED),
+    /* Bits of frames flip. */
+    BED_FLIPS = BED_GONE | BED_REFUSAL | BIT(RNIC_COUNT_RX_BAD_ICRC) |
+                BIT(RNIC_COUNT_RX_MALFORMED) | BIT(RNIC_COUNT_RX_KEY),
+    /* An end has no receive buffer for what the other one sends: the drive only
+     * if its peer sends more commands than its queue has entries. */
+    BED_RNR = BIT(RNIC_COUNT_TX_RNR) | BIT(RNIC_COUNT_RX_RNR) |
+              BIT(RNIC_COUNT_RETRANSMITTED),
+};
+void bed_provokes(struct bed *bed, uint32_t counters);
+
+/*
+ * From now on, hold the drive's hart back at random moments for up to 300 us,
+ * while its hardware goes on, as a busy computer does.
+ */
+void bed_hold_back(struct bed *bed, uint64_t seed);
 
 /* From now on, the host's frames on this port are lost while bed->host_is_deaf
  * is set.  It is not set yet. */

@@ -225,6 +225,7 @@ static void test_an_address_that_changes_its_vlan_ends_connections(void **state)
     struct net_address_config own = *net_stack_address(drive_stack(), 0);
 
     (void)state;
+    bed_provokes(&bed, BIT(RNIC_COUNT_RX_ADDRESS));
     bed_connect(&bed, 0, 1, 16);
     assert_int_equal(drive_qpairs(), 2);
     own.vlan = 5;

@@ -1076,6 +1076,7 @@ static void test_a_write_whose_transfer_fails_ends_without_effect(void **state)
                                            HOST_DATA_IN_CAPSULE};
 
     (void)state;
+    bed_provokes(&bed, BED_PARITY);
     for (uint32_t i = 0; i < 2 * ARRAY_LEN(kinds); i++) {
         assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
         /* The capsule is transferred first. */
@@ -1092,6 +1093,7 @@ static void test_a_write_whose_transfer_fails_ends_without_effect(void **state)
 static void test_data_whose_transfer_fails_is_not_sent(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_PARITY);
     assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
     for (uint32_t i = 0; i < 3; i++) {
         fail_transfer(false, i);
@@ -1108,6 +1110,7 @@ static void test_parity_errors_of_the_rnic_are_counted_and_logged(void **state)
     struct nvmf_flash_use use;
 
     (void)state;
+    bed_provokes(&bed, BED_PARITY);
     assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, 1), 0);
     for (uint32_t i = 0; i < 2; i++) {
         bool is_to_dram = i == 0;
@@ -1551,6 +1554,7 @@ static void test_a_flip_at_each_stage_is_never_delivered_as_good(void **state)
     uint32_t version = 1;
 
     (void)state;
+    bed_provokes(&bed, BED_PARITY);
     assert_int_equal(write_blocks(LBA, UNIT_BLOCKS, version), 0);
     for (uint32_t i = 0; i < ARRAY_LEN(stages); i++) {
         const struct stage *stage = &stages[i];

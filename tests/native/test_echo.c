@@ -213,6 +213,7 @@ static void test_a_wrong_key_ends_the_connection(void **state)
     struct echo_client c;
 
     (void)state;
+    bed_provokes(&bed, BED_REFUSAL);
     client_open(&c, 0, 0);
     assert_false(echo_client_say(&c, c.source, c.rkey + 1, 64));
     assert_int_equal(c.state, ECHO_CLIENT_ENDED);
@@ -305,6 +306,7 @@ static void test_the_region_can_be_read_and_written(void **state)
 static void test_each_key_has_its_rights_and_bounds(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_REFUSAL);
     for (unsigned int i = 0; i < 6; i++) {
         struct echo_client c;
         enum verbs_wc_status status = VERBS_WC_SUCCESS;
@@ -394,6 +396,7 @@ static void test_messages_are_placed_where_the_rep_says(void **state)
     struct echo_client c;
 
     (void)state;
+    bed_provokes(&bed, BED_REFUSAL);
     client_open(&c, 0, 0);
     for (uint32_t k = 0; k < 2 * ECHO_BUFFERS + 3; k++) {
         uint32_t len = k == 5 ? ECHO_BUFFER_LEN : 1 + 700 * k;
@@ -423,6 +426,7 @@ static void test_a_peer_may_invalidate_its_keys(void **state)
     struct verbs_send_wr wr = {.opcode = VERBS_WR_SEND_INV, .num_sge = 1};
 
     (void)state;
+    bed_provokes(&bed, BED_REFUSAL);
     client_open(&c, 0, 0);
     wr.sge[0] =
         (struct verbs_sge){c.source, 1, verbs_local_key(&bed.host->net.verbs)};
@@ -449,6 +453,7 @@ static void test_buffers_are_held_on_request(void **state)
     uint64_t start;
 
     (void)state;
+    bed_provokes(&bed, BED_RNR);
     echo_req_emit(&req, private_data);
     echo_client_open_with(&c, &bed, memory[0], 0, private_data,
                           sizeof(private_data));

@@ -198,6 +198,7 @@ static void sweep_rounds(const struct way *way)
 static void test_standby_survives_pulled_cables(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     sweep_rounds(&cable_pulled);
     assert_true(console_says("lag: port 1 is active"));
     assert_true(drive_counter(LAG_COUNT_TX0) != 0);
@@ -209,6 +210,7 @@ static void test_standby_survives_pulled_cables(void **state)
 static void test_standby_follows_a_host_that_has_lost_a_port(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     sweep_rounds(&host_side);
     assert_true(drive_counter(LAG_COUNT_MOVES) != 0);
     assert_int_equal(lag_of_drive()->links, 3);
@@ -218,6 +220,7 @@ WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_pulled_cables(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     sweep_rounds(&cable_pulled);
     assert_true(drive_counter(LAG_COUNT_TX0) != 0);
     assert_true(drive_counter(LAG_COUNT_TX1) != 0);
@@ -229,6 +232,7 @@ WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_a_host_that_has_lost_a_port(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     sweep_rounds(&host_side);
     assert_true(console_says("lag: port 0 left the aggregate"));
     assert_true(console_says("lag: port 1 left the aggregate"));
@@ -238,6 +242,7 @@ WITH_FIXTURE(setup_lacp, teardown)
 static void test_lacp_survives_silent_cables(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     sweep_rounds(&silence);
     assert_true(console_says("lag: port 0 left the aggregate"));
     assert_true(console_says("lag: port 1 left the aggregate"));

@@ -47,6 +47,7 @@ static void test_connections_survive_a_short_loss(void **state)
     };
 
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     bed_connect(&bed, 0, 1, 64);
     assert_int_equal(bed_write(&bed, 1, 0, 256, HOST_DATA_KEYED, false, 1), 0);
     assert_true(host_io_submit(&bed.host->host, &io));
@@ -124,6 +125,7 @@ static void test_the_resources_of_a_silent_host_are_released(void **state)
 static void test_a_pulled_cable_is_noticed_and_the_link_comes_back(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     bed_connect(&bed, 0, 1, 64);
     assert_int_equal(bed_write(&bed, 1, 7, 1, HOST_DATA_KEYED, false, 1), 0);
     native_disconnect(&bed.drive->machine, 0, &bed.host->machine, 0);

@@ -110,12 +110,14 @@ static void write_reordered(unsigned int depth, unsigned int max_timeouts)
 static void test_one_write_at_a_time_seldom_waits_for_the_timer(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     write_reordered(1, WRITES / 10);
 }
 
 static void test_eight_writes_at_a_time_wait_for_no_timer(void **state)
 {
     (void)state;
+    bed_provokes(&bed, BED_LOSS);
     write_reordered(MAX_DEPTH, 0);
 }
 

@@ -185,6 +185,7 @@ static void test_silent_hosts_do_not_slow_down_another_one(void **state)
     uint32_t held;
 
     (void)state;
+    bed_provokes(&bed, BED_GONE);
     bed_connect(&bed, 1, 1, DEPTH); /* Through the other port. */
     measure_loads(&bed.host->host, quiet, quiet_max);
     for (unsigned int i = 0; i < SILENT; i++) {

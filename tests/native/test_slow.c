@@ -230,6 +230,7 @@ static void test_hosts_end_while_their_commands_wait(void **state)
     unsigned int started;
 
     (void)state;
+    bed_provokes(&bed, BED_GONE);
     bed_connect(&bed, 0, QUEUES, 64);
     bed_connect_more(&bed, other, 0, QUEUES, 0);
     bed.medium.is_held = true;

@@ -115,6 +115,7 @@ static void test_a_stalled_port_does_not_stop_connections_on_the_other(
     uint64_t start_ns = bed.world.now_ns;
 
     (void)state;
+    bed_provokes(&bed, BED_GONE);
     for (unsigned int i = 0; i < 20; i++) {
         let_pass(S_NS);
         expect_connects_on_port_1();

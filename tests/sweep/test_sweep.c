@@ -115,6 +115,9 @@ static void begin_run(enum fault fault, uint64_t k)
     struct cable *cable = &run.bed.cables[0];
 
     bed_init_echo(&run.bed, 1500, has_echo);
+    if (fault != FAULT_NONE || run.is_hail) {
+        bed_provokes(&run.bed, BED_FLIPS);
+    }
     run.fault = fault;
     run.k = k;
     run.is_done = false;
