@@ -31,13 +31,24 @@ if os.path.exists(path):
 server = socket.socket(socket.AF_UNIX)
 server.bind(path)
 server.listen()
-connection = server.accept()[0]
-for line in connection.makefile():
-    print("asked:", line, end="", flush=True)
-    reply = '{{"error": "no such port"}}' if "port=9" in line else '{{"return": {{}}}}'
-    if line == "show port=3\\n":
-        reply = '{{"return": {{"connected": true}}}}'
-    connection.sendall(reply.encode() + b"\\n")
+while True:
+    connection = server.accept()[0]
+    for line in connection.makefile():
+        print("asked:", line.partition(" ")[2], end="", flush=True)
+        number, _, request = line[1:].rstrip().partition(" ")
+        reply = '"error": "no such port"' if "port=9" in request else '"return": {{}}'
+        if request == "show port=3":
+            reply = '"return": {{"connected": true}}'
+        if request == "macs":       # more than anybody reads
+            reply = '"return": "' + 3000000 * "x" + '"'
+        if request == "another":
+            number = int(number) - 1
+        try:
+            connection.sendall(f'{{{{"id": {{number}}, {{reply}}}}}}\\n'.encode())
+        except OSError:
+            break
+        if request == "leave":
+            break
 """
 
 
@@ -168,6 +179,19 @@ def test_each_drive_has_files_of_its_own(fleet: Instance) -> None:
         assert f"path={fleet.folder}/drive1.{name}.sock" in command
     assert f"logfile={fleet.folder}/drive1.console" in command
     assert fleet.of("drive1").file("console.sock").name == "drive1.console.sock"
+
+
+def test_an_answer_that_is_not_read_is_not_taken_for_that_of_the_next_request(
+        fleet: Instance) -> None:
+    for request, why in (("macs", "."), ("another", "this is no answer to the request")):
+        with pytest.raises(EssdError, match=f"switch0: {request}: {why}"):
+            fleet.ask("switch", part="switch0", request=request)
+        assert fleet.ask("switch", part="switch0", request="show port=3") == {
+            "connected": True}
+    fleet.ask("switch", part="switch0", request="leave")
+    with pytest.raises(EssdError, match="switch0: show port=3: "):
+        fleet.ask("switch", part="switch0", request="show port=3")
+    assert fleet.ask("switch", part="switch0", request="show port=3") == {"connected": True}
 
 
 class Halting:

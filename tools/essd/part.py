@@ -8,6 +8,7 @@ control socket of its own.
 import asyncio
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import re
@@ -21,7 +22,8 @@ from qemu.qmp.error import QMPError
 
 from . import capture_rotation, outside, resident
 from .drive import POWER_FAIL, drive_command, module_options
-from .switch import SWITCH_LINE_MAX, switch_command, switch_control
+from .switch import (SWITCH_ANSWER_MAX, SWITCH_ANSWER_S, SWITCH_LINE_MAX, switch_command,
+                     switch_control)
 from .vm import guest_command
 
 if TYPE_CHECKING:
@@ -153,7 +155,9 @@ class Part:
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
                 # QEMU's captures would otherwise be wrong by the local time zone.
                 env={**os.environ, "TZ": "UTC"},
-                preexec_fn=die_with_parent, pass_fds=descriptors.values())
+                preexec_fn=die_with_parent,
+                pass_fds=[*descriptors.values(),
+                          *(self.supervisor.inherited if self.is_drive else [])])
         for descriptor in descriptors.values():
             os.close(descriptor)
         self.state = "running"
@@ -400,6 +404,8 @@ class SwitchPart(Part):
         self.reader: asyncio.StreamReader | None = None
         self.writer: asyncio.StreamWriter | None = None
         self.turn = asyncio.Lock()      # replies come in the order of the requests
+        self.numbers = itertools.count(1)
+        self.is_lost = False    # A request failed; the next one connects again.
 
     @property
     def kind(self) -> str:
@@ -407,7 +413,7 @@ class SwitchPart(Part):
 
     @property
     def has_monitor(self) -> bool:
-        return self.writer is not None
+        return self.writer is not None or self.is_lost
 
     def command(self, descriptors: dict[int, int]) -> list[str]:
         return switch_command(self.supervisor.config, self.name, self.folder)
@@ -418,29 +424,59 @@ class SwitchPart(Part):
         process = self.process
         while process is not None and process.returncode is None:
             with contextlib.suppress(OSError):
-                self.reader, self.writer = await asyncio.open_unix_connection(str(path))
+                self.reader, self.writer = await asyncio.open_unix_connection(
+                    str(path), limit=SWITCH_ANSWER_MAX)
                 return
             await asyncio.sleep(0.02)
 
     async def ask(self, line: str) -> object:
         """Send one request to the switch; ValueError if it refuses."""
-        if self.reader is None or self.writer is None:
+        if self.writer is None and not self.is_lost:
             raise ValueError(f"{self.name} is not running")
         if "\n" in line or len(line) > SWITCH_LINE_MAX:
             raise ValueError(f"a request to a switch is one line of at most "
                              f"{SWITCH_LINE_MAX} characters")
         async with self.turn:
-            self.writer.write(line.encode() + b"\n")
-            answer = await self.reader.readline()
-        if not answer:
-            raise ValueError(f"{self.name} ended")
-        reply = json.loads(answer)
+            reply = await self.exchange(line)
         if "error" in reply:
             raise ValueError(f"{self.name}: {reply['error']}")
         return reply["return"]
 
-    async def gone(self) -> None:
+    async def exchange(self, line: str) -> dict[str, Any]:
+        """Send one line and read its answer; ValueError if the answer is not to be had.
+
+        An answer that was not read whole would be taken for that of the next request.  So
+        the connection ends then, and the next request makes a new one.
+        """
+        number = next(self.numbers)
+        try:
+            async with asyncio.timeout(SWITCH_ANSWER_S):
+                if self.is_lost:
+                    self.is_lost = False
+                    await self.connect_qmp()
+                if self.reader is None or self.writer is None:
+                    raise ValueError("the switch has ended")
+                self.writer.write(f"#{number} {line}\n".encode())
+                answer = await self.reader.readline()
+            reply = dict(json.loads(answer)) if answer else {}
+            if reply.get("id") != number:
+                raise ValueError("this is no answer to the request" if answer else
+                                 "the switch has ended the connection")
+        except BaseException as error:
+            self.disconnect()
+            self.is_lost = True
+            if isinstance(error, (OSError, ValueError, TimeoutError)):
+                why = str(error) or f"no answer within {SWITCH_ANSWER_S:.0f} s"
+                raise ValueError(f"{self.name}: {line or 'an empty request'}: {why}") from None
+            raise
+        return reply
+
+    def disconnect(self) -> None:
         if self.writer is not None:
             self.writer.close()
             self.reader = self.writer = None
+
+    async def gone(self) -> None:
+        self.disconnect()
+        self.is_lost = False
         await super().gone()

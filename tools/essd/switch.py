@@ -6,6 +6,8 @@ from pathlib import Path
 from .config import Config, part_file
 
 SWITCH_LINE_MAX = 4000      # characters of one request
+SWITCH_ANSWER_MAX = 2 << 20     # of one answer: more than a switch sends
+SWITCH_ANSWER_S = 30.0
 
 
 def switch_control(folder: Path, part: str) -> Path:

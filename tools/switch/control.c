@@ -7,6 +7,7 @@
  * client can keep the switch from its work.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -121,14 +122,6 @@ static void answer_clear(struct answer *answer)
     answer->overflowed = false;
 }
 
-static void answer_error(struct program *program, const char *text)
-{
-    answer_clear(&program->answer);
-    answer_add(&program->answer, "{\"error\": ");
-    answer_add_string(&program->answer, text);
-    answer_add(&program->answer, "}");
-}
-
 void control_announce(struct program *program, uint8_t number)
 {
     for (int i = 0; i < CLIENTS; i++) {
@@ -151,7 +144,32 @@ struct request {
     struct client *client;
     char *words[WORDS_MAX];
     unsigned count;
+    /* The number that the client has given it, as "#7 show"; the answer repeats
+     * it. */
+    uint64_t number;
+    bool has_number;
 };
+
+/* Begin an answer with the request's number and the name of its only other
+ * member. */
+static void answer_begin(struct program *program, const struct request *request,
+                         const char *member)
+{
+    answer_clear(&program->answer);
+    answer_add(&program->answer, "{");
+    if (request->has_number) {
+        answer_add(&program->answer, "\"id\": %" PRIu64 ", ", request->number);
+    }
+    answer_add(&program->answer, "\"%s\": ", member);
+}
+
+static void answer_error(struct program *program, const struct request *request,
+                         const char *text)
+{
+    answer_begin(program, request, "error");
+    answer_add_string(&program->answer, text);
+    answer_add(&program->answer, "}");
+}
 
 static bool find_port(const struct program *program, const char *text,
                       uint8_t *number, struct complaint *complaint)
@@ -404,9 +422,31 @@ static bool do_help(struct program *program, struct request *request,
     return true;
 }
 
+/* Take the number from the beginning of a line, which it need not have.
+ * @return the rest of the line */
+static char *split_number(struct request *request, char *line)
+{
+    char *rest = line;
+    char *word;
+
+    if (line[0] != '#') {
+        return line;
+    }
+    word = strsep(&rest, " ") + 1;
+    request->has_number = words_number(word, INT64_MAX, &request->number);
+    if (!request->has_number && rest != NULL) {
+        rest[-1] = ' ';
+    }
+    if (!request->has_number) {
+        return line;
+    }
+    return rest != NULL ? rest : word + strlen(word);
+}
+
 /* @return false when there are more words than any request has */
 static bool split_request(struct request *request, char *line)
 {
+    line = split_number(request, line);
     for (char *word; (word = strsep(&line, " \t\r")) != NULL;) {
         if (*word == '\0') {
             continue;
@@ -426,15 +466,14 @@ static void answer_request(struct program *program, struct request *request)
 
     for (unsigned i = 0; i < ARRAY_LEN(requests); i++) {
         if (strcmp(requests[i].name, name) == 0) {
-            answer_clear(&program->answer);
-            answer_add(&program->answer, "{\"return\": ");
+            answer_begin(program, request, "return");
             if (requests[i].handler(program, request, &complaint)) {
                 answer_add(&program->answer, "}");
             } else {
-                answer_error(program, complaint.text);
+                answer_error(program, request, complaint.text);
             }
             if (program->answer.overflowed) {
-                answer_error(program, "the answer is too long");
+                answer_error(program, request, "the answer is too long");
             }
             return;
         }
@@ -443,7 +482,7 @@ static void answer_request(struct program *program, struct request *request)
                    "%.100s: there is no such request; help lists "
                    "them",
                    name);
-    answer_error(program, complaint.text);
+    answer_error(program, request, complaint.text);
 }
 
 static void client_answer_line(struct program *program, struct client *client,
@@ -455,7 +494,7 @@ static void client_answer_line(struct program *program, struct client *client,
     if (split_request(&request, line)) {
         answer_request(program, &request);
     } else {
-        answer_error(program, "the request has more than 64 words");
+        answer_error(program, &request, "the request has more than 64 words");
     }
     if (client_is_open(client)) { /* an announcement may have closed it */
         client_send_answer(program, client);
@@ -466,7 +505,9 @@ static void client_answer_line(struct program *program, struct client *client,
 
 static void client_refuse_line(struct program *program, struct client *client)
 {
-    answer_error(program, "a request has at most 4096 bytes");
+    const struct request request = {.client = client};
+
+    answer_error(program, &request, "a request has at most 4096 bytes");
     client->request_len = 0;
     client->closing = true;
     client_send_answer(program, client);
