@@ -15,7 +15,7 @@ from fake_supervisor import FakeSupervisor
 from fake_qemu import make_fake
 
 import essd
-from essd import paths
+from essd import claims, paths
 from essd.api import system as api_system
 from essd.config import Config, Drive, Link
 from essd.instance import Instance
@@ -254,7 +254,7 @@ def test_a_program_that_is_killed_leaves_no_process_and_the_next_one_its_no_data
     process.send_signal(signal.SIGKILL)
     process.wait(60)
     deadline = time.monotonic() + 30
-    while Instance(name).is_running:
+    while claims.holder(name):
         assert time.monotonic() < deadline, "the supervisor outlives its owner"
         time.sleep(0.05)
     mine = Temporary("py-")

@@ -11,7 +11,7 @@ from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
 from essd import cli, elf, flash, fw_build, paths, reflash
-from essd.drive import flash_lock
+from essd.config import flash_lock
 from essd.errors import EssdError
 
 

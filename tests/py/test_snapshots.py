@@ -15,8 +15,7 @@ from fake_qemu import make_fake
 from test_json import check
 
 from essd import disk_swap, modules, nand, paths, setup, snapshots
-from essd.config import Config, Drive, End, Link, Nand
-from essd.drive import flash_lock
+from essd.config import Config, Drive, End, Link, Nand, flash_lock
 from essd.errors import EssdError
 from essd.instance import Instance
 
@@ -340,7 +339,8 @@ def test_a_drive_is_neither_saved_nor_started_while_its_flash_is_written(lab: La
         for request in requests:
             if request["command"] == "power-on":
                 lab.instance.ask("power-cut", part="drive1")
-            with pytest.raises(EssdError, match="essd flash writes the flash of drive1 now"):
+            with pytest.raises(EssdError, match="another essd command writes the flash of "
+                               "drive1 now"):
                 lab.instance.ask(**request)
         lab.instance.ask("power-on", part="drive1", flashing=True)
     lab.instance.ask("power-cut", part="drive1")

@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import bench_report, cpu, interrupts, setup, show
+from . import bench_report, claims, cpu, interrupts, setup, show
 from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
@@ -316,27 +316,26 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
         raise EssdError("--silent: only with --native")
     workloads = wanted_workloads(only, WORKLOADS)
     instance = Instance("bench")
-    instance.stop()
     wish = Wish(name="bench", mtu=mtu, beside=target == "both", block=block,
                 nand=None if target == "nvmet" else timing.nand,
                 target="nvmet" if target == "nvmet" else "drive")
     if target == "nvmet":
         wish.size = "8"
-    else:
-        setup.forget("bench")
-    try:
-        instance.start(setup.configure(wish), bound=True)
-        instance.wait_ready("host")
-        names = {"both": ["drive", "peer"], "drive": ["drive"], "nvmet": ["peer"]}
-        jobs = [Job.on(instance, name) for name in names[target]]
-        for job in jobs:
-            wait_target(job)
-        rows = run(jobs, seconds, rounds, workloads, lambda row: show.line(
-            f"{row.workload}, {name_of(row.target)}: {row.iops:.0f} IOPS"))
-    finally:
-        with interrupts.ignored():
-            instance.stop()
+    with claims.claimed("bench", "essd bench"):
+        try:
             setup.forget("bench")
+            instance.start(setup.configure(wish), bound=True)
+            instance.wait_ready("host")
+            names = {"both": ["drive", "peer"], "drive": ["drive"], "nvmet": ["peer"]}
+            jobs = [Job.on(instance, name) for name in names[target]]
+            for job in jobs:
+                wait_target(job)
+            rows = run(jobs, seconds, rounds, workloads, lambda row: show.line(
+                f"{row.workload}, {name_of(row.target)}: {row.iops:.0f} IOPS"))
+        finally:
+            with interrupts.ignored():
+                instance.stop()
+                setup.forget("bench")
     if not output.as_json:
         show_rows(rows)
         show_shares(rows)

@@ -13,12 +13,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from . import bench as bench_module
-from . import interrupts, paths, setup, show, topology_setup, topology_yaml
+from . import claims, interrupts, paths, setup, show, topology_setup, topology_yaml
 from .bench import Row
 from .bench_report import Result
 from .errors import EssdError
 from .instance import Instance
 from .steps import Job
+from .topology import Topology
 
 if TYPE_CHECKING:
     from .bench import Output
@@ -57,16 +58,8 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
         raise EssdError(f"--rounds {rounds}: use 1 or more")
     wanted = bench_module.wanted_workloads(only, WORKLOADS)
     topology = topology_yaml.load(topology_text(nand, mtu), f"--nand {nand}", paths.TOP)
-    try:
-        instance = topology_setup.start(topology, NAME, new=True, capture=False,
-                                        capture_bytes=0)
-        jobs = [Job.on(instance, drive) for drive in DRIVES]
-        rows = bench_module.run(jobs, seconds, rounds, wanted, lambda row: show.line(
-            f"{row.workload}, {row.target}: {row.iops:.0f} IOPS"))
-    finally:
-        with interrupts.ignored():
-            Instance(NAME).stop()
-            setup.forget(NAME)
+    with claims.claimed(NAME, "essd bench"):
+        rows = run_new(topology, seconds, rounds, wanted)
     if not output.as_json:
         bench_module.show_rows(rows)
         for workload, ratio in cost_ratios(rows).items():
@@ -74,3 +67,18 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
                       "other's CPU")
     output.write([dataclasses.asdict(row) for row in rows], earlier,
                  "essd bench --nand: NAND flash beside a block medium, with a Linux host")
+
+
+def run_new(topology: Topology, seconds: int, rounds: int,
+            wanted: list[tuple[str, str]]) -> list[Row]:
+    """Measure both drives, of an instance whose name is claimed, and delete them."""
+    try:
+        instance = topology_setup.start(topology, NAME, new=True, capture=False,
+                                        capture_bytes=0)
+        jobs = [Job.on(instance, drive) for drive in DRIVES]
+        return bench_module.run(jobs, seconds, rounds, wanted, lambda row: show.line(
+            f"{row.workload}, {row.target}: {row.iops:.0f} IOPS"))
+    finally:
+        with interrupts.ignored():
+            Instance(NAME).stop()
+            setup.forget(NAME)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from . import cpu, interrupts, mgmt, nand, nand_look, setup, show
+from . import claims, cpu, interrupts, mgmt, nand, nand_look, setup, show
 from .bench_native import Bench, build_initiator
 from .config import Nand
 from .errors import EssdError
@@ -208,13 +208,13 @@ def command(rounds: int, wanted: str | None, output: "Output") -> None:
     if rounds < 1:
         raise EssdError(f"--rounds {rounds}: use 1 or more")
     machine = Machine(Wish(name=NAME, host=False, nand=wanted), build_initiator())
-    machine.instance.stop()
-    try:
-        rows = run(machine, rounds)
-    finally:
-        with interrupts.ignored():
-            machine.instance.stop()
-            setup.forget(NAME)
+    with claims.claimed(NAME, "essd bench"):
+        try:
+            rows = run(machine, rounds)
+        finally:
+            with interrupts.ignored():
+                machine.instance.stop()
+                setup.forget(NAME)
     if not output.as_json:
         show_rows(rows)
     output.print_data([dataclasses.asdict(row) for row in rows])

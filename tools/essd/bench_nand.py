@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from . import bench_native, interrupts, setup, show
+from . import bench_native, claims, interrupts, setup, show
 from .bench_native import FILL, Bench, Row, build_initiator, wanted_workloads
 from .bench_report import Result
 from .errors import EssdError
@@ -104,6 +104,19 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
         raise EssdError(f"--rounds {rounds}: use 1 or more")
     steps(only)
     program = build_initiator()
+    with contextlib.ExitStack() as stack:
+        for name in NAMES.values():
+            stack.enter_context(claims.claimed(name, "essd bench"))
+        rows = run_beside(seconds, rounds, only, mtu, nand, program)
+    if not output.as_json:
+        show_rows(rows)
+    output.write({"workloads": [dataclasses.asdict(row) for row in rows]}, earlier,
+                 "essd bench --native --nand: NAND flash beside a block medium")
+
+
+def run_beside(seconds: int, rounds: int, only: str, mtu: int, nand: str,
+               program: Path) -> list[Row]:
+    """Measure both drives, whose names are claimed, and delete them."""
     for name in NAMES.values():
         setup.forget(name)
     try:
@@ -116,13 +129,9 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
                 place = Path(folder) / target
                 place.mkdir()
                 benches[target] = Bench(config, program, place, mtu)
-            rows = run(benches, seconds, rounds, only, lambda row: show.line(
+            return run(benches, seconds, rounds, only, lambda row: show.line(
                 f"{row.workload}, {row.target}: {row.iops:.0f} IOPS"))
     finally:
         with interrupts.ignored():
             for name in NAMES.values():
                 setup.forget(name)
-    if not output.as_json:
-        show_rows(rows)
-    output.write({"workloads": [dataclasses.asdict(row) for row in rows]}, earlier,
-                 "essd bench --native --nand: NAND flash beside a block medium")

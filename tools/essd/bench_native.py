@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from . import cpu, interrupts, prepare, setup, show
+from . import claims, cpu, interrupts, prepare, setup, show
 from .bench_report import Result
 from .config import Config
 from .drive import drive_command
@@ -210,18 +210,25 @@ def command(seconds: int, only: str, mtu: int, silent: int, output: "Output",
     if not 0 <= silent <= SILENT_MOST:
         raise EssdError(f"--silent {silent}: use 0 to {SILENT_MOST} hosts")
     program = build_initiator()
-    setup.forget(NAME)
-    try:
-        config = setup.configure(Wish(name=NAME, mtu=mtu, host=False, block=block,
-                                      nand=nand))
-        with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
-            rows, facts = run(Bench(config, program, Path(folder), mtu), seconds, only,
-                              silent)
-    finally:
-        with interrupts.ignored():
-            setup.forget(NAME)
+    with claims.claimed(NAME, "essd bench"):
+        rows, facts = run_new(seconds, only, mtu, silent, program, block, nand)
     if not output.as_json:
         show_rows(rows, facts)
     output.write({"workloads": [dataclasses.asdict(r) for r in rows],
                   **dataclasses.asdict(facts)}, earlier,
                  "essd bench --native: the drive alone")
+
+
+def run_new(seconds: int, only: str, mtu: int, silent: int, program: Path, block: bool,
+            nand: str | None) -> tuple[list[Row], Facts]:
+    """Measure a new drive, whose name is claimed, and delete it."""
+    setup.forget(NAME)
+    try:
+        config = setup.configure(Wish(name=NAME, mtu=mtu, host=False, block=block,
+                                      nand=nand))
+        with tempfile.TemporaryDirectory(prefix="essd-bench-") as folder:
+            return run(Bench(config, program, Path(folder), mtu), seconds, only,
+                              silent)
+    finally:
+        with interrupts.ignored():
+            setup.forget(NAME)

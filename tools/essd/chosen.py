@@ -10,7 +10,7 @@ import re
 import socket
 from collections.abc import Iterable
 
-from . import paths
+from . import claims, paths
 from .errors import EssdError
 
 DEFAULT = "default"
@@ -95,7 +95,7 @@ def answers(name: str) -> bool:
     """Whether the supervisor of this instance accepts connections."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
-            connection.connect(str(paths.instance(name) / "control.sock"))
+            connection.connect(str(claims.folder(name) / "control.sock"))
         except OSError:
             return False
     return True
@@ -103,8 +103,8 @@ def answers(name: str) -> bool:
 
 def running() -> list[str]:
     """Names of the running instances, sorted."""
-    return sorted(path.parent.name for path in paths.runtime().glob("*/control.sock")
-                  if answers(path.parent.name))
+    names = {path.parent.name for path in paths.runtime().glob("*/control.sock")}
+    return sorted(name for name in {*names, *claims.running()} if answers(name))
 
 
 def kept() -> list[str]:

@@ -32,6 +32,12 @@ def part_file(folder: Path, part: str, name: str) -> Path:
     return folder / (name if part == "drive" else f"{part}.{name}")
 
 
+def flash_lock(folder: Path, part: str = "drive") -> Path:
+    """The file that a command locks while it writes files of a drive that is off, and whose
+    instance runs; `essd flash` switches the drive off itself."""
+    return part_file(folder, part, "flash.lock")
+
+
 @dataclass
 class End:
     """One end of a cable: a port of a part, or something outside the instance."""

@@ -116,11 +116,6 @@ def gdb_socket(folder: Path, part: str = "drive") -> Path:
     return part_file(folder, part, "gdb.sock")
 
 
-def flash_lock(folder: Path, part: str = "drive") -> Path:
-    """The file that `essd flash` locks while it replaces the drive's flash file."""
-    return part_file(folder, part, "flash.lock")
-
-
 def loading(state: Path) -> list[str]:
     """Additional options with which QEMU resumes from a saved state."""
     return ["-incoming", f"file:{state}"]

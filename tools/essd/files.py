@@ -2,6 +2,7 @@
 """Folders that are created, and files that are replaced as a whole."""
 
 import os
+import tempfile
 from pathlib import Path
 
 from .errors import EssdError
@@ -16,10 +17,18 @@ def make_folder(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file, or create it; on any exception, the old file stays as it was."""
-    fresh = path.with_name(path.name + ".new")
+    """Replace a file, or create it; on any exception, the old file stays as it was.
+
+    The new content is first in a file of a unique name, because another process may
+    replace the same file at the same time.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
+    fresh = Path(name)
     try:
-        fresh.write_bytes(data)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        if path.exists():
+            fresh.chmod(path.stat().st_mode & 0o777)
         os.replace(fresh, path)
     except BaseException:
         fresh.unlink(missing_ok=True)

@@ -290,10 +290,12 @@ def update(instance: Instance, image: Image, slot: str, activate: bool,
            progress: Progress) -> dict[str, Any]:
     if is_on(instance):
         return update_running(instance, image, slot, activate, progress)
-    return update_file(instance, image, slot, activate)
+    with instance.writable("essd firmware update"):
+        return update_file(instance, image, slot, activate)
 
 
 def activate(instance: Instance, slot: str, progress: Progress) -> dict[str, Any]:
     if is_on(instance):
         return activate_running(instance, slot, progress)
-    return activate_file(instance, slot)
+    with instance.writable("essd firmware activate"):
+        return activate_file(instance, slot)

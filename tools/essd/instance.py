@@ -15,13 +15,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import chosen, paths
-from .config import Config, part_file
+from . import chosen, claims, paths
+from .config import Config, flash_lock, part_file
 from .errors import EssdError
 from .process import start_time
 
@@ -45,7 +45,7 @@ class Instance:
 
     def __init__(self, name: str = "default", part: str = "") -> None:
         self.name = chosen.check_name(name)
-        self.folder = paths.instance(name)
+        self.folder = claims.folder(name)
         self.bond: int | None = None    # pipe to a supervisor that is bound to us
         self.part = part        # the drive that commands act on; "": the only one
 
@@ -77,6 +77,27 @@ class Instance:
     def file(self, name: str) -> Path:
         """A file of the drive in the instance's folder."""
         return part_file(self.folder, self.drive, name)
+
+    @contextlib.contextmanager
+    def writable(self, what: str) -> Iterator[None]:
+        """Keep everybody else from writing the drive's files, and from powering it on.
+
+        `what` is the command, for those who find the files locked.  EssdError if the drive
+        is powered, or if somebody else holds the files.
+        """
+        if not self.is_running:
+            with claims.claimed(self.name, what):
+                yield
+            return
+        # The supervisor holds the claim, and powers no drive on whose flash is locked.
+        with paths.locked_or(f"another command writes the files of {self.the_drive} now: "
+                             "wait until it has ended", flash_lock(self.folder, self.drive)):
+            if self.status()["parts"][self.drive]["state"] == "running":
+                rest = [] if self.drive == "drive" else [self.drive]
+                raise EssdError(f"{self.the_drive} is powered: stop it with "
+                                f"{self.hint('down')}, or cut its power with "
+                                f"{self.hint('power-cut', *rest)}, first")
+            yield
 
     # The supervisor
 
@@ -139,11 +160,14 @@ class Instance:
         A bound instance ends when this process ends in whatever way, unless
         release() has been called.
         """
-        # If two processes start the same instance at once, one of them is refused.
-        with paths.locked(paths.runtime() / f".{self.name}.lock"):
-            self.start_alone(config, bound)
+        # If two processes start the same instance at once, one of them is refused.  The
+        # second lock is for those whose data are in different folders.
+        with claims.claimed(self.name, "essd up") as claim, \
+                paths.locked(paths.runtime() / f".{self.name}.lock"):
+            self.folder = paths.instance(self.name)
+            self.start_alone(config, bound, claim.fileno())
 
-    def start_alone(self, config: Config, bound: bool = False) -> None:
+    def start_alone(self, config: Config, bound: bool, claim: int) -> None:
         if self.is_running:
             raise EssdError(f"instance {self.name} is running already: "
                             f"stop it with {self.hint('down')}")
@@ -157,12 +181,12 @@ class Instance:
                             ) from None
         environment = {**os.environ, "PYTHONPATH": str(paths.PACKAGE.parent)}
         reader, writer = os.pipe() if bound else (-1, -1)
-        pipe = [reader] if bound else []
+        inherited = [claim, *([reader] if bound else [])]
         with open(self.folder / "supervisor.log", "w", encoding="utf-8") as log:
             supervisor = subprocess.Popen(
-                [sys.executable, "-m", "essd.supervisor", self.folder, *map(str, pipe)],
+                [sys.executable, "-m", "essd.supervisor", self.folder, *map(str, inherited)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
-                start_new_session=True, cwd="/", pass_fds=pipe)
+                start_new_session=True, cwd="/", pass_fds=inherited)
         if bound:
             os.close(reader)
             self.bond = writer
@@ -204,7 +228,18 @@ class Instance:
             was_running = False
         # This also ends a supervisor that does not listen on its socket yet.
         self.end_bond()
-        return self.clean_up() or was_running
+        was_running = self.clean_up() or was_running
+        self.wait_unclaimed()
+        return was_running
+
+    def wait_unclaimed(self) -> None:
+        """Wait until the kernel has ended the last process of the stopped instance."""
+        deadline = time.monotonic() + 5
+        while not claims.is_ours(self.name) and time.monotonic() < deadline:
+            found = claims.holder(self.name)
+            if found is None or found.folder != str(self.folder):
+                break
+            time.sleep(0.02)
 
     def clean_up(self) -> bool:
         """Kill the processes named in the state file, unless an id was reused."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import chosen, paths, process, setup
+from . import chosen, claims, paths, process, setup
 from .config import Config
 from .errors import EssdError
 from .instance import Instance
@@ -82,7 +82,7 @@ def stopped_facts(name: str) -> dict[str, Any]:
 
 def facts(name: str) -> dict[str, Any]:
     """What `essd list --json` prints of one instance."""
-    data, folder = setup.data_folder(name), paths.instance(name)
+    data, folder = setup.data_folder(name), claims.folder(name)
     try:
         now = running_facts(Instance(name))
     except (EssdError, OSError):    # It has just ended, never ran, or cannot run here.
@@ -142,7 +142,7 @@ def check_removable(name: str) -> list[Path]:
 
 def remove(name: str) -> int:
     """Delete a stopped drive with its data; return how many bytes that freed."""
-    with paths.locked(paths.runtime() / f".{name}.lock"):   # Nobody starts it meanwhile.
+    with claims.claimed(name, "essd rm"):       # Nobody starts it meanwhile.
         found = check_removable(name)
         size = disk_bytes(*found)
         for folder in found:

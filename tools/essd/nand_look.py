@@ -78,9 +78,10 @@ def run(what: str, name: str, part: str, *options: str) -> Result:
 
 def age(name: str, part: str, *options: str) -> None:
     """Change wear, reads and marks of blocks of the array, and let days pass."""
-    _, array = opened_array(name, part)
-    run("age", name, part, *options, "--flash",
-        str(Path(array.path).with_name("flash.img")))
+    instance, array = opened_array(name, part)
+    with instance.writable("essd media age"):
+        run("age", name, part, *options, "--flash",
+            str(Path(array.path).with_name("flash.img")))
 
 
 def shown_percent(progress: show.Progress) -> Callable[[str], None]:
@@ -107,7 +108,7 @@ def precondition(name: str, part: str, fill: Fill, *options: str) -> str:
              "--progress"]
     words += ["--sequential"] * fill.is_sequential + ["--plp"] * (array.plp == "on")
     progress = show.Progress()
-    with progress.shown():
+    with instance.writable("essd media age"), progress.shown():
         done = nand.follow(shown_percent(progress), "age", path, *words)
     complaint = complaint_of(instance, path, done)
     if complaint:

@@ -112,11 +112,12 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def locked_or(refusal: str, path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file; EssdError if another process holds it."""
+def locked_or(refusal: str, path: Path, shared: bool = False) -> Iterator[None]:
+    """Hold a lock on a file, by default an exclusive one; EssdError if another process
+    holds one that forbids it."""
     with open(path, "w", encoding="utf-8") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             raise EssdError(refusal) from None
         yield

@@ -18,8 +18,7 @@ from typing import Any
 
 from . import boot_key, debugger, elf, flash, fw_build, mgmt, paths
 from .chosen import check_word
-from .config import BootKey
-from .drive import flash_lock
+from .config import BootKey, flash_lock
 from .errors import EssdError
 from .flash import FlashError, FlashImage
 from .image import Image

@@ -17,8 +17,6 @@ from .instance import Instance
 from .settings import Refused, Values
 from .settings_schema import schema
 
-SAVE_S = 20.0       # time limit of a save, which erases flash sectors
-
 
 # The user's changes
 
@@ -148,21 +146,24 @@ def stopped(instance: Instance) -> tuple[flash.FlashImage, flash.Config]:
     return image, image.config or flash.Config()
 
 
-def write(instance: Instance, values: Values) -> list[str]:
-    """Save the values; return the keys that take effect at the next start only."""
-    if not is_running(instance):
-        image, _ = stopped(instance)
-        image.config = settings.to_config(values)
+def write(instance: Instance, changes: Values) -> list[str]:
+    """Save the changed values; return the keys that take effect at the next start only.
+
+    Keys that the changes do not have keep the value that they have now, which another
+    command may have written since this one has read them.
+    """
+    if is_running(instance):
+        return list(instance.ask("configure", part=instance.drive, changes=changes)
+                    if changes else [])
+    with instance.writable("essd config"):
+        image, before = stopped(instance)
+        whole = settings.from_config(before) | changes
+        mistakes = settings.check(whole)
+        if mistakes:
+            raise Mistakes(mistakes)
+        image.config = settings.to_config(whole)
         image.save(setup.flash_path(instance.name, instance.drive))
-        return []
-    now = ask_running(instance).saved
-    changes = settings.changed(now, values)
-    if not changes:
-        return []
-    mgmt.ask(instance, "config-discard")
-    for key, value in changes.items():
-        mgmt.ask(instance, "config-set", key=key, value=value)
-    return list(mgmt.ask(instance, "config-save", SAVE_S)["later"])
+    return []
 
 
 def report(instance: Instance, later: Sequence[str], restarts: bool = False) -> None:

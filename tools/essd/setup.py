@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (boot_key, disk_swap, files, flash, i2c_devices, interrupts, media, nand, outside,
-               paths, prepare, settings, show, straps)
+from . import (boot_key, claims, disk_swap, files, flash, i2c_devices, interrupts, media, nand,
+               outside, paths, prepare, settings, show, straps)
 from .config import (DEFAULT_PORTS, PEER_PORT, BootKey, Config, Drive, End, Host, Link, Nand, Peer,
                      Switch)
 from .errors import EssdError
@@ -370,8 +370,9 @@ def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
 
 
 def forget(name: str) -> None:
-    """Delete a drive with its identity and its data."""
-    shutil.rmtree(data_folder(name), ignore_errors=True)
+    """Delete a drive with its identity and its data; ClaimedError if somebody uses it."""
+    with claims.claimed(name, "essd"):
+        shutil.rmtree(data_folder(name), ignore_errors=True)
 
 
 def forget_for(wish: Wish) -> None:
@@ -380,17 +381,34 @@ def forget_for(wish: Wish) -> None:
     forget(wish.name)
 
 
+def made(wish: Wish, config_file: Path | None, is_new: bool) -> Config:
+    """The configuration of an instance whose drive was created now, unless it was kept.
+
+    With `is_new`, a drive that exists is deleted first.  `config_file` has changes of the
+    drive's settings.
+    """
+    from . import settings_cmd      # which imports this file
+    with claims.claimed(wish.name, "essd up"):
+        if is_new:
+            forget_for(wish)
+        if config_file is not None:
+            wish.config = settings_cmd.for_start(wish, config_file)
+        with half_made(wish.name):
+            return configure(wish)
+
+
 @contextlib.contextmanager
 def half_made(name: str) -> Iterator[None]:
     """Delete a drive that was created inside, and not completely, on any exception."""
-    is_new = not data_folder(name).exists()
-    try:
-        yield
-    except BaseException:
-        if is_new:
-            with interrupts.ignored():
-                forget(name)
-        raise
+    with claims.claimed(name, "essd up"):
+        is_new = not data_folder(name).exists()
+        try:
+            yield
+        except BaseException:
+            if is_new:
+                with interrupts.ignored():
+                    forget(name)
+            raise
 
 
 def kept_uuid(name: str, part: str) -> str:
@@ -401,8 +419,14 @@ def kept_uuid(name: str, part: str) -> str:
 def configure(wish: Wish) -> Config:
     """Check the options, build what is missing and create the drive's files.
 
-    Nothing is started.
+    Nothing is started.  ClaimedError if somebody else uses the drive.
     """
+    with claims.claimed(wish.name, "essd up"):
+        return configured(wish)
+
+
+def configured(wish: Wish) -> Config:
+    """The same, while the instance's name is claimed."""
     with_drive = wish.target == "drive"
     wishes = wanted(wish, kept_config(wish.name) if with_drive else None)
     wishes.pack()           # Raises FlashError for a value out of range.
@@ -512,5 +536,5 @@ def connections(config: Config) -> list[str]:
 
 def captures(config: Config) -> list[str]:
     """Where the captures of the cables are written."""
-    return [f"{link.label} is captured: {link.pcap(paths.instance(config.name))}"
+    return [f"{link.label} is captured: {link.pcap(claims.folder(config.name))}"
             for part in config.parts() for link in config.captures(part)]

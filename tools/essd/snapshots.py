@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import boot_key, interrupts, media, nand, paths
+from . import boot_key, claims, interrupts, media, nand, paths
 from .config import Config
 from .errors import LOOK_UP_S, EssdError
 from .instance import Instance
@@ -23,6 +23,7 @@ from .vm import QEMU
 COPY_S = 3600.0
 LOAD_S = 120.0
 FACTS = "snapshot.json"
+ALREADY = "there is an instance {} already: choose another name"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 
@@ -158,9 +159,17 @@ def fork(source: str, name: str, new: str) -> Instance:
     """Start a new instance from a copy of a snapshot."""
     of = folder(source, name)
     facts = read(of)
+    if Instance(new).is_running:
+        raise EssdError(ALREADY.format(new))
+    with claims.claimed(new, "essd fork"):
+        return forked(of, facts, name, new)
+
+
+def forked(of: Path, facts: dict[str, Any], name: str, new: str) -> Instance:
+    """Start a new instance, whose name is claimed, from the snapshot in the folder `of`."""
     instance = Instance(new)
     if instance.is_running or (paths.drives() / new).exists():
-        raise EssdError(f"there is an instance {new} already: choose another name")
+        raise EssdError(ALREADY.format(new))
     config = Config.from_json(json.dumps(facts["config"]))
     check(config, name, facts)
     config.name = new

@@ -16,19 +16,19 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from qemu.qmp.error import QMPError
 
-from . import chosen, paths, snapshot_keeper
+from . import chosen, claims, paths, snapshot_keeper
 from .cable_keeper import CableKeeper
 from .channel import Messages, Trace
-from .config import Config, part_file
+from .config import Config, flash_lock, part_file
 from .control import Control
-from .drive import (MODULE_PROPERTIES, flash_lock, halt_event, loading, module_get,
-                    module_set, port_link_event, port_set, restart_event)
+from .drive import (MODULE_PROPERTIES, halt_event, loading, module_get, module_set,
+                    port_link_event, port_set, restart_event)
 from .errors import EssdError
 from .fault_keeper import FaultKeeper
 from .guest_build import Guest
@@ -38,10 +38,17 @@ from .resident import Resident
 from .ssh import ssh_options
 
 
+ANSWER_S = 5.0      # time limit of a request to the drive's firmware
+SAVE_S = 20.0       # and of one that erases flash sectors
+
+
 class Supervisor:
-    def __init__(self, folder: Path, config: Config, bond: int | None = None) -> None:
+    def __init__(self, folder: Path, config: Config, bond: int | None = None,
+                 claim: int | None = None) -> None:
         self.folder = folder
         self.config = config
+        # Open lock file (claims.py), which the drives' processes inherit, too.
+        self.inherited = [claim] if claim is not None else []
         # A pipe from the process that started this instance, which ends with that
         # process; None: the instance runs until it is stopped.
         self.bond = bond
@@ -51,6 +58,7 @@ class Supervisor:
         self.cables = CableKeeper(self)
         self.messages = {name: Messages(part_file(folder, name, "mgmt.sock"))
                          for name in config.drives}
+        self.configuring = {name: asyncio.Lock() for name in config.drives}
         self.traces = {name: Trace(part_file(folder, name, "trace.sock"))
                        for name in config.drives}
         # For each drive, what was changed of the modules in its ports.  The next process
@@ -237,7 +245,8 @@ class Supervisor:
             "status": self.do_status, "stop": self.do_stop,
             "power-cut": self.do_power_cut, "power-on": self.do_power_on,
             "save": self.do_save, "load": self.do_load, "reset": self.do_reset,
-            "mgmt": self.do_mgmt, "port": self.do_port,
+            "mgmt": self.do_mgmt, "configure": self.do_configure,
+            "port": self.do_port,
             "partner": self.do_partner, "module": self.do_module, "qmp": self.do_qmp,
             "faults": self.do_faults, "switch": self.do_switch,
             "save-all": self.do_save_all, "load-all": self.do_load_all,
@@ -290,11 +299,14 @@ class Supervisor:
         return part
 
     def check_flash_free(self, part: Part) -> None:
-        """ValueError while `essd flash` replaces the drive's flash file."""
+        """ValueError while another command writes the files of the drive."""
         lock = flash_lock(self.folder, part.name)
         if part.is_drive and lock.exists() and paths.is_locked(lock):
-            raise ValueError("essd flash writes the flash of "
-                             f"{part.title} now: wait until it has ended")
+            raise ValueError(self.flash_refusal(part))
+
+    def flash_refusal(self, part: Part) -> str:
+        return (f"another essd command writes the flash of {part.title} now: wait until it "
+                "has ended")
 
     async def do_power_cut(self, request: dict[str, Any]) -> object:
         part = self.parts[self.target(request)]
@@ -308,15 +320,31 @@ class Supervisor:
         name = self.target(request)
         if self.parts[name].state == "running":
             raise ValueError(f"{self.parts[name].title} is powered already")
-        if not request.get("flashing"):         # It is `essd flash` itself.
-            self.check_flash_free(self.parts[name])
+        if request.get("flashing"):     # It is `essd flash` itself, which holds the lock.
+            await self.power_on(name, request)
+            return None
+        # Nobody begins to write the drive's files before its state is "running".
+        with self.flash_kept(self.parts[name]):
+            await self.power_on(name, request)
+        return None
+
+    async def power_on(self, name: str, request: dict[str, Any]) -> None:
         # A saved state becomes invalid, because the drive will change the media.
         self.forget_saved(self.parts[name])
         if request.get("forget_restarts"):
             self.parts[name].restarts.clear()
         await self.start_part(name)
         self.say(f"{name}: power on")
-        return None
+
+    @contextlib.contextmanager
+    def flash_kept(self, part: Part) -> Iterator[None]:
+        """Let nobody else write the files of a drive; EssdError if somebody does."""
+        if not part.is_drive:
+            yield
+            return
+        with paths.locked_or(self.flash_refusal(part), flash_lock(self.folder, part.name),
+                             shared=True):
+            yield
 
     def forget_saved(self, part: Part) -> None:
         if part.saved is not None:
@@ -437,6 +465,25 @@ class Supervisor:
                                                   request.get("arguments") or {},
                                                   float(request.get("timeout_s", 5)))
 
+    async def do_configure(self, request: dict[str, Any]) -> object:
+        """Save changes of a drive's settings; return the keys that wait for a start.
+
+        The firmware has one set of changes that are not saved yet, for all who ask.  So
+        the changes of one command are made and saved before those of the next one.
+        """
+        part = self.running_drive(request)
+        async with self.configuring[part.name]:
+            ask = self.messages[part.name].ask
+            await ask("config-discard", {}, ANSWER_S)
+            try:
+                for key, value in request["changes"].items():
+                    await ask("config-set", {"key": str(key), "value": value}, ANSWER_S)
+                return (await ask("config-save", {}, SAVE_S))["later"]
+            except BaseException:
+                with contextlib.suppress(EssdError, ValueError, OSError):
+                    await ask("config-discard", {}, ANSWER_S)
+                raise
+
     async def do_switch(self, request: dict[str, Any]) -> object:
         """Forward one line to a switch's control socket."""
         part = self.parts.get(str(request["part"]))
@@ -550,15 +597,21 @@ class Supervisor:
 
 
 def main() -> None:
-    """Run as `python -m essd.supervisor FOLDER [PIPE]`, with config.json in FOLDER."""
+    """Run as `python -m essd.supervisor FOLDER CLAIM [PIPE]`, with config.json in FOLDER.
+
+    CLAIM and PIPE are open files: the claim to the instance's name, and the pipe to the
+    process that the instance is bound to.
+    """
     os.umask(0o077)
     folder = Path(sys.argv[1])
     assert folder.parent == paths.runtime()
     config = Config.from_json((folder / "config.json").read_text())
-    bond = int(sys.argv[2]) if len(sys.argv) > 2 else None
+    claim = int(sys.argv[2])
+    bond = int(sys.argv[3]) if len(sys.argv) > 3 else None
+    claims.inherit(claim, folder)
 
     async def start() -> None:
-        await Supervisor(folder, config, bond).run()
+        await Supervisor(folder, config, bond, claim).run()
 
     asyncio.run(start())
 

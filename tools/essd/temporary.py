@@ -6,20 +6,21 @@ unlocks the file when the program ends, in whatever way; the next program then d
 the folder.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
 from pathlib import Path
 from typing import IO
 
-from . import chosen, interrupts, paths, setup
+from . import chosen, claims, interrupts, paths, setup
 
 OWNER = "owner.lock"
 
 
 def guard() -> Path:
     """The lock under which folders are created and deleted."""
-    return paths.drives() / ".python.lock"
+    return paths.drives() / ".python.guard"
 
 
 class Temporary:
@@ -56,7 +57,7 @@ class Temporary:
 def forget_run(name: str, keep_logs: bool = False) -> None:
     """Delete what is left of an instance's run in the runtime folder."""
     if not keep_logs:
-        shutil.rmtree(paths.instance(name), ignore_errors=True)
+        shutil.rmtree(claims.folder(name), ignore_errors=True)
     (paths.runtime() / f".{name}.lock").unlink(missing_ok=True)
 
 
@@ -65,5 +66,6 @@ def sweep() -> None:
     for file in paths.drives().glob(f"*/{OWNER}"):
         name = file.parent.name
         if not chosen.answers(name) and not paths.is_locked(file):
-            setup.forget(name)
-            forget_run(name)
+            with contextlib.suppress(claims.ClaimedError):
+                setup.forget(name)
+                forget_run(name)

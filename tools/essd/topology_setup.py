@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from . import i2c_devices, interrupts, outside, prepare, settings_cmd, setup, show, straps
+from . import (claims, i2c_devices, interrupts, outside, prepare, settings_cmd, setup, show,
+               straps)
 from .config import Config, Drive, End, Host, Link, Nand, Switch
 from .errors import EssdError, Mistakes
 from .flash import Config as Settings
@@ -189,8 +190,14 @@ def configure(topology: Topology, name: str, capture: bool = False,
               lower_floor: bool = False) -> Config:
     """Check everything, build what is missing and create the drives' files.
 
-    Nothing is started.
+    Nothing is started.  ClaimedError if somebody else uses one of the drives.
     """
+    with claims.claimed(name, "essd up"):
+        return configured(topology, name, capture, lower_floor)
+
+
+def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) -> Config:
+    """The same, while the instance's name is claimed."""
     asked = {part: replace(wish, lower_floor=lower_floor)
              for part, wish in wishes(topology, name).items()}
     settings = settings_of(topology, asked)
@@ -261,11 +268,17 @@ def start(topology: Topology, name: str, new: bool, capture: bool,
     if need > there:
         show.line(f"this topology takes about {need} MiB of memory, and this machine has "
                   f"{there} MiB left")
-    if new:
-        forget_for(topology, name)
-    with setup.half_made(name):
-        config = configure(topology, name, capture, lower_floor)
-    config.capture_bytes = capture_bytes
+    with claims.claimed(name, "essd up"):
+        if new:
+            forget_for(topology, name)
+        with setup.half_made(name):
+            config = configure(topology, name, capture, lower_floor)
+        config.capture_bytes = capture_bytes
+        return start_configured(topology, instance, config)
+
+
+def start_configured(topology: Topology, instance: Instance, config: Config) -> Instance:
+    """Start what the configuration says, and wait until the hosts can use the drives."""
     try:
         instance.start(config, bound=True)
         instance.wait_started(60 + 5 * len(topology.drives))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import chosen, interrupts, mgmt, paths, process, setup, show, steps
+from .. import chosen, claims, interrupts, mgmt, paths, process, setup, show, steps
 from ..config import Config
 from ..errors import EssdError
 from ..instance import Instance
@@ -208,7 +208,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
         if instance.is_running:
             raise EssdError(f"instance {name} is running already: stop it with "
                             f"{instance.hint('down')}, or use essd.attach")
-        with progress_on_stderr():
+        with (progress_on_stderr(), claims.claimed(instance.name, "a Python program")):
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
                               capture, config, nand, block, straps, devices,
                               None if boot_key is None else Path(boot_key),
@@ -253,7 +253,7 @@ def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: 
                config: Path | str | None, nand: str | None, block: bool,
                straps: Sequence[int], devices: Sequence[str], key: Path | None,
                new: bool) -> Config:
-    from .. import boot_key, i2c_devices, settings_cmd, topology_yaml
+    from .. import boot_key, i2c_devices, topology_yaml
     from ..topology import of_drives
     if topology is not None:
         if (drives, size, nand, block, list(straps), list(devices), key, mtu, cpus, host,
@@ -275,12 +275,7 @@ def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: 
     wish = setup.Wish(name=name, size=size, nand=nand, block=block, straps=straps,
                       devices=parsed, boot_key=key, mtu=mtu, cpus=cpus, host=host,
                       capture=capture)
-    if new:
-        setup.forget_for(wish)
-    if config is not None:
-        wish.config = settings_cmd.for_start(wish, Path(config))
-    with setup.half_made(name):
-        return setup.configure(wish)
+    return setup.made(wish, None if config is None else Path(config), new)
 
 
 def _start(instance: Instance, config: Config) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ... import chosen, fleet, show
-from ...config import DEFAULT_PORTS
+from ...config import DEFAULT_PORTS, Config
 from ...errors import EssdError
 from ...instance import Instance
 from .. import completion
@@ -136,9 +136,8 @@ def up(name: NewName = chosen.DEFAULT,
                                           block, pins, devices, boot_key,
                                           lower_floor))
         return
-    from ... import interrupts, outside, settings_cmd, setup
     from ... import boot_key as boot_key_module
-    from ...steps import Job, wait_target
+    from ... import claims, outside, setup
     instance = Instance(name)
     if instance.is_running:
         raise EssdError(f"instance {name} is running already: stop it with "
@@ -153,33 +152,9 @@ def up(name: NewName = chosen.DEFAULT,
                       devices=devices, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
                       namespaces=namespaces, capture=capture, capture_bytes=capture_bytes,
                       cpus=cpus, lower_floor=lower_floor)
-    if new:
-        setup.forget_for(wish)
-    if config_file is not None:
-        wish.config = settings_cmd.for_start(wish, config_file)
-    with setup.half_made(name):
-        config = setup.configure(wish)
-    try:
-        instance.start(config, bound=True)
-        instance.wait_started()
-        if host:
-            with show.busy("starting the Linux host"):
-                instance.wait_ready("host")
-                wait_target(Job.of(instance))
-    except interrupts.INTERRUPTS:
-        with interrupts.ignored():
-            parts = ", ".join(config.parts())
-            instance.stop()
-        show.error(f"interrupted: ended what this command had started ({parts}); the "
-                   f"drive {name} keeps its data")
-        raise
-    except BaseException:
-        instance.release()      # What runs can still be looked at.
-        raise
-    if halt:
-        for one in config.drives:
-            instance.ask("reset", part=one, halt=True)
-    instance.release()
+    with claims.claimed(name, "essd up"):
+        config = setup.made(wish, config_file, new)
+        start_instance(instance, config, halt)
     if show.is_quiet:
         return
     print_status(instance.status())
@@ -197,6 +172,33 @@ def up(name: NewName = chosen.DEFAULT,
     show.line(f"{next_one} {instance.hint('console'):30} the drive's UART")
 
 
+def start_instance(instance: Instance, config: Config, halt: bool) -> None:
+    """Start one drive, or nvmet, and wait until its host can use it."""
+    from ... import interrupts
+    from ...steps import Job, wait_target
+    try:
+        instance.start(config, bound=True)
+        instance.wait_started()
+        if config.hosts:
+            with show.busy("starting the Linux host"):
+                instance.wait_ready("host")
+                wait_target(Job.of(instance))
+    except interrupts.INTERRUPTS:
+        with interrupts.ignored():
+            parts = ", ".join(config.parts())
+            instance.stop()
+        show.error(f"interrupted: ended what this command had started ({parts}); the "
+                   f"drive {instance.name} keeps its data")
+        raise
+    except BaseException:
+        instance.release()      # What runs can still be looked at.
+        raise
+    if halt:
+        for one in config.drives:
+            instance.ask("reset", part=one, halt=True)
+    instance.release()
+
+
 @command(RUN)
 def down(name: Annotated[str, typer.Option(
              "--name", metavar="NAME", show_default=False,
@@ -208,7 +210,8 @@ def down(name: Annotated[str, typer.Option(
     """Stop everything that `up` started.  The drive keeps its data."""
     from ... import mgmt, paths
     if every:
-        names = sorted(p.parent.name for p in paths.runtime().glob("*/state.json"))
+        names = sorted({*(p.parent.name for p in paths.runtime().glob("*/state.json")),
+                        *chosen.running()})
     else:
         names = [chosen.instance(name)]
     for one in names:
@@ -340,16 +343,17 @@ def config(file: Annotated[Path | None, typer.Argument(
                               "that stay in force until the next start.")] = False,
            ) -> None:
     """Show or change the drive's configuration (see docs/configuration.md)."""
-    from ... import settings_cmd
+    from ... import settings, settings_cmd
     instance = fleet.one(Instance(name), part)
-    changes = file is not None or bool(words)
-    if restart and (check or not changes):
+    has_changes = file is not None or bool(words)
+    if restart and (check or not has_changes):
         raise EssdError("--restart goes with changes: name a FILE, or use --set KEY=VALUE")
     base = settings_cmd.base(instance, check)
-    if changes:
+    if has_changes:
         wanted = settings_cmd.wanted(base, file, words or [])
         if not check:
-            settings_cmd.report(instance, settings_cmd.write(instance, wanted), restart)
+            changes = settings.changed(base, wanted)
+            settings_cmd.report(instance, settings_cmd.write(instance, changes), restart)
     elif check:
         settings_cmd.wanted(base, None)
     elif as_json:
