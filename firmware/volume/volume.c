@@ -322,9 +322,9 @@ void volume_medium_erased(struct volume *volume)
 /* ---- Operations in parts. */
 
 /*
- * The target and the self-test check the range of what they submit, and hold the
- * namespace until it ends.  If one of them is wrong about that, the operation
- * fails: what lies beyond the end belongs to other namespaces.
+ * The target and the self-test check the range of what they submit, and hold
+ * the namespace until it ends.  If one of them is wrong about that, the
+ * operation fails: what lies beyond the end belongs to other namespaces.
  */
 bool volume_locate(const struct volume *volume, const struct media_io *io,
                    uint64_t *lba, uint32_t *count)

@@ -91,8 +91,8 @@ bool await_commands(struct nvmf_target *target, struct nvmf_ns *ns,
 
         while (target->qpair[i].in_flight != 0 &&
                (req = find_waiting(target, i)) != NULL) {
-            ASSERT(request_abort_waiting(target, i, req->sqe.cid,
-                                         rule->status));
+            ASSERT(
+                request_abort_waiting(target, i, req->sqe.cid, rule->status));
         }
     }
     return ns->awaited != 0;

@@ -97,7 +97,7 @@ uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req)
 }
 
 /*
- * Find the namespace of a source range, and check that the range is in it.  What
+ * Find the namespace of a source range, and check that the range is in it. What
  * is checked here stays true, because hold_sources() follows.
  *
  * @return a status, or 0

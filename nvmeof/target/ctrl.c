@@ -310,6 +310,7 @@ static void ctrl_enable(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                           enum ctrl_state next)
 {
+    ctrl->resets++;
     self_test_ctrl_reset(target, ctrl);
     firmware_ctrl_reset(target, ctrl);
     lba_log_reset_ctrl(target, ctrl);
@@ -319,7 +320,6 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
     ctrl_forget_promise(target, ctrl, ctrl->promised);
     event_abort_all(target, ctrl);
     reset_features(target, ctrl);
-    ctrl->resets++;
     for (size_t qid = 1; qid < ARRAY_LEN(ctrl->qpair); qid++) {
         uint16_t qpair = ctrl->qpair[qid];
 

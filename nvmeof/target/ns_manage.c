@@ -384,8 +384,8 @@ static void record_change(struct nvmf_target *target, uint16_t status,
 
 /*
  * Whether a command for all namespaces may change this one, now that its turn
- * has come.  Hosts may have protected or reserved it, and its ANA state may have
- * changed, while the namespaces before it were changed.
+ * has come.  Hosts may have protected or reserved it, and its ANA state may
+ * have changed, while the namespaces before it were changed.
  *
  * @return a status, or 0
  */

@@ -28,8 +28,9 @@ static const struct await_rule writes = {
     .status = NVME_SC_NS_WRITE_PROTECTED | NVME_STATUS_DNR,
 };
 
-static uint16_t save(struct nvmf_target *target, const struct nvmf_ns *ns,
-                     enum nvmf_protection protection)
+static uint16_t save_protection(struct nvmf_target *target,
+                                const struct nvmf_ns *ns,
+                                enum nvmf_protection protection)
 {
     return ns->volume.protection == protection
                ? NVME_SC_SUCCESS
@@ -47,7 +48,7 @@ static uint16_t go_on(struct nvmf_target *target, struct nvmf_request *req,
 
     req->steps = 2; /* execute() is called again after the flush */
     return req->progress == 0 ? request_media(target, req, &io)
-                              : save(target, req->ns, protection);
+                              : save_protection(target, req->ns, protection);
 }
 
 /*
@@ -71,7 +72,7 @@ uint16_t ns_protect_execute(struct nvmf_target *target,
         return NVMF_PENDING;
     }
     if (protection == NVMF_PROTECTION_NONE) {
-        return save(target, ns, protection);
+        return save_protection(target, ns, protection);
     }
     ns_use(ns, req);
     ns->protecting = req;

@@ -69,8 +69,8 @@ struct nvmf_chunk {
     uint32_t blocks; /* length of this chunk */
     uint32_t done;   /* blocks of this window or source range before it */
     uint32_t total;  /* Copy: blocks of all source ranges before it */
-    /* Copy: the namespaces that HOLDS_SOURCE is about, by NSID - 1; and those of
-     * them whose nvmf_ns.awaited counts this command. */
+    /* Copy: the namespaces that HOLDS_SOURCE is about, by NSID - 1; and those
+     * of them whose nvmf_ns.awaited counts this command. */
     uint32_t sources[NVMF_MAX_NAMESPACES / 32];
     uint32_t awaited[NVMF_MAX_NAMESPACES / 32];
 };

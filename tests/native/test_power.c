@@ -91,7 +91,7 @@ static void test_every_write_survives_a_power_cut_without_the_cache(
 
 /* ---- Write protection, on both media.  The table of namespaces lasts. */
 
-static uint16_t protect(uint32_t state)
+static uint16_t set_protection(uint32_t state)
 {
     const struct nvme_sqe sqe = {
         .opcode = ADMIN_SET_FEATURES,
@@ -137,7 +137,7 @@ static void test_what_is_protected_is_durable(void **state)
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, true, 1), 0);
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
-    assert_int_equal(protect(1), 0);
+    assert_int_equal(set_protection(1), 0);
     power_cycle();
     assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, false, 3) &
                          NVME_SC_MASK,
@@ -152,7 +152,7 @@ static void test_what_was_protected_until_the_power_cut_is_durable(void **state)
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, true, 1), 0);
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
-    assert_int_equal(protect(2), 0);
+    assert_int_equal(set_protection(2), 0);
     power_cycle();
     bed_expect(&bed, 1, 8, 8, HOST_DATA_KEYED, 2);
     assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, false, 3), 0);
@@ -165,7 +165,7 @@ static void test_what_cannot_be_committed_is_not_protected(void **state)
     (void)state;
     assert_int_equal(bed_write(&bed, 1, 8, 8, HOST_DATA_KEYED, false, 2), 0);
     bed.medium.fail_writes = -5;
-    assert_int_equal(protect(1), NVME_SC_WRITE_FAULT);
+    assert_int_equal(set_protection(1), NVME_SC_WRITE_FAULT);
     bed.medium.fail_writes = 0;
     assert_int_equal(bed_write(&bed, 1, 8, 1, HOST_DATA_KEYED, true, 3), 0);
     power_cycle();

@@ -454,8 +454,8 @@ static void expect_the_end_holds(uint32_t nsid)
 
     memset(bytes, 0x5a, sizeof(bytes));
     for (size_t i = 0; i < ARRAY_LEN(beyond); i++) {
-        uint64_t lba = beyond[i] > UINT64_MAX - size ? beyond[i]
-                                                     : size - 1 + beyond[i];
+        uint64_t lba =
+            beyond[i] > UINT64_MAX - size ? beyond[i] : size - 1 + beyond[i];
 
         assert_int_equal(read_status(nsid, lba, 2, bytes), MEDIA_LBA_RANGE);
     }

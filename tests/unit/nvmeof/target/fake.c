@@ -136,9 +136,8 @@ static void fake_geometry(void *ctx, uint32_t ns,
     *geometry = (struct media_geometry){
         .size_blocks = (uint64_t)FAKE_BLOCKS * 512 >> fake->block_shift,
         .block_shift = fake->block_shift,
-        .is_read_only =
-            fake->is_read_only ||
-            (ns != MEDIA_NS_ALL && fake->is_protected[ns - 70]),
+        .is_read_only = fake->is_read_only ||
+                        (ns != MEDIA_NS_ALL && fake->is_protected[ns - 70]),
         .has_volatile_cache = fake->has_cache,
     };
 }

@@ -995,9 +995,9 @@ static void test_all_namespaces_are_checked_when_their_turn_comes(void **state)
                                  : send_delete(fake, admin, NVME_NSID_ALL);
             assert_int_equal(volume.job.nsid, 1);
             if (is_reserved) {
-                assert_int_equal(run_keys(fake, other_io,
-                                          NVM_RESERVATION_REGISTER, 0, 0, 5),
-                                 0);
+                assert_int_equal(
+                    run_keys(fake, other_io, NVM_RESERVATION_REGISTER, 0, 0, 5),
+                    0);
                 assert_int_equal(run_keys(fake, other_io,
                                           NVM_RESERVATION_ACQUIRE, 1 << 8, 5,
                                           0),
@@ -1020,9 +1020,9 @@ static void test_all_namespaces_are_checked_when_their_turn_comes(void **state)
             volume.exists[0] = true;
             nvmf_target_ns_loaded(fake->target, 1);
             if (is_reserved) { /* clear, with the registration */
-                assert_int_equal(run_keys(fake, other_io,
-                                          NVM_RESERVATION_RELEASE, 1, 5, 0),
-                                 0);
+                assert_int_equal(
+                    run_keys(fake, other_io, NVM_RESERVATION_RELEASE, 1, 5, 0),
+                    0);
             } else {
                 assert_int_equal(
                     send_protection(fake, admin, 2, NVMF_PROTECTION_NONE)
@@ -1040,8 +1040,7 @@ static void test_no_reservation_is_made_when_a_format_has_begun(void **state)
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
     uint16_t other_io;
-    struct nvme_sqe acquire =
-        fake_admin(NVM_RESERVATION_ACQUIRE, 2, 1 << 8, 0);
+    struct nvme_sqe acquire = fake_admin(NVM_RESERVATION_ACQUIRE, 2, 1 << 8, 0);
     struct fake_request *acquiring, *changing;
     uint8_t keys[16] = {5};
 
@@ -1111,7 +1110,8 @@ static void test_a_detachment_waits_for_the_commands_of_its_host(void **state)
     assert_int_equal(formatting->cqe.status, 0);
 }
 
-/* Nobody gets the answer of the detachment, and the next command has its turn. */
+/* Nobody gets the answer of the detachment, and the next command has its turn.
+ */
 static void test_a_detachment_that_waits_can_lose_its_connection(void **state)
 {
     struct fake *fake = *state;
