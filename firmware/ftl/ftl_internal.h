@@ -983,6 +983,8 @@ bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
 uint32_t ftl_mount_more_free(const struct ftl *ftl);
 /** A unit that was found during the mount cannot be read. */
 void ftl_mount_ignore(struct ftl *ftl, uint32_t place);
+/** Whether the mount is finding out what is on the flash. */
+bool ftl_mount_is_scanning(const struct ftl *ftl);
 /** Whether the rows that may be torn are being copied. */
 bool ftl_mount_is_settling(const struct ftl *ftl);
 bool ftl_mount_step(struct ftl *ftl);

@@ -217,6 +217,12 @@ uint64_t ftl_mount_common_number(const struct ftl *ftl,
     return best;
 }
 
+bool ftl_mount_is_scanning(const struct ftl *ftl)
+{
+    return ftl->state == FTL_MOUNTING && (ftl->mount.phase == FTL_MOUNT_SCAN ||
+                                          ftl->mount.phase == FTL_MOUNT_REPAIR);
+}
+
 bool ftl_mount_is_settling(const struct ftl *ftl)
 {
     return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_SETTLE;

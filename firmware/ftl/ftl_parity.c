@@ -248,6 +248,8 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die)
         }
     }
     ftl_complete_stripes(ftl);
+    /* What the scan could not read of the die would not be rebuilt. */
+    ftl->mount.is_in_vain |= ftl_mount_is_scanning(ftl);
     if (ftl->state == FTL_MOUNTING &&
         (!ftl->layout.has_parity || ftl->parity.num_dead > 1)) {
         ftl->state = FTL_FAILED;

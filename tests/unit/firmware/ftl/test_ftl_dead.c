@@ -438,3 +438,42 @@ static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
         bed_free(bed);
     }
 }
+
+/*
+ * The die dies while the mount scans it, and before that the scan could not read
+ * some of its units.  These are rebuilt, too.
+ */
+static void test_a_die_dies_in_the_scan_after_units_could_not_be_read(
+    void **state)
+{
+    struct bed_config config = small;
+    unsigned int deaths = 0;
+    struct bed *bed;
+
+    (void)state;
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    fill_medium(bed);
+    bed_settle(bed);
+    bed_stop(bed);
+    for (uint32_t after = 0; after < 2000; after += 37) {
+        struct nand_injection fault =
+            fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+        struct bed *cut = bed_cut_saved(bed, after);
+
+        fault.die = DEAD_DIE;
+        fault.plane = (int32_t)(after % 4);
+        bed_start_mount(cut);
+        inject_fault(cut, &fault);
+        inject_death(cut, NAND_OP_READ, DEAD_DIE, after);
+        while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+            assert_true(bed_step(cut));
+        }
+        assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+        deaths += ftl_dead_dies(cut->ftl);
+        bed_check(cut);
+        bed_free(cut);
+    }
+    assert_in_range(deaths, 3, 53);
+    bed_free(bed);
+}
