@@ -195,6 +195,14 @@ static uint16_t atomic_blocks(const struct media_geometry *geometry)
     return (uint16_t)(1u << (geometry->atomic_shift - geometry->block_shift));
 }
 
+/* Blocks of a unit that the medium writes without a look at other blocks. */
+static uint16_t preferred_blocks(const struct media_geometry *geometry)
+{
+    uint16_t blocks = atomic_blocks(geometry);
+
+    return blocks != 0 ? blocks : 1;
+}
+
 /* The structure of a namespace; NULL: what all have in common. */
 static struct identify_namespace namespace_fields(
     const struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
@@ -212,6 +220,7 @@ static struct identify_namespace namespace_fields(
     id.rescap = reservation_capabilities(target, ns);
     id.nsattr = ns->geometry.is_read_only ? NSATTR_WRITE_PROTECTED : 0;
     id.atomic_blocks = atomic_blocks(&ns->geometry);
+    id.preferred_blocks = preferred_blocks(&ns->geometry);
     id.nguid = ns->config.nguid;
     id.eui64 = ns->config.eui64;
     id.mssrl = COPY_MAX_RANGE_BLOCKS;

@@ -58,6 +58,8 @@ static const struct level_row rows[] = {
     {NVMF_VS_1_4, LEVEL_CONTROLLER, ID_CTRL_VWC, 1, VWC_FLUSH_ALL},
     {NVMF_VS_1_4, LEVEL_CONTROLLER, ID_CTRL_NWPC, 1, 0xff},
     {NVMF_VS_1_4, LEVEL_CONTROLLER, ID_CTRL_MNAN, 4, 0xff},
+    {NVMF_VS_1_4, LEVEL_NAMESPACE, ID_NS_NSFEAT, 1, NSFEAT_OPTPERF},
+    {NVMF_VS_1_4, LEVEL_NAMESPACE, ID_NS_NPWG, 10, 0xff}, /* to NOWS */
     {NVMF_VS_1_4, LEVEL_NAMESPACE, ID_NS_ANAGRPID, 4, 0xff},
     {NVMF_VS_1_4, LEVEL_NAMESPACE, ID_NS_NSATTR, 5, 0xff}, /* to ENDGID */
     {NVMF_VS_1_4, LEVEL_SMART, 6, 1, 0xff}, /* summary of endurance groups */

@@ -95,9 +95,10 @@ struct media_geometry {
     bool is_read_only;
     bool has_volatile_cache; /* Identify VWC, feature 06h */
     bool can_mark;           /* there is MEDIA_WRITE_UNCORRECTABLE */
-    /* A write within a naturally aligned range of 2^atomic_shift bytes changes
-     * all of its blocks or none, also when the power fails; 0: only single
-     * blocks are never torn. */
+    /* The medium writes naturally aligned units of 2^atomic_shift bytes as a
+     * whole.  A write within one changes all of its blocks or none, also when
+     * the power fails, and a write of a part has to read the rest of the unit.
+     * 0: each block is written by itself. */
     uint8_t atomic_shift;
 };
 

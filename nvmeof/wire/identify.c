@@ -118,11 +118,28 @@ static void put_atomicity(uint8_t *buf, uint16_t blocks)
     if (blocks == 0) {
         return;
     }
-    buf[ID_NS_NSFEAT] = NSFEAT_NSABP;
+    buf[ID_NS_NSFEAT] |= NSFEAT_NSABP;
     put_le16(buf + ID_NS_NAWUN, field);
     put_le16(buf + ID_NS_NAWUPF, field);
     put_le16(buf + ID_NS_NABSN, field);
     put_le16(buf + ID_NS_NABSPF, field);
+}
+
+/* Granularity and alignment are the same for writes and for deallocation, and
+ * a single unit is written as well as many are. */
+static void put_preferences(uint8_t *buf, uint16_t blocks)
+{
+    uint16_t unit = (uint16_t)(blocks - 1);
+
+    if (blocks == 0) {
+        return;
+    }
+    buf[ID_NS_NSFEAT] |= NSFEAT_OPTPERF;
+    put_le16(buf + ID_NS_NPWG, unit);
+    put_le16(buf + ID_NS_NPWA, unit);
+    put_le16(buf + ID_NS_NPDG, unit);
+    put_le16(buf + ID_NS_NPDA, unit);
+    put_le16(buf + ID_NS_NOWS, unit);
 }
 
 void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
@@ -140,6 +157,7 @@ void identify_namespace_emit(uint8_t *buf, const struct identify_namespace *id)
     buf[ID_NS_RESCAP] = id->rescap;
     buf[ID_NS_DLFEAT] = id->dlfeat;
     put_atomicity(buf, id->atomic_blocks);
+    put_preferences(buf, id->preferred_blocks);
     put_le64(buf + ID_NS_NVMCAP, id->owned_bytes);
     put_le16(buf + ID_NS_MSSRL, id->mssrl);
     put_le32(buf + ID_NS_MCL, id->mcl);

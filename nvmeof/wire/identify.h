@@ -95,6 +95,11 @@ enum { /* byte offsets in Identify Namespace; little-endian */
        ID_NS_NABO = 42,
        ID_NS_NABSPF = 44,
        ID_NS_NVMCAP = 48,
+       ID_NS_NPWG = 64, /* these five: 0's based */
+       ID_NS_NPWA = 66,
+       ID_NS_NPDG = 68,
+       ID_NS_NPDA = 70,
+       ID_NS_NOWS = 72,
        ID_NS_MSSRL = 74, /* these three: NVM Command Set 1.0 */
        ID_NS_MCL = 76,
        ID_NS_MSRC = 80, /* 0's based */
@@ -190,7 +195,8 @@ enum { /* Identify Controller bits */
        NVMSR_STORAGE_DEVICE = 0x01,
        MEC_SMBUS = 0x01, /* a management endpoint on an SMBus or I2C port */
        NSATTR_WRITE_PROTECTED = 0x01,
-       NSFEAT_NSABP = 0x02, /* NAWUN to NABSPF are valid */
+       NSFEAT_NSABP = 0x02,   /* NAWUN to NABSPF are valid */
+       NSFEAT_OPTPERF = 0x10, /* NPWG to NOWS are valid */
        NSTAT_READY = 0x01,
 };
 #define OAES_DISCOVERY_CHANGE 0x80000000u
@@ -277,6 +283,9 @@ struct identify_namespace {
     /* Blocks of an aligned range within which a write is atomic, in normal
      * operation and when the power fails; 0: what the controller reports. */
     uint16_t atomic_blocks;
+    /* Blocks of the aligned units that the medium prefers to write and to
+     * deallocate; 0: not reported. */
+    uint16_t preferred_blocks;
     uint16_t endgid;      /* 0: no endurance group */
     uint16_t mssrl;       /* most blocks of one source range of Copy */
     uint32_t mcl;         /* most blocks of one Copy */

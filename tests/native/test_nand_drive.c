@@ -1102,7 +1102,8 @@ static void test_a_worn_out_drive_is_read_only_and_keeps_its_data(void **state)
 /* ---- What the drive reports about writes and formats. */
 
 /* A unit of 4096 bytes is never torn, so writes within eight aligned blocks of
- * 512 bytes are atomic.  A block of 4096 bytes is atomic in any case. */
+ * 512 bytes are atomic.  A block of 4096 bytes is atomic in any case.  Hosts
+ * are asked to write whole units. */
 WITH_FIXTURE(setup_nand, teardown)
 static void test_a_namespace_reports_that_a_unit_is_never_torn(void **state)
 {
@@ -1127,6 +1128,12 @@ static void test_a_namespace_reports_that_a_unit_is_never_torn(void **state)
         assert_int_equal(get_le16(page + ID_NS_NABSN), blocks - 1);
         assert_int_equal(get_le16(page + ID_NS_NABSPF), blocks - 1);
         assert_int_equal(get_le16(page + ID_NS_NABO), 0);
+        assert_int_equal(page[ID_NS_NSFEAT] & NSFEAT_OPTPERF, NSFEAT_OPTPERF);
+        assert_int_equal(get_le16(page + ID_NS_NPWG), blocks - 1);
+        assert_int_equal(get_le16(page + ID_NS_NPWA), blocks - 1);
+        assert_int_equal(get_le16(page + ID_NS_NPDG), blocks - 1);
+        assert_int_equal(get_le16(page + ID_NS_NPDA), blocks - 1);
+        assert_int_equal(get_le16(page + ID_NS_NOWS), blocks - 1);
     }
     assert_int_equal(host_identify(&bed.host->host, 1, 0, page), 0);
     assert_int_equal(get_le16(page + ID_CTRL_AWUN), 0);

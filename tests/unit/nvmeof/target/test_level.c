@@ -90,6 +90,10 @@ static void test_the_data_sheet_has_nothing_that_is_newer(void **state)
     assert_int_equal(get_le16(id + ID_CTRL_OCFS), 0);
     id = identify_data(fake, admin, CNS_NAMESPACE, 1);
     assert_int_equal(id[ID_NS_DLFEAT], 0);
+    assert_int_equal(id[ID_NS_NSFEAT] & NSFEAT_OPTPERF, 0);
+    for (unsigned int i = ID_NS_NPWG; i < ID_NS_NOWS + 2; i++) {
+        assert_int_equal(id[i], 0);
+    }
     assert_int_equal(get_le16(id + ID_NS_MSSRL), 0);
     assert_int_equal(get_le32(id + ID_NS_MCL), 0);
     for (size_t i = 0; i < ARRAY_LEN(logs); i++) {

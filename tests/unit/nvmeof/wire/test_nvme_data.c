@@ -127,15 +127,17 @@ static void test_identify_namespace_matches_golden_bytes(void **state)
         .dlfeat = 9,
         .nsattr = 1,
         .atomic_blocks = 8,
+        .preferred_blocks = 16,
         .nguid = (const uint8_t *)"0123456789abcdef",
         .eui64 = (const uint8_t *)"EUIEUI64",
     };
     static const struct patch golden[] = {
         AT(0, "\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02"),
-        AT(24, "\x02\x01\x01"),
+        AT(24, "\x12\x01\x01"),
         AT(30, "\x01"),
         AT(33, "\x09\x07\0\x07\0\0\0\x07\0\0\0\x07"),
         AT(48, "\0\0\0\0\x02"),
+        AT(64, "\x0f\0\x0f\0\x0f\0\x0f\0\x0f\0"),
         AT(92, "\x0b\x0a"),
         AT(99, "\x01"),
         AT(104, "0123456789abcdef"),
