@@ -57,6 +57,18 @@ uint16_t addresses_portid(const struct addresses *addresses, uint8_t local)
                : (uint16_t)(addresses->port[local] + 1);
 }
 
+uint32_t addresses_link(const struct addresses *addresses, uint8_t local)
+{
+    const struct ip_addr *ip = &addresses->ip[local];
+    uint32_t v4 = ip_addr_is_v4(ip);
+
+    return ip_addr_is_link_local(ip)
+               ? ((uint32_t)addresses->vlan[local] << 8 |
+                  (uint32_t)addresses->port[local] << 1 | v4) +
+                     1
+               : 0;
+}
+
 static void build_list(struct addresses *addresses)
 {
     addresses->count = 0;
@@ -71,6 +83,7 @@ static void build_list(struct addresses *addresses)
             .trtype = TRTYPE_RDMA,
             .adrfam = ip_addr_is_v4(&addresses->ip[i]) ? 1 : 2,
             .portid = addresses_portid(addresses, i),
+            .link = addresses_link(addresses, i),
         };
         memcpy(entry->traddr, text.text, sizeof(text.text));
         log_format(entry->trsvcid, sizeof(entry->trsvcid), "%u",

@@ -42,4 +42,10 @@ MUST_USE bool addresses_update(struct addresses *addresses);
 /** The portid of the discovery entry of an address; 0 when it has none. */
 uint16_t addresses_portid(const struct addresses *addresses, uint8_t local);
 
+/**
+ * The number of the link, and of the family, of a link-local address; 0 for all
+ * other addresses.
+ */
+uint32_t addresses_link(const struct addresses *addresses, uint8_t local);
+
 #endif

@@ -358,7 +358,8 @@ void drive_update_addresses(struct drive *drive)
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         if (addresses->changed & BIT(i)) {
             rdma_transport_set_address(drive->rdma, i,
-                                       addresses_portid(addresses, i));
+                                       addresses_portid(addresses, i),
+                                       addresses_link(addresses, i));
         }
     }
     nvmf_target_set_addresses(drive->target, addresses->list, addresses->count);
@@ -660,6 +661,7 @@ static enum init_result transport_start(struct drive *drive,
 
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         rdma.portid[i] = addresses_portid(&drive->addresses, i);
+        rdma.link[i] = addresses_link(&drive->addresses, i);
     }
     if (rdma.capsules == NULL || rdma.bufs == NULL) {
         return INIT_NO_MEMORY;

@@ -291,6 +291,9 @@ static enum nvme_rdma_status judge_request(
         .portid = request->laddr < NVMF_MAX_ADDRESSES
                       ? rdma->config.portid[request->laddr]
                       : 0,
+        .link = request->laddr < NVMF_MAX_ADDRESSES
+                    ? rdma->config.link[request->laddr]
+                    : 0,
         .hints = &hints,
     };
 
@@ -519,10 +522,11 @@ bool rdma_transport_init(struct rdma_transport *rdma,
 }
 
 void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
-                                uint16_t portid)
+                                uint16_t portid, uint32_t link)
 {
     ASSERT(laddr < NVMF_MAX_ADDRESSES);
     rdma->config.portid[laddr] = portid;
+    rdma->config.link[laddr] = link;
     for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
         struct rdma_queue *qp = &rdma->qps[i];
 

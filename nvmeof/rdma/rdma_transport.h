@@ -53,6 +53,7 @@ struct rdma_transport_config {
     uint16_t service_port; /* to listen on; 4420 is NVMe/RDMA's */
     /* PORTID of the discovery log's entry of each local address */
     uint16_t portid[NVMF_MAX_ADDRESSES];
+    uint32_t link[NVMF_MAX_ADDRESSES]; /* and that entry's nvmf_address.link */
     void *capsules; /* RDMA_CAPSULE_BYTES of DRAM, 64-byte aligned */
     void *bufs;     /* RDMA_BUF_BYTES of DRAM, 4096-byte aligned */
     /* Called for each connection event; may be NULL. */
@@ -84,7 +85,7 @@ void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs);
  * Connections that use the former address end at the next step.
  */
 void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
-                                uint16_t portid);
+                                uint16_t portid, uint32_t link);
 
 /** The address of the host at the other end of a queue pair. */
 struct rdma_cm_peer rdma_transport_peer(const struct rdma_transport *rdma,

@@ -95,6 +95,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     ctrl->generation = next_generation(ctrl->generation);
     ctrl->is_discovery = is_discovery;
     ctrl->portid = admin->portid;
+    ctrl->link = admin->link;
     ctrl->transport = admin->transport;
     ctrl->shst = SHST_NORMAL;
     ctrl->cc = 0;

@@ -6,7 +6,13 @@
  * port (DUPRETINFO), so that a host finds every path through any of them.
  * Spec: NVMe over Fabrics 1.1 section 5.3.
  *
- * Left out: views that differ from host to host.
+ * A link-local address is an exception.  It means nothing on another link, and
+ * an entry has no place for the zone that a host of this link needs to use it.
+ * So only hosts that have come in through a link-local address of the same link
+ * are told of it: they know the zone.
+ * Spec: RFC 4007 section 6, RFC 3927 section 2.7.
+ *
+ * Left out: other views that differ from host to host.
  */
 #include "nvmeof/wire/discovery.h"
 
@@ -16,15 +22,49 @@
 
 enum { ENTRIES_OF_ADDRESS = 2 };
 
-static uint32_t count_entries(const struct nvmf_target *target)
+static bool may_know(const struct nvmf_ctrl *ctrl,
+                     const struct nvmf_address *address)
 {
-    return (uint32_t)ENTRIES_OF_ADDRESS * target->address_count +
+    return address->link == 0 || address->link == ctrl->link;
+}
+
+/* The addresses that a host may know. */
+static uint32_t count_addresses(const struct nvmf_target *target,
+                                const struct nvmf_ctrl *ctrl)
+{
+    uint32_t count = 0;
+
+    for (uint8_t i = 0; i < target->address_count; i++) {
+        count += may_know(ctrl, &target->address[i]);
+    }
+    return count;
+}
+
+/* The n-th of them, from 0, of which there are more. */
+static const struct nvmf_address *nth_address(const struct nvmf_target *target,
+                                              const struct nvmf_ctrl *ctrl,
+                                              uint32_t n)
+{
+    const struct nvmf_address *address = target->address;
+
+    while (!may_know(ctrl, address) || n-- != 0) {
+        address++;
+    }
+    return address;
+}
+
+static uint32_t count_entries(const struct nvmf_target *target,
+                              const struct nvmf_ctrl *ctrl)
+{
+    return (uint32_t)ENTRIES_OF_ADDRESS * count_addresses(target, ctrl) +
            target->referral_count;
 }
 
-uint32_t discovery_log_len(const struct nvmf_target *target)
+uint32_t discovery_log_len(const struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl)
 {
-    return DISCOVERY_HEADER_LEN + DISCOVERY_ENTRY_LEN * count_entries(target);
+    return DISCOVERY_HEADER_LEN +
+           DISCOVERY_ENTRY_LEN * count_entries(target, ctrl);
 }
 
 static void emit_referral(struct nvmf_target *target,
@@ -51,22 +91,25 @@ void discovery_log_part(struct nvmf_target *target,
 {
     const struct nvmf_config *config = &target->config;
     const struct nvmf_address *address;
-    bool is_nvm = part <= target->address_count;
+    uint32_t count = count_addresses(target, ctrl);
+    bool is_nvm = part <= count;
     bool is_rdma;
-    uint32_t own = (uint32_t)ENTRIES_OF_ADDRESS * target->address_count;
+    uint32_t own = (uint32_t)ENTRIES_OF_ADDRESS * count;
+    uint16_t eflags;
 
-    (void)ctrl;
     if (part == 0) {
         discovery_header_emit(target->page, target->genctr,
-                              count_entries(target));
+                              count_entries(target, ctrl));
         return;
     }
     if (part > own) {
         emit_referral(target, &target->referral[part - own - 1]);
         return;
     }
-    address = &target->address[(part - 1) % target->address_count];
+    address = nth_address(target, ctrl, (part - 1) % count);
     is_rdma = address->trtype == TRTYPE_RDMA;
+    eflags =
+        address->link == 0 ? EFLAGS_DUPRETINFO | EFLAGS_EPCSD : EFLAGS_EPCSD;
     discovery_entry_emit(
         target->page,
         &(struct discovery_entry){
@@ -77,7 +120,7 @@ void discovery_log_part(struct nvmf_target *target,
             .portid = address->portid,
             .cntlid = NVME_CNTLID_DYNAMIC,
             .asqsz = NVMF_ADMIN_DEPTH,
-            .eflags = is_nvm ? 0 : EFLAGS_DUPRETINFO | EFLAGS_EPCSD,
+            .eflags = is_nvm ? 0 : eflags,
             .trsvcid = address->trsvcid,
             .subnqn = is_nvm ? config->subnqn : config->discovery_nqn,
             .traddr = address->traddr,

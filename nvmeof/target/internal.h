@@ -966,7 +966,8 @@ void pel_build(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
                uint32_t part);
 
 /* discovery.c */
-uint32_t discovery_log_len(const struct nvmf_target *target);
+uint32_t discovery_log_len(const struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl);
 void discovery_log_part(struct nvmf_target *target,
                         const struct nvmf_ctrl *ctrl, uint32_t part);
 

@@ -480,7 +480,7 @@ static uint32_t variable_len(struct nvmf_target *target,
            : lid == LOG_TELEMETRY_CTRL   ? telemetry_ctrl_len(target)
            : lid == LOG_PERSISTENT_EVENT ? pel_len(target, ctrl)
            : lid == LOG_LBA_STATUS       ? lba_log_len(target, ctrl)
-                                         : discovery_log_len(target);
+                                         : discovery_log_len(target, ctrl);
 }
 
 static uint32_t log_len(struct nvmf_target *target,

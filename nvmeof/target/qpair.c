@@ -198,6 +198,7 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
     qpair->auth = NO_AUTH;
     qpair->has_hints = hints != NULL;
     qpair->portid = params->portid;
+    qpair->link = params->link;
     qpair->sqsize = hints != NULL ? qpair->depth : UINT16_MAX;
     qpair->sqhd = 0;
     qpair->has_sq_flow_control = true;

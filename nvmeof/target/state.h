@@ -81,6 +81,7 @@ struct nvmf_qpair {
     bool has_hints; /* QID and depth were known before Connect */
     uint16_t qid;   /* 0 until it is known */
     uint16_t portid;
+    uint32_t link;   /* of the address that the host uses */
     uint16_t depth;  /* capsules of the transport; 1 until it is known */
     uint16_t charge; /* its share of the queue budget; 0 until it is known */
     uint16_t sqsize; /* entries, as Connect said */
@@ -160,6 +161,7 @@ struct nvmf_ctrl {
     bool is_discovery;
     uint16_t cntlid;
     uint16_t portid;
+    uint32_t link; /* as nvmf_qpair.link, of its admin queue */
     const struct nvmf_transport *transport; /* of its admin queue */
     uint16_t promised;    /* I/O queues that the budget reserves for it */
     uint16_t qpair_count; /* its queue pairs that are not free yet */

@@ -55,6 +55,9 @@ struct nvmf_address {
     uint8_t trtype; /* enum nvme_trtype */
     uint8_t adrfam; /* 1 IPv4, 2 IPv6, 254 intra-host */
     uint16_t portid;
+    /* 0: every host may be told of the address.  Otherwise the number of a
+     * link: only hosts whose association has this number may. */
+    uint32_t link;
     char traddr[64]; /* ASCII, no padding */
     char trsvcid[8]; /* "4420" */
 };
@@ -394,6 +397,7 @@ struct nvmf_qpair_hints {
 struct nvmf_qpair_params {
     const struct nvmf_transport *transport; /* outlives the queue pair */
     uint16_t portid;  /* PORTID of the address that the host uses */
+    uint32_t link;    /* nvmf_address.link of that address */
     uint8_t host[16]; /* the host's address, in the transport's format */
     const struct nvmf_qpair_hints *hints; /* NULL if nothing is known yet */
 };

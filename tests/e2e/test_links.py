@@ -41,11 +41,19 @@ def test_ipv6_is_discovered_connected_and_verified(booted: Callable[..., Job]) -
 @pytest.mark.drive
 def test_a_configured_link_local_address_serves_nvme_of(
         booted: Callable[..., Job]) -> None:
-    """A configured link-local address serves NVMe-oF; the automatic one answers pings only."""
+    """A configured link-local address serves NVMe-oF; the automatic one answers pings only.
+
+    Hosts that come in through another address are not told of it.
+    """
     job = booted(ports=["10.0.0.10/24,fe80::10/64", "10.0.1.10/24"])
     job.run("ping -6 -c 1 -W 5 fe80::10%eth0")
     log = job.run("nvme discover -t rdma -a fe80::10%eth0 -s 4420")
     assert job.nqn in log
+    assert "traddr:  fe80::10\n" in log
+    for other in ("10.0.0.10", "10.0.1.10"):
+        log = job.run(f"nvme discover -t rdma -a {other} -s 4420")
+        assert job.nqn in log
+        assert "fe80" not in log
     job.run(f"nvme connect -t rdma -a fe80::10%eth0 -s 4420 -n {job.nqn}")
     verify(job)
     steps.disconnect(job)

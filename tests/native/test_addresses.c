@@ -165,6 +165,47 @@ static uint64_t read_discovery(struct nvme_host *host, const char *traddr,
     return get_le64(header + DISCOVERY_GENCTR);
 }
 
+/* Link-local addresses are for hosts that come in through them. */
+static void test_the_discovery_log_has_no_link_local_address_for_others(
+    void **state)
+{
+    static const char *const texts[] = {"fe80::10", "169.254.7.7"};
+    static struct nvme_host discovery;
+    struct host_target target;
+    bool is_listed;
+
+    (void)state;
+    assert_true(native_target(bed.host, bed.drive, 1, &target));
+    strcpy(target.subnqn, NVME_DISCOVERY_NQN);
+    target.io_queues = 0;
+    native_host_add(bed.host, &discovery, 0);
+    assert_int_equal(host_connect(&discovery, &target), 0);
+    for (unsigned int i = 0; i < ARRAY_LEN(texts); i++) {
+        struct net_address_config own = {.vlan = NET_VLAN_UNTAGGED,
+                                         .port = 1,
+                                         .prefix_bits = i == 0 ? 64 : 16};
+        int index;
+
+        own.ip = i == 0 ? (struct ip_addr){{0xfe, 0x80, [15] = 0x10}}
+                        : ip_addr_from_v4(0xa9fe0707);
+        index = net_stack_address_add(drive_stack(), &own, hal_now_us());
+        assert_in_range(index, 0, NET_CONFIGURED - 1);
+        native_drive_wake(bed.drive);
+        native_world_pass(&bed.world, UINT64_C(5000000000));
+        assert_true(net_stack_is_usable(drive_stack(), (uint8_t)index));
+        assert_int_not_equal(
+            addresses_link(&bed.drive->drive.addresses, (uint8_t)index), 0);
+        (void)read_discovery(&discovery, texts[i], &is_listed);
+        assert_false(is_listed);
+        (void)read_discovery(&discovery, "10.0.0.1", &is_listed);
+        assert_true(is_listed);
+        net_stack_address_remove(drive_stack(), (uint8_t)index);
+        native_drive_wake(bed.drive);
+        native_world_pass(&bed.world, 1000000);
+    }
+    host_disconnect(&discovery);
+}
+
 static uint32_t drive_qpairs(void)
 {
     struct rdma_usage usage;

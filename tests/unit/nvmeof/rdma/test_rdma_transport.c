@@ -804,7 +804,7 @@ static void test_its_address_is_removed_with_commands_in_every_state(
     struct crowd crowd;
 
     make_crowd(f, &crowd);
-    rdma_transport_set_address(&f->rdma, 1, 9);
+    rdma_transport_set_address(&f->rdma, 1, 9, 0);
     rdma_transport_step(&f->rdma);
     assert_int_equal(queue_of(crowd.admin)->state, RDMA_QUEUE_OPEN);
     drain_crowd(f, &crowd);
@@ -998,7 +998,7 @@ static void any_end(struct chaos *chaos, struct fake_conn *conn)
         break;
     case 4:
         if (random_below(f, 4) == 0) {
-            rdma_transport_set_address(&f->rdma, 1, 1);
+            rdma_transport_set_address(&f->rdma, 1, 1, 0);
         }
         break;
     }
@@ -1079,7 +1079,7 @@ static void play_chaos(struct fixture *f, unsigned int seed)
         }
     }
     /* Remove the address of the admin queue. */
-    rdma_transport_set_address(&f->rdma, 0, 1);
+    rdma_transport_set_address(&f->rdma, 0, 1, 0);
     rdma_transport_step(&f->rdma);
     while (f->busy_count > 0) {
         media_finish(f, f->busy_count - 1);

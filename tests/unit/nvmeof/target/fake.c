@@ -256,8 +256,10 @@ uint16_t fake_open(struct fake *fake, uint16_t qid, uint16_t hsqsize)
 {
     uint16_t qpair = 0xffff;
     const struct nvmf_qpair_hints hints = {.qid = qid, .sqsize = hsqsize};
-    const struct nvmf_qpair_params params = {
-        .transport = &fake->transport, .portid = fake->portid, .hints = &hints};
+    const struct nvmf_qpair_params params = {.transport = &fake->transport,
+                                             .portid = fake->portid,
+                                             .link = fake->link,
+                                             .hints = &hints};
 
     assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &qpair),
                      NVMF_RESERVE_OK);

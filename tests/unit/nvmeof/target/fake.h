@@ -52,6 +52,7 @@ struct fake {
     struct nvmf_address address[NVMF_MAX_ADDRESSES];
     uint64_t now_us;
     uint16_t portid; /* of the connections that fake_open() makes */
+    uint32_t link;   /* of the same, too */
 
     struct fake_request *request[FAKE_REQUESTS];
     unsigned int request_count;

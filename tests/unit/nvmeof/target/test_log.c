@@ -294,6 +294,51 @@ static void test_the_discovery_log_has_both_ports_and_the_discovery_subsystem(
     }
 }
 
+/* Two ports with link-local addresses: a host of one link is not told of the
+ * addresses of the other one. */
+static void test_link_local_addresses_are_for_hosts_of_their_link(void **state)
+{
+    struct fake *fake = *state;
+    const uint8_t *log = fake->data;
+
+    for (unsigned int i = 2; i < 4; i++) {
+        fake->address[i] = fake->address[0];
+        fake->address[i].adrfam = 2;
+        fake->address[i].link = i;
+        strcpy(fake->address[i].traddr, i == 2 ? "fe80::10" : "fe80::20");
+    }
+    nvmf_target_set_addresses(fake->target, fake->address, 4);
+    for (uint32_t link = 0; link < 5; link++) {
+        bool knows_one = link == 2 || link == 3;
+        unsigned int each = knows_one ? 3 : 2;
+        uint16_t admin;
+
+        fake->link = link;
+        admin = fake_discovery_host(fake);
+        memset(fake->data, 0xa5, sizeof(fake->data));
+        get_log(fake, admin, LOG_DISCOVERY, 0, 8 * 1024);
+        assert_int_equal(get_le64(log + 8), 2 * each);
+        for (unsigned int i = 0; i < 2 * each; i++) {
+            const uint8_t *entry = log + 1024 * (i + 1);
+            const char *traddr = (const char *)entry + 512;
+            bool is_own = i % each == 2;
+
+            assert_int_equal(entry[2], i < each ? 2 : 3);
+            assert_string_equal(traddr, !is_own ? fake->address[i % each].traddr
+                                        : link == 2 ? "fe80::10"
+                                                    : "fe80::20");
+            /* Only the entries that all hosts see lead to the same log. */
+            assert_int_equal(get_le16(entry + 10), i < each ? 0
+                                                   : is_own ? 2
+                                                            : 3);
+        }
+        for (uint32_t at = 1024 * (2 * each + 1); at < 8 * 1024; at++) {
+            assert_int_equal(log[at], 0);
+        }
+        fake_close(fake, admin);
+    }
+}
+
 WITH_FIXTURE(NULL, NULL)
 static void test_the_discovery_subsystem_has_a_unique_name_too(void **state)
 {
