@@ -540,6 +540,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     struct nvmf_config target = {
         .vid = VENDOR_QEMU,
         .ssvid = VENDOR_QEMU,
+        .ieee = {identity->nguid[10], identity->nguid[9], identity->nguid[8]},
         .genctr = (uint64_t)config->generation << 16,
         .vs = config->config->network.profile == CONFIG_PROFILE_DATASHEET
                   ? NVMF_VS_1_2_1

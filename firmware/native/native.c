@@ -43,6 +43,9 @@ static void make_identity(struct identity *identity, uint8_t number,
     identity->uuid[8] = 0x80;
     identity->uuid[11] = number;
     identity->nguid[0] = 0xe5;
+    identity->nguid[8] = 0x02; /* an OUI that is administered locally */
+    identity->nguid[9] = 0xe5;
+    identity->nguid[10] = 0x5d;
     identity->nguid[11] = number;
     if (nqn != NULL) {
         log_format(identity->subsystem_nqn, sizeof(identity->subsystem_nqn),

@@ -104,6 +104,7 @@ def test_two_new_drives_have_different_identities(firmware):
     for drive in drives:
         assert len(set(drive.macs)) == 8
         assert all(mac[0] & 3 == 2 for mac in drive.macs)   # local, unicast
+        assert drive.nguid[8:11] == drive.macs[0][:3]       # the OUI
 
 
 def test_an_existing_drive_keeps_its_identity(firmware, tmp_path):

@@ -78,8 +78,9 @@ class Identity:
         # Modified EUI-64 of the first address, RFC 4291 appendix A.
         guid = bytes([macs[0][0] ^ 2]) + macs[0][1:3] + b"\xff\xfe" + macs[0][3:]
         drive = UUID(bytes=random_bytes(16), version=4)
-        # The last four bytes are reserved for the namespace ID: see flash.md.
-        nguid = random_bytes(8) + guid[:4] + bytes(4)
+        # The OUI of the addresses, which are administered locally, and four bytes that
+        # are reserved for the namespace ID: see flash.md.
+        nguid = random_bytes(8) + macs[0][:3] + b"\xff" + bytes(4)
         return cls(
             serial=serial or "ESSD" + random_bytes(6).hex().upper(), model=model,
             macs=macs, ca_guid=guid, uuid=drive, nguid=nguid,

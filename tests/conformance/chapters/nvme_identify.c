@@ -319,6 +319,23 @@ WITH_NVME(unused_fields)
               NVME_IDENTIFY_LEN);
 }
 
+/* An NGUID begins with an extension of 8 bytes; the OUI follows, which Identify
+ * Controller has in the reverse order. */
+static void oui_of_nguid(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    const uint8_t *nguid = nvme->ns + ID_NS_NGUID;
+    const uint8_t *ieee = nvme->ctrl + ID_CTRL_IEEE;
+
+    if (get_le64(nguid) == 0 && get_le64(nguid + 8) == 0) {
+        conf_not_applicable(conf, "the namespace has no NGUID");
+    }
+    for (unsigned int i = 0; i < 3; i++) {
+        conf_equal(conf, "a byte of the OUI", ieee[2 - i], nguid[8 + i]);
+    }
+    nvme_close(nvme);
+}
+
 #define TEST(id, clause, purpose, ...)                                         \
     CONF_TEST("identify." id, "NVMe 1.4 " clause, purpose, __VA_ARGS__)
 
@@ -327,6 +344,8 @@ static const struct conf_test tests[] = {
          "CNTLID is the one that Connect returned", cntlid),
     TEST("subnqn", "5.15.2.2; NVMe-oF 1.1 4.1",
          "SUBNQN is the one that Connect named", subnqn),
+    TEST("oui", "5.15.2.1, 5.15.2.2",
+         "the OUI in NGUID is that of Identify Controller", oui_of_nguid),
     TEST("version", "5.15.2.2, 3.1.2", "VER equals the property VS", version),
     TEST("strings", "5.15.2.2, 1.5", "SN, MN and FR are padded ASCII", strings),
     TEST("entry-sizes", "5.15.2.2; NVMe-oF 1.1 4.1",
