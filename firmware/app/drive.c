@@ -70,6 +70,13 @@ static uint64_t power_on_hours(void *ctx)
     return usage_keeper_power_on_hours(&drive->keeper);
 }
 
+static uint32_t acting_host(void *ctx)
+{
+    const struct drive *drive = ctx;
+
+    return nvmf_target_acting_host(drive->target);
+}
+
 static void settings_start(struct drive *drive,
                            const struct drive_config *config)
 {
@@ -452,6 +459,8 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
         .save_ctx = namespaces->save_ctx,
         .power_on_hours = power_on_hours,
         .hours_ctx = drive,
+        .acting_host = acting_host,
+        .acting_ctx = drive,
         .medium_blocks = medium->size_blocks,
         .has_cache = medium->has_cache,
         .has_metadata = drive->nand.ftl != NULL,

@@ -49,14 +49,40 @@ static void update_maps(struct volume *volume)
     }
 }
 
-static bool may_write(const struct volume *volume)
+static uint32_t acting_host(const struct volume *volume)
 {
     const struct volume_config *config = &volume->config;
-    uint64_t hours = config->power_on_hours != NULL
-                         ? config->power_on_hours(config->hours_ctx)
-                         : 0;
 
-    return volume->writes < VOLUME_WRITES_FREE + hours * VOLUME_WRITES_PER_HOUR;
+    return config->acting_host != NULL ? config->acting_host(config->acting_ctx)
+                                       : 0;
+}
+
+static uint64_t hours_on(const struct volume *volume)
+{
+    const struct volume_config *config = &volume->config;
+
+    return config->power_on_hours != NULL
+               ? config->power_on_hours(config->hours_ctx)
+               : 0;
+}
+
+/* How many writes are left for all hosts. */
+static uint64_t writes_left(const struct volume *volume)
+{
+    uint64_t allowed =
+        VOLUME_WRITES_FREE + hours_on(volume) * VOLUME_WRITES_PER_HOUR;
+
+    return allowed > volume->writes ? allowed - volume->writes : 0;
+}
+
+static bool may_write(struct volume *volume)
+{
+    uint64_t left = writes_left(volume);
+
+    return volume->config.acting_host == NULL
+               ? left != 0
+               : write_shares_allow(&volume->shares, acting_host(volume),
+                                    hours_on(volume), left);
 }
 
 static struct volume_table *begin_change(struct volume *volume)
@@ -87,14 +113,21 @@ static enum nvmf_volume_result save_draft(struct volume *volume)
 /* As save_draft(), unless the table was written too often. */
 static enum nvmf_volume_result save_change(struct volume *volume)
 {
+    enum nvmf_volume_result result;
+
     if (!may_write(volume)) {
         log_line(volume->config.log,
                  "namespaces: a change is refused, because the table in flash "
-                 "was written %u times; %u changes an hour are possible",
+                 "was written %u times and this host's share is used up; %u "
+                 "changes an hour are possible",
                  volume->writes, VOLUME_WRITES_PER_HOUR);
         return NVMF_VOLUME_TOO_OFTEN;
     }
-    return save_draft(volume);
+    result = save_draft(volume);
+    if (result == NVMF_VOLUME_OK) {
+        write_shares_count(&volume->shares, acting_host(volume));
+    }
+    return result;
 }
 
 /* ---- The start. */
@@ -120,7 +153,7 @@ static void divide_medium(struct volume *volume)
         if (volume_table_divide(table, plan)) {
             update_maps(volume);
             begin_change(volume);
-            (void)save_change(volume);
+            (void)save_draft(volume); /* no host is there yet */
             return;
         }
         log_line(config->log,

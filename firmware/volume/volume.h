@@ -13,6 +13,7 @@
 
 #include "firmware/hal/log.h"
 #include "firmware/store/identity.h"
+#include "firmware/store/write_shares.h"
 #include "firmware/volume/volume_table.h"
 #include "nvmeof/limits.h"
 #include "nvmeof/target/media.h"
@@ -25,8 +26,9 @@ enum {
     /*
      * The flash endures 100,000 erasures of each sector, and 8 places take
      * turns.  The first writes are always possible, so that nobody is held up
-     * while setting a drive up.  A host that goes on changing the table at the
-     * rate that is allowed then wears the flash out in 3.7 years.
+     * while setting a drive up.  Hosts that go on changing the table at the
+     * rate that is allowed then wear the flash out in 3.7 years.  Each host has
+     * a share of the writes that are left.
      */
     VOLUME_WRITES_FREE = 4096,
     VOLUME_WRITES_PER_HOUR = 24,
@@ -61,6 +63,10 @@ struct volume_config {
     void *save_ctx;
     uint64_t (*power_on_hours)(void *ctx);
     void *hours_ctx;
+    /* A number for the host that changes something now; 0: nobody.  NULL: all
+     * changes are the same one's, who may use up all writes. */
+    uint32_t (*acting_host)(void *ctx);
+    void *acting_ctx;
 
     /* The medium: one namespace with blocks of 512 bytes. */
     bool (*submit)(void *ctx, const struct media_io *io);
@@ -133,6 +139,7 @@ struct volume {
     bool has_work;
 
     uint32_t writes;
+    struct write_shares shares;
     struct volume_table table;
     struct volume_table draft; /* a change that is not saved yet */
     uint8_t record[VOLUME_RECORD_MAX];

@@ -640,6 +640,13 @@ uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl)
     return crc32_update(0, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn)) | 1;
 }
 
+uint32_t nvmf_target_acting_host(const struct nvmf_target *target)
+{
+    return target->acting_ctrl != NO_CTRL
+               ? ctrl_host_number(&target->ctrl[target->acting_ctrl])
+               : 0;
+}
+
 bool log_takes_errors(const struct nvmf_target *target,
                       const struct nvmf_request *req)
 {

@@ -192,8 +192,12 @@ static void end_window(struct nvmf_target *target, struct nvmf_request *req,
 
 void request_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
-    uint16_t status = req->command->execute(target, req);
+    uint8_t before = target->acting_ctrl;
+    uint16_t status;
 
+    target->acting_ctrl = request_qpair(target, req)->ctrl;
+    status = req->command->execute(target, req);
+    target->acting_ctrl = before;
     if (status != NVMF_PENDING) {
         end_window(target, req, status);
     }

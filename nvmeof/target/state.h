@@ -463,6 +463,7 @@ struct nvmf_target {
 
     struct nvmf_counters counters;
     struct error_log error_log;
+    uint8_t acting_ctrl; /* whose command is being executed, or NO_CTRL */
     struct persistent_log pel;
 
     struct nvmf_buffer_wait wait_buffer;

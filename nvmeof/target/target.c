@@ -104,6 +104,7 @@ void nvmf_target_init(struct nvmf_target *target,
     target->trace = config->trace != NULL ? config->trace : &trace_off;
     target->counters = config->counters;
     target->genctr = config->genctr;
+    target->acting_ctrl = NO_CTRL;
     target->now_us = now_us;
     target->clock_set_us = now_us;
     pel_init(target);

@@ -570,6 +570,12 @@ MUST_USE bool nvmf_target_error(const struct nvmf_target *target,
 MUST_USE bool nvmf_target_error_after(const struct nvmf_target *target,
                                       uint64_t count, struct log_error *error);
 
+/**
+ * A number for the host whose command is being executed; 0: there is none.  An
+ * application that limits changes for all hosts can give each one a share.
+ */
+uint32_t nvmf_target_acting_host(const struct nvmf_target *target);
+
 /** Restore an entry of an earlier power cycle, before hosts connect. */
 void nvmf_target_restore_error(struct nvmf_target *target,
                                const struct log_error *error);

@@ -43,6 +43,7 @@ struct bed {
     size_t record_len;
     uint32_t writes;
     bool is_flash_broken;
+    uint32_t host; /* who changes the table; 0: hosts have no shares */
 
     unsigned int media_done;
     enum media_status last_status;
@@ -114,6 +115,12 @@ static size_t drop_text(void *ctx, const char *text, size_t len)
 }
 
 /* Start the volume, as after a power cut: nothing is in flight. */
+static uint32_t get_host(void *ctx)
+{
+    assert_ptr_equal(ctx, bed);
+    return bed->host;
+}
+
 static void start_drive(void)
 {
     const struct volume_config config = {
@@ -129,6 +136,8 @@ static void start_drive(void)
         .record_len = bed->record_len,
         .writes = bed->writes,
         .save = save_record,
+        .acting_host = bed->host != 0 ? get_host : NULL,
+        .acting_ctx = bed,
         .save_ctx = bed,
         .submit = submit_op,
         .submit_ctx = bed,
@@ -812,6 +821,32 @@ static void test_changes_are_limited_to_spare_the_flash(void **state)
     assert_int_equal(seam.attach(seam.ctx, 1, &host, 1, false),
                      NVMF_VOLUME_TOO_OFTEN);
     assert_true(seam.is_attached(seam.ctx, 1, "a", 1));
+}
+
+static unsigned int attach_until_refused(uint32_t by)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    struct nvmf_volume_host host = {"a", 1};
+    unsigned int changes = 0;
+
+    bed->host = by;
+    while (seam.attach(seam.ctx, 1, &host, 1,
+                       !seam.is_attached(seam.ctx, 1, "a", 1)) ==
+           NVMF_VOLUME_OK) {
+        changes++;
+    }
+    return changes;
+}
+
+static void test_a_noisy_host_leaves_others_their_changes(void **state)
+{
+    (void)state;
+    bed->host = 1;
+    start_drive();
+    assert_int_equal(attach_until_refused(1), VOLUME_WRITES_FREE / 2);
+    assert_int_equal(attach_until_refused(2), VOLUME_WRITES_FREE / 4);
+    assert_in_range(attach_until_refused(3), VOLUME_WRITES_FREE / 8 - 1,
+                    VOLUME_WRITES_FREE / 8 + 1);
 }
 
 TEST_FIXTURE(setup, teardown)
