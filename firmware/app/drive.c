@@ -80,8 +80,8 @@ static uint32_t acting_host(void *ctx)
 static void settings_start(struct drive *drive,
                            const struct drive_config *config)
 {
-    static const struct settings_ops ops = {set_link, disable_link,
-                                            apply_config, power_on_hours};
+    static const struct settings_ops ops = {
+        set_link, disable_link, apply_config, power_on_hours, acting_host};
     const struct settings_config settings = {
         .log = config->log,
         .in_force = config->config,

@@ -72,14 +72,17 @@ static bool is_saved_already(const struct settings *settings,
  * times: see SETTINGS_WRITES_FREE.  The sequence number is the number of writes
  * so far.
  */
-static bool is_too_often(const struct settings *settings)
+static bool is_too_often(struct settings *settings, uint32_t host)
 {
     uint64_t hours = settings->ops->power_on_hours != NULL
                          ? settings->ops->power_on_hours(settings->ops_ctx)
                          : 0;
+    uint64_t allowed = SETTINGS_WRITES_FREE + SETTINGS_WRITES_PER_HOUR * hours;
+    uint64_t left = allowed - MIN(allowed, settings->saved.sequence);
 
-    return settings->saved.sequence >=
-           SETTINGS_WRITES_FREE + SETTINGS_WRITES_PER_HOUR * hours;
+    return host == 0
+               ? left == 0
+               : !write_shares_allow(&settings->shares, host, hours, left);
 }
 
 /* Write `config`, unless the flash holds it already, and note it as saved. */
@@ -87,9 +90,12 @@ static enum settings_result save_config(struct settings *settings,
                                         const struct config *config)
 {
     uint32_t writes = settings->saved.sequence;
+    uint32_t host = settings->ops->acting_host != NULL
+                        ? settings->ops->acting_host(settings->ops_ctx)
+                        : 0;
 
     if (!is_saved_already(settings, config)) {
-        if (is_too_often(settings)) {
+        if (is_too_often(settings, host)) {
             log_line(settings->log,
                      "settings: not saved: after %u writes, the flash takes "
                      "only %u more in each hour of power-on",
@@ -105,6 +111,9 @@ static enum settings_result save_config(struct settings *settings,
             return SETTINGS_NOT_SAVED;
         }
         writes++;
+        if (host != 0) {
+            write_shares_count(&settings->shares, host);
+        }
     }
     settings->saved = *config;
     settings->saved.sequence = writes;

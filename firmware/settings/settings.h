@@ -13,6 +13,7 @@
 #include "firmware/settings/config_check.h"
 #include "firmware/hal/log.h"
 #include "firmware/store/config.h"
+#include "firmware/store/write_shares.h"
 
 /* The strap pins: docs/hardware/soc.md, section 5. */
 enum {
@@ -41,15 +42,19 @@ struct settings_ops {
 
     /* The hours of power-on, over all power cycles.  NULL: unknown. */
     uint64_t (*power_on_hours)(void *ctx);
+
+    /* A number for the host that changes something now; 0: none, but the owner
+     * at the console.  NULL: there are no hosts. */
+    uint32_t (*acting_host)(void *ctx);
 };
 
 /*
  * A sector of the flash endures 100,000 erasures, and the two copies of the
  * configuration take turns.  SETTINGS_WRITES_FREE writes are always possible,
  * so that nobody is held up while working with a drive.  After those, each hour
- * of power-on allows SETTINGS_WRITES_PER_HOUR more.  A host that saves whenever
- * it may needs (200,000 - 1,024) / 6 hours, nearly four years, to wear the
- * flash out.
+ * of power-on allows SETTINGS_WRITES_PER_HOUR more.  Hosts that save whenever
+ * they may need (200,000 - 1,024) / 6 hours, nearly four years, to wear the
+ * flash out.  Each host has a share of the writes that are left.
  */
 enum { SETTINGS_WRITES_FREE = 1024, SETTINGS_WRITES_PER_HOUR = 6 };
 
@@ -76,6 +81,7 @@ struct settings {
     struct config saved;
     struct config staged; /* valid if is_staged */
     bool is_staged;
+    struct write_shares shares;
 };
 
 enum settings_result {

@@ -85,7 +85,7 @@ static void apply_config(void *ctx, const struct config *before,
 }
 
 static const struct settings_ops ops = {set_link, disable_link, apply_config,
-                                        NULL};
+                                        NULL, NULL};
 
 static void note_mistake(void *ctx, const char *text)
 {
