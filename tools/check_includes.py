@@ -60,6 +60,7 @@ MAY_INCLUDE = {
                        "firmware/store", "nvmeof/target/target.h",
                        "nvmeof/wire"],
     "firmware/volume": ["lib", "firmware/hal", "firmware/store/identity.h",
+                        "firmware/store/write_shares.h",
                         "nvmeof/limits.h", "nvmeof/target/media.h",
                         "nvmeof/target/reservation.h",
                         "nvmeof/target/volume.h"],

@@ -89,7 +89,7 @@ struct header {
 
 enum { RINGS_MAX = 2 };
 
-static uint32_t rings(const struct area *area)
+static uint32_t count_rings(const struct area *area)
 {
     return area->mirror_addr != 0 ? RINGS_MAX : 1;
 }
@@ -189,12 +189,13 @@ enum area_result area_read(const struct flash *flash, const struct area *area,
         struct header found[RINGS_MAX] = {0};
         uint32_t newest = 0;
 
-        for (uint32_t ring = 0; ring < rings(area); ring++) {
+        for (uint32_t ring = 0; ring < count_rings(area); ring++) {
             found[ring] = find_newest(flash, area, ring, below, &written);
             newest = MAX(newest, found[ring].sequence);
         }
         *sequence = MAX(*sequence, newest);
-        for (uint32_t ring = 0; newest != 0 && ring < rings(area); ring++) {
+        for (uint32_t ring = 0; newest != 0 && ring < count_rings(area);
+             ring++) {
             if (found[ring].sequence == newest &&
                 read_body(flash, &found[ring], buf, size)) {
                 *len = found[ring].len;
@@ -273,7 +274,7 @@ bool area_write(const struct flash *flash, const struct area *area,
 {
     uint32_t next = *sequence + 1;
 
-    for (uint32_t ring = 0; ring < rings(area); ring++) {
+    for (uint32_t ring = 0; ring < count_rings(area); ring++) {
         uint32_t addr = copy_addr(area, ring, next);
 
         if (!erase_place(flash, addr, len) ||
@@ -298,9 +299,9 @@ bool area_write_erased(const struct flash *flash, const struct area *area,
 }
 
 /* Whether a place holds these bytes with this sequence number. */
-static bool holds(const struct flash *flash, const struct area *area,
-                  uint32_t ring, uint32_t sequence, const uint8_t *buf,
-                  size_t len)
+static bool place_holds(const struct flash *flash, const struct area *area,
+                        uint32_t ring, uint32_t sequence, const uint8_t *buf,
+                        size_t len)
 {
     struct header header = read_header(flash, area, ring, sequence);
     uint32_t crc = 0;
@@ -331,7 +332,7 @@ enum area_repair area_repair(const struct flash *flash, const struct area *area,
     for (uint32_t ring = 0; ring < RINGS_MAX; ring++) {
         struct header header = read_header(flash, area, ring, *sequence);
 
-        is_held[ring] = holds(flash, area, ring, *sequence, buf, len);
+        is_held[ring] = place_holds(flash, area, ring, *sequence, buf, len);
         /* An older copy there says that the write was not finished. */
         was_written &= header.was_written &&
                        (header.sequence == *sequence || header.sequence == 0);

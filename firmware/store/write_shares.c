@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/store/write_shares.h"
 
-static void halve(struct write_shares *shares, uint64_t hours)
+static void halve_used(struct write_shares *shares, uint64_t hours)
 {
     uint64_t passed = hours > shares->hours ? hours - shares->hours : 0;
 
@@ -32,7 +32,7 @@ bool write_shares_allow(struct write_shares *shares, uint32_t host,
 {
     unsigned int i;
 
-    halve(shares, hours);
+    halve_used(shares, hours);
     i = find_host(shares, host);
     return left != 0 &&
            (shares->of[i].host != host || shares->of[i].used < left);

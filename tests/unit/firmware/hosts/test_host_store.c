@@ -218,10 +218,10 @@ enum before {
     BEFORE_DAMAGED_BOTH,
     BEFORE_OLDER_FIRMWARE,
     BEFORE_OLDER_DAMAGED, /* its newest copy is damaged */
-    BEFORES,
+    STATES_BEFORE,
 };
 
-static void prepare(enum before before)
+static void prepare_flash(enum before before)
 {
     memset(part, 0xff, sizeof(part));
     make_list(2, 4);
@@ -242,7 +242,7 @@ static void prepare(enum before before)
     }
 }
 
-static const enum host_store_state state_before[BEFORES] = {
+static const enum host_store_state state_before[STATES_BEFORE] = {
     [BEFORE_EMPTY] = HOST_STORE_EMPTY,
     [BEFORE_BOTH] = HOST_STORE_INTACT,
     [BEFORE_DAMAGED_A] = HOST_STORE_INTACT,
@@ -282,7 +282,7 @@ static void sweep_cuts(enum before before, bool is_change)
     static struct host_list old, fresh;
     bool is_done = false;
 
-    prepare(before);
+    prepare_flash(before);
     old = list;
     make_list(3, 9);
     fresh = is_change ? list : old;
@@ -320,7 +320,7 @@ static void sweep_cuts(enum before before, bool is_change)
 static void test_a_power_cut_leaves_the_old_or_the_new_list(void **state)
 {
     (void)state;
-    for (unsigned int before = 0; before < BEFORES; before++) {
+    for (unsigned int before = 0; before < STATES_BEFORE; before++) {
         sweep_cuts((enum before)before, true);
     }
 }
@@ -347,7 +347,7 @@ static void test_a_failed_operation_is_reported(void **state)
         enum host_save saved;
         bool is_new;
 
-        prepare(BEFORE_BOTH);
+        prepare_flash(BEFORE_BOTH);
         old = list;
         make_list(3, 9);
         fresh = list;
@@ -445,7 +445,7 @@ static void test_no_flipped_bit_makes_a_header_unfinished(void **state)
 static void test_two_damaged_copies_let_nobody_in(void **state)
 {
     (void)state;
-    prepare(BEFORE_DAMAGED_BOTH);
+    prepare_flash(BEFORE_DAMAGED_BOTH);
     assert_int_equal(host_store_read(&flash, &found), HOST_STORE_DAMAGED);
     assert_int_equal(found.count, 0);
     assert_int_equal(host_store_repair(&flash, &found), HOST_REPAIR_NONE);
@@ -458,13 +458,13 @@ static void test_an_older_copy_of_older_firmware_does_not_come_back(
     void **state)
 {
     (void)state;
-    prepare(BEFORE_OLDER_DAMAGED);
+    prepare_flash(BEFORE_OLDER_DAMAGED);
     assert_int_equal(host_store_read(&flash, &found), HOST_STORE_DAMAGED);
     assert_int_equal(found.count, 0);
-    prepare(BEFORE_OLDER_FIRMWARE);
+    prepare_flash(BEFORE_OLDER_FIRMWARE);
     part[FLASH_HOSTS_A_ADDR + 700] ^= 0x10; /* the older one */
     assert_int_equal(host_store_read(&flash, &found), HOST_STORE_DAMAGED);
-    prepare(BEFORE_OLDER_FIRMWARE);
+    prepare_flash(BEFORE_OLDER_FIRMWARE);
     assert_list_in_force();
     assert_int_equal(host_store_repair(&flash, &list), HOST_REPAIR_FINISHED);
     part[FLASH_HOSTS_A_ADDR + 700] ^= 0x10;

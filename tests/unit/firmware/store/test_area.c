@@ -237,7 +237,7 @@ static void test_an_older_copy_that_is_damaged_is_passed_over(void **state)
     assert_int_equal(number, 1);
 }
 
-static enum area_repair repair(uint32_t number, uint32_t *sequence)
+static enum area_repair repair_area(uint32_t number, uint32_t *sequence)
 {
     size_t len = make_body(number);
 
@@ -269,11 +269,11 @@ static void test_a_power_cut_leaves_one_of_two_rings(void **state)
             assert_true(number == n || (number == n - 1 && !is_done));
             assert_int_equal(found, sequence);
             if (cut % 29 == 0) {
-                enum area_repair was = repair(number, &found);
+                enum area_repair was = repair_area(number, &found);
 
                 assert_true(was == AREA_REPAIR_NONE ||
                             was == AREA_REPAIR_FINISHED);
-                assert_int_equal(repair(number, &found), AREA_REPAIR_NONE);
+                assert_int_equal(repair_area(number, &found), AREA_REPAIR_NONE);
                 assert_int_equal(read_number(&number, &found), AREA_OK);
                 assert_true(number == n || (number == n - 1 && !is_done));
             }
@@ -302,12 +302,13 @@ static void test_one_damaged_copy_changes_nothing(void **state)
                 continue; /* reserved bytes, which the CRC covers */
             }
             /* Without its magic, a copy looks like an unfinished one. */
-            assert_int_equal(repair(5, &found), at >= 24 && at < AREA_HEADER_LEN
-                                                    ? AREA_REPAIR_FINISHED
-                                                    : AREA_REPAIR_DAMAGE);
+            assert_int_equal(repair_area(5, &found),
+                             at >= 24 && at < AREA_HEADER_LEN
+                                 ? AREA_REPAIR_FINISHED
+                                 : AREA_REPAIR_DAMAGE);
             assert_int_equal(read_number(&number, &found), AREA_OK);
             assert_int_equal(number, 5);
-            assert_int_equal(repair(5, &found), AREA_REPAIR_NONE);
+            assert_int_equal(repair_area(5, &found), AREA_REPAIR_NONE);
         }
     }
 }
@@ -348,8 +349,8 @@ static void test_a_kept_drive_gets_its_mirror(void **state)
     memcpy(before, data, sizeof(data));
     assert_int_equal(read_number(&number, &found), AREA_OK);
     assert_int_equal(number, 4);
-    assert_int_equal(repair(4, &found), AREA_REPAIR_FINISHED);
-    assert_int_equal(repair(4, &found), AREA_REPAIR_NONE);
+    assert_int_equal(repair_area(4, &found), AREA_REPAIR_FINISHED);
+    assert_int_equal(repair_area(4, &found), AREA_REPAIR_NONE);
     data[ADDR + COPY_BYTES] ^= 1;
     assert_int_equal(read_number(&number, &found), AREA_OK);
     assert_int_equal(number, 4);
