@@ -94,6 +94,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     ctrl->cntlid = (uint16_t)(ctrl->generation << 8 | (index + 1));
     ctrl->generation = next_generation(ctrl->generation);
     ctrl->is_discovery = is_discovery;
+    ctrl->has_been_reset = target->was_reset;
     ctrl->portid = admin->portid;
     ctrl->link = admin->link;
     ctrl->transport = admin->transport;
@@ -356,6 +357,7 @@ void ctrl_part(struct nvmf_target *target, uint8_t index)
     reset_ctrl_to(target, ctrl, CTRL_PARTING);
     ns_detach_all(target, ctrl);
     ctrl->cc = 0;
+    ctrl->has_been_reset = true;
     wheel_stop(&target->wheel, timer);
     wheel_start(&target->wheel, timer, target->now_us + PARTING_MS * 1000ull);
 }
@@ -463,6 +465,9 @@ uint32_t ctrl_csts(const struct nvmf_ctrl *ctrl)
     }
     if (ctrl->state == CTRL_FAILED) {
         csts |= CSTS_CFS;
+    }
+    if (ctrl->has_been_reset && !ctrl->is_discovery) {
+        csts |= CSTS_NSSRO;
     }
     return csts;
 }

@@ -183,13 +183,12 @@ static uint64_t cap_get(const struct nvmf_target *target,
 {
     bool has_crms = level_has(target, LEVEL_PROPERTY, PROPERTY_CRTO);
 
-    (void)ctrl;
     return (NVMF_MAX_DEPTH - 1) | /* MQES */
            1ull << 16 |           /* CQR: always 1 over fabrics */
-           (uint64_t)READY_TIMEOUT_500MS << 24 | /* TO */
-           1ull << 36 |                          /* NSSRS */
-           1ull << 37 |                          /* CSS: NVM command set */
-           (has_crms ? 1ull << 59 : 0);          /* CRMS: with media */
+           (uint64_t)READY_TIMEOUT_500MS << 24 |   /* TO */
+           (ctrl->is_discovery ? 0 : 1ull << 36) | /* NSSRS */
+           1ull << 37 |                            /* CSS: NVM command set */
+           (has_crms ? 1ull << 59 : 0);            /* CRMS: with media */
 }
 
 static uint64_t vs_get(const struct nvmf_target *target,
@@ -271,6 +270,7 @@ static uint16_t nssr_set(struct nvmf_target *target, struct nvmf_request *req,
         return NVME_SC_SUCCESS; /* any other value does nothing */
     }
     pel_note_subsystem_reset(target, &target->ctrl[own]);
+    target->was_reset = true;
     request_complete(target, req, NVME_SC_SUCCESS);
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         if (i != own && target->ctrl[i].state != CTRL_FREE) {
@@ -284,18 +284,44 @@ static uint16_t nssr_set(struct nvmf_target *target, struct nvmf_request *req,
     return NVMF_PENDING;
 }
 
-static const struct {
+/* Of CSTS, only NSSRO can be written, to clear it. */
+static uint16_t csts_set(struct nvmf_target *target, struct nvmf_request *req,
+                         uint64_t value)
+{
+    struct nvmf_ctrl *ctrl = request_ctrl(target, req);
+
+    if (ctrl->is_discovery || !(value & CSTS_NSSRO)) {
+        return refuse_status(NVME_SC_CONNECT_INVALID); /* not writable */
+    }
+    ctrl->has_been_reset = false;
+    return NVME_SC_SUCCESS;
+}
+
+static const struct property_row {
     uint8_t offset;
     uint8_t size_bytes;
+    bool is_on_discovery;
     uint64_t (*get)(const struct nvmf_target *target,
                     const struct nvmf_ctrl *ctrl);
     uint16_t (*set)(struct nvmf_target *target, struct nvmf_request *req,
                     uint64_t value);
 } properties[] = {
-    {PROPERTY_CAP, 8, cap_get, NULL},       {PROPERTY_VS, 4, vs_get, NULL},
-    {PROPERTY_CC, 4, cc_get, cc_set},       {PROPERTY_CSTS, 4, csts_get, NULL},
-    {PROPERTY_NSSR, 4, nssr_get, nssr_set}, {PROPERTY_CRTO, 4, crto_get, NULL},
+    {PROPERTY_CAP, 8, true, cap_get, NULL},
+    {PROPERTY_VS, 4, true, vs_get, NULL},
+    {PROPERTY_CC, 4, true, cc_get, cc_set},
+    {PROPERTY_CSTS, 4, true, csts_get, csts_set},
+    {PROPERTY_NSSR, 4, false, nssr_get, nssr_set},
+    {PROPERTY_CRTO, 4, true, crto_get, NULL},
 };
+
+/* Whether a kind of controller has this property in this configuration. */
+static bool has_property(const struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl,
+                         const struct property_row *row)
+{
+    return level_has(target, LEVEL_PROPERTY, row->offset) &&
+           (row->is_on_discovery || !ctrl->is_discovery);
+}
 
 /*
  * Find the property at an offset; the index is ARRAY_LEN(properties) if there
@@ -303,7 +329,7 @@ static const struct {
  *
  * @return a status when the offset lies inside a property or the size is wrong
  */
-static uint16_t find_property(const struct nvmf_target *target,
+static uint16_t find_property(struct nvmf_target *target,
                               struct nvmf_request *req,
                               const struct property_command *property,
                               size_t *index)
@@ -315,7 +341,8 @@ static uint16_t find_property(const struct nvmf_target *target,
         uint32_t inside = property->offset - properties[*index].offset;
 
         if (inside >= properties[*index].size_bytes ||
-            !level_has(target, LEVEL_PROPERTY, properties[*index].offset)) {
+            !has_property(target, request_ctrl(target, req),
+                          &properties[*index])) {
             continue;
         }
         if (inside != 0) {

@@ -159,6 +159,7 @@ struct nvmf_ctrl {
     uint8_t shst;       /* enum shutdown_status */
     uint8_t generation; /* upper half of the next CNTLID */
     bool is_discovery;
+    bool has_been_reset; /* CSTS.NSSRO */
     uint16_t cntlid;
     uint16_t portid;
     uint32_t link; /* as nvmf_qpair.link, of its admin queue */
@@ -430,6 +431,7 @@ struct nvmf_target {
     struct nvmf_qpair qpair[NVMF_MAX_QPAIRS];
     struct nvmf_ctrl ctrl[NVMF_MAX_HOSTS];
     struct wheel wheel;
+    bool was_reset; /* by NSSR, since power-on */
 
     bool is_cache_on;
     bool has_volatile_cache;

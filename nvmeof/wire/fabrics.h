@@ -107,6 +107,7 @@ enum { /* CSTS */
        CSTS_RDY = 0x1,
        CSTS_CFS = 0x2,
        CSTS_SHST_SHIFT = 2,
+       CSTS_NSSRO = 0x10, /* a subsystem reset has occurred; written to clear */
 };
 
 #define NSSR_RESET 0x4e564d65u /* "NVMe" */

@@ -167,9 +167,16 @@ static void set_vs(struct conf *conf)
     read_only(conf, PROPERTY_VS, 4);
 }
 
+/* One bit of CSTS can be written, to clear it: NSSRO. */
 static void set_csts(struct conf *conf)
 {
-    read_only(conf, PROPERTY_CSTS, 4);
+    struct rc *rc = open_admin(conf);
+    uint64_t before = get_property(rc, PROPERTY_CSTS, 4);
+
+    (void)nvmf_set(rc, PROPERTY_CSTS, 4, ~before & ~(uint64_t)CSTS_NSSRO);
+    conf_equal(conf, "CSTS after a write", get_property(rc, PROPERTY_CSTS, 4),
+               before);
+    rc_close(rc);
 }
 
 static void get_cap_half(struct conf *conf)
@@ -265,6 +272,59 @@ static void property_nssr(struct conf *conf)
     rc_close(other);
 }
 
+/* Nobody has to prove anything to a discovery controller. */
+static void nssr_on_discovery(struct conf *conf)
+{
+    struct rc *other = open_admin(conf);
+    struct rc *rc = nvmf_open_discovery(conf, &(struct rc_config){.host = 1});
+    uint64_t cap = get_property(rc, PROPERTY_CAP, 8);
+
+    conf_equal(conf, "CAP.NSSRS of a discovery controller", cap >> 36 & 1, 0);
+    conf_check(conf,
+               (nvmf_set(rc, PROPERTY_NSSR, 4, NSSR_RESET) & NVME_SC_MASK) !=
+                   NVME_SC_SUCCESS,
+               "a subsystem reset by a discovery controller was accepted");
+    conf_pass(conf, NVMF_QUIET_US);
+    nvmf_expect_works(other);
+    nvmf_expect_works(rc);
+    rc_close(rc);
+    rc_close(other);
+}
+
+/* @return an admin queue that is connected after a subsystem reset */
+static struct rc *reset_subsystem(struct conf *conf)
+{
+    struct rc *rc = open_admin(conf);
+
+    if (!(get_property(rc, PROPERTY_CAP, 8) >> 36 & 1)) {
+        conf_not_applicable(conf, "CAP.NSSRS is 0");
+    }
+    conf_status(conf, "NSSR", nvmf_set(rc, PROPERTY_NSSR, 4, NSSR_RESET),
+                NVME_SC_SUCCESS);
+    rc_close(rc);
+    return open_admin(conf);
+}
+
+static void expect_nssro(struct rc *rc, const char *what, bool is_set)
+{
+    conf_equal(rc->conf, what,
+               (get_property(rc, PROPERTY_CSTS, 4) & CSTS_NSSRO) != 0, is_set);
+}
+
+static void property_nssro(struct conf *conf)
+{
+    struct rc *rc = reset_subsystem(conf);
+    struct rc *other = open_admin(conf);
+
+    expect_nssro(rc, "CSTS.NSSRO after a subsystem reset", true);
+    conf_status(conf, "a write of 1 to CSTS.NSSRO",
+                nvmf_set(rc, PROPERTY_CSTS, 4, CSTS_NSSRO), NVME_SC_SUCCESS);
+    expect_nssro(rc, "CSTS.NSSRO after it was cleared", false);
+    expect_nssro(other, "CSTS.NSSRO of another controller", true);
+    rc_close(rc);
+    rc_close(other);
+}
+
 #define TEST(id, clause, purpose, fn)                                          \
     CONF_TEST(id, "NVMe-oF 1.1 " clause, purpose, fn)
 
@@ -285,7 +345,8 @@ static const struct conf_test tests[] = {
          "CC.SHN 2 makes CSTS.SHST 2", shutdown_abrupt),
     TEST("property.set-cap", "3.6", "CAP cannot be written", set_cap),
     TEST("property.set-vs", "3.6", "VS cannot be written", set_vs),
-    TEST("property.set-csts", "3.6", "CSTS cannot be written", set_csts),
+    TEST("property.set-csts", "3.6", "CSTS cannot be written, but for NSSRO",
+         set_csts),
     TEST("property.cap-half", "3.5",
          "4 bytes of an 8-byte property are refused", get_cap_half),
     TEST("property.vs-eight", "3.5", "8 bytes of a 4-byte property are refused",
@@ -305,5 +366,10 @@ static const struct conf_test tests[] = {
          "an unknown FCTYPE is refused with Invalid Opcode", fctype_unknown),
     TEST("property.nssr", "3.6, NVMe 1.4 3.1.7",
          "NSSR with any value but \"NVMe\" resets nothing", property_nssr),
+    TEST("property.nssr-discovery", "3.6, NVMe 1.4 3.1.7",
+         "a discovery controller resets no subsystem", nssr_on_discovery),
+    TEST("property.nssro", "3.6, NVMe 1.4 3.1.6",
+         "CSTS.NSSRO is set after a subsystem reset until it is cleared",
+         property_nssro),
 };
 CONF_TESTS(conf_tests_nvmf_property, "nvmf", tests);

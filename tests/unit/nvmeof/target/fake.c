@@ -554,7 +554,9 @@ static uint16_t admin_of(struct fake *fake, uint32_t kato_ms,
 
     fake_connect(fake, qpair, 0, 31, 0xffff, kato_ms, subnqn);
     fake_property_set(fake, qpair, PROPERTY_CC, CC_ENABLE);
-    assert_int_equal(fake_property_get(fake, qpair, PROPERTY_CSTS, 4), 1);
+    assert_int_equal(fake_property_get(fake, qpair, PROPERTY_CSTS, 4) &
+                         ~(uint64_t)CSTS_NSSRO,
+                     CSTS_RDY);
     return qpair;
 }
 

@@ -554,15 +554,15 @@ static void test_the_host_that_reset_the_subsystem_may_disable_its_controller(
     assert_true(nvmf_target_ctrl_info(fake->target,
                                       fake->target->qpair[admin].ctrl, &info));
     assert_string_equal(info.state, "parting");
-    assert_int_equal(info.csts, 0);
+    assert_int_equal(info.csts, CSTS_NSSRO);
     assert_int_equal(fake_property_get(fake, admin, PROPERTY_CC, 4), 0);
-    assert_int_equal(read_csts(fake, admin), 0);
+    assert_int_equal(read_csts(fake, admin), CSTS_NSSRO);
     assert_int_equal(fake_property_set(fake, admin, PROPERTY_CC, 0).status, 0);
     /* The host can only continue with a new association. */
     assert_int_equal(
         fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE).status,
         NVME_SC_COMMAND_SEQUENCE | DNR);
-    assert_int_equal(read_csts(fake, admin), 0);
+    assert_int_equal(read_csts(fake, admin), CSTS_NSSRO);
     assert_int_equal(fake_exec(fake, admin, &keep_alive, NULL, 0).status,
                      NVME_SC_COMMAND_SEQUENCE | DNR | MORE);
     assert_int_equal(nvmf_qpair_reserve(fake->target, &late, &number),
@@ -570,6 +570,64 @@ static void test_the_host_that_reset_the_subsystem_may_disable_its_controller(
     fake_close(fake, io);
     fake_close(fake, admin);
     assert_int_equal(fake->target->ctrl_count, 0);
+}
+
+/* Every host may use a discovery controller. */
+static void test_a_discovery_controller_cannot_reset_the_subsystem(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t discovery = fake_discovery_host(fake);
+
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_CAP, 8) >> 36 & 1,
+                     1);
+    assert_int_equal(
+        fake_property_get(fake, discovery, PROPERTY_CAP, 8) >> 36 & 1, 0);
+    assert_int_equal(fake_property_get(fake, discovery, PROPERTY_NSSR, 4), 0);
+    assert_int_equal(
+        fake_property_set(fake, discovery, PROPERTY_NSSR, NSSR_RESET).status,
+        NVME_SC_CONNECT_INVALID | DNR);
+    fake_run(fake);
+    assert_int_equal(fake->disconnect_count, 0);
+    assert_int_equal(fake->subsystem_resets, 0);
+    assert_int_equal(read_csts(fake, admin), CSTS_RDY);
+    assert_int_equal(read_csts(fake, discovery), CSTS_RDY);
+}
+
+static uint16_t clear_nssro(struct fake *fake, uint16_t admin, uint32_t value)
+{
+    return fake_property_set(fake, admin, PROPERTY_CSTS, value).status;
+}
+
+/* Each controller that begins after the reset shows it until its own host has
+ * cleared it. */
+static void test_nssro_is_set_after_a_subsystem_reset(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t first = fake_host(fake, 0), second, discovery;
+
+    assert_int_equal(read_csts(fake, first), CSTS_RDY);
+    send_nssr(fake, first);
+    fake_run(fake);
+    assert_int_equal(read_csts(fake, first), CSTS_NSSRO);
+    fake_close(fake, first);
+    first = fake_host(fake, 0);
+    second = fake_host(fake, 0);
+    discovery = fake_discovery_host(fake);
+    assert_int_equal(read_csts(fake, first), CSTS_RDY | CSTS_NSSRO);
+    assert_int_equal(read_csts(fake, discovery), CSTS_RDY);
+    assert_int_equal(clear_nssro(fake, first, ~(uint32_t)CSTS_NSSRO),
+                     NVME_SC_CONNECT_INVALID | DNR);
+    assert_int_equal(clear_nssro(fake, discovery, CSTS_NSSRO),
+                     NVME_SC_CONNECT_INVALID | DNR);
+    assert_int_equal(read_csts(fake, first), CSTS_RDY | CSTS_NSSRO);
+    assert_int_equal(clear_nssro(fake, first, CSTS_NSSRO), 0);
+    assert_int_equal(read_csts(fake, first), CSTS_RDY);
+    /* A controller reset is none of the subsystem. */
+    fake_property_set(fake, first, PROPERTY_CC, 0);
+    assert_int_equal(read_csts(fake, first), 0);
+    fake_property_set(fake, second, PROPERTY_CC, 0);
+    assert_int_equal(read_csts(fake, second), CSTS_NSSRO);
 }
 
 /* Advance the time in steps.  @return the time of the first disconnect */
