@@ -40,6 +40,8 @@ enum {
     NVMF_IO_CAPSULE_LEN = 64 + NVMF_IN_CAPSULE_LEN,
 
     NVMF_PATIENCE_S = 10, /* how long the drive waits for a silent peer */
+    /* Addresses with queue pairs without proof.  Each takes a neighbour. */
+    NVMF_UNPROVEN_ADDRESSES = 256,
     NVMF_MAX_AUTHS = 64, /* authentications under way at the same time */
     NVMF_MAX_AERS = 4,   /* outstanding AERs of one controller */
     NVMF_ERROR_LOG_ENTRIES = 64,

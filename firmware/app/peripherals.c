@@ -149,8 +149,7 @@ static unsigned int bmc_controllers(void *ctx, struct mi_controller *list)
          i++) {
         struct nvmf_ctrl_info info;
 
-        if (nvmf_target_ctrl_info(drive->target, i, &info) &&
-            !info.is_discovery) {
+        if (nvmf_target_ctrl_info(drive->target, i, &info) && info.is_managed) {
             insert_controller(list, count++,
                               (struct mi_controller){
                                   .cntlid = info.cntlid,

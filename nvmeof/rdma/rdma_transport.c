@@ -23,10 +23,17 @@ void rdma_queue_fail(struct rdma_queue *qp)
     }
 }
 
+/* The peer has received the answer to its request. */
+static void confirm_queue(struct rdma_queue *qp)
+{
+    qp->is_proven = true;
+    nvmf_qpair_confirm(qp->rdma->config.target, qp->number);
+}
+
 void rdma_queue_heard(struct rdma_queue *qp)
 {
     qp->is_heard = true;
-    qp->is_proven = true;
+    confirm_queue(qp);
     qp->conn->ops->data_received(qp->conn);
 }
 
@@ -266,7 +273,36 @@ static void reject_request(struct rdma_cm_conn *conn,
                       sizeof(private_data));
 }
 
-/* Reserve a queue pair, if need be that of a half-open connection. */
+/* End a connection whose host has proven no identity, if its address has more
+ * than its share.  @return whether there was one */
+static bool displace_queue(struct rdma_transport *rdma,
+                           const struct nvmf_qpair_params *params)
+{
+    uint16_t number;
+
+    if (!nvmf_qpair_displace(rdma->config.target, params, rdma->now_us,
+                             &number)) {
+        return false;
+    }
+    rdma_queue_end_now(&rdma->qps[number]);
+    return true;
+}
+
+/* Keep neighbours for hosts: end the connections of an address if too many
+ * addresses have connections without proof. */
+static void limit_addresses(struct rdma_transport *rdma,
+                            const struct nvmf_qpair_params *params)
+{
+    uint8_t address[sizeof(params->host)] = {0};
+    uint16_t number;
+
+    while (nvmf_qpair_displace_address(rdma->config.target, params, address,
+                                       &number)) {
+        rdma_queue_end_now(&rdma->qps[number]);
+    }
+}
+
+/* Reserve a queue pair, if need be that of another connection. */
 static enum nvme_rdma_status reserve_queue(
     struct rdma_transport *rdma, const struct nvmf_qpair_params *params,
     uint16_t *number)
@@ -275,7 +311,8 @@ static enum nvme_rdma_status reserve_queue(
 
     do {
         status = nvmf_qpair_reserve(rdma->config.target, params, number);
-    } while (status == NVMF_RESERVE_NO_RESOURCES && rdma_half_open_evict(rdma));
+    } while (status == NVMF_RESERVE_NO_RESOURCES &&
+             (rdma_half_open_evict(rdma) || displace_queue(rdma, params)));
     return reserve_status(status);
 }
 
@@ -313,6 +350,7 @@ static enum nvme_rdma_status judge_request(
     };
     memcpy(params.host, request->peer.bytes, sizeof(params.host));
     rdma_half_open_limit(rdma, &request->peer);
+    limit_addresses(rdma, &params);
     return reserve_queue(rdma, &params, number);
 }
 
@@ -425,7 +463,7 @@ static void conn_established(void *ctx, struct rdma_cm_conn *conn)
     struct rdma_queue *qp = ctx;
 
     (void)conn;
-    qp->is_proven = true;
+    confirm_queue(qp);
     report_conn_event(qp, true);
 }
 

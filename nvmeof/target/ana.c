@@ -248,8 +248,8 @@ static void enter_state(struct nvmf_target *target, uint32_t anagrpid,
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         struct nvmf_ctrl *ctrl = &target->ctrl[i];
 
-        if (!ctrl_is_live(ctrl) || ctrl->is_discovery ||
-            ctrl->portid != portid || !has_group(target, ctrl, anagrpid)) {
+        if (!ctrl_is(ctrl, CTRL_IS_MEMBER) || ctrl->portid != portid ||
+            !has_group(target, ctrl, anagrpid)) {
             continue;
         }
         ns_update_ctrl_bars(target, ctrl);

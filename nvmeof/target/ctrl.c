@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Controllers: one for each association, made by the admin queue's Connect.
+ * Controllers: one for each association, made by the admin queue's Connect, and
+ * given to its host when that has proven its identity (stage.c).
  * Spec: NVM Express Base 1.4 sections 3.1, 7.3, 7.6 and 7.12; Fabrics 1.1
  * sections 4.3 to 4.6.
  *
@@ -19,7 +20,8 @@ enum {
 
 /* Allowed transitions. */
 static const uint8_t ctrl_next[CTRL_STATES] = {
-    [CTRL_FREE] = BIT(CTRL_DISABLED),
+    [CTRL_FREE] = BIT(CTRL_UNPROVEN),
+    [CTRL_UNPROVEN] = BIT(CTRL_DISABLED) | BIT(CTRL_ENDING),
     [CTRL_DISABLED] = BIT(CTRL_READY) | BIT(CTRL_FAILED) | BIT(CTRL_PARTING) |
                       BIT(CTRL_ENDING),
     [CTRL_READY] = BIT(CTRL_DISABLED) | BIT(CTRL_RESETTING) |
@@ -89,7 +91,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
         return NO_CTRL;
     }
     ctrl = &target->ctrl[index];
-    ctrl_enter(ctrl, CTRL_DISABLED);
+    ctrl_enter(ctrl, CTRL_UNPROVEN);
     /* A CNTLID is reused after 62 other CNTLIDs of the same index. */
     ctrl->cntlid = (uint16_t)(ctrl->generation << 8 | (index + 1));
     ctrl->generation = next_generation(ctrl->generation);
@@ -112,21 +114,12 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     reset_features(target, ctrl);
     pel_reset_ctrl(target, ctrl);
     lba_log_reset_ctrl(target, ctrl);
-    ns_attach_new(target, ctrl);
     target->ctrl_count++;
-    order_count_ctrls(target);
     ctrl_set_kato(target, index, kato_ms);
     return index;
 }
 
-/* Whether the controller belongs to an association that has not ended. */
-bool ctrl_is_live(const struct nvmf_ctrl *ctrl)
-{
-    return ctrl->state != CTRL_FREE && ctrl->state != CTRL_PARTING &&
-           ctrl->state != CTRL_ENDING;
-}
-
-/* @return the controller of a live association, or NO_CTRL. */
+/* @return the controller of a proven association, or NO_CTRL. */
 uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid)
 {
     uint8_t index = (uint8_t)((cntlid & 0xff) - 1);
@@ -136,7 +129,18 @@ uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid)
         return NO_CTRL;
     }
     ctrl = &target->ctrl[index];
-    return ctrl->cntlid == cntlid && ctrl_is_live(ctrl) ? index : NO_CTRL;
+    return ctrl->cntlid == cntlid && ctrl_is(ctrl, CTRL_TAKES_QUEUES) ? index
+                                                                      : NO_CTRL;
+}
+
+/* Whether the controller's admin queue was connected from that address. */
+bool ctrl_is_of_host(const struct nvmf_target *target,
+                     const struct nvmf_ctrl *ctrl, const uint8_t *host)
+{
+    uint16_t admin = ctrl->qpair[0];
+
+    return admin != NO_QPAIR && memcmp(target->qpair[admin].host, host,
+                                       sizeof(target->qpair[admin].host)) == 0;
 }
 
 /* How long the host may send no command; 0 if there is no limit. */
@@ -212,9 +216,35 @@ void ctrl_attach(struct nvmf_target *target, uint8_t index, uint16_t qid,
 {
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
 
-    ctrl->qpair[qid] = qpair;
     ctrl->qpair_count++;
-    ctrl->io_count = (uint16_t)(ctrl->io_count + (qid != 0));
+    if (qid == 0) {
+        ctrl->qpair[0] = qpair;
+    }
+}
+
+bool ctrl_takes_qid(const struct nvmf_ctrl *ctrl, uint16_t qid)
+{
+    return !ctrl->is_discovery && ctrl->state == CTRL_READY &&
+           ctrl->shst == SHST_NORMAL &&
+           qid <= (ctrl->features.number_of_queues & 0xffff) + 1;
+}
+
+void ctrl_join(struct nvmf_target *target, uint8_t index, uint16_t qid,
+               uint16_t qpair)
+{
+    struct nvmf_ctrl *ctrl = &target->ctrl[index];
+
+    ctrl->seen_us = target->now_us;
+    if (qid == 0) {
+        ctrl_enter(ctrl, CTRL_DISABLED);
+        ns_attach_new(target, ctrl);
+        order_count_ctrls(target);
+        return;
+    }
+    ASSERT(ctrl->qpair[qid] == NO_QPAIR);
+    ctrl->qpair[qid] = qpair;
+    ctrl->io_count++;
+    auth_end_claims(target, index, qid);
 }
 
 void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
@@ -250,6 +280,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
         }
     }
     event_abort_all(target, ctrl);
+    auth_end_claims(target, index, 0);
 }
 
 /* A connection has ended; some of its requests may still be in flight. */
@@ -329,6 +360,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
             qpair_disconnect(target, qpair);
         }
     }
+    auth_end_claims(target, (uint8_t)(ctrl - target->ctrl), 0);
 }
 
 /* A controller reset: CC.EN = 0 while READY or FAILED. */
@@ -384,6 +416,7 @@ static void ctrl_follow_cc(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
         }
         break;
     case CTRL_RESETTING: /* ctrl_release() reads CC again when the reset ends */
+    case CTRL_UNPROVEN:  /* its host cannot write CC */
     case CTRL_PARTING:
     case CTRL_ENDING:
     case CTRL_FREE:
@@ -406,11 +439,11 @@ void ctrl_set_cc(struct nvmf_target *target, uint8_t index, uint32_t cc)
  * progress at the medium, so that no earlier write overtakes a later one.
  * Spec: NVMe 1.4 7.3.2
  */
-void ctrl_release(struct nvmf_target *target, uint8_t index, uint16_t qid)
+void ctrl_release(struct nvmf_target *target, uint8_t index, bool was_joined)
 {
     struct nvmf_ctrl *ctrl = &target->ctrl[index];
 
-    ctrl->io_count = (uint16_t)(ctrl->io_count - (qid != 0));
+    ctrl->io_count = (uint16_t)(ctrl->io_count - was_joined);
     if (ctrl->io_count == 0 && ctrl->state == CTRL_RESETTING) {
         ctrl_enter(ctrl, CTRL_DISABLED);
         ctrl_follow_cc(target, ctrl);

@@ -84,7 +84,7 @@ void event_raise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 {
     uint32_t bits = events[event].config_bits;
 
-    if (ctrl->state != CTRL_READY ||
+    if (!ctrl_is(ctrl, CTRL_HEARS) ||
         (bits != 0 && !(ctrl->features.async_event_config & bits))) {
         return;
     }

@@ -108,9 +108,7 @@ static uint16_t connect_io(struct nvmf_target *target, struct nvmf_request *req,
     if (ctrl->transport != qpair->transport || ctrl->portid != qpair->portid) {
         return connect_invalid_data(req, CONNECT_DATA_CNTLID);
     }
-    if (ctrl->is_discovery || ctrl->state != CTRL_READY ||
-        ctrl->shst != SHST_NORMAL ||
-        connect->qid > (ctrl->features.number_of_queues & 0xffff) + 1) {
+    if (!ctrl_takes_qid(ctrl, connect->qid)) {
         return connect_invalid(req, CONNECT_QID);
     }
     if (!nqn_equal(data->subnqn, target->config.subnqn)) {
@@ -273,7 +271,7 @@ static uint16_t nssr_set(struct nvmf_target *target, struct nvmf_request *req,
     target->was_reset = true;
     request_complete(target, req, NVME_SC_SUCCESS);
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
-        if (i != own && target->ctrl[i].state != CTRL_FREE) {
+        if (i != own && ctrl_is(&target->ctrl[i], CTRL_HAS_SLOT)) {
             ctrl_end(target, i);
         }
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Who may connect: the list of allowed hosts, and in-band authentication of the
- * queues of hosts that have a key (nvmeof/auth/).
+ * queues of hosts that have a key (nvmeof/auth/).  What counts before and after
+ * it: stage.c.
  * Spec: NVM Express Base 2.0 sections 3.3 and 8.13, Fabrics 1.1 section 3.3.
  *
  * A queue whose host has a key takes no command but Authentication Send and
@@ -28,8 +29,13 @@ enum {
     AUTH_LENGTH = 44, /* TL of Authentication Send, AL of Receive */
     SECP_NVME = 0xe9,
     SPSP_DHCHAP = 0x01,
-    MESSAGE_MAX = 4096,  /* longest message that is accepted */
-    SILENCE_MS = 120000, /* for the next message, at least */
+    MESSAGE_MAX = 4096, /* longest message that is accepted */
+    /* The host chooses neither of these.  A host that is emulated may compute
+     * an exponentiation for half a minute. */
+    SILENCE_MS = 120000, /* for the next message */
+    WHOLE_MS = 300000,   /* for all messages, without the drive's arithmetic */
+    COMPUTING_MS = 1000, /* until the drive looks again whether it has done its
+                          * own part */
 };
 
 static struct nvmf_auth *auth_of(struct nvmf_target *target, uint16_t qpair)
@@ -102,13 +108,15 @@ static void report_end(struct nvmf_target *target, uint16_t qpair,
     }
 }
 
-/* The time for the next message of the host.  A host that is emulated may
- * compute an exponentiation for much longer than its keep-alive time-out. */
+/* The time for the next message of the host. */
 static void restart_timer(struct nvmf_target *target, uint16_t qpair)
 {
-    uint32_t kato_ms = target->ctrl[target->qpair[qpair].ctrl].kato_ms;
+    const struct nvmf_auth *auth = auth_of(target, qpair);
+    uint64_t left_ms = auth->end_us > target->now_us
+                           ? (auth->end_us - target->now_us) / 1000
+                           : 0;
 
-    qpair_start_timer(target, qpair, MAX(kato_ms, (uint32_t)SILENCE_MS));
+    qpair_start_timer(target, qpair, (uint32_t)MIN(left_ms, SILENCE_MS));
 }
 
 /* Number of a free session, or NO_AUTH. */
@@ -122,15 +130,6 @@ static uint8_t find_free(const struct nvmf_target *target)
     return NO_AUTH;
 }
 
-/* Whether no queue of its association has been authenticated. */
-static bool is_unproven(const struct nvmf_target *target,
-                        const struct nvmf_auth *auth)
-{
-    const struct nvmf_qpair *qpair = &target->qpair[auth->qpair];
-
-    return qpair->state == QPAIR_AUTHENTICATING && qpair->qid == 0;
-}
-
 static bool is_same_source(const struct nvmf_target *target, uint16_t a,
                            uint16_t b)
 {
@@ -138,51 +137,34 @@ static bool is_same_source(const struct nvmf_target *target, uint16_t a,
                   sizeof(target->qpair[a].host)) == 0;
 }
 
-/* The number of unproven sessions from the same source. */
-static unsigned int count_unproven(const struct nvmf_target *target,
-                                   uint16_t qpair)
+static bool has_session(const struct nvmf_target *target,
+                        const struct nvmf_qpair *qpair)
 {
-    unsigned int count = 0;
-
-    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
-        const struct nvmf_auth *auth = &target->auth[i];
-
-        count += auth->qpair != NO_QPAIR && is_unproven(target, auth) &&
-                 is_same_source(target, auth->qpair, qpair);
-    }
-    return count;
+    (void)target;
+    return qpair->auth != NO_AUTH;
 }
 
-/*
- * End the oldest session of a host that has proven nothing: one of the source
- * that has most of them, so that a source which asks for many displaces only
- * its own.
- *
- * @return whether there was one
- */
-static bool end_oldest_unproven(struct nvmf_target *target)
+/* The same, unless it is an I/O queue from the address at which its
+ * controller's host has proven its identity. */
+static bool has_strange_session(const struct nvmf_target *target,
+                                const struct nvmf_qpair *qpair)
 {
-    struct nvmf_auth *chosen = NULL;
-    unsigned int most = 0;
+    return has_session(target, qpair) &&
+           (qpair->qid == 0 ||
+            !ctrl_is_of_host(target, &target->ctrl[qpair->ctrl], qpair->host));
+}
 
-    for (uint8_t i = 0; i < NVMF_MAX_AUTHS; i++) {
-        struct nvmf_auth *auth = &target->auth[i];
-        unsigned int count;
+/* End the oldest session of the address that has most queue pairs without
+ * proof.  @return whether there was one */
+static bool end_oldest(struct nvmf_target *target, share_filter *may_go)
+{
+    uint16_t qpair = share_choose(target, may_go, NULL);
 
-        if (auth->qpair == NO_QPAIR || !is_unproven(target, auth)) {
-            continue;
-        }
-        count = count_unproven(target, auth->qpair);
-        if (count > most || (count == most && auth->number < chosen->number)) {
-            most = count;
-            chosen = auth;
-        }
-    }
-    if (chosen == NULL) {
+    if (qpair == NO_QPAIR) {
         return false;
     }
-    report_end(target, chosen->qpair, NVMF_AUTH_DISPLACED);
-    qpair_disconnect(target, chosen->qpair);
+    auth_displace(target, qpair);
+    qpair_disconnect(target, qpair);
     return true;
 }
 
@@ -234,6 +216,7 @@ static void begin_session(struct nvmf_target *target, uint16_t qpair,
 
     auth->turn = last_turn(target, qpair);
     auth->number = ++target->auth_begun;
+    auth->end_us = target->now_us + WHOLE_MS * 1000ull;
     auth->is_again = is_again;
     auth->was_skipped = false;
     auth->receive = NULL;
@@ -255,7 +238,8 @@ uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
     }
     *is_needed = has_key(&host);
     if (*is_needed && find_free(target) == NO_AUTH &&
-        !end_oldest_unproven(target) && !end_oldest_again(target)) {
+        !end_oldest(target, has_strange_session) && !end_oldest_again(target) &&
+        !end_oldest(target, has_session)) {
         return NVME_SC_CONNECT_BUSY;
     }
     return NVME_SC_SUCCESS;
@@ -296,16 +280,45 @@ void auth_release(struct nvmf_target *target, uint16_t qpair)
     }
 }
 
+/* Whether the controller's own host authenticates a queue.  Anybody may claim
+ * to be that host on an I/O queue, but not from its address. */
 bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl)
 {
     for (uint8_t i = 0; i < NVMF_MAX_AUTHS && target->auth_count != 0; i++) {
         uint16_t qpair = target->auth[i].qpair;
 
-        if (qpair != NO_QPAIR && target->qpair[qpair].ctrl == ctrl) {
+        if (qpair != NO_QPAIR && target->qpair[qpair].ctrl == ctrl &&
+            ctrl_is_of_host(target, &target->ctrl[ctrl],
+                            target->qpair[qpair].host)) {
             return true;
         }
     }
     return false;
+}
+
+void auth_displace(struct nvmf_target *target, uint16_t qpair)
+{
+    if (target->qpair[qpair].auth != NO_AUTH) {
+        report_end(target, qpair, NVMF_AUTH_DISPLACED);
+    }
+}
+
+void auth_end_claims(struct nvmf_target *target, uint8_t ctrl, uint16_t qid)
+{
+    for (uint8_t i = 0; i < NVMF_MAX_AUTHS && target->auth_count != 0; i++) {
+        uint16_t index = target->auth[i].qpair;
+        const struct nvmf_qpair *qpair;
+
+        if (index == NO_QPAIR || target->auth[i].is_again) {
+            continue;
+        }
+        qpair = &target->qpair[index];
+        if (qpair->ctrl == ctrl && qpair->qid != 0 &&
+            (qid == 0 || qpair->qid == qid)) {
+            auth_displace(target, index);
+            qpair_disconnect(target, index);
+        }
+    }
 }
 
 uint16_t auth_skipped(struct nvmf_target *target, struct nvmf_request *req)
@@ -325,7 +338,8 @@ uint16_t auth_skipped(struct nvmf_target *target, struct nvmf_request *req)
 void auth_expired(struct nvmf_target *target, uint16_t qpair)
 {
     if (auth_is_computing(&auth_of(target, qpair)->session)) {
-        restart_timer(target, qpair); /* the host waits for the drive */
+        /* The host waits for the drive. */
+        qpair_start_timer(target, qpair, COMPUTING_MS);
         return;
     }
     report_end(target, qpair, NVMF_AUTH_EXPIRED);
@@ -441,6 +455,7 @@ uint16_t auth_send_execute(struct nvmf_target *target, struct nvmf_request *req)
     auth = auth_of(target, qpair);
     request_read_data(req, 0, message, req->data_len);
     if (find_peer(target, qpair, &peer)) {
+        auth->sent_us = target->now_us;
         auth_message(&auth->session, &target->config.crypto, &peer, message,
                      req->data_len);
     } else {
@@ -524,7 +539,10 @@ static void end_power(struct nvmf_target *target, struct nvmf_auth *auth)
     struct auth_peer peer;
 
     target->auth_power = NO_AUTH;
-    target->ctrl[target->qpair[qpair].ctrl].seen_us = target->now_us;
+    auth->end_us += target->now_us - auth->sent_us; /* the drive's own time */
+    if (qpair_speaks_for_ctrl(&target->qpair[qpair])) {
+        target->ctrl[target->qpair[qpair].ctrl].seen_us = target->now_us;
+    }
     note_turn(target, qpair);
     if (find_peer(target, qpair, &peer)) {
         auth_end_power(&auth->session, &target->config.crypto, &peer);

@@ -380,7 +380,7 @@ static uint16_t emit_controllers(struct nvmf_target *target,
         const struct nvmf_ctrl *ctrl = &target->ctrl[i];
         uint16_t at = count;
 
-        if (!ctrl_is_live(ctrl) || ctrl->is_discovery ||
+        if (!ctrl_is(ctrl, CTRL_IS_MEMBER) ||
             ctrl->cntlid < req->sqe.cdw10 >> CNTID_SHIFT ||
             (nsid != 0 && !ns_is_active(ctrl, nsid))) {
             continue;

@@ -484,6 +484,51 @@ static inline void qpair_request_ended(struct nvmf_target *target,
     }
 }
 
+/* stage.c: what counts at each stage.  Whoever asks whether there is a
+ * controller asks for one of these facts. */
+enum ctrl_fact {
+    CTRL_HAS_SLOT = 0x01,     /* takes a slot and a CNTLID; a subsystem reset
+                               * ends it */
+    CTRL_TAKES_QUEUES = 0x02, /* its CNTLID names an association */
+    CTRL_IS_MEMBER = 0x04,    /* is one of the subsystem's controllers for all
+                               * others: lists, reports, attached namespaces */
+    CTRL_MAY_WRITE = 0x08,    /* its commands may be at the medium */
+    CTRL_HEARS = 0x10,        /* its host gets events */
+    CTRL_HEARS_NVM = 0x20,    /* the same, events of namespaces and health */
+    CTRL_IS_IN_USE = 0x40,    /* its host has enabled it, so that it should shut
+                               * it down before the power goes */
+    CTRL_IS_MANAGED = 0x80,   /* a BMC sees it, until it is free */
+};
+bool ctrl_is(const struct nvmf_ctrl *ctrl, enum ctrl_fact fact);
+
+/* Whether a queue pair's commands are those of its controller's host, as far as
+ * that is proven. */
+static inline bool qpair_speaks_for_ctrl(const struct nvmf_qpair *qpair)
+{
+    return qpair->state == QPAIR_LIVE ||
+           (qpair->ctrl != NO_CTRL && (qpair->qid == 0 || qpair->is_joined));
+}
+
+/* share.c: queue pairs whose hosts have proven no identity */
+typedef bool share_filter(const struct nvmf_target *target,
+                          const struct nvmf_qpair *qpair);
+void share_init(struct nvmf_target *target);
+void share_enter(struct nvmf_target *target, uint16_t qpair);
+void share_leave(struct nvmf_target *target, uint16_t qpair);
+
+/* How many of them are from this address. */
+uint16_t share_count(const struct nvmf_target *target, const uint8_t *host);
+
+/*
+ * The oldest one of the address that has most of them, of those that may go.
+ *
+ * @param may_go  NULL: all
+ * @param except  an address whose queue pairs stay; or NULL
+ * @return NO_QPAIR when there is none
+ */
+uint16_t share_choose(const struct nvmf_target *target, share_filter *may_go,
+                      const uint8_t *except);
+
 /* host_auth.c */
 void auth_init(struct nvmf_target *target);
 
@@ -498,6 +543,13 @@ uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
 void auth_begin(struct nvmf_target *target, uint16_t qpair);
 void auth_release(struct nvmf_target *target, uint16_t qpair);
 bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl);
+
+/* Report that the queue pair's session, if it has one, ends for another. */
+void auth_displace(struct nvmf_target *target, uint16_t qpair);
+
+/* End the I/O queues of a controller that are not proven yet.
+ * @param qid  those that claim this QID; 0: all */
+void auth_end_claims(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
 void auth_expired(struct nvmf_target *target, uint16_t qpair);
 
 /* A command came before the host has authenticated.  @return its status */
@@ -514,11 +566,21 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
                     const struct nvmf_qpair *admin,
                     const struct connect_data *data, uint32_t kato_ms);
 uint8_t ctrl_find(const struct nvmf_target *target, uint16_t cntlid);
-bool ctrl_is_live(const struct nvmf_ctrl *ctrl);
+bool ctrl_is_of_host(const struct nvmf_target *target,
+                     const struct nvmf_ctrl *ctrl, const uint8_t *host);
+
+/* A queue pair names the controller: it stays until the queue pair is free. */
 void ctrl_attach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
                  uint16_t qpair);
+
+/* Whether an I/O queue may be connected with this QID now. */
+bool ctrl_takes_qid(const struct nvmf_ctrl *ctrl, uint16_t qid);
+
+/* The host has proven its identity on this queue. */
+void ctrl_join(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
+               uint16_t qpair);
 void ctrl_detach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
-void ctrl_release(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
+void ctrl_release(struct nvmf_target *target, uint8_t ctrl, bool was_joined);
 void ctrl_end(struct nvmf_target *target, uint8_t ctrl);
 void ctrl_part(struct nvmf_target *target, uint8_t ctrl);
 void ctrl_set_cc(struct nvmf_target *target, uint8_t ctrl, uint32_t cc);

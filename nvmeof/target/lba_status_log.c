@@ -214,7 +214,7 @@ uint64_t lba_log_timer(struct nvmf_target *target)
         struct lba_view *view = &target->lba.view[i];
         uint64_t due_us = view->interval_us + report_interval_us(ctrl);
 
-        if (ctrl->state != CTRL_READY ||
+        if (!ctrl_is(ctrl, CTRL_HEARS_NVM) ||
             !(ctrl->features.async_event_config & OAES_LBA_STATUS) ||
             !has_news(target, ctrl, view->alert_number)) {
             continue;

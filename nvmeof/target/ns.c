@@ -195,7 +195,7 @@ void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 {
     uint32_t i = nsid - 1;
 
-    if (ctrl->state == CTRL_READY && !ctrl->is_discovery) {
+    if (ctrl_is(ctrl, CTRL_HEARS_NVM)) {
         ctrl->changed_ns[i / 32] |= BIT(i % 32);
         event_raise(target, ctrl, CTRL_EVENT_NS_CHANGED);
     }

@@ -186,7 +186,7 @@ static void update_attachments(struct nvmf_target *target, uint32_t nsid,
         bool was_active = ns_is_active(ctrl, nsid);
         bool is_active;
 
-        if (!ctrl_is_live(ctrl) || ctrl->is_discovery) {
+        if (!ctrl_is(ctrl, CTRL_IS_MEMBER)) {
             continue;
         }
         is_active = exists && wants_attachment(target, ctrl, nsid);
@@ -749,8 +749,8 @@ static uint16_t read_hosts(struct nvmf_target *target,
         uint8_t index = ctrl_find(target, cntlid);
         const struct nvmf_ctrl *ctrl;
 
-        if (index == NO_CTRL || target->ctrl[index].is_discovery ||
-            cntlid <= last) {
+        if (index == NO_CTRL ||
+            !ctrl_is(&target->ctrl[index], CTRL_IS_MEMBER) || cntlid <= last) {
             return refuse_status(NVME_SC_CONTROLLER_LIST_INVALID);
         }
         last = cntlid;

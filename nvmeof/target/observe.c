@@ -172,20 +172,21 @@ bool nvmf_target_ctrl_info(const struct nvmf_target *target, uint16_t index,
                            struct nvmf_ctrl_info *info)
 {
     static const char *const names[CTRL_STATES] = {
-        [CTRL_FREE] = "free",     [CTRL_DISABLED] = "disabled",
-        [CTRL_READY] = "ready",   [CTRL_RESETTING] = "resetting",
-        [CTRL_FAILED] = "failed", [CTRL_PARTING] = "parting",
-        [CTRL_ENDING] = "ending",
+        [CTRL_FREE] = "free",           [CTRL_UNPROVEN] = "unproven",
+        [CTRL_DISABLED] = "disabled",   [CTRL_READY] = "ready",
+        [CTRL_RESETTING] = "resetting", [CTRL_FAILED] = "failed",
+        [CTRL_PARTING] = "parting",     [CTRL_ENDING] = "ending",
     };
     const struct nvmf_ctrl *ctrl = &target->ctrl[index];
 
-    if (ctrl->state == CTRL_FREE) {
+    if (!ctrl_is(ctrl, CTRL_HAS_SLOT)) {
         return false;
     }
     *info = (struct nvmf_ctrl_info){
         .cntlid = ctrl->cntlid,
         .qpairs = ctrl->qpair_count,
         .is_discovery = ctrl->is_discovery,
+        .is_managed = ctrl_is(ctrl, CTRL_IS_MANAGED),
         .keep_alive_ms = ctrl->kato_ms,
         .csts = ctrl_csts(ctrl),
         .state = names[ctrl->state],

@@ -448,7 +448,7 @@ static void keep_arrivals(struct nvmf_target *target)
 
 static bool is_writer(const struct nvmf_ctrl *ctrl)
 {
-    return ctrl->state != CTRL_FREE && !ctrl->is_discovery;
+    return ctrl_is(ctrl, CTRL_MAY_WRITE);
 }
 
 /* Whether two controllers belong to the same host. */
@@ -465,7 +465,7 @@ static bool is_any_host_twice(const struct nvmf_target *target)
     return false;
 }
 
-/* A controller has been created or freed. */
+/* A controller's host has proven its identity, or a controller was freed. */
 void order_count_ctrls(struct nvmf_target *target)
 {
     uint32_t count = 0;

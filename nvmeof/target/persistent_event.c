@@ -278,7 +278,7 @@ void pel_note_subsystem_reset(struct nvmf_target *target,
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS && count < PEL_RESET_MAX; i++) {
         const struct nvmf_ctrl *ctrl = &target->ctrl[i];
 
-        if (ctrl_is_live(ctrl) && !ctrl->is_discovery) {
+        if (ctrl_is(ctrl, CTRL_IS_MEMBER)) {
             put_reset(target, ctrl->cntlid,
                       data + PEL_RESET_LIST +
                           (size_t)count * PEL_RESET_DESCRIPTOR_LEN);

@@ -77,16 +77,6 @@ static enum nvmf_reserve_status check_hints(
     return NVMF_RESERVE_OK;
 }
 
-/* Whether the controller's admin queue was connected from that address. */
-static bool is_ctrl_of_host(const struct nvmf_target *target,
-                            const struct nvmf_ctrl *ctrl, const uint8_t *host)
-{
-    uint16_t admin = ctrl->qpair[0];
-
-    return admin != NO_QPAIR && memcmp(target->qpair[admin].host, host,
-                                       sizeof(target->qpair[admin].host)) == 0;
-}
-
 /* The number of I/O queues reserved for the controllers of one host. */
 static uint32_t promised_to_host(const struct nvmf_target *target,
                                  const uint8_t *host)
@@ -96,7 +86,7 @@ static uint32_t promised_to_host(const struct nvmf_target *target,
     for (unsigned int i = 0; i < NVMF_MAX_HOSTS; i++) {
         const struct nvmf_ctrl *ctrl = &target->ctrl[i];
 
-        if (ctrl->promised > 0 && is_ctrl_of_host(target, ctrl, host)) {
+        if (ctrl->promised > 0 && ctrl_is_of_host(target, ctrl, host)) {
             promised += ctrl->promised;
         }
     }
@@ -156,6 +146,9 @@ bool qpair_size_from_connect(struct nvmf_target *target, uint16_t index,
     }
     /* An earlier Connect that failed may have charged the queue pair. */
     release_budget(target, qpair);
+    if (ctrl != NULL && !ctrl_is_of_host(target, ctrl, qpair->host)) {
+        ctrl = NULL; /* as nvmf_qpair_reserve() does with hints */
+    }
     return charge_budget(target, qpair, qid, depth, ctrl);
 }
 
@@ -173,7 +166,7 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
         if (status != NVMF_RESERVE_OK) {
             return status;
         }
-        if (ctrl != NULL && !is_ctrl_of_host(target, ctrl, params->host)) {
+        if (ctrl != NULL && !ctrl_is_of_host(target, ctrl, params->host)) {
             ctrl = NULL; /* its promised queues belong to another host */
         }
     }
@@ -196,6 +189,8 @@ enum nvmf_reserve_status nvmf_qpair_reserve(
     qpair->transport = params->transport;
     qpair->ctrl = NO_CTRL;
     qpair->auth = NO_AUTH;
+    qpair->is_joined = false;
+    qpair->is_listed = false;
     qpair->has_hints = hints != NULL;
     qpair->portid = params->portid;
     qpair->link = params->link;
@@ -247,6 +242,18 @@ void qpair_expired(struct nvmf_target *target, uint16_t index)
     }
 }
 
+/* The host has proven its identity, or need not do so. */
+static void join_ctrl(struct nvmf_target *target, uint16_t index)
+{
+    struct nvmf_qpair *qpair = &target->qpair[index];
+
+    qpair->is_joined = qpair->qid != 0;
+    if (!target->ctrl[qpair->ctrl].is_discovery) {
+        share_leave(target, index);
+    }
+    ctrl_join(target, qpair->ctrl, qpair->qid, index);
+}
+
 /* Connect succeeded.  A queue that is not trusted takes only the commands of
  * authentication for now. */
 void qpair_connect(struct nvmf_target *target, uint16_t index, uint8_t ctrl,
@@ -258,16 +265,31 @@ void qpair_connect(struct nvmf_target *target, uint16_t index, uint8_t ctrl,
     wheel_stop(&target->wheel, qpair_timer(index));
     qpair->ctrl = ctrl;
     ctrl_attach(target, ctrl, qpair->qid, index);
+    share_enter(target, index);
+    if (is_trusted) {
+        join_ctrl(target, index);
+    }
 }
 
-/* The host has proven its identity. */
+/*
+ * The host has proven its identity.  What was checked at Connect may have
+ * changed since then, unless the controller has ended the queue already: the
+ * number of queues that its host may have.
+ */
 void qpair_trust(struct nvmf_target *target, uint16_t index)
 {
     struct nvmf_qpair *qpair = &target->qpair[index];
 
-    if (qpair->state == QPAIR_AUTHENTICATING) {
-        qpair_enter(qpair, QPAIR_LIVE);
+    if (qpair->state != QPAIR_AUTHENTICATING) {
+        return;
     }
+    if (qpair->qid != 0 &&
+        !ctrl_takes_qid(&target->ctrl[qpair->ctrl], qpair->qid)) {
+        qpair_disconnect(target, index);
+        return;
+    }
+    qpair_enter(qpair, QPAIR_LIVE);
+    join_ctrl(target, index);
 }
 
 void qpair_disconnect(struct nvmf_target *target, uint16_t index)
@@ -308,7 +330,7 @@ static void qpair_free(struct nvmf_target *target, uint16_t index)
     target->qpair_count--;
     target->free_qpair[NVMF_MAX_QPAIRS - 1 - target->qpair_count] = index;
     if (qpair->ctrl != NO_CTRL) {
-        ctrl_release(target, qpair->ctrl, qpair->qid);
+        ctrl_release(target, qpair->ctrl, qpair->is_joined);
     }
 }
 
@@ -333,7 +355,8 @@ bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t index)
     qpair->in_flight++; /* keeps the queue pair from draining below */
     request_drop_waiting(target, index);
     auth_release(target, index);
-    if (qpair->ctrl != NO_CTRL) {
+    share_leave(target, index);
+    if (qpair_speaks_for_ctrl(qpair)) {
         ctrl_detach(target, qpair->ctrl, qpair->qid);
     }
     qpair->in_flight--;

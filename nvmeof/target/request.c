@@ -241,7 +241,7 @@ static void request_start(struct nvmf_target *target,
 {
     const struct nvmf_data *data = req->data;
 
-    req->owner = qpair->ctrl;
+    req->owner = qpair_speaks_for_ctrl(qpair) ? qpair->ctrl : NVMF_BUF_NO_CTRL;
     if (req->data_len != 0 && data->in_capsule.ptr != NULL) {
         req->pieces[0] = data->in_capsule;
         req->pieces[0].len_bytes = req->data_len;
@@ -464,7 +464,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
             return;
         }
     }
-    if (qpair->ctrl != NO_CTRL) {
+    if (qpair_speaks_for_ctrl(qpair)) {
         target->ctrl[qpair->ctrl].seen_us = now_us;
     }
     if (__builtin_expect((req->sqe.fuse | qpair->fused) != 0, 0) &&

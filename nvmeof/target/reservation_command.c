@@ -390,7 +390,7 @@ uint16_t reservation_acquire_check(struct nvmf_target *target,
 static bool is_preempted(const struct nvmf_target *target, uint32_t nsid,
                          const struct nvmf_ctrl *ctrl, const uint8_t *issuer)
 {
-    return ctrl->state != CTRL_FREE && !ctrl->is_discovery &&
+    return ctrl_is(ctrl, CTRL_MAY_WRITE) &&
            memcmp(ctrl->hostid, issuer, NVME_HOSTID_LEN) != 0 &&
            reservation_find(&target->reservation_draft, ctrl->hostid) >= 0 &&
            reservation_find(&target->reservation[nsid - 1], ctrl->hostid) < 0;
@@ -543,7 +543,7 @@ static void report_bytes(struct reporter *reporter, const uint8_t *data,
 static bool is_of_host(const struct nvmf_ctrl *ctrl,
                        const struct registrant *registrant)
 {
-    return ctrl_is_live(ctrl) && !ctrl->is_discovery &&
+    return ctrl_is(ctrl, CTRL_IS_MEMBER) &&
            memcmp(ctrl->hostid, registrant->hostid, NVME_HOSTID_LEN) == 0;
 }
 

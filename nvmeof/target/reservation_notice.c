@@ -41,7 +41,7 @@ static void tell_host(struct nvmf_target *target, const struct nvmf_ns *ns,
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         struct nvmf_ctrl *ctrl = &target->ctrl[i];
 
-        if (ctrl->state == CTRL_READY && !ctrl->is_discovery &&
+        if (ctrl_is(ctrl, CTRL_HEARS_NVM) &&
             ns_is_active(ctrl, ns->config.nsid) &&
             memcmp(ctrl->hostid, hostid, NVME_HOSTID_LEN) == 0) {
             add_notice(target, ctrl, ns->config.nsid, type);

@@ -338,7 +338,7 @@ void nvmf_sanitize_ended(struct nvmf_target *target)
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         struct nvmf_ctrl *ctrl = &target->ctrl[i];
 
-        if (ctrl_is_live(ctrl) && !ctrl->is_discovery &&
+        if (ctrl_is(ctrl, CTRL_IS_MEMBER) &&
             ctrl->cntlid == target->sanitize.cntlid) {
             event_raise(target, ctrl, CTRL_EVENT_SANITIZE_COMPLETED);
         }

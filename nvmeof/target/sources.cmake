@@ -47,6 +47,8 @@ set(SOURCES
     sanitize.c
     scratch.c
     self_test.c
+    share.c
+    stage.c
     target.c
     uncorrectable.c
     wheel.c

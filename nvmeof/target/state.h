@@ -35,6 +35,7 @@ enum qpair_state {
 
 enum ctrl_state {
     CTRL_FREE,      /* Belongs to no association. */
+    CTRL_UNPROVEN,  /* Waits until its host has proven its identity. */
     CTRL_DISABLED,  /* Waits for CC.EN = 1. */
     CTRL_READY,     /* Takes commands until CC.EN = 0. */
     CTRL_RESETTING, /* Waits until its I/O queues have drained, then follows
@@ -91,6 +92,13 @@ struct nvmf_qpair {
     uint8_t auth;         /* its session of authentication, or NO_AUTH */
     uint64_t deadline_us; /* of CONNECTING, CLOSING, and of its session */
     uint8_t host[16];     /* the host's address */
+    bool is_joined; /* an I/O queue that its controller's QID belongs to, until
+                     * it is free */
+    /* Its place among the queue pairs without proof: share.c. */
+    bool is_listed;
+    uint16_t next_listed, prev_listed;
+    uint16_t of_address; /* listed queue pairs of the same address, with this */
+    uint64_t listed_us;  /* since when it is in the list */
     const struct nvmf_transport *transport;
     uint8_t fused;                    /* enum fused_state */
     struct nvmf_request *fused_first; /* of FUSED_WAITS */
@@ -109,6 +117,14 @@ struct error_log {
     struct error_owner owner[NVMF_ERROR_LOG_ENTRIES];
 };
 
+/* The queue pairs whose hosts have proven no identity, the oldest first:
+ * share.c. */
+struct nvmf_shares {
+    uint16_t first, last;
+    uint16_t addresses; /* from which they come */
+    uint32_t displaced; /* since power-on */
+};
+
 /* What the last command of a queue pair says about the next one. */
 enum fused_state {
     FUSED_NONE,   /* It was no first command of a fused pair. */
@@ -123,6 +139,8 @@ struct nvmf_auth {
     bool was_skipped; /* a command that it has to precede was refused */
     uint32_t turn;    /* the last exponentiation for the same source */
     uint64_t number;  /* of all sessions since power-on */
+    uint64_t end_us;  /* time limit of the whole session */
+    uint64_t sent_us; /* when the host's last message came */
     struct nvmf_request *receive; /* waits for an exponentiation; or NULL */
     struct auth_session session;
 };
@@ -430,6 +448,7 @@ struct nvmf_target {
     uint16_t free_qpair[NVMF_MAX_QPAIRS]; /* a stack */
     struct nvmf_qpair qpair[NVMF_MAX_QPAIRS];
     struct nvmf_ctrl ctrl[NVMF_MAX_HOSTS];
+    struct nvmf_shares shares;
     struct wheel wheel;
     bool was_reset; /* by NSSR, since power-on */
 

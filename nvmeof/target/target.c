@@ -111,6 +111,7 @@ void nvmf_target_init(struct nvmf_target *target,
     firmware_init(target);
     latency_start(target);
     auth_init(target);
+    share_init(target);
     ana_init(target);
     wheel_init(&target->wheel, now_us);
     scratch_init(target);
@@ -212,7 +213,7 @@ void nvmf_target_set_health(struct nvmf_target *target,
     target->config.health = *health;
     pel_note_health(target);
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
-        if (target->ctrl[i].state == CTRL_READY) {
+        if (ctrl_is(&target->ctrl[i], CTRL_HEARS_NVM)) {
             event_check_health(target, &target->ctrl[i]);
         }
     }
@@ -247,8 +248,7 @@ bool nvmf_target_is_in_use(const struct nvmf_target *target)
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS && target->ctrl_count != 0; i++) {
         const struct nvmf_ctrl *ctrl = &target->ctrl[i];
 
-        if ((ctrl->state == CTRL_READY || ctrl->state == CTRL_RESETTING) &&
-            !ctrl->is_discovery && ctrl->shst != SHST_COMPLETE) {
+        if (ctrl_is(ctrl, CTRL_IS_IN_USE) && ctrl->shst != SHST_COMPLETE) {
             return true;
         }
     }

@@ -15,6 +15,7 @@
  *       transport knows QID and size of the queue before Connect (RDMA reads
  *       them from the CM REQ)
  *   The queue pair can receive capsules: nvmf_qpair_open()
+ *   The peer has shown that it is at its address: nvmf_qpair_confirm()
  *   A capsule has arrived, the first one with Connect: nvmf_capsule()
  *   The connection has ended, after transport.disconnect() or for another
  *       reason: nvmf_qpair_closed()
@@ -445,6 +446,37 @@ void nvmf_qpair_open(struct nvmf_target *target, uint16_t qpair,
                      uint64_t now_us);
 
 /**
+ * The peer has shown that it receives at its address (RDMA: by its RTU or its
+ * first data).  From now on the queue pair counts for that address: share.c.
+ * Connect implies it.
+ */
+void nvmf_qpair_confirm(struct nvmf_target *target, uint16_t qpair);
+
+/**
+ * nvmf_qpair_reserve() has found no resources for a request: choose a queue
+ * pair of the same transport that has to go, because its host has proven no
+ * identity and another address has its share already.
+ *
+ * @param qpair  set to the queue pair, whose connection the transport ends at
+ *               once and without waiting for the peer
+ * @return false when there is none
+ */
+MUST_USE bool nvmf_qpair_displace(struct nvmf_target *target,
+                                  const struct nvmf_qpair_params *params,
+                                  uint64_t now_us, uint16_t *qpair);
+
+/**
+ * The same, before nvmf_qpair_reserve(): only NVMF_UNPROVEN_ADDRESSES addresses
+ * may have such queue pairs.  Call it until it returns false.
+ *
+ * @param address  16 bytes, zero before the first call: the address that loses
+ *                 its queue pairs, for the next call
+ */
+MUST_USE bool nvmf_qpair_displace_address(
+    struct nvmf_target *target, const struct nvmf_qpair_params *params,
+    uint8_t *address, uint16_t *qpair);
+
+/**
  * The connection has ended, or was never established: no more capsules arrive.
  *
  * The transport must still call nvmf_request_fetched(), nvmf_request_sent() or
@@ -686,6 +718,7 @@ struct nvmf_ctrl_info {
     uint16_t cntlid;
     uint16_t qpairs;
     bool is_discovery;
+    bool is_managed;        /* a BMC sees it: stage.c */
     uint32_t keep_alive_ms; /* 0 without keep-alive */
     uint32_t csts;          /* property CSTS, as the host reads it */
     const char *state;      /* one word */
@@ -747,6 +780,9 @@ void nvmf_target_stats(const struct nvmf_target *target, uint16_t *controllers,
  */
 void nvmf_target_promised(const struct nvmf_target *target, uint32_t *depth,
                           uint32_t *queues);
+
+/** How many queue pairs without proof were ended for others, since power-on. */
+uint32_t nvmf_target_displaced(const struct nvmf_target *target);
 
 /** The current health values that SMART reports, without the counters. */
 const struct nvmf_health *nvmf_target_health(const struct nvmf_target *target);

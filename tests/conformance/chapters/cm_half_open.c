@@ -18,6 +18,10 @@ enum {
     QUEUES = 1024, /* queue pairs of the data sheet, and neighbours */
     PAUSE = 32,    /* requests of which the last is answered before more come */
     IDS = 16,
+    ESTABLISHED = 200,
+    HOSTS = 8,
+    /* Longer than a connection may wait for Connect. */
+    ESTABLISHED_END_US = 40000000,
     FLOOD_CM_TIMEOUT = 19,  /* 2.1 s, for which the target keeps one at most */
     FLOOD_END_US = 5000000, /* by the target's clock, which is never slow */
 };
@@ -122,6 +126,49 @@ static void many_queues(struct conf *conf)
     end_flood(conf);
 }
 
+/* Queue pairs of one address that are established, and send nothing: as many as
+ * the drive has.  @param depth  entries of the SQ */
+static void establish_all(struct conf *conf, struct rc *flood)
+{
+    for (unsigned int i = 0; i < ESTABLISHED; i++) {
+        uint8_t private_data[CM_REQ_PRIVATE_LEN];
+        struct cm_req req;
+        struct cm_rej rej;
+
+        flood->qpn = 0x500000 + i;
+        flood->comm_id = 0x50000000 + i;
+        flood->tid++;
+        rc_make_req(flood, &req, private_data);
+        rc_send_req(flood, &req);
+        if (!rc_take_answer(flood, &rej)) {
+            return;
+        }
+        rc_send_rtu(flood);
+    }
+    conf_fail(conf, "%u queue pairs of 64 entries were accepted", ESTABLISHED);
+}
+
+/* Who completes the CM's handshake, and sends no Connect, has shown nothing but
+ * its address. */
+static void established_source(struct conf *conf)
+{
+    struct rc *flood = rc_new(
+        conf,
+        &(struct rc_config){.peer = 1, .qid = 1, .hrqsize = 64, .hsqsize = 63});
+    struct rc *host[HOSTS];
+
+    establish_all(conf, flood);
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        host[i] = rc_open(conf, &(struct rc_config){.peer = i % 2 * 2});
+        expect_works(host[i]);
+    }
+    for (unsigned int i = 0; i < HOSTS; i++) {
+        rc_close(host[i]);
+    }
+    conf_pass(conf, ESTABLISHED_END_US);
+    conf_flush(conf);
+}
+
 /* The target's ids must not follow a rule that one can see in a few of them. */
 static void ids_unpredictable(struct conf *conf)
 {
@@ -158,5 +205,9 @@ static const struct conf_test tests[] = {
     TEST("half-open.many-queues", "NVMe-oF 1.1 7.3.6.4",
          "a host connects beside 1024 unconfirmed REQs for short I/O queues",
          many_queues),
+    TEST("established.one-source", "NVMe-oF 1.1 7.3.6.4",
+         "hosts connect beside the established connections of one address that "
+         "send no Connect",
+         established_source),
 };
 CONF_TESTS(conf_tests_cm_half_open, "cm", tests);

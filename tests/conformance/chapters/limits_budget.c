@@ -299,14 +299,30 @@ static void budget_churn(struct conf *conf)
     end_budget_test(limits);
 }
 
+/* Hosts without I/O queues: as many as the drive has controllers. */
+struct gathering {
+    struct nvme_host hosts[FILL_ADMIN];
+};
+
+static void gather_host(struct conf *conf, struct gathering *gathering,
+                        unsigned int i, unsigned int port, const char *subnqn)
+{
+    native_host_add(conf_host(conf), &gathering->hosts[i], 0);
+    conf_connect(conf, &(struct conf_session){
+                           .port = port,
+                           .subnqn = subnqn,
+                           .host_number = (uint8_t)(i + 1),
+                           .on = &gathering->hosts[i],
+                       });
+}
+
 static void both_ports(struct conf *conf)
 {
     struct limits *limits = limits_new(conf);
-    int there = LIMITS_NO_SLOT;
+    struct gathering *all = conf_alloc(conf, sizeof(*all));
 
     for (unsigned int i = 0; i < FILL_ADMIN; i++) {
-        there = limits_ask(limits, &(struct limits_ask){.port = i % 2});
-        conf_check(conf, there != LIMITS_NO_SLOT, "host %u was refused", i + 1);
+        gather_host(conf, all, i, i % 2, NULL);
     }
     for (unsigned int port = 0; port < 2; port++) {
         conf_check(conf,
@@ -316,11 +332,41 @@ static void both_ports(struct conf *conf)
         conf_equal(conf, "NVMe status", limits->rej_status,
                    NVME_RDMA_NO_RESOURCES);
     }
-    limits_release(limits, there);
+    host_disconnect(&all->hosts[0]);
+    limits_expect_pool(conf, "controllers", FILL_ADMIN - 1);
     conf_check(
         conf,
         limits_ask(limits, &(struct limits_ask){.port = 1}) != LIMITS_NO_SLOT,
         "what a host on one port released is not available on the other");
+    for (unsigned int i = 1; i < FILL_ADMIN; i++) {
+        host_disconnect(&all->hosts[i]);
+    }
+    end_budget_test(limits);
+}
+
+/* Every host may have discovery controllers, but one address does not keep
+ * others out with them. */
+static void discovery_yields(struct conf *conf)
+{
+    struct limits *limits = limits_new(conf);
+    struct gathering *all = conf_alloc(conf, sizeof(*all));
+    struct nvme_host *host = conf_alloc(conf, sizeof(*host));
+
+    for (unsigned int i = 0; i < FILL_ADMIN; i++) {
+        gather_host(conf, all, i, 0, NVME_DISCOVERY_NQN);
+    }
+    native_host_add(conf_host(conf), host, 0);
+    conf_connect(
+        conf, &(struct conf_session){.port = 1, .host_number = 77, .on = host});
+    limits_expect_pool(conf, "controllers", FILL_ADMIN);
+    conf_status(conf, "Keep Alive", host_keep_alive(host), NVME_SC_SUCCESS);
+    conf_status(conf, "Keep Alive of the newest discovery controller",
+                host_keep_alive(&all->hosts[FILL_ADMIN - 1]), NVME_SC_SUCCESS);
+    host_disconnect(host);
+    host_vanish(&all->hosts[0]); /* the oldest has gone */
+    for (unsigned int i = 1; i < FILL_ADMIN; i++) {
+        host_disconnect(&all->hosts[i]);
+    }
     end_budget_test(limits);
 }
 
@@ -389,13 +435,19 @@ static void budget_promise(struct conf *conf)
                                    .depth = 64,
                                });
     conf_check(conf, spare != LIMITS_NO_SLOT, "the first queue was refused");
-    /* Hosts that name another controller in their REQs get only the rest. */
+    /* Another host gets only the rest. */
     for (unsigned int i = 0; i < 300; i++) {
-        if (limits_ask(limits, &(struct limits_ask){0}) == LIMITS_NO_SLOT) {
+        if (limits_ask(limits,
+                       &(struct limits_ask){.from = conf_peer(conf, 1, 0)}) ==
+            LIMITS_NO_SLOT) {
             break;
         }
     }
-    limits_expect_full(limits, 0, 32);
+    conf_check(conf,
+               limits_ask(limits,
+                          &(struct limits_ask){
+                              .from = conf_peer(conf, 1, 0)}) == LIMITS_NO_SLOT,
+               "an admin queue of another host was accepted");
     /* Another host may name this controller in its REQ, or none, as old kernels
      * do. */
     for (unsigned int i = 0; i < 2; i++) {
@@ -482,6 +534,10 @@ static const struct conf_test tests[] = {
          budget_churn),
     CONF_TEST("budget.ports", "data sheet", "both ports share one budget",
               both_ports, .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
+    CONF_TEST("budget.discovery-yields", "data sheet",
+              "255 discovery controllers of one address keep no host out",
+              discovery_yields,
+              .needs = CONF_NEEDS_CONTROL | CONF_NEEDS_TWO_PORTS),
     TEST("budget.unharmed", "data sheet",
          "verified I/O goes on while other connections are refused",
          live_unharmed),

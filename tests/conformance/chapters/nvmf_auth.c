@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/bytes.h"
+#include "nvmeof/wire/identify.h"
 #include "nvmf_lib.h"
 #include "tests/auth_host.h"
 
@@ -439,6 +441,93 @@ static void io_queue(struct conf *conf)
     expect_live(login);
 }
 
+/* An enabled admin queue of the host with a key. */
+static struct login *open_enabled(struct conf *conf)
+{
+    struct login *login = open_login(conf, SECRET, "");
+
+    prove_identity(login, DH_NULL);
+    conf_status(conf, "Property Set CC",
+                nvmf_set(login->rc, PROPERTY_CC, 4, NVMF_CC_ENABLE),
+                NVME_SC_SUCCESS);
+    nvmf_wait_csts(login->rc, CSTS_RDY, CSTS_RDY);
+    return login;
+}
+
+static uint16_t claim_queue(struct login *login, struct login *io)
+{
+    struct nvmf_attempt *attempt = nvmf_attempt_io(login->rc, 1);
+
+    *io = *login;
+    return connect_with(io, attempt);
+}
+
+/* Who knows a host's names, which are no secret, gets none of its queues, in
+ * whichever order the two come. */
+static void io_queue_yields(struct conf *conf)
+{
+    add_host(conf, "");
+    for (unsigned int first = 0; first < 2; first++) {
+        struct login *login = open_enabled(conf);
+        struct login *io = conf_alloc(conf, 2 * sizeof(*io));
+
+        for (unsigned int i = 0; i < 2; i++) {
+            conf_status(conf, "Connect of the I/O queue",
+                        claim_queue(login, &io[i]), NVME_SC_SUCCESS);
+        }
+        prove_identity(&io[first], DH_NULL);
+        conf_pass(conf, NVMF_QUIET_US);
+        nvmf_expect_gone(io[1 - first].rc);
+        conf_status(conf, "a further Connect of the queue",
+                    claim_queue(login, &io[1 - first]),
+                    NVME_SC_COMMAND_SEQUENCE);
+        nvmf_expect_works(login->rc);
+        rc_close(io[1 - first].rc);
+        rc_close(io[first].rc);
+        rc_close(login->rc);
+    }
+    remove_host(conf);
+}
+
+/* Whether Identify CNS 13h lists a controller. */
+static bool is_in_list(struct conf *conf, struct rc *rc, uint16_t cntlid)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_IDENTIFY,
+                           .psdt = SQE_PSDT_SGL,
+                           .cdw10 = CNS_CONTROLLERS};
+    struct sgl sgl = rc_keyed(rc, 0, BUFFER_LEN);
+    uint16_t count;
+
+    conf_status(conf, "Identify CNS 13h",
+                rc_command(rc, &sqe, &sgl, NULL, 0, NULL), NVME_SC_SUCCESS);
+    count = get_le16(rc->mem);
+    for (uint16_t i = 0; i < count; i++) {
+        if (get_le16(rc->mem + 2 + 2 * (size_t)i) == cntlid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void unproven_is_not_listed(struct conf *conf)
+{
+    struct nvmf_pair other =
+        nvmf_open_pair(conf, &(struct rc_config){.host = 1});
+    struct login *login;
+    uint16_t cntlid;
+
+    add_host(conf, "");
+    login = open_login(conf, SECRET, "");
+    cntlid = login->rc->config.cntlid;
+    conf_check(conf, !is_in_list(conf, other.admin, cntlid),
+               "a controller is listed before authentication");
+    prove_identity(login, DH_NULL);
+    conf_check(conf, is_in_list(conf, other.admin, cntlid),
+               "a controller is not listed after authentication");
+    nvmf_close_pair(&other);
+    expect_live(login);
+}
+
 static void refuse_fields(struct conf *conf)
 {
     static const struct {
@@ -526,6 +615,12 @@ static const struct conf_test tests[] = {
          "a live queue authenticates again and works meanwhile",
          authenticate_again),
     TEST("auth.io-queue", "3.3", "each I/O queue authenticates", io_queue),
+    TEST("auth.io-queue-yields", "3.3",
+         "the first proof decides who gets a queue identifier",
+         io_queue_yields),
+    TEST("auth.not-listed", "3.3; NVMe 1.4 5.15.2.13",
+         "a controller is not listed before authentication",
+         unproven_is_not_listed),
     TEST("auth.fields", "3.1; Base 2.0 6.1",
          "invalid fields of Authentication Send are refused", refuse_fields),
     TEST("auth.list", "3.3", "an exclusive list keeps other hosts out",

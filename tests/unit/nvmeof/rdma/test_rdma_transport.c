@@ -1214,6 +1214,25 @@ static void test_no_confirmed_connection_makes_room(void **state)
     assert_int_equal(count_evicted(f), 0);
 }
 
+/* Whose peers have shown that they are at their address, and nothing more. */
+static void test_confirmed_connections_of_one_address_make_room_for_others(
+    void **state)
+{
+    struct fixture *f = *state;
+    struct fake_conn *first = request_from(f, 1), *last = first;
+
+    confirm_connection(first);
+    for (uint16_t i = 1; i < NVMF_MAX_HOSTS; i++) {
+        last = request_from(f, 1);
+        confirm_connection(last);
+    }
+    assert_non_null(request_from(f, 2));
+    assert_int_equal(count_evicted(f), 0); /* none was half-open */
+    assert_int_equal(queue_of(first)->event.peer.bytes[1], 2);
+    assert_int_equal(last->state, CONN_ESTABLISHED);
+    assert_int_equal(f->rdma.qpairs_in_use, NVMF_MAX_HOSTS);
+}
+
 static void test_random_operations_leak_no_resources(void **state)
 {
     for (unsigned int seed = 1; seed <= SEEDS; seed++) {

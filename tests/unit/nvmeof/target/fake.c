@@ -259,6 +259,7 @@ uint16_t fake_open(struct fake *fake, uint16_t qid, uint16_t hsqsize)
     const struct nvmf_qpair_params params = {.transport = &fake->transport,
                                              .portid = fake->portid,
                                              .link = fake->link,
+                                             .host[15] = fake->peer,
                                              .hints = &hints};
 
     assert_int_equal(nvmf_qpair_reserve(fake->target, &params, &qpair),
@@ -512,6 +513,9 @@ uint16_t fake_connect(struct fake *fake, uint16_t qpair, uint16_t qid,
     fake_connect_data(&data, cntlid, subnqn);
     if (fake->hostid != 0) {
         memset(data.hostid, fake->hostid, sizeof(data.hostid));
+    }
+    if (fake->hostnqn[0] != '\0') {
+        strcpy(data.hostnqn, fake->hostnqn);
     }
     if (fake->host_letter != 0) {
         data.hostnqn[strlen(data.hostnqn) - 1] = fake->host_letter;

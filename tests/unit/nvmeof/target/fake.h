@@ -53,6 +53,7 @@ struct fake {
     uint64_t now_us;
     uint16_t portid; /* of the connections that fake_open() makes */
     uint32_t link;   /* of the same, too */
+    uint8_t peer;    /* last byte of their peer's address */
 
     struct fake_request *request[FAKE_REQUESTS];
     unsigned int request_count;
@@ -97,6 +98,7 @@ struct fake {
     unsigned int drained_count;
     unsigned int subsystem_resets;
 
+    char hostnqn[64]; /* of the next host; empty: FAKE_HOSTNQN */
     uint8_t hostid;   /* every byte of the next host's identifier; 0: 42h */
     char host_letter; /* ends the next host's NQN; 0: as it is */
     uint16_t next_cid;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/random.h"
+#include "nvmeof/target/internal.h"
 #include "tests/auth_host.h"
 
 #define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
@@ -668,6 +669,308 @@ static void test_a_live_queue_gives_its_authentication_up_for_a_new_host(
     assert_int_equal(qpair_state(fake, fresh), QPAIR_AUTHENTICATING);
     authenticate_queue(fake, fresh, &host, BIT(AUTH_FFDHE2048));
     assert_int_equal(qpair_state(fake, fresh), QPAIR_LIVE);
+}
+
+/* ---- What counts before the proof: stage.c. */
+
+/* Everybody but FAKE_HOSTNQN needs no proof. */
+static bool find_only_host(void *ctx, const char *hostnqn,
+                           struct nvmf_host *host)
+{
+    return strcmp(hostnqn, FAKE_HOSTNQN) != 0 || find_host(ctx, hostnqn, host);
+}
+
+/* The controllers in the list of CNS 13h, as another host sees it. */
+static uint16_t count_controllers(struct fake *fake, uint16_t admin)
+{
+    struct nvme_sqe sqe = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLERS, 0);
+
+    assert_int_equal(fake_exec(fake, admin, &sqe, fake->data, 4096).status, 0);
+    return (uint16_t)(fake->data[0] | fake->data[1] << 8);
+}
+
+static void fake_capacity(void *ctx, struct nvmf_volume_capacity *capacity)
+{
+    (void)ctx;
+    *capacity = (struct nvmf_volume_capacity){8 << 20, 6 << 20, 1 << 20, false};
+}
+
+static bool describe_private(void *ctx, uint32_t nsid,
+                             struct nvmf_volume_ns *ns)
+{
+    (void)ctx;
+    *ns = (struct nvmf_volume_ns){.media_ns = 69 + nsid,
+                                  .owned_bytes = 1 << 20,
+                                  .is_private = true,
+                                  .anagrpid = 1};
+    return nsid == 1;
+}
+
+static bool is_attached_to_all(void *ctx, uint32_t nsid, const char *hostnqn,
+                               uint16_t portid)
+{
+    (void)ctx;
+    (void)nsid;
+    (void)hostnqn;
+    (void)portid;
+    return true;
+}
+
+static uint16_t enable_authenticated(struct fake *fake, uint32_t kato_ms,
+                                     uint16_t *admin)
+{
+    struct auth_host host;
+    struct nvme_cqe cqe = connect_queue(fake, 0, 0xffff, kato_ms, admin);
+
+    assert_int_equal(cqe.status, 0);
+    new_host(&host, SECRET, "");
+    authenticate_queue(fake, *admin, &host, BIT(AUTH_DH_NULL));
+    assert_int_equal(qpair_state(fake, *admin), QPAIR_LIVE);
+    assert_int_equal(
+        fake_property_set(fake, *admin, PROPERTY_CC, CC_ENABLE).status, 0);
+    return (uint16_t)cqe.dw0;
+}
+
+static void test_an_unproven_controller_counts_for_nobody(void **state)
+{
+    struct fake *fake = fake_new();
+    struct auth_host host;
+    struct nvmf_ctrl *ctrl;
+    uint16_t admin, claimed;
+
+    fake_free(*state);
+    *state = fake;
+    fake->config.hosts.find = find_host;
+    fake->config.crypto = crypto_ops(&world.crypto);
+    fake->config.namespace_count = 0;
+    fake->config.volume = (struct nvmf_volume){
+        .capacity = fake_capacity,
+        .describe = describe_private,
+        .is_attached = is_attached_to_all,
+    };
+    fake_start(fake);
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &claimed).status, 0);
+    ctrl = &fake->target->ctrl[fake->target->qpair[claimed].ctrl];
+    assert_int_equal(ctrl->state, CTRL_UNPROVEN);
+    assert_false(ctrl_is(ctrl, CTRL_IS_MEMBER));
+    (void)enable_authenticated(fake, 0, &admin);
+    assert_int_equal(count_controllers(fake, admin), 1);
+    /* The private namespace is with the host that has shown who it is. */
+    assert_int_equal(ctrl->active_ns[0], 0);
+    assert_int_equal(
+        fake->target->ctrl[fake->target->qpair[admin].ctrl].active_ns[0], 1);
+    nvmf_target_ns_loaded(fake->target, 1);
+    assert_int_equal(ctrl->active_ns[0], 0);
+    assert_false(fake->target->order.is_kept);
+    /* It stays there; but the other controller counts from its proof on. */
+    new_host(&host, SECRET, "");
+    authenticate_queue(fake, claimed, &host, BIT(AUTH_DH_NULL));
+    assert_int_equal(ctrl->state, CTRL_DISABLED);
+    assert_int_equal(count_controllers(fake, admin), 2);
+    assert_int_equal(ctrl->active_ns[0], 0);
+    assert_true(fake->target->order.is_kept);
+    fake_close(fake, admin);
+    assert_int_equal(ctrl->active_ns[0], 1);
+}
+
+/* The first proof decides, whichever of the two has connected first. */
+static void test_an_unproven_io_queue_yields(void **state)
+{
+    for (unsigned int first = 0; first < 2; first++) {
+        struct fake *fake = *state;
+        struct nvme_sqe read = fake_rw(NVM_READ, 0, 1);
+        struct auth_host host;
+        uint16_t admin, queue[2], late;
+        uint16_t cntlid = enable_authenticated(fake, 0, &admin);
+
+        new_host(&host, SECRET, "");
+        for (unsigned int i = 0; i < 2; i++) {
+            assert_int_equal(
+                connect_queue(fake, 1, cntlid, 0, &queue[i]).status, 0);
+        }
+        authenticate_queue(fake, queue[first], &host, BIT(AUTH_DH_NULL));
+        assert_int_equal(qpair_state(fake, queue[first]), QPAIR_LIVE);
+        assert_int_equal(qpair_state(fake, queue[1 - first]), QPAIR_CLOSING);
+        assert_int_equal(
+            fake_exec(fake, queue[first], &read, fake->data, 512).status, 0);
+        /* The QID belongs to the host that has proven its identity. */
+        assert_int_equal(connect_queue(fake, 1, cntlid, 0, &late).status,
+                         NVME_SC_COMMAND_SEQUENCE | DNR);
+        fake_close(fake, queue[1 - first]);
+        assert_int_equal(
+            fake_exec(fake, queue[first], &read, fake->data, 512).status, 0);
+        fake_close(fake, late);
+        fake_close(fake, queue[first]);
+        /* Both have given their places back. */
+        assert_int_equal(connect_queue(fake, 1, cntlid, 0, &late).status, 0);
+        fake_close(fake, late);
+        fake_close(fake, admin);
+        assert_int_equal(fake->target->ctrl_count, 0);
+        assert_int_equal(fake->target->qpair_count, 0);
+    }
+}
+
+/* A reset waits for the host's own queues only, and ends the others. */
+static void test_an_unproven_io_queue_does_not_hold_a_reset(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t admin, claim;
+    uint16_t cntlid = enable_authenticated(fake, 0, &admin);
+
+    assert_int_equal(connect_queue(fake, 1, cntlid, 0, &claim).status, 0);
+    fake_property_set(fake, admin, PROPERTY_CC, 0);
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_CSTS, 4), 0);
+    assert_int_equal(qpair_state(fake, claim), QPAIR_CLOSING);
+    fake_property_set(fake, admin, PROPERTY_CC, CC_ENABLE);
+    assert_int_equal(fake_property_get(fake, admin, PROPERTY_CSTS, 4), 1);
+    /* A host may have fewer queues when it has proven its identity than when it
+     * connected. */
+    assert_int_equal(connect_queue(fake, 16, cntlid, 0, &claim).status, 0);
+    assert_int_equal(fake_exec(fake, admin,
+                               &(struct nvme_sqe){.opcode = ADMIN_SET_FEATURES,
+                                                  .cdw10 = 7,
+                                                  .cdw11 = 0},
+                               NULL, 0)
+                         .status,
+                     0);
+    new_host(&host, SECRET, "");
+    authenticate_queue(fake, claim, &host, BIT(AUTH_DH_NULL));
+    assert_int_equal(qpair_state(fake, claim), QPAIR_CLOSING);
+    assert_int_equal(connect_queue(fake, 1, cntlid, 0, &claim).status, 0);
+    assert_false(nvmf_qpair_closed(fake->target, admin) &&
+                 fake->target->ctrl_count == 0);
+    assert_int_equal(qpair_state(fake, claim), QPAIR_CLOSING);
+}
+
+/* Who claims to be a host cannot keep that host's controller alive, but the
+ * host's own authentication does. */
+static void test_only_the_host_itself_holds_its_keep_alive_timer(void **state)
+{
+    for (unsigned int is_own = 0; is_own < 2; is_own++) {
+        struct fake *fake = *state;
+        uint16_t admin, claim;
+        uint16_t cntlid = enable_authenticated(fake, 5000, &admin);
+
+        fake->peer = is_own ? 0 : 9;
+        assert_int_equal(connect_queue(fake, 1, cntlid, 0, &claim).status, 0);
+        for (unsigned int i = 0; i < 10; i++) {
+            pass_time(fake, 1000);
+            if (qpair_state(fake, claim) == QPAIR_AUTHENTICATING) {
+                (void)receive_message(fake, claim);
+            }
+        }
+        assert_int_equal(qpair_state(fake, admin),
+                         is_own ? QPAIR_LIVE : QPAIR_CLOSING);
+        fake->peer = 0;
+        (void)!nvmf_qpair_closed(fake->target, claim);
+        (void)!nvmf_qpair_closed(fake->target, admin);
+        fake_run(fake);
+        assert_int_equal(fake->target->ctrl_count, 0);
+    }
+}
+
+/* The host chooses KATO, but not how long it may stay without a proof. */
+static void test_an_unproven_host_has_120_s_whatever_its_keep_alive(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t qpair;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, UINT32_MAX, &qpair).status,
+                     0);
+    pass_time(fake, AUTHENTICATING_MS - 2000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+    pass_time(fake, 4000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+}
+
+/* Messages that lead nowhere do not extend the time for ever. */
+static void test_an_unproven_host_has_300_s_whatever_it_sends(void **state)
+{
+    struct fake *fake = *state;
+    struct nvme_sqe receive = auth_sqe(FABRICS_AUTH_RECEIVE, 47);
+    struct auth_host host;
+    uint16_t qpair;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_DH_NULL),
+                              world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    for (unsigned int s = 0; s < 298; s++) {
+        pass_time(fake, 1000);
+        assert_int_equal(
+            fake_exec(fake, qpair, &receive, world.message, 47).status,
+            NVME_SC_INVALID_FIELD | DNR);
+    }
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+    pass_time(fake, 4000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+    assert_int_equal(world.end[0].result, NVMF_AUTH_EXPIRED);
+}
+
+/* Hosts that wait for the drive's arithmetic are not to blame. */
+static void test_the_time_of_the_arithmetic_does_not_count(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint16_t qpair;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_FFDHE2048),
+                              world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    pass_time(fake, 400000);
+    assert_int_equal(receive_message(fake, qpair), 0);
+    assert_int_equal(world.message[AUTH_ID], AUTH_ID_CHALLENGE);
+    pass_time(fake, AUTHENTICATING_MS - 2000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_AUTHENTICATING);
+    pass_time(fake, 4000);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+}
+
+/* Who only claims to be the host of a controller takes no session from others;
+ * the host itself, at its address, comes before them. */
+static void test_claims_of_io_queues_make_room(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin, own, claim[NVMF_MAX_AUTHS], fresh;
+    uint16_t cntlid = enable_authenticated(fake, 0, &admin);
+
+    assert_int_equal(connect_queue(fake, 1, cntlid, 0, &own).status, 0);
+    fake->peer = 9;
+    for (unsigned int i = 0; i < NVMF_MAX_AUTHS; i++) {
+        uint16_t qid = (uint16_t)(1 + i % 16);
+
+        assert_int_equal(connect_queue(fake, qid, cntlid, 0, &claim[i]).status,
+                         0);
+    }
+    assert_int_equal(qpair_state(fake, own), QPAIR_AUTHENTICATING);
+    assert_int_equal(qpair_state(fake, claim[0]), QPAIR_CLOSING);
+    fake->peer = 8;
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &fresh).status, 0);
+    assert_int_equal(qpair_state(fake, fresh), QPAIR_AUTHENTICATING);
+    assert_int_equal(qpair_state(fake, own), QPAIR_AUTHENTICATING);
+    assert_int_equal(qpair_state(fake, claim[1]), QPAIR_CLOSING);
+}
+
+/* A host without a secret is proven when it connects. */
+static void test_a_host_without_a_secret_counts_at_once(void **state)
+{
+    struct fake *fake = *state;
+    struct nvmf_ctrl *ctrl;
+    uint16_t admin;
+
+    fake->target->config.hosts.find = find_only_host;
+    strcpy(fake->hostnqn, "nqn.2014-08.org.example:unlisted");
+    admin = fake_host(fake, 0);
+    ctrl = &fake->target->ctrl[fake->target->qpair[admin].ctrl];
+    assert_true(ctrl_is(ctrl, CTRL_IS_MEMBER));
+    assert_false(fake->target->qpair[admin].is_listed);
 }
 
 /* ---- Hosts that send anything at any time, without the secret. */
