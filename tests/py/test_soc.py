@@ -275,6 +275,21 @@ def test_a_drive_that_is_stopped_does_not_restart(qemu, tmp_path):
             machine.close()
 
 
+def test_a_pause_does_not_empty_the_capacitors(bench):
+    """They supply the firmware, which cannot save anything while it is stopped."""
+    bench.flash.save(bench.path)
+    machine = Machine(bench.qemu, bench.folder, bench.path, "-global",
+                      "essd-sysctl.plp-budget-us=2000000",
+                      machine="essd,media=media,plp=on")
+    bench.machines.append(machine)
+    machine.wait_for(IDLE)
+    machine.ask("qom-set", path="/machine/sysctl", property="power-fail", value=True)
+    stop_for(machine, 4)
+    time.sleep(0.5)
+    assert machine.process.poll() is None
+    assert machine.process.wait(20) == -signal.SIGKILL
+
+
 def test_system_reset_of_the_monitor_is_the_reset_pin(bench):
     machine = bench.start()
     machine.wait_for(IDLE)
