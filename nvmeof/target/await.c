@@ -42,11 +42,24 @@ static void mark_qpair(struct nvmf_target *target, uint16_t qpair,
         for (struct nvmf_request *req = target->cid[qpair][k]; req != NULL;
              req = req->next_cid) {
             if ((req->ns == ns || copy_reads(req, ns->config.nsid)) &&
-                rule->concerns(target, req, ns, rule->arg)) {
+                rule->concerns(target, req, ns)) {
                 mark_command(req, ns, rule->ends_early);
             }
         }
     }
+}
+
+static bool concerns_qpair(const struct nvmf_target *target, uint16_t index,
+                           const struct nvmf_ns *ns,
+                           const struct await_rule *rule)
+{
+    const struct nvmf_qpair *qpair = &target->qpair[index];
+
+    return qpair->qid != 0 && qpair->in_flight != 0 &&
+           (rule->concerns_ctrl == NULL ||
+            (qpair->ctrl != NO_CTRL &&
+             rule->concerns_ctrl(target, &target->ctrl[qpair->ctrl], ns,
+                                 rule->arg)));
 }
 
 /* @return a queue pair's marked command that waits for a buffer, or for other
@@ -79,9 +92,7 @@ bool await_commands(struct nvmf_target *target, struct nvmf_ns *ns,
                     const struct await_rule *rule)
 {
     for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
-        const struct nvmf_qpair *qpair = &target->qpair[i];
-
-        if (qpair->qid != 0 && qpair->in_flight != 0) {
+        if (concerns_qpair(target, i, ns, rule)) {
             mark_qpair(target, i, ns, rule);
         }
     }

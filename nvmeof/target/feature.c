@@ -239,10 +239,9 @@ static uint32_t cache_get(const struct nvmf_target *target,
 
 static bool is_at_medium(const struct nvmf_target *target,
                          const struct nvmf_request *req,
-                         const struct nvmf_ns *ns, const void *arg)
+                         const struct nvmf_ns *ns)
 {
     (void)target;
-    (void)arg;
     return req->ns == ns && req->command->flags & COMMAND_WRITES &&
            req->state == NVMF_REQUEST_MEDIA;
 }

@@ -269,12 +269,15 @@ static inline const uint8_t *scratch_data(const struct nvmf_target *target,
 
 /* await.c */
 struct await_rule {
+    /* Whether commands of this controller are waited for.  NULL: of all. */
+    bool (*concerns_ctrl)(const struct nvmf_target *target,
+                          const struct nvmf_ctrl *ctrl,
+                          const struct nvmf_ns *ns, const void *arg);
     /* Whether a command that uses the namespace, or a Copy that reads it, is
      * waited for. */
     bool (*concerns)(const struct nvmf_target *target,
-                     const struct nvmf_request *req, const struct nvmf_ns *ns,
-                     const void *arg);
-    const void *arg;
+                     const struct nvmf_request *req, const struct nvmf_ns *ns);
+    const void *arg; /* of concerns_ctrl() */
     uint16_t status; /* of those that have not moved data yet */
     bool ends_early; /* the others end after their window: HOLDS_PREEMPTED */
 };

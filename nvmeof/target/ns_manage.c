@@ -771,18 +771,24 @@ static uint16_t read_hosts(struct nvmf_target *target,
                : NVME_SC_SUCCESS;
 }
 
-/* Whether a command comes from a host that has just lost its namespace.  The
- * first command of a fused pair is left alone: when the second one comes, both
- * are refused. */
-static bool is_of_detached(const struct nvmf_target *target,
-                           const struct nvmf_request *req,
-                           const struct nvmf_ns *ns, const void *arg)
+/* Whether a controller's host has just lost the namespace. */
+static bool has_lost(const struct nvmf_target *target,
+                     const struct nvmf_ctrl *ctrl, const struct nvmf_ns *ns,
+                     const void *arg)
 {
-    const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
-
+    (void)target;
     (void)arg;
-    return qpair->ctrl != NO_CTRL && qpair->fused_first != req &&
-           !ns_is_active(&target->ctrl[qpair->ctrl], ns->config.nsid);
+    return !ns_is_active(ctrl, ns->config.nsid);
+}
+
+/* Whether a command is waited for.  The first command of a fused pair is left
+ * alone: when the second one comes, both are refused. */
+static bool is_waited_for(const struct nvmf_target *target,
+                          const struct nvmf_request *req,
+                          const struct nvmf_ns *ns)
+{
+    (void)ns;
+    return target->qpair[req->qpair].fused_first != req;
 }
 
 /*
@@ -796,7 +802,8 @@ static uint16_t wait_for_detached(struct nvmf_target *target,
                                   struct nvmf_request *req)
 {
     static const struct await_rule rule = {
-        .concerns = is_of_detached,
+        .concerns_ctrl = has_lost,
+        .concerns = is_waited_for,
         .status = NVME_SC_INVALID_FIELD | NVME_STATUS_DNR,
     };
     const struct nvmf_volume_job job = {.nsid = req->sqe.nsid};

@@ -15,11 +15,9 @@
 #include "nvmeof/target/internal.h"
 
 static bool is_write(const struct nvmf_target *target,
-                     const struct nvmf_request *req, const struct nvmf_ns *ns,
-                     const void *arg)
+                     const struct nvmf_request *req, const struct nvmf_ns *ns)
 {
     (void)target;
-    (void)arg;
     return req->ns == ns && req->command->flags & COMMAND_WRITES;
 }
 

@@ -387,28 +387,27 @@ uint16_t reservation_acquire_check(struct nvmf_target *target,
 }
 
 /* Whether a controller's host has just lost its registration to the issuer. */
-static bool is_preempted(const struct nvmf_target *target, uint32_t nsid,
-                         const struct nvmf_ctrl *ctrl, const uint8_t *issuer)
+static bool is_preempted(const struct nvmf_target *target,
+                         const struct nvmf_ctrl *ctrl, const struct nvmf_ns *ns,
+                         const void *issuer)
 {
+    const struct reservation *now = &target->reservation[ns->config.nsid - 1];
+
     return ctrl_is(ctrl, CTRL_MAY_WRITE) &&
            memcmp(ctrl->hostid, issuer, NVME_HOSTID_LEN) != 0 &&
            reservation_find(&target->reservation_draft, ctrl->hostid) >= 0 &&
-           reservation_find(&target->reservation[nsid - 1], ctrl->hostid) < 0;
+           reservation_find(now, ctrl->hostid) < 0;
 }
 
-/* Whether a Preempt and Abort waits for a command to end: one of a host that
- * has just lost its registration to the issuer.  The first command of a fused
- * pair may wait for the second one for ever, and writes nothing. */
+/* Whether a Preempt and Abort waits for a command to end.  The first command of
+ * a fused pair may wait for the second one for ever, and writes nothing. */
 static bool is_abortable(const struct nvmf_target *target,
                          const struct nvmf_request *req,
-                         const struct nvmf_ns *ns, const void *issuer)
+                         const struct nvmf_ns *ns)
 {
-    const struct nvmf_qpair *qpair = &target->qpair[req->qpair];
-
+    (void)ns;
     return !is_reservation_command(req->sqe.opcode) &&
-           qpair->fused_first != req && qpair->ctrl != NO_CTRL &&
-           is_preempted(target, ns->config.nsid, &target->ctrl[qpair->ctrl],
-                        issuer);
+           target->qpair[req->qpair].fused_first != req;
 }
 
 /* Abort the commands of the hosts that have just lost their registration.
@@ -417,6 +416,7 @@ static bool abort_commands(struct nvmf_target *target, struct nvmf_ns *ns,
                            const uint8_t *issuer)
 {
     const struct await_rule rule = {
+        .concerns_ctrl = is_preempted,
         .concerns = is_abortable,
         .arg = issuer,
         .status = NVME_SC_ABORT_PREEMPTED,
