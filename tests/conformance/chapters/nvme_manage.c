@@ -531,6 +531,41 @@ WITH_ROOM(format_fused)
     remove_ns(nvme, nsid);
 }
 
+/* ---- Write protection, and writes that the target has taken before. */
+
+/* Send a Write whose data the target has to read, and do not let it. */
+static uint16_t begin_write(struct nvme *nvme)
+{
+    struct nvme_sqe write = nvme_rw_sqe(nvme, NVM_WRITE, 0, BLOCKS);
+    struct sgl sgl = rc_keyed(nvme->io, 0, BLOCKS * nvme->block_bytes);
+    uint16_t cid;
+
+    nvme_write(nvme, 0, BLOCKS, 20);
+    nvme_fill(nvme, 0, BLOCKS, 21);
+    nvme->io->answers = false;
+    cid = rc_send_capsule(nvme->io, &write, &sgl, NULL, 0);
+    conf_pass(nvme->conf, NVMF_QUIET_US);
+    return cid;
+}
+
+/*
+ * A command on the admin queue forbids such writes from now on.  It is answered
+ * when the Write has ended, whatever its status is, so that nothing is written
+ * afterwards.
+ */
+static void expect_wait(struct nvme *nvme, const char *what, uint16_t cid,
+                        uint16_t write_cid)
+{
+    struct nvme_cqe cqe;
+
+    conf_check(nvme->conf, !nvme_take_other(nvme, cid, NVMF_QUIET_US, &cqe),
+               "%s is answered before the Write", what);
+    nvme->io->answers = true;
+    rc_take_response(nvme->io, write_cid, &cqe);
+    nvme_take(nvme, nvme->admin, cid, &cqe);
+    conf_status(nvme->conf, what, cqe.status & NVME_SC_MASK, NVME_SC_SUCCESS);
+}
+
 /* ---- Write protection. */
 
 static uint16_t set_protection(struct nvme *nvme, uint32_t nsid, uint32_t state,
@@ -633,6 +668,83 @@ static void power_data(struct conf *conf)
     nvme_close(nvme);
 }
 
+WITH_ROOM(protect_drains)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_SET_FEATURES,
+                           .cdw10 = FEATURE_NS_WRITE_PROTECTION,
+                           .cdw11 = 1};
+    uint32_t nsid = make_attached(nvme, FORMAT_512);
+    uint16_t write_cid;
+
+    if (!(nvme->ctrl[ID_CTRL_NWPC] & NWPC_WRITE_PROTECT)) {
+        conf_not_applicable(conf, "NWPC bit 0 is 0");
+    }
+    sqe.nsid = nsid;
+    write_cid = begin_write(nvme);
+    expect_wait(nvme, "Set Features",
+                rc_send_capsule(nvme->admin, &sqe, NULL, NULL, 0), write_cid);
+    conf_status(conf, "Write", nvme_rw(nvme, NVM_WRITE, 0, 1),
+                NVME_SC_NS_WRITE_PROTECTED);
+    nvme_verify(nvme, 0, BLOCKS, 21);
+    conf_status(conf, "no write protection", set_protection(nvme, nsid, 0, 0),
+                NVME_SC_SUCCESS);
+    remove_ns(nvme, nsid);
+}
+
+WITH_ROOM(detach_drains)
+{
+    struct nvme_sqe sqe = {.opcode = ADMIN_NS_ATTACHMENT,
+                           .cdw10 = SELECT_DETACH};
+    uint32_t nsid = make_attached(nvme, FORMAT_512);
+    struct sgl sgl = rc_keyed(nvme->admin, 0, NVME_IDENTIFY_LEN);
+    uint16_t write_cid;
+
+    sqe.nsid = nsid;
+    write_cid = begin_write(nvme);
+    memset(nvme->admin->mem, 0, NVME_IDENTIFY_LEN);
+    put_le16(nvme->admin->mem + CTRL_LIST_COUNT, 1);
+    put_le16(nvme->admin->mem + CTRL_LIST_FIRST, nvme->admin->config.cntlid);
+    expect_wait(nvme, "Namespace Attachment",
+                rc_send_capsule(nvme->admin, &sqe, &sgl, NULL, 0), write_cid);
+    conf_status(conf, "Write", nvme_rw(nvme, NVM_WRITE, 0, 1),
+                NVME_SC_INVALID_FIELD);
+    attach_ns(nvme, nsid);
+    nvme_verify(nvme, 0, BLOCKS, 21);
+    remove_ns(nvme, nsid);
+}
+
+/* What a protected namespace holds was committed before. */
+static void protect_durable(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    struct nvme_sqe flush = {.opcode = NVM_FLUSH};
+    uint32_t nsid;
+
+    need_room(conf, nvme);
+    if (!(nvme->ctrl[ID_CTRL_NWPC] & NWPC_WRITE_PROTECT)) {
+        conf_not_applicable(conf, "NWPC bit 0 is 0");
+    }
+    nsid = make_attached(nvme, FORMAT_512);
+    nvme_write(nvme, 0, BLOCKS, 22);
+    flush.nsid = nsid;
+    conf_status(conf, "Flush", nvme_run(nvme, nvme->io, &flush, 0, NULL),
+                NVME_SC_SUCCESS);
+    nvme_write(nvme, 0, BLOCKS, 23);
+    conf_status(conf, "write protection", set_protection(nvme, nsid, 1, 0),
+                NVME_SC_SUCCESS);
+    conf_power_cut(conf);
+    nvme = nvme_open(conf);
+    nvme->nsid = nsid;
+    nvme->block_bytes = 512;
+    conf_status(conf, "Write after the power cut",
+                nvme_rw(nvme, NVM_WRITE, 0, 1), NVME_SC_NS_WRITE_PROTECTED);
+    nvme_verify(nvme, 0, BLOCKS, 23);
+    conf_status(conf, "no write protection", set_protection(nvme, nsid, 0, 0),
+                NVME_SC_SUCCESS);
+    remove_ns(nvme, nsid);
+    nvme_close(nvme);
+}
+
 /* ---- Persistent events: NVMe 2.0 5.16.1.14. */
 
 WITH_ROOM(recorded)
@@ -705,6 +817,15 @@ static const struct conf_test tests[] = {
               "creation, Format and deletion are persistent events", recorded),
     TEST("protect", "8.19, 5.21.1",
          "a write-protected namespace cannot be written or deleted", protect),
+    TEST("protect-drains", "8.19",
+         "no write follows the answer that a namespace is protected",
+         protect_drains),
+    TEST("detach-drains", "5.19, 8.12",
+         "no write follows the answer that a namespace is detached",
+         detach_drains),
+    TEST("protect-durable", "5.21.1.28, 8.19",
+         "what is protected survives a power cut", protect_durable,
+         .needs = CONF_NEEDS_CONTROL),
     TEST("power", "8.12", "namespaces survive a power cut", power_cut,
          .needs = CONF_NEEDS_CONTROL),
     TEST("power-data", "8.12, 7.10",
