@@ -102,6 +102,39 @@ void conf_not_run(struct conf *conf, const char *format, ...)
     end_test(conf, CONF_NOT_RUN, format, args);
 }
 
+void conf_provokes(struct conf *conf, uint32_t counters)
+{
+    conf->provoked |= counters;
+}
+
+/* Late packets for a connection that the drive has ended are no mistake, and
+ * neither are acknowledgements that were implied before. */
+void conf_check_counters(struct conf *conf)
+{
+    const uint32_t harmless =
+        BIT(RNIC_COUNT_RX_PACKETS) | BIT(RNIC_COUNT_TX_PACKETS) |
+        BIT(RNIC_COUNT_RX_NO_QP) | BIT(RNIC_COUNT_RX_DUPLICATE) |
+        BIT(RNIC_COUNT_RX_CNP) | BIT(RNIC_COUNT_RP_CNP_HANDLED) |
+        BIT(RNIC_COUNT_NP_CNP_SENT) | BIT(RNIC_COUNT_NP_ECN_MARKED);
+    bool is_rough = strcmp(conf->chapter, "roce") == 0 ||
+                    strcmp(conf->chapter, "robust") == 0;
+    uint32_t counted;
+
+    if (conf->dut->counted == NULL) {
+        return;
+    }
+    counted = conf->dut->counted(conf->dut->ctx) & ~harmless & ~conf->provoked;
+    if (is_rough) {
+        counted &= BIT(RNIC_COUNT_TX_RNR);
+    }
+    for (unsigned int i = 0; i < RNIC_COUNTERS; i++) {
+        conf_check(conf, !(counted & BIT(i)),
+                   "the drive's RNIC has counted what the test has not "
+                   "declared: counter %u of enum rnic_counter",
+                   i);
+    }
+}
+
 void conf_check(struct conf *conf, bool is_true, const char *format, ...)
 {
     va_list args;
@@ -685,6 +718,7 @@ bool conf_begin(struct conf *conf)
     conf->memory = NULL;
     conf->num_rcs = 0;
     conf->pass_until_ns = NATIVE_NO_DEADLINE;
+    conf->provoked = 0;
     conf->steps = 0;
     memset(&conf->exchange, 0, sizeof(conf->exchange));
     conf->reason[0] = '\0';

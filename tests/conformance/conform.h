@@ -35,6 +35,8 @@
 #include <cmocka.h>
 
 #include "firmware/native/native.h"
+#include "lib/regfields.h"
+#include "hw-model/regs/rnic.h"
 #include "packet.h"
 
 enum {
@@ -101,6 +103,18 @@ void conf_note(struct conf *conf, const char *format, ...)
 
 void conf_fail(struct conf *conf, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
+
+/*
+ * At the end of a test, the counters of the drive's RNIC for retransmissions,
+ * time-outs, NAKs and bad packets are 0, if the drive is native.  A test that
+ * provokes some declares them, as BIT(RNIC_COUNT_...).  Tests of the chapters
+ * roce and robust need not declare any but RNR NAKs: their peers are wrong or
+ * silent, or frames are lost.
+ */
+enum {
+    CONF_LOSS = BIT(RNIC_COUNT_TIMEOUTS) | BIT(RNIC_COUNT_RETRANSMITTED),
+};
+void conf_provokes(struct conf *conf, uint32_t counters);
 
 /**
  * The test does not apply: name the Identify bit, setting or ability that the

@@ -56,6 +56,11 @@ struct dut {
     /* Let reads of these blocks of 512 bytes of the medium fail; 0: of none. */
     void (*break_medium)(void *ctx, uint64_t first, uint32_t count);
     struct native_drive *(*native)(void *ctx);
+    /**
+     * The counters of the drive's RNIC that were not 0 in this test, as
+     * BIT(RNIC_COUNT_...); NULL: they are not known.
+     */
+    uint32_t (*counted)(void *ctx);
 };
 
 /* @param has_nand  the medium is a NAND array, not that of the media engine */

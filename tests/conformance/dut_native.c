@@ -58,6 +58,7 @@ struct native_dut {
     struct native_operations operations;
     struct native_events event_log;
     struct flash_ram flash;
+    uint32_t counted; /* counters of drives that have ended in this test */
     char line[LINE_MAX_LEN];
 };
 
@@ -144,6 +145,7 @@ static bool native_begin(void *ctx, struct native_world *world,
     dut->reservations.writes = 0;
     dut->operations = (struct native_operations){0};
     dut->event_log.writes = 0;
+    dut->counted = 0;
     fill_slots(dut);
     medium_init(&dut->medium, MEDIUM_BYTES);
     if (dut->has_nand) {
@@ -272,11 +274,23 @@ static void keep_flash(struct native_dut *dut)
     }
 }
 
+static uint32_t native_counted(void *ctx)
+{
+    struct native_dut *dut = ctx;
+    const uint64_t *counters = dut->drive->machine.rnic.state.roce.counters;
+
+    for (unsigned int i = 0; i < RNIC_COUNTERS; i++) {
+        dut->counted |= counters[i] != 0 ? BIT(i) : 0;
+    }
+    return dut->counted;
+}
+
 static bool power_cut(void *ctx)
 {
     struct native_dut *dut = ctx;
 
     keep_flash(dut);
+    (void)native_counted(dut);
     native_drive_power_cut(dut->drive);
     return power_on(dut);
 }
@@ -288,6 +302,7 @@ static bool native_reset(void *ctx)
     struct native_dut *dut = ctx;
 
     keep_flash(dut);
+    (void)native_counted(dut);
     native_drive_destroy(dut->drive);
     return power_on(dut);
 }
@@ -374,5 +389,6 @@ struct dut dut_native_create(unsigned int defect, bool has_nand)
         /* No block of the array can be made unreadable yet. */
         .break_medium = has_nand ? NULL : break_medium,
         .native = native_drive_of,
+        .counted = native_counted,
     };
 }

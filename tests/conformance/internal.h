@@ -74,6 +74,7 @@ struct conf {
     uint32_t generation;
     uint64_t random;
     uint64_t pass_until_ns; /* Wakes a loop in real time. */
+    uint32_t provoked;      /* RNIC counters: see conf_provokes(). */
     struct conf_memory {
         struct conf_memory *next;
         max_align_t data[];
@@ -102,6 +103,9 @@ struct conf {
 /** @return false when the target cannot be brought to the start of a test */
 MUST_USE bool conf_begin(struct conf *conf);
 void conf_end(struct conf *conf);
+
+/** At a test's end: the drive has counted nothing but what was declared. */
+void conf_check_counters(struct conf *conf);
 
 /** Real time in microseconds since 1970, natively too: for reports only. */
 uint64_t conf_wall_us(void);

@@ -259,6 +259,7 @@ static void test_body(void **state)
     conf->outcome = CONF_FAILED;
     snprintf(conf->reason, sizeof(conf->reason), "an assertion failed");
     entry->test->run(conf);
+    conf_check_counters(conf);
     conf->outcome = CONF_PASSED;
     conf->reason[0] = '\0';
 }

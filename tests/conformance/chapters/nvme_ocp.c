@@ -231,6 +231,7 @@ static uint64_t run_held(struct nvme *nvme, const struct nvme_sqe *sqe,
     struct nvme_cqe cqe;
     uint16_t cid;
 
+    conf_provokes(conf, CONF_LOSS);
     nvme->io->answers = false;
     cid = rc_send_capsule(nvme->io, sqe, &sgl, NULL, 0);
     conf_pass(conf, hold_us);
@@ -374,6 +375,7 @@ static void latency_reads(struct conf *conf)
     struct latency_window active, fixed;
     uint32_t counted = 0;
 
+    conf_provokes(conf, CONF_LOSS);
     start_monitor(nvme, good, false);
     nvme->io->answers = false;
     for (unsigned int i = 0; i < READS; i++) {

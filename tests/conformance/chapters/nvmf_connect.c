@@ -120,6 +120,7 @@ static void data_key(struct conf *conf)
     struct nvmf_attempt *attempt = new_admin_connect(conf);
     struct nvme_sqe sqe = {0};
 
+    conf_provokes(conf, BIT(RNIC_COUNT_RX_NAK));
     attempt->sgl.key ^= 0x1;
     connect_data_emit(attempt->rc->mem, &attempt->data);
     connect_command_build(&sqe, &attempt->command);

@@ -359,6 +359,7 @@ static void capsule_too_long(struct conf *conf)
     uint32_t room = in_capsule_bytes(&pair);
     uint8_t *data = conf_alloc(conf, NVME_SQE_LEN + room + 512);
 
+    conf_provokes(conf, BIT(RNIC_COUNT_TX_NAK_OTHER));
     rc_send_message(pair.io, data, NVME_SQE_LEN + room + 512);
     conf_pass(conf, NVMF_QUIET_US);
     nvmf_expect_gone(pair.io);

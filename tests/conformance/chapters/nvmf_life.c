@@ -401,6 +401,7 @@ static void others_unharmed(struct conf *conf)
     struct nvmf_pair b = nvmf_open_pair(conf, &(struct rc_config){.peer = 1});
     struct nvme_sqe flush = nvmf_io(conf, NVM_FLUSH, 0, 1);
 
+    conf_provokes(conf, BIT(RNIC_COUNT_TX_NAK_OTHER));
     /* An opcode out of sequence: the target NAKs it, and the queue pair goes to
      * error. */
     rc_send(a.io, RC_SEND_LAST, NULL, 64, true);

@@ -279,6 +279,7 @@ static void send_rnr(struct conf *conf)
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 1, 300);
     struct rc *rc = echo->rc;
 
+    conf_provokes(conf, BIT(RNIC_COUNT_TX_RNR));
     send_message(echo, (const uint8_t *)"the only buffer", 15);
     send_at(rc, rc->psn, "none left", 9);
     rc_expect_rnr(rc, rc->psn);
@@ -294,6 +295,7 @@ static void rnr_blocks(struct conf *conf)
     struct echo_rc *echo = roce_echo(conf, &(struct rc_config){0}, 1, 300);
     struct rc *rc = echo->rc;
 
+    conf_provokes(conf, BIT(RNIC_COUNT_TX_RNR));
     send_message(echo, (const uint8_t *)"the only buffer", 15);
     send_at(rc, rc->psn, "none left", 9);
     rc_expect_rnr(rc, rc->psn);
@@ -320,6 +322,7 @@ static void rnr_timer(struct conf *conf)
     struct rc *rc = echo->rc;
     const struct packet *packet;
 
+    conf_provokes(conf, BIT(RNIC_COUNT_TX_RNR));
     send_message(echo, (const uint8_t *)"the only buffer", 15);
     send_at(rc, rc->psn, "none left", 9);
     packet = rc_take_opcode(rc, RC_ACKNOWLEDGE);
