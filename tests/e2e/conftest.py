@@ -19,6 +19,8 @@ from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
 
+import transport
+
 # Instances are named after this: another one runs beside, and so do the other
 # workers of this one.
 SESSION = (os.environ.get("ESSD_E2E", "e2e")
@@ -97,7 +99,7 @@ def connected(job: Job) -> Iterator[Job]:
 
 
 @pytest.fixture
-def booted(target: str) -> Iterator[Callable[..., Job]]:
+def booted(target: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., Job]]:
     """Return a function that starts another drive and host: booted(nqn=..., mtu=...)."""
     instances = []
 
@@ -111,9 +113,33 @@ def booted(target: str) -> Iterator[Callable[..., Job]]:
         return boot(wish, prepare)
 
     yield make
-    for instance in instances:
-        instance.stop()
-        setup.forget(instance.name)
+    try:
+        for instance in instances if target == "drive" else []:
+            if instance.is_running:
+                transport.check(instance, {},
+                                request.node.get_closest_marker("rnr") is not None)
+    finally:
+        for instance in instances:
+            instance.stop()
+            setup.forget(instance.name)
+
+
+@pytest.fixture(autouse=True)
+def transport_counters(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Print what went wrong on the wire of the session's drive; no RNR NAK is sent.
+
+    A test that makes the drive send RNR NAKs has the mark `rnr`.
+    """
+    names = request.fixturenames
+    if (request.config.getoption("--target") != "drive"
+            or not {"session_job", "essd_drive"} & set(names)):
+        yield
+        return
+    drive: essd.Drive = request.getfixturevalue("essd_drive")
+    before = transport.read(drive.instance)
+    yield
+    transport.check(drive.instance, before,
+                    request.node.get_closest_marker("rnr") is not None)
 
 
 @pytest.fixture(scope="session")

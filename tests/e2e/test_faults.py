@@ -47,6 +47,7 @@ def test_a_command_fails_with_the_status_of_a_rule(drive: essd.Drive) -> None:
     assert read_block(drive, 1000) == 0
 
 
+@pytest.mark.rnr
 def test_a_lost_command_and_an_rnr_are_repaired_by_the_transport(drive: essd.Drive) -> None:
     host = drive.system.host
     drive.faults.add("wire direction=in nvme.opcode=read when nth=3 do drop", "lost")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A stock host creates 128 namespaces on a busy computer.
+
+After each one, Linux reads the properties of all namespaces through both paths, with as
+many commands at a time as its admin queues take.  The drive's hart runs late and seldom,
+and still has a receive buffer for each command.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import transport
+from essd import steps
+from essd.steps import Job
+
+pytestmark = [pytest.mark.drive, pytest.mark.long]
+
+NAMESPACES = 128
+KEPT = 4                    # those that the drive is divided into
+BUSY_LOOPS = 2 * (os.cpu_count() or 1)
+TIMEOUT_S = 480
+SCAN_S = 60                 # for the last scan of the host
+SCRIPT = """
+for n in $(seq {first} {last}); do
+    said=$(nvme create-ns {controller} --nsze=16384 --ncap=16384 --block-size=512 --nmic=1) &&
+    said=$(nvme attach-ns {controller} --namespace-id=${{said##*nsid:}} \\
+           --controllers={controllers} 2>&1) || {{ echo "$n: $said"; exit 1; }}
+done
+"""
+
+
+@contextlib.contextmanager
+def busy_loops() -> Iterator[None]:
+    """Programs that do nothing but keep every core busy, twice."""
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"])
+             for _ in range(BUSY_LOOPS)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+        for loop in loops:
+            loop.wait()
+
+
+def cntlid(job: Job, controller: str) -> int:
+    return int(json.loads(job.quiet(f"nvme id-ctrl {controller} -o json"))["cntlid"])
+
+
+def test_a_busy_computer_causes_no_rnr_nak(booted: Callable[..., Job]) -> None:
+    job = booted(size="2G", namespaces=f"{KEPT}x64M")
+    for address in job.addresses[:2]:
+        job.run(f"nvme connect -t rdma -a {address} -s {steps.SERVICE} -n {job.nqn}")
+    controllers = job.quiet("ls -d /dev/nvme[0-9]").split()
+    assert len(controllers) == 2, controllers
+    ids = ",".join(map(str, sorted(cntlid(job, controller) for controller in controllers)))
+    script = SCRIPT.format(first=KEPT + 1, last=NAMESPACES, controller=controllers[0],
+                           controllers=ids)
+    with busy_loops():
+        job.run(script, timeout_s=TIMEOUT_S)
+    deadline = time.monotonic() + SCAN_S
+    while len(job.namespaces()) != NAMESPACES:
+        assert time.monotonic() < deadline, job.namespaces()
+        time.sleep(1)
+    said = job.quiet("dmesg")
+    assert "error recovery" not in said and "flushed" not in said, said
+    assert transport.read(job.instance)[transport.RNR] == 0
