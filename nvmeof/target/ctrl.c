@@ -173,15 +173,6 @@ void ctrl_set_kato(struct nvmf_target *target, uint8_t index, uint32_t kato_ms)
     }
 }
 
-/* Whether a controller is an I/O controller whose host has proven its
- * identity, if it has to. */
-static bool has_proven_host(const struct nvmf_target *target,
-                            const struct nvmf_ctrl *ctrl)
-{
-    return !ctrl->is_discovery && ctrl->qpair[0] != NO_QPAIR &&
-           target->qpair[ctrl->qpair[0]].state != QPAIR_AUTHENTICATING;
-}
-
 /*
  * The keep-alive timer fired.  It may be too early, because a command only
  * notes its time and does not restart the timer.
@@ -205,7 +196,7 @@ void ctrl_expired(struct nvmf_target *target, uint8_t index)
                     deadline_us);
         return;
     }
-    if (has_proven_host(target, ctrl)) {
+    if (ctrl_is(ctrl, CTRL_MAY_WRITE)) {
         log_keep_alive_expired(target, ctrl);
     }
     ctrl_end(target, index);
