@@ -985,7 +985,7 @@ static void note_end(struct bed *bed, const struct bed_io *io)
 
         unit->is_busy = false;
         unit->in_progress--;
-        if (io->status != MEDIA_OK && bed->storage_fails) {
+        if (io->status != MEDIA_OK && (bed->storage_fails || bed->may_lose)) {
             unit->history[(io->marks[i] - 1) % BED_HISTORY].is_optional = true;
         }
     }
@@ -1049,7 +1049,9 @@ static void check_unit(struct bed *bed, uint32_t number,
  */
 static void check_status(const struct bed *bed, enum media_status status)
 {
-    if (status == MEDIA_WRITE_ERROR && bed->storage_fails) {
+    if ((status == MEDIA_WRITE_ERROR && bed->storage_fails) ||
+        ((status == MEDIA_READ_ERROR || status == MEDIA_WRITE_ERROR) &&
+         bed->may_lose)) {
         return;
     }
     if (status != MEDIA_READ_ONLY || !ftl_is_read_only(bed->ftl)) {
@@ -1405,6 +1407,40 @@ void bed_check(struct bed *bed)
         }
     }
     bed->is_unknown = false;
+}
+
+unsigned int bed_check_each(struct bed *bed)
+{
+    unsigned int lost = 0;
+
+    bed_wait_all(bed);
+    for (uint32_t i = 0; i < bed->units; i++) {
+        struct bed_unit *unit = &bed->unit[i];
+        uint64_t lba = (uint64_t)i * BED_SECTORS;
+        struct bed_io *io = bed_submit_read(bed, lba, BED_SECTORS);
+        enum media_status status = bed_wait(bed, io);
+        uint32_t ids[BED_SECTORS];
+
+        if (status != MEDIA_OK) {
+            if (!unit->may_fail || status != MEDIA_READ_ERROR) {
+                fail_msg("Unit %u cannot be read: status %d.", i, (int)status);
+            }
+            lost++;
+            continue;
+        }
+        for (uint32_t j = 0; j < BED_SECTORS; j++) {
+            ids[j] =
+                sector_id(bed, io->buffer + j * sector_stride(bed), lba + j);
+        }
+        if (unit->may_be_old) {
+            memcpy(unit->base, ids, sizeof(unit->base));
+            unit->durable = unit->completed = unit->writes;
+        } else {
+            check_unit(bed, i, ids);
+        }
+    }
+    bed->is_unknown = false;
+    return lost;
 }
 
 /* A random range of blocks, of whole units or not. */

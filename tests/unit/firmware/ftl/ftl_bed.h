@@ -84,6 +84,10 @@ struct bed_unit {
     uint32_t writes;
     uint32_t in_progress; /* writes */
     bool is_busy;         /* one of them is of parts: no other may begin */
+    /* More has failed than parity can rebuild: bed_check_each() accepts read
+     * errors; or also any contents that the unit ever had. */
+    bool may_fail;
+    bool may_be_old;
     struct bed_write history[BED_HISTORY]; /* by number, modulo its length */
 };
 
@@ -157,6 +161,9 @@ struct bed {
     /* Storage may refuse requests: operations may end with MEDIA_WRITE_ERROR,
      * and a mount may wait. */
     bool storage_fails;
+    bool may_lose; /* operations may end with MEDIA_READ_ERROR, because more has
+                    * failed than parity can rebuild; or with MEDIA_WRITE_ERROR,
+                    * because what cannot be moved takes up the space */
     uint64_t events;
     uint64_t programs, erases; /* begun */
     uint64_t torn_reads; /* units of half programmed rows that were readable */
@@ -267,6 +274,10 @@ void bed_flush(struct bed *bed);
  * then on these.
  */
 void bed_check(struct bed *bed);
+
+/* Read each unit on its own, and check it in the same way, but accept what
+ * `may_fail` and `may_be_old` allow. @return how many cannot be read */
+unsigned int bed_check_each(struct bed *bed);
 
 /* Submit a random operation. */
 void bed_random_op(struct bed *bed, uint64_t *random);

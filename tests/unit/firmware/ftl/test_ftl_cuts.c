@@ -370,7 +370,7 @@ static void run_shape(const struct shape *shape, struct totals *totals)
 
 static void test_random_cuts_of_random_shapes_lose_nothing(void **state)
 {
-    uint64_t cuts = bed_setting("FTL_CUTS", 3000);
+    uint64_t cuts = bed_setting("FTL_CUTS", 1000);
     uint64_t number = bed_setting("FTL_FIRST", 1);
     struct totals totals = {0};
 

@@ -400,7 +400,7 @@ static void test_failed_planes_and_then_a_dead_die_or_plane_lose_nothing(
     uint64_t first = bed_setting("FTL_FIRST", 1);
 
     (void)state;
-    for (uint64_t i = first; i < first + bed_setting("FTL_SEEDS", 10); i++) {
+    for (uint64_t i = first; i < first + bed_setting("FTL_SEEDS", 8); i++) {
         lose_die_after_planes(i, i % 2 == 0 ? 0 : 6, 1 + (uint32_t)(i / 2 % 3));
     }
 }
@@ -440,8 +440,8 @@ static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
 }
 
 /*
- * The die dies while the mount scans it, and before that the scan could not read
- * some of its units.  These are rebuilt, too.
+ * The die dies while the mount scans it, and before that the scan could not
+ * read some of its units.  These are rebuilt, too.
  */
 static void test_a_die_dies_in_the_scan_after_units_could_not_be_read(
     void **state)
