@@ -41,10 +41,9 @@ static void end_transfers(struct nvmf_target *target, const struct nvmf_ns *ns,
              k++) {
             for (const struct nvmf_request *req = target->cid[i][k];
                  req != NULL; req = req->next_cid) {
-                is_waited_for |=
-                    is_transfer(req) && req->ns != NULL &&
-                    (ns == NULL || req->ns == ns) &&
-                    (!is_awaited || (req->holds & HOLDS_AWAITED));
+                is_waited_for |= is_transfer(req) && req->ns != NULL &&
+                                 (ns == NULL || req->ns == ns) &&
+                                 (!is_awaited || (req->holds & HOLDS_AWAITED));
             }
         }
         if (is_waited_for) {

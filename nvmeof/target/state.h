@@ -292,7 +292,7 @@ struct ns_manager {
     bool is_draining;  /* it waits until no command uses that namespace */
     bool is_detaching; /* it waits until the hosts that have lost job.nsid do
                         * not use that namespace any more */
-    uint8_t patience; /* checks of patience.c since it began to wait */
+    uint8_t patience;  /* checks of patience.c since it began to wait */
     struct nvmf_queue waiting; /* commands that wait for their turn */
 };
 

@@ -116,6 +116,7 @@ static void test_a_late_read_response_overwrites_nothing(void **state)
     lane->is_held = true;
     native_world_pass(&bed.world, MS_NS);
     assert_true(lane->put != lane->get); /* the response is under way */
+    bed_provokes(&bed, BED_GONE);
     host_fall_silent(&other);
     start_ns = bed.world.now_ns;
     assert_int_equal(bed_write(&bed, 1, 0, 8, HOST_DATA_KEYED, false, 3), 0);
@@ -189,6 +190,7 @@ static void fall_silent(void)
         submit_write((uint64_t)i * LONG_BLOCKS, LONG_BLOCKS, 0);
     }
     run_until_fetching();
+    bed_provokes(&bed, BED_GONE);
     host_fall_silent(&other);
 }
 

@@ -542,6 +542,7 @@ static uint16_t begin_write(struct nvme *nvme)
 
     nvme_write(nvme, 0, BLOCKS, 20);
     nvme_fill(nvme, 0, BLOCKS, 21);
+    conf_provokes(nvme->conf, CONF_LOSS);
     nvme->io->answers = false;
     cid = rc_send_capsule(nvme->io, &write, &sgl, NULL, 0);
     conf_pass(nvme->conf, NVMF_QUIET_US);

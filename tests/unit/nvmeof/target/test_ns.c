@@ -361,6 +361,13 @@ static void test_a_copy_holds_each_source_from_the_check_to_the_end(
     assert_int_equal(formatting->cqe.status, 0);
 }
 
+/* A host of its own, whose writes do not count from their arrival. */
+static uint16_t connect_other_host(struct fake *fake)
+{
+    fake->hostid = 0x43;
+    return fake_host(fake, 0);
+}
+
 /* A Copy that waits for an earlier write has checked its sources already. */
 static void test_a_copy_holds_its_sources_while_it_waits_for_its_turn(
     void **state)
@@ -368,7 +375,7 @@ static void test_a_copy_holds_its_sources_while_it_waits_for_its_turn(
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
     uint16_t io = fake_io_queue(fake, admin, 1);
-    uint16_t other = fake_host(fake, 0);
+    uint16_t other = connect_other_host(fake);
     uint16_t other_io = fake_io_queue(fake, other, 1);
     struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
     struct fake_request *copying, *deleting;
@@ -395,12 +402,13 @@ static void test_a_copy_that_does_not_succeed_leaves_its_sources(void **state)
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
     uint16_t io = fake_io_queue(fake, admin, 1);
-    uint16_t other = fake_host(fake, 0);
+    uint16_t other = connect_other_host(fake);
     uint16_t other_io = fake_io_queue(fake, other, 1);
     struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
     struct nvme_sqe abort = {.opcode = ADMIN_ABORT};
     struct fake_request *copying;
 
+    fake->hostid = 0;
     enable_format_2(fake, admin);
     fake->hold_media = true;
     (void)fake_send(fake, other_io, &write, fake->data, 512);
@@ -838,7 +846,7 @@ static void test_protection_waits_for_writes_that_wait_for_their_turn(
     struct fake *fake = *state;
     uint16_t admin = fake_host(fake, 0);
     uint16_t io = fake_io_queue(fake, admin, 1);
-    uint16_t other = fake_io_queue(fake, fake_host(fake, 0), 1);
+    uint16_t other = fake_io_queue(fake, connect_other_host(fake), 1);
     struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
     struct fake_request *waiting, *protecting;
 
