@@ -6,7 +6,9 @@
 #include "bed_fixture.h"
 
 #include "lib/bytes.h"
-#include "nvmeof/target/state.h"
+#include "nvmeof/rdma/rdma_limits.h"
+#include "nvmeof/rdma/rdma_transport.h"
+#include "nvmeof/target/target.h"
 #include "nvmeof/wire/opcode.h"
 #include "nvmeof/wire/reservation.h"
 #include "tests/test_fixture.h"
@@ -63,17 +65,15 @@ static void submit_write(uint64_t lba, uint32_t blocks, uint32_t offset)
 
 static unsigned int count_fetching(void)
 {
-    const struct nvmf_target *target = bed.drive->drive.target;
+    const struct drive *drive = &bed.drive->drive;
+    struct nvmf_request_info info;
     unsigned int count = 0;
 
-    for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
-        for (uint32_t k = 0; target->qpair[i].in_flight != 0 && k < CID_LISTS;
-             k++) {
-            for (const struct nvmf_request *req = target->cid[i][k];
-                 req != NULL; req = req->next_cid) {
-                count += req->state == NVMF_REQUEST_FETCHING;
-            }
-        }
+    for (uint32_t i = 0; i < RDMA_REQUESTS; i++) {
+        count += nvmf_target_request_info(
+                     drive->target, rdma_transport_request(drive->rdma, i),
+                     bed.world.now_ns / 1000, &info) &&
+                 strcmp(info.state, "fetching") == 0;
     }
     return count;
 }
