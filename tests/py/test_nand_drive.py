@@ -279,7 +279,8 @@ def test_the_flash_of_a_new_drive_says_its_capacity(
     made: list[int] = []
 
     def ensure(path: Path, firmware: object, config: object, nqn: object,
-               capacity: int, sign: object) -> SimpleNamespace:
+               capacity: int, sign: object, lower_floor: bool) -> SimpleNamespace:
+        assert not lower_floor
         made.append(capacity)
         return SimpleNamespace(nqn="nqn.x")
     monkeypatch.setattr(flash, "ensure_flash", ensure)
