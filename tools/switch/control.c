@@ -376,8 +376,7 @@ static bool set_port(struct program *program, const struct request *request,
         return false;
     }
     /* control_announce() may have written into `answer`: start it again. */
-    answer_clear(&program->answer);
-    answer_add(&program->answer, "{\"return\": ");
+    answer_begin(program, request, "return");
     show_port(program, number);
     return true;
 }
