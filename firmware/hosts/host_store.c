@@ -10,7 +10,8 @@ enum { COPIES = 2 };
 
 #define SEAL_OFFSET (FLASH_HOSTS_SIZE - (uint32_t)HOST_LIST_SEAL_LEN)
 
-_Static_assert(HOST_LIST_LEN_MAX <= SEAL_OFFSET, "a copy holds the list");
+_Static_assert(HOST_LIST_LEN_MAX <= FLASH_HOSTS_SIZE - FLASH_SECTOR_BYTES,
+               "the last sector of a copy holds nothing but the seal");
 
 static const uint32_t copy_addr[COPIES] = {FLASH_HOSTS_A_ADDR,
                                            FLASH_HOSTS_B_ADDR};
@@ -148,11 +149,26 @@ static bool erase_copy(const struct flash *flash, uint32_t addr)
     return true;
 }
 
+/*
+ * The seal of an earlier list is still there if older firmware has written the
+ * copy since, which erases no more than its list needs.
+ */
+static bool erase_seal(const struct flash *flash, uint32_t addr)
+{
+    uint32_t end = addr + FLASH_HOSTS_SIZE;
+
+    return is_blank(flash, addr + SEAL_OFFSET, end) ||
+           flash_erase_sector(flash, end - FLASH_SECTOR_BYTES);
+}
+
 static bool seal_copy(const struct flash *flash, uint32_t addr,
                       uint32_t sequence)
 {
     uint8_t seal[HOST_LIST_SEAL_LEN];
 
+    if (!erase_seal(flash, addr)) {
+        return false;
+    }
     host_list_seal_emit(sequence, seal);
     return flash_program(flash, addr + SEAL_OFFSET, seal, sizeof(seal));
 }

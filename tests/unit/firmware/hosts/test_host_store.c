@@ -218,6 +218,7 @@ enum before {
     BEFORE_DAMAGED_BOTH,
     BEFORE_OLDER_FIRMWARE,
     BEFORE_OLDER_DAMAGED, /* its newest copy is damaged */
+    BEFORE_RETURN,        /* older firmware after this one: its seals stay */
     STATES_BEFORE,
 };
 
@@ -230,6 +231,12 @@ static void prepare_flash(enum before before)
         write_as_older_firmware(0, 6);
         make_list(2, 4);
         write_as_older_firmware(1, 7);
+    } else if (before == BEFORE_RETURN) {
+        make_list(3, 20);
+        assert_int_equal(host_store_write(&flash, &list), HOST_SAVED);
+        write_as_older_firmware(0, 2);
+        make_list(2, 4);
+        write_as_older_firmware(1, 3);
     } else if (before != BEFORE_EMPTY) {
         assert_int_equal(host_store_write(&flash, &list), HOST_SAVED);
     }
@@ -250,6 +257,7 @@ static const enum host_store_state state_before[STATES_BEFORE] = {
     [BEFORE_DAMAGED_BOTH] = HOST_STORE_DAMAGED,
     [BEFORE_OLDER_FIRMWARE] = HOST_STORE_INTACT,
     [BEFORE_OLDER_DAMAGED] = HOST_STORE_DAMAGED,
+    [BEFORE_RETURN] = HOST_STORE_INTACT,
 };
 
 /* @return whether the list in force is the new one; else it is as before */
@@ -328,7 +336,7 @@ static void test_a_power_cut_leaves_the_old_or_the_new_list(void **state)
 static void test_a_power_cut_of_a_repair_leaves_the_list(void **state)
 {
     static const enum before rows[] = {BEFORE_DAMAGED_A, BEFORE_DAMAGED_B,
-                                       BEFORE_OLDER_FIRMWARE};
+                                       BEFORE_OLDER_FIRMWARE, BEFORE_RETURN};
 
     (void)state;
     for (size_t row = 0; row < ARRAY_LEN(rows); row++) {
