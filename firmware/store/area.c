@@ -269,6 +269,21 @@ static bool program_place(const struct flash *flash, const struct area *area,
            flash_program(flash, addr, header, sizeof(header));
 }
 
+/* Erase what a write that has failed has left, so that the copy before it stays
+ * in force. */
+static void take_back(const struct flash *flash, const struct area *area,
+                      uint32_t sequence)
+{
+    for (uint32_t ring = 0; ring < count_rings(area); ring++) {
+        struct header header = read_header(flash, area, ring, sequence);
+
+        if (header.sequence == sequence &&
+            !flash_erase_sector(flash, header.addr)) {
+            return; /* The next start finds the new record. */
+        }
+    }
+}
+
 bool area_write(const struct flash *flash, const struct area *area,
                 uint32_t *sequence, const uint8_t *buf, size_t len)
 {
@@ -279,6 +294,7 @@ bool area_write(const struct flash *flash, const struct area *area,
 
         if (!erase_place(flash, addr, len) ||
             !program_place(flash, area, addr, next, buf, len)) {
+            take_back(flash, area, next);
             return false;
         }
         *sequence = next;

@@ -82,8 +82,8 @@ MUST_USE bool area_read_older(const struct flash *flash,
  *
  * @param sequence  of the last copy; set to that of the new one
  * @param len       at most copy_bytes - AREA_HEADER_LEN
- * @return false when the flash refuses the write; the copy before it stays, or
- *   only one ring has the new one
+ * @return false when the flash refuses the write; the copy before it stays in
+ *   force, unless the flash does not erase what one ring has of the new one
  */
 MUST_USE bool area_write(const struct flash *flash, const struct area *area,
                          uint32_t *sequence, const uint8_t *buf, size_t len);

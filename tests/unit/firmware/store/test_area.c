@@ -22,7 +22,8 @@ static const struct area mirrored = {"TESTAREA", ADDR, COPIES, COPY_BYTES,
                                      MIRROR};
 static const struct area *used; /* by write_body() and read_number() */
 static struct flash flash;
-static size_t bytes_left; /* bytes written until the power fails */
+static size_t bytes_left;     /* bytes written until the power fails */
+static unsigned int fails_at; /* number of the operation that fails; 0: none */
 static uint8_t data[PART_BYTES], before[PART_BYTES];
 static uint8_t body[LEN], back[LEN];
 
@@ -43,10 +44,18 @@ static bool spend_byte(void)
     return true;
 }
 
+static bool starts_operation(void)
+{
+    return fails_at == 0 || --fails_at != 0;
+}
+
 bool flash_erase_sector(const struct flash *which, uint32_t addr)
 {
     (void)which;
     assert_int_equal(addr % FLASH_SECTOR_BYTES, 0);
+    if (!starts_operation()) {
+        return false;
+    }
     for (uint32_t i = 0; i < FLASH_SECTOR_BYTES; i++) {
         if (!spend_byte()) {
             return false;
@@ -60,6 +69,9 @@ bool flash_program(const struct flash *which, uint32_t addr, const void *from,
                    size_t len_bytes)
 {
     (void)which;
+    if (!starts_operation()) {
+        return false;
+    }
     for (size_t i = 0; i < len_bytes; i++) {
         if (!spend_byte()) {
             return false;
@@ -74,6 +86,7 @@ static int blank_part(void **state)
     (void)state;
     memset(data, 0xff, sizeof(data));
     bytes_left = NEVER;
+    fails_at = 0;
     used = &area;
     return 0;
 }
@@ -279,6 +292,34 @@ static void test_a_power_cut_leaves_one_of_two_rings(void **state)
             }
         }
     }
+}
+
+/* Each operation of the flash fails in turn, and the ones after it do not.  A
+ * host that was told of the failure finds the old record after a restart. */
+static void test_a_failed_write_does_not_count_after_a_restart(void **state)
+{
+    uint32_t failures = 0, sequence = 0, found, number;
+
+    (void)state;
+    used = &mirrored;
+    for (uint32_t n = 1; n <= 4; n++) {
+        assert_true(write_body(n, &sequence));
+    }
+    memcpy(before, data, sizeof(data));
+    for (bool is_saved = false; !is_saved; failures += !is_saved) {
+        memcpy(data, before, sizeof(data));
+        sequence = 4;
+        fails_at = failures + 1;
+        is_saved = write_body(5, &sequence);
+        assert_int_equal(is_saved, fails_at != 0);
+        fails_at = 0;
+        assert_int_equal(read_number(&number, &found), AREA_OK);
+        assert_int_equal(number, is_saved ? 5 : 4);
+        assert_true(write_body(6, &sequence));
+        assert_int_equal(read_number(&number, &found), AREA_OK);
+        assert_int_equal(number, 6);
+    }
+    assert_int_equal(failures, 8); /* two erasures and programs in each ring */
 }
 
 static void test_one_damaged_copy_changes_nothing(void **state)
