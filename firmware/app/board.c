@@ -186,6 +186,13 @@ static void read_hosts(struct board *board)
     }
 }
 
+static void kick_watchdog(void *ctx)
+{
+    struct board *board = ctx;
+
+    watchdog_kick(&board->watchdog);
+}
+
 /* Read identity, configuration, usage and error log from flash. */
 static void read_flash(struct board *board)
 {
@@ -197,6 +204,8 @@ static void read_flash(struct board *board)
                               "there is no identity and no configuration");
         return;
     }
+    board->flash.ended = kick_watchdog;
+    board->flash.ended_ctx = board;
     board_crash_keep(&board->crash, &board->flash, &board->log);
     board->flash.failures = &board->flash_failures;
     board->flash.change = &board->flash_change;

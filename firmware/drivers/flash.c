@@ -85,6 +85,13 @@ static void note_failure(const struct flash *flash, uint32_t addr)
     }
 }
 
+static void tell_end(const struct flash *flash)
+{
+    if (flash->ended != NULL) {
+        flash->ended(flash->ended_ctx);
+    }
+}
+
 /* Wait for the end of an erasure or write. */
 static bool finish_change(const struct flash *flash, uint32_t addr)
 {
@@ -93,6 +100,7 @@ static bool finish_change(const struct flash *flash, uint32_t addr)
     patience_start(&patience, hal_now_us(), BUSY_LIMIT_US);
     do {
         if (!is_busy(flash)) {
+            tell_end(flash);
             return true;
         }
     } while (!patience_is_over(&patience, hal_now_us()));
@@ -107,6 +115,7 @@ static void update_change(const struct flash *flash)
 
     if (!is_busy(flash)) {
         change->is_pending = false;
+        tell_end(flash);
     } else if (patience_is_over(&change->patience, hal_now_us())) {
         change->is_pending = false;
         change->has_failed = true;

@@ -43,6 +43,13 @@ struct flash {
     unsigned int select_pin;
     uint32_t size_bytes;
     struct flash_failures *failures; /* NULL: they are not counted */
+
+    /* Called after each erasure and write that has ended in time, because a
+     * record of many sectors takes longer than the watchdog waits.  NULL: it is
+     * not called. */
+    void (*ended)(void *ctx);
+    void *ended_ctx;
+
     struct flash_change *change; /* NULL: flash_start_erase() is not called */
 };
 

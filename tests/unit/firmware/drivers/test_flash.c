@@ -213,6 +213,34 @@ static void test_flash_counts_what_has_failed(void **state)
     assert_int_equal(failures.addr, 0x1001234);
 }
 
+static void count_end(void *ctx)
+{
+    unsigned int *ends = ctx;
+
+    (*ends)++;
+}
+
+/* So the watchdog is kicked while a record of many sectors is written. */
+static void test_flash_tells_the_end_of_each_command(void **state)
+{
+    struct flash flash = start_flash();
+    unsigned int ends = 0;
+
+    (void)state;
+    flash.ended = count_end;
+    flash.ended_ctx = &ends;
+    for (uint32_t sector = 0; sector < 16; sector++) {
+        assert_true(flash_erase_sector(&flash, sector * FLASH_SECTOR_BYTES));
+        assert_int_equal(ends, sector + 1);
+    }
+    assert_true(flash_program(&flash, 0x0001fe, "\1\2\3\4", 4));
+    assert_int_equal(ends, 18);
+    part.is_stuck = true;
+    part.step_us = 20000;
+    assert_false(flash_erase_sector(&flash, 0));
+    assert_int_equal(ends, 18);
+}
+
 /* ---- Erasures for which the caller does not wait. */
 
 static struct flash_change change;
@@ -243,6 +271,22 @@ static void test_flash_erases_while_its_caller_goes_on(void **state)
     assert_int_equal(flash_poll(&flash), FLASH_DONE);
     assert_true(flash_program(&flash, 0, "\7", 1));
     assert_string_equal(part.text, "[06][0200000007][05<1]");
+}
+
+static void test_flash_tells_the_end_of_an_erasure_once(void **state)
+{
+    struct flash flash = start_erasure(1);
+    unsigned int ends = 0;
+
+    (void)state;
+    flash.ended = count_end;
+    flash.ended_ctx = &ends;
+    assert_int_equal(flash_poll(&flash), FLASH_BUSY);
+    assert_int_equal(ends, 0);
+    for (unsigned int i = 0; i < 3; i++) {
+        assert_int_equal(flash_poll(&flash), FLASH_DONE);
+        assert_int_equal(ends, 1);
+    }
 }
 
 /* The part ignores commands while it is busy. */
