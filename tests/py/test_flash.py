@@ -140,6 +140,26 @@ def test_up_keeps_the_floor_of_security_versions(firmware, tmp_path):
     assert flash.slot_record.security == 0
 
 
+@pytest.mark.parametrize("records", [2, 32, 33, 40])
+@pytest.mark.parametrize("at", [0, 5, 24, fl.AREA_HEADER_LEN + 1])
+def test_a_damaged_record_of_a_passed_trial_does_not_lower_the_floor(records, at):
+    flash = fl.FlashImage()
+    image = fl.Image(b"\0" * 100, "v1", 1, security=3)
+    flash.set_image("A", image)
+    for _ in range(records - 1):
+        flash.slot_record = fl.SlotRecord(chosen=1, previous=2, trial=True, unproven=1)
+    assert flash.security_floor == 0        # The image has not passed its trial yet.
+    flash.slot_record = fl.SlotRecord(chosen=1, previous=2, security=3)
+    assert flash.security_floor == 3
+    flash.data[fl.LAYOUT["FLASH_SLOT_RECORD_ADDR"]
+               + (records - 1) % 32 * fl.SECTOR + at] ^= 4
+    assert flash.slot_record.trial
+    with pytest.raises(fl.FlashError, match="the drive has had 3"):
+        flash.start_image("B", fl.Image(b"\1" * 100, "v2", 2, security=2))
+    flash.start_image("B", fl.Image(b"\1" * 100, "v2", 2, security=3))
+    assert flash.slot_record.security == flash.security_floor == 3
+
+
 @pytest.mark.parametrize("port, why", [
     (fl.Port(mtu=1279), "MTU"), (fl.Port(mtu=9001), "MTU"),
     (fl.Port(vlan=4095), "VLAN"), (fl.Port(priority=8), "priority"),

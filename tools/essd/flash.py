@@ -578,7 +578,10 @@ class FlashImage:
         record = self.slot_record or SlotRecord()
         active = self.starting_slot
         now = self.image(active) if active else None
-        if not active or not now or SLOTS.index(active) + 1 == record.unproven:
+        number = SLOTS.index(active) + 1 if active else 0
+        # A record that is lost may have said that the image has passed its trial.
+        is_on_trial = number == record.unproven and not self._has_lost_record()
+        if not now or is_on_trial:
             return record.security
         return max(record.security, now.security)
 
@@ -607,6 +610,15 @@ class FlashImage:
                     length == struct.calcsize(SLOT_RECORD) and zlib.crc32(body) == crc:
                 found[sequence] = body
         return found
+
+    def _has_lost_record(self) -> bool:
+        """Whether a record was written after the newest intact one, and is damaged."""
+        start, copies = (LAYOUT[f"FLASH_SLOT_RECORD_{name}"] for name in ("ADDR", "COPIES"))
+        intact = self._slot_records()
+        newest = max(intact, default=0)
+        addr = start + newest % copies * SECTOR
+        place = self.data[addr:addr + AREA_HEADER_LEN + struct.calcsize(SLOT_RECORD)]
+        return place != b"\xff" * len(place) and newest + 1 - copies not in intact
 
     @property
     def slot_record(self) -> SlotRecord | None:
