@@ -3,6 +3,8 @@
 
 import asyncio
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 from fake_qemu import make_fake
@@ -24,6 +27,7 @@ from essd.errors import EssdError
 from essd.instance import Instance
 from essd.process import start_time
 from essd.supervisor import Supervisor
+from essd.temporary import Temporary
 
 # A process that claims a name, says so, and keeps the claim until its input ends.
 KEEPER = """\
@@ -148,6 +152,58 @@ def test_a_lock_file_that_says_nothing_still_refuses(home: Path, text: str) -> N
                            "drive lab now"), \
                 claims.claimed("lab", "essd up"):
             raise AssertionError
+
+
+def test_a_lock_file_that_cannot_be_read_is_named(home: Path) -> None:
+    claims.lock_file("lab").mkdir(parents=True)     # also root cannot open it as a file
+    make_drive("other")
+    assert claims.holder("lab") is None
+    assert claims.folder("lab") == paths.instance("lab")
+    assert [entry["name"] for entry in json.loads(
+        CliRunner().invoke(cli.app, ["list", "--json"]).output)] == ["other"]
+    with pytest.raises(EssdError, match=r"cannot lock the drive lab: \S+/.lab.lock: Is a dir"), \
+            claims.claimed("lab", "essd up"):
+        raise AssertionError
+
+
+def test_a_file_system_without_locks_is_named(home: Path,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with claims.claimed("lab", "essd up"):
+        pass
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    assert claims.holder("lab") is None
+    with pytest.raises(EssdError, match=r"cannot lock the drive lab: \S+: No locks available; "
+                       "ESSD_DATA names another folder"), claims.claimed("lab", "essd up"):
+        raise AssertionError
+    assert not claims.is_ours("lab")
+
+
+def test_a_lock_file_that_is_deleted_before_it_is_locked_does_not_count(
+        home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = claims.lock_request
+    deleted: list[Path] = []
+
+    def delete_first(file: IO[str], command: int, kind: int) -> int:
+        if not deleted:
+            deleted.append(claims.lock_file("lab"))
+            deleted[0].unlink()
+        return request(file, command, kind)
+
+    monkeypatch.setattr(claims, "lock_request", delete_first)
+    with claims.claimed("lab", "essd up"):
+        assert run_in_another_process("lab") == "essd up"
+    assert deleted
+
+
+def test_a_temporary_name_leaves_no_lock_file(home: Path) -> None:
+    owner = Temporary("py-")
+    with claims.claimed(owner.name, "a Python program"):
+        assert claims.lock_file(owner.name).exists()
+    owner.delete()
+    assert not list(paths.drives().glob(".py-*.lock"))
 
 
 def run_words(*words: str) -> str:

@@ -31,6 +31,7 @@ from .errors import EssdError
 
 
 FLOCK = "hhqqi0q"       # struct flock: type, whence, start, length (0: all), process
+REPLACED_MOST = 100     # how often a lock file may be replaced while it is being locked
 
 
 def lock_request(file: IO[str], command: int, kind: int) -> int:
@@ -102,6 +103,24 @@ def read_holder(text: str) -> Holder:
 
 def acquire(name: str, what: str) -> IO[str]:
     """Open and lock the lock file of a name; ClaimedError if somebody else has locked it."""
+    file = locked_file(name)
+    for _ in range(REPLACED_MOST):
+        if is_current(file, name):
+            break
+        file.close()        # delete_file() has deleted it before it was locked
+        file = locked_file(name)
+    write_holder(file, Holder(os.getpid(), what))
+    return file
+
+
+def is_current(file: IO[str], name: str) -> bool:
+    """Whether an open file is still the lock file of a name."""
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock_file(name)))
+    return False
+
+
+def locked_file(name: str) -> IO[str]:
     path = lock_file(name)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -115,7 +134,10 @@ def acquire(name: str, what: str) -> IO[str]:
         holder = read_holder(file.read())
         file.close()
         raise ClaimedError(name, holder) from None
-    write_holder(file, Holder(os.getpid(), what))
+    except OSError as error:        # The file system has no such locks.
+        file.close()
+        raise EssdError(f"cannot lock the drive {name}: {path}: {error.strerror}; ESSD_DATA "
+                        "names another folder for drives") from None
     return file
 
 
@@ -140,19 +162,25 @@ def claimed(name: str, what: str) -> Iterator[IO[str]]:
             held.file.close()
 
 
+def delete_file(name: str) -> None:
+    """Delete the lock file of a name that no drive has any more."""
+    with claimed(name, "essd"):
+        lock_file(name).unlink(missing_ok=True)
+
+
 def is_ours(name: str) -> bool:
     """Whether this thread holds the claim to a name."""
     return key_of(name) in _held
 
 
 def holder(name: str) -> Holder | None:
-    """Who holds the claim to a name; None if nobody does."""
-    try:
-        with open(lock_file(name), encoding="utf-8") as file:
-            if lock_request(file, fcntl.F_OFD_GETLK, fcntl.F_RDLCK) != fcntl.F_UNLCK:
-                return read_holder(file.read())
-    except FileNotFoundError:
-        pass
+    """Who holds the claim to a name; None if nobody does.
+
+    None, too, if this user cannot read the lock file: acquire() refuses with the reason.
+    """
+    with contextlib.suppress(OSError), open(lock_file(name), encoding="utf-8") as file:
+        if lock_request(file, fcntl.F_OFD_GETLK, fcntl.F_RDLCK) != fcntl.F_UNLCK:
+            return read_holder(file.read())
     return None
 
 

@@ -59,13 +59,15 @@ def forget_run(name: str, keep_logs: bool = False) -> None:
     if not keep_logs:
         shutil.rmtree(claims.folder(name), ignore_errors=True)
     (paths.runtime() / f".{name}.lock").unlink(missing_ok=True)
+    claims.delete_file(name)
 
 
 def sweep() -> None:
     """Delete the data of programs that have ended without deleting them."""
     for file in paths.drives().glob(f"*/{OWNER}"):
         name = file.parent.name
-        if not chosen.answers(name) and not paths.is_locked(file):
-            with contextlib.suppress(claims.ClaimedError):
+        # Its owner may keep it, or somebody may start it, at this moment.
+        with contextlib.suppress(FileNotFoundError, claims.ClaimedError):
+            if not chosen.answers(name) and not paths.is_locked(file):
                 setup.forget(name)
                 forget_run(name)
