@@ -21,8 +21,9 @@ import pytest
 from fake_qemu import make_fake
 from typer.testing import CliRunner
 
-from essd import claims, cli, flash, instances, paths, settings, settings_cmd, setup, snapshots
-from essd.config import Config, Drive, Link
+from essd import (bench, claims, cli, demo, flash, instances, paths, settings, settings_cmd,
+                  setup, snapshots)
+from essd.config import Config, Drive, Link, flash_lock
 from essd.errors import EssdError
 from essd.instance import Instance
 from essd.process import start_time
@@ -285,6 +286,61 @@ def test_an_instance_is_found_from_another_runtime_folder(
     assert Instance("lab").stop()
     assert claims.holder("lab") is None and not lab.is_running
     assert Instance("lab").folder == paths.instance("lab")
+
+
+@pytest.mark.parametrize("name", ["demo", "bench"])
+def test_an_instance_with_other_data_is_not_ended(
+        home: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Another data folder has other claims, and the runtime folder is the same."""
+    monkeypatch.setattr(setup, "configure", lambda wish: fake_config(home, wish.name))
+    make_drive(name)
+    instance = Instance(name)
+    instance.start(fake_config(home, name))
+    try:
+        instance.wait_started()
+        monkeypatch.setenv("ESSD_DATA", str(home / "other"))
+        with pytest.raises(EssdError, match=f"instance {name} is running already"):
+            if name == "demo":
+                demo.run_demo("drive", keep=False)
+            else:
+                bench.command(native=False, seconds=1, rounds=1, only="", mtu=1500,
+                              target="drive", silent=0, nand=None, block=False,
+                              output=bench.Output(), timing=bench.Timing())
+        assert instance.is_running
+    finally:
+        instance.stop()
+
+
+def test_two_starts_of_one_name_with_other_data_do_not_wait(
+        home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_drive("lab")
+    with paths.locked(paths.runtime() / ".lab.lock"), \
+            pytest.raises(EssdError, match="another essd command is starting an instance lab"):
+        Instance("lab").start(fake_config(home, "lab"))
+
+
+def test_a_start_that_is_interrupted_leaves_no_supervisor(
+        home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interrupt comes before subprocess.Popen() has returned."""
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def interrupted(*words: Any, **options: Any) -> None:
+        started.append(popen(*words, **options))
+        raise KeyboardInterrupt
+
+    make_drive("lab")
+    instance = Instance("lab")
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            instance.start(fake_config(home, "lab"), bound=True)
+    try:
+        instance.stop()
+        started[0].wait(30)
+    finally:
+        started[0].kill()
+    assert claims.holder("lab") is None
 
 
 def test_a_drive_holds_the_claim_until_its_process_has_ended(lab: Instance) -> None:

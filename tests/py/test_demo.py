@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The demo's order, and its steps with two ports or two hosts, without machines."""
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -145,6 +146,9 @@ class FakeInstance:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def claimed(self, _what: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     def stop(self) -> None:
         pass

@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import bench_report, claims, cpu, interrupts, setup, show
+from . import bench_report, cpu, interrupts, setup, show
 from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
@@ -321,7 +321,7 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
                 target="nvmet" if target == "nvmet" else "drive")
     if target == "nvmet":
         wish.size = "8"
-    with claims.claimed("bench", "essd bench"):
+    with instance.claimed("essd bench"):
         try:
             setup.forget("bench")
             instance.start(setup.configure(wish), bound=True)

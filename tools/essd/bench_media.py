@@ -13,7 +13,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from . import bench as bench_module
-from . import claims, interrupts, paths, setup, show, topology_setup, topology_yaml
+from . import interrupts, paths, setup, show, topology_setup, topology_yaml
 from .bench import Row
 from .bench_report import Result
 from .errors import EssdError
@@ -58,7 +58,7 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
         raise EssdError(f"--rounds {rounds}: use 1 or more")
     wanted = bench_module.wanted_workloads(only, WORKLOADS)
     topology = topology_yaml.load(topology_text(nand, mtu), f"--nand {nand}", paths.TOP)
-    with claims.claimed(NAME, "essd bench"):
+    with Instance(NAME).claimed("essd bench"):
         rows = run_new(topology, seconds, rounds, wanted)
     if not output.as_json:
         bench_module.show_rows(rows)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from . import claims, cpu, interrupts, mgmt, nand, nand_look, setup, show
+from . import cpu, interrupts, mgmt, nand, nand_look, setup, show
 from .bench_native import Bench, build_initiator
 from .config import Nand
 from .errors import EssdError
@@ -208,7 +208,7 @@ def command(rounds: int, wanted: str | None, output: "Output") -> None:
     if rounds < 1:
         raise EssdError(f"--rounds {rounds}: use 1 or more")
     machine = Machine(Wish(name=NAME, host=False, nand=wanted), build_initiator())
-    with claims.claimed(NAME, "essd bench"):
+    with machine.instance.claimed("essd bench"):
         try:
             rows = run(machine, rounds)
         finally:

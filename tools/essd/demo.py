@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from . import (claims, interrupts, nand_steps, setup, show, steps, subsystem_steps, topology_setup,
+from . import (interrupts, nand_steps, setup, show, steps, subsystem_steps, topology_setup,
                topology_yaml)
 from .config import Config
 from .errors import EssdError
@@ -116,14 +116,14 @@ def report(proven: list[tuple[str, str]], seconds: float) -> None:
 
 
 def run_demo(target: str, keep: bool) -> None:
-    with claims.claimed(NAME, "essd demo"):
-        run_claimed(target, keep)
+    instance = Instance(NAME)
+    with instance.claimed("essd demo"):
+        run_claimed(instance, target, keep)
 
 
-def run_claimed(target: str, keep: bool) -> None:
+def run_claimed(instance: Instance, target: str, keep: bool) -> None:
     """Run the demo, while the name of its instance is claimed."""
     begin = time.monotonic()
-    instance = Instance(NAME)
     is_drive = target == "drive"
     try:
         show.heading("Build (5 to 10 minutes the first time) and start")

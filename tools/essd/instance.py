@@ -162,15 +162,32 @@ class Instance:
         """
         # If two processes start the same instance at once, one of them is refused.  The
         # second lock is for those whose data are in different folders.
-        with claims.claimed(self.name, "essd up") as claim, \
-                paths.locked(paths.runtime() / f".{self.name}.lock"):
+        with claims.claimed(self.name, "essd up") as claim, paths.locked_or(
+                f"another essd command is starting an instance {self.name} now: choose "
+                "another --name", paths.runtime() / f".{self.name}.lock"):
             self.folder = paths.instance(self.name)
             self.start_alone(config, bound, claim.fileno())
 
-    def start_alone(self, config: Config, bound: bool, claim: int) -> None:
+    def check_stopped(self) -> None:
+        """EssdError if the instance runs."""
         if self.is_running:
             raise EssdError(f"instance {self.name} is running already: "
                             f"stop it with {self.hint('down')}")
+
+    @contextlib.contextmanager
+    def claimed(self, what: str) -> Iterator[None]:
+        """Claim the name for a command that starts the instance and ends it again.
+
+        EssdError also if an instance runs that does not hold this claim: one with its
+        drives in another data folder, or one of an older version.
+        """
+        with claims.claimed(self.name, what):
+            self.folder = paths.instance(self.name)
+            self.check_stopped()
+            yield
+
+    def start_alone(self, config: Config, bound: bool, claim: int) -> None:
+        self.check_stopped()
         self.clean_up()
         self.keep_logs()
         try:
@@ -180,16 +197,21 @@ class Instance:
             raise EssdError(f"{self.folder}/config.json cannot be written: {error.strerror}"
                             ) from None
         environment = {**os.environ, "PYTHONPATH": str(paths.PACKAGE.parent)}
-        reader, writer = os.pipe() if bound else (-1, -1)
-        inherited = [claim, *([reader] if bound else [])]
-        with open(self.folder / "supervisor.log", "w", encoding="utf-8") as log:
-            supervisor = subprocess.Popen(
-                [sys.executable, "-m", "essd.supervisor", self.folder, *map(str, inherited)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
-                start_new_session=True, cwd="/", pass_fds=inherited)
+        reader = -1
         if bound:
-            os.close(reader)
-            self.bond = writer
+            # Kept at once: stop() ends also a supervisor whose start is interrupted.
+            reader, self.bond = os.pipe()
+        inherited = [claim, *([reader] if bound else [])]
+        try:
+            with open(self.folder / "supervisor.log", "w", encoding="utf-8") as log:
+                supervisor = subprocess.Popen(
+                    [sys.executable, "-m", "essd.supervisor", self.folder,
+                     *map(str, inherited)],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                    start_new_session=True, cwd="/", pass_fds=inherited)
+        finally:
+            if bound:
+                os.close(reader)
         deadline = time.monotonic() + 30
         while not self.is_running:
             if supervisor.poll() is not None and not self.is_running:
