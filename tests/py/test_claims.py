@@ -384,6 +384,33 @@ def test_a_drive_that_is_off_is_not_powered_on_while_it_is_written(lab: Instance
         raise AssertionError
 
 
+SAVES = """
+def answer(command, told):
+    if command == "migrate":
+        open(told["uri"].removeprefix("file:"), "w").close()
+    return {"status": "completed"} if command == "query-migrate" else {}
+"""
+
+
+def test_the_files_of_a_drive_whose_state_is_saved_are_not_changed(home: Path) -> None:
+    make_drive("lab")
+    make_fake(home / "qemu", SAVES)
+    instance = Instance("lab")
+    instance.start(fake_config(home, "lab"))
+    try:
+        instance.wait_started()
+        instance.ask("save", part="drive")
+        with pytest.raises(EssdError, match="the state of the drive is saved: resume it with "
+                           "./essd load --name lab, or"), instance.writable("essd media age"):
+            raise AssertionError
+        instance.ask("power-on", part="drive")
+        instance.ask("power-cut", part="drive")
+        with instance.writable("essd media age"):
+            pass
+    finally:
+        instance.stop()
+
+
 def test_changes_keep_what_another_command_has_changed_meanwhile(home: Path) -> None:
     make_drive("lab")
     instance = Instance("lab")
@@ -411,6 +438,22 @@ def test_a_fork_to_a_name_that_is_being_made_leaves_its_files_alone(home: Path) 
         with pytest.raises(claims.ClaimedError, match="essd test .* uses the drive copy now"):
             snapshots.fork("lab", "before", "copy")
     assert (there / "media.raw").read_bytes() == b"data"
+
+
+def test_nobody_writes_a_drive_whose_instance_is_starting(
+        home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The supervisor answers already, and the drive is off until its turn comes."""
+    supervisor = Supervisor(home, fake_config(home, "lab"))
+    refused: list[str] = []
+
+    async def start_part(name: str, *_: str) -> None:
+        with contextlib.suppress(EssdError), paths.locked_or("", flash_lock(home, name)):
+            return
+        refused.append(name)
+
+    monkeypatch.setattr(supervisor, "start_part", start_part)
+    asyncio.run(supervisor.start_parts())
+    assert refused == ["drive"]
 
 
 # Settings of a drive that runs

@@ -21,6 +21,7 @@ from essd.instance import Instance
 
 # It writes "state of NAME" when it migrates, and what it loads to its log.
 ANSWERS = """
+import fcntl
 import os
 status = "inmigrate" if "-incoming" in sys.argv else "running"
 order = open(f"{folder}/order", "a")
@@ -44,6 +45,14 @@ def answer(command, told):
     elif command == "migrate-incoming" and os.path.exists(f"{folder}/end-{name}"):
         sys.exit(1)
     elif command == "migrate-incoming":
+        if os.path.exists(f"{folder}/locks"):
+            with open(f"{folder}/essd/unit/{name}.flash.lock") as lock, \\
+                    open(f"{folder}/locks", "a") as found:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    found.write(f"{name} free\\n")
+                except BlockingIOError:
+                    found.write(f"{name} held\\n")
         if os.path.exists(f"{folder}/kill-{name}"):
             os.kill(os.getppid(), 9)
         print("loaded:", os.read(files.pop(), 1000).decode(), flush=True)
@@ -345,6 +354,16 @@ def test_a_drive_is_neither_saved_nor_started_while_its_flash_is_written(lab: La
         lab.instance.ask("power-on", part="drive1", flashing=True)
     lab.instance.ask("power-cut", part="drive1")
     lab.instance.ask("power-on", part="drive1")
+
+
+def test_nobody_writes_a_drive_while_a_snapshot_is_loaded(lab: Lab) -> None:
+    """Its machines are off for a moment, and their files are replaced."""
+    lab.instance.ask("save-all", name="one")
+    (lab.folder / "locks").touch()
+    lab.instance.ask("load-all", name="one")
+    assert (lab.folder / "locks").read_text() == "drive0 held\ndrive1 held\n"
+    with paths.locked_or("held", flash_lock(lab.instance.folder, "drive0")):
+        pass
 
 
 def test_machines_outside_are_refused(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ class Instance:
         """Keep everybody else from writing the drive's files, and from powering it on.
 
         `what` is the command, for those who find the files locked.  EssdError if the drive
-        is powered, or if somebody else holds the files.
+        is powered or suspended, or if somebody else holds the files.
         """
         if not self.is_running:
             with claims.claimed(self.name, what):
@@ -92,11 +92,16 @@ class Instance:
         # The supervisor holds the claim, and powers no drive on whose flash is locked.
         with paths.locked_or(f"another command writes the files of {self.the_drive} now: "
                              "wait until it has ended", flash_lock(self.folder, self.drive)):
-            if self.status()["parts"][self.drive]["state"] == "running":
-                rest = [] if self.drive == "drive" else [self.drive]
+            part = self.status()["parts"][self.drive]
+            rest = [] if self.drive == "drive" else [self.drive]
+            if part["state"] == "running":
                 raise EssdError(f"{self.the_drive} is powered: stop it with "
                                 f"{self.hint('down')}, or cut its power with "
                                 f"{self.hint('power-cut', *rest)}, first")
+            if part["saved"]:       # Its memory would not go with the changed files.
+                raise EssdError(f"the state of {self.the_drive} is saved: resume it with "
+                                f"{self.hint('load', *rest)}, or give the state up with "
+                                f"{self.hint('power-on', *rest)}, first")
             yield
 
     # The supervisor

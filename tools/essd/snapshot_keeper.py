@@ -161,11 +161,18 @@ async def load(supervisor: "Supervisor", name: str) -> None:
         if link.outside:
             raise ValueError(f"{link.label} leads to {link.outside}: a snapshot cannot be "
                              "loaded into an instance with such cables")
-    sources = disks(config, folder)
+    with supervisor.all_flash_kept():
+        await replace_disks(supervisor, folder, disks(config, folder))
+    for part in machines(supervisor):
+        supervisor.forget_saved(part)
+    supervisor.say(f"snapshot {name} loaded")
+
+
+async def replace_disks(supervisor: "Supervisor", folder: Path,
+                        sources: list[tuple[Path, Path]]) -> None:
+    """Replace the drives' files, and start all machines from the states."""
     parts = machines(supervisor)
-    for part in parts:
-        supervisor.check_flash_free(part)
-    with Swap(paths.drives() / config.name, (disk for disk, _ in sources)) as swap:
+    with Swap(paths.drives() / supervisor.config.name, (disk for disk, _ in sources)) as swap:
         # All copies exist before anything is ended, so that a full disk changes nothing.
         for disk, source in sources:
             await copy(source, fresh_of(disk))
@@ -182,9 +189,6 @@ async def load(supervisor: "Supervisor", name: str) -> None:
             raise ValueError(f"{error}; all machines are off, and the drives have the "
                              "data from before the load") from None
         swap.keep()
-    for part in parts:
-        supervisor.forget_saved(part)
-    supervisor.say(f"snapshot {name} loaded")
 
 
 async def resume(supervisor: "Supervisor", folder: Path) -> None:

@@ -346,6 +346,14 @@ class Supervisor:
                              shared=True):
             yield
 
+    @contextlib.contextmanager
+    def all_flash_kept(self) -> Iterator[None]:
+        """The same for all drives, also those that are off at this moment."""
+        with contextlib.ExitStack() as stack:
+            for part in self.parts.values():
+                stack.enter_context(self.flash_kept(part))
+            yield
+
     def forget_saved(self, part: Part) -> None:
         if part.saved is not None:
             part.saved.unlink(missing_ok=True)
@@ -567,13 +575,14 @@ class Supervisor:
     async def start_parts(self) -> None:
         # Hosts' QEMUs listen on their cables' sockets; the peer connects to them.
         from_snapshot = bool(self.config.snapshot)
-        for kind in ("switch",) if from_snapshot else ("switch", "host", "drive", "peer"):
-            if self.done.is_set():
-                break
-            await asyncio.gather(*(self.start_part(part.name) for part in
-                                   self.parts.values() if part.kind == kind))
-        if from_snapshot:
-            await snapshot_keeper.start_fork(self)
+        with self.all_flash_kept():
+            for kind in ("switch",) if from_snapshot else ("switch", "host", "drive", "peer"):
+                if self.done.is_set():
+                    break
+                await asyncio.gather(*(self.start_part(part.name) for part in
+                                       self.parts.values() if part.kind == kind))
+            if from_snapshot:
+                await snapshot_keeper.start_fork(self)
 
     def remove_sockets(self) -> None:
         (self.folder / "control.sock").unlink(missing_ok=True)
