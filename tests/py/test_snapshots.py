@@ -376,6 +376,24 @@ def test_machines_outside_are_refused(tmp_path: Path) -> None:
         lab.instance.stop()
 
 
+def test_a_fork_of_a_snapshot_that_is_replaced_meanwhile_fails(
+        lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = snapshots.copy
+
+    def replace_after(source: Path, target: Path) -> None:
+        copy(source, target)
+        monkeypatch.setattr(snapshots, "copy", copy)
+        snapshots.remove("unit", "one")
+        lab.instance.ask("save-all", name="one")
+
+    lab.instance.ask("save-all", name="one")
+    monkeypatch.setattr(snapshots, "copy", replace_after)
+    with pytest.raises(EssdError, match="the snapshot one was replaced by another one"):
+        snapshots.fork("unit", "one", "copy")
+    assert not (paths.drives() / "copy").exists() and not Instance("copy").is_running
+    snapshots.fork("unit", "one", "copy")
+
+
 def test_a_fork_has_files_of_its_own(lab: Lab) -> None:
     lab.instance.ask("save-all", name="one")
     copy = snapshots.fork("unit", "one", "copy")

@@ -195,6 +195,9 @@ def forked(of: Path, facts: dict[str, Any], name: str, new: str) -> Instance:
             link.capture = False
         instance.start(config, bound=True)
         wait_resumed(instance)
+        if is_replaced(of, facts):
+            raise EssdError(f"the snapshot {name} was replaced by another one while it was "
+                            "copied: fork it again")
     except BaseException:
         with interrupts.ignored():
             instance.stop()
@@ -202,6 +205,14 @@ def forked(of: Path, facts: dict[str, Any], name: str, new: str) -> Instance:
         raise
     instance.release()
     return instance
+
+
+def is_replaced(of: Path, facts: dict[str, Any]) -> bool:
+    """Whether the folder holds another snapshot now.  After a removal it holds none, and
+    everything that was read from it belongs together."""
+    with contextlib.suppress(EssdError):
+        return read(of) != facts
+    return False
 
 
 def wait_resumed(instance: Instance) -> None:
