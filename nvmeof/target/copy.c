@@ -224,13 +224,16 @@ static void hold_sources(struct nvmf_target *target, struct nvmf_request *req)
     }
 }
 
-/* The command reads its source namespaces no more. */
+/* The command reads its source namespaces no more.  Whoever has waited for one
+ * of them goes on at once, and must not begin to wait for this command again.
+ */
 void copy_leave_sources(struct nvmf_target *target, struct nvmf_request *req)
 {
     for (uint32_t nsid = 1; nsid <= NVMF_MAX_NAMESPACES; nsid++) {
         struct nvmf_ns *ns = &target->ns[nsid - 1];
 
         if (copy_reads(req, nsid)) {
+            req->chunk.sources[(nsid - 1) / 32] &= ~BIT((nsid - 1) % 32);
             ns->users--;
             if (ns->caution != 0) {
                 ns_source_released(target, req, ns);

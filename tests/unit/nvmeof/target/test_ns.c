@@ -1118,6 +1118,46 @@ static void test_a_detachment_waits_for_the_commands_of_its_host(void **state)
     assert_int_equal(formatting->cqe.status, 0);
 }
 
+/*
+ * The end of a Copy ends a detachment, and with that begins the next one, which
+ * must not wait for the Copy any more.
+ */
+static void test_a_copy_that_has_ended_is_not_waited_for(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe identify =
+        fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLERS, 0);
+    struct fake_request *copying, *changing[3];
+    uint8_t list[4096];
+
+    assert_int_equal(
+        fake_exec(fake, admin, &identify, list, sizeof(list)).status, 0);
+    enable_format_2(fake, admin);
+    fake->hold_media = true;
+    copying = send_copy(fake, io, (uint8_t[]){2}, 1);
+    for (uint32_t i = 0; i < ARRAY_LEN(changing); i++) {
+        bool is_detachment = i % 2 == 0;
+        struct nvme_sqe sqe =
+            fake_admin(ADMIN_NS_ATTACHMENT, 2, is_detachment, 0);
+
+        changing[i] =
+            fake_send_in_capsule(fake, admin, &sqe, list, sizeof(list));
+    }
+    assert_true(fake->target->manager.is_detaching);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_int_equal(copying->cqe.status, 0);
+    for (uint32_t i = 0; i < ARRAY_LEN(changing); i++) {
+        assert_true(changing[i]->is_answered);
+        assert_int_equal(changing[i]->cqe.status, 0);
+    }
+    assert_int_equal(fake->target->ns[1].awaited, 0);
+    assert_int_equal(fake->target->ns[1].users, 0);
+    assert_null(fake->target->manager.req);
+}
+
 /* Nobody gets the answer of the detachment, and the next command has its turn.
  */
 static void test_a_detachment_that_waits_can_lose_its_connection(void **state)
