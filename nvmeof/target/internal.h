@@ -844,6 +844,7 @@ bool reservation_conflicts_any(struct nvmf_target *target,
                                const struct nvmf_ctrl *ctrl,
                                bool are_inactive_too);
 uint16_t reservation_refuse(struct nvmf_request *req);
+bool reservation_is_command(uint8_t opcode);
 uint16_t reservation_admit(struct nvmf_target *target,
                            struct nvmf_request *req);
 uint16_t reservation_register_check(struct nvmf_target *target,

@@ -781,14 +781,19 @@ static bool has_lost(const struct nvmf_target *target,
     return !ns_is_active(ctrl, ns->config.nsid);
 }
 
-/* Whether a command is waited for.  The first command of a fused pair is left
- * alone: when the second one comes, both are refused. */
+/*
+ * Whether a command is waited for.  The first command of a fused pair is left
+ * alone: when the second one comes, both are refused.  So are reservation
+ * commands: they use no blocks, they are refused when they have their keys, and
+ * a Preempt and Abort that waits as well would wait for its own end.
+ */
 static bool is_waited_for(const struct nvmf_target *target,
                           const struct nvmf_request *req,
                           const struct nvmf_ns *ns)
 {
     (void)ns;
-    return target->qpair[req->qpair].fused_first != req;
+    return target->qpair[req->qpair].fused_first != req &&
+           !reservation_is_command(req->sqe.opcode);
 }
 
 /*

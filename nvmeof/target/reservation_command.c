@@ -182,7 +182,8 @@ uint16_t reservation_refuse(struct nvmf_request *req)
     return refuse_status(NVME_SC_RESERVATION_CONFLICT);
 }
 
-static bool is_reservation_command(uint8_t opcode)
+/* Whether an I/O command concerns reservations: it uses no blocks. */
+bool reservation_is_command(uint8_t opcode)
 {
     return opcode == NVM_RESERVATION_REGISTER ||
            opcode == NVM_RESERVATION_REPORT ||
@@ -198,7 +199,7 @@ uint16_t reservation_admit(struct nvmf_target *target, struct nvmf_request *req)
     bool is_write = req->command->flags & COMMAND_WRITES || opcode == NVM_FLUSH;
 
     return request_qpair(target, req)->qid == 0 ||
-                   is_reservation_command(opcode) ||
+                   reservation_is_command(opcode) ||
                    !reservation_conflicts(target, request_ctrl(target, req),
                                           req->sqe.nsid, is_write)
                ? NVME_SC_SUCCESS
@@ -295,9 +296,10 @@ typedef enum reservation_result reservation_change(
     bool *is_released);
 
 /*
- * Change the state of the command's namespace.  A Format, deletion or Sanitize
- * may have begun while the keys were fetched.  It has checked reservations, so
- * none may be made until it has ended.
+ * Change the state of the command's namespace.  While the keys were fetched, a
+ * Format, deletion or Sanitize may have begun.  It has checked reservations, so
+ * none may be made until it has ended.  Or the host may have lost the namespace,
+ * which does not wait for this command.
  *
  * @return a status; after success the draft holds the former state
  */
@@ -310,6 +312,10 @@ static uint16_t change_state(struct nvmf_target *target,
     uint32_t nsid = req->ns->config.nsid;
     uint16_t status = ns_check_state(target, req, nsid);
 
+    if (status == NVME_SC_SUCCESS &&
+        !ns_is_active(request_ctrl(target, req), nsid)) {
+        status = refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
+    }
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
@@ -406,7 +412,7 @@ static bool is_abortable(const struct nvmf_target *target,
                          const struct nvmf_ns *ns)
 {
     (void)ns;
-    return !is_reservation_command(req->sqe.opcode) &&
+    return !reservation_is_command(req->sqe.opcode) &&
            target->qpair[req->qpair].fused_first != req;
 }
 

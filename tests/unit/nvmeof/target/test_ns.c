@@ -1158,6 +1158,64 @@ static void test_a_copy_that_has_ended_is_not_waited_for(void **state)
     assert_null(fake->target->manager.req);
 }
 
+/*
+ * A Preempt and Abort waits for a command of the host that it preempts.  The
+ * issuer loses the namespace meanwhile: the detachment waits for that command,
+ * and neither of the two waits for the other one.  A Preempt and Abort whose
+ * keys come after the detachment is refused.
+ */
+static void expect_detachment_with_preempt(struct fake *fake, bool is_late)
+{
+    enum { PREEMPT_AND_ABORT = 2 };
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    uint16_t other = fake_io_queue(fake, connect_other_host(fake), 1);
+    struct nvme_sqe preempt = fake_admin(NVM_RESERVATION_ACQUIRE, 2,
+                                         1 << 8 | PREEMPT_AND_ABORT, 0);
+    struct nvme_sqe detach = fake_admin(ADMIN_NS_ATTACHMENT, 2, 1, 0);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct nvme_sqe identify =
+        fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLERS, 0);
+    struct fake_request *preempting, *detaching;
+    uint8_t list[4096], keys[16] = {7, [8] = 8};
+
+    assert_int_equal(
+        fake_exec(fake, admin, &identify, list, sizeof(list)).status, 0);
+    assert_int_equal(run_keys(fake, io, NVM_RESERVATION_REGISTER, 0, 0, 7), 0);
+    assert_int_equal(run_keys(fake, other, NVM_RESERVATION_REGISTER, 0, 0, 8),
+                     0);
+    fake->hold_media = true;
+    write.nsid = 2;
+    (void)fake_send(fake, other, &write, fake->data, 512);
+    fake_run(fake);
+    fake->hold_fetch = is_late;
+    preempting = fake_send(fake, io, &preempt, keys, sizeof(keys));
+    fake_run(fake);
+    detaching = fake_send_in_capsule(fake, admin, &detach, list, sizeof(list));
+    fake_run(fake);
+    assert_true(fake->target->manager.is_detaching);
+    assert_false(preempting->is_answered || detaching->is_answered);
+    fake->hold_fetch = fake->hold_media = false;
+    fake_run(fake);
+    assert_true(preempting->is_answered && detaching->is_answered);
+    assert_int_equal(preempting->cqe.status & ~MORE,
+                     is_late ? NVME_SC_INVALID_FIELD | DNR : 0);
+    assert_int_equal(detaching->cqe.status, 0);
+    assert_int_equal(fake->target->ns[1].awaited, 0);
+    assert_int_equal(fake->target->ns[1].users, 0);
+}
+
+static void test_a_detachment_does_not_wait_for_a_preempt_and_abort(
+    void **state)
+{
+    expect_detachment_with_preempt(*state, false);
+}
+
+static void test_a_preempt_and_abort_after_a_detachment_is_refused(void **state)
+{
+    expect_detachment_with_preempt(*state, true);
+}
+
 /* Nobody gets the answer of the detachment, and the next command has its turn.
  */
 static void test_a_detachment_that_waits_can_lose_its_connection(void **state)
