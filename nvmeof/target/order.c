@@ -273,7 +273,11 @@ static struct nvmf_request *take_arrival(struct nvmf_target *target)
     return NULL;
 }
 
-/* Start the commands whose turn has come. */
+/*
+ * Start the commands whose turn has come.  One whose queue pair ends is dropped:
+ * later commands have not waited for it (is_before_on_arrival), so nothing of
+ * it may reach the medium now.
+ */
 void order_wake_arrivals(struct nvmf_target *target)
 {
     struct nvmf_order *order = &target->arrivals;
@@ -286,7 +290,11 @@ void order_wake_arrivals(struct nvmf_target *target)
     while ((req = take_arrival(target)) != NULL) {
         request_resume(req);
         req->arrival_state = ARRIVAL_BEGUN;
-        request_begin(target, req);
+        if (request_qpair(target, req)->state == QPAIR_LIVE) {
+            request_begin(target, req);
+        } else {
+            request_drop(target, req);
+        }
     }
     order->is_waking = false;
 }

@@ -690,6 +690,41 @@ static void test_a_command_that_waits_on_arrival_can_end(void **state)
 }
 
 /*
+ * A path is lost while its command waits on arrival.  Its host repeats the
+ * command through the other path, and goes on with newer data.
+ */
+static void test_a_command_does_not_begin_when_its_queue_pair_ends(void **state)
+{
+    struct fake *fake = *state;
+    struct host b = make_host(fake);
+    uint8_t new[512];
+
+    memset(new, 2, sizeof(new));
+    for (unsigned int kind = 0; kind < FUSED_KIND; kind++) {
+        struct host a = make_host(fake);
+        struct fake_request *waiting, *newer;
+
+        fake->hold_fetch = true;
+        (void)send_write(fake, b.io, 600, 1, fake->data);
+        waiting = send_kind(fake, a.io, kind, true);
+        assert_true(is_waiting(waiting));
+        qpair_disconnect(fake->target, a.io);
+        newer = send_write(fake, b.io, 600, 1, new);
+        assert_false(is_waiting(newer));
+        fake->history_count = 0;
+        fake->hold_fetch = false;
+        fake_run(fake);
+        assert_true(newer->is_answered);
+        assert_int_equal(waiting->req.state, NVMF_REQUEST_FREE);
+        assert_int_equal(fake->history_count, 2);
+        assert_int_equal(fake->blocks[0][600 * 512], 2);
+        assert_int_equal(fake->target->arrivals.count, 0);
+        fake_close(fake, a.io);
+        fake_close(fake, a.admin);
+    }
+}
+
+/*
  * Two live paths write to the same blocks at random, with few buffers, in
  * windows, and in all kinds.  Each command ends, and no queue pair does.
  */
