@@ -161,6 +161,7 @@ static bool is_same_range(const struct nvmf_request *a,
 void fused_begin(struct nvmf_target *target, struct nvmf_request *second)
 {
     request_wait_turn(second);
+    second->fetch_us = target->now_us; /* for both: only this one is listed */
     get_data(target, second->partner);
 }
 

@@ -14,11 +14,14 @@
  */
 #include "nvmeof/target/internal.h"
 
+/* The Compare of a fused pair counts as well, because the Write waits for the
+ * Compare's data. */
 static bool is_write(const struct nvmf_target *target,
                      const struct nvmf_request *req, const struct nvmf_ns *ns)
 {
     (void)target;
-    return req->ns == ns && req->command->flags & COMMAND_WRITES;
+    return req->ns == ns && (req->command->flags & COMMAND_WRITES ||
+                             req->holds & HOLDS_PARTNER);
 }
 
 static const struct await_rule writes = {

@@ -69,12 +69,20 @@ static bool is_same_host(const struct nvmf_ctrl *a, const struct nvmf_ctrl *b)
            strncmp(a->hostnqn, b->hostnqn, sizeof(a->hostnqn)) == 0;
 }
 
+/* Whether the peer has yet to send data for a command.  The Write of a fused
+ * pair is listed, and waits for the data of the Compare, too. */
+static bool waits_for_peer(const struct nvmf_request *req)
+{
+    return req->state == NVMF_REQUEST_FETCHING ||
+           ((req->holds & HOLDS_PARTNER) &&
+            req->partner->state == NVMF_REQUEST_FETCHING);
+}
+
 /* Whether a command has no data that may reach the medium after its queue pair
  * has begun to end. */
 static bool lacks_data(const struct nvmf_request *req)
 {
-    return req->state == NVMF_REQUEST_FETCHING ||
-           req->state == NVMF_REQUEST_WAIT_BUFFER ||
+    return waits_for_peer(req) || req->state == NVMF_REQUEST_WAIT_BUFFER ||
            req->arrival_state == ARRIVAL_WAITS;
 }
 
@@ -331,8 +339,8 @@ void order_end_silent(struct nvmf_target *target,
              a = a->next) {
             const struct nvmf_request *other = arrival_request(a);
 
-            if (other->state == NVMF_REQUEST_FETCHING &&
-                other->fetch_us <= before_us && is_earlier(a, &req->arrival) &&
+            if (waits_for_peer(other) && other->fetch_us <= before_us &&
+                is_earlier(a, &req->arrival) &&
                 is_before_on_arrival(target, a, &req->arrival)) {
                 qpair_end_silent(target, other->qpair);
             }

@@ -719,6 +719,39 @@ static void test_writes_that_wait_for_buffers_are_refused_by_protection(
     assert_int_equal(protecting->cqe.status, 0);
 }
 
+/* The data of the Compare of a fused pair never come. */
+static void test_protection_ends_a_queue_pair_with_a_silent_compare(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe first = fake_rw(NVM_COMPARE, 0, 1);
+    struct nvme_sqe second = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *protecting;
+
+    first.fuse = 1;
+    second.fuse = 2;
+    fake->has_spare = true;
+    fake->hold_fetch = true;
+    (void)fake_send(fake, io, &first, fake->data, 512);
+    (void)fake_send(fake, io, &second, fake->data, 512);
+    protecting = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    assert_false(protecting->is_answered);
+    pass_seconds(fake, NVMF_PATIENCE_S - 2);
+    assert_int_equal(fake->disconnect_count, 0);
+    pass_seconds(fake, 3);
+    assert_true(fake->disconnect_count >= 2);
+    assert_int_equal(fake->disconnected[0], io);
+    assert_false(nvmf_qpair_closed(fake->target, io));
+    fake->fail_fetch = true;
+    fake_run_fetch(fake);
+    fake_run(fake);
+    assert_true(protecting->is_answered);
+    assert_int_equal(protecting->cqe.status, 0);
+    assert_int_equal(fake->target->ns[0].users, 0);
+}
+
 static void test_protection_that_fails_leaves_the_namespace_writable(
     void **state)
 {

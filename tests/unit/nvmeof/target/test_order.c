@@ -689,6 +689,19 @@ static void test_a_command_that_waits_on_arrival_can_end(void **state)
     assert_int_equal(fake->history_count, 1);
 }
 
+/* The data of the Compare never come: the queue pair ends, as for those of a
+ * Write. */
+WITH_FIXTURE(setup_spare, fake_teardown)
+static void test_a_queue_pair_whose_compare_gets_no_data_ends(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+
+    fake->hold_fetch = true;
+    (void)send_kind(fake, a.io, FUSED_KIND, false);
+    expect_end_after_limit(fake, a, send_write(fake, b.io, 600, 1, fake->data));
+}
+
 /*
  * A path is lost while its command waits on arrival.  Its host repeats the
  * command through the other path, and goes on with newer data.
