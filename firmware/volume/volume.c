@@ -75,14 +75,14 @@ static uint64_t writes_left(const struct volume *volume)
     return allowed > volume->writes ? allowed - volume->writes : 0;
 }
 
-static bool may_write(struct volume *volume)
+static bool may_write(struct volume *volume, uint32_t host)
 {
     uint64_t left = writes_left(volume);
 
     return volume->config.acting_host == NULL
                ? left != 0
-               : write_shares_allow(&volume->shares, acting_host(volume),
-                                    hours_on(volume), left);
+               : write_shares_allow(&volume->shares, host, hours_on(volume),
+                                    left);
 }
 
 static struct volume_table *begin_change(struct volume *volume)
@@ -110,12 +110,12 @@ static enum nvmf_volume_result save_draft(struct volume *volume)
     return NVMF_VOLUME_OK;
 }
 
-/* As save_draft(), unless the table was written too often. */
-static enum nvmf_volume_result save_change(struct volume *volume)
+/* As save_draft(), unless the table was written too often for this host. */
+static enum nvmf_volume_result save_change(struct volume *volume, uint32_t host)
 {
     enum nvmf_volume_result result;
 
-    if (!may_write(volume)) {
+    if (!may_write(volume, host)) {
         log_line(volume->config.log,
                  "namespaces: a change is refused, because the table in flash "
                  "was written %u times and this host's share is used up; %u "
@@ -125,7 +125,7 @@ static enum nvmf_volume_result save_change(struct volume *volume)
     }
     result = save_draft(volume);
     if (result == NVMF_VOLUME_OK) {
-        write_shares_count(&volume->shares, acting_host(volume));
+        write_shares_count(&volume->shares, host);
     }
     return result;
 }
@@ -653,13 +653,13 @@ static enum nvmf_volume_result create_ns(struct volume *volume)
     if (result != VOLUME_OK) {
         return seam_result(result);
     }
-    return save_change(volume);
+    return save_change(volume, volume->job.host);
 }
 
 static enum nvmf_volume_result delete_ns(struct volume *volume)
 {
     volume_table_delete(begin_change(volume), volume->job.nsid);
-    return save_change(volume);
+    return save_change(volume, volume->job.host);
 }
 
 /* Save that a Format has begun, or that it has ended. */
@@ -674,7 +674,8 @@ static enum nvmf_volume_result mark_format(struct volume *volume,
     ns->pi_is_first = volume->job.pi_is_first;
     ns->is_erasing = is_erasing;
     /* The end is always saved: else the namespace could not be used. */
-    return is_erasing ? save_change(volume) : save_draft(volume);
+    return is_erasing ? save_change(volume, volume->job.host)
+                      : save_draft(volume);
 }
 
 static void run_job(struct volume *volume)
@@ -846,7 +847,7 @@ static enum nvmf_volume_result seam_attach(void *ctx, uint32_t nsid,
             return seam_result(result);
         }
     }
-    return save_change(volume);
+    return save_change(volume, acting_host(volume));
 }
 
 static enum nvmf_volume_result seam_protect(void *ctx, uint32_t nsid,
@@ -855,7 +856,7 @@ static enum nvmf_volume_result seam_protect(void *ctx, uint32_t nsid,
     struct volume *volume = ctx;
 
     begin_change(volume)->ns[nsid - 1].protection = (uint8_t)protection;
-    return save_change(volume);
+    return save_change(volume, acting_host(volume));
 }
 
 struct nvmf_volume volume_seam(struct volume *volume)

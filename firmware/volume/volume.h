@@ -63,8 +63,9 @@ struct volume_config {
     void *save_ctx;
     uint64_t (*power_on_hours)(void *ctx);
     void *hours_ctx;
-    /* A number for the host that changes something now; 0: nobody.  NULL: all
-     * changes are the same one's, who may use up all writes. */
+    /* A number for the host that changes something now; 0: nobody.  A job says
+     * whose it is, because it goes on later.  NULL: all changes are the same
+     * one's, who may use up all writes. */
     uint32_t (*acting_host)(void *ctx);
     void *acting_ctx;
 

@@ -516,6 +516,7 @@ static void manage_begin(struct nvmf_target *target, struct nvmf_request *req,
     request_wait_media(req);
     manager->req = req;
     manager->job = *job;
+    manager->job.host = ctrl_host_number(request_ctrl(target, req));
     manager->is_for_all = is_for_all;
 }
 
@@ -595,7 +596,7 @@ static uint16_t create_ns(struct nvmf_target *target, struct nvmf_request *req)
         return status;
     }
     manage_begin(target, req, &job, false);
-    volume->start(volume->ctx, &job);
+    volume->start(volume->ctx, &target->manager.job);
     return NVMF_PENDING;
 }
 

@@ -39,6 +39,7 @@ struct nvmf_volume_job {
     bool pi_is_first;    /* CREATE and FORMAT: what the host has chosen */
     bool is_private;     /* CREATE */
     uint8_t anagrpid;    /* CREATE: its ANA group, from 1 */
+    uint32_t host;       /* a number for the host whose command it is */
 };
 
 enum nvmf_protection { /* the states of feature 84h */

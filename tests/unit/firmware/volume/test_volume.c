@@ -849,4 +849,38 @@ static void test_a_noisy_host_leaves_others_their_changes(void **state)
                     VOLUME_WRITES_FREE / 8 + 1);
 }
 
+static unsigned int create_and_delete_until_refused(uint32_t by)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    unsigned int jobs = 0;
+
+    for (bed->result = NVMF_VOLUME_OK; bed->result == NVMF_VOLUME_OK; jobs++) {
+        const struct nvmf_volume_job job = {
+            .op = jobs % 2 == 0 ? NVMF_VOLUME_CREATE : NVMF_VOLUME_DELETE,
+            .nsid = bed->nsid,
+            .size_bytes = 1 << 20,
+            .block_shift = 9,
+            .host = by};
+
+        seam.start(seam.ctx, &job);
+        run_all();
+    }
+    assert_int_equal(bed->result, NVMF_VOLUME_TOO_OFTEN);
+    return jobs - 1;
+}
+
+/* The table is written later than the command of a job was executed. */
+static void test_a_job_counts_for_the_host_whose_it_is(void **state)
+{
+    (void)state;
+    bed->host = 1;
+    start_drive();
+    delete_ns(1);
+    bed->host = 0; /* no command is executed when jobs go on */
+    assert_in_range(create_and_delete_until_refused(1),
+                    VOLUME_WRITES_FREE / 2 - 2, VOLUME_WRITES_FREE / 2);
+    assert_in_range(create_and_delete_until_refused(2),
+                    VOLUME_WRITES_FREE / 4 - 2, VOLUME_WRITES_FREE / 4);
+}
+
 TEST_FIXTURE(setup, teardown)

@@ -64,6 +64,7 @@ static void start_job(void *ctx, const struct nvmf_volume_job *job)
 {
     (void)ctx;
     assert_false(volume.is_pending); /* one at a time */
+    assert_int_not_equal(job->host, 0);
     volume.is_pending = true;
     volume.job = *job;
     volume.jobs++;
