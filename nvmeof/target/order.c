@@ -113,16 +113,16 @@ static bool is_earlier(const struct nvmf_write *a, const struct nvmf_write *b)
            a->sequence < b->sequence && a->nsid == b->nsid;
 }
 
-static bool list_has_earlier(const struct nvmf_target *target,
-                             const struct nvmf_write *list,
-                             const struct nvmf_write *write,
-                             is_before_function *is_before)
+static const struct nvmf_write *find_in_list(const struct nvmf_target *target,
+                                             const struct nvmf_write *list,
+                                             const struct nvmf_write *write,
+                                             is_before_function *is_before)
 {
     while (list != NULL &&
            !(is_earlier(list, write) && is_before(target, list, write))) {
         list = list->next;
     }
-    return list != NULL;
+    return list;
 }
 
 /* Whether a write reaches into the region after that in which it is listed. */
@@ -131,30 +131,41 @@ static bool reaches_further(const struct nvmf_write *write)
     return (write->first_lba ^ (write->end_lba - 1)) >> ORDER_REGION_SHIFT != 0;
 }
 
-/* Whether the write must wait for an earlier one. */
-static bool has_earlier(const struct nvmf_target *target,
-                        const struct nvmf_order *order,
-                        const struct nvmf_write *write,
-                        is_before_function *is_before)
+/* @return an earlier write for which this one must wait, or NULL */
+static const struct nvmf_write *find_earlier(const struct nvmf_target *target,
+                                             const struct nvmf_order *order,
+                                             const struct nvmf_write *write,
+                                             is_before_function *is_before)
 {
+    const struct nvmf_write *earlier;
     uint64_t first = write->first_lba >> ORDER_REGION_SHIFT;
     uint64_t last = (write->end_lba - 1) >> ORDER_REGION_SHIFT;
     uint64_t count = last - first + 1;
 
     if (order->reaching == 0) {
-        return list_has_earlier(target, order->list[first % ORDER_REGIONS],
-                                write, is_before);
+        return find_in_list(target, order->list[first % ORDER_REGIONS], write,
+                            is_before);
     }
     /* A write that is listed in the region before may reach into this one. */
     first--;
     count = MIN(count + 1, ORDER_REGIONS);
     for (uint64_t i = 0; i < count; i++) {
-        if (list_has_earlier(target, order->list[(first + i) % ORDER_REGIONS],
-                             write, is_before)) {
-            return true;
+        earlier = find_in_list(target, order->list[(first + i) % ORDER_REGIONS],
+                               write, is_before);
+        if (earlier != NULL) {
+            return earlier;
         }
     }
-    return list_has_earlier(target, order->list[ORDER_LONG], write, is_before);
+    return find_in_list(target, order->list[ORDER_LONG], write, is_before);
+}
+
+/* Whether the write must wait for an earlier one. */
+static bool has_earlier(const struct nvmf_target *target,
+                        const struct nvmf_order *order,
+                        struct nvmf_write *write, is_before_function *is_before)
+{
+    write->waits_for = find_earlier(target, order, write, is_before);
+    return write->waits_for != NULL;
 }
 
 static void link_write(struct nvmf_order *order, struct nvmf_write *write)
@@ -199,6 +210,49 @@ static void wait_for_earlier(struct nvmf_order *order, struct nvmf_request *req)
 {
     request_wait_turn(req);
     queue_push(&order->waiting, req);
+}
+
+/* The place of a request in one of the two orders. */
+static struct nvmf_write *place_of(const struct nvmf_target *target,
+                                   const struct nvmf_order *order,
+                                   struct nvmf_request *req)
+{
+    return order == &target->arrivals ? &req->arrival : &req->write;
+}
+
+/*
+ * A write holds up others no more; or any may, if it is NULL.  Those that have
+ * waited for it have to look whether there is another one.  All others are left
+ * alone: a host may let thousands of commands wait for thousands of others.
+ */
+static void unblock(struct nvmf_target *target, struct nvmf_order *order,
+                    const struct nvmf_write *earlier)
+{
+    for (struct nvmf_request *req = order->waiting.head; req != NULL;
+         req = req->next) {
+        struct nvmf_write *write = place_of(target, order, req);
+
+        if (earlier == NULL || write->waits_for == earlier) {
+            write->waits_for = NULL;
+        }
+    }
+}
+
+/* @return a waiting write whose turn has come, or NULL */
+static struct nvmf_request *take_ready(struct nvmf_target *target,
+                                       struct nvmf_order *order,
+                                       is_before_function *is_before)
+{
+    for (struct nvmf_request *req = order->waiting.head; req != NULL;
+         req = req->next) {
+        struct nvmf_write *write = place_of(target, order, req);
+
+        if (write->waits_for == NULL &&
+            !has_earlier(target, order, write, is_before)) {
+            return queue_take(&order->waiting, req->qpair, false, req->sqe.cid);
+        }
+    }
+    return NULL;
 }
 
 /* ---- The order of arrivals. */
@@ -266,36 +320,23 @@ bool order_arrive(struct nvmf_target *target, struct nvmf_request *req)
     return false;
 }
 
-/* @return a waiting write whose turn has come, or NULL */
-static struct nvmf_request *take_arrival(struct nvmf_target *target)
-{
-    struct nvmf_queue *waiting = &target->arrivals.waiting;
-
-    for (struct nvmf_request *req = waiting->head; req != NULL;
-         req = req->next) {
-        if (!has_earlier(target, &target->arrivals, &req->arrival,
-                         is_before_on_arrival)) {
-            return queue_take(waiting, req->qpair, false, req->sqe.cid);
-        }
-    }
-    return NULL;
-}
-
 /*
- * Start the commands whose turn has come.  One whose queue pair ends is dropped:
- * later commands have not waited for it (is_before_on_arrival), so nothing of
- * it may reach the medium now.
+ * Start the commands whose turn has come.  One whose queue pair ends is
+ * dropped: later commands have not waited for it (is_before_on_arrival), so
+ * nothing of it may reach the medium now.
  */
-void order_wake_arrivals(struct nvmf_target *target)
+static void wake_arrivals(struct nvmf_target *target,
+                          const struct nvmf_write *earlier)
 {
     struct nvmf_order *order = &target->arrivals;
     struct nvmf_request *req;
 
+    unblock(target, order, earlier);
     if (order->waiting.head == NULL || order->is_waking) {
         return; /* nobody waits, or the caller of this call will look again */
     }
     order->is_waking = true;
-    while ((req = take_arrival(target)) != NULL) {
+    while ((req = take_ready(target, order, is_before_on_arrival)) != NULL) {
         request_resume(req);
         req->arrival_state = ARRIVAL_BEGUN;
         if (request_qpair(target, req)->state == QPAIR_LIVE) {
@@ -307,13 +348,19 @@ void order_wake_arrivals(struct nvmf_target *target)
     order->is_waking = false;
 }
 
+/* A queue pair has begun to end, so nobody waits for its data. */
+void order_wake_arrivals(struct nvmf_target *target)
+{
+    wake_arrivals(target, NULL);
+}
+
 /* The command has ended: nothing of it can reach the medium any more. */
 void order_depart(struct nvmf_target *target, struct nvmf_request *req)
 {
     unlink_write(&target->arrivals, &req->arrival);
     target->arrivals.count--;
     req->arrival_state = ARRIVAL_NONE;
-    order_wake_arrivals(target);
+    wake_arrivals(target, &req->arrival);
 }
 
 /* The data have come that say which blocks the command writes to. */
@@ -324,7 +371,7 @@ static void narrow_arrival(struct nvmf_target *target, struct nvmf_request *req,
     req->arrival.first_lba = first_lba;
     req->arrival.end_lba = first_lba + count_blocks;
     link_write(&target->arrivals, &req->arrival);
-    order_wake_arrivals(target);
+    wake_arrivals(target, &req->arrival);
 }
 
 /*
@@ -501,21 +548,6 @@ void order_count_ctrls(struct nvmf_target *target)
     }
 }
 
-/* @return a waiting write whose turn has come, or NULL */
-static struct nvmf_request *take_ready(struct nvmf_target *target)
-{
-    struct nvmf_queue *waiting = &target->order.waiting;
-
-    for (struct nvmf_request *req = waiting->head; req != NULL;
-         req = req->next) {
-        if (!has_earlier(target, &target->order, &req->write,
-                         is_before_at_media)) {
-            return queue_take(waiting, req->qpair, false, req->sqe.cid);
-        }
-    }
-    return NULL;
-}
-
 /* The write has ended: start those that waited only for it. */
 void order_leave(struct nvmf_target *target, struct nvmf_request *req)
 {
@@ -525,11 +557,12 @@ void order_leave(struct nvmf_target *target, struct nvmf_request *req)
     req->write.is_exclusive = false;
     req->holds &= (uint8_t)~HOLDS_ORDER;
     order->count--;
+    unblock(target, order, &req->write);
     if (order->waiting.head == NULL || order->is_waking) {
         return; /* nobody waits, or the caller of this call will look again */
     }
     order->is_waking = true;
-    while ((req = take_ready(target)) != NULL) {
+    while ((req = take_ready(target, order, is_before_at_media)) != NULL) {
         request_resume(req);
         request_execute(target, req);
     }

@@ -47,6 +47,9 @@ struct nvmf_write {
     uint64_t first_lba, end_lba;
     uint32_t nsid;
     bool is_exclusive; /* no overlapping write may be at the media with it */
+    /* If it waits: an earlier one that holds it up, or NULL: it has to look
+     * whether there is one. */
+    const struct nvmf_write *waits_for;
 };
 
 /* The position of a scan of Get LBA Status. */

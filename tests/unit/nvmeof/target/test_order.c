@@ -689,6 +689,31 @@ static void test_a_command_that_waits_on_arrival_can_end(void **state)
     assert_int_equal(fake->history_count, 1);
 }
 
+/* The end of a write does not make those look again that wait for another one.
+ * The test changes a state behind the target's back, which they would see. */
+static void test_only_those_look_again_that_waited_for_a_write(void **state)
+{
+    struct fake *fake = *state;
+    struct host a = make_host(fake), b = make_host(fake);
+    uint16_t second = fake_io_queue(fake, a.admin, 2);
+    struct fake_request *waiting;
+
+    fake->hold_fetch = true;
+    (void)send_write(fake, a.io, 7, 1, fake->data);
+    (void)send_write(fake, second, 7, 1, fake->data);
+    waiting = send_write(fake, b.io, 7, 1, fake->data);
+    fake->target->qpair[second].state = QPAIR_CLOSING;
+    fake_run_fetch(fake);
+    fake_run(fake);
+    assert_int_equal(fake->target->arrivals.count, 2);
+    assert_true(is_waiting(waiting));
+    fake->target->qpair[second].state = QPAIR_LIVE;
+    fake->hold_fetch = false;
+    fake_run(fake);
+    assert_true(waiting->is_answered);
+    assert_int_equal(fake->target->arrivals.count, 0);
+}
+
 /* The data of the Compare never come: the queue pair ends, as for those of a
  * Write. */
 WITH_FIXTURE(setup_spare, fake_teardown)
