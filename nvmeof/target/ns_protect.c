@@ -20,8 +20,8 @@ static bool is_write(const struct nvmf_target *target,
                      const struct nvmf_request *req, const struct nvmf_ns *ns)
 {
     (void)target;
-    return req->ns == ns && (req->command->flags & COMMAND_WRITES ||
-                             req->holds & HOLDS_PARTNER);
+    return req->ns == ns &&
+           (req->command->flags & COMMAND_WRITES || req->holds & HOLDS_PARTNER);
 }
 
 static const struct await_rule writes = {

@@ -298,8 +298,8 @@ typedef enum reservation_result reservation_change(
 /*
  * Change the state of the command's namespace.  While the keys were fetched, a
  * Format, deletion or Sanitize may have begun.  It has checked reservations, so
- * none may be made until it has ended.  Or the host may have lost the namespace,
- * which does not wait for this command.
+ * none may be made until it has ended.  Or the host may have lost the
+ * namespace, which does not wait for this command.
  *
  * @return a status; after success the draft holds the former state
  */

@@ -1204,8 +1204,8 @@ static void expect_detachment_with_preempt(struct fake *fake, bool is_late)
     uint16_t admin = fake_host(fake, 0);
     uint16_t io = fake_io_queue(fake, admin, 1);
     uint16_t other = fake_io_queue(fake, connect_other_host(fake), 1);
-    struct nvme_sqe preempt = fake_admin(NVM_RESERVATION_ACQUIRE, 2,
-                                         1 << 8 | PREEMPT_AND_ABORT, 0);
+    struct nvme_sqe preempt =
+        fake_admin(NVM_RESERVATION_ACQUIRE, 2, 1 << 8 | PREEMPT_AND_ABORT, 0);
     struct nvme_sqe detach = fake_admin(ADMIN_NS_ATTACHMENT, 2, 1, 0);
     struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
     struct nvme_sqe identify =
