@@ -115,12 +115,6 @@ static inline uint8_t shared_load8(const uint8_t *p, size_t at)
     return __atomic_load_n(p + at, __ATOMIC_RELAXED);
 }
 
-/* The other side sees this store after all those before it. */
-static inline void shared_publish32(uint8_t *p, size_t at, uint32_t v)
-{
-    __atomic_store_n((uint32_t *)(void *)(p + at), v, __ATOMIC_RELEASE);
-}
-
 static inline void shared_store32(uint8_t *p, size_t at, uint32_t v)
 {
     __atomic_store_n((uint32_t *)(void *)(p + at), v, __ATOMIC_RELAXED);

@@ -147,16 +147,25 @@ void verbs_flush(struct verbs *verbs)
     }
     hal_dma_wmb(); /* publish entries before indices */
     for (uint32_t i = 0; i < verbs->dirty_count; i++) {
-        uint16_t slot = verbs->dirty[i];
-        struct rnic_qp *qp = &verbs->qps[slot];
+        struct rnic_qp *qp = &verbs->qps[verbs->dirty[i]];
 
         if (qp->qpn != 0 && (qp->dirty & DIRTY_RQ)) {
             shared_store32(qp->records, RECORD_RQ, qp->rq_pi);
         }
+    }
+    /*
+     * An RNIC that is awake may send what was posted at once.  The answer finds
+     * the receive buffers that were posted before, on other QPs, too: QP 1
+     * sends the answer to a connection request, and the first message comes on
+     * the QP of the connection.
+     */
+    hal_dma_wmb();
+    for (uint32_t i = 0; i < verbs->dirty_count; i++) {
+        uint16_t slot = verbs->dirty[i];
+        struct rnic_qp *qp = &verbs->qps[slot];
+
         if (qp->qpn != 0 && (qp->dirty & DIRTY_SQ)) {
-            /* An RNIC that is awake may send what was posted at once; the
-             * answer finds the receive buffers that were posted before. */
-            shared_publish32(qp->records, RECORD_SQ, qp->sq_pi);
+            shared_store32(qp->records, RECORD_SQ, qp->sq_pi);
             if (!doorbell_push(verbs, qp->qpn)) {
                 qp->dirty = DIRTY_SQ | DIRTY_LISTED;
                 verbs->dirty[kept++] = slot;

@@ -55,6 +55,8 @@ static struct {
     /* Opcode of commands that are refused; 0: none. */
     unsigned int refuse_opcode;
     uint8_t refuse_status;
+    void (*at_barrier)(void); /* called by write barriers; may be NULL */
+    bool receives_came_first; /* see note_indices() */
 } rnic;
 
 static void log_access(bool is_write, uintptr_t addr, uint32_t value)
@@ -101,6 +103,9 @@ void mmio_write32(uintptr_t addr, uint32_t value)
 
 void hal_dma_wmb(void)
 {
+    if (rnic.at_barrier != NULL) {
+        rnic.at_barrier();
+    }
 }
 void hal_dma_rmb(void)
 {
@@ -403,6 +408,45 @@ static void test_receives_need_no_doorbell(void **state)
                      hal_dma_addr(rnic.arena + 128));
     assert_int_equal(get_le32(rq + 5 * 32 + RNIC_RWQE_LENGTH), 4096);
     assert_int_equal(get_le32(rq + 5 * 32 + RNIC_RWQE_LKEY), 9);
+}
+
+/* Note whether, at a barrier, all QPs have published their receives, and none
+ * its sends. */
+static void note_indices(void)
+{
+    bool all_receives = true, no_sends = true;
+
+    for (unsigned int i = 0; i < RNIC_QP_SLOTS; i++) {
+        const struct rnic_qp *qp = &rnic.verbs.qps[i];
+
+        if (qp->qpn != 0) {
+            no_sends &= get_le32(qp->records) == 0;
+            all_receives &= get_le32(qp->records + 4) == qp->rq_pi;
+        }
+    }
+    rnic.receives_came_first |= all_receives && no_sends;
+}
+
+/*
+ * QP 1 sends the answer to a connection request, and the first message may come
+ * at once on the QP of the connection.
+ */
+static void test_receives_of_all_qps_are_published_before_any_send(void **state)
+{
+    const struct verbs_qp_config mad = {VERBS_QP_UD, 8, 8, &ops, &seen};
+    const struct verbs_sge sge = {rnic.arena, 64, verbs_local_key(&rnic.verbs)};
+    const struct verbs_send_wr answer = send_wr(7);
+    uint32_t qpn = create_qp(8, 8);
+
+    (void)state;
+    assert_true(verbs_create_mad_qp(&rnic.verbs, &mad));
+    rnic.at_barrier = note_indices;
+    assert_true(verbs_post_recv(&rnic.verbs, 1, 1, &sge));
+    assert_true(verbs_post_recv(&rnic.verbs, qpn, 2, &sge));
+    assert_true(verbs_post_send(&rnic.verbs, 1, &answer));
+    verbs_flush(&rnic.verbs);
+    assert_true(rnic.receives_came_first);
+    assert_int_equal(get_le32(rnic.verbs.qps[1].records), 1);
 }
 
 static void test_a_full_doorbell_ring_waits_for_the_next_flush(void **state)
