@@ -127,7 +127,8 @@ bool loop_arm(struct loop *loop, uint64_t *deadline_us)
             return false;
         }
     }
-    loop->due_us = *deadline_us;
+    /* A deadline that has passed already is due now. */
+    loop->due_us = MAX(loop->due_us, *deadline_us);
     if (*deadline_us != LOOP_NO_DEADLINE) {
         *deadline_us += loop->left_out_us;
     }

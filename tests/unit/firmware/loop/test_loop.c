@@ -366,6 +366,22 @@ static void test_pause_in_a_sleep_counts_only_up_to_the_deadline(void **state)
     expect_deadline(31000000 + 900000);
 }
 
+/* A component that asks for a time long ago wants to be called at once. */
+static void test_deadline_in_the_past_does_not_hold_the_time_back(void **state)
+{
+    uint64_t deadline_us;
+
+    (void)state;
+    world.b.step_due_us = 1;
+    expect_time(3000000, 3000000);
+    for (unsigned int i = 1; i < 10; i++) {
+        assert_true(loop_arm(&world.loop, &deadline_us));
+        assert_true(deadline_us <= 3000000 + i);
+        expect_time(3000000 + i, 3000000 + i);
+    }
+    assert_true(loop_left_out_us(&world.loop) == 0);
+}
+
 static void test_sleep_that_an_interrupt_ends_leaves_nothing_out(void **state)
 {
     (void)state;
