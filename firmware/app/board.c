@@ -14,13 +14,8 @@
 #include "firmware/store/store.h"
 #include "hw-model/regs/soc.h"
 
-/*
- * The first expiry already ends the firmware, with a crash dump.  The watchdog
- * counts real time also while the host computer does not execute QEMU, which
- * can take seconds when it reads memory back from disk.
- */
+/* The first expiry already ends the firmware, with a crash dump. */
 #define WATCHDOG_PERIOD_US 4000000
-#define KICK_US            500000
 
 /* Log what runs; six bytes of the build ID suffice to tell builds apart. */
 static void report_reset(struct board *board, const uint8_t *build_id)
@@ -387,24 +382,13 @@ void board_power_saved(void *ctx)
     sysctl_power_done(&board->sysctl);
 }
 
-static enum loop_work step_watchdog(void *ctx, struct loop_step *step)
-{
-    struct board *board = ctx;
-
-    if (step->now_us >= board->kick_us) {
-        watchdog_kick(&board->watchdog);
-        board->kick_us = step->now_us + KICK_US;
-    }
-    loop_call_at(step, board->kick_us);
-    return LOOP_IDLE;
-}
-
 void board_add_components(struct board *board, struct loop *loop)
 {
     static const struct component watchdog = {
         .name = "watchdog",
-        .step = step_watchdog,
+        .step = watchdog_keeper_step,
     };
 
-    loop_add(loop, &watchdog, board);
+    board->watchdog_keeper.watchdog = &board->watchdog;
+    loop_add(loop, &watchdog, &board->watchdog_keeper);
 }

@@ -9,6 +9,7 @@
 #include "firmware/app/board_crash.h"
 #include "firmware/app/board_records.h"
 #include "firmware/app/telemetry.h"
+#include "firmware/app/watchdog_keeper.h"
 #include "firmware/drivers/ecc.h"
 #include "firmware/drivers/flash.h"
 #include "firmware/drivers/gpio.h"
@@ -16,7 +17,6 @@
 #include "firmware/drivers/spi.h"
 #include "firmware/drivers/sysctl.h"
 #include "firmware/drivers/uart.h"
-#include "firmware/drivers/watchdog.h"
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
 #include "firmware/hosts/host_list.h"
@@ -79,7 +79,7 @@ struct board {
     struct host_list hosts; /* the list of hosts in flash */
     uint32_t generation; /* number of this boot; no two boots have the same */
     bool has_identity;
-    uint64_t kick_us; /* when the watchdog is kicked next */
+    struct watchdog_keeper watchdog_keeper;
 };
 
 /**

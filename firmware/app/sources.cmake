@@ -48,4 +48,5 @@ set(RV64_SOURCES
     board_crash.c
     board_records.c
     main.c
+    watchdog_keeper.c
 )

@@ -81,6 +81,7 @@ static uint64_t turn_begins_us(struct loop *loop, uint64_t now_us)
     if (begins_us > loop->due_us && begins_us - loop->due_us > LOOP_LATE_US) {
         begins_us = loop->due_us + LOOP_LATE_US;
         loop->left_out_us = now_us - begins_us;
+        loop_request_steps(loop);
     }
     loop->due_us = begins_us;
     return begins_us;

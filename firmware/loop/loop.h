@@ -11,6 +11,8 @@
  *   - after a turn in which a component did more than serve commands,
  *   - after an interrupt that no poll looks at, or when a component has refused
  *     a sleep,
+ *   - when time before it is left out (see below), because that time counts for
+ *     some steps,
  *   - at the latest LOOP_STEPS_WAIT_US after a command was served, because the
  *     command may have given a step something to do.
  *

@@ -366,6 +366,17 @@ static void test_pause_in_a_sleep_counts_only_up_to_the_deadline(void **state)
     expect_deadline(31000000 + 900000);
 }
 
+/* Some steps follow the time of the HAL. */
+static void test_turn_before_which_time_is_left_out_is_full(void **state)
+{
+    (void)state;
+    world.a.commands = 1000;
+    assert_true(expect_turn(0, FULL_TURN));
+    assert_true(expect_turn(1, SHORT_TURN));
+    assert_true(expect_turn(5000000, FULL_TURN));
+    assert_true(expect_turn(5000001, SHORT_TURN));
+}
+
 /* A component that asks for a time long ago wants to be called at once. */
 static void test_deadline_in_the_past_does_not_hold_the_time_back(void **state)
 {
