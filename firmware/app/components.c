@@ -17,6 +17,15 @@ enum {
 
 /* ---- Time, network and media. */
 
+/* The loop has left time out: tell those for whom it counts nevertheless. */
+static void leave_out_time(struct drive *drive, uint64_t left_out_us)
+{
+    uint64_t us = left_out_us - drive->left_out_us;
+
+    drive->left_out_us = left_out_us;
+    nvmf_target_held_back(drive->target, us);
+}
+
 /* The callbacks of the polls and steps that follow use the time of this turn.
  */
 static enum loop_work poll_clock(void *ctx, struct loop_step *step)
@@ -24,10 +33,12 @@ static enum loop_work poll_clock(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     drive->now_us = step->now_us;
-    drive->left_out_us = step->left_out_us;
     drive->connect_log.now_us = step->now_us;
     rdma_transport_tick(drive->rdma, step->now_us);
     echo_tick(&drive->echo, step->now_us);
+    if (__builtin_expect(drive->left_out_us != step->left_out_us, 0)) {
+        leave_out_time(drive, step->left_out_us);
+    }
     return LOOP_IDLE;
 }
 

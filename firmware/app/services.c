@@ -341,7 +341,6 @@ uint64_t services_step(struct services *services, uint64_t now_us,
         dhcp_client_held_back(&services->dhcp,
                               left_out_us - services->left_out_us);
         services->left_out_us = left_out_us;
-        sntp_link_up(&services->sntp, now_us);
     }
     dhcp_us = dhcp_client_timer(&services->dhcp, now_us);
     drive_net_settle(services->net);

@@ -72,8 +72,7 @@ void services_apply(struct services *services, const struct config *config,
  * Do what is due.  Call this after drive_net_step().
  *
  * @param left_out_us  loop_left_out_us(): when it grows, DHCP leases end
- *   earlier, and the clock that SNTP has set is behind, so the server is asked
- *   again
+ *   earlier
  * @return when to call it again at the latest
  */
 uint64_t services_step(struct services *services, uint64_t now_us,

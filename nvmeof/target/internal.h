@@ -604,6 +604,9 @@ void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 void clock_set(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
                uint64_t epoch_ms, uint64_t now_us);
 
+/* What the clock shows at `now_us`, which may be before it was set. */
+uint64_t clock_read_ms(const struct nvmf_target *target, uint64_t now_us);
+
 /* event.c */
 void event_raise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                  enum ctrl_event event);

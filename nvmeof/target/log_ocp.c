@@ -114,9 +114,7 @@ static void stamp_event(const struct nvmf_target *target,
 {
     event->is_epoch = target->is_clock_set;
     if (event->is_epoch) {
-        event->stamp_ms =
-            target->clock_ms +
-            (MAX(now_us, target->clock_set_us) - target->clock_set_us) / 1000;
+        event->stamp_ms = clock_read_ms(target, now_us);
     } else {
         event->stamp_ms = target->latency_hours * 3600 * 1000 +
                           (now_us - target->latency_started_us) / 1000;

@@ -439,6 +439,7 @@ struct nvmf_target {
     uint64_t now_us;
     uint64_t clock_ms;     /* value that the clock was set to */
     uint64_t clock_set_us; /* when it was set; 0 if never, which is power-on */
+    uint64_t clock_left_out_us; /* what now_us has left out since then */
     bool is_clock_set;
 
     uint32_t depth_used;      /* sum of all charges, at most NVMF_TOTAL_DEPTH */

@@ -147,6 +147,7 @@ void clock_set(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
 
     target->clock_ms = epoch_ms;
     target->clock_set_us = now_us;
+    target->clock_left_out_us = 0;
     target->is_clock_set = true;
     pel_note_clock(target, ctrl, was_set, before_ms);
 }
@@ -157,13 +158,22 @@ void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
     clock_set(target, NULL, epoch_ms, now_us);
 }
 
+void nvmf_target_held_back(struct nvmf_target *target, uint64_t us)
+{
+    target->clock_left_out_us += us;
+}
+
+uint64_t clock_read_ms(const struct nvmf_target *target, uint64_t now_us)
+{
+    uint64_t passed_us =
+        now_us > target->clock_set_us ? now_us - target->clock_set_us : 0;
+
+    return target->clock_ms + (passed_us + target->clock_left_out_us) / 1000;
+}
+
 bool nvmf_target_time(const struct nvmf_target *target, uint64_t *ms)
 {
-    uint64_t passed_us = target->now_us > target->clock_set_us
-                             ? target->now_us - target->clock_set_us
-                             : 0;
-
-    *ms = target->clock_ms + passed_us / 1000;
+    *ms = clock_read_ms(target, target->now_us);
     return target->is_clock_set;
 }
 

@@ -690,6 +690,12 @@ void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
                           uint64_t now_us);
 
 /**
+ * The times that the other functions are given leave out `us` more
+ * microseconds, in which the drive could not run.  Its clock goes on in them.
+ */
+void nvmf_target_held_back(struct nvmf_target *target, uint64_t us);
+
+/**
  * The drive's clock, in milliseconds.
  *
  * @return whether the clock was set: if so, *ms counts from 1970-01-01, else

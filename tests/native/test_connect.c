@@ -279,4 +279,23 @@ static void test_a_pause_of_the_computer_ends_no_association(void **state)
     bed_expect_idle(&bed);
 }
 
+/* The clock of the drive goes on, also if no time server corrects it. */
+static void test_the_clock_goes_on_in_a_pause_of_the_computer(void **state)
+{
+    struct nvmf_target *target = bed.drive->drive.target;
+    const uint64_t set_ms = UINT64_C(1700000000000);
+    uint64_t start_ns = bed.world.now_ns;
+    uint64_t ms;
+
+    (void)state;
+    nvmf_target_set_time(target, set_ms, bed.drive->drive.now_us);
+    for (unsigned int i = 0; i < 20; i++) {
+        native_world_stop(&bed.world, UINT64_C(30000000000));
+        native_world_pass(&bed.world, UINT64_C(1000000000));
+    }
+    assert_true(nvmf_target_time(target, &ms));
+    assert_in_range(ms - set_ms, (bed.world.now_ns - start_ns) / 1000000 - 1000,
+                    (bed.world.now_ns - start_ns) / 1000000 + 1000);
+}
+
 TEST_FIXTURE(setup, teardown)

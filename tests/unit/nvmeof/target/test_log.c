@@ -658,6 +658,27 @@ static void test_timestamp_counts_from_reset_until_it_is_set(void **state)
     assert_int_equal(get_le64(fake->data), 0);
 }
 
+/* Set or not, the clock also counts the time in which the drive could not run.
+ */
+static void test_timestamp_counts_what_the_times_leave_out(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint64_t before_ms, ms;
+
+    assert_false(nvmf_target_time(fake->target, &before_ms));
+    nvmf_target_held_back(fake->target, 7000500);
+    nvmf_target_held_back(fake->target, 2000500);
+    assert_false(nvmf_target_time(fake->target, &ms));
+    assert_in_range(ms, before_ms + 9001, before_ms + 9002);
+    put_le64(fake->data, 0x018f00000000);
+    assert_int_equal(exec_timestamp(fake, admin, true, 0).status, 0);
+    nvmf_target_held_back(fake->target, 30000000);
+    assert_int_equal(exec_timestamp(fake, admin, false, 0).status, 0);
+    assert_in_range(get_le64(fake->data) - 0x0002000000000000,
+                    0x018f00000000 + 30000, 0x018f00000000 + 30010);
+}
+
 /* Entries of an earlier power cycle are restored; one of them was lost. */
 static void test_the_error_log_continues_after_restored_entries(void **state)
 {
