@@ -24,6 +24,7 @@ static void leave_out_time(struct drive *drive, uint64_t left_out_us)
 
     drive->left_out_us = left_out_us;
     nvmf_target_held_back(drive->target, us);
+    drive_lag_held_back(&drive->net.lag, us);
 }
 
 /* The callbacks of the polls and steps that follow use the time of this turn.

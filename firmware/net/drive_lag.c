@@ -372,6 +372,13 @@ enum init_result drive_lag_init(struct drive_lag *lag,
     return INIT_OK;
 }
 
+void drive_lag_held_back(struct drive_lag *lag, uint64_t us)
+{
+    if (lag->mode == CONFIG_LAG_LACP) {
+        lacp_held_back(&lag->lacp, us);
+    }
+}
+
 void drive_lag_set(struct drive_lag *lag, const struct config_network *network,
                    uint64_t now_us)
 {

@@ -72,7 +72,8 @@ struct drive_lag {
 
 /**
  * Start link aggregation.  `lag` must be zero.  With CONFIG_LAG_OFF, no other
- * function here may be called except drive_lag_is_on() and drive_lag_set().
+ * function here may be called except drive_lag_is_on(), drive_lag_set() and
+ * drive_lag_held_back().
  *
  * @return INIT_OK, INIT_NO_DEVICE without an aggregation block, INIT_NO_ROOM
  *         when the stack has no room for LACP
@@ -86,6 +87,12 @@ MUST_USE enum init_result drive_lag_init(struct drive_lag *lag,
  */
 void drive_lag_set(struct drive_lag *lag, const struct config_network *network,
                    uint64_t now_us);
+
+/**
+ * The times that the other functions are given leave out `us` more
+ * microseconds: see lacp_held_back().
+ */
+void drive_lag_held_back(struct drive_lag *lag, uint64_t us);
 
 static inline bool drive_lag_is_on(const struct drive_lag *lag)
 {

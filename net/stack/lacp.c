@@ -477,6 +477,17 @@ void lacp_set_fast(struct lacp_agent *agent, bool is_fast)
     }
 }
 
+void lacp_held_back(struct lacp_agent *agent, uint64_t us)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        struct lacp_port *port = &agent->ports[i];
+
+        if (port->periodic_us != UINT64_MAX) {
+            port->periodic_us -= MIN(port->periodic_us, us);
+        }
+    }
+}
+
 uint64_t lacp_timer(struct lacp_agent *agent, uint64_t now_us)
 {
     uint64_t next_us = UINT64_MAX;

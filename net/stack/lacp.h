@@ -110,6 +110,13 @@ void lacp_link(struct lacp_agent *agent, uint8_t port, bool is_up,
 void lacp_set_fast(struct lacp_agent *agent, bool is_fast);
 
 /**
+ * The clock that the other functions are given has left out `us` microseconds,
+ * in which nothing could be sent.  The partners have counted them: the next
+ * periodic LACPDU is due earlier.  Call lacp_timer() after this.
+ */
+void lacp_held_back(struct lacp_agent *agent, uint64_t us);
+
+/**
  * Do what is due, and send what received frames call for.
  *
  * @return when to call it again, UINT64_MAX for never

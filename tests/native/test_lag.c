@@ -263,6 +263,24 @@ static void test_lacp_survives_pauses_of_the_computer(void **state)
     assert_false(console_says("left the aggregate"));
 }
 
+/* The partner counts the pauses, so LACPDUs come as often as without them. */
+WITH_FIXTURE(setup_lacp, teardown)
+static void test_lacp_is_not_silent_for_longer_because_of_pauses(void **state)
+{
+    const struct lacp_port *port = &lag_of_drive()->lacp.ports[0];
+
+    (void)state;
+    native_world_pass(&bed.world, 10 * SECOND_NS);
+    for (unsigned int i = 0; i < 50; i++) {
+        uint64_t before = port->counters[LACP_PDUS_TX];
+
+        native_world_stop(&bed.world, SECOND_NS * 14 / 10);
+        native_world_pass(&bed.world, SECOND_NS / 10);
+        assert_true(port->counters[LACP_PDUS_TX] != before);
+    }
+    assert_int_equal(lag_of_drive()->members, 3);
+}
+
 static const char *type_line(const char *line)
 {
     size_t before = strlen(machine_console(&bed.drive->machine));
