@@ -24,6 +24,9 @@ void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
 void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
                                const uint8_t *from);
 
+/** Whether the checkpoint that was loaded says that a superblock moves soon. */
+bool ftl_checkpoint_moves_soon(const struct ftl *ftl, uint32_t superblock);
+
 /** The value in mount.versions[] for contents that only the checkpoint names:
  * later than all versions that the checkpoint knows. */
 uint64_t ftl_checkpoint_key(const struct ftl *ftl);

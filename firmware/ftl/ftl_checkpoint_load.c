@@ -275,6 +275,8 @@ static bool accept_checkpoint(struct ftl *ftl)
         ftl->superblocks[i].is_known = i != checkpoint->next &&
                                        checkpoint->table[i] != 0 &&
                                        is_unchanged(ftl, i);
+        ftl->superblocks[i].was_moving =
+            ftl->superblocks[i].is_known && ftl_checkpoint_moves_soon(ftl, i);
     }
     checkpoint->superblock = checkpoint->next;
     checkpoint->next = FTL_NOWHERE;

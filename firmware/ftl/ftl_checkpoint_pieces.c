@@ -30,6 +30,11 @@ enum {                          /* the header; little-endian */
        FLAG_FINAL = 4,     /* checkpoint.is_final */
 };
 
+enum { /* the byte of a superblock; 0: it is not closed */
+       TABLE_CLOSED = 1,
+       TABLE_MOVES_SOON = 2,
+};
+
 #define MAGIC UINT64_C(0x31544e494f504b43)
 
 static uint32_t count_pieces(size_t bytes)
@@ -130,7 +135,12 @@ static void emit_table(const struct ftl *ftl, uint32_t piece, uint8_t *to)
         MIN((uint32_t)FTL_UNIT_DATA, ftl->layout.superblocks - first);
 
     for (uint32_t i = 0; i < count; i++) {
-        to[i] = ftl->superblocks[first + i].state == FTL_SUPERBLOCK_CLOSED;
+        const struct ftl_superblock *at = &ftl->superblocks[first + i];
+
+        if (at->state == FTL_SUPERBLOCK_CLOSED) {
+            to[i] = (uint8_t)(TABLE_CLOSED |
+                              (at->moves_soon ? TABLE_MOVES_SOON : 0));
+        }
     }
 }
 
@@ -162,6 +172,11 @@ static void copy_part(uint8_t *part, size_t len, uint32_t piece,
     size_t first = (size_t)piece * FTL_UNIT_DATA;
 
     memcpy(part + first, from, MIN((size_t)FTL_UNIT_DATA, len - first));
+}
+
+bool ftl_checkpoint_moves_soon(const struct ftl *ftl, uint32_t superblock)
+{
+    return (ftl->checkpoint.table[superblock] & TABLE_MOVES_SOON) != 0;
 }
 
 void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,

@@ -148,6 +148,7 @@ struct ftl_superblock {
     bool
         has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_known;      /* found at the start: unchanged since checkpoint */
+    bool was_moving; /* it is known and, as the checkpoint says, moves soon */
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool has_failed_row; /* one of its rows has failed during the mount */
     bool is_given_up;    /* a program has failed although the flash is intact,

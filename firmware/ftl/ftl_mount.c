@@ -212,6 +212,60 @@ static bool step_pages(struct ftl *ftl)
     return any;
 }
 
+/* ---- Superblocks that need parity. */
+
+/*
+ * Whether a plane has failed while the contents of a superblock were being
+ * programmed.  A plane that had failed before the superblock was opened is
+ * erased, or cannot be read in any wordline, because its erasure has failed.
+ */
+static bool has_failed_since(const struct ftl *ftl, uint32_t superblock,
+                             uint32_t die, uint32_t plane)
+{
+    uint32_t at = superblock * ftl->layout.geometry.dies + die;
+    uint64_t probe =
+        ftl->mount.probes[at * ftl->layout.geometry.planes + plane];
+
+    return (ftl->failed_planes[at] & BIT(plane)) != 0 &&
+           probe != FTL_PROBE_ERASED &&
+           (probe != FTL_PROBE_LOST ||
+            (ftl->mount.partial_planes[at] & BIT(plane)) != 0);
+}
+
+/*
+ * Whether some stripe of a superblock may have no parity, because a program has
+ * failed and the contents were not moved before the power went off.  Of
+ * superblocks that have not changed since the checkpoint, the checkpoint knows
+ * this.
+ */
+static bool may_lack_parity(const struct ftl *ftl, uint32_t superblock)
+{
+    const struct ftl_superblock *at = &ftl->superblocks[superblock];
+    bool any = false;
+
+    if (at->is_known) {
+        return at->was_moving;
+    }
+    for (uint32_t die = 0; die < ftl->layout.geometry.dies && !at->is_own;
+         die++) {
+        for (uint32_t plane = 0; plane < ftl->layout.geometry.planes; plane++) {
+            any |= has_failed_since(ftl, superblock, die, plane);
+        }
+    }
+    return any;
+}
+
+/* What had to be moved before the power went off has to be moved now. */
+static void move_rest(struct ftl *ftl)
+{
+    for (uint32_t i = 0; ftl_has_parity(ftl) && i < ftl->layout.superblocks;
+         i++) {
+        if (ftl->superblocks[i].valid != 0 && may_lack_parity(ftl, i)) {
+            ftl_collect_move_soon(ftl, i);
+        }
+    }
+}
+
 /* ---- Superblocks that may have torn rows. */
 
 /*
@@ -277,6 +331,7 @@ static bool step_clear(struct ftl *ftl)
         ftl_dead_mounted(ftl);
         ftl_capacity_record(ftl);
         ftl_collect_rest_of_suspects(ftl);
+        move_rest(ftl);
         if (ftl_health_is_worn_out(ftl)) {
             ftl_health_set_read_only(ftl);
         }

@@ -114,9 +114,23 @@ static bool is_doubtful(const struct ftl *ftl, uint32_t place)
 }
 
 /*
+ * Whether an entry names a place, as the checkpoint says, in a superblock that
+ * was to be moved then.  This superblock is not scanned, and the place may have
+ * lost its parity.
+ */
+static bool is_moving(const struct ftl *ftl, uint32_t number)
+{
+    uint32_t place = ftl_entry_place(ftl->map[number]);
+
+    return ftl->mount.checkpoint_row != 0 && place != FTL_NOWHERE &&
+           ftl->mount.versions[number] == ftl_checkpoint_key(ftl) &&
+           superblock_of(ftl, place)->was_moving;
+}
+
+/*
  * Whether a unit that was found is to replace an entry of the map.  If only the
- * checkpoint says what the entry names, in a superblock that is scanned, each
- * copy that is later than the checkpoint replaces it.
+ * checkpoint says what the entry names, in a superblock that is scanned or that
+ * was to be moved, each copy that is later than the checkpoint replaces it.
  */
 static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
                       const struct ftl_system *system)
@@ -127,7 +141,9 @@ static bool is_better(const struct ftl *ftl, uint32_t entry, uint32_t place,
     if (ftl_mount_is_unconfirmed(ftl, entry)) {
         return other == place || system->row > ftl->mount.checkpoint_row;
     }
-
+    if (is_moving(ftl, entry)) {
+        return system->row > ftl->mount.checkpoint_row;
+    }
     if (version_key(system) != ftl->mount.versions[entry]) {
         return version_key(system) > ftl->mount.versions[entry];
     }

@@ -547,6 +547,167 @@ static void test_nothing_is_rebuilt_if_words_of_parity_are_lost_after_sending(
     }
 }
 
+/* ---- Stripes without parity that could not be moved before the power went
+ * off: the next start moves them. */
+
+/* The drive has started and has done all that is due.  Then a die dies. */
+static void lose_die_after_start(struct bed *bed, unsigned int die)
+{
+    bed_settle(bed);
+    inject_death(bed, NAND_OP_READ, die, 0);
+    bed_check(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    assert_int_equal(ftl_counters(bed->ftl)->read_errors, 0);
+}
+
+/* An orderly power-off waits for no move.  The checkpoint says what is left to
+ * do. */
+static void test_a_start_moves_what_lost_its_parity_before_an_orderly_stop(
+    void **state)
+{
+    (void)state;
+    for (unsigned int die = 0; die < 4; die++) {
+        struct bed_config config = small;
+        struct bed *bed;
+        uint32_t unit = 0, superblock;
+
+        config.geometry.blocks = 24;
+        config.checkpoint_superblocks = 4;
+        bed = bed_new(&config);
+        fill_medium(bed);
+        complete_stripes(bed);
+        do {
+            bed_write(bed, (uint64_t)unit++ * BED_SECTORS, 4 * BED_SECTORS);
+            bed_flush(bed);
+        } while (bed->ftl->streams[FTL_STREAM_HOST].accumulator == NULL);
+        superblock = bed->ftl->streams[FTL_STREAM_HOST].superblock;
+        lose_words_of_sum(bed, bed->ftl->streams[FTL_STREAM_HOST].accumulator);
+        bed_stop(bed);
+        assert_true(bed->ftl->superblocks[superblock].moves_soon);
+        bed_mount(bed);
+        assert_int_not_equal(bed->ftl->mount.checkpoint_row, 0);
+        lose_die_after_start(bed, die);
+        bed_free(bed);
+    }
+}
+
+/* In the first stripe of a new array, the row with parity fails in a plane. */
+static struct bed *new_with_failed_parity(uint16_t checkpoints)
+{
+    struct nand_injection failure =
+        fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
+    struct bed_config config = small;
+    struct bed *bed;
+
+    config.geometry.blocks = 24;
+    config.checkpoint_superblocks = checkpoints;
+    bed = bed_new(&config);
+    failure.die = 0;
+    failure.plane = 0;
+    inject_fault(bed, &failure);
+    for (uint32_t unit = 0; unit < 12; unit++) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    }
+    bed_flush(bed);
+    bed_settle(bed);
+    assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+    return bed;
+}
+
+/* The power is cut before garbage collection has come to the superblock, which
+ * is so old by then that none of its rows may be torn. */
+static void test_a_start_moves_what_lost_its_parity_before_a_power_cut(
+    void **state)
+{
+    (void)state;
+    for (unsigned int die = 0; die < 4; die++) {
+        struct bed *bed = new_with_failed_parity(0);
+        uint32_t superblock =
+            ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[0]);
+        struct bed *cut;
+
+        assert_true(bed->ftl->superblocks[superblock].moves_soon);
+        ftl_collect_has_moved(bed->ftl, superblock);
+        for (unsigned int i = 0; i < 2; i++) {
+            for (uint32_t unit = 12; unit < bed->units; unit++) {
+                bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+            }
+            bed_flush(bed);
+        }
+        complete_stripes(bed);
+        assert_int_equal(
+            ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[0]),
+            superblock);
+        cut = bed_cut(bed, die);
+        bed_free(bed);
+        bed_mount(cut);
+        lose_die_after_start(cut, die);
+        bed_free(cut);
+    }
+}
+
+/* Whether all units of the stripe have copies elsewhere. */
+static bool has_moved(const struct bed *bed, uint32_t superblock)
+{
+    for (uint32_t unit = 0; unit < 12; unit++) {
+        if (ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[unit]) ==
+            superblock) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Move the units of the stripe without parity, until all copies and their
+ * parity are on flash.  Nothing is erased yet. */
+static void move_stripe(struct bed *bed, uint32_t superblock)
+{
+    bed->ftl->checkpoint.is_stopped = false;
+    bed->ftl->has_work = true;
+    while (!ftl_collect_is_at_end(bed->ftl)) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(bed->ftl->collection.victim, superblock);
+    bed->held_dies = BIT(1) | BIT(2) | BIT(3); /* They hold no parity. */
+    bed_settle(bed);
+    bed->held_dies = 0;
+    while (!has_moved(bed, superblock)) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(bed->ftl->superblocks[superblock].state,
+                     FTL_SUPERBLOCK_CLOSED);
+}
+
+/*
+ * A checkpoint names the units of a stripe without parity.  They have been
+ * moved since, but their superblock has not been erased when the power is cut.
+ * At the next start, a die is dead: the copies count, because the originals
+ * cannot be rebuilt.  (Die 0 has the checkpoint.)
+ */
+static void test_copies_count_if_their_originals_have_no_parity(void **state)
+{
+    (void)state;
+    for (unsigned int die = 1; die < 4; die++) {
+        struct bed *bed = new_with_failed_parity(4);
+        uint32_t superblock =
+            ftl_place_superblock(&bed->ftl->layout, bed->ftl->map[0]);
+        struct bed *cut;
+
+        bed_stop(bed);
+        assert_true(bed->ftl->superblocks[superblock].moves_soon);
+        move_stripe(bed, superblock);
+        cut = bed_cut(bed, die);
+        bed_free(bed);
+        cut->changes_dead_dies = true;
+        cut->dead_dies = (uint8_t)BIT(die);
+        bed_mount(cut);
+        assert_int_not_equal(cut->ftl->mount.checkpoint_row, 0);
+        bed_check(cut);
+        assert_int_equal(ftl_counters(cut->ftl)->read_errors, 0);
+        bed_free(cut);
+    }
+}
+
 static void test_a_second_dead_die_at_the_start_is_refused(void **state)
 {
     struct bed *bed = bed_new_seeded(&small, 1);
