@@ -104,8 +104,9 @@ struct run {
     uint64_t first_event; /* of this use */
     jmp_buf off;          /* ends the use */
     enum fault_kind off_kind;
-    unsigned int refusals;   /* that are left */
-    unsigned int num_spoilt; /* sums of parity that have lost a word */
+    unsigned int refusals;      /* that are left */
+    unsigned int num_spoilt;    /* sums of parity that have lost a word */
+    unsigned int num_forgotten; /* of these, before the last power cut */
     struct loss losses[LOSSES_MAX];
     unsigned int num_losses;
     bool is_beyond;     /* more is lost than parity can rebuild */
@@ -478,8 +479,9 @@ static bool is_lost(const struct ftl *ftl, const struct run *run,
     return false;
 }
 
-/* How many units of the stripe of a place are lost.  Each lost word of a sum
- * counts for all stripes: the oracle does not follow which one still has it. */
+/* How many units of the stripe of a place are lost.  A lost word of a sum that
+ * a power cut has made the drive forget counts for all stripes: the oracle does
+ * not follow which one still has it. */
 static unsigned int count_losses(const struct ftl *ftl, const struct run *run,
                                  uint32_t place)
 {
@@ -492,28 +494,8 @@ static unsigned int count_losses(const struct ftl *ftl, const struct run *run,
         count += is_lost(
             ftl, run, (row - row % dies + die) * ftl->layout.row_units + index);
     }
-    count += run->num_spoilt;
+    count += run->num_forgotten;
     return count;
-}
-
-/* Whether a program has failed in the plane of a place since the superblock was
- * erased.  The stripe of the failed row may have no parity until the contents
- * of the superblock are moved. */
-static bool has_failed_row(const struct run *run, uint32_t place)
-{
-    const struct ftl *ftl = run->bed->ftl;
-    uint32_t dies = ftl->layout.geometry.dies;
-    uint32_t superblock = ftl_place_superblock(&ftl->layout, place);
-    uint8_t plane = ftl->layout.units[place % ftl->layout.row_units].plane;
-
-    for (uint32_t die = 0; die < dies; die++) {
-        if ((ftl->failed_planes[superblock * dies + die] & BIT(plane)) != 0 &&
-            nand_array_block(run->bed->array, 0, die, plane, superblock)
-                    ->next != 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Whether parity may be missing or incomplete beside a place. */
@@ -524,7 +506,6 @@ static bool is_unprotected(const struct ftl *ftl, const struct run *run,
         &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
 
     return ftl->parity.num_dead != 0 || at->moves_soon || at->is_given_up ||
-           has_failed_row(run, place) ||
            (run->off_kind != KINDS &&
             (at->state == FTL_SUPERBLOCK_OPEN || at->rows_in_flight != 0 ||
              at->is_suspect));
@@ -572,23 +553,17 @@ static void set_expectations(struct run *run)
     bool may_be_old = !has_checkpoint(ftl, run);
     /* Two dead dies: what the mount moves has no parity. */
     bool is_any_page_beyond = count_dead_dies(run) > 1;
-    bool is_any_moved = false;
 
     /* A trim has removed contents, but is not durable.  The place of these is
      * not known any more, and may be lost. */
     bool is_trim_open =
         run->num_losses != 0 && ftl->dirty[FTL_POOL_TRIM].count != 0;
 
-    /* The next mount may prefer originals in such a superblock to copies that
-     * were moved out of it already, and then cannot read them. */
-    for (uint32_t i = 0; run->num_losses != 0 && i < ftl->layout.superblocks;
-         i++) {
-        is_any_moved |= ftl->superblocks[i].moves_soon;
-    }
     for (uint32_t i = 0; i < ftl->entries; i++) {
         uint32_t place = durable_place(ftl, ftl->map[i]);
         bool is_beyond = place == FTL_NOWHERE
-                             ? is_trim_open
+                             ? is_trim_open && i < bed->units &&
+                                   bed->unit[i].durable != bed->unit[i].writes
                              : is_lost(ftl, run, place) &&
                                    (is_unprotected(ftl, run, place) ||
                                     count_losses(ftl, run, place) > 1);
@@ -606,7 +581,7 @@ static void set_expectations(struct run *run)
     may_be_old |= count_dead_dies(run) > 1;
     /* A lost page says which units were trimmed. */
     for (uint32_t i = 0; i < bed->units; i++) {
-        bed->unit[i].may_fail |= is_any_page_beyond || is_any_moved;
+        bed->unit[i].may_fail |= is_any_page_beyond;
         bed->unit[i].may_be_old |= is_any_page_beyond && may_be_old;
     }
 }
@@ -872,6 +847,7 @@ static bool run_cycle(struct run *run)
     }
     totals.lost_units += bed_check_each(bed);
     nand_array_clear_injections(bed->array);
+    run->num_forgotten = run->num_spoilt;
     if (run->off_kind == RESET && !ftl_is_read_only(bed->ftl)) {
         flush_bed(bed);
     }
@@ -893,6 +869,37 @@ static void restart_bed(struct run *run)
     }
 }
 
+/*
+ * Whether a run may lose contents: it has a fault that makes units unreadable,
+ * and another one that does so, too, or that leaves stripes without parity.
+ */
+static bool may_lose(const struct plan *plan)
+{
+    unsigned int losses = 0, others = 0;
+
+    for (unsigned int i = 0; i < plan->count; i++) {
+        switch (plan->faults[i].kind) {
+        case DEATH:
+        case DEAD:
+        case DAMAGE:
+        case WORN:
+        case MOUNT_DEATH:
+            losses++;
+            break;
+        case CUT:
+        case RESET:
+        case MOUNT_CUT:
+        case PROGRAM_FAIL:
+        case WORD:
+            others++;
+            break;
+        default:
+            break;
+        }
+    }
+    return losses != 0 && losses + others > 1;
+}
+
 static void run_plan(const struct bed *image, const struct plan *plan)
 {
     struct run run = {.plan = *plan, .seed = random_mix(plan->shape)};
@@ -909,7 +916,7 @@ static void run_plan(const struct bed *image, const struct plan *plan)
     bed_mount(run.bed);
     do {
         /* Operations of hosts may need what nobody can read. */
-        run.bed->may_lose |= run.num_losses != 0 || plan->count > 1;
+        run.bed->may_lose = may_lose(plan);
         goes_on = run_cycle(&run);
     } while (goes_on && has_more_offs(&run));
     if (goes_on) {
