@@ -17,7 +17,7 @@ static bool may_save(struct reservations *reservations,
         allowed > reservations->writes ? allowed - reservations->writes : 0;
 
     if (by->fences_off) {
-        return left != 0;
+        return write_shares_allow(&reservations->fences, by->host, hours, left);
     }
     left -= MIN(left, RESERVATIONS_WRITES_TO_FENCE);
     return write_shares_allow(&reservations->shares, by->host, hours, left);
@@ -50,9 +50,9 @@ static enum nvmf_volume_result save_draft(struct reservations *reservations,
         return NVMF_VOLUME_FAILED;
     }
     reservations->writes++;
-    if (!by->fences_off) {
-        write_shares_count(&reservations->shares, by->host);
-    }
+    write_shares_count(by->fences_off ? &reservations->fences
+                                      : &reservations->shares,
+                       by->host);
     reservations->kept = reservations->draft;
     return NVMF_VOLUME_OK;
 }

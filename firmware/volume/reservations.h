@@ -30,7 +30,9 @@ enum {
      * on at the rate that is allowed wear the flash out in 3.7 years.  Each
      * host has a share of the writes that are left, and the last ones are for
      * commands that fence another host off (Preempt, Clear): a host that has
-     * no share left may have to be fenced off. */
+     * no share left may have to be fenced off.  Each host has a share of those,
+     * too: one that registers with many host identifiers, which costs no write
+     * while PTPL is off, can preempt itself for ever. */
     RESERVATIONS_WRITES_FREE = 16384,
     RESERVATIONS_WRITES_PER_HOUR = 24,
     RESERVATIONS_WRITES_TO_FENCE = 1024,
@@ -65,8 +67,9 @@ struct kept_reservations {
 struct reservations {
     struct reservations_config config;
     uint32_t writes;
-    struct write_shares shares;
-    bool has_refused; /* the log says so already */
+    struct write_shares shares; /* of all writes but those to fence */
+    struct write_shares fences; /* of the writes to fence another host off */
+    bool has_refused;           /* the log says so already */
     struct kept_reservations kept;
     struct kept_reservations draft; /* a change that is not saved yet */
     uint8_t record[RESERVATIONS_RECORD_MAX];

@@ -441,12 +441,12 @@ static void test_writes_are_limited_to_spare_the_flash(void **state)
     assert_int_equal(save_state(2, &one), NVMF_VOLUME_OK);
 }
 
-static unsigned int save_until_refused(uint32_t host)
+static unsigned int save_until_refused(uint32_t host, bool fences_off)
 {
     struct reservation one = make_state(1, RTYPE_NONE);
     unsigned int saves = 0;
 
-    by = (struct reservation_saver){.host = host};
+    by = (struct reservation_saver){.host = host, .fences_off = fences_off};
     while (save_state(1, &one) == NVMF_VOLUME_OK) {
         saves++;
     }
@@ -462,32 +462,50 @@ static void test_a_noisy_host_leaves_others_their_changes(void **state)
     unsigned int noise;
 
     (void)state;
-    assert_int_equal(save_until_refused(7), shared / 2);
-    assert_in_range(save_until_refused(8), shared / 4 - 1, shared / 4 + 1);
+    assert_int_equal(save_until_refused(7, false), shared / 2);
+    assert_in_range(save_until_refused(8, false), shared / 4 - 1,
+                    shared / 4 + 1);
     for (hours = 1; hours < 200; hours++) {
-        noise = save_until_refused(7);
+        noise = save_until_refused(7, false);
         by = (struct reservation_saver){.host = 9};
         assert_int_equal(save_state(2, &one), NVMF_VOLUME_OK);
     }
     assert_in_range(noise, RESERVATIONS_WRITES_PER_HOUR / 2,
                     RESERVATIONS_WRITES_PER_HOUR);
-    assert_true(save_until_refused(9) >= RESERVATIONS_WRITES_PER_HOUR / 2);
+    assert_true(save_until_refused(9, false) >=
+                RESERVATIONS_WRITES_PER_HOUR / 2);
 }
 
 /* Many hosts, or one with many names, have used all shares up. */
 static void test_the_last_writes_are_for_fencing(void **state)
 {
-    struct reservation one = make_state(1, RTYPE_NONE);
-
     (void)state;
     reservations.writes =
         RESERVATIONS_WRITES_FREE - RESERVATIONS_WRITES_TO_FENCE;
-    assert_int_equal(save_until_refused(7), 0);
+    assert_int_equal(save_until_refused(7, false), 0);
+    assert_int_equal(save_until_refused(8, true),
+                     RESERVATIONS_WRITES_TO_FENCE / 2);
+    by.fences_off = false;
+}
+
+/* One host registers with many host identifiers, and preempts one after the
+ * other. */
+static void test_a_host_that_preempts_itself_leaves_others_their_preempt(
+    void **state)
+{
+    struct reservation one = make_state(1, RTYPE_NONE);
+
+    (void)state;
+    assert_int_equal(save_until_refused(7, true), RESERVATIONS_WRITES_FREE / 2);
+    assert_true(save_until_refused(7, false) > 0);
     by = (struct reservation_saver){.host = 8, .fences_off = true};
-    for (unsigned int i = 0; i < RESERVATIONS_WRITES_TO_FENCE; i++) {
+    assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
+    for (hours = 1; hours < 200; hours++) {
+        (void)save_until_refused(7, true);
+        (void)save_until_refused(7, false);
+        by = (struct reservation_saver){.host = 9, .fences_off = true};
         assert_int_equal(save_state(1, &one), NVMF_VOLUME_OK);
     }
-    assert_int_equal(save_state(1, &one), NVMF_VOLUME_TOO_OFTEN);
     by.fences_off = false;
 }
 
