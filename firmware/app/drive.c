@@ -544,6 +544,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     const struct latency_keeper_config latency = {
         .store = config->operations.latency,
         .power_on_hours = power_on_hours,
+        .acting_host = acting_host,
         .ctx = drive,
     };
     struct nvmf_config target = {

@@ -37,11 +37,20 @@ struct operation_store {
     void *ctx;
 };
 
-/** Whether the flash may be written after so many writes. */
+/** How often the flash may be written, after so many writes. */
+static inline uint64_t operation_saves_left(uint32_t writes,
+                                            uint64_t power_on_hours)
+{
+    uint64_t allowed =
+        OPERATION_SAVES_FREE + power_on_hours * OPERATION_SAVES_PER_HOUR;
+
+    return allowed > writes ? allowed - writes : 0;
+}
+
+/** Whether it may be written once more. */
 static inline bool operation_may_save(uint32_t writes, uint64_t power_on_hours)
 {
-    return writes <
-           OPERATION_SAVES_FREE + power_on_hours * OPERATION_SAVES_PER_HOUR;
+    return operation_saves_left(writes, power_on_hours) != 0;
 }
 
 #endif

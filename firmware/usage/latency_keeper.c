@@ -28,10 +28,14 @@ static enum nvmf_volume_result save_settings(void *ctx, const uint8_t *record,
     struct latency_keeper *keeper = ctx;
     const struct latency_keeper_config *config = &keeper->config;
 
-    if (!operation_may_save(keeper->writes,
-                            config->power_on_hours(config->ctx))) {
+    uint32_t host = config->acting_host(config->ctx);
+    uint64_t hours = config->power_on_hours(config->ctx);
+
+    if (!write_shares_allow(&keeper->shares, host, hours,
+                            operation_saves_left(keeper->writes, hours))) {
         return NVMF_VOLUME_TOO_OFTEN;
     }
+    write_shares_count(&keeper->shares, host);
     keeper->save_us = 0;
     return save_record(keeper, record, len) ? NVMF_VOLUME_OK
                                             : NVMF_VOLUME_FAILED;

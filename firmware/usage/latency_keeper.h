@@ -4,14 +4,16 @@
  * them, and its counts every LATENCY_SAVE_MINUTES while it is on, and before an
  * orderly power-off.  A power cut loses the counts since the last record.
  *
- * Wear: a host's changes are limited as operation_may_save() says.  The records
- * of the counts, 52,560 a year, take turns in 32 sectors, each of which endures
- * 100,000 erasures: 60 years.
+ * Wear: hosts' changes are limited as operation_may_save() says, and each host
+ * has a share of those that are left (firmware/store/write_shares.h).  The
+ * records of the counts, 52,560 a year, take turns in 32 sectors, each of which
+ * endures 100,000 erasures: 60 years.
  */
 #ifndef ESSD_USAGE_LATENCY_KEEPER_H
 #define ESSD_USAGE_LATENCY_KEEPER_H
 
 #include "firmware/operations/operation_store.h"
+#include "firmware/store/write_shares.h"
 #include "nvmeof/target/target.h"
 
 enum { LATENCY_SAVE_MINUTES = 10 };
@@ -19,6 +21,7 @@ enum { LATENCY_SAVE_MINUTES = 10 };
 struct latency_keeper_config {
     struct operation_store store;
     uint64_t (*power_on_hours)(void *ctx);
+    uint32_t (*acting_host)(void *ctx); /* whose command is executed now */
     void *ctx;
 };
 
@@ -27,6 +30,7 @@ struct latency_keeper {
     struct latency_keeper_config config;
     struct nvmf_target *target; /* NULL before latency_keeper_start() */
     uint32_t writes;
+    struct write_shares shares;
     uint64_t save_us; /* when the counts are written next; 0: not decided */
 };
 
