@@ -43,7 +43,10 @@ enum {
     /* Addresses with queue pairs without proof.  Each takes a neighbour. */
     NVMF_UNPROVEN_ADDRESSES = 256,
     NVMF_MAX_AUTHS = 64, /* authentications under way at the same time */
-    NVMF_MAX_AERS = 4,   /* outstanding AERs of one controller */
+    /* Buffers of NVMF_SHORT_LEN that a controller may hold whose host has
+     * proven no identity. */
+    NVMF_UNPROVEN_BUFS = 8,
+    NVMF_MAX_AERS = 4, /* outstanding AERs of one controller */
     NVMF_ERROR_LOG_ENTRIES = 64,
     NVMF_EVENT_LOG_MAX = 32768, /* bytes of the persistent event log page */
     NVMF_MAX_REQUESTS = NVMF_TOTAL_DEPTH - 1, /* commands in the drive */

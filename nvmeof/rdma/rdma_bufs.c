@@ -29,6 +29,8 @@ _Static_assert((int)NVMF_WINDOW_MIN <= RDMA_RESERVE_LONG * RDMA_SMALL_LEN &&
                "every window has room for a block with its metadata");
 _Static_assert((int)NVMF_SHORT_LEN == (int)RDMA_SMALL_LEN,
                "a short command fits into one small buffer");
+_Static_assert((int)NVMF_UNPROVEN_BUFS <= (int)RDMA_RESERVE,
+               "before the proof, a host gets no shared buffer");
 
 void rdma_bufs_init(struct rdma_bufs *bufs, void *dram, uint32_t lkey)
 {

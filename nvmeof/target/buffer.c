@@ -5,19 +5,53 @@
  * Each owner (a controller) has its own queues, so that commands of one host do
  * not wait behind another host's.  struct nvmf_bufs decides how many buffers an
  * owner may have.
+ *
+ * A host that has proven no identity gets no more than the buffers that are
+ * kept for its controller, and moves longer data in windows of NVMF_SHORT_LEN.
+ * So it takes no shared buffer from hosts that have.
  */
 #include "nvmeof/target/internal.h"
 
+/* Only an admin queue can be that of such a host: an I/O queue has no
+ * controller before the proof, and a discovery controller has none. */
+static bool is_before_proof(const struct nvmf_target *target,
+                            const struct nvmf_request *req)
+{
+    return target->qpair[req->qpair].qid == 0 &&
+           req->owner != NVMF_BUF_NO_CTRL &&
+           !ctrl_is(&target->ctrl[req->owner], CTRL_IS_MEMBER);
+}
+
+/* How many bytes to ask for; 0 if the host has all that it gets. */
+static uint32_t wanted_len(const struct nvmf_target *target,
+                           const struct nvmf_request *req)
+{
+    if (__builtin_expect(!req->is_before_proof, 1)) {
+        return req->data_len;
+    }
+    return target->ctrl[req->owner].bufs_before_proof < NVMF_UNPROVEN_BUFS
+               ? MIN(req->data_len, NVMF_SHORT_LEN)
+               : 0;
+}
+
 static bool take_buffers(struct nvmf_target *target, struct nvmf_request *req)
 {
-    req->room_len =
-        target->bufs.get(target->bufs.ctx, req->owner, req->data_len,
-                         req->pieces, &req->piece_count);
+    uint32_t len;
+
+    req->is_before_proof = is_before_proof(target, req);
+    len = wanted_len(target, req);
+    req->room_len = len != 0
+                        ? target->bufs.get(target->bufs.ctx, req->owner, len,
+                                           req->pieces, &req->piece_count)
+                        : 0;
     if (req->room_len == 0) {
         return false;
     }
     req->owned_count = req->piece_count;
     req->owns_buffers = true;
+    if (req->is_before_proof) {
+        target->ctrl[req->owner].bufs_before_proof++;
+    }
     return true;
 }
 
@@ -115,6 +149,9 @@ static void serve_after_put(struct nvmf_target *target, uint8_t owner)
 void buffer_return(struct nvmf_target *target, struct nvmf_request *req)
 {
     req->owns_buffers = false;
+    if (__builtin_expect(req->is_before_proof, 0)) {
+        target->ctrl[req->owner].bufs_before_proof--;
+    }
     target->bufs.put(target->bufs.ctx, req->owner, req->pieces,
                      req->owned_count);
     req->piece_count = 0;

@@ -13,11 +13,12 @@
  *  established  it receives at its     the same           the same
  *               address
  *  claimed,     a name that has a      controller,        a slot and a CNTLID
- *  admin queue  secret                 UNPROVEN
+ *  admin queue  secret                 UNPROVEN           its reserve
  *  claimed,     names of a host,       queue pair,        the same as
  *  I/O queue    which are not secret   AUTHENTICATING     established
  *  discovery    it receives at its     discovery          a slot and a CNTLID;
- *               address                controller         hears of its log
+ *               address                controller         its reserve; hears of
+ *                                                         its log
  *  proven       the secret, or that    controller with    everything below
  *               none is needed         namespaces, QIDs
  *
@@ -34,6 +35,8 @@
  * proof whose entry in the host list has no secret, or who has no entry: such a
  * host is proven when its Connect is accepted.  So on a drive without secrets,
  * whoever may connect is proven.
+ *
+ * The reserve is NVMF_UNPROVEN_BUFS buffers, which nobody else gets: buffer.c.
  *
  * An unproven I/O queue has no QID.  Several of them may claim the same one;
  * the first that proves its identity gets it, and the others end.  Its commands

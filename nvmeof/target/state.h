@@ -194,8 +194,9 @@ struct nvmf_ctrl {
     uint8_t hostid[NVME_HOSTID_LEN];
     char hostnqn[NVME_NQN_FIELD];
     struct nvmf_features features;
-    uint8_t aer_count;       /* in aer[] */
-    uint8_t aers_forgotten;  /* the first of them: event_give_up() */
+    uint8_t bufs_before_proof; /* at most NVMF_UNPROVEN_BUFS: buffer.c */
+    uint8_t aer_count;         /* in aer[] */
+    uint8_t aers_forgotten;    /* the first of them: event_give_up() */
     uint8_t warnings_told;   /* SMART warnings for which an event was raised */
     uint16_t events_pending; /* BIT(enum ctrl_event) */
     uint16_t events_masked;  /* reported; set until the host reads the log */

@@ -145,12 +145,13 @@ struct nvmf_request {
     uint64_t acknowledged_ns;
 
     /* Only the target uses these fields. */
-    uint8_t owned_count; /* pieces to return; last window may use fewer */
-    uint8_t owner;       /* owner of these pieces */
-    uint32_t room_len;   /* bytes that fit into its buffers */
-    uint8_t holds;       /* what it keeps from others: HOLDS_ORDER and so on */
-    uint8_t scratch;     /* number of its scratch buffer, with HOLDS_SCRATCH */
-    uint8_t fused_step;  /* of the second command of a fused pair */
+    uint8_t owned_count;  /* pieces to return; last window may use fewer */
+    uint8_t owner;        /* owner of these pieces */
+    bool is_before_proof; /* they count in nvmf_ctrl.bufs_before_proof */
+    uint32_t room_len;    /* bytes that fit into its buffers */
+    uint8_t holds;        /* what it keeps from others: HOLDS_ORDER and so on */
+    uint8_t scratch;      /* number of its scratch buffer, with HOLDS_SCRATCH */
+    uint8_t fused_step;   /* of the second command of a fused pair */
     struct nvmf_request *next_cid;  /* in a list of identifiers in use */
     struct nvmf_request **cid_link; /* what points to this request there; NULL:
                                      * its identifier does not count as used */

@@ -266,4 +266,45 @@ static void test_an_unconfirmed_connection_has_no_share(void **state)
     assert_int_equal(share_count(fake->target, params.host), 0);
 }
 
+/* Get Log Page is answered in windows, so that it needs no shared buffers. */
+static void test_a_host_without_proof_gets_no_shared_buffers(void **state)
+{
+    enum { LEN = 16384, COMMANDS = NVMF_UNPROVEN_BUFS + 4 };
+    struct fake *fake = *state;
+    struct nvme_sqe read_log = fake_admin(ADMIN_GET_LOG_PAGE, 0, 0, 0);
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t discovery = fake_discovery_host(fake);
+    struct fake_request *request[COMMANDS];
+    int32_t free_before = fake->buffers_free;
+    uint8_t expected[LEN];
+
+    read_log.cdw10 = (LEN / 4 - 1) << 16 | LOG_DISCOVERY;
+    assert_int_equal(
+        fake_exec(fake, discovery, &read_log, fake->data, LEN).status, 0);
+    memcpy(expected, fake->data, LEN);
+    assert_memory_not_equal(expected, expected + 1024, 1024);
+    fake->hold_send = true;
+    fake->hold_done = true;
+    for (unsigned int i = 0; i < COMMANDS; i++) {
+        request[i] = fake_send(fake, discovery, &read_log, fake->data, LEN);
+    }
+    fake_run(fake);
+    assert_int_equal(free_before - fake->buffers_free,
+                     NVMF_UNPROVEN_BUFS * NVMF_SHORT_LEN);
+    read_log.cdw10 = (LEN / 4 - 1) << 16 | LOG_ERROR;
+    (void)fake_send(fake, admin, &read_log, fake->data + LEN, LEN);
+    assert_int_equal(free_before - fake->buffers_free,
+                     NVMF_UNPROVEN_BUFS * NVMF_SHORT_LEN + LEN);
+    memset(fake->data, 0xa5, LEN);
+    fake->hold_send = false;
+    fake->hold_done = false;
+    fake_run(fake);
+    for (unsigned int i = 0; i < COMMANDS; i++) {
+        assert_true(request[i]->is_answered);
+        assert_int_equal(request[i]->cqe.status, 0);
+    }
+    assert_memory_equal(fake->data, expected, LEN);
+    assert_int_equal(fake->buffers_free, free_before);
+}
+
 TEST_FIXTURE(fake_setup, fake_teardown)
