@@ -30,6 +30,8 @@ enum {
      * after 8.6 s.  Linux asks for 17 or 18.
      */
     CM_MAX_ACK_TIMEOUT = 18,
+    CM_MIN_TIMEOUT = 12, /* 17 ms until our REP or DREQ is repeated: a request
+                          * whose address is forged costs its sender nothing */
     CM_PEER_LIMIT_US = 10000000, /* for an answer to our REP or DREQ, with all
                                   * retries and with the patience of MRAs */
 };

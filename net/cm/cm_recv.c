@@ -239,6 +239,13 @@ static uint8_t own_ack_timeout(uint8_t asked)
                       : (uint8_t)MIN(asked, CM_MAX_ACK_TIMEOUT);
 }
 
+/* How long the drive waits for the peer's answer, within its own limits. */
+static uint64_t own_timeout_us(uint8_t asked)
+{
+    return ib_time_us((uint8_t)MIN(MAX(asked, (uint8_t)CM_MIN_TIMEOUT),
+                                   CM_MAX_SERVICE_TIMEOUT));
+}
+
 static void adopt_req(struct cm_conn *conn, const struct message *m,
                       const struct cm_req *req)
 {
@@ -268,8 +275,7 @@ static void adopt_req(struct cm_conn *conn, const struct message *m,
     conn->max_dest_rd_atomic =
         (uint8_t)MIN(config->responder_resources, req->initiator_depth);
     conn->max_retries = req->max_cm_retries;
-    conn->timeout_us =
-        ib_time_us((uint8_t)MIN(req->local_cm_timeout, CM_MAX_SERVICE_TIMEOUT));
+    conn->timeout_us = own_timeout_us(req->local_cm_timeout);
 }
 
 static void req_again(struct message *m, struct cm_conn *conn)

@@ -495,6 +495,23 @@ static void test_the_rep_is_given_up_at_the_drives_own_limit(void **state)
     }
 }
 
+/* A peer that asks for microseconds does not make the drive send 16 REPs at
+ * once, to an address that may be forged. */
+static void test_the_rep_is_not_repeated_at_once(void **state)
+{
+    (void)state;
+    for (uint8_t code = 0; code <= 12; code++) {
+        struct side *side = side_new(2, 7);
+        uint64_t now = side->cm.now_us;
+
+        send_changed(side, MSG + CM_REQ_LOCAL_TIMEOUT,
+                     &(uint8_t){(uint8_t)(code << 3 | 7)}, 1);
+        side_sent(side, CM_REP);
+        assert_int_equal(side->conn->deadline_us, now + 16778);
+        side_free(side);
+    }
+}
+
 static void send_mra(struct side *side, uint8_t service_timeout)
 {
     uint8_t mra[MAD_LEN] = {1, 7, 2, 3, [17] = CM_MRA};
