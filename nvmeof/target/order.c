@@ -225,8 +225,8 @@ static struct nvmf_write *place_of(const struct nvmf_target *target,
  * waited for it have to look whether there is another one.  All others are left
  * alone: a host may let thousands of commands wait for thousands of others.
  */
-static void unblock(struct nvmf_target *target, struct nvmf_order *order,
-                    const struct nvmf_write *earlier)
+static void unblock_write(struct nvmf_target *target, struct nvmf_order *order,
+                          const struct nvmf_write *earlier)
 {
     for (struct nvmf_request *req = order->waiting.head; req != NULL;
          req = req->next) {
@@ -331,7 +331,7 @@ static void wake_arrivals(struct nvmf_target *target,
     struct nvmf_order *order = &target->arrivals;
     struct nvmf_request *req;
 
-    unblock(target, order, earlier);
+    unblock_write(target, order, earlier);
     if (order->waiting.head == NULL || order->is_waking) {
         return; /* nobody waits, or the caller of this call will look again */
     }
@@ -557,7 +557,7 @@ void order_leave(struct nvmf_target *target, struct nvmf_request *req)
     req->write.is_exclusive = false;
     req->holds &= (uint8_t)~HOLDS_ORDER;
     order->count--;
-    unblock(target, order, &req->write);
+    unblock_write(target, order, &req->write);
     if (order->waiting.head == NULL || order->is_waking) {
         return; /* nobody waits, or the caller of this call will look again */
     }
