@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,7 @@ def test_the_fields_of_bench_are_those_that_are_documented(lab, monkeypatch) -> 
 
     class Fake:
         wait_ready = start = stop = of = on = lambda *_, **__: None
+        claimed = nullcontext
 
     monkeypatch.setattr(bench, "Instance", lambda _name: Fake())
     monkeypatch.setattr(bench, "Job", Fake())
