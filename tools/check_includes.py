@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Check that every source file includes only headers that its layer may include.
 
-docs/architecture.md states the rule in prose; the table below is the same
-rule.  A file's layer is the longest prefix of its path that has a row.
+A file's layer is the longest prefix of its path that has a row in the table
+below.  The column "may include" of the table in docs/architecture.md is made
+from the same table: the check fails if it differs, and with --write it is
+written anew.  What a layer is for, the second column, is written by hand.
 """
+import argparse
 import pathlib
 import re
 import sys
@@ -124,6 +127,49 @@ WHITE_BOX = {
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
+PAGE = "docs/architecture.md"
+BEGIN = "<!-- tools/check_includes.py --write makes the last column. -->\n"
+END = "<!-- End of the table of layers. -->\n"
+HEAD = "| layer | what is in it | may include |\n|---|---|---|\n"
+ROW = re.compile(r"^\| `([^`]+)` \| (.*?) ?\| ([^|]*) ?\|$")
+UNKNOWN = "(describe this layer)"
+
+
+def cell(layer: str) -> str:
+    """What a layer may include, as the document says it."""
+    if layer in EVERYTHING:
+        return "everything"
+    return ", ".join(f"`{name}`" for name in MAY_INCLUDE[layer]) or "nothing"
+
+
+def table(page: str) -> str:
+    """The page with the table as it should be; ValueError without markers.
+
+    Rows keep their order and their description.  A layer that has no row gets
+    one at the end, and a row without a layer goes.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    old, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE} has no markers around the table of layers")
+    about = {match[1]: match[2] for line in old.splitlines()
+             if (match := ROW.match(line)) is not None}
+    layers = [*MAY_INCLUDE, *EVERYTHING]
+    order = [name for name in about if name in layers]
+    order += [name for name in layers if name not in about]
+    rows = [f"| `{name}` | {about.get(name, UNKNOWN)} | {cell(name)} |\n" for name in order]
+    return before + BEGIN + "\n" + HEAD + "".join(rows) + "\n" + END + after
+
+
+def page_complaints(page: str) -> list[str]:
+    found = []
+    if table(page) != page:
+        found.append(f"{PAGE}: the table of layers is not that of tools/check_includes.py: "
+                     "run tools/check_includes.py --write")
+    if UNKNOWN in page:
+        found.append(f'{PAGE}: a row of the table of layers says "{UNKNOWN}"')
+    return found
+
 
 def layer_of(path: str) -> str | None:
     rows = [row for row in MAY_INCLUDE if path.startswith(row)]
@@ -165,9 +211,16 @@ def complaints(root: pathlib.Path) -> list[str]:
     return found
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Check which headers sources include.")
+    parser.add_argument("--write", action="store_true",
+                        help=f"write the table of layers in {PAGE}")
+    options = parser.parse_args(arguments)
     root = pathlib.Path(__file__).resolve().parent.parent
-    found = complaints(root)
+    page = root / PAGE
+    if options.write:
+        page.write_text(table(page.read_text(encoding="utf-8")), encoding="utf-8")
+    found = complaints(root) + page_complaints(page.read_text(encoding="utf-8"))
     for line in found:
         print(line)
     print(f"check_includes: {len(found)} complaint(s)")
@@ -175,4 +228,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -51,3 +51,40 @@ def test_a_private_header_may_not_be_included_elsewhere(tmp_path: Path, path: st
 def test_a_layer_may_only_include_the_layers_in_its_row(tmp_path: Path) -> None:
     assert complaints(tmp_path, "firmware/hal/log.h", "firmware/drivers/uart.h") == [
         "firmware/hal/log.h:1: firmware/hal may not include firmware/drivers/uart.h"]
+
+
+def page(*rows: str) -> str:
+    return "# A\n" + "".join((check_includes.BEGIN, "\n", check_includes.HEAD, *rows, "\n",
+                              check_includes.END)) + "after\n"
+
+
+def test_the_table_of_the_document_is_that_of_the_check() -> None:
+    text = (TOP / check_includes.PAGE).read_text(encoding="utf-8")
+    assert check_includes.page_complaints(text) == []
+
+
+def test_a_cell_that_differs_is_noticed_and_written_anew() -> None:
+    text = (TOP / check_includes.PAGE).read_text(encoding="utf-8")
+    right = "| `lib`, `firmware/store/image.h` |"
+    assert right in text
+    wrong = text.replace(right, "| `lib`, `firmware/store` |")
+    assert len(check_includes.page_complaints(wrong)) == 1
+    assert check_includes.table(wrong) == text
+
+
+def test_a_layer_without_a_row_gets_one_that_has_to_be_described(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_includes, "MAY_INCLUDE", {"lib": [], "net/new": ["lib"]})
+    monkeypatch.setattr(check_includes, "EVERYTHING", ("tests",))
+    old = page("| `lib` | bytes | nothing |\n", "| `net/gone` | x | `lib` |\n",
+               "| `tests` | tests | everything |\n")
+    new = check_includes.table(old)
+    assert new == page("| `lib` | bytes | nothing |\n",
+                       "| `tests` | tests | everything |\n",
+                       "| `net/new` | (describe this layer) | `lib` |\n")
+    assert ["describe" in line for line in check_includes.page_complaints(new)] == [True]
+
+
+def test_a_document_without_the_markers_is_refused() -> None:
+    with pytest.raises(ValueError, match="no markers"):
+        check_includes.table("# A\n")
