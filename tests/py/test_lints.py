@@ -117,6 +117,34 @@ def test_a_file_names_its_folders_licence(tmp_path: Path) -> None:
     assert "GPL-2.0-or-later" in check_licences.complaint("hw-model/qemu/x.c", path)
 
 
+def test_what_is_linked_has_a_row_with_its_licence_in_the_readme() -> None:
+    readme = (lints.TOP / "README.md").read_text(encoding="utf-8")
+    used = check_licences.others(lints.TOP)
+    assert {"libsodium", "mbedtls", "picolibc", "qemu"} <= used
+    assert check_licences.readme_complaints(readme, used) == []
+    without = "".join(line for line in readme.splitlines(True)
+                      if not line.startswith("| libsodium"))
+    assert "libsodium | ISC" in check_licences.readme_complaints(without, used)[0]
+    other = readme.replace("| Mbed TLS | Apache-2.0 |", "| Mbed TLS | MIT |")
+    assert "Mbed TLS | Apache-2.0" in check_licences.readme_complaints(other, used)[0]
+    assert "libsodium, which the build does not use" in \
+        check_licences.readme_complaints(readme, used - {"libsodium"})[0]
+
+
+def test_a_library_that_is_new_to_the_build_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)\n")
+    found = check_licences.readme_complaints("", check_licences.others(tmp_path))
+    assert "add zlib" in found[0]
+
+
+def test_the_texts_of_licences_are_those_that_files_have() -> None:
+    assert check_licences.texts_complaints(
+        {"BSD-2-Clause.txt", "GPL-2.0-or-later.txt"}) == []
+    assert check_licences.texts_complaints({"BSD-2-Clause.txt", "MIT.txt"}) == [
+        "LICENSES/GPL-2.0-or-later.txt: is missing", "LICENSES/MIT.txt: no file has it"]
+
+
 def test_every_error_of_the_tools_has_one_base_class() -> None:
     for path in (lints.TOP / "tools/essd").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
