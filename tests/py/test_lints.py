@@ -9,6 +9,7 @@ from pathlib import Path
 import check_docs
 import check_licences
 import check_names
+import check_sizes
 import check_sources
 import check_timeouts
 import lint_baseline
@@ -47,6 +48,38 @@ def test_lines_of_more_than_100_columns_are_found_except_in_tables() -> None:
 def test_a_heading_gets_the_anchor_that_github_gives_it() -> None:
     text = "# Two `words`, one comma\n## Same\n## Same\n```\n# code\n```\n"
     assert check_docs.anchors(text) == {"two-words-one-comma", "same", "same-1"}
+
+
+def test_functions_are_found_with_their_length() -> None:
+    text = ("static const int table[] = {\n    1,\n};\n\n"
+            "MUST_USE static bool\nfirst_one(int a,\n          int b)\n{\n    x();\n}\n\n"
+            "#if 0\n#endif\nvoid second(void (*call)(int))\n{\n    if (a) {\n    }\nend:\n"
+            "    return;\n}\nstruct a {\n    int x;\n};\n")
+    assert list(check_sizes.functions(text)) == [("first_one", 6), ("second", 7)]
+
+
+def test_a_long_file_and_a_long_function_are_found() -> None:
+    body = "    x();\n"
+    assert check_sizes.too_long("a.c", "void f(void)\n{\n" + 57 * body + "}\n") == {}
+    assert check_sizes.too_long("a.c", "void f(void)\n{\n" + 58 * body + "}\n") == {
+        "a.c:f": 61}
+    assert check_sizes.too_long("a.c", 600 * "\n") == {}
+    assert check_sizes.too_long("a.c", 601 * "\n") == {"a.c": 601}
+
+
+def test_exceptions_of_the_sizes_may_not_grow_and_end_when_they_are_not_needed(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lint_baseline, "LISTS", tmp_path)
+    (tmp_path / "sizes.txt").write_text("# why\nsame.c 700\ngrown.c 700\ngone.c 700\n"
+                                        "less.c 700\nless.c:f 90\n")
+    found = {"same.c": 700, "grown.c": 701, "less.c": 680, "less.c:f": 71, "new.c": 601}
+    lines = check_sizes.complaints(found, check_sizes.listed())
+    assert [line.split(": ")[0] for line in lines] == ["gone.c", "grown.c", "less.c", "new.c"]
+    check_sizes.shrink(found)
+    assert (tmp_path / "sizes.txt").read_text() == \
+        "# why\nsame.c 700\ngrown.c 700\nless.c 680\nless.c:f 71\n"
+    lines = check_sizes.complaints(found, check_sizes.listed())
+    assert [line.split(": ")[0] for line in lines] == ["grown.c", "new.c"]
 
 
 def test_links_to_missing_files_and_headings_are_dead(
