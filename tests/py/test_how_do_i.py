@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every command line of essd in the documents has options that exist.
+"""Every command line of essd in the documents has options that exist: in blocks and in text.
 
 Nothing is executed; tests/e2e/test_how_do_i.py and test_tutorials.py do that.
 """
@@ -17,9 +17,14 @@ from essd import cli, fault_rules, paths, settings_cmd, trace
 from essd.errors import EssdError
 
 PAGES = [*sorted((paths.TOP / "docs").rglob("*.md")), paths.TOP / "README.md",
-         paths.TOP / "CONTRIBUTING.md"]
+         paths.TOP / "CONTRIBUTING.md", paths.TOP / "SECURITY.md"]
 HOW = paths.TOP / "docs/how-do-i.md"
 BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```", re.S | re.M)
+FENCED = re.compile(r"^(```|~~~).*?^\1", re.S | re.M)
+# A command in the text, such as `essd up` or `./essd port 0`.
+SPAN = re.compile(r"(?<!`)`(?:\./)?essd ([^`]+)`(?!`)")
+# A command in the text may leave out what a reader has to add.
+INCOMPLETE = ("requires an argument", "Missing argument")
 PROGRAM = typer.main.get_command(cli.app)
 # Words that end a command in a shell.
 ENDS = {"|", "&", ";", "&&", "||", ">", "<", "2>", ")", "2>&1"}
@@ -79,6 +84,46 @@ def test_a_command_line_of_a_document_is_one_that_essd_accepts(
         pytest.fail(f"{page}: ./essd {line}: {error.format_message()}")
     except typer.Exit:
         pass                    # --help, --version
+
+
+def commands_in_text(text: str) -> Iterator[str]:
+    """The commands in code spans outside of blocks.
+
+    Options of the program itself are left out: parsing --install-completion would
+    install it.
+    """
+    for found in SPAN.findall(FENCED.sub("", text)):
+        line = " ".join(found.split()).replace("\\|", "|")
+        if not line.startswith("-"):
+            yield line
+
+
+def mistake_in_text(line: str) -> str:
+    """What is wrong with a command in the text; "" if only something is left out."""
+    try:
+        return "" if parse(PROGRAM, words_of(line)) != "essd" else "there is no command"
+    except typer.exceptions.TyperException as error:
+        why = str(error.format_message())   # empty for a group, such as essd media
+        return "" if any(text in why for text in INCOMPLETE) else why
+
+
+def test_commands_in_the_text_of_documents_exist() -> None:
+    found = [f"{page.relative_to(paths.TOP)}: essd {line}: {why}" for page in PAGES
+             for line in commands_in_text(page.read_text(encoding="utf-8"))
+             if (why := mistake_in_text(line))]
+    assert found == []
+
+
+@pytest.mark.parametrize("line", ["mgmt list", "up --drive 4", "faults frob"])
+def test_a_mistake_in_the_text_is_noticed(line: str) -> None:
+    assert mistake_in_text(line)
+
+
+def test_commands_are_read_from_the_text() -> None:
+    text = ("Type `./essd up\n--port0 10.0.0.1/24` or `essd port 0\\|1`, not\n"
+            "```\nx `essd fly`\n```\n`./essd --help`, ``essd x``.\n")
+    assert list(commands_in_text(text)) == ["up --port0 10.0.0.1/24", "port 0|1"]
+    assert mistake_in_text("rm") == mistake_in_text("media") == ""
 
 
 def check_meaning(words: list[str]) -> None:
