@@ -72,6 +72,7 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
                 if of == chapter))
         monkeypatch.setattr(mutants, "DEFECTS", tmp_path)
         monkeypatch.setattr(mutants, "HANG_S", 3.0)
+        monkeypatch.setattr(paths, "build", lambda: tmp_path / "build")
         monkeypatch.setattr(prepare, "native_program", lambda *_: program)
         return program
     return make
@@ -88,7 +89,8 @@ def test_each_end_of_a_run_has_its_own_verdict(stand, capsys: pytest.CaptureFixt
     assert mutants.command(conform.Options()) == 1
     said = capsys.readouterr().out
     lines = lines_of(said)
-    assert lines["1"].split() == ["1", "roce", "what", "1", "is", "roce.ack.psn"]
+    assert lines["1"].split() == ["1", "[1/5]", "roce", "what", "1", "is",
+                                  "roce.ack.psn"]
     assert "crash (signal SIGABRT after roce.first: x.c:3: Assertion" in lines["2"]
     assert "hang (no test ended within 3 s after cm.first)" in lines["3"]
     assert lines["4"].endswith("SURVIVED")
@@ -101,6 +103,69 @@ def test_the_status_is_0_if_every_defect_fails_a_test(stand, capsys: pytest.Capt
     stand({1: "roce", 2: "roce"})
     assert mutants.command(conform.Options()) == 0
     assert "2 of 2 mutants killed" in capsys.readouterr().out
+
+
+def test_a_run_that_was_interrupted_continues_where_it_stopped(
+        stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture):
+    program = stand({1: "roce", 2: "roce"})
+    ran = []
+    run_one = mutants.run_one
+
+    def interrupted(program: Path, words: list[str]) -> mutants.Verdict:
+        if words[:2] == ["--mutant", "2"]:
+            raise KeyboardInterrupt
+        return run_one(program, words)
+
+    def counted(program: Path, words: list[str]) -> mutants.Verdict:
+        ran.append(words[1])
+        return run_one(program, words)
+    monkeypatch.setattr(mutants, "run_one", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        mutants.command(conform.Options())
+    with open(tmp_path / "build/conform/mutants.jsonl", "a", encoding="utf-8") as file:
+        file.write('{"digest": "')      # The machine may have lost power.
+    monkeypatch.setattr(mutants, "run_one", counted)
+    assert mutants.command(conform.Options()) == 0
+    said = capsys.readouterr().out
+    assert "1 of 2 defects have their verdict from a run that did not end" in said
+    assert "2 of 2 mutants killed" in said
+    assert ran == ["3", "2"]            # 3 is the drive without a defect.
+    # The next run begins from the start, and so does one with other programs.
+    ran.clear()
+    assert mutants.command(conform.Options()) == 0
+    assert sorted(ran) == ["1", "2", "3"]
+    record = mutants.Record(tmp_path / "record", [program], [])
+    record.add(1, mutants.Verdict("x"))
+    assert mutants.Record(tmp_path / "record", [program], []).verdicts == {
+        1: mutants.Verdict("x")}
+    program.write_text(program.read_text() + "\n")
+    assert mutants.Record(tmp_path / "record", [program], []).verdicts == {}
+
+
+def test_a_seed_chooses_a_sample(stand, capsys: pytest.CaptureFixture,
+                                 monkeypatch: pytest.MonkeyPatch):
+    stand(dict.fromkeys(range(10, 50), "roce"))
+    monkeypatch.setattr(mutants, "SAMPLE", 3)
+
+    def numbers(seed: int) -> set[str]:
+        assert mutants.command(conform.Options(), seed) == 1
+        said = capsys.readouterr().out
+        assert f"./essd conform --mutants --sample {seed}" in said
+        assert "0 of 3 mutants killed" in said
+        return set(lines_of(said))
+    assert len(numbers(1)) == 3
+    assert numbers(1) == numbers(1) != numbers(2)
+
+
+def test_what_found_a_defect_of_a_sample_has_to_pass_without_it(
+        stand, capsys: pytest.CaptureFixture):
+    stand({1: "roce", 2: "roce"}, sound=8)
+    assert mutants.command(conform.Options(), 0) == 0
+    assert "2 of 2 mutants killed" in capsys.readouterr().out
+    stand({1: "roce"}, sound=7)
+    with pytest.raises(EssdError, match=r"roce\.ack\.psn, which found defect 1, also fails"):
+        mutants.command(conform.Options(), 0)
 
 
 def test_only_selects_by_number_and_by_chapter(stand, capsys: pytest.CaptureFixture):

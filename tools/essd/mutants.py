@@ -6,18 +6,28 @@ all of them in a second copy of the drive, and `--mutant N` enables one.  A run
 begins with the chapter named in the defect and ends with the first test that
 does not pass.  A defect may name a unit test or a native test instead, which is
 then run with the defect.  docs/conformance.md says how to add a defect.
+
+A run of all defects that is interrupted continues where it stopped: its verdicts
+are kept in build/conform/mutants.jsonl until it is complete.  `--sample SEED` runs
+a few defects that the seed chooses, in the build with sanitizers, most of which
+the native tests have built before.
 """
 
+import contextlib
+import hashlib
+import json
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.table import Table
@@ -26,9 +36,11 @@ from . import conform, interrupts, paths, prepare, show
 from .conform_results import Results, ResultsError
 from .errors import EssdError
 
-PROGRAM = "tests/conformance/essd_conform_mutants"
-TESTS = "tests/conformance/mutant_tests"     # builds mutants_TEST for each test
+PROGRAM = "tests/conformance/mutants/essd_conform_mutants"
+TESTS = "tests/conformance/mutants/mutant_tests"    # builds mutants_TEST for each test
 PRESET = "fast"
+SAMPLE_PRESET = "native"
+SAMPLE = 16         # defects of a sample: one to two minutes on two cores
 DEFECTS = paths.TOP / "tests/conformance/mutants/defects"
 AT_ONCE = 2
 # Tests run in virtual time, so one that takes this long in real time hangs, even
@@ -68,6 +80,12 @@ def read(folder: Path) -> list[Defect]:
         for one in tomllib.loads(path.read_text(encoding="utf-8"))["defect"]:
             found.append(Defect(int(one["id"]), str(one["chapter"]), str(one["what"]),
                                 str(one.get("nand", "")), str(one.get("test", ""))))
+    return sorted(found, key=lambda defect: defect.number)
+
+
+def sampled(defects: Sequence[Defect], seed: int) -> list[Defect]:
+    """The defects that this seed chooses, sorted by number."""
+    found = random.Random(seed).sample(list(defects), min(SAMPLE, len(defects)))
     return sorted(found, key=lambda defect: defect.number)
 
 
@@ -212,24 +230,82 @@ def run_sound(program: Path, defects: Sequence[Defect], words: Sequence[str]) ->
     return seconds
 
 
+def control(program: Path, defect: Defect, verdict: Verdict, words: Sequence[str],
+            none: int) -> Verdict:
+    """Run what found the defect, with no defect enabled; it has to pass."""
+    if defect.test:
+        return run_test(program.parent, defect.test, none)
+    is_test = verdict.by not in ("crash", "hang")
+    where = nand_words(defect.nand) or [
+        "--only", verdict.by if is_test else defect.chapter]
+    return run_one(program, ["--mutant", str(none), *where, *words])
+
+
 def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str],
-            ) -> Iterator[tuple[Defect, Verdict]]:
+            record: "Record | None" = None) -> Iterator[tuple[Defect, Verdict]]:
     """Yield the verdicts in the order of the defects, each as early as possible."""
     def one(defect: Defect) -> Verdict:
+        if record is not None and defect.number in record.verdicts:
+            return record.verdicts[defect.number]
         if defect.test:
-            return run_test(program.parent, defect.test, defect.number)
-        where = nand_words(defect.nand) or ["--first", defect.chapter]
-        return run_one(program, ["--mutant", str(defect.number), *where, *words])
+            verdict = run_test(program.parent, defect.test, defect.number)
+        else:
+            where = nand_words(defect.nand) or ["--first", defect.chapter]
+            verdict = run_one(program,
+                              ["--mutant", str(defect.number), *where, *words])
+        if record is not None:
+            record.add(defect.number, verdict)
+        return verdict
 
     with interrupts.pool(AT_ONCE) as pool:
         yield from zip(defects, pool.map(one, defects), strict=True)
 
 
+# Continuing an interrupted run
+
+class Record:
+    """The verdicts of a run of all defects that is not complete yet.
+
+    The file has a line for each verdict, with a digest of the programs and
+    arguments that it belongs to.  Lines with another digest do not count.
+    """
+
+    def __init__(self, path: Path, programs: Sequence[Path], words: Sequence[str]) -> None:
+        self.path = path
+        self.lock = threading.Lock()
+        digest = hashlib.sha256(" ".join(words).encode())
+        for program in programs:
+            digest.update(program.read_bytes())
+        self.digest = digest.hexdigest()[:16]
+        self.verdicts: dict[int, Verdict] = {}
+        with contextlib.suppress(FileNotFoundError):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                self.take(line)
+
+    def take(self, line: str) -> None:
+        # The last line may be cut; then this defect is run again.
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            entry = json.loads(line)
+            if entry["digest"] == self.digest:
+                self.verdicts[int(entry["defect"])] = Verdict(**entry["verdict"])
+
+    def add(self, number: int, verdict: Verdict) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = json.dumps({"digest": self.digest, "defect": number,
+                           "verdict": asdict(verdict)})
+        with self.lock, open(self.path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def end(self) -> None:
+        """The run is complete: the next one begins from the start."""
+        self.path.unlink(missing_ok=True)
+
+
 # Output
 
-def show_verdict(defect: Defect, verdict: Verdict, width: int) -> None:
+def show_verdict(defect: Defect, verdict: Verdict, width: int, progress: str) -> None:
     is_test = verdict.by not in ("", "crash", "hang")
-    show.line(f"{defect.number:4} {defect.chapter:7} {defect.what:{width}}  "
+    show.line(f"{defect.number:4} {progress} {defect.chapter:7} {defect.what:{width}}  "
               + verdict.words + ("" if is_test or not verdict.by
                                  else f" ({verdict.reason})"),
               None if verdict.by else "bold red")
@@ -248,28 +324,75 @@ def table(found: Sequence[tuple[Defect, Verdict]]) -> Table:
     return lines
 
 
-def command(options: conform.Options) -> int:
+def build(preset: str, defects: Sequence[Defect]) -> Path:
+    """Build the programs with defects; return the path of the conformance tests'."""
+    if any(defect.test for defect in defects):
+        prepare.native_program(preset, TESTS, "tests with defects")
+    return prepare.native_program(preset, PROGRAM, "the drive with defects")
+
+
+def show_all(verdicts: Iterator[tuple[Defect, Verdict]], count: int,
+             width: int) -> list[tuple[Defect, Verdict]]:
+    found = []
+    for defect, verdict in verdicts:
+        found.append((defect, verdict))
+        show_verdict(defect, verdict, width, f"[{len(found)}/{count}]")
+    return found
+
+
+def conclude(found: Sequence[tuple[Defect, Verdict]], seconds: float) -> int:
+    killed = sum(bool(verdict.by) for _, verdict in found)
+    is_all = killed == len(found)
+    show.line(f"{killed} of {len(found)} mutants killed, in {seconds:.0f} s",
+              "bold green" if is_all else "bold red")
+    return 0 if is_all else 1
+
+
+def command(options: conform.Options, sample: int | None = None) -> int:
     """Run `--mutants`; return 0 if every defect made a test fail."""
     check(options)
     defects = chosen(read(DEFECTS), options.only)
-    if any(defect.test for defect in defects):
-        prepare.native_program(PRESET, TESTS, "tests with defects")
-    program = prepare.native_program(PRESET, PROGRAM, "the drive with defects")
     # The long tests are included, because virtual time makes them fast.
     words = ["--seed", str(options.seed), "--slow", str(options.slow), "--all"]
+    if sample is not None:
+        return run_sample(defects, words, sample)
+    program = build(PRESET, defects)
+    record = None
+    if not options.only:
+        programs = [program, *(program.with_name(f"mutants_{test}") for test in
+                               sorted({d.test for d in defects if d.test}))]
+        record = Record(paths.build() / "conform" / "mutants.jsonl", programs, words)
+        if record.verdicts:
+            show.line(f"{len(record.verdicts)} of {len(defects)} defects have their verdict "
+                      "from a run that did not end; the others follow")
     begin = time.monotonic()
     sound_s = run_sound(program, defects, words)
     show.line(f"the drive without a defect passes all tests in {sound_s:.0f} s")
     width = max(len(defect.what) for defect in defects)
-    found = []
-    for defect, verdict in run_all(program, defects, words):
-        show_verdict(defect, verdict, width)
-        found.append((defect, verdict))
+    found = show_all(run_all(program, defects, words, record), len(defects), width)
+    if record is not None:
+        record.end()
     show.line()
     show.console.print(table(found))
     show.line()
-    killed = sum(bool(verdict.by) for _, verdict in found)
-    is_all = killed == len(found)
-    show.line(f"{killed} of {len(found)} mutants killed, in "
-              f"{time.monotonic() - begin:.0f} s", "bold green" if is_all else "bold red")
-    return 0 if is_all else 1
+    return conclude(found, time.monotonic() - begin)
+
+
+def run_sample(all_defects: Sequence[Defect], words: Sequence[str], seed: int) -> int:
+    """Run a sample.  What found a defect has to pass when no defect is enabled."""
+    program = build(SAMPLE_PRESET, all_defects)
+    defects = sampled(all_defects, seed)
+    show.line(f"{len(defects)} of {len(all_defects)} defects, chosen at random; this "
+              f"chooses the same ones: ./essd conform --mutants --sample {seed}")
+    begin = time.monotonic()
+    width = max(len(defect.what) for defect in defects)
+    found = show_all(run_all(program, defects, words), len(defects), width)
+    none = max(defect.number for defect in all_defects) + 1
+    with interrupts.pool(AT_ONCE) as pool:
+        killed = [(defect, verdict) for defect, verdict in found if verdict.by]
+        for (defect, verdict), sound in zip(killed, pool.map(
+                lambda one: control(program, *one, words, none), killed), strict=True):
+            if sound.by:
+                raise EssdError(f"{verdict.words}, which found defect {defect.number}, also "
+                                f"fails without a defect: {sound.by}: {sound.reason}")
+    return conclude(found, time.monotonic() - begin)

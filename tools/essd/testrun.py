@@ -9,6 +9,7 @@ build/test/<stage>.log.
 
 import contextlib
 import os
+import random
 import re
 import shutil
 import signal
@@ -188,6 +189,22 @@ def random_cuts() -> int:
     return sum(int(count) for count in lines)
 
 
+def mutants(run: Run) -> None:
+    """Run the tests against a few drives with a deliberate defect; with --all, against all."""
+    lines: list[str] = []
+
+    def show_line(line: str) -> None:
+        lines.append(line)
+        show.line(line)
+    seed = random.SystemRandom().randrange(1_000_000)
+    words = [] if run.every else ["--sample", str(seed)]
+    try:
+        run.command(sys.executable, "-m", "essd", "conform", "--mutants", *words,
+                    show_line=show_line)
+    finally:
+        run.summaries += [f"mutants: {line}" for line in lines if "mutants killed" in line]
+
+
 def clang(run: Run) -> None:
     """Build the drive and the fuzz targets with clang; with --all, the tests too."""
     run.command("cmake", "--preset", "clang", quiet=True)
@@ -275,8 +292,6 @@ def conform(run: Run) -> None:
         shutil.rmtree(captures(name), ignore_errors=True)
         options += ["--pcap", captures(name), "--junit", LOGS / f"conform-{name}.xml",
                     "--html", LOGS / f"conform-{name}.html"]
-    if run.every:
-        runs["mutants"] = ["--mutants"]
     complaints = []
     # The drive in QEMU mostly waits, so the native run, which only computes, goes
     # on beside it.
@@ -346,13 +361,14 @@ def coverage(run: Run) -> None:
 
 Stage = Callable[[Run], None]
 STAGES: dict[str, Stage] = {
-    "lint": lint, "native": native, "clang": clang, "fuzz": fuzz, "firmware": firmware,
-    "qemu": qemu, "python": python_tests, "guest": guest, "e2e": e2e,
+    "lint": lint, "native": native, "mutants": mutants, "clang": clang, "fuzz": fuzz,
+    "firmware": firmware, "qemu": qemu, "python": python_tests, "guest": guest, "e2e": e2e,
     "conform": conform, "instructions": instructions, "coverage": coverage,
 }
 ABOUT = {
     "lint": "formats, names, documents, types",
     "native": "unit tests, and the whole drive in one process, with gcc and sanitizers",
+    "mutants": "the tests notice deliberate defects in the drive",
     "clang": "the drive and the fuzz targets compile with clang",
     "fuzz": "random input for the parsers and for the whole drive",
     "firmware": "the RISC-V firmware compiles with gcc and clang",

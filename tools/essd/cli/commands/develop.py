@@ -41,6 +41,9 @@ def conform(native: Annotated[bool, typer.Option(
             mutants: Annotated[bool, typer.Option(
                 "--mutants", help="Test the suite itself: build drives with deliberate "
                 "defects and check that it fails each of them.")] = False,
+            sample: Annotated[int | None, typer.Option(
+                min=0, metavar="SEED", help="With --mutants: only a few defects, which "
+                "this number chooses.")] = None,
             seed: Annotated[int, typer.Option(
                 min=0, help="Seed of all random values in the tests.")] = 1,
             slow: Annotated[int, typer.Option(
@@ -75,11 +78,13 @@ def conform(native: Annotated[bool, typer.Option(
             raise conform_module.UsageError(
                 "--only names no test: ./essd conform --list shows the names")
         options.check()
+        if sample is not None and not mutants:
+            raise conform_module.UsageError("--sample is for --mutants")
         if list_:
             raise typer.Exit(conform_module.list_tests(options))
         if mutants:
             from ... import mutants as mutants_module
-            raise typer.Exit(mutants_module.command(options))
+            raise typer.Exit(mutants_module.command(options, sample))
         if as_json:
             show.only_data()
         before = Results.load(compare) if compare else None
