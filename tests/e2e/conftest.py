@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import essd
-from essd import setup, steps
+from essd import evidence, setup, steps
 from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
@@ -74,10 +74,15 @@ def session_job(target: str, request: pytest.FixtureRequest) -> Iterator[Job]:
 
 @pytest.fixture
 def job(session_job: Job) -> Iterator[Job]:
-    """The session's drive and host, cleaned up before the test and checked after it."""
+    """The session's drive and host, cleaned up before the test and checked after it.
+
+    A restart that nobody asked for fails the test in which it happened, and no other.
+    """
     set_right(session_job)
+    before = {name: len(causes)
+              for name, causes in evidence.restarts(session_job.instance).items()}
     yield session_job
-    session_job.instance.check()
+    session_job.instance.check(before)
 
 
 def set_right(job: Job) -> None:
@@ -101,7 +106,7 @@ def connected(job: Job) -> Iterator[Job]:
 @pytest.fixture
 def booted(target: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., Job]]:
     """Return a function that starts another drive and host: booted(nqn=..., mtu=...)."""
-    instances = []
+    instances: list[Instance] = []
 
     def make(prepare: Callable[[], None] = lambda: None, **options: object) -> Job:
         wish = Wish(name=f"{SESSION}-own", target=target, size="512M" if
@@ -112,6 +117,7 @@ def booted(target: str, request: pytest.FixtureRequest) -> Iterator[Callable[...
         instances.append(Instance(wish.name))
         return boot(wish, prepare)
 
+    make.instances = instances      # type: ignore[attr-defined]    # for their evidence
     yield make
     try:
         for instance in instances if target == "drive" else []:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The Python interface (docs/python.md) without virtual machines, and the pytest plug-in."""
 
+import json
 import os
 import re
 import signal
@@ -292,10 +293,13 @@ def test_the_report_of_a_failed_test_has_the_last_lines_of_uart_and_host(
     fake.replies["faults"] = [{"name": "bad", "site": "nvme", "rule": "nvme do drop",
                                "on": True, "matched": 4, "fired": 1}]
     (fake.folder / "host.console").write_text("nvme nvme0: failed\n")
+    fake.parts["drive"]["restarts"] = ["watchdog"]
+    fake.mgmt["counters"] = {"reads": 7}
     (tmp_path / "test_it.py").write_text(FAILING)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "essd.pytest_plugin", "-p",
-         "no:cacheprovider", "--color=no", "--rootdir", tmp_path, tmp_path / "test_it.py"],
+         "no:cacheprovider", "--color=no", "--rootdir", tmp_path, "--essd-evidence",
+         tmp_path / "kept", tmp_path / "test_it.py"],
         text=True, capture_output=True, check=False, timeout=120,
         env={**os.environ, "PYTHONPATH": str(paths.TOP / "tools")})
     assert "2 failed, 1 passed" in done.stdout
@@ -303,6 +307,16 @@ def test_the_report_of_a_failed_test_has_the_last_lines_of_uart_and_host(
     assert "line 49" in done.stdout and "line 20\n" not in done.stdout
     assert "nvme nvme0: failed" in done.stdout
     assert "bad: nvme do drop: on, matched 4, fired 1" in done.stdout
+    # A drive that restarted by itself explains more than what its test says.
+    restart = done.stdout.index(f"essd {fake.name}: RESTARTED BY ITSELF")
+    assert restart < done.stdout.index("last lines of the UART")
+    assert "drive has restarted by itself: watchdog" in done.stdout
+    kept = tmp_path / "kept/test_it.py-test_that_fails"
+    assert "line 0\n" in (kept / fake.name / "drive.console").read_text()
+    assert json.loads((kept / fake.name / "drive-counters.json").read_text()) == {"reads": 7}
+    assert (kept / fake.name / "system.json").exists()
+    assert "watchdog" in (kept / "call.txt").read_text()
+    assert not (tmp_path / "kept/test_it.py-test_that_passes").exists()
 
 
 UNDONE = '''

@@ -494,6 +494,25 @@ def test_a_target_that_a_test_has_killed_is_started_again(fake, monkeypatch):
     assert output.splitlines()[-3] == "Oops"
 
 
+@pytest.mark.parametrize("verdict", ["pass", "fail"])
+def test_a_restart_that_nobody_asked_for_fails_the_test_in_which_it_happened(
+        fake, monkeypatch, verdict):
+    # Asked once before the first test, and after each one.
+    seen = iter([["before the run"]] * 2 + [["before the run", "watchdog"]] * 2)
+    monkeypatch.setattr(conform, "stand_for", lambda _options: contextlib.nullcontext(
+        conform.Stand("qemu", [], restarts=lambda: next(seen), counted=lambda: ["reads 3"])))
+    fake.plan(run_event(3), test_event("eth.a"), test_event("eth.b", verdict),
+              test_event("net.c"), END, list="eth.a  x\neth.b  x\nnet.c  x",
+              status=int(verdict == "fail"))
+    status, output = command("--junit", str(fake.folder / "a.xml"))
+    assert status == 1
+    assert ("FAILED eth.b  [IBTA 9.7.5]\n    the target restarted by itself during this test: "
+            "watchdog\n") in output
+    assert "before the run" not in output and "reads 3" in output
+    assert output.splitlines()[-2] == (
+        "2 passed, 1 failed, 0 not applicable, 0 not run: not conforming")
+
+
 def test_a_malformed_result_ends_the_run(fake):
     fake.plan(run_event(1), "{half a li", END, sleep=60)
     status, output = command("--native")

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (conform_drives, conform_report, conform_screen, flash, interrupts, paths,
-               prepare, setup, show)
+from . import (conform_drives, conform_report, conform_screen, evidence, flash, interrupts,
+               paths, prepare, setup, show)
 from .conform_control import Control, EmulatedDrive, wait_listening
 from .conform_results import Results, ResultsError
 from .errors import LOOK_UP_S, EssdError
@@ -118,6 +118,8 @@ class Stand:
     complaints: Callable[[], list[str]] = lambda: []
     # Returns what killed the target, if the target can be restarted; else "".
     death: Callable[[], str] = lambda: ""
+    # Called after each test: the causes of all restarts that nobody asked for, so far.
+    restarts: Callable[[], list[str]] = list
     # Called after a failed test: what the drive has counted, for the report.
     counted: Callable[[], list[str]] = list
     logs: list[Path] = field(default_factory=list)
@@ -156,6 +158,7 @@ def emulated(has_nand: bool = True) -> Iterator[Stand]:
             for link in config.links:
                 words += ["--socket", str(link.socket(instance.folder))]
             yield Stand("qemu", words, config.drive.qemu, drive.describe(), complaints,
+                        restarts=lambda: evidence.restarts(instance).get(instance.drive, []),
                         counted=drive.counted,
                         logs=[drive.console_log, instance.folder / "drive.log",
                               instance.folder / "supervisor.log"])
@@ -290,6 +293,7 @@ def run_program(program: Path, words: list[str], folder: Path, results: Results,
             os.close(writer)
             try:
                 lines = Lines(reader, silence_s)
+                known = len(stand.restarts())
                 for line in lines:
                     copy.write(line + "\n")
                     copy.flush()
@@ -299,7 +303,10 @@ def run_program(program: Path, words: list[str], folder: Path, results: Results,
                     cause = stand.death() if test.verdict == "fail" else ""
                     if cause:
                         test = results.killed_by_last(cause)
-                    elif test.verdict == "fail":
+                    elif news := stand.restarts()[known:]:
+                        known += len(news)
+                        test = results.restarted_in_last(news)
+                    if test.verdict == "fail" and not cause:
                         test = results.failed_with(stand.counted())
                     screen.test(test)
                     if cause:

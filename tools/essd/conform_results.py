@@ -124,6 +124,14 @@ class Results:
             filter(None, [f"the target died: {cause}", last.reason])))
         return self.tests[-1]
 
+    def restarted_in_last(self, causes: Sequence[str]) -> Test:
+        """Mark the last test as failed, because the target restarted by itself in it."""
+        last = self.tests[-1]
+        self.tests[-1] = replace(last, verdict="fail", reason="\n".join(filter(None, [
+            f"the target restarted by itself during this test: {', '.join(causes)}",
+            last.reason])))
+        return self.tests[-1]
+
     def failed_with(self, state: Sequence[str]) -> Test:
         """Add to the last test, which failed, what the drive has counted until then."""
         self.tests[-1] = replace(self.tests[-1], state=tuple(state))

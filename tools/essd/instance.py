@@ -15,9 +15,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from . import chosen, claims, paths
@@ -288,13 +289,16 @@ class Instance:
                 path.unlink(missing_ok=True)
         return bool(ours)
 
-    def check(self) -> None:
-        """Raise EssdError if a part has crashed or restarted by itself."""
+    def check(self, restarts: Mapping[str, int] = MappingProxyType({})) -> None:
+        """Raise EssdError if a part has crashed or restarted by itself.
+
+        `restarts` has the numbers of restarts that are known before.
+        """
         for name, part in self.status()["parts"].items():
             if part["state"] == "crashed":
                 raise EssdError(f"{name} {part['why']}; see {part['log']} and "
                                 f"{part['console']}")
-            if part["restarts"]:
+            if len(part["restarts"]) > restarts.get(name, 0):
                 raise EssdError(f"{name} has restarted by itself "
                                 f"({part['restarts'][-1]}); see {part['console']}")
 

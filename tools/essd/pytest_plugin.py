@@ -7,13 +7,17 @@ With the package installed, pytest loads it by itself; otherwise say
 
 import contextlib
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 import essd
 
 from .errors import EssdError
+
+if TYPE_CHECKING:
+    from .instance import Instance
 
 Factory = Callable[..., "essd.System"]
 LINES = 20          # of each console, in the report of a failed test
@@ -31,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="capacity of the drives that the tests get (default: 1G)")
     group.addoption("--essd-keep", action="store_true",
                     help="leave the drives and hosts running after the last test")
+    group.addoption("--essd-evidence", default="", metavar="DIR",
+                    help="keep consoles, logs, counters and captures of the systems of each "
+                         "failed test in a folder of its own in DIR")
 
 
 def _show_kept(system: "essd.System") -> None:
@@ -105,27 +112,40 @@ def essd_system(pytestconfig: pytest.Config) -> Iterator[Factory]:
             _show_kept(system)
 
 
-def sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
-    """Title and lines of what a report has of each system that a test uses.
-
-    That is the fault rules of its drives and the last lines of all consoles.
+def instances_of(item: pytest.Item) -> "dict[str, Instance]":
+    """The systems that a test uses, by name.
 
     A test uses a system if the value of one of its fixtures has an `instance`, as
-    systems and their parts do, or is a function that has started it.
+    systems and their parts do, or has started it: such a function has the list
+    `instances`, or is essd_system.
     """
-    from .api.part import last_lines
     from .api.system import open_systems
     from .instance import Instance
     values = getattr(item, "funcargs", {}).values()
-    found = {one.name: one for value in values
-             if isinstance(one := getattr(value, "instance", None), Instance)}
+    found = [getattr(value, "instance", None) for value in values]
+    for value in values:
+        with contextlib.suppress(TypeError):
+            found += getattr(value, "instances", ())
     if "essd_system" in getattr(item, "fixturenames", ()):
-        found |= {system.name: system.instance for system in open_systems()}
-    for name, instance in found.items():
+        found += [system.instance for system in open_systems()]
+    return {one.name: one for one in found if isinstance(one, Instance)}
+
+
+def sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
+    """Title and lines of what a report has of each system that a test uses.
+
+    That is first of all a restart that nobody asked for, then the fault rules of its
+    drives and the last lines of all consoles.
+    """
+    from . import evidence
+    from .api.part import last_lines
+    for name, instance in instances_of(item).items():
         try:
             config = instance.config
         except (OSError, ValueError):       # It has been deleted.
             continue
+        if lines := list(evidence.restart_lines(instance)):
+            yield f"essd {name}: RESTARTED BY ITSELF", "\n".join(lines)
         for part in config.drives:
             rules = []
             with contextlib.suppress(EssdError, OSError):       # It may have ended.
@@ -141,13 +161,30 @@ def sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
                 yield f"essd {name}: last lines of the {what} of {part}", "\n".join(lines)
 
 
+def keep_evidence(item: pytest.Item, report: pytest.TestReport, folder: Path) -> None:
+    """Copy what is known of a failed test's systems, its captures and its report."""
+    from . import evidence
+    kept = folder / evidence.folder_name(item.nodeid)
+    for name, instance in instances_of(item).items():
+        evidence.keep(instance, kept / name)
+    if isinstance(own := getattr(item, "funcargs", {}).get("tmp_path"), Path):
+        evidence.copy_files(own, kept)
+    kept.mkdir(parents=True, exist_ok=True)
+    text = "\n\n".join([report.longreprtext,
+                        *(f"{title}\n{lines}" for title, lines in report.sections)])
+    (kept / f"{report.when}.txt").write_text(text + "\n", encoding="utf-8")
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Outcome, None]:
-    """Add fault rules and the consoles' last lines to the report of a failed test."""
+    """Add what is known of the systems to the report of a failed test, and keep it."""
     outcome = yield
     report = outcome.get_result()
     if report.failed:
+        folder = str(item.config.getoption("--essd-evidence", ""))
         try:
             report.sections += sections(item)
+            if folder:
+                keep_evidence(item, report, Path(folder))
         except (EssdError, OSError) as error:
             report.sections.append(("essd", f"the consoles could not be read: {error}"))
