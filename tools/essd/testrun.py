@@ -3,8 +3,9 @@
 
 QEMU and the Linux guest build in the background while the native stages run.
 A stage runs even if an earlier one failed, unless it needs something that the
-earlier one failed to build.  The output of each stage is also kept in
-build/test/<stage>.log.
+earlier one failed to build.  The whole output of each stage is kept in
+build/test/<stage>.log; the screen has a line per file and the failures
+(testrun_screen.py).  Tests in real time that fail are repeated (testrun_repeat.py).
 """
 
 import contextlib
@@ -16,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -26,6 +28,8 @@ from . import conform_dissect
 from . import coverage as coverage_report
 from . import fuzz as fuzzing
 from . import fw_build, guest_build, interrupts, lints, paths, prepare, qemu_build, show
+from . import testrun_repeat as repeats
+from . import testrun_screen as screens
 from .chosen import check_word
 from .errors import LOOK_UP_S, EssdError
 from .fw_build import BuildError
@@ -37,8 +41,6 @@ STAGE_S = 3 * 3600      # time limit of each command of a stage
 PROGRESS_S = 30         # interval of progress lines during a quiet build
 NINJA = re.compile(r"\[(\d+)/(\d+)\]")
 ASIDE_NICE = 10         # niceness of a command that runs beside another one
-# Lines that say that a test begins: one follows when it has ended.
-BEGINS = re.compile(r"^ +Start +\d+: |^tests/\S+::.* $")
 # Summary lines of the test runners; they are repeated at the end of the output.
 SUMMARY = re.compile(
     r"\d+% tests passed|tests failed out of|^=+ .*(passed|failed|error|no tests).* =+$|"
@@ -49,7 +51,9 @@ ShowLine = Callable[[str], None]
 
 
 class StageError(EssdError):
-    """A stage has failed; the text says how."""
+    """A stage has failed; the text says how.  `status` is that of its command, if any."""
+
+    status = 0
 
 
 @dataclass
@@ -59,6 +63,9 @@ class Run:
     every: bool
     background: dict[str, Future[object]] = field(default_factory=dict)
     summaries: list[str] = field(default_factory=list)
+    counts: dict[str, Counter[str]] = field(default_factory=dict)   # tests of each stage
+    repeated: list[str] = field(default_factory=list)   # lines about repeated tests
+    reports: list[Path] = field(default_factory=list)
     stage: str = ""
 
     @property
@@ -67,11 +74,13 @@ class Run:
 
     def command(self, *words: str | Path, quiet: bool = False,
                 env: dict[str, str] | None = None, title: str = "",
-                show_line: ShowLine = show.line, is_aside: bool = False) -> None:
+                show_line: ShowLine = show.line, is_aside: bool = False,
+                is_counted: bool = True) -> None:
         """Run a command of this stage; its output goes to screen and log.
 
         `title` stands before its summary at the end of the output instead of the
         stage's name.  A command aside leaves the processor to one in real time.
+        A command that repeats a test is not counted: it has no summary at the end.
         """
         with open(self.log, "a", encoding="utf-8") as log:
             log.write("$ " + " ".join(map(str, words)) + "\n")
@@ -89,7 +98,7 @@ class Run:
                     os.setpriority(os.PRIO_PROCESS, process.pid,
                                    max(ASIDE_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
                 lines = list(self.copy(process.stdout, log, quiet, title or self.stage,
-                                       show_line))
+                                       show_line, is_counted))
                 process.communicate(timeout=STAGE_S)
             except BaseException:
                 if process:
@@ -100,25 +109,42 @@ class Run:
             if quiet:
                 for line in lines[-TAIL_LINES:]:
                     show_line(line)
-            raise StageError(f"{Path(words[0]).name}: status {process.returncode}; "
-                             f"see {self.log}")
+            error = StageError(f"{Path(words[0]).name}: status {process.returncode}; "
+                               f"see {self.log}")
+            error.status = process.returncode
+            raise error
 
     def copy(self, source: Iterator[str], log: TextIO, quiet: bool, title: str,
-             show_line: ShowLine) -> Iterator[str]:
+             show_line: ShowLine, is_counted: bool = True) -> Iterator[str]:
         shown = time.monotonic()
         for text in source:
             line = text.rstrip("\n")
             log.write(text)
             log.flush()
-            if not quiet and not BEGINS.search(line):
+            if not quiet:
                 show_line(line)
             elif quiet and time.monotonic() - shown > PROGRESS_S and (at := NINJA.match(line)):
                 shown = time.monotonic()
                 show_line(f"compiling: {at[1]} of {at[2]} files")
             plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
-            if SUMMARY.search(plain):
+            if is_counted and SUMMARY.search(plain):
                 self.summaries.append(f"{title}: {plain.strip('= ')}")
+                self.count(screens.conform_count(plain))
             yield line
+
+    def count(self, count: Counter[str]) -> None:
+        """Add to the numbers of the stage's tests."""
+        self.counts[self.stage] = self.counts.get(self.stage, Counter()) + count
+
+    def repeat(self, failed: dict[str, Counter[str]], run_one: Callable[[str], None]) -> str:
+        """Repeat failed tests in real time, each alone; return a complaint or ""."""
+        found = repeats.again(list(failed), run_one, self.show_and_log,
+                              repeats.first_failures(self.log))
+        self.repeated += repeats.summary(self.stage, found)
+        for test in found.passed:
+            self.counts[self.stage] -= failed[test]
+            self.counts[self.stage] += Counter({screens.REPEATED: 1})
+        return found.complaint
 
     def show_and_log(self, line: str) -> None:
         """Write a line of the stage's own to the screen and to its log."""
@@ -164,21 +190,54 @@ def lint(run: Run) -> None:
 # the end-to-end tests leave a sixth of two cores idle; three use them.
 TWO_WORKERS = ("-n", "2", "--dist", "loadfile")
 THREE_WORKERS = ("-n", "3", "--dist", "loadfile")
+TESTS_FAILED = 1        # pytest's exit status when nothing else went wrong
 
 
-def pytest(run: Run, *words: str) -> None:
+def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
+    """Run pytest; with is_repeated, a test that fails is repeated at the end."""
     marks = [] if run.every else ["-m", "not long"]
-    run.command(sys.executable, "-m", "pytest", "-v", "--color=no", "-p",
-                "no:cacheprovider", "-c", "tests/pytest.ini", *marks, *words,
-                env={"PYTHONUNBUFFERED": "1"})
+    command = [sys.executable, "-m", "pytest", "-v", "--color=no", "-p",
+               "no:cacheprovider", "-c", "tests/pytest.ini"]
+    unbuffered = {"PYTHONUNBUFFERED": "1"}
+    kept = repeats.first_failures(run.log)
+    repeats.forget(kept)
+    report = run.log.with_suffix(".xml")
+    run.reports.append(report)
+    screen = screens.PytestScreen()
+    error = None
+    try:
+        run.command(*command, *marks, "--junitxml", report, "--essd-evidence", kept, *words,
+                    env=unbuffered, show_line=screen)
+    except StageError as one:
+        error = one
+    run.count(screen.count)
+    if error is None:
+        return
+    if not (is_repeated and screen.failed and error.status == TESTS_FAILED):
+        raise error
+
+    def run_one(test: str) -> None:
+        run.command(*command, test, env=unbuffered, is_counted=False,
+                    show_line=screens.PytestScreen())
+    if why := run.repeat(screen.failed, run_one):
+        raise StageError(f"{why}; see {run.log}")
 
 
 def native(run: Run) -> None:
     jobs = str(os.cpu_count() or 1)
     run.command("cmake", "--preset", "native", quiet=True)
     run.command("cmake", "--build", "build/native", "-j", jobs, quiet=True)
+    report = run.log.with_suffix(".xml")
     labels = [] if run.every else ["-LE", "long"]
-    run.command("ctest", "--preset", "native", "-j", jobs, *labels)
+    words = ["ctest", "--preset", "native", *labels]
+    listed = subprocess.run([*words, "--show-only=json-v1"], cwd=paths.TOP, check=True,
+                            text=True, stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout
+    screen = screens.CtestScreen(screens.folders(listed, paths.TOP / "build/native"))
+    try:
+        run.command(*words, "-j", jobs, "--output-junit", report, show_line=screen)
+    finally:
+        run.count(screen.count)
+        run.reports.append(report)
     run.summaries.append(f"native: {random_cuts():,} random power cuts of the translation layer")
 
 
@@ -276,15 +335,17 @@ def e2e(run: Run) -> None:
     run.need("qemu")
     run.need("guest")
     run.need("host-tests")
-    pytest(run, *THREE_WORKERS, "tests/e2e")
+    pytest(run, *THREE_WORKERS, "tests/e2e", is_repeated=True)
 
 
 def conform(run: Run) -> None:
     """Run the suite on the default drive in QEMU, and natively on one with a block medium.
 
-    The reports are kept in build/test.
+    The reports are kept in build/test.  Tests in QEMU that fail are repeated there.
     """
     run.need("qemu")
+    kept = repeats.first_failures(run.log)
+    repeats.forget(kept)
     words = [sys.executable, "-m", "essd", "conform", *(["--all"] if run.every else [])]
     runs: dict[str, list[str | Path]] = {"qemu": ["--drives", "2"],
                                              "native": ["--native", "--block"]}
@@ -292,6 +353,7 @@ def conform(run: Run) -> None:
         shutil.rmtree(captures(name), ignore_errors=True)
         options += ["--pcap", captures(name), "--junit", LOGS / f"conform-{name}.xml",
                     "--html", LOGS / f"conform-{name}.html"]
+        run.reports.append(LOGS / f"conform-{name}.html")
     complaints = []
     # The drive in QEMU mostly waits, so the native run, which only computes, goes
     # on beside it.
@@ -303,12 +365,32 @@ def conform(run: Run) -> None:
                 run.command(*words, *options, title=f"conform ({name})")
             except StageError as error:
                 complaints.append(f"{name}: {error}")
+                if name == "qemu":
+                    keep_failures(kept)
         lines, complaints_there = aside.result()
     for line in lines:
         show.line(line)
+    if (failed := repeats.failed_in(LOGS / "conform-qemu.xml")) and kept.exists():
+        def run_one(test: str) -> None:
+            run.command(*words, "--only", test, "--pcap", LOGS / "conform-pcap-repeated",
+                        is_counted=False)
+        why = run.repeat({test: Counter(failed=1) for test in failed}, run_one)
+        complaints = [one for one in complaints if not one.startswith("qemu: ")]
+        complaints += [f"qemu: {why}"] if why else []
     complaints += [*complaints_there, *dissect("qemu")]
     if complaints:
         raise StageError("; ".join(complaints))
+
+
+def keep_failures(kept: Path) -> None:
+    """Keep what is known of failures in QEMU: consoles, counters and captures.
+
+    The counters are in the reports.
+    """
+    repeats.keep(kept, paths.TOP / "build/conform/qemu",
+                 *(LOGS / f"conform-qemu.{kind}" for kind in ("xml", "html")),
+                 *(captures("qemu") / f"{test}.pcap" for test in
+                   repeats.failed_in(LOGS / "conform-qemu.xml")))
 
 
 def conform_native(run: Run, command: list[str | Path]) -> tuple[list[str], list[str]]:
@@ -436,10 +518,25 @@ def run_tests(every: bool, only: list[str]) -> int:
                           f"in {times[name]:.0f} s")
         pool.shutdown(cancel_futures=True)
     show.heading(f"total: {time.monotonic() - begin:.0f} s")
-    for name in names:
-        why = failures.get(name, "")
-        show.line(f"{name:9} {times[name]:6.0f} s  "
-                  + (f"FAILED: {why.splitlines()[0]}" if why else "passed"))
+    show_summary(run, times, failures)
+    return 1 if failures else 0
+
+
+def show_summary(run: Run, times: dict[str, float], failures: dict[str, str]) -> None:
+    """Print the stages, where everything is, and last the counts, which a CI reads."""
+    results = {name: f"FAILED: {failures[name].splitlines()[0]}" if name in failures
+               else "passed" for name in times}
+    for line in screens.share_lines(times, results, run.counts):
+        show.line(line)
+    show.line(f"logs: {', '.join(f'{name}.log' for name in times)} in {LOGS}")
+    if reports := [path for path in run.reports if path.exists()]:
+        show.line("reports: " + ", ".join(str(path.relative_to(LOGS)) for path in reports)
+                  + f" in {LOGS}")
+    for name in times:
+        if (kept := repeats.first_failures(LOGS / f"{name}.log")).exists():
+            show.line(f"evidence of the first failures: {kept}")
     for line in run.summaries:
         show.line(line)
-    return 1 if failures else 0
+    for line in run.repeated:
+        show.line(line)
+    show.line(screens.last_line(run.counts.values(), list(failures)))

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`essd test`: what it shows, and which failed tests it repeats."""
+
+import json
+from collections import Counter
+from pathlib import Path, PurePath
+from typing import Any
+
+import pytest
+from test_conform import END, run_event, told
+from test_conform import test_event as event_of
+
+from essd import conform_report, paths, show, testrun
+from essd import testrun_repeat as repeats
+from essd import testrun_screen as screens
+from essd.testrun import Run, StageError
+
+# What `pytest -v -n 2 --dist loadfile` prints.
+PYTEST = """\
+============================= test session starts ==============================
+platform linux -- Python 3.11.2, pytest-9.2.0, pluggy-1.7.0 -- /usr/bin/python3
+rootdir: /home/tests
+plugins: xdist-3.8.0, timeout-2.4.0
+created: 2/2 workers
+2 workers [7 items]
+
+scheduling tests via LoadFileScheduling
+
+tests/py/test_a.py::test_one~
+[gw0] [ 14%] PASSED tests/py/test_a.py::test_one~
+tests/py/test_b.py::test_two[a b]~
+[gw1] [ 28%] FAILED tests/py/test_b.py::test_two[a b]~
+tests/py/test_a.py::test_three~
+[gw0] [ 42%] SKIPPED tests/py/test_a.py::test_three~
+tests/py/test_c.py::TestIt::test_four~
+[gw1] [ 57%] PASSED tests/py/test_c.py::TestIt::test_four~
+[gw1] [ 57%] ERROR tests/py/test_c.py::TestIt::test_four~
+[gw0] node down: Not properly terminated
+
+==================================== ERRORS ====================================
+____________________ ERROR at teardown of TestIt.test_four _____________________
+
+E       assert False
+=================================== FAILURES ===================================
+________________________________ test_two[a b] _________________________________
+
+E   AssertionError: assert 'a b' == 'c'
+
+tests/py/test_a.py::test_one was not run by this
+=========================== short test summary info ============================
+FAILED tests/py/test_b.py::test_two[a b] - AssertionError: assert 'a b' == 'c'
+ERROR tests/py/test_c.py::TestIt::test_four - assert False
+============== 1 failed, 2 passed, 1 skipped, 1 error in 39.40s ================
+""".replace("~\n", " \n")       # xdist ends these lines with a space.
+
+
+def test_pytest_is_shown_by_file_and_its_failures_whole() -> None:
+    lines: list[str] = []
+    now = iter(range(100))
+    screen = screens.PytestScreen(lines.append, lambda: next(now))
+    for line in PYTEST.splitlines():
+        screen(line)
+    text = "\n".join(lines)
+    assert [" ".join(line.split()) for line in lines if ".py" in line and " s " in line] == [
+        "tests/py/test_b.py 2.0 s 1 failed",
+        "tests/py/test_a.py 3.0 s 1 passed, 1 skipped",
+        "tests/py/test_c.py 3.0 s 1 passed, 1 errors"]
+    assert screen.count == {"passed": 2, "failed": 1, "errors": 1, "skipped": 1}
+    assert screen.failed == {"tests/py/test_b.py::test_two[a b]": {"failed": 1},
+                             "tests/py/test_c.py::TestIt::test_four": {"errors": 1}}
+    assert lines[0] == "FAILED tests/py/test_b.py::test_two[a b]"
+    assert "node down" in text
+    # The failures are whole, empty lines and lines that look like a test included.
+    begin = PYTEST.index("=\n____________________ ERROR")
+    assert PYTEST[begin + 2:PYTEST.index("\n=========================== short")] in text
+    for other in ("PASSED", "platform", "LoadFile", "short test summary", "2 workers"):
+        assert other not in text
+
+
+def test_the_lines_of_a_run_that_does_not_begin_are_shown() -> None:
+    lines: list[str] = []
+    screen = screens.PytestScreen(lines.append)
+    for line in ("ERROR: usage: __main__.py [options]", "", "INTERNALERROR> no"):
+        screen(line)
+    assert lines == ["ERROR: usage: __main__.py [options]", "", "INTERNALERROR> no"]
+
+
+def test_the_result_of_a_single_process_is_read_too() -> None:
+    screen = screens.PytestScreen(lambda line: None)
+    for line in ("============ test session starts ============",
+                 "tests/e2e/test_a.py::test_one PASSED                           [ 50%]",
+                 "tests/e2e/test_a.py::test_two[x] SKIPPED (no reason)           [100%]"):
+        screen(line)
+    assert screen.count == {"passed": 1, "skipped": 1}
+
+
+CTEST = """\
+Test project /x/build/native
+      Start  1: test_a
+      Start  2: test_b
+1/4 Test  #2: test_b ...........................   Passed    0.02 sec
+2/4 Test  #1: test_a ...........................***Failed    1.50 sec
+test_a.c:5: error: Failure!
+
+      Start  3: test_c
+3/4 Test  #3: test_c ...........................Subprocess aborted***Exception:   0.10 sec
+      Start  4: test_d
+4/4 Test  #4: test_d ...........................   Passed    2.00 sec
+
+50% tests passed, 2 tests failed out of 4
+"""
+
+
+def test_ctest_is_shown_by_folder_and_the_output_of_failed_tests_whole() -> None:
+    listed = json.dumps({"tests": [
+        {"name": f"test_{name}", "properties": [
+            {"name": "WORKING_DIRECTORY", "value": f"/x/build/native/{folder}"}]}
+        for name, folder in zip("abcd", ("net", "net", "lib", "lib"), strict=True)]})
+    lines: list[str] = []
+    screen = screens.CtestScreen(
+        screens.folders(listed, PurePath("/x/build/native")), lines.append)
+    for line in CTEST.splitlines():
+        screen(line)
+    assert screen.count == {"passed": 2, "failed": 2}
+    assert screen.failed == ["test_a", "test_c"]
+    said = [" ".join(line.split()) for line in lines]
+    assert "net 1.5 s 1 passed, 1 failed" in said and "lib 2.1 s 1 passed, 1 failed" in said
+    assert "test_a.c:5: error: Failure!" in lines
+    assert not any("test_b" in line or "Start" in line for line in lines)
+    assert lines[-1] == "50% tests passed, 2 tests failed out of 4"
+
+
+# Tests that fail by chance
+
+FLAKY = """\
+from pathlib import Path
+
+def test_that_passes():
+    pass
+
+def test_that_passes_the_second_time(tmp_path):
+    (tmp_path / "link.pcap").write_bytes(b"frames")
+    seen = Path(__file__).with_name("seen")
+    was_there = seen.exists()
+    seen.touch()
+    assert was_there, "the first time"
+"""
+BROKEN = "\ndef test_that_never_passes():\n    assert False, 'always'\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run of `essd test` in a tree of its own."""
+    monkeypatch.setenv("PYTHONPATH", str(paths.TOP / "tools"))
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    monkeypatch.setattr(paths, "TOP", tmp_path)
+    monkeypatch.setattr(testrun, "LOGS", tmp_path / "build/test")
+    testrun.LOGS.mkdir(parents=True)
+    (tmp_path / "tests/e2e").mkdir(parents=True)
+    (tmp_path / "tests/pytest.ini").write_text(
+        "[pytest]\nmarkers =\n    long: x\naddopts = -p essd.pytest_plugin\n")
+    made = Run(False)
+    made.stage = "e2e"
+    return made
+
+
+def said_by(run: Run, text: str, is_repeated: bool,
+            workers: tuple[str, ...] = ()) -> tuple[str, str]:
+    """What a stage with these tests prints, and its error or ""."""
+    (paths.TOP / "tests/e2e/test_it.py").write_text(text)
+    error = ""
+    with show.console.capture() as captured:
+        try:
+            testrun.pytest(run, *workers, "tests/e2e", is_repeated=is_repeated)
+        except StageError as why:
+            error = str(why)
+    return captured.get(), error
+
+
+def test_an_end_to_end_test_that_fails_by_chance_is_repeated_alone(run: Run) -> None:
+    text, error = said_by(run, FLAKY, True, testrun.TWO_WORKERS)
+    name = "tests/e2e/test_it.py::test_that_passes_the_second_time"
+    assert error == ""
+    assert f"FAILED {name}" in text and "AssertionError: the first time" in text
+    assert f"-- {name}: failed, and passed when repeated alone" in text
+    assert run.repeated == [f"e2e: passed when repeated: {name}"]
+    assert run.counts["e2e"] == {"passed": 1, screens.REPEATED: 1}
+    # The evidence is beside the log, and the log has both runs.
+    (kept,) = (testrun.LOGS / "e2e-first-failures").iterdir()
+    assert (kept / "link.pcap").read_bytes() == b"frames"
+    assert "the first time" in (kept / "call.txt").read_text()
+    assert run.log.read_text().count("test session starts") == 2
+    # The summaries are those of the whole run only.
+    assert run.summaries == [x for x in run.summaries if "1 failed, 1 passed" in x]
+
+
+def test_a_test_that_fails_twice_is_a_failure(run: Run) -> None:
+    text, error = said_by(run, FLAKY + BROKEN, is_repeated=True)
+    name = "tests/e2e/test_it.py::test_that_never_passes"
+    assert error.startswith(f"failed twice in a row: {name}; see ")
+    assert f"-- {name}: failed, and failed again when repeated alone" in text
+    assert f"e2e: failed twice: {name}" in run.repeated
+    assert run.counts["e2e"] == {"passed": 1, "failed": 1, screens.REPEATED: 1}
+
+
+def test_unit_tests_are_not_repeated(run: Run) -> None:
+    text, error = said_by(run, FLAKY, is_repeated=False)
+    assert "status 1" in error and run.repeated == []
+    assert "repeated" not in text
+
+
+def test_a_run_that_broke_off_is_not_repeated(run: Run) -> None:
+    (paths.TOP / "tests/e2e/conftest.py").write_text("import no_such_module\n")
+    text, error = said_by(run, FLAKY, is_repeated=True)
+    assert "status 4" in error and "no_such_module" in text and run.repeated == []
+
+
+def test_many_failures_are_not_repeated() -> None:
+    names = [f"test_{n}" for n in range(repeats.MOST + 1)]
+    lines: list[str] = []
+    found = repeats.again(names, lambda name: pytest.fail(name), lines.append, Path("/kept"))
+    assert found.complaint == "9 tests failed" and "none of them is repeated" in lines[0]
+    assert repeats.summary("e2e", found) == []
+
+
+class Suite:
+    """Takes the place of Run.command() in the conform stage."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, first: list[dict[str, Any]],
+                 passes_again: bool = True) -> None:
+        self.first = first
+        self.passes_again = passes_again
+        self.commands: list[list[str]] = []
+        monkeypatch.setattr(Run, "command", self.command)
+        monkeypatch.setattr(testrun, "dissect", self.dissect)
+
+    def dissect(self, _name: str, *_more: object) -> list[str]:
+        return []
+
+    def command(self, *words: str | Path, **_options: object) -> None:
+        plain = list(map(str, words))
+        self.commands.append(plain)
+        if "--native" in plain:
+            return
+        if "--only" in plain:
+            if not self.passes_again:
+                raise StageError("status 1")
+            return
+        folder = paths.TOP / "build/conform/qemu/drive0"
+        folder.mkdir(parents=True)
+        (folder / "drive.console").write_text("boot")
+        testrun.captures("qemu").mkdir(parents=True)
+        (testrun.captures("qemu") / "cm.slow.pcap").write_bytes(b"frames")
+        results = told(*self.first)
+        (testrun.LOGS / "conform-qemu.xml").write_bytes(
+            conform_report.junit(results, conform_report.Facts()))
+        if not results.is_conforming:
+            raise StageError("status 1")
+
+
+def conform_stage(run: Run) -> str:
+    run.stage = "conform"
+    run.background["qemu"] = None   # type: ignore[assignment]
+    Run.need, need = (lambda *_: None), Run.need    # type: ignore[method-assign]
+    try:
+        testrun.conform(run)
+    except StageError as error:
+        return str(error)
+    finally:
+        Run.need = need             # type: ignore[method-assign]
+    return ""
+
+
+FAILED = [run_event(2), event_of("cm.slow", "fail"), event_of("cm.fast"), END]
+
+
+@pytest.mark.parametrize("passes_again", [True, False])
+def test_a_conformance_test_that_fails_in_qemu_is_repeated_alone(
+        run: Run, monkeypatch: pytest.MonkeyPatch, passes_again: bool) -> None:
+    suite = Suite(monkeypatch, FAILED, passes_again)
+    run.counts["conform"] = Counter(failed=1, passed=1)
+    error = conform_stage(run)
+    assert [words[words.index("--only") + 1] for words in suite.commands
+            if "--only" in words] == ["cm.slow"]
+    assert error == ("" if passes_again else "qemu: failed twice in a row: cm.slow")
+    how = "passed when repeated" if passes_again else "failed twice"
+    assert run.repeated == [f"conform: {how}: cm.slow"]
+    kept = testrun.LOGS / "conform-first-failures"
+    assert (kept / "qemu/drive0/drive.console").read_text() == "boot"
+    assert (kept / "cm.slow.pcap").read_bytes() == b"frames"
+    assert (kept / "conform-qemu.xml").exists()
+
+
+@pytest.mark.parametrize("events, complaint", [
+    ([run_event(3), *FAILED[1:]], "a test has no result"),
+    (FAILED[:-1], "the program broke off")])
+def test_a_conformance_run_with_other_faults_is_not_repeated(
+        run: Run, monkeypatch: pytest.MonkeyPatch, events: list[dict[str, Any]],
+        complaint: str) -> None:
+    suite = Suite(monkeypatch, events)
+    if complaint == "the program broke off":
+        junit = conform_report.junit
+
+        def broken(results: Any, facts: Any) -> bytes:
+            results.complaints.append(complaint)
+            return junit(results, facts)
+        monkeypatch.setattr(conform_report, "junit", broken)
+    assert conform_stage(run) == "qemu: status 1"
+    assert not any("--only" in words for words in suite.commands)
+
+
+# The end of the output
+
+def test_the_end_has_shares_reports_and_the_counts_last(run: Run) -> None:
+    run.counts = {"python": Counter(passed=40, skipped=2), "e2e": Counter(passed=10)}
+    run.counts["e2e"][screens.REPEATED] = 1
+    run.summaries = ["python: 40 passed, 2 skipped in 30.00s"]
+    run.repeated = ["e2e: passed when repeated: tests/e2e/test_a.py::test_b"]
+    run.reports = [testrun.LOGS / "python.xml", testrun.LOGS / "none.xml"]
+    run.reports[0].touch()
+    with show.console.capture() as captured:
+        testrun.show_summary(run, {"lint": 10, "python": 30, "e2e": 60},
+                             {"lint": "ruff: status 1\nmore"})
+    lines = [" ".join(line.split()) for line in captured.get().splitlines()]
+    assert lines[:3] == ["lint 10 s 10 % FAILED: ruff: status 1",
+                         "python 30 s 30 % passed: 40 passed, 2 skipped",
+                         "e2e 60 s 60 % passed: 10 passed, 1 passed when repeated"]
+    assert lines[4] == f"reports: python.xml in {testrun.LOGS}"
+    assert lines[-3:] == [
+        "python: 40 passed, 2 skipped in 30.00s",
+        "e2e: passed when repeated: tests/e2e/test_a.py::test_b",
+        "essd test: 50 passed, 0 failed, 2 skipped, 1 passed when repeated: FAILED in lint"]
+
+
+def test_the_counts_of_a_conformance_run_are_read() -> None:
+    last = told(run_event(3), event_of("a.x"), event_of("a.y", "na"), END).last_line
+    assert screens.conform_count(last) == {"passed": 1, "failed": 0, "skipped": 1,
+                                           "errors": 1}
+    assert screens.conform_count("lint: passed") == Counter()
