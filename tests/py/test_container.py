@@ -32,7 +32,7 @@ def build(folder: Path, programs: list[str],
     binaries = folder / "bin"
     binaries.mkdir()
     for name in ("dirname", "readlink", "mktemp", "sed", "xargs", "tr", "rm", "basename", "sh",
-                 "echo"):
+                 "echo", "cp"):
         (binaries / name).symlink_to(f"/usr/bin/{name}")
     for name in programs:
         (binaries / name).write_text(FAKE_PYTHON if name == "python3" else FAKE)
@@ -66,7 +66,8 @@ def test_the_base_has_the_packages_that_the_launcher_installs(tmp_path: Path) ->
     log = (tmp_path / "log").read_text()
     (included,) = re.findall(r"^mmdebstrap .*--include=(\S+) bookworm", log, re.M)
     assert sorted(included.split(",")) == sorted(doctor.wanted_packages())
-    assert f"pip wheel --quiet --no-deps --wheel-dir {tmp_path}/context {paths.TOP}" in log
+    assert (f"pip wheel --quiet --no-deps --no-build-isolation --wheel-dir {tmp_path}/context "
+            f"{paths.TOP}") in log
 
 
 def test_a_missing_program_is_named_with_its_package(tmp_path: Path) -> None:
@@ -90,4 +91,33 @@ def test_what_the_recipe_copies_is_what_the_script_makes() -> None:
     script = (FOLDER / "build").read_text()
     copied = [rest.split()[0] for word, rest in instructions() if word in ("ADD", "COPY")]
     assert copied == ["base.tar", "essd-*.whl"]
+    assert [rest for word, rest in instructions() if word == "COPY"] == [
+        "essd-*.whl requirements.txt /tmp/"]
     assert "$context/base.tar" in script and "wheel --quiet" in script
+    assert 'requirements.txt" "$context/"' in script
+
+
+def test_every_python_package_is_checked_against_a_hash(tmp_path: Path) -> None:
+    """The image then installs its own wheel with what was checked, and asks nobody."""
+    build(tmp_path, ["mmdebstrap", "python3"], ESSD_CONTEXT=str(tmp_path / "context"))
+    made = next(rest for word, rest in instructions() if word == "RUN")
+    there = [line for line in made.split("&&") if "/pip" in line]
+    here = [line for line in (tmp_path / "log").read_text().splitlines()
+            if line.startswith("pip ")]
+    assert len(there) == len(here) == 2
+    for first, second in (there, here):
+        assert "--require-hashes --only-binary :all:" in first
+        assert "--no-index" in second or "--no-deps --no-build-isolation" in second
+
+
+def test_the_wheel_is_made_with_the_versions_of_the_ordinary_set_up() -> None:
+    def pinned(name: str) -> dict[str, list[str]]:
+        text = (paths.TOP / "tools/essd" / name).read_text().replace("\\\n", " ")
+        return {words[0].split("==")[0]: words for line in text.splitlines()
+                if (words := line.split()) and "==" in words[0]}
+
+    wheel, ordinary = pinned("wheel_requirements.txt"), pinned("requirements.txt")
+    assert all(words[1].startswith("--hash=sha256:") for words in wheel.values())
+    for name in wheel.keys() & ordinary.keys():
+        assert wheel[name][0] == ordinary[name][0]
+        assert set(wheel[name][1:]) <= set(ordinary[name][1:])

@@ -34,8 +34,12 @@ def run(*words: str | Path, timeout_s: int = 600, **env: str) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps",
-        "--disable-pip-version-check", "-w", folder, paths.TOP)
+    backend = tmp_path_factory.mktemp("backend")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    run(*pip, "install", "--require-hashes", "--only-binary", ":all:", "--target", backend,
+        "-r", paths.TOP / "tools/essd/wheel_requirements.txt")
+    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, paths.TOP,
+        PYTHONPATH=str(backend))
     (found,) = folder.iterdir()
     return found
 
