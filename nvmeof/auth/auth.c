@@ -78,6 +78,11 @@ static void prepare_failure(struct auth_session *session,
     }
 }
 
+void auth_withdraw(struct auth_session *session)
+{
+    prepare_failure(session, AUTH_FAILED_PROOF);
+}
+
 /* ---- Responses. */
 
 /*

@@ -94,6 +94,10 @@ size_t auth_answer_len(const struct auth_session *session);
  */
 void auth_answer(struct auth_session *session, uint8_t *buf);
 
+/** Prepare AUTH_Failure1 instead of the answer that is ready: the host's proof
+ * is void, because its entry has changed meanwhile. */
+void auth_withdraw(struct auth_session *session);
+
 /** Refuse the host, for a reason outside of the messages. */
 void auth_refuse(struct auth_session *session, enum auth_failure failure);
 

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
+#include "lib/crc32.h"
 
 enum {
     AUTH_SPSP0 = 41, /* byte offsets in the SQE */
@@ -80,6 +81,34 @@ static bool find_peer(const struct nvmf_target *target, uint16_t qpair,
         .least_hash = host.least_hash,
         .least_dh = host.least_dh,
     };
+    return true;
+}
+
+/* Whether the entry of a host has not changed since the first message of its
+ * session.  If it has, the host proves something that is no longer wanted. */
+static bool has_same_key(struct nvmf_auth *auth, const struct auth_peer *peer)
+{
+    const struct auth_key *key = peer->host_key;
+    uint32_t mark =
+        crc32_update((uint32_t)key->hash << 8 | key->len, key->bytes, key->len);
+
+    if (!auth->has_mark) {
+        auth->has_mark = true;
+        auth->key_mark = mark;
+    }
+    return auth->key_mark == mark;
+}
+
+/* The same for the queue's session, which is refused otherwise. */
+static bool find_session_peer(struct nvmf_target *target, uint16_t qpair,
+                              struct auth_peer *peer)
+{
+    struct nvmf_auth *auth = auth_of(target, qpair);
+
+    if (!find_peer(target, qpair, peer) || !has_same_key(auth, peer)) {
+        auth_refuse(&auth->session, AUTH_FAILED_PROOF);
+        return false;
+    }
     return true;
 }
 
@@ -219,6 +248,7 @@ static void begin_session(struct nvmf_target *target, uint16_t qpair,
     auth->end_us = target->now_us + WHOLE_MS * 1000ull;
     auth->is_again = is_again;
     auth->was_skipped = false;
+    auth->has_mark = false;
     auth->receive = NULL;
     auth->qpair = qpair;
     auth_start(&auth->session);
@@ -428,11 +458,21 @@ static uint16_t put_answer(struct nvmf_target *target, struct nvmf_request *req)
     return NVME_SC_SUCCESS;
 }
 
-/* The response goes first, because a failure ends the connection. */
+/*
+ * The response goes first, because a failure ends the connection.  A host that
+ * was removed from the list, or got another secret, since its last message
+ * learns that its proof is void.
+ */
 static void answer_receive(struct nvmf_target *target, struct nvmf_request *req)
 {
+    struct nvmf_auth *auth = auth_of(target, req->qpair);
     uint16_t qpair = req->qpair;
+    struct auth_peer peer;
 
+    if (auth->session.state == AUTH_SUCCESS1 &&
+        (!find_peer(target, qpair, &peer) || !has_same_key(auth, &peer))) {
+        auth_withdraw(&auth->session);
+    }
     request_complete(target, req, put_answer(target, req));
     conclude_session(target, qpair);
 }
@@ -454,12 +494,10 @@ uint16_t auth_send_execute(struct nvmf_target *target, struct nvmf_request *req)
     }
     auth = auth_of(target, qpair);
     request_read_data(req, 0, message, req->data_len);
-    if (find_peer(target, qpair, &peer)) {
+    if (find_session_peer(target, qpair, &peer)) {
         auth->sent_us = target->now_us;
         auth_message(&auth->session, &target->config.crypto, &peer, message,
                      req->data_len);
-    } else {
-        auth_refuse(&auth->session, AUTH_FAILED_PROOF);
     }
     if (target->auth_power == target->qpair[qpair].auth) {
         target->auth_power = NO_AUTH; /* The message came too early. */
@@ -544,10 +582,8 @@ static void end_power(struct nvmf_target *target, struct nvmf_auth *auth)
         target->ctrl[target->qpair[qpair].ctrl].seen_us = target->now_us;
     }
     note_turn(target, qpair);
-    if (find_peer(target, qpair, &peer)) {
+    if (find_session_peer(target, qpair, &peer)) {
         auth_end_power(&auth->session, &target->config.crypto, &peer);
-    } else {
-        auth_refuse(&auth->session, AUTH_FAILED_PROOF);
     }
     if (req != NULL && auth->session.state != AUTH_REFUSED) {
         auth->receive = NULL;

@@ -285,6 +285,46 @@ static void wrong_secret(struct conf *conf)
     remove_host(conf);
 }
 
+/* The host's entry changes when the drive has checked the Reply, but the host
+ * has not fetched Success1 yet. */
+static void changed_meanwhile(struct conf *conf)
+{
+    static const char *const changes[] = {
+        "host remove " HOST_NQN,
+        "host secret " HOST_NQN " " OTHER_SECRET,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        struct login *login;
+
+        add_host(conf, "");
+        login = open_login(conf, SECRET, "");
+        take_challenge(login, ALL_HASHES, DH_NULL);
+        send_message(login, make_reply(login));
+        run_console(conf, changes[i]);
+        receive_message(login);
+        expect_failure(login, AUTH_FAILED_PROOF);
+    }
+    remove_host(conf);
+}
+
+/* The same when the drive waits for Success2 of a host that asked for the
+ * drive's proof. */
+static void changed_before_success2(struct conf *conf)
+{
+    struct login *login;
+
+    add_host(conf, "");
+    login = open_login(conf, SECRET, DRIVE_SECRET);
+    prove_identity(login, DH_NULL);
+    run_console(conf, "host secret " HOST_NQN " " OTHER_SECRET);
+    auth_success2_emit(login->message, login->host.t_id);
+    send_message(login, AUTH_SUCCESS2_LEN);
+    nvmf_expect_gone(login->rc);
+    conf_expect_alive(conf);
+    remove_host(conf);
+}
+
 static void replay_reply(struct conf *conf)
 {
     uint8_t reply[BUFFER_LEN];
@@ -598,6 +638,12 @@ static const struct conf_test tests[] = {
          "other commands get Authentication Required before", commands_before),
     TEST("auth.wrong", "Base 2.0 8.13.5.4",
          "a host with a wrong secret is refused", wrong_secret),
+    TEST("auth.changed", "Base 2.0 8.13.5",
+         "a host whose entry changes after its Reply is refused",
+         changed_meanwhile),
+    TEST("auth.changed-later", "Base 2.0 8.13.5",
+         "a host whose entry changes before its Success2 is refused",
+         changed_before_success2),
     TEST("auth.replay", "Base 2.0 8.13.5.4",
          "the Reply of an earlier transaction is refused", replay_reply),
     TEST("auth.downgrade", "Base 2.0 8.13.5.2",
