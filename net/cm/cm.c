@@ -315,6 +315,11 @@ void cm_disconnect(struct cm_conn *conn)
     }
     ASSERT(conn->state == CM_CONN_ESTABLISHED ||
            conn->state == CM_CONN_REP_SENT);
+    if (conn->state == CM_CONN_REP_SENT) {
+        /* The peer may have forged its address, so whoever is there gets no
+         * more than one message for this. */
+        conn->max_retries = 0;
+    }
     conn->tid = cm_new_tid(conn->cm);
     enter_and_send(conn, CM_CONN_DREQ_SENT);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cm_lib.h"
+#include "lib/bytes.h"
 
 enum {
     FLOOD = 300,   /* more requests than there can be admin queues */
@@ -19,6 +20,7 @@ enum {
     PAUSE = 32,    /* requests of which the last is answered before more come */
     IDS = 16,
     ESTABLISHED = 200,
+    ENDED = 48, /* more than one address can have */
     HOSTS = 8,
     /* Longer than a connection may wait for Connect. */
     ESTABLISHED_END_US = 40000000,
@@ -126,6 +128,54 @@ static void many_queues(struct conf *conf)
     end_flood(conf);
 }
 
+struct end_wanted {
+    uint32_t first_id, last_id;
+};
+
+static bool is_dreq_of_flood(const struct packet *packet, const void *ctx)
+{
+    const struct end_wanted *wanted = ctx;
+
+    return packet->has_mad && packet->mad.attribute_id == CM_DREQ &&
+           get_be32(packet->cm + 4) >= wanted->first_id &&
+           get_be32(packet->cm + 4) <= wanted->last_id;
+}
+
+/*
+ * Whoever forges the address of a victim lets the target send to it.  The end
+ * of an unconfirmed connection is one message, whatever the REQ asks for.
+ */
+static void ends_once(struct conf *conf)
+{
+    struct rc *flood = rc_new(conf, &(struct rc_config){.peer = 1});
+    struct end_wanted wanted = {0x40000000, 0x40000000 + ENDED - 1};
+    unsigned int dreqs;
+
+    for (unsigned int i = 0; i < ENDED; i++) {
+        uint8_t private_data[CM_REQ_PRIVATE_LEN];
+        struct cm_req req;
+        struct cm_rej rej;
+
+        flood->qpn = 0x400000 + i;
+        flood->comm_id = wanted.first_id + i;
+        flood->tid++;
+        rc_make_req(flood, &req, private_data);
+        req.local_cm_timeout = 12; /* 17 ms */
+        req.remote_cm_timeout = 12;
+        req.max_cm_retries = 15;
+        rc_send_req(flood, &req);
+        (void)rc_take_answer(flood, &rej);
+    }
+    conf_pass(conf, FLOOD_END_US);
+    dreqs = conf_count(conf, is_dreq_of_flood, &wanted);
+    conf_check(conf, dreqs <= ENDED, "%u requests were answered with %u DREQs",
+               ENDED, dreqs);
+    conf_check(conf, !conf_target(conf)->is_virtual || dreqs != 0,
+               "no connection was ended early");
+    end_flood(conf);
+    rc_close(rc_open(conf, &(struct rc_config){0}));
+}
+
 /* Queue pairs of one address that are established, and send nothing: as many as
  * the drive has.  @param depth  entries of the SQ */
 static void establish_all(struct conf *conf, struct rc *flood)
@@ -205,6 +255,9 @@ static const struct conf_test tests[] = {
     TEST("half-open.many-queues", "NVMe-oF 1.1 7.3.6.4",
          "a host connects beside 1024 unconfirmed REQs for short I/O queues",
          many_queues),
+    TEST("half-open.ends-once", "IBTA Vol 1 12.9.7",
+         "the end of an unconfirmed connection is one message, not sixteen",
+         ends_once),
     TEST("established.one-source", "NVMe-oF 1.1 7.3.6.4",
          "hosts connect beside the established connections of one address that "
          "send no Connect",
