@@ -12,7 +12,10 @@
  *
  * Its units are pieces of: a header, a byte for each superblock, the planes
  * that have failed, and the map.  They have the number of the checkpoint, which
- * is a row number: rows with smaller numbers are in the checkpoint.
+ * is a row number: rows with smaller numbers are in the checkpoint.  Its
+ * stripes have parity, like those of data, so a checkpoint is loaded although a
+ * die has died since it was written.  The last stripe is completed with
+ * padding.
  *
  * This file decides when a checkpoint is written, and writes it.
  */
@@ -31,7 +34,9 @@ uint8_t *ftl_checkpoint_row_data(const struct ftl *ftl, uint32_t slot,
            ((size_t)slot * ftl->layout.row_units + unit) * FTL_UNIT_DATA;
 }
 
-/* Fill in a unit of a row: the next piece, or padding. */
+/* Fill in a unit of a row: the next piece, or padding.  The padding can be
+ * parsed, so that each die shows in its first wordline that it holds a
+ * checkpoint. */
 static void add_piece(struct ftl *ftl, struct ftl_request *request,
                       uint32_t index, uint32_t slot)
 {
@@ -47,7 +52,7 @@ static void add_piece(struct ftl *ftl, struct ftl_request *request,
     ftl_system_emit(
         &(struct ftl_system){
             .kind = FTL_KIND_CHECKPOINT,
-            .number = is_pad ? UINT32_MAX : checkpoint->pieces,
+            .number = is_pad ? (uint32_t)FTL_PLACES_MAX : checkpoint->pieces,
             .version = checkpoint->row,
             .row = checkpoint->row,
         },
@@ -58,34 +63,63 @@ static void add_piece(struct ftl *ftl, struct ftl_request *request,
                         .data = data, .meta = ftl->pad, .system = system});
 }
 
-/* Program the next row. @return false when it has no planes */
-static bool program_row(struct ftl *ftl, uint32_t slot)
+/* Fill in a unit of a row with parity. */
+static void add_parity(struct ftl *ftl, struct ftl_request *request,
+                       uint32_t index)
+{
+    struct ftl_flash_unit unit = {
+        .system = request->system[request->flash.num_units]};
+
+    ftl_parity_fill(ftl, ftl->checkpoint.writer.accumulator, index, &unit);
+    ftl_request_add(ftl, request, request->row * ftl->layout.row_units + index,
+                    &unit);
+}
+
+/* Fill in a row with pieces and parity, and program it. */
+static void send_row(struct ftl *ftl, struct ftl_request *request,
+                     uint32_t slot, uint8_t planes)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
-    struct ftl_request *request = ftl_request_take(ftl, FTL_REQUEST_CHECKPOINT);
-    uint8_t planes;
 
-    ASSERT(request != NULL);
-    request->row =
-        checkpoint->next * ftl->layout.superblock_rows + checkpoint->next_row++;
-    ftl_layout_row(&ftl->layout, request->row, &request->flash);
-    planes = ftl_good_planes(ftl, request->flash.block, request->flash.die);
-    if (planes == 0) {
-        ftl_request_free(ftl, request);
-        return false;
-    }
     request->flash.kind = FTL_FLASH_PROGRAM;
+    request->parity_planes = ftl_parity_planes(ftl, request->row);
     for (uint32_t i = 0; i < ftl->layout.row_units; i++) {
         struct ftl_flash_unit unit;
 
         ftl_layout_unit(&ftl->layout, i, &unit);
-        if ((planes & BIT(unit.plane)) != 0) {
+        if ((request->parity_planes & BIT(unit.plane)) != 0) {
+            add_parity(ftl, request, i);
+        } else if ((planes & BIT(unit.plane)) != 0) {
             add_piece(ftl, request, i, slot);
         }
     }
+    if (checkpoint->writer.accumulator != NULL) {
+        ftl_parity_add_row(ftl, checkpoint->writer.accumulator, request);
+    }
     checkpoint->requests++;
     ftl_request_send(ftl, request);
-    return true;
+}
+
+/* Program the next row, if it has planes. */
+static void program_row(struct ftl *ftl, uint32_t slot)
+{
+    struct ftl_stream *writer = &ftl->checkpoint.writer;
+    struct ftl_request *request = ftl_request_take(ftl, FTL_REQUEST_CHECKPOINT);
+    uint8_t planes;
+
+    ASSERT(request != NULL);
+    request->row = ftl_parity_row(ftl, writer->superblock, writer->next_row);
+    ftl_layout_row(&ftl->layout, request->row, &request->flash);
+    planes = ftl_good_planes(ftl, request->flash.block, request->flash.die);
+    if (planes == 0) {
+        ftl_request_free(ftl, request);
+    } else {
+        send_row(ftl, request, slot, planes);
+    }
+    writer->next_row++;
+    if (writer->next_row % ftl->layout.geometry.dies == 0) {
+        ftl_parity_close(ftl, writer);
+    }
 }
 
 void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
@@ -95,6 +129,9 @@ void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
     const struct ftl_flash_op *flash = &request->flash;
 
     ftl->checkpoint.requests--;
+    /* If the row has failed, all of the checkpoint is erased, so its parity
+     * need not be corrected. */
+    ftl_parity_row_done(ftl, request, FTL_FLASH_OK, 0);
     if (status != FTL_FLASH_OK) {
         ftl->checkpoint.has_failed = true;
         ftl->counters.program_errors++;
@@ -109,6 +146,33 @@ void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
     }
 }
 
+/* Whether all pieces have been programmed, and the last stripe is complete. */
+static bool is_complete(const struct ftl *ftl)
+{
+    return ftl->checkpoint.pieces == ftl_checkpoint_pieces(ftl) &&
+           ftl->checkpoint.writer.accumulator == NULL;
+}
+
+/* Program some rows. */
+static void program_rows(struct ftl *ftl, uint32_t rows)
+{
+    struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
+
+    for (uint32_t i = 0; i < rows && !is_complete(ftl); i++) {
+        if (checkpoint->writer.next_row == ftl->layout.superblock_rows) {
+            /* It does not fit. */
+            checkpoint->has_failed = i == 0;
+            return;
+        }
+        if (!ftl_parity_open(ftl, &checkpoint->writer)) {
+            /* The parity of the stripe before is still being programmed. */
+            ASSERT(i != 0);
+            return;
+        }
+        program_row(ftl, i);
+    }
+}
+
 /* Go on writing: a few rows at a time, each on another die. */
 static bool step_write(struct ftl *ftl)
 {
@@ -120,18 +184,11 @@ static bool step_write(struct ftl *ftl)
     if (checkpoint->requests != 0 || ftl->free_requests.count < rows) {
         return false;
     }
-    if (!checkpoint->has_failed &&
-        checkpoint->pieces != ftl_checkpoint_pieces(ftl)) {
-        for (uint32_t i = 0; i < rows; i++) {
-            if (checkpoint->next_row == ftl->layout.superblock_rows) {
-                /* It does not fit. */
-                checkpoint->has_failed = i == 0;
-                break;
-            }
-            (void)program_row(ftl, i);
-        }
+    if (!checkpoint->has_failed && !is_complete(ftl)) {
+        program_rows(ftl, rows);
         return true;
     }
+    ftl_parity_drop(&checkpoint->writer);
     if (!checkpoint->has_failed) {
         checkpoint->superblock = checkpoint->next;
         checkpoint->next = old;
@@ -224,7 +281,7 @@ static bool step_drain(struct ftl *ftl)
     checkpoint->is_last = false;
     checkpoint->next = ftl_superblock_take(ftl);
     checkpoint->row = ftl->next_row_number++;
-    checkpoint->next_row = 0;
+    checkpoint->writer = (struct ftl_stream){.superblock = checkpoint->next};
     checkpoint->pieces = 0;
     checkpoint->has_failed = false;
     checkpoint->state = FTL_CHECKPOINT_WRITING;

@@ -41,6 +41,7 @@ static bool find_checkpoint(struct ftl *ftl, uint64_t below)
     checkpoint->pieces = 0;
     checkpoint->is_header_good = false;
     checkpoint->is_at_end = false;
+    checkpoint->rebuilds = false;
     memset(checkpoint->is_taken, 0, ftl_checkpoint_pieces(ftl) / 8 + 1);
     return checkpoint->row != 0;
 }
@@ -88,12 +89,6 @@ void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
 
     checkpoint->requests--;
     checkpoint->free_rows |= BIT(request->op);
-    if (status == FTL_FLASH_DEAD) {
-        /* If the die died before the checkpoint was written, it holds none of
-         * the pieces. */
-        ftl_parity_die_is_dead(ftl, request->flash.die);
-        return;
-    }
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
         return;
@@ -119,6 +114,14 @@ static bool is_loaded(const struct ftl *ftl)
            ftl->checkpoint.pieces == ftl_checkpoint_pieces(ftl);
 }
 
+/* Whether the rows of a die are read in this pass: those that answer come
+ * first.
+ */
+static bool is_read(const struct ftl *ftl, uint32_t die)
+{
+    return ftl->parity.dead_dies[die] == ftl->checkpoint.rebuilds;
+}
+
 /* @return whether there was a row to read */
 static bool load_rows(struct ftl *ftl)
 {
@@ -139,7 +142,7 @@ static bool load_rows(struct ftl *ftl)
         ftl_layout_row(&ftl->layout, request->row, &request->flash);
         planes =
             ftl_mount_planes(ftl, request->flash.block, request->flash.die);
-        if (planes == 0 || ftl->parity.dead_dies[request->flash.die]) {
+        if (planes == 0 || !is_read(ftl, request->flash.die)) {
             ftl_request_free(ftl, request);
         } else {
             read_row(ftl, request, planes);
@@ -291,6 +294,23 @@ static bool accept_checkpoint(struct ftl *ftl)
     return true;
 }
 
+/*
+ * If a die died before the checkpoint was written, it holds none of the pieces.
+ * Otherwise, rebuild those that it holds.
+ * @return whether there may be any
+ */
+static bool begin_rebuilding(struct ftl *ftl)
+{
+    if (is_loaded(ftl) || ftl->checkpoint.rebuilds ||
+        ftl->parity.num_dead == 0) {
+        return false;
+    }
+    ftl->checkpoint.rebuilds = true;
+    ftl->checkpoint.is_at_end = false;
+    ftl->checkpoint.next_row = 0;
+    return true;
+}
+
 bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
@@ -301,6 +321,9 @@ bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done)
     }
     if (checkpoint->requests != 0) {
         return false;
+    }
+    if (begin_rebuilding(ftl)) {
+        return true;
     }
     if (is_loaded(ftl) && accept_checkpoint(ftl)) {
         *is_done = true;

@@ -97,7 +97,8 @@ static void spoil_sent_parity(struct ftl *ftl,
     for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
         struct ftl_request *request = &ftl->requests[i];
 
-        if (request->kind != FTL_REQUEST_ROW ||
+        if ((request->kind != FTL_REQUEST_ROW &&
+             request->kind != FTL_REQUEST_CHECKPOINT) ||
             ftl_parity_find(ftl, request->row) != sum) {
             continue;
         }

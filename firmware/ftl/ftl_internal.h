@@ -393,15 +393,17 @@ struct ftl_checkpoint {
     uint32_t superblock; /* holds the valid checkpoint, or FTL_NOWHERE */
     uint32_t next;       /* superblock that is written, erased or loaded */
     uint64_t row;        /* number: the checkpoint knows rows below it */
-    uint32_t next_row;   /* to be written or loaded, in superblock `next` */
-    uint32_t pieces;     /* number of pieces written or loaded so far */
-    uint8_t *is_taken;   /* one bit for each piece: it has been loaded */
-    uint32_t requests;   /* number of requests in progress */
-    uint32_t free_rows;  /* one bit for each row of `data` */
-    uint32_t opened;     /* superblocks opened since the last checkpoint */
-    uint8_t *table;      /* loaded: whether each superblock was closed */
-    uint8_t *planes;     /* loaded: planes that have failed */
-    uint8_t *data;       /* contents of the rows in progress */
+    uint32_t next_row;   /* to be loaded, in superblock `next` */
+    bool rebuilds;       /* loading: only the rows of dead dies, from parity */
+    struct ftl_stream writer; /* the rows that are written, and their parity */
+    uint32_t pieces;          /* number of pieces written or loaded so far */
+    uint8_t *is_taken;        /* one bit for each piece: it has been loaded */
+    uint32_t requests;        /* number of requests in progress */
+    uint32_t free_rows;       /* one bit for each row of `data` */
+    uint32_t opened;          /* superblocks opened since the last checkpoint */
+    uint8_t *table;           /* loaded: whether each superblock was closed */
+    uint8_t *planes;          /* loaded: planes that have failed */
+    uint8_t *data;            /* contents of the rows in progress */
 };
 
 /* What a probe has found in the first wordline of a block, if not a row number.

@@ -133,6 +133,14 @@ void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream)
     release_accumulator(at);
 }
 
+void ftl_parity_drop(struct ftl_stream *stream)
+{
+    if (stream->accumulator != NULL) {
+        stream->accumulator->is_used = false;
+        stream->accumulator = NULL;
+    }
+}
+
 void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
                      uint32_t index, struct ftl_flash_unit *unit)
 {

@@ -117,6 +117,9 @@ uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row);
 MUST_USE bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream);
 /** The stream's stripe takes no more rows. */
 void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream);
+/** The superblock of a stream is erased: its stripe needs no parity.  No row of
+ * it is in flight. */
+void ftl_parity_drop(struct ftl_stream *stream);
 /** Fill in the unit `index` of a row with parity. */
 void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
                      uint32_t index, struct ftl_flash_unit *unit);

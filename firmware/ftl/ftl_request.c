@@ -149,12 +149,14 @@ void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
             return; /* The request goes on with the next row. */
         }
         break;
+    case FTL_REQUEST_LOAD:
+        ftl_checkpoint_load_done(ftl, request, status);
+        break;
     case FTL_REQUEST_FREE:
     case FTL_REQUEST_ROW:
     case FTL_REQUEST_ERASE:
     case FTL_REQUEST_SCRUB:
     case FTL_REQUEST_PROBE:
-    case FTL_REQUEST_LOAD:
     case FTL_REQUEST_CHECKPOINT:
     case FTL_REQUEST_WIPE:
         ASSERT(false);
@@ -214,6 +216,7 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
     case FTL_REQUEST_MOVE:
     case FTL_REQUEST_SCAN:
     case FTL_REQUEST_REPAIR:
+    case FTL_REQUEST_LOAD:
         end_read(ftl, request, status);
         return;
     case FTL_REQUEST_SCRUB:
@@ -235,9 +238,6 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
         if (ftl_mount_probe_done(ftl, request, status)) {
             return; /* It goes on with the next block. */
         }
-        break;
-    case FTL_REQUEST_LOAD:
-        ftl_checkpoint_load_done(ftl, request, status);
         break;
     case FTL_REQUEST_CHECKPOINT:
         ftl_checkpoint_row_done(ftl, request, status, failed_planes);

@@ -320,6 +320,9 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
     case FTL_REQUEST_SCAN:
     case FTL_REQUEST_REPAIR:
         return true; /* A mount does not know yet what the place holds. */
+    case FTL_REQUEST_LOAD:
+        return system->kind == FTL_KIND_CHECKPOINT &&
+               system->version == ftl->checkpoint.row;
     case FTL_REQUEST_PAGE:
         break;
     case FTL_REQUEST_FREE:
@@ -327,7 +330,6 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
     case FTL_REQUEST_ERASE:
     case FTL_REQUEST_SCRUB:
     case FTL_REQUEST_PROBE:
-    case FTL_REQUEST_LOAD:
     case FTL_REQUEST_CHECKPOINT:
     case FTL_REQUEST_WIPE:
         return false;
@@ -526,14 +528,21 @@ static void end_rescue(struct ftl *ftl, struct ftl_rescue *rescue)
     rescue->request = FTL_LIST_END;
 }
 
-static bool is_every_unit_good(const struct ftl_request *request)
+/* Whether units of a read must be rebuilt if they can be. */
+static bool has_bad_unit(const struct ftl_request *request)
 {
+    /* Erased rows follow the last one of a checkpoint. */
+    bool skips_erased = request->kind == FTL_REQUEST_LOAD;
+
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
-        if (request->units[i].status != FTL_UNIT_GOOD) {
-            return false;
+        uint8_t status = request->units[i].status;
+
+        if (status != FTL_UNIT_GOOD &&
+            !(skips_erased && status == FTL_UNIT_ERASED)) {
+            return true;
         }
     }
-    return true;
+    return false;
 }
 
 /* Start requests that wait while there is a free rescue. */
@@ -571,7 +580,7 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
     }
     /* If only single units are bad, FTL_MOUNT_REPAIR rebuilds them later. */
     return status == FTL_FLASH_DEAD ||
-           (request->kind != FTL_REQUEST_SCAN && !is_every_unit_good(request));
+           (request->kind != FTL_REQUEST_SCAN && has_bad_unit(request));
 }
 
 bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,

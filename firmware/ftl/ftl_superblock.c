@@ -154,6 +154,12 @@ void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
     ftl->superblocks[flash->block].erasures--;
 }
 
+/* Whether the stripes of a superblock that is opened now get parity. */
+static bool has_new_parity(const struct ftl *ftl)
+{
+    return ftl->layout.has_parity && ftl->parity.num_dead == 0;
+}
+
 uint32_t ftl_superblock_take(struct ftl *ftl)
 {
     uint32_t superblock = ftl_wear_find_free(ftl, FTL_STREAM_HOST);
@@ -161,6 +167,7 @@ uint32_t ftl_superblock_take(struct ftl *ftl)
     ASSERT(superblock != FTL_NOWHERE);
     ftl_superblock_enter(ftl, superblock, FTL_SUPERBLOCK_META);
     ftl->superblocks[superblock].is_erased = false;
+    ftl->superblocks[superblock].has_parity = has_new_parity(ftl);
     return superblock;
 }
 
@@ -203,7 +210,7 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     at->is_own = true;
     at->is_given_up = false;
     at->used_us = ftl->now_us;
-    at->has_parity = ftl->layout.has_parity && ftl->parity.num_dead == 0;
+    at->has_parity = has_new_parity(ftl);
     open->next_row = 0;
     open->is_ending = false;
     return true;

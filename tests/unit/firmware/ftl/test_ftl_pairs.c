@@ -511,7 +511,8 @@ static bool is_unprotected(const struct ftl *ftl, const struct run *run,
              at->is_suspect));
 }
 
-/* Whether the next start loads a checkpoint that names all contents. */
+/* Whether the next start loads a checkpoint that names all contents: its
+ * stripes have parity, unless a die had died before it was written. */
 static bool has_checkpoint(const struct ftl *ftl, const struct run *run)
 {
     uint32_t first = ftl->checkpoint.superblock * ftl->layout.superblock_units;
@@ -521,7 +522,9 @@ static bool has_checkpoint(const struct ftl *ftl, const struct run *run)
         return false;
     }
     for (uint32_t i = 0; i < ftl->layout.superblock_units; i++) {
-        if (is_lost(ftl, run, first + i)) {
+        if (is_lost(ftl, run, first + i) &&
+            (ftl->parity.num_dead != 0 ||
+             count_losses(ftl, run, first + i) > 1)) {
             return false;
         }
     }
