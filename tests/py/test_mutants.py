@@ -4,6 +4,7 @@
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,39 @@ def test_the_status_is_0_if_every_defect_fails_a_test(stand, capsys: pytest.Capt
     stand({1: "roce", 2: "roce"})
     assert mutants.command(conform.Options()) == 0
     assert "2 of 2 mutants killed" in capsys.readouterr().out
+
+
+def test_a_test_that_waits_for_a_processor_does_not_hang(tmp_path: Path,
+                                                         monkeypatch: pytest.MonkeyPatch):
+    """A program that is stopped could run: it is only slow, as on a busy machine."""
+    monkeypatch.setattr(mutants, "HANG_S", 0.4)
+    times = iter([(0, "R", 0.1)] * 8)
+    monkeypatch.setattr(mutants, "family", lambda process: [next(times, (0, "S", 0.1))])
+    program = tmp_path / "mutants_test_x"
+    program.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(1)\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    assert mutants.run_test(tmp_path, "test_x", 1).by == ""
+    program.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n")
+    monkeypatch.undo()
+    monkeypatch.setattr(mutants, "HANG_S", 0.4)
+    assert mutants.run_test(tmp_path, "test_x", 1).by == "hang"
+
+
+def test_the_time_of_a_program_is_that_of_its_children_too(tmp_path: Path,
+                                                           monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mutants, "HANG_S", 0.5)
+    program = tmp_path / "mutants_test_x"
+    program.write_text(f"#!{sys.executable}\nimport subprocess, sys\n"
+                       "child = subprocess.Popen([sys.executable, '-c', "
+                       "'while True: pass'])\n"
+                       f"open({str(tmp_path / 'child')!r}, 'w').write(str(child.pid))\n"
+                       "child.wait()\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    begin = time.monotonic()
+    assert mutants.run_test(tmp_path, "test_x", 1).by == "hang"
+    assert time.monotonic() - begin < 60
+    child = Path("/proc") / (tmp_path / "child").read_text()
+    assert not child.exists() or " Z " in (child / "stat").read_text()
 
 
 def test_a_run_that_was_interrupted_continues_where_it_stopped(

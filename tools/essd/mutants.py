@@ -43,10 +43,12 @@ SAMPLE_PRESET = "native"
 SAMPLE = 16         # defects of a sample: one to two minutes on two cores
 DEFECTS = paths.TOP / "tests/conformance/mutants/defects"
 AT_ONCE = 2
-# Tests run in virtual time, so one that takes this long in real time hangs, even
-# on a busy machine.
+# A test hangs that takes this long, although tests run in virtual time.  Its time
+# is that of its processes, or time in which none of them runs or could run: on a
+# busy machine a test may take any amount of real time.
 HANG_S = 90.0
 LOOK_S = 0.2
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 SURVIVED = "SURVIVED"
 FAILED = re.compile(r"^\[  FAILED  \] (?:\w+: )?(test_\w+)", re.M)
 
@@ -139,17 +141,41 @@ def judge(results: Results, status: int, said: str) -> Verdict:
     return Verdict("crash", f"{how} after {after}" + (f": {said}" if said else ""))
 
 
+def family(process: int) -> Iterator[tuple[int, str, float]]:
+    """Number, state and processor time of a process and of those it has started."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+        words = fields.split()
+        # Of its children that have ended, too.
+        yield process, words[0], sum(map(int, words[11:15])) * TICK_S
+        for child in Path(f"/proc/{process}/task/{process}/children").read_text(
+                encoding="utf-8").split():
+            yield from family(int(child))
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a process that may have ended, and those it has started."""
+    if process.poll() is None:
+        for number, _, _ in list(family(process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+
 def follow(process: "subprocess.Popen[bytes]", file: Path) -> int | None:
     """Wait for the exit status; None if no test has ended for HANG_S seconds."""
-    size, since = -1, time.monotonic()
+    size, used, asleep = -1, 0.0, 0.0
     while True:
         try:
             return process.wait(LOOK_S)
         except subprocess.TimeoutExpired:
+            found = list(family(process.pid))
             now = file.stat().st_size if file.exists() else 0
+            total = sum(seconds for _, _, seconds in found)
             if now != size:
-                size, since = now, time.monotonic()
-            elif time.monotonic() - since > HANG_S:
+                size, used, asleep = now, total, 0.0
+            if all(state not in "RD" for _, state, _ in found):
+                asleep += LOOK_S
+            if total - used + asleep > HANG_S:
                 return None
 
 
@@ -168,7 +194,7 @@ def run_one(program: Path, words: Sequence[str]) -> Verdict:
                 try:
                     status = follow(process, file)
                 finally:
-                    process.kill()
+                    end(process)
             log.seek(0)
             said = conform.cause_line(log.read())
         seconds = time.monotonic() - begin
@@ -198,16 +224,22 @@ def judge_test(test: str, status: int, said: str) -> Verdict:
 def run_test(folder: Path, test: str, number: int) -> Verdict:
     """Run the program of a test with a defect."""
     begin = time.monotonic()
-    try:
-        done = subprocess.run(
-            [folder / f"mutants_{test}"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True,
-            errors="replace", timeout=HANG_S,
-            env={**os.environ, "ESSD_MUTANT": str(number)})
-    except subprocess.TimeoutExpired:
-        return Verdict("hang", f"{test} did not end within {HANG_S:.0f} s", HANG_S)
-    verdict = judge_test(test, done.returncode, done.stdout)
-    return Verdict(verdict.by, verdict.reason, time.monotonic() - begin)
+    with tempfile.TemporaryDirectory(prefix="essd-mutant-") as temporary:
+        file = Path(temporary) / "log"
+        with open(file, "wb") as log, subprocess.Popen(
+                [folder / f"mutants_{test}"], stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, cwd=temporary,
+                env={**os.environ, "ESSD_MUTANT": str(number)}) as process:
+            try:
+                status = follow(process, file)
+            finally:
+                end(process)
+        said = file.read_text(encoding="utf-8", errors="replace")
+    seconds = time.monotonic() - begin
+    if status is None:
+        return Verdict("hang", f"no test of {test} ended within {HANG_S:.0f} s", seconds)
+    verdict = judge_test(test, status, said)
+    return Verdict(verdict.by, verdict.reason, seconds)
 
 
 def nand_words(tests: str) -> list[str]:
