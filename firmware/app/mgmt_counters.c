@@ -142,6 +142,13 @@ static void put_host_counters(struct json *out,
     json_number(out, "error-log-entries", counters->error_log_entries);
 }
 
+/* What SMART says of the drive's health now: it is no counter, but those who
+ * show "media-errors" have to show it beside. */
+static void put_health(struct json *out, const struct nvmf_target *target)
+{
+    json_number(out, "critical-warning", nvmf_target_critical_warning(target));
+}
+
 /* A drive with a NAND array does not use the media engine. */
 static void put_media_counters(struct json *out, const struct drive *drive)
 {
@@ -243,6 +250,7 @@ bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
     (void)args;
     (void)refusal;
     put_host_counters(out, nvmf_target_counters(drive->target));
+    put_health(out, drive->target);
     put_media_counters(out, drive);
     if (drive->nand.ftl != NULL) {
         put_flash_use(out, &drive->nand_health);

@@ -10,6 +10,10 @@
 #include "nvmeof/target/fault.h"
 #include "nvmeof/wire/opcode.h"
 
+#define SECOND_NS UINT64_C(1000000000)
+
+enum { SENSOR_BUS = 2, TOO_HOT_C = 120 };
+
 static bool has_reply(void *ctx)
 {
     return strchr(machine_reply(&((struct bed *)ctx)->drive->machine), '\n') !=
@@ -319,6 +323,27 @@ static void test_counters_report_what_hosts_have_read_and_written(void **state)
     /* The last counter: nothing of the reply has been cut off. */
     expect_reply(&bed, request, "\"dropped-limited\":0}}}");
     host_disconnect(&bed.host->host);
+    bed_end(&bed);
+}
+
+static void test_counters_have_the_critical_warning_of_smart(void **state)
+{
+    static const char request[] =
+        "{\"v\":1,\"id\":1,\"request\":\"counters\"}\n";
+    struct bed bed;
+    int16_t *sensor;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    sensor =
+        &bed.drive->machine.i2c_wires[SENSOR_BUS].sensor[0].temperature_256;
+    expect_reply(&bed, request, "\"critical-warning\":0,");
+    *sensor = TOO_HOT_C * 256;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    expect_reply(&bed, request, "\"critical-warning\":2,"); /* temperature */
+    *sensor = 40 * 256;
+    native_world_pass(&bed.world, 2 * SECOND_NS);
+    expect_reply(&bed, request, "\"critical-warning\":0,");
     bed_end(&bed);
 }
 

@@ -17,6 +17,7 @@ class LookedAt(FakeSupervisor):
         super().__init__(name)
         self.reads = 1000
         self.grows = 50
+        self.critical_warning = 0
         self.rules: list[dict[str, Any]] = [
             {"name": "bad-start", "rule": "nvme do drop", "on": True, "matched": 4,
              "fired": 2}]
@@ -46,6 +47,7 @@ class LookedAt(FakeSupervisor):
             self.reads += self.grows
             return {"reads": self.reads, "writes": 7, "read-bytes": 4096 * self.reads,
                     "written-bytes": 8192, "media-errors": 0, "error-log-entries": 1,
+                    "critical-warning": self.critical_warning,
                     "media": MEDIA, "rnic": RNIC}
         return super().ask_drive(request)
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The cockpit over HTTP, in front of a fake supervisor: who may see it, and what it does."""
 
+import asyncio
+import contextlib
 import itertools
 import json
 import os
@@ -16,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from cockpit_site import Site, cockpit
 from metrics_bed import LookedAt
 from prometheus_client.parser import text_string_to_metric_families
 
 from essd import cpu, paths
-from essd.cockpit import guard
+from essd.cockpit import guard, server, unproven
 
 NAMES = (f"pycockpit{os.getpid()}-{number}" for number in itertools.count())
 REFUSED = guard.REFUSED.encode()
@@ -166,6 +169,95 @@ def test_a_name_is_accepted_only_for_loopback(listen: str, host: str, has: bool)
     assert guard.Hosts(listen, 80).has(host) is has
 
 
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the other side has ended this connection, of which nothing was read."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def test_requests_that_never_end_do_not_lock_the_cockpit(site: Fake) -> None:
+    """More of them than the cockpit accepts connections; none has a token."""
+    started = f"GET / HTTP/1.1\r\nHost: {site.host}\r\n".encode()
+    with contextlib.ExitStack() as stack:
+        held = []
+        for _ in range(2 * (server.PROVEN_MAX + unproven.UNPROVEN_MAX)):
+            held.append(stack.enter_context(
+                socket.create_connection(("127.0.0.1", site.port), 30)))
+            held[-1].sendall(started)
+        assert site.ask("GET", "/").status == 200
+        assert site.event()["frame"]
+        still = [not is_closed(connection) for connection in held]
+        # The last ones, and of them no more than the share of the unproven.
+        assert sum(still) <= unproven.UNPROVEN_MAX
+        assert still == sorted(still)
+
+
+class Bed:
+    """A cockpit's connections in front of an application that knows one path."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        monkeypatch.setattr(unproven, "UNPROVEN_S", seconds)
+
+    async def serve(self) -> tuple[asyncio.Server, int]:
+        config = uvicorn.Config(self.answer, http=unproven.connections(), interface="asgi3",
+                                lifespan="off", log_config=None)
+        config.load()
+        state = uvicorn.server.ServerState()
+        made = await asyncio.get_running_loop().create_server(
+            lambda: config.http_protocol_class(             # type: ignore[call-arg,operator]
+                config=config, server_state=state, app_state={}), "127.0.0.1", 0)
+        return made, made.sockets[0].getsockname()[1]
+
+    async def answer(self, scope: Any, _receive: Any, send: Any) -> None:
+        if scope["path"] == "/proves":
+            unproven.prove(scope)
+        await send({"type": "http.response.start", "status": 200,
+                    "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /other HTTP/1.1\r\nHost: x\r\n\r\n"])
+def test_a_connection_without_a_token_ends_however_much_it_sends(
+        monkeypatch: pytest.MonkeyPatch, first: bytes) -> None:
+    async def dribble() -> float:
+        server, port = await Bed(monkeypatch, 0.2).serve()
+        began = time.monotonic()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(first + b"GET / HTTP/1.1\r\n")
+        with contextlib.suppress(OSError):
+            while not reader.at_eof() and time.monotonic() - began < 30:
+                writer.write(b"X: y\r\n")
+                await writer.drain()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(reader.read(65536), 0.02)
+        writer.close()
+        server.close()
+        return time.monotonic() - began
+
+    assert 0.2 <= asyncio.run(dribble()) < 30
+
+
+def test_a_connection_that_has_shown_its_token_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask_twice() -> list[bytes]:
+        server, port = await Bed(monkeypatch, 0.1).serve()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        answers = []
+        for _ in range(2):
+            writer.write(b"GET /proves HTTP/1.1\r\nHost: x\r\n\r\n")
+            answers.append(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30))
+            await asyncio.sleep(0.3)        # longer than an unproven connection has
+        writer.close()
+        server.close()
+        return answers
+
+    assert [answer.split()[1] for answer in asyncio.run(ask_twice())] == [b"200", b"200"]
+
+
 # What it shows
 
 def test_an_event_has_the_frame_and_the_end_of_the_uart(site: Fake) -> None:
@@ -198,6 +290,15 @@ def test_the_page_never_makes_html_out_of_text() -> None:
         assert word not in script
     page = (Path(guard.__file__).parent / "page.html").read_text(encoding="utf-8")
     assert not re.search(r"\son\w+=|style=|<script>|<style>|https?://", page)
+
+
+def test_a_critical_warning_reaches_the_page(site: Fake) -> None:
+    site.supervisor.critical_warning = 4
+    try:
+        drive = site.event(holds=lambda event: event["frame"]["drives"]["drive"]["warnings"])
+        assert drive["frame"]["drives"]["drive"]["warnings"] == ["reliability"]
+    finally:
+        site.supervisor.critical_warning = 0
 
 
 def test_metrics_are_read_with_the_token_of_the_file(site: Fake) -> None:

@@ -71,15 +71,42 @@ def test_hostile_names_stay_text(shown: Shown) -> None:
     assert "hacked" not in page.run("document.title")
 
 
-def test_buttons_send_their_commands(shown: Shown) -> None:
+def click(page: chromium.Page, words: str, within: str = "main") -> None:
+    page.run(f"[...document.querySelectorAll({json.dumps(f'{within} button')})].find("
+             f"(button) => button.textContent === {json.dumps(words)}).click()")
+
+
+def test_buttons_send_their_commands_once_the_question_is_answered(shown: Shown) -> None:
     page, _, supervisor = shown
-    for words in ("Cut power", "Reset", "Pull", "Turn off"):
-        page.run("[...document.querySelectorAll('button')].find((button) => "
-                 f"button.textContent === {json.dumps(words)}).click()")
+    for words in ("Cut power", "Reset", "Pull"):
+        click(page, words)
+        assert page.run("document.querySelector('#question').open")
+        click(page, "Cancel", "#question")
+    assert not {"power-cut", "reset", "port"} & {request["command"]
+                                                for request in supervisor.asked}
+    for words in ("Cut power", "Reset", "Pull"):
+        click(page, words)
+        click(page, words, "#question")
+    click(page, "Turn off")
     page.until("document.querySelector('#faults').textContent.includes('Turn on')")
     asked = [request["command"] for request in supervisor.asked]
     assert {"power-cut", "reset", "port"} <= set(asked)
     assert {"command": "port", "port": 0, "plugged": False} in supervisor.asked
+
+
+def test_without_the_supervisor_the_page_says_since_when(shown: Shown) -> None:
+    page, _, supervisor = shown
+    socket = supervisor.folder / "control.sock"
+    socket.rename(supervisor.folder / "away.sock")
+    try:
+        page.until("!document.querySelector('#lost').hidden")
+        assert text_of(page, "#lost").startswith("No answer since ")
+        assert "running" not in text_of(page, "#parts")
+        assert page.run("getComputedStyle(document.querySelector('main')).filter") != "none"
+    finally:
+        (supervisor.folder / "away.sock").rename(socket)
+    page.until("document.querySelector('#lost').hidden")
+    assert "running" in text_of(page, "#parts")
 
 
 def test_nothing_of_the_page_violates_its_policy(shown: Shown) -> None:

@@ -198,6 +198,7 @@ def test_the_fields_of_the_native_bench_are_those_that_are_documented(
 def test_the_fields_of_top_are_those_that_are_documented(lab) -> None:
     with LookedAt("looked-at") as looked_at:
         looked_at.parts["drive"]["restarts"] = ["watchdog"]
+        looked_at.critical_warning = 4
         check("top", run("top", "--json", "--name", "looked-at"))
 
 

@@ -172,6 +172,39 @@ def test_what_a_drive_said_before_it_failed_is_shown(supervisor: LookedAt) -> No
     assert "queue-pairs" not in drive
 
 
+@pytest.mark.parametrize(("warning", "names", "shown"), [
+    (0, [], "ok"), (4, ["reliability"], "reliability"),
+    (0x89, ["spare", "read-only", "bit-7"], "spare, read-only, bit-7")])
+def test_a_critical_warning_of_smart_is_shown_beside_the_media_errors(
+        supervisor: LookedAt, warning: int, names: list[str], shown: str) -> None:
+    supervisor.critical_warning = warning
+    frame = metrics.Collector(Instance(NAME)).frame()
+    assert frame["drives"]["drive"]["warnings"] == names
+    columns = {str(column.header): list(column.cells) for column in
+               top.drives_table(frame).columns}
+    assert str(columns["SMART"][0]) == shown
+    found = {family.name: family.samples for family in metrics_text.counters(frame)}
+    assert [sample.labels["warning"] for sample in found["essd_critical_warning"]
+            if sample.value] == names
+
+
+def test_a_drive_that_does_not_answer_has_no_known_warning(supervisor: LookedAt) -> None:
+    def fail(_request: object) -> None:
+        raise ValueError("the firmware does not answer")
+
+    supervisor.replies["mgmt"] = fail
+    frame = metrics.Collector(Instance(NAME)).frame()
+    assert frame["drives"]["drive"]["warnings"] is None
+    assert "essd_critical_warning" not in metrics_text.text(frame).decode().replace(
+        "# HELP essd_critical_warning", "").replace("# TYPE essd_critical_warning", "")
+
+
+@pytest.mark.parametrize(("value", "shown"), [
+    (0, "0 B"), (999.4, "999 B"), (999.7, "1.0 kB"), (99.97, "100 B"), (18400, "18.4 kB")])
+def test_a_number_has_at_most_four_digits(value: float, shown: str) -> None:
+    assert top.short(value, "B") == shown
+
+
 def flash_frame(written: int) -> dict[str, Any]:
     counters = {"reads": 0, "writes": 1, "read-bytes": 0, "written-bytes": written,
                 "media-errors": 0, "error-log-entries": 0, "media": {}, "rnic": {},
@@ -179,7 +212,7 @@ def flash_frame(written: int) -> dict[str, Any]:
                 "nand": {"units-programmed": 9},
                 "flash": {"written-bytes": 9 * 4096, "erased-blocks": 24,
                           "failed-blocks": 2, "spare-percent": 97}}
-    return {"drives": {"drive": {"why": "", "counters": counters}}}
+    return {"drives": {"drive": {"why": "", "counters": counters, "warnings": None}}}
 
 
 def test_write_amplification_is_what_the_flash_has_written_for_each_byte_of_hosts(

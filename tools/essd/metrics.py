@@ -48,6 +48,19 @@ def write_amplification(counters: dict[str, Any]) -> float | None:
     return float(counters["flash"]["written-bytes"] / counters["written-bytes"])
 
 
+# The bits of SMART's critical warning, as the drive's firmware sends them.
+WARNINGS = {1: "spare", 2: "temperature", 4: "reliability", 8: "read-only",
+            16: "volatile-memory"}
+
+
+def warnings(counters: dict[str, Any]) -> list[str] | None:
+    """Names of SMART's critical warnings; None if the drive has not said."""
+    found = counters.get("critical-warning")
+    if found is None:
+        return None
+    return [WARNINGS.get(1 << bit, f"bit-{bit}") for bit in range(8) if found >> bit & 1]
+
+
 def whole_table(drive: Instance, request: str, reply: dict[str, Any]) -> dict[str, Any]:
     """The rows of a table of the drive, whose first page is `reply`; `more` if there
     are more than are shown."""
@@ -163,12 +176,13 @@ class DriveLook:
         """The drive's part of a frame, from the replies to requests(); `why` says why
         something is missing."""
         found: dict[str, Any] = {"why": replies[-1].get("error", ""), "ports": [],
-                                 "counters": {}, "rates": {}}
+                                 "counters": {}, "rates": {}, "warnings": None}
         said = [reply["return"] for reply in replies if "return" in reply]
         found["ports"] = [self.port(number, state, now)
                           for number, state in zip(ports, said, strict=False)]
         if len(said) > len(ports):
             found["counters"] = counters = said[len(ports)]
+            found["warnings"] = warnings(counters)
             found["rates"] = {name: rate(counters[key], self.counters.get(key), now - self.at)
                               for name, key in DRIVE_RATES.items()}
             self.at, self.counters = now, counters

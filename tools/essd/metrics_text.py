@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (CounterMetricFamily, GaugeMetricFamily,
                                     InfoMetricFamily, Metric)
 
-from .metrics import write_amplification
+from .metrics import WARNINGS, write_amplification
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PART_STATES = ("off", "running", "crashed")
@@ -84,6 +84,8 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
     errors = counter("media_errors", "Media errors, over the drive's life.", ("drive",))
     log = counter("error_log_entries", "Entries of the error log, over the drive's life.",
                   ("drive",))
+    warning = gauge("critical_warning", "1 if SMART has this critical warning.",
+                    ("drive", "warning"))
     media = counter("media_events", "Counters of the media engine since the power is on.",
                     ("drive", "counter"))
     rnic = counter("rnic_events", "Counters of the RNIC since the power is on.",
@@ -107,6 +109,9 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
         data.add_metric([name, "write"], found["written-bytes"])
         errors.add_metric([name], found["media-errors"])
         log.add_metric([name], found["error-log-entries"])
+        if drive["warnings"] is not None:
+            for word in dict.fromkeys((*WARNINGS.values(), *drive["warnings"])):
+                warning.add_metric([name, word], float(word in drive["warnings"]))
         for family, key in ((media, "media"), (rnic, "rnic")):
             for word, value in found[key].items():
                 family.add_metric([name, word], value)
@@ -118,7 +123,7 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
         for word, value in (found["nand"] | found["ftl"]).items():
             if word != "free-superblocks":
                 flash.add_metric([name, word], value)
-    yield from (answers, commands, data, errors, log, media, rnic, flash, free, more,
+    yield from (answers, commands, data, errors, log, warning, media, rnic, flash, free, more,
                 spare)
 
 

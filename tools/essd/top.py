@@ -29,10 +29,10 @@ def short(value: float | None, unit: str = "") -> str:
     if value is None:
         return "-"
     for prefix in ("", "k", "M", "G"):
-        if abs(value) < 1000 or prefix == "G":
+        if abs(value) < 999.5 or prefix == "G":
             break
         value /= 1000
-    words = f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
+    words = f"{value:.0f}" if value >= 99.95 or value == int(value) else f"{value:.1f}"
     return f"{words} {prefix}{unit}".rstrip() if unit else words + prefix
 
 
@@ -44,6 +44,13 @@ def state_text(part: dict[str, Any]) -> Text:
     if part["halted"]:
         words, style = f"{words}, halted", "yellow"
     return Text(show.printable(f"{words} {part['why']}".strip()), style)
+
+
+def health_text(warnings: list[str] | None) -> Text:
+    """What SMART's critical warning says of a drive."""
+    if warnings is None:
+        return Text("-")
+    return Text(", ".join(warnings), "bold red") if warnings else Text("ok", "green")
 
 
 def parts_table(frame: dict[str, Any]) -> Table:
@@ -59,13 +66,14 @@ def parts_table(frame: dict[str, Any]) -> Table:
 
 def drives_table(frame: dict[str, Any]) -> Table:
     table = grid("drive", ">read IOPS", ">write IOPS", ">read B/s", ">write B/s", ">hosts",
-                 ">queues", ">in flight", ">media errors", "")
+                 ">queues", ">in flight", ">media errors", "SMART", "")
     for name, drive in frame["drives"].items():
         rates, status = drive["rates"], drive.get("status", {})
         flying = sum(row["in-flight"] for row in drive.get("queue-pairs", {}).get("rows", []))
         table.add_row(name, *(short(rates.get(key)) for key in metrics.DRIVE_RATES),
                       str(status.get("controllers", "-")), str(status.get("queue-pairs", "-")),
                       str(flying), str(drive["counters"].get("media-errors", "-")),
+                      health_text(drive["warnings"]),
                       Text(show.printable(drive["why"]), "yellow"))
     return table
 

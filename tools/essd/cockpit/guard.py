@@ -22,10 +22,13 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .unproven import prove
+
 TOKEN_BYTES = 32
 SESSIONS_MAX = 32
 LOGIN = "/login"
 METRICS = "/metrics"
+FOUND = 303             # the answer to the right token
 REFUSED = "No access: open the link that essd cockpit has printed.\n"
 HEADERS = {
     "Content-Security-Policy":
@@ -124,6 +127,8 @@ class Guard:
             await send(message)
 
         answer = self.answer(scope)
+        if answer is None or answer.status_code == FOUND:
+            prove(scope)
         await (answer or self.app)(scope, receive, send_safe)
 
     def answer(self, scope: Scope) -> Response | None:
@@ -169,8 +174,8 @@ class Guard:
         session = self.keys.exchange(query.get("token", [""])[0])
         if not session:
             if self.keys.knows(self.session(scope)):    # the link once more
-                return RedirectResponse("/", 303)
+                return RedirectResponse("/", FOUND)
             return PlainTextResponse(REFUSED, 403)
-        response = RedirectResponse("/", 303)
+        response = RedirectResponse("/", FOUND)
         response.set_cookie(self.cookie, session, httponly=True, samesite="strict", path="/")
         return response

@@ -13,18 +13,36 @@ const by_id = (id) => document.getElementById(id);
 
 /* ---- Numbers and states as text. */
 
-function short_number(value, unit) {
-    if (value === null || value === undefined) {
-        return "–";
-    }
-    for (const prefix of ["", "k", "M", "G"]) {
-        if (Math.abs(value) < 1000 || prefix === "G") {
-            const digits = value >= 100 || Number.isInteger(value) ? 0 : 1;
-            return `${value.toFixed(digits)} ${prefix}${unit || ""}`.trim();
-        }
+function dash_unless_known(value, show) {
+    return value === null || value === undefined ? "–" : show(value);
+}
+
+function digits_of(value) {
+    return Number.isInteger(value) || Math.abs(value) >= 99.95 ? value.toFixed(0)
+                                                               : value.toFixed(1);
+}
+
+/* In the largest of the units, each a thousand times the one before, of which
+ * the value has at least one. */
+function scaled(value, units) {
+    let at = 0;
+
+    while (at < units.length - 1 && Math.abs(value) >= 999.5) {
         value /= 1000;
+        at += 1;
     }
-    return "";
+    return `${digits_of(value)} ${units[at]}`.trim();
+}
+
+/* A number of something; `unit` is "" or a unit that takes a prefix, such as B/s. */
+function short_number(value, unit = "") {
+    return dash_unless_known(value, (known) =>
+        scaled(known, ["", "k", "M", "G"].map((prefix) => prefix + unit)));
+}
+
+/* A time in microseconds, whose unit has a prefix already. */
+function short_time(value_us) {
+    return dash_unless_known(value_us, (known) => scaled(known, ["µs", "ms", "s"]));
 }
 
 function state_of(part) {
@@ -83,7 +101,8 @@ function keep_children(parent, keys, create) {
 
 /*
  * Show rows: {key, cells}.  A cell is a text, a number, {text, style}, or
- * {button, action}.
+ * {button, action, question}: the page asks a question that is not "" before it
+ * sends the action.
  */
 function show_table(id, headings, rows) {
     const table = by_id(id);
@@ -117,6 +136,7 @@ function show_cell(element, cell) {
         const button = element.firstElementChild || make("button", "", element);
 
         button.action = cell.action;
+        button.question = cell.question || "";
         set_text(button, cell.button);
     } else if (cell !== null && typeof cell === "object") {
         set_text(element, cell.text, cell.style);
@@ -162,8 +182,9 @@ function draw_chart(canvas, series) {
     });
 }
 
-/* A row with a name, two values and a chart of their past. */
-function make_chart(parent, name, unit, words) {
+/* A row with a name, two values, which `show` makes a text of, and a chart of
+ * their past. */
+function make_chart(parent, name, show, words) {
     const row = make("div", "chart", parent);
     const values = make("div", "values", row);
     const title = make("b", "", values);
@@ -179,7 +200,7 @@ function make_chart(parent, name, unit, words) {
         now.forEach((value, i) => {
             past[i].push(value);
             past[i].splice(0, past[i].length - POINTS);
-            set_text(lines[i], `${words[i]} ${short_number(value, unit)}`);
+            set_text(lines[i], `${words[i]} ${show(value)}`);
         });
         draw_chart(canvas, past);
     };
@@ -196,14 +217,29 @@ function make_drive(name) {
     card.power = make("button", "", head);
     card.reset = make("button", "", head);
     card.reset.action = {do: "reset", part: name};
+    card.reset.question = `Reset ${name}? Its hosts lose their connections until the ` +
+        "firmware has started again. No data is lost.";
     card.reset.textContent = "Reset";
+    card.health = make("div", "", card);
     card.identity = make("div", "identity", card);
     card.facts = make("div", "facts", card);
-    card.iops = make_chart(card, "IOPS", "", ["read", "write"]);
-    card.bytes = make_chart(card, "Throughput", "B/s", ["read", "write"]);
-    card.latency_read = make_chart(card, "Latency of reads", "µs", ["read p50", "p99"]);
-    card.latency_write = make_chart(card, "Latency of writes", "µs", ["write p50", "p99"]);
+    card.iops = make_chart(card, "IOPS", (value) => short_number(value), ["read", "write"]);
+    card.bytes = make_chart(card, "Throughput", (value) => short_number(value, "B/s"),
+                            ["read", "write"]);
+    card.latency_read = make_chart(card, "Latency of reads", short_time, ["read p50", "p99"]);
+    card.latency_write = make_chart(card, "Latency of writes", short_time,
+                                    ["write p50", "p99"]);
     return card;
+}
+
+/* `warnings` are those of SMART; null if the drive has not told. */
+function show_health(card, warnings) {
+    const is_warned = Boolean(warnings && warnings.length);
+    const text = is_warned ? `SMART has a critical warning: ${warnings.join(", ")}`
+        : warnings ? "SMART: no critical warning" : "";
+
+    set_text(card.health, text, is_warned ? "bad" : "good");
+    card.classList.toggle("warned", is_warned);
 }
 
 function show_drive(card, name, part, drive) {
@@ -213,9 +249,14 @@ function show_drive(card, name, part, drive) {
     const is_on = part.state === "running";
 
     set_text(card.state, state.text, state.style);
-    card.power.action = {do: "power", part: name, on: !is_on};
-    set_text(card.power, is_on ? "Cut power" : "Power on");
-    card.reset.hidden = !is_on;
+    if (part.state !== "unknown") {
+        card.power.action = {do: "power", part: name, on: !is_on};
+        card.power.question = is_on ? `Cut the power of ${name} at once? Data that was ` +
+            "not flushed is lost." : "";
+        set_text(card.power, is_on ? "Cut power" : "Power on");
+        card.reset.hidden = !is_on;
+    }
+    show_health(card, drive.warnings);
     set_text(card.identity, status.serial ?
         `${status.model}, serial ${status.serial}, firmware ${status.firmware}, ` +
         `boot ${status.boot}, up ${Math.round(status["uptime-ms"] / 1000)} s` : "");
@@ -278,6 +319,8 @@ function show_tables(frame) {
             cable.plugged ? {text: "plugged", style: "good"}
                           : {text: "unplugged", style: "bad"},
             {button: cable.plugged ? "Pull" : "Plug",
+             question: cable.plugged ? `Pull the cable from ${cable.ends[0]} to ` +
+                 `${cable.ends[1]}? Connections through it end.` : "",
              action: {do: "cable", number: cable.number, on: !cable.plugged}}]})));
     show_table("parts", ["part", "state", "CPU %", "MiB", "restarts", "PID"],
         Object.entries(frame.parts).map(([name, part]) => ({key: name, cells: [
@@ -296,12 +339,15 @@ function show_tables(frame) {
             key: `${name} ${rule.name}`, cells: [
                 name, rule.name, rule.rule, rule.matched, rule.fired,
                 {button: rule.on ? "Turn off" : "Turn on",
+                 question: rule.on ? "" : `Turn on the fault rule ${rule.name} of ${name}? ` +
+                     `It makes things fail: ${rule.rule}`,
                  action: {do: "fault", part: name, name: rule.name, on: !rule.on}}]}))));
     show_table("neighbours", ["port", "system", "chassis", "its port"],
         of_drives(frame, (drive, name) => (drive.neighbours || []).flatMap((entry) =>
             entry.neighbours.map((found, i) => ({key: `${name}:${entry.port} ${i}`, cells: [
                 `${name}:${entry.port}`, found.system, found.chassis, found.port]})))));
     show_table("media", ["drive", "counter", "value"], counted(frame, "media"));
+    show_table("flash", ["drive", "counter", "value"], counted(frame, "flash"));
     show_table("rnic", ["drive", "counter", "value"], counted(frame, "rnic"));
     show_table("pools", ["drive", "pool", "used", "of"],
         of_drives(frame, (drive, name) => Object.entries(drive.pools || {}).filter(
@@ -393,38 +439,110 @@ async function act(action) {
     }
 }
 
+/*
+ * What the page shows is true while frames come.  Without them, it says since when
+ * and why, and shows no part as running and nothing in colour.
+ */
+const SILENT_MS = 10000;        // without a frame; a slow one comes within 5 s
+let last_event = null;          // that had a frame
+let last_at = null;             // when it came; null: none has come yet
+let is_lost = false;
+
+function lose(why) {
+    const since = last_at === null ? ""
+        : ` since ${new Date(last_at).toLocaleTimeString()}; the values below are of then`;
+
+    set_text(by_id("lost"), `No answer${since}: ${why}`);
+    if (!is_lost) {
+        is_lost = true;
+        by_id("lost").hidden = false;
+        document.body.classList.add("lost");
+        if (last_event !== null) {
+            take_frame(without_states(last_event));
+        }
+        enable_buttons(false);
+    }
+}
+
+function find_again() {
+    if (is_lost) {
+        is_lost = false;
+        by_id("lost").hidden = true;
+        document.body.classList.remove("lost");
+        enable_buttons(true);
+    }
+}
+
+/* The same frame, of which nobody knows any more in which state its parts are. */
+function without_states(event) {
+    const frame = event.frame, parts = {}, drives = {};
+
+    for (const [name, part] of Object.entries(frame.parts)) {
+        parts[name] = {...part, state: "unknown", why: "", halted: false};
+    }
+    for (const [name, drive] of Object.entries(frame.drives)) {
+        drives[name] = {...drive, warnings: null, rates: {}, latency: {}};
+    }
+    return {...event, frame: {...frame, parts, drives}, trace: []};
+}
+
+/* Turn the page's buttons on or off; a question that is open is answered with no. */
+function enable_buttons(are_on) {
+    for (const button of document.querySelectorAll("main button")) {
+        button.disabled = !are_on;
+    }
+    if (!are_on && by_id("question").open) {
+        by_id("question").close();
+    }
+}
+
+function take_event(event, now_ms) {
+    if (event.frame) {
+        find_again();
+        [last_event, last_at] = [event, now_ms];
+        take_frame(event);
+    } else if (event.why) {
+        lose(event.why);
+    }
+    take_uart(event.uart || {});
+}
+
+function check_silence(now_ms) {
+    if (last_at !== null && !is_lost && now_ms - last_at > SILENT_MS) {
+        lose("the cockpit is silent");
+    }
+}
+
 function listen() {
     const source = new EventSource("/events");
 
-    source.onopen = () => { logs.clear(); choose_uart(); say(""); };
-    source.onerror = () => say("the cockpit does not answer");
-    source.onmessage = (message) => {
-        const event = JSON.parse(message.data);
-
-        if (event.frame) {
-            take_frame(event);
-        }
-        say_why(event.why);
-        take_uart(event.uart || {});
-    };
+    source.onopen = () => { logs.clear(); choose_uart(); };
+    source.onerror = () => lose("the cockpit does not answer");
+    source.onmessage = (message) => take_event(JSON.parse(message.data), Date.now());
+    setInterval(() => check_silence(Date.now()), 1000);
 }
 
-let last_why = "";
+/* ---- Questions before an action that disturbs something. */
 
-function say_why(why) {
-    if ((why || "") !== last_why) {
-        last_why = why || "";
-        say(last_why);
-    }
+function ask_before(button) {
+    const dialog = by_id("question");
+
+    set_text(by_id("question-text"), button.question);
+    set_text(by_id("question-yes"), button.textContent);
+    dialog.action = button.action;
+    dialog.showModal();
 }
 
 document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
 
-    if (button && button.action) {
+    if (button && button.action && button.question) {
+        ask_before(button);
+    } else if (button && button.action) {
         act(button.action);
     }
 });
+by_id("question-yes").addEventListener("click", () => act(by_id("question").action));
 by_id("uart-part").addEventListener("change", choose_uart);
 by_id("latency").addEventListener("change", (event) =>
     act({do: "latency", on: event.target.checked}));

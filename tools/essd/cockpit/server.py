@@ -25,6 +25,7 @@ from starlette.routing import Route
 from .. import metrics, metrics_text, show
 from ..errors import EssdError
 from ..instance import Instance
+from . import unproven
 from .actions import Actions
 from .guard import LOGIN, METRICS, Guard, Hosts, Keys
 from .tails import TraceTail, UartTails
@@ -32,6 +33,7 @@ from .tails import TraceTail, UartTails
 EVERY_S = 1.0
 FRESH_S = 2.0           # age of a frame that /metrics still shows
 CLIENTS_MAX = 16
+PROVEN_MAX = 64         # connections that have shown a token
 WAITING_MAX = 4         # events that a slow browser may be behind
 BODY_MAX = 4096
 FILES = {"/": ("page.html", "text/html"), "/page.js": ("page.js", "text/javascript"),
@@ -220,9 +222,10 @@ class Served:
             file.write(self.keys.bearer)
 
     async def serve(self) -> None:
-        config = uvicorn.Config(self.guard, http="h11", ws="none", lifespan="off",
-                                log_level="warning", access_log=False, server_header=False,
-                                limit_concurrency=64, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(self.guard, http=unproven.connections(), ws="none",
+                                lifespan="off", log_level="warning", access_log=False,
+                                server_header=False, timeout_graceful_shutdown=1,
+                                limit_concurrency=PROVEN_MAX + unproven.UNPROVEN_MAX + 1)
         polling = asyncio.create_task(self.cockpit.poll())
         try:
             await uvicorn.Server(config).serve(sockets=[self.listener])
