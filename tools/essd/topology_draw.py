@@ -19,7 +19,7 @@ from .topology import Cable, Drive, Host, Mark, Switch, Topology
 COLOURS = {"host": "cyan", "switch": "yellow", "drive": "green", "": "magenta"}
 FILLS = {"host": "#d6ecfa", "switch": "#fdf0c4", "drive": "#d9f2d9", "": "#f3dcf3"}
 ROWS = ("host", "switch", "drive", "")
-BOX_WIDTH, BOX_HEIGHT = 150, 44
+BOX_WIDTH, BOX_HEIGHT = 200, 44
 GAP_X, GAP_Y, MARGIN = 30, 90, 20
 
 
@@ -30,7 +30,18 @@ class Box:
     kind: str
     names: list[str]
     details: list[str]
-    cables: dict[str, list[str]] = field(default_factory=dict)  # by the far part's name
+    addresses: dict[int, list[str]] = field(default_factory=dict)   # by port
+
+    def port_text(self, port: int) -> str:
+        """A drive's port or a host's card, with its addresses."""
+        word = {"drive": "port", "host": "card"}[self.kind]
+        return " ".join([f"{word} {port}", ", ".join(self.addresses.get(port, []))]).rstrip()
+
+    @property
+    def facts(self) -> list[str]:
+        """All that is known of it, with the addresses of each port."""
+        return [*self.details, *(self.port_text(port) for port in sorted(self.addresses)
+                                 if self.addresses[port])]
 
     @property
     def title(self) -> str:
@@ -84,16 +95,29 @@ def words_of(cable: Cable) -> str:
     return " ".join(f"{key} {value}" for key, value in cable.words.items())
 
 
+@dataclass
+class Line:
+    """One or more cables between two boxes."""
+
+    words: list[str] = field(default_factory=list)      # settings of the cables
+    ports: dict[int, set[int]] = field(default_factory=dict)    # by the box's number
+
+    def ports_of(self, n: int, box: Box) -> list[str]:
+        """Where the cables are at this box: each port with its addresses."""
+        return [box.port_text(port) for port in sorted(self.ports.get(n, ()))]
+
+
 def details_of(found: Topology, name: str) -> list[str]:
-    """What is worth knowing of a part: addresses, size or memory."""
-    if name in found.drives:
-        drive = found.drives[name]
-        return [*([drive.size] if drive.size else []),
-                *(str(address) for port in drive.ports.values() for address in port)]
-    if name in found.hosts:
-        return [str(address) for card in found.hosts[name].cards.values()
-                for address in card]
-    return []
+    """What is worth knowing of a part besides its addresses."""
+    size = found.drives[name].size if name in found.drives else None
+    return [size] if size else []
+
+
+def addresses_of(found: Topology, name: str) -> dict[int, list[str]]:
+    """The addresses of each port of a drive, or of each card of a host."""
+    ports = (found.drives[name].ports if name in found.drives else
+             found.hosts[name].cards if name in found.hosts else {})
+    return {port: [str(address) for address in own] for port, own in ports.items()}
 
 
 def signature(found: Topology, name: str) -> object:
@@ -113,8 +137,12 @@ def boxes(found: Topology) -> list[Box]:
         if key in groups:
             groups[key].names.append(name)
             groups[key].details = range_of(groups[key].details, details_of(found, name))
+            more = addresses_of(found, name)
+            groups[key].addresses = {port: range_of(own, more.get(port, [])) for port, own
+                                     in groups[key].addresses.items()}
         else:
-            groups[key] = Box(found.kind(name), [name], details_of(found, name))
+            groups[key] = Box(found.kind(name), [name], details_of(found, name),
+                              addresses_of(found, name))
     for cable in found.cables:
         for end in cable.ends:
             if end.outside and ("", end.outside) not in groups:
@@ -128,19 +156,19 @@ def range_of(first: list[str], last: list[str]) -> list[str]:
             for one, other in zip(first, last, strict=False)]
 
 
-def lines_between(found: Topology, all_boxes: list[Box]) -> dict[tuple[int, int], list[str]]:
-    """Which boxes are connected, and the labels of their cables."""
+def lines_between(found: Topology, all_boxes: list[Box]) -> dict[tuple[int, int], Line]:
+    """Which boxes are connected, and by which cables."""
     place = {name: n for n, box in enumerate(all_boxes) for name in box.names}
-    lines: dict[tuple[int, int], list[str]] = {}
+    lines: dict[tuple[int, int], Line] = {}
     for cable in found.cables:
         near, far = sorted(cable.ends, key=lambda end: ROWS.index(found.kind(end.part)))
         key = (place[near.part or near.outside], place[far.part or far.outside])
-        label = lines.setdefault(key, [])
-        port = next((f"port {end.port}" for end in (far, near)
-                     if found.kind(end.part) == "drive"), "")
-        for word in (port, words_of(cable)):
-            if word and word not in label:
-                label.append(word)
+        line = lines.setdefault(key, Line())
+        for end, n in zip((near, far), key, strict=True):
+            if found.kind(end.part) in ("drive", "host"):
+                line.ports.setdefault(n, set()).add(end.port)
+        if cable.words and words_of(cable) not in line.words:
+            line.words.append(words_of(cable))
     return lines
 
 
@@ -157,23 +185,27 @@ def tree(found: Topology) -> Tree:
         if box.kind != "switch":
             continue
         branch = root.add(Text(box.title, COLOURS["switch"]))
-        for key, label in lines.items():
+        for key, line in lines.items():
             if n in key:
                 done.add(key)
-                other = all_boxes[key[0] if key[1] == n else key[1]]
-                branch.add(box_text(other, label))
-    for key, label in lines.items():
+                other = key[0] if key[1] == n else key[1]
+                branch.add(box_text(all_boxes[other], line.ports_of(other, all_boxes[other]),
+                                    line.words))
+    for key, line in lines.items():
         if key not in done:
-            branch = root.add(box_text(all_boxes[key[0]], []))
-            branch.add(box_text(all_boxes[key[1]], label))
+            near, far = (all_boxes[n] for n in key)
+            branch = root.add(box_text(near, line.ports_of(key[0], near), []))
+            branch.add(box_text(far, line.ports_of(key[1], far), line.words))
     return root
 
 
-def box_text(box: Box, label: list[str]) -> Text:
+def box_text(box: Box, ports: list[str], words_of_cables: list[str]) -> Text:
+    """A part as an entry of the tree: at these ports, by cables with these settings."""
     text = Text(box.title, COLOURS[box.kind])
     if len(box.names) > 1:
         text.append(f"  {len(box.names)} {box.kind}s", "default")
-    for words, style in ((label, "bold default"), (box.details, "dim default")):
+    for words, style in ((box.details, "dim default"), (ports, "bold default"),
+                         (words_of_cables, "default")):
         if words:
             text.append(f"  {', '.join(words)}", style)
     return text
@@ -206,7 +238,7 @@ def svg(found: Topology) -> str:
     at = [{"host": 0, "": 0, "drive": last}.get(box.kind, levels.get(box.names[0], 1))
           for box in all_boxes]
     rows = [[n for n, level in enumerate(at) if level == one] for one in sorted({*at})]
-    heights = [max(BOX_HEIGHT + 16 * len(all_boxes[n].details) for n in row) for row in rows]
+    heights = [max(BOX_HEIGHT + 16 * len(all_boxes[n].facts) for n in row) for row in rows]
     width = 2 * MARGIN + max(len(row) * (BOX_WIDTH + GAP_X) - GAP_X for row in rows)
     height = 2 * MARGIN + sum(heights) + GAP_Y * (len(rows) - 1)
     places: dict[int, tuple[float, float, float]] = {}      # centre x, top, bottom
@@ -214,15 +246,17 @@ def svg(found: Topology) -> str:
     for row, tall in zip(rows, heights, strict=True):
         step = (width - 2 * MARGIN) / len(row)
         for n, index in enumerate(row):
-            own = BOX_HEIGHT + 16 * len(all_boxes[index].details)
+            own = BOX_HEIGHT + 16 * len(all_boxes[index].facts)
             places[index] = (MARGIN + step * (n + 0.5), top, top + own)
         top += tall + GAP_Y
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
              f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
              'font-family="sans-serif" font-size="13">',
              '<rect width="100%" height="100%" fill="white"/>']
-    for (one, other), label in lines_between(found, all_boxes).items():
-        parts += line_svg(places[one], places[other], label)
+    for (one, other), line in lines_between(found, all_boxes).items():
+        ports = [f"port {port}" for n in (one, other) if all_boxes[n].kind == "drive"
+                 for port in sorted(line.ports.get(n, ()))]
+        parts += line_svg(places[one], places[other], [*ports, *line.words])
     for index, box in enumerate(all_boxes):
         parts += box_svg(box, *places[index])
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -262,7 +296,7 @@ def box_svg(box: Box, x: float, top: float, bottom: float) -> list[str]:
                  f'font-weight="bold" font-size="{size}">{title}</text>')
     kind = box.kind or "outside"
     many = f"{len(box.names)} {kind}s" if len(box.names) > 1 else kind
-    for n, words in enumerate([many, *box.details]):
+    for n, words in enumerate([many, *box.facts]):
         found.append(f'<text x="{x:.0f}" y="{top + 36 + 16 * n:.0f}" font-size="11" '
                      f'text-anchor="middle" fill="#444">{escape(words)}</text>')
     return found
