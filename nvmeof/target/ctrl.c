@@ -229,7 +229,7 @@ void ctrl_join(struct nvmf_target *target, uint8_t index, uint16_t qid,
     if (qid == 0) {
         ctrl_enter(ctrl, CTRL_DISABLED);
         ns_attach_new(target, ctrl);
-        order_count_ctrls(target);
+        order_count_ctrl(target, ctrl, true);
         return;
     }
     ASSERT(ctrl->qpair[qid] == NO_QPAIR);
@@ -443,7 +443,7 @@ void ctrl_release(struct nvmf_target *target, uint8_t index, bool was_joined)
     if (ctrl->qpair_count == 0 && ctrl->state == CTRL_ENDING) {
         ctrl_enter(ctrl, CTRL_FREE);
         target->ctrl_count--;
-        order_count_ctrls(target);
+        order_count_ctrl(target, ctrl, false);
     }
 }
 

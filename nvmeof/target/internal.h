@@ -227,7 +227,8 @@ MUST_USE bool order_enter_exclusive(struct nvmf_target *target,
                                     uint64_t first_lba, uint64_t count_blocks);
 void order_leave(struct nvmf_target *target, struct nvmf_request *req);
 void order_keep(struct nvmf_target *target);
-void order_count_ctrls(struct nvmf_target *target);
+void order_count_ctrl(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                      bool is_there);
 MUST_USE bool order_arrive(struct nvmf_target *target,
                            struct nvmf_request *req);
 void order_depart(struct nvmf_target *target, struct nvmf_request *req);

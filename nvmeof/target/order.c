@@ -509,39 +509,43 @@ static void keep_arrivals(struct nvmf_target *target)
     }
 }
 
-static bool is_writer(const struct nvmf_ctrl *ctrl)
-{
-    return ctrl_is(ctrl, CTRL_MAY_WRITE);
-}
-
-/* Whether two controllers belong to the same host. */
-static bool is_any_host_twice(const struct nvmf_target *target)
-{
-    for (uint8_t i = 1; i < NVMF_MAX_HOSTS; i++) {
-        for (uint8_t k = 0; is_writer(&target->ctrl[i]) && k < i; k++) {
-            if (is_writer(&target->ctrl[k]) &&
-                is_same_host(&target->ctrl[i], &target->ctrl[k])) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* A controller's host has proven its identity, or a controller was freed. */
-void order_count_ctrls(struct nvmf_target *target)
+/* How many further controllers the host of this one has.  Each change is one
+ * walk, so that nobody makes Connect slow by connecting often. */
+static uint32_t count_twins(const struct nvmf_target *target,
+                            const struct nvmf_ctrl *ctrl)
 {
     uint32_t count = 0;
 
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
-        count += is_writer(&target->ctrl[i]);
+        count += &target->ctrl[i] != ctrl && target->ctrl[i].is_ordered &&
+                 is_same_host(&target->ctrl[i], ctrl);
+    }
+    return count;
+}
+
+/* A controller's host has proven its identity (is_there), or a controller was
+ * freed, whether its host had proven its identity or not. */
+void order_count_ctrl(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                      bool is_there)
+{
+    uint32_t count = 0;
+
+    if (is_there != ctrl->is_ordered) {
+        uint32_t twins = count_twins(target, ctrl);
+
+        ctrl->is_ordered = is_there;
+        target->twins =
+            is_there ? target->twins + twins : target->twins - twins;
+    }
+    for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
+        count += ctrl_is(&target->ctrl[i], CTRL_MAY_WRITE);
     }
     if (count > 1) {
         order_keep(target);
     } else if (target->order.count == 0) {
         target->order.is_kept = false;
     }
-    if (is_any_host_twice(target)) {
+    if (target->twins != 0) {
         keep_arrivals(target);
     } else {
         target->arrivals.is_kept = false; /* nobody waits; the rest departs */

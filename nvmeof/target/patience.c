@@ -16,7 +16,15 @@
  */
 #include "nvmeof/target/internal.h"
 
-enum { CHECK_US = 1000000 };
+/* Each command for which a search is made may be behind thousands of others, so
+ * a turn of the main loop makes a few searches only. */
+enum { CHECK_US = 1000000, SOON_US = 1000, SEARCHES = 16 };
+
+/* Namespaces for whose commands others have waited too long. */
+struct overdue {
+    bool is_any;
+    bool is_listed[NVMF_MAX_NAMESPACES];
+};
 
 static bool is_transfer(const struct nvmf_request *req)
 {
@@ -28,11 +36,11 @@ static bool is_transfer(const struct nvmf_request *req)
  * End the queue pairs whose peers have yet to send or take the data of commands
  * that others wait for.
  *
- * @param ns  whose commands these are; NULL: any
- * @param is_awaited  only those for which a command waits in await.c
+ * @param all  of these namespaces, all commands; NULL: of any namespace
+ * @param awaited  of these, those for which a command waits in await.c
  */
-static void end_transfers(struct nvmf_target *target, const struct nvmf_ns *ns,
-                          bool is_awaited)
+static void end_transfers(struct nvmf_target *target, const struct overdue *all,
+                          const struct overdue *awaited)
 {
     for (uint16_t i = 0; i < NVMF_MAX_QPAIRS; i++) {
         bool is_waited_for = false;
@@ -41,9 +49,11 @@ static void end_transfers(struct nvmf_target *target, const struct nvmf_ns *ns,
              k++) {
             for (const struct nvmf_request *req = target->cid[i][k];
                  req != NULL; req = req->next_cid) {
-                is_waited_for |= is_transfer(req) && req->ns != NULL &&
-                                 (ns == NULL || req->ns == ns) &&
-                                 (!is_awaited || (req->holds & HOLDS_AWAITED));
+                is_waited_for |=
+                    is_transfer(req) && req->ns != NULL &&
+                    (all == NULL || all->is_listed[req->ns - target->ns] ||
+                     (awaited->is_listed[req->ns - target->ns] &&
+                      (req->holds & HOLDS_AWAITED)));
             }
         }
         if (is_waited_for) {
@@ -104,30 +114,64 @@ static bool is_over(uint8_t *patience)
     return *patience == NVMF_PATIENCE_S;
 }
 
+static void list_overdue_namespace(const struct nvmf_target *target,
+                                   struct overdue *overdue,
+                                   const struct nvmf_ns *ns)
+{
+    overdue->is_any = true;
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
+        overdue->is_listed[i] |= ns == NULL || ns == &target->ns[i];
+    }
+}
+
+/* Count a check for everything that waits. */
 static void check_waiting(struct nvmf_target *target)
 {
     struct ns_manager *manager = &target->manager;
-    const uint64_t limit_us = (uint64_t)(NVMF_PATIENCE_S - 1) * CHECK_US;
+    struct overdue all = {0}, awaited = {0};
 
     if ((manager->is_draining || manager->is_detaching) &&
         is_over(&manager->patience)) {
-        end_transfers(target, &target->ns[manager->job.nsid - 1],
-                      manager->is_detaching);
-    }
-    if (target->sanitize.req != NULL && is_over(&target->sanitize.patience)) {
-        end_transfers(target, NULL, false);
+        list_overdue_namespace(target, manager->is_detaching ? &awaited : &all,
+                               &target->ns[manager->job.nsid - 1]);
     }
     for (struct nvmf_request *req = target->awaiting.head; req != NULL;
          req = req->next) {
         if (is_over(&req->patience)) {
-            end_transfers(target, req->ns, true);
+            list_overdue_namespace(target, &awaited, req->ns);
         }
+    }
+    if (target->sanitize.req != NULL && is_over(&target->sanitize.patience)) {
+        end_transfers(target, NULL, NULL);
+    } else if (all.is_any || awaited.is_any) {
+        end_transfers(target, &all, &awaited);
     }
     for (struct nvmf_request *req = target->arrivals.waiting.head; req != NULL;
          req = req->next) {
-        if (is_over(&req->patience) && target->now_us >= limit_us) {
-            order_end_silent(target, req, target->now_us - limit_us);
+        target->has_overdue |= is_over(&req->patience);
+    }
+}
+
+/* End those for which some of the overdue commands wait on arrival.  They are
+ * looked at once in each second. */
+static void end_some(struct nvmf_target *target)
+{
+    const uint64_t limit_us = (uint64_t)(NVMF_PATIENCE_S - 1) * CHECK_US;
+    uint32_t left = SEARCHES;
+
+    target->has_overdue = false;
+    for (struct nvmf_request *req = target->arrivals.waiting.head;
+         req != NULL && target->now_us >= limit_us; req = req->next) {
+        if (req->patience < NVMF_PATIENCE_S) {
+            continue;
         }
+        if (left == 0) {
+            target->has_overdue = true;
+            return;
+        }
+        left--;
+        req->patience = NVMF_PATIENCE_S - 1;
+        order_end_silent(target, req, target->now_us - limit_us);
     }
 }
 
@@ -139,6 +183,7 @@ uint64_t patience_timer(struct nvmf_target *target)
     }
     if (!anything_waits(target)) {
         target->patience_us = 0;
+        target->has_overdue = false;
         return UINT64_MAX;
     }
     if (target->patience_us == 0) {
@@ -147,5 +192,8 @@ uint64_t patience_timer(struct nvmf_target *target)
         target->patience_us = target->now_us + CHECK_US;
         check_waiting(target);
     }
-    return target->patience_us;
+    if (target->has_overdue) {
+        end_some(target);
+    }
+    return target->has_overdue ? target->now_us + SOON_US : target->patience_us;
 }

@@ -179,6 +179,7 @@ struct nvmf_ctrl {
     uint8_t shst;       /* enum shutdown_status */
     uint8_t generation; /* upper half of the next CNTLID */
     bool is_discovery;
+    bool is_ordered; /* counted in target.twins: its host has proven itself */
     bool has_been_reset; /* CSTS.NSSRO */
     uint16_t cntlid;
     uint16_t portid;
@@ -495,7 +496,9 @@ struct nvmf_target {
     struct nvmf_queue wait_media;
     struct nvmf_order order;    /* of the writes that have their data */
     struct nvmf_order arrivals; /* of all that have arrived */
+    uint32_t twins;             /* pairs of controllers of the same host */
     uint64_t patience_us;       /* next check of patience.c; 0: nothing waits */
+    bool has_overdue;           /* patience.c goes on in the next turn */
     struct nvmf_scratch scratch;
     struct lba_status lba;
     struct nvmf_request *cid[NVMF_MAX_QPAIRS][CID_LISTS];
