@@ -109,14 +109,18 @@ CTEST_RESULT = re.compile(r"^ *\d+/\d+ +Test +#\d+: (\S+) \.* *(\S.*?) +([\d.]+)
 CTEST_BEGINS = re.compile(r"^ +Start +\d+: ")
 
 
+DEPTH = 3           # of the folders that have a line of their own: tests/unit/net
+
+
 def folders(listed: str, build: PurePath) -> dict[str, str]:
     """The folder of each test, from what `ctest --show-only=json-v1` prints."""
     found = {}
     for test in json.loads(listed)["tests"]:
         place = {one["name"]: one["value"] for one in test.get("properties", [])}
         folder = PurePath(str(place.get("WORKING_DIRECTORY", build)))
-        found[str(test["name"])] = str(folder.relative_to(build) if
-                                       folder.is_relative_to(build) else folder)
+        if folder.is_relative_to(build):
+            folder = PurePath(*folder.relative_to(build).parts[:DEPTH])
+        found[str(test["name"])] = str(folder)
     return found
 
 
