@@ -624,6 +624,15 @@ def test_the_array_of_a_running_drive_is_not_touched(
         setup.drive_nand(Wish(name="x"))
 
 
+def test_a_running_drive_is_refused_before_the_tool_is_built(
+        program: None, monkeypatch: pytest.MonkeyPatch, as_qemu: Callable[[str], None]) -> None:
+    as_qemu(make().path)
+    monkeypatch.setattr(nand, "program", lambda: pytest.fail("the NAND tool was built"))
+    for words in ("info", "check", "age --days 1", "age --fill 10"):
+        with pytest.raises(EssdError, match="in use: if the drive is running, stop it with "):
+            looks(*words.split(), "--name", "x")
+
+
 @pytest.mark.parametrize("spoil", [cut, Path.unlink])
 def test_a_file_that_cannot_be_read_is_reported_in_one_line(
         program: None, spoil: Callable[[Path], object]) -> None:

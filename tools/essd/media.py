@@ -33,6 +33,7 @@ QCOW2_EXTERNAL_DATA = 1 << 2
 # QEMU locks these bytes of an image (block/file-posix.c, RAW_LOCK_*_BASE).
 LOCK_FIRST = 100
 LOCK_LAST = 299
+LOCK_WRITER = 101       # held by a process that may write
 F_OFD_GETLK = 36
 FLOCK = "hhqqi4x"       # l_type, l_whence, l_start, l_len, l_pid
 
@@ -96,12 +97,21 @@ def create(path: Path, size: int) -> None:
         raise
 
 
-def is_locked(descriptor: int) -> bool:
+def is_locked(descriptor: int, first: int = LOCK_FIRST, last: int = LOCK_LAST) -> bool:
     """Whether another process (a QEMU) has the image open for writing."""
-    query = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, LOCK_FIRST,
-                        LOCK_LAST - LOCK_FIRST + 1, 0)
+    query = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, first, last - first + 1, 0)
     answer = struct.unpack(FLOCK, fcntl.fcntl(descriptor, F_OFD_GETLK, query))
     return bool(answer[0] != fcntl.F_UNLCK)
+
+
+def is_written(path: Path) -> bool:
+    """Whether a QEMU or an essd-nand that writes has the image open; readers do not count."""
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(
+                name, flags | os.O_NONBLOCK)) as file:
+            return is_locked(file.fileno(), LOCK_WRITER, LOCK_WRITER)
+    except OSError:     # It cannot be read either: essd-nand says why.
+        return False
 
 
 # The format

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import chosen, disk_swap, fleet, nand, paths, show
+from . import chosen, disk_swap, fleet, media, nand, paths, show
 from .config import Nand
 from .errors import EssdError
 from .instance import Instance
@@ -49,17 +49,25 @@ def opened_array(name: str, part: str) -> tuple[Instance, Nand]:
     instance = fleet.one(Instance(name), part)
     # If a load of a snapshot was killed, it is undone, as before a start.
     disk_swap.recover(paths.drives() / name)
-    return instance, array_of(instance)
+    array = array_of(instance)
+    # essd-nand checks it too, but it may have to be built first.
+    if media.is_written(Path(array.path)):
+        raise in_use(instance, Path(array.path))
+    return instance, array
+
+
+def in_use(instance: Instance, path: Path) -> EssdError:
+    rest = [] if instance.drive == "drive" else [instance.drive]
+    return EssdError(f"NAND file {path} is in use: if the drive is running, stop it with "
+                     f"{instance.hint('down')}, or cut its power with "
+                     f"{instance.hint('power-cut', *rest)}, first")
 
 
 def complaint_of(instance: Instance, path: Path,
                  done: "subprocess.CompletedProcess[str]") -> str:
     """Why essd-nand has failed, or ""; raise EssdError if a drive uses the file."""
     if done.returncode == nand.BUSY:
-        rest = [] if instance.drive == "drive" else [instance.drive]
-        raise EssdError(f"NAND file {path} is in use: if the drive is running, stop it with "
-                        f"{instance.hint('down')}, or cut its power with "
-                        f"{instance.hint('power-cut', *rest)}, first")
+        raise in_use(instance, path)
     return f"NAND file {path}: {nand.complaint(path, done)}" if done.returncode else ""
 
 
