@@ -14,6 +14,7 @@ import socket
 import stat
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ import pytest
 from fake_supervisor import FakeSupervisor
 from typer.testing import CliRunner
 
-from essd import (cli, conform, conform_control, conform_dissect, conform_report,
-                  conform_screen, paths, show)
+from essd import (cli, conform, conform_control, conform_dissect, conform_names,
+                  conform_report, conform_screen, paths, show)
 from essd.conform_control import Control, ControlError
 from essd.conform_results import Results, ResultsError
 from essd.console import find_answer
@@ -556,6 +557,113 @@ def test_an_old_report_is_kept_until_the_new_one_is_complete(fake, tmp_path):
     fake.plan(list="eth.a", status=2, says="essd_conform: no")
     assert command("--native", "--html", str(report))[0] == 2
     assert report.read_text() == "old"
+
+
+@pytest.mark.parametrize("drives", [1, 2])
+def test_a_report_is_written_as_the_run_goes(fake, tmp_path, monkeypatch, drives):
+    """Whoever looks, or pulls the plug, finds the tests that have ended."""
+    monkeypatch.setattr(conform, "REPORT_S", 0.1)
+    report, page_file = tmp_path / "a.xml", tmp_path / "a.html"
+    report.write_text("old")
+    found: list[ElementTree.Element] = []
+
+    def restarts() -> list[str]:
+        # The first test has ended.
+        if restarts.calls == drives:        # type: ignore[attr-defined]
+            wait_until(lambda: report.read_text() != "old" and page_file.exists())
+            found.append(check_junit(report.read_bytes()))
+        restarts.calls += 1                     # type: ignore[attr-defined]
+        return []
+    restarts.calls = 0                          # type: ignore[attr-defined]
+    monkeypatch.setattr(conform, "stand_for", lambda _options: contextlib.nullcontext(
+        conform.Stand("native", [], restarts=restarts)))
+    monkeypatch.setattr(conform, "emulated", lambda: contextlib.nullcontext(
+        conform.Stand("qemu", [], restarts=restarts)))
+    fake.plan(*GOOD, list="eth.a  x\nnet.b  x")
+    status, _ = command("--junit", str(report), "--html", str(page_file), "--drives",
+                        str(drives))
+    assert found and found[0].findall("testsuite/testcase/error")[-1].get(
+        "message", "").endswith("announced tests have no result")
+    assert status == 0 and not list(tmp_path.glob(".*"))
+    assert not check_junit(report.read_bytes()).findall("testsuite/testcase/error")
+
+
+def wait_until(is_true, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("error, said", [
+    (KeyboardInterrupt, "the run was interrupted"),
+    (OSError("the disk is gone"), "the run broke off: the disk is gone")])
+def test_an_interrupted_run_leaves_a_report(fake, tmp_path, monkeypatch, error, said):
+    calls: list[int] = []
+
+    def restarts() -> list[str]:
+        calls.append(0)
+        if len(calls) > 2:      # after the second test
+            raise error
+        return []
+    monkeypatch.setattr(conform, "stand_for", lambda _options: contextlib.nullcontext(
+        conform.Stand("native", [], restarts=restarts)))
+    fake.plan(*GOOD, list="eth.a  x\nnet.b  x")
+    report = tmp_path / "a.xml"
+    with contextlib.suppress(KeyboardInterrupt, OSError):
+        command("--native", "--junit", str(report))
+    root = check_junit(report.read_bytes())
+    assert [x.get("name") for x in root.iter("testcase")][:2] == ["a", "b"]
+    assert said in [x.get("message") for x in root.iter("error")]
+
+
+CHAPTER = """\
+static const struct conf_test tests[] = {
+    TEST("half-open.many-queues", "12.9.7", "what it does", run),
+    TEST(LEVEL("unknown-" TEXT), "5.2", "more", run),
+};
+CONF_TESTS(conf_tests_cm_half_open, "cm", tests);
+"""
+
+
+@pytest.mark.parametrize("name, said", [
+    ("cn", "--only cn: no chapter is called cn: did you mean cm?"),
+    ("cm.hlaf-open", "no test of cm has hlaf in its name; did you mean half?"),
+    ("cm.half-open.many-queues", ""), ("cm.unknown-0x77", ""), ("cm", "")])
+@pytest.mark.parametrize("listing", [(), ("--list",)])
+def test_a_name_that_no_test_has_is_refused_before_the_build(fake, name, said, listing):
+    folder = paths.TOP / "tests/conformance/chapters"
+    folder.mkdir(parents=True)
+    (folder / "cm_half_open.c").write_text(CHAPTER)
+    fake.plan(*GOOD)
+    status, output = command("--native", "--only", name, *listing)
+    assert said in output and bool(fake.presets) == (said == "")
+    assert status == (2 if said else 0)
+
+
+def test_a_program_as_new_as_its_sources_knows_its_names_before_the_build(fake):
+    (paths.TOP / "tests/conformance").mkdir(parents=True)
+    source = paths.TOP / "tests/conformance/cm.c"
+    source.write_text(CHAPTER)
+    built = paths.build() / conform.NATIVE_PRESET / conform.PROGRAM
+    built.parent.mkdir(parents=True)
+    built.symlink_to(fake.program)
+    os.utime(source, (0, 0))
+    fake.plan(list_status=2, list="no test is called cm.many-half")
+    status, output = command("--native", "--only", "cm.many-half")
+    assert status == 2 and "no test is called cm.many-half" in output
+    assert fake.presets == []
+
+
+def test_every_name_of_the_suite_may_be_given_before_the_build():
+    """The words of all names are in the sources, also of those that macros make."""
+    program = paths.build() / conform.LINK_PRESET / conform.PROGRAM
+    if not program.exists():
+        program = paths.build() / conform.NATIVE_PRESET / conform.PROGRAM
+    if not program.exists():
+        pytest.skip("the suite is not built")
+    ids = conform.test_ids(program, conform.Options(every=True))
+    assert len(ids) > 1000 and conform_names.impossible(ids) == ""
 
 
 def test_a_missing_target_is_reported_in_one_line(fake):

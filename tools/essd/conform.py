@@ -16,13 +16,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (conform_drives, conform_report, conform_screen, evidence, flash, interrupts,
-               paths, prepare, setup, show)
+from . import (conform_drives, conform_names, conform_report, conform_screen, evidence, flash,
+               interrupts, paths, prepare, setup, show)
 from .conform_control import Control, EmulatedDrive, wait_listening
 from .conform_results import Results, ResultsError
 from .errors import LOOK_UP_S, EssdError
@@ -42,6 +43,7 @@ NAMESPACES = "1x128M"   # room is left for namespaces that tests create
 # Time limits of a single test.  They keep a test that hangs from blocking a CI job.
 SILENCE_S = 300.0
 SILENCE_ALL_S = 3600.0      # with --all, for the long tests
+REPORT_S = 10.0             # how often reports are written during a run
 
 
 class UsageError(EssdError):
@@ -127,6 +129,17 @@ class Stand:
 
 def build(preset: str) -> Path:
     return prepare.native_program(preset, PROGRAM, "the conformance suite")
+
+
+def check_names(preset: str, options: Options) -> None:
+    """Refuse names of --only that no test has, if possible before the build."""
+    if not options.only:
+        return
+    program = paths.build() / preset / PROGRAM
+    if conform_names.is_new(program):
+        test_ids(program, options)
+    elif why := conform_names.impossible(options.only):
+        raise UsageError(why)
 
 
 # Targets
@@ -398,6 +411,74 @@ def check_places(options: Options) -> None:
                              f"{error.strerror}") from None
 
 
+@dataclass
+class Run:
+    """A run that goes on: its results so far, and its reports, which are kept up to date."""
+
+    options: Options
+    ids: list[str]
+    results: Results
+    facts: conform_report.Facts
+    parts: list[Results] = field(default_factory=list)      # of several drives
+    begin: float = field(default_factory=time.monotonic)
+
+    def now(self) -> Results:
+        """The results of all drives so far."""
+        found = replace(self.results, tests=list(self.results.tests),
+                        complaints=list(self.results.complaints))
+        if self.parts:
+            conform_drives.join(found, self.parts, self.ids)
+        # Real time is measured here, because the program's clock may be virtual.
+        found.seconds = time.monotonic() - self.begin
+        return found
+
+    @contextlib.contextmanager
+    def reported(self) -> Iterator[None]:
+        """Write the reports now and then, and when the run is interrupted or fails.
+
+        A report of a run that is not over says so.  An earlier report stays where it is
+        until there is a result.
+        """
+        over = threading.Event()
+
+        def keep_up() -> None:
+            pause_s = REPORT_S
+            while not over.wait(pause_s):
+                begin = time.monotonic()
+                self.write()
+                # Writing takes at most a thirtieth of the processor's time.
+                pause_s = max(REPORT_S, 30 * (time.monotonic() - begin))
+        thread = threading.Thread(target=keep_up, daemon=True)
+        thread.start()
+        try:
+            yield
+        except BaseException as error:
+            over.set()
+            with interrupts.ignored():
+                thread.join()
+                self.results.complaints.append(
+                    "the run was interrupted" if isinstance(error, interrupts.INTERRUPTS)
+                    else f"the run broke off: {error}")
+                self.write()
+            raise
+        over.set()
+        thread.join()
+
+    def write(self) -> None:
+        """Write reports of the tests that have ended, if there are any."""
+        found = self.now()
+        if found.tests:
+            with contextlib.suppress(EssdError):    # The last report says why.
+                write_reports(found, self.facts, replace(
+                    self.options, junit=lasting(self.options.junit),
+                    html=lasting(self.options.html)))
+
+
+def lasting(report: Path | None) -> Path | None:
+    """The report, if it is a file that can be written several times: no pipe or device."""
+    return report if report is None or report.is_file() or not report.exists() else None
+
+
 def run_one(program: Path, options: Options, ids: list[str], folder: Path,
             results: Results, facts: conform_report.Facts,
             screen: conform_screen.Screen) -> Path:
@@ -415,34 +496,36 @@ def run_one(program: Path, options: Options, ids: list[str], folder: Path,
 
 
 def run_drives(program: Path, options: Options, ids: list[str], folder: Path,
-               results: Results, facts: conform_report.Facts,
-               screen: conform_screen.Screen) -> Path:
+               run: Run, screen: conform_screen.Screen) -> Path:
     """Run on several drives in QEMU, each with its chapters; return their logs."""
     shares = conform_drives.share(ids, options.drives)
-    parts = [Results() for _ in shares]
+    run.parts = [Results() for _ in shares]
+    kept = paths.build() / "conform" / "qemu"
     with contextlib.ExitStack() as stack:
         stands = [stack.enter_context(emulated()) for _ in shares]
-        results.drive |= stands[0].drive
-        facts.versions = conform_report.versions(stands[0].qemu)
+        run.results.drive |= stands[0].drive
+        run.facts.versions = conform_report.versions(stands[0].qemu)
         for number, stand in enumerate(stands):
             stand.name += f"/drive{number}"
             (folder / str(number)).mkdir()
-        with interrupts.pool(len(shares)) as pool:
-            running = [
-                pool.submit(run_stand, program, replace(options, chapters=share), stand,
-                            folder / str(number), part, screen)
-                for number, (share, stand, part) in enumerate(
-                    zip(shares, stands, parts, strict=True))]
-            for one in running:
-                one.result()
-        conform_drives.join(results, parts, ids)
-        kept = paths.build() / "conform" / "qemu"
-        shutil.rmtree(kept, ignore_errors=True)
-        logs = [keep_logs(folder / str(number), stand)
-                for number, stand in enumerate(stands)]
-    (kept / "results.jsonl").write_text("".join(
-        (log / "results.jsonl").read_text(encoding="utf-8") for log in logs),
-        encoding="utf-8")
+        try:
+            with interrupts.pool(len(shares)) as pool:
+                running = [
+                    pool.submit(run_stand, program, replace(options, chapters=share), stand,
+                                folder / str(number), part, screen)
+                    for number, (share, stand, part) in enumerate(
+                        zip(shares, stands, run.parts, strict=True))]
+                for one in running:
+                    one.result()
+        finally:
+            shutil.rmtree(kept, ignore_errors=True)
+            logs = [keep_logs(folder / str(number), stand)
+                    for number, stand in enumerate(stands)]
+            (kept / "results.jsonl").write_text("".join(
+                path.read_text(encoding="utf-8") for log in logs
+                if (path := log / "results.jsonl").exists()), encoding="utf-8")
+    run.results = run.now()
+    run.parts = []
     return kept
 
 
@@ -450,22 +533,22 @@ def run(options: Options) -> Results:
     """Run the suite once and write the reports."""
     options.check()
     check_places(options)
-    program = build(NATIVE_PRESET if options.native else LINK_PRESET)
+    preset = NATIVE_PRESET if options.native else LINK_PRESET
+    check_names(preset, options)
+    program = build(preset)
     ids = test_ids(program, options)
-    results = Results(is_partial=bool(options.only))
-    facts = conform_report.Facts(
-        command=shlex.join(["./essd", *sys.argv[1:]]), slow=options.slow)
+    going = Run(options, ids, Results(is_partial=bool(options.only)), conform_report.Facts(
+        command=shlex.join(["./essd", *sys.argv[1:]]), slow=options.slow))
     with tempfile.TemporaryDirectory(prefix="essd-conform-") as temporary, \
-            conform_screen.Screen(ids) as screen:
-        begin = time.monotonic()
+            conform_screen.Screen(ids) as screen, going.reported():
         if options.drives > 1:
-            kept = run_drives(program, options, ids, Path(temporary), results, facts, screen)
+            kept = run_drives(program, options, ids, Path(temporary), going, screen)
         else:
-            kept = run_one(program, options, ids, Path(temporary), results, facts, screen)
-        # Real time is measured here, because the program's clock may be virtual.
-        results.seconds = time.monotonic() - begin
+            kept = run_one(program, options, ids, Path(temporary), going.results,
+                           going.facts, screen)
+    results = going.now()
     conform_screen.summary(results)
-    write_reports(results, facts, options)
+    write_reports(results, going.facts, options)
     if not results.is_conforming:
         show.line("logs: " + str(kept.relative_to(paths.TOP) if
                                 kept.is_relative_to(paths.TOP) else kept))
@@ -476,16 +559,32 @@ def write_reports(results: Results, facts: conform_report.Facts,
                   options: Options) -> None:
     try:
         if options.junit is not None:
-            options.junit.write_bytes(conform_report.junit(results, facts))
+            replace_file(options.junit, conform_report.junit(results, facts))
         if options.html is not None:
-            options.html.write_text(conform_report.html(results, facts),
-                                    encoding="utf-8")
+            replace_file(options.html, conform_report.html(results, facts).encode())
     except OSError as error:
         raise EssdError(f"{error.filename}: {error.strerror}") from None
 
 
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a report by a newer one; whoever reads it meanwhile sees a whole file."""
+    path = path.resolve()
+    if path.is_file() and os.access(path.parent, os.W_OK):
+        new = path.with_name(f".{path.name}-{os.getpid()}")
+        try:
+            new.write_bytes(data)
+            new.chmod(path.stat().st_mode & 0o777)
+            new.replace(path)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
+    else:       # It is new, or a device such as /dev/stdout.
+        path.write_bytes(data)
+
+
 def list_tests(options: Options) -> int:
     """Run `--list`; return the program's exit status."""
+    check_names(LINK_PRESET, options)
     program = build(LINK_PRESET)
     sys.stdout.flush()
     return subprocess.run([str(program), "--list", *options.selection],
