@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import chosen, instances, paths
+from . import chosen, in_use, instances, paths
 from .errors import EssdError
 from .instance import Instance
 
@@ -60,11 +60,12 @@ def files_in_use() -> list[Path]:
 
 
 def is_used(folder: Path, files: Iterable[Path]) -> bool:
-    """Whether a folder has one of these files, or a build has locked it."""
+    """Whether a folder has one of these files, or a process has locked a part of it."""
     locks = (path for pattern in ("lock", "*/lock", "*.lock") for path in
              folder.glob(pattern))
     return (any(path.is_relative_to(folder.resolve()) for path in files)
-            or any(paths.is_locked(path) for path in locks))
+            or any(paths.is_locked(path) for path in locks)
+            or any(in_use.is_held(path) for path in (folder, *folder.glob("bin/*"))))
 
 
 def candidates(folder: Path) -> list[Path]:

@@ -20,11 +20,11 @@ import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import paths
+from . import in_use, paths
 from .errors import BUILD_S, LOOK_UP_S
 from .fw_build import BuildError, Progress
 
@@ -435,20 +435,31 @@ def ensure_guest(progress: Progress) -> Guest:
     """Return the guest; build it first if its inputs have changed."""
     folder = paths.cache() / "guest"
     target = folder / guest_key()
-    if not target.exists():
+    return Guest(ensure_built(folder, target, lambda: build(target, progress)))
+
+
+def ensure_built(folder: Path, target: Path, build_it: Callable[[], None]) -> Path:
+    """Build `target` unless it exists, and keep it until this process ends."""
+    if not in_use.hold(target):
         with paths.locked(folder / "lock"):
-            if not target.exists():
-                build(target, progress)
+            if not in_use.hold(target):
+                build_it()
+                in_use.hold(target)
                 forget_old(folder, target)
-    return Guest(target)
+    return target
+
+
+# The names of guests are keys; while a process builds one, its number follows.
+GUEST_NAME = re.compile(r"[0-9a-f]{16}(\.\d+)?")
 
 
 def forget_old(folder: Path, newest: Path) -> None:
-    """Delete all guests but `newest` and the next older one, which may be running."""
-    others = sorted((p for p in folder.iterdir() if p.is_dir() and p != newest),
+    """Delete all guests but `newest`, the next older one, and those that are in use."""
+    others = sorted((p for p in folder.iterdir()
+                     if p.is_dir() and p != newest and GUEST_NAME.fullmatch(p.name)),
                     key=lambda p: p.stat().st_mtime)
     for path in others[:-1]:
-        shutil.rmtree(path, ignore_errors=True)
+        in_use.delete(path)
 
 
 def ensure_sysroot(progress: Progress) -> Path:

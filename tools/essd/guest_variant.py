@@ -58,12 +58,8 @@ def is_built(folder: Path) -> bool:
 def ensure(folder: Path, progress: Progress) -> Guest:
     """Return the guest; build it first if its inputs have changed."""
     target = cache_folder() / key(folder)
-    if not target.exists():
-        with paths.locked(cache_folder() / "lock"):
-            if not target.exists():
-                build(folder, target, progress)
-                guest_build.forget_old(cache_folder(), target)
-    return Guest(target)
+    return Guest(guest_build.ensure_built(cache_folder(), target,
+                                          lambda: build(folder, target, progress)))
 
 
 def compile_python(root: Path, log: Path) -> None:

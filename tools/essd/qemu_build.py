@@ -19,7 +19,7 @@ import sys
 import venv
 from pathlib import Path
 
-from . import elf, interrupts
+from . import elf, in_use, interrupts
 from .debian_source import Release, Source, fetch
 from .errors import BUILD_S
 from .fw_build import (ROM_ELF, BuildError, Progress, ensure_rom, first_error,
@@ -100,6 +100,7 @@ def ensure_qemu(progress: Progress = lambda text: None) -> Path:
             if not found.exists():
                 build(tree, sources, progress)
                 drop_old_trees(tree)
+    in_use.hold(found.parent)
     # The binary contains the ROM, so the ROM's symbols are kept beside the binary.
     elf.copy(ROM_ELF, found.with_name(ROM_ELF.name))
     return found
@@ -108,14 +109,16 @@ def ensure_qemu(progress: Progress = lambda text: None) -> Path:
 def drop_old_trees(current: Path) -> None:
     """Delete the stock builds for earlier patches or options, except the newest ones.
 
-    A locked tree is being built by another checkout and is not deleted.
+    A locked tree is being built by another checkout, and one with a binary that is in
+    use belongs to a running instance: these are not deleted.
     """
     others = [t for t in current.parent.iterdir()
               if t != current and (t / "lock").exists() and not is_locked(t / "lock")]
     others.sort(key=lambda t: (t / "bin").stat().st_mtime
                 if (t / "bin").exists() else 0)
     for old in others[:-(KEPT_TREES - 1)]:
-        shutil.rmtree(old, ignore_errors=True)
+        if not any(in_use.is_held(binaries) for binaries in old.glob("bin/*")):
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def stock_key() -> str:
@@ -287,7 +290,7 @@ def publish(output: Path, to: Path) -> None:
         fresh.rename(to.parent / name)
     kept = sorted(to.parent.parent.iterdir(), key=lambda p: p.stat().st_mtime)
     for old in kept[:-KEPT_BINARIES]:
-        shutil.rmtree(old, ignore_errors=True)
+        in_use.delete(old)
 
 
 # Fetching
