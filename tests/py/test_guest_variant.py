@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Guests with more packages than the default one: their lists and cache keys."""
 
+import contextlib
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from essd import guest_build, guest_variant, paths
+from essd import guest_build, guest_variant, paths, prepare
 from essd.config import Config, Host, Link
 from essd.errors import EssdError
 from essd.scenarios import FOLDER
@@ -56,3 +59,71 @@ def test_a_host_boots_its_own_guest_and_the_others_the_default_one(tmp_path: Pat
     assert "/default/vmlinux" in guest_command(config, "host", tmp_path)
     again = Config.from_json(config.to_json())
     assert again.guest_of("other") == "/own" and again.guest_of("peer") == "/default"
+
+
+APT = """#!/bin/sh
+case "$*" in
+*indextargets*) echo "http://archive.invalid/debian trixie main" ;;
+*update*) ;;
+*no-such-thing*)
+    echo "Reading package lists..."
+    echo "E: Unable to locate package no-such-thing" >&2
+    exit 100 ;;
+*install*) echo "Inst bash (5.2 Debian:13 [amd64])" ;;
+esac
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, and an apt that knows every package but one."""
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "keyring").touch()
+    monkeypatch.setattr(guest_build, "KEYRING", tmp_path / "keyring")
+    program = tmp_path / "bin/apt-get"
+    program.parent.mkdir()
+    program.write_text(APT)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return tmp_path / "cache"
+
+
+def described(folder: Path, package: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "packages.txt").write_text(f"{package}\n")
+    return folder
+
+
+def test_an_unknown_package_is_refused_before_anything_is_built(
+        cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    for name, task in prepare.TASKS.items():
+        monkeypatch.setitem(prepare.TASKS, name, replace(
+            task, build=lambda progress, name=name: built.append(name),
+            is_first=lambda: False))
+    folder = described(tmp_path / "wrong", "no-such-thing")
+    with pytest.raises(EssdError, match=r"wrong/packages.txt: apt-get failed \(status 100\): "
+                                        "Unable to locate package no-such-thing; see "):
+        prepare.prepare(variants=[folder])
+    assert not built
+    guest_variant.check_packages(described(tmp_path / "right", "mdadm"))
+
+
+def test_two_folders_of_one_name_have_two_logs(cache: Path, tmp_path: Path) -> None:
+    for number, package in enumerate(("mdadm", "no-such-thing")):
+        folder = described(tmp_path / str(number) / "guest", package)
+        with contextlib.suppress(EssdError):
+            guest_variant.build(folder, tmp_path / "target", lambda text: None)
+    logs = {path.name: path.read_text() for path in (cache / "log").iterdir()}
+    assert len(logs) == 2
+    assert all(name.startswith("guest-guest-build-") for name in logs)
+    assert sum("no-such-thing" in text for text in logs.values()) == 1
+
+
+def test_a_failed_build_shows_what_apt_calls_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EssdError, match=r"^sh failed \(status 1\): no space: Failed to fetch x; "
+                                        f"see {tmp_path}/log$"):
+        guest_build.run(tmp_path / "log", "sh", "-c", "echo Get:1; echo 'E: no space' >&2; "
+                        "echo 'W: Failed to fetch x' >&2; echo 'W: Failed y'; exit 1")
+    with pytest.raises(EssdError, match=r"^false failed \(status 1\); see "):
+        guest_build.run(tmp_path / "log", "false")

@@ -91,6 +91,7 @@ def run(log: Path, *command: str | Path, cwd: Path | None = None,
     with open(log, "a", encoding="utf-8") as messages:
         messages.write("$ " + " ".join(map(str, command)) + "\n")
         messages.flush()
+        start = messages.tell()
         try:
             done = subprocess.run(command, cwd=cwd, env=env, check=False, text=True,
                                   stdin=subprocess.DEVNULL, stderr=messages,
@@ -100,9 +101,17 @@ def run(log: Path, *command: str | Path, cwd: Path | None = None,
                              f"longer than {BUILD_S} s; see {log}") from None
         messages.write(done.stdout)
     if done.returncode != 0:
+        said = log.read_bytes()[start:].decode(errors="replace")
         raise BuildError(f"{Path(command[0]).name} failed (status "
-                         f"{done.returncode}); see {log}")
+                         f"{done.returncode}){apt_errors(said)}; see {log}")
     return done.stdout
+
+
+def apt_errors(said: str) -> str:
+    """What apt calls errors, and the first download that failed, behind a colon."""
+    lines = [line for line in said.splitlines() if line.startswith("E: ")]
+    lines += [line for line in said.splitlines() if line.startswith("W: Failed")][:1]
+    return "".join(f": {line[3:].strip()}" for line in dict.fromkeys(lines))
 
 
 def mirror() -> str:
@@ -126,7 +135,10 @@ def mirror() -> str:
 
 
 class Apt:
-    """apt with folders of its own, in which no package is installed."""
+    """apt with folders of its own, in which no package is installed.
+
+    In a folder that is kept, apt reads only those package lists again that have changed.
+    """
 
     def __init__(self, folder: Path, archives: Path, log: Path) -> None:
         self.archives = archives
@@ -134,11 +146,10 @@ class Apt:
         if not KEYRING.exists():
             raise BuildError(f"{KEYRING} does not exist: install the package "
                              "debian-archive-keyring")
-        for name in ("lists/partial", "cache/archives/partial"):
-            (folder / name).mkdir(parents=True)
-        archives.mkdir(exist_ok=True)
+        for name in ("lists/partial", "cache/archives/partial", "none"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        archives.mkdir(parents=True, exist_ok=True)
         (folder / "status").touch()
-        (folder / "none").mkdir()
         sources = folder / "sources.list"
         sources.write_text(f"deb [signed-by={KEYRING} arch=amd64] {mirror()} "
                            f"{SUITE} main\n", encoding="utf-8")
@@ -392,7 +403,7 @@ def finish_root(root: Path, log: Path) -> None:
 
 
 def build(target: Path, progress: Progress) -> None:
-    log = paths.cache() / "log" / "guest-build.log"
+    log = paths.cache() / "log" / f"guest-build-{target.name}.log"
     log.parent.mkdir(exist_ok=True)
     log.write_text("")
     work = target.with_name(f"{target.name}.{os.getpid()}")
@@ -471,7 +482,7 @@ def ensure_sysroot(progress: Progress) -> Path:
         if target.exists():
             return target
         progress("fetching the guest's headers and libraries")
-        log = paths.cache() / "log" / "sysroot-build.log"
+        log = paths.cache() / "log" / f"sysroot-build-{key}.log"
         log.parent.mkdir(exist_ok=True)
         log.write_text("")
         work = target.with_name(f"{target.name}.{os.getpid()}")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import guest_build, paths
 from .errors import EssdError
-from .fw_build import Progress
+from .fw_build import BuildError, Progress
 from .guest_build import Apt, Guest, Modules
 
 PACKAGES = "packages.txt"
@@ -62,6 +62,36 @@ def ensure(folder: Path, progress: Progress) -> Guest:
                                           lambda: build(folder, target, progress)))
 
 
+def check_packages(folder: Path) -> None:
+    """EssdError if Debian does not have all packages that the folder lists."""
+    log = build_log(folder)
+    with paths.locked(cache_folder() / "lock"):
+        apt = package_lists(log)
+        apt.get("update")
+        try:
+            apt.resolve(packages(folder), [])
+        except BuildError as error:
+            raise EssdError(f"{folder / PACKAGES}: {error}") from None
+
+
+def packages(folder: Path) -> list[str]:
+    """The packages of the guest without those that they depend on."""
+    return guest_build.read_list(PACKAGES) + read_list(folder / PACKAGES)
+
+
+def package_lists(log: Path) -> Apt:
+    """apt with the package lists that all variants share."""
+    return Apt(cache_folder() / "apt", paths.cache() / "debs", log)
+
+
+def build_log(folder: Path) -> Path:
+    """An empty log.  The key is in its name, because folders have the same name."""
+    log = paths.cache() / "log" / f"guest-{folder.name}-build-{key(folder)}.log"
+    log.parent.mkdir(exist_ok=True)
+    log.write_text("")
+    return log
+
+
 def compile_python(root: Path, log: Path) -> None:
     """Compile the guest's Python modules: that takes an emulated guest minutes.
 
@@ -78,15 +108,13 @@ def compile_python(root: Path, log: Path) -> None:
 
 
 def build(folder: Path, target: Path, progress: Progress) -> None:
-    log = paths.cache() / "log" / f"guest-{folder.name}-build.log"
-    log.parent.mkdir(exist_ok=True)
-    log.write_text("")
+    log = build_log(folder)
     work = target.with_name(f"{target.name}.{os.getpid()}")
     root = work / "root"
     try:
         root.mkdir(parents=True)
         work.chmod(0o700)
-        versions = fill_root(folder, work, root, log, progress)
+        versions = fill_root(folder, root, log, progress)
         prepare_kernel(folder, work, root, log, progress)
         progress("making the root file system")
         configs = {path.name: path.read_bytes() for path in (root / "boot").glob("config-*")}
@@ -108,23 +136,21 @@ def build(folder: Path, target: Path, progress: Progress) -> None:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def fill_root(folder: Path, work: Path, root: Path, log: Path,
+def fill_root(folder: Path, root: Path, log: Path,
               progress: Progress) -> dict[str, str]:
     """Fetch and unpack the packages; return their versions."""
     progress("reading the package lists")
-    apt = Apt(work / "apt", paths.cache() / "debs", log)
+    apt = package_lists(log)
     apt.get("update")
     skip = (read_list(folder / "skip.txt") if (folder / "skip.txt").exists()
             else guest_build.read_list("skip.txt"))
-    names = guest_build.read_list(PACKAGES) + read_list(folder / PACKAGES)
-    versions = apt.resolve(names, skip)
+    versions = apt.resolve(packages(folder), skip)
     progress(f"fetching {len(versions)} packages")
     archives = apt.fetch(versions)
     progress("unpacking the packages")
     guest_build.unpack(archives, root, log)
     progress("compiling Python modules")
     compile_python(root, log)
-    shutil.rmtree(work / "apt")
     return versions
 
 

@@ -83,8 +83,13 @@ def prepare(guest: bool = True, drive: bool = True,
     """
     wanted = ["firmware", "qemu"] if drive else []
     wanted += ["guest"] if guest else []
+    folders = list(dict.fromkeys(variants))
+    for folder in folders:
+        if not guest_variant.is_built(folder):
+            with show.busy(f"looking for the packages of the guest {folder.name}"):
+                guest_variant.check_packages(folder)
     tasks: dict[str | Path, Task] = {name: TASKS[name] for name in wanted}
-    tasks |= {folder: variant_task(folder) for folder in variants}
+    tasks |= {folder: variant_task(folder) for folder in folders}
     for task in tasks.values():
         if task.is_first():
             show.line(f"{task.name}: will be built ({task.first})")
