@@ -13,7 +13,7 @@ import pytest
 import typer
 import typer.exceptions
 
-from essd import cli, fault_rules, paths, settings_cmd, trace
+from essd import chosen, cli, fault_rules, paths, settings_cmd, trace
 from essd.errors import EssdError
 
 PAGES = [*sorted((paths.TOP / "docs").rglob("*.md")), paths.TOP / "README.md",
@@ -28,6 +28,12 @@ INCOMPLETE = ("requires an argument", "Missing argument")
 PROGRAM = typer.main.get_command(cli.app)
 # Words that end a command in a shell.
 ENDS = {"|", "&", ";", "&&", "||", ">", "<", "2>", ")", "2>&1"}
+
+
+@pytest.fixture(autouse=True)
+def no_running_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsing asks which instance runs; others may run on this machine at the same time."""
+    monkeypatch.setattr(chosen, "instance", lambda name: name or "default")
 
 
 def command_lines(text: str) -> Iterator[str]:
