@@ -7,7 +7,8 @@
 
 The version is that of firmware/app/version.h.  Nothing is changed if a check fails:
 the checkout has no changes, CHANGELOG.md has a section of this version that is not
-released yet and not empty, and no tag of this version exists.
+released yet and not empty, no tag of this version exists, and no measured figure in the
+documents is stale (tools/check_release.py).
 """
 import argparse
 import datetime
@@ -15,6 +16,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import check_release
 
 VERSION = re.compile(r'ESSD_FW_VERSION "(\d+\.\d+\.\d+)"')
 UNRELEASED = "not released yet"
@@ -58,6 +61,10 @@ def check(top: pathlib.Path, tag: str) -> None:
         raise NotReady(f"{changed[0][3:]} has changes: commit them first")
     if git(top, "tag", "--list", tag).strip():
         raise NotReady(f"the tag {tag} exists: raise the version in firmware/app/version.h")
+    stale = check_release.complaints(top)
+    if stale:
+        raise NotReady("\n".join([*stale, "measure again with the commands named, or take the "
+                                  "figures out (tools/check_measured.py)"]))
 
 
 def release(top: pathlib.Path, version: str, notes: str, today: str) -> None:

@@ -86,6 +86,23 @@ def test_a_tag_that_exists_is_not_moved(checkout, capsys) -> None:
     assert "the tag v1.2.3 exists" in capsys.readouterr().err
 
 
+def test_a_release_with_stale_figures_is_refused(checkout, capsys) -> None:
+    first = git(checkout, "rev-parse", "--short", "HEAD").strip()
+    (checkout / "speed.md").write_text(
+        f"# Speed\n| measured | 2 January 2020, commit `{first}` |\n|---|---|\n"
+        "| command | `essd bench` |\n| of | `firmware` |\n\n100 IOPS\n")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "--quiet", "-m", "figures")
+    assert release.main([], checkout) == 0          # nothing of firmware/ has changed
+    (checkout / "firmware/new.c").touch()
+    git(checkout, "add", ".")
+    git(checkout, "commit", "--quiet", "-m", "a change, long after")
+    assert release.main(["--tag"], checkout) == 1
+    said = capsys.readouterr().err
+    assert "speed.md:2" in said and "`essd bench`" in said
+    assert git(checkout, "tag") == ""
+
+
 def test_the_version_of_this_project_has_a_section_in_the_change_log() -> None:
     version = release.version_of(paths.TOP)
     assert f"\n## {version} (" in (paths.TOP / "CHANGELOG.md").read_text()

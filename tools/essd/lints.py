@@ -4,7 +4,8 @@
 `./essd lint` runs all of them, or some by name; `./essd test` runs them as its
 first stage; .pre-commit-config.yaml runs them one by one.  To add a lint, write
 a function that returns its commands and add it to LINTS.  A file
-tools/check_*.py is found by its name and need not be listed here.
+tools/check_*.py is found by its name and need not be listed here.  Lints of BY_NAME
+run only if they are named: `./essd lint release`.
 """
 
 import json
@@ -126,6 +127,8 @@ def mypy(every: bool) -> list[Command]:
               for folder in ("tests/py", "tests/e2e"))]
 
 
+# Lints that only run when they are named: a release has to keep them, not each commit.
+BY_NAME = ("release",)
 LINTS: dict[str, Callable[[bool], list[Command]]] = {
     "shell": shell, "spelling": spelling, "format": c_format, "ruff": ruff,
     "mypy": mypy, "workflow": workflow, "tidy": tidy,
@@ -135,6 +138,10 @@ LINTS: dict[str, Callable[[bool], list[Command]]] = {
 def names() -> list[str]:
     """Names of all lints: each tools/check_<name>.py, and those of this file."""
     return [*(name[len("check_"):-len(".py")] for name in check_scripts()), *LINTS]
+
+
+def default_names() -> list[str]:
+    return [name for name in names() if name not in BY_NAME]
 
 
 def commands(name: str, every: bool) -> list[Command]:
@@ -149,7 +156,7 @@ def run_lints(only: list[str], every: bool) -> int:
     """Run `essd lint`; return the exit status of the process."""
     failed = []
     # A wrong name is refused before the first lint runs.
-    wanted = {name: commands(name, every) for name in only or names()}
+    wanted = {name: commands(name, every) for name in only or default_names()}
     for name, lines in wanted.items():
         for command in lines:
             status = subprocess.run(command, cwd=TOP, check=False, timeout=BUILD_S,

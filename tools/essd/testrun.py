@@ -174,7 +174,7 @@ def end_group(process: "subprocess.Popen[str]") -> None:
 
 def lint(run: Run) -> None:
     complaints = []
-    for name in lints.names():
+    for name in lints.default_names():
         def show_line(line: str, name: str = name) -> None:
             show.line(line if line.startswith("check_") else f"{name}: {line}")
         for command in lints.commands(name, run.every):
