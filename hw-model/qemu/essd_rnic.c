@@ -216,8 +216,9 @@ static void essd_rnic_faults_changed(Notifier *notifier, void *data)
 {
     EssdRnicState *s = container_of(notifier, EssdRnicState, faults_changed);
 
-    s->rnic.roce.faults =
-        fault_table_has(s->faults, FAULT_RDMA) ? &s->fault_hook : NULL;
+    rnic_set_faults(&s->rnic, fault_table_has(s->faults, FAULT_RDMA)
+                                  ? &s->fault_hook
+                                  : NULL);
 }
 
 static void essd_rnic_realize(DeviceState *dev, Error **errp)

@@ -218,6 +218,7 @@ static uint8_t qp_create(struct command *c)
         .sq_base = get_le64(c->buf + RNIC_QP_SQ_BASE),
         .sq_record = get_le64(c->buf + RNIC_QP_SQ_RECORD),
     };
+    const struct rdma_engine *engine;
 
     if (c->index > 0xffffff || slot == 0 || slot >= RDMA_QPS ||
         !qp_refers_well(c, &qp)) {
@@ -239,94 +240,35 @@ static uint8_t qp_create(struct command *c)
     o->cqs[qp.send_cq].users++;
     o->cqs[qp.recv_cq].users++;
     o->rqs[qp.rq].users++;
-    roce_qp_create(&c->rnic->roce, slot);
+    engine = rnic_engine(c->rnic, qp.type);
+    engine->ops->qp_create(engine->ctx, slot);
     return RNIC_CMD_OK;
 }
 
-static void read_path(const uint8_t *buf, struct roce_path *path)
+/* The engine of an existing queue pair. */
+static const struct rdma_engine *qp_engine(const struct command *c, int slot)
 {
-    *path = (struct roce_path){
-        .laddr = buf[RNIC_MOD_LADDR],
-        .path_mtu = buf[RNIC_MOD_PATH_MTU],
-        .neigh = get_le16(buf + RNIC_MOD_NEIGH),
-        .access = buf[RNIC_MOD_ACCESS],
-        .max_rd_atomic = buf[RNIC_MOD_MAX_RD_ATOMIC],
-        .max_dest_rd_atomic = buf[RNIC_MOD_MAX_DEST_RD_ATOMIC],
-        .ack_timeout = buf[RNIC_MOD_ACK_TIMEOUT],
-        .retries = buf[RNIC_MOD_RETRIES],
-        .rnr_retries = buf[RNIC_MOD_RNR_RETRIES],
-        .rnr_timer = buf[RNIC_MOD_RNR_TIMER],
-        .priority = buf[RNIC_MOD_PRIORITY],
-        .dscp = buf[RNIC_MOD_DSCP],
-        .hop_limit = buf[RNIC_MOD_HOP_LIMIT],
-        .udp_sport = get_le16(buf + RNIC_MOD_UDP_SPORT),
-        .flow_label = get_le32(buf + RNIC_MOD_FLOW_LABEL) & 0xfffff,
-        .rate_mbps = get_le32(buf + RNIC_MOD_RATE_MBPS),
-        .is_v1 = buf[RNIC_MOD_ROCE] == RNIC_ROCE_V1,
-        .dest_qpn = get_le32(buf + RNIC_MOD_DEST_QPN),
-        .qkey = get_le32(buf + RNIC_MOD_QKEY),
-    };
-}
-
-static bool route_fits(const struct command *c, const struct roce_path *path)
-{
-    return path->laddr < RDMA_LADDRS && path->neigh < RDMA_NEIGHS &&
-           c->objects->laddrs[path->laddr].exists &&
-           c->objects->neighs[path->neigh].exists && path->priority <= 7 &&
-           path->dscp <= 63;
-}
-
-/* Whether the arguments that this state transition takes are valid. */
-static bool stage_fits(const struct command *c, const struct rdma_qp *qp,
-                       uint8_t next, const struct roce_path *path)
-{
-    if (c->buf[RNIC_MOD_ROCE] > RNIC_ROCE_V1) {
-        return false;
-    }
-    if (qp->type == RNIC_QP_UD) {
-        return path->path_mtu <= 5;
-    }
-    if (next == RNIC_QPS_RTR) {
-        return route_fits(c, path) && path->path_mtu >= 1 &&
-               path->path_mtu <= 5 && path->dest_qpn <= 0xffffff &&
-               path->max_dest_rd_atomic <= ROCE_MAX_DEST_RD_ATOMIC &&
-               path->rnr_timer <= 31;
-    }
-    if (next == RNIC_QPS_RTS && qp->state == RNIC_QPS_RTR) {
-        return path->max_rd_atomic >= 1 &&
-               path->max_rd_atomic <= ROCE_MAX_RD_ATOMIC &&
-               path->ack_timeout <= 31 && path->retries <= 7 &&
-               path->rnr_retries <= 7;
-    }
-    return next != RNIC_QPS_RTS || route_fits(c, path);
+    return rnic_engine(c->rnic, c->objects->qps[slot].type);
 }
 
 static uint8_t qp_modify(struct command *c)
 {
+    static const uint8_t status[] = {
+        [RDMA_MODIFIED] = RNIC_CMD_OK,
+        [RDMA_MODIFY_BAD_STATE] = RNIC_CMD_BAD_STATE,
+        [RDMA_MODIFY_BAD_ARGUMENT] = RNIC_CMD_BAD_ARGUMENT,
+    };
     int slot = rdma_qp_find(c->objects, c->index);
-    uint8_t next = c->buf[RNIC_MOD_STATE];
-    const struct rdma_qp *qp;
-    struct roce_path path;
+    const struct rdma_engine *engine;
 
     if (slot < 0) {
         return RNIC_CMD_BAD_INDEX;
     }
-    qp = &c->objects->qps[slot];
-    if (!rdma_qp_may_enter((enum verbs_qp_state)qp->state,
-                           (enum verbs_qp_state)next)) {
-        return RNIC_CMD_BAD_STATE;
-    }
-    read_path(c->buf, &path);
-    if (!stage_fits(c, qp, next, &path)) {
-        return RNIC_CMD_BAD_ARGUMENT;
-    }
-    return roce_qp_modify(&c->rnic->roce, (uint32_t)slot,
-                          (enum verbs_qp_state)next, &path,
-                          get_le32(c->buf + RNIC_MOD_SQ_PSN),
-                          get_le32(c->buf + RNIC_MOD_RQ_PSN),
-                          c->rnic->env.now_ns(c->rnic->env.ctx))
-               ? RNIC_CMD_OK
-               : RNIC_CMD_BAD_STATE;
+    engine = qp_engine(c, slot);
+    return status[engine->ops->qp_modify(
+        engine->ctx, (uint32_t)slot,
+        (enum verbs_qp_state)c->buf[RNIC_MOD_STATE], c->buf,
+        c->rnic->env.now_ns(c->rnic->env.ctx))];
 }
 
 static uint8_t qp_destroy(struct command *c)
@@ -336,7 +278,8 @@ static uint8_t qp_destroy(struct command *c)
     if (slot < 0) {
         return RNIC_CMD_BAD_INDEX;
     }
-    roce_qp_destroy(&c->rnic->roce, (uint32_t)slot);
+    qp_engine(c, slot)->ops->qp_destroy(qp_engine(c, slot)->ctx,
+                                        (uint32_t)slot);
     return RNIC_CMD_OK;
 }
 
@@ -406,7 +349,11 @@ static uint8_t neigh_set(struct command *c)
     neigh.users = c->objects->neighs[c->index].users;
     c->objects->neighs[c->index] = neigh;
     if (before != neigh.port) {
-        roce_port_left(&c->rnic->roce, before);
+        for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
+            const struct rdma_engine *engine = &c->rnic->engines[i];
+
+            engine->ops->port_left(engine->ctx, before);
+        }
     }
     return RNIC_CMD_OK;
 }
@@ -430,7 +377,7 @@ static uint8_t run_drain(struct command *c)
     if (slot < 0) {
         return RNIC_CMD_BAD_INDEX;
     }
-    roce_qp_drain(&c->rnic->roce, (uint32_t)slot);
+    qp_engine(c, slot)->ops->qp_drain(qp_engine(c, slot)->ctx, (uint32_t)slot);
     return RNIC_CMD_OK;
 }
 
@@ -458,7 +405,7 @@ uint8_t rnic_execute(struct rnic *rnic, const uint8_t *cmd, uint32_t *result)
     };
     struct command c = {
         .rnic = rnic,
-        .objects = &rnic->state.roce.objects,
+        .objects = &rnic->state.objects,
         .buf = cmd,
         .index = get_le32(cmd + RNIC_CMD_INDEX),
     };

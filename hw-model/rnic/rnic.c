@@ -36,7 +36,7 @@ static void update_irq(struct rnic *rnic)
 
 static struct rdma_dram *rnic_dram(struct rnic *rnic)
 {
-    return &rnic->roce.dram;
+    return &rnic->dram;
 }
 
 /* ---- Registers. */
@@ -63,7 +63,7 @@ static bool is_dma(struct rnic *rnic, uint64_t addr, uint64_t len)
 static void hart_enable(struct rnic *rnic, unsigned int h)
 {
     struct rnic_hart *hart = &rnic->state.harts[h];
-    struct rdma_eq *eq = &rnic->state.roce.objects.eqs[h];
+    struct rdma_eq *eq = &rnic->state.objects.eqs[h];
     uint64_t page = hart_address(hart, A_RNIC_HART_PAGE_LO);
     uint64_t cmd = hart_address(hart, A_RNIC_HART_CMD_LO);
     uint64_t db = hart_address(hart, A_RNIC_HART_DB_LO);
@@ -98,7 +98,7 @@ static void hart_enable(struct rnic *rnic, unsigned int h)
 static void hart_disable(struct rnic *rnic, unsigned int h)
 {
     rnic->state.harts[h].enabled = false;
-    rnic->state.roce.objects.eqs[h] = (struct rdma_eq){0};
+    rnic->state.objects.eqs[h] = (struct rdma_eq){0};
 }
 
 static bool hart_write(struct rnic *rnic, uint32_t offset, uint32_t value)
@@ -232,7 +232,7 @@ bool rnic_write(struct rnic *rnic, uint32_t offset, uint32_t value)
 
 static void memory_error(struct rnic *rnic, unsigned int h, uint32_t info)
 {
-    rdma_eq_write(&rnic->state.roce.objects, rnic_dram(rnic), (uint8_t)h,
+    rdma_eq_write(&rnic->state.objects, rnic_dram(rnic), (uint8_t)h,
                   RDMA_EVENT_MEMORY_ERROR, h, info);
 }
 
@@ -272,8 +272,8 @@ static void run_command(struct rnic *rnic, unsigned int h)
     status = rnic_execute(rnic, copy, &result);
     put_le32(buf + RNIC_CMD_RESULT, result);
     __atomic_store_n(buf + RNIC_CMD_STATUS, status, __ATOMIC_RELEASE);
-    rnic->state.roce.objects.harts_dirty |= BIT(h);
-    rnic->state.roce.objects.harts_urgent |= BIT(h);
+    rnic->state.objects.harts_dirty |= BIT(h);
+    rnic->state.objects.harts_urgent |= BIT(h);
 }
 
 static bool run_commands(struct rnic *rnic, unsigned int h)
@@ -290,6 +290,19 @@ static bool run_commands(struct rnic *rnic, unsigned int h)
     return true;
 }
 
+/* A doorbell of a queue pair that does not exist is ignored. */
+static void ring_doorbell(struct rnic *rnic, uint32_t qpn, uint64_t now_ns)
+{
+    int slot = rdma_qp_find(&rnic->state.objects, qpn);
+
+    if (slot >= 0) {
+        const struct rdma_engine *engine =
+            rnic_engine(rnic, rnic->state.objects.qps[slot].type);
+
+        engine->ops->doorbell(engine->ctx, (uint32_t)slot, now_ns);
+    }
+}
+
 static void take_doorbells(struct rnic *rnic, unsigned int h, uint64_t now_ns)
 {
     struct rnic_hart *hart = &rnic->state.harts[h];
@@ -302,7 +315,7 @@ static void take_doorbells(struct rnic *rnic, unsigned int h, uint64_t now_ns)
     while (count-- != 0) {
         uint32_t slot = hart->db_ci++ & ((1u << hart->db_size_log2) - 1);
 
-        roce_doorbell(&rnic->roce,
+        ring_doorbell(rnic,
                       rdma_read_word(rnic_dram(rnic), hart->db + 4ul * slot),
                       now_ns);
     }
@@ -351,15 +364,15 @@ static bool fall_asleep(struct rnic *rnic)
 /* Interrupt the sleeping harts for which entries were written. */
 static void notify_harts(struct rnic *rnic)
 {
-    uint32_t dirty = rnic->state.roce.objects.harts_dirty;
-    uint32_t urgent = rnic->state.roce.objects.harts_urgent;
+    uint32_t dirty = rnic->state.objects.harts_dirty;
+    uint32_t urgent = rnic->state.objects.harts_urgent;
     uint32_t before = rnic->state.irq_status;
 
     if (dirty == 0) {
         return;
     }
-    rnic->state.roce.objects.harts_dirty = 0;
-    rnic->state.roce.objects.harts_urgent = 0;
+    rnic->state.objects.harts_dirty = 0;
+    rnic->state.objects.harts_urgent = 0;
     dev_mb();
     for (unsigned int h = 0; h < RNIC_HARTS; h++) {
         const struct rnic_hart *hart = &rnic->state.harts[h];
@@ -383,12 +396,30 @@ static void notify_harts(struct rnic *rnic)
 
 static void set_timer(struct rnic *rnic)
 {
-    uint64_t deadline = roce_deadline(&rnic->roce);
+    uint64_t deadline = UINT64_MAX;
 
+    for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
+        const struct rdma_engine *engine = &rnic->engines[i];
+
+        deadline = MIN(deadline, engine->ops->deadline(engine->ctx));
+    }
     if (deadline != rnic->timer_ns) {
         rnic->timer_ns = deadline;
         rnic->env.set_timer(rnic->env.ctx, deadline);
     }
+}
+
+/* @return whether there is more to send than a run may */
+static bool transmit_all(struct rnic *rnic, uint64_t now_ns)
+{
+    bool more = false;
+
+    for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
+        const struct rdma_engine *engine = &rnic->engines[i];
+
+        more |= engine->ops->transmit(engine->ctx, BURSTS_A_RUN, now_ns);
+    }
+    return more;
 }
 
 static void run_rings(struct rnic *rnic)
@@ -404,7 +435,7 @@ static void run_rings(struct rnic *rnic)
         }
     }
     if (rnic->state.ctrl & R_RNIC_CTRL_ENABLE_MASK) {
-        more |= roce_transmit(&rnic->roce, BURSTS_A_RUN, now_ns);
+        more |= transmit_all(rnic, now_ns);
     }
     if (more || fall_asleep(rnic)) {
         rnic->env.defer(rnic->env.ctx);
@@ -424,8 +455,12 @@ void rnic_run(struct rnic *rnic)
 
 void rnic_timer(struct rnic *rnic)
 {
+    uint64_t now_ns = rnic->env.now_ns(rnic->env.ctx);
+
     rnic->timer_ns = DEV_NO_DEADLINE;
-    roce_timer(&rnic->roce, rnic->env.now_ns(rnic->env.ctx));
+    for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
+        rnic->engines[i].ops->timer(rnic->engines[i].ctx, now_ns);
+    }
     rnic_run(rnic);
 }
 
@@ -447,7 +482,9 @@ void rnic_rx(struct rnic *rnic, unsigned int port,
 
 void rnic_port_ready(struct rnic *rnic, unsigned int port)
 {
-    roce_port_ready(&rnic->roce, port);
+    for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
+        rnic->engines[i].ops->port_ready(rnic->engines[i].ctx, port);
+    }
     rnic->env.defer(rnic->env.ctx);
 }
 
@@ -455,8 +492,8 @@ void rnic_link_changed(struct rnic *rnic, unsigned int port, bool is_up)
 {
     for (unsigned int h = 0; h < RNIC_HARTS; h++) {
         if (rnic->state.harts[h].enabled) {
-            rdma_eq_write(&rnic->state.roce.objects, rnic_dram(rnic),
-                          (uint8_t)h, RDMA_EVENT_LINK, port, is_up);
+            rdma_eq_write(&rnic->state.objects, rnic_dram(rnic), (uint8_t)h,
+                          RDMA_EVENT_LINK, port, is_up);
         }
     }
     notify_harts(rnic);
@@ -468,7 +505,10 @@ void rnic_reset(struct rnic *rnic)
     rnic->state.irq_status = 0;
     rnic->state.irq_enable = 0;
     memset(rnic->state.harts, 0, sizeof(rnic->state.harts));
-    roce_reset(&rnic->roce);
+    memset(&rnic->state.objects, 0, sizeof(rnic->state.objects));
+    for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
+        rnic->engines[i].ops->reset(rnic->engines[i].ctx);
+    }
     rnic->timer_ns = DEV_NO_DEADLINE;
     rnic->env.set_timer(rnic->env.ctx, DEV_NO_DEADLINE);
     update_irq(rnic);
@@ -480,18 +520,33 @@ void rnic_attach_port(struct rnic *rnic, unsigned int port,
     rnic->roce.sinks[port] = *sink;
 }
 
+static void init_roce(struct rnic *rnic, const struct rnic_config *config)
+{
+    struct roce *roce = &rnic->roce;
+
+    roce->state = &rnic->state.roce;
+    roce->objects = &rnic->state.objects;
+    roce->dram = rnic->dram;
+    memcpy(roce->sinks, config->ports, sizeof(roce->sinks));
+    roce->trace = config->trace;
+    roce->faults = NULL;
+    rnic->engines[0] = (struct rdma_engine){&roce_engine_ops, roce};
+}
+
+void rnic_set_faults(struct rnic *rnic, const struct roce_fault_hook *hook)
+{
+    rnic->roce.faults = hook;
+}
+
 void rnic_init(struct rnic *rnic, const struct rnic_config *config)
 {
     rnic->env = config->env;
-    rnic->roce.state = &rnic->state.roce;
-    rnic->roce.dram = (struct rdma_dram){
+    rnic->dram = (struct rdma_dram){
         .ctx = config->env.ctx,
         .map = config->env.dma,
         .map_write = config->env.dma_write,
     };
-    memcpy(rnic->roce.sinks, config->ports, sizeof(rnic->roce.sinks));
-    rnic->roce.trace = config->trace;
-    rnic->roce.faults = NULL;
+    init_roce(rnic, config);
     rnic->busy = false;
     rnic_reset(rnic);
 }
@@ -509,9 +564,20 @@ static bool harts_valid(const struct rnic_state *state)
     return true;
 }
 
+static bool engines_reload(struct rnic *rnic)
+{
+    for (unsigned int i = 0; i < RNIC_ENGINES; i++) {
+        if (!rnic->engines[i].ops->reload(rnic->engines[i].ctx)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool rnic_state_loaded(struct rnic *rnic)
 {
-    if (!harts_valid(&rnic->state) || !roce_reload(&rnic->roce)) {
+    if (!harts_valid(&rnic->state) ||
+        !rdma_objects_valid(&rnic->state.objects) || !engines_reload(rnic)) {
         rnic_reset(rnic);
         return false;
     }

@@ -16,7 +16,11 @@
 #include "hw-model/core/frame.h"
 #include "net/roce/roce.h"
 
-enum { RNIC_HARTS = RDMA_EQS, RNIC_HART_REGS = 9 };
+enum {
+    RNIC_HARTS = RDMA_EQS,
+    RNIC_HART_REGS = 9,
+    RNIC_ENGINES = 1, /* transports: RoCE */
+};
 
 struct rnic_hart {
     bool enabled;
@@ -33,12 +37,15 @@ struct rnic_state {
     uint32_t irq_status;
     uint32_t irq_enable;
     struct rnic_hart harts[RNIC_HARTS];
+    struct rdma_objects objects;
     struct roce_state roce;
 };
 
 struct rnic {
     struct dev_env env;
-    struct roce roce;
+    struct rdma_dram dram;
+    struct rdma_engine engines[RNIC_ENGINES];
+    struct roce roce;  /* the first engine */
     bool busy;         /* one of the working functions is running */
     uint64_t timer_ns; /* the last argument of set_timer() */
     struct rnic_state state;
@@ -58,6 +65,17 @@ void rnic_init(struct rnic *rnic, const struct rnic_config *config);
 /** Set the sink for frames of `port`; it is copied. */
 void rnic_attach_port(struct rnic *rnic, unsigned int port,
                       const struct frame_sink *sink);
+
+/** Set the fault rules that RoCE asks; NULL: none.  They outlive the RNIC. */
+void rnic_set_faults(struct rnic *rnic, const struct roce_fault_hook *hook);
+
+/* The engine that serves queue pairs of a type (enum verbs_qp_type). */
+static inline const struct rdma_engine *rnic_engine(const struct rnic *rnic,
+                                                    uint8_t type)
+{
+    (void)type; /* RoCE serves both types. */
+    return &rnic->engines[0];
+}
 
 /**
  * Reset the RNIC to its state after power-on.  This lowers the interrupt line.

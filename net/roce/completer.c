@@ -331,7 +331,7 @@ void roce_completer_rx(struct roce *roce, uint32_t slot,
 void roce_completer_timer(struct roce *roce, uint32_t slot)
 {
     struct roce_qp *qp = roce_qp(roce, slot);
-    unsigned int port = roce->state->objects.neighs[qp->path.neigh].port;
+    unsigned int port = roce->objects->neighs[qp->path.neigh].port;
 
     if (!roce_rdma_qp(roce, slot)->exists || !is_live(roce, slot)) {
         return;

@@ -15,6 +15,7 @@
  *   packet.c     headers and ICRC of sent packets
  *   observe.c    events for traces
  *   qp.c         creation, completions and failure of QPs
+ *   engine.c     the transport as an engine of the RNIC
  */
 #ifndef ESSD_NET_ROCE_INTERNAL_H
 #define ESSD_NET_ROCE_INTERNAL_H
@@ -31,7 +32,7 @@
 
 static inline struct rdma_qp *roce_rdma_qp(struct roce *roce, uint32_t slot)
 {
-    return &roce->state->objects.qps[slot];
+    return &roce->objects->qps[slot];
 }
 
 static inline struct roce_qp *roce_qp(struct roce *roce, uint32_t slot)

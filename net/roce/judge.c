@@ -29,7 +29,7 @@ static enum roce_verdict check_opcode_order(struct roce_request *r)
 
 static enum roce_verdict check_receive_buffer(struct roce_request *r)
 {
-    const struct rdma_objects *o = &r->roce->state->objects;
+    const struct rdma_objects *o = r->roce->objects;
     const struct roce_responder *resp = &r->qp->resp;
 
     if ((r->rx->flags & ROCE_READ_REQUEST) &&
@@ -103,8 +103,8 @@ static enum roce_verdict check_length(struct roce_request *r)
 static uint8_t *remote_map(const struct roce_request *r, unsigned int right,
                            uint32_t key, uint64_t va, uint32_t len)
 {
-    return rdma_mr_map(&r->roce->state->objects, &r->roce->dram, r->rqp->pd,
-                       key, right, va, len);
+    return rdma_mr_map(r->roce->objects, &r->roce->dram, r->rqp->pd, key, right,
+                       va, len);
 }
 
 static enum roce_verdict check_send_access(struct roce_request *r)
@@ -128,7 +128,7 @@ static enum roce_verdict check_send_access(struct roce_request *r)
             return ROCE_RSP_INVALID;
         }
         /* A peer may invalidate only a region to which it has rights. */
-        mr = rdma_mr_find(&r->roce->state->objects, r->inv_key);
+        mr = rdma_mr_find(r->roce->objects, r->inv_key);
         if (mr != NULL && (mr->pd != r->rqp->pd ||
                            (mr->access & (VERBS_ACCESS_REMOTE_READ |
                                           VERBS_ACCESS_REMOTE_WRITE)) == 0)) {

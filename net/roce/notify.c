@@ -48,16 +48,16 @@ bool roce_cnp_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     struct roce_route route;
 
     qp->cnp_wanted = false;
-    if (!may_leave(roce, state->objects.neighs[qp->path.neigh].port,
-                   state->objects.qps[slot].state)) {
+    if (!may_leave(roce, roce->objects->neighs[qp->path.neigh].port,
+                   roce->objects->qps[slot].state)) {
         return false;
     }
     roce_route_of(qp, &route);
     route.priority = state->ecn.cnp_priority;
     route.dscp = state->ecn.cnp_dscp;
     route.ecn = CNP_ECN;
-    if (roce_packet_begin(&state->objects, &route, &bth, sizeof(reserved),
-                          tx) == NULL) {
+    if (roce_packet_begin(roce->objects, &route, &bth, sizeof(reserved), tx) ==
+        NULL) {
         return false;
     }
     roce_packet_add(tx, reserved, sizeof(reserved));
@@ -72,7 +72,7 @@ void roce_cnp_rx(struct roce *roce, uint32_t slot)
 
     roce_trace(roce, TRACE_GROUP_ROCE, slot, TRACE_CNP_RECEIVED, 0, 0, 0);
     if (!state->ecn.is_obeyed ||
-        state->objects.qps[slot].state != VERBS_QPS_RTS) {
+        roce->objects->qps[slot].state != VERBS_QPS_RTS) {
         return;
     }
     roce_count(roce, ROCE_RP_CNP_HANDLED);

@@ -10,7 +10,7 @@
 void roce_qp_event(struct roce *roce, uint32_t slot, enum rdma_event_type type,
                    uint32_t info)
 {
-    struct rdma_objects *o = &roce->state->objects;
+    struct rdma_objects *o = roce->objects;
     const struct rdma_qp *qp = &o->qps[slot];
 
     rdma_eq_write(o, &roce->dram, o->cqs[qp->send_cq].hart, type, qp->qpn,
@@ -32,7 +32,7 @@ bool roce_judge_transfer(struct roce *roce, uint32_t slot, bool is_to_dram)
 static void write_completion(struct roce *roce, uint16_t cq,
                              struct rdma_completion *completion)
 {
-    struct rdma_objects *o = &roce->state->objects;
+    struct rdma_objects *o = roce->objects;
 
     completion->timestamp_ns = roce->now_ns;
     if (rdma_cq_write(o, &roce->dram, cq, completion) ||
@@ -88,7 +88,7 @@ void roce_complete_recv(struct roce *roce, uint32_t slot,
 
 void roce_rq_advance(struct roce *roce, uint32_t slot)
 {
-    struct rdma_objects *o = &roce->state->objects;
+    struct rdma_objects *o = roce->objects;
     const struct rdma_qp *qp = &o->qps[slot];
     struct rdma_rq *rq = &o->rqs[qp->rq];
 
@@ -128,7 +128,7 @@ static void flush_sends(struct roce *roce, uint32_t slot)
 static void flush_receives(struct roce *roce, uint32_t slot)
 {
     const struct rdma_qp *qp = roce_rdma_qp(roce, slot);
-    struct rdma_rq *rq = &roce->state->objects.rqs[qp->rq];
+    struct rdma_rq *rq = &roce->objects->rqs[qp->rq];
     struct roce_responder *resp = &roce_qp(roce, slot)->resp;
     struct rdma_recv recv;
 
@@ -237,7 +237,7 @@ void roce_qp_create(struct roce *roce, uint32_t slot)
 static void release_neigh(struct roce *roce, struct roce_path *path)
 {
     if (path->has_neigh) {
-        roce->state->objects.neighs[path->neigh].users--;
+        roce->objects->neighs[path->neigh].users--;
         path->has_neigh = false;
     }
 }
@@ -253,7 +253,7 @@ static void take_route(struct roce *roce, struct roce_path *to,
     to->priority = from->priority;
     to->dscp = from->dscp;
     to->rate_mbps = from->rate_mbps;
-    roce->state->objects.neighs[to->neigh].users++;
+    roce->objects->neighs[to->neigh].users++;
 }
 
 static void enter_rtr(struct roce *roce, uint32_t slot,
@@ -306,7 +306,7 @@ static void enter_reset(struct roce *roce, uint32_t slot)
     rqp->drain_wanted = false;
 }
 
-bool roce_qp_modify(struct roce *roce, uint32_t slot, enum verbs_qp_state next,
+void roce_qp_modify(struct roce *roce, uint32_t slot, enum verbs_qp_state next,
                     const struct roce_path *path, uint32_t sq_psn,
                     uint32_t rq_psn, uint64_t now_ns)
 {
@@ -314,12 +314,9 @@ bool roce_qp_modify(struct roce *roce, uint32_t slot, enum verbs_qp_state next,
     enum verbs_qp_state from = (enum verbs_qp_state)rqp->state;
 
     roce->now_ns = now_ns;
-    if (!rdma_qp_may_enter(from, next)) {
-        return false;
-    }
     if (next == VERBS_QPS_ERROR) {
         enter_error(roce, slot, VERBS_WC_SUCCESS);
-        return true;
+        return;
     }
     enter_state(roce, slot, next, VERBS_WC_SUCCESS);
     if (next == VERBS_QPS_RESET) {
@@ -328,20 +325,19 @@ bool roce_qp_modify(struct roce *roce, uint32_t slot, enum verbs_qp_state next,
         enter_rtr(roce, slot, path, rq_psn);
     } else if (next == VERBS_QPS_RTS && from == VERBS_QPS_RTR) {
         enter_rts(roce, slot, path, sq_psn);
-        roce_doorbell(roce, rqp->qpn, now_ns);
+        roce_doorbell(roce, slot, now_ns);
     } else if (next == VERBS_QPS_RTS && rqp->type == VERBS_QP_RC) {
         uint16_t neigh = roce_qp(roce, slot)->path.neigh;
 
         take_route(roce, &roce_qp(roce, slot)->path, path);
-        roce_port_left(roce, roce->state->objects.neighs[neigh].port);
+        roce_port_left(roce, roce->objects->neighs[neigh].port);
         roce_schedule(roce, slot, ROCE_LIST_DATA);
     }
-    return true;
 }
 
 void roce_qp_destroy(struct roce *roce, uint32_t slot)
 {
-    struct rdma_objects *o = &roce->state->objects;
+    struct rdma_objects *o = roce->objects;
     struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
 
     release_neigh(roce, &roce_qp(roce, slot)->path);
@@ -364,20 +360,14 @@ void roce_qp_drain(struct roce *roce, uint32_t slot)
     check_drained(roce, slot);
 }
 
-void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns)
+void roce_doorbell(struct roce *roce, uint32_t slot, uint64_t now_ns)
 {
-    int slot = rdma_qp_find(&roce->state->objects, qpn);
-    struct rdma_qp *rqp;
-    uint32_t pi;
+    struct rdma_qp *rqp = roce_rdma_qp(roce, slot);
+    uint32_t pi = rdma_read_word(&roce->dram, rqp->sq_record);
 
     roce->now_ns = now_ns;
-    if (slot < 0) {
-        return;
-    }
-    rqp = roce_rdma_qp(roce, (uint32_t)slot);
-    pi = rdma_read_word(&roce->dram, rqp->sq_record);
     if (pi - rqp->sq_done > 1u << rqp->sq_size_log2) {
-        roce_qp_fail(roce, (uint32_t)slot, VERBS_WC_LOCAL_OPERATION);
+        roce_qp_fail(roce, slot, VERBS_WC_LOCAL_OPERATION);
         return;
     }
     if (pi - rqp->sq_done < rqp->sq_pi - rqp->sq_done) {
@@ -385,13 +375,13 @@ void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns)
     }
     rqp->sq_pi = pi;
     if (rqp->state == VERBS_QPS_ERROR) {
-        flush_sends(roce, (uint32_t)slot);
-        flush_receives(roce, (uint32_t)slot);
+        flush_sends(roce, slot);
+        flush_receives(roce, slot);
         roce_settle(roce);
     } else if (rqp->state == VERBS_QPS_RTS) {
         if (rqp->type == VERBS_QP_UD) {
-            roce_ud_make_way(roce, (uint32_t)slot);
+            roce_ud_make_way(roce, slot);
         }
-        roce_schedule(roce, (uint32_t)slot, ROCE_LIST_DATA);
+        roce_schedule(roce, slot, ROCE_LIST_DATA);
     }
 }

@@ -91,7 +91,7 @@ static enum verbs_wc_status wr_check(const struct rdma_wr *wr)
 static enum verbs_wc_status local_invalidate(struct roce *roce, uint32_t slot,
                                              uint32_t key)
 {
-    struct rdma_objects *o = &roce->state->objects;
+    struct rdma_objects *o = roce->objects;
     const struct rdma_mr *mr = rdma_mr_find(o, key);
 
     if (mr == NULL || mr->pd != roce_rdma_qp(roce, slot)->pd) {
@@ -190,8 +190,8 @@ static int map_pieces(const struct roce *roce, uint16_t pd,
         }
         n = MIN(len, sge->len_bytes - offset);
         pieces[count].data =
-            rdma_mr_map(&roce->state->objects, &roce->dram, pd, sge->lkey,
-                        rights, sge->addr + offset, n);
+            rdma_mr_map(roce->objects, &roce->dram, pd, sge->lkey, rights,
+                        sge->addr + offset, n);
         if (pieces[count].data == NULL) {
             return -1;
         }
@@ -364,8 +364,7 @@ static enum verbs_wc_status build_packet(struct roce *roce, uint32_t slot,
             !is_read && asks_for_ack(roce, slot, sent, k == sent->packets - 1),
     };
     roce_route_of(qp, &route);
-    ext = roce_packet_begin(&roce->state->objects, &route, bth,
-                            is_read ? 0 : len, tx);
+    ext = roce_packet_begin(roce->objects, &route, bth, is_read ? 0 : len, tx);
     *is_lost = ext == NULL;
     if (ext == NULL) {
         return VERBS_WC_SUCCESS;

@@ -43,7 +43,7 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     }
     len = roce_packet_len(read->len_bytes, roce_mtu(qp), k);
     if (len != 0) {
-        data = rdma_mr_map(&roce->state->objects, &roce->dram,
+        data = rdma_mr_map(roce->objects, &roce->dram,
                            roce_rdma_qp(roce, slot)->pd, read->rkey,
                            VERBS_ACCESS_REMOTE_READ,
                            read->va + (uint64_t)k * roce_mtu(qp), len);
@@ -70,7 +70,7 @@ bool roce_response_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     };
     next_read(resp, read);
     roce_route_of(qp, &route);
-    ext = roce_packet_begin(&roce->state->objects, &route, &bth, len, tx);
+    ext = roce_packet_begin(roce->objects, &route, &bth, len, tx);
     if (ext == NULL) { /* without an address, no responses */
         resp->read_next = resp->read_fresh = resp->read_tail;
         resp->read_packet = resp->read_first = 0;
@@ -144,7 +144,7 @@ bool roce_reply_build(struct roce *roce, uint32_t slot, struct frame_tx *tx,
     };
     resp->reply = ROCE_REPLY_NONE;
     roce_route_of(qp, &route);
-    ext = roce_packet_begin(&roce->state->objects, &route, &bth, 0, tx);
+    ext = roce_packet_begin(roce->objects, &route, &bth, 0, tx);
     if (ext == NULL) {
         return false;
     }

@@ -116,16 +116,16 @@ static bool responder_valid(const struct roce_responder *resp, uint32_t mtu)
                          : resp->read_packet < read->packets;
 }
 
-static bool qp_valid(const struct roce_state *state, uint32_t slot)
+static bool qp_valid(const struct roce *roce, uint32_t slot)
 {
-    const struct rdma_qp *rqp = &state->objects.qps[slot];
-    const struct roce_qp *qp = &state->qps[slot];
+    const struct rdma_qp *rqp = &roce->objects->qps[slot];
+    const struct roce_qp *qp = &roce->state->qps[slot];
     bool is_live = rqp->state == VERBS_QPS_RTR || rqp->state == VERBS_QPS_RTS;
 
     if (!rqp->exists) {
         return true;
     }
-    if (!path_valid(&state->objects, &qp->path) || !dcqcn_valid(&qp->dcqcn)) {
+    if (!path_valid(roce->objects, &qp->path) || !dcqcn_valid(&qp->dcqcn)) {
         return false;
     }
     if (rqp->type == VERBS_QP_UD || !is_live) {
@@ -152,7 +152,7 @@ static void rebuild_lists(struct roce *roce)
     memset(state->port_blocked, 0, sizeof(state->port_blocked));
     memset(roce->waited_for, 0, sizeof(roce->waited_for));
     for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
-        if (state->objects.qps[slot].exists) {
+        if (roce->objects->qps[slot].exists) {
             roce_timer_set(roce, slot, timers.due[slot]);
             roce_schedule(roce, slot, ROCE_LIST_CONTROL);
             roce_schedule(roce, slot, ROCE_LIST_DATA);
@@ -162,12 +162,11 @@ static void rebuild_lists(struct roce *roce)
 
 bool roce_reload(struct roce *roce)
 {
-    if (!rdma_objects_valid(&roce->state->objects) ||
-        roce->state->window == 0 || !ecn_valid(&roce->state->ecn)) {
+    if (roce->state->window == 0 || !ecn_valid(&roce->state->ecn)) {
         return false;
     }
     for (uint32_t slot = 0; slot < RDMA_QPS; slot++) {
-        if (!qp_valid(roce->state, slot)) {
+        if (!qp_valid(roce, slot)) {
             return false;
         }
     }

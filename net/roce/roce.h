@@ -22,6 +22,7 @@
 #include "lib/trace.h"
 #include "net/roce/dcqcn.h"
 #include "net/roce/timers.h"
+#include "net/verbs/engine.h"
 #include "net/verbs/objects.h"
 
 enum {
@@ -200,7 +201,6 @@ struct roce_queue {
 _Static_assert((int)TIMERS_MAX >= (int)RDMA_QPS, "a deadline a slot");
 
 struct roce_state {
-    struct rdma_objects objects;
     struct roce_qp qps[RDMA_QPS];
     uint64_t counters[ROCE_COUNTERS];
     uint64_t cqs_overflowed; /* BIT(cq): its QPs must go to ERROR */
@@ -247,9 +247,10 @@ struct roce_fault_hook {
     bool (*judge_transfer)(void *ctx, uint32_t qpn, bool is_to_dram);
 };
 
-/* The transport.  Only `state` is saved. */
+/* The transport.  Only `state` is saved, and the RNIC saves `objects`. */
 struct roce {
     struct roce_state *state;
+    struct rdma_objects *objects;         /* the RNIC's */
     const struct trace *trace;            /* NULL if tracing is off */
     const struct roce_fault_hook *faults; /* NULL without fault rules */
     struct rdma_dram dram;
@@ -262,7 +263,11 @@ struct roce {
     struct roce_note notes[ROCE_BURST];
 };
 
-/** Reset all state; `dram` and `sinks` stay. */
+/* RoCE as an engine of the RNIC; its context is a struct roce.  It serves the
+ * types VERBS_QP_RC and VERBS_QP_UD.  The functions below do the work. */
+extern const struct rdma_engine_ops roce_engine_ops;
+
+/** Reset all state; `dram`, `sinks` and `objects` stay. */
 void roce_reset(struct roce *roce);
 
 /**
@@ -274,8 +279,8 @@ void roce_rx(struct roce *roce, unsigned int port,
              const struct frame_rx *frames, unsigned int count,
              uint64_t now_ns);
 
-/** A doorbell: requests were posted to the send queue of `qpn`. */
-void roce_doorbell(struct roce *roce, uint32_t qpn, uint64_t now_ns);
+/** A doorbell: requests were posted to the send queue of an existing QP. */
+void roce_doorbell(struct roce *roce, uint32_t slot, uint64_t now_ns);
 
 /**
  * Send what may be sent: acknowledgements first, then data, taking QPs in turn.
@@ -306,15 +311,11 @@ uint64_t roce_deadline(const struct roce *roce);
 /** Initialise a new QP in RESET whose struct rdma_qp is filled in. */
 void roce_qp_create(struct roce *roce, uint32_t slot);
 
-/**
- * Move a QP to another state, with the path for that state.
- *
- * @return false when the move is not allowed; nothing has changed then
- */
-MUST_USE bool roce_qp_modify(struct roce *roce, uint32_t slot,
-                             enum verbs_qp_state next,
-                             const struct roce_path *path, uint32_t sq_psn,
-                             uint32_t rq_psn, uint64_t now_ns);
+/** Move a QP to another state, which rdma_qp_may_enter() allows, with the path
+ * for that state. */
+void roce_qp_modify(struct roce *roce, uint32_t slot, enum verbs_qp_state next,
+                    const struct roce_path *path, uint32_t sq_psn,
+                    uint32_t rq_psn, uint64_t now_ns);
 
 /** Remove a QP and release what it uses. */
 void roce_qp_destroy(struct roce *roce, uint32_t slot);

@@ -210,7 +210,7 @@ static enum rx_verdict judge_cnp(const struct rdma_objects *o,
 static enum rx_verdict judge_qp(struct roce *roce, int slot,
                                 const struct roce_rx *rx)
 {
-    const struct rdma_objects *o = &roce->state->objects;
+    const struct rdma_objects *o = roce->objects;
     const struct rdma_qp *rqp;
     const struct roce_qp *qp;
     bool is_ud = roce_opcode_transport(rx->bth.opcode) == ROCE_UD;
@@ -248,7 +248,7 @@ static void rx_frame(struct roce *roce, unsigned int port,
 
     roce_count(roce, ROCE_RX_PACKETS);
     if (verdict == RX_ACCEPT) {
-        slot = rdma_qp_find(&roce->state->objects, rx.bth.dest_qp);
+        slot = rdma_qp_find(roce->objects, rx.bth.dest_qp);
         verdict = judge_qp(roce, slot, &rx);
     }
     if (rx.is_ce && verdict == RX_ACCEPT) {

@@ -2,6 +2,7 @@
 set(SOURCES
     completer.c
     dcqcn.c
+    engine.c
     judge.c
     notify.c
     observe.c

@@ -21,7 +21,7 @@ static unsigned int port_of(struct roce *roce, uint32_t slot)
     if (roce_rdma_qp(roce, slot)->type == VERBS_QP_UD) {
         return roce_ud_port(roce, slot);
     }
-    return roce->state->objects.neighs[qp->path.neigh].port;
+    return roce->objects->neighs[qp->path.neigh].port;
 }
 
 /* Append to `queue`, which belongs to `list`: a slot is in at most one of the

@@ -25,7 +25,7 @@ static uint32_t ud_mtu(const struct roce_qp *qp)
 static void fill_source(struct roce *roce, const struct roce_rx *rx,
                         struct rdma_ud_source *source)
 {
-    const struct rdma_objects *o = &roce->state->objects;
+    const struct rdma_objects *o = roce->objects;
     *source = (struct rdma_ud_source){
         .port = rx->port,
         .priority = rx->eth.priority,
@@ -48,7 +48,7 @@ static void fill_source(struct roce *roce, const struct roce_rx *rx,
 static uint8_t *receive_buffer(struct roce *roce, uint32_t slot, uint32_t len,
                                struct rdma_recv *recv)
 {
-    const struct rdma_objects *o = &roce->state->objects;
+    const struct rdma_objects *o = roce->objects;
     const struct rdma_qp *rqp = &o->qps[slot];
 
     if (!rdma_rq_peek(&o->rqs[rqp->rq], &roce->dram, recv) ||
@@ -109,7 +109,7 @@ static enum verbs_wc_status check_datagram(const struct roce_qp *qp,
 static bool add_payload(struct roce *roce, uint32_t slot,
                         const struct rdma_wr *wr, struct frame_tx *tx)
 {
-    const struct rdma_objects *o = &roce->state->objects;
+    const struct rdma_objects *o = roce->objects;
 
     if (wr->inline_data) {
         roce_packet_add(tx, wr->inline_bytes, wr->inline_len);
@@ -160,7 +160,7 @@ unsigned int roce_ud_port(struct roce *roce, uint32_t slot)
     struct rdma_wr wr;
 
     return has_next(roce, slot, &wr) && wr.ud_neigh < RDMA_NEIGHS
-               ? roce->state->objects.neighs[wr.ud_neigh].port
+               ? roce->objects->neighs[wr.ud_neigh].port
                : 0;
 }
 
@@ -251,8 +251,7 @@ bool roce_ud_build(struct roce *roce, uint32_t slot, unsigned int port,
                            .dest_qp = wr.ud_qpn,
                            .psn = qp->req.next_psn};
         ext = status == VERBS_WC_SUCCESS
-                  ? roce_packet_begin(&roce->state->objects, &route, &bth, len,
-                                      tx)
+                  ? roce_packet_begin(roce->objects, &route, &bth, len, tx)
                   : NULL;
         if (ext != NULL && !add_payload(roce, slot, &wr, tx)) {
             status = VERBS_WC_LOCAL_PROTECTION;

@@ -214,7 +214,7 @@ static void test_v2_works_in_a_vlan_with_priority_and_dscp(void **state)
     for (unsigned int i = 0; i < RDMA_QPS; i++) {
         const struct rnic_state *drive = &bed.drive->machine.rnic.state;
 
-        if (drive->roce.objects.qps[i].state == RNIC_QPS_RTS && i > 1) {
+        if (drive->objects.qps[i].state == RNIC_QPS_RTS && i > 1) {
             assert_int_equal(drive->roce.qps[i].path.priority, 5);
             assert_int_equal(drive->roce.qps[i].path.dscp, 26);
         }

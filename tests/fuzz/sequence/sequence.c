@@ -859,8 +859,7 @@ static void stats_read_quick(uint32_t *pool)
 
 static void stats_read_rnic(uint32_t *pool)
 {
-    const struct rdma_objects *objects =
-        &bed.drive->machine.rnic.state.roce.objects;
+    const struct rdma_objects *objects = &bed.drive->machine.rnic.state.objects;
     const struct verbs *verbs = &bed.drive->drive.net.verbs;
 
     for (unsigned int i = 0; i < RDMA_QPS; i++) {

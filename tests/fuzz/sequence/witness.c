@@ -82,10 +82,10 @@ static bool packet_parse(struct packet *packet, const uint8_t *data, size_t len)
 const struct roce_qp *witness_qp(const struct witness *witness,
                                  const struct witness_conn *conn)
 {
-    const struct roce_state *roce = &witness->drive->machine.rnic.state.roce;
-    int slot = rdma_qp_find(&roce->objects, conn->drive_qpn);
+    const struct rnic_state *rnic = &witness->drive->machine.rnic.state;
+    int slot = rdma_qp_find(&rnic->objects, conn->drive_qpn);
 
-    return slot < 0 ? NULL : &roce->qps[slot];
+    return slot < 0 ? NULL : &rnic->roce.qps[slot];
 }
 
 static size_t ip_len(bool is_v6)

@@ -236,7 +236,7 @@ static void test_a_full_event_queue_drops_events(void **state)
         n++;
     }
     assert_int_equal(n, 1u << BED_EQ_LOG2);
-    assert_int_equal(side->rnic->state.roce.objects.eqs[0].dropped, 100 - n);
+    assert_int_equal(side->rnic->state.objects.eqs[0].dropped, 100 - n);
 }
 
 /* ---- Messages of minimal and maximal lengths. */
@@ -358,7 +358,7 @@ static void test_two_queue_pairs_share_a_receive_queue(void **state)
 {
     struct bed *bed = *state;
     struct bed_side *a = &bed->side[0], *b = &bed->side[1];
-    struct rdma_objects *o = &b->rnic->state.roce.objects;
+    struct rdma_objects *o = &b->rnic->state.objects;
     struct bed_event event;
     struct bed_wc wc;
 
@@ -683,14 +683,14 @@ static void test_doorbells_of_no_slot_are_skipped(void **state)
     bed_connect(bed, 0, &plain);
     bed_run(bed);
     assert_non_null(before);
-    memcpy(before, &rnic->state.roce.objects, sizeof(*before));
+    memcpy(before, &rnic->state.objects, sizeof(*before));
     for (uint32_t slot = RDMA_QPS; slot < 2048; slot++) {
         bed_ring_number(side, slot);
         bed_ring_number(side, (bed_qpn(side, 0) & ~2047u) | slot);
         bed_ring_number(side, 0xff000000u | slot);
     }
     bed_run(bed);
-    assert_memory_equal(before, &rnic->state.roce.objects, sizeof(*before));
+    assert_memory_equal(before, &rnic->state.objects, sizeof(*before));
     assert_false(bed_poll(side, &wc));
     assert_false(bed_poll_event(side, &event));
     bed_send(side, 0,
@@ -727,18 +727,18 @@ static void test_an_invalid_state_is_refused(void **state)
     REFUSES(harts[0].page, 1);
     REFUSES(harts[0].cmd_size_log2, 9);
     REFUSES(roce.window, 0);
-    REFUSES(roce.objects.qps[slot].state, 5);
-    REFUSES(roce.objects.qps[slot].qpn, slot + 1);
-    REFUSES(roce.objects.qps[slot].qpn, slot | 1024);
-    REFUSES(roce.objects.qps[slot].pd, 300);
-    REFUSES(roce.objects.qps[slot].rq, 1025);
-    REFUSES(roce.objects.qps[slot].rq, 1026);
-    REFUSES(roce.objects.qps[slot].send_cq, 99);
-    REFUSES(roce.objects.qps[slot].sq_pi, 5000);
-    REFUSES(roce.objects.qps[slot].sq_next, 1);
-    REFUSES(roce.objects.cqs[0].hart, 9);
-    REFUSES(roce.objects.mrs[5].pd, 999);
-    REFUSES(roce.objects.neighs[0].port, 2);
+    REFUSES(objects.qps[slot].state, 5);
+    REFUSES(objects.qps[slot].qpn, slot + 1);
+    REFUSES(objects.qps[slot].qpn, slot | 1024);
+    REFUSES(objects.qps[slot].pd, 300);
+    REFUSES(objects.qps[slot].rq, 1025);
+    REFUSES(objects.qps[slot].rq, 1026);
+    REFUSES(objects.qps[slot].send_cq, 99);
+    REFUSES(objects.qps[slot].sq_pi, 5000);
+    REFUSES(objects.qps[slot].sq_next, 1);
+    REFUSES(objects.cqs[0].hart, 9);
+    REFUSES(objects.mrs[5].pd, 999);
+    REFUSES(objects.neighs[0].port, 2);
     REFUSES(roce.qps[slot].path.neigh, 5000);
     REFUSES(roce.qps[slot].path.path_mtu, 0);
     REFUSES(roce.qps[slot].req.sent_tail, 1);
