@@ -81,6 +81,7 @@ static void build_list(struct addresses *addresses)
         }
         *entry = (struct nvmf_address){
             .trtype = TRTYPE_RDMA,
+            .tsas = ADDRESSES_ROCEV2,
             .adrfam = ip_addr_is_v4(&addresses->ip[i]) ? 1 : 2,
             .portid = addresses_portid(addresses, i),
             .link = addresses_link(addresses, i),

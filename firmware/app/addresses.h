@@ -11,6 +11,12 @@
 #include "nvmeof/target/target.h"
 
 /* Treat as opaque, except for the last three fields. */
+/* The TSAS of RoCEv2 with the RDMA CM (union nvme_tsas). */
+#define ADDRESSES_ROCEV2                                                       \
+    {                                                                          \
+        .rdma = { RDMA_QPTYPE_RC, RDMA_PRTYPE_ROCEV2, RDMA_CMS_RDMA_CM }       \
+    }
+
 struct addresses {
     struct log *log;
     const struct drive_net *net;

@@ -80,13 +80,23 @@ static void keep_printable(char *text)
     }
 }
 
+const char *connect_log_transport(uint8_t trtype)
+{
+    switch (trtype) {
+    case TRTYPE_RDMA:
+        return "RDMA";
+    case TRTYPE_TCP:
+        return "TCP";
+    default:
+        return "local";
+    }
+}
+
 void connect_log_end(void *ctx, const struct nvmf_connect_end *end)
 {
     struct connect_log *connect_log = ctx;
     const struct trace *trace = connect_log->trace;
-    struct rdma_cm_peer bytes =
-        rdma_transport_peer(connect_log->rdma, end->qpair);
-    struct ip_addr peer = ip_addr_from_bytes(bytes.bytes);
+    struct ip_addr peer = ip_addr_from_bytes(end->host);
     char hostnqn[sizeof(end->hostnqn)];
 
     log_format(hostnqn, sizeof(hostnqn), "%s", end->hostnqn);
@@ -144,9 +154,7 @@ static const char *auth_reason(const struct nvmf_auth_end *end)
 void connect_log_auth(void *ctx, const struct nvmf_auth_end *end)
 {
     struct connect_log *connect_log = ctx;
-    struct rdma_cm_peer bytes =
-        rdma_transport_peer(connect_log->rdma, end->qpair);
-    struct ip_addr peer = ip_addr_from_bytes(bytes.bytes);
+    struct ip_addr peer = ip_addr_from_bytes(end->host);
     char hostnqn[sizeof(end->hostnqn)];
     bool is_proven = end->result == NVMF_AUTH_PROVEN;
 
@@ -169,28 +177,16 @@ void connect_log_auth(void *ctx, const struct nvmf_auth_end *end)
 }
 
 void connect_log_refused(struct connect_log *connect_log,
-                         const struct ip_addr *peer,
-                         enum nvme_rdma_status status)
+                         const struct nvmf_conn_event *event)
 {
-    static const char *const reason[] = {
-        [NVME_RDMA_INVALID_LENGTH] = "the private data are too short",
-        [NVME_RDMA_INVALID_RECFMT] = "the record format is unknown",
-        [NVME_RDMA_INVALID_QID] = "the queue ID is not allowed",
-        [NVME_RDMA_INVALID_HSQSIZE] = "the queue is too large or too small",
-        [NVME_RDMA_INVALID_HRQSIZE] = "the receive queue has a wrong size",
-        [NVME_RDMA_NO_RESOURCES] = "no queue pair or queue entry is free",
-        [NVME_RDMA_INVALID_IRD] = "the host allows no RDMA READ",
-        [NVME_RDMA_INVALID_ORD] = "the host's RDMA READ limit is invalid",
-        [NVME_RDMA_INVALID_CNTLID] = "there is no such controller",
-    };
+    struct ip_addr peer = ip_addr_from_bytes(event->host);
 
     if (take_line(connect_log)) {
         log_line(connect_log->log,
-                 "nvme-of: %s: connection refused: %s (RDMA status %u)",
-                 ip_text(peer).text,
-                 (size_t)status < ARRAY_LEN(reason) && reason[status] != NULL
-                     ? reason[status]
-                     : "unknown reason",
-                 (unsigned int)status);
+                 "nvme-of: %s: connection refused: %s (%s status %u)",
+                 ip_text(&peer).text,
+                 event->reason != NULL ? event->reason : "unknown reason",
+                 connect_log_transport(event->trtype),
+                 (unsigned int)event->status);
     }
 }

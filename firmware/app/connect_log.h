@@ -9,14 +9,12 @@
 #include "firmware/hal/log.h"
 #include "lib/trace.h"
 #include "net/wire/ip_addr.h"
-#include "nvmeof/rdma/rdma_transport.h"
 #include "nvmeof/target/target.h"
 
-/* The caller sets the first three fields; the others start at zero. */
+/* The caller sets the first two fields; the others start at zero. */
 struct connect_log {
     struct log *log;
     const struct trace *trace;
-    const struct rdma_transport *rdma;
     uint64_t now_us; /* time of the main loop's current step */
     uint32_t used;   /* lines written lately; each second takes one off */
     uint64_t earned_us;
@@ -34,11 +32,11 @@ void connect_log_end(void *connect_log, const struct nvmf_connect_end *end);
  */
 void connect_log_auth(void *connect_log, const struct nvmf_auth_end *end);
 
-/**
- * Log and trace a connection that the transport refused, before any command.
- */
+/** Log a connection that the transport refused, before any command. */
 void connect_log_refused(struct connect_log *connect_log,
-                         const struct ip_addr *peer,
-                         enum nvme_rdma_status status);
+                         const struct nvmf_conn_event *event);
+
+/** The name of a transport (enum nvme_trtype) in the log. */
+const char *connect_log_transport(uint8_t trtype);
 
 #endif

@@ -376,19 +376,18 @@ void drive_update_addresses(struct drive *drive)
  * Log refused connections, and the start and end of each admin queue's
  * connection.  Connections of I/O queues are not logged.
  */
-static void log_conn_event(void *ctx, const struct rdma_conn_event *event)
+static void log_conn_event(void *ctx, const struct nvmf_conn_event *event)
 {
     struct drive *drive = ctx;
-    /* The event holds the IP address as 16 bytes in network order. */
-    struct ip_addr peer = ip_addr_from_bytes(event->peer.bytes);
-    struct ip_text text = ip_text(&peer);
+    struct ip_addr peer = ip_addr_from_bytes(event->host);
 
-    if (event->refused != NVME_RDMA_OK) {
-        connect_log_refused(&drive->connect_log, &peer, event->refused);
+    if (event->status != 0) {
+        connect_log_refused(&drive->connect_log, event);
         return;
     }
     if (event->qid == 0) {
-        log_line(drive->log, "nvme-of: RDMA host %s %s", text.text,
+        log_line(drive->log, "nvme-of: %s host %s %s",
+                 connect_log_transport(event->trtype), ip_text(&peer).text,
                  event->is_connected ? "connected" : "disconnected");
     }
 }
@@ -843,7 +842,6 @@ struct init_report drive_init(struct drive *drive,
     usage_keeper_init(&drive->keeper, &config->usage, now_us);
     hw_log_start(drive, config);
     report = start_below(drive, config);
-    drive->connect_log.rdma = drive->rdma;
     if (report.result == INIT_OK) {
         report = start_above(drive, config);
     }

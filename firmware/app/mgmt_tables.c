@@ -97,8 +97,7 @@ bool mgmt_queue_pairs(void *ctx, const struct json_args *args, struct json *out,
         struct ip_addr peer;
 
         if (nvmf_target_qpair_info(drive->target, (uint16_t)at, &info)) {
-            peer = ip_addr_from_bytes(
-                rdma_transport_peer(drive->rdma, (uint16_t)at).bytes);
+            peer = ip_addr_from_bytes(info.host);
             put_queue_pair(out, &info, &peer);
             rows++;
         }

@@ -89,7 +89,7 @@ void rdma_half_open_limit(struct rdma_transport *rdma,
 
     for (struct rdma_queue *qp = rdma->half_open.first; qp != NULL;
          qp = qp->next_half_open) {
-        if (memcmp(&qp->event.peer, peer, sizeof(*peer)) == 0) {
+        if (memcmp(qp->event.host, peer->bytes, sizeof(peer->bytes)) == 0) {
             count++;
             oldest = oldest == NULL ? qp : oldest;
         }

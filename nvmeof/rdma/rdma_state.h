@@ -86,7 +86,7 @@ struct rdma_queue {
     struct rdma_queue *next_half_open;
     uint64_t requested_us;        /* time of the request for it */
     struct rdma_cm_conn *conn;    /* NULL after its disconnect() */
-    struct rdma_conn_event event; /* the last one that was reported */
+    struct nvmf_conn_event event; /* the last one that was reported */
 };
 
 /* The half-open connections, the oldest first.  Others are taken out when the

@@ -391,12 +391,25 @@ static void refuse_request(struct rdma_transport *rdma,
                            const struct rdma_cm_request *request,
                            enum nvme_rdma_status status)
 {
-    const struct rdma_conn_event event = {
+    static const char *const reasons[] = {
+        [NVME_RDMA_INVALID_LENGTH] = "the private data are too short",
+        [NVME_RDMA_INVALID_RECFMT] = "the record format is unknown",
+        [NVME_RDMA_INVALID_QID] = "the queue ID is not allowed",
+        [NVME_RDMA_INVALID_HSQSIZE] = "the queue is too large or too small",
+        [NVME_RDMA_INVALID_HRQSIZE] = "the receive queue has a wrong size",
+        [NVME_RDMA_NO_RESOURCES] = "no queue pair or queue entry is free",
+        [NVME_RDMA_INVALID_IRD] = "the host allows no RDMA READ",
+        [NVME_RDMA_INVALID_ORD] = "the host's RDMA READ limit is invalid",
+        [NVME_RDMA_INVALID_CNTLID] = "there is no such controller",
+    };
+    struct nvmf_conn_event event = {
+        .trtype = TRTYPE_RDMA,
         .laddr = request->laddr,
-        .peer = request->peer,
-        .refused = status,
+        .status = (uint16_t)status,
+        .reason = (size_t)status < ARRAY_LEN(reasons) ? reasons[status] : NULL,
     };
 
+    memcpy(event.host, request->peer.bytes, sizeof(event.host));
     reject_request(conn, status);
     if (rdma->config.conn_event != NULL) {
         rdma->config.conn_event(rdma->config.conn_event_ctx, &event);
@@ -435,12 +448,13 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     qp->waiting = NULL;
     qp->held = NULL;
     qp->conn = conn;
-    qp->event = (struct rdma_conn_event){
+    qp->event = (struct nvmf_conn_event){
+        .trtype = TRTYPE_RDMA,
         .qpair = number,
         .qid = req.qid,
         .laddr = request->laddr,
-        .peer = request->peer,
     };
+    memcpy(qp->event.host, request->peer.bytes, sizeof(qp->event.host));
     if (!bring_up_qp(qp)) {
         bool is_free = nvmf_qpair_closed(rdma->config.target, number);
 
@@ -573,12 +587,6 @@ void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
             rdma_queue_fail(qp);
         }
     }
-}
-
-struct rdma_cm_peer rdma_transport_peer(const struct rdma_transport *rdma,
-                                        uint16_t qpair)
-{
-    return rdma->qps[qpair].event.peer;
 }
 
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us)

@@ -35,17 +35,6 @@
 /* Opaque.  Its owner provides rdma_transport_bytes() of memory. */
 struct rdma_transport;
 
-/* A connection event, for the log: a connection is established, has ended, or
- * was refused. */
-struct rdma_conn_event {
-    bool is_connected; /* established; otherwise ended, or refused */
-    uint16_t qpair;    /* the target's number of the queue pair */
-    uint16_t qid;      /* NVMe queue identifier; 0 is the admin queue */
-    uint8_t laddr;     /* index of the local address that the host used */
-    struct rdma_cm_peer peer;
-    enum nvme_rdma_status refused; /* why it was refused; OK if it was not */
-};
-
 struct rdma_transport_config {
     struct verbs *verbs;
     struct rdma_cm cm; /* connection manager */
@@ -57,7 +46,7 @@ struct rdma_transport_config {
     void *capsules; /* RDMA_CAPSULE_BYTES of DRAM, 64-byte aligned */
     void *bufs;     /* RDMA_BUF_BYTES of DRAM, 4096-byte aligned */
     /* Called for each connection event; may be NULL. */
-    void (*conn_event)(void *ctx, const struct rdma_conn_event *event);
+    void (*conn_event)(void *ctx, const struct nvmf_conn_event *event);
     void *conn_event_ctx;
 };
 
@@ -86,10 +75,6 @@ void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs);
  */
 void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
                                 uint16_t portid, uint32_t link);
-
-/** The address of the host at the other end of a queue pair. */
-struct rdma_cm_peer rdma_transport_peer(const struct rdma_transport *rdma,
-                                        uint16_t qpair);
 
 /** Set the time of this step of the main loop; call it before verbs_poll(). */
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);

@@ -71,7 +71,7 @@ static void emit_referral(struct nvmf_target *target,
                           const struct nvmf_referral *referral)
 {
     discovery_entry_emit(target->page, &(struct discovery_entry){
-                                           .trtype = TRTYPE_RDMA,
+                                           .trtype = referral->trtype,
                                            .adrfam = referral->adrfam,
                                            .subtype = SUBTYPE_REFERRAL,
                                            .cntlid = NVME_CNTLID_DYNAMIC,
@@ -79,9 +79,7 @@ static void emit_referral(struct nvmf_target *target,
                                            .trsvcid = referral->trsvcid,
                                            .subnqn = NVME_DISCOVERY_NQN,
                                            .traddr = referral->traddr,
-                                           .rdma_qptype = RDMA_QPTYPE_RC,
-                                           .rdma_prtype = RDMA_PRTYPE_ROCEV2,
-                                           .rdma_cms = RDMA_CMS_RDMA_CM,
+                                           .tsas = referral->tsas,
                                        });
 }
 
@@ -93,7 +91,6 @@ void discovery_log_part(struct nvmf_target *target,
     const struct nvmf_address *address;
     uint32_t count = count_addresses(target, ctrl);
     bool is_nvm = part <= count;
-    bool is_rdma;
     uint32_t own = (uint32_t)ENTRIES_OF_ADDRESS * count;
     uint16_t eflags;
 
@@ -107,7 +104,6 @@ void discovery_log_part(struct nvmf_target *target,
         return;
     }
     address = nth_address(target, ctrl, (part - 1) % count);
-    is_rdma = address->trtype == TRTYPE_RDMA;
     eflags =
         address->link == 0 ? EFLAGS_DUPRETINFO | EFLAGS_EPCSD : EFLAGS_EPCSD;
     discovery_entry_emit(
@@ -124,9 +120,7 @@ void discovery_log_part(struct nvmf_target *target,
             .trsvcid = address->trsvcid,
             .subnqn = is_nvm ? config->subnqn : config->discovery_nqn,
             .traddr = address->traddr,
-            .rdma_qptype = is_rdma ? RDMA_QPTYPE_RC : 0,
-            .rdma_prtype = is_rdma ? RDMA_PRTYPE_ROCEV2 : 0,
-            .rdma_cms = is_rdma ? RDMA_CMS_RDMA_CM : 0,
+            .tsas = address->tsas,
         });
 }
 

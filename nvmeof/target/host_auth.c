@@ -133,6 +133,7 @@ static void report_end(struct nvmf_target *target, uint16_t qpair,
     target->auth_counters.ended[result]++;
     if (target->config.auth_ended != NULL) {
         memcpy(end.hostnqn, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn));
+        memcpy(end.host, target->qpair[qpair].host, sizeof(end.host));
         target->config.auth_ended(target->config.auth_ctx, &end);
     }
 }

@@ -160,6 +160,7 @@ void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
     /* A name without a NUL is cut at the longest length. */
     memcpy(end.hostnqn, data.hostnqn,
            MIN(nvme_nqn_len(data.hostnqn), (size_t)NVMF_NQN_MAX));
+    memcpy(end.host, target->qpair[req->qpair].host, sizeof(end.host));
     target->config.connect_ended(target->config.connect_ctx, &end);
 }
 
@@ -220,6 +221,7 @@ bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
         .in_flight = qpair->in_flight,
         .state = names[qpair->state],
     };
+    memcpy(info->host, qpair->host, sizeof(info->host));
     return true;
 }
 

@@ -59,13 +59,16 @@ struct nvmf_address {
     /* 0: every host may be told of the address.  Otherwise the number of a
      * link: only hosts whose association has this number may. */
     uint32_t link;
+    union nvme_tsas tsas;
     char traddr[64]; /* ASCII, no padding */
     char trsvcid[8]; /* "4420" */
 };
 
 /* A discovery service elsewhere, to which the discovery log refers hosts. */
 struct nvmf_referral {
-    uint8_t adrfam;  /* 1 IPv4, 2 IPv6; RDMA is the transport */
+    uint8_t trtype; /* enum nvme_trtype */
+    uint8_t adrfam; /* 1 IPv4, 2 IPv6 */
+    union nvme_tsas tsas;
     char traddr[64]; /* ASCII, padded with NULs, as trsvcid is */
     char trsvcid[8];
 };
@@ -208,6 +211,7 @@ struct nvmf_connect_end {
     uint32_t request;
     char hostnqn[NVMF_NQN_MAX + 1]; /* unchecked bytes of the host; "" if it was
                                      * refused before its data arrived */
+    uint8_t host[16];               /* nvmf_qpair_params.host */
 };
 
 /* What the list of hosts says of a host that may connect. */
@@ -253,6 +257,7 @@ struct nvmf_auth_end {
     uint8_t dh;      /* enum auth_dh */
     bool is_again;   /* the queue had been authenticated before */
     char hostnqn[NVMF_NQN_MAX + 1]; /* unchecked bytes of the host */
+    uint8_t host[16];               /* nvmf_qpair_params.host */
 };
 
 /* Since power-on. */
@@ -399,7 +404,7 @@ struct nvmf_qpair_params {
     const struct nvmf_transport *transport; /* outlives the queue pair */
     uint16_t portid;  /* PORTID of the address that the host uses */
     uint32_t link;    /* nvmf_address.link of that address */
-    uint8_t host[16]; /* the host's address, in the transport's format */
+    uint8_t host[16]; /* the host's IPv6 address, or its IPv4-mapped one */
     const struct nvmf_qpair_hints *hints; /* NULL if nothing is known yet */
 };
 
@@ -745,6 +750,7 @@ struct nvmf_qpair_info {
     uint16_t entries;
     uint16_t in_flight;
     const char *state; /* one word */
+    uint8_t host[16];  /* nvmf_qpair_params.host */
 };
 
 /** @return false when queue pair `index`, 0..NVMF_MAX_QPAIRS - 1, is free */

@@ -189,6 +189,20 @@ struct nvmf_request {
     uint32_t stage_us[NVMF_REQUEST_STATES]; /* time in each state, if traced */
 };
 
+/* An event of a connection, for the log: it is established, has ended, or was
+ * refused before there was a queue pair. */
+struct nvmf_conn_event {
+    uint8_t trtype;     /* enum nvme_trtype */
+    bool is_connected;  /* established; otherwise ended, or refused */
+    uint16_t qpair;     /* the target's number of the queue pair */
+    uint16_t qid;       /* NVMe queue identifier; 0 is the admin queue */
+    uint8_t laddr;      /* index of the local address that the host used */
+    uint8_t host[16];   /* nvmf_qpair_params.host */
+    uint16_t status;    /* why it was refused, a number of the transport; 0: it
+                         * was not refused */
+    const char *reason; /* the same in words; NULL: the reason is unknown */
+};
+
 /*
  * One transport.  The target may have several at the same time: each queue pair
  * points to the one that it was reserved with, so this struct must outlive all

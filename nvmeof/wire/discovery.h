@@ -32,6 +32,7 @@ enum { /* byte offsets in an entry */
        DISCOVERY_RDMA_PRTYPE = DISCOVERY_TSAS + 1,
        DISCOVERY_RDMA_CMS = DISCOVERY_TSAS + 2,
        DISCOVERY_RDMA_PKEY = DISCOVERY_TSAS + 8,
+       DISCOVERY_TCP_SECTYPE = DISCOVERY_TSAS + 0,
        DISCOVERY_ENTRY_LEN = 1024,
 };
 
@@ -50,8 +51,24 @@ enum {
     EFLAGS_DUPRETINFO = 0x1, /* every address returns the same log */
     EFLAGS_EPCSD = 0x2,      /* persistent connections are supported */
     RDMA_QPTYPE_RC = 1,
+    RDMA_PRTYPE_ROCE = 3,
     RDMA_PRTYPE_ROCEV2 = 4,
+    RDMA_PRTYPE_IWARP = 5,
     RDMA_CMS_RDMA_CM = 1,
+    TCP_SECTYPE_NONE = 0,
+    TCP_SECTYPE_TLS13 = 2,
+};
+
+/* Transport Specific Address Subtype; the transport says which member is
+ * valid. */
+union nvme_tsas {
+    struct {
+        uint8_t qptype, prtype, cms;
+    } rdma;
+    struct {
+        uint8_t sectype;
+    } tcp;
+    uint8_t bytes[4]; /* so that structs with it have no padding */
 };
 
 struct discovery_entry {
@@ -60,11 +77,10 @@ struct discovery_entry {
     uint16_t portid, cntlid;
     uint16_t asqsz; /* 1's based */
     uint16_t eflags;
-    const char *trsvcid; /* at most 32 characters */
-    const char *subnqn;  /* at most 223 characters */
-    const char *traddr;  /* at most 256 characters */
-    uint8_t rdma_qptype, rdma_prtype,
-        rdma_cms; /* 0 for other transports than RDMA */
+    const char *trsvcid;  /* at most 32 characters */
+    const char *subnqn;   /* at most 223 characters */
+    const char *traddr;   /* at most 256 characters */
+    union nvme_tsas tsas; /* of RDMA or TCP; others have none */
 };
 
 /** @param buf  DISCOVERY_HEADER_LEN bytes, all written; RECFMT is 0. */

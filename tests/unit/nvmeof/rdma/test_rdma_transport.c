@@ -298,11 +298,11 @@ static void subsystem_reset(void *ctx)
     fail_msg("the target reports a subsystem reset that no host requested");
 }
 
-static void count_conn_event(void *ctx, const struct rdma_conn_event *event)
+static void count_conn_event(void *ctx, const struct nvmf_conn_event *event)
 {
     struct fixture *f = ctx;
 
-    if (event->refused != NVME_RDMA_OK) {
+    if (event->status != 0) {
         f->refusals++;
         return;
     }
@@ -345,11 +345,13 @@ static int setup(void **state)
 
     f->ns = (struct nvmf_ns_config){.nsid = 1, .uuid = {1}};
     f->address[0] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
+                                          .tsas.rdma = {1, 4, 1},
                                           .adrfam = 1,
                                           .portid = 1,
                                           .traddr = "192.0.2.1",
                                           .trsvcid = "4420"};
     f->address[1] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
+                                          .tsas.rdma = {1, 4, 1},
                                           .adrfam = 1,
                                           .portid = 2,
                                           .traddr = "192.0.2.2",
@@ -1174,7 +1176,7 @@ static void test_half_open_connections_make_room_when_the_drive_is_full(
     assert_int_equal(count_evicted(f), 0);
     assert_non_null(request_from(f, 3));
     assert_int_equal(count_evicted(f), 1);
-    assert_int_equal(queue_of(oldest)->event.peer.bytes[1], 3);
+    assert_int_equal(queue_of(oldest)->event.host[1], 3);
     assert_int_equal(confirmed->state, CONN_ESTABLISHED);
     assert_int_equal(f->rdma.qpairs_in_use, NVMF_MAX_HOSTS);
 }
@@ -1228,7 +1230,7 @@ static void test_confirmed_connections_of_one_address_make_room_for_others(
     }
     assert_non_null(request_from(f, 2));
     assert_int_equal(count_evicted(f), 0); /* none was half-open */
-    assert_int_equal(queue_of(first)->event.peer.bytes[1], 2);
+    assert_int_equal(queue_of(first)->event.host[1], 2);
     assert_int_equal(last->state, CONN_ESTABLISHED);
     assert_int_equal(f->rdma.qpairs_in_use, NVMF_MAX_HOSTS);
 }

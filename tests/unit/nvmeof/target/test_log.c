@@ -429,8 +429,11 @@ static void test_genctr_moves_only_when_the_log_changes(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_discovery_host(fake);
-    struct nvmf_referral referral = {
-        .adrfam = 1, .traddr = "192.0.2.9", .trsvcid = "4420"};
+    struct nvmf_referral referral = {.trtype = TRTYPE_RDMA,
+                                     .tsas.rdma = {1, 4, 1},
+                                     .adrfam = 1,
+                                     .traddr = "192.0.2.9",
+                                     .trsvcid = "4420"};
 
     nvmf_target_set_addresses(fake->target, fake->address, 2); /* as before */
     get_log(fake, admin, LOG_DISCOVERY, 0, 1024);
@@ -453,8 +456,11 @@ static void test_referrals_follow_the_drives_own_entries(void **state)
 {
     struct fake *fake = *state;
     uint16_t admin = fake_discovery_host(fake);
-    struct nvmf_referral referral = {
-        .adrfam = 2, .traddr = "2001:db8::9", .trsvcid = "4421"};
+    struct nvmf_referral referral = {.trtype = TRTYPE_RDMA,
+                                     .tsas.rdma = {1, 4, 1},
+                                     .adrfam = 2,
+                                     .traddr = "2001:db8::9",
+                                     .trsvcid = "4421"};
     const uint8_t *entry = fake->data + 5 * 1024;
 
     for (uint8_t i = 0; i < NVMF_MAX_REFERRALS; i++) {
