@@ -28,6 +28,8 @@ MAY_INCLUDE = {
     "nvmeof/limits.h": ["lib"],
     "nvmeof/auth": ["lib"],
     "nvmeof/target": ["lib", "nvmeof/auth", "nvmeof/wire", "nvmeof/limits.h"],
+    # The pool of data buffers that all transports use.
+    "nvmeof/bufs": ["lib", "nvmeof/limits.h", "nvmeof/target/piece.h"],
     # It uses a connection manager only through the seam rdma_cm.h.
     "nvmeof/rdma": ["lib", "nvmeof", "net/verbs/verbs.h",
                     "net/verbs/rdma_cm.h"],

@@ -25,7 +25,7 @@ enum {
     VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
     /* DRAM that is allocated after that of the translation layer: buffers of
      * operations, telemetry, transport and echo service. */
-    DRAM_FOR_SERVICES = RDMA_CAPSULE_BYTES + RDMA_BUF_BYTES + ECHO_MEMORY_LEN +
+    DRAM_FOR_SERVICES = RDMA_CAPSULE_BYTES + BUF_POOL_BYTES + ECHO_MEMORY_LEN +
                         NVMF_FIRMWARE_MAX + (4 << 20),
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
@@ -410,8 +410,10 @@ static enum init_result reserve_target(struct drive *drive,
         dram_alloc(config->dram, sizeof(*drive->volume), STATE_ALIGN);
     drive->reservations =
         dram_alloc(config->dram, sizeof(*drive->reservations), STATE_ALIGN);
+    drive->bufs = dram_alloc(config->dram, sizeof(*drive->bufs), STATE_ALIGN);
     return drive->target != NULL && drive->rdma != NULL &&
-                   drive->volume != NULL && drive->reservations != NULL
+                   drive->volume != NULL && drive->reservations != NULL &&
+                   drive->bufs != NULL
                ? INIT_OK
                : INIT_NO_MEMORY;
 }
@@ -555,6 +557,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
                   ? NVMF_VS_1_2_1
                   : NVMF_VS_2_0,
         .active_slot = config->active_slot,
+        .bufs = buf_pool_seam(drive->bufs),
         .volume = volume_seam(drive->volume),
         .operations = operations_seam(drive),
         .reservations = reservations_seam(drive->reservations),
@@ -606,7 +609,6 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         copy_text(target.slot_fr[i], sizeof(target.slot_fr[i]),
                   config->slot_version[i]);
     }
-    rdma_transport_bufs(drive->rdma, &target.bufs);
     nvmf_target_init(drive->target, &target, drive->now_us);
     usage_keeper_start(&drive->keeper, drive->target);
     event_keeper_start(&drive->events, &config->events, drive->target);
@@ -628,7 +630,7 @@ static void memory_check_start(struct drive *drive,
         .sram_base = config->ecc.sram_base,
         .sram_bytes = config->ecc.sram_bytes,
         .buffers = hal_dma_addr(buffers),
-        .buffers_bytes = RDMA_BUF_BYTES,
+        .buffers_bytes = BUF_POOL_BYTES,
         .lost_word = note_lost_word,
         .patrolled_word = note_patrolled_word,
         .is_noted = is_lost_word_noted,
@@ -655,6 +657,20 @@ static void hw_log_start(struct drive *drive, const struct drive_config *config)
     }
 }
 
+/* The memory for the data buffers of all transports, and its checks. */
+static enum init_result bufs_start(struct drive *drive,
+                                   const struct drive_config *config)
+{
+    void *memory = dram_reserve(config->dram, BUF_POOL_BYTES, 4096);
+
+    if (memory == NULL) {
+        return INIT_NO_MEMORY;
+    }
+    buf_pool_init(drive->bufs, memory, verbs_local_key(&drive->net.verbs));
+    memory_check_start(drive, config, memory);
+    return INIT_OK;
+}
+
 static enum init_result transport_start(struct drive *drive,
                                         const struct drive_config *config)
 {
@@ -664,7 +680,6 @@ static enum init_result transport_start(struct drive *drive,
         .target = drive->target,
         .service_port = DRIVE_SERVICE_PORT,
         .capsules = dram_reserve(config->dram, RDMA_CAPSULE_BYTES, 64),
-        .bufs = dram_reserve(config->dram, RDMA_BUF_BYTES, 4096),
         .conn_event = log_conn_event,
         .conn_event_ctx = drive,
     };
@@ -673,13 +688,12 @@ static enum init_result transport_start(struct drive *drive,
         rdma.portid[i] = addresses_portid(&drive->addresses, i);
         rdma.link[i] = addresses_link(&drive->addresses, i);
     }
-    if (rdma.capsules == NULL || rdma.bufs == NULL) {
+    if (rdma.capsules == NULL) {
         return INIT_NO_MEMORY;
     }
     if (!rdma_transport_init(drive->rdma, &rdma)) {
         return INIT_NO_ROOM;
     }
-    memory_check_start(drive, config, rdma.bufs);
     log_line(drive->log, "nvme-of: listening on %u, %s", DRIVE_SERVICE_PORT,
              config->identity->subsystem_nqn);
     return INIT_OK;
@@ -818,7 +832,11 @@ static struct init_report start_above(struct drive *drive,
         nvmf_target_was_fatal(drive->target);
     }
     peripherals_start_bmc(drive, config);
-    report = (struct init_report){transport_start(drive, config), "nvme-of"};
+    report = (struct init_report){bufs_start(drive, config), "nvme-of"};
+    if (report.result == INIT_OK) {
+        report =
+            (struct init_report){transport_start(drive, config), "nvme-of"};
+    }
     if (report.result == INIT_OK) {
         report = (struct init_report){echo_start(drive, config), "echo"};
     }

@@ -37,6 +37,7 @@
 #include "firmware/drivers/media.h"
 #include "firmware/mgmt/mgmt_service.h"
 #include "firmware/volume/reservations.h"
+#include "nvmeof/bufs/buf_pool.h"
 #include "nvmeof/rdma/rdma_transport.h"
 #include "nvmeof/target/target.h"
 
@@ -161,8 +162,9 @@ struct drive {
     struct firmware_update firmware;
     struct host_table hosts;
     struct crypto crypto;
-    struct volume *volume; /* this and the next three are in DRAM */
+    struct volume *volume; /* this and the next four are in DRAM */
     struct reservations *reservations;
+    struct buf_pool *bufs; /* data buffers of all transports */
     struct nvmf_target *target;
     struct rdma_transport *rdma;
     struct echo echo;

@@ -28,14 +28,15 @@ static void target_text(const struct pools_sink *sink,
 }
 
 static void rdma_text(const struct pools_sink *sink,
-                      const struct rdma_transport *rdma)
+                      const struct rdma_transport *rdma,
+                      const struct buf_pool *bufs)
 {
     struct rdma_usage usage;
 
     rdma_transport_usage(rdma, &usage);
     tell_pool(sink, "capsules", usage.capsules, RDMA_CAPSULES);
     tell_pool(sink, "requests", usage.requests, RDMA_REQUESTS);
-    tell_pool(sink, "buffer-bytes", usage.buf_bytes, RDMA_BUF_BYTES);
+    tell_pool(sink, "buffer-bytes", buf_pool_used_bytes(bufs), BUF_POOL_BYTES);
     tell_pool(sink, "unacknowledged", rdma_transport_unacked(rdma),
               RDMA_REQUESTS);
 }
@@ -90,7 +91,7 @@ void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
     const struct neigh_table *neigh = &drive->net.stack.neigh;
 
     target_text(sink, drive->target);
-    rdma_text(sink, drive->rdma);
+    rdma_text(sink, drive->rdma, drive->bufs);
     cm_text(sink, &drive->net.cm);
     rnic_text(sink, &drive->net.verbs);
     tell_pool(sink, "neighbours", neigh->used, NET_NEIGHBOURS);

@@ -19,30 +19,7 @@ enum {
      * metadata. */
     RDMA_SPARE_MIN = 4096 + 8,
 
-    RDMA_BUF_CLASSES = 3,
-    RDMA_SMALL_LEN = 4096,
-    RDMA_SMALL_COUNT = 4096,
-    RDMA_MEDIUM_LEN = 32768,
-    RDMA_MEDIUM_COUNT = 256,
-    RDMA_LARGE_LEN = 131072,
-    RDMA_LARGE_COUNT = 256,
-    /* A command that does not fit into its buffers takes at least this many
-     * bytes of shared buffers at a time; only a window from its owner's reserve
-     * is smaller. */
-    RDMA_WINDOW_MIN = RDMA_LARGE_LEN,
-
-    RDMA_RESERVE = 8, /* small buffers kept for each owner */
-    /* Small buffers of the reserve that a long command may use; the others
-     * remain for short commands. */
-    RDMA_RESERVE_LONG = 4,
-    /* An owner may hold one shared buffer of a class for every RDMA_SHARE free
-     * shared ones. */
-    RDMA_SHARE = 4,
-
     RDMA_CAPSULE_BYTES = RDMA_CAPSULES * RDMA_CAPSULE_STRIDE,
-    RDMA_BUF_BYTES = RDMA_SMALL_LEN * RDMA_SMALL_COUNT +
-                     RDMA_MEDIUM_LEN * RDMA_MEDIUM_COUNT +
-                     RDMA_LARGE_LEN * RDMA_LARGE_COUNT,
 
     /* Half-open connections of one address.  Linux makes one at a time, and
      * other hosts perhaps all of a controller's. */

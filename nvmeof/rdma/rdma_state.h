@@ -6,7 +6,6 @@
 #ifndef ESSD_NVMEOF_RDMA_STATE_H
 #define ESSD_NVMEOF_RDMA_STATE_H
 
-#include "nvmeof/rdma/rdma_bufs.h"
 #include "nvmeof/rdma/rdma_sgl.h"
 #include "nvmeof/rdma/rdma_transport.h"
 
@@ -113,7 +112,6 @@ struct rdma_transport {
     uint16_t free_capsule;         /* list of the unused capsule buffers */
     struct rdma_queue *step_first; /* QPs that need rdma_transport_step() */
     struct rdma_half_open half_open;
-    struct rdma_bufs bufs;
     struct rdma_queue qps[NVMF_MAX_QPAIRS]; /* by the target's number */
     uint16_t next_capsule[RDMA_CAPSULES];
     struct rdma_request requests[RDMA_REQUESTS];

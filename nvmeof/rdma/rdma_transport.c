@@ -522,15 +522,6 @@ static void queue_drained(void *ctx, uint16_t qpair)
     }
 }
 
-void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs)
-{
-    *bufs = (struct nvmf_bufs){
-        .ctx = &rdma->bufs,
-        .get = rdma_bufs_get,
-        .put = rdma_bufs_put,
-    };
-}
-
 size_t rdma_transport_bytes(void)
 {
     return sizeof(struct rdma_transport);
@@ -568,7 +559,6 @@ bool rdma_transport_init(struct rdma_transport *rdma,
     }
     rdma_request_init(rdma);
     capsules_init(rdma);
-    rdma_bufs_init(&rdma->bufs, config->bufs, rdma->lkey);
     return config->cm.ops->listen(config->cm.cm, config->service_port,
                                   &conn_events, rdma);
 }
@@ -612,7 +602,6 @@ void rdma_transport_usage(const struct rdma_transport *rdma,
         .half_open_evicted = rdma->half_open.evicted,
         .capsules = rdma->capsules_in_use,
         .requests = rdma->requests_in_use,
-        .buf_bytes = rdma_bufs_used_bytes(&rdma->bufs),
     };
 }
 

@@ -44,7 +44,6 @@ struct rdma_transport_config {
     uint16_t portid[NVMF_MAX_ADDRESSES];
     uint32_t link[NVMF_MAX_ADDRESSES]; /* and that entry's nvmf_address.link */
     void *capsules; /* RDMA_CAPSULE_BYTES of DRAM, 64-byte aligned */
-    void *bufs;     /* RDMA_BUF_BYTES of DRAM, 4096-byte aligned */
     /* Called for each connection event; may be NULL. */
     void (*conn_event)(void *ctx, const struct nvmf_conn_event *event);
     void *conn_event_ctx;
@@ -62,12 +61,6 @@ size_t rdma_transport_bytes(void);
  */
 MUST_USE bool rdma_transport_init(struct rdma_transport *rdma,
                                   const struct rdma_transport_config *config);
-
-/**
- * Set *bufs to the data buffers of this transport, for nvmf_target_init().  It
- * may be called before or after rdma_transport_init().
- */
-void rdma_transport_bufs(struct rdma_transport *rdma, struct nvmf_bufs *bufs);
 
 /**
  * Report that the local address of this index has changed or was removed.
@@ -113,7 +106,6 @@ struct rdma_usage {
     uint32_t qpairs;
     uint32_t capsules;
     uint32_t requests;
-    uint32_t buf_bytes;
     /* Half-open connections that were ended for others, since power-on; not a
      * resource. */
     uint32_t half_open_evicted;

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
-    rdma_bufs.c
     rdma_half_open.c
     rdma_request.c
     rdma_sgl.c

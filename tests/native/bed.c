@@ -474,7 +474,7 @@ void bed_expect_idle(struct bed *bed)
     assert_int_equal(usage.qpairs, 0);
     assert_int_equal(usage.capsules, 0);
     assert_int_equal(usage.requests, 0);
-    assert_int_equal(usage.buf_bytes, 0);
+    assert_int_equal(buf_pool_used_bytes(bed->drive->drive.bufs), 0);
     assert_int_equal(controllers, 0);
     assert_int_equal(qpairs, 0);
     assert_int_equal(echo_conns_used(&bed->drive->drive.echo), 0);

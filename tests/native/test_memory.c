@@ -32,7 +32,7 @@ static void flip_buffers(uint64_t bits)
     for (unsigned int i = 0; i < BUFFERS; i++) {
         assert_true(hw_ecc_inject(drive_ecc(),
                                   drive_memory()->config.buffers +
-                                      (uint64_t)i * RDMA_SMALL_LEN,
+                                      (uint64_t)i * BUF_SMALL_LEN,
                                   bits));
     }
 }

@@ -85,7 +85,7 @@ static void expect_long_command(uint8_t opcode)
     struct taken held[3];
     struct result result;
 
-    rdma_transport_bufs(bed.drive->drive.rdma, &bufs);
+    bufs = buf_pool_seam(bed.drive->drive.bufs);
     for (size_t i = 0; i < ARRAY_LEN(held); i++) {
         assert_int_equal(
             bufs.get(bufs.ctx, owner, 4096, held[i].pieces, &held[i].count),
@@ -112,7 +112,7 @@ static void test_a_command_waits_for_room_for_a_block(void **state)
     (void)state;
     format_with(4096, 1);
     write_blocks(0, 16, 1, PRACT, 0x1111);
-    rdma_transport_bufs(bed.drive->drive.rdma, &bufs);
+    bufs = buf_pool_seam(bed.drive->drive.bufs);
     for (unsigned int owner = 1; owner < NVMF_BUF_OWNERS; owner++) {
         take_all(&bufs, (uint8_t)owner);
     }

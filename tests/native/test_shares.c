@@ -171,10 +171,7 @@ static void take_all(struct nvme_host *host)
 
 static uint32_t used_bytes(void)
 {
-    struct rdma_usage usage;
-
-    rdma_transport_usage(bed.drive->drive.rdma, &usage);
-    return usage.buf_bytes;
+    return buf_pool_used_bytes(bed.drive->drive.bufs);
 }
 
 static void test_silent_hosts_do_not_slow_down_another_one(void **state)

@@ -91,10 +91,7 @@ static void run_until_fetching(void)
 
 static uint32_t used_bytes(void)
 {
-    struct rdma_usage usage;
-
-    rdma_transport_usage(bed.drive->drive.rdma, &usage);
-    return usage.buf_bytes;
+    return buf_pool_used_bytes(bed.drive->drive.bufs);
 }
 
 /*

@@ -32,10 +32,7 @@ static void let_pass(uint64_t ns)
 
 static uint32_t buf_bytes(void)
 {
-    struct rdma_usage usage;
-
-    rdma_transport_usage(bed.drive->drive.rdma, &usage);
-    return usage.buf_bytes;
+    return buf_pool_used_bytes(bed.drive->drive.bufs);
 }
 
 static unsigned int cm_buffers(void)

@@ -889,7 +889,7 @@ static void stats_read(uint32_t *pool)
     stats_read_quick(pool);
     rdma_transport_usage(drive->rdma, &usage);
     pool[POOL_CAPSULES] = usage.capsules;
-    pool[POOL_BUFFERS] = usage.buf_bytes;
+    pool[POOL_BUFFERS] = buf_pool_used_bytes(drive->bufs);
     pool[POOL_RESPONDING] = drive->rdma->responding;
     pool[POOL_WAITING] = drive->rdma->waiting;
     pool[POOL_DEPTH] = drive->target->depth_used;

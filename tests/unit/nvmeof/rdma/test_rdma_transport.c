@@ -17,6 +17,7 @@
 
 #include "fake_verbs.h"
 #include "lib/bytes.h"
+#include "nvmeof/bufs/buf_pool.h"
 #include "nvmeof/rdma/rdma_state.h"
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/fabrics.h"
@@ -74,6 +75,8 @@ struct fixture {
     struct nvmf_ns_config ns;
     struct nvmf_address address[2];
     struct rdma_transport rdma;
+    struct buf_pool bufs;
+    void *buf_memory;
     struct busy busy[BUSY];
     unsigned int busy_count, busy_room;
     struct held held[HOLD]; /* buffers that other owners hold */
@@ -322,7 +325,6 @@ static int setup(void **state)
         .service_port = 4420,
         .portid = {1, 1}, /* both addresses are of one port */
         .capsules = calloc(1, RDMA_CAPSULE_BYTES),
-        .bufs = calloc(1, RDMA_BUF_BYTES),
         .conn_event = count_conn_event,
         .conn_event_ctx = f,
     };
@@ -360,7 +362,9 @@ static int setup(void **state)
     f->busy_room = BUSY;
     fake_verbs_init(&f->verbs);
     assert_true(rdma_transport_init(&f->rdma, &rdma_config));
-    rdma_transport_bufs(&f->rdma, &config.bufs);
+    f->buf_memory = calloc(1, BUF_POOL_BYTES);
+    buf_pool_init(&f->bufs, f->buf_memory, verbs_local_key(&f->verbs));
+    config.bufs = buf_pool_seam(&f->bufs);
     rdma_transport_tick(&f->rdma, f->now_us);
     nvmf_target_init(&f->target, &config, f->now_us);
     *state = f;
@@ -372,7 +376,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     free(f->rdma.config.capsules);
-    free(f->rdma.config.bufs);
+    free(f->buf_memory);
     free(f);
     return 0;
 }
@@ -534,8 +538,8 @@ static bool hold_buffer(struct fixture *f, uint32_t len)
 
     assert_true(f->held_count < HOLD);
     for (uint8_t owner = 100; owner < NVMF_BUF_NO_CTRL; owner++) {
-        uint32_t got = rdma_bufs_get(&f->rdma.bufs, owner, len, held->pieces,
-                                     &held->count);
+        uint32_t got =
+            buf_pool_get(&f->bufs, owner, len, held->pieces, &held->count);
 
         held->owner = owner;
         if (got == len && held->count == 1) {
@@ -543,7 +547,7 @@ static bool hold_buffer(struct fixture *f, uint32_t len)
             return true;
         }
         if (got != 0) {
-            rdma_bufs_put(&f->rdma.bufs, owner, held->pieces, held->count);
+            buf_pool_put(&f->bufs, owner, held->pieces, held->count);
         }
     }
     return false;
@@ -554,7 +558,7 @@ static void let_go(struct fixture *f)
     while (f->held_count > 0) {
         const struct held *held = &f->held[--f->held_count];
 
-        rdma_bufs_put(&f->rdma.bufs, held->owner, held->pieces, held->count);
+        buf_pool_put(&f->bufs, held->owner, held->pieces, held->count);
     }
 }
 
@@ -568,7 +572,7 @@ static void expect_all_back(struct fixture *f)
     assert_int_equal(usage.qpairs, 0);
     assert_int_equal(usage.capsules, 0);
     assert_int_equal(usage.requests, 0);
-    assert_int_equal(usage.buf_bytes, 0);
+    assert_int_equal(buf_pool_used_bytes(&f->bufs), 0);
     assert_int_equal(rdma_transport_unacked(&f->rdma), 0);
     assert_false(rdma_transport_is_short(&f->rdma));
     nvmf_target_stats(&f->target, &controllers, &qpairs);
@@ -621,11 +625,11 @@ static void make_crowd(struct fixture *f, struct crowd *crowd)
     crowd->admin = join_admin(f);
     crowd->conn = join_io(f, 1, 1);
     qp = crowd->qp = queue_of(crowd->conn);
-    while (f->rdma.bufs.classes[2].free_count > 0) {
-        assert_true(hold_buffer(f, RDMA_LARGE_LEN));
+    while (f->bufs.classes[2].free_count > 0) {
+        assert_true(hold_buffer(f, BUF_LARGE_LEN));
     }
-    while (f->rdma.bufs.classes[1].free_count > 0) {
-        assert_true(hold_buffer(f, RDMA_MEDIUM_LEN));
+    while (f->bufs.classes[1].free_count > 0) {
+        assert_true(hold_buffer(f, BUF_MEDIUM_LEN));
     }
 
     crowd->reading = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
@@ -643,7 +647,7 @@ static void make_crowd(struct fixture *f, struct crowd *crowd)
     crowd->held = send_io(f, qp, NVM_READ, SGL_KEYED, blocks);
     media_finish(f, 2);
     crowd->fetch_room = send_io(f, qp, NVM_WRITE, SGL_KEYED, blocks);
-    while (hold_buffer(f, RDMA_SMALL_LEN)) {
+    while (hold_buffer(f, BUF_SMALL_LEN)) {
     }
     f->busy_room = 2;
     crowd->wait_media = send_io(f, qp, NVM_WRITE, SGL_IN_CAPSULE, 8);
@@ -678,8 +682,8 @@ static void expect_draining(struct fixture *f, const struct crowd *crowd)
             out += f->held[i].pieces[k].len_bytes;
         }
     }
-    assert_int_equal(rdma_bufs_used_bytes(&f->rdma.bufs),
-                     out + 2 * 5 * RDMA_SMALL_LEN);
+    assert_int_equal(buf_pool_used_bytes(&f->bufs),
+                     out + 2 * 5 * BUF_SMALL_LEN);
 }
 
 /*
@@ -689,8 +693,8 @@ static void expect_draining(struct fixture *f, const struct crowd *crowd)
 static void drain_crowd(struct fixture *f, const struct crowd *crowd)
 {
     expect_draining(f, crowd);
-    while (hold_buffer(f, RDMA_SMALL_LEN)) {
-        memset(f->held[f->held_count - 1].pieces[0].ptr, 0xee, RDMA_SMALL_LEN);
+    while (hold_buffer(f, BUF_SMALL_LEN)) {
+        memset(f->held[f->held_count - 1].pieces[0].ptr, 0xee, BUF_SMALL_LEN);
     }
     media_finish(f, 0);
     assert_int_equal(crowd->qp->state, RDMA_QUEUE_DRAINING);
@@ -700,7 +704,7 @@ static void drain_crowd(struct fixture *f, const struct crowd *crowd)
     for (unsigned int i = 0; i < f->held_count; i++) {
         const uint8_t *at = f->held[i].pieces[0].ptr;
 
-        assert_true(f->held[i].pieces[0].len_bytes != RDMA_SMALL_LEN ||
+        assert_true(f->held[i].pieces[0].len_bytes != BUF_SMALL_LEN ||
                     at[7] == 0 || at[7] == 0xee);
     }
     let_go(f);
@@ -1052,15 +1056,15 @@ static void any_step(struct chaos *chaos)
 
 static void few_buffers(struct fixture *f)
 {
-    while (f->rdma.bufs.classes[2].free_count > 2) {
-        assert_true(hold_buffer(f, RDMA_LARGE_LEN));
+    while (f->bufs.classes[2].free_count > 2) {
+        assert_true(hold_buffer(f, BUF_LARGE_LEN));
     }
-    while (f->rdma.bufs.classes[1].free_count > 6) {
-        assert_true(hold_buffer(f, RDMA_MEDIUM_LEN));
+    while (f->bufs.classes[1].free_count > 6) {
+        assert_true(hold_buffer(f, BUF_MEDIUM_LEN));
     }
-    while (f->rdma.bufs.classes[0].free_count >
-           f->rdma.bufs.classes[0].kept + 24) {
-        assert_true(hold_buffer(f, RDMA_SMALL_LEN));
+    while (f->bufs.classes[0].free_count >
+           f->bufs.classes[0].kept + 24) {
+        assert_true(hold_buffer(f, BUF_SMALL_LEN));
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "nvmeof/rdma/rdma_bufs.h"
+#include "nvmeof/bufs/buf_pool.h"
 #include "tests/test_fixture.h"
 
 enum { LKEY = 0x1234, MAX_TAKEN = 8192 };
@@ -18,7 +18,7 @@ struct taken {
 };
 
 struct fixture {
-    struct rdma_bufs bufs;
+    struct buf_pool bufs;
     uint8_t *dram;
     struct taken taken[MAX_TAKEN];
     unsigned int num_taken;
@@ -28,8 +28,8 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
 
-    f->dram = aligned_alloc(4096, RDMA_BUF_BYTES);
-    rdma_bufs_init(&f->bufs, f->dram, LKEY);
+    f->dram = aligned_alloc(4096, BUF_POOL_BYTES);
+    buf_pool_init(&f->bufs, f->dram, LKEY);
     *state = f;
     return 0;
 }
@@ -51,8 +51,8 @@ static uint32_t get_bufs(struct fixture *f, unsigned int owner, uint32_t len)
 
     assert_true(f->num_taken < MAX_TAKEN);
     taken->owner = (uint8_t)owner;
-    taken->len_bytes = rdma_bufs_get(&f->bufs, taken->owner, len, taken->pieces,
-                                     &taken->count);
+    taken->len_bytes =
+        buf_pool_get(&f->bufs, taken->owner, len, taken->pieces, &taken->count);
     if (taken->len_bytes == 0) {
         return 0;
     }
@@ -71,7 +71,7 @@ static void put_last(struct fixture *f)
 {
     const struct taken *taken = &f->taken[--f->num_taken];
 
-    rdma_bufs_put(&f->bufs, taken->owner, taken->pieces, taken->count);
+    buf_pool_put(&f->bufs, taken->owner, taken->pieces, taken->count);
 }
 
 /* Return all buffers, and check that all are free again. */
@@ -80,10 +80,10 @@ static void put_all(struct fixture *f)
     while (f->num_taken != 0) {
         put_last(f);
     }
-    assert_int_equal(rdma_bufs_used_bytes(&f->bufs), 0);
-    assert_int_equal(f->bufs.classes[0].kept, RDMA_RESERVE * NVMF_BUF_OWNERS);
+    assert_int_equal(buf_pool_used_bytes(&f->bufs), 0);
+    assert_int_equal(f->bufs.classes[0].kept, BUF_RESERVE * NVMF_BUF_OWNERS);
     for (unsigned int i = 0; i < NVMF_BUF_OWNERS; i++) {
-        for (unsigned int c = 0; c < RDMA_BUF_CLASSES; c++) {
+        for (unsigned int c = 0; c < BUF_CLASSES; c++) {
             assert_int_equal(f->bufs.held[i][c], 0);
         }
     }
@@ -163,14 +163,14 @@ static void test_one_owner_gets_at_most_its_share(void **state)
     struct fixture *f = *state;
 
     get_many(f, 0, 4096);
-    assert_int_equal(
-        f->bufs.held[0][0],
-        RDMA_RESERVE +
-            (RDMA_SMALL_COUNT - RDMA_RESERVE * NVMF_BUF_OWNERS + 4) / 5);
+    assert_int_equal(f->bufs.held[0][0],
+                     BUF_RESERVE +
+                         (BUF_SMALL_COUNT - BUF_RESERVE * NVMF_BUF_OWNERS + 4) /
+                             5);
     get_many(f, 0, 131072);
-    assert_int_equal(f->bufs.held[0][2], (RDMA_LARGE_COUNT + 4) / 5);
-    assert_true(f->bufs.held[0][1] <= (RDMA_MEDIUM_COUNT + 4) / 5);
-    assert_true(rdma_bufs_used_bytes(&f->bufs) < RDMA_BUF_BYTES / 4);
+    assert_int_equal(f->bufs.held[0][2], (BUF_LARGE_COUNT + 4) / 5);
+    assert_true(f->bufs.held[0][1] <= (BUF_MEDIUM_COUNT + 4) / 5);
+    assert_true(buf_pool_used_bytes(&f->bufs) < BUF_POOL_BYTES / 4);
     put_all(f);
 }
 
@@ -187,21 +187,21 @@ static void test_an_owner_has_its_reserve_whatever_others_hold(void **state)
             get_many(f, owner, lens[(owner + i) % ARRAY_LEN(lens)]);
         }
     }
-    for (unsigned int c = 1; c < RDMA_BUF_CLASSES; c++) {
+    for (unsigned int c = 1; c < BUF_CLASSES; c++) {
         assert_int_equal(f->bufs.classes[c].free_count, 0);
     }
     /* The last owner asks for short buffers first, and then for a long one. */
-    for (unsigned int i = 0; i < RDMA_RESERVE; i++) {
+    for (unsigned int i = 0; i < BUF_RESERVE; i++) {
         assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
     }
     assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 1), 0);
-    for (unsigned int i = 0; i < RDMA_RESERVE; i++) {
+    for (unsigned int i = 0; i < BUF_RESERVE; i++) {
         put_last(f);
     }
     assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, NVMF_MAX_TRANSFER),
-                     RDMA_RESERVE_LONG * 4096);
+                     BUF_RESERVE_LONG * 4096);
     assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 131072), 0);
-    for (unsigned int i = 0; i < RDMA_RESERVE - RDMA_RESERVE_LONG; i++) {
+    for (unsigned int i = 0; i < BUF_RESERVE - BUF_RESERVE_LONG; i++) {
         assert_int_equal(get_bufs(f, NVMF_BUF_OWNERS - 1, 4096), 4096);
     }
     assert_int_equal(f->bufs.classes[0].free_count, 0);
@@ -222,10 +222,10 @@ static void test_every_window_has_room_for_a_block_with_metadata(void **state)
         get_many(f, owner, 32768);
         get_many(f, owner, 4096);
     }
-    for (unsigned int held = 0; held < RDMA_RESERVE; held++) {
-        bool has_room = RDMA_RESERVE_LONG - (int)held >= 2;
+    for (unsigned int held = 0; held < BUF_RESERVE; held++) {
+        bool has_room = BUF_RESERVE_LONG - (int)held >= 2;
         uint32_t most =
-            (uint32_t)(RDMA_RESERVE_LONG - (int)held) * RDMA_SMALL_LEN;
+            (uint32_t)(BUF_RESERVE_LONG - (int)held) * BUF_SMALL_LEN;
 
         assert_int_equal(get_bufs(f, OWNER, BLOCK), has_room ? BLOCK : 0);
         if (has_room) {
@@ -271,11 +271,11 @@ static void test_long_data_gets_smaller_buffers_when_the_large_share_is_used(
 {
     struct fixture *f = *state;
 
-    while (f->bufs.held[7][2] < (RDMA_LARGE_COUNT + 4) / 5) {
-        assert_int_equal(get_bufs(f, 7, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
+    while (f->bufs.held[7][2] < (BUF_LARGE_COUNT + 4) / 5) {
+        assert_int_equal(get_bufs(f, 7, BUF_LARGE_LEN), BUF_LARGE_LEN);
         assert_int_equal(f->taken[f->num_taken - 1].count, 1);
     }
-    assert_int_equal(get_bufs(f, 7, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
+    assert_int_equal(get_bufs(f, 7, BUF_LARGE_LEN), BUF_LARGE_LEN);
     assert_int_equal(f->taken[f->num_taken - 1].count, 4);
     put_all(f);
 }
@@ -289,7 +289,7 @@ static void test_short_commands_never_take_large_buffers(void **state)
     }
     assert_int_equal(f->bufs.classes[0].free_count, 0);
     assert_int_equal(f->bufs.classes[1].free_count, 0);
-    assert_int_equal(f->bufs.classes[2].free_count, RDMA_LARGE_COUNT);
+    assert_int_equal(f->bufs.classes[2].free_count, BUF_LARGE_COUNT);
     put_all(f);
 }
 
@@ -298,12 +298,12 @@ static void test_a_refused_get_takes_nothing(void **state)
     struct fixture *f = *state;
     uint32_t used;
 
-    get_many(f, 3, RDMA_LARGE_LEN);
-    used = rdma_bufs_used_bytes(&f->bufs);
-    assert_int_equal(get_bufs(f, 3, RDMA_LARGE_LEN), 0);
-    assert_int_equal(rdma_bufs_used_bytes(&f->bufs), used);
+    get_many(f, 3, BUF_LARGE_LEN);
+    used = buf_pool_used_bytes(&f->bufs);
+    assert_int_equal(get_bufs(f, 3, BUF_LARGE_LEN), 0);
+    assert_int_equal(buf_pool_used_bytes(&f->bufs), used);
     put_all(f);
-    assert_int_equal(get_bufs(f, 3, RDMA_LARGE_LEN), RDMA_LARGE_LEN);
+    assert_int_equal(get_bufs(f, 3, BUF_LARGE_LEN), BUF_LARGE_LEN);
     put_all(f);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nvmeof/rdma/rdma_bufs.h"
+#include "nvmeof/bufs/buf_pool.h"
 
 #include <string.h>
 
-static void class_init(struct rdma_buf_class *pool, uint8_t *base,
+static void class_init(struct buf_class *pool, uint8_t *base,
                        uint32_t len_bytes, uint16_t *free, uint16_t count)
 {
-    *pool = (struct rdma_buf_class){
+    *pool = (struct buf_class){
         .base = base,
         .len_bytes = len_bytes,
         .count = count,
@@ -19,44 +19,44 @@ static void class_init(struct rdma_buf_class *pool, uint8_t *base,
 }
 
 enum { SMALL, MEDIUM, LARGE };
-_Static_assert(RDMA_RESERVE *NVMF_BUF_OWNERS <= RDMA_SMALL_COUNT,
+_Static_assert(BUF_RESERVE *NVMF_BUF_OWNERS <= BUF_SMALL_COUNT,
                "the reserves of all owners fit into the small buffers");
-_Static_assert(RDMA_RESERVE_LONG <= RDMA_RESERVE &&
-                   (int)RDMA_RESERVE_LONG <= (int)NVMF_MAX_PIECES,
+_Static_assert(BUF_RESERVE_LONG <= BUF_RESERVE &&
+                   (int)BUF_RESERVE_LONG <= (int)NVMF_MAX_PIECES,
                "a reserve holds one window, which is one command's pieces");
-_Static_assert((int)NVMF_WINDOW_MIN <= RDMA_RESERVE_LONG * RDMA_SMALL_LEN &&
-                   (int)NVMF_WINDOW_MIN <= (int)RDMA_WINDOW_MIN,
+_Static_assert((int)NVMF_WINDOW_MIN <= BUF_RESERVE_LONG * BUF_SMALL_LEN &&
+                   (int)NVMF_WINDOW_MIN <= (int)BUF_WINDOW_MIN,
                "every window has room for a block with its metadata");
-_Static_assert((int)NVMF_SHORT_LEN == (int)RDMA_SMALL_LEN,
+_Static_assert((int)NVMF_SHORT_LEN == (int)BUF_SMALL_LEN,
                "a short command fits into one small buffer");
-_Static_assert((int)NVMF_UNPROVEN_BUFS <= (int)RDMA_RESERVE,
+_Static_assert((int)NVMF_UNPROVEN_BUFS <= (int)BUF_RESERVE,
                "before the proof, a host gets no shared buffer");
 
-void rdma_bufs_init(struct rdma_bufs *bufs, void *dram, uint32_t lkey)
+void buf_pool_init(struct buf_pool *bufs, void *dram, uint32_t lkey)
 {
     uint8_t *base = dram;
 
     bufs->lkey = lkey;
     memset(bufs->held, 0, sizeof(bufs->held));
-    class_init(&bufs->classes[SMALL], base, RDMA_SMALL_LEN, bufs->free_small,
-               RDMA_SMALL_COUNT);
-    bufs->classes[SMALL].kept = RDMA_RESERVE * NVMF_BUF_OWNERS;
-    base += RDMA_SMALL_LEN * RDMA_SMALL_COUNT;
-    class_init(&bufs->classes[MEDIUM], base, RDMA_MEDIUM_LEN, bufs->free_medium,
-               RDMA_MEDIUM_COUNT);
-    base += RDMA_MEDIUM_LEN * RDMA_MEDIUM_COUNT;
-    class_init(&bufs->classes[LARGE], base, RDMA_LARGE_LEN, bufs->free_large,
-               RDMA_LARGE_COUNT);
+    class_init(&bufs->classes[SMALL], base, BUF_SMALL_LEN, bufs->free_small,
+               BUF_SMALL_COUNT);
+    bufs->classes[SMALL].kept = BUF_RESERVE * NVMF_BUF_OWNERS;
+    base += BUF_SMALL_LEN * BUF_SMALL_COUNT;
+    class_init(&bufs->classes[MEDIUM], base, BUF_MEDIUM_LEN, bufs->free_medium,
+               BUF_MEDIUM_COUNT);
+    base += BUF_MEDIUM_LEN * BUF_MEDIUM_COUNT;
+    class_init(&bufs->classes[LARGE], base, BUF_LARGE_LEN, bufs->free_large,
+               BUF_LARGE_COUNT);
 }
 
-static void take_buffer(struct rdma_bufs *bufs, uint16_t *held,
+static void take_buffer(struct buf_pool *bufs, uint16_t *held,
                         unsigned int class_index, uint32_t len_bytes,
                         struct nvmf_piece *piece)
 {
-    struct rdma_buf_class *pool = &bufs->classes[class_index];
+    struct buf_class *pool = &bufs->classes[class_index];
     uint32_t index = pool->free[--pool->free_count];
 
-    if (class_index == SMALL && held[SMALL] < RDMA_RESERVE) {
+    if (class_index == SMALL && held[SMALL] < BUF_RESERVE) {
         pool->kept--;
     }
     held[class_index]++;
@@ -70,40 +70,40 @@ static void take_buffer(struct rdma_bufs *bufs, uint16_t *held,
 /* Number of shared buffers of a class that an owner holds. */
 static int held_shared(const uint16_t *held, unsigned int class_index)
 {
-    int reserve = class_index == SMALL ? RDMA_RESERVE : 0;
+    int reserve = class_index == SMALL ? BUF_RESERVE : 0;
 
     return MAX(held[class_index] - reserve, 0);
 }
 
 /* Whether an owner may take one more shared buffer of a class. */
-static bool may_share(const struct rdma_bufs *bufs, const uint16_t *held,
+static bool may_share(const struct buf_pool *bufs, const uint16_t *held,
                       unsigned int class_index)
 {
-    const struct rdma_buf_class *pool = &bufs->classes[class_index];
+    const struct buf_class *pool = &bufs->classes[class_index];
 
-    return held_shared(held, class_index) * RDMA_SHARE <
+    return held_shared(held, class_index) * BUF_SHARE <
            pool->free_count - pool->kept;
 }
 
 /* How many shared buffers of a class an owner may take, one after the other:
  * each one taken also lowers the number of free ones. */
-static uint16_t share_left(const struct rdma_bufs *bufs, const uint16_t *held,
+static uint16_t share_left(const struct buf_pool *bufs, const uint16_t *held,
                            unsigned int class_index)
 {
-    const struct rdma_buf_class *pool = &bufs->classes[class_index];
+    const struct buf_class *pool = &bufs->classes[class_index];
     int more = pool->free_count - pool->kept -
-               held_shared(held, class_index) * RDMA_SHARE;
+               held_shared(held, class_index) * BUF_SHARE;
 
-    return (uint16_t)(more > 0 ? (more + RDMA_SHARE) / (RDMA_SHARE + 1) : 0);
+    return (uint16_t)(more > 0 ? (more + BUF_SHARE) / (BUF_SHARE + 1) : 0);
 }
 
 /* Take one small buffer; take a medium one if no small one may be taken. */
-static uint32_t get_short(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
+static uint32_t get_short(struct buf_pool *bufs, uint16_t *held, uint32_t len,
                           struct nvmf_piece *pieces, uint8_t *count)
 {
     unsigned int class_index = SMALL;
 
-    if (held[SMALL] >= RDMA_RESERVE && !may_share(bufs, held, SMALL)) {
+    if (held[SMALL] >= BUF_RESERVE && !may_share(bufs, held, SMALL)) {
         if (!may_share(bufs, held, MEDIUM)) {
             return 0;
         }
@@ -121,7 +121,7 @@ static uint32_t get_short(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
  * pieces.
  */
 static unsigned int choose_class(const uint16_t *left,
-                                 const struct rdma_bufs *bufs,
+                                 const struct buf_pool *bufs,
                                  uint32_t len_bytes)
 {
     unsigned int fit = 0;
@@ -132,7 +132,7 @@ static unsigned int choose_class(const uint16_t *left,
     if (left[fit] != 0) {
         return fit;
     }
-    if (fit + 1 < RDMA_BUF_CLASSES && left[fit + 1] != 0) {
+    if (fit + 1 < BUF_CLASSES && left[fit + 1] != 0) {
         return fit + 1;
     }
     while (fit-- > 0) {
@@ -140,14 +140,14 @@ static unsigned int choose_class(const uint16_t *left,
             return fit;
         }
     }
-    return RDMA_BUF_CLASSES;
+    return BUF_CLASSES;
 }
 
 /* Plan pieces from the shared buffers.  @return how many bytes of len fit */
-static uint32_t plan_shared(const struct rdma_bufs *bufs, const uint16_t *held,
+static uint32_t plan_shared(const struct buf_pool *bufs, const uint16_t *held,
                             uint32_t len, uint8_t *plan, uint8_t *count)
 {
-    uint16_t left[RDMA_BUF_CLASSES];
+    uint16_t left[BUF_CLASSES];
     uint32_t rest = len;
 
     left[SMALL] = share_left(bufs, held, SMALL);
@@ -156,7 +156,7 @@ static uint32_t plan_shared(const struct rdma_bufs *bufs, const uint16_t *held,
     for (*count = 0; rest != 0 && *count < NVMF_MAX_PIECES; (*count)++) {
         unsigned int c = choose_class(left, bufs, rest);
 
-        if (c == RDMA_BUF_CLASSES) {
+        if (c == BUF_CLASSES) {
             break;
         }
         left[c]--;
@@ -176,26 +176,26 @@ static uint32_t plan_reserve(const uint16_t *held, uint32_t len, uint8_t *plan,
     uint32_t room;
 
     if (held[MEDIUM] != 0 || held[LARGE] != 0 ||
-        held[SMALL] >= RDMA_RESERVE_LONG) {
+        held[SMALL] >= BUF_RESERVE_LONG) {
         return 0;
     }
-    *count = (uint8_t)(RDMA_RESERVE_LONG - held[SMALL]);
+    *count = (uint8_t)(BUF_RESERVE_LONG - held[SMALL]);
     memset(plan, SMALL, *count);
-    room = (uint32_t)*count * RDMA_SMALL_LEN;
+    room = (uint32_t)*count * BUF_SMALL_LEN;
     if (room < NVMF_WINDOW_MIN) {
         return 0;
     }
     return MIN(room, len);
 }
 
-static uint32_t get_pieces(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
+static uint32_t get_pieces(struct buf_pool *bufs, uint16_t *held, uint32_t len,
                            struct nvmf_piece *pieces, uint8_t *count)
 {
     uint8_t plan[NVMF_MAX_PIECES];
     uint32_t room = plan_shared(bufs, held, len, plan, count);
     uint32_t rest;
 
-    if (room < len && room < RDMA_WINDOW_MIN) {
+    if (room < len && room < BUF_WINDOW_MIN) {
         room = plan_reserve(held, len, plan, count);
     }
     rest = room;
@@ -211,12 +211,12 @@ static uint32_t get_pieces(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
 
 /* Take one buffer that has room for all of len, which is the usual case, or
  * several smaller ones. */
-static uint32_t get_long(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
+static uint32_t get_long(struct buf_pool *bufs, uint16_t *held, uint32_t len,
                          struct nvmf_piece *pieces, uint8_t *count)
 {
-    unsigned int fit = len <= RDMA_MEDIUM_LEN ? MEDIUM : LARGE;
+    unsigned int fit = len <= BUF_MEDIUM_LEN ? MEDIUM : LARGE;
 
-    if (len > RDMA_LARGE_LEN || !may_share(bufs, held, fit)) {
+    if (len > BUF_LARGE_LEN || !may_share(bufs, held, fit)) {
         return get_pieces(bufs, held, len, pieces, count);
     }
     take_buffer(bufs, held, fit, len, &pieces[0]);
@@ -224,10 +224,10 @@ static uint32_t get_long(struct rdma_bufs *bufs, uint16_t *held, uint32_t len,
     return len;
 }
 
-uint32_t rdma_bufs_get(void *ctx, uint8_t owner, uint32_t len_bytes,
-                       struct nvmf_piece *pieces, uint8_t *count)
+uint32_t buf_pool_get(void *ctx, uint8_t owner, uint32_t len_bytes,
+                      struct nvmf_piece *pieces, uint8_t *count)
 {
-    struct rdma_bufs *bufs = ctx;
+    struct buf_pool *bufs = ctx;
     uint16_t *held = bufs->held[owner];
 
     ASSERT(len_bytes != 0 && len_bytes <= NVMF_MAX_TRANSFER);
@@ -236,20 +236,20 @@ uint32_t rdma_bufs_get(void *ctx, uint8_t owner, uint32_t len_bytes,
                : get_long(bufs, held, len_bytes, pieces, count);
 }
 
-void rdma_bufs_put(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
-                   uint8_t count)
+void buf_pool_put(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
+                  uint8_t count)
 {
-    struct rdma_bufs *bufs = ctx;
+    struct buf_pool *bufs = ctx;
     uint16_t *held = bufs->held[owner];
 
     for (uint8_t i = 0; i < count; i++) {
         const uint8_t *ptr = pieces[i].ptr;
-        struct rdma_buf_class *pool = bufs->classes;
+        struct buf_class *pool = bufs->classes;
         size_t offset = (size_t)(ptr - pool->base);
 
         while (offset >= (size_t)pool->len_bytes * pool->count) {
             pool++;
-            ASSERT(pool < bufs->classes + RDMA_BUF_CLASSES);
+            ASSERT(pool < bufs->classes + BUF_CLASSES);
             offset = (size_t)(ptr - pool->base);
         }
         ASSERT(offset % pool->len_bytes == 0);
@@ -257,20 +257,29 @@ void rdma_bufs_put(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
         ASSERT(held[pool - bufs->classes] > 0);
         pool->free[pool->free_count++] = (uint16_t)(offset / pool->len_bytes);
         held[pool - bufs->classes]--;
-        if (pool == bufs->classes && held[SMALL] < RDMA_RESERVE) {
+        if (pool == bufs->classes && held[SMALL] < BUF_RESERVE) {
             pool->kept++;
         }
     }
 }
 
-uint32_t rdma_bufs_used_bytes(const struct rdma_bufs *bufs)
+uint32_t buf_pool_used_bytes(const struct buf_pool *bufs)
 {
     uint32_t used = 0;
 
-    for (unsigned int i = 0; i < RDMA_BUF_CLASSES; i++) {
-        const struct rdma_buf_class *pool = &bufs->classes[i];
+    for (unsigned int i = 0; i < BUF_CLASSES; i++) {
+        const struct buf_class *pool = &bufs->classes[i];
 
         used += (uint32_t)(pool->count - pool->free_count) * pool->len_bytes;
     }
     return used;
+}
+
+struct nvmf_bufs buf_pool_seam(struct buf_pool *pool)
+{
+    return (struct nvmf_bufs){
+        .ctx = pool,
+        .get = buf_pool_get,
+        .put = buf_pool_put,
+    };
 }
