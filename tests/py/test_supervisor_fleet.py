@@ -16,6 +16,7 @@ from test_debugger import Monitor
 from fake_qemu import make_fake
 
 from essd import fleet as essd_fleet
+from essd import part as essd_part
 from essd import show, status
 from essd.config import Config, Drive, End, Host, Link, Switch
 from essd.errors import EssdError, Mistakes
@@ -48,6 +49,7 @@ while True:
         except OSError:
             break
         if request == "leave":
+            connection.shutdown(socket.SHUT_RDWR)
             break
 """
 
@@ -192,6 +194,29 @@ def test_an_answer_that_is_not_read_is_not_taken_for_that_of_the_next_request(
     with pytest.raises(EssdError, match="switch0: show port=3: "):
         fleet.ask("switch", part="switch0", request="show port=3")
     assert fleet.ask("switch", part="switch0", request="show port=3") == {"connected": True}
+
+
+def test_a_switch_that_does_not_answer_loses_the_connection(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(essd_part, "SWITCH_ANSWER_S", 0.2)
+    switch = Supervisor(tmp_path, fleet_config(tmp_path)).parts["switch0"]
+    assert isinstance(switch, essd_part.SwitchPart)
+
+    async def run() -> None:
+        ended = asyncio.Event()
+
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()         # until the other end has closed
+            writer.close()
+            ended.set()
+        async with await asyncio.start_unix_server(silent, tmp_path / "switch.sock"):
+            switch.reader, switch.writer = await asyncio.open_unix_connection(
+                tmp_path / "switch.sock")
+            with pytest.raises(ValueError, match="switch0: show: no answer within 0 s"):
+                await switch.ask("show")
+            await asyncio.wait_for(ended.wait(), 30)
+        assert switch.is_lost and switch.writer is None
+    asyncio.run(run())
 
 
 class Halting:
