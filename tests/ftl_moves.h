@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "firmware/ftl/ftl_flash.h"
+#include "storage/ftl/ftl_flash.h"
 
 /* XOR `len` bytes to others, eight at a time. */
 static inline void ftl_moves_xor(uint8_t *to, const uint8_t *from, uint32_t len)

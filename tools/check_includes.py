@@ -24,15 +24,24 @@ MAY_INCLUDE = {
     "net/roce": ["lib", "net/wire", "net/verbs", "hw-model/regs",
                  "hw-model/core"],
     "net/cm": ["lib", "net/wire", "net/verbs"],
+    # What is between a namespace and the flash.
+    "storage/block": ["lib", "nvmeof/limits.h"],
+    "storage/volume": ["lib", "firmware/hal", "firmware/store/identity.h",
+                        "firmware/store/write_shares.h",
+                        "nvmeof/limits.h", "storage/block/media.h",
+                        "nvmeof/target/reservation.h",
+                        "nvmeof/target/volume.h"],
+    "storage/ftl": ["lib", "storage/block"],
     "nvmeof/wire": ["lib"],
     "nvmeof/limits.h": ["lib"],
     "nvmeof/auth": ["lib"],
-    "nvmeof/target": ["lib", "nvmeof/auth", "nvmeof/wire", "nvmeof/limits.h"],
+    "nvmeof/target": ["lib", "nvmeof/auth", "nvmeof/wire", "nvmeof/limits.h",
+                      "storage/block"],
     # The pool of data buffers that all transports use.
-    "nvmeof/bufs": ["lib", "nvmeof/limits.h", "nvmeof/target/piece.h"],
+    "nvmeof/bufs": ["lib", "nvmeof/limits.h", "storage/block/piece.h"],
     # It uses a connection manager only through the seam rdma_cm.h.
     "nvmeof/rdma": ["lib", "nvmeof", "net/verbs/verbs.h",
-                    "net/verbs/rdma_cm.h"],
+                    "net/verbs/rdma_cm.h", "storage/block/piece.h"],
     "nvmeof/loopback": ["lib", "nvmeof/limits.h", "nvmeof/target/target.h",
                         "nvmeof/wire"],
     "nvmeof/host": ["lib", "nvmeof/wire", "nvmeof/limits.h", "net/verbs",
@@ -64,15 +73,14 @@ MAY_INCLUDE = {
     "firmware/usage": ["lib", "firmware/operations/operation_store.h",
                        "firmware/store", "nvmeof/target/target.h",
                        "nvmeof/wire"],
-    "firmware/volume": ["lib", "firmware/hal", "firmware/store/identity.h",
-                        "firmware/store/write_shares.h",
-                        "nvmeof/limits.h", "nvmeof/target/media.h",
-                        "nvmeof/target/reservation.h",
-                        "nvmeof/target/volume.h"],
-    "firmware/ftl": ["lib", "nvmeof/target/media.h"],
-    "firmware/operations": ["lib", "firmware/hal", "firmware/volume/volume.h",
-                            "nvmeof/limits.h", "nvmeof/target/media.h",
+    "firmware/operations": ["lib", "firmware/hal", "storage/volume/volume.h",
+                            "nvmeof/limits.h", "storage/block/media.h",
                             "nvmeof/target/operations.h"],
+    # The drive's medium: NAND flash or the media engine.
+    "firmware/medium": ["lib", "firmware/drivers", "firmware/hal",
+                        "firmware/loop", "firmware/store/usage.h",
+                        "hw-model/regs", "nvmeof/limits.h",
+                        "nvmeof/target/target.h", "storage"],
     "firmware/bmc": ["lib", "firmware/drivers/i2c.h"],
     "firmware/peripherals": ["lib", "firmware/hal", "firmware/drivers/i2c.h"],
     "firmware/echo": ["lib", "firmware/hal", "net/verbs/verbs.h",
@@ -111,16 +119,16 @@ WHITE_BOX = {
     # It checks that commands wait in both of the target's queues.
     "tests/native/test_slow.c": ["nvmeof/target/state.h"],
     # It checks that garbage is being collected when the drive is stopped.
-    "tests/native/test_nand_drive.c": ["firmware/ftl/ftl_internal.h"],
+    "tests/native/test_nand_drive.c": ["storage/ftl/ftl_internal.h"],
     # When a checkpoint is written and a superblock is erased.
-    "tests/native/test_full_disk.c": ["firmware/ftl/ftl_internal.h"],
+    "tests/native/test_full_disk.c": ["storage/ftl/ftl_internal.h"],
     # It checks that checkpoints are written and loaded.
-    "tests/native/test_reset.c": ["firmware/ftl/ftl_internal.h"],
+    "tests/native/test_reset.c": ["storage/ftl/ftl_internal.h"],
     # It fails the power when the write buffer is full.
-    "tests/native/test_plp.c": ["firmware/ftl/ftl_internal.h"],
+    "tests/native/test_plp.c": ["storage/ftl/ftl_internal.h"],
     # Both flip bits of the slot in the write buffer that holds a certain unit.
-    "tests/native/dram_flip.h": ["firmware/ftl/ftl_internal.h"],
-    "tests/native/test_firmware.c": ["firmware/ftl/ftl_internal.h"],
+    "tests/native/dram_flip.h": ["storage/ftl/ftl_internal.h"],
+    "tests/native/test_firmware.c": ["storage/ftl/ftl_internal.h"],
     # It compares every answer with the commands that target and transport still have.
     "tests/fuzz/sequence/sequence.c": ["nvmeof/rdma/rdma_state.h",
                                        "nvmeof/target/state.h"],

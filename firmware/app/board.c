@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "firmware/app/nand_medium.h"
+#include "firmware/medium/nand_medium.h"
 #include "firmware/hosts/host_store.h"
 #include "firmware/settings/config_flash.h"
 #include "firmware/settings/settings.h"
 #include "firmware/app/version.h"
-#include "firmware/volume/reservations.h"
-#include "firmware/volume/volume_table.h"
+#include "storage/volume/reservations.h"
+#include "storage/volume/volume_table.h"
 #include "firmware/store/flash_layout.h"
 #include "firmware/store/store.h"
 #include "hw-model/regs/soc.h"

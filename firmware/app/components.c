@@ -2,7 +2,7 @@
 #include "firmware/app/components.h"
 
 #include "firmware/app/drive_io.h"
-#include "firmware/app/media_seam.h"
+#include "firmware/medium/media_seam.h"
 #include "hw-model/regs/soc.h"
 
 enum {

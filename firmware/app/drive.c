@@ -5,7 +5,7 @@
 
 #include "firmware/text/ip_text.h"
 #include "firmware/app/drive_io.h"
-#include "firmware/app/media_seam.h"
+#include "firmware/medium/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
 #include "firmware/drivers/nand.h"
 #include "firmware/hal/time.h"

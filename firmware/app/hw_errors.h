@@ -16,7 +16,7 @@
 #ifndef ESSD_APP_HW_ERRORS_H
 #define ESSD_APP_HW_ERRORS_H
 
-#include "firmware/app/nand_seam.h"
+#include "firmware/medium/nand_seam.h"
 #include "firmware/store/hw_error_log.h"
 
 struct drive;

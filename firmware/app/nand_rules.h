@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "firmware/ftl/ftl_flash.h"
+#include "storage/ftl/ftl_flash.h"
 
 struct nand_rules {
     uint64_t quiet_us; /* until then, the console shows no such error */

@@ -14,7 +14,6 @@ set(SOURCES
     firmware_update.c
     hw_errors.c
     lag_text.c
-    media_seam.c
     memory_check.c
     mgmt_ana.c
     mgmt_config.c
@@ -29,11 +28,7 @@ set(SOURCES
     mgmt_requests.c
     mgmt_tables.c
     mgmt_volume.c
-    nand_health.c
-    nand_medium.c
     nand_rules.c
-    nand_seam.c
-    nand_sizes.c
     neighbour_log.c
     operations.c
     peripherals.c

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "firmware/ftl/ftl_flash.h"
+#include "storage/ftl/ftl_flash.h"
 
 struct drive;
 

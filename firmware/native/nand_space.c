@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "firmware/ftl/ftl.h"
+#include "storage/ftl/ftl.h"
 #include "hw-model/nand/nand_errors.h"
 
 static unsigned int bad_planes(const struct nand_geometry *geometry,

@@ -24,7 +24,7 @@
 #include "firmware/hal/log.h"
 #include "firmware/operations/operation_store.h"
 #include "nvmeof/limits.h"
-#include "nvmeof/target/media.h"
+#include "storage/block/media.h"
 #include "nvmeof/target/operations.h"
 
 enum {

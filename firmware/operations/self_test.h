@@ -26,8 +26,8 @@
 
 #include "firmware/hal/log.h"
 #include "firmware/operations/operation_store.h"
-#include "firmware/volume/volume.h"
-#include "nvmeof/target/media.h"
+#include "storage/volume/volume.h"
+#include "storage/block/media.h"
 #include "nvmeof/target/operations.h"
 
 enum {

@@ -28,7 +28,7 @@
 
 #include "lib/util.h"
 #include "nvmeof/limits.h"
-#include "nvmeof/target/piece.h"
+#include "storage/block/piece.h"
 
 enum {
     BUF_CLASSES = 3,

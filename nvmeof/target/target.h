@@ -33,7 +33,7 @@
 #include "nvmeof/auth/auth_key.h"
 #include "nvmeof/limits.h"
 #include "nvmeof/target/firmware.h"
-#include "nvmeof/target/media.h"
+#include "storage/block/media.h"
 #include "nvmeof/target/operations.h"
 #include "nvmeof/target/reservation.h"
 #include "nvmeof/target/transport.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/ftl/ftl.h"
+#include "storage/ftl/ftl.h"
 #include "lib/random.h"
 #include "tests/ftl_moves.h"
 

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "firmware/ftl/ftl.h"
+#include "storage/ftl/ftl.h"
 #include "firmware/native/nand_space.h"
 #include "tests/bench/load.h"
 

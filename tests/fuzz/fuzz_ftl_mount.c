@@ -19,8 +19,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "firmware/ftl/ftl_keep.h"
-#include "firmware/ftl/ftl_layout.h"
+#include "storage/ftl/ftl_keep.h"
+#include "storage/ftl/ftl_layout.h"
 #include "lib/bytes.h"
 #include "tests/ftl_moves.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/volume/volume_table.h"
+#include "storage/volume/volume_table.h"
 
 enum {
     CHANGE_LEN = 4, /* bytes of a change: what, NSID, size in MiB, host */

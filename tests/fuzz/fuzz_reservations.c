@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/volume/reservations.h"
+#include "storage/volume/reservations.h"
 
 enum {
     COMMAND_LEN = 4, /* bytes of a command: opcode, action, keys, host */

@@ -8,7 +8,7 @@
 #include "dram_flip.h"
 
 #include "firmware/drivers/ecc.h"
-#include "firmware/ftl/ftl_keep.h"
+#include "storage/ftl/ftl_keep.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/opcode.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "firmware/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_internal.h"
 #include "firmware/hal/time.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"

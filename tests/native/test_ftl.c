@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/app/nand_seam.h"
+#include "firmware/medium/nand_seam.h"
 #include "lib/bytes.h"
 #include "lib/random.h"
 #include "tests/native/nand_bed.h"

@@ -465,7 +465,7 @@ test_a_lost_word_that_stops_the_firmware_is_an_event_after_the_start(
 
 static void test_an_older_lost_word_is_no_event_after_the_start(void **state)
 {
-    const struct telemetry_panic other = {.file = "firmware/ftl/ftl.c"};
+    const struct telemetry_panic other = {.file = "storage/ftl/ftl.c"};
 
     (void)state;
     assert_int_equal(restart_after_lost_word(&other, 0), 0);

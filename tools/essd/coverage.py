@@ -26,7 +26,7 @@ BUILD = paths.TOP / "build" / "coverage"
 SUITE = "tests/conformance/essd_conform"
 DIRECTORIES = ("net/", "nvmeof/", "firmware/app/", "firmware/echo/",
                "firmware/loop/", "firmware/net/", "firmware/operations/",
-               "firmware/settings/", "firmware/text/", "firmware/usage/", "firmware/volume/")
+               "firmware/settings/", "firmware/text/", "firmware/usage/", "storage/volume/")
 FLAGS = "-Og --coverage -fprofile-abs-path"
 Command = Callable[..., None]
 

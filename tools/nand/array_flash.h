@@ -7,7 +7,7 @@
 #ifndef ESSD_TOOLS_NAND_ARRAY_FLASH_H
 #define ESSD_TOOLS_NAND_ARRAY_FLASH_H
 
-#include "firmware/ftl/ftl.h"
+#include "storage/ftl/ftl.h"
 #include "hw-model/nand/nand_array.h"
 #include "image.h"
 

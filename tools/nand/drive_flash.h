@@ -5,7 +5,7 @@
 #define ESSD_TOOLS_NAND_DRIVE_FLASH_H
 
 #include "firmware/drivers/flash.h"
-#include "firmware/volume/volume_table.h"
+#include "storage/volume/volume_table.h"
 
 struct drive_flash {
     struct flash

@@ -7,7 +7,7 @@
 #define ESSD_TOOLS_NAND_FTL_RUN_H
 
 #include "array_flash.h"
-#include "firmware/app/nand_sizes.h"
+#include "firmware/medium/nand_sizes.h"
 
 enum { FTL_RUN_BUFFERS = 64 /* writes in progress, at most */ };
 

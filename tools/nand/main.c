@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firmware/ftl/ftl.h"
+#include "storage/ftl/ftl.h"
 #include "space.h"
 
 static const char usage[] =

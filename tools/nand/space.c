@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "firmware/app/nand_sizes.h"
+#include "firmware/medium/nand_sizes.h"
 #include "firmware/native/nand_space.h"
 #include "fit.h"
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "firmware/hal/time.h"
-#include "firmware/volume/volume.h"
+#include "storage/volume/volume.h"
 #include "lib/bytes.h"
 
 enum {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files that write and load checkpoints offer each other. */
+#ifndef ESSD_FTL_CHECKPOINT_H
+#define ESSD_FTL_CHECKPOINT_H
+
+#include "storage/ftl/ftl_layout.h"
+
+struct ftl;
+
+/** Number of pieces of a checkpoint. */
+uint32_t ftl_checkpoint_pieces(const struct ftl *ftl);
+
+/** The place that a checkpoint records for a logical unit with this entry of
+ * the map: where the durable contents of the unit are.  Call this only while no
+ * row is in flight, because then no slot follows another one. */
+uint32_t ftl_checkpoint_place(const struct ftl *ftl, uint32_t entry);
+
+/** Write a piece of the checkpoint that is being written to 4096 bytes. */
+void ftl_checkpoint_emit_piece(const struct ftl *ftl, uint32_t piece,
+                               uint8_t *to);
+
+/** Take over a piece that was read: into the map, or into the tables of
+ * superblocks and planes. */
+void ftl_checkpoint_take_piece(struct ftl *ftl, uint32_t piece,
+                               const uint8_t *from);
+
+/** Whether the checkpoint that was loaded says that a superblock moves soon. */
+bool ftl_checkpoint_moves_soon(const struct ftl *ftl, uint32_t superblock);
+
+/** The value in mount.versions[] for contents that only the checkpoint names:
+ * later than all versions that the checkpoint knows. */
+uint64_t ftl_checkpoint_key(const struct ftl *ftl);
+
+/** The memory for a unit of a row of the checkpoint, which is being programmed
+ * or read in `slot`. */
+uint8_t *ftl_checkpoint_row_data(const struct ftl *ftl, uint32_t slot,
+                                 uint32_t unit);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The description of the write buffer in memory that a reset does not change:
+ * the format of its entries, its trim table and its head.  There are two copies
+ * of each, at different addresses.
+ * Reference: docs/decisions/0016-write-buffer.md
+ */
+#ifndef ESSD_FTL_KEEP_H
+#define ESSD_FTL_KEEP_H
+
+#include "storage/ftl/ftl_internal.h"
+#include "lib/random.h"
+
+enum {
+    FTL_KEEP_HEAD_LEN = 64,
+    /* Units in a word of trims; the other bits of the word check these bits. */
+    FTL_KEEP_TRIM_BITS = 16,
+    /* Positions in ftl_keep_entry.unit. */
+    FTL_KEEP_MARKS_SHIFT = 32, /* the slot's marks */
+    FTL_KEEP_LOST_SHIFT = 40,  /* marks of lost blocks */
+};
+_Static_assert((int)FTL_KEEP_HEADS_LEN ==
+                   (int)FTL_KEEP_COPIES * (int)FTL_KEEP_HEAD_LEN,
+               "one head for each copy");
+
+/* An entry.  If its check word is wrong, it describes nothing. */
+struct ftl_keep_entry {
+    uint64_t check;
+    uint64_t sequence; /* of two entries of a unit, the larger one counts */
+    /* The number of the logical unit, the marks of the slot, and the marks of
+     * blocks whose contents were lost after the entry was written.  The check
+     * word does not cover the marks of lost blocks. */
+    uint64_t unit;
+};
+
+static inline uint64_t ftl_keep_unit(uint32_t number, uint8_t marks)
+{
+    return number | (uint64_t)marks << FTL_KEEP_MARKS_SHIFT;
+}
+
+static inline uint32_t ftl_keep_number(const struct ftl_keep_entry *entry)
+{
+    return (uint32_t)entry->unit;
+}
+
+/* The blocks of an entry that must not be read. */
+static inline uint8_t ftl_keep_marks(const struct ftl_keep_entry *entry)
+{
+    return (uint8_t)(entry->unit >> FTL_KEEP_MARKS_SHIFT |
+                     entry->unit >> FTL_KEEP_LOST_SHIFT);
+}
+
+static inline uint64_t ftl_keep_check(const struct ftl *ftl, uint16_t buffer,
+                                      const struct ftl_keep_entry *entry)
+{
+    uint64_t place = (uint64_t)(uint8_t)(entry->unit >> FTL_KEEP_MARKS_SHIFT)
+                         << 48 |
+                     (uint64_t)buffer << 32 | ftl_keep_number(entry);
+    uint64_t check =
+        random_mix(random_mix(ftl->keep.generation + entry->sequence) ^ place);
+
+    return check != 0 ? check : 1;
+}
+
+/* The store of the check word completes the entry. */
+static inline void ftl_keep_write_entry(struct ftl_keep_entry *entry,
+                                        const struct ftl_keep_entry *contents)
+{
+    entry->sequence = contents->sequence;
+    entry->unit = contents->unit;
+    __atomic_store_n(&entry->check, contents->check, __ATOMIC_RELEASE);
+}
+
+/* The upper half of a word of trims is the inverse of the lower half, changed
+ * by the word's number.  So no valid word is 0, the value to which a lost word
+ * is set. */
+static inline uint32_t ftl_keep_trim_word(uint32_t number, uint32_t bits)
+{
+    return bits | (uint32_t)((~bits ^ (number * 0x9e37u & 0x7fffu)) & 0xffffu)
+                      << FTL_KEEP_TRIM_BITS;
+}
+
+static inline void ftl_keep_write_trims(struct ftl *ftl, uint32_t number,
+                                        uint32_t bits)
+{
+    for (unsigned int i = 0; i < FTL_KEEP_COPIES; i++) {
+        __atomic_store_n(&ftl->keep.trims[i][number],
+                         ftl_keep_trim_word(number, bits), __ATOMIC_RELEASE);
+    }
+}
+
+/* ---- ftl_keep_repair.c */
+
+/**
+ * Look at both copies of a buffer's entry.  If only one copy is good, replace
+ * the other one by it.
+ * @return whether the entry describes contents
+ */
+MUST_USE bool ftl_keep_repair_entry(struct ftl *ftl, uint16_t buffer);
+
+/** The same for a word of trims.  If both copies are damaged, the word has no
+ * trims from now on.  @return its bits */
+MUST_USE uint32_t ftl_keep_repair_trims(struct ftl *ftl, uint32_t number);
+
+/** Write both heads, for ftl->keep.generation and the number of this start. */
+void ftl_keep_write_heads(struct ftl *ftl);
+
+/**
+ * Whether the previous start has left a write buffer with the same sizes as
+ * those of this start.  If so, write the number of this start into the heads,
+ * and set ftl->keep.generation.  A buffer of an older start does not count:
+ * firmware that does not know this memory may have run since then, and hosts
+ * may have replaced what the buffer holds.
+ */
+MUST_USE bool ftl_keep_find_head(struct ftl *ftl);
+
+/** Whether there is a head of any firmware. */
+MUST_USE bool ftl_keep_has_any_head(const struct ftl *ftl);
+
+#endif

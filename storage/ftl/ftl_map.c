@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which places of the flash hold something that must not be lost. */
+#include "storage/ftl/ftl_internal.h"
+
+bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place)
+{
+    uint32_t entry = ftl->map[number];
+
+    if (!ftl_is_in_slot(entry)) {
+        return ftl_entry_place(entry) == place;
+    }
+    for (uint16_t slot = (uint16_t)entry; slot != FTL_LIST_END;
+         slot = ftl->slots[slot].follows) {
+        if (ftl_entry_place(ftl->slots[slot].old_place) == place) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place)
+{
+    for (uint32_t i = 0; i < ftl->entries; i++) {
+        if (ftl_entry_place(ftl->map[i]) == place) {
+            return i;
+        }
+    }
+    return FTL_NOWHERE;
+}
+
+void ftl_map_trim_place(struct ftl *ftl, uint32_t entry)
+{
+    uint32_t place = ftl_entry_place(entry);
+
+    if (place == FTL_NOWHERE) {
+        return;
+    }
+    ftl_map_clear_valid(ftl, place);
+    ftl->superblocks[ftl_place_superblock(&ftl->layout, place)].trim_accepted =
+        ftl->accepted;
+}

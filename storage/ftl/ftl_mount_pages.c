@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pages: a mount reads the latest trim pages, health pages and wear pages, one
+ * after another, and applies them.
+ */
+#include "storage/ftl/ftl_checkpoint.h"
+#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_mount.h"
+
+/* Whether a page is the one that the mount reads. */
+static bool is_page_good(const struct ftl *ftl,
+                         const struct ftl_request *request)
+{
+    struct ftl_system system;
+
+    return request->units[0].status == FTL_UNIT_GOOD &&
+           ftl_system_parse(&system, request->system[0]) &&
+           system.kind == FTL_KIND_TRIM &&
+           system.number == ftl->mount.next_page - 1;
+}
+
+/*
+ * Deal with a page that cannot be read.  If the scan has found it, an older
+ * version counts instead.  If the checkpoint names it, the checkpoint also has
+ * its contents, except for erase counts.  So the page is written again when the
+ * mount has ended.
+ */
+static void lose_page(struct ftl *ftl, uint32_t number)
+{
+    if (ftl->mount.checkpoint_row != 0 &&
+        ftl->mount.versions[number] == ftl_checkpoint_key(ftl)) {
+        ftl->map[number] = FTL_NOWHERE;
+        ftl->mount.has_lost_pages = true;
+    } else {
+        ftl_mount_ignore(ftl, ftl->map[number]);
+    }
+}
+
+void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
+                         enum ftl_flash_status status)
+{
+    struct ftl_mount *mount = &ftl->mount;
+
+    mount->requests--;
+    if (status != FTL_FLASH_OK) {
+        ftl->state = FTL_FAILED;
+        return;
+    }
+    if (!is_page_good(ftl, request)) {
+        lose_page(ftl, ftl->config.logical_units + mount->next_page - 1);
+        return;
+    }
+    ftl_capacity_take_page(ftl, mount->page + FTL_UNIT_DATA);
+    ftl_scrub_take_page(ftl, mount->page + FTL_UNIT_DATA);
+    ftl_trim_apply(ftl, mount->next_page - 1, mount->page,
+                   mount->page + FTL_UNIT_DATA);
+}
+
+bool ftl_mount_pages_step(struct ftl *ftl, bool *is_done)
+{
+    struct ftl_mount *mount = &ftl->mount;
+
+    *is_done = false;
+    if (mount->requests != 0) {
+        return false;
+    }
+    while (mount->next_page < ftl->entries - ftl->config.logical_units) {
+        uint32_t place =
+            ftl->map[ftl->config.logical_units + mount->next_page++];
+
+        if (place != FTL_NOWHERE) {
+            struct ftl_request *request =
+                ftl_request_take(ftl, FTL_REQUEST_PAGE);
+
+            ASSERT(request != NULL);
+            ftl_request_add(ftl, request, place,
+                            &(struct ftl_flash_unit){
+                                .data = mount->page,
+                                .meta = mount->page + FTL_UNIT_DATA,
+                                .system = request->system[0],
+                                .length = FTL_UNIT_DATA,
+                            });
+            mount->requests++;
+            ftl_request_send(ftl, request);
+            return true;
+        }
+    }
+    *is_done = true;
+    return true;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parity over dies.
+ *
+ * A stripe is one wordline of all dies of a superblock.  In each plane of a
+ * stripe, the last good die holds parity: the XOR of all other dies, of data,
+ * metadata and system bytes.  The dies take turns in being the last one.
+ *
+ * The parity of a stripe that is not complete is in DRAM, in an accumulator.
+ *
+ * Reference: docs/decisions/0013-translation-layer.md
+ */
+#ifndef ESSD_FTL_PARITY_H
+#define ESSD_FTL_PARITY_H
+
+#include "storage/ftl/ftl_flash.h"
+#include "storage/ftl/ftl_layout.h"
+#include "storage/ftl/ftl_list.h"
+
+struct ftl;
+struct ftl_request;
+struct ftl_stream;
+
+enum {
+    /* One for the stripe of each stream, and as many again for stripes whose
+     * parity is being programmed. */
+    FTL_ACCUMULATORS = 4,
+    FTL_RESCUES = 2, /* rows whose units are being rebuilt at the same time */
+};
+
+/* The XOR of the rows of a stripe. */
+struct ftl_accumulator {
+    bool is_used;
+    bool is_closed;   /* the stripe takes no more rows */
+    uint8_t written;  /* planes whose parity has been put into a row */
+    uint8_t begun;    /* planes with a sum of data and metadata; the sum of the
+                       * others is zero, but their memory is not set */
+    uint16_t rows;    /* number of rows in flight that hold its parity */
+    uint64_t spoilt;  /* one bit for each unit whose sum is wrong because a word
+                       * was lost; the system bytes of its sum are invalid */
+    uint32_t stripe;  /* counted over all superblocks */
+    uint8_t *members; /* for each die, the planes that are in the sum */
+    uint8_t *data;    /* of the units of a row */
+    uint8_t *meta;
+    uint8_t (*system)[FTL_UNIT_SYSTEM];
+};
+
+/* The rebuilding of units of a request, which reads one die after another. */
+/* What an attempt takes for a part of the sum. */
+enum ftl_rescue_attempt {
+    FTL_RESCUE_ALL,  /* everything that is programmed */
+    FTL_RESCUE_GOOD, /* the planes that are not bad */
+    /* Everything that can be read: a plane may have failed without the mount
+     * knowing it yet.  The mount believes the result only if the row number
+     * fits. */
+    FTL_RESCUE_READABLE,
+};
+
+struct ftl_rescue {
+    uint16_t request; /* or FTL_LIST_END */
+    uint16_t next_die;
+    uint8_t attempt;          /* enum ftl_rescue_attempt */
+    bool has_read_bad_planes; /* in the first attempt */
+    bool is_of_scan;          /* only system bytes are rebuilt */
+    bool is_of_accumulator;   /* the stripe is not complete on flash */
+    bool has_lost_word;       /* a word of the sum was lost */
+    uint8_t repeats;  /* attempts that were repeated because of lost words */
+    uint8_t *members; /* with is_of_accumulator: those of the accumulator */
+
+    /* The request, as it was. */
+    uint32_t row;
+    enum ftl_flash_status status;
+    struct ftl_flash_op flash;
+    struct ftl_flash_unit saved[FTL_OP_UNITS];
+
+    /* The units that are rebuilt. */
+    uint16_t num_units;
+    uint8_t index[FTL_OP_UNITS];   /* in the row */
+    uint8_t entry[FTL_OP_UNITS];   /* the first one of the request */
+    uint8_t parity[FTL_OP_UNITS];  /* parity units that were read */
+    bool is_used[FTL_OP_UNITS];    /* something of the stripe is programmed */
+    bool is_lost[FTL_OP_UNITS];    /* another unit of the stripe is lost, too */
+    bool has_erased[FTL_OP_UNITS]; /* another unit is erased, and its plane is
+                                    * good */
+    /* With FTL_RESCUE_READABLE: how many other units were left out. */
+    uint8_t num_left_out[FTL_OP_UNITS];
+    uint8_t of_entry[FTL_OP_UNITS]; /* the unit that the request reads */
+    uint8_t *data, *meta;           /* the sum */
+    uint8_t (*system)[FTL_UNIT_SYSTEM];
+    uint8_t *read_data, *read_meta; /* units of one die */
+    uint8_t (*read_system)[FTL_UNIT_SYSTEM];
+};
+
+struct ftl_parity {
+    bool *dead_dies;
+    uint32_t num_dead;
+    bool *recorded_dies;   /* dead dies in the record on flash: ftl_dead.c */
+    uint64_t recorded_row; /* the row number in this record */
+    /* Rows from this number on were put together since the latest death. */
+    uint64_t dead_row;
+    uint32_t num_distrusted; /* recorded dies that have answered */
+    struct ftl_accumulator accumulators[FTL_ACCUMULATORS];
+    struct ftl_rescue rescues[FTL_RESCUES];
+    struct ftl_list waiting; /* requests that wait for a rescue */
+};
+
+/* ---- ftl_parity.c: making parity */
+
+/** The row of a superblock that is the n-th one to be programmed. */
+uint32_t ftl_parity_row(const struct ftl *ftl, uint32_t superblock, uint32_t n);
+/** The planes of a row in which it holds the parity of its stripe. */
+uint8_t ftl_parity_planes(const struct ftl *ftl, uint32_t row);
+/**
+ * Make sure that there is an accumulator for the stripe of a stream's next row.
+ * @return false when all are in use: try again
+ */
+MUST_USE bool ftl_parity_open(struct ftl *ftl, struct ftl_stream *stream);
+/** The stream's stripe takes no more rows. */
+void ftl_parity_close(struct ftl *ftl, struct ftl_stream *stream);
+/** The superblock of a stream is erased: its stripe needs no parity.  No row of
+ * it is in flight. */
+void ftl_parity_drop(struct ftl_stream *stream);
+/** Fill in the unit `index` of a row with parity. */
+void ftl_parity_fill(struct ftl *ftl, const struct ftl_accumulator *accumulator,
+                     uint32_t index, struct ftl_flash_unit *unit);
+/** A row is about to be programmed: put its units into the sum. */
+void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
+                        const struct ftl_request *request);
+/**
+ * The program of a row has ended.  If it has failed, take the units that cannot
+ * be read back out of the sum: those of the planes that failed, or all of them.
+ */
+void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
+                         enum ftl_flash_status status, uint8_t failed_planes);
+/** The accumulator of a row's stripe, or NULL. */
+struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
+/** A die does not answer any more: leave it out, and move what it holds. */
+void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
+
+/* ---- ftl_rescue.c: using it */
+
+/**
+ * A read has ended.  If units of it are not good, begin to rebuild them.
+ * @param status  becomes FTL_FLASH_OK where each unit has a status
+ * @return whether the request goes on; ftl_rescue_finished() ends it
+ */
+MUST_USE bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status *status);
+/**
+ * A read of a request that is being rebuilt has ended.
+ * @return whether the request goes on; otherwise it is as it was, and its units
+ *         have their status
+ */
+MUST_USE bool ftl_rescue_go_on(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status status);
+/** Begin with requests that wait. @return whether there were any */
+bool ftl_rescue_step(struct ftl *ftl);
+
+#endif

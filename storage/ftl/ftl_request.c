@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests: operations of the flash, sent in the order in which they are
+ * made. */
+#include "storage/ftl/ftl_internal.h"
+
+uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
+                        uint32_t die)
+{
+    uint8_t bad = ftl->bad_planes[superblock * ftl->layout.geometry.dies + die];
+
+    if (ftl->parity.dead_dies[die]) {
+        return 0;
+    }
+    return (uint8_t)((BIT(ftl->layout.geometry.planes) - 1) & ~bad);
+}
+
+struct ftl_request *ftl_request_take(struct ftl *ftl,
+                                     enum ftl_request_kind kind)
+{
+    uint16_t index = ftl_list_pop(&ftl->free_requests);
+    struct ftl_request *request;
+
+    if (index == FTL_LIST_END) {
+        return NULL;
+    }
+    request = &ftl->requests[index];
+    request->kind = (uint8_t)kind;
+    request->parity_planes = 0;
+    request->rescue = NULL;
+    request->attempts = 0;
+    request->is_refused = false;
+    request->flash = (struct ftl_flash_op){
+        .kind = FTL_FLASH_READ,
+        .is_urgent = kind == FTL_REQUEST_READ,
+        .units = request->units,
+        .cookie = index,
+    };
+    return request;
+}
+
+void ftl_request_add(struct ftl *ftl, struct ftl_request *request,
+                     uint32_t place, const struct ftl_flash_unit *unit)
+{
+    struct ftl_flash_unit *next = &request->units[request->flash.num_units];
+
+    ASSERT(request->flash.num_units < FTL_OP_UNITS);
+    if (request->flash.num_units == 0) { /* all units are of one row */
+        request->row = ftl_place_row(&ftl->layout, place);
+        ftl_layout_row(&ftl->layout, request->row, &request->flash);
+    }
+    *next = *unit;
+    ftl_layout_unit(&ftl->layout, place - request->row * ftl->layout.row_units,
+                    next);
+    request->flash.planes |= (uint8_t)BIT(next->plane);
+    request->flash.num_units++;
+}
+
+void ftl_request_send(struct ftl *ftl, struct ftl_request *request)
+{
+    ftl_list_append(&ftl->unsent, (uint16_t)request->flash.cookie);
+}
+
+void ftl_request_send_now(struct ftl *ftl, struct ftl_request *request)
+{
+    if (ftl->unsent.count != 0 || ftl->parity.num_dead != 0 ||
+        !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
+        ftl_request_send(ftl, request);
+        ftl->has_work = true;
+    }
+}
+
+bool ftl_request_read_unit(struct ftl *ftl, uint16_t op, uint32_t number,
+                           uint32_t place, const struct ftl_flash_unit *unit)
+{
+    uint32_t row = ftl_place_row(&ftl->layout, place);
+    struct ftl_request *request;
+    uint16_t index;
+
+    if (ftl->free_requests.count <= ftl->kept_requests) {
+        return false;
+    }
+    index = ftl_list_pop(&ftl->free_requests);
+    request = &ftl->requests[index];
+    request->kind = FTL_REQUEST_READ;
+    request->rescue = NULL;
+    request->op = op;
+    request->numbers[0] = number;
+    request->row = row;
+    request->units[0] = *unit;
+    ftl_layout_unit(&ftl->layout, place - row * ftl->layout.row_units,
+                    &request->units[0]);
+    request->flash.kind = FTL_FLASH_READ;
+    request->flash.is_urgent = true;
+    request->flash.is_reused = false;
+    request->flash.planes = (uint8_t)BIT(request->units[0].plane);
+    ftl_layout_row(&ftl->layout, row, &request->flash);
+    request->flash.num_units = 1;
+    request->flash.units = request->units;
+    request->flash.cookie = index;
+    ftl_request_send_now(ftl, request);
+    return true;
+}
+
+void ftl_request_free(struct ftl *ftl, struct ftl_request *request)
+{
+    request->kind = FTL_REQUEST_FREE;
+    ftl_list_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
+}
+
+/*
+ * A unit that cannot be read is rebuilt from the other dies, so these must not
+ * be erased before the read has ended, even if a newer copy of the unit exists.
+ */
+bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock)
+{
+    for (uint32_t i = 0; i < ftl->config.num_requests; i++) {
+        const struct ftl_request *request = &ftl->requests[i];
+
+        if ((request->kind == FTL_REQUEST_READ ||
+             request->kind == FTL_REQUEST_FILL) &&
+            request->flash.block == superblock) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
+                           enum ftl_flash_status status)
+{
+    switch ((enum ftl_request_kind)request->kind) {
+    case FTL_REQUEST_READ:
+        ftl_io_read_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_FILL:
+        ftl_io_fill_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_PAGE:
+        ftl_mount_page_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_MOVE:
+        ftl_collect_read_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_REPAIR:
+        ftl_mount_repair_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_SCAN:
+        if (ftl_mount_scan_done(ftl, request, status)) {
+            return; /* The request goes on with the next row. */
+        }
+        break;
+    case FTL_REQUEST_LOAD:
+        ftl_checkpoint_load_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_FREE:
+    case FTL_REQUEST_ROW:
+    case FTL_REQUEST_ERASE:
+    case FTL_REQUEST_SCRUB:
+    case FTL_REQUEST_PROBE:
+    case FTL_REQUEST_CHECKPOINT:
+    case FTL_REQUEST_WIPE:
+        ASSERT(false);
+    }
+    ftl_request_free(ftl, request);
+}
+
+/* A read has ended. */
+static void end_read(struct ftl *ftl, struct ftl_request *request,
+                     enum ftl_flash_status status)
+{
+    if (request->rescue != NULL) {
+        if (ftl_rescue_go_on(ftl, request, status)) {
+            return;
+        }
+        status = FTL_FLASH_OK;
+    } else if (ftl_rescue_begin(ftl, request, &status)) {
+        return;
+    } else if (request->kind == FTL_REQUEST_READ && status == FTL_FLASH_OK) {
+        ftl_scrub_note_read(ftl, request);
+    }
+    ftl_request_read_done(ftl, request, status);
+}
+
+/* Set what FTL_FLASH_GOOD says of all units of a read. */
+static void set_units_good(struct ftl_request *request)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        request->units[i].status = FTL_UNIT_GOOD;
+        request->units[i].steps = 0;
+        request->units[i].wrong_bits = 0;
+    }
+}
+
+void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
+                    enum ftl_flash_status status, uint8_t failed_planes)
+{
+    struct ftl_request *request = &ftl->requests[cookie];
+
+    ASSERT(cookie < ftl->config.num_requests);
+    if (status == FTL_FLASH_GOOD) {
+        if (request->kind == FTL_REQUEST_READ && request->rescue == NULL) {
+            ftl_io_read_good(ftl, request);
+            return;
+        }
+        set_units_good(request);
+        status = FTL_FLASH_OK;
+    }
+    ftl->has_work = true;
+    switch ((enum ftl_request_kind)request->kind) {
+    case FTL_REQUEST_FREE:
+        ASSERT(false);
+        return;
+    case FTL_REQUEST_READ:
+    case FTL_REQUEST_FILL:
+    case FTL_REQUEST_PAGE:
+    case FTL_REQUEST_MOVE:
+    case FTL_REQUEST_SCAN:
+    case FTL_REQUEST_REPAIR:
+    case FTL_REQUEST_LOAD:
+        end_read(ftl, request, status);
+        return;
+    case FTL_REQUEST_SCRUB:
+        ftl_scrub_done(ftl, request, status);
+        break;
+    case FTL_REQUEST_ROW:
+        if (ftl_hold_request(ftl, request, status)) {
+            return;
+        }
+        ftl_row_done(ftl, request, status, failed_planes);
+        break;
+    case FTL_REQUEST_ERASE:
+        if (ftl_hold_request(ftl, request, status)) {
+            return;
+        }
+        ftl_superblock_erase_done(ftl, request, status, failed_planes);
+        break;
+    case FTL_REQUEST_PROBE:
+        if (ftl_mount_probe_done(ftl, request, status)) {
+            return; /* It goes on with the next block. */
+        }
+        break;
+    case FTL_REQUEST_CHECKPOINT:
+        ftl_checkpoint_row_done(ftl, request, status, failed_planes);
+        break;
+    case FTL_REQUEST_WIPE:
+        ftl_wipe_done(ftl, request, status, failed_planes);
+        break;
+    }
+    ftl_request_free(ftl, request);
+}
+
+/*
+ * Pass the first request that waits to the flash.  A die that has died gets
+ * none, even if it answers again, except for the erasures of a wipe.
+ * @return false when the flash does not take it
+ */
+static bool send_first(struct ftl *ftl)
+{
+    const struct ftl_request *request = &ftl->requests[ftl->unsent.head];
+    bool is_wipe = request->kind == FTL_REQUEST_WIPE &&
+                   request->flash.kind == FTL_FLASH_ERASE;
+    bool is_dead = ftl->parity.dead_dies[request->flash.die] && !is_wipe;
+    uint16_t index;
+
+    if (!is_dead &&
+        !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
+        return false;
+    }
+    index = ftl_list_pop(&ftl->unsent);
+    if (is_dead) {
+        ftl_flash_done(ftl, index, FTL_FLASH_DEAD, 0);
+    }
+    return true;
+}
+
+bool ftl_request_send_waiting(struct ftl *ftl)
+{
+    bool any = false;
+
+    while (ftl->unsent.count != 0 && send_first(ftl)) {
+        any = true;
+    }
+    return any;
+}

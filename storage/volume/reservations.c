@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "storage/volume/reservations.h"
+
+#include <string.h>
+
+/* Whether a host may cause one more write. */
+static bool may_save(struct reservations *reservations,
+                     const struct reservation_saver *by)
+{
+    const struct reservations_config *config = &reservations->config;
+    uint64_t hours = config->power_on_hours != NULL
+                         ? config->power_on_hours(config->hours_ctx)
+                         : 0;
+    uint64_t allowed =
+        RESERVATIONS_WRITES_FREE + hours * RESERVATIONS_WRITES_PER_HOUR;
+    uint64_t left =
+        allowed > reservations->writes ? allowed - reservations->writes : 0;
+
+    if (by->fences_off) {
+        return write_shares_allow(&reservations->fences, by->host, hours, left);
+    }
+    left -= MIN(left, RESERVATIONS_WRITES_TO_FENCE);
+    return write_shares_allow(&reservations->shares, by->host, hours, left);
+}
+
+/* Save the draft, which then is what is kept. */
+static enum nvmf_volume_result save_draft(struct reservations *reservations,
+                                          const struct reservation_saver *by)
+{
+    const struct reservations_config *config = &reservations->config;
+    size_t len;
+
+    if (!may_save(reservations, by)) {
+        if (!reservations->has_refused) {
+            log_line(config->log,
+                     "reservations: a change is refused, because the record in "
+                     "flash was written %u times and this host's share is used "
+                     "up; %u changes an hour are possible, and any number "
+                     "without PTPL",
+                     reservations->writes, RESERVATIONS_WRITES_PER_HOUR);
+        }
+        reservations->has_refused = true;
+        return NVMF_VOLUME_TOO_OFTEN;
+    }
+    reservations->has_refused = false;
+    len = reservations_emit(&reservations->draft, reservations->record);
+    if (!config->save(config->save_ctx, reservations->record, len)) {
+        log_line(config->log, "reservations: writing the record to flash "
+                              "failed; nothing has changed");
+        return NVMF_VOLUME_FAILED;
+    }
+    reservations->writes++;
+    write_shares_count(by->fences_off ? &reservations->fences
+                                      : &reservations->shares,
+                       by->host);
+    reservations->kept = reservations->draft;
+    return NVMF_VOLUME_OK;
+}
+
+static enum nvmf_volume_result seam_save(void *ctx, uint32_t nsid,
+                                         const uint8_t *uuid,
+                                         const struct reservation *res,
+                                         const struct reservation_saver *by)
+{
+    struct reservations *reservations = ctx;
+    struct kept_reservation *ns;
+
+    reservations->draft = reservations->kept;
+    ns = &reservations->draft.ns[nsid - 1];
+    if (!res->ptpl && !ns->is_kept) {
+        return NVMF_VOLUME_OK;
+    }
+    memset(ns, 0, sizeof(*ns));
+    if (res->ptpl) {
+        ns->is_kept = true;
+        ns->state = *res;
+        memcpy(ns->uuid, uuid, sizeof(ns->uuid));
+    }
+    return save_draft(reservations, by);
+}
+
+/* What is kept may be of a deleted namespace that had the same NSID. */
+static bool seam_load(void *ctx, uint32_t nsid, const uint8_t *uuid,
+                      struct reservation *res)
+{
+    const struct reservations *reservations = ctx;
+    const struct kept_reservation *ns = &reservations->kept.ns[nsid - 1];
+
+    if (!ns->is_kept || memcmp(ns->uuid, uuid, sizeof(ns->uuid)) != 0) {
+        return false;
+    }
+    *res = ns->state;
+    return true;
+}
+
+void reservations_init(struct reservations *reservations,
+                       const struct reservations_config *config)
+{
+    memset(reservations, 0, sizeof(*reservations));
+    reservations->config = *config;
+    reservations->writes = config->writes;
+    if (config->state == VOLUME_RECORD_OLDER) {
+        log_line(config->log,
+                 "reservations: the newest record in flash is damaged, so the "
+                 "one before it is used; compare it with what you expect (nvme "
+                 "resv-report)");
+    }
+    if (config->state == VOLUME_RECORD_DAMAGED ||
+        (config->state != VOLUME_RECORD_NONE &&
+         !reservations_parse(&reservations->kept, config->record,
+                             config->record_len))) {
+        memset(&reservations->kept, 0, sizeof(reservations->kept));
+        log_line(config->log,
+                 "reservations: the record in flash is damaged, so there are "
+                 "no reservations; hosts have to register again");
+    }
+    reservations->config.record = NULL;
+}
+
+struct nvmf_reservations reservations_seam(struct reservations *reservations)
+{
+    return (struct nvmf_reservations){
+        .ctx = reservations,
+        .save = reservations->config.save != NULL ? seam_save : NULL,
+        .load = seam_load,
+    };
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Dies that have died: the drive remembers them, and what was rebuilt. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "storage/ftl/ftl_internal.h"
+#include "tests/unit/storage/ftl/ftl_faults.h"
+
+enum { DEAD_DIE = 2 };
+
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = 4,
+                 .planes = 4,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 24,
+                 .wordlines = 4},
+    .logical_units = 400,
+    .buffer_units = 24,
+    .checkpoint_superblocks = 6,
+    .seed = 1,
+};
+
+static void fill_medium(struct bed *bed)
+{
+    for (uint32_t unit = 0; unit < bed->units; unit++) {
+        bed_write(bed, (uint64_t)unit * BED_SECTORS, BED_SECTORS);
+    }
+    bed_flush(bed);
+}
+
+/* A drive whose die has died, and whose data has all been moved since. */
+static struct bed *new_rebuilt(const struct bed_config *config)
+{
+    struct bed *bed = bed_new(config);
+
+    fill_medium(bed);
+    inject_death(bed, NAND_OP_PROGRAM, DEAD_DIE, 0);
+    bed_use(bed, 3, 40);
+    bed_wait_all(bed);
+    bed_flush(bed);
+    bed_settle(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    return bed;
+}
+
+/* The power is off, and then the die answers again. */
+static struct bed *revive_die(struct bed *bed)
+{
+    struct bed *cut = bed_cut_saved(bed, bed->events);
+
+    cut->changes_dead_dies = true;
+    bed_free(bed);
+    return cut;
+}
+
+/* Write everything, so that what the die still holds is old. */
+static void test_a_die_that_answers_again_is_not_used(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 4; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.seed = 1 + i;
+        config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
+        bed = new_rebuilt(&config);
+        fill_medium(bed);
+        bed_settle(bed);
+        if (i == 2) {
+            bed_stop(bed);
+        }
+        bed = revive_die(bed);
+        bed_mount(bed);
+        assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+        assert_int_equal(ftl_distrusted_dies(bed->ftl), 1);
+        assert_false(ftl_has_parity(bed->ftl));
+        bed->forbidden_dies = BIT(DEAD_DIE);
+        bed_check(bed);
+        bed_use(bed, 7, 60);
+        bed_wait_all(bed);
+        bed_flush(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* The die answers again before all has been moved: what it holds is rebuilt. */
+static void test_what_a_dead_die_held_is_rebuilt_at_a_later_start(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 8; i++) {
+        struct bed *bed = bed_new_seeded(&small, 1 + i);
+
+        fill_medium(bed);
+        bed_settle(bed);
+        inject_death(bed, NAND_OP_PROGRAM, DEAD_DIE, 0);
+        for (unsigned int j = 0; ftl_dead_dies(bed->ftl) == 0; j++) {
+            bed_write(bed, (uint64_t)j * BED_SECTORS, BED_SECTORS);
+        }
+        bed_flush(bed);
+        bed = revive_die(bed);
+        bed_mount(bed);
+        assert_int_equal(ftl_distrusted_dies(bed->ftl), 1);
+        bed->forbidden_dies = BIT(DEAD_DIE);
+        bed_check(bed);
+        assert_true(ftl_counters(bed->ftl)->rebuilt_units > 20);
+        bed_settle(bed);
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* There is no space in which the death could be recorded.  A flush does not
+ * wait for that. */
+static void test_a_full_read_only_medium_with_a_dead_die_can_be_flushed(
+    void **state)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    (void)state;
+    /* Write no checkpoint, because its superblock could be erased for space. */
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    fill_medium(bed);
+    for (unsigned int i = 0; i < FTL_STREAMS; i++) {
+        if (bed->ftl->streams[i].superblock != FTL_NOWHERE) {
+            ftl_superblock_end(bed->ftl, bed->ftl->streams[i].superblock);
+        }
+    }
+    bed->ftl->has_work = true;
+    bed_settle(bed);
+    bed->ftl->is_read_only = true;
+    for (uint32_t i = 0; i < small.geometry.blocks; i++) {
+        if (bed->ftl->superblocks[i].state == FTL_SUPERBLOCK_FREE) {
+            ftl_superblock_enter(bed->ftl, i, FTL_SUPERBLOCK_RETIRED);
+        }
+    }
+    inject_death(bed, NAND_OP_READ, DEAD_DIE, 0);
+    bed_check(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    bed_flush(bed);
+    bed_settle(bed);
+    bed_check(bed);
+    bed_free(bed);
+}
+
+/* A wipe erases a dead die that answers again, because the die may hold data of
+ * hosts.  The die stays unused. */
+static void test_a_wipe_erases_a_dead_die_that_answers_again(void **state)
+{
+    struct bed *bed = revive_die(new_rebuilt(&small));
+    struct bed_io wipe = {.is_used = true, .io.op = MEDIA_READ};
+
+    (void)state;
+    bed_mount(bed);
+    bed_settle(bed);
+    assert_int_equal(ftl_distrusted_dies(bed->ftl), 1);
+    assert_true(ftl_wipe(bed->ftl, &wipe));
+    while (!wipe.is_done) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(wipe.status, MEDIA_OK);
+    for (uint32_t plane = 0; plane < small.geometry.planes; plane++) {
+        for (uint32_t i = 0; i < small.geometry.blocks; i++) {
+            const struct nand_block *block =
+                nand_array_block(bed->array, 0, DEAD_DIE, plane, i);
+
+            if ((block->flags & NAND_BLOCK_FACTORY_BAD) == 0) {
+                assert_int_equal(block->next, 0);
+            }
+        }
+    }
+    bed_settle(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    bed_free(bed);
+}
+
+/* A wipe fails because it cannot erase the die, and keeps the record. */
+static void test_a_wipe_does_not_forget_a_dead_die(void **state)
+{
+    struct bed *bed = new_rebuilt(&small);
+    struct bed_io wipe = {.is_used = true, .io.op = MEDIA_READ};
+
+    (void)state;
+    assert_true(ftl_wipe(bed->ftl, &wipe));
+    while (!wipe.is_done) {
+        assert_true(bed_step(bed));
+    }
+    assert_int_equal(wipe.status, MEDIA_WRITE_ERROR);
+    bed_settle(bed);
+    bed = revive_die(bed);
+    bed_mount(bed);
+    assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+    bed_free(bed);
+}
+
+static void test_a_start_does_not_move_again_what_was_moved(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < 6; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.seed = 1 + i;
+        config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
+        bed = new_rebuilt(&config);
+        /* The mount moves what is in the last rows, and no more. */
+        if (i % 2 == 0) {
+            bed_stop(bed);
+        }
+        for (unsigned int start = 0; start < 2; start++) {
+            bed_mount(bed);
+            bed_settle(bed);
+            assert_int_equal(ftl_dead_dies(bed->ftl), 1);
+            assert_int_equal(ftl_distrusted_dies(bed->ftl), 0);
+            assert_in_range(ftl_counters(bed->ftl)->moved_units, 0,
+                            bed->units / (i % 2 == 0 ? 16 : 2));
+            if (i % 2 == 0) {
+                bed_stop(bed);
+            }
+        }
+        bed_check(bed);
+        bed_free(bed);
+    }
+}
+
+/* ---- A die that dies during the mount after a power cut. */
+
+/* Complete all stripes.  This may need several turns, because garbage
+ * collection goes on and may begin another stripe. */
+static void complete_stripes(struct bed *bed)
+{
+    while (!ftl_stripes_are_complete(bed->ftl)) {
+        ftl_complete_stripes(bed->ftl);
+        bed_settle(bed);
+    }
+}
+
+/*
+ * The die dies at an operation of kind `kind`, after `after` others of this
+ * kind.
+ * @return whether the mount has so many operations of this kind
+ */
+static bool survive_death_in_mount(const struct bed *bed,
+                                   enum nand_op_kind kind, unsigned int die,
+                                   uint32_t after)
+{
+    struct bed *cut = bed_cut(bed, after);
+    struct bed *again;
+    bool has_died;
+
+    bed_start_mount(cut);
+    inject_death(cut, kind, die, after);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    has_died = nand_array_die_is_dead(cut->array, 0, die);
+    nand_array_clear_injections(cut->array);
+    bed_check(cut);
+    if (has_died && after % 3 == 0) {
+        bed_flush(cut);
+        bed_settle(cut);
+        again = bed_cut(cut, after);
+        bed_mount(again);
+        bed_check(again);
+        bed_free(again);
+    }
+    bed_free(cut);
+    return has_died;
+}
+
+/* All stripes were complete before the cut: incomplete ones are only protected
+ * after a mount that has ended. */
+static void test_a_die_that_dies_during_a_mount_loses_nothing(void **state)
+{
+    unsigned int deaths[NAND_OP_ERASE + 1] = {0};
+
+    (void)state;
+    for (unsigned int i = 0; i < 4; i++) {
+        struct bed_config config = small;
+        struct bed *bed;
+
+        config.seed = i;
+        config.checkpoint_superblocks = i % 2 == 0 ? 6 : 0;
+        bed = bed_new(&config);
+        fill_medium(bed);
+        bed_use(bed, i, 60);
+        bed_wait_all(bed);
+        bed_flush(bed);
+        bed_settle(bed);
+        complete_stripes(bed);
+        for (unsigned int kind = NAND_OP_READ; kind <= NAND_OP_ERASE; kind++) {
+            for (uint32_t after = 0; survive_death_in_mount(
+                     bed, (enum nand_op_kind)kind, after % 4, after);
+                 after += kind == NAND_OP_READ ? 7 : 1) {
+                deaths[kind]++;
+            }
+        }
+        bed_free(bed);
+    }
+    assert_true(deaths[NAND_OP_READ] > 20 && deaths[NAND_OP_PROGRAM] > 5 &&
+                deaths[NAND_OP_ERASE] > 4);
+}
+
+/* ---- Planes that have failed, and a die or a plane that is dead at a start.
+ */
+
+/*
+ * Planes fail, then the drive is switched off in an orderly way.  So all
+ * stripes are complete, and nothing is lost although a die is dead at the next
+ * start.  The planes that have failed before a superblock was opened are in no
+ * sum of its stripes.
+ */
+static struct bed *new_with_failed_planes(uint64_t seed, uint16_t checkpoints,
+                                          uint32_t failures)
+{
+    struct bed_config config = small;
+    struct bed *bed;
+
+    config.checkpoint_superblocks = checkpoints;
+    bed = bed_new_seeded(&config, seed);
+    fill_medium(bed);
+    for (uint32_t i = 0; i < failures; i++) {
+        struct nand_injection failure = fault_once(
+            i % 2 == 0 ? NAND_OP_PROGRAM : NAND_OP_ERASE, NAND_EFFECT_FAIL, 7);
+
+        inject_fault(bed, &failure);
+        bed_use(bed, seed + i, 60);
+        bed_wait_all(bed);
+        bed_flush(bed);
+    }
+    for (unsigned int i = 0; i < seed % 4; i++) {
+        bed_use(bed, seed * 31 + i, 100);
+        bed_wait_all(bed);
+        bed_flush(bed);
+    }
+    bed_settle(bed); /* Rows that failed after their parity are moved. */
+    bed_stop(bed);
+    return bed;
+}
+
+/* The die is dead at the next start. */
+static void check_without_die(const struct bed *bed, unsigned int die)
+{
+    struct bed *cut = bed_cut_saved(bed, die);
+
+    cut->changes_dead_dies = true;
+    cut->dead_dies = (uint8_t)BIT(die);
+    bed_mount(cut);
+    bed_check(cut);
+    bed_settle(cut);
+    bed_check(cut);
+    bed_free(cut);
+}
+
+/* From the next start on, nothing in one plane of the die can be read. */
+static void check_without_plane(const struct bed *bed, unsigned int die)
+{
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+    struct bed *cut = bed_cut_saved(bed, die);
+
+    fault.die = (int32_t)die;
+    fault.plane = (int32_t)(bed->events % 4);
+    bed_start_mount(cut);
+    inject_fault(cut, &fault);
+    while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+        assert_true(bed_step(cut));
+    }
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    bed_check(cut);
+    bed_free(cut);
+}
+
+static void lose_die_after_planes(uint64_t seed, uint16_t checkpoints,
+                                  uint32_t failures)
+{
+    struct bed *bed = new_with_failed_planes(seed, checkpoints, failures);
+
+    for (unsigned int die = 0; die < 4; die++) {
+        check_without_die(bed, die);
+        check_without_plane(bed, die);
+    }
+    bed_free(bed);
+}
+
+static void test_failed_planes_and_then_a_dead_die_or_plane_lose_nothing(
+    void **state)
+{
+    uint64_t first = bed_setting("FTL_FIRST", 1);
+
+    (void)state;
+    for (uint64_t i = first; i < first + bed_setting("FTL_SEEDS", 8); i++) {
+        lose_die_after_planes(i, i % 2 == 0 ? 0 : 6, 1 + (uint32_t)(i / 2 % 3));
+    }
+}
+
+/*
+ * The same plane has failed in three dies, so more units of a stripe are
+ * missing than a mount may leave out on its own.  It begins again when it has
+ * read which planes have failed.
+ */
+static void test_a_mount_begins_again_when_it_knows_the_failed_planes(
+    void **state)
+{
+    struct bed_config config = small;
+
+    (void)state;
+    config.geometry.dies = 6;
+    config.checkpoint_superblocks = 0;
+    for (unsigned int die = 0; die < 3; die++) {
+        struct bed *bed = bed_new(&config);
+
+        for (uint32_t i = 0; i < config.geometry.blocks; i++) {
+            for (uint32_t other = 3; other < 6; other++) {
+                ftl_health_note_failure(bed->ftl, i, other, BIT(1));
+            }
+        }
+        bed->ftl->has_work = true;
+        bed_settle(bed);
+        fill_medium(bed);
+        bed_use(bed, die, 200);
+        bed_wait_all(bed);
+        bed_flush(bed);
+        bed_settle(bed);
+        bed_stop(bed);
+        check_without_die(bed, die);
+        bed_free(bed);
+    }
+}
+
+/*
+ * The die dies while the mount scans it, and before that the scan could not
+ * read some of its units.  These are rebuilt, too.
+ */
+static void test_a_die_dies_in_the_scan_after_units_could_not_be_read(
+    void **state)
+{
+    struct bed_config config = small;
+    unsigned int deaths = 0;
+    struct bed *bed;
+
+    (void)state;
+    config.checkpoint_superblocks = 0;
+    bed = bed_new(&config);
+    fill_medium(bed);
+    bed_settle(bed);
+    bed_stop(bed);
+    for (uint32_t after = 0; after < 2000; after += 37) {
+        struct nand_injection fault =
+            fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+        struct bed *cut = bed_cut_saved(bed, after);
+
+        fault.die = DEAD_DIE;
+        fault.plane = (int32_t)(after % 4);
+        bed_start_mount(cut);
+        inject_fault(cut, &fault);
+        inject_death(cut, NAND_OP_READ, DEAD_DIE, after);
+        while (ftl_state(cut->ftl) == FTL_MOUNTING) {
+            assert_true(bed_step(cut));
+        }
+        assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+        deaths += ftl_dead_dies(cut->ftl);
+        bed_check(cut);
+        bed_free(cut);
+    }
+    assert_in_range(deaths, 3, 53);
+    bed_free(bed);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "storage/ftl/ftl_layout.h"
+#include "storage/ftl/ftl_list.h"
+
+static const struct ftl_geometry tlc = {
+    .dies = 6,
+    .planes = 4,
+    .pages = 3,
+    .units = 4,
+    .blocks = 200,
+    .wordlines = 20,
+};
+
+static void test_places_follow_the_order_of_programming(void **state)
+{
+    struct ftl_layout layout;
+    uint32_t place = 0;
+
+    (void)state;
+    assert_true(ftl_layout_init(&layout, &tlc));
+    assert_int_equal(layout.row_units, 48);
+    for (unsigned int block = 0; block < 2; block++) {
+        for (unsigned int row = 0; row < 120; row++) {
+            for (unsigned int index = 0; index < 48; index++) {
+                struct ftl_flash_op op;
+                struct ftl_flash_unit unit;
+
+                assert_int_equal(ftl_place(&layout, block, row, index), place);
+                assert_int_equal(ftl_place_superblock(&layout, place), block);
+                ftl_layout_row(&layout, ftl_place_row(&layout, place), &op);
+                assert_int_equal(op.block, block);
+                assert_int_equal(op.wordline, row / 6);
+                assert_int_equal(op.die, row % 6);
+                ftl_layout_unit(&layout, index, &unit);
+                assert_int_equal(unit.page, index / 16);
+                assert_int_equal(unit.plane, index / 4 % 4);
+                assert_int_equal(unit.unit, index % 4);
+                assert_int_equal(ftl_layout_index(&layout, &unit), index);
+                place++;
+            }
+        }
+    }
+}
+
+static void test_a_flash_that_is_too_large_is_refused(void **state)
+{
+    struct ftl_geometry geometry = tlc;
+    struct ftl_layout layout;
+
+    (void)state;
+    geometry.dies = 256;
+    geometry.wordlines = 2000;
+    geometry.blocks = 65535;
+    assert_false(ftl_layout_init(&layout, &geometry));
+    geometry = tlc;
+    geometry.planes = 5;
+    assert_false(ftl_layout_init(&layout, &geometry));
+    geometry = tlc;
+    geometry.units = 0;
+    assert_false(ftl_layout_init(&layout, &geometry));
+}
+
+static void test_system_bytes_have_this_format(void **state)
+{
+    static const uint8_t golden[FTL_UNIT_SYSTEM - 1] = {
+        0x78, 0x56, 0x34, 0x12,       /* number */
+        0x05, 0x04, 0x03, 0x02, 0x91, /* version, bits 3:0 of the marks */
+        0x0a, 0x09, 0x08, 0x07, 0xc6, /* row, bits 7:4 of the marks */
+        0x95,                         /* kind, attempt, of a mount */
+    };
+    const struct ftl_system system = {
+        .kind = FTL_KIND_DATA,
+        .is_of_mount = true,
+        .number = 0x12345678,
+        .version = UINT64_C(0x0102030405),
+        .row = UINT64_C(0x060708090a),
+        .attempt = 5,
+        .marks = 0xc9,
+    };
+    struct ftl_system parsed;
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    memset(buf, 0xa5, sizeof(buf));
+    ftl_system_emit(&system, buf);
+    assert_memory_equal(buf, golden, sizeof(golden));
+    assert_true(ftl_system_parse(&parsed, buf));
+    assert_int_equal(parsed.kind, system.kind);
+    assert_true(parsed.is_of_mount);
+    assert_int_equal(parsed.number, system.number);
+    assert_int_equal(parsed.version, system.version);
+    assert_int_equal(parsed.row, system.row);
+    assert_int_equal(parsed.attempt, system.attempt);
+    assert_int_equal(parsed.marks, system.marks);
+}
+
+static void test_damaged_system_bytes_are_refused(void **state)
+{
+    struct ftl_system system = {.kind = FTL_KIND_TRIM, .number = 7, .row = 9};
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    ftl_system_emit(&system, buf);
+    for (unsigned int i = 0; i < 8 * FTL_UNIT_SYSTEM; i++) {
+        buf[i / 8] ^= (uint8_t)BIT(i % 8);
+        assert_false(ftl_system_parse(&system, buf));
+        buf[i / 8] ^= (uint8_t)BIT(i % 8);
+    }
+    assert_true(ftl_system_parse(&system, buf));
+    memset(buf, 0xff, sizeof(buf));
+    assert_false(ftl_system_parse(&system, buf));
+}
+
+/* No row has the number 0, and no version is later than the row. */
+static void test_system_bytes_of_no_row_are_refused(void **state)
+{
+    struct ftl_system system = {.kind = FTL_KIND_DATA, .number = 7};
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    ftl_system_emit(&system, buf);
+    assert_false(ftl_system_parse(&system, buf));
+    system = (struct ftl_system){.row = 9, .version = 10};
+    ftl_system_emit(&system, buf);
+    assert_false(ftl_system_parse(&system, buf));
+    system = (struct ftl_system){.row = 9, .version = 9};
+    ftl_system_emit(&system, buf);
+    assert_true(ftl_system_parse(&system, buf));
+}
+
+static void test_system_bytes_say_that_contents_are_lost(void **state)
+{
+    struct ftl_system system = {
+        .kind = FTL_KIND_DATA,
+        .is_lost = true,
+        .number = FTL_PLACES_MAX,
+        .row = 9,
+    };
+    struct ftl_system parsed;
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    ftl_system_emit(&system, buf);
+    assert_true(ftl_system_parse(&parsed, buf));
+    assert_true(parsed.is_lost);
+    assert_int_equal(parsed.number, system.number);
+}
+
+static void test_nothing_is_rebuilt_from_spoilt_system_bytes(void **state)
+{
+    (void)state;
+    for (uint8_t kind = FTL_KIND_DATA; kind < FTL_KINDS; kind++) {
+        struct ftl_system system = {.kind = kind, .number = 7, .row = 9};
+        uint8_t buf[FTL_UNIT_SYSTEM];
+
+        ftl_system_emit(&system, buf);
+        ftl_system_spoil(buf);
+        ftl_system_mark_data(buf);
+        assert_false(ftl_system_parse(&system, buf));
+    }
+}
+
+/* The XOR of valid system bytes may look valid itself. */
+static void test_system_bytes_of_parity_are_not_those_of_data(void **state)
+{
+    struct ftl_system system = {.kind = FTL_KIND_DATA, .number = 7, .row = 9};
+    uint8_t buf[FTL_UNIT_SYSTEM];
+
+    (void)state;
+    ftl_system_emit(&system, buf);
+    assert_false(ftl_system_is_parity(buf));
+    assert_false(ftl_system_is_old(buf));
+    ftl_system_mark_parity(buf);
+    assert_true(ftl_system_is_parity(buf));
+    assert_false(ftl_system_is_old(buf));
+    assert_false(ftl_system_parse(&system, buf));
+    ftl_system_mark_data(buf);
+    assert_true(ftl_system_parse(&system, buf));
+}
+
+static void test_a_list_keeps_the_order_of_its_entries(void **state)
+{
+    struct ftl_link links[8];
+    struct ftl_list list;
+
+    (void)state;
+    ftl_list_init(&list, links);
+    assert_int_equal(ftl_list_pop(&list), FTL_LIST_END);
+    ftl_list_append(&list, 3);
+    ftl_list_append(&list, 5);
+    ftl_list_insert(&list, 1, 5); /* 3 1 5 */
+    ftl_list_insert(&list, 7, 3); /* 7 3 1 5 */
+    ftl_list_remove(&list, 1);
+    ftl_list_remove(&list, 5);
+    ftl_list_append(&list, 2); /* 7 3 2 */
+    assert_int_equal(list.count, 3);
+    assert_int_equal(ftl_list_pop(&list), 7);
+    assert_int_equal(ftl_list_pop(&list), 3);
+    assert_int_equal(ftl_list_pop(&list), 2);
+    assert_int_equal(ftl_list_pop(&list), FTL_LIST_END);
+    assert_int_equal(list.count, 0);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stripes of which more is missing than parity can rebuild.  The sum of the
+ * units that are left may have system bytes that look valid, but name another
+ * unit.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "storage/ftl/ftl_internal.h"
+#include "tests/unit/storage/ftl/ftl_faults.h"
+
+enum { DIES = 4, PLANES = 4, WORDLINES = 4 };
+
+/* Rows of four units; stripes of three rows of data and one of parity. */
+static const struct bed_config small = {
+    .profile = "slc",
+    .geometry = {.channels = 1,
+                 .dies = DIES,
+                 .planes = PLANES,
+                 .units = 1,
+                 .pages = 1,
+                 .blocks = 12,
+                 .wordlines = WORDLINES},
+    .logical_units = 120,
+    .buffer_units = 24,
+    .seed = 1,
+};
+
+static void write_units(struct bed *bed, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        bed_write(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
+    }
+}
+
+/* ---- A failed plane and an unreadable unit of another die. */
+
+/* Make reads of a plane of a die fail. */
+static void lose_plane(struct bed *bed, int die, int plane)
+{
+    struct nand_injection fault =
+        fault_anywhere(NAND_OP_READ, NAND_EFFECT_UNCORRECTABLE);
+
+    fault.die = die;
+    fault.plane = plane;
+    inject_fault(bed, &fault);
+}
+
+/* Read each unit. @return how many cannot be read; the others must be right */
+static unsigned int count_lost(struct bed *bed, uint32_t units)
+{
+    unsigned int lost = 0;
+
+    for (uint32_t i = 0; i < units; i++) {
+        struct bed_io *io =
+            bed_submit_read(bed, (uint64_t)i * BED_SECTORS, BED_SECTORS);
+        enum media_status status = bed_wait(bed, io);
+
+        if (status == MEDIA_OK) {
+            bed_check_read(bed, io);
+        } else {
+            assert_int_equal(status, MEDIA_READ_ERROR);
+            lost++;
+        }
+    }
+    return lost;
+}
+
+/*
+ * A plane fails after its first row was programmed, so this row is in the
+ * parity of its stripe.  If neither this row nor that of another die can be
+ * read, both are lost: the sum without the failed plane must not be taken for
+ * contents.
+ */
+static void test_a_failed_plane_and_another_die_are_a_read_error(void **state)
+{
+    unsigned int lost = 0;
+
+    (void)state;
+    for (int other = 0; other < DIES; other++) {
+        struct nand_injection failure =
+            fault_once(NAND_OP_PROGRAM, NAND_EFFECT_FAIL, 0);
+        struct bed *bed;
+
+        if (other == 1) {
+            continue;
+        }
+        bed = bed_new_seeded(&small, 2);
+        write_units(bed, 0, 12); /* the first stripe */
+        bed_flush(bed);
+        bed_settle(bed);
+        assert_int_equal(ftl_counters(bed->ftl)->parity_units, PLANES);
+        failure.die = 1;
+        failure.plane = 2;
+        inject_fault(bed, &failure);
+        lose_plane(bed, 1, 2);
+        lose_plane(bed, other, 2);
+        write_units(bed, 12, 12);
+        bed_settle(bed);
+        assert_int_equal(ftl_counters(bed->ftl)->program_errors, 1);
+        lost += count_lost(bed, 12);
+        bed_free(bed);
+    }
+    assert_in_range(lost, 3, 6);
+}
+
+/* ---- A superblock that is being erased when the power is cut. */
+
+/* Complete all stripes, because parity does not protect the contents of
+ * incomplete stripes against the death of a die. */
+static void complete_stripes(struct bed *bed)
+{
+    while (!ftl_stripes_are_complete(bed->ftl)) {
+        ftl_complete_stripes(bed->ftl);
+        bed_settle(bed);
+    }
+}
+
+/* The dies that have erased a block of the superblock. */
+static uint8_t find_erased(const struct bed *bed, uint32_t superblock,
+                           const uint32_t before[DIES])
+{
+    uint8_t dies = 0;
+
+    for (unsigned int die = 0; die < DIES; die++) {
+        if (nand_array_block(bed->array, 0, die, 0, superblock)->number !=
+            before[die]) {
+            dies |= (uint8_t)BIT(die);
+        }
+    }
+    return dies;
+}
+
+/* Only these dies erase the superblock, which holds nothing valid. */
+static void erase_half(struct bed *bed, uint32_t superblock, uint8_t dies)
+{
+    uint32_t before[DIES];
+
+    for (unsigned int die = 0; die < DIES; die++) {
+        before[die] =
+            nand_array_block(bed->array, 0, die, 0, superblock)->number;
+    }
+    bed->held_dies = (uint8_t)(~dies & (BIT(DIES) - 1));
+    ftl_collect_move_soon(bed->ftl, superblock);
+    bed->ftl->has_work = true;
+    bed_settle(bed);
+    assert_int_equal(find_erased(bed, superblock, before), dies);
+}
+
+/* One die has died when the power comes back. */
+static void check_mount_without(const struct bed *bed, unsigned int die)
+{
+    struct bed *cut = bed_cut(bed, die);
+
+    cut->changes_dead_dies = true;
+    cut->dead_dies = (uint8_t)BIT(die);
+    bed_mount(cut);
+    bed_check(cut);
+    assert_int_equal(ftl_dead_dies(cut->ftl), 1);
+    bed_free(cut);
+}
+
+/* Dies 0 to 3 have or have not erased the superblock. */
+static void check_half_erased(uint8_t dies)
+{
+    struct bed *bed = bed_new_seeded(&small, dies);
+    const uint32_t units = 3 * PLANES * WORDLINES; /* of a superblock */
+
+    /* The first superblock has units whose numbers are far apart, so that the
+     * sum of two or three of them is one that was never written. */
+    for (uint32_t i = 0; i < units; i++) {
+        write_units(bed, i % 3 * 33 + i / 3, 1);
+    }
+    bed_flush(bed);
+    for (uint32_t i = 0; i < units; i++) {
+        write_units(bed, i % 3 * 33 + i / 3, 1);
+    }
+    bed_flush(bed);
+    bed_settle(bed);
+    complete_stripes(bed);
+    erase_half(bed, 0, dies);
+    for (unsigned int die = 0; die < DIES; die++) {
+        if ((dies & BIT(die)) == 0) {
+            check_mount_without(bed, die);
+        }
+    }
+    bed_free(bed);
+}
+
+static void test_nothing_is_rebuilt_from_a_stripe_that_is_being_erased(
+    void **state)
+{
+    (void)state;
+    for (uint8_t dies = 1; dies < BIT(DIES) - 1; dies++) {
+        check_half_erased(dies);
+    }
+}
+
+/* ---- Stripes that are completed before the power goes off. */
+
+/*
+ * One die lags behind: the parity of the stripe is on flash before a row of
+ * padding is.  While this row is being programmed, the stripe is not complete,
+ * because nothing can be rebuilt from it.
+ */
+static void test_a_stripe_is_complete_when_all_its_rows_are_on_flash(
+    void **state)
+{
+    (void)state;
+    for (unsigned int lagging = 0; lagging < DIES; lagging++) {
+        struct bed *bed = bed_new_seeded(&small, 1);
+        struct bed *cut;
+
+        write_units(bed, 0, PLANES); /* the row of die 1 */
+        bed_flush(bed);
+        bed_settle(bed);
+        assert_false(ftl_stripes_are_complete(bed->ftl));
+        bed->held_dies = (uint8_t)BIT(lagging);
+        ftl_complete_stripes(bed->ftl);
+        bed_settle(bed);
+        /* The row of die 1 is on flash already. */
+        assert_int_equal(ftl_stripes_are_complete(bed->ftl), lagging == 1);
+        bed->held_dies = 0;
+        bed_settle(bed);
+        assert_true(ftl_stripes_are_complete(bed->ftl));
+        cut = bed_cut_saved(bed, lagging);
+        cut->changes_dead_dies = true;
+        cut->dead_dies = BIT(1);
+        bed_mount(cut);
+        bed_check(cut);
+        bed_free(cut);
+        bed_free(bed);
+    }
+}
