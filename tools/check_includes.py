@@ -132,6 +132,9 @@ WHITE_BOX = {
     # It compares every answer with the commands that target and transport still have.
     "tests/fuzz/sequence/sequence.c": ["nvmeof/rdma/rdma_state.h",
                                        "nvmeof/target/state.h"],
+    # It stands between target and medium, for test_data_path and
+    # test_protection_path.
+    "tests/native/media_spy.h": ["nvmeof/target/state.h"],
     # It tests the transport with a real target.
     "tests/unit/nvmeof/rdma/test_rdma_transport.c": ["nvmeof/target/state.h"],
 }

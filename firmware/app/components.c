@@ -100,17 +100,11 @@ static bool take_network_irqs(void *ctx, uint32_t irqs)
     return drive_net_irqs(&drive->net, irqs);
 }
 
-static void media_completed(void *ctx, uint64_t cookie,
-                            enum media_cqe_status status)
-{
-    drive_end_io(ctx, cookie, media_seam_status(status));
-}
-
 static enum loop_work poll_media(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
     unsigned int count =
-        media_poll(&drive->media, step->budget, media_completed, drive);
+        media_poll(&drive->media, step->budget, media_seam_done, NULL);
 
     /* Changes of namespaces, and erasing what deleted ones have left. */
     if (__builtin_expect(volume_has_work(drive->volume), 0)) {

@@ -128,11 +128,6 @@ static enum init_result media_start(struct drive *drive,
     return INIT_OK;
 }
 
-static void end_nand_io(void *ctx, void *cookie, enum media_status status)
-{
-    drive_end_io(ctx, (uintptr_t)cookie, status);
-}
-
 void drive_update_reliability(struct drive *drive)
 {
     struct nvmf_health health = *nvmf_target_health(drive->target);
@@ -314,7 +309,6 @@ static enum init_result nand_start(struct drive *drive,
         .op_failed = hw_errors_note_op,
         .die_failed = hw_errors_note_die,
         .rule_broken = nand_rules_note,
-        .media_done = end_nand_io,
         .failed = report_nand_failure,
         .buffer_lost = report_nand_failure,
         .storage_failing = report_storage,
@@ -420,11 +414,6 @@ static enum init_result reserve_target(struct drive *drive,
 
 /* ---- Namespaces. */
 
-static void end_media(void *ctx, void *cookie, enum media_status status)
-{
-    nvmf_media_done(((struct drive *)ctx)->target, cookie, status);
-}
-
 static void end_volume_job(void *ctx, enum nvmf_volume_result result,
                            uint32_t nsid)
 {
@@ -467,7 +456,6 @@ static void volume_start(struct drive *drive, const struct drive_config *config)
         .has_metadata = drive->nand.ftl != NULL,
         .submit = medium->submit,
         .submit_ctx = medium->ctx,
-        .media_done = end_media,
         .job_done = end_volume_job,
         .ns_changed = load_namespace,
         .write_begins = operations_note_write,

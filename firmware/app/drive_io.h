@@ -1,29 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the completion of an operation of the medium goes. */
+/* What the medium tells the drive, and the drive the medium. */
 #ifndef ESSD_APP_DRIVE_IO_H
 #define ESSD_APP_DRIVE_IO_H
 
 #include "firmware/app/drive.h"
-
-enum {
-    /* Bits of a cookie that does not belong to the target. */
-    DRIVE_FIRMWARE_COOKIES = OPERATIONS_COOKIE_BIT | 1,
-};
-
-/** An operation of the medium has ended: tell who has started it. */
-static inline void drive_end_io(struct drive *drive, uint64_t cookie,
-                                enum media_status status)
-{
-    if (__builtin_expect(cookie & DRIVE_FIRMWARE_COOKIES, 0)) {
-        if (!volume_owns_cookie(cookie)) {
-            operations_media_done(drive, cookie, status);
-            return;
-        }
-        volume_media_done(drive->volume, cookie, status);
-        return;
-    }
-    nvmf_media_done(drive->target, (void *)(uintptr_t)cookie, status);
-}
 
 /** A flash that was wiped can be relied upon again. */
 void drive_forget_nand_failure(struct drive *drive);

@@ -88,17 +88,6 @@ struct nvmf_operations operations_seam(struct drive *drive)
 
 /* ---- The medium and the loop. */
 
-void operations_media_done(struct drive *drive, uint64_t cookie,
-                           enum media_status status)
-{
-    if (cookie == OPERATIONS_COOKIE_SANITIZE) {
-        sanitize_media_done(&drive->sanitize, status);
-        return;
-    }
-    ASSERT(cookie == OPERATIONS_COOKIE_SELF_TEST);
-    self_test_media_done(&drive->self_test, status);
-}
-
 static void end_sanitize(void *ctx, bool is_ok)
 {
     struct drive *drive = ctx;
@@ -131,7 +120,6 @@ static bool start_sanitize(struct drive *drive,
         .log = config->log,
         .medium_blocks = drive->medium.size_blocks,
         .buffer = dram_alloc(config->dram, SANITIZE_BUFFER_BYTES, BUFFER_ALIGN),
-        .cookie = (void *)(uintptr_t)OPERATIONS_COOKIE_SANITIZE,
         .store = config->operations.sanitize,
         .submit = drive->medium.submit,
         .wipe = drive->nand.ftl != NULL ? nand_medium_wipe : NULL,
@@ -159,7 +147,6 @@ bool operations_start(struct drive *drive, const struct drive_config *config)
         .volume = drive->volume,
         .buffer =
             dram_alloc(config->dram, SELF_TEST_BUFFER_BYTES, BUFFER_ALIGN),
-        .cookie = (void *)(uintptr_t)OPERATIONS_COOKIE_SELF_TEST,
         .store = config->operations.self_test,
         .submit = drive->medium.submit,
         .submit_ctx = drive->medium.ctx,

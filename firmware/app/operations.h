@@ -14,14 +14,6 @@
 struct drive;
 struct drive_config;
 
-enum {
-    /* Cookies of operations at the medium have this bit; those of the volume
-     * have bit 0, and those of the target have neither. */
-    OPERATIONS_COOKIE_BIT = 2,
-    OPERATIONS_COOKIE_SELF_TEST = OPERATIONS_COOKIE_BIT,
-    OPERATIONS_COOKIE_SANITIZE = OPERATIONS_COOKIE_BIT | 4,
-};
-
 /** The records in flash.  Used during drive_init() only. */
 struct operations_stores {
     struct operation_store self_test;
@@ -39,10 +31,6 @@ MUST_USE bool operations_start(struct drive *drive,
 
 /** The target's seam. */
 struct nvmf_operations operations_seam(struct drive *drive);
-
-/** Take a completion of the medium that has OPERATIONS_COOKIE_BIT. */
-void operations_media_done(struct drive *drive, uint64_t cookie,
-                           enum media_status status);
 
 /** A host is about to write, for the first time after a sanitize operation. */
 void operations_note_write(void *drive);

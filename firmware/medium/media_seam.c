@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) bool submit_command(
         .piece_count = io->piece_count,
         .count_blocks = count_blocks,
         .first_lba = first_lba,
-        .cookie = (uintptr_t)io->cookie,
+        .cookie = (uintptr_t)io->owner,
         .tag = io->number,
         .pieces = pieces,
     };
@@ -92,7 +92,7 @@ struct nvmf_media media_seam(struct media_seam *seam)
     };
 }
 
-enum media_status media_seam_status(enum media_cqe_status status)
+static enum media_status seam_status(enum media_cqe_status status)
 {
     switch (status) {
     case MEDIA_CQE_OK:
@@ -114,4 +114,10 @@ enum media_status media_seam_status(enum media_cqe_status status)
         break;
     }
     return MEDIA_INTERNAL_ERROR;
+}
+
+void media_seam_done(void *ctx, uint64_t cookie, enum media_cqe_status status)
+{
+    (void)ctx;
+    media_end((struct media_owner *)(uintptr_t)cookie, seam_status(status));
 }

@@ -27,7 +27,8 @@ struct nvmf_media media_seam(struct media_seam *seam);
  */
 MUST_USE bool media_seam_submit(void *media, const struct media_io *io);
 
-/** Convert a status of the media engine to the target's. */
-enum media_status media_seam_status(enum media_cqe_status status);
+/** An operation of the media engine has ended: the function for media_poll().
+ * Its cookie is the address of the operation's owner. */
+void media_seam_done(void *ctx, uint64_t cookie, enum media_cqe_status status);
 
 #endif

@@ -252,30 +252,23 @@ static void run_flash(struct nand_medium *medium, uint64_t now_us)
     report_saved(medium, now_us);
 }
 
+static void end_flush(struct media_owner *owner, enum media_status status)
+{
+    struct nand_medium *medium = container_of(owner, struct nand_medium, flush);
+
+    medium->is_stopping = false;
+    medium->result = status;
+}
+
 /* Begin to flush, for nand_medium_stop().  If all operations are in progress,
  * the flush begins when one of them ends. */
 static void start_flush(struct nand_medium *medium)
 {
-    const struct media_io flush = {.op = MEDIA_FLUSH, .cookie = medium};
+    const struct media_io flush = {.op = MEDIA_FLUSH, .owner = &medium->flush};
 
+    medium->flush.done = end_flush;
     medium->has_submitted = true;
-    medium->needs_flush = !ftl_submit(medium->ftl, &flush);
-}
-
-/* An operation of the medium has ended. */
-static void end_io(void *ctx, void *cookie, enum media_status status)
-{
-    struct nand_medium *medium = ctx;
-
-    if (__builtin_expect(medium->needs_flush, 0)) {
-        start_flush(medium); /* before the target takes the free operation */
-    }
-    if (__builtin_expect(cookie == medium, 0)) {
-        medium->is_stopping = false;
-        medium->result = status;
-        return;
-    }
-    medium->config.media_done(medium->config.ctx, cookie, status);
+    ftl_submit_next(medium->ftl, &flush);
 }
 
 /*
@@ -361,10 +354,9 @@ enum init_result nand_medium_start(struct nand_medium *medium,
 {
     struct ftl_config ftl = {
         .geometry = nand_seam_geometry(info),
-        .media_done = end_io,
-        .done_ctx = medium,
         .adopts = config->has_kept_dram,
         .clear_lost_words = clear_lost_words,
+        .clear_ctx = medium,
         .keep_seed = config->seed,
         .boot = config->boot,
     };
@@ -413,12 +405,12 @@ bool nand_medium_submit(void *ctx, const struct media_io *io)
     return ftl_submit(medium->ftl, io);
 }
 
-bool nand_medium_wipe(void *ctx, void *cookie)
+bool nand_medium_wipe(void *ctx, struct media_owner *owner)
 {
     struct nand_medium *medium = ctx;
 
     medium->has_submitted = true;
-    return ftl_wipe(medium->ftl, cookie);
+    return ftl_wipe(medium->ftl, owner);
 }
 
 /* All namespaces are on one medium: a flush of one flushes all. */
@@ -826,8 +818,7 @@ static void flush_buffer(struct nand_medium *medium, struct patience *patience)
         medium->is_stopping = true;
         start_flush(medium);
         run_until(medium, patience, has_flushed);
-        if (medium->needs_flush) {
-            medium->needs_flush = false;
+        if (ftl_withdraw_next(medium->ftl)) {
             medium->is_stopping = false;
         }
     } while (medium->result == MEDIA_OK && !ftl_is_flushed(medium->ftl) &&

@@ -56,8 +56,6 @@ struct nand_medium_config {
      * 1), and was refused. */
     void (*rule_broken)(void *ctx, const struct ftl_flash_op *op, uint8_t rule);
 
-    /* An operation has ended: nvmf_media_done(), or the cookie's owner. */
-    void (*media_done)(void *ctx, void *cookie, enum media_status status);
     /* The mount has failed: all operations are refused from now on. */
     void (*failed)(void *ctx);
     /* After a reset, a part of the write buffer's description was damaged in
@@ -113,7 +111,7 @@ struct nand_medium {
     uint64_t start_us;        /* when the mount began */
     uint64_t left_out_us;     /* time that the main loop does not count */
     bool is_stopping;         /* nand_medium_stop() waits */
-    bool needs_flush;         /* it waits for an operation to flush with */
+    struct media_owner flush; /* of the flush that it waits for */
     enum media_status result; /* of what it waits for */
 };
 
@@ -153,7 +151,7 @@ struct nvmf_media nand_medium_seam(struct nand_medium *medium,
 MUST_USE bool nand_medium_submit(void *medium, const struct media_io *io);
 
 /** Erase all blocks of the array.  The function for sanitize_config.wipe. */
-MUST_USE bool nand_medium_wipe(void *medium, void *cookie);
+MUST_USE bool nand_medium_wipe(void *medium, struct media_owner *owner);
 
 /** For the main loop: take completions, and do what is due. */
 enum loop_work nand_medium_poll(struct nand_medium *medium,

@@ -84,7 +84,7 @@ static void fill_buffer(struct sanitize *sanitize)
 static void start_flush(struct sanitize *sanitize)
 {
     const struct sanitize_config *config = &sanitize->config;
-    const struct media_io io = {.op = MEDIA_FLUSH, .cookie = config->cookie};
+    const struct media_io io = {.op = MEDIA_FLUSH, .owner = &sanitize->owner};
 
     sanitize->is_flushing = true;
     sanitize->is_busy = config->submit(config->submit_ctx, &io);
@@ -98,7 +98,7 @@ static void start_blocks(struct sanitize *sanitize)
         .op = pass_op(state),
         .first_lba = state->done_blocks,
         .pieces = sanitize->pieces,
-        .cookie = config->cookie,
+        .owner = &sanitize->owner,
     };
     uint32_t most = io.op == MEDIA_WRITE
                         ? (uint32_t)SANITIZE_WRITE_BYTES >> BLOCK_SHIFT
@@ -144,7 +144,7 @@ static void start_wipe(struct sanitize *sanitize)
 
     sanitize->is_flushing = false;
     sanitize->is_wiping = true;
-    sanitize->is_busy = config->wipe(config->submit_ctx, config->cookie);
+    sanitize->is_busy = config->wipe(config->submit_ctx, &sanitize->owner);
 }
 
 /* Blocks of a medium that was wiped are zero and deallocated. */
@@ -236,11 +236,21 @@ static void take_record(struct sanitize *sanitize)
     }
 }
 
+static void end_media(struct media_owner *owner, enum media_status status)
+{
+    struct sanitize *sanitize = container_of(owner, struct sanitize, owner);
+
+    sanitize->is_busy = false;
+    sanitize->has_status = true;
+    sanitize->status = status;
+}
+
 void sanitize_init(struct sanitize *sanitize,
                    const struct sanitize_config *config)
 {
     memset(sanitize, 0, sizeof(*sanitize));
     sanitize->config = *config;
+    sanitize->owner.done = end_media;
     sanitize->writes = config->store.writes;
     take_record(sanitize);
     sanitize->config.store.record = NULL; /* the caller may free it */
@@ -347,13 +357,6 @@ void sanitize_note_write(struct sanitize *sanitize)
         sanitize->state.is_erased = false;
         (void)save_state(sanitize);
     }
-}
-
-void sanitize_media_done(struct sanitize *sanitize, enum media_status status)
-{
-    sanitize->is_busy = false;
-    sanitize->has_status = true;
-    sanitize->status = status;
 }
 
 uint64_t sanitize_step(struct sanitize *sanitize, uint64_t now_us)

@@ -49,14 +49,13 @@ struct sanitize_config {
     struct log *log;
     uint64_t medium_blocks; /* of 512 bytes */
     uint8_t *buffer;        /* SANITIZE_BUFFER_BYTES that the medium can use */
-    void *cookie;           /* of the operations at the medium */
     struct operation_store store;
 
     /* Start an operation at the medium, in blocks of 512 bytes. */
     bool (*submit)(void *ctx, const struct media_io *io);
     /* Erase the whole medium, also contents that no block shows any more.
      * NULL: it needs no wipe, because deallocation erases its blocks. */
-    bool (*wipe)(void *ctx, void *cookie);
+    bool (*wipe)(void *ctx, struct media_owner *owner);
     void *submit_ctx;
 
     uint64_t (*power_on_hours)(void *ctx);
@@ -69,7 +68,8 @@ struct sanitize_config {
 struct sanitize {
     struct sanitize_config config;
     struct sanitize_state state;
-    bool is_busy; /* an operation is in progress at the medium */
+    bool is_busy;             /* an operation is in progress at the medium */
+    struct media_owner owner; /* of that operation */
     struct nvmf_piece pieces[NVMF_MAX_PIECES]; /* of that operation */
     bool has_status;                           /* it has ended with `status` */
     enum media_status status;
@@ -99,9 +99,6 @@ bool sanitize_is_erased(const struct sanitize *sanitize);
 
 /** A host is about to write, for the first time after a success. */
 void sanitize_note_write(struct sanitize *sanitize);
-
-/** An operation with the cookie has ended. */
-void sanitize_media_done(struct sanitize *sanitize, enum media_status status);
 
 /**
  * Do what is due.

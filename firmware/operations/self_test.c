@@ -167,7 +167,7 @@ static void start_read(struct self_test *test, uint64_t first, uint32_t count,
         .piece_count = 1,
         .ns = test->state.ns,
         .pieces = &test->piece,
-        .cookie = config->cookie,
+        .owner = &test->owner,
     };
 
     (void)ns_size(test, &shift);
@@ -400,11 +400,25 @@ static void take_record(struct self_test *test)
     }
 }
 
+static void end_media(struct media_owner *owner, enum media_status status)
+{
+    struct self_test *test = container_of(owner, struct self_test, owner);
+
+    test->is_reading = false;
+    if (test->is_stale) {
+        test->is_stale = false; /* the test that wanted it is over */
+        return;
+    }
+    test->has_status = true;
+    test->status = status;
+}
+
 void self_test_init(struct self_test *test,
                     const struct self_test_config *config)
 {
     memset(test, 0, sizeof(*test));
     test->config = *config;
+    test->owner.done = end_media;
     take_record(test);
     test->writes = config->store.writes;
     test->config.store.record = NULL; /* the caller may free it */
@@ -457,17 +471,6 @@ uint16_t self_test_extended_minutes(const struct self_test *test)
         chunks * SELF_TEST_READ_INTERVAL_US / 100 * EDSTT_MARGIN_PERCENT;
 
     return (uint16_t)MIN(us / US_PER_MINUTE + 1, UINT16_MAX);
-}
-
-void self_test_media_done(struct self_test *test, enum media_status status)
-{
-    test->is_reading = false;
-    if (test->is_stale) {
-        test->is_stale = false; /* the test that wanted it is over */
-        return;
-    }
-    test->has_status = true;
-    test->status = status;
 }
 
 uint64_t self_test_step(struct self_test *test, uint64_t now_us)

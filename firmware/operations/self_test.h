@@ -58,7 +58,6 @@ struct self_test_config {
     const struct volume *volume;
     uint64_t medium_blocks; /* of 512 bytes */
     uint8_t *buffer;        /* SELF_TEST_BUFFER_BYTES that the medium can use */
-    void *cookie;           /* of the test's operations at the medium */
     struct operation_store store;
 
     /* Start an operation at the medium, in blocks of 512 bytes. */
@@ -86,13 +85,14 @@ struct self_test {
     struct self_test_config config;
     struct self_test_state state;
     enum self_test_phase phase;
-    uint32_t memory_at;      /* SELF_TEST_MEMORY: bytes that are tested */
-    uint64_t stride;         /* one chunk in so many is read */
-    uint64_t total;          /* chunks of all namespaces of the test */
-    bool is_reading;         /* an operation is in progress at the medium */
-    struct nvmf_piece piece; /* of that operation */
-    bool is_stale;           /* the test that started it has ended meanwhile */
-    bool has_status;         /* it has ended with `status` */
+    uint32_t memory_at;       /* SELF_TEST_MEMORY: bytes that are tested */
+    uint64_t stride;          /* one chunk in so many is read */
+    uint64_t total;           /* chunks of all namespaces of the test */
+    bool is_reading;          /* an operation is in progress at the medium */
+    struct media_owner owner; /* of that operation */
+    struct nvmf_piece piece;  /* of that operation */
+    bool is_stale;            /* the test that started it has ended meanwhile */
+    bool has_status;          /* it has ended with `status` */
     enum media_status status;
     uint64_t read_us; /* when the last operation was started */
     /* SELF_TEST_LOCATING: the failing block is in this range of the namespace,
@@ -117,9 +117,6 @@ uint8_t self_test_now(const struct self_test *test,
 bool self_test_result(const struct self_test *test, unsigned int i,
                       struct nvmf_self_test_result *result);
 uint16_t self_test_extended_minutes(const struct self_test *test);
-
-/** An operation with the test's cookie has ended. */
-void self_test_media_done(struct self_test *test, enum media_status status);
 
 /**
  * Do what is due.

@@ -531,10 +531,14 @@ void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req)
     free_request(target, req);
 }
 
+static void end_media(struct media_owner *owner, enum media_status status);
+
 uint16_t request_media(struct nvmf_target *target, struct nvmf_request *req,
                        struct media_io *io)
 {
-    io->cookie = req;
+    req->target = target;
+    req->media_owner.done = end_media;
+    io->owner = &req->media_owner;
     io->number = req->number;
     if (queue_is_ahead(&target->wait_media) ||
         !target->media.submit(target->media.ctx, io)) {
@@ -603,10 +607,12 @@ static uint16_t media_result(struct nvmf_target *target,
     return result[status];
 }
 
-void nvmf_media_done(struct nvmf_target *target, void *cookie,
-                     enum media_status media_status)
+/* The media has done what request_media() started. */
+static void end_media(struct media_owner *owner, enum media_status media_status)
 {
-    struct nvmf_request *req = cookie;
+    struct nvmf_request *req =
+        container_of(owner, struct nvmf_request, media_owner);
+    struct nvmf_target *target = req->target;
     uint16_t status = media_result(target, req, media_status);
 
     ASSERT(req->state == NVMF_REQUEST_MEDIA);

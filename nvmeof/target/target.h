@@ -6,7 +6,7 @@
  * clock.  The calls of one command:
  *
  *   transport: nvmf_capsule() -> bufs.get -> transport.fetch -> media.submit
- *   media:     nvmf_media_done() -> transport.respond
+ *   media:     media_owner.done() -> transport.respond
  *   transport: nvmf_request_done() -> bufs.put
  *
  * The calls of one connection:
@@ -516,10 +516,6 @@ void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
 
 /** Completion of transport.respond(); the transport owns the request again. */
 void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req);
-
-/** Completion of media.submit(). */
-void nvmf_media_done(struct nvmf_target *target, void *cookie,
-                     enum media_status status);
 
 /** Completion of volume.start(). @param nsid  the namespace, if one was made */
 void nvmf_volume_done(struct nvmf_target *target,

@@ -25,7 +25,7 @@ enum nvmf_request_state {
     NVMF_REQUEST_WAIT_BUFFER, /* Waits for data buffers, in arrival order. */
     NVMF_REQUEST_FETCHING,    /* Waits for nvmf_request_fetched(). */
     NVMF_REQUEST_WAIT_MEDIA,  /* The media are full; waits, in arrival order. */
-    NVMF_REQUEST_MEDIA,       /* Waits for nvmf_media_done(). */
+    NVMF_REQUEST_MEDIA,       /* Waits for the media. */
     NVMF_REQUEST_AER,         /* Waits for an event to report. */
     NVMF_REQUEST_SENDING,     /* Waits for nvmf_request_sent(). */
     NVMF_REQUEST_RESPONDING,  /* Waits for nvmf_request_done(). */
@@ -170,6 +170,8 @@ struct nvmf_request {
     uint8_t arrival_state; /* enum arrival_state */
     uint8_t patience; /* checks of patience.c since it began to wait for the
                        * commands of others */
+    struct nvmf_target *target;     /* in NVMF_REQUEST_MEDIA: for media_owner */
+    struct media_owner media_owner; /* of the operation at the media */
     struct nvmf_chunk chunk;
     uint64_t error_lba; /* of an error of protection information */
     uint32_t shutdown;  /* of a Property Set: the shutdown that it began, by

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The media seam: the interface between the target and the storage of blocks.
+ * The media seam: the interface between the storage of blocks and whoever uses
+ * it: the target, the volume, self-tests, Sanitize.
  *
  * Operations are asynchronous and complete in any order.  submit() starts one
- * and returns; the media's owner calls nvmf_media_done() once for each, from
- * the main loop and never inside submit().  Two operations in flight on the
+ * and returns; the media calls its owner's done() once for each, from the main
+ * loop and never inside submit().  Two operations in flight on the
  * same blocks have no order, as in NVMe itself.
  *
  * The volatile write cache is the media's.  A write that has completed is at
@@ -69,6 +70,23 @@ enum {
     MEDIA_4096 = 0x80, /* blocks of 4096 bytes, rather than 512 */
 };
 
+/*
+ * Who has started an operation.  Whoever starts operations embeds one of these
+ * for each operation that it may have in progress; it has to stay where it is
+ * until done() is called.  The address is even.
+ */
+struct media_owner {
+    /** The operation has ended.  Another one may be started from here. */
+    void (*done)(struct media_owner *owner, enum media_status status);
+};
+
+/* For the media: tell the owner that its operation has ended. */
+static inline void media_end(struct media_owner *owner,
+                             enum media_status status)
+{
+    owner->done(owner, status);
+}
+
 struct media_io {
     enum media_op op;
     bool fua;
@@ -81,8 +99,11 @@ struct media_io {
     uint32_t count_blocks; /* at least 1; 0 for MEDIA_FLUSH */
     uint16_t app_tag;
     uint16_t app_mask; /* bits of the application tag that are compared */
-    const struct nvmf_piece *pieces; /* valid until nvmf_media_done() */
-    void *cookie;                    /* argument of nvmf_media_done() */
+    /* Writes with the same number are likely to be freed together: 1 to
+     * media_geometry.placements; 0: nothing is known. */
+    uint16_t placement;
+    const struct nvmf_piece *pieces; /* valid until owner->done() */
+    struct media_owner *owner;
     uint32_t number; /* what traces call the request that needs it */
 };
 
@@ -100,6 +121,8 @@ struct media_geometry {
      * the power fails, and a write of a part has to read the rest of the unit.
      * 0: each block is written by itself. */
     uint8_t atomic_shift;
+    uint64_t zone_blocks; /* length of a zone; 0: there are no zones */
+    uint16_t placements;  /* largest media_io.placement */
 };
 
 struct nvmf_media {
@@ -107,12 +130,11 @@ struct nvmf_media {
 
     /**
      * Start one operation.  *io is read before submit() returns; the pieces
-     * it points to stay valid until nvmf_media_done().
+     * it points to stay valid until owner->done().
      *
      * @return false when there is no room; nothing was started.  The target
-     *         tries again after its next nvmf_media_done(), in order of
-     *         arrival.  So submit() must succeed while no operation of the
-     *         target is in flight.
+     *         tries again after its next done(), in order of arrival.  So
+     * submit() must succeed while no operation of the target is in flight.
      */
     bool (*submit)(void *ctx, const struct media_io *io);
 
@@ -131,7 +153,7 @@ struct nvmf_media {
     /**
      * After one of the three errors of protection information: the number of
      * the block, counted from first_lba of the operation.  Call it only inside
-     * nvmf_media_done().  NULL: the medium has no metadata.
+     * owner->done().  NULL: the medium has no metadata.
      */
     uint32_t (*failed_block)(void *ctx);
 };

@@ -69,10 +69,6 @@ struct ftl_config {
      * space is needed. */
     bool erases_early;
 
-    /* An operation has ended: nvmf_media_done(). */
-    void (*media_done)(void *ctx, void *cookie, enum media_status status);
-    void *done_ctx;
-
     void *memory; /* ftl_bytes(), 64-byte aligned, reached by DMA */
 
     /*
@@ -86,9 +82,10 @@ struct ftl_config {
     /* Words of DRAM that were lost before the reset, or NULL.  The panic may
      * have set them to zero.  They may also be outside `keep`. */
     const uint8_t *lost_words[FTL_LOST_WORDS];
-    /* Set the lost words among the `len` bytes at `memory` to zero.  `ctx` is
-     * done_ctx.  NULL: no word is ever lost. */
+    /* Set the lost words among the `len` bytes at `memory` to zero.  NULL: no
+     * word is ever lost. */
     void (*clear_lost_words)(void *ctx, const void *memory, size_t len);
+    void *clear_ctx;
     uint64_t keep_seed; /* a random number, another one at every start */
     /* The number of this start: one more than that of the last start.  It is
      * always the same if the drive does not count its starts.  0: this is not a
@@ -221,11 +218,21 @@ void ftl_set_volatile(struct ftl *ftl, bool is_enabled);
 /**
  * Erase all blocks of the flash, also those that hold nothing, are spare, or
  * have failed: nothing that was ever written is left.  It begins as soon as no
- * operation is in progress.  When it has ended, media_done() gets `cookie`.
+ * operation is in progress.  When it has ended, the owner is told.
  *
  * @return false when another one is in progress
  */
-MUST_USE bool ftl_wipe(struct ftl *ftl, void *cookie);
+MUST_USE bool ftl_wipe(struct ftl *ftl, struct media_owner *owner);
+
+/**
+ * Start an operation as soon as one is free, before anybody else gets it.  *io
+ * is copied; at most one may wait.
+ */
+void ftl_submit_next(struct ftl *ftl, const struct media_io *io);
+
+/** Give up what waits because of ftl_submit_next().  @return whether it waited
+ */
+bool ftl_withdraw_next(struct ftl *ftl);
 
 /** The number of logical units.  It does not change any more when
  * ftl_capacity_is_known() is true. */

@@ -199,7 +199,7 @@ static void clear_lost_words(const struct ftl *ftl)
     const uint8_t *end = ftl->keep.heads + FTL_KEEP_HEADS_LEN;
 
     if (ftl->config.clear_lost_words != NULL) {
-        ftl->config.clear_lost_words(ftl->config.done_ctx, start,
+        ftl->config.clear_lost_words(ftl->config.clear_ctx, start,
                                      (size_t)(end - start));
     }
 }

@@ -269,7 +269,7 @@ struct ftl_wipe {
     uint32_t page;       /* the next page that is to be programmed */
     uint32_t pages_in_flight;
     uint64_t row_number;
-    void *cookie;
+    struct media_owner *owner;
 };
 
 /* ---- Operations of the medium. */
@@ -551,6 +551,8 @@ struct ftl {
     struct ftl_op *ops;
     struct ftl_link *op_links;
     struct ftl_list free_ops;
+    bool has_next;           /* `next` gets the next operation that is free */
+    struct media_io next;    /* ftl_submit_next() */
     struct ftl_list reads;   /* QUEUED */
     struct ftl_list changes; /* QUEUED: writes, trims and flushes */
     struct ftl_list trims;   /* QUEUED: trims that take many steps */

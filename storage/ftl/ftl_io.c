@@ -57,13 +57,23 @@ static struct ftl_list *change_list(struct ftl *ftl, const struct ftl_op *op)
     return op->is_long ? &ftl->trims : &ftl->changes;
 }
 
+/* An operation is free: start the one that comes before all others. */
+static void start_next(struct ftl *ftl)
+{
+    ftl->has_next = !ftl_submit(ftl, &ftl->next);
+}
+
 static void finish_op(struct ftl *ftl, struct ftl_op *op)
 {
     enum media_status status = (enum media_status)op->status;
+    struct media_owner *owner = op->io.owner;
 
     op->state = FTL_OP_FREE;
     ftl_list_push(&ftl->free_ops, op_index(ftl, op));
-    ftl->config.media_done(ftl->config.done_ctx, op->io.cookie, status);
+    if (__builtin_expect(ftl->has_next, 0)) {
+        start_next(ftl); /* before the owner takes the free operation */
+    }
+    media_end(owner, status);
 }
 
 /* All parts are done, or the operation has failed. */
@@ -934,7 +944,7 @@ static bool start_short_read(struct ftl *ftl, struct ftl_op *op,
     op->io.op = MEDIA_READ;
     op->io.protection = 0;
     op->io.first_lba = io->first_lba;
-    op->io.cookie = io->cookie;
+    op->io.owner = io->owner;
     return true;
 }
 
@@ -1026,6 +1036,21 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
                         index);
     }
     return true;
+}
+
+void ftl_submit_next(struct ftl *ftl, const struct media_io *io)
+{
+    ASSERT(!ftl->has_next);
+    ftl->next = *io;
+    start_next(ftl);
+}
+
+bool ftl_withdraw_next(struct ftl *ftl)
+{
+    bool has_waited = ftl->has_next;
+
+    ftl->has_next = false;
+    return has_waited;
 }
 
 uint32_t ftl_failed_block(const struct ftl *ftl)

@@ -16,12 +16,12 @@
 
 #include <string.h>
 
-bool ftl_wipe(struct ftl *ftl, void *cookie)
+bool ftl_wipe(struct ftl *ftl, struct media_owner *owner)
 {
     if (ftl->wipe.phase != FTL_WIPE_NONE) {
         return false;
     }
-    ftl->wipe = (struct ftl_wipe){.phase = FTL_WIPE_WAITS, .cookie = cookie};
+    ftl->wipe = (struct ftl_wipe){.phase = FTL_WIPE_WAITS, .owner = owner};
     ftl->has_work = true;
     return true;
 }
@@ -142,8 +142,7 @@ static void end_wipe(struct ftl *ftl)
         ftl_health_write(ftl);
     }
     ftl->wipe.phase = FTL_WIPE_NONE;
-    ftl->config.media_done(ftl->config.done_ctx, ftl->wipe.cookie,
-                           is_ok ? MEDIA_OK : MEDIA_WRITE_ERROR);
+    media_end(ftl->wipe.owner, is_ok ? MEDIA_OK : MEDIA_WRITE_ERROR);
 }
 
 /*

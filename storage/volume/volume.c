@@ -6,7 +6,6 @@
 #include "lib/t10_pi.h"
 
 enum {
-    ERASURE_COOKIE = 1,   /* of an erasure; splits have their address + 1 */
     BLOCKS_MAX = 1 << 30, /* of one operation at the medium */
 };
 
@@ -268,6 +267,7 @@ void volume_init(struct volume *volume, const struct volume_config *config)
     memset(volume, 0, sizeof(*volume));
     volume->config = *config;
     volume->writes = config->writes;
+    volume->erasure.done = end_erasure;
     if (config->record_state == VOLUME_RECORD_NONE) {
         divide_medium(volume);
     } else {
@@ -453,6 +453,8 @@ static void start_part(struct volume *volume, struct volume_split *split)
     volume->has_work |= split->is_waiting;
 }
 
+static void end_part(struct media_owner *owner, enum media_status status);
+
 bool volume_submit(struct volume *volume, const struct media_io *io)
 {
     const struct volume_config *config = &volume->config;
@@ -470,7 +472,9 @@ bool volume_submit(struct volume *volume, const struct media_io *io)
     }
     *split = (struct volume_split){
         .io = *io,
-        .cookie = io->cookie,
+        .owner.done = end_part,
+        .volume = volume,
+        .whole = io->owner,
         .ns = io->ns,
         .next_block = io->first_lba << shift,
         .left_blocks = (uint64_t)io->count_blocks << shift,
@@ -478,7 +482,7 @@ bool volume_submit(struct volume *volume, const struct media_io *io)
         .from_count = io->piece_count,
     };
     split->io.ns = 0;
-    split->io.cookie = (void *)((uintptr_t)split + 1);
+    split->io.owner = &split->owner;
     split->io.pieces = split->pieces;
     if (!volume_has_blocks(&volume->map[io->ns], io)) {
         split->is_used = true;
@@ -494,9 +498,11 @@ bool volume_submit(struct volume *volume, const struct media_io *io)
     return true;
 }
 
-static void end_part(struct volume *volume, struct volume_split *split,
-                     enum media_status status)
+static void end_part(struct media_owner *owner, enum media_status status)
 {
+    struct volume_split *split =
+        container_of(owner, struct volume_split, owner);
+    struct volume *volume = split->volume;
     uint32_t blocks = split->io.count_blocks;
 
     split->next_block += blocks;
@@ -514,7 +520,7 @@ static void end_part(struct volume *volume, struct volume_split *split,
     split->is_used = false;
     split->done_blocks += status == MEDIA_OK ? blocks : 0;
     volume->failed_base = to_ns_blocks(&split->io, split->done_blocks);
-    volume->config.media_done(volume->config.done_ctx, split->cookie, status);
+    media_end(split->whole, status);
     volume->failed_base = 0;
 }
 
@@ -527,8 +533,7 @@ static void refuse_split(struct volume *volume, struct volume_split *split)
              (unsigned long)split->left_blocks,
              (unsigned long)split->next_block, split->ns + 1);
     split->is_used = false;
-    volume->config.media_done(volume->config.done_ctx, split->cookie,
-                              MEDIA_LBA_RANGE);
+    media_end(split->whole, MEDIA_LBA_RANGE);
 }
 
 /* ---- Erasing. */
@@ -542,7 +547,7 @@ static void erase_run(struct volume *volume, uint32_t first, uint32_t count)
         .op = MEDIA_DEALLOCATE,
         .fua = true,
         .first_lba = (uint64_t)first << volume->window_shift,
-        .cookie = (void *)(uintptr_t)ERASURE_COOKIE,
+        .owner = &volume->erasure,
     };
     uint64_t bytes = 0;
 
@@ -585,8 +590,10 @@ static void end_job(struct volume *volume, enum nvmf_volume_result result)
     }
 }
 
-static void end_erasure(struct volume *volume, enum media_status status)
+static void end_erasure(struct media_owner *owner, enum media_status status)
 {
+    struct volume *volume = container_of(owner, struct volume, erasure);
+
     volume->is_erasing = false;
     volume->has_work = true;
     if (volume->job_state == JOB_ERASING) {
@@ -605,17 +612,6 @@ static void end_erasure(struct volume *volume, enum media_status status)
         return;
     }
     memset(volume->table.state + volume->erased, WINDOW_CLEAN, volume->erasing);
-}
-
-void volume_media_done(struct volume *volume, uint64_t cookie,
-                       enum media_status status)
-{
-    if (cookie == ERASURE_COOKIE) {
-        end_erasure(volume, status);
-    } else {
-        end_part(volume, (struct volume_split *)(uintptr_t)(cookie - 1),
-                 status);
-    }
 }
 
 /* ---- Jobs. */

@@ -73,8 +73,6 @@ struct volume_config {
     bool (*submit)(void *ctx, const struct media_io *io);
     void *submit_ctx;
 
-    /* An operation of the target has ended: nvmf_media_done(). */
-    void (*media_done)(void *ctx, void *cookie, enum media_status status);
     /* A job has ended: nvmf_volume_done(). */
     void (*job_done)(void *ctx, enum nvmf_volume_result result, uint32_t nsid);
     /* A Format that went on after a restart has ended. */
@@ -96,8 +94,10 @@ struct volume_map {
 
 /* An operation that consists of several parts, which run one after another. */
 struct volume_split {
-    struct media_io io; /* of the current part */
-    void *cookie;       /* of the whole operation */
+    struct media_io io;       /* of the current part */
+    struct media_owner owner; /* of that part */
+    struct volume *volume;
+    struct media_owner *whole; /* of the whole operation */
     uint32_t ns;
     uint64_t next_block;           /* of the namespace, in units of 512 bytes */
     uint64_t left_blocks;          /* 512 bytes */
@@ -133,8 +133,9 @@ struct volume {
     bool is_resumed; /* the job goes on after a restart; nobody waits for it */
     bool has_next;   /* `next` waits until the resumed job has ended */
     struct nvmf_volume_job next;
-    uint32_t erase_at;        /* JOB_ERASING: next window of the namespace */
-    bool is_erasing;          /* an erasure is in flight */
+    uint32_t erase_at; /* JOB_ERASING: next window of the namespace */
+    bool is_erasing;   /* an erasure is in flight */
+    struct media_owner erasure;
     bool erasure_is_off;      /* until the next creation */
     uint32_t erased, erasing; /* first window in flight, and their number */
     bool has_work;
@@ -235,16 +236,6 @@ static inline uint32_t volume_failed_block(const struct volume *volume,
 {
     return volume->failed_base + of_part;
 }
-
-/** Whether a completion belongs to the volume, rather than to the target. */
-static inline bool volume_owns_cookie(uint64_t cookie)
-{
-    return cookie & 1;
-}
-
-/** Take a completion that belongs to the volume. */
-void volume_media_done(struct volume *volume, uint64_t cookie,
-                       enum media_status status);
 
 /** Whether volume_step() has something to do. */
 static inline bool volume_has_work(const struct volume *volume)

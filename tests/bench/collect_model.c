@@ -26,6 +26,7 @@ enum {
 };
 
 struct flash {
+    struct media_owner owner; /* of all operations */
     uint16_t blocks;
     uint8_t (*system)[FTL_UNIT_SYSTEM]; /* of each unit */
     bool *is_programmed;                /* each row of a die */
@@ -90,11 +91,10 @@ static void execute_op(struct flash *flash, const struct ftl_flash_op *op)
     }
 }
 
-static void media_done(void *ctx, void *cookie, enum media_status status)
+static void end_io(struct media_owner *owner, enum media_status status)
 {
-    struct flash *flash = ctx;
+    struct flash *flash = container_of(owner, struct flash, owner);
 
-    (void)cookie;
     if (status != MEDIA_OK) {
         fprintf(stderr, "collect: an operation failed: status %d\n", status);
         exit(1);
@@ -137,6 +137,7 @@ static void write_units(struct flash *flash, struct ftl *ftl,
     const struct nvmf_piece piece = {.ptr = data, .len_bytes = sizeof(data)};
     unsigned int begun = 0;
 
+    flash->owner.done = end_io;
     flash->ended = 0;
     for (uint64_t i = 0; i < count; i++) {
         const struct media_io io = {
@@ -149,6 +150,7 @@ static void write_units(struct flash *flash, struct ftl *ftl,
                                : choose_unit(workload, units, random)) *
                 UNIT_SECTORS,
             .count_blocks = UNIT_SECTORS,
+            .owner = &flash->owner,
         };
 
         while (!ftl_submit(ftl, &io)) {
@@ -223,8 +225,6 @@ static struct ftl *start_ftl(struct flash *flash, struct ftl_config *config,
         .idle_us = 1000,
         .wear_spread = setup->wear_spread,
         .is_greedy = !setup->by_age,
-        .media_done = media_done,
-        .done_ctx = flash,
     };
     config->logical_units =
         (uint32_t)(data_units * 100 / (100 + setup->percent));

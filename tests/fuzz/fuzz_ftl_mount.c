@@ -292,13 +292,14 @@ static bool execute_op(void)
 
 /* ---- The translation layer. */
 
-static void media_done(void *ctx, void *cookie, enum media_status status)
+static void end_op(struct media_owner *owner, enum media_status status)
 {
-    (void)ctx;
-    (void)cookie;
+    (void)owner;
     (void)status;
     world.ops--;
 }
+
+static struct media_owner op_owner = {end_op};
 
 /* Memory before memory that must not be touched, because the sanitizer does not
  * notice all accesses with a wrong index. */
@@ -341,7 +342,6 @@ static void start_layer(uint32_t flags)
         .idle_us = 1000,
         .wear_spread = 16,
         .records_capacity = true,
-        .media_done = media_done,
         .keep_seed = world.boot + 1,
         .adopts = (flags & START_ADOPTS) != 0,
         .is_capacity_estimated = (flags & START_ESTIMATES) != 0,
@@ -402,6 +402,7 @@ static void operate_medium(enum media_op op, uint32_t unit, uint32_t units)
         .count_blocks = units * SECTORS,
         .pieces = &piece,
         .piece_count = 1,
+        .owner = &op_owner,
     };
 
     world.ops++;
@@ -422,7 +423,7 @@ static void expect_end(void)
 static void wipe_medium(void)
 {
     world.ops++;
-    if (!ftl_wipe(world.ftl, NULL)) {
+    if (!ftl_wipe(world.ftl, &op_owner)) {
         fail_run("The wipe does not begin.");
     }
     run_layer();

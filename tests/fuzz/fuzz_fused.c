@@ -86,10 +86,11 @@ static void abort_unless(bool is_true)
 
 /* ---- Watching the target. */
 
-static struct sent *find_sent(const struct nvmf_request *req)
+static struct sent *find_sent(const struct media_owner *owner)
 {
     for (int i = 0; i < bed.count; i++) {
-        if (bed.sent[i].request != NULL && &bed.sent[i].request->req == req) {
+        if (bed.sent[i].request != NULL &&
+            &bed.sent[i].request->req.media_owner == owner) {
             return &bed.sent[i];
         }
     }
@@ -131,14 +132,14 @@ static void check_media(void)
 {
     for (unsigned int i = 0; i < bed.fake->media_count; i++) {
         const struct media_io *io = &bed.fake->media[i];
-        const struct sent *a = find_sent(io->cookie);
+        const struct sent *a = find_sent(io->owner);
 
         if (io->op != MEDIA_WRITE || a == NULL) {
             continue;
         }
         check_write(a);
         for (unsigned int k = 0; k < i; k++) {
-            const struct sent *b = find_sent(bed.fake->media[k].cookie);
+            const struct sent *b = find_sent(bed.fake->media[k].owner);
 
             if (bed.fake->media[k].op == MEDIA_WRITE && b != NULL &&
                 sent_overlaps(a, b)) {
@@ -200,7 +201,7 @@ static void end_media(unsigned int i, enum media_status status)
 {
     struct fake *fake = bed.fake;
     struct media_io io = fake->media[i];
-    struct sent *sent = find_sent(io.cookie);
+    struct sent *sent = find_sent(io.owner);
 
     fake->media[i] = fake->media[0];
     fake->media[0] = io;

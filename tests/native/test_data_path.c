@@ -6,6 +6,7 @@
  * Reference: docs/decisions/0017-data-path.md
  */
 #include "dram_flip.h"
+#include "media_spy.h"
 
 #include "firmware/drivers/ecc.h"
 #include "storage/ftl/ftl_keep.h"
@@ -878,7 +879,6 @@ static void test_a_write_of_a_part_rebuilds_the_rest_again(void **state)
 enum { COMPARED_UNITS = 2 };
 
 static struct {
-    void (*end)(void *ctx, void *cookie, enum media_status status);
     bool is_of_host;
     uint64_t bits;
     uint32_t version;
@@ -904,30 +904,15 @@ static uint64_t find_host_data(void)
     return 0;
 }
 
-/* Where the drive has read the medium's data to. */
-static uint64_t find_medium_data(const void *cookie)
-{
-    for (uint32_t i = 0; i < drive_ftl()->config.num_ops; i++) {
-        const struct media_io *io = &drive_ftl()->ops[i].io;
-
-        if (io->cookie == cookie && io->op == MEDIA_READ) {
-            return addr_of(io->pieces[0].ptr);
-        }
-    }
-    fail();
-    return 0;
-}
-
 /* Flip bits between the end of the medium's read and the comparison. */
-static void flip_and_end(void *ctx, void *cookie, enum media_status status)
+static void flip_compared(const struct media_io *io)
 {
     uint64_t addr =
-        compared.is_of_host ? find_host_data() : find_medium_data(cookie);
+        compared.is_of_host ? find_host_data() : addr_of(io->pieces[0].ptr);
 
-    bed.drive->drive.nand.config.media_done = compared.end;
+    assert_int_equal(io->op, MEDIA_READ);
     assert_true(hw_ecc_inject(drive_ecc(), addr + BED_BLOCK, compared.bits));
     compared.flips++;
-    compared.end(ctx, cookie, status);
 }
 
 /* Write a new version of units, and compare it. */
@@ -958,8 +943,7 @@ static uint16_t compare_blocks(bool is_flushed, bool is_of_host, uint64_t bits)
         flush_all();
     }
     if (bits != 0) {
-        compared.end = bed.drive->drive.nand.config.media_done;
-        bed.drive->drive.nand.config.media_done = flip_and_end;
+        media_spy_start(bed.drive->drive.target, flip_compared);
     }
     return host_io(&bed.host->host, &io) & NVME_SC_MASK;
 }

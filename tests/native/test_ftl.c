@@ -24,16 +24,16 @@ struct drive {
     struct ftl *ftl;
     uint8_t *buffer; /* in DRAM */
     uint8_t *bad_planes;
+    struct media_owner owner; /* of all operations */
     unsigned int done;
     enum media_status status;
     uint32_t version[UNITS];
 };
 
-static void media_done(void *ctx, void *cookie, enum media_status status)
+static void end_io(struct media_owner *owner, enum media_status status)
 {
-    struct drive *drive = ctx;
+    struct drive *drive = container_of(owner, struct drive, owner);
 
-    (void)cookie;
     drive->done++;
     drive->status = status;
 }
@@ -114,11 +114,10 @@ static void start_drive(struct drive *drive)
         .num_requests = REQUESTS,
         .idle_us = 1000,
         .wear_spread = 16,
-        .media_done = media_done,
-        .done_ctx = drive,
     };
 
     drive->done = 0;
+    drive->owner.done = end_io;
     drive->buffer = dram_alloc(dram, IO_BYTES, 64);
     drive->bad_planes =
         dram_alloc(dram, (size_t)info->blocks * config.geometry.dies, 64);
@@ -149,6 +148,7 @@ static void run_io(struct drive *drive, enum media_op op, uint32_t unit)
         .pieces = &piece,
         .first_lba = (uint64_t)unit * 8,
         .count_blocks = op == MEDIA_FLUSH ? 0 : 8,
+        .owner = &drive->owner,
     };
 
     assert_true(ftl_submit(drive->ftl, &io));

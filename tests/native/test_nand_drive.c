@@ -228,10 +228,9 @@ static void test_an_orderly_shutdown_loses_nothing(void **state)
 }
 
 /* An operation that the test has submitted instead of the target. */
-static void ignore_end(void *ctx, void *cookie, enum media_status status)
+static void ignore_end(struct media_owner *owner, enum media_status status)
 {
-    (void)ctx;
-    (void)cookie;
+    (void)owner;
     (void)status;
 }
 
@@ -240,17 +239,18 @@ static void test_a_shutdown_with_all_operations_in_progress_loses_nothing(
     void **state)
 {
     static uint8_t data[BED_BLOCK];
+    static struct media_owner ignored = {ignore_end};
     const struct nvmf_piece piece = {.ptr = data, .len_bytes = BED_BLOCK};
     const struct media_io io = {.op = MEDIA_READ,
                                 .count_blocks = 1,
                                 .pieces = &piece,
-                                .piece_count = 1};
+                                .piece_count = 1,
+                                .owner = &ignored};
     struct nand_medium *medium = &bed.drive->drive.nand;
 
     (void)state;
     write_blocks(1, 64, 8, true, 1);
     write_blocks(1, 300, 8, false, 3);
-    medium->config.media_done = ignore_end;
     while (nand_medium_submit(medium, &io)) {
     }
     drive_stop(&bed.drive->drive);
@@ -328,7 +328,8 @@ static unsigned int writes_left;
 
 /* Submit a write when another one has ended, as the target does for a command
  * that waits for a free operation. */
-static void submit_next_write(void *ctx, void *cookie, enum media_status status)
+static void submit_next_write(struct media_owner *owner,
+                              enum media_status status)
 {
     static uint8_t data[4096];
     static struct nvmf_piece piece = {.ptr = data, .len_bytes = sizeof(data)};
@@ -336,10 +337,9 @@ static void submit_next_write(void *ctx, void *cookie, enum media_status status)
                                 .first_lba = writes_left * 8,
                                 .count_blocks = 8,
                                 .pieces = &piece,
-                                .piece_count = 1};
+                                .piece_count = 1,
+                                .owner = owner};
 
-    (void)ctx;
-    (void)cookie;
     assert_int_equal(status, MEDIA_OK);
     if (writes_left != 0) {
         writes_left--;
@@ -351,17 +351,15 @@ WITH_FIXTURE(setup_nand, teardown)
 static void test_a_shutdown_flushes_writes_that_begin_meanwhile(void **state)
 {
     struct nand_medium *medium = &bed.drive->drive.nand;
-    struct nand_medium_config config = medium->config;
+    struct media_owner owner = {submit_next_write};
 
     (void)state;
     write_blocks(1, 300, 8, false, 1); /* The mount has ended then. */
     writes_left = 5;
-    medium->config.media_done = submit_next_write;
-    submit_next_write(NULL, NULL, MEDIA_OK);
+    submit_next_write(&owner, MEDIA_OK);
     assert_true(nand_medium_stop(medium));
     assert_int_equal(writes_left, 0);
     assert_true(ftl_is_flushed(medium->ftl));
-    medium->config = config;
 }
 
 WITH_FIXTURE(setup_nand, teardown)

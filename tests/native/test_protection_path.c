@@ -7,6 +7,7 @@
  * Reference: docs/decisions/0017-data-path.md
  */
 #include "dram_flip.h"
+#include "media_spy.h"
 #include "protection_bed.h"
 
 #include "nvmeof/wire/cqe.h"
@@ -484,26 +485,24 @@ static void test_a_lost_word_at_the_edge_of_data_in_a_capsule_is_noticed(
 /* ---- Compare: a hart reads the data of the host and that of the medium. */
 
 static struct {
-    void (*end)(void *ctx, void *cookie, enum media_status status);
     uint32_t flips;
 } compared;
 
 /* Flip bits of the host's data between the end of the medium's read and the
  * comparison, wherever buffers have its first bytes. */
-static void flip_and_end(void *ctx, void *cookie, enum media_status status)
+static void flip_buffers(const struct media_io *io)
 {
     const struct memory_check_config *memory = &bed.drive->drive.memory.config;
     const uint8_t *buffers =
         (const uint8_t *)(uintptr_t)(memory->buffers - addr_of(NULL));
 
-    bed.drive->drive.nand.config.media_done = compared.end;
+    assert_int_equal(io->op, MEDIA_READ);
     for (size_t at = 0; at < memory->buffers_bytes; at += 512) {
         if (memcmp(buffers + at, model[FIRST], 64) == 0) {
             assert_true(hw_ecc_inject(drive_ecc(), memory->buffers + at, TWO));
             compared.flips++;
         }
     }
-    compared.end(ctx, cookie, status);
 }
 
 static void check_lost_compare(void)
@@ -512,8 +511,7 @@ static void check_lost_compare(void)
     put_area(FIRST, COUNT, block_bytes);
     assert_int_equal(run_one(NVM_COMPARE, PRACT), 0);
     compared.flips = 0;
-    compared.end = bed.drive->drive.nand.config.media_done;
-    bed.drive->drive.nand.config.media_done = flip_and_end;
+    media_spy_start(bed.drive->drive.target, flip_buffers);
     assert_int_equal(run_one(NVM_COMPARE, PRACT), NVME_SC_DATA_TRANSFER_ERROR);
     assert_true(compared.flips > 0);
     /* Other buffers with the same bytes have been flipped, too. */

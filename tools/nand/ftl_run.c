@@ -43,20 +43,30 @@ static void take_turn(struct ftl_run *run)
     }
 }
 
-static void media_done(void *ctx, void *cookie, enum media_status status)
+static void note_end(struct ftl_run *run, enum media_status status)
 {
-    struct ftl_run *run = ctx;
-    struct ftl_run_write *write = cookie;
-
     if (status != MEDIA_OK && run->failure == MEDIA_OK) {
         run->failure = status;
     }
-    if (write == NULL) {
-        run->is_flushed = true;
-        return;
-    }
+}
+
+static void end_write(struct media_owner *owner, enum media_status status)
+{
+    struct ftl_run_write *write =
+        container_of(owner, struct ftl_run_write, owner);
+    struct ftl_run *run = write->run;
+
+    note_end(run, status);
     write->next_free = run->first_free;
     run->first_free = (uint32_t)(write - run->writes);
+}
+
+static void end_flush(struct media_owner *owner, enum media_status status)
+{
+    struct ftl_run *run = container_of(owner, struct ftl_run, flush);
+
+    note_end(run, status);
+    run->is_flushed = true;
 }
 
 /* ---- Start. */
@@ -154,6 +164,8 @@ bool ftl_run_start(struct ftl_run *run, const struct image *image,
 
     *run = (struct ftl_run){.image = image};
     for (uint32_t i = 0; i < FTL_RUN_BUFFERS; i++) {
+        run->writes[i].owner.done = end_write;
+        run->writes[i].run = run;
         run->writes[i].next_free = i + 1;
         run->writes[i].piece = (struct nvmf_piece){.ptr = run->writes[i].data,
                                                    .len_bytes = FTL_UNIT_DATA};
@@ -165,8 +177,7 @@ bool ftl_run_start(struct ftl_run *run, const struct image *image,
                                            .submit = array_flash_submit,
                                            .moves = &run->flash.moves,
                                            .run_moves = array_flash_move};
-    run->config.media_done = media_done;
-    run->config.done_ctx = run;
+    run->flush.done = end_flush;
     why = choose_config(run, sizes);
     if (why == NULL) {
         why = mount_array(run);
@@ -224,7 +235,7 @@ bool ftl_run_submit(struct ftl_run *run, struct ftl_run_write *write,
         .count_blocks = UNIT_SECTORS,
         .piece_count = 1,
         .pieces = &write->piece,
-        .cookie = write,
+        .owner = &write->owner,
     };
 
     return submit_io(run, &io);
@@ -246,7 +257,7 @@ static void settle_medium(struct ftl_run *run)
 
 bool ftl_run_stop(struct ftl_run *run)
 {
-    const struct media_io flush = {.op = MEDIA_FLUSH};
+    const struct media_io flush = {.op = MEDIA_FLUSH, .owner = &run->flush};
 
     if (!submit_io(run, &flush)) {
         return false;

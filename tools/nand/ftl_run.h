@@ -12,7 +12,11 @@
 enum { FTL_RUN_BUFFERS = 64 /* writes in progress, at most */ };
 
 /* A write in progress. */
+struct ftl_run;
+
 struct ftl_run_write {
+    struct media_owner owner;
+    struct ftl_run *run;
     struct nvmf_piece piece;
     uint32_t next_free;
     uint8_t data[FTL_UNIT_DATA];
@@ -20,6 +24,7 @@ struct ftl_run_write {
 
 /* Treat as opaque. */
 struct ftl_run {
+    struct media_owner flush;
     const struct image *image;
     struct array_flash flash;
     struct ftl_config config;

@@ -106,7 +106,7 @@ static void finish_io(void)
         memset(bed->cached + at, 0, len);
         bed->was_deallocated |= io->op == MEDIA_DEALLOCATE;
     }
-    sanitize_media_done(&bed->sanitize, status);
+    media_end(io->owner, status);
 }
 
 static bool save_record(void *ctx, const uint8_t *record, size_t len)

@@ -192,7 +192,7 @@ static void finish_read(void)
         status = MEDIA_READ_ERROR;
     }
     bed->has_op = false;
-    self_test_media_done(&bed->test, status);
+    media_end(bed->op.owner, status);
 }
 
 static bool is_running(void)
@@ -367,7 +367,7 @@ static void test_the_read_of_an_aborted_test_belongs_to_no_other(void **state)
     self_test_stop(&bed->test, NVMF_SELF_TEST_BY_COMMAND);
     start_test(NVMF_SELF_TEST_EXTENDED, 1, 0x1);
     bed->has_op = false;
-    self_test_media_done(&bed->test, MEDIA_READ_ERROR);
+    media_end(bed->op.owner, MEDIA_READ_ERROR);
     bed->blocks_read = 0;
     run_to_end();
     assert_int_equal(newest_result().end, NVMF_SELF_TEST_PASSED);

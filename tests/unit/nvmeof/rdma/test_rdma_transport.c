@@ -277,7 +277,7 @@ static void media_finish(struct fixture *f, unsigned int at)
         memset(busy.io.pieces[i].ptr, (int)random_below(f, 256),
                busy.io.pieces[i].len_bytes);
     }
-    nvmf_media_done(&f->target, busy.io.cookie, MEDIA_OK);
+    media_end(busy.io.owner, MEDIA_OK);
 }
 
 static void set_volatile(void *ctx, bool is_enabled)
@@ -1062,8 +1062,7 @@ static void few_buffers(struct fixture *f)
     while (f->bufs.classes[1].free_count > 6) {
         assert_true(hold_buffer(f, BUF_MEDIUM_LEN));
     }
-    while (f->bufs.classes[0].free_count >
-           f->bufs.classes[0].kept + 24) {
+    while (f->bufs.classes[0].free_count > f->bufs.classes[0].kept + 24) {
         assert_true(hold_buffer(f, BUF_SMALL_LEN));
     }
 }

@@ -376,7 +376,7 @@ void fake_run_media(struct fake *fake)
     memmove(fake->media, fake->media + 1,
             fake->media_count * sizeof(fake->media[0]));
     if (io.op == MEDIA_FLUSH && io.ns == MEDIA_NS_ALL) {
-        nvmf_media_done(fake->target, io.cookie, fake->media_status);
+        media_end(io.owner, fake->media_status);
         return;
     }
     assert_in_range(io.ns, 70, 70 + FAKE_NAMESPACES - 1);
@@ -394,8 +394,8 @@ void fake_run_media(struct fake *fake)
     if (io.op == MEDIA_WRITE_ZEROES || io.op == MEDIA_DEALLOCATE) {
         memset(at, 0, (size_t)io.count_blocks << fake->block_shift);
     }
-    nvmf_media_done(fake->target, io.cookie,
-                    is_bad(fake, &io) ? MEDIA_READ_ERROR : fake->media_status);
+    media_end(io.owner,
+              is_bad(fake, &io) ? MEDIA_READ_ERROR : fake->media_status);
 }
 
 /* Copy data to the host, for send() and respond(). */

@@ -221,7 +221,7 @@ static bool is_possible(const struct oracle *ns, uint32_t hot, uint32_t tag,
 static bool serves_target(void)
 {
     for (unsigned int i = 0; i < world->op_count; i++) {
-        if ((uintptr_t)world->ops[i].cookie != 1) { /* 1: an erasure */
+        if (world->ops[i].owner != &world->volume->erasure) {
             return true;
         }
     }
@@ -288,11 +288,7 @@ static void end_op(unsigned int i, bool may_fail)
     } else {
         move_sectors(&io, io.count_blocks);
     }
-    if (volume_owns_cookie((uintptr_t)io.cookie)) {
-        volume_media_done(world->volume, (uintptr_t)io.cookie, status);
-    } else {
-        nvmf_media_done(world->fake->target, io.cookie, status);
-    }
+    media_end(io.owner, status);
 }
 
 static void read_geometry(void *ctx, uint32_t ns,
@@ -320,12 +316,6 @@ static bool save_record(void *ctx, const uint8_t *record, size_t len)
     world->record_len = len;
     world->writes++;
     return true;
-}
-
-static void media_done(void *ctx, void *cookie, enum media_status status)
-{
-    (void)ctx;
-    nvmf_media_done(world->fake->target, cookie, status);
 }
 
 static void job_done(void *ctx, enum nvmf_volume_result result, uint32_t nsid)
@@ -367,7 +357,6 @@ static void start_drive(void)
         .writes = 0,
         .save = save_record,
         .submit = submit_op,
-        .media_done = media_done,
         .job_done = job_done,
         .ns_changed = ns_changed,
     };

@@ -173,7 +173,7 @@ static void test_an_invalid_descriptor_is_refused_only_if_data_moves(
     nvmf_capsule(fake->target, io, &flush, sqe, &bad, fake->now_us);
     assert_int_equal(flush.state, NVMF_REQUEST_MEDIA);
     fake->media_count = 0;
-    nvmf_media_done(fake->target, &flush, MEDIA_OK);
+    media_end(&flush.media_owner, MEDIA_OK);
     sqe[0] = NVM_READ;
     nvmf_capsule(fake->target, io, &read, sqe, &bad, fake->now_us);
     nvme_cqe_parse(&cqe, read.cqe);
@@ -408,10 +408,10 @@ static void test_requests_wait_for_buffers_in_order(void **state)
     fake_run(fake);
     assert_true(first->is_done && second->is_done && third->is_done &&
                 fourth->is_done && fifth->is_done);
-    assert_int_equal(fake->history[1].cookie == &third->req, 1);
-    assert_int_equal(fake->history[2].cookie == &fourth->req, 1);
-    assert_int_equal(fake->history[3].cookie == &second->req, 1);
-    assert_int_equal(fake->history[4].cookie == &fifth->req, 1);
+    assert_int_equal(fake->history[1].owner == &third->req.media_owner, 1);
+    assert_int_equal(fake->history[2].owner == &fourth->req.media_owner, 1);
+    assert_int_equal(fake->history[3].owner == &second->req.media_owner, 1);
+    assert_int_equal(fake->history[4].owner == &fifth->req.media_owner, 1);
     assert_false(nvmf_target_is_short(fake->target));
 }
 

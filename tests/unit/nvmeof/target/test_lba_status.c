@@ -394,7 +394,8 @@ static void test_scans_take_turns_and_leave_scratch_buffers(void **state)
     fake_run(fake);
     assert_int_equal(fake->media_count, 1);
     for (unsigned int turn = 0; turn < 12; turn++) {
-        assert_ptr_equal(fake->media[0].cookie, &request[turn % 6]->req);
+        assert_ptr_equal(fake->media[0].owner,
+                         &request[turn % 6]->req.media_owner);
         assert_int_equal(
             fake->target->scratch.used & (fake->target->scratch.used - 1), 0);
         fake_run_media(fake);

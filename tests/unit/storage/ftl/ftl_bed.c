@@ -628,8 +628,6 @@ void bed_settle(struct bed *bed)
 
 /* ---- Mount. */
 
-static void media_done(void *ctx, void *cookie, enum media_status status);
-
 /* The planes of a block that the test forbids. */
 static uint8_t left_out_planes(const struct bed_config *config,
                                unsigned int block, unsigned int die)
@@ -740,8 +738,6 @@ void bed_start_mount(struct bed *bed)
         .scrub_us = bed->config.scrub_us,
         .is_greedy = bed->config.is_greedy,
         .erases_early = bed->config.erases_early,
-        .media_done = media_done,
-        .done_ctx = bed,
     };
     if (config.logical_units == 0) {
         config.logical_units = ftl_most_units(&config);
@@ -1128,6 +1124,21 @@ static uint32_t choose_idle_unit(struct bed *bed)
                : number;
 }
 
+static void end_io(struct media_owner *owner, enum media_status status);
+
+static void own_io(struct bed *bed, struct bed_io *io)
+{
+    io->bed = bed;
+    io->owner.done = end_io;
+    io->io.owner = &io->owner;
+}
+
+void bed_wipe(struct bed *bed, struct bed_io *io)
+{
+    own_io(bed, io);
+    assert_true(ftl_wipe(bed->ftl, &io->owner));
+}
+
 /* Submit a write without waiting for anything, if this is possible. */
 static void chain_write(struct bed *bed)
 {
@@ -1150,14 +1161,14 @@ static void chain_write(struct bed *bed)
     io->pieces[0] = (struct nvmf_piece){
         .ptr = io->buffer, .len_bytes = BED_SECTORS * sector_stride(bed)};
     io->io.piece_count = 1;
-    io->io.cookie = io;
+    own_io(bed, io);
     assert_true(ftl_submit(bed->ftl, &io->io));
 }
 
-static void media_done(void *ctx, void *cookie, enum media_status status)
+static void end_io(struct media_owner *owner, enum media_status status)
 {
-    struct bed_io *io = cookie;
-    struct bed *bed = ctx;
+    struct bed_io *io = container_of(owner, struct bed_io, owner);
+    struct bed *bed = io->bed;
 
     assert_true(io->is_used && !io->is_done);
     io->is_done = true;
@@ -1244,7 +1255,7 @@ static void wait_for_units(struct bed *bed, const struct bed_io *io)
 
 static void submit_io(struct bed *bed, struct bed_io *io)
 {
-    io->io.cookie = io;
+    own_io(bed, io);
     while (!ftl_submit(bed->ftl, &io->io)) {
         step_or_wait(bed);
     }

@@ -92,6 +92,8 @@ struct bed_unit {
 };
 
 struct bed_io {
+    struct media_owner owner;
+    struct bed *bed;
     bool is_used;
     bool is_done;
     bool is_chained; /* nobody waits for it */
@@ -154,7 +156,7 @@ struct bed {
      * with FTL_FLASH_TRANSFER and changes nothing; 0: none. */
     uint32_t changes_until_error;
     /* While this is not 0, each operation that ends has the bed submit a write
-     * before media_done() returns: of a whole unit, from one piece.  The target
+     * before end_io() returns: of a whole unit, from one piece.  The target
      * does this when an operation becomes free that a command waits for. */
     unsigned int chained_writes;
     uint32_t program_errors; /* so many of the next programs end with it */
@@ -249,6 +251,9 @@ void bed_settle(struct bed *bed);
  * Operations.  They wait for room.  Those that write a part of a unit wait for
  * other writes of it, and these for them.
  */
+/** Wipe the flash; `io` notes the end. */
+void bed_wipe(struct bed *bed, struct bed_io *io);
+
 struct bed_io *bed_submit_read(struct bed *bed, uint64_t lba, uint32_t count);
 struct bed_io *bed_submit_write(struct bed *bed, uint64_t lba, uint32_t count,
                                 bool fua);

@@ -698,7 +698,7 @@ static void test_nothing_is_adopted_after_a_wipe(void **state)
 
     (void)state;
     bed_wait_all(bed);
-    assert_true(ftl_wipe(bed->ftl, &bed->io[0]));
+    bed_wipe(bed, &bed->io[0]);
     bed->io[0].is_used = true;
     bed->io[0].is_done = false;
     bed->io[0].io = (struct media_io){.op = MEDIA_FLUSH};

@@ -164,7 +164,7 @@ static void test_a_wipe_erases_a_dead_die_that_answers_again(void **state)
     bed_mount(bed);
     bed_settle(bed);
     assert_int_equal(ftl_distrusted_dies(bed->ftl), 1);
-    assert_true(ftl_wipe(bed->ftl, &wipe));
+    bed_wipe(bed, &wipe);
     while (!wipe.is_done) {
         assert_true(bed_step(bed));
     }
@@ -191,7 +191,7 @@ static void test_a_wipe_does_not_forget_a_dead_die(void **state)
     struct bed_io wipe = {.is_used = true, .io.op = MEDIA_READ};
 
     (void)state;
-    assert_true(ftl_wipe(bed->ftl, &wipe));
+    bed_wipe(bed, &wipe);
     while (!wipe.is_done) {
         assert_true(bed_step(bed));
     }

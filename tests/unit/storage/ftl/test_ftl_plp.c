@@ -746,7 +746,7 @@ static void test_a_buffer_that_has_no_space_is_not_saved(void **state)
 
 /* ---- Power that fails during a wipe. */
 
-/* A cookie that the bed takes for a read. */
+/* The bed takes it for a read. */
 static struct bed_io wipe_io;
 
 static struct bed *new_wiping(uint64_t seed)
@@ -757,7 +757,7 @@ static struct bed *new_wiping(uint64_t seed)
     bed_flush(bed);
     bed_settle(bed);
     wipe_io = (struct bed_io){.is_used = true, .io.op = MEDIA_READ};
-    assert_true(ftl_wipe(bed->ftl, &wipe_io));
+    bed_wipe(bed, &wipe_io);
     return bed;
 }
 

@@ -456,7 +456,7 @@ static struct bed_io wipe_io;
 static enum media_status wipe_status(struct bed *bed)
 {
     wipe_io = (struct bed_io){.is_used = true, .io.op = MEDIA_READ};
-    assert_true(ftl_wipe(bed->ftl, &wipe_io));
+    bed_wipe(bed, &wipe_io);
     pass_time(bed, 10 * RETRY_US);
     assert_true(wipe_io.is_done);
     return wipe_io.status;

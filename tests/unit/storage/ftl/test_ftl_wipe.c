@@ -27,13 +27,13 @@ static const struct bed_config small = {
     .seed = 3,
 };
 
-/* A cookie that the bed takes for a read. */
+/* The bed takes it for a read. */
 static struct bed_io wipe_io;
 
 static void start_wipe(struct bed *bed)
 {
     wipe_io = (struct bed_io){.is_used = true, .io.op = MEDIA_READ};
-    assert_true(ftl_wipe(bed->ftl, &wipe_io));
+    bed_wipe(bed, &wipe_io);
 }
 
 static void wipe_flash(struct bed *bed)

@@ -45,6 +45,7 @@ struct bed {
     bool is_flash_broken;
     uint32_t host; /* who changes the table; 0: hosts have no shares */
 
+    struct media_owner owner; /* of the test's operations */
     unsigned int media_done;
     enum media_status last_status;
     unsigned int jobs_done;
@@ -84,10 +85,9 @@ static bool save_record(void *ctx, const uint8_t *record, size_t len)
     return true;
 }
 
-static void media_done(void *ctx, void *cookie, enum media_status status)
+static void media_done(struct media_owner *owner, enum media_status status)
 {
-    (void)ctx;
-    assert_ptr_equal(cookie, &bed->media_done);
+    assert_ptr_equal(owner, &bed->owner);
     bed->media_done++;
     bed->last_status = status;
 }
@@ -141,12 +141,12 @@ static void start_drive(void)
         .save_ctx = bed,
         .submit = submit_op,
         .submit_ctx = bed,
-        .media_done = media_done,
         .job_done = job_done,
         .ns_changed = ns_changed,
     };
 
     bed->op_count = 0;
+    bed->owner.done = media_done;
     volume_init(bed->volume, &config);
 }
 
@@ -194,13 +194,7 @@ static void complete_op(void)
     } else if (bed->status == MEDIA_OK) {
         memset(at, 0, (size_t)io.count_blocks * 512);
     }
-    assert_true(volume_owns_cookie((uintptr_t)io.cookie) ||
-                io.cookie == &bed->media_done);
-    if (volume_owns_cookie((uintptr_t)io.cookie)) {
-        volume_media_done(bed->volume, (uintptr_t)io.cookie, bed->status);
-    } else {
-        media_done(NULL, io.cookie, bed->status);
-    }
+    media_end(io.owner, bed->status);
 }
 
 /* Do everything that can be done. */
@@ -274,7 +268,7 @@ static void move_data(enum media_op op, uint32_t nsid, uint64_t lba,
         .first_lba = lba,
         .count_blocks = (uint32_t)(len >> shift),
         .pieces = pieces,
-        .cookie = &bed->media_done,
+        .owner = &bed->owner,
     };
     unsigned int before = bed->media_done;
 
@@ -306,7 +300,7 @@ static enum media_status read_status(uint32_t nsid, uint64_t lba,
         .first_lba = lba,
         .count_blocks = count,
         .pieces = &piece,
-        .cookie = &bed->media_done,
+        .owner = &bed->owner,
     };
     unsigned int before = bed->media_done;
 
@@ -437,7 +431,7 @@ static void test_a_split_operation_reports_its_error_and_stops(void **state)
     struct media_io io = {.op = MEDIA_WRITE_ZEROES,
                           .first_lba = 0,
                           .count_blocks = 3 * BLOCKS_MIB,
-                          .cookie = &bed->media_done};
+                          .owner = &bed->owner};
     unsigned int before;
 
     (void)state;
@@ -495,7 +489,7 @@ static void test_operations_that_are_refused_wait_as_others_do(void **state)
     struct media_io io = {.op = MEDIA_WRITE_ZEROES,
                           .first_lba = 11 * BLOCKS_MIB,
                           .count_blocks = 1,
-                          .cookie = &bed->media_done};
+                          .owner = &bed->owner};
     unsigned int before;
 
     (void)state;
@@ -518,7 +512,7 @@ static void test_parts_wait_when_the_medium_has_no_room(void **state)
     struct media_io io = {.op = MEDIA_WRITE_ZEROES,
                           .first_lba = 0,
                           .count_blocks = 3 * BLOCKS_MIB,
-                          .cookie = &bed->media_done};
+                          .owner = &bed->owner};
 
     (void)state;
     make_scattered();
