@@ -69,7 +69,7 @@ def flip(job: Job, address: int, bits: int) -> None:
 
 
 def console(job: Job) -> str:
-    return Path(job.instance.folder, f"{job.target}.console").read_text(errors="replace")
+    return Path(job.instance.folder, f"{job.target}/console.log").read_text(errors="replace")
 
 
 def test_wrong_bits_in_the_write_buffer_are_corrected_or_the_block_cannot_be_read(

@@ -37,7 +37,7 @@ def type_line(instance: Instance, line: str) -> str:
     """Type one line on the drive's console; return the answer."""
     with socket.socket(socket.AF_UNIX) as uart:
         uart.settimeout(20)
-        uart.connect(str(instance.folder / "console.sock"))
+        uart.connect(str(instance.folder / "drive/console"))
         uart.sendall(line.encode() + b"\r")
         answer = b""
         while b"essd> " not in answer:  # a log line may follow
@@ -253,7 +253,7 @@ def test_straps_choose_rs_fec() -> None:
     setup.forget(wish.name)
     try:
         instance.start(setup.configure(wish))
-        wait(lambda: (instance.folder / "console.sock").exists()
+        wait(lambda: (instance.folder / "drive/console").exists()
              and "listening" in console.log(instance).decode(errors="replace"),
              "the drive does not start", 60)
         assert all(p["fec"] == "rs" for p in port.states(instance, None))

@@ -58,7 +58,7 @@ def active(job: Job) -> int:
 
 
 def console(job: Job) -> str:
-    return (job.instance.folder / "drive.console").read_text(errors="replace")
+    return (job.instance.folder / "drive/console.log").read_text(errors="replace")
 
 
 def wait_version(job: Job, version: str) -> None:

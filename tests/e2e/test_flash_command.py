@@ -37,7 +37,7 @@ def test_the_host_stays_connected_while_the_drive_gets_a_new_image(
     assert job.quiet("cat /proc/sys/kernel/random/boot_id") == booted_at
     said = status.facts(job.instance)
     assert said["drive"]["build-id"] == done.build_id and said["drive"]["slot"] == "B"
-    console = (job.instance.folder / "drive.console").read_text(errors="replace")
+    console = (job.instance.folder / "drive/console.log").read_text(errors="replace")
     assert f"drive: firmware {done.version}, build {done.build_id[:12]}, reset by power-on, " \
            "slot B" in console
 

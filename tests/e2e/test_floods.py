@@ -178,5 +178,5 @@ def test_after_all_floods_the_drive_answers_and_fio_had_no_error(flooded: Floode
     steps.connect(job)
     kernel = job.quiet("dmesg | grep -iE 'nvme.*(error|timeout|reconnect)'; true")
     assert "I/O error" not in kernel and "reconnect" not in kernel, kernel
-    text = (job.instance.folder / "drive.console").read_text(errors="replace")
+    text = (job.instance.folder / "drive/console.log").read_text(errors="replace")
     assert "assert" not in text.lower()

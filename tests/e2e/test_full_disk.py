@@ -68,7 +68,7 @@ def warning(job: Job) -> int:
 
 
 def console(job: Job) -> str:
-    return Path(job.instance.folder, f"{job.target}.console").read_text(errors="replace")
+    return Path(job.instance.folder, f"{job.target}/console.log").read_text(errors="replace")
 
 
 def test_a_drive_on_a_full_disk_goes_on_when_there_is_space(job: Job) -> None:

@@ -238,7 +238,7 @@ def test_lacp_is_saved_and_loaded_under_io(
     lag = port_lag.read(job.instance)
     assert lag["aggregated"] and lag["active"] == [0, 1], lag
     assert lag["partner-system"] == job.quiet("cat /sys/class/net/bond0/address").strip()
-    console = job.instance.folder / "drive.console"
+    console = job.instance.folder / "drive/console.log"
     before = len(console.read_text(errors="replace"))
     survive(job, lambda: bonded(job),
             (lambda job, _port: save_and_load(job), lambda _job, _port: None),

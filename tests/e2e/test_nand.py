@@ -235,7 +235,7 @@ def units_of(job: Job, device: str) -> list[list[int]]:
 
 def rows_read(job: Job) -> list[int]:
     """How many rows each start has read until the medium was ready."""
-    console = (job.instance.folder / "drive.console").read_text(errors="replace")
+    console = (job.instance.folder / "drive/console.log").read_text(errors="replace")
     return [int(rows) for rows in re.findall(r"ftl: ready after \d+ ms, (\d+) rows", console)]
 
 

@@ -70,7 +70,7 @@ def strapped() -> Iterator[Callable[..., Instance]]:
         instance.stop()
         instance.start(setup.configure(
             Wish(name=name, host=False, size="512M", straps=pins)))
-        wait(lambda: (instance.folder / "console.sock").exists() and until in log(instance),
+        wait(lambda: (instance.folder / "drive/console").exists() and until in log(instance),
              f"the drive says {until!r}", 60)
         return instance
 
@@ -89,7 +89,7 @@ def added() -> Iterator[Callable[..., Instance]]:
         instance.start(setup.configure(Wish(
             name=name, host=False, size="512M",
             devices=i2c_devices.parse_all(devices, Path.cwd()))))
-        wait(lambda: (instance.folder / "console.sock").exists()
+        wait(lambda: (instance.folder / "drive/console").exists()
              and "listening" in log(instance), "the drive listens", 60)
         return instance
 

@@ -118,7 +118,7 @@ def wait_live_again(job: Job, controller: str, limit_s: float) -> None:
 
 @contextmanager
 def debugger(job: Job) -> Iterator["Gdb"]:
-    path = job.instance.folder / "gdb.sock"
+    path = job.instance.folder / "drive/gdb"
     said = ""
     if not path.exists():       # it listens again when a debugger has left
         said = job.instance.ask(
@@ -188,7 +188,7 @@ def restarts(job: Job, count: int) -> list[str]:
 
 def wait_console(job: Job, text: str) -> None:
     """Wait for a line on the console; the reset is reported before the drive is up again."""
-    file = job.instance.folder / "drive.console"
+    file = job.instance.folder / "drive/console.log"
     deadline = time.monotonic() + LONGEST_WAIT_S
     while text not in (said := file.read_text(errors="replace")):
         assert time.monotonic() < deadline, said

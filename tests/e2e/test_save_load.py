@@ -129,7 +129,7 @@ def stop_during_reads(job: Job, running: "Future[Result]") -> None:
     The host may be so slow that the flash has none most of the time.
     """
     qmp(job, "trace-event-set-state", name="essd_nand_quiesce", enable=True)
-    log = job.instance.folder / "drive.log"
+    log = job.instance.folder / "drive/process.log"
     deadline = time.monotonic() + LONGEST_WAIT_S
     while True:
         qmp(job, "stop")

@@ -25,7 +25,7 @@ def test_a_host_reads_in_the_error_log_that_a_slot_is_damaged(
     image.save(flash)
     job.instance.ask("power-on")
     steps.wait_target(job)
-    console = (job.instance.folder / "drive.console").read_text(errors="replace")
+    console = (job.instance.folder / "drive/console.log").read_text(errors="replace")
     assert "starting slot B" in console
     assert "firmware image in slot 1 is damaged" in console
     steps.connect(job)

@@ -34,7 +34,7 @@ def stop_drive(job: Job, seconds: float) -> None:
 def facts(job: Job) -> tuple[object, int, int]:
     """What a restart of the drive would change."""
     status = job.instance.status()["parts"]["drive"]
-    console = (job.instance.folder / "drive.console").read_text(errors="replace")
+    console = (job.instance.folder / "drive/console.log").read_text(errors="replace")
     return status["restarts"], len(crash.in_drive(job.instance)), console.count("boot:")
 
 

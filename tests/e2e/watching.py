@@ -23,4 +23,4 @@ def until(what: Callable[[], Any], timeout_s: float = 60) -> Any:
 
 def console(job: Job) -> str:
     """Everything that the drive has printed on its serial console."""
-    return (job.instance.folder / "drive.console").read_text(errors="replace")
+    return (job.instance.folder / "drive/console.log").read_text(errors="replace")

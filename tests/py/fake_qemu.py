@@ -41,11 +41,11 @@ def make_fake(path: Path, answers: str = ANSWERS, **values: object) -> Path:
 def monitor() -> Path:
     """The monitor's socket, which the command line names."""
     return Path(next(word.split("path=")[1] for word in sys.argv
-                     if word.startswith("socket,id=qmp-") and "-user," not in word))
+                     if word.startswith("socket,id=qmp,")))
 
 
 def part_name() -> str:
-    return monitor().name.removesuffix(".qmp")
+    return monitor().parent.name
 
 
 def serve(answer: Callable[[str, Any], object], files: list[int]) -> None:

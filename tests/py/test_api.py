@@ -157,7 +157,7 @@ def test_management_requests_and_metrics(fake: FakeSupervisor) -> None:
 def test_the_last_lines_of_a_console_have_no_control_characters(
         fake: FakeSupervisor) -> None:
     system = essd.attach()
-    (system.folder / "drive.console").write_bytes(b"one\r\ntwo \x1b[31m\r\nthree\r\n")
+    (system.folder / "drive/console.log").write_bytes(b"one\r\ntwo \x1b[31m\r\nthree\r\n")
     assert system.drives[0].last_lines(2) == ["two ?[31m", "three"]
     assert system.last_lines()["host"] == []
     assert system.drives[0].wait_log("^t.+e$", since=5)[0] == "three"
@@ -193,7 +193,7 @@ def test_two_systems_have_different_names(fake_up) -> None:
 def test_a_system_that_does_not_start_leaves_nothing_and_shows_its_consoles(
         fake_up, monkeypatch) -> None:
     def fail(drive: essd.Drive, *_: object) -> None:
-        (drive.instance.folder / "drive.console").write_text("panic: too hot\n")
+        (drive.instance.folder / "drive/console.log").write_text("panic: too hot\n")
         raise essd.EssdError("not ready")
     monkeypatch.setattr(essd.Drive, "wait_ready", fail)
     with pytest.raises(essd.EssdError, match="not ready") as caught:
@@ -289,10 +289,10 @@ def test_that_fails_without_a_drive():
 
 def test_the_report_of_a_failed_test_has_the_last_lines_of_uart_and_host(
         fake: FakeSupervisor, tmp_path: Path) -> None:
-    (fake.folder / "drive.console").write_text("".join(f"line {n}\n" for n in range(50)))
+    (fake.folder / "drive/console.log").write_text("".join(f"line {n}\n" for n in range(50)))
     fake.replies["faults"] = [{"name": "bad", "site": "nvme", "rule": "nvme do drop",
                                "on": True, "matched": 4, "fired": 1}]
-    (fake.folder / "host.console").write_text("nvme nvme0: failed\n")
+    (fake.folder / "host/console.log").write_text("nvme nvme0: failed\n")
     fake.parts["drive"]["restarts"] = ["watchdog"]
     fake.mgmt["counters"] = {"reads": 7}
     (tmp_path / "test_it.py").write_text(FAILING)

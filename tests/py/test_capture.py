@@ -87,7 +87,7 @@ class Lab:
         self.ask("frames", count=count, size=size)
 
     def files(self) -> list[Path]:
-        return list(self.instance.folder.glob("live*"))
+        return list(self.instance.folder.glob("drive/live*"))
 
     def capture(self, *words: str) -> subprocess.Popen[bytes]:
         """Start essd capture; return when frames are captured."""

@@ -43,7 +43,7 @@ class Fake(Site):
 
 def serve(**hostile: str) -> Iterator[Fake]:
     with LookedAt(next(NAMES), **hostile) as supervisor:
-        supervisor.folder.joinpath("drive.console").write_text("boot ok\n")
+        supervisor.folder.joinpath("drive/console.log").write_text("boot ok\n")
         with cockpit(supervisor.name) as site:
             yield Fake(**{**vars(site), "supervisor": supervisor})
 

@@ -23,7 +23,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory,
     """A page that has opened the link; names from the network are hostile."""
     name = f"pybrowser{os.getpid()}"
     with LookedAt(name, hostnqn=EVIL, neighbour=EVIL) as supervisor:
-        (supervisor.folder / "drive.console").write_text(f"uart {EVIL}\n")
+        (supervisor.folder / "drive/console.log").write_text(f"uart {EVIL}\n")
         with cockpit(name) as site, chromium.page(
                 tmp_path_factory.mktemp("chromium")) as page:
             page.call("Page.navigate", url=site.link)

@@ -55,7 +55,7 @@ class Uart:
 
     def __init__(self, folder: Path) -> None:
         self.server = socket.socket(socket.AF_UNIX)
-        self.server.bind(str(folder / "console.sock"))
+        self.server.bind(str(folder / "drive/console"))
         self.server.listen()
 
     def accept(self) -> socket.socket:
@@ -119,7 +119,7 @@ def test_the_console_is_attached_when_the_drive_comes_on(lab, terminal) -> None:
         assert connection.recv(100) == b"port\r"
         lab.parts["drive"] |= {"state": "off"}
         uart.server.close()
-        (lab.folder / "console.sock").unlink()
+        (lab.folder / "drive/console").unlink()
     seen = len(console.seen)
     console.wait_for("\n[the drive is off: ")
     assert console.leave() == 0
@@ -146,15 +146,15 @@ def test_a_second_console_names_the_first_one_and_types_nothing(lab, terminal) -
 
 
 def test_a_console_that_another_program_uses_is_refused(lab, terminal) -> None:
-    lab.replies["qmp"] = [{"label": "console", "filename": "unix:/x/console.sock,server=on"}]
+    lab.replies["qmp"] = [{"label": "console", "filename": "unix:/x/console,server=on"}]
     console = terminal()
-    console.wait_for("console.sock")
+    console.wait_for("drive/console")
     assert console.process.wait(60) == 1
     assert "in use by a program that is connected to" in " ".join(console.seen.split())
 
 
 def test_the_tools_type_on_no_uart_of_a_user() -> None:
     users = [path.name for path in (paths.TOP / "tools/essd").rglob("*.py")
-             if re.search(r"connect\([^\n]*console\.sock", path.read_text(encoding="utf-8"))]
+             if re.search(r'connect\([^\n]*"console"\)', path.read_text(encoding="utf-8"))]
     # The conformance suite has a drive of its own.
     assert sorted(users) == ["conform_control.py", "console.py"]

@@ -98,6 +98,7 @@ class GdbServer:
         self.received = b""
         self.server = socket.socket(socket.AF_UNIX)
         self.server.settimeout(10)
+        drive.gdb_socket(folder).parent.mkdir(exist_ok=True)
         self.server.bind(str(drive.gdb_socket(folder)))
         self.server.listen()
         self.thread = threading.Thread(target=self.serve)
@@ -174,6 +175,7 @@ def test_a_drive_that_may_be_halted_is_reported(
     instance = instance_in(tmp_path, monkeypatch)
     monkeypatch.setattr(debugger, "RELEASE_S", 0.1)
     with socket.socket(socket.AF_UNIX) as silent:
+        drive.gdb_socket(instance.folder).parent.mkdir(exist_ok=True)
         silent.bind(str(drive.gdb_socket(instance.folder)))
         silent.listen()
         assert debugger.run(instance, ["true"]) == 0

@@ -55,7 +55,7 @@ def test_ports_with_and_without_neighbours_are_shown(
 def talk(folder: Path, *replies: bytes) -> SimpleNamespace:
     """A fake console with these answers: one to Ctrl-C, one to the command."""
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(folder / "console.sock"))
+    listener.bind(str(folder / "console"))
     listener.listen(1)
 
     def run() -> None:

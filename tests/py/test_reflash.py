@@ -36,7 +36,7 @@ class FakeDrive(FakeSupervisor):
         self.replies |= {"power-cut": self.power_cut, "power-on": self.power_on,
                          "reset": None}
         self.mgmt = {"status": {"firmware": "0.1.0"}, "shutdown": {}}
-        Path(self.parts["drive"]["console"]).parent.mkdir(exist_ok=True)
+        Path(self.parts["drive"]["console"]).parent.mkdir(parents=True, exist_ok=True)
 
     def power_cut(self, _request: dict[str, Any] | None = None) -> None:
         self.parts["drive"] |= {"state": "off"}

@@ -46,7 +46,7 @@ def answer(command, told):
         sys.exit(1)
     elif command == "migrate-incoming":
         if os.path.exists(f"{folder}/locks"):
-            with open(f"{folder}/essd/unit/{name}.flash.lock") as lock, \\
+            with open(f"{folder}/essd/unit/{name}/flash.lock") as lock, \\
                     open(f"{folder}/locks", "a") as found:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -144,7 +144,8 @@ def test_a_drive_keeps_the_modules_of_the_snapshot_that_it_has_loaded(lab: Lab) 
     lab.instance.ask("load-all", name="one")
     lab.instance.ask("power-cut", part="drive0")
     lab.instance.ask("power-on", part="drive0")
-    started = [line for line in (lab.instance.folder / "drive0.log").read_text().splitlines()
+    log = lab.instance.folder / "drive0/process.log"
+    started = [line for line in log.read_text().splitlines()
                if line.startswith("$ ")][-1]
     assert re.findall(r"-global essd-module(\S+)", started) == [
         "1.present=off", "1.bias=71000", "1.temperature=71000", "1.voltage=71000",
@@ -175,7 +176,7 @@ def test_loading_restores_states_and_disks(lab: Lab) -> None:
     lab.instance.ask("load-all", name="one")
     assert lab.file("drive0", "media.raw").read_text() == "media of drive0"
     assert lab.running() and lab.hidden() == []
-    assert "loaded: state of drive0" in (lab.instance.folder / "drive0.log").read_text()
+    assert "loaded: state of drive0" in (lab.instance.folder / "drive0/process.log").read_text()
 
 
 def contents(lab: Lab) -> set[str]:
@@ -402,7 +403,7 @@ def test_a_fork_has_files_of_its_own(lab: Lab) -> None:
     array = paths.drive("copy", "drive1") / nand.FILE
     assert array.read_text() == "array of drive1"
     assert nand.recorded(array) == copy.config.drives["drive1"].nand
-    assert "loaded: state of drive1" in (copy.folder / "drive1.log").read_text()
+    assert "loaded: state of drive1" in (copy.folder / "drive1/process.log").read_text()
     with pytest.raises(EssdError, match="there is an instance copy already"):
         snapshots.fork("unit", "one", "copy")
 

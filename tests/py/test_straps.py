@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Strap pins: what a user writes, and what QEMU gets."""
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -51,7 +50,7 @@ def test_a_snapshot_belongs_to_a_drive_with_the_same_straps() -> None:
     assert "straps" not in snapshots.shape(config_with(0))["drives"]["drive"]
     old = asdict(config_with(0))
     del old["drives"]["drive"]["straps"]
-    assert Config.from_json(json.dumps(old)) == config_with(0)
+    assert Config.of(old) == config_with(0)
 
 
 def test_each_drive_of_a_topology_has_its_straps() -> None:

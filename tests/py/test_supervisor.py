@@ -175,7 +175,7 @@ def test_a_link_partner_keeps_its_settings_over_a_power_cut(instance: Instance) 
         port.change(instance, 1, port.Wish(partner_fec="fc"))
     instance.ask("power-on")
     wait_monitor(instance)
-    log = (instance.folder / "drive.log").read_text()
+    log = (instance.folder / "drive/process.log").read_text()
     assert re.findall(r"^/machine/(.*)$", log, re.M) == [
         "port1 partner-fec rs", "port1 partner-speed 10"] * 2
 
@@ -183,7 +183,7 @@ def test_a_link_partner_keeps_its_settings_over_a_power_cut(instance: Instance) 
 def module_options(instance: Instance) -> list[list[str]]:
     """The options about modules in the command line of each process of the drive."""
     return [re.findall(r"-global (essd-module\S+)", line)
-            for line in (instance.folder / "drive.log").read_text().splitlines()
+            for line in (instance.folder / "drive/process.log").read_text().splitlines()
             if line.startswith("$ ")]
 
 
@@ -331,7 +331,7 @@ def test_a_bound_supervisor_that_cannot_start_a_part_leaves_no_sockets(
     monkeypatch.setattr(supervisor, "start_part", fail)
     with pytest.raises(OSError, match="the part ended"):
         asyncio.run(supervisor.run())
-    assert list(tmp_path.iterdir()) == []
+    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == []
     os.close(reader)
     os.close(writer)
 

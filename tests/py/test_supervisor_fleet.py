@@ -122,7 +122,7 @@ def test_a_command_has_to_name_one_of_several_drives(fleet: Instance) -> None:
 
 
 def requests(fleet: Instance) -> list[str]:
-    text = (fleet.folder / "switch0.log").read_text()
+    text = (fleet.folder / "switch0/process.log").read_text()
     return [line.removeprefix("asked: ") for line in text.splitlines()
             if line.startswith("asked: set")]
 
@@ -176,11 +176,11 @@ def test_a_supervisor_that_is_killed_in_a_fleet_command_is_listed_for_the_rest(
 
 
 def test_each_drive_has_files_of_its_own(fleet: Instance) -> None:
-    command = (fleet.folder / "drive1.log").read_text().splitlines()[0]
+    command = (fleet.folder / "drive1/process.log").read_text().splitlines()[0]
     for name in ("console", "mgmt", "trace", "gdb"):
-        assert f"path={fleet.folder}/drive1.{name}.sock" in command
-    assert f"logfile={fleet.folder}/drive1.console" in command
-    assert fleet.of("drive1").file("console.sock").name == "drive1.console.sock"
+        assert f"path={fleet.folder}/drive1/{name}" in command
+    assert f"logfile={fleet.folder}/drive1/console.log" in command
+    assert fleet.of("drive1").file("console") == fleet.folder / "drive1/console"
 
 
 def test_an_answer_that_is_not_read_is_not_taken_for_that_of_the_next_request(

@@ -224,7 +224,7 @@ def test_a_drive_of_a_topology_has_a_folder_of_its_own(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESSD_DATA", str(tmp_path))
     assert setup.flash_path("x") == tmp_path / "x/flash.img"
-    assert setup.flash_path("x", "drive3") == tmp_path / "x/drive3/flash.img"
+    assert setup.flash_path("x", "drive3") == tmp_path / "x/drives/drive3/flash.img"
     for part in ("drive10", "drive9"):
         setup.flash_path("x", part).parent.mkdir(parents=True)
         setup.flash_path("x", part).write_bytes(b"")

@@ -103,7 +103,7 @@ class Machine:
 
     def wait_ready(self, boots: int = 1) -> tuple[int, int]:
         """Wait for the mount of the last start; earlier ones are on the console, too."""
-        console = self.instance.file("drive.console")
+        console = self.instance.file("console.log")
         deadline = time.monotonic() + READY_S
         while len(found := ready_lines(console)) < boots:
             self.instance.check()
@@ -133,7 +133,7 @@ class Machine:
                 assert process.stdout is not None
                 if not process.stdout.readline():   # It prints a line when it is connected.
                     raise EssdError("the initiator got no connection; see "
-                                    f"{self.instance.file('drive.console')}")
+                                    f"{self.instance.file('console.log')}")
                 time.sleep(CUT_S)
                 if process.poll() is not None:
                     raise EssdError("the initiator has ended before the power cut")

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from . import claims, cpu, interrupts, prepare, setup, show
 from .bench_report import Result
-from .config import Config
+from .config import Config, console_log, part_file, process_log
 from .drive import drive_command
 from .errors import LOOK_UP_S, EssdError
 from .setup import Wish
@@ -103,7 +103,7 @@ class Bench:
             process.kill()
             process.communicate(timeout=LOOK_UP_S)
             raise EssdError("the initiator got no connection or no answer within "
-                            f"{timeout_s:.0f} s; see {self.folder}/drive.console"
+                            f"{timeout_s:.0f} s; see {console_log(self.folder, 'drive')}"
                             ) from None
         except interrupts.INTERRUPTS:
             process.kill()
@@ -111,7 +111,7 @@ class Bench:
         if process.returncode != 0:
             last = (errors.strip() or output.strip()).splitlines()[-1:]
             raise EssdError(f"the initiator failed: {''.join(last)}; see "
-                            f"{self.folder}/drive.console")
+                            f"{console_log(self.folder, 'drive')}")
         return json.loads(output)
 
     def load(self, workload: str, seconds: float, silent: int,
@@ -122,7 +122,8 @@ class Bench:
     @contextlib.contextmanager
     def drive(self) -> Iterator["subprocess.Popen[bytes]"]:
         """Run the drive's QEMU; end it in any case."""
-        with open(self.folder / "drive.log", "w", encoding="utf-8") as log:
+        part_file(self.folder, "drive", "").mkdir(exist_ok=True)
+        with open(process_log(self.folder, "drive"), "w", encoding="utf-8") as log:
             process = subprocess.Popen(drive_command(self.config, self.folder),
                                        stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=log)

@@ -6,6 +6,7 @@ instance that the message is about.
 """
 
 import difflib
+import os
 import re
 import socket
 from collections.abc import Iterable
@@ -16,8 +17,9 @@ from .errors import EssdError
 DEFAULT = "default"
 PROGRAM = "essd" if paths.IS_INSTALLED else "./essd"
 NAME = re.compile(r"[A-Za-z0-9_-]+")
-SOCKET_MAX = 107        # characters of a UNIX socket's path
-LONGEST_SOCKET = "drive-user.qmp"
+SOCKET_MAX = 107        # bytes of a UNIX socket's path
+LONGEST_SOCKET = "console"          # of a drive or a switch
+SSH_DRAFT = "ssh.0123456789abcdef"  # as ssh names its socket until it listens
 
 
 def hint(name: str, command: str, *rest: str) -> str:
@@ -83,12 +85,25 @@ def check_letters(name: str) -> str:
 def check_name(name: str) -> str:
     """Return `name` if an instance can have it; EssdError says what is wrong with it."""
     check_letters(name)
-    most = SOCKET_MAX - len(str(paths.instance("") / LONGEST_SOCKET)) - 1
+    most = SOCKET_MAX - len(os.fsencode(paths.instance("") / "drive" / LONGEST_SOCKET)) - 1
     if len(name) > most:
         raise EssdError(f"--name {name}: has {len(name)} characters; at most {most} are "
                         f"possible, because the paths of its sockets in {paths.runtime()} "
                         "are limited")
     return name
+
+
+def check_sockets(name: str, guests: Iterable[str], others: Iterable[str]) -> None:
+    """EssdError if the path of a socket of one of these parts would be too long."""
+    longest = max((*(f"{part}/{SSH_DRAFT}" for part in guests),
+                   *(f"{part}/{LONGEST_SOCKET}" for part in others)), key=len, default="")
+    path = paths.instance(name) / longest
+    size = len(os.fsencode(path))
+    if size > SOCKET_MAX:
+        raise EssdError(f"--name {name}: the path {path} of a socket has {size} characters, "
+                        f"and at most {SOCKET_MAX} are possible: choose a shorter --name or "
+                        f"a shorter name than {longest.partition('/')[0]}, or set "
+                        "XDG_RUNTIME_DIR to a folder with a shorter path")
 
 
 def answers(name: str) -> bool:
@@ -110,7 +125,7 @@ def running() -> list[str]:
 def kept() -> list[str]:
     """Names of the instances that have drives, running or not, sorted."""
     return sorted({path.relative_to(paths.drives()).parts[0]
-                   for pattern in ("*/flash.img", "*/*/flash.img")
+                   for pattern in ("*/flash.img", "*/*/flash.img", "*/drives/*/flash.img")
                    for path in paths.drives().glob(pattern)})
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 SERVICE = 4420
+# Of an instance's folder and its config.json.  Since 2, each part has a folder.
+VERSION = 2
 DEFAULT_PORTS = ("10.0.0.10/24", "10.0.1.10/24")
 PEER_PORT = "10.0.2.10/24"
 
@@ -28,8 +30,37 @@ def host_address(target: str) -> str:
 
 
 def part_file(folder: Path, part: str, name: str) -> Path:
-    """A file of one part; those of the part "drive" have no prefix."""
-    return folder / (name if part == "drive" else f"{part}.{name}")
+    """A file of one part, in the part's own folder in the instance's folder.
+
+    No part's name has a dot, and all files of the instance itself have one, so that no
+    name makes two things share a file.
+    """
+    return folder / part / name
+
+
+def console_log(folder: Path, part: str) -> Path:
+    """What a part has written to its console."""
+    return part_file(folder, part, "console.log")
+
+
+def process_log(folder: Path, part: str) -> Path:
+    """The command line of a part's process, and what the process has said itself."""
+    return part_file(folder, part, "process.log")
+
+
+def monitor_socket(folder: Path, part: str) -> Path:
+    """The QMP monitor that the supervisor uses."""
+    return part_file(folder, part, "qmp")
+
+
+def user_socket(folder: Path, part: str) -> Path:
+    """The QMP monitor that is for the user."""
+    return part_file(folder, part, "qmp-user")
+
+
+def ssh_socket(folder: Path, part: str) -> Path:
+    """The ssh connection to a guest that the supervisor keeps open."""
+    return part_file(folder, part, "ssh")
 
 
 def flash_lock(folder: Path, part: str = "drive") -> Path:
@@ -209,11 +240,20 @@ class Config:
     capture_bytes: int = 0  # size at which a capture begins a new file; 0: no limit
 
     def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self), indent=2)
+        return json.dumps({"version": VERSION, **dataclasses.asdict(self)}, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> "Config":
+        """Read what to_json() has written; ValueError if another version of essd wrote it."""
         data: dict[str, Any] = json.loads(text)
+        if data.pop("version", 1) != VERSION:
+            raise ValueError("another version of essd has written this configuration")
+        return cls.of(data)
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Config":
+        """The configuration with these members, as dataclasses.asdict() returns them."""
+        data = dict(data)
         data["links"] = [Link(**x) for x in data["links"]]
         for name, kind in (("drives", Drive), ("hosts", Host), ("switches", Switch)):
             data[name] = {part: kind(**x) for part, x in data[name].items()}

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from . import (conform_drives, conform_names, conform_report, conform_screen, evidence, flash,
                interrupts, paths, prepare, setup, show)
+from .config import process_log
 from .conform_control import Control, EmulatedDrive, wait_listening
 from .conform_results import Results, ResultsError
 from .errors import LOOK_UP_S, EssdError
@@ -173,7 +174,7 @@ def emulated(has_nand: bool = True) -> Iterator[Stand]:
             yield Stand("qemu", words, config.drive.qemu, drive.describe(), complaints,
                         restarts=lambda: evidence.restarts(instance).get(instance.drive, []),
                         counted=drive.counted,
-                        logs=[drive.console_log, instance.folder / "drive.log",
+                        logs=[drive.console_log, process_log(instance.folder, "drive"),
                               instance.folder / "supervisor.log"])
     finally:
         with interrupts.ignored():

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from . import drive as drive_module
 from . import mgmt
-from .config import Config
+from .config import Config, console_log, part_file, process_log
 from .console import FORGET, PROMPT, find_answer
 from .errors import EssdError
 from .flash import FlashImage
@@ -180,7 +180,7 @@ def wait_listening(instance: Instance, paths: list[Path], timeout_s: float = 30)
         instance.check()
         if time.monotonic() > deadline:
             raise EssdError(f"the drive's QEMU did not start within {timeout_s:.0f} s; see "
-                            f"{instance.folder}/drive.log")
+                            f"{process_log(instance.folder, 'drive')}")
         time.sleep(0.02)
 
 
@@ -204,7 +204,7 @@ class EmulatedDrive:
         self.instance = instance
         self.config = config
         self.flash = Path(config.drive.flash)
-        self.console_log = instance.folder / "drive.console"
+        self.console_log = console_log(instance.folder, "drive")
         self.reported = 0       # bytes of the log that log() has returned before
 
     @property
@@ -271,7 +271,7 @@ class EmulatedDrive:
     def console(self, text: str) -> str:
         with socket.socket(socket.AF_UNIX) as uart:
             uart.settimeout(NUDGE_S)
-            uart.connect(str(self.instance.folder / "console.sock"))
+            uart.connect(str(part_file(self.instance.folder, "drive", "console")))
             self.wait_prompt(uart)
             uart.sendall(text.encode() + b"\r")
             heard = ""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import interrupts, prepare, setup, show
+from .config import console_log
 from .errors import EssdError
 from .instance import Instance
 from .setup import Wish
@@ -55,7 +56,7 @@ class NvmetPeer:
 
     @property
     def console_log(self) -> Path:
-        return self.instance.folder / "peer.console"
+        return console_log(self.instance.folder, "peer")
 
     def run(self, command: str) -> str:
         """Run one command in the guest; return its output."""

@@ -58,7 +58,7 @@ def dial(instance: Instance) -> socket.socket | None:
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(str(instance.file("console.sock")))
+            connection.connect(str(instance.file("console")))
             return connection
         except OSError:
             connection.close()
@@ -69,7 +69,7 @@ def dial(instance: Instance) -> socket.socket | None:
 
 def log(instance: Instance) -> bytes:
     with contextlib.suppress(OSError):
-        return (instance.folder / f"{instance.drive}.console").read_bytes()
+        return instance.file("console.log").read_bytes()
     return b""
 
 
@@ -116,7 +116,7 @@ def hold(instance: Instance) -> IO[str]:
     if is_connected(instance):
         file.close()
         raise EssdError(f"the console of {instance.the_drive} is in use by a program that "
-                        f"is connected to {instance.file('console.sock')}")
+                        f"is connected to {instance.file('console')}")
     terminal = os.ttyname(sys.stdin.fileno()) if sys.stdin.isatty() else "no terminal"
     file.truncate(0)
     file.write(f"essd console, process {os.getpid()} on {terminal}\n")
@@ -179,7 +179,7 @@ def connect(instance: Instance, keyboard: int, screen: int) -> socket.socket | N
         said = words
         connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(str(instance.file("console.sock")))
+            connection.connect(str(instance.file("console")))
             return connection
         except OSError:
             connection.close()

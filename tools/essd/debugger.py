@@ -27,7 +27,7 @@ DETACHED = b"$OK#9a"
 
 def running_build_id(instance: Instance) -> str | None:
     """Return the build ID of the firmware in the drive's DRAM; None before it is loaded."""
-    path = instance.folder / "gdb.dram"
+    path = instance.file("gdb.dram")
     try:
         instance.ask("qmp", part=instance.drive, execute="pmemsave", arguments={
             "val": image.LOAD_ADDR, "size": IMAGE_BYTES, "filename": str(path)})

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from . import (interrupts, nand_steps, setup, show, steps, subsystem_steps, topology_setup,
                topology_yaml)
-from .config import Config
+from .config import Config, console_log
 from .errors import EssdError
 from .instance import Instance, Result
 from .setup import Wish
@@ -98,7 +98,7 @@ def two_hosts(name: str) -> Config:
 
 
 def show_boot_log(instance: Instance) -> None:
-    log = instance.folder / "drive.console"
+    log = console_log(instance.folder, "drive")
     if log.exists():
         show.line("the drive's UART:", "cyan")
         for line in show.trim(log.read_text(errors="replace"), 30):

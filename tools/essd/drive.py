@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import i2c_devices, outside
-from .config import Config, Drive, Nand, part_file
+from .config import Config, Drive, Nand, console_log, part_file
 from .vm import dump_options, option, qmp_options, sandbox_options
 
 CABLE_LOOK_MS = 100
@@ -64,7 +64,7 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
     ports = config.ports_of(part)
 
     def socket(name: str) -> str:
-        return option(part_file(folder, part, f"{name}.sock"))
+        return option(part_file(folder, part, name))
 
     command = [
         drive.qemu, "-nodefaults", "-no-user-config", "-display", "none",
@@ -83,7 +83,7 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
         *i2c_devices.qemu_options(drive.devices),
         # The log is appended to, so that it survives a power cycle.
         "-chardev", f"socket,id=console,path={socket('console')},server=on,"
-        f"wait=off,logfile={folder}/{part}.console,logappend=on",
+        f"wait=off,logfile={option(console_log(folder, part))},logappend=on",
         # For tools: docs/hardware/mgmt.md.  One client each, the supervisor.
         *(word for name in ("mgmt", "trace") for word in (
             "-chardev", f"socket,id={name},path={socket(name)},server=on,wait=off")),
@@ -104,7 +104,7 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
         role = "server=on" if link.listens(part) else (
             f"server=off,reconnect-ms={CABLE_LOOK_MS}")
         command += ["-netdev", f"stream,id=port{number},addr.type=unix,"
-                    f"addr.path={link.socket(folder)},{role}"]
+                    f"addr.path={option(link.socket(folder))},{role}"]
     for link in config.captures(part):
         port = next(n for n, there in ports.items() if there is link)
         command += dump_options(link, f"port{port}", folder)
@@ -113,7 +113,7 @@ def drive_command(config: Config, folder: Path, part: str = "drive",
 
 def gdb_socket(folder: Path, part: str = "drive") -> Path:
     """Where QEMU's gdb server listens; only the user can open the folder."""
-    return part_file(folder, part, "gdb.sock")
+    return part_file(folder, part, "gdb")
 
 
 def loading(state: Path) -> list[str]:
@@ -186,7 +186,7 @@ def module_options(modules: Mapping[int, Mapping[str, object]]) -> list[str]:
 
 def bmc_socket(folder: Path, part: str = "drive") -> Path:
     """Where a program puts itself on the BMC's I2C bus."""
-    return part_file(folder, part, "bmc.sock")
+    return part_file(folder, part, "bmc")
 
 
 def cable_command(port: int, plugged: bool) -> tuple[str, dict[str, Any]]:

@@ -135,7 +135,7 @@ class Target:
         return result.output
 
     def console(self) -> str:
-        path = self.job.instance.folder / f"{self.job.instance.drive}.console"
+        path = self.job.instance.file("console.log")
         return path.read_text(errors="replace") if path.exists() else ""
 
     def revision(self) -> str:

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from . import chosen, claims, paths
-from .config import Config, flash_lock, part_file
+from .config import Config, console_log, flash_lock, part_file, ssh_socket
 from .errors import EssdError
 from .process import start_time
 
@@ -284,7 +284,7 @@ class Instance:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process["pid"], signal.SIGKILL)
         (self.folder / "state.json").unlink(missing_ok=True)
-        for path in self.folder.iterdir():
+        for path in self.folder.rglob("*"):
             if path.is_socket():
                 path.unlink(missing_ok=True)
         return bool(ours)
@@ -320,7 +320,7 @@ class Instance:
             self.check()
             if time.monotonic() > deadline:
                 raise EssdError(f"the guest {part} was not ready within {timeout_s:.0f} s; "
-                                f"see {self.folder}/{part}.console")
+                                f"see {console_log(self.folder, part)}")
             time.sleep(0.1)
 
     # Guests
@@ -336,7 +336,7 @@ class Instance:
             raise EssdError(f"the guest {part} is not running: its state is "
                             f"{status['state']} {status['why']}".strip())
         guest = Guest(Path(self.config.guest_of(part)))
-        return ["ssh", *ssh_options(guest, self.folder / f"{part}.ssh"),
+        return ["ssh", *ssh_options(guest, ssh_socket(self.folder, part)),
                 *(["-t"] if tty else []), "-p", str(status["ssh_port"]),
                 "root@127.0.0.1"]
 
@@ -352,14 +352,14 @@ class Instance:
         except subprocess.TimeoutExpired:
             self.check()
             raise EssdError(f"in {part}: {line}: did not end within "
-                            f"{timeout_s:.0f} s; see {self.folder}/{part}.console"
+                            f"{timeout_s:.0f} s; see {console_log(self.folder, part)}"
                             ) from None
         output = done.stdout.decode(errors="replace")
         if check and done.returncode != 0:
             self.check()
             last = output.strip().splitlines()[-1:] or ["no output"]
             raise EssdError(f"in {part}: {line}: status {done.returncode}: "
-                            f"{last[0]}; see {self.folder}/{part}.console")
+                            f"{last[0]}; see {console_log(self.folder, part)}")
         return Result(line, done.returncode, output, part)
 
     def put(self, file: Path, target: str, part: str = "host") -> None:

@@ -63,7 +63,7 @@ def running_facts(instance: Instance) -> dict[str, Any]:
                    "socket": str(link.socket(instance.folder))}
                   for part in config.targets()
                   for number, link in config.ports_of(part).items()],
-        "sockets": sorted(str(path) for path in instance.folder.iterdir()
+        "sockets": sorted(str(path) for path in instance.folder.rglob("*")
                           if path.is_socket()),
         "uptime_s": uptime_s(instance.folder)}
 

@@ -21,6 +21,7 @@ from qemu.qmp import EventListener, Message, QMPClient
 from qemu.qmp.error import QMPError
 
 from . import capture_rotation, outside, resident
+from .config import console_log, monitor_socket, process_log, user_socket
 from .drive import POWER_FAIL, drive_command, module_options
 from .switch import (SWITCH_ANSWER_MAX, SWITCH_ANSWER_S, SWITCH_LINE_MAX, switch_command,
                      switch_control)
@@ -136,12 +137,12 @@ class Part:
 
     @property
     def log(self) -> Path:
-        return self.folder / f"{self.name}.log"
+        return process_log(self.folder, self.name)
 
     async def start(self, *more: str) -> None:
         """Start the process; `more` are additional options."""
-        for path in (self.folder / f"{self.name}.qmp",
-                     self.folder / f"{self.name}-user.qmp"):
+        for path in (monitor_socket(self.folder, self.name),
+                     user_socket(self.folder, self.name)):
             path.unlink(missing_ok=True)
         if self.kind != "switch":       # A switch keeps its captures itself.
             self.keep_captures()
@@ -172,7 +173,7 @@ class Part:
         await self.connect_qmp()
 
     async def connect_qmp(self) -> None:
-        path = self.folder / f"{self.name}.qmp"
+        path = monitor_socket(self.folder, self.name)
         process = self.process
         while process is not None and process.returncode is None:
             client = QMPClient(f"{self.supervisor.config.name}-{self.name}")
@@ -249,7 +250,7 @@ class Part:
 
         Such a restart is no fault.  After the line, the boot ROM may have begun.
         """
-        console = self.folder / f"{self.name}.console"
+        console = console_log(self.folder, self.name)
         with contextlib.suppress(OSError):
             lines = console.read_text(errors="replace")[-4000:].splitlines()
             last = max((n for n, line in enumerate(lines) if UPDATE_LINE in line),
@@ -260,7 +261,7 @@ class Part:
 
     def last_words(self) -> str:
         """The log line that names the cause of a crash, or ""."""
-        console = self.folder / f"{self.name}.console"
+        console = console_log(self.folder, self.name)
         with contextlib.suppress(OSError):
             text = console.read_text(errors="replace")[-20000:]
             found = re.findall(r"(?:Kernel panic|WARNING:|BUG:|ASSERT|"
@@ -390,7 +391,7 @@ class Part:
                 "pid": self.process.pid if self.process else None,
                 "log": str(self.log),
                 "console": str(self.log if self.kind == "switch" else
-                               self.folder / f"{self.name}.console"),
+                               console_log(self.folder, self.name)),
                 "restarts": self.restarts, "saved": self.saved is not None,
                 "halted": self.halted,
                 **({"ssh_port": self.ssh_port} if self.ssh_port else {})}

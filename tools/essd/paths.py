@@ -84,15 +84,24 @@ def drives() -> Path:
 
 
 def drive(instance: str, part: str = "drive") -> Path:
-    """Folder of one drive.  The drives of a topology are in the instance's folder."""
-    return drives() / instance if part == "drive" else drives() / instance / part
+    """Folder of one drive.
+
+    The drive "drive" has the instance's folder.  Those with other names are in the folder
+    drives in it, so that no name is that of something else there, such as the snapshots.
+    """
+    if part == "drive":
+        return drives() / instance
+    before = drives() / instance / part     # where essd 0.1 to 0.3 created it
+    return before if (before / "flash.img").exists() else drives() / instance / "drives" / part
 
 
 def kept_drives(instance: str) -> list[str]:
     """Names of an instance's drives that have a flash file, sorted by number."""
-    if (drives() / instance / "flash.img").exists():
-        return ["drive"]
-    names = [path.parent.name for path in (drives() / instance).glob("*/flash.img")]
+    folder = drives() / instance
+    names = [path.parent.name for pattern in ("*/flash.img", "drives/*/flash.img")
+             for path in folder.glob(pattern)]
+    if (folder / "flash.img").exists():
+        names.append("drive")
     return sorted(names, key=lambda name: [int(word) if word.isdigit() else word
                                            for word in re.split(r"(\d+)", name)])
 

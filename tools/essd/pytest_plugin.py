@@ -14,6 +14,7 @@ import pytest
 
 import essd
 
+from .config import console_log
 from .errors import EssdError
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
                     f"{rule['name']}: {rule['rule']}: {'on' if rule['on'] else 'off'}, "
                     f"matched {rule['matched']}, fired {rule['fired']}" for rule in rules))
         for part in (*config.targets(), *config.hosts):
-            lines = last_lines(instance.folder / f"{part}.console", LINES)
+            lines = last_lines(console_log(instance.folder, part), LINES)
             what = "UART" if part in config.drives else "console"
             if lines:
                 yield f"essd {name}: last lines of the {what} of {part}", "\n".join(lines)

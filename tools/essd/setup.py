@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (boot_key, claims, disk_swap, files, flash, i2c_devices, interrupts, media, nand,
-               outside, paths, prepare, settings, show, straps)
+from . import (boot_key, chosen, claims, disk_swap, files, flash, i2c_devices, interrupts, media,
+               nand, outside, paths, prepare, settings, show, straps)
 from .config import (DEFAULT_PORTS, PEER_PORT, BootKey, Config, Drive, End, Host, Link, Nand, Peer,
                      Switch)
 from .errors import EssdError
@@ -303,6 +303,12 @@ def new_nand(path: Path, wish: Wish, asked: nand.Wanted) -> Nand | None:
     return nand.create(path, asked, *sizes)
 
 
+def check_sockets(wish: Wish) -> None:
+    """EssdError if sockets of the instance would have too long paths."""
+    chosen.check_sockets(wish.name, ["host"] if wish.host else [],
+                         [wish.part] if wish.target == "drive" else [])
+
+
 def check_new(wish: Wish) -> None:
     """EssdError if a new drive cannot have what is asked for: its size, its array, the
     devices on its I2C buses."""
@@ -378,6 +384,7 @@ def forget(name: str) -> None:
 def forget_for(wish: Wish) -> None:
     """Delete a drive, unless no new one can be made as asked for."""
     check_new(wish)
+    check_sockets(wish)
     forget(wish.name)
 
 
@@ -440,6 +447,7 @@ def configured(wish: Wish) -> Config:
         if is_given and not with_drive:
             raise EssdError(f"{option} is for a drive, not for --target {wish.target}")
     i2c_devices.check(wish.devices, level)
+    check_sockets(wish)
     # The drive's files are checked before a build that takes minutes.
     key = drive_boot_key(wish) if with_drive else None
     array = drive_nand(wish) if with_drive else None

@@ -170,7 +170,7 @@ def forked(of: Path, facts: dict[str, Any], name: str, new: str) -> Instance:
     instance = Instance(new)
     if instance.is_running or (paths.drives() / new).exists():
         raise EssdError(ALREADY.format(new))
-    config = Config.from_json(json.dumps(facts["config"]))
+    config = Config.of(facts["config"])
     check(config, name, facts)
     config.name = new
     config.snapshot = str(of)

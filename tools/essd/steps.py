@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from .config import SERVICE, Config
+from .config import SERVICE, Config, console_log
 from .errors import EssdError
 from .instance import Instance, Result
 
@@ -134,14 +134,14 @@ def wait_target(job: Job, timeout_s: float = BOOT_TIMEOUT_S) -> float:
             if time.monotonic() - start > timeout_s:
                 raise EssdError(f"{address} did not answer a ping within "
                                 f"{timeout_s:.0f} s; see "
-                                f"{job.instance.folder}/{job.target}.console")
+                                f"{console_log(job.instance.folder, job.target)}")
     while job.result(f"nvme discover -t rdma -a {job.addresses[0]} -s {SERVICE}",
                      check=False).status != 0:
         job.instance.check()
         if time.monotonic() - start > timeout_s:
             raise EssdError(f"no NVMe-oF service answered on {job.addresses[0]} within "
                             f"{timeout_s:.0f} s; see "
-                            f"{job.instance.folder}/{job.target}.console")
+                            f"{console_log(job.instance.folder, job.target)}")
         time.sleep(0.2)
     return time.monotonic() - start
 

@@ -25,7 +25,7 @@ from qemu.qmp.error import QMPError
 from . import chosen, claims, in_use, paths, snapshot_keeper
 from .cable_keeper import CableKeeper
 from .channel import Messages, Trace
-from .config import Config, flash_lock, part_file
+from .config import Config, console_log, flash_lock, part_file, ssh_socket
 from .control import Control
 from .drive import (MODULE_PROPERTIES, halt_event, loading, module_get, module_set,
                     port_link_event, port_set, restart_event)
@@ -56,10 +56,10 @@ class Supervisor:
         self.parts: dict[str, Part] = {}
         self.resident = Resident()
         self.cables = CableKeeper(self)
-        self.messages = {name: Messages(part_file(folder, name, "mgmt.sock"))
+        self.messages = {name: Messages(part_file(folder, name, "mgmt"))
                          for name in config.drives}
         self.configuring = {name: asyncio.Lock() for name in config.drives}
-        self.traces = {name: Trace(part_file(folder, name, "trace.sock"))
+        self.traces = {name: Trace(part_file(folder, name, "trace"))
                        for name in config.drives}
         # For each drive, what was changed of the modules in its ports.  The next process
         # of the drive has the same modules.
@@ -74,6 +74,8 @@ class Supervisor:
             self.parts[name] = SwitchPart(self, name)
         for name in (*config.hosts, *config.drives, *(["peer"] if config.peer else [])):
             self.parts[name] = Part(self, name)
+        for name in self.parts:
+            part_file(folder, name, "").mkdir(mode=0o700, exist_ok=True)
         self.faults = {name: self.new_keeper(name) for name in config.drives}
 
     def tell(self, kind: str, **facts: Any) -> None:
@@ -136,7 +138,7 @@ class Supervisor:
 
     async def follow_guest(self, part: Part) -> None:
         """Wait until the guest is up, then keep one ssh connection open."""
-        console = self.folder / f"{part.name}.console"
+        console = console_log(self.folder, part.name)
         process = part.process
         while part.process is process and process is not None and not part.is_resumed:
             with contextlib.suppress(OSError):
@@ -148,7 +150,7 @@ class Supervisor:
         match = re.search(r"TCP\[HOST_FORWARD\]\s+\d+\s+\S+\s+(\d+)", str(reply))
         if match:
             part.ssh_port = int(match[1])
-        control = self.folder / f"{part.name}.ssh"
+        control = ssh_socket(self.folder, part.name)
         guest = Guest(Path(self.config.guest_of(part.name)))
         while part.process is process:
             control.unlink(missing_ok=True)
@@ -363,7 +365,7 @@ class Supervisor:
         """Write a drive's state to a file and end its process."""
         part = self.running_drive(request)
         self.check_flash_free(part)
-        path = self.folder / f"{part.name}.state"
+        path = part_file(self.folder, part.name, "saved.state")
         path.unlink(missing_ok=True)
         part.is_saving = True
         try:
@@ -587,7 +589,7 @@ class Supervisor:
     def remove_sockets(self) -> None:
         (self.folder / "control.sock").unlink(missing_ok=True)
         if self.bond is not None and self.folder.is_dir():  # Nobody else removes these.
-            for path in self.folder.iterdir():
+            for path in self.folder.rglob("*"):
                 if path.is_socket():
                     path.unlink(missing_ok=True)
             (self.folder / "state.json").unlink(missing_ok=True)

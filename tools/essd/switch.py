@@ -11,7 +11,7 @@ SWITCH_ANSWER_S = 30.0
 
 
 def switch_control(folder: Path, part: str) -> Path:
-    return part_file(folder, part, "control.sock")
+    return part_file(folder, part, "control")
 
 
 def switch_command(config: Config, part: str, folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from . import (claims, i2c_devices, interrupts, outside, prepare, settings_cmd, setup, show,
+from . import (chosen, claims, i2c_devices, interrupts, outside, prepare, settings_cmd, setup, show,
                straps)
 from .config import Config, Drive, End, Host, Link, Nand, Switch
 from .errors import EssdError, Mistakes
@@ -74,9 +74,15 @@ def arrays_of(topology: Topology, asked: dict[str, Wish]) -> dict[str, Nand | No
     return of_each(topology, asked, setup.drive_nand)
 
 
+def check_sockets(topology: Topology, name: str) -> None:
+    """EssdError if a part's sockets would have too long paths."""
+    chosen.check_sockets(name, topology.hosts, [*topology.drives, *topology.switches])
+
+
 def forget_for(topology: Topology, name: str) -> None:
     """Delete the drives of an instance, unless no new ones can be made as asked for."""
     of_each(topology, wishes(topology, name), setup.check_new)
+    check_sockets(topology, name)
     setup.forget(name)
 
 
@@ -204,6 +210,7 @@ def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) 
     cables = links(topology, settings, capture)
     check_outside(topology)
     check_devices(asked)
+    check_sockets(topology, name)
     arrays = arrays_of(topology, asked)
     files = {part: setup.drive_media(wish, arrays[part] is not None)
              for part, wish in asked.items()}

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from . import paths
-from .config import Config, Host, Link, Peer
+from .config import Config, Host, Link, Peer, console_log, monitor_socket, user_socket
 from .errors import LOOK_UP_S
 from .guest_build import Guest
 
@@ -41,10 +41,10 @@ def option(value: object) -> str:
 def qmp_options(folder: Path, part: str) -> list[str]:
     """Options for two QMP monitors, one for the supervisor and one for the user."""
     options = []
-    for name in (part, f"{part}-user"):
-        options += ["-chardev", f"socket,id=qmp-{name},server=on,wait=off,"
-                    f"path={folder / name}.qmp",
-                    "-mon", f"chardev=qmp-{name},mode=control"]
+    for name, path in (("qmp", monitor_socket(folder, part)),
+                       ("qmp-user", user_socket(folder, part))):
+        options += ["-chardev", f"socket,id={name},server=on,wait=off,path={option(path)}",
+                    "-mon", f"chardev={name},mode=control"]
     return options
 
 
@@ -98,7 +98,7 @@ def card(address: str, link: Link, folder: Path, part: str) -> list[str]:
     mtu = link.card_mtu(part != "peer")
     options = [
         "-netdev", f"stream,id=cable{number},server={mode},addr.type=unix,"
-        f"addr.path={link.socket(folder)}",
+        f"addr.path={option(link.socket(folder))}",
         "-device", f"virtio-net-pci,id=port{number},netdev=cable{number},romfile=,"
         f"mac={address},host_mtu={mtu},{PLAIN_FRAMES},"
         "rx_queue_size=1024,speed=25000,duplex=full"]
@@ -139,7 +139,7 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
     what: Host | Peer | None = config.peer if part == "peer" else config.hosts[part]
     assert what is not None
     command = machine(guest, config.accel, what.memory_mib, what.cpus)
-    command += ["-uuid", what.uuid, "-serial", f"file:{folder}/{part}.console",
+    command += ["-uuid", what.uuid, "-serial", f"file:{console_log(folder, part)}",
                 "-drive", "if=none,id=root,driver=raw,readonly=on,file.driver=file,"
                 f"file.locking=off,file.filename={option(guest.root)}",
                 "-device", "virtio-blk-pci,drive=root",

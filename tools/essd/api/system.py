@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import chosen, claims, interrupts, mgmt, paths, process, setup, show, steps
-from ..config import Config
+from ..config import Config, console_log
 from ..errors import EssdError
 from ..instance import Instance
 from ..temporary import Temporary
@@ -81,7 +81,7 @@ class System:
 
     def last_lines(self) -> dict[str, list[str]]:
         """The last lines of every drive's and host's console, by the part's name."""
-        return {name: last_lines(self.folder / f"{name}.console")
+        return {name: last_lines(console_log(self.folder, name))
                 for name in self.instance.config.parts()
                 if name not in self.instance.config.switches}
 
@@ -235,7 +235,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
 
 
 def _add_note(error: BaseException, folder: Path, part: str) -> None:
-    lines = last_lines(folder / f"{part}.console")
+    lines = last_lines(console_log(folder, part))
     if lines:
         error.add_note("\n".join([f"last lines of {part}'s console:", *lines]))
 

@@ -238,7 +238,8 @@ def list_instances(as_json: AsJson = False) -> None:
     """List all instances and drives, also those that are stopped."""
     from ... import instances
     show.listing([instances.facts(name) for name in chosen.known()], as_json,
-                 instances.table, "there is no drive yet: create one with "
+                 instances.table,
+                 "there is no drive yet: create one with "
                  f"{chosen.hint(chosen.DEFAULT, 'up')}")
 
 
