@@ -12,7 +12,6 @@ import json
 import os
 import select
 import signal
-import socket
 import stat
 import struct
 import sys
@@ -31,6 +30,7 @@ HEADER = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65536, 1)
 PACKET = struct.Struct("<IIII")     # seconds, microseconds, bytes kept, bytes
 CHUNK = 1 << 20
 LOOK_MS = 20
+STARTED_S = 60.0        # time limit of the supervisor's answer
 FLUSH_S = 2.0           # how long a slow reader gets for the rest at the end
 SECONDS_MAX = 1e8       # setitimer() takes about this much
 KEEP_SIZE_AND_PUNCH = 1 | 2     # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
@@ -131,14 +131,14 @@ class Client:
     """The connection to the supervisor, and what it has said."""
 
     def __init__(self, instance: Instance, port: int) -> None:
-        self.connection = socket.socket(socket.AF_UNIX)
         try:
-            self.connection.connect(str(instance.folder / "control.sock"))
+            self.connection = instance.connect()
         except OSError:
             raise EssdError(instance.not_running()) from None
         self.text = b""
         request = {"command": "capture", "part": instance.drive, "port": port}
         self.send(json.dumps(request).encode())
+        instance.wait_answer(self.connection, time.monotonic() + STARTED_S)
         reply = json.loads(self.wait_line() or b"{}")
         if "return" not in reply:
             self.connection.close()

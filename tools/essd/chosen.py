@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 import socket
+import struct
 from collections.abc import Iterable
 
 from . import claims, paths
@@ -19,6 +20,7 @@ PROGRAM = "essd" if paths.IS_INSTALLED else "./essd"
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 SOCKET_MAX = 107        # bytes of a UNIX socket's path
 LONGEST_SOCKET = "console"          # of a drive or a switch
+CONNECT_S = 2           # time limit for a connection to a supervisor
 SSH_DRAFT = "ssh.0123456789abcdef"  # as ssh names its socket until it listens
 
 
@@ -106,11 +108,22 @@ def check_sockets(name: str, guests: Iterable[str], others: Iterable[str]) -> No
                         "XDG_RUNTIME_DIR to a folder with a shorter path")
 
 
+def control_socket() -> socket.socket:
+    """A socket with which connect() to a supervisor that accepts nobody ends, too: with
+    BlockingIOError."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO,
+                          struct.pack("ll", CONNECT_S, 0))
+    return connection
+
+
 def answers(name: str) -> bool:
     """Whether the supervisor of this instance accepts connections."""
-    with socket.socket(socket.AF_UNIX) as connection:
+    with control_socket() as connection:
         try:
             connection.connect(str(claims.folder(name) / "control.sock"))
+        except BlockingIOError:         # So many others wait for it.
+            return True
         except OSError:
             return False
     return True

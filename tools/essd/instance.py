@@ -8,10 +8,12 @@ the ssh connection that the supervisor keeps open.
 import contextlib
 import json
 import os
+import select
 import shlex
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -24,11 +26,26 @@ from typing import Any
 from . import chosen, claims, paths
 from .config import Config, console_log, flash_lock, part_file, ssh_socket
 from .errors import EssdError
-from .process import start_time
+from .process import is_stopped, start_time
+
+# Time limits, in seconds, of the supervisor's answers.
+STATUS_S = 30.0
+STOP_S = 60.0           # all processes have ended then
+CALL_S = 2 * 3600.0     # of other commands, which may copy disks
+LOOK_S = 1.0            # how often a client that waits looks whether the supervisor is stopped
+CREDENTIALS = "iII"     # struct ucred: process, user, group
 
 
 class SupervisorEnded(EssdError):
     """The supervisor ended after it had accepted a command and before it answered."""
+
+
+class OtherVersionError(EssdError):
+    """Another version of essd started the instance."""
+
+
+class NotAnsweringError(EssdError):
+    """The supervisor is there, and does not answer."""
 
 
 @dataclass(frozen=True)
@@ -117,22 +134,61 @@ class Instance:
     def call(self, command: str, **arguments: Any) -> Any:
         """Send a command to the supervisor.
 
-        Raises OSError if none is running, and SupervisorEnded if it took the command
-        and ended before it answered.
+        Raises OSError if none is running, SupervisorEnded if it took the command and ended
+        before it answered, and NotAnsweringError if it does not answer.
         """
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(self.folder / "control.sock"))
+        limits = {"status": STATUS_S, "stop": STOP_S}
+        return self.call_within(limits.get(command, CALL_S), command, **arguments)
+
+    def call_within(self, limit_s: float, command: str, **arguments: Any) -> Any:
+        """The same with this time limit for the answer."""
+        line = bytearray()
+        deadline = time.monotonic() + limit_s
+        with self.connect() as connection:
             request = {"command": command, **arguments}
             connection.sendall(json.dumps(request).encode() + b"\n")
-            with connection.makefile("rb") as file:
-                line = file.readline()
-        if not line:
+            while not line.endswith(b"\n"):
+                self.wait_answer(connection, deadline)
+                more = connection.recv(1 << 16)
+                if not more:
+                    break
+                line += more
+        if not line.endswith(b"\n"):
             raise SupervisorEnded(f"the supervisor of {self.name} ended; "
                                   f"see {self.folder}/supervisor.log")
         reply = json.loads(line)
         if "error" in reply:
             raise EssdError(reply["error"])
         return reply["return"]
+
+    def connect(self) -> socket.socket:
+        """A connection to the supervisor; OSError if none is running."""
+        connection = chosen.control_socket()
+        try:
+            connection.connect(str(self.folder / "control.sock"))
+        except OSError as error:
+            connection.close()
+            if isinstance(error, BlockingIOError):      # Too many others wait for it.
+                raise self.not_answering(0) from None
+            raise
+        return connection
+
+    def wait_answer(self, connection: socket.socket, deadline: float) -> None:
+        """Wait until the supervisor has said something; NotAnsweringError if it does not."""
+        while not select.select([connection], [], [], LOOK_S)[0]:
+            pid = struct.unpack(CREDENTIALS, connection.getsockopt(
+                socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(CREDENTIALS)))[0]
+            if is_stopped(pid) or time.monotonic() > deadline:
+                raise self.not_answering(pid)
+
+    def not_answering(self, pid: int) -> NotAnsweringError:
+        who = f"the supervisor of {self.name}" + (f" (process {pid})" if pid else "")
+        if not is_stopped(pid):
+            return NotAnsweringError(f"{who} does not answer; see "
+                                     f"{self.folder}/supervisor.log")
+        return NotAnsweringError(
+            f"{who} is stopped and does not answer: continue it with kill -CONT {pid}, or "
+            f"end it and its drives, as a power cut does, with kill -KILL {pid}")
 
     def ask(self, command: str, **arguments: Any) -> Any:
         """Send a command to the supervisor; raises EssdError if none is running."""
@@ -156,7 +212,7 @@ class Instance:
         try:
             return Config.from_json((self.folder / "config.json").read_text())
         except (KeyError, TypeError, ValueError):
-            raise EssdError(f"another version of essd started the instance {self.name}: "
+            raise OtherVersionError(f"another version of essd started the instance {self.name}: "
                             f"stop it with {self.hint('down')}, then start it again"
                             ) from None
 
@@ -248,10 +304,17 @@ class Instance:
             self.folder.rename(old)
 
     def stop(self) -> bool:
-        """End every process of the instance; return false if none was running."""
+        """End every process of the instance; return false if none was running.
+
+        NotAnsweringError if the supervisor does not answer: whoever has stopped it may want
+        it to go on.
+        """
         was_running = True
         try:
             self.call("stop")
+        except NotAnsweringError:
+            self.end_bond()
+            raise
         except (OSError, EssdError):
             was_running = False
         # This also ends a supervisor that does not listen on its socket yet.

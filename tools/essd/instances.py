@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from rich.table import Table
 from . import chosen, claims, paths, process, setup
 from .config import Config
 from .errors import EssdError
-from .instance import Instance
+from .instance import Instance, NotAnsweringError, OtherVersionError
 
+LIST_S = 10.0           # time limit of one supervisor's answer
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -53,10 +55,15 @@ def state_word(parts: dict[str, Any], targets: Iterable[str]) -> str:
 
 def running_facts(instance: Instance) -> dict[str, Any]:
     """What `essd list` shows of a running instance only."""
-    config: Config = instance.config
-    parts = instance.status()["parts"]
+    parts = instance.call_within(LIST_S, "status")["parts"]
+    state = ""
+    try:
+        config = instance.config
+    except OtherVersionError:
+        config = Config(instance.name, "", "", [])
+        state = "other version"
     return {
-        "state": state_word(parts, config.targets()),
+        "state": state or state_word(parts, config.targets()),
         "parts": {name: {key: part[key] for key in ("state", "ready", "pid")}
                   for name, part in parts.items()},
         "ports": [{"part": part, "port": number, "addresses": link.targets,
@@ -80,11 +87,20 @@ def stopped_facts(name: str) -> dict[str, Any]:
             "uptime_s": None}
 
 
+def all_facts() -> list[dict[str, Any]]:
+    """What `essd list` shows of everything; the supervisors are asked at the same time."""
+    names = chosen.known()
+    with ThreadPoolExecutor(len(names) or 1) as pool:
+        return list(pool.map(facts, names))
+
+
 def facts(name: str) -> dict[str, Any]:
     """What `essd list --json` prints of one instance."""
     data, folder = setup.data_folder(name), claims.folder(name)
     try:
         now = running_facts(Instance(name))
+    except NotAnsweringError:
+        now = {**stopped_facts(name), "state": "does not answer"}
     except (EssdError, OSError):    # It has just ended, never ran, or cannot run here.
         now = stopped_facts(name)
     return {"name": name, **now, "disk_bytes": disk_bytes(data, folder),

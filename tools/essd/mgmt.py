@@ -38,8 +38,9 @@ def shut_down(instance: Instance) -> None:
     """Ask all running drives to shut down cleanly; ignore those that do not answer."""
     if not instance.is_running:
         return
-    parts = instance.status()["parts"]
-    drives = [name for name in instance.config.drives if parts[name]["state"] == "running"]
+    # Not from its configuration, which another version of essd may have written.
+    drives = [name for name, part in instance.status()["parts"].items()
+              if part.get("kind") == "drive" and part["state"] == "running"]
 
     with ThreadPoolExecutor(len(drives) or 1) as pool:
         list(pool.map(lambda name: shut_down_one(instance.of(name)), drives))

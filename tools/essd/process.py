@@ -17,11 +17,21 @@ def find_system_programs() -> None:
                                                if x not in folders)])
 
 
+def stat_fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on; none if there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
 def start_time(pid: int) -> int:
     """Start time of a process in clock ticks, which identifies a reused id."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0
+    fields = stat_fields(pid)
     # A zombie has ended, although its parent has not waited for it yet.
-    return 0 if fields[0] == "Z" else int(fields[19])
+    return int(fields[19]) if fields and fields[0] != "Z" else 0
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal or a debugger has stopped the process."""
+    return stat_fields(pid)[:1] in (["T"], ["t"])

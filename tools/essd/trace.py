@@ -11,7 +11,6 @@ import ipaddress
 import json
 import re
 import signal
-import socket
 import struct
 import sys
 import time
@@ -25,6 +24,8 @@ from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
 from .paths import TOP
+
+SUBSCRIBED_S = 30.0     # time limit of the supervisor's answer
 
 SECONDS_MAX = 1e8
 GROUPS = ("qp", "cm", "commands", "media", "roce", "path")
@@ -361,14 +362,14 @@ class Stream:
     """A subscription to an instance's events."""
 
     def __init__(self, instance: Instance, kinds: list[str], mask: int = 0) -> None:
-        self.connection = socket.socket(socket.AF_UNIX)
         try:
-            self.connection.connect(str(instance.folder / "control.sock"))
+            self.connection = instance.connect()
         except OSError:
             raise EssdError(instance.not_running()) from None
         request = {"command": "subscribe", "events": kinds, "mask": mask,
                    "part": instance.drive}
         self.connection.sendall(json.dumps(request).encode() + b"\n")
+        instance.wait_answer(self.connection, time.monotonic() + SUBSCRIBED_S)
         self.file = self.connection.makefile("rb")
         reply = json.loads(self.file.readline() or b"{}")
         if "return" not in reply:

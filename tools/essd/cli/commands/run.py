@@ -214,12 +214,17 @@ def down(name: Annotated[str, typer.Option(
                         *chosen.running()})
     else:
         names = [chosen.instance(name)]
+    failed = False
     for one in names:
-        mgmt.shut_down(Instance(one))
-        if Instance(one).stop():
-            show.note(f"{one}: ended")
-        else:
-            show.note(f"{one}: nothing was running")
+        try:
+            mgmt.shut_down(Instance(one))
+            show.note(f"{one}: ended" if Instance(one).stop() else
+                      f"{one}: nothing was running")
+        except EssdError as error:      # The others are stopped.
+            show.error(str(error))
+            failed = True
+    if failed:
+        raise typer.Exit(1)
 
 
 def print_status(status: dict[str, Any]) -> None:
@@ -237,8 +242,7 @@ def print_status(status: dict[str, Any]) -> None:
 def list_instances(as_json: AsJson = False) -> None:
     """List all instances and drives, also those that are stopped."""
     from ... import instances
-    show.listing([instances.facts(name) for name in chosen.known()], as_json,
-                 instances.table,
+    show.listing(instances.all_facts(), as_json, instances.table,
                  "there is no drive yet: create one with "
                  f"{chosen.hint(chosen.DEFAULT, 'up')}")
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A supervisor that is stopped (SIGSTOP): commands say so, and go on with the others."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_qemu import make_fake
+
+from essd import chosen, instances, process, trace
+from essd.capture import Client
+from essd.cli import app
+from essd.config import Config, Drive
+from essd.instance import Instance, NotAnsweringError
+from typer.testing import CliRunner
+
+SOON_S = 30         # far below the time limits of answers, for a busy machine
+
+
+def start(folder: Path, name: str) -> Instance:
+    fake = make_fake(folder / "qemu")
+    instance = Instance(name)
+    instance.start(Config(name, "", "tcg", [], {
+        "drive": Drive(str(fake), "flash", "media", "raw", f"nqn.{name}")}))
+    instance.wait_started()
+    return instance
+
+
+def supervisor_of(instance: Instance) -> int:
+    (text,) = [line for line in (instance.folder / "state.json").read_text().split("}")
+               if line.startswith("[")]
+    return int(text.split(":")[1].partition(",")[0])
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Instance]:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path / "data"))
+    one, other = start(tmp_path, "one"), start(tmp_path, "two")
+    pid = supervisor_of(one)
+    os.kill(pid, signal.SIGSTOP)
+    while not process.is_stopped(pid):
+        time.sleep(0.01)
+    yield one
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+    one.stop()
+    other.stop()
+
+
+def test_list_says_who_does_not_answer(stopped: Instance) -> None:
+    begin = time.monotonic()
+    found = {entry["name"]: entry["state"] for entry in instances.all_facts()}
+    assert found == {"one": "does not answer", "two": "running"}
+    assert time.monotonic() - begin < SOON_S
+
+
+def test_down_says_what_to_do_and_stops_the_others(stopped: Instance) -> None:
+    pid = supervisor_of(stopped)
+    done = CliRunner().invoke(app, ["down", "--all"])
+    assert done.exit_code == 1
+    assert " ".join(done.output.split()) == (
+        f"essd: the supervisor of one (process {pid}) is stopped and does not answer: continue "
+        f"it with kill -CONT {pid}, or end it and its drives, as a power cut does, with kill "
+        f"-KILL {pid} two: ended")
+    assert chosen.running() == ["one"]
+    os.kill(pid, signal.SIGCONT)
+    assert stopped.stop()
+
+
+def test_every_command_ends_that_needs_the_supervisor(stopped: Instance) -> None:
+    for act in (lambda: stopped.is_running, stopped.status, lambda: stopped.ask("reset"),
+                lambda: trace.Stream(stopped.of("drive"), ["part"]),
+                lambda: Client(stopped.of("drive"), 0)):
+        with pytest.raises(NotAnsweringError, match=r"continue it with kill -CONT \d+, or end"):
+            act()
+
+
+def test_a_supervisor_with_a_full_queue_of_clients_does_not_hang_anybody(
+        stopped: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chosen, "CONNECT_S", 1)
+    clients = []
+    with pytest.raises(NotAnsweringError, match="the supervisor of one does not answer"):
+        while len(clients) < 1000:
+            clients.append(stopped.connect())
+    assert chosen.answers("one")
+    for client in clients:
+        client.close()
