@@ -15,6 +15,7 @@ from pathlib import Path
 
 from . import chosen
 from .errors import EssdError
+from .vm import option
 
 VALUES = {"listen": "PATH", "dial": "PATH", "tcp": "ADDR:PORT",
           "tcp-listen": "[ADDR:]PORT", "tap": "NAME", "iface": "NAME"}
@@ -249,8 +250,7 @@ def netdev(number: int, place: Outside, descriptor: int | None = None) -> list[s
     role = f"server=off,reconnect-ms={DIAL_MS[place.kind]}" \
         if place.kind in DIAL_MS else "server=on"
     if place.kind in ("listen", "dial"):
-        path = place.value.replace(",", ",,")
-        return ["-netdev", f"{start}addr.type=unix,addr.path={path},{role}"]
+        return ["-netdev", f"{start}addr.type=unix,addr.path={option(place.value)},{role}"]
     if place.kind in ("tcp", "tcp-listen"):
         host, port = place.address
         return ["-netdev", f"{start}addr.type=inet,addr.host={host},addr.port={port},"
@@ -267,7 +267,7 @@ def far_netdev(place: Outside, number: int) -> str:
     start = f"-netdev stream,id=essd{number}"
     role = "server=on" if place.kind in DIAL_MS else "server=off"
     if place.kind in ("listen", "dial"):
-        return f"{start},{role},addr.type=unix,addr.path={place.value}"
+        return f"{start},{role},addr.type=unix,addr.path={option(place.value)}"
     host, port = place.address
     if host in ("0.0.0.0", "::"):
         host = "THIS-MACHINE"

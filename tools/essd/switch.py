@@ -4,6 +4,7 @@
 from pathlib import Path
 
 from .config import Config, part_file
+from .vm import option
 
 SWITCH_LINE_MAX = 4000      # characters of one request
 SWITCH_ANSWER_MAX = 2 << 20     # of one answer: more than a switch sends
@@ -22,15 +23,15 @@ def switch_command(config: Config, part: str, folder: Path) -> list[str]:
     for number, link in config.ports_of(part).items():
         far = link.far_end(part)
         if far.outside:
-            place = far.outside
+            place = option(far.outside)
         else:
             kind = "listen" if link.listens(part) else "dial"
-            place = f"{kind}={link.socket(folder)}"
+            place = f"{kind}={option(link.socket(folder))}"
         words = [place, f"name={far.part}.{far.port}" if far.part else f"name=outside{number}"]
         if switch.words.get(number):
             words.append(switch.words[number])
         if link in config.captures(part):
-            words.append(f"capture={link.pcap(folder)}")
+            words.append(f"capture={option(link.pcap(folder))}")
             if config.capture_bytes:
                 words.append(f"capture-size={config.capture_bytes}")
         command += ["--port", ",".join(words)]

@@ -65,6 +65,25 @@ static bool parse_link_local(struct start *start, const char *text)
            start_refuses("--link-local", text, "must be drop or forward");
 }
 
+/* Cut the next word off `text`; ",," is a comma of the word, as in QEMU. */
+static char *text_next_word(char **text)
+{
+    char *word = *text;
+    char *to = word;
+
+    for (char *from = word; from != NULL; from++) {
+        if (from[0] == ',' && from[1] == ',') {
+            from++;
+        } else if (from[0] == ',' || from[0] == '\0') {
+            *text = from[0] == ',' ? from + 1 : NULL;
+            *to = '\0';
+            break;
+        }
+        *to++ = *from;
+    }
+    return word;
+}
+
 /* The words of a port; `text` is changed. */
 static bool parse_port(struct program *program, struct start *start, char *text)
 {
@@ -78,7 +97,7 @@ static bool parse_port(struct program *program, struct start *start, char *text)
     }
     options = &program->ports[number].options;
     words_default(options, number);
-    for (char *word; fits && (word = strsep(&text, ",")) != NULL;) {
+    for (char *word; fits && (word = text_next_word(&text)) != NULL;) {
         fits = words_apply(options, word, true, &complaint);
     }
     fits = fits && words_finish(options, &complaint);
