@@ -432,7 +432,8 @@ def test_changes_that_do_not_go_with_the_values_of_now_are_refused(home: Path) -
 def test_a_fork_to_a_name_that_is_being_made_leaves_its_files_alone(home: Path) -> None:
     folder = paths.drives() / "lab/snapshots/before"
     folder.mkdir(parents=True)
-    (folder / "snapshot.json").write_text("{}")
+    (folder / "snapshot.json").write_text(
+        snapshots.describe(fake_config(home, "lab"), "before"))
     with claimed_elsewhere("copy"):
         there = make_drive("copy")
         with pytest.raises(claims.ClaimedError, match="essd test .* uses the drive copy now"):

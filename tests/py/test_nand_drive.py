@@ -21,8 +21,8 @@ from test_cli_instances import make_drive, run
 from test_json import check as check_fields
 from typer.testing import CliRunner
 
-from essd import (cli, flash, instances, media, nand, paths, prepare, setup, snapshots, topology,
-                  topology_setup)
+from essd import (cli, flash, instances, media, nand, paths, persisted, prepare, setup, snapshots,
+                  topology, topology_setup)
 from essd.config import Config, Drive, Nand
 from essd.drive import drive_command
 from essd.errors import EssdError, Mistakes
@@ -491,7 +491,7 @@ def test_the_configuration_survives_json_and_an_older_one_has_no_array() -> None
     assert Config.from_json(config.to_json()) == config
     old = asdict(config)
     del old["drives"]["drive"]["nand"]
-    assert Config.of(old).drives["drive"].nand is None
+    assert persisted.fill(Config, old).drives["drive"].nand is None
 
 
 def test_snapshots_from_before_there_were_arrays_still_belong_to_their_drive() -> None:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import essd
-from essd import cli, setup, snapshots, straps, topology, topology_setup, topology_yaml
+from essd import cli, persisted, setup, snapshots, straps, topology, topology_setup, topology_yaml
 from essd.config import Config, Drive
 from essd.drive import drive_command
 from essd.errors import EssdError, Mistakes
@@ -50,7 +50,7 @@ def test_a_snapshot_belongs_to_a_drive_with_the_same_straps() -> None:
     assert "straps" not in snapshots.shape(config_with(0))["drives"]["drive"]
     old = asdict(config_with(0))
     del old["drives"]["drive"]["straps"]
-    assert Config.of(old) == config_with(0)
+    assert persisted.fill(Config, old) == config_with(0)
 
 
 def test_each_drive_of_a_topology_has_its_straps() -> None:

@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from . import persisted
 from .config import BootKey
 from .errors import EssdError
 from .image import Image, ImageError, is_private, public_key
@@ -31,13 +32,13 @@ def recorded(folder: Path) -> BootKey | None:
     """The key of the drive in this folder, or None if it has none."""
     place = folder / FILE
     try:
-        found = BootKey(**json.loads(place.read_text(encoding="utf-8")))
+        found = persisted.parse(place.read_text(encoding="utf-8"), BootKey)
         if len(bytes.fromhex(found.public)) != 32:
             raise ValueError("the key does not have 64 hexadecimal digits")
         return found
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise EssdError(f"the record {place} of the drive's boot key cannot be read "
                         f"({error}): replace the drive by a new one with --new") from None
 

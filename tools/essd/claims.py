@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from . import paths
+from . import paths, persisted
 from .errors import EssdError
 
 
@@ -96,8 +96,8 @@ def write_holder(file: IO[str], holder: Holder) -> None:
 def read_holder(text: str) -> Holder:
     """The holder; a file that is just being written names nobody."""
     try:
-        return Holder(**json.loads(text))
-    except (ValueError, TypeError):
+        return persisted.parse(text, Holder)
+    except ValueError:
         return Holder()
 
 

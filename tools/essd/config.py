@@ -11,7 +11,8 @@ import json
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from . import persisted
 
 SERVICE = 4420
 # Of an instance's folder and its config.json.  Since 2, each part has a folder.
@@ -245,21 +246,7 @@ class Config:
     @classmethod
     def from_json(cls, text: str) -> "Config":
         """Read what to_json() has written; ValueError if another version of essd wrote it."""
-        data: dict[str, Any] = json.loads(text)
-        if data.pop("version", 1) != VERSION:
-            raise ValueError("another version of essd has written this configuration")
-        return cls.of(data)
-
-    @classmethod
-    def of(cls, data: dict[str, Any]) -> "Config":
-        """The configuration with these members, as dataclasses.asdict() returns them."""
-        data = dict(data)
-        data["links"] = [Link(**x) for x in data["links"]]
-        for name, kind in (("drives", Drive), ("hosts", Host), ("switches", Switch)):
-            data[name] = {part: kind(**x) for part, x in data[name].items()}
-        if data["peer"] is not None:
-            data["peer"] = Peer(**data["peer"])
-        return cls(**data)
+        return persisted.parse(text, cls, VERSION)
 
     @property
     def drive(self) -> Drive | None:

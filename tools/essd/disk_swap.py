@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from . import persisted
+
 JOURNAL = ".load.json"
 
 
@@ -76,9 +78,14 @@ class Swap:
 
 
 def put_back(journal: Path) -> None:
-    if not journal.exists():
+    try:
+        names = persisted.read(
+            journal, "the list of files that the load of a snapshot replaces", list[str],
+            remedy="rename each file .NAME.before beside a drive's files to NAME, then delete "
+            "this list")
+    except FileNotFoundError:
         return
-    for name in json.loads(journal.read_text(encoding="utf-8")):
+    for name in names:
         with contextlib.suppress(FileNotFoundError):    # This one was not replaced yet.
             old_of(Path(name)).replace(name)
         fresh_of(Path(name)).unlink(missing_ok=True)

@@ -23,10 +23,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from . import chosen, claims, paths
+from . import chosen, claims, paths, persisted
 from .config import Config, console_log, flash_lock, part_file, ssh_socket
 from .errors import EssdError
-from .process import is_stopped, start_time
+from .process import Started, is_stopped, start_time
 
 # Time limits, in seconds, of the supervisor's answers.
 STATUS_S = 30.0
@@ -334,18 +334,16 @@ class Instance:
 
     def clean_up(self) -> bool:
         """Kill the processes named in the state file, unless an id was reused."""
-        try:
-            state = json.loads((self.folder / "state.json").read_text())
-        except (OSError, ValueError):
+        ours = persisted.read_or_none(self.folder / "state.json", list[Started])
+        if ours is None:
             return False
         deadline = time.monotonic() + 2
-        ours = state
         while ours and time.monotonic() < deadline:
-            ours = [p for p in ours if start_time(p["pid"]) == p["start"]]
+            ours = [p for p in ours if start_time(p.pid) == p.start]
             time.sleep(0.02)
         for process in ours:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(process["pid"], signal.SIGKILL)
+                os.kill(process.pid, signal.SIGKILL)
         (self.folder / "state.json").unlink(missing_ok=True)
         for path in self.folder.rglob("*"):
             if path.is_socket():

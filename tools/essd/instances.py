@@ -2,7 +2,6 @@
 """`essd list` and `essd rm`: all instances that run and all drives that exist."""
 
 import contextlib
-import json
 import os
 import shutil
 import time
@@ -13,7 +12,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import chosen, claims, paths, process, setup
+from . import chosen, claims, paths, persisted, process, setup
 from .config import Config
 from .errors import EssdError
 from .instance import Instance, NotAnsweringError, OtherVersionError
@@ -34,8 +33,9 @@ def disk_bytes(*folders: Path) -> int:
 
 def uptime_s(folder: Path) -> float | None:
     """How long the supervisor has been running; None if its start is unknown."""
-    with contextlib.suppress(OSError, ValueError, LookupError):
-        ticks = process.start_time(json.loads((folder / "state.json").read_text())[0]["pid"])
+    state = persisted.read_or_none(folder / "state.json", list[process.Started])
+    if state:
+        ticks = process.start_time(state[0].pid)
         if ticks:
             return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import files
+from . import files, persisted
 from .errors import EssdError
 
 SMALLEST = 64 << 20
@@ -128,10 +128,10 @@ def recorded_format(path: Path) -> str | None:
     """The format that is recorded for this file, or None if there is no record."""
     record = record_path(path)
     try:
-        found = json.loads(record.read_text(encoding="utf-8"))["format"]
+        found = persisted.parse(record.read_text(encoding="utf-8"), dict[str, Any]).get("format")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise MediaError(f"the record {record} of the format of {path.name} cannot be "
                          f"read ({error}): remove the record and give --media-format "
                          "again") from None

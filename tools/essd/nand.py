@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import chosen, files, interrupts, media, show
+from . import chosen, files, interrupts, media, persisted, show
 from .config import Nand
 from .errors import BUILD_S, EssdError
 
@@ -192,16 +192,17 @@ def recorded(path: Path) -> Nand | None:
     """The array of the drive whose NAND file would be here, or None if it has none."""
     place = media.record_path(path)
     try:
-        found = json.loads(place.read_text(encoding="utf-8"))
-        if found.pop("format") != "nand":
+        found = persisted.read(place, "the record of a NAND array", dict[str, Any])
+        if found.pop("format", None) != "nand":
             raise ValueError("another format")
-        return Nand(path=str(path), **found)
+        array: Nand = persisted.fill(Nand, {"path": str(path), **found})
+        return array
     except FileNotFoundError:
         if path.exists():
             raise NandError(f"NAND file {path} has no record {place.name} of what it is: "
                             "replace the drive by a new one with --new") from None
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, persisted.DamagedError) as error:
         raise NandError(f"the record {place} of the NAND array cannot be read ({error}): "
                         "replace the drive by a new one with --new") from None
 

@@ -2,9 +2,18 @@
 """Which process an id belongs to."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
+
+
+@dataclass
+class Started:
+    """A process, as the file state.json of an instance names it."""
+
+    pid: int
+    start: int              # start_time()
 
 
 def find_system_programs() -> None:

@@ -17,7 +17,6 @@ put back (disk_swap.py).
 
 import asyncio
 import contextlib
-import json
 import os
 import shutil
 import time
@@ -137,8 +136,7 @@ async def save(supervisor: "Supervisor", name: str) -> dict[str, Any]:
         for disk, target in disks(config, temporary):
             await copy(disk, target)
         paused_s = time.monotonic() - begin
-        facts = snapshots.describe(config, name)
-        (temporary / snapshots.FACTS).write_text(json.dumps(facts, indent=2))
+        (temporary / snapshots.FACTS).write_text(snapshots.describe(config, name))
         temporary.rename(folder)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

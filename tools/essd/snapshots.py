@@ -9,12 +9,14 @@ import re
 import shutil
 import subprocess
 import time
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from . import boot_key, claims, interrupts, media, nand, paths
+from . import boot_key, chosen, claims, interrupts, media, nand, paths, persisted
 from .config import Config
 from .errors import LOOK_UP_S, EssdError
 from .instance import Instance
@@ -23,6 +25,7 @@ from .vm import QEMU
 COPY_S = 3600.0
 LOAD_S = 120.0
 FACTS = "snapshot.json"
+VERSION = 1             # of that file
 ALREADY = "there is an instance {} already: choose another name"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
@@ -49,7 +52,7 @@ def table(found: list[dict[str, Any]]) -> Table:
     for entry in found:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry["time"]))
         rows.add_row(entry["name"], when, f"{entry['bytes'] / 1e6:.1f} MB",
-                     ", ".join(entry["parts"]))
+                     ", ".join(entry["parts"]) or f"cannot be used: {entry['why']}")
     return rows
 
 
@@ -102,25 +105,43 @@ def belongs_to(config: Config) -> dict[str, str]:
     return found
 
 
-def describe(config: Config, name: str) -> dict[str, Any]:
-    return {"version": 1, "name": name, "time": time.time(), "belongs_to": belongs_to(config),
-            "parts": config.parts(), "config": dataclasses.asdict(config)}
+@dataclass
+class Facts:
+    """What the file snapshot.json says of a snapshot."""
+
+    name: str
+    time: float             # when it was saved, in seconds since 1970
+    belongs_to: dict[str, str]
+    parts: list[str]
+    config: Config
 
 
-def read(of: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((of / FACTS).read_text())
-    except FileNotFoundError:
+def describe(config: Config, name: str) -> str:
+    """The text of snapshot.json."""
+    facts = Facts(name, time.time(), belongs_to(config), config.parts(), config)
+    return json.dumps({"version": VERSION, **dataclasses.asdict(facts)}, indent=2)
+
+
+def check_there(of: Path) -> None:
+    if not of.is_dir():
         known = ", ".join(entry["name"] for entry in list_all(of.parent.parent.name))
-        raise EssdError(f"there is no snapshot {of.name}; there are: {known or 'none'}"
-                        ) from None
-    return dict(found)
+        raise EssdError(f"there is no snapshot {of.name}; there are: {known or 'none'}")
 
 
-def check(config: Config, name: str, facts: dict[str, Any]) -> None:
+def read(of: Path) -> Facts:
+    check_there(of)
+    remedy = f"{chosen.hint(of.parent.parent.name, 'snapshots', '--remove', of.name)} deletes " \
+             "the snapshot"
+    try:
+        return persisted.read(of / FACTS, "the description of a snapshot", Facts, VERSION, remedy)
+    except FileNotFoundError:
+        raise EssdError(f"the snapshot {of.name} has no file {FACTS}: {remedy}") from None
+
+
+def check(config: Config, name: str, facts: Facts) -> None:
     """EssdError if the snapshot does not belong to what this configuration runs."""
     now = belongs_to(config)
-    for what, value in facts["belongs_to"].items():
+    for what, value in facts.belongs_to.items():
         if now.get(what) != value:
             raise EssdError(f"the snapshot {name} belongs to another {what}: {value}, not "
                             f"{now.get(what, 'none')}")
@@ -130,17 +151,22 @@ def list_all(instance: str) -> list[dict[str, Any]]:
     """The snapshots of an instance, the oldest first."""
     found = []
     for path in (paths.drives() / instance / "snapshots").glob("[!.]*"):
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            facts = json.loads((path / FACTS).read_text())
-            found.append({"name": path.name, "time": facts["time"],
-                          "bytes": disk_bytes(path), "parts": facts["parts"],
-                          "belongs_to": facts["belongs_to"]})
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):    # It is removed now.
+            entry = {"name": path.name, "time": path.stat().st_mtime, "bytes": disk_bytes(path),
+                     "parts": [], "belongs_to": {}, "why": ""}
+            try:
+                facts = read(path)
+                entry |= {"time": facts.time, "parts": facts.parts,
+                          "belongs_to": facts.belongs_to}
+            except EssdError as error:
+                entry["why"] = str(error)
+            found.append(entry)
     return sorted(found, key=lambda entry: float(str(entry["time"])))
 
 
 def remove(instance: str, name: str) -> None:
     of = folder(instance, name)
-    read(of)        # EssdError if there is none.
+    check_there(of)
     gone = of.with_name(f".{name}.removed")
     of.rename(gone)     # At no time is half a snapshot in the list.
     shutil.rmtree(gone)
@@ -165,12 +191,12 @@ def fork(source: str, name: str, new: str) -> Instance:
         return forked(of, facts, name, new)
 
 
-def forked(of: Path, facts: dict[str, Any], name: str, new: str) -> Instance:
+def forked(of: Path, facts: Facts, name: str, new: str) -> Instance:
     """Start a new instance, whose name is claimed, from the snapshot in the folder `of`."""
     instance = Instance(new)
     if instance.is_running or (paths.drives() / new).exists():
         raise EssdError(ALREADY.format(new))
-    config = Config.of(facts["config"])
+    config = deepcopy(facts.config)
     check(config, name, facts)
     config.name = new
     config.snapshot = str(of)
@@ -207,7 +233,7 @@ def forked(of: Path, facts: dict[str, Any], name: str, new: str) -> Instance:
     return instance
 
 
-def is_replaced(of: Path, facts: dict[str, Any]) -> bool:
+def is_replaced(of: Path, facts: Facts) -> bool:
     """Whether the folder holds another snapshot now.  After a removal it holds none, and
     everything that was read from it belongs together."""
     with contextlib.suppress(EssdError):

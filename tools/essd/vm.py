@@ -14,11 +14,13 @@ import re
 import selectors
 import subprocess
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import paths
+from . import paths, persisted
 from .config import Config, Host, Link, Peer, console_log, monitor_socket, user_socket
 from .errors import LOOK_UP_S
+from .files import replace_file
 from .guest_build import Guest
 
 QEMU = "qemu-system-x86_64"
@@ -192,6 +194,14 @@ def try_kvm(guest: Guest, seconds: float = 15) -> bool:
     return b"essd-guest: initramfs" in seen
 
 
+@dataclass
+class KvmTest:
+    """The file kvm.json in the cache."""
+
+    key: str                # this machine's kernel and QEMU, and the guest
+    works: bool
+
+
 def kvm_verdict(guest: Guest) -> tuple[bool, str]:
     """Whether KVM runs the guest, and why (not).  The result is tested once and kept."""
     if os.environ.get("ESSD_ACCEL") == "tcg":
@@ -203,14 +213,11 @@ def kvm_verdict(guest: Guest) -> tuple[bool, str]:
                              stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout.split("\n")[0]
     key = f"{platform.release()} {version} {guest.path.name}"
     file = paths.cache() / "kvm.json"
-    try:
-        known = json.loads(file.read_text())
-    except (OSError, ValueError):
-        known = {}
-    if known.get("key") != key:
-        known = {"key": key, "works": try_kvm(guest)}
-        file.write_text(json.dumps(known))
-    if known["works"]:
+    known = persisted.read_or_none(file, KvmTest)
+    if known is None or known.key != key:
+        known = KvmTest(key, try_kvm(guest))
+        replace_file(file, json.dumps(asdict(known)).encode())
+    if known.works:
         return True, "a guest kernel was started with it"
     return False, "/dev/kvm exists but does not run the guest's kernel"
 
