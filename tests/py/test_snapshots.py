@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Named snapshots with the real supervisor, and scripts instead of two drives' QEMU."""
 
+import contextlib
 import json
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -406,6 +408,37 @@ def test_a_fork_has_files_of_its_own(lab: Lab) -> None:
     assert "loaded: state of drive1" in (copy.folder / "drive1/process.log").read_text()
     with pytest.raises(EssdError, match="there is an instance copy already"):
         snapshots.fork("unit", "one", "copy")
+
+
+def test_of_two_forks_to_one_name_at_once_one_runs_and_keeps_its_files(
+        lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.instance.ask("save-all", name="one")
+    both = threading.Barrier(2)
+    read = snapshots.read
+
+    def read_together(of: Path) -> snapshots.Facts:
+        """Let both forks pass everything that they look at before they claim the name."""
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(10)
+        both.abort()
+        return read(of)
+
+    def fork(_: int) -> str:
+        try:
+            return snapshots.fork("unit", "one", "copy").name
+        except EssdError as error:
+            return str(error)
+
+    monkeypatch.setattr(snapshots, "read", read_together)
+    with ThreadPoolExecutor(2) as pool:
+        said = sorted(pool.map(fork, range(2)), key=len)
+    assert said[0] == "copy"
+    assert re.search("essd fork .* uses the drive copy now|copy is running already|"
+                     "there is an instance copy already", said[1])
+    copy = Instance("copy")
+    assert {part["state"] for part in copy.status()["parts"].values()} == {"running"}
+    for name in ("drive0", "drive1"):
+        assert (paths.drive("copy", name) / "media.raw").read_text() == f"media of {name}"
 
 
 def test_a_snapshot_is_removed(lab: Lab) -> None:
