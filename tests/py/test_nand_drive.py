@@ -222,6 +222,40 @@ def test_a_larger_spare_makes_the_array_larger_if_hosts_see_the_same(program: No
     assert sizes[1] / sizes[0] == pytest.approx(1.28 / 1.07, rel=0.05)
 
 
+def test_the_spare_that_a_small_array_really_has_is_named(program: None) -> None:
+    lines = {}
+    for spare in (7, 14, 28, 300):
+        array = setup.drive_nand(Wish(name=f"x{spare}", size="256M", nand=f"spare={spare}"))
+        assert array is not None
+        lines[spare] = nand.size_line(array)
+    assert lines[7] == ("600M, hosts see 256M, spare 104% (at least 7% is wanted; arrays grow in "
+                        "steps, and the next one has 900M)")
+    assert lines[14] == lines[7].replace("7%", "14%")
+    assert lines[28] == lines[7].replace("7%", "28%")
+    assert lines[300].startswith("1200M, hosts see 256M, spare 308% (at least 300% is wanted")
+    # An array whose size is chosen has the spare that is asked for, or one or two more.
+    array = make("8G,spare=28")
+    assert re.match(r"8G, hosts see [\d.]+[KMG], spare (28|29|30)%", nand.size_line(array))
+    assert nand.size_line(make("8G", "y")) == "8G, spare 7%"
+
+
+def test_an_unknown_profile_is_refused_before_anything_is_built(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    def build() -> Path:
+        raise AssertionError("something is built")
+
+    monkeypatch.setattr(nand, "program", build)
+    monkeypatch.setattr(prepare, "native_program", build)
+    for words in (("--nand", "profile=tlc"), ("--drives", "2", "--nand", "profile=tlc")):
+        done = CliRunner().invoke(cli.app, ["up", "--name", "x", *words])
+        assert re.search("nand: profile tlc: must be .*; did you mean tlc2021", str(done.exception))
+
+
+def test_the_profiles_are_those_of_the_program(program: None) -> None:
+    listed = [line.split()[0] for line in nand.call("profiles").stdout.splitlines()]
+    assert nand.profiles() == [*listed, *nand.DRIVES]
+
+
 def test_the_profile_of_a_drive_stands_for_a_part_and_its_number(program: None) -> None:
     found = nand.parse("profile=samsung-2021")
     assert (found.profile, found.channels, found.dies, found.spare) == ("tlc2021", 8, 4, 11)
@@ -554,6 +588,7 @@ def test_info_shows_geometry_fill_wear_and_bad_blocks(program: None) -> None:
     assert looks("age", "--name", "x", "--erasures", "300", "--days", "2")[0] == 0
     status, text, complaint = looks("info", "--name", "x")
     assert (status, complaint) == (0, "")
+    assert text.startswith("the drive: NAND array of 300M, spare 7%\n")
     assert "profile     tlc2021: TLC" in text
     assert "geometry    1 channels, 2 dies each, 4 planes each, 200 blocks each" in text
     assert re.search(r"bad blocks  \d+ from the factory, 0 failed later", text)
@@ -568,6 +603,7 @@ def test_info_shows_geometry_fill_wear_and_bad_blocks(program: None) -> None:
     assert (facts["min_erasures"], facts["mean_erasures"], facts["max_erasures"]) == (
         300, 300, 300)
     assert facts["file"] == array.path and facts["capacity_bytes"] == 300 << 20
+    assert facts["spare_percent"] == 7
     assert facts["erased_blocks"] + facts["factory_bad_blocks"] == 2 * 4 * 200
     assert [(die["channel"], die["die"]) for die in facts["die_map"]] == [(0, 0), (0, 1)]
 

@@ -34,9 +34,15 @@ def hint(name: str, command: str, *rest: str) -> str:
 
 
 def nearest(given: str, valid: Iterable[str]) -> str:
-    """The valid word that is most like a wrong one, or "" if none is."""
+    """The valid word that is most like a wrong one, or "" if none is.
+
+    A word of which the wrong one is the beginning comes before one with similar letters.
+    """
     words = list(valid)
     lower = {word.lower(): word for word in words}
+    longer = [word for word in lower if len(given) > 1 and word.startswith(given.lower())]
+    if longer:
+        return lower[min(longer, key=len)]
     found = difflib.get_close_matches(given.lower(), lower, 1, 0.5)
     return lower[found[0]] if found else ""
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import chosen, files, interrupts, media, persisted, show
+from . import chosen, files, interrupts, media, paths, persisted, show
 from .config import Nand
 from .errors import BUILD_S, EssdError
 
@@ -99,6 +99,8 @@ def parse(text: str) -> Wanted:
                 chosen.check_word("nand: timing", value, TIMINGS)
             elif key == "plp":
                 chosen.check_word("nand: plp", value, SWITCH)
+            elif key == "profile":
+                check_profile(value)
             setattr(found, key, value)
     expand_drive(found)
     return found
@@ -175,9 +177,14 @@ def complaint(path: Path, done: subprocess.CompletedProcess[str]) -> str:
     return lines[0].removeprefix("essd-nand: ").removeprefix(f"{path}: ")
 
 
+def profiles() -> list[str]:
+    """The kinds of NAND parts, as essd-nand is built from: it need not be built to know."""
+    text = (paths.TOP / "hw-model/nand/nand_profile.c").read_text(encoding="utf-8")
+    return [*re.findall(r'\.name = "(\w+)"', text), *DRIVES]
+
+
 def check_profile(name: str) -> None:
-    names = [line.split()[0] for line in call("profiles").stdout.splitlines()] + list(DRIVES)
-    chosen.check_word("nand: profile", name, names)
+    chosen.check_word("nand: profile", name, profiles())
 
 
 # The record
@@ -238,6 +245,43 @@ def sizing(wanted: Wanted) -> list[object]:
 def choose_capacity(wanted: Wanted, size: str) -> int:
     """What hosts see of an array of this size; 0: as much as the firmware chooses."""
     return 0 if wanted.spare is None else ask_bytes("space", size_bytes(size), *sizing(wanted))
+
+
+def wanted_of(array: Nand, spare: int) -> Wanted:
+    """What asks for such an array, with this spare."""
+    return Wanted(profile=array.profile, channels=array.channels, dies=array.dies,
+                  seed=array.seed, spare=spare, plp=array.plp)
+
+
+def spare_of(array: Nand, size: int) -> int:
+    """The spare that an array with `size` bytes really has, as a percentage, up to 400.
+
+    It may be more than was asked for, because a small array grows in large steps.
+    """
+    if not array.capacity:
+        return array.spare
+    least, more = array.spare, RANGES["spare"][1] + 1
+    while more - least > 1:
+        middle = (least + more) // 2
+        if ask_bytes("space", size, "--visible", array.capacity,
+                     *sizing(wanted_of(array, middle))) >= array.capacity:
+            least = middle
+        else:
+            more = middle
+    return least
+
+
+def size_line(array: Nand) -> str:
+    """The array's size and spare, for people.  The array must not be in use."""
+    size = int(look(Path(array.path))["capacity_bytes"])
+    spare = spare_of(array, size)
+    sees = f"hosts see {media.exact_size(array.capacity)}, " if array.capacity else ""
+    line = f"{media.exact_size(size)}, {sees}spare {spare}%"
+    if spare == array.spare or spare == RANGES["spare"][1]:
+        return line
+    next_one = ask_bytes("size", array.capacity, *sizing(wanted_of(array, spare + 1)))
+    return (f"{line} (at least {array.spare}% is wanted; arrays grow in steps, and the next one "
+            f"has {media.exact_size(next_one)})")
 
 
 def choose_size(wanted: Wanted, capacity: int) -> str:

@@ -81,7 +81,13 @@ def run(what: str, name: str, part: str, *options: str) -> Result:
         raise EssdError(complaint)
     facts = {"name": name, "drive": instance.drive, "file": str(path),
              **json.loads(done.stdout)} if "--json" in options else {}
-    return Result(done.stdout, facts, complaint)
+    text = done.stdout
+    if what == "info" and not complaint:
+        if facts:
+            facts["spare_percent"] = nand.spare_of(array, facts["capacity_bytes"])
+        else:
+            text = f"{instance.the_drive}: NAND array of {nand.size_line(array)}\n{text}"
+    return Result(text, facts, complaint)
 
 
 def age(name: str, part: str, *options: str) -> None:

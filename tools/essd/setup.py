@@ -542,6 +542,12 @@ def connections(config: Config) -> list[str]:
     return lines
 
 
+def array_lines(config: Config) -> list[str]:
+    """The size and the spare of each drive's array; the drives do not run yet."""
+    return [f"{part}: NAND array of {nand.size_line(drive.nand)}"
+            for part, drive in config.drives.items() if drive.nand is not None]
+
+
 def captures(config: Config) -> list[str]:
     """Where the captures of the cables are written."""
     return [f"{link.label} is captured: {link.pcap(claims.folder(config.name))}"

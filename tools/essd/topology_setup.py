@@ -281,6 +281,8 @@ def start(topology: Topology, name: str, new: bool, capture: bool,
         with setup.half_made(name):
             config = configure(topology, name, capture, lower_floor)
         config.capture_bytes = capture_bytes
+        for line in setup.array_lines(config):
+            show.note(line)
         return start_configured(topology, instance, config)
 
 

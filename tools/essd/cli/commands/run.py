@@ -115,8 +115,11 @@ def up(name: NewName = chosen.DEFAULT,
     """
     chosen.check_word("--target", target, ("drive", "nvmet"))
     from ... import capture_rotation, i2c_devices
+    from ... import nand as nand_module
     from ... import straps as straps_module
     capture_bytes = capture_rotation.parse_limit(capture_size)
+    if nand is not None:
+        nand_module.parse(nand)     # before anything is built
     pins = straps_module.parse(straps) if straps is not None else []
     devices = i2c_devices.parse_all(device or [], Path.cwd())
     if topology is not None or drives is not None or hosts is not None:
@@ -154,6 +157,8 @@ def up(name: NewName = chosen.DEFAULT,
                       cpus=cpus, lower_floor=lower_floor)
     with claims.claimed(name, "essd up"):
         config = setup.made(wish, config_file, new)
+        for line in setup.array_lines(config):
+            show.note(line)
         start_instance(instance, config, halt)
     if show.is_quiet:
         return
