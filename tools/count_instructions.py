@@ -34,6 +34,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from essd import fw_build
+
 TOP = pathlib.Path(__file__).resolve().parents[1]
 BINARY = TOP / "build/fast/tests/bench/native_cost"
 EXPECTED = TOP / "tests/bench/instructions.toml"
@@ -126,6 +128,7 @@ def compiler() -> str:
 
 
 def build() -> None:
+    fw_build.forget_moved(TOP / "build/fast", TOP)
     for words in (["cmake", "--preset", "fast"],
                   ["cmake", "--build", "build/fast", "--target", "native_cost"]):
         done = subprocess.run(words, cwd=TOP, check=False, text=True, timeout=BUILD_S,

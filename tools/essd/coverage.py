@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import interrupts, paths, show
+from . import fw_build, interrupts, paths, show
 from .errors import LOOK_UP_S
 
 BUILD = paths.TOP / "build" / "coverage"
@@ -211,6 +211,7 @@ def build(command: Command) -> None:
     jobs = str(os.cpu_count() or 1)
     for data in BUILD.rglob("*.gcda"):
         data.unlink()
+    fw_build.forget_moved(BUILD, paths.TOP)
     command("cmake", "-G", "Ninja", "-B", BUILD, "-S", paths.TOP, "-DCMAKE_C_COMPILER=gcc",
             "-DCMAKE_BUILD_TYPE=Debug", "-DESSD_SANITIZE=OFF", f"-DCMAKE_C_FLAGS={FLAGS}",
             quiet=True)

@@ -55,8 +55,9 @@ def packages() -> Finding:
 
 
 def disk() -> Finding:
-    folder = paths.cache()
-    free = shutil.disk_usage(folder).free
+    folder = paths.cache_path()
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    free = shutil.disk_usage(there).free
     text = f"{free >> 30} GiB free in {folder}"
     if free < NEEDED_BYTES:
         return Finding("disk space", False, text,
@@ -76,8 +77,15 @@ def memory() -> Finding:
     return Finding("memory", True, "unknown")
 
 
+def folders() -> list[Finding]:
+    return [Finding(f"folder for {name}", not problem,
+                    f"{path}: {problem}" if problem else str(path),
+                    f"set {prepare.VARIABLES[name]} to another folder" if problem else "")
+            for name, (path, problem) in prepare.folders().items()]
+
+
 def kvm() -> Finding:
-    guest = guest_build.Guest(paths.cache() / "guest" / guest_build.guest_key())
+    guest = guest_build.Guest(paths.cache_path() / "guest" / guest_build.guest_key())
     if not guest.path.exists():
         return Finding("KVM", True, "not tested yet, because the guest is not built; "
                        "KVM is optional and only makes the guests faster")
@@ -117,5 +125,8 @@ def runtime() -> Finding:
 
 
 def examine() -> list[Finding]:
-    return [packages(), disk(), memory(), runtime(), kvm(), sandbox(),
-            *built()]
+    places = folders()
+    found = [packages(), disk(), *places, memory(), runtime(), sandbox()]
+    if all(place.ok for place in places):
+        found += [kvm(), *built()]
+    return found

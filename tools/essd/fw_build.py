@@ -42,6 +42,23 @@ def version() -> str:
     return match[1]
 
 
+def forget_moved(build: Path, source: Path) -> None:
+    """Make CMake configure a build folder again after the checkout was moved or copied.
+
+    The folder remembers where its sources and it itself were, and CMake refuses it.
+    """
+    known = build / "CMakeCache.txt"
+    if not known.exists():
+        return
+    places = dict(re.findall(r"^CMAKE_(HOME_DIRECTORY|CACHEFILE_DIR):INTERNAL=(.*)$",
+                             known.read_text(errors="replace"), re.M))
+    if all(Path(places.get(name, "")).resolve() == now.resolve() for name, now in
+           (("HOME_DIRECTORY", source), ("CACHEFILE_DIR", build))):
+        return
+    for name in (known.name, "build.ninja", "compile_commands.json"):
+        (build / name).unlink(missing_ok=True)
+
+
 def run_logged(command: list[str], log: Path, what: str) -> None:
     """Run a command with its output in a log; BuildError has the first error."""
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -66,10 +83,11 @@ def first_error(log: Path, start: int = 0) -> str:
     """The first line of a build log that looks like the cause, else the last."""
     text = log.read_bytes()[start:].decode(errors="replace").splitlines()
     lines = [line.strip() for line in text if line.strip()]
-    for pattern in (r"\berror:|\bERROR\b|undefined reference", r"\bFAILED\b"):
-        for line in lines:
+    for pattern in (r"\berror:|\bERROR\b|\bCMake Error\b|undefined reference", r"\bFAILED\b"):
+        for line, next_one in zip(lines, [*lines[1:], ""], strict=True):
             if re.search(pattern, line):
-                return line
+                # CMake's own text stands in the line after the place.
+                return f"{line} {next_one}" if re.search(r"CMake Error at .*:$", line) else line
     return lines[-1] if lines else "no output"
 
 
@@ -120,6 +138,7 @@ def build_targets(progress: Progress, build: Path, compiler: str, what: str,
                   target: str) -> None:
     log = build / "build.log"
     with locked(build / "lock"):
+        forget_moved(build, SOURCE)
         if not is_configured(build, SOURCE):
             progress(f"configuring {what}")
             log.unlink(missing_ok=True)

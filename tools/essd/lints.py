@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from . import fw_build
 from .errors import BUILD_S, LOOK_UP_S, EssdError
 from .paths import TOP
 
@@ -111,6 +112,7 @@ def tidy(every: bool) -> list[Command]:
     if not names:
         return []
     build = TOP / "build/native"
+    fw_build.forget_moved(build, TOP)
     if not (build / "compile_commands.json").exists():
         subprocess.run(["cmake", "--preset", "native"], cwd=TOP, check=True,
                        stdout=subprocess.DEVNULL, timeout=BUILD_S)

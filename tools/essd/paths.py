@@ -19,6 +19,24 @@ IS_INSTALLED = (PACKAGE / "tree").is_dir()
 TOP = PACKAGE / "tree" if IS_INSTALLED else PACKAGE.parent.parent
 
 
+def place_problem(path: Path) -> str:
+    """Why a folder cannot be used, which may not exist yet; "" if it can."""
+    there = next(one for one in (path, *path.parents) if one.exists())
+    if not there.is_dir():
+        return f"{there} is not a folder"
+    return "" if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
+
+
+def name_problem(path: Path) -> str:
+    """Why nothing can be built in a folder with this path; "" if it can.
+
+    The configure script of QEMU refuses spaces and colons, and Make takes the others for
+    something else.
+    """
+    wrong = re.search(r"[\s:\"'`$#%&;*?\\]", str(path))
+    return f"its path has {wrong[0]!r}, with which QEMU cannot be built" if wrong else ""
+
+
 def cache_path() -> Path:
     """The path of cache(), which need not exist yet."""
     chosen = os.environ.get("ESSD_CACHE")
@@ -31,6 +49,10 @@ def cache_path() -> Path:
 def cache() -> Path:
     """Folder for everything built or downloaded; it can be deleted and rebuilt."""
     path = cache_path()
+    wrong = name_problem(path)
+    if wrong:
+        raise EssdError(f"nothing can be kept in {path}: {wrong}; ESSD_CACHE names another "
+                        "folder")
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -40,8 +62,11 @@ def cache() -> Path:
 
 
 def build() -> Path:
-    """Folder for what CMake builds: in the checkout, or in the cache if installed."""
-    if not IS_INSTALLED:
+    """Folder for what CMake builds: in the checkout, or else in the cache.
+
+    It is in the cache if the checkout cannot be written, or is an installed package.
+    """
+    if not IS_INSTALLED and not place_problem(TOP / "build"):
         return TOP / "build"
     return cache_path() / "build" / hashlib.sha256(str(TOP).encode()).hexdigest()[:16]
 
@@ -114,8 +139,12 @@ def instance(name: str) -> Path:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on a file; wait while another process holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        opened = open(path, "w", encoding="utf-8")
+    except OSError as error:
+        raise EssdError(f"{path} cannot be written: {error.strerror}") from None
+    with opened as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

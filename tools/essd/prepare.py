@@ -20,6 +20,10 @@ from .fw_build import Firmware, Progress
 from .guest_build import Guest
 
 
+# What names another folder than the usual one.
+VARIABLES = {"the cache": "ESSD_CACHE", "builds": "ESSD_CACHE", "drives": "ESSD_DATA"}
+
+
 @dataclass
 class Built:
     """Results of `prepare`; None for a part that was not asked for."""
@@ -75,12 +79,29 @@ def variant_task(folder: Path) -> Task:
                 lambda: not guest_variant.is_built(folder))
 
 
+def folders() -> dict[str, tuple[Path, str]]:
+    """Each folder in which something is written, and why it cannot be used, or ""."""
+    found = {"the cache": paths.cache_path(), "builds": paths.build(), "drives": paths.drives()}
+    problems = {name: paths.place_problem(path) for name, path in found.items()}
+    problems["the cache"] = paths.name_problem(found["the cache"]) or problems["the cache"]
+    return {name: (path, problems[name]) for name, path in found.items()}
+
+
+def check_folders() -> None:
+    """EssdError if a folder in which something is written cannot be used."""
+    for name, (path, problem) in folders().items():
+        if problem:
+            raise EssdError(f"the folder {path} for {name} cannot be used: {problem}; "
+                            f"{VARIABLES[name]} names another one")
+
+
 def prepare(guest: bool = True, drive: bool = True,
             variants: Iterable[Path] = ()) -> Built:
     """Build the parts that are asked for and missing, with progress lines.
 
     `variants` are folders that describe other guests than the default one.
     """
+    check_folders()
     wanted = ["firmware", "qemu"] if drive else []
     wanted += ["guest"] if guest else []
     folders = list(dict.fromkeys(variants))
@@ -140,6 +161,7 @@ def native_program(preset: str, program: str, what: str) -> Path:
     log = build / "build.log"
     with paths.locked(build / "lock"), show.busy(f"building {what}"):
         log.write_text("")
+        fw_build.forget_moved(build, paths.TOP)
         if not fw_build.is_configured(build, paths.TOP):
             fw_build.run_logged(["cmake", "-S", str(paths.TOP), "--preset", preset,
                                  "-B", str(build)], log, f"configuring {what}")

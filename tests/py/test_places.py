@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Checkouts that were copied or cannot be written, and folders in which nothing can be
+built: each is repaired, or refused before anything is downloaded or built."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from essd import doctor, fw_build, paths, prepare
+from essd.errors import EssdError
+from essd.fw_build import BuildError, first_error, forget_moved, run_logged
+
+PROJECT = """cmake_minimum_required(VERSION 3.20)
+project(sample NONE)
+add_custom_target(sample ALL COMMAND ${CMAKE_COMMAND} -E echo built)
+"""
+
+
+def configure(top: Path) -> None:
+    build = top / "build"
+    forget_moved(build, top)
+    run_logged(["cmake", "-G", "Ninja", "-S", str(top), "-B", str(build)], top / "log", "it")
+    run_logged(["cmake", "--build", str(build)], top / "log", "it")
+
+
+def make_project(top: Path) -> None:
+    top.mkdir()
+    (top / "CMakeLists.txt").write_text(PROJECT)
+    configure(top)
+
+
+def test_a_copied_build_folder_is_configured_again(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_project(tmp_path / "one")
+    before = (tmp_path / "one/build/CMakeCache.txt").stat().st_mtime_ns
+    forget_moved(tmp_path / "one/build", tmp_path / "one")
+    assert (tmp_path / "one/build/CMakeCache.txt").stat().st_mtime_ns == before
+    shutil.copytree(tmp_path / "one", tmp_path / "two", symlinks=True)
+    with monkeypatch.context() as patched, pytest.raises(
+            BuildError, match=r"it failed: CMake Error: The (current CMakeCache.txt|source) "):
+        patched.setitem(globals(), "forget_moved", lambda *_: None)
+        configure(tmp_path / "two")
+    configure(tmp_path / "two")
+    (tmp_path / "two").rename(tmp_path / "three")
+    configure(tmp_path / "three")
+
+
+def test_a_program_of_a_copied_checkout_is_built(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten: list[tuple[Path, Path]] = []
+    monkeypatch.setattr(fw_build, "forget_moved", lambda *both: forgotten.append(both))
+    monkeypatch.setattr(fw_build, "run_logged", lambda *_: None)
+    monkeypatch.setattr(paths, "build", lambda: tmp_path)
+    prepare.native_program("fast", "tools/x", "it")
+    assert forgotten == [(tmp_path / "fast", paths.TOP)]
+
+
+def test_the_first_error_of_cmake_is_named_with_its_text(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("-- a\nCMake Error at CMakeLists.txt:3 (message):\n  no compiler\n\n"
+                   "-- Configuring incomplete, errors occurred!\n")
+    assert first_error(log) == "CMake Error at CMakeLists.txt:3 (message): no compiler"
+    log.write_text('CMake Error: The source "/b" does not match\nsee the log\n')
+    assert first_error(log) == 'CMake Error: The source "/b" does not match'
+
+
+def mount_read_only(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the kernel's answer be what it is on a file system that is mounted read-only."""
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda one, mode, **more: real(one, mode, **more) and not (
+        mode & os.W_OK and Path(one).is_relative_to(path)))
+
+
+def test_a_checkout_that_cannot_be_written_is_built_in_the_cache(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(paths, "TOP", tmp_path / "top")
+    (tmp_path / "top").mkdir()
+    assert paths.build() == tmp_path / "top/build"
+    mount_read_only(tmp_path / "top", monkeypatch)
+    assert paths.build().is_relative_to(tmp_path / "cache/build")
+
+
+@pytest.mark.parametrize("variable", ["ESSD_CACHE", "ESSD_DATA"])
+def test_a_folder_that_cannot_be_written_is_refused_first_and_found_by_doctor(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv(variable, str(tmp_path / "there/new/one"))
+    prepare.check_folders()
+    assert all(one.ok for one in doctor.folders())
+    (tmp_path / "there").mkdir()
+    mount_read_only(tmp_path / "there", monkeypatch)
+    with pytest.raises(EssdError, match=rf"{tmp_path}/there cannot be written; {variable} names "):
+        prepare.prepare()
+    assert [one.remedy for one in doctor.examine() if f"{tmp_path}/there/new" in one.text
+            and not one.ok] == [f"set {variable} to another folder"]
+
+
+@pytest.mark.parametrize("name", ["a b", "a:b", "a'b", "a$b"])
+def test_a_cache_in_which_nothing_can_be_built_is_refused_before_downloads(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / name))
+    for act in (paths.cache, prepare.prepare):
+        with pytest.raises(EssdError, match="with which QEMU cannot be built; ESSD_CACHE names"):
+            act()
+    assert [one for one in doctor.examine() if not one.ok and "cannot be built" in one.text]
+    done = subprocess.run([paths.TOP / "essd", "up"], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "ESSD_INSTALL": "no"})
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert f"the folder {tmp_path / name} cannot be used: nothing can be built" in done.stderr
+    assert not (tmp_path / name).exists()
+
+
+def test_a_build_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EssdError, match=r"file/x/lock cannot be written: Not a directory"), \
+            paths.locked(tmp_path / "file/x/lock"):
+        pass
