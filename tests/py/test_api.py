@@ -312,7 +312,7 @@ def test_the_report_of_a_failed_test_has_the_last_lines_of_uart_and_host(
     assert restart < done.stdout.index("last lines of the UART")
     assert "drive has restarted by itself: watchdog" in done.stdout
     kept = tmp_path / "kept/test_it.py-test_that_fails"
-    assert "line 0\n" in (kept / fake.name / "drive.console").read_text()
+    assert "line 0\n" in (kept / fake.name / "drive/console.log").read_text()
     assert json.loads((kept / fake.name / "drive-counters.json").read_text()) == {"reads": 7}
     assert (kept / fake.name / "system.json").exists()
     assert "watchdog" in (kept / "call.txt").read_text()

@@ -17,7 +17,8 @@ from . import mgmt
 from .errors import EssdError
 from .instance import Instance
 
-FILES = ("*.console", "*.log", "*.pcap", "*.pcapng")
+# Of the instance, and in the folder of each part.
+FILES = ("*.log", "*.pcap", "*.pcapng", "*/*.log", "*/*.pcap", "*/*.pcapng")
 ASKED = ("counters", "pools", "status")     # requests of the management channel
 ANSWER_S = 3.0      # a drive that hangs must not hold up the other tests
 
@@ -30,9 +31,10 @@ def folder_name(test: str) -> str:
 def copy_files(source: Path, target: Path) -> None:
     for pattern in FILES:
         for path in source.glob(pattern):
+            copy = target / path.relative_to(source)
             with contextlib.suppress(OSError):      # It has just been deleted.
-                target.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, target / path.name)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, copy)
 
 
 def write(target: Path, name: str, data: Any) -> None:
