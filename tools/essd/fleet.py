@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Commands for several parts of an instance at once: essd power-cut drive[3-5].
+"""Commands for several parts of an instance at once: essd power-cut --part drive[3-5].
 
 If the command fails for one part, it still runs for the others.  All failures are
 listed at the end, and the exit status is then 1.

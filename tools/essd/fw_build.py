@@ -122,13 +122,10 @@ def is_configured(build: Path, source: Path) -> bool:
     """Whether CMake has configured a build folder for these sources, here.
 
     Ninja configures again by itself after a change of a CMakeLists.txt, which takes CMake
-    seconds.  A folder of a checkout that was moved or copied is forgotten, because CMake
-    would refuse it.
+    seconds.
     """
+    forget_moved(build, source)
     known, made = build / "CMakeCache.txt", build / "build.ninja"
-    if known.exists() and f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n" not in known.read_text():
-        known.unlink()
-        made.unlink(missing_ok=True)
     presets = source / "CMakePresets.json"
     return known.exists() and made.exists() and not (
         presets.exists() and presets.stat().st_mtime > made.stat().st_mtime)
@@ -138,7 +135,6 @@ def build_targets(progress: Progress, build: Path, compiler: str, what: str,
                   target: str) -> None:
     log = build / "build.log"
     with locked(build / "lock"):
-        forget_moved(build, SOURCE)
         if not is_configured(build, SOURCE):
             progress(f"configuring {what}")
             log.unlink(missing_ok=True)

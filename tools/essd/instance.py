@@ -111,7 +111,7 @@ class Instance:
         with paths.locked_or(f"another command writes the files of {self.the_drive} now: "
                              "wait until it has ended", flash_lock(self.folder, self.drive)):
             part = self.status()["parts"][self.drive]
-            rest = [] if self.drive == "drive" else [self.drive]
+            rest = [] if self.drive == "drive" else ["--part", self.drive]
             if part["state"] == "running":
                 raise EssdError(f"{self.the_drive} is powered: stop it with "
                                 f"{self.hint('down')}, or cut its power with "

@@ -161,7 +161,6 @@ def native_program(preset: str, program: str, what: str) -> Path:
     log = build / "build.log"
     with paths.locked(build / "lock"), show.busy(f"building {what}"):
         log.write_text("")
-        fw_build.forget_moved(build, paths.TOP)
         if not fw_build.is_configured(build, paths.TOP):
             fw_build.run_logged(["cmake", "-S", str(paths.TOP), "--preset", preset,
                                  "-B", str(build)], log, f"configuring {what}")

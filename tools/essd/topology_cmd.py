@@ -103,8 +103,8 @@ def hints(instance: Instance) -> list[str]:
             "host", "--", f"nvme discover -t rdma -a {address} -s 4420"))
     if config.drives:
         drive = next(iter(config.drives))
-        lines.append(f"      {instance.hint('console', drive)}")
-        lines.append(f"      {instance.hint('power-cut', drive)}")
+        lines.append(f"      {instance.hint('console', '--part', drive)}")
+        lines.append(f"      {instance.hint('power-cut', '--part', drive)}")
     return lines
 
 

@@ -47,7 +47,8 @@ def usage_line(mistake: Any) -> str:
     """Describe a mistake on the command line in one line of essd's own style."""
     text = " ".join(mistake.format_message().split()).removesuffix(".")
     command = mistake.ctx.command_path if getattr(mistake, "ctx", None) else "essd"
-    return f"{text[:1].lower()}{text[1:]}; see {command} --help"
+    see = " See" if text.endswith("?") else "; see"
+    return f"{text[:1].lower()}{text[1:]}{see} {command} --help"
 
 
 def program_name(command: Any) -> str:

@@ -30,7 +30,60 @@ DEVELOP = "Develop and test"
 PANELS = (RUN, LOOK, DISTURB, DEVELOP)      # in the order of `essd --help`
 
 
-class Commands(typer.core.TyperGroup):
+class Command(typer.core.TyperCommand):
+    """A command that takes the name of a part with --part, if it takes one.
+
+    Older spellings go on working, and the help does not show them: --drive, and the name
+    alone where the command has no arguments.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        own = {name for option in self.params for name in option.opts}
+        if "--part" not in own:
+            return super().parse_args(ctx, args)
+        if "--drive" not in own:
+            args = renamed(args)
+        part = next(option.name for option in self.params if "--part" in option.opts)
+        ctx.allow_extra_args = takes_none = not any(
+            isinstance(option, typer.core.TyperArgument) for option in self.params)
+        rest = super().parse_args(ctx, args)
+        if takes_none and rest and not ctx.params[part]:
+            ctx.params[part] = rest.pop(0)
+        if takes_none and rest and not ctx.resilient_parsing:
+            ctx.fail(f"got unexpected extra argument ({rest[0]})")
+        return rest
+
+
+def renamed(args: list[str]) -> list[str]:
+    """The words of a command with --part in place of --drive."""
+    end = args.index("--") if "--" in args else len(args)
+    return ["--part" + word[len("--drive"):]
+            if n < end and (word == "--drive" or word.startswith("--drive=")) else word
+            for n, word in enumerate(args)]
+
+
+class Group(typer.core.TyperGroup):
+    """Commands, of which the nearest is suggested for a wrong one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        wrong = args[0] if args else ""
+        if wrong and not ctx.resilient_parsing and not wrong.startswith("-") \
+                and self.get_command(ctx, wrong) is None:
+            ctx.fail(f"no such command {wrong!r}{chosen.mean(wrong, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+class App(typer.Typer):
+    """A Group of Commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"cls": Group, **settings})
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+        return super().command(name, **{"cls": Command, **settings})
+
+
+class Commands(Group):
     """The commands, ordered by their group in the help."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -39,7 +92,7 @@ class Commands(typer.core.TyperGroup):
             getattr(self.commands[name], "rich_help_panel", DEVELOP)))
 
 
-app = typer.Typer(
+app = App(
     cls=Commands,
     help="Run an emulated dual-port Ethernet SSD (NVMe-oF over RoCEv2) and a Linux "
          "host that uses it.\n\nStart with [bold]essd demo[/bold], or with "
@@ -72,8 +125,8 @@ Name = Annotated[str, typer.Option(
     help="Name of the instance.  Default: the only one that runs.")]
 # Parts is for commands that work on several parts; Part is for commands that
 # work on one drive.
-Parts = Annotated[str, typer.Argument(
-    metavar="[PART]", show_default=False, autocompletion=completion.parts,
+Parts = Annotated[str, typer.Option(
+    "--part", metavar="PART", show_default=False, autocompletion=completion.parts,
     help="Part of a topology, or a pattern such as drive[3-5] or drive*.  Default: the "
          "only drive.")]
 Part = Annotated[str, typer.Option(

@@ -9,9 +9,9 @@ import typer
 
 from ... import chosen, show
 from ...instance import Instance
-from ..base import DISTURB, AsJson, app
+from ..base import DISTURB, App, AsJson, app
 
-access = typer.Typer(
+access = App(
     help="Who may connect: the drive's list of hosts, with their secrets (docs/nvme.md, "
          "\"Who may connect\").", no_args_is_help=False, invoke_without_command=True)
 app.add_typer(access, name="access", rich_help_panel=DISTURB)

@@ -26,7 +26,7 @@ def ana(state: Annotated[str, typer.Argument(
             min=0, max=10, metavar="SECONDS",
             help="Be in the state `change` for this time before.")] = 0,
         drive: Annotated[str, typer.Option(
-            "--drive", metavar="NAME", show_default=False,
+            "--part", metavar="DRIVE", show_default=False,
             help="Drive of a topology.  Default: the only one.")] = "",
         name: Name = "",
         as_json: AsJson = False) -> None:

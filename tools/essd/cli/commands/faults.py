@@ -10,9 +10,9 @@ import typer
 from ... import chosen, show
 from ...errors import EssdError
 from ...instance import Instance
-from ..base import DISTURB, AsJson, app
+from ..base import DISTURB, App, AsJson, app
 
-faults = typer.Typer(
+faults = App(
     help="Make things fail by rule: frames, RDMA messages, NVMe commands, the medium, "
          "the power (docs/faults.md).", no_args_is_help=False,
     invoke_without_command=True)

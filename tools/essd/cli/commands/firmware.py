@@ -11,10 +11,10 @@ import typer
 from ... import chosen, fleet, show
 from ...instance import Instance
 from .. import completion
-from ..base import DEVELOP, AsJson, LowerFloor, Name, Part, app, command
+from ..base import DEVELOP, App, AsJson, LowerFloor, Name, Part, app, command
 from .snapshot import Of, instance_of
 
-firmware = typer.Typer(
+firmware = App(
     help="Make, sign and show firmware images, and update the drive's firmware "
          "(docs/firmware-update.md).", no_args_is_help=True)
 app.add_typer(firmware, name="firmware", rich_help_panel=DEVELOP)

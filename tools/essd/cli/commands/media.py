@@ -8,11 +8,11 @@ import typer
 
 from ... import show
 from ...errors import EssdError
-from ..base import LOOK, AsJson, Part, app
+from ..base import LOOK, App, AsJson, Part, app
 from .run import can_ask
 from .snapshot import Of, instance_of
 
-media = typer.Typer(
+media = App(
     help="Look at the NAND array of a drive that is off, or age it: wear, fill, bad "
          "blocks (docs/nand.md).", no_args_is_help=True)
 app.add_typer(media, name="media", rich_help_panel=LOOK)

@@ -21,7 +21,7 @@ def referral(address: Annotated[str, typer.Argument(
              remove: Annotated[bool, typer.Option(
                  "--remove", help="Remove the referral.")] = False,
              drive: Annotated[str, typer.Option(
-                 "--drive", metavar="NAME", show_default=False,
+                 "--part", metavar="DRIVE", show_default=False,
                  help="Drive of a topology.  Default: the only one.")] = "",
              name: Name = "",
              as_json: AsJson = False) -> None:

@@ -15,7 +15,7 @@ from ...config import DEFAULT_PORTS, Config
 from ...errors import EssdError
 from ...instance import Instance
 from .. import completion
-from ..base import RUN, AsJson, LowerFloor, Name, Part, command
+from ..base import RUN, AsJson, LowerFloor, Name, Part, Parts, command
 
 NewName = Annotated[str, typer.Option(
     "--name", metavar="NAME", autocompletion=completion.instances,
@@ -278,8 +278,8 @@ def remove(name: Annotated[str, typer.Argument(
 
 
 @command(RUN)
-def status(part: Annotated[str, typer.Argument(
-               metavar="[PART]", show_default=False, autocompletion=completion.parts,
+def status(part: Annotated[str, typer.Option(
+               "--part", metavar="PART", show_default=False, autocompletion=completion.parts,
                help="Part of a topology, or a pattern such as drive[3-5].  Default: all."
                )] = "",
            name: Name = "",
@@ -376,21 +376,27 @@ def config(file: Annotated[Path | None, typer.Argument(
 
 
 WhatToSave = Annotated[str, typer.Argument(
-    metavar="[SNAPSHOT|PART]", show_default=False, autocompletion=completion.parts,
-    help="Name of a snapshot of the whole instance.  Without one, or with a part of a "
-         "topology: only the drive.")]
+    metavar="[SNAPSHOT]", show_default=False, autocompletion=completion.parts,
+    help="Name of a snapshot of the whole instance.  Without one: only the drive.")]
+
+
+def part_to_save(what: str, part: str) -> str:
+    """The part that save or load is for; "" if `what` may be the name of a snapshot."""
+    if what and part:
+        raise EssdError(f"give either the name of a snapshot, {what}, or --part {part}")
+    return part
 
 
 @command(RUN)
-def save(what: WhatToSave = "", name: Name = "", as_json: AsJson = False) -> None:
+def save(what: WhatToSave = "", part: Parts = "", name: Name = "", as_json: AsJson = False) -> None:
     """Save a snapshot (save NAME), or suspend the drive (without a name).
 
     A snapshot has the state of the whole system, which runs on.  Without a name, the
     drive's state is saved and its process ends, as if it were suspended; `load` resumes it.
     """
     from ... import snapshots
-    part = what
-    if snapshots.is_snapshot(Instance(name), what):
+    part = part_to_save(what, part)
+    if not part and snapshots.is_snapshot(Instance(name), what):
         if as_json:
             show.only_data()
         with show.busy(f"saving {what}"):
@@ -411,21 +417,21 @@ def save(what: WhatToSave = "", name: Name = "", as_json: AsJson = False) -> Non
     if as_json:
         show.only_data()
     try:
-        fleet.run(Instance(name), part, save_one)
+        fleet.run(Instance(name), part or what, save_one)
     finally:
         if as_json:
             print(json.dumps(saved, indent=2))
 
 
 @command(RUN)
-def load(what: WhatToSave = "", name: Name = "") -> None:
+def load(what: WhatToSave = "", part: Parts = "", name: Name = "") -> None:
     """Go back to a snapshot of the whole system: load NAME.
 
     Without a name, resume the drive in a new process from the state that `save` wrote.
     """
     from ... import snapshots
-    part = what
-    if snapshots.is_snapshot(Instance(name), what):
+    part = part_to_save(what, part)
+    if not part and snapshots.is_snapshot(Instance(name), what):
         with show.busy(f"loading {what}"):
             Instance(name).ask("load-all", name=what)
         show.note(f"loaded the snapshot {what}")
@@ -435,7 +441,7 @@ def load(what: WhatToSave = "", name: Name = "") -> None:
         instance.ask("load", part=instance.drive)
         return "running"
 
-    fleet.run(Instance(name), part, load_one)
+    fleet.run(Instance(name), part or what, load_one)
 
 
 @command(RUN)

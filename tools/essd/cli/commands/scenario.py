@@ -9,9 +9,9 @@ import typer
 
 from ... import show
 from .. import completion
-from ..base import RUN, AsJson, app
+from ..base import RUN, App, AsJson, app
 
-scenario = typer.Typer(
+scenario = App(
     help="Try one use of the drives, such as a RAID of which one drive dies, and write a "
          "report (docs/scenarios.md).", no_args_is_help=True)
 app.add_typer(scenario, name="scenario", rich_help_panel=RUN)
