@@ -663,15 +663,22 @@ static enum nvmf_volume_result mark_format(struct volume *volume,
                                            bool is_erasing)
 {
     struct volume_entry *ns = &begin_change(volume)->ns[volume->job.nsid - 1];
+    enum nvmf_volume_result result;
 
     ns->block_shift = volume->job.block_shift;
     ns->has_metadata = volume->job.has_metadata;
     ns->pi_type = volume->job.pi_type;
     ns->pi_is_first = volume->job.pi_is_first;
     ns->is_erasing = is_erasing;
+    if (is_erasing) {
+        return save_change(volume, volume->job.host);
+    }
     /* The end is always saved: else the namespace could not be used. */
-    return is_erasing ? save_change(volume, volume->job.host)
-                      : save_draft(volume);
+    result = save_draft(volume);
+    if (result == NVMF_VOLUME_OK) {
+        write_shares_count(&volume->shares, volume->job.host);
+    }
+    return result;
 }
 
 static void run_job(struct volume *volume)

@@ -877,4 +877,26 @@ static void test_a_job_counts_for_the_host_whose_it_is(void **state)
                     VOLUME_WRITES_FREE / 4 - 2, VOLUME_WRITES_FREE / 4);
 }
 
+/* The end of a Format is written, too, and counts for the same host. */
+static void test_a_format_counts_for_its_two_writes(void **state)
+{
+    struct nvmf_volume seam;
+    const struct nvmf_volume_job job = {
+        .op = NVMF_VOLUME_FORMAT, .nsid = 1, .block_shift = 9, .host = 1};
+    unsigned int formats = 0;
+
+    (void)state;
+    bed->host = 1;
+    start_drive();
+    seam = volume_seam(bed->volume);
+    for (bed->result = NVMF_VOLUME_OK; bed->result == NVMF_VOLUME_OK;
+         formats++) {
+        seam.start(seam.ctx, &job);
+        run_all();
+    }
+    assert_int_equal(bed->result, NVMF_VOLUME_TOO_OFTEN);
+    assert_in_range(formats - 1, VOLUME_WRITES_FREE / 4 - 2,
+                    VOLUME_WRITES_FREE / 4);
+}
+
 TEST_FIXTURE(setup, teardown)
