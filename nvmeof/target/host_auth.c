@@ -58,6 +58,22 @@ static bool find_host(const struct nvmf_target *target, const char *hostnqn,
     return hosts->find == NULL || hosts->find(hosts->ctx, hostnqn, host);
 }
 
+/*
+ * A name that is not on the list can be invented, and each name would have a
+ * share of its own.  So such a host counts by its address, at which it
+ * receives. The host identifier is only what a host says, too.
+ */
+uint32_t auth_host_number(const struct nvmf_target *target, const char *hostnqn,
+                          const uint8_t *address)
+{
+    struct nvmf_host host;
+    bool is_listed = find_host(target, hostnqn, &host) && host.host_key != NULL;
+
+    return (is_listed ? crc32_update(0, hostnqn, nvme_nqn_len(hostnqn))
+                      : crc32_update(0, address, NVMF_ADDRESS_LEN)) |
+           1;
+}
+
 static bool has_key(const struct nvmf_host *host)
 {
     return host->host_key != NULL && host->host_key->len != 0;

@@ -633,11 +633,9 @@ static void append_error(struct nvmf_target *target, struct log_error error)
     keep_error(target, &error);
 }
 
-/* A host on the list of hosts has proven this name; its identifier is only
- * what it says. */
 uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl)
 {
-    return crc32_update(0, ctrl->hostnqn, nvme_nqn_len(ctrl->hostnqn)) | 1;
+    return ctrl->host_number;
 }
 
 uint32_t nvmf_target_acting_host(const struct nvmf_target *target)

@@ -91,7 +91,7 @@ struct nvmf_qpair {
     uint32_t label;       /* its name in traces: nvmf_qpair_set_label() */
     uint8_t auth;         /* its session of authentication, or NO_AUTH */
     uint64_t deadline_us; /* of CONNECTING, CLOSING, and of its session */
-    uint8_t host[16];     /* the host's address */
+    uint8_t host[NVMF_ADDRESS_LEN]; /* the host's address */
     bool is_joined; /* an I/O queue that its controller's QID belongs to, until
                      * it is free */
     /* Its place among the queue pairs without proof: share.c. */
@@ -175,9 +175,10 @@ enum {
 };
 
 struct nvmf_ctrl {
-    uint8_t state;      /* enum ctrl_state */
-    uint8_t shst;       /* enum shutdown_status */
-    uint8_t generation; /* upper half of the next CNTLID */
+    uint8_t state;        /* enum ctrl_state */
+    uint8_t shst;         /* enum shutdown_status */
+    uint8_t generation;   /* upper half of the next CNTLID */
+    uint32_t host_number; /* see ctrl_host_number() */
     bool is_discovery;
     bool is_ordered; /* counted in target.twins: its host has proven itself */
     bool has_been_reset; /* CSTS.NSSRO */

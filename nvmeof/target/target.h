@@ -41,7 +41,10 @@
 
 #define NVMF_NO_DEADLINE UINT64_MAX
 
-enum { NVMF_NQN_MAX = 223 }; /* characters */
+enum {
+    NVMF_NQN_MAX = 223,    /* characters */
+    NVMF_ADDRESS_LEN = 16, /* bytes of a host's address */
+};
 
 struct nvmf_ns_config {
     uint32_t nsid;     /* 1..NVMF_MAX_NAMESPACES, unique */
@@ -402,9 +405,10 @@ struct nvmf_qpair_hints {
 
 struct nvmf_qpair_params {
     const struct nvmf_transport *transport; /* outlives the queue pair */
-    uint16_t portid;  /* PORTID of the address that the host uses */
-    uint32_t link;    /* nvmf_address.link of that address */
-    uint8_t host[16]; /* the host's IPv6 address, or its IPv4-mapped one */
+    uint16_t portid; /* PORTID of the address that the host uses */
+    uint32_t link;   /* nvmf_address.link of that address */
+    uint8_t host[NVMF_ADDRESS_LEN]; /* the host's IPv6 address, or its
+                                     * IPv4-mapped one */
     const struct nvmf_qpair_hints *hints; /* NULL if nothing is known yet */
 };
 

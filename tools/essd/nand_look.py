@@ -57,7 +57,7 @@ def opened_array(name: str, part: str) -> tuple[Instance, Nand]:
 
 
 def in_use(instance: Instance, path: Path) -> EssdError:
-    rest = [] if instance.drive == "drive" else [instance.drive]
+    rest = [] if instance.drive == "drive" else ["--part", instance.drive]
     return EssdError(f"NAND file {path} is in use: if the drive is running, stop it with "
                      f"{instance.hint('down')}, or cut its power with "
                      f"{instance.hint('power-cut', *rest)}, first")

@@ -10,6 +10,7 @@
 enum {
     BEYOND_BLOCKS = 1,
     ERRORS_MORE = 10,
+    INVENTED = 20, /* names at one address */
     MORE_BIT = 0x2000,
     DATA_UNIT_BLOCKS = 1000, /* A data unit has 1000 blocks of 512 bytes. */
 };
@@ -342,6 +343,53 @@ static uint64_t read_smart(struct nvme *nvme, unsigned int field)
     return get_le64(nvme_log(nvme, LOG_SMART, LOG_SMART_LEN) + field);
 }
 
+/* Read beyond the end of the namespace, which is an error with this LBA. */
+static void read_beyond(struct conf *conf, struct rc *io, uint64_t lba)
+{
+    const struct nvme_sqe read = nvmf_io(conf, NVM_READ, lba, 1);
+    struct sgl sgl = rc_keyed(io, 0, CONF_BLOCK);
+
+    conf_status(conf, "Read beyond the end",
+                rc_command(io, &read, &sgl, NULL, 0, NULL) & NVME_SC_MASK,
+                NVME_SC_LBA_RANGE);
+}
+
+/* Whoever invents names has no more of the error log than one host: names that
+ * are not on the list of hosts count for their address. */
+static void error_invented(struct conf *conf)
+{
+    struct nvme *nvme = nvme_open(conf);
+    uint64_t lba = nvme->size_blocks;
+    uint32_t len = nvme_error_log_len(nvme);
+    uint32_t found = 0;
+    uint32_t own_errors = len / LOG_ERROR_ENTRY_LEN / 8;
+
+    if (!conf_target(conf)->is_ours) {
+        conf_not_applicable(conf, "shares are specific to this drive");
+    }
+    for (uint32_t i = 0; i < own_errors; i++) {
+        read_beyond(conf, nvme->io, lba + i);
+    }
+    for (uint8_t name = 0; name < INVENTED; name++) {
+        struct nvmf_pair other = nvmf_open_pair(
+            conf, &(struct rc_config){.peer = 1, .host = 10 + name});
+
+        for (uint32_t i = 0; i < own_errors; i++) {
+            read_beyond(conf, other.io, lba + own_errors + i);
+        }
+        nvmf_close_pair(&other);
+    }
+    (void)nvme_log(nvme, LOG_ERROR, len);
+    for (uint32_t at = 0; at < len; at += LOG_ERROR_ENTRY_LEN) {
+        uint64_t own = get_le64(nvme->admin->mem + at + ERROR_LBA) - lba;
+
+        found += get_le64(nvme->admin->mem + at + ERROR_COUNT) != 0 &&
+                 own < own_errors;
+    }
+    conf_equal(conf, "the host's own errors in the log", found, own_errors);
+    nvme_close(nvme);
+}
+
 /* SMART counts the entries of the error log. */
 static void error_smart(struct conf *conf)
 {
@@ -614,6 +662,9 @@ static const struct conf_test tests[] = {
          "the entry about a wrong descriptor has its location", error_sgl),
     TEST("error-order", "5.14.1.1",
          "the newest entry comes first, and counts descend", error_order),
+    TEST("error-invented", "5.14.1.1",
+         "hosts with invented names push no errors of others out of the log",
+         error_invented),
     TEST("error-overflow", "5.14.1.1", "new entries replace the oldest ones",
          error_overflow),
     TEST("error-smart", "5.14.1.1, 5.14.1.2",
