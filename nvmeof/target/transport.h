@@ -13,7 +13,7 @@
 
 #include "lib/trace.h"
 #include "nvmeof/limits.h"
-#include "storage/block/piece.h"
+#include "storage/block/media.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/sqe.h"

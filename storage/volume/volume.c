@@ -262,6 +262,8 @@ static void resume_format(struct volume *volume, uint32_t i)
     }
 }
 
+static void end_erasure(struct media_owner *owner, enum media_status status);
+
 void volume_init(struct volume *volume, const struct volume_config *config)
 {
     memset(volume, 0, sizeof(*volume));

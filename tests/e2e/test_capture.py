@@ -43,3 +43,22 @@ def test_a_live_capture_shows_connect_and_reads(job: Job, tmp_path: Path) -> Non
         times = [packet.sec + packet.usec / 1e6 for _, packet in packets]
     assert begin - 1 < times[0] <= times[-1] < time.time() + 1
     assert rest == f"captured {len(times)} frames\n"
+
+
+def test_a_capture_of_connected_hosts_says_how_to_have_nvme_decoded(
+        connected: Job, tmp_path: Path) -> None:
+    """What it says is true: without the Connect, tshark decodes no NVMe."""
+    file = tmp_path / "late.pcap"
+    command = [str(TOP / "essd"), "capture", "--name", connected.instance.name, "--write",
+               str(file)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
+                          env=os.environ) as process:
+        assert process.stderr is not None
+        assert "capturing port 0" in process.stderr.readline()
+        line = process.stderr.readline()
+        assert "queue pairs were connected before this capture" in line, line
+        connected.instance.run("dd if=/dev/nvme0n1 of=/dev/null bs=4k count=8 iflag=direct")
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=60)[1]
+    assert process.returncode == 0 and rest.startswith("captured "), rest
+    assert pcap_check.check(file).nvme_commands == {}

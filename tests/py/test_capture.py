@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 from fake_qemu import make_fake
+from fake_supervisor import FakeSupervisor
 from scapy.utils import RawPcapReader
 
-from essd import capture_keeper, capture_rotation, paths
+from essd import capture, capture_keeper, capture_rotation, paths
 from essd.capture import HEADER
 from essd.config import Config, Drive, End, Host, Link
 from essd.drive import drive_command
@@ -143,6 +144,18 @@ def test_frames_arrive_while_they_are_sent_with_the_hosts_time(lab: Lab) -> None
     rest, said = process.communicate(timeout=60)
     assert process.returncode == 0 and rest == b""
     assert said == b"captured 3 frames\n"
+
+
+@pytest.mark.parametrize(("status", "says"), [
+    ({"queue-pairs": 4}, "4 queue pairs were connected before this capture"),
+    ({"queue-pairs": 0}, ""), (None, "")])
+def test_a_capture_that_begins_in_mid_connection_says_what_wireshark_cannot_know(
+        status: dict[str, int] | None, says: str) -> None:
+    with FakeSupervisor("mid-connection") as supervisor:
+        supervisor.mgmt = {} if status is None else {"status": status}
+        said = capture.connected_before(Instance("mid-connection"))
+    assert said.startswith(says) and bool(said) == bool(says)
+    assert not said or "docs/captures.md" in said
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

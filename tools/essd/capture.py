@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from . import console, show
+from . import console, mgmt, show
 from .errors import EssdError
 from .instance import Instance
 
@@ -31,6 +31,7 @@ PACKET = struct.Struct("<IIII")     # seconds, microseconds, bytes kept, bytes
 CHUNK = 1 << 20
 LOOK_MS = 20
 STARTED_S = 60.0        # time limit of the supervisor's answer
+ANSWER_S = 1.0          # for the drive to say how many queue pairs it has
 FLUSH_S = 2.0           # how long a slow reader gets for the rest at the end
 SECONDS_MAX = 1e8       # setitimer() takes about this much
 KEEP_SIZE_AND_PUNCH = 1 | 2     # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
@@ -252,6 +253,21 @@ def check_output(instance: Instance, path: Path | None) -> None:
         raise EssdError(console.off_words(instance))
 
 
+def connected_before(instance: Instance) -> str:
+    """What to say if the drive has queue pairs whose Connects are in no capture that
+    begins now; "" if there are none, or the drive does not answer."""
+    try:
+        count = mgmt.ask(instance, "status", ANSWER_S)["queue-pairs"]
+    except EssdError:
+        return ""
+    if not count:
+        return ""
+    return (f"{count} queue pairs were connected before this capture: Wireshark shows their "
+            "frames as bare SENDs, READs and WRITEs, because only the connection's first "
+            "frames say that it carries NVMe.  Connect the host once more during the capture "
+            "to have NVMe decoded (docs/captures.md)")
+
+
 def run(instance: Instance, port: int, path: Path | None, seconds: float) -> None:
     """Run `essd capture` until Ctrl-C, or for the given number of seconds."""
     show.only_data()
@@ -270,10 +286,13 @@ def run(instance: Instance, port: int, path: Path | None, seconds: float) -> Non
               for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
     client: Client | None = None
     try:
+        advice = connected_before(instance)
         client = Client(instance, port)
         if seconds:
             signal.setitimer(signal.ITIMER_REAL, min(seconds, SECONDS_MAX))
         show.note(f"capturing port {port} of {instance.the_drive}; press Ctrl-C to end")
+        if advice:
+            show.note(advice)
         capture = Capture(client, output)
         follow(capture, lambda: has_ended)
     finally:
