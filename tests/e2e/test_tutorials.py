@@ -63,10 +63,19 @@ def test_every_tutorial_has_commands_and_expected_output() -> None:
         assert len(blocks) >= 3 and sum(bool(text) for _, text in blocks) >= 2, path.name
 
 
+def contents(tree: Path) -> dict[str, bytes]:
+    """The files of a checkout, without what is built."""
+    return {name: path.read_bytes() for path in tree.rglob("*") if path.is_file()
+            and not (name := path.relative_to(tree).as_posix()).startswith("build/")
+            and "__pycache__" not in name}
+
+
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_a_tutorial_does_what_it_says(path: Path, copy: Path) -> None:
+    before = contents(copy)
     for commands, expected in BLOCK.findall(path.read_text(encoding="utf-8")):
         done = shell(commands, copy)
         assert done.returncode == 0, f"{commands}\n{done.stdout[-3000:]}"
         assert appear_in_order(expected.splitlines(), done.stdout), \
             f"{commands}\n{done.stdout[-3000:]}"
+    assert contents(copy) == before, "the tutorial leaves files or changes in the checkout"

@@ -70,10 +70,11 @@ def test_a_command_begins_at_the_port_and_ends_with_the_acknowledgement() -> Non
     assert not any(entry["ph"] == "i" for entry in entries)
     assert printer.times.rows() == [{
         "command": "Read", "count": 1, "failed": 0, "mean-us": 172.0, "p50-us": 172.0,
-        "p99-us": 172.0, "arrive": 12.0, "firmware": 9.0, "wait": 1.0, "fetch": 0.0,
-        "media": 120.0, "send": 10.0, "wire": 16.0, "complete": 4.0}]
+        "p99-us": 172.0, "drive-us": 152.0, "arrive": 12.0, "firmware": 9.0, "wait": 1.0,
+        "fetch": 0.0, "media": 120.0, "send": 10.0, "wire": 16.0, "complete": 4.0}]
     headings = [str(column.header) for column in printer.times.table().columns]
-    assert headings[6:] == ["arrive", "firmware", "wait", "media", "send", "wire",
+    assert headings[3:7] == ["mean us", "p50 us", "p99 us", "drive us"]
+    assert headings[7:] == ["arrive", "firmware", "wait", "media", "send", "wire",
                             "complete"]
 
 
@@ -136,5 +137,5 @@ def test_the_summary_has_counts_failures_and_times() -> None:
                          record("COMMAND", 1 << 16 | 0x0c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10**6))
     assert printer.times.rows() == [{
         "command": "Read", "count": 4, "failed": 1, "mean-us": 360.0, "p50-us": 160,
-        "p99-us": 960, "arrive": 0.0, "firmware": 11.8, "wait": 0.8, "fetch": 0.0,
-        "media": 315.0, "respond": 32.5}]
+        "p99-us": 960, "drive-us": 327.5, "arrive": 0.0, "firmware": 11.8, "wait": 0.8,
+        "fetch": 0.0, "media": 315.0, "respond": 32.5}]

@@ -28,6 +28,9 @@ STAGES = {
     "complete": "the acknowledgement is in the RNIC; the firmware has not taken it",
 }
 FIRMWARE_STAGES = ("wait", "fetch", "media", "respond")     # as COMMAND reports them
+# The stages in which a command is the drive's.  In the others it waits for the host and
+# the wire, or, as "complete", the host has its answer already.
+DRIVES_OWN = ("arrive", "firmware", "wait", "media", "send")
 QUANTILES = (0.5, 0.99)
 
 
@@ -204,6 +207,8 @@ class Summary:
                 **{f"p{round(100 * q)}-us": round(
                     ordered[min(len(ordered) - 1, int(q * len(ordered)))], 1)
                    for q in QUANTILES},
+                "drive-us": round(sum(self.stages[name].get(stage, 0.0)
+                                      for stage in DRIVES_OWN) / len(totals), 1),
                 **{stage: round(self.stages[name][stage] / len(totals), 1)
                    for stage in STAGES if stage in self.stages[name]}})
         return found
@@ -215,7 +220,7 @@ class Summary:
         table.add_column("command")
         rows = self.rows()
         headings = ["count", "failed", "mean-us",
-                    *(f"p{round(100 * q)}-us" for q in QUANTILES),
+                    *(f"p{round(100 * q)}-us" for q in QUANTILES), "drive-us",
                     *(stage for stage in STAGES if any(row.get(stage) for row in rows))]
         for heading in headings:
             table.add_column(heading.replace("-us", " us"), justify="right")
@@ -245,4 +250,6 @@ class PerfettoPrinter(Printer):
         from . import show
         if self.times.totals:
             show.console.print(self.times.table())
+            show.line("drive us: until the last frame of the answer has left the drive; the "
+                      "rest of a command's time is the host's and the wire's")
         return super().summary()
