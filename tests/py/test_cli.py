@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from essd import paths
+from essd.cli.base import FIRST
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +89,10 @@ def test_a_command_runs_with_closed_output() -> None:
                           check=False, cwd=paths.TOP / "tools", text=True,
                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_help_begins_with_what_a_newcomer_needs() -> None:
+    shown = essd("--help").stdout
+    places = [shown.index(f"│ {name} ") for name in FIRST]
+    assert places == sorted(places)
+    assert shown.index("│ config ") > places[-1]

@@ -28,6 +28,9 @@ LOOK = "Look inside"
 DISTURB = "Disturb"
 DEVELOP = "Develop and test"
 PANELS = (RUN, LOOK, DISTURB, DEVELOP)      # in the order of `essd --help`
+# What a newcomer needs, in that order; it begins the help.  Other commands follow in the
+# order of their files.
+FIRST = ("demo", "up", "host", "status", "down", "list", "rm", "doctor")
 
 
 class Command(typer.core.TyperCommand):
@@ -84,12 +87,13 @@ class App(typer.Typer):
 
 
 class Commands(Group):
-    """The commands, ordered by their group in the help."""
+    """The commands, ordered by their group in the help, the first ones before others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         names = super().list_commands(ctx)
-        return sorted(names, key=lambda name: PANELS.index(
-            getattr(self.commands[name], "rich_help_panel", DEVELOP)))
+        return sorted(names, key=lambda name: (
+            PANELS.index(getattr(self.commands[name], "rich_help_panel", DEVELOP)),
+            FIRST.index(name) if name in FIRST else len(FIRST)))
 
 
 app = App(
