@@ -69,6 +69,7 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"modules", mgmt_modules},
     {"sensors", mgmt_sensors},
     {"controllers", mgmt_controllers},
+    {"disconnect", mgmt_disconnect},
     {"queue-pairs", mgmt_queue_pairs},
     {"requests", mgmt_outstanding},
     {"namespaces", mgmt_namespaces},

@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 35 };
+enum { MGMT_REQUESTS = 36 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -68,6 +68,7 @@ mgmt_handler mgmt_sensors;
 
 /* in mgmt_tables.c */
 mgmt_handler mgmt_controllers;
+mgmt_handler mgmt_disconnect;
 mgmt_handler mgmt_queue_pairs;
 mgmt_handler mgmt_outstanding;
 

@@ -65,6 +65,23 @@ bool mgmt_controllers(void *ctx, const struct json_args *args, struct json *out,
     return true;
 }
 
+bool mgmt_disconnect(void *ctx, const struct json_args *args, struct json *out,
+                     struct mgmt_refusal *refusal)
+{
+    struct nvmf_target *target = ((struct drive *)ctx)->target;
+    const struct json_member *host = json_find(args, "hostnqn");
+
+    if (host != NULL && host->kind != JSON_STRING) {
+        refusal->code = "bad-argument";
+        refusal->text = "\"hostnqn\" has to be a string.";
+        return false;
+    }
+    json_number(
+        out, "ended",
+        nvmf_target_end_ctrls(target, json_get_string(args, "hostnqn", NULL)));
+    return true;
+}
+
 static void put_queue_pair(struct json *out, const struct nvmf_qpair_info *info,
                            const struct ip_addr *peer)
 {

@@ -275,6 +275,23 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     auth_end_claims(target, index, 0);
 }
 
+uint16_t nvmf_target_end_ctrls(struct nvmf_target *target, const char *hostnqn)
+{
+    uint16_t ended = 0;
+
+    for (uint8_t i = 0; i < ARRAY_LEN(target->ctrl); i++) {
+        struct nvmf_ctrl *ctrl = &target->ctrl[i];
+
+        if (ctrl_is(ctrl, CTRL_HAS_SLOT) && ctrl->state != CTRL_ENDING &&
+            (hostnqn == NULL ||
+             strncmp(ctrl->hostnqn, hostnqn, NVME_NQN_FIELD) == 0)) {
+            ctrl_end(target, i);
+            ended++;
+        }
+    }
+    return ended;
+}
+
 /* A connection has ended; some of its requests may still be in flight. */
 void ctrl_detach(struct nvmf_target *target, uint8_t index, uint16_t qid)
 {

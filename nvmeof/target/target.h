@@ -742,6 +742,16 @@ MUST_USE bool nvmf_target_ctrl_info(const struct nvmf_target *target,
                                     uint16_t index,
                                     struct nvmf_ctrl_info *info);
 
+/**
+ * End associations because an operator asks for it: their queue pairs are
+ * disconnected, as when a host's keep-alive has failed.  The hosts may connect
+ * again.
+ *
+ * @param hostnqn  whose; NULL: those of all hosts
+ * @return their number; those that were ending already do not count
+ */
+uint16_t nvmf_target_end_ctrls(struct nvmf_target *target, const char *hostnqn);
+
 /* One queue pair, for tables in status output. */
 struct nvmf_qpair_info {
     uint32_t label; /* see nvmf_qpair_set_label() */

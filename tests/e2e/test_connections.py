@@ -5,9 +5,13 @@ import json
 import time
 
 import pytest
+from watching import until
 
-from essd import steps
+from essd import mgmt, steps
 from essd.steps import Job
+
+FABRICS = 0x7f              # opcode of Connect
+CONTROLLER_BUSY = 0x181     # status of a Connect that the host is to repeat
 
 
 def cycles(job: Job, count: int) -> None:
@@ -91,3 +95,25 @@ def test_a_wrong_subsystem_name_is_refused(job: Job) -> None:
     assert result.status != 0
     log = job.instance.run("dmesg | tail -n 5").output
     assert "subsysnqn" in log or "Connect" in log, log
+
+
+@pytest.mark.drive
+def test_an_operator_ends_an_association_and_the_host_connects_again(job: Job) -> None:
+    """No cable is pulled: that may cost a busy host its connection manager's queue pair."""
+    steps.connect(job, options="--reconnect-delay=1")
+    device = job.device()
+    state = f"cat /sys/class/nvme/{job.controller()[5:]}/state"
+    mgmt.ask(job.instance, "fault-add", rule=1, do="status", queue="admin", opcode=FABRICS,
+             status=CONTROLLER_BUSY)
+    try:
+        assert mgmt.ask(job.instance, "disconnect", hostnqn="nqn.2014-08.org.example:x"
+                        )["ended"] == 0
+        assert mgmt.ask(job.instance, "disconnect")["ended"] == 1
+        until(lambda: "connecting" in job.quiet(state))
+        until(lambda: "controller is busy" in job.quiet("dmesg | tail -n 5"))
+    finally:
+        mgmt.ask(job.instance, "fault-remove", rule=1)
+    until(lambda: "live" in job.quiet(state))
+    job.run(f"dd if={device} of=/dev/null bs=4k count=16 iflag=direct status=none")
+    assert "type GSI state ERR" not in job.quiet("rdma resource show qp")
+    steps.clean_host(job)

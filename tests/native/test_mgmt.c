@@ -109,6 +109,67 @@ static void test_a_namespace_whose_format_has_failed_says_so(void **state)
     bed_end(&bed);
 }
 
+/* The answer has `part` when an operator ends the associations of a host; of
+ * all hosts without a name. */
+static void expect_disconnect(struct bed *bed, const char *hostnqn,
+                              const char *part)
+{
+    char line[400];
+
+    if (hostnqn == NULL) {
+        log_format(line, sizeof(line),
+                   "{\"v\":1,\"id\":1,\"request\":\"disconnect\"}\n");
+    } else {
+        log_format(line, sizeof(line),
+                   "{\"v\":1,\"id\":1,\"request\":\"disconnect\","
+                   "\"hostnqn\":\"%s\"}\n",
+                   hostnqn);
+    }
+    expect_reply(bed, line, part);
+    native_world_pass(&bed->world, UINT64_C(1000000000));
+}
+
+/* Also an association of a discovery controller, which has no I/O queues. */
+static void test_an_operator_ends_associations(void **state)
+{
+    static struct nvme_host discovery;
+    struct host_target target;
+    struct nvme_host *host;
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    host = &bed.host->host;
+    bed_connect(&bed, 0, 2, 64);
+    assert_int_equal(bed_write(&bed, 1, 9, 1, HOST_DATA_KEYED, false, 3), 0);
+    native_host_add(bed.host, &discovery, 0);
+    assert_true(native_target(bed.host, bed.drive, 0, &target));
+    strcpy(target.subnqn, NVME_DISCOVERY_NQN);
+    target.io_queues = 0;
+    assert_int_equal(host_connect(&discovery, &target), 0);
+
+    expect_reply(&bed,
+                 "{\"v\":1,\"id\":1,\"request\":\"disconnect\","
+                 "\"hostnqn\":7}\n",
+                 "\"code\":\"bad-argument\"");
+    expect_disconnect(&bed, "nqn.2014-08.org.example:another",
+                      "\"result\":{\"ended\":0}");
+    bed_expect(&bed, 2, 9, 1, HOST_DATA_KEYED, 3);
+    expect_disconnect(&bed, NULL, "\"result\":{\"ended\":2}");
+    assert_true(host_is_broken(host));
+    assert_true(host_is_broken(&discovery));
+    host_vanish(host);
+    host_vanish(&discovery);
+    bed_expect_idle(&bed);
+
+    bed_connect(&bed, 0, 1, 64);
+    bed_expect(&bed, 1, 9, 1, HOST_DATA_KEYED, 3);
+    expect_disconnect(&bed, host->target.hostnqn, "\"result\":{\"ended\":1}");
+    assert_true(host_is_broken(host));
+    host_vanish(host);
+    bed_end(&bed);
+}
+
 static void count_result(void *ctx, const struct host_result *result)
 {
     (void)result;

@@ -44,6 +44,8 @@ class Drive(FakeSupervisor):
             del self.hosts[arguments["nqn"]]
         elif request["request"] == "hosts-exclusive":
             self.exclusive = arguments["on"]
+        elif request["request"] == "disconnect":
+            return {"ended": 1 if "hostnqn" in arguments else 3}
         else:
             first = arguments.get("from", 0)
             rows = [{"nqn": nqn, "secret": bool(host.get("secret")), "drive-secret": False,
@@ -93,6 +95,12 @@ def test_a_yaml_file_replaces_the_list(tmp_path: Path) -> None:
         run("remove", NQN)
         run("exclusive")
         assert drive.exclusive and set(drive.hosts) == {NQN + "2"}
+
+
+def test_associations_are_ended() -> None:
+    with Drive("unit"):
+        assert "ended 1 association\n" in run("disconnect", NQN)
+        assert "ended 3 associations\n" in run("disconnect")
 
 
 def test_a_full_list_can_be_replaced_and_lets_nobody_in_meanwhile(tmp_path: Path) -> None:

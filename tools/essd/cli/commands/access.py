@@ -83,6 +83,21 @@ def remove(ctx: typer.Context, nqn: Nqn, name: Name = "") -> None:
 
 
 @access.command()
+def disconnect(ctx: typer.Context,
+               nqn: Annotated[str, typer.Argument(
+                   metavar="[NQN]", show_default=False,
+                   help="The host's NQN.  Default: all hosts.")] = "",
+               name: Name = "") -> None:
+    """End the associations of a host, or of all; they may connect again."""
+    from ... import mgmt
+    drive = drive_of(ctx, name)
+    reply = (mgmt.ask(drive, "disconnect", hostnqn=nqn) if nqn else
+             mgmt.ask(drive, "disconnect"))
+    count = reply["ended"]
+    show.note(f"ended {count} association{'' if count == 1 else 's'}")
+
+
+@access.command()
 def exclusive(ctx: typer.Context, name: Name = "") -> None:
     """From now on only hosts on the list may connect."""
     from ... import mgmt
