@@ -50,6 +50,13 @@ def test_a_frame_to_an_unknown_address_goes_to_all_other_ports(start: Start) -> 
     assert a.hears_nothing()
 
 
+def test_a_comma_in_a_path_is_written_twice(start: Start, tmp_path: Path) -> None:
+    switch = start(f"listen={tmp_path}/a,,b,,,,c,name=x", f"listen={tmp_path}/d,,,name=y", "")
+    for number, (name, file) in enumerate((("x", "a,b,,c"), ("y", "d,"))):
+        assert switch.port(number)["name"] == name
+        assert (tmp_path / file).is_socket()
+
+
 def test_a_frame_to_a_known_address_goes_to_its_port_alone(start: Start) -> None:
     switch = start("", "", "")
     a, b, c = switch.connect_all(3)
