@@ -196,14 +196,20 @@ bool update_slots_is_on_trial(const struct update_slots *slots)
            slots->record.chosen == slots->config.running;
 }
 
-bool update_slots_may_store(const struct update_slots *slots, uint64_t hours)
+uint64_t update_slots_stores_left(const struct update_slots *slots,
+                                  uint64_t hours)
 {
-    return slots->record.stores < STORES_FREE + hours * STORES_PER_HOUR;
+    uint64_t allowed = STORES_FREE + hours * STORES_PER_HOUR;
+
+    return allowed - MIN(allowed, slots->record.stores);
 }
 
-bool update_slots_may_record(const struct update_slots *slots, uint64_t hours)
+uint64_t update_slots_records_left(const struct update_slots *slots,
+                                   uint64_t hours)
 {
-    return slots->sequence < RECORDS_FREE + hours * RECORDS_PER_HOUR;
+    uint64_t allowed = RECORDS_FREE + hours * RECORDS_PER_HOUR;
+
+    return allowed - MIN(allowed, slots->sequence);
 }
 
 /* The highest security version of any image that has been proven. */

@@ -69,11 +69,13 @@ uint8_t update_slots_next(const struct update_slots *slots);
 /** Whether the running image is on trial. */
 bool update_slots_is_on_trial(const struct update_slots *slots);
 
-/** Whether one more image may be stored after so many hours of power-on.  This
+/** How many more images may be stored after so many hours of power-on.  This
  * limits how often the sectors of a slot are erased. */
-bool update_slots_may_store(const struct update_slots *slots, uint64_t hours);
+uint64_t update_slots_stores_left(const struct update_slots *slots,
+                                  uint64_t hours);
 /** The same limit for the record of the slots. */
-bool update_slots_may_record(const struct update_slots *slots, uint64_t hours);
+uint64_t update_slots_records_left(const struct update_slots *slots,
+                                   uint64_t hours);
 
 /** The sector of the next record.  If the caller has erased it, and has said so
  * with update_slots_note_erased(), nobody waits for its erasure later. */

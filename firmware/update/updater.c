@@ -237,8 +237,9 @@ uint64_t updater_step(struct updater *updater, uint64_t now_us)
 
 /* ---- The seam of the target. */
 
-/* @return false when the flash has to be spared */
-static bool may_write_flash(const struct updater *updater,
+/* @return false when the flash has to be spared, or when the host has used up
+ * its share of the writes */
+static bool may_write_flash(struct updater *updater,
                             const struct nvmf_firmware_commit *commit)
 {
     const struct updater_config *config = &updater->config;
@@ -246,8 +247,13 @@ static bool may_write_flash(const struct updater *updater,
                          ? config->power_on_hours(config->ctx)
                          : 0;
 
-    return update_slots_may_record(&updater->slots, hours) &&
-           (!commit->stores || update_slots_may_store(&updater->slots, hours));
+    return write_shares_allow(
+               &updater->records, commit->host, hours,
+               update_slots_records_left(&updater->slots, hours)) &&
+           (!commit->stores ||
+            write_shares_allow(
+                &updater->stores, commit->host, hours,
+                update_slots_stores_left(&updater->slots, hours)));
 }
 
 static bool seam_commit(void *ctx, const struct nvmf_firmware_commit *commit)
@@ -257,10 +263,14 @@ static bool seam_commit(void *ctx, const struct nvmf_firmware_commit *commit)
     if (!may_write_flash(updater, commit)) {
         log_line(updater->config.log,
                  "firmware: a commit is refused to spare the flash, to which "
-                 "%u images and %u states of the slots were written; try again "
-                 "in an hour",
+                 "%u images and %u states of the slots were written, or "
+                 "because the host has used up its share; try again in an hour",
                  updater->slots.record.stores, updater->slots.sequence);
         return false;
+    }
+    write_shares_count(&updater->records, commit->host);
+    if (commit->stores) {
+        write_shares_count(&updater->stores, commit->host);
     }
     updater->commit = *commit;
     updater->slot =

@@ -15,6 +15,7 @@
 #define ESSD_UPDATE_UPDATER_H
 
 #include "firmware/hal/log.h"
+#include "firmware/store/write_shares.h"
 #include "firmware/update/update_image.h"
 #include "firmware/update/update_slots.h"
 #include "nvmeof/target/firmware.h"
@@ -65,6 +66,7 @@ struct updater {
     struct updater_config config;
     struct update_rules rules;
     struct update_slots slots;
+    struct write_shares stores, records; /* of the hosts */
 
     enum updater_phase phase;
     struct nvmf_firmware_commit commit;

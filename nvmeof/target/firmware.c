@@ -263,6 +263,7 @@ uint16_t firmware_commit_execute(struct nvmf_target *target,
         .stores = action != ACTION_ACTIVATE,
         .activates = action != ACTION_STORE,
         .len_bytes = manager->end_bytes,
+        .host = ctrl_host_number(request_ctrl(target, req)),
     };
     uint16_t status = NVME_SC_SUCCESS;
 

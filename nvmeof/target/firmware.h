@@ -33,6 +33,7 @@ struct nvmf_firmware_commit {
     bool stores;        /* writes the downloaded image to the slot */
     bool activates;     /* the slot's image starts after the next reset */
     uint32_t len_bytes; /* of the downloaded image, if it is stored */
+    uint32_t host;      /* a number for the host that asks for it */
 };
 
 struct nvmf_firmware_now {

@@ -423,6 +423,30 @@ static void test_the_number_of_updates_is_limited(void **state)
     assert_int_equal(bed.updater.slots.record.stores, 1001);
 }
 
+/* One host stores as often as it may, and another one still can. */
+static void test_a_host_leaves_updates_to_others(void **state)
+{
+    const struct slot_record record = {
+        .chosen = 1, .previous = 2, .stores = 980};
+    uint32_t stored = 0;
+
+    (void)state;
+    write_record(&record);
+    bed_make_file(&bed, "new");
+    bed.host = 1;
+    for (;;) {
+        bed_commit(&bed, 2, true, false);
+        if (!bed.was_taken) {
+            break;
+        }
+        bed_run(&bed);
+        stored++;
+    }
+    assert_in_range(stored, 1, 19);
+    bed.host = 2;
+    bed_expect_commit(&bed, 2, true, false, NVMF_FIRMWARE_OK);
+}
+
 static void test_the_number_of_activations_is_limited(void **state)
 {
     (void)state;

@@ -185,6 +185,7 @@ void bed_commit(struct update_bed *bed, uint8_t slot, bool stores,
         .stores = stores,
         .activates = activates,
         .len_bytes = BED_FILE_BYTES,
+        .host = bed->host,
     };
     struct nvmf_firmware seam = updater_seam(&bed->updater);
 

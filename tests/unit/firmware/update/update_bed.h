@@ -44,6 +44,7 @@ struct update_bed {
     uint8_t done_slot;
     uint64_t now_us;
     uint64_t power_on_hours;
+    uint32_t host; /* who commits */
 };
 
 /* A copy of the parts of the flash that updates write. */
