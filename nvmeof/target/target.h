@@ -407,8 +407,8 @@ struct nvmf_qpair_params {
     const struct nvmf_transport *transport; /* outlives the queue pair */
     uint16_t portid; /* PORTID of the address that the host uses */
     uint32_t link;   /* nvmf_address.link of that address */
-    uint8_t host[NVMF_ADDRESS_LEN]; /* the host's IPv6 address, or its
-                                     * IPv4-mapped one */
+    uint8_t host[NVMF_ADDRESS_LEN];       /* the host's IPv6 address, or its
+                                           * IPv4-mapped one */
     const struct nvmf_qpair_hints *hints; /* NULL if nothing is known yet */
 };
 
