@@ -12,11 +12,11 @@
  * sum, and the second attempt leaves them out.  The system bytes of a rebuilt
  * unit must name the logical unit to which the place belongs.
  *
- * A mount scans the flash before it has read which planes have failed.  So
- * there is a third attempt for its reads of system bytes: what is erased or
- * cannot be read is left out.  The mount takes the result only if its row
- * number is that of the rest of the row, and then also knows which planes have
- * failed.
+ * A mount scans the flash, and loads a checkpoint, before it has read which
+ * planes have failed.  So there is a third attempt for these reads: what is
+ * erased or cannot be read is left out.  The mount takes the result only if its
+ * row number is that of the rest of the row, or of the checkpoint.  A scan then
+ * also knows which planes have failed.
  *
  * If a good plane of a stripe is erased although the stripe has parity, the
  * superblock is being erased, and nothing can be rebuilt from the stripe.  The
@@ -235,6 +235,19 @@ static const struct ftl_flash_unit *find_contents(
     return unit->status == FTL_UNIT_GOOD ? unit : NULL;
 }
 
+/*
+ * How many units of other dies may be left out.  All units of a checkpoint have
+ * the same row number.  If one of them is missing in a sum, the number of the
+ * result is 0; but if two are missing, it looks right.
+ */
+static uint32_t most_left_out(const struct ftl *ftl,
+                              const struct ftl_rescue *rescue)
+{
+    return ftl->requests[rescue->request].kind == FTL_REQUEST_LOAD
+               ? 1
+               : FTL_LEFT_OUT_MAX;
+}
+
 /* Do without a unit of a die that is erased or cannot be read. */
 static void leave_out(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
                       uint32_t die)
@@ -242,7 +255,7 @@ static void leave_out(struct ftl *ftl, struct ftl_rescue *rescue, uint32_t unit,
     uint32_t entry = rescue->entry[unit];
     struct ftl_request *request = &ftl->requests[rescue->request];
 
-    if (rescue->num_left_out[unit] == FTL_LEFT_OUT_MAX) {
+    if (rescue->num_left_out[unit] == most_left_out(ftl, rescue)) {
         rescue->is_lost[unit] = true;
         return;
     }
@@ -427,13 +440,16 @@ static bool is_stripe_damaged(const struct ftl_rescue *rescue)
 }
 
 /* Find the next attempt. @return whether there is one */
-static bool find_attempt(struct ftl_rescue *rescue)
+static bool find_attempt(const struct ftl *ftl, struct ftl_rescue *rescue)
 {
+    bool is_of_mount = rescue->is_of_scan ||
+                       ftl->requests[rescue->request].kind == FTL_REQUEST_LOAD;
+
     if (rescue->attempt == FTL_RESCUE_ALL && rescue->has_read_bad_planes) {
         rescue->attempt = FTL_RESCUE_GOOD;
         return true;
     }
-    if (rescue->attempt == FTL_RESCUE_READABLE || !rescue->is_of_scan ||
+    if (rescue->attempt == FTL_RESCUE_READABLE || !is_of_mount ||
         rescue->is_of_accumulator || !is_stripe_damaged(rescue)) {
         return false;
     }
@@ -471,7 +487,7 @@ static bool end_attempt(struct ftl *ftl, struct ftl_rescue *rescue)
     if (is_to_be_repeated(rescue)) {
         return true;
     }
-    return !all && find_attempt(rescue);
+    return !all && find_attempt(ftl, rescue);
 }
 
 /* Read on, or end. @return whether the request goes on */
