@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Make the main() of a cmocka program: it runs every test of its source.
+"""Make the main() of cmocka programs: each runs every test of its source.
 
-    make_main.py TOP SOURCE OUTPUT
+    make_main.py TOP [SOURCE OUTPUT]...
 
-SOURCE is relative to TOP, the project's folder.
+SOURCE is relative to TOP, the project's folder.  An OUTPUT that would not change
+is not written.
 
 A test is a function `static void test_...(void **state)`; tests/test_fixture.h
 says how it gets a setup and a teardown.  OUTPUT includes SOURCE, so that tests
@@ -85,14 +86,18 @@ def program(source: str, text: str) -> str:
 
 
 def main() -> int:
-    top, source, output = sys.argv[1:]
-    try:
-        text = (Path(top) / source).read_text(encoding="utf-8")
-        Path(output).write_text(program(source, text), encoding="utf-8")
-    except Mistake as mistake:
-        print(f"{source}: {mistake}", file=sys.stderr)
-        return 1
-    return 0
+    top, *files = sys.argv[1:]
+    status = 0
+    for source, output in zip(files[::2], files[1::2], strict=True):
+        try:
+            text = program(source, (Path(top) / source).read_text(encoding="utf-8"))
+        except Mistake as mistake:
+            print(f"{source}: {mistake}", file=sys.stderr)
+            status = 1
+            continue
+        if not Path(output).exists() or Path(output).read_text(encoding="utf-8") != text:
+            Path(output).write_text(text, encoding="utf-8")
+    return status
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The generated main() of a cmocka program runs every test with its fixture."""
 
+import sys
+from pathlib import Path
+
 import make_main
 import pytest
 
@@ -54,3 +57,26 @@ def test_a_test_that_runs_twice_has_two_names() -> None:
 def test_a_test_that_would_not_run_is_refused(text: str, why: str) -> None:
     with pytest.raises(make_main.Mistake, match=why):
         make_main.tests(text)
+
+
+def test_an_output_that_would_not_change_is_not_written(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call makes the main() of every test of a directory; few of them change."""
+    for name in ("a.c", "b.c"):
+        (tmp_path / name).write_text("static void test_a(void **state)\n{\n}\n")
+    words = [str(tmp_path)]
+    for name in ("a.c", "b.c"):
+        words += [name, str(tmp_path / f"{name}_main.c")]
+    monkeypatch.setattr(sys, "argv", ["make_main.py", *words])
+    assert make_main.main() == 0
+    before = {name: (tmp_path / f"{name}_main.c").stat().st_mtime_ns
+              for name in ("a.c", "b.c")}
+    (tmp_path / "b.c").write_text("static void test_b(void **state)\n{\n}\n")
+    assert make_main.main() == 0
+    assert (tmp_path / "a.c_main.c").stat().st_mtime_ns == before["a.c"]
+    assert "test_b" in (tmp_path / "b.c_main.c").read_text()
+    # A source with a mistake does not keep the others from being made.
+    (tmp_path / "a.c").write_text("static void help(void)\n{\n}\n")
+    (tmp_path / "b.c").write_text("static void test_c(void **state)\n{\n}\n")
+    assert make_main.main() == 1
+    assert "test_c" in (tmp_path / "b.c_main.c").read_text()

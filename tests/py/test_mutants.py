@@ -239,6 +239,17 @@ def test_the_defects_of_the_tree_can_be_read():
     assert len({defect.what for defect in defects}) == len(defects)
 
 
+def test_the_document_has_the_numbers_of_the_defects():
+    defects = mutants.read(paths.TOP / "tests/conformance/mutants/defects")
+    text = (paths.TOP / "docs/conformance.md").read_text(encoding="utf-8")
+    assert f"\nThere are {len(defects)} mutants." in text
+    names, _, counts = text[text.index("| `roce` | `cm` |"):].splitlines()[:3]
+    chapters = [name.strip(" `") for name in names.strip("|").split("|")]
+    right = [sum(defect.chapter == chapter for defect in defects) for chapter in chapters]
+    assert [int(count) for count in counts.strip("|").split("|")] == right
+    assert sum(right) == len(defects)
+
+
 GENERATE = paths.TOP / "tests/conformance/mutants/generate.py"
 
 

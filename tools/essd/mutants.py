@@ -423,7 +423,8 @@ def run_sample(all_defects: Sequence[Defect], words: Sequence[str], seed: int) -
     with interrupts.pool(AT_ONCE) as pool:
         killed = [(defect, verdict) for defect, verdict in found if verdict.by]
         for (defect, verdict), sound in zip(killed, pool.map(
-                lambda one: control(program, *one, words, none), killed), strict=True):
+                lambda one: control(program, one[0], one[1], words, none), killed),
+                strict=True):
             if sound.by:
                 raise EssdError(f"{verdict.words}, which found defect {defect.number}, also "
                                 f"fails without a defect: {sound.by}: {sound.reason}")
