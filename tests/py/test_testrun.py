@@ -36,6 +36,7 @@ tests/py/test_c.py::TestIt::test_four~
 [gw1] [ 57%] PASSED tests/py/test_c.py::TestIt::test_four~
 [gw1] [ 57%] ERROR tests/py/test_c.py::TestIt::test_four~
 [gw0] node down: Not properly terminated
+---------------- generated xml file: /home/build/test/python.xml -----------------
 
 ==================================== ERRORS ====================================
 ____________________ ERROR at teardown of TestIt.test_four _____________________
@@ -73,7 +74,7 @@ def test_pytest_is_shown_by_file_and_its_failures_whole() -> None:
     # The failures are whole, empty lines and lines that look like a test included.
     begin = PYTEST.index("=\n____________________ ERROR")
     assert PYTEST[begin + 2:PYTEST.index("\n=========================== short")] in text
-    for other in ("PASSED", "platform", "LoadFile", "short test summary", "2 workers"):
+    for other in ("PASSED", "platform", "LoadFile", "short test summary", "2 workers", "generated"):
         assert other not in text
 
 

@@ -28,9 +28,9 @@ BEGINS = re.compile(r"^\S+\.py::.* $")      # With several workers: a test begin
 HEADING = re.compile(r"^=+ (.*?) =+$")
 # Parts of pytest's output that are shown; a failure is one of them.
 SHOWN = ("FAILURES", "ERRORS", "warnings summary")
-# What pytest says about itself before the first test.
-HEADER = re.compile(r"^(platform|rootdir|configfile|plugins|cachedir|timeout|created|"
-                    r"scheduling tests|collecting|collected|\d+ workers)\b")
+# What pytest says about itself before the first test, and about its JUnit report.
+HEADER = re.compile(r"^-+ generated xml file|^(platform|rootdir|configfile|plugins|cachedir|"
+                    r"timeout|created|scheduling tests|collecting|collected|\d+ workers)\b")
 REPEATED = "passed when repeated"
 WIDTH = 44          # of the names of files and folders
 
