@@ -83,7 +83,7 @@ def times_ms(host: essd.Host, commands: tuple[str, str], times: int) -> list[flo
     script = (f"i=0; while [ $i -lt {times} ]; do a=${{EPOCHREALTIME/./}}; {one}; "
               f"b=${{EPOCHREALTIME/./}}; {other}; c=${{EPOCHREALTIME/./}}; "
               "echo $((b - a)) $((c - b)); i=$((i + 1)); done")
-    lines = host.run(["bash", "-c", script], timeout_s=900).output.splitlines()
+    lines = host.read(["bash", "-c", script], timeout_s=900).splitlines()
     rows = [[int(word) / 1000 for word in line.split()] for line in lines]
     return [statistics.median(column) for column in zip(*rows, strict=True)]
 
@@ -101,8 +101,8 @@ def measure(host: essd.Host, drive: essd.Drive, command: str, start: str,
 def checksum(host: essd.Host, device: str, shape: Shape, first: int, step: int) -> str:
     """Of so many ranges: the first one, and each `step` ranges after it."""
     places = " ".join(str(first + step * i) for i in range(shape.ranges))
-    return host.run(f"for i in {places}; do dd if={device} bs={shape.bytes} skip=$i count=1 "
-                    "iflag=direct status=none; done | sha256sum").output
+    return host.read(f"for i in {places}; do dd if={device} bs={shape.bytes} skip=$i count=1 "
+                     "iflag=direct status=none; done | sha256sum")
 
 
 def check_copy(host: essd.Host, device: str, shape: Shape) -> None:

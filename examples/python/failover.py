@@ -35,7 +35,7 @@ def run(system: essd.System, seconds: int = 20) -> None:
     print(f"port 0 plugged in again: two paths after {time.monotonic() - begin:.1f} s")
 
     host.run("until [ -s /tmp/fio.status ]; do sleep 0.5; done", timeout_s=seconds + 120)
-    if host.run("cat /tmp/fio.status").output.strip() != "0":
+    if host.read("cat /tmp/fio.status").strip() != "0":
         raise essd.EssdError(host.run("tail -n 20 /tmp/fio").output)
     print("fio saw no error")
     host.run("rm -f /tmp/fio /tmp/fio.status")

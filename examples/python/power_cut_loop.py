@@ -37,7 +37,7 @@ def run(system: essd.System, cuts: int = 3, seed: int = 1) -> int:
         host.run(f"({WRITER.format(device=device)}) > /dev/null 2>&1 & echo $! > /tmp/writer")
         time.sleep(moments.uniform(1, 4))
         drive.power_cut()
-        flushed = int(host.run("cat /tmp/flushed").output)
+        flushed = int(host.read("cat /tmp/flushed"))
         drive.power_on()
         drive.wait_ready()
         host.wait_paths(drive, 1)

@@ -128,7 +128,7 @@ def start_origin(host: essd.Host) -> str:
     host.run(f"python3 /tmp/make.py {SEED} {OBJECTS}")
     put_text(host, MAIN % (ORIGIN % ORIGIN_PORT), "/tmp/nginx.conf")
     host.run("mkdir -p /var/log/nginx /var/lib/nginx; nginx -c /tmp/nginx.conf")
-    address = host.run("ip -4 -o addr show dev eth0").output.split()[3].split("/")[0]
+    address = host.read("ip -4 -o addr show dev eth0").split()[3].split("/")[0]
     return f"{address}:{ORIGIN_PORT}"
 
 
@@ -155,8 +155,8 @@ def ask(system: essd.System, report: essd.Report, name: str) -> dict[str, Any]:
     origin.run(": > /tmp/nginx-access.log")
     begin = sum(drive.metrics()["read-bytes"] for drive in system.drives)
     report.event(f"{REQUESTS} requests, {name}")
-    text = edge.run(f"python3 /tmp/client.py {SEED} {OBJECTS} {REQUESTS} {CLIENTS}",
-                    timeout_s=600).output
+    text = edge.read(f"python3 /tmp/client.py {SEED} {OBJECTS} {REQUESTS} {CLIENTS}",
+                     timeout_s=600)
     said = json.loads(text)
     answers = said["answers"]
     hits = [answer for answer in answers if answer[1] == "HIT"]
@@ -167,7 +167,7 @@ def ask(system: essd.System, report: essd.Report, name: str) -> dict[str, Any]:
         "mb_s": sum(answer[3] for answer in answers) / 1e6 / said["seconds"],
         "hit_p50": percentile(hits, 50), "hit_p99": percentile(hits, 99),
         "miss_p50": percentile(misses, 50), "miss_p99": percentile(misses, 99),
-        "origin": int(origin.run("wc -l < /tmp/nginx-access.log").output),
+        "origin": int(origin.read("wc -l < /tmp/nginx-access.log")),
         "read": sum(drive.metrics()["read-bytes"] for drive in system.drives) - begin}
     report.figure(f"{name}: hits", 100 * found["hits"] / max(1, found["count"]), "%")
     report.figure(f"{name}: throughput", found["mb_s"], "MB/s")

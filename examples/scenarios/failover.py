@@ -58,7 +58,7 @@ def run(system: essd.System, report: essd.Report) -> None:
     host.wait_paths(drive, 2)
     # Both paths carry I/O, so that each event hits some.
     host.run("echo round-robin | tee /sys/class/nvme-subsystem/*/iopolicy")
-    policy = host.run("cat /sys/class/nvme-subsystem/*/iopolicy").output.strip()
+    policy = host.read("cat /sys/class/nvme-subsystem/*/iopolicy").strip()
     report.facts["multipath"] = f"native NVMe multipath, I/O policy {policy}"
     report.event(f"{device} has two live paths")
     report.count_from_now(system)

@@ -201,8 +201,8 @@ def client(host: essd.Host, report: essd.Report, verb: str, begin: int, end: int
     """Put or get objects; add the figures to the report."""
     words = {"PUT": "put", "GET": "read"}
     report.event(f"{end - begin} objects of {SIZE_KIB} KiB are {words[verb]}, {when}")
-    done = host.run(f"python3 /tmp/client.py {verb} {begin} {end} {SIZE_KIB}", timeout_s=900)
-    said: dict[str, Any] = json.loads(done.output)
+    text = host.read(f"python3 /tmp/client.py {verb} {begin} {end} {SIZE_KIB}", timeout_s=900)
+    said: dict[str, Any] = json.loads(text)
     times = sorted(said["times"])
     report.figure(f"{verb}, {when}: objects per second", len(times) / sum(times), "1/s")
     report.figure(f"{verb}, {when}: median", 1e3 * times[len(times) // 2], "ms")
@@ -212,8 +212,7 @@ def client(host: essd.Host, report: essd.Report, verb: str, begin: int, end: int
 
 def copies(host: essd.Host, device: str) -> int:
     """The number of object files on one drive."""
-    return int(host.run(f"find /srv/node/{device}/objects -name '*.data' 2>/dev/null "
-                        "| wc -l").output)
+    return int(host.read(f"find /srv/node/{device}/objects -name '*.data' | wc -l"))
 
 
 def replicate(host: essd.Host, devices: int, is_done: Callable[[list[int]], bool]

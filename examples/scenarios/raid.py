@@ -48,8 +48,8 @@ def wait_for(host: essd.Host, condition: str, timeout_s: float, what: str) -> No
 def pattern_sum(host: essd.Host) -> str:
     """The checksum of the array's first MiB as they are on the drives."""
     host.run("echo 1 > /proc/sys/vm/drop_caches")
-    return host.run(f"dd if={ARRAY} bs=1M count={PATTERN_MIB} iflag=direct status=none | "
-                    "sha256sum").output.split()[0]
+    return host.read(f"dd if={ARRAY} bs=1M count={PATTERN_MIB} iflag=direct status=none | "
+                     "sha256sum").split()[0]
 
 
 def build(system: essd.System, report: essd.Report) -> list[str]:
@@ -119,10 +119,10 @@ def run(system: essd.System, report: essd.Report) -> None:
     report.event("the array compares all copies")
     host.run(f"echo check > {MD}/sync_action")
     wait_for(host, f"[ $(cat {MD}/sync_action) = idle ]", 300, "the comparison did not end")
-    mismatches = int(host.run(f"cat {MD}/mismatch_cnt").output)
+    mismatches = int(host.read(f"cat {MD}/mismatch_cnt"))
     report.event("the comparison has ended")
     report.check("all copies are equal", mismatches == 0, f"mismatch_cnt {mismatches}")
-    state = host.run(f"{ENV} mdadm --detail {ARRAY} | grep -c 'active sync'").output.strip()
+    state = host.read(f"{ENV} mdadm --detail {ARRAY} | grep -c 'active sync'").strip()
     report.check("every drive is active in the array", state == str(MEMBERS),
                  f"{state} of {MEMBERS}")
     report.count(system)

@@ -107,8 +107,8 @@ def lba_status(drive: essd.Drive, action: int) -> list[str]:
     """The descriptors that nvme get-lba-status prints for the first 4096 blocks."""
     host = drive.system.host
     # As JSON, nvme-cli 2.13 ends with an assertion of its own.
-    shown = host.run(f"nvme get-lba-status {host.device(drive)} --namespace-id=1 "
-                     f"--start-lba=0 --max-dw=65 --action={action} --range-len=4096").output
+    shown = host.read(f"nvme get-lba-status {host.device(drive)} --namespace-id=1 "
+                      f"--start-lba=0 --max-dw=65 --action={action} --range-len=4096")
     assert re.search(r"\(CMPC\): 2\b", shown), shown
     return [line for line in shown.splitlines() if "DSLBA" in line]
 
@@ -122,7 +122,7 @@ def test_nvme_cli_shows_the_block_that_cannot_be_read(drive: essd.Drive) -> None
     assert read_block(drive, 2000) != 0
     assert lba_status(drive, 0x10) == bad       # one of the eight blocks of that read
     assert lba_status(drive, 0x11) == bad
-    log = json.loads(host.run(f"nvme lba-status-log {device} -o json").output)
+    log = json.loads(host.read(f"nvme lba-status-log {device} -o json"))
     assert (log["nlslne"], log["estulb"]) == (1, 1)
     assert log["ns_elements"][0]["descs"] == [{"rslba": 2000, "rnlb": 0}]
     host.run(f"dd if=/dev/zero of={device} bs=512 count=1 seek=2000 oflag=direct")

@@ -29,7 +29,7 @@ def is_loaded(event: dict[str, Any]) -> bool:
 
 def test_the_cockpit_shows_load_latency_and_trace_and_pulls_a_cable(connected: Job) -> None:
     instance = connected.instance
-    hostnqn = instance.run("cat /etc/nvme/hostnqn").output.strip()
+    hostnqn = instance.run("cat /etc/nvme/hostnqn", apart=True).output.strip()
     instance.run(f"({FIO.format(seconds=40)}) > /tmp/load 2>&1 &")
     with cockpit(instance.name) as site:
         site.log_in()

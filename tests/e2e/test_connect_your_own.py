@@ -102,8 +102,8 @@ class Machine:
     def ssh(self, command: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([
             "ssh", *ssh_options(self.guest, Path("none")), "-p", str(self.ssh_port),
-            "root@127.0.0.1", "--", command], stdin=subprocess.DEVNULL, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+            "root@127.0.0.1", "--", f"exec 2>&1\n{command}"], stdin=subprocess.DEVNULL,
+            text=True, stdout=subprocess.PIPE, timeout=120, check=False)
 
     def run(self, command: str) -> str:
         done = self.ssh(command)

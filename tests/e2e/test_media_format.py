@@ -31,7 +31,7 @@ def image_with_secret(folder: Path) -> bytes:
 def read_sum(job: Job, size: int) -> str:
     """SHA-256 of the drive's first bytes, as the host reads them."""
     done = job.instance.run(f"dd if={job.device()} bs=4096 count={size // 4096} "
-                            "iflag=direct status=none | sha256sum")
+                            "iflag=direct status=none | sha256sum", apart=True)
     return done.output.split()[0]
 
 

@@ -28,7 +28,7 @@ def bytes_of(job: Job, device: str, at_mib: int, byte: str) -> int:
     """The number of bytes in an area that have this value."""
     output = job.instance.run(
         f"dd if={device} bs=1M skip={at_mib} count={AREA_MIB} iflag=direct "
-        f"status=none | tr -cd '{byte}' | wc -c").output
+        f"status=none | tr -cd '{byte}' | wc -c", apart=True).output
     return int(output)
 
 

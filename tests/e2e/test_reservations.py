@@ -62,7 +62,7 @@ def reservation(instance: Instance, host: str, command: str, **fields: int) -> i
 
 
 def report(instance: Instance, host: str) -> dict[str, Any]:
-    text = instance.run("nvme resv-report /dev/nvme0n1 --eds -o json", part=host).output
+    text = instance.run("nvme resv-report /dev/nvme0n1 --eds -o json", part=host, apart=True).output
     return dict(json.loads(text[text.index("{"):]))
 
 
@@ -85,9 +85,13 @@ def fresh(instance: Instance) -> None:
 
 
 def test_a_stock_host_finds_the_capabilities_of_reservations(instance: Instance) -> None:
-    found = json.loads(instance.run("nvme id-ns /dev/nvme0n1 -o json", part="host0").output)
+    def shown(command: str) -> dict[str, int]:
+        return dict(json.loads(instance.run(f"nvme {command} -o json", part="host0",
+                                            apart=True).output))
+
+    found = shown("id-ns /dev/nvme0n1")
     assert found["rescap"] == 0xff
-    found = json.loads(instance.run("nvme id-ctrl /dev/nvme0 -o json", part="host0").output)
+    found = shown("id-ctrl /dev/nvme0")
     assert found["oncs"] & 0x20
 
 
@@ -121,10 +125,10 @@ def test_a_preempted_host_loses_access_and_its_kernel_gets_the_event(
     assert can(instance, "host1", "write")
     assert not can(instance, "host0", "read")
     assert not can(instance, "host0", "write")
-    trace = instance.run("cat /sys/kernel/tracing/trace", part="host0").output
+    trace = instance.run("cat /sys/kernel/tracing/trace", part="host0", apart=True).output
     assert "nvme_async_event" in trace, trace
     log = instance.run("nvme get-log /dev/nvme0 --log-id=0x80 --log-len=64 --raw-binary "
-                       "| od -An -tu1 -j8 -N1", part="host0").output
+                       "| od -An -tu1 -j8 -N1", part="host0", apart=True).output
     assert log.split() == ["1"]         # registration preempted
 
 

@@ -30,9 +30,9 @@ def test_a_host_reads_in_the_error_log_that_a_slot_is_damaged(
     assert "firmware image in slot 1 is damaged" in console
     steps.connect(job)
     log = json.loads(job.instance.run(
-        f"nvme error-log {job.controller()} -o json").output)
+        f"nvme error-log {job.controller()} -o json", apart=True).output)
     found = [entry for entry in log["errors"]
              if entry["status_field"] & 0x7ff == INVALID_FIRMWARE_IMAGE]
     assert found, log["errors"][:3]
-    slots = job.instance.run(f"nvme fw-log {job.controller()} -o json").output
+    slots = job.instance.run(f"nvme fw-log {job.controller()} -o json", apart=True).output
     assert '"Active Firmware Slot (afi)":2' in slots.replace(": ", ":"), slots

@@ -25,8 +25,8 @@ def essd(*words: str) -> str:
 
 def first_block(instance: Instance, device: str) -> str:
     """The text at the beginning of the device, read from the drive."""
-    return instance.run(f"dd if={device} bs=4k count=1 iflag=direct 2>/dev/null | head -c 4"
-                        ).output
+    return instance.run(f"dd if={device} bs=4k count=1 iflag=direct | head -c 4",
+                        apart=True).output
 
 
 def write(instance: Instance, device: str, text: str) -> None:

@@ -45,7 +45,7 @@ def device(instance: Instance, drive: str) -> str:
     """The host's block device of a drive."""
     nqn = instance.config.drives[drive].nqn
     found = instance.run("for s in /sys/class/nvme-subsystem/*; do "
-                         f"grep -qx {nqn} $s/subsysnqn && ls $s; done; true").output
+                         f"grep -qx {nqn} $s/subsysnqn && ls $s; done; true", apart=True).output
     (name,) = re.findall(r"^nvme\d+n\d+$", found, re.M)
     return f"/dev/{name}"
 

@@ -43,7 +43,7 @@ def traced(job: Job, folder: Path, events: str = "all",
 
 
 def test_a_connect_a_read_and_a_refusal_are_seen(job: Job, tmp_path: Path) -> None:
-    hostnqn = job.instance.run("cat /etc/nvme/hostnqn").output.strip()
+    hostnqn = job.quiet("cat /etc/nvme/hostnqn").strip()
     with traced(job, tmp_path) as events:
         steps.connect(job)
         job.instance.run("dd if=/dev/nvme0n1 of=/dev/null bs=4k count=1 skip=777 "

@@ -28,7 +28,8 @@ class FakeHosts:
         self.refusal = EBADE
         self.enforces = True
 
-    def run(self, command: str, part: str, timeout_s: float, check: bool) -> Result:
+    def run(self, command: str, part: str, timeout_s: float = 300, check: bool = True,
+            apart: bool = False) -> Result:
         status, output = self.answer(command, part)
         assert status == 0 or not check, command
         return Result(command, status, output, part)

@@ -10,6 +10,7 @@ import pytest
 
 from essd.errors import EssdError
 from essd.instance import Instance
+from essd.steps import Job
 
 
 @pytest.fixture
@@ -42,3 +43,38 @@ def test_the_log_is_named_if_the_supervisor_ends_during_a_command(
         ending: Instance) -> None:
     with pytest.raises(EssdError, match=r"^the supervisor of lab ended; see .*supervisor\.log$"):
         ending.ask("status")
+
+
+@pytest.fixture
+def guest(monkeypatch: pytest.MonkeyPatch) -> Instance:
+    """An instance whose ssh warns and runs the command here."""
+    instance = Instance("lab")
+    monkeypatch.setattr(instance, "ssh", lambda part="host": [
+        "sh", "-c", 'echo "Warning: Identity file not accessible" >&2; exec sh -c "$2"', "ssh"])
+    monkeypatch.setattr(instance, "check", lambda: None)
+    return instance
+
+
+def test_what_ssh_says_is_no_part_of_a_commands_output(guest: Instance) -> None:
+    done = guest.run("echo one; echo two >&2; echo three")
+    assert done.output == "one\ntwo\nthree\n" and not done.errors
+    assert guest.run(["printf", "%s", '{"a": 1}']).output == '{"a": 1}'
+
+
+def test_a_caller_that_parses_gets_the_standard_output_alone(guest: Instance) -> None:
+    done = guest.run("echo '[1]'; echo two >&2", apart=True)
+    assert done.output == "[1]\n"
+    assert done.errors.splitlines()[1:] == ["two"]
+    job = Job(guest, "drive", "nqn", [])
+    assert job.quiet("echo '[1]'; echo two >&2") == "[1]\n"
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_failure_shows_the_last_line_of_the_command(guest: Instance, apart: bool) -> None:
+    with pytest.raises(EssdError, match="status 3: it failed; see"):
+        guest.run("echo output; echo it failed >&2; exit 3", apart=apart)
+
+
+def test_a_failure_of_ssh_shows_what_ssh_said(guest: Instance) -> None:
+    with pytest.raises(EssdError, match="status 255: Warning: Identity file"):
+        guest.run("exit 255")

@@ -39,7 +39,8 @@ class FakeDrive:
     def ask(self, what: str, **arguments: object) -> None:
         assert what == "power-cut"
 
-    def run(self, command: str, part: str, timeout_s: float, check: bool) -> Result:
+    def run(self, command: str, part: str, timeout_s: float = 300, check: bool = True,
+            apart: bool = False) -> Result:
         return Result(command, 0, self.answer(command), part)
 
     def answer(self, command: str) -> str:

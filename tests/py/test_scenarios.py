@@ -129,7 +129,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Script]:
     class Fake:
         drives: tuple[()] = ()
         instance = SimpleNamespace(config=SimpleNamespace(accel="tcg"))
-        host = SimpleNamespace(run=lambda _: SimpleNamespace(output="6.12\n"))
+        host = SimpleNamespace(read=lambda _: "6.12\n")
         is_closed = False
 
         def __enter__(self) -> "Fake":

@@ -92,7 +92,7 @@ def measure(job: Job, workload: str, options: str, seconds: int) -> Row:
                 sum(cpu.thread_seconds(host, t) for t in threads))
 
     before = readings()
-    output = job.instance.run(command, timeout_s=seconds * 4 + 120).output
+    output = job.instance.run(command, timeout_s=seconds * 4 + 120, apart=True).output
     after = readings()
     report: dict[str, Any] = json.loads(output[output.index("{"):])["jobs"][0]
     side = report["read" if "read" in options else "write"]

@@ -59,8 +59,8 @@ class NvmetPeer:
         return console_log(self.instance.folder, "peer")
 
     def run(self, command: str) -> str:
-        """Run one command in the guest; return its output."""
-        return self.instance.run(command, part="peer").output
+        """Run one command in the guest; return what it has written to stdout."""
+        return self.instance.run(command, part="peer", apart=True).output
 
     def complaints(self) -> list[str]:
         """Warnings and errors of the guest's kernel, and whether the guest ended."""
@@ -142,7 +142,8 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
         instance.wait_ready("peer")
         link = config.links[0]
         wait_listener(link.socket(instance.folder))
-        block = instance.run(blocks_script(config.peer.nqn), part="peer").output
+        block = instance.run(blocks_script(config.peer.nqn), part="peer",
+                             apart=True).output
         if block.strip() != str(BLOCK):
             raise EssdError(f"nvmet's null block device has blocks of {block.strip()} "
                             f"bytes, not {BLOCK}")
@@ -152,7 +153,7 @@ def nvmet(mtu: int = 1500) -> Iterator[NvmetPeer]:
         start_echo(instance)
         ip, ip6 = (str(ipaddress.ip_interface(text).ip) for text in link.targets)
         instance.run(ipv6_script(ip6), part="peer")
-        kernel = instance.run("uname -r", part="peer").output.strip()
+        kernel = instance.run("uname -r", part="peer", apart=True).output.strip()
         yield NvmetPeer(link.socket(instance.folder), ip, ip6, config.peer.nqn, NSID,
                         mtu, SIZE_MIB, True, kernel, instance)
     finally:

@@ -40,6 +40,9 @@ class SupervisorEnded(EssdError):
     """The supervisor ended after it had accepted a command and before it answered."""
 
 
+SSH_FAILED = 255        # exit status of ssh when it could not run the command
+
+
 class OtherVersionError(EssdError):
     """Another version of essd started the instance."""
 
@@ -56,6 +59,7 @@ class Result:
     status: int
     output: str     # stdout and stderr, in the order written
     part: str = "host"      # the guest
+    errors: str = ""        # stderr, if it was asked for apart from the output
 
 
 class Instance:
@@ -403,25 +407,32 @@ class Instance:
 
     def run(self, command: str | Sequence[str], part: str = "host",
             timeout_s: float = 300, check: bool = True,
-            send: bytes | None = None) -> Result:
-        """Run one command (a shell line, or words) in a guest."""
+            send: bytes | None = None, apart: bool = False) -> Result:
+        """Run one command (a shell line, or words) in a guest.
+
+        With `apart`, the output is what the command has written to stdout alone, for
+        callers that parse it.  What ssh itself has to say is never a part of the output.
+        """
         line = command if isinstance(command, str) else shlex.join(command)
         try:
-            done = subprocess.run([*self.ssh(part), "--", line], check=False,
-                                  input=send or b"", stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=timeout_s)
+            done = subprocess.run([*self.ssh(part), "--",
+                                   line if apart else f"exec 2>&1\n{line}"], check=False,
+                                  input=send or b"", capture_output=True,
+                                  timeout=timeout_s)
         except subprocess.TimeoutExpired:
             self.check()
             raise EssdError(f"in {part}: {line}: did not end within "
                             f"{timeout_s:.0f} s; see {console_log(self.folder, part)}"
                             ) from None
         output = done.stdout.decode(errors="replace")
+        errors = done.stderr.decode(errors="replace")
         if check and done.returncode != 0:
             self.check()
-            last = output.strip().splitlines()[-1:] or ["no output"]
+            said = errors if done.returncode == SSH_FAILED or apart else output
+            last = (said.strip() or output.strip()).splitlines()[-1:] or ["no output"]
             raise EssdError(f"in {part}: {line}: status {done.returncode}: "
                             f"{last[0]}; see {console_log(self.folder, part)}")
-        return Result(line, done.returncode, output, part)
+        return Result(line, done.returncode, output, part, errors if apart else "")
 
     def put(self, file: Path, target: str, part: str = "host") -> None:
         """Copy a file into a guest; an executable file stays executable."""

@@ -196,7 +196,7 @@ def about(system: "System") -> dict[str, str]:
     from .fw_build import version
     accel = {"tcg": "emulation (TCG)", "kvm": "KVM"}
     return {"drives": f"{len(system.drives)}, firmware {version()}",
-            "host": f"Linux {system.host.run('uname -r').output.strip()}, "
+            "host": f"Linux {system.host.read('uname -r').strip()}, "
                     f"{accel[system.instance.config.accel]}"}
 
 

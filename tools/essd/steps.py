@@ -80,8 +80,8 @@ class Job:
         return result.output
 
     def quiet(self, command: str, check: bool = True) -> str:
-        """Run one command in the host guest without showing it; return its output."""
-        return self.result(command, check=check).output
+        """Run one command in the host guest without showing it; return its stdout."""
+        return self.instance.run(command, part=self.host, check=check, apart=True).output
 
     def say(self, event: str, details: str = "") -> None:
         """Show what happens outside the host, or what the job waits for."""

@@ -32,11 +32,11 @@ class Background:
     @property
     def output(self) -> str:
         """What the command has written to stdout and stderr up to now."""
-        return self.host.run(f"cat {self.file}.out", check=False).output
+        return self.host.read(f"cat {self.file}.out", check=False)
 
     def poll(self) -> int | None:
         """The exit status; None while the command runs."""
-        text = self.host.run(f"cat {self.file}.status 2>/dev/null", check=False).output
+        text = self.host.read(f"cat {self.file}.status", check=False)
         return int(text) if text.strip() else None
 
     def wait(self, timeout_s: float = 300, check: bool = True) -> Result:

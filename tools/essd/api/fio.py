@@ -57,7 +57,7 @@ class Clocks:
         best: tuple[float, Clocks] | None = None
         for _ in range(CLOCK_TRIES):
             before = time.monotonic()
-            there = float(host.run("/usr/bin/date +%s.%N").output)
+            there = float(host.read("/usr/bin/date +%s.%N"))
             after = time.monotonic()
             if best is None or after - before < best[0]:
                 best = (after - before, cls((before + after) / 2, there))
@@ -146,7 +146,7 @@ class Fio:
         self.runtime_s = float(str(chosen["runtime"]).rstrip("s"))
         words = [f"--{key}" + ("" if value is True else f"={value}")
                  for key, value in chosen.items() if value is not False]
-        self.folder = host.run("mktemp -d /tmp/fio.XXXXXX").output.strip()
+        self.folder = host.read("mktemp -d /tmp/fio.XXXXXX").strip()
         words += ["--output-format=json", f"--output={self.folder}/report",
                   f"--write_lat_log={self.folder}/log", "--log_unix_epoch=1",
                   f"--exec_prerun=touch {self.folder}/running"]
@@ -177,13 +177,13 @@ class Fio:
         done = self.background.wait(self.runtime_s + END_S if timeout_s is None else timeout_s,
                                     check=False)
         end = Clocks.now(self.host)
-        text = self.host.run(f"cat {self.folder}/report", check=False).output
+        text = self.host.read(f"cat {self.folder}/report", check=False)
         try:
             report = json.loads(text[text.index("{"):text.rindex("}") + 1])
         except ValueError:
             raise EssdError(f"in {self.host.name}: fio has not run: "
                             f"{(done.output or text).strip().splitlines()[-1:]}") from None
-        log = self.host.run(f"cat {self.folder}/log_clat.*.log", check=False).output
+        log = self.host.read(f"cat {self.folder}/log_clat.*.log", check=False)
         self.host.run(f"rm -rf {self.folder}")
         return Load(report, self.parse(log, end), done.status, done.output)
 

@@ -42,6 +42,12 @@ class Host(Part):
         """
         return self.instance.run(command, part=self.name, timeout_s=timeout_s, check=check)
 
+    def read(self, command: str | Sequence[str], timeout_s: float = 300,
+             check: bool = True) -> str:
+        """Run a command like run(), and return what it has written to stdout alone."""
+        return self.instance.run(command, part=self.name, timeout_s=timeout_s, check=check,
+                                 apart=True).output
+
     def start(self, command: str) -> Background:
         """Start a shell line in the background; the result tells when it has ended."""
         return Background(self, command)
@@ -81,7 +87,7 @@ class Host(Part):
         script = ("for s in /sys/class/nvme-subsystem/*; do "
                   f"[ \"$(cat $s/subsysnqn 2>/dev/null)\" = {shlex.quote(drive.nqn)} ] "
                   "&& ls $s; done; true")
-        return self.run(script).output.split()
+        return self.read(script).split()
 
     def device(self, drive: "Drive", timeout_s: float = DEVICE_S) -> str:
         """The block device of a connected drive, such as /dev/nvme0n1.
@@ -107,8 +113,8 @@ class Host(Part):
         names = [x for x in self.subsystem(drive) if re.fullmatch(r"nvme\d+", x)]
         if not names:
             return {}
-        lines = self.run("for c in " + " ".join(names) + "; do "
-                         "echo $c $(cat /sys/class/nvme/$c/state 2>/dev/null); done").output
+        lines = self.read("for c in " + " ".join(names) + "; do "
+                          "echo $c $(cat /sys/class/nvme/$c/state 2>/dev/null); done")
         return {words[0]: words[1] for line in lines.splitlines()
                 if len(words := line.split()) == 2}
 
