@@ -6,14 +6,12 @@ many commands at a time as its admin queues take.  The drive's hart runs late an
 and still has a receive buffer for each command.
 """
 
-import contextlib
 import json
-import os
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
+from watching import busy_loops
 
 import transport
 from essd import steps
@@ -23,7 +21,6 @@ pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 NAMESPACES = 128
 KEPT = 4                    # those that the drive is divided into
-BUSY_LOOPS = 2 * (os.cpu_count() or 1)
 TIMEOUT_S = 480
 SCAN_S = 60                 # for the last scan of the host
 SCRIPT = """
@@ -33,20 +30,6 @@ for n in $(seq {first} {last}); do
            --controllers={controllers} 2>&1) || {{ echo "$n: $said"; exit 1; }}
 done
 """
-
-
-@contextlib.contextmanager
-def busy_loops() -> Iterator[None]:
-    """Programs that do nothing but keep every core busy, twice."""
-    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"])
-             for _ in range(BUSY_LOOPS)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-        for loop in loops:
-            loop.wait()
 
 
 def cntlid(job: Job, controller: str) -> int:

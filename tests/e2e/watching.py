@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Helpers that wait for a condition and read the drive's console log."""
+"""Helpers that wait for a condition, read the drive's console log and keep cores busy."""
 
+import contextlib
+import os
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from essd.steps import Job
 
 POLL_S = 0.5
+BUSY_LOOPS = 2 * (os.cpu_count() or 1)
 
 
 def until(what: Callable[[], Any], timeout_s: float = 60) -> Any:
@@ -24,3 +28,17 @@ def until(what: Callable[[], Any], timeout_s: float = 60) -> Any:
 def console(job: Job) -> str:
     """Everything that the drive has printed on its serial console."""
     return (job.instance.folder / "drive/console.log").read_text(errors="replace")
+
+
+@contextlib.contextmanager
+def busy_loops() -> Iterator[None]:
+    """Programs that do nothing but keep every core busy, twice."""
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"])
+             for _ in range(BUSY_LOOPS)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+        for loop in loops:
+            loop.wait()

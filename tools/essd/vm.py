@@ -17,7 +17,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import paths, persisted
+from . import paths, persisted, tsc
 from .config import Config, Host, Link, Peer, console_log, monitor_socket, user_socket
 from .errors import LOOK_UP_S
 from .files import replace_file
@@ -147,6 +147,8 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
                 "-device", "virtio-blk-pci,drive=root",
                 "-device", "virtio-rng-pci", *qmp_options(folder, part)]
     words = [KERNEL, f"essd.hostname={part}"]
+    if config.accel == "tcg":
+        words += tsc.kernel_words()
     is_host = isinstance(what, Host)
     if isinstance(what, Peer):
         words += ["essd.role=target", f"essd.nqn={what.nqn}",
