@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import queue_limits
 from test_operations import wait_self_test
 from test_power_cut import cut_after_writes
 from test_trace import traced
@@ -59,6 +60,7 @@ def read_block(drive: essd.Drive, lba: int, options: str = "") -> int:
 def test_its_capacity_is_exact_and_fio_reads_back_what_it_wrote(job: Job) -> None:
     device = job.device()
     assert int(job.quiet(f"blockdev --getsize64 {device}")) == SIZE_BYTES
+    queue_limits.check(job, device, BLOCK, BLOCK, 0, BLOCK, BLOCK)
     steps.run_fio(job, steps.FIO.format(device=device, name="block", options=(
         "--rw=randwrite --bssplit=4k/60:16k/40 --iodepth=16 --size=32m")))
 

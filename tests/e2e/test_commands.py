@@ -154,3 +154,20 @@ def test_nvme_cli_copies_with_format_2_and_reads_the_endurance_group(connected: 
         assert blocks_of(job, device, 60000, 64) == blocks_of(job, device, 100, 64), copied
     page = job.quiet(f"nvme endurance-log {controller} --group-id=1")
     assert re.search(r"total_end_grp_cap\s*: [1-9]", page), page
+
+
+def smart_errors(job: Job) -> int:
+    return int(json.loads(job.quiet(f"nvme smart-log {job.controller()} -o json"))
+               ["num_err_log_entries"])
+
+
+def test_smartctl_shows_everything_and_leaves_no_error_behind(connected: Job) -> None:
+    """Debian's smartctl asks for the log pages with the NSID of its device."""
+    job = connected
+    before = smart_errors(job)
+    for device in (job.device(), job.controller()):
+        said = job.run(f"smartctl -x {device}")
+        assert "SMART overall-health self-assessment test result: PASSED" in said, said
+        assert "failed" not in said.lower(), said
+        assert "Self-test Log" in said and "Error Information" in said, said
+    assert smart_errors(job) == before

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import queue_limits
 
 from essd import namespaces, steps
 from essd.steps import Job
@@ -85,6 +86,8 @@ def test_namespaces_are_created_used_kept_and_deleted(divided: Job) -> None:
     assert block_size(job, small) == 512
     assert block_size(job, large) == 4096
     assert int(job.quiet(f"blockdev --getsize64 {large}")) == 96 * MIB
+    queue_limits.check(job, small, 4096, 4096, 4096, 4096, 4096)
+    queue_limits.check(job, large, 4096, 4096, 0, 4096, 4096)
     shown = namespaces.read(job.instance)
     assert [(row["nsid"], row["size-bytes"], row["block-bytes"])
             for row in shown["namespaces"]] == [(1, 64 * MIB, 512), (2, 96 * MIB, 4096)]
