@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import os
+import queue
 import re
 import subprocess
 import tarfile
@@ -45,6 +46,13 @@ MORE_ADDRESSES = {"10.0.0.11/24": 0, "10.0.0.12/24": 0, "10.0.1.11/24": 1,
 ONCS_RESERVATIONS = 1 << 5          # bit of Identify Controller's ONCS
 NAMESPACE_MIB = 32                  # of a namespace that a test creates
 STARTS_S = 60
+REFUSAL = 1                         # number of the fault rule that refuses Connect
+CONTROLLER_BUSY = 0x181             # status of Connect, without Do Not Retry
+FABRICS = 0x7f                      # opcode of Connect
+# blktests writes a line when a test begins and when it ends.  Without a line for this
+# time, the test hangs.
+HANG_S = 600
+END_S = 10                          # for ssh to end
 
 
 def adapted(name: str, text: str) -> str:
@@ -137,14 +145,15 @@ class Target:
         self.thread.join(STARTS_S)
         self.put_right(self.drive.nqn)
         mgmt.ask(self.instance, "hosts-exclusive", on=False)
+        self.refuse(False)
 
     def look(self) -> tuple[str, bool]:
         """What a host sees: the namespace's UUID, and whether there are reservations."""
         run = self.instance.run
         run(f"nvme connect -t rdma -a {self.addresses[0]} -s {SERVICE} -n {self.nqn}")
         device = first_namespace(self.instance)
-        uuid = run(f"cat /sys/block/{device}/uuid").output.strip()
-        controller = json.loads(run(f"nvme id-ctrl /dev/{device} -o json").output)
+        uuid = run(f"cat /sys/block/{device}/uuid", apart=True).output.strip()
+        controller = json.loads(run(f"nvme id-ctrl /dev/{device} -o json", apart=True).output)
         run("nvme disconnect-all")
         return uuid, bool(controller["oncs"] & ONCS_RESERVATIONS)
 
@@ -195,18 +204,20 @@ class Target:
         self.instance.run(f"mkdir -p {folder}")
         if self.has_reservations:
             self.instance.run(f"touch {folder}/resv_enable")
+        # Now a host that has tried all the time is let in.
+        self.refuse(False)
 
     def do_cleanup(self, _nqn: str) -> None:
-        """Let nobody connect.  If a host still is connected, its connections fail.
+        """End all associations and let nobody connect, as nvmet does.
 
-        nvmet ends them.  The drive has no request for that, so the cables are pulled.
+        nvmet refuses the connection, and the host tries again later.  So the drive answers
+        Connect with a status after which a host tries again, too: to a host that is not on
+        the list it says that trying again is useless.
         """
+        self.refuse(True)
         self.forget_hosts()
         self.instance.run("rm -rf /run/blktests/nvmet")
-        connected = [one for one in mgmt.ask(self.instance, "controllers")["controllers"]
-                     if not one["discovery"]]
-        if connected:
-            self.plug(False)
+        mgmt.ask(self.instance, "disconnect")
 
     def do_host(self, host: str, key: str, value: str) -> None:
         access.change(self.instance, {"nqn": host, key: value})
@@ -232,7 +243,7 @@ class Target:
             if found is None:
                 raise EssdError(f"nvme create-ns printed {said!r}")
             cntlid = json.loads(self.instance.run(
-                f"nvme id-ctrl {devices[0]} -o json").output)["cntlid"]
+                f"nvme id-ctrl {devices[0]} -o json", apart=True).output)["cntlid"]
             self.first_success(devices, f"nvme attach-ns %s --namespace-id={found[1]} "
                                f"--controllers={cntlid}")
 
@@ -251,7 +262,6 @@ class Target:
 
     def put_right(self, nqn: str) -> None:
         """The drive as it was before blktests, with this name, and open to no host."""
-        self.plug(True)
         if nqn != self.nqn or self.flash:
             self.restart(nqn)
         for group in {group for _, group in self.states}:
@@ -266,12 +276,12 @@ class Target:
             self.flash = Path(self.drive.flash).read_bytes()
         run = self.instance.run
         listed = "ls /sys/class/nvme"
-        found = re.findall(r"nvme\d+", run(listed).output)
+        found = re.findall(r"nvme\d+", run(listed, apart=True).output)
         own = not found
         if own:
             run(f"nvme connect -t rdma -a {self.addresses[0]} -s {SERVICE} -n {self.nqn} "
                 f"-q {HOST_NQN} -I {HOST_ID}")
-            found = re.findall(r"nvme\d+", run(listed).output)
+            found = re.findall(r"nvme\d+", run(listed, apart=True).output)
         yield [f"/dev/{name}" for name in found]
         if own:
             run("nvme disconnect-all")
@@ -297,10 +307,15 @@ class Target:
         for host in access.read(self.instance)["hosts"]:
             mgmt.ask(self.instance, "host-remove", nqn=host["nqn"])
 
-    def plug(self, plugged: bool) -> None:
-        for number, cable in self.instance.status()["cables"].items():
-            if cable["plugged"] != plugged:
-                self.instance.ask("port", port=int(number), plugged=plugged)
+    def refuse(self, refused: bool) -> None:
+        """Whether each Connect is answered with Controller Busy."""
+        rules = mgmt.ask(self.instance, "faults")["faults"]
+        is_there = any(one["rule"] == REFUSAL for one in rules)
+        if refused and not is_there:
+            mgmt.ask(self.instance, "fault-add", rule=REFUSAL, do="status", queue="admin",
+                     status=CONTROLLER_BUSY, opcode=FABRICS)
+        elif is_there and not refused:
+            mgmt.ask(self.instance, "fault-remove", rule=REFUSAL)
 
     def restart(self, nqn: str) -> None:
         """Start the drive with another name, and with the namespaces that it had.
@@ -325,17 +340,76 @@ class Target:
         self.nqn = nqn
 
 
+class Hung(EssdError):
+    """A test of blktests does not end."""
+
+
+def follow(instance: Instance, line: str, timeout_s: float, hang_s: float = HANG_S) -> str:
+    """Run a command in the guest, and show each of its lines as it comes.
+
+    Hung if no line comes for `hang_s` seconds, or if the command does not end within
+    `timeout_s`: the tests that would follow are then not run.
+    """
+    deadline = time.monotonic() + timeout_s
+    found: list[str] = []
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    with subprocess.Popen([*instance.ssh(), "--", f"exec 2>&1\n{line}"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        pipe = process.stdout
+
+        def read() -> None:
+            for one in pipe:
+                lines.put(one)
+            lines.put(b"")
+
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        try:
+            while one := lines.get(timeout=max(0, min(hang_s, deadline - time.monotonic()))):
+                found.append(one.decode(errors="replace"))
+                print(found[-1], end="", flush=True)
+        except queue.Empty:
+            raise Hung(f"{running_test(found)} hangs, so the tests after it were not run\n"
+                       f"{evidence(instance)}") from None
+        finally:
+            process.kill()
+            thread.join(END_S)
+    return "".join(found)
+
+
+def running_test(lines: list[str]) -> str:
+    """The test that has begun and not ended."""
+    for line in reversed(lines):
+        head = re.match(r"nvme/\d+\b", line)
+        if head:
+            return head[0]
+    return "blktests"
+
+
+def evidence(instance: Instance) -> str:
+    """What shows why a test hangs."""
+    try:
+        text = instance.run("rdma resource show qp; dmesg | tail -n 40", check=False,
+                            timeout_s=STARTS_S).output
+    except EssdError as error:
+        return str(error)
+    if re.search(r"type GSI state ERR", text):
+        text += ("\nThe queue pair of Linux's connection manager is in error, and the host "
+                 "cannot connect any more: start it again (docs/network.md)")
+    return text
+
+
 def check(instance: Instance, words: str, variables: dict[str, str],
           timeout_s: float) -> tuple[list[Outcome], str]:
-    """Run ./check in the guest; return the outcomes, and its output with all logs."""
+    """Run ./check in the guest; return the outcomes, and all logs."""
     settings = " ".join(f"{name}='{value}'" for name, value in
                         {"USE_RXE": "1", "NVME_IMG_SIZE": IMAGE, "TIMEOUT": "20",
                          "NORMAL_USER": "blktests", **variables}.items())
-    output = instance.run(f"cd {SUITE} && {settings} ./check {words}", check=False,
-                          timeout_s=timeout_s).output
+    output = follow(instance, f"cd {SUITE} && {settings} ./check {words}", timeout_s)
     logs = instance.run(f"cd {SUITE} && head -n 60 results/*/nvme/*.out.bad "
                         "results/*/nvme/*.dmesg 2>/dev/null", check=False).output
-    return parse_outcomes(output), f"{output}\n{logs}"
+    return parse_outcomes(output), logs
 
 
 def against_drive(instance: Instance, words: str, timeout_s: float
@@ -383,7 +457,7 @@ def on_device(instance: Instance, words: str, multipath: bool, timeout_s: float
 def first_namespace(instance: Instance) -> str:
     deadline = time.monotonic() + STARTS_S
     while True:
-        text = instance.run("ls /sys/block").output
+        text = instance.run("ls /sys/block", apart=True).output
         found = re.findall(r"^nvme\d+n\d+$", text, re.M)
         if found:
             return str(found[0])

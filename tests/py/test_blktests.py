@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What blktests prints is read and compared with the list of expected outcomes."""
 
+import os
+import threading
+import time
+from pathlib import Path
+
+import blktests_run
 import pytest
 from blktests_list import (EXPECTED, Expected, Outcome, parse_outcomes, read_expected,
                            surprises)
+
+from essd.instance import Instance
 
 PRINTED = """\
 nvme/003 (tr=rdma) (test if a host does this)
@@ -74,3 +82,43 @@ def test_the_list_of_the_project_gives_a_reason_for_what_does_not_pass() -> None
             for name, line in found.items():
                 assert line.status in ("pass", "fail", "skip", "hang", "?"), name
                 assert line.status in ("pass", "?") or line.reason, f"{name} has no reason"
+
+
+@pytest.fixture
+def guest(monkeypatch: pytest.MonkeyPatch) -> Instance:
+    """An instance whose guest is this machine."""
+    instance = Instance("lab")
+    monkeypatch.setattr(instance, "ssh", lambda part="host": ["sh", "-c", 'exec sh -c "$2"',
+                                                              "ssh"])
+    monkeypatch.setattr(blktests_run, "evidence", lambda instance: "the evidence")
+    return instance
+
+
+def test_each_line_is_shown_as_it_comes(guest: Instance, tmp_path: Path,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    """The guest goes on only after its first line has been shown."""
+    shown = tmp_path / "shown"
+    os.mkfifo(shown)
+    seen: list[str] = []
+
+    def look() -> None:
+        while not seen:
+            seen.extend(capsys.readouterr().out.splitlines())
+        shown.write_text("yes\n")
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    text = blktests_run.follow(guest, f"echo nvme/003; read x < {shown}; echo done >&2", 60)
+    thread.join()
+    assert seen == ["nvme/003"] and text == "nvme/003\ndone\n"
+
+
+@pytest.mark.parametrize(("hang_s", "timeout_s"), [(0.3, 60.0), (60.0, 0.3)])
+def test_the_run_ends_at_the_first_test_that_hangs(guest: Instance, hang_s: float,
+                                                   timeout_s: float) -> None:
+    line = ("echo 'nvme/060 (tr=rdma) (x)  [passed]'; echo 'nvme/061 (tr=rdma) (y)'; "
+            "echo '    runtime'; exec sleep 60")
+    start = time.monotonic()
+    with pytest.raises(blktests_run.Hung, match="^nvme/061 hangs, so .*\nthe evidence$"):
+        blktests_run.follow(guest, line, timeout_s, hang_s)
+    assert time.monotonic() - start < 30
