@@ -64,7 +64,7 @@ def options(said: list[str]) -> list[str]:
 def commands(said: list[str]) -> list[str]:
     """The commands for the other machine that `essd up` has printed."""
     return [line.strip() for line in said
-            if line.startswith(("    ip ", "    rdma ", "    nvme "))]
+            if line.startswith(("    ip ", "    tc ", "    rdma ", "    nvme "))]
 
 
 class Machine:

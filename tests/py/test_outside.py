@@ -171,6 +171,7 @@ def test_the_user_is_told_what_to_connect_and_how() -> None:
         in lines
     assert "    -device virtio-net-pci,netdev=essd0" in lines
     assert "    ip address add 10.0.0.1/24 dev DEV" in lines
+    assert "    tc qdisc replace dev DEV root pfifo limit 10000" in lines
     assert "    nvme discover -t rdma -a 10.0.0.10 -s 4420" in lines
     lines = outside.instructions(1, Outside("tcp-listen", "0.0.0.0:7000"),
                                  ["10.0.1.10/24"], ["10.0.1.1/24"], 9000)

@@ -306,6 +306,8 @@ def instructions(number: int, place: Outside, drive: Sequence[str],
     size = f" mtu {mtu}" if mtu != 1500 else ""
     lines.append(f"    ip link set {name} up{size}")
     lines += [f"    ip address add {address} dev {name}" for address in host]
-    lines += [f"    rdma link add rxe0 type rxe netdev {name}; modprobe nvme_rdma",
+    # Other queues, such as fq_codel, drop frames of rxe: docs/connect-your-own.md.
+    lines += [f"    tc qdisc replace dev {name} root pfifo limit 10000",
+              f"    rdma link add rxe0 type rxe netdev {name}; modprobe nvme_rdma",
               f"    nvme discover -t rdma -a {drive[0].partition('/')[0]} -s 4420"]
     return lines
