@@ -68,6 +68,15 @@ def test_what_a_running_instance_uses_is_kept(cache: Path) -> None:
     assert left(cache) == ["guest/linux", "own-files", "python-new", "qemu/two/bin"]
 
 
+def test_what_an_instance_of_another_version_uses_is_kept(cache: Path) -> None:
+    with FakeSupervisor("lab") as lab:
+        (lab.folder / "config.json").write_text(json.dumps({
+            "version": 99, "machines": [{"program": str(cache / "qemu/two/bin/q"),
+                                         "images": [str(cache / "guest/linux/root")]}]}))
+        assert run("--yes")[0] == 0
+    assert left(cache) == ["guest/linux", "own-files", "python-new", "qemu/two/bin"]
+
+
 def test_what_is_being_built_is_kept(cache: Path) -> None:
     with paths.locked(cache / "guest/lock"), paths.locked(cache / "qemu/one/lock"):
         assert run("--yes", "guest", "qemu")[0] == 0

@@ -65,10 +65,10 @@ def test_qemu_finds_the_folder(tmp_path: Path) -> None:
         while not all(path.exists() for path in wanted) and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert process.poll() is None, process.communicate()[1]
+        assert process.poll() is None, process.communicate(timeout=60)[1]
     finally:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=60)
 
 
 @pytest.mark.parametrize("name", ["a,b", "a b", "a%hb"])

@@ -152,9 +152,13 @@ def test_a_cache_that_cannot_be_made_is_one_line(machine: dict[str, str]) -> Non
         [sys.executable, "-m", "essd", "doctor"], check=False, text=True, timeout=60,
         stdin=subprocess.DEVNULL, capture_output=True,
         env={**machine, "ESSD_CACHE": "/dev/null/x", "PYTHONPATH": str(paths.TOP / "tools")})
-    assert done.returncode == 1
-    assert done.stderr == ("essd: cannot create the folder /dev/null/x: Not a directory; "
-                           "ESSD_CACHE names another one\n")
+    assert done.returncode == 2 and done.stderr == ""
+    assert "folder for the cache: /dev/null/x: /dev/null is not a folder" in " ".join(
+        done.stdout.split())
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(
+            EssdError, match="cannot create the folder /dev/null/x: Not a directory; ESSD_CACHE"):
+        patched.setenv("ESSD_CACHE", "/dev/null/x")
+        paths.cache()
 
 
 def test_importing_the_package_makes_no_folder(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def test_more_than_one_part_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("words", "meant"), [
-    (("pu",), "up"), (("dwon",), "down"), (("media", "inf"), "info"), (("faults", "lod"), "load"),
-    (("firmware", "updat"), "update"), (("power",), "power-on")])
+    (("pu",), "up"), (("dwon",), "down"), (("media", "inf"), "info"), (("faults", "oad"), "load"),
+    (("firmware", "pdate"), "update"), (("power",), "power-on")])
 def test_a_wrong_command_suggests_the_nearest(words: tuple[str, ...], meant: str) -> None:
     done = CliRunner().invoke(cli.app, words)
     assert done.exit_code == 2

@@ -66,3 +66,14 @@ def test_a_section_that_ends_beyond_its_area_is_refused() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(EssdError, match="none.bin cannot be read"):
         telemetry.read(tmp_path / "none.bin")
+
+
+@pytest.mark.parametrize("data", [b'{"uptime', b"\xff\xfe", b"[" * 100000])
+def test_a_section_that_is_damaged_is_named(data: bytes) -> None:
+    with pytest.raises(EssdError, match="the section status is damaged: fetch the dump again"):
+        telemetry.text(telemetry.parse(dump([section("status", data), b"", b""])))
+
+
+def test_the_name_of_a_section_may_be_damaged_too() -> None:
+    data = dump([section("status", b"{}"), b"", b""]).replace(b"status", b"st\xfftus")
+    assert "== data area 1: st" in telemetry.text(telemetry.parse(data))

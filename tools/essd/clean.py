@@ -6,18 +6,17 @@ running instance, a running build or this program itself uses is deleted.
 """
 
 import contextlib
+import json
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from . import chosen, in_use, instances, paths
-from .errors import EssdError
-from .instance import Instance
+from . import chosen, claims, in_use, instances, paths
 
 # What each kind is, and the names of its folders in the cache.
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -46,16 +45,26 @@ class Found:
                 "used": [str(path) for path in self.used]}
 
 
+def paths_in(value: object) -> Iterator[Path]:
+    """The absolute paths in what JSON has returned."""
+    if isinstance(value, str) and value.startswith("/"):
+        yield Path(value)
+    elif isinstance(value, (list, dict)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from paths_in(one)
+
+
 def files_in_use() -> list[Path]:
-    """Files of the cache that this program or a running instance has open."""
+    """Files of the cache that this program or a running instance has open.
+
+    Another version of essd may have started the instance, and have written another
+    configuration; its paths are found nevertheless.
+    """
     found = [Path(sys.prefix)]
     for name in chosen.running():
-        with contextlib.suppress(OSError, ValueError, EssdError):
-            config = Instance(name).config
-            found += [Path(x) for x in (
-                config.guest, *(host.guest for host in config.hosts.values()),
-                *(drive.qemu for drive in config.drives.values()),
-                *(switch.program for switch in config.switches.values())) if x]
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            file = claims.folder(name) / "config.json"
+            found += paths_in(json.loads(file.read_text(encoding="utf-8")))
     return [path.resolve() for path in found]
 
 

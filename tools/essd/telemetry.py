@@ -37,7 +37,10 @@ class Section:
             return {"bytes": len(self.data)}
         if self.name == "trace":
             return {"records": len(self.data) // RECORD}
-        return json.loads(self.data)
+        try:
+            return json.loads(self.data)
+        except (ValueError, RecursionError):
+            raise EssdError(f"the section {self.name} is damaged: fetch the dump again") from None
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ def sections_of(data: bytes, area: int) -> Iterator[Section]:
         if at + length > len(data):
             raise EssdError(f"data area {area} ends in the middle of a section: "
                             "the file is cut, so fetch it again")
-        yield Section(area, name.rstrip(b"\0").decode("ascii"), data[at:at + length])
+        yield Section(area, name.rstrip(b"\0").decode("ascii", errors="replace"),
+                      data[at:at + length])
         at += length + -length % 4
 
 

@@ -6,6 +6,7 @@ call the program as it was typed, such as ./essd.  The words that essd is asked
 with, and its answers, are those of typer.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -128,9 +129,12 @@ def stopped(incomplete: str) -> list[str]:
 def parts(incomplete: str) -> list[str]:
     """Names of the parts of all running instances, or else the usual ones."""
     from .. import chosen
+    from ..errors import EssdError
     from ..instance import Instance
-    names = [part for name in chosen.running()
-             for part in Instance(name).status()["parts"]]
+    names: list[str] = []
+    for name in chosen.running():
+        with contextlib.suppress(EssdError):    # It does not answer.
+            names += Instance(name).status()["parts"]
     return starting(sorted({*names}) or ["drive", "host", "peer"], incomplete)
 
 
