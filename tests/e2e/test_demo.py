@@ -3,29 +3,76 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from essd import demo
+from essd import demo, demo_report, demo_transcript
+from essd.paths import TOP
 
 DEMO_S = 1800       # includes builds
+NEXT_S = 300        # for each command that the demo recommends
+
+pytestmark = [pytest.mark.drive, pytest.mark.long]
 
 
-@pytest.mark.drive
-@pytest.mark.long
-def test_the_demo_succeeds_and_shows_what_it_has_checked() -> None:
-    with tempfile.TemporaryDirectory(prefix="demo") as folder:     # not the user's own demo
-        done = subprocess.run(
-            [sys.executable, "-m", "essd", "demo"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEMO_S,
-            check=False,
-            env=os.environ | {"XDG_RUNTIME_DIR": folder, "XDG_DATA_HOME": f"{folder}/data"})
+@pytest.fixture(scope="module")
+def home() -> Iterator[dict[str, str]]:
+    """An environment that is not the user's own, so that the user's demo is not touched."""
+    with tempfile.TemporaryDirectory(prefix="demo") as folder:
+        environment = os.environ | {"XDG_RUNTIME_DIR": folder, "ESSD_DATA": f"{folder}/data"}
+        yield environment
+        for words in (("down", "--name", demo_report.INSTANCE),
+                      ("rm", "--yes", demo_report.INSTANCE)):
+            subprocess.run([TOP / "essd", *words], env=environment, check=False, timeout=120)
+
+
+def test_the_demo_succeeds_and_shows_what_it_has_checked(
+        home: dict[str, str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "essd", "demo", "--report", str(tmp_path)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=DEMO_S, check=False, env=home)
     assert done.returncode == 0, done.stdout[-8000:]
+    print(done.stdout)
     steps = [*demo.FIRST_BOOT, *demo.DRIVE_ONLY, *demo.LAST, *demo.POWER_OFF, *demo.SECOND_BOOT,
              *demo.TWO_HOSTS]
     missing = [name for name, _ in steps if name not in done.stdout]
-    assert not missing
-    assert re.search(r"^checked in \d+ s$", done.stdout, re.M)
+    assert not missing, (missing, done.stdout)
+    table = done.stdout[done.stdout.index("checked in"):]
+    for words in ("both ports answer", "a die of the NAND flash dies", "I/O goes on through",
+                  "four namespaces", "a reservation of one host", "the data sheet"):
+        assert words in table, table
+    ratio = re.search(r"([\d.]+) times what hosts wrote", table)
+    assert ratio and float(ratio[1]) > 1, table
+    assert table.rstrip().endswith("docs/how-do-i.md has more.")
+    # Short, and nothing twice.
+    nqn = re.search(r"NQN=(nqn\S+)", done.stdout)
+    assert nqn and done.stdout.count(nqn[1]) == 1
+    assert len(done.stdout.splitlines()) < 300
+    assert done.stdout.count("service 4420, $NQN") == 2        # one line for each port
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for words in ("All ", "Discovery Log Entry 1", "cntlid", "/dev/nvme0n1", "random-4k"):
+        assert words in page, words
+    assert demo_transcript.SAME not in page
+
+
+def test_what_the_demo_says_to_try_next_works(home: dict[str, str]) -> None:
+    for command, _ in demo_report.next_commands():
+        is_cockpit = "cockpit" in command           # Ctrl-C ends it
+        with subprocess.Popen(["bash", "-c", f"exec {command}" if is_cockpit else command],
+                              cwd=TOP, env=home, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            assert process.stdout is not None
+            if is_cockpit:
+                assert "http://" in process.stdout.readline()
+                process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=NEXT_S)[0]
+        assert process.returncode == (130 if is_cockpit else 0), (command, said)
+        if "nvme list" in command:
+            assert re.search(r"^/dev/nvme\dn1", said, re.M), said

@@ -7,6 +7,7 @@ import pytest
 from conftest import SESSION
 
 from essd import demo, setup, steps, subsystem_steps
+from essd.demo_transcript import Transcript
 from essd.instance import Instance
 from essd.steps import Job
 
@@ -55,7 +56,7 @@ def shared() -> Iterator[Job]:
     instance = Instance(f"{SESSION}-shared")
     setup.forget(instance.name)
     try:
-        yield demo.boot(instance, demo.two_hosts(instance.name))
+        yield demo.boot(instance, demo.two_hosts(instance.name), Transcript())
     finally:
         instance.stop()
         setup.forget(instance.name)

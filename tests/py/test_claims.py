@@ -301,7 +301,7 @@ def test_an_instance_with_other_data_is_not_ended(
         monkeypatch.setenv("ESSD_DATA", str(home / "other"))
         with pytest.raises(EssdError, match=f"instance {name} is running already"):
             if name == "demo":
-                demo.run_demo("drive", keep=False)
+                demo.run_demo("drive", keep=False, folder=home / "report")
             else:
                 bench.command(native=False, seconds=1, rounds=1, only="", mtu=1500,
                               target="drive", silent=0, nand=None, block=False,

@@ -3,18 +3,24 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+import shlex
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import typer
 
-from essd import demo, show, steps, subsystem_steps, topology_setup, topology_yaml
+from essd import (cli, demo, demo_report, demo_transcript, paths, show, steps, subsystem_steps,
+                  topology_setup, topology_yaml)
 from essd.api import Drive, Host
 from essd.config import Config
+from essd.demo_transcript import Transcript
 from essd.errors import EssdError
 from essd.instance import Instance, Result
-from essd.steps import Job
+from essd.steps import Job, Step
 from essd.subsystem_steps import SECOND_HOST
 
 EBADE = "dd: error writing '/dev/nvme0n1': Invalid exchange"
@@ -145,42 +151,112 @@ def test_a_host_that_cannot_reconnect_any_more_is_named(
 class FakeInstance:
     """An instance that is never started."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, folder: Path) -> None:
         self.name = name
+        self.folder = folder
+        self.is_there = True        # until the demo ends it
 
     def claimed(self, _what: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
     def stop(self) -> None:
-        pass
+        self.is_there = False
+
+
+NQN = "nqn.2014-08.org.nvmexpress:uuid:0f53e15b-7a5f-4a5f-8d4c-7cba3a2e8f10"
+DISCOVERY = f"""
+Discovery Log Number of Records 2, Generation counter 1
+=====Discovery Log Entry 0======
+trtype:  rdma
+adrfam:  ipv4
+subtype: nvme subsystem
+treq:    not required
+portid:  1
+trsvcid: 4420
+subnqn:  {NQN}
+traddr:  10.0.0.10
+rdma_prtype: roce-v2
+=====Discovery Log Entry 1======
+trtype:  rdma
+subtype: nvme subsystem
+trsvcid: 4420
+subnqn:  {NQN}
+traddr:  10.0.1.10
+"""
+ID_CTRL = f"""NVME Identify Controller:
+vid       : 0
+sn        : ESSD1
+mn        : essd
+fr        : 0.1.0
+rab       : 0
+cntlid    : 0x1
+subnqn    : {NQN}
+ps      0 : mp:25.00W operational
+"""
+FIO = """random-4k: (groupid=0, jobs=1): err= 0: pid=321: Sat
+  write: IOPS=812, BW=3250KiB/s (3328kB/s)(16.0MiB/5041msec); 0 zone resets
+"""
 
 
 @pytest.fixture
-def demo_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def facts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
+    found = {"host": "Linux 6.12", "target": "the essd drive"}
+    monkeypatch.setattr(demo_report, "facts_of", lambda job: found)
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
+    return found
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> FakeInstance:
+    folder = tmp_path / "instance"
+    folder.mkdir()
+    (folder / "drive.console").write_text(
+        "boot: mask ROM\nboot: starting slot A\n<script>alert(1)</script>\n"
+        f"nvme-of: listening on 4420, {NQN}\n")
+    (folder / "supervisor.log").write_text("started\n")
+    return FakeInstance("demo", folder)
+
+
+@pytest.fixture
+def demo_steps(monkeypatch: pytest.MonkeyPatch, facts: dict[str, str],
+               instance: FakeInstance) -> list[str]:
     """Names of the steps that the demo runs; each of them has a result."""
     names: list[str] = []
 
-    def boot(instance: Any, config: Any) -> Job:
-        return Job(cast(Instance, instance), "drive", "nqn", [])
+    def boot(instance: Any, config: Any, transcript: Transcript) -> Job:
+        return Job(cast(Instance, instance), "drive", NQN, [], show_result=transcript.take)
 
-    def run_step(name: str, action: Callable[[Job], object], job: Job) -> None:
-        names.append(name)
-        job.claim(name, "a command")
+    def every(steps: list[tuple[str, Step]]) -> list[tuple[str, Step]]:
+        def action(name: str) -> Step:
+            def run(job: Job) -> None:
+                names.append(name)
+                job.show_result(Result(f"nvme discover -n {NQN}", 0, DISCOVERY))
+                job.show_result(Result(f"nvme connect -n {NQN}", 0, ""))
+                job.show_result(Result("nvme id-ctrl /dev/nvme0", 0, ID_CTRL))
+                job.show_result(Result("fio --x --name=random-4k --rw=randwrite", 0, FIO))
+                job.claim(name, "a command")
+            return run
 
-    monkeypatch.setattr(demo, "Instance", FakeInstance)
+        return [(name, action(name)) for name, _ in steps]
+
+    monkeypatch.setattr(demo, "Instance", lambda name: instance)
     monkeypatch.setattr(demo, "boot", boot)
-    monkeypatch.setattr(demo, "run_step", run_step)
-    monkeypatch.setattr(demo, "show_boot_log", lambda instance: None)
+    for found in ("FIRST_BOOT", "DRIVE_ONLY", "LAST", "POWER_OFF", "SECOND_BOOT", "TWO_HOSTS"):
+        monkeypatch.setattr(demo, found, every(getattr(demo, found)))
     monkeypatch.setattr(demo, "two_hosts", lambda name: cast(Config, None))
     monkeypatch.setattr(demo.setup, "configure", lambda wish: None)
     monkeypatch.setattr(demo.setup, "forget", lambda name: None)
     return names
 
 
-def test_each_step_of_the_demo_is_a_row_of_its_table(demo_steps: list[str]) -> None:
+def demo_output(target: str = "drive", folder: Path | None = None) -> str:
     with show.console.capture() as captured:
-        demo.run_demo("drive", False)
-    text = captured.get()
+        demo.run_demo(target, False, folder)
+    return captured.get()
+
+
+def test_each_step_of_the_demo_is_a_row_of_its_table(demo_steps: list[str]) -> None:
+    text = demo_output()
     for name in demo_steps:
         assert re.search(rf"{re.escape(name)} +│ a command", text), text
     for words in ("fail over", "Four namespaces", "reserves"):
@@ -189,10 +265,134 @@ def test_each_step_of_the_demo_is_a_row_of_its_table(demo_steps: list[str]) -> N
 
 def test_the_demo_with_nvmet_leaves_out_what_only_the_drive_has(
         demo_steps: list[str]) -> None:
-    demo.run_demo("nvmet", False)
+    demo_output("nvmet")
     only_drive = {name for name, _ in [*demo.DRIVE_ONLY, *demo.TWO_HOSTS]}
     assert not only_drive & set(demo_steps)
     assert {name for name, _ in demo.SECOND_BOOT} <= set(demo_steps)
+
+
+def test_the_demo_shows_the_nqn_once_and_no_answer_twice(demo_steps: list[str]) -> None:
+    text = demo_output()
+    assert text.count(NQN) == 1
+    assert "nvme connect -n $NQN" in text
+    discovered = "nvme subsystem: rdma 10.0.1.10, service 4420, $NQN"
+    assert text.count(discovered) == 1
+    assert text.count("sn: ESSD1") == 1
+    assert text.count(f"  =>  {demo_transcript.SAME}") == 2 * (len(demo_steps) - 1)
+
+
+def test_the_demo_shows_of_a_long_answer_what_says_something(demo_steps: list[str]) -> None:
+    text = demo_output()
+    for line in ("vid       : 0", "rab       : 0", "treq:", "ps      0"):
+        assert line not in text
+    assert "cntlid: 0x1" in text
+    assert "mask ROM" not in text and "boot: starting slot A" in text
+    assert "listening on 4420, $NQN" in text
+    assert ("host# fio ... --name=random-4k --rw=randwrite  =>  write 812 IOPS, 3328kB/s; "
+            "no error") in text
+
+
+def test_an_answer_of_a_command_that_failed_is_shown_as_it_is() -> None:
+    failed = Result("nvme id-ctrl /dev/nvme9", 1, "nvme9: No such file or directory\n")
+    assert demo_transcript.essence(failed) == ["nvme9: No such file or directory"]
+    bad = Result("fio --name=x", 0, "x: verify: bad magic header 0\nx: err=84\n")
+    assert "bad magic" in demo_transcript.essence(bad)[0]
+    paths_of = Result("nvme list-subsys /dev/nvme0n1", 0, (
+        "nvme-subsys0 - NQN=nqn.x\n               hostnqn=nqn.y\n\\\n"
+        " +- nvme0 rdma traddr=10.0.0.10,trsvcid=4420 live optimized\n"))
+    assert demo_transcript.essence(paths_of) == [
+        "nvme-subsys0 - NQN=nqn.x",
+        "+- nvme0 rdma traddr=10.0.0.10,trsvcid=4420 live optimized"]
+    piped = Result("nvme smart-log /dev/nvme0 | grep media", 0, "media_errors : 0\n")
+    assert demo_transcript.essence(piped) == ["media_errors : 0"]
+
+
+def test_the_demo_ends_with_its_report_and_three_things_to_try(
+        demo_steps: list[str], tmp_path: Path) -> None:
+    text = demo_output(folder=tmp_path / "report")
+    end = text[text.index("└"):]
+    assert f"report: {tmp_path / 'report/report.html'}" in end
+    assert end.index("report: ") < end.index("Three things to try next:")
+    commands = [command for command, _ in demo_report.next_commands()]
+    assert len(commands) == 3 and all(command in end for command in commands)
+
+
+def test_the_report_is_one_file_with_everything_a_colleague_asks(
+        demo_steps: list[str], tmp_path: Path, facts: dict[str, str]) -> None:
+    facts["host"] = "Linux <6.12> & fio"
+    demo_output(folder=tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    ElementTree.fromstring(re.sub("<!DOCTYPE html>|<meta[^>]*>", "", page))
+    assert not re.search(r"(src|href)=|@import|url\(", page)
+    assert "Linux &lt;6.12&gt; &amp; fio" in page and "<script>" not in page
+    assert "alert(1)" in page                           # of the drive's UART, as text
+    for words in ("traddr:  10.0.1.10", "cntlid    : 0x1", "<td>random-4k</td>", "812",
+                  "All", "nvme connect -n", demo_report.bench_command()):
+        assert words in page, words
+    for name in demo_steps:
+        assert escape(name, quote=True) in page or name in page
+
+
+def test_a_failure_is_one_line_with_the_step_and_the_evidence(
+        demo_steps: list[str], instance: FakeInstance, tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(job: Job) -> None:
+        job.show_result(Result("nvme list", 0, "nothing"))
+        raise EssdError("nvme list does not show /dev/nvme0n1")
+
+    monkeypatch.setattr(demo, "LAST", [("What the host sees", fail)])
+    with show.console.capture(), pytest.raises(EssdError) as caught:
+        demo.run_demo("drive", False, tmp_path / "report")
+    path = tmp_path / "report/report.html"
+    assert str(caught.value) == (
+        'the demo has failed in the step "What the host sees": nvme list does not show '
+        f"/dev/nvme0n1; evidence: {path}, with logs beside it")
+    page = path.read_text(encoding="utf-8")
+    assert "nvme list does not show /dev/nvme0n1" in page and "All" not in page
+    assert (tmp_path / "report/supervisor.log").read_text() == "started\n"
+    assert (tmp_path / "report/drive.console").exists()
+    assert not instance.is_there                # the demo has ended what it started
+
+
+def test_an_interrupted_demo_leaves_no_report(
+        demo_steps: list[str], instance: FakeInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_job: Job) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "LAST", [("Disconnect", interrupt)])
+    with show.console.capture(), pytest.raises(KeyboardInterrupt):
+        demo.run_demo("drive", False)
+    assert list((paths.cache() / "reports").iterdir()) == []
+    assert not instance.is_there
+
+
+def test_reports_in_the_cache_do_not_pile_up(demo_steps: list[str]) -> None:
+    for number in range(demo_report.KEEP + 3):
+        (paths.cache() / f"reports/demo-20200101-0000{number:02}").mkdir(parents=True)
+    text = demo_output()
+    kept = sorted((paths.cache() / "reports").iterdir())
+    assert len(kept) == demo_report.KEEP
+    assert f"report: {kept[-1] / 'report.html'}" in text
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_starts(
+        demo_steps: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EssdError, match="the report cannot be written: .*file/report"):
+        demo.run_demo("drive", False, tmp_path / "file/report")
+    assert demo_steps == []
+
+
+@pytest.mark.parametrize("command", [word for command, _ in demo_report.next_commands()
+                                     for word in command.split(" && ./essd ")])
+def test_what_the_demo_says_to_try_is_a_command(command: str) -> None:
+    """tests/e2e/test_demo.py runs them."""
+    words = shlex.split(command.removeprefix("./essd "))
+    group = typer.main.get_command(cli.app)
+    context = group.make_context("essd", words, resilient_parsing=False)
+    found = group.get_command(context, words[0])        # type: ignore[attr-defined]
+    assert found is not None
+    found.make_context(words[0], words[1:], parent=context)
 
 
 def test_the_first_error_is_told_when_undoing_fails_too() -> None:

@@ -26,6 +26,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "build": ("firmware and native programs", ("build", "elf")),
     "python": ("Python environments", ("python-*", "venv-*", "pip-venv")),
     "downloads": ("downloaded sources and packages", ("download", "debs", "apt")),
+    "reports": ("reports of the demo", ("reports",)),
     "logs": ("logs of builds", ("log",)),
 }
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from . import (interrupts, nand_steps, setup, show, steps, subsystem_steps, topology_setup,
-               topology_yaml)
+from . import (demo_report, interrupts, nand_steps, setup, show, steps, subsystem_steps,
+               topology_setup, topology_yaml)
 from .config import Config, console_log
+from .demo_transcript import UART, Transcript
 from .errors import EssdError
 from .instance import Instance, Result
 from .setup import Wish
@@ -52,30 +53,22 @@ TWO_HOSTS: list[tuple[str, Step]] = [
 ]
 
 
-def show_result(result: Result) -> None:
-    """Print a command that ran in the host, and its output.
-
-    A "command" in brackets is an event outside the host, such as a power cut.
-    """
-    if result.command.startswith("["):
-        show.line(result.command, "yellow")
-    else:
-        show.line(f"{result.part}# {result.command}", "cyan")
-    for line in show.trim(result.output):
-        show.line(f"  {line}")
-
-
-def run_step(name: str, action: Step, job: Job) -> None:
-    show.heading(name)
+def run_step(name: str, action: Step, job: Job, transcript: Transcript) -> None:
+    """Run a step; what it throws is an EssdError that names the step."""
+    step = transcript.begin_step(name)
+    known = len(job.proven)
     start = time.monotonic()
     try:
         action(job)
     except EssdError as error:
-        raise EssdError(f"{name}: {error}") from None
-    show.line(f"({time.monotonic() - start:.1f} s)", "dim")
+        step.error = str(error)
+        raise
+    finally:
+        step.seconds = time.monotonic() - start
+    transcript.end_step(job.proven[known:])
 
 
-def boot(instance: Instance, config: Config) -> Job:
+def boot(instance: Instance, config: Config, transcript: Transcript) -> Job:
     """Start everything; return when each host can use the target."""
     start = time.monotonic()
     hosts = "the host" if len(config.hosts) == 1 else f"{len(config.hosts)} hosts"
@@ -83,7 +76,7 @@ def boot(instance: Instance, config: Config) -> Job:
         instance.start(config, bound=True)
         for host in config.hosts:
             instance.wait_ready(host)
-        job = Job.of(instance, show_result)
+        job = Job.of(instance, transcript.take)
         for host in config.hosts:
             steps.wait_target(job.at(host))
     show.line(f"drive and {hosts} are up after {time.monotonic() - start:.1f} s")
@@ -97,12 +90,11 @@ def two_hosts(name: str) -> Config:
     return topology_setup.configure(topology, name)
 
 
-def show_boot_log(instance: Instance) -> None:
+def show_boot_log(instance: Instance, transcript: Transcript) -> None:
+    """What the firmware has written so far."""
     log = console_log(instance.folder, "drive")
     if log.exists():
-        show.line("the drive's UART:", "cyan")
-        for line in show.trim(log.read_text(errors="replace"), 30):
-            show.line(f"  {line}")
+        transcript.take(Result(UART, 0, show.printable(log.read_text(errors="replace"))))
 
 
 def report(proven: list[tuple[str, str]], seconds: float) -> None:
@@ -115,42 +107,60 @@ def report(proven: list[tuple[str, str]], seconds: float) -> None:
     show.console.print(table)
 
 
-def run_demo(target: str, keep: bool) -> None:
+def run_demo(target: str, keep: bool, folder: Path | None = None) -> None:
+    """Run the demo; its report goes into the folder, or into a new one in the cache."""
     instance = Instance(NAME)
     with instance.claimed("essd demo"):
-        run_claimed(instance, target, keep)
+        run_claimed(instance, target, keep, folder)
 
 
-def run_claimed(instance: Instance, target: str, keep: bool) -> None:
-    """Run the demo, while the name of its instance is claimed."""
-    begin = time.monotonic()
+def run_all(instance: Instance, target: str, transcript: Transcript,
+            facts: dict[str, str]) -> None:
+    """All steps; `facts` gets what was started."""
     is_drive = target == "drive"
+    transcript.begin_step("Build (5 to 10 minutes the first time) and start")
+    setup.forget(NAME)
+    job = boot(instance, setup.configure(Wish(name=NAME, target=target)), transcript)
+    facts |= demo_report.facts_of(job)
+    transcript.name_nqn(job.nqn)
+    show_boot_log(instance, transcript)
+    for name, action in [*FIRST_BOOT, *(DRIVE_ONLY if is_drive else []), *LAST,
+                         *(POWER_OFF if is_drive else [])]:
+        run_step(name, action, job, transcript)
+    transcript.begin_step("Restart the same drive with the data sheet's NQN"
+                          + (" and two hosts on switches" if is_drive else ""))
+    instance.stop()
+    job = boot(instance, two_hosts(NAME) if is_drive else setup.configure(
+        Wish(name=NAME, target=target, nqn=DATASHEET_NQN)), transcript)
+    for name, action in [*SECOND_BOOT, *(TWO_HOSTS if is_drive else [])]:
+        run_step(name, action, job, transcript)
+
+
+def run_claimed(instance: Instance, target: str, keep: bool, folder: Path | None) -> None:
+    """Run the demo, while the name of its instance is claimed."""
+    transcript = Transcript()
+    facts: dict[str, str] = {}
+    folder = demo_report.folder_for(folder)
     try:
-        show.heading("Build (5 to 10 minutes the first time) and start")
-        setup.forget(NAME)
-        job = boot(instance, setup.configure(Wish(name=NAME, target=target)))
-        show_boot_log(instance)
-        for name, action in [*FIRST_BOOT, *(DRIVE_ONLY if is_drive else []), *LAST,
-                             *(POWER_OFF if is_drive else [])]:
-            run_step(name, action, job)
-        proven = job.proven
-        show.heading("Restart the same drive with the data sheet's NQN"
-                     + (" and two hosts on switches" if is_drive else ""))
-        instance.stop()
-        job = boot(instance, two_hosts(NAME) if is_drive else setup.configure(
-            Wish(name=NAME, target=target, nqn=DATASHEET_NQN)))
-        for name, action in [*SECOND_BOOT, *(TWO_HOSTS if is_drive else [])]:
-            run_step(name, action, job)
-        proven += job.proven
+        run_all(instance, target, transcript, facts)
     except interrupts.INTERRUPTS:
         end(instance)
         show.error("interrupted: ended and deleted the drive and the hosts of the demo")
         raise
+    except EssdError as error:
+        try:
+            path = demo_report.write(folder, transcript, facts, str(error))
+            demo_report.keep_evidence(folder, instance)
+        finally:
+            end(instance, keep)
+        raise EssdError(f"the demo has failed in the step \"{transcript.steps[-1].name}\": "
+                        f"{error}; evidence: {path}, with logs beside it") from None
     except BaseException:
         end(instance, keep)
         raise
     end(instance, keep)
-    report(proven, time.monotonic() - begin)
+    report(transcript.claims(), time.monotonic() - transcript.begin)
+    demo_report.say_next(demo_report.write(folder, transcript, facts))
 
 
 def end(instance: Instance, keep: bool = False) -> None:

@@ -14,7 +14,7 @@ from ..base import DEVELOP, AsJson, command
 
 @command(DEVELOP)
 def clean(kinds: Annotated[list[str] | None, typer.Argument(
-              metavar="[KIND]...", help="qemu, guest, build, python, downloads or logs.  "
+              metavar="[KIND]...", help="qemu, guest, build, python, downloads, reports or logs.  "
               "Default: all of them.")] = None,
           yes: Annotated[bool, typer.Option(
               "--yes", "-y", help="Do not ask.")] = False,

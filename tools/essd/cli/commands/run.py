@@ -449,10 +449,13 @@ def demo(keep: Annotated[bool, typer.Option(
              "--keep", help="Leave the drive and the hosts running at the end.")] = False,
          target: Annotated[str, typer.Option(
              help="NVMe-oF target that the host uses: drive or nvmet.")] = "drive",
+         report: Annotated[Path | None, typer.Option(
+             metavar="FOLDER",
+             help="Folder for the report.  Default: a new one in the cache.")] = None,
          ) -> None:
     """Boot the drive and Linux hosts, use the drive, and report the results."""
     from ...demo import run_demo
-    run_demo(target, keep)
+    run_demo(target, keep, report)
 
 
 @command(RUN)
