@@ -4,11 +4,13 @@
 The native programs are built separately with gcc's --coverage and without
 sanitizers.  Then all tests of ctest run (unit and native tests, the kept
 corpora), and the conformance suite against the native drive.  gcov's counters
-are added up over all programs.
+are added up over all programs.  The table for docs/coverage.md is written to
+build/coverage/table.md.
 
 Branches of an ASSERT are not counted, because no input of a peer can reach them.
 """
 
+import datetime
 import html
 import json
 import os
@@ -19,14 +21,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import fw_build, interrupts, paths, show
+from . import fw_build, interrupts, lints, paths, show
 from .errors import LOOK_UP_S
 
 BUILD = paths.TOP / "build" / "coverage"
 SUITE = "tests/conformance/essd_conform"
-DIRECTORIES = ("net/", "nvmeof/", "firmware/app/", "firmware/echo/",
-               "firmware/loop/", "firmware/net/", "firmware/operations/",
-               "firmware/settings/", "firmware/text/", "firmware/usage/", "storage/volume/")
+# All code of the drive and of its models.  What only QEMU or the RISC-V build compiles
+# has no counters here, so that it does not appear.
+DIRECTORIES = ("lib/", "net/", "nvmeof/", "storage/", "hw-model/", "firmware/")
+NOT_THE_DRIVE = ("firmware/native/",)
 FLAGS = "-Og --coverage -fprofile-abs-path"
 Command = Callable[..., None]
 
@@ -94,7 +97,7 @@ def gcov(data: Path) -> Iterator[dict[str, object]]:
 
 
 def is_ours(name: str) -> bool:
-    return name.startswith(DIRECTORIES)
+    return name.startswith(DIRECTORIES) and not name.startswith(NOT_THE_DRIVE)
 
 
 def collect() -> Files:
@@ -206,6 +209,21 @@ def write_html(files: Files, folder: Path) -> None:
         f"</style><h1>Coverage</h1><table>{head}" + "\n".join(body) + "</table>")
 
 
+def markdown(files: Files, date: datetime.date, commit: str) -> str:
+    """The table of docs/coverage.md, with the block of tools/check_measured.py."""
+    rows = [f"| `{name.removesuffix(' (all)')}`{', all' if name.endswith(' (all)') else ''} "
+            f"| {lines} ({of_lines.replace('/', ' of ')}) "
+            f"| {branches} ({of_branches.replace('/', ' of ')}) |"
+            for name, total in sums(files).items()
+            for lines, of_lines, branches, of_branches in [total.row()]]
+    of = ", ".join(f"`{name.rstrip('/')}`" for name in (*DIRECTORIES, "tests"))
+    return "\n".join([
+        f"| measured | {date.day} {date:%B %Y}, commit `{commit}` |", "|---|---|",
+        "| command | `./essd test --coverage` |",
+        f"| of | {of} |",
+        "", "| directory | lines | branches |", "|---|---|---|", *rows]) + "\n"
+
+
 def build(command: Command) -> None:
     """Delete old counters, configure and build."""
     jobs = str(os.cpu_count() or 1)
@@ -223,11 +241,14 @@ def report() -> None:
     write_html(files, BUILD / "html")
     (BUILD / "uncovered.txt").write_text("".join(
         f"{name}: {gap}\n" for name in sorted(files) for gap in gaps(files[name])))
+    commit = (lints.git("rev-parse", "--short=8", "HEAD") or ["not noted"])[0]
+    (BUILD / "table.md").write_text(markdown(files, datetime.date.today(), commit))
     show.line(f"{'':28} {'lines':>8} {'':>12} {'branches':>9}")
     for name, total in sums(files).items():
         lines, of_lines, branches, of_branches = total.row()
         show.line(f"{name:28} {lines:>8} {of_lines:>12} {branches:>9} {of_branches:>12}")
-    show.line(f"sources: {BUILD / 'html' / 'index.html'}; gaps: {BUILD / 'uncovered.txt'}")
+    show.line(f"sources: {BUILD / 'html' / 'index.html'}; gaps: {BUILD / 'uncovered.txt'}; "
+              f"for docs/coverage.md: {BUILD / 'table.md'}")
 
 
 def measure(command: Command) -> None:
