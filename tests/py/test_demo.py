@@ -210,7 +210,8 @@ def facts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
 def instance(tmp_path: Path) -> FakeInstance:
     folder = tmp_path / "instance"
     folder.mkdir()
-    (folder / "drive.console").write_text(
+    (folder / "drive").mkdir()
+    (folder / "drive/console.log").write_text(
         "boot: mask ROM\nboot: starting slot A\n<script>alert(1)</script>\n"
         f"nvme-of: listening on 4420, {NQN}\n")
     (folder / "supervisor.log").write_text("started\n")
@@ -350,7 +351,7 @@ def test_a_failure_is_one_line_with_the_step_and_the_evidence(
     page = path.read_text(encoding="utf-8")
     assert "nvme list does not show /dev/nvme0n1" in page and "All" not in page
     assert (tmp_path / "report/supervisor.log").read_text() == "started\n"
-    assert (tmp_path / "report/drive.console").exists()
+    assert (tmp_path / "report/drive/console.log").exists()
     assert not instance.is_there                # the demo has ended what it started
 
 

@@ -20,7 +20,6 @@ from .steps import Job
 
 TEMPLATE = Path(__file__).with_name("demo_report.html")
 KEEP = 10               # reports in the cache
-EVIDENCE = ("*.console", "*.log", "*.pcap")
 # Started after a demo, these work one after the other.
 INSTANCE = "first"
 REACH = "nvme connect-all -t rdma -a 10.0.0.10 -s 4420 && nvme list"
@@ -108,10 +107,7 @@ def write(folder: Path, transcript: Transcript, facts: dict[str, str], error: st
 
 def keep_evidence(folder: Path, instance: Instance) -> None:
     """Copy the consoles and logs of the machines, which the end of the demo deletes."""
-    for pattern in EVIDENCE:
-        for path in sorted(instance.folder.glob(pattern)):
-            with contextlib.suppress(OSError):
-                shutil.copy2(path, folder)
+    evidence.copy_files(instance.folder, folder)
 
 
 def say_next(report: Path) -> None:
