@@ -4,13 +4,12 @@
 After a failure, the consoles and logs of the demo's machines are beside it.
 """
 
-import contextlib
 import re
 import shutil
 import time
 from pathlib import Path
 
-from . import paths, show
+from . import evidence, paths, show
 from .conform_report import versions
 from .demo_transcript import ESSENCE, Transcript
 from .errors import EssdError
