@@ -69,7 +69,8 @@
     X(robust_loss) \
     X(robust_mix) \
     X(robust_vanish) \
-    X(robust_cycle)
+    X(robust_cycle) \
+    X(robust_hostile)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct conf_tests conf_tests_##name;
