@@ -265,6 +265,9 @@ void arch_main(uint64_t hart)
         end_failed_trial();
         components_add_log(&loop, &board.log);
     }
+    /* The start does much that is not interrupted; the first turn has the whole
+     * time again. */
+    watchdog_kick(&board.watchdog);
     for (;;) {
         if (!loop_turn(&loop, hal_now_us()) && loop_arm(&loop, &deadline_us)) {
             sleep_until(deadline_us);
