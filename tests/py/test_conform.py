@@ -325,9 +325,11 @@ def test_a_failure_shows_what_the_drive_has_counted(
         drive = conform_control.EmulatedDrive.__new__(conform_control.EmulatedDrive)
         drive.instance = Instance("lab")
         monkeypatch.setattr(conform, "stand_for", lambda _options: contextlib.nullcontext(
-            conform.Stand("qemu", [], counted=drive.counted)))
+            conform.Stand("qemu", [], counted=drive.counted, transport=drive.transport)))
         fake.plan(*MIXED, status=1)
         _status, output = command()
+    shown = "dropped 825" if answers else "not known: "
+    assert f"The drive's RNIC has counted: {shown}" in " ".join(output.split())
     failures = output[output.index("FAILED eth.giant"):output.index("roce   ")]
     assert counted in " ".join(failures.split())
     results = told(*MIXED)

@@ -125,6 +125,8 @@ class Stand:
     restarts: Callable[[], list[str]] = list
     # Called after a failed test: what the drive has counted, for the report.
     counted: Callable[[], list[str]] = list
+    # Called at the end: what went wrong on the wire.
+    transport: Callable[[], list[str]] = list
     logs: list[Path] = field(default_factory=list)
 
 
@@ -173,7 +175,7 @@ def emulated(has_nand: bool = True) -> Iterator[Stand]:
                 words += ["--socket", str(link.socket(instance.folder))]
             yield Stand("qemu", words, config.drive.qemu, drive.describe(), complaints,
                         restarts=lambda: evidence.restarts(instance).get(instance.drive, []),
-                        counted=drive.counted,
+                        counted=drive.counted, transport=drive.transport,
                         logs=[drive.console_log, process_log(instance.folder, "drive"),
                               instance.folder / "supervisor.log"])
     finally:
@@ -383,6 +385,7 @@ def run_stand(program: Path, options: Options, stand: Stand, folder: Path,
                           (SILENCE_ALL_S if options.every else SILENCE_S)
                           * options.slow, stand)
     results.complaints += stand.complaints()
+    results.transport += stand.transport()
     return is_done
 
 

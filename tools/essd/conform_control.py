@@ -29,6 +29,10 @@ CONSOLE_S = 10.0
 BOOT_S = 20.0
 NUDGE_S = 0.25      # interval of Ctrl-C until the console shows its prompt
 NSID = 1            # namespace ID of a new drive
+# Counters of the RNIC that tests/e2e/transport.py prints, too.
+TRANSPORT = ("bad-icrc", "malformed", "out-of-order", "dropped", "sequence-naks-out",
+             "other-naks-out", "rnr-naks-out", "naks-in", "rnr-naks-in", "timeouts",
+             "retransmitted", "cq-overflows", "parity-errors")
 ACCEPTS = 0x10000   # flag of a listening socket in /proc/net/unix
 
 # By the request's word: (name of the port's property, function to parse a value)
@@ -244,6 +248,18 @@ class EmulatedDrive:
                              | mgmt.ask(self.instance, "pools")))
         except EssdError as error:
             return [f"not known: {error}"]
+
+    def transport(self) -> list[str]:
+        """What went wrong on the wire since the drive's last start or reset.
+
+        A native drive's counters are checked after each test.  In real time a busy
+        computer makes packets late, so they are only shown.
+        """
+        try:
+            counters = mgmt.ask(self.instance, "counters")["rnic"]
+        except EssdError as error:
+            return [f"not known: {error}"]
+        return [f"{name} {counters[name]}" for name in TRANSPORT if counters.get(name)]
 
     def partner(self, port: int, name: str, value: object) -> None:
         command, arguments = drive_module.port_set(port, name, value)

@@ -44,5 +44,6 @@ def join(results: Results, parts: Sequence[Results], ids: Sequence[str]) -> None
         results.announced += part.announced
         results.tests += part.tests
         results.complaints += part.complaints
+        results.transport += part.transport
     results.tests.sort(key=lambda test: place.get(test.id, len(place)))
     results.is_over = all(part.is_over for part in parts)

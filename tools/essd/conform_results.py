@@ -90,6 +90,7 @@ class Results:
     seconds: float = 0.0
     complaints: list[str] = field(default_factory=list)
     is_partial: bool = False        # --only selected some of the tests
+    transport: list[str] = field(default_factory=list)  # what went wrong on the wire
 
     def take(self, line: str) -> Test | None:
         """Read one line; return the test if the line reports one."""

@@ -155,6 +155,8 @@ def summary(results: Results) -> None:
     show.line()
     if results.missing:
         show.line(f"{results.missing} announced tests have no result", "bold red")
+    if results.transport:
+        show.line("The drive's RNIC has counted: " + ", ".join(results.transport))
     for text in results.complaints:
         show.line(text, "bold red")
     show.line(results.last_line,
