@@ -372,7 +372,6 @@ uint16_t auth_skipped(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_auth *auth = auth_of(target, req->qpair);
 
-    req->is_unlogged = auth->was_skipped;
     if (!auth->was_skipped) {
         auth->was_skipped = true;
         report_end(target, req->qpair, NVMF_AUTH_SKIPPED);
