@@ -743,6 +743,7 @@ static void test_a_host_keeps_its_errors_beside_a_noisy_one(void **state)
     struct nvme_sqe bad = fake_admin(0x7e, 7, 0, 0);
     uint64_t last = 0;
 
+    fake->peer = 1; /* another address: the names are on no list */
     fake->host_letter = 'N';
     fake->hostid = 0x43;
     noisy = fake_host(fake, 0);

@@ -603,6 +603,7 @@ static void test_a_noisy_host_leaves_others_their_events(void **state)
 
     events = reset_until_refused(fake, noisy);
     assert_in_range(events, 100, (PEL_BURST - PEL_FOR_DRIVE) / 2 + 1);
+    fake->peer = 1; /* another address: the names are on no list */
     fake->host_letter = 'Q';
     fake->hostid = 0x43;
     quiet = fake_host(fake, 0);

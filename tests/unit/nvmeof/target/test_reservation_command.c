@@ -793,13 +793,21 @@ static void test_a_change_is_saved_before_it_is_answered(void **state)
 static void test_the_store_hears_who_changes_what(void **state)
 {
     struct fake *fake = *state;
-    struct host a = connect_host(fake, HOST_A), b;
+    struct host a = connect_host(fake, HOST_A), b, invented;
     uint32_t host_a;
 
     assert_int_equal(send_register(fake, a, (uint32_t)CPTPL_ON << 30, 0, KEY_A),
                      0);
     host_a = store.by.host;
     assert_int_not_equal(host_a, 0);
+    /* Another name at the same address is the same host, for it is on no list.
+     */
+    fake->host_letter = 'I';
+    invented = connect_host(fake, HOST_B + 1);
+    assert_int_equal(send_register(fake, invented, 0, 0, KEY_B), 0);
+    assert_int_equal(store.by.host, host_a);
+    assert_int_equal(send_register(fake, invented, 1, KEY_B, 0), 0);
+    fake->peer = 1;
     fake->host_letter = 'B';
     b = connect_host(fake, HOST_B);
     assert_int_equal(send_register(fake, b, 0, 0, KEY_B), 0);
