@@ -7,6 +7,7 @@
 
 #include "firmware/hal/time.h"
 #include "internal.h"
+#include "late.h"
 #include "leave.h"
 #include "lib/bytes.h"
 #include "net/wire/nd.h"
@@ -28,6 +29,8 @@ enum {
      * stand still for a second while its machine reads from a slow disk. */
     REAL_ACK_TIMEOUT = 17,
     LOOK_US = 100,
+    /* From here on, something may become due in the drive meanwhile. */
+    LONG_PASS_US = 500000,
 };
 #define LATER_NS      UINT64_C(1000000)
 #define LINK_US       UINT64_C(20000000)
@@ -214,12 +217,55 @@ static bool run_world(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
     return true;
 }
 
-bool conf_wait(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
+bool conf_look(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
                uint64_t timeout_us)
 {
     double slow = conf->dut->is_virtual ? 1 : conf->options->slow;
 
     return run_world(conf, is_done, ctx, (uint64_t)((double)timeout_us * slow));
+}
+
+static bool late_turn(void *ctx)
+{
+    struct conf *conf = ctx;
+
+    return conf->dut->turn(conf->dut->ctx);
+}
+
+static bool late_run(void *ctx, bool (*is_done)(void *done_ctx), void *done_ctx,
+                     uint64_t timeout_us)
+{
+    return run_world(ctx, is_done, done_ctx, timeout_us);
+}
+
+static uint64_t late_now_us(void *ctx)
+{
+    return conf_now_us(ctx);
+}
+
+bool conf_wait(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
+               uint64_t timeout_us)
+{
+    const struct late late = {conf, late_turn, late_run, late_now_us};
+    bool is_in_time = conf_look(conf, is_done, ctx, timeout_us);
+    unsigned int turns;
+
+    if (is_in_time || conf->dut->turn == NULL) {
+        return is_in_time;
+    }
+    if (late_wait(&late, is_done, ctx, &turns)) {
+        conf_note(conf,
+                  "What was waited for came after the limit, %u turns of the "
+                  "drive's main loop later.",
+                  turns);
+        return true;
+    }
+    conf_note(
+        conf,
+        "The limit has passed, and the drive's main loop has made %u more "
+        "turns.",
+        turns);
+    return false;
 }
 
 struct moment {
@@ -234,9 +280,18 @@ static bool has_come(void *ctx)
     return moment->world->now_ns >= moment->ns;
 }
 
-void conf_pass(struct conf *conf, uint64_t us)
+static void pass_real(struct conf *conf, uint64_t us)
 {
     struct moment moment = {&conf->world, conf->world.now_ns + us * 1000};
+
+    conf->pass_until_ns = moment.ns; /* Wakes the loop. */
+    run_world(conf, has_come, &moment, us + 1000000);
+    conf->pass_until_ns = NATIVE_NO_DEADLINE;
+}
+
+void conf_pass(struct conf *conf, uint64_t us)
+{
+    const struct late late = {conf, late_turn, late_run, late_now_us};
 
     if (conf->dut->is_virtual) {
         if (conf->host != NULL) {
@@ -245,9 +300,10 @@ void conf_pass(struct conf *conf, uint64_t us)
         native_world_pass(&conf->world, us * 1000);
         return;
     }
-    conf->pass_until_ns = moment.ns; /* Wakes the loop. */
-    run_world(conf, has_come, &moment, us + 1000000);
-    conf->pass_until_ns = NATIVE_NO_DEADLINE;
+    pass_real(conf, us);
+    if (us >= LONG_PASS_US && conf->dut->turn != NULL) {
+        late_catch_up(&late);
+    }
 }
 
 uint64_t conf_later_least_us(const struct packet *first,
@@ -844,18 +900,27 @@ static bool look_for_packet(void *ctx)
     return false;
 }
 
-const struct packet *conf_take_within(struct conf *conf, conf_match *match,
-                                      const void *ctx, uint64_t timeout_us)
+/* @param wait  conf_wait() if the packet must come, else conf_look() */
+static const struct packet *take_packet(
+    struct conf *conf, conf_match *match, const void *ctx, uint64_t timeout_us,
+    bool (*wait)(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
+                 uint64_t timeout_us))
 {
     struct taking taking = {conf->rx_unflushed, match, ctx, NULL};
 
     if (!look_for_packet(&taking) &&
-        !conf_wait(conf, look_for_packet, &taking, timeout_us)) {
+        !wait(conf, look_for_packet, &taking, timeout_us)) {
         return NULL;
     }
     taking.found->is_taken = true;
     conf_note_packet(conf, "got ", &taking.found->packet);
     return &taking.found->packet;
+}
+
+const struct packet *conf_take_within(struct conf *conf, conf_match *match,
+                                      const void *ctx, uint64_t timeout_us)
+{
+    return take_packet(conf, match, ctx, timeout_us, conf_look);
 }
 
 /* For a failure: log the packets that came instead. */
@@ -876,7 +941,7 @@ const struct packet *conf_take(struct conf *conf, const char *what,
                                conf_match *match, const void *ctx)
 {
     const struct packet *packet =
-        conf_take_within(conf, match, ctx, conf_answer_us(conf));
+        take_packet(conf, match, ctx, conf_answer_us(conf), conf_wait);
 
     if (packet == NULL) {
         note_untaken(conf);

@@ -192,12 +192,23 @@ const struct ip_addr *conf_target_ip(const struct conf *conf, unsigned int port,
 
 uint64_t conf_now_us(const struct conf *conf);
 
-/** Let time pass; frames are received meanwhile. */
+/**
+ * Let time pass; frames are received meanwhile.  From half a second on, a drive
+ * in QEMU has also done what became due in that time, although its machine may
+ * have stood still: see late.h.
+ */
 void conf_pass(struct conf *conf, uint64_t us);
 
 /**
- * Wait until is_done(ctx). @param timeout_us  before --slow @return false when
- * the time is up
+ * Look until is_done(ctx), which need not become true. @param timeout_us before
+ * --slow @return false when the time is up
+ */
+bool conf_look(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
+               uint64_t timeout_us);
+
+/**
+ * The same for something that must come.  The time that a drive in QEMU has for
+ * it does not depend on its machine alone, which may stand still: see late.h.
  */
 bool conf_wait(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
                uint64_t timeout_us);

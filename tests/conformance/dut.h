@@ -51,6 +51,8 @@ struct dut {
                     const char *value);
     bool (*power_cut)(void *ctx);
     bool (*reset)(void *ctx);
+    /** Wait for a turn of the drive's main loop. @return false: no answer */
+    bool (*turn)(void *ctx);
     /** @param text  receives the answer, at most `room` bytes */
     bool (*console)(void *ctx, const char *line, char *text, size_t room);
     /* Let reads of these blocks of 512 bytes of the medium fail; 0: of none. */

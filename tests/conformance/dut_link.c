@@ -390,6 +390,11 @@ static bool link_reset(void *ctx)
     return ask_control(ctx, "reset");
 }
 
+static bool link_turn(void *ctx)
+{
+    return ask_control(ctx, "turn");
+}
+
 static unsigned int parse_hex4(const char *text)
 {
     char digits[5] = {0};
@@ -530,6 +535,7 @@ struct dut dut_link_create(struct dut_link_config *config)
         .partner = link_partner,
         .power_cut = power_cut,
         .reset = link_reset,
+        .turn = config->control != NULL ? link_turn : NULL,
         .console = link_console,
     };
 

@@ -219,6 +219,6 @@ void leave(struct conf *conf)
     (void)are_closed(leaving); /* Collect the connections. */
     do {
         ask_some(leaving, &next);
-        (void)conf_wait(conf, are_closed, leaving, LEAVE_US);
+        (void)conf_look(conf, are_closed, leaving, LEAVE_US);
     } while (next < leaving->num && leaving->awaited < TOGETHER);
 }

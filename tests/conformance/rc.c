@@ -692,7 +692,7 @@ static bool has_message(void *ctx)
 const struct rc_message *rc_take_message_within(struct rc *rc,
                                                 uint64_t timeout_us)
 {
-    if (!conf_wait(rc->conf, has_message, rc, timeout_us)) {
+    if (!conf_look(rc->conf, has_message, rc, timeout_us)) {
         return NULL;
     }
     return &rc->messages[rc->get++ % RC_MESSAGES];
@@ -700,11 +700,10 @@ const struct rc_message *rc_take_message_within(struct rc *rc,
 
 const struct rc_message *rc_take_message(struct rc *rc, const char *what)
 {
-    const struct rc_message *message =
-        rc_take_message_within(rc, conf_answer_us(rc->conf));
-
-    conf_check(rc->conf, message != NULL, "expected %s: no message came", what);
-    return message;
+    conf_check(rc->conf,
+               conf_wait(rc->conf, has_message, rc, conf_answer_us(rc->conf)),
+               "expected %s: no message came", what);
+    return &rc->messages[rc->get++ % RC_MESSAGES];
 }
 
 /* ---- NVMe-oF. */

@@ -804,6 +804,9 @@ class Scripted:
     def log(self) -> str:
         return "[ 0.1] boot"
 
+    def turn(self) -> None:
+        self.done.append("turn")
+
 
 @pytest.fixture
 def control(tmp_path: Path) -> Iterator[tuple[Scripted, Path]]:
@@ -840,9 +843,9 @@ def ask(path: Path, *requests: str) -> list[str]:
     ("partner 0 ber many", "error ber cannot be 'many'"),
     ("partner 1 present maybe", "error present cannot be 'maybe'"),
     ("explode", "error unknown request 'explode'; the requests are partner, console, "
-                "info, power-cut, reset, log"),
+                "info, power-cut, reset, log, turn"),
     ("", "error unknown request ''; the requests are partner, console, info, "
-         "power-cut, reset, log")])
+         "power-cut, reset, log, turn")])
 def test_each_request_gets_one_line(control, request_line, reply):
     assert ask(control[1], request_line, "info") == [reply, 'ok {"nsid": 1}']
 
@@ -899,6 +902,18 @@ def take_frame(path: str) -> tuple[socket.socket, bytes]:
     return cable, frames.read(length)
 
 
+def check_turn_of_a_drive_that_stands_still(path: Path) -> None:
+    (drive,) = [one["pid"] for one in json.loads((path.parent / "state.json").read_text())
+                if "qemu" in Path(f"/proc/{one['pid']}/comm").read_text()]
+    os.kill(drive, signal.SIGSTOP)
+    timer = threading.Timer(1, os.kill, (drive, signal.SIGCONT))
+    timer.start()
+    begin = time.monotonic()
+    assert ask(path, "turn") == ["ok"]
+    assert time.monotonic() - begin > 0.9
+    timer.join()
+
+
 def test_a_booted_drive_is_controlled_through_the_socket():
     with conform.emulated() as stand:
         assert stand.words[::2] == ["--control", "--socket", "--socket"]
@@ -919,6 +934,8 @@ def test_a_booted_drive_is_controlled_through_the_socket():
         assert ask(path, "partner 0 speed 40")[0].startswith("error ")
         log = ask(path, "log", "log")
         assert info["nqn"] in log[0] and log[1] == 'ok ""'
+        assert ask(path, "turn", "turn") == ["ok", "ok"]
+        check_turn_of_a_drive_that_stands_still(path)
 
         assert ask(path, "reset", "console port 1") == [
             "ok", 'ok "port 1: up, 25 Gb/s, FEC fc (saved: fc)"']
@@ -947,7 +964,7 @@ def test_a_drive_that_dies_is_a_complaint():
 
 def test_conform_control_names_the_requests_of_the_document():
     text = (Path(__file__).parents[2] / "docs/conformance.md").read_text()
-    for word in ("info", "partner", "console", "power-cut", "reset", "log",
+    for word in ("info", "partner", "console", "power-cut", "reset", "log", "turn",
                  *conform_control.PARTNER):
         assert f"`{word}" in text, word
 

@@ -27,6 +27,7 @@ from .instance import Instance
 
 CONSOLE_S = 10.0
 BOOT_S = 20.0
+TURN_S = 10.0       # the machine may stand still meanwhile
 NUDGE_S = 0.25      # interval of Ctrl-C until the console shows its prompt
 NSID = 1            # namespace ID of a new drive
 # Counters of the RNIC that tests/e2e/transport.py prints, too.
@@ -71,6 +72,8 @@ class Controlled(Protocol):
 
     def log(self) -> str: ...
 
+    def turn(self) -> None: ...
+
 
 # Requests
 
@@ -93,7 +96,7 @@ def perform(drive: Controlled, word: str, rest: str) -> object:
     if rest:
         raise ControlError(f"{word} takes no argument")
     simple = {"info": drive.info, "power-cut": drive.power_cut,
-              "reset": drive.reset, "log": drive.log}
+              "reset": drive.reset, "log": drive.log, "turn": drive.turn}
     if word not in simple:
         raise ControlError(f"unknown request {word!r}; the requests are partner, console, "
                            + ", ".join(simple))
@@ -277,6 +280,13 @@ class EmulatedDrive:
 
     def reset(self) -> None:
         self.instance.ask("reset")
+
+    def turn(self) -> None:
+        """Wait until the drive's main loop has made a turn.
+
+        The drive answers requests of its management channel in full turns only.
+        """
+        mgmt.ask(self.instance, "status", TURN_S)
 
     def log(self) -> str:
         text = self.console_log.read_bytes() if self.console_log.exists() else b""
