@@ -7,6 +7,7 @@ plugged and no host connected.  With `--target nvmet` a Linux nvmet guest replac
 the drive, which shows whether a test expects more than NVMe-oF demands.
 """
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import essd
-from essd import evidence, setup, steps
+from essd import evidence, losses, setup, steps
+from essd.errors import EssdError
 from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
@@ -131,7 +133,8 @@ def booted(target: str, request: pytest.FixtureRequest) -> Iterator[Callable[...
 
 
 @pytest.fixture(autouse=True)
-def transport_counters(request: pytest.FixtureRequest) -> Iterator[None]:
+def transport_counters(request: pytest.FixtureRequest,
+                       lost_before: dict[str, dict[str, int]]) -> Iterator[None]:
     """Print what went wrong on the wire of the session's drive; no RNR NAK is sent.
 
     A test that makes the drive send RNR NAKs has the mark `rnr`.
@@ -143,9 +146,52 @@ def transport_counters(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     drive: essd.Drive = request.getfixturevalue("essd_drive")
     before = transport.read(drive.instance)
+    if drive.instance.name not in lost_before:
+        lost_before[drive.instance.name] = losses.read(drive.instance)
     yield
     transport.check(drive.instance, before,
                     request.node.get_closest_marker("rnr") is not None)
+
+
+@pytest.fixture(scope="session")
+def lost_before() -> dict[str, dict[str, int]]:
+    """What had been lost when the last file's tests ended, by the instance's name.
+
+    The next file goes on from there, so that each file needs one look only.
+    """
+    return {}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frames_lost(request: pytest.FixtureRequest,
+                lost_before: dict[str, dict[str, int]]) -> Iterator[None]:
+    """During the tests of a file, neither a host nor a switch drops a frame.
+
+    The counters of the session's drive are read after the file's tests, those of instances
+    that the tests start and stop themselves when these are stopped.  A file with a test
+    that makes frames disappear has the mark `lossy`.
+    """
+    found: dict[str, dict[str, int]] = {}
+    stop = Instance.stop
+
+    def look_and_stop(instance: Instance) -> bool:
+        with contextlib.suppress(EssdError):        # A part may have ended by itself.
+            if instance.is_running:
+                lost = losses.grown({}, losses.read(instance))
+                found[instance.name] = {**found.get(instance.name, {}), **lost}
+        return stop(instance)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Instance, "stop", look_and_stop)
+        yield
+    for name, before in lost_before.items():
+        lost_before[name] = losses.read(Instance(name))
+        found[name] = losses.grown(before, lost_before[name])
+    for name, lost in found.items():
+        print(f"{name}: {losses.words(lost)}")
+    is_lossy = any(item.get_closest_marker("lossy") for item in request.session.items
+                   if item.path == request.path)
+    assert is_lossy or not any(found.values()), found
 
 
 @pytest.fixture(scope="session")

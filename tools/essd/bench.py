@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import bench_report, cpu, interrupts, setup, show
+from . import bench_report, cpu, interrupts, losses, setup, show
 from .chosen import check_word
 from .errors import EssdError
 from .instance import Instance
@@ -132,6 +132,7 @@ def wanted_workloads(only: str, workloads: list[tuple[str, str]]) -> list[tuple[
 def run(jobs: list[Job], seconds: int, rounds: int, workloads: list[tuple[str, str]],
         row_done: Callable[[Row], None]) -> list[Row]:
     """Run all workloads on all targets in turn; return the medians of the rounds."""
+    lost = losses.read(jobs[0].instance)
     for job in jobs:
         job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 "
                 f"-n {job.nqn} {QUEUES}")
@@ -150,6 +151,7 @@ def run(jobs: list[Job], seconds: int, rounds: int, workloads: list[tuple[str, s
                              "host_cpu", "host_busy")))
             medians.append(middle)
             row_done(middle)
+    show.line(losses.words(losses.grown(lost, losses.read(jobs[0].instance))))
     for job in jobs:
         job.run(f"nvme disconnect -n {job.nqn}")
     return medians
