@@ -20,6 +20,8 @@ from essd.setup import Wish
     ("10.0.0.10/24,fd00::10/64", "10.0.0.10/24,fd00::10/64", None),
     ("listen=/tmp/p0.sock", None, Outside("listen", "/tmp/p0.sock")),
     ("10.0.0.10/24,dial=/tmp/a b", "10.0.0.10/24", Outside("dial", "/tmp/a b")),
+    ("10.0.0.10/24,dial=/tmp/a,,b,,,fd00::1/64", "10.0.0.10/24,fd00::1/64",
+     Outside("dial", "/tmp/a,b,")),
     ("tap=tap0, 10.0.0.10/24", "10.0.0.10/24", Outside("tap", "tap0")),
     ("tcp=192.0.2.7:7000", None, Outside("tcp", "192.0.2.7:7000")),
     ("tcp-listen=7000", None, Outside("tcp-listen", "127.0.0.1:7000")),

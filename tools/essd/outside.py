@@ -105,11 +105,12 @@ def parse_tcp(text: str, kind: str, value: str) -> str:
 def split(text: str | None) -> tuple[str | None, Outside | None]:
     """Separate the value of --port0 into addresses and the place of the cable's end.
 
-    Words with "=" say where the cable leads; the others are addresses.
+    Words with "=" say where the cable leads; the others are addresses.  A comma of a path
+    is written twice, as for QEMU.
     """
     if text is None:
         return None, None
-    words = [word.strip() for word in text.split(",")]
+    words = [word.strip().replace("\0", ",") for word in text.replace(",,", "\0").split(",")]
     places = [word for word in words if "=" in word]
     if len(places) > 1:
         raise EssdError(f"{text}: a port has one cable, not {len(places)}: "
