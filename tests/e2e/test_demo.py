@@ -64,7 +64,7 @@ def test_the_demo_succeeds_and_shows_what_it_has_checked(
 
 def test_what_the_demo_says_to_try_next_works(home: dict[str, str]) -> None:
     for command, _ in demo_report.next_commands():
-        is_cockpit = "cockpit" in command           # Ctrl-C ends it
+        is_cockpit = "cockpit" in command           # Ctrl-C ends it: 0, or 130 at its start
         with subprocess.Popen(["bash", "-c", f"exec {command}" if is_cockpit else command],
                               cwd=TOP, env=home, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
@@ -73,6 +73,6 @@ def test_what_the_demo_says_to_try_next_works(home: dict[str, str]) -> None:
                 assert "http://" in process.stdout.readline()
                 process.send_signal(signal.SIGINT)
             said = process.communicate(timeout=NEXT_S)[0]
-        assert process.returncode == (130 if is_cockpit else 0), (command, said)
+        assert process.returncode in ((0, 130) if is_cockpit else (0,)), (command, said)
         if "nvme list" in command:
             assert re.search(r"^/dev/nvme\dn1", said, re.M), said
