@@ -61,6 +61,7 @@ enum {
     /* tests/e2e/test_hostile.py: the stock host's namespace. */
     STOCK_NSID = 1,
     GOOD = 9, /* numbers of hosts */
+    FRESH = 8,
     HOST_A = 1,
     HOST_B = 2,
     HOST_SILENT = 3,
@@ -97,6 +98,7 @@ struct hostile {
     uint64_t slowest_io_us, slowest_preempt_us;
     uint32_t version;
     struct attacker a, b;
+    struct rc *fresh;       /* of a host that connects again and again */
     struct rc *many[MANY];  /* each is used for one connection after another */
     uint64_t granule_bytes; /* of namespaces; 0: they cannot be created */
 };
@@ -353,6 +355,15 @@ static void good_preempt(struct hostile *hostile)
     conf_check(conf, took_us <= LIMIT_US,
                "the good host's Preempt and Abort took %llu ms",
                (unsigned long long)(took_us / 1000));
+}
+
+/* One more host finds a place, whatever the hostile host's connections take. */
+static void good_connects(struct hostile *hostile)
+{
+    conf_check(hostile->conf, rc_reopen(hostile->fresh),
+               "a host at another address is refused");
+    rc_connect(hostile->fresh);
+    rc_close(hostile->fresh);
 }
 
 /* @return an LBA beyond the end, by which the good host finds its error */
@@ -838,6 +849,7 @@ static struct hostile *open_hostile(struct conf *conf)
     conf_write(conf, hostile->good, 1, 0, IO_BLOCKS, 0);
     hostile->a = open_attacker(conf, HOST_A);
     hostile->b = open_attacker(conf, HOST_B);
+    hostile->fresh = rc_new(conf, &(struct rc_config){.host = FRESH});
     for (uint8_t i = 0; i < MANY; i++) {
         hostile->many[i] =
             rc_new(conf, &(struct rc_config){.peer = FIRST_MANY + i,
@@ -872,6 +884,7 @@ static void hostile_beside(struct conf *conf)
         conf_note(conf, "attack: %s", attacks[order[i]].name);
         attacks[order[i]].run(hostile);
         good_io(hostile);
+        good_connects(hostile);
         conf_pass(conf, conf_random(conf) % (conf_target(conf)->is_virtual
                                                  ? PAUSE_US
                                                  : PAUSE_REAL_US));
