@@ -40,7 +40,7 @@ PROGRAM = "tests/conformance/mutants/essd_conform_mutants"
 TESTS = "tests/conformance/mutants/mutant_tests"    # builds mutants_TEST for each test
 PRESET = "fast"
 SAMPLE_PRESET = "native"
-SAMPLE = 16         # defects of a sample: one to two minutes on two cores
+SAMPLE = 12         # defects of a sample
 DEFECTS = paths.TOP / "tests/conformance/mutants/defects"
 AT_ONCE = 2
 # A test hangs that takes this long, although tests run in virtual time.  Its time
