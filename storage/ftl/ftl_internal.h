@@ -148,6 +148,7 @@ struct ftl_superblock {
     bool
         has_normal_row; /* found at the start: a row that no mount programmed */
     bool is_known;      /* found at the start: unchanged since checkpoint */
+    bool is_spoilt;     /* found at the start: a word of the parity was lost */
     bool was_moving; /* it is known and, as the checkpoint says, moves soon */
     bool is_own; /* opened since the start: what was programmed is not torn */
     bool has_failed_row; /* one of its rows has failed during the mount */

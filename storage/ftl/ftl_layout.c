@@ -138,6 +138,12 @@ bool ftl_system_is_parity(const uint8_t buf[FTL_UNIT_SYSTEM])
     return buf[SYSTEM_CHECK] == (system_check(buf) ^ CHECK_PARITY);
 }
 
+bool ftl_system_is_spoilt(const uint8_t buf[FTL_UNIT_SYSTEM])
+{
+    return ftl_system_is_parity(buf) &&
+           (get_le32(buf + SYSTEM_NUMBER) & NUMBER_SPOILT) != 0;
+}
+
 bool ftl_system_is_old(const uint8_t buf[FTL_UNIT_SYSTEM])
 {
     return buf[SYSTEM_CHECK] == (system_check(buf) ^ CHECK_OLD);

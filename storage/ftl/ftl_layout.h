@@ -163,6 +163,10 @@ void ftl_system_spoil(uint8_t buf[FTL_UNIT_SYSTEM]);
 
 bool ftl_system_is_parity(const uint8_t buf[FTL_UNIT_SYSTEM]);
 
+/** Whether they are of parity that was made of a sum with a lost word: no sum
+ * of numbers of units and pages has this bit. */
+bool ftl_system_is_spoilt(const uint8_t buf[FTL_UNIT_SYSTEM]);
+
 /** Whether they are of the layout without parity, which is not supported. */
 bool ftl_system_is_old(const uint8_t buf[FTL_UNIT_SYSTEM]);
 

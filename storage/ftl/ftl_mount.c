@@ -241,7 +241,7 @@ static bool has_failed_since(const struct ftl *ftl, uint32_t superblock,
 static bool may_lack_parity(const struct ftl *ftl, uint32_t superblock)
 {
     const struct ftl_superblock *at = &ftl->superblocks[superblock];
-    bool any = false;
+    bool any = at->is_spoilt;
 
     if (at->is_known) {
         return at->was_moving;

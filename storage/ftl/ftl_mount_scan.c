@@ -330,6 +330,9 @@ static void scan_unit(struct ftl *ftl, const struct ftl_request *request,
         ftl->mount.has_unrebuilt |= ftl->parity.dead_dies[request->flash.die];
     }
     ftl->mount.is_old |= is_old(request, index);
+    ftl->superblocks[request->flash.block].is_spoilt |=
+        request->units[index].status == FTL_UNIT_GOOD &&
+        ftl_system_is_spoilt(request->system[index]);
     (void)ftl_mount_note_unit(ftl, request, index);
 }
 
