@@ -104,7 +104,7 @@ def test_a_configuration_survives_json() -> None:
     assert Config.from_json(text) == CONFIG and json.loads(text)["version"] == VERSION
     for wrong in (cut(text), "", "[]", changed(text, version=1), changed(text, links=[5]),
                   changed(text, drives={"drive": 5}), changed(text, colour=1)):
-        with pytest.raises(ValueError):
+        with pytest.raises(persisted.ShapeError):
             Config.from_json(wrong)
 
 

@@ -38,7 +38,7 @@ def recorded(folder: Path) -> BootKey | None:
         return found
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, persisted.ShapeError) as error:
         raise EssdError(f"the record {place} of the drive's boot key cannot be read "
                         f"({error}): replace the drive by a new one with --new") from None
 

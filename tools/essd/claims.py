@@ -97,7 +97,7 @@ def read_holder(text: str) -> Holder:
     """The holder; a file that is just being written names nobody."""
     try:
         return persisted.parse(text, Holder)
-    except ValueError:
+    except persisted.ShapeError:
         return Holder()
 
 

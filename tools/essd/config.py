@@ -245,7 +245,7 @@ class Config:
 
     @classmethod
     def from_json(cls, text: str) -> "Config":
-        """Read what to_json() has written; ValueError if another version of essd wrote it."""
+        """Read what to_json() has written; ShapeError if another version of essd wrote it."""
         return persisted.parse(text, cls, VERSION)
 
     @property

@@ -215,7 +215,7 @@ class Instance:
     def config(self) -> Config:
         try:
             return Config.from_json((self.folder / "config.json").read_text())
-        except (KeyError, TypeError, ValueError):
+        except (persisted.ShapeError, ValueError):
             raise OtherVersionError(f"another version of essd started the instance {self.name}: "
                             f"stop it with {self.hint('down')}, then start it again"
                             ) from None

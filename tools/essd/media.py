@@ -131,7 +131,7 @@ def recorded_format(path: Path) -> str | None:
         found = persisted.parse(record.read_text(encoding="utf-8"), dict[str, Any]).get("format")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, persisted.ShapeError) as error:
         raise MediaError(f"the record {record} of the format of {path.name} cannot be "
                          f"read ({error}): remove the record and give --media-format "
                          "again") from None

@@ -209,7 +209,7 @@ def recorded(path: Path) -> Nand | None:
             raise NandError(f"NAND file {path} has no record {place.name} of what it is: "
                             "replace the drive by a new one with --new") from None
         return None
-    except (ValueError, persisted.DamagedError) as error:
+    except (ValueError, persisted.ShapeError, persisted.DamagedError) as error:
         raise NandError(f"the record {place} of the NAND array cannot be read ({error}): "
                         "replace the drive by a new one with --new") from None
 

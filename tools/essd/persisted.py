@@ -22,7 +22,7 @@ class DamagedError(EssdError):
     """A file has not the content that it should have, or is of another version."""
 
 
-class ShapeError(ValueError):
+class ShapeError(EssdError):
     """A value has not the type that it should have."""
 
 
@@ -96,7 +96,7 @@ def show(value: Any) -> str:
 
 
 def parse(text: str, kind: type[T], version: int | None = None) -> T:
-    """What a file's text holds; ValueError says what is wrong.
+    """What a file's text holds; ShapeError says what is wrong.
 
     With `version`, the text is an object that has this version as a member of its own.
     """
@@ -130,7 +130,7 @@ def read(path: Path, what: str, kind: type[T], version: int | None = None,
         why = str(error.strerror)
     except UnicodeDecodeError:
         why = "it is not text"
-    except ValueError as error:
+    except ShapeError as error:
         why = str(error)
     raise DamagedError(f"{path}, {what}, cannot be used: {why}{remedy and f': {remedy}'}")
 
