@@ -11,11 +11,9 @@
 #include "nvmeof/target/target.h"
 
 /* Treat as opaque, except for the last three fields. */
-/* The TSAS of RoCEv2 with the RDMA CM (union nvme_tsas). */
+/* The TSAS of RoCEv2 with the RDMA CM (struct nvme_tsas). */
 #define ADDRESSES_ROCEV2                                                       \
-    {                                                                          \
-        .rdma = { RDMA_QPTYPE_RC, RDMA_PRTYPE_ROCEV2, RDMA_CMS_RDMA_CM }       \
-    }
+    {RDMA_QPTYPE_RC, RDMA_PRTYPE_ROCEV2, RDMA_CMS_RDMA_CM, 0}
 
 struct addresses {
     struct log *log;

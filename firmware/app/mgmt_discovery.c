@@ -50,7 +50,7 @@ static bool read_referral(const struct json_args *args,
     text = ip_text(&ip);
     memset(referral, 0, sizeof(*referral));
     referral->trtype = TRTYPE_RDMA;
-    referral->tsas = (union nvme_tsas)ADDRESSES_ROCEV2;
+    referral->tsas = (struct nvme_tsas)ADDRESSES_ROCEV2;
     referral->adrfam = ip_addr_is_v4(&ip) ? 1 : 2;
     memcpy(referral->traddr, text.text, strlen(text.text));
     log_format(referral->trsvcid, sizeof(referral->trsvcid), "%u",

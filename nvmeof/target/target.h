@@ -62,7 +62,7 @@ struct nvmf_address {
     /* 0: every host may be told of the address.  Otherwise the number of a
      * link: only hosts whose association has this number may. */
     uint32_t link;
-    union nvme_tsas tsas;
+    struct nvme_tsas tsas;
     char traddr[64]; /* ASCII, no padding */
     char trsvcid[8]; /* "4420" */
 };
@@ -71,7 +71,7 @@ struct nvmf_address {
 struct nvmf_referral {
     uint8_t trtype; /* enum nvme_trtype */
     uint8_t adrfam; /* 1 IPv4, 2 IPv6 */
-    union nvme_tsas tsas;
+    struct nvme_tsas tsas;
     char traddr[64]; /* ASCII, padded with NULs, as trsvcid is */
     char trsvcid[8];
 };

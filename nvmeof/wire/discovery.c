@@ -35,10 +35,10 @@ void discovery_entry_emit(uint8_t *buf, const struct discovery_entry *entry)
     put_text(buf + DISCOVERY_SUBNQN, entry->subnqn, 223);
     put_text(buf + DISCOVERY_TRADDR, entry->traddr, 256);
     if (entry->trtype == TRTYPE_RDMA) {
-        buf[DISCOVERY_RDMA_QPTYPE] = entry->tsas.rdma.qptype;
-        buf[DISCOVERY_RDMA_PRTYPE] = entry->tsas.rdma.prtype;
-        buf[DISCOVERY_RDMA_CMS] = entry->tsas.rdma.cms;
+        buf[DISCOVERY_RDMA_QPTYPE] = entry->tsas.rdma_qptype;
+        buf[DISCOVERY_RDMA_PRTYPE] = entry->tsas.rdma_prtype;
+        buf[DISCOVERY_RDMA_CMS] = entry->tsas.rdma_cms;
     } else if (entry->trtype == TRTYPE_TCP) {
-        buf[DISCOVERY_TCP_SECTYPE] = entry->tsas.tcp.sectype;
+        buf[DISCOVERY_TCP_SECTYPE] = entry->tsas.tcp_sectype;
     }
 }

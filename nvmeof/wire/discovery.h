@@ -59,16 +59,11 @@ enum {
     TCP_SECTYPE_TLS13 = 2,
 };
 
-/* Transport Specific Address Subtype; the transport says which member is
+/* Transport Specific Address Subtype; the transport says which members are
  * valid. */
-union nvme_tsas {
-    struct {
-        uint8_t qptype, prtype, cms;
-    } rdma;
-    struct {
-        uint8_t sectype;
-    } tcp;
-    uint8_t bytes[4]; /* so that structs with it have no padding */
+struct nvme_tsas {
+    uint8_t rdma_qptype, rdma_prtype, rdma_cms;
+    uint8_t tcp_sectype;
 };
 
 struct discovery_entry {
@@ -77,10 +72,10 @@ struct discovery_entry {
     uint16_t portid, cntlid;
     uint16_t asqsz; /* 1's based */
     uint16_t eflags;
-    const char *trsvcid;  /* at most 32 characters */
-    const char *subnqn;   /* at most 223 characters */
-    const char *traddr;   /* at most 256 characters */
-    union nvme_tsas tsas; /* of RDMA or TCP; others have none */
+    const char *trsvcid;   /* at most 32 characters */
+    const char *subnqn;    /* at most 223 characters */
+    const char *traddr;    /* at most 256 characters */
+    struct nvme_tsas tsas; /* of RDMA or TCP; others have none */
 };
 
 /** @param buf  DISCOVERY_HEADER_LEN bytes, all written; RECFMT is 0. */

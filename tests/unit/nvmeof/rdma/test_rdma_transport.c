@@ -347,13 +347,13 @@ static int setup(void **state)
 
     f->ns = (struct nvmf_ns_config){.nsid = 1, .uuid = {1}};
     f->address[0] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
-                                          .tsas.rdma = {1, 4, 1},
+                                          .tsas = {1, 4, 1, 0},
                                           .adrfam = 1,
                                           .portid = 1,
                                           .traddr = "192.0.2.1",
                                           .trsvcid = "4420"};
     f->address[1] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
-                                          .tsas.rdma = {1, 4, 1},
+                                          .tsas = {1, 4, 1, 0},
                                           .adrfam = 1,
                                           .portid = 2,
                                           .traddr = "192.0.2.2",

@@ -168,13 +168,13 @@ struct fake *fake_new(void)
         memset(fake->ns[i].uuid, 0x11 * (int)(i + 1), 16);
     }
     fake->address[0] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
-                                             .tsas.rdma = {1, 4, 1},
+                                             .tsas = {1, 4, 1, 0},
                                              .adrfam = 1,
                                              .portid = 1,
                                              .traddr = "192.0.2.1",
                                              .trsvcid = "4420"};
     fake->address[1] = (struct nvmf_address){.trtype = TRTYPE_RDMA,
-                                             .tsas.rdma = {1, 4, 1},
+                                             .tsas = {1, 4, 1, 0},
                                              .adrfam = 2,
                                              .portid = 2,
                                              .traddr = "2001:db8::2",

@@ -430,7 +430,7 @@ static void test_genctr_moves_only_when_the_log_changes(void **state)
     struct fake *fake = *state;
     uint16_t admin = fake_discovery_host(fake);
     struct nvmf_referral referral = {.trtype = TRTYPE_RDMA,
-                                     .tsas.rdma = {1, 4, 1},
+                                     .tsas = {1, 4, 1, 0},
                                      .adrfam = 1,
                                      .traddr = "192.0.2.9",
                                      .trsvcid = "4420"};
@@ -457,7 +457,7 @@ static void test_referrals_follow_the_drives_own_entries(void **state)
     struct fake *fake = *state;
     uint16_t admin = fake_discovery_host(fake);
     struct nvmf_referral referral = {.trtype = TRTYPE_RDMA,
-                                     .tsas.rdma = {1, 4, 1},
+                                     .tsas = {1, 4, 1, 0},
                                      .adrfam = 2,
                                      .traddr = "2001:db8::9",
                                      .trsvcid = "4421"};

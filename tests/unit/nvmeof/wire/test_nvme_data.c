@@ -311,7 +311,7 @@ static void test_discovery_log_matches_golden_bytes(void **state)
         .trsvcid = "4420",
         .subnqn = "nqn.x",
         .traddr = "2001:db8::2",
-        .tsas.rdma = {1, 4, 1},
+        .tsas = {1, 4, 1, 0},
     };
     static const struct patch header[] = {
         AT(0, "\x08\x07\x06\x05\x04\x03\x02\x01\x04"),
