@@ -28,7 +28,8 @@ CONFIG = Config("lab", "/guest", "tcg",
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("XDG_RUNTIME_DIR", "ESSD_DATA", "ESSD_CACHE"):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    for name in ("ESSD_DATA", "ESSD_CACHE"):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))
 
@@ -152,7 +153,7 @@ def test_a_drive_with_a_damaged_file_is_listed_and_removed(what: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[", "5", "[5]", "{}", '[{"pid": "x"}]', '[{"pid": 1}]'])
-def test_an_instance_with_a_damaged_state_file_can_be_stopped(text: str) -> None:
+def test_a_damaged_state_file_stops_nobody(text: str) -> None:
     folder = paths.instance("lab")
     folder.mkdir()
     (folder / "state.json").write_text(text)
