@@ -29,7 +29,8 @@ def configure(source: Path) -> None:
     """What CMake leaves in a build folder."""
     build = paths.build() / "fast"
     build.mkdir(parents=True, exist_ok=True)
-    (build / "CMakeCache.txt").write_text(f"x=1\nCMAKE_HOME_DIRECTORY:INTERNAL={source}\n")
+    (build / "CMakeCache.txt").write_text(f"x=1\nCMAKE_HOME_DIRECTORY:INTERNAL={source}\n"
+                                          f"CMAKE_CACHEFILE_DIR:INTERNAL={build}\n")
     (build / "build.ninja").write_text("")
 
 
