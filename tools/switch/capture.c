@@ -141,8 +141,9 @@ __attribute__((noreturn)) static void writer_run(
         if (!writer_put_records(&writer, message, (size_t)n)) {
             uint32_t lost = count_records(message, (size_t)n);
 
-            (void)send(CHILD_SOCKET, &lost, sizeof(lost),
-                       MSG_DONTWAIT | MSG_NOSIGNAL);
+            /* Wait until the switch has room for this, so that every loss is
+             * counted.  The switch never waits for this process. */
+            (void)send(CHILD_SOCKET, &lost, sizeof(lost), MSG_NOSIGNAL);
         }
     }
     _exit(0);
