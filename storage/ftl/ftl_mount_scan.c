@@ -274,7 +274,11 @@ bool ftl_mount_note_unit(struct ftl *ftl, const struct ftl_request *request,
         superblock->has_normal_row = true;
     }
     superblock->last_row = MAX(superblock->last_row, system.row);
-    note_left_out(ftl, request, index);
+    /* All units of a checkpoint have the same number, so that a wrong sum of
+     * them looks right, and proves nothing about the planes. */
+    if (system.kind != FTL_KIND_CHECKPOINT) {
+        note_left_out(ftl, request, index);
+    }
     if (system.kind == FTL_KIND_PAD && (system.number & FTL_MARKER) != 0) {
         ftl_power_note_marker(ftl, system.row, system.number);
     }
