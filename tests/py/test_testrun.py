@@ -216,6 +216,61 @@ def test_a_run_that_broke_off_is_not_repeated(run: Run) -> None:
     assert "status 4" in error and "no_such_module" in text and run.repeated == []
 
 
+LEAKY = """\
+import pytest
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_lost():
+    yield
+    assert False, "frames were lost"
+
+def test_last():
+    pass
+"""
+
+
+@pytest.mark.parametrize("workers", [(), testrun.TWO_WORKERS])
+@pytest.mark.parametrize("lost", ["always", "once"])
+def test_after_an_error_when_fixtures_end_the_whole_file_is_repeated(
+        run: Run, workers: tuple[str, ...], lost: str) -> None:
+    """It may be of any test of the file; the last one alone would prove nothing."""
+    leaky = LEAKY if lost == "always" else LEAKY.replace(
+        "    assert False", """    from pathlib import Path
+    seen = Path(__file__).with_name("seen")
+    was_there = seen.exists()
+    seen.touch()
+    assert was_there""")
+    text, error = said_by(run, leaky, True, workers)
+    name = "tests/e2e/test_it.py"
+    assert "frames were lost" in text
+    assert error.startswith(f"failed twice in a row: {name}; see " if lost == "always" else "")
+    assert (error == "") == (lost == "once")
+    assert run.repeated == [f"e2e: {'failed twice' if error else 'passed when repeated'}: {name}"]
+
+
+def test_a_drive_that_restarted_by_itself_is_no_chance(run: Run) -> None:
+    text, error = said_by(run, FLAKY.replace("the first time", "drive has restarted by itself"),
+                          is_repeated=True)
+    assert "status 1" in error and "restarted by itself" in text and run.repeated == []
+
+
+def test_beside_a_file_that_cannot_be_read_nothing_is_repeated(run: Run) -> None:
+    """With workers, the others run, and the exit status is that of a failed test."""
+    (paths.TOP / "tests/e2e/test_other.py").write_text("import no_such_module\n")
+    text, error = said_by(run, FLAKY, True, testrun.TWO_WORKERS)
+    assert error != "" and "no_such_module" in text and run.repeated == []
+
+
+SKIPS = FLAKY.replace('assert was_there, "the first time"',
+                      'assert was_there, "the first time"\n    import pytest\n'
+                      '    pytest.skip("no network")')
+
+
+def test_a_test_that_is_skipped_when_it_is_repeated_has_not_passed(run: Run) -> None:
+    _text, error = said_by(run, SKIPS, True)
+    assert "failed twice in a row" in error
+
+
 def test_many_failures_are_not_repeated() -> None:
     names = [f"test_{n}" for n in range(repeats.MOST + 1)]
     lines: list[str] = []
@@ -235,7 +290,8 @@ class Suite:
         monkeypatch.setattr(Run, "command", self.command)
         monkeypatch.setattr(testrun, "dissect", self.dissect)
 
-    def dissect(self, _name: str, *_more: object) -> list[str]:
+    def dissect(self, name: str, *_more: object) -> list[str]:
+        self.commands.append(["dissect", name])
         return []
 
     def command(self, *words: str | Path, **_options: object) -> None:
@@ -284,6 +340,9 @@ def test_a_conformance_test_that_fails_in_qemu_is_repeated_alone(
     assert [words[words.index("--only") + 1] for words in suite.commands
             if "--only" in words] == ["cm.slow"]
     assert error == ("" if passes_again else "qemu: failed twice in a row: cm.slow")
+    # A repetition replaces the results with which the captures are checked.
+    assert suite.commands.index(["dissect", "qemu"]) < next(
+        at for at, words in enumerate(suite.commands) if "--only" in words)
     how = "passed when repeated" if passes_again else "failed twice"
     assert run.repeated == [f"conform: {how}: cm.slow"]
     kept = testrun.LOGS / "conform-first-failures"
@@ -307,6 +366,21 @@ def test_a_conformance_run_with_other_faults_is_not_repeated(
             return junit(results, facts)
         monkeypatch.setattr(conform_report, "junit", broken)
     assert conform_stage(run) == "qemu: status 1"
+    assert not any("--only" in words for words in suite.commands)
+
+
+def test_a_report_of_an_earlier_run_repeats_nothing(
+        run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = Suite(monkeypatch, FAILED)
+    (testrun.LOGS / "conform-qemu.xml").write_bytes(
+        conform_report.junit(told(*FAILED), conform_report.Facts()))
+
+    def broken(*words: str | Path, **_options: object) -> None:
+        suite.commands.append(list(map(str, words)))
+        if "--native" not in words:
+            raise StageError("the drive does not start")
+    monkeypatch.setattr(Run, "command", broken)
+    assert conform_stage(run) == "qemu: the drive does not start"
     assert not any("--only" in words for words in suite.commands)
 
 

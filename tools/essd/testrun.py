@@ -141,9 +141,10 @@ class Run:
         found = repeats.again(list(failed), run_one, self.show_and_log,
                               repeats.first_failures(self.log))
         self.repeated += repeats.summary(self.stage, found)
+        count = self.counts.setdefault(self.stage, Counter())
         for test in found.passed:
-            self.counts[self.stage] -= failed[test]
-            self.counts[self.stage] += Counter({screens.REPEATED: 1})
+            count -= failed[test]
+            count += Counter({screens.REPEATED: 1})
         return found.complaint
 
     def show_and_log(self, line: str) -> None:
@@ -194,7 +195,12 @@ TESTS_FAILED = 1        # pytest's exit status when nothing else went wrong
 
 
 def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
-    """Run pytest; with is_repeated, a test that fails is repeated at the end."""
+    """Run pytest; with is_repeated, a test that fails is repeated at the end.
+
+    An error while fixtures begin or end may be of any test of the file, so the whole file
+    is repeated then.  Nothing is repeated if a drive has restarted by itself, or if
+    there are failures without a test, as of a file that cannot be read.
+    """
     marks = [] if run.every else ["-m", "not long"]
     command = [sys.executable, "-m", "pytest", "-v", "--color=no", "-p",
                "no:cacheprovider", "-c", "tests/pytest.ini"]
@@ -202,6 +208,7 @@ def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
     kept = repeats.first_failures(run.log)
     repeats.forget(kept)
     report = run.log.with_suffix(".xml")
+    report.unlink(missing_ok=True)      # of an earlier run
     run.reports.append(report)
     screen = screens.PytestScreen()
     error = None
@@ -213,13 +220,17 @@ def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
     run.count(screen.count)
     if error is None:
         return
-    if not (is_repeated and screen.failed and error.status == TESTS_FAILED):
+    if not (is_repeated and error.status == TESTS_FAILED
+            and repeats.are_all(report, screen.failed)
+            and not repeats.has_restarted(run.log)):
         raise error
 
     def run_one(test: str) -> None:
-        run.command(*command, test, env=unbuffered, is_counted=False,
-                    show_line=screens.PytestScreen())
-    if why := run.repeat(screen.failed, run_one):
+        once = screens.PytestScreen()
+        run.command(*command, *marks, test, env=unbuffered, is_counted=False, show_line=once)
+        if not once.count["passed"] or ("::" in test and once.count != {"passed": 1}):
+            raise StageError(f"it has not passed: {screens.counted(once.count) or 'not run'}")
+    if why := run.repeat(repeats.targets(screen.failed), run_one):
         raise StageError(f"{why}; see {run.log}")
 
 
@@ -230,7 +241,7 @@ def native(run: Run) -> None:
     run.command("cmake", "--build", "build/native", "-j", jobs, quiet=True)
     report = run.log.with_suffix(".xml")
     labels = [] if run.every else ["-LE", "long"]
-    words = ["ctest", "--preset", "native", *labels]
+    words = ["ctest", "--preset", "native", "--no-tests=error", *labels]
     listed = subprocess.run([*words, "--show-only=json-v1"], cwd=paths.TOP, check=True,
                             text=True, stdout=subprocess.PIPE, timeout=LOOK_UP_S).stdout
     screen = screens.CtestScreen(screens.folders(listed, paths.TOP / "build/native"))
@@ -353,6 +364,7 @@ def conform(run: Run) -> None:
                                              "native": ["--native", "--block"]}
     for name, options in runs.items():
         shutil.rmtree(captures(name), ignore_errors=True)
+        (LOGS / f"conform-{name}.xml").unlink(missing_ok=True)      # of an earlier run
         options += ["--pcap", captures(name), "--junit", LOGS / f"conform-{name}.xml",
                     "--html", LOGS / f"conform-{name}.html"]
         run.reports.append(LOGS / f"conform-{name}.html")
@@ -372,6 +384,8 @@ def conform(run: Run) -> None:
         lines, complaints_there = aside.result()
     for line in lines:
         show.line(line)
+    # Before the repetitions, whose results replace those of the whole run.
+    malformed = dissect("qemu")
     if (failed := repeats.failed_in(LOGS / "conform-qemu.xml")) and kept.exists():
         def run_one(test: str) -> None:
             run.command(*words, "--only", test, "--pcap", LOGS / "conform-pcap-repeated",
@@ -379,7 +393,7 @@ def conform(run: Run) -> None:
         why = run.repeat({test: Counter(failed=1) for test in failed}, run_one)
         complaints = [one for one in complaints if not one.startswith("qemu: ")]
         complaints += [f"qemu: {why}"] if why else []
-    complaints += [*complaints_there, *dissect("qemu")]
+    complaints += [*complaints_there, *malformed]
     if complaints:
         raise StageError("; ".join(complaints))
 

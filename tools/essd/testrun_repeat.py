@@ -8,7 +8,8 @@ those of the Python code alone, are not repeated.
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,6 +18,8 @@ from .errors import EssdError
 
 # A test that fails by chance is rare.  If more fail, something is broken.
 MOST = 8
+# What the evidence of a failed test says of a drive (evidence.restart_lines()).
+RESTARTED = "restarted by itself"
 
 
 @dataclass
@@ -60,6 +63,32 @@ def again(tests: Sequence[str], run_one: Callable[[str], None],
         else:
             found.passed.append(test)
             show_line(f"-- {test}: failed, and passed when repeated alone")
+    return found
+
+
+def are_all(junit: Path, failed: Mapping[str, Counter[str]]) -> bool:
+    """Whether what went wrong in these tests is all that went wrong in a run of pytest."""
+    try:
+        suites = list(ElementTree.parse(junit).getroot().iter("testsuite"))
+    except (OSError, ElementTree.ParseError):
+        return False
+    found = sum(int(suite.get(kind, "0")) for suite in suites for kind in ("failures", "errors"))
+    return found == sum(count.total() for count in failed.values()) > 0
+
+
+def has_restarted(log: Path) -> bool:
+    """Whether a failed test had a drive that restarted by itself.  That is no chance."""
+    return RESTARTED in log.read_text(encoding="utf-8", errors="replace").lower()
+
+
+def targets(failed: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
+    """What is repeated, with what went wrong there: tests, and files with an error."""
+    files = {test.partition("::")[0] for test, count in failed.items() if count["errors"]}
+    found: dict[str, Counter[str]] = {}
+    for test, count in failed.items():
+        file = test.partition("::")[0]
+        name = file if file in files else test
+        found[name] = found.get(name, Counter()) + count
     return found
 
 
