@@ -320,6 +320,7 @@ static void changed_before_success2(struct conf *conf)
     run_console(conf, "host secret " HOST_NQN " " OTHER_SECRET);
     auth_success2_emit(login->message, login->host.t_id);
     send_message(login, AUTH_SUCCESS2_LEN);
+    conf_pass(conf, NVMF_QUIET_US);
     nvmf_expect_gone(login->rc);
     conf_expect_alive(conf);
     remove_host(conf);
