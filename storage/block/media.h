@@ -73,7 +73,7 @@ enum {
 /*
  * Who has started an operation.  Whoever starts operations embeds one of these
  * for each operation that it may have in progress; it has to stay where it is
- * until done() is called.  The address is even.
+ * until done() is called.
  */
 struct media_owner {
     /** The operation has ended.  Another one may be started from here. */
