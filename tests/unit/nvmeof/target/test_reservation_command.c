@@ -703,6 +703,35 @@ static void test_preempt_and_abort_ends_a_silent_queue_pair(void **state)
     assert_int_equal(preempting->cqe.status, 0);
 }
 
+/* Each turn of the main loop comes 0.45 s late, and one 30 s. */
+static void test_delays_of_a_busy_computer_do_not_add_up_to_patience(
+    void **state)
+{
+    struct fake *fake = *state;
+    struct host a = connect_host(fake, HOST_A);
+    struct host b = connect_host(fake, HOST_B);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    uint64_t start_us, awake_us = 0;
+
+    reserve_ns(fake, a, b, RTYPE_WRITE_EXCLUSIVE);
+    fake->hold_fetch = true;
+    fake_send(fake, a.io, &write, fake->data, 512);
+    fake_run(fake);
+    fake->hold_fetch = false;
+    fake->fetch_count = 0;
+    (void)send_preempt(fake, b);
+    start_us = fake->now_us;
+    for (unsigned int i = 0; fake->disconnect_count == 0; i++) {
+        uint64_t next_us = nvmf_target_timer(fake->target, fake->now_us);
+        uint64_t pause_us = i == 3 ? 30000000 : 0;
+
+        fake->now_us = next_us + 450000 + pause_us;
+        awake_us = fake->now_us - start_us - (i >= 3 ? 30000000 : 0);
+        assert_true(awake_us < (NVMF_PATIENCE_S + 2) * 1000000);
+    }
+    assert_true(awake_us >= (NVMF_PATIENCE_S - 1) * 1000000);
+}
+
 static void test_preempt_and_abort_aborts_what_waits_for_buffers(void **state)
 {
     struct fake *fake = *state;
