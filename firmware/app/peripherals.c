@@ -161,12 +161,12 @@ static unsigned int bmc_controllers(void *ctx, struct mi_controller *list)
 }
 
 /* Make a UUID (version 8) from the drive's serial number. */
-static void make_uuid(uint8_t uuid[BMC_UUID_LEN], const char *serial)
+static void make_uuid(uint8_t uuid[MCTP_UUID_LEN], const char *serial)
 {
-    memset(uuid, 0, BMC_UUID_LEN);
+    memset(uuid, 0, MCTP_UUID_LEN);
     for (size_t i = 0; serial[i] != '\0'; i++) {
-        uuid[i % BMC_UUID_LEN] =
-            (uint8_t)(uuid[i % BMC_UUID_LEN] * 31 + serial[i]);
+        uuid[i % MCTP_UUID_LEN] =
+            (uint8_t)(uuid[i % MCTP_UUID_LEN] * 31 + serial[i]);
     }
     uuid[6] = (uint8_t)(0x80 | (uuid[6] & 0x0f));
     uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));

@@ -13,14 +13,12 @@
 #ifndef ESSD_BMC_BMC_H
 #define ESSD_BMC_BMC_H
 
+#include "firmware/bmc/mctp.h"
+#include "firmware/bmc/mctp_control.h"
 #include "firmware/bmc/mi.h"
 #include "firmware/drivers/i2c.h"
 
-enum {
-    BMC_REQUEST_MAX = 256, /* of a message in several packets */
-    BMC_UUID_LEN = 16,
-    BMC_ATTEMPTS = 8, /* at writing a packet that is not acknowledged */
-};
+enum { BMC_ATTEMPTS = 8 }; /* at writing a packet that is not acknowledged */
 
 struct bmc_counters {
     uint32_t requests;  /* complete messages */
@@ -37,14 +35,7 @@ struct bmc_config {
     struct vpd vpd;
     uint16_t vendor_id;
     char serial[MI_SERIAL_LEN + 1]; /* padded with spaces */
-    uint8_t uuid[BMC_UUID_LEN];
-};
-
-/* Who has sent a request: where the response goes. */
-struct bmc_peer {
-    uint8_t addr; /* on the bus, seven bits */
-    uint8_t eid;
-    uint8_t tag;
+    uint8_t uuid[MCTP_UUID_LEN];
 };
 
 /* Treat as opaque. */
@@ -53,17 +44,11 @@ struct bmc {
     struct mi mi;
     struct bmc_counters counters;
     char serial[MI_SERIAL_LEN];
-    uint8_t uuid[BMC_UUID_LEN];
-    uint8_t eid; /* 0 until the bus owner assigns one */
+    struct mctp_control control;
     uint64_t image_us;
-    /* The request whose packets are arriving. */
-    struct bmc_peer from;
-    bool is_receiving;
-    uint8_t next_seq;
-    size_t request_len;
-    uint8_t request[BMC_REQUEST_MAX];
+    struct mctp_assembly assembly;
     /* The response whose packets are being sent. */
-    struct bmc_peer to;
+    struct mctp_peer to;
     bool is_sending;
     uint8_t attempts;
     uint8_t seq;
@@ -71,6 +56,7 @@ struct bmc {
     size_t response_len;
     uint8_t response[MI_MESSAGE_MAX];
     struct i2c_request packet;
+    size_t packet_data_len; /* bytes of the response in `packet` */
 };
 
 /** Begin to answer. `bmc` must not move afterwards. */
