@@ -6,7 +6,7 @@
  * Spec: DMTF DSP0236 (MCTP), DSP0237 (MCTP over SMBus); NVM Express Management
  * Interface 1.1.
  *
- * Not implemented: SMBus ARP, MCTP bridging, more than one message at a time.
+ * Not implemented: SMBus ARP, and what mctp.h leaves out.
  * While a response is being sent, requests wait in the I2C controller, which
  * does not acknowledge its address when it is full.
  */

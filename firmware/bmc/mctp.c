@@ -96,7 +96,10 @@ static bool is_request_for(uint8_t eid, const struct mctp_packet *packet)
            (packet->to_eid == 0 || packet->to_eid == eid);
 }
 
-/* Whether a packet belongs to the message that is being assembled. */
+/*
+ * Whether a packet is of the message that is being assembled: clause 8.5. Since
+ * a source identifier of 0 says nothing, the address on the bus counts, too.
+ */
 static bool is_of_message(const struct mctp_assembly *assembly,
                           const struct mctp_packet *packet)
 {
@@ -105,16 +108,48 @@ static bool is_of_message(const struct mctp_assembly *assembly,
            assembly->from.tag == packet->tag;
 }
 
-static void start_message(struct mctp_assembly *assembly,
-                          const struct mctp_packet *packet)
+/* Whether a packet continues its message as clauses 8.3.1 and 8.8 ask. */
+static bool is_next_part(const struct mctp_assembly *assembly,
+                         const struct mctp_packet *packet)
 {
-    assembly->is_active = true;
-    assembly->from = (struct mctp_peer){
+    return packet->seq == assembly->next_seq &&
+           (packet->len == assembly->unit ||
+            (packet->is_last && packet->len < assembly->unit)) &&
+           packet->len <= sizeof(assembly->bytes) - assembly->len;
+}
+
+static struct mctp_peer peer_of(const struct mctp_packet *packet)
+{
+    return (struct mctp_peer){
         .addr = packet->from_addr,
         .eid = packet->from_eid,
         .tag = packet->tag,
     };
+}
+
+/* A message of one packet is not assembled: clause 8.7. */
+static enum mctp_verdict take_single(struct mctp_assembly *assembly,
+                                     const struct mctp_packet *packet,
+                                     struct mctp_message *message)
+{
+    if (is_of_message(assembly, packet)) {
+        assembly->is_active = false;
+    }
+    *message = (struct mctp_message){
+        .from = peer_of(packet),
+        .bytes = packet->data,
+        .len = packet->len,
+    };
+    return MCTP_COMPLETE;
+}
+
+static void start_message(struct mctp_assembly *assembly,
+                          const struct mctp_packet *packet)
+{
+    assembly->is_active = true;
+    assembly->from = peer_of(packet);
     assembly->next_seq = packet->seq;
+    assembly->unit = packet->len;
     assembly->len = 0;
 }
 
@@ -126,11 +161,16 @@ enum mctp_verdict mctp_assembly_take(struct mctp_assembly *assembly,
     if (!is_request_for(eid, packet)) {
         return MCTP_DROPPED;
     }
+    if (packet->is_first && packet->is_last) {
+        return take_single(assembly, packet, message);
+    }
     if (packet->is_first) {
         start_message(assembly, packet);
     }
-    if (!is_of_message(assembly, packet) || packet->seq != assembly->next_seq ||
-        packet->len > sizeof(assembly->bytes) - assembly->len) {
+    if (!is_of_message(assembly, packet)) {
+        return MCTP_DROPPED;
+    }
+    if (!is_next_part(assembly, packet)) {
         assembly->is_active = false;
         return MCTP_DROPPED;
     }

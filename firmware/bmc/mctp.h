@@ -4,8 +4,9 @@
  * Spec: DMTF DSP0236 1.3.1 (MCTP), clauses 8.1 to 8.8; DSP0237 (MCTP over
  * SMBus).
  *
- * Not implemented: bridging, more than one message that is assembled at a time,
- * and a time limit between packets, which clause 8.8 leaves open.
+ * Not implemented: bridging; a time limit between packets, which clause 8.8
+ * leaves open; more than one message that is assembled at a time: a start ends
+ * what was there. Transmission units below the baseline are accepted.
  */
 #ifndef ESSD_BMC_MCTP_H
 #define ESSD_BMC_MCTP_H
@@ -73,6 +74,7 @@ struct mctp_assembly {
     bool is_active;
     struct mctp_peer from;
     uint8_t next_seq;
+    size_t unit; /* bytes of data in each packet but the last */
     size_t len;
     uint8_t bytes[MCTP_MESSAGE_MAX];
 };
@@ -85,6 +87,11 @@ enum mctp_verdict {
 
 /**
  * Take a packet of a request.
+ *
+ * A packet that is not for the drive, or belongs to a message whose start has
+ * not come, is dropped and changes nothing. A packet out of sequence, or of
+ * another size than the start (the last one: longer), ends its message. So does
+ * a new start, which begins another one.
  *
  * @param eid      the drive's own, or 0
  * @param message  written when MCTP_COMPLETE is returned; valid until the next

@@ -319,3 +319,97 @@ static void test_a_response_changes_nothing(void **state)
     expect_take(&assembly, response, MCTP_DROPPED);
     expect_message(&assembly, request_packet(EOM, 1, 64, 64), 0, 128);
 }
+
+/* Clause 8.8, "Incorrect transmission unit". */
+static void test_a_middle_packet_of_another_size_ends_the_message(void **state)
+{
+    static const size_t wrong[] = {1, 63, 65, 100};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct mctp_assembly assembly = {0};
+
+        expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+        expect_take(&assembly, request_packet(0, 1, 64, wrong[i]),
+                    MCTP_DROPPED);
+        expect_take(&assembly, request_packet(EOM, 2, 128, 64), MCTP_DROPPED);
+        /* So does the second one. */
+        expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+        expect_take(&assembly, request_packet(0, 1, 64, 64), MCTP_INCOMPLETE);
+        expect_take(&assembly, request_packet(0, 2, 128, wrong[i]),
+                    MCTP_DROPPED);
+        expect_take(&assembly, request_packet(EOM, 3, 192, 1), MCTP_DROPPED);
+    }
+}
+
+/* Clause 8.3.1: the last packet is at most as long as the others. */
+static void test_a_last_packet_that_is_longer_ends_the_message(void **state)
+{
+    struct mctp_assembly assembly = {0};
+
+    (void)state;
+    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, request_packet(EOM, 1, 64, 65), MCTP_DROPPED);
+    expect_take(&assembly, request_packet(EOM, 1, 64, 64), MCTP_DROPPED);
+}
+
+static struct mctp_packet with_tag(struct mctp_packet packet, uint8_t tag)
+{
+    packet.tag = tag;
+    return packet;
+}
+
+/* Clause 8.6: an unexpected packet does not end the assembly of a message. */
+static void test_a_stray_packet_of_another_message_changes_nothing(void **state)
+{
+    struct mctp_assembly assembly = {0};
+    struct mctp_packet stray = request_packet(0, 1, 64, 64);
+
+    (void)state;
+    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, with_tag(stray, 4), MCTP_DROPPED);
+    stray.from_eid = BMC_EID + 1;
+    expect_take(&assembly, stray, MCTP_DROPPED);
+    stray = request_packet(EOM, 1, 64, 64);
+    stray.from_addr = BMC_ADDR + 1;
+    expect_take(&assembly, stray, MCTP_DROPPED);
+    expect_message(&assembly, request_packet(EOM, 1, 64, 64), 0, 128);
+}
+
+/* Clause 8.7: a message of one packet is not assembled. */
+static void test_a_single_packet_may_come_amid_another_message(void **state)
+{
+    struct mctp_assembly assembly = {0};
+
+    (void)state;
+    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_message(&assembly, with_tag(request_packet(SOM | EOM, 1, 128, 9), 4),
+                   128, 9);
+    expect_message(&assembly, request_packet(EOM, 1, 64, 64), 0, 128);
+}
+
+/* Clause 8.8, "Receipt of a new start packet", which may be the last, too. */
+static void test_a_single_packet_with_the_same_tag_ends_a_message(void **state)
+{
+    struct mctp_assembly assembly = {0};
+
+    (void)state;
+    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_message(&assembly, request_packet(SOM | EOM, 0, 128, 9), 128, 9);
+    expect_take(&assembly, request_packet(EOM, 1, 64, 64), MCTP_DROPPED);
+}
+
+/* The drive has one buffer, and a BMC that stopped must not keep it. */
+static void test_of_interleaved_messages_the_later_one_is_taken(void **state)
+{
+    struct mctp_assembly assembly = {0};
+
+    (void)state;
+    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, with_tag(request_packet(SOM, 0, 128, 64), 4),
+                MCTP_INCOMPLETE);
+    expect_take(&assembly, request_packet(0, 1, 64, 64), MCTP_DROPPED);
+    expect_message(&assembly, with_tag(request_packet(EOM, 1, 192, 64), 4), 128,
+                   128);
+    expect_take(&assembly, request_packet(EOM, 2, 128, 64), MCTP_DROPPED);
+}
