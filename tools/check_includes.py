@@ -81,6 +81,8 @@ MAY_INCLUDE = {
                         "firmware/loop", "firmware/store/usage.h",
                         "hw-model/regs", "nvmeof/limits.h",
                         "nvmeof/target/target.h", "storage"],
+    "firmware/memory": ["lib", "firmware/hal", "firmware/drivers/ecc.h",
+                        "firmware/usage/hw_log.h"],
     "firmware/bmc": ["lib", "firmware/drivers/i2c.h"],
     "firmware/peripherals": ["lib", "firmware/hal", "firmware/drivers/i2c.h"],
     "firmware/echo": ["lib", "firmware/hal", "net/verbs/verbs.h",

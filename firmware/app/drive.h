@@ -19,7 +19,7 @@
 #include "firmware/app/firmware_update.h"
 #include "firmware/app/hw_errors.h"
 #include "firmware/medium/media_seam.h"
-#include "firmware/app/memory_check.h"
+#include "firmware/memory/memory_check.h"
 #include "firmware/medium/nand_health.h"
 #include "firmware/medium/nand_medium.h"
 #include "firmware/app/nand_rules.h"

@@ -14,7 +14,6 @@ set(SOURCES
     firmware_update.c
     hw_errors.c
     lag_text.c
-    memory_check.c
     mgmt_ana.c
     mgmt_config.c
     mgmt_counters.c

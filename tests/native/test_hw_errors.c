@@ -444,7 +444,7 @@ static unsigned int restart_after_lost_word(const struct telemetry_panic *panic,
 }
 
 static const struct telemetry_panic stopped = {
-    .file = "firmware/app/memory_check.c"};
+    .file = "firmware/memory/memory_check.c"};
 
 static void
 test_a_lost_word_that_stops_the_firmware_is_an_event_after_the_start(

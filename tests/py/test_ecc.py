@@ -187,7 +187,7 @@ def test_a_word_that_a_device_has_lost_stops_the_firmware_once(drive: Drive) -> 
     address = drive.find(FRAME) + 56
     drive.flip(address, 3)
     drive.send(FRAME, 1024)
-    log = drive.machine.wait_for("panic: firmware/app/memory_check.c")
+    log = drive.machine.wait_for("panic: firmware/memory/memory_check.c")
     assert f"memory: the word at 0x{address:x} is lost: more than one bit is wrong" in log
     drive.wait_started(2)
     assert drive.words() == 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/memory_check.h"
+#include "firmware/memory/memory_check.h"
 
 #include <string.h>
 

@@ -6,12 +6,11 @@
  * if a word that it needs is lost.
  * Reference: docs/hardware/ecc.md, "What the firmware does"
  */
-#ifndef ESSD_APP_MEMORY_CHECK_H
-#define ESSD_APP_MEMORY_CHECK_H
+#ifndef ESSD_MEMORY_MEMORY_CHECK_H
+#define ESSD_MEMORY_MEMORY_CHECK_H
 
 #include "firmware/drivers/ecc.h"
 #include "firmware/hal/log.h"
-#include "firmware/loop/loop.h"
 #include "firmware/usage/hw_log.h"
 
 struct memory_check_config {
