@@ -5,6 +5,7 @@
 
 #include "firmware/text/ip_text.h"
 #include "firmware/app/drive_io.h"
+#include "firmware/app/drive_memory.h"
 #include "firmware/medium/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
 #include "firmware/drivers/nand.h"
@@ -236,55 +237,6 @@ static void start_nand_health(struct drive *drive, struct nvmf_config *target)
     target->flash_ctx = &drive->nand_health;
 }
 
-/* A device has found a lost word of DRAM. */
-static bool note_lost_word(void *ctx, uint64_t addr)
-{
-    struct drive *drive = ctx;
-
-    return nand_medium_note_lost_word(&drive->nand, addr);
-}
-
-/* The patrol has found a lost word of DRAM. */
-static bool note_patrolled_word(void *ctx, uint64_t addr)
-{
-    struct drive *drive = ctx;
-
-    return nand_medium_note_patrolled_word(&drive->nand, addr);
-}
-
-static bool is_lost_word_noted(void *ctx)
-{
-    const struct drive *drive = ctx;
-
-    return !nand_medium_needs_lost_word(&drive->nand);
-}
-
-static bool find_lost_words(void *ctx)
-{
-    struct drive *drive = ctx;
-
-    return memory_check_look(&drive->memory, drive->now_us);
-}
-
-static bool is_intact(void *ctx, const void *memory, size_t len_bytes)
-{
-    struct drive *drive = ctx;
-
-    return memory_check_read(&drive->memory, memory, len_bytes, drive->now_us);
-}
-
-/* The word of DRAM at which the firmware has stopped before, or 0. */
-static uint64_t trap_word(const struct drive_config *config)
-{
-    const struct telemetry_panic *panic = config->telemetry.panic;
-
-    return panic != NULL && panic->is_trap
-               ? memory_check_trap_word(panic->mcause, panic->mtval,
-                                        config->ecc.dram_base,
-                                        config->ecc.dram_bytes)
-               : 0;
-}
-
 static enum init_result nand_start(struct drive *drive,
                                    const struct drive_config *config,
                                    const struct nand_info *info)
@@ -302,9 +254,9 @@ static enum init_result nand_start(struct drive *drive,
         .budget_us = config->power.budget_us,
         .unsafe_start = usage_keeper_unsafe_start(&drive->keeper),
         .lost_words = {memory_check_lost_word(config->ecc.regs),
-                       trap_word(config)},
+                       drive_memory_trap_word(config)},
         .ecc_regs = config->ecc.regs,
-        .find_lost_words = find_lost_words,
+        .find_lost_words = drive_memory_look,
         .transfer_failed = transfer_errors_note_nand,
         .op_failed = hw_errors_note_op,
         .die_failed = hw_errors_note_die,
@@ -551,7 +503,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .reservations = reservations_seam(drive->reservations),
         .firmware = updater_seam(&drive->firmware.updater),
         .subsystem_reset = firmware_update_subsystem_reset,
-        .is_intact = is_intact,
+        .is_intact = drive_memory_is_intact,
         .memory_ctx = drive,
         .subsystem_reset_ctx = drive,
         .addresses = drive->addresses.list,
@@ -605,30 +557,6 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     nvmf_target_started(drive->target, usage_keeper_was_unsafe(&drive->keeper));
 }
 
-static void memory_check_start(struct drive *drive,
-                               const struct drive_config *config,
-                               const void *buffers)
-{
-    const struct memory_check_config memory = {
-        .regs = config->ecc.regs,
-        .log = drive->log,
-        .errors = &drive->hw_log,
-        .dram_base = config->ecc.dram_base,
-        .dram_bytes = config->ecc.dram_bytes,
-        .sram_base = config->ecc.sram_base,
-        .sram_bytes = config->ecc.sram_bytes,
-        .buffers = hal_dma_addr(buffers),
-        .buffers_bytes = BUF_POOL_BYTES,
-        .lost_word = note_lost_word,
-        .patrolled_word = note_patrolled_word,
-        .is_noted = is_lost_word_noted,
-        .ctx = drive,
-        .trap_word = trap_word(config),
-    };
-
-    memory_check_init(&drive->memory, &memory, drive->now_us);
-}
-
 /* The internal log, with the crash that led to this start. */
 static void hw_log_start(struct drive *drive, const struct drive_config *config)
 {
@@ -655,7 +583,7 @@ static enum init_result bufs_start(struct drive *drive,
         return INIT_NO_MEMORY;
     }
     buf_pool_init(drive->bufs, memory, verbs_local_key(&drive->net.verbs));
-    memory_check_start(drive, config, memory);
+    drive_memory_start(drive, config, memory);
     return INIT_OK;
 }
 

@@ -11,6 +11,7 @@ set(SOURCES
     console_phy.c
     crash_store.c
     drive.c
+    drive_memory.c
     firmware_update.c
     hw_errors.c
     lag_text.c
