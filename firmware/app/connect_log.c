@@ -80,7 +80,7 @@ static void keep_printable(char *text)
     }
 }
 
-const char *connect_log_transport(uint8_t trtype)
+static const char *transport_name(uint8_t trtype)
 {
     switch (trtype) {
     case TRTYPE_RDMA:
@@ -176,8 +176,8 @@ void connect_log_auth(void *ctx, const struct nvmf_auth_end *end)
     }
 }
 
-void connect_log_refused(struct connect_log *connect_log,
-                         const struct nvmf_conn_event *event)
+static void log_refused(struct connect_log *connect_log,
+                        const struct nvmf_conn_event *event)
 {
     struct ip_addr peer = ip_addr_from_bytes(event->host);
 
@@ -186,7 +186,22 @@ void connect_log_refused(struct connect_log *connect_log,
                  "nvme-of: %s: connection refused: %s (%s status %u)",
                  ip_text(&peer).text,
                  event->reason != NULL ? event->reason : "unknown reason",
-                 connect_log_transport(event->trtype),
-                 (unsigned int)event->status);
+                 transport_name(event->trtype), (unsigned int)event->status);
+    }
+}
+
+void connect_log_event(void *ctx, const struct nvmf_conn_event *event)
+{
+    struct connect_log *connect_log = ctx;
+    struct ip_addr peer = ip_addr_from_bytes(event->host);
+
+    if (event->status != 0) {
+        log_refused(connect_log, event);
+        return;
+    }
+    if (event->qid == 0) {
+        log_line(connect_log->log, "nvme-of: %s host %s %s",
+                 transport_name(event->trtype), ip_text(&peer).text,
+                 event->is_connected ? "connected" : "disconnected");
     }
 }

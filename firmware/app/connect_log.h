@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Logs refused connections at a limited rate, and traces all connection
- * requests with their results.
+ * Logs connections: those of admin queues, and refused ones at a limited rate.
+ * Traces all connection requests with their results.
  */
 #ifndef ESSD_APP_CONNECT_LOG_H
 #define ESSD_APP_CONNECT_LOG_H
@@ -32,11 +32,11 @@ void connect_log_end(void *connect_log, const struct nvmf_connect_end *end);
  */
 void connect_log_auth(void *connect_log, const struct nvmf_auth_end *end);
 
-/** Log a connection that the transport refused, before any command. */
-void connect_log_refused(struct connect_log *connect_log,
-                         const struct nvmf_conn_event *event);
-
-/** The name of a transport (enum nvme_trtype) in the log. */
-const char *connect_log_transport(uint8_t trtype);
+/**
+ * Log a refused connection, and the start and end of each admin queue's
+ * connection.  Connections of I/O queues are not logged.  The function for
+ * rdma_transport_config.conn_event.
+ */
+void connect_log_event(void *connect_log, const struct nvmf_conn_event *event);
 
 #endif

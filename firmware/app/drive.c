@@ -318,26 +318,6 @@ void drive_update_addresses(struct drive *drive)
     nvmf_target_set_addresses(drive->target, addresses->list, addresses->count);
 }
 
-/*
- * Log refused connections, and the start and end of each admin queue's
- * connection.  Connections of I/O queues are not logged.
- */
-static void log_conn_event(void *ctx, const struct nvmf_conn_event *event)
-{
-    struct drive *drive = ctx;
-    struct ip_addr peer = ip_addr_from_bytes(event->host);
-
-    if (event->status != 0) {
-        connect_log_refused(&drive->connect_log, event);
-        return;
-    }
-    if (event->qid == 0) {
-        log_line(drive->log, "nvme-of: %s host %s %s",
-                 connect_log_transport(event->trtype), ip_text(&peer).text,
-                 event->is_connected ? "connected" : "disconnected");
-    }
-}
-
 static void copy_text(char *to, size_t size, const char *from)
 {
     log_format(to, size, "%s", from);
@@ -596,8 +576,8 @@ static enum init_result transport_start(struct drive *drive,
         .target = drive->target,
         .service_port = DRIVE_SERVICE_PORT,
         .capsules = dram_reserve(config->dram, RDMA_CAPSULE_BYTES, 64),
-        .conn_event = log_conn_event,
-        .conn_event_ctx = drive,
+        .conn_event = connect_log_event,
+        .conn_event_ctx = &drive->connect_log,
     };
 
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
