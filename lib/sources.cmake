@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     section.c
+    siphash.c
     t10_pi.c
     trace.c
 )

@@ -514,6 +514,8 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .auth_ctx = &drive->connect_log,
     };
 
+    config->random(config->random_ctx, target.number_key,
+                   sizeof(target.number_key));
     latency_keeper_init(&drive->latency, &latency);
     target.latency = latency_keeper_seam(&drive->latency);
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);

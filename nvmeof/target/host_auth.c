@@ -22,6 +22,7 @@
 
 #include "lib/bytes.h"
 #include "lib/crc32.h"
+#include "lib/siphash.h"
 
 enum {
     AUTH_SPSP0 = 41, /* byte offsets in the SQE */
@@ -58,20 +59,36 @@ static bool find_host(const struct nvmf_target *target, const char *hostnqn,
     return hosts->find == NULL || hosts->find(hosts->ctx, hostnqn, host);
 }
 
-/*
- * A name that is not on the list can be invented, and each name would have a
- * share of its own.  So such a host counts by its address, at which it
- * receives. The host identifier is only what a host says, too.
- */
-uint32_t auth_host_number(const struct nvmf_target *target, const char *hostnqn,
-                          const uint8_t *address)
-{
-    struct nvmf_host host;
-    bool is_listed = find_host(target, hostnqn, &host) && host.host_key != NULL;
+enum number_of { NUMBER_OF_ADDRESS = 'A', NUMBER_OF_NAME = 'N' };
 
-    return (is_listed ? crc32_update(0, hostnqn, nvme_nqn_len(hostnqn))
-                      : crc32_update(0, address, NVMF_ADDRESS_LEN)) |
-           1;
+/* The key keeps hosts from choosing a name with the number of another host. */
+static uint32_t make_number(const struct nvmf_target *target,
+                            enum number_of what, const void *data, size_t len)
+{
+    uint8_t buf[1 + NVMF_NQN_MAX];
+
+    ASSERT(len < sizeof(buf));
+    buf[0] = (uint8_t)what;
+    memcpy(buf + 1, data, len);
+    return (uint32_t)siphash(target->config.number_key, buf, 1 + len) | 1;
+}
+
+/*
+ * A name can be invented, or be that of another host, and each name would have
+ * a share of its own.  So a host counts by its address, at which it receives,
+ * until it has proven that the name is its own.  The host identifier is only
+ * what a host says, too.
+ */
+uint32_t auth_unproven_number(const struct nvmf_target *target,
+                              const uint8_t *address)
+{
+    return make_number(target, NUMBER_OF_ADDRESS, address, NVMF_ADDRESS_LEN);
+}
+
+uint32_t auth_proven_number(const struct nvmf_target *target,
+                            const char *hostnqn)
+{
+    return make_number(target, NUMBER_OF_NAME, hostnqn, nvme_nqn_len(hostnqn));
 }
 
 static bool has_key(const struct nvmf_host *host)

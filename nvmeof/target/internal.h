@@ -544,10 +544,12 @@ void auth_init(struct nvmf_target *target);
  */
 uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
                     bool *is_needed);
-/** A number for what a host counts as, never 0: the name, if it is on the list
- * of hosts, else the address. */
-uint32_t auth_host_number(const struct nvmf_target *target, const char *hostnqn,
-                          const uint8_t *address);
+/** A number for what a host counts as, never 0: before it has proven its
+ * identity, or without a secret, and afterwards. */
+uint32_t auth_unproven_number(const struct nvmf_target *target,
+                              const uint8_t *address);
+uint32_t auth_proven_number(const struct nvmf_target *target,
+                            const char *hostnqn);
 void auth_begin(struct nvmf_target *target, uint16_t qpair);
 void auth_release(struct nvmf_target *target, uint16_t qpair);
 bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl);
@@ -925,7 +927,8 @@ void log_build_ocp_smart(struct nvmf_target *target,
 bool log_takes_errors(const struct nvmf_target *target,
                       const struct nvmf_request *req);
 
-/** auth_host_number() of a controller, when it was connected. */
+/** What a controller's host counts as now: auth_unproven_number(), or
+ * auth_proven_number(). */
 uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl);
 
 /** The host of this controller has kept silent for too long. */

@@ -289,6 +289,11 @@ void qpair_trust(struct nvmf_target *target, uint16_t index)
         return;
     }
     qpair_enter(qpair, QPAIR_LIVE);
+    if (qpair->qid == 0) {
+        struct nvmf_ctrl *ctrl = &target->ctrl[qpair->ctrl];
+
+        ctrl->host_number = auth_proven_number(target, ctrl->hostnqn);
+    }
     join_ctrl(target, index);
 }
 

@@ -38,6 +38,13 @@
  *
  * The reserve is NVMF_UNPROVEN_BUFS buffers, which nobody else gets: buffer.c.
  *
+ * Hosts have shares of more than queue pairs: of the error log, of persistent
+ * events, of the writes that the flash endures.  In them, a host counts as its
+ * name only after it has proven with a secret that the name is its own.  Before
+ * that, and without a secret, it counts as its address, also when its name is
+ * on the list: anybody may say that name.  ctrl_host_number() is the number of
+ * what it counts as.
+ *
  * An unproven I/O queue has no QID.  Several of them may claim the same one;
  * the first that proves its identity gets it, and the others end.  Its commands
  * do not restart the controller's keep-alive timer, and use no buffers of it.

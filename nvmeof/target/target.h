@@ -28,6 +28,7 @@
 #ifndef ESSD_NVMEOF_TARGET_TARGET_H
 #define ESSD_NVMEOF_TARGET_TARGET_H
 
+#include "lib/siphash.h"
 #include "lib/util.h"
 #include "nvmeof/auth/auth_crypto.h"
 #include "nvmeof/auth/auth_key.h"
@@ -345,6 +346,9 @@ struct nvmf_config {
     /* Who may connect.  find is NULL: every host, without authentication. */
     struct nvmf_hosts hosts;
     struct auth_crypto crypto; /* used only for hosts with keys */
+    /* A secret of the drive, from which nvmf_target_acting_host() makes its
+     * numbers.  With the same one, a host has the same number after a start. */
+    uint8_t number_key[SIPHASH_KEY_LEN];
 
     /* Called at the end of an authentication.  May be NULL. */
     void (*auth_ended)(void *ctx, const struct nvmf_auth_end *end);

@@ -973,6 +973,99 @@ static void test_a_host_without_a_secret_counts_at_once(void **state)
     assert_false(fake->target->qpair[admin].is_listed);
 }
 
+/* ---- What a host counts as. */
+
+static uint32_t number_of(const struct fake *fake, uint16_t admin)
+{
+    return fake->target->ctrl[fake->target->qpair[admin].ctrl].host_number;
+}
+
+/* Connect a host of that name from the address that ends with `peer`. */
+static uint16_t connect_named(struct fake *fake, const char *name, uint8_t peer)
+{
+    struct connect_command command = {
+        .qid = 0, .sqsize = 31, .has_sq_flow_control = true};
+    struct connect_data data;
+    uint16_t admin;
+
+    fake->peer = peer;
+    strcpy(fake->hostnqn, name);
+    admin = fake_open(fake, 0, 31);
+    fake_connect_data(&data, 0xffff, FAKE_SUBNQN);
+    strcpy(data.hostnqn, name);
+    assert_int_equal(fake_connect_with(fake, admin, &command, &data).status, 0);
+    return admin;
+}
+
+static void prove_named(struct fake *fake, uint16_t admin, const char *name)
+{
+    struct auth_host host;
+
+    auth_host_init(&host, name, FAKE_SUBNQN, SECRET, "");
+    authenticate_queue(fake, admin, &host, BIT(AUTH_DH_NULL));
+    assert_int_equal(qpair_state(fake, admin), QPAIR_LIVE);
+}
+
+static void test_a_host_counts_by_its_name_after_its_proof(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t stranger, victim, elsewhere;
+
+    stranger = connect_named(fake, FAKE_HOSTNQN "-other", 7);
+    victim = connect_named(fake, FAKE_HOSTNQN, 7);
+    assert_int_equal(number_of(fake, victim), number_of(fake, stranger));
+    prove_named(fake, victim, FAKE_HOSTNQN);
+    assert_int_not_equal(number_of(fake, victim), number_of(fake, stranger));
+    elsewhere = connect_named(fake, FAKE_HOSTNQN, 8);
+    assert_int_not_equal(number_of(fake, elsewhere), number_of(fake, victim));
+    assert_int_not_equal(number_of(fake, elsewhere), number_of(fake, stranger));
+    prove_named(fake, elsewhere, FAKE_HOSTNQN);
+    assert_int_equal(number_of(fake, elsewhere), number_of(fake, victim));
+}
+
+/* A host is on the list, but has no secret: anybody may say its name. */
+static void test_a_listed_name_without_a_secret_counts_by_its_address(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint32_t number;
+
+    memset(&world.host_key, 0, sizeof(world.host_key));
+    number = number_of(fake, connect_named(fake, FAKE_HOSTNQN, 7));
+    assert_int_equal(number_of(fake, connect_named(fake, FAKE_HOSTNQN "2", 7)),
+                     number);
+    assert_int_not_equal(number_of(fake, connect_named(fake, FAKE_HOSTNQN, 8)),
+                         number);
+}
+
+/* CRC-32 of both names is a44a2d35h. */
+static void test_names_with_the_same_crc_have_different_numbers(void **state)
+{
+    static const char *const name[] = {
+        "nqn.2014-08.org.example:host-xs4ibwwl",
+        "nqn.2014-08.org.example:host-adwoqc8j",
+    };
+    struct fake *fake = *state;
+    uint16_t admin[2];
+
+    for (uint8_t i = 0; i < 2; i++) {
+        admin[i] = connect_named(fake, name[i], i);
+        prove_named(fake, admin[i], name[i]);
+    }
+    assert_int_not_equal(number_of(fake, admin[0]), number_of(fake, admin[1]));
+}
+
+/* Another drive, or the same one with another secret, has other numbers. */
+static void test_numbers_depend_on_the_drives_secret(void **state)
+{
+    struct fake *fake = *state;
+    uint32_t number = number_of(fake, connect_named(fake, FAKE_HOSTNQN, 7));
+
+    fake->target->config.number_key[3] ^= 1;
+    assert_int_not_equal(number_of(fake, connect_named(fake, FAKE_HOSTNQN, 7)),
+                         number);
+}
+
 /* ---- Hosts that send anything at any time, without the secret. */
 
 enum { SEEDS = 60, STEPS = 250, STRANGERS = 6 };
