@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "lib/crc32.h"
 #include "lib/siphash.h"
 
 enum {
@@ -117,19 +116,40 @@ static bool find_peer(const struct nvmf_target *target, uint16_t qpair,
     return true;
 }
 
+enum { KEY_MARK_LEN = 9 };
+
+static void put_key_mark(const struct nvmf_target *target,
+                         const struct auth_key *key, uint8_t *to)
+{
+    to[0] = key->hash;
+    put_le64(to + 1, siphash(target->config.number_key, key->bytes, key->len));
+}
+
+/* A mark of everything in a host's entry that its authentication depends on. */
+static uint64_t make_mark(const struct nvmf_target *target,
+                          const struct auth_peer *peer)
+{
+    uint8_t buf[2 + 2 * KEY_MARK_LEN];
+
+    buf[0] = peer->least_hash;
+    buf[1] = peer->least_dh;
+    put_key_mark(target, peer->host_key, buf + 2);
+    put_key_mark(target, peer->ctrl_key, buf + 2 + KEY_MARK_LEN);
+    return siphash(target->config.number_key, buf, sizeof(buf));
+}
+
 /* Whether the entry of a host has not changed since the first message of its
  * session.  If it has, the host proves something that is no longer wanted. */
-static bool has_same_key(struct nvmf_auth *auth, const struct auth_peer *peer)
+static bool has_same_entry(const struct nvmf_target *target,
+                           struct nvmf_auth *auth, const struct auth_peer *peer)
 {
-    const struct auth_key *key = peer->host_key;
-    uint32_t mark =
-        crc32_update((uint32_t)key->hash << 8 | key->len, key->bytes, key->len);
+    uint64_t mark = make_mark(target, peer);
 
     if (!auth->has_mark) {
         auth->has_mark = true;
-        auth->key_mark = mark;
+        auth->entry_mark = mark;
     }
-    return auth->key_mark == mark;
+    return auth->entry_mark == mark;
 }
 
 /* The same for the queue's session, which is refused otherwise. */
@@ -138,7 +158,8 @@ static bool find_session_peer(struct nvmf_target *target, uint16_t qpair,
 {
     struct nvmf_auth *auth = auth_of(target, qpair);
 
-    if (!find_peer(target, qpair, peer) || !has_same_key(auth, peer)) {
+    if (!find_peer(target, qpair, peer) ||
+        !has_same_entry(target, auth, peer)) {
         auth_refuse(&auth->session, AUTH_FAILED_PROOF);
         return false;
     }
@@ -503,7 +524,8 @@ static void answer_receive(struct nvmf_target *target, struct nvmf_request *req)
     struct auth_peer peer;
 
     if (auth->session.state == AUTH_SUCCESS1 &&
-        (!find_peer(target, qpair, &peer) || !has_same_key(auth, &peer))) {
+        (!find_peer(target, qpair, &peer) ||
+         !has_same_entry(target, auth, &peer))) {
         auth_withdraw(&auth->session);
     }
     request_complete(target, req, put_answer(target, req));

@@ -137,8 +137,8 @@ struct nvmf_auth {
     uint16_t qpair;   /* NO_QPAIR if this entry is free */
     bool is_again;    /* its queue was authenticated before */
     bool was_skipped; /* a command that it has to precede was refused */
-    bool has_mark;    /* of the host's key, at the first message */
-    uint32_t key_mark;
+    bool has_mark;    /* of the host's entry, at the first message */
+    uint64_t entry_mark;
     uint32_t turn;    /* the last exponentiation for the same source */
     uint64_t number;  /* of all sessions since power-on */
     uint64_t end_us;  /* time limit of the whole session */

@@ -973,6 +973,98 @@ static void test_a_host_without_a_secret_counts_at_once(void **state)
     assert_false(fake->target->qpair[admin].is_listed);
 }
 
+/* ---- What an authentication depends on does not change under way. */
+
+static void raise_least_hash(void)
+{
+    world.least_hash = AUTH_SHA512;
+}
+
+static void raise_least_dh(void)
+{
+    world.least_dh = AUTH_FFDHE2048;
+}
+
+static void replace_ctrl_key(void)
+{
+    assert_true(auth_key_parse(&world.ctrl_key, SECRET));
+}
+
+static void replace_host_key(void)
+{
+    assert_true(auth_key_parse(&world.host_key, OTHER_SECRET));
+}
+
+/* The drive's owner changes one value of the entry between the host's first
+ * message and its reply. */
+static void change_entry_between(struct fake *fake, void (*change)(void))
+{
+    struct auth_host host;
+    uint8_t challenge[MESSAGE_LEN];
+    uint16_t qpair;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_DH_NULL),
+                              world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    assert_int_equal(receive_message(fake, qpair), 0);
+    memcpy(challenge, world.message, sizeof(challenge));
+    len = auth_host_reply(&host, challenge, MESSAGE_LEN, world.message);
+    change();
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+    assert_int_equal(world.end[world.ends - 1].result, NVMF_AUTH_REFUSED);
+}
+
+static void test_a_change_of_the_least_hash_ends_an_authentication(void **state)
+{
+    change_entry_between(*state, raise_least_hash);
+}
+
+static void test_a_change_of_the_least_group_ends_an_authentication(
+    void **state)
+{
+    change_entry_between(*state, raise_least_dh);
+}
+
+static void test_a_change_of_the_drives_secret_ends_an_authentication(
+    void **state)
+{
+    change_entry_between(*state, replace_ctrl_key);
+}
+
+static void test_a_change_of_the_hosts_secret_ends_an_authentication(
+    void **state)
+{
+    change_entry_between(*state, replace_host_key);
+}
+
+/* The last moment: between the proof and Success1. */
+static void test_a_change_before_success1_voids_the_proof(void **state)
+{
+    struct fake *fake = *state;
+    struct auth_host host;
+    uint8_t challenge[MESSAGE_LEN];
+    uint16_t qpair;
+    size_t len;
+
+    assert_int_equal(connect_queue(fake, 0, 0xffff, 0, &qpair).status, 0);
+    new_host(&host, SECRET, "");
+    len = auth_host_negotiate(&host, BIT(AUTH_SHA256), BIT(AUTH_DH_NULL),
+                              world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    assert_int_equal(receive_message(fake, qpair), 0);
+    memcpy(challenge, world.message, sizeof(challenge));
+    len = auth_host_reply(&host, challenge, MESSAGE_LEN, world.message);
+    assert_int_equal(send_message(fake, qpair, len), 0);
+    raise_least_dh();
+    assert_int_equal(receive_message(fake, qpair), 0);
+    assert_failure(AUTH_FAILED_PROOF);
+    assert_int_equal(qpair_state(fake, qpair), QPAIR_CLOSING);
+}
+
 /* ---- What a host counts as. */
 
 static uint32_t number_of(const struct fake *fake, uint16_t admin)
