@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`essd clean`: what it deletes, and what it keeps."""
 
+import fcntl
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from fake_supervisor import FakeSupervisor
+from holding import holder
 from typer.testing import CliRunner
 
-from essd import clean, cli, paths
+from essd import claims, clean, cli, paths
 
 
 @pytest.fixture
@@ -20,9 +23,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ESSD_DATA", str(tmp_path / "drives"))
     monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "cache" / "python-new"))
+    (tmp_path / "cache/qemu/two/bin/1").mkdir(parents=True)
     for name in ("qemu/one/bin", "qemu/two/bin", "guest/linux", "python-old", "python-new",
                  "download", "log", "own-files"):
-        (tmp_path / "cache" / name).mkdir(parents=True)
+        (tmp_path / "cache" / name).mkdir(parents=True, exist_ok=True)
         (tmp_path / "cache" / name / "file").write_bytes(b"x" * 5000)
     return tmp_path / "cache"
 
@@ -93,3 +97,60 @@ def test_the_sizes_are_those_of_the_files(cache: Path) -> None:
 def test_every_kind_of_the_help_exists(cache: Path) -> None:
     for kind in clean.KINDS:
         assert kind in CliRunner().invoke(cli.app, ["clean", "--help"]).output
+
+
+def test_what_is_taken_into_use_while_the_question_stands_is_kept(cache: Path) -> None:
+    found = clean.find(["qemu", "guest"])
+    with holder(cache / "qemu/two/bin/1"):
+        assert clean.delete(found) == [
+            f"{cache}/qemu/two: it was taken into use just now, and is kept"]
+    assert [x for x in left(cache) if "/" in x] == ["qemu/two/bin"]
+
+
+def test_what_a_drive_that_is_started_while_the_question_stands_uses_is_kept(
+        cache: Path) -> None:
+    found = clean.find(["qemu", "guest"])
+    with FakeSupervisor("lab") as lab:
+        (lab.folder / "config.json").write_text(json.dumps({
+            "version": 99, "machines": [{"images": [str(cache / "guest/linux/root")]}]}))
+        assert len(clean.delete(found)) == 1
+    assert [x for x in left(cache) if "/" in x] == ["guest/linux"]
+
+
+def test_what_is_being_built_when_the_question_was_answered_is_kept(cache: Path) -> None:
+    found = clean.find(clean.KINDS)
+    with paths.locked(cache / "guest/lock"):
+        said = clean.delete(found)
+        assert any("guests" in line and "being made" in line for line in said)
+    # Downloads, logs and the Python environment of QEMU's build belong to all builds.
+    assert left(cache) == ["download", "guest/linux", "log", "own-files", "python-new",
+                           "python-old"]
+
+
+def test_an_environment_that_the_launcher_fills_is_kept(cache: Path) -> None:
+    with paths.flocked(cache / "venv.lock", fcntl.LOCK_EX):
+        assert run("--yes", "python")[0] == 0
+        assert "python-old" in left(cache)
+        assert clean.delete([clean.Found("python", [cache / "python-old"], [], 1)])
+    assert "python-old" in left(cache)
+
+
+def test_what_another_clean_has_left_half_is_deleted(cache: Path) -> None:
+    for folder in (cache, cache / "qemu", cache / "guest"):
+        (folder / ".deleted-1-x").mkdir()
+        (folder / ".deleted-1-x/file").touch()
+    assert ".deleted" not in str(clean.find(["qemu", "guest"]))
+    assert run("--yes")[0] == 0
+    assert left(cache) == ["own-files", "python-new"]
+
+
+def test_the_python_of_an_older_supervisor_is_kept(cache: Path) -> None:
+    old = cache / "python-old/bin/python"
+    old.parent.mkdir()
+    old.symlink_to(Path(sys.executable).resolve())
+    with subprocess.Popen([old, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        with FakeSupervisor("lab") as lab, claims.claimed("lab", "essd up") as claim:
+            claims.write_holder(claim, claims.Holder(process.pid, "essd up", str(lab.folder)))
+            assert run("--yes", "python")[0] == 0
+            assert "python-old" in left(cache)
+        process.communicate(b"\n", timeout=30)

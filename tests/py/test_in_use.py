@@ -1,41 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Guests and builds that a running instance uses are not deleted."""
 
+import fcntl
 import os
-import subprocess
+import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
+from holding import holder
 
-from essd import clean, guest_build, in_use, paths, qemu_build, supervisor
+from essd import chosen, clean, guest_build, in_use, instances, paths, qemu_build, supervisor
 from essd.config import Config, Host, Link
 
-HOLDER = """
-import sys
-from pathlib import Path
-from essd import in_use
-assert in_use.hold(Path(sys.argv[1]))
-print("held", flush=True)
-sys.stdin.read()
-"""
 KEYS = [f"{number:016x}" for number in range(5)]
-
-
-@contextmanager
-def holder(folder: Path) -> Iterator[None]:
-    """Another process that uses a folder."""
-    with subprocess.Popen([sys.executable, "-c", HOLDER, folder], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE,
-                          env={**os.environ, "PYTHONPATH": str(paths.PACKAGE.parent)}
-                          ) as process:
-        assert process.stdout is not None and process.stdin is not None
-        assert process.stdout.readline() == b"held\n"
-        yield
-        process.stdin.close()
-        process.wait(30)
 
 
 def made(folder: Path, names: list[str]) -> list[Path]:
@@ -106,3 +86,122 @@ def test_a_qemu_that_is_in_use_is_kept_with_its_build(tmp_path: Path) -> None:
     qemu_build.drop_old_trees(current)
     assert not used.exists() and older.exists()
     assert not clean.is_used(older, [])
+
+
+def test_a_removal_that_is_interrupted_leaves_nothing_that_counts_as_complete(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guests = made(tmp_path, KEYS)
+    monkeypatch.setattr(in_use, "_held", {})
+
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", interrupted)
+        in_use.delete(guests[4])
+    assert not guests[4].exists() and not in_use.hold(guests[4])
+    (left,) = tmp_path.glob(".deleted-*")
+    assert (left / "vmlinux").exists()
+    guest_build.forget_old(tmp_path, guests[0])
+    assert not list(tmp_path.glob(".deleted-*"))
+    assert guests[0].exists()
+
+
+def test_what_another_process_is_deleting_is_left_to_it(tmp_path: Path) -> None:
+    guests = made(tmp_path, [".deleted-1-a", ".deleted-2-b"])
+    with holder(guests[0]):
+        in_use.sweep(tmp_path)
+    assert [path.exists() for path in guests] == [True, False]
+
+
+def test_whoever_waits_for_a_folder_that_is_deleted_does_not_get_it(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_use, "_held", {})
+    guest, = made(tmp_path, KEYS[:1])
+    found: list[bool] = []
+    waiting = threading.Thread(target=lambda: found.append(in_use.hold(guest)))
+    rmtree = shutil.rmtree
+
+    def delete_while_one_waits(path: Path) -> None:
+        waiting.start()
+        rmtree(path)
+
+    monkeypatch.setattr(shutil, "rmtree", delete_while_one_waits)
+    assert in_use.delete(guest)
+    waiting.join(30)
+    assert found == [False]
+
+
+def test_a_build_that_waited_for_a_deleted_folder_locks_the_new_one(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    is_in, may_end, asks = (threading.Event() for _ in range(3))
+    flock = fcntl.flock
+
+    def ask(file: IO[str], kind: int) -> None:
+        if threading.current_thread() is waiting:
+            asks.set()
+        flock(file, kind)
+
+    def build() -> None:
+        with paths.locked(tree / "lock"):
+            is_in.set()
+            may_end.wait(30)
+
+    waiting = threading.Thread(target=build)
+    monkeypatch.setattr(fcntl, "flock", ask)
+    with paths.locked(tree / "lock"):
+        waiting.start()
+        assert asks.wait(30)
+        shutil.rmtree(tree)
+    assert is_in.wait(30)
+    assert paths.is_locked(tree / "lock")
+    may_end.set()
+    waiting.join(30)
+
+
+def test_a_qemu_that_is_deleted_before_it_is_held_is_built_again(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_use, "_held", {})
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path))
+    monkeypatch.setattr(qemu_build, "ensure_rom", lambda progress: Path(os.devnull))
+    monkeypatch.setattr(qemu_build.elf, "copy", lambda path, to: None)
+    built: list[Path] = []
+
+    def build(tree: Path, sources: dict[str, bytes], progress: object) -> None:
+        built.append(qemu_build.binary(tree, sources))
+        built[-1].parent.mkdir(parents=True, exist_ok=True)
+        built[-1].touch()
+
+    monkeypatch.setattr(qemu_build, "build", build)
+    found = qemu_build.ensure_qemu()
+    assert built == [found] and in_use.is_held(found.parent)
+    hold = in_use.hold
+
+    def deleted_first(folder: Path) -> bool:
+        shutil.rmtree(folder, ignore_errors=True)
+        monkeypatch.setattr(in_use, "hold", hold)
+        return hold(folder)
+
+    monkeypatch.setattr(in_use, "hold", deleted_first)
+    assert qemu_build.ensure_qemu() == found
+    assert built == [found, found] and found.exists() and in_use.is_held(found.parent)
+
+
+def test_a_drive_whose_removal_is_interrupted_is_gone(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    drive = paths.drives() / "lab"
+    drive.mkdir(parents=True)
+    for name in ("flash.img", "owner.lock"):
+        (drive / name).touch()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
+        instances.remove("lab")
+    assert not drive.exists() and chosen.known() == []
+    drive.mkdir()
+    (drive / "flash.img").touch()
+    assert chosen.known() == ["lab"]
+    instances.remove("lab")
+    assert not list(paths.drives().glob(".deleted-*"))

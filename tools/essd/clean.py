@@ -6,8 +6,8 @@ running instance, a running build or this program itself uses is deleted.
 """
 
 import contextlib
+import fcntl
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -63,26 +63,63 @@ def files_in_use() -> list[Path]:
     """
     found = [Path(sys.prefix)]
     for name in chosen.running():
+        if holder := claims.holder(name):       # Its Python, which older ones do not hold.
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{holder.pid}/cmdline").read_text(encoding="utf-8")
+                found.append(Path(words.partition("\0")[0]).parent)
         with contextlib.suppress(OSError, ValueError, RecursionError):
             file = claims.folder(name) / "config.json"
             found += paths_in(json.loads(file.read_text(encoding="utf-8")))
     return [path.resolve() for path in found]
 
 
+def has_one(folder: Path, files: Iterable[Path]) -> bool:
+    """Whether one of these files is in a folder."""
+    return any(path.is_relative_to(folder.resolve()) for path in files)
+
+
 def is_used(folder: Path, files: Iterable[Path]) -> bool:
     """Whether a folder has one of these files, or a process has locked a part of it."""
-    locks = (path for pattern in ("lock", "*/lock", "*.lock") for path in
-             folder.glob(pattern))
-    return (any(path.is_relative_to(folder.resolve()) for path in files)
-            or any(paths.is_locked(path) for path in locks)
-            or any(in_use.is_held(path) for path in (folder, *folder.glob("bin/*"))))
+    return (has_one(folder, files)
+            or any(paths.is_locked(path) for path in in_use.lock_files(folder))
+            or any(in_use.is_held(path) for path in (folder, *in_use.builds_in(folder))))
+
+
+# What is deleted at a time: builds of these kinds are used separately.
+APART = ("qemu", "guest", "guest-variants", "build")
 
 
 def candidates(folder: Path) -> list[Path]:
-    """What is deleted at a time: builds of one kind are used separately."""
-    if folder.name in ("qemu", "guest", "guest-variants", "build"):
-        return sorted(path for path in folder.iterdir() if path.is_dir())
+    if folder.name in APART:
+        return sorted(path for path in folder.iterdir()
+                      if path.is_dir() and not in_use.is_removed(path))
     return [folder]
+
+
+def locks_of(kind: str) -> list[Path]:
+    """The files that are locked while something of a kind is made.
+
+    Those in the folders that are deleted as a whole are locked with these.
+    """
+    if kind == "python":        # The build of QEMU has an environment of its own.
+        return [paths.cache() / "venv.lock", paths.all_builds_lock()]
+    if kind in ("downloads", "logs"):
+        return [paths.all_builds_lock()]
+    return [paths.cache() / name / "lock" for name in KINDS[kind][1]
+            if name in APART and (paths.cache() / name).is_dir()]
+
+
+@contextlib.contextmanager
+def nothing_is_made(kind: str) -> Iterator[bool]:
+    """Keep everybody from making something of a kind; False if a process makes some now."""
+    with contextlib.ExitStack() as locks:
+        try:
+            for path in locks_of(kind):
+                locks.enter_context(paths.flocked(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True
 
 
 def find(kinds: Iterable[str]) -> list[Found]:
@@ -93,9 +130,8 @@ def find(kinds: Iterable[str]) -> list[Found]:
         everything = [path for pattern in KINDS[kind][1]
                       for folder in sorted(paths.cache().glob(pattern)) if folder.is_dir()
                       for path in candidates(folder)]
-        is_building = any(is_used(folder, ()) for pattern in KINDS[kind][1]
-                          for folder in paths.cache().glob(pattern))
-        used = [path for path in everything if is_building or is_used(path, files)]
+        with nothing_is_made(kind) as is_still:
+            used = [path for path in everything if not is_still or is_used(path, files)]
         free = [path for path in everything if path not in used]
         result.append(Found(kind, free, used, instances.disk_bytes(*free)))
     return result
@@ -118,14 +154,31 @@ def table(found: Iterable[Found]) -> Table:
 
 
 def delete(found: Iterable[Found]) -> list[str]:
-    """Delete all that; return what could not be deleted, with the reason."""
+    """Delete all that; return what could not be deleted, with the reason.
+
+    What has been taken into use since find() is kept.
+    """
     failures: list[str] = []
     for entry in found:
-        for folder in entry.folders:
-            try:
-                shutil.rmtree(folder)
-            except OSError as error:
-                failures.append(f"{error.filename or folder}: {error.strerror}")
+        with nothing_is_made(entry.kind) as is_still:
+            if not is_still and entry.folders:
+                failures.append(f"{KINDS[entry.kind][0]}: they are being made now, and are kept")
+                continue
+            for folder in entry.folders:
+                failures += remove(folder)
+            for pattern in KINDS[entry.kind][1]:
+                for folder in paths.cache().glob(pattern):
+                    in_use.sweep(folder)
+    in_use.sweep(paths.cache())
     # The launcher looks for missing packages again.
     (paths.cache() / "packages.ok").unlink(missing_ok=True)
     return failures
+
+
+def remove(folder: Path) -> list[str]:
+    """Delete a folder; return why it is still there, or cannot be deleted in whole."""
+    try:
+        is_gone = in_use.remove(folder, lambda: not has_one(folder, files_in_use()))
+    except OSError as error:
+        return [f"{error.filename or folder}: {error.strerror}"]
+    return [] if is_gone else [f"{folder}: it was taken into use just now, and is kept"]

@@ -6,11 +6,10 @@ of a running image is found even if the firmware has been built again since.
 """
 
 import os
-import shutil
 import time
 from pathlib import Path
 
-from . import paths
+from . import in_use, paths
 from .errors import EssdError
 
 # An ELF note: length of name and of content, type NT_GNU_BUILD_ID, name.
@@ -26,9 +25,14 @@ def build_id(data: bytes) -> str | None:
     return content.hex() if at >= 0 and len(content) == ID_LEN else None
 
 
+def folder() -> Path:
+    """The folder with all ELFs.  Each running instance keeps it, for debuggers."""
+    return paths.cache() / "elf"
+
+
 def kept(identity: str) -> Path:
     """The path at which the ELF with this build ID is kept, if it is."""
-    return paths.cache() / "elf" / identity / "firmware.elf"
+    return folder() / identity / "firmware.elf"
 
 
 def keep(path: Path) -> Path:
@@ -55,12 +59,12 @@ def copy(path: Path, to: Path) -> None:
     fresh.rename(to)
 
 
-def drop_unused(folder: Path) -> None:
+def drop_unused(kept_in: Path) -> None:
     """Delete the ELFs that no build and no debugger has used for a month."""
     limit = time.time() - UNUSED_DAYS * 24 * 3600
-    for old in folder.iterdir():
-        if old.stat().st_mtime < limit:
-            shutil.rmtree(old, ignore_errors=True)
+    for old in kept_in.iterdir():
+        if not in_use.is_removed(old) and old.stat().st_mtime < limit:
+            in_use.delete(old)
 
 
 def find(identity: str, what: str = "the running firmware") -> Path:

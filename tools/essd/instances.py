@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from . import chosen, claims, paths, persisted, process, setup
+from . import chosen, claims, in_use, paths, persisted, process, setup
 from .config import Config
 from .errors import EssdError
 from .instance import Instance, NotAnsweringError, OtherVersionError
@@ -162,5 +161,5 @@ def remove(name: str) -> int:
         found = check_removable(name)
         size = disk_bytes(*found)
         for folder in found:
-            shutil.rmtree(folder)
+            in_use.delete_whole(folder)
     return size

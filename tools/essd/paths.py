@@ -138,15 +138,46 @@ def instance(name: str) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file; wait while another process holds it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        opened = open(path, "w", encoding="utf-8")
-    except OSError as error:
-        raise EssdError(f"{path} cannot be written: {error.strerror}") from None
-    with opened as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Hold an exclusive lock on a file; wait while another process holds it.
+
+    Whoever builds something in the cache holds this for it, and so a lock of all builds,
+    too: they share the folders with downloads and logs.
+    """
+    with contextlib.ExitStack() as locks:
+        if path.is_relative_to(cache_path()):
+            locks.enter_context(flocked(all_builds_lock(), fcntl.LOCK_SH))
+        locks.enter_context(flocked(path, fcntl.LOCK_EX))
         yield
+
+
+def all_builds_lock() -> Path:
+    """The file that every build in the cache locks, for itself and others at once."""
+    return cache_path() / "builds.lock"
+
+
+@contextlib.contextmanager
+def flocked(path: Path, kind: int) -> Iterator[None]:
+    """Hold a lock of this kind on a file, which is made if it does not exist."""
+    while True:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            opened = open(path, "w", encoding="utf-8")
+        except OSError as error:
+            raise EssdError(f"{path} cannot be written: {error.strerror}") from None
+        with opened as file:
+            fcntl.flock(file, kind)
+            # Another process may have deleted the file before the lock was given.
+            if is_at(file.fileno(), path):
+                yield
+                return
+
+
+def is_at(opened: int, path: Path) -> bool:
+    """Whether a path still leads to the file or folder that was opened."""
+    try:
+        return os.path.samestat(os.fstat(opened), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager

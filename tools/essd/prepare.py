@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import fw_build, guest_build, guest_variant, interrupts, paths, qemu_build, show, vm
+from . import fw_build, guest_build, guest_variant, in_use, interrupts, paths, qemu_build, show, vm
 from .errors import BUILD_S, EssdError
 from .fw_build import Firmware, Progress
 from .guest_build import Guest
@@ -166,12 +166,21 @@ def native_program(preset: str, program: str, what: str) -> Path:
                                  "-B", str(build)], log, f"configuring {what}")
         fw_build.run_logged(["cmake", "--build", str(build), "--target",
                              Path(program).name], log, f"building {what}")
+        in_use.hold(paths.build())
     return build / program
 
 
 def host_tests(progress: Progress) -> list[Path]:
     """Compile the programs of tests/host against the libraries of the guest."""
     sysroot = guest_build.ensure_sysroot(progress)
+    folder = paths.cache() / "host-tests"
+    with paths.locked(folder / "lock"):
+        in_use.hold(sysroot.parent)
+        in_use.hold(folder)
+        return compiled(folder, sysroot, progress)
+
+
+def compiled(folder: Path, sysroot: Path, progress: Progress) -> list[Path]:
     sources = sorted((paths.TOP / "tests/host").glob("*.c"))
     flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{paths.TOP}",
              "--target=x86_64-linux-gnu", f"--sysroot={sysroot}",
@@ -179,8 +188,7 @@ def host_tests(progress: Progress) -> list[Path]:
     programs = []
     for source in sources:
         key = hashlib.sha256(source.read_bytes() + " ".join(flags).encode())
-        program = (paths.cache() / "host-tests" / key.hexdigest()[:16]
-                   / source.stem)
+        program = folder / key.hexdigest()[:16] / source.stem
         if not program.exists():
             progress(f"compiling {source.name}")
             program.parent.mkdir(parents=True, exist_ok=True)

@@ -93,17 +93,21 @@ def ensure_qemu(progress: Progress = lambda text: None) -> Path:
     key = stock_key()
     tree = cache() / "qemu" / key
     found = binary(tree, sources)
-    if found.exists():
-        os.utime(found.parent)
-    else:
+    if not is_held(found):
         with locked(tree / "lock"):
-            if not found.exists():
+            if not is_held(found):
                 build(tree, sources, progress)
+                in_use.hold(found.parent)
                 drop_old_trees(tree)
-    in_use.hold(found.parent)
+    os.utime(found.parent)
     # The binary contains the ROM, so the ROM's symbols are kept beside the binary.
     elf.copy(ROM_ELF, found.with_name(ROM_ELF.name))
     return found
+
+
+def is_held(binary: Path) -> bool:
+    """Keep a build until this process ends; False if there is none."""
+    return in_use.hold(binary.parent) and binary.exists()
 
 
 def drop_old_trees(current: Path) -> None:
@@ -113,12 +117,12 @@ def drop_old_trees(current: Path) -> None:
     use belongs to a running instance: these are not deleted.
     """
     others = [t for t in current.parent.iterdir()
-              if t != current and (t / "lock").exists() and not is_locked(t / "lock")]
+              if t != current and not in_use.is_removed(t)
+              and (t / "lock").exists() and not is_locked(t / "lock")]
     others.sort(key=lambda t: (t / "bin").stat().st_mtime
                 if (t / "bin").exists() else 0)
     for old in others[:-(KEPT_TREES - 1)]:
-        if not any(in_use.is_held(binaries) for binaries in old.glob("bin/*")):
-            shutil.rmtree(old, ignore_errors=True)
+        in_use.delete(old)
 
 
 def stock_key() -> str:
@@ -288,7 +292,8 @@ def publish(output: Path, to: Path) -> None:
         fresh = to.parent / f"{name}.new"
         shutil.copy2(output / name, fresh)
         fresh.rename(to.parent / name)
-    kept = sorted(to.parent.parent.iterdir(), key=lambda p: p.stat().st_mtime)
+    kept = sorted((p for p in to.parent.parent.iterdir() if not in_use.is_removed(p)),
+                  key=lambda p: p.stat().st_mtime)
     for old in kept[:-KEPT_BINARIES]:
         in_use.delete(old)
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (boot_key, chosen, claims, disk_swap, files, flash, i2c_devices, interrupts, media,
-               nand, outside, paths, prepare, settings, show, straps)
+from . import (boot_key, chosen, claims, disk_swap, files, flash, i2c_devices, in_use,
+               interrupts, media, nand, outside, paths, prepare, settings, show, straps)
 from .config import (DEFAULT_PORTS, PEER_PORT, BootKey, Config, Drive, End, Host, Link, Nand, Peer,
                      Switch)
 from .errors import EssdError
@@ -377,8 +377,8 @@ def drive_media(wish: Wish, has_nand: bool = False) -> media.Media:
 
 def forget(name: str) -> None:
     """Delete a drive with its identity and its data; ClaimedError if somebody uses it."""
-    with claims.claimed(name, "essd"):
-        shutil.rmtree(data_folder(name), ignore_errors=True)
+    with claims.claimed(name, "essd"), contextlib.suppress(OSError):
+        in_use.delete_whole(data_folder(name))
 
 
 def forget_for(wish: Wish) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from qemu.qmp.error import QMPError
 
-from . import chosen, claims, in_use, paths, snapshot_keeper
+from . import chosen, claims, elf, in_use, paths, snapshot_keeper
 from .cable_keeper import CableKeeper
 from .channel import Messages, Trace
 from .config import Config, console_log, flash_lock, part_file, ssh_socket
@@ -620,6 +620,8 @@ def main() -> None:
     claim = int(sys.argv[2])
     bond = int(sys.argv[3]) if len(sys.argv) > 3 else None
     claims.inherit(claim, folder)
+    in_use.hold_python()
+    in_use.hold(elf.folder())
     in_use.hold_all([*map(config.guest_of, [*config.hosts, "peer"]),
                      *(drive.qemu for drive in config.drives.values())])
 

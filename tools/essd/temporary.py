@@ -64,7 +64,7 @@ def forget_run(name: str, keep_logs: bool = False) -> None:
 
 def sweep() -> None:
     """Delete the data of programs that have ended without deleting them."""
-    for file in paths.drives().glob(f"*/{OWNER}"):
+    for file in paths.drives().glob(f"[!.]*/{OWNER}"):
         name = file.parent.name
         # Its owner may keep it, or somebody may start it, at this moment.
         with contextlib.suppress(FileNotFoundError, claims.ClaimedError):

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 import typer.exceptions
 
-from .. import interrupts, process, show, system
+from .. import in_use, interrupts, process, show, system
 from ..errors import EssdError, Mistakes
 from . import commands, completion
 from .base import app
@@ -59,6 +59,7 @@ def program_name(command: Any) -> str:
 def main() -> None:
     signal.signal(signal.SIGTERM, interrupts.exit_on_sigterm)
     process.find_system_programs()
+    in_use.hold_python()
     try:
         system.refuse_others()
     except EssdError as error:
