@@ -13,13 +13,15 @@ enum {
     SCRUB_MAX_US = 10000000,
     SCRUB_MIN_US = 1000,
     /* When the power fails, a die may have erasures in progress, and rows of
-     * garbage collection or of a checkpoint.  The first row of the buffer waits
-     * until they have ended. */
+     * garbage collection or of a checkpoint.  With parity, it then gets a row
+     * that completes the stripe of garbage collection.  The first row of the
+     * buffer waits until all of them have ended. */
     ERASES_BEFORE = 2,
     ROWS_BEFORE = 3,
-    /* These are the last row, which is not full, a row whose program fails, and
-     * the marker.  Each one may have to wait for the one before. */
-    ROWS_AFTER = 3,
+    STRIPE_ROWS_BEFORE = 1,
+    /* These are the last row, which is not full, and a row whose program fails.
+     * Each one, and the marker, may have to wait for the one before. */
+    ROWS_AFTER = 2,
     WEAR_SPREAD = 32, /* erasures by which superblocks may differ */
     IDLE_US = 100000, /* after so long without writes, the write buffer is
                        * programmed */
@@ -54,11 +56,15 @@ static uint32_t count_saved_in_time(const struct ftl_geometry *geometry,
     uint32_t row_us = times->program_us + times->transfer_us;
     /* Time in which each die programs one row. */
     uint32_t round_us = MAX(row_us, times->transfer_us * times->channel_dies);
+    bool has_parity = geometry->dies >= FTL_PARITY_DIES;
+    uint32_t rows_before = ROWS_BEFORE + (has_parity ? STRIPE_ROWS_BEFORE : 0);
     /* All reads in progress may be of the same die. */
     uint64_t before_us = (uint64_t)ERASES_BEFORE * times->erase_us +
                          (uint64_t)NAND_SIZES_REQUESTS * times->read_us +
-                         (uint64_t)ROWS_BEFORE * round_us;
-    uint64_t after_us = (uint64_t)ROWS_AFTER * row_us;
+                         (uint64_t)rows_before * round_us;
+    /* With parity, the marker is programmed until its stripe is complete. */
+    uint64_t after_us =
+        (uint64_t)ROWS_AFTER * row_us + (has_parity ? round_us : row_us);
     uint64_t rows;
 
     if (sizes->budget_us == 0 || round_us == 0) {
@@ -68,8 +74,7 @@ static uint32_t count_saved_in_time(const struct ftl_geometry *geometry,
         return 0;
     }
     rows = (sizes->budget_us - before_us - after_us) / round_us;
-    rows *= geometry->dies >= FTL_PARITY_DIES ? geometry->dies - 1u
-                                              : geometry->dies;
+    rows *= has_parity ? geometry->dies - 1u : geometry->dies;
     return (uint32_t)MIN(rows * units_of_row(geometry) * 3 / 4,
                          (uint64_t)UINT32_MAX);
 }

@@ -320,20 +320,23 @@ struct ftl_keep {
 };
 
 /* ---- Power-loss protection: see ftl_power.c. */
-/* `number` of units of a marker has this bit and, below it, the number of the
- * start whose buffer was saved. */
-#define FTL_MARKER UINT32_C(0x80000000)
+/* `number` of units of a marker has this bit and, in its low bits, the number
+ * of the start whose buffer was saved.  The bit between them is 0: in parity it
+ * would say that a word of the sum was lost, see ftl_system_is_spoilt(). */
+#define FTL_MARKER       UINT32_C(0x80000000)
+#define FTL_MARKER_START UINT32_C(0x3fffffff)
 
 enum ftl_power_phase {
     FTL_POWER_ON,    /* Works as usual, until the power fails. */
     FTL_POWER_SAVES, /* Programs what is in the write buffer. */
-    FTL_POWER_MARKS, /* Programs the marker. */
+    FTL_POWER_MARKS, /* Programs markers until their stripe is complete. */
     FTL_POWER_SAVED, /* Does nothing, until the power is off. */
 };
 
 struct ftl_power {
-    uint8_t phase;   /* enum ftl_power_phase */
-    bool is_marking; /* a marker is being programmed */
+    uint8_t phase;    /* enum ftl_power_phase */
+    uint32_t marking; /* markers that are being programmed */
+    bool has_marked;  /* MARKS: a marker is on flash */
     /* The mount has found a marker, or the last checkpoint of an orderly
      * power-off, and no row of normal operation is newer.  It is of the start
      * with the number `proof_start`. */
@@ -757,7 +760,8 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
                   enum ftl_flash_status status, uint8_t failed_planes);
 
 /** While the power fails, in place of ftl_row_step(): program rows of the
- * host's stream only. @return whether anything was done */
+ * host's stream, and those that the other one needs to complete its stripe.
+ * @return whether anything was done */
 bool ftl_row_save(struct ftl *ftl);
 /** Program a marker as the next row of a stream.  ftl_power_marked() is called
  * when it has ended. @return false when no request or no row is free */

@@ -5,9 +5,13 @@
  * row which says that the buffer was saved.
  *
  * Operations are not served and garbage is not collected any longer, so only
- * the rows of the host's stream use the dies.  They are ordinary rows: if the
- * power goes off before the marker, the next mount finds those that were
- * programmed.
+ * the rows of the host's stream use the dies, and padding that completes the
+ * stripe of the other stream.  They are ordinary rows: if the power goes off
+ * before the marker, the next mount finds those that were programmed.
+ *
+ * The marker is programmed again and again until its stripe is complete, too.
+ * So all that the drive has saved, and the marker, can be rebuilt if a die is
+ * dead at the next start.
  *
  * A mount has a proof that the buffer was saved if a marker, or the checkpoint
  * of an orderly power-off, is newer than all rows of normal operation.  Both
@@ -27,8 +31,14 @@ enum { SAVE_ROWS = 3 }; /* see ftl_most_saved_units() */
 
 void ftl_power_fails(struct ftl *ftl)
 {
+    uint32_t moved = ftl->streams[FTL_STREAM_MOVE].superblock;
+
     if (ftl->power.phase == FTL_POWER_ON) {
         ftl->power.phase = FTL_POWER_SAVES;
+        if (ftl->state == FTL_READY && moved != FTL_NOWHERE &&
+            ftl_has_parity(ftl)) {
+            ftl_superblock_end(ftl, moved);
+        }
         ftl_hold_try_again(ftl);
         ftl->has_work = true;
     }
@@ -58,7 +68,7 @@ bool ftl_is_saved(const struct ftl *ftl)
  * drive begin anywhere, and may overflow. */
 static bool is_not_before(uint32_t start, uint32_t first)
 {
-    return ((start - first) & ~FTL_MARKER) < FTL_MARKER / 2;
+    return ((start - first) & FTL_MARKER_START) <= FTL_MARKER_START / 2;
 }
 
 bool ftl_was_saved(const struct ftl *ftl, uint32_t start)
@@ -84,21 +94,23 @@ uint32_t ftl_power_start(const struct ftl *ftl)
 
 uint32_t ftl_power_marker(const struct ftl *ftl)
 {
-    return FTL_MARKER | ftl_power_start(ftl);
+    return FTL_MARKER | (ftl_power_start(ftl) & FTL_MARKER_START);
 }
 
 void ftl_power_note_marker(struct ftl *ftl, uint64_t row, uint32_t number)
 {
     if (row > ftl->mount.marker_row) {
         ftl->mount.marker_row = row;
-        ftl->mount.marker_start = number & ~FTL_MARKER;
+        ftl->mount.marker_start = number & FTL_MARKER_START;
     }
 }
 
-/* Whether no request is in progress, and all of the buffer is on flash. */
+/* Whether no request is in progress, all of the buffer is on flash, and the
+ * stripe of what garbage collection has moved is complete. */
 static bool is_buffer_saved(const struct ftl *ftl)
 {
     return ftl->free_requests.count == ftl->config.num_requests &&
+           ftl->streams[FTL_STREAM_MOVE].accumulator == NULL &&
            !ftl_is_adopting(ftl) && ftl->dirty[FTL_POOL_HOST].count == 0 &&
            ftl->dirty[FTL_POOL_TRIM].count == 0;
 }
@@ -134,21 +146,34 @@ static bool end_without_marker(struct ftl *ftl)
     return true;
 }
 
+/* Whether no further marker is needed: one is on flash or being programmed, and
+ * the last ones complete their stripe. */
+static bool is_marked(const struct ftl *ftl)
+{
+    return (ftl->power.has_marked || ftl->power.marking != 0) &&
+           ftl->streams[FTL_STREAM_HOST].accumulator == NULL;
+}
+
 static bool step_marker(struct ftl *ftl)
 {
-    if (ftl->power.is_marking || !ftl_row_mark(ftl, FTL_STREAM_HOST)) {
-        return ftl_row_save(ftl);
+    bool any = ftl_row_save(ftl);
+
+    while (!is_marked(ftl) && ftl_row_mark(ftl, FTL_STREAM_HOST)) {
+        ftl->power.marking++;
+        any = true;
     }
-    ftl->power.is_marking = true;
-    return true;
+    if (ftl->power.has_marked && is_marked(ftl) &&
+        ftl->free_requests.count == ftl->config.num_requests) {
+        ftl->power.phase = FTL_POWER_SAVED;
+        any = true;
+    }
+    return any;
 }
 
 void ftl_power_marked(struct ftl *ftl, bool is_ok)
 {
-    ftl->power.is_marking = false;
-    if (is_ok && ftl->power.phase == FTL_POWER_MARKS) {
-        ftl->power.phase = FTL_POWER_SAVED;
-    }
+    ftl->power.marking--;
+    ftl->power.has_marked |= is_ok && ftl->power.phase == FTL_POWER_MARKS;
     if (is_ok && ftl->state == FTL_MOUNTING) {
         ftl->mount.needs_marker = false;
     }
@@ -215,12 +240,12 @@ void ftl_power_mounted(struct ftl *ftl)
 bool ftl_power_mark_mount(struct ftl *ftl, bool *is_done)
 {
     *is_done = !ftl->mount.needs_marker;
-    if (*is_done || ftl->power.is_marking) {
+    if (*is_done || ftl->power.marking != 0) {
         return false;
     }
     /* Without space, the mount goes on without a marker. */
-    ftl->power.is_marking = ftl_row_mark(ftl, FTL_STREAM_MOVE);
-    *is_done = !ftl->power.is_marking &&
+    ftl->power.marking = ftl_row_mark(ftl, FTL_STREAM_MOVE);
+    *is_done = ftl->power.marking == 0 &&
                ftl->free_requests.count == ftl->config.num_requests;
-    return ftl->power.is_marking || *is_done;
+    return ftl->power.marking != 0 || *is_done;
 }

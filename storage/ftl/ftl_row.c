@@ -379,6 +379,7 @@ bool ftl_row_save(struct ftl *ftl)
 {
     bool any = ftl_superblock_close_ended(ftl);
 
+    any |= program_due_rows(ftl, FTL_STREAM_MOVE);
     do {
         any |= program_due_rows(ftl, FTL_STREAM_HOST);
     } while (program_host_row(ftl) && (any = true));

@@ -28,6 +28,7 @@ struct sweep {
                                 * events */
     bool with_failures;        /* some programs fail */
     bool is_filled;            /* all units are written first */
+    bool with_death;           /* each die is dead at the next start */
     uint64_t fails, cuts, mounts;
     uint64_t fail_at; /* event of the workload */
     uint32_t start;   /* number of the start whose buffer was saved */
@@ -70,6 +71,21 @@ static void cut_mount(struct bed *bed)
     }
 }
 
+/* The power was off, and a die is dead at the next start. */
+static void mount_without_die(const struct sweep *sweep, const struct bed *bed,
+                              uint32_t die)
+{
+    struct bed *cut = bed_cut_saved(bed, bed->events);
+
+    cut->changes_dead_dies = true;
+    cut->dead_dies = (uint8_t)BIT(die);
+    bed_mount(cut);
+    assert_int_equal(ftl_dead_dies(cut->ftl), 1);
+    assert_true(ftl_was_saved(cut->ftl, sweep->start));
+    bed_check(cut);
+    bed_free(cut);
+}
+
 /* Save the buffer, and mount what is on flash then. */
 static void save_and_check(struct sweep *sweep, struct bed *bed)
 {
@@ -84,6 +100,10 @@ static void save_and_check(struct sweep *sweep, struct bed *bed)
         }
     }
     sweep->start = bed->boot;
+    for (uint32_t i = 0; sweep->with_death && i < bed->config.geometry.dies;
+         i++) {
+        mount_without_die(sweep, bed, i);
+    }
     cut = bed_cut_saved(bed, bed->events);
     cut->ctx = sweep;
     cut->after_event = sweep->mount_stride != 0 ? cut_mount : NULL;
@@ -234,6 +254,24 @@ static void test_stripes_with_parity_are_saved(void **state)
     sweep_seeds(&sweep, &config, "parity and checkpoints");
 }
 
+/* What was saved is in complete stripes, so it survives the death of a die. */
+static void test_a_saved_buffer_survives_a_die_that_is_dead_afterwards(
+    void **state)
+{
+    struct sweep sweep = {
+        .stride = (unsigned int)bed_setting("FTL_STRIDE", 5),
+        .with_death = true,
+    };
+    struct bed_config config = bed_small;
+
+    (void)state;
+    config.geometry.dies = 4;
+    config.geometry.wordlines = 4;
+    sweep_seeds(&sweep, &config, "a die that is dead afterwards");
+    config.checkpoint_superblocks = 2;
+    sweep_seeds(&sweep, &config, "with checkpoints");
+}
+
 /* All superblocks are in use, except for those that are kept free. */
 static void test_a_full_flash_has_space_for_the_buffer(void **state)
 {
@@ -376,16 +414,22 @@ static struct bed *new_bed(uint64_t seed)
     return bed_new_seeded(&config, seed);
 }
 
-/* Whether the next start finds that the buffer of this one was saved. */
-static bool was_saved_after_cut(const struct bed *bed)
+/* Whether the next start finds that the buffer of this one was saved.  The seed
+ * decides which units of rows that have failed can be read. */
+static bool was_saved_after(const struct bed *bed, uint64_t seed)
 {
-    struct bed *cut = bed_cut(bed, 1);
+    struct bed *cut = bed_cut(bed, seed);
     bool was_saved;
 
     bed_mount(cut);
     was_saved = ftl_was_saved(cut->ftl, bed->boot);
     bed_free(cut);
     return was_saved;
+}
+
+static bool was_saved_after_cut(const struct bed *bed)
+{
+    return was_saved_after(bed, 1);
 }
 
 /* A host may have written something that was not programmed. */
@@ -520,6 +564,42 @@ static void test_another_program_does_not_change_whether_it_was_saved(
     check_other_program(false);
 }
 
+static void check_no_spoilt_parity(struct bed *bed)
+{
+    for (uint32_t i = 0; i < bed->ftl->layout.superblocks; i++) {
+        assert_false(bed->ftl->superblocks[i].is_spoilt);
+    }
+}
+
+/* The numbers of a new drive's starts begin anywhere.  In the parity of the
+ * marker's stripe, none of them looks like a word of the sum that was lost. */
+static void test_no_number_of_a_start_spoils_the_parity_of_its_marker(
+    void **state)
+{
+    struct bed_config config = bed_small;
+
+    (void)state;
+    config.geometry.dies = 3;
+    for (uint32_t bit = 28; bit < 31; bit++) {
+        struct bed *bed = bed_new(&config), *cut;
+
+        bed_stop(bed);
+        bed->boot = (UINT32_C(1) << bit) - 1;
+        bed_mount(bed);
+        bed_write(bed, 0, 8);
+        ftl_power_fails(bed->ftl);
+        bed_settle(bed);
+        assert_true(ftl_is_saved(bed->ftl));
+        cut = bed_cut_saved(bed, 1);
+        cut->after_event = check_no_spoilt_parity;
+        bed_mount(cut);
+        assert_true(ftl_was_saved(cut->ftl, bed->boot));
+        assert_false(ftl_was_saved(cut->ftl, bed->boot + 1));
+        bed_free(cut);
+        bed_free(bed);
+    }
+}
+
 /* A marker whose row fails is programmed again.  Some units of a failed row may
  * be readable; the seed decides which. */
 static void check_marker_that_fails(uint64_t seed)
@@ -534,7 +614,9 @@ static void check_marker_that_fails(uint64_t seed)
         assert_true(bed_step(bed));
     }
     assert_true(ftl_counters(bed->ftl)->program_errors != 0);
-    assert_true(was_saved_after_cut(bed));
+    for (uint64_t cut = 0; cut < 8; cut++) {
+        assert_true(was_saved_after(bed, cut));
+    }
     bed_free(bed);
 }
 
