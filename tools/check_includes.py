@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "net/verbs": ["lib", "net/wire", "hw-model/regs", "hw-model/core"],
     "net/roce": ["lib", "net/wire", "net/verbs", "hw-model/regs",
                  "hw-model/core"],
+    "net/tcp": ["lib", "net/wire"],
     "net/cm": ["lib", "net/wire", "net/verbs"],
     # What is between a namespace and the flash.
     "storage/block": ["lib", "nvmeof/limits.h"],

@@ -23,5 +23,6 @@ set(SOURCES
     roce_ext.c
     roce_opcode.c
     sntp.c
+    tcp.c
     udp.c
 )

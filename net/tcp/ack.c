@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The acknowledgement in a segment that has passed the checks of input.c.
+ * Spec: RFC 9293 section 3.10.7.4, fifth check; RFC 5681; RFC 2883 section 4;
+ * RFC 3168 section 6.1.2.
+ */
+#include "net/tcp/internal.h"
+
+/* RFC 2883: the first block names bytes that have come twice. */
+static bool has_dsack(const struct tcp_rx *rx)
+{
+    const struct tcp_options *options = &rx->header.options;
+    const struct tcp_block *first = &options->sacks[0];
+
+    if (options->sack_count == 0 || !seq_before(first->left, first->right)) {
+        return false;
+    }
+    if (!seq_after(first->right, rx->header.ack)) {
+        return true;
+    }
+    return options->sack_count > 1 &&
+           !seq_before(first->left, options->sacks[1].left) &&
+           !seq_after(first->right, options->sacks[1].right);
+}
+
+/* RFC 9293: WL1 and WL2 keep old segments from changing the window. */
+static void update_window(struct tcp *tcp, struct tcp_conn *conn,
+                          const struct tcp_rx *rx)
+{
+    uint32_t seq = rx->header.seq;
+    uint32_t ack = rx->header.ack;
+    uint32_t window = (uint32_t)rx->header.window << conn->snd_shift;
+
+    if (!seq_before(conn->snd_wl1, seq) &&
+        (conn->snd_wl1 != seq || seq_after(conn->snd_wl2, ack))) {
+        return;
+    }
+    if (conn->snd_wnd == 0 && window != 0 && conn->run_count != 0 &&
+        ack == conn->snd_una) {
+        /* The probe that found the window closed was dropped. */
+        tcp_runs_lose_first(conn, conn->mss);
+        conn->backoff = 0;
+    }
+    conn->snd_wnd = window;
+    conn->max_wnd = MAX(conn->max_wnd, window);
+    conn->snd_wl1 = seq;
+    conn->snd_wl2 = ack;
+    if (window == 0) { /* It answers: RFC 9293 section 3.8.6.1, MUST-37. */
+        conn->progress_us = tcp->now_us;
+    }
+}
+
+static void advance_una(struct tcp *tcp, struct tcp_conn *conn,
+                        const struct tcp_rx *rx)
+{
+    uint64_t before = MIN(conn->una_offset, conn->queued);
+    uint32_t len = rx->header.ack - conn->snd_una;
+    uint64_t after;
+
+    tcp_runs_ack(tcp, conn, rx->header.ack, rx);
+    conn->snd_una = rx->header.ack;
+    conn->una_offset += len;
+    conn->progress_us = tcp->now_us;
+    conn->backoff = 0;
+    after = MIN(conn->una_offset, conn->queued);
+    if (after != before) {
+        tcp->user->acked(tcp->user->ctx, tcp_conn_id(tcp, conn),
+                         (uint32_t)(after - before));
+    }
+}
+
+static bool is_duplicate_ack(const struct tcp_conn *conn,
+                             const struct tcp_rx *rx, uint32_t window_before)
+{
+    return rx->header.ack == conn->snd_una && conn->run_count != 0 &&
+           rx->len == 0 && !rx->fin &&
+           (uint32_t)rx->header.window << conn->snd_shift == window_before &&
+           window_before != 0;
+}
+
+static void take_ece(struct tcp *tcp, struct tcp_conn *conn,
+                     const struct tcp_rx *rx)
+{
+    if (!conn->has_ecn || (rx->header.flags & TCP_ECE) == 0 ||
+        (conn->was_reduced && seq_before(conn->snd_una, conn->reduced_at))) {
+        return;
+    }
+    tcp_recovery_reduce(tcp, conn);
+}
+
+static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
+                                 const struct tcp_rx *rx)
+{
+    uint32_t una = conn->snd_una;
+    uint32_t window = conn->snd_wnd;
+    uint32_t sacked = tcp_sacked(conn);
+    bool is_twice = has_dsack(rx) && conn->has_sack;
+    bool has_advanced = seq_after(rx->header.ack, una);
+    uint32_t delivered;
+
+    update_window(tcp, conn, rx);
+    if (has_advanced) {
+        advance_una(tcp, conn, rx);
+    }
+    if (conn->has_sack) {
+        (void)tcp_runs_sack(tcp, conn, rx);
+        if (is_twice) {
+            tcp_rack_dsack(conn);
+        }
+        tcp_probe_acked(tcp, conn, rx, is_twice);
+    } else if (!has_advanced && is_duplicate_ack(conn, rx, window)) {
+        tcp_dup_ack(tcp, conn);
+    }
+    delivered = conn->snd_una - una + tcp_sacked(conn) - sacked;
+    take_ece(tcp, conn, rx);
+    if (tcp_rack_detect(tcp, conn)) {
+        tcp_recovery_enter(tcp, conn);
+    }
+    if (has_advanced || delivered != 0) {
+        tcp_recovery_ack(tcp, conn, delivered, has_advanced);
+    }
+    tcp_rtx_arm(tcp, conn, has_advanced || delivered != 0);
+}
+
+bool tcp_ack_input(struct tcp *tcp, struct tcp_conn *conn,
+                   const struct tcp_rx *rx)
+{
+    if (conn->state == TCP_STATE_SYN_RECEIVED) { /* both have opened at once */
+        if (rx->header.ack != conn->iss + 1) {
+            tcp_answer_rst(tcp, rx);
+            return false;
+        }
+        tcp_conn_begin(tcp, conn);
+        conn->snd_wl1 = rx->header.seq - 1; /* this window counts */
+    }
+    if (seq_before(rx->header.ack, conn->snd_una)) {
+        return true; /* old: only its data may be new */
+    }
+    take_acknowledgement(tcp, conn, rx);
+    if (conn->fin_wanted && !conn->fin_acked &&
+        conn->una_offset == conn->queued + 1) {
+        tcp_fin_acked(tcp, conn);
+    }
+    return conn->state != TCP_STATE_FREE;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How much may be sent while losses are repaired, and when that ends.
+ * Spec: RFC 9937 (PRR); RFC 6582 (without SACK); RFC 5681 sections 3.2, 4.1.
+ */
+#include "net/tcp/internal.h"
+
+enum { DUP_THRESH = 3 };
+
+void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (conn->recovery != TCP_OPEN) {
+        return;
+    }
+    tcp_count(tcp, TCP_RECOVERIES);
+    conn->ssthresh = tcp_cc(tcp)->lost(tcp, conn);
+    conn->recovery = TCP_RECOVERY;
+    conn->recovery_point = conn->snd_nxt;
+    conn->prr_flight = MAX(conn->snd_nxt - conn->snd_una, 1);
+    conn->prr_delivered = 0;
+    conn->prr_out = 0;
+    conn->rack.probe_out = false;
+    if (conn->has_ecn) { /* RFC 3168 section 6.1.2: also for a loss */
+        conn->cwr_due = true;
+        conn->was_reduced = true;
+        conn->reduced_at = conn->snd_nxt;
+    }
+}
+
+/* RFC 9937 section 5. */
+static void prr_update(struct tcp_conn *conn, uint32_t bytes, bool is_safe)
+{
+    uint32_t pipe = tcp_pipe(conn);
+    uint32_t count;
+
+    conn->prr_delivered += bytes;
+    if (pipe > conn->ssthresh) {
+        uint64_t share = ((uint64_t)conn->prr_delivered * conn->ssthresh +
+                          conn->prr_flight - 1) /
+                         conn->prr_flight;
+
+        count = share > conn->prr_out ? (uint32_t)(share - conn->prr_out) : 0;
+    } else {
+        uint32_t owed = conn->prr_delivered > conn->prr_out
+                            ? conn->prr_delivered - conn->prr_out
+                            : 0;
+
+        count = MAX(owed, bytes) + (is_safe ? conn->mss : 0);
+        count = MIN(count, conn->ssthresh - pipe);
+    }
+    if (conn->prr_out == 0) {
+        count = MAX(count, conn->mss); /* the retransmission leaves at once */
+    }
+    conn->cwnd = pipe + count;
+}
+
+static void recovery_exit(struct tcp_conn *conn)
+{
+    if (conn->recovery == TCP_RECOVERY) {
+        conn->cwnd = MAX(conn->ssthresh, conn->mss);
+        if (conn->rack.window_persist != 0 &&
+            --conn->rack.window_persist == 0) {
+            conn->rack.window_mult = 1;
+        }
+    }
+    conn->recovery = TCP_OPEN;
+    conn->dup_acks = 0;
+}
+
+void tcp_recovery_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes,
+                      bool has_advanced)
+{
+    bool is_limited = conn->was_limited;
+
+    if (has_advanced) {
+        conn->was_limited = false;
+    }
+    if (conn->recovery != TCP_OPEN &&
+        !seq_before(conn->snd_una, conn->recovery_point)) {
+        recovery_exit(conn);
+        return;
+    }
+    if (conn->recovery == TCP_RECOVERY) {
+        if (has_advanced && !conn->has_sack) { /* RFC 6582: a partial ACK */
+            conn->dup_acks -= MIN(conn->dup_acks, bytes / conn->mss);
+            tcp_runs_lose_first(conn, conn->mss);
+        }
+        prr_update(conn, bytes, has_advanced);
+        return;
+    }
+    if (bytes != 0 && (is_limited || conn->recovery == TCP_LOSS)) {
+        tcp_cc(tcp)->acked(tcp, conn, bytes);
+    }
+}
+
+/* Without SACK, three duplicate ACKs are a loss (RFC 5681 section 3.2). */
+void tcp_dup_ack(struct tcp *tcp, struct tcp_conn *conn)
+{
+    conn->dup_acks++;
+    if (conn->recovery == TCP_RECOVERY) {
+        prr_update(conn, conn->mss, false);
+    } else if (conn->recovery == TCP_OPEN && conn->dup_acks == DUP_THRESH) {
+        tcp_recovery_enter(tcp, conn);
+        tcp_runs_lose_first(conn, conn->mss);
+        prr_update(conn, DUP_THRESH * (uint32_t)conn->mss, false);
+    }
+}
+
+/* RFC 5681 section 3.1: ssthresh changes once for the same losses. */
+void tcp_recovery_timeout(struct tcp *tcp, struct tcp_conn *conn)
+{
+    tcp_count(tcp, TCP_RTOS);
+    if (conn->recovery != TCP_LOSS) {
+        conn->ssthresh = tcp_cc(tcp)->lost(tcp, conn);
+        conn->recovery_point = conn->snd_nxt;
+    }
+    tcp_cc(tcp)->timed_out(tcp, conn);
+    conn->recovery = TCP_LOSS;
+    conn->cwnd = conn->mss;
+    conn->dup_acks = 0;
+    conn->rack.probe_out = false;
+    conn->reorder_due_us = DEADLINE_NONE;
+    tcp_runs_lose_all(conn);
+}
+
+/* ECN, or a loss that a probe has repaired: slower without recovery. */
+void tcp_recovery_reduce(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (conn->recovery != TCP_OPEN) {
+        return;
+    }
+    conn->ssthresh = tcp_cc(tcp)->lost(tcp, conn);
+    conn->cwnd = conn->ssthresh;
+    conn->was_reduced = true;
+    conn->reduced_at = conn->snd_nxt;
+    conn->cwr_due = conn->has_ecn;
+}
+
+void tcp_idle_restart(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (conn->run_count == 0 && conn->srtt_us != 0 &&
+        tcp->now_us - conn->sent_us > tcp_rto_us(tcp, conn)) {
+        conn->cwnd = MIN(conn->cwnd, tcp_initial_window(conn));
+        conn->cubic.epoch_us = 0;
+    }
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    ack.c
+    cc.c
+    cc_cubic.c
+    cc_newreno.c
+    close.c
+    deadlines.c
+    handshake.c
+    icmp.c
+    input.c
+    isn.c
+    nodes.c
+    observe.c
+    output.c
+    pages.c
+    rack.c
+    receive.c
+    recovery.c
+    rto.c
+    runs.c
+    segment.c
+    tcp.c
+    time_wait.c
+    timer.c
+)

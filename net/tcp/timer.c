@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The timers of a connection.
+ * Spec: RFC 6298 section 5; RFC 8985 section 7.2; RFC 9293 sections 3.8.3 (R2),
+ * 3.8.4 (keep-alive), 3.8.6.1 (persist).
+ */
+#include "net/tcp/internal.h"
+
+bool tcp_window_closed(const struct tcp_conn *conn)
+{
+    return conn->snd_wnd == 0 && conn->snd_nxt - conn->snd_una <= 1;
+}
+
+static void rtx_set(struct tcp_conn *conn, enum tcp_rtx_timer kind,
+                    uint64_t due_us)
+{
+    conn->rtx_timer = (uint8_t)kind;
+    conn->rtx_due_us = due_us;
+}
+
+void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart)
+{
+    uint64_t rto_due = tcp->now_us + tcp_rto_us(tcp, conn);
+    bool is_on = conn->rtx_due_us != DEADLINE_NONE;
+
+    if (!tcp_is_synchronized(conn)) {
+        return;
+    }
+    if (conn->run_count == 0 && tcp_unsent(conn) == 0) {
+        rtx_set(conn, TCP_TIMER_RTO, DEADLINE_NONE);
+        conn->probe_due = conn->window_probe_due = false;
+    } else if (conn->run_count == 0 || tcp_window_closed(conn)) {
+        if (!is_on || conn->rtx_timer != TCP_TIMER_PERSIST) {
+            rtx_set(conn, TCP_TIMER_PERSIST, rto_due);
+        }
+    } else if (tcp_probe_wanted(conn)) {
+        if (restart || !is_on || conn->rtx_timer != TCP_TIMER_TLP) {
+            rtx_set(conn, TCP_TIMER_TLP, tcp_probe_due(tcp, conn));
+        }
+    } else if (restart || !is_on || conn->rtx_timer != TCP_TIMER_RTO) {
+        rtx_set(conn, TCP_TIMER_RTO, rto_due);
+    }
+}
+
+/* The time without data until a keep-alive, or until FIN-WAIT-2 ends. */
+void tcp_life_arm(struct tcp *tcp, struct tcp_conn *conn)
+{
+    const struct tcp_config *config = &tcp->config;
+
+    if (conn->state == TCP_STATE_FIN_WAIT_2) {
+        conn->life_due_us = tcp->now_us + TCP_MS(config->fin_wait_2_ms);
+    } else if (config->keep_alive_ms != 0) {
+        conn->life_due_us =
+            conn->keep_alives == 0
+                ? conn->heard_us + TCP_MS(config->keep_alive_ms)
+                : tcp->now_us + TCP_MS(config->keep_alive_interval_ms);
+    }
+}
+
+void tcp_timer_sync(struct tcp *tcp, struct tcp_conn *conn)
+{
+    uint64_t due = MIN(conn->ack_due_us, conn->rtx_due_us);
+
+    due = MIN(due, conn->reorder_due_us);
+    due = MIN(due, conn->life_due_us);
+    deadlines_set(&tcp->deadlines, tcp_node_of(tcp, conn), due);
+}
+
+/* ---- Expiry.  Each returns whether the connection has ended. */
+
+static bool syn_expired(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (conn->syn_tries > tcp->config.syn_retries) {
+        tcp_conn_end(tcp, conn, TCP_END_TIMED_OUT);
+        return true;
+    }
+    conn->syn_tries++;
+    conn->backoff++;
+    conn->syn_due = true;
+    conn->rtx_due_us = tcp->now_us + tcp_rto_us(tcp, conn);
+    return false;
+}
+
+static bool progress_expired(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (tcp->now_us - conn->progress_us < TCP_MS(tcp->config.give_up_ms)) {
+        return false;
+    }
+    tcp_conn_reset(tcp, conn, TCP_END_TIMED_OUT);
+    return true;
+}
+
+static bool rtx_expired(struct tcp *tcp, struct tcp_conn *conn)
+{
+    conn->rtx_due_us = DEADLINE_NONE;
+    if (!tcp_is_synchronized(conn)) {
+        return syn_expired(tcp, conn);
+    }
+    if (progress_expired(tcp, conn)) {
+        return true;
+    }
+    switch (conn->rtx_timer) {
+    case TCP_TIMER_TLP:
+        conn->probe_due = true;
+        rtx_set(conn, TCP_TIMER_RTO, tcp->now_us + tcp_rto_us(tcp, conn));
+        break;
+    case TCP_TIMER_PERSIST:
+        conn->window_probe_due = true;
+        conn->backoff = (uint8_t)MIN(conn->backoff + 1, 10);
+        rtx_set(conn, TCP_TIMER_PERSIST, tcp->now_us + tcp_rto_us(tcp, conn));
+        break;
+    default:
+        tcp_recovery_timeout(tcp, conn);
+        conn->backoff = (uint8_t)MIN(conn->backoff + 1, 10);
+        rtx_set(conn, TCP_TIMER_RTO, tcp->now_us + tcp_rto_us(tcp, conn));
+    }
+    return false;
+}
+
+static bool life_expired(struct tcp *tcp, struct tcp_conn *conn)
+{
+    conn->life_due_us = DEADLINE_NONE;
+    if (conn->state == TCP_STATE_FIN_WAIT_2) {
+        conn->life_due_us = conn->heard_us + TCP_MS(tcp->config.fin_wait_2_ms);
+        if (conn->life_due_us > tcp->now_us) {
+            return false; /* the peer still sends */
+        }
+        tcp_conn_end(tcp, conn, TCP_END_TIMED_OUT);
+        return true;
+    }
+    if (conn->run_count != 0) { /* data in flight have a timer of their own */
+        conn->life_due_us = tcp->now_us + TCP_MS(tcp->config.keep_alive_ms);
+        return false;
+    }
+    if (conn->keep_alives == 0 &&
+        conn->heard_us + TCP_MS(tcp->config.keep_alive_ms) > tcp->now_us) {
+        tcp_life_arm(tcp, conn); /* the peer was heard since */
+        return false;
+    }
+    if (conn->keep_alives >= tcp->config.keep_alive_probes) {
+        tcp_conn_reset(tcp, conn, TCP_END_TIMED_OUT);
+        return true;
+    }
+    conn->keep_alives++;
+    conn->keep_alive_due = true;
+    tcp_life_arm(tcp, conn);
+    return false;
+}
+
+void tcp_conn_timer(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (conn->ack_due_us <= tcp->now_us) {
+        conn->ack_due_us = DEADLINE_NONE;
+        conn->ack_due = true;
+    }
+    if (conn->reorder_due_us <= tcp->now_us && tcp_rack_detect(tcp, conn)) {
+        tcp_recovery_enter(tcp, conn);
+        tcp_recovery_ack(tcp, conn, 0, false);
+        tcp_rtx_arm(tcp, conn, false);
+    }
+    if ((conn->rtx_due_us <= tcp->now_us && rtx_expired(tcp, conn)) ||
+        (conn->life_due_us <= tcp->now_us && life_expired(tcp, conn))) {
+        return;
+    }
+    tcp_output_want(tcp, conn);
+    tcp_timer_sync(tcp, conn);
+}
