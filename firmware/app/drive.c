@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "firmware/text/ip_text.h"
 #include "firmware/app/drive_io.h"
 #include "firmware/app/drive_memory.h"
 #include "firmware/medium/media_seam.h"
@@ -539,22 +538,6 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     nvmf_target_started(drive->target, usage_keeper_was_unsafe(&drive->keeper));
 }
 
-/* The internal log, with the crash that led to this start. */
-static void hw_log_start(struct drive *drive, const struct drive_config *config)
-{
-    const struct telemetry_panic *panic = config->telemetry.panic;
-    struct hw_error crash = {.kind = HW_ERROR_CRASH, .is_fatal = true};
-
-    hw_log_init(&drive->hw_log, &config->hw_errors);
-    hw_errors_start(drive, panic);
-    if (panic != NULL) {
-        crash.time_us = drive->now_us;
-        crash.address = panic->mepc;
-        crash.info = panic->mcause;
-        hw_log_note(&drive->hw_log, &crash, drive->now_us);
-    }
-}
-
 /* The memory for the data buffers of all transports, and its checks. */
 static enum init_result bufs_start(struct drive *drive,
                                    const struct drive_config *config)
@@ -705,6 +688,21 @@ static struct init_report start_below(struct drive *drive,
     return report;
 }
 
+static void telemetry_start(struct drive *drive,
+                            const struct drive_config *config)
+{
+    const struct telemetry_sources sources = {
+        .log = drive->log,
+        .mgmt = &drive->mgmt,
+        .requests = mgmt_requests,
+        .request_count = MGMT_REQUESTS,
+        .ctx = drive,
+    };
+
+    telemetry_init(&drive->telemetry, &sources, config->dram,
+                   &config->telemetry);
+}
+
 /* Start the services to which hosts connect. */
 static struct init_report start_above(struct drive *drive,
                                       const struct drive_config *config)
@@ -722,7 +720,7 @@ static struct init_report start_above(struct drive *drive,
     firmware_update_start(drive, config);
     reservations_start(drive, config);
     hosts_start(drive, config);
-    telemetry_init(&drive->telemetry, drive, config->dram, &config->telemetry);
+    telemetry_start(drive, config);
     target_start(drive, config);
     if (config->telemetry.panic != NULL) {
         telemetry_record_panic(&drive->telemetry, config->telemetry.panic);
@@ -756,7 +754,7 @@ struct init_report drive_init(struct drive *drive,
     mgmt_start(drive, config);
     settings_start(drive, config);
     usage_keeper_init(&drive->keeper, &config->usage, now_us);
-    hw_log_start(drive, config);
+    hw_errors_start(drive, &config->hw_errors, config->telemetry.panic);
     report = start_below(drive, config);
     if (report.result == INIT_OK) {
         report = start_above(drive, config);

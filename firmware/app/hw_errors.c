@@ -129,12 +129,12 @@ static void note_flash(struct drive *drive)
 
 /* At a lost word without which the firmware cannot go on, it writes the error
  * to flash, and an assertion of memory_check.c fails. */
-void hw_errors_start(struct drive *drive, const struct telemetry_panic *panic)
+static void find_stop(struct drive *drive, const struct telemetry_panic *panic)
 {
     const struct hw_error_records *records = &drive->hw_log.records;
     const struct hw_error *newest;
 
-    if (panic == NULL || panic->is_trap || panic->is_watchdog ||
+    if (panic->is_trap || panic->is_watchdog ||
         strstr(panic->file, "memory_check.c") == NULL || records->count == 0) {
         return;
     }
@@ -142,6 +142,21 @@ void hw_errors_start(struct drive *drive, const struct telemetry_panic *panic)
     if (newest->kind == HW_ERROR_MEMORY_LOST &&
         newest->boot + 1 == drive->hw_log.boot) {
         drive->hw_errors.stopped_by = newest->number;
+    }
+}
+
+void hw_errors_start(struct drive *drive, const struct hw_log_config *config,
+                     const struct telemetry_panic *panic)
+{
+    struct hw_error crash = {.kind = HW_ERROR_CRASH, .is_fatal = true};
+
+    hw_log_init(&drive->hw_log, config);
+    if (panic != NULL) {
+        find_stop(drive, panic);
+        crash.time_us = drive->now_us;
+        crash.address = panic->mepc;
+        crash.info = panic->mcause;
+        hw_log_note(&drive->hw_log, &crash, drive->now_us);
     }
 }
 

@@ -20,6 +20,7 @@
 #include "firmware/store/hw_error_log.h"
 
 struct drive;
+struct hw_log_config;
 struct telemetry_panic;
 
 /** The address of an error of the flash: die, block and wordline
@@ -58,10 +59,11 @@ struct hw_errors {
     struct hw_error_events events[HW_ERROR_KINDS];
 };
 
-/** Find out whether an error in the log stopped the firmware of the previous
- * start.  Call this before anything is written to the log in this start.
+/** Start the log of hardware errors, and note the crash that led to this start.
+ * Find out whether an error in the log was its cause.
  * @param panic  the panic that led to this start; NULL: there was none */
-void hw_errors_start(struct drive *drive, const struct telemetry_panic *panic);
+void hw_errors_start(struct drive *drive, const struct hw_log_config *config,
+                     const struct telemetry_panic *panic);
 
 /** An operation of the array has failed.  The function for
  * nand_medium_config.op_failed. */

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "firmware/app/drive.h"
-#include "firmware/app/mgmt_requests.h"
 #include "lib/bytes.h"
 #include "lib/crc32.h"
 #include "lib/section.h"
@@ -35,13 +33,14 @@ static const struct dump_table {
     {"namespaces", 1},      {"queue-pairs", 1}, {"requests", 1},
 };
 
-static const struct mgmt_request *find_request(const char *name)
+static const struct mgmt_request *find_request(
+    const struct telemetry_sources *sources, const char *name)
 {
-    const struct mgmt_request *request = mgmt_requests;
+    const struct mgmt_request *request = sources->requests;
 
     while (strcmp(request->name, name) != 0) {
         request++;
-        ASSERT(request < mgmt_requests + MGMT_REQUESTS);
+        ASSERT(request < sources->requests + sources->request_count);
     }
     return request;
 }
@@ -51,7 +50,7 @@ static const struct mgmt_request *find_request(const char *name)
  *
  * @return where its next part begins, or 0 if it was the last
  */
-static uint64_t put_reply(struct section_writer *writer, struct drive *drive,
+static uint64_t put_reply(struct section_writer *writer, void *ctx,
                           const struct mgmt_request *request, uint64_t from)
 {
     struct json_args args = {
@@ -71,7 +70,7 @@ static uint64_t put_reply(struct section_writer *writer, struct drive *drive,
     json_init(&out, (char *)writer->buf + writer->len + SECTION_HEADER,
               LINE_MAX_BYTES - 1);
     json_begin_object(&out, NULL);
-    if (!request->handle(drive, &args, &out, &refusal)) {
+    if (!request->handle(ctx, &args, &out, &refusal)) {
         return 0;
     }
     json_end_object(&out);
@@ -90,32 +89,34 @@ static uint64_t put_reply(struct section_writer *writer, struct drive *drive,
     return value;
 }
 
-static void put_tables(struct section_writer *writer, struct drive *drive,
-                       uint8_t area)
+static void put_tables(struct section_writer *writer,
+                       const struct telemetry_sources *sources, uint8_t area)
 {
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-        const struct mgmt_request *request = find_request(tables[i].name);
+        const struct mgmt_request *request =
+            find_request(sources, tables[i].name);
         uint64_t from = 0;
 
         if (tables[i].area != area) {
             continue;
         }
         do {
-            from = put_reply(writer, drive, request, from);
+            from = put_reply(writer, sources->ctx, request, from);
         } while (from != 0);
     }
 }
 
 /* The newest characters of the UART's log, and the newest trace records. */
-static void put_tails(struct section_writer *writer, struct drive *drive)
+static void put_tails(struct section_writer *writer,
+                      const struct telemetry_sources *sources)
 {
     uint8_t *data = writer->buf + writer->len + SECTION_HEADER;
 
     section_put(writer, "log", NULL,
-                log_tail(drive->log, (char *)data, LOG_RING_BYTES));
+                log_tail(sources->log, (char *)data, LOG_RING_BYTES));
     data = writer->buf + writer->len + SECTION_HEADER;
     section_put(writer, "trace", NULL,
-                mgmt_trace_tail(&drive->mgmt, data, TRACE_TAIL_BYTES));
+                mgmt_trace_tail(sources->mgmt, data, TRACE_TAIL_BYTES));
 }
 
 /* Fill the rest of the last block of a data area with zeroes. */
@@ -140,9 +141,9 @@ static void capture_dump(void *ctx)
     for (uint8_t i = 0; i < NVMF_TELEMETRY_AREAS; i++) {
         writer.size = limit[i] - TELEMETRY_BLOCK;
         if (i == 2) {
-            put_tails(&writer, telemetry->drive);
+            put_tails(&writer, &telemetry->sources);
         } else {
-            put_tables(&writer, telemetry->drive, i);
+            put_tables(&writer, &telemetry->sources, i);
         }
         if (writer.is_cut) {
             writer.size = limit[i];
@@ -165,7 +166,7 @@ static void save_record(struct telemetry *telemetry)
     if (telemetry->save != NULL &&
         !telemetry->save(telemetry->save_ctx, telemetry->record,
                          telemetry->record_len)) {
-        log_line(telemetry->drive->log,
+        log_line(telemetry->sources.log,
                  "telemetry: flash refuses the dump of the last panic; fetch "
                  "it before the next restart (nvme telemetry-log)");
     }
@@ -219,7 +220,8 @@ static void record_panic(struct telemetry *telemetry,
     json_number(&out, "panics", panic->count);
     json_end_object(&out);
     section_put(&writer, "panic", NULL, out.len);
-    put_reply(&writer, telemetry->drive, find_request("status"), 0);
+    put_reply(&writer, telemetry->sources.ctx,
+              find_request(&telemetry->sources, "status"), 0);
     end_area(&writer);
     telemetry->record[RECORD_GENERATION]++;
     telemetry->record[RECORD_IS_AVAILABLE] = true;
@@ -252,11 +254,12 @@ static void read_crash(struct telemetry *telemetry)
 
 /* ---- Initialisation. */
 
-void telemetry_init(struct telemetry *telemetry, struct drive *drive,
-                    struct dram *dram, const struct telemetry_config *config)
+void telemetry_init(struct telemetry *telemetry,
+                    const struct telemetry_sources *sources, struct dram *dram,
+                    const struct telemetry_config *config)
 {
     *telemetry = (struct telemetry){
-        .drive = drive,
+        .sources = *sources,
         .save = config->save,
         .save_ctx = config->save_ctx,
         .dump = dram_reserve(dram, TELEMETRY_DUMP_MAX, 64),

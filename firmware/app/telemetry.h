@@ -14,6 +14,7 @@
 #include "firmware/app/crash_store.h"
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
+#include "firmware/mgmt/mgmt_service.h"
 #include "nvmeof/target/target.h"
 
 enum {
@@ -25,7 +26,15 @@ enum {
     TELEMETRY_REASON_LEN = 128,
 };
 
-struct drive;
+/* Where the contents of a dump come from. */
+struct telemetry_sources {
+    struct log *log;
+    const struct mgmt *mgmt; /* the driver, which has the trace records */
+    /* The management requests, whose replies a dump holds. */
+    const struct mgmt_request *requests;
+    size_t request_count;
+    void *ctx; /* context of their handlers */
+};
 
 /* Why the firmware stopped before this start. */
 struct telemetry_panic {
@@ -49,7 +58,7 @@ struct telemetry_config {
 
 /* Treat as opaque. */
 struct telemetry {
-    struct drive *drive;
+    struct telemetry_sources sources;
     bool (*save)(void *ctx, const uint8_t *record, size_t len);
     void *save_ctx;
 
@@ -69,11 +78,13 @@ struct telemetry {
     uint8_t *crash_scratch; /* of console and tools; NULL: no memory for it */
 };
 
-/** Initialise, and copy the record of *config.  `save` is called only later. */
-void telemetry_init(struct telemetry *telemetry, struct drive *drive,
-                    struct dram *dram, const struct telemetry_config *config);
+/** Initialise, and copy the record of *config.  `save` and the requests are
+ * called only later. */
+void telemetry_init(struct telemetry *telemetry,
+                    const struct telemetry_sources *sources, struct dram *dram,
+                    const struct telemetry_config *config);
 
-/** Make the controller-initiated dump, once the target is there.
+/** Make the controller-initiated dump, once the requests can be answered.
  * @param panic  NULL: nothing is done */
 void telemetry_record_panic(struct telemetry *telemetry,
                             const struct telemetry_panic *panic);
