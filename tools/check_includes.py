@@ -84,6 +84,8 @@ MAY_INCLUDE = {
                         "nvmeof/target/target.h", "storage"],
     "firmware/memory": ["lib", "firmware/hal", "firmware/drivers/ecc.h",
                         "firmware/usage/hw_log.h"],
+    "firmware/telemetry": ["lib", "firmware/hal", "firmware/drivers/mgmt.h",
+                           "firmware/mgmt", "nvmeof/target/target.h"],
     "firmware/bmc": ["lib", "firmware/drivers/i2c.h"],
     "firmware/peripherals": ["lib", "firmware/hal", "firmware/drivers/i2c.h"],
     "firmware/echo": ["lib", "firmware/hal", "net/verbs/verbs.h",

@@ -8,7 +8,7 @@
 
 #include "firmware/app/board_crash.h"
 #include "firmware/app/board_records.h"
-#include "firmware/app/telemetry.h"
+#include "firmware/telemetry/telemetry.h"
 #include "firmware/app/watchdog_keeper.h"
 #include "firmware/drivers/ecc.h"
 #include "firmware/drivers/flash.h"

@@ -7,7 +7,7 @@
 #ifndef ESSD_APP_BOARD_CRASH_H
 #define ESSD_APP_BOARD_CRASH_H
 
-#include "firmware/app/crash_store.h"
+#include "firmware/telemetry/crash_store.h"
 #include "firmware/drivers/flash.h"
 #include "firmware/hal/log.h"
 

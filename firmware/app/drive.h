@@ -26,7 +26,7 @@
 #include "firmware/app/operations.h"
 #include "firmware/app/peripherals.h"
 #include "firmware/app/services.h"
-#include "firmware/app/telemetry.h"
+#include "firmware/telemetry/telemetry.h"
 #include "firmware/app/transfer_errors.h"
 #include "firmware/app/vendor_feature.h"
 #include "firmware/settings/settings.h"

@@ -2,7 +2,7 @@
 /* Requests about crash dumps: docs/management.md. */
 #include "firmware/app/mgmt_requests.h"
 
-#include "firmware/app/crash_store.h"
+#include "firmware/telemetry/crash_store.h"
 #include "firmware/app/drive.h"
 #include "firmware/hal/log.h"
 

@@ -9,7 +9,6 @@ set(SOURCES
     console_hosts.c
     console_i2c.c
     console_phy.c
-    crash_store.c
     drive.c
     drive_memory.c
     firmware_update.c
@@ -34,7 +33,6 @@ set(SOURCES
     peripherals.c
     pools_text.c
     services.c
-    telemetry.c
     transfer_errors.c
     vendor_feature.c
 )

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/telemetry.h"
+#include "firmware/telemetry/telemetry.h"
 
 #include <string.h>
 
+#include "firmware/drivers/mgmt.h"
 #include "lib/bytes.h"
 #include "lib/crc32.h"
 #include "lib/section.h"

@@ -8,10 +8,10 @@
  * start after a crash, and kept in flash; the newest crash dump is part of it.
  * What a dump holds: docs/nvme.md.
  */
-#ifndef ESSD_APP_TELEMETRY_H
-#define ESSD_APP_TELEMETRY_H
+#ifndef ESSD_TELEMETRY_TELEMETRY_H
+#define ESSD_TELEMETRY_TELEMETRY_H
 
-#include "firmware/app/crash_store.h"
+#include "firmware/telemetry/crash_store.h"
 #include "firmware/hal/dram.h"
 #include "firmware/hal/log.h"
 #include "firmware/mgmt/mgmt_service.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/crash_store.h"
+#include "firmware/telemetry/crash_store.h"
 
 #include <string.h>
 

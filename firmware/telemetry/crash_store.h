@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The crash dumps in flash, as console, telemetry and tools read them. */
-#ifndef ESSD_APP_CRASH_STORE_H
-#define ESSD_APP_CRASH_STORE_H
+#ifndef ESSD_TELEMETRY_CRASH_STORE_H
+#define ESSD_TELEMETRY_CRASH_STORE_H
 
 #include "firmware/hal/crash.h"
 #include "lib/util.h"
