@@ -28,7 +28,7 @@
 #include "firmware/app/services.h"
 #include "firmware/telemetry/telemetry.h"
 #include "firmware/app/transfer_errors.h"
-#include "firmware/app/vendor_feature.h"
+#include "firmware/vendor/vendor_feature.h"
 #include "firmware/settings/settings.h"
 #include "firmware/usage/event_keeper.h"
 #include "firmware/usage/hw_log.h"

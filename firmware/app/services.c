@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "firmware/text/ip_text.h"
-#include "firmware/app/neighbour_log.h"
+#include "firmware/vendor/neighbour_log.h"
 #include "firmware/text/neighbour_text.h"
 #include "lib/bytes.h"
 #include "nvmeof/wire/opcode.h"

@@ -28,13 +28,11 @@ set(SOURCES
     mgmt_tables.c
     mgmt_volume.c
     nand_rules.c
-    neighbour_log.c
     operations.c
     peripherals.c
     pools_text.c
     services.c
     transfer_errors.c
-    vendor_feature.c
 )
 set(RV64_SOURCES
     board.c

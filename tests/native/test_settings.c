@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "firmware/app/vendor_feature.h"
+#include "firmware/vendor/vendor_feature.h"
 #include "nvmeof/wire/opcode.h"
 #include "tests/test_fixture.h"
 

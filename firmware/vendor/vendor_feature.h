@@ -2,8 +2,8 @@
 /*
  * The drive's vendor specific NVMe features: docs/nvme.md, "Vendor features".
  */
-#ifndef ESSD_APP_VENDOR_FEATURE_H
-#define ESSD_APP_VENDOR_FEATURE_H
+#ifndef ESSD_VENDOR_VENDOR_FEATURE_H
+#define ESSD_VENDOR_VENDOR_FEATURE_H
 
 #include "firmware/net/drive_net.h"
 #include "firmware/settings/settings.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/neighbour_log.h"
+#include "firmware/vendor/neighbour_log.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/vendor_feature.h"
+#include "firmware/vendor/vendor_feature.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * Log page D0h: the LLDP neighbours of the ports.
  * Reference: docs/nvme.md, "Log pages of our own"
  */
-#ifndef ESSD_APP_NEIGHBOUR_LOG_H
-#define ESSD_APP_NEIGHBOUR_LOG_H
+#ifndef ESSD_VENDOR_NEIGHBOUR_LOG_H
+#define ESSD_VENDOR_NEIGHBOUR_LOG_H
 
 #include "net/stack/lldp.h"
 
