@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/app/board_records.h"
 
+#include "firmware/drivers/flash.h"
 #include "nvmeof/target/target.h"
+
+/* Newer firmware may have written a longer record than this one does. */
+enum { SHARE_RECORD_MAX = FLASH_SECTOR_BYTES - AREA_HEADER_LEN };
 
 static void read_record(struct board_record *record, const struct flash *flash,
                         const struct area *area, struct dram *dram, size_t max)
@@ -54,6 +58,7 @@ void board_records_read(struct board_records *records,
                 SANITIZE_RECORD_LEN);
     read_record(&records->latency, flash, &latency_area, dram,
                 NVMF_LATENCY_RECORD_LEN);
+    read_record(&records->shares, flash, &share_area, dram, SHARE_RECORD_MAX);
 }
 
 struct operations_stores board_records_stores(struct board_records *records)
@@ -62,5 +67,6 @@ struct operations_stores board_records_stores(struct board_records *records)
         .self_test = store_of(&records->self_test),
         .sanitize = store_of(&records->sanitize),
         .latency = store_of(&records->latency),
+        .shares = store_of(&records->shares),
     };
 }

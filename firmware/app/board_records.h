@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The records in flash of the long-running operations and of the latency
- * monitor.
+ * The records in flash of the long-running operations, of the latency monitor,
+ * and of the shares of hosts.
  */
 #ifndef ESSD_APP_BOARD_RECORDS_H
 #define ESSD_APP_BOARD_RECORDS_H
@@ -23,6 +23,7 @@ struct board_records {
     struct board_record self_test;
     struct board_record sanitize;
     struct board_record latency;
+    struct board_record shares;
 };
 
 /** Read the records.  Without DRAM for them they count as never written. */

@@ -254,6 +254,7 @@ static enum loop_work step_usage(void *ctx, struct loop_step *step)
     hw_errors_step(drive);
     loop_call_at(step, event_keeper_step(&drive->events, step->now_us));
     loop_call_at(step, latency_keeper_step(&drive->latency, step->now_us));
+    loop_call_at(step, share_keeper_step(&drive->shares, step->now_us));
     loop_call_at(step, hw_log_step(&drive->hw_log, step->now_us));
     return LOOP_IDLE;
 }

@@ -5,6 +5,7 @@
 
 #include "firmware/app/drive_io.h"
 #include "firmware/app/drive_memory.h"
+#include "firmware/app/keepers.h"
 #include "firmware/medium/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
 #include "firmware/drivers/nand.h"
@@ -448,25 +449,9 @@ static uint64_t clock_now_us(void *ctx)
     return drive_clock_us(ctx);
 }
 
-static void latency_start(struct drive *drive)
-{
-    if (!latency_keeper_start(&drive->latency, drive->target)) {
-        log_line(drive->log,
-                 "latency monitor: the record in flash is damaged, so its "
-                 "settings and counts are lost; switch it on again if you use "
-                 "it (nvme ocp set-latency-monitor-feature)");
-    }
-}
-
 static void target_start(struct drive *drive, const struct drive_config *config)
 {
     const struct identity *identity = config->identity;
-    const struct latency_keeper_config latency = {
-        .store = config->operations.latency,
-        .power_on_hours = power_on_hours,
-        .acting_host = acting_host,
-        .ctx = drive,
-    };
     struct nvmf_config target = {
         .vid = VENDOR_QEMU,
         .ssvid = VENDOR_QEMU,
@@ -513,10 +498,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .auth_ctx = &drive->connect_log,
     };
 
-    config->random(config->random_ctx, target.number_key,
-                   sizeof(target.number_key));
-    latency_keeper_init(&drive->latency, &latency);
-    target.latency = latency_keeper_seam(&drive->latency);
+    keepers_init(drive, config, &target);
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
     if (drive->nand.ftl != NULL) {
         start_nand_health(drive, &target);
@@ -533,7 +515,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
     nvmf_target_init(drive->target, &target, drive->now_us);
     usage_keeper_start(&drive->keeper, drive->target);
     event_keeper_start(&drive->events, &config->events, drive->target);
-    latency_start(drive);
+    keepers_start(drive);
     firmware_update_report(drive);
     nvmf_target_started(drive->target, usage_keeper_was_unsafe(&drive->keeper));
 }
@@ -775,6 +757,7 @@ void drive_stop(struct drive *drive)
     usage_keeper_stop(&drive->keeper, is_flushed, drive->now_us);
     event_keeper_stop(&drive->events);
     latency_keeper_stop(&drive->latency);
+    share_keeper_stop(&drive->shares);
     hw_log_stop(&drive->hw_log);
 }
 

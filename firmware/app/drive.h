@@ -33,6 +33,7 @@
 #include "firmware/usage/event_keeper.h"
 #include "firmware/usage/hw_log.h"
 #include "firmware/usage/latency_keeper.h"
+#include "firmware/usage/share_keeper.h"
 #include "firmware/usage/usage_keeper.h"
 #include "firmware/drivers/media.h"
 #include "firmware/mgmt/mgmt_service.h"
@@ -152,6 +153,7 @@ struct drive {
     struct nand_health nand_health; /* unused without an array */
     struct event_keeper events;
     struct latency_keeper latency;
+    struct share_keeper shares;
     struct drive_medium medium;
     struct media media; /* not started if there is a NAND array */
     struct media_seam media_seam;

@@ -19,6 +19,7 @@ struct operations_stores {
     struct operation_store self_test;
     struct operation_store sanitize;
     struct operation_store latency; /* of the latency monitor */
+    struct operation_store shares;  /* of hosts */
 };
 
 /**

@@ -13,6 +13,7 @@ set(SOURCES
     drive_memory.c
     firmware_update.c
     hw_errors.c
+    keepers.c
     lag_text.c
     mgmt_ana.c
     mgmt_config.c

@@ -253,35 +253,6 @@ static bool save_namespaces(void *ctx, const uint8_t *record, size_t len)
     return true;
 }
 
-static bool save_record(void *ctx, const uint8_t *bytes, size_t len)
-{
-    struct native_record *record = ctx;
-
-    if (*record->is_broken) {
-        return false;
-    }
-    ASSERT(len <= sizeof(record->bytes));
-    memcpy(record->bytes, bytes, len);
-    record->len = len;
-    record->writes++;
-    return true;
-}
-
-static struct operation_store store_of(struct native_drive *drive,
-                                       struct native_record *record)
-{
-    record->is_broken = &drive->is_flash_broken;
-    return (struct operation_store){
-        .state =
-            record->writes != 0 ? OPERATION_RECORD_OK : OPERATION_RECORD_NONE,
-        .record = record->bytes,
-        .len = record->len,
-        .writes = record->writes,
-        .save = save_record,
-        .ctx = record,
-    };
-}
-
 static bool save_reservations(void *ctx, const uint8_t *record, size_t len)
 {
     struct native_drive *drive = ctx;
@@ -432,11 +403,7 @@ static struct drive_config drive_config_of(
                 .save_ctx = drive,
             },
         .operations =
-            {
-                .self_test = store_of(drive, &operations->self_test),
-                .sanitize = store_of(drive, &operations->sanitize),
-                .latency = store_of(drive, &operations->latency),
-            },
+            native_operations_stores(operations, &drive->is_flash_broken),
         .reservations =
             {
                 .state = drive->reservations->writes != 0 ? VOLUME_RECORD_OK

@@ -76,7 +76,12 @@ struct native_operations {
     struct native_record self_test;
     struct native_record sanitize;
     struct native_record latency; /* of the latency monitor */
+    struct native_record shares;  /* of hosts */
 };
+
+/* They refuse to be written while *is_broken, which outlives them. */
+struct operations_stores native_operations_stores(
+    struct native_operations *operations, const bool *is_broken);
 
 /* The reservations, kept in the flash of a native drive. */
 struct native_reservations {

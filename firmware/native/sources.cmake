@@ -9,6 +9,7 @@ set(NATIVE_SOURCES
     nand_space.c
     nand_storage.c
     native.c
+    native_operations.c
     socket_link.c
     world.c
 )

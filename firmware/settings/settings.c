@@ -52,6 +52,11 @@ void settings_init(struct settings *settings,
     };
 }
 
+struct write_shares *settings_write_shares(struct settings *settings)
+{
+    return &settings->shares;
+}
+
 /* Whether the flash holds these values already. */
 static bool is_saved_already(const struct settings *settings,
                              const struct config *config)
@@ -112,7 +117,7 @@ static enum settings_result save_config(struct settings *settings,
         }
         writes++;
         if (host != 0) {
-            write_shares_count(&settings->shares, host);
+            write_shares_count(&settings->shares, host, 1);
         }
     }
     settings->saved = *config;

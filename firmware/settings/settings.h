@@ -95,6 +95,9 @@ enum settings_result {
 void settings_init(struct settings *settings,
                    const struct settings_config *config);
 
+/** What hosts have used of the writes, to be kept over a restart. */
+struct write_shares *settings_write_shares(struct settings *settings);
+
 /** Override the settings from flash with those of the strap pins. */
 void settings_apply_straps(struct config *config, uint8_t straps);
 

@@ -65,6 +65,13 @@ const struct area latency_area = {
     .copy_bytes = FLASH_SECTOR_BYTES,
 };
 
+const struct area share_area = {
+    .magic = {'E', 'S', 'S', 'D', '-', 'S', 'H', '1'},
+    .addr = FLASH_SHARES_ADDR,
+    .copies = FLASH_SHARES_COPIES,
+    .copy_bytes = FLASH_SECTOR_BYTES,
+};
+
 const struct area telemetry_area = {
     .magic = {'E', 'S', 'S', 'D', '-', 'T', 'L', '1'},
     .addr = FLASH_TELEMETRY_ADDR,

@@ -112,6 +112,9 @@ extern const struct area reservation_area;
 /* The latency monitor. */
 extern const struct area latency_area;
 
+/* What hosts have used of their shares, and the secret of their numbers. */
+extern const struct area share_area;
+
 /* Crash dumps: all copies are used, not only the newest one. */
 extern const struct area crash_area;
 

@@ -31,6 +31,8 @@
 #define FLASH_SELF_TEST_COPIES   32
 #define FLASH_SANITIZE_ADDR      0x019a0000u  /* a sector for each copy */
 #define FLASH_SANITIZE_COPIES    32
+#define FLASH_SHARES_ADDR        0x019c0000u  /* a sector for each copy */
+#define FLASH_SHARES_COPIES      32
 #define FLASH_RESERVATIONS_ADDR  0x01900000u
 #define FLASH_RESERVATIONS_COPIES 8
 #define FLASH_RESERVATIONS_SIZE  0x00010000u  /* of each copy */

@@ -5,6 +5,10 @@
 
 #include "firmware/store/flash_layout.h"
 
+/* Records of a trial that ends well: the boot ROM counts an attempt, and the
+ * firmware writes the end. */
+enum { RECORDS_OF_TRIAL = 2 };
+
 /*
  * Each sector of the flash endures 100,000 erasures.  An update erases every
  * sector of its slot once, and the records use 32 sectors in turn.  At the
@@ -359,6 +363,20 @@ static struct slot_record activated_record(const struct update_slots *slots,
     }
     record.security = MAX(record.security, proven_security(slots));
     return record;
+}
+
+uint32_t update_slots_records_of(const struct update_slots *slots, uint8_t slot,
+                                 bool stores, bool activates)
+{
+    struct slot_record record = activated_record(slots, slot);
+    uint32_t records = stores ? 1 : 0;
+
+    if (activates && (stores || !is_same_record(&slots->record, &record))) {
+        records += 1;
+        /* An image that is stored is unproven. */
+        records += stores || record.is_on_trial ? RECORDS_OF_TRIAL : 0;
+    }
+    return records;
 }
 
 bool update_slots_must_activate(const struct update_slots *slots, uint8_t slot)

@@ -77,6 +77,11 @@ uint64_t update_slots_stores_left(const struct update_slots *slots,
 uint64_t update_slots_records_left(const struct update_slots *slots,
                                    uint64_t hours);
 
+/** How many records a commit writes at most, until the trial of its image is
+ * over. */
+uint32_t update_slots_records_of(const struct update_slots *slots, uint8_t slot,
+                                 bool stores, bool activates);
+
 /** The sector of the next record.  If the caller has erased it, and has said so
  * with update_slots_note_erased(), nobody waits for its erasure later. */
 uint32_t update_slots_next_addr(const struct update_slots *slots);

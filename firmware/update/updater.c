@@ -94,6 +94,16 @@ bool updater_is_on_trial(const struct updater *updater)
     return update_slots_is_on_trial(&updater->slots);
 }
 
+struct write_shares *updater_store_shares(struct updater *updater)
+{
+    return &updater->stores;
+}
+
+struct write_shares *updater_record_shares(struct updater *updater)
+{
+    return &updater->records;
+}
+
 /* ---- Erasures. */
 
 enum flash_progress updater_erase(struct updater *updater, uint32_t addr)
@@ -237,19 +247,24 @@ uint64_t updater_step(struct updater *updater, uint64_t now_us)
 
 /* ---- The seam of the target. */
 
-/* @return false when the flash has to be spared, or when the host has used up
- * its share of the writes */
+/*
+ * @param records  that the commit needs
+ * @return false when the flash has to be spared, or when the host has used up
+ * its share of the writes
+ */
 static bool may_write_flash(struct updater *updater,
-                            const struct nvmf_firmware_commit *commit)
+                            const struct nvmf_firmware_commit *commit,
+                            uint32_t records)
 {
     const struct updater_config *config = &updater->config;
     uint64_t hours = config->power_on_hours != NULL
                          ? config->power_on_hours(config->ctx)
                          : 0;
+    uint64_t left = update_slots_records_left(&updater->slots, hours);
+    uint64_t more = records > 1 ? records - 1 : 0; /* than the first one */
 
-    return write_shares_allow(
-               &updater->records, commit->host, hours,
-               update_slots_records_left(&updater->slots, hours)) &&
+    return write_shares_allow(&updater->records, commit->host, hours,
+                              left - MIN(left, more)) &&
            (!commit->stores ||
             write_shares_allow(
                 &updater->stores, commit->host, hours,
@@ -259,8 +274,12 @@ static bool may_write_flash(struct updater *updater,
 static bool seam_commit(void *ctx, const struct nvmf_firmware_commit *commit)
 {
     struct updater *updater = ctx;
+    uint8_t slot =
+        commit->slot != 0 ? commit->slot : update_slots_choose(&updater->slots);
+    uint32_t records = update_slots_records_of(
+        &updater->slots, slot, commit->stores, commit->activates);
 
-    if (!may_write_flash(updater, commit)) {
+    if (!may_write_flash(updater, commit, records)) {
         log_line(updater->config.log,
                  "firmware: a commit is refused to spare the flash, to which "
                  "%u images and %u states of the slots were written, or "
@@ -268,13 +287,12 @@ static bool seam_commit(void *ctx, const struct nvmf_firmware_commit *commit)
                  updater->slots.record.stores, updater->slots.sequence);
         return false;
     }
-    write_shares_count(&updater->records, commit->host);
+    write_shares_count(&updater->records, commit->host, records);
     if (commit->stores) {
-        write_shares_count(&updater->stores, commit->host);
+        write_shares_count(&updater->stores, commit->host, 1);
     }
     updater->commit = *commit;
-    updater->slot =
-        commit->slot != 0 ? commit->slot : update_slots_choose(&updater->slots);
+    updater->slot = slot;
     updater_enter(updater, UPDATER_STARTING);
     return true;
 }

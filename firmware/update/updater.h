@@ -88,6 +88,11 @@ struct updater {
 /** Read the slots and the record. */
 void updater_init(struct updater *updater, const struct updater_config *config);
 
+/** What hosts have used of the writes to slots, and of the records of their
+ * state, to be kept over a restart. */
+struct write_shares *updater_store_shares(struct updater *updater);
+struct write_shares *updater_record_shares(struct updater *updater);
+
 /** The functions of this updater for the target. */
 struct nvmf_firmware updater_seam(struct updater *updater);
 

@@ -35,7 +35,7 @@ static enum nvmf_volume_result save_settings(void *ctx, const uint8_t *record,
                             operation_saves_left(keeper->writes, hours))) {
         return NVMF_VOLUME_TOO_OFTEN;
     }
-    write_shares_count(&keeper->shares, host);
+    write_shares_count(&keeper->shares, host, 1);
     keeper->save_us = 0;
     return save_record(keeper, record, len) ? NVMF_VOLUME_OK
                                             : NVMF_VOLUME_FAILED;
@@ -47,6 +47,11 @@ struct nvmf_latency_store latency_keeper_seam(struct latency_keeper *keeper)
         .ctx = keeper,
         .save = keeper->config.store.save != NULL ? save_settings : NULL,
     };
+}
+
+struct write_shares *latency_keeper_shares(struct latency_keeper *keeper)
+{
+    return &keeper->shares;
 }
 
 bool latency_keeper_start(struct latency_keeper *keeper,

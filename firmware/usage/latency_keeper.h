@@ -49,6 +49,9 @@ struct nvmf_latency_store latency_keeper_seam(struct latency_keeper *keeper);
 MUST_USE bool latency_keeper_start(struct latency_keeper *keeper,
                                    struct nvmf_target *target);
 
+/** What hosts have used of the writes, to be kept over a restart. */
+struct write_shares *latency_keeper_shares(struct latency_keeper *keeper);
+
 /** Write the counts if it is time.  @return when to call this again */
 uint64_t latency_keeper_step(struct latency_keeper *keeper, uint64_t now_us);
 

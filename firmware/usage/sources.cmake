@@ -3,5 +3,6 @@ set(SOURCES
     event_keeper.c
     hw_log.c
     latency_keeper.c
+    share_keeper.c
     usage_keeper.c
 )

@@ -111,7 +111,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     memset(ctrl->qpair, 0xff, sizeof(ctrl->qpair));
     memcpy(ctrl->hostid, data->hostid, sizeof(ctrl->hostid));
     memcpy(ctrl->hostnqn, data->hostnqn, sizeof(ctrl->hostnqn));
-    ctrl->host_number = auth_unproven_number(target, admin->host);
+    ctrl->host_number = host_unproven_number(target, admin->host);
     reset_features(target, ctrl);
     pel_reset_ctrl(target, ctrl);
     lba_log_reset_ctrl(target, ctrl);

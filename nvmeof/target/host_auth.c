@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "lib/siphash.h"
 
 enum {
     AUTH_SPSP0 = 41, /* byte offsets in the SQE */
@@ -58,38 +57,6 @@ static bool find_host(const struct nvmf_target *target, const char *hostnqn,
     return hosts->find == NULL || hosts->find(hosts->ctx, hostnqn, host);
 }
 
-enum number_of { NUMBER_OF_ADDRESS = 'A', NUMBER_OF_NAME = 'N' };
-
-/* The key keeps hosts from choosing a name with the number of another host. */
-static uint32_t make_number(const struct nvmf_target *target,
-                            enum number_of what, const void *data, size_t len)
-{
-    uint8_t buf[1 + NVMF_NQN_MAX];
-
-    ASSERT(len < sizeof(buf));
-    buf[0] = (uint8_t)what;
-    memcpy(buf + 1, data, len);
-    return (uint32_t)siphash(target->config.number_key, buf, 1 + len) | 1;
-}
-
-/*
- * A name can be invented, or be that of another host, and each name would have
- * a share of its own.  So a host counts by its address, at which it receives,
- * until it has proven that the name is its own.  The host identifier is only
- * what a host says, too.
- */
-uint32_t auth_unproven_number(const struct nvmf_target *target,
-                              const uint8_t *address)
-{
-    return make_number(target, NUMBER_OF_ADDRESS, address, NVMF_ADDRESS_LEN);
-}
-
-uint32_t auth_proven_number(const struct nvmf_target *target,
-                            const char *hostnqn)
-{
-    return make_number(target, NUMBER_OF_NAME, hostnqn, nvme_nqn_len(hostnqn));
-}
-
 static bool has_key(const struct nvmf_host *host)
 {
     return host->host_key != NULL && host->host_key->len != 0;
@@ -116,34 +83,12 @@ static bool find_peer(const struct nvmf_target *target, uint16_t qpair,
     return true;
 }
 
-enum { KEY_MARK_LEN = 9 };
-
-static void put_key_mark(const struct nvmf_target *target,
-                         const struct auth_key *key, uint8_t *to)
-{
-    to[0] = key->hash;
-    put_le64(to + 1, siphash(target->config.number_key, key->bytes, key->len));
-}
-
-/* A mark of everything in a host's entry that its authentication depends on. */
-static uint64_t make_mark(const struct nvmf_target *target,
-                          const struct auth_peer *peer)
-{
-    uint8_t buf[2 + 2 * KEY_MARK_LEN];
-
-    buf[0] = peer->least_hash;
-    buf[1] = peer->least_dh;
-    put_key_mark(target, peer->host_key, buf + 2);
-    put_key_mark(target, peer->ctrl_key, buf + 2 + KEY_MARK_LEN);
-    return siphash(target->config.number_key, buf, sizeof(buf));
-}
-
 /* Whether the entry of a host has not changed since the first message of its
  * session.  If it has, the host proves something that is no longer wanted. */
 static bool has_same_entry(const struct nvmf_target *target,
                            struct nvmf_auth *auth, const struct auth_peer *peer)
 {
-    uint64_t mark = make_mark(target, peer);
+    uint64_t mark = host_entry_mark(target, peer);
 
     if (!auth->has_mark) {
         auth->has_mark = true;

@@ -5,6 +5,7 @@
 #ifndef ESSD_NVMEOF_TARGET_INTERNAL_H
 #define ESSD_NVMEOF_TARGET_INTERNAL_H
 
+#include "nvmeof/target/host_number.h"
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/opcode.h"
 
@@ -544,12 +545,6 @@ void auth_init(struct nvmf_target *target);
  */
 uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
                     bool *is_needed);
-/** A number for what a host counts as, never 0: before it has proven its
- * identity, or without a secret, and afterwards. */
-uint32_t auth_unproven_number(const struct nvmf_target *target,
-                              const uint8_t *address);
-uint32_t auth_proven_number(const struct nvmf_target *target,
-                            const char *hostnqn);
 void auth_begin(struct nvmf_target *target, uint16_t qpair);
 void auth_release(struct nvmf_target *target, uint16_t qpair);
 bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl);
@@ -926,10 +921,6 @@ void log_build_ocp_smart(struct nvmf_target *target,
  */
 bool log_takes_errors(const struct nvmf_target *target,
                       const struct nvmf_request *req);
-
-/** What a controller's host counts as now: auth_unproven_number(), or
- * auth_proven_number(). */
-uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl);
 
 /** The host of this controller has kept silent for too long. */
 void log_keep_alive_expired(struct nvmf_target *target,

@@ -633,11 +633,6 @@ static void append_error(struct nvmf_target *target, struct log_error error)
     keep_error(target, &error);
 }
 
-uint32_t ctrl_host_number(const struct nvmf_ctrl *ctrl)
-{
-    return ctrl->host_number;
-}
-
 uint32_t nvmf_target_acting_host(const struct nvmf_target *target)
 {
     return target->acting_ctrl != NO_CTRL

@@ -292,7 +292,7 @@ void qpair_trust(struct nvmf_target *target, uint16_t index)
     if (qpair->qid == 0) {
         struct nvmf_ctrl *ctrl = &target->ctrl[qpair->ctrl];
 
-        ctrl->host_number = auth_proven_number(target, ctrl->hostnqn);
+        ctrl->host_number = host_proven_number(target, ctrl->hostnqn);
     }
     join_ctrl(target, index);
 }

@@ -11,12 +11,14 @@ set(SOURCES
     ctrl.c
     discovery.c
     event.c
+    event_limits.c
     fabrics.c
     fault.c
     feature.c
     firmware.c
     fused.c
     host_auth.c
+    host_number.c
     identify.c
     io.c
     latency.c

@@ -33,6 +33,7 @@
 #include "nvmeof/auth/auth_crypto.h"
 #include "nvmeof/auth/auth_key.h"
 #include "nvmeof/limits.h"
+#include "nvmeof/target/event_store.h"
 #include "nvmeof/target/firmware.h"
 #include "storage/block/media.h"
 #include "nvmeof/target/operations.h"
@@ -654,26 +655,6 @@ struct nvmf_vendor_event {
 /** Record a vendor-specific event in the persistent event log. */
 void nvmf_target_record_vendor(struct nvmf_target *target,
                                const struct nvmf_vendor_event *event);
-
-enum { NVMF_EVENT_MAX = 536 }; /* bytes of a persistent event */
-
-/** The number of the newest persistent event; the drive's first one is 1. */
-uint64_t nvmf_target_events(const struct nvmf_target *target);
-
-/**
- * Read a persistent event, so that the application can store it.
- *
- * @param number  of an event since the start
- * @param event   NVMF_EVENT_MAX bytes
- * @return false when it is not in the log any more
- */
-MUST_USE bool nvmf_target_event(const struct nvmf_target *target,
-                                uint64_t number, uint8_t *event, uint16_t *len);
-
-/** Restore a persistent event of an earlier power cycle, oldest first.  What is
- * no event is ignored. */
-void nvmf_target_restore_event(struct nvmf_target *target, uint64_t number,
-                               const uint8_t *event, uint16_t len);
 
 /**
  * The latency monitor as it is now, for the application to store from time to

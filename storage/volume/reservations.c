@@ -52,7 +52,7 @@ static enum nvmf_volume_result save_draft(struct reservations *reservations,
     reservations->writes++;
     write_shares_count(by->fences_off ? &reservations->fences
                                       : &reservations->shares,
-                       by->host);
+                       by->host, 1);
     reservations->kept = reservations->draft;
     return NVMF_VOLUME_OK;
 }
@@ -124,4 +124,16 @@ struct nvmf_reservations reservations_seam(struct reservations *reservations)
         .save = reservations->config.save != NULL ? seam_save : NULL,
         .load = seam_load,
     };
+}
+
+struct write_shares *reservations_write_shares(
+    struct reservations *reservations)
+{
+    return &reservations->shares;
+}
+
+struct write_shares *reservations_fence_shares(
+    struct reservations *reservations)
+{
+    return &reservations->fences;
 }

@@ -82,6 +82,13 @@ void reservations_init(struct reservations *reservations,
 /** The target's seam. */
 struct nvmf_reservations reservations_seam(struct reservations *reservations);
 
+/** What hosts have used of the writes, to be kept over a restart. */
+struct write_shares *reservations_write_shares(
+    struct reservations *reservations);
+/** The same of the writes to fence another host off. */
+struct write_shares *reservations_fence_shares(
+    struct reservations *reservations);
+
 /** @param buf  RESERVATIONS_RECORD_MAX bytes.  @return the record's length */
 size_t reservations_emit(const struct kept_reservations *kept, uint8_t *buf);
 

@@ -124,7 +124,7 @@ static enum nvmf_volume_result save_change(struct volume *volume, uint32_t host)
     }
     result = save_draft(volume);
     if (result == NVMF_VOLUME_OK) {
-        write_shares_count(&volume->shares, host);
+        write_shares_count(&volume->shares, host, 1);
     }
     return result;
 }
@@ -678,7 +678,7 @@ static enum nvmf_volume_result mark_format(struct volume *volume,
     /* The end is always saved: else the namespace could not be used. */
     result = save_draft(volume);
     if (result == NVMF_VOLUME_OK) {
-        write_shares_count(&volume->shares, volume->job.host);
+        write_shares_count(&volume->shares, volume->job.host, 1);
     }
     return result;
 }

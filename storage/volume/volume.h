@@ -153,6 +153,13 @@ void volume_init(struct volume *volume, const struct volume_config *config);
 /** The target's seam for namespaces. */
 struct nvmf_volume volume_seam(struct volume *volume);
 
+/** What hosts have used of the writes of the table, to be kept over a restart.
+ */
+static inline struct write_shares *volume_write_shares(struct volume *volume)
+{
+    return &volume->shares;
+}
+
 /** The table in force, for status output. */
 const struct volume_table *volume_now(const struct volume *volume);
 

@@ -302,6 +302,62 @@ static void lose_word(uint64_t lba, uint32_t block)
         (uintptr_t)data + nand->seam.moves.addr_offset + block * BED_BLOCK, 3));
 }
 
+/* ---- Shares of the writes to flash outlive the restart. */
+
+/* The state of the slots was written so often that only some writes are left.
+ */
+static void use_up_records(uint32_t left)
+{
+    struct slot_record record = {.chosen = 1, .previous = 2};
+    uint32_t sequence = 16384 - left - 1;
+
+    bed_power_off(&bed);
+    assert_true(slot_record_write(&flash.flash, &record, &sequence));
+    bed_power_on(&bed);
+    host_vanish(&bed.host->host);
+    bed_connect(&bed, 0, 1, 32);
+}
+
+/* Activate the other slot's image.  @return false when the drive spares its
+ * flash */
+static bool activate_other(void)
+{
+    uint8_t running = read_slots() & 7;
+    uint16_t status = commit_slot((uint32_t)(3 - running) | ACTIVATE);
+
+    if (status == NVME_SC_COMMAND_INTERRUPTED) {
+        return false;
+    }
+    assert_int_equal(status, NVME_SC_FIRMWARE_NEEDS_SUBSYSTEM_RESET);
+    return true;
+}
+
+static void restart_drive(void)
+{
+    assert_true(reset_subsystem());
+    bed_power_cycle(&bed);
+    bed_connect(&bed, 0, 1, 32);
+}
+
+/* A host activates and resets until it has used up its share.  The reset does
+ * not give it a new one. */
+static void test_a_subsystem_reset_does_not_fill_shares_again(void **state)
+{
+    unsigned int activations = 0;
+
+    (void)state;
+    use_up_records(40);
+    while (activate_other()) {
+        activations++;
+        restart_drive();
+    }
+    /* An activation costs 3 records (the choice, an attempt, the end of the
+     * trial), and one back to the proven image costs 1: 4 for two of them. The
+     * host may have half of the records that were left. */
+    assert_in_range(activations, 8, 12);
+    assert_true(bed.drive->drive.firmware.updater.slots.sequence < 16384 - 15);
+}
+
 /* The drive writes the buffer to flash before it restarts.  From then on, the
  * block with the lost word cannot be read, and all other blocks are good. */
 WITH_FIXTURE(setup_nand, teardown_drive)

@@ -458,6 +458,28 @@ static void test_the_number_of_activations_is_limited(void **state)
     bed_expect_commit(&bed, 1, false, true, NVMF_FIRMWARE_OK);
 }
 
+/* What a commit costs its host is what it makes the flash take: the records of
+ * the store, of the choice, of the boot ROM's attempt, and of the trial's end.
+ */
+static void test_a_commit_counts_as_often_as_it_writes(void **state)
+{
+    const struct write_shares *shares = updater_record_shares(&bed.updater);
+    uint32_t sequence = bed.updater.slots.sequence;
+
+    (void)state;
+    bed.host = 1;
+    bed_make_file(&bed, "new");
+    bed_expect_commit(&bed, 2, true, true, NVMF_FIRMWARE_OK);
+    assert_int_equal(bed.updater.slots.sequence, sequence + 2);
+    assert_int_equal(shares->of[0].used, 4);
+    bed_expect_commit(&bed, 2, false, true, NVMF_FIRMWARE_OK);
+    assert_int_equal(bed.updater.slots.sequence, sequence + 2);
+    assert_int_equal(shares->of[0].used, 4);
+    bed_expect_commit(&bed, 1, false, true, NVMF_FIRMWARE_OK); /* is proven */
+    assert_int_equal(bed.updater.slots.sequence, sequence + 3);
+    assert_int_equal(shares->of[0].used, 5);
+}
+
 static void test_a_commit_that_changes_nothing_writes_nothing(void **state)
 {
     uint64_t commands;

@@ -625,6 +625,39 @@ static void test_a_noisy_host_leaves_others_their_events(void **state)
                     (PEL_BURST - PEL_FOR_DRIVE) / 2 + 1);
 }
 
+/* A host that can restart the drive gets no new share by it. */
+static void test_a_restart_does_not_fill_the_shares_of_events(void **state)
+{
+    struct fake *fake = *state;
+    uint8_t limits[NVMF_EVENT_LIMITS_LEN];
+    uint64_t before;
+
+    (void)reset_until_refused(fake, fake_host(fake, 0));
+    for (unsigned int i = 0; i < PEL_FOR_DRIVE; i++) {
+        nvmf_target_started(fake->target, false);
+    }
+    nvmf_target_event_limits(fake->target, limits);
+    fake_start(fake);
+    nvmf_target_restore_event_limits(fake->target, limits);
+    assert_in_range(reset_until_refused(fake, fake_host(fake, 0)), 0, 1);
+    /* Nor does the drive itself record more than before. */
+    for (unsigned int i = 0; i < PEL_BURST; i++) {
+        nvmf_target_started(fake->target, false);
+    }
+    before = nvmf_target_events(fake->target);
+    assert_in_range(before, 2, 2 * (PEL_BURST - PEL_FOR_DRIVE));
+    set_now(fake, fake->now_us + 100 * (uint64_t)PEL_HALVE_US);
+    assert_in_range(reset_until_refused(fake, fake_host(fake, 0)), 100,
+                    PEL_BURST);
+    /* Whatever is in flash, it ends with time. */
+    memset(limits, 0xff, sizeof(limits));
+    nvmf_target_restore_event_limits(fake->target, limits);
+    nvmf_target_started(fake->target, false);
+    set_now(fake, fake->now_us + 100 * (uint64_t)PEL_HALVE_US);
+    assert_in_range(reset_until_refused(fake, fake_host(fake, 0)), 100,
+                    PEL_BURST);
+}
+
 static void test_too_many_events_of_the_vendor_wait(void **state)
 {
     struct fake *fake = *state;
