@@ -13,7 +13,7 @@ import pytest
 from essd import conform, mutants, paths, prepare
 from essd.errors import EssdError
 
-# The drive's behaviour with defect N; the run without a defect has no --first.
+# The drive's behaviour with defect N; without a defect, it is that of `sound`.
 FAKE = """#!{python}
 import json, os, signal, sys, time
 at = sys.argv.index
@@ -26,10 +26,10 @@ def test(name, verdict):
     say(event="test", id=name, chapter=name.split(".")[0], verdict=verdict,
         reason="" if verdict == "pass" else "another answer")
 say(event="run", target="native", seed=1, tests=2)
+if number == {none}:
+    number = {sound}
 if "--first" in sys.argv:
     test(sys.argv[at("--first") + 1] + ".first", "pass")
-else:
-    number = {sound}
 if number == 1:
     test("roce.ack.psn", "fail")
 elif number == 2:
@@ -45,6 +45,13 @@ elif number == 6:
     sys.exit(2)
 elif number == 7:
     test("cm.req.good", "not-run")
+elif number == 8:
+    print("killed by the machine", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+elif number == 9:
+    test("cm.req.good", "pass")
+    test("cm.req.last", "pass")
+    os.abort()
 else:
     test("cm.req.good", "pass")
 say(event="end", passed=2, failed=0, na=0, not_run=0, seconds=0.1)
@@ -66,7 +73,8 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Return a function that makes a program and defects (chapters by number)."""
     def make(defects: dict[int, str], sound: int = 0) -> Path:
         program = tmp_path / "program"
-        program.write_text(FAKE.format(python=sys.executable, sound=sound))
+        program.write_text(FAKE.format(python=sys.executable, sound=sound,
+                                       none=max(defects) + 1))
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         for chapter in set(defects.values()):
             (tmp_path / f"{chapter}.toml").write_text("".join(
@@ -156,9 +164,9 @@ def test_a_run_that_was_interrupted_continues_where_it_stopped(
             raise KeyboardInterrupt
         return run_one(program, words)
 
-    def counted(program: Path, words: list[str]) -> mutants.Verdict:
-        ran.append(words[1])
-        return run_one(program, words)
+    def counted(program: Path, words: list[str], most: int | None = None) -> mutants.Verdict:
+        ran.append((words[1], most))
+        return run_one(program, words, most)
     monkeypatch.setattr(mutants, "run_one", interrupted)
     with pytest.raises(KeyboardInterrupt):
         mutants.command(conform.Options())
@@ -169,11 +177,12 @@ def test_a_run_that_was_interrupted_continues_where_it_stopped(
     said = capsys.readouterr().out
     assert "1 of 2 defects have their verdict from a run that did not end" in said
     assert "2 of 2 mutants killed" in said
-    assert ran == ["3", "2"]            # 3 is the drive without a defect.
+    # 3 is the drive without a defect, which also runs again after the crash of 2.
+    assert ran == [("3", None), ("2", None), ("3", 2)]
     # The next run begins from the start, and so does one with other programs.
     ran.clear()
     assert mutants.command(conform.Options()) == 0
-    assert sorted(ran) == ["1", "2", "3"]
+    assert {number for number, most in ran if most is None} == {"1", "2", "3"}
     record = mutants.Record(tmp_path / "record", [program], [])
     record.add(1, mutants.Verdict("x"))
     assert mutants.Record(tmp_path / "record", [program], []).verdicts == {
@@ -199,16 +208,92 @@ def test_a_seed_chooses_a_sample(stand, capsys: pytest.CaptureFixture,
 
 def test_what_found_a_defect_of_a_sample_has_to_pass_without_it(
         stand, capsys: pytest.CaptureFixture):
-    stand({1: "roce", 2: "roce"}, sound=8)
+    stand({1: "roce", 2: "roce"}, sound=4)
     assert mutants.command(conform.Options(), 0) == 0
     assert "2 of 2 mutants killed" in capsys.readouterr().out
     stand({1: "roce"}, sound=7)
-    with pytest.raises(EssdError, match=r"roce\.ack\.psn, which found defect 1, also fails"):
+    with pytest.raises(EssdError, match=r"roce\.ack\.psn, which found defect 1, also comes"):
         mutants.command(conform.Options(), 0)
+
+
+def test_a_crash_is_repeated_without_the_defect_from_the_same_beginning(
+        stand, monkeypatch: pytest.MonkeyPatch):
+    """With --only, the tests before the crash would not run, and neither would it come."""
+    program = stand({2: "roce", 4: "cm"}, sound=2)
+    defect, verdict = mutants.Defect(2, "roce", ""), mutants.Verdict("crash", ended=1)
+    with pytest.raises(EssdError, match="crash, which found defect 2, also comes"):
+        mutants.control(program, defect, verdict, [], 5)
+    with pytest.raises(EssdError, match="also comes without a defect: crash"):
+        list(mutants.run_all(program, [defect], [], none=5))
+    ran = []
+    run_one = mutants.run_one
+
+    def listed(program: Path, words: list[str], most: int | None = None) -> mutants.Verdict:
+        ran.append((words, most))
+        return run_one(program, words, most)
+    monkeypatch.setattr(mutants, "run_one", listed)
+    program = stand({2: "roce", 9: "cm"}, sound=9)
+    # The same run goes on to its own end, and only as far as it came with the defect.
+    (_, verdict), = mutants.run_all(program, [defect], ["--all"], none=10)
+    assert (verdict.by, verdict.ended) == ("crash", 1)
+    assert ran == [(["--mutant", "2", "--first", "roce", "--all"], None),
+                   (["--mutant", "10", "--first", "roce", "--all"], 2)]
+
+
+def test_a_program_that_the_machine_has_killed_is_no_verdict(
+        stand, tmp_path: Path, capsys: pytest.CaptureFixture):
+    stand({1: "roce", 8: "cm"})
+    assert mutants.command(conform.Options()) == 1
+    said = capsys.readouterr().out
+    assert "NO VERDICT (SIGKILL from outside (out of memory?))" in lines_of(said)["8"]
+    assert "1 of 2 mutants killed" in said and "1 without a verdict" in said
+    # The next run tries it again.
+    assert '"defect": 8' not in (tmp_path / "build/conform/mutants.jsonl").read_text()
+    stand({8: "cm"}, sound=8)
+    with pytest.raises(EssdError, match="NO VERDICT"):
+        mutants.command(conform.Options())
+    program = tmp_path / "mutants_test_x"
+    program.write_text("#!/bin/sh\nkill -KILL $$\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    assert not mutants.run_test(tmp_path, "test_x", 1).is_known
+
+
+def test_a_test_that_hangs_is_named_also_when_it_prints(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mutants, "HANG_S", 0.5)
+    program = tmp_path / "mutants_test_x"
+    program.write_text(f"""#!{sys.executable}
+for name in "test_first", "test_second":
+    print(f"[ RUN      ] {{name}}", flush=True)
+    while name == "test_second":
+        print("still here", flush=True)
+    print(f"[       OK ] {{name}}", flush=True)
+""")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    verdict = mutants.run_test(tmp_path, "test_x", 1)
+    assert verdict.by == "hang"
+    assert verdict.reason == "test_x: test_second did not end within 0 s"
+    monkeypatch.setattr(mutants, "FLOOD_BYTES", 20)
+    assert mutants.run_test(tmp_path, "test_x", 1).reason == (
+        "test_x: test_second prints without end")
+
+
+def test_a_program_ends_with_its_first_test_that_fails(tmp_path: Path):
+    program = tmp_path / "mutants_test_x"
+    program.write_text(f"""#!{sys.executable}
+import time
+print("[  FAILED  ] test_second", flush=True)
+time.sleep(300)
+""")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    begin = time.monotonic()
+    assert mutants.run_test(tmp_path, "test_x", 1).words == "test_x: test_second"
+    assert time.monotonic() - begin < 60
 
 
 def test_only_selects_by_number_and_by_chapter(stand, capsys: pytest.CaptureFixture):
     stand({1: "roce", 2: "roce", 4: "cm"})
+    # The drive without a defect has the number of none, also of those not selected.
     assert mutants.command(conform.Options(only=["1"])) == 0
     assert set(lines_of(capsys.readouterr().out)) == {"1"}
     assert mutants.command(conform.Options(only=["cm", "2"])) == 1
@@ -288,7 +373,7 @@ def test_a_defect_may_need_a_drive_with_nand_flash(tmp_path: Path):
     defects = mutants.read(tmp_path)
     list(mutants.run_all(program, defects, []))
     with pytest.raises(EssdError):      # The program reports no results.
-        mutants.run_sound(program, defects, [])
+        mutants.run_sound(program, defects, [], 3)
     said = (tmp_path / "said").read_text()
     assert "--mutant 1 --nand --only nvme.x\n" in said
     assert "--mutant 2 --first nvme\n" in said
@@ -320,7 +405,7 @@ if number == "3":
     assert found[1].by == "crash" and "SIGABRT" in found[1].reason
     assert found[2].by == "crash" and "status 1" in found[2].reason
     assert found[3].words == mutants.SURVIVED
-    assert mutants.run_sound(tmp_path / "program", defects, []) > 0
+    assert mutants.run_sound(tmp_path / "program", defects, [], 5) > 0
 
 
 def test_the_tests_that_find_defects_are_listed(tmp_path: Path):
