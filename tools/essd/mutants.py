@@ -36,6 +36,7 @@ from rich.table import Table
 from . import conform, interrupts, paths, prepare, show
 from .conform_results import Results, ResultsError
 from .errors import EssdError
+from .process import stat_fields, thread_states
 
 PROGRAM = "tests/conformance/mutants/essd_conform_mutants"
 TESTS = "tests/conformance/mutants/mutant_tests"    # builds mutants_TEST for each test
@@ -169,13 +170,14 @@ def judge(results: Results, status: int, said: str) -> Verdict:
 def family(process: int) -> Iterator[tuple[int, str, float]]:
     """Number, state and processor time of a process and of those it has started."""
     with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2]
-        words = fields.split()
+        words = stat_fields(process)
+        threads = thread_states(process)
+        state = next((one for one in threads if one in "RD"), words[0] if words else "Z")
         # Of its children that have ended, too.
-        yield process, words[0], sum(map(int, words[11:15])) * TICK_S
-        for child in Path(f"/proc/{process}/task/{process}/children").read_text(
-                encoding="utf-8").split():
-            yield from family(int(child))
+        yield process, state, sum(map(int, words[11:15])) * TICK_S
+        for file in Path(f"/proc/{process}/task").glob("*/children"):
+            for child in file.read_text(encoding="utf-8").split():
+                yield from family(int(child))
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
@@ -536,5 +538,5 @@ def run_sample(all_defects: Sequence[Defect], words: Sequence[str], seed: int,
     found = show_all(run_all(program, defects, words, none=none), len(defects), width)
     with interrupts.pool(AT_ONCE) as pool:
         failed = [(defect, verdict) for defect, verdict in found if verdict.is_test]
-        list(pool.map(lambda one: control(program, *one, words, none), failed))
+        list(pool.map(lambda one: control(program, one[0], one[1], words, none), failed))
     return conclude(found, time.monotonic() - begin)

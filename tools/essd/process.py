@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+ENDED = {"Z", "X"}      # states of threads that do nothing any more
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
 
 
@@ -26,19 +27,35 @@ def find_system_programs() -> None:
                                                if x not in folders)])
 
 
-def stat_fields(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on; none if there is no such process."""
+def stat_fields(of: int | Path) -> list[str]:
+    """The fields of the stat file of a process or of a thread's folder, from the state on;
+    none if there is no such process."""
+    folder = of if isinstance(of, Path) else Path(f"/proc/{of}")
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (folder / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
 
 
+def thread_states(pid: int) -> list[str]:
+    """The state of each thread of a process."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
+    return [fields[0] for thread in threads if (fields := stat_fields(thread))]
+
+
 def start_time(pid: int) -> int:
-    """Start time of a process in clock ticks, which identifies a reused id."""
+    """Start time of a process in clock ticks, which identifies a reused id; 0: it has ended.
+
+    A zombie has ended, although its parent has not waited for it yet.  But the first thread
+    is a zombie, too, when it has ended before the others, which still have all files.
+    """
     fields = stat_fields(pid)
-    # A zombie has ended, although its parent has not waited for it yet.
-    return int(fields[19]) if fields and fields[0] != "Z" else 0
+    if not fields or (fields[0] in ENDED and set(thread_states(pid)) <= ENDED):
+        return 0
+    return int(fields[19])
 
 
 def is_stopped(pid: int) -> bool:
