@@ -2,7 +2,9 @@
 """A supervisor that is stopped (SIGSTOP): commands say so, and go on with the others."""
 
 import contextlib
+import json
 import os
+import select
 import signal
 import time
 from collections.abc import Iterator
@@ -21,11 +23,11 @@ from typer.testing import CliRunner
 SOON_S = 30         # far below the time limits of answers, for a busy machine
 
 
-def start(folder: Path, name: str) -> Instance:
+def start(folder: Path, name: str, bound: bool = False) -> Instance:
     fake = make_fake(folder / "qemu")
     instance = Instance(name)
     instance.start(Config(name, "", "tcg", [], {
-        "drive": Drive(str(fake), "flash", "media", "raw", f"nqn.{name}")}))
+        "drive": Drive(str(fake), "flash", "media", "raw", f"nqn.{name}")}), bound=bound)
     instance.wait_started()
     return instance
 
@@ -90,3 +92,51 @@ def test_a_supervisor_with_a_full_queue_of_clients_does_not_hang_anybody(
     assert chosen.answers("one")
     for client in clients:
         client.close()
+
+
+def test_a_supervisor_that_goes_on_after_a_stall_is_not_given_up(
+        stopped: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine may stand still for longer than the limit, with both programs on it."""
+    pid = supervisor_of(stopped)
+    clock = time.monotonic
+
+    def look(*words: object) -> tuple[list[object], ...]:
+        monkeypatch.undo()
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + 7200)
+        os.kill(pid, signal.SIGCONT)
+        return [], [], []
+    monkeypatch.setattr(select, "select", look)
+    assert stopped.call("status")["parts"]
+
+
+def test_a_stop_after_a_short_stop_of_the_supervisor_ends_everything(
+        stopped: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid, drive = supervisor_of(stopped), stopped_drive(stopped)
+    look = select.select
+
+    def go_on(*words: object) -> object:
+        found = look(*words)        # type: ignore[call-overload]
+        os.kill(pid, signal.SIGCONT)
+        return found
+    is_first = iter([True, False])
+    monkeypatch.setattr("essd.instance.is_stopped", lambda pid: next(is_first, False))
+    monkeypatch.setattr(select, "select", go_on)
+    assert stopped.stop()
+    assert not process.start_time(pid) and not process.start_time(drive)
+
+
+def stopped_drive(instance: Instance) -> int:
+    state = json.loads((instance.folder / "state.json").read_text())
+    return int(state[1]["pid"])
+
+
+def test_what_is_bound_to_this_process_is_ended_although_it_does_not_answer(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("ESSD_DATA", str(tmp_path / "data"))
+    instance = start(tmp_path, "one", bound=True)
+    pid, drive = supervisor_of(instance), stopped_drive(instance)
+    os.kill(pid, signal.SIGSTOP)
+    assert instance.stop()
+    assert not process.start_time(pid) and not process.start_time(drive)
+    assert instance.bond is None and chosen.running() == []

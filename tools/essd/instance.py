@@ -7,6 +7,7 @@ the ssh connection that the supervisor keeps open.
 
 import contextlib
 import json
+import math
 import os
 import select
 import shlex
@@ -147,12 +148,11 @@ class Instance:
     def call_within(self, limit_s: float, command: str, **arguments: Any) -> Any:
         """The same with this time limit for the answer."""
         line = bytearray()
-        deadline = time.monotonic() + limit_s
         with self.connect() as connection:
             request = {"command": command, **arguments}
             connection.sendall(json.dumps(request).encode() + b"\n")
             while not line.endswith(b"\n"):
-                self.wait_answer(connection, deadline)
+                self.wait_answer(connection, limit_s)
                 more = connection.recv(1 << 16)
                 if not more:
                     break
@@ -177,13 +177,23 @@ class Instance:
             raise
         return connection
 
-    def wait_answer(self, connection: socket.socket, deadline: float) -> None:
-        """Wait until the supervisor has said something; NotAnsweringError if it does not."""
-        while not select.select([connection], [], [], LOOK_S)[0]:
+    def wait_answer(self, connection: socket.socket, limit_s: float) -> None:
+        """Wait until the supervisor has said something; NotAnsweringError if it does not.
+
+        The time is counted in looks, so that all of a stall of the machine, in which the
+        supervisor could not answer either, is one look.  A supervisor that was stopped is
+        looked at once more: it may go on just now.
+        """
+        stopped = 0
+        for _ in range(math.ceil(limit_s / LOOK_S)):
+            if select.select([connection], [], [], LOOK_S)[0]:
+                return
             pid = struct.unpack(CREDENTIALS, connection.getsockopt(
                 socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(CREDENTIALS)))[0]
-            if is_stopped(pid) or time.monotonic() > deadline:
-                raise self.not_answering(pid)
+            stopped = stopped + 1 if is_stopped(pid) else 0
+            if stopped > 1:
+                break
+        raise self.not_answering(pid)
 
     def not_answering(self, pid: int) -> NotAnsweringError:
         who = f"the supervisor of {self.name}" + (f" (process {pid})" if pid else "")
@@ -311,14 +321,15 @@ class Instance:
         """End every process of the instance; return false if none was running.
 
         NotAnsweringError if the supervisor does not answer: whoever has stopped it may want
-        it to go on.
+        it to go on.  A supervisor that is bound to this process is killed then, with its
+        drives, because it would end with this process anyway.
         """
         was_running = True
         try:
             self.call("stop")
         except NotAnsweringError:
-            self.end_bond()
-            raise
+            if self.bond is None:
+                raise
         except (OSError, EssdError):
             was_running = False
         # This also ends a supervisor that does not listen on its socket yet.
@@ -342,8 +353,8 @@ class Instance:
         if ours is None:
             return False
         deadline = time.monotonic() + 2
-        while ours and time.monotonic() < deadline:
-            ours = [p for p in ours if start_time(p.pid) == p.start]
+        while (ours := [p for p in ours if start_time(p.pid) == p.start]) \
+                and time.monotonic() < deadline:
             time.sleep(0.02)
         for process in ours:
             with contextlib.suppress(ProcessLookupError):
