@@ -8,6 +8,7 @@
 #include "firmware/app/keepers.h"
 #include "firmware/medium/media_seam.h"
 #include "firmware/app/mgmt_requests.h"
+#include "firmware/app/vendor_logs.h"
 #include "firmware/drivers/nand.h"
 #include "firmware/hal/time.h"
 #include "net/cm/cm_rdma.h"
@@ -482,8 +483,6 @@ static void target_start(struct drive *drive, const struct drive_config *config)
         .media = drive->nand.ftl != NULL
                      ? nand_medium_seam(&drive->nand, drive->volume)
                      : media_seam(&drive->media_seam),
-        .vendor_logs = drive->services.logs,
-        .vendor_log_count = SERVICES_LOGS,
         .telemetry = telemetry_seam(&drive->telemetry),
         .vendor = vendor_features(&drive->vendor),
         .trace = mgmt_trace(&drive->mgmt),
@@ -500,6 +499,7 @@ static void target_start(struct drive *drive, const struct drive_config *config)
 
     keepers_init(drive, config, &target);
     usage_keeper_fill(&drive->keeper, &target.health, &target.counters);
+    vendor_logs_fill(&target, drive);
     if (drive->nand.ftl != NULL) {
         start_nand_health(drive, &target);
     }

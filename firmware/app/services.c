@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "firmware/text/ip_text.h"
-#include "firmware/vendor/neighbour_log.h"
 #include "firmware/text/neighbour_text.h"
 #include "lib/bytes.h"
-#include "nvmeof/wire/opcode.h"
 
 /*
  * Makes the random numbers of the SNTP client differ from those of other
@@ -23,13 +21,6 @@ static void log_neighbour(void *ctx, uint8_t port, enum lldp_event event,
     struct services *services = ctx;
 
     lldp_log_change(&services->lldp_log, port, event, lldp, services->now_us);
-}
-
-static void build_neighbours(void *ctx, uint32_t part, uint8_t *page)
-{
-    const struct services *services = ctx;
-
-    neighbour_log_build(&services->lldp, services->now_us, part, page);
 }
 
 static struct lldp_port_config lldp_port_of(enum config_lldp lldp)
@@ -61,13 +52,6 @@ static void lldp_start(struct services *services,
     }
     /* The first agent always finds room. */
     ASSERT(lldp_init(&services->lldp, &lldp));
-    services->logs[0] = (struct nvmf_vendor_log){
-        .lid = LOG_NEIGHBOURS,
-        .len_bytes = NEIGHBOUR_LOG_LEN,
-        .part_bytes = NEIGHBOUR_LOG_PART,
-        .build = build_neighbours,
-        .ctx = services,
-    };
 }
 
 static void set_time(void *ctx, uint64_t epoch_ms, const struct sntp *answer)

@@ -15,8 +15,6 @@
 #include "net/stack/sntp.h"
 #include "nvmeof/target/target.h"
 
-enum { SERVICES_LOGS = 1 };
-
 struct services_config {
     struct log *log;
     struct drive_net *net; /* this and the target outlive the services */
@@ -56,7 +54,6 @@ struct services {
     /* The count of address changes that LLDP has been told of. */
     uint32_t address_changes;
     bool is_synchronised; /* the log has said that the clock is set */
-    struct nvmf_vendor_log logs[SERVICES_LOGS];
 };
 
 /** Call it after drive_net_init(). */

@@ -34,6 +34,7 @@ set(SOURCES
     pools_text.c
     services.c
     transfer_errors.c
+    vendor_logs.c
 )
 set(RV64_SOURCES
     board.c

@@ -571,7 +571,8 @@ static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
          * commands have put there. */
         n = MIN(n, len - at);
         if (log->vendor != NULL) {
-            log->vendor->build(log->vendor->ctx, part, target->page);
+            log->vendor->build(target->config.vendor_log_ctx, part,
+                               target->page);
         } else {
             log->build(target, ctrl, part);
         }

@@ -130,7 +130,6 @@ struct nvmf_vendor_log {
     uint16_t len_bytes;  /* a multiple of part_bytes */
     uint16_t part_bytes; /* 4..4096 */
     void (*build)(void *ctx, uint32_t part, uint8_t *page); /* of one part */
-    void *ctx;
 };
 
 /*
@@ -311,6 +310,7 @@ struct nvmf_config {
 
     const struct nvmf_vendor_log *vendor_logs; /* must outlive the target */
     uint8_t vendor_log_count;
+    void *vendor_log_ctx; /* of the functions in vendor_logs */
     struct nvmf_telemetry telemetry;
     struct nvmf_latency_store latency; /* its function may be NULL */
 

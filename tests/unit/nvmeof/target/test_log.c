@@ -606,7 +606,6 @@ static void test_vendor_logs_are_built_part_by_part(void **state)
         .len_bytes = 300,
         .part_bytes = 100,
         .build = build_vendor,
-        .ctx = &first,
     };
     struct fake *fake = fake_new();
     uint16_t admin, discovery;
@@ -614,6 +613,7 @@ static void test_vendor_logs_are_built_part_by_part(void **state)
     (void)state;
     fake->config.vendor_logs = &vendor;
     fake->config.vendor_log_count = 1;
+    fake->config.vendor_log_ctx = &first;
     fake_start(fake);
     admin = fake_host(fake, 0);
     discovery = fake_discovery_host(fake);
