@@ -355,6 +355,60 @@ def test_a_failure_is_one_line_with_the_step_and_the_evidence(
     assert not instance.is_there                # the demo has ended what it started
 
 
+def failing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(job: Job) -> None:
+        raise EssdError("nvme list does not show /dev/nvme0n1")
+
+    monkeypatch.setattr(demo, "LAST", [("What the host sees", fail)])
+
+
+FAILURE = ('the demo has failed in the step "What the host sees": nvme list does not show '
+           "/dev/nvme0n1; ")
+
+
+@pytest.mark.parametrize(("broken", "problem", "said"), [
+    ("html", KeyError("claims"), "the report cannot be written: KeyError: 'claims'; logs: "),
+    ("write", EssdError("the report cannot be written: x: No space left on device"),
+     "the report cannot be written: x: No space left on device; logs: "),
+    ("keep_evidence", OSError("no space"), "; the logs could not be kept: OSError: no space")])
+def test_an_error_of_the_report_does_not_hide_that_of_the_step(
+        demo_steps: list[str], instance: FakeInstance, tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch, broken: str, problem: Exception, said: str) -> None:
+    def fail(*_words: object) -> None:
+        raise problem
+
+    failing(monkeypatch)
+    monkeypatch.setattr(demo_report, broken, fail)
+    with show.console.capture(), pytest.raises(EssdError) as caught:
+        demo.run_demo("drive", False, tmp_path / "report")
+    assert str(caught.value).startswith(FAILURE) and said in str(caught.value)
+    assert not instance.is_there
+
+
+def test_an_error_of_the_end_does_not_hide_that_of_the_step(
+        demo_steps: list[str], instance: FakeInstance, tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_words: object) -> None:
+        raise EssdError("the supervisor of demo does not answer")
+
+    failing(monkeypatch)
+    monkeypatch.setattr(demo, "end", fail)
+    with show.console.capture(), pytest.raises(EssdError) as caught:
+        demo.run_demo("drive", False, tmp_path / "report")
+    assert str(caught.value).startswith(FAILURE)
+    assert str(caught.value).endswith("it has not ended: the supervisor of demo does not answer")
+
+
+def test_a_report_has_its_folder_also_if_that_was_deleted_meanwhile(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
+    folder = demo_report.folder_for(None)
+    folder.parent.rmdir()               # `essd clean reports`, while the demo runs
+    monkeypatch.setattr(demo_report, "html", lambda *_words: "page")
+    path = demo_report.write(folder, Transcript(), {})
+    assert path.read_text(encoding="utf-8") == "page"
+
+
 def test_an_interrupted_demo_leaves_no_report(
         demo_steps: list[str], instance: FakeInstance, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_job: Job) -> None:

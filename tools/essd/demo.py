@@ -149,18 +149,41 @@ def run_claimed(instance: Instance, target: str, keep: bool, folder: Path | None
         raise
     except EssdError as error:
         try:
-            path = demo_report.write(folder, transcript, facts, str(error))
-            demo_report.keep_evidence(folder, instance)
+            evidence = kept_evidence(folder, transcript, facts, instance, str(error))
         finally:
-            end(instance, keep)
+            try:
+                end(instance, keep)
+            except EssdError as problem:
+                evidence += f"; it has not ended: {problem}"
         raise EssdError(f"the demo has failed in the step \"{transcript.steps[-1].name}\": "
-                        f"{error}; evidence: {path}, with logs beside it") from None
+                        f"{error}; {evidence}") from None
     except BaseException:
         end(instance, keep)
         raise
     end(instance, keep)
     report(transcript.claims(), time.monotonic() - transcript.begin)
     demo_report.say_next(demo_report.write(folder, transcript, facts))
+
+
+def kept_evidence(folder: Path, transcript: Transcript, facts: dict[str, str],
+                  instance: Instance, error: str) -> str:
+    """Keep what is known of a failure; return where it is, or why it is not all there.
+
+    Whatever goes wrong here is told beside the failure, and does not replace it.
+    """
+    try:
+        demo_report.keep_evidence(folder, instance)
+        logs = f"logs: {folder}"
+    except Exception as problem:
+        logs = f"the logs could not be kept: {type(problem).__name__}: {problem}"
+    try:
+        path = demo_report.write(folder, transcript, facts, error)
+    except EssdError as problem:
+        return f"{problem}; {logs}"
+    except Exception as problem:
+        return f"the report cannot be written: {type(problem).__name__}: {problem}; {logs}"
+    return (f"evidence: {path}, with logs beside it" if logs.startswith("logs: ") else
+            f"evidence: {path}; {logs}")
 
 
 def end(instance: Instance, keep: bool = False) -> None:

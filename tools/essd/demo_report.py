@@ -42,7 +42,8 @@ def bench_command() -> str:
 
 def folder_for(wanted: Path | None) -> Path:
     """The folder for a report: the one that was asked for, or a new one in the cache,
-    which write() makes.  EssdError, before minutes of work, if it cannot be made."""
+    which write() makes, with what was deleted meanwhile.  EssdError, before minutes of work,
+    if it cannot be made."""
     folder = wanted or paths.cache() / "reports" / time.strftime("demo-%Y%m%d-%H%M%S")
     try:
         (folder if wanted else folder.parent).mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ def html(transcript: Transcript, facts: dict[str, str], error: str) -> str:
 def write(folder: Path, transcript: Transcript, facts: dict[str, str], error: str = "") -> Path:
     path = folder / "report.html"
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         path.write_text(html(transcript, facts, error), encoding="utf-8")
     except OSError as problem:
         raise EssdError(f"the report cannot be written: {path}: {problem.strerror}") from None
