@@ -197,6 +197,67 @@ def test_requests_that_never_end_do_not_lock_the_cockpit(site: Fake) -> None:
         assert still == sorted(still)
 
 
+OTHERS = 65534          # the user nobody
+# Opens connections to a port as another user, says so, and waits.
+FLOOD = """
+import os, socket, sys
+os.setuid(int(sys.argv[2]))
+held = [socket.create_connection(("127.0.0.1", int(sys.argv[1])), 30) for _ in range(100)]
+for one in held:
+    one.sendall(b"GET / HTTP/1.1\\r\\n")
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_another_user_does_not_take_the_place_of_a_slow_browser(site: Fake) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), 30) as slow:
+        slow.sendall(f"GET / HTTP/1.1\r\nHost: {site.host}\r\n".encode())
+        with subprocess.Popen(["/usr/bin/python3", "-c", FLOOD, str(site.port), str(OTHERS)],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as flood:
+            assert flood.stdout is not None
+            assert flood.stdout.readline() == b"\n"
+            # The cockpit has taken this connection after the others.
+            assert site.ask("GET", "/").status == 200
+            assert not is_closed(slow)
+            flood.communicate(timeout=30)
+
+
+@pytest.mark.parametrize(("peers", "closed"), [
+    ([0, 0, 0], 0),                             # all of the cockpit's own user
+    ([0, 0, 0, 7], 3),                          # who loses none to another one
+    ([7, 8, 8], 1), ([7, 8, 8, 7], 0),          # the oldest of the greediest
+    (["10.0.0.9", 0, "10.0.0.1", "10.0.0.1"], 2), (["gone", 0], 0)])
+def test_the_oldest_connection_of_the_greediest_peer_ends(
+        peers: list[str | int], closed: int) -> None:
+    assert unproven.to_close(peers, 0) == closed
+
+
+class FakeTransport(asyncio.Transport):
+    def __init__(self, peer: tuple[Any, ...] | None, mine: tuple[Any, ...]) -> None:
+        super().__init__({"peername": peer, "sockname": mine})
+
+
+def test_a_peer_is_the_user_of_a_socket_or_an_address() -> None:
+    for family, name in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with socket.socket(family) as listener:
+            listener.bind((name, 0))
+            listener.listen()
+            with socket.create_connection(listener.getsockname()[:2], 30):
+                accepted, peer = listener.accept()
+                with accepted:
+                    found = unproven.peer_of(FakeTransport(peer, accepted.getsockname()),
+                                             unproven.users())
+                    assert found == os.getuid()
+
+    def of(name: str) -> str | int:
+        return unproven.peer_of(FakeTransport((name, 9), ("10.0.0.1", 80)), {})
+    assert of("10.0.0.9") == of("::ffff:10.0.0.9") == "10.0.0.9" != of("::ffff:10.0.0.8")
+    assert of("2001:db8::1") == of("2001:db8::2%eth0") == "2001:db8::/64"
+    assert unproven.peer_of(FakeTransport(None, ("10.0.0.1", 80)), {}) == "gone"
+
+
 class Bed:
     """A cockpit's connections in front of an application that knows one path."""
 
