@@ -123,7 +123,9 @@ def test_ctest_is_shown_by_folder_and_the_output_of_failed_tests_whole() -> None
     for line in CTEST.splitlines():
         screen(line)
     assert screen.count == {"passed": 2, "failed": 2}
-    assert screen.failed == ["test_a", "test_c"]
+    assert screen.failed == ["test_a", "test_c"] and screen.lost == ""
+    screen.folder["test_e"] = "lib"
+    assert screen.lost == "5 tests were listed, and 4 have a result"
     said = [" ".join(line.split()) for line in lines]
     assert "net 1.5 s 1 passed, 1 failed" in said and "lib 2.1 s 1 passed, 1 failed" in said
     assert "test_a.c:5: error: Failure!" in lines
@@ -202,6 +204,55 @@ def test_a_test_that_fails_twice_is_a_failure(run: Run) -> None:
     assert f"-- {name}: failed, and failed again when repeated alone" in text
     assert f"e2e: failed twice: {name}" in run.repeated
     assert run.counts["e2e"] == {"passed": 1, "failed": 1, screens.REPEATED: 1}
+
+
+ENDS = """\
+import os
+
+def test_first():
+    pass
+
+def test_that_ends_its_process():
+    os._exit(0)
+
+def test_last():
+    pass
+"""
+
+
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_a_run_that_lost_tests_has_failed(run: Run, is_repeated: bool) -> None:
+    """The process may end with status 0, for example because a library ends it."""
+    text, error = said_by(run, ENDS, is_repeated)
+    assert error.startswith("3 tests were collected, and 1 have a result")
+
+
+def test_workers_that_die_lose_no_test_silently(run: Run) -> None:
+    """pytest-xdist goes on without a worker that is not replaced."""
+    (paths.TOP / "tests/e2e/test_other.py").write_text(ENDS.replace("first", "other"))
+    text, error = said_by(run, ENDS, False, (*testrun.TWO_WORKERS, "--max-worker-restart", "0"))
+    assert error.startswith("6 tests were collected, and 4 have a result")
+    screen = screens.PytestScreen(lambda line: None)
+    for line in ("2 workers [4 items]", "[gw0] [ 25%] PASSED tests/e2e/test_a.py::test_b ",
+                 "[gw0] node down: Not properly terminated"):
+        screen(line)
+    assert screen.lost.startswith("4 tests were collected, and 1 have a result")
+
+
+def test_tests_that_are_left_out_are_not_missed(run: Run) -> None:
+    text, error = said_by(run, "import pytest\n\n@pytest.mark.long\ndef test_long():\n    pass\n\n"
+                          "@pytest.mark.parametrize('x', ['a b', 'c\\nd'])\n"
+                          "def test_it(x):\n    pass\n\n@pytest.fixture\ndef bad():\n    yield\n"
+                          "    assert False\n\ndef test_error(bad):\n    pass\n\n"
+                          "@pytest.mark.skip\ndef test_skipped():\n    pass\n", False)
+    assert run.counts["e2e"] == {"passed": 3, "errors": 1, "skipped": 1}
+    assert "status 1" in error
+    for line, count in (("collected 17 items / 14 deselected / 3 selected", 3),
+                        ("collecting ... collected 1 item", 1), ("1 worker [1 item]", 1),
+                        ("collected 5 items / 1 error / 1 skipped", 5)):
+        screen = screens.PytestScreen(lambda line: None)
+        screen(line)
+        assert screen.collected == count, line
 
 
 def test_unit_tests_are_not_repeated(run: Run) -> None:

@@ -218,6 +218,9 @@ def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
     except StageError as one:
         error = one
     run.count(screen.count)
+    # If the run broke off, pytest's own error says why.
+    if (error is None or error.status == TESTS_FAILED) and screen.lost:
+        raise StageError(f"{screen.lost}; see {run.log}")
     if error is None:
         return
     if not (is_repeated and error.status == TESTS_FAILED
@@ -230,6 +233,8 @@ def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
         run.command(*command, *marks, test, env=unbuffered, is_counted=False, show_line=once)
         if not once.count["passed"] or ("::" in test and once.count != {"passed": 1}):
             raise StageError(f"it has not passed: {screens.counted(once.count) or 'not run'}")
+        if once.lost:
+            raise StageError(once.lost)
     if why := run.repeat(repeats.targets(screen.failed), run_one):
         raise StageError(f"{why}; see {run.log}")
 
@@ -250,6 +255,8 @@ def native(run: Run) -> None:
     finally:
         run.count(screen.count)
         run.reports.append(report)
+    if screen.lost:
+        raise StageError(f"{screen.lost}; see {run.log}")
     run.summaries.append(f"native: {random_cuts():,} random power cuts of the translation layer")
 
 

@@ -31,6 +31,10 @@ SHOWN = ("FAILURES", "ERRORS", "warnings summary")
 # What pytest says about itself before the first test, and about its JUnit report.
 HEADER = re.compile(r"^-+ generated xml file|^(platform|rootdir|configfile|plugins|cachedir|"
                     r"timeout|created|scheduling tests|collecting|collected|\d+ workers)\b")
+# How many tests will run: with several workers, and with one process, where others may be
+# left out by their marks.
+COLLECTED = re.compile(r"^\d+ workers? \[(\d+) items?\]|"
+                       r"^(?:collecting.*)?collected (?:.* / )?(\d+)(?: items?| selected)")
 REPEATED = "passed when repeated"
 WIDTH = 44          # of the names of files and folders
 
@@ -65,11 +69,15 @@ class PytestScreen:
     files: dict[str, Group] = field(default_factory=dict)    # the file of each worker
     last: dict[str, float] = field(default_factory=dict)     # when a worker's test ended
     is_shown: bool = True
+    collected: int | None = None        # tests that will run; None: it was not said
+    ended: set[str] = field(default_factory=set)    # tests that have a result
 
     def __post_init__(self) -> None:
         self.begin = self.clock()
 
     def __call__(self, line: str) -> None:
+        if match := COLLECTED.match(line):
+            self.collected = int(match[1] or match[2])
         if match := OF_WORKER.match(line):
             self.result(match[1], match[2], match[3], match[4])
         elif match := ALONE.match(line):
@@ -97,7 +105,18 @@ class PytestScreen:
         if outcome in ("FAILED", "ERROR"):
             self.show_line(f"{outcome} {test}")
             self.failed.setdefault(test, Counter())[WORDS[outcome]] += 1
+        self.ended.add(test)
         self.is_shown = False
+
+    @property
+    def lost(self) -> str:
+        """What is wrong if a test has no result, as after the end of its worker; or ""."""
+        if self.collected is None:
+            return "pytest has not said how many tests it runs"
+        if self.collected == len(self.ended):
+            return ""
+        return (f"{self.collected} tests were collected, and {len(self.ended)} have a result: "
+                "a process that ran tests has ended early")
 
     def end_files(self) -> None:
         for group in self.files.values():
@@ -154,6 +173,13 @@ class CtestScreen:
         self.left[name] -= 1
         if self.left[name] == 0:
             self.show_line(group.line)
+
+    @property
+    def lost(self) -> str:
+        """What is wrong if a test has no result; or ""."""
+        ended = sum(count.total() for count in (group.count for group in self.groups.values()))
+        return ("" if ended == len(self.folder) else
+                f"{len(self.folder)} tests were listed, and {ended} have a result")
 
 
 # Counts at the end of a conformance run, as conform_results.Count.words() prints them.
