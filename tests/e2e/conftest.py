@@ -7,7 +7,6 @@ plugged and no host connected.  With `--target nvmet` a Linux nvmet guest replac
 the drive, which shows whether a test expects more than NVMe-oF demands.
 """
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -134,7 +133,7 @@ def booted(target: str, request: pytest.FixtureRequest) -> Iterator[Callable[...
 
 @pytest.fixture(autouse=True)
 def transport_counters(request: pytest.FixtureRequest,
-                       lost_before: dict[str, dict[str, int]]) -> Iterator[None]:
+                       lost_before: dict[str, losses.Losses]) -> Iterator[None]:
     """Print what went wrong on the wire of the session's drive; no RNR NAK is sent.
 
     A test that makes the drive send RNR NAKs has the mark `rnr`.
@@ -154,7 +153,7 @@ def transport_counters(request: pytest.FixtureRequest,
 
 
 @pytest.fixture(scope="session")
-def lost_before() -> dict[str, dict[str, int]]:
+def lost_before() -> dict[str, losses.Losses]:
     """What had been lost when the last file's tests ended, by the instance's name.
 
     The next file goes on from there, so that each file needs one look only.
@@ -164,21 +163,25 @@ def lost_before() -> dict[str, dict[str, int]]:
 
 @pytest.fixture(autouse=True, scope="module")
 def frames_lost(request: pytest.FixtureRequest,
-                lost_before: dict[str, dict[str, int]]) -> Iterator[None]:
+                lost_before: dict[str, losses.Losses]) -> Iterator[None]:
     """During the tests of a file, neither a host nor a switch drops a frame.
+
+    A part that was asked and has not said what it has lost fails the file, too.
 
     The counters of the session's drive are read after the file's tests, those of instances
     that the tests start and stop themselves when these are stopped.  A file with a test
     that makes frames disappear has the mark `lossy`.
     """
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, losses.Losses] = {}
     stop = Instance.stop
 
     def look_and_stop(instance: Instance) -> bool:
-        with contextlib.suppress(EssdError):        # A part may have ended by itself.
-            if instance.is_running:
-                lost = losses.grown({}, losses.read(instance))
-                found[instance.name] = {**found.get(instance.name, {}), **lost}
+        try:
+            lost = (losses.grown(losses.Losses(), losses.read(instance))
+                    if instance.is_running else losses.Losses())
+        except EssdError as error:      # The test has stopped the supervisor, or its end.
+            lost = losses.Losses(unasked={"all parts": str(error)})
+        found[instance.name] = found.get(instance.name, losses.Losses()) | lost
         return stop(instance)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -191,7 +194,8 @@ def frames_lost(request: pytest.FixtureRequest,
         print(f"{name}: {losses.words(lost)}")
     is_lossy = any(item.get_closest_marker("lossy") for item in request.session.items
                    if item.path == request.path)
-    assert is_lossy or not any(found.values()), found
+    complaints = {name: lost.complaint for name, lost in found.items() if lost.complaint}
+    assert is_lossy or not complaints, complaints
 
 
 @pytest.fixture(scope="session")

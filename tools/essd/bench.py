@@ -130,9 +130,12 @@ def wanted_workloads(only: str, workloads: list[tuple[str, str]]) -> list[tuple[
 
 
 def run(jobs: list[Job], seconds: int, rounds: int, workloads: list[tuple[str, str]],
-        row_done: Callable[[Row], None]) -> list[Row]:
-    """Run all workloads on all targets in turn; return the medians of the rounds."""
-    lost = losses.read(jobs[0].instance)
+        row_done: Callable[[Row], None]) -> tuple[list[Row], losses.Losses]:
+    """Run all workloads on all targets in turn.
+
+    Returns the medians of the rounds, and the frames that were lost meanwhile.
+    """
+    before = losses.read(jobs[0].instance)
     for job in jobs:
         job.run(f"nvme connect -t rdma -a {job.addresses[0]} -s 4420 "
                 f"-n {job.nqn} {QUEUES}")
@@ -151,10 +154,18 @@ def run(jobs: list[Job], seconds: int, rounds: int, workloads: list[tuple[str, s
                              "host_cpu", "host_busy")))
             medians.append(middle)
             row_done(middle)
-    show.line(losses.words(losses.grown(lost, losses.read(jobs[0].instance))))
+    lost = losses.grown(before, losses.read(jobs[0].instance))
+    show.line(losses.words(lost))
     for job in jobs:
         job.run(f"nvme disconnect -n {job.nqn}")
-    return medians
+    return medians, lost
+
+
+def check_known(lost: losses.Losses) -> None:
+    """EssdError if nobody knows whether repeated frames are a part of the figures."""
+    if lost.unknown:
+        raise EssdError("these results may be those of a connection that lost frames: "
+                        + losses.words(lost))
 
 
 def show_rows(rows: list[Row]) -> None:
@@ -332,7 +343,7 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
             jobs = [Job.on(instance, name) for name in names[target]]
             for job in jobs:
                 wait_target(job)
-            rows = run(jobs, seconds, rounds, workloads, lambda row: show.line(
+            rows, lost = run(jobs, seconds, rounds, workloads, lambda row: show.line(
                 f"{row.workload}, {name_of(row.target)}: {row.iops:.0f} IOPS"))
         finally:
             with interrupts.ignored():
@@ -343,3 +354,4 @@ def command(native: bool, seconds: int, rounds: int | None, only: str, mtu: int,
         show_shares(rows)
     output.write([dataclasses.asdict(row) for row in rows], earlier,
                  "essd bench: the drive and Linux nvmet, with a Linux host")
+    check_known(lost)

@@ -18,6 +18,7 @@ from .bench import Row
 from .bench_report import Result
 from .errors import EssdError
 from .instance import Instance
+from .losses import Losses
 from .steps import Job
 from .topology import Topology
 
@@ -59,7 +60,7 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
     wanted = bench_module.wanted_workloads(only, WORKLOADS)
     topology = topology_yaml.load(topology_text(nand, mtu), f"--nand {nand}", paths.TOP)
     with Instance(NAME).claimed("essd bench"):
-        rows = run_new(topology, seconds, rounds, wanted)
+        rows, lost = run_new(topology, seconds, rounds, wanted)
     if not output.as_json:
         bench_module.show_rows(rows)
         for workload, ratio in cost_ratios(rows).items():
@@ -67,10 +68,11 @@ def command(seconds: int, rounds: int, only: str, mtu: int, nand: str,
                       "other's CPU")
     output.write([dataclasses.asdict(row) for row in rows], earlier,
                  "essd bench --nand: NAND flash beside a block medium, with a Linux host")
+    bench_module.check_known(lost)
 
 
 def run_new(topology: Topology, seconds: int, rounds: int,
-            wanted: list[tuple[str, str]]) -> list[Row]:
+            wanted: list[tuple[str, str]]) -> tuple[list[Row], Losses]:
     """Measure both drives, of an instance whose name is claimed, and delete them."""
     try:
         instance = topology_setup.start(topology, NAME, new=True, capture=False,
