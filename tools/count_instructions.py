@@ -128,13 +128,13 @@ def compiler() -> str:
 
 
 def build() -> None:
-    fw_build.forget_moved(TOP / "build/fast", TOP)
-    for words in (["cmake", "--preset", "fast"],
-                  ["cmake", "--build", "build/fast", "--target", "native_cost"]):
-        done = subprocess.run(words, cwd=TOP, check=False, text=True, timeout=BUILD_S,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode != 0:
-            raise CountError(f"{' '.join(words)}: status {done.returncode}\n{done.stdout}")
+    with fw_build.alone(TOP / "build/fast", TOP):
+        for words in (["cmake", "--preset", "fast"],
+                      ["cmake", "--build", "build/fast", "--target", "native_cost"]):
+            done = subprocess.run(words, cwd=TOP, check=False, text=True, timeout=BUILD_S,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if done.returncode != 0:
+                raise CountError(f"{' '.join(words)}: status {done.returncode}\n{done.stdout}")
 
 
 def judge(expected: dict[str, int], counted: dict[str, int], tolerance: float

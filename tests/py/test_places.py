@@ -5,6 +5,7 @@ built: each is repaired, or refused before anything is downloaded or built."""
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,50 @@ def test_a_program_of_a_copied_checkout_is_built(
     monkeypatch.setattr(paths, "build", lambda: tmp_path)
     prepare.native_program("fast", "tools/x", "it")
     assert forgotten == [(tmp_path / "fast", paths.TOP)]
+
+
+def test_a_checkout_that_is_moved_while_it_is_built_waits_for_the_build(tmp_path: Path) -> None:
+    """What the build still writes must not be deleted under it."""
+    make_project(tmp_path / "one")
+    seen: list[bool] = []
+    began = threading.Event()
+
+    def look() -> None:
+        began.set()
+        with fw_build.alone(tmp_path / "two/build", tmp_path / "two"):
+            seen.append((tmp_path / "two/built").exists())
+
+    later = threading.Thread(target=look)
+    with fw_build.alone(tmp_path / "one/build", tmp_path / "one"):
+        (tmp_path / "one").rename(tmp_path / "two")
+        later.start()
+        assert began.wait(30)
+        later.join(0.3)
+        assert (tmp_path / "two/build/CMakeCache.txt").exists()
+        (tmp_path / "two/built").touch()
+    later.join(30)
+    assert seen == [True] and not (tmp_path / "two/build/CMakeCache.txt").exists()
+
+
+def test_every_command_that_builds_with_cmake_locks_its_folder() -> None:
+    """forget_moved() deletes what another command may be writing."""
+    callers = [paths.source_name(path) for path in (*paths.PACKAGE.rglob("*.py"),
+                                                    *(paths.TOP / "tools").glob("*.py"))
+               if "forget_moved(" in path.read_text(encoding="utf-8")]
+    assert callers == ["tools/essd/fw_build.py"]
+    for path in (*paths.PACKAGE.rglob("*.py"), *(paths.TOP / "tools").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if '"cmake", ' in text:
+            assert "alone(" in text or "is_configured(" in text, path
+
+
+def test_a_damaged_cache_of_cmake_is_configured_again(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the folder that a missing line would stand for."""
+    (tmp_path / "CMakeCache.txt").write_text("# cut\n")
+    monkeypatch.chdir(tmp_path)
+    forget_moved(tmp_path, tmp_path)
+    assert not (tmp_path / "CMakeCache.txt").exists()
 
 
 def test_the_first_error_of_cmake_is_named_with_its_text(tmp_path: Path) -> None:

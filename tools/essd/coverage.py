@@ -227,13 +227,13 @@ def markdown(files: Files, date: datetime.date, commit: str) -> str:
 def build(command: Command) -> None:
     """Delete old counters, configure and build."""
     jobs = str(os.cpu_count() or 1)
-    for data in BUILD.rglob("*.gcda"):
-        data.unlink()
-    fw_build.forget_moved(BUILD, paths.TOP)
-    command("cmake", "-G", "Ninja", "-B", BUILD, "-S", paths.TOP, "-DCMAKE_C_COMPILER=gcc",
-            "-DCMAKE_BUILD_TYPE=Debug", "-DESSD_SANITIZE=OFF", f"-DCMAKE_C_FLAGS={FLAGS}",
-            quiet=True)
-    command("cmake", "--build", BUILD, "-j", jobs, quiet=True)
+    with fw_build.alone(BUILD, paths.TOP):
+        for data in BUILD.rglob("*.gcda"):
+            data.unlink()
+        command("cmake", "-G", "Ninja", "-B", BUILD, "-S", paths.TOP, "-DCMAKE_C_COMPILER=gcc",
+                "-DCMAKE_BUILD_TYPE=Debug", "-DESSD_SANITIZE=OFF", f"-DCMAKE_C_FLAGS={FLAGS}",
+                quiet=True)
+        command("cmake", "--build", BUILD, "-j", jobs, quiet=True)
 
 
 def report() -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds the boot ROM and the firmware for RV64."""
 
+import contextlib
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,11 +53,23 @@ def forget_moved(build: Path, source: Path) -> None:
         return
     places = dict(re.findall(r"^CMAKE_(HOME_DIRECTORY|CACHEFILE_DIR):INTERNAL=(.*)$",
                              known.read_text(errors="replace"), re.M))
-    if all(Path(places.get(name, "")).resolve() == now.resolve() for name, now in
+    if all(name in places and Path(places[name]).resolve() == now.resolve() for name, now in
            (("HOME_DIRECTORY", source), ("CACHEFILE_DIR", build))):
         return
     for name in (known.name, "build.ninja", "compile_commands.json"):
         (build / name).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def alone(build: Path, source: Path) -> Iterator[None]:
+    """Configure and build in a CMake folder while no other essd command does.
+
+    Of a checkout that is moved during a build, the folder and its lock move along, so what
+    that build still writes is complete, or has failed, before CMake's files are deleted.
+    """
+    with locked(build / "lock"):
+        forget_moved(build, source)
+        yield
 
 
 def run_logged(command: list[str], log: Path, what: str) -> None:
@@ -121,6 +134,7 @@ def compile_everything(compiler: str, progress: Progress = lambda text: None) ->
 def is_configured(build: Path, source: Path) -> bool:
     """Whether CMake has configured a build folder for these sources, here.
 
+    The caller has locked the folder.
     Ninja configures again by itself after a change of a CMakeLists.txt, which takes CMake
     seconds.
     """

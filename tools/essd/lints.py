@@ -112,10 +112,10 @@ def tidy(every: bool) -> list[Command]:
     if not names:
         return []
     build = TOP / "build/native"
-    fw_build.forget_moved(build, TOP)
-    if not (build / "compile_commands.json").exists():
-        subprocess.run(["cmake", "--preset", "native"], cwd=TOP, check=True,
-                       stdout=subprocess.DEVNULL, timeout=BUILD_S)
+    with fw_build.alone(build, TOP):
+        if not (build / "compile_commands.json").exists():
+            subprocess.run(["cmake", "--preset", "native"], cwd=TOP, check=True,
+                           stdout=subprocess.DEVNULL, timeout=BUILD_S)
     compiled = {entry["file"] for entry in json.loads(
         (build / "compile_commands.json").read_text(encoding="utf-8"))}
     names = [n for n in names if str(TOP / n) in compiled and not n.startswith("tests/")]

@@ -241,9 +241,9 @@ def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
 
 def native(run: Run) -> None:
     jobs = str(os.cpu_count() or 1)
-    fw_build.forget_moved(paths.TOP / "build/native", paths.TOP)
-    run.command("cmake", "--preset", "native", quiet=True)
-    run.command("cmake", "--build", "build/native", "-j", jobs, quiet=True)
+    with fw_build.alone(paths.TOP / "build/native", paths.TOP):
+        run.command("cmake", "--preset", "native", quiet=True)
+        run.command("cmake", "--build", "build/native", "-j", jobs, quiet=True)
     report = run.log.with_suffix(".xml")
     labels = [] if run.every else ["-LE", "long"]
     words = ["ctest", "--preset", "native", "--no-tests=error", *labels]
@@ -285,13 +285,13 @@ def mutants(run: Run) -> None:
 
 def clang(run: Run) -> None:
     """Build the drive and the fuzz targets with clang; with --all, the tests too."""
-    fw_build.forget_moved(paths.TOP / "build/clang", paths.TOP)
-    run.command("cmake", "--preset", "clang", quiet=True)
-    targets = ["all"] if run.every else [
-        name for name in directories("build/clang")
-        if not name.startswith("tests/") or name.startswith("tests/fuzz/")]
-    run.command("cmake", "--build", "build/clang", "-j", str(os.cpu_count() or 1),
-                "--target", *targets, quiet=True)
+    with fw_build.alone(paths.TOP / "build/clang", paths.TOP):
+        run.command("cmake", "--preset", "clang", quiet=True)
+        targets = ["all"] if run.every else [
+            name for name in directories("build/clang")
+            if not name.startswith("tests/") or name.startswith("tests/fuzz/")]
+        run.command("cmake", "--build", "build/clang", "-j", str(os.cpu_count() or 1),
+                    "--target", *targets, quiet=True)
 
 
 def directories(build: str) -> list[str]:
