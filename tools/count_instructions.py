@@ -5,11 +5,12 @@
 The program native_cost runs a drive and its hosts in virtual time, and callgrind
 counts what the drive's main loop executes: drive_turn() and what it calls, except for
 hw_nand_move(), the copies and XOR that the NAND controller does, and
-native_world_charge(), which moves the clock of virtual time.  The difference of
-two runs with different numbers of commands does not contain what connecting costs.  The
-figures do not depend on how busy the machine is, but on the compiler:
-tests/bench/instructions.toml holds those to compare with, and the compiler they were counted
-with.
+native_world_charge(), which moves the clock of virtual time.  Only the commands between
+the program's calls of cost_begins() and cost_ends() count, so that the figures do not
+contain what connecting costs.  The same program gives the same figures in every run, however
+busy the machine is, but another compiler makes another program:
+tests/bench/instructions.toml holds the figures to compare with, and the compiler they
+were counted with.  With another one, nothing is counted unless workloads are named.
 
     tools/count_instructions.py                     # count all workloads, compare
     tools/count_instructions.py 4k-read-qd64        # one of them
@@ -43,8 +44,9 @@ LOOP = "drive_turn"         # the drive's main loop
 # What it calls that the firmware does not do: the work of the NAND controller during a
 # register write, and the clock of virtual time.
 NOT_COUNTED = ("hw_nand_move", "native_world_charge")
-SHORT = (500, 1500)         # commands of the two runs
-LONG = (100, 300)           # for commands of 128 KiB and more
+BEGIN, END = "cost_begins", "cost_ends"     # calls around the commands that count
+SHORT = 1000                # commands that count
+LONG = 200                  # of 128 KiB and more
 RUN_S = 900
 BUILD_S = 1800
 SHOWN = 40                  # functions that --functions shows
@@ -96,8 +98,10 @@ def read_callgrind(lines: Iterable[str]) -> Count:
 def run(binary: pathlib.Path, workload: str, commands: int) -> Count:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "callgrind.out"
+        dump = out.with_name("callgrind.out.1")     # of the moment when END is called
         words = ["valgrind", "--tool=callgrind", f"--toggle-collect={LOOP}",
                  *(f"--toggle-collect={name}" for name in NOT_COUNTED),
+                 f"--zero-before={BEGIN}", f"--dump-before={END}",
                  f"--callgrind-out-file={out}",
                  str(binary), workload, str(commands)]
         try:
@@ -107,18 +111,19 @@ def run(binary: pathlib.Path, workload: str, commands: int) -> Count:
         except subprocess.CalledProcessError as error:
             raise CountError(f"{' '.join(words)}: status {error.returncode}\n"
                              f"{error.stderr}") from None
-        return read_callgrind(out.read_text(encoding="utf-8").splitlines())
+        if not dump.exists():
+            raise CountError(f"{binary} has not called {END}(); is it of an older commit?")
+        return read_callgrind(dump.read_text(encoding="utf-8").splitlines())
 
 
 def count(binary: pathlib.Path, workload: str) -> dict[str, float]:
     """Instructions of each function for one command of the workload."""
-    few, many = SHORT if workload.startswith("4k") else LONG
-    less, more = run(binary, workload, few), run(binary, workload, many)
-    if more.total <= less.total:
-        raise CountError(f"{workload}: {many} commands took no more instructions than "
-                         f"{few}; is {LOOP}() still the drive's main loop?")
-    return {name: (more.by_function[name] - less.by_function[name]) / (many - few)
-            for name in more.by_function}
+    commands = SHORT if re.search(r"\b4k-", workload) else LONG
+    counted = run(binary, workload, commands)
+    if counted.total == 0:
+        raise CountError(f"{workload}: {commands} commands took no instructions; is {LOOP}() "
+                         "still the drive's main loop?")
+    return {name: cost / commands for name, cost in counted.by_function.items()}
 
 
 def compiler() -> str:
@@ -178,6 +183,10 @@ def main(words: list[str]) -> int:
     options = parser.parse_args(words)
     file = tomllib.loads(EXPECTED.read_text(encoding="utf-8"))
     expected, tolerance = file["instructions"], file["tolerance_percent"]
+    if not (options.workload or options.write) and compiler() != file["compiler"]:
+        print(f"count_instructions: the figures of {EXPECTED.name} are of "
+              f"{file['compiler']}, this is {compiler()}, so nothing is compared")
+        return 0
     try:
         if shutil.which("valgrind") is None:
             raise CountError("valgrind is missing: apt-get install valgrind")

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/bench/load.h"
 
+#include <string.h>
+
 #include "lib/random.h"
 #include "nvmeof/wire/opcode.h"
 
@@ -152,9 +154,27 @@ static void format_with_pi(struct load *load)
     ASSERT(host_command(&load->host->host, 0, &sqe, NULL, 0) == 0);
 }
 
+/* The target of one of the controllers: each has a host of its own, unless they
+ * are the paths of one host. */
+static struct host_target target_of(const struct load *load,
+                                    const struct host_target *first,
+                                    uint32_t number)
+{
+    struct host_target target = *first;
+    size_t len = strlen(target.hostnqn);
+
+    if (number != 0 && !load->has_paths) {
+        ASSERT(number < 10 && len + 2 <= sizeof(target.hostnqn));
+        target.hostnqn[len] = (char)('0' + number);
+        target.hostnqn[len + 1] = '\0';
+        target.hostid[0] = (uint8_t)(target.hostid[0] + number);
+    }
+    return target;
+}
+
 void load_start(struct load *load, const struct load_workload *workload)
 {
-    struct host_target target;
+    struct host_target target, other;
 
     load->workload = workload;
     load->random = load->seed != 0 ? load->seed : 1;
@@ -166,7 +186,8 @@ void load_start(struct load *load, const struct load_workload *workload)
         if (i != 0) {
             native_host_add(load->host, &load->more[i - 1], 1);
         }
-        ASSERT(host_connect(host_of(load, i), &target) == 0);
+        other = target_of(load, &target, i);
+        ASSERT(host_connect(host_of(load, i), &other) == 0);
     }
     if (load->pi_format != 0) {
         format_with_pi(load);

@@ -43,6 +43,7 @@ struct load {
     /* Set by the caller. */
     struct nand_ram *nand; /* the medium is this array; NULL: a block medium */
     bool flash_is_realtime;
+    bool has_paths;    /* all controllers belong to one host */
     uint8_t pi_format; /* LBA format 2 or 3, with protection information of type
                         * 1 and PRACT; 0: no protection information */
     uint64_t capacity_bytes; /* that hosts see; 0: as much as the medium has */

@@ -4,6 +4,8 @@ import importlib.util
 import pathlib
 import sys
 
+import pytest
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SPEC = importlib.util.spec_from_file_location("count_instructions",
                                               TOP / "tools/count_instructions.py")
@@ -53,18 +55,58 @@ def test_what_is_not_counted_is_switched_off_and_exists(tmp_path, monkeypatch):
     tool = tmp_path / "valgrind"
     tool.write_text(f"""#!/bin/sh
 printf '%s\\n' "$@" > {tmp_path}/words
-for word; do case $word in --callgrind-out-file=*) : > "${{word#*=}}";; esac; done
+for word; do case $word in --callgrind-out-file=*) : > "${{word#*=}}.1";; esac; done
 """)
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     count_instructions.run(tmp_path / "native_cost", "4k-read-qd1", 1)
+    words = dict(word.split("=", 1) for word in (tmp_path / "words").read_text().split()
+                 if word.startswith(("--zero", "--dump")))
+    assert words == {"--zero-before": "cost_begins", "--dump-before": "cost_ends"}
     toggled = {word.partition("=")[2] for word in (tmp_path / "words").read_text().split()
                if word.startswith("--toggle-collect=")}
     assert toggled == {"drive_turn", "hw_nand_move", "native_world_charge"}
-    sources = "".join(path.read_text() for folder in ("firmware/native", "hw-model/nand")
+    sources = "".join(path.read_text()
+                      for folder in ("firmware/native", "hw-model/nand", "tests/bench")
                       for path in sorted((TOP / folder).glob("*.c")))
-    for name in toggled:
+    for name in (*toggled, *words.values()):
         assert f" {name}(" in sources
+
+
+def test_a_program_that_does_not_say_what_counts_is_refused(tmp_path, monkeypatch):
+    tool = tmp_path / "valgrind"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(count_instructions.CountError, match="has not called cost_ends"):
+        count_instructions.run(tmp_path / "native_cost", "4k-read-qd1", 1)
+
+
+@pytest.mark.parametrize(("workload", "commands"), [
+    ("4k-read-qd1", 1000), ("nand-pi512-4k-read-qd64", 1000), ("128k-write-qd1", 200),
+    ("nand-128k-write-qd1", 200), ("1m-read-qd1", 200)])
+def test_a_figure_is_of_one_command(monkeypatch, workload, commands):
+    def run(binary, name, count):
+        return count_instructions.Count(
+            count_instructions.Counter({"loop_turn": 3 * count}))
+    asked = []
+    monkeypatch.setattr(count_instructions, "run",
+                        lambda *words: asked.append(words[2]) or run(*words))
+    assert count_instructions.count(TOP, workload) == {"loop_turn": 3}
+    assert asked == [commands]
+
+
+def test_with_another_compiler_only_named_workloads_are_counted(monkeypatch, capsys):
+    counted = []
+    monkeypatch.setattr(count_instructions, "compiler", lambda: "gcc 0.1")
+    monkeypatch.setattr(count_instructions, "build", lambda: None)
+    monkeypatch.setattr(count_instructions, "count",
+                        lambda binary, name: counted.append(name) or {"loop_turn": 1.0})
+    assert count_instructions.main([]) == 0
+    assert "this is gcc 0.1, so nothing is compared" in capsys.readouterr().out
+    assert counted == []
+    assert count_instructions.main(["4k-read-qd1"]) == 0
+    assert counted == ["4k-read-qd1"]
 
 
 def test_a_workload_may_need_as_much_more_as_is_allowed():
