@@ -27,6 +27,17 @@ static void leave_out_time(struct drive *drive, uint64_t left_out_us)
     drive_lag_held_back(&drive->net.lag, us);
 }
 
+/* A turn before which the loop leaves time out is a full one. */
+static enum loop_work step_clock(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    if (drive->left_out_us != step->left_out_us) {
+        leave_out_time(drive, step->left_out_us);
+    }
+    return LOOP_IDLE;
+}
+
 /* The callbacks of the polls and steps that follow use the time of this turn.
  */
 static enum loop_work poll_clock(void *ctx, struct loop_step *step)
@@ -37,9 +48,6 @@ static enum loop_work poll_clock(void *ctx, struct loop_step *step)
     drive->connect_log.now_us = step->now_us;
     rdma_transport_tick(drive->rdma, step->now_us);
     echo_tick(&drive->echo, step->now_us);
-    if (__builtin_expect(drive->left_out_us != step->left_out_us, 0)) {
-        leave_out_time(drive, step->left_out_us);
-    }
     return LOOP_IDLE;
 }
 
@@ -225,11 +233,20 @@ static enum loop_work poll_target(void *ctx, struct loop_step *step)
                                                               : LOOP_IDLE;
 }
 
-static enum loop_work poll_transport(void *ctx, struct loop_step *step)
+/* A second may be some milliseconds longer, so this is no poll. */
+static enum loop_work step_transport(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
     loop_call_at(step, rdma_transport_watch(drive->rdma));
+    return LOOP_IDLE;
+}
+
+static enum loop_work poll_transport(void *ctx, struct loop_step *step)
+{
+    struct drive *drive = ctx;
+
+    (void)step;
     return rdma_transport_step(drive->rdma) ? LOOP_EVENT : LOOP_IDLE;
 }
 
@@ -237,8 +254,12 @@ static enum loop_work poll_echo(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
     uint64_t deadline_us;
-    bool is_busy = echo_step(&drive->echo, &deadline_us);
+    bool is_busy;
 
+    if (__builtin_expect(!echo_has_work(&drive->echo), 1)) {
+        return LOOP_IDLE;
+    }
+    is_busy = echo_step(&drive->echo, &deadline_us);
     loop_call_at(step, deadline_us);
     return is_busy ? LOOP_EVENT : LOOP_IDLE;
 }
@@ -356,7 +377,7 @@ static const struct component nand_component = {
  * results.
  */
 static const struct component drive_components[] = {
-    {.name = "clock", .poll = poll_clock},
+    {.name = "clock", .poll = poll_clock, .step = step_clock},
     {
         .name = "power",
         .step = step_power,
@@ -384,7 +405,7 @@ static const struct component drive_components[] = {
     {.name = "services", .step = step_services},
     {.name = "addresses", .step = step_addresses},
     {.name = "target", .poll = poll_target, .step = step_target},
-    {.name = "transport", .poll = poll_transport},
+    {.name = "transport", .poll = poll_transport, .step = step_transport},
     {.name = "echo", .poll = poll_echo},
     {.name = "operations", .step = operations_step},
     {

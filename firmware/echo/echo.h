@@ -141,6 +141,13 @@ void echo_tick(struct echo *echo, uint64_t now_us);
  */
 bool echo_step(struct echo *echo, uint64_t *deadline_us);
 
+/** Whether echo_step() has to be called: not if the service was never on, so
+ * that there are no connections. */
+static inline bool echo_has_work(const struct echo *echo)
+{
+    return echo->is_listening;
+}
+
 /** Whether the service waits for the completion of a WRITE: see verbs_arm(). */
 bool echo_awaits_write(const struct echo *echo);
 

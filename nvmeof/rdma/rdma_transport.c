@@ -233,10 +233,9 @@ uint64_t rdma_transport_watch(struct rdma_transport *rdma)
     return rdma->watch_us;
 }
 
-bool rdma_transport_step(struct rdma_transport *rdma)
+/* Not inlined, so that a call without work need not save registers. */
+static __attribute__((noinline)) void step_qps(struct rdma_transport *rdma)
 {
-    bool is_busy = rdma->step_first != NULL;
-
     while (rdma->step_first != NULL) {
         struct rdma_queue *qp = rdma->step_first;
 
@@ -244,7 +243,15 @@ bool rdma_transport_step(struct rdma_transport *rdma)
         qp->needs_step = false;
         step_qp(qp);
     }
-    return is_busy;
+}
+
+bool rdma_transport_step(struct rdma_transport *rdma)
+{
+    if (__builtin_expect(rdma->step_first == NULL, 1)) {
+        return false;
+    }
+    step_qps(rdma);
+    return true;
 }
 
 /* ---- Connection requests. */
