@@ -332,6 +332,7 @@ static bool qp_create(struct verbs *verbs, const struct verbs_qp_config *config,
     qp->rq_pi = qp->rq_ci = 0;
     qp->sq_mask = (1u << qp->sq_class) - 1;
     qp->rq_mask = (1u << qp->rq_class) - 1;
+    qp->is_ud = config->type == VERBS_QP_UD;
     qp->ops = config->ops;
     qp->ctx = config->ctx;
     shared_store32(qp->records, RECORD_SQ, 0);

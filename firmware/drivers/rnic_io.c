@@ -26,6 +26,32 @@ static void write_sges(uint8_t *wqe, const struct verbs_send_wr *wr)
     }
 }
 
+static void write_ud(uint8_t *wqe, const struct verbs_send_wr *wr)
+{
+    dram_store16(wqe, RNIC_SWQE_UD_NEIGH, wr->ud.neigh);
+    dram_store8(wqe, RNIC_SWQE_UD_LADDR, wr->ud.laddr);
+    dram_store8(wqe, RNIC_SWQE_UD_ROCE,
+                wr->ud.is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
+    dram_store8(wqe, RNIC_SWQE_UD_PRIORITY, wr->ud.priority);
+    dram_store8(wqe, RNIC_SWQE_UD_DSCP, wr->ud.dscp);
+    dram_store32(wqe, RNIC_SWQE_UD_QPN, wr->ud.dest_qpn);
+    dram_store32(wqe, RNIC_SWQE_UD_QKEY, wr->ud.qkey);
+}
+
+/* Most inline data are responses of 16 bytes, which need no call. */
+static void write_inline(uint8_t *wqe, const struct verbs_sge *sge)
+{
+    enum { USUAL_LEN = 16 };
+
+    dram_store8(wqe, RNIC_SWQE_SGES, 0);
+    dram_store8(wqe, RNIC_SWQE_INLINE_LEN, (uint8_t)sge->len_bytes);
+    if (sge->len_bytes == USUAL_LEN) {
+        memcpy(wqe + RNIC_SWQE_SGE, sge->addr, USUAL_LEN);
+    } else {
+        memcpy(wqe + RNIC_SWQE_SGE, sge->addr, sge->len_bytes);
+    }
+}
+
 bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
                      const struct verbs_send_wr *wr)
 {
@@ -54,20 +80,13 @@ bool verbs_post_send(struct verbs *verbs, uint32_t qpn,
     dram_store64(wqe, RNIC_SWQE_REMOTE_ADDR, wr->remote_addr);
     dram_store32(wqe, RNIC_SWQE_RKEY, wr->rkey);
     dram_store32(wqe, RNIC_SWQE_AFTER_MEDIA, 0);
-    dram_store16(wqe, RNIC_SWQE_UD_NEIGH, wr->ud.neigh);
-    dram_store8(wqe, RNIC_SWQE_UD_LADDR, wr->ud.laddr);
-    dram_store8(wqe, RNIC_SWQE_UD_ROCE,
-                wr->ud.is_v1 ? RNIC_ROCE_V1 : RNIC_ROCE_V2);
-    dram_store8(wqe, RNIC_SWQE_UD_PRIORITY, wr->ud.priority);
-    dram_store8(wqe, RNIC_SWQE_UD_DSCP, wr->ud.dscp);
     dram_store8(wqe, RNIC_SWQE_PI_ACTION, 0);
-    dram_store32(wqe, RNIC_SWQE_UD_QPN, wr->ud.dest_qpn);
-    dram_store32(wqe, RNIC_SWQE_UD_QKEY, wr->ud.qkey);
+    if (__builtin_expect(qp->is_ud, 0)) {
+        write_ud(wqe, wr);
+    }
     if (wr->inline_data) {
         ASSERT(wr->num_sge == 1 && wr->sge[0].len_bytes <= VERBS_MAX_INLINE);
-        dram_store8(wqe, RNIC_SWQE_SGES, 0);
-        dram_store8(wqe, RNIC_SWQE_INLINE_LEN, (uint8_t)wr->sge[0].len_bytes);
-        memcpy(wqe + RNIC_SWQE_SGE, wr->sge[0].addr, wr->sge[0].len_bytes);
+        write_inline(wqe, &wr->sge[0]);
     } else {
         dram_store8(wqe, RNIC_SWQE_SGES, wr->num_sge);
         dram_store8(wqe, RNIC_SWQE_INLINE_LEN, 0);

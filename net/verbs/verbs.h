@@ -89,7 +89,7 @@ struct verbs_send_wr {
     uint64_t remote_addr; /* WRITE, READ */
     uint32_t rkey;        /* WRITE, READ */
     uint32_t inv_rkey;    /* SEND_INV, LOCAL_INV */
-    struct {              /* UD only */
+    struct {              /* read on UD QPs only */
         uint16_t neigh;   /* neighbour index */
         uint8_t laddr;    /* local address index */
         bool is_v1;       /* RoCE v1 */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvmeof/rdma/rdma_state.h"
 
-#include <string.h>
-
 /* The upper half of a wr_id says what the work request is for; the lower half
  * is the number of the capsule or the request. */
 enum wr_id_kind { WR_ID_CAPSULE, WR_ID_FETCH, WR_ID_RESPONSE, WR_ID_WINDOW };
@@ -118,8 +116,8 @@ static uint32_t fill_sges(struct verbs_send_wr *wr,
 
 /*
  * Begin a work request without pieces.  Only the first num_sge entries of sge[]
- * are ever read, so that the others are not zeroed: that would take longer than
- * the rest of this function.
+ * are ever read, and `ud` is not on an RC QP, so that these are not zeroed:
+ * that would take longer than the rest of this function.
  */
 static void init_work_request(struct verbs_send_wr *wr,
                               enum verbs_wr_opcode opcode, uint64_t wr_id)
@@ -134,7 +132,6 @@ static void init_work_request(struct verbs_send_wr *wr,
     wr->remote_addr = 0;
     wr->rkey = 0;
     wr->inv_rkey = 0;
-    memset(&wr->ud, 0, sizeof(wr->ud));
 }
 
 static void post_work_request(struct rdma_queue *qp,
@@ -206,7 +203,7 @@ static void post_response(struct rdma_request *req, uint32_t index)
 
 static void start_work(struct rdma_request *req)
 {
-    uint32_t index = (uint32_t)(req - req->qp->rdma->requests);
+    uint32_t index = req->nvmf.number;
 
     if (req->state == RDMA_REQUEST_FETCH_ROOM) {
         post_fetch(req, index);
