@@ -285,16 +285,17 @@ static bool is_write(const struct nvmf_target *target,
             (req->sqe.cdw11 & DSM_ATTRIBUTE_DEALLOCATE));
 }
 
-static void list_arrival(struct nvmf_target *target, struct nvmf_request *req)
+/* @return as list_write() */
+static bool list_arrival(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint64_t first_lba, count_blocks;
 
     find_blocks(req, &first_lba, &count_blocks);
     req->arrival.is_exclusive = false;
-    (void)list_write(&target->arrivals, &req->arrival, req->sqe.nsid, first_lba,
-                     count_blocks);
     req->fetch_us = target->now_us;
     req->arrival_state = ARRIVAL_BEGUN;
+    return list_write(&target->arrivals, &req->arrival, req->sqe.nsid,
+                      first_lba, count_blocks);
 }
 
 /*
@@ -309,8 +310,8 @@ bool order_arrive(struct nvmf_target *target, struct nvmf_request *req)
     if (!is_write(target, req)) {
         return true;
     }
-    list_arrival(target, req);
-    if (!has_earlier(target, &target->arrivals, &req->arrival,
+    if (list_arrival(target, req) ||
+        !has_earlier(target, &target->arrivals, &req->arrival,
                      is_before_on_arrival)) {
         return true;
     }
@@ -331,9 +332,12 @@ static void wake_arrivals(struct nvmf_target *target,
     struct nvmf_order *order = &target->arrivals;
     struct nvmf_request *req;
 
+    if (order->waiting.head == NULL) {
+        return;
+    }
     unblock_write(target, order, earlier);
-    if (order->waiting.head == NULL || order->is_waking) {
-        return; /* nobody waits, or the caller of this call will look again */
+    if (order->is_waking) {
+        return; /* the caller of this call will look again */
     }
     order->is_waking = true;
     while ((req = take_ready(target, order, is_before_on_arrival)) != NULL) {
@@ -496,7 +500,7 @@ static void list_late_arrival(struct nvmf_target *target,
                               struct nvmf_request *req)
 {
     if (is_write(target, req) && req->arrival_state == ARRIVAL_NONE) {
-        list_arrival(target, req);
+        (void)list_arrival(target, req);
     }
 }
 

@@ -134,6 +134,10 @@ static bool is_ending(const struct nvmf_target *target,
 /* Let other commands have what the request keeps from them. */
 static void release_holds(struct nvmf_target *target, struct nvmf_request *req)
 {
+    if (req->holds == HOLDS_ORDER) {
+        order_leave(target, req); /* the usual write of one of several hosts */
+        return;
+    }
     if (req->holds & HOLDS_SCRATCH) {
         scratch_give(target, req);
     }
@@ -190,7 +194,9 @@ static void end_window(struct nvmf_target *target, struct nvmf_request *req,
     }
 }
 
-void request_execute(struct nvmf_target *target, struct nvmf_request *req)
+/* Execute a command.  What it saves counts for its host. */
+static __attribute__((noinline)) uint16_t
+execute_for_host(struct nvmf_target *target, struct nvmf_request *req)
 {
     uint8_t before = target->acting_ctrl;
     uint16_t status;
@@ -198,6 +204,17 @@ void request_execute(struct nvmf_target *target, struct nvmf_request *req)
     target->acting_ctrl = request_qpair(target, req)->ctrl;
     status = req->command->execute(target, req);
     target->acting_ctrl = before;
+    return status;
+}
+
+void request_execute(struct nvmf_target *target, struct nvmf_request *req)
+{
+    const struct nvmf_command *command = req->command;
+    /* Commands that name blocks save nothing that counts for a host. */
+    uint16_t status = command->flags & COMMAND_HAS_LBA
+                          ? command->execute(target, req)
+                          : execute_for_host(target, req);
+
     if (status != NVMF_PENDING) {
         end_window(target, req, status);
     }
@@ -235,28 +252,27 @@ void request_begin(struct nvmf_target *target, struct nvmf_request *req)
 }
 
 /* The request has passed its checks: get its data or buffers; execute it. */
-static void request_start(struct nvmf_target *target,
-                          const struct nvmf_qpair *qpair,
-                          struct nvmf_request *req)
+static void request_start(struct nvmf_target *target, struct nvmf_request *req)
 {
     const struct nvmf_data *data = req->data;
 
-    req->owner = qpair_speaks_for_ctrl(qpair) ? qpair->ctrl : NVMF_BUF_NO_CTRL;
-    if (req->data_len != 0 && data->in_capsule.ptr != NULL) {
-        req->pieces[0] = data->in_capsule;
-        req->pieces[0].len_bytes = req->data_len;
-        req->piece_count = 1;
-        req->window_len = req->data_len;
-    } else if (req->data_len != 0 && req->owner == NVMF_BUF_NO_CTRL &&
-               req->data_len <= data->spare.len_bytes) {
-        req->pieces[0] = data->spare;
-        req->piece_count = 1;
-        req->room_len = data->spare.len_bytes;
-        request_start_window(target, req);
-        return;
+    if (req->data_len != 0) {
+        if (data->in_capsule.ptr != NULL) {
+            req->pieces[0] = data->in_capsule;
+            req->pieces[0].len_bytes = req->data_len;
+            req->piece_count = 1;
+            req->window_len = req->data_len;
+        } else if (__builtin_expect(req->owner == NVMF_BUF_NO_CTRL, 0) &&
+                   req->data_len <= data->spare.len_bytes) {
+            req->pieces[0] = data->spare;
+            req->piece_count = 1;
+            req->room_len = data->spare.len_bytes;
+            request_start_window(target, req);
+            return;
+        }
     }
     if (__builtin_expect(!target->arrivals.is_kept, 1) ||
-        order_arrive(target, req)) {
+        !(req->command->flags & COMMAND_WRITES) || order_arrive(target, req)) {
         request_begin(target, req);
     }
 }
@@ -338,17 +354,18 @@ static bool is_logged(const struct nvmf_request *req, uint16_t status)
            (status & NVME_SC_MASK) != NVME_SC_ABORT_REQUESTED;
 }
 
-static void send_response(struct nvmf_target *target, struct nvmf_request *req,
-                          uint16_t status)
+static bool is_connect(const struct nvmf_request *req)
 {
-    struct nvmf_qpair *qpair = request_qpair(target, req);
-    bool is_connect =
-        req->sqe.opcode == NVME_FABRICS && req->sqe.fctype == FABRICS_CONNECT;
-    bool is_connected = status == NVME_SC_SUCCESS && is_connect;
-    bool sends_data =
-        status == NVME_SC_SUCCESS && req->command->direction == DATA_TO_HOST;
+    return req->sqe.opcode == NVME_FABRICS &&
+           req->sqe.fctype == FABRICS_CONNECT;
+}
 
-    if (is_connect) {
+/* A command of Fabrics has ended, or one has failed.  @return the status of its
+ * response */
+static __attribute__((noinline)) uint16_t note_status(
+    struct nvmf_target *target, const struct nvmf_request *req, uint16_t status)
+{
+    if (is_connect(req)) {
         observe_connect(target, req, status);
     }
     if (is_logged(req, status) && log_takes_errors(target, req)) {
@@ -357,6 +374,22 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
             /* Not for Connect, whose status hosts compare exactly. */
             status |= NVME_STATUS_MORE;
         }
+    }
+    return status;
+}
+
+static void send_response(struct nvmf_target *target, struct nvmf_request *req,
+                          uint16_t status)
+{
+    struct nvmf_qpair *qpair = request_qpair(target, req);
+    bool sends_data =
+        status == NVME_SC_SUCCESS && req->command->direction == DATA_TO_HOST;
+    bool is_connected = false;
+
+    if (__builtin_expect(
+            status != NVME_SC_SUCCESS || req->sqe.opcode == NVME_FABRICS, 0)) {
+        is_connected = status == NVME_SC_SUCCESS && is_connect(req);
+        status = note_status(target, req, status);
     }
     req->send_len = sends_data ? req->window_len : 0;
     nvme_cqe_emit(req->cqe, &(struct nvme_cqe){
@@ -464,8 +497,9 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
             return;
         }
     }
-    if (qpair_speaks_for_ctrl(qpair)) {
-        target->ctrl[qpair->ctrl].seen_us = now_us;
+    req->owner = qpair_speaks_for_ctrl(qpair) ? qpair->ctrl : NVMF_BUF_NO_CTRL;
+    if (req->owner != NVMF_BUF_NO_CTRL) {
+        target->ctrl[req->owner].seen_us = now_us;
     }
     if (__builtin_expect((req->sqe.fuse | qpair->fused) != 0, 0) &&
         fused_capsule(target, req)) {
@@ -473,7 +507,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     }
     status = request_admit(target, qpair, req);
     if (status == NVME_SC_SUCCESS) {
-        request_start(target, qpair, req);
+        request_start(target, req);
     } else {
         request_complete(target, req, status);
     }
