@@ -49,9 +49,9 @@ void buf_pool_init(struct buf_pool *bufs, void *dram, uint32_t lkey)
                BUF_LARGE_COUNT);
 }
 
-static void take_buffer(struct buf_pool *bufs, uint16_t *held,
-                        unsigned int class_index, uint32_t len_bytes,
-                        struct nvmf_piece *piece)
+static inline void take_buffer(struct buf_pool *bufs, uint16_t *held,
+                               unsigned int class_index, uint32_t len_bytes,
+                               struct nvmf_piece *piece)
 {
     struct buf_class *pool = &bufs->classes[class_index];
     uint32_t index = pool->free[--pool->free_count];
@@ -97,19 +97,14 @@ static uint16_t share_left(const struct buf_pool *bufs, const uint16_t *held,
     return (uint16_t)(more > 0 ? (more + BUF_SHARE) / (BUF_SHARE + 1) : 0);
 }
 
-/* Take one small buffer; take a medium one if no small one may be taken. */
-static uint32_t get_short(struct buf_pool *bufs, uint16_t *held, uint32_t len,
-                          struct nvmf_piece *pieces, uint8_t *count)
+/* Take a medium buffer for a short command that may take no small one. */
+static uint32_t get_medium(struct buf_pool *bufs, uint16_t *held, uint32_t len,
+                           struct nvmf_piece *pieces, uint8_t *count)
 {
-    unsigned int class_index = SMALL;
-
-    if (held[SMALL] >= BUF_RESERVE && !may_share(bufs, held, SMALL)) {
-        if (!may_share(bufs, held, MEDIUM)) {
-            return 0;
-        }
-        class_index = MEDIUM;
+    if (!may_share(bufs, held, MEDIUM)) {
+        return 0;
     }
-    take_buffer(bufs, held, class_index, len, &pieces[0]);
+    take_buffer(bufs, held, MEDIUM, len, &pieces[0]);
     *count = 1;
     return len;
 }
@@ -224,16 +219,96 @@ static uint32_t get_long(struct buf_pool *bufs, uint16_t *held, uint32_t len,
     return len;
 }
 
+/* Not inlined, so that the usual command need not save registers. */
+static __attribute__((noinline)) uint32_t get_other(struct buf_pool *bufs,
+                                                    uint16_t *held,
+                                                    uint32_t len,
+                                                    struct nvmf_piece *pieces,
+                                                    uint8_t *count)
+{
+    ASSERT(len != 0 && len <= NVMF_MAX_TRANSFER);
+    return len <= NVMF_SHORT_LEN ? get_medium(bufs, held, len, pieces, count)
+                                 : get_long(bufs, held, len, pieces, count);
+}
+
 uint32_t buf_pool_get(void *ctx, uint8_t owner, uint32_t len_bytes,
                       struct nvmf_piece *pieces, uint8_t *count)
 {
     struct buf_pool *bufs = ctx;
     uint16_t *held = bufs->held[owner];
 
-    ASSERT(len_bytes != 0 && len_bytes <= NVMF_MAX_TRANSFER);
-    return len_bytes <= NVMF_SHORT_LEN
-               ? get_short(bufs, held, len_bytes, pieces, count)
-               : get_long(bufs, held, len_bytes, pieces, count);
+    if (len_bytes - 1 >= NVMF_SHORT_LEN ||
+        (held[SMALL] >= BUF_RESERVE && !may_share(bufs, held, SMALL))) {
+        return get_other(bufs, held, len_bytes, pieces, count);
+    }
+    take_buffer(bufs, held, SMALL, len_bytes, &pieces[0]);
+    *count = 1;
+    return len_bytes;
+}
+
+/* Where a buffer is in the memory of a class; beyond that if it belongs to
+ * another one. */
+static size_t offset_in(const struct buf_pool *bufs, unsigned int class_index,
+                        const struct nvmf_piece *piece)
+{
+    return (size_t)((const uint8_t *)piece->ptr -
+                    bufs->classes[class_index].base);
+}
+
+/* The lengths are constants, so that no hart has to divide. */
+static inline void give_buffer(struct buf_pool *bufs, uint16_t *held,
+                               unsigned int class_index, uint32_t len_bytes,
+                               uint32_t count, size_t offset)
+{
+    struct buf_class *pool = &bufs->classes[class_index];
+
+    ASSERT(offset % len_bytes == 0);
+    ASSERT(pool->free_count < count);
+    ASSERT(held[class_index] > 0);
+    pool->free[pool->free_count++] = (uint16_t)(offset / len_bytes);
+    held[class_index]--;
+    if (class_index == SMALL && held[SMALL] < BUF_RESERVE) {
+        pool->kept++;
+    }
+}
+
+static inline bool give_small(struct buf_pool *bufs, uint16_t *held,
+                              const struct nvmf_piece *piece)
+{
+    size_t offset = offset_in(bufs, SMALL, piece);
+
+    if (offset >= (size_t)BUF_SMALL_LEN * BUF_SMALL_COUNT) {
+        return false;
+    }
+    give_buffer(bufs, held, SMALL, BUF_SMALL_LEN, BUF_SMALL_COUNT, offset);
+    return true;
+}
+
+static void give_larger(struct buf_pool *bufs, uint16_t *held,
+                        const struct nvmf_piece *piece)
+{
+    size_t offset = offset_in(bufs, MEDIUM, piece);
+
+    if (offset < (size_t)BUF_MEDIUM_LEN * BUF_MEDIUM_COUNT) {
+        give_buffer(bufs, held, MEDIUM, BUF_MEDIUM_LEN, BUF_MEDIUM_COUNT,
+                    offset);
+        return;
+    }
+    offset = offset_in(bufs, LARGE, piece);
+    ASSERT(offset < (size_t)BUF_LARGE_LEN * BUF_LARGE_COUNT);
+    give_buffer(bufs, held, LARGE, BUF_LARGE_LEN, BUF_LARGE_COUNT, offset);
+}
+
+static __attribute__((noinline)) void give_all(struct buf_pool *bufs,
+                                               uint16_t *held,
+                                               const struct nvmf_piece *pieces,
+                                               uint8_t count)
+{
+    for (uint8_t i = 0; i < count; i++) {
+        if (!give_small(bufs, held, &pieces[i])) {
+            give_larger(bufs, held, &pieces[i]);
+        }
+    }
 }
 
 void buf_pool_put(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
@@ -242,24 +317,8 @@ void buf_pool_put(void *ctx, uint8_t owner, const struct nvmf_piece *pieces,
     struct buf_pool *bufs = ctx;
     uint16_t *held = bufs->held[owner];
 
-    for (uint8_t i = 0; i < count; i++) {
-        const uint8_t *ptr = pieces[i].ptr;
-        struct buf_class *pool = bufs->classes;
-        size_t offset = (size_t)(ptr - pool->base);
-
-        while (offset >= (size_t)pool->len_bytes * pool->count) {
-            pool++;
-            ASSERT(pool < bufs->classes + BUF_CLASSES);
-            offset = (size_t)(ptr - pool->base);
-        }
-        ASSERT(offset % pool->len_bytes == 0);
-        ASSERT(pool->free_count < pool->count);
-        ASSERT(held[pool - bufs->classes] > 0);
-        pool->free[pool->free_count++] = (uint16_t)(offset / pool->len_bytes);
-        held[pool - bufs->classes]--;
-        if (pool == bufs->classes && held[SMALL] < BUF_RESERVE) {
-            pool->kept++;
-        }
+    if (count != 1 || !give_small(bufs, held, pieces)) {
+        give_all(bufs, held, pieces, count);
     }
 }
 
