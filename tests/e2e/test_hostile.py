@@ -45,6 +45,7 @@ FIO = ("fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --name
        f"--verify_backlog=64 --time_based --runtime={RUN_S} --output-format=json "
        "--output=/tmp/fio.json")
 CONFLICT = "conflict"
+UPTIME = "cut -d' ' -f1 /proc/uptime"
 
 
 def device_of(job: Job) -> str:
@@ -62,12 +63,11 @@ def reserve(job: Job, device: str) -> None:
 
 def preempt(job: Job, device: str) -> bool:
     """Remove the attacker's key.  @return whether it was registered"""
-    start = float(job.quiet("cut -d' ' -f1 /proc/uptime"))
     done = job.instance.run(
-        f"nvme resv-acquire {device} --crkey={KEY} --prkey={OTHER_KEY} "
+        f"{UPTIME}; nvme resv-acquire {device} --crkey={KEY} --prkey={OTHER_KEY} "
         f"--rtype={REGISTRANTS} --racqa={PREEMPT_AND_ABORT}; status=$?; "
-        "cut -d' ' -f1 /proc/uptime; exit $status", timeout_s=60, check=False)
-    took = float(done.output.split()[-1]) - start
+        f"{UPTIME}; exit $status", timeout_s=60, check=False)
+    took = float(done.output.split()[-1]) - float(done.output.split()[0])
     assert done.status == 0 or CONFLICT in done.output.lower(), done.output
     assert took < LIMIT_S + 2, f"Preempt and Abort took {took:.1f} s"
     return done.status == 0
