@@ -119,6 +119,26 @@ static void test_texts_without_an_end_are_ended(void **state)
     assert_int_equal(strlen(summary.text), CRASH_TEXT_LEN);
 }
 
+static void test_too_few_registers_or_a_short_head_are_refused(void **state)
+{
+    static const uint8_t zeroes[8 * CRASH_REGISTERS];
+    struct crash_summary summary;
+    struct section_writer writer = {.buf = dump, .size = sizeof(dump)};
+
+    (void)state;
+    /* The head of the whole dump stays where it is. */
+    writer.len = SECTION_HEADER + CRASH_HEAD_LEN;
+    section_put(&writer, "hart0", zeroes, sizeof(zeroes) - 4);
+    assert_false(crash_summarise(&summary, dump, writer.len));
+    writer.len = SECTION_HEADER + CRASH_HEAD_LEN;
+    section_put(&writer, "hart0", zeroes, sizeof(zeroes));
+    assert_true(crash_summarise(&summary, dump, writer.len));
+    writer.len = 0;
+    section_put(&writer, "crash", zeroes, CRASH_HEAD_LEN - 4);
+    section_put(&writer, "hart0", zeroes, sizeof(zeroes));
+    assert_false(crash_summarise(&summary, dump, writer.len));
+}
+
 static void test_a_dump_of_another_version_is_refused(void **state)
 {
     struct crash_summary summary;
