@@ -399,7 +399,7 @@ static void test_no_panic_saves_nothing(void **state)
 }
 
 /* Start again with what the flash has. */
-static void restart(void)
+static void restart_telemetry(void)
 {
     bed.config.record = bed.saved;
     bed.config.record_len = bed.saved_len;
@@ -410,7 +410,7 @@ static void test_the_dump_of_a_panic_lasts_over_restarts(void **state)
 {
     (void)state;
     telemetry_record_panic(&bed.telemetry, &assertion);
-    restart();
+    restart_telemetry();
     assert_int_equal(describe_dump(true).ctrl_generation, 1);
     assert_true(describe_dump(true).is_available);
     assert_int_equal(read_dump(true), BLOCK);
@@ -428,7 +428,7 @@ static void test_an_acknowledged_dump_is_read_but_not_available(void **state)
     assert_false(describe_dump(true).is_available);
     bed.seam.acknowledge(bed.seam.ctx);
     assert_int_equal(bed.saves, 2);
-    restart();
+    restart_telemetry();
     assert_false(describe_dump(true).is_available);
     assert_int_equal(read_dump(true), BLOCK);
     telemetry_record_panic(&bed.telemetry, &assertion);
@@ -491,7 +491,7 @@ static void test_the_crash_dump_in_flash_is_data_area_2(void **state)
     telemetry_record_panic(&bed.telemetry, &assertion);
     bed.config.crashes.read = read_crash;
     bed.config.crashes.ctx = &bed;
-    restart();
+    restart_telemetry();
     expect_crash_in_area_2();
 }
 
