@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "firmware/app/console_config.h"
+#include "firmware/console/console_config.h"
 #include "firmware/app/ana_text.h"
-#include "firmware/app/console_hosts.h"
+#include "firmware/console/console_hosts.h"
 #include "firmware/text/ip_text.h"
 #include "firmware/app/lag_text.h"
 #include "firmware/text/neighbour_text.h"

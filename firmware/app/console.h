@@ -12,8 +12,8 @@
 #ifndef ESSD_APP_CONSOLE_H
 #define ESSD_APP_CONSOLE_H
 
-#include "firmware/app/console_i2c.h"
-#include "firmware/app/console_phy.h"
+#include "firmware/console/console_i2c.h"
+#include "firmware/console/console_phy.h"
 #include "firmware/app/drive.h"
 #include "firmware/drivers/uart.h"
 

@@ -5,10 +5,6 @@ set(SOURCES
     components.c
     connect_log.c
     console.c
-    console_config.c
-    console_hosts.c
-    console_i2c.c
-    console_phy.c
     drive.c
     drive_memory.c
     firmware_update.c

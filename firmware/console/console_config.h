@@ -2,8 +2,8 @@
 /*
  * The console's `config` command: docs/configuration.md, "On the console".
  */
-#ifndef ESSD_APP_CONSOLE_CONFIG_H
-#define ESSD_APP_CONSOLE_CONFIG_H
+#ifndef ESSD_CONSOLE_CONSOLE_CONFIG_H
+#define ESSD_CONSOLE_CONSOLE_CONFIG_H
 
 #include "firmware/settings/settings.h"
 

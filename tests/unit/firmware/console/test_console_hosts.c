@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "firmware/app/console_hosts.h"
+#include "firmware/console/console_hosts.h"
 #include "tests/test_fixture.h"
 
 #include <string.h>

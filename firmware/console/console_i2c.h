@@ -5,8 +5,8 @@
  * A command ends when its transfers have ended, after console_i2c() has
  * returned.
  */
-#ifndef ESSD_APP_CONSOLE_I2C_H
-#define ESSD_APP_CONSOLE_I2C_H
+#ifndef ESSD_CONSOLE_CONSOLE_I2C_H
+#define ESSD_CONSOLE_CONSOLE_I2C_H
 
 #include "firmware/drivers/i2c.h"
 #include "firmware/hal/log.h"

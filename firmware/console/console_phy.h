@@ -5,8 +5,8 @@
  * A command ends when its frames have been sent, after console_phy() has
  * returned.
  */
-#ifndef ESSD_APP_CONSOLE_PHY_H
-#define ESSD_APP_CONSOLE_PHY_H
+#ifndef ESSD_CONSOLE_CONSOLE_PHY_H
+#define ESSD_CONSOLE_CONSOLE_PHY_H
 
 #include "firmware/drivers/mdio.h"
 #include "firmware/hal/log.h"

@@ -2,8 +2,8 @@
 /*
  * The console's `host` command: docs/console.md, "Hosts".
  */
-#ifndef ESSD_APP_CONSOLE_HOSTS_H
-#define ESSD_APP_CONSOLE_HOSTS_H
+#ifndef ESSD_CONSOLE_CONSOLE_HOSTS_H
+#define ESSD_CONSOLE_CONSOLE_HOSTS_H
 
 #include "firmware/hal/log.h"
 #include "firmware/hosts/host_table.h"

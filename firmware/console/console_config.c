@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/console_config.h"
+#include "firmware/console/console_config.h"
 
 #include <string.h>
 

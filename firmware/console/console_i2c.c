@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "firmware/app/console_i2c.h"
+#include "firmware/console/console_i2c.h"
 
 #include <string.h>
 

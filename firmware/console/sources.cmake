@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    console_config.c
+    console_hosts.c
+    console_i2c.c
+    console_phy.c
+)
