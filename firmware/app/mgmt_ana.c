@@ -44,14 +44,6 @@ bool mgmt_ana_set(void *ctx, const struct json_args *args, struct json *out,
     };
 
     (void)out;
-    if (!json_is_number_or_absent(args, "group") ||
-        !json_is_number_or_absent(args, "port") ||
-        !json_is_number_or_absent(args, "transition-ms")) {
-        refusal->code = "bad-argument";
-        refusal->text =
-            "\"group\", \"port\" and \"transition-ms\" have to be numbers.";
-        return false;
-    }
     refusal->code = "bad-argument";
     refusal->text =
         ana_text_set(drive->log, drive->target, &wish, drive->now_us);

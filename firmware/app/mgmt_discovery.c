@@ -42,8 +42,7 @@ static bool read_referral(const struct json_args *args,
         refusal->text = "\"address\" has to be an IPv4 or IPv6 address.";
         return false;
     }
-    if (!json_is_number_or_absent(args, "service") || service == 0 ||
-        service > UINT16_MAX) {
+    if (service == 0 || service > UINT16_MAX) {
         refusal->text = "\"service\" has to be a number from 1 to 65535.";
         return false;
     }

@@ -55,41 +55,96 @@ static bool handle_shutdown(void *ctx, const struct json_args *args,
     return true;
 }
 
+/* ---- The arguments of the requests: docs/management.md. */
+
+static const struct mgmt_argument from_row_arguments[] = {{"from", JSON_NUMBER},
+                                                          {0}};
+
+static const struct mgmt_argument crash_data_arguments[] = {
+    {"number", JSON_NUMBER}, {"from", JSON_NUMBER}, {0}};
+
+static const struct mgmt_argument crash_now_arguments[] = {{"how", JSON_STRING},
+                                                           {0}};
+
+static const struct mgmt_argument config_set_arguments[] = {
+    {"key", JSON_STRING}, {"value", JSON_STRING}, {0}};
+
+static const struct mgmt_argument disconnect_arguments[] = {
+    {"hostnqn", JSON_STRING}, {"all", JSON_BOOL}, {0}};
+
+static const struct mgmt_argument ana_set_arguments[] = {
+    {"state", JSON_STRING},
+    {"group", JSON_NUMBER},
+    {"port", JSON_NUMBER},
+    {"transition-ms", JSON_NUMBER},
+    {0}};
+
+static const struct mgmt_argument referral_arguments[] = {
+    {"address", JSON_STRING}, {"service", JSON_NUMBER}, {0}};
+
+static const struct mgmt_argument fault_add_arguments[] = {
+    {"rule", JSON_NUMBER},       {"do", JSON_STRING},
+    {"status", JSON_NUMBER},     {"delay-us", JSON_NUMBER},
+    {"queue", JSON_STRING},      {"qid", JSON_NUMBER},
+    {"opcode", JSON_NUMBER},     {"nsid", JSON_NUMBER},
+    {"controller", JSON_NUMBER}, {"first-lba", JSON_NUMBER},
+    {"last-lba", JSON_NUMBER},   {"nth", JSON_NUMBER},
+    {"every", JSON_NUMBER},      {"after", JSON_NUMBER},
+    {"times", JSON_NUMBER},      {"chance", JSON_NUMBER},
+    {"seed", JSON_NUMBER},       {0}};
+
+static const struct mgmt_argument fault_remove_arguments[] = {
+    {"rule", JSON_NUMBER}, {0}};
+
+static const struct mgmt_argument fault_turn_arguments[] = {
+    {"rule", JSON_NUMBER}, {"on", JSON_BOOL}, {0}};
+
+static const struct mgmt_argument host_set_arguments[] = {
+    {"nqn", JSON_STRING},          {"secret", JSON_STRING},
+    {"drive-secret", JSON_STRING}, {"least-hash", JSON_STRING},
+    {"least-group", JSON_STRING},  {0}};
+
+static const struct mgmt_argument host_remove_arguments[] = {
+    {"nqn", JSON_STRING}, {0}};
+
+static const struct mgmt_argument exclusive_arguments[] = {{"on", JSON_BOOL},
+                                                           {0}};
+
 const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
-    {"status", handle_status},
-    {"pools", handle_pools},
-    {"shutdown", handle_shutdown},
-    {"config", mgmt_config_read},
-    {"config-set", mgmt_config_set},
-    {"config-save", mgmt_config_save},
-    {"config-discard", mgmt_config_discard},
-    {"lag", mgmt_lag},
-    {"neighbours", mgmt_neighbours},
-    {"addresses", mgmt_addresses},
-    {"modules", mgmt_modules},
-    {"sensors", mgmt_sensors},
-    {"controllers", mgmt_controllers},
-    {"disconnect", mgmt_disconnect},
-    {"queue-pairs", mgmt_queue_pairs},
-    {"requests", mgmt_outstanding},
-    {"namespaces", mgmt_namespaces},
-    {"ana", mgmt_ana},
-    {"ana-set", mgmt_ana_set},
-    {"referrals", mgmt_referrals},
-    {"referral-add", mgmt_referral_add},
-    {"referral-remove", mgmt_referral_remove},
-    {"counters", mgmt_counters},
-    {"crashes", mgmt_crashes},
-    {"crash-data", mgmt_crash_data},
-    {"crash-now", mgmt_crash_now},
-    {"hardware-errors", mgmt_hardware_errors},
-    {"faults", mgmt_faults},
-    {"fault-add", mgmt_fault_add},
-    {"fault-remove", mgmt_fault_remove},
-    {"fault-turn", mgmt_fault_turn},
-    {"hosts", mgmt_hosts},
-    {"host-set", mgmt_host_set},
-    {"host-remove", mgmt_host_remove},
-    {"hosts-exclusive", mgmt_hosts_exclusive},
-    {"authentication", mgmt_authentication},
+    {"status", NULL, handle_status},
+    {"pools", NULL, handle_pools},
+    {"shutdown", NULL, handle_shutdown},
+    {"config", NULL, mgmt_config_read},
+    {"config-set", config_set_arguments, mgmt_config_set},
+    {"config-save", NULL, mgmt_config_save},
+    {"config-discard", NULL, mgmt_config_discard},
+    {"lag", NULL, mgmt_lag},
+    {"neighbours", NULL, mgmt_neighbours},
+    {"addresses", NULL, mgmt_addresses},
+    {"modules", NULL, mgmt_modules},
+    {"sensors", NULL, mgmt_sensors},
+    {"controllers", from_row_arguments, mgmt_controllers},
+    {"disconnect", disconnect_arguments, mgmt_disconnect},
+    {"queue-pairs", from_row_arguments, mgmt_queue_pairs},
+    {"requests", from_row_arguments, mgmt_outstanding},
+    {"namespaces", from_row_arguments, mgmt_namespaces},
+    {"ana", NULL, mgmt_ana},
+    {"ana-set", ana_set_arguments, mgmt_ana_set},
+    {"referrals", NULL, mgmt_referrals},
+    {"referral-add", referral_arguments, mgmt_referral_add},
+    {"referral-remove", referral_arguments, mgmt_referral_remove},
+    {"counters", NULL, mgmt_counters},
+    {"crashes", NULL, mgmt_crashes},
+    {"crash-data", crash_data_arguments, mgmt_crash_data},
+    {"crash-now", crash_now_arguments, mgmt_crash_now},
+    {"hardware-errors", NULL, mgmt_hardware_errors},
+    {"faults", NULL, mgmt_faults},
+    {"fault-add", fault_add_arguments, mgmt_fault_add},
+    {"fault-remove", fault_remove_arguments, mgmt_fault_remove},
+    {"fault-turn", fault_turn_arguments, mgmt_fault_turn},
+    {"hosts", from_row_arguments, mgmt_hosts},
+    {"host-set", host_set_arguments, mgmt_host_set},
+    {"host-remove", host_remove_arguments, mgmt_host_remove},
+    {"hosts-exclusive", exclusive_arguments, mgmt_hosts_exclusive},
+    {"authentication", NULL, mgmt_authentication},
 };

@@ -14,19 +14,6 @@ enum { ROWS = 64 };
  * because host I/O has to wait meanwhile. */
 enum { REQUESTS_A_REPLY = 2048 };
 
-/* Read where the table is to begin. */
-static bool read_from(const struct json_args *args, uint64_t *from,
-                      struct mgmt_refusal *refusal)
-{
-    *from = json_get_number(args, "from", 0);
-    if (!json_is_number_or_absent(args, "from")) {
-        refusal->code = "bad-argument";
-        refusal->text = "\"from\" has to be a number.";
-        return false;
-    }
-    return true;
-}
-
 static void put_controller(struct json *out, const struct nvmf_ctrl_info *info)
 {
     json_begin_object(out, NULL);
@@ -44,11 +31,9 @@ bool mgmt_controllers(void *ctx, const struct json_args *args, struct json *out,
 {
     const struct nvmf_target *target = ((struct drive *)ctx)->target;
     unsigned int rows = 0;
-    uint64_t at;
+    uint64_t at = json_get_number(args, "from", 0);
 
-    if (!read_from(args, &at, refusal)) {
-        return false;
-    }
+    (void)refusal;
     json_begin_array(out, "controllers");
     for (; at < NVMF_MAX_HOSTS && rows < ROWS; at++) {
         struct nvmf_ctrl_info info;
@@ -69,16 +54,17 @@ bool mgmt_disconnect(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
     struct nvmf_target *target = ((struct drive *)ctx)->target;
-    const struct json_member *host = json_find(args, "hostnqn");
+    const char *hostnqn = json_get_string(args, "hostnqn", NULL);
+    const struct json_member *all = json_find(args, "all");
+    bool is_all = all != NULL && all->kind == JSON_BOOL && all->number != 0;
 
-    if (host != NULL && host->kind != JSON_STRING) {
+    if (is_all == (hostnqn != NULL)) {
         refusal->code = "bad-argument";
-        refusal->text = "\"hostnqn\" has to be a string.";
+        refusal->text = "Either \"hostnqn\" has to name a host, or \"all\" has "
+                        "to be true.";
         return false;
     }
-    json_number(
-        out, "ended",
-        nvmf_target_end_ctrls(target, json_get_string(args, "hostnqn", NULL)));
+    json_number(out, "ended", nvmf_target_end_ctrls(target, hostnqn));
     return true;
 }
 
@@ -103,11 +89,9 @@ bool mgmt_queue_pairs(void *ctx, const struct json_args *args, struct json *out,
 {
     const struct drive *drive = ctx;
     unsigned int rows = 0;
-    uint64_t at;
+    uint64_t at = json_get_number(args, "from", 0);
 
-    if (!read_from(args, &at, refusal)) {
-        return false;
-    }
+    (void)refusal;
     json_begin_array(out, "queue-pairs");
     for (; at < NVMF_MAX_QPAIRS && rows < ROWS; at++) {
         struct nvmf_qpair_info info;
@@ -155,13 +139,11 @@ bool mgmt_outstanding(void *ctx, const struct json_args *args, struct json *out,
     const struct drive *drive = ctx;
     uint64_t now_us = drive_clock_us(drive);
     unsigned int rows = 0;
-    uint64_t at, end;
+    uint64_t at = json_get_number(args, "from", 0);
+    uint64_t end = MIN(MIN(at, (uint64_t)RDMA_REQUESTS) + REQUESTS_A_REPLY,
+                       (uint64_t)RDMA_REQUESTS);
 
-    if (!read_from(args, &at, refusal)) {
-        return false;
-    }
-    end = MIN(MIN(at, (uint64_t)RDMA_REQUESTS) + REQUESTS_A_REPLY,
-              (uint64_t)RDMA_REQUESTS);
+    (void)refusal;
     json_begin_array(out, "requests");
     for (; at < end && rows < ROWS; at++) {
         struct nvmf_request_info info;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "firmware/hal/log.h"
+
 enum {
     RETRY_US = 20000, /* how often a waiting reply is tried again */
     CHAR_DEL = 0x7f,
@@ -48,6 +50,72 @@ static void refuse_request(struct mgmt_service *service, uint64_t id,
     end_reply(service, &reply);
 }
 
+static const char *const common_keys[] = {"v", "id", "request"};
+
+/* The argument of a request with that key, or NULL. */
+static const struct mgmt_argument *find_argument(
+    const struct mgmt_request *request, const char *key)
+{
+    const struct mgmt_argument *argument = request->arguments;
+
+    while (argument != NULL && argument->key != NULL &&
+           strcmp(argument->key, key) != 0) {
+        argument++;
+    }
+    return argument != NULL && argument->key != NULL ? argument : NULL;
+}
+
+/* Write why a member of a request is refused.  @return whether it is */
+static bool refuse_member(const struct mgmt_request *request,
+                          const struct json_args *args,
+                          const struct json_member *member,
+                          struct mgmt_refusal *refusal)
+{
+    static const char *const kinds[] = {
+        [JSON_STRING] = "a string",
+        [JSON_NUMBER] = "a number",
+        [JSON_BOOL] = "true or false",
+        [JSON_NULL] = "null",
+    };
+    const struct mgmt_argument *argument = find_argument(request, member->key);
+    char *text = refusal->text_buf;
+    bool is_common = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(common_keys); i++) {
+        is_common = is_common || strcmp(member->key, common_keys[i]) == 0;
+    }
+    if (json_find(args, member->key) != member) {
+        log_format(text, sizeof(refusal->text_buf),
+                   "The request has \"%s\" twice.", member->key);
+    } else if (!is_common && argument == NULL) {
+        log_format(text, sizeof(refusal->text_buf),
+                   "\"%s\" takes no argument \"%s\".", request->name,
+                   member->key);
+    } else if (!is_common && argument->kind != member->kind) {
+        log_format(text, sizeof(refusal->text_buf), "\"%s\" has to be %s.",
+                   member->key, kinds[argument->kind]);
+    } else {
+        return false;
+    }
+    refusal->code = "bad-argument";
+    refusal->text = text;
+    return true;
+}
+
+/* @return false when an argument is unknown, of the wrong kind, or there twice
+ */
+static bool check_arguments(const struct mgmt_request *request,
+                            const struct json_args *args,
+                            struct mgmt_refusal *refusal)
+{
+    for (unsigned int i = 0; i < args->count; i++) {
+        if (refuse_member(request, args, &args->member[i], refusal)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void answer_request(struct mgmt_service *service, uint64_t id,
                            const struct json_args *args)
 {
@@ -64,6 +132,10 @@ static void answer_request(struct mgmt_service *service, uint64_t id,
     if (request == NULL) {
         refuse_request(service, id, "unknown-request",
                        "This firmware does not know the request.");
+        return;
+    }
+    if (!check_arguments(request, args, &refusal)) {
+        refuse_request(service, id, refusal.code, refusal.text);
         return;
     }
     begin_reply(service, &reply, id);

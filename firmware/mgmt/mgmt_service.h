@@ -25,8 +25,18 @@ struct mgmt_refusal {
     char text_buf[256]; /* memory in which a handler may build the text */
 };
 
+/* An argument that a request may have. */
+struct mgmt_argument {
+    const char *key; /* NULL: the end of the list */
+    enum json_kind kind;
+};
+
 struct mgmt_request {
     const char *name;
+    /* The arguments besides v, id and request, each at most once.  The service
+     * refuses all others, because a misspelt one must not count as absent.
+     * NULL: none. */
+    const struct mgmt_argument *arguments;
 
     /**
      * Write the members of the result.

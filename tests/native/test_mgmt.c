@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "firmware/app/mgmt_requests.h"
 #include "firmware/mgmt/mgmt_service.h"
 #include "nvmeof/target/fault.h"
 #include "nvmeof/wire/opcode.h"
@@ -109,8 +110,8 @@ static void test_a_namespace_whose_format_has_failed_says_so(void **state)
     bed_end(&bed);
 }
 
-/* The answer has `part` when an operator ends the associations of a host; of
- * all hosts without a name. */
+/* The answer has `part` when an operator ends the associations of a host; NULL:
+ * of all hosts. */
 static void expect_disconnect(struct bed *bed, const char *hostnqn,
                               const char *part)
 {
@@ -118,7 +119,8 @@ static void expect_disconnect(struct bed *bed, const char *hostnqn,
 
     if (hostnqn == NULL) {
         log_format(line, sizeof(line),
-                   "{\"v\":1,\"id\":1,\"request\":\"disconnect\"}\n");
+                   "{\"v\":1,\"id\":1,\"request\":\"disconnect\","
+                   "\"all\":true}\n");
     } else {
         log_format(line, sizeof(line),
                    "{\"v\":1,\"id\":1,\"request\":\"disconnect\","
@@ -132,6 +134,17 @@ static void expect_disconnect(struct bed *bed, const char *hostnqn,
 /* Also an association of a discovery controller, which has no I/O queues. */
 static void test_an_operator_ends_associations(void **state)
 {
+    static const char *const wrong[] = {
+        "",
+        ",\"hostnqm\":\"nqn.2014-08.org.example:another\"",
+        ",\"hostnqn\":7",
+        ",\"hostnqn\":null",
+        ",\"all\":false",
+        ",\"all\":1",
+        ",\"All\":true",
+        ",\"all\":true,\"hostnqn\":\"nqn.2014-08.org.example:another\"",
+        ",\"all\":false,\"all\":true",
+    };
     static struct nvme_host discovery;
     struct host_target target;
     struct nvme_host *host;
@@ -148,10 +161,14 @@ static void test_an_operator_ends_associations(void **state)
     target.io_queues = 0;
     assert_int_equal(host_connect(&discovery, &target), 0);
 
-    expect_reply(&bed,
-                 "{\"v\":1,\"id\":1,\"request\":\"disconnect\","
-                 "\"hostnqn\":7}\n",
-                 "\"code\":\"bad-argument\"");
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        char line[200];
+
+        log_format(line, sizeof(line),
+                   "{\"v\":1,\"id\":1,\"request\":\"disconnect\"%s}\n",
+                   wrong[i]);
+        expect_reply(&bed, line, "\"code\":\"bad-argument\"");
+    }
     expect_disconnect(&bed, "nqn.2014-08.org.example:another",
                       "\"result\":{\"ended\":0}");
     bed_expect(&bed, 2, 9, 1, HOST_DATA_KEYED, 3);
@@ -213,7 +230,7 @@ static void test_ana_states_are_set_and_reported(void **state)
         {"\"change\",\"group\":17}\n", "There is no such group"},
         {"\"change\",\"port\":2}\n", "There is no such port"},
         {"\"change\",\"transition-ms\":10001}\n", "10000 ms at most"},
-        {"\"change\",\"port\":\"0\"}\n", "have to be numbers"},
+        {"\"change\",\"port\":\"0\"}\n", "has to be a number"},
     };
     struct bed bed;
 
@@ -463,6 +480,37 @@ static void test_the_configuration_is_changed_and_saved(void **state)
                  "\"error\":{\"code\":\"bad-argument\"");
     expect_reply(&bed, "{\"v\":1,\"id\":8,\"request\":\"config-set\"}\n",
                  "\"error\":{\"code\":\"bad-argument\"");
+    bed_end(&bed);
+}
+
+/* A misspelt argument must not count as an absent one. */
+static void test_no_request_takes_an_argument_that_it_does_not_know(
+    void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    bed_connect(&bed, 0, 1, 64);
+    for (size_t i = 0; i < MGMT_REQUESTS; i++) {
+        const struct mgmt_argument *argument = mgmt_requests[i].arguments;
+        char line[200];
+
+        log_format(line, sizeof(line),
+                   "{\"v\":1,\"id\":1,\"request\":\"%s\",\"misspelt\":1}\n",
+                   mgmt_requests[i].name);
+        expect_reply(&bed, line, "takes no argument");
+        for (; argument != NULL && argument->key != NULL; argument++) {
+            log_format(line, sizeof(line),
+                       "{\"v\":1,\"id\":1,\"request\":\"%s\","
+                       "\"%s\":null}\n",
+                       mgmt_requests[i].name, argument->key);
+            expect_reply(&bed, line, "has to be");
+        }
+    }
+    assert_int_equal(host_keep_alive(&bed.host->host), 0);
+    assert_int_equal(bed.drive->saves, 0);
+    host_disconnect(&bed.host->host);
     bed_end(&bed);
 }
 

@@ -45,7 +45,7 @@ class Drive(FakeSupervisor):
         elif request["request"] == "hosts-exclusive":
             self.exclusive = arguments["on"]
         elif request["request"] == "disconnect":
-            return {"ended": 1 if "hostnqn" in arguments else 3}
+            return {"ended": {"hostnqn": 1, "all": 3}[next(iter(arguments))]}
         else:
             first = arguments.get("from", 0)
             rows = [{"nqn": nqn, "secret": bool(host.get("secret")), "drive-secret": False,
@@ -100,7 +100,16 @@ def test_a_yaml_file_replaces_the_list(tmp_path: Path) -> None:
 def test_associations_are_ended() -> None:
     with Drive("unit"):
         assert "ended 1 association\n" in run("disconnect", NQN)
-        assert "ended 3 associations\n" in run("disconnect")
+        assert "ended 3 associations\n" in run("disconnect", "--all")
+
+
+@pytest.mark.parametrize("words", [[], ["--all", NQN], [""]])
+def test_whose_associations_end_has_to_be_said(words: list[str]) -> None:
+    with Drive("unit") as drive:
+        result = CliRunner().invoke(app, ["access", "disconnect", *words])
+        assert result.exit_code != 0
+        assert "--all" in result.output + str(result.exception)
+        assert drive.requests == []
 
 
 def test_a_full_list_can_be_replaced_and_lets_nobody_in_meanwhile(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from fake_qemu import make_fake
 from qemu.qmp import QMPClient
 
-from essd import modules, paths, port
+from essd import control, modules, paths, port
 from essd.cable_keeper import Cable
 from essd.config import Config, Drive, Host, Link
 from essd.errors import EssdError
@@ -271,6 +271,16 @@ def test_an_instance_of_another_version_of_essd_is_named(
     (bytes(range(128, 256)) + b"\n", "a request is one line"),
     (b'{"command": "no"}\n', "unknown command no"),
     (b'{"command": "port"}\n', "the request has no member 'port'"),
+    (b'{"command": "reset", "hold": true}\n', "reset: a request has no member 'hold'"),
+    (b'{"command": "reset", "halt": "no"}\n', "reset: halt has to be true or false"),
+    (b'{"command": "port", "port": 0, "plugged": 0}\n', "plugged has to be true or false"),
+    (b'{"command": "stop", "drive": "drive"}\n', "stop: a request has no member 'drive'"),
+    (b'{"command": "subscribe", "event": ["trace"]}\n', "no member 'event'"),
+    (b'{"command": "capture", "port": 0, "file": "x"}\n', "no member 'file'"),
+    (b'{"command": "faults", "do": "removed"}\n', "faults: do is 'removed'"),
+    (b'{"command": "faults", "do": "remove", "name": ["x"]}\n', "no member 'name'"),
+    (b'{"command": "several", "parts": ["drive"], "requests":'
+     b' [{"command": "power-cut", "prt": "host"}]}\n', "no member 'prt'"),
     (b'{"command": "subscribe", "events": ["trace"], "mask": -1}\n', "mask -1: use"),
     (b'{"command": "subscribe", "events": ["trace"], "mask": 4294967296}\n',
      "mask 4294967296: use"),
@@ -284,6 +294,17 @@ def test_nonsense_on_the_control_socket_is_answered(instance: Instance, line: by
         reply = json.loads(connection.makefile("rb").readline())
     assert error in reply["error"]
     assert "Traceback" not in (instance.folder / "supervisor.log").read_text()
+
+
+def test_every_command_has_its_members_listed() -> None:
+    """Those in the source of each command are those that its requests may have."""
+    source = "".join((paths.TOP / "tools/essd" / name).read_text(encoding="utf-8")
+                     for name in ("supervisor.py", "control.py", "cable_keeper.py",
+                                  "capture_keeper.py"))
+    used = set(re.findall(r'request(?:\.get\(|\[)"(\w+)"', source))
+    assert used == {"command", "part"}.union(*control.MEMBERS.values())
+    assert control.MEMBERS.keys() == {"subscribe", "capture"} | set(
+        re.findall(r'"([a-z-]+)": self\.(?:do_\w+|control\.several)', source))
 
 
 def test_a_subscriber_that_goes_without_reading_leaves_nothing_in_the_log(

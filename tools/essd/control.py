@@ -44,6 +44,32 @@ EVENT_KINDS = {"part", "link", "cable", "restart", "trace"}
 
 SERVED = object()       # what is returned in place of a reply
 
+# The members that a request may have, besides "command" and "part".  A misspelt one is
+# refused, because it would count as absent.
+MEMBERS: dict[str, set[str]] = {
+    "status": set(), "stop": set(), "power-cut": set(),
+    "power-on": {"flashing", "forget_restarts"}, "save": set(), "load": set(),
+    "reset": {"halt"}, "mgmt": {"request", "arguments", "timeout_s"},
+    "configure": {"changes"}, "port": {"port", "plugged"},
+    "partner": {"port", "settings"}, "module": {"port", "settings"},
+    "qmp": {"execute", "arguments"}, "faults": {"do", "names", "rules"},
+    "switch": {"request"}, "save-all": {"name"}, "load-all": {"name"},
+    "several": {"parts", "requests"}, "subscribe": {"events", "mask"}, "capture": {"port"}}
+SWITCHES = {"flashing", "forget_restarts", "halt", "plugged"}     # true or false
+
+
+def check_members(request: dict[str, Any]) -> None:
+    """ValueError if a request has members that its command does not know."""
+    kind = request["command"]
+    if kind not in MEMBERS:
+        raise ValueError(f"unknown command {kind}")
+    for member in sorted(request.keys() - {"command", "part"} - MEMBERS[kind]):
+        raise ValueError(f"{kind}: a request has no member {member!r}; it may have "
+                         f"{', '.join(['part', *sorted(MEMBERS[kind])])}")
+    for member in sorted(request.keys() & SWITCHES):
+        if not isinstance(request[member], bool):
+            raise ValueError(f"{kind}: {member} has to be true or false")
+
 
 class Control:
     """Serves the clients of the control socket."""
@@ -147,6 +173,8 @@ class Control:
         parts, requests = request["parts"], request["requests"]
         if any(one["command"] == "several" for one in requests):
             raise ValueError("several: the requests cannot be several again")
+        for one in requests:
+            check_members(one)
         found = await asyncio.gather(*(self.in_order(part, requests) for part in parts))
         return dict(zip(parts, found, strict=True))
 
@@ -163,6 +191,7 @@ class Control:
                             writer: asyncio.StreamWriter) -> object:
         """Return what a command returns; SERVED if the client has got everything."""
         request = await read_request(reader)
+        check_members(request)
         if request["command"] == "subscribe":
             with contextlib.suppress(OSError):
                 await self.subscribe(request, reader, writer)

@@ -26,7 +26,7 @@ from . import chosen, claims, elf, in_use, paths, snapshot_keeper
 from .cable_keeper import CableKeeper
 from .channel import Messages, Trace
 from .config import Config, console_log, flash_lock, part_file, ssh_socket
-from .control import Control
+from .control import Control, check_members
 from .drive import (MODULE_PROPERTIES, halt_event, loading, module_get, module_set,
                     port_link_event, port_set, restart_event)
 from .errors import EssdError
@@ -253,8 +253,9 @@ class Supervisor:
             "faults": self.do_faults, "switch": self.do_switch,
             "save-all": self.do_save_all, "load-all": self.do_load_all,
             "several": self.control.several}
+        check_members(request)
         if kind not in table:
-            raise ValueError(f"unknown command {kind}")
+            raise ValueError(f"several requests cannot have the command {kind}")
         if kind in ("power-cut", "power-on", "reset", "save", "load"):
             async with self.snapshot_turn:
                 pass            # Its end is what this waits for.
@@ -535,12 +536,15 @@ class Supervisor:
         keeper = self.faults[part.name]
         is_running = part.state == "running"
         names = [str(name) for name in request.get("names") or []]
-        if request.get("do") == "add":
+        do = request.get("do", "list")
+        if do == "add":
             return await keeper.add(request["rules"], is_running)
-        if request.get("do") == "remove":
+        if do == "remove":
             await keeper.remove(names, is_running)
-        elif request.get("do") in ("on", "off"):
-            await keeper.turn(names, request["do"] == "on", is_running)
+        elif do in ("on", "off"):
+            await keeper.turn(names, do == "on", is_running)
+        elif do != "list":
+            raise ValueError(f"faults: do is {do!r}; it has to be add, list, off, on or remove")
         return await keeper.report(is_running)
 
     def save(self) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ... import chosen, show
+from ...errors import EssdError
 from ...instance import Instance
 from ..base import DISTURB, App, AsJson, app
 
@@ -86,13 +87,17 @@ def remove(ctx: typer.Context, nqn: Nqn, name: Name = "") -> None:
 def disconnect(ctx: typer.Context,
                nqn: Annotated[str, typer.Argument(
                    metavar="[NQN]", show_default=False,
-                   help="The host's NQN.  Default: all hosts.")] = "",
+                   help="The host's NQN.")] = "",
+               everybody: Annotated[bool, typer.Option(
+                   "--all", help="End the associations of all hosts.")] = False,
                name: Name = "") -> None:
-    """End the associations of a host, or of all; they may connect again."""
+    """End the associations of a host, or of all (--all); they may connect again."""
     from ... import mgmt
+    if everybody == bool(nqn):
+        raise EssdError("name one host, or use --all")
     drive = drive_of(ctx, name)
-    reply = (mgmt.ask(drive, "disconnect", hostnqn=nqn) if nqn else
-             mgmt.ask(drive, "disconnect"))
+    reply = (mgmt.ask(drive, "disconnect", all=True) if everybody else
+             mgmt.ask(drive, "disconnect", hostnqn=nqn))
     count = reply["ended"]
     show.note(f"ended {count} association{'' if count == 1 else 's'}")
 
