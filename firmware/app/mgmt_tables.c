@@ -53,7 +53,7 @@ bool mgmt_controllers(void *ctx, const struct json_args *args, struct json *out,
 bool mgmt_disconnect(void *ctx, const struct json_args *args, struct json *out,
                      struct mgmt_refusal *refusal)
 {
-    struct nvmf_target *target = ((struct drive *)ctx)->target;
+    const struct drive *drive = ctx;
     const char *hostnqn = json_get_string(args, "hostnqn", NULL);
     const struct json_member *all = json_find(args, "all");
     bool is_all = all != NULL && all->kind == JSON_BOOL && all->number != 0;
@@ -64,7 +64,8 @@ bool mgmt_disconnect(void *ctx, const struct json_args *args, struct json *out,
                         "to be true.";
         return false;
     }
-    json_number(out, "ended", nvmf_target_end_ctrls(target, hostnqn));
+    json_number(out, "ended",
+                nvmf_target_end_ctrls(drive->target, hostnqn, drive->now_us));
     return true;
 }
 

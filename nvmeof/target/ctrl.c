@@ -275,10 +275,12 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     auth_end_claims(target, index, 0);
 }
 
-uint16_t nvmf_target_end_ctrls(struct nvmf_target *target, const char *hostnqn)
+uint16_t nvmf_target_end_ctrls(struct nvmf_target *target, const char *hostnqn,
+                               uint64_t now_us)
 {
     uint16_t ended = 0;
 
+    target->now_us = now_us;
     for (uint8_t i = 0; i < ARRAY_LEN(target->ctrl); i++) {
         struct nvmf_ctrl *ctrl = &target->ctrl[i];
 

@@ -19,7 +19,7 @@
 
 /* Each command for which a search is made may be behind thousands of others, so
  * a turn of the main loop makes a few searches only. */
-enum { CHECK_US = 1000000, SOON_US = 1000, SEARCHES = 16 };
+enum { CHECK_US = 1000000, SOON_US = 1000, SEARCHES = 16, LOOKS = 256 };
 
 /* Namespaces for whose commands others have waited too long. */
 struct overdue {
@@ -147,32 +147,38 @@ static void check_waiting(struct nvmf_target *target)
     } else if (all.is_any || awaited.is_any) {
         end_transfers(target, &all, &awaited);
     }
+    target->overdue = 0;
     for (struct nvmf_request *req = target->arrivals.waiting.head; req != NULL;
          req = req->next) {
-        target->has_overdue |= is_over(&req->patience);
+        (void)is_over(&req->patience);
+        target->overdue++;
     }
 }
 
-/* End those for which some of the overdue commands wait on arrival.  They are
- * looked at once in each second. */
+/*
+ * End those for which some of the overdue commands wait on arrival.  Each
+ * command is looked at once in each second: it moves to the end of the queue,
+ * whose order means nothing (a command that has to wait for another one knows
+ * it by its sequence number).
+ */
 static void end_some(struct nvmf_target *target)
 {
     const uint64_t limit_us = (uint64_t)(NVMF_PATIENCE_S - 1) * CHECK_US;
+    struct nvmf_queue *waiting = &target->arrivals.waiting;
     uint32_t left = SEARCHES;
 
-    target->has_overdue = false;
-    for (struct nvmf_request *req = target->arrivals.waiting.head;
-         req != NULL && target->now_us >= limit_us; req = req->next) {
-        if (req->patience < NVMF_PATIENCE_S) {
-            continue;
+    for (uint32_t looks = 0; looks < LOOKS && target->overdue != 0 &&
+                             left != 0 && waiting->head != NULL;
+         looks++) {
+        struct nvmf_request *req = queue_pop(waiting);
+
+        queue_push(waiting, req);
+        target->overdue--;
+        if (req->patience == NVMF_PATIENCE_S && target->now_us >= limit_us) {
+            left--;
+            req->patience = NVMF_PATIENCE_S - 1;
+            order_end_silent(target, req, target->now_us - limit_us);
         }
-        if (left == 0) {
-            target->has_overdue = true;
-            return;
-        }
-        left--;
-        req->patience = NVMF_PATIENCE_S - 1;
-        order_end_silent(target, req, target->now_us - limit_us);
     }
 }
 
@@ -189,7 +195,7 @@ uint64_t patience_timer(struct nvmf_target *target)
     }
     if (!anything_waits(target)) {
         target->patience_us = 0;
-        target->has_overdue = false;
+        target->overdue = 0;
         return UINT64_MAX;
     }
     if (target->patience_us == 0) {
@@ -198,8 +204,8 @@ uint64_t patience_timer(struct nvmf_target *target)
         target->patience_us = next_check_us(target);
         check_waiting(target);
     }
-    if (target->has_overdue) {
-        end_some(target);
-    }
-    return target->has_overdue ? target->now_us + SOON_US : target->patience_us;
+    end_some(target);
+    return target->overdue != 0 && target->arrivals.waiting.head != NULL
+               ? target->now_us + SOON_US
+               : target->patience_us;
 }

@@ -499,7 +499,7 @@ struct nvmf_target {
     struct nvmf_order arrivals; /* of all that have arrived */
     uint32_t twins;             /* pairs of controllers of the same host */
     uint64_t patience_us;       /* next check of patience.c; 0: nothing waits */
-    bool has_overdue;           /* patience.c goes on in the next turn */
+    uint32_t overdue; /* waiting commands that patience.c has to look at */
     struct nvmf_scratch scratch;
     struct lba_status lba;
     struct nvmf_request *cid[NVMF_MAX_QPAIRS][CID_LISTS];

@@ -735,7 +735,8 @@ MUST_USE bool nvmf_target_ctrl_info(const struct nvmf_target *target,
  * @param hostnqn  whose; NULL: those of all hosts
  * @return their number; those that were ending already do not count
  */
-uint16_t nvmf_target_end_ctrls(struct nvmf_target *target, const char *hostnqn);
+uint16_t nvmf_target_end_ctrls(struct nvmf_target *target, const char *hostnqn,
+                               uint64_t now_us);
 
 /* One queue pair, for tables in status output. */
 struct nvmf_qpair_info {

@@ -710,6 +710,23 @@ static void test_any_command_keeps_an_association_alive(void **state)
     assert_in_range(time_to_disconnect_ms(fake, 60000), 5000, 5300);
 }
 
+/* The target has heard nothing of the time for a while. */
+static void test_an_operator_gives_the_peers_5_s_to_go(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    fake->now_us += 20000000;
+    assert_int_equal(nvmf_target_end_ctrls(fake->target, NULL, fake->now_us),
+                     1);
+    assert_int_equal(fake->disconnect_count, 1);
+    (void)nvmf_target_timer(fake->target, fake->now_us + 4900000);
+    assert_int_equal(fake->disconnect_count, 1);
+    (void)nvmf_target_timer(fake->target, fake->now_us + 5100000);
+    assert_int_equal(fake->disconnect_count, 2); /* without its peer */
+    assert_int_equal(fake->disconnected[1], admin);
+}
+
 static void test_kato_0_means_no_timeout_except_for_discovery(void **state)
 {
     struct fake *fake = *state;
