@@ -7,6 +7,7 @@
 
 enum {
     BLOCKS_MAX = 1 << 30, /* of one operation at the medium */
+    FORMAT_WRITES = 2,    /* of the table: that it begins, and that it ends */
 };
 
 _Static_assert((int)VOLUME_ANA_GROUPS == (int)NVMF_ANA_GROUPS,
@@ -109,8 +110,13 @@ static enum nvmf_volume_result save_draft(struct volume *volume)
     return NVMF_VOLUME_OK;
 }
 
-/* As save_draft(), unless the table was written too often for this host. */
-static enum nvmf_volume_result save_change(struct volume *volume, uint32_t host)
+/*
+ * As save_draft(), unless the table was written too often for this host.
+ *
+ * @param writes  that the whole change takes, and for which the host counts now
+ */
+static enum nvmf_volume_result save_change(struct volume *volume, uint32_t host,
+                                           uint32_t writes)
 {
     enum nvmf_volume_result result;
 
@@ -124,7 +130,7 @@ static enum nvmf_volume_result save_change(struct volume *volume, uint32_t host)
     }
     result = save_draft(volume);
     if (result == NVMF_VOLUME_OK) {
-        write_shares_count(&volume->shares, host, 1);
+        write_shares_count(&volume->shares, host, writes);
     }
     return result;
 }
@@ -651,13 +657,13 @@ static enum nvmf_volume_result create_ns(struct volume *volume)
     if (result != VOLUME_OK) {
         return seam_result(result);
     }
-    return save_change(volume, volume->job.host);
+    return save_change(volume, volume->job.host, 1);
 }
 
 static enum nvmf_volume_result delete_ns(struct volume *volume)
 {
     volume_table_delete(begin_change(volume), volume->job.nsid);
-    return save_change(volume, volume->job.host);
+    return save_change(volume, volume->job.host, 1);
 }
 
 /* Save that a Format has begun, or that it has ended. */
@@ -665,22 +671,16 @@ static enum nvmf_volume_result mark_format(struct volume *volume,
                                            bool is_erasing)
 {
     struct volume_entry *ns = &begin_change(volume)->ns[volume->job.nsid - 1];
-    enum nvmf_volume_result result;
 
     ns->block_shift = volume->job.block_shift;
     ns->has_metadata = volume->job.has_metadata;
     ns->pi_type = volume->job.pi_type;
     ns->pi_is_first = volume->job.pi_is_first;
     ns->is_erasing = is_erasing;
-    if (is_erasing) {
-        return save_change(volume, volume->job.host);
-    }
-    /* The end is always saved: else the namespace could not be used. */
-    result = save_draft(volume);
-    if (result == NVMF_VOLUME_OK) {
-        write_shares_count(&volume->shares, volume->job.host, 1);
-    }
-    return result;
+    /* The end, which the host has paid for at the beginning, is always saved:
+     * else the namespace could not be used. */
+    return is_erasing ? save_change(volume, volume->job.host, FORMAT_WRITES)
+                      : save_draft(volume);
 }
 
 static void run_job(struct volume *volume)
@@ -852,7 +852,7 @@ static enum nvmf_volume_result seam_attach(void *ctx, uint32_t nsid,
             return seam_result(result);
         }
     }
-    return save_change(volume, acting_host(volume));
+    return save_change(volume, acting_host(volume), 1);
 }
 
 static enum nvmf_volume_result seam_protect(void *ctx, uint32_t nsid,
@@ -861,7 +861,7 @@ static enum nvmf_volume_result seam_protect(void *ctx, uint32_t nsid,
     struct volume *volume = ctx;
 
     begin_change(volume)->ns[nsid - 1].protection = (uint8_t)protection;
-    return save_change(volume, acting_host(volume));
+    return save_change(volume, acting_host(volume), 1);
 }
 
 struct nvmf_volume volume_seam(struct volume *volume)

@@ -899,4 +899,34 @@ static void test_a_format_counts_for_its_two_writes(void **state)
                     VOLUME_WRITES_FREE / 4);
 }
 
+/* The end of a Format that goes on after a restart counts for nobody: its host
+ * has paid for it, and no other one has anything to do with it. */
+static void test_a_format_that_goes_on_counts_for_its_host_only(void **state)
+{
+    const struct nvmf_volume_job job = {
+        .op = NVMF_VOLUME_FORMAT, .nsid = 1, .block_shift = 12, .host = 7};
+    const struct write_shares *shares = volume_write_shares(bed->volume);
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    uint8_t kept[WRITE_SHARES_LEN];
+    uint32_t writes;
+
+    (void)state;
+    seam.start(seam.ctx, &job);
+    assert_true(volume_step(bed->volume));
+    assert_int_equal(shares->of[0].host, 7);
+    assert_int_equal(shares->of[0].used, 2);
+    write_shares_emit(shares, kept);
+    start_drive();
+    write_shares_parse(volume_write_shares(bed->volume), kept);
+    writes = bed->writes;
+    run_all();
+    assert_int_equal(bed->changed, 1); /* It has ended, ... */
+    assert_int_equal(bed->writes, writes + 1);
+    assert_int_equal(shares->of[0].host, 7);
+    assert_int_equal(shares->of[0].used, 2); /* ... for which it has paid. */
+    for (unsigned int i = 1; i < WRITE_SHARES_HOSTS; i++) {
+        assert_int_equal(shares->of[i].used, 0);
+    }
+}
+
 TEST_FIXTURE(setup, teardown)
