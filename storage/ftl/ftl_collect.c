@@ -263,6 +263,35 @@ bool ftl_collect_waits_for_trims(const struct ftl *ftl)
            !trims_are_durable(ftl, ftl->collection.victim);
 }
 
+/*
+ * Whether the copies of the victim may lack parity that is about to be
+ * programmed.  Before the originals are erased, this stripe is completed.
+ * Otherwise contents that a parity has protected for years would depend on
+ * every die if the power is cut now.  Without space for the padding, the
+ * originals are erased nevertheless.
+ */
+static bool needs_stripe(const struct ftl *ftl)
+{
+    const struct ftl_stream *stream = &ftl->streams[FTL_STREAM_MOVE];
+
+    return ftl->state == FTL_MOUNTING && ftl->mount.phase == FTL_MOUNT_CLEAR &&
+           stream->superblock != FTL_NOWHERE &&
+           (stream->rows_in_flight != 0 ||
+            (stream->accumulator != NULL &&
+             stream->next_row != ftl->layout.superblock_rows &&
+             ftl->free_superblocks > FTL_MOVE_LEAVES_FREE));
+}
+
+/* Complete the stripe. @return whether anything was done */
+static bool complete_stripe(struct ftl *ftl)
+{
+    struct ftl_stream *stream = &ftl->streams[FTL_STREAM_MOVE];
+    bool any = stream->accumulator != NULL && !stream->completes_stripe;
+
+    stream->completes_stripe |= any;
+    return any;
+}
+
 /* The victim has been read to its end. */
 static bool finish_victim(struct ftl *ftl)
 {
@@ -291,6 +320,9 @@ static bool finish_victim(struct ftl *ftl)
         if (!trims_are_durable(ftl, collection->victim) ||
             ftl_request_reads_from(ftl, collection->victim)) {
             return false;
+        }
+        if (needs_stripe(ftl)) {
+            return complete_stripe(ftl);
         }
         ftl_superblock_erase(ftl, collection->victim);
     }

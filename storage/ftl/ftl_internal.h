@@ -188,6 +188,8 @@ struct ftl_stream {
     /* The stream completes its stripe without waiting for more units, and then
      * programs no more rows of the superblock. */
     bool is_ending;
+    /* The same, but the stream goes on with the superblock's next stripe. */
+    bool completes_stripe;
     struct ftl_accumulator *accumulator; /* of the stripe, or NULL */
     /*
      * For each die, the number of the row in flight, or 0.  The next one waits,

@@ -40,6 +40,7 @@ static void pass_row(struct ftl *ftl, struct ftl_stream *stream)
     stream->next_row++;
     if (stream->next_row % ftl->layout.geometry.dies == 0) {
         ftl_parity_close(ftl, stream);
+        stream->completes_stripe = false;
         if (stream->is_ending) {
             stream->next_row = ftl->layout.superblock_rows;
         }
@@ -315,6 +316,9 @@ static bool is_row_due(const struct ftl *ftl, enum ftl_stream_id id)
     }
     if (stream->accumulator == NULL) {
         return false;
+    }
+    if (stream->completes_stripe) {
+        return true;
     }
     row = stream_row(ftl, stream);
     planes = row_planes(ftl, row);

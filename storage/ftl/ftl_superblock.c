@@ -213,6 +213,7 @@ bool ftl_superblock_open(struct ftl *ftl, enum ftl_stream_id stream)
     at->has_parity = has_new_parity(ftl);
     open->next_row = 0;
     open->is_ending = false;
+    open->completes_stripe = false;
     return true;
 }
 

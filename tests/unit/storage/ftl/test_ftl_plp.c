@@ -55,22 +55,6 @@ static void check_unsaved(struct sweep *sweep, const struct bed *bed)
     sweep->cuts++;
 }
 
-/* The mount after a saved buffer is cut: the next one still knows that. */
-static void cut_mount(struct bed *bed)
-{
-    struct sweep *sweep = bed->ctx;
-
-    if (bed->events % sweep->mount_stride == 0) {
-        struct bed *cut = bed_cut_saved(bed, bed->events);
-
-        bed_mount(cut);
-        assert_true(ftl_was_saved(cut->ftl, sweep->start));
-        bed_check(cut);
-        bed_free(cut);
-        sweep->mounts++;
-    }
-}
-
 /* The power was off, and a die is dead at the next start. */
 static void mount_without_die(const struct sweep *sweep, const struct bed *bed,
                               uint32_t die)
@@ -84,6 +68,32 @@ static void mount_without_die(const struct sweep *sweep, const struct bed *bed,
     assert_true(ftl_was_saved(cut->ftl, sweep->start));
     bed_check(cut);
     bed_free(cut);
+}
+
+static void mount_without_each_die(const struct sweep *sweep,
+                                   const struct bed *bed)
+{
+    for (uint32_t i = 0; sweep->with_death && i < bed->config.geometry.dies;
+         i++) {
+        mount_without_die(sweep, bed, i);
+    }
+}
+
+/* The mount after a saved buffer is cut: the next one still knows that. */
+static void cut_mount(struct bed *bed)
+{
+    struct sweep *sweep = bed->ctx;
+
+    if (bed->events % sweep->mount_stride == 0) {
+        struct bed *cut = bed_cut_saved(bed, bed->events);
+
+        bed_mount(cut);
+        assert_true(ftl_was_saved(cut->ftl, sweep->start));
+        bed_check(cut);
+        bed_free(cut);
+        mount_without_each_die(sweep, bed);
+        sweep->mounts++;
+    }
 }
 
 /* Save the buffer, and mount what is on flash then. */
@@ -100,10 +110,7 @@ static void save_and_check(struct sweep *sweep, struct bed *bed)
         }
     }
     sweep->start = bed->boot;
-    for (uint32_t i = 0; sweep->with_death && i < bed->config.geometry.dies;
-         i++) {
-        mount_without_die(sweep, bed, i);
-    }
+    mount_without_each_die(sweep, bed);
     cut = bed_cut_saved(bed, bed->events);
     cut->ctx = sweep;
     cut->after_event = sweep->mount_stride != 0 ? cut_mount : NULL;
@@ -270,6 +277,24 @@ static void test_a_saved_buffer_survives_a_die_that_is_dead_afterwards(
     sweep_seeds(&sweep, &config, "a die that is dead afterwards");
     config.checkpoint_superblocks = 2;
     sweep_seeds(&sweep, &config, "with checkpoints");
+}
+
+/* This is also true if the mount before was cut.  It erases what may be torn
+ * only when the stripes of its copies are complete. */
+static void test_a_saved_buffer_survives_a_cut_mount_and_a_dead_die(
+    void **state)
+{
+    struct sweep sweep = {
+        .stride = 3 * (unsigned int)bed_setting("FTL_STRIDE", 7),
+        .mount_stride = 5 * (unsigned int)bed_setting("FTL_MOUNT_STRIDE", 11),
+        .with_death = true,
+    };
+    struct bed_config config = bed_small;
+
+    (void)state;
+    config.geometry.dies = 4;
+    config.geometry.wordlines = 4;
+    sweep_seeds(&sweep, &config, "a cut mount and a dead die");
 }
 
 /* All superblocks are in use, except for those that are kept free. */
