@@ -124,6 +124,25 @@ void ftl_trim_snapshot(struct ftl *ftl, uint16_t index, uint64_t row)
     ftl_scrub_emit_page(ftl, ftl_slot_meta(ftl, index));
 }
 
+/*
+ * Apply what a page says of a unit.  If the page says that the unit has
+ * contents, they were durable, and are erased only when newer ones or a newer
+ * page are.  So if the mount has found none, they are lost.
+ */
+static void apply_trim(struct ftl *ftl, uint32_t number, bool has_contents,
+                       uint64_t row)
+{
+    if (ftl->mount.versions[number] >> FTL_VERSION_SHIFT >= row) {
+        return; /* What the mount has found is newer than the page. */
+    }
+    if (!has_contents) {
+        ftl->map[number] = FTL_NOWHERE;
+    } else if (ftl->map[number] == FTL_NOWHERE) {
+        ftl->map[number] = FTL_LOST_NOWHERE;
+        ftl->counters.lost_units++;
+    }
+}
+
 static void apply_trims(struct ftl *ftl, uint32_t page, const uint8_t *data,
                         const uint8_t *meta)
 {
@@ -133,10 +152,7 @@ static void apply_trims(struct ftl *ftl, uint32_t page, const uint8_t *data,
     uint64_t row = get_le64(meta + PAGE_ROW);
 
     for (uint32_t i = 0; i < count; i++) {
-        if ((data[i / 8] & BIT(i % 8)) == 0 &&
-            ftl->mount.versions[first + i] >> FTL_VERSION_SHIFT < row) {
-            ftl->map[first + i] = FTL_NOWHERE;
-        }
+        apply_trim(ftl, first + i, (data[i / 8] & BIT(i % 8)) != 0, row);
     }
 }
 

@@ -110,6 +110,59 @@ static void test_a_failed_plane_and_another_die_are_a_read_error(void **state)
     assert_in_range(lost, 3, 6);
 }
 
+/* ---- Two unreadable units of a stripe that no checkpoint names. */
+
+/* Start after a power cut, while a plane of two dies cannot be read. */
+static struct bed *mount_without_planes(const struct bed *bed, int one,
+                                        int other)
+{
+    struct bed *cut = bed_cut(bed, 1);
+
+    bed_start_mount(cut);
+    lose_plane(cut, one, 2);
+    lose_plane(cut, other, 2);
+    bed_settle(cut);
+    assert_int_equal(ftl_state(cut->ftl), FTL_READY);
+    return cut;
+}
+
+/*
+ * The latest trim page says that the logical units have contents.  So units of
+ * which a mount finds no contents must not read as zeroes, also after the next
+ * start, until hosts write or trim them.
+ */
+static void test_contents_that_a_trim_page_names_do_not_become_zeroes(
+    void **state)
+{
+    unsigned int lost = 0;
+
+    (void)state;
+    for (int one = 0; one < DIES; one++) {
+        for (int other = one + 1; other < DIES; other++) {
+            struct bed *bed = bed_new_seeded(&small, 3), *cut, *next;
+
+            write_units(bed, 0, 13); /* one more than a stripe */
+            bed_flush(bed);
+            bed_trim(bed, 12 * BED_SECTORS, BED_SECTORS);
+            bed_flush(bed);
+            cut = mount_without_planes(bed, one, other);
+            nand_array_clear_injections(cut->array);
+            lost += count_lost(cut, 13);
+            bed_flush(cut);
+            next = bed_cut(cut, 2);
+            bed_mount(next);
+            assert_int_equal(count_lost(next, 13), count_lost(cut, 13));
+            write_units(next, 0, 12);
+            bed_check(next);
+            bed_free(next);
+            bed_free(cut);
+            bed_free(bed);
+        }
+    }
+    /* Two units, or one if the other unit is the parity. */
+    assert_int_equal(lost, 9);
+}
+
 /* ---- A superblock that is being erased when the power is cut. */
 
 /* Complete all stripes, because parity does not protect the contents of
