@@ -534,6 +534,22 @@ static unsigned int count_losses(const struct ftl *ftl, const struct run *run,
     return count;
 }
 
+/* Whether the sum of a place's stripe is in DRAM: its parity is not on flash.
+ */
+static bool is_stripe_open(const struct ftl *ftl, uint32_t place)
+{
+    uint32_t stripe =
+        ftl_place_row(&ftl->layout, place) / ftl->layout.geometry.dies;
+    bool is_open = false;
+
+    for (unsigned int i = 0; i < FTL_ACCUMULATORS; i++) {
+        const struct ftl_accumulator *sum = &ftl->parity.accumulators[i];
+
+        is_open |= sum->is_used && sum->stripe == stripe;
+    }
+    return is_open;
+}
+
 /* Whether parity may be missing or incomplete beside a place. */
 static bool is_unprotected(const struct ftl *ftl, const struct run *run,
                            uint32_t place)
@@ -542,7 +558,7 @@ static bool is_unprotected(const struct ftl *ftl, const struct run *run,
         &ftl->superblocks[ftl_place_superblock(&ftl->layout, place)];
 
     return ftl->parity.num_dead != 0 || at->moves_soon || at->is_given_up ||
-           (!is_saved(run) && (at->state == FTL_SUPERBLOCK_OPEN ||
+           (!is_saved(run) && (is_stripe_open(ftl, place) ||
                                at->rows_in_flight != 0 || at->is_suspect));
 }
 
