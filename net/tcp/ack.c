@@ -82,7 +82,7 @@ static void take_ece(struct tcp *tcp, struct tcp_conn *conn,
                      const struct tcp_rx *rx)
 {
     if (!conn->has_ecn || (rx->header.flags & TCP_ECE) == 0 ||
-        (conn->was_reduced && seq_before(conn->snd_una, conn->reduced_at))) {
+        (conn->was_reduced && !seq_after(conn->snd_una, conn->reduced_at))) {
         return;
     }
     tcp_recovery_reduce(tcp, conn);

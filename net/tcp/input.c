@@ -137,12 +137,7 @@ static bool check_syn(struct tcp *tcp, struct tcp_conn *conn, struct tcp_rx *rx)
     if ((rx->header.flags & TCP_SYN) == 0) {
         return false;
     }
-    if (conn->state == TCP_STATE_SYN_RECEIVED &&
-        rx->header.seq == conn->irs) { /* the peer's SYN again */
-        conn->syn_due = true;
-    } else {
-        tcp_challenge(tcp, conn);
-    }
+    tcp_challenge(tcp, conn);
     return true;
 }
 
@@ -174,8 +169,10 @@ static bool check_ack(struct tcp *tcp, struct tcp_conn *conn, struct tcp_rx *rx)
 static void note_times(struct tcp *tcp, struct tcp_conn *conn,
                        const struct tcp_rx *rx)
 {
+    bool is_stale = tcp->now_us - conn->ts_recent_us > PAWS_VALID_US;
+
     if (conn->has_times && rx->header.options.has_times &&
-        !seq_before(rx->header.options.tsval, conn->ts_recent) &&
+        (is_stale || !seq_before(rx->header.options.tsval, conn->ts_recent)) &&
         !seq_after(rx->header.seq, conn->last_ack_sent)) {
         conn->ts_recent = rx->header.options.tsval;
         conn->ts_recent_us = tcp->now_us;

@@ -171,6 +171,10 @@ static bool plan_next(struct tcp *tcp, struct tcp_conn *conn,
     if (conn->syn_due) {
         return true;
     }
+    *plan = (struct tcp_plan){.seq = conn->snd_nxt};
+    if (conn->state == TCP_STATE_SYN_RECEIVED) {
+        return conn->ack_due; /* for the peer's SYN-ACK, or its SYN again */
+    }
     if (!tcp_is_synchronized(conn)) {
         return false;
     }
@@ -211,12 +215,14 @@ static void plan_done(struct tcp *tcp, struct tcp_conn *conn,
     }
 }
 
-/* Whether a window update would tell the peer enough. */
+/* Whether the peer needs to hear of a larger window: it has used up half of
+ * what a SYN can tell, or of the whole. */
 static void want_window_update(struct tcp *tcp, struct tcp_conn *conn)
 {
     if (tcp_is_synchronized(conn) && !conn->fin_received &&
         tcp_window_edge(tcp, conn) != conn->rcv_edge &&
-        (conn->rcv_edge - conn->rcv_nxt) < tcp->config.window_bytes / 2) {
+        (conn->rcv_edge - conn->rcv_nxt) <
+            MIN(tcp->config.window_bytes, UINT16_MAX) / 2) {
         conn->ack_due = true;
     }
 }
@@ -265,6 +271,7 @@ bool tcp_transmit(struct tcp *tcp, unsigned int budget, uint64_t now_us)
             return false;
         }
     }
+    (void)tcp_answers_send(tcp, &budget); /* RSTs of connections that ended */
     return tcp->saved->queue.count != 0 || tcp->saved->answer_count != 0 ||
            tcp->saved->half_due != 0;
 }

@@ -11,6 +11,7 @@ enum {
     DUP_THRESH = 3,
     PERSIST_RECOVERIES = 16, /* RFC 8985 section 6.2 step 4 */
     MAX_ACK_DELAY_US = 200000,
+    LEAST_DELAY_US = 2000, /* a peer needs some time to be scheduled */
 };
 
 static bool sent_after(uint64_t us_1, uint32_t end_1, uint64_t us_2,
@@ -65,7 +66,7 @@ static uint64_t reorder_window_us(const struct tcp_conn *conn)
 
     if (!conn->rack.reordering_seen &&
         (conn->recovery != TCP_OPEN ||
-         tcp_sacked(conn) >= DUP_THRESH * (uint32_t)conn->mss)) {
+         tcp_sacked(conn) > (DUP_THRESH - 1) * (uint32_t)conn->mss)) {
         return 0;
     }
     return MIN(window, conn->srtt_us);
@@ -131,8 +132,9 @@ bool tcp_probe_wanted(const struct tcp_conn *conn)
 
 uint64_t tcp_probe_due(const struct tcp *tcp, const struct tcp_conn *conn)
 {
-    uint64_t delay_us =
-        conn->srtt_us != 0 ? 2 * (uint64_t)conn->srtt_us : 1000000;
+    uint64_t delay_us = conn->srtt_us != 0
+                            ? 2 * (uint64_t)conn->srtt_us + LEAST_DELAY_US
+                            : 1000000;
 
     if (conn->snd_nxt - conn->snd_una <= conn->mss) {
         delay_us += MAX_ACK_DELAY_US;

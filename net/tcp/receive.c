@@ -99,7 +99,8 @@ uint8_t tcp_sack_take(struct tcp_conn *conn, struct tcp_block *blocks,
 
 uint32_t tcp_window_edge(const struct tcp *tcp, const struct tcp_conn *conn)
 {
-    uint32_t size = tcp->config.window_bytes;
+    uint32_t most = (uint32_t)UINT16_MAX << conn->rcv_shift;
+    uint32_t size = MIN(tcp->config.window_bytes, most);
     uint32_t edge = conn->rcv_nxt + size - MIN(conn->unread, size);
     int32_t step = (int32_t)MIN(size / 2, conn->mss);
 

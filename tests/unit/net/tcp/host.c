@@ -36,6 +36,7 @@ static bool take_segment(void *ctx, const struct tcp_segment *segment)
     frame =
         &host->frames[(host->frame_head + host->frame_count++) % HOST_FRAMES];
     frame->ends = segment->ends;
+    frame->at_us = host->now_us;
     frame->ecn = segment->ecn;
     frame->len_bytes = segment->header_len;
     memcpy(frame->data, segment->header, segment->header_len);
@@ -129,7 +130,8 @@ static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
     for (uint32_t i = 0; i < len; i++) {
         if (conn->service == HOST_ECHO) {
             conn->ring[(conn->received + i) % size] = data[i];
-        } else if (conn->service == HOST_PATTERN &&
+        } else if ((conn->service == HOST_PATTERN ||
+                    conn->service == HOST_MANUAL) &&
                    data[i] != host_pattern(conn->received + i)) {
             conn->is_wrong = true;
         }

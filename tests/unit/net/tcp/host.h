@@ -20,7 +20,8 @@ enum {
 
 /* What a connection does with received bytes. */
 enum host_service {
-    HOST_MANUAL,  /* The test accepts, sends, consumes and closes. */
+    HOST_MANUAL,  /* Checks that they are host_pattern(); the test sends,
+                   * consumes and closes. */
     HOST_ECHO,    /* Returns them; closes after the peer. */
     HOST_DISCARD, /* Consumes them; closes after the peer. */
     HOST_PATTERN, /* Checks that they are host_pattern(), consumes them;
@@ -35,12 +36,13 @@ struct host_conn {
     uint32_t to_consume; /* by host_settle() */
     uint32_t to_send;
     bool finished, closes;
-    bool is_wrong; /* HOST_PATTERN: other bytes than expected */
+    bool is_wrong; /* other bytes than expected were received */
     uint8_t *ring; /* HOST_ECHO: what was received, by offset */
 };
 
 struct host_frame {
     struct tcp_ends ends;
+    uint64_t at_us; /* when it was sent */
     uint8_t ecn;
     uint32_t len_bytes;
     uint8_t data[HOST_SEGMENT_MAX];
