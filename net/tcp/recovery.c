@@ -51,7 +51,7 @@ static void prr_update(struct tcp_conn *conn, uint32_t bytes, bool is_safe)
     if (conn->prr_out == 0) {
         count = MAX(count, conn->mss); /* the retransmission leaves at once */
     }
-    conn->cwnd = pipe + count;
+    conn->cwnd = MAX(pipe + count, conn->mss);
 }
 
 static void recovery_exit(struct tcp_conn *conn)

@@ -8,7 +8,7 @@
 
 #include "tests/unit/net/tcp/script.h"
 
-static void play(const char *first, const char *lines)
+static void play_script(const char *first, const char *lines)
 {
     struct tcp_config config = script_config();
     struct script script;
@@ -25,15 +25,15 @@ static void play(const char *first, const char *lines)
 static void test_time_out_doubles(void **state)
 {
     (void)state;
-    play(script_open_plain, "send 100\n"
-                            "> P. 1:101(100) ack 1\n"
-                            "+0.2 > P. 1:101(100) ack 1\n"
-                            "+0.4 > P. 1:101(100) ack 1\n"
-                            "+0.8 > P. 1:101(100) ack 1\n"
-                            "+1.6 > P. 1:101(100) ack 1\n"
-                            "< . 1:1(0) ack 101 win 65535\n"
-                            "counter rtos 4\n"
-                            "+60 quiet\n");
+    play_script(script_open_plain, "send 100\n"
+                                   "> P. 1:101(100) ack 1\n"
+                                   "+0.2 > P. 1:101(100) ack 1\n"
+                                   "+0.4 > P. 1:101(100) ack 1\n"
+                                   "+0.8 > P. 1:101(100) ack 1\n"
+                                   "+1.6 > P. 1:101(100) ack 1\n"
+                                   "< . 1:1(0) ack 101 win 65535\n"
+                                   "counter rtos 4\n"
+                                   "+60 quiet\n");
 }
 
 /* RFC 9293 section 3.8.3 (R2): after 100 s the connection ends. */
@@ -57,19 +57,20 @@ static void test_silent_peer_is_given_up(void **state)
 static void test_time_out_forgets_sack(void **state)
 {
     (void)state;
-    play(script_open,
-         "send 4344\n"
-         "> . 1:1449(1448) ack 1\n"
-         "> . 1449:2897(1448) ack 1\n"
-         "> P. 2897:4345(1448) ack 1\n"
-         "+0.01 < . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:2897>\n"
-         "+0.01 > . 1:1449(1448) ack 1\n"
-         "+0.19 > . 1:1449(1448) ack 1\n"
-         "< . 1:1(0) ack 1449 win 512 <TS 102 ecr last>\n"
-         "> . 1449:2897(1448) ack 1\n"
-         "> P. 2897:4345(1448) ack 1\n"
-         "< . 1:1(0) ack 4345 win 512 <TS 102 ecr last>\n"
-         "quiet\n");
+    play_script(
+        script_open,
+        "send 4344\n"
+        "> . 1:1449(1448) ack 1\n"
+        "> . 1449:2897(1448) ack 1\n"
+        "> P. 2897:4345(1448) ack 1\n"
+        "+0.01 < . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:2897>\n"
+        "+0.01 > . 1:1449(1448) ack 1\n"
+        "+0.19 > . 1:1449(1448) ack 1\n"
+        "< . 1:1(0) ack 1449 win 512 <TS 102 ecr last>\n"
+        "> . 1449:2897(1448) ack 1\n"
+        "> P. 2897:4345(1448) ack 1\n"
+        "< . 1:1(0) ack 4345 win 512 <TS 102 ecr last>\n"
+        "quiet\n");
 }
 
 /* A second time-out of the same data does not halve ssthresh again: RFC 5681
@@ -99,41 +100,43 @@ static void test_second_time_out_keeps_ssthresh(void **state)
 static void test_lost_segment_is_sent_again_after_sacks(void **state)
 {
     (void)state;
-    play(script_open,
-         "send 7240\n"
-         "> . 1:1449(1448) ack 1\n"
-         "> . 1449:2897(1448) ack 1\n"
-         "> . 2897:4345(1448) ack 1\n"
-         "> . 4345:5793(1448) ack 1\n"
-         "> P. 5793:7241(1448) ack 1\n"
-         "+0.05 < . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:2897>\n"
-         "quiet\n"
-         "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:5793>\n"
-         "> . 1:1449(1448) ack 1\n"
-         "counter recoveries 1\n"
-         "< . 1:1(0) ack 7241 win 512 <TS 102 ecr last>\n"
-         "+70 quiet\n"
-         "counter tx_retransmits 1\n"
-         "counter rtos 0\n");
+    play_script(
+        script_open,
+        "send 7240\n"
+        "> . 1:1449(1448) ack 1\n"
+        "> . 1449:2897(1448) ack 1\n"
+        "> . 2897:4345(1448) ack 1\n"
+        "> . 4345:5793(1448) ack 1\n"
+        "> P. 5793:7241(1448) ack 1\n"
+        "+0.05 < . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:2897>\n"
+        "quiet\n"
+        "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:5793>\n"
+        "> . 1:1449(1448) ack 1\n"
+        "counter recoveries 1\n"
+        "< . 1:1(0) ack 7241 win 512 <TS 102 ecr last>\n"
+        "+70 quiet\n"
+        "counter tx_retransmits 1\n"
+        "counter rtos 0\n");
 }
 
 /* RFC 8985 section 7: the last segment's loss is found by a probe. */
 static void test_lost_tail_is_probed(void **state)
 {
     (void)state;
-    play(script_open, "send 1448\n"
-                      "> P. 1:1449(1448) ack 1\n"
-                      "+0.03 < . 1:1(0) ack 1449 win 512 <TS 101 ecr last>\n"
-                      "send 2896\n"
-                      "> . 1449:2897(1448) ack 1\n"
-                      "> P. 2897:4345(1448) ack 1\n"
-                      "+0.03 < . 1:1(0) ack 2897 win 512 <TS 102 ecr last>\n"
-                      "+0.199 quiet\n"
-                      "+0.001 > P. 2897:4345(1448) ack 1\n"
-                      "counter tx_probes 1\n"
-                      "counter rtos 0\n"
-                      "< . 1:1(0) ack 4345 win 512 <TS 103 ecr last>\n"
-                      "+70 quiet\n");
+    play_script(script_open,
+                "send 1448\n"
+                "> P. 1:1449(1448) ack 1\n"
+                "+0.03 < . 1:1(0) ack 1449 win 512 <TS 101 ecr last>\n"
+                "send 2896\n"
+                "> . 1449:2897(1448) ack 1\n"
+                "> P. 2897:4345(1448) ack 1\n"
+                "+0.03 < . 1:1(0) ack 2897 win 512 <TS 102 ecr last>\n"
+                "+0.199 quiet\n"
+                "+0.001 > P. 2897:4345(1448) ack 1\n"
+                "counter tx_probes 1\n"
+                "counter rtos 0\n"
+                "< . 1:1(0) ack 4345 win 512 <TS 103 ecr last>\n"
+                "+70 quiet\n");
 }
 
 /* RFC 8985 section 6.2 step 5: a reordered segment gets a quarter of the round
@@ -141,50 +144,52 @@ static void test_lost_tail_is_probed(void **state)
 static void test_reordered_segment_is_not_sent_again(void **state)
 {
     (void)state;
-    play(script_open,
-         "send 1448\n"
-         "> P. 1:1449(1448) ack 1\n"
-         "+0.04 < . 1:1(0) ack 1449 win 512 <TS 101 ecr last>\n"
-         "send 2896\n"
-         "> . 1449:2897(1448) ack 1\n"
-         "> P. 2897:4345(1448) ack 1\n"
-         "+0.04 < . 1:1(0) ack 1449 win 512 <TS 102 ecr last,sack 2897:4345>\n"
-         "quiet\n"
-         "+0.005 < . 1:1(0) ack 4345 win 512 <TS 102 ecr last>\n"
-         "+70 quiet\n"
-         "counter tx_retransmits 0\n");
+    play_script(
+        script_open,
+        "send 1448\n"
+        "> P. 1:1449(1448) ack 1\n"
+        "+0.04 < . 1:1(0) ack 1449 win 512 <TS 101 ecr last>\n"
+        "send 2896\n"
+        "> . 1449:2897(1448) ack 1\n"
+        "> P. 2897:4345(1448) ack 1\n"
+        "+0.04 < . 1:1(0) ack 1449 win 512 <TS 102 ecr last,sack 2897:4345>\n"
+        "quiet\n"
+        "+0.005 < . 1:1(0) ack 4345 win 512 <TS 102 ecr last>\n"
+        "+70 quiet\n"
+        "counter tx_retransmits 0\n");
 }
 
 /* The reordering timer: RFC 8985 section 6.3. */
 static void test_reordering_timer_finds_the_loss(void **state)
 {
     (void)state;
-    play(script_open,
-         "send 1448\n"
-         "> P. 1:1449(1448) ack 1\n"
-         "+0.04 < . 1:1(0) ack 1449 win 512 <TS 101 ecr last>\n"
-         "send 2896\n"
-         "> . 1449:2897(1448) ack 1\n"
-         "> P. 2897:4345(1448) ack 1\n"
-         "+0.04 < . 1:1(0) ack 1449 win 512 <TS 102 ecr last,sack 2897:4345>\n"
-         "quiet\n"
-         "+0.01 > . 1449:2897(1448) ack 1\n"
-         "counter recoveries 1\n");
+    play_script(
+        script_open,
+        "send 1448\n"
+        "> P. 1:1449(1448) ack 1\n"
+        "+0.04 < . 1:1(0) ack 1449 win 512 <TS 101 ecr last>\n"
+        "send 2896\n"
+        "> . 1449:2897(1448) ack 1\n"
+        "> P. 2897:4345(1448) ack 1\n"
+        "+0.04 < . 1:1(0) ack 1449 win 512 <TS 102 ecr last,sack 2897:4345>\n"
+        "quiet\n"
+        "+0.01 > . 1449:2897(1448) ack 1\n"
+        "counter recoveries 1\n");
 }
 
 /* RFC 2018: blocks that make no sense change nothing. */
 static void test_impossible_sack_blocks_are_ignored(void **state)
 {
     (void)state;
-    play(script_open,
-         "send 2896\n"
-         "> . 1:1449(1448) ack 1\n"
-         "> P. 1449:2897(1448) ack 1\n"
-         "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 2897:5000>\n"
-         "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:1449>\n"
-         "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 2000:1449>\n"
-         "counter rx_bad_sack 3\n"
-         "quiet\n");
+    play_script(script_open,
+                "send 2896\n"
+                "> . 1:1449(1448) ack 1\n"
+                "> P. 1449:2897(1448) ack 1\n"
+                "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 2897:5000>\n"
+                "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:1449>\n"
+                "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 2000:1449>\n"
+                "counter rx_bad_sack 3\n"
+                "quiet\n");
 }
 
 /* ---- Without SACK. */
@@ -193,24 +198,24 @@ static void test_impossible_sack_blocks_are_ignored(void **state)
 static void test_fast_retransmit_without_sack(void **state)
 {
     (void)state;
-    play(script_open_plain, "send 6000\n"
-                            "> . 1:1001(1000) ack 1\n"
-                            "> . 1001:2001(1000) ack 1\n"
-                            "> . 2001:3001(1000) ack 1\n"
-                            "> . 3001:4001(1000) ack 1\n"
-                            "> . 4001:5001(1000) ack 1\n"
-                            "> P. 5001:6001(1000) ack 1\n"
-                            "< . 1:1(0) ack 1 win 65535\n"
-                            "< . 1:1(0) ack 1 win 65535\n"
-                            "quiet\n"
-                            "< . 1:1(0) ack 1 win 65535\n"
-                            "> . 1:1001(1000) ack 1\n"
-                            "< . 1:1(0) ack 2001 win 65535\n"
-                            "> . 2001:3001(1000) ack 1\n"
-                            "< . 1:1(0) ack 6001 win 65535\n"
-                            "+70 quiet\n"
-                            "counter rtos 0\n"
-                            "counter recoveries 1\n");
+    play_script(script_open_plain, "send 6000\n"
+                                   "> . 1:1001(1000) ack 1\n"
+                                   "> . 1001:2001(1000) ack 1\n"
+                                   "> . 2001:3001(1000) ack 1\n"
+                                   "> . 3001:4001(1000) ack 1\n"
+                                   "> . 4001:5001(1000) ack 1\n"
+                                   "> P. 5001:6001(1000) ack 1\n"
+                                   "< . 1:1(0) ack 1 win 65535\n"
+                                   "< . 1:1(0) ack 1 win 65535\n"
+                                   "quiet\n"
+                                   "< . 1:1(0) ack 1 win 65535\n"
+                                   "> . 1:1001(1000) ack 1\n"
+                                   "< . 1:1(0) ack 2001 win 65535\n"
+                                   "> . 2001:3001(1000) ack 1\n"
+                                   "< . 1:1(0) ack 6001 win 65535\n"
+                                   "+70 quiet\n"
+                                   "counter rtos 0\n"
+                                   "counter recoveries 1\n");
 }
 
 /* ---- The peer's window. */
@@ -257,36 +262,36 @@ static void test_closed_window_is_probed_without_an_end(void **state)
 static void test_lost_window_update_is_found_by_a_probe(void **state)
 {
     (void)state;
-    play(script_open_plain, "send 1000\n"
-                            "> P. 1:1001(1000) ack 1\n"
-                            "< . 1:1(0) ack 1001 win 0\n"
-                            "send 500\n"
-                            "quiet\n"
-                            "+0.2 > . 1001:1002(1) ack 1\n"
-                            "< . 1:1(0) ack 1002 win 65535\n"
-                            "> P. 1002:1501(499) ack 1\n");
+    play_script(script_open_plain, "send 1000\n"
+                                   "> P. 1:1001(1000) ack 1\n"
+                                   "< . 1:1(0) ack 1001 win 0\n"
+                                   "send 500\n"
+                                   "quiet\n"
+                                   "+0.2 > . 1001:1002(1) ack 1\n"
+                                   "< . 1:1(0) ack 1002 win 65535\n"
+                                   "> P. 1002:1501(499) ack 1\n");
 }
 
 /* RFC 9293 section 3.8.6.2.1: no small segments into a small window. */
 static void test_small_window_does_not_make_small_segments(void **state)
 {
     (void)state;
-    play(script_open_plain, "< . 1:1(0) ack 1 win 100\n"
-                            "send 1000\n"
-                            "quiet\n"
-                            "+0.2 > . 1:101(100) ack 1\n");
+    play_script(script_open_plain, "< . 1:1(0) ack 1 win 100\n"
+                                   "send 1000\n"
+                                   "quiet\n"
+                                   "+0.2 > . 1:101(100) ack 1\n");
 }
 
 /* RFC 9293 section 3.10.7.4: an old segment does not change the window. */
 static void test_old_segment_does_not_change_the_window(void **state)
 {
     (void)state;
-    play(script_open_plain, "< . 1:101(100) ack 1 win 65535\n"
-                            "+0.04 > . 1:1(0) ack 101\n"
-                            "< . 1:101(100) ack 1 win 0\n"
-                            "> . 1:1(0) ack 101\n"
-                            "send 100\n"
-                            "> P. 1:101(100) ack 101\n");
+    play_script(script_open_plain, "< . 1:101(100) ack 1 win 65535\n"
+                                   "+0.04 > . 1:1(0) ack 101\n"
+                                   "< . 1:101(100) ack 1 win 0\n"
+                                   "> . 1:1(0) ack 101\n"
+                                   "send 100\n"
+                                   "> P. 1:101(100) ack 101\n");
 }
 
 /* ---- Congestion. */
@@ -335,27 +340,27 @@ static void test_idle_connection_starts_again_with_the_initial_window(
 static void test_packet_too_big_makes_smaller_segments(void **state)
 {
     (void)state;
-    play(script_open, "send 1448\n"
-                      "> P. 1:1449(1448) ack 1\n"
-                      "icmp big 1000 1449\n"
-                      "quiet\n"
-                      "icmp big 1000 1\n"
-                      "> . 1:949(948) ack 1\n"
-                      "> P. 949:1449(500) ack 1\n"
-                      "counter rx_icmp 1\n"
-                      "counter rx_bad_icmp 1\n");
+    play_script(script_open, "send 1448\n"
+                             "> P. 1:1449(1448) ack 1\n"
+                             "icmp big 1000 1449\n"
+                             "quiet\n"
+                             "icmp big 1000 1\n"
+                             "> . 1:949(948) ack 1\n"
+                             "> P. 949:1449(500) ack 1\n"
+                             "counter rx_icmp 1\n"
+                             "counter rx_bad_icmp 1\n");
 }
 
 /* RFC 1191 section 3; 5927 section 7: a tiny MTU is an attack. */
 static void test_packet_too_big_with_a_tiny_mtu_counts_as_552(void **state)
 {
     (void)state;
-    play(script_open, "send 1448\n"
-                      "> P. 1:1449(1448) ack 1\n"
-                      "icmp big 68 1\n"
-                      "> . 1:501(500) ack 1\n"
-                      "> . 501:1001(500) ack 1\n"
-                      "> P. 1001:1449(448) ack 1\n");
+    play_script(script_open, "send 1448\n"
+                             "> P. 1:1449(1448) ack 1\n"
+                             "icmp big 68 1\n"
+                             "> . 1:501(500) ack 1\n"
+                             "> . 501:1001(500) ack 1\n"
+                             "> P. 1001:1449(448) ack 1\n");
 }
 
 /* ---- Keep-alive, memory, back-pressure. */
@@ -386,23 +391,24 @@ static void test_keep_alive_ends_a_dead_connection(void **state)
 static void test_lost_data_reset_the_connection(void **state)
 {
     (void)state;
-    play(script_open, "lose 1000\n"
-                      "send 2000\n"
-                      "> R. 1:1(0) ack 1\n"
-                      "ended aborted\n"
-                      "uses 0 0 0 0\n");
+    play_script(script_open, "lose 1000\n"
+                             "send 2000\n"
+                             "> R. 1:1(0) ack 1\n"
+                             "ended aborted\n"
+                             "uses 0 0 0 0\n");
 }
 
 /* A full queue below loses nothing. */
 static void test_back_pressure_delays_segments(void **state)
 {
     (void)state;
-    play(script_open, "full\n"
-                      "send 2000\n"
-                      "< . 101:201(100) ack 1 win 512 <TS 101 ecr last>\n"
-                      "quiet\n"
-                      "room\n"
-                      "> . 1:1437(1436) ack 1 <sack 101:201>\n"
-                      "> P. 1437:2001(564) ack 1 <sack 101:201>\n"
-                      "quiet\n");
+    play_script(script_open,
+                "full\n"
+                "send 2000\n"
+                "< . 101:201(100) ack 1 win 512 <TS 101 ecr last>\n"
+                "quiet\n"
+                "room\n"
+                "> . 1:1437(1436) ack 1 <sack 101:201>\n"
+                "> P. 1437:2001(564) ack 1 <sack 101:201>\n"
+                "quiet\n");
 }
