@@ -85,8 +85,8 @@ static void test_second_time_out_keeps_ssthresh(void **state)
     script_begin(&script, &config, 5, 0);
     script_run(&script, script_open_plain);
     script_run(&script, "send 8000\n"
-                        "+0.2\n"
-                        "+0.4\n");
+                        "+0.2 < . 1:1(0) ack 5001 win 65535\n"
+                        "+0.3\n");
     assert_true(tcp_info(script.host->tcp, script.id, &info));
     assert_int_equal(info.ssthresh, 4000);
     assert_int_equal(info.cwnd, 1000);
@@ -286,12 +286,12 @@ static void test_small_window_does_not_make_small_segments(void **state)
 static void test_old_segment_does_not_change_the_window(void **state)
 {
     (void)state;
-    play_script(script_open_plain, "< . 1:101(100) ack 1 win 65535\n"
-                                   "+0.04 > . 1:1(0) ack 101\n"
+    play_script(script_open_plain, "< . 101:201(100) ack 1 win 65535\n"
+                                   "> . 1:1(0) ack 1\n"
                                    "< . 1:101(100) ack 1 win 0\n"
-                                   "> . 1:1(0) ack 101\n"
+                                   "> . 1:1(0) ack 201\n"
                                    "send 100\n"
-                                   "> P. 1:101(100) ack 101\n");
+                                   "> P. 1:101(100) ack 201\n");
 }
 
 /* ---- Congestion. */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "tests/unit/net/tcp/invariant.h"
 #include "tests/unit/net/tcp/script.h"
 
 static void play_both(const char *first, const char *lines)
@@ -430,8 +431,12 @@ static void test_flood_of_syns_takes_no_connection(void **state)
     }
     script_run(&script, "uses 0 2 0 0\n"
                         "counter half_evicted 98\n"
-                        "< . 1:1(0) ack 1 win 65535\n"
+                        "+0.01 < . 1:1(0) ack 1 win 65535\n"
                         "uses 1 1 0 0\n");
+    script.ends.remote_port--; /* the last but one is still there, too */
+    script.iss = tcp_check_iss(script.host->tcp, &script.ends);
+    script_run(&script, "< . 1:1(0) ack 1 win 65535\n"
+                        "uses 2 0 0 0\n");
     script_end(&script);
 }
 
