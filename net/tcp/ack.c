@@ -39,7 +39,9 @@ static void update_window(struct tcp *tcp, struct tcp_conn *conn,
         ack == conn->snd_una) {
         /* The probe that found the window closed was dropped. */
         tcp_runs_lose_first(conn, conn->mss);
-        conn->backoff = 0;
+    }
+    if (conn->snd_wnd == 0 && window != 0) {
+        conn->backoff = 0; /* the pauses between probes end */
     }
     conn->snd_wnd = window;
     conn->max_wnd = MAX(conn->max_wnd, window);

@@ -161,7 +161,8 @@ void tcp_half_drop(struct tcp *tcp, uint16_t node, enum tcp_end end)
     tcp->user->ended(tcp->user->ctx, id, end);
 }
 
-static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener)
+static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
+                       const struct tcp_time_wait *wait)
 {
     const struct tcp_options *options = &rx->header.options;
     const uint8_t ecn = TCP_ECE | TCP_CWR;
@@ -183,7 +184,7 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener)
         .has_sack = options->sack_permitted,
         .has_ecn = tcp->config.uses_ecn && (rx->header.flags & ecn) == ecn,
         .mss = offered_mss(&rx->ends, options),
-        .iss = tcp_isn(tcp, &rx->ends),
+        .iss = tcp_isn_beyond(tcp, &rx->ends, wait),
         .irs = rx->header.seq,
         .ts_recent = options->tsval,
         .times_base = tcp_times_base(tcp, &rx->ends),
@@ -198,7 +199,8 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener)
 
 /* A segment for which there is no connection (sections 3.10.7.1, 3.10.7.2).
  * Data in a SYN are not acknowledged; the peer sends them again. */
-void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx)
+void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx,
+                        const struct tcp_time_wait *wait)
 {
     int listener = listener_of(tcp, rx->ends.local_port);
 
@@ -212,7 +214,7 @@ void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx)
     } else if (tcp->saved->free_conn == TCP_NO_NODE) {
         tcp_count(tcp, TCP_HALF_REFUSED); /* it tries again */
     } else {
-        half_begin(tcp, rx, listener);
+        half_begin(tcp, rx, listener, wait);
     }
 }
 
@@ -276,6 +278,7 @@ void tcp_half_timer(struct tcp *tcp, uint16_t node)
         return;
     }
     half->tries++;
+    half->has_ecn = false; /* RFC 3168 section 6.1.1.2 */
     half_want_syn(tcp, half);
     deadlines_set(&tcp->deadlines, node,
                   tcp->now_us + ((uint64_t)HALF_ANSWER_US << half->tries));
@@ -375,20 +378,26 @@ void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
 uint32_t tcp_connect(struct tcp *tcp, const struct tcp_ends *ends,
                      uint32_t route, uint64_t now_us)
 {
-    struct tcp_conn *conn;
     uint16_t node = tcp_node_find(tcp, ends);
+    struct tcp_time_wait *wait = NULL;
+    struct tcp_conn *conn;
+    uint32_t iss;
 
     tcp->now_us = now_us;
     if (node != TCP_NO_NODE && node >= tcp_first_wait(tcp)) {
-        tcp_time_wait_end(tcp, node); /* RFC 9293 section 3.6.1: with a larger
-                                       * ISN, which RFC 6528 provides */
-        node = TCP_NO_NODE;
-    }
-    if (node != TCP_NO_NODE ||
-        (conn = tcp_conn_take(tcp, ends, route)) == NULL) {
+        wait = tcp_wait(tcp, node); /* RFC 9293 section 3.6.1 */
+    } else if (node != TCP_NO_NODE) {
         return TCP_NO_ID;
     }
-    conn->iss = tcp_isn(tcp, ends);
+    if (tcp->saved->free_conn == TCP_NO_NODE) {
+        return TCP_NO_ID;
+    }
+    iss = tcp_isn_beyond(tcp, ends, wait);
+    if (wait != NULL) {
+        tcp_time_wait_end(tcp, node);
+    }
+    conn = tcp_conn_take(tcp, ends, route);
+    conn->iss = iss;
     conn->snd_una = conn->iss;
     conn->snd_nxt = conn->iss + 1;
     conn->mss = tcp_mss_of(ends, tcp->config.mtu_bytes);

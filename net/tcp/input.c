@@ -240,7 +240,7 @@ static void input_dispatch(struct tcp *tcp, struct tcp_rx *rx)
     uint16_t node = tcp_node_find(tcp, &rx->ends);
 
     if (node == TCP_NO_NODE) {
-        tcp_listener_input(tcp, rx);
+        tcp_listener_input(tcp, rx, NULL);
     } else if (node < tcp_first_half(tcp)) {
         conn_input(tcp, &tcp->conns[node], rx);
     } else if (node < tcp_first_wait(tcp)) {

@@ -358,6 +358,10 @@ struct tcp_conn *tcp_conn_take(struct tcp *tcp, const struct tcp_ends *ends,
 uint64_t tcp_hash(const struct tcp *tcp, const struct tcp_ends *ends,
                   uint64_t purpose);
 uint32_t tcp_isn(const struct tcp *tcp, const struct tcp_ends *ends);
+/** The same, beyond what an old connection with these ends may have sent.
+ * @param wait  its entry in TIME-WAIT, or NULL */
+uint32_t tcp_isn_beyond(const struct tcp *tcp, const struct tcp_ends *ends,
+                        const struct tcp_time_wait *wait);
 uint32_t tcp_times_base(const struct tcp *tcp, const struct tcp_ends *ends);
 
 /* input.c */
@@ -391,7 +395,9 @@ void tcp_pages_deliver(struct tcp *tcp, struct tcp_conn *conn, uint32_t len);
 void tcp_pages_free(struct tcp *tcp, struct tcp_conn *conn, bool all);
 
 /* handshake.c */
-void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx);
+/** @param wait  the old connection whose place a SYN takes, or NULL */
+void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx,
+                        const struct tcp_time_wait *wait);
 void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx);
 void tcp_half_timer(struct tcp *tcp, uint16_t node);
 void tcp_half_drop(struct tcp *tcp, uint16_t node, enum tcp_end end);

@@ -8,6 +8,8 @@
  */
 #include "net/tcp/internal.h"
 
+enum { BEYOND_WINDOW = 1 << 17 }; /* further than a stray ACK of the old one */
+
 static uint64_t rotate_left(uint64_t x, unsigned int bits)
 {
     return x << bits | x >> (64 - bits);
@@ -61,6 +63,16 @@ uint64_t tcp_hash(const struct tcp *tcp, const struct tcp_ends *ends,
 uint32_t tcp_isn(const struct tcp *tcp, const struct tcp_ends *ends)
 {
     return (uint32_t)(tcp->now_us / 4 + tcp_hash(tcp, ends, 1));
+}
+
+/* RFC 6191 section 2: an old connection may have sent faster than the clock of
+ * RFC 6528 runs. */
+uint32_t tcp_isn_beyond(const struct tcp *tcp, const struct tcp_ends *ends,
+                        const struct tcp_time_wait *wait)
+{
+    uint32_t isn = tcp_isn(tcp, ends);
+
+    return wait != NULL ? seq_max(isn, wait->snd_nxt + BEYOND_WINDOW) : isn;
 }
 
 uint32_t tcp_times_base(const struct tcp *tcp, const struct tcp_ends *ends)

@@ -190,9 +190,6 @@ static void note_sent(struct tcp *tcp, struct tcp_conn *conn,
     }
     if (plan->is_new) {
         ASSERT(plan->seq == conn->snd_nxt);
-        if (conn->run_count == 0) { /* give_up_ms counts from here */
-            conn->progress_us = tcp->now_us;
-        }
         tcp_runs_sent(tcp, conn, plan->seq, plan->len);
         conn->snd_nxt += plan->len;
     } else {
@@ -317,7 +314,7 @@ static bool half_send(struct tcp *tcp, uint16_t index)
         .options = tcp_syn_options(tcp, &node->ends),
     };
 
-    header.flags |= half->has_ecn && half->tries == 0 ? TCP_ECE : 0;
+    header.flags |= half->has_ecn ? TCP_ECE : 0;
     header.options.has_times = half->has_times;
     header.options.tsecr = half->ts_recent;
     header.options.sack_permitted = half->has_sack;

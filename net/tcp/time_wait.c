@@ -100,8 +100,10 @@ void tcp_time_wait_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
         return; /* RFC 1337 */
     }
     if (is_new_syn(wait, rx)) {
+        struct tcp_time_wait old = *wait;
+
         tcp_time_wait_end(tcp, node);
-        tcp_listener_input(tcp, rx);
+        tcp_listener_input(tcp, rx, &old);
         return;
     }
     if (rx->fin && rx->seq + rx->len + 1 == wait->rcv_nxt) {

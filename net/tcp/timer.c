@@ -26,6 +26,9 @@ void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart)
     if (!tcp_is_synchronized(conn)) {
         return;
     }
+    if (!is_on) { /* nothing was waiting: give_up_ms counts from here */
+        conn->progress_us = tcp->now_us;
+    }
     if (conn->run_count == 0 && tcp_unsent(conn) == 0) {
         rtx_set(conn, TCP_TIMER_RTO, DEADLINE_NONE);
         conn->probe_due = conn->window_probe_due = false;

@@ -258,6 +258,22 @@ static void test_closed_window_is_probed_without_an_end(void **state)
     script_end(&script);
 }
 
+/* R2 counts from when there was something to send, not from the last segment
+ * before a long pause (RFC 9293 section 3.8.3). */
+static void test_pause_before_a_closed_window_is_no_silence(void **state)
+{
+    (void)state;
+    play_script("< S 0:0(0) win 65535 <mss 1000>\n"
+                "> S. 0:0(0) ack 1\n"
+                "< . 1:1(0) ack 1 win 0\n",
+                "+7200 send 100\n"
+                "+0.2 > . 1:2(1) ack 1\n"
+                "state ESTABLISHED\n"
+                "+0.1 < . 1:1(0) ack 2 win 65535\n"
+                "> P. 2:101(99) ack 1\n"
+                "+0.2 > P. 2:101(99) ack 1\n"); /* the pause has not grown */
+}
+
 /* The update of the window was lost; the peer's answer to the probe has it. */
 static void test_lost_window_update_is_found_by_a_probe(void **state)
 {

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include "tests/unit/net/tcp/invariant.h"
@@ -292,6 +293,55 @@ static void test_time_wait_gives_way_to_a_new_syn(void **state)
               "< S 0:0(0) win 65535 <mss 1460,sackOK,TS 500 ecr 0,ws 7>\n"
               "> S. 0:0(0) ack 1\n"
               "uses 0 1 0 0\n");
+}
+
+/* RFC 6191 section 2: the new numbers are beyond the old ones, even if the old
+ * connection has sent faster than the clock of RFC 6528 runs. */
+static void test_new_connection_after_time_wait_has_greater_numbers(
+    void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+    uint32_t old_iss;
+
+    (void)state;
+    config.congestion = TCP_CUBIC;
+    script_begin(&script, &config, 5, 0);
+    script_run(&script, script_open_plain);
+    old_iss = script.iss;
+    for (unsigned int i = 0; i < 50; i++) {
+        char line[64];
+
+        script_run(&script, "send 10000\n");
+        while (host_frame(script.host) != NULL) {
+            host_frame_done(script.host);
+        }
+        (void)snprintf(line, sizeof(line), "< . 1:1(0) ack %u win 65535\n",
+                       1 + 10000 * (i + 1));
+        script_run(&script, line);
+    }
+    script_run(&script, "close\n"
+                        "> F. 500001:500001(0) ack 1\n"
+                        "< F. 1:1(0) ack 500002 win 65535\n"
+                        "> . 500002:500002(0) ack 2\n"
+                        "< S 9:9(0) win 65535 <mss 1000>\n"
+                        "> S. 0:0(0) ack 10\n");
+    assert_true(script.iss - old_iss > 500002);
+    assert_true(script.iss - old_iss < 0x80000000u);
+    script_end(&script);
+}
+
+/* RFC 3168 section 6.1.1.2: a SYN-ACK that is sent again offers no ECN, and
+ * then nothing may be sent with ECT. */
+static void test_syn_ack_again_gives_up_ecn(void **state)
+{
+    (void)state;
+    script_play("< SEW 0:0(0) win 65535 <mss 1000>\n"
+                "> SE. 0:0(0) ack 1\n"
+                "+1 > S. 0:0(0) ack 1\n"
+                "< . 1:1(0) ack 1 win 65535\n"
+                "send 100\n"
+                "> P. 1:101(100) ack 1\n");
 }
 
 /* RFC 9293 section 3.10.7.4, second check; RFC 5961 section 3.2. */
