@@ -432,6 +432,9 @@ int main(int argc, char **argv)
                                                (enum tcp_counter)i));
     }
     printf("}\n");
+    for (; tap.cable.count != 0; tap.cable.count--) {
+        free(tap.cable.frames[tap.cable.count - 1]);
+    }
     host_free(tap.host);
     return 0;
 }

@@ -510,6 +510,42 @@ static void test_syn_without_a_free_connection_waits(void **state)
     script_end(&script);
 }
 
+/* 2000 connections in two places, closed by either side: nothing is left, and
+ * every id is a new one. */
+static void test_many_connections_leave_nothing(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+    uint32_t last_id = TCP_NO_ID;
+
+    (void)state;
+    script_begin(&script, &config, 5, 0);
+    for (uint16_t i = 0; i < 2000; i++) {
+        script.ends.remote_port = (uint16_t)(1000 + i);
+        script.id = TCP_NO_ID;
+        script.host->established_count = 0;
+        script_run(&script, script_open);
+        assert_int_not_equal(script.id, last_id);
+        last_id = script.id;
+        script_run(&script, i % 2 == 0
+                                ? "close\n"
+                                  "> F. 1:1(0) ack 1\n"
+                                  "< F. 1:1(0) ack 2 win 512 <TS 101 ecr 1>\n"
+                                  "> . 2:2(0) ack 2\n"
+                                : "< F. 1:1(0) ack 1 win 512 <TS 101 ecr 1>\n"
+                                  "> . 1:1(0) ack 2\n"
+                                  "close\n"
+                                  "> F. 1:1(0) ack 2\n"
+                                  "< . 2:2(0) ack 2 win 512 <TS 101 ecr 1>\n");
+    }
+    script_run(&script, "counter established 2000\n"
+                        "uses 0 0 2 0\n"
+                        "+60\n"
+                        "uses 0 0 0 0\n"
+                        "quiet\n");
+    script_end(&script);
+}
+
 /* A full TIME-WAIT table drops its oldest entry. */
 static void test_full_time_wait_table_drops_the_oldest(void **state)
 {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "lib/bytes.h"
 #include "lib/random.h"
 #include "tests/unit/net/tcp/invariant.h"
 #include "tests/unit/net/tcp/script.h"
@@ -44,9 +45,10 @@ struct session {
     uint64_t random;
     unsigned int count, carried; /* frames on the cable, and so far */
     struct carried *cable[CABLE_FRAMES];
-    enum fault fault;            /* of frame number `at`, from 1 */
-    unsigned int at;             /* 0: any, with the next field */
-    unsigned int chance;         /* percent */
+    enum fault fault;    /* of frame number `at`, from 1 */
+    unsigned int at;     /* 0: any, with the next field */
+    unsigned int chance; /* percent */
+    bool is_plain;
     uint64_t began_us, ended_us; /* until nobody has a connection */
 };
 
@@ -55,6 +57,7 @@ struct session_config {
     enum tcp_congestion congestion;
     enum host_service service;
     bool is_reversed; /* the server sends */
+    bool is_plain;    /* without SACK, timestamps and window scale */
 };
 
 static void cable_put(struct session *s, bool to_server,
@@ -76,6 +79,23 @@ static void cable_put(struct session *s, bool to_server,
     s->count++;
 }
 
+/* A middlebox that takes all options but the MSS out of SYNs. */
+static void options_strip(struct host_frame *frame)
+{
+    struct tcp_header header;
+
+    assert_true(tcp_header_parse(&header, frame->data, frame->len_bytes));
+    if ((header.flags & TCP_SYN) != 0) {
+        header.options.has_times = header.options.has_shift = false;
+        header.options.sack_permitted = false;
+        frame->len_bytes = (uint32_t)tcp_header_emit(&header, frame->data);
+        put_be16(frame->data + TCP_CHECKSUM, 0);
+        put_be16(frame->data + TCP_CHECKSUM,
+                 tcp_checksum(&frame->ends.local, &frame->ends.remote,
+                              frame->data, frame->len_bytes));
+    }
+}
+
 static enum fault fault_choose(struct session *s)
 {
     s->carried++;
@@ -92,6 +112,10 @@ static void cable_carry(struct session *s, bool to_server,
                         struct host_frame *frame)
 {
     uint64_t due_us = s->client->now_us + DELAY_US;
+
+    if (s->is_plain) {
+        options_strip(frame);
+    }
 
     switch (fault_choose(s)) {
     case LOSE:
@@ -229,6 +253,7 @@ static unsigned int session_run(struct session *s,
     struct host_conn *client;
     unsigned int frames;
 
+    s->is_plain = c->is_plain;
     session_begin(s, c);
     client = &s->client->conns[s->id & 0xffff];
     for (unsigned int i = 0; session_step(s); i++) {
@@ -301,14 +326,27 @@ static void test_each_frame_of_a_source_may_fail(void **state)
                                        .is_reversed = true});
 }
 
+/* RFC 6582: without SACK. */
+static void test_each_frame_without_options_may_fail(void **state)
+{
+    (void)state;
+    sweep_run(&(struct session_config){.bytes = 20000,
+                                       .window_bytes = 65536,
+                                       .congestion = TCP_NEWRENO,
+                                       .service = HOST_SOURCE,
+                                       .is_reversed = true,
+                                       .is_plain = true});
+}
+
 /* Many faults at once, from seeds. */
 static void test_many_frames_may_fail_at_random(void **state)
 {
     static const struct session_config configs[] = {
-        {60000, 65536, TCP_NEWRENO, HOST_ECHO, false},
-        {60000, 65536, TCP_CUBIC, HOST_ECHO, false},
-        {30000, 4096, TCP_CUBIC, HOST_PATTERN, false},
-        {60000, 262144, TCP_CUBIC, HOST_SOURCE, true},
+        {60000, 65536, TCP_NEWRENO, HOST_ECHO, false, false},
+        {60000, 65536, TCP_CUBIC, HOST_ECHO, false, false},
+        {30000, 4096, TCP_CUBIC, HOST_PATTERN, false, false},
+        {60000, 262144, TCP_CUBIC, HOST_SOURCE, true, false},
+        {60000, 65536, TCP_NEWRENO, HOST_ECHO, false, true},
     };
     struct session *s = calloc(1, sizeof(*s));
 
