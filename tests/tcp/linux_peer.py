@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Self
 
 SKIPPED = 77
 LIMIT_S = 40.0
@@ -36,7 +37,7 @@ class Engine:
         self.command = [tool, "tap0", "seed=5", *options]
         self.counters: dict[str, int] = {}
 
-    def __enter__(self) -> "Engine":
+    def __enter__(self) -> Self:
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
