@@ -322,12 +322,6 @@ struct ftl_keep {
 };
 
 /* ---- Power-loss protection: see ftl_power.c. */
-/* `number` of units of a marker has this bit and, in its low bits, the number
- * of the start whose buffer was saved.  The bit between them is 0: in parity it
- * would say that a word of the sum was lost, see ftl_system_is_spoilt(). */
-#define FTL_MARKER       UINT32_C(0x80000000)
-#define FTL_MARKER_START UINT32_C(0x3fffffff)
-
 enum ftl_power_phase {
     FTL_POWER_ON,    /* Works as usual, until the power fails. */
     FTL_POWER_SAVES, /* Programs what is in the write buffer. */

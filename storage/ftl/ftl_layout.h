@@ -112,6 +112,13 @@ static inline uint32_t ftl_layout_index(const struct ftl_layout *layout,
 
 enum { FTL_ATTEMPTS_MAX = 31 };
 
+/* The number of units of a marker (ftl_power.c) has this bit and, in its low
+ * bits, the number of the start whose buffer was saved.  The bit between them
+ * is 0: in parity it would say that a word of the sum was lost, see
+ * ftl_system_is_spoilt(). */
+#define FTL_MARKER       UINT32_C(0x80000000)
+#define FTL_MARKER_START UINT32_C(0x3fffffff)
+
 /** What a unit is. */
 enum ftl_unit_kind {
     FTL_KIND_PAD,        /* nothing: it fills a row */
