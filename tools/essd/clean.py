@@ -21,8 +21,8 @@ from . import chosen, claims, in_use, instances, paths
 # What each kind is, and the names of its folders in the cache.
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "qemu": ("QEMU builds", ("qemu",)),
-    "guest": ("Linux guests, and libraries for their programs",
-              ("guest", "guest-variants", "sysroot", "host-tests")),
+    "guest": ("Linux guests, user-mode Linux, and libraries for their programs",
+              ("guest", "guest-variants", "uml", "sysroot", "host-tests")),
     "build": ("firmware and native programs", ("build", "elf")),
     "python": ("Python environments", ("python-*", "venv-*", "pip-venv")),
     "downloads": ("downloaded sources and packages", ("download", "debs", "apt")),
@@ -86,10 +86,11 @@ def is_used(folder: Path, files: Iterable[Path]) -> bool:
 
 
 # What is deleted at a time: builds of these kinds are used separately.
-APART = ("qemu", "guest", "guest-variants", "build")
+APART = ("qemu", "guest", "guest-variants", "uml", "build")
 
 
 def candidates(folder: Path) -> list[Path]:
+    """What is deleted at a time: builds of one kind are used separately."""
     if folder.name in APART:
         return sorted(path for path in folder.iterdir()
                       if path.is_dir() and not in_use.is_removed(path))

@@ -18,6 +18,8 @@ SERVICE = 4420
 # Of an instance's folder and its config.json.  Since 2, each part has a folder.
 VERSION = 2
 DEFAULT_PORTS = ("10.0.0.10/24", "10.0.1.10/24")
+# Kinds of hosts: Debian's kernel in a virtual machine, and user-mode Linux.
+STOCK, UML = HOST_KINDS = ("stock", "uml")
 PEER_PORT = "10.0.2.10/24"
 
 
@@ -199,6 +201,7 @@ class Host:
     kernel: list[str] = field(default_factory=list)  # more kernel parameters
     mac: str = ""           # first five bytes of its cards' MACs; "": the usual ones
     guest: str = ""         # folder of its own built guest; "": Config.guest
+    uml: str = ""           # folder of the built user-mode Linux; "": QEMU and stock Linux
 
 
 @dataclass

@@ -31,6 +31,7 @@ from .fw_build import BuildError, Progress
 SUITE = "trixie"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SOURCE = paths.TOP / "guest"
+UML_SOURCE = SOURCE / "uml"     # of a kernel that is built apart (uml_build.py)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def digest(names: Iterable[Path]) -> str:
 
 
 def guest_key() -> str:
-    files = [p for p in SOURCE.rglob("*") if p.is_file() and p.name != "sysroot.txt"]
+    files = [p for p in SOURCE.rglob("*") if p.is_file() and p.name != "sysroot.txt"
+             and p.parent != UML_SOURCE]
     return digest([*files, Path(__file__).resolve()])
 
 

@@ -226,7 +226,7 @@ class Part:
                 self.supervisor.say(f"{self.name}: a task failed: {result!r}")
 
     async def watch(self, process: asyncio.subprocess.Process) -> None:
-        status = await process.wait()
+        await process.wait()
         if self.process is not process or self.state != "running":
             return
         rule = self.supervisor.power_cut_by(self)
@@ -237,6 +237,7 @@ class Part:
             await self.gone()
             return
         self.state = "crashed"
+        status = self.cause(process).returncode or 0
         how = f"signal {-status}" if status < 0 else f"status {status}"
         self.why = f"ended unexpectedly ({how})"
         last = self.last_words()
@@ -244,6 +245,14 @@ class Part:
             self.why += f": {last}"
         self.supervisor.say(f"{self.name} {self.why}")
         await self.gone()
+
+    def cause(self, process: asyncio.subprocess.Process) -> asyncio.subprocess.Process:
+        """The process of the part whose end made this one end."""
+        return process
+
+    def pids(self) -> list[int]:
+        """The processes that belong to the part."""
+        return [self.process.pid] if self.process else []
 
     def says_update(self) -> bool:
         """Whether a host has asked for a restart with other firmware.

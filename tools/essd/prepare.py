@@ -14,10 +14,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import fw_build, guest_build, guest_variant, in_use, interrupts, paths, qemu_build, show, vm
+from . import (fw_build, guest_build, guest_variant, in_use, interrupts, paths, qemu_build, show,
+               uml, uml_build, vm)
 from .errors import BUILD_S, EssdError
 from .fw_build import Firmware, Progress
 from .guest_build import Guest
+from .uml_build import UmlKernel
 
 
 # What names another folder than the usual one.
@@ -31,6 +33,7 @@ class Built:
     guest: Guest | None = None
     qemu: Path | None = None
     firmware: Firmware | None = None
+    uml: UmlKernel | None = None
     variants: dict[Path, Guest] = field(default_factory=dict)   # by their folder
 
 
@@ -52,6 +55,8 @@ TASKS = {
     "guest": Task("Linux guest", guest_build.ensure_guest, "about 1 minute, once",
                   lambda: not (paths.cache() / "guest"
                                / guest_build.guest_key()).exists()),
+    "uml": Task("user-mode Linux", uml_build.ensure, "about 5 minutes, once",
+                lambda: not uml_build.is_built()),
 }
 
 
@@ -96,14 +101,16 @@ def check_folders() -> None:
 
 
 def prepare(guest: bool = True, drive: bool = True,
-            variants: Iterable[Path] = ()) -> Built:
+            variants: Iterable[Path] = (), user_mode: bool = False) -> Built:
     """Build the parts that are asked for and missing, with progress lines.
 
-    `variants` are folders that describe other guests than the default one.
+    `variants` are folders that describe other guests than the default one; `user_mode`
+    asks for user-mode Linux, and for EssdError if it does not run on this machine.
     """
     check_folders()
     wanted = ["firmware", "qemu"] if drive else []
     wanted += ["guest"] if guest else []
+    wanted += ["uml"] if user_mode else []
     folders = list(dict.fromkeys(variants))
     for folder in folders:
         if not guest_variant.is_built(folder):
@@ -138,6 +145,8 @@ def prepare(guest: bool = True, drive: bool = True,
                     progress.failed(tasks[key].name)
     if failed is not None:
         raise failed
+    if built.uml is not None and built.guest is not None:
+        uml.check(built.uml, built.guest)
     return built
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import essd
 
-from .config import console_log
+from .config import HOST_KINDS, STOCK, console_log
 from .errors import EssdError
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("essd", "emulated drives (essd)")
     group.addoption("--essd-size", default="1G", metavar="SIZE",
                     help="capacity of the drives that the tests get (default: 1G)")
+    group.addoption("--essd-host-kind", default=STOCK, choices=HOST_KINDS,
+                    help="what the hosts of the tests are (default: stock)")
     group.addoption("--essd-keep", action="store_true",
                     help="leave the drives and hosts running after the last test")
     group.addoption("--essd-evidence", default="", metavar="DIR",
@@ -46,6 +48,17 @@ def _show_kept(system: "essd.System") -> None:
           f"{system.instance.hint('host')}, {system.instance.hint('down')}")
 
 
+@contextlib.contextmanager
+def session_drive(config: pytest.Config, host_kind: str) -> Iterator["essd.Drive"]:
+    """A running drive with a host of this kind, as the options say."""
+    keep = bool(config.getoption("--essd-keep"))
+    with essd.up(size=str(config.getoption("--essd-size")), keep=keep,
+                 host_kind=host_kind) as system:
+        yield system.drives[0]
+        if keep:
+            _show_kept(system)
+
+
 @pytest.fixture(scope="session")
 def essd_drive(pytestconfig: pytest.Config) -> Iterator["essd.Drive"]:
     """A running drive with a host, for the whole session.
@@ -54,11 +67,9 @@ def essd_drive(pytestconfig: pytest.Config) -> Iterator["essd.Drive"]:
     removed and its connections ended (essd_undo).  The drive keeps everything else, so a
     test that changes settings, cables or power sets that right again.
     """
-    keep = bool(pytestconfig.getoption("--essd-keep"))
-    with essd.up(size=str(pytestconfig.getoption("--essd-size")), keep=keep) as system:
-        yield system.drives[0]
-        if keep:
-            _show_kept(system)
+    with session_drive(pytestconfig,
+                       str(pytestconfig.getoption("--essd-host-kind"))) as drive:
+        yield drive
 
 
 def _remove_rules(faults: "essd.Faults", before: list[str]) -> None:
@@ -103,6 +114,8 @@ def essd_system(pytestconfig: pytest.Config) -> Iterator[Factory]:
     def start(**arguments: Any) -> "essd.System":
         if "topology" not in arguments and "nand" not in arguments:
             arguments.setdefault("size", pytestconfig.getoption("--essd-size"))
+        if "topology" not in arguments:
+            arguments.setdefault("host_kind", pytestconfig.getoption("--essd-host-kind"))
         started.append(essd.up(**{"keep": keep, **arguments}))
         return started[-1]
 

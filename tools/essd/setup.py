@@ -17,8 +17,8 @@ from pathlib import Path
 
 from . import (boot_key, chosen, claims, disk_swap, files, flash, i2c_devices, in_use,
                interrupts, media, nand, outside, paths, prepare, settings, show, straps)
-from .config import (DEFAULT_PORTS, PEER_PORT, BootKey, Config, Drive, End, Host, Link, Nand, Peer,
-                     Switch)
+from .config import (DEFAULT_PORTS, HOST_KINDS, PEER_PORT, STOCK, UML, BootKey, Config, Drive,
+                     End, Host, Link, Nand, Peer, Switch)
 from .errors import EssdError
 from .fw_build import Firmware
 from .outside import Outside
@@ -60,6 +60,7 @@ class Wish:
     mtu: int | None = None
     host_mtu: int = 0               # of the host's cards; 0: MTU of the links
     host: bool = True
+    host_kind: str = STOCK          # or UML
     target: str = "drive"           # or "nvmet": a Linux target replaces the drive
     beside: bool = False            # also start an nvmet guest, on a third cable
     capture: bool = False
@@ -192,6 +193,19 @@ def check_outside(wish: Wish) -> None:
         raise EssdError(f"{places[0]}: both ports' cables cannot lead to the same place")
     for place in places:
         outside.check(place)
+
+
+def check_host_kind(wish: Wish) -> None:
+    """EssdError if there is no such kind of host, or it cannot be as asked for."""
+    if wish.host_kind not in HOST_KINDS:
+        raise EssdError(f"{wish.host_kind!r} is no kind of host: there are {STOCK} and {UML}")
+    check_cpus(wish.host_kind, wish.cpus)
+
+
+def check_cpus(host_kind: str, cpus: int) -> None:
+    """EssdError if a host of this kind cannot have so many virtual CPUs."""
+    if host_kind == UML and cpus != 1:
+        raise EssdError(f"a host of kind {UML} has one CPU, not {cpus}")
 
 
 def wire_name(port: int) -> str:
@@ -453,7 +467,9 @@ def configured(wish: Wish) -> Config:
     array = drive_nand(wish) if with_drive else None
     found = drive_media(wish, array is not None) if with_drive else None
     guests = wish.host or wish.beside or not with_drive
-    built = prepare.prepare(guest=guests, drive=with_drive)
+    check_host_kind(wish)
+    built = prepare.prepare(guest=guests, drive=with_drive,
+                            user_mode=wish.host and wish.host_kind == UML)
     prepare.report_sandbox()
     config = Config(wish.name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg",
@@ -467,7 +483,8 @@ def configured(wish: Wish) -> Config:
                                        devices=drive_devices(wish))
     if wish.host:
         config.hosts["host"] = Host(wish.memory_mib, wish.cpus,
-                                    kept_uuid(wish.name, "host"), wish.kernel)
+                                    kept_uuid(wish.name, "host"), wish.kernel,
+                                    uml=str(built.uml.path) if built.uml else "")
     peer = kept_uuid(wish.name, "peer")
     if not with_drive:
         config.peer = Peer(size=wish.size or "512m", uuid=peer)

@@ -105,6 +105,10 @@ def check_savable(supervisor: "Supervisor") -> None:
             raise ValueError(f"{link.label} leads to {link.outside}, and a machine outside "
                              "cannot be saved: a snapshot needs an instance without such "
                              "cables")
+    for name, host in supervisor.config.hosts.items():
+        if host.uml:
+            raise ValueError(f"{supervisor.parts[name].title} is user-mode Linux, whose state "
+                             "cannot be saved: a snapshot needs hosts of kind stock")
     for part in machines(supervisor):
         supervisor.check_flash_free(part)
         if part.state != "running" or part.qmp is None:

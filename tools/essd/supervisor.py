@@ -36,6 +36,7 @@ from .part import Part, SwitchPart, die_with_parent
 from .process import start_time
 from .resident import Resident
 from .ssh import ssh_options
+from .uml_part import UmlPart
 
 
 ANSWER_S = 5.0      # time limit of a request to the drive's firmware
@@ -73,7 +74,8 @@ class Supervisor:
         for name in config.switches:
             self.parts[name] = SwitchPart(self, name)
         for name in (*config.hosts, *config.drives, *(["peer"] if config.peer else [])):
-            self.parts[name] = Part(self, name)
+            is_uml = name in config.hosts and config.hosts[name].uml
+            self.parts[name] = (UmlPart if is_uml else Part)(self, name)
         for name in self.parts:
             part_file(folder, name, "").mkdir(mode=0o700, exist_ok=True)
         self.faults = {name: self.new_keeper(name) for name in config.drives}
@@ -554,8 +556,8 @@ class Supervisor:
         without it, and still ends when it is told to.
         """
         state = [{"pid": pid, "start": start_time(pid)}
-                 for pid in [os.getpid(), *(p.process.pid for p in self.parts.values()
-                                            if p.process)]]
+                 for pid in [os.getpid(), *(pid for part in self.parts.values()
+                                            for pid in part.pids())]]
         temporary = self.folder / "state.json.new"
         with contextlib.suppress(FileNotFoundError):
             temporary.write_text(json.dumps(state))
@@ -627,7 +629,8 @@ def main() -> None:
     in_use.hold_python()
     in_use.hold(elf.folder())
     in_use.hold_all([*map(config.guest_of, [*config.hosts, "peer"]),
-                     *(drive.qemu for drive in config.drives.values())])
+                     *(drive.qemu for drive in config.drives.values()),
+                     *(host.uml for host in config.hosts.values())])
 
     async def start() -> None:
         await Supervisor(folder, config, bond, claim).run()

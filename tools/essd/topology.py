@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from .config import End
+from .config import STOCK, End
 from .errors import EssdError
 from .i2c_devices import Device
 
@@ -61,6 +61,7 @@ class Host:
     mark: Mark
     memory_mib: int = 1024
     cpus: int = 1
+    kind: str = STOCK
     guest: Path | None = None       # folder that describes its guest; None: the default
     cards: dict[int, list[Interface]] = field(default_factory=dict)
 
@@ -173,7 +174,7 @@ def loops(topology: Topology) -> list[tuple[Cable, list[str]]]:
 def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
               hosts: int, nand: str | None = None, block: bool = False,
               straps: Sequence[int] = (), devices: Sequence[Device] = (),
-              boot_key: Path | None = None) -> str:
+              boot_key: Path | None = None, host_kind: str = STOCK) -> str:
     """The file that `essd up --drives` and `--hosts` stand for: two switches, to which
     each drive and each host is connected."""
     if not 1 <= count <= DRIVES_MAX - (hosts > 0):
@@ -191,7 +192,7 @@ def of_drives(count: int, size: str | None, mtu: int | None, cpus: int,
     names = ["host"] if hosts == 1 else [f"host{n}" for n in range(hosts)]
     lines = ["drives:", f"  drive[0-{last}]: {{{', '.join(keys)}}}",
              *(["hosts:"] if names else []),
-             *(f"  {name}: {{cpus: {cpus}}}" for name in names),
+             *(f"  {name}: {{cpus: {cpus}, kind: {host_kind}}}" for name in names),
              "switches:", "  switch[0-1]: {}", "cables:",
              *(f"  - {name} - switch[0-1]" for name in names),
              f"  - drive[0-{last}]:0 - switch0", f"  - drive[0-{last}]:1 - switch1"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from . import (chosen, nand, setup, show, status, topology, topology_draw, topology_setup,
                topology_yaml)
+from .config import STOCK
 from .errors import EssdError
 from .i2c_devices import Device
 from .instance import Instance
@@ -36,6 +37,7 @@ class Wish:
     devices: Sequence[Device] = ()
     boot_key: Path | None = None
     lower_floor: bool = False
+    host_kind: str = STOCK
 
 
 def wanted(wish: Wish) -> tuple[Topology, str]:
@@ -48,16 +50,18 @@ def wanted(wish: Wish) -> tuple[Topology, str]:
         if wish.nand is not None:
             nand.parse(wish.nand)
         text = topology.of_drives(drives, wish.size, wish.mtu, wish.cpus, hosts, wish.nand,
-                                  wish.block, wish.straps, wish.devices, wish.boot_key)
+                                  wish.block, wish.straps, wish.devices, wish.boot_key,
+                                  wish.host_kind)
         found = topology_yaml.load(text, f"--drives {drives} --hosts {hosts}", Path.cwd())
         return found, SEVERAL if wish.name == chosen.DEFAULT else wish.name
     if wish.drives is not None or wish.hosts is not None:
         raise EssdError("give either --topology FILE, or --drives N and --hosts N")
     if (wish.size, wish.nand, wish.block, wish.mtu, wish.cpus, wish.host,
-            list(wish.straps), list(wish.devices), wish.boot_key) != (
-            None, None, False, None, 1, True, [], [], None):
+            list(wish.straps), list(wish.devices), wish.boot_key, wish.host_kind) != (
+            None, None, False, None, 1, True, [], [], None, STOCK):
         raise EssdError("--size, --nand, --block, --straps, --device, --boot-key, --mtu, "
-                        f"--cpus and --no-host are not for --topology: write them into {wish.file}")
+                        "--cpus, --host-kind and --no-host are not for --topology: write them "
+                        f"into {wish.file}")
     found = topology_yaml.read(wish.file)
     name = wish.name
     if name == chosen.DEFAULT:

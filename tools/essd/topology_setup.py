@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from . import (chosen, claims, i2c_devices, interrupts, outside, prepare, settings_cmd, setup, show,
                straps)
-from .config import Config, Drive, End, Host, Link, Nand, Switch
+from .config import UML, Config, Drive, End, Host, Link, Nand, Switch
 from .errors import EssdError, Mistakes
 from .flash import Config as Settings
 from .instance import Instance
@@ -216,7 +216,9 @@ def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) 
              for part, wish in asked.items()}
     built = prepare.prepare(guest=bool(topology.hosts), drive=bool(topology.drives),
                             variants=[host.guest for host in topology.hosts.values()
-                                      if host.guest is not None])
+                                      if host.guest is not None],
+                            user_mode=any(host.kind == UML
+                                          for host in topology.hosts.values()))
     prepare.report_sandbox()
     program = ""
     if topology.switches:
@@ -235,7 +237,8 @@ def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) 
     for part, host in topology.hosts.items():
         config.hosts[part] = Host(
             host.memory_mib, host.cpus, setup.kept_uuid(name, part), mac=prefixes[part],
-            guest=str(built.variants[host.guest].path) if host.guest else "")
+            guest=str(built.variants[host.guest].path) if host.guest else "",
+            uml=str(built.uml.path) if built.uml and host.kind == UML else "")
     for part, switch in topology.switches.items():
         config.switches[part] = Switch(program, switch.options, port_words(topology, part))
     setup.note_full_disks(config)

@@ -5,6 +5,7 @@ import ipaddress
 import re
 
 from . import media
+from .config import HOST_KINDS
 from .errors import EssdError
 from .topology import Interface
 
@@ -32,6 +33,12 @@ def memory_value(text: str) -> int:
     if not 512 <= mib <= 1 << 17:
         raise EssdError(f"{text} is not a memory size from 512M to 128G")
     return mib
+
+
+def kind_value(text: str) -> str:
+    if text not in HOST_KINDS:
+        raise EssdError(f"{text!r} is no kind of host: there are {' and '.join(HOST_KINDS)}")
+    return text
 
 
 def cpus_value(text: str) -> int:

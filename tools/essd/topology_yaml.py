@@ -15,14 +15,14 @@ import yaml
 
 from . import (boot_key, chosen, guest_variant, i2c_devices, outside, patterns, straps,
                yaml_mistakes)
-from .config import End
+from .config import STOCK, UML, End
 from .errors import EssdError, Mistakes
 from .topology import (DRIVE_PORTS, DRIVES_MAX, FIRST_DRIVE, HOST_CARDS_MAX,
                        SWITCH_PORTS_MAX, Cable, Drive, Host, Interface, Mark, Network,
                        Switch, Topology, loops)
 from .topology_values import (PORT_WORDS, SWITCH_WORDS, address_values, check_word,
-                              cpus_value, memory_value, mtu_value, nand_value, size_value,
-                              yes_value)
+                              cpus_value, kind_value, memory_value, mtu_value, nand_value,
+                              size_value, yes_value)
 
 TOP_KEYS = ("drives", "hosts", "switches", "cables")
 # YAML takes brackets inside braces for a list, unless they are in quotes.
@@ -157,12 +157,17 @@ class Reader:
     def hosts(self, node: yaml.Node) -> None:
         for names, mark, value in self.parts(node, "hosts"):
             said = self.values(value, "a host", {
-                "memory": memory_value, "cpus": cpus_value, "guest": self.guest_value,
+                "memory": memory_value, "cpus": cpus_value, "kind": kind_value,
+                "guest": self.guest_value,
                 **{f"card{n}": address_values for n in range(HOST_CARDS_MAX)}})
             for n, name in enumerate(names):
                 host = Host(name, mark, said.get("memory", 1024),   # type: ignore[arg-type]
                             said.get("cpus", 1),                    # type: ignore[arg-type]
+                            str(said.get("kind", STOCK)),
                             said.get("guest"))                      # type: ignore[arg-type]
+                if host.kind == UML and host.cpus != 1:
+                    self.mistake(mark, f"{name}: a host of kind {UML} has one CPU, not "
+                                       f"{host.cpus}")
                 for card in range(HOST_CARDS_MAX):
                     if f"card{card}" in said:
                         host.cards[card] = self.next_addresses(

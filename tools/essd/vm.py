@@ -28,6 +28,10 @@ QEMU = "qemu-system-x86_64"
 KERNEL = ("console=ttyS0 panic_on_warn=1 oops=panic panic=-1 mitigations=off quiet "
           "loglevel=6 random.trust_cpu=on tsc=reliable no_timer_check "
           "log_buf_len=2M")
+# The network for ssh, to which only this machine can connect, and the number of its card.
+MANAGEMENT = ("-netdev", "user,id=mgmt,restrict=on,net=192.168.76.0/24,"
+              "ipv6=off,hostfwd=tcp:127.0.0.1:0-:22")
+MGMT_CARD = 255
 # rxe computes the ICRC over the frame as it is sent, so all offloads to the card
 # are disabled.
 PLAIN_FRAMES = ("csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,"
@@ -93,18 +97,19 @@ def mac(side: int, number: int) -> str:
     return f"02:e5:5e:00:{side:02x}:{number:02x}"
 
 
+def cable(link: Link, folder: Path, part: str) -> list[str]:
+    """Options for the end of a cable."""
+    mode = "on" if link.listens(part) else "off"
+    return ["-netdev", f"stream,id=cable{link.number},server={mode},addr.type=unix,"
+            f"addr.path={option(link.socket(folder))}"]
+
+
 def card(address: str, link: Link, folder: Path, part: str) -> list[str]:
     """Options for one network card, with this MAC, that is connected to one cable."""
-    number = link.number
-    mode = "on" if link.listens(part) else "off"
-    mtu = link.card_mtu(part != "peer")
-    options = [
-        "-netdev", f"stream,id=cable{number},server={mode},addr.type=unix,"
-        f"addr.path={option(link.socket(folder))}",
-        "-device", f"virtio-net-pci,id=port{number},netdev=cable{number},romfile=,"
-        f"mac={address},host_mtu={mtu},{PLAIN_FRAMES},"
-        "rx_queue_size=1024,speed=25000,duplex=full"]
-    return options
+    return [*cable(link, folder, part), "-device",
+            f"virtio-net-pci,id=port{link.number},netdev=cable{link.number},romfile=,"
+            f"mac={address},host_mtu={link.card_mtu(part != 'peer')},{PLAIN_FRAMES},"
+            "rx_queue_size=1024,speed=25000,duplex=full"]
 
 
 def dump_options(link: Link, netdev: str, folder: Path) -> list[str]:
@@ -135,6 +140,22 @@ def card_mac(what: Host | Peer, number: int) -> str:
     return f"{what.mac}:{number:02x}" if what.mac else mac(1, number)
 
 
+def guest_words(config: Config, part: str) -> list[str]:
+    """The words of the kernel's command line that /usr/lib/essd/start reads."""
+    what: Host | Peer | None = config.peer if part == "peer" else config.hosts[part]
+    assert what is not None
+    is_host = isinstance(what, Host)
+    words = [f"essd.hostname={part}", f"essd.role={'host' if is_host else 'target'}"]
+    if isinstance(what, Peer):
+        words += [f"essd.nqn={what.nqn}", f"essd.size={what.size}"]
+    words += what.kernel
+    for number, link in config.ports_of(part).items():
+        words.append("essd.nic=" + ",".join(
+            [card_mac(what, number), f"eth{number}", str(link.card_mtu(is_host)),
+             *(link.hosts if is_host else link.targets)]))
+    return [*words, f"essd.mgmt={card_mac(what, MGMT_CARD)}"]
+
+
 def guest_command(config: Config, part: str, folder: Path) -> list[str]:
     """The command that starts a host or "peer"."""
     guest = Guest(Path(config.guest_of(part)))
@@ -146,29 +167,15 @@ def guest_command(config: Config, part: str, folder: Path) -> list[str]:
                 f"file.locking=off,file.filename={option(guest.root)}",
                 "-device", "virtio-blk-pci,drive=root",
                 "-device", "virtio-rng-pci", *qmp_options(folder, part)]
-    words = [KERNEL, f"essd.hostname={part}"]
-    if config.accel == "tcg":
-        words += tsc.kernel_words()
-    is_host = isinstance(what, Host)
-    if isinstance(what, Peer):
-        words += ["essd.role=target", f"essd.nqn={what.nqn}",
-                  f"essd.size={what.size}", *what.kernel]
-    else:
-        words += ["essd.role=host", *what.kernel]
     for number, link in config.ports_of(part).items():
-        address = card_mac(what, number)
-        command += card(address, link, folder, part)
-        words.append("essd.nic=" + ",".join(
-            [address, f"eth{number}", str(link.card_mtu(is_host)),
-             *(link.hosts if is_host else link.targets)]))
+        command += card(card_mac(what, number), link, folder, part)
     for link in config.captures(part):
         command += dump_options(link, f"cable{link.number}", folder)
     # Management card for ssh, which accepts connections from this machine only.
-    address = card_mac(what, 255)
-    words.append(f"essd.mgmt={address}")
-    command += ["-netdev", "user,id=mgmt,restrict=on,net=192.168.76.0/24,"
-                "ipv6=off,hostfwd=tcp:127.0.0.1:0-:22",
-                "-device", f"virtio-net-pci,netdev=mgmt,romfile=,mac={address}"]
+    command += [*MANAGEMENT, "-device",
+                f"virtio-net-pci,netdev=mgmt,romfile=,mac={card_mac(what, MGMT_CARD)}"]
+    words = [KERNEL, *(tsc.kernel_words() if config.accel == "tcg" else ()),
+             *guest_words(config, part)]
     return [*command, "-append", " ".join(words)]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import chosen, claims, interrupts, mgmt, paths, process, setup, show, steps
-from ..config import Config, console_log
+from ..config import STOCK, Config, console_log
 from ..errors import EssdError
 from ..instance import Instance
 from ..temporary import Temporary
@@ -167,7 +167,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
        name: str = "", new: bool = False, keep: bool = False,
        nand: str | None = None, block: bool = False,
        straps: Sequence[int] = (), devices: Sequence[str] = (),
-       boot_key: Path | str | None = None) -> System:
+       boot_key: Path | str | None = None, host_kind: str = STOCK) -> System:
     """Start drives and a Linux host; return when the host can connect to them.
 
     drives: how many.  One is connected to the host by two cables; several are on two
@@ -185,6 +185,8 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
     drive: it starts only firmware that is signed with it (docs/firmware-update.md).
     mtu: of the links, 1280 to 9000 bytes.
     cpus: virtual CPUs of the host.  host: False starts the drives alone.
+    host_kind: "stock" (Debian's kernel in a virtual machine), or "uml" (user-mode Linux,
+    which starts in a second; docs/hosts.md).
     topology: a YAML file instead of all these (docs/topologies.md).
     config: a YAML file with the settings of a single drive (docs/configuration.md).
     capture: record every frame of every cable (System.captures).
@@ -212,7 +214,7 @@ def up(*, drives: int = 1, size: str | None = None, mtu: int | None = None,
             made = _configure(instance.name, drives, size, mtu, cpus, host, topology,
                               capture, config, nand, block, straps, devices,
                               None if boot_key is None else Path(boot_key),
-                              new and not owner)
+                              new and not owner, host_kind)
             started = True
             _start(instance, made)
     except BaseException as error:
@@ -252,14 +254,16 @@ def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: 
                host: bool, topology: Path | str | None, capture: bool,
                config: Path | str | None, nand: str | None, block: bool,
                straps: Sequence[int], devices: Sequence[str], key: Path | None,
-               new: bool) -> Config:
+               new: bool, host_kind: str) -> Config:
     from .. import boot_key, i2c_devices, topology_yaml
     from ..topology import of_drives
     if topology is not None:
         if (drives, size, nand, block, list(straps), list(devices), key, mtu, cpus, host,
-                config) != (1, None, None, False, [], [], None, None, 1, True, None):
+                config, host_kind) != (1, None, None, False, [], [], None, None, 1, True, None,
+                                       STOCK):
             raise EssdError("drives, size, nand, block, straps, devices, boot_key, mtu, cpus, "
-                            f"host and config are not for a topology: write them into {topology}")
+                            "host, host_kind and config are not for a topology: write them "
+                            f"into {topology}")
         return _configure_topology(topology_yaml.read(Path(topology)), name, capture, new)
     parsed = i2c_devices.parse_all(devices, Path.cwd())
     if key is not None:
@@ -269,12 +273,12 @@ def _configure(name: str, drives: int, size: str | None, mtu: int | None, cpus: 
             raise EssdError("config is for a single drive: give each drive a file in a "
                             "topology")
         text = of_drives(drives, size, mtu, cpus, host, nand, block, straps, parsed,
-                         key)
+                         key, host_kind)
         found = topology_yaml.load(text, f"drives={drives}", paths.TOP)
         return _configure_topology(found, name, capture, new)
     wish = setup.Wish(name=name, size=size, nand=nand, block=block, straps=straps,
                       devices=parsed, boot_key=key, mtu=mtu, cpus=cpus, host=host,
-                      capture=capture)
+                      capture=capture, host_kind=host_kind)
     return setup.made(wish, None if config is None else Path(config), new)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ... import chosen, fleet, show
-from ...config import DEFAULT_PORTS, Config
+from ...config import DEFAULT_PORTS, HOST_KINDS, STOCK, Config
 from ...errors import EssdError
 from ...instance import Instance
 from .. import completion
@@ -80,6 +80,10 @@ def up(name: NewName = chosen.DEFAULT,
            "Can be given several times.")] = None,
        host: Annotated[bool, typer.Option(
            help="Start the Linux host too, or only the drive.")] = True,
+       host_kind: Annotated[str, typer.Option(
+           "--host-kind", metavar="KIND", help="What the host is: stock (Debian's kernel in a "
+           "virtual machine), or uml (user-mode Linux, a kernel that is a program and starts "
+           "in a second; see docs/hosts.md).")] = STOCK,
        new: Annotated[bool, typer.Option(
            "--new", help="Delete the existing drive with its data first, and start "
                          "a new one.")] = False,
@@ -114,6 +118,7 @@ def up(name: NewName = chosen.DEFAULT,
     With --drives, --hosts or --topology, start several drives, hosts and switches.
     """
     chosen.check_word("--target", target, ("drive", "nvmet"))
+    chosen.check_word("--host-kind", host_kind, HOST_KINDS)
     from ... import capture_rotation, i2c_devices
     from ... import nand as nand_module
     from ... import straps as straps_module
@@ -137,7 +142,7 @@ def up(name: NewName = chosen.DEFAULT,
         topology_cmd.up(topology_cmd.Wish(name, topology, drives, new, capture,
                                           capture_bytes, size, mtu, cpus, host, hosts, nand,
                                           block, pins, devices, boot_key,
-                                          lower_floor))
+                                          lower_floor, host_kind))
         return
     from ... import boot_key as boot_key_module
     from ... import claims, outside, setup
@@ -154,7 +159,7 @@ def up(name: NewName = chosen.DEFAULT,
                       nand=nand, block=block, straps=pins, boot_key=boot_key,
                       devices=devices, mtu=mtu, host_mtu=host_mtu, host=host, target=target,
                       namespaces=namespaces, capture=capture, capture_bytes=capture_bytes,
-                      cpus=cpus, lower_floor=lower_floor)
+                      cpus=cpus, lower_floor=lower_floor, host_kind=host_kind)
     with claims.claimed(name, "essd up"):
         config = setup.made(wish, config_file, new)
         for line in setup.array_lines(config):

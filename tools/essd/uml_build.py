@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Builds user-mode Linux: a kernel that runs as an ordinary program.
+
+The kernel is Debian's source package, configured by guest/uml/config and changed by the
+patches beside it.  A host that runs it boots the root file system of the Linux guest, and
+is there in a second, because nothing emulates a processor.
+
+What it is built from is 1.5 GB of sources, which are deleted when it is built.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import guest_build, interrupts, paths
+from .debian_source import Release, Source, fetch
+from .errors import BUILD_S
+from .fw_build import BuildError, Progress, first_error, run_logged
+
+RELEASES = (
+    Release("6.12.117", "linux_6.12.117.orig.tar.xz",
+            "77cf7a48a73aeaa7cf4f94cb6d17f8fe545bf33a5dd8a56d6428db3a54645c74"),
+    Release("6.12.118", "linux_6.12.118.orig.tar.xz",
+            "f2ea408932fc885642003e5e38c0907e9f76947f1cd62674655d9a0d54c0c992"),
+    Release("6.12.113", "linux_6.12.113.orig.tar.xz",
+            "2efc477744741f5d580a199ee79c251abb01f899759c621d1af0c3d361380821"),
+)
+SOURCE = Source("linux", "Linux", RELEASES, "tools/essd/uml_build.py")
+FILES = guest_build.UML_SOURCE
+CONFIG = FILES / "config"
+
+# Sources that no configuration of this kernel compiles; their Kconfig files are read.
+LEFT_OUT = ("*/Documentation/*.rst", "*/Documentation/*.txt", "*/Documentation/*.yaml",
+            "*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/arch/arm*/*.dts*",
+            "*/drivers/net/wireless/*.[ch]", "*/drivers/media/*.[ch]",
+            "*/tools/testing", "*/tools/perf")
+MAKE = ("make", "ARCH=um")
+# The kernel names these instead of who built it, where and when.
+STAMP = {"KBUILD_BUILD_USER": "essd", "KBUILD_BUILD_HOST": "essd",
+         "KBUILD_BUILD_TIMESTAMP": "2026-01-01"}
+
+
+@dataclass(frozen=True)
+class UmlKernel:
+    """A built kernel with the files that its root file system gets."""
+
+    path: Path
+
+    @property
+    def program(self) -> Path:
+        return self.path / "linux"
+
+    @property
+    def modules(self) -> Path:
+        """The folder that tells modprobe what the kernel contains; its name is the release."""
+        folder, = (self.path / "lib/modules").iterdir()
+        return folder
+
+
+def cache_folder() -> Path:
+    return paths.cache() / "uml"
+
+
+def patches() -> list[Path]:
+    return sorted(FILES.glob("*.patch"))
+
+
+def key() -> str:
+    """A hash of everything that the kernel is made of."""
+    total = hashlib.sha256(RELEASES[0].sha256.encode())
+    for path in (CONFIG, *patches()):
+        total.update(path.read_bytes() + b"\0")
+    total.update(repr((LEFT_OUT, MAKE, STAMP)).encode())
+    return total.hexdigest()[:16]
+
+
+def is_built() -> bool:
+    return (cache_folder() / key()).exists()
+
+
+def ensure(progress: Progress) -> UmlKernel:
+    """Return the kernel; build it first if its inputs have changed."""
+    target = cache_folder() / key()
+    return UmlKernel(guest_build.ensure_built(cache_folder(), target,
+                                              lambda: build(target, progress)))
+
+
+def build(target: Path, progress: Progress) -> None:
+    """Build the kernel in a folder beside the target, and rename it when all is there."""
+    log = paths.cache() / "log" / f"uml-build-{target.name}.log"
+    log.parent.mkdir(exist_ok=True)
+    log.write_text("")
+    tarball = fetch(SOURCE, progress, log)
+    work = target.with_name(f"{target.name}.{os.getpid()}")
+    source = work / "source"
+    try:
+        source.mkdir(parents=True)
+        progress(f"unpacking {tarball.name}")
+        run_logged(["tar", "-xf", str(tarball), "-C", str(source), "--strip-components=1",
+                    *(f"--exclude={name}" for name in LEFT_OUT)], log, "unpacking Linux")
+        for patch in patches():
+            run_logged(["patch", "-d", str(source), "-p1", "--forward", "-i", str(patch)],
+                       log, f"applying {patch.name} to Linux")
+        configure(source, log)
+        compile_kernel(source, log, progress)
+        shutil.copy2(source / "linux", work / "linux")
+        run_logged(["strip", str(work / "linux")], log, "stripping Linux")
+        list_modules(source, work, log)
+        shutil.rmtree(source)
+        work.rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def asked() -> list[str]:
+    """The options of the configuration, as the kernel's .config has them."""
+    lines = CONFIG.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.startswith("CONFIG_")]
+
+
+def configure(source: Path, log: Path) -> None:
+    """Write .config; BuildError if an option is not what guest/uml/config asks for."""
+    run_logged([*MAKE, "-C", str(source), "-s", f"KCONFIG_ALLCONFIG={CONFIG}",
+                "allnoconfig"], log, "configuring Linux")
+    there = set((source / ".config").read_text(encoding="utf-8").splitlines())
+    missing = [line for line in asked() if line not in there]
+    if missing:
+        raise BuildError(f"{CONFIG}: Linux does not take {', '.join(missing)}: other options "
+                         "that these need are missing, or their names have changed")
+
+
+def compile_kernel(source: Path, log: Path, progress: Progress) -> None:
+    """Run make, and report how many files it has compiled."""
+    compiler = "ccache gcc" if shutil.which("ccache") else "gcc"
+    command = [*MAKE, "-C", str(source), f"-j{os.cpu_count() or 1}", f"CC={compiler}",
+               "linux"]
+    count = 0
+    with open(log, "ab") as file:
+        start = file.tell()
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT,
+                              env={**os.environ, **STAMP}) as process:
+            assert process.stdout is not None
+            watchdog = interrupts.kill_after(process, BUILD_S)
+            for line in process.stdout:
+                file.write(line)
+                count += line.startswith(b"  CC ")
+                if line.startswith(b"  CC ") and count % 100 == 0:
+                    progress(f"compiling Linux: {count} files")
+            watchdog.cancel()
+    if process.returncode != 0:
+        raise BuildError(f"building Linux failed: {first_error(log, start)} (log: {log})")
+
+
+def list_modules(source: Path, work: Path, log: Path) -> None:
+    """Write what modprobe reads about a kernel without loadable modules."""
+    release = (source / "include/config/kernel.release").read_text().strip()
+    folder = work / "lib/modules" / release
+    folder.mkdir(parents=True)
+    for name in ("modules.builtin", "modules.builtin.modinfo"):
+        shutil.copy(source / name, folder / name)
+    (folder / "modules.order").touch()
+    run_logged(["/sbin/depmod", "-b", str(work), release], log, "listing Linux's modules")
+    if not re.search(r"/rdma_rxe\.ko$", (folder / "modules.builtin").read_text(), re.M):
+        raise BuildError(f"{folder}/modules.builtin does not list rdma_rxe")
