@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import essd
-from essd import (debian_source, guest_build, paths, prepare, setup, topology_yaml, uml,
+from essd import (guest_build, paths, prepare, setup, topology_yaml, uml,
                   uml_build)
 from essd.config import Config, Host, Link, console_log
 from essd.errors import EssdError
@@ -165,22 +165,27 @@ def test_the_kernel_is_built_again_for_each_input(name: str, tmp_path: Path,
     assert uml_build.key() != before
 
 
+@pytest.mark.parametrize("offered", ["6.12.999-1", ""])
 def test_one_line_says_that_the_source_is_not_to_be_had(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoSource:
+        offered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class OtherSource:
         def __init__(self, *_: object) -> None:
             pass
 
-        def sources(self, _package: str) -> dict[str, dict[str, str]]:
-            return {"6.99-1": {}}
+        def get(self, *_: str) -> str:
+            return ""
+
+        def resolve(self, names: list[str], _skip: list[str]) -> dict[str, str]:
+            return {**dict.fromkeys(names, offered), "xz-utils": "5"} if offered else {}
 
     monkeypatch.setenv("ESSD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(debian_source, "PrivateApt", NoSource)
+    monkeypatch.setattr(guest_build, "Apt", OtherSource)
     with pytest.raises(BuildError) as caught:
         uml_build.ensure(lambda text: None)
     assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith("Debian's pool offers Linux 6.99-1, but essd needs "
-                                        "6.12.")
+    assert str(caught.value).startswith(
+        f"Debian's archive offers linux-source-6.12 in version {offered or 'none'}, but "
+        "user-mode Linux is known to work with 6.12.")
     assert not uml_build.is_built()
     assert [p.name for p in uml_build.cache_folder().iterdir()] == ["lock"]
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds user-mode Linux: a kernel that runs as an ordinary program.
 
-The kernel is Debian's source package, configured by guest/uml/config and changed by the
+The kernel is Debian's package linux-source, configured by guest/uml/config and changed by the
 patches beside it.  A host that runs it boots the root file system of the Linux guest, and
 is there in a second, because nothing emulates a processor.
 
-What it is built from is 1.5 GB of sources, which are deleted when it is built.
+The 1.5 GB of unpacked sources are deleted when the kernel is built.
 """
 
 import hashlib
@@ -17,19 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import guest_build, interrupts, paths
-from .debian_source import Release, Source, fetch
 from .errors import BUILD_S
 from .fw_build import BuildError, Progress, first_error, run_logged
 
-RELEASES = (
-    Release("6.12.117", "linux_6.12.117.orig.tar.xz",
-            "77cf7a48a73aeaa7cf4f94cb6d17f8fe545bf33a5dd8a56d6428db3a54645c74"),
-    Release("6.12.118", "linux_6.12.118.orig.tar.xz",
-            "f2ea408932fc885642003e5e38c0907e9f76947f1cd62674655d9a0d54c0c992"),
-    Release("6.12.113", "linux_6.12.113.orig.tar.xz",
-            "2efc477744741f5d580a199ee79c251abb01f899759c621d1af0c3d361380821"),
-)
-SOURCE = Source("linux", "Linux", RELEASES, "tools/essd/uml_build.py")
+PACKAGE = "linux-source-6.12"
+# The versions that are known to work, newest first.  Debian's archive has one of them at a
+# time.  To add one, build it and run the end-to-end tests with `--hosts uml`.
+VERSIONS = ("6.12.117-1",)
 FILES = guest_build.UML_SOURCE
 CONFIG = FILES / "config"
 
@@ -71,7 +65,7 @@ def patches() -> list[Path]:
 
 def key() -> str:
     """A hash of everything that the kernel is made of."""
-    total = hashlib.sha256(RELEASES[0].sha256.encode())
+    total = hashlib.sha256(VERSIONS[0].encode())
     for path in (CONFIG, *patches()):
         total.update(path.read_bytes() + b"\0")
     total.update(repr((LEFT_OUT, MAKE, STAMP)).encode())
@@ -89,17 +83,34 @@ def ensure(progress: Progress) -> UmlKernel:
                                               lambda: build(target, progress)))
 
 
+def fetch(progress: Progress, log: Path) -> Path:
+    """Return the package with the source; download it from Debian's archive if necessary."""
+    progress("looking for the source of Linux in Debian's archive")
+    apt = guest_build.Apt(cache_folder() / "apt", paths.cache() / "debs", log)
+    apt.get("update")
+    offered = apt.resolve([PACKAGE], []).get(PACKAGE, "")
+    if offered not in VERSIONS:
+        raise BuildError(f"Debian's archive offers {PACKAGE} in version {offered or 'none'}, "
+                         f"but user-mode Linux is known to work with {', '.join(VERSIONS)}: "
+                         "add the new version to tools/essd/uml_build.py")
+    progress(f"downloading {PACKAGE} {offered}")
+    return apt.fetch({PACKAGE: offered})[0]
+
+
 def build(target: Path, progress: Progress) -> None:
     """Build the kernel in a folder beside the target, and rename it when all is there."""
     log = paths.cache() / "log" / f"uml-build-{target.name}.log"
     log.parent.mkdir(exist_ok=True)
     log.write_text("")
-    tarball = fetch(SOURCE, progress, log)
+    package = fetch(progress, log)
     work = target.with_name(f"{target.name}.{os.getpid()}")
     source = work / "source"
     try:
         source.mkdir(parents=True)
-        progress(f"unpacking {tarball.name}")
+        progress(f"unpacking {package.name}")
+        run_logged(["dpkg-deb", "-x", str(package), str(work / "package")], log,
+                   f"unpacking {package.name}")
+        tarball, = (work / "package/usr/src").glob("*.tar.xz")
         run_logged(["tar", "-xf", str(tarball), "-C", str(source), "--strip-components=1",
                     *(f"--exclude={name}" for name in LEFT_OUT)], log, "unpacking Linux")
         for patch in patches():
@@ -111,6 +122,7 @@ def build(target: Path, progress: Progress) -> None:
         run_logged(["strip", str(work / "linux")], log, "stripping Linux")
         list_modules(source, work, log)
         shutil.rmtree(source)
+        shutil.rmtree(work / "package")
         work.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
