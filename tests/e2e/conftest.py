@@ -2,11 +2,15 @@
 """Fixtures of the end-to-end tests: a drive connected to a Linux host.
 
 `job` is a drive and a host that are kept for the whole session; `booted` starts
-others with their own options.  Every test begins with the power on, the cables
+others with their own options.  In a file with the mark `uml`, the host is user-mode
+Linux if that is built (docs/hosts.md), and stock Linux otherwise; `--hosts` decides
+otherwise.  Every test begins with the power on, the cables
 plugged and no host connected.  With `--target nvmet` a Linux nvmet guest replaces
 the drive, which shows whether a test expects more than NVMe-oF demands.
 """
 
+import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +18,11 @@ from pathlib import Path
 import pytest
 
 import essd
-from essd import evidence, losses, setup, steps
+from essd import evidence, losses, setup, steps, uml_build
+from essd.config import HOST_KINDS, STOCK, UML
 from essd.errors import EssdError
 from essd.instance import Instance
+from essd.pytest_plugin import session_drive
 from essd.setup import Wish
 from essd.steps import Job
 
@@ -31,6 +37,9 @@ SESSION = (os.environ.get("ESSD_E2E", "e2e")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--target", default="drive", choices=["drive", "nvmet"],
                      help="what the host is cabled to")
+    parser.addoption("--hosts", default="auto", choices=["auto", *HOST_KINDS],
+                     help="what the hosts of files with the mark uml are; auto: user-mode "
+                          "Linux if it is built already")
 
 
 def pytest_collection_modifyitems(config: pytest.Config,
@@ -45,6 +54,33 @@ def pytest_collection_modifyitems(config: pytest.Config,
 @pytest.fixture(scope="session")
 def target(pytestconfig: pytest.Config) -> str:
     return str(pytestconfig.getoption("--target"))
+
+
+@pytest.fixture(scope="module")
+def host_kind(request: pytest.FixtureRequest, target: str) -> str:
+    """What the hosts of this file are."""
+    asked = str(request.config.getoption("--hosts"))
+    is_marked = any(item.get_closest_marker("uml") for item in request.session.items
+                    if item.path == request.path)
+    if not is_marked or target != "drive" or (asked == "auto" and not uml_build.is_built()):
+        return STOCK
+    return UML if asked == "auto" else asked
+
+
+@pytest.fixture(scope="session")
+def drives(pytestconfig: pytest.Config) -> Iterator[Callable[[str], essd.Drive]]:
+    """A function that returns the session's drive with a host of one kind."""
+    with contextlib.ExitStack() as stack:
+        @functools.cache
+        def drive(host_kind: str) -> essd.Drive:
+            return stack.enter_context(session_drive(pytestconfig, host_kind))
+        yield drive
+
+
+@pytest.fixture(scope="module")
+def essd_drive(drives: Callable[[str], essd.Drive], host_kind: str) -> essd.Drive:
+    """The session's drive and its host, in place of the plug-in's."""
+    return drives(host_kind)
 
 
 def boot(wish: Wish, prepare: Callable[[], None] = lambda: None) -> Job:
@@ -62,15 +98,21 @@ def boot(wish: Wish, prepare: Callable[[], None] = lambda: None) -> Job:
 
 
 @pytest.fixture(scope="session")
-def session_job(target: str, request: pytest.FixtureRequest) -> Iterator[Job]:
-    """The plug-in's drive and host, or an nvmet guest and a host."""
-    if target == "drive":
-        drive: essd.Drive = request.getfixturevalue("essd_drive")
-        yield Job.of(drive.instance)
-        return
-    job = boot(Wish(name=SESSION, target=target))
+def nvmet_job() -> Iterator[Job]:
+    """An nvmet guest and a host, for the whole session."""
+    job = boot(Wish(name=SESSION, target="nvmet"))
     yield job
     job.instance.stop()
+
+
+@pytest.fixture(scope="module")
+def session_job(target: str, request: pytest.FixtureRequest) -> Job:
+    """The session's drive and host, or an nvmet guest and a host."""
+    if target == "drive":
+        drive: essd.Drive = request.getfixturevalue("essd_drive")
+        return Job.of(drive.instance)
+    job: Job = request.getfixturevalue("nvmet_job")
+    return job
 
 
 @pytest.fixture
@@ -105,13 +147,14 @@ def connected(job: Job) -> Iterator[Job]:
 
 
 @pytest.fixture
-def booted(target: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., Job]]:
+def booted(target: str, host_kind: str,
+           request: pytest.FixtureRequest) -> Iterator[Callable[..., Job]]:
     """Return a function that starts another drive and host: booted(nqn=..., mtu=...)."""
     instances: list[Instance] = []
 
     def make(prepare: Callable[[], None] = lambda: None, **options: object) -> Job:
-        wish = Wish(name=f"{SESSION}-own", target=target, size="512M" if
-                    target == "drive" and "media" not in options else None)
+        wish = Wish(name=f"{SESSION}-own", target=target, host_kind=host_kind,
+                    size="512M" if target == "drive" and "media" not in options else None)
         for key, value in options.items():
             assert hasattr(wish, key), key
             setattr(wish, key, value)

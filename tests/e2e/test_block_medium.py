@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A drive with a block medium (`essd up --block`), used by a stock Linux host.
+"""A drive with a block medium (`essd up --block`), used by a Linux host.
 
 The other end-to-end tests use the default drive, whose medium is NAND flash.  These are
 about the media engine: its cache, its faults and its trace events.
@@ -21,14 +21,14 @@ import essd
 from essd import steps
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 SIZE_BYTES = 512 << 20
 BLOCK = 512
 
 
 @pytest.fixture(scope="module")
-def block_drive() -> Iterator[essd.Drive]:
-    with essd.up(size="512M", block=True) as system:
+def block_drive(host_kind: str) -> Iterator[essd.Drive]:
+    with essd.up(size="512M", block=True, host_kind=host_kind) as system:
         yield system.drives[0]
 
 

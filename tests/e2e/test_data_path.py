@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bits that flip in a drive's DRAM under the data of a stock Linux host (decision 17)."""
+"""Bits that flip in a drive's DRAM under the data of a Linux host (decision 17)."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from essd import mgmt, nand_steps, steps
 from essd.api import Drive
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 # The smallest array there is: two dies, so it has no parity, with one bit in a cell.
 SMALL = "100M,channels=1,profile=slc"
 DRAM = 0x8000_0000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Fault rules (docs/faults.md), as a stock Linux host experiences them.
+"""Fault rules (docs/faults.md), as a Linux host experiences them.
 
 These tests use the public Python interface only (docs/python.md).
 """
@@ -12,7 +12,7 @@ import pytest
 import essd
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 BLOCK = 512
 
 

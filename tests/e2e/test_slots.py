@@ -11,6 +11,8 @@ from essd import steps
 from essd.flash import FlashImage
 from essd.steps import Job
 
+pytestmark = pytest.mark.uml
+
 INVALID_FIRMWARE_IMAGE = 0x107      # command specific status 07h
 
 

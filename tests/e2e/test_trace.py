@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd trace` and the management channel, with a stock host at the other end."""
+"""`essd trace` and the management channel, with a Linux host at the other end."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from essd.instance import Instance
 from essd.paths import TOP
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 
 @contextmanager

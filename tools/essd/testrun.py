@@ -27,10 +27,12 @@ from typing import TextIO
 from . import conform_dissect
 from . import coverage as coverage_report
 from . import fuzz as fuzzing
-from . import fw_build, guest_build, interrupts, lints, paths, prepare, qemu_build, show
+from . import (fw_build, guest_build, interrupts, lints, paths, prepare, qemu_build, show, uml,
+               uml_build)
 from . import testrun_repeat as repeats
 from . import testrun_screen as screens
 from .chosen import check_word
+from .config import STOCK, UML
 from .errors import LOOK_UP_S, EssdError
 from .fw_build import BuildError
 
@@ -355,7 +357,29 @@ def e2e(run: Run) -> None:
     run.need("qemu")
     run.need("guest")
     run.need("host-tests")
-    pytest(run, *THREE_WORKERS, "tests/e2e", is_repeated=True)
+    pytest(run, *THREE_WORKERS, "tests/e2e", f"--hosts={host_kind(run)}", is_repeated=True)
+
+
+def host_kind(run: Run) -> str:
+    """What the hosts of tests are whose subject is not the stock kernel; says why.
+
+    User-mode Linux is built with --all only, because its build takes longer than it saves
+    in one run.
+    """
+    if not (run.every or uml_build.is_built()):
+        run.show_and_log("all hosts are stock Linux, because user-mode Linux, which is faster, "
+                         "is not built: `essd test --all` and `essd up --host-kind uml` do")
+        return STOCK
+    try:
+        if run.every:
+            run.background["uml"].result()
+        uml.check(uml_build.ensure(lambda text: None),
+                  guest_build.ensure_guest(lambda text: None))
+    except (EssdError, OSError) as error:
+        run.show_and_log(f"all hosts are stock Linux: {error}")
+        return STOCK
+    run.show_and_log("hosts of files with the mark uml are user-mode Linux, the others stock")
+    return UML
 
 
 def conform(run: Run) -> None:
@@ -491,7 +515,9 @@ BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], objec
     "qemu": (("qemu", "python", "e2e", "conform"), qemu_build.ensure_qemu),
     "guest": (("guest", "e2e"), guest_build.ensure_guest),
     "host-tests": (("guest", "e2e"), prepare.host_tests),
+    "uml": (("e2e",), uml_build.ensure),
 }
+BUILT_WITH_ALL = ("uml",)
 
 
 def run_stage(run: Run, name: str) -> str:
@@ -529,7 +555,7 @@ def run_tests(every: bool, only: list[str]) -> int:
         with prepare.ending(run.background.values()):
             with interrupts.held():
                 for name, (stages, build) in BACKGROUND.items():
-                    if set(stages) & set(names):
+                    if set(stages) & set(names) and (every or name not in BUILT_WITH_ALL):
                         run.background[name] = pool.submit(build, progress.task(name))
             for name in names:
                 start = time.monotonic()
