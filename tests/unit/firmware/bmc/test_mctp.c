@@ -148,7 +148,7 @@ static const uint8_t numbers[MCTP_MESSAGE_MAX + MCTP_UNIT] = {
     [128] = 5,  [191] = 6, [192] = 7, [255] = 8, [256] = 9,
 };
 
-enum { SOM = 0x80, EOM = 0x40 };
+enum { FIRST = 0x80, LAST = 0x40 };
 
 /* A packet of a request with tag 5 from the BMC, whose data is at `offset`. */
 static struct mctp_packet request_packet(unsigned int flags, unsigned int seq,
@@ -158,8 +158,8 @@ static struct mctp_packet request_packet(unsigned int flags, unsigned int seq,
         .from_addr = BMC_ADDR,
         .to_eid = DRIVE_EID,
         .from_eid = BMC_EID,
-        .is_first = flags & SOM,
-        .is_last = flags & EOM,
+        .is_first = flags & FIRST,
+        .is_last = flags & LAST,
         .seq = (uint8_t)seq,
         .is_tag_owner = true,
         .tag = 5,
@@ -198,8 +198,8 @@ static void test_a_message_may_be_one_packet(void **state)
 
     (void)state;
     for (unsigned int seq = 0; seq < 4; seq++) {
-        expect_message(&assembly, request_packet(SOM | EOM, seq, seq, 9), seq,
-                       9);
+        expect_message(&assembly, request_packet(FIRST | LAST, seq, seq, 9),
+                       seq, 9);
     }
 }
 
@@ -209,14 +209,14 @@ static void test_a_message_of_several_packets_is_put_together(void **state)
 
     (void)state;
     for (unsigned int first = 0; first < 4; first++) {
-        expect_take(&assembly, request_packet(SOM, first, 0, 64),
+        expect_take(&assembly, request_packet(FIRST, first, 0, 64),
                     MCTP_INCOMPLETE);
         expect_take(&assembly, request_packet(0, (first + 1) & 3, 64, 64),
                     MCTP_INCOMPLETE);
         expect_take(&assembly, request_packet(0, (first + 2) & 3, 128, 64),
                     MCTP_INCOMPLETE);
-        expect_message(&assembly, request_packet(EOM, (first + 3) & 3, 192, 64),
-                       0, 256);
+        expect_message(&assembly,
+                       request_packet(LAST, (first + 3) & 3, 192, 64), 0, 256);
     }
 }
 
@@ -225,8 +225,8 @@ static void test_the_last_packet_may_be_shorter(void **state)
     struct mctp_assembly assembly = {0};
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
-    expect_message(&assembly, request_packet(EOM, 1, 64, 1), 0, 65);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_message(&assembly, request_packet(LAST, 1, 64, 1), 0, 65);
 }
 
 static void test_a_message_that_is_too_long_is_dropped(void **state)
@@ -234,13 +234,13 @@ static void test_a_message_that_is_too_long_is_dropped(void **state)
     struct mctp_assembly assembly = {0};
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
     expect_take(&assembly, request_packet(0, 1, 64, 64), MCTP_INCOMPLETE);
     expect_take(&assembly, request_packet(0, 2, 128, 64), MCTP_INCOMPLETE);
     expect_take(&assembly, request_packet(0, 3, 192, 64), MCTP_INCOMPLETE);
-    expect_take(&assembly, request_packet(EOM, 0, 256, 1), MCTP_DROPPED);
-    expect_take(&assembly, request_packet(EOM, 0, 256, 1), MCTP_DROPPED);
-    expect_message(&assembly, request_packet(SOM | EOM, 0, 3, 64), 3, 64);
+    expect_take(&assembly, request_packet(LAST, 0, 256, 1), MCTP_DROPPED);
+    expect_take(&assembly, request_packet(LAST, 0, 256, 1), MCTP_DROPPED);
+    expect_message(&assembly, request_packet(FIRST | LAST, 0, 3, 64), 3, 64);
 }
 
 static void test_a_lost_or_repeated_packet_ends_the_message(void **state)
@@ -252,10 +252,11 @@ static void test_a_lost_or_repeated_packet_ends_the_message(void **state)
         if (seq == 1) {
             continue; /* the right one */
         }
-        expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+        expect_take(&assembly, request_packet(FIRST, 0, 0, 64),
+                    MCTP_INCOMPLETE);
         expect_take(&assembly, request_packet(0, seq, 64, 64), MCTP_DROPPED);
         expect_take(&assembly, request_packet(0, 1, 64, 64), MCTP_DROPPED);
-        expect_take(&assembly, request_packet(EOM, 2, 128, 64), MCTP_DROPPED);
+        expect_take(&assembly, request_packet(LAST, 2, 128, 64), MCTP_DROPPED);
     }
 }
 
@@ -265,10 +266,10 @@ static void test_a_packet_without_a_start_is_dropped(void **state)
 
     (void)state;
     expect_take(&assembly, request_packet(0, 0, 0, 64), MCTP_DROPPED);
-    expect_take(&assembly, request_packet(EOM, 0, 0, 64), MCTP_DROPPED);
+    expect_take(&assembly, request_packet(LAST, 0, 0, 64), MCTP_DROPPED);
     /* Neither is there a start after the end. */
-    expect_message(&assembly, request_packet(SOM | EOM, 0, 0, 64), 0, 64);
-    expect_take(&assembly, request_packet(EOM, 1, 64, 64), MCTP_DROPPED);
+    expect_message(&assembly, request_packet(FIRST | LAST, 0, 0, 64), 0, 64);
+    expect_take(&assembly, request_packet(LAST, 1, 64, 64), MCTP_DROPPED);
 }
 
 static void test_a_new_start_begins_another_message(void **state)
@@ -276,11 +277,11 @@ static void test_a_new_start_begins_another_message(void **state)
     struct mctp_assembly assembly = {0};
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
     expect_take(&assembly, request_packet(0, 1, 64, 64), MCTP_INCOMPLETE);
-    expect_take(&assembly, request_packet(SOM, 2, 128, 64), MCTP_INCOMPLETE);
-    expect_message(&assembly, request_packet(EOM, 3, 192, 64), 128, 128);
-    expect_take(&assembly, request_packet(EOM, 0, 256, 64), MCTP_DROPPED);
+    expect_take(&assembly, request_packet(FIRST, 2, 128, 64), MCTP_INCOMPLETE);
+    expect_message(&assembly, request_packet(LAST, 3, 192, 64), 128, 128);
+    expect_take(&assembly, request_packet(LAST, 0, 256, 64), MCTP_DROPPED);
 }
 
 static void test_a_packet_for_another_endpoint_changes_nothing(void **state)
@@ -289,18 +290,18 @@ static void test_a_packet_for_another_endpoint_changes_nothing(void **state)
     struct mctp_packet other = request_packet(0, 1, 64, 64);
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
     other.to_eid = DRIVE_EID + 1;
     expect_take(&assembly, other, MCTP_DROPPED);
     other.is_first = true;
     expect_take(&assembly, other, MCTP_DROPPED);
-    expect_message(&assembly, request_packet(EOM, 1, 64, 64), 0, 128);
+    expect_message(&assembly, request_packet(LAST, 1, 64, 64), 0, 128);
 }
 
 static void test_a_packet_for_identifier_0_is_taken(void **state)
 {
     struct mctp_assembly assembly = {0};
-    struct mctp_packet packet = request_packet(SOM | EOM, 0, 0, 5);
+    struct mctp_packet packet = request_packet(FIRST | LAST, 0, 0, 5);
 
     (void)state;
     packet.to_eid = 0;
@@ -311,13 +312,13 @@ static void test_a_packet_for_identifier_0_is_taken(void **state)
 static void test_a_response_changes_nothing(void **state)
 {
     struct mctp_assembly assembly = {0};
-    struct mctp_packet response = request_packet(SOM | EOM, 1, 64, 64);
+    struct mctp_packet response = request_packet(FIRST | LAST, 1, 64, 64);
 
     (void)state;
     response.is_tag_owner = false;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
     expect_take(&assembly, response, MCTP_DROPPED);
-    expect_message(&assembly, request_packet(EOM, 1, 64, 64), 0, 128);
+    expect_message(&assembly, request_packet(LAST, 1, 64, 64), 0, 128);
 }
 
 /* Clause 8.8, "Incorrect transmission unit". */
@@ -329,16 +330,18 @@ static void test_a_middle_packet_of_another_size_ends_the_message(void **state)
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct mctp_assembly assembly = {0};
 
-        expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+        expect_take(&assembly, request_packet(FIRST, 0, 0, 64),
+                    MCTP_INCOMPLETE);
         expect_take(&assembly, request_packet(0, 1, 64, wrong[i]),
                     MCTP_DROPPED);
-        expect_take(&assembly, request_packet(EOM, 2, 128, 64), MCTP_DROPPED);
+        expect_take(&assembly, request_packet(LAST, 2, 128, 64), MCTP_DROPPED);
         /* So does the second one. */
-        expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+        expect_take(&assembly, request_packet(FIRST, 0, 0, 64),
+                    MCTP_INCOMPLETE);
         expect_take(&assembly, request_packet(0, 1, 64, 64), MCTP_INCOMPLETE);
         expect_take(&assembly, request_packet(0, 2, 128, wrong[i]),
                     MCTP_DROPPED);
-        expect_take(&assembly, request_packet(EOM, 3, 192, 1), MCTP_DROPPED);
+        expect_take(&assembly, request_packet(LAST, 3, 192, 1), MCTP_DROPPED);
     }
 }
 
@@ -348,9 +351,9 @@ static void test_a_last_packet_that_is_longer_ends_the_message(void **state)
     struct mctp_assembly assembly = {0};
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
-    expect_take(&assembly, request_packet(EOM, 1, 64, 65), MCTP_DROPPED);
-    expect_take(&assembly, request_packet(EOM, 1, 64, 64), MCTP_DROPPED);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, request_packet(LAST, 1, 64, 65), MCTP_DROPPED);
+    expect_take(&assembly, request_packet(LAST, 1, 64, 64), MCTP_DROPPED);
 }
 
 static struct mctp_packet with_tag(struct mctp_packet packet, uint8_t tag)
@@ -366,14 +369,14 @@ static void test_a_stray_packet_of_another_message_changes_nothing(void **state)
     struct mctp_packet stray = request_packet(0, 1, 64, 64);
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
     expect_take(&assembly, with_tag(stray, 4), MCTP_DROPPED);
     stray.from_eid = BMC_EID + 1;
     expect_take(&assembly, stray, MCTP_DROPPED);
-    stray = request_packet(EOM, 1, 64, 64);
+    stray = request_packet(LAST, 1, 64, 64);
     stray.from_addr = BMC_ADDR + 1;
     expect_take(&assembly, stray, MCTP_DROPPED);
-    expect_message(&assembly, request_packet(EOM, 1, 64, 64), 0, 128);
+    expect_message(&assembly, request_packet(LAST, 1, 64, 64), 0, 128);
 }
 
 /* Clause 8.7: a message of one packet is not assembled. */
@@ -382,10 +385,11 @@ static void test_a_single_packet_may_come_amid_another_message(void **state)
     struct mctp_assembly assembly = {0};
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
-    expect_message(&assembly, with_tag(request_packet(SOM | EOM, 1, 128, 9), 4),
-                   128, 9);
-    expect_message(&assembly, request_packet(EOM, 1, 64, 64), 0, 128);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_message(&assembly,
+                   with_tag(request_packet(FIRST | LAST, 1, 128, 9), 4), 128,
+                   9);
+    expect_message(&assembly, request_packet(LAST, 1, 64, 64), 0, 128);
 }
 
 /* Clause 8.8, "Receipt of a new start packet", which may be the last, too. */
@@ -394,9 +398,9 @@ static void test_a_single_packet_with_the_same_tag_ends_a_message(void **state)
     struct mctp_assembly assembly = {0};
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
-    expect_message(&assembly, request_packet(SOM | EOM, 0, 128, 9), 128, 9);
-    expect_take(&assembly, request_packet(EOM, 1, 64, 64), MCTP_DROPPED);
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_message(&assembly, request_packet(FIRST | LAST, 0, 128, 9), 128, 9);
+    expect_take(&assembly, request_packet(LAST, 1, 64, 64), MCTP_DROPPED);
 }
 
 /* The drive has one buffer, and a BMC that stopped must not keep it. */
@@ -405,11 +409,11 @@ static void test_of_interleaved_messages_the_later_one_is_taken(void **state)
     struct mctp_assembly assembly = {0};
 
     (void)state;
-    expect_take(&assembly, request_packet(SOM, 0, 0, 64), MCTP_INCOMPLETE);
-    expect_take(&assembly, with_tag(request_packet(SOM, 0, 128, 64), 4),
+    expect_take(&assembly, request_packet(FIRST, 0, 0, 64), MCTP_INCOMPLETE);
+    expect_take(&assembly, with_tag(request_packet(FIRST, 0, 128, 64), 4),
                 MCTP_INCOMPLETE);
     expect_take(&assembly, request_packet(0, 1, 64, 64), MCTP_DROPPED);
-    expect_message(&assembly, with_tag(request_packet(EOM, 1, 192, 64), 4), 128,
-                   128);
-    expect_take(&assembly, request_packet(EOM, 2, 128, 64), MCTP_DROPPED);
+    expect_message(&assembly, with_tag(request_packet(LAST, 1, 192, 64), 4),
+                   128, 128);
+    expect_take(&assembly, request_packet(LAST, 2, 128, 64), MCTP_DROPPED);
 }
