@@ -306,16 +306,24 @@ void conf_pass(struct conf *conf, uint64_t us)
     }
 }
 
-uint64_t conf_later_least_us(const struct packet *first,
+static void check_real_time(struct conf *conf)
+{
+    conf_check(conf, conf->test == NULL || conf->test->judges_time,
+               "the test judges times: its row needs .judges_time = true");
+}
+
+uint64_t conf_later_least_us(struct conf *conf, const struct packet *first,
                              const struct packet *second)
 {
+    check_real_time(conf);
     return second->since_us > first->time_us ? second->since_us - first->time_us
                                              : 0;
 }
 
-uint64_t conf_later_most_us(const struct packet *first,
+uint64_t conf_later_most_us(struct conf *conf, const struct packet *first,
                             const struct packet *second)
 {
+    check_real_time(conf);
     return second->time_us - first->since_us;
 }
 

@@ -74,6 +74,10 @@ struct conf_test {
     /* The test sends packets that are wrong on purpose: its capture is not
      * checked with Wireshark's dissectors. */
     bool is_malformed;
+    /* The test judges how much time passes.  In QEMU that is real time, so a
+     * machine that stands still can change its result; other tests only wait
+     * until something has happened.  --list says so. */
+    bool judges_time;
 };
 
 /* The tests of a file; a chapter is a list of these, in chapters.c. */
@@ -217,11 +221,11 @@ bool conf_wait(struct conf *conf, bool (*is_done)(void *ctx), void *ctx,
  * How much later the second packet came than the first: the least and the most
  * that is possible. In virtual time both are the same. In real time a tester
  * that waited for a processor knows only between which two looks at the link a
- * packet came.
+ * packet came.  Only a test with judges_time may ask.
  */
-uint64_t conf_later_least_us(const struct packet *first,
+uint64_t conf_later_least_us(struct conf *conf, const struct packet *first,
                              const struct packet *second);
-uint64_t conf_later_most_us(const struct packet *first,
+uint64_t conf_later_most_us(struct conf *conf, const struct packet *first,
                             const struct packet *second);
 
 /**

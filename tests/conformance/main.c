@@ -406,8 +406,9 @@ static void list_tests(const struct runner *runner)
     for (unsigned int i = 0; i < runner->num; i++) {
         const struct entry *entry = &runner->entries[i];
 
-        printf("%-43s  %-27s  %s\n", entry->name, entry->test->clause,
-               entry->test->purpose);
+        printf("%-43s  %-27s  %s%s\n", entry->name, entry->test->clause,
+               entry->test->purpose,
+               entry->test->judges_time ? " [real time]" : "");
     }
 }
 

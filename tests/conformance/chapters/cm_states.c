@@ -107,7 +107,7 @@ static void rep_again(struct conf *conf)
     again = rc_take_cm(attempt->rc, CM_REP);
     conf_same(conf, "the REP sent again", again->cm, first->cm, MAD_DATA_LEN);
     conf_check(conf,
-               conf_later_most_us(first, again) >=
+               conf_later_most_us(conf, first, again) >=
                    cm_short_timeout_us(conf) * 9 / 10,
                "the REP was sent again before our response timeout was over");
     rc_send_rej(attempt->rc, CM_ANSWERS_REP, CM_REJ_CONSUMER);
@@ -657,8 +657,8 @@ static void rep_unasked(struct conf *conf)
     conf_expect_alive(conf);
 }
 
-#define TEST(id, clause, purpose, fn)                                          \
-    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn)
+#define TEST(id, clause, purpose, ...)                                         \
+    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, __VA_ARGS__)
 #define BAD(id, clause, purpose, fn)                                           \
     CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn, .is_malformed = true)
 
@@ -671,8 +671,8 @@ static const struct conf_test tests[] = {
          "a late copy of the REQ does not disturb the connection",
          req_after_rtu),
     TEST("rep.again", "12.9.8.7",
-         "the REP is repeated when no RTU comes within our time-out",
-         rep_again),
+         "the REP is repeated when no RTU comes within our time-out", rep_again,
+         .judges_time = true),
     TEST("rep.retries", "12.9.8.7",
          "the REP is repeated Max CM Retries times, then a REJ reports a "
          "time-out",

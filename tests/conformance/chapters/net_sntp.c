@@ -357,16 +357,19 @@ static void sntp_interval(struct conf *conf)
     take_question(server, START_US);
     conf_check(
         conf,
-        conf_later_most_us(first, server->asked) + SLACK_US >=
+        conf_later_most_us(conf, first, server->asked) + SLACK_US >=
             POLL_S * SECOND_US,
         "asked again after %llu ms; the interval is %u s",
-        (unsigned long long)(conf_later_most_us(first, server->asked) / 1000),
+        (unsigned long long)(conf_later_most_us(conf, first, server->asked) /
+                             1000),
         POLL_S);
     conf_check(
         conf,
-        conf_later_least_us(first, server->asked) <= (POLL_S + 2) * SECOND_US,
+        conf_later_least_us(conf, first, server->asked) <=
+            (POLL_S + 2) * SECOND_US,
         "asked again only after %llu ms; the interval is %u s",
-        (unsigned long long)(conf_later_least_us(first, server->asked) / 1000),
+        (unsigned long long)(conf_later_least_us(conf, first, server->asked) /
+                             1000),
         POLL_S);
     finish_sntp(server);
 }
@@ -377,11 +380,11 @@ static uint64_t wait_for_next(struct server *server)
     uint64_t most_us;
 
     take_question(server, 8 * (uint64_t)LEAST_S * SECOND_US);
-    most_us = conf_later_most_us(last, server->asked);
+    most_us = conf_later_most_us(server->conf, last, server->asked);
     conf_check(server->conf, most_us + SLACK_US >= LEAST_S * SECOND_US,
                "asked again after %llu ms, in less than %u s",
                (unsigned long long)(most_us / 1000), LEAST_S);
-    return conf_later_least_us(last, server->asked);
+    return conf_later_least_us(server->conf, last, server->asked);
 }
 
 static void no_answer(struct conf *conf)
@@ -631,11 +634,12 @@ static void sntp_kiss_rate(struct conf *conf)
     take_question(server, START_US);
     conf_check(
         conf,
-        conf_later_most_us(first, server->asked) + SLACK_US >=
+        conf_later_most_us(conf, first, server->asked) + SLACK_US >=
             2 * POLL_S * SECOND_US,
         "asked again after %llu ms, although the interval of %u s was too "
         "short",
-        (unsigned long long)(conf_later_most_us(first, server->asked) / 1000),
+        (unsigned long long)(conf_later_most_us(conf, first, server->asked) /
+                             1000),
         POLL_S);
     expect_recovers(server);
     finish_sntp(server);
@@ -686,14 +690,14 @@ static const struct conf_test tests[] = {
          sntp_unpredictable, CONTROL),
     TEST("interval", "10",
          "the client asks again after the configured interval", sntp_interval,
-         CONTROL),
+         CONTROL, .judges_time = true),
     TEST("no-answer", "10",
          "without an answer the client asks after 15 s or more, and less often "
          "each time",
-         no_answer, LONG),
+         no_answer, LONG, .judges_time = true),
     TEST("link", "10",
          "a link that comes back does not make the client ask within 15 s",
-         link_again, LONG),
+         link_again, LONG, .judges_time = true),
     TEST("clock", "5", "an answer sets the clock", set_clock, CONTROL),
     TEST("ipv6", "5", "an answer over IPv6 sets the clock", over_ipv6, CONTROL),
     TEST("era", "3", "a timestamp with bit 0 clear is later than 2036",
@@ -725,7 +729,7 @@ static const struct conf_test tests[] = {
     TEST("kiss-rstr", "8", "a server that answers RSTR is not asked again",
          restrict_access, CONTROL),
     TEST("kiss-rate", "8", "a server that answers RATE is asked less often",
-         sntp_kiss_rate, CONTROL),
+         sntp_kiss_rate, CONTROL, .judges_time = true),
     TEST("kiss-forged", "5, 8",
          "a kiss of death with a wrong originate timestamp is ignored",
          forged_kiss, CONTROL),

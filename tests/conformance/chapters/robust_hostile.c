@@ -908,9 +908,10 @@ static void hostile_beside(struct conf *conf)
 static const struct conf_test tests[] = {
     CONF_TEST("hostile.beside", "NVMe 1.4 8.8; NVMe-oF 1.1 7.3.6",
               "a host that does whatever it can does not disturb another one",
-              hostile_beside, .needs = CONF_NEEDS_FLAGS, .is_malformed = true),
+              hostile_beside, .needs = CONF_NEEDS_FLAGS, .is_malformed = true,
+              .judges_time = true),
     CONF_TEST("hostile.real", "NVMe 1.4 8.8; NVMe-oF 1.1 7.3.6",
               "the same in real time", hostile_beside, .needs = CONF_LONG,
-              .is_malformed = true),
+              .is_malformed = true, .judges_time = true),
 };
 CONF_TESTS(conf_tests_robust_hostile, "robust", tests);

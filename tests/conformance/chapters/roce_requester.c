@@ -198,7 +198,7 @@ static void read_lost(struct conf *conf)
     struct reading reading = start_read(conf, &(struct rc_config){0});
     const struct packet *first = take_read(&reading);
     const struct packet *again = take_read(&reading);
-    uint64_t after_us = conf_later_most_us(first, again);
+    uint64_t after_us = conf_later_most_us(conf, first, again);
 
     conf_equal(conf, "PSN of the repeated READ", again->bth.psn,
                first->bth.psn);
@@ -358,7 +358,7 @@ static void nak_sequence(struct conf *conf)
     again = take_read(&reading);
     conf_equal(conf, "PSN of the repeated SEND", again->bth.psn,
                first->bth.psn);
-    conf_check(conf, conf_later_least_us(first, again) < timeout_us(conf),
+    conf_check(conf, conf_later_least_us(conf, first, again) < timeout_us(conf),
                "the drive ignored the NAK until its time-out");
     respond_to_read(&reading);
     finish_read(&reading);
@@ -401,9 +401,10 @@ static void requester_rnr(struct conf *conf)
     again = rc_take_opcode(rc, RC_SEND_ONLY);
     conf_equal(conf, "PSN of the repeated SEND", again->bth.psn,
                first->bth.psn);
-    conf_check(conf, conf_later_most_us(first, again) >= RNR_US * 9 / 10,
+    conf_check(conf, conf_later_most_us(conf, first, again) >= RNR_US * 9 / 10,
                "repeated after %llu us; the RNR NAK asked for %u us",
-               (unsigned long long)conf_later_most_us(first, again), RNR_US);
+               (unsigned long long)conf_later_most_us(conf, first, again),
+               RNR_US);
     send_ack(rc, again->bth.psn);
     rc_close(rc);
 }
@@ -711,8 +712,8 @@ static void responses_in_order(struct conf *conf)
     rc_close(rc);
 }
 
-#define TEST(id, clause, purpose, fn)                                          \
-    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn)
+#define TEST(id, clause, purpose, ...)                                         \
+    CONF_TEST(id, "IBTA Vol 1 " clause, purpose, __VA_ARGS__)
 #define BAD(id, clause, purpose, fn)                                           \
     CONF_TEST(id, "IBTA Vol 1 " clause, purpose, fn, .is_malformed = true)
 
@@ -725,7 +726,7 @@ static const struct conf_test tests[] = {
          "PSNs wrap between two requests", psn_wraps_between),
     TEST("requester.read-lost", "9.7.6.1.3",
          "a READ without an answer is repeated after the REQ's time-out",
-         read_lost),
+         read_lost, .judges_time = true),
     CONF_TEST("requester.timeout-limit", "docs/nvme.md",
               "an ACK time-out of the REQ that is longer than 1.07 s, or none, "
               "does not keep the target from repeating a READ",
@@ -742,7 +743,8 @@ static const struct conf_test tests[] = {
     TEST("requester.ack-lost", "9.7.6.1.3",
          "a SEND is repeated until it is acknowledged", ack_lost),
     TEST("requester.nak-sequence", "9.7.5.2.3",
-         "NAK PSN sequence error makes the drive repeat at once", nak_sequence),
+         "NAK PSN sequence error makes the drive repeat at once", nak_sequence,
+         .judges_time = true),
     TEST("requester.nak-access", "9.9.2.4.1",
          "the command fails after NAK remote access", nak_access),
     TEST("requester.nak-invalid", "9.9.2.4.1",
@@ -750,7 +752,8 @@ static const struct conf_test tests[] = {
     TEST("requester.nak-operation", "9.9.2.4.1",
          "the command fails after NAK remote operational error", nak_operation),
     TEST("requester.rnr", "9.7.5.2.8",
-         "a SEND is repeated when the RNR NAK's timer is over", requester_rnr),
+         "a SEND is repeated when the RNR NAK's timer is over", requester_rnr,
+         .judges_time = true),
     TEST("requester.rnr-limit", "9.9.2.4.2",
          "a SEND is repeated as often as the REQ's RNR retry count", rnr_limit),
     TEST("requester.rnr-for-ever", "9.7.5.2.8",
