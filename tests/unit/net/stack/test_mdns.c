@@ -515,6 +515,93 @@ static void test_mdns_loser_of_simultaneous_probes_waits_a_second(void **state)
     }
 }
 
+/* Add the record that another station claims for the drive's service. */
+static void add_service(struct dns_writer *w, uint16_t port, const char *target)
+{
+    const uint8_t fixed[DNS_SRV_TARGET] = {
+        0, 0, 0, 0, (uint8_t)(port >> 8), (uint8_t)port};
+    struct dns_name to = name_of(target);
+    const struct dns_record record = {
+        .name = name_of(INSTANCE),
+        .type = DNS_SRV,
+        .dns_class = DNS_CLASS_IN,
+        .ttl_s = 120,
+        .data_len = DNS_SRV_TARGET,
+    };
+
+    dns_write_pointing(w, DNS_AUTHORITY, &record, fixed, &to);
+}
+
+static void add_text(struct dns_writer *w, const char *text, uint16_t len)
+{
+    const struct dns_record record = {
+        .name = name_of(INSTANCE),
+        .type = DNS_TXT,
+        .dns_class = DNS_CLASS_IN,
+        .ttl_s = 120,
+        .data_len = len,
+    };
+
+    dns_write_record(w, DNS_AUTHORITY, &record, (const uint8_t *)text);
+}
+
+/* Two stations probe for the same service.  Their records are compared in the
+ * order of their types, TXT before SRV, byte by byte: RFC 6762 section 8.2. */
+static void test_mdns_simultaneous_probes_for_a_service_are_compared(
+    void **state)
+{
+    static const char ours[] = "\x06p=roce\x27nqn=" NQN;
+    static const struct {
+        const char *text; /* NULL: no TXT record */
+        uint16_t port;    /* 0: no SRV record */
+        const char *target;
+        bool is_lost;
+    } rows[] = {
+        {ours, 4420, HOST, false},            /* our own records */
+        {ours, 4419, "zzzzz-0.local", false}, /* the port comes first */
+        {ours, 4421, "aaaaa-0.local", true},
+        {ours, 4420, "rack6-0.local", false},
+        {ours, 4420, "rack8-0.local", true},
+        {ours, 4420, "rack70-0.local", true}, /* a longer label */
+        {ours, 0, NULL, false},               /* the longer list wins */
+        {"\x06p=roca", 4421, HOST, false},
+        {"\x06p=rocf", 1, HOST, true},
+        {NULL, 4420, HOST, true}, /* SRV is the higher type */
+        {NULL, 4421, HOST, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct bed *bed = bed_new();
+        uint8_t buf[MDNS_MESSAGE_MAX];
+        struct dns_writer w;
+        struct message m;
+
+        run_for(bed, MDNS_PROBE_US + 1);
+        while (take_message(bed, &m)) {
+        }
+        begin_message(&w, buf, &querier);
+        add_question(&w, INSTANCE, DNS_ANY, QU);
+        if (rows[i].port != 0) {
+            add_service(&w, rows[i].port, rows[i].target);
+        }
+        if (rows[i].text != NULL) {
+            add_text(&w, rows[i].text,
+                     rows[i].text == ours ? sizeof(ours) - 1 : 7);
+        }
+        send_message(bed, &querier, &w);
+        run_for(bed, 990 * MS);
+        if (rows[i].is_lost) {
+            expect_silence(bed);
+        }
+        assert_int_equal(bed->agent.links[0].state == MDNS_PROBING,
+                         rows[i].is_lost);
+        run_for(bed, 5 * SECOND);
+        assert_string_equal(bed->claimed, "rack7-0");
+        bed_free(bed);
+    }
+}
+
 /* A station that objects to everything does not make the drive probe without
  * end: after 15 conflicts it waits 5 s before each attempt. */
 static void test_mdns_probes_rarely_after_many_conflicts(void **state)

@@ -668,6 +668,68 @@ static void test_protection_waits_for_writes_and_commits_the_cache(void **state)
     }
 }
 
+enum { SELECT_DEFAULT = 1 << 8, SELECT_SAVED = 2 << 8, SUPPORTED = 3 << 8 };
+
+static struct nvme_cqe get_protection(struct fake *fake, uint16_t admin,
+                                      uint32_t nsid, uint32_t select)
+{
+    struct nvme_sqe sqe = fake_admin(ADMIN_GET_FEATURES, nsid,
+                                     FEATURE_NS_WRITE_PROTECTION | select, 0);
+
+    return fake_exec(fake, admin, &sqe, NULL, 0);
+}
+
+static void test_get_features_has_the_protection_of_each_namespace(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t io = fake_io_queue(fake, admin, 1);
+    struct nvme_sqe write = fake_rw(NVM_WRITE, 0, 1);
+    struct fake_request *protecting;
+
+    for (uint32_t nsid = 1; nsid <= 2; nsid++) {
+        assert_int_equal(get_protection(fake, admin, nsid, 0).status, 0);
+        assert_int_equal(get_protection(fake, admin, nsid, 0).dw0, 0);
+    }
+    /* As long as a write is waited for, the namespace is not protected. */
+    fake->hold_media = true;
+    (void)fake_send(fake, io, &write, fake->data, 512);
+    fake_run(fake);
+    protecting = send_protection(fake, admin, 1, NVMF_PROTECTION_ON);
+    assert_int_equal(get_protection(fake, admin, 1, 0).dw0, 0);
+    fake->hold_media = false;
+    fake_run(fake);
+    assert_true(protecting->is_answered);
+    assert_int_equal(protecting->cqe.status, 0);
+    assert_int_equal(get_protection(fake, admin, 1, 0).dw0, NVMF_PROTECTION_ON);
+    assert_int_equal(get_protection(fake, admin, 1, SELECT_DEFAULT).dw0,
+                     NVMF_PROTECTION_NONE);
+    assert_int_equal(get_protection(fake, admin, 2, 0).dw0,
+                     NVMF_PROTECTION_NONE);
+    /* Changeable, of the namespace, not saveable: bits 2, 1, 0. */
+    assert_int_equal(get_protection(fake, admin, 1, SUPPORTED).dw0, 6);
+    (void)send_protection(fake, admin, 2, NVMF_PROTECTION_UNTIL_POWER_CYCLE);
+    assert_int_equal(get_protection(fake, admin, 2, 0).dw0,
+                     NVMF_PROTECTION_UNTIL_POWER_CYCLE);
+    assert_int_equal(set_protection(fake, admin, NVMF_PROTECTION_NONE).status,
+                     0);
+    assert_int_equal(get_protection(fake, admin, 1, 0).dw0, 0);
+}
+
+static void test_get_features_needs_a_namespace_for_its_protection(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+
+    assert_int_equal(get_protection(fake, admin, 0, 0).status & NVME_SC_MASK,
+                     NVME_SC_INVALID_NS);
+    assert_int_equal(get_protection(fake, admin, 0xffffffff, 0).status &
+                         NVME_SC_MASK,
+                     NVME_SC_INVALID_NS);
+    assert_int_equal(get_protection(fake, admin, 5, 0).status & NVME_SC_MASK,
+                     NVME_SC_INVALID_FIELD);
+}
+
 /* Reads go on, and so does the other namespace. */
 static void test_protection_waits_for_writes_of_its_namespace_only(void **state)
 {
