@@ -106,6 +106,23 @@ def source(host: tuple[str, socket.AddressFamily], size: int) -> None:
         assert data[at] == pattern_byte(at), f"byte {at} of the source"
 
 
+def active_open(tool: str, size: int) -> None:
+    """The engine opens the connection, and the kernel accepts it."""
+    with socket.socket() as listener:
+        listener.settimeout(LIMIT_S)
+        listener.bind(("0.0.0.0", 5001))
+        listener.listen()
+        with Engine(tool, f"source={size}", "connect=5001", "loss=5") as engine:
+            sock, peer = listener.accept()
+            with sock:
+                sock.settimeout(LIMIT_S)
+                data = read_all(sock)
+            wait_closed()
+    assert peer[0] == V4[0] and len(data) == size, f"{peer} sent {len(data)} bytes"
+    assert all(data[at] == pattern_byte(at) for at in range(0, size, 997))
+    check_left(engine.counters)
+
+
 def tcp_info(sock: socket.socket) -> tuple[int, ...]:
     """The kernel's own view: state, retransmissions, options and so on (struct tcp_info)."""
     return struct.unpack("8B", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8))
@@ -171,7 +188,7 @@ def wait_closed() -> None:
                 open("/proc/net/tcp6", encoding="ascii") as table6:
             states = {line.split()[3] for table in (table4, table6)
                       for line in table.readlines()[1:]}
-        if states <= {"06"}:  # TIME-WAIT
+        if states <= {"06", "0A"}:  # TIME-WAIT, LISTEN
             return
         time.sleep(0.05)
     raise AssertionError(f"connections stay in the states {states}")
@@ -199,6 +216,38 @@ def inside(tool: str) -> None:
         check_left(engine.counters)
         print({name: value for name, value in engine.counters.items() if value})
         assert engine.counters["recoveries"] > 0, "nothing was repaired"
+    other_kernels(tool)
+    active_open(tool, 100_000)
+
+
+def set_kernel(settings: dict[str, int]) -> None:
+    """Settings of this namespace's TCP."""
+    for name, value in settings.items():
+        with open(f"/proc/sys/net/ipv4/{name}", "w", encoding="ascii") as file:
+            file.write(str(value))
+
+
+# What a peer may lack, or want.
+KERNELS = (
+    {"tcp_sack": 0},
+    {"tcp_timestamps": 0},
+    {"tcp_window_scaling": 0},
+    {"tcp_sack": 0, "tcp_timestamps": 0, "tcp_window_scaling": 0},
+    {"tcp_ecn": 1},
+)
+
+
+def other_kernels(tool: str) -> None:
+    """Bad cables with peers that do not agree every option, and with ECN."""
+    for settings in KERNELS:
+        usual = dict.fromkeys(settings, 1) | ({"tcp_ecn": 2} if "tcp_ecn" in settings else {})
+        set_kernel(settings)
+        with Engine(tool, "source=60000", *BAD_CABLE) as engine:
+            echo(V4, 60_000)
+            source(V4, 60_000)
+            wait_closed()
+        check_left(engine.counters)
+        set_kernel(usual)
 
 
 def main(arguments: list[str]) -> int:

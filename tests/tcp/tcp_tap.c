@@ -6,6 +6,10 @@
  *
  *   tcp_tap TAP [loss=PERCENT] [reorder=PERCENT] [duplicate=PERCENT]
  *           [delay_ms=MS] [seed=N] [source=BYTES] [newreno] [window=BYTES]
+ *           [connect=PORT]
+ *
+ * With connect=PORT it opens a connection to 10.77.0.1, which has the MAC
+ * 02:77:00:00:00:01, and is a source there, too.
  *
  * It answers ARP and neighbour solicitations for 10.77.0.2 and fd77::2.  Frames
  * of both directions are lost, held back and doubled as asked, which needs no
@@ -35,7 +39,8 @@
 enum {
     FRAME_MAX = 2048,
     CABLE_FRAMES = 4096,
-    OWN_V4 = 0x0a4d0002, /* 10.77.0.2 */
+    OWN_V4 = 0x0a4d0002,  /* 10.77.0.2 */
+    PEER_V4 = 0x0a4d0001, /* 10.77.0.1 */
     PERCENT = 100,
 };
 
@@ -63,6 +68,7 @@ struct tap {
     struct mac_addr peer_mac;
     struct cable cable;
     uint16_t ip_id;
+    uint16_t connect_port; /* 0: none */
 };
 
 static uint64_t clock_us(void)
@@ -391,12 +397,25 @@ static void option_take(const char *option, struct tap *tap,
         *source = number;
     } else if (strncmp(option, "window=", 7) == 0) {
         config->window_bytes = (uint32_t)number;
+    } else if (strncmp(option, "connect=", 8) == 0) {
+        tap->connect_port = (uint16_t)number;
     } else if (strcmp(option, "newreno") == 0) {
         config->congestion = TCP_NEWRENO;
     } else {
         fprintf(stderr, "tcp_tap: unknown option %s\n", option);
         exit(1);
     }
+}
+
+static void tap_connect(struct tap *tap)
+{
+    struct tcp_ends ends = {ip_addr_from_v4(OWN_V4), ip_addr_from_v4(PEER_V4),
+                            50000, tap->connect_port};
+    uint32_t id = tcp_connect(tap->host->tcp, &ends, 0, tap->host->now_us);
+
+    ASSERT(id != TCP_NO_ID);
+    tap->host->conns[id & 0xffff] =
+        (struct host_conn){.id = id, .service = HOST_SOURCE};
 }
 
 int main(int argc, char **argv)
@@ -420,6 +439,10 @@ int main(int argc, char **argv)
     host_listen(tap.host, 7, HOST_ECHO);
     host_listen(tap.host, 9, HOST_DISCARD);
     host_listen(tap.host, 19, HOST_SOURCE);
+    tap.peer_mac = (struct mac_addr){{0x02, 0x77, 0, 0, 0, 1}};
+    if (tap.connect_port != 0) {
+        tap_connect(&tap);
+    }
     printf("ready\n");
     (void)fflush(stdout);
     tap_run(&tap);
