@@ -37,7 +37,7 @@ def test_a_process_has_not_ended_before_its_last_thread() -> None:
     assert process.start_time(child.pid) == 0       # Nobody has waited for it yet.
     child.wait(60)
     assert process.start_time(child.pid) == 0
-    child.communicate()
+    child.communicate(timeout=60)
 
 
 def test_a_test_whose_second_thread_computes_does_not_sleep() -> None:

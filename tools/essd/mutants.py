@@ -211,7 +211,7 @@ def follow(process: "subprocess.Popen[bytes]", count_ended: Callable[[], int],
             found = list(family(process.pid))       # A zombie still has its times.
             total = sum(seconds for _, _, seconds in found)
             if has_ended:
-                return End(process.wait(), total)
+                return End(process.wait(timeout=LOOK_S), total)
             if is_enough():
                 return End(None, total)
             if (now := count_ended()) != count:
