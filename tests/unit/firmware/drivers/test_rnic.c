@@ -488,13 +488,6 @@ static void test_a_send_request_fills_every_field(void **state)
         .sge = {{rnic.arena, 4096, 3}, {rnic.arena + 8192, 512, 4}},
         .remote_addr = 0xffff888012345678,
         .rkey = 0xabcdef01,
-        .ud = {.neigh = 0x123,
-               .laddr = 7,
-               .is_v1 = true,
-               .priority = 5,
-               .dscp = 46,
-               .dest_qpn = 0x456,
-               .qkey = 0x789},
     };
 
     (void)state;
@@ -508,13 +501,6 @@ static void test_a_send_request_fills_every_field(void **state)
     assert_int_equal(get_le32(wqe + RNIC_SWQE_RKEY), wr.rkey);
     assert_int_equal(get_le32(wqe + RNIC_SWQE_AFTER_MEDIA), 0);
     assert_int_equal(wqe[RNIC_SWQE_PI_ACTION], 0);
-    assert_int_equal(get_le16(wqe + RNIC_SWQE_UD_NEIGH), 0x123);
-    assert_int_equal(wqe[RNIC_SWQE_UD_LADDR], 7);
-    assert_int_equal(wqe[RNIC_SWQE_UD_ROCE], RNIC_ROCE_V1);
-    assert_int_equal(wqe[RNIC_SWQE_UD_PRIORITY], 5);
-    assert_int_equal(wqe[RNIC_SWQE_UD_DSCP], 46);
-    assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QPN), 0x456);
-    assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QKEY), 0x789);
     assert_int_equal(get_le64(wqe + RNIC_SWQE_SGE + 16),
                      hal_dma_addr(rnic.arena + 8192));
     assert_int_equal(get_le32(wqe + RNIC_SWQE_SGE + 16 + RNIC_SGE_LENGTH), 512);
@@ -536,6 +522,59 @@ static void test_a_send_request_fills_every_field(void **state)
     assert_int_equal(wqe[RNIC_SWQE_INLINE_LEN], 16);
     assert_int_equal(get_le32(wqe + RNIC_SWQE_INV_KEY), 0x4321);
     assert_memory_equal(wqe + RNIC_SWQE_SGE, "sixteen bytes...", 16);
+}
+
+/* Post a datagram with all fields set into the first entry of a QP that is
+ * filled with A5h.  @return the entry */
+static const uint8_t *post_datagram(enum verbs_qp_type type)
+{
+    const struct verbs_qp_config config = {
+        .type = type,
+        .sq_depth = 16,
+        .rq_depth = 16,
+        .ops = &ops,
+    };
+    const struct verbs_send_wr wr = {
+        .opcode = VERBS_WR_SEND,
+        .num_sge = 1,
+        .sge = {{rnic.arena, 64, 3}},
+        .ud = {.neigh = 0x123,
+               .laddr = 7,
+               .is_v1 = true,
+               .priority = 5,
+               .dscp = 46,
+               .dest_qpn = 0x456,
+               .qkey = 0x789},
+    };
+    uint32_t qpn;
+    uint8_t *wqe;
+
+    assert_true(verbs_create_qp(&rnic.verbs, &config, &qpn));
+    wqe = rnic.verbs.qps[qpn & 2047].sq;
+    memset(wqe, 0xa5, RNIC_SWQE_LEN);
+    assert_true(verbs_post_send(&rnic.verbs, qpn, &wr));
+    return wqe;
+}
+
+static void test_only_datagrams_have_a_destination(void **state)
+{
+    const uint8_t *wqe = post_datagram(VERBS_QP_UD);
+
+    (void)state;
+    assert_int_equal(get_le16(wqe + RNIC_SWQE_UD_NEIGH), 0x123);
+    assert_int_equal(wqe[RNIC_SWQE_UD_LADDR], 7);
+    assert_int_equal(wqe[RNIC_SWQE_UD_ROCE], RNIC_ROCE_V1);
+    assert_int_equal(wqe[RNIC_SWQE_UD_PRIORITY], 5);
+    assert_int_equal(wqe[RNIC_SWQE_UD_DSCP], 46);
+    assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QPN), 0x456);
+    assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QKEY), 0x789);
+    assert_int_equal(wqe[RNIC_SWQE_PI_ACTION], 0);
+
+    /* The RNIC does not read these fields on an RC QP. */
+    wqe = post_datagram(VERBS_QP_RC);
+    assert_int_equal(get_le16(wqe + RNIC_SWQE_UD_NEIGH), 0xa5a5);
+    assert_int_equal(get_le32(wqe + RNIC_SWQE_UD_QPN), 0xa5a5a5a5);
+    assert_int_equal(wqe[RNIC_SWQE_PI_ACTION], 0);
 }
 
 static void test_send_room_comes_back_with_a_completion(void **state)
