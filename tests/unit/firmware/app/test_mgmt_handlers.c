@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "firmware/app/crash_store.h"
 #include "firmware/app/mgmt_requests.h"
+#include "firmware/telemetry/crash_store.h"
 #include "tests/test_fixture.h"
 
 #define NQN    "nqn.2014-08.org.example:host"

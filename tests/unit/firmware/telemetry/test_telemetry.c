@@ -95,19 +95,19 @@ static bool refuse_reply(void *ctx, const struct json_args *args,
 }
 
 static const struct mgmt_request requests[] = {
-    {"shutdown", NULL},
-    {"requests", reply_number},
-    {"status", reply_number},
-    {"pools", reply_number},
-    {"counters", reply_number},
-    {"hardware-errors", reply_number},
-    {"controllers", reply_parts},
-    {"lag", refuse_reply},
-    {"addresses", reply_number},
-    {"neighbours", reply_number},
-    {"faults", reply_number},
-    {"namespaces", reply_number},
-    {"queue-pairs", reply_number},
+    {"shutdown", NULL, NULL},
+    {"requests", NULL, reply_number},
+    {"status", NULL, reply_number},
+    {"pools", NULL, reply_number},
+    {"counters", NULL, reply_number},
+    {"hardware-errors", NULL, reply_number},
+    {"controllers", NULL, reply_parts},
+    {"lag", NULL, refuse_reply},
+    {"addresses", NULL, reply_number},
+    {"neighbours", NULL, reply_number},
+    {"faults", NULL, reply_number},
+    {"namespaces", NULL, reply_number},
+    {"queue-pairs", NULL, reply_number},
 };
 
 static bool save_record(void *ctx, const uint8_t *record, size_t len)
