@@ -179,7 +179,7 @@ def test_the_fields_of_bench_are_those_that_are_documented(lab, monkeypatch) -> 
     monkeypatch.setattr(bench, "Job", Fake())
     monkeypatch.setattr(bench, "wait_target", lambda _job: None)
     monkeypatch.setattr(bench.setup, "configure", lambda _wish: None)
-    monkeypatch.setattr(bench, "run", lambda *_: [row])
+    monkeypatch.setattr(bench, "run", lambda *_: ([row], losses.Losses()))
     check("bench", run("bench", "--json", "--target", "drive"))
 
 
