@@ -239,7 +239,7 @@ static enum loop_work step_transport(void *ctx, struct loop_step *step)
     struct drive *drive = ctx;
 
     loop_call_at(step, rdma_transport_watch(drive->rdma));
-    return LOOP_IDLE;
+    return rdma_transport_step(drive->rdma) ? LOOP_EVENT : LOOP_IDLE;
 }
 
 static enum loop_work poll_transport(void *ctx, struct loop_step *step)

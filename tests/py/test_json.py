@@ -23,7 +23,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from essd import (bench, bench_native, bmc, cli, conform, conform_results, crash,
-                  firmware_update, image, paths, reflash, settings, show)
+                  firmware_update, image, losses, paths, reflash, settings, show)
 from essd.config import Link
 from essd.flash import FlashImage
 from essd.report import Report
