@@ -34,6 +34,7 @@ STATUS_S = 30.0
 STOP_S = 60.0           # all processes have ended then
 CALL_S = 2 * 3600.0     # of other commands, which may copy disks
 LOOK_S = 1.0            # how often a client that waits looks whether the supervisor is stopped
+KILLED_LOOKS = 250      # how often it looks whether killed processes have ended: 5 s and more
 CREDENTIALS = "iII"     # struct ucred: process, user, group
 
 
@@ -359,6 +360,11 @@ class Instance:
         for process in ours:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
+        # The kernel closes a process's files, and so frees its claim, before it has ended.
+        for _ in range(KILLED_LOOKS):
+            if not any(start_time(p.pid) == p.start for p in ours):
+                break
+            time.sleep(0.02)
         (self.folder / "state.json").unlink(missing_ok=True)
         for path in self.folder.rglob("*"):
             if path.is_socket():
