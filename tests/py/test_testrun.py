@@ -2,7 +2,9 @@
 """`essd test`: what it shows, and which failed tests it repeats."""
 
 import json
+import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -167,8 +169,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return made
 
 
-def said_by(run: Run, text: str, is_repeated: bool,
-            workers: tuple[str, ...] = ()) -> tuple[str, str]:
+def said_by(run: Run, text: str, workers: tuple[str, ...] = (),
+            is_repeated: Callable[[Path], bool] = testrun.always) -> tuple[str, str]:
     """What a stage with these tests prints, and its error or ""."""
     (paths.TOP / "tests/e2e/test_it.py").write_text(text)
     error = ""
@@ -181,7 +183,7 @@ def said_by(run: Run, text: str, is_repeated: bool,
 
 
 def test_an_end_to_end_test_that_fails_by_chance_is_repeated_alone(run: Run) -> None:
-    text, error = said_by(run, FLAKY, True, testrun.TWO_WORKERS)
+    text, error = said_by(run, FLAKY, testrun.TWO_WORKERS)
     name = "tests/e2e/test_it.py::test_that_passes_the_second_time"
     assert error == ""
     assert f"FAILED {name}" in text and "AssertionError: the first time" in text
@@ -198,7 +200,7 @@ def test_an_end_to_end_test_that_fails_by_chance_is_repeated_alone(run: Run) -> 
 
 
 def test_a_test_that_fails_twice_is_a_failure(run: Run) -> None:
-    text, error = said_by(run, FLAKY + BROKEN, is_repeated=True)
+    text, error = said_by(run, FLAKY + BROKEN)
     name = "tests/e2e/test_it.py::test_that_never_passes"
     assert error.startswith(f"failed twice in a row: {name}; see ")
     assert f"-- {name}: failed, and failed again when repeated alone" in text
@@ -220,17 +222,18 @@ def test_last():
 """
 
 
-@pytest.mark.parametrize("is_repeated", [False, True])
-def test_a_run_that_lost_tests_has_failed(run: Run, is_repeated: bool) -> None:
+@pytest.mark.parametrize("is_repeated", [testrun.always, repeats.are_real])
+def test_a_run_that_lost_tests_has_failed(
+        run: Run, is_repeated: Callable[[Path], bool]) -> None:
     """The process may end with status 0, for example because a library ends it."""
-    text, error = said_by(run, ENDS, is_repeated)
+    text, error = said_by(run, ENDS, is_repeated=is_repeated)
     assert error.startswith("3 tests were collected, and 1 have a result")
 
 
 def test_workers_that_die_lose_no_test_silently(run: Run) -> None:
     """pytest-xdist goes on without a worker that is not replaced."""
     (paths.TOP / "tests/e2e/test_other.py").write_text(ENDS.replace("first", "other"))
-    text, error = said_by(run, ENDS, False, (*testrun.TWO_WORKERS, "--max-worker-restart", "0"))
+    text, error = said_by(run, ENDS, (*testrun.TWO_WORKERS, "--max-worker-restart", "0"))
     assert error.startswith("6 tests were collected, and 4 have a result")
     screen = screens.PytestScreen(lambda line: None)
     for line in ("2 workers [4 items]", "[gw0] [ 25%] PASSED tests/e2e/test_a.py::test_b ",
@@ -244,7 +247,8 @@ def test_tests_that_are_left_out_are_not_missed(run: Run) -> None:
                           "@pytest.mark.parametrize('x', ['a b', 'c\\nd'])\n"
                           "def test_it(x):\n    pass\n\n@pytest.fixture\ndef bad():\n    yield\n"
                           "    assert False\n\ndef test_error(bad):\n    pass\n\n"
-                          "@pytest.mark.skip\ndef test_skipped():\n    pass\n", False)
+                          "@pytest.mark.skip\ndef test_skipped():\n    pass\n",
+                          is_repeated=repeats.are_real)
     assert run.counts["e2e"] == {"passed": 3, "errors": 1, "skipped": 1}
     assert "status 1" in error
     for line, count in (("collected 17 items / 14 deselected / 3 selected", 3),
@@ -255,15 +259,43 @@ def test_tests_that_are_left_out_are_not_missed(run: Run) -> None:
         assert screen.collected == count, line
 
 
-def test_unit_tests_are_not_repeated(run: Run) -> None:
-    text, error = said_by(run, FLAKY, is_repeated=False)
+STARTS = "import subprocess, sys\n    subprocess.run([sys.executable, '-c', ''])"
+
+
+@pytest.fixture
+def as_tests_py(run: Run) -> None:
+    """The tests of the run have the conftest.py of tests/py."""
+    folder = paths.TOP / "tests/e2e"
+    shutil.copy(Path(__file__).with_name("conftest.py"), folder / "conftest.py")
+
+
+def test_unit_tests_are_not_repeated(run: Run, as_tests_py: None) -> None:
+    text, error = said_by(run, FLAKY, is_repeated=repeats.are_real)
     assert "status 1" in error and run.repeated == []
-    assert "repeated" not in text
+    assert "when repeated" not in text
+
+
+@pytest.mark.parametrize("start", [
+    STARTS,
+    "import socket\n    socket.socket().bind(('127.0.0.1', 0))"])
+@pytest.mark.parametrize("workers", [(), testrun.TWO_WORKERS])
+def test_tests_that_use_other_programs_are_repeated(
+        run: Run, as_tests_py: None, start: str, workers: tuple[str, ...]) -> None:
+    text, error = said_by(run, FLAKY.replace("():\n", f"():\n    {start}\n", 1), workers,
+                          repeats.are_real)
+    assert error == "" and len(run.repeated) == 1 and "passed when repeated alone" in text
+
+
+def test_beside_a_unit_test_that_failed_nothing_is_repeated(run: Run, as_tests_py: None) -> None:
+    (paths.TOP / "tests/e2e/test_other.py").write_text(BROKEN)
+    text, error = said_by(run, FLAKY.replace("():\n", f"():\n    {STARTS}\n", 1),
+                          is_repeated=repeats.are_real)
+    assert "status 1" in error and run.repeated == []
 
 
 def test_a_run_that_broke_off_is_not_repeated(run: Run) -> None:
     (paths.TOP / "tests/e2e/conftest.py").write_text("import no_such_module\n")
-    text, error = said_by(run, FLAKY, is_repeated=True)
+    text, error = said_by(run, FLAKY)
     assert "status 4" in error and "no_such_module" in text and run.repeated == []
 
 
@@ -291,7 +323,7 @@ def test_after_an_error_when_fixtures_end_the_whole_file_is_repeated(
     was_there = seen.exists()
     seen.touch()
     assert was_there""")
-    text, error = said_by(run, leaky, True, workers)
+    text, error = said_by(run, leaky, workers)
     name = "tests/e2e/test_it.py"
     assert "frames were lost" in text
     assert error.startswith(f"failed twice in a row: {name}; see " if lost == "always" else "")
@@ -300,15 +332,14 @@ def test_after_an_error_when_fixtures_end_the_whole_file_is_repeated(
 
 
 def test_a_drive_that_restarted_by_itself_is_no_chance(run: Run) -> None:
-    text, error = said_by(run, FLAKY.replace("the first time", "drive has restarted by itself"),
-                          is_repeated=True)
+    text, error = said_by(run, FLAKY.replace("the first time", "drive has restarted by itself"))
     assert "status 1" in error and "restarted by itself" in text and run.repeated == []
 
 
 def test_beside_a_file_that_cannot_be_read_nothing_is_repeated(run: Run) -> None:
     """With workers, the others run, and the exit status is that of a failed test."""
     (paths.TOP / "tests/e2e/test_other.py").write_text("import no_such_module\n")
-    text, error = said_by(run, FLAKY, True, testrun.TWO_WORKERS)
+    text, error = said_by(run, FLAKY, testrun.TWO_WORKERS)
     assert error != "" and "no_such_module" in text and run.repeated == []
 
 
@@ -318,7 +349,7 @@ SKIPS = FLAKY.replace('assert was_there, "the first time"',
 
 
 def test_a_test_that_is_skipped_when_it_is_repeated_has_not_passed(run: Run) -> None:
-    _text, error = said_by(run, SKIPS, True)
+    _text, error = said_by(run, SKIPS)
     assert "failed twice in a row" in error
 
 

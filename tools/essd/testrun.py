@@ -196,9 +196,15 @@ THREE_WORKERS = ("-n", "3", "--dist", "loadfile")
 TESTS_FAILED = 1        # pytest's exit status when nothing else went wrong
 
 
-def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
-    """Run pytest; with is_repeated, a test that fails is repeated at the end.
+def always(_report: Path) -> bool:
+    return True
 
+
+def pytest(run: Run, *words: str | Path,
+           is_repeated: Callable[[Path], bool] = always) -> None:
+    """Run pytest; a test that fails is repeated at the end.
+
+    `is_repeated` says of a JUnit report whether all tests that failed are in real time.
     An error while fixtures begin or end may be of any test of the file, so the whole file
     is repeated then.  Nothing is repeated if a drive has restarted by itself, or if
     there are failures without a test, as of a file that cannot be read.
@@ -225,8 +231,8 @@ def pytest(run: Run, *words: str | Path, is_repeated: bool = False) -> None:
         raise StageError(f"{screen.lost}; see {run.log}")
     if error is None:
         return
-    if not (is_repeated and error.status == TESTS_FAILED
-            and repeats.are_all(report, screen.failed)
+    if not (error.status == TESTS_FAILED
+            and repeats.are_all(report, screen.failed) and is_repeated(report)
             and not repeats.has_restarted(run.log)):
         raise error
 
@@ -350,14 +356,14 @@ def guest(run: Run) -> None:
 
 def python_tests(run: Run) -> None:
     run.need("qemu")        # Some of these tests boot the drive without a host.
-    pytest(run, *TWO_WORKERS, "tests/py")
+    pytest(run, *TWO_WORKERS, "tests/py", is_repeated=repeats.are_real)
 
 
 def e2e(run: Run) -> None:
     run.need("qemu")
     run.need("guest")
     run.need("host-tests")
-    pytest(run, *THREE_WORKERS, "tests/e2e", f"--hosts={host_kind(run)}", is_repeated=True)
+    pytest(run, *THREE_WORKERS, "tests/e2e", f"--hosts={host_kind(run)}")
 
 
 def host_kind(run: Run) -> str:

@@ -4,7 +4,7 @@
 A machine that does something else for a second makes such a test fail although the
 drive is right.  Both results are printed, and what is known of the first failure is
 kept.  A test that fails twice in a row has failed.  Tests whose time is virtual, and
-those of the Python code alone, are not repeated.
+tests of Python code that use no other program and no socket, are not repeated.
 """
 
 import shutil
@@ -20,6 +20,8 @@ from .errors import EssdError
 MOST = 8
 # What the evidence of a failed test says of a drive (evidence.restart_lines()).
 RESTARTED = "restarted by itself"
+# The property of a test in a JUnit report that depends on other programs (tests/py/conftest.py).
+REAL_TIME = ("real-time", "yes")
 
 
 @dataclass
@@ -74,6 +76,19 @@ def are_all(junit: Path, failed: Mapping[str, Counter[str]]) -> bool:
         return False
     found = sum(int(suite.get(kind, "0")) for suite in suites for kind in ("failures", "errors"))
     return found == sum(count.total() for count in failed.values()) > 0
+
+
+def are_real(junit: Path) -> bool:
+    """Whether every test that failed in a run of pytest was in real time."""
+    try:
+        cases = list(ElementTree.parse(junit).getroot().iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        return False
+    failed = [case for case in cases
+              if case.find("failure") is not None or case.find("error") is not None]
+    return bool(failed) and all(
+        any((one.get("name"), one.get("value")) == REAL_TIME for one in case.iter("property"))
+        for case in failed)
 
 
 def has_restarted(log: Path) -> bool:
