@@ -52,23 +52,39 @@ static void update_window(struct tcp *tcp, struct tcp_conn *conn,
     }
 }
 
-static void advance_una(struct tcp *tcp, struct tcp_conn *conn,
-                        const struct tcp_rx *rx)
+/* What is compared with snd_una is forgotten as soon as it has passed: 2 GiB
+ * later the comparison would be wrong. */
+static void forget_passed(struct tcp_conn *conn)
+{
+    if (conn->was_reduced && seq_after(conn->snd_una, conn->reduced_at)) {
+        conn->was_reduced = false;
+    }
+    if (conn->rack.has_dsack_round &&
+        !seq_before(conn->snd_una, conn->rack.dsack_round)) {
+        conn->rack.has_dsack_round = false;
+    }
+}
+
+/* @return bytes that the peer has told of for the first time */
+static uint32_t advance_una(struct tcp *tcp, struct tcp_conn *conn,
+                            const struct tcp_rx *rx)
 {
     uint64_t before = MIN(conn->una_offset, conn->queued);
     uint32_t len = rx->header.ack - conn->snd_una;
+    uint32_t delivered = tcp_runs_ack(tcp, conn, rx->header.ack, rx);
     uint64_t after;
 
-    tcp_runs_ack(tcp, conn, rx->header.ack, rx);
     conn->snd_una = rx->header.ack;
     conn->una_offset += len;
     conn->progress_us = tcp->now_us;
     conn->backoff = 0;
+    forget_passed(conn);
     after = MIN(conn->una_offset, conn->queued);
     if (after != before) {
         tcp->user->acked(tcp->user->ctx, tcp_conn_id(tcp, conn),
                          (uint32_t)(after - before));
     }
+    return delivered;
 }
 
 static bool is_duplicate_ack(const struct tcp_conn *conn,
@@ -84,7 +100,7 @@ static void take_ece(struct tcp *tcp, struct tcp_conn *conn,
                      const struct tcp_rx *rx)
 {
     if (!conn->has_ecn || (rx->header.flags & TCP_ECE) == 0 ||
-        (conn->was_reduced && !seq_after(conn->snd_una, conn->reduced_at))) {
+        conn->was_reduced) {
         return;
     }
     tcp_recovery_reduce(tcp, conn);
@@ -95,17 +111,17 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
 {
     uint32_t una = conn->snd_una;
     uint32_t window = conn->snd_wnd;
-    uint32_t sacked = tcp_sacked(conn);
     bool is_twice = has_dsack(rx) && conn->has_sack;
     bool has_advanced = seq_after(rx->header.ack, una);
-    uint32_t delivered;
+    uint32_t delivered = 0;
 
     update_window(tcp, conn, rx);
     if (has_advanced) {
-        advance_una(tcp, conn, rx);
+        delivered = advance_una(tcp, conn, rx);
+        tcp_dup_acks_end(conn);
     }
     if (conn->has_sack) {
-        (void)tcp_runs_sack(tcp, conn, rx);
+        delivered += tcp_runs_sack(tcp, conn, rx, is_twice);
         if (is_twice) {
             tcp_rack_dsack(conn);
         }
@@ -113,7 +129,6 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
     } else if (!has_advanced && is_duplicate_ack(conn, rx, window)) {
         tcp_dup_ack(tcp, conn);
     }
-    delivered = conn->snd_una - una + tcp_sacked(conn) - sacked;
     take_ece(tcp, conn, rx);
     if (tcp_rack_detect(tcp, conn)) {
         tcp_recovery_enter(tcp, conn);

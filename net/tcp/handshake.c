@@ -322,7 +322,7 @@ static struct tcp_conn *half_complete(struct tcp *tcp, uint16_t node,
     conn->snd_wnd = (uint32_t)rx->header.window << conn->snd_shift;
     tcp_conn_begin(tcp, conn);
     if (half.tries == 0) {
-        tcp_rtt_sample(tcp, conn, (uint32_t)(tcp->now_us - half.sent_us));
+        tcp_rtt_sample(tcp, conn, (uint32_t)(tcp->now_us - half.sent_us), true);
     }
     return conn;
 }
@@ -429,7 +429,8 @@ static void syn_sent_take(struct tcp *tcp, struct tcp_conn *conn,
             tcp->config.uses_ecn && (flags & (TCP_ECE | TCP_CWR)) == TCP_ECE;
         tcp_conn_begin(tcp, conn);
         if (conn->syn_tries == 1) {
-            tcp_rtt_sample(tcp, conn, (uint32_t)(tcp->now_us - conn->sent_us));
+            tcp_rtt_sample(tcp, conn, (uint32_t)(tcp->now_us - conn->sent_us),
+                           true);
         }
         conn->ack_due = true;
     } else { /* both open at once: section 3.5, figure 7 */

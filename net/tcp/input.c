@@ -144,8 +144,9 @@ static bool check_syn(struct tcp *tcp, struct tcp_conn *conn, struct tcp_rx *rx)
 /* RFC 5961 section 5.2. */
 bool tcp_ack_is_known(const struct tcp_conn *conn, uint32_t ack)
 {
-    return !seq_after(ack, conn->snd_nxt) &&
-           seq_diff(conn->snd_una, ack) <= (int32_t)conn->max_wnd;
+    uint32_t flight = conn->snd_nxt - conn->snd_una;
+
+    return conn->snd_nxt - ack <= flight + conn->max_wnd;
 }
 
 static bool check_ack(struct tcp *tcp, struct tcp_conn *conn, struct tcp_rx *rx)

@@ -113,7 +113,7 @@ struct tcp_rack { /* RFC 8985 section 5.2 */
     bool reordering_seen;
     uint8_t window_mult;
     uint8_t window_persist;
-    bool has_dsack_round;
+    bool has_dsack_round; /* none counts until dsack_round is acknowledged */
     uint32_t dsack_round;
     bool probe_out; /* a TLP waits for its ACK */
     bool probe_is_again;
@@ -169,7 +169,7 @@ struct tcp_conn {
     /* ECN. */
     bool ce_seen;     /* ECE in every ACK until the peer's CWR */
     bool cwr_due;     /* CWR in the next new data */
-    bool was_reduced; /* ECE counts again beyond reduced_at */
+    bool was_reduced; /* ECE does not count until reduced_at is acknowledged */
     uint32_t reduced_at;
 
     /* Round trips. */
@@ -197,7 +197,6 @@ struct tcp_conn {
 
     /* Wanted from output.c. */
     bool syn_due, ack_due, probe_due, window_probe_due, keep_alive_due;
-    bool rst_due_lost_data; /* fetch() has failed */
     bool is_listed; /* in the list of those that have something to send */
     uint16_t list_next;
 
@@ -432,12 +431,14 @@ void tcp_runs_sent(struct tcp *tcp, struct tcp_conn *conn, uint32_t seq,
                    uint32_t len);
 /** Whether new bytes may be sent: their run has a place. */
 bool tcp_runs_have_room(const struct tcp *tcp, const struct tcp_conn *conn);
-/** Take what `ack` acknowledges off the list. */
-void tcp_runs_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t ack,
-                  const struct tcp_rx *rx);
-/** @return bytes that are newly SACKed */
+/** Take what `ack` acknowledges off the list.
+ * @return how much of it was not SACKed before */
+uint32_t tcp_runs_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t ack,
+                      const struct tcp_rx *rx);
+/** @param has_dsack  whether the first block is a D-SACK
+ * @return bytes that are newly SACKed */
 uint32_t tcp_runs_sack(struct tcp *tcp, struct tcp_conn *conn,
-                       const struct tcp_rx *rx);
+                       const struct tcp_rx *rx, bool has_dsack);
 void tcp_runs_lose_all(struct tcp_conn *conn);
 /** Mark up to `len` bytes at snd_una as lost. */
 void tcp_runs_lose_first(struct tcp_conn *conn, uint32_t len);
@@ -471,6 +472,8 @@ void tcp_recovery_timeout(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_recovery_reduce(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_idle_restart(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_dup_ack(struct tcp *tcp, struct tcp_conn *conn);
+/** New bytes are acknowledged: duplicate ACKs are counted anew. */
+void tcp_dup_acks_end(struct tcp_conn *conn);
 
 /* cc.c: congestion control of one kind */
 struct tcp_cc {
@@ -487,7 +490,9 @@ uint32_t tcp_initial_window(const struct tcp_conn *conn);
 uint32_t tcp_slow_start(struct tcp_conn *conn, uint32_t bytes);
 
 /* rto.c */
-void tcp_rtt_sample(struct tcp *tcp, struct tcp_conn *conn, uint32_t rtt_us);
+/** @param is_exact  to the microsecond; counts for the minimum */
+void tcp_rtt_sample(struct tcp *tcp, struct tcp_conn *conn, uint32_t rtt_us,
+                    bool is_exact);
 uint64_t tcp_rto_us(const struct tcp *tcp, const struct tcp_conn *conn);
 
 /* timer.c */
@@ -519,8 +524,9 @@ struct tcp_plan {
     uint8_t kind; /* enum tcp_plan_kind */
 };
 enum tcp_sent { TCP_SENT, TCP_NO_ROOM, TCP_DATA_LOST };
+/** @param plan  its length becomes that of what was sent */
 enum tcp_sent tcp_segment_send(struct tcp *tcp, struct tcp_conn *conn,
-                               const struct tcp_plan *plan);
+                               struct tcp_plan *plan);
 /** Send a segment without data. @return false when there is no room */
 bool tcp_bare_send(struct tcp *tcp, const struct tcp_ends *ends, uint32_t route,
                    uint32_t id, struct tcp_header *header);

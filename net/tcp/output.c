@@ -233,12 +233,14 @@ static bool conn_transmit(struct tcp *tcp, struct tcp_conn *conn,
 {
     struct tcp_plan plan = {0};
     unsigned int turn = MIN(*budget, (unsigned int)QUANTUM);
+    bool has_room = true;
 
     want_window_update(tcp, conn);
-    for (; turn != 0 && plan_next(tcp, conn, &plan); turn--) {
+    for (; has_room && turn != 0 && plan_next(tcp, conn, &plan); turn--) {
         switch (tcp_segment_send(tcp, conn, &plan)) {
         case TCP_NO_ROOM:
-            return false;
+            has_room = false;
+            break;
         case TCP_DATA_LOST:
             tcp_conn_reset(tcp, conn, TCP_END_ABORTED);
             return true;
@@ -248,12 +250,12 @@ static bool conn_transmit(struct tcp *tcp, struct tcp_conn *conn,
         }
         plan.kind = TCP_PLAN_DATA;
     }
-    if (turn == 0) {
+    if (turn == 0 || !has_room) {
         tcp_output_want(tcp, conn);
     }
     tcp_rtx_arm(tcp, conn, false);
     tcp_timer_sync(tcp, conn);
-    return true;
+    return has_room;
 }
 
 bool tcp_transmit(struct tcp *tcp, unsigned int budget, uint64_t now_us)
@@ -267,7 +269,6 @@ bool tcp_transmit(struct tcp *tcp, unsigned int budget, uint64_t now_us)
 
         if (conn->state != TCP_STATE_FREE &&
             !conn_transmit(tcp, conn, &budget)) {
-            tcp_output_want(tcp, conn);
             return false;
         }
     }

@@ -33,7 +33,8 @@ static bool is_ambiguous(const struct tcp *tcp, const struct tcp_conn *conn,
         seq_before(rx->header.options.tsecr, sent_ms)) {
         return true;
     }
-    return tcp->now_us - run->sent_us < conn->min_rtt_us;
+    return conn->min_rtt_us != UINT32_MAX &&
+           tcp->now_us - run->sent_us < conn->min_rtt_us;
 }
 
 void tcp_rack_delivered(struct tcp *tcp, struct tcp_conn *conn,
@@ -76,8 +77,8 @@ void tcp_rack_dsack(struct tcp_conn *conn)
 {
     struct tcp_rack *rack = &conn->rack;
 
-    if (rack->has_dsack_round && seq_before(conn->snd_una, rack->dsack_round)) {
-        return; /* one step a round trip */
+    if (rack->has_dsack_round) {
+        return; /* one step a round trip: see forget_passed() */
     }
     rack->has_dsack_round = true;
     rack->dsack_round = conn->snd_nxt;

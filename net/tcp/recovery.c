@@ -5,7 +5,10 @@
  */
 #include "net/tcp/internal.h"
 
-enum { DUP_THRESH = 3 };
+enum {
+    DUP_THRESH = 3,
+    CWND_MAX = 1 << 30, /* more than any window of a peer */
+};
 
 void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn)
 {
@@ -31,7 +34,7 @@ void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn)
 static void prr_update(struct tcp_conn *conn, uint32_t bytes, bool is_safe)
 {
     uint32_t pipe = tcp_pipe(conn);
-    uint32_t count;
+    uint64_t count;
 
     conn->prr_delivered += bytes;
     if (pipe > conn->ssthresh) {
@@ -39,7 +42,7 @@ static void prr_update(struct tcp_conn *conn, uint32_t bytes, bool is_safe)
                           conn->prr_flight - 1) /
                          conn->prr_flight;
 
-        count = share > conn->prr_out ? (uint32_t)(share - conn->prr_out) : 0;
+        count = share > conn->prr_out ? share - conn->prr_out : 0;
     } else {
         uint32_t owed = conn->prr_delivered > conn->prr_out
                             ? conn->prr_delivered - conn->prr_out
@@ -51,7 +54,7 @@ static void prr_update(struct tcp_conn *conn, uint32_t bytes, bool is_safe)
     if (conn->prr_out == 0) {
         count = MAX(count, conn->mss); /* the retransmission leaves at once */
     }
-    conn->cwnd = MAX(pipe + count, conn->mss);
+    conn->cwnd = MAX((uint32_t)MIN(pipe + count, CWND_MAX), conn->mss);
 }
 
 static void recovery_exit(struct tcp_conn *conn)
@@ -90,12 +93,29 @@ void tcp_recovery_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes,
     }
     if (bytes != 0 && (is_limited || conn->recovery == TCP_LOSS)) {
         tcp_cc(tcp)->acked(tcp, conn, bytes);
+        conn->cwnd = MIN(conn->cwnd, CWND_MAX);
     }
 }
 
-/* Without SACK, three duplicate ACKs are a loss (RFC 5681 section 3.2). */
+void tcp_dup_acks_end(struct tcp_conn *conn)
+{
+    if (conn->recovery != TCP_RECOVERY) { /* there, RFC 6582 counts them */
+        conn->dup_acks = 0;
+    }
+}
+
+/* Without SACK, three duplicate ACKs are a loss (RFC 5681 section 3.2).  No
+ * more of them count than segments were in flight (the same, step 4), or a peer
+ * that makes them up would be sent as much as it likes. */
 void tcp_dup_ack(struct tcp *tcp, struct tcp_conn *conn)
 {
+    uint32_t flight = conn->recovery == TCP_RECOVERY
+                          ? conn->prr_flight
+                          : conn->snd_nxt - conn->snd_una;
+
+    if ((uint64_t)conn->dup_acks * conn->mss >= flight) {
+        return;
+    }
     conn->dup_acks++;
     if (conn->recovery == TCP_RECOVERY) {
         prr_update(conn, conn->mss, false);

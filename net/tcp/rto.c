@@ -23,11 +23,14 @@ static void note_min_rtt(struct tcp *tcp, struct tcp_conn *conn, uint32_t rtt)
     conn->min_rtt_us = MIN(conn->min_rtt_us, rtt);
 }
 
-void tcp_rtt_sample(struct tcp *tcp, struct tcp_conn *conn, uint32_t rtt_us)
+void tcp_rtt_sample(struct tcp *tcp, struct tcp_conn *conn, uint32_t rtt_us,
+                    bool is_exact)
 {
     uint32_t rtt = MAX(rtt_us, 1);
 
-    note_min_rtt(tcp, conn, rtt);
+    if (is_exact) {
+        note_min_rtt(tcp, conn, rtt);
+    }
     if (conn->srtt_us == 0) {
         conn->srtt_us = rtt;
         conn->rttvar_us = rtt / 2;

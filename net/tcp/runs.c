@@ -81,9 +81,10 @@ void tcp_runs_sent(struct tcp *tcp, struct tcp_conn *conn, uint32_t seq,
 
 /* ---- Acknowledged and SACKed. */
 
-void tcp_runs_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t ack,
-                  const struct tcp_rx *rx)
+uint32_t tcp_runs_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t ack,
+                      const struct tcp_rx *rx)
 {
+    uint32_t delivered = 0;
     bool has_sample = false;
     bool has_acked = false;
     uint64_t sent_us = 0;
@@ -100,6 +101,7 @@ void tcp_runs_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t ack,
         }
         if (!part.is_sacked) {
             tcp_rack_delivered(tcp, conn, &part, rx);
+            delivered += part.len;
             has_acked = true;
         }
         if (!part.is_again && !part.is_sacked) {
@@ -111,16 +113,18 @@ void tcp_runs_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t ack,
      * sample, unless timestamps tell which one was received. */
     if (has_sample) {
         tcp_rtt_sample(tcp, conn,
-                       (uint32_t)MIN(tcp->now_us - sent_us, UINT32_MAX / 8));
+                       (uint32_t)MIN(tcp->now_us - sent_us, UINT32_MAX / 8),
+                       true);
     } else if (has_acked && conn->has_times && rx->header.options.has_times &&
                rx->header.options.tsecr != 0) {
         uint32_t rtt_ms =
             tcp_times_now(tcp, conn->times_base) - rx->header.options.tsecr;
 
         if (rtt_ms < 300000) {
-            tcp_rtt_sample(tcp, conn, rtt_ms * 1000);
+            tcp_rtt_sample(tcp, conn, MAX(rtt_ms, 1) * 1000, false);
         }
     }
+    return delivered;
 }
 
 static uint32_t sack_block(struct tcp *tcp, struct tcp_conn *conn,
@@ -152,21 +156,42 @@ static uint32_t sack_block(struct tcp *tcp, struct tcp_conn *conn,
     return sacked;
 }
 
+/* Put a block among those with greater sequence numbers. */
+static void blocks_insert(struct tcp_block *blocks, uint8_t count,
+                          const struct tcp_block *block)
+{
+    for (; count != 0 && seq_after(blocks[count - 1].left, block->left);
+         count--) {
+        blocks[count] = blocks[count - 1];
+    }
+    blocks[count] = *block;
+}
+
+/* A block at the next byte contradicts the acknowledgement beside it: a peer
+ * that has this byte acknowledges it.  The first block may be a D-SACK. */
 uint32_t tcp_runs_sack(struct tcp *tcp, struct tcp_conn *conn,
-                       const struct tcp_rx *rx)
+                       const struct tcp_rx *rx, bool has_dsack)
 {
     const struct tcp_options *options = &rx->header.options;
+    struct tcp_block blocks[TCP_SACKS_MAX];
+    uint8_t count = 0;
     uint32_t sacked = 0;
 
     for (uint8_t i = 0; i < options->sack_count; i++) {
         const struct tcp_block *block = &options->sacks[i];
 
-        if (!seq_before(block->left, block->right) ||
-            seq_after(block->right, conn->snd_nxt)) {
+        if (seq_before(block->left, block->right) &&
+            !seq_after(block->right, conn->snd_nxt) &&
+            seq_after(block->left, conn->snd_una)) {
+            blocks_insert(blocks, count++, block);
+        } else if (i != 0 || !has_dsack) {
             tcp_count(tcp, TCP_RX_BAD_SACK);
-        } else if (seq_after(block->right, conn->snd_una)) {
-            sacked += sack_block(tcp, conn, block, rx);
         }
+    }
+    /* RFC 8985 section 6.2 step 3: lower ones first, or it would look like
+     * reordering. */
+    for (uint8_t i = 0; i < count; i++) {
+        sacked += sack_block(tcp, conn, &blocks[i], rx);
     }
     if (sacked != 0) {
         tcp_runs_merge(conn);

@@ -108,14 +108,14 @@ static void fill_options(struct tcp *tcp, struct tcp_conn *conn,
         (uint8_t)(conn->has_times ? TCP_SACKS_MAX - 1 : TCP_SACKS_MAX));
 }
 
-static uint8_t ecn_flags(struct tcp_conn *conn, bool has_new_data)
+static uint8_t ecn_flags(struct tcp_conn *conn, bool is_marked)
 {
     uint8_t flags = 0;
 
     if (conn->has_ecn && conn->ce_seen) {
         flags |= TCP_ECE;
     }
-    if (conn->has_ecn && conn->cwr_due && has_new_data) {
+    if (conn->cwr_due && is_marked) {
         flags |= TCP_CWR;
     }
     return flags;
@@ -206,34 +206,38 @@ static void note_sent(struct tcp *tcp, struct tcp_conn *conn,
 }
 
 enum tcp_sent tcp_segment_send(struct tcp *tcp, struct tcp_conn *conn,
-                               const struct tcp_plan *wanted)
+                               struct tcp_plan *plan)
 {
     struct tcp_node *node = &tcp->nodes[tcp_node_of(tcp, conn)];
     struct tcp_segment segment = {
         .ends = node->ends, .route = node->route, .id = tcp_conn_id(tcp, conn)};
-    struct tcp_plan plan = *wanted;
-    struct tcp_header header = {.seq = plan.seq, .flags = TCP_ACK};
-    uint64_t end = conn->una_offset + (plan.seq + plan.len - conn->snd_una);
+    struct tcp_header header = {.seq = plan->seq, .flags = TCP_ACK};
+    uint64_t offset = conn->una_offset + (plan->seq - conn->snd_una);
     bool has_dsack = conn->has_dsack;
     uint32_t edge = conn->rcv_edge;
     uint32_t data;
+    bool is_marked;
 
     if (conn->syn_due) {
         return syn_send(tcp, conn);
     }
-    data = fetch_data(tcp, &plan, conn, &segment);
-    if (plan.len != 0 && end > conn->queued && data == plan.len - 1) {
+    data = fetch_data(tcp, plan, conn, &segment);
+    if (plan->len != 0 && offset + plan->len > conn->queued &&
+        data == plan->len - 1) {
         header.flags |= TCP_FIN;
-    } else if (plan.len != 0 && data == 0) {
+    } else if (plan->len != 0 && data == 0) {
         return TCP_DATA_LOST;
     } else {
-        plan.len = data;
+        plan->len = data; /* the rest is in further pieces */
     }
-    if (data != 0 && end >= conn->queued) {
+    if (data != 0 && offset + data >= conn->queued) {
         header.flags |= TCP_PSH;
     }
-    header.flags |= ecn_flags(conn, plan.is_new && data != 0);
-    segment.ecn = conn->has_ecn && plan.is_new && data != 0 ? ECT_0 : 0;
+    /* RFC 3168 sections 6.1.5 and 6.1.6: no retransmission, no probe. */
+    is_marked = conn->has_ecn && plan->is_new && data != 0 &&
+                plan->kind != TCP_PLAN_WINDOW_PROBE;
+    header.flags |= ecn_flags(conn, is_marked);
+    segment.ecn = is_marked ? ECT_0 : 0;
     header.ack = conn->rcv_nxt;
     header.window = tcp_window_take(tcp, conn);
     fill_options(tcp, conn, &header.options);
@@ -246,7 +250,7 @@ enum tcp_sent tcp_segment_send(struct tcp *tcp, struct tcp_conn *conn,
         conn->cwr_due = false;
     }
     ack_is_sent(conn);
-    note_sent(tcp, conn, &plan);
+    note_sent(tcp, conn, plan);
     return TCP_SENT;
 }
 

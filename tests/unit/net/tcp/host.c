@@ -36,6 +36,9 @@ static bool take_segment(void *ctx, const struct tcp_segment *segment)
     frame =
         &host->frames[(host->frame_head + host->frame_count++) % HOST_FRAMES];
     frame->ends = segment->ends;
+    if (host->rooms != 0 && --host->rooms == 0) {
+        host->is_full = true;
+    }
     frame->at_us = host->now_us;
     frame->ecn = segment->ecn;
     frame->len_bytes = segment->header_len;
@@ -66,6 +69,7 @@ static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
     if (offset + len > host->lost_from) {
         return 0;
     }
+    len = host->fetch_most != 0 ? MIN(len, host->fetch_most) : len;
     if (conn->service == HOST_ECHO) {
         from = conn->ring + offset % size;
         first = (uint32_t)MIN(len, size - offset % size);

@@ -59,10 +59,12 @@ struct host {
     struct host_conn conns[HOST_CONNS];    /* by the low half of the id */
     uint32_t asked[TCP_HALF_OPEN_MAX + 1]; /* ids that wait for an answer */
     unsigned int asked_count;
-    bool refuses;       /* reject instead of accept */
-    bool ignores;       /* neither */
-    bool is_full;       /* send() returns false */
-    uint64_t lost_from; /* fetch() finds nothing from this offset on */
+    bool refuses;        /* reject instead of accept */
+    bool ignores;        /* neither */
+    bool is_full;        /* send() returns false */
+    uint32_t rooms;      /* 0: no limit; is_full after this many segments */
+    uint32_t fetch_most; /* 0: no limit; bytes that fetch() finds at a time */
+    uint64_t lost_from;  /* fetch() finds nothing from this offset on */
 
     /* The last events, for tests. */
     uint32_t established_id;

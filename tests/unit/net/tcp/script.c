@@ -289,6 +289,21 @@ static void engine_sent(struct script *script, struct words *words,
     host_frame_done(script->host);
 }
 
+/* Forget what was sent, but for the newest timestamp. */
+static void frames_drop(struct script *script)
+{
+    struct host_frame *frame;
+    struct tcp_header got;
+
+    while ((frame = host_frame(script->host)) != NULL) {
+        ASSERT(tcp_header_parse(&got, frame->data, frame->len_bytes));
+        if (got.options.has_times) {
+            script->last_tsval = got.options.tsval;
+        }
+        host_frame_done(script->host);
+    }
+}
+
 static void check_quiet(struct script *script)
 {
     struct host_frame *frame = host_frame(script->host);
@@ -430,7 +445,10 @@ static bool command_switch(struct script *script, const char *command,
         host->is_full = true;
     } else if (strcmp(command, "room") == 0) {
         host->is_full = false;
+        host->rooms = 0;
         host_settle(host);
+    } else if (strcmp(command, "rooms") == 0) {
+        host->rooms = words_number(words);
     } else if (strcmp(command, "lose") == 0) {
         host->lost_from = words_number(words);
     } else {
@@ -452,6 +470,8 @@ static void command_run(struct script *script, const char *command,
         engine_sent(script, words, has_time);
     } else if (strcmp(command, "quiet") == 0) {
         check_quiet(script);
+    } else if (strcmp(command, "drop") == 0) {
+        frames_drop(script);
     } else if (strcmp(command, "connect") == 0) {
         command_connect(script);
     } else if (is_one_of(command, conn, ARRAY_LEN(conn))) {

@@ -13,6 +13,7 @@
  *                      the engine must have sent this; what is not named is not
  *                      compared, except SACK blocks and ECT
  *   quiet              nothing else was sent
+ *   drop               forget all that was sent
  *   FLAGS              of S F R P E W and "." for ACK, "-" for none
  *   OPTIONS            mss N, ws N, sackOK, TS V [ecr] E, sack L:R ...
  *                      received: E is what the peer echoes, "last" for our
@@ -21,6 +22,7 @@
  *   send N, consume N, close, abort
  *   refuse, ignore     instead of accepting the SYNs that follow
  *   full, room         the engine's owner has no room for segments, or again
+ *   rooms N            it has room for N segments, then for none
  *   lose N             bytes to send from offset N on are lost in memory
  *   icmp big MTU SEQ, icmp unreachable SEQ
  *   state NAME         of the connection; CLOSED if there is none
