@@ -341,8 +341,11 @@ void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
     uint32_t ahead = rx->header.seq - (half->irs + 1);
 
     if ((flags & TCP_SYN) != 0 && rx->header.seq == half->irs) {
-        if (half->state == TCP_HALF_ANSWERED && (flags & TCP_ACK) == 0) {
-            half_want_syn(tcp, half); /* its SYN again: ours was lost */
+        /* Its SYN again: ours was lost.  They are not sent more often than a
+         * peer sends its own: the address may be false. */
+        if (half->state == TCP_HALF_ANSWERED && (flags & TCP_ACK) == 0 &&
+            tcp_challenge_allowed(tcp, &half->challenge_us)) {
+            half_want_syn(tcp, half);
         }
     } else if ((flags & TCP_RST) != 0) {
         if (ahead == 0) {

@@ -32,19 +32,51 @@ void tcp_challenge(struct tcp *tcp, struct tcp_conn *conn)
     }
 }
 
-/* An ACK for a segment outside of the window.  Segments with data need one
- * always: the peer may have lost the ACK that it waits for. */
+/* Whether a segment begins with a byte that has been received, and that the
+ * peer may still have to send again: not further back than a window. */
+static bool is_again(const struct tcp *tcp, const struct tcp_conn *conn,
+                     const struct tcp_rx *rx)
+{
+    uint64_t most = MIN(conn->rcv_offset + (conn->fin_received ? 1 : 0),
+                        MAX(tcp->config.window_bytes, (uint32_t)UINT16_MAX));
+    uint32_t behind = conn->rcv_nxt - rx->seq;
+
+    return (rx->len != 0 || rx->fin) && behind != 0 && behind <= most;
+}
+
+/* An ACK for a segment that is not taken.  One that has come before needs it
+ * always: the peer may have lost the ACK that it waits for.  RFC 2883: it is
+ * told which bytes have come twice. */
 static void answer_outside(struct tcp *tcp, struct tcp_conn *conn,
                            const struct tcp_rx *rx)
 {
-    if (rx->len != 0 || rx->fin) {
-        conn->ack_due = true;
-    } else {
+    uint32_t behind = conn->rcv_nxt - rx->seq;
+
+    if (!is_again(tcp, conn, rx)) {
         tcp_challenge(tcp, conn);
+        return;
+    }
+    conn->ack_due = true;
+    if (rx->len != 0) {
+        tcp_count(tcp, TCP_RX_DUPLICATE);
+        conn->has_dsack = true;
+        conn->dsack =
+            (struct tcp_block){rx->seq, rx->seq + MIN(rx->len, behind)};
     }
 }
 
 /* ---- The checks.  Each returns whether the segment is done with. */
+
+/* RFC 5961 section 4.2: a SYN never changes anything, and is challenged
+ * wherever it is; hence it is looked at first. */
+static bool check_syn(struct tcp *tcp, struct tcp_conn *conn, struct tcp_rx *rx)
+{
+    if ((rx->header.flags & TCP_SYN) == 0) {
+        return false;
+    }
+    tcp_challenge(tcp, conn);
+    return true;
+}
 
 static bool check_times(struct tcp *tcp, struct tcp_conn *conn,
                         struct tcp_rx *rx)
@@ -64,11 +96,6 @@ static bool check_times(struct tcp *tcp, struct tcp_conn *conn,
     }
     tcp_count(tcp, TCP_RX_PAWS);
     answer_outside(tcp, conn, rx);
-    if (rx->len != 0 && seq_before(rx->seq, conn->rcv_nxt)) {
-        /* RFC 2883: a segment that comes twice is told, an old one, too. */
-        conn->has_dsack = true;
-        conn->dsack = (struct tcp_block){rx->seq, rx->seq + rx->len};
-    }
     return true;
 }
 
@@ -100,16 +127,11 @@ static bool check_sequence(struct tcp *tcp, struct tcp_conn *conn,
     if ((rx->header.flags & TCP_RST) != 0) {
         return true;
     }
-    if (rx->seq == conn->rcv_nxt && (rx->header.flags & TCP_SYN) == 0) {
+    if (rx->seq == conn->rcv_nxt) {
         conn->ack_due = true;
         rx->len = 0;
         rx->fin = false;
         return false;
-    }
-    if (rx->len != 0 && seq_before(rx->seq, conn->rcv_nxt)) {
-        tcp_count(tcp, TCP_RX_DUPLICATE);
-        conn->has_dsack = true;
-        conn->dsack = (struct tcp_block){rx->seq, rx->seq + rx->len};
     }
     answer_outside(tcp, conn, rx);
     return true;
@@ -128,16 +150,6 @@ static bool check_rst(struct tcp *tcp, struct tcp_conn *conn, struct tcp_rx *rx)
                      conn->state == TCP_STATE_SYN_RECEIVED ? TCP_END_REFUSED
                                                            : TCP_END_RESET);
     }
-    return true;
-}
-
-/* RFC 5961 section 4.2: a SYN never changes anything. */
-static bool check_syn(struct tcp *tcp, struct tcp_conn *conn, struct tcp_rx *rx)
-{
-    if ((rx->header.flags & TCP_SYN) == 0) {
-        return false;
-    }
-    tcp_challenge(tcp, conn);
     return true;
 }
 
@@ -201,7 +213,7 @@ typedef bool segment_check(struct tcp *tcp, struct tcp_conn *conn,
                            struct tcp_rx *rx);
 
 static segment_check *const checks[] = {
-    check_times, check_sequence, check_rst, check_syn, check_ack,
+    check_syn, check_times, check_sequence, check_rst, check_ack,
 };
 
 void tcp_conn_segment(struct tcp *tcp, struct tcp_conn *conn, struct tcp_rx *rx)
@@ -300,5 +312,8 @@ void tcp_input(struct tcp *tcp, const struct tcp_packet *packet,
     rx.len = (uint32_t)(packet->len_bytes - rx.header.header_len);
     rx.seq = rx.header.seq;
     rx.fin = (rx.header.flags & TCP_FIN) != 0;
+    if ((rx.header.flags & TCP_RST) != 0) {
+        rx.len = 0; /* RFC 9293 section 3.5.3: data of a RST are a text */
+    }
     input_dispatch(tcp, &rx);
 }

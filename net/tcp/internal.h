@@ -258,6 +258,8 @@ struct tcp_saved {
     uint16_t half_due;  /* number of half-open entries with syn_due */
     struct tcp_queue queue;
     uint16_t answer_head, answer_count;
+    uint16_t resets_left; /* RSTs that may be sent to nobody's segments */
+    uint64_t resets_us;   /* time up to which resets_left was filled */
     struct tcp_answer answers[TCP_ANSWERS];
 };
 

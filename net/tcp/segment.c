@@ -8,7 +8,7 @@
 #include "net/wire/checksum.h"
 #include "net/wire/ipv4.h"
 
-enum { ECT_0 = 2, SACK_HEAD_LEN = 4, BLOCK_LEN = 8 };
+enum { ECT_0 = 2, SACK_HEAD_LEN = 4, BLOCK_LEN = 8, RESETS_AT_ONCE = 256 };
 
 /* 1 ms a tick, which RFC 7323 section 5.4 allows; 0 is skipped, because an echo
  * of 0 means none. */
@@ -271,11 +271,29 @@ void tcp_answer(struct tcp *tcp, const struct tcp_ends *ends, uint32_t route,
     saved->answers[at] = (struct tcp_answer){*ends, route, *header};
 }
 
+/* RFC 5961 section 7, for segments that need no connection: whoever sends many
+ * does not get as many answers.  One more is allowed each millisecond. */
+static bool reset_allowed(struct tcp *tcp)
+{
+    struct tcp_saved *saved = tcp->saved;
+    uint64_t passed_ms = (tcp->now_us - saved->resets_us) / 1000;
+
+    saved->resets_left =
+        (uint16_t)MIN(saved->resets_left + passed_ms, RESETS_AT_ONCE);
+    saved->resets_us += passed_ms * 1000;
+    if (saved->resets_left == 0) {
+        tcp_count(tcp, TCP_TX_LIMITED);
+        return false;
+    }
+    saved->resets_left--;
+    return true;
+}
+
 void tcp_answer_rst(struct tcp *tcp, const struct tcp_rx *rx)
 {
     struct tcp_header header = {.flags = TCP_RST};
 
-    if ((rx->header.flags & TCP_RST) != 0) {
+    if ((rx->header.flags & TCP_RST) != 0 || !reset_allowed(tcp)) {
         return;
     }
     if ((rx->header.flags & TCP_ACK) != 0) {

@@ -73,8 +73,8 @@ enum tcp_counter {
     TCP_RX_ICMP,         /* ICMP errors that were believed */
     TCP_RX_BAD_ICMP,     /* ICMP errors about nothing in flight */
     TCP_TX_RST,
-    TCP_TX_CHALLENGE,   /* challenge ACKs */
-    TCP_TX_LIMITED,     /* challenge ACKs that the limit held back */
+    TCP_TX_CHALLENGE,   /* challenge ACKs, and answers limited as these */
+    TCP_TX_LIMITED,     /* answers that a limit held back: also RSTs */
     TCP_TX_NO_ANSWER,   /* answers dropped: too many wait */
     TCP_TX_RETRANSMITS, /* segments */
     TCP_TX_PROBES,      /* TLP */

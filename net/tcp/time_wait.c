@@ -108,10 +108,7 @@ void tcp_time_wait_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
     }
     if (rx->fin && rx->seq + rx->len + 1 == wait->rcv_nxt) {
         wait_restart(tcp, node); /* the FIN again: our ACK was lost */
-        wait_answer(tcp, node);
-        return;
-    }
-    if (tcp_rx_space(rx) == 0 && rx->header.seq == wait->rcv_nxt) {
+    } else if (tcp_rx_space(rx) == 0 && rx->header.seq == wait->rcv_nxt) {
         return;
     }
     if (tcp_challenge_allowed(tcp, &wait->challenge_us)) {
