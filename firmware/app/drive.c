@@ -311,7 +311,7 @@ void drive_update_addresses(struct drive *drive)
     }
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         if (addresses->changed & BIT(i)) {
-            rdma_transport_set_address(drive->rdma, i,
+            rdma_transport_set_address(drive->rdma, 0, i,
                                        addresses_portid(addresses, i),
                                        addresses_link(addresses, i));
         }
@@ -539,17 +539,19 @@ static enum init_result transport_start(struct drive *drive,
 {
     struct rdma_transport_config rdma = {
         .verbs = &drive->net.verbs,
-        .cm = cm_rdma(&drive->net.cm),
+        .managers = {{.cm = cm_rdma(&drive->net.cm),
+                      .service_port = DRIVE_SERVICE_PORT,
+                      .qp_type = VERBS_QP_RC}},
+        .manager_count = 1,
         .target = drive->target,
-        .service_port = DRIVE_SERVICE_PORT,
         .capsules = dram_reserve(config->dram, RDMA_CAPSULE_BYTES, 64),
         .conn_event = connect_log_event,
         .conn_event_ctx = &drive->connect_log,
     };
 
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        rdma.portid[i] = addresses_portid(&drive->addresses, i);
-        rdma.link[i] = addresses_link(&drive->addresses, i);
+        rdma.managers[0].portid[i] = addresses_portid(&drive->addresses, i);
+        rdma.managers[0].link[i] = addresses_link(&drive->addresses, i);
     }
     if (rdma.capsules == NULL) {
         return INIT_NO_MEMORY;

@@ -8,6 +8,8 @@
 #include "nvmeof/limits.h"
 
 enum {
+    RDMA_MANAGERS = 2, /* connection managers, one for each RDMA protocol */
+
     /* One receive buffer for each entry of every SQ. */
     RDMA_CAPSULES = NVMF_MAX_REQUESTS,
     /* A receive buffer is posted again before its response is sent, so an SQ

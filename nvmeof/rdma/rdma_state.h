@@ -69,6 +69,7 @@ struct rdma_queue {
     uint16_t unacked;       /* those of them that are not in the list `held` */
     uint16_t first_capsule; /* list of this queue's capsule buffers */
     uint8_t state;          /* enum rdma_queue_state */
+    uint8_t manager;        /* index of its connection manager */
     bool is_heard;          /* a capsule has arrived; it replaces a lost RTU */
     bool is_proven;         /* the peer has received the answer to its request,
                              * so it really is at its address */
@@ -95,8 +96,15 @@ struct rdma_half_open {
     uint32_t evicted; /* since power-on */
 };
 
+/* A manager's first argument of conn_requested(). */
+struct rdma_listener {
+    struct rdma_transport *rdma;
+    uint8_t manager; /* its index */
+};
+
 struct rdma_transport {
     struct rdma_transport_config config;
+    struct rdma_listener listeners[RDMA_MANAGERS];
     struct nvmf_transport transport; /* the functions that the target calls */
     uint32_t lkey;                   /* local key of the firmware's DRAM */
     uint64_t now_us;   /* time of the last rdma_transport_tick() */

@@ -324,19 +324,22 @@ static enum nvme_rdma_status reserve_queue(
 }
 
 static enum nvme_rdma_status judge_request(
-    struct rdma_transport *rdma, const struct rdma_cm_request *request,
+    const struct rdma_listener *listener, const struct rdma_cm_request *request,
     struct nvme_rdma_req *req, uint16_t *number)
 {
+    struct rdma_transport *rdma = listener->rdma;
+    const struct rdma_manager *manager =
+        &rdma->config.managers[listener->manager];
     enum nvme_rdma_status status =
         nvme_rdma_req_parse(req, request->private_data, request->private_len);
     struct nvmf_qpair_hints hints;
     struct nvmf_qpair_params params = {
         .transport = &rdma->transport,
         .portid = request->laddr < NVMF_MAX_ADDRESSES
-                      ? rdma->config.portid[request->laddr]
+                      ? manager->portid[request->laddr]
                       : 0,
         .link = request->laddr < NVMF_MAX_ADDRESSES
-                    ? rdma->config.link[request->laddr]
+                    ? manager->link[request->laddr]
                     : 0,
         .hints = &hints,
     };
@@ -367,7 +370,8 @@ static bool bring_up_qp(struct rdma_queue *qp)
 {
     struct verbs *verbs = qp->rdma->config.verbs;
     struct verbs_qp_config config = {
-        .type = VERBS_QP_RC,
+        .type =
+            (enum verbs_qp_type)qp->rdma->config.managers[qp->manager].qp_type,
         .sq_depth = RDMA_SQ_PER_ENTRY * qp->depth,
         .rq_depth = qp->depth,
         .ops = &qp_ops,
@@ -426,12 +430,14 @@ static void refuse_request(struct rdma_transport *rdma,
 static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
                            const struct rdma_cm_request *request)
 {
-    struct rdma_transport *rdma = ctx;
+    const struct rdma_listener *listener = ctx;
+    struct rdma_transport *rdma = listener->rdma;
     uint8_t private_data[NVME_RDMA_REP_LEN];
     struct nvme_rdma_req req;
     struct rdma_queue *qp;
     uint16_t number;
-    enum nvme_rdma_status status = judge_request(rdma, request, &req, &number);
+    enum nvme_rdma_status status =
+        judge_request(listener, request, &req, &number);
 
     if (status != NVME_RDMA_OK) {
         refuse_request(rdma, conn, request, status);
@@ -442,6 +448,7 @@ static void conn_requested(void *ctx, struct rdma_cm_conn *conn,
     /* Keep needs_step and next_step: the queue may still be in that list. */
     qp->rdma = rdma;
     qp->number = number;
+    qp->manager = listener->manager;
     qp->qid = req.qid;
     qp->depth = nvmf_qpair_depth(rdma->config.target, number);
     qp->in_use = 0;
@@ -529,6 +536,21 @@ static void queue_drained(void *ctx, uint16_t qpair)
     }
 }
 
+/* Take requests from every manager. */
+static bool listen_everywhere(struct rdma_transport *rdma)
+{
+    for (uint8_t i = 0; i < rdma->config.manager_count; i++) {
+        const struct rdma_manager *manager = &rdma->config.managers[i];
+
+        rdma->listeners[i] = (struct rdma_listener){rdma, i};
+        if (!manager->cm.ops->listen(manager->cm.cm, manager->service_port,
+                                     &conn_events, &rdma->listeners[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 size_t rdma_transport_bytes(void)
 {
     return sizeof(struct rdma_transport);
@@ -537,6 +559,7 @@ size_t rdma_transport_bytes(void)
 bool rdma_transport_init(struct rdma_transport *rdma,
                          const struct rdma_transport_config *config)
 {
+    ASSERT(config->manager_count <= RDMA_MANAGERS);
     rdma->config = *config;
     rdma->transport = (struct nvmf_transport){
         .ctx = rdma,
@@ -566,20 +589,19 @@ bool rdma_transport_init(struct rdma_transport *rdma,
     }
     rdma_request_init(rdma);
     capsules_init(rdma);
-    return config->cm.ops->listen(config->cm.cm, config->service_port,
-                                  &conn_events, rdma);
+    return listen_everywhere(rdma);
 }
 
-void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
-                                uint16_t portid, uint32_t link)
+void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t manager,
+                                uint8_t laddr, uint16_t portid, uint32_t link)
 {
-    ASSERT(laddr < NVMF_MAX_ADDRESSES);
-    rdma->config.portid[laddr] = portid;
-    rdma->config.link[laddr] = link;
+    ASSERT(manager < rdma->config.manager_count && laddr < NVMF_MAX_ADDRESSES);
+    rdma->config.managers[manager].portid[laddr] = portid;
+    rdma->config.managers[manager].link[laddr] = link;
     for (unsigned int i = 0; i < NVMF_MAX_QPAIRS; i++) {
         struct rdma_queue *qp = &rdma->qps[i];
 
-        if (qp->event.laddr == laddr &&
+        if (qp->manager == manager && qp->event.laddr == laddr &&
             (qp->state == RDMA_QUEUE_OPEN || qp->state == RDMA_QUEUE_ENDING)) {
             rdma_queue_fail(qp);
         }

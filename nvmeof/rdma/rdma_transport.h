@@ -20,7 +20,12 @@
  * are late, or the RNIC delivers commands before them, further responses wait
  * in a list of their own, which delays neither commands nor data.
  *
- * Left out: shared receive queues, more than one listening port number.
+ * Connections may come from several connection managers, one for each RDMA
+ * protocol.  Every operation on a connection goes to its own manager, through
+ * its `ops`; the limits of half-open connections count those of all managers.
+ *
+ * Left out: shared receive queues, more than one listening port number of a
+ * manager.
  */
 #ifndef ESSD_NVMEOF_RDMA_TRANSPORT_H
 #define ESSD_NVMEOF_RDMA_TRANSPORT_H
@@ -35,14 +40,21 @@
 /* Opaque.  Its owner provides rdma_transport_bytes() of memory. */
 struct rdma_transport;
 
-struct rdma_transport_config {
-    struct verbs *verbs;
-    struct rdma_cm cm; /* connection manager */
-    struct nvmf_target *target;
+/* A connection manager, and the local addresses at which it takes requests. */
+struct rdma_manager {
+    struct rdma_cm cm;
     uint16_t service_port; /* to listen on; 4420 is NVMe/RDMA's */
+    uint8_t qp_type;       /* enum verbs_qp_type of its queue pairs */
     /* PORTID of the discovery log's entry of each local address */
     uint16_t portid[NVMF_MAX_ADDRESSES];
     uint32_t link[NVMF_MAX_ADDRESSES]; /* and that entry's nvmf_address.link */
+};
+
+struct rdma_transport_config {
+    struct verbs *verbs;
+    struct rdma_manager managers[RDMA_MANAGERS];
+    uint8_t manager_count; /* 1..RDMA_MANAGERS */
+    struct nvmf_target *target;
     void *capsules; /* RDMA_CAPSULE_BYTES of DRAM, 64-byte aligned */
     /* Called for each connection event; may be NULL. */
     void (*conn_event)(void *ctx, const struct nvmf_conn_event *event);
@@ -57,17 +69,20 @@ size_t rdma_transport_bytes(void);
  * Start listening.  *config is copied.  The objects it points to must be
  * initialised and must outlive the transport.
  *
- * @return false when the connection manager has no listener left
+ * @return false when a connection manager has no listener left
  */
 MUST_USE bool rdma_transport_init(struct rdma_transport *rdma,
                                   const struct rdma_transport_config *config);
 
 /**
- * Report that the local address of this index has changed or was removed.
- * Connections that use the former address end at the next step.
+ * Report that the local address of this index of a manager has changed or was
+ * removed.  The manager's connections that use the former address end at the
+ * next step.
+ *
+ * @param manager  its index in rdma_transport_config.managers
  */
-void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t laddr,
-                                uint16_t portid, uint32_t link);
+void rdma_transport_set_address(struct rdma_transport *rdma, uint8_t manager,
+                                uint8_t laddr, uint16_t portid, uint32_t link);
 
 /** Set the time of this step of the main loop; call it before verbs_poll(). */
 void rdma_transport_tick(struct rdma_transport *rdma, uint64_t now_us);

@@ -65,11 +65,18 @@ struct fake_conn {
     uint32_t qpn;
 };
 
+/* A connection manager, with its listener. */
+struct fake_manager {
+    const struct rdma_cm_events *events;
+    void *events_ctx;
+    uint16_t port;
+};
+
 struct fixture {
     uint16_t next_cid;
     struct verbs verbs;
-    const struct rdma_cm_events *events; /* the listener's events */
-    void *events_ctx;
+    struct fake_manager managers[RDMA_MANAGERS];
+    unsigned int manager; /* from which connections are requested */
     struct fake_conn conns[CONNS];
     struct nvmf_target target;
     struct nvmf_ns_config ns;
@@ -101,11 +108,9 @@ static struct fake_conn *conn_of(struct rdma_cm_conn *handle)
 static bool fake_listen(void *cm, uint16_t port,
                         const struct rdma_cm_events *events, void *ctx)
 {
-    struct fixture *f = cm;
+    struct fake_manager *manager = cm;
 
-    assert_int_equal(port, 4420);
-    f->events = events;
-    f->events_ctx = ctx;
+    *manager = (struct fake_manager){events, ctx, port};
     return true;
 }
 
@@ -192,6 +197,7 @@ static struct fake_conn *request_with(struct fixture *f,
         .private_data = private_data,
         .private_len = sizeof(private_data),
     };
+    const struct fake_manager *manager = &f->managers[f->manager];
     struct fake_conn *conn = f->conns;
 
     put_be16(cm_request.peer.bytes, f->peer);
@@ -201,11 +207,11 @@ static struct fake_conn *request_with(struct fixture *f,
     }
     nvme_rdma_req_emit(private_data, req);
     *conn = (struct fake_conn){
-        .handle = {&fake_cm_ops, f->events, f->events_ctx},
+        .handle = {&fake_cm_ops, manager->events, manager->events_ctx},
         .fixture = f,
         .state = CONN_REQUESTED,
     };
-    f->events->request(f->events_ctx, &conn->handle, &cm_request);
+    manager->events->request(manager->events_ctx, &conn->handle, &cm_request);
     return conn->state == CONN_FREE ? NULL : conn;
 }
 
@@ -320,10 +326,13 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
     struct rdma_transport_config rdma_config = {
         .verbs = &f->verbs,
-        .cm = {&fake_cm_ops, f},
+        /* Both addresses are of one port.  The type of the second manager's
+         * queue pairs is another one than the first one's. */
+        .managers =
+            {{{&fake_cm_ops, &f->managers[0]}, 4420, VERBS_QP_RC, {1, 1}, {0}},
+             {{&fake_cm_ops, &f->managers[1]}, 4430, VERBS_QP_UD, {3, 3}, {0}}},
+        .manager_count = 2,
         .target = &f->target,
-        .service_port = 4420,
-        .portid = {1, 1}, /* both addresses are of one port */
         .capsules = calloc(1, RDMA_CAPSULE_BYTES),
         .conn_event = count_conn_event,
         .conn_event_ctx = f,
@@ -810,7 +819,7 @@ static void test_its_address_is_removed_with_commands_in_every_state(
     struct crowd crowd;
 
     make_crowd(f, &crowd);
-    rdma_transport_set_address(&f->rdma, 1, 9, 0);
+    rdma_transport_set_address(&f->rdma, 0, 1, 9, 0);
     rdma_transport_step(&f->rdma);
     assert_int_equal(queue_of(crowd.admin)->state, RDMA_QUEUE_OPEN);
     drain_crowd(f, &crowd);
@@ -1004,7 +1013,7 @@ static void any_end(struct chaos *chaos, struct fake_conn *conn)
         break;
     case 4:
         if (random_below(f, 4) == 0) {
-            rdma_transport_set_address(&f->rdma, 1, 1, 0);
+            rdma_transport_set_address(&f->rdma, 0, 1, 1, 0);
         }
         break;
     }
@@ -1084,7 +1093,7 @@ static void play_chaos(struct fixture *f, unsigned int seed)
         }
     }
     /* Remove the address of the admin queue. */
-    rdma_transport_set_address(&f->rdma, 0, 1, 0);
+    rdma_transport_set_address(&f->rdma, 0, 0, 1, 0);
     rdma_transport_step(&f->rdma);
     while (f->busy_count > 0) {
         media_finish(f, f->busy_count - 1);
@@ -1137,6 +1146,59 @@ static void test_an_address_has_a_limited_number_of_half_open_connections(
     assert_int_equal(other->state, CONN_ACCEPTED);
     assert_int_equal(confirmed->state, CONN_ESTABLISHED);
     assert_int_equal(f->rdma.qpairs_in_use, RDMA_HALF_OPEN_PER_HOST + 2);
+}
+
+/* ---- Two connection managers. */
+
+static void test_each_manager_has_its_port_and_its_type_of_queue_pairs(
+    void **state)
+{
+    struct fixture *f = *state;
+    const struct fake_conn *first = request_from(f, 1), *second;
+
+    f->manager = 1;
+    second = request_from(f, 1);
+    assert_int_equal(f->managers[0].port, 4420);
+    assert_int_equal(f->managers[1].port, 4430);
+    assert_int_equal(fake_qp(&f->verbs, first->qpn)->config.type, VERBS_QP_RC);
+    assert_int_equal(fake_qp(&f->verbs, second->qpn)->config.type, VERBS_QP_UD);
+    assert_int_equal(f->target.qpair[queue_of(first)->number].portid, 1);
+    assert_int_equal(f->target.qpair[queue_of(second)->number].portid, 3);
+}
+
+static void test_an_address_is_removed_from_one_manager_only(void **state)
+{
+    struct fixture *f = *state;
+    const struct fake_conn *first = request_from(f, 1), *second;
+
+    f->manager = 1;
+    second = request_from(f, 1);
+    rdma_transport_set_address(&f->rdma, 0, 0, 1, 0);
+    assert_true(rdma_transport_step(&f->rdma));
+    assert_int_equal(first->state, CONN_FREE);
+    assert_int_equal(second->state, CONN_ACCEPTED);
+    rdma_transport_set_address(&f->rdma, 1, 0, 4, 0);
+    assert_true(rdma_transport_step(&f->rdma));
+    assert_int_equal(second->state, CONN_FREE);
+    second = request_from(f, 1);
+    assert_int_equal(f->target.qpair[queue_of(second)->number].portid, 4);
+}
+
+/* A peer gets no second share by asking another manager. */
+static void test_half_open_connections_of_all_managers_count(void **state)
+{
+    struct fixture *f = *state;
+    const struct fake_conn *first = request_from(f, 1);
+
+    for (unsigned int i = 1; i < RDMA_HALF_OPEN_PER_HOST; i++) {
+        f->manager = i % 2;
+        assert_non_null(request_from(f, 1));
+    }
+    assert_int_equal(first->state, CONN_ACCEPTED);
+    f->manager = 1;
+    assert_non_null(request_from(f, 1));
+    assert_int_equal(first->state, CONN_FREE);
+    assert_int_equal(count_evicted(f), 1);
 }
 
 /* Each may be from another address, and takes a neighbour of the drive.  Short
