@@ -47,6 +47,18 @@ static void pass_row(struct ftl *ftl, struct ftl_stream *stream)
     }
 }
 
+/* Pass the rest of a stripe if no die there takes data.  Looking for the next
+ * row would begin another stripe, or open a superblock, to complete this one.
+ */
+static void pass_empty_rows(struct ftl *ftl, struct ftl_stream *stream)
+{
+    while (stream->accumulator != NULL &&
+           stream->next_row != ftl->layout.superblock_rows &&
+           row_planes(ftl, stream_row(ftl, stream)) == 0) {
+        pass_row(ftl, stream);
+    }
+}
+
 /*
  * Find the next row of a stream.
  * @return false when there is none now
@@ -278,6 +290,7 @@ static bool program_row(struct ftl *ftl, const struct row_plan *plan)
     }
     *row_die(ftl, plan->stream, request->row) = row_number;
     pass_row(ftl, stream);
+    pass_empty_rows(ftl, stream);
     stream->rows_in_flight++;
     ftl->superblocks[request->flash.block].rows_in_flight++;
     ftl->counters.rows++;
@@ -331,6 +344,7 @@ static bool program_due_rows(struct ftl *ftl, enum ftl_stream_id id)
     const struct row_plan plan = {.stream = id};
     bool any = false;
 
+    pass_empty_rows(ftl, &ftl->streams[id]);
     while (is_row_due(ftl, id) && program_row(ftl, &plan)) {
         any = true;
     }

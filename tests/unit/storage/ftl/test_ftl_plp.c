@@ -279,6 +279,42 @@ static void test_a_saved_buffer_survives_a_die_that_is_dead_afterwards(
     sweep_seeds(&sweep, &config, "with checkpoints");
 }
 
+/* The power fails after so many writes. */
+static void save_without_a_die(uint32_t writes)
+{
+    struct sweep sweep = {0};
+    struct bed_config config = bed_small;
+    uint64_t random = writes;
+    struct bed *bed;
+
+    config.geometry.dies = 6;
+    config.logical_units = 150;
+    bed = bed_new(&config);
+    for (uint32_t i = 0; i < bed->ftl->layout.superblocks; i++) {
+        ftl_health_note_failure(bed->ftl, i, 2, 0xf);
+    }
+    for (uint32_t i = 0; i < writes; i++) {
+        bed_write(bed, random_next(&random) % bed->units * BED_SECTORS,
+                  BED_SECTORS);
+    }
+    save_and_check(&sweep, bed);
+    bed_free(bed);
+}
+
+/* A die of the superblock takes no data, because all its planes have failed.
+ * It may be the last one of a stripe. */
+static void test_a_stripe_is_complete_without_a_die_that_takes_no_data(
+    void **state)
+{
+    /* After 1511 writes, garbage collection is at such a stripe. */
+    static const uint32_t writes[] = {4, 278, 1511};
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(writes); i++) {
+        save_without_a_die(writes[i]);
+    }
+}
+
 /* This is also true if the mount before was cut.  It erases what may be torn
  * only when the stripes of its copies are complete. */
 static void test_a_saved_buffer_survives_a_cut_mount_and_a_dead_die(
