@@ -382,15 +382,28 @@ static void record_change(struct nvmf_target *target, uint16_t status,
     }
 }
 
+/* Whether a namespace is smaller than one block of the size that a Format
+ * gives it. */
+static bool is_too_small(const struct nvmf_ns *ns,
+                         const struct nvmf_volume_job *job)
+{
+    uint64_t bytes = ns->geometry.size_blocks << ns->geometry.block_shift;
+
+    return bytes >> job->block_shift == 0;
+}
+
 /*
  * Whether a command for all namespaces may change this one, now that its turn
  * has come.  Hosts may have protected or reserved it, and its ANA state may
- * have changed, while the namespaces before it were changed.
+ * have changed, while the namespaces before it were changed.  A private
+ * namespace may have come from another controller of the host.
  *
  * @return a status, or 0
  */
 static uint16_t check_next(struct nvmf_target *target, uint32_t nsid)
 {
+    const struct nvmf_volume_job *job = &target->manager.job;
+    const struct nvmf_ns *ns = &target->ns[nsid - 1];
     struct nvmf_request *req = target->manager.req;
     uint16_t status = ana_check_allocated(target, req, nsid);
 
@@ -400,8 +413,11 @@ static uint16_t check_next(struct nvmf_target *target, uint32_t nsid)
     if (reservation_conflicts(target, request_ctrl(target, req), nsid, true)) {
         return reservation_refuse(req);
     }
-    return target->ns[nsid - 1].geometry.is_read_only
-               ? refuse_status(NVME_SC_NS_WRITE_PROTECTED)
+    if (ns->geometry.is_read_only) {
+        return refuse_status(NVME_SC_NS_WRITE_PROTECTED);
+    }
+    return job->op == NVMF_VOLUME_FORMAT && is_too_small(ns, job)
+               ? refuse_field(req, NVME_SC_INVALID_FORMAT, SQE_CDW10, 0)
                : NVME_SC_SUCCESS;
 }
 
@@ -908,16 +924,6 @@ uint16_t ns_format_check(struct nvmf_target *target, struct nvmf_request *req)
                             is_separate ? FORMAT_MSET_SHIFT : FORMAT_PI_SHIFT);
     }
     return NVME_SC_SUCCESS;
-}
-
-/* Whether a namespace is smaller than one block of the size that a Format
- * gives it. */
-static bool is_too_small(const struct nvmf_ns *ns,
-                         const struct nvmf_volume_job *job)
-{
-    uint64_t bytes = ns->geometry.size_blocks << ns->geometry.block_shift;
-
-    return bytes >> job->block_shift == 0;
 }
 
 static bool is_any_too_small(struct nvmf_target *target,

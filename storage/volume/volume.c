@@ -683,6 +683,15 @@ static enum nvmf_volume_result mark_format(struct volume *volume,
                       : save_draft(volume);
 }
 
+/* Whether a Format would leave a namespace without a block.  The target refuses
+ * that, and the record of all namespaces could not be read again. */
+static bool leaves_no_block(const struct volume *volume)
+{
+    const struct volume_entry *ns = &volume->table.ns[volume->job.nsid - 1];
+
+    return ns->size_bytes >> volume->job.block_shift == 0;
+}
+
 static void run_job(struct volume *volume)
 {
     enum nvmf_volume_result result;
@@ -695,7 +704,8 @@ static void run_job(struct volume *volume)
         end_job(volume, delete_ns(volume));
         break;
     case NVMF_VOLUME_FORMAT:
-        result = mark_format(volume, true);
+        result = leaves_no_block(volume) ? NVMF_VOLUME_FAILED
+                                         : mark_format(volume, true);
         if (result != NVMF_VOLUME_OK) {
             end_job(volume, result);
             break;

@@ -1363,6 +1363,31 @@ static void test_a_format_to_less_than_a_block_is_refused(void **state)
     assert_int_equal(volume.jobs, 0);
 }
 
+/* A private namespace comes to the controller that formats all of its
+ * namespaces, when the host's other controller ends. */
+static void test_a_namespace_that_comes_during_a_format_of_all_is_checked(
+    void **state)
+{
+    struct fake *fake = *state;
+    uint16_t admin = fake_host(fake, 0);
+    uint16_t other = fake_host(fake, 0);
+    struct nvme_sqe sqe = fake_admin(ADMIN_FORMAT_NVM, NVME_NSID_ALL, 1, 0);
+    struct fake_request *formatting;
+
+    volume.is_private = true;
+    nvmf_target_ns_loaded(fake->target, 2);
+    fake->target->ns[1].geometry.size_blocks = 7; /* of 512 bytes */
+    formatting = fake_send(fake, admin, &sqe, NULL, 0);
+    fake_run(fake);
+    assert_int_equal(volume.job.nsid, 1);
+    fake_close(fake, other);
+    end_job(NVMF_VOLUME_OK);
+    assert_true(formatting->is_answered);
+    assert_int_equal(formatting->cqe.status & NVME_SC_MASK,
+                     NVME_SC_INVALID_FORMAT);
+    assert_int_equal(volume.jobs, 1);
+}
+
 static void test_all_namespaces_can_be_deleted_at_once(void **state)
 {
     struct fake *fake = *state;

@@ -623,6 +623,29 @@ static void test_a_format_changes_block_size_and_erases(void **state)
     assert_int_equal(erasing, 2); /* begun, ended */
 }
 
+/* The record of a namespace without a block would not be read again, and with
+ * it the drive would lose all namespaces. */
+static void test_no_format_leaves_a_namespace_without_a_block(void **state)
+{
+    struct nvmf_volume seam = volume_seam(bed->volume);
+    const struct nvmf_volume_job job = {
+        .op = NVMF_VOLUME_CREATE, .size_bytes = 7 * 512, .block_shift = 9};
+    struct nvmf_volume_ns ns;
+
+    (void)state;
+    delete_ns(1);
+    seam.start(seam.ctx, &job);
+    run_all();
+    assert_int_equal(bed->result, NVMF_VOLUME_OK);
+    assert_int_equal(create_ns(1, 9), 2);
+    start_job(NVMF_VOLUME_FORMAT, 1, 12);
+    run_all();
+    assert_int_equal(bed->result, NVMF_VOLUME_FAILED);
+    start_drive();
+    assert_true(seam.describe(seam.ctx, 1, &ns));
+    assert_true(seam.describe(seam.ctx, 2, &ns));
+}
+
 static void test_a_change_that_cannot_be_saved_changes_nothing(void **state)
 {
     struct nvmf_volume seam = volume_seam(bed->volume);
