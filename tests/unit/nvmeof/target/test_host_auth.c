@@ -1314,7 +1314,7 @@ static void test_sources_take_turns_at_the_arithmetic(void **state)
 {
     struct fake *fake = *state;
     struct auth_host host;
-    uint16_t greedy[5], modest;
+    uint16_t greedy[5], modest = 0;
 
     new_host(&host, SECRET, "");
     for (unsigned int i = 0; i <= ARRAY_LEN(greedy); i++) {
