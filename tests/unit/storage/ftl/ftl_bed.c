@@ -23,6 +23,8 @@ enum {
     BED_APP_TAG = 0x5353, /* of all blocks with protection information */
     /* The first layout had nothing added to the check byte. */
     OLD_LAYOUT_MARK = 0x5c,
+    /* A mount with as many never ends: the longest one of tests has 47,946. */
+    MOUNT_STEPS_MAX = 1000000,
 };
 
 /*
@@ -605,10 +607,20 @@ bool bed_event(struct bed *bed)
     return true;
 }
 
+static void count_mount_step(struct bed *bed)
+{
+    if (ftl_state(bed->ftl) != FTL_MOUNTING) {
+        bed->mount_steps = 0;
+    } else if (++bed->mount_steps == MOUNT_STEPS_MAX) {
+        fail_msg("The mount does not end.");
+    }
+}
+
 bool bed_step(struct bed *bed)
 {
     bool any;
 
+    count_mount_step(bed);
     bed->deadline_us = UINT64_MAX;
     any = ftl_step(bed->ftl, bed->now_us, &bed->deadline_us);
     if (bed_event(bed)) {
@@ -673,6 +685,7 @@ void bed_start_mount(struct bed *bed)
     struct ftl_config config;
 
     bed->ram.queue.count = 0;
+    bed->mount_steps = 0;
     memset(bed->dies, 0, sizeof(bed->dies));
     if (bed->array != NULL) {
         bed->array_ns += (bed->now_us - bed->start_us) * 1000;

@@ -167,6 +167,7 @@ struct bed {
                     * failed than parity can rebuild; or with MEDIA_WRITE_ERROR,
                     * because what cannot be moved takes up the space */
     uint64_t events;
+    uint64_t mount_steps;      /* of the mount that is in progress */
     uint64_t programs, erases; /* begun */
     uint64_t torn_reads; /* units of half programmed rows that were readable */
     struct bed_die dies[BED_DIES_MAX];
