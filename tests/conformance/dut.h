@@ -72,6 +72,9 @@ struct dut dut_native_create(unsigned int defect, bool has_nand);
  * and in mutants/mutant.c for the copy with defects. */
 void dut_set_defect(unsigned int defect);
 
+/* A test has ended: note which defects it could have noticed. */
+void dut_end_defects(void);
+
 /* The same, from the objects that have the seeded defects. */
 struct dut dut_mutant_create(unsigned int defect, bool has_nand);
 

@@ -6,3 +6,7 @@ void dut_set_defect(unsigned int defect)
 {
     ASSERT(defect == 0);
 }
+
+void dut_end_defects(void)
+{
+}

@@ -175,6 +175,7 @@ static void end_test(void *ctx)
     if (dut->has_nand) {
         nand_storage_end(&dut->nand);
     }
+    dut_end_defects();
 }
 
 static void native_describe(void *ctx, struct conf_target *target)

@@ -39,6 +39,7 @@ struct options {
     const char *first; /* The chapter to begin with. */
     /* The last of the tests to leave out; NULL: leave out none. */
     const char *after;
+    const char *order; /* A file: the tests that run first; NULL: none. */
     char *only[ONLY_MAX];
     /* The suite has a test, group or chapter of that name. */
     bool is_there[ONLY_MAX];
@@ -55,6 +56,7 @@ struct runner {
     unsigned int count[4];   /* Indexed by enum conf_outcome. */
     double begin_s, start_s; /* When the run and the test began. */
     double started_s;        /* When the test began, in seconds since 1970. */
+    bool is_preparing;       /* What runs is not one of the tests yet. */
     char chapter[16];
     unsigned int num;
     struct entry {
@@ -292,7 +294,9 @@ static int tear_down(void **state)
     conf_end(conf);
     if (runner->options.stops_at_first && conf->outcome != CONF_PASSED &&
         conf->outcome != CONF_NA) {
-        print_end(runner);
+        if (!runner->is_preparing) {
+            print_end(runner);
+        }
         exit(EXIT_FAILED);
     }
     return 0;
@@ -399,6 +403,46 @@ static bool leave_out_up_to(struct runner *runner, const char *name)
     memmove(runner->entries, runner->entries + i + 1,
             runner->num * sizeof(runner->entries[0]));
     return true;
+}
+
+/* Move the test of this name to place `to`, unless it is further to the front.
+ */
+static unsigned int move_to_front(struct runner *runner, const char *name,
+                                  unsigned int to)
+{
+    unsigned int i = 0;
+    struct entry entry;
+
+    while (i < runner->num && strcmp(runner->entries[i].name, name) != 0) {
+        i++;
+    }
+    if (i == runner->num) {
+        refuse_options("--order: no test of this run is named %s", name);
+    }
+    if (i < to) {
+        return to;
+    }
+    entry = runner->entries[i];
+    runner->entries[i] = runner->entries[to];
+    runner->entries[to] = entry;
+    return to + 1;
+}
+
+/* The tests that a file names, one a line, run first, in its order. */
+static void order_tests(struct runner *runner, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    unsigned int num = 0;
+    char name[sizeof(runner->entries[0].name) + 1];
+
+    if (file == NULL) {
+        refuse_options("--order %s: %s", path, strerror(errno));
+    }
+    while (fgets(name, sizeof(name), file) != NULL) {
+        name[strcspn(name, "\n")] = '\0';
+        num = move_to_front(runner, name, num);
+    }
+    fclose(file);
 }
 
 static void list_tests(const struct runner *runner)
@@ -508,9 +552,9 @@ static void print_usage(const char *why)
             "[--echo]\n"
             "  [--list] [--only ID,...] [--chapters CHAPTER,...] [--first "
             "CHAPTER]\n"
-            "  [--stop-at-first] [--after TEST] [--all] [--seed N] [--slow N] "
-            "[--pcap FOLDER]\n"
-            "  [--results FILE] [--mutant N]\n");
+            "  [--order FILE] [--stop-at-first] [--after TEST] [--all] "
+            "[--seed N] [--slow N]\n"
+            "  [--pcap FOLDER] [--results FILE] [--mutant N]\n");
     exit(EXIT_USAGE);
 }
 
@@ -633,6 +677,9 @@ static void take_option(struct options *options, int c)
     case 'b':
         options->after = optarg;
         break;
+    case 'O':
+        options->order = optarg;
+        break;
     case 'x':
         options->stops_at_first = true;
         break;
@@ -679,6 +726,7 @@ static void parse_options(struct options *options, int argc, char **argv)
         {"chapters", required_argument, NULL, 'C'},
         {"first", required_argument, NULL, 'f'},
         {"after", required_argument, NULL, 'b'},
+        {"order", required_argument, NULL, 'O'},
         {"stop-at-first", no_argument, NULL, 'x'},
         {"all", no_argument, NULL, 'a'},
         {"seed", required_argument, NULL, 'S'},
@@ -757,6 +805,7 @@ static bool find_target(struct runner *runner)
 
     entry = (struct entry){"prepare", &preparation, runner, "prepare.target"};
     runner->results = NULL;
+    runner->is_preparing = true;
     is_found = run_entries(&entry, 1) == 0;
     runner->options.link.target = runner->conf->target;
     /* A target that does not describe itself can be tested, too. */
@@ -769,6 +818,7 @@ static bool find_target(struct runner *runner)
         runner->options.link.target.max_bytes = runner->conf->about.max_bytes;
     }
     runner->results = results;
+    runner->is_preparing = false;
     memset(runner->count, 0, sizeof(runner->count));
     return is_found;
 }
@@ -844,6 +894,9 @@ int main(int argc, char **argv)
     parse_options(&runner->options, argc, argv);
     collect_tests(runner);
     expect_all_there(&runner->options);
+    if (runner->options.order != NULL) {
+        order_tests(runner, runner->options.order);
+    }
     if (runner->options.after != NULL &&
         !leave_out_up_to(runner, runner->options.after)) {
         print_usage(

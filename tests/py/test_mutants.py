@@ -2,21 +2,27 @@
 """`essd conform --mutants`: the verdict on each defect, with a script as program."""
 
 import contextlib
+import re
 import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from essd import conform, mutants, paths, prepare
+from essd.conform_results import Test as SuiteTest
 from essd.errors import EssdError
 
 # The drive's behaviour with defect N; without a defect, it is that of `sound`.
 FAKE = """#!{python}
 import json, os, signal, sys, time
 at = sys.argv.index
+if "--list" in sys.argv:
+    print("cm.first    12.9  a REQ has a reply\\nroce.first  9.7   a SEND has an ACK")
+    sys.exit()
 number = int(sys.argv[at("--mutant") + 1])
 out = open(sys.argv[at("--results") + 1], "w")
 assert "--native" in sys.argv and "--stop-at-first" in sys.argv
@@ -28,8 +34,8 @@ def test(name, verdict):
 say(event="run", target="native", seed=1, tests=2)
 if number == {none}:
     number = {sound}
-if "--first" in sys.argv:
-    test(sys.argv[at("--first") + 1] + ".first", "pass")
+if "--order" in sys.argv:
+    test(open(sys.argv[at("--order") + 1]).readline().strip(), "pass")
 if number == 1:
     test("roce.ack.psn", "fail")
 elif number == 2:
@@ -155,18 +161,19 @@ def test_the_time_of_a_program_is_that_of_its_children_too(tmp_path: Path,
 def test_a_run_that_was_interrupted_continues_where_it_stopped(
         stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture):
-    program = stand({1: "roce", 2: "roce"})
+    stand({1: "roce", 2: "roce"})
     ran = []
     run_one = mutants.run_one
 
-    def interrupted(program: Path, words: list[str]) -> mutants.Verdict:
+    def interrupted(program: Path, words: list[str], *more: Any, **named: Any) -> mutants.Verdict:
         if words[:2] == ["--mutant", "2"]:
             raise KeyboardInterrupt
-        return run_one(program, words)
+        return run_one(program, words, *more, **named)
 
-    def counted(program: Path, words: list[str], most: int | None = None) -> mutants.Verdict:
+    def counted(program: Path, words: list[str], most: int | None = None, *more: Any,
+                **named: Any) -> mutants.Verdict:
         ran.append((words[1], most))
-        return run_one(program, words, most)
+        return run_one(program, words, most, *more, **named)
     monkeypatch.setattr(mutants, "run_one", interrupted)
     with pytest.raises(KeyboardInterrupt):
         mutants.command(conform.Options())
@@ -183,12 +190,32 @@ def test_a_run_that_was_interrupted_continues_where_it_stopped(
     ran.clear()
     assert mutants.command(conform.Options()) == 0
     assert {number for number, most in ran if most is None} == {"1", "2", "3"}
-    record = mutants.Record(tmp_path / "record", [program], [])
-    record.add(1, mutants.Verdict("x"))
-    assert mutants.Record(tmp_path / "record", [program], []).verdicts == {
-        1: mutants.Verdict("x")}
-    program.write_text(program.read_text() + "\n")
-    assert mutants.Record(tmp_path / "record", [program], []).verdicts == {}
+
+
+def test_a_verdict_belongs_to_its_program_and_arguments(tmp_path: Path) -> None:
+    suite, unit = tmp_path / "program", tmp_path / "mutants_test_x"
+    suite.write_text("1")
+    unit.write_text("2")
+    defects = [mutants.Defect(1, "cm", ""), mutants.Defect(2, "ftl", "", test="test_x")]
+
+    def known(*words: str) -> list[bool]:
+        record = mutants.Record(tmp_path / "record", suite, words)
+        return [record.find(defect) is not None for defect in defects]
+    record = mutants.Record(tmp_path / "record", suite, ["--all"])
+    for defect in defects:
+        record.add(defect, mutants.Verdict("x"))
+    assert record.path.read_text().count("\n") == 2
+    assert known("--all") == [True, True]
+    assert known("--seed", "2") == [False, True]
+    suite.write_text("3")
+    assert known("--all") == [False, True]
+    unit.write_text("4")
+    assert known("--all") == [False, False]
+    # Another test of a drive with NAND flash is another run.
+    record = mutants.Record(tmp_path / "record", suite, [])
+    record.add(mutants.Defect(3, "nvme", "", nand="nvme.x"), mutants.Verdict("x"))
+    record = mutants.Record(tmp_path / "record", suite, [])
+    assert record.find(mutants.Defect(3, "nvme", "", nand="nvme.y")) is None
 
 
 def test_a_seed_chooses_a_sample(stand, capsys: pytest.CaptureFixture,
@@ -220,24 +247,127 @@ def test_a_crash_is_repeated_without_the_defect_from_the_same_beginning(
         stand, monkeypatch: pytest.MonkeyPatch):
     """With --only, the tests before the crash would not run, and neither would it come."""
     program = stand({2: "roce", 4: "cm"}, sound=2)
+    suite = mutants.read_suite(program)
     defect, verdict = mutants.Defect(2, "roce", ""), mutants.Verdict("crash", ended=1)
     with pytest.raises(EssdError, match="crash, which found defect 2, also comes"):
-        mutants.control(program, defect, verdict, [], 5)
+        mutants.control(program, defect, verdict, [], 5, suite)
     with pytest.raises(EssdError, match="also comes without a defect: crash"):
-        list(mutants.run_all(program, [defect], [], none=5))
+        list(mutants.run_all(program, [defect], [], suite, none=5))
     ran = []
     run_one = mutants.run_one
 
-    def listed(program: Path, words: list[str], most: int | None = None) -> mutants.Verdict:
-        ran.append((words, most))
-        return run_one(program, words, most)
+    def listed(program: Path, words: list[str], most: int | None,
+               order: list[str]) -> mutants.Verdict:
+        ran.append((words, most, order))
+        return run_one(program, words, most, order)
     monkeypatch.setattr(mutants, "run_one", listed)
     program = stand({2: "roce", 9: "cm"}, sound=9)
     # The same run goes on to its own end, and only as far as it came with the defect.
-    (_, verdict), = mutants.run_all(program, [defect], ["--all"], none=10)
+    (_, verdict), = mutants.run_all(program, [defect], ["--all"], suite, none=10)
     assert (verdict.by, verdict.ended) == ("crash", 1)
-    assert ran == [(["--mutant", "2", "--first", "roce", "--all"], None),
-                   (["--mutant", "10", "--first", "roce", "--all"], 2)]
+    order = ["roce.first", "cm.first"]
+    assert ran == [(["--mutant", "2", "--all"], None, order),
+                   (["--mutant", "10", "--all"], 2, order)]
+
+
+def suite_test(name: str, purpose: str, seconds: float = 0.0) -> SuiteTest:
+    return SuiteTest(name, name.partition(".")[0], "", purpose, "pass", seconds=seconds)
+
+
+def test_the_tests_that_come_by_a_defect_and_are_like_it_run_first() -> None:
+    tests = [suite_test("nvme.flush", "a Flush is answered"),
+             suite_test("nvme.slow", "a Read is answered"),
+             suite_test("nvme.fua", "Force Unit Access makes a Read durable"),
+             suite_test("roce.fua", "Force Unit Access"),
+             suite_test("nvme.fast", "a Read is answered")]
+    suite = mutants.Suite(tests)
+    defect = mutants.Defect(2, "nvme", "Force Unit Access is ignored", file="a/reads.c")
+    # Nobody knows yet which tests come by it: among equals, those of its chapter.
+    assert suite.order(defect) == ["nvme.fua", "roce.fua", "nvme.slow", "nvme.fast",
+                                   "nvme.flush"]
+    # The first two lines are not of tests.
+    suite.take([suite_test("nvme.slow", "", 9), suite_test("nvme.fua", "", 20),
+                suite_test("roce.fua", "", 1), suite_test("nvme.fast", "", 2)],
+               "7 2 \n1 \n1 2 \n2 \n\n2 1 \n")
+    assert suite.order(defect) == ["nvme.fua", "nvme.fast", "nvme.slow", "roce.fua",
+                                   "nvme.flush"]
+    assert suite.reached == {1: {"nvme.slow", "nvme.fast"},
+                             2: {"nvme.slow", "nvme.fua", "nvme.fast"}}
+    # Without a line for each run, nobody knows which line is whose.
+    with pytest.raises(EssdError, match="5 tests have noted 4 times"):
+        suite.take(tests, "1 \n" * 6)
+
+
+# Test cm.b comes by 1 and 2, cm.a only by 1; 2 and 4 fail cm.a, 3 fails cm.b.
+NOTING = """#!{python}
+import json, os, sys
+at = sys.argv.index
+if "--list" in sys.argv:
+    print("cm.a  12.9  a REQ has a reply\\ncm.b  12.9  a REJ has a reason")
+    sys.exit()
+number = int(sys.argv[at("--mutant") + 1])
+names, failed = ["cm.a", "cm.b"], False
+if "--order" in sys.argv:
+    names = open(sys.argv[at("--order") + 1]).read().split()
+with open({said!r}, "a") as said:
+    print(number, *names, file=said)
+reached = os.environ.get("ESSD_MUTANT_REACHED", "/dev/null")
+print("1\\n1", file=open(reached, "a"))
+with open(sys.argv[at("--results") + 1], "w") as out:
+    for name in names:
+        failed = (number, name) in ((2, "cm.a"), (4, "cm.a"), (3, "cm.b"))
+        print(json.dumps(dict(event="test", id=name, chapter="cm", reason="x",
+                              verdict="fail" if failed else "pass")), file=out)
+        print("1 2" if name == "cm.b" else "1", file=open(reached, "a"))
+        if failed:
+            break
+    print(json.dumps(dict(event="end", passed=1, failed=0, na=0, not_run=0, seconds=1)),
+          file=out)
+sys.exit(failed)
+"""
+
+
+def test_a_defect_meets_the_tests_that_come_by_it_and_then_all_others(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    program = tmp_path / "program"
+    program.write_text(NOTING.format(python=sys.executable, said=str(tmp_path / "said")))
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "cm.toml").write_text("".join(DEFECT.format(n, "cm") for n in (1, 2, 3, 4)))
+    monkeypatch.setattr(mutants, "DEFECTS", tmp_path)
+    monkeypatch.setattr(paths, "build", lambda: tmp_path / "build")
+    monkeypatch.setattr(prepare, "native_program", lambda *_: program)
+    assert mutants.command(conform.Options()) == 1
+    said = capsys.readouterr().out
+    assert [line.split()[-1] for line in lines_of(said).values()] == [
+        "SURVIVED", "cm.a", "cm.b", "cm.a"]
+    ran = sorted((tmp_path / "said").read_text().splitlines())
+    assert ran == ["1 cm.a cm.b",
+                   # Tests that have not noted that they come by a place, and yet fail, are
+                   # repeated without the defect, which has number 5.
+                   "2 cm.b cm.a", "3 cm.a cm.b", "4 cm.a cm.b",
+                   "5 cm.a cm.b", "5 cm.a cm.b", "5 cm.a cm.b", "5 cm.b cm.a"]
+    # What survived is listed with the command that repeats it.
+    assert ("survived: 1, in a.c: what 1 is; tests that come by its place: 2 of 2\n"
+            f"    {program} --native --mutant 1 --seed 1 --slow 1 --all --stop-at-first\n"
+            ) in said
+    assert said.count("survived: ") == 1
+
+
+def test_the_command_that_repeats_a_run_fits_the_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "TOP", Path("/x"))
+    program = Path("/x/build/fast/mutants/suite")
+    assert mutants.replay(program, mutants.Defect(1, "ftl", "", test="test_ftl"), []) == (
+        "ESSD_MUTANT=1 build/fast/mutants/mutants_test_ftl")
+    assert mutants.replay(program, mutants.Defect(2, "nvme", "", nand="nvme.x,nvme.y"),
+                          ["--all"]) == (
+        "build/fast/mutants/suite --native --mutant 2 --nand --only nvme.x,nvme.y --all "
+        "--stop-at-first")
+
+
+def test_a_drive_that_does_not_answer_before_the_first_test_has_not_crashed() -> None:
+    verdict = mutants.judge(mutants.Results(), 1, "prepare.identify: fail: Connect: no answer")
+    assert verdict.is_test
+    assert (verdict.by, verdict.reason) == ("prepare.identify", "Connect: no answer")
 
 
 def test_a_program_that_the_machine_has_killed_is_no_verdict(
@@ -371,13 +501,14 @@ def test_a_defect_may_need_a_drive_with_nand_flash(tmp_path: Path):
                        "' '.join(sys.argv[2:-3]) + '\\n')\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     defects = mutants.read(tmp_path)
-    list(mutants.run_all(program, defects, []))
+    suite = mutants.Suite()
+    list(mutants.run_all(program, defects, [], suite))
     with pytest.raises(EssdError):      # The program reports no results.
-        mutants.run_sound(program, defects, [], 3)
+        mutants.run_sound(program, defects, [], 3, suite)
     said = (tmp_path / "said").read_text()
     assert "--mutant 1 --nand --only nvme.x\n" in said
-    assert "--mutant 2 --first nvme\n" in said
-    assert said.endswith("--mutant 3\n")
+    assert "--mutant 2\n" in said
+    assert "--mutant 3\n" in said
 
 
 def test_a_defect_may_be_found_by_another_test(tmp_path: Path):
@@ -400,12 +531,22 @@ if number == "3":
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     defects = mutants.read(tmp_path)
     found = [verdict for _, verdict in
-             mutants.run_all(tmp_path / "program", defects, [])]
+             mutants.run_all(tmp_path / "program", defects, [], mutants.Suite())]
     assert found[0].words == "test_x: test_second"
     assert found[1].by == "crash" and "SIGABRT" in found[1].reason
     assert found[2].by == "crash" and "status 1" in found[2].reason
     assert found[3].words == mutants.SURVIVED
-    assert mutants.run_sound(tmp_path / "program", defects, [], 5) > 0
+    assert mutants.run_sound(tmp_path / "program", defects, [], 5, mutants.Suite()) > 0
+
+
+def test_the_highest_number_is_that_of_the_c_sources(tmp_path: Path):
+    folder = paths.TOP / "tests/conformance"
+    limit = re.search(r"MUTANT_NUMBERS = (\d+)", (folder / "mutants/mutant.h").read_text())
+    assert limit and f"\nNUMBERS = {limit[1]} " in GENERATE.read_text()
+    (tmp_path / "one.toml").write_text(DEFECT.format(limit[1], "roce"))
+    (tmp_path / "a.c").write_text("x")
+    done = generate(tmp_path, tmp_path, tmp_path / "out")
+    assert done.returncode == 1 and "has no number from 1 to 9999" in done.stderr
 
 
 def test_the_tests_that_find_defects_are_listed(tmp_path: Path):

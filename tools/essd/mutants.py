@@ -3,23 +3,32 @@
 
 tests/conformance/mutants/defects/*.toml describe the defects.  One program has
 all of them in a second copy of the drive, and `--mutant N` enables one.  A run
-begins with the chapter named in the defect and ends with the first test that
-does not pass.  A defect may name a unit test or a native test instead, which is
-then run with the defect.  docs/conformance.md says how to add a defect.
+ends with the first test that does not pass.  A defect may name a unit test or a
+native test instead, which is then run with the defect.  docs/conformance.md says
+how to add a defect.
+
+The drive without a defect runs first.  Each test then notes which defects' places it
+executes: a test that does not come by a defect's place cannot notice it.  So a defect
+is tried with the tests that come by its place first, those ahead whose names and
+purposes have most words in common with its description, the cheapest first among
+equals.  The other tests follow, so that a defect that survives has met the whole suite.
 
 A run of all defects that is interrupted continues where it stopped: its verdicts
 are kept in build/conform/mutants.jsonl until it is complete.  `--sample SEED` runs
 a few defects that the seed chooses, in the build with sanitizers, most of which
-the native tests have built before.
+the native tests have built before.  A sample does not run the whole suite without a
+defect, so only the words order its tests.
 """
 
 import contextlib
 import hashlib
 import json
+import math
 import os
 import random
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -27,6 +36,7 @@ import tempfile
 import threading
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -34,7 +44,7 @@ from pathlib import Path
 from rich.table import Table
 
 from . import conform, interrupts, paths, prepare, show
-from .conform_results import Results, ResultsError
+from .conform_results import Results, ResultsError, Test
 from .errors import EssdError
 from .process import stat_fields, thread_states
 
@@ -49,6 +59,8 @@ AT_ONCE = 2
 # is that of its processes, or time in which none of them runs or could run: on a
 # busy machine a test may take any amount of real time.
 HANG_S = 90.0
+REACHED = "ESSD_MUTANT_REACHED"     # the environment's name of the file for Suite.take()
+PREPARE = 2         # runs of main.c before the tests, which find out what the drive is
 FLOOD_BYTES = 1 << 28   # No test prints as much, unless it never ends.
 LOOK_S = 0.2
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -57,6 +69,7 @@ UNKNOWN = "NO VERDICT"
 # With these signals the machine, or its user, ends a process: Linux does when it has no
 # memory left.  A defect does not send them.
 FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+NOT_PREPARED = re.compile(r"^(prepare\.\w+): (?:fail|not-run): (.*)", re.M)
 FAILED = re.compile(r"^\[  FAILED  \] (?:\w+: )?(test_\w+)", re.M)
 BEGUN = re.compile(r"^\[ RUN      \] (test_\w+)", re.M)
 ENDED = re.compile(r"^\[ (?:      OK| FAILED | SKIPPED) \] (?:\w+: )?test_\w+", re.M)
@@ -69,6 +82,7 @@ class Defect:
     what: str
     nand: str = ""      # tests that find it on a drive with NAND flash; "": none are needed
     test: str = ""      # program that finds it instead of the conformance tests
+    file: str = ""      # that has it
 
 
 @dataclass(frozen=True)
@@ -97,7 +111,8 @@ def read(folder: Path) -> list[Defect]:
     for path in sorted(folder.glob("*.toml")):
         for one in tomllib.loads(path.read_text(encoding="utf-8"))["defect"]:
             found.append(Defect(int(one["id"]), str(one["chapter"]), str(one["what"]),
-                                str(one.get("nand", "")), str(one.get("test", ""))))
+                                str(one.get("nand", "")), str(one.get("test", "")),
+                                str(one["file"])))
     return sorted(found, key=lambda defect: defect.number)
 
 
@@ -161,6 +176,8 @@ def judge(results: Results, status: int, said: str) -> Verdict:
         return Verdict("")
     if status == 2:         # A usage error is no verdict on the drive.
         raise EssdError(f"{Path(PROGRAM).name}: {said or 'status 2'}")
+    if (found := NOT_PREPARED.search(said)) is not None:
+        return Verdict(found[1], found[2])
     how = (f"signal {signal.Signals(-status).name}" if status < 0
            else f"status {status}")
     after = results.tests[-1].id if results.tests else "its start"
@@ -222,10 +239,17 @@ def follow(process: "subprocess.Popen[bytes]", count_ended: Callable[[], int],
                 return End(None, total, is_hung=True)
 
 
-def run_one(program: Path, words: Sequence[str], most: int | None = None) -> Verdict:
-    """Run one process until it ends or hangs, or until `most` tests have ended."""
+def run_one(program: Path, words: Sequence[str], most: int | None = None,
+            order: Sequence[str] = (), suite: "Suite | None" = None) -> Verdict:
+    """Run one process until it ends or hangs, or until `most` tests have ended.
+
+    The tests that `order` names run first.  `suite` learns which tests come by which defect.
+    """
     folder = Path(tempfile.mkdtemp(prefix="essd-mutant-"))
     file = folder / "results.jsonl"
+    if order:
+        (folder / "order").write_text("".join(f"{name}\n" for name in order), encoding="utf-8")
+        words = [*words, "--order", str(folder / "order")]
 
     def size() -> int:          # The file gets a line when a test ends.
         return file.stat().st_size if file.exists() else 0
@@ -235,8 +259,9 @@ def run_one(program: Path, words: Sequence[str], most: int | None = None) -> Ver
             with subprocess.Popen(
                     [str(program), "--native", *words, "--stop-at-first",
                      "--results", str(file)],
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                    cwd=folder) as process:
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder,
+                    env={**os.environ, **({REACHED: str(folder / "reached")}
+                                          if suite is not None else {})}) as process:
                 try:
                     ended = follow(process, size, lambda: most is not None
                                    and len(read_results(file).tests) >= most)
@@ -245,6 +270,8 @@ def run_one(program: Path, words: Sequence[str], most: int | None = None) -> Ver
             log.seek(0)
             said = conform.cause_line(log.read())
         results = read_results(file)
+        if suite is not None and (folder / "reached").exists():
+            suite.take(results.tests, (folder / "reached").read_text(encoding="ascii"))
         if most is not None and len(results.tests) >= most:
             results.tests = results.tests[:most]
             ended = replace(ended, status=None, is_hung=False)
@@ -332,6 +359,59 @@ def run_test(folder: Path, test: str, number: int) -> Verdict:
     return replace(verdict, seconds=ended.seconds)
 
 
+class Suite:
+    """The tests of the suite, and in which order they are tried with a defect."""
+
+    def __init__(self, tests: Sequence[Test] = ()) -> None:
+        self.tests = list(tests)
+        self.reached: dict[int, set[str]] = {}      # tests that come by a defect's place
+        count = Counter(word for test in tests for word in words_in(test.id, test.purpose))
+        self.rarity = {word: math.log(len(tests) / of) for word, of in count.items()}
+
+    def take(self, tests: Sequence[Test], noted: str) -> None:
+        """`noted` has a line of defects' numbers for each run; PREPARE are not of tests."""
+        lines = noted.splitlines()
+        if len(lines) != PREPARE + len(tests):
+            raise EssdError(f"{Path(PROGRAM).name}: {len(tests)} tests have noted "
+                            f"{len(lines) - PREPARE} times which defects they come by")
+        seconds = {test.id: test.seconds for test in tests}
+        self.tests = [replace(test, seconds=seconds.get(test.id, 0.0)) for test in self.tests]
+        for test, line in zip(tests, lines[PREPARE:], strict=True):
+            for number in line.split():
+                self.reached.setdefault(int(number), set()).add(test.id)
+
+    def order(self, defect: Defect) -> list[str]:
+        """All tests; those ahead that are likely to notice the defect."""
+        said = words_in(defect.what, Path(defect.file).stem)
+        reached = self.reached.get(defect.number, set())
+
+        def place(test: Test) -> tuple[bool, float, bool, float]:
+            like = sum(self.rarity[word] for word in words_in(test.id, test.purpose) & said)
+            return (test.id not in reached, -like, test.chapter != defect.chapter,
+                    test.seconds)
+        return [test.id for test in sorted(self.tests, key=place)]
+
+    def explains(self, defect: Defect, verdict: Verdict) -> bool:
+        """Whether the test that failed is known to come by the defect's place."""
+        return (not self.reached or bool(defect.test or defect.nand)
+                or verdict.by in self.reached.get(defect.number, ()))
+
+
+def words_in(*texts: str) -> set[str]:
+    """The words of texts, without the ends that differ in their forms."""
+    found = re.findall(r"[a-z0-9]+", " ".join(texts).lower())
+    return {re.sub(r"(ed|es|s|ing|ion)$", "", word) if len(word) > 4 else word for word in found}
+
+
+def read_suite(program: Path) -> Suite:
+    """The tests as the program lists them: a line with name, clause and purpose for each."""
+    said = subprocess.run([str(program), "--list", "--all"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
+    lines = [re.split(r" {2,}", line.strip()) for line in said.splitlines()]
+    return Suite([Test(line[0], line[0].partition(".")[0], "", line[-1], "pass")
+                  for line in lines])
+
+
 def nand_words(tests: str) -> list[str]:
     """Return the arguments that give the drive NAND flash and run only these tests."""
     return ["--nand", "--only", tests] if tests else []
@@ -343,59 +423,69 @@ def no_defect(all_defects: Sequence[Defect]) -> int:
 
 
 def run_sound(program: Path, defects: Sequence[Defect], words: Sequence[str],
-              none: int) -> float:
-    """Run the same programs with no defect enabled; return the processor time it took."""
+              none: int, suite: Suite) -> float:
+    """Run the same programs with no defect enabled; return the processor time it took.
+
+    Two run at a time, the suite first, because it takes longest.
+    """
+    def one(what: tuple[str, str]) -> Verdict:
+        test, nand = what
+        if test:
+            return run_test(program.parent, test, none)
+        return run_one(program, ["--mutant", str(none), *nand_words(nand), *words],
+                       suite=None if nand else suite)
+
     seconds = 0.0
-    for test, nand in sorted({(defect.test, defect.nand) for defect in defects}):
-        verdict = (run_test(program.parent, test, none) if test else
-                   run_one(program, ["--mutant", str(none), *nand_words(nand), *words]))
-        if verdict.by or not verdict.is_known:
-            raise EssdError("the drive without a defect does not pass, so results "
-                            f"with defects would be meaningless: {verdict.words}: "
-                            f"{verdict.reason}")
-        seconds += verdict.seconds
+    with interrupts.pool(AT_ONCE) as pool:
+        for verdict in pool.map(one, sorted({(defect.test, defect.nand)
+                                             for defect in defects})):
+            if verdict.by or not verdict.is_known:
+                raise EssdError("the drive without a defect does not pass, so results "
+                                f"with defects would be meaningless: {verdict.words}: "
+                                f"{verdict.reason}")
+            seconds += verdict.seconds
     return seconds
 
 
-def words_of(defect: Defect, number: int, words: Sequence[str]) -> list[str]:
-    """The arguments of the suite for a defect; with another number, the same without it."""
-    where = nand_words(defect.nand) or ["--first", defect.chapter]
-    return ["--mutant", str(number), *where, *words]
+def try_defect(program: Path, defect: Defect, number: int, words: Sequence[str],
+               suite: Suite, most: int | None = None) -> Verdict:
+    """Run the tests for a defect; with another number, the same tests without it."""
+    if defect.test:
+        return run_test(program.parent, defect.test, number)
+    return run_one(program, ["--mutant", str(number), *nand_words(defect.nand), *words], most,
+                   () if defect.nand else suite.order(defect))
 
 
 def control(program: Path, defect: Defect, verdict: Verdict, words: Sequence[str],
-            none: int) -> None:
+            none: int, suite: Suite) -> None:
     """Repeat what found the defect, with no defect enabled: EssdError unless it passes.
 
     The suite gets the same arguments, and goes as far as it went with the defect.
     """
-    if defect.test:
-        sound = run_test(program.parent, defect.test, none)
-    else:
-        sound = run_one(program, words_of(defect, none, words),
-                        verdict.ended + (0 if verdict.is_test else 1))
+    sound = try_defect(program, defect, none, words, suite,
+                       max(1, verdict.ended + (0 if verdict.is_test else 1)))
     if sound.by or not sound.is_known:
         raise EssdError(f"{verdict.words}, which found defect {defect.number}, also comes "
                         f"without a defect: {sound.words}: {sound.reason}")
 
 
-def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str],
+def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str], suite: Suite,
             record: "Record | None" = None,
             none: int = 0) -> Iterator[tuple[Defect, Verdict]]:
     """Yield the verdicts in the order of the defects, each as early as possible.
 
     After a crash or a hang, which the machine may have caused, the same run without the
-    defect, whose number is `none`, has to pass.
+    defect, whose number is `none`, has to pass, and so it has if the test that failed did
+    not come by the defect's place in the run without a defect.
     """
     def one(defect: Defect) -> Verdict:
-        if record is not None and defect.number in record.verdicts:
-            return record.verdicts[defect.number]
-        verdict = (run_test(program.parent, defect.test, defect.number) if defect.test else
-                   run_one(program, words_of(defect, defect.number, words)))
-        if none and verdict.by and not verdict.is_test:
-            control(program, defect, verdict, words, none)
+        if record is not None and (known := record.find(defect)) is not None:
+            return known
+        verdict = try_defect(program, defect, defect.number, words, suite)
+        if none and verdict.by and not (verdict.is_test and suite.explains(defect, verdict)):
+            control(program, defect, verdict, words, none, suite)
         if record is not None and verdict.is_known:
-            record.add(defect.number, verdict)
+            record.add(defect, verdict)
         return verdict
 
     with interrupts.pool(AT_ONCE) as pool:
@@ -407,32 +497,46 @@ def run_all(program: Path, defects: Sequence[Defect], words: Sequence[str],
 class Record:
     """The verdicts of a run of all defects that is not complete yet.
 
-    The file has a line for each verdict, with a digest of the programs and
+    The file has a line for each verdict, with a digest of the program and the
     arguments that it belongs to.  Lines with another digest do not count.
     """
 
-    def __init__(self, path: Path, programs: Sequence[Path], words: Sequence[str]) -> None:
+    def __init__(self, path: Path, program: Path, words: Sequence[str]) -> None:
         self.path = path
+        self.program = program
+        self.words = words
         self.lock = threading.Lock()
-        digest = hashlib.sha256(" ".join(words).encode())
-        for program in programs:
-            digest.update(program.read_bytes())
-        self.digest = digest.hexdigest()[:16]
-        self.verdicts: dict[int, Verdict] = {}
+        self.digests: dict[str, str] = {}
+        self.verdicts: dict[tuple[int, str], Verdict] = {}
         with contextlib.suppress(FileNotFoundError):
             for line in path.read_text(encoding="utf-8").splitlines():
                 self.take(line)
+
+    def digest(self, defect: Defect) -> str:
+        """A digest of everything that a defect's verdict follows from.
+
+        The program follows from the sources and from the defects that are in it.
+        """
+        with self.lock:
+            if defect.test not in self.digests:
+                program = (self.program.with_name(f"mutants_{defect.test}") if defect.test
+                           else self.program)
+                self.digests[defect.test] = hashlib.sha256(program.read_bytes()).hexdigest()
+        said = [self.digests[defect.test], defect.nand, *([] if defect.test else self.words)]
+        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
     def take(self, line: str) -> None:
         # The last line may be cut; then this defect is run again.
         with contextlib.suppress(ValueError, KeyError, TypeError):
             entry = json.loads(line)
-            if entry["digest"] == self.digest:
-                self.verdicts[int(entry["defect"])] = Verdict(**entry["verdict"])
+            self.verdicts[int(entry["defect"]), entry["digest"]] = Verdict(**entry["verdict"])
 
-    def add(self, number: int, verdict: Verdict) -> None:
+    def find(self, defect: Defect) -> Verdict | None:
+        return self.verdicts.get((defect.number, self.digest(defect)))
+
+    def add(self, defect: Defect, verdict: Verdict) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"digest": self.digest, "defect": number,
+        line = json.dumps({"digest": self.digest(defect), "defect": defect.number,
                            "verdict": asdict(verdict)})
         with self.lock, open(self.path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
@@ -480,6 +584,31 @@ def show_all(verdicts: Iterator[tuple[Defect, Verdict]], count: int,
     return found
 
 
+def replay(program: Path, defect: Defect, words: Sequence[str]) -> str:
+    """The command that runs one defect's tests, to be entered in the project's folder."""
+    if defect.test:
+        program = program.with_name(f"mutants_{defect.test}")
+    name = str(program.relative_to(paths.TOP) if program.is_relative_to(paths.TOP)
+               else program)
+    if defect.test:
+        return f"ESSD_MUTANT={defect.number} {name}"
+    return shlex.join([name, "--native", "--mutant", str(defect.number),
+                       *nand_words(defect.nand), *words, "--stop-at-first"])
+
+
+def show_survivors(program: Path, found: Sequence[tuple[Defect, Verdict]],
+                   words: Sequence[str], suite: Suite) -> None:
+    """List the defects that no test has noticed, each with the command that repeats it."""
+    for defect, verdict in found:
+        if verdict.by or not verdict.is_known:
+            continue
+        count = len(suite.reached.get(defect.number, ()))
+        come = (f"; tests that come by its place: {count} of {len(suite.tests)}"
+                if suite.reached and not defect.test and not defect.nand else "")
+        show.line(f"survived: {defect.number}, in {defect.file}: {defect.what}{come}")
+        show.line(f"    {replay(program, defect, words)}")
+
+
 def conclude(found: Sequence[tuple[Defect, Verdict]], seconds: float) -> int:
     killed = sum(bool(verdict.by) for _, verdict in found)
     unknown = sum(not verdict.is_known for _, verdict in found)
@@ -506,23 +635,23 @@ def command(options: conform.Options, sample: int | None = None) -> int:
     program = build(PRESET, defects)
     record = None
     if not options.only:
-        programs = [program, *(program.with_name(f"mutants_{test}") for test in
-                               sorted({d.test for d in defects if d.test}))]
-        record = Record(paths.build() / "conform" / "mutants.jsonl", programs, words)
-        if record.verdicts:
-            show.line(f"{len(record.verdicts)} of {len(defects)} defects have their verdict "
-                      "from a run that did not end; the others follow")
+        record = Record(paths.build() / "conform" / "mutants.jsonl", program, words)
+        if known := sum(record.find(defect) is not None for defect in defects):
+            show.line(f"{known} of {len(defects)} defects have their verdict from a run that "
+                      "did not end; the others follow")
     begin = time.monotonic()
-    sound_s = run_sound(program, defects, words, none)
+    suite = read_suite(program)
+    sound_s = run_sound(program, defects, words, none, suite)
     show.line(f"the drive without a defect passes all tests in {sound_s:.0f} s of "
               "processor time")
     width = max(len(defect.what) for defect in defects)
-    found = show_all(run_all(program, defects, words, record, none), len(defects), width)
+    found = show_all(run_all(program, defects, words, suite, record, none), len(defects), width)
     if record is not None and all(verdict.is_known for _, verdict in found):
         record.end()
     show.line()
     show.console.print(table(found))
     show.line()
+    show_survivors(program, found, words, suite)
     return conclude(found, time.monotonic() - begin)
 
 
@@ -534,9 +663,11 @@ def run_sample(all_defects: Sequence[Defect], words: Sequence[str], seed: int,
     show.line(f"{len(defects)} of {len(all_defects)} defects, chosen at random; this "
               f"chooses the same ones: ./essd conform --mutants --sample {seed}")
     begin = time.monotonic()
+    suite = read_suite(program)
     width = max(len(defect.what) for defect in defects)
-    found = show_all(run_all(program, defects, words, none=none), len(defects), width)
+    found = show_all(run_all(program, defects, words, suite, none=none), len(defects), width)
     with interrupts.pool(AT_ONCE) as pool:
         failed = [(defect, verdict) for defect, verdict in found if verdict.is_test]
-        list(pool.map(lambda one: control(program, one[0], one[1], words, none), failed))
+        list(pool.map(lambda one: control(program, one[0], one[1], words, none, suite), failed))
+    show_survivors(program, found, words, suite)
     return conclude(found, time.monotonic() - begin)

@@ -17,6 +17,9 @@ from collections import defaultdict
 from pathlib import Path
 
 
+NUMBERS = 10000         # MUTANT_NUMBERS in mutant.h
+
+
 def fail(text: str) -> None:
     sys.exit(f"generate.py: {text}")
 
@@ -32,6 +35,8 @@ def read(folder: Path) -> dict[str, list[dict]]:
         if number in numbers:
             fail(f"defect {number} is there twice")
         numbers.add(number)
+        if not 0 < number < NUMBERS:
+            fail(f"defect {number} has no number from 1 to {NUMBERS - 1}")
         if "DEFECT" not in defect["replace"]:
             fail(f"defect {number} does not say DEFECT")
         files[defect["file"]].append(defect)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 unsigned int mutant_defect;
+unsigned char mutant_reached[MUTANT_NUMBERS];
 
 __attribute__((constructor)) static void choose_defect(void)
 {
