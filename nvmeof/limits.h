@@ -30,13 +30,12 @@ enum {
     NVMF_MDTS = 8,                         /* 2^8 memory pages of 4 KiB */
     NVMF_MAX_TRANSFER = 4096 << NVMF_MDTS, /* 1 MiB */
     NVMF_MAX_PIECES = 8,                   /* data buffers of one command */
-    NVMF_SHORT_LEN = 4096,       /* most data of a short command; these have a
-                                  * wait queue for buffers of their own */
-    NVMF_WINDOW_MIN = 8192,      /* least size of a window of a long command's
-                                  * data: it has room for a block of 4096 bytes
-                                  * with its metadata */
-    NVMF_IN_CAPSULE_LEN = 4096,  /* data that may follow an I/O queue's SQE */
-    NVMF_ADMIN_CAPSULE_LEN = 64, /* admin capsules carry no data */
+    NVMF_SHORT_LEN = 4096,      /* most data of a short command; these have a
+                                 * wait queue for buffers of their own */
+    NVMF_WINDOW_MIN = 8192,     /* least size of a window of a long command's
+                                 * data: it has room for a block of 4096 bytes
+                                 * with its metadata */
+    NVMF_IN_CAPSULE_LEN = 4096, /* data that may follow an I/O queue's SQE */
     NVMF_IO_CAPSULE_LEN = 64 + NVMF_IN_CAPSULE_LEN,
 
     NVMF_PATIENCE_S = 10, /* how long the drive waits for a silent peer */

@@ -87,7 +87,8 @@ void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule)
     struct verbs_sge sge = {
         .addr = capsule_ptr(rdma, capsule),
         .len_bytes =
-            qp->qid == 0 ? NVMF_ADMIN_CAPSULE_LEN : NVMF_IO_CAPSULE_LEN,
+            NVME_SQE_LEN + (qp->qid == 0 ? rdma->transport.admin_in_capsule_len
+                                         : rdma->transport.in_capsule_len),
         .lkey = rdma->lkey,
     };
     bool is_posted = verbs_post_recv(rdma->config.verbs, qp->qpn,

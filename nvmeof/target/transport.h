@@ -218,6 +218,9 @@ struct nvmf_transport {
     uint32_t sgls;  /* descriptors that it supports: bits of Identify SGLS */
     uint32_t in_capsule_len; /* most bytes of data in an I/O command's capsule,
                               * right after the SQE; 0 for none */
+    /* The same for an admin or Fabrics command.  NVMe/RDMA: 0; NVMe/TCP: 8192.
+     * No field of Identify reports it. */
+    uint32_t admin_in_capsule_len;
 
     /**
      * Copy req->fetch_len bytes of the host's data, from req->data_offset on,

@@ -111,6 +111,7 @@ static int setup(void **state)
     f->rdma.config.verbs = &f->verbs;
     f->rdma.config.target = &f->target;
     f->rdma.config.capsules = calloc(DEPTH, RDMA_CAPSULE_STRIDE);
+    f->rdma.transport.in_capsule_len = NVMF_IN_CAPSULE_LEN;
     f->rdma.lkey = FAKE_LKEY;
     f->rdma.now_us = 1234;
     rdma_request_init(&f->rdma);
@@ -551,6 +552,30 @@ static void test_a_failed_queue_completes_responses_that_wait(void **state)
     assert_int_equal(f->fake->send_put, DEPTH);
     rdma_request_release_all(f->qp);
     assert_int_equal(f->rdma.requests_in_use, 0);
+}
+
+/* How much data a capsule may carry is a property of the transport. */
+static void test_receive_buffers_have_room_for_the_capsules_of_their_queue(
+    void **state)
+{
+    struct fixture *f = *state;
+    struct fake_qp *fake = fake_qp(&f->verbs, f->qp->qpn);
+    const struct fake_recv *last;
+
+    fake->recv_get += 3; /* make room for three buffers */
+    f->qp->qid = 0;
+    f->rdma.transport.in_capsule_len = 512;
+    rdma_request_post_capsule(f->qp, 0);
+    last = &fake->recv[(fake->recv_put - 1) % FAKE_LOG];
+    assert_int_equal(last->sge.len_bytes, NVME_SQE_LEN);
+    f->rdma.transport.admin_in_capsule_len = 1024;
+    rdma_request_post_capsule(f->qp, 0);
+    last = &fake->recv[(fake->recv_put - 1) % FAKE_LOG];
+    assert_int_equal(last->sge.len_bytes, NVME_SQE_LEN + 1024);
+    f->qp->qid = 1;
+    rdma_request_post_capsule(f->qp, 0);
+    last = &fake->recv[(fake->recv_put - 1) % FAKE_LOG];
+    assert_int_equal(last->sge.len_bytes, NVME_SQE_LEN + 512);
 }
 
 TEST_FIXTURE(setup, teardown)

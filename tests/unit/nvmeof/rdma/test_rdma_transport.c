@@ -1148,6 +1148,18 @@ static void test_an_address_has_a_limited_number_of_half_open_connections(
     assert_int_equal(f->rdma.qpairs_in_use, RDMA_HALF_OPEN_PER_HOST + 2);
 }
 
+static void test_capsules_of_admin_queues_carry_no_data(void **state)
+{
+    struct fixture *f = *state;
+    const struct fake_conn *conn = request_from(f, 1);
+
+    assert_int_equal(fake_qp(&f->verbs, conn->qpn)->recv[0].sge.len_bytes,
+                     NVME_SQE_LEN);
+    conn = request_connection(f, 1, 2, 0);
+    assert_int_equal(fake_qp(&f->verbs, conn->qpn)->recv[0].sge.len_bytes,
+                     NVMF_IO_CAPSULE_LEN);
+}
+
 /* ---- Two connection managers. */
 
 static void test_each_manager_has_its_port_and_its_type_of_queue_pairs(
