@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import check_circles
 import check_docs
 import check_licences
 import check_names
@@ -80,6 +81,36 @@ def test_exceptions_of_the_sizes_may_not_grow_and_end_when_they_are_not_needed(
         "# why\nsame.c 700\ngrown.c 700\nless.c 680\nless.c:f 71\n"
     lines = check_sizes.complaints(found, check_sizes.listed())
     assert [line.split(": ")[0] for line in lines] == ["grown.c", "new.c"]
+
+
+def test_a_circle_of_files_is_closed_by_calls_addresses_and_inline_functions() -> None:
+    sources = {
+        "a.c": "int a_call(void)\n{\n    return b_call();\n}\n",
+        "b.c": "static const call table[] = {a_call};\nint b_call(void)\n{\n}\n",
+        "c.h": "int d_call(void);\nstatic inline int c_call(void)\n{\n    d_call();\n}\n",
+        "d.c": "int d_call(void)\n{\n    c_call();\n}\n",
+        # A comment, a text, a declaration and a static function of the same name close none.
+        "e.h": "int a_call(void);\n",
+        "f.c": "/* a_call */\nstatic int b_call(void)\n{\n    log(\"a_call\");\n}\n"
+               "int f_call(void)\n{\n    b_call();\n}\n",
+        "g.c": "int g_call(void)\n{\n    a_call();\n}\n",
+    }
+    needs = check_circles.graph(sources)
+    assert needs["g.c"] == {"a.c": {"a_call"}}
+    assert check_circles.circles(needs) == [["a.c", "b.c"], ["c.h", "d.c"]]
+
+
+def test_entries_of_circles_may_not_grow_and_end_when_they_are_not_needed(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lint_baseline, "LISTS", tmp_path)
+    (tmp_path / "circles.txt").write_text("# why\nsame 9\ngrown 9\ngone 9\nless 9\nnear 9\n")
+    largest = {"same": 9, "grown": 10, "gone": 2, "less": 6, "near": 7}
+    lines = check_circles.complaints(largest, check_circles.listed())
+    assert [line.split(": ")[0] for line in lines] == ["grown", "gone", "less"]
+    check_circles.shrink(largest)
+    assert (tmp_path / "circles.txt").read_text() == "# why\nsame 9\ngrown 9\nless 6\nnear 7\n"
+    lines = check_circles.complaints(largest, check_circles.listed())
+    assert [line.split(": ")[0] for line in lines] == ["grown"]
 
 
 def test_links_to_missing_files_and_headings_are_dead(
