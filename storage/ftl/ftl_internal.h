@@ -7,6 +7,7 @@
 #include "storage/ftl/ftl_layout.h"
 #include "storage/ftl/ftl_list.h"
 #include "storage/ftl/ftl_parity.h"
+#include "storage/ftl/ftl_pieces.h"
 
 enum {
     FTL_SECTOR_SHIFT = 9,
@@ -218,11 +219,10 @@ enum ftl_request_kind {
 
 /* What a request of a read with metadata reads, and where its data go. */
 struct ftl_protected_read {
-    uint32_t piece_offset;
+    struct ftl_cursor to;
     uint32_t block;  /* number of its first block in the operation */
     uint16_t offset; /* in the unit, in bytes */
     uint16_t length;
-    uint8_t piece;
 };
 
 struct ftl_request {
@@ -288,11 +288,10 @@ struct ftl_op {
     uint8_t state;  /* enum ftl_op_state */
     uint8_t status; /* enum media_status */
     bool needs_durable;
-    bool is_long;  /* a trim that has taken one step and needs more steps */
-    uint8_t piece; /* the next piece, and the bytes of it that are done */
-    uint32_t piece_offset;
+    bool is_long;      /* a trim that has taken one step and needs more steps */
     uint16_t requests; /* in progress */
     uint16_t fill_slot;
+    struct ftl_cursor next; /* in the pieces */
     uint64_t next_sector;
     uint64_t end_sector;
     uint64_t barrier;

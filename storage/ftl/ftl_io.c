@@ -95,39 +95,12 @@ static void end_op(struct ftl *ftl, struct ftl_op *op)
     ftl_list_append(&ftl->barriers, op_index(ftl, op));
 }
 
-/* Take the next bytes of an operation's pieces; at most `len`. */
-static uint8_t *take_piece(struct ftl_op *op, uint32_t *len)
-{
-    const struct nvmf_piece *piece = &op->io.pieces[op->piece];
-    uint8_t *at = (uint8_t *)piece->ptr + op->piece_offset;
-
-    ASSERT(op->piece < op->io.piece_count);
-    *len = MIN(*len, piece->len_bytes - op->piece_offset);
-    op->piece_offset += *len;
-    if (op->piece_offset == piece->len_bytes) {
-        op->piece++;
-        op->piece_offset = 0;
-    }
-    return at;
-}
-
-static void clear_pieces(struct ftl_op *op, uint32_t len)
-{
-    while (len != 0) {
-        uint32_t now = len;
-        uint8_t *at = take_piece(op, &now);
-
-        memset(at, 0, now);
-        len -= now;
-    }
-}
-
 static void copy_to_pieces(struct ftl *ftl, struct ftl_op *op,
                            const uint8_t *from, uint32_t len)
 {
     while (len != 0) {
         uint32_t now = len;
-        uint8_t *at = take_piece(op, &now);
+        uint8_t *at = ftl_cursor_take(&op->next, &now);
 
         ftl_memory_move(ftl, FTL_MOVE_COPY, at, from, now);
         from += now;
@@ -148,7 +121,7 @@ static void copy_from_pieces(struct ftl *ftl, struct ftl_op *op, uint8_t *to,
     }
     while (len != 0) {
         uint32_t now = len;
-        const uint8_t *at = take_piece(op, &now);
+        const uint8_t *at = ftl_cursor_take(&op->next, &now);
 
         ftl_memory_move(ftl, FTL_MOVE_COPY, to, at, now);
         to += now;
@@ -157,19 +130,6 @@ static void copy_from_pieces(struct ftl *ftl, struct ftl_op *op, uint8_t *to,
 }
 
 /* ---- Reads. */
-
-/* How many pieces hold the next bytes of an operation. */
-static uint32_t count_pieces(const struct ftl_op *op, uint32_t length)
-{
-    uint32_t count = 1;
-    uint32_t found = op->io.pieces[op->piece].len_bytes - op->piece_offset;
-
-    while (found < length) {
-        found += op->io.pieces[op->piece + count].len_bytes;
-        count++;
-    }
-    return count;
-}
 
 /* Send the request of a read that is being put together, if there is one. */
 static void send_read(struct ftl *ftl, struct ftl_request **open)
@@ -193,7 +153,8 @@ static struct ftl_request *request_for_part(struct ftl *ftl, struct ftl_op *op,
 
     if (*open != NULL &&
         (place - (*open)->row * units >= units || /* of another row */
-         (*open)->flash.num_units + count_pieces(op, length) > FTL_OP_UNITS)) {
+         (*open)->flash.num_units + ftl_cursor_count(&op->next, length) >
+             FTL_OP_UNITS)) {
         send_read(ftl, open);
     }
     if (*open == NULL && ftl->free_requests.count > ftl->kept_requests) {
@@ -219,7 +180,7 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
     }
     while (done < part->length) {
         uint32_t len = part->length - done;
-        struct ftl_flash_unit unit = {.data = take_piece(op, &len)};
+        struct ftl_flash_unit unit = {.data = ftl_cursor_take(&op->next, &len)};
 
         unit.offset = (uint16_t)(part->offset + done);
         unit.length = (uint16_t)len;
@@ -256,7 +217,7 @@ static void read_nothing(struct ftl *ftl, struct ftl_op *op,
     if (op->io.protection != 0) {
         ftl_protect_read(ftl, op, NULL, NULL, part->offset, part->length);
     } else {
-        clear_pieces(op, part->length);
+        ftl_cursor_fill(&op->next, 0, part->length);
     }
 }
 
@@ -1014,6 +975,7 @@ bool ftl_submit(struct ftl *ftl, const struct media_io *io)
             (io->op != MEDIA_READ && (io->fua || !ftl->is_volatile)),
         .next_sector = io->first_lba,
         .end_sector = io->first_lba + io->count_blocks,
+        .next = ftl_cursor_of(io),
         .io = *io,
     };
     if (io->op == MEDIA_FLUSH) {

@@ -22,50 +22,6 @@
 
 enum { PI_LEN = 8 };
 
-/* A position in the pieces of an operation. */
-struct cursor {
-    const struct nvmf_piece *piece;
-    uint32_t offset;
-};
-
-/* @return the next bytes; *len becomes smaller if the piece ends before */
-static uint8_t *cursor_take(struct cursor *cursor, uint32_t *len)
-{
-    uint8_t *at;
-
-    if (cursor->offset == cursor->piece->len_bytes) {
-        cursor->piece++;
-        cursor->offset = 0;
-    }
-    at = (uint8_t *)cursor->piece->ptr + cursor->offset;
-    *len = MIN(*len, cursor->piece->len_bytes - cursor->offset);
-    cursor->offset += *len;
-    return at;
-}
-
-/* Pass over the next `len` bytes. */
-static void cursor_skip(struct cursor *cursor, uint32_t len)
-{
-    while (len != 0) {
-        uint32_t now = len;
-
-        (void)cursor_take(cursor, &now);
-        len -= now;
-    }
-}
-
-/* Set the next `len` bytes to `value`. */
-static void cursor_fill(struct cursor *cursor, uint8_t value, uint32_t len)
-{
-    while (len != 0) {
-        uint32_t now = len;
-        uint8_t *at = cursor_take(cursor, &now);
-
-        memset(at, value, now);
-        len -= now;
-    }
-}
-
 /* ---- Blocks of an operation. */
 
 static uint32_t block_bytes(const struct media_io *io)
@@ -117,21 +73,6 @@ void ftl_note_failed_check(struct ftl *ftl, const struct ftl_move *move,
                  (enum media_status)status_of[check]);
 }
 
-static struct cursor op_cursor(const struct ftl_op *op)
-{
-    return (struct cursor){&op->io.pieces[op->piece], op->piece_offset};
-}
-
-static void op_set_cursor(struct ftl_op *op, const struct cursor *cursor)
-{
-    op->piece = (uint8_t)(cursor->piece - op->io.pieces);
-    op->piece_offset = cursor->offset;
-    if (cursor->offset != 0 && cursor->offset == cursor->piece->len_bytes) {
-        op->piece++;
-        op->piece_offset = 0;
-    }
-}
-
 /* The number of the block at which the rest of an operation begins. */
 static uint32_t next_block(const struct ftl_op *op)
 {
@@ -144,13 +85,13 @@ static uint32_t next_block(const struct ftl_op *op)
 
 /* Add the data of a block, in the pieces, to its guard. */
 static void add_pieces(struct ftl *ftl, const struct ftl_op *op,
-                       struct cursor *cursor)
+                       struct ftl_cursor *cursor)
 {
     uint32_t left = block_bytes(&op->io);
 
     while (left != 0) {
         uint32_t now = left;
-        const uint8_t *at = cursor_take(cursor, &now);
+        const uint8_t *at = ftl_cursor_take(cursor, &now);
 
         ftl_memory_add_guard(ftl, op, NULL, at, now);
         left -= now;
@@ -159,12 +100,12 @@ static void add_pieces(struct ftl *ftl, const struct ftl_op *op,
 
 /* Copy `len` bytes between a unit and the pieces. */
 static void move_bytes(struct ftl *ftl, const struct ftl_op *op,
-                       struct cursor *cursor, uint8_t *unit, uint32_t len,
+                       struct ftl_cursor *cursor, uint8_t *unit, uint32_t len,
                        bool adds_guard)
 {
     while (len != 0) {
         uint32_t now = len;
-        uint8_t *piece = cursor_take(cursor, &now);
+        uint8_t *piece = ftl_cursor_take(cursor, &now);
         uint8_t *to = op->io.op == MEDIA_READ ? piece : unit;
         const uint8_t *from = op->io.op == MEDIA_READ ? unit : piece;
 
@@ -187,7 +128,7 @@ static void check_blocks(struct ftl *ftl, const struct ftl_op *op)
     uint32_t bytes = block_bytes(io);
     uint32_t blocks =
         (uint32_t)(((uint64_t)io->count_blocks << FTL_SECTOR_SHIFT) / bytes);
-    struct cursor cursor = op_cursor(op);
+    struct ftl_cursor cursor = op->next;
 
     for (uint32_t i = 0; i < blocks; i++) {
         uint32_t len = PI_LEN;
@@ -195,9 +136,9 @@ static void check_blocks(struct ftl *ftl, const struct ftl_op *op)
         if (checks_guard(io)) {
             add_pieces(ftl, op, &cursor);
         } else {
-            cursor_skip(&cursor, bytes);
+            ftl_cursor_skip(&cursor, bytes);
         }
-        ftl_memory_protect(ftl, op, i, NULL, cursor_take(&cursor, &len));
+        ftl_memory_protect(ftl, op, i, NULL, ftl_cursor_take(&cursor, &len));
         ASSERT(len == PI_LEN);
     }
     ftl_memory_run(ftl);
@@ -234,7 +175,7 @@ void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
     uint32_t bytes = block_bytes(io);
     uint32_t block = next_block(op);
     bool makes = !is_interleaved(io);
-    struct cursor cursor = op_cursor(op);
+    struct ftl_cursor cursor = op->next;
 
     if (io->op != MEDIA_WRITE) {
         /* Pending moves come before the writes of the hart below. */
@@ -255,7 +196,7 @@ void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
         }
     }
     if (io->op == MEDIA_WRITE) {
-        op_set_cursor(op, &cursor);
+        op->next = cursor;
     }
 }
 
@@ -264,11 +205,12 @@ void ftl_protect_write(struct ftl *ftl, struct ftl_op *op, uint8_t *data,
 /* Have the controller check the metadata of a block, and put it into the pieces
  * if the host wants it. */
 static void finish_block(struct ftl *ftl, const struct ftl_op *op,
-                         struct cursor *cursor, uint32_t block,
+                         struct ftl_cursor *cursor, uint32_t block,
                          const uint8_t *meta)
 {
     uint32_t len = PI_LEN;
-    uint8_t *to = is_interleaved(&op->io) ? cursor_take(cursor, &len) : NULL;
+    uint8_t *to =
+        is_interleaved(&op->io) ? ftl_cursor_take(cursor, &len) : NULL;
 
     ASSERT(len == PI_LEN);
     if (op->io.protection & MEDIA_CHECKS) {
@@ -281,15 +223,15 @@ static void finish_block(struct ftl *ftl, const struct ftl_op *op,
 /* Trimmed blocks have zeroes and metadata that says that it is not checked. */
 static void read_trimmed(struct ftl_op *op, uint32_t length)
 {
-    struct cursor cursor = op_cursor(op);
+    struct ftl_cursor cursor = op->next;
 
     for (uint32_t at = 0; at < length; at += block_bytes(&op->io)) {
-        cursor_fill(&cursor, 0, block_bytes(&op->io));
+        ftl_cursor_fill(&cursor, 0, block_bytes(&op->io));
         if (is_interleaved(&op->io)) {
-            cursor_fill(&cursor, 0xff, PI_LEN);
+            ftl_cursor_fill(&cursor, 0xff, PI_LEN);
         }
     }
-    op_set_cursor(op, &cursor);
+    op->next = cursor;
 }
 
 void ftl_protect_read(struct ftl *ftl, struct ftl_op *op, const uint8_t *data,
@@ -298,7 +240,7 @@ void ftl_protect_read(struct ftl *ftl, struct ftl_op *op, const uint8_t *data,
     const struct media_io *io = &op->io;
     uint32_t bytes = block_bytes(io);
     uint32_t block = next_block(op);
-    struct cursor cursor = op_cursor(op);
+    struct ftl_cursor cursor = op->next;
 
     if (data == NULL) {
         read_trimmed(op, length);
@@ -309,20 +251,20 @@ void ftl_protect_read(struct ftl *ftl, struct ftl_op *op, const uint8_t *data,
                    checks_guard(io));
         finish_block(ftl, op, &cursor, block, meta + meta_offset(io, at));
     }
-    op_set_cursor(op, &cursor);
+    op->next = cursor;
     ftl_memory_run(ftl);
 }
 
 /* Name the data of a block, in the pieces, as the next parts of a unit. */
 static void add_block(struct ftl *ftl, struct ftl_request *request,
-                      uint32_t place, struct cursor *cursor, uint32_t offset,
-                      uint32_t length, bool is_last)
+                      uint32_t place, struct ftl_cursor *cursor,
+                      uint32_t offset, uint32_t length, bool is_last)
 {
     uint32_t done = 0;
 
     while (done < length) {
         uint32_t len = length - done;
-        struct ftl_flash_unit unit = {.data = cursor_take(cursor, &len)};
+        struct ftl_flash_unit unit = {.data = ftl_cursor_take(cursor, &len)};
 
         unit.offset = (uint16_t)(offset + done);
         unit.length = (uint16_t)len;
@@ -341,20 +283,19 @@ void ftl_protect_read_flash(struct ftl *ftl, struct ftl_op *op,
     const struct media_io *io = &op->io;
     uint32_t bytes = block_bytes(io);
     uint32_t end = offset + length;
-    struct cursor cursor = op_cursor(op);
+    struct ftl_cursor cursor = op->next;
 
     request->read = (struct ftl_protected_read){
-        .piece = op->piece,
-        .piece_offset = op->piece_offset,
+        .to = op->next,
         .block = next_block(op),
         .offset = (uint16_t)offset,
         .length = (uint16_t)length,
     };
     for (uint32_t at = offset; at < end; at += bytes) {
         add_block(ftl, request, place, &cursor, at, bytes, at + bytes == end);
-        cursor_skip(&cursor, is_interleaved(io) ? PI_LEN : 0);
+        ftl_cursor_skip(&cursor, is_interleaved(io) ? PI_LEN : 0);
     }
-    op_set_cursor(op, &cursor);
+    op->next = cursor;
 }
 
 void ftl_protect_read_done(struct ftl *ftl, struct ftl_op *op,
@@ -364,14 +305,14 @@ void ftl_protect_read_done(struct ftl *ftl, struct ftl_op *op,
     const struct ftl_protected_read *read = &request->read;
     uint32_t bytes = block_bytes(io);
     uint32_t block = read->block;
-    struct cursor cursor = {&io->pieces[read->piece], read->piece_offset};
+    struct ftl_cursor cursor = read->to;
 
     for (uint32_t at = read->offset; at < (uint32_t)read->offset + read->length;
          at += bytes, block++) {
         if (checks_guard(io)) {
             add_pieces(ftl, op, &cursor);
         } else {
-            cursor_skip(&cursor, bytes);
+            ftl_cursor_skip(&cursor, bytes);
         }
         finish_block(ftl, op, &cursor, block,
                      request->meta + meta_offset(io, at));
