@@ -754,6 +754,10 @@ void bed_start_mount(struct bed *bed)
     };
     if (config.logical_units == 0) {
         config.logical_units = ftl_most_units(&config);
+    } else if (bed->config.is_capacity_limited && bed->units == 0) {
+        config.logical_units =
+            MIN(config.logical_units, ftl_most_units(&config));
+        bed->config.logical_units = config.logical_units;
     }
     if (bed->is_estimated) {
         config.logical_units += BED_ESTIMATE;

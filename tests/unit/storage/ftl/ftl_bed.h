@@ -32,6 +32,8 @@ struct bed_config {
     const char *profile;
     struct nand_geometry geometry; /* planes, units, pages: the profile's */
     uint32_t logical_units;        /* 0: the most */
+    /* Factory marks may leave less space than logical_units. */
+    bool is_capacity_limited;
     uint16_t buffer_units;
     uint16_t num_requests; /* operations of the flash; 0: 32 */
     /* If not 0, random operations include long trims, and this is
