@@ -47,8 +47,10 @@ static void update_window(struct tcp *tcp, struct tcp_conn *conn,
     conn->max_wnd = MAX(conn->max_wnd, window);
     conn->snd_wl1 = seq;
     conn->snd_wl2 = ack;
-    if (window == 0) { /* It answers: RFC 9293 section 3.8.6.1, MUST-37. */
-        conn->progress_us = tcp->now_us;
+    /* It answers: RFC 9293 section 3.8.6.1, MUST-37.  That is enough only as
+     * long as the user keeps the connection (RFC 6429 section 5). */
+    if (window == 0 && !conn->fin_wanted) {
+        tcp_progress(tcp, conn);
     }
 }
 
@@ -76,7 +78,7 @@ static uint32_t advance_una(struct tcp *tcp, struct tcp_conn *conn,
 
     conn->snd_una = rx->header.ack;
     conn->una_offset += len;
-    conn->progress_us = tcp->now_us;
+    tcp_progress(tcp, conn);
     conn->backoff = 0;
     forget_passed(conn);
     after = MIN(conn->una_offset, conn->queued);

@@ -108,6 +108,9 @@ void tcp_close(struct tcp *tcp, uint32_t id, uint64_t now_us)
         return;
     }
     conn->fin_wanted = true;
+    if (conn->snd_wnd == 0) { /* which has a limit from now on */
+        tcp_progress(tcp, conn);
+    }
     if (conn->state == TCP_STATE_ESTABLISHED) {
         tcp_conn_enter(conn, TCP_STATE_FIN_WAIT_1);
     } else if (conn->state == TCP_STATE_CLOSE_WAIT) {

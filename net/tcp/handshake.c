@@ -5,9 +5,12 @@
  * 3.10.7.4 (SYN-RECEIVED); RFC 4987 (floods of SYNs).
  *
  * A half-open connection has a small entry of its own, so that a flood of SYNs
- * takes no connection.  When no entry is free, the oldest one goes: a peer that
- * answers at once still gets in.
+ * takes no connection.  When no entry is free, the oldest one of the source
+ * with the most entries goes: a peer that answers at once still gets in, and
+ * one source does not push others out.
  */
+#include <string.h>
+
 #include "net/tcp/internal.h"
 
 enum {
@@ -15,6 +18,8 @@ enum {
     DEFAULT_MSS_V6 = 1220,
     LEAST_MSS = 64, /* a peer that asks for less gets this much */
     HALF_ANSWER_US = 1000000,
+    HALF_RETRIES_MAX = 5, /* an entry of the small pool, for 63 s */
+    REUSE_US = 1000000,   /* our timestamps have moved on for sure */
 };
 
 /* ---- Options. */
@@ -82,7 +87,8 @@ void tcp_conn_begin(struct tcp *tcp, struct tcp_conn *conn)
     conn->syn_due = false;
     conn->rtx_due_us = DEADLINE_NONE;
     conn->backoff = 0;
-    conn->progress_us = conn->heard_us = tcp->now_us;
+    tcp_progress(tcp, conn);
+    conn->heard_us = tcp->now_us;
     conn->max_wnd = MAX(conn->snd_wnd, conn->max_wnd);
     conn->cwnd = conn->syn_tries > 1 ? conn->mss : tcp_initial_window(conn);
     if (conn->syn_tries > 1) { /* RFC 6298 section 5.7 */
@@ -133,16 +139,49 @@ void tcp_unlisten(struct tcp *tcp, int listener)
     }
 }
 
-static uint16_t oldest_half(const struct tcp *tcp)
+/* Whoever has one IPv6 address has the other ones of its /64, too. */
+static bool is_same_source(const struct ip_addr *a, const struct ip_addr *b)
 {
-    uint16_t oldest = 0;
+    if (ip_addr_is_v4(a) || ip_addr_is_v4(b)) {
+        return ip_addr_equal(a, b);
+    }
+    return memcmp(a->bytes, b->bytes, 8) == 0;
+}
 
-    for (uint16_t i = 1; i < tcp->config.half_open; i++) {
-        if (tcp->halves[i].born_us < tcp->halves[oldest].born_us) {
-            oldest = i;
+/* How many half-open connections a source has. */
+static uint16_t half_share(const struct tcp *tcp, const struct ip_addr *source)
+{
+    const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
+    uint16_t count = 0;
+
+    for (uint16_t i = 0; i < tcp->config.half_open; i++) {
+        if (nodes[i].used && is_same_source(&nodes[i].ends.remote, source)) {
+            count++;
         }
     }
-    return (uint16_t)(tcp_first_half(tcp) + oldest);
+    return count;
+}
+
+/* Whose entry a newer one takes: all are in use. */
+static uint16_t half_victim(const struct tcp *tcp, const struct ip_addr *newer)
+{
+    const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
+    uint16_t victim = 0;
+    uint16_t most = 0;
+
+    for (uint16_t i = 0; i < tcp->config.half_open; i++) {
+        const struct ip_addr *source = &nodes[i].ends.remote;
+        uint16_t share = (uint16_t)(half_share(tcp, source) +
+                                    (is_same_source(source, newer) ? 1 : 0));
+
+        if (share > most ||
+            (share == most &&
+             tcp->halves[i].born_us < tcp->halves[victim].born_us)) {
+            most = share;
+            victim = i;
+        }
+    }
+    return (uint16_t)(tcp_first_half(tcp) + victim);
 }
 
 static void half_release(struct tcp *tcp, uint16_t node)
@@ -156,8 +195,14 @@ static void half_release(struct tcp *tcp, uint16_t node)
 void tcp_half_drop(struct tcp *tcp, uint16_t node, enum tcp_end end)
 {
     uint32_t id = tcp_id_of(tcp, node);
+    struct tcp_half half = *tcp_half(tcp, node);
+    struct tcp_ends ends = tcp->nodes[node].ends;
+    uint32_t route = tcp->nodes[node].route;
 
     half_release(tcp, node);
+    if (half.was_waiting) {
+        tcp_time_wait_return(tcp, &ends, route, &half.wait);
+    }
     tcp->user->ended(tcp->user->ctx, id, end);
 }
 
@@ -170,7 +215,8 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
 
     if (tcp->saved->free_half == TCP_NO_NODE) {
         tcp_count(tcp, TCP_HALF_EVICTED);
-        tcp_half_drop(tcp, oldest_half(tcp), TCP_END_TIMED_OUT);
+        tcp_half_drop(tcp, half_victim(tcp, &rx->ends.remote),
+                      TCP_END_TIMED_OUT);
     }
     node = tcp_node_take(tcp, &tcp->saved->free_half, &rx->ends,
                          rx->packet->route);
@@ -189,12 +235,22 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
         .ts_recent = options->tsval,
         .times_base = tcp_times_base(tcp, &rx->ends),
         .born_us = tcp->now_us,
+        .was_waiting = wait != NULL,
     };
+    if (wait != NULL) {
+        tcp_half(tcp, node)->wait = *wait;
+    }
     deadlines_set(&tcp->deadlines, node,
                   tcp->now_us + TCP_MS(tcp->config.give_up_ms));
     tcp_count(tcp, TCP_HALF_OPENED);
     tcp->user->asked(tcp->user->ctx, tcp_id_of(tcp, node), (uint32_t)listener,
                      &rx->ends);
+}
+
+bool tcp_listener_takes(const struct tcp *tcp, const struct tcp_rx *rx)
+{
+    return listener_of(tcp, rx->ends.local_port) >= 0 &&
+           tcp->saved->free_conn != TCP_NO_NODE;
 }
 
 /* A segment for which there is no connection (sections 3.10.7.1, 3.10.7.2).
@@ -272,7 +328,7 @@ void tcp_half_timer(struct tcp *tcp, uint16_t node)
     struct tcp_half *half = tcp_half(tcp, node);
 
     if (half->state == TCP_HALF_ASKED ||
-        half->tries >= tcp->config.syn_retries) {
+        half->tries >= MIN(tcp->config.syn_retries, HALF_RETRIES_MAX)) {
         tcp_count(tcp, TCP_HALF_TIMED_OUT);
         tcp_half_drop(tcp, node, TCP_END_TIMED_OUT);
         return;
@@ -388,7 +444,11 @@ uint32_t tcp_connect(struct tcp *tcp, const struct tcp_ends *ends,
 
     tcp->now_us = now_us;
     if (node != TCP_NO_NODE && node >= tcp_first_wait(tcp)) {
-        wait = tcp_wait(tcp, node); /* RFC 9293 section 3.6.1 */
+        wait = tcp_wait(tcp, node); /* RFC 9293 section 3.6.1, RFC 6191 */
+        if (!wait->has_times || now_us + TCP_MS(tcp->config.time_wait_ms) <
+                                    wait->due_us + REUSE_US) {
+            return TCP_NO_ID;
+        }
     } else if (node != TCP_NO_NODE) {
         return TCP_NO_ID;
     }

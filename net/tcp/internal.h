@@ -159,6 +159,7 @@ struct tcp_conn {
     bool has_dsack;
     struct tcp_block dsack;         /* to be reported with the next ACK */
     uint16_t pages[TCP_HOLD_PAGES]; /* by offset / TCP_PAGE_BYTES */
+    uint8_t page_count;             /* of these */
 
     /* What both have agreed. */
     bool has_times, has_sack, has_ecn;
@@ -191,7 +192,8 @@ struct tcp_conn {
     uint8_t rtx_timer;     /* enum tcp_rtx_timer */
     uint8_t keep_alives;   /* unanswered probes */
     uint64_t heard_us;     /* last segment of the peer */
-    uint64_t progress_us;  /* last progress, for give_up_ms */
+    uint64_t rtx_set_us;   /* when rtx_due_us was set */
+    uint64_t waited_us;    /* for progress, up to rtx_set_us */
     uint64_t sent_us;      /* last data */
     uint64_t challenge_us; /* earliest time of the next challenge ACK */
 
@@ -203,6 +205,15 @@ struct tcp_conn {
     uint32_t asked; /* its id while it was half-open */
     uint32_t retransmits;
     uint8_t syn_tries;
+};
+
+struct tcp_time_wait {
+    uint32_t snd_nxt, rcv_nxt, ts_recent, times_base;
+    uint32_t window; /* as on the wire */
+    bool has_times;
+    uint64_t born_us;
+    uint64_t due_us; /* when it ends */
+    uint64_t challenge_us;
 };
 
 enum tcp_half_state {
@@ -222,14 +233,8 @@ struct tcp_half {
     uint64_t born_us;
     uint64_t sent_us;
     uint64_t challenge_us;
-};
-
-struct tcp_time_wait {
-    uint32_t snd_nxt, rcv_nxt, ts_recent, times_base;
-    uint32_t window; /* as on the wire */
-    bool has_times;
-    uint64_t born_us;
-    uint64_t challenge_us;
+    bool was_waiting; /* its SYN took the place of `wait` */
+    struct tcp_time_wait wait;
 };
 
 /* A segment of no connection that waits to be sent. */
@@ -254,8 +259,9 @@ struct tcp_saved {
     struct tcp_listener listeners[TCP_LISTENERS_MAX];
     struct tcp_usage usage;
     uint16_t free_conn, free_half, free_wait, free_page;
-    uint16_t half_turn; /* half-open entry that transmit looks at next */
-    uint16_t half_due;  /* number of half-open entries with syn_due */
+    uint16_t pages_due_used; /* pages in use that were guaranteed */
+    uint16_t half_turn;      /* half-open entry that transmit looks at next */
+    uint16_t half_due;       /* number of half-open entries with syn_due */
     struct tcp_queue queue;
     uint16_t answer_head, answer_count;
     uint16_t resets_left; /* RSTs that may be sent to nobody's segments */
@@ -396,6 +402,8 @@ void tcp_pages_deliver(struct tcp *tcp, struct tcp_conn *conn, uint32_t len);
 void tcp_pages_free(struct tcp *tcp, struct tcp_conn *conn, bool all);
 
 /* handshake.c */
+/** Whether a SYN would become a half-open connection. */
+bool tcp_listener_takes(const struct tcp *tcp, const struct tcp_rx *rx);
 /** @param wait  the old connection whose place a SYN takes, or NULL */
 void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx,
                         const struct tcp_time_wait *wait);
@@ -427,6 +435,9 @@ void tcp_conn_reset(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end);
 void tcp_time_wait_begin(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_time_wait_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx);
 void tcp_time_wait_end(struct tcp *tcp, uint16_t node);
+/** Wait on, if there is time left and an entry free. */
+void tcp_time_wait_return(struct tcp *tcp, const struct tcp_ends *ends,
+                          uint32_t route, const struct tcp_time_wait *wait);
 
 /* runs.c */
 void tcp_runs_sent(struct tcp *tcp, struct tcp_conn *conn, uint32_t seq,
@@ -501,6 +512,8 @@ uint64_t tcp_rto_us(const struct tcp *tcp, const struct tcp_conn *conn);
 /** Choose what rtx_due_us is for, and when.
  * @param restart  a timer that runs begins anew */
 void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart);
+/** The peer has acknowledged something, or answers for its closed window. */
+void tcp_progress(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_timer_sync(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_conn_timer(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_life_arm(struct tcp *tcp, struct tcp_conn *conn);

@@ -149,7 +149,7 @@ struct tcp_conn *tcp_conn_take(struct tcp *tcp, const struct tcp_ends *ends,
     conn->rto_us = 1000000; /* RFC 6298 section 2.1 */
     conn->min_rtt_us = conn->next_min_rtt_us = UINT32_MAX;
     conn->ssthresh = UINT32_MAX;
-    conn->heard_us = conn->progress_us = conn->sent_us = tcp->now_us;
+    conn->heard_us = conn->sent_us = tcp->now_us;
     conn->times_base = tcp_times_base(tcp, ends);
     conn->rack.window_mult = 1;
     return conn;

@@ -7,6 +7,8 @@
 
 #include "net/tcp/internal.h"
 
+enum { GUARANTEED = 2 };
+
 void tcp_pages_init(struct tcp *tcp)
 {
     for (uint16_t i = 0; i < tcp->config.pages; i++) {
@@ -16,18 +18,40 @@ void tcp_pages_init(struct tcp *tcp)
     tcp->saved->free_page = 0;
 }
 
-static bool page_take(struct tcp *tcp, uint16_t *page)
+/* Pages that each connection gets, whatever others have taken. */
+static uint16_t pages_due(const struct tcp *tcp)
 {
-    if (tcp->saved->free_page == TCP_NO_PAGE) {
+    return (uint16_t)MIN(tcp->config.pages / tcp->config.connections,
+                         GUARANTEED);
+}
+
+/* Beyond its guaranteed pages a connection gets what is not owed to others. */
+static bool page_allowed(const struct tcp *tcp, const struct tcp_conn *conn)
+{
+    uint32_t due = pages_due(tcp);
+    uint32_t owed = due * tcp->config.connections - tcp->saved->pages_due_used;
+
+    return conn->page_count < due ||
+           (uint32_t)tcp->config.pages - tcp->saved->usage.pages > owed;
+}
+
+static bool page_take(struct tcp *tcp, struct tcp_conn *conn, uint16_t *page)
+{
+    if (!page_allowed(tcp, conn)) {
         return false;
     }
+    ASSERT(tcp->saved->free_page != TCP_NO_PAGE);
     *page = tcp->saved->free_page;
     tcp->saved->free_page = tcp->page_next[*page];
     tcp->saved->usage.pages++;
+    tcp->saved->pages_due_used =
+        (uint16_t)(tcp->saved->pages_due_used +
+                   (conn->page_count < pages_due(tcp) ? 1 : 0));
+    conn->page_count++;
     return true;
 }
 
-static void page_free(struct tcp *tcp, uint16_t *page)
+static void page_free(struct tcp *tcp, struct tcp_conn *conn, uint16_t *page)
 {
     if (*page == TCP_NO_PAGE) {
         return;
@@ -35,6 +59,10 @@ static void page_free(struct tcp *tcp, uint16_t *page)
     tcp->page_next[*page] = tcp->saved->free_page;
     tcp->saved->free_page = *page;
     tcp->saved->usage.pages--;
+    conn->page_count--;
+    tcp->saved->pages_due_used =
+        (uint16_t)(tcp->saved->pages_due_used -
+                   (conn->page_count < pages_due(tcp) ? 1 : 0));
     *page = TCP_NO_PAGE;
 }
 
@@ -71,7 +99,7 @@ bool tcp_pages_store(struct tcp *tcp, struct tcp_conn *conn, uint32_t seq,
         uint16_t *page = page_at(conn, offset);
 
         /* Pages taken before a failure stay: other bytes may be in them. */
-        if (*page == TCP_NO_PAGE && !page_take(tcp, page)) {
+        if (*page == TCP_NO_PAGE && !page_take(tcp, conn, page)) {
             return false;
         }
         memcpy(page_byte(tcp, *page, offset), data, share);
@@ -115,7 +143,7 @@ void tcp_pages_free(struct tcp *tcp, struct tcp_conn *conn, bool all)
             is_needed |= left < begin + TCP_PAGE_BYTES && right > begin;
         }
         if (!is_needed) {
-            page_free(tcp, page_at(conn, begin));
+            page_free(tcp, conn, page_at(conn, begin));
         }
     }
 }

@@ -22,7 +22,7 @@ struct tcp_config tcp_config_default(void)
         .rto_min_ms = 200,
         .ack_delay_ms = 40,
         .give_up_ms = 100000,
-        .syn_retries = 5,
+        .syn_retries = 7, /* 183 s: RFC 9293 section 3.8.3, MUST-23 */
         .keep_alive_ms = 0,
         .keep_alive_interval_ms = 10000,
         .keep_alive_probes = 5,
@@ -48,7 +48,8 @@ static bool config_is_valid(const struct tcp_config *c)
            c->ack_delay_ms >= 1 && c->ack_delay_ms <= 500 &&
            c->give_up_ms >= 1000 && c->syn_retries >= 1 &&
            c->syn_retries <= 8 && c->fin_wait_2_ms >= 1 &&
-           c->time_wait_ms >= 1 && c->keep_alive_interval_ms >= 1;
+           c->time_wait_ms >= 1 && c->keep_alive_interval_ms >= 1 &&
+           (c->keep_alive_ms == 0 || c->keep_alive_probes >= 2);
 }
 
 static uint16_t nodes_of(const struct tcp_config *c)

@@ -201,11 +201,13 @@ struct tcp_config {
     uint32_t rto_min_ms;    /* 1000 by RFC 6298; Linux has 200 */
     uint32_t ack_delay_ms;  /* 1..500: RFC 9293 section 3.8.6.3; Linux: 40 */
     uint32_t give_up_ms;    /* R2 of RFC 9293 section 3.8.3: 100000 or more */
-    uint8_t syn_retries;    /* 1..8 */
+    uint8_t syn_retries;    /* 1..8; 7 are 183 s; of a SYN-ACK at most 5 */
     uint32_t keep_alive_ms; /* silence until the first probe; 0: no probes */
     uint32_t keep_alive_interval_ms;
-    uint8_t keep_alive_probes; /* unanswered ones that end a connection */
-    uint32_t fin_wait_2_ms;    /* for the peer's FIN after our own */
+    uint8_t keep_alive_probes; /* unanswered ones that end a connection: 2 or
+                                * more, RFC 9293 section 3.8.4 */
+    uint32_t fin_wait_2_ms;    /* for the peer's FIN after the ACK of our own,
+                                * whatever else it sends */
     uint32_t time_wait_ms;     /* 2 MSL */
 };
 
@@ -314,7 +316,9 @@ void tcp_reject(struct tcp *tcp, uint32_t id, uint64_t now_us);
 /**
  * Open a connection.
  *
- * @return its id; TCP_NO_ID when none is free, or when these ends are in use
+ * @return its id; TCP_NO_ID when none is free, or when these ends are in use:
+ *         also by an old connection in TIME-WAIT, unless it has timestamps and
+ *         is there for a second (RFC 6191)
  */
 MUST_USE uint32_t tcp_connect(struct tcp *tcp, const struct tcp_ends *ends,
                               uint32_t route, uint64_t now_us);
@@ -330,8 +334,12 @@ MUST_USE bool tcp_send(struct tcp *tcp, uint32_t id, uint32_t len,
 /** Report that `len` delivered bytes occupy no memory any more. */
 void tcp_consume(struct tcp *tcp, uint32_t id, uint32_t len, uint64_t now_us);
 
-/** Send a FIN after all bytes announced so far.  Bytes of the peer are still
- * delivered. */
+/**
+ * Send a FIN after all bytes announced so far.
+ *
+ * Bytes of the peer are still delivered, for fin_wait_2_ms.  A peer that keeps
+ * its window closed has give_up_ms from now on.
+ */
 void tcp_close(struct tcp *tcp, uint32_t id, uint64_t now_us);
 
 /** End a connection with a RST.  `ended` is called inside. */

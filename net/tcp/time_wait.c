@@ -26,8 +26,10 @@ void tcp_time_wait_end(struct tcp *tcp, uint16_t node)
 
 static void wait_restart(struct tcp *tcp, uint16_t node)
 {
-    deadlines_set(&tcp->deadlines, node,
-                  tcp->now_us + TCP_MS(tcp->config.time_wait_ms));
+    struct tcp_time_wait *wait = tcp_wait(tcp, node);
+
+    wait->due_us = tcp->now_us + TCP_MS(tcp->config.time_wait_ms);
+    deadlines_set(&tcp->deadlines, node, wait->due_us);
 }
 
 static void wait_answer(struct tcp *tcp, uint16_t node)
@@ -75,6 +77,24 @@ void tcp_time_wait_begin(struct tcp *tcp, struct tcp_conn *conn)
     wait_answer(tcp, node);
 }
 
+/* RFC 9293 section 3.6.1: the SYN that took the place has led to nothing. */
+void tcp_time_wait_return(struct tcp *tcp, const struct tcp_ends *ends,
+                          uint32_t route, const struct tcp_time_wait *wait)
+{
+    uint16_t node;
+
+    if (wait->due_us <= tcp->now_us) {
+        return;
+    }
+    node = tcp_node_take(tcp, &tcp->saved->free_wait, ends, route);
+    if (node == TCP_NO_NODE) {
+        tcp_count(tcp, TCP_TIME_WAIT_EVICTED);
+        return;
+    }
+    *tcp_wait(tcp, node) = *wait;
+    deadlines_set(&tcp->deadlines, node, wait->due_us);
+}
+
 /* RFC 6191 section 2: a SYN that cannot be an old one. */
 static bool is_new_syn(const struct tcp_time_wait *wait,
                        const struct tcp_rx *rx)
@@ -99,7 +119,7 @@ void tcp_time_wait_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx)
     if ((rx->header.flags & TCP_RST) != 0) {
         return; /* RFC 1337 */
     }
-    if (is_new_syn(wait, rx)) {
+    if (is_new_syn(wait, rx) && tcp_listener_takes(tcp, rx)) {
         struct tcp_time_wait old = *wait;
 
         tcp_time_wait_end(tcp, node);

@@ -11,11 +11,42 @@ bool tcp_window_closed(const struct tcp_conn *conn)
     return conn->snd_wnd == 0 && conn->snd_nxt - conn->snd_una <= 1;
 }
 
-static void rtx_set(struct tcp_conn *conn, enum tcp_rtx_timer kind,
-                    uint64_t due_us)
+/* Waiting begins anew: the peer has made progress. */
+void tcp_progress(struct tcp *tcp, struct tcp_conn *conn)
 {
+    conn->waited_us = 0;
+    conn->rtx_set_us = tcp->now_us;
+}
+
+/* Add the time that the timer has run.  A timer that expires late counts with
+ * the time it was set for: when this machine was stopped, nobody was asked. */
+static void wait_add(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (conn->rtx_due_us != DEADLINE_NONE) {
+        conn->waited_us +=
+            MIN(tcp->now_us, conn->rtx_due_us) - conn->rtx_set_us;
+    }
+}
+
+static bool wait_is_over(const struct tcp *tcp, const struct tcp_conn *conn)
+{
+    return conn->waited_us >= TCP_MS(tcp->config.give_up_ms);
+}
+
+static void rtx_set(struct tcp *tcp, struct tcp_conn *conn,
+                    enum tcp_rtx_timer kind, uint64_t due_us)
+{
+    wait_add(tcp, conn);
     conn->rtx_timer = (uint8_t)kind;
-    conn->rtx_due_us = due_us;
+    conn->rtx_set_us = tcp->now_us;
+    /* A peer that makes the kind change again and again has no more time. */
+    conn->rtx_due_us = wait_is_over(tcp, conn) ? tcp->now_us : due_us;
+}
+
+static void rtx_stop(struct tcp_conn *conn)
+{
+    conn->rtx_timer = TCP_TIMER_RTO;
+    conn->rtx_due_us = DEADLINE_NONE;
 }
 
 void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart)
@@ -27,21 +58,21 @@ void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart)
         return;
     }
     if (!is_on) { /* nothing was waiting: give_up_ms counts from here */
-        conn->progress_us = tcp->now_us;
+        tcp_progress(tcp, conn);
     }
     if (conn->run_count == 0 && tcp_unsent(conn) == 0) {
-        rtx_set(conn, TCP_TIMER_RTO, DEADLINE_NONE);
+        rtx_stop(conn);
         conn->probe_due = conn->window_probe_due = false;
     } else if (conn->run_count == 0 || tcp_window_closed(conn)) {
         if (!is_on || conn->rtx_timer != TCP_TIMER_PERSIST) {
-            rtx_set(conn, TCP_TIMER_PERSIST, rto_due);
+            rtx_set(tcp, conn, TCP_TIMER_PERSIST, rto_due);
         }
     } else if (tcp_probe_wanted(conn)) {
         if (restart || !is_on || conn->rtx_timer != TCP_TIMER_TLP) {
-            rtx_set(conn, TCP_TIMER_TLP, tcp_probe_due(tcp, conn));
+            rtx_set(tcp, conn, TCP_TIMER_TLP, tcp_probe_due(tcp, conn));
         }
     } else if (restart || !is_on || conn->rtx_timer != TCP_TIMER_RTO) {
-        rtx_set(conn, TCP_TIMER_RTO, rto_due);
+        rtx_set(tcp, conn, TCP_TIMER_RTO, rto_due);
     }
 }
 
@@ -84,38 +115,32 @@ static bool syn_expired(struct tcp *tcp, struct tcp_conn *conn)
     return false;
 }
 
-static bool progress_expired(struct tcp *tcp, struct tcp_conn *conn)
-{
-    if (tcp->now_us - conn->progress_us < TCP_MS(tcp->config.give_up_ms)) {
-        return false;
-    }
-    tcp_conn_reset(tcp, conn, TCP_END_TIMED_OUT);
-    return true;
-}
-
 static bool rtx_expired(struct tcp *tcp, struct tcp_conn *conn)
 {
-    conn->rtx_due_us = DEADLINE_NONE;
     if (!tcp_is_synchronized(conn)) {
         return syn_expired(tcp, conn);
     }
-    if (progress_expired(tcp, conn)) {
+    wait_add(tcp, conn);
+    conn->rtx_due_us = DEADLINE_NONE;
+    if (wait_is_over(tcp, conn)) { /* RFC 9293 section 3.8.3, R2 */
+        tcp_conn_reset(tcp, conn, TCP_END_TIMED_OUT);
         return true;
     }
     switch (conn->rtx_timer) {
     case TCP_TIMER_TLP:
         conn->probe_due = true;
-        rtx_set(conn, TCP_TIMER_RTO, tcp->now_us + tcp_rto_us(tcp, conn));
+        rtx_set(tcp, conn, TCP_TIMER_RTO, tcp->now_us + tcp_rto_us(tcp, conn));
         break;
     case TCP_TIMER_PERSIST:
         conn->window_probe_due = true;
         conn->backoff = (uint8_t)MIN(conn->backoff + 1, 10);
-        rtx_set(conn, TCP_TIMER_PERSIST, tcp->now_us + tcp_rto_us(tcp, conn));
+        rtx_set(tcp, conn, TCP_TIMER_PERSIST,
+                tcp->now_us + tcp_rto_us(tcp, conn));
         break;
     default:
         tcp_recovery_timeout(tcp, conn);
         conn->backoff = (uint8_t)MIN(conn->backoff + 1, 10);
-        rtx_set(conn, TCP_TIMER_RTO, tcp->now_us + tcp_rto_us(tcp, conn));
+        rtx_set(tcp, conn, TCP_TIMER_RTO, tcp->now_us + tcp_rto_us(tcp, conn));
     }
     return false;
 }
@@ -123,12 +148,8 @@ static bool rtx_expired(struct tcp *tcp, struct tcp_conn *conn)
 static bool life_expired(struct tcp *tcp, struct tcp_conn *conn)
 {
     conn->life_due_us = DEADLINE_NONE;
-    if (conn->state == TCP_STATE_FIN_WAIT_2) {
-        conn->life_due_us = conn->heard_us + TCP_MS(tcp->config.fin_wait_2_ms);
-        if (conn->life_due_us > tcp->now_us) {
-            return false; /* the peer still sends */
-        }
-        tcp_conn_end(tcp, conn, TCP_END_TIMED_OUT);
+    if (conn->state == TCP_STATE_FIN_WAIT_2) { /* also if it still sends */
+        tcp_conn_reset(tcp, conn, TCP_END_TIMED_OUT);
         return true;
     }
     if (conn->run_count != 0) { /* data in flight have a timer of their own */

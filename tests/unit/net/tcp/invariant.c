@@ -53,6 +53,7 @@ static uint16_t check_ranges(const struct tcp *tcp, const struct tcp_conn *conn)
         pages = (uint16_t)(pages + (conn->pages[i] != TCP_NO_PAGE));
     }
     ASSERT(conn->range_count != 0 || pages == 0);
+    ASSERT(conn->page_count == pages);
     return pages;
 }
 
@@ -78,6 +79,24 @@ static void check_timers(const struct tcp *tcp, const struct tcp_conn *conn)
     }
     ASSERT(conn->state != TCP_STATE_FIN_WAIT_2 ||
            conn->life_due_us != DEADLINE_NONE);
+}
+
+/* What is free suffices for the guaranteed pages of every connection. */
+static void check_guarantee(const struct tcp *tcp)
+{
+    uint32_t share = (uint32_t)tcp->config.pages / tcp->config.connections;
+    uint32_t due = MIN(share, 2);
+    uint32_t owed = 0;
+    uint32_t used = 0;
+
+    for (uint16_t i = 0; i < tcp->config.connections; i++) {
+        uint32_t has = tcp->nodes[i].used ? tcp->conns[i].page_count : 0;
+
+        owed += due - MIN(has, due);
+        used += MIN(has, due);
+    }
+    ASSERT((uint32_t)tcp->config.pages - tcp->saved->usage.pages >= owed);
+    ASSERT(tcp->saved->pages_due_used == used);
 }
 
 void tcp_check(struct tcp *tcp)
@@ -113,6 +132,7 @@ void tcp_check(struct tcp *tcp)
     ASSERT(usage.half_open == tcp->saved->usage.half_open);
     ASSERT(usage.time_waits == tcp->saved->usage.time_waits);
     ASSERT(usage.pages == tcp->saved->usage.pages);
+    check_guarantee(tcp);
 }
 
 uint32_t tcp_check_iss(struct tcp *tcp, const struct tcp_ends *ends)

@@ -401,7 +401,9 @@ static void test_active_open_times_out(void **state)
                 "+4 > S 0:0(0)\n"
                 "+8 > S 0:0(0)\n"
                 "+16 > S 0:0(0)\n"
-                "+33 ended timeout\n"
+                "+32 > S 0:0(0)\n"
+                "+60 > S 0:0(0)\n"
+                "+61 ended timeout\n"
                 "uses 0 0 0 0\n"
                 "quiet\n");
 }
