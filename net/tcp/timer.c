@@ -22,9 +22,11 @@ void tcp_progress(struct tcp *tcp, struct tcp_conn *conn)
  * the time it was set for: when this machine was stopped, nobody was asked. */
 static void wait_add(struct tcp *tcp, struct tcp_conn *conn)
 {
-    if (conn->rtx_due_us != DEADLINE_NONE) {
-        conn->waited_us +=
-            MIN(tcp->now_us, conn->rtx_due_us) - conn->rtx_set_us;
+    uint64_t until_us = MIN(tcp->now_us, conn->rtx_due_us);
+
+    /* Progress may come after the deadline and before tcp_timer(). */
+    if (conn->rtx_due_us != DEADLINE_NONE && until_us > conn->rtx_set_us) {
+        conn->waited_us += until_us - conn->rtx_set_us;
     }
 }
 

@@ -124,6 +124,24 @@ static void test_pause_of_the_machine_is_no_silence(void **state)
     }
 }
 
+/* RFC 6298 section 5.3: the ACK of new bytes starts the timer again, also when
+ * it comes after the deadline and before tcp_timer(). */
+static void test_late_timer_does_not_end_the_connection(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    script_open_with(&script, &config, script_open_plain);
+    script_run(&script, "send 3000\ndrop\n");
+    script.host->now_us += 1000000; /* tcp_input() is called first */
+    script_run(&script, "< . 1:1(0) ack 1001 win 65535\n"
+                        "drop\n"
+                        "+0.1 < . 1:1(0) ack 3001 win 65535\n"
+                        "state ESTABLISHED\n");
+    script_end(&script);
+}
+
 /* A peer that opens and closes its window in turn and acknowledges nothing does
  * not put the time-out off for ever, when the user has closed. */
 static void test_window_in_turn_open_and_closed_ends(void **state)
