@@ -46,7 +46,7 @@ static enum loop_work poll_clock(void *ctx, struct loop_step *step)
 
     drive->now_us = step->now_us;
     drive->connect_log.now_us = step->now_us;
-    rdma_transport_tick(drive->rdma, step->now_us);
+    nvmf_bindings_tick(&drive->transports, step->now_us);
     echo_tick(&drive->echo, step->now_us);
     return LOOP_IDLE;
 }
@@ -91,11 +91,12 @@ static void flush_network(void *ctx)
 static bool arm_network(void *ctx, uint64_t *deadline_us)
 {
     struct drive *drive = ctx;
-    bool acks_wait = !rdma_transport_is_short(drive->rdma) &&
+    enum nvmf_turn turn = nvmf_bindings_need_turn(&drive->transports);
+    bool acks_wait = turn != NVMF_TURN_IS_NEEDED &&
                      !nvmf_target_is_short(drive->target) &&
                      !echo_awaits_write(&drive->echo);
 
-    if (acks_wait && rdma_transport_unacked(drive->rdma) != 0) {
+    if (acks_wait && turn == NVMF_TURN_MAY_WAIT) {
         *deadline_us = MIN(*deadline_us, drive->now_us + ACKS_WAIT_US);
     }
     return drive_net_arm(&drive->net, acks_wait);
@@ -201,7 +202,7 @@ static enum loop_work step_services(void *ctx, struct loop_step *step)
     return LOOP_IDLE;
 }
 
-/* Pass address changes on to the target and the transport. */
+/* Pass address changes on to the target and the transports. */
 static enum loop_work step_addresses(void *ctx, struct loop_step *step)
 {
     (void)step;
@@ -234,20 +235,20 @@ static enum loop_work poll_target(void *ctx, struct loop_step *step)
 }
 
 /* A second may be some milliseconds longer, so this is no poll. */
-static enum loop_work step_transport(void *ctx, struct loop_step *step)
+static enum loop_work step_transports(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
-    loop_call_at(step, rdma_transport_watch(drive->rdma));
-    return rdma_transport_step(drive->rdma) ? LOOP_EVENT : LOOP_IDLE;
+    loop_call_at(step, nvmf_bindings_watch(&drive->transports));
+    return nvmf_bindings_step(&drive->transports) ? LOOP_EVENT : LOOP_IDLE;
 }
 
-static enum loop_work poll_transport(void *ctx, struct loop_step *step)
+static enum loop_work poll_transports(void *ctx, struct loop_step *step)
 {
     struct drive *drive = ctx;
 
     (void)step;
-    return rdma_transport_step(drive->rdma) ? LOOP_EVENT : LOOP_IDLE;
+    return nvmf_bindings_step(&drive->transports) ? LOOP_EVENT : LOOP_IDLE;
 }
 
 static enum loop_work poll_echo(void *ctx, struct loop_step *step)
@@ -405,7 +406,7 @@ static const struct component drive_components[] = {
     {.name = "services", .step = step_services},
     {.name = "addresses", .step = step_addresses},
     {.name = "target", .poll = poll_target, .step = step_target},
-    {.name = "transport", .poll = poll_transport, .step = step_transport},
+    {.name = "transport", .poll = poll_transports, .step = step_transports},
     {.name = "echo", .poll = poll_echo},
     {.name = "operations", .step = operations_step},
     {

@@ -311,9 +311,9 @@ void drive_update_addresses(struct drive *drive)
     }
     for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
         if (addresses->changed & BIT(i)) {
-            rdma_transport_set_address(drive->rdma, 0, i,
-                                       addresses_portid(addresses, i),
-                                       addresses_link(addresses, i));
+            nvmf_bindings_set_address(&drive->transports, i,
+                                      addresses_portid(addresses, i),
+                                      addresses_link(addresses, i));
         }
     }
     nvmf_target_set_addresses(drive->target, addresses->list, addresses->count);
@@ -534,6 +534,11 @@ static enum init_result bufs_start(struct drive *drive,
     return INIT_OK;
 }
 
+static void add_transport(struct drive *drive, struct nvmf_binding binding)
+{
+    nvmf_bindings_add(&drive->transports, &binding);
+}
+
 static enum init_result transport_start(struct drive *drive,
                                         const struct drive_config *config)
 {
@@ -559,6 +564,7 @@ static enum init_result transport_start(struct drive *drive,
     if (!rdma_transport_init(drive->rdma, &rdma)) {
         return INIT_NO_ROOM;
     }
+    add_transport(drive, rdma_transport_binding(drive->rdma));
     log_line(drive->log, "nvme-of: listening on %u, %s", DRIVE_SERVICE_PORT,
              config->identity->subsystem_nqn);
     return INIT_OK;
@@ -731,6 +737,7 @@ struct init_report drive_init(struct drive *drive,
 
     drive->log = config->log;
     drive->now_us = now_us;
+    drive->transports = (struct nvmf_bindings){0};
     drive->flash_failures = config->flash_failures;
     drive->power_is_failing = config->power.is_failing;
     drive->power_saved = config->power.saved;

@@ -169,6 +169,7 @@ struct drive {
     struct buf_pool *bufs; /* data buffers of all transports */
     struct nvmf_target *target;
     struct rdma_transport *rdma;
+    struct nvmf_bindings transports; /* all of them, for the main loop */
     struct echo echo;
     struct connect_log connect_log;
     struct telemetry telemetry;

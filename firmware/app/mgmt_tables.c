@@ -141,8 +141,9 @@ bool mgmt_outstanding(void *ctx, const struct json_args *args, struct json *out,
     uint64_t now_us = drive_clock_us(drive);
     unsigned int rows = 0;
     uint64_t at = json_get_number(args, "from", 0);
-    uint64_t end = MIN(MIN(at, (uint64_t)RDMA_REQUESTS) + REQUESTS_A_REPLY,
-                       (uint64_t)RDMA_REQUESTS);
+    const struct nvmf_bindings *transports = &drive->transports;
+    uint64_t count = transports->requests;
+    uint64_t end = MIN(MIN(at, count) + REQUESTS_A_REPLY, count);
 
     (void)refusal;
     json_begin_array(out, "requests");
@@ -150,15 +151,14 @@ bool mgmt_outstanding(void *ctx, const struct json_args *args, struct json *out,
         struct nvmf_request_info info;
 
         if (nvmf_target_request_info(
-                drive->target,
-                rdma_transport_request(drive->rdma, (uint32_t)at), now_us,
-                &info)) {
+                drive->target, nvmf_bindings_request(transports, (uint32_t)at),
+                now_us, &info)) {
             put_request(out, &info);
             rows++;
         }
     }
     json_end_array(out);
-    if (at < RDMA_REQUESTS) {
+    if (at < count) {
         json_number(out, "next", at);
     }
     return true;

@@ -641,3 +641,61 @@ const struct nvmf_request *rdma_transport_request(
     ASSERT(number < RDMA_REQUESTS);
     return &rdma->requests[number].nvmf;
 }
+
+/* ---- The transport as the main loop sees it. */
+
+static void binding_tick(void *ctx, uint64_t now_us)
+{
+    rdma_transport_tick(ctx, now_us);
+}
+
+static bool binding_step(void *ctx)
+{
+    return rdma_transport_step(ctx);
+}
+
+static uint64_t binding_watch(void *ctx)
+{
+    return rdma_transport_watch(ctx);
+}
+
+static enum nvmf_turn binding_needs_turn(const void *ctx)
+{
+    const struct rdma_transport *rdma = ctx;
+
+    if (rdma_transport_is_short(rdma)) {
+        return NVMF_TURN_IS_NEEDED;
+    }
+    return rdma->responding != 0 ? NVMF_TURN_MAY_WAIT : NVMF_TURN_NOT_NEEDED;
+}
+
+static void binding_set_address(void *ctx, uint8_t service, uint8_t laddr,
+                                uint16_t portid, uint32_t link)
+{
+    rdma_transport_set_address(ctx, service, laddr, portid, link);
+}
+
+static const struct nvmf_request *binding_request(const void *ctx,
+                                                  uint32_t number)
+{
+    return rdma_transport_request(ctx, number);
+}
+
+static const struct nvmf_binding_ops binding_ops = {
+    .tick = binding_tick,
+    .step = binding_step,
+    .watch = binding_watch,
+    .needs_turn = binding_needs_turn,
+    .set_address = binding_set_address,
+    .request = binding_request,
+};
+
+struct nvmf_binding rdma_transport_binding(struct rdma_transport *rdma)
+{
+    return (struct nvmf_binding){
+        .ops = &binding_ops,
+        .ctx = rdma,
+        .services = rdma->config.manager_count,
+        .requests = RDMA_REQUESTS,
+    };
+}

@@ -33,6 +33,7 @@
 #include "lib/util.h"
 #include "net/verbs/rdma_cm.h"
 #include "net/verbs/verbs.h"
+#include "nvmeof/binding.h"
 #include "nvmeof/rdma/rdma_limits.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/wire/rdma_private.h"
@@ -73,6 +74,10 @@ size_t rdma_transport_bytes(void);
  */
 MUST_USE bool rdma_transport_init(struct rdma_transport *rdma,
                                   const struct rdma_transport_config *config);
+
+/** The transport as the main loop sees it.  Its services are its managers, its
+ * requests RDMA_REQUESTS. */
+struct nvmf_binding rdma_transport_binding(struct rdma_transport *rdma);
 
 /**
  * Report that the local address of this index of a manager has changed or was
