@@ -95,12 +95,21 @@ static void end_op(struct ftl *ftl, struct ftl_op *op)
     ftl_list_append(&ftl->barriers, op_index(ftl, op));
 }
 
+/* Take the next bytes of an operation's pieces; at most `len`. */
+static uint8_t *take_piece(struct ftl_op *op, uint32_t *len)
+{
+    uint8_t *at = ftl_cursor_take(&op->next, len);
+
+    ASSERT(ftl_cursor_is_within(&op->next, &op->io));
+    return at;
+}
+
 static void copy_to_pieces(struct ftl *ftl, struct ftl_op *op,
                            const uint8_t *from, uint32_t len)
 {
     while (len != 0) {
         uint32_t now = len;
-        uint8_t *at = ftl_cursor_take(&op->next, &now);
+        uint8_t *at = take_piece(op, &now);
 
         ftl_memory_move(ftl, FTL_MOVE_COPY, at, from, now);
         from += now;
@@ -121,7 +130,7 @@ static void copy_from_pieces(struct ftl *ftl, struct ftl_op *op, uint8_t *to,
     }
     while (len != 0) {
         uint32_t now = len;
-        const uint8_t *at = ftl_cursor_take(&op->next, &now);
+        const uint8_t *at = take_piece(op, &now);
 
         ftl_memory_move(ftl, FTL_MOVE_COPY, to, at, now);
         to += now;
@@ -180,7 +189,7 @@ static bool read_from_flash(struct ftl *ftl, struct ftl_op *op, uint32_t place,
     }
     while (done < part->length) {
         uint32_t len = part->length - done;
-        struct ftl_flash_unit unit = {.data = ftl_cursor_take(&op->next, &len)};
+        struct ftl_flash_unit unit = {.data = take_piece(op, &len)};
 
         unit.offset = (uint16_t)(part->offset + done);
         unit.length = (uint16_t)len;

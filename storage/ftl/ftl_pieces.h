@@ -14,13 +14,12 @@
 struct ftl_cursor {
     const struct nvmf_piece *piece;
     uint32_t offset; /* of the next byte in this piece */
-    uint32_t pieces; /* this one and those after it */
 };
 
 /** @return the beginning of an operation's pieces */
 static inline struct ftl_cursor ftl_cursor_of(const struct media_io *io)
 {
-    return (struct ftl_cursor){.piece = io->pieces, .pieces = io->piece_count};
+    return (struct ftl_cursor){.piece = io->pieces};
 }
 
 /** @return the next bytes; *len becomes smaller if the piece ends before */
@@ -28,16 +27,21 @@ static inline uint8_t *ftl_cursor_take(struct ftl_cursor *cursor, uint32_t *len)
 {
     uint8_t *at;
 
-    ASSERT(cursor->pieces != 0);
+    if (cursor->offset == cursor->piece->len_bytes) {
+        cursor->piece++;
+        cursor->offset = 0;
+    }
     at = (uint8_t *)cursor->piece->ptr + cursor->offset;
     *len = MIN(*len, cursor->piece->len_bytes - cursor->offset);
     cursor->offset += *len;
-    if (cursor->offset == cursor->piece->len_bytes) {
-        cursor->piece++;
-        cursor->pieces--;
-        cursor->offset = 0;
-    }
     return at;
+}
+
+/** Whether a cursor has not left the pieces of an operation. */
+static inline bool ftl_cursor_is_within(const struct ftl_cursor *cursor,
+                                        const struct media_io *io)
+{
+    return cursor->piece < io->pieces + io->piece_count;
 }
 
 /** Pass over the next `len` bytes. */
@@ -64,15 +68,17 @@ static inline void ftl_cursor_fill(struct ftl_cursor *cursor, uint8_t value,
     }
 }
 
-/** @return how many pieces hold the next `len` bytes, at least 1 */
+/** @return how many pieces hold the next `len` bytes, which are not none */
 static inline uint32_t ftl_cursor_count(const struct ftl_cursor *cursor,
                                         uint32_t len)
 {
-    uint32_t count = 1;
-    uint32_t found = cursor->piece->len_bytes - cursor->offset;
+    const struct nvmf_piece *piece = cursor->piece;
+    uint32_t found = piece->len_bytes - cursor->offset;
+    uint32_t count = found != 0;
 
     while (found < len) {
-        found += cursor->piece[count].len_bytes;
+        piece++;
+        found += piece->len_bytes;
         count++;
     }
     return count;
