@@ -5,10 +5,41 @@
  */
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_kinds.h"
 
 #include <string.h>
 
 enum { MEMORY_ALIGN = 64 };
+
+/* A mount does not know yet what a place holds, so SCAN and REPAIR expect any
+ * unit. */
+const struct ftl_kind ftl_kinds[FTL_REQUEST_KINDS] = {
+    [FTL_REQUEST_READ] = {.done = ftl_rescue_read_done,
+                          .read_done = ftl_io_read_done,
+                          .expects = ftl_io_expects},
+    [FTL_REQUEST_FILL] = {.done = ftl_rescue_read_done,
+                          .read_done = ftl_io_fill_done,
+                          .expects = ftl_io_expects},
+    [FTL_REQUEST_ROW] = {.done = ftl_row_done, .may_hold = true},
+    [FTL_REQUEST_ERASE] = {.done = ftl_superblock_erase_done, .may_hold = true},
+    [FTL_REQUEST_WIPE] = {.done = ftl_wipe_done},
+    [FTL_REQUEST_SCAN] = {.done = ftl_rescue_read_done,
+                          .read_done = ftl_mount_scan_done},
+    [FTL_REQUEST_REPAIR] = {.done = ftl_rescue_read_done,
+                            .read_done = ftl_mount_repair_done},
+    [FTL_REQUEST_PROBE] = {.done = ftl_mount_probe_done},
+    [FTL_REQUEST_LOAD] = {.done = ftl_rescue_read_done,
+                          .read_done = ftl_checkpoint_load_done,
+                          .expects = ftl_checkpoint_expects},
+    [FTL_REQUEST_CHECKPOINT] = {.done = ftl_checkpoint_row_done},
+    [FTL_REQUEST_PAGE] = {.done = ftl_rescue_read_done,
+                          .read_done = ftl_mount_page_done,
+                          .expects = ftl_map_expects},
+    [FTL_REQUEST_MOVE] = {.done = ftl_rescue_read_done,
+                          .read_done = ftl_collect_read_done,
+                          .expects = ftl_collect_expects},
+    [FTL_REQUEST_SCRUB] = {.done = ftl_scrub_done},
+};
 
 /* Hand out the next part of the owner's memory; `base` NULL: only count. */
 static void *carve_memory(uint8_t *base, size_t *used, size_t len)
@@ -284,6 +315,36 @@ enum ftl_failure ftl_failure(const struct ftl *ftl)
         return FTL_FAILURE_CAPACITY;
     }
     return ftl->mount.is_old ? FTL_FAILURE_OLD_LAYOUT : FTL_FAILURE_FLASH;
+}
+
+/* Set what FTL_FLASH_GOOD says of all units of a read. */
+static void set_units_good(struct ftl_request *request)
+{
+    for (uint32_t i = 0; i < request->flash.num_units; i++) {
+        request->units[i].status = FTL_UNIT_GOOD;
+        request->units[i].steps = 0;
+        request->units[i].wrong_bits = 0;
+    }
+}
+
+void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
+                    enum ftl_flash_status status, uint8_t failed_planes)
+{
+    struct ftl_request *request = &ftl->requests[cookie];
+
+    ASSERT(cookie < ftl->config.num_requests &&
+           request->kind != FTL_REQUEST_FREE);
+    if (status == FTL_FLASH_GOOD) {
+        /* Most operations end here, so no table is needed for them. */
+        if (request->kind == FTL_REQUEST_READ && request->rescue == NULL) {
+            ftl_io_read_good(ftl, request);
+            return;
+        }
+        set_units_good(request);
+        status = FTL_FLASH_OK;
+    }
+    request->failed_planes = failed_planes;
+    ftl_request_end(ftl, request, status);
 }
 
 /* When the buffer is left alone, it is programmed. */

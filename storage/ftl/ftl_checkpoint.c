@@ -122,16 +122,15 @@ static void program_row(struct ftl *ftl, uint32_t slot)
     }
 }
 
-void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
-                             enum ftl_flash_status status,
-                             uint8_t failed_planes)
+bool ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
+                             enum ftl_flash_status status)
 {
     const struct ftl_flash_op *flash = &request->flash;
 
     ftl->checkpoint.requests--;
     /* If the row has failed, all of the checkpoint is erased, so its parity
      * need not be corrected. */
-    ftl_parity_row_done(ftl, request, FTL_FLASH_OK, 0);
+    ftl_parity_row_done(ftl, request, FTL_FLASH_OK);
     if (status != FTL_FLASH_OK) {
         ftl->checkpoint.has_failed = true;
         ftl->counters.program_errors++;
@@ -140,10 +139,12 @@ void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
         ftl_hold_note_round(ftl);
     }
     if (status == FTL_FLASH_FAILED) {
-        ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
+        ftl_health_note_failure(ftl, flash->block, flash->die,
+                                request->failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
         ftl_parity_die_is_dead(ftl, flash->die);
     }
+    return false;
 }
 
 /* Whether all pieces have been programmed, and the last stripe is complete. */

@@ -12,6 +12,7 @@
  * superseded.  The scan finds the copies, trims and later contents, unless they
  * cannot be read or were lost: see ftl_mount_repair.c.
  */
+#include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_checkpoint.h"
 #include "storage/ftl/ftl_internal.h"
 
@@ -81,7 +82,18 @@ static void read_row(struct ftl *ftl, struct ftl_request *request,
     ftl_request_send(ftl, request);
 }
 
-void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_checkpoint_expects(const struct ftl *ftl,
+                            const struct ftl_request *request, uint32_t entry,
+                            uint32_t place, const struct ftl_system *system)
+{
+    (void)request;
+    (void)entry;
+    (void)place;
+    return system->kind == FTL_KIND_CHECKPOINT &&
+           system->version == ftl->checkpoint.row;
+}
+
+bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
                               enum ftl_flash_status status)
 {
     struct ftl_checkpoint *checkpoint = &ftl->checkpoint;
@@ -91,7 +103,7 @@ void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
     checkpoint->free_rows |= BIT(request->op);
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
-        return;
+        return false;
     }
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
         struct ftl_system system;
@@ -106,6 +118,7 @@ void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
         }
     }
     checkpoint->is_at_end |= erased == request->flash.num_units;
+    return false;
 }
 
 static bool is_loaded(const struct ftl *ftl)

@@ -230,6 +230,7 @@ struct ftl_request {
     bool is_marker;            /* ROW: the marker of ftl_power.c */
     uint8_t stream;            /* ROW */
     uint8_t parity_planes;     /* ROW: they hold parity */
+    uint8_t failed_planes;     /* it has ended with FTL_FLASH_FAILED in these */
     uint64_t lost_units;       /* ROW: a bit for each unit of which a word was
                                 * lost in DRAM after the row was put together */
     struct ftl_rescue *rescue; /* rebuilds units of it, or NULL */
@@ -603,6 +604,10 @@ static inline void ftl_map_clear_valid(struct ftl *ftl, uint32_t entry)
 
 /** Whether an entry of the map, or a slot that follows it, names a place. */
 bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place);
+/** Whether the map names a place for the unit with these system bytes. */
+bool ftl_map_expects(const struct ftl *ftl, const struct ftl_request *request,
+                     uint32_t entry, uint32_t place,
+                     const struct ftl_system *system);
 /** @return the entry of the map that names a place, or FTL_NOWHERE */
 uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place);
 /** Note that a trim has made a place invalid. @param entry  may name no place
@@ -740,9 +745,9 @@ MUST_USE bool ftl_request_read_unit(struct ftl *ftl, uint16_t op,
 void ftl_request_free(struct ftl *ftl, struct ftl_request *request);
 /** Whether a read of a host from a superblock is in progress. */
 bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock);
-/** A read has ended: hand out its result. */
-void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
-                           enum ftl_flash_status status);
+/** A request has ended: do what ftl_kinds[] says. */
+void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
+                     enum ftl_flash_status status);
 /** Pass requests to the flash. @return whether it took any */
 bool ftl_request_send_waiting(struct ftl *ftl);
 /** The planes of a die of a superblock that take data. */
@@ -751,8 +756,8 @@ uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
 
 /* ---- ftl_row.c */
 bool ftl_row_step(struct ftl *ftl);
-void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
-                  enum ftl_flash_status status, uint8_t failed_planes);
+bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
+                  enum ftl_flash_status status);
 
 /** While the power fails, in place of ftl_row_step(): program rows of the
  * host's stream, and those that the other one needs to complete its stripe.
@@ -795,9 +800,8 @@ uint32_t ftl_superblock_take(struct ftl *ftl);
 void ftl_superblock_erase(struct ftl *ftl, uint32_t superblock);
 /** Go on erasing. @return whether it is done: it is free */
 bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock);
-void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
-                               enum ftl_flash_status status,
-                               uint8_t failed_planes);
+bool ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status status);
 void ftl_superblock_close(struct ftl *ftl, enum ftl_stream_id stream);
 /** Let a superblock, if it is open, take no more than its stripe needs. */
 void ftl_superblock_end(struct ftl *ftl, uint32_t superblock);
@@ -815,7 +819,7 @@ void ftl_superblock_enter(struct ftl *ftl, uint32_t superblock,
 /** Read the next row if it is time. */
 bool ftl_scrub_step(struct ftl *ftl, uint64_t *deadline_us);
 /** That row has been read. */
-void ftl_scrub_done(struct ftl *ftl, const struct ftl_request *request,
+bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
                     enum ftl_flash_status status);
 /** A read has ended: have the superblock moved if a unit has nearly too many
  * wrong bits. */
@@ -863,12 +867,12 @@ MUST_USE bool ftl_io_trim_unit(struct ftl *ftl, uint32_t number);
 bool ftl_io_is_waiting(const struct ftl *ftl);
 /** Refuse all operations that wait. @return whether there were any */
 bool ftl_io_refuse(struct ftl *ftl);
-void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
 /** The same as ftl_io_read_done() for a request whose units are all good.  This
  * function also frees the request. */
 void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request);
-void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status);
 /** What was accepted up to now must be durable before a barrier is. */
 void ftl_io_raise_barriers(struct ftl *ftl);
@@ -981,7 +985,6 @@ void ftl_mount_begin(struct ftl *ftl);
 /** The planes of a block and die that may hold something. */
 uint8_t ftl_mount_planes(const struct ftl *ftl, uint32_t superblock,
                          uint32_t die);
-/** @return whether the request was sent again, for the next block */
 bool ftl_mount_probe_done(struct ftl *ftl, struct ftl_request *request,
                           enum ftl_flash_status status);
 /** Superblocks that a mount needs for its copies: see ftl.more_free. */
@@ -993,12 +996,11 @@ bool ftl_mount_is_scanning(const struct ftl *ftl);
 /** Whether the rows that may be torn are being copied. */
 bool ftl_mount_is_settling(const struct ftl *ftl);
 bool ftl_mount_step(struct ftl *ftl);
-/** @return whether the request was sent again, for the next row */
 bool ftl_mount_scan_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);
-void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status);
-void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
 
 /* ---- ftl_hold.c */
@@ -1041,9 +1043,8 @@ bool ftl_checkpoint_step(struct ftl *ftl);
 bool ftl_checkpoint_holds_collection(const struct ftl *ftl);
 /** Whether no other row may be programmed. */
 bool ftl_checkpoint_holds_rows(const struct ftl *ftl);
-void ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
-                             enum ftl_flash_status status,
-                             uint8_t failed_planes);
+bool ftl_checkpoint_row_done(struct ftl *ftl, struct ftl_request *request,
+                             enum ftl_flash_status status);
 /** Space is needed: erase the checkpoint. @return whether there was one */
 bool ftl_checkpoint_give_up(struct ftl *ftl);
 /** Find the latest checkpoint, for ftl_checkpoint_load(). @return false when
@@ -1055,7 +1056,7 @@ bool ftl_checkpoint_find(struct ftl *ftl);
  * @return whether anything was done
  */
 bool ftl_checkpoint_load(struct ftl *ftl, bool *is_done);
-void ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_checkpoint_load_done(struct ftl *ftl, struct ftl_request *request,
                               enum ftl_flash_status status);
 
 /* ---- ftl_collect.c: garbage collection */
@@ -1094,7 +1095,7 @@ bool ftl_collect_waits_for_trims(const struct ftl *ftl);
 /** Take slots for the valid units of the victim's next row, and read them.
  * @return false when there are too few slots, or no request */
 bool ftl_collect_read_row(struct ftl *ftl);
-void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status);
 /** A word of a unit that is moved was lost in DRAM: free the slot.  The unit is
  * read again later. */
@@ -1104,8 +1105,8 @@ void ftl_collect_drop(struct ftl *ftl, uint16_t index);
 
 bool ftl_wipe_step(struct ftl *ftl);
 /** An erasure, or a program into the keeper, has ended. */
-void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
-                   enum ftl_flash_status status, uint8_t failed_planes);
+bool ftl_wipe_done(struct ftl *ftl, struct ftl_request *request,
+                   enum ftl_flash_status status);
 
 /* ---- ftl_wipe_keep.c */
 /** @return a superblock, not before `first`, that may be the keeper, or
@@ -1123,6 +1124,6 @@ bool ftl_wipe_keeper_is_complete(const struct ftl *ftl);
  */
 bool ftl_wipe_keep_step(struct ftl *ftl, bool *is_done);
 void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
-                        enum ftl_flash_status status, uint8_t failed_planes);
+                        enum ftl_flash_status status);
 
 #endif

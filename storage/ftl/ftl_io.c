@@ -10,6 +10,7 @@
  * only if they change the same blocks.  A flush does not wait for them, because
  * a flush covers only operations that have ended.
  */
+#include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_memory.h"
 
 #include <string.h>
@@ -351,7 +352,7 @@ void ftl_io_read_good(struct ftl *ftl, struct ftl_request *request)
     ftl_list_push(&ftl->free_requests, (uint16_t)request->flash.cookie);
 }
 
-void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     struct ftl_op *op = &ftl->ops[request->op];
@@ -362,6 +363,19 @@ void ftl_io_read_done(struct ftl *ftl, struct ftl_request *request,
         op->status = MEDIA_READ_ERROR;
         end_request(ftl, op);
     }
+    return false;
+}
+
+bool ftl_io_expects(const struct ftl *ftl, const struct ftl_request *request,
+                    uint32_t entry, uint32_t place,
+                    const struct ftl_system *system)
+{
+    uint32_t number = request->kind == FTL_REQUEST_READ
+                          ? request->numbers[entry]
+                          : ftl->slots[ftl->ops[request->op].fill_slot].number;
+
+    (void)place;
+    return system->kind == FTL_KIND_DATA && system->number == number;
 }
 
 /* ---- Writes and trims. */
@@ -443,7 +457,7 @@ static void write_part(struct ftl *ftl, struct ftl_op *op, uint16_t slot,
     op->next_sector += part->length >> FTL_SECTOR_SHIFT;
 }
 
-void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
                       enum ftl_flash_status status)
 {
     struct ftl_op *op = &ftl->ops[request->op];
@@ -472,6 +486,7 @@ void ftl_io_fill_done(struct ftl *ftl, struct ftl_request *request,
     } else {
         end_op(ftl, op);
     }
+    return false;
 }
 
 /*

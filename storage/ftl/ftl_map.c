@@ -18,6 +18,23 @@ bool ftl_map_names(const struct ftl *ftl, uint32_t number, uint32_t place)
     return false;
 }
 
+bool ftl_map_expects(const struct ftl *ftl, const struct ftl_request *request,
+                     uint32_t entry, uint32_t place,
+                     const struct ftl_system *system)
+{
+    uint32_t pages = ftl->entries - ftl->config.logical_units;
+
+    (void)request;
+    (void)entry;
+    if (system->kind == FTL_KIND_DATA) {
+        return system->number < ftl->config.logical_units &&
+               ftl_map_names(ftl, system->number, place);
+    }
+    return system->kind == FTL_KIND_TRIM && system->number < pages &&
+           ftl_map_names(ftl, ftl->config.logical_units + system->number,
+                         place);
+}
+
 uint32_t ftl_map_find(const struct ftl *ftl, uint32_t place)
 {
     for (uint32_t i = 0; i < ftl->entries; i++) {

@@ -36,7 +36,7 @@ static void lose_page(struct ftl *ftl, uint32_t number)
     }
 }
 
-void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
                          enum ftl_flash_status status)
 {
     struct ftl_mount *mount = &ftl->mount;
@@ -44,16 +44,17 @@ void ftl_mount_page_done(struct ftl *ftl, struct ftl_request *request,
     mount->requests--;
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
-        return;
+        return false;
     }
     if (!is_page_good(ftl, request)) {
         lose_page(ftl, ftl->config.logical_units + mount->next_page - 1);
-        return;
+        return false;
     }
     ftl_capacity_take_page(ftl, mount->page + FTL_UNIT_DATA);
     ftl_scrub_take_page(ftl, mount->page + FTL_UNIT_DATA);
     ftl_trim_apply(ftl, mount->next_page - 1, mount->page,
                    mount->page + FTL_UNIT_DATA);
+    return false;
 }
 
 bool ftl_mount_pages_step(struct ftl *ftl, bool *is_done)

@@ -75,13 +75,13 @@ static bool repair_row(struct ftl *ftl, uint32_t row)
     return true;
 }
 
-void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status)
 {
     ftl->mount.requests--;
     if (status != FTL_FLASH_OK) {
         ftl->state = FTL_FAILED;
-        return;
+        return false;
     }
     if (ftl->mount.row_numbers[request->row] == 0) {
         ftl->mount.row_numbers[request->row] =
@@ -97,6 +97,7 @@ void ftl_mount_repair_done(struct ftl *ftl, struct ftl_request *request,
             ftl->mount.has_unrebuilt = true;
         }
     }
+    return false;
 }
 
 /*

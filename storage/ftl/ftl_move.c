@@ -8,6 +8,7 @@
  * Until a host writes or trims the unit, reads of it fail, also after restarts.
  * They never return an older version.
  */
+#include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_internal.h"
 
 #include <string.h>
@@ -157,7 +158,15 @@ void ftl_collect_drop(struct ftl *ftl, uint16_t index)
     ftl_slot_free(ftl, index);
 }
 
-void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
+bool ftl_collect_expects(const struct ftl *ftl,
+                         const struct ftl_request *request, uint32_t entry,
+                         uint32_t place, const struct ftl_system *system)
+{
+    return !ftl_map_is_valid(ftl, place) || /* Nobody needs it any longer. */
+           ftl_map_expects(ftl, request, entry, place, system);
+}
+
+bool ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
                            enum ftl_flash_status status)
 {
     if (status != FTL_FLASH_OK && ftl->state == FTL_MOUNTING) {
@@ -178,4 +187,5 @@ void ftl_collect_read_done(struct ftl *ftl, struct ftl_request *request,
         }
     }
     ftl->collection.reads--;
+    return false;
 }

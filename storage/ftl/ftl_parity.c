@@ -206,7 +206,7 @@ void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
 }
 
 void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
-                         enum ftl_flash_status status, uint8_t failed_planes)
+                         enum ftl_flash_status status)
 {
     struct ftl_accumulator *at = ftl_parity_find(ftl, request->row);
     bool is_programmed = status == FTL_FLASH_OK;
@@ -222,7 +222,7 @@ void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
     if (!is_programmed) {
         planes = at->members[request->flash.die] & (uint8_t)~at->written;
         if (status == FTL_FLASH_FAILED) {
-            planes &= failed_planes;
+            planes &= request->failed_planes;
         }
         change_sum(ftl, at, request, planes);
         ftl_damage_spoil_sum(ftl, request, at);

@@ -131,7 +131,7 @@ void ftl_parity_add_row(struct ftl *ftl, struct ftl_accumulator *accumulator,
  * be read back out of the sum: those of the planes that failed, or all of them.
  */
 void ftl_parity_row_done(struct ftl *ftl, const struct ftl_request *request,
-                         enum ftl_flash_status status, uint8_t failed_planes);
+                         enum ftl_flash_status status);
 /** The accumulator of a row's stripe, or NULL. */
 struct ftl_accumulator *ftl_parity_find(struct ftl *ftl, uint32_t row);
 /** A die does not answer any more: leave it out, and move what it holds. */
@@ -140,19 +140,12 @@ void ftl_parity_die_is_dead(struct ftl *ftl, uint32_t die);
 /* ---- ftl_rescue.c: using it */
 
 /**
- * A read has ended.  If units of it are not good, begin to rebuild them.
- * @param status  becomes FTL_FLASH_OK where each unit has a status
- * @return whether the request goes on; ftl_rescue_finished() ends it
+ * A read has ended.  If units of it are not good, rebuild them first, which
+ * sends the request again.  Then call the kind's read_done().
+ * @return whether the request was sent again
  */
-MUST_USE bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
-                               enum ftl_flash_status *status);
-/**
- * A read of a request that is being rebuilt has ended.
- * @return whether the request goes on; otherwise it is as it was, and its units
- *         have their status
- */
-MUST_USE bool ftl_rescue_go_on(struct ftl *ftl, struct ftl_request *request,
-                               enum ftl_flash_status status);
+bool ftl_rescue_read_done(struct ftl *ftl, struct ftl_request *request,
+                          enum ftl_flash_status status);
 /** Begin with requests that wait. @return whether there were any */
 bool ftl_rescue_step(struct ftl *ftl);
 

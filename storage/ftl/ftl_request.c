@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests: operations of the flash, sent in the order in which they are
  * made. */
-#include "storage/ftl/ftl_internal.h"
+#include "storage/ftl/ftl_kinds.h"
 
 uint8_t ftl_good_planes(const struct ftl *ftl, uint32_t superblock,
                         uint32_t die)
@@ -125,126 +125,15 @@ bool ftl_request_reads_from(const struct ftl *ftl, uint32_t superblock)
     return false;
 }
 
-void ftl_request_read_done(struct ftl *ftl, struct ftl_request *request,
-                           enum ftl_flash_status status)
-{
-    switch ((enum ftl_request_kind)request->kind) {
-    case FTL_REQUEST_READ:
-        ftl_io_read_done(ftl, request, status);
-        break;
-    case FTL_REQUEST_FILL:
-        ftl_io_fill_done(ftl, request, status);
-        break;
-    case FTL_REQUEST_PAGE:
-        ftl_mount_page_done(ftl, request, status);
-        break;
-    case FTL_REQUEST_MOVE:
-        ftl_collect_read_done(ftl, request, status);
-        break;
-    case FTL_REQUEST_REPAIR:
-        ftl_mount_repair_done(ftl, request, status);
-        break;
-    case FTL_REQUEST_SCAN:
-        if (ftl_mount_scan_done(ftl, request, status)) {
-            return; /* The request goes on with the next row. */
-        }
-        break;
-    case FTL_REQUEST_LOAD:
-        ftl_checkpoint_load_done(ftl, request, status);
-        break;
-    case FTL_REQUEST_FREE:
-    case FTL_REQUEST_ROW:
-    case FTL_REQUEST_ERASE:
-    case FTL_REQUEST_SCRUB:
-    case FTL_REQUEST_PROBE:
-    case FTL_REQUEST_CHECKPOINT:
-    case FTL_REQUEST_WIPE:
-        ASSERT(false);
-    }
-    ftl_request_free(ftl, request);
-}
-
-/* A read has ended. */
-static void end_read(struct ftl *ftl, struct ftl_request *request,
+void ftl_request_end(struct ftl *ftl, struct ftl_request *request,
                      enum ftl_flash_status status)
 {
-    if (request->rescue != NULL) {
-        if (ftl_rescue_go_on(ftl, request, status)) {
-            return;
-        }
-        status = FTL_FLASH_OK;
-    } else if (ftl_rescue_begin(ftl, request, &status)) {
-        return;
-    } else if (request->kind == FTL_REQUEST_READ && status == FTL_FLASH_OK) {
-        ftl_scrub_note_read(ftl, request);
-    }
-    ftl_request_read_done(ftl, request, status);
-}
+    const struct ftl_kind *kind = &ftl_kinds[request->kind];
 
-/* Set what FTL_FLASH_GOOD says of all units of a read. */
-static void set_units_good(struct ftl_request *request)
-{
-    for (uint32_t i = 0; i < request->flash.num_units; i++) {
-        request->units[i].status = FTL_UNIT_GOOD;
-        request->units[i].steps = 0;
-        request->units[i].wrong_bits = 0;
-    }
-}
-
-void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
-                    enum ftl_flash_status status, uint8_t failed_planes)
-{
-    struct ftl_request *request = &ftl->requests[cookie];
-
-    ASSERT(cookie < ftl->config.num_requests);
-    if (status == FTL_FLASH_GOOD) {
-        if (request->kind == FTL_REQUEST_READ && request->rescue == NULL) {
-            ftl_io_read_good(ftl, request);
-            return;
-        }
-        set_units_good(request);
-        status = FTL_FLASH_OK;
-    }
     ftl->has_work = true;
-    switch ((enum ftl_request_kind)request->kind) {
-    case FTL_REQUEST_FREE:
-        ASSERT(false);
+    if ((kind->may_hold && ftl_hold_request(ftl, request, status)) ||
+        kind->done(ftl, request, status)) {
         return;
-    case FTL_REQUEST_READ:
-    case FTL_REQUEST_FILL:
-    case FTL_REQUEST_PAGE:
-    case FTL_REQUEST_MOVE:
-    case FTL_REQUEST_SCAN:
-    case FTL_REQUEST_REPAIR:
-    case FTL_REQUEST_LOAD:
-        end_read(ftl, request, status);
-        return;
-    case FTL_REQUEST_SCRUB:
-        ftl_scrub_done(ftl, request, status);
-        break;
-    case FTL_REQUEST_ROW:
-        if (ftl_hold_request(ftl, request, status)) {
-            return;
-        }
-        ftl_row_done(ftl, request, status, failed_planes);
-        break;
-    case FTL_REQUEST_ERASE:
-        if (ftl_hold_request(ftl, request, status)) {
-            return;
-        }
-        ftl_superblock_erase_done(ftl, request, status, failed_planes);
-        break;
-    case FTL_REQUEST_PROBE:
-        if (ftl_mount_probe_done(ftl, request, status)) {
-            return; /* It goes on with the next block. */
-        }
-        break;
-    case FTL_REQUEST_CHECKPOINT:
-        ftl_checkpoint_row_done(ftl, request, status, failed_planes);
-        break;
-    case FTL_REQUEST_WIPE:
-        ftl_wipe_done(ftl, request, status, failed_planes);
-        break;
     }
     ftl_request_free(ftl, request);
 }
@@ -256,19 +145,19 @@ void ftl_flash_done(struct ftl *ftl, uint32_t cookie,
  */
 static bool send_first(struct ftl *ftl)
 {
-    const struct ftl_request *request = &ftl->requests[ftl->unsent.head];
+    struct ftl_request *request = &ftl->requests[ftl->unsent.head];
     bool is_wipe = request->kind == FTL_REQUEST_WIPE &&
                    request->flash.kind == FTL_FLASH_ERASE;
     bool is_dead = ftl->parity.dead_dies[request->flash.die] && !is_wipe;
-    uint16_t index;
 
     if (!is_dead &&
         !ftl->config.flash.submit(ftl->config.flash.ctx, &request->flash)) {
         return false;
     }
-    index = ftl_list_pop(&ftl->unsent);
+    (void)ftl_list_pop(&ftl->unsent);
     if (is_dead) {
-        ftl_flash_done(ftl, index, FTL_FLASH_DEAD, 0);
+        request->failed_planes = 0;
+        ftl_request_end(ftl, request, FTL_FLASH_DEAD);
     }
     return true;
 }

@@ -26,6 +26,7 @@
  * The controller makes the sums.  If it finds that a word of them is lost, the
  * dies are read again: see ftl_damage.c.
  */
+#include "storage/ftl/ftl_kinds.h"
 #include "storage/ftl/ftl_memory.h"
 
 #include <string.h>
@@ -316,45 +317,10 @@ static bool is_expected(const struct ftl *ftl, const struct ftl_rescue *rescue,
                         uint32_t entry)
 {
     const struct ftl_request *request = &ftl->requests[rescue->request];
+    const struct ftl_kind *kind = &ftl_kinds[request->kind];
 
-    switch ((enum ftl_request_kind)request->kind) {
-    case FTL_REQUEST_READ:
-        return system->kind == FTL_KIND_DATA &&
-               system->number == request->numbers[entry];
-    case FTL_REQUEST_FILL:
-        return system->kind == FTL_KIND_DATA &&
-               system->number ==
-                   ftl->slots[ftl->ops[request->op].fill_slot].number;
-    case FTL_REQUEST_MOVE:
-        if (!ftl_map_is_valid(ftl, place)) {
-            return true; /* Nobody needs this unit any longer. */
-        }
-        break;
-    case FTL_REQUEST_SCAN:
-    case FTL_REQUEST_REPAIR:
-        return true; /* A mount does not know yet what the place holds. */
-    case FTL_REQUEST_LOAD:
-        return system->kind == FTL_KIND_CHECKPOINT &&
-               system->version == ftl->checkpoint.row;
-    case FTL_REQUEST_PAGE:
-        break;
-    case FTL_REQUEST_FREE:
-    case FTL_REQUEST_ROW:
-    case FTL_REQUEST_ERASE:
-    case FTL_REQUEST_SCRUB:
-    case FTL_REQUEST_PROBE:
-    case FTL_REQUEST_CHECKPOINT:
-    case FTL_REQUEST_WIPE:
-        return false;
-    }
-    if (system->kind == FTL_KIND_DATA) {
-        return system->number < ftl->config.logical_units &&
-               ftl_map_names(ftl, system->number, place);
-    }
-    return system->kind == FTL_KIND_TRIM &&
-           system->number < ftl->entries - ftl->config.logical_units &&
-           ftl_map_names(ftl, ftl->config.logical_units + system->number,
-                         place);
+    return kind->expects == NULL ||
+           kind->expects(ftl, request, entry, place, system);
 }
 
 /* Whether a unit is in the sum of the accumulator.  A unit of a row that was
@@ -574,7 +540,10 @@ static void start_waiting(struct ftl *ftl)
         start_rescue(ftl, rescue, request);
         if (!go_on(ftl, rescue)) {
             end_rescue(ftl, rescue);
-            ftl_request_read_done(ftl, request, FTL_FLASH_OK);
+            if (!ftl_kinds[request->kind].read_done(ftl, request,
+                                                    FTL_FLASH_OK)) {
+                ftl_request_free(ftl, request);
+            }
         }
     }
 }
@@ -599,8 +568,13 @@ static bool is_to_be_rebuilt(const struct ftl *ftl,
            (request->kind != FTL_REQUEST_SCAN && has_bad_unit(request));
 }
 
-bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
-                      enum ftl_flash_status *status)
+/*
+ * A read has ended.  If units of it are not good, begin to rebuild them.
+ * @param status  becomes FTL_FLASH_OK where each unit has a status
+ * @return whether the request goes on
+ */
+static bool begin_rescue(struct ftl *ftl, struct ftl_request *request,
+                         enum ftl_flash_status *status)
 {
     struct ftl_rescue *rescue;
 
@@ -629,8 +603,13 @@ bool ftl_rescue_begin(struct ftl *ftl, struct ftl_request *request,
     return false;
 }
 
-bool ftl_rescue_go_on(struct ftl *ftl, struct ftl_request *request,
-                      enum ftl_flash_status status)
+/*
+ * A read of a request that is being rebuilt has ended.
+ * @return whether the request goes on; otherwise it is as it was, and its units
+ *         have their status
+ */
+static bool continue_rescue(struct ftl *ftl, struct ftl_request *request,
+                            enum ftl_flash_status status)
 {
     struct ftl_rescue *rescue = request->rescue;
 
@@ -644,6 +623,22 @@ bool ftl_rescue_go_on(struct ftl *ftl, struct ftl_request *request,
     }
     end_rescue(ftl, rescue);
     return false;
+}
+
+bool ftl_rescue_read_done(struct ftl *ftl, struct ftl_request *request,
+                          enum ftl_flash_status status)
+{
+    if (request->rescue != NULL) {
+        if (continue_rescue(ftl, request, status)) {
+            return true;
+        }
+        status = FTL_FLASH_OK;
+    } else if (begin_rescue(ftl, request, &status)) {
+        return true;
+    } else if (request->kind == FTL_REQUEST_READ && status == FTL_FLASH_OK) {
+        ftl_scrub_note_read(ftl, request);
+    }
+    return ftl_kinds[request->kind].read_done(ftl, request, status);
 }
 
 bool ftl_rescue_step(struct ftl *ftl)

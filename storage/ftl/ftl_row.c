@@ -242,8 +242,9 @@ static bool is_far_ahead(const struct ftl *ftl)
 static void give_up_row(struct ftl *ftl, struct ftl_request *request)
 {
     request->lost_units = 0;
-    ftl_row_done(ftl, request, FTL_FLASH_ERROR, 0);
-    ftl_request_free(ftl, request);
+    if (!ftl_row_done(ftl, request, FTL_FLASH_ERROR)) {
+        ftl_request_free(ftl, request);
+    }
 }
 
 /*
@@ -429,14 +430,15 @@ bool ftl_row_step(struct ftl *ftl)
 
 /* What a failure says about planes and superblock of a row. */
 static void note_failure(struct ftl *ftl, const struct ftl_request *request,
-                         enum ftl_flash_status status, uint8_t failed_planes)
+                         enum ftl_flash_status status)
 {
     const struct ftl_flash_op *flash = &request->flash;
     struct ftl_stream *stream = &ftl->streams[request->stream];
 
     ftl->counters.program_errors++;
     if (status == FTL_FLASH_FAILED) {
-        ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
+        ftl_health_note_failure(ftl, flash->block, flash->die,
+                                request->failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
         ftl_parity_die_is_dead(ftl, flash->die);
     } else if (stream->superblock == flash->block) {
@@ -444,8 +446,8 @@ static void note_failure(struct ftl *ftl, const struct ftl_request *request,
     }
 }
 
-void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
-                  enum ftl_flash_status status, uint8_t failed_planes)
+bool ftl_row_done(struct ftl *ftl, struct ftl_request *request,
+                  enum ftl_flash_status status)
 {
     uint32_t first = request->row * ftl->layout.row_units;
 
@@ -459,11 +461,11 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
     }
     ftl_hold_note_row(ftl, request, status);
     if (status != FTL_FLASH_OK) {
-        note_failure(ftl, request, status, failed_planes);
+        note_failure(ftl, request, status);
         ftl->superblocks[request->flash.block].has_failed_row =
             ftl->state == FTL_MOUNTING;
     }
-    ftl_parity_row_done(ftl, request, status, failed_planes);
+    ftl_parity_row_done(ftl, request, status);
     if (request->is_marker) {
         ftl_power_marked(ftl, status == FTL_FLASH_OK);
     }
@@ -479,4 +481,5 @@ void ftl_row_done(struct ftl *ftl, struct ftl_request *request,
             ftl_slot_not_programmed(ftl, request->slots[i]);
         }
     }
+    return false;
 }

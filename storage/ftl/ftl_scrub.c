@@ -94,16 +94,16 @@ static bool read_row(struct ftl *ftl, uint32_t row)
     return true;
 }
 
-void ftl_scrub_done(struct ftl *ftl, const struct ftl_request *request,
+bool ftl_scrub_done(struct ftl *ftl, struct ftl_request *request,
                     enum ftl_flash_status status)
 {
     ftl->scrub.is_reading = false;
     if (status == FTL_FLASH_DEAD) {
         ftl_parity_die_is_dead(ftl, request->flash.die);
-        return;
+        return false;
     }
     if (status != FTL_FLASH_OK) {
-        return;
+        return false;
     }
     ftl_scrub_note_read(ftl, request);
     for (uint32_t i = 0; i < request->flash.num_units; i++) {
@@ -113,9 +113,10 @@ void ftl_scrub_done(struct ftl *ftl, const struct ftl_request *request,
         if (request->units[i].status != FTL_UNIT_GOOD &&
             ftl_map_is_valid(ftl, place)) {
             ftl_scrub_note_weak(ftl, request->flash.block);
-            return;
+            return false;
         }
     }
+    return false;
 }
 
 /* ---- The position. */

@@ -133,16 +133,16 @@ bool ftl_superblock_erase_step(struct ftl *ftl, uint32_t superblock)
     return true;
 }
 
-void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
-                               enum ftl_flash_status status,
-                               uint8_t failed_planes)
+bool ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
+                               enum ftl_flash_status status)
 {
     const struct ftl_flash_op *flash = &request->flash;
     uint8_t good = ftl_good_planes(ftl, flash->block, flash->die);
 
     if (status == FTL_FLASH_FAILED) {
-        ftl->counters.erase_errors += (failed_planes & good) != 0;
-        ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
+        ftl->counters.erase_errors += (request->failed_planes & good) != 0;
+        ftl_health_note_failure(ftl, flash->block, flash->die,
+                                request->failed_planes);
     } else if (status == FTL_FLASH_DEAD) {
         ftl->counters.erase_errors++;
         ftl_parity_die_is_dead(ftl, flash->die);
@@ -152,6 +152,7 @@ void ftl_superblock_erase_done(struct ftl *ftl, struct ftl_request *request,
                         flash->die] |= flash->planes;
     }
     ftl->superblocks[flash->block].erasures--;
+    return false;
 }
 
 /* Whether the stripes of a superblock that is opened now get parity. */

@@ -75,16 +75,17 @@ static bool erase_next(struct ftl *ftl)
     return true;
 }
 
-void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
-                   enum ftl_flash_status status, uint8_t failed_planes)
+bool ftl_wipe_done(struct ftl *ftl, struct ftl_request *request,
+                   enum ftl_flash_status status)
 {
     const struct ftl_flash_op *flash = &request->flash;
 
     if (flash->kind == FTL_FLASH_PROGRAM) {
-        ftl_wipe_keep_done(ftl, request, status, failed_planes);
+        ftl_wipe_keep_done(ftl, request, status);
     } else if (status == FTL_FLASH_FAILED) {
         ftl->counters.erase_errors++;
-        ftl_health_note_failure(ftl, flash->block, flash->die, failed_planes);
+        ftl_health_note_failure(ftl, flash->block, flash->die,
+                                request->failed_planes);
     } else if (ftl->wipe.phase == FTL_WIPE_CLEARS &&
                (status == FTL_FLASH_TRANSFER || status == FTL_FLASH_ERROR)) {
         /* Another superblock becomes the keeper.  This one is erased later. */
@@ -92,6 +93,7 @@ void ftl_wipe_done(struct ftl *ftl, const struct ftl_request *request,
     } else if (status != FTL_FLASH_OK) {
         ftl->wipe.has_failed = true;
     }
+    return false;
 }
 
 /* All blocks are erased: start as with a new flash. */

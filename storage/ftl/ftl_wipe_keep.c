@@ -158,7 +158,7 @@ bool ftl_wipe_keep_step(struct ftl *ftl, bool *is_done)
 }
 
 void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
-                        enum ftl_flash_status status, uint8_t failed_planes)
+                        enum ftl_flash_status status)
 {
     struct ftl_wipe *wipe = &ftl->wipe;
 
@@ -166,7 +166,7 @@ void ftl_wipe_keep_done(struct ftl *ftl, const struct ftl_request *request,
         wipe->page += wipe->pages_in_flight;
     } else if (status == FTL_FLASH_FAILED) {
         ftl_health_note_failure(ftl, request->flash.block, request->flash.die,
-                                failed_planes);
+                                request->failed_planes);
     } else if (status != FTL_FLASH_DEAD) {
         /* The die cannot program its next row before this one. */
         ftl_wipe_give_up_keeper(ftl);
