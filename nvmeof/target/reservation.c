@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+enum {
+    KEPT_PLACES = 32, /* for hosts that have few */
+    FEW_PLACES = 4,
+};
+
 /* Whether every registrant holds a reservation of this type. */
 static bool is_of_all(uint8_t rtype)
 {
@@ -75,6 +80,7 @@ static void remove_registrant(struct reservation *res, uint16_t index)
     res->count--;
     for (uint16_t i = index; i < res->count; i++) {
         res->registrant[i] = res->registrant[i + 1];
+        res->made_by[i] = res->made_by[i + 1];
     }
     if (res->holder > index) {
         res->holder--;
@@ -83,14 +89,33 @@ static void remove_registrant(struct reservation *res, uint16_t index)
 
 /* ---- Register. */
 
+/*
+ * Whether a host may register one host identifier more.  It says which one it
+ * has, so one host could take all places, and nobody else could register and
+ * then preempt.  The last places are for hosts that have few.
+ */
+static bool has_room(const struct reservation *res, uint32_t host)
+{
+    uint32_t own = 0;
+
+    if (res->count < NVMF_MAX_REGISTRANTS - KEPT_PLACES || host == 0) {
+        return res->count < NVMF_MAX_REGISTRANTS;
+    }
+    for (uint16_t i = 0; i < res->count; i++) {
+        own += res->made_by[i] == host;
+    }
+    return res->count < NVMF_MAX_REGISTRANTS && own < FEW_PLACES;
+}
+
 static enum reservation_result add_registrant(
     struct reservation *res, const struct reservation_command *command)
 {
     struct registrant *registrant = &res->registrant[res->count];
 
-    if (res->count == NVMF_MAX_REGISTRANTS) {
+    if (!has_room(res, command->host)) {
         return RESERVATION_FULL;
     }
+    res->made_by[res->count] = command->host;
     memcpy(registrant->hostid, command->hostid, RESERVATION_HOSTID_LEN);
     registrant->key = command->key2;
     res->count++;

@@ -31,11 +31,15 @@ struct reservation {
     uint16_t holder;
     uint16_t count;
     struct registrant registrant[NVMF_MAX_REGISTRANTS];
+    /* The number of the host that has made each registration, as
+     * ctrl_host_number(); 0: a start has read it from flash. */
+    uint32_t made_by[NVMF_MAX_REGISTRANTS];
 };
 
 /* The fields of a Reservation Register, Acquire or Release command. */
 struct reservation_command {
     const uint8_t *hostid;
+    uint32_t host; /* a number for the host; 0: it has no share */
     uint8_t action;
     uint8_t rtype; /* of Acquire and Release: 1..RTYPES - 1 */
     uint8_t cptpl; /* of Register: not CPTPL_RESERVED */

@@ -282,6 +282,7 @@ static struct reservation_command read_command(struct nvmf_target *target,
     request_read_data(req, 0, data, req->data_len);
     return (struct reservation_command){
         .hostid = request_ctrl(target, req)->hostid,
+        .host = ctrl_host_number(request_ctrl(target, req)),
         .action = action_of(req),
         .rtype = rtype_of(req),
         .cptpl = (uint8_t)(req->sqe.cdw10 >> RESERVATION_CPTPL_SHIFT),

@@ -267,6 +267,46 @@ static void test_registrations_are_bounded(void **state)
                      RESERVATION_OK);
 }
 
+static enum reservation_result register_as(uint32_t host, uint8_t identifier)
+{
+    uint8_t hostid[RESERVATION_HOSTID_LEN] = {[3] = identifier};
+
+    return reservation_register(&res,
+                                &(struct reservation_command){
+                                    .hostid = hostid,
+                                    .host = host,
+                                    .action = RREGA_REGISTER,
+                                },
+                                &is_released);
+}
+
+/* A host says which host identifier it has.  It cannot take all places. */
+static void test_one_host_leaves_others_places_to_register(void **state)
+{
+    uint8_t identifier = 0;
+
+    (void)state;
+    memset(&res, 0, sizeof(res));
+    while (register_as(1, identifier) == RESERVATION_OK) {
+        identifier++;
+    }
+    assert_int_equal(res.count, 96);
+    /* Each other host finds places, until there are none. */
+    for (uint32_t host = 2; host < 10; host++) {
+        for (unsigned int i = 0; i < 4; i++) {
+            assert_int_equal(register_as(host, identifier++), RESERVATION_OK);
+        }
+        assert_int_equal(register_as(host, identifier), RESERVATION_FULL);
+    }
+    assert_int_equal(res.count, NVMF_MAX_REGISTRANTS);
+    /* A place that becomes free is not for the one that has most of them. */
+    assert_int_equal(send_register((const uint8_t[RESERVATION_HOSTID_LEN]){0},
+                                   RREGA_UNREGISTER, 0, 0, true),
+                     RESERVATION_OK);
+    assert_int_equal(register_as(1, 0), RESERVATION_FULL);
+    assert_int_equal(register_as(10, 0), RESERVATION_OK);
+}
+
 static void test_acquire_needs_a_registration_its_key_and_no_other_holder(
     void **state)
 {

@@ -381,6 +381,26 @@ static void test_fields_out_of_range_are_refused(void **state)
     assert_int_equal(get_le32(send_report(fake, a, 64)), 1);
 }
 
+/* One peer registers with one identifier after the other. */
+static void test_identifiers_of_one_peer_leave_places_for_others(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t status = 0;
+    struct host host;
+    uint8_t count = 0;
+
+    while (status == 0) {
+        host = connect_host(fake, ++count);
+        status = send_register(fake, host, 0, 0, count);
+        fake_close(fake, host.admin);
+    }
+    assert_int_equal(status, NVME_SC_INTERNAL);
+    assert_int_equal(count, 97);
+    fake->peer++;
+    host = connect_host(fake, count);
+    assert_int_equal(send_register(fake, host, 0, 0, count), 0);
+}
+
 static void test_a_host_without_identifier_cannot_register(void **state)
 {
     struct fake *fake = *state;
