@@ -22,6 +22,8 @@
  *   icmp.c       ICMP errors
  *   isn.c        numbers that peers cannot predict
  *   observe.c    names, counters
+ *   save.c       the image of an engine
+ *   check.c      whether a loaded image can be one of this engine
  */
 #ifndef ESSD_NET_TCP_INTERNAL_H
 #define ESSD_NET_TCP_INTERNAL_H
@@ -361,6 +363,22 @@ struct tcp_conn *tcp_conn_by_id(const struct tcp *tcp, uint32_t id);
 struct tcp_conn *tcp_conn_take(struct tcp *tcp, const struct tcp_ends *ends,
                                uint32_t route);
 
+/** Put back what was saved. @return false when the ends are in use */
+bool tcp_node_restore(struct tcp *tcp, uint16_t node,
+                      const struct tcp_ends *ends, uint32_t route);
+/** Make the lists of free nodes anew. */
+void tcp_nodes_relink(struct tcp *tcp);
+
+/* tcp.c */
+/** Forget all connections and listeners; the user is not told. */
+void tcp_empty(struct tcp *tcp);
+
+/* check.c */
+bool tcp_conn_is_sound(const struct tcp *tcp, const struct tcp_conn *conn);
+bool tcp_half_is_sound(const struct tcp *tcp, const struct tcp_half *half);
+bool tcp_wait_is_sound(const struct tcp *tcp, const struct tcp_time_wait *wait);
+bool tcp_saved_is_sound(const struct tcp *tcp);
+
 /* isn.c */
 uint64_t tcp_hash(const struct tcp *tcp, const struct tcp_ends *ends,
                   uint64_t purpose);
@@ -394,6 +412,8 @@ uint8_t tcp_sack_take(struct tcp_conn *conn, struct tcp_block *blocks,
 
 /* pages.c */
 void tcp_pages_init(struct tcp *tcp);
+/** @return false when no page is free, or when those are owed to others */
+bool tcp_page_take(struct tcp *tcp, struct tcp_conn *conn, uint16_t *page);
 bool tcp_pages_store(struct tcp *tcp, struct tcp_conn *conn, uint32_t seq,
                      const uint8_t *data, uint32_t len);
 /** Deliver `len` stored bytes from rcv_nxt on. */

@@ -22,25 +22,36 @@ static uint16_t *bucket_of(const struct tcp *tcp, const struct tcp_ends *ends)
 /* Make a list of free nodes in ascending order. */
 static uint16_t free_list(struct tcp *tcp, uint16_t first, uint16_t count)
 {
-    for (uint16_t i = 0; i < count; i++) {
+    uint16_t list = TCP_NO_NODE;
+
+    for (uint16_t i = count; i-- != 0;) {
         struct tcp_node *node = &tcp->nodes[first + i];
 
-        node->generation = 1;
-        node->next =
-            i + 1 < count ? (uint16_t)(first + i + 1) : (uint16_t)TCP_NO_NODE;
+        if (!node->used) {
+            node->next = list;
+            list = (uint16_t)(first + i);
+        }
     }
-    return first;
+    return list;
+}
+
+void tcp_nodes_relink(struct tcp *tcp)
+{
+    tcp->saved->free_conn = free_list(tcp, 0, tcp->config.connections);
+    tcp->saved->free_half =
+        free_list(tcp, tcp_first_half(tcp), tcp->config.half_open);
+    tcp->saved->free_wait =
+        free_list(tcp, tcp_first_wait(tcp), tcp->config.time_waits);
 }
 
 void tcp_nodes_init(struct tcp *tcp)
 {
     memset(tcp->buckets, 0xff,
            ((size_t)tcp->bucket_mask + 1) * sizeof(tcp->buckets[0]));
-    tcp->saved->free_conn = free_list(tcp, 0, tcp->config.connections);
-    tcp->saved->free_half =
-        free_list(tcp, tcp_first_half(tcp), tcp->config.half_open);
-    tcp->saved->free_wait =
-        free_list(tcp, tcp_first_wait(tcp), tcp->config.time_waits);
+    for (uint16_t i = 0; i < tcp->nodes_count; i++) {
+        tcp->nodes[i].generation = 1;
+    }
+    tcp_nodes_relink(tcp);
 }
 
 uint16_t tcp_node_find(const struct tcp *tcp, const struct tcp_ends *ends)
@@ -65,26 +76,51 @@ static uint16_t *usage_of(struct tcp *tcp, const uint16_t *list)
                                           : &usage->time_waits;
 }
 
-uint16_t tcp_node_take(struct tcp *tcp, uint16_t *list,
-                       const struct tcp_ends *ends, uint32_t route)
+static void node_use(struct tcp *tcp, uint16_t index,
+                     const struct tcp_ends *ends, uint32_t route)
 {
-    uint16_t index = *list;
+    struct tcp_node *node = &tcp->nodes[index];
     uint16_t *bucket = bucket_of(tcp, ends);
-    struct tcp_node *node;
 
-    if (index == TCP_NO_NODE) {
-        return TCP_NO_NODE;
-    }
-    ASSERT(tcp_node_find(tcp, ends) == TCP_NO_NODE);
-    node = &tcp->nodes[index];
-    *list = node->next;
     node->ends = *ends;
     node->route = route;
     node->used = true;
     node->next = *bucket;
     *bucket = index;
+}
+
+uint16_t tcp_node_take(struct tcp *tcp, uint16_t *list,
+                       const struct tcp_ends *ends, uint32_t route)
+{
+    uint16_t index = *list;
+
+    if (index == TCP_NO_NODE) {
+        return TCP_NO_NODE;
+    }
+    ASSERT(tcp_node_find(tcp, ends) == TCP_NO_NODE);
+    *list = tcp->nodes[index].next;
+    node_use(tcp, index, ends, route);
     (*usage_of(tcp, list))++;
     return index;
+}
+
+bool tcp_node_restore(struct tcp *tcp, uint16_t index,
+                      const struct tcp_ends *ends, uint32_t route)
+{
+    struct tcp_usage *usage = &tcp->saved->usage;
+
+    if (tcp_node_find(tcp, ends) != TCP_NO_NODE) {
+        return false;
+    }
+    node_use(tcp, index, ends, route);
+    if (index < tcp_first_half(tcp)) {
+        usage->connections++;
+    } else if (index < tcp_first_wait(tcp)) {
+        usage->half_open++;
+    } else {
+        usage->time_waits++;
+    }
+    return true;
 }
 
 void tcp_node_release(struct tcp *tcp, uint16_t *list, uint16_t index)

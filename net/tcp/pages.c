@@ -35,7 +35,7 @@ static bool page_allowed(const struct tcp *tcp, const struct tcp_conn *conn)
            (uint32_t)tcp->config.pages - tcp->saved->usage.pages > owed;
 }
 
-static bool page_take(struct tcp *tcp, struct tcp_conn *conn, uint16_t *page)
+bool tcp_page_take(struct tcp *tcp, struct tcp_conn *conn, uint16_t *page)
 {
     if (!page_allowed(tcp, conn)) {
         return false;
@@ -99,7 +99,7 @@ bool tcp_pages_store(struct tcp *tcp, struct tcp_conn *conn, uint32_t seq,
         uint16_t *page = page_at(conn, offset);
 
         /* Pages taken before a failure stay: other bytes may be in them. */
-        if (*page == TCP_NO_PAGE && !page_take(tcp, conn, page)) {
+        if (*page == TCP_NO_PAGE && !tcp_page_take(tcp, conn, page)) {
             return false;
         }
         memcpy(page_byte(tcp, *page, offset), data, share);

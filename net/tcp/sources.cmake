@@ -4,6 +4,7 @@ set(SOURCES
     cc.c
     cc_cubic.c
     cc_newreno.c
+    check.c
     close.c
     deadlines.c
     handshake.c
@@ -19,6 +20,7 @@ set(SOURCES
     recovery.c
     rto.c
     runs.c
+    save.c
     segment.c
     tcp.c
     time_wait.c

@@ -109,6 +109,21 @@ size_t tcp_bytes(const struct tcp_config *config)
     return memory_divide(NULL, config, &unused);
 }
 
+void tcp_empty(struct tcp *tcp)
+{
+    const struct tcp_config *c = &tcp->config;
+
+    tcp->now_us = 0;
+    memset(tcp->saved, 0, sizeof(*tcp->saved));
+    memset(tcp->nodes, 0, tcp->nodes_count * sizeof(tcp->nodes[0]));
+    memset(tcp->conns, 0, c->connections * sizeof(tcp->conns[0]));
+    memset(tcp->halves, 0, c->half_open * sizeof(tcp->halves[0]));
+    memset(tcp->waits, 0, c->time_waits * sizeof(tcp->waits[0]));
+    tcp_nodes_init(tcp);
+    tcp_pages_init(tcp);
+    deadlines_init(&tcp->deadlines, tcp->deadlines.table, tcp->nodes_count);
+}
+
 struct tcp *tcp_init(void *memory, const struct tcp_config *config,
                      const struct tcp_user *user)
 {
@@ -122,9 +137,7 @@ struct tcp *tcp_init(void *memory, const struct tcp_config *config,
     tcp->nodes_count = nodes_of(config);
     tcp->bucket_mask = (uint16_t)(buckets_of(config) - 1);
     (void)memory_divide(memory, config, tcp);
-    tcp_nodes_init(tcp);
-    tcp_pages_init(tcp);
-    deadlines_init(&tcp->deadlines, tcp->deadlines.table, tcp->nodes_count);
+    tcp_empty(tcp);
     return tcp;
 }
 

@@ -261,6 +261,31 @@ MUST_USE size_t tcp_bytes(const struct tcp_config *config);
 MUST_USE struct tcp *tcp_init(void *memory, const struct tcp_config *config,
                               const struct tcp_user *user);
 
+/** The largest image of an engine with these sizes. */
+MUST_USE size_t tcp_image_bytes(const struct tcp_config *config);
+
+/**
+ * Write the whole state as an image, between two calls of the engine.
+ *
+ * What the user keeps (bytes to send, received bytes) is not in it.
+ *
+ * @param room  tcp_image_bytes()
+ * @return the length of the image; 0 when `room` is too small
+ */
+MUST_USE size_t tcp_save(struct tcp *tcp, uint8_t *image, size_t room);
+
+/**
+ * Take over an image: sizes, MTU, window, congestion control and ECN are as in
+ * the engine that was saved; its secret comes with it.  Connections have the
+ * ids that they had.  Time goes on from that of the last call before.
+ *
+ * The user is told nothing, not even about connections that are replaced.
+ *
+ * @return false when it is no image of such an engine: there are no listeners
+ *         and no connections then
+ */
+MUST_USE bool tcp_load(struct tcp *tcp, const uint8_t *image, size_t len);
+
 /** Take a segment.  Answers wait for tcp_transmit(). */
 void tcp_input(struct tcp *tcp, const struct tcp_packet *packet,
                uint64_t now_us);

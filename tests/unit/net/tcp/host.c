@@ -221,6 +221,24 @@ struct host *host_new(const struct tcp_config *config)
     return host;
 }
 
+void host_reload(struct host *host)
+{
+    size_t room = tcp_image_bytes(&host->config);
+    uint8_t *image = malloc(room);
+    size_t len;
+
+    ASSERT(image != NULL);
+    len = tcp_save(host->tcp, image, room);
+    ASSERT(len != 0);
+    free(host->memory);
+    host->memory = aligned_alloc(16, tcp_bytes(&host->config));
+    ASSERT(host->memory != NULL);
+    memset(host->memory, 0, tcp_bytes(&host->config));
+    host->tcp = tcp_init(host->memory, &host->config, &host->user);
+    ASSERT(host->tcp != NULL && tcp_load(host->tcp, image, len));
+    free(image);
+}
+
 void host_free(struct host *host)
 {
     for (unsigned int i = 0; i < HOST_CONNS; i++) {

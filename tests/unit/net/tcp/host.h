@@ -82,6 +82,9 @@ uint8_t host_pattern(uint64_t offset);
 struct host *host_new(const struct tcp_config *config);
 void host_free(struct host *host);
 
+/** Save the engine, and go on with another one that has loaded it. */
+void host_reload(struct host *host);
+
 void host_listen(struct host *host, uint16_t port, enum host_service service);
 
 /** Give a segment to the engine, then act on what it reports. */
