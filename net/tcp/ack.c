@@ -83,8 +83,7 @@ static uint32_t advance_una(struct tcp *tcp, struct tcp_conn *conn,
     forget_passed(conn);
     after = MIN(conn->una_offset, conn->queued);
     if (after != before) {
-        tcp->user->acked(tcp->user->ctx, tcp_conn_id(tcp, conn),
-                         (uint32_t)(after - before));
+        tcp_user_acked(tcp, tcp_conn_id(tcp, conn), (uint32_t)(after - before));
     }
     return delivered;
 }

@@ -37,7 +37,7 @@ void tcp_conn_end(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
     uint32_t id = tcp_conn_id(tcp, conn);
 
     conn_release(tcp, conn);
-    tcp->user->ended(tcp->user->ctx, id, end);
+    tcp_user_ended(tcp, id, end);
 }
 
 void tcp_conn_reset(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
@@ -58,7 +58,7 @@ void tcp_conn_reset(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
 void tcp_fin_received(struct tcp *tcp, struct tcp_conn *conn)
 {
     conn->fin_received = true;
-    tcp->user->finished(tcp->user->ctx, tcp_conn_id(tcp, conn));
+    tcp_user_finished(tcp, tcp_conn_id(tcp, conn));
     switch (conn->state) {
     case TCP_STATE_ESTABLISHED:
         tcp_conn_enter(conn, TCP_STATE_CLOSE_WAIT);
@@ -99,7 +99,7 @@ void tcp_close(struct tcp *tcp, uint32_t id, uint64_t now_us)
 {
     struct tcp_conn *conn = tcp_conn_by_id(tcp, id);
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (conn == NULL || conn->fin_wanted) {
         return;
     }
@@ -125,7 +125,7 @@ void tcp_abort(struct tcp *tcp, uint32_t id, uint64_t now_us)
 {
     struct tcp_conn *conn = tcp_conn_by_id(tcp, id);
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (conn != NULL) {
         tcp_conn_reset(tcp, conn, TCP_END_ABORTED);
     }

@@ -100,7 +100,7 @@ void tcp_conn_begin(struct tcp *tcp, struct tcp_conn *conn)
     }
     tcp_count(tcp, TCP_ESTABLISHED_COUNT);
     tcp_life_arm(tcp, conn);
-    tcp->user->established(tcp->user->ctx, tcp_conn_id(tcp, conn), conn->asked);
+    tcp_user_established(tcp, tcp_conn_id(tcp, conn), conn->asked);
 }
 
 /* ---- Listeners. */
@@ -129,6 +129,7 @@ int tcp_listen(struct tcp *tcp, uint16_t port)
 void tcp_unlisten(struct tcp *tcp, int listener)
 {
     ASSERT(listener >= 0 && listener < TCP_LISTENERS_MAX);
+    tcp_call_begin(tcp, tcp->now_us);
     tcp->saved->listeners[listener].port = 0;
     for (uint16_t i = 0; i < tcp->config.half_open; i++) {
         uint16_t node = (uint16_t)(tcp_first_half(tcp) + i);
@@ -203,7 +204,7 @@ void tcp_half_drop(struct tcp *tcp, uint16_t node, enum tcp_end end)
     if (half.was_waiting) {
         tcp_time_wait_return(tcp, &ends, route, &half.wait);
     }
-    tcp->user->ended(tcp->user->ctx, id, end);
+    tcp_user_ended(tcp, id, end);
 }
 
 static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
@@ -243,8 +244,7 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
     deadlines_set(&tcp->deadlines, node,
                   tcp->now_us + TCP_MS(tcp->config.give_up_ms));
     tcp_count(tcp, TCP_HALF_OPENED);
-    tcp->user->asked(tcp->user->ctx, tcp_id_of(tcp, node), (uint32_t)listener,
-                     &rx->ends);
+    tcp_user_asked(tcp, tcp_id_of(tcp, node), (uint32_t)listener, &rx->ends);
 }
 
 bool tcp_listener_takes(const struct tcp *tcp, const struct tcp_rx *rx)
@@ -296,7 +296,7 @@ void tcp_accept(struct tcp *tcp, uint32_t id, uint64_t now_us)
 {
     struct tcp_half *half = half_by_id(tcp, id);
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (half == NULL || half->state != TCP_HALF_ASKED) {
         return;
     }
@@ -311,7 +311,7 @@ void tcp_reject(struct tcp *tcp, uint32_t id, uint64_t now_us)
     struct tcp_half *half = half_by_id(tcp, id);
     struct tcp_node *node = &tcp->nodes[(uint16_t)id];
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (half != NULL) {
         struct tcp_header header = {
             .ack = half->irs + 1,
@@ -442,7 +442,7 @@ uint32_t tcp_connect(struct tcp *tcp, const struct tcp_ends *ends,
     struct tcp_conn *conn;
     uint32_t iss;
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (node != TCP_NO_NODE && node >= tcp_first_wait(tcp)) {
         wait = tcp_wait(tcp, node); /* RFC 9293 section 3.6.1, RFC 6191 */
         if (!wait->has_times || now_us + TCP_MS(tcp->config.time_wait_ms) <

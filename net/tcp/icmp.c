@@ -35,7 +35,7 @@ void tcp_icmp(struct tcp *tcp, enum tcp_icmp type, const struct tcp_ends *ends,
     uint16_t node = tcp_node_find(tcp, ends);
     struct tcp_conn *conn;
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (node >= tcp->config.connections) {
         tcp_count(tcp, TCP_RX_BAD_ICMP);
         return;

@@ -286,7 +286,7 @@ void tcp_input(struct tcp *tcp, const struct tcp_packet *packet,
 {
     struct tcp_rx rx = {.packet = packet};
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     tcp_count(tcp, TCP_RX_SEGMENTS);
     if (packet->len_bytes < TCP_LEN || packet->len_bytes > UINT16_MAX) {
         tcp_count(tcp, TCP_RX_MALFORMED);

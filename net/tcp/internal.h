@@ -21,6 +21,7 @@
  *   segment.c    headers, checksum
  *   icmp.c       ICMP errors
  *   isn.c        numbers that peers cannot predict
+ *   user.c       calls of the user
  *   observe.c    names, counters
  *   save.c       the image of an engine
  *   check.c      whether a loaded image can be one of this engine
@@ -275,6 +276,7 @@ struct tcp {
     struct tcp_config config;
     const struct tcp_user *user;
     uint64_t now_us; /* time of the call in progress */
+    bool in_user;    /* a function of the user is running */
     struct tcp_saved *saved;
     uint16_t *buckets; /* first node */
     uint16_t bucket_mask;
@@ -368,6 +370,21 @@ bool tcp_node_restore(struct tcp *tcp, uint16_t node,
                       const struct tcp_ends *ends, uint32_t route);
 /** Make the lists of free nodes anew. */
 void tcp_nodes_relink(struct tcp *tcp);
+
+/* user.c */
+/** Begin a call of the engine. */
+void tcp_call_begin(struct tcp *tcp, uint64_t now_us);
+bool tcp_user_send(struct tcp *tcp, const struct tcp_segment *segment);
+unsigned int tcp_user_fetch(struct tcp *tcp, uint32_t id, uint64_t offset,
+                            uint32_t len, struct tcp_piece *pieces);
+void tcp_user_asked(struct tcp *tcp, uint32_t id, uint32_t listener,
+                    const struct tcp_ends *ends);
+void tcp_user_established(struct tcp *tcp, uint32_t id, uint32_t asked);
+void tcp_user_deliver(struct tcp *tcp, uint32_t id, const uint8_t *data,
+                      uint32_t len);
+void tcp_user_finished(struct tcp *tcp, uint32_t id);
+void tcp_user_acked(struct tcp *tcp, uint32_t id, uint32_t len);
+void tcp_user_ended(struct tcp *tcp, uint32_t id, enum tcp_end end);
 
 /* tcp.c */
 /** Forget all connections and listeners; the user is not told. */

@@ -260,7 +260,7 @@ static bool conn_transmit(struct tcp *tcp, struct tcp_conn *conn,
 
 bool tcp_transmit(struct tcp *tcp, unsigned int budget, uint64_t now_us)
 {
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (!tcp_answers_send(tcp, &budget) || !tcp_halves_send(tcp, &budget)) {
         return false;
     }

@@ -119,8 +119,8 @@ void tcp_pages_deliver(struct tcp *tcp, struct tcp_conn *conn, uint32_t len)
         uint16_t page = *page_at(conn, offset);
 
         ASSERT(page != TCP_NO_PAGE);
-        tcp->user->deliver(tcp->user->ctx, tcp_conn_id(tcp, conn),
-                           page_byte(tcp, page, offset), share);
+        tcp_user_deliver(tcp, tcp_conn_id(tcp, conn),
+                         page_byte(tcp, page, offset), share);
         offset += share;
         len -= share;
     }

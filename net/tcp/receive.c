@@ -159,8 +159,7 @@ static void take_next(struct tcp *tcp, struct tcp_conn *conn,
                       const struct tcp_rx *rx)
 {
     if (rx->len != 0) {
-        tcp->user->deliver(tcp->user->ctx, tcp_conn_id(tcp, conn), rx->data,
-                           rx->len);
+        tcp_user_deliver(tcp, tcp_conn_id(tcp, conn), rx->data, rx->len);
         advance_next(tcp, conn, rx->len);
         delay_ack(tcp, conn);
     }

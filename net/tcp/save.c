@@ -452,6 +452,7 @@ size_t tcp_save(struct tcp *tcp, uint8_t *image, size_t room)
 {
     struct image writer = {.to = image, .len = room};
 
+    tcp_call_begin(tcp, tcp->now_us);
     image_all(&writer, tcp);
     return writer.is_wrong ? 0 : writer.at;
 }
@@ -461,6 +462,7 @@ bool tcp_load(struct tcp *tcp, const uint8_t *image, size_t len)
     struct image reader = {.from = image, .len = len};
     struct tcp_config config = tcp->config;
 
+    tcp_call_begin(tcp, tcp->now_us);
     tcp_empty(tcp);
     image_all(&reader, tcp);
     if (reader.is_wrong || reader.at != len) {

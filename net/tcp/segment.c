@@ -75,7 +75,7 @@ static bool segment_hand_out(struct tcp *tcp, struct tcp_segment *segment,
     header->dst_port = segment->ends.remote_port;
     segment->header_len = (uint8_t)tcp_header_emit(header, segment->header);
     fill_checksum(segment);
-    if (!tcp->user->send(tcp->user->ctx, segment)) {
+    if (!tcp_user_send(tcp, segment)) {
         return false;
     }
     tcp_count(tcp, TCP_TX_SEGMENTS);
@@ -172,8 +172,8 @@ static uint32_t fetch_data(struct tcp *tcp, const struct tcp_plan *plan,
     if (len == 0) {
         return 0;
     }
-    segment->num_pieces = (uint8_t)tcp->user->fetch(
-        tcp->user->ctx, segment->id, offset, len, segment->pieces);
+    segment->num_pieces =
+        (uint8_t)tcp_user_fetch(tcp, segment->id, offset, len, segment->pieces);
     ASSERT(segment->num_pieces <= TCP_PIECES_MAX);
     for (unsigned int i = 0; i < segment->num_pieces; i++) {
         found += segment->pieces[i].len_bytes;

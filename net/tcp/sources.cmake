@@ -25,4 +25,5 @@ set(SOURCES
     tcp.c
     time_wait.c
     timer.c
+    user.c
 )

@@ -145,7 +145,7 @@ void tcp_timer(struct tcp *tcp, uint64_t now_us)
 {
     uint16_t node;
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     while (deadlines_take(&tcp->deadlines, now_us, &node)) {
         if (node < tcp_first_half(tcp)) {
             tcp_conn_timer(tcp, &tcp->conns[node]);
@@ -166,7 +166,7 @@ bool tcp_send(struct tcp *tcp, uint32_t id, uint32_t len, uint64_t now_us)
 {
     struct tcp_conn *conn = tcp_conn_by_id(tcp, id);
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (conn == NULL || conn->fin_wanted) {
         return false;
     }
@@ -181,7 +181,7 @@ void tcp_consume(struct tcp *tcp, uint32_t id, uint32_t len, uint64_t now_us)
 {
     struct tcp_conn *conn = tcp_conn_by_id(tcp, id);
 
-    tcp->now_us = now_us;
+    tcp_call_begin(tcp, now_us);
     if (conn != NULL) {
         ASSERT(len <= conn->unread);
         conn->unread -= len;

@@ -14,7 +14,8 @@
  *
  * The engine has no heap and reads no clock; memory, time and random numbers
  * are handed in.  One thread calls it.  It calls the functions of struct
- * tcp_user from inside its own calls, and these must not call the engine.
+ * tcp_user from inside its own calls, and these must not call the engine, but
+ * for tcp_info(), tcp_counter() and tcp_usage(); it asserts that they do not.
  *
  * Connections are named by ids.  An id that has ended is never used again for
  * 65535 connections in the same place; calls with such an id do nothing.
