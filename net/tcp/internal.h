@@ -21,6 +21,7 @@
  *   segment.c    headers, checksum
  *   icmp.c       ICMP errors
  *   isn.c        numbers that peers cannot predict
+ *   route.c      other ways to a peer
  *   user.c       calls of the user
  *   observe.c    names, counters
  *   save.c       the image of an engine
@@ -549,6 +550,8 @@ uint64_t tcp_rto_us(const struct tcp *tcp, const struct tcp_conn *conn);
 /** Choose what rtx_due_us is for, and when.
  * @param restart  a timer that runs begins anew */
 void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart);
+/** Ask the peer again after one time-out, whatever pause it had come to. */
+void tcp_rtx_hurry(struct tcp *tcp, struct tcp_conn *conn);
 /** The peer has acknowledged something, or answers for its closed window. */
 void tcp_progress(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_timer_sync(struct tcp *tcp, struct tcp_conn *conn);

@@ -11,7 +11,7 @@
 #include "net/tcp/internal.h"
 
 enum {
-    IMAGE_MAGIC = 0x70637445, /* "Etcp" */
+    IMAGE_MAGIC = 0x31504354,
     IMAGE_VERSION = 1,
     IMAGE_EXTRA = 4096, /* more than what no struct has */
 };

@@ -18,6 +18,7 @@ set(SOURCES
     rack.c
     receive.c
     recovery.c
+    route.c
     rto.c
     runs.c
     save.c

@@ -350,6 +350,21 @@ MUST_USE uint32_t tcp_connect(struct tcp *tcp, const struct tcp_ends *ends,
                               uint32_t route, uint64_t now_us);
 
 /**
+ * Send segments by another route from now on: those of connections, half-open
+ * ones and TIME-WAIT that have `from`, and answers that wait.
+ *
+ * A route means to its owner what it likes: a port or a link aggregation group,
+ * a VLAN, a priority, a DSCP.  When a link fails and its route is replaced, no
+ * connection is lost; what was in flight is sent again after one time-out, not
+ * after the pause that had grown meanwhile.
+ */
+void tcp_reroute(struct tcp *tcp, uint32_t from, uint32_t to, uint64_t now_us);
+
+/** The same for one connection. */
+void tcp_set_route(struct tcp *tcp, uint32_t id, uint32_t route,
+                   uint64_t now_us);
+
+/**
  * Announce `len` more bytes to send.
  *
  * @return false when the connection is closed or does not exist

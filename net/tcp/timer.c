@@ -78,6 +78,19 @@ void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart)
     }
 }
 
+void tcp_rtx_hurry(struct tcp *tcp, struct tcp_conn *conn)
+{
+    uint64_t due_us;
+
+    if (!tcp_is_synchronized(conn) || conn->rtx_due_us == DEADLINE_NONE) {
+        return;
+    }
+    conn->backoff = 0;
+    due_us = MIN(conn->rtx_due_us, tcp->now_us + tcp_rto_us(tcp, conn));
+    rtx_set(tcp, conn, (enum tcp_rtx_timer)conn->rtx_timer, due_us);
+    tcp_timer_sync(tcp, conn);
+}
+
 /* The time without data until a keep-alive, or until FIN-WAIT-2 ends. */
 void tcp_life_arm(struct tcp *tcp, struct tcp_conn *conn)
 {

@@ -40,6 +40,7 @@ static bool take_segment(void *ctx, const struct tcp_segment *segment)
         host->is_full = true;
     }
     frame->at_us = host->now_us;
+    frame->route = segment->route;
     frame->ecn = segment->ecn;
     frame->len_bytes = segment->header_len;
     memcpy(frame->data, segment->header, segment->header_len);
@@ -306,6 +307,7 @@ void host_input(struct host *host, const struct tcp_ends *from_peer,
     struct tcp_packet packet = {
         .local = from_peer->remote,
         .remote = from_peer->local,
+        .route = host->route,
         .ecn = ecn,
         .data = data,
         .len_bytes = len,

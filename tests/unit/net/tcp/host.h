@@ -43,6 +43,7 @@ struct host_conn {
 struct host_frame {
     struct tcp_ends ends;
     uint64_t at_us; /* when it was sent */
+    uint32_t route;
     uint8_t ecn;
     uint32_t len_bytes;
     uint8_t data[HOST_SEGMENT_MAX];
@@ -64,6 +65,7 @@ struct host {
     bool is_full;        /* send() returns false */
     uint32_t rooms;      /* 0: no limit; is_full after this many segments */
     uint32_t fetch_most; /* 0: no limit; bytes that fetch() finds at a time */
+    uint32_t route;      /* of the segments that arrive */
     uint64_t lost_from;  /* fetch() finds nothing from this offset on */
 
     /* The last events, for tests. */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The route of each segment: what its owner uses for ports, VLANs, priorities
+ * and DSCPs. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/unit/net/tcp/script.h"
+
+enum { FIRST = 0x1005, OTHER = 0x2007 };
+
+/* All that was sent has this route. @return how many there were */
+static unsigned int frames_check(struct script *script, uint32_t route)
+{
+    unsigned int count = script->host->frame_count;
+    struct host *host = script->host;
+
+    for (unsigned int i = 0; i < count; i++) {
+        assert_int_equal(
+            host->frames[(host->frame_head + i) % HOST_FRAMES].route, route);
+    }
+    script_run(script, "drop\n");
+    return count;
+}
+
+static void script_open_route(struct script *script)
+{
+    struct tcp_config config = script_config();
+
+    script_begin(script, &config, 0xfffffc00, 0xfffff800);
+    script->host->route = FIRST;
+    script_run(script, script_open);
+}
+
+/* The route of the SYN is that of every segment of its connection, also of
+ * retransmissions, and of ACKs of what came by another one. */
+static void test_connection_keeps_the_route_of_its_syn(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_route(&script);
+    script.host->route = OTHER;
+    script_run(&script, "send 4000\n+5\n"
+                        "< . 101:201(100) ack 1 win 512 <TS 101 ecr last>\n"
+                        "< . 1:1(0) ack 4001 win 512 <TS 102 ecr last>\n"
+                        "close\n"
+                        "< F. 1:1(0) ack 4002 win 512 <TS 103 ecr last>\n");
+    assert_in_range(frames_check(&script, FIRST), 7, 20);
+    script_end(&script);
+}
+
+/* Half-open connections, TIME-WAIT, resets and answers of no connection. */
+static void test_answers_have_the_route_of_the_segment(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_route(&script);
+    script_run(&script, "close\n"
+                        "< F. 1:1(0) ack 2 win 512 <TS 101 ecr last>\n"
+                        "+1 < F. 1:1(0) ack 2 win 512 <TS 101 ecr last>\n");
+    assert_int_equal(frames_check(&script, FIRST), 3);
+    script.host->route = OTHER;
+    script.ends.remote_port++;
+    script_run(&script, "< . 1:1(0) ack 1 win 512\n" /* RST */
+                        "< S 0:0(0) win 65535 <mss 1000>\n"
+                        "+1.5\n");
+    assert_int_equal(frames_check(&script, OTHER), 3);
+    script_end(&script);
+}
+
+/* A cable is out for 30 s, and the other one takes over: the connection stays,
+ * and what was in flight is sent at once, not after a minute. */
+static void test_connection_survives_a_change_of_route(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_route(&script);
+    script_run(&script, "send 14480\n+30 drop\n");
+    tcp_reroute(script.host->tcp, FIRST, OTHER, script.host->now_us);
+    script_run(&script, "+0.2\n");
+    assert_int_equal(frames_check(&script, OTHER), 1);
+    script_run(&script, "< . 1:1(0) ack 14481 win 512 <TS 102 ecr last>\n"
+                        "send 100\n");
+    assert_int_equal(frames_check(&script, OTHER), 1);
+    tcp_set_route(script.host->tcp, script.id, FIRST, script.host->now_us);
+    script_run(&script, "send 100\n");
+    assert_int_equal(frames_check(&script, FIRST), 1);
+    script_run(&script, "state ESTABLISHED\n");
+    script_end(&script);
+}
+
+/* What has another route, or none of its own, stays as it is. */
+static void test_other_routes_stay(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_route(&script);
+    script.host->route = OTHER;
+    script.ends.remote_port++;
+    script_run(&script, "< S 0:0(0) win 65535 <mss 1000>\ndrop\n");
+    tcp_reroute(script.host->tcp, FIRST, 7, script.host->now_us);
+    script_run(&script, "+1\n");
+    assert_int_equal(frames_check(&script, OTHER), 1);
+    tcp_reroute(script.host->tcp, OTHER, 8, script.host->now_us);
+    script_run(&script, "+2\n");
+    assert_int_equal(frames_check(&script, 8), 1);
+    script_end(&script);
+}
