@@ -142,6 +142,12 @@ static void port_rnic_rx(void *ctx, const struct frame_rx *frames,
     hw_lag_rx(&machine_of(ctx)->lag, port_index(ctx), frames, n);
 }
 
+static void port_toe_rx(void *ctx, const struct frame_rx *frames,
+                        unsigned int n)
+{
+    hw_lag_rx_toe(&machine_of(ctx)->lag, port_index(ctx), frames, n);
+}
+
 static void port_rnic_ready(void *ctx)
 {
     hw_lag_ready(&machine_of(ctx)->lag, port_index(ctx));
@@ -161,6 +167,12 @@ static void lag_rnic_rx(void *ctx, unsigned int port,
                         const struct frame_rx *frames, unsigned int n)
 {
     rnic_rx(&((struct machine *)ctx)->rnic, port, frames, n);
+}
+
+static void lag_toe_rx(void *ctx, unsigned int port,
+                       const struct frame_rx *frames, unsigned int n)
+{
+    hw_toe_rx(((struct machine *)ctx)->toe, port, frames, n);
 }
 
 static void lag_rnic_ready(void *ctx, unsigned int port)
@@ -231,6 +243,9 @@ static void run_core(struct machine *machine, enum machine_core core)
     case MACHINE_I2C1:
     case MACHINE_I2C2:
         break; /* its work is done by its timer */
+    case MACHINE_TOE:
+        hw_toe_run(machine->toe);
+        break;
     case MACHINE_CORES:
         break;
     }
@@ -248,6 +263,8 @@ static void run_timer(struct machine *machine, enum machine_core core)
         hw_mgmt_timer(&machine->mgmt);
     } else if (core == MACHINE_NAND) {
         hw_nand_timer(machine->nand);
+    } else if (core == MACHINE_TOE) {
+        hw_toe_timer(machine->toe);
     } else {
         hw_i2c_timer(&machine->i2c[core - MACHINE_I2C0]);
     }
@@ -281,6 +298,7 @@ static bool step_cores(struct machine *machine)
         if (machine->port_room[i]) {
             machine->port_room[i] = false;
             rnic_port_ready(&machine->rnic, i);
+            hw_toe_port_ready(machine->toe, i);
             is_busy = true;
         }
     }
@@ -380,6 +398,8 @@ static uint32_t node_mmio_read(void *ctx, uint32_t addr)
         ASSERT(hw_ecc_reg_read(&machine->ecc, addr - SOC_ECC_BASE, &value));
     } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
         value = rnic_read(&machine->rnic, addr - SOC_RNIC_BASE);
+    } else if (addr - SOC_TOE_BASE < SOC_TOE_SIZE) {
+        value = hw_toe_read(machine->toe, addr - SOC_TOE_BASE);
     } else if (addr - SOC_MGMT_BASE < SOC_MGMT_SIZE) {
         ASSERT(hw_mgmt_read(&machine->mgmt, addr - SOC_MGMT_BASE, &value));
     } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
@@ -425,6 +445,8 @@ static void node_mmio_write(void *ctx, uint32_t addr, uint32_t value)
         ASSERT(hw_ecc_reg_write(&machine->ecc, addr - SOC_ECC_BASE, value));
     } else if (addr - SOC_RNIC_BASE < SOC_RNIC_SIZE) {
         ASSERT(rnic_write(&machine->rnic, addr - SOC_RNIC_BASE, value));
+    } else if (addr - SOC_TOE_BASE < SOC_TOE_SIZE) {
+        ASSERT(hw_toe_write(machine->toe, addr - SOC_TOE_BASE, value));
     } else if (addr - SOC_MGMT_BASE < SOC_MGMT_SIZE) {
         ASSERT(hw_mgmt_write(&machine->mgmt, addr - SOC_MGMT_BASE, value));
     } else if (addr - SOC_MEDIA_BASE < SOC_MEDIA_SIZE &&
@@ -461,6 +483,7 @@ static void create_ports(struct machine *machine)
                 {
                     .ctx = slot,
                     .rnic_rx = port_rnic_rx,
+                    .toe_rx = port_toe_rx,
                     .rnic_ready = port_rnic_ready,
                     .link_changed = port_link_changed,
                 },
@@ -483,12 +506,29 @@ static void create_rnic(struct machine *machine)
     rnic_init(&machine->rnic, &config);
 }
 
+static void create_toe(struct machine *machine)
+{
+    struct hw_toe_config config = {
+        .env = env_of(machine, MACHINE_TOE),
+        .memory = calloc(1, hw_toe_memory_bytes()),
+    };
+
+    machine->toe = calloc(1, sizeof(*machine->toe));
+    machine->toe_memory = config.memory;
+    ASSERT(machine->toe != NULL && config.memory != NULL);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        config.ports[i] = hw_lag_sink(&machine->lag, i);
+    }
+    hw_toe_init(machine->toe, &config);
+}
+
 static void create_lag(struct machine *machine)
 {
     const struct hw_lag_ops ops = {
         .ctx = machine,
         .now_ns = lag_now_ns,
         .rnic_rx = lag_rnic_rx,
+        .toe_rx = lag_toe_rx,
         .rnic_ready = lag_rnic_ready,
         .link_changed = lag_link_changed,
     };
@@ -647,7 +687,7 @@ void machine_init(struct machine *machine, struct native_world *world,
 {
     static const uint8_t irq[MACHINE_CORES] = {
         SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC, SOC_IRQ_MEDIA, SOC_IRQ_MGMT,
-        SOC_IRQ_NAND,  SOC_IRQ_I2C0,  SOC_IRQ_I2C1, SOC_IRQ_I2C2};
+        SOC_IRQ_NAND,  SOC_IRQ_I2C0,  SOC_IRQ_I2C1, SOC_IRQ_I2C2,  SOC_IRQ_TOE};
 
     machine->software = config->software;
     machine->irqs = 0;
@@ -686,6 +726,7 @@ void machine_init(struct machine *machine, struct native_world *world,
     create_lag(machine);
     create_ports(machine);
     create_rnic(machine);
+    create_toe(machine);
     create_i2c(machine);
     if (config->medium != NULL) {
         create_media(machine, config);
@@ -707,6 +748,8 @@ void machine_end(struct machine *machine)
     free(machine->cache_memory);
     free(machine->nand);
     free(machine->array_memory);
+    free(machine->toe);
+    free(machine->toe_memory);
     free(machine->reply);
     free(machine->trace);
     native_node_remove(&machine->node);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hardware of one node: two ports, an RNIC, a console and, for a drive, a
- * media engine and a NAND controller.  They are wired as in the QEMU machine,
- * with their registers at the same addresses.
+ * The hardware of one node: two ports, an RNIC, a TOE, a console and, for a
+ * drive, a media engine and a NAND controller.  They are wired as in the QEMU
+ * machine, with their registers at the same addresses.
  */
 #ifndef ESSD_NATIVE_MACHINE_H
 #define ESSD_NATIVE_MACHINE_H
@@ -22,6 +22,7 @@
 #include "hw-model/port/hw_port.h"
 #include "hw-model/regs/soc.h"
 #include "hw-model/rnic/rnic.h"
+#include "hw-model/toe/hw_toe.h"
 
 enum machine_core {
     MACHINE_PORT0,
@@ -33,6 +34,7 @@ enum machine_core {
     MACHINE_I2C0,
     MACHINE_I2C1,
     MACHINE_I2C2,
+    MACHINE_TOE,
     MACHINE_CORES,
 };
 
@@ -74,6 +76,8 @@ struct machine {
     void (*before_dma)(void *ctx, uint64_t addr, uint64_t len);
     void *before_dma_ctx;
     struct rnic rnic;
+    struct hw_toe *toe;
+    void *toe_memory;
     struct hw_mgmt mgmt;
     struct hw_media *media; /* NULL: no media engine */
     struct medium *medium;

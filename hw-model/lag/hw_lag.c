@@ -122,21 +122,38 @@ static bool follows_traffic(const struct hw_lag *lag)
 
 /* ---- Receive. */
 
+/* @return whether an aggregate takes frames of a member */
+static bool collect_frames(struct hw_lag *lag, unsigned int port,
+                           const struct frame_rx *frames, unsigned int n)
+{
+    if (!(FIELD_GET(lag->members, LAG_MEMBERS, COLLECT) & BIT(port))) {
+        count_event(lag, LAG_COUNT_RX_DROPPED0 + port, n);
+        return false;
+    }
+    if (follows_traffic(lag) && n != 0 && !(frames[0].data[ETH_DST] & 1)) {
+        note_frame(lag, port);
+    }
+    return true;
+}
+
 void hw_lag_rx(struct hw_lag *lag, unsigned int port,
                const struct frame_rx *frames, unsigned int n)
 {
     if (mode_of(lag) == LAG_MODE_OFF) {
         lag->ops.rnic_rx(lag->ops.ctx, port, frames, n);
-        return;
+    } else if (collect_frames(lag, port, frames, n)) {
+        lag->ops.rnic_rx(lag->ops.ctx, LOGICAL, frames, n);
     }
-    if (!(FIELD_GET(lag->members, LAG_MEMBERS, COLLECT) & BIT(port))) {
-        count_event(lag, LAG_COUNT_RX_DROPPED0 + port, n);
-        return;
+}
+
+void hw_lag_rx_toe(struct hw_lag *lag, unsigned int port,
+                   const struct frame_rx *frames, unsigned int n)
+{
+    if (mode_of(lag) == LAG_MODE_OFF) {
+        lag->ops.toe_rx(lag->ops.ctx, port, frames, n);
+    } else if (collect_frames(lag, port, frames, n)) {
+        lag->ops.toe_rx(lag->ops.ctx, LOGICAL, frames, n);
     }
-    if (follows_traffic(lag) && n != 0 && !(frames[0].data[ETH_DST] & 1)) {
-        note_frame(lag, port);
-    }
-    lag->ops.rnic_rx(lag->ops.ctx, LOGICAL, frames, n);
 }
 
 /* ---- Transmit. */
@@ -155,8 +172,15 @@ static uint32_t mix_bytes(uint32_t hash, const uint8_t *p, size_t words)
     return hash;
 }
 
+static bool is_tcp_head(const uint8_t *head, size_t l3, bool v4)
+{
+    return v4 ? head[l3 + IPV4_PROTOCOL] == IP_PROTOCOL_TCP
+              : head[l3 + IPV6_NEXT_HEADER] == IP_PROTOCOL_TCP;
+}
+
 /*
- * Compute a hash that is equal for all packets of one QP; 0 for other frames.
+ * Compute a hash that is equal for all packets of one QP, or of one TCP
+ * connection; 0 for other frames.
  */
 static uint32_t flow_hash(const struct frame_tx *frame)
 {
@@ -176,6 +200,9 @@ static uint32_t flow_hash(const struct frame_tx *frame)
     hash = mix_word(get_be16(head + ETH_DST), get_be32(head + ETH_DST + 2));
     hash = v4 ? mix_bytes(hash, head + l3 + IPV4_SRC, 2)
               : mix_bytes(hash, head + l3 + IPV6_SRC, 8);
+    if (is_tcp_head(head, l3, v4) && type != ETHERTYPE_ROCE_V1) {
+        return mix_word(hash, get_be32(head + l4)); /* both ports */
+    }
     if (bth != l4) {
         hash = mix_word(hash, get_be16(head + l4 + UDP_SRC_PORT));
     }

@@ -25,9 +25,11 @@ struct hw_lag_ops {
     uint64_t (*now_ns)(void *ctx); /* virtual time */
     void (*rnic_rx)(void *ctx, unsigned int port, const struct frame_rx *frames,
                     unsigned int n);
+    void (*toe_rx)(void *ctx, unsigned int port, const struct frame_rx *frames,
+                   unsigned int n);
     /*
-     * The sink of that RNIC port has room again, or its paused priorities
-     * changed.  May be called from inside frame_sink.send().
+     * The sink of that RNIC port, which the TOE has too, has room again, or its
+     * paused priorities changed.  May be called from inside frame_sink.send().
      */
     void (*rnic_ready)(void *ctx, unsigned int port);
     void (*link_changed)(void *ctx, unsigned int port, bool is_up);
@@ -83,6 +85,8 @@ MUST_USE bool hw_lag_write(struct hw_lag *lag, uint32_t offset, uint32_t value);
 /** The events of a port: see struct hw_port_ops. */
 void hw_lag_rx(struct hw_lag *lag, unsigned int port,
                const struct frame_rx *frames, unsigned int n);
+void hw_lag_rx_toe(struct hw_lag *lag, unsigned int port,
+                   const struct frame_rx *frames, unsigned int n);
 void hw_lag_ready(struct hw_lag *lag, unsigned int port);
 void hw_lag_link(struct hw_lag *lag, unsigned int port, bool is_up);
 

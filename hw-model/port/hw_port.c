@@ -419,7 +419,7 @@ static void write_ctrl(struct hw_port *port, uint32_t value)
         value & (R_PORT_CTRL_RX_ENABLE_MASK | R_PORT_CTRL_TX_ENABLE_MASK |
                  R_PORT_CTRL_UNICAST_ALL_MASK | R_PORT_CTRL_MULTICAST_ALL_MASK |
                  R_PORT_CTRL_VLAN_FILTER_MASK | R_PORT_CTRL_ROCE_V2_MASK |
-                 R_PORT_CTRL_ROCE_V1_MASK);
+                 R_PORT_CTRL_ROCE_V1_MASK | R_PORT_CTRL_TOE_MASK);
     /* If TX_ENABLE is new, the run function sends the frames that wait. */
     port->config.env.defer(port->config.env.ctx);
 }

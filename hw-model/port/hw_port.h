@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Core of one Ethernet port: MAC, receive filter, raw frame rings, and the path
- * of RoCE frames to and from the RNIC.
+ * of frames to and from the RNIC and the TOE.
  * Reference: docs/hardware/port.md; registers in hw-model/regs/port.h.
  *
  * The core has one execution context: the wrapper makes all calls under one
@@ -25,7 +25,7 @@ enum {
     HW_PORT_MACS = 8,
     HW_PORT_MULTICASTS = 64,
     HW_PORT_VLAN_WORDS = 128,
-    HW_PORT_COUNTERS = 58,
+    HW_PORT_COUNTERS = 59,
     HW_PORT_PRIORITIES = 8,
     HW_PORT_MMDS = 2, /* devices of the PHY that MDIO reaches */
     /* Slots in which frames may overtake a paused frame. */
@@ -38,6 +38,9 @@ struct hw_port_ops {
 
     /* Take RoCE frames for the RNIC, which reads them before it returns. */
     void (*rnic_rx)(void *ctx, const struct frame_rx *frames, unsigned int n);
+
+    /* Take TCP frames for the TOE, which reads them before it returns. */
+    void (*toe_rx)(void *ctx, const struct frame_rx *frames, unsigned int n);
 
     /*
      * hw_port_tx() took fewer frames than offered and can now take more, or the

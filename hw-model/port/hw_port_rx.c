@@ -13,7 +13,7 @@
 #include "net/wire/mac_control.h"
 #include "net/wire/udp.h"
 
-enum rx_verdict { RX_DROP, RX_RNIC, RX_RAW };
+enum rx_verdict { RX_DROP, RX_RNIC, RX_TOE, RX_RAW };
 
 enum {
     IPV4_NO_OPTIONS = 0x45,      /* version 4, five words */
@@ -164,6 +164,24 @@ static bool is_roce(const struct hw_port *port, const struct eth *eth,
            is_roce_udp(ip + IPV6_LEN, end);
 }
 
+/* Whole TCP segments: neither IPv4 options nor fragments, and no IPv6
+ * extension headers. */
+static bool is_tcp(const struct hw_port *port, const struct eth *eth,
+                   const uint8_t *ip, const uint8_t *end)
+{
+    if (!FIELD_GET(port->ctrl, PORT_CTRL, TOE)) {
+        return false;
+    }
+    if (eth->type == ETHERTYPE_IPV4) {
+        return end - ip >= IPV4_LEN && ip[0] == IPV4_NO_OPTIONS &&
+               !(get_be16(ip + IPV4_FRAGMENT) & IPV4_FRAGMENT_BITS) &&
+               ip[IPV4_PROTOCOL] == IP_PROTOCOL_TCP;
+    }
+    return eth->type == ETHERTYPE_IPV6 && end - ip >= IPV6_LEN &&
+           ip[0] >> 4 == IPV6_VERSION_6 &&
+           ip[IPV6_NEXT_HEADER] == IP_PROTOCOL_TCP;
+}
+
 static void count_good(struct hw_port *port, uint32_t len, int flags)
 {
     port_count(port, PORT_COUNT_FRAMES_RECEIVED_OK, 1);
@@ -208,9 +226,13 @@ static enum rx_verdict judge_frame(struct hw_port *port,
         port_count(port, PORT_COUNT_RX_ROCE_V1_DROPPED, 1);
         return RX_DROP;
     }
-    return is_roce(port, &eth, frame->data + eth_header_len(&eth),
-                   frame->data + frame->len_bytes)
-               ? RX_RNIC
+    if (is_roce(port, &eth, frame->data + eth_header_len(&eth),
+                frame->data + frame->len_bytes)) {
+        return RX_RNIC;
+    }
+    return is_tcp(port, &eth, frame->data + eth_header_len(&eth),
+                  frame->data + frame->len_bytes)
+               ? RX_TOE
                : RX_RAW;
 }
 
@@ -264,21 +286,47 @@ static void to_rnic(struct hw_port *port, const struct frame_rx *frames,
     }
 }
 
+static void to_toe(struct hw_port *port, const struct frame_rx *frames,
+                   unsigned int n)
+{
+    if (n > 0) {
+        port_count(port, PORT_COUNT_RX_TOE, n);
+        port->config.ops.toe_rx(port->config.ops.ctx, frames, n);
+    }
+}
+
+/* Pass a run of frames on to the engine that takes them. */
+static void to_engine(struct hw_port *port, enum rx_verdict engine,
+                      const struct frame_rx *frames, unsigned int n)
+{
+    if (engine == RX_RNIC) {
+        to_rnic(port, frames, n);
+    } else if (engine == RX_TOE) {
+        to_toe(port, frames, n);
+    }
+}
+
 static void receive_frames(struct hw_port *port, const struct frame_rx *frames,
                            unsigned int n)
 {
     uint8_t *page = port_page(port);
     uint32_t first_pi = port->rx_pi;
-    unsigned int run = 0; /* first RNIC frame that was not passed on yet */
+    unsigned int run = 0; /* first frame of the run for one engine */
+    enum rx_verdict engine = RX_RNIC;
 
     for (unsigned int i = 0; i < n; i++) {
         int flags = 0;
         enum rx_verdict verdict = judge_frame(port, &frames[i], &flags);
 
-        if (verdict == RX_RNIC) {
+        if (verdict == engine) {
             continue;
         }
-        to_rnic(port, frames + run, i - run);
+        to_engine(port, engine, frames + run, i - run);
+        if (verdict == RX_RNIC || verdict == RX_TOE) {
+            run = i;
+            engine = verdict;
+            continue;
+        }
         run = i + 1;
         if (verdict == RX_RAW) {
             bool is_stored =
@@ -288,7 +336,7 @@ static void receive_frames(struct hw_port *port, const struct frame_rx *frames,
                 port, is_stored ? PORT_COUNT_RX_RAW : PORT_COUNT_RX_DROPPED, 1);
         }
     }
-    to_rnic(port, frames + run, n - run);
+    to_engine(port, engine, frames + run, n - run);
     if (page != NULL && port->rx_pi != first_pi) {
         raw_publish(port, page);
     }

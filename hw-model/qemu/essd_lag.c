@@ -5,7 +5,8 @@
  *
  * QEMU interface:
  *  + sysbus MMIO region 0: the registers of hw-model/regs/lag.h
- *  + link "rnic": the RNIC, whose frames pass through this block
+ *  + links "rnic", "toe": the RNIC and the TOE, whose frames pass through this
+ *    block
  *
  * Everything runs under the big lock.
  *
@@ -24,6 +25,7 @@
 #include "trace.h"
 
 #include "essd_rnic.h"
+#include "essd_toe.h"
 #include "hw-model/lag/hw_lag.h"
 #include "hw-model/regs/soc.h"
 
@@ -32,6 +34,7 @@ struct EssdLagState {
 
     MemoryRegion mmio;
     EssdRnicState *rnic;
+    EssdToeState *toe;
     const uint8_t *link_up[HW_LAG_PORTS];
     struct hw_lag lag;
 };
@@ -51,11 +54,20 @@ static void essd_lag_rnic_rx(void *ctx, unsigned port,
     essd_rnic_rx(s->rnic, port, frames, n);
 }
 
+static void essd_lag_toe_rx(void *ctx, unsigned port,
+                            const struct frame_rx *frames, unsigned n)
+{
+    EssdLagState *s = ctx;
+
+    essd_toe_rx(s->toe, port, frames, n);
+}
+
 static void essd_lag_rnic_ready(void *ctx, unsigned port)
 {
     EssdLagState *s = ctx;
 
     essd_rnic_port_ready(s->rnic, port);
+    essd_toe_port_ready(s->toe, port);
 }
 
 static void essd_lag_rnic_link(void *ctx, unsigned port, bool is_up)
@@ -79,6 +91,12 @@ void essd_lag_rx(EssdLagState *s, unsigned port, const struct frame_rx *frames,
                  unsigned n)
 {
     hw_lag_rx(&s->lag, port, frames, n);
+}
+
+void essd_lag_rx_toe(EssdLagState *s, unsigned port,
+                     const struct frame_rx *frames, unsigned n)
+{
+    hw_lag_rx_toe(&s->lag, port, frames, n);
 }
 
 void essd_lag_port_ready(EssdLagState *s, unsigned port)
@@ -147,12 +165,13 @@ static void essd_lag_realize(DeviceState *dev, Error **errp)
         .ctx = s,
         .now_ns = essd_lag_now_ns,
         .rnic_rx = essd_lag_rnic_rx,
+        .toe_rx = essd_lag_toe_rx,
         .rnic_ready = essd_lag_rnic_ready,
         .link_changed = essd_lag_rnic_link,
     };
 
-    if (!s->rnic) {
-        error_setg(errp, "essd-lag: the link \"rnic\" is not set");
+    if (!s->rnic || !s->toe) {
+        error_setg(errp, "essd-lag: a link \"rnic\" or \"toe\" is not set");
         return;
     }
     hw_lag_init(&s->lag, &ops);
@@ -160,6 +179,7 @@ static void essd_lag_realize(DeviceState *dev, Error **errp)
         struct frame_sink sink = hw_lag_sink(&s->lag, i);
 
         essd_rnic_attach_port(s->rnic, i, &sink);
+        essd_toe_attach_port(s->toe, i, &sink);
     }
 }
 
@@ -204,6 +224,7 @@ static const VMStateDescription essd_lag_vmstate = {
 static const Property essd_lag_properties[] = {
     DEFINE_PROP_LINK("rnic", EssdLagState, rnic, TYPE_ESSD_RNIC,
                      EssdRnicState *),
+    DEFINE_PROP_LINK("toe", EssdLagState, toe, TYPE_ESSD_TOE, EssdToeState *),
 };
 
 static void essd_lag_class_init(ObjectClass *oc, void *data)

@@ -26,6 +26,8 @@ void essd_lag_attach_port(EssdLagState *s, unsigned port,
 /* The events of a port: see struct hw_port_ops. */
 void essd_lag_rx(EssdLagState *s, unsigned port, const struct frame_rx *frames,
                  unsigned n);
+void essd_lag_rx_toe(EssdLagState *s, unsigned port,
+                     const struct frame_rx *frames, unsigned n);
 void essd_lag_port_ready(EssdLagState *s, unsigned port);
 void essd_lag_link_changed(EssdLagState *s, unsigned port, bool is_up);
 

@@ -71,6 +71,7 @@ struct EssdMachineState {
     DeviceState *plic;
     DeviceState *port[SOC_PORTS];
     DeviceState *rnic;
+    DeviceState *toe;
     DeviceState *mgmt_block;
 
     /* Hart 0's Smrnmi registers, which QEMU does not save. */
@@ -397,6 +398,17 @@ static void create_rnic(EssdMachineState *s)
     s->rnic = dev;
 }
 
+static void create_toe(EssdMachineState *s)
+{
+    DeviceState *dev =
+        new_block(s, "toe", "essd-toe", SOC_TOE_BASE, SOC_TOE_SIZE);
+
+    if (dev) {
+        place_block(s, dev, SOC_TOE_BASE, SOC_IRQ_TOE);
+        s->toe = dev;
+    }
+}
+
 static void create_lag(EssdMachineState *s)
 {
     DeviceState *dev =
@@ -404,6 +416,8 @@ static void create_lag(EssdMachineState *s)
 
     if (dev) {
         object_property_set_link(OBJECT(dev), "rnic", OBJECT(s->rnic),
+                                 &error_fatal);
+        object_property_set_link(OBJECT(dev), "toe", OBJECT(s->toe),
                                  &error_fatal);
         place_device(dev, SOC_LAG_BASE);
     }
@@ -561,6 +575,7 @@ static void essd_machine_init_board(MachineState *machine)
     create_mgmt(s);
     create_ports(s);
     create_rnic(s);
+    create_toe(s);
     create_lag(s);
     create_media(s);
     create_nand(s);

@@ -138,6 +138,16 @@ static void essd_port_rnic_rx(void *ctx, const struct frame_rx *frames,
     }
 }
 
+static void essd_port_toe_rx(void *ctx, const struct frame_rx *frames,
+                             unsigned int n)
+{
+    EssdPortState *s = ctx;
+
+    if (s->lag) {
+        essd_lag_rx_toe(s->lag, s->index, frames, n);
+    }
+}
+
 static void essd_port_rnic_ready(void *ctx)
 {
     EssdPortState *s = ctx;
@@ -497,6 +507,7 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
                          {
                              .ctx = s,
                              .rnic_rx = essd_port_rnic_rx,
+                             .toe_rx = essd_port_toe_rx,
                              .rnic_ready = essd_port_rnic_ready,
                              .link_changed = essd_port_link_changed,
                          },
@@ -772,8 +783,8 @@ static int essd_port_post_load(void *opaque, int version_id)
 
 static const VMStateDescription essd_port_vmstate = {
     .name = TYPE_ESSD_PORT,
-    .version_id = 5,
-    .minimum_version_id = 5,
+    .version_id = 6,
+    .minimum_version_id = 6,
     .post_load = essd_port_post_load,
     .fields = (const VMStateField[]){
         VMSTATE_UINT32(port.ctrl, EssdPortState),

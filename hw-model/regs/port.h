@@ -23,6 +23,7 @@ REG32(PORT_CTRL, 0x010)              /* rw, reset 0 */
     FIELD(PORT_CTRL, VLAN_FILTER, 4, 1)      /* 0: every VLAN passes */
     FIELD(PORT_CTRL, ROCE_V2, 5, 1)          /* UDP 4791 to the RNIC */
     FIELD(PORT_CTRL, ROCE_V1, 6, 1)          /* EtherType 8915 to the RNIC */
+    FIELD(PORT_CTRL, TOE, 7, 1)              /* TCP to the TOE: see the guide */
     FIELD(PORT_CTRL, RESET, 31, 1)           /* self-clearing */
 REG32(PORT_MTU, 0x014)               /* rw, reset 1500: payload bytes */
     FIELD(PORT_MTU, BYTES, 0, 16)            /* 68..9000; others ignored */
@@ -180,6 +181,7 @@ enum port_counter {
     PORT_COUNT_PRIO_PAUSED_NS = PORT_COUNT_PRIO_PAUSE + 8, /* +n: duration */
     /* Frames that the link did not take within PORT_TX_TIMEOUT. */
     PORT_COUNT_TX_DROPPED_TIMEOUT = PORT_COUNT_PRIO_PAUSED_NS + 8,
+    PORT_COUNT_RX_TOE,                   /* passed to the TOE */
     PORT_COUNTERS,
 };
 enum { PORT_COUNTER_BASE = 0x400 };  /* counter n at + 8n */

@@ -66,6 +66,7 @@ static const char *const port_counter_name[PORT_COUNTERS] = {
     [PORT_COUNT_PRIO_PAUSED_NS + 6] = "txPrio6PausedNs",
     [PORT_COUNT_PRIO_PAUSED_NS + 7] = "txPrio7PausedNs",
     [PORT_COUNT_TX_DROPPED_TIMEOUT] = "txDroppedTimeout",
+    [PORT_COUNT_RX_TOE] = "rxToe",
 };
 
 /* Of a link that is down. */

@@ -52,6 +52,8 @@
 #define SOC_MEDIA_SIZE      0x00010000
 #define SOC_NAND_BASE       0x10310000   /* NAND controller */
 #define SOC_NAND_SIZE       0x00010000
+#define SOC_TOE_BASE        0x10320000   /* TCP offload engine */
+#define SOC_TOE_SIZE        0x00010000
 #define SOC_DRAM_BASE       0x80000000
 
 /* PLIC sources. */
@@ -72,6 +74,7 @@
 #define SOC_NMI_WATCHDOG    2            /* Smrnmi's number, of hart 0 */
 #define SOC_IRQ_POWER       17
 #define SOC_IRQ_ECC         18
+#define SOC_IRQ_TOE         19
 #define SOC_IRQS            32           /* sources 1..31 exist */
 
 /* PLIC register blocks; one machine-mode context per hart. */

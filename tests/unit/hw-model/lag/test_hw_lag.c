@@ -36,6 +36,7 @@ struct bed {
     struct member members[HW_LAG_PORTS];
     uint64_t now_ns;
     unsigned int received[HW_LAG_PORTS];
+    unsigned int toe_received[HW_LAG_PORTS];
     unsigned int ready[HW_LAG_PORTS];
     unsigned int link_events;
     bool link_up[HW_LAG_PORTS];
@@ -51,6 +52,13 @@ static void rnic_rx(void *ctx, unsigned int port, const struct frame_rx *frames,
 {
     (void)frames;
     ((struct bed *)ctx)->received[port] += n;
+}
+
+static void toe_rx(void *ctx, unsigned int port, const struct frame_rx *frames,
+                   unsigned int n)
+{
+    (void)frames;
+    ((struct bed *)ctx)->toe_received[port] += n;
 }
 
 static void rnic_ready(void *ctx, unsigned int port)
@@ -110,6 +118,7 @@ static int setup(void **state)
         .ctx = bed,
         .now_ns = now_ns,
         .rnic_rx = rnic_rx,
+        .toe_rx = toe_rx,
         .rnic_ready = rnic_ready,
         .link_changed = link_changed,
     };
@@ -569,6 +578,71 @@ static void test_lag_continues_from_a_loaded_state(void **state)
     bed->lag.links = 0; /* without any link, the active port does not change */
     assert_true(hw_lag_loaded(&bed->lag));
     assert_int_equal(read_reg(bed, A_LAG_ACTIVE), 1);
+}
+
+static void test_lag_passes_tcp_frames_as_those_of_the_rnic(void **state)
+{
+    struct bed *bed = *state;
+    const uint8_t data[64] = {0x02};
+    const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
+
+    hw_lag_rx_toe(&bed->lag, 1, &frame, 1);
+    assert_int_equal(bed->toe_received[1], 1);
+    switch_on(bed, LAG_MODE_STANDBY, false);
+    hw_lag_rx_toe(&bed->lag, 1, &frame, 1);
+    assert_int_equal(bed->toe_received[0], 1); /* the aggregate */
+    assert_int_equal(bed->received[0] + bed->received[1], 0);
+    write_reg(bed, A_LAG_MEMBERS, FIELD_MAKE(LAG_MEMBERS, COLLECT, 1));
+    hw_lag_rx_toe(&bed->lag, 1, &frame, 1);
+    assert_int_equal(bed->toe_received[0], 1);
+    assert_int_equal(read_counter(bed, LAG_COUNT_RX_DROPPED1), 1);
+}
+
+/* A segment of a TCP connection, with an acknowledgement number. */
+static struct frame_tx segment_of(bool is_v6, uint16_t remote_port,
+                                  uint32_t ack)
+{
+    struct frame_tx frame = {0};
+    uint8_t *l3 = frame.head + ETH_LEN;
+    uint8_t *tcp = l3 + (is_v6 ? (size_t)IPV6_LEN : (size_t)IPV4_LEN);
+
+    put_be16(frame.head + ETH_TYPE, is_v6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
+    l3[is_v6 ? (int)IPV6_NEXT_HEADER : (int)IPV4_PROTOCOL] = IP_PROTOCOL_TCP;
+    put_be16(tcp, 7);
+    put_be16(tcp + 2, remote_port);
+    put_be32(tcp + 8, ack);
+    frame.head_len = (uint16_t)(tcp + 20 - frame.head);
+    return frame;
+}
+
+static void test_lag_keeps_a_tcp_connection_on_one_member(void **state)
+{
+    struct bed *bed = *state;
+    struct frame_sink sink = hw_lag_sink(&bed->lag, 0);
+    unsigned int both[2] = {0, 0};
+
+    switch_on(bed, LAG_MODE_DISTRIBUTE, false);
+    for (unsigned int is_v6 = 0; is_v6 < 2; is_v6++) {
+        for (uint16_t port = 1000; port < 1032; port++) {
+            unsigned int before[2] = {bed->members[0].taken,
+                                      bed->members[1].taken};
+
+            bed->members[0].room = bed->members[1].room = 16;
+            for (uint32_t i = 0; i < 16; i++) {
+                struct frame_tx frame =
+                    segment_of(is_v6 != 0, port, i * 0x01234567);
+
+                assert_int_equal(sink.send(sink.ctx, &frame, 1), 1);
+            }
+            for (unsigned int i = 0; i < 2; i++) {
+                unsigned int sent = bed->members[i].taken - before[i];
+
+                assert_true(sent == 0 || sent == 16);
+                both[i] += sent;
+            }
+        }
+    }
+    assert_true(both[0] != 0 && both[1] != 0);
 }
 
 TEST_FIXTURE(setup, teardown)

@@ -46,6 +46,8 @@ struct world {
 
     unsigned int rnic_frames; /* frames passed to the RNIC */
     unsigned int rnic_bursts;
+    unsigned int toe_frames; /* frames passed to the TOE */
+    unsigned int toe_bursts;
     unsigned int rnic_ready;
     /* Frames that the RNIC sends when it is told of room. */
     unsigned int rnic_backlog;
@@ -85,6 +87,15 @@ static void rnic_rx(void *ctx, const struct frame_rx *frames, unsigned int n)
     assert_true(n > 0 && frames[0].len_bytes > 0);
     w->rnic_frames += n;
     w->rnic_bursts++;
+}
+
+static void toe_rx(void *ctx, const struct frame_rx *frames, unsigned int n)
+{
+    struct world *w = ctx;
+
+    assert_true(n > 0 && frames[0].len_bytes > 0);
+    w->toe_frames += n;
+    w->toe_bursts++;
 }
 
 /* Make a frame of the RNIC, 62 bytes or `len` bytes long, marked 0xee. */
@@ -167,6 +178,7 @@ static int setup(void **state)
     struct hw_port_config config = {
         .ops = {.ctx = w,
                 .rnic_rx = rnic_rx,
+                .toe_rx = toe_rx,
                 .rnic_ready = rnic_ready,
                 .link_changed = link_changed},
         .link = {.ctx = w, .send = link_send},
@@ -539,6 +551,78 @@ static void test_port_roce_v1_needs_its_bit(void **state)
     assert_int_equal(w->rnic_frames, 1);
     receive_frame(w, f, roce_v4(f, 4791), 0); /* RoCE v2 is off now */
     assert_int_equal(w->rnic_frames, 1);
+}
+
+static uint32_t tcp_v4(uint8_t *f)
+{
+    uint32_t len = roce_v4(f, 4791);
+
+    f[14 + 9] = 6;
+    return len;
+}
+
+static void set_toe(struct world *w, uint32_t is_on)
+{
+    uint32_t ctrl = read_reg(w, A_PORT_CTRL);
+
+    write_reg(w, A_PORT_CTRL, FIELD_SET(ctrl, PORT_CTRL, TOE, is_on));
+}
+
+static void test_port_passes_tcp_to_the_toe_if_its_bit_is_set(void **state)
+{
+    struct world *w = *state;
+    uint8_t f[200];
+    uint32_t len;
+
+    receive_frame(w, f, tcp_v4(f), 0);
+    receive_frame(w, f, roce_v6(f, 6, 7), 0);
+    assert_int_equal(w->toe_frames, 0);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_RAW), 2);
+    set_toe(w, 1);
+    receive_frame(w, f, tcp_v4(f), 0);
+    receive_frame(w, f, roce_v6(f, 6, 7), 0);
+    assert_int_equal(w->toe_frames, 2);
+    len = tcp_v4(f);
+    f[14] = 0x46; /* IPv4 options */
+    receive_frame(w, f, len, 0);
+    len = tcp_v4(f);
+    f[14 + 6] = 0x20; /* more fragments */
+    receive_frame(w, f, len, 0);
+    len = tcp_v4(f);
+    f[14 + 7] = 1; /* not the first fragment */
+    receive_frame(w, f, len, 0);
+    receive_frame(w, f, roce_v6(f, 44, 7), 0); /* a fragment header */
+    receive_frame(w, f, roce_v6(f, 17, 7), 0);
+    (void)tcp_v4(f);
+    receive_frame(w, f, 14 + 19, 0); /* cut short */
+    assert_int_equal(w->toe_frames, 2);
+    assert_int_equal(read_counter(w, PORT_COUNT_RX_TOE), 2);
+    receive_frame(w, f, roce_v4(f, 4791), 0);
+    assert_int_equal(w->rnic_frames, 1);
+    set_toe(w, 0);
+    receive_frame(w, f, tcp_v4(f), 0);
+    assert_int_equal(w->toe_frames, 2);
+}
+
+static void test_port_passes_runs_for_both_engines_in_bursts(void **state)
+{
+    struct world *w = *state;
+    uint8_t roce[200], tcp[200];
+    uint32_t roce_len = roce_v4(roce, 4791), tcp_len = tcp_v4(tcp);
+    struct frame_rx burst[8];
+
+    set_toe(w, 1);
+    for (unsigned int i = 0; i < ARRAY_LEN(burst); i++) {
+        bool is_tcp = i >= 2 && i < 5;
+
+        burst[i] = (struct frame_rx){.data = is_tcp ? tcp : roce,
+                                     .len_bytes = is_tcp ? tcp_len : roce_len};
+    }
+    hw_port_rx(&w->port, burst, ARRAY_LEN(burst));
+    assert_int_equal(w->toe_frames, 3);
+    assert_int_equal(w->toe_bursts, 1);
+    assert_int_equal(w->rnic_frames, 5);
+    assert_int_equal(w->rnic_bursts, 2);
 }
 
 static void test_port_passes_roce_frames_on_in_bursts(void **state)

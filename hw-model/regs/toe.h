@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP offload engine: registers and DRAM structures, read by the model and by
+ * the driver.  The queue's registers are those of regs/queue.h, with the
+ * differences in docs/hardware/toe.md, the programming guide.  Includes
+ * nothing; the reader includes "hw/registerfields.h" or "lib/regfields.h"
+ * first.
+ *
+ * Everything in DRAM is little-endian.  Offsets are in bytes.
+ */
+#ifndef ESSD_REGS_TOE_H
+#define ESSD_REGS_TOE_H
+
+/* clang-format off */
+REG32(TOE_ID, 0x000)                 /* ro: "TOE" and version 1 */
+REG32(TOE_LIMITS, 0x004)             /* ro */
+    FIELD(TOE_LIMITS, CONNECTIONS, 0, 16)    /* 1024 */
+    FIELD(TOE_LIMITS, LISTENERS, 16, 8)      /* 16 */
+    FIELD(TOE_LIMITS, SENDS, 24, 8)          /* 16, of a connection */
+REG32(TOE_CTRL, 0x010)               /* rw, reset 0 */
+    FIELD(TOE_CTRL, ENABLE, 0, 1)            /* 0: every frame is dropped */
+    FIELD(TOE_CTRL, RESET, 31, 1)            /* self-clearing */
+REG32(TOE_CONFIG, 0x014)             /* rw, reset 1500 and 16 */
+    FIELD(TOE_CONFIG, MTU, 0, 16)            /* 1280..9000 */
+    FIELD(TOE_CONFIG, RING_LOG2, 16, 8)      /* 12..20: receive ring, bytes */
+REG32(TOE_IRQ_STATUS, 0x020)         /* w1c */
+    FIELD(TOE_IRQ_STATUS, ENTRY, 0, 1)       /* an armed ring has moved */
+    FIELD(TOE_IRQ_STATUS, REFUSED, 1, 1)     /* TOE_REFUSED was written */
+REG32(TOE_IRQ_ENABLE, 0x024)         /* rw, reset 0: bits of IRQ_STATUS */
+REG32(TOE_REFUSED, 0x028)            /* ro: the last refused command */
+    FIELD(TOE_REFUSED, OPCODE, 0, 8)
+    FIELD(TOE_REFUSED, STATUS, 8, 8)         /* enum toe_status */
+    FIELD(TOE_REFUSED, SLOT, 16, 16)         /* low half of its TID */
+/* Four words that nobody can predict, for initial sequence numbers. */
+REG32(TOE_SECRET, 0x030)             /* wo, + 4n */
+
+enum {
+    TOE_ID_VALUE = 0x544f4501,
+    TOE_CONNECTIONS = 1024,
+    TOE_HALF_OPEN = 64,
+    TOE_SLOTS = TOE_CONNECTIONS + TOE_HALF_OPEN, /* for TIDs */
+    TOE_LISTENERS = 16,
+    TOE_SENDS = 16,               /* outstanding ones of a connection */
+    TOE_SEND_MAX = 1 << 24,       /* bytes of one */
+    TOE_LADDRS = 8,
+    TOE_SECRET_WORDS = 4,
+    TOE_MTU_MIN = 1280,
+    TOE_MTU_MAX = 9000,
+    TOE_RING_LOG2_MIN = 12,
+    TOE_RING_LOG2_MAX = 20,
+};
+
+/* Counters: 64 bits each, low word first, read-only, cleared by reset. */
+enum toe_counter {
+    TOE_COUNT_RX_FRAMES,          /* taken from the ports */
+    TOE_COUNT_TX_FRAMES,
+    TOE_COUNT_RX_DISABLED,        /* dropped: the engine is off */
+    TOE_COUNT_RX_MALFORMED,       /* dropped: the IP header makes no sense */
+    TOE_COUNT_RX_ADDRESS,         /* dropped: not an own address */
+    TOE_COUNT_RX_NO_PATH,         /* dropped: no room to remember the sender */
+    TOE_COUNT_NO_SLOT,            /* SYNs answered with RST: no TID is free */
+    TOE_COUNT_LOST_WORDS,         /* connections ended by errors of DRAM */
+    TOE_COUNT_REFUSED,            /* commands */
+    TOE_COUNT_STALLS,             /* entries waited for room in the ring */
+    TOE_COUNTERS,
+};
+enum { TOE_COUNTER_BASE = 0x400 };   /* counter n at + 8n */
+/* Counters of the TCP engine: counter n of net/tcp/tcp.h at + 8n. */
+enum { TOE_TCP_COUNTER_BASE = 0x500 };
+
+/* ---- Commands: 64 bytes; the engine writes STATUS. */
+enum {
+    TOE_CMD_LEN = 64,
+    TOE_CMD_COOKIE = 0,           /* u64: returned in the completion */
+    TOE_CMD_OPCODE = 8,           /* u8: enum toe_opcode */
+    TOE_CMD_STATUS = 9,           /* u8: firmware writes 0; enum toe_status */
+    TOE_CMD_TID = 12,             /* u32: connection, or index of the object */
+    TOE_CMD_ADDR = 16,            /* u64: ACCEPT, SEND, QUERY */
+    TOE_CMD_LENGTH = 24,          /* u32: SEND, CREDIT */
+    TOE_CMD_PORT = 28,            /* u16: LISTEN, UNLISTEN */
+};
+enum {                            /* LADDR_SET; TID is the index, 0..7 */
+    TOE_LADDR_PORT = 16,          /* u8: 0 or 1 */
+    TOE_LADDR_VLAN = 18,          /* u16: 0xffff = untagged */
+    TOE_LADDR_IP = 24,            /* 16 bytes; IPv4 as ::ffff:a.b.c.d */
+    TOE_LADDR_IP_LEN = 16,
+};
+enum toe_opcode {
+    TOE_CMD_NOP = 0,
+    TOE_CMD_LISTEN = 1,
+    TOE_CMD_UNLISTEN = 2,
+    TOE_CMD_ACCEPT = 3,
+    TOE_CMD_REJECT = 4,
+    TOE_CMD_SEND = 5,
+    TOE_CMD_CREDIT = 6,
+    TOE_CMD_CLOSE = 7,
+    TOE_CMD_ABORT = 8,
+    TOE_CMD_RELEASE = 9,
+    TOE_CMD_QUERY = 10,
+    TOE_CMD_LADDR_SET = 11,
+    TOE_CMD_LADDR_CLEAR = 12,
+    TOE_OPCODES,
+};
+enum toe_status {
+    TOE_PENDING = 0,
+    TOE_OK = 1,
+    TOE_BAD_OPCODE = 2,
+    TOE_BAD_TID = 3,              /* no such connection or object */
+    TOE_BAD_STATE = 4,            /* not now */
+    TOE_BAD_ARGUMENT = 5,
+    TOE_BAD_ADDRESS = 6,          /* not in DRAM, or not aligned */
+    TOE_NO_ROOM = 7,
+    TOE_ENDED = 8,                /* the connection ended before it was done */
+    TOE_LOST_WORD = 9,            /* bytes to send have a memory error */
+};
+
+/* ---- Entries of the completion ring: regs/queue.h, and these fields. */
+enum {
+    TOE_CQE_KIND = 17,            /* u8: enum toe_kind */
+    TOE_CQE_PORT = 18,            /* u16: ASKED: local TCP port */
+    TOE_CQE_TID = 20,             /* u32 */
+    TOE_CQE_VALUE = 24,           /* u32: see enum toe_kind */
+};
+enum toe_kind {
+    TOE_KIND_SENT = 1,            /* completes SEND */
+    TOE_KIND_CLOSED = 2,          /* completes CLOSE */
+    TOE_KIND_ABORTED = 3,         /* completes ABORT */
+    TOE_KIND_ASKED = 4,           /* event: a SYN waits for ACCEPT or REJECT */
+    TOE_KIND_ESTABLISHED = 5,     /* event */
+    TOE_KIND_DATA = 6,            /* event: VALUE more bytes are in the ring */
+    TOE_KIND_FINISHED = 7,        /* event: the peer sends nothing more */
+    TOE_KIND_ENDED = 8,           /* event: VALUE is enum toe_end */
+};
+enum toe_end {
+    TOE_END_CLOSED = 0,           /* both sides have closed */
+    TOE_END_ABORTED = 1,          /* by ABORT or REJECT */
+    TOE_END_RESET = 2,            /* by the peer */
+    TOE_END_REFUSED = 3,
+    TOE_END_TIMED_OUT = 4,        /* the peer does not answer */
+    TOE_END_UNREACHABLE = 5,
+    TOE_END_LOST_WORD = 6,        /* a memory error in its data */
+    TOE_END_STOPPED = 7,          /* the engine lost its state: a loaded one */
+};
+
+/* ---- What QUERY writes: 128 bytes. */
+enum {
+    TOE_TCB_LEN = 128,
+    TOE_TCB_TID = 0,              /* u32 */
+    TOE_TCB_SLOT_STATE = 4,       /* u8: enum toe_slot_state */
+    TOE_TCB_STATE = 5,            /* u8: enum tcp_state of net/tcp/tcp.h */
+    TOE_TCB_FLAGS = 6,            /* u8: enum toe_tcb_flags */
+    TOE_TCB_PORT = 7,             /* u8: of the drive */
+    TOE_TCB_LOCAL_PORT = 8,       /* u16 */
+    TOE_TCB_REMOTE_PORT = 10,     /* u16 */
+    TOE_TCB_MSS = 12,             /* u16 */
+    TOE_TCB_SENT_RUNS = 14,       /* u8: ranges in flight */
+    TOE_TCB_SACK_RANGES = 15,     /* u8: ranges received early */
+    TOE_TCB_LOCAL_IP = 16,        /* 16 bytes */
+    TOE_TCB_REMOTE_IP = 32,       /* 16 bytes */
+    TOE_TCB_SND_UNA = 48,         /* u32, as the next ones */
+    TOE_TCB_SND_NXT = 52,
+    TOE_TCB_SND_WND = 56,
+    TOE_TCB_RCV_NXT = 60,
+    TOE_TCB_RCV_WND = 64,
+    TOE_TCB_CWND = 68,
+    TOE_TCB_SSTHRESH = 72,
+    TOE_TCB_PIPE = 76,
+    TOE_TCB_SRTT_US = 80,
+    TOE_TCB_RTTVAR_US = 84,
+    TOE_TCB_RTO_US = 88,
+    TOE_TCB_MIN_RTT_US = 92,
+    TOE_TCB_RETRANSMITS = 96,
+    TOE_TCB_SENT_BYTES = 104,     /* u64: acknowledged ones */
+    TOE_TCB_RECEIVED_BYTES = 112, /* u64 */
+};
+enum toe_slot_state {
+    TOE_SLOT_FREE = 0,            /* holds no connection */
+    TOE_SLOT_ASKED = 1,           /* waits for ACCEPT or REJECT */
+    TOE_SLOT_OPENING = 2,         /* accepted; waits for the peer's ACK */
+    TOE_SLOT_OPEN = 3,            /* waits for the connection's end */
+    TOE_SLOT_ENDED = 4,           /* waits for RELEASE */
+    TOE_SLOT_STATES,
+};
+enum toe_tcb_flags {
+    TOE_TCB_HAS_TIMES = 1,
+    TOE_TCB_HAS_SACK = 2,
+    TOE_TCB_HAS_ECN = 4,
+    TOE_TCB_IS_RECOVERING = 8,
+};
+/* clang-format on */
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Registers, time and state of the TCP offload engine: see hw_toe.h. */
+#include "hw-model/toe/hw_toe.h"
+
+#include <string.h>
+
+#include "hw-model/toe/hw_toe_internal.h"
+
+_Static_assert((int)HW_TOE_SLOTS == (int)TOE_SLOTS &&
+                   (int)HW_TOE_LISTENERS == (int)TOE_LISTENERS &&
+                   (int)HW_TOE_SENDS == (int)TOE_SENDS &&
+                   (int)HW_TOE_LADDRS == (int)TOE_LADDRS &&
+                   (int)HW_TOE_SECRET_WORDS == (int)TOE_SECRET_WORDS &&
+                   (int)HW_TOE_COUNTERS == (int)TOE_COUNTERS &&
+                   (int)HW_TOE_IDS == (int)TCP_CONNECTIONS_MAX +
+                                          (int)TCP_HALF_OPEN_MAX +
+                                          (int)TCP_TIME_WAITS_MAX,
+               "see hw_toe.h");
+_Static_assert((int)TOE_CONNECTIONS == (int)TCP_CONNECTIONS_MAX &&
+                   (int)TOE_HALF_OPEN == (int)TCP_HALF_OPEN_MAX &&
+                   (int)TOE_LISTENERS <= (int)TCP_LISTENERS_MAX,
+               "see net/tcp");
+_Static_assert(HW_TOE_SLOTS % 64 == 0, "whole words of bits");
+
+enum {
+    PAGES = 2048, /* 4 MiB for bytes that have come early */
+    SEGMENTS_A_RUN = 128,
+    COUNTER_END = TOE_COUNTER_BASE + 8 * TOE_COUNTERS,
+    TCP_COUNTER_END = TOE_TCP_COUNTER_BASE + 8 * TCP_COUNTERS,
+    SECRET_END = A_TOE_SECRET + 4 * TOE_SECRET_WORDS,
+    MTU_RESET = 1500,
+    RING_LOG2_RESET = 16,
+    USER_BYTES = (sizeof(struct tcp_user) + 15) / 16 * 16,
+};
+
+static struct tcp_config tcp_settings(const struct hw_toe_state *state)
+{
+    struct tcp_config config = tcp_config_default();
+
+    config.pages = PAGES;
+    config.mtu_bytes = (uint16_t)FIELD_GET(state->config, TOE_CONFIG, MTU);
+    config.window_bytes = 1u << FIELD_GET(state->config, TOE_CONFIG, RING_LOG2);
+    memcpy(config.secret, state->secret, sizeof(config.secret));
+    return config;
+}
+
+size_t hw_toe_memory_bytes(void)
+{
+    struct tcp_config config = tcp_config_default();
+
+    config.pages = PAGES;
+    return USER_BYTES + tcp_bytes(&config);
+}
+
+static void set_timer(struct hw_toe *toe)
+{
+    uint64_t deadline_us =
+        toe->tcp != NULL ? tcp_deadline(toe->tcp) : UINT64_MAX;
+    uint64_t deadline_ns =
+        deadline_us > UINT64_MAX / 1000 ? DEV_NO_DEADLINE : deadline_us * 1000;
+
+    if (deadline_ns != toe->timer_ns) {
+        toe->timer_ns = deadline_ns;
+        toe->env.set_timer(toe->env.ctx, deadline_ns);
+    }
+}
+
+/* ---- Start and stop. */
+
+static void start_engine(struct hw_toe *toe)
+{
+    struct tcp_config config = tcp_settings(&toe->state);
+
+    memset(toe->memory, 0, hw_toe_memory_bytes());
+    memset(toe->slot_of, 0xff, sizeof(toe->slot_of));
+    toe->unslotted = TCP_NO_ID;
+    toe->has_lost = false;
+    *toe->user = hw_toe_user(toe);
+    toe->tcp =
+        tcp_init((uint8_t *)toe->memory + USER_BYTES, &config, toe->user);
+    ASSERT(toe->tcp != NULL); /* the registers hold no other values */
+}
+
+/* Every connection ends; their peers are not told. */
+static void end_conns(struct hw_toe *toe)
+{
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        if (conn->state != TOE_SLOT_FREE && conn->state != TOE_SLOT_ENDED) {
+            hw_toe_conn_end(toe, conn, TOE_END_STOPPED);
+        }
+    }
+}
+
+static void write_ctrl(struct hw_toe *toe, uint32_t value)
+{
+    bool is_on = FIELD_GET(value, TOE_CTRL, ENABLE);
+
+    if (FIELD_GET(value, TOE_CTRL, RESET)) {
+        hw_toe_reset(toe);
+        return;
+    }
+    if (is_on && toe->tcp == NULL) {
+        start_engine(toe);
+    } else if (!is_on && toe->tcp != NULL) {
+        end_conns(toe);
+        memset(toe->state.listeners, 0, sizeof(toe->state.listeners));
+        toe->tcp = NULL;
+    }
+    toe->state.ctrl = FIELD_SET(0, TOE_CTRL, ENABLE, is_on);
+    toe->env.defer(toe->env.ctx);
+}
+
+static void write_config(struct hw_toe *toe, uint32_t value)
+{
+    uint32_t mtu = FIELD_GET(value, TOE_CONFIG, MTU);
+    uint32_t ring = FIELD_GET(value, TOE_CONFIG, RING_LOG2);
+
+    if (toe->tcp == NULL && mtu >= TOE_MTU_MIN && mtu <= TOE_MTU_MAX &&
+        ring >= TOE_RING_LOG2_MIN && ring <= TOE_RING_LOG2_MAX) {
+        toe->state.config = FIELD_SET(0, TOE_CONFIG, MTU, mtu) |
+                            FIELD_SET(0, TOE_CONFIG, RING_LOG2, ring);
+    }
+}
+
+/* ---- Registers. */
+
+uint32_t hw_toe_read(struct hw_toe *toe, uint32_t offset)
+{
+    const struct hw_toe_state *s = &toe->state;
+    uint32_t value = 0;
+    uint64_t count;
+
+    if (offset >= TOE_COUNTER_BASE && offset < COUNTER_END) {
+        count = s->counters[(offset - TOE_COUNTER_BASE) / 8];
+        return (uint32_t)(offset & 4 ? count >> 32 : count);
+    }
+    if (offset >= TOE_TCP_COUNTER_BASE && offset < TCP_COUNTER_END) {
+        count = toe->tcp != NULL
+                    ? tcp_counter(toe->tcp,
+                                  (enum tcp_counter)(
+                                      (offset - TOE_TCP_COUNTER_BASE) / 8))
+                    : 0;
+        return (uint32_t)(offset & 4 ? count >> 32 : count);
+    }
+    switch (offset) {
+    case A_TOE_ID:
+        return TOE_ID_VALUE;
+    case A_TOE_LIMITS:
+        return FIELD_SET(0, TOE_LIMITS, CONNECTIONS, TOE_CONNECTIONS) |
+               FIELD_SET(0, TOE_LIMITS, LISTENERS, TOE_LISTENERS) |
+               FIELD_SET(0, TOE_LIMITS, SENDS, TOE_SENDS);
+    case A_TOE_CTRL:
+        return s->ctrl;
+    case A_TOE_CONFIG:
+        return s->config;
+    case A_TOE_IRQ_STATUS:
+        return s->irq_status;
+    case A_TOE_IRQ_ENABLE:
+        return s->irq_enable;
+    case A_TOE_REFUSED:
+        return s->refused;
+    default:
+        (void)!dev_queue_read(&toe->state.queue, offset, &value);
+        return value;
+    }
+}
+
+static bool write_queue(struct hw_toe *toe, uint32_t offset, uint32_t value)
+{
+    switch (dev_queue_write(&toe->state.queue, &toe->env, TOE_CMD_LEN, offset,
+                            value)) {
+    case DEV_QUEUE_REFUSED:
+        return false;
+    case DEV_QUEUE_RUN:
+        toe->env.defer(toe->env.ctx);
+        return true;
+    case DEV_QUEUE_WRITTEN:
+    case DEV_QUEUE_ABANDON: /* what is due waits for the next queue */
+        break;
+    }
+    return true;
+}
+
+bool hw_toe_write(struct hw_toe *toe, uint32_t offset, uint32_t value)
+{
+    struct hw_toe_state *s = &toe->state;
+
+    if (offset >= A_TOE_SECRET && offset < (uint32_t)SECRET_END) {
+        s->secret[(offset - A_TOE_SECRET) / 4] = value;
+        return true;
+    }
+    switch (offset) {
+    case A_TOE_CTRL:
+        write_ctrl(toe, value);
+        return true;
+    case A_TOE_CONFIG:
+        write_config(toe, value);
+        return true;
+    case A_TOE_IRQ_STATUS:
+        s->irq_status &= ~value;
+        hw_toe_update_irq(toe);
+        return true;
+    case A_TOE_IRQ_ENABLE:
+        s->irq_enable = value & (R_TOE_IRQ_STATUS_ENTRY_MASK |
+                                 R_TOE_IRQ_STATUS_REFUSED_MASK);
+        hw_toe_update_irq(toe);
+        return true;
+    default:
+        return write_queue(toe, offset, value);
+    }
+}
+
+/* ---- Running. */
+
+/* Send what may be sent, report what has happened, and set the timer. */
+static void finish_run(struct hw_toe *toe)
+{
+    if (toe->tcp != NULL) {
+        hw_toe_settle(toe);
+        if (tcp_transmit(toe->tcp, SEGMENTS_A_RUN, hw_toe_now_us(toe))) {
+            toe->env.defer(toe->env.ctx);
+        }
+        hw_toe_settle(toe); /* transmission finds lost words */
+    }
+    hw_toe_report(toe);
+    set_timer(toe);
+    toe->busy = false;
+}
+
+void hw_toe_run(struct hw_toe *toe)
+{
+    if (!toe->busy) {
+        toe->busy = true;
+        hw_toe_take_commands(toe);
+        finish_run(toe);
+    }
+}
+
+void hw_toe_timer(struct hw_toe *toe)
+{
+    toe->timer_ns = DEV_NO_DEADLINE;
+    if (toe->tcp != NULL && !toe->busy) {
+        toe->busy = true;
+        tcp_timer(toe->tcp, hw_toe_now_us(toe));
+        finish_run(toe);
+    }
+}
+
+void hw_toe_rx(struct hw_toe *toe, unsigned int port,
+               const struct frame_rx *frames, unsigned int count)
+{
+    if (toe->tcp == NULL || toe->busy) {
+        toe->state.counters[TOE_COUNT_RX_DISABLED] += count;
+        return;
+    }
+    toe->busy = true;
+    for (unsigned int i = 0; i < count; i++) {
+        hw_toe_take_frame(toe, (uint8_t)port, &frames[i], hw_toe_now_us(toe));
+        hw_toe_settle(toe);
+    }
+    finish_run(toe);
+}
+
+void hw_toe_port_ready(struct hw_toe *toe, unsigned int port)
+{
+    (void)port;
+    if (toe->tcp != NULL) {
+        toe->env.defer(toe->env.ctx);
+    }
+}
+
+/* ---- Initialisation, reset and load. */
+
+void hw_toe_attach_port(struct hw_toe *toe, unsigned int port,
+                        const struct frame_sink *sink)
+{
+    toe->sinks[port] = *sink;
+}
+
+void hw_toe_reset(struct hw_toe *toe)
+{
+    struct hw_toe_state *state = &toe->state;
+
+    memset(state, 0, sizeof(*state));
+    state->config = FIELD_SET(0, TOE_CONFIG, MTU, MTU_RESET) |
+                    FIELD_SET(0, TOE_CONFIG, RING_LOG2, RING_LOG2_RESET);
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        state->conns[i].generation = 1;
+    }
+    toe->tcp = NULL;
+    toe->timer_ns = DEV_NO_DEADLINE;
+    toe->env.set_timer(toe->env.ctx, DEV_NO_DEADLINE);
+    hw_toe_update_irq(toe);
+}
+
+void hw_toe_init(struct hw_toe *toe, const struct hw_toe_config *config)
+{
+    toe->env = config->env;
+    memcpy(toe->sinks, config->ports, sizeof(toe->sinks));
+    toe->memory = config->memory;
+    toe->user = config->memory;
+    toe->busy = false;
+    hw_toe_reset(toe);
+}
+
+static bool conn_is_valid(const struct hw_toe_conn *conn)
+{
+    return conn->state < TOE_SLOT_STATES && conn->generation != 0 &&
+           conn->path < HW_TOE_PATHS && conn->send_first < HW_TOE_SENDS &&
+           conn->send_count <= HW_TOE_SENDS &&
+           conn->sends_done <= conn->send_count &&
+           conn->reported <= conn->received && conn->credited <= conn->reported;
+}
+
+static bool state_is_valid(const struct hw_toe *toe)
+{
+    const struct hw_toe_state *state = &toe->state;
+    uint32_t mtu = FIELD_GET(state->config, TOE_CONFIG, MTU);
+    uint32_t ring = FIELD_GET(state->config, TOE_CONFIG, RING_LOG2);
+
+    if (!dev_queue_is_valid(&state->queue, &toe->env, TOE_CMD_LEN) ||
+        state->cursor >= HW_TOE_SLOTS || mtu < TOE_MTU_MIN ||
+        mtu > TOE_MTU_MAX || ring < TOE_RING_LOG2_MIN ||
+        ring > TOE_RING_LOG2_MAX) {
+        return false;
+    }
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        if (!conn_is_valid(&state->conns[i])) {
+            return false;
+        }
+    }
+    for (unsigned int i = 0; i < HW_TOE_LADDRS; i++) {
+        if (state->laddrs[i].port >= HW_TOE_PORTS) {
+            return false;
+        }
+    }
+    for (unsigned int i = 0; i < HW_TOE_PATHS; i++) {
+        if (state->paths[i].port >= HW_TOE_PORTS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The connections of net/tcp were not loaded. */
+static void forget_ids(struct hw_toe_state *state)
+{
+    for (unsigned int i = 0; i < HW_TOE_PATHS; i++) {
+        state->paths[i].refs = 0;
+    }
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &state->conns[i];
+
+        conn->id = TCP_NO_ID;
+        conn->has_path = conn->has_path && conn->state != TOE_SLOT_FREE;
+        if (conn->has_path) {
+            state->paths[conn->path].refs++;
+        }
+    }
+}
+
+bool hw_toe_state_loaded(struct hw_toe *toe)
+{
+    toe->tcp = NULL;
+    toe->busy = false;
+    if (!state_is_valid(toe)) {
+        hw_toe_reset(toe);
+        return false;
+    }
+    forget_ids(&toe->state);
+    if (FIELD_GET(toe->state.ctrl, TOE_CTRL, ENABLE)) {
+        start_engine(toe);
+        hw_toe_listen_again(toe);
+    }
+    end_conns(toe);
+    toe->timer_ns = DEV_NO_DEADLINE;
+    hw_toe_update_irq(toe);
+    toe->env.defer(toe->env.ctx);
+    return true;
+}

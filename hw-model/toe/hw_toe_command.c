@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Commands of the TCP offload engine.
+ * Reference: docs/hardware/toe.md, section 2.
+ */
+#include "hw-model/toe/hw_toe_internal.h"
+
+#include <string.h>
+
+#include "hw-model/core/dev_queue_rings.h"
+
+typedef enum toe_status command_run(struct hw_toe *toe, const uint8_t *cmd,
+                                    uint64_t now_us);
+
+static bool is_dram(const struct hw_toe *toe, uint64_t addr, uint64_t len)
+{
+    return toe->env.is_dram(toe->env.ctx, addr, len);
+}
+
+/* @return the connection that has this TID, or NULL */
+static struct hw_toe_conn *conn_find(struct hw_toe *toe, const uint8_t *cmd)
+{
+    uint32_t tid = get_le32(cmd + TOE_CMD_TID);
+    struct hw_toe_conn *conn = &toe->state.conns[(uint16_t)tid % HW_TOE_SLOTS];
+
+    return (uint16_t)tid < HW_TOE_SLOTS && conn->state != TOE_SLOT_FREE &&
+                   conn->generation == tid >> 16
+               ? conn
+               : NULL;
+}
+
+/* ---- Listeners. */
+
+static int listener_find(const struct hw_toe_state *state, uint16_t port)
+{
+    for (int i = 0; i < HW_TOE_LISTENERS; i++) {
+        if (state->listeners[i] == port) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void hw_toe_listen_again(struct hw_toe *toe)
+{
+    for (unsigned int i = 0; i < HW_TOE_LISTENERS; i++) {
+        uint16_t port = toe->state.listeners[i];
+
+        toe->tcp_listener[i] =
+            port != 0 ? (int8_t)tcp_listen(toe->tcp, port) : (int8_t)-1;
+    }
+}
+
+static enum toe_status run_listen(struct hw_toe *toe, const uint8_t *cmd,
+                                  uint64_t now_us)
+{
+    uint16_t port = get_le16(cmd + TOE_CMD_PORT);
+    int at = listener_find(&toe->state, 0);
+
+    (void)now_us;
+    if (toe->tcp == NULL) {
+        return TOE_BAD_STATE;
+    }
+    if (port == 0 || listener_find(&toe->state, port) >= 0) {
+        return TOE_BAD_ARGUMENT;
+    }
+    if (at < 0) {
+        return TOE_NO_ROOM;
+    }
+    toe->tcp_listener[at] = (int8_t)tcp_listen(toe->tcp, port);
+    toe->state.listeners[at] = port;
+    return TOE_OK;
+}
+
+static enum toe_status run_unlisten(struct hw_toe *toe, const uint8_t *cmd,
+                                    uint64_t now_us)
+{
+    uint16_t port = get_le16(cmd + TOE_CMD_PORT);
+    int at = port != 0 ? listener_find(&toe->state, port) : -1;
+
+    (void)now_us;
+    if (at < 0 || toe->tcp == NULL) {
+        return TOE_BAD_ARGUMENT;
+    }
+    tcp_unlisten(toe->tcp, toe->tcp_listener[at]);
+    toe->tcp_listener[at] = -1;
+    toe->state.listeners[at] = 0;
+    return TOE_OK;
+}
+
+/* ---- Connections. */
+
+static enum toe_status run_accept(struct hw_toe *toe, const uint8_t *cmd,
+                                  uint64_t now_us)
+{
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+    uint64_t ring = get_le64(cmd + TOE_CMD_ADDR);
+
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    if (conn->state == TOE_SLOT_ENDED) {
+        return TOE_ENDED;
+    }
+    if (conn->state != TOE_SLOT_ASKED) {
+        return TOE_BAD_STATE;
+    }
+    if (ring % 64 != 0 || !is_dram(toe, ring, hw_toe_ring_bytes(toe))) {
+        return TOE_BAD_ADDRESS;
+    }
+    conn->ring = ring;
+    conn->state = TOE_SLOT_OPENING;
+    tcp_accept(toe->tcp, conn->id, now_us);
+    return TOE_OK;
+}
+
+static enum toe_status run_reject(struct hw_toe *toe, const uint8_t *cmd,
+                                  uint64_t now_us)
+{
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    if (conn->state == TOE_SLOT_ENDED) {
+        return TOE_ENDED;
+    }
+    if (conn->state != TOE_SLOT_ASKED) {
+        return TOE_BAD_STATE;
+    }
+    tcp_reject(toe->tcp, conn->id, now_us);
+    return TOE_OK;
+}
+
+/* A SEND to a connection that has ended is completed like the others. */
+static enum toe_status run_send(struct hw_toe *toe, const uint8_t *cmd,
+                                uint64_t now_us)
+{
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+    const struct hw_toe_send send = {
+        .addr = get_le64(cmd + TOE_CMD_ADDR),
+        .cookie = get_le64(cmd + TOE_CMD_COOKIE),
+        .len_bytes = get_le32(cmd + TOE_CMD_LENGTH),
+    };
+
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    if ((conn->state != TOE_SLOT_OPEN && conn->state != TOE_SLOT_ENDED) ||
+        conn->has_close) {
+        return TOE_BAD_STATE;
+    }
+    if (send.len_bytes == 0 || send.len_bytes > TOE_SEND_MAX) {
+        return TOE_BAD_ARGUMENT;
+    }
+    if (!is_dram(toe, send.addr, send.len_bytes)) {
+        return TOE_BAD_ADDRESS;
+    }
+    if (conn->send_count == HW_TOE_SENDS) {
+        return TOE_NO_ROOM;
+    }
+    *hw_toe_send_at(conn, conn->send_count++) = send;
+    if (conn->state == TOE_SLOT_ENDED) {
+        hw_toe_conn_due(toe, conn);
+    } else if (!tcp_send(toe->tcp, conn->id, send.len_bytes, now_us)) {
+        conn->send_count--;
+        return TOE_BAD_STATE;
+    }
+    return TOE_OK;
+}
+
+static enum toe_status run_credit(struct hw_toe *toe, const uint8_t *cmd,
+                                  uint64_t now_us)
+{
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+    uint32_t len = get_le32(cmd + TOE_CMD_LENGTH);
+
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    if (conn->state != TOE_SLOT_OPEN && conn->state != TOE_SLOT_ENDED) {
+        return TOE_BAD_STATE;
+    }
+    if (len > conn->reported - conn->credited) {
+        return TOE_BAD_ARGUMENT;
+    }
+    conn->credited += len;
+    if (conn->state == TOE_SLOT_OPEN) {
+        tcp_consume(toe->tcp, conn->id, len, now_us);
+    }
+    return TOE_OK;
+}
+
+static enum toe_status run_close(struct hw_toe *toe, const uint8_t *cmd,
+                                 uint64_t now_us)
+{
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    if ((conn->state != TOE_SLOT_OPEN && conn->state != TOE_SLOT_ENDED) ||
+        conn->has_close) {
+        return TOE_BAD_STATE;
+    }
+    conn->has_close = true;
+    conn->close_cookie = get_le64(cmd + TOE_CMD_COOKIE);
+    if (conn->state == TOE_SLOT_ENDED) {
+        hw_toe_conn_due(toe, conn);
+    } else {
+        tcp_close(toe->tcp, conn->id, now_us);
+    }
+    return TOE_OK;
+}
+
+static enum toe_status run_abort(struct hw_toe *toe, const uint8_t *cmd,
+                                 uint64_t now_us)
+{
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    if (conn->has_abort) {
+        return TOE_BAD_STATE;
+    }
+    conn->has_abort = true;
+    conn->abort_cookie = get_le64(cmd + TOE_CMD_COOKIE);
+    if (conn->state == TOE_SLOT_ENDED) {
+        hw_toe_conn_due(toe, conn);
+    } else if (conn->state == TOE_SLOT_OPEN) {
+        tcp_abort(toe->tcp, conn->id, now_us);
+    } else {
+        tcp_reject(toe->tcp, conn->id, now_us);
+    }
+    return TOE_OK;
+}
+
+static enum toe_status run_release(struct hw_toe *toe, const uint8_t *cmd,
+                                   uint64_t now_us)
+{
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+
+    (void)now_us;
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    if (conn->state != TOE_SLOT_ENDED || conn->ended_due ||
+        conn->send_count != 0 || conn->has_close || conn->has_abort) {
+        return TOE_BAD_STATE;
+    }
+    hw_toe_conn_free(toe, conn);
+    return TOE_OK;
+}
+
+/* ---- QUERY. */
+
+static void put_tcp_info(uint8_t *to, const struct tcp_info *info)
+{
+    to[TOE_TCB_STATE] = (uint8_t)info->state;
+    to[TOE_TCB_FLAGS] =
+        (uint8_t)((info->has_times ? TOE_TCB_HAS_TIMES : 0) |
+                  (info->has_sack ? TOE_TCB_HAS_SACK : 0) |
+                  (info->has_ecn ? TOE_TCB_HAS_ECN : 0) |
+                  (info->is_recovering ? TOE_TCB_IS_RECOVERING : 0));
+    put_le16(to + TOE_TCB_MSS, info->mss);
+    to[TOE_TCB_SENT_RUNS] = info->sent_runs;
+    to[TOE_TCB_SACK_RANGES] = info->received_ranges;
+    put_le32(to + TOE_TCB_SND_UNA, info->snd_una);
+    put_le32(to + TOE_TCB_SND_NXT, info->snd_nxt);
+    put_le32(to + TOE_TCB_SND_WND, info->snd_wnd);
+    put_le32(to + TOE_TCB_RCV_NXT, info->rcv_nxt);
+    put_le32(to + TOE_TCB_RCV_WND, info->rcv_wnd);
+    put_le32(to + TOE_TCB_CWND, info->cwnd);
+    put_le32(to + TOE_TCB_SSTHRESH, info->ssthresh);
+    put_le32(to + TOE_TCB_PIPE, info->pipe);
+    put_le32(to + TOE_TCB_SRTT_US, info->srtt_us);
+    put_le32(to + TOE_TCB_RTTVAR_US, info->rttvar_us);
+    put_le32(to + TOE_TCB_RTO_US, info->rto_us);
+    put_le32(to + TOE_TCB_MIN_RTT_US, info->min_rtt_us);
+    put_le32(to + TOE_TCB_RETRANSMITS, info->retransmits);
+}
+
+/* The TID's upper half may be 0: whatever connection has the slot. */
+static enum toe_status run_query(struct hw_toe *toe, const uint8_t *cmd,
+                                 uint64_t now_us)
+{
+    uint32_t tid = get_le32(cmd + TOE_CMD_TID);
+    uint64_t addr = get_le64(cmd + TOE_CMD_ADDR);
+    struct hw_toe_conn *conn = conn_find(toe, cmd);
+    struct tcp_info info;
+    uint8_t *to;
+
+    (void)now_us;
+    if (tid < HW_TOE_SLOTS && toe->state.conns[tid].state != TOE_SLOT_FREE) {
+        conn = &toe->state.conns[tid];
+    }
+    if (conn == NULL) {
+        return TOE_BAD_TID;
+    }
+    to = addr % 64 == 0 ? toe->env.dma_write(toe->env.ctx, addr, TOE_TCB_LEN)
+                        : NULL;
+    if (to == NULL) {
+        return TOE_BAD_ADDRESS;
+    }
+    memset(to, 0, TOE_TCB_LEN);
+    put_le32(to + TOE_TCB_TID, hw_toe_tid(toe, conn));
+    to[TOE_TCB_SLOT_STATE] = conn->state;
+    to[TOE_TCB_PORT] = toe->state.paths[conn->path].port;
+    put_le16(to + TOE_TCB_LOCAL_PORT, conn->local_port);
+    put_le16(to + TOE_TCB_REMOTE_PORT, conn->remote_port);
+    memcpy(to + TOE_TCB_LOCAL_IP, conn->local.bytes, 16);
+    memcpy(to + TOE_TCB_REMOTE_IP, conn->remote.bytes, 16);
+    put_le64(to + TOE_TCB_SENT_BYTES, conn->acked);
+    put_le64(to + TOE_TCB_RECEIVED_BYTES, conn->received);
+    if (conn->state == TOE_SLOT_OPEN && tcp_info(toe->tcp, conn->id, &info)) {
+        put_tcp_info(to, &info);
+    }
+    return TOE_OK;
+}
+
+/* ---- Own addresses. */
+
+static enum toe_status run_laddr_set(struct hw_toe *toe, const uint8_t *cmd,
+                                     uint64_t now_us)
+{
+    uint32_t index = get_le32(cmd + TOE_CMD_TID);
+    const struct hw_toe_laddr laddr = {
+        .is_used = true,
+        .port = cmd[TOE_LADDR_PORT],
+        .vlan = get_le16(cmd + TOE_LADDR_VLAN),
+        .ip = ip_addr_from_bytes(cmd + TOE_LADDR_IP),
+    };
+
+    (void)now_us;
+    if (index >= HW_TOE_LADDRS) {
+        return TOE_BAD_TID;
+    }
+    if (laddr.port >= HW_TOE_PORTS || ip_addr_is_unspecified(&laddr.ip) ||
+        ip_addr_is_multicast(&laddr.ip)) {
+        return TOE_BAD_ARGUMENT;
+    }
+    toe->state.laddrs[index] = laddr;
+    return TOE_OK;
+}
+
+static enum toe_status run_laddr_clear(struct hw_toe *toe, const uint8_t *cmd,
+                                       uint64_t now_us)
+{
+    uint32_t index = get_le32(cmd + TOE_CMD_TID);
+
+    (void)now_us;
+    if (index >= HW_TOE_LADDRS) {
+        return TOE_BAD_TID;
+    }
+    toe->state.laddrs[index] = (struct hw_toe_laddr){0};
+    return TOE_OK;
+}
+
+static enum toe_status run_nop(struct hw_toe *toe, const uint8_t *cmd,
+                               uint64_t now_us)
+{
+    (void)toe;
+    (void)cmd;
+    (void)now_us;
+    return TOE_OK;
+}
+
+/* ---- The ring. */
+
+static void refuse_command(struct hw_toe *toe, const uint8_t *cmd,
+                           enum toe_status status)
+{
+    uint32_t refused = 0;
+
+    refused = FIELD_SET(refused, TOE_REFUSED, OPCODE, cmd[TOE_CMD_OPCODE]);
+    refused = FIELD_SET(refused, TOE_REFUSED, STATUS, status);
+    refused = FIELD_SET(refused, TOE_REFUSED, SLOT,
+                        get_le32(cmd + TOE_CMD_TID) & 0xffff);
+    toe->state.refused = refused;
+    toe->state.irq_status |= R_TOE_IRQ_STATUS_REFUSED_MASK;
+    hw_toe_count(toe, TOE_COUNT_REFUSED);
+    hw_toe_update_irq(toe);
+}
+
+static void take_command(struct hw_toe *toe, uint64_t now_us)
+{
+    static command_run *const runs[TOE_OPCODES] = {
+        [TOE_CMD_NOP] = run_nop,
+        [TOE_CMD_LISTEN] = run_listen,
+        [TOE_CMD_UNLISTEN] = run_unlisten,
+        [TOE_CMD_ACCEPT] = run_accept,
+        [TOE_CMD_REJECT] = run_reject,
+        [TOE_CMD_SEND] = run_send,
+        [TOE_CMD_CREDIT] = run_credit,
+        [TOE_CMD_CLOSE] = run_close,
+        [TOE_CMD_ABORT] = run_abort,
+        [TOE_CMD_RELEASE] = run_release,
+        [TOE_CMD_QUERY] = run_query,
+        [TOE_CMD_LADDR_SET] = run_laddr_set,
+        [TOE_CMD_LADDR_CLEAR] = run_laddr_clear,
+    };
+    struct dev_queue *queue = &toe->state.queue;
+    uint64_t addr = queue->cmd_addr +
+                    (uint64_t)(queue->cmd_ci++ & queue->cmd_mask) * TOE_CMD_LEN;
+    uint8_t *slot = toe->env.dma(toe->env.ctx, addr, TOE_CMD_LEN);
+    uint8_t cmd[TOE_CMD_LEN] = {0};
+    enum toe_status status = TOE_BAD_ADDRESS; /* the command is lost */
+
+    if (slot != NULL) {
+        memcpy(cmd, slot, sizeof(cmd));
+        status = cmd[TOE_CMD_OPCODE] < TOE_OPCODES
+                     ? runs[cmd[TOE_CMD_OPCODE]](toe, cmd, now_us)
+                     : TOE_BAD_OPCODE;
+        __atomic_store_n(slot + TOE_CMD_STATUS, (uint8_t)status,
+                         __ATOMIC_RELEASE);
+    }
+    if (status != TOE_OK) {
+        refuse_command(toe, cmd, status);
+    }
+}
+
+static uint32_t waiting_commands(const struct hw_toe *toe, const uint8_t *page)
+{
+    const struct dev_queue *queue = &toe->state.queue;
+    uint32_t waiting = shared_load32(page + QUEUE_PAGE_CMD_PI) - queue->cmd_ci;
+
+    dev_rmb();
+    /* With an invalid index, take nothing until it is valid. */
+    return waiting > queue->cmd_mask + 1 ? 0 : waiting;
+}
+
+void hw_toe_take_commands(struct hw_toe *toe)
+{
+    struct dev_queue *queue = &toe->state.queue;
+    uint8_t *page = dev_queue_page(queue, &toe->env);
+    uint64_t now_us = hw_toe_now_us(toe);
+    uint32_t waiting;
+
+    if (page == NULL) {
+        return;
+    }
+    shared_store32(page + QUEUE_PAGE_ASLEEP, 0);
+    waiting = waiting_commands(toe, page);
+    if (waiting == 0) {
+        shared_store32(page + QUEUE_PAGE_ASLEEP, 1);
+        dev_mb();
+        waiting = waiting_commands(toe, page);
+    }
+    for (; waiting != 0; waiting--) {
+        take_command(toe, now_us);
+    }
+    dev_queue_release(queue, page);
+    shared_store32(page + QUEUE_PAGE_ASLEEP, 1);
+    dev_mb();
+    if (waiting_commands(toe, page) != 0) {
+        toe->env.defer(toe->env.ctx);
+    }
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections of the TCP offload engine: what net/tcp reports about them.  The
+ * functions that net/tcp calls only note what has happened.
+ * Reference: docs/hardware/toe.md, section 4.
+ */
+#include "hw-model/toe/hw_toe_internal.h"
+
+#include <string.h>
+
+void hw_toe_conn_due(struct hw_toe *toe, const struct hw_toe_conn *conn)
+{
+    uint16_t slot = hw_toe_slot(toe, conn);
+
+    toe->state.due[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+/* @return NULL when the connection has ended, or never got a slot */
+static struct hw_toe_conn *conn_of(struct hw_toe *toe, uint32_t id)
+{
+    uint16_t at = (uint16_t)id;
+    uint16_t slot = at < HW_TOE_IDS ? toe->slot_of[at] : HW_TOE_NO_SLOT;
+
+    return slot != HW_TOE_NO_SLOT && toe->state.conns[slot].id == id
+               ? &toe->state.conns[slot]
+               : NULL;
+}
+
+static void conn_rename(struct hw_toe *toe, struct hw_toe_conn *conn,
+                        uint32_t id)
+{
+    if (conn->id != TCP_NO_ID) {
+        toe->slot_of[(uint16_t)conn->id] = HW_TOE_NO_SLOT;
+    }
+    conn->id = id;
+    if (id != TCP_NO_ID) {
+        toe->slot_of[(uint16_t)id] = hw_toe_slot(toe, conn);
+    }
+}
+
+void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
+                     enum toe_end end)
+{
+    conn_rename(toe, conn, TCP_NO_ID);
+    conn->state = TOE_SLOT_ENDED;
+    conn->end = (uint8_t)(conn->is_lost ? TOE_END_LOST_WORD : end);
+    conn->ended_due = true;
+    hw_toe_conn_due(toe, conn);
+}
+
+void hw_toe_conn_free(struct hw_toe *toe, struct hw_toe_conn *conn)
+{
+    uint16_t generation = conn->generation;
+
+    if (conn->has_path) {
+        toe->state.paths[conn->path].refs--;
+    }
+    generation =
+        generation == UINT16_MAX ? (uint16_t)1 : (uint16_t)(generation + 1);
+    *conn = (struct hw_toe_conn){.generation = generation, .id = TCP_NO_ID};
+}
+
+/* A word of this connection's memory is lost: hw_toe_settle() ends it. */
+static void conn_lose(struct hw_toe *toe, struct hw_toe_conn *conn)
+{
+    if (!conn->is_lost) {
+        hw_toe_count(toe, TOE_COUNT_LOST_WORDS);
+    }
+    conn->is_lost = true;
+    toe->has_lost = true;
+}
+
+/* ---- What net/tcp calls. */
+
+static struct hw_toe_conn *conn_find_free(struct hw_toe_state *state)
+{
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        if (state->conns[i].state == TOE_SLOT_FREE) {
+            return &state->conns[i];
+        }
+    }
+    return NULL;
+}
+
+static void note_asked(void *ctx, uint32_t id, uint32_t listener,
+                       const struct tcp_ends *ends)
+{
+    struct hw_toe *toe = ctx;
+    struct hw_toe_conn *conn = conn_find_free(&toe->state);
+
+    (void)listener;
+    if (conn == NULL) {
+        hw_toe_count(toe, TOE_COUNT_NO_SLOT);
+        toe->unslotted = id;
+        return;
+    }
+    conn->state = TOE_SLOT_ASKED;
+    conn->local = ends->local;
+    conn->remote = ends->remote;
+    conn->local_port = ends->local_port;
+    conn->remote_port = ends->remote_port;
+    conn->path = toe->rx_path;
+    conn->has_path = true;
+    toe->state.paths[conn->path].refs++;
+    conn->asked_due = true;
+    conn_rename(toe, conn, id);
+    hw_toe_conn_due(toe, conn);
+}
+
+static void note_established(void *ctx, uint32_t id, uint32_t asked)
+{
+    struct hw_toe *toe = ctx;
+    struct hw_toe_conn *conn = conn_of(toe, asked);
+
+    if (conn != NULL) {
+        conn_rename(toe, conn, id);
+        conn->state = TOE_SLOT_OPEN;
+        conn->established_due = true;
+        hw_toe_conn_due(toe, conn);
+    }
+}
+
+/* Put bytes into the receive ring, where they may wrap. */
+static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
+                       uint32_t len)
+{
+    struct hw_toe *toe = ctx;
+    struct hw_toe_conn *conn = conn_of(toe, id);
+    uint32_t size = hw_toe_ring_bytes(toe);
+
+    while (conn != NULL && !conn->is_lost && len != 0) {
+        uint32_t at = (uint32_t)conn->received & (size - 1);
+        uint32_t part = MIN(len, size - at);
+        uint8_t *to = toe->env.dma_write(toe->env.ctx, conn->ring + at, part);
+
+        if (to == NULL) {
+            conn_lose(toe, conn);
+            return;
+        }
+        memcpy(to, data, part);
+        conn->received += part;
+        data += part;
+        len -= part;
+        hw_toe_conn_due(toe, conn);
+    }
+}
+
+static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
+                               uint32_t len, struct tcp_piece *pieces)
+{
+    struct hw_toe *toe = ctx;
+    struct hw_toe_conn *conn = conn_of(toe, id);
+    uint64_t begin = conn != NULL ? conn->send_offset : 0;
+    unsigned int count = 0;
+
+    if (conn == NULL || offset < begin) {
+        return 0;
+    }
+    for (unsigned int i = 0;
+         i < conn->send_count && count < TCP_PIECES_MAX && len != 0; i++) {
+        const struct hw_toe_send *send = hw_toe_send_at(conn, i);
+        uint64_t skip = offset - begin;
+        uint32_t part;
+
+        if (skip >= send->len_bytes) {
+            begin += send->len_bytes;
+            continue;
+        }
+        part = MIN(len, send->len_bytes - (uint32_t)skip);
+        pieces[count].data =
+            toe->env.dma(toe->env.ctx, send->addr + skip, part);
+        pieces[count].len_bytes = part;
+        if (pieces[count++].data == NULL) {
+            conn_lose(toe, conn);
+            return 0;
+        }
+        begin += send->len_bytes;
+        offset += part;
+        len -= part;
+    }
+    return count;
+}
+
+static void note_finished(void *ctx, uint32_t id)
+{
+    struct hw_toe *toe = ctx;
+    struct hw_toe_conn *conn = conn_of(toe, id);
+
+    if (conn != NULL) {
+        conn->finished_due = true;
+        hw_toe_conn_due(toe, conn);
+    }
+}
+
+static void note_acked(void *ctx, uint32_t id, uint32_t len)
+{
+    struct hw_toe *toe = ctx;
+    struct hw_toe_conn *conn = conn_of(toe, id);
+    uint64_t end;
+
+    if (conn == NULL) {
+        return;
+    }
+    conn->acked += len;
+    end = conn->send_offset;
+    for (unsigned int i = 0; i < conn->send_count; i++) {
+        end += hw_toe_send_at(conn, i)->len_bytes;
+        if (end <= conn->acked && i >= conn->sends_done) {
+            conn->sends_done = (uint8_t)(i + 1);
+            hw_toe_conn_due(toe, conn);
+        }
+    }
+}
+
+static void note_ended(void *ctx, uint32_t id, enum tcp_end end)
+{
+    static const uint8_t ends[TCP_ENDS] = {
+        [TCP_END_CLOSED] = TOE_END_CLOSED,
+        [TCP_END_ABORTED] = TOE_END_ABORTED,
+        [TCP_END_RESET] = TOE_END_RESET,
+        [TCP_END_REFUSED] = TOE_END_REFUSED,
+        [TCP_END_TIMED_OUT] = TOE_END_TIMED_OUT,
+        [TCP_END_UNREACHABLE] = TOE_END_UNREACHABLE,
+    };
+    struct hw_toe *toe = ctx;
+    struct hw_toe_conn *conn = conn_of(toe, id);
+
+    if (conn != NULL) {
+        hw_toe_conn_end(toe, conn, (enum toe_end)ends[end]);
+    }
+}
+
+struct tcp_user hw_toe_user(struct hw_toe *toe)
+{
+    return (struct tcp_user){
+        .ctx = toe,
+        .send = hw_toe_send_segment,
+        .fetch = find_bytes,
+        .asked = note_asked,
+        .established = note_established,
+        .deliver = take_bytes,
+        .finished = note_finished,
+        .acked = note_acked,
+        .ended = note_ended,
+    };
+}
+
+void hw_toe_settle(struct hw_toe *toe)
+{
+    uint64_t now_us = hw_toe_now_us(toe);
+
+    if (toe->unslotted != TCP_NO_ID) {
+        tcp_reject(toe->tcp, toe->unslotted, now_us);
+        toe->unslotted = TCP_NO_ID;
+    }
+    if (!toe->has_lost) {
+        return;
+    }
+    toe->has_lost = false;
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        if (conn->is_lost && conn->id != TCP_NO_ID) {
+            tcp_abort(toe->tcp, conn->id, now_us);
+        }
+    }
+}

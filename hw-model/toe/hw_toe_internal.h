@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Declarations that the files of the TCP offload engine share.  No other file
+ * includes this.
+ */
+#ifndef ESSD_HW_TOE_INTERNAL_H
+#define ESSD_HW_TOE_INTERNAL_H
+
+#include "lib/regfields.h"
+#include "hw-model/regs/queue.h"
+#include "hw-model/regs/toe.h"
+#include "hw-model/toe/hw_toe.h"
+#include "net/tcp/tcp.h"
+
+enum { HW_TOE_NO_SLOT = 0xffff };
+
+static inline void hw_toe_count(struct hw_toe *toe, enum toe_counter counter)
+{
+    toe->state.counters[counter]++;
+}
+
+static inline uint64_t hw_toe_now_us(const struct hw_toe *toe)
+{
+    return toe->env.now_ns(toe->env.ctx) / 1000;
+}
+
+static inline uint32_t hw_toe_ring_bytes(const struct hw_toe *toe)
+{
+    return 1u << FIELD_GET(toe->state.config, TOE_CONFIG, RING_LOG2);
+}
+
+static inline uint16_t hw_toe_slot(const struct hw_toe *toe,
+                                   const struct hw_toe_conn *conn)
+{
+    return (uint16_t)(conn - toe->state.conns);
+}
+
+static inline uint32_t hw_toe_tid(const struct hw_toe *toe,
+                                  const struct hw_toe_conn *conn)
+{
+    return (uint32_t)conn->generation << 16 | hw_toe_slot(toe, conn);
+}
+
+static inline struct hw_toe_send *hw_toe_send_at(struct hw_toe_conn *conn,
+                                                 unsigned int i)
+{
+    return &conn->sends[(conn->send_first + i) % HW_TOE_SENDS];
+}
+
+/* ---- conns.c: what net/tcp reports. */
+
+/* The functions that net/tcp calls, but for sending. */
+struct tcp_user hw_toe_user(struct hw_toe *toe);
+
+/* Do what the functions above could not do inside of net/tcp. */
+void hw_toe_settle(struct hw_toe *toe);
+
+/* A connection is over: report it. */
+void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
+                     enum toe_end end);
+
+/* Let a slot that holds an ended connection hold another one. */
+void hw_toe_conn_free(struct hw_toe *toe, struct hw_toe_conn *conn);
+
+/* The connection has something to report. */
+void hw_toe_conn_due(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* ---- command.c */
+
+/* Take the commands that firmware has published. */
+void hw_toe_take_commands(struct hw_toe *toe);
+
+/* Listen again at the ports in state->listeners. */
+void hw_toe_listen_again(struct hw_toe *toe);
+
+/* ---- entries.c: the ring of completions and events. */
+
+/* Report what is due, as far as there is room. */
+void hw_toe_report(struct hw_toe *toe);
+
+void hw_toe_update_irq(struct hw_toe *toe);
+
+/* ---- frames.c */
+
+/* tcp_user.send; ctx is the engine. */
+bool hw_toe_send_segment(void *ctx, const struct tcp_segment *segment);
+
+/* Take a frame and give its segment to net/tcp. */
+void hw_toe_take_frame(struct hw_toe *toe, uint8_t port,
+                       const struct frame_rx *frame, uint64_t now_us);
+
+#endif

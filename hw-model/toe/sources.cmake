@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    hw_toe.c
+    hw_toe_command.c
+    hw_toe_conns.c
+    hw_toe_entries.c
+    hw_toe_frames.c
+)
