@@ -408,6 +408,15 @@ static const struct component drive_components[] = {
     {.name = "target", .poll = poll_target, .step = step_target},
     {.name = "transport", .poll = poll_transports, .step = step_transports},
     {.name = "echo", .poll = poll_echo},
+    {
+        .name = "tcp",
+        .poll = tcp_services_poll,
+        .step = tcp_services_step,
+        .flush = tcp_services_flush,
+        .arm = tcp_services_arm,
+        .irq_lines = BIT(SOC_IRQ_TOE),
+        .irqs = tcp_services_irqs,
+    },
     {.name = "operations", .step = operations_step},
     {
         .name = "memory",

@@ -26,9 +26,9 @@ enum {
     SPARE_PERCENT = 100,
     VENDOR_QEMU = 0x1b36, /* the PCI vendor ID of QEMU's emulated devices */
     /* DRAM that is allocated after that of the translation layer: buffers of
-     * operations, telemetry, transport and echo service. */
+     * operations, telemetry, transport and echo services. */
     DRAM_FOR_SERVICES = RDMA_CAPSULE_BYTES + BUF_POOL_BYTES + ECHO_MEMORY_LEN +
-                        NVMF_FIRMWARE_MAX + (4 << 20),
+                        TCP_ECHO_MEMORY_LEN + NVMF_FIRMWARE_MAX + (4 << 20),
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 
@@ -63,6 +63,7 @@ static void apply_config(void *ctx, const struct config *before,
                  "manager are in use; the service stays off",
                  ECHO_SERVICE_PORT);
     }
+    tcp_services_switch(drive, after->network.has_tcp_echo);
 }
 
 static uint64_t power_on_hours(void *ctx)
@@ -725,6 +726,9 @@ static struct init_report start_above(struct drive *drive,
     }
     if (report.result == INIT_OK) {
         report = (struct init_report){echo_start(drive, config), "echo"};
+    }
+    if (report.result == INIT_OK) {
+        report = (struct init_report){tcp_services_start(drive, config), "tcp"};
     }
     return report;
 }

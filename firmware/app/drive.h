@@ -26,6 +26,7 @@
 #include "firmware/app/operations.h"
 #include "firmware/app/peripherals.h"
 #include "firmware/app/services.h"
+#include "firmware/app/tcp_services.h"
 #include "firmware/telemetry/telemetry.h"
 #include "firmware/app/transfer_errors.h"
 #include "firmware/vendor/vendor_feature.h"
@@ -109,6 +110,7 @@ struct drive_config {
     uintptr_t port_regs[NET_PORTS];
     uintptr_t rnic_regs;
     uintptr_t lag_regs;
+    uintptr_t toe_regs;
     uintptr_t mgmt_regs;
     uintptr_t media_regs;
     uintptr_t nand_regs;
@@ -171,6 +173,7 @@ struct drive {
     struct rdma_transport *rdma;
     struct nvmf_bindings transports; /* all of them, for the main loop */
     struct echo echo;
+    struct tcp_services tcp;
     struct connect_log connect_log;
     struct telemetry telemetry;
     struct hw_log hw_log;

@@ -145,6 +145,7 @@ static bool start_drive(void)
         .port_regs = {SOC_PORT0_BASE, SOC_PORT1_BASE},
         .rnic_regs = SOC_RNIC_BASE,
         .lag_regs = SOC_LAG_BASE,
+        .toe_regs = SOC_TOE_BASE,
         .media_regs = SOC_MEDIA_BASE,
         .nand_regs = SOC_NAND_BASE,
         .straps = straps,
@@ -167,10 +168,10 @@ static bool start_drive(void)
             },
         .active_slot = sysctl_boot(&board.sysctl).slot == SYSCTL_SLOT_B ? 2 : 1,
     };
-    static const uint8_t irq[] = {SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC,
-                                  SOC_IRQ_MEDIA, SOC_IRQ_NAND,  SOC_IRQ_MGMT,
-                                  SOC_IRQ_I2C0,  SOC_IRQ_I2C1,  SOC_IRQ_I2C2,
-                                  SOC_IRQ_UART,  SOC_IRQ_ECC,   SOC_IRQ_POWER};
+    static const uint8_t irq[] = {
+        SOC_IRQ_PORT0, SOC_IRQ_PORT1, SOC_IRQ_RNIC, SOC_IRQ_MEDIA, SOC_IRQ_NAND,
+        SOC_IRQ_MGMT,  SOC_IRQ_I2C0,  SOC_IRQ_I2C1, SOC_IRQ_I2C2,  SOC_IRQ_UART,
+        SOC_IRQ_ECC,   SOC_IRQ_POWER, SOC_IRQ_TOE};
     struct init_report report;
     struct crash_ring ring;
 

@@ -29,6 +29,7 @@ set(SOURCES
     peripherals.c
     pools_text.c
     services.c
+    tcp_services.c
     transfer_errors.c
     vendor_logs.c
 )

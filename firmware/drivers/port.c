@@ -173,6 +173,13 @@ void port_set_roce_v1(struct port *port, bool is_on)
     reg_write(port, A_PORT_CTRL, FIELD_SET(ctrl, PORT_CTRL, ROCE_V1, is_on));
 }
 
+void port_set_toe(struct port *port, bool is_on)
+{
+    uint32_t ctrl = reg_read(port, A_PORT_CTRL);
+
+    reg_write(port, A_PORT_CTRL, FIELD_SET(ctrl, PORT_CTRL, TOE, is_on));
+}
+
 void port_set_vlan(struct port *port, unsigned int vlan, bool is_member)
 {
     uint32_t offset = A_PORT_VLAN + 4 * (vlan / 32);

@@ -108,6 +108,9 @@ void port_set_pause(struct port *port, uint8_t priorities, bool link);
 /** Pass RoCE v1 frames to the RNIC, or drop them, as after port_init(). */
 void port_set_roce_v1(struct port *port, bool is_on);
 
+/** Pass TCP frames to the TOE, or to the raw ring, as after port_init(). */
+void port_set_toe(struct port *port, bool is_on);
+
 /**
  * Set the longest payload of a frame.
  * @return false when it is not 68..9000

@@ -12,6 +12,7 @@ set(SOURCES
     rnic.c
     rnic_cmd.c
     rnic_io.c
+    toe.c
     uart.c
 )
 set(RV64_SOURCES

@@ -428,6 +428,7 @@ static struct drive_config drive_config_of(
                       native_node_regs(node, SOC_PORT1_BASE)},
         .rnic_regs = native_node_regs(node, SOC_RNIC_BASE),
         .lag_regs = native_node_regs(node, SOC_LAG_BASE),
+        .toe_regs = native_node_regs(node, SOC_TOE_BASE),
         .media_regs = native_node_regs(node, SOC_MEDIA_BASE),
         .nand_regs = native_node_regs(node, SOC_NAND_BASE),
         .straps = config->straps,
@@ -482,6 +483,7 @@ struct native_drive *native_drive_create(
         };
     }
     drive->config.network.has_echo = config->has_echo;
+    drive->config.network.has_tcp_echo = config->has_tcp_echo;
     drive->config.services.has_dhcp[0] = config->has_dhcp;
     if (config->saved != NULL) {
         drive->config = *config->saved;

@@ -110,6 +110,13 @@ bool drive_net_set_link(struct drive_net *net, uint8_t port, uint8_t speed_gbps,
     return node_ports_set_link(&net->ports, port, speed_gbps, fec);
 }
 
+void drive_net_set_toe(struct drive_net *net, bool is_on)
+{
+    for (uint8_t i = 0; i < NET_PORTS; i++) {
+        port_set_toe(&net->ports.port[i].port, is_on);
+    }
+}
+
 void drive_net_disable_link(struct drive_net *net, uint8_t port)
 {
     port_link_disable(&net->ports.port[port].port);

@@ -78,6 +78,9 @@ void drive_net_set_groups(struct drive_net *net);
 MUST_USE bool drive_net_set_link(struct drive_net *net, uint8_t port,
                                  uint8_t speed_gbps, enum config_fec fec);
 
+/** Pass TCP frames of both ports to the TCP offload engine, or to the stack. */
+void drive_net_set_toe(struct drive_net *net, bool is_on);
+
 void drive_net_disable_link(struct drive_net *net, uint8_t port);
 
 void drive_net_link(const struct drive_net *net, uint8_t port,

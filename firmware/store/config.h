@@ -131,7 +131,8 @@ struct config_network {
      * tests.
      */
     bool dhcp_is_fast;
-    bool has_mdns; /* multicast DNS advertises the discovery service */
+    bool has_tcp_echo; /* echo and discard run, on TCP ports 7 and 9 */
+    bool has_mdns;     /* multicast DNS advertises the discovery service */
     struct config_namespaces namespaces;
     enum config_profile profile;
 };

@@ -299,6 +299,7 @@ class Network:
     ns_4k: bool = False                 # blocks of 4096 bytes instead of 512
     profile: str = "newest"             # level of NVM Express
     mdns: bool = False                  # advertises the discovery service
+    tcp_echo: bool = False              # echo and discard over TCP
 
     def pack(self) -> bytes:
         if len(self.extra) > EXTRA_MAX:
@@ -314,7 +315,8 @@ class Network:
             CONFIG_NETWORK, b"".join(x.pack() if x else bytes(20) for x in self.extra),
             LAGS.index(self.lag),
             self.lacp_fast | self.lag_primary << 1 | self.lag_revert << 2,
-            self.roce_v1 | self.echo << 1 | self.dhcp_fast << 2 | self.mdns << 3,
+            self.roce_v1 | self.echo << 1 | self.dhcp_fast << 2 | self.mdns << 3
+            | self.tcp_echo << 4,
             (not self.dcqcn) | (not self.cnp) << 1, self.pfc ^ 0xff,
             self.ns_count, self.ns_4k, self.ns_size, PROFILES.index(self.profile))
 
@@ -328,7 +330,8 @@ class Network:
         return cls(tuple(addresses), LAGS[lag], bool(flags & 1),
                    flags >> 1 & 1, bool(flags & 4), bool(on & 1), not off & 1,
                    not off & 2, ignored ^ 0xff, bool(on & 2), bool(on & 4),
-                   count, size, bool(block & 1), PROFILES[profile], bool(on & 8))
+                   count, size, bool(block & 1), PROFILES[profile], bool(on & 8),
+                   bool(on & 16))
 
 
 def _gid(text: str) -> bytes:

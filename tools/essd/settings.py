@@ -232,7 +232,8 @@ def from_config(config: flash.Config) -> Values:
         "lag.primary": str(net.lag_primary), "lag.revert": on_off(net.lag_revert),
         "roce.v1": on_off(net.roce_v1), "roce.cnp": on_off(net.cnp),
         "roce.dcqcn": on_off(net.dcqcn), "pfc": priorities(net.pfc),
-        "echo": on_off(net.echo), "namespaces.count": str(net.ns_count),
+        "echo": on_off(net.echo), "tcp.echo": on_off(net.tcp_echo),
+        "namespaces.count": str(net.ns_count),
         "namespaces.size": str(net.ns_size), "namespaces.4096": on_off(net.ns_4k),
         "nvme.profile": net.profile,
     }
@@ -286,7 +287,8 @@ def to_config(values: Values) -> flash.Config:
         is_on("lag.revert"), is_on("roce.v1"), is_on("roce.dcqcn"), is_on("roce.cnp"),
         mask_of(values["pfc"]), is_on("echo"), is_on("dhcp.fast"),
         int(values["namespaces.count"]), int(values["namespaces.size"]),
-        is_on("namespaces.4096"), values["nvme.profile"], is_on("mdns"))
+        is_on("namespaces.4096"), values["nvme.profile"], is_on("mdns"),
+        is_on("tcp.echo"))
     return flash.Config((port_of(values, 0), port_of(values, 1)), services=services,
                         network=net)
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "firmware/app/tcp_services.h"
+
+#include <string.h>
+
+#include "firmware/app/drive.h"
+
+enum { COMMANDS = 1024, RING_ALIGN = 64 };
+
+_Static_assert((int)TOE_LADDRS == (int)NET_CONFIGURED,
+               "a place for each address");
+_Static_assert(NET_VLAN_UNTAGGED == 0xffff, "as the engine has it");
+
+static struct tcp_services *services_of(void *ctx)
+{
+    return &((struct drive *)ctx)->tcp;
+}
+
+/* ---- Own addresses. */
+
+static bool is_same(const struct tcp_service_address *a,
+                    const struct tcp_service_address *b)
+{
+    return a->is_set == b->is_set && a->vlan == b->vlan && a->port == b->port &&
+           ip_addr_equal(&a->ip, &b->ip);
+}
+
+static struct tcp_service_address address_now(struct drive *drive, uint8_t i)
+{
+    const struct net_address_config *own =
+        net_stack_address(&drive->net.stack, i);
+
+    if (!net_stack_is_assigned(&drive->net.stack, i)) {
+        return (struct tcp_service_address){0};
+    }
+    return (struct tcp_service_address){own->ip, own->vlan, own->port, true};
+}
+
+/* Tell the engine of addresses that have come, gone or changed. */
+static void update_addresses(struct drive *drive)
+{
+    struct tcp_services *tcp = &drive->tcp;
+
+    for (uint8_t i = 0; i < TOE_LADDRS; i++) {
+        struct tcp_service_address now = address_now(drive, i);
+
+        if (!is_same(&now, &tcp->addresses[i]) &&
+            toe_set_laddr(&tcp->toe, i, now.port,
+                          now.is_set ? now.ip.bytes : NULL, now.vlan)) {
+            tcp->addresses[i] = now;
+        }
+    }
+}
+
+/* ---- On and off. */
+
+static bool engine_start(struct drive *drive)
+{
+    struct tcp_services *tcp = &drive->tcp;
+    uint32_t secret[TOE_SECRET_WORDS];
+
+    tcp->random(tcp->random_ctx, (uint8_t *)secret, sizeof(secret));
+    const struct toe_params params = {
+        .mtu_bytes = tcp->mtu_bytes,
+        .ring_log2 = TCP_ECHO_RING_LOG2,
+        .secret = {secret[0], secret[1], secret[2], secret[3]},
+    };
+
+    if (!toe_start(&tcp->toe, &params)) {
+        return false;
+    }
+    tcp->is_on = true;
+    update_addresses(drive);
+    drive_net_set_toe(&drive->net, true);
+    return true;
+}
+
+/* Stop when the last connection has ended. */
+static void stop_if_unused(struct drive *drive)
+{
+    struct tcp_services *tcp = &drive->tcp;
+
+    if (!tcp->is_wanted && tcp->echo.used == 0) {
+        drive_net_set_toe(&drive->net, false);
+        toe_stop(&tcp->toe);
+        tcp->is_on = false;
+    }
+}
+
+void tcp_services_switch(struct drive *drive, bool is_on)
+{
+    struct tcp_services *tcp = &drive->tcp;
+
+    if (is_on == tcp->is_wanted) {
+        return;
+    }
+    if (is_on && !tcp->exists) {
+        log_line(drive->log, "tcp: this board has no TCP offload engine");
+        return;
+    }
+    if (is_on && ((!tcp->is_on && !engine_start(drive)) ||
+                  !tcp_echo_listen(&tcp->echo, true))) {
+        log_line(drive->log, "tcp: the engine refuses to listen; echo and "
+                             "discard stay off");
+        return;
+    }
+    if (!is_on) {
+        (void)!tcp_echo_listen(&tcp->echo, false);
+    }
+    tcp->is_wanted = is_on;
+    log_line(drive->log,
+             is_on ? "tcp: echo listens on port %u, discard on port %u"
+                   : "tcp: ports %u and %u are closed",
+             TCP_ECHO_PORT, TCP_DISCARD_PORT);
+}
+
+enum init_result tcp_services_start(struct drive *drive,
+                                    const struct drive_config *config)
+{
+    struct tcp_services *tcp = &drive->tcp;
+    const struct toe_config toe = {
+        .regs = config->toe_regs, .dram = config->dram, .commands = COMMANDS};
+    const struct config_port *ports = config->config->port;
+    uint8_t *memory;
+    enum init_result result = toe_init(&tcp->toe, &toe);
+
+    tcp->random = config->random;
+    tcp->random_ctx = config->random_ctx;
+    tcp->mtu_bytes = MIN(ports[0].mtu_bytes, ports[1].mtu_bytes);
+    if (result == INIT_NO_DEVICE) {
+        return INIT_OK; /* TCP is a service of convenience */
+    }
+    if (result != INIT_OK) {
+        return result;
+    }
+    memory = dram_reserve(config->dram, TCP_ECHO_MEMORY_LEN, RING_ALIGN);
+    if (memory == NULL) {
+        return INIT_NO_MEMORY;
+    }
+    tcp->exists = true;
+    tcp_echo_init(&tcp->echo, &tcp->toe, memory);
+    tcp_services_switch(drive, config->config->network.has_tcp_echo);
+    return INIT_OK;
+}
+
+/* ---- The component. */
+
+enum loop_work tcp_services_poll(void *ctx, struct loop_step *step)
+{
+    struct tcp_services *tcp = services_of(ctx);
+
+    if (__builtin_expect(!tcp->is_on, 1)) {
+        return LOOP_IDLE;
+    }
+    return tcp_echo_poll(&tcp->echo, step->now_us) ? LOOP_EVENT : LOOP_IDLE;
+}
+
+enum loop_work tcp_services_step(void *ctx, struct loop_step *step)
+{
+    struct tcp_services *tcp = services_of(ctx);
+
+    if (__builtin_expect(!tcp->is_on, 1)) {
+        return LOOP_IDLE;
+    }
+    update_addresses(ctx);
+    loop_call_at(step, tcp_echo_step(&tcp->echo, step->now_us));
+    stop_if_unused(ctx);
+    return LOOP_IDLE;
+}
+
+void tcp_services_flush(void *ctx)
+{
+    struct tcp_services *tcp = services_of(ctx);
+
+    if (__builtin_expect(tcp->is_on, 0)) {
+        toe_kick(&tcp->toe);
+    }
+}
+
+bool tcp_services_arm(void *ctx, uint64_t *deadline_us)
+{
+    struct tcp_services *tcp = services_of(ctx);
+
+    (void)deadline_us;
+    return !tcp->is_on || toe_arm(&tcp->toe);
+}
+
+bool tcp_services_irqs(void *ctx, uint32_t irqs)
+{
+    (void)irqs;
+    toe_irq_take(&services_of(ctx)->toe);
+    return false; /* the poll finds the entries */
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The TCP offload engine in the drive: its addresses, and when it is on.  Its
+ * only users are the diagnostic services of firmware/tcp.
+ */
+#ifndef ESSD_APP_TCP_SERVICES_H
+#define ESSD_APP_TCP_SERVICES_H
+
+#include "firmware/loop/loop.h"
+#include "firmware/tcp/tcp_echo.h"
+#include "net/stack/stack.h"
+
+struct drive;
+struct drive_config;
+
+/* An own address that the engine has; no port: none. */
+struct tcp_service_address {
+    struct ip_addr ip;
+    uint16_t vlan;
+    uint8_t port;
+    bool is_set;
+};
+
+/* Treat as opaque, except for the counters in `echo`. */
+struct tcp_services {
+    struct toe toe;
+    struct tcp_echo echo;
+    bool exists;    /* the board has such an engine */
+    bool is_wanted; /* by the configuration */
+    bool is_on;     /* the engine is on, and takes TCP frames */
+    uint16_t mtu_bytes;
+    struct tcp_service_address addresses[TOE_LADDRS];
+    void (*random)(void *ctx, uint8_t *buf, size_t len);
+    void *random_ctx;
+};
+
+/** Find the engine, and start the services if the configuration wants them. */
+MUST_USE enum init_result tcp_services_start(struct drive *drive,
+                                             const struct drive_config *config);
+
+/** Switch the services on or off.  Their connections are reset. */
+void tcp_services_switch(struct drive *drive, bool is_on);
+
+/* The functions of component "tcp"; their context is the drive. */
+enum loop_work tcp_services_poll(void *drive, struct loop_step *step);
+enum loop_work tcp_services_step(void *drive, struct loop_step *step);
+void tcp_services_flush(void *drive);
+bool tcp_services_arm(void *drive, uint64_t *deadline_us);
+bool tcp_services_irqs(void *drive, uint32_t irqs);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The diagnostic services over TCP, which are off by default: echo (RFC 862) on
+ * port 7 and discard (RFC 863) on port 9.
+ * Reference: docs/echo.md
+ *
+ * Received bytes are echoed from where the engine has put them, so that nothing
+ * is copied.  A connection ends when its peer has closed and everything was
+ * sent back, or after TCP_ECHO_IDLE_US of silence.
+ */
+#ifndef ESSD_TCP_TCP_ECHO_H
+#define ESSD_TCP_TCP_ECHO_H
+
+#include "firmware/drivers/toe.h"
+
+enum {
+    TCP_ECHO_PORT = 7,
+    TCP_DISCARD_PORT = 9,
+    TCP_ECHO_CONNS = 64,
+    TCP_ECHO_RING_LOG2 = 15,
+    TCP_ECHO_RING_LEN = 1 << TCP_ECHO_RING_LOG2,
+    /* Bytes of DRAM that tcp_echo_init() needs, 64-byte aligned. */
+    TCP_ECHO_MEMORY_LEN = TCP_ECHO_CONNS * TCP_ECHO_RING_LEN,
+    TCP_ECHO_BUDGET = 64, /* entries of the engine in a turn */
+};
+/* A connection ends after this time of silence. */
+#define TCP_ECHO_IDLE_US UINT64_C(120000000)
+
+enum tcp_echo_state {
+    TCP_ECHO_FREE,
+    TCP_ECHO_OPENING, /* accepted; waits for the handshake's end */
+    TCP_ECHO_OPEN,    /* waits for bytes, and for the peer to close */
+    TCP_ECHO_ENDING,  /* CLOSE or ABORT is posted; waits for the end */
+    TCP_ECHO_ENDED,   /* waits for the completions of its sends */
+};
+
+/* Treat as opaque. */
+struct tcp_echo_conn {
+    uint8_t state; /* enum tcp_echo_state */
+    bool is_echo;
+    bool is_finished; /* the peer sends nothing more */
+    bool has_close;   /* waits for the completion of CLOSE */
+    bool has_abort;
+    uint8_t outstanding; /* SENDs */
+    uint32_t tid;
+    uint64_t received; /* bytes, and how many of them were posted */
+    uint64_t posted;
+    uint64_t heard_us;
+    uint8_t *ring;
+};
+
+struct tcp_echo_counters {
+    uint64_t connections;
+    uint64_t refused; /* no connection was free */
+    uint64_t echoed_bytes;
+    uint64_t discarded_bytes;
+    uint64_t idle; /* connections that were silent for too long */
+};
+
+/* Treat as opaque, except for the counters. */
+struct tcp_echo {
+    struct toe *toe;
+    bool is_listening;
+    uint64_t now_us;
+    struct tcp_echo_counters counters;
+    unsigned int used; /* connections */
+    struct tcp_echo_conn conns[TCP_ECHO_CONNS];
+    uint8_t conn_of[TOE_SLOTS]; /* 1 + connection; 0: none */
+};
+
+/** Initialise the services, switched off.
+ *
+ * @param memory  TCP_ECHO_MEMORY_LEN bytes of DRAM */
+void tcp_echo_init(struct tcp_echo *echo, struct toe *toe, uint8_t *memory);
+
+/**
+ * Listen, or stop to listen and abort the connections.  The engine is on.
+ *
+ * @return false when the engine has no listener left
+ */
+MUST_USE bool tcp_echo_listen(struct tcp_echo *echo, bool is_on);
+
+/** Take entries of the engine.  @return whether there were any */
+bool tcp_echo_poll(struct tcp_echo *echo, uint64_t now_us);
+
+/**
+ * End connections that were silent for too long.
+ *
+ * @return when to call this again at the latest
+ */
+uint64_t tcp_echo_step(struct tcp_echo *echo, uint64_t now_us);
+
+#endif
