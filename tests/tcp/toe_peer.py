@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The drive's TCP offload engine, echo and discard against the kernel of this computer.
+
+Makes a network namespace of its own, in which the program toe_tap (the drive's firmware and
+hardware models in a process) has a TAP device at each port, and talks to it with ordinary sockets:
+both ports, both address families.  Exits with 77 (skipped) where a namespace or a TAP device
+cannot be made.
+"""
+import hashlib
+import json
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+SKIPPED = 77
+LIMIT_S = 30.0
+Host = tuple[str, socket.AddressFamily]
+HOSTS: tuple[Host, ...] = (
+    ("10.77.0.2", socket.AF_INET), ("fd00:0:0:1::1", socket.AF_INET6),
+    ("10.78.0.2", socket.AF_INET), ("fd00:0:0:2::1", socket.AF_INET6))
+ECHO, DISCARD = 7, 9
+SERVED = 64                             # connections of the services
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True, timeout=10)
+
+
+def connect(host: Host, port: int) -> socket.socket:
+    sock = socket.socket(host[1], socket.SOCK_STREAM)
+    sock.settimeout(LIMIT_S)
+    sock.connect((host[0], port))
+    return sock
+
+
+def read_all(sock: socket.socket) -> bytes:
+    parts = []
+    while part := sock.recv(1 << 16):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def echo(host: Host, size: int) -> None:
+    """Everything comes back, and the end of the stream, too."""
+    data = random.Random(size).randbytes(size)
+    with connect(host, ECHO) as sock:
+        def send() -> None:
+            sock.sendall(data)
+            sock.shutdown(socket.SHUT_WR)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        back = read_all(sock)
+        thread.join()
+    assert hashlib.sha256(back).digest() == hashlib.sha256(data).digest(), \
+        f"{host[0]}: echo of {size} bytes returned {len(back)}, or other ones"
+
+
+def discard(host: Host, size: int) -> None:
+    """Everything is taken, nothing comes back but the end of the stream."""
+    with connect(host, DISCARD) as sock:
+        sock.sendall(bytes(size))
+        sock.shutdown(socket.SHUT_WR)
+        assert read_all(sock) == b""
+
+
+def slow_reader() -> None:
+    """The service waits while nobody reads: closed windows in both directions."""
+    data = random.Random(1).randbytes(1 << 20)
+    with connect(HOSTS[0], ECHO) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        thread = threading.Thread(target=sock.sendall, args=(data,))
+        thread.start()
+        time.sleep(0.3)
+        back = b""
+        while len(back) < len(data):
+            back += sock.recv(1 << 16)
+        thread.join()
+    assert back == data
+
+
+def refusals() -> None:
+    """A port without a listener, and a peer that resets with data under way."""
+    try:
+        connect(HOSTS[0], 4321)
+    except ConnectionRefusedError:
+        pass
+    else:
+        raise AssertionError("a port without a listener accepted")
+    with connect(HOSTS[1], ECHO) as sock:
+        sock.sendall(bytes(100_000))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def many() -> None:
+    """As many connections as the services have; the next one is refused."""
+    socks = [connect(HOSTS[n % len(HOSTS)], ECHO) for n in range(SERVED)]
+    try:
+        connect(HOSTS[0], ECHO)
+    except ConnectionRefusedError:
+        pass
+    else:
+        raise AssertionError(f"connection {SERVED + 1} was accepted")
+    for number, sock in enumerate(socks):
+        sock.sendall(f"connection {number}".encode())
+    for number, sock in enumerate(socks):
+        want = f"connection {number}".encode()
+        got = b""
+        while len(got) < len(want):
+            got += sock.recv(100)
+        assert got == want
+        sock.close()
+
+
+def wait_closed() -> None:
+    """Until the last FIN has been acknowledged; the kernel's orphans are not seen here."""
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline:
+        with open("/proc/net/tcp", encoding="ascii") as table4, \
+                open("/proc/net/tcp6", encoding="ascii") as table6:
+            states = {line.split()[3] for table in (table4, table6)
+                      for line in table.readlines()[1:]}
+        if states <= {"06", "0A"}:      # TIME-WAIT, LISTEN
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"connections stay in the states {states}")
+
+
+def set_up(port: int) -> None:
+    run("ip", "link", "set", f"tap{port}", "address", f"02:77:00:00:00:1{port}", "up")
+    run("ip", "addr", "add", f"10.{77 + port}.0.1/24", "dev", f"tap{port}")
+    run("ip", "addr", "add", f"fd00:0:0:{1 + port}::ff/64", "dev", f"tap{port}", "nodad")
+
+
+def exercise() -> None:
+    for host in HOSTS:
+        for size in (1, 1448, 100_000, 3_000_000):
+            echo(host, size)
+        discard(host, 1_000_000)
+    slow_reader()
+    refusals()
+    many()
+    wait_closed()
+
+
+def check_left(counters: dict[str, int]) -> None:
+    for kind in ("connections", "half_open", "pages", "slots", "served"):
+        assert counters[kind] == 0, f"{counters[kind]} {kind} are left"
+    for kind in ("rx_checksum", "rx_malformed", "rx_bad_ack", "rx_bad_sack", "refused_commands"):
+        assert counters[kind] == 0, f"{kind} is {counters[kind]}"
+    assert counters["discarded"] == 4_000_000, counters["discarded"]
+
+
+def inside(tool: str) -> None:
+    run("ip", "link", "set", "lo", "up")
+    with subprocess.Popen([tool, "tap0", "tap1"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            if process.stdout.readline() != "ready\n":
+                raise SystemExit("toe_tap did not start")
+            set_up(0)
+            set_up(1)
+            exercise()
+            out, _ = process.communicate(timeout=10)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise SystemExit(f"toe_tap failed with {process.returncode}")
+    counters = json.loads(out)
+    print({name: value for name, value in counters.items() if value})
+    check_left(counters)
+
+
+def main(arguments: list[str]) -> int:
+    if "--inside" in arguments:
+        inside(arguments[0])
+        print("toe_peer: ok")
+        return 0
+    probe = subprocess.run(["unshare", "-rn", "ip", "tuntap", "add", "tap0", "mode", "tap"],
+                           capture_output=True, text=True, timeout=20, check=False) \
+        if os.path.exists("/dev/net/tun") else None
+    if probe is None or probe.returncode != 0:
+        print("toe_peer: skipped: no TAP device can be made here:",
+              probe.stderr.strip() if probe else "no /dev/net/tun")
+        return SKIPPED
+    return subprocess.run(["unshare", "-rn", sys.executable, __file__, *arguments, "--inside"],
+                          timeout=110, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The drive, firmware and hardware models, with a TAP device at each port, so
+ * that the kernel of this computer talks to its TCP offload engine: echo at
+ * port 7, discard at port 9.
+ *
+ *   toe_tap TAP0 TAP1
+ *
+ * Port 0 has 10.77.0.2 and fd00:0:0:1::1, port 1 has 10.78.0.2 and
+ * fd00:0:0:2::1.  It runs in real time.  It prints "ready", runs until its
+ * input ends, and then prints the engine's counters as JSON.
+ * tests/tcp/toe_peer.py runs it.
+ */
+#include <fcntl.h>
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "firmware/native/native.h"
+#include "hw-model/regs/toe.h"
+#include "net/tcp/tcp.h"
+
+enum {
+    BURST = 64,
+    FRAME_MAX = 2048,
+    NS_A_MS = 1000000,
+    MEDIUM_BYTES = 16 << 20,
+    POLL_MS = 100,
+};
+
+struct tap {
+    int fd;
+    struct machine *machine;
+    unsigned int port;
+    uint64_t dropped; /* its queue in the kernel was full */
+};
+
+static uint64_t clock_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static unsigned int tap_send(void *ctx, const struct frame_tx *burst,
+                             unsigned int count)
+{
+    struct tap *tap = ctx;
+
+    for (unsigned int i = 0; i < count; i++) {
+        uint8_t data[FRAME_MAX];
+        uint32_t len = frame_tx_len(&burst[i]);
+
+        if (len > sizeof(data)) {
+            tap->dropped++;
+            continue;
+        }
+        (void)frame_tx_copy(data, &burst[i]);
+        if (write(tap->fd, data, len) != (ssize_t)len) {
+            tap->dropped++;
+        }
+    }
+    return count;
+}
+
+static bool tap_receive(struct tap *tap)
+{
+    static uint8_t data[BURST][FRAME_MAX];
+    struct frame_rx frames[BURST];
+    unsigned int n = 0;
+    ssize_t len;
+
+    while (n < BURST && (len = read(tap->fd, data[n], sizeof(data[n]))) > 0) {
+        frames[n] =
+            (struct frame_rx){.data = data[n], .len_bytes = (uint32_t)len};
+        n++;
+    }
+    if (n != 0) {
+        hw_port_rx(&tap->machine->ports[tap->port], frames, n);
+    }
+    return n != 0;
+}
+
+static void tap_open(struct tap *tap, const char *name, struct machine *machine,
+                     unsigned int port)
+{
+    struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+
+    *tap = (struct tap){.machine = machine, .port = port};
+    tap->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    (void)snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+    if (tap->fd < 0 || ioctl(tap->fd, TUNSETIFF, &request) != 0) {
+        perror("toe_tap: /dev/net/tun");
+        exit(1);
+    }
+    machine_link(machine, port,
+                 &(struct frame_sink){.ctx = tap, .send = tap_send});
+}
+
+static int wait_ms(const struct native_world *world)
+{
+    uint64_t due_ns = native_world_deadline(world);
+    uint64_t now_ns = clock_ns();
+
+    if (due_ns <= now_ns) {
+        return 0;
+    }
+    return (int)MIN((due_ns - now_ns + NS_A_MS - 1) / NS_A_MS,
+                    (uint64_t)POLL_MS);
+}
+
+static void run_world(struct native_world *world, struct tap *taps)
+{
+    struct pollfd fds[] = {{.fd = taps[0].fd, .events = POLLIN},
+                           {.fd = taps[1].fd, .events = POLLIN},
+                           {.fd = STDIN_FILENO, .events = POLLIN}};
+
+    while (fds[2].revents == 0) {
+        bool is_busy;
+
+        world->now_ns = MAX(world->now_ns, clock_ns());
+        is_busy = tap_receive(&taps[0]);
+        is_busy |= tap_receive(&taps[1]);
+        is_busy |= native_world_step(world);
+        (void)poll(fds, ARRAY_LEN(fds), is_busy ? 0 : wait_ms(world));
+    }
+}
+
+static void print_counters(const struct native_drive *drive)
+{
+    const struct hw_toe *toe = drive->machine.toe;
+    const struct tcp_echo *echo = &drive->drive.tcp.echo;
+    struct tcp_usage usage = tcp_usage(toe->tcp);
+    unsigned int slots = 0;
+
+    for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
+        slots += toe->state.conns[i].state != TOE_SLOT_FREE;
+    }
+    printf("{\"connections\": %u, \"half_open\": %u, \"pages\": %u, "
+           "\"slots\": %u, \"served\": %u, \"echoed\": %llu, "
+           "\"discarded\": %llu, \"refused_commands\": %llu",
+           usage.connections, usage.half_open, usage.pages, slots, echo->used,
+           (unsigned long long)echo->counters.echoed_bytes,
+           (unsigned long long)echo->counters.discarded_bytes,
+           (unsigned long long)toe->state.counters[TOE_COUNT_REFUSED]);
+    for (int i = 0; i < TCP_COUNTERS; i++) {
+        printf(", \"%s\": %llu", tcp_counter_name[i],
+               (unsigned long long)tcp_counter(toe->tcp, (enum tcp_counter)i));
+    }
+    printf("}\n");
+}
+
+int main(int argc, char **argv)
+{
+    static struct native_world world;
+    static struct medium medium;
+    struct native_drive_config config = {
+        .node =
+            {
+                .number = 1,
+                .ipv4 = {0x0a4d0002, 0x0a4e0002},
+                .has_ipv6 = true,
+            },
+        .medium = &medium,
+        .has_tcp_echo = true,
+    };
+    struct native_drive *drive;
+    struct tap taps[SOC_PORTS];
+
+    if (argc != 1 + SOC_PORTS) {
+        fprintf(stderr, "usage: toe_tap TAP0 TAP1\n");
+        return 1;
+    }
+    native_world_init(&world);
+    world.now_ns = clock_ns();
+    medium_init(&medium, MEDIUM_BYTES);
+    drive = native_drive_create(&world, &config);
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        tap_open(&taps[i], argv[1 + i], &drive->machine, i);
+    }
+    printf("ready\n");
+    (void)fflush(stdout);
+    run_world(&world, taps);
+    print_counters(drive);
+    if (getenv("TOE_TAP_CONSOLE") != NULL) {
+        fprintf(stderr, "%s", machine_console(&drive->machine));
+    }
+    for (unsigned int i = 0; i < SOC_PORTS; i++) {
+        machine_link(&drive->machine, i, NULL);
+        close(taps[i].fd);
+    }
+    native_drive_destroy(drive);
+    medium_end(&medium);
+    native_world_end(&world);
+    return 0;
+}
