@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The TCP offload engine's answers to firmware: docs/hardware/toe.md. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hw-model/toe/hw_toe_internal.h"
+#include "net/wire/ipv4.h"
+#include "tests/test_fixture.h"
+#include "tests/unit/hw-model/test_env.h"
+
+enum {
+    DRAM_BYTES = 1 << 20,
+    PAGE = 0x0,
+    CMDS = 0x1000,
+    CQES = 0x2000,
+    RING = 0x10000, /* the receive ring, 4096 bytes */
+    CMD_LOG2 = 4,
+    CQ_LOG2 = 2,
+    OWN = 0x0a000001,
+    PEER = 0x0a000002,
+};
+
+struct bed {
+    struct hw_toe toe;
+    struct test_env env;
+    uint8_t *dram;
+    void *memory;
+    uint32_t cmd_pi, cq_ci;
+    unsigned int sent;
+    uint8_t last_flags; /* of the last segment sent */
+    uint32_t last_seq;
+};
+
+static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
+                                unsigned int count)
+{
+    struct bed *bed = ctx;
+    const uint8_t *tcp = burst[count - 1].head + ETH_LEN + IPV4_LEN;
+
+    bed->sent += count;
+    bed->last_seq = get_be32(tcp + 4);
+    bed->last_flags = tcp[13];
+    return count;
+}
+
+static uint8_t *at(struct bed *bed, uint32_t offset)
+{
+    return bed->dram + offset;
+}
+
+static void run(struct bed *bed)
+{
+    for (int i = 0; i < 10 && bed->env.deferred; i++) {
+        bed->env.deferred = false;
+        hw_toe_run(&bed->toe);
+    }
+}
+
+static uint8_t *command(struct bed *bed, enum toe_opcode opcode, uint32_t tid)
+{
+    uint8_t *cmd =
+        at(bed, CMDS) + (size_t)(bed->cmd_pi % (1 << CMD_LOG2)) * TOE_CMD_LEN;
+
+    memset(cmd, 0, TOE_CMD_LEN);
+    cmd[TOE_CMD_OPCODE] = (uint8_t)opcode;
+    put_le32(cmd + TOE_CMD_TID, tid);
+    return cmd;
+}
+
+static enum toe_status post(struct bed *bed, const uint8_t *cmd)
+{
+    put_le32(at(bed, PAGE + QUEUE_PAGE_CMD_PI), ++bed->cmd_pi);
+    assert_true(hw_toe_write(&bed->toe, A_QUEUE_KICK, 1));
+    run(bed);
+    return (enum toe_status)cmd[TOE_CMD_STATUS];
+}
+
+static enum toe_status run_plain(struct bed *bed, enum toe_opcode opcode,
+                                 uint32_t tid)
+{
+    return post(bed, command(bed, opcode, tid));
+}
+
+static enum toe_status run_memory(struct bed *bed, enum toe_opcode opcode,
+                                  uint32_t tid, uint64_t addr, uint32_t len)
+{
+    uint8_t *cmd = command(bed, opcode, tid);
+
+    put_le64(cmd + TOE_CMD_ADDR, addr);
+    put_le32(cmd + TOE_CMD_LENGTH, len);
+    return post(bed, cmd);
+}
+
+static enum toe_status run_listen(struct bed *bed, enum toe_opcode opcode,
+                                  uint16_t port)
+{
+    uint8_t *cmd = command(bed, opcode, 0);
+
+    put_le16(cmd + TOE_CMD_PORT, port);
+    return post(bed, cmd);
+}
+
+static enum toe_status run_laddr(struct bed *bed, uint32_t index, uint8_t port,
+                                 uint32_t ip)
+{
+    uint8_t *cmd = command(bed, TOE_CMD_LADDR_SET, index);
+    struct ip_addr addr = ip_addr_from_v4(ip);
+
+    cmd[TOE_LADDR_PORT] = port;
+    put_le16(cmd + TOE_LADDR_VLAN, 0xffff);
+    memcpy(cmd + TOE_LADDR_IP, addr.bytes, sizeof(addr.bytes));
+    return post(bed, cmd);
+}
+
+/* @return the kind of the next entry, or 0 */
+static uint8_t take_entry(struct bed *bed, uint32_t *tid, uint32_t *value)
+{
+    const uint8_t *cqe =
+        at(bed, CQES) + (size_t)(bed->cq_ci % (1 << CQ_LOG2)) * QUEUE_CQE_LEN;
+    uint8_t lap = (bed->cq_ci & 1 << CQ_LOG2) == 0;
+
+    if ((cqe[QUEUE_CQE_FLAGS] & QUEUE_CQE_PHASE) != lap) {
+        return 0;
+    }
+    *tid = get_le32(cqe + TOE_CQE_TID);
+    *value = get_le32(cqe + TOE_CQE_VALUE);
+    put_le32(at(bed, PAGE + QUEUE_PAGE_CQ_CI), ++bed->cq_ci);
+    return cqe[TOE_CQE_KIND];
+}
+
+/* A segment from the peer, with a payload of 'x'. */
+static void receive(struct bed *bed, uint16_t port, uint8_t flags, uint32_t seq,
+                    uint32_t ack, uint32_t len)
+{
+    uint8_t data[256] = {0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 8, 0};
+    const struct tcp_header header = {.src_port = 5000,
+                                      .dst_port = port,
+                                      .seq = seq,
+                                      .ack = ack,
+                                      .window = 1000,
+                                      .flags = flags};
+    const struct ipv4 ip = {.src = ip_addr_from_v4(PEER),
+                            .dst = ip_addr_from_v4(OWN),
+                            .total_len_bytes =
+                                (uint16_t)(IPV4_LEN + TCP_LEN + len),
+                            .ttl = 64,
+                            .protocol = IP_PROTOCOL_TCP};
+    uint8_t *tcp = data + ETH_LEN + IPV4_LEN;
+    const struct frame_rx frame = {
+        .data = data, .len_bytes = ETH_LEN + IPV4_LEN + TCP_LEN + len};
+
+    ipv4_emit(&ip, data + ETH_LEN);
+    (void)tcp_header_emit(&header, tcp);
+    memset(tcp + TCP_LEN, 'x', len);
+    put_be16(tcp + 16, 0);
+    put_be16(tcp + 16, tcp_checksum(&ip.src, &ip.dst, tcp, TCP_LEN + len));
+    hw_toe_rx(&bed->toe, 0, &frame, 1);
+    run(bed);
+}
+
+static int setup(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    struct hw_toe_config config = {0};
+
+    assert_non_null(bed);
+    bed->dram = calloc(1, DRAM_BYTES);
+    bed->memory = aligned_alloc(16, hw_toe_memory_bytes());
+    config.env = test_env_init(&bed->env, bed->dram, DRAM_BYTES);
+    config.memory = bed->memory;
+    config.ports[0] = (struct frame_sink){.ctx = bed, .send = take_frames};
+    bed->env.now_ns = 1000000000;
+    hw_toe_init(&bed->toe, &config);
+    (void)hw_toe_write(&bed->toe, A_QUEUE_PAGE_LO, TEST_DRAM_BASE + PAGE);
+    (void)hw_toe_write(&bed->toe, A_QUEUE_CMD_LO, TEST_DRAM_BASE + CMDS);
+    (void)hw_toe_write(&bed->toe, A_QUEUE_CQ_LO, TEST_DRAM_BASE + CQES);
+    (void)hw_toe_write(&bed->toe, A_QUEUE_SIZES, CMD_LOG2 | CQ_LOG2 << 8);
+    (void)hw_toe_write(&bed->toe, A_QUEUE_ENABLE, 1);
+    (void)hw_toe_write(&bed->toe, A_TOE_CONFIG, 1500 | 12 << 16);
+    *state = bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bed *bed = *state;
+
+    free(bed->memory);
+    free(bed->dram);
+    free(bed);
+    return 0;
+}
+
+static void start(struct bed *bed)
+{
+    (void)hw_toe_write(&bed->toe, A_TOE_CTRL, 1);
+    assert_int_equal(run_laddr(bed, 0, 0, OWN), TOE_OK);
+    assert_int_equal(run_listen(bed, TOE_CMD_LISTEN, 7), TOE_OK);
+}
+
+/* @return the TID of an established connection */
+static uint32_t connect_peer(struct bed *bed)
+{
+    uint32_t tid, value, other;
+
+    receive(bed, 7, TCP_SYN, 100, 0, 0);
+    assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ASKED);
+    assert_int_equal(bed->sent, 0);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_ACCEPT, tid, TEST_DRAM_BASE + RING, 0), TOE_OK);
+    assert_int_equal(bed->last_flags, TCP_SYN | TCP_ACK);
+    receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 0);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ESTABLISHED);
+    assert_int_equal(other, tid);
+    return tid;
+}
+
+static void test_toe_refuses_commands_that_make_no_sense(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid;
+
+    assert_int_equal(run_listen(bed, TOE_CMD_LISTEN, 7), TOE_BAD_STATE);
+    start(bed);
+    assert_int_equal(run_plain(bed, (enum toe_opcode)200, 0), TOE_BAD_OPCODE);
+    assert_int_equal(run_listen(bed, TOE_CMD_LISTEN, 7), TOE_BAD_ARGUMENT);
+    assert_int_equal(run_listen(bed, TOE_CMD_LISTEN, 0), TOE_BAD_ARGUMENT);
+    assert_int_equal(run_listen(bed, TOE_CMD_UNLISTEN, 8), TOE_BAD_ARGUMENT);
+    assert_int_equal(run_laddr(bed, 8, 0, OWN), TOE_BAD_TID);
+    assert_int_equal(run_laddr(bed, 1, 2, OWN), TOE_BAD_ARGUMENT);
+    assert_int_equal(run_laddr(bed, 1, 0, 0xe0000001), TOE_BAD_ARGUMENT);
+    for (enum toe_opcode op = TOE_CMD_ACCEPT; op <= TOE_CMD_QUERY; op++) {
+        assert_int_equal(run_plain(bed, op, 0x00010000), TOE_BAD_TID);
+        assert_int_equal(run_plain(bed, op, 0xffffffff), TOE_BAD_TID);
+    }
+    tid = connect_peer(bed);
+    assert_int_equal(run_memory(bed, TOE_CMD_SEND, tid, 0, 1), TOE_BAD_ADDRESS);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + DRAM_BYTES - 1, 2),
+        TOE_BAD_ADDRESS);
+    assert_int_equal(run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE, 0),
+                     TOE_BAD_ARGUMENT);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE, TOE_SEND_MAX + 1),
+        TOE_BAD_ARGUMENT);
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 1),
+                     TOE_BAD_ARGUMENT);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_BAD_STATE);
+    assert_int_equal(run_plain(bed, TOE_CMD_REJECT, tid), TOE_BAD_STATE);
+    assert_int_equal(run_memory(bed, TOE_CMD_QUERY, tid, 8, 0),
+                     TOE_BAD_ADDRESS);
+    assert_int_equal(
+        FIELD_GET(hw_toe_read(&bed->toe, A_TOE_REFUSED), TOE_REFUSED, OPCODE),
+        TOE_CMD_QUERY);
+}
+
+static void test_toe_puts_bytes_into_the_ring_and_completes_once(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+    uint32_t ack;
+
+    start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    receive(bed, 7, TCP_ACK, 101, ack, 100);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 100);
+    assert_memory_equal(at(bed, RING), "xxxxxxxx", 8);
+    assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 100), TOE_OK);
+    assert_int_equal(
+        run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + RING, 100), TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    receive(bed, 7, TCP_ACK, 201, ack + 100, 0);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_SENT);
+    assert_int_equal(value, 100);
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ABORTED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_ABORTED);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_BAD_TID);
+}
+
+/* The ring has four entries: what comes fifth waits, and is not lost. */
+static void test_toe_keeps_entries_that_find_no_room(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    for (uint32_t i = 0; i < 6; i++) {
+        receive(bed, 7, TCP_ACK, 101 + 10 * i, ack, 10);
+    }
+    assert_int_equal(run_plain(bed, TOE_CMD_CLOSE, tid), TOE_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+        assert_int_equal(value, 10);
+    }
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    assert_int_equal(run_plain(bed, TOE_CMD_NOP, 0), TOE_OK); /* a kick */
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(value, 20);
+}
+
+static void test_toe_ends_a_connection_whose_ring_has_a_lost_word(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, value;
+
+    start(bed);
+    (void)connect_peer(bed);
+    bed->env.lost = TEST_DRAM_BASE + RING + 4;
+    receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 6);
+    assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ENDED);
+    assert_int_equal(value, TOE_END_LOST_WORD);
+    assert_true(bed->last_flags & TCP_RST);
+}
+
+static void test_toe_loaded_ends_its_connections_and_listens(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    start(bed);
+    tid = connect_peer(bed);
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    run(bed);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(other, tid);
+    assert_int_equal(value, TOE_END_STOPPED);
+    receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 6);
+    assert_true(bed->last_flags & TCP_RST);
+    receive(bed, 7, TCP_SYN, 900, 0, 0);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ASKED);
+    assert_int_not_equal(other, tid);
+    bed->toe.state.conns[3].send_count = HW_TOE_SENDS + 1;
+    assert_false(hw_toe_state_loaded(&bed->toe));
+}
+
+TEST_FIXTURE(setup, teardown)
