@@ -48,12 +48,12 @@ static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
     return count;
 }
 
-static uint8_t *at(struct bed *bed, uint32_t offset)
+static uint8_t *dram_at(struct bed *bed, uint32_t offset)
 {
     return bed->dram + offset;
 }
 
-static void run(struct bed *bed)
+static void engine_run(struct bed *bed)
 {
     for (int i = 0; i < 10 && bed->env.deferred; i++) {
         bed->env.deferred = false;
@@ -61,10 +61,11 @@ static void run(struct bed *bed)
     }
 }
 
-static uint8_t *command(struct bed *bed, enum toe_opcode opcode, uint32_t tid)
+static uint8_t *command_begin(struct bed *bed, enum toe_opcode opcode,
+                              uint32_t tid)
 {
-    uint8_t *cmd =
-        at(bed, CMDS) + (size_t)(bed->cmd_pi % (1 << CMD_LOG2)) * TOE_CMD_LEN;
+    uint8_t *cmd = dram_at(bed, CMDS) +
+                   (size_t)(bed->cmd_pi % (1 << CMD_LOG2)) * TOE_CMD_LEN;
 
     memset(cmd, 0, TOE_CMD_LEN);
     cmd[TOE_CMD_OPCODE] = (uint8_t)opcode;
@@ -72,56 +73,56 @@ static uint8_t *command(struct bed *bed, enum toe_opcode opcode, uint32_t tid)
     return cmd;
 }
 
-static enum toe_status post(struct bed *bed, const uint8_t *cmd)
+static enum toe_status command_post(struct bed *bed, const uint8_t *cmd)
 {
-    put_le32(at(bed, PAGE + QUEUE_PAGE_CMD_PI), ++bed->cmd_pi);
+    put_le32(dram_at(bed, PAGE + QUEUE_PAGE_CMD_PI), ++bed->cmd_pi);
     assert_true(hw_toe_write(&bed->toe, A_QUEUE_KICK, 1));
-    run(bed);
+    engine_run(bed);
     return (enum toe_status)cmd[TOE_CMD_STATUS];
 }
 
 static enum toe_status run_plain(struct bed *bed, enum toe_opcode opcode,
                                  uint32_t tid)
 {
-    return post(bed, command(bed, opcode, tid));
+    return command_post(bed, command_begin(bed, opcode, tid));
 }
 
 static enum toe_status run_memory(struct bed *bed, enum toe_opcode opcode,
                                   uint32_t tid, uint64_t addr, uint32_t len)
 {
-    uint8_t *cmd = command(bed, opcode, tid);
+    uint8_t *cmd = command_begin(bed, opcode, tid);
 
     put_le64(cmd + TOE_CMD_ADDR, addr);
     put_le32(cmd + TOE_CMD_LENGTH, len);
-    return post(bed, cmd);
+    return command_post(bed, cmd);
 }
 
 static enum toe_status run_listen(struct bed *bed, enum toe_opcode opcode,
                                   uint16_t port)
 {
-    uint8_t *cmd = command(bed, opcode, 0);
+    uint8_t *cmd = command_begin(bed, opcode, 0);
 
     put_le16(cmd + TOE_CMD_PORT, port);
-    return post(bed, cmd);
+    return command_post(bed, cmd);
 }
 
 static enum toe_status run_laddr(struct bed *bed, uint32_t index, uint8_t port,
                                  uint32_t ip)
 {
-    uint8_t *cmd = command(bed, TOE_CMD_LADDR_SET, index);
+    uint8_t *cmd = command_begin(bed, TOE_CMD_LADDR_SET, index);
     struct ip_addr addr = ip_addr_from_v4(ip);
 
     cmd[TOE_LADDR_PORT] = port;
     put_le16(cmd + TOE_LADDR_VLAN, 0xffff);
     memcpy(cmd + TOE_LADDR_IP, addr.bytes, sizeof(addr.bytes));
-    return post(bed, cmd);
+    return command_post(bed, cmd);
 }
 
 /* @return the kind of the next entry, or 0 */
 static uint8_t take_entry(struct bed *bed, uint32_t *tid, uint32_t *value)
 {
-    const uint8_t *cqe =
-        at(bed, CQES) + (size_t)(bed->cq_ci % (1 << CQ_LOG2)) * QUEUE_CQE_LEN;
+    const uint8_t *cqe = dram_at(bed, CQES) +
+                         (size_t)(bed->cq_ci % (1 << CQ_LOG2)) * QUEUE_CQE_LEN;
     uint8_t lap = (bed->cq_ci & 1 << CQ_LOG2) == 0;
 
     if ((cqe[QUEUE_CQE_FLAGS] & QUEUE_CQE_PHASE) != lap) {
@@ -129,13 +130,13 @@ static uint8_t take_entry(struct bed *bed, uint32_t *tid, uint32_t *value)
     }
     *tid = get_le32(cqe + TOE_CQE_TID);
     *value = get_le32(cqe + TOE_CQE_VALUE);
-    put_le32(at(bed, PAGE + QUEUE_PAGE_CQ_CI), ++bed->cq_ci);
+    put_le32(dram_at(bed, PAGE + QUEUE_PAGE_CQ_CI), ++bed->cq_ci);
     return cqe[TOE_CQE_KIND];
 }
 
 /* A segment from the peer, with a payload of 'x'. */
-static void receive(struct bed *bed, uint16_t port, uint8_t flags, uint32_t seq,
-                    uint32_t ack, uint32_t len)
+static void segment_receive(struct bed *bed, uint16_t port, uint8_t flags,
+                            uint32_t seq, uint32_t ack, uint32_t len)
 {
     uint8_t data[256] = {0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 8, 0};
     const struct tcp_header header = {.src_port = 5000,
@@ -160,7 +161,7 @@ static void receive(struct bed *bed, uint16_t port, uint8_t flags, uint32_t seq,
     put_be16(tcp + 16, 0);
     put_be16(tcp + 16, tcp_checksum(&ip.src, &ip.dst, tcp, TCP_LEN + len));
     hw_toe_rx(&bed->toe, 0, &frame, 1);
-    run(bed);
+    engine_run(bed);
 }
 
 static int setup(void **state)
@@ -196,7 +197,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void start(struct bed *bed)
+static void engine_start(struct bed *bed)
 {
     (void)hw_toe_write(&bed->toe, A_TOE_CTRL, 1);
     assert_int_equal(run_laddr(bed, 0, 0, OWN), TOE_OK);
@@ -208,13 +209,13 @@ static uint32_t connect_peer(struct bed *bed)
 {
     uint32_t tid, value, other;
 
-    receive(bed, 7, TCP_SYN, 100, 0, 0);
+    segment_receive(bed, 7, TCP_SYN, 100, 0, 0);
     assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ASKED);
     assert_int_equal(bed->sent, 0);
     assert_int_equal(
         run_memory(bed, TOE_CMD_ACCEPT, tid, TEST_DRAM_BASE + RING, 0), TOE_OK);
     assert_int_equal(bed->last_flags, TCP_SYN | TCP_ACK);
-    receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 0);
+    segment_receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 0);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ESTABLISHED);
     assert_int_equal(other, tid);
     return tid;
@@ -226,7 +227,7 @@ static void test_toe_refuses_commands_that_make_no_sense(void **state)
     uint32_t tid;
 
     assert_int_equal(run_listen(bed, TOE_CMD_LISTEN, 7), TOE_BAD_STATE);
-    start(bed);
+    engine_start(bed);
     assert_int_equal(run_plain(bed, (enum toe_opcode)200, 0), TOE_BAD_OPCODE);
     assert_int_equal(run_listen(bed, TOE_CMD_LISTEN, 7), TOE_BAD_ARGUMENT);
     assert_int_equal(run_listen(bed, TOE_CMD_LISTEN, 0), TOE_BAD_ARGUMENT);
@@ -265,18 +266,18 @@ static void test_toe_puts_bytes_into_the_ring_and_completes_once(void **state)
     uint32_t tid, other, value;
     uint32_t ack;
 
-    start(bed);
+    engine_start(bed);
     tid = connect_peer(bed);
     ack = bed->last_seq + 1;
-    receive(bed, 7, TCP_ACK, 101, ack, 100);
+    segment_receive(bed, 7, TCP_ACK, 101, ack, 100);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
     assert_int_equal(value, 100);
-    assert_memory_equal(at(bed, RING), "xxxxxxxx", 8);
+    assert_memory_equal(dram_at(bed, RING), "xxxxxxxx", 8);
     assert_int_equal(run_memory(bed, TOE_CMD_CREDIT, tid, 0, 100), TOE_OK);
     assert_int_equal(
         run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE + RING, 100), TOE_OK);
     assert_int_equal(take_entry(bed, &other, &value), 0);
-    receive(bed, 7, TCP_ACK, 201, ack + 100, 0);
+    segment_receive(bed, 7, TCP_ACK, 201, ack + 100, 0);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_SENT);
     assert_int_equal(value, 100);
     assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
@@ -294,11 +295,11 @@ static void test_toe_keeps_entries_that_find_no_room(void **state)
     struct bed *bed = *state;
     uint32_t tid, other, value, ack;
 
-    start(bed);
+    engine_start(bed);
     tid = connect_peer(bed);
     ack = bed->last_seq + 1;
     for (uint32_t i = 0; i < 6; i++) {
-        receive(bed, 7, TCP_ACK, 101 + 10 * i, ack, 10);
+        segment_receive(bed, 7, TCP_ACK, 101 + 10 * i, ack, 10);
     }
     assert_int_equal(run_plain(bed, TOE_CMD_CLOSE, tid), TOE_OK);
     for (uint32_t i = 0; i < 4; i++) {
@@ -316,10 +317,10 @@ static void test_toe_ends_a_connection_whose_ring_has_a_lost_word(void **state)
     struct bed *bed = *state;
     uint32_t tid, value;
 
-    start(bed);
+    engine_start(bed);
     (void)connect_peer(bed);
     bed->env.lost = TEST_DRAM_BASE + RING + 4;
-    receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 6);
+    segment_receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 6);
     assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ENDED);
     assert_int_equal(value, TOE_END_LOST_WORD);
     assert_true(bed->last_flags & TCP_RST);
@@ -330,16 +331,16 @@ static void test_toe_loaded_ends_its_connections_and_listens(void **state)
     struct bed *bed = *state;
     uint32_t tid, other, value;
 
-    start(bed);
+    engine_start(bed);
     tid = connect_peer(bed);
     assert_true(hw_toe_state_loaded(&bed->toe));
-    run(bed);
+    engine_run(bed);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
     assert_int_equal(other, tid);
     assert_int_equal(value, TOE_END_STOPPED);
-    receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 6);
+    segment_receive(bed, 7, TCP_ACK, 101, bed->last_seq + 1, 6);
     assert_true(bed->last_flags & TCP_RST);
-    receive(bed, 7, TCP_SYN, 900, 0, 0);
+    segment_receive(bed, 7, TCP_SYN, 900, 0, 0);
     assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ASKED);
     assert_int_not_equal(other, tid);
     bed->toe.state.conns[3].send_count = HW_TOE_SENDS + 1;
