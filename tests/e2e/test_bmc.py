@@ -15,7 +15,7 @@ from test_fec import type_line
 from essd import bmc, drive, mgmt
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 TAG = 5
 FLOOD_BYTES = 10_000_000        # far more than what the sockets' buffers hold

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`essd capture` during the I/O of a stock host."""
+"""`essd capture` during the I/O of a host."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from essd import pcap_check, steps
 from essd.paths import TOP
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 
 def test_a_live_capture_shows_connect_and_reads(job: Job, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from cockpit_site import cockpit
 from essd import paths, steps
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 FIO = ("fio --name=load --filename=/dev/nvme0n1 --direct=1 --ioengine=libaio --bs=4k "
        "--iodepth=8 --rw=randrw --size=64M --time_based --runtime={seconds}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The drive's configuration is written in three ways, and each way reads the others.
 
-The UART console, `nvme set-feature` of the stock host through the other port, and
+The UART console, `nvme set-feature` of a host through the other port, and
 `essd config`.  What is written survives a power cycle.
 """
 
@@ -20,7 +20,7 @@ from essd.settings import Values
 from essd.setup import Wish
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 FEATURE = "0xd1"        # docs/nvme.md, "Vendor features"
 FEATURE_LEN = 512
@@ -29,12 +29,12 @@ INVALID_FIELD = "Invalid Field"
 
 
 @pytest.fixture(scope="module")
-def drive(target: str) -> Iterator[Job]:
+def drive(target: str, host_kind: str) -> Iterator[Job]:
     """A drive of its own, because the configuration stays changed."""
     if target != "drive":
         pytest.skip("needs the drive itself")
     from conftest import SESSION, boot
-    job = boot(Wish(name=f"{SESSION}-config", size="512M"))
+    job = boot(Wish(name=f"{SESSION}-config", size="512M", host_kind=host_kind))
     yield job
     job.instance.stop()
     setup.forget(job.instance.name)
@@ -209,7 +209,7 @@ def test_a_drive_without_power_is_configured_in_its_flash(drive: Job) -> None:
 
 
 @pytest.mark.long        # the whole pair starts again
-def test_up_keeps_what_was_configured(drive: Job) -> None:
+def test_up_keeps_what_was_configured(drive: Job, host_kind: str) -> None:
     """`essd down` and `up` without options keep the configuration."""
     name = drive.instance.name
     said = essd_config(drive, "--set", "address.1.ip=10.0.1.77/24", "--set", "address.1.port=1")
@@ -217,7 +217,7 @@ def test_up_keeps_what_was_configured(drive: Job) -> None:
     before = everywhere(drive)
     drive.instance.stop()
     assert settings_cmd.read(drive.instance) == before
-    drive.instance.start(setup.configure(Wish(name=name)))
+    drive.instance.start(setup.configure(Wish(name=name, host_kind=host_kind)))
     drive.instance.wait_ready("host")
     deadline = time.monotonic() + 60
     while "10.0.1.77" not in console.log(drive.instance).decode(errors="replace"):

@@ -19,7 +19,7 @@ from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 FEATURE = "0xd0"        # docs/nvme.md, "Vendor features"
 FC, RS = 1, 2

@@ -11,10 +11,11 @@ from essd import debugger, reflash, status, steps
 from essd.flash import FlashImage
 from essd.steps import Job
 
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
+
 RESET_VECTOR = "0x10000"
 
 
-@pytest.mark.drive
 def test_the_host_stays_connected_while_the_drive_gets_a_new_image(
         booted: Callable[..., Job]) -> None:
     job = booted()

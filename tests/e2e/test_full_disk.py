@@ -12,7 +12,7 @@ import watching
 from essd import nand_steps, steps
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 # The smallest array there is.
 SMALL = "100M,channels=1,profile=slc"
 RELIABILITY = 1 << 2            # in SMART's critical warning

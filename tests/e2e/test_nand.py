@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A drive with NAND flash (docs/nand.md), used, filled and broken by a stock Linux host."""
+"""A drive with NAND flash (docs/nand.md), used, filled and broken by a Linux host."""
 
 import mmap
 import re
@@ -15,7 +15,7 @@ from essd import media, nand, nand_look, nand_steps, paths, steps
 from essd.api import Drive
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 MIB = 1 << 20
 # The smallest array there is: two dies, so it has no parity, with one bit in a cell.
 SMALL = "100M,channels=1,profile=slc"

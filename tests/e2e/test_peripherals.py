@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is on the drive's I2C buses, as a stock host and the tools see it."""
+"""What is on the drive's I2C buses, as a host and the tools see it."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 
 REST_C = 40
 KELVIN = 273
@@ -41,7 +41,7 @@ def wait(true: Callable[[], object], what: str, seconds: float = 20) -> None:
 
 
 def test_smart_shows_the_temperature_of_the_sensors(connected: Job) -> None:
-    """A stock host sees in `nvme smart-log` what a sensor on the I2C bus measures."""
+    """A host sees in `nvme smart-log` what a sensor on the I2C bus measures."""
     try:
         set_temperature(connected, "sensor-media", 57)
         wait(lambda: smart(connected)["temperature"] == KELVIN + 57, "57 degrees")

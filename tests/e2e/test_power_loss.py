@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Resets and losses of power while a stock host writes to a drive with NAND flash.
+"""Resets and losses of power while a host writes to a drive with NAND flash.
 
 No write that the host has an answer to is lost by a reset with power on, flushed or
 not (docs/nand.md, "Power cuts and resets").  With capacitors, neither is it by a power
@@ -23,7 +23,7 @@ from essd import crash, nand_steps, steps
 from essd.instance import Result
 from essd.steps import Job
 
-pytestmark = pytest.mark.drive
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
 STOP = "/tmp/stop-writing"
 PASSES_S = 600
 CAPACITORS_FAILED = 1 << 4      # SMART: the volatile memory backup device has failed

@@ -16,6 +16,8 @@ from essd import qemu_build, steps
 from essd.instance import Result
 from essd.steps import Job
 
+pytestmark = [pytest.mark.drive, pytest.mark.uml]
+
 # About 14 s of writes at a modest rate, then everything is read and compared.
 LOAD = ("--rw=randwrite --bssplit=4k/60:16k/40 --iodepth=8 --size=24m "
         "--rate_iops=250")
@@ -34,7 +36,6 @@ def verified_io(job: Job) -> Iterator["Future[Result]"]:
     assert result.status == 0 and "err= 0" in result.output, result.output
 
 
-@pytest.mark.drive
 def test_fio_continues_after_the_drive_is_saved_and_loaded(connected: Job) -> None:
     """The loaded drive does not boot but resumes, and fio sees no error.
 
@@ -55,7 +56,6 @@ def test_fio_continues_after_the_drive_is_saved_and_loaded(connected: Job) -> No
     assert job.namespaces() == [job.device()]
 
 
-@pytest.mark.drive
 def test_a_host_that_gave_up_meanwhile_reconnects(connected: Job) -> None:
     """The drive is saved for longer than the host waits."""
     job = connected
@@ -66,7 +66,6 @@ def test_a_host_that_gave_up_meanwhile_reconnects(connected: Job) -> None:
     assert job.namespaces() == [job.device()]
 
 
-@pytest.mark.drive
 def test_a_drive_with_a_qcow2_image_is_saved_and_loaded(booted: Callable[..., Job],
                                                     tmp_path: Path) -> None:
     media = tmp_path / "media.qcow2"
@@ -142,7 +141,6 @@ def stop_during_reads(job: Job, running: "Future[Result]") -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.drive
 @pytest.mark.long
 def test_a_drive_is_saved_while_its_flash_reads(booted: Callable[..., Job]) -> None:
     """The flash takes its time, so that a save comes while dies read and send pages."""
