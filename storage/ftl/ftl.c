@@ -173,7 +173,10 @@ uint32_t ftl_most_pages(const struct ftl_layout *layout)
 static bool set_sizes(struct ftl *ftl, const struct ftl_config *config)
 {
     ftl->config = *config;
-    if (!ftl_layout_init(&ftl->layout, &config->geometry) ||
+    ftl->victims = ftl_find_victim_policy(config->victims);
+    ftl->levelling = ftl_find_levelling_policy(config->levelling);
+    if (ftl->victims == NULL || ftl->levelling == NULL ||
+        !ftl_layout_init(&ftl->layout, &config->geometry) ||
         config->logical_units == 0 ||
         config->logical_units > ftl_most_units(config) ||
         config->buffer_units < 2 * ftl->layout.row_units ||

@@ -56,15 +56,19 @@ struct ftl_config {
     uint16_t checkpoint_superblocks;
     uint32_t
         idle_us; /* without a write, after which the buffer is programmed */
-    /* When erase counts differ by more, the superblock with the smallest one is
-     * moved. */
+    /* Names of policies (ftl_policies.h), which must stay valid: how garbage
+     * collection chooses a victim, "cost-benefit" or "greedy", and when wear
+     * levelling moves a superblock, "spread" or "never".  NULL: the first one
+     * of these. */
+    const char *victims;
+    const char *levelling;
+    /* "spread": when erase counts differ by more, the superblock with the
+     * smallest one is moved. */
     uint32_t wear_spread;
     /* A unit is moved if a read finds more wrong bits in it, or needs soft
      * decoding; 0: no unit is moved for this reason. */
     uint16_t reclaim_bits;
     uint64_t scrub_us; /* time between the rows that scrubbing reads; 0: none */
-    /* Garbage collection takes the emptiest superblock, whatever its age. */
-    bool is_greedy;
     /* A superblock is erased as soon as nothing in it is valid, not only when
      * space is needed. */
     bool erases_early;

@@ -62,25 +62,30 @@ static bool is_worthwhile(const struct ftl *ftl, uint32_t superblock)
     return at->valid + FTL_RESERVE_ROWS * row <= at->capacity;
 }
 
-/*
- * Whether one superblock is a better victim than another one: because it has
- * fewer valid units, or because its age times the space that it gives, divided
- * by the cost of moving, is larger.
- */
+static struct ftl_victim describe_victim(const struct ftl *ftl,
+                                         uint32_t superblock)
+{
+    const struct ftl_superblock *at = &ftl->superblocks[superblock];
+
+    return (struct ftl_victim){
+        .valid = at->valid,
+        .capacity = at->capacity,
+        .age = ftl->next_row_number - at->last_row + 1,
+    };
+}
+
+/* Whether one superblock is a better victim than another one.  During the
+ * mount, and among superblocks of which one is empty, the emptier one is. */
 static bool is_better_victim(const struct ftl *ftl, uint32_t one,
                              uint32_t other)
 {
-    const struct ftl_superblock *a = &ftl->superblocks[one];
-    const struct ftl_superblock *b = &ftl->superblocks[other];
-    uint64_t age_a = ftl->next_row_number - a->last_row + 1;
-    uint64_t age_b = ftl->next_row_number - b->last_row + 1;
+    const struct ftl_victim a = describe_victim(ftl, one);
+    const struct ftl_victim b = describe_victim(ftl, other);
 
-    if (ftl->config.is_greedy || ftl->state == FTL_MOUNTING || a->valid == 0 ||
-        b->valid == 0) {
-        return a->valid < b->valid;
+    if (ftl->state == FTL_MOUNTING || a.valid == 0 || b.valid == 0) {
+        return a.valid < b.valid;
     }
-    return age_a * (a->capacity - a->valid) / a->valid >
-           age_b * (b->capacity - b->valid) / b->valid;
+    return ftl->victims->is_better(&a, &b);
 }
 
 /* @return FTL_NOWHERE when none would give any space */

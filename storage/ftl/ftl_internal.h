@@ -8,6 +8,7 @@
 #include "storage/ftl/ftl_list.h"
 #include "storage/ftl/ftl_parity.h"
 #include "storage/ftl/ftl_pieces.h"
+#include "storage/ftl/ftl_policies.h"
 
 enum {
     FTL_SECTOR_SHIFT = 9,
@@ -461,6 +462,8 @@ struct ftl_mount {
 
 struct ftl {
     struct ftl_config config;
+    const struct ftl_victim_policy *victims;
+    const struct ftl_levelling_policy *levelling;
     struct ftl_layout layout;
     enum ftl_state state;
     bool is_volatile;

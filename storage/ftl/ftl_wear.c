@@ -90,7 +90,8 @@ static void move_coldest(struct ftl *ftl)
         }
     }
     if (coldest != FTL_NOWHERE &&
-        most - ftl->wear[coldest] > ftl->config.wear_spread) {
+        ftl->levelling->is_due(ftl->wear[coldest], most,
+                               ftl->config.wear_spread)) {
         ftl_collect_move_soon(ftl, coldest);
         ftl->counters.levelled++;
     }

@@ -14,6 +14,7 @@ set(SOURCES
     ftl_io.c
     ftl_keep_repair.c
     ftl_layout.c
+    ftl_levelling.c
     ftl_map.c
     ftl_marks.c
     ftl_memory.c
@@ -24,6 +25,7 @@ set(SOURCES
     ftl_mount_scan.c
     ftl_move.c
     ftl_parity.c
+    ftl_policies.c
     ftl_power.c
     ftl_protect.c
     ftl_request.c
@@ -34,6 +36,8 @@ set(SOURCES
     ftl_space.c
     ftl_superblock.c
     ftl_trim.c
+    ftl_victim_cost_benefit.c
+    ftl_victim_greedy.c
     ftl_wear.c
     ftl_wipe.c
     ftl_wipe_keep.c

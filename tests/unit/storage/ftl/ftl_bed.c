@@ -749,7 +749,8 @@ void bed_start_mount(struct bed *bed)
                                                     : BED_WEAR_SPREAD,
         .reclaim_bits = bed->config.reclaim_bits,
         .scrub_us = bed->config.scrub_us,
-        .is_greedy = bed->config.is_greedy,
+        .victims = bed->config.is_greedy ? "greedy" : NULL,
+        .levelling = bed->config.levelling,
         .erases_early = bed->config.erases_early,
     };
     if (config.logical_units == 0) {

@@ -49,7 +49,8 @@ struct bed_config {
     uint32_t wear_spread;     /* 0: 16 */
     uint16_t reclaim_bits;    /* 0: nothing is reclaimed */
     uint64_t scrub_us;        /* 0: nothing is scrubbed */
-    bool is_greedy;           /* garbage collection: see struct ftl_config */
+    bool is_greedy;           /* the policy "greedy" chooses victims */
+    const char *levelling;    /* see struct ftl_config */
     bool erases_early;        /* the same */
     bool torn_units_vary;     /* each read of one may succeed or fail */
     bool dies_lag; /* now and then, a die does nothing during some events */

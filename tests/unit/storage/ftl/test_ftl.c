@@ -1075,6 +1075,24 @@ static void mount_with_other_capacity(bool has_checkpoint, int difference)
     bed_free(bed);
 }
 
+static void test_a_policy_that_does_not_exist_is_refused(void **state)
+{
+    struct bed *bed = bed_new(&bed_small);
+    struct ftl_config config = bed->ftl->config;
+
+    (void)state;
+    assert_true(ftl_bytes(&config) != 0);
+    config.victims = "greedy";
+    config.levelling = "never";
+    assert_true(ftl_bytes(&config) != 0);
+    config.victims = "best";
+    assert_true(ftl_bytes(&config) == 0);
+    config.victims = NULL;
+    config.levelling = "always";
+    assert_true(ftl_bytes(&config) == 0);
+    bed_free(bed);
+}
+
 static void test_an_array_with_another_capacity_is_refused(void **state)
 {
     (void)state;

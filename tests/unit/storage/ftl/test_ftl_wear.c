@@ -99,7 +99,7 @@ static void test_without_levelling_cold_blocks_are_not_erased(void **state)
     struct bed *bed;
 
     (void)state;
-    config.wear_spread = NO_LEVELLING;
+    config.levelling = "never";
     bed = bed_new(&config);
     write_skewed(bed, 8000);
     spread = find_spread(bed);
