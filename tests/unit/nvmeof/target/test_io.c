@@ -160,6 +160,18 @@ static void test_every_refused_field_gets_its_status(void **state)
                      ARRAY_LEN(refused));
 }
 
+static void test_write_uncorrectable_across_the_end_is_refused(void **state)
+{
+    struct fake *fake = *state;
+    uint16_t io = fake_io_queue(fake, fake_host(fake, 0), 1);
+    struct nvme_sqe sqe = fake_rw(NVM_WRITE_UNCORRECTABLE, FAKE_BLOCKS - 1, 2);
+
+    fake->target->can_mark = true;
+    assert_int_equal(fake_exec(fake, io, &sqe, NULL, 0).status,
+                     NVME_SC_LBA_RANGE | DNR | MORE);
+    assert_int_equal(fake->history_count, 0); /* the medium is not asked */
+}
+
 static void test_an_invalid_descriptor_is_refused_only_if_data_moves(
     void **state)
 {

@@ -466,6 +466,37 @@ static void test_a_queue_pair_whose_data_never_come_ends(void **state)
     expect_end_after_limit(fake, a, send_write(fake, b.io, 7, 1, fake->data));
 }
 
+/*
+ * Two writes wait too long: one for a path whose data come slowly, the other
+ * one for a path that is silent.  Only the silent path ends.
+ */
+static void test_each_write_that_waits_too_long_is_looked_at(void **state)
+{
+    struct fake *fake = *state;
+    struct host slow = make_host(fake), silent = make_host(fake),
+                b = make_host(fake);
+    uint8_t data[32 * 512] = {0};
+
+    fake->window_max = 8192;
+    fake->hold_fetch = true;
+    (void)send_write(fake, slow.io, 100, 32, data);
+    (void)send_write(fake, silent.io, 7, 1, data);
+    assert_true(is_waiting(send_write(fake, b.io, 120, 1, data)));
+    assert_true(is_waiting(send_write(fake, b.io, 7, 1, data)));
+    pass_seconds(fake, NVMF_PATIENCE_S - 2);
+    assert_int_equal(fake->fetch[0]->qpair, slow.io);
+    fake_run_fetch(fake); /* its first window */
+    assert_int_equal(fake->disconnect_count, 0);
+    pass_seconds(fake, 3);
+    assert_true(times_disconnected(fake, silent.io) >= 2);
+    assert_int_equal(times_disconnected(fake, silent.io),
+                     fake->disconnect_count);
+    fail_fetch_of(fake, silent.io);
+    fake->hold_fetch = false;
+    fake_run(fake);
+    assert_int_equal(fake->target->arrivals.count, 0);
+}
+
 /* The first path is lost before the second one exists. */
 static void test_a_new_path_waits_for_data_of_before(void **state)
 {
