@@ -86,13 +86,13 @@ struct nvmf_bindings {
     uint32_t requests; /* of all of them */
 };
 
-/** Add a transport, which is initialised.  *binding is copied. */
+/** Add a transport, which is initialised. */
 static inline void nvmf_bindings_add(struct nvmf_bindings *bindings,
-                                     const struct nvmf_binding *binding)
+                                     struct nvmf_binding binding)
 {
     ASSERT(bindings->count < NVMF_MAX_BINDINGS);
-    bindings->list[bindings->count++] = *binding;
-    bindings->requests += binding->requests;
+    bindings->list[bindings->count++] = binding;
+    bindings->requests += binding.requests;
 }
 
 /* The operations of all transports. */

@@ -203,10 +203,27 @@ static enum loop_work step_services(void *ctx, struct loop_step *step)
 }
 
 /* Pass address changes on to the target and the transports. */
+static void update_addresses(struct drive *drive)
+{
+    struct addresses *addresses = &drive->addresses;
+
+    if (!addresses_update(addresses)) {
+        return;
+    }
+    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
+        if (addresses->changed & BIT(i)) {
+            nvmf_bindings_set_address(&drive->transports, i,
+                                      addresses_portid(addresses, i),
+                                      addresses_link(addresses, i));
+        }
+    }
+    nvmf_target_set_addresses(drive->target, addresses->list, addresses->count);
+}
+
 static enum loop_work step_addresses(void *ctx, struct loop_step *step)
 {
     (void)step;
-    drive_update_addresses(ctx);
+    update_addresses(ctx);
     return LOOP_IDLE;
 }
 

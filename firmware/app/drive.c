@@ -303,23 +303,6 @@ static struct init_report medium_start(struct drive *drive,
     return (struct init_report){media_start(drive, config), "media"};
 }
 
-void drive_update_addresses(struct drive *drive)
-{
-    struct addresses *addresses = &drive->addresses;
-
-    if (!addresses_update(addresses)) {
-        return;
-    }
-    for (uint8_t i = 0; i < NET_CONFIGURED; i++) {
-        if (addresses->changed & BIT(i)) {
-            nvmf_bindings_set_address(&drive->transports, i,
-                                      addresses_portid(addresses, i),
-                                      addresses_link(addresses, i));
-        }
-    }
-    nvmf_target_set_addresses(drive->target, addresses->list, addresses->count);
-}
-
 static void copy_text(char *to, size_t size, const char *from)
 {
     log_format(to, size, "%s", from);
@@ -535,11 +518,6 @@ static enum init_result bufs_start(struct drive *drive,
     return INIT_OK;
 }
 
-static void add_transport(struct drive *drive, struct nvmf_binding binding)
-{
-    nvmf_bindings_add(&drive->transports, &binding);
-}
-
 static enum init_result transport_start(struct drive *drive,
                                         const struct drive_config *config)
 {
@@ -565,7 +543,7 @@ static enum init_result transport_start(struct drive *drive,
     if (!rdma_transport_init(drive->rdma, &rdma)) {
         return INIT_NO_ROOM;
     }
-    add_transport(drive, rdma_transport_binding(drive->rdma));
+    nvmf_bindings_add(&drive->transports, rdma_transport_binding(drive->rdma));
     log_line(drive->log, "nvme-of: listening on %u, %s", DRIVE_SERVICE_PORT,
              config->identity->subsystem_nqn);
     return INIT_OK;

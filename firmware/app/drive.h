@@ -205,12 +205,6 @@ void drive_update_reliability(struct drive *drive);
 uint64_t drive_clock_us(const struct drive *drive);
 
 /**
- * Call this after the network's step: if the drive's addresses have changed,
- * tell the target and the transport.
- */
-void drive_update_addresses(struct drive *drive);
-
-/**
  * Prepare for power-off: send TTL 0 by LLDP, release DHCP leases, save
  * counters.
  */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    rdma_binding.c
     rdma_half_open.c
     rdma_request.c
     rdma_sgl.c

@@ -86,8 +86,8 @@ static int setup(void **state)
     const struct nvmf_binding first = {&fake_ops, &f->first, 2, 100},
                               second = {&fake_ops, &f->second, 1, 10};
 
-    nvmf_bindings_add(&f->list, &first);
-    nvmf_bindings_add(&f->list, &second);
+    nvmf_bindings_add(&f->list, first);
+    nvmf_bindings_add(&f->list, second);
     *state = f;
     return 0;
 }
