@@ -25,5 +25,7 @@ test "$(wc -l < "$folder/sorted")" -gt 6
 sort "$folder/ordered" | cmp - "$folder/sorted"
 
 echo cm.dreq.frob >> "$folder/order"
-! names "$1" --order "$folder/order" 2> "$folder/said" | grep .
+if names "$1" --order "$folder/order" 2> "$folder/said" | grep .; then
+    exit 1
+fi
 grep -q "^essd_conform: --order: no test of this run is named cm.dreq.frob$" "$folder/said"

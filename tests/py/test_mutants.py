@@ -527,6 +527,8 @@ if number == "2":
     os.kill(os.getpid(), signal.SIGABRT)
 if number == "3":
     sys.exit(1)
+if number == "5":
+    sum(range(5_000_000))       # more processor time than the kernel's clock has in a tick
 """)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     defects = mutants.read(tmp_path)

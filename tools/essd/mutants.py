@@ -406,7 +406,8 @@ def words_in(*texts: str) -> set[str]:
 def read_suite(program: Path) -> Suite:
     """The tests as the program lists them: a line with name, clause and purpose for each."""
     said = subprocess.run([str(program), "--list", "--all"], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
+                          stdout=subprocess.PIPE, check=True, encoding="utf-8",
+                          timeout=HANG_S).stdout
     lines = [re.split(r" {2,}", line.strip()) for line in said.splitlines()]
     return Suite([Test(line[0], line[0].partition(".")[0], "", line[-1], "pass")
                   for line in lines])
