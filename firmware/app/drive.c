@@ -28,7 +28,7 @@ enum {
     /* DRAM that is allocated after that of the translation layer: buffers of
      * operations, telemetry, transport and echo services. */
     DRAM_FOR_SERVICES = RDMA_CAPSULE_BYTES + BUF_POOL_BYTES + ECHO_MEMORY_LEN +
-                        TCP_ECHO_MEMORY_LEN + NVMF_FIRMWARE_MAX + (4 << 20),
+                        NVMF_FIRMWARE_MAX + (4 << 20),
     STATUS_INVALID_IMAGE = 0x107, /* NVM Express Base 1.4 section 4.6.1.2.2 */
 };
 

@@ -17,7 +17,7 @@ enum {
     TCP_ECHO_PORT = 7,
     TCP_DISCARD_PORT = 9,
     TCP_ECHO_CONNS = 64,
-    TCP_ECHO_RING_LOG2 = 15,
+    TCP_ECHO_RING_LOG2 = 13,
     TCP_ECHO_RING_LEN = 1 << TCP_ECHO_RING_LOG2,
     /* Bytes of DRAM that tcp_echo_init() needs, 64-byte aligned. */
     TCP_ECHO_MEMORY_LEN = TCP_ECHO_CONNS * TCP_ECHO_RING_LEN,

@@ -571,6 +571,7 @@ def test_the_map_of_the_largest_array_that_a_drive_can_have_fits_into_its_dram(
         machine = bench.start("-M", "essd,nand=n", "-blockdev",
                               f"driver=raw,node-name=n,file.driver=file,file.filename={path}")
         machine.wait_for("KiB of write buffer")
+        machine.wait_for("nvme-of: listening")     # what the services need is left, too
     finally:
         for machine in bench.machines:
             machine.close()

@@ -50,7 +50,7 @@ class Engine:
 
     def __exit__(self, *exception: object) -> None:
         try:
-            out, _ = self.process.communicate(timeout=10)
+            out, _ = self.process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise

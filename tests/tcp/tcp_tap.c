@@ -38,6 +38,7 @@
 
 enum {
     FRAME_MAX = 2048,
+    ENDING_US = 20 * 1000000, /* for the connections, once input has ended */
     CABLE_FRAMES = 4096,
     OWN_V4 = 0x0a4d0002,  /* 10.77.0.2 */
     PEER_V4 = 0x0a4d0001, /* 10.77.0.1 */
@@ -343,13 +344,20 @@ static int wait_ms(const struct tap *tap)
                : (int)MIN((due_us - now_us + 999) / 1000, (uint64_t)100);
 }
 
+/* Until standard input ends, and every connection has: the cable may have lost
+ * the last ACK, and the kernel's socket does not show that. */
 static void tap_run(struct tap *tap)
 {
     struct pollfd fds[] = {{.fd = tap->fd, .events = POLLIN},
                            {.fd = STDIN_FILENO, .events = POLLIN}};
+    uint64_t until_us = 0;
 
-    while (fds[1].revents == 0) {
-        (void)poll(fds, 2, wait_ms(tap));
+    while (until_us == 0 || (tcp_usage(tap->host->tcp).connections != 0 &&
+                             tap->host->now_us < until_us)) {
+        (void)poll(fds, until_us == 0 ? 2 : 1, wait_ms(tap));
+        if (until_us == 0 && fds[1].revents != 0) {
+            until_us = clock_us() + ENDING_US;
+        }
         tap->host->now_us = clock_us();
         frames_read(tap);
         cable_deliver(tap);

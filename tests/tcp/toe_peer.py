@@ -168,7 +168,7 @@ def inside(tool: str) -> None:
             set_up(0)
             set_up(1)
             exercise()
-            out, _ = process.communicate(timeout=10)
+            out, _ = process.communicate(timeout=LIMIT_S)
         except BaseException:
             process.kill()
             raise

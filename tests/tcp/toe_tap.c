@@ -34,6 +34,9 @@ enum {
     POLL_MS = 100,
 };
 
+/* For the connections, once standard input has ended. */
+#define ENDING_NS UINT64_C(20000000000)
+
 struct tap {
     int fd;
     struct machine *machine;
@@ -116,20 +119,33 @@ static int wait_ms(const struct native_world *world)
                     (uint64_t)POLL_MS);
 }
 
-static void run_world(struct native_world *world, struct tap *taps)
+static bool is_served(const struct native_drive *drive)
+{
+    return tcp_usage(drive->machine.toe->tcp).connections != 0 ||
+           drive->drive.tcp.echo.used != 0;
+}
+
+/* Until standard input ends, and every connection has. */
+static void run_world(struct native_world *world, struct tap *taps,
+                      const struct native_drive *drive)
 {
     struct pollfd fds[] = {{.fd = taps[0].fd, .events = POLLIN},
                            {.fd = taps[1].fd, .events = POLLIN},
                            {.fd = STDIN_FILENO, .events = POLLIN}};
 
-    while (fds[2].revents == 0) {
+    uint64_t until_ns = 0;
+
+    while (until_ns == 0 || (is_served(drive) && world->now_ns < until_ns)) {
         bool is_busy;
 
+        if (until_ns == 0 && fds[2].revents != 0) {
+            until_ns = clock_ns() + ENDING_NS;
+        }
         world->now_ns = MAX(world->now_ns, clock_ns());
         is_busy = tap_receive(&taps[0]);
         is_busy |= tap_receive(&taps[1]);
         is_busy |= native_world_step(world);
-        (void)poll(fds, ARRAY_LEN(fds), is_busy ? 0 : wait_ms(world));
+        (void)poll(fds, until_ns == 0 ? 3 : 2, is_busy ? 0 : wait_ms(world));
     }
 }
 
@@ -187,7 +203,7 @@ int main(int argc, char **argv)
     }
     printf("ready\n");
     (void)fflush(stdout);
-    run_world(&world, taps);
+    run_world(&world, taps, drive);
     print_counters(drive);
     if (getenv("TOE_TAP_CONSOLE") != NULL) {
         fprintf(stderr, "%s", machine_console(&drive->machine));
