@@ -7,9 +7,7 @@ it with ordinary sockets: both address families, both directions, with a clean c
 that loses, delays, reorders and doubles frames in both directions.  Exits with 77 (skipped) where
 a namespace or a TAP device cannot be made.
 """
-import hashlib
 import json
-import os
 import random
 import socket
 import struct
@@ -19,15 +17,13 @@ import threading
 import time
 from typing import Self
 
-SKIPPED = 77
-LIMIT_S = 40.0
-V4, V6 = ("10.77.0.2", socket.AF_INET), ("fd77::2", socket.AF_INET6)
-ECHO, DISCARD, SOURCE = 7, 9, 19
+from kernel_peer import (
+    DISCARD, ECHO, LIMIT_S, Host, connect, echo, main, read_all, run, wait_closed)
+
+V4: Host = ("10.77.0.2", socket.AF_INET)
+V6: Host = ("fd77::2", socket.AF_INET6)
+SOURCE = 19
 BAD_CABLE = ["loss=3", "reorder=10", "duplicate=1", "delay_ms=5"]
-
-
-def run(*command: str) -> None:
-    subprocess.run(command, check=True, timeout=10)
 
 
 class Engine:
@@ -59,36 +55,6 @@ class Engine:
         self.counters = json.loads(out)
 
 
-def connect(host: tuple[str, socket.AddressFamily], port: int) -> socket.socket:
-    sock = socket.socket(host[1], socket.SOCK_STREAM)
-    sock.settimeout(LIMIT_S)
-    sock.connect((host[0], port))
-    return sock
-
-
-def read_all(sock: socket.socket) -> bytes:
-    parts = []
-    while part := sock.recv(1 << 16):
-        parts.append(part)
-    return b"".join(parts)
-
-
-def echo(host: tuple[str, socket.AddressFamily], size: int) -> None:
-    """Everything comes back, and the end of the stream, too."""
-    data = random.Random(size).randbytes(size)
-    with connect(host, ECHO) as sock:
-        def send() -> None:
-            sock.sendall(data)
-            sock.shutdown(socket.SHUT_WR)
-
-        thread = threading.Thread(target=send)
-        thread.start()
-        back = read_all(sock)
-        thread.join()
-    assert hashlib.sha256(back).digest() == hashlib.sha256(data).digest(), \
-        f"echo of {size} bytes returned {len(back)}, or other ones"
-
-
 def pattern_byte(offset: int) -> int:
     """host_pattern() of tests/unit/net/tcp/host.c."""
     mask = (1 << 64) - 1
@@ -98,7 +64,7 @@ def pattern_byte(offset: int) -> int:
     return (x ^ x >> 31) >> offset % 8 * 8 & 0xff
 
 
-def source(host: tuple[str, socket.AddressFamily], size: int) -> None:
+def source(host: Host, size: int) -> None:
     with connect(host, SOURCE) as sock:
         data = read_all(sock)
     assert len(data) == size, f"the source sent {len(data)} of {size} bytes"
@@ -180,20 +146,6 @@ def check_left(counters: dict[str, int]) -> None:
         assert counters[kind] == 0, f"{kind} is {counters[kind]}"
 
 
-def wait_closed() -> None:
-    """Until the last FIN has been acknowledged; the kernel's orphans are not seen here."""
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        with open("/proc/net/tcp", encoding="ascii") as table4, \
-                open("/proc/net/tcp6", encoding="ascii") as table6:
-            states = {line.split()[3] for table in (table4, table6)
-                      for line in table.readlines()[1:]}
-        if states <= {"06", "0A"}:  # TIME-WAIT, LISTEN
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"connections stay in the states {states}")
-
-
 def inside(tool: str) -> None:
     run("ip", "link", "set", "lo", "up")
     with Engine(tool, "source=300000") as engine:
@@ -250,21 +202,5 @@ def other_kernels(tool: str) -> None:
         set_kernel(usual)
 
 
-def main(arguments: list[str]) -> int:
-    if "--inside" in arguments:
-        inside(arguments[0])
-        print("linux_peer: ok")
-        return 0
-    probe = subprocess.run(["unshare", "-rn", "ip", "tuntap", "add", "tap0", "mode", "tap"],
-                           capture_output=True, text=True, timeout=20, check=False) \
-        if os.path.exists("/dev/net/tun") else None
-    if probe is None or probe.returncode != 0:
-        print("linux_peer: skipped: no TAP device can be made here:",
-              probe.stderr.strip() if probe else "no /dev/net/tun")
-        return SKIPPED
-    return subprocess.run(["unshare", "-rn", sys.executable, __file__, *arguments, "--inside"],
-                          timeout=110, check=False).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(__file__, inside))

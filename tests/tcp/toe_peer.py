@@ -7,9 +7,7 @@ hardware models in a process) has a TAP device at each port, and talks to it wit
 both ports, both address families.  Exits with 77 (skipped) where a namespace or a TAP device
 cannot be made.
 """
-import hashlib
 import json
-import os
 import random
 import socket
 import struct
@@ -18,48 +16,13 @@ import sys
 import threading
 import time
 
-SKIPPED = 77
-LIMIT_S = 30.0
-Host = tuple[str, socket.AddressFamily]
+from kernel_peer import (
+    DISCARD, ECHO, LIMIT_S, Host, connect, echo, main, read_all, run, wait_closed)
+
 HOSTS: tuple[Host, ...] = (
     ("10.77.0.2", socket.AF_INET), ("fd00:0:0:1::1", socket.AF_INET6),
     ("10.78.0.2", socket.AF_INET), ("fd00:0:0:2::1", socket.AF_INET6))
-ECHO, DISCARD = 7, 9
 SERVED = 64                             # connections of the services
-
-
-def run(*command: str) -> None:
-    subprocess.run(command, check=True, timeout=10)
-
-
-def connect(host: Host, port: int) -> socket.socket:
-    sock = socket.socket(host[1], socket.SOCK_STREAM)
-    sock.settimeout(LIMIT_S)
-    sock.connect((host[0], port))
-    return sock
-
-
-def read_all(sock: socket.socket) -> bytes:
-    parts = []
-    while part := sock.recv(1 << 16):
-        parts.append(part)
-    return b"".join(parts)
-
-
-def echo(host: Host, size: int) -> None:
-    """Everything comes back, and the end of the stream, too."""
-    data = random.Random(size).randbytes(size)
-    with connect(host, ECHO) as sock:
-        def send() -> None:
-            sock.sendall(data)
-            sock.shutdown(socket.SHUT_WR)
-
-        thread = threading.Thread(target=send)
-        thread.start()
-        back = read_all(sock)
-        thread.join()
-    assert hashlib.sha256(back).digest() == hashlib.sha256(data).digest(), \
-        f"{host[0]}: echo of {size} bytes returned {len(back)}, or other ones"
 
 
 def discard(host: Host, size: int) -> None:
@@ -118,20 +81,6 @@ def many() -> None:
         sock.close()
 
 
-def wait_closed() -> None:
-    """Until the last FIN has been acknowledged; the kernel's orphans are not seen here."""
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        with open("/proc/net/tcp", encoding="ascii") as table4, \
-                open("/proc/net/tcp6", encoding="ascii") as table6:
-            states = {line.split()[3] for table in (table4, table6)
-                      for line in table.readlines()[1:]}
-        if states <= {"06", "0A"}:      # TIME-WAIT, LISTEN
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"connections stay in the states {states}")
-
-
 def set_up(port: int) -> None:
     run("ip", "link", "set", f"tap{port}", "address", f"02:77:00:00:00:1{port}", "up")
     run("ip", "addr", "add", f"10.{77 + port}.0.1/24", "dev", f"tap{port}")
@@ -179,21 +128,5 @@ def inside(tool: str) -> None:
     check_left(counters)
 
 
-def main(arguments: list[str]) -> int:
-    if "--inside" in arguments:
-        inside(arguments[0])
-        print("toe_peer: ok")
-        return 0
-    probe = subprocess.run(["unshare", "-rn", "ip", "tuntap", "add", "tap0", "mode", "tap"],
-                           capture_output=True, text=True, timeout=20, check=False) \
-        if os.path.exists("/dev/net/tun") else None
-    if probe is None or probe.returncode != 0:
-        print("toe_peer: skipped: no TAP device can be made here:",
-              probe.stderr.strip() if probe else "no /dev/net/tun")
-        return SKIPPED
-    return subprocess.run(["unshare", "-rn", sys.executable, __file__, *arguments, "--inside"],
-                          timeout=110, check=False).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(__file__, inside))
