@@ -44,7 +44,7 @@ void tcp_conn_reset(struct tcp *tcp, struct tcp_conn *conn, enum tcp_end end)
 {
     struct tcp_node *node = &tcp->nodes[tcp_node_of(tcp, conn)];
     struct tcp_header header = {
-        .seq = conn->snd_nxt,
+        .seq = tcp_bare_seq(conn),
         .ack = conn->rcv_nxt,
         .flags = TCP_RST | TCP_ACK,
     };

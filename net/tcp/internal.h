@@ -564,6 +564,8 @@ bool tcp_window_closed(const struct tcp_conn *conn);
 void tcp_output_want(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_output_forget(struct tcp *tcp, struct tcp_conn *conn);
 uint32_t tcp_unsent(const struct tcp_conn *conn);
+/** The sequence number of a segment without data that the peer takes. */
+uint32_t tcp_bare_seq(const struct tcp_conn *conn);
 bool tcp_is_synchronized(const struct tcp_conn *conn);
 
 /* segment.c */

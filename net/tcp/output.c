@@ -56,6 +56,19 @@ uint32_t tcp_unsent(const struct tcp_conn *conn)
     return (uint32_t)MIN(end - sent, UINT32_MAX);
 }
 
+/* The number of a segment without data.  A peer drops what is beyond its
+ * window, the ACK in it, too: after the probe of a closed window, snd_nxt is
+ * beyond.  A peer whose window scale rounds down seems to take back less than
+ * one unit of it, and may have received those bytes: they do not count. */
+uint32_t tcp_bare_seq(const struct tcp_conn *conn)
+{
+    uint32_t edge = conn->snd_una + conn->snd_wnd;
+    int32_t beyond = seq_diff(conn->snd_nxt, edge);
+    int32_t unit = conn->snd_wnd == 0 ? 1 : (int32_t)1 << conn->snd_shift;
+
+    return tcp_is_synchronized(conn) && beyond >= unit ? edge : conn->snd_nxt;
+}
+
 static uint32_t payload_max(const struct tcp_conn *conn)
 {
     return (uint32_t)conn->mss - tcp_options_len(conn);
@@ -181,7 +194,7 @@ static bool plan_next(struct tcp *tcp, struct tcp_conn *conn,
     if (plan_data(tcp, conn, plan)) {
         return true;
     }
-    *plan = (struct tcp_plan){.seq = conn->snd_nxt};
+    *plan = (struct tcp_plan){.seq = tcp_bare_seq(conn)};
     if (conn->keep_alive_due) { /* RFC 9293 section 3.8.4 */
         plan->seq = conn->snd_una - 1;
         plan->kind = TCP_PLAN_KEEP_ALIVE;

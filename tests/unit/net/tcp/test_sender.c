@@ -307,3 +307,62 @@ static void test_short_probe_ends_at_its_last_byte(void **state)
     assert_int_equal(conn_of(&script)->rack.probe_end - script.iss, 501);
     script_end(&script);
 }
+
+/* ---- Behind a closed window. */
+
+/* RFC 9293 section 3.10.7.4: with a window of 0 the peer takes only what has
+ * the next number.  The byte of a zero-window probe (section 3.8.6.1) was
+ * dropped, so that acknowledgements and RSTs have the number of this byte. */
+static void test_ack_behind_a_window_probe_is_in_the_window(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_with(&script, script_open_plain);
+    script_run(&script, "< . 1:1(0) ack 1 win 0\n"
+                        "send 3000\n"
+                        "+0.2 > . 1:2(1) ack 1\n"
+                        "< . 1:1(0) ack 1 win 0\n"
+                        "< . 1:1001(1000) ack 1 win 0\n"
+                        "< . 1001:2001(1000) ack 1 win 0\n"
+                        "> . 1:1(0) ack 2001\n"
+                        "abort\n"
+                        "> R. 1:1(0) ack 2001\n");
+    script_end(&script);
+}
+
+/* The same for a peer that has taken back a part of its window. */
+static void test_ack_is_not_beyond_a_smaller_window(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_with(&script, script_open_plain);
+    script_run(&script, "send 3000\n"
+                        "drop\n"
+                        "< . 1:1(0) ack 1001 win 500\n"
+                        "< . 1:1001(1000) ack 1001 win 500\n"
+                        "< . 1001:2001(1000) ack 1001 win 500\n"
+                        "> . 1501:1501(0) ack 2001\n"
+                        "abort\n"
+                        "> R. 1501:1501(0) ack 2001\n");
+    script_end(&script);
+}
+
+/* RFC 7323 section 2.4: a scaled window that is rounded down may seem smaller
+ * by less than one unit (128 bytes here): the peer has the bytes, and a smaller
+ * number would be an old one. */
+static void test_rounded_window_is_not_a_smaller_one(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_with(&script, script_open);
+    script_run(&script, "< . 1:1(0) ack 1 win 16 <TS 101 ecr last>\n"
+                        "send 2048\n"
+                        "drop\n"
+                        "< . 1:1001(1000) ack 1449 win 4 <TS 102 ecr last>\n"
+                        "< . 1001:2001(1000) ack 1449 win 4 <TS 102 ecr last>\n"
+                        "> . 2049:2049(0) ack 2001\n");
+    script_end(&script);
+}
