@@ -5,9 +5,9 @@
  * 3.10.7.4 (SYN-RECEIVED); RFC 4987 (floods of SYNs).
  *
  * A half-open connection has a small entry of its own, so that a flood of SYNs
- * takes no connection.  When no entry is free, the oldest one of the source
- * with the most entries goes: a peer that answers at once still gets in, and
- * one source does not push others out.
+ * takes no connection.  When no entry is free, the oldest one goes: a peer that
+ * answers at once still gets in.  If a source has more than its part of them,
+ * its oldest one goes instead: one source does not push others out.
  */
 #include <string.h>
 
@@ -16,6 +16,7 @@
 enum {
     DEFAULT_MSS_V4 = 536, /* RFC 9293 section 3.7.1 */
     DEFAULT_MSS_V6 = 1220,
+    SUBNET_LEN = 8, /* of an IPv6 address, in bytes */
     LEAST_MSS = 64, /* a peer that asks for less gets this much */
     HALF_ANSWER_US = 1000000,
     HALF_RETRIES_MAX = 5, /* an entry of the small pool, for 63 s */
@@ -140,41 +141,58 @@ void tcp_unlisten(struct tcp *tcp, int listener)
     }
 }
 
-/* Whoever has one IPv6 address has the other ones of its /64, too. */
-static bool is_same_source(const struct ip_addr *a, const struct ip_addr *b)
+/* How many bytes of a peer's address tell its source.  Whoever has one IPv6
+ * address behind a router has the other ones of its /64, too; on the own subnet
+ * and on the link, every host has the same /64. */
+static size_t source_len(const struct tcp_ends *ends)
 {
-    if (ip_addr_is_v4(a) || ip_addr_is_v4(b)) {
-        return ip_addr_equal(a, b);
-    }
-    return memcmp(a->bytes, b->bytes, 8) == 0;
+    const uint8_t *peer = ends->remote.bytes;
+    bool is_link_local = peer[0] == 0xfe && (peer[1] & 0xc0) == 0x80;
+
+    return ip_addr_is_v4(&ends->remote) || is_link_local ||
+                   memcmp(peer, ends->local.bytes, SUBNET_LEN) == 0
+               ? sizeof(ends->remote.bytes)
+               : SUBNET_LEN;
+}
+
+static bool is_same_source(const struct tcp_ends *a, const struct tcp_ends *b)
+{
+    size_t len = source_len(a);
+
+    return len == source_len(b) &&
+           memcmp(a->remote.bytes, b->remote.bytes, len) == 0;
 }
 
 /* How many half-open connections a source has. */
-static uint16_t half_share(const struct tcp *tcp, const struct ip_addr *source)
+static uint16_t half_share(const struct tcp *tcp, const struct tcp_ends *source)
 {
     const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
     uint16_t count = 0;
 
     for (uint16_t i = 0; i < tcp->config.half_open; i++) {
-        if (nodes[i].used && is_same_source(&nodes[i].ends.remote, source)) {
+        if (nodes[i].used && is_same_source(&nodes[i].ends, source)) {
             count++;
         }
     }
     return count;
 }
 
-/* Whose entry a newer one takes: all are in use. */
-static uint16_t half_victim(const struct tcp *tcp, const struct ip_addr *newer)
+/* Whose entry a newer one takes: all are in use.  Shares count only beyond a
+ * quarter of the pool: in a flood from random addresses, the source with the
+ * most entries is an honest host with two. */
+static uint16_t half_victim(const struct tcp *tcp, const struct tcp_ends *newer)
 {
     const struct tcp_node *nodes = &tcp->nodes[tcp_first_half(tcp)];
+    uint16_t part = tcp->config.half_open / 4;
     uint16_t victim = 0;
     uint16_t most = 0;
 
     for (uint16_t i = 0; i < tcp->config.half_open; i++) {
-        const struct ip_addr *source = &nodes[i].ends.remote;
+        const struct tcp_ends *source = &nodes[i].ends;
         uint16_t share = (uint16_t)(half_share(tcp, source) +
                                     (is_same_source(source, newer) ? 1 : 0));
 
+        share = share > part ? share : 0;
         if (share > most ||
             (share == most &&
              tcp->halves[i].born_us < tcp->halves[victim].born_us)) {
@@ -216,8 +234,7 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
 
     if (tcp->saved->free_half == TCP_NO_NODE) {
         tcp_count(tcp, TCP_HALF_EVICTED);
-        tcp_half_drop(tcp, half_victim(tcp, &rx->ends.remote),
-                      TCP_END_TIMED_OUT);
+        tcp_half_drop(tcp, half_victim(tcp, &rx->ends), TCP_END_TIMED_OUT);
     }
     node = tcp_node_take(tcp, &tcp->saved->free_half, &rx->ends,
                          rx->packet->route);

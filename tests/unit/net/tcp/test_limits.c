@@ -279,6 +279,97 @@ static void test_one_source_does_not_take_the_half_open_pool(void **state)
     script_end(&script);
 }
 
+static void half_is_complete(struct script *script, uint32_t address,
+                             uint16_t port)
+{
+    script->ends.remote = ip_addr_from_v4(address);
+    script->ends.remote_port = port;
+    script->iss = tcp_check_iss(script->host->tcp, &script->ends);
+    script->id = TCP_NO_ID;
+    script->host->established_count = 0;
+    script_run(script, "drop\n"
+                       "< . 1:1(0) ack 1 win 65535\n"
+                       "state ESTABLISHED\n");
+}
+
+/* RFC 4987 section 3.3: a flood of SYNs from random addresses has one entry for
+ * each; a host with a few queues has more, and its ones do not go first. */
+static void test_flood_of_addresses_spares_newer_entries(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    config.connections = 4;
+    config.half_open = 16;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    for (uint32_t n = 0; n < 16; n++) {
+        syn_from(&script, 0x0b000000 + n, 40000);
+    }
+    for (uint16_t port = 1; port <= 3; port++) {
+        syn_from(&script, 0x0a000001, port);
+    }
+    for (uint32_t n = 0; n < 12; n++) {
+        syn_from(&script, 0x0c000000 + n, 40000);
+    }
+    for (uint16_t port = 1; port <= 3; port++) {
+        half_is_complete(&script, 0x0a000001, port);
+    }
+    script_end(&script);
+}
+
+static struct ip_addr v6_addr(uint8_t first, uint8_t second, uint8_t net,
+                              uint8_t host)
+{
+    struct ip_addr addr = {.bytes = {first, second}};
+
+    addr.bytes[7] = net;
+    addr.bytes[15] = host;
+    return addr;
+}
+
+static void syn_from_v6(struct script *script, struct ip_addr from,
+                        uint16_t port)
+{
+    script->ends.remote = from;
+    script->ends.remote_port = port;
+    script_run(script, "< S 0:0(0) win 65535 <mss 1000>\n");
+}
+
+/* RFC 4291 sections 2.5.4 and 2.5.6: each host of the drive's own subnet and of
+ * the link is a source, although they share the first 64 bits: the oldest entry
+ * goes.  Behind a router, the hosts of a /64 are one. */
+static void test_hosts_of_one_ipv6_link_are_different_sources(void **state)
+{
+    static const struct {
+        uint8_t first, second, net;
+        bool is_one;
+    } links[] = {
+        {0x20, 0x01, 1, false}, {0xfe, 0x80, 0, false}, {0x20, 0x01, 2, true}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        struct tcp_config config = script_config();
+        struct script script;
+
+        config.half_open = 8;
+        script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+        script.ends.local = v6_addr(0x20, 0x01, 1, 1);
+        syn_from_v6(&script, v6_addr(0x20, 0x01, 3, 9), 1);
+        for (uint8_t n = 0; n < 12; n++) {
+            script.host->now_us += 10;
+            syn_from_v6(&script,
+                        v6_addr(links[i].first, links[i].second, links[i].net,
+                                (uint8_t)(10 + n)),
+                        1);
+        }
+        script.ends.remote = v6_addr(0x20, 0x01, 3, 9);
+        assert_int_equal(tcp_check_iss(script.host->tcp, &script.ends) != 0,
+                         links[i].is_one);
+        script_end(&script);
+    }
+}
+
 /* ---- TIME-WAIT. */
 
 /* RFC 9293 section 3.6.1: a SYN takes the place of TIME-WAIT only if it becomes
