@@ -126,7 +126,7 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
         if (is_twice) {
             tcp_rack_dsack(conn);
         }
-        tcp_probe_acked(tcp, conn, rx, is_twice);
+        tcp_probe_acked(tcp, conn, rx, is_twice, has_advanced);
     } else if (!has_advanced && is_duplicate_ack(conn, rx, window)) {
         tcp_dup_ack(tcp, conn);
     }

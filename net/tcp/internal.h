@@ -510,7 +510,8 @@ void tcp_rack_delivered(struct tcp *tcp, struct tcp_conn *conn,
 bool tcp_rack_detect(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_rack_dsack(struct tcp_conn *conn);
 void tcp_probe_acked(struct tcp *tcp, struct tcp_conn *conn,
-                     const struct tcp_rx *rx, bool has_dsack);
+                     const struct tcp_rx *rx, bool has_dsack,
+                     bool has_advanced);
 bool tcp_probe_wanted(const struct tcp_conn *conn);
 uint64_t tcp_probe_due(const struct tcp *tcp, const struct tcp_conn *conn);
 

@@ -144,9 +144,10 @@ uint64_t tcp_probe_due(const struct tcp *tcp, const struct tcp_conn *conn)
 }
 
 /* Section 7.4.2: a probe that was a retransmission and filled a gap shows that
- * there was a loss. */
+ * there was a loss.  An ACK that reaches the probe's end may be that of either
+ * copy: the next ones tell. */
 void tcp_probe_acked(struct tcp *tcp, struct tcp_conn *conn,
-                     const struct tcp_rx *rx, bool has_dsack)
+                     const struct tcp_rx *rx, bool has_dsack, bool has_advanced)
 {
     struct tcp_rack *rack = &conn->rack;
     uint32_t ack = rx->header.ack;
@@ -158,9 +159,11 @@ void tcp_probe_acked(struct tcp *tcp, struct tcp_conn *conn,
         rack->probe_out = false; /* nothing was lost */
     } else if (seq_after(ack, rack->probe_end)) {
         rack->probe_out = false;
-        tcp_recovery_reduce(tcp, conn);
+        if (!conn->was_reduced) { /* once a window, with ECE counted */
+            tcp_recovery_reduce(tcp, conn);
+        }
     } else if (rx->len == 0 && rx->header.options.sack_count == 0 &&
-               ack == conn->snd_una) {
+               !has_advanced) {
         rack->probe_out = false; /* both copies have arrived */
     }
 }

@@ -139,6 +139,61 @@ static void test_lost_tail_is_probed(void **state)
                 "+70 quiet\n");
 }
 
+static struct tcp_info info_of(struct script *script)
+{
+    struct tcp_info info;
+
+    assert_true(tcp_info(script->host->tcp, script->id, &info));
+    return info;
+}
+
+/* RFC 8985 section 7.4.2: the probe repaired a loss, for which the window is
+ * halved, when the ACK of later bytes comes without a D-SACK.  A D-SACK, or a
+ * second ACK of the same number, shows that both copies have arrived. */
+static void test_loss_that_a_probe_repaired_counts(void **state)
+{
+    static const struct {
+        const char *lines;
+        bool is_loss;
+    } cases[] = {
+        {"", true},
+        {"+0.01 < . 1:1(0) ack 14481 win 512 <TS 104 ecr last>\n", false},
+        {"+0.01 < . 1:1(0) ack 14481 win 512 <TS 104 ecr last,"
+         "sack 13033:14481>\n",
+         false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct tcp_config config = script_config();
+        struct script script;
+        uint32_t before;
+
+        script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+        script_run(&script, script_open);
+        script_run(&script,
+                   "send 14480\n"
+                   "drop\n"
+                   "+0.04 < . 1:1(0) ack 13033 win 512 <TS 102 ecr last>\n"
+                   "+0.3 drop\n"
+                   "counter tx_probes 1\n"
+                   "counter rtos 0\n"
+                   "< . 1:1(0) ack 14481 win 512 <TS 103 ecr last>\n");
+        script_run(&script, cases[i].lines);
+        before = info_of(&script).cwnd;
+        script_run(&script,
+                   "send 14480\n"
+                   "drop\n"
+                   "+0.04 < . 1:1(0) ack 15929 win 512 <TS 105 ecr last>\n");
+        if (cases[i].is_loss) {
+            assert_in_range(info_of(&script).cwnd, 2 * 1448, before * 3 / 4);
+        } else {
+            assert_in_range(info_of(&script).cwnd, before, UINT32_MAX);
+        }
+        script_end(&script);
+    }
+}
+
 /* RFC 8985 section 6.2 step 5: a reordered segment gets a quarter of the round
  * trip before it counts as lost. */
 static void test_reordered_segment_is_not_sent_again(void **state)
