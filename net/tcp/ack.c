@@ -115,6 +115,7 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
     bool is_twice = has_dsack(rx) && conn->has_sack;
     bool has_advanced = seq_after(rx->header.ack, una);
     uint32_t delivered = 0;
+    bool has_lost;
 
     update_window(tcp, conn, rx);
     if (has_advanced) {
@@ -131,11 +132,18 @@ static void take_acknowledgement(struct tcp *tcp, struct tcp_conn *conn,
         tcp_dup_ack(tcp, conn);
     }
     take_ece(tcp, conn, rx);
-    if (tcp_rack_detect(tcp, conn)) {
+    has_lost = tcp_rack_detect(tcp, conn);
+    if (has_lost) {
         tcp_recovery_enter(tcp, conn);
     }
     if (has_advanced || delivered != 0) {
         tcp_recovery_ack(tcp, conn, delivered, has_advanced);
+    }
+    if (has_lost && conn->recovery == TCP_OPEN) {
+        /* A recovery has just ended; what is lost was sent during it, which is
+         * a new loss (RFC 5681 section 4.3). */
+        tcp_recovery_enter(tcp, conn);
+        tcp_recovery_ack(tcp, conn, 0, false);
     }
     tcp_rtx_arm(tcp, conn, has_advanced || delivered != 0);
 }

@@ -194,6 +194,36 @@ static void test_loss_that_a_probe_repaired_counts(void **state)
     }
 }
 
+/* RFC 5681 section 4.3: bytes that were sent in recovery and are lost are a new
+ * loss, also when the ACK that ends the recovery tells of it. */
+static void test_loss_after_the_recovery_point_is_a_new_one(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+    uint32_t before;
+
+    (void)state;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script_run(&script, script_open);
+    script_run(
+        &script,
+        "send 43440\n"
+        "drop\n"
+        "+0.04 < . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:5793>\n"
+        "> . 1:1449(1448) ack 1\n"
+        "counter recoveries 1\n"
+        "< . 1:1(0) ack 1 win 512 <TS 101 ecr last,sack 1449:14481>\n"
+        "drop\n");
+    before = info_of(&script).ssthresh;
+    script_run(&script, "+0.04 < . 1:1(0) ack 14481 win 512 <TS 102 ecr last,"
+                        "sack 15929:18825>\n"
+                        "counter recoveries 2\n"
+                        "> . 14481:15929(1448) ack 1\n");
+    assert_in_range(info_of(&script).ssthresh, 2 * 1448, before - 1);
+    assert_true(info_of(&script).is_recovering);
+    script_end(&script);
+}
+
 /* RFC 8985 section 6.2 step 5: a reordered segment gets a quarter of the round
  * trip before it counts as lost. */
 static void test_reordered_segment_is_not_sent_again(void **state)
