@@ -370,6 +370,25 @@ static void image_half(struct image *image, struct tcp_half *half,
 
 /* ---- Nodes with what they stand for. */
 
+/* The times of the engine that was saved may differ from those of this one:
+ * whether there are keep-alives, and when the next one is due. */
+static void life_adapt(struct tcp *tcp, struct tcp_conn *conn)
+{
+    uint64_t due_us = conn->life_due_us;
+
+    if (conn->state == TCP_STATE_FIN_WAIT_2) {
+        return; /* what has begun goes on */
+    }
+    conn->life_due_us = DEADLINE_NONE;
+    if (tcp->config.keep_alive_ms == 0 || !tcp_is_synchronized(conn)) {
+        conn->keep_alives = 0;
+        conn->keep_alive_due = false;
+    } else {
+        tcp_life_arm(tcp, conn);
+        conn->life_due_us = MIN(conn->life_due_us, due_us);
+    }
+}
+
 static void node_body(struct image *image, struct tcp *tcp, uint16_t index)
 {
     if (index < tcp_first_half(tcp)) {
@@ -380,6 +399,7 @@ static void node_body(struct image *image, struct tcp *tcp, uint16_t index)
             image->is_wrong = !tcp_conn_is_sound(tcp, conn);
         }
         if (image->to == NULL && !image->is_wrong) {
+            life_adapt(tcp, conn);
             tcp_output_want(tcp, conn);
             tcp_timer_sync(tcp, conn);
         }

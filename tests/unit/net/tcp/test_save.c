@@ -275,3 +275,55 @@ static void test_changed_images_are_refused_or_sound(void **state)
     assert_in_range(refused, 400, bed.len);
     bed_end(&bed);
 }
+
+/* ---- Engines that differ in what may differ. */
+
+static void reload_with(struct script *script, const struct tcp_config *config)
+{
+    struct host *host = script->host;
+
+    host->config = *config;
+    host_reload(host);
+}
+
+/* Times may differ: an engine without keep-alives (RFC 9293 section 3.8.4) does
+ * not go on with those of the one that was saved. */
+static void test_keep_alive_ends_with_a_load(void **state)
+{
+    static const char *const before[] = {"send 100\n+0.1 drop\n", "+1\n"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+        struct tcp_config config = script_config();
+        struct script script;
+
+        config.keep_alive_ms = 10000;
+        config.keep_alive_probes = 9;
+        script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+        script_run(&script, script_open);
+        script_run(&script, before[i]);
+        config.keep_alive_ms = 0;
+        config.keep_alive_probes = 0;
+        reload_with(&script, &config);
+        script_run(&script, "+20 drop\n"
+                            "state ESTABLISHED\n"
+                            "counter tx_keep_alives 0\n");
+        script_end(&script);
+    }
+}
+
+static void test_keep_alive_begins_with_a_load(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script_run(&script, script_open);
+    config.keep_alive_ms = 10000;
+    config.keep_alive_probes = 9;
+    reload_with(&script, &config);
+    script_run(&script, "+9.99 counter tx_keep_alives 0\n"
+                        "+0.01 counter tx_keep_alives 1\n");
+    script_end(&script);
+}
