@@ -512,6 +512,7 @@ static void syn_sent_take(struct tcp *tcp, struct tcp_conn *conn,
             tcp_rtt_sample(tcp, conn, (uint32_t)(tcp->now_us - conn->sent_us),
                            true);
         }
+        tcp_rtx_arm(tcp, conn, false); /* for what the user has sent so far */
         conn->ack_due = true;
     } else { /* both open at once: section 3.5, figure 7 */
         tcp_conn_enter(conn, TCP_STATE_SYN_RECEIVED);

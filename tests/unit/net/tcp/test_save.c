@@ -327,3 +327,29 @@ static void test_keep_alive_begins_with_a_load(void **state)
                         "+0.01 counter tx_keep_alives 1\n");
     script_end(&script);
 }
+
+/* The user may send before the handshake has ended (RFC 9293 section 3.9.1.2).
+ * Between the SYN-ACK and the next segment the bytes have a timer: an image of
+ * that moment is loaded. */
+static void test_image_of_early_bytes_is_taken(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script.ends.local_port = 7; /* of no listener */
+    script_run(&script, "connect\n"
+                        "> SEW 0:0(0)\n"
+                        "send 100\n"
+                        "full\n");
+    script.ends.remote_port++; /* its RST has no room */
+    script_run(&script, "< . 1:1(0) ack 1 win 100\n");
+    script.ends.remote_port--;
+    script_run(&script, "< S. 0:0(0) ack 1 win 65535 <mss 1000>\n");
+    host_reload(script.host);
+    script_run(&script, "room\n"
+                        "> R 1:1(0)\n"
+                        "> P. 1:101(100) ack 1\n");
+    script_end(&script);
+}
