@@ -252,6 +252,7 @@ static void syn_from(struct script *script, uint32_t address, uint16_t port)
 {
     script->ends.remote = ip_addr_from_v4(address);
     script->ends.remote_port = port;
+    script->host->now_us++; /* the one before is older */
     script_run(script, "< S 0:0(0) win 65535 <mss 1000>\n");
 }
 
