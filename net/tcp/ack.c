@@ -78,7 +78,7 @@ static uint32_t advance_una(struct tcp *tcp, struct tcp_conn *conn,
 
     conn->snd_una = rx->header.ack;
     conn->una_offset += len;
-    tcp_progress(tcp, conn);
+    tcp_progress_by(tcp, conn, len);
     conn->backoff = 0;
     forget_passed(conn);
     after = MIN(conn->una_offset, conn->queued);

@@ -555,6 +555,8 @@ void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart);
 void tcp_rtx_hurry(struct tcp *tcp, struct tcp_conn *conn);
 /** The peer has acknowledged something, or answers for its closed window. */
 void tcp_progress(struct tcp *tcp, struct tcp_conn *conn);
+/** The same for `len` bytes: few of them count less after tcp_close(). */
+void tcp_progress_by(struct tcp *tcp, struct tcp_conn *conn, uint32_t len);
 void tcp_timer_sync(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_conn_timer(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_life_arm(struct tcp *tcp, struct tcp_conn *conn);

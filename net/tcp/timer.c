@@ -6,6 +6,11 @@
  */
 #include "net/tcp/internal.h"
 
+enum {
+    /* What a peer has to acknowledge in give_up_ms after tcp_close(). */
+    CLOSED_STEP_BYTES = 4096,
+};
+
 bool tcp_window_closed(const struct tcp_conn *conn)
 {
     return conn->snd_wnd == 0 && conn->snd_nxt - conn->snd_una <= 1;
@@ -28,6 +33,21 @@ static void wait_add(struct tcp *tcp, struct tcp_conn *conn)
     if (conn->rtx_due_us != DEADLINE_NONE && until_us > conn->rtx_set_us) {
         conn->waited_us += until_us - conn->rtx_set_us;
     }
+}
+
+/* The peer has acknowledged `len` bytes.  As long as the user keeps the
+ * connection, every one is progress.  Of one that is closed, few bytes take
+ * back only their part of the time waited: a peer that acknowledges one byte
+ * now and then does not keep its place for years. */
+void tcp_progress_by(struct tcp *tcp, struct tcp_conn *conn, uint32_t len)
+{
+    if (!conn->fin_wanted || len >= CLOSED_STEP_BYTES) {
+        tcp_progress(tcp, conn);
+        return;
+    }
+    wait_add(tcp, conn);
+    conn->waited_us -= conn->waited_us * len / CLOSED_STEP_BYTES;
+    conn->rtx_set_us = tcp->now_us;
 }
 
 static bool wait_is_over(const struct tcp *tcp, const struct tcp_conn *conn)

@@ -164,6 +164,56 @@ static void test_window_in_turn_open_and_closed_ends(void **state)
     script_end(&script);
 }
 
+/* RFC 6429 section 5, RFC 9293 section 3.8.3: a peer that acknowledges one byte
+ * now and then does not keep the place of a connection that is closed. */
+static void test_trickle_of_acks_ends_after_close(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+    char line[100];
+    unsigned int n;
+
+    (void)state;
+    script_open_with(&script, &config, script_open_plain);
+    script_run(&script, "send 60000\n"
+                        "drop\n");
+    for (n = 1; n <= 5; n++) { /* the user still has it: it stays */
+        (void)snprintf(line, sizeof(line),
+                       "+90 < . 1:1(0) ack %u win 1\ndrop\n", n + 1);
+        script_run(&script, line);
+    }
+    script_run(&script, "close\n");
+    for (; n <= 10 && script.host->ended_count == 0; n++) {
+        (void)snprintf(line, sizeof(line),
+                       "+90 < . 1:1(0) ack %u win 1\ndrop\n", n + 1);
+        script_run(&script, line);
+    }
+    script_run(&script, "ended timeout\nuses 0 0 0 0\n");
+    script_end(&script);
+}
+
+/* What is slow and goes on is not ended: 4 KiB in every give_up_ms. */
+static void test_slow_peer_gets_all_after_close(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+    char line[100];
+
+    (void)state;
+    script_open_with(&script, &config, script_open_plain);
+    script_run(&script, "send 20000\n"
+                        "close\n"
+                        "drop\n");
+    for (unsigned int n = 1; n <= 20; n++) {
+        (void)snprintf(line, sizeof(line),
+                       "+15 < . 1:1(0) ack %u win 1000\ndrop\n", n * 1000 + 1);
+        script_run(&script, line);
+    }
+    script_run(&script, "+1 < . 1:1(0) ack 20002 win 1000\n"
+                        "state FIN-WAIT-2\n");
+    script_end(&script);
+}
+
 /* ---- Configurations. */
 
 static bool config_is_taken(const struct tcp_config *config)
