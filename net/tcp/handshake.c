@@ -357,6 +357,18 @@ void tcp_half_timer(struct tcp *tcp, uint16_t node)
                   tcp->now_us + ((uint64_t)HALF_ANSWER_US << half->tries));
 }
 
+void tcp_half_hurry(struct tcp *tcp, uint16_t node)
+{
+    struct tcp_half *half = tcp_half(tcp, node);
+    uint64_t due_us = tcp->deadlines.table[node].due;
+
+    if (half->state == TCP_HALF_ANSWERED) {
+        half->tries = MIN(half->tries, 1);
+        deadlines_set(&tcp->deadlines, node,
+                      MIN(due_us, tcp->now_us + HALF_ANSWER_US));
+    }
+}
+
 /* The ACK of the SYN-ACK has come: the entry becomes a connection. */
 static struct tcp_conn *half_complete(struct tcp *tcp, uint16_t node,
                                       const struct tcp_rx *rx)

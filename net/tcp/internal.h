@@ -447,6 +447,8 @@ void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx,
                         const struct tcp_time_wait *wait);
 void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx);
 void tcp_half_timer(struct tcp *tcp, uint16_t node);
+/** Repeat the SYN-ACK soon, and as often as if it was the first one. */
+void tcp_half_hurry(struct tcp *tcp, uint16_t node);
 void tcp_half_drop(struct tcp *tcp, uint16_t node, enum tcp_end end);
 void tcp_syn_sent_input(struct tcp *tcp, struct tcp_conn *conn,
                         struct tcp_rx *rx);
@@ -551,8 +553,9 @@ uint64_t tcp_rto_us(const struct tcp *tcp, const struct tcp_conn *conn);
 /** Choose what rtx_due_us is for, and when.
  * @param restart  a timer that runs begins anew */
 void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart);
-/** Ask the peer again after one time-out, whatever pause it had come to. */
-void tcp_rtx_hurry(struct tcp *tcp, struct tcp_conn *conn);
+/** Ask the peer again after one time-out, whatever pause it had come to, and
+ * with all the time and tries that there are. */
+void tcp_conn_hurry(struct tcp *tcp, struct tcp_conn *conn);
 /** The peer has acknowledged something, or answers for its closed window. */
 void tcp_progress(struct tcp *tcp, struct tcp_conn *conn);
 /** The same for `len` bytes: few of them count less after tcp_close(). */

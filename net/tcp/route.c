@@ -6,7 +6,9 @@ static void node_reroute(struct tcp *tcp, uint16_t node, uint32_t route)
 {
     tcp->nodes[node].route = route;
     if (node < tcp_first_half(tcp)) {
-        tcp_rtx_hurry(tcp, &tcp->conns[node]);
+        tcp_conn_hurry(tcp, &tcp->conns[node]);
+    } else if (node < tcp_first_wait(tcp)) {
+        tcp_half_hurry(tcp, node);
     }
 }
 

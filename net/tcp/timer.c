@@ -98,16 +98,25 @@ void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart)
     }
 }
 
-void tcp_rtx_hurry(struct tcp *tcp, struct tcp_conn *conn)
+/* RFC 9293 section 3.8.3: what was waited for the old way does not count. */
+void tcp_conn_hurry(struct tcp *tcp, struct tcp_conn *conn)
 {
     uint64_t due_us;
 
-    if (!tcp_is_synchronized(conn) || conn->rtx_due_us == DEADLINE_NONE) {
-        return;
-    }
     conn->backoff = 0;
     due_us = MIN(conn->rtx_due_us, tcp->now_us + tcp_rto_us(tcp, conn));
-    rtx_set(tcp, conn, (enum tcp_rtx_timer)conn->rtx_timer, due_us);
+    if (!tcp_is_synchronized(conn)) {
+        /* More than one SYN has left: the next round trip is not exact. */
+        conn->syn_tries = MIN(conn->syn_tries, 2);
+        conn->rtx_due_us = due_us;
+    } else {
+        tcp_progress(tcp, conn);
+        if (conn->rtx_due_us != DEADLINE_NONE) {
+            rtx_set(tcp, conn, (enum tcp_rtx_timer)conn->rtx_timer, due_us);
+        }
+        conn->keep_alives = 0;
+        tcp_life_arm(tcp, conn);
+    }
     tcp_timer_sync(tcp, conn);
 }
 

@@ -112,3 +112,67 @@ static void test_other_routes_stay(void **state)
     assert_int_equal(frames_check(&script, 8), 1);
     script_end(&script);
 }
+
+/* RFC 9293 section 3.8.3: the time without an answer was that of the old route.
+ * The new one has give_up_ms again, in every state, before a connection ends.
+ */
+static void test_new_route_has_all_the_time(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_route(&script);
+    script_run(&script, "send 14480\n+99.9 drop\nstate ESTABLISHED\n");
+    tcp_reroute(script.host->tcp, FIRST, OTHER, script.host->now_us);
+    script_run(&script, "+0.3\n");
+    assert_int_equal(frames_check(&script, OTHER), 1);
+    script_run(&script, "+90 drop\n"
+                        "< . 1:1(0) ack 14481 win 512 <TS 102 ecr last>\n"
+                        "state ESTABLISHED\n");
+    script_end(&script);
+}
+
+/* The same for keep-alives and for FIN-WAIT-2. */
+static void test_new_route_has_all_keep_alives(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    config.keep_alive_ms = 10000;
+    config.keep_alive_interval_ms = 1000;
+    config.keep_alive_probes = 3;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script.host->route = FIRST;
+    script_run(&script, script_open);
+    script_run(&script, "+12.5 counter tx_keep_alives 3\ndrop\n");
+    tcp_reroute(script.host->tcp, FIRST, OTHER, script.host->now_us);
+    script_run(&script, "+1 state ESTABLISHED\n"
+                        "< . 1:1(0) ack 1 win 512 <TS 102 ecr last>\n"
+                        "+5 state ESTABLISHED\n");
+    assert_in_range(frames_check(&script, OTHER), 1, 2);
+    script_end(&script);
+}
+
+/* The SYN of an active open, and the SYN-ACK of a passive one. */
+static void test_new_route_shortens_the_pauses_of_syns(void **state)
+{
+    struct script script;
+
+    (void)state;
+    script_open_route(&script);
+    script.ends.remote_port++;
+    script_run(&script, "connect\n+40 drop\n"); /* the next one at 63 s */
+    tcp_reroute(script.host->tcp, 0, OTHER, script.host->now_us);
+    script_run(&script, "+1\n");
+    assert_int_equal(frames_check(&script, OTHER), 1);
+    script_run(&script, "abort\n");
+    script.host->route = FIRST;
+    script.ends.remote_port++;
+    script_run(&script, "< S 0:0(0) win 65535 <mss 1000>\n"
+                        "+20 drop\n"); /* the next one at 31 s */
+    tcp_reroute(script.host->tcp, FIRST, 9, script.host->now_us);
+    script_run(&script, "+1\n");
+    assert_int_equal(frames_check(&script, 9), 1);
+    script_end(&script);
+}
