@@ -323,19 +323,27 @@ void tcp_accept(struct tcp *tcp, uint32_t id, uint64_t now_us)
     deadlines_set(&tcp->deadlines, (uint16_t)id, now_us + HALF_ANSWER_US);
 }
 
+/* A peer that has the SYN-ACK is established and takes only a RST with the next
+ * number (section 3.10.7.4); in SYN-SENT its acknowledgement counts. */
+static void half_reset(struct tcp *tcp, uint16_t node)
+{
+    const struct tcp_half *half = tcp_half(tcp, node);
+    struct tcp_header header = {
+        .seq = half->state == TCP_HALF_ANSWERED ? half->iss + 1 : 0,
+        .ack = half->irs + 1,
+        .flags = TCP_RST | TCP_ACK,
+    };
+
+    tcp_answer(tcp, &tcp->nodes[node].ends, tcp->nodes[node].route, &header);
+}
+
 void tcp_reject(struct tcp *tcp, uint32_t id, uint64_t now_us)
 {
     struct tcp_half *half = half_by_id(tcp, id);
-    struct tcp_node *node = &tcp->nodes[(uint16_t)id];
 
     tcp_call_begin(tcp, now_us);
     if (half != NULL) {
-        struct tcp_header header = {
-            .ack = half->irs + 1,
-            .flags = TCP_RST | TCP_ACK,
-        };
-
-        tcp_answer(tcp, &node->ends, node->route, &header);
+        half_reset(tcp, (uint16_t)id);
         tcp_half_drop(tcp, (uint16_t)id, TCP_END_ABORTED);
     }
 }

@@ -336,7 +336,7 @@ void tcp_unlisten(struct tcp *tcp, int listener);
 /** Answer a SYN with a SYN-ACK. */
 void tcp_accept(struct tcp *tcp, uint32_t id, uint64_t now_us);
 
-/** Answer a SYN with a RST. */
+/** Answer a SYN with a RST, also after tcp_accept(). */
 void tcp_reject(struct tcp *tcp, uint32_t id, uint64_t now_us);
 
 /**

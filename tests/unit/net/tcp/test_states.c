@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
+#include "net/tcp/internal.h"
 #include "tests/unit/net/tcp/invariant.h"
 #include "tests/unit/net/tcp/script.h"
 
@@ -125,6 +126,26 @@ static void test_wrong_ack_of_the_syn_ack_is_reset(void **state)
                 "< . 1:1(0) ack 77 win 65535\n"
                 "> R 77:77(0)\n"
                 "uses 0 1 0 0\n");
+}
+
+/* RFC 9293 section 3.10.7.4: the user gives up a connection whose SYN-ACK has
+ * left.  The peer may be established: it takes the next number only. */
+static void test_reject_after_the_syn_ack_is_heard(void **state)
+{
+    struct tcp_config config = script_config();
+    struct script script;
+
+    (void)state;
+    script_begin(&script, &config, 0xfffffc00, 0xfffff800);
+    script_run(&script, "< S 0:0(0) win 65535 <mss 1000>\n"
+                        "> S. 0:0(0) ack 1\n");
+    tcp_reject(script.host->tcp,
+               tcp_id_of(script.host->tcp,
+                         tcp_node_find(script.host->tcp, &script.ends)),
+               script.host->now_us);
+    script_run(&script, "+0 > R. 1:1(0) ack 1\n"
+                        "uses 0 0 0 0\n");
+    script_end(&script);
 }
 
 static void test_rejected_syn_is_reset(void **state)
