@@ -366,10 +366,9 @@ struct tcp_conn *tcp_conn_by_id(const struct tcp *tcp, uint32_t id);
 struct tcp_conn *tcp_conn_take(struct tcp *tcp, const struct tcp_ends *ends,
                                uint32_t route);
 
-/** Put back what was saved. @return false when the ends are in use */
+/** @return false when the ends are in use */
 bool tcp_node_restore(struct tcp *tcp, uint16_t node,
                       const struct tcp_ends *ends, uint32_t route);
-/** Make the lists of free nodes anew. */
 void tcp_nodes_relink(struct tcp *tcp);
 
 /* user.c */
@@ -447,7 +446,6 @@ void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx,
                         const struct tcp_time_wait *wait);
 void tcp_half_input(struct tcp *tcp, uint16_t node, struct tcp_rx *rx);
 void tcp_half_timer(struct tcp *tcp, uint16_t node);
-/** Repeat the SYN-ACK soon, and as often as if it was the first one. */
 void tcp_half_hurry(struct tcp *tcp, uint16_t node);
 void tcp_half_drop(struct tcp *tcp, uint16_t node, enum tcp_end end);
 void tcp_syn_sent_input(struct tcp *tcp, struct tcp_conn *conn,
@@ -519,7 +517,7 @@ uint64_t tcp_probe_due(const struct tcp *tcp, const struct tcp_conn *conn);
 
 /* recovery.c */
 void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn);
-/** What an ACK that delivered `bytes` changes. @param una  snd_una before it */
+/** What an ACK that delivered `bytes` changes. */
 void tcp_recovery_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes,
                       bool has_advanced);
 void tcp_recovery_timeout(struct tcp *tcp, struct tcp_conn *conn);
@@ -553,12 +551,10 @@ uint64_t tcp_rto_us(const struct tcp *tcp, const struct tcp_conn *conn);
 /** Choose what rtx_due_us is for, and when.
  * @param restart  a timer that runs begins anew */
 void tcp_rtx_arm(struct tcp *tcp, struct tcp_conn *conn, bool restart);
-/** Ask the peer again after one time-out, whatever pause it had come to, and
- * with all the time and tries that there are. */
+/** Ask the peer again after one time-out; waiting begins anew. */
 void tcp_conn_hurry(struct tcp *tcp, struct tcp_conn *conn);
 /** The peer has acknowledged something, or answers for its closed window. */
 void tcp_progress(struct tcp *tcp, struct tcp_conn *conn);
-/** The same for `len` bytes: few of them count less after tcp_close(). */
 void tcp_progress_by(struct tcp *tcp, struct tcp_conn *conn, uint32_t len);
 void tcp_timer_sync(struct tcp *tcp, struct tcp_conn *conn);
 void tcp_conn_timer(struct tcp *tcp, struct tcp_conn *conn);
@@ -568,9 +564,7 @@ bool tcp_window_closed(const struct tcp_conn *conn);
 
 /* output.c */
 void tcp_output_want(struct tcp *tcp, struct tcp_conn *conn);
-void tcp_output_forget(struct tcp *tcp, struct tcp_conn *conn);
 uint32_t tcp_unsent(const struct tcp_conn *conn);
-/** The sequence number of a segment without data that the peer takes. */
 uint32_t tcp_bare_seq(const struct tcp_conn *conn);
 bool tcp_is_synchronized(const struct tcp_conn *conn);
 

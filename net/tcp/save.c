@@ -371,7 +371,7 @@ static void image_half(struct image *image, struct tcp_half *half,
 /* ---- Nodes with what they stand for. */
 
 /* The times of the engine that was saved may differ from those of this one:
- * whether there are keep-alives, and when the next one is due. */
+ * whether there are keep-alive probes, and when the next one is due. */
 static void life_adapt(struct tcp *tcp, struct tcp_conn *conn)
 {
     uint64_t due_us = conn->life_due_us;

@@ -357,7 +357,7 @@ MUST_USE uint32_t tcp_connect(struct tcp *tcp, const struct tcp_ends *ends,
  * a VLAN, a priority, a DSCP.  When a link fails and its route is replaced, no
  * connection is lost; what was in flight is sent again after one time-out, not
  * after the pause that had grown meanwhile, and SYNs are, too.  give_up_ms,
- * fin_wait_2_ms and the number of unanswered keep-alives begin anew.
+ * fin_wait_2_ms and the number of unanswered keep-alive probes begin anew.
  */
 void tcp_reroute(struct tcp *tcp, uint32_t from, uint32_t to, uint64_t now_us);
 

@@ -132,7 +132,7 @@ static void test_new_route_has_all_the_time(void **state)
     script_end(&script);
 }
 
-/* The same for keep-alives and for FIN-WAIT-2. */
+/* The same for keep-alive probes and for FIN-WAIT-2. */
 static void test_new_route_has_all_keep_alives(void **state)
 {
     struct tcp_config config = script_config();

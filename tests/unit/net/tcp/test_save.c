@@ -286,8 +286,8 @@ static void reload_with(struct script *script, const struct tcp_config *config)
     host_reload(host);
 }
 
-/* Times may differ: an engine without keep-alives (RFC 9293 section 3.8.4) does
- * not go on with those of the one that was saved. */
+/* Times may differ: an engine without keep-alive probes (RFC 9293
+ * section 3.8.4) does not go on with those of the one that was saved. */
 static void test_keep_alive_ends_with_a_load(void **state)
 {
     static const char *const before[] = {"send 100\n+0.1 drop\n", "+1\n"};
