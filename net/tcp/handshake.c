@@ -230,6 +230,7 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
 {
     const struct tcp_options *options = &rx->header.options;
     const uint8_t ecn = TCP_ECE | TCP_CWR;
+    bool has_ecn = tcp->config.uses_ecn && (rx->header.flags & ecn) == ecn;
     uint16_t node;
 
     if (tcp->saved->free_half == TCP_NO_NODE) {
@@ -246,7 +247,8 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
         .has_shift = options->has_shift,
         .has_times = options->has_times,
         .has_sack = options->sack_permitted,
-        .has_ecn = tcp->config.uses_ecn && (rx->header.flags & ecn) == ecn,
+        .has_ecn = has_ecn,
+        .echoes_ecn = has_ecn,
         .mss = offered_mss(&rx->ends, options),
         .iss = tcp_isn_beyond(tcp, &rx->ends, wait),
         .irs = rx->header.seq,
@@ -359,7 +361,9 @@ void tcp_half_timer(struct tcp *tcp, uint16_t node)
         return;
     }
     half->tries++;
-    half->has_ecn = false; /* RFC 3168 section 6.1.1.2 */
+    /* RFC 3168 section 6.1.1: no ECT from now on.  The peer may have the first
+     * SYN-ACK, by which it sends ECT: its marks still count. */
+    half->has_ecn = false;
     half_want_syn(tcp, half);
     deadlines_set(&tcp->deadlines, node,
                   tcp->now_us + ((uint64_t)HALF_ANSWER_US << half->tries));
@@ -408,6 +412,7 @@ static struct tcp_conn *half_complete(struct tcp *tcp, uint16_t node,
     conn->rcv_nxt = conn->last_ack_sent = half.irs + 1;
     conn->rcv_edge = conn->rcv_nxt + MIN(tcp->config.window_bytes, UINT16_MAX);
     conn->has_ecn = half.has_ecn;
+    conn->echoes_ecn = half.echoes_ecn;
     conn->syn_tries = (uint8_t)(half.tries + 1);
     tcp_conn_agree(tcp, conn, &options);
     conn->snd_wl1 = rx->header.seq - 1; /* the window of this ACK counts */
@@ -525,8 +530,10 @@ static void syn_sent_take(struct tcp *tcp, struct tcp_conn *conn,
     conn->snd_wl1 = rx->header.seq;
     conn->snd_wl2 = rx->header.ack;
     if (is_acked) {
-        conn->has_ecn =
+        conn->echoes_ecn =
             tcp->config.uses_ecn && (flags & (TCP_ECE | TCP_CWR)) == TCP_ECE;
+        /* RFC 3168 section 6.1.1: the SYN again was without ECN. */
+        conn->has_ecn = conn->echoes_ecn && conn->syn_tries == 1;
         tcp_conn_begin(tcp, conn);
         if (conn->syn_tries == 1) {
             tcp_rtt_sample(tcp, conn, (uint32_t)(tcp->now_us - conn->sent_us),

@@ -196,7 +196,7 @@ static void note_times(struct tcp *tcp, struct tcp_conn *conn,
 static void note_congestion(struct tcp *tcp, struct tcp_conn *conn,
                             const struct tcp_rx *rx)
 {
-    if (!conn->has_ecn) {
+    if (!conn->echoes_ecn) {
         return;
     }
     if ((rx->header.flags & TCP_CWR) != 0 && rx->len != 0) {

@@ -166,8 +166,8 @@ struct tcp_conn {
     uint8_t page_count;             /* of these */
 
     /* What both have agreed. */
-    bool has_times, has_sack, has_ecn;
-    uint32_t times_base; /* added to our timestamps */
+    bool has_times, has_sack, has_ecn, echoes_ecn; /* echoes: tells of CE */
+    uint32_t times_base;                           /* added to our timestamps */
     uint32_t ts_recent;
     uint64_t ts_recent_us; /* when that was set */
 
@@ -231,7 +231,7 @@ struct tcp_half {
     uint8_t tries; /* SYN-ACKs that timed out */
     uint8_t shift; /* the peer's */
     bool syn_due;
-    bool has_shift, has_times, has_sack, has_ecn;
+    bool has_shift, has_times, has_sack, has_ecn, echoes_ecn;
     uint16_t mss; /* the peer's */
     uint32_t iss, irs, ts_recent, times_base;
     uint64_t born_us;

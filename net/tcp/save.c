@@ -12,7 +12,7 @@
 
 enum {
     IMAGE_MAGIC = 0x31504354,
-    IMAGE_VERSION = 1,
+    IMAGE_VERSION = 2,
     IMAGE_EXTRA = 4096, /* more than what no struct has */
 };
 
@@ -237,6 +237,7 @@ static void image_agreed(struct image *image, struct tcp_conn *conn)
     image_bool(image, &conn->has_times);
     image_bool(image, &conn->has_sack);
     image_bool(image, &conn->has_ecn);
+    image_bool(image, &conn->echoes_ecn);
     image_u32(image, &conn->times_base);
     image_u32(image, &conn->ts_recent);
     image_u64(image, &conn->ts_recent_us);
@@ -356,6 +357,7 @@ static void image_half(struct image *image, struct tcp_half *half,
     image_bool(image, &half->has_times);
     image_bool(image, &half->has_sack);
     image_bool(image, &half->has_ecn);
+    image_bool(image, &half->echoes_ecn);
     image_u16(image, &half->mss);
     image_u32(image, &half->iss);
     image_u32(image, &half->irs);

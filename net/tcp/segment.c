@@ -112,7 +112,7 @@ static uint8_t ecn_flags(struct tcp_conn *conn, bool is_marked)
 {
     uint8_t flags = 0;
 
-    if (conn->has_ecn && conn->ce_seen) {
+    if (conn->echoes_ecn && conn->ce_seen) {
         flags |= TCP_ECE;
     }
     if (conn->cwr_due && is_marked) {

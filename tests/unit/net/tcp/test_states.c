@@ -128,6 +128,36 @@ static void test_wrong_ack_of_the_syn_ack_is_reset(void **state)
                 "uses 0 1 0 0\n");
 }
 
+/* RFC 3168 section 6.1.1: who has sent a SYN-ACK with ECN processes the marks
+ * of the peer, although the next one was without; it sends no ECT itself. */
+static void test_marks_count_after_the_syn_ack_was_repeated(void **state)
+{
+    (void)state;
+    script_play("< SEW 0:0(0) win 65535 <mss 1000>\n"
+                "> SE. 0:0(0) ack 1\n"
+                "+1 > S. 0:0(0) ack 1\n"
+                "< . 1:1(0) ack 1 win 65535\n"
+                "< . 1:1001(1000) ack 1 win 65535 ce\n"
+                "> E. 1:1(0) ack 1001\n"
+                "send 100\n"
+                "> PE. 1:101(100) ack 1001\n");
+}
+
+/* The same for the SYN of an active open. */
+static void test_marks_count_after_the_syn_was_repeated(void **state)
+{
+    (void)state;
+    script_play("connect\n"
+                "> SEW 0:0(0)\n"
+                "+1 > S 0:0(0)\n"
+                "< SE. 0:0(0) ack 1 win 65535 <mss 1000>\n"
+                "> . 1:1(0) ack 1\n"
+                "send 100\n"
+                "> P. 1:101(100) ack 1\n"
+                "< . 1:1001(1000) ack 101 win 65535 ce\n"
+                "> E. 101:101(0) ack 1001\n");
+}
+
 /* RFC 9293 section 3.10.7.4: the user gives up a connection whose SYN-ACK has
  * left.  The peer may be established: it takes the next number only. */
 static void test_reject_after_the_syn_ack_is_heard(void **state)
