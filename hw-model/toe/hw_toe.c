@@ -20,10 +20,14 @@ _Static_assert((int)TOE_CONNECTIONS == (int)TCP_CONNECTIONS_MAX &&
                    (int)TOE_HALF_OPEN == (int)TCP_HALF_OPEN_MAX &&
                    (int)TOE_LISTENERS <= (int)TCP_LISTENERS_MAX,
                "see net/tcp");
+/* Half of the pages are guaranteed; a connection that needs more than its two
+ * gets them from the other half.  See net/tcp/pages.c. */
+_Static_assert((int)TCP_PAGES_MAX >= 4 * (int)TCP_CONNECTIONS_MAX,
+               "pages beyond the guaranteed ones");
 _Static_assert(HW_TOE_SLOTS % 64 == 0, "whole words of bits");
 
 enum {
-    PAGES = 2048, /* 4 MiB for bytes that have come early */
+    PAGES = TCP_PAGES_MAX, /* 8 MiB for bytes that have come early */
     SEGMENTS_A_RUN = 128,
     COUNTER_END = TOE_COUNTER_BASE + 8 * TOE_COUNTERS,
     TCP_COUNTER_END = TOE_TCP_COUNTER_BASE + 8 * TCP_COUNTERS,

@@ -18,7 +18,8 @@ enum {
     PAGE = 0x0,
     CMDS = 0x1000,
     CQES = 0x2000,
-    RING = 0x10000, /* the receive ring, 4096 bytes */
+    RING = 0x10000, /* the receive ring, 4096 bytes if nothing else is said */
+    JUMBO = 9000 - IPV4_LEN - TCP_LEN, /* bytes of a segment at MTU 9000 */
     CMD_LOG2 = 4,
     CQ_LOG2 = 2,
     OWN = 0x0a000001,
@@ -138,7 +139,8 @@ static uint8_t take_entry(struct bed *bed, uint32_t *tid, uint32_t *value)
 static void segment_receive(struct bed *bed, uint16_t port, uint8_t flags,
                             uint32_t seq, uint32_t ack, uint32_t len)
 {
-    uint8_t data[256] = {0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 8, 0};
+    uint8_t data[ETH_LEN + 9000] = {0x02, 0, 0, 0, 0, 1, 0x02,
+                                    0,    0, 0, 0, 2, 8, 0};
     const struct tcp_header header = {.src_port = 5000,
                                       .dst_port = port,
                                       .seq = seq,
@@ -287,6 +289,27 @@ static void test_toe_puts_bytes_into_the_ring_and_completes_once(void **state)
     assert_int_equal(value, TOE_END_ABORTED);
     assert_int_equal(take_entry(bed, &other, &value), 0);
     assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_BAD_TID);
+}
+
+/* Bytes that follow a gap are kept, as many as the window allows: when the gap
+ * is filled, all of them are there. */
+static void test_toe_keeps_a_window_of_early_bytes(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value, ack;
+
+    (void)hw_toe_write(&bed->toe, A_TOE_CONFIG, 9000 | 16 << 16);
+    engine_start(bed);
+    tid = connect_peer(bed);
+    ack = bed->last_seq + 1;
+    for (uint32_t i = 1; i < 7; i++) {
+        segment_receive(bed, 7, TCP_ACK, 101 + JUMBO * i, ack, JUMBO);
+    }
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    segment_receive(bed, 7, TCP_ACK, 101, ack, JUMBO);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_DATA);
+    assert_int_equal(other, tid);
+    assert_int_equal(value, 7 * JUMBO);
 }
 
 /* The ring has four entries: what comes fifth waits, and is not lost. */
