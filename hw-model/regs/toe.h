@@ -140,6 +140,7 @@ enum toe_end {
     TOE_END_UNREACHABLE = 5,
     TOE_END_LOST_WORD = 6,        /* a memory error in its data */
     TOE_END_STOPPED = 7,          /* the engine lost its state: a loaded one */
+    TOE_ENDS,
 };
 
 /* ---- What QUERY writes: 128 bytes. */

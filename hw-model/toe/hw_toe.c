@@ -309,17 +309,69 @@ void hw_toe_init(struct hw_toe *toe, const struct hw_toe_config *config)
     hw_toe_reset(toe);
 }
 
+/* What was loaded into a bool may be any byte. */
+static bool is_truth_value(const bool *loaded)
+{
+    uint8_t value;
+
+    memcpy(&value, loaded, sizeof(value));
+    return value <= 1;
+}
+
 static bool conn_is_valid(const struct hw_toe_conn *conn)
 {
-    return conn->state < TOE_SLOT_STATES && conn->generation != 0 &&
-           conn->path < HW_TOE_PATHS && conn->send_first < HW_TOE_SENDS &&
+    return conn->state < TOE_SLOT_STATES && conn->end < TOE_ENDS &&
+           conn->generation != 0 && is_truth_value(&conn->asked_due) &&
+           is_truth_value(&conn->established_due) &&
+           is_truth_value(&conn->finished_due) &&
+           is_truth_value(&conn->ended_due) && is_truth_value(&conn->is_lost) &&
+           is_truth_value(&conn->has_close) &&
+           is_truth_value(&conn->has_abort) &&
+           is_truth_value(&conn->has_path) && conn->path < HW_TOE_PATHS &&
+           conn->send_first < HW_TOE_SENDS &&
            conn->send_count <= HW_TOE_SENDS &&
            conn->sends_done <= conn->send_count &&
-           conn->reported <= conn->received && conn->credited <= conn->reported;
+           conn->reported <= conn->received &&
+           conn->credited <= conn->reported &&
+           conn->received - conn->credited <= UINT64_C(1) << TOE_RING_LOG2_MAX;
+}
+
+static bool laddr_is_valid(const struct hw_toe_laddr *laddr)
+{
+    return is_truth_value(&laddr->is_used) && laddr->port < HW_TOE_PORTS &&
+           (!laddr->is_used || (!ip_addr_is_unspecified(&laddr->ip) &&
+                                !ip_addr_is_multicast(&laddr->ip)));
+}
+
+static bool path_is_valid(const struct hw_toe_path *path)
+{
+    return is_truth_value(&path->is_tagged) && is_truth_value(&path->is_used) &&
+           path->port < HW_TOE_PORTS;
+}
+
+/* LISTEN lets only an engine that is on listen, at each port once. */
+static bool listeners_are_valid(const struct hw_toe_state *state)
+{
+    bool is_on = FIELD_GET(state->ctrl, TOE_CTRL, ENABLE);
+
+    for (unsigned int i = 0; i < HW_TOE_LISTENERS; i++) {
+        for (unsigned int k = 0; k < i; k++) {
+            if (state->listeners[i] != 0 &&
+                state->listeners[i] == state->listeners[k]) {
+                return false;
+            }
+        }
+        if (state->listeners[i] != 0 && !is_on) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool state_is_valid(const struct hw_toe *toe)
 {
+    const uint32_t irqs =
+        R_TOE_IRQ_STATUS_ENTRY_MASK | R_TOE_IRQ_STATUS_REFUSED_MASK;
     const struct hw_toe_state *state = &toe->state;
     uint32_t mtu = FIELD_GET(state->config, TOE_CONFIG, MTU);
     uint32_t ring = FIELD_GET(state->config, TOE_CONFIG, RING_LOG2);
@@ -327,7 +379,10 @@ static bool state_is_valid(const struct hw_toe *toe)
     if (!dev_queue_is_valid(&state->queue, &toe->env, TOE_CMD_LEN) ||
         state->cursor >= HW_TOE_SLOTS || mtu < TOE_MTU_MIN ||
         mtu > TOE_MTU_MAX || ring < TOE_RING_LOG2_MIN ||
-        ring > TOE_RING_LOG2_MAX) {
+        ring > TOE_RING_LOG2_MAX ||
+        (state->ctrl & ~(uint32_t)R_TOE_CTRL_ENABLE_MASK) != 0 ||
+        (state->irq_status & ~irqs) != 0 || (state->irq_enable & ~irqs) != 0 ||
+        !listeners_are_valid(state)) {
         return false;
     }
     for (unsigned int i = 0; i < HW_TOE_SLOTS; i++) {
@@ -336,21 +391,25 @@ static bool state_is_valid(const struct hw_toe *toe)
         }
     }
     for (unsigned int i = 0; i < HW_TOE_LADDRS; i++) {
-        if (state->laddrs[i].port >= HW_TOE_PORTS) {
+        if (!laddr_is_valid(&state->laddrs[i])) {
             return false;
         }
     }
     for (unsigned int i = 0; i < HW_TOE_PATHS; i++) {
-        if (state->paths[i].port >= HW_TOE_PORTS) {
+        if (!path_is_valid(&state->paths[i])) {
             return false;
         }
     }
     return true;
 }
 
-/* The connections of net/tcp were not loaded. */
-static void forget_ids(struct hw_toe_state *state)
+/* The connections of net/tcp were not loaded.  Whatever else free slots held is
+ * forgotten, and who has something to report is found out anew. */
+static void forget_ids(struct hw_toe *toe)
 {
+    struct hw_toe_state *state = &toe->state;
+
+    memset(state->due, 0, sizeof(state->due));
     for (unsigned int i = 0; i < HW_TOE_PATHS; i++) {
         state->paths[i].refs = 0;
     }
@@ -358,7 +417,12 @@ static void forget_ids(struct hw_toe_state *state)
         struct hw_toe_conn *conn = &state->conns[i];
 
         conn->id = TCP_NO_ID;
-        conn->has_path = conn->has_path && conn->state != TOE_SLOT_FREE;
+        if (conn->state == TOE_SLOT_FREE) {
+            *conn = (struct hw_toe_conn){.generation = conn->generation,
+                                         .id = TCP_NO_ID};
+            continue;
+        }
+        hw_toe_conn_due(toe, conn);
         if (conn->has_path) {
             state->paths[conn->path].refs++;
         }
@@ -373,7 +437,7 @@ bool hw_toe_state_loaded(struct hw_toe *toe)
         hw_toe_reset(toe);
         return false;
     }
-    forget_ids(&toe->state);
+    forget_ids(toe);
     if (FIELD_GET(toe->state.ctrl, TOE_CTRL, ENABLE)) {
         start_engine(toe);
         hw_toe_listen_again(toe);

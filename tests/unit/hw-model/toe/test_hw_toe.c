@@ -370,4 +370,102 @@ static void test_toe_loaded_ends_its_connections_and_listens(void **state)
     assert_false(hw_toe_state_loaded(&bed->toe));
 }
 
+/* ---- Loading states that no engine has saved. */
+
+static void load_fails_with(struct bed *bed, const struct hw_toe_state *state)
+{
+    bed->toe.state = *state;
+    assert_false(hw_toe_state_loaded(&bed->toe));
+}
+
+static void test_toe_refuses_to_load_listeners_that_cannot_be(void **state)
+{
+    static struct hw_toe_state saved, other;
+    struct bed *bed = *state;
+
+    engine_start(bed);
+    saved = other = bed->toe.state;
+    assert_int_equal(other.listeners[0], 7);
+    other.listeners[5] = 7;
+    load_fails_with(bed, &other);
+    other = saved;
+    other.ctrl = 0; /* an engine that is off does not listen */
+    load_fails_with(bed, &other);
+    other = saved;
+    other.ctrl |= 2;
+    load_fails_with(bed, &other);
+    bed->toe.state = saved;
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    assert_int_equal(run_listen(bed, TOE_CMD_UNLISTEN, 7), TOE_OK);
+    assert_int_equal(run_listen(bed, TOE_CMD_UNLISTEN, 7), TOE_BAD_ARGUMENT);
+}
+
+static void test_toe_refuses_to_load_registers_that_cannot_be(void **state)
+{
+    static struct hw_toe_state saved, other;
+    struct bed *bed = *state;
+
+    engine_start(bed);
+    saved = other = bed->toe.state;
+    other.irq_status = 4;
+    load_fails_with(bed, &other);
+    other = saved;
+    other.irq_enable = 4;
+    load_fails_with(bed, &other);
+    other = saved;
+    other.conns[9].end = TOE_ENDS;
+    load_fails_with(bed, &other);
+    other = saved;
+    memset(&other.conns[9].has_close, 2, 1);
+    load_fails_with(bed, &other);
+    other = saved;
+    memset(&other.laddrs[1].is_used, 2, 1);
+    load_fails_with(bed, &other);
+    other = saved;
+    memset(&other.paths[1].is_tagged, 2, 1);
+    load_fails_with(bed, &other);
+}
+
+/* Whatever else a free slot holds, the next connection starts anew. */
+static void test_toe_loaded_forgets_what_free_slots_held(void **state)
+{
+    struct bed *bed = *state;
+    struct hw_toe_conn *conn = &bed->toe.state.conns[0];
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    conn->generation = 77;
+    conn->send_count = HW_TOE_SENDS;
+    conn->has_close = conn->is_lost = conn->ended_due = true;
+    bed->toe.state.due[0] = 1;
+    bed->toe.state.due[5] = UINT64_MAX;
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    engine_run(bed);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    tid = connect_peer(bed);
+    assert_int_equal(tid, 77 << 16);
+    assert_int_equal(run_memory(bed, TOE_CMD_SEND, tid, TEST_DRAM_BASE, 1),
+                     TOE_OK);
+    assert_int_equal(run_plain(bed, TOE_CMD_CLOSE, tid), TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+}
+
+/* The bits that say who has something to report are made anew. */
+static void test_toe_loaded_reports_ends_whose_bit_is_missing(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    hw_toe_conn_end(&bed->toe, &bed->toe.state.conns[(uint16_t)tid],
+                    TOE_END_RESET);
+    memset(bed->toe.state.due, 0, sizeof(bed->toe.state.due));
+    assert_true(hw_toe_state_loaded(&bed->toe));
+    engine_run(bed);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(other, tid);
+    assert_int_equal(value, TOE_END_RESET);
+}
+
 TEST_FIXTURE(setup, teardown)
