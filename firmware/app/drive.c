@@ -561,6 +561,7 @@ static enum init_result echo_start(struct drive *drive,
     if (echo.memory == NULL) {
         return INIT_NO_MEMORY;
     }
+    memory_check_add_service(&drive->memory, echo.memory, ECHO_MEMORY_LEN);
     echo_init(&drive->echo, &echo);
     if (config->config->network.has_echo) {
         if (!echo_switch(&drive->echo, true)) {

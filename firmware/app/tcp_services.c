@@ -138,6 +138,7 @@ enum init_result tcp_services_start(struct drive *drive,
         return INIT_NO_MEMORY;
     }
     tcp->exists = true;
+    memory_check_add_service(&drive->memory, memory, TCP_ECHO_MEMORY_LEN);
     tcp_echo_init(&tcp->echo, &tcp->toe, memory);
     tcp_services_switch(drive, config->config->network.has_tcp_echo);
     return INIT_OK;

@@ -24,6 +24,17 @@ static bool is_in_checked(const struct memory_check *check, uint64_t addr)
            check->checked < addr + ECC_WORD_BYTES;
 }
 
+/* Whether a word is in a buffer of a connection that ends because of it. */
+static bool is_in_services(const struct memory_check *check, uint64_t addr)
+{
+    for (unsigned int i = 0; i < check->num_services; i++) {
+        if (addr - check->services[i].addr < check->services[i].len_bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether a word is in data of a command that fails because of the word. */
 static bool is_in_buffers(const struct memory_check *check, uint64_t addr)
 {
@@ -63,7 +74,8 @@ static void handle_corrected(struct memory_check *check,
 
 /*
  * A device has read a word that cannot be corrected.  Its operation has failed.
- * If the word is in a buffer of payloads, the command or the connection ends.
+ * If the word is in a buffer of payloads, the command or the connection ends;
+ * likewise the connection of a service that has buffers of its own.
  * If it is in the write buffer, its block cannot be read from now on.  Anywhere
  * else, the firmware depends on the word: it is in a ring, for example, or in a
  * log page.  Then the firmware stops.  The word stays lost until the next start
@@ -74,9 +86,10 @@ static void handle_lost(struct memory_check *check,
 {
     uint64_t addr = found->uncorrected_addr;
     bool was_in_buffers = found->is_by_dma && is_in_buffers(check, addr);
+    bool was_in_service = found->is_by_dma && is_in_services(check, addr);
     bool was_in_medium = found->is_by_dma && check->config.lost_word != NULL &&
                          check->config.lost_word(check->config.ctx, addr);
-    bool goes_on = was_in_buffers || was_in_medium;
+    bool goes_on = was_in_buffers || was_in_service || was_in_medium;
     const struct hw_error error = make_error(HW_ERROR_MEMORY_LOST, true, addr,
                                              found->uncorrected, now_us);
 
@@ -90,6 +103,7 @@ static void handle_lost(struct memory_check *check,
              (unsigned long)addr,
              was_in_medium    ? "; its block in the write buffer is lost"
              : was_in_buffers ? "; the command that used it has failed"
+             : was_in_service ? "; the connection that used it has ended"
                               : "");
     (void)hw_log_step(check->config.errors, now_us);
     if (!goes_on) {
@@ -236,6 +250,14 @@ void memory_check_init(struct memory_check *check,
     if (!check->is_waiting) {
         start_check(check, now_us);
     }
+}
+
+void memory_check_add_service(struct memory_check *check, const void *memory,
+                              size_t len_bytes)
+{
+    ASSERT(check->num_services < MEMORY_CHECK_SERVICES);
+    check->services[check->num_services].addr = hal_dma_addr(memory);
+    check->services[check->num_services++].len_bytes = len_bytes;
 }
 
 uint64_t memory_check_trap_word(uint64_t mcause, uint64_t mtval,

@@ -38,6 +38,8 @@ struct memory_check_config {
     uint64_t trap_word;
 };
 
+enum { MEMORY_CHECK_SERVICES = 2 }; /* that have buffers of their own */
+
 /* Treat as opaque. */
 struct memory_check {
     struct memory_check_config config;
@@ -52,6 +54,11 @@ struct memory_check {
     uint64_t logged_us; /* until then, no corrected error is logged */
     /* Address and length of the memory that memory_check_read() is checking. */
     uint64_t checked, checked_bytes;
+    /* Buffers of services, whose connection ends if a word is lost. */
+    struct {
+        uint64_t addr, len_bytes;
+    } services[MEMORY_CHECK_SERVICES];
+    unsigned int num_services;
 };
 
 /** Start, and report an error that led to the reset.  While config->is_noted()
@@ -59,6 +66,14 @@ struct memory_check {
 void memory_check_init(struct memory_check *check,
                        const struct memory_check_config *config,
                        uint64_t now_us);
+
+/**
+ * Buffers that only the connections of a service use, at most for
+ * MEMORY_CHECK_SERVICES services.  A device that finds a lost word there ends
+ * the connection; the firmware goes on, and sets the word to zero.
+ */
+void memory_check_add_service(struct memory_check *check, const void *memory,
+                              size_t len_bytes);
 
 /** The block's interrupt has come. */
 void memory_check_irq(struct memory_check *check);

@@ -108,6 +108,32 @@ static void test_a_device_that_overwrites_lost_words_makes_them_right(
     assert_int_equal(drive_memory()->lost, 0);
 }
 
+/* Nothing but a connection of an echo service depends on its buffers. */
+static void test_a_lost_word_of_an_echo_service_does_not_stop_the_drive(
+    void **state)
+{
+    const struct tcp_echo *tcp = &bed.drive->drive.tcp.echo;
+    const uint8_t *rdma = bed.drive->drive.echo.config.memory;
+    const uint64_t words[] = {
+        hal_dma_addr(tcp->conns[0].ring),
+        hal_dma_addr(tcp->conns[TCP_ECHO_CONNS - 1].ring) + TCP_ECHO_RING_LEN -
+            ECC_WORD_BYTES,
+        hal_dma_addr(rdma),
+        hal_dma_addr(rdma) + ECHO_MEMORY_LEN - ECC_WORD_BYTES,
+    };
+
+    (void)state;
+    for (unsigned int i = 0; i < ARRAY_LEN(words); i++) {
+        assert_true(hw_ecc_inject(drive_ecc(), words[i], TWO));
+        assert_false(hw_ecc_read(drive_ecc(), words[i], 1, true));
+        native_world_pass(&bed.world, 1000000);
+        assert_int_equal(drive_memory()->lost, i + 1);
+        assert_false(hw_ecc_has_errors(drive_ecc()));
+    }
+    start_with_data();
+    bed_expect(&bed, 1, 0, BLOCKS, HOST_DATA_KEYED, 1);
+}
+
 /* ---- Words without which the firmware cannot go on. */
 
 /* A word of the memory for messages of the management block. */

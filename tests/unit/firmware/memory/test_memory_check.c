@@ -383,6 +383,30 @@ static void test_a_lost_word_of_a_payload_is_cleared(void **state)
     expect_text("the command that used it has failed");
 }
 
+static void test_a_lost_word_of_a_service_is_cleared(void **state)
+{
+    static uint8_t rings[2][64] __attribute__((aligned(64)));
+
+    (void)state;
+    start_check();
+    memory_check_add_service(&bed.check, rings[0], sizeof(rings[0]));
+    memory_check_add_service(&bed.check, rings[1], sizeof(rings[1]));
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t word = hal_dma_addr(rings[i]) + 56;
+
+        bed.lost[0] = word;
+        find_lost(word, true);
+        assert_true(memory_check_look(&bed.check, 1000));
+        assert_false(is_lost(word));
+        expect_error(i + 1, HW_ERROR_MEMORY_LOST, word, true);
+        expect_text("the connection that used it has ended");
+    }
+    /* A hart reads no such buffer. */
+    bed.lost[0] = hal_dma_addr(rings[0]);
+    find_lost(hal_dma_addr(rings[0]), false);
+    expect_assert_failure(memory_check_look(&bed.check, 1000));
+}
+
 static void test_a_lost_word_of_the_write_buffer_is_cleared(void **state)
 {
     uint64_t word = DRAM_BASE + 0x400;
