@@ -707,7 +707,7 @@ static struct init_report start_above(struct drive *drive,
         report = (struct init_report){echo_start(drive, config), "echo"};
     }
     if (report.result == INIT_OK) {
-        report = (struct init_report){tcp_services_start(drive, config), "tcp"};
+        tcp_services_start(drive, config);
     }
     return report;
 }

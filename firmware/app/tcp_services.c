@@ -95,7 +95,7 @@ void tcp_services_switch(struct drive *drive, bool is_on)
         return;
     }
     if (is_on && !tcp->exists) {
-        log_line(drive->log, "tcp: this board has no TCP offload engine");
+        log_line(drive->log, "tcp: there is no TCP offload engine");
         return;
     }
     if (is_on && ((!tcp->is_on && !engine_start(drive)) ||
@@ -114,34 +114,44 @@ void tcp_services_switch(struct drive *drive, bool is_on)
              TCP_ECHO_PORT, TCP_DISCARD_PORT);
 }
 
-enum init_result tcp_services_start(struct drive *drive,
-                                    const struct drive_config *config)
+/* @param rings  those of the connections */
+static enum init_result engine_find(struct tcp_services *tcp,
+                                    const struct drive_config *config,
+                                    uint8_t **rings)
 {
-    struct tcp_services *tcp = &drive->tcp;
     const struct toe_config toe = {
         .regs = config->toe_regs, .dram = config->dram, .commands = COMMANDS};
-    const struct config_port *ports = config->config->port;
-    uint8_t *memory;
     enum init_result result = toe_init(&tcp->toe, &toe);
 
+    if (result != INIT_OK) {
+        return result;
+    }
+    *rings = dram_reserve(config->dram, TCP_ECHO_MEMORY_LEN, RING_ALIGN);
+    return *rings != NULL ? INIT_OK : INIT_NO_MEMORY;
+}
+
+void tcp_services_start(struct drive *drive, const struct drive_config *config)
+{
+    struct tcp_services *tcp = &drive->tcp;
+    const struct config_port *ports = config->config->port;
+    uint8_t *rings;
+    enum init_result result = engine_find(tcp, config, &rings);
+
+    tcp->exists = result == INIT_OK;
     tcp->random = config->random;
     tcp->random_ctx = config->random_ctx;
     tcp->mtu_bytes = MIN(ports[0].mtu_bytes, ports[1].mtu_bytes);
     if (result == INIT_NO_DEVICE) {
-        return INIT_OK; /* TCP is a service of convenience */
+        return; /* this board has none */
     }
     if (result != INIT_OK) {
-        return result;
+        log_line(drive->log, "tcp: %s; echo and discard stay off",
+                 init_result_text(result));
+        return;
     }
-    memory = dram_reserve(config->dram, TCP_ECHO_MEMORY_LEN, RING_ALIGN);
-    if (memory == NULL) {
-        return INIT_NO_MEMORY;
-    }
-    tcp->exists = true;
-    memory_check_add_service(&drive->memory, memory, TCP_ECHO_MEMORY_LEN);
-    tcp_echo_init(&tcp->echo, &tcp->toe, memory);
+    memory_check_add_service(&drive->memory, rings, TCP_ECHO_MEMORY_LEN);
+    tcp_echo_init(&tcp->echo, &tcp->toe, rings);
     tcp_services_switch(drive, config->config->network.has_tcp_echo);
-    return INIT_OK;
 }
 
 /* ---- The component. */

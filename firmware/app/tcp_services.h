@@ -25,7 +25,7 @@ struct tcp_service_address {
 struct tcp_services {
     struct toe toe;
     struct tcp_echo echo;
-    bool exists;    /* the board has such an engine */
+    bool exists;    /* the board has such an engine, and DRAM for it */
     bool is_wanted; /* by the configuration */
     bool is_on;     /* the engine is on, and takes TCP frames */
     uint16_t mtu_bytes;
@@ -34,9 +34,9 @@ struct tcp_services {
     void *random_ctx;
 };
 
-/** Find the engine, and start the services if the configuration wants them. */
-MUST_USE enum init_result tcp_services_start(struct drive *drive,
-                                             const struct drive_config *config);
+/** Find the engine, and start the services if the configuration wants them.
+ * They are a convenience: whatever they lack, the drive serves its hosts. */
+void tcp_services_start(struct drive *drive, const struct drive_config *config);
 
 /** Switch the services on or off.  Their connections are reset. */
 void tcp_services_switch(struct drive *drive, bool is_on);

@@ -731,4 +731,34 @@ static void test_console_shows_the_addresses(void **state)
     assert_null(strstr(type_line("addresses\r"), "10.0.0.1/24"));
 }
 
+/* The services over TCP are a convenience: without memory for them, the drive
+ * serves its hosts. */
+static void test_tcp_services_without_memory_stay_off(void **state)
+{
+    struct drive *drive = &bed.drive->drive;
+    uint8_t few[4096];
+    struct dram dram;
+    const struct drive_config config = {
+        .toe_regs = drive->tcp.toe.regs,
+        .dram = &dram,
+        .config = &bed.drive->config,
+    };
+
+    (void)state;
+    bed.drive->config.network.has_tcp_echo = true;
+    dram_init(&dram, few, 0); /* not even for the engine's rings */
+    tcp_services_start(drive, &config);
+    assert_false(drive->tcp.is_on);
+    tcp_services_switch(drive, true);
+    assert_false(drive->tcp.is_on);
+    assert_false(drive->tcp.is_wanted);
+    native_world_pass(&bed.world, 1000000);
+    bed_connect(&bed, 0, 1, 64);
+    assert_int_equal(bed_write(&bed, 1, 0, 1, HOST_DATA_KEYED, false, 1), 0);
+    bed_expect(&bed, 1, 0, 1, HOST_DATA_KEYED, 1);
+    assert_true(says_text(machine_console(&bed.drive->machine),
+                          "tcp: the DRAM is too small; start the machine with "
+                          "more memory; echo and discard stay off"));
+}
+
 TEST_FIXTURE(setup, teardown)
