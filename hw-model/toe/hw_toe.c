@@ -79,6 +79,9 @@ static void start_engine(struct hw_toe *toe)
     memset(toe->slot_of, 0xff, sizeof(toe->slot_of));
     toe->unslotted = TCP_NO_ID;
     toe->has_lost = false;
+    toe->has_abort_due = false;
+    toe->has_rst_due = false;
+    toe->is_blocked = false;
     *toe->user = hw_toe_user(toe);
     toe->tcp =
         tcp_init((uint8_t *)toe->memory + USER_BYTES, &config, toe->user);
@@ -95,6 +98,7 @@ static void end_conns(struct hw_toe *toe)
             hw_toe_conn_end(toe, conn, TOE_END_STOPPED);
         }
     }
+    hw_toe_release_ends(toe);
 }
 
 static void write_ctrl(struct hw_toe *toe, uint32_t value)
@@ -218,15 +222,31 @@ bool hw_toe_write(struct hw_toe *toe, uint32_t offset, uint32_t value)
 
 /* ---- Running. */
 
+/* RSTs go first: if no port has refused a frame, all of them have left. */
+static void transmit_segments(struct hw_toe *toe)
+{
+    toe->is_blocked = false;
+    if (tcp_transmit(toe->tcp, SEGMENTS_A_RUN, hw_toe_now_us(toe))) {
+        toe->env.defer(toe->env.ctx);
+    }
+    if (!toe->is_blocked) {
+        hw_toe_release_ends(toe);
+    }
+    hw_toe_settle(toe); /* transmission finds lost words */
+}
+
 /* Send what may be sent, report what has happened, and set the timer. */
 static void finish_run(struct hw_toe *toe)
 {
     if (toe->tcp != NULL) {
         hw_toe_settle(toe);
-        if (tcp_transmit(toe->tcp, SEGMENTS_A_RUN, hw_toe_now_us(toe))) {
-            toe->env.defer(toe->env.ctx);
+        transmit_segments(toe);
+        if (toe->has_abort_due && !toe->is_blocked) {
+            if (hw_toe_abort_some(toe)) {
+                toe->env.defer(toe->env.ctx);
+            }
+            transmit_segments(toe);
         }
-        hw_toe_settle(toe); /* transmission finds lost words */
     }
     hw_toe_report(toe);
     set_timer(toe);
@@ -327,6 +347,7 @@ static bool conn_is_valid(const struct hw_toe_conn *conn)
            is_truth_value(&conn->ended_due) && is_truth_value(&conn->is_lost) &&
            is_truth_value(&conn->has_close) &&
            is_truth_value(&conn->has_abort) &&
+           is_truth_value(&conn->abort_due) && is_truth_value(&conn->rst_due) &&
            is_truth_value(&conn->has_path) && conn->path < HW_TOE_PATHS &&
            conn->send_first < HW_TOE_SENDS &&
            conn->send_count <= HW_TOE_SENDS &&
@@ -422,6 +443,7 @@ static void forget_ids(struct hw_toe *toe)
                                          .id = TCP_NO_ID};
             continue;
         }
+        conn->abort_due = conn->rst_due = false; /* RSTs were not loaded */
         hw_toe_conn_due(toe, conn);
         if (conn->has_path) {
             state->paths[conn->path].refs++;

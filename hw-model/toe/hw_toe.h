@@ -63,6 +63,8 @@ struct hw_toe_conn {
     bool is_lost;   /* a memory error: to be aborted */
     bool has_close; /* CLOSE waits for its completion */
     bool has_abort;
+    bool abort_due; /* ABORT or REJECT was taken, and is not done yet */
+    bool rst_due;   /* it is done; the end is reported when its RST has left */
     bool has_path;
     uint16_t generation; /* upper half of the TID; never 0 */
     uint16_t path;
@@ -125,9 +127,12 @@ struct hw_toe {
     struct tcp *tcp;       /* NULL while the engine is off */
     bool busy;             /* one of the working functions is running */
     bool has_lost;         /* a connection has to be aborted */
-    uint64_t timer_ns;     /* the last argument of set_timer() */
-    uint16_t rx_path;      /* of the segment that is being taken */
-    uint32_t unslotted;    /* a SYN to be rejected; 0: none */
+    bool has_abort_due;    /* a connection may have abort_due */
+    bool has_rst_due;      /* a connection may have rst_due */
+    bool is_blocked;   /* a sink has refused a frame of the last transmission */
+    uint64_t timer_ns; /* the last argument of set_timer() */
+    uint16_t rx_path;  /* of the segment that is being taken */
+    uint32_t unslotted;                    /* a SYN to be rejected; 0: none */
     int8_t tcp_listener[HW_TOE_LISTENERS]; /* that of net/tcp; -1: none */
     uint16_t slot_of[HW_TOE_IDS];          /* by the low half of the id */
     struct hw_toe_state state;

@@ -99,7 +99,7 @@ static enum toe_status run_accept(struct hw_toe *toe, const uint8_t *cmd,
     if (conn == NULL) {
         return TOE_BAD_TID;
     }
-    if (conn->state == TOE_SLOT_ENDED) {
+    if (conn->state == TOE_SLOT_ENDED || conn->abort_due) {
         return TOE_ENDED;
     }
     if (conn->state != TOE_SLOT_ASKED) {
@@ -114,21 +114,28 @@ static enum toe_status run_accept(struct hw_toe *toe, const uint8_t *cmd,
     return TOE_OK;
 }
 
+/* See hw_toe_abort_some(). */
+static void want_abort(struct hw_toe *toe, struct hw_toe_conn *conn)
+{
+    conn->abort_due = toe->has_abort_due = true;
+}
+
 static enum toe_status run_reject(struct hw_toe *toe, const uint8_t *cmd,
                                   uint64_t now_us)
 {
     struct hw_toe_conn *conn = conn_find(toe, cmd);
 
+    (void)now_us;
     if (conn == NULL) {
         return TOE_BAD_TID;
     }
-    if (conn->state == TOE_SLOT_ENDED) {
+    if (conn->state == TOE_SLOT_ENDED || conn->abort_due) {
         return TOE_ENDED;
     }
     if (conn->state != TOE_SLOT_ASKED) {
         return TOE_BAD_STATE;
     }
-    tcp_reject(toe->tcp, conn->id, now_us);
+    want_abort(toe, conn);
     return TOE_OK;
 }
 
@@ -218,6 +225,7 @@ static enum toe_status run_abort(struct hw_toe *toe, const uint8_t *cmd,
 {
     struct hw_toe_conn *conn = conn_find(toe, cmd);
 
+    (void)now_us;
     if (conn == NULL) {
         return TOE_BAD_TID;
     }
@@ -228,10 +236,8 @@ static enum toe_status run_abort(struct hw_toe *toe, const uint8_t *cmd,
     conn->abort_cookie = get_le64(cmd + TOE_CMD_COOKIE);
     if (conn->state == TOE_SLOT_ENDED) {
         hw_toe_conn_due(toe, conn);
-    } else if (conn->state == TOE_SLOT_OPEN) {
-        tcp_abort(toe->tcp, conn->id, now_us);
     } else {
-        tcp_reject(toe->tcp, conn->id, now_us);
+        want_abort(toe, conn);
     }
     return TOE_OK;
 }

@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* Half of the RSTs that net/tcp keeps while a port is blocked. */
+enum { ABORTS_AT_ONCE = 32 };
+
 void hw_toe_conn_due(struct hw_toe *toe, const struct hw_toe_conn *conn)
 {
     uint16_t slot = hw_toe_slot(toe, conn);
@@ -43,6 +46,7 @@ void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
 {
     conn_rename(toe, conn, TCP_NO_ID);
     conn->state = TOE_SLOT_ENDED;
+    conn->abort_due = false;
     conn->end = (uint8_t)(conn->is_lost ? TOE_END_LOST_WORD : end);
     conn->ended_due = true;
     hw_toe_conn_due(toe, conn);
@@ -243,6 +247,51 @@ struct tcp_user hw_toe_user(struct hw_toe *toe)
         .acked = note_acked,
         .ended = note_ended,
     };
+}
+
+/* @return the next connection from `slot` on that is to be aborted */
+static struct hw_toe_conn *conn_find_abort(struct hw_toe *toe,
+                                           unsigned int slot)
+{
+    for (; slot < HW_TOE_SLOTS; slot++) {
+        if (toe->state.conns[slot].abort_due) {
+            return &toe->state.conns[slot];
+        }
+    }
+    return NULL;
+}
+
+bool hw_toe_abort_some(struct hw_toe *toe)
+{
+    struct hw_toe_conn *conn = NULL;
+    uint64_t now_us = hw_toe_now_us(toe);
+
+    conn = conn_find_abort(toe, 0);
+    for (unsigned int i = 0; conn != NULL && i < ABORTS_AT_ONCE; i++) {
+        if (conn->state == TOE_SLOT_OPEN) {
+            tcp_abort(toe->tcp, conn->id, now_us);
+        } else {
+            tcp_reject(toe->tcp, conn->id, now_us);
+        }
+        ASSERT(conn->state == TOE_SLOT_ENDED && !conn->abort_due);
+        conn->rst_due = toe->has_rst_due = true;
+        conn = conn_find_abort(toe, hw_toe_slot(toe, conn));
+    }
+    toe->has_abort_due = conn != NULL;
+    return toe->has_abort_due;
+}
+
+void hw_toe_release_ends(struct hw_toe *toe)
+{
+    for (unsigned int i = 0; toe->has_rst_due && i < HW_TOE_SLOTS; i++) {
+        struct hw_toe_conn *conn = &toe->state.conns[i];
+
+        if (conn->rst_due) {
+            conn->rst_due = false;
+            hw_toe_conn_due(toe, conn);
+        }
+    }
+    toe->has_rst_due = false;
 }
 
 void hw_toe_settle(struct hw_toe *toe)

@@ -162,13 +162,15 @@ static bool report_end(struct hw_toe *toe, const uint8_t *page,
     return true;
 }
 
-/* @return false when there was no room for all of it */
+/* What waits for its RST is due again later: see hw_toe_release_ends().
+ * @return false when there was no room for all of it */
 static bool report_conn(struct hw_toe *toe, const uint8_t *page,
                         struct hw_toe_conn *conn)
 {
-    return report_opening(toe, page, conn) &&
-           report_received(toe, page, conn) && report_sends(toe, page, conn) &&
-           (conn->state != TOE_SLOT_ENDED || report_end(toe, page, conn));
+    return conn->rst_due ||
+           (report_opening(toe, page, conn) &&
+            report_received(toe, page, conn) && report_sends(toe, page, conn) &&
+            (conn->state != TOE_SLOT_ENDED || report_end(toe, page, conn)));
 }
 
 /* The first connection from `from` on, in a circle, that has something to

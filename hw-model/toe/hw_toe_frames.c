@@ -231,6 +231,7 @@ bool hw_toe_send_segment(void *ctx, const struct tcp_segment *segment)
         return true; /* nothing is attached: the frame is lost */
     }
     if (sink->paused != NULL && (*sink->paused & BIT(priority)) != 0) {
+        toe->is_blocked = true;
         return false;
     }
     for (unsigned int i = 0; i < segment->num_pieces; i++) {
@@ -243,6 +244,7 @@ bool hw_toe_send_segment(void *ctx, const struct tcp_segment *segment)
     memcpy(frame.head + at, segment->header, segment->header_len);
     frame.head_len = (uint16_t)(at + segment->header_len);
     if (sink->send(sink->ctx, &frame, 1) == 0) {
+        toe->is_blocked = true;
         return false;
     }
     hw_toe_count(toe, TOE_COUNT_TX_FRAMES);

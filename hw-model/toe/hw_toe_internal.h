@@ -55,6 +55,16 @@ struct tcp_user hw_toe_user(struct hw_toe *toe);
 /* Do what the functions above could not do inside of net/tcp. */
 void hw_toe_settle(struct hw_toe *toe);
 
+/*
+ * Abort connections that are due, as many as have room for their RSTs if no
+ * other RSTs wait for a port.
+ * @return whether more are due: they can be aborted after a transmission
+ */
+bool hw_toe_abort_some(struct hw_toe *toe);
+
+/* RSTs of the connections aborted before have left: report their ends. */
+void hw_toe_release_ends(struct hw_toe *toe);
+
 /* A connection is over: report it. */
 void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
                      enum toe_end end);

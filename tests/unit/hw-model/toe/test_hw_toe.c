@@ -17,6 +17,8 @@ enum {
     DRAM_BYTES = 1 << 20,
     PAGE = 0x0,
     CMDS = 0x1000,
+    MANY_CMDS = 0x4000, /* a larger ring */
+    MANY_LOG2 = 8,
     CQES = 0x2000,
     RING = 0x10000, /* the receive ring, 4096 bytes if nothing else is said */
     JUMBO = 9000 - IPV4_LEN - TCP_LEN, /* bytes of a segment at MTU 9000 */
@@ -31,10 +33,15 @@ struct bed {
     struct test_env env;
     uint8_t *dram;
     void *memory;
+    uint32_t cmds, cmd_log2; /* the ring of commands */
     uint32_t cmd_pi, cq_ci;
+    uint8_t last_head[FRAME_HEAD_MAX];
     unsigned int sent;
-    uint8_t last_flags; /* of the last segment sent */
+    unsigned int resets; /* of these, segments with RST */
+    unsigned int room;   /* segments until the link is blocked */
+    uint8_t last_flags;  /* of the last segment sent */
     uint32_t last_seq;
+    uint16_t peer_port;
 };
 
 static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
@@ -43,7 +50,14 @@ static unsigned int take_frames(void *ctx, const struct frame_tx *burst,
     struct bed *bed = ctx;
     const uint8_t *tcp = burst[count - 1].head + ETH_LEN + IPV4_LEN;
 
+    assert_int_equal(count, 1);
+    if (bed->room == 0) {
+        return 0;
+    }
+    bed->room--;
+    memcpy(bed->last_head, burst->head, sizeof(bed->last_head));
     bed->sent += count;
+    bed->resets += (tcp[13] & TCP_RST) != 0;
     bed->last_seq = get_be32(tcp + 4);
     bed->last_flags = tcp[13];
     return count;
@@ -65,8 +79,8 @@ static void engine_run(struct bed *bed)
 static uint8_t *command_begin(struct bed *bed, enum toe_opcode opcode,
                               uint32_t tid)
 {
-    uint8_t *cmd = dram_at(bed, CMDS) +
-                   (size_t)(bed->cmd_pi % (1 << CMD_LOG2)) * TOE_CMD_LEN;
+    uint8_t *cmd = dram_at(bed, bed->cmds) +
+                   (size_t)(bed->cmd_pi % (1u << bed->cmd_log2)) * TOE_CMD_LEN;
 
     memset(cmd, 0, TOE_CMD_LEN);
     cmd[TOE_CMD_OPCODE] = (uint8_t)opcode;
@@ -141,7 +155,7 @@ static void segment_receive(struct bed *bed, uint16_t port, uint8_t flags,
 {
     uint8_t data[ETH_LEN + 9000] = {0x02, 0, 0, 0, 0, 1, 0x02,
                                     0,    0, 0, 0, 2, 8, 0};
-    const struct tcp_header header = {.src_port = 5000,
+    const struct tcp_header header = {.src_port = bed->peer_port,
                                       .dst_port = port,
                                       .seq = seq,
                                       .ack = ack,
@@ -178,6 +192,10 @@ static int setup(void **state)
     config.memory = bed->memory;
     config.ports[0] = (struct frame_sink){.ctx = bed, .send = take_frames};
     bed->env.now_ns = 1000000000;
+    bed->room = UINT32_MAX;
+    bed->cmds = CMDS;
+    bed->cmd_log2 = CMD_LOG2;
+    bed->peer_port = 5000;
     hw_toe_init(&bed->toe, &config);
     (void)hw_toe_write(&bed->toe, A_QUEUE_PAGE_LO, TEST_DRAM_BASE + PAGE);
     (void)hw_toe_write(&bed->toe, A_QUEUE_CMD_LO, TEST_DRAM_BASE + CMDS);
@@ -210,10 +228,11 @@ static void engine_start(struct bed *bed)
 static uint32_t connect_peer(struct bed *bed)
 {
     uint32_t tid, value, other;
+    unsigned int sent = bed->sent;
 
     segment_receive(bed, 7, TCP_SYN, 100, 0, 0);
     assert_int_equal(take_entry(bed, &tid, &value), TOE_KIND_ASKED);
-    assert_int_equal(bed->sent, 0);
+    assert_int_equal(bed->sent, sent);
     assert_int_equal(
         run_memory(bed, TOE_CMD_ACCEPT, tid, TEST_DRAM_BASE + RING, 0), TOE_OK);
     assert_int_equal(bed->last_flags, TCP_SYN | TCP_ACK);
@@ -368,6 +387,134 @@ static void test_toe_loaded_ends_its_connections_and_listens(void **state)
     assert_int_not_equal(other, tid);
     bed->toe.state.conns[3].send_count = HW_TOE_SENDS + 1;
     assert_false(hw_toe_state_loaded(&bed->toe));
+}
+
+/* ---- RSTs of ABORT and REJECT. */
+
+enum { MANY = 100 };
+
+/* Put an ABORT into the ring; command_post() of another command kicks. */
+static void abort_many(struct bed *bed, const uint32_t *tids)
+{
+    for (unsigned int i = 0; i < MANY; i++) {
+        (void)command_begin(bed, TOE_CMD_ABORT, tids[i]);
+        put_le32(dram_at(bed, PAGE + QUEUE_PAGE_CMD_PI), ++bed->cmd_pi);
+    }
+}
+
+static void connect_many(struct bed *bed, uint32_t *tids)
+{
+    (void)hw_toe_write(&bed->toe, A_QUEUE_ENABLE, 0);
+    (void)hw_toe_write(&bed->toe, A_QUEUE_CMD_LO, TEST_DRAM_BASE + MANY_CMDS);
+    (void)hw_toe_write(&bed->toe, A_QUEUE_SIZES, MANY_LOG2 | CQ_LOG2 << 8);
+    (void)hw_toe_write(&bed->toe, A_QUEUE_ENABLE, 1);
+    bed->cmds = MANY_CMDS;
+    bed->cmd_log2 = MANY_LOG2;
+    engine_start(bed);
+    for (unsigned int i = 0; i < MANY; i++) {
+        tids[i] = connect_peer(bed);
+        bed->peer_port++;
+    }
+    bed->resets = 0;
+}
+
+/* @return how many connections the engine reports as ended, each after the
+ * completion of its ABORT */
+static unsigned int take_ends(struct bed *bed)
+{
+    unsigned int ends = 0;
+    uint32_t tid, value;
+    uint8_t kind;
+
+    while ((kind = take_entry(bed, &tid, &value)) != 0) {
+        ends += kind == TOE_KIND_ENDED;
+        assert_true(kind == TOE_KIND_ENDED || kind == TOE_KIND_ABORTED);
+        (void)hw_toe_write(&bed->toe, A_QUEUE_KICK, 1); /* the ring was full */
+        engine_run(bed);
+    }
+    return ends;
+}
+
+/* The engine has places for 64 RSTs that wait. */
+static void test_toe_sends_the_rst_of_each_of_many_aborts(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tids[MANY];
+
+    connect_many(bed, tids);
+    abort_many(bed, tids);
+    assert_int_equal(run_plain(bed, TOE_CMD_NOP, 0), TOE_OK);
+    assert_int_equal(take_ends(bed), MANY);
+    assert_int_equal(bed->resets, MANY);
+}
+
+/* Once the end is reported, firmware may switch the engine off: until then, the
+ * RST has left.  Commands go on while the link is blocked. */
+static void test_toe_reports_an_abort_after_its_rst_has_left(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tids[MANY];
+    unsigned int ends = 0;
+
+    connect_many(bed, tids);
+    bed->room = 0;
+    abort_many(bed, tids);
+    assert_int_equal(run_plain(bed, TOE_CMD_NOP, 0), TOE_OK);
+    for (unsigned int i = 0; i < MANY; i++) {
+        ends += take_ends(bed);
+        assert_true(ends <= i);
+        bed->room = 1;
+        hw_toe_port_ready(&bed->toe, 0);
+        engine_run(bed);
+        assert_int_equal(bed->room, 0);
+        assert_int_equal(bed->resets, i + 1);
+    }
+    ends += take_ends(bed);
+    assert_int_equal(ends, MANY);
+    assert_int_equal(bed->resets, MANY);
+}
+
+/* RSTs to segments of no connection may have taken all places. */
+static void test_toe_sends_the_rst_of_an_abort_after_a_flood(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    bed->room = 0;
+    bed->resets = 0;
+    for (uint32_t i = 0; i < MANY; i++) {
+        segment_receive(bed, 8, TCP_SYN, 100 + i, 0, 0);
+    }
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    bed->room = UINT32_MAX;
+    hw_toe_port_ready(&bed->toe, 0);
+    engine_run(bed);
+    assert_int_equal(bed->resets, 64 + 1);
+    assert_int_equal(get_be16(bed->last_head + ETH_LEN + IPV4_LEN), 7);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ABORTED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+}
+
+/* What waits for its RST ends at once when the engine is switched off. */
+static void test_toe_stopped_reports_aborts_that_wait(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t tid, other, value;
+
+    engine_start(bed);
+    tid = connect_peer(bed);
+    bed->room = 0;
+    segment_receive(bed, 8, TCP_SYN, 100, 0, 0); /* its RST blocks the link */
+    assert_int_equal(run_plain(bed, TOE_CMD_ABORT, tid), TOE_OK);
+    assert_int_equal(take_entry(bed, &other, &value), 0);
+    (void)hw_toe_write(&bed->toe, A_TOE_CTRL, 0);
+    engine_run(bed);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ABORTED);
+    assert_int_equal(take_entry(bed, &other, &value), TOE_KIND_ENDED);
+    assert_int_equal(run_plain(bed, TOE_CMD_RELEASE, tid), TOE_OK);
 }
 
 /* ---- Loading states that no engine has saved. */
