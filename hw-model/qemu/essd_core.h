@@ -1,26 +1,68 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the wrappers of device cores that access DRAM have in common: most
- * functions of the environment of hw-model/core/env.h.
+ * What the wrappers of device cores have in common: registers, interrupt,
+ * timer, the work that is put off, DMA, and which thread does that work.  These
+ * are the environment of hw-model/core/env.h.
  *
- * A wrapper embeds an EssdCore, which is the ctx of its core's dev_env, and has
- * its own link property "dram" for core.dram.  Everything runs under the big
- * lock.
+ * A wrapper embeds an EssdCore and describes its device by an EssdCoreOps.  It
+ * calls essd_core_init() when it is created, essd_core_realize() before it
+ * initializes its core, essd_core_unrealize(), and essd_core_cancel() in a
+ * reset.  A device that does DMA has a link property "dram" for core.dram.
+ *
+ * Everything runs under the big lock and, timers of the virtual clock and
+ * registers apart, only while the machine runs.
  */
 #ifndef HW_ESSD_CORE_H
 #define HW_ESSD_CORE_H
 
-#include "hw/boards.h"
-#include "qapi/error.h"
+#include "exec/memory.h"
+#include "hw/sysbus.h"
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
-#include "system/runstate.h"
 
 #include "hw-model/core/env.h"
 #include "hw-model/regs/soc.h"
 
+/* The thread in which a core does the work that a register write starts. */
+enum essd_core_thread {
+    /* The main loop: the hart continues at once. */
+    ESSD_CORE_MAIN_LOOP,
+    /* The hart's, directly after the write: this saves waking the main loop for
+     * each doorbell. */
+    ESSD_CORE_HART,
+};
+
+/* A device; `opaque` is the wrapper that was given to essd_core_init(). */
+typedef struct EssdCoreOps {
+    const char *type; /* the QOM type */
+    uint64_t size;    /* of the registers, in bytes */
+    bool has_dma;     /* the device has a link "dram" */
+    bool has_irq;     /* the device has one interrupt */
+    enum essd_core_thread thread;
+
+    /* Return false for a register that does not exist or refuses the value: it
+     * is logged as an error of the firmware.  *value is always set. */
+    bool (*read)(void *opaque, uint64_t offset, uint32_t *value);
+    bool (*write)(void *opaque, uint64_t offset, uint32_t value);
+
+    /* Do the work that was put off.  NULL: the core puts nothing off. */
+    void (*run)(void *opaque);
+    /* The core's deadline has come.  NULL: the core has no timer. */
+    void (*timer)(void *opaque);
+    /* The machine continues, before run(), or has been stopped.  NULL: nothing
+     * to do. */
+    void (*resumed)(void *opaque);
+    void (*stopped)(void *opaque);
+} EssdCoreOps;
+
 typedef struct EssdCore {
-    QEMUBH *bh; /* calls the core's run function */
+    const EssdCoreOps *ops;
+    void *opaque;
+    char name[32]; /* in messages and trace events: the type by default */
+    MemoryRegion mmio;
+    qemu_irq irq;
+    VMChangeStateEntry *vm_change;
+    QEMUBH *bh;
     QEMUTimer *timer;
     MemoryRegion *dram;
     uint8_t *dram_ptr;
@@ -32,6 +74,27 @@ typedef struct EssdCore {
     bool in_write; /* a register write is running: the work follows it */
     bool run_follows;
 } EssdCore;
+
+/* Create registers and interrupt.  `ops` must remain. */
+void essd_core_init(EssdCore *core, SysBusDevice *dev, const EssdCoreOps *ops,
+                    void *opaque);
+
+/* Find the DRAM, and create timer and bottom half.
+ * @return false with *errp set if there is no DRAM */
+bool essd_core_realize(EssdCore *core, Error **errp);
+void essd_core_unrealize(EssdCore *core);
+
+/* Forget the work that was put off. */
+void essd_core_cancel(EssdCore *core);
+
+/* The environment of the core, from essd_core_realize() on. */
+struct dev_env essd_core_env(EssdCore *core);
+
+/* The virtual clock, whatever `ctx` is. */
+uint64_t essd_core_now_ns(void *ctx);
+
+/* Let a timer expire at a deadline of the virtual clock, or never. */
+void essd_core_timer_mod(QEMUTimer *timer, uint64_t deadline_ns);
 
 /* In essd_ecc.c: let error correction know the core. */
 void essd_core_attach(EssdCore *core);
@@ -53,115 +116,13 @@ static inline void *essd_core_map(EssdCore *core, uint64_t addr, uint64_t len,
     return core->dram_ptr + offset;
 }
 
-static inline void *essd_core_dma(void *ctx, uint64_t addr, uint64_t len)
+static inline bool essd_core_is_dram(const EssdCore *core, uint64_t addr,
+                                     uint64_t len)
 {
-    return essd_core_map(ctx, addr, len, false);
-}
-
-static inline void *essd_core_dma_write(void *ctx, uint64_t addr, uint64_t len)
-{
-    return essd_core_map(ctx, addr, len, true);
-}
-
-static inline bool essd_core_is_dram(void *ctx, uint64_t addr, uint64_t len)
-{
-    const EssdCore *core = ctx;
     uint64_t offset = addr - SOC_DRAM_BASE;
 
     return addr >= SOC_DRAM_BASE && offset <= core->dram_size &&
            len <= core->dram_size - offset;
-}
-
-/* The virtual clock, whatever `ctx` is. */
-static inline uint64_t essd_core_now_ns(void *ctx)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-}
-
-/* Let a timer expire at a deadline of the virtual clock, or never. */
-static inline void essd_core_timer_mod(QEMUTimer *timer, uint64_t deadline_ns)
-{
-    if (deadline_ns == DEV_NO_DEADLINE) {
-        timer_del(timer);
-    } else {
-        timer_mod_ns(timer, MIN(deadline_ns, (uint64_t)INT64_MAX));
-    }
-}
-
-static inline void essd_core_set_timer(void *ctx, uint64_t deadline_ns)
-{
-    EssdCore *core = ctx;
-
-    essd_core_timer_mod(core->timer, deadline_ns);
-}
-
-static inline void essd_core_defer(void *ctx)
-{
-    EssdCore *core = ctx;
-
-    if (core->in_write) {
-        core->run_follows = true;
-    } else if (runstate_is_running()) {
-        qemu_bh_schedule(core->bh);
-    }
-}
-
-/* @param set_irq  finds its wrapper by container_of() */
-static inline struct dev_env essd_core_env(
-    EssdCore *core, void (*set_irq)(void *ctx, unsigned int line, bool level))
-{
-    return (struct dev_env){
-        .ctx = core,
-        .dma = essd_core_dma,
-        .dma_write = essd_core_dma_write,
-        .is_dram = essd_core_is_dram,
-        .now_ns = essd_core_now_ns,
-        .set_timer = essd_core_set_timer,
-        .set_irq = set_irq,
-        .defer = essd_core_defer,
-    };
-}
-
-/* Use the DRAM that the link names, or the machine's RAM. */
-static inline bool essd_core_find_dram(EssdCore *core, const char *type,
-                                       Error **errp)
-{
-    if (!core->dram) {
-        core->dram = MACHINE(qdev_get_machine())->ram;
-    }
-    if (!core->dram || !memory_region_is_ram(core->dram)) {
-        error_setg(errp, "%s: \"dram\" is not RAM", type);
-        return false;
-    }
-    core->dram_ptr = memory_region_get_ram_ptr(core->dram);
-    core->dram_size = memory_region_size(core->dram);
-    essd_core_attach(core);
-    return true;
-}
-
-/*
- * Called before and after a register write, whose work is done directly after
- * it in the hart's thread instead of in the main loop.
- */
-static inline void essd_core_write_begins(EssdCore *core)
-{
-    core->in_write = true;
-}
-
-/* @return whether there is work to do now */
-static inline bool essd_core_write_ends(EssdCore *core)
-{
-    bool run_follows = core->run_follows;
-
-    core->in_write = false;
-    core->run_follows = false;
-    return run_follows;
-}
-
-static inline void essd_core_end(EssdCore *core)
-{
-    timer_free(core->timer);
-    qemu_bh_delete(core->bh);
 }
 
 #endif

@@ -16,12 +16,10 @@
 #include "qemu/osdep.h"
 #include "essd_i2c.h"
 
-#include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
-#include "qemu/log.h"
 #include "qemu/module.h"
 #include "trace.h"
 
@@ -42,8 +40,6 @@ struct EssdI2CState {
     SysBusDevice parent_obj;
 
     EssdCore core;
-    MemoryRegion mmio;
-    qemu_irq irq;
     char *bus_name;
     bool has_mdio;
     EssdPortState *port;
@@ -58,14 +54,6 @@ I2CBus *essd_i2c_bus(EssdI2CState *s)
 }
 
 /* The environment of the core. */
-
-static void essd_i2c_set_irq(void *ctx, unsigned int line, bool level)
-{
-    EssdI2CState *s = container_of(ctx, EssdI2CState, core);
-
-    trace_essd_i2c_irq(s->bus_name, level);
-    qemu_set_irq(s->irq, level);
-}
 
 static bool essd_i2c_start(void *ctx, uint8_t addr, bool is_read)
 {
@@ -166,41 +154,27 @@ static uint8_t essd_i2c_target_recv(I2CSlave *slave)
 
 /* Registers. */
 
-static uint64_t essd_i2c_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdI2CState *s = opaque;
-    uint32_t value;
-
-    if (!hw_i2c_read(&s->i2c, offset, &value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-i2c: read of offset 0x%" HWADDR_PRIx "\n", offset);
-    }
-    trace_essd_i2c_read(s->bus_name, offset, value);
-    return value;
-}
-
-static void essd_i2c_write(void *opaque, hwaddr offset, uint64_t value,
-                           unsigned size)
+static bool essd_i2c_read(void *opaque, uint64_t offset, uint32_t *value)
 {
     EssdI2CState *s = opaque;
 
-    trace_essd_i2c_write(s->bus_name, offset, value);
-    if (!hw_i2c_write(&s->i2c, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-i2c: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      value, offset);
-    }
+    return hw_i2c_read(&s->i2c, offset, value);
 }
 
-static const MemoryRegionOps essd_i2c_ops = {
+static bool essd_i2c_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdI2CState *s = opaque;
+
+    return hw_i2c_write(&s->i2c, offset, value);
+}
+
+static const EssdCoreOps essd_i2c_core_ops = {
+    .type = TYPE_ESSD_I2C,
+    .size = SOC_I2C_SIZE,
+    .has_irq = true,
     .read = essd_i2c_read,
     .write = essd_i2c_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
+    .timer = essd_i2c_timer,
 };
 
 /* Creation, reset and migration. */
@@ -219,10 +193,14 @@ static void essd_i2c_realize(DeviceState *dev, Error **errp)
         error_setg(errp, "essd-i2c: \"bus\" is not set");
         return;
     }
-    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_i2c_timer, s);
+    snprintf(s->core.name, sizeof(s->core.name), TYPE_ESSD_I2C " %s",
+             s->bus_name);
+    if (!essd_core_realize(&s->core, errp)) {
+        return;
+    }
     s->bus = i2c_init_bus(dev, s->bus_name);
     hw_i2c_init(&s->i2c, &(struct hw_i2c_config){
-                             .env = essd_core_env(&s->core, essd_i2c_set_irq),
+                             .env = essd_core_env(&s->core),
                              .wires =
                                  {
                                      .ctx = s,
@@ -245,17 +223,14 @@ static void essd_i2c_realize(DeviceState *dev, Error **errp)
 
 static void essd_i2c_unrealize(DeviceState *dev)
 {
-    timer_free(ESSD_I2C(dev)->core.timer);
+    essd_core_unrealize(&ESSD_I2C(dev)->core);
 }
 
 static void essd_i2c_init(Object *obj)
 {
     EssdI2CState *s = ESSD_I2C(obj);
 
-    memory_region_init_io(&s->mmio, obj, &essd_i2c_ops, s, TYPE_ESSD_I2C,
-                          SOC_I2C_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
-    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_i2c_core_ops, s);
 }
 
 static int essd_i2c_post_load(void *opaque, int version_id)

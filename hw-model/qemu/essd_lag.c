@@ -19,20 +19,18 @@
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
-#include "qemu/log.h"
 #include "qemu/module.h"
-#include "qemu/timer.h"
 #include "trace.h"
 
+#include "essd_core.h"
 #include "essd_rnic.h"
 #include "essd_toe.h"
 #include "hw-model/lag/hw_lag.h"
-#include "hw-model/regs/soc.h"
 
 struct EssdLagState {
     SysBusDevice parent_obj;
 
-    MemoryRegion mmio;
+    EssdCore core;
     EssdRnicState *rnic;
     EssdToeState *toe;
     const uint8_t *link_up[HW_LAG_PORTS];
@@ -40,11 +38,6 @@ struct EssdLagState {
 };
 
 /* The environment of the core. */
-
-static uint64_t essd_lag_now_ns(void *ctx)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-}
 
 static void essd_lag_rnic_rx(void *ctx, unsigned port,
                              const struct frame_rx *frames, unsigned n)
@@ -114,41 +107,25 @@ void essd_lag_link_changed(EssdLagState *s, unsigned port, bool is_up)
 
 /* Registers. */
 
-static uint64_t essd_lag_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdLagState *s = opaque;
-    uint32_t value;
-
-    if (!hw_lag_read(&s->lag, offset, &value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-lag: read of offset 0x%" HWADDR_PRIx "\n", offset);
-    }
-    trace_essd_lag_read(offset, value);
-    return value;
-}
-
-static void essd_lag_write(void *opaque, hwaddr offset, uint64_t value,
-                           unsigned size)
+static bool essd_lag_read(void *opaque, uint64_t offset, uint32_t *value)
 {
     EssdLagState *s = opaque;
 
-    trace_essd_lag_write(offset, value);
-    if (!hw_lag_write(&s->lag, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-lag: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      value, offset);
-    }
+    return hw_lag_read(&s->lag, offset, value);
 }
 
-static const MemoryRegionOps essd_lag_ops = {
+static bool essd_lag_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdLagState *s = opaque;
+
+    return hw_lag_write(&s->lag, offset, value);
+}
+
+static const EssdCoreOps essd_lag_core_ops = {
+    .type = TYPE_ESSD_LAG,
+    .size = SOC_LAG_SIZE,
     .read = essd_lag_read,
     .write = essd_lag_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
 };
 
 /* Creation, reset and migration. */
@@ -163,7 +140,7 @@ static void essd_lag_realize(DeviceState *dev, Error **errp)
     EssdLagState *s = ESSD_LAG(dev);
     const struct hw_lag_ops ops = {
         .ctx = s,
-        .now_ns = essd_lag_now_ns,
+        .now_ns = essd_core_now_ns,
         .rnic_rx = essd_lag_rnic_rx,
         .toe_rx = essd_lag_toe_rx,
         .rnic_ready = essd_lag_rnic_ready,
@@ -187,9 +164,7 @@ static void essd_lag_init(Object *obj)
 {
     EssdLagState *s = ESSD_LAG(obj);
 
-    memory_region_init_io(&s->mmio, obj, &essd_lag_ops, s, TYPE_ESSD_LAG,
-                          SOC_LAG_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_lag_core_ops, s);
 }
 
 /* The ports were loaded before.  Their cables are those of the new machine. */

@@ -39,17 +39,14 @@
 
 #include "block/aio.h"
 #include "block/block.h"
-#include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
 #include "qemu/defer-call.h"
-#include "qemu/log.h"
 #include "qemu/module.h"
 #include "qemu/units.h"
-#include "system/runstate.h"
 #include "trace.h"
 
 #include "essd_blk.h"
@@ -69,9 +66,6 @@ struct EssdMediaState {
     SysBusDevice parent_obj;
 
     EssdCore core;
-    MemoryRegion mmio;
-    qemu_irq irq;
-    VMChangeStateEntry *vm_change;
     EssdBlk blk;
     EssdMgmtState *mgmt;
     uint64_t cache_size;
@@ -83,25 +77,15 @@ struct EssdMediaState {
     Notifier faults_changed;
 };
 
-/* The environment of the core. */
+/* The work of the core. */
 
-static void essd_media_set_irq(void *ctx, unsigned int line, bool level)
-{
-    EssdMediaState *s = container_of(ctx, EssdMediaState, core);
-
-    trace_essd_media_irq(level);
-    qemu_set_irq(s->irq, level);
-}
-
-static void essd_media_bh(void *opaque)
+static void essd_media_run(void *opaque)
 {
     EssdMediaState *s = opaque;
 
-    if (runstate_is_running()) {
-        defer_call_begin(); /* all requests of a run cost one system call */
-        hw_media_run(&s->media);
-        defer_call_end();
-    }
+    defer_call_begin(); /* all requests of a run cost one system call */
+    hw_media_run(&s->media);
+    defer_call_end();
 }
 
 static void essd_media_timer(void *opaque)
@@ -189,51 +173,7 @@ static void essd_media_init_faults(EssdMediaState *s)
     essd_faults_add_notifier(&s->faults_changed);
 }
 
-/* Registers. */
-
-static uint64_t essd_media_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdMediaState *s = opaque;
-    uint32_t value;
-
-    if (!hw_media_read(&s->media, offset, &value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-media: read of offset 0x%" HWADDR_PRIx "\n",
-                      offset);
-    }
-    trace_essd_media_read(offset, value);
-    return value;
-}
-
-static void essd_media_write(void *opaque, hwaddr offset, uint64_t value,
-                             unsigned size)
-{
-    EssdMediaState *s = opaque;
-
-    trace_essd_media_write(offset, value);
-    essd_core_write_begins(&s->core);
-    if (!hw_media_write(&s->media, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-media: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      value, offset);
-    }
-    if (essd_core_write_ends(&s->core)) {
-        essd_media_bh(s);
-    }
-}
-
-static const MemoryRegionOps essd_media_ops = {
-    .read = essd_media_read,
-    .write = essd_media_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
-};
-
-/* Creation, reset and migration. */
+/* The machine stops and continues. */
 
 /* Wait for requests to end.  Fault rules do not hold them any longer, since
  * their clock may stand still. */
@@ -243,19 +183,21 @@ static void essd_media_poll(EssdMediaState *s)
     aio_poll(qemu_get_aio_context(), false);
 }
 
+static void essd_media_resumed(void *opaque)
+{
+    EssdMediaState *s = opaque;
+
+    hw_media_resume(&s->media);
+}
+
 /*
  * Stop with the machine.  The harts are stopped already; completions still
  * reach the rings in DRAM.
  */
-static void essd_media_vm_change(void *opaque, bool running, RunState state)
+static void essd_media_stopped(void *opaque)
 {
     EssdMediaState *s = opaque;
 
-    if (running) {
-        hw_media_resume(&s->media);
-        return;
-    }
-    qemu_bh_cancel(s->core.bh);
     trace_essd_media_quiesce(s->media.active_ops, s->media.cache.used_lines);
     hw_media_quiesce(&s->media);
     while (!hw_media_is_quiet(&s->media)) {
@@ -263,12 +205,44 @@ static void essd_media_vm_change(void *opaque, bool running, RunState state)
     }
 }
 
+/* Registers. */
+
+static bool essd_media_read(void *opaque, uint64_t offset, uint32_t *value)
+{
+    EssdMediaState *s = opaque;
+
+    return hw_media_read(&s->media, offset, value);
+}
+
+static bool essd_media_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdMediaState *s = opaque;
+
+    return hw_media_write(&s->media, offset, value);
+}
+
+static const EssdCoreOps essd_media_core_ops = {
+    .type = TYPE_ESSD_MEDIA,
+    .size = SOC_MEDIA_SIZE,
+    .has_dma = true,
+    .has_irq = true,
+    .thread = ESSD_CORE_HART,
+    .read = essd_media_read,
+    .write = essd_media_write,
+    .run = essd_media_run,
+    .timer = essd_media_timer,
+    .resumed = essd_media_resumed,
+    .stopped = essd_media_stopped,
+};
+
+/* Creation, reset and migration. */
+
 /* After the reset, no DMA from before it may reach DRAM. */
 static void essd_media_reset_hold(Object *obj, ResetType type)
 {
     EssdMediaState *s = ESSD_MEDIA(obj);
 
-    qemu_bh_cancel(s->core.bh);
+    essd_core_cancel(&s->core);
     hw_media_reset(&s->media);
     while (hw_media_has_dma(&s->media)) {
         essd_media_poll(s);
@@ -330,23 +304,16 @@ static void essd_media_realize(DeviceState *dev, Error **errp)
     EssdMediaState *s = ESSD_MEDIA(dev);
     uint64_t size;
 
-    if (!essd_core_find_dram(&s->core, TYPE_ESSD_MEDIA, errp)) {
-        return;
-    }
     size = essd_media_open(s, errp);
-    if (size == 0 || !essd_media_alloc_cache(s, errp)) {
+    if (size == 0 || !essd_media_alloc_cache(s, errp) ||
+        !essd_core_realize(&s->core, errp)) {
         return;
     }
     essd_blk_start(&s->blk, HW_MEDIA_IO_IDS, essd_media_io_done, s);
-    s->core.bh =
-        qemu_bh_new_guarded(essd_media_bh, s, &dev->mem_reentrancy_guard);
-    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_media_timer, s);
-    s->vm_change =
-        qdev_add_vm_change_state_handler(dev, essd_media_vm_change, s);
     essd_media_init_faults(s);
     hw_media_init(&s->media,
                   &(struct hw_media_config){
-                      .env = essd_core_env(&s->core, essd_media_set_irq),
+                      .env = essd_core_env(&s->core),
                       .backend = fault_media_backend(&s->faults),
                       .capacity_bytes = size,
                       .cache_bytes = s->cache_size,
@@ -361,8 +328,7 @@ static void essd_media_unrealize(DeviceState *dev)
 {
     EssdMediaState *s = ESSD_MEDIA(dev);
 
-    qemu_del_vm_change_state_handler(s->vm_change);
-    essd_core_end(&s->core);
+    essd_core_unrealize(&s->core);
     timer_free(s->faults_timer);
     notifier_remove(&s->faults_changed);
     if (s->cache_memory) {
@@ -375,10 +341,7 @@ static void essd_media_init(Object *obj)
 {
     EssdMediaState *s = ESSD_MEDIA(obj);
 
-    memory_region_init_io(&s->mmio, obj, &essd_media_ops, s, TYPE_ESSD_MEDIA,
-                          SOC_MEDIA_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
-    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_media_core_ops, s);
 }
 
 /* If the medium refuses writes, data stays in the cache: refuse to save. */

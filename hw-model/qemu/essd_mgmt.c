@@ -20,13 +20,11 @@
 #include "essd_mgmt.h"
 
 #include "chardev/char-fe.h"
-#include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
-#include "qemu/log.h"
 #include "qemu/module.h"
 #include "system/runstate.h"
 #include "trace.h"
@@ -45,22 +43,11 @@ struct EssdMgmtState {
     SysBusDevice parent_obj;
 
     EssdCore core;
-    MemoryRegion mmio;
-    qemu_irq irq;
-    VMChangeStateEntry *vm_change;
     EssdMgmtChannel channels[HW_MGMT_CHANNELS];
     struct hw_mgmt mgmt;
 };
 
 /* The environment of the core. */
-
-static void essd_mgmt_set_irq(void *ctx, unsigned int line, bool level)
-{
-    EssdMgmtState *s = container_of(ctx, EssdMgmtState, core);
-
-    trace_essd_mgmt_irq(level);
-    qemu_set_irq(s->irq, level);
-}
 
 static gboolean essd_mgmt_writable(void *do_not_use, GIOCondition cond,
                                    void *opaque)
@@ -94,13 +81,11 @@ static void essd_mgmt_input_wanted(void *ctx)
     qemu_chr_fe_accept_input(&s->channels[HW_MGMT_MESSAGES].chr);
 }
 
-static void essd_mgmt_bh(void *opaque)
+static void essd_mgmt_run(void *opaque)
 {
     EssdMgmtState *s = opaque;
 
-    if (runstate_is_running()) {
-        hw_mgmt_run(&s->mgmt);
-    }
+    hw_mgmt_run(&s->mgmt);
 }
 
 static void essd_mgmt_timer(void *opaque)
@@ -110,16 +95,11 @@ static void essd_mgmt_timer(void *opaque)
     hw_mgmt_timer(&s->mgmt);
 }
 
-static void essd_mgmt_vm_change(void *opaque, bool running, RunState state)
+static void essd_mgmt_resumed(void *opaque)
 {
     EssdMgmtState *s = opaque;
 
-    if (running) {
-        qemu_bh_schedule(s->core.bh);
-        qemu_chr_fe_accept_input(&s->channels[HW_MGMT_TRACE].chr);
-    } else {
-        qemu_bh_cancel(s->core.bh);
-    }
+    qemu_chr_fe_accept_input(&s->channels[HW_MGMT_TRACE].chr);
 }
 
 const struct trace *essd_mgmt_trace(EssdMgmtState *s)
@@ -166,41 +146,30 @@ static void essd_mgmt_event(void *opaque, QEMUChrEvent event)
 
 /* Registers. */
 
-static uint64_t essd_mgmt_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdMgmtState *s = opaque;
-    uint32_t value;
-
-    if (!hw_mgmt_read(&s->mgmt, offset, &value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-mgmt: read of offset 0x%" HWADDR_PRIx "\n", offset);
-    }
-    trace_essd_mgmt_read(offset, value);
-    return value;
-}
-
-static void essd_mgmt_write(void *opaque, hwaddr offset, uint64_t value,
-                            unsigned size)
+static bool essd_mgmt_read(void *opaque, uint64_t offset, uint32_t *value)
 {
     EssdMgmtState *s = opaque;
 
-    trace_essd_mgmt_write(offset, value);
-    if (!hw_mgmt_write(&s->mgmt, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-mgmt: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      value, offset);
-    }
+    return hw_mgmt_read(&s->mgmt, offset, value);
 }
 
-static const MemoryRegionOps essd_mgmt_ops = {
+static bool essd_mgmt_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdMgmtState *s = opaque;
+
+    return hw_mgmt_write(&s->mgmt, offset, value);
+}
+
+static const EssdCoreOps essd_mgmt_core_ops = {
+    .type = TYPE_ESSD_MGMT,
+    .size = SOC_MGMT_SIZE,
+    .has_dma = true,
+    .has_irq = true,
     .read = essd_mgmt_read,
     .write = essd_mgmt_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
+    .run = essd_mgmt_run,
+    .timer = essd_mgmt_timer,
+    .resumed = essd_mgmt_resumed,
 };
 
 /* Creation, reset and migration. */
@@ -209,7 +178,7 @@ static void essd_mgmt_reset_hold(Object *obj, ResetType type)
 {
     EssdMgmtState *s = ESSD_MGMT(obj);
 
-    qemu_bh_cancel(s->core.bh);
+    essd_core_cancel(&s->core);
     hw_mgmt_reset(&s->mgmt);
 }
 
@@ -217,21 +186,15 @@ static void essd_mgmt_realize(DeviceState *dev, Error **errp)
 {
     EssdMgmtState *s = ESSD_MGMT(dev);
 
-    if (!essd_core_find_dram(&s->core, TYPE_ESSD_MGMT, errp)) {
+    if (!essd_core_realize(&s->core, errp)) {
         return;
     }
-    s->core.bh =
-        qemu_bh_new_guarded(essd_mgmt_bh, s, &dev->mem_reentrancy_guard);
-    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_mgmt_timer, s);
-    s->vm_change =
-        qdev_add_vm_change_state_handler(dev, essd_mgmt_vm_change, s);
-    hw_mgmt_init(&s->mgmt,
-                 &(struct hw_mgmt_config){
-                     .env = essd_core_env(&s->core, essd_mgmt_set_irq),
-                     .send = essd_mgmt_send,
-                     .input_wanted = essd_mgmt_input_wanted,
-                     .ctx = s,
-                 });
+    hw_mgmt_init(&s->mgmt, &(struct hw_mgmt_config){
+                               .env = essd_core_env(&s->core),
+                               .send = essd_mgmt_send,
+                               .input_wanted = essd_mgmt_input_wanted,
+                               .ctx = s,
+                           });
     for (unsigned i = 0; i < HW_MGMT_CHANNELS; i++) {
         EssdMgmtChannel *channel = &s->channels[i];
 
@@ -250,18 +213,14 @@ static void essd_mgmt_unrealize(DeviceState *dev)
     for (unsigned i = 0; i < HW_MGMT_CHANNELS; i++) {
         qemu_chr_fe_deinit(&s->channels[i].chr, false);
     }
-    qemu_del_vm_change_state_handler(s->vm_change);
-    essd_core_end(&s->core);
+    essd_core_unrealize(&s->core);
 }
 
 static void essd_mgmt_init(Object *obj)
 {
     EssdMgmtState *s = ESSD_MGMT(obj);
 
-    memory_region_init_io(&s->mmio, obj, &essd_mgmt_ops, s, TYPE_ESSD_MGMT,
-                          SOC_MGMT_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
-    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_mgmt_core_ops, s);
 }
 
 static int essd_mgmt_post_load(void *opaque, int version_id)

@@ -35,7 +35,6 @@
 #include "block/aio.h"
 #include "block/block.h"
 #include "crypto/random.h"
-#include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/registerfields.h"
@@ -46,7 +45,6 @@
 #include "qemu/error-report.h"
 #include "qemu/log.h"
 #include "qemu/module.h"
-#include "system/runstate.h"
 #include "trace.h"
 
 #include "essd_blk.h"
@@ -62,9 +60,6 @@ struct EssdNandState {
     SysBusDevice parent_obj;
 
     EssdCore core;
-    MemoryRegion mmio;
-    qemu_irq irq;
-    VMChangeStateEntry *vm_change;
     EssdBlk blk;
     EssdMgmtState *mgmt;
     char *timing;
@@ -77,25 +72,15 @@ struct EssdNandState {
     struct hw_nand nand;
 };
 
-/* The environment of the core. */
+/* The work of the core. */
 
-static void essd_nand_set_irq(void *ctx, unsigned int line, bool level)
-{
-    EssdNandState *s = container_of(ctx, EssdNandState, core);
-
-    trace_essd_nand_irq(level);
-    qemu_set_irq(s->irq, level);
-}
-
-static void essd_nand_bh(void *opaque)
+static void essd_nand_run(void *opaque)
 {
     EssdNandState *s = opaque;
 
-    if (runstate_is_running()) {
-        defer_call_begin(); /* all requests of a run cost one system call */
-        hw_nand_run(&s->nand);
-        defer_call_end();
-    }
+    defer_call_begin(); /* all requests of a run cost one system call */
+    hw_nand_run(&s->nand);
+    defer_call_end();
 }
 
 static void essd_nand_timer(void *opaque)
@@ -143,61 +128,20 @@ static void essd_nand_violated(void *ctx,
                   nand_rule_text(violation->rule));
 }
 
-/* Registers. */
+/* The machine stops and continues. */
 
-static uint64_t essd_nand_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdNandState *s = opaque;
-    uint32_t value;
-
-    if (!hw_nand_read(&s->nand, offset, &value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-nand: read of offset 0x%" HWADDR_PRIx "\n", offset);
-    }
-    trace_essd_nand_read(offset, value);
-    return value;
-}
-
-static void essd_nand_write(void *opaque, hwaddr offset, uint64_t value,
-                            unsigned size)
+static void essd_nand_resumed(void *opaque)
 {
     EssdNandState *s = opaque;
 
-    trace_essd_nand_write(offset, value);
-    essd_core_write_begins(&s->core);
-    if (!hw_nand_write(&s->nand, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-nand: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      value, offset);
-    }
-    if (essd_core_write_ends(&s->core)) {
-        essd_nand_bh(s);
-    }
+    hw_nand_resume(&s->nand);
 }
-
-static const MemoryRegionOps essd_nand_ops = {
-    .read = essd_nand_read,
-    .write = essd_nand_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
-};
-
-/* Creation, reset and migration. */
 
 /* Stop with the machine.  Completions still reach the rings in DRAM. */
-static void essd_nand_vm_change(void *opaque, bool running, RunState state)
+static void essd_nand_stopped(void *opaque)
 {
     EssdNandState *s = opaque;
 
-    if (running) {
-        hw_nand_resume(&s->nand);
-        return;
-    }
-    qemu_bh_cancel(s->core.bh);
     trace_essd_nand_quiesce(s->nand.active_ops);
     hw_nand_quiesce(&s->nand);
     while (!hw_nand_is_quiet(&s->nand)) {
@@ -205,12 +149,44 @@ static void essd_nand_vm_change(void *opaque, bool running, RunState state)
     }
 }
 
+/* Registers. */
+
+static bool essd_nand_read(void *opaque, uint64_t offset, uint32_t *value)
+{
+    EssdNandState *s = opaque;
+
+    return hw_nand_read(&s->nand, offset, value);
+}
+
+static bool essd_nand_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdNandState *s = opaque;
+
+    return hw_nand_write(&s->nand, offset, value);
+}
+
+static const EssdCoreOps essd_nand_core_ops = {
+    .type = TYPE_ESSD_NAND,
+    .size = SOC_NAND_SIZE,
+    .has_dma = true,
+    .has_irq = true,
+    .thread = ESSD_CORE_HART,
+    .read = essd_nand_read,
+    .write = essd_nand_write,
+    .run = essd_nand_run,
+    .timer = essd_nand_timer,
+    .resumed = essd_nand_resumed,
+    .stopped = essd_nand_stopped,
+};
+
+/* Creation, reset and migration. */
+
 /* After the reset, no DMA from before it may reach DRAM. */
 static void essd_nand_reset_hold(Object *obj, ResetType type)
 {
     EssdNandState *s = ESSD_NAND(obj);
 
-    qemu_bh_cancel(s->core.bh);
+    essd_core_cancel(&s->core);
     hw_nand_reset(&s->nand);
     while (hw_nand_has_dma(&s->nand)) {
         aio_poll(qemu_get_aio_context(), true);
@@ -294,9 +270,8 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
                    s->timing);
         return;
     }
-    if (!essd_core_find_dram(&s->core, TYPE_ESSD_NAND, errp) ||
-        (s->blk.conf.blk &&
-         !essd_blk_open(&s->blk, TYPE_ESSD_NAND, "the array", errp))) {
+    if (s->blk.conf.blk &&
+        !essd_blk_open(&s->blk, TYPE_ESSD_NAND, "the array", errp)) {
         return;
     }
     /* Not from QEMU's generator for guests, which QEMU's option -seed makes
@@ -305,12 +280,12 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
         qcrypto_random_bytes(&nonce, sizeof(nonce), errp) < 0) {
         return;
     }
-    s->core.bh =
-        qemu_bh_new_guarded(essd_nand_bh, s, &dev->mem_reentrancy_guard);
-    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_nand_timer, s);
+    if (!essd_core_realize(&s->core, errp)) {
+        return;
+    }
     hw_nand_init(&s->nand,
                  &(struct hw_nand_config){
-                     .env = essd_core_env(&s->core, essd_nand_set_irq),
+                     .env = essd_core_env(&s->core),
                      .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                      .is_realtime = is_realtime,
                      .nonce = nonce,
@@ -323,16 +298,13 @@ static void essd_nand_realize(DeviceState *dev, Error **errp)
     if (s->nand.array) {
         essd_nand_init_faults(s);
     }
-    s->vm_change =
-        qdev_add_vm_change_state_handler(dev, essd_nand_vm_change, s);
 }
 
 static void essd_nand_unrealize(DeviceState *dev)
 {
     EssdNandState *s = ESSD_NAND(dev);
 
-    qemu_del_vm_change_state_handler(s->vm_change);
-    essd_core_end(&s->core);
+    essd_core_unrealize(&s->core);
     if (s->array_memory) {
         qemu_anon_ram_free(s->array_memory, s->array_memory_size);
     }
@@ -343,10 +315,7 @@ static void essd_nand_init(Object *obj)
 {
     EssdNandState *s = ESSD_NAND(obj);
 
-    memory_region_init_io(&s->mmio, obj, &essd_nand_ops, s, TYPE_ESSD_NAND,
-                          SOC_NAND_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
-    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_nand_core_ops, s);
 }
 
 /* If the file was not brought up to date, refuse to save. */

@@ -40,7 +40,6 @@
 #include "qemu/osdep.h"
 #include "essd_port.h"
 
-#include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
@@ -48,7 +47,6 @@
 #include "qapi/error.h"
 #include "qapi/qapi-events-essd.h"
 #include "qapi/visitor.h"
-#include "qemu/log.h"
 #include "qemu/module.h"
 #include "system/runstate.h"
 #include "system/system.h"
@@ -70,9 +68,6 @@ struct EssdPortState {
     SysBusDevice parent_obj;
 
     EssdCore core;
-    MemoryRegion mmio;
-    qemu_irq irq;
-    VMChangeStateEntry *vm_change;
     Notifier machine_done;
     NICState *nic;
     NICConf conf;
@@ -89,21 +84,11 @@ struct EssdPortState {
 
 /* The environment of the core. */
 
-static void essd_port_set_irq(void *ctx, unsigned int line, bool level)
-{
-    EssdPortState *s = container_of(ctx, EssdPortState, core);
-
-    trace_essd_port_irq(s->index, level);
-    qemu_set_irq(s->irq, level);
-}
-
-static void essd_port_bh(void *opaque)
+static void essd_port_run(void *opaque)
 {
     EssdPortState *s = opaque;
 
-    if (runstate_is_running()) {
-        hw_port_run(&s->port);
-    }
+    hw_port_run(&s->port);
 }
 
 static void essd_port_timer(void *opaque)
@@ -113,19 +98,13 @@ static void essd_port_timer(void *opaque)
     hw_port_timer(&s->port);
 }
 
-/* Do the work that was put off while the machine was stopped. */
-static void essd_port_vm_change(void *opaque, bool running, RunState state)
+static void essd_port_resumed(void *opaque)
 {
     EssdPortState *s = opaque;
 
-    if (!running) {
-        qemu_bh_cancel(s->core.bh);
-        return;
-    }
     if (!s->tx_waits) {
         s->port.link_blocked = 0;
     }
-    qemu_bh_schedule(s->core.bh);
 }
 
 static void essd_port_rnic_rx(void *ctx, const struct frame_rx *frames,
@@ -407,42 +386,30 @@ static NetClientInfo essd_port_net_info = {
 
 /* Registers. */
 
-static uint64_t essd_port_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdPortState *s = opaque;
-    uint32_t value;
-
-    if (!hw_port_read(&s->port, offset, &value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-port %u: read of offset 0x%" HWADDR_PRIx "\n",
-                      s->index, offset);
-    }
-    trace_essd_port_read(s->index, offset, value);
-    return value;
-}
-
-static void essd_port_write(void *opaque, hwaddr offset, uint64_t value,
-                            unsigned size)
+static bool essd_port_read(void *opaque, uint64_t offset, uint32_t *value)
 {
     EssdPortState *s = opaque;
 
-    trace_essd_port_write(s->index, offset, value);
-    if (!hw_port_write(&s->port, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-port %u: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      s->index, value, offset);
-    }
+    return hw_port_read(&s->port, offset, value);
 }
 
-static const MemoryRegionOps essd_port_ops = {
+static bool essd_port_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdPortState *s = opaque;
+
+    return hw_port_write(&s->port, offset, value);
+}
+
+static const EssdCoreOps essd_port_core_ops = {
+    .type = TYPE_ESSD_PORT,
+    .size = SOC_PORT_SIZE,
+    .has_dma = true,
+    .has_irq = true,
     .read = essd_port_read,
     .write = essd_port_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
+    .run = essd_port_run,
+    .timer = essd_port_timer,
+    .resumed = essd_port_resumed,
 };
 
 /* Creation, reset and migration. */
@@ -451,7 +418,7 @@ static void essd_port_reset_hold(Object *obj, ResetType type)
 {
     EssdPortState *s = ESSD_PORT(obj);
 
-    qemu_bh_cancel(s->core.bh);
+    essd_core_cancel(&s->core);
     hw_port_reset(&s->port);
 }
 
@@ -488,32 +455,28 @@ static void essd_port_realize(DeviceState *dev, Error **errp)
                    s->index);
         return;
     }
-    if (!essd_core_find_dram(&s->core, TYPE_ESSD_PORT, errp)) {
+    snprintf(s->core.name, sizeof(s->core.name), TYPE_ESSD_PORT " %u",
+             s->index);
+    if (!essd_core_realize(&s->core, errp)) {
         return;
     }
     qemu_macaddr_default_if_unset(&s->conf.macaddr);
     s->nic = qemu_new_nic(&essd_port_net_info, &s->conf, TYPE_ESSD_PORT,
                           dev->id, &dev->mem_reentrancy_guard, s);
     qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
-    s->core.bh =
-        qemu_bh_new_guarded(essd_port_bh, s, &dev->mem_reentrancy_guard);
-    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_port_timer, s);
-    s->vm_change =
-        qdev_add_vm_change_state_handler(dev, essd_port_vm_change, s);
-    hw_port_init(&s->port,
-                 &(struct hw_port_config){
-                     .env = essd_core_env(&s->core, essd_port_set_irq),
-                     .ops =
-                         {
-                             .ctx = s,
-                             .rnic_rx = essd_port_rnic_rx,
-                             .toe_rx = essd_port_toe_rx,
-                             .rnic_ready = essd_port_rnic_ready,
-                             .link_changed = essd_port_link_changed,
-                         },
-                     .link = {.ctx = s, .send = essd_port_link_send},
-                     .index = s->index,
-                 });
+    hw_port_init(&s->port, &(struct hw_port_config){
+                               .env = essd_core_env(&s->core),
+                               .ops =
+                                   {
+                                       .ctx = s,
+                                       .rnic_rx = essd_port_rnic_rx,
+                                       .toe_rx = essd_port_toe_rx,
+                                       .rnic_ready = essd_port_rnic_ready,
+                                       .link_changed = essd_port_link_changed,
+                                   },
+                               .link = {.ctx = s, .send = essd_port_link_send},
+                               .index = s->index,
+                           });
     hw_port_set_partner(&s->port, &partner);
     hw_port_set_errors(&s->port, s->seed, ber_atto);
     s->faults_timer =
@@ -539,8 +502,7 @@ static void essd_port_unrealize(DeviceState *dev)
     EssdPortState *s = ESSD_PORT(dev);
 
     qemu_remove_machine_init_done_notifier(&s->machine_done);
-    qemu_del_vm_change_state_handler(s->vm_change);
-    essd_core_end(&s->core);
+    essd_core_unrealize(&s->core);
     timer_free(s->faults_timer);
     qemu_del_nic(s->nic);
 }
@@ -757,10 +719,7 @@ static void essd_port_init(Object *obj)
         .is_present = true,
     };
 
-    memory_region_init_io(&s->mmio, obj, &essd_port_ops, s, TYPE_ESSD_PORT,
-                          SOC_PORT_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
-    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_port_core_ops, s);
 }
 
 struct mdio_bus essd_port_mdio(EssdPortState *s)

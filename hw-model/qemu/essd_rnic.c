@@ -22,14 +22,11 @@
 #include "qemu/osdep.h"
 #include "essd_rnic.h"
 
-#include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
-#include "qemu/log.h"
 #include "qemu/module.h"
-#include "system/runstate.h"
 #include "trace.h"
 
 #include "essd_core.h"
@@ -43,9 +40,6 @@ struct EssdRnicState {
     SysBusDevice parent_obj;
 
     EssdCore core;
-    MemoryRegion mmio;
-    qemu_irq irq;
-    VMChangeStateEntry *vm_change;
     DeviceState *port[RDMA_PORTS];
     EssdMgmtState *mgmt;
     uint32_t state_size;
@@ -55,43 +49,20 @@ struct EssdRnicState {
     Notifier faults_changed;
 };
 
-/* The environment of the core. */
+/* The work of the core. */
 
-static void essd_rnic_set_irq(void *ctx, unsigned int line, bool level)
-{
-    EssdRnicState *s = container_of(ctx, EssdRnicState, core);
-
-    trace_essd_rnic_irq(level);
-    qemu_set_irq(s->irq, level);
-}
-
-static void essd_rnic_bh(void *opaque)
+static void essd_rnic_run(void *opaque)
 {
     EssdRnicState *s = opaque;
 
-    if (runstate_is_running()) {
-        rnic_run(&s->rnic);
-    }
+    rnic_run(&s->rnic);
 }
 
 static void essd_rnic_timer(void *opaque)
 {
     EssdRnicState *s = opaque;
 
-    trace_essd_rnic_timer(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
     rnic_timer(&s->rnic);
-}
-
-/* Do the work that was put off while the machine was stopped. */
-static void essd_rnic_vm_change(void *opaque, bool running, RunState state)
-{
-    EssdRnicState *s = opaque;
-
-    if (running) {
-        qemu_bh_schedule(s->core.bh);
-    } else {
-        qemu_bh_cancel(s->core.bh);
-    }
 }
 
 /* Ports. */
@@ -122,41 +93,31 @@ void essd_rnic_link_changed(EssdRnicState *s, unsigned port, bool is_up)
 
 /* Registers. */
 
-static uint64_t essd_rnic_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdRnicState *s = opaque;
-    uint32_t value = rnic_read(&s->rnic, offset);
-
-    trace_essd_rnic_read(offset, value);
-    return value;
-}
-
-static void essd_rnic_write(void *opaque, hwaddr offset, uint64_t value,
-                            unsigned size)
+static bool essd_rnic_read(void *opaque, uint64_t offset, uint32_t *value)
 {
     EssdRnicState *s = opaque;
 
-    trace_essd_rnic_write(offset, value);
-    essd_core_write_begins(&s->core);
-    if (!rnic_write(&s->rnic, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-rnic: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      value, offset);
-    }
-    if (essd_core_write_ends(&s->core)) {
-        essd_rnic_bh(s);
-    }
+    *value = rnic_read(&s->rnic, offset);
+    return true;
 }
 
-static const MemoryRegionOps essd_rnic_ops = {
+static bool essd_rnic_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdRnicState *s = opaque;
+
+    return rnic_write(&s->rnic, offset, value);
+}
+
+static const EssdCoreOps essd_rnic_core_ops = {
+    .type = TYPE_ESSD_RNIC,
+    .size = SOC_RNIC_SIZE,
+    .has_dma = true,
+    .has_irq = true,
+    .thread = ESSD_CORE_HART,
     .read = essd_rnic_read,
     .write = essd_rnic_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
+    .run = essd_rnic_run,
+    .timer = essd_rnic_timer,
 };
 
 /* Creation, reset and migration. */
@@ -165,7 +126,7 @@ static void essd_rnic_reset_hold(Object *obj, ResetType type)
 {
     EssdRnicState *s = ESSD_RNIC(obj);
 
-    qemu_bh_cancel(s->core.bh);
+    essd_core_cancel(&s->core);
     rnic_reset(&s->rnic);
 }
 
@@ -225,17 +186,12 @@ static void essd_rnic_realize(DeviceState *dev, Error **errp)
 {
     EssdRnicState *s = ESSD_RNIC(dev);
 
-    if (!essd_core_find_dram(&s->core, TYPE_ESSD_RNIC, errp)) {
+    if (!essd_core_realize(&s->core, errp)) {
         return;
     }
-    s->core.bh =
-        qemu_bh_new_guarded(essd_rnic_bh, s, &dev->mem_reentrancy_guard);
-    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_rnic_timer, s);
-    s->vm_change =
-        qdev_add_vm_change_state_handler(dev, essd_rnic_vm_change, s);
     rnic_init(&s->rnic,
               &(struct rnic_config){
-                  .env = essd_core_env(&s->core, essd_rnic_set_irq),
+                  .env = essd_core_env(&s->core),
                   .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                   .ports = {s->rnic.roce.sinks[0], s->rnic.roce.sinks[1]},
               });
@@ -253,8 +209,7 @@ static void essd_rnic_unrealize(DeviceState *dev)
 {
     EssdRnicState *s = ESSD_RNIC(dev);
 
-    qemu_del_vm_change_state_handler(s->vm_change);
-    essd_core_end(&s->core);
+    essd_core_unrealize(&s->core);
     notifier_remove(&s->faults_changed);
 }
 
@@ -263,10 +218,7 @@ static void essd_rnic_init(Object *obj)
     EssdRnicState *s = ESSD_RNIC(obj);
 
     s->state_size = sizeof(s->rnic.state);
-    memory_region_init_io(&s->mmio, obj, &essd_rnic_ops, s, TYPE_ESSD_RNIC,
-                          SOC_RNIC_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
-    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_rnic_core_ops, s);
 }
 
 static int essd_rnic_post_load(void *opaque, int version_id)

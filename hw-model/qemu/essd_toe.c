@@ -19,14 +19,11 @@
 #include "qemu/osdep.h"
 #include "essd_toe.h"
 
-#include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "hw/sysbus.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
-#include "qemu/log.h"
 #include "qemu/module.h"
-#include "system/runstate.h"
 #include "trace.h"
 
 #include "essd_core.h"
@@ -36,51 +33,25 @@ struct EssdToeState {
     SysBusDevice parent_obj;
 
     EssdCore core;
-    MemoryRegion mmio;
-    qemu_irq irq;
-    VMChangeStateEntry *vm_change;
     uint32_t state_size;
     void *memory;
     struct hw_toe toe;
 };
 
-/* The environment of the core. */
+/* The work of the core. */
 
-static void essd_toe_set_irq(void *ctx, unsigned int line, bool level)
-{
-    EssdToeState *s = container_of(ctx, EssdToeState, core);
-
-    trace_essd_toe_irq(level);
-    qemu_set_irq(s->irq, level);
-}
-
-static void essd_toe_bh(void *opaque)
+static void essd_toe_run(void *opaque)
 {
     EssdToeState *s = opaque;
 
-    if (runstate_is_running()) {
-        hw_toe_run(&s->toe);
-    }
+    hw_toe_run(&s->toe);
 }
 
 static void essd_toe_timer(void *opaque)
 {
     EssdToeState *s = opaque;
 
-    trace_essd_toe_timer(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
     hw_toe_timer(&s->toe);
-}
-
-/* Do the work that was put off while the machine was stopped. */
-static void essd_toe_vm_change(void *opaque, bool running, RunState state)
-{
-    EssdToeState *s = opaque;
-
-    if (running) {
-        qemu_bh_schedule(s->core.bh);
-    } else {
-        qemu_bh_cancel(s->core.bh);
-    }
 }
 
 /* Ports. */
@@ -106,41 +77,31 @@ void essd_toe_port_ready(EssdToeState *s, unsigned port)
 
 /* Registers. */
 
-static uint64_t essd_toe_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdToeState *s = opaque;
-    uint32_t value = hw_toe_read(&s->toe, offset);
-
-    trace_essd_toe_read(offset, value);
-    return value;
-}
-
-static void essd_toe_write(void *opaque, hwaddr offset, uint64_t value,
-                           unsigned size)
+static bool essd_toe_read(void *opaque, uint64_t offset, uint32_t *value)
 {
     EssdToeState *s = opaque;
 
-    trace_essd_toe_write(offset, value);
-    essd_core_write_begins(&s->core);
-    if (!hw_toe_write(&s->toe, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-toe: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      value, offset);
-    }
-    if (essd_core_write_ends(&s->core)) {
-        essd_toe_bh(s);
-    }
+    *value = hw_toe_read(&s->toe, offset);
+    return true;
 }
 
-static const MemoryRegionOps essd_toe_ops = {
+static bool essd_toe_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdToeState *s = opaque;
+
+    return hw_toe_write(&s->toe, offset, value);
+}
+
+static const EssdCoreOps essd_toe_core_ops = {
+    .type = TYPE_ESSD_TOE,
+    .size = SOC_TOE_SIZE,
+    .has_dma = true,
+    .has_irq = true,
+    .thread = ESSD_CORE_HART,
     .read = essd_toe_read,
     .write = essd_toe_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
+    .run = essd_toe_run,
+    .timer = essd_toe_timer,
 };
 
 /* Creation, reset and migration. */
@@ -149,7 +110,7 @@ static void essd_toe_reset_hold(Object *obj, ResetType type)
 {
     EssdToeState *s = ESSD_TOE(obj);
 
-    qemu_bh_cancel(s->core.bh);
+    essd_core_cancel(&s->core);
     hw_toe_reset(&s->toe);
 }
 
@@ -157,16 +118,12 @@ static void essd_toe_realize(DeviceState *dev, Error **errp)
 {
     EssdToeState *s = ESSD_TOE(dev);
 
-    if (!essd_core_find_dram(&s->core, TYPE_ESSD_TOE, errp)) {
+    if (!essd_core_realize(&s->core, errp)) {
         return;
     }
-    s->core.bh =
-        qemu_bh_new_guarded(essd_toe_bh, s, &dev->mem_reentrancy_guard);
-    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_toe_timer, s);
-    s->vm_change = qdev_add_vm_change_state_handler(dev, essd_toe_vm_change, s);
     s->memory = g_malloc0(hw_toe_memory_bytes());
     hw_toe_init(&s->toe, &(struct hw_toe_config){
-                             .env = essd_core_env(&s->core, essd_toe_set_irq),
+                             .env = essd_core_env(&s->core),
                              .ports = {s->toe.sinks[0], s->toe.sinks[1]},
                              .memory = s->memory,
                          });
@@ -176,8 +133,7 @@ static void essd_toe_unrealize(DeviceState *dev)
 {
     EssdToeState *s = ESSD_TOE(dev);
 
-    qemu_del_vm_change_state_handler(s->vm_change);
-    essd_core_end(&s->core);
+    essd_core_unrealize(&s->core);
     g_free(s->memory);
 }
 
@@ -186,10 +142,7 @@ static void essd_toe_init(Object *obj)
     EssdToeState *s = ESSD_TOE(obj);
 
     s->state_size = sizeof(s->toe.state);
-    memory_region_init_io(&s->mmio, obj, &essd_toe_ops, s, TYPE_ESSD_TOE,
-                          SOC_TOE_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
-    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_toe_core_ops, s);
 }
 
 static int essd_toe_post_load(void *opaque, int version_id)

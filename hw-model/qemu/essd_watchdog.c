@@ -16,11 +16,9 @@
 #include "essd_watchdog.h"
 
 #include "hw/intc/riscv_aclint.h"
-#include "hw/irq.h"
 #include "hw/qdev-properties.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
-#include "qemu/log.h"
 #include "qemu/module.h"
 #include "qemu/timer.h"
 #include "system/qtest.h"
@@ -39,8 +37,6 @@ struct EssdWatchdogState {
     SysBusDevice parent_obj;
 
     EssdCore core;
-    MemoryRegion mmio;
-    qemu_irq irq;
     RISCVCPU *hart;
     RISCVAclintMTimerState *mtimer;
     struct hw_watchdog watchdog;
@@ -51,13 +47,6 @@ struct EssdWatchdogState {
 };
 
 /* The environment of the core. */
-
-static void essd_watchdog_set_irq(void *ctx, unsigned int line, bool level)
-{
-    EssdWatchdogState *s = container_of(ctx, EssdWatchdogState, core);
-
-    qemu_set_irq(s->irq, level);
-}
 
 /* How long the computer has run the hart's thread; -1 if it does not say. */
 static int64_t essd_watchdog_thread_ns(const EssdWatchdogState *s)
@@ -119,42 +108,27 @@ static void essd_watchdog_timer(void *opaque)
 
 /* Registers. */
 
-static uint64_t essd_watchdog_read(void *opaque, hwaddr offset, unsigned size)
-{
-    EssdWatchdogState *s = opaque;
-    uint32_t value;
-
-    if (!hw_watchdog_read(&s->watchdog, offset, &value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-watchdog: read of offset 0x%" HWADDR_PRIx "\n",
-                      offset);
-    }
-    trace_essd_watchdog_read(offset, value);
-    return value;
-}
-
-static void essd_watchdog_write(void *opaque, hwaddr offset, uint64_t value,
-                                unsigned size)
+static bool essd_watchdog_read(void *opaque, uint64_t offset, uint32_t *value)
 {
     EssdWatchdogState *s = opaque;
 
-    trace_essd_watchdog_write(offset, value);
-    if (!hw_watchdog_write(&s->watchdog, offset, value)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "essd-watchdog: write of 0x%08" PRIx64
-                      " to offset 0x%" HWADDR_PRIx "\n",
-                      value, offset);
-    }
+    return hw_watchdog_read(&s->watchdog, offset, value);
 }
 
-static const MemoryRegionOps essd_watchdog_ops = {
+static bool essd_watchdog_write(void *opaque, uint64_t offset, uint32_t value)
+{
+    EssdWatchdogState *s = opaque;
+
+    return hw_watchdog_write(&s->watchdog, offset, value);
+}
+
+static const EssdCoreOps essd_watchdog_core_ops = {
+    .type = TYPE_ESSD_WATCHDOG,
+    .size = SOC_WATCHDOG_SIZE,
+    .has_irq = true,
     .read = essd_watchdog_read,
     .write = essd_watchdog_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
+    .timer = essd_watchdog_timer,
 };
 
 /* Creation, reset and migration. */
@@ -172,10 +146,12 @@ static void essd_watchdog_realize(DeviceState *dev, Error **errp)
         error_setg(errp, "essd-watchdog: \"hart\" or \"mtimer\" is not set");
         return;
     }
-    s->core.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, essd_watchdog_timer, s);
+    if (!essd_core_realize(&s->core, errp)) {
+        return;
+    }
     hw_watchdog_init(&s->watchdog,
                      &(struct hw_watchdog_config){
-                         .env = essd_core_env(&s->core, essd_watchdog_set_irq),
+                         .env = essd_core_env(&s->core),
                          .tick_ns = NANOSECONDS_PER_SECOND / SOC_WATCHDOG_HZ,
                          .ctx = s,
                          .could_run = essd_watchdog_could_run,
@@ -185,17 +161,14 @@ static void essd_watchdog_realize(DeviceState *dev, Error **errp)
 
 static void essd_watchdog_unrealize(DeviceState *dev)
 {
-    timer_free(ESSD_WATCHDOG(dev)->core.timer);
+    essd_core_unrealize(&ESSD_WATCHDOG(dev)->core);
 }
 
 static void essd_watchdog_init(Object *obj)
 {
     EssdWatchdogState *s = ESSD_WATCHDOG(obj);
 
-    memory_region_init_io(&s->mmio, obj, &essd_watchdog_ops, s,
-                          TYPE_ESSD_WATCHDOG, SOC_WATCHDOG_SIZE);
-    sysbus_init_mmio(SYS_BUS_DEVICE(obj), &s->mmio);
-    sysbus_init_irq(SYS_BUS_DEVICE(obj), &s->irq);
+    essd_core_init(&s->core, SYS_BUS_DEVICE(obj), &essd_watchdog_core_ops, s);
 }
 
 static int essd_watchdog_post_load(void *opaque, int version_id)
