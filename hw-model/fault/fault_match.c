@@ -13,6 +13,7 @@
 #include "net/wire/ipv4.h"
 #include "net/wire/ipv6.h"
 #include "net/wire/roce_opcode.h"
+#include "net/wire/tcp.h"
 #include "net/wire/udp.h"
 
 enum {
@@ -20,6 +21,7 @@ enum {
     ETHERTYPE_SERVICE_VLAN = 0x88a8,
     IPV4_FRAGMENT_AT = 6, /* flags and fragment offset */
     IPV4_FRAGMENT_OFFSET = 0x1fff,
+    TCP_OFFSET_SHIFT = 4, /* the header's length, in the upper half of a byte */
     RC_OPCODES_END = 0x20,
 };
 
@@ -60,6 +62,34 @@ static void find_udp(const uint8_t *frame, uint32_t len, uint32_t at,
     }
 }
 
+/* @param end  of the IP packet: what follows is padding */
+static void find_tcp(const uint8_t *frame, uint32_t len, uint32_t at,
+                     uint32_t end, struct frame_layers *layers)
+{
+    uint32_t data;
+
+    if (len < at + TCP_LEN) {
+        return;
+    }
+    layers->at[FAULT_AT_TCP] = at;
+    data = at + 4u * (frame[at + TCP_DATA_OFFSET] >> TCP_OFFSET_SHIFT);
+    if (data < MIN(end, len)) {
+        layers->at[FAULT_AT_TCP_DATA] = data;
+    }
+}
+
+/* @param end  of the IP packet */
+static void find_transport(const uint8_t *frame, uint32_t len, uint32_t at,
+                           uint32_t end, uint8_t protocol,
+                           struct frame_layers *layers)
+{
+    if (protocol == IP_PROTOCOL_UDP) {
+        find_udp(frame, len, at, layers);
+    } else if (protocol == IP_PROTOCOL_TCP) {
+        find_tcp(frame, len, at, end, layers);
+    }
+}
+
 static void find_ip(const uint8_t *frame, uint32_t len, uint32_t at,
                     uint16_t type, struct frame_layers *layers)
 {
@@ -68,14 +98,16 @@ static void find_ip(const uint8_t *frame, uint32_t len, uint32_t at,
                          IPV4_FRAGMENT_OFFSET) == 0;
 
         layers->at[FAULT_AT_IPV4] = at;
-        if (frame[at + IPV4_PROTOCOL] == IP_PROTOCOL_UDP && is_first) {
-            find_udp(frame, len, at + 4u * (frame[at] & 0xf), layers);
+        if (is_first) {
+            find_transport(frame, len, at + 4u * (frame[at] & 0xf),
+                           at + get_be16(frame + at + IPV4_TOTAL_LEN),
+                           frame[at + IPV4_PROTOCOL], layers);
         }
     } else if (type == ETHERTYPE_IPV6 && len >= at + IPV6_LEN) {
         layers->at[FAULT_AT_IPV6] = at;
-        if (frame[at + IPV6_NEXT_HEADER] == IP_PROTOCOL_UDP) {
-            find_udp(frame, len, at + IPV6_LEN, layers);
-        }
+        find_transport(frame, len, at + IPV6_LEN,
+                       at + IPV6_LEN + get_be16(frame + at + IPV6_PAYLOAD_LEN),
+                       frame[at + IPV6_NEXT_HEADER], layers);
     } else if (type == ETHERTYPE_ROCE_V1 && len >= at + GRH_LEN) {
         layers->at[FAULT_AT_BTH] = at + GRH_LEN;
         find_capsule(frame, len, layers);
@@ -141,6 +173,10 @@ static bool frame_matches(const struct fault_rule *rule,
                           const struct frame_layers *layers,
                           const uint8_t *frame, uint32_t len)
 {
+    if ((rule->action == FAULT_CHECKSUM || rule->action == FAULT_ZERO_WINDOW) &&
+        layers->at[FAULT_AT_TCP] == 0) {
+        return false;
+    }
     for (unsigned int i = 0; i < rule->num_conditions; i++) {
         if (!condition_holds(&rule->conditions[i], layers, frame, len)) {
             return false;
@@ -190,6 +226,7 @@ struct fault_verdict fault_judge_frame(struct fault_table *table,
             (rule->directions & direction) &&
             frame_matches(rule, &layers, frame, len) &&
             rule_fires(rule, &verdict)) {
+            verdict.tcp_at = layers.at[FAULT_AT_TCP];
             break;
         }
     }

@@ -189,6 +189,8 @@ static bool read_what(const struct rule_word *word, struct fault_rule *rule)
         [FAULT_DIE] = "die",
         [FAULT_TRANSFER] = "transfer",
         [FAULT_POWER_CUT] = "power-cut",
+        [FAULT_CHECKSUM] = "bad-checksum",
+        [FAULT_ZERO_WINDOW] = "zero-window",
     };
 
     if (word_has_key(word, "site")) {
@@ -263,7 +265,8 @@ static bool site_can_do(enum fault_site site, enum fault_action action)
     static const uint32_t can[FAULT_SITES] = {
         [FAULT_WIRE] = BIT(FAULT_DROP) | BIT(FAULT_CORRUPT) |
                        BIT(FAULT_DUPLICATE) | BIT(FAULT_DELAY) |
-                       BIT(FAULT_REORDER) | BIT(FAULT_POWER_CUT),
+                       BIT(FAULT_REORDER) | BIT(FAULT_POWER_CUT) |
+                       BIT(FAULT_CHECKSUM) | BIT(FAULT_ZERO_WINDOW),
         [FAULT_MEDIA] = BIT(FAULT_ERROR) | BIT(FAULT_DELAY) | BIT(FAULT_STUCK) |
                         BIT(FAULT_BITS) | BIT(FAULT_POWER_CUT),
         [FAULT_NAND] = BIT(FAULT_ERROR) | BIT(FAULT_BITS) | BIT(FAULT_DIE) |

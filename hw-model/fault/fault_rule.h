@@ -47,6 +47,8 @@ enum fault_action {
                         DRAM and RNIC */
     FAULT_POWER_CUT, /* any: the machine's power fails at this instant; nand:
                         the argument is enum fault_moment */
+    FAULT_CHECKSUM,  /* wire: the checksum of a TCP segment is wrong */
+    FAULT_ZERO_WINDOW, /* wire: a TCP segment announces window 0 */
     FAULT_ACTIONS
 };
 
@@ -71,6 +73,8 @@ enum fault_layer {
     FAULT_AT_UDP,  /* UDP header */
     FAULT_AT_BTH,  /* base transport header of RoCE */
     FAULT_AT_SEND, /* payload of an RC SEND ONLY or SEND FIRST: a capsule */
+    FAULT_AT_TCP,  /* TCP header */
+    FAULT_AT_TCP_DATA, /* payload of a TCP segment, if it has any */
     FAULT_LAYERS
 };
 
@@ -140,6 +144,7 @@ struct fault_verdict {
     uint32_t id;              /* of the rule that fired */
     uint64_t argument;
     uint64_t random; /* for actions that choose something */
+    uint32_t tcp_at; /* where the TCP header of a frame begins; 0: no TCP */
 };
 
 /**

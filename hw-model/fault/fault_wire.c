@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#include "lib/bytes.h"
+#include "net/wire/tcp.h"
+
 void fault_wire_init(struct fault_wire *wire,
                      const struct fault_wire_config *config)
 {
@@ -101,6 +104,24 @@ static void invert_bit(uint8_t *data, uint32_t len,
     }
 }
 
+/* The receiver drops the segment, whatever its checksum was. */
+static void break_checksum(uint8_t *tcp)
+{
+    tcp[TCP_CHECKSUM + 1] ^= 1;
+}
+
+/* The checksum changes with the window (RFC 1624), so that the segment is as
+ * right or wrong as before. */
+static void close_window(uint8_t *tcp)
+{
+    uint32_t sum = (uint16_t)~get_be16(tcp + TCP_CHECKSUM) +
+                   (uint32_t)(uint16_t)~get_be16(tcp + TCP_WINDOW);
+
+    sum = (sum & 0xffff) + (sum >> 16);
+    put_be16(tcp + TCP_CHECKSUM, (uint16_t)~sum);
+    put_be16(tcp + TCP_WINDOW, 0);
+}
+
 /* @return true when the frame still has to be forwarded */
 static bool carry_out(struct fault_wire *wire, enum fault_direction direction,
                       uint8_t priority, const struct fault_verdict *verdict,
@@ -111,6 +132,12 @@ static bool carry_out(struct fault_wire *wire, enum fault_direction direction,
         return false;
     case FAULT_CORRUPT:
         invert_bit(data, len, verdict);
+        return true;
+    case FAULT_CHECKSUM:
+        break_checksum(data + verdict->tcp_at);
+        return true;
+    case FAULT_ZERO_WINDOW:
+        close_window(data + verdict->tcp_at);
         return true;
     case FAULT_DUPLICATE:
         (void)hold_frame(wire, direction, priority, data, len, 0, 0);

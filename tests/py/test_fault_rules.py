@@ -31,6 +31,12 @@ LINES = {
         "id=1 site=wire do=duplicate argument=0 "
         "field=0:6:6:ffffffffffff:2e55e000001:2e55e000001 "
         "field=2:16:4:ffffffff:a00000a:a00000a",
+    "wire tcp.flags=syn,no-ack tcp.dst=7 do zero-window":
+        "id=1 site=wire do=zero-window argument=0 field=7:13:1:12:2:2 "
+        "field=7:2:2:ffff:7:7",
+    "wire direction=out tcp.data=yes tcp.seq=1-9 when nth=2 do bad-checksum":
+        "id=1 site=wire do=bad-checksum argument=0 directions=2 field=8:0:1:ff:0:ff "
+        "field=7:4:4:ffffffff:1:9 nth=2",
     "wire ip6.src=fe80::1 do drop":
         "id=1 site=wire do=drop argument=0 "
         "field=3:8:8:ffffffffffffffff:fe80000000000000:fe80000000000000 "
@@ -88,6 +94,10 @@ def test_a_rule_is_translated_for_the_firmware() -> None:
     ("wire port=0", "a rule ends with `do` and one action, such as do drop"),
     ("wire port=0 do", "a rule ends with `do` and one action, such as do drop"),
     ("wire do drop now", "a rule ends with `do` and one action, such as do drop"),
+    ("wire tcp.flags=sin do drop", "tcp.flags: sin: unknown flag; did you mean fin?"),
+    ("wire tcp.flags=syn,no-syn do drop", "tcp.flags: syn: the flag occurs twice"),
+    ("wire tcp.data=no do drop", "tcp.data: no: write yes, or leave the key out"),
+    ("wire do zero-window=1", "zero-window takes no argument"),
     ("wire do delay", "delay needs a value: delay=5ms"),
     ("wire do delay=", "delay=: a value is missing after ="),
     ("wire do delay=5", "5 is not a duration such as 5ms, 20us or 1.5s"),

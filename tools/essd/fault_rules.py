@@ -32,6 +32,8 @@ BTH_OPCODES = {
     "read-response-last": 0x0f, "read-response-only": 0x10, "ack": 0x11,
     "send-last-invalidate": 0x16, "send-only-invalidate": 0x17, "ud-send": 0x64,
     "cnp": 0x81}
+TCP_FLAGS = {"fin": 0x01, "syn": 0x02, "rst": 0x04, "psh": 0x08, "ack": 0x10, "urg": 0x20,
+             "ece": 0x40, "cwr": 0x80}
 NVM_OPCODES = {"flush": 0x00, "write": 0x01, "read": 0x02, "write-zeroes": 0x08,
                "dataset-management": 0x09}
 ADMIN_OPCODES = {"get-log-page": 0x02, "identify": 0x06, "abort": 0x08,
@@ -135,7 +137,7 @@ class FrameField:
     mask: int = 0
     shift: int = 0
     names: dict[str, int] | None = None
-    kind: str = "number"        # or "mac", "ipv4", "ipv6"
+    kind: str = "number"        # or "mac", "ipv4", "ipv6", "flags", "presence"
 
     @property
     def whole(self) -> int:
@@ -147,6 +149,13 @@ class FrameField:
             halves = (value >> 64, value & U64)
             return [self.condition(self.offset + 8 * n, 8, 0, half, half)
                     for n, half in enumerate(halves)]
+        if self.kind == "flags":
+            mask, low = read_flags(text)
+            return [self.condition(self.offset, self.width, mask, low, low)]
+        if self.kind == "presence":
+            if text != "yes":
+                raise Wrong(f"{text}: write yes, or leave the key out", text)
+            return [self.condition(self.offset, self.width, 0, 0, self.whole)]
         if self.kind == "ipv4":
             low = high = int(read_address(text, 4))
         elif self.kind == "mac":
@@ -178,7 +187,21 @@ def read_mac(text: str) -> int:
     return int(text.replace(":", ""), 16)
 
 
-ETH, VLAN, IPV4, IPV6, UDP, BTH, SEND = range(7)
+def read_flags(text: str) -> tuple[int, int]:
+    """Mask and value of `syn,no-ack`."""
+    mask = value = 0
+    for word in text.split(","):
+        name = word.removeprefix("no-")
+        if name not in TCP_FLAGS:
+            raise Wrong(f"{word}: unknown flag; {mean_or(name, TCP_FLAGS)}", text)
+        if mask & TCP_FLAGS[name]:
+            raise Wrong(f"{name}: the flag occurs twice", text)
+        mask |= TCP_FLAGS[name]
+        value |= TCP_FLAGS[name] if name == word else 0
+    return mask, value
+
+
+ETH, VLAN, IPV4, IPV6, UDP, BTH, SEND, TCP, TCP_DATA = range(9)
 FIELDS = {
     "eth.dst": FrameField(ETH, 0, 6, kind="mac"),
     "eth.src": FrameField(ETH, 6, 6, kind="mac"),
@@ -193,6 +216,13 @@ FIELDS = {
     "ip6.dst": FrameField(IPV6, 24, 16, kind="ipv6"),
     "udp.src": FrameField(UDP, 0, 2),
     "udp.dst": FrameField(UDP, 2, 2),
+    "tcp.src": FrameField(TCP, 0, 2),
+    "tcp.dst": FrameField(TCP, 2, 2),
+    "tcp.seq": FrameField(TCP, 4, 4),
+    "tcp.ack": FrameField(TCP, 8, 4),
+    "tcp.flags": FrameField(TCP, 13, 1, kind="flags"),
+    "tcp.window": FrameField(TCP, 14, 2),
+    "tcp.data": FrameField(TCP_DATA, 0, 1, kind="presence"),
     "bth.opcode": FrameField(BTH, 0, 1, names=BTH_OPCODES),
     "bth.ack-requested": FrameField(BTH, 8, 1, mask=0x80, shift=7),
     "bth.qpn": FrameField(BTH, 5, 3),
@@ -214,7 +244,8 @@ MATCHES: dict[str, tuple[str, ...]] = {
 WHENS = ("nth", "every", "after", "times", "probability", "seed")
 ACTIONS: dict[str, dict[str, str]] = {      # and what the argument is
     "wire": {"drop": "", "corrupt": "[bit]", "duplicate": "", "delay": "duration",
-             "reorder": "[frames]", "power-cut": ""},
+             "reorder": "[frames]", "bad-checksum": "", "zero-window": "",
+             "power-cut": ""},
     "rdma": {"nak": "nak", "rnr": "[timer]", "transfer": "", "power-cut": ""},
     "nvme": {"status": "status", "delay": "duration", "drop": ""},
     "media": {"error": "", "bits": "bits", "delay": "duration", "stuck": "",

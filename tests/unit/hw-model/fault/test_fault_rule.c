@@ -25,6 +25,8 @@ static const uint8_t capsule_frame[] = {
                                                                     */
 };
 
+enum { ETH_IPV6_TCP = 14 + 40 + 20 };
+
 static struct fault_rule parse_rule(const char *text)
 {
     struct fault_rule rule;
@@ -65,6 +67,64 @@ static unsigned int count_fired(const char *text, unsigned int events)
         fired += judge_capsule(&table).action != FAULT_NONE;
     }
     return fired;
+}
+
+/* A SYN from port 40000 to port 7, padded to 60 bytes; and a segment with ACK
+ * and two bytes of data over IPv6. */
+static const uint8_t syn_frame[60] = {0x02, 0xe5, 0x5e, 0,    0,
+                                      1,    0x02, 0xe5, 0x5e, 0,
+                                      1,    1,    0x08, 0x00, /* Eth */
+                                      0x45, 0,    0,    40,   0,
+                                      0,    0,    0,    64,   6,
+                                      0,    0,    10,   0,    0,
+                                      1,    10,   0,    0,    10, /* IPv4 */
+                                      0x9c, 0x40, 0,    7,    0,
+                                      0,    1,    0,    0,    0,
+                                      0,    0,    0x50, 0x02, 0x10,
+                                      0,    0,    0,    0,    0};
+static const uint8_t data_frame[ETH_IPV6_TCP + 2] = {
+    [12] = 0x86, [13] = 0xdd, [14] = 0x60,         [19] = 22, [20] = 6,
+    [21] = 64,   [54] = 0x9c, [55] = 0x40,         [57] = 7,  [61] = 9,
+    [66] = 0x50, [67] = 0x10, [ETH_IPV6_TCP] = 'x'};
+
+static unsigned int fires_at(struct fault_table *table, const uint8_t *frame,
+                             uint32_t len)
+{
+    return judge_bytes(table, frame, len).action != FAULT_NONE;
+}
+
+/* A bit for each of three frames at which a rule fires. */
+static unsigned int find_tcp(const char *conditions)
+{
+    struct fault_table table = {0};
+    char text[200] = "id=1 site=wire do=zero-window ";
+
+    strncat(text, conditions, sizeof(text) - strlen(text) - 1);
+    add_rule(&table, text);
+    return fires_at(&table, syn_frame, sizeof(syn_frame)) |
+           fires_at(&table, data_frame, sizeof(data_frame)) << 1 |
+           fires_at(&table, capsule_frame, sizeof(capsule_frame)) << 2;
+}
+
+static void test_rules_see_tcp_headers_and_data(void **state)
+{
+    struct fault_table table = {0};
+
+    (void)state;
+    assert_int_equal(find_tcp("nth=1"), 1); /* the first of two */
+    assert_int_equal(find_tcp("every=1"), 3);
+    assert_int_equal(find_tcp("field=7:13:1:12:2:2"), 1); /* SYN, no ACK */
+    assert_int_equal(find_tcp("field=7:13:1:10:10:10"), 2);
+    assert_int_equal(find_tcp("field=7:2:2:ffff:7:7"), 3);
+    assert_int_equal(find_tcp("field=7:4:4:ffffffff:9:9"), 2);
+    /* Padding is no data. */
+    assert_int_equal(find_tcp("field=8:0:1:ff:0:ff"), 2);
+    add_rule(&table, "id=1 site=wire do=bad-checksum");
+    assert_int_equal(judge_bytes(&table, data_frame, sizeof(data_frame)).tcp_at,
+                     ETH_IPV6_TCP - 20);
+    /* A frame that ends in the header is no segment. */
+    assert_int_equal(judge_bytes(&table, syn_frame, 53).action, FAULT_NONE);
+    assert_int_equal(judge_bytes(&table, syn_frame, 54).action, FAULT_CHECKSUM);
 }
 
 static void test_rule_text_gives_every_field(void **state)
@@ -123,7 +183,7 @@ static void test_rule_text_that_makes_no_sense_is_refused(void **state)
          "seed=18446744073709551616"},
         {"id=1 site=wire do=drop chance=4294967297", "chance=4294967297"},
         {"id=1 site=wire do=drop ports=4", "ports=4"},
-        {"id=1 site=wire do=drop field=7:0:1:ff:1:1", "field=7:0:1:ff:1:1"},
+        {"id=1 site=wire do=drop field=9:0:1:ff:1:1", "field=9:0:1:ff:1:1"},
         {"id=1 site=wire do=drop field=0:0:9:ff:1:1", "field=0:0:9:ff:1:1"},
         {"id=1 site=wire do=drop field=0:0:0:ff:1:1", "field=0:0:0:ff:1:1"},
         {"id=1 site=wire do=drop field=0:0:1:ff:2:1", "field=0:0:1:ff:2:1"},

@@ -11,6 +11,10 @@
 
 #include "hw-model/fault/fault_wire.h"
 #include "tests/test_fixture.h"
+#include "lib/bytes.h"
+#include "net/wire/eth.h"
+#include "net/wire/ipv4.h"
+#include "net/wire/tcp.h"
 #include "tests/unit/hw-model/fault/fault_bed.h"
 
 enum { FRAME_LEN = 60, FRAMES_MAX = 256, MS = 1000000 };
@@ -180,6 +184,77 @@ static void test_wire_inverts_a_random_bit_that_the_seed_fixes(void **state)
         changed += bed->port.name[i] != 0 || bed->port.second_byte[i] != 0x55;
     }
     assert_in_range(changed, 1, 30); /* 16 of 480 bits, so about 7 */
+}
+
+/* A segment of TCP over IPv4 from 10.0.0.1 to 10.0.0.10. */
+static uint32_t make_segment(uint8_t *data, uint16_t window)
+{
+    const struct ipv4 ip = {.src = ip_addr_from_v4(0x0a000001),
+                            .dst = ip_addr_from_v4(0x0a00000a),
+                            .total_len_bytes = IPV4_LEN + TCP_LEN + 1,
+                            .ttl = 64,
+                            .protocol = IP_PROTOCOL_TCP};
+    uint8_t *tcp = data + ETH_LEN + IPV4_LEN;
+
+    memset(data, 0, FRAME_LEN);
+    data[12] = 8;
+    ipv4_emit(&ip, data + ETH_LEN);
+    put_be16(tcp + TCP_DST_PORT, 7);
+    tcp[TCP_DATA_OFFSET] = TCP_LEN / 4 << 4;
+    tcp[TCP_FLAGS] = TCP_ACK;
+    tcp[TCP_LEN] = 0xa5;
+    put_be16(tcp + TCP_WINDOW, window);
+    put_be16(tcp + TCP_CHECKSUM,
+             tcp_checksum(&ip.src, &ip.dst, tcp, TCP_LEN + 1));
+    return ETH_LEN + IPV4_LEN + TCP_LEN + 1;
+}
+
+static bool segment_is_right(const uint8_t *tcp)
+{
+    const struct ip_addr src = ip_addr_from_v4(0x0a000001);
+    const struct ip_addr dst = ip_addr_from_v4(0x0a00000a);
+
+    return tcp_checksum(&src, &dst, tcp, TCP_LEN + 1) == 0;
+}
+
+static void receive_segment(struct bed *bed, uint16_t window)
+{
+    uint8_t data[FRAME_LEN];
+
+    fault_wire_rx(&bed->wire,
+                  &(struct frame_rx){.data = data,
+                                     .len_bytes = make_segment(data, window)},
+                  1);
+}
+
+static void test_wire_closes_the_window_of_tcp_with_the_right_checksum(
+    void **state)
+{
+    static const uint16_t windows[] = {0, 1, 0x1234, 0xfffe, 0xffff};
+    struct bed *bed = *state;
+    const uint8_t *tcp = bed->wire.rx_frame + ETH_LEN + IPV4_LEN;
+
+    add_rule(bed, "id=1 site=wire do=zero-window");
+    for (size_t i = 0; i < ARRAY_LEN(windows); i++) {
+        receive_segment(bed, windows[i]);
+        assert_int_equal(get_be16(tcp + TCP_WINDOW), 0);
+        assert_true(segment_is_right(tcp));
+    }
+    receive_frame(bed, 'a'); /* no TCP: it passes */
+    assert_int_equal(bed->port.second_byte[ARRAY_LEN(windows)], 0x55);
+    assert_int_equal(bed->port.count, ARRAY_LEN(windows) + 1);
+}
+
+static void test_wire_breaks_the_checksum_of_tcp_only(void **state)
+{
+    struct bed *bed = *state;
+    const uint8_t *tcp = bed->wire.rx_frame + ETH_LEN + IPV4_LEN;
+
+    add_rule(bed, "id=1 site=wire do=bad-checksum");
+    receive_segment(bed, 0x1234);
+    assert_false(segment_is_right(tcp));
+    assert_int_equal(get_be16(tcp + TCP_WINDOW), 0x1234);
+    assert_int_equal(bed->port.count, 1);
 }
 
 static void test_wire_duplicates(void **state)
