@@ -5,6 +5,7 @@
  * RFC 3168 section 6.1.2.
  */
 #include "net/tcp/internal.h"
+#include "net/tcp/notes.h"
 
 /* RFC 2883: the first block names bytes that have come twice. */
 static bool has_dsack(const struct tcp_rx *rx)
@@ -42,6 +43,11 @@ static void update_window(struct tcp *tcp, struct tcp_conn *conn,
     }
     if (conn->snd_wnd == 0 && window != 0) {
         conn->backoff = 0; /* the pauses between probes end */
+    }
+    if ((conn->snd_wnd == 0) != (window == 0)) {
+        tcp_user_note(tcp, tcp_node_of(tcp, conn),
+                      window == 0 ? TCP_NOTE_PEER_CLOSED : TCP_NOTE_PEER_OPENED,
+                      window, 0);
     }
     conn->snd_wnd = window;
     conn->max_wnd = MAX(conn->max_wnd, window);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "net/tcp/internal.h"
+#include "net/tcp/notes.h"
 
 enum {
     DEFAULT_MSS_V4 = 536, /* RFC 9293 section 3.7.1 */
@@ -234,8 +235,10 @@ static void half_begin(struct tcp *tcp, const struct tcp_rx *rx, int listener,
     uint16_t node;
 
     if (tcp->saved->free_half == TCP_NO_NODE) {
+        node = half_victim(tcp, &rx->ends);
         tcp_count(tcp, TCP_HALF_EVICTED);
-        tcp_half_drop(tcp, half_victim(tcp, &rx->ends), TCP_END_TIMED_OUT);
+        tcp_user_note(tcp, node, TCP_NOTE_NO_HALF_OPEN, 0, 0);
+        tcp_half_drop(tcp, node, TCP_END_TIMED_OUT);
     }
     node = tcp_node_take(tcp, &tcp->saved->free_half, &rx->ends,
                          rx->packet->route);
@@ -288,6 +291,7 @@ void tcp_listener_input(struct tcp *tcp, const struct tcp_rx *rx,
         tcp_answer_rst(tcp, rx);
     } else if (tcp->saved->free_conn == TCP_NO_NODE) {
         tcp_count(tcp, TCP_HALF_REFUSED); /* it tries again */
+        tcp_user_note_refusal(tcp, &rx->ends);
     } else {
         half_begin(tcp, rx, listener, wait);
     }
@@ -402,6 +406,7 @@ static struct tcp_conn *half_complete(struct tcp *tcp, uint16_t node,
 
     if (tcp->saved->free_conn == TCP_NO_NODE) {
         tcp_count(tcp, TCP_HALF_REFUSED); /* the SYN-ACK goes out again */
+        tcp_user_note(tcp, node, TCP_NOTE_NO_CONNECTION, 0, 0);
         return NULL;
     }
     half_release(tcp, node);

@@ -86,7 +86,10 @@ bool tcp_info(const struct tcp *tcp, uint32_t id, struct tcp_info *info)
         .rto_us = (uint32_t)tcp_rto_us(tcp, conn),
         .min_rtt_us = conn->min_rtt_us,
         .retransmits = conn->retransmits,
+        .sacked = tcp_sacked(conn),
         .mss = conn->mss,
+        .snd_shift = conn->snd_shift,
+        .rcv_shift = conn->rcv_shift,
         .sent_runs = (uint8_t)conn->run_count,
         .received_ranges = conn->range_count,
         .is_recovering = conn->recovery != TCP_OPEN,
@@ -95,6 +98,24 @@ bool tcp_info(const struct tcp *tcp, uint32_t id, struct tcp_info *info)
         .has_ecn = conn->has_ecn,
         .sent_bytes = MIN(conn->una_offset, conn->queued),
         .received_bytes = conn->rcv_offset,
+    };
+    return true;
+}
+
+bool tcp_wait_info(const struct tcp *tcp, uint16_t index, uint64_t now_us,
+                   struct tcp_wait_info *info)
+{
+    uint16_t node = (uint16_t)(tcp_first_wait(tcp) + index);
+    uint64_t due_us;
+
+    if (index >= tcp->config.time_waits || !tcp->nodes[node].used) {
+        return false;
+    }
+    due_us = tcp->waits[index].due_us;
+    *info = (struct tcp_wait_info){
+        .ends = tcp->nodes[node].ends,
+        .route = tcp->nodes[node].route,
+        .left_us = due_us > now_us ? due_us - now_us : 0,
     };
     return true;
 }

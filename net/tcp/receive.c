@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "net/tcp/internal.h"
+#include "net/tcp/notes.h"
 
 /* ---- Ranges that have come early. */
 
@@ -216,6 +217,8 @@ static void take_early(struct tcp *tcp, struct tcp_conn *conn,
         tcp_count(tcp, TCP_RX_EARLY);
     } else {
         tcp_count(tcp, TCP_RX_NO_PAGE);
+        tcp_user_note(tcp, tcp_node_of(tcp, conn), TCP_NOTE_NO_PAGE, rx->seq,
+                      rx->len);
         tcp_pages_free(tcp, conn, false);
     }
 }

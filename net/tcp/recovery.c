@@ -4,11 +4,19 @@
  * Spec: RFC 9937 (PRR); RFC 6582 (without SACK); RFC 5681 sections 3.2, 4.1.
  */
 #include "net/tcp/internal.h"
+#include "net/tcp/notes.h"
 
 enum {
     DUP_THRESH = 3,
     CWND_MAX = 1 << 30, /* more than any window of a peer */
 };
+
+static void recovery_note(struct tcp *tcp, const struct tcp_conn *conn,
+                          enum tcp_note note)
+{
+    tcp_user_note(tcp, tcp_node_of(tcp, conn), note, conn->cwnd,
+                  conn->ssthresh);
+}
 
 void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn)
 {
@@ -28,6 +36,7 @@ void tcp_recovery_enter(struct tcp *tcp, struct tcp_conn *conn)
         conn->was_reduced = true;
         conn->reduced_at = conn->snd_nxt;
     }
+    recovery_note(tcp, conn, TCP_NOTE_RECOVERY);
 }
 
 /* RFC 9937 section 5. */
@@ -57,7 +66,7 @@ static void prr_update(struct tcp_conn *conn, uint32_t bytes, bool is_safe)
     conn->cwnd = MAX((uint32_t)MIN(pipe + count, CWND_MAX), conn->mss);
 }
 
-static void recovery_exit(struct tcp_conn *conn)
+static void recovery_exit(struct tcp *tcp, struct tcp_conn *conn)
 {
     if (conn->recovery == TCP_RECOVERY) {
         conn->cwnd = MAX(conn->ssthresh, conn->mss);
@@ -68,6 +77,7 @@ static void recovery_exit(struct tcp_conn *conn)
     }
     conn->recovery = TCP_OPEN;
     conn->dup_acks = 0;
+    recovery_note(tcp, conn, TCP_NOTE_RECOVERED);
 }
 
 void tcp_recovery_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes,
@@ -80,7 +90,7 @@ void tcp_recovery_ack(struct tcp *tcp, struct tcp_conn *conn, uint32_t bytes,
     }
     if (conn->recovery != TCP_OPEN &&
         !seq_before(conn->snd_una, conn->recovery_point)) {
-        recovery_exit(conn);
+        recovery_exit(tcp, conn);
         return;
     }
     if (conn->recovery == TCP_RECOVERY) {
@@ -130,6 +140,8 @@ void tcp_dup_ack(struct tcp *tcp, struct tcp_conn *conn)
 void tcp_recovery_timeout(struct tcp *tcp, struct tcp_conn *conn)
 {
     tcp_count(tcp, TCP_RTOS);
+    tcp_user_note(tcp, tcp_node_of(tcp, conn), TCP_NOTE_TIMEOUT,
+                  (uint32_t)tcp_rto_us(tcp, conn), conn->backoff);
     if (conn->recovery != TCP_LOSS) {
         conn->ssthresh = tcp_cc(tcp)->lost(tcp, conn);
         conn->recovery_point = conn->snd_nxt;

@@ -5,6 +5,7 @@
  * section 3; RFC 3168 section 6.1.
  */
 #include "net/tcp/internal.h"
+#include "net/tcp/notes.h"
 #include "net/wire/checksum.h"
 #include "net/wire/ipv4.h"
 
@@ -196,6 +197,8 @@ static void note_sent(struct tcp *tcp, struct tcp_conn *conn,
         tcp_runs_resent(tcp, conn, plan->seq, plan->len);
         tcp_count(tcp, TCP_TX_RETRANSMITS);
         conn->retransmits++;
+        tcp_user_note(tcp, tcp_node_of(tcp, conn), TCP_NOTE_RETRANSMIT,
+                      plan->seq, plan->len);
     }
     tcp->saved->counters[TCP_TX_BYTES] += plan->len;
     conn->sent_us = tcp->now_us;
@@ -203,6 +206,20 @@ static void note_sent(struct tcp *tcp, struct tcp_conn *conn,
         conn->prr_out += plan->len;
     }
     tcp_rtx_arm(tcp, conn, plan->is_new && conn->rtx_timer == TCP_TIMER_TLP);
+}
+
+/* Tell when the window that is announced closes or opens.
+ * @param edge  the end of the window that was announced before */
+static void note_window(struct tcp *tcp, const struct tcp_conn *conn,
+                        uint32_t edge, uint16_t window)
+{
+    bool was_closed = (edge - conn->last_ack_sent) >> conn->rcv_shift == 0;
+
+    if (was_closed != (window == 0)) {
+        tcp_user_note(tcp, tcp_node_of(tcp, conn),
+                      window == 0 ? TCP_NOTE_CLOSED : TCP_NOTE_OPENED,
+                      (uint32_t)window << conn->rcv_shift, 0);
+    }
 }
 
 enum tcp_sent tcp_segment_send(struct tcp *tcp, struct tcp_conn *conn,
@@ -249,6 +266,7 @@ enum tcp_sent tcp_segment_send(struct tcp *tcp, struct tcp_conn *conn,
     if ((header.flags & TCP_CWR) != 0) {
         conn->cwr_due = false;
     }
+    note_window(tcp, conn, edge, header.window);
     ack_is_sent(conn);
     note_sent(tcp, conn, plan);
     return TCP_SENT;

@@ -12,6 +12,7 @@ set(SOURCES
     input.c
     isn.c
     nodes.c
+    notes.c
     observe.c
     output.c
     pages.c

@@ -141,7 +141,24 @@ struct tcp_packet {
     size_t len_bytes;
 };
 
-/* What the engine's user provides.  No pointer may be NULL. */
+/* What is reported to whoever watches an engine. */
+enum tcp_note {
+    TCP_NOTE_RETRANSMIT,    /* a segment again: sequence number, bytes */
+    TCP_NOTE_TIMEOUT,       /* microseconds waited, times in a row before */
+    TCP_NOTE_RECOVERY,      /* losses are known: cwnd, ssthresh */
+    TCP_NOTE_RECOVERED,     /* and are repaired: the same */
+    TCP_NOTE_PEER_CLOSED,   /* the peer's window is 0 */
+    TCP_NOTE_PEER_OPENED,   /* and not any more: bytes of it */
+    TCP_NOTE_CLOSED,        /* a segment announces window 0 */
+    TCP_NOTE_OPENED,        /* and not any more: bytes of it */
+    TCP_NOTE_NO_HALF_OPEN,  /* this one made room for a newer one */
+    TCP_NOTE_NO_CONNECTION, /* none is free for this SYN or handshake */
+    TCP_NOTE_NO_PAGE,       /* early bytes dropped: sequence number, bytes */
+    TCP_NOTE_NO_TIME_WAIT,  /* this one made room for a newer one */
+    TCP_NOTES
+};
+
+/* What the engine's user provides.  No pointer but `note` may be NULL. */
 struct tcp_user {
     void *ctx;
 
@@ -186,6 +203,11 @@ struct tcp_user {
      * was established or came from tcp_connect(), and for each half-open one
      * that was asked about and did not become a connection. */
     void (*ended)(void *ctx, uint32_t id, enum tcp_end end);
+
+    /* Something that is worth a trace has happened; NULL: nobody watches.
+     * `id` is TCP_NO_ID for a SYN that has not become anything. */
+    void (*note)(void *ctx, uint32_t id, const struct tcp_ends *ends,
+                 enum tcp_note note, uint32_t a, uint32_t b);
 };
 
 struct tcp_config {
@@ -240,7 +262,9 @@ struct tcp_info {
     uint32_t cwnd, ssthresh, pipe;
     uint32_t srtt_us, rttvar_us, rto_us, min_rtt_us;
     uint32_t retransmits;
+    uint32_t sacked; /* bytes in flight that the peer has, after a gap */
     uint16_t mss;
+    uint8_t snd_shift, rcv_shift; /* of the windows on the wire */
     uint8_t sent_runs, received_ranges;
     bool is_recovering, has_times, has_sack, has_ecn;
     uint64_t sent_bytes; /* acknowledged ones of the stream */
@@ -390,6 +414,18 @@ void tcp_abort(struct tcp *tcp, uint32_t id, uint64_t now_us);
 /** @return false when there is no such connection */
 MUST_USE bool tcp_info(const struct tcp *tcp, uint32_t id,
                        struct tcp_info *info);
+
+/* An entry of TIME-WAIT. */
+struct tcp_wait_info {
+    struct tcp_ends ends;
+    uint32_t route;
+    uint64_t left_us;
+};
+
+/** @param index  0 to TCP_TIME_WAITS_MAX - 1
+ * @return false when this entry is not in use */
+MUST_USE bool tcp_wait_info(const struct tcp *tcp, uint16_t index,
+                            uint64_t now_us, struct tcp_wait_info *info);
 
 uint64_t tcp_counter(const struct tcp *tcp, enum tcp_counter counter);
 

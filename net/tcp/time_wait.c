@@ -6,6 +6,7 @@
  * place); RFC 1337 (RSTs are ignored).
  */
 #include "net/tcp/internal.h"
+#include "net/tcp/notes.h"
 
 static uint16_t oldest_wait(const struct tcp *tcp)
 {
@@ -67,8 +68,10 @@ void tcp_time_wait_begin(struct tcp *tcp, struct tcp_conn *conn)
 
     tcp_conn_end(tcp, conn, TCP_END_CLOSED);
     if (tcp->saved->free_wait == TCP_NO_NODE) {
+        node = oldest_wait(tcp);
         tcp_count(tcp, TCP_TIME_WAIT_EVICTED);
-        tcp_time_wait_end(tcp, oldest_wait(tcp));
+        tcp_user_note(tcp, node, TCP_NOTE_NO_TIME_WAIT, 0, 0);
+        tcp_time_wait_end(tcp, node);
     }
     node = tcp_node_take(tcp, &tcp->saved->free_wait, &ends, route);
     ASSERT(node != TCP_NO_NODE);
