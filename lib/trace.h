@@ -27,6 +27,7 @@ enum trace_group {
     TRACE_GROUP_MEDIA,    /* media operations, of firmware and devices */
     TRACE_GROUP_ROCE,     /* NAKs, timeouts, retransmissions, CNPs */
     TRACE_GROUP_PATH,     /* when commands and responses pass the RNIC */
+    TRACE_GROUP_TCP,      /* connections of the TCP offload engine */
     TRACE_GROUPS
 };
 
@@ -37,6 +38,7 @@ enum trace_source {
     TRACE_SOURCE_RNIC,
     TRACE_SOURCE_MEDIA, /* the media engine */
     TRACE_SOURCE_NAND,  /* the NAND controller */
+    TRACE_SOURCE_TOE,   /* the TCP offload engine */
     TRACE_SOURCES
 };
 
@@ -70,7 +72,14 @@ enum trace_source {
     X(PATH, RESPONSE_SENT, "psn port again")                                   \
     X(MEDIA, NAND_STARTED, "opcode channel die planes block wordline entries") \
     X(MEDIA, NAND_ENDED, "opcode channel die planes block wordline entries "   \
-                         "status us")
+                         "status us")                                          \
+    X(TCP, TCP_OPENED, "tid port local remote peer:ip")                        \
+    X(TCP, TCP_ENDED, "tid end local remote peer:ip")                          \
+    X(TCP, TCP_RETRANSMIT, "tid seq bytes")                                    \
+    X(TCP, TCP_TIMEOUT, "tid us again")                                        \
+    X(TCP, TCP_RECOVERY, "tid is_over cwnd ssthresh")                          \
+    X(TCP, TCP_WINDOW, "tid is_own bytes")                                     \
+    X(TCP, TCP_REFUSED, "pool local remote peer:ip")
 /* clang-format on */
 
 enum trace_type {

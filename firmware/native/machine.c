@@ -508,13 +508,11 @@ static void create_rnic(struct machine *machine)
 
 static void create_toe(struct machine *machine)
 {
-    struct hw_toe_config config = {
-        .env = env_of(machine, MACHINE_TOE),
-        .memory = calloc(1, hw_toe_memory_bytes()),
-    };
+    struct hw_toe_config config = {.env = env_of(machine, MACHINE_TOE),
+                                   .trace = hw_mgmt_trace(&machine->mgmt)};
 
     machine->toe = calloc(1, sizeof(*machine->toe));
-    machine->toe_memory = config.memory;
+    machine->toe_memory = config.memory = calloc(1, hw_toe_memory_bytes());
     ASSERT(machine->toe != NULL && config.memory != NULL);
     for (unsigned int i = 0; i < SOC_PORTS; i++) {
         config.ports[i] = hw_lag_sink(&machine->lag, i);

@@ -400,12 +400,11 @@ static void create_rnic(EssdMachineState *s)
 
 static void create_toe(EssdMachineState *s)
 {
-    DeviceState *dev =
-        new_block(s, "toe", "essd-toe", SOC_TOE_BASE, SOC_TOE_SIZE);
-
-    if (dev) {
-        place_block(s, dev, SOC_TOE_BASE, SOC_IRQ_TOE);
-        s->toe = dev;
+    s->toe = new_block(s, "toe", "essd-toe", SOC_TOE_BASE, SOC_TOE_SIZE);
+    if (s->toe) {
+        object_property_set_link(OBJECT(s->toe), "mgmt", OBJECT(s->mgmt_block),
+                                 &error_fatal);
+        place_block(s, s->toe, SOC_TOE_BASE, SOC_IRQ_TOE);
     }
 }
 

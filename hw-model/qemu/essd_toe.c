@@ -8,6 +8,7 @@
  *  + sysbus IRQ 0: level, high while an enabled TOE_IRQ_STATUS bit is set
  *  + link "dram": the memory region that DMA reaches; default: the machine's
  *    RAM.  Bus addresses begin at SOC_DRAM_BASE
+ *  + link "mgmt": the block that gets its trace events; default: none
  *
  * Everything runs under the big lock, in the main loop, and only while the
  * machine runs.  The work that a register write starts runs directly after the
@@ -27,12 +28,14 @@
 #include "trace.h"
 
 #include "essd_core.h"
+#include "essd_mgmt.h"
 #include "hw-model/toe/hw_toe.h"
 
 struct EssdToeState {
     SysBusDevice parent_obj;
 
     EssdCore core;
+    EssdMgmtState *mgmt;
     uint32_t state_size;
     void *memory;
     struct hw_toe toe;
@@ -126,6 +129,7 @@ static void essd_toe_realize(DeviceState *dev, Error **errp)
                              .env = essd_core_env(&s->core),
                              .ports = {s->toe.sinks[0], s->toe.sinks[1]},
                              .memory = s->memory,
+                             .trace = s->mgmt ? essd_mgmt_trace(s->mgmt) : NULL,
                          });
 }
 
@@ -171,6 +175,8 @@ static const VMStateDescription essd_toe_vmstate = {
 static const Property essd_toe_properties[] = {
     DEFINE_PROP_LINK("dram", EssdToeState, core.dram, TYPE_MEMORY_REGION,
                      MemoryRegion *),
+    DEFINE_PROP_LINK("mgmt", EssdToeState, mgmt, TYPE_ESSD_MGMT,
+                     EssdMgmtState *),
 };
 
 static void essd_toe_class_init(ObjectClass *oc, void *data)

@@ -31,6 +31,12 @@ REG32(TOE_REFUSED, 0x028)            /* ro: the last refused command */
     FIELD(TOE_REFUSED, OPCODE, 0, 8)
     FIELD(TOE_REFUSED, STATUS, 8, 8)         /* enum toe_status */
     FIELD(TOE_REFUSED, SLOT, 16, 16)         /* low half of its TID */
+REG32(TOE_USED, 0x040)               /* ro: entries in use */
+    FIELD(TOE_USED, CONNECTIONS, 0, 16)
+    FIELD(TOE_USED, HALF_OPEN, 16, 16)
+REG32(TOE_USED_MORE, 0x044)          /* ro */
+    FIELD(TOE_USED_MORE, TIME_WAITS, 0, 16)
+    FIELD(TOE_USED_MORE, PAGES, 16, 16)      /* of bytes that came early */
 /* Four words that nobody can predict, for initial sequence numbers. */
 REG32(TOE_SECRET, 0x030)             /* wo, + 4n */
 
@@ -39,6 +45,8 @@ enum {
     TOE_CONNECTIONS = 1024,
     TOE_HALF_OPEN = 64,
     TOE_SLOTS = TOE_CONNECTIONS + TOE_HALF_OPEN, /* for TIDs */
+    TOE_TIME_WAITS = 256,
+    TOE_PAGES = 4096,             /* for bytes that came early */
     TOE_LISTENERS = 16,
     TOE_SENDS = 16,               /* outstanding ones of a connection */
     TOE_SEND_MAX = 1 << 24,       /* bytes of one */
@@ -76,7 +84,7 @@ enum {
     TOE_CMD_STATUS = 9,           /* u8: firmware writes 0; enum toe_status */
     TOE_CMD_TID = 12,             /* u32: connection, or index of the object */
     TOE_CMD_ADDR = 16,            /* u64: ACCEPT, SEND, QUERY */
-    TOE_CMD_LENGTH = 24,          /* u32: SEND, CREDIT */
+    TOE_CMD_LENGTH = 24,          /* u32: SEND, CREDIT; QUERY: 1 searches */
     TOE_CMD_PORT = 28,            /* u16: LISTEN, UNLISTEN */
 };
 enum {                            /* LADDR_SET; TID is the index, 0..7 */
@@ -171,8 +179,13 @@ enum {
     TOE_TCB_RTO_US = 88,
     TOE_TCB_MIN_RTT_US = 92,
     TOE_TCB_RETRANSMITS = 96,
+    TOE_TCB_SND_SHIFT = 100,      /* u8: scale of the peer's window */
+    TOE_TCB_RCV_SHIFT = 101,      /* u8: of the own one */
+    TOE_TCB_VLAN = 102,           /* u16: 0xffff = untagged */
     TOE_TCB_SENT_BYTES = 104,     /* u64: acknowledged ones */
     TOE_TCB_RECEIVED_BYTES = 112, /* u64 */
+    TOE_TCB_SACKED = 120,         /* u32: bytes in flight behind a gap */
+    TOE_TCB_LEFT_MS = 124,        /* u32: TIME-WAIT: until its end */
 };
 enum toe_slot_state {
     TOE_SLOT_FREE = 0,            /* holds no connection */
@@ -181,6 +194,7 @@ enum toe_slot_state {
     TOE_SLOT_OPEN = 3,            /* waits for the connection's end */
     TOE_SLOT_ENDED = 4,           /* waits for RELEASE */
     TOE_SLOT_STATES,
+    TOE_TCB_TIME_WAIT = TOE_SLOT_STATES, /* in a TCB only: has no slot */
 };
 enum toe_tcb_flags {
     TOE_TCB_HAS_TIMES = 1,

@@ -18,6 +18,8 @@ _Static_assert((int)HW_TOE_SLOTS == (int)TOE_SLOTS &&
                "see hw_toe.h");
 _Static_assert((int)TOE_CONNECTIONS == (int)TCP_CONNECTIONS_MAX &&
                    (int)TOE_HALF_OPEN == (int)TCP_HALF_OPEN_MAX &&
+                   (int)TOE_TIME_WAITS == (int)TCP_TIME_WAITS_MAX &&
+                   (int)TOE_PAGES == (int)TCP_PAGES_MAX &&
                    (int)TOE_LISTENERS <= (int)TCP_LISTENERS_MAX,
                "see net/tcp");
 /* Half of the pages are guaranteed; a connection that needs more than its two
@@ -134,6 +136,21 @@ static void write_config(struct hw_toe *toe, uint32_t value)
 
 /* ---- Registers. */
 
+static uint32_t read_used(const struct hw_toe *toe, uint32_t offset)
+{
+    struct tcp_usage usage = {0};
+
+    if (toe->tcp != NULL) {
+        usage = tcp_usage(toe->tcp);
+    }
+    if (offset == A_TOE_USED) {
+        return FIELD_SET(0, TOE_USED, CONNECTIONS, usage.connections) |
+               FIELD_SET(0, TOE_USED, HALF_OPEN, usage.half_open);
+    }
+    return FIELD_SET(0, TOE_USED_MORE, TIME_WAITS, usage.time_waits) |
+           FIELD_SET(0, TOE_USED_MORE, PAGES, usage.pages);
+}
+
 uint32_t hw_toe_read(struct hw_toe *toe, uint32_t offset)
 {
     const struct hw_toe_state *s = &toe->state;
@@ -169,6 +186,9 @@ uint32_t hw_toe_read(struct hw_toe *toe, uint32_t offset)
         return s->irq_enable;
     case A_TOE_REFUSED:
         return s->refused;
+    case A_TOE_USED:
+    case A_TOE_USED_MORE:
+        return read_used(toe, offset);
     default:
         (void)!dev_queue_read(&toe->state.queue, offset, &value);
         return value;
@@ -324,6 +344,7 @@ void hw_toe_init(struct hw_toe *toe, const struct hw_toe_config *config)
     toe->env = config->env;
     memcpy(toe->sinks, config->ports, sizeof(toe->sinks));
     toe->memory = config->memory;
+    toe->trace = config->trace != NULL ? config->trace : &trace_off;
     toe->user = config->memory;
     toe->busy = false;
     hw_toe_reset(toe);

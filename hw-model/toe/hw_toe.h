@@ -18,6 +18,7 @@
 #include "hw-model/core/dev_queue.h"
 #include "hw-model/core/env.h"
 #include "hw-model/core/frame.h"
+#include "lib/trace.h"
 #include "net/wire/eth.h"
 #include "net/wire/ip_addr.h"
 
@@ -116,13 +117,15 @@ struct hw_toe_state {
 struct hw_toe_config {
     struct dev_env env;                    /* interrupt line 0; copied */
     struct frame_sink ports[HW_TOE_PORTS]; /* sinks for sent frames; copied */
-    void *memory; /* hw_toe_memory_bytes(), aligned to 16 bytes */
+    void *memory;              /* hw_toe_memory_bytes(), aligned to 16 bytes */
+    const struct trace *trace; /* outlives the engine; NULL: no tracing */
 };
 
 struct hw_toe {
     struct dev_env env;
     struct frame_sink sinks[HW_TOE_PORTS];
     void *memory;
+    const struct trace *trace;
     struct tcp_user *user; /* this and the next one are in `memory` */
     struct tcp *tcp;       /* NULL while the engine is off */
     bool busy;             /* one of the working functions is running */

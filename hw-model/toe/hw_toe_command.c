@@ -259,70 +259,10 @@ static enum toe_status run_release(struct hw_toe *toe, const uint8_t *cmd,
     return TOE_OK;
 }
 
-/* ---- QUERY. */
-
-static void put_tcp_info(uint8_t *to, const struct tcp_info *info)
-{
-    to[TOE_TCB_STATE] = (uint8_t)info->state;
-    to[TOE_TCB_FLAGS] =
-        (uint8_t)((info->has_times ? TOE_TCB_HAS_TIMES : 0) |
-                  (info->has_sack ? TOE_TCB_HAS_SACK : 0) |
-                  (info->has_ecn ? TOE_TCB_HAS_ECN : 0) |
-                  (info->is_recovering ? TOE_TCB_IS_RECOVERING : 0));
-    put_le16(to + TOE_TCB_MSS, info->mss);
-    to[TOE_TCB_SENT_RUNS] = info->sent_runs;
-    to[TOE_TCB_SACK_RANGES] = info->received_ranges;
-    put_le32(to + TOE_TCB_SND_UNA, info->snd_una);
-    put_le32(to + TOE_TCB_SND_NXT, info->snd_nxt);
-    put_le32(to + TOE_TCB_SND_WND, info->snd_wnd);
-    put_le32(to + TOE_TCB_RCV_NXT, info->rcv_nxt);
-    put_le32(to + TOE_TCB_RCV_WND, info->rcv_wnd);
-    put_le32(to + TOE_TCB_CWND, info->cwnd);
-    put_le32(to + TOE_TCB_SSTHRESH, info->ssthresh);
-    put_le32(to + TOE_TCB_PIPE, info->pipe);
-    put_le32(to + TOE_TCB_SRTT_US, info->srtt_us);
-    put_le32(to + TOE_TCB_RTTVAR_US, info->rttvar_us);
-    put_le32(to + TOE_TCB_RTO_US, info->rto_us);
-    put_le32(to + TOE_TCB_MIN_RTT_US, info->min_rtt_us);
-    put_le32(to + TOE_TCB_RETRANSMITS, info->retransmits);
-}
-
-/* The TID's upper half may be 0: whatever connection has the slot. */
 static enum toe_status run_query(struct hw_toe *toe, const uint8_t *cmd,
                                  uint64_t now_us)
 {
-    uint32_t tid = get_le32(cmd + TOE_CMD_TID);
-    uint64_t addr = get_le64(cmd + TOE_CMD_ADDR);
-    struct hw_toe_conn *conn = conn_find(toe, cmd);
-    struct tcp_info info;
-    uint8_t *to;
-
-    (void)now_us;
-    if (tid < HW_TOE_SLOTS && toe->state.conns[tid].state != TOE_SLOT_FREE) {
-        conn = &toe->state.conns[tid];
-    }
-    if (conn == NULL) {
-        return TOE_BAD_TID;
-    }
-    to = addr % 64 == 0 ? toe->env.dma_write(toe->env.ctx, addr, TOE_TCB_LEN)
-                        : NULL;
-    if (to == NULL) {
-        return TOE_BAD_ADDRESS;
-    }
-    memset(to, 0, TOE_TCB_LEN);
-    put_le32(to + TOE_TCB_TID, hw_toe_tid(toe, conn));
-    to[TOE_TCB_SLOT_STATE] = conn->state;
-    to[TOE_TCB_PORT] = toe->state.paths[conn->path].port;
-    put_le16(to + TOE_TCB_LOCAL_PORT, conn->local_port);
-    put_le16(to + TOE_TCB_REMOTE_PORT, conn->remote_port);
-    memcpy(to + TOE_TCB_LOCAL_IP, conn->local.bytes, 16);
-    memcpy(to + TOE_TCB_REMOTE_IP, conn->remote.bytes, 16);
-    put_le64(to + TOE_TCB_SENT_BYTES, conn->acked);
-    put_le64(to + TOE_TCB_RECEIVED_BYTES, conn->received);
-    if (conn->state == TOE_SLOT_OPEN && tcp_info(toe->tcp, conn->id, &info)) {
-        put_tcp_info(to, &info);
-    }
-    return TOE_OK;
+    return hw_toe_query(toe, conn_find(toe, cmd), cmd, now_us);
 }
 
 /* ---- Own addresses. */

@@ -18,8 +18,7 @@ void hw_toe_conn_due(struct hw_toe *toe, const struct hw_toe_conn *conn)
     toe->state.due[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
-/* @return NULL when the connection has ended, or never got a slot */
-static struct hw_toe_conn *conn_of(struct hw_toe *toe, uint32_t id)
+struct hw_toe_conn *hw_toe_conn_of(struct hw_toe *toe, uint32_t id)
 {
     uint16_t at = (uint16_t)id;
     uint16_t slot = at < HW_TOE_IDS ? toe->slot_of[at] : HW_TOE_NO_SLOT;
@@ -50,6 +49,7 @@ void hw_toe_conn_end(struct hw_toe *toe, struct hw_toe_conn *conn,
     conn->end = (uint8_t)(conn->is_lost ? TOE_END_LOST_WORD : end);
     conn->ended_due = true;
     hw_toe_conn_due(toe, conn);
+    hw_toe_trace_ended(toe, conn);
 }
 
 void hw_toe_conn_free(struct hw_toe *toe, struct hw_toe_conn *conn)
@@ -95,6 +95,7 @@ static void note_asked(void *ctx, uint32_t id, uint32_t listener,
     (void)listener;
     if (conn == NULL) {
         hw_toe_count(toe, TOE_COUNT_NO_SLOT);
+        hw_toe_trace_no_slot(toe, ends);
         toe->unslotted = id;
         return;
     }
@@ -114,13 +115,14 @@ static void note_asked(void *ctx, uint32_t id, uint32_t listener,
 static void note_established(void *ctx, uint32_t id, uint32_t asked)
 {
     struct hw_toe *toe = ctx;
-    struct hw_toe_conn *conn = conn_of(toe, asked);
+    struct hw_toe_conn *conn = hw_toe_conn_of(toe, asked);
 
     if (conn != NULL) {
         conn_rename(toe, conn, id);
         conn->state = TOE_SLOT_OPEN;
         conn->established_due = true;
         hw_toe_conn_due(toe, conn);
+        hw_toe_trace_opened(toe, conn);
     }
 }
 
@@ -129,7 +131,7 @@ static void take_bytes(void *ctx, uint32_t id, const uint8_t *data,
                        uint32_t len)
 {
     struct hw_toe *toe = ctx;
-    struct hw_toe_conn *conn = conn_of(toe, id);
+    struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
     uint32_t size = hw_toe_ring_bytes(toe);
 
     while (conn != NULL && !conn->is_lost && len != 0) {
@@ -153,7 +155,7 @@ static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
                                uint32_t len, struct tcp_piece *pieces)
 {
     struct hw_toe *toe = ctx;
-    struct hw_toe_conn *conn = conn_of(toe, id);
+    struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
     uint64_t begin = conn != NULL ? conn->send_offset : 0;
     unsigned int count = 0;
 
@@ -188,7 +190,7 @@ static unsigned int find_bytes(void *ctx, uint32_t id, uint64_t offset,
 static void note_finished(void *ctx, uint32_t id)
 {
     struct hw_toe *toe = ctx;
-    struct hw_toe_conn *conn = conn_of(toe, id);
+    struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
 
     if (conn != NULL) {
         conn->finished_due = true;
@@ -199,7 +201,7 @@ static void note_finished(void *ctx, uint32_t id)
 static void note_acked(void *ctx, uint32_t id, uint32_t len)
 {
     struct hw_toe *toe = ctx;
-    struct hw_toe_conn *conn = conn_of(toe, id);
+    struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
     uint64_t end;
 
     if (conn == NULL) {
@@ -227,7 +229,7 @@ static void note_ended(void *ctx, uint32_t id, enum tcp_end end)
         [TCP_END_UNREACHABLE] = TOE_END_UNREACHABLE,
     };
     struct hw_toe *toe = ctx;
-    struct hw_toe_conn *conn = conn_of(toe, id);
+    struct hw_toe_conn *conn = hw_toe_conn_of(toe, id);
 
     if (conn != NULL) {
         hw_toe_conn_end(toe, conn, (enum toe_end)ends[end]);
@@ -246,6 +248,7 @@ struct tcp_user hw_toe_user(struct hw_toe *toe)
         .finished = note_finished,
         .acked = note_acked,
         .ended = note_ended,
+        .note = hw_toe_trace_note,
     };
 }
 

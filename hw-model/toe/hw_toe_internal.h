@@ -49,6 +49,10 @@ static inline struct hw_toe_send *hw_toe_send_at(struct hw_toe_conn *conn,
 
 /* ---- conns.c: what net/tcp reports. */
 
+/* @return the connection with this id of net/tcp; NULL: it has ended, or never
+ * got a slot */
+struct hw_toe_conn *hw_toe_conn_of(struct hw_toe *toe, uint32_t id);
+
 /* The functions that net/tcp calls, but for sending. */
 struct tcp_user hw_toe_user(struct hw_toe *toe);
 
@@ -89,6 +93,25 @@ void hw_toe_listen_again(struct hw_toe *toe);
 void hw_toe_report(struct hw_toe *toe);
 
 void hw_toe_update_irq(struct hw_toe *toe);
+
+/* ---- trace.c */
+
+/* tcp_user.note; ctx is the engine. */
+void hw_toe_trace_note(void *ctx, uint32_t id, const struct tcp_ends *ends,
+                       enum tcp_note note, uint32_t a, uint32_t b);
+
+/* A connection is established, or has ended. */
+void hw_toe_trace_opened(struct hw_toe *toe, const struct hw_toe_conn *conn);
+void hw_toe_trace_ended(struct hw_toe *toe, const struct hw_toe_conn *conn);
+
+/* A SYN finds no TID. */
+void hw_toe_trace_no_slot(struct hw_toe *toe, const struct tcp_ends *ends);
+
+/* ---- query.c */
+
+/* Carry out QUERY.  @param conn  the connection that has its TID, or NULL */
+enum toe_status hw_toe_query(struct hw_toe *toe, struct hw_toe_conn *conn,
+                             const uint8_t *cmd, uint64_t now_us);
 
 /* ---- frames.c */
 

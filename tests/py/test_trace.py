@@ -83,6 +83,39 @@ def test_the_nand_controller_shows_place_and_time_of_a_command() -> None:
     assert ended == "NAND ERASE channel 3 die 1 planes 0x1 block 200: rule broken; 3500 us"
 
 
+def test_the_life_of_a_tcp_connection_is_told() -> None:
+    def tell(name: str, *args: int) -> str:
+        return words(record(name, *args, source=5))
+
+    assert tell("TCP_OPENED", 0x10002, 1, 7, 4001, *V4) == \
+        "tid 0x00010002 opened: 10.0.0.1:4001 with port 7 through port 1 of the drive"
+    assert tell("TCP_ENDED", 0x10002, 2, 7, 4001, *V4) == \
+        "tid 0x00010002 ended: 10.0.0.1:4001 with port 7: reset by the peer"
+    assert tell("TCP_RETRANSMIT", 0x10002, 99, 1448) == \
+        "tid 0x00010002 sends 1448 bytes from 99 again"
+    assert tell("TCP_TIMEOUT", 0x10002, 1000000, 1) == \
+        "tid 0x00010002 had no ACK for 1000000 us, 1 time-outs before"
+    assert tell("TCP_RECOVERY", 0x10002, 0, 14480, 7240) == \
+        "tid 0x00010002 recovery begins: cwnd 14480, ssthresh 7240"
+    assert tell("TCP_RECOVERY", 0x10002, 1, 7240, 7240).endswith(
+        "recovery ends: cwnd 7240, ssthresh 7240")
+    assert tell("TCP_WINDOW", 0x10002, 0, 0) == "tid 0x00010002 peer's window closes"
+    assert tell("TCP_WINDOW", 0x10002, 1, 4096) == \
+        "tid 0x00010002 own window opens to 4096 bytes"
+    assert tell("TCP_REFUSED", 4, 7, 4001, *V4) == \
+        "no room in TIDs: the SYN is refused; 10.0.0.1:4001 with port 7"
+    assert tell("TCP_REFUSED", 2, 7, 4001, 0xfd000000, 0, 0, 1).endswith(
+        "dropped; [fd00::1]:4001 with port 7")
+
+
+def test_the_ends_and_pools_of_tcp_are_those_of_the_engine() -> None:
+    ends = re.findall(r"TOE_END_(\w+) = (\d+)", (TOP / "hw-model/regs/toe.h").read_text())
+    assert [int(number) for _, number in ends] == list(range(len(trace.TCP_ENDS)))
+    pools = re.search(r"enum trace_pool \{(.*?)\}",
+                      (TOP / "hw-model/toe/hw_toe_trace.c").read_text(), re.S)
+    assert pools is not None and pools[1].count("POOL_") == len(trace.TCP_POOLS)
+
+
 def test_an_admin_command_has_no_lba() -> None:
     line = words(record("COMMAND", 1 << 16 | 0x02, 0, 0, 0, 512, 0x4109))
     assert line.startswith("Get Log Page nsid 0 512 bytes: Invalid Log Page;")

@@ -28,7 +28,7 @@ from .paths import TOP
 SUBSCRIBED_S = 30.0     # time limit of the supervisor's answer
 
 SECONDS_MAX = 1e8
-GROUPS = ("qp", "cm", "commands", "media", "roce", "path")
+GROUPS = ("qp", "cm", "commands", "media", "roce", "path", "tcp")
 NO_REQUEST = 0xffffffff
 RECORD = struct.Struct("<QHBBII")
 ARGS = struct.Struct("<11I")
@@ -62,6 +62,13 @@ NVM = {0x00: "Flush", 0x01: "Write", 0x02: "Read", 0x04: "Write Uncorrectable",
 FABRICS = {0x00: "Property Set", 0x01: "Connect", 0x04: "Property Get",
            0x05: "Authentication Send", 0x06: "Authentication Receive",
            0x08: "Disconnect"}
+TCP_ENDS = ("both sides have closed", "aborted", "reset by the peer", "refused",
+            "the peer does not answer", "unreachable", "memory error",
+            "the engine has stopped")
+TCP_POOLS = {0: "half-open entries: the oldest makes room",
+             1: "connections: the SYN is dropped",
+             2: "pages: early bytes are dropped", 3: "TIME-WAIT: the oldest makes room",
+             4: "TIDs: the SYN is refused"}
 DROPPED = 0xffff
 STATUSES = {
     0x000: "ok", 0x001: "Invalid Opcode", 0x002: "Invalid Field",
@@ -113,7 +120,7 @@ def read_kinds() -> tuple[Kind, ...]:
 
 
 KINDS = read_kinds()
-SOURCES = ("firmware", "mgmt", "rnic", "media", "nand")
+SOURCES = ("firmware", "mgmt", "rnic", "media", "nand", "toe")
 
 
 @dataclass
@@ -313,6 +320,17 @@ def sent_words(args: dict[str, Any]) -> str:
             + (" (again)" if args["again"] else ""))
 
 
+def tcp_ends_words(args: dict[str, Any]) -> str:
+    address = args["peer"]
+    host = f"[{address}]" if address.version == 6 else str(address)
+    return f"{host}:{args['remote']} with port {args['local']}"
+
+
+def tcp_window_words(args: dict[str, Any]) -> str:
+    whose = "own window" if args["is_own"] else "peer's window"
+    return f"{whose} opens to {args['bytes']} bytes" if args["bytes"] else f"{whose} closes"
+
+
 WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "COMMAND": command_words, "CONNECT": connect_words,
     "QP_STATE": state_words,
@@ -328,6 +346,20 @@ WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
                         f"{a['blocks']} blocks: {name_of(MEDIA_STATUSES, a['status'])}; "
                         f"{a['us']} us"),
     "COMMAND_PATH": path_words, "RESPONSE_SENT": sent_words,
+    "TCP_OPENED": lambda a: (f"tid {a['tid']:#010x} opened: {tcp_ends_words(a)} through "
+                             f"port {a['port']} of the drive"),
+    "TCP_ENDED": lambda a: (f"tid {a['tid']:#010x} ended: {tcp_ends_words(a)}: "
+                            f"{name_of(TCP_ENDS, a['end'])}"),
+    "TCP_RETRANSMIT": lambda a: (f"tid {a['tid']:#010x} sends {a['bytes']} bytes from "
+                                 f"{a['seq']} again"),
+    "TCP_TIMEOUT": lambda a: (f"tid {a['tid']:#010x} had no ACK for {a['us']} us, "
+                              f"{a['again']} time-outs before"),
+    "TCP_RECOVERY": lambda a: (f"tid {a['tid']:#010x} recovery "
+                               f"{'ends' if a['is_over'] else 'begins'}: cwnd {a['cwnd']}, "
+                               f"ssthresh {a['ssthresh']}"),
+    "TCP_WINDOW": lambda a: f"tid {a['tid']:#010x} {tcp_window_words(a)}",
+    "TCP_REFUSED": lambda a: (f"no room in {name_of(TCP_POOLS, a['pool'])}; "
+                              f"{tcp_ends_words(a)}"),
     "ENGINE_STARTED": lambda a: engine_words(a) + ": started",
     "ENGINE_ENDED": lambda a: (f"{engine_words(a)}: "
                                f"{name_of(ENGINE_STATUSES, a['status'])}; {a['us']} us"),

@@ -102,7 +102,7 @@ def trace(part: Parts = "",
           events: Annotated[str, typer.Option(
               metavar="LIST", autocompletion=completion.trace_groups,
               help="Groups of events, separated by commas: qp, cm, "
-                   "commands, media, roce, path; or all.")]
+                   "commands, media, roce, path, tcp; or all.")]
           = "qp,cm,commands",
           output: Annotated[Path | None, typer.Option(
               metavar="FILE", help="Write the events to this file instead of the "
@@ -158,6 +158,22 @@ def requests(part: Part = "",
         show.console.print(requests_module.table(found))
     else:
         show.line("no command is in the drive")
+
+
+@command(LOOK)
+def tcp(part: Part = "",
+        name: Name = "",
+        as_json: Annotated[bool, typer.Option(
+            "--json", help="Print JSON (see docs/json.md).")] = False) -> None:
+    """Show the drive's TCP connections, as ss -ti of Linux shows its own."""
+    from ... import tcp as tcp_module
+    found = tcp_module.read(fleet.one(Instance(name), part))
+    if as_json:
+        print(json.dumps(found, indent=2))
+    elif found:
+        print(tcp_module.text(found))
+    else:
+        show.line("the drive has no TCP connection")
 
 
 @command(LOOK)
