@@ -266,5 +266,6 @@ bool mgmt_counters(void *ctx, const struct json_args *args, struct json *out,
     put_cm_counters(out, &drive->net.cm.counters);
     json_end_object(out);
     put_stack_counters(out, &drive->net.stack);
+    mgmt_put_tcp_counters(out, drive);
     return true;
 }

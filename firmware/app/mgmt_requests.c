@@ -23,6 +23,10 @@ static bool handle_status(void *ctx, const struct json_args *args,
     json_number(out, "uptime-ms", hal_now_us() / 1000);
     json_number(out, "controllers", controllers);
     json_number(out, "queue-pairs", qpairs);
+    if (drive->tcp.exists) {
+        json_number(out, "tcp-connections",
+                    toe_usage(&drive->tcp.toe).connections);
+    }
     return true;
 }
 
@@ -127,6 +131,7 @@ const struct mgmt_request mgmt_requests[MGMT_REQUESTS] = {
     {"disconnect", disconnect_arguments, mgmt_disconnect},
     {"queue-pairs", from_row_arguments, mgmt_queue_pairs},
     {"requests", from_row_arguments, mgmt_outstanding},
+    {"tcp-connections", from_row_arguments, mgmt_tcp_connections},
     {"namespaces", from_row_arguments, mgmt_namespaces},
     {"ana", NULL, mgmt_ana},
     {"ana-set", ana_set_arguments, mgmt_ana_set},

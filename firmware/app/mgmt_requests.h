@@ -9,7 +9,7 @@
 
 #include "firmware/mgmt/mgmt_service.h"
 
-enum { MGMT_REQUESTS = 36 };
+enum { MGMT_REQUESTS = 37 };
 
 /** The context of the handlers is the struct drive. */
 extern const struct mgmt_request mgmt_requests[MGMT_REQUESTS];
@@ -71,6 +71,12 @@ mgmt_handler mgmt_controllers;
 mgmt_handler mgmt_disconnect;
 mgmt_handler mgmt_queue_pairs;
 mgmt_handler mgmt_outstanding;
+
+/* in mgmt_tcp.c */
+mgmt_handler mgmt_tcp_connections;
+/** The object "tcp" of the counters; nothing without an engine. */
+struct drive;
+void mgmt_put_tcp_counters(struct json *out, const struct drive *drive);
 
 /* in mgmt_volume.c */
 mgmt_handler mgmt_namespaces;

@@ -85,6 +85,22 @@ static void medium_text(const struct pools_sink *sink,
     tell_pool(sink, "media-commands", used, all);
 }
 
+static void tcp_text(const struct pools_sink *sink,
+                     const struct tcp_services *tcp)
+{
+    struct toe_usage usage;
+
+    if (!tcp->exists) {
+        return;
+    }
+    usage = toe_usage(&tcp->toe);
+    tell_pool(sink, "tcp-connections", usage.connections, TOE_CONNECTIONS);
+    tell_pool(sink, "tcp-half-open", usage.half_open, TOE_HALF_OPEN);
+    tell_pool(sink, "tcp-time-wait", usage.time_waits, TOE_TIME_WAITS);
+    tell_pool(sink, "tcp-pages", usage.pages, TOE_PAGES);
+    tell_pool(sink, "tcp-echo-connections", tcp->echo.used, TCP_ECHO_CONNS);
+}
+
 void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
 {
     const struct pools_sink whom = {tell, ctx}, *sink = &whom;
@@ -99,6 +115,7 @@ void pools_each(const struct drive *drive, pools_tell *tell, void *ctx)
     medium_text(sink, drive);
     tell_pool(sink, "echo-connections", echo_conns_used(&drive->echo),
               ECHO_CONNS);
+    tcp_text(sink, &drive->tcp);
 }
 
 static void say_pool(void *ctx, const char *name, uint32_t used, uint32_t all)

@@ -23,6 +23,7 @@ set(SOURCES
     mgmt_peripherals.c
     mgmt_requests.c
     mgmt_tables.c
+    mgmt_tcp.c
     mgmt_volume.c
     nand_rules.c
     operations.c

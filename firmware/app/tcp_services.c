@@ -154,6 +154,18 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config)
     tcp_services_switch(drive, config->config->network.has_tcp_echo);
 }
 
+const char *tcp_services_user(uint16_t port)
+{
+    switch (port) {
+    case TCP_ECHO_PORT:
+        return "echo";
+    case TCP_DISCARD_PORT:
+        return "discard";
+    default:
+        return "";
+    }
+}
+
 /* ---- The component. */
 
 enum loop_work tcp_services_poll(void *ctx, struct loop_step *step)

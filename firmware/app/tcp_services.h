@@ -41,6 +41,9 @@ void tcp_services_start(struct drive *drive, const struct drive_config *config);
 /** Switch the services on or off.  Their connections are reset. */
 void tcp_services_switch(struct drive *drive, bool is_on);
 
+/** Which service of the drive has this TCP port.  @return its name, or "" */
+const char *tcp_services_user(uint16_t port);
+
 /* The functions of component "tcp"; their context is the drive. */
 enum loop_work tcp_services_poll(void *drive, struct loop_step *step);
 enum loop_work tcp_services_step(void *drive, struct loop_step *step);

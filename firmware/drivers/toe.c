@@ -6,7 +6,7 @@
 
 #include "firmware/hal/relax.h"
 
-enum { TCB_ALIGN = 64 };
+enum { TCB_ALIGN = 64, QUERY_SEARCHES = 1 };
 
 static uint32_t reg_read(const struct toe *toe, uint32_t offset)
 {
@@ -227,6 +227,36 @@ const uint8_t *toe_query(struct toe *toe, uint32_t tid)
     }
     dma_store64(slot, TOE_CMD_ADDR, hal_dma_addr(toe->tcb));
     return command_run(toe, slot) ? toe->tcb : NULL;
+}
+
+const uint8_t *toe_query_next(struct toe *toe, uint32_t place)
+{
+    uint8_t *slot;
+
+    /* The engine takes commands at all times. */
+    while ((slot = command_begin(toe, TOE_CMD_QUERY, place)) == NULL) {
+        toe_kick(toe);
+        hal_relax();
+    }
+    dma_store64(slot, TOE_CMD_ADDR, hal_dma_addr(toe->tcb));
+    dma_store32(slot, TOE_CMD_LENGTH, QUERY_SEARCHES);
+    return command_run(toe, slot) &&
+                   dma_load8(toe->tcb, TOE_TCB_SLOT_STATE) != TOE_SLOT_FREE
+               ? toe->tcb
+               : NULL;
+}
+
+struct toe_usage toe_usage(const struct toe *toe)
+{
+    uint32_t used = reg_read(toe, A_TOE_USED);
+    uint32_t more = reg_read(toe, A_TOE_USED_MORE);
+
+    return (struct toe_usage){
+        .connections = (uint16_t)FIELD_GET(used, TOE_USED, CONNECTIONS),
+        .half_open = (uint16_t)FIELD_GET(used, TOE_USED, HALF_OPEN),
+        .time_waits = (uint16_t)FIELD_GET(more, TOE_USED_MORE, TIME_WAITS),
+        .pages = (uint16_t)FIELD_GET(more, TOE_USED_MORE, PAGES),
+    };
 }
 
 void toe_kick(struct toe *toe)

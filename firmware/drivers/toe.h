@@ -96,6 +96,20 @@ MUST_USE bool toe_release(struct toe *toe, uint32_t tid);
  */
 const uint8_t *toe_query(struct toe *toe, uint32_t tid);
 
+/**
+ * Read the state of the first connection from a place on: a slot, or TOE_SLOTS
+ * + n for entry n of TIME-WAIT.  The lower half of its TID is its place.
+ *
+ * @return as toe_query()
+ */
+const uint8_t *toe_query_next(struct toe *toe, uint32_t place);
+
+/** Entries in use. */
+struct toe_usage {
+    uint16_t connections, half_open, time_waits, pages;
+};
+struct toe_usage toe_usage(const struct toe *toe);
+
 void toe_kick(struct toe *toe);
 
 /** @return the number of entries reported, at most `budget` */

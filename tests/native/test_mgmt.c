@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "firmware/app/mgmt_requests.h"
+#include "firmware/app/tcp_services.h"
 #include "firmware/mgmt/mgmt_service.h"
+#include "net/wire/ipv4.h"
+#include "net/wire/tcp.h"
 #include "nvmeof/target/fault.h"
 #include "nvmeof/wire/opcode.h"
 
@@ -65,6 +68,7 @@ static void test_every_request_is_answered_with_json(void **state)
         {"controllers", "\"state\":\"ready\",\"discovery\":false,"},
         {"queue-pairs", "\"qid\":1,\"state\":\"live\","},
         {"requests", "\"requests\":[]"},
+        {"tcp-connections", "\"result\":{\"tcp-connections\":[]}}"},
         {"namespaces", "\"namespaces\":[{\"nsid\":1,\"state\":\"ready\","},
         {"ana", "\"groups\":[{\"group\":1,\"namespaces\":1,\"port0\":"},
         {"shutdown", "\"result\":{}}"},
@@ -399,7 +403,9 @@ static void test_counters_report_what_hosts_have_read_and_written(void **state)
     /* The REQs of the admin queue and of the I/O queue. */
     expect_reply(&bed, request, "\"connection-manager\":{\"requests\":2,");
     /* The last counter: nothing of the reply has been cut off. */
-    expect_reply(&bed, request, "\"dropped-limited\":0}}}");
+    expect_reply(&bed, request,
+                 "\"dropped-limited\":0},\"tcp\":{\"frames-in\":");
+    expect_reply(&bed, request, "\"echo-idle\":0}}}");
     host_disconnect(&bed.host->host);
     bed_end(&bed);
 }
@@ -447,6 +453,72 @@ static void test_counters_report_frames_without_a_source(void **state)
     }
     native_world_pass(&bed.world, 5000000);
     expect_reply(&bed, request, "\"dropped-source-mac\":2,");
+    bed_end(&bed);
+}
+
+/* A SYN of a peer that sends nothing else. */
+static void send_syn(struct bed *bed)
+{
+    const struct net_stack *stack = &bed->drive->drive.net.stack;
+    const struct eth eth = {
+        .dst = stack->config.ports[0].mac,
+        .src = {{0x02, 0, 0, 0, 0, 77}},
+        .type = ETHERTYPE_IPV4,
+    };
+    const struct ipv4 ip = {.src = ip_addr_from_v4(0x0a00004d),
+                            .dst = ip_addr_from_v4(0x0a000001),
+                            .total_len_bytes = IPV4_LEN + TCP_LEN,
+                            .ttl = 64,
+                            .protocol = IP_PROTOCOL_TCP};
+    const struct tcp_header syn = {.src_port = 40000,
+                                   .dst_port = TCP_ECHO_PORT,
+                                   .window = 1000,
+                                   .flags = TCP_SYN};
+    uint8_t data[ETH_LEN + IPV4_LEN + TCP_LEN + 6] = {0};
+    size_t at = ETH_LEN;
+    const struct frame_rx frame = {.data = data, .len_bytes = sizeof(data)};
+
+    eth_emit(&eth, data);
+    ipv4_emit(&ip, data + at);
+    at += IPV4_LEN;
+    assert_int_equal(tcp_header_emit(&syn, data + at), TCP_LEN);
+    put_be16(data + at + TCP_CHECKSUM, 0);
+    put_be16(data + at + TCP_CHECKSUM,
+             tcp_checksum(&ip.src, &ip.dst, data + at, TCP_LEN));
+    hw_port_rx(&bed->drive->machine.ports[0], &frame, 1);
+    native_world_pass(&bed->world, 5000000);
+}
+
+static void test_connections_of_tcp_are_told(void **state)
+{
+    static const char request[] =
+        "{\"v\":1,\"id\":1,\"request\":\"tcp-connections\"}\n";
+    struct bed bed;
+
+    (void)state;
+    bed_init(&bed, 1500);
+    tcp_services_switch(&bed.drive->drive, true);
+    native_world_pass(&bed.world, 5000000);
+    expect_reply(&bed, request, "\"tcp-connections\":[]}}");
+    send_syn(&bed);
+    expect_reply(&bed, request,
+                 "\"state\":\"SYN-RECEIVED\",\"user\":\"echo\",\"port\":0,"
+                 "\"local\":\"10.0.0.1\",\"local-port\":7,"
+                 "\"remote\":\"10.0.0.77\",\"remote-port\":40000}]}}");
+    expect_reply(&bed,
+                 "{\"v\":1,\"id\":1,\"request\":\"tcp-connections\","
+                 "\"from\":1}\n",
+                 "\"tcp-connections\":[]}}");
+    expect_reply(&bed,
+                 "{\"v\":1,\"id\":1,\"request\":\"tcp-connections\","
+                 "\"from\":99999999}\n",
+                 "\"tcp-connections\":[]}}");
+    expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"pools\"}\n",
+                 "\"tcp-half-open\":{\"used\":1,\"all\":64}");
+    expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"status\"}\n",
+                 "\"tcp-connections\":0");
+    expect_reply(&bed, "{\"v\":1,\"id\":1,\"request\":\"counters\"}\n",
+                 "\"half-opened\":1,");
     bed_end(&bed);
 }
 

@@ -8,6 +8,7 @@ from fake_supervisor import PORT_STATE, FakeSupervisor
 HOSTNQN = "nqn.2014-08.org.nvmexpress:uuid:1"
 MEDIA = {"reads": 5, "writes": 3, "cache-full": 2}
 RNIC = {"packets-in": 100, "bad-icrc": 1}
+TCP = {"retransmitted": 4, "timeouts": 0}
 
 
 class LookedAt(FakeSupervisor):
@@ -48,7 +49,7 @@ class LookedAt(FakeSupervisor):
             return {"reads": self.reads, "writes": 7, "read-bytes": 4096 * self.reads,
                     "written-bytes": 8192, "media-errors": 0, "error-log-entries": 1,
                     "critical-warning": self.critical_warning,
-                    "media": MEDIA, "rnic": RNIC}
+                    "media": MEDIA, "rnic": RNIC, "tcp": TCP}
         return super().ask_drive(request)
 
     def ask_faults(self, request: dict[str, Any]) -> Any:

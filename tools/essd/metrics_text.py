@@ -90,6 +90,8 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
                     ("drive", "counter"))
     rnic = counter("rnic_events", "Counters of the RNIC since the power is on.",
                    ("drive", "counter"))
+    tcp = counter("tcp_events", "Counters of the TCP offload engine since its start.",
+                  ("drive", "counter"))
     flash = counter("flash_events", "Counters of the NAND controller and of the "
                     "translation layer since the power is on.", ("drive", "counter"))
     free = gauge("flash_free_superblocks", "Superblocks of the NAND flash that hold "
@@ -112,8 +114,8 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
         if drive["warnings"] is not None:
             for word in dict.fromkeys((*WARNINGS.values(), *drive["warnings"])):
                 warning.add_metric([name, word], float(word in drive["warnings"]))
-        for family, key in ((media, "media"), (rnic, "rnic")):
-            for word, value in found[key].items():
+        for family, key in ((media, "media"), (rnic, "rnic"), (tcp, "tcp")):
+            for word, value in found.get(key, {}).items():
                 family.add_metric([name, word], value)
         if "flash" not in found:
             continue
@@ -123,8 +125,8 @@ def counters(frame: dict[str, Any]) -> Iterator[Metric]:
         for word, value in (found["nand"] | found["ftl"]).items():
             if word != "free-superblocks":
                 flash.add_metric([name, word], value)
-    yield from (answers, commands, data, errors, log, warning, media, rnic, flash, free, more,
-                spare)
+    yield from (answers, commands, data, errors, log, warning, media, rnic, tcp, flash, free,
+                more, spare)
 
 
 def tables(frame: dict[str, Any]) -> Iterator[Metric]:

@@ -113,6 +113,14 @@ def firmware_lines(status: dict[str, Any]) -> list[str]:
     return lines
 
 
+def tcp_lines(status: dict[str, Any]) -> list[str]:
+    """A line for each drive that has TCP connections."""
+    counts = {name: said["drive"].get("tcp-connections", 0)
+              for name, said in status.get("drives", {}).items()}
+    return [f"{name}: {count} TCP connection{'s' if count > 1 else ''}; see essd tcp"
+            for name, count in counts.items() if count]
+
+
 def ana_lines(status: dict[str, Any]) -> list[str]:
     """A line for each group of namespaces that a port does not reach at its best."""
     return [line for name, said in status.get("drives", {}).items()

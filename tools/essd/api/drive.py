@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .. import mgmt, port
+from .. import mgmt, port, tcp
 from ..config import Link
 from ..errors import EssdError
 from ..instance import Instance
@@ -198,6 +198,11 @@ class Drive(Part):
     def trace(self, events: str = "all") -> Trace:
         """Record events from now on: see Trace.  EssdError if the drive is off."""
         return Trace(self.instance, events)
+
+    def tcp_connections(self) -> list[dict[str, Any]]:
+        """The connections of its TCP offload engine, half-open ones and those in
+        TIME-WAIT included, with the fields of `essd tcp --json` (docs/json.md)."""
+        return tcp.read(self.instance)
 
     def metrics(self) -> dict[str, int]:
         """Counters and levels by name, all of them numbers.

@@ -349,6 +349,7 @@ function show_tables(frame) {
     show_table("media", ["drive", "counter", "value"], counted(frame, "media"));
     show_table("flash", ["drive", "counter", "value"], counted(frame, "flash"));
     show_table("rnic", ["drive", "counter", "value"], counted(frame, "rnic"));
+    show_table("tcp", ["drive", "counter", "value"], counted(frame, "tcp"));
     show_table("pools", ["drive", "pool", "used", "of"],
         of_drives(frame, (drive, name) => Object.entries(drive.pools || {}).filter(
             ([, pool]) => pool.used !== 0).map(([word, pool]) => ({

@@ -242,7 +242,7 @@ def print_status(status: dict[str, Any]) -> None:
     from ... import status as status_module
     show.console.print(status_module.parts_table(status))
     for line in (*status_module.cable_lines(status), *status_module.firmware_lines(status),
-                 *status_module.ana_lines(status)):
+                 *status_module.tcp_lines(status), *status_module.ana_lines(status)):
         show.line(line)
     if "lag" in status:
         show.line(port_lag.line(status["lag"]))
