@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    crc32c.c
     section.c
     siphash.c
     t10_pi.c

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "firmware/bmc/mi_check.h"
 
+#include "lib/crc32c.h"
+
 enum { PEC_POLYNOMIAL = 0x07 };
-#define CRC32C_POLYNOMIAL 0x82f63b78u /* bits reversed */
 
 uint8_t mi_pec(uint8_t pec, const uint8_t *bytes, size_t len)
 {
@@ -17,13 +18,5 @@ uint8_t mi_pec(uint8_t pec, const uint8_t *bytes, size_t len)
 
 uint32_t mi_crc32c(const uint8_t *bytes, size_t len)
 {
-    uint32_t crc = UINT32_MAX;
-
-    for (size_t i = 0; i < len; i++) {
-        crc ^= bytes[i];
-        for (unsigned int bit = 0; bit < 8; bit++) {
-            crc = crc >> 1 ^ (crc & 1 ? CRC32C_POLYNOMIAL : 0);
-        }
-    }
-    return ~crc;
+    return crc32c_update(0, bytes, len);
 }
