@@ -45,6 +45,10 @@ MAY_INCLUDE = {
     # It uses a connection manager only through the seam rdma_cm.h.
     "nvmeof/rdma": ["lib", "nvmeof", "net/verbs/verbs.h",
                     "net/verbs/rdma_cm.h", "storage/block/piece.h"],
+    # It uses TCP connections only through the seam in its own directory.
+    "nvmeof/tcp": ["lib", "nvmeof/binding.h", "nvmeof/limits.h",
+                   "nvmeof/target/target.h", "nvmeof/target/transport.h",
+                   "nvmeof/wire"],
     "nvmeof/loopback": ["lib", "nvmeof/limits.h", "nvmeof/target/target.h",
                         "nvmeof/wire"],
     "nvmeof/host": ["lib", "nvmeof/wire", "nvmeof/limits.h", "net/verbs",
@@ -100,7 +104,8 @@ MAY_INCLUDE = {
     "firmware/peripherals": ["lib", "firmware/hal", "firmware/drivers/i2c.h"],
     "firmware/echo": ["lib", "firmware/hal", "net/verbs/verbs.h",
                       "net/verbs/rdma_cm.h", "net/wire"],
-    "firmware/tcp": ["lib", "firmware/hal", "firmware/drivers/toe.h"],
+    "firmware/tcp": ["lib", "firmware/hal", "firmware/drivers/toe.h",
+                     "nvmeof/tcp/nvme_tcp.h"],
     "firmware/net": ["lib", "firmware/hal", "firmware/drivers",
                      "firmware/store", "firmware/text", "hw-model/regs",
                      "net"],

@@ -164,6 +164,9 @@ check_other_data(struct nvmf_request *req)
     if (req->data_len == 0) {
         return NVME_SC_SUCCESS;
     }
+    if (data->status == NVME_SC_TRANSIENT_TRANSPORT) {
+        return data->status; /* no fault of the command */
+    }
     if (data->status != NVME_SC_SUCCESS) {
         return refuse_field(req, (enum nvme_status)data->status, SQE_SGL1, 0);
     }

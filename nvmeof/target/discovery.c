@@ -141,7 +141,7 @@ void nvmf_target_set_addresses(struct nvmf_target *target,
 {
     size_t len = count * sizeof(*addresses);
 
-    ASSERT(count <= NVMF_MAX_ADDRESSES);
+    ASSERT(count <= NVMF_MAX_LISTED);
     if (count == target->address_count &&
         (len == 0 || memcmp(target->address, addresses, len) == 0)) {
         return;

@@ -549,6 +549,15 @@ void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
     }
 }
 
+void nvmf_request_not_fetched(struct nvmf_target *target,
+                              struct nvmf_request *req, uint16_t status)
+{
+    ASSERT(req->state == NVMF_REQUEST_FETCHING);
+    if (window_moved(target, req, true)) {
+        end_window(target, req, status);
+    }
+}
+
 void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
                        bool is_ok)
 {

@@ -484,7 +484,7 @@ struct nvmf_target {
 
     uint64_t genctr;
     uint8_t address_count;
-    struct nvmf_address address[NVMF_MAX_ADDRESSES];
+    struct nvmf_address address[NVMF_MAX_LISTED];
     uint8_t referral_count;
     struct nvmf_referral referral[NVMF_MAX_REFERRALS];
 

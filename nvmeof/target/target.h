@@ -306,7 +306,7 @@ struct nvmf_config {
     struct nvmf_reservations reservations; /* its functions may be NULL */
     struct nvmf_firmware firmware;         /* its image may be NULL */
     const struct nvmf_address *addresses;
-    uint8_t address_count; /* 0..NVMF_MAX_ADDRESSES */
+    uint8_t address_count; /* 0..NVMF_MAX_LISTED */
 
     const struct nvmf_vendor_log *vendor_logs; /* must outlive the target */
     uint8_t vendor_log_count;
@@ -518,6 +518,11 @@ bool nvmf_target_is_short(const struct nvmf_target *target);
 /** Completion of transport.fetch(); is_ok is false if the connection failed. */
 void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
                           bool is_ok);
+
+/** The same if the connection goes on but the data is damaged: the command
+ * fails with this status. */
+void nvmf_request_not_fetched(struct nvmf_target *target,
+                              struct nvmf_request *req, uint16_t status);
 
 /** Completion of transport.send(); is_ok is false if the connection failed. */
 void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,

@@ -48,6 +48,7 @@ enum nvme_status {
     NVME_SC_SGL_DATA_GRANULARITY = 0x01e,
     NVME_SC_NS_WRITE_PROTECTED = 0x020,
     NVME_SC_COMMAND_INTERRUPTED = 0x021, /* the host shall retry */
+    NVME_SC_TRANSIENT_TRANSPORT = 0x022, /* the host may retry */
     NVME_SC_LBA_RANGE = 0x080,
     NVME_SC_NS_NOT_READY = 0x082,
     NVME_SC_RESERVATION_CONFLICT = 0x083,

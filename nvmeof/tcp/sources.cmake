@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    nvme_tcp.c
+    tcp_binding.c
+    tcp_pdu.c
+    tcp_receive.c
+    tcp_request.c
+    tcp_send.c
+    tcp_sgl.c
+)

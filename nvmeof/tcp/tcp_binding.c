@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The NVMe/TCP transport as the main loop sees it: nvmeof/binding.h. */
+#include "nvmeof/tcp/tcp_state.h"
+
+static void binding_tick(void *ctx, uint64_t now_us)
+{
+    ((struct nvme_tcp *)ctx)->now_us = now_us;
+}
+
+static bool binding_step(void *ctx)
+{
+    return nvme_tcp_step(ctx);
+}
+
+static uint64_t binding_watch(void *ctx)
+{
+    return nvme_tcp_watch(ctx);
+}
+
+/* Entries of the socket wake the loop by themselves. */
+static enum nvmf_turn binding_needs_turn(const void *ctx)
+{
+    (void)ctx;
+    return NVMF_TURN_NOT_NEEDED;
+}
+
+static void binding_set_address(void *ctx, uint8_t service, uint8_t laddr,
+                                uint16_t portid, uint32_t link)
+{
+    struct nvme_tcp *tcp = ctx;
+
+    (void)service;
+    ASSERT(laddr < NVMF_MAX_ADDRESSES);
+    tcp->config.portid[laddr] = portid;
+    tcp->config.link[laddr] = link;
+    for (unsigned int i = 0; i < NVME_TCP_QUEUES; i++) {
+        if (tcp->queues[i].event.laddr == laddr) {
+            tcp_queue_abort(&tcp->queues[i]);
+        }
+    }
+}
+
+static const struct nvmf_request *binding_request(const void *ctx,
+                                                  uint32_t number)
+{
+    const struct nvme_tcp *tcp = ctx;
+
+    ASSERT(number < NVME_TCP_REQUESTS);
+    return &tcp->requests[number].nvmf;
+}
+
+static const struct nvmf_binding_ops binding_ops = {
+    .tick = binding_tick,
+    .step = binding_step,
+    .watch = binding_watch,
+    .needs_turn = binding_needs_turn,
+    .set_address = binding_set_address,
+    .request = binding_request,
+};
+
+struct nvmf_binding nvme_tcp_binding(struct nvme_tcp *tcp)
+{
+    return (struct nvmf_binding){
+        .ops = &binding_ops,
+        .ctx = tcp,
+        .services = 1,
+        .requests = NVME_TCP_REQUESTS,
+    };
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sizes of the pools of the NVMe/TCP binding. */
+#ifndef ESSD_NVMEOF_TCP_LIMITS_H
+#define ESSD_NVMEOF_TCP_LIMITS_H
+
+#include "nvmeof/limits.h"
+
+enum {
+    NVME_TCP_QUEUES = 256, /* connections, each with one NVMe queue */
+
+    /* Requests of all queues.  A queue takes no more than twice its depth: one
+     * running command and one unacknowledged response for each SQ entry. */
+    NVME_TCP_REQUESTS = 2 * NVMF_MAX_REQUESTS,
+
+    /* Received bytes of one connection, before they are read. */
+    NVME_TCP_RING_LOG2 = 15,
+    NVME_TCP_RING_LEN = 1 << NVME_TCP_RING_LOG2,
+
+    /* Memory for data in capsules, in slots, for each connection.  One with
+     * more data than a slot takes an even slot and the one after it. */
+    NVME_TCP_SLOTS = 16,
+    NVME_TCP_SLOT_LEN = NVMF_IN_CAPSULE_LEN,
+    NVME_TCP_CAPSULE_MAX = 8192, /* of an admin or Fabrics command */
+
+    /* Headers, digests and responses of one connection that wait for the peer's
+     * acknowledgement. */
+    NVME_TCP_STAGE_LEN = 4096,
+
+    /* Pieces of memory that a connection sends: those that wait, and those
+     * given to the socket. */
+    NVME_TCP_SPANS = 64,
+    NVME_TCP_SENDS = 16,
+
+    NVME_TCP_QUEUE_BYTES = NVME_TCP_RING_LEN +
+                           NVME_TCP_SLOTS * NVME_TCP_SLOT_LEN +
+                           NVME_TCP_STAGE_LEN,
+    NVME_TCP_MEMORY_BYTES = NVME_TCP_QUEUES * NVME_TCP_QUEUE_BYTES,
+
+    NVME_TCP_H2C_MAX = 262144, /* MAXH2CDATA: a multiple of 4 */
+
+    /* Connections of one address whose Connect has not been accepted. */
+    NVME_TCP_UNCONNECTED_PER_HOST = 32,
+    /* When fewer connections are free, the oldest one without Connect ends. */
+    NVME_TCP_FREE_MIN = 16,
+};
+
+_Static_assert(NVME_TCP_RING_LEN % NVME_TCP_SLOT_LEN == 0 &&
+                   NVME_TCP_STAGE_LEN % NVME_TCP_SLOT_LEN == 0,
+               "the slots are as aligned as the memory");
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the drive sends: ICResp, R2T, C2HData, CapsuleResp, C2HTermReq.
+ *
+ * Headers, digests and responses are written into the stage, a ring of memory;
+ * data is sent from its buffers.  Pieces of the stage that follow each other
+ * are sent as one.
+ * Spec: NVM Express TCP Transport 1.0, sections 3.3 and 3.6.
+ */
+#include "nvmeof/tcp/tcp_state.h"
+
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "lib/crc32c.h"
+
+enum {
+    TERM_MAX = PDU_TERM_LEN + PDU_TERM_HEADER_MAX,
+    /* The headers of one request: C2HData with the padding that HPDA asks for,
+     * and the digest of its data with a CapsuleResp. */
+    DATA_HEADER_MAX = 4 * (PDU_PDA_MAX + 1),
+    TRAILER_MAX = PDU_DIGEST_LEN + PDU_CAPSULE_RESP_LEN + PDU_DIGEST_LEN,
+    /* A piece that does not fit before the end of the stage begins at its
+     * start. */
+    STAGE_OF_REQUEST = 2 * (DATA_HEADER_MAX + TRAILER_MAX),
+    STAGE_OF_TERM = 2 * TERM_MAX,
+    SPANS_OF_REQUEST = NVMF_MAX_PIECES + 2,
+    SPANS_OF_TERM = 1,
+};
+
+_Static_assert(NVME_TCP_STAGE_LEN >= 2 * (STAGE_OF_REQUEST + STAGE_OF_TERM),
+               "some requests fit");
+_Static_assert(NVME_TCP_SPANS >= 2 * (SPANS_OF_REQUEST + SPANS_OF_TERM),
+               "some requests fit");
+
+/* ---- Pieces. */
+
+static struct nvme_tcp_span *last_span(struct nvme_tcp_queue *queue)
+{
+    return queue->span_head == queue->span_next
+               ? NULL
+               : &queue->spans[(queue->span_head - 1) % NVME_TCP_SPANS];
+}
+
+static struct nvme_tcp_span *add_span(struct nvme_tcp_queue *queue,
+                                      const uint8_t *data, uint32_t len)
+{
+    struct nvme_tcp_span *span =
+        &queue->spans[queue->span_head++ % NVME_TCP_SPANS];
+
+    ASSERT((uint16_t)(queue->span_head - queue->span_tail) <= NVME_TCP_SPANS);
+    *span = (struct nvme_tcp_span){.data = data, .len_bytes = len};
+    return span;
+}
+
+/* Take memory of the stage for the next bytes.  There is room. */
+static uint8_t *add_staged(struct nvme_tcp_queue *queue, uint32_t len)
+{
+    uint32_t at = queue->stage_head % NVME_TCP_STAGE_LEN;
+    uint32_t left = NVME_TCP_STAGE_LEN - at;
+    uint32_t skipped = len > left ? left : 0;
+    struct nvme_tcp_span *span = last_span(queue);
+    uint8_t *data = queue->stage + (skipped != 0 ? 0 : at);
+
+    if (span == NULL || span->staged == 0 ||
+        span->data + span->len_bytes != data) {
+        span = add_span(queue, data, 0);
+    }
+    span->len_bytes += len;
+    span->staged = (uint16_t)(span->staged + skipped + len);
+    queue->stage_head += skipped + len;
+    ASSERT(queue->stage_head - queue->stage_tail <= NVME_TCP_STAGE_LEN);
+    return data;
+}
+
+static bool has_room(const struct nvme_tcp_queue *queue)
+{
+    uint32_t stage =
+        NVME_TCP_STAGE_LEN - (queue->stage_head - queue->stage_tail);
+    uint32_t spans =
+        NVME_TCP_SPANS - (uint16_t)(queue->span_head - queue->span_tail);
+
+    return stage >= STAGE_OF_REQUEST + STAGE_OF_TERM &&
+           spans >= SPANS_OF_REQUEST + SPANS_OF_TERM;
+}
+
+/* ---- PDUs. */
+
+/* Begin a PDU with a header of `hlen` bytes, then its digest, then zeroes up
+ * to PDO if it has data. */
+static uint8_t *begin_pdu(struct nvme_tcp_queue *queue,
+                          struct tcp_pdu_head *head, uint32_t data_len)
+{
+    uint32_t align = 4 * (queue->hpda + 1u);
+    uint32_t len = head->hlen;
+    uint8_t *header;
+
+    head->has_header_digest = queue->rules.has_header_digest;
+    len += head->has_header_digest ? (uint32_t)PDU_DIGEST_LEN : 0;
+    if (data_len != 0) {
+        head->has_data_digest = queue->rules.has_data_digest;
+        len = (len + align - 1) / align * align;
+        head->pdo = (uint8_t)len;
+    }
+    head->plen =
+        len + data_len + (head->has_data_digest ? (uint32_t)PDU_DIGEST_LEN : 0);
+    header = add_staged(queue, len);
+    memset(header, 0, len);
+    tcp_pdu_head_emit(header, head);
+    return header;
+}
+
+/* The fields of the header are written. */
+static void end_header(const struct nvme_tcp_queue *queue, uint8_t *header,
+                       uint8_t hlen)
+{
+    if (queue->rules.has_header_digest) {
+        put_le32(header + hlen, crc32c_update(0, header, hlen));
+    }
+}
+
+void tcp_queue_send_ic_resp(struct nvme_tcp_queue *queue)
+{
+    const struct tcp_pdu_head head = {
+        .type = PDU_IC_RESP, .hlen = PDU_IC_LEN, .plen = PDU_IC_LEN};
+    const struct tcp_pdu_ic ic = {
+        .has_header_digest = queue->rules.has_header_digest,
+        .has_data_digest = queue->rules.has_data_digest,
+        .limit = NVME_TCP_H2C_MAX,
+    };
+    uint8_t *header = add_staged(queue, PDU_IC_LEN);
+
+    tcp_pdu_head_emit(header, &head);
+    tcp_pdu_ic_emit(header, &ic);
+}
+
+void tcp_queue_send_term(struct nvme_tcp_queue *queue, struct tcp_pdu_term term,
+                         const uint8_t *header, uint8_t header_len)
+{
+    const struct tcp_pdu_head head = {
+        .type = PDU_C2H_TERM,
+        .hlen = PDU_TERM_LEN,
+        .pdo = header_len != 0 ? PDU_TERM_LEN : 0,
+        .plen = PDU_TERM_LEN + (uint32_t)header_len,
+    };
+    uint8_t *pdu = add_staged(queue, head.plen);
+
+    tcp_pdu_head_emit(pdu, &head);
+    tcp_pdu_term_emit(pdu, &term);
+    memcpy(pdu + PDU_TERM_LEN, header, header_len);
+    queue->tcp->counters[NVME_TCP_TERMS_SENT]++;
+    tcp_queue_close(queue);
+}
+
+static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
+{
+    struct tcp_pdu_head head = {.type = PDU_R2T, .hlen = PDU_DATA_LEN};
+    uint8_t *header = begin_pdu(queue, &head, 0);
+
+    req->ttag = queue->next_ttag++;
+    req->received = 0;
+    req->data_is_bad = false;
+    tcp_pdu_data_emit(header, &(struct tcp_pdu_data){
+                                  .cccid = req->cid,
+                                  .ttag = req->ttag,
+                                  .offset = req->nvmf.data_offset,
+                                  .len_bytes = req->nvmf.fetch_len,
+                              });
+    end_header(queue, header, head.hlen);
+    req->state = TCP_REQUEST_FETCHING;
+    request_list_add(&queue->fetching, req);
+}
+
+/* Add the pieces of a window.  @return their digest */
+static uint32_t add_pieces(struct nvme_tcp_queue *queue,
+                           const struct nvmf_request *nvmf)
+{
+    uint32_t rest = nvmf->send_len;
+    uint32_t digest = 0;
+
+    for (uint8_t i = 0; rest != 0; i++) {
+        const struct nvmf_piece *piece = &nvmf->pieces[i];
+        uint32_t len = MIN(piece->len_bytes, rest);
+
+        (void)add_span(queue, piece->ptr, len);
+        if (queue->rules.has_data_digest) {
+            digest = crc32c_update(digest, piece->ptr, len);
+        }
+        rest -= len;
+    }
+    return digest;
+}
+
+static void make_data(struct nvme_tcp_queue *queue,
+                      const struct nvme_tcp_request *req, bool is_last,
+                      bool is_success)
+{
+    struct tcp_pdu_head head = {
+        .type = PDU_C2H_DATA,
+        .hlen = PDU_DATA_LEN,
+        .is_last = is_last,
+        .is_success = is_success,
+    };
+    uint8_t *header = begin_pdu(queue, &head, req->nvmf.send_len);
+    uint32_t digest;
+
+    tcp_pdu_data_emit(header, &(struct tcp_pdu_data){
+                                  .cccid = req->cid,
+                                  .offset = req->nvmf.data_offset,
+                                  .len_bytes = req->nvmf.send_len,
+                              });
+    end_header(queue, header, head.hlen);
+    digest = add_pieces(queue, &req->nvmf);
+    if (head.has_data_digest) {
+        put_le32(add_staged(queue, PDU_DIGEST_LEN), digest);
+    }
+}
+
+/* Whether SUCCESS in C2HData says all that the completion would. */
+static bool is_plain_success(const struct nvme_tcp_queue *queue,
+                             const uint8_t *cqe)
+{
+    return !queue->has_flow_control && get_le64(cqe) == 0 &&
+           get_le16(cqe + CQE_STATUS) == 0;
+}
+
+static void make_response(struct nvme_tcp_queue *queue,
+                          struct nvme_tcp_request *req)
+{
+    struct tcp_pdu_head head = {.type = PDU_CAPSULE_RESP,
+                                .hlen = PDU_CAPSULE_RESP_LEN};
+    bool is_success = false;
+    uint8_t *header;
+
+    if (req->nvmf.send_len != 0) {
+        is_success = is_plain_success(queue, req->nvmf.cqe);
+        make_data(queue, req, true, is_success);
+    }
+    if (!is_success) {
+        header = begin_pdu(queue, &head, 0);
+        memcpy(header + PDU_HEAD_LEN, req->nvmf.cqe, NVME_CQE_LEN);
+        end_header(queue, header, head.hlen);
+    }
+    req->state = TCP_REQUEST_RESPONDING;
+    request_list_add(&last_span(queue)->ends, req);
+}
+
+static void make_pdus(struct nvme_tcp_queue *queue,
+                      struct nvme_tcp_request *req)
+{
+    if (req->state == TCP_REQUEST_FETCH_ROOM) {
+        make_r2t(queue, req);
+    } else if (req->state == TCP_REQUEST_SEND_ROOM) {
+        make_data(queue, req, false, false);
+        req->state = TCP_REQUEST_SENDING;
+        request_list_add(&last_span(queue)->ends, req);
+    } else {
+        ASSERT(req->state == TCP_REQUEST_RESPOND_ROOM);
+        make_response(queue, req);
+    }
+}
+
+/* ---- Turns. */
+
+static void give_spans(struct nvme_tcp_queue *queue)
+{
+    const struct nvme_tcp_socket *socket = &queue->tcp->config.socket;
+
+    while (queue->span_next != queue->span_head &&
+           tcp_queue_sends(queue) < NVME_TCP_SENDS) {
+        const struct nvme_tcp_span *span =
+            &queue->spans[queue->span_next % NVME_TCP_SPANS];
+
+        if (!socket->send(socket->ctx, queue->id, span->data,
+                          span->len_bytes)) {
+            tcp_queue_needs_step(queue);
+            return;
+        }
+        queue->span_next++;
+        queue->tcp->sends++;
+    }
+}
+
+void tcp_queue_send(struct nvme_tcp_queue *queue)
+{
+    if (queue->state > TCP_QUEUE_CLOSING) {
+        return;
+    }
+    while (queue->state < TCP_QUEUE_CLOSING && queue->waiting.first != NULL &&
+           has_room(queue)) {
+        struct nvme_tcp_request *req = queue->waiting.first;
+
+        request_list_remove(&queue->waiting, NULL);
+        make_pdus(queue, req);
+    }
+    give_spans(queue);
+}
+
+void tcp_queue_sent(struct nvme_tcp_queue *queue, bool is_ok)
+{
+    struct nvme_tcp_span *span =
+        &queue->spans[queue->span_tail % NVME_TCP_SPANS];
+    struct nvme_tcp_request *req = span->ends.first;
+
+    ASSERT(tcp_queue_sends(queue) != 0);
+    queue->span_tail++;
+    queue->stage_tail += span->staged;
+    queue->tcp->sends--;
+    while (is_ok && req != NULL) {
+        struct nvme_tcp_request *next = req->next_listed;
+
+        tcp_request_acknowledged(req);
+        req = next;
+    }
+}
+
+void tcp_queue_drop_unsent(struct nvme_tcp_queue *queue)
+{
+    while (queue->span_head != queue->span_next) {
+        struct nvme_tcp_span *span =
+            &queue->spans[--queue->span_head % NVME_TCP_SPANS];
+
+        queue->stage_head -= span->staged;
+    }
+    queue->waiting.first = NULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The seam between NVMe/TCP and whatever has TCP connections: the drive's TCP
+ * offload engine, or net/tcp in one process.
+ *
+ * A connection is named by a number of the socket, from nvme_tcp_asked() until
+ * release().
+ * Received bytes are in a ring of NVME_TCP_RING_LEN bytes: byte n of the stream
+ * is at n modulo that.  Bytes that are sent belong to the socket until
+ * nvme_tcp_sent(), which comes in the order of send().
+ *
+ * None of the functions calls back before it returns.  Those that return bool
+ * return false when nothing has happened and they have to be called again after
+ * a turn of the main loop.
+ */
+#ifndef ESSD_NVMEOF_TCP_SOCKET_H
+#define ESSD_NVMEOF_TCP_SOCKET_H
+
+#include "lib/util.h"
+
+struct nvme_tcp_socket {
+    void *ctx; /* first argument of every function below */
+
+    /* Answer nvme_tcp_asked(), inside of that call.  The ring is the socket's
+     * until nvme_tcp_ended(). */
+    void (*accept)(void *ctx, uint32_t id, void *ring);
+    void (*reject)(void *ctx, uint32_t id);
+
+    /* Send bytes; at most NVME_TCP_SENDS calls are outstanding. */
+    bool (*send)(void *ctx, uint32_t id, const void *data, uint32_t len_bytes);
+
+    /* Received bytes are not needed any more: their place is free. */
+    bool (*credit)(void *ctx, uint32_t id, uint32_t len_bytes);
+
+    /* Send a FIN after all bytes.  nvme_tcp_closed() follows when the
+     * connection has ended. */
+    bool (*close)(void *ctx, uint32_t id);
+
+    /* End the connection at once.  nvme_tcp_aborted() follows. */
+    bool (*abort)(void *ctx, uint32_t id);
+
+    /* Give the number back, after nvme_tcp_ended() and all completions. */
+    bool (*release)(void *ctx, uint32_t id);
+};
+
+#endif

@@ -1,0 +1,892 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * NVMe/TCP: a scripted host that makes its own bytes connects to a target over
+ * two engines of net/tcp, in virtual time.
+ */
+#include "tcp_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "lib/crc32c.h"
+#include "tests/test_fixture.h"
+
+enum {
+    BLOCK = 512,
+    SECOND_US = 1000000,
+    DEPTH = 64,
+    HEADER_DIGEST = 1,
+    DATA_DIGEST = 2,
+    BOTH = 3,
+};
+
+/* A connection of the host, and what was agreed. */
+struct link {
+    struct world_peer *peer;
+    uint8_t digests;
+    uint8_t hpda;
+};
+
+/* A PDU of the drive. */
+struct pdu {
+    struct tcp_pdu_head head;
+    const uint8_t *header, *data;
+    uint32_t data_len;
+};
+
+static int setup(void **state)
+{
+    *state = world_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    world_free(*state);
+    return 0;
+}
+
+TEST_FIXTURE(setup, teardown)
+
+/* ---- PDUs. */
+
+static void send_ic_req(struct world *w, struct link *link)
+{
+    uint8_t bytes[PDU_IC_LEN] = {0, 0, 128, 0, 128};
+
+    bytes[PDU_IC_PDA] = link->hpda;
+    bytes[PDU_IC_DIGEST] = link->digests;
+    world_send(w, link->peer, bytes, sizeof(bytes));
+}
+
+static struct link open_link(struct world *w, uint8_t digests)
+{
+    struct link link = {.peer = world_connect(w), .digests = digests};
+    const uint8_t *bytes;
+
+    assert_true(link.peer->is_open);
+    send_ic_req(w, &link);
+    bytes = world_take(w, link.peer, PDU_IC_LEN);
+    assert_int_equal(bytes[PDU_TYPE], 1);
+    assert_int_equal(bytes[PDU_HLEN], 128);
+    assert_int_equal(get_le32(bytes + PDU_PLEN), 128);
+    assert_int_equal(get_le16(bytes + PDU_IC_PFV), 0);
+    assert_int_equal(bytes[PDU_IC_PDA], 0);
+    assert_int_equal(bytes[PDU_IC_DIGEST], digests);
+    assert_true(get_le32(bytes + PDU_IC_LIMIT) >= 4096);
+    assert_int_equal(get_le32(bytes + PDU_IC_LIMIT) % 4, 0);
+    return link;
+}
+
+/* Build a PDU.  @return its length */
+static uint32_t build_pdu(const struct link *link, uint8_t *pdu,
+                          const uint8_t *header, uint8_t hlen, uint8_t flags,
+                          const void *data, uint32_t len)
+{
+    uint32_t at = hlen;
+
+    memcpy(pdu, header, hlen);
+    pdu[PDU_HLEN] = hlen;
+    pdu[PDU_FLAGS] = flags;
+    at += link->digests & HEADER_DIGEST ? 4 : 0;
+    pdu[PDU_PDO] = len != 0 ? (uint8_t)at : 0;
+    if (len != 0) {
+        memcpy(pdu + at, data, len);
+        at += len;
+        if (link->digests & DATA_DIGEST) {
+            put_le32(pdu + at, crc32c_update(0, data, len));
+            at += 4;
+        }
+    }
+    pdu[PDU_FLAGS] |=
+        (uint8_t)(link->digests & (len != 0 ? BOTH : HEADER_DIGEST));
+    put_le32(pdu + PDU_PLEN, at);
+    if (link->digests & HEADER_DIGEST) {
+        put_le32(pdu + hlen, crc32c_update(0, pdu, hlen));
+    }
+    return at;
+}
+
+static uint32_t build_capsule(const struct link *link, uint8_t *pdu,
+                              const struct nvme_sqe *sqe, uint8_t sgl_type,
+                              uint32_t sgl_len, const void *data, uint32_t len)
+{
+    uint8_t header[PDU_CAPSULE_CMD_LEN] = {PDU_CAPSULE_CMD};
+
+    nvme_sqe_emit(header + 8, sqe);
+    header[8 + SQE_FLAGS] = (uint8_t)(0x40 | sqe->fuse);
+    put_le32(header + 8 + SQE_SGL1 + 8, sgl_len);
+    header[8 + SQE_SGL1 + 15] = sgl_type;
+    return build_pdu(link, pdu, header, sizeof(header), 0, data, len);
+}
+
+static void send_capsule(struct world *w, const struct link *link,
+                         const struct nvme_sqe *sqe, const void *data,
+                         uint32_t len)
+{
+    uint8_t pdu[16384];
+    uint32_t pdu_len = build_capsule(link, pdu, sqe, 0x01, len, data, len);
+
+    world_send(w, link->peer, pdu, pdu_len);
+}
+
+/* A command whose data is at the host. */
+static void send_command(struct world *w, const struct link *link,
+                         const struct nvme_sqe *sqe, uint32_t len)
+{
+    uint8_t pdu[128];
+    uint32_t pdu_len = build_capsule(link, pdu, sqe, 0x5a, len, NULL, 0);
+
+    world_send(w, link->peer, pdu, pdu_len);
+}
+
+static struct pdu take_pdu(struct world *w, const struct link *link)
+{
+    uint32_t read = link->peer->read;
+    const uint8_t *bytes = world_take(w, link->peer, PDU_HEAD_LEN);
+    struct pdu pdu = {.header = bytes};
+    uint32_t begin;
+
+    tcp_pdu_head_parse(&pdu.head, bytes);
+    link->peer->read = read;
+    bytes = world_take(w, link->peer, pdu.head.plen);
+    begin = pdu.head.hlen;
+    if (pdu.head.type >= PDU_CAPSULE_CMD) {
+        assert_int_equal(pdu.head.has_header_digest, link->digests & 1);
+    }
+    if (pdu.head.has_header_digest) {
+        assert_int_equal(get_le32(bytes + begin),
+                         crc32c_update(0, bytes, begin));
+        begin += 4;
+    }
+    if (pdu.head.pdo != 0) {
+        assert_true(pdu.head.pdo >= begin);
+        assert_int_equal(pdu.head.pdo % (4 * (link->hpda + 1)),
+                         pdu.head.type == PDU_C2H_DATA
+                             ? 0
+                             : pdu.head.pdo % (4 * (link->hpda + 1)));
+        pdu.data = bytes + pdu.head.pdo;
+        pdu.data_len = pdu.head.plen - pdu.head.pdo;
+        if (pdu.head.type == PDU_C2H_DATA && (link->digests & DATA_DIGEST)) {
+            assert_true(pdu.head.has_data_digest);
+            pdu.data_len -= 4;
+            assert_int_equal(get_le32(pdu.data + pdu.data_len),
+                             crc32c_update(0, pdu.data, pdu.data_len));
+        }
+    }
+    return pdu;
+}
+
+static struct nvme_cqe take_response(struct world *w, const struct link *link)
+{
+    struct pdu pdu = take_pdu(w, link);
+    struct nvme_cqe cqe;
+
+    assert_int_equal(pdu.head.type, PDU_CAPSULE_RESP);
+    assert_int_equal(pdu.head.hlen, 24);
+    nvme_cqe_parse(&cqe, pdu.header + 8);
+    return cqe;
+}
+
+static struct tcp_pdu_term take_term(struct world *w, const struct link *link)
+{
+    struct pdu pdu = take_pdu(w, link);
+    struct tcp_pdu_term term;
+
+    assert_int_equal(pdu.head.type, PDU_C2H_TERM);
+    tcp_pdu_term_parse(&term, pdu.header);
+    return term;
+}
+
+static struct tcp_pdu_data take_r2t(struct world *w, const struct link *link)
+{
+    struct pdu pdu = take_pdu(w, link);
+    struct tcp_pdu_data r2t;
+
+    assert_int_equal(pdu.head.type, PDU_R2T);
+    tcp_pdu_data_parse(&r2t, pdu.header);
+    return r2t;
+}
+
+static uint32_t build_data(const struct link *link, uint8_t *pdu,
+                           const struct tcp_pdu_data *data, bool is_last,
+                           const void *bytes)
+{
+    uint8_t header[PDU_DATA_LEN] = {PDU_H2C_DATA};
+
+    tcp_pdu_data_emit(header, data);
+    return build_pdu(link, pdu, header, sizeof(header), is_last ? 4 : 0, bytes,
+                     data->len_bytes);
+}
+
+static void send_data(struct world *w, const struct link *link,
+                      const struct tcp_pdu_data *data, bool is_last,
+                      const void *bytes)
+{
+    static uint8_t pdu[1 << 17];
+
+    world_send(w, link->peer, pdu, build_data(link, pdu, data, is_last, bytes));
+}
+
+/* Answer R2Ts for a whole write.  @return how many there were */
+static unsigned int answer_r2ts(struct world *w, const struct link *link,
+                                const uint8_t *data, uint32_t len)
+{
+    unsigned int count = 0;
+
+    for (uint32_t done = 0; done < len; count++) {
+        struct tcp_pdu_data r2t = take_r2t(w, link);
+        struct tcp_pdu_data first = r2t, second = r2t;
+
+        assert_int_equal(r2t.offset, done);
+        first.len_bytes = r2t.len_bytes / 2;
+        second.offset += first.len_bytes;
+        second.len_bytes -= first.len_bytes;
+        send_data(w, link, &first, false, data + first.offset);
+        send_data(w, link, &second, true, data + second.offset);
+        done += r2t.len_bytes;
+    }
+    return count;
+}
+
+/* ---- Commands. */
+
+static struct nvme_sqe connect_sqe(uint16_t qid, uint16_t depth,
+                                   bool has_flow_control)
+{
+    const struct connect_command connect = {
+        .qid = qid,
+        .sqsize = (uint16_t)(depth - 1),
+        .has_sq_flow_control = has_flow_control,
+        .kato_ms = 120000,
+    };
+    struct nvme_sqe sqe = {0};
+
+    connect_command_build(&sqe, &connect);
+    return sqe;
+}
+
+static struct nvme_cqe connect_queue(struct world *w, const struct link *link,
+                                     uint16_t qid, uint16_t cntlid,
+                                     bool has_flow_control)
+{
+    struct nvme_sqe sqe =
+        connect_sqe(qid, qid == 0 ? NVMF_ADMIN_DEPTH : DEPTH, has_flow_control);
+    uint8_t bytes[CONNECT_DATA_LEN];
+    struct connect_data data;
+
+    fake_connect_data(&data, cntlid, FAKE_SUBNQN);
+    connect_data_emit(bytes, &data);
+    send_capsule(w, link, &sqe, bytes, sizeof(bytes));
+    return take_response(w, link);
+}
+
+static struct nvme_cqe exec(struct world *w, const struct link *link,
+                            struct nvme_sqe sqe)
+{
+    send_command(w, link, &sqe, 0);
+    return take_response(w, link);
+}
+
+static void enable_ctrl(struct world *w, const struct link *link)
+{
+    struct nvme_sqe sqe = {.opcode = NVME_FABRICS,
+                           .fctype = FABRICS_PROPERTY_SET,
+                           .cdw11 = PROPERTY_CC,
+                           .cdw12 = CC_ENABLE};
+
+    assert_int_equal(exec(w, link, sqe).status, 0);
+}
+
+struct host {
+    struct link admin, io;
+    uint16_t cntlid;
+};
+
+static struct host connect_host(struct world *w, uint8_t digests,
+                                bool has_flow_control)
+{
+    struct host host = {.admin = open_link(w, digests)};
+    struct nvme_sqe features = fake_admin(ADMIN_SET_FEATURES, 0, 7, 0x00030003);
+    struct nvme_cqe cqe = connect_queue(w, &host.admin, 0, 0xffff, true);
+
+    assert_int_equal(cqe.status, 0);
+    host.cntlid = (uint16_t)cqe.dw0;
+    enable_ctrl(w, &host.admin);
+    assert_int_equal(exec(w, &host.admin, features).status, 0);
+    host.io = open_link(w, digests);
+    cqe = connect_queue(w, &host.io, 1, host.cntlid, has_flow_control);
+    assert_int_equal(cqe.status, 0);
+    return host;
+}
+
+static void fill(uint8_t *data, uint32_t len, uint8_t seed)
+{
+    for (uint32_t i = 0; i < len; i++) {
+        data[i] = (uint8_t)(i * 7 + i / 251 + seed);
+    }
+}
+
+static struct nvme_sqe rw(uint8_t opcode, uint64_t lba, uint32_t blocks,
+                          uint16_t cid)
+{
+    struct nvme_sqe sqe = fake_rw(opcode, lba, blocks);
+
+    sqe.cid = cid;
+    return sqe;
+}
+
+/* Read and compare; the data may come in several PDUs. */
+static void check_read(struct world *w, const struct link *link, uint64_t lba,
+                       const uint8_t *data, uint32_t blocks, uint16_t cid)
+{
+    struct nvme_sqe sqe = rw(NVM_READ, lba, blocks, cid);
+    uint32_t len = blocks * BLOCK;
+    bool is_last = false;
+    struct nvme_cqe cqe;
+
+    send_command(w, link, &sqe, len);
+    for (uint32_t done = 0; done < len;) {
+        struct pdu pdu = take_pdu(w, link);
+        struct tcp_pdu_data fields;
+
+        assert_int_equal(pdu.head.type, PDU_C2H_DATA);
+        tcp_pdu_data_parse(&fields, pdu.header);
+        assert_int_equal(fields.cccid, cid);
+        assert_int_equal(fields.ttag, 0);
+        assert_int_equal(fields.offset, done);
+        assert_int_equal(fields.len_bytes, pdu.data_len);
+        assert_false(is_last);
+        assert_false(pdu.head.is_success);
+        is_last = pdu.head.is_last;
+        assert_memory_equal(pdu.data, data + done, pdu.data_len);
+        done += pdu.data_len;
+    }
+    assert_true(is_last);
+    cqe = take_response(w, link);
+    assert_int_equal(cqe.cid, cid);
+    assert_int_equal(cqe.status, 0);
+}
+
+/* ---- What a host does. */
+
+static void serve_host(struct world *w, uint8_t digests)
+{
+    static uint8_t data[64 * BLOCK];
+    struct host host = connect_host(w, digests, true);
+    struct nvme_sqe sqe = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
+    struct pdu pdu;
+
+    sqe.cid = 9;
+    send_command(w, &host.admin, &sqe, 4096);
+    pdu = take_pdu(w, &host.admin);
+    assert_int_equal(pdu.head.type, PDU_C2H_DATA);
+    assert_int_equal(pdu.data_len, 4096);
+    assert_int_equal(get_le32(pdu.data + 536), 0x100001);          /* SGLS */
+    assert_int_equal(get_le32(pdu.data + 1792), (64 + 4096) / 16); /* IOCCSZ */
+    assert_int_equal(get_le32(pdu.data + 1796), 1);                /* IORCSZ */
+    assert_int_equal(get_le16(pdu.data + 1800), 0);                /* ICDOFF */
+    assert_int_equal(take_response(w, &host.admin).status, 0);
+
+    fill(data, sizeof(data), 1);
+    sqe = rw(NVM_WRITE, 10, 8, 1); /* in the capsule */
+    send_capsule(w, &host.io, &sqe, data, 8 * BLOCK);
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    check_read(w, &host.io, 10, data, 8, 2);
+
+    sqe = rw(NVM_WRITE, 100, 64, 3);
+    send_command(w, &host.io, &sqe, sizeof(data));
+    assert_int_equal(answer_r2ts(w, &host.io, data, sizeof(data)), 1);
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    check_read(w, &host.io, 100, data, 64, 4);
+}
+
+static void test_a_host_connects_writes_and_reads(void **state)
+{
+    serve_host(*state, 0);
+}
+
+static void test_a_host_with_header_digests(void **state)
+{
+    serve_host(*state, HEADER_DIGEST);
+}
+
+static void test_a_host_with_data_digests(void **state)
+{
+    serve_host(*state, DATA_DIGEST);
+}
+
+static void test_a_host_with_both_digests(void **state)
+{
+    serve_host(*state, BOTH);
+}
+
+/* Every n-th frame of both directions is lost. */
+static void test_lost_frames_change_nothing(void **state)
+{
+    (void)state;
+    for (unsigned int n = 4; n < 16; n++) {
+        struct world *w = world_new();
+
+        w->lose = n;
+        serve_host(w, BOTH);
+        assert_true(w->lost > 3);
+        w->lose = 0;
+        world_free(w);
+    }
+}
+
+/* Calls of the socket fail for want of room, and are made again. */
+static void test_a_busy_socket_loses_nothing(void **state)
+{
+    struct world *w = *state;
+    static uint8_t data[64 * BLOCK];
+    struct host host = connect_host(w, BOTH, true);
+
+    fill(data, sizeof(data), 3);
+    for (unsigned int n = 1; n < 12; n++) {
+        struct nvme_sqe sqe = rw(NVM_WRITE, 100, 64, 3);
+
+        w->busy = n;
+        send_command(w, &host.io, &sqe, sizeof(data));
+        (void)answer_r2ts(w, &host.io, data, sizeof(data));
+        assert_int_equal(take_response(w, &host.io).status, 0);
+        w->busy = n;
+        check_read(w, &host.io, 100, data, 64, 4);
+        assert_int_equal(w->busy, 0);
+    }
+}
+
+/* A long write and a long read move in windows: one R2T after the other. */
+static void test_long_commands_move_in_windows(void **state)
+{
+    struct world *w = *state;
+    static uint8_t data[256 * BLOCK];
+    struct host host = connect_host(w, BOTH, true);
+    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 256, 1);
+
+    w->fake->window_max = 16 * 1024;
+    fill(data, sizeof(data), 5);
+    send_command(w, &host.io, &sqe, sizeof(data));
+    assert_int_equal(answer_r2ts(w, &host.io, data, sizeof(data)), 8);
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    check_read(w, &host.io, 0, data, 256, 2);
+}
+
+static void test_single_bytes_are_put_together(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, BOTH, true);
+    struct nvme_sqe sqe = rw(NVM_WRITE, 7, 1, 1);
+    uint8_t data[BLOCK], pdu[1024];
+    uint32_t len;
+
+    fill(data, sizeof(data), 9);
+    len = build_capsule(&host.io, pdu, &sqe, 0x01, BLOCK, data, BLOCK);
+    for (uint32_t i = 0; i < len; i++) {
+        world_send(w, host.io.peer, pdu + i, 1);
+        world_run(w, 200);
+    }
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    check_read(w, &host.io, 7, data, 1, 2);
+}
+
+/* Two capsules, and half of a third, in one segment. */
+static void test_pdus_need_not_begin_with_a_segment(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = rw(NVM_FLUSH, 0, 1, 1);
+    uint8_t bytes[3 * 72];
+    uint32_t len = 0;
+
+    for (uint16_t cid = 1; cid <= 3; cid++) {
+        sqe.cid = cid;
+        len += build_capsule(&host.io, bytes + len, &sqe, 0x5a, 0, NULL, 0);
+    }
+    world_send(w, host.io.peer, bytes, len - 30);
+    assert_int_equal(take_response(w, &host.io).cid, 1);
+    assert_int_equal(take_response(w, &host.io).cid, 2);
+    world_send(w, host.io.peer, bytes + len - 30, 30);
+    assert_int_equal(take_response(w, &host.io).cid, 3);
+}
+
+static void test_success_replaces_the_response_without_flow_control(
+    void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, false);
+    struct nvme_sqe sqe = rw(NVM_READ, 7, 1, 1);
+    struct pdu pdu;
+
+    send_command(w, &host.io, &sqe, BLOCK);
+    pdu = take_pdu(w, &host.io);
+    assert_int_equal(pdu.head.type, PDU_C2H_DATA);
+    assert_true(pdu.head.is_last);
+    assert_true(pdu.head.is_success);
+    sqe = rw(NVM_READ, FAKE_BLOCKS, 1, 2); /* a failure has its response */
+    send_command(w, &host.io, &sqe, BLOCK);
+    assert_int_equal(take_response(w, &host.io).status & 0x7ff,
+                     NVME_SC_LBA_RANGE);
+    world_run(w, SECOND_US);
+    assert_int_equal(host.io.peer->read, host.io.peer->received);
+}
+
+static void test_data_begin_where_hpda_says(void **state)
+{
+    struct world *w = *state;
+    struct link link = {.peer = world_connect(w), .digests = BOTH, .hpda = 15};
+    struct nvme_sqe sqe = fake_admin(ADMIN_IDENTIFY, 0, CNS_CONTROLLER, 0);
+    struct pdu pdu;
+
+    send_ic_req(w, &link);
+    (void)world_take(w, link.peer, PDU_IC_LEN);
+    assert_int_equal(connect_queue(w, &link, 0, 0xffff, true).status, 0);
+    enable_ctrl(w, &link);
+    send_command(w, &link, &sqe, 4096);
+    pdu = take_pdu(w, &link);
+    assert_int_equal(pdu.head.pdo, 64);
+    assert_int_equal(pdu.data_len, 4096);
+    assert_int_equal(take_response(w, &link).status, 0);
+}
+
+/* ---- Damaged data: the command fails, the connection stays. */
+
+static void test_a_wrong_data_digest_fails_its_command(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, DATA_DIGEST, true);
+    struct nvme_sqe sqe = rw(NVM_WRITE, 7, 1, 1);
+    uint8_t data[16 * BLOCK], pdu[16 * BLOCK + 64];
+    struct nvme_cqe cqe;
+    struct tcp_pdu_data r2t;
+    uint32_t len;
+
+    fill(data, sizeof(data), 9);
+    len = build_capsule(&host.io, pdu, &sqe, 0x01, BLOCK, data, BLOCK);
+    pdu[len - 1] ^= 1;
+    world_send(w, host.io.peer, pdu, len);
+    cqe = take_response(w, &host.io);
+    assert_int_equal(cqe.status & 0x7ff, NVME_SC_TRANSIENT_TRANSPORT);
+    assert_int_equal(cqe.status & DNR, 0);
+    assert_int_equal(w->fake->history_count, 0);
+
+    sqe = rw(NVM_WRITE, 7, 16, 2);
+    send_command(w, &host.io, &sqe, sizeof(data));
+    r2t = take_r2t(w, &host.io);
+    len = build_data(&host.io, pdu, &r2t, true, data);
+    pdu[100] ^= 1;
+    world_send(w, host.io.peer, pdu, len);
+    cqe = take_response(w, &host.io);
+    assert_int_equal(cqe.status & 0x7ff, NVME_SC_TRANSIENT_TRANSPORT);
+    assert_int_equal(cqe.status & DNR, 0);
+    assert_int_equal(w->fake->history_count, 0);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_DATA_DIGESTS), 2);
+
+    send_command(w, &host.io, &sqe, sizeof(data)); /* again, and right */
+    (void)answer_r2ts(w, &host.io, data, sizeof(data));
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    check_read(w, &host.io, 7, data, 16, 3);
+}
+
+/* ---- What ends a connection. */
+
+static void check_term(struct world *w, const struct link *link, uint16_t fes,
+                       uint32_t fei)
+{
+    struct tcp_pdu_term term = take_term(w, link);
+
+    assert_int_equal(term.fes, fes);
+    assert_int_equal(term.fei, fei);
+    world_await_end(w, link->peer);
+    assert_int_equal(link->peer->end, TCP_END_CLOSED);
+}
+
+static void test_a_wrong_first_pdu_is_answered_with_term_req(void **state)
+{
+    struct world *w = *state;
+    struct link link = {.peer = world_connect(w)};
+    uint8_t bytes[PDU_IC_LEN] = {0, 0, 128, 0, 128};
+    struct pdu pdu;
+
+    put_le16(bytes + PDU_IC_PFV, 1);
+    world_send(w, link.peer, bytes, sizeof(bytes));
+    pdu = take_pdu(w, &link);
+    assert_int_equal(pdu.head.plen, 24 + 128);
+    assert_memory_equal(pdu.data, bytes, 128);
+    link.peer->read -= pdu.head.plen;
+    check_term(w, &link, PDU_FES_UNSUPPORTED, PDU_IC_PFV);
+
+    link.peer = world_connect(w);
+    put_le16(bytes + PDU_IC_PFV, 0);
+    bytes[PDU_IC_PDA] = 32;
+    world_send(w, link.peer, bytes, sizeof(bytes));
+    check_term(w, &link, PDU_FES_HEADER_FIELD, PDU_IC_PDA);
+
+    link.peer = world_connect(w);
+    bytes[PDU_TYPE] = 0x16; /* TLS */
+    world_send(w, link.peer, bytes, sizeof(bytes));
+    check_term(w, &link, PDU_FES_HEADER_FIELD, PDU_TYPE);
+}
+
+static void test_a_wrong_header_digest_ends_the_connection(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, HEADER_DIGEST, true);
+    struct nvme_sqe sqe = rw(NVM_FLUSH, 0, 1, 1);
+    uint8_t pdu[128];
+    uint32_t len = build_capsule(&host.io, pdu, &sqe, 0x5a, 0, NULL, 0);
+
+    pdu[20] ^= 1;
+    world_send(w, host.io.peer, pdu, len);
+    check_term(w, &host.io, PDU_FES_HEADER_DIGEST, get_le32(pdu + 72));
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_HEADER_DIGESTS), 1);
+}
+
+/* Send H2CData that is wrong in one field.  @return the connection */
+static struct link send_wrong_data(struct world *w, int tag, int cid,
+                                   int offset, int len, bool is_last)
+{
+    static uint8_t data[32 * BLOCK];
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 16, 5);
+    struct tcp_pdu_data r2t;
+
+    send_command(w, &host.io, &sqe, 16 * BLOCK);
+    r2t = take_r2t(w, &host.io);
+    r2t.ttag = (uint16_t)(r2t.ttag + tag);
+    r2t.cccid = (uint16_t)(r2t.cccid + cid);
+    r2t.offset += (uint32_t)offset;
+    r2t.len_bytes += (uint32_t)len;
+    send_data(w, &host.io, &r2t, is_last, data);
+    return host.io;
+}
+
+static void test_wrong_h2c_data_ends_the_connection(void **state)
+{
+    struct world *w = *state;
+    struct link link = send_wrong_data(w, 1, 0, 0, 0, true);
+
+    check_term(w, &link, PDU_FES_HEADER_FIELD, PDU_DATA_TTAG);
+    link = send_wrong_data(w, 0, 1, 0, 0, true);
+    check_term(w, &link, PDU_FES_HEADER_FIELD, PDU_DATA_CCCID);
+    link = send_wrong_data(w, 0, 0, 4, -4, true);
+    check_term(w, &link, PDU_FES_RANGE, 0);
+    link = send_wrong_data(w, 0, 0, 0, 4, true);
+    check_term(w, &link, PDU_FES_RANGE, 0);
+    link = send_wrong_data(w, 0, 0, 0, 0, false);
+    check_term(w, &link, PDU_FES_SEQUENCE, 0);
+    link = send_wrong_data(w, 0, 0, 0, -4, true);
+    check_term(w, &link, PDU_FES_SEQUENCE, 0);
+    assert_int_equal(w->fake->history_count, 0);
+}
+
+/* A tag is good for one R2T only. */
+static void test_a_tag_is_not_used_twice(void **state)
+{
+    static uint8_t data[16 * BLOCK];
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 16, 5);
+    struct tcp_pdu_data r2t;
+
+    send_command(w, &host.io, &sqe, sizeof(data));
+    r2t = take_r2t(w, &host.io);
+    send_data(w, &host.io, &r2t, true, data);
+    assert_int_equal(take_response(w, &host.io).status, 0);
+    send_data(w, &host.io, &r2t, true, data);
+    check_term(w, &host.io, PDU_FES_HEADER_FIELD, PDU_DATA_TTAG);
+}
+
+static void test_more_commands_than_entries_end_the_connection(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+
+    w->fake->hold_media = true;
+    for (uint16_t cid = 0; cid <= DEPTH; cid++) {
+        struct nvme_sqe sqe = rw(NVM_READ, cid, 1, cid);
+
+        send_command(w, &host.io, &sqe, BLOCK);
+    }
+    check_term(w, &host.io, PDU_FES_SEQUENCE, 0);
+}
+
+static void test_term_req_of_a_host_closes(void **state)
+{
+    static const uint8_t bytes[24] = {2, 0, 24, 0, 24, 0, 0, 0, 1};
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+
+    world_send(w, host.io.peer, bytes, sizeof(bytes));
+    world_await_end(w, host.io.peer);
+    assert_int_equal(host.io.peer->end, TCP_END_CLOSED);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_TERMS_RECEIVED), 1);
+    assert_int_equal(
+        exec(w, &host.admin, fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0)).status, 0);
+}
+
+/* A host that closes its connection while commands are at the medium. */
+static void test_a_host_may_close_at_any_time(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    uint8_t data[BLOCK] = {1};
+
+    w->fake->hold_media = true;
+    for (uint16_t cid = 0; cid < 10; cid++) {
+        struct nvme_sqe sqe = rw(NVM_WRITE, cid, 1, cid);
+
+        send_capsule(w, &host.io, &sqe, data, BLOCK);
+    }
+    world_run(w, 10000);
+    assert_int_equal(w->fake->media_count, 10);
+    world_close(w, host.io.peer);
+    world_await_end(w, host.io.peer);
+    assert_int_equal(host.io.peer->end, TCP_END_CLOSED);
+    assert_int_equal(nvme_tcp_usage(w->tcp).qpairs, 2); /* it drains */
+    w->fake->hold_media = false;
+    world_run(w, 10000);
+    assert_int_equal(nvme_tcp_usage(w->tcp).qpairs, 1);
+    assert_int_equal(nvme_tcp_usage(w->tcp).connections, 1);
+}
+
+/* ---- Peers that cost only themselves. */
+
+/* It asks for much and reads nothing: after 10 s it is ended. */
+static void test_a_peer_that_never_reads_is_ended(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+
+    host.io.peer->is_deaf = true;
+    for (uint16_t cid = 0; cid < 16; cid++) {
+        struct nvme_sqe sqe = rw(NVM_READ, 0, 64, cid);
+
+        send_command(w, &host.io, &sqe, 64 * BLOCK);
+    }
+    world_run(w, 5 * SECOND_US);
+    assert_true(w->fake->buffers_out != 0);
+    world_run(w, 8 * SECOND_US);
+    assert_true(host.io.peer->is_ended);
+    assert_int_equal(w->fake->buffers_out, 0);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_SILENT), 1);
+}
+
+/* H2CData that never comes. */
+static void test_a_write_without_data_is_ended(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = rw(NVM_WRITE, 0, 16, 5);
+
+    send_command(w, &host.io, &sqe, 16 * BLOCK);
+    (void)take_r2t(w, &host.io);
+    world_run(w, 12 * SECOND_US);
+    assert_true(host.io.peer->is_ended);
+    assert_int_equal(w->fake->buffers_out, 0);
+}
+
+/* A peer that says nothing is ended when the time for Connect is over. */
+static void test_silence_before_ic_req_ends(void **state)
+{
+    struct world *w = *state;
+    struct world_peer *peer = world_connect(w);
+
+    world_run(w, 29 * SECOND_US);
+    assert_false(peer->is_finished);
+    world_run(w, 2 * SECOND_US);
+    assert_true(peer->is_finished);
+    world_await_end(w, peer);
+    assert_int_equal(nvme_tcp_usage(w->tcp).connections, 0);
+}
+
+/* One address has so many connections without Connect; its oldest ones go. */
+static void test_connections_without_connect_are_limited(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct world_peer *first = world_connect(w);
+
+    for (unsigned int i = 0; i < NVME_TCP_UNCONNECTED_PER_HOST; i++) {
+        assert_false(i < NVME_TCP_UNCONNECTED_PER_HOST - 1 && first->is_ended);
+        assert_true(world_connect(w)->is_open);
+    }
+    world_run(w, 10000);
+    assert_true(first->is_ended);
+    assert_int_equal(nvme_tcp_counter(w->tcp, NVME_TCP_EVICTED), 1);
+    assert_int_equal(
+        exec(w, &host.admin, fake_admin(ADMIN_KEEP_ALIVE, 0, 0, 0)).status, 0);
+}
+
+/* More writes with data in their capsules than slots: the stream waits. */
+static void test_capsules_wait_for_slots(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    uint8_t data[BLOCK];
+
+    w->fake->hold_media = true;
+    for (uint16_t cid = 0; cid < 40; cid++) {
+        struct nvme_sqe sqe = rw(NVM_WRITE, cid, 1, cid);
+
+        fill(data, BLOCK, (uint8_t)cid);
+        send_capsule(w, &host.io, &sqe, data, BLOCK);
+    }
+    world_run(w, 100000);
+    assert_int_equal(w->fake->media_count, NVME_TCP_SLOTS);
+    w->fake->hold_media = false;
+    for (unsigned int i = 0; i < 40; i++) {
+        assert_int_equal(take_response(w, &host.io).status, 0);
+    }
+    for (uint16_t cid = 0; cid < 40; cid++) {
+        fill(data, BLOCK, (uint8_t)cid);
+        check_read(w, &host.io, cid, data, 1, cid);
+    }
+}
+
+/* 8 KiB in an admin capsule need two slots. */
+static void test_admin_capsules_carry_8_kib(void **state)
+{
+    static uint8_t data[8192];
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    struct nvme_sqe sqe = fake_admin(ADMIN_SET_FEATURES, 0, 0x0e, 0);
+
+    /* Timestamp wants 8 bytes: more than that is refused by the target. */
+    send_capsule(w, &host.admin, &sqe, data, sizeof(data));
+    assert_int_equal(take_response(w, &host.admin).status & 0x7ff,
+                     NVME_SC_SGL_INVALID_LENGTH);
+    send_capsule(w, &host.admin, &sqe, data, 8);
+    assert_int_equal(take_response(w, &host.admin).status, 0);
+}
+
+/* Compare and Write as one, with data in the capsules and with R2T. */
+static void test_fused_commands(void **state)
+{
+    struct world *w = *state;
+    struct host host = connect_host(w, 0, true);
+    uint8_t zero[BLOCK] = {0}, data[BLOCK];
+
+    fill(data, BLOCK, 4);
+    for (unsigned int i = 0; i < 2; i++) {
+        struct nvme_sqe first = rw(NVM_COMPARE, i, 1, 1);
+        struct nvme_sqe second = rw(NVM_WRITE, i, 1, 2);
+
+        first.fuse = SQE_FUSE_FIRST;
+        second.fuse = SQE_FUSE_SECOND;
+        if (i == 0) {
+            send_capsule(w, &host.io, &first, zero, BLOCK);
+            send_capsule(w, &host.io, &second, data, BLOCK);
+        } else {
+            send_command(w, &host.io, &first, BLOCK);
+            send_command(w, &host.io, &second, BLOCK);
+            (void)answer_r2ts(w, &host.io, zero, BLOCK);
+            (void)answer_r2ts(w, &host.io, data, BLOCK);
+        }
+        assert_int_equal(take_response(w, &host.io).status, 0);
+        assert_int_equal(take_response(w, &host.io).status, 0);
+        check_read(w, &host.io, i, data, 1, 3);
+    }
+}
