@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from essd import cli, conform, conform_drives, paths, show
+from essd import cli, conform, conform_drives, paths, show, testrun
 from essd.conform_results import Results
 
 IDS = ["smoke.a", "eth.a", "net.a", "net.b", "nvmf.a", "robust.a"]
@@ -78,6 +78,17 @@ def test_each_chapter_goes_to_one_drive_and_the_longest_has_least_beside_it():
     shares = conform_drives.share(IDS, 2)
     assert sorted(sum(shares, [])) == ["eth", "net", "nvmf", "robust", "smoke"]
     assert ["net"] in shares
+
+
+def test_three_drives_take_no_longer_than_the_longest_chapter():
+    """`essd test` shares the whole suite among as many."""
+    chapters = ["smoke", "eth", "net", "roce", "cm", "nvmf", "nvme", "limits", "robust"]
+    shares = conform_drives.share([f"{one}.a" for one in chapters],
+                                  int(testrun.CONFORM_DRIVES))
+    assert ["net"] in shares
+    seconds = [conform_drives.seconds_of(share) for share in shares]
+    assert sorted(sum(shares, [])) == sorted(chapters)
+    assert max(seconds) == conform_drives.seconds_of(["net"]) < 1.2 * sum(seconds) / 3
 
 
 def test_no_drive_is_started_without_a_chapter():
