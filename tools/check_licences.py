@@ -38,7 +38,7 @@ OTHERS = {
 }
 # How the build names code of others: (files, what finds the names).
 NAMES = (
-    (("tools/essd/*.py",), re.compile(r'^SOURCE = Source\("([\w-]+)"', re.M)),
+    (("tools/essd/**/*.py",), re.compile(r'\bSource\("([\w-]+)"')),
     (("CMakeLists.txt", "**/CMakeLists.txt"), re.compile(
         r"pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET ([\w-]+)\)")),
     (("firmware/**/CMakeLists.txt",), re.compile(r"--specs=([\w-]+)\.specs")),

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Libraries of others that the firmware is linked with: Mbed TLS and libsodium.
+# tools/essd/libraries.py fetches the releases that are known to work and says
+# where they are.  In an installed package, that module is beside the sources.
+
+# essd_foreign_folder(top name dir): set the variable `dir` to the folder with
+# the sources of the library `name`.  `top` is the folder of this project.
+function(essd_foreign_folder top name dir)
+    set(module essd/libraries.py)
+    set(tools ${top}/tools)
+    if(NOT EXISTS ${tools}/${module})
+        get_filename_component(tools ${top}/../.. REALPATH)
+    endif()
+    find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+    execute_process(
+        COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${tools} PYTHONDONTWRITEBYTECODE=1
+            ${Python3_EXECUTABLE} -m essd.libraries ${name}
+        OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE
+        RESULT_VARIABLE status)
+    if(status)
+        message(FATAL_ERROR "The sources of ${name} cannot be fetched; see above.")
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+        ${tools}/${module})
+    set(${dir} ${found} PARENT_SCOPE)
+endfunction()
+
+# essd_foreign_objects(target headers FILE...): add the object library `target`
+# of these files, which see the interface library `headers`.  Warnings in the
+# code of others are theirs to judge.
+function(essd_foreign_objects target headers)
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${ARGN})
+    target_link_libraries(${target} PUBLIC ${headers})
+    target_compile_options(${target} PRIVATE -w -O2)
+endfunction()
+
+# essd_mbedtls(top): add the object library "mbedtls" of the few files that the
+# drive needs, and the interface library "mbedtls_headers".
+function(essd_mbedtls top)
+    essd_foreign_folder(${top} mbedtls dir)
+    add_library(mbedtls_headers INTERFACE)
+    target_include_directories(mbedtls_headers SYSTEM INTERFACE
+        ${dir}/include ${dir}/library)
+    target_compile_definitions(mbedtls_headers INTERFACE
+        MBEDTLS_CONFIG_FILE="${top}/firmware/crypto/mbedtls_config.h")
+    set(sources bignum.c bignum_core.c constant_time.c platform_util.c sha256.c
+        sha512.c)
+    list(TRANSFORM sources PREPEND ${dir}/library/)
+    essd_foreign_objects(mbedtls mbedtls_headers ${sources})
+endfunction()
+
+# essd_sodium(top): add the object library "sodium" of the few files that check
+# signatures of firmware images, and the interface library "sodium_headers".
+# firmware/signature/sodium_parts.c has what these files need of others.
+function(essd_sodium top)
+    essd_foreign_folder(${top} libsodium dir)
+    set(source ${dir}/src/libsodium)
+    add_library(sodium_headers INTERFACE)
+    target_include_directories(sodium_headers SYSTEM INTERFACE
+        ${source}/include/sodium ${source}/include/sodium/private
+        ${source}/crypto_sign/ed25519/ref10)
+    target_compile_definitions(sodium_headers INTERFACE SODIUM_STATIC
+        HAVE_TI_MODE=1)
+    essd_foreign_objects(sodium sodium_headers
+        ${source}/crypto_core/ed25519/ref10/ed25519_ref10.c
+        ${source}/crypto_hash/sha512/cp/hash_sha512_cp.c
+        ${source}/crypto_sign/ed25519/ref10/open.c
+        ${source}/crypto_verify/sodium/verify.c)
+endfunction()
