@@ -244,5 +244,5 @@ def frames_lost(request: pytest.FixtureRequest,
 @pytest.fixture(scope="session")
 def host_programs() -> dict[str, Path]:
     """The programs of tests/host by name."""
-    from essd import prepare
-    return {path.name: path for path in prepare.host_tests(lambda text: None)}
+    from essd import native_build
+    return {path.name: path for path in native_build.host_tests(lambda text: None)}

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import uart_dialogue
 
-from essd import console, flash, paths, settings, settings_cmd, settings_yaml, setup, steps
+from essd import (config_block, console, paths, settings, settings_cmd, settings_yaml, setup,
+                  steps)
 from essd.settings import Values
 from essd.setup import Wish
 from essd.steps import Job
@@ -54,17 +55,17 @@ def essd_config(job: Job, *words: str, send: str = "") -> subprocess.CompletedPr
         cwd=paths.TOP / "tools")
 
 
-def read_feature(job: Job, select: int) -> flash.Config:
+def read_feature(job: Job, select: int) -> config_block.Config:
     text = job.quiet(f"nvme get-feature {job.controller()} -f {FEATURE} -s {select} "
                      f"--data-len={FEATURE_LEN} --raw-binary | od -An -v -tx1 | "
                      "tr -d ' \\n'")
     data = bytes.fromhex(text)
     assert len(data) == FEATURE_LEN
-    assert not any(data[len(flash.Config().body()):])
-    return flash.Config.of_body(data)
+    assert not any(data[len(config_block.Config().body()):])
+    return config_block.Config.of_body(data)
 
 
-def write_feature(job: Job, tmp: Path, config: flash.Config | bytes) -> str:
+def write_feature(job: Job, tmp: Path, config: config_block.Config | bytes) -> str:
     """Write the feature with nvme-cli; return its output."""
     body = config if isinstance(config, bytes) else config.body()
     (tmp / "config.bin").write_bytes(body.ljust(FEATURE_LEN, b"\0"))

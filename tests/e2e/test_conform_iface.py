@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import wire_interface
 
-from essd import conform, prepare
+from essd import conform, native_build
 
 pytestmark = pytest.mark.drive
 
@@ -23,7 +23,7 @@ TESTS = ("smoke,roce.send,roce.write,roce.read,roce.header,net.icmp,cm.req,"
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    return prepare.native_program(conform.LINK_PRESET, conform.PROGRAM,
+    return native_build.native_program(conform.LINK_PRESET, conform.PROGRAM,
                                   "the conformance suite")
 
 

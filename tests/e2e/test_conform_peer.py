@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import conform_peer, prepare
+from essd import conform_peer, native_build
 from essd.conform_peer import NvmetPeer
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
@@ -27,7 +27,7 @@ def peer() -> Iterator[NvmetPeer]:
 
 @pytest.fixture(scope="module")
 def initiator() -> Path:
-    return prepare.native_program("fast", "tests/bench/native_initiator",
+    return native_build.native_program("fast", "tests/bench/native_initiator",
                                   "the initiator")
 
 

@@ -12,7 +12,8 @@ from conftest import SESSION
 
 from essd import fw_build, setup, steps
 from essd.config import DEFAULT_PORTS
-from essd.flash import Config, FlashImage, Identity, Port, new_flash
+from essd.config_block import Config, Port
+from essd.flash import FlashImage, Identity, new_flash
 from essd.image import Image, make_key
 from essd.steps import Job
 

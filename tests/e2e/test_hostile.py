@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from test_namespaces import wait_devices
 
-from essd import conform, crash, mgmt, prepare, steps
+from essd import conform, crash, mgmt, native_build, steps
 from essd.instance import Result
 from essd.outside import Outside
 from essd.steps import Job
@@ -111,7 +111,7 @@ def attack(program: Path, words: list[str], seed: int) -> None:
 
 
 def test_a_stock_host_works_beside_an_attacker(booted: Callable[..., Job]) -> None:
-    program = prepare.native_program(conform.LINK_PRESET, conform.PROGRAM,
+    program = native_build.native_program(conform.LINK_PRESET, conform.PROGRAM,
                                      "the conformance suite")
     seed = int(os.environ.get("ESSD_HOSTILE_SEED", secrets.randbelow(1 << 30)))
     print(f"ESSD_HOSTILE_SEED={seed}")

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from essd import flash, pcap_check, port_lag, setup, steps
+from essd import config_block, pcap_check, port_lag, setup, steps
 from essd.instance import Instance
 from essd.setup import Wish
 from essd.steps import Job
@@ -66,7 +66,7 @@ def boot(lag: str, mode: str) -> Job:
     setup.forget(NAME)
     config = setup.configure(Wish(
         name=NAME, size="512M", capture=True,
-        network=flash.Network(lag=lag, lacp_fast=True)))
+        network=config_block.Network(lag=lag, lacp_fast=True)))
     instance.start(config)
     instance.wait_ready("host")
     addresses = [host for link in config.links for host in link.hosts]

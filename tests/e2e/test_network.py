@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from watching import console, until
 
-from essd import flash, mgmt, pcap_check, steps
+from essd import config_block, mgmt, pcap_check, steps
 from essd.steps import Job
 
 pytestmark = [pytest.mark.drive, pytest.mark.long]
@@ -32,9 +32,9 @@ DNSMASQ = (
     "--log-dhcp --log-facility=/tmp/dnsmasq.log --pid-file=/run/dnsmasq.pid")
 
 
-def port(text: str | None = None, **more: object) -> flash.Port:
+def port(text: str | None = None, **more: object) -> config_block.Port:
     interface = ipaddress.IPv4Interface(text) if text else None
-    return flash.Port(ipv4=interface, **more)  # type: ignore[arg-type]
+    return config_block.Port(ipv4=interface, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +46,12 @@ def net(target: str) -> Iterator[Job]:
     from essd.instance import Instance
     wish = setup.Wish(
         name=f"{SESSION}-network", size="512M", capture=True,
-        config=flash.Config(
+        config=config_block.Config(
             ports=(port(slaac=True),
                    port("10.1.0.10/24", vlan=VLAN, priority=PRIORITY)),
-            services=flash.Services(dhcp=(True, False), name="rack7-slot3",
+            services=config_block.Services(dhcp=(True, False), name="rack7-slot3",
                                     sntp_poll=2, lldp_interval=1),
-            network=flash.Network(dhcp_fast=True)))
+            network=config_block.Network(dhcp_fast=True)))
     instance = Instance(wish.name)
     instance.stop()
     setup.forget(wish.name)

@@ -8,7 +8,7 @@ import pytest
 import uart_dialogue
 
 from essd import pcap_check, setup, steps
-from essd.flash import Network
+from essd.config_block import Network
 from essd.setup import Wish
 from essd.steps import Job
 

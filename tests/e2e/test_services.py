@@ -13,7 +13,7 @@ from watching import console, until
 
 from essd import neighbours as neighbours_module
 from essd import paths, pcap_check, steps
-from essd.flash import Services
+from essd.config_block import Services
 from essd.steps import Job
 
 pytestmark = pytest.mark.drive

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import bench, bench_report, bench_virtual, nand, paths, prepare
+from essd import bench, bench_report, bench_virtual, nand, native_build, paths
 from essd.errors import EssdError
 
 SMALL = ["slc", "2", "2"]
@@ -95,7 +95,7 @@ def test_the_steady_state_is_measured_with_the_drive_that_is_asked_for(
                        '"wordlines": 32, "capacity_bytes": 59861106688, "iops": 97000, '
                        '"mb_s": 397.3, "write_amplification": 5.8}\'\n')
     program.chmod(0o755)
-    monkeypatch.setattr(prepare, "native_program", lambda *names: program)
+    monkeypatch.setattr(native_build, "native_program", lambda *names: program)
     monkeypatch.setattr(nand, "check_profile", lambda name: None)
     bench_virtual.steady_command("profile=samsung-2021", as_json=False)
     assert Path(f"{program}.words").read_text() == "tlc2021 8 4 200 32 63 11\n"

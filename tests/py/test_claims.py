@@ -21,8 +21,8 @@ import pytest
 from fake_qemu import make_fake
 from typer.testing import CliRunner
 
-from essd import (bench, claims, cli, demo, flash, instances, paths, settings, settings_cmd,
-                  setup, snapshots)
+from essd import (bench, claims, cli, config_block, demo, flash, instances, paths, settings,
+                  settings_cmd, setup, snapshots)
 from essd.config import Config, Drive, Link, flash_lock
 from essd.errors import EssdError
 from essd.instance import Instance
@@ -67,7 +67,7 @@ def make_drive(name: str) -> Path:
     folder.mkdir(parents=True)
     image = flash.FlashImage()
     image.identity = flash.Identity.random()
-    image.config = flash.Config()
+    image.config = config_block.Config()
     image.save(folder / "flash.img")
     (folder / "media.raw").write_bytes(b"data")
     return folder

@@ -12,7 +12,7 @@ from fake_supervisor import FakeSupervisor
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from essd import chosen, cli, flash, instances, paths
+from essd import chosen, cli, config_block, flash, instances, paths
 from essd.cli.commands import run as run_commands
 from essd.errors import EssdError
 from essd.instance import Instance
@@ -33,7 +33,7 @@ def make_drive(name: str, exist_ok: bool = False) -> Path:
     folder = paths.drives() / name
     folder.mkdir(parents=True, exist_ok=exist_ok)
     image = flash.FlashImage()
-    image.config = flash.Config((flash.Port.of("10.9.0.10/24"), flash.Port()))
+    image.config = config_block.Config((config_block.Port.of("10.9.0.10/24"), config_block.Port()))
     image.save(folder / "flash.img")
     (folder / "media.raw").write_bytes(b"data" * 5000)
     return folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import doctor, flash, prepare, setup, show, vm
+from essd import config_block, doctor, prepare, setup, show, vm
 from essd.config import Config, Drive, Host, Link, Peer, host_address
 from essd.drive import drive_command
 from essd.errors import EssdError
@@ -100,8 +100,8 @@ def test_mtu_out_of_range_is_refused(mtu: int) -> None:
 
 
 def test_settings_that_are_not_asked_for_do_not_change() -> None:
-    kept = flash.Config((flash.Port.of("10.7.0.9/24", mtu=9000, fec="rs"),
-                         flash.Port()), services=flash.Services(name="seven"))
+    kept = config_block.Config((config_block.Port.of("10.7.0.9/24", mtu=9000, fec="rs"),
+                         config_block.Port()), services=config_block.Services(name="seven"))
     assert setup.wanted(Wish(), kept) == kept
     assert [x.targets for x in setup.links(Wish(), kept)] == [
         ["10.7.0.9/24"], ["10.0.1.10/24"]]
@@ -112,15 +112,15 @@ def test_settings_that_are_not_asked_for_do_not_change() -> None:
 
 
 def test_a_port_without_an_address_gets_a_network_of_its_own() -> None:
-    kept = flash.Config((flash.Port(), flash.Port.of("10.0.0.1/8")))
+    kept = config_block.Config((config_block.Port(), config_block.Port.of("10.0.0.1/8")))
     assert setup.far_ends(kept)[0] == ["192.168.3.10/24"]
 
 
 def test_settings_that_the_drive_would_not_use_are_refused() -> None:
-    kept = flash.Config((replace(flash.Port.of("10.0.0.10/24"), mtu=9000),
-                         flash.Port.of("10.0.1.10/24")))
+    kept = config_block.Config((replace(config_block.Port.of("10.0.0.10/24"), mtu=9000),
+                         config_block.Port.of("10.0.1.10/24")))
     with pytest.raises(EssdError, match="aggregated ports need the same MTU"):
-        setup.wanted(Wish(network=flash.Network(lag="lacp")), kept)
+        setup.wanted(Wish(network=config_block.Network(lag="lacp")), kept)
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", "."])
@@ -137,7 +137,7 @@ def test_a_division_into_namespaces_is_parsed(text: str,
     assert setup.parse_namespaces(text) == found
     network = setup.wanted(Wish(namespaces=text), None).network
     assert (network.ns_count, network.ns_size, network.ns_4k) == found
-    assert flash.Network.unpack(network.pack()) == network
+    assert config_block.Network.unpack(network.pack()) == network
 
 
 @pytest.mark.parametrize("text", ["", "0", "129", "4x", "4x0G", "0x1G", "4x1T", "4x64G",

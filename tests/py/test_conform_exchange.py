@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from essd import conform_report, conform_results, conform_screen, mutants, prepare
+from essd import conform_report, conform_results, conform_screen, mutants, native_build
 from essd.conform_results import Results, ResultsError
 
 CONNECT = ("7f400100010000000000000000000000000000000000000000002200007f0000000400010"
@@ -101,7 +101,7 @@ def test_an_entry_of_the_wrong_length_is_refused():
 
 @pytest.mark.long
 def test_a_drive_with_a_seeded_defect_shows_the_command_that_it_refused(tmp_path: Path):
-    program = prepare.native_program(mutants.PRESET, mutants.PROGRAM,
+    program = native_build.native_program(mutants.PRESET, mutants.PROGRAM,
                                      "the drive with defects")
     subprocess.run(
         [program, "--native", "--mutant", "403", "--only", "nvme.io.last-block",

@@ -16,7 +16,8 @@ from essd import (boot_key, cli, firmware_update, reflash, setup, topology_setup
 from essd import config as drives
 from essd.drive import drive_command
 from essd.errors import EssdError, Mistakes
-from essd.flash import Config, FlashImage, SlotRecord
+from essd.config_block import Config
+from essd.flash import FlashImage, SlotRecord
 from essd.image import Image, ImageError, make_key, openssl, public_key
 from essd.instance import Instance
 

@@ -11,6 +11,7 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 
+from essd import config_block  # noqa: E402
 from essd import flash as fl  # noqa: E402
 from essd.fw_build import Firmware  # noqa: E402
 
@@ -35,14 +36,14 @@ def firmware(tmp_path: Path) -> Firmware:
     return Firmware(image, image, image, image, "9.8.7")
 
 
-PORTS = (fl.Port.of("10.1.2.3/24", "fd00::5/64", mtu=4200, fec="rs"),
-         fl.Port.of("192.168.0.9/30", mtu=9000, fec="none", speed=10))
+PORTS = (config_block.Port.of("10.1.2.3/24", "fd00::5/64", mtu=4200, fec="rs"),
+         config_block.Port.of("192.168.0.9/30", mtu=9000, fec="none", speed=10))
 
 
-SERVICES = fl.Services((False, True), ("send", "off"), 1, 2, "10.0.0.1", 16, "a-drive")
-NETWORK = fl.Network(
-    (fl.Address(1, ipaddress.ip_interface("10.9.0.1/16"), 5),
-     fl.Address(0, ipaddress.ip_interface("fd00:9::1/48"))),
+SERVICES = config_block.Services((False, True), ("send", "off"), 1, 2, "10.0.0.1", 16, "a-drive")
+NETWORK = config_block.Network(
+    (config_block.Address(1, ipaddress.ip_interface("10.9.0.1/16"), 5),
+     config_block.Address(0, ipaddress.ip_interface("fd00:9::1/48"))),
     "lacp", True, 1, False, True, False, True, 0x0f, False, True)
 
 CONFIG = fl.Config(PORTS, services=SERVICES, network=NETWORK)
@@ -161,20 +162,20 @@ def test_a_damaged_record_of_a_passed_trial_does_not_lower_the_floor(records, at
 
 
 @pytest.mark.parametrize("port, why", [
-    (fl.Port(mtu=1279), "MTU"), (fl.Port(mtu=9001), "MTU"),
-    (fl.Port(vlan=4095), "VLAN"), (fl.Port(priority=8), "priority"),
-    (fl.Port(fec="lfec"), "FEC"), (fl.Port(speed=40), "speed")])
+    (config_block.Port(mtu=1279), "MTU"), (config_block.Port(mtu=9001), "MTU"),
+    (config_block.Port(vlan=4095), "VLAN"), (config_block.Port(priority=8), "priority"),
+    (config_block.Port(fec="lfec"), "FEC"), (config_block.Port(speed=40), "speed")])
 def test_invalid_port_settings_are_refused(port, why):
     with pytest.raises(fl.FlashError, match=why):
         port.pack()
 
 
 def test_a_ninth_address_is_refused():
-    extra = tuple(fl.Address(0, ipaddress.ip_interface(f"10.9.0.{n}/24"))
+    extra = tuple(config_block.Address(0, ipaddress.ip_interface(f"10.9.0.{n}/24"))
                   for n in range(5))
-    fl.Network(extra[:4]).pack()
+    config_block.Network(extra[:4]).pack()
     with pytest.raises(fl.FlashError, match="eight in all"):
-        fl.Network(extra).pack()
+        config_block.Network(extra).pack()
 
 
 def test_invalid_texts_are_refused():
@@ -183,7 +184,7 @@ def test_invalid_texts_are_refused():
             fl.Identity.random().__class__(**{
                 **fl.Identity.random().__dict__, "nqn": text}).pack()
     with pytest.raises(fl.FlashError):
-        fl.Port.of("10.0.0.256/24")
+        config_block.Port.of("10.0.0.256/24")
 
 
 def test_a_file_of_the_wrong_size_is_refused(tmp_path):

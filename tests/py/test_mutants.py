@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from essd import conform, mutants, paths, prepare
+from essd import conform, mutants, native_build, paths
 from essd.conform_results import Test as SuiteTest
 from essd.errors import EssdError
 
@@ -89,7 +89,7 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(mutants, "DEFECTS", tmp_path)
         monkeypatch.setattr(mutants, "HANG_S", 3.0)
         monkeypatch.setattr(paths, "build", lambda: tmp_path / "build")
-        monkeypatch.setattr(prepare, "native_program", lambda *_: program)
+        monkeypatch.setattr(native_build, "native_program", lambda *_: program)
         return program
     return make
 
@@ -335,7 +335,7 @@ def test_a_defect_meets_the_tests_that_come_by_it_and_then_all_others(
     (tmp_path / "cm.toml").write_text("".join(DEFECT.format(n, "cm") for n in (1, 2, 3, 4)))
     monkeypatch.setattr(mutants, "DEFECTS", tmp_path)
     monkeypatch.setattr(paths, "build", lambda: tmp_path / "build")
-    monkeypatch.setattr(prepare, "native_program", lambda *_: program)
+    monkeypatch.setattr(native_build, "native_program", lambda *_: program)
     assert mutants.command(conform.Options()) == 1
     said = capsys.readouterr().out
     assert [line.split()[-1] for line in lines_of(said).values()] == [

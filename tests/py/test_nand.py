@@ -23,7 +23,7 @@ from test_port_media import (  # noqa: F401
 )
 from test_soc import Bench
 
-from essd import fault_rules, fw_build, prepare
+from essd import fault_rules, fw_build, native_build
 
 NAND = 0x10310000
 POWER, POWER_DONE = 0x10001044, 0x1000104c  # registers of hw-model/regs/sysctl.h
@@ -559,7 +559,7 @@ def test_the_firmware_reports_an_array_and_refuses_one_that_is_too_small(
                                    "--profile slc --channels 16 --dies 16"])
 def test_the_map_of_the_largest_array_that_a_drive_can_have_fits_into_its_dram(
         qemu: Path, tmp_path: Path, words: str) -> None:    # noqa: F811
-    program = prepare.native_program("native", "tools/nand/essd-nand", "essd-nand")
+    program = native_build.native_program("native", "tools/nand/essd-nand", "essd-nand")
     refused = subprocess.run([program, "space", "--capacity", "96G", *words.split()],
                              check=False, text=True, capture_output=True, timeout=60)
     size = refused.stderr.split()[-1]

@@ -17,7 +17,7 @@ import pytest
 from test_cli_instances import make_drive
 from typer.testing import CliRunner
 
-from essd import cli, flash, nand, nand_look, paths, prepare, setup
+from essd import cli, config_block, flash, nand, nand_look, native_build, paths, setup
 from essd.errors import EssdError
 from essd.setup import Wish
 
@@ -33,7 +33,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def sanitized() -> Path:
-    return prepare.native_program("native", nand.PROGRAM, "essd-nand")
+    return native_build.native_program("native", nand.PROGRAM, "essd-nand")
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +51,8 @@ def make(text: str = SMALL, name: str = "x", namespaces: int = 0,
     folder = make_drive(name, exist_ok=True)
     image = flash.FlashImage.load(folder / "flash.img")
     image.identity = flash.Identity.random(capacity=capacity)
-    image.config = flash.Config(image.config.ports,
-                                network=flash.Network(ns_count=namespaces))
+    image.config = config_block.Config(image.config.ports,
+                                network=config_block.Network(ns_count=namespaces))
     image.save(folder / "flash.img")
     return Path(array.path)
 

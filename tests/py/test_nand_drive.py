@@ -21,8 +21,8 @@ from test_cli_instances import make_drive, run
 from test_json import check as check_fields
 from typer.testing import CliRunner
 
-from essd import (cli, flash, instances, media, nand, paths, persisted, prepare, setup, snapshots,
-                  topology, topology_setup)
+from essd import (cli, flash, instances, media, nand, native_build, paths, persisted, setup,
+                  snapshots, topology, topology_setup)
 from essd.config import Config, Drive, Nand
 from essd.drive import drive_command
 from essd.errors import EssdError, Mistakes
@@ -41,7 +41,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def sanitized() -> Path:
-    return prepare.native_program("native", nand.PROGRAM, "essd-nand")
+    return native_build.native_program("native", nand.PROGRAM, "essd-nand")
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_an_unknown_profile_is_refused_before_anything_is_built(
         raise AssertionError("something is built")
 
     monkeypatch.setattr(nand, "program", build)
-    monkeypatch.setattr(prepare, "native_program", build)
+    monkeypatch.setattr(native_build, "native_program", build)
     for words in (("--nand", "profile=tlc"), ("--drives", "2", "--nand", "profile=tlc")):
         done = CliRunner().invoke(cli.app, ["up", "--name", "x", *words])
         assert re.search("nand: profile tlc: must be .*; did you mean tlc2021", str(done.exception))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import paths, prepare
+from essd import native_build, paths
 
 M64 = (1 << 64) - 1
 PLANES, PAGES, UNITS = 4, 3, 4          # of tlc2021
@@ -24,7 +24,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    program = prepare.native_program("native", "tools/nand/essd-nand", "essd-nand")
+    program = native_build.native_program("native", "tools/nand/essd-nand", "essd-nand")
 
     def call(*words: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run([program, *map(str, words)], text=True, timeout=60,

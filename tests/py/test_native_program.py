@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import fw_build, paths, prepare
+from essd import fw_build, native_build, paths
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def configure(source: Path) -> None:
 
 
 def build_tool() -> Path:
-    return prepare.native_program("fast", "tools/nand/essd-nand", "the tool")
+    return native_build.native_program("fast", "tools/nand/essd-nand", "the tool")
 
 
 def test_a_second_build_is_not_configured_again(said: list[str], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import doctor, fw_build, paths, prepare
+from essd import doctor, fw_build, native_build, paths, prepare
 from essd.errors import EssdError
 from essd.fw_build import BuildError, first_error, forget_moved, run_logged
 
@@ -55,7 +55,7 @@ def test_a_program_of_a_copied_checkout_is_built(
     monkeypatch.setattr(fw_build, "forget_moved", lambda *both: forgotten.append(both))
     monkeypatch.setattr(fw_build, "run_logged", lambda *_: None)
     monkeypatch.setattr(paths, "build", lambda: tmp_path)
-    prepare.native_program("fast", "tools/x", "it")
+    native_build.native_program("fast", "tools/x", "it")
     assert forgotten == [(tmp_path / "fast", paths.TOP)]
 
 

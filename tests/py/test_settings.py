@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import flash, mgmt, settings, settings_cmd, settings_yaml, setup
+from essd import config_block, flash, mgmt, settings, settings_cmd, settings_yaml, setup
 from essd.instance import Instance
 from essd.setup import Wish
 
@@ -128,7 +128,7 @@ def test_tools_and_firmware_write_the_same_bytes_to_flash(say: Path) -> None:
     lines = list((settings.DEFAULTS | MIXED).items())
     assert config.pack()[24:].hex() == firmware(say, lines)[-1]
     assert settings.from_config(config) == settings.DEFAULTS | MIXED
-    back = flash.Config.unpack(config.pack())
+    back = config_block.Config.unpack(config.pack())
     assert back is not None and settings.from_config(back) == settings.DEFAULTS | MIXED
 
 
@@ -294,7 +294,7 @@ def test_the_configuration_of_a_drive_without_power_is_in_its_flash(
     path = setup.flash_path(instance.name)
     path.parent.mkdir()
     image = flash.FlashImage()
-    image.config = flash.Config(sequence=7)
+    image.config = config_block.Config(sequence=7)
     image.save(path)
     assert settings_cmd.read(instance) == settings.DEFAULTS
     assert settings_cmd.write(instance, settings.DEFAULTS | MIXED) == []

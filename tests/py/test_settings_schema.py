@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import flash, settings, settings_schema
+from essd import config_block, settings, settings_schema
 from essd.settings_schema import SchemaError
 from test_settings import MIXED, say  # noqa: F401
 
@@ -45,7 +45,7 @@ BLOCKS = [(DEFAULT_BLOCK, {}), (MIXED_BLOCK, MIXED | {"mdns": "off", "tcp.echo":
 def test_blocks_of_existing_drives_keep_their_values_and_bytes(
         say: Path, block: str, changes: dict[str, str]) -> None:  # noqa: F811
     values = settings.DEFAULTS | changes
-    config = flash.Config.unpack(bytes.fromhex(block))
+    config = config_block.Config.unpack(bytes.fromhex(block))
     assert config is not None and settings.from_config(config) == values
     assert settings.to_config(values).pack().hex() == block
     said = subprocess.run([say, "block", block], check=True, capture_output=True,

@@ -19,7 +19,7 @@ from switch_bed import (
     BROADCAST, FRAME_MAX, WAIT_S, Control, Peer, Switch, frame, mac, running, tagged,
     wait_until, wire)
 
-from essd import prepare
+from essd import native_build
 
 LLDP, PAUSE = b"\x01\x80\xc2\0\0\x0e", b"\x01\x80\xc2\0\0\x01"
 Start = Callable[..., Switch]
@@ -28,7 +28,7 @@ Start = Callable[..., Switch]
 @pytest.fixture(scope="session")
 def program() -> Path:
     """The switch with sanitizers."""
-    return prepare.native_program("native", "tools/switch/essd-switch", "the switch")
+    return native_build.native_program("native", "tools/switch/essd-switch", "the switch")
 
 
 @pytest.fixture

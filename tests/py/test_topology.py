@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from essd import (flash, paths, setup, topology, topology_cmd, topology_setup,
+from essd import (config_block, paths, setup, topology, topology_cmd, topology_setup,
                   topology_yaml)
 from essd.config import Config, Drive, End, Host, Switch
 from essd.errors import Mistakes
@@ -165,8 +165,8 @@ def test_the_number_of_hosts_is_limited(hosts: int) -> None:
 
 def config_of(found: Topology) -> Config:
     """The configuration, with names in place of files that a build makes."""
-    settings = {name: flash.Config((flash.Port.of(str(drive.ports[0][0])),
-                                    flash.Port.of(str(drive.ports[1][0]), mtu=9000)))
+    settings = {name: config_block.Config((config_block.Port.of(str(drive.ports[0][0])),
+                                    config_block.Port.of(str(drive.ports[1][0]), mtu=9000)))
                 for name, drive in found.drives.items()}
     return Config("x", "/guest", "tcg", topology_setup.links(found, settings, False),
                   {name: Drive("q", f"{name}.flash", "m", "raw", f"nqn.{name}")

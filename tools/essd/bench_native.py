@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from . import claims, cpu, interrupts, prepare, setup, show
+from . import claims, cpu, interrupts, native_build, setup, show
 from .bench_report import Result
 from .config import Config, console_log, part_file, process_log
 from .drive import drive_command
@@ -64,7 +64,7 @@ class Facts:
 
 def build_initiator() -> Path:
     """Build the initiator for this machine, without sanitizers."""
-    return prepare.native_program("fast", "tests/bench/native_initiator",
+    return native_build.native_program("fast", "tests/bench/native_initiator",
                                   "the initiator")
 
 

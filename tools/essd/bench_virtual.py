@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from . import nand as nand_module
-from . import prepare, show
+from . import native_build, show
 from .bench_native import WORKLOADS, wanted_workloads
 from .bench_report import Result
 from .errors import EssdError
@@ -71,7 +71,7 @@ def run(words: list[str], seed: int, milliseconds: int, workloads: list[str],
     `mips`: millions of instructions that the firmware executes in a second; with 0, they
     take no time.
     """
-    program = prepare.native_program("counted", PROGRAM, "the drive in virtual time")
+    program = native_build.native_program("counted", PROGRAM, "the drive in virtual time")
     try:
         done = subprocess.run(
             [program, *words, str(mips), str(seed), str(milliseconds), *workloads],
@@ -94,7 +94,7 @@ def run_steady(wanted: nand_module.Wanted, nand: str | None) -> dict[str, Any]:
     """The figures of random writes in the steady state."""
     words = [*array_words(wanted, nand), str(STEADY_BLOCKS), str(STEADY_WORDLINES),
              str(STEADY_DEPTH), str(wanted.spare or SPARE)]
-    program = prepare.native_program("fast", STEADY, "the drive in virtual time")
+    program = native_build.native_program("fast", STEADY, "the drive in virtual time")
     show.note("writing the drive twice sequentially and twice at random, natively; this takes "
               "7 minutes for 8 dies, and 25 minutes and 2 GB of memory for 32 dies")
     try:

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (conform_drives, conform_names, conform_report, conform_screen, evidence, flash,
-               interrupts, paths, prepare, setup, show)
+from . import (config_block, conform_drives, conform_names, conform_report, conform_screen,
+               evidence, interrupts, native_build, paths, provenance, setup, show)
 from .config import process_log
 from .conform_control import Control, EmulatedDrive, wait_listening
 from .conform_results import Results, ResultsError
@@ -131,7 +131,7 @@ class Stand:
 
 
 def build(preset: str) -> Path:
-    return prepare.native_program(preset, PROGRAM, "the conformance suite")
+    return native_build.native_program(preset, PROGRAM, "the conformance suite")
 
 
 def check_names(preset: str, options: Options) -> None:
@@ -164,7 +164,7 @@ def emulated(has_nand: bool = True) -> Iterator[Stand]:
         config = setup.configure(Wish(name=owner.name, ports=list(PORTS), size=SIZE,
                                       namespaces=NAMESPACES, host=False, listens=True,
                                       block=not has_nand,
-                                      network=flash.Network(echo=True)))
+                                      network=config_block.Network(echo=True)))
         assert config.drive is not None
         drive = EmulatedDrive(instance, config)
         instance.start(config, bound=True)
@@ -491,7 +491,7 @@ def run_one(program: Path, options: Options, ids: list[str], folder: Path,
     while not is_done and len(results.tests) < len(ids):
         with stand_for(options) as stand:
             results.drive |= stand.drive
-            facts.versions = conform_report.versions(stand.qemu)
+            facts.versions = provenance.versions(stand.qemu)
             try:
                 is_done = run_stand(program, options, stand, folder, results, screen)
             finally:
@@ -508,7 +508,7 @@ def run_drives(program: Path, options: Options, ids: list[str], folder: Path,
     with contextlib.ExitStack() as stack:
         stands = [stack.enter_context(emulated()) for _ in shares]
         run.results.drive |= stands[0].drive
-        run.facts.versions = conform_report.versions(stands[0].qemu)
+        run.facts.versions = provenance.versions(stands[0].qemu)
         for number, stand in enumerate(stands):
             stand.name += f"/drive{number}"
             (folder / str(number)).mkdir()

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import interrupts, prepare, setup, show
+from . import interrupts, native_build, setup, show
 from .config import console_log
 from .errors import EssdError
 from .instance import Instance
@@ -109,7 +109,7 @@ def ipv6_script(address: str) -> str:
 
 def start_echo(instance: Instance) -> None:
     """Start the diagnostic echo service (docs/echo.md) as a program in the guest."""
-    program = next(path for path in prepare.host_tests(show.line)
+    program = next(path for path in native_build.host_tests(show.line)
                    if path.name == "echo_server")
     instance.put(program, "/tmp/echo_server", part="peer")
     instance.run("/tmp/echo_server > /tmp/echo.log 2>&1 & for i in 1 2 3 4 5 6 7 8; do "

@@ -6,18 +6,14 @@ junit-10.xsd) and GitLab know: one suite a chapter, `failure` for what failed,
 `skipped` for what does not apply, `error` for what could not be run.
 """
 
-import platform
 import re
-import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from . import paths
 from .conform_results import VERDICT_WORDS, VERDICTS, Count, Results, Test
-from .errors import LOOK_UP_S
 
 TEMPLATE = "conform_report.html"
 # Steps shown of a passed test, so that a phone can display the whole report.
@@ -42,28 +38,6 @@ class Facts:
     @property
     def timestamp(self) -> str:
         return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self.started))
-
-
-def first_line(*command: str | Path) -> str:
-    try:
-        done = subprocess.run([str(x) for x in command], check=False, text=True,
-                              cwd=paths.TOP, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              timeout=LOOK_UP_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    lines = done.stdout.splitlines()
-    return lines[0].strip() if done.returncode == 0 and lines else ""
-
-
-def versions(qemu: Path | str | None = None) -> dict[str, str]:
-    """Versions of the suite, QEMU and the operating system."""
-    found = {"suite": first_line("git", "describe", "--tags", "--always", "--dirty")}
-    if qemu is not None:
-        found["QEMU"] = first_line(qemu, "--version").removeprefix(
-            "QEMU emulator version ")
-    found["system"] = f"{platform.system()} {platform.release()} {platform.machine()}"
-    return {name: text or "unknown" for name, text in found.items()}
 
 
 # JUnit

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from . import evidence, paths, show
-from .conform_report import versions
+from .provenance import versions
 from .demo_transcript import ESSENCE, Transcript
 from .errors import EssdError
 from .fw_build import version

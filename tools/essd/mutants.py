@@ -43,7 +43,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from . import conform, interrupts, paths, prepare, show
+from . import conform, interrupts, native_build, paths, show
 from .conform_results import Results, ResultsError, Test
 from .errors import EssdError
 from .process import stat_fields, thread_states
@@ -572,8 +572,8 @@ def table(found: Sequence[tuple[Defect, Verdict]]) -> Table:
 def build(preset: str, defects: Sequence[Defect]) -> Path:
     """Build the programs with defects; return the path of the conformance tests'."""
     if any(defect.test for defect in defects):
-        prepare.native_program(preset, TESTS, "tests with defects")
-    return prepare.native_program(preset, PROGRAM, "the drive with defects")
+        native_build.native_program(preset, TESTS, "tests with defects")
+    return native_build.native_program(preset, PROGRAM, "the drive with defects")
 
 
 def show_all(verdicts: Iterator[tuple[Defect, Verdict]], count: int,

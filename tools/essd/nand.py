@@ -118,8 +118,8 @@ def expand_drive(wanted: Wanted) -> None:
 
 @functools.cache
 def program() -> Path:
-    from . import prepare       # The supervisor imports this module, and builds nothing.
-    return prepare.native_program("fast", PROGRAM, "the NAND tool")
+    from . import native_build  # The supervisor imports this module, and builds nothing.
+    return native_build.native_program("fast", PROGRAM, "the NAND tool")
 
 
 def call(*words: object) -> subprocess.CompletedProcess[str]:

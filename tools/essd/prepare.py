@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Build the firmware, QEMU, the Linux guest and test programs before a start.
+"""Build the firmware, QEMU and the Linux guest before a start.
 
 Long builds run in parallel.  A result that was built from the same inputs
 before is taken from the cache.
@@ -7,16 +7,14 @@ before is taken from the cache.
 
 import contextlib
 import functools
-import hashlib
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import (fw_build, guest_build, guest_variant, in_use, interrupts, paths, qemu_build, show,
-               uml, uml_build, vm)
-from .errors import BUILD_S, EssdError
+from . import (fw_build, guest_build, guest_variant, interrupts, paths, qemu_build, show, uml,
+               uml_build, vm)
+from .errors import EssdError
 from .fw_build import Firmware, Progress
 from .guest_build import Guest
 from .uml_build import UmlKernel
@@ -162,51 +160,3 @@ def report_sandbox() -> None:
     """Print a line if this machine's kernel cannot confine QEMU."""
     if not vm.has_seccomp():
         show.line("QEMU runs without its sandbox: this machine's kernel has no seccomp")
-
-
-def native_program(preset: str, program: str, what: str) -> Path:
-    """Build a program for this machine with a CMake preset; return its path."""
-    build = paths.build() / preset
-    log = build / "build.log"
-    with paths.locked(build / "lock"), show.busy(f"building {what}"):
-        log.write_text("")
-        if not fw_build.is_configured(build, paths.TOP):
-            fw_build.run_logged(["cmake", "-S", str(paths.TOP), "--preset", preset,
-                                 "-B", str(build)], log, f"configuring {what}")
-        fw_build.run_logged(["cmake", "--build", str(build), "--target",
-                             Path(program).name], log, f"building {what}")
-        in_use.hold(paths.build())
-    return build / program
-
-
-def host_tests(progress: Progress) -> list[Path]:
-    """Compile the programs of tests/host against the libraries of the guest."""
-    sysroot = guest_build.ensure_sysroot(progress)
-    folder = paths.cache() / "host-tests"
-    with paths.locked(folder / "lock"):
-        in_use.hold(sysroot.parent)
-        in_use.hold(folder)
-        return compiled(folder, sysroot, progress)
-
-
-def compiled(folder: Path, sysroot: Path, progress: Progress) -> list[Path]:
-    sources = sorted((paths.TOP / "tests/host").glob("*.c"))
-    flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{paths.TOP}",
-             "--target=x86_64-linux-gnu", f"--sysroot={sysroot}",
-             "-lnvme", "-lrdmacm", "-libverbs", "-lcmocka"]
-    programs = []
-    for source in sources:
-        key = hashlib.sha256(source.read_bytes() + " ".join(flags).encode())
-        program = folder / key.hexdigest()[:16] / source.stem
-        if not program.exists():
-            progress(f"compiling {source.name}")
-            program.parent.mkdir(parents=True, exist_ok=True)
-            temporary = program.with_suffix(".new")
-            done = subprocess.run(
-                ["clang", "-o", temporary, source, *flags], check=False, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=BUILD_S)
-            if done.returncode != 0:
-                raise EssdError(f"{source.name} does not compile:\n{done.stdout}")
-            temporary.rename(program)
-        programs.append(program)
-    return programs

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import flash
+from . import config_block
 from .errors import EssdError
 from .settings_schema import Setting, schema
 
@@ -188,7 +188,7 @@ def or_none(value: object) -> str:
     return NONE if value is None or str(value) in ("", "0.0.0.0", "::") else str(value)
 
 
-def port_values(config: flash.Config, n: int) -> Values:
+def port_values(config: config_block.Config, n: int) -> Values:
     port, services = config.ports[n], config.services
     return {
         "ipv4": or_none(port.ipv4), "ipv4-gateway": or_none(port.ipv4_gateway),
@@ -200,7 +200,7 @@ def port_values(config: flash.Config, n: int) -> Values:
     }
 
 
-def address_values(found: flash.Address | None) -> Values:
+def address_values(found: config_block.Address | None) -> Values:
     if found is None:
         return {"ip": NONE, "port": "0", "vlan": "0"}
     return {"ip": str(found.address), "port": str(found.port), "vlan": str(found.vlan)}
@@ -211,9 +211,9 @@ def priorities(mask: int) -> str:
     return "all" if mask == 0xff else found or NONE
 
 
-def from_config(config: flash.Config) -> Values:
+def from_config(config: config_block.Config) -> Values:
     services, net = config.services, config.network
-    extra = [*net.extra, *[None] * (flash.EXTRA_MAX - len(net.extra))]
+    extra = [*net.extra, *[None] * (config_block.EXTRA_MAX - len(net.extra))]
     values = {"name": services.name or NONE}
     for n in range(2):
         values |= {f"port.{n}.{key}": value
@@ -240,13 +240,13 @@ def from_config(config: flash.Config) -> Values:
     return values
 
 
-def port_of(values: Values, n: int) -> flash.Port:
+def port_of(values: Values, n: int) -> config_block.Port:
     def value(key: str) -> str:
         return values[f"port.{n}.{key}"]
 
     ipv4, ipv6 = value("ipv4"), value("ipv6")
     gateway4, gateway6 = value("ipv4-gateway"), value("ipv6-gateway")
-    return flash.Port(
+    return config_block.Port(
         None if ipv4 == NONE else ipaddress.IPv4Interface(ipv4),
         None if ipv6 == NONE else ipaddress.IPv6Interface(ipv6),
         ipaddress.IPv4Address(0 if gateway4 == NONE else gateway4),
@@ -255,9 +255,9 @@ def port_of(values: Values, n: int) -> flash.Port:
         int(value("priority")), value("slaac") == "on", value("probe") == "on")
 
 
-def address_of(values: Values, n: int) -> flash.Address | None:
+def address_of(values: Values, n: int) -> config_block.Address | None:
     text = values[f"address.{n}.ip"]
-    return None if text == NONE else flash.Address(
+    return None if text == NONE else config_block.Address(
         int(values[f"address.{n}.port"]), ipaddress.ip_interface(text),
         int(values[f"address.{n}.vlan"]))
 
@@ -268,7 +268,7 @@ def mask_of(text: str) -> int:
     return sum(1 << int(n) for n in text.split(","))
 
 
-def to_config(values: Values) -> flash.Config:
+def to_config(values: Values) -> config_block.Config:
     """The configuration block for `values`, which must contain every key."""
     def is_on(key: str) -> bool:
         return values[key] == "on"
@@ -276,20 +276,20 @@ def to_config(values: Values) -> flash.Config:
     def text(key: str) -> str:
         return "" if values[key] == NONE else values[key]
 
-    services = flash.Services(
+    services = config_block.Services(
         (is_on("port.0.dhcp"), is_on("port.1.dhcp")),
         (values["port.0.lldp"], values["port.1.lldp"]), int(values["lldp.hold"]),
         int(values["lldp.interval"]), text("sntp.server"), int(values["sntp.poll"]),
         text("name"))
-    net = flash.Network(
-        tuple(address_of(values, n) for n in range(flash.EXTRA_MAX)),
+    net = config_block.Network(
+        tuple(address_of(values, n) for n in range(config_block.EXTRA_MAX)),
         values["lag.mode"], is_on("lag.lacp-fast"), int(values["lag.primary"]),
         is_on("lag.revert"), is_on("roce.v1"), is_on("roce.dcqcn"), is_on("roce.cnp"),
         mask_of(values["pfc"]), is_on("echo"), is_on("dhcp.fast"),
         int(values["namespaces.count"]), int(values["namespaces.size"]),
         is_on("namespaces.4096"), values["nvme.profile"], is_on("mdns"),
         is_on("tcp.echo"))
-    return flash.Config((port_of(values, 0), port_of(values, 1)), services=services,
+    return config_block.Config((port_of(values, 0), port_of(values, 1)), services=services,
                         network=net)
 
 
@@ -382,7 +382,7 @@ def check(values: Values) -> list[str]:
     found = Check(values)
     for n in range(2):
         found.port(n)
-    for n in range(flash.EXTRA_MAX):
+    for n in range(config_block.EXTRA_MAX):
         found.extra(n)
     found.both_ports()
     return found.mistakes

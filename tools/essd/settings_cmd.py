@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import (chosen, flash, mgmt, settings, settings_yaml, setup, show,
+from . import (chosen, config_block, flash, mgmt, settings, settings_yaml, setup, show,
                yaml_mistakes)
 from .errors import EssdError, Mistakes
 from .instance import Instance
@@ -128,13 +128,13 @@ def base(instance: Instance, is_check: bool) -> Values:
     return read(instance)
 
 
-def for_start(wish: setup.Wish, path: Path) -> flash.Config:
+def for_start(wish: setup.Wish, path: Path) -> config_block.Config:
     """The configuration of the drive, existing or new, with a file's changes."""
     before = setup.wanted(wish, setup.kept_config(wish.name, wish.part))
     return settings.to_config(wanted(settings.from_config(before), path))
 
 
-def stopped(instance: Instance) -> tuple[flash.FlashImage, flash.Config]:
+def stopped(instance: Instance) -> tuple[flash.FlashImage, config_block.Config]:
     name = instance.name
     path = setup.flash_path(name, instance.drive)
     if not path.exists():
@@ -143,7 +143,7 @@ def stopped(instance: Instance) -> tuple[flash.FlashImage, flash.Config]:
                         f"{chosen.hint(name, 'up', '--config', 'FILE')} to configure it at "
                         f"once{chosen.mean(name, chosen.kept())}")
     image = flash.FlashImage.load(path)
-    return image, image.config or flash.Config()
+    return image, image.config or config_block.Config()
 
 
 def write(instance: Instance, changes: Values) -> list[str]:

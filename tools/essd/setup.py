@@ -15,15 +15,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import (boot_key, chosen, claims, disk_swap, files, flash, i2c_devices, in_use,
-               interrupts, media, nand, outside, paths, prepare, settings, show, straps)
+from . import (boot_key, chosen, claims, config_block, disk_swap, files, flash, i2c_devices,
+               in_use, interrupts, media, nand, native_build, outside, paths, prepare, settings,
+               show, straps)
 from .config import (DEFAULT_PORTS, HOST_KINDS, PEER_PORT, STOCK, UML, BootKey, Config, Drive,
                      End, Host, Link, Nand, Peer, Switch)
 from .errors import EssdError
 from .fw_build import Firmware
 from .outside import Outside
 
-MTUS = (flash.SETTINGS["port.N.mtu"].min, flash.SETTINGS["port.N.mtu"].max)
+MTUS = (config_block.SETTINGS["port.N.mtu"].min, config_block.SETTINGS["port.N.mtu"].max)
 NAMESPACES_MAX = 128
 NAMESPACE_MIB_MAX = 65535
 MEDIA_FILE = "media.raw"     # of a drive without --media
@@ -70,10 +71,10 @@ class Wish:
     cpus: int = 1
     extra: list[str] = field(default_factory=list)      # for the drive's QEMU
     kernel: list[str] = field(default_factory=list)     # for the host's kernel
-    services: flash.Services | None = None
-    network: flash.Network | None = None
+    services: config_block.Services | None = None
+    network: config_block.Network | None = None
     namespaces: str | None = None   # COUNTxSIZE[@4096]: how a new drive is divided
-    config: flash.Config | None = None      # replaces the drive's configuration
+    config: config_block.Config | None = None      # replaces the drive's configuration
 
 
 def data_folder(name: str, part: str = "drive") -> Path:
@@ -122,14 +123,14 @@ def parse_namespaces(text: str) -> tuple[int, int, bool]:
     return count, size, match[4] == "4096"
 
 
-def wanted(wish: Wish, kept: flash.Config | None) -> flash.Config:
+def wanted(wish: Wish, kept: config_block.Config | None) -> config_block.Config:
     """The configuration for the drive's flash; `kept` is the one in it now."""
-    config = wish.config or kept or flash.Config(
-        (flash.Port.of(DEFAULT_PORTS[0]), flash.Port.of(DEFAULT_PORTS[1])))
+    config = wish.config or kept or config_block.Config(
+        (config_block.Port.of(DEFAULT_PORTS[0]), config_block.Port.of(DEFAULT_PORTS[1])))
     ports = list(config.ports)
     for n, text in enumerate(wish.ports):
         if text is not None:
-            asked = flash.Port.of(*parse_addresses(text))
+            asked = config_block.Port.of(*parse_addresses(text))
             if (asked.ipv4, asked.ipv6) != (ports[n].ipv4, ports[n].ipv6):
                 ports[n] = replace(
                     ports[n], ipv4=asked.ipv4, ipv6=asked.ipv6,
@@ -166,7 +167,7 @@ def overlaps(texts: Sequence[str], others: Sequence[str]) -> str:
     return ""
 
 
-def far_ends(config: flash.Config) -> list[list[str]]:
+def far_ends(config: config_block.Config) -> list[list[str]]:
     """Addresses of each port; a port without any gets an unused default."""
     found = [parse_addresses(",".join(str(x) for x in (port.ipv4, port.ipv6) if x))
              if port.ipv4 or port.ipv6 else [] for port in config.ports]
@@ -218,13 +219,13 @@ def wires(wish: Wish) -> dict[str, Switch]:
     found = {}
     for port, place in enumerate(wish.outside):
         if place is not None and outside.needs_wire(place):
-            program = prepare.native_program("fast", SWITCH, "the switch")
+            program = native_build.native_program("fast", SWITCH, "the switch")
             outside.check_raw_frames(place, program)
             found[wire_name(port)] = Switch(str(program), ["--link-local", "forward"])
     return found
 
 
-def links(wish: Wish, config: flash.Config) -> list[Link]:
+def links(wish: Wish, config: config_block.Config) -> list[Link]:
     if wish.host_mtu:
         check_mtu(wish.host_mtu)
     mtus = [max(port.mtu, MTUS[0]) for port in config.ports]
@@ -522,7 +523,7 @@ def flash_path(name: str, part: str = "drive") -> Path:
     return data_folder(name, part) / "flash.img"
 
 
-def kept_config(name: str, part: str = "drive") -> flash.Config | None:
+def kept_config(name: str, part: str = "drive") -> config_block.Config | None:
     """The configuration in a drive's flash, or None if there is no such drive."""
     path = flash_path(name, part)
     return flash.FlashImage.load(path).config if path.exists() else None
@@ -534,7 +535,7 @@ def drive_boot_key(wish: Wish) -> BootKey | None:
                            flash_path(wish.name, wish.part).exists())
 
 
-def drive_flash(wish: Wish, config: flash.Config, firmware: Firmware, array: Nand | None,
+def drive_flash(wish: Wish, config: config_block.Config, firmware: Firmware, array: Nand | None,
                 key: BootKey | None = None) -> tuple[Path, str]:
     """Bring the drive's flash file up to date; return its path and its NQN."""
     path = flash_path(wish.name, wish.part)

@@ -27,8 +27,8 @@ from typing import TextIO
 from . import conform_dissect
 from . import coverage as coverage_report
 from . import fuzz as fuzzing
-from . import (fw_build, guest_build, interrupts, lints, paths, prepare, qemu_build, show, uml,
-               uml_build)
+from . import (fw_build, guest_build, interrupts, lints, native_build, paths, prepare,
+               qemu_build, show, uml, uml_build)
 from . import testrun_repeat as repeats
 from . import testrun_screen as screens
 from .chosen import check_word
@@ -524,7 +524,7 @@ BACKGROUND: dict[str, tuple[tuple[str, ...], Callable[[fw_build.Progress], objec
     # name: (stages that need it, what builds it)
     "qemu": (("qemu", "python", "e2e", "conform"), qemu_build.ensure_qemu),
     "guest": (("guest", "e2e"), guest_build.ensure_guest),
-    "host-tests": (("guest", "e2e"), prepare.host_tests),
+    "host-tests": (("guest", "e2e"), native_build.host_tests),
     "uml": (("e2e",), uml_build.ensure),
 }
 BUILT_WITH_ALL = ("uml",)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from . import (chosen, claims, i2c_devices, interrupts, outside, prepare, settings_cmd, setup, show,
-               straps)
+from . import (chosen, claims, i2c_devices, interrupts, native_build, outside, prepare,
+               settings_cmd, setup, show, straps)
 from .config import UML, Config, Drive, End, Host, Link, Nand, Switch
 from .errors import EssdError, Mistakes
-from .flash import Config as Settings
+from .config_block import Config as Settings
 from .instance import Instance
 from .outside import Outside
 from .setup import Wish
@@ -222,7 +222,7 @@ def configured(topology: Topology, name: str, capture: bool, lower_floor: bool) 
     prepare.report_sandbox()
     program = ""
     if topology.switches:
-        program = str(prepare.native_program("fast", setup.SWITCH, "the switch"))
+        program = str(native_build.native_program("fast", setup.SWITCH, "the switch"))
     config = Config(name, str(built.guest.path) if built.guest else "",
                     prepare.ensure_accel(built.guest) if built.guest else "tcg", cables)
     for part, wish in asked.items():
