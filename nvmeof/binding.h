@@ -17,7 +17,7 @@
 
 #include "lib/util.h"
 
-struct nvmf_request;
+struct nvmf_transfer;
 
 enum { NVMF_MAX_BINDINGS = 4 };
 
@@ -69,7 +69,7 @@ struct nvmf_binding_ops {
 
     /** The request of a number from 0 to requests - 1, whether or not it holds
      * a command: see nvmf_target_request_info(). */
-    const struct nvmf_request *(*request)(const void *ctx, uint32_t number);
+    const struct nvmf_transfer *(*request)(const void *ctx, uint32_t number);
 };
 
 struct nvmf_binding {
@@ -159,7 +159,7 @@ static inline void nvmf_bindings_set_address(
 
 /** The request of a number from 0 to bindings->requests - 1: the first
  * transport's requests have the lowest numbers. */
-static inline const struct nvmf_request *nvmf_bindings_request(
+static inline const struct nvmf_transfer *nvmf_bindings_request(
     const struct nvmf_bindings *bindings, uint32_t number)
 {
     const struct nvmf_binding *binding = bindings->list;

@@ -529,6 +529,8 @@ static enum init_result transport_start(struct drive *drive,
         .manager_count = 1,
         .target = drive->target,
         .capsules = dram_reserve(config->dram, RDMA_CAPSULE_BYTES, 64),
+        .requests = dram_alloc(config->dram, rdma_transport_request_bytes(),
+                               STATE_ALIGN),
         .conn_event = connect_log_event,
         .conn_event_ctx = &drive->connect_log,
     };
@@ -537,7 +539,7 @@ static enum init_result transport_start(struct drive *drive,
         rdma.managers[0].portid[i] = addresses_portid(&drive->addresses, i);
         rdma.managers[0].link[i] = addresses_link(&drive->addresses, i);
     }
-    if (rdma.capsules == NULL) {
+    if (rdma.capsules == NULL || rdma.requests == NULL) {
         return INIT_NO_MEMORY;
     }
     if (!rdma_transport_init(drive->rdma, &rdma)) {

@@ -5,9 +5,9 @@
 
 #include "nvmeof/wire/identify.h"
 
-static struct loopback_request *request_of(struct nvmf_request *nvmf)
+static struct loopback_request *request_of(struct nvmf_transfer *nvmf)
 {
-    return container_of(nvmf, struct loopback_request, nvmf);
+    return nvmf->owner;
 }
 
 static struct loopback_queue *queue_of(const struct loopback *loopback,
@@ -36,7 +36,7 @@ static struct loopback_request *oldest_request(
 
 /* ---- The transport seam. */
 
-static void loopback_fetch(void *ctx, struct nvmf_request *nvmf)
+static void loopback_fetch(void *ctx, struct nvmf_transfer *nvmf)
 {
     struct loopback_request *req = request_of(nvmf);
 
@@ -46,7 +46,7 @@ static void loopback_fetch(void *ctx, struct nvmf_request *nvmf)
     req->order = req->queue->next_order++;
 }
 
-static void loopback_send_window(void *ctx, struct nvmf_request *nvmf)
+static void loopback_send_window(void *ctx, struct nvmf_transfer *nvmf)
 {
     struct loopback_request *req = request_of(nvmf);
 
@@ -56,7 +56,7 @@ static void loopback_send_window(void *ctx, struct nvmf_request *nvmf)
     req->order = req->queue->next_order++;
 }
 
-static void loopback_respond(void *ctx, struct nvmf_request *nvmf)
+static void loopback_respond(void *ctx, struct nvmf_transfer *nvmf)
 {
     struct loopback_request *req = request_of(nvmf);
 
@@ -115,17 +115,17 @@ static void fail_requests(struct loopback_queue *queue)
     while (queue->state == LOOPBACK_QUEUE_DRAINING &&
            (req = oldest_request(queue, LOOPBACK_REQUEST_FETCHING)) != NULL) {
         req->state = LOOPBACK_REQUEST_TARGET;
-        nvmf_request_fetched(target, &req->nvmf, false);
+        nvmf_request_fetched(target, req->nvmf, false);
     }
     while (queue->state == LOOPBACK_QUEUE_DRAINING &&
            (req = oldest_request(queue, LOOPBACK_REQUEST_SENDING)) != NULL) {
         req->state = LOOPBACK_REQUEST_TARGET;
-        nvmf_request_sent(target, &req->nvmf, false);
+        nvmf_request_sent(target, req->nvmf, false);
     }
     while (queue->state == LOOPBACK_QUEUE_DRAINING &&
            (req = oldest_request(queue, LOOPBACK_REQUEST_RESPONDING)) != NULL) {
         req->state = LOOPBACK_REQUEST_TARGET;
-        nvmf_request_done(target, &req->nvmf);
+        nvmf_request_done(target, req->nvmf);
     }
 }
 
@@ -145,13 +145,13 @@ static void deliver_command(struct loopback_request *req)
     const struct nvmf_data data = {.len_bytes = req->len_bytes};
 
     req->state = LOOPBACK_REQUEST_TARGET;
-    nvmf_capsule(loopback->config.target, req->queue->qpair, &req->nvmf,
+    nvmf_capsule(loopback->config.target, req->queue->qpair, req->nvmf,
                  req->sqe, &data, loopback->now_us);
 }
 
 static void deliver_data(struct loopback_request *req)
 {
-    struct nvmf_request *nvmf = &req->nvmf;
+    struct nvmf_transfer *nvmf = req->nvmf;
     const uint8_t *from = req->data + nvmf->data_offset;
     uint32_t done = 0;
 
@@ -169,7 +169,7 @@ static void deliver_data(struct loopback_request *req)
 /* Copy the data that the target sends in one window to the host. */
 static void copy_to_host(const struct loopback_request *req)
 {
-    const struct nvmf_request *nvmf = &req->nvmf;
+    const struct nvmf_transfer *nvmf = req->nvmf;
     uint32_t done = 0;
 
     if (nvmf->send_len == 0) {
@@ -188,12 +188,12 @@ static void deliver_window(struct loopback_request *req)
 {
     copy_to_host(req);
     req->state = LOOPBACK_REQUEST_TARGET;
-    nvmf_request_sent(req->queue->loopback->config.target, &req->nvmf, true);
+    nvmf_request_sent(req->queue->loopback->config.target, req->nvmf, true);
 }
 
 static void deliver_response(struct loopback_request *req)
 {
-    struct nvmf_request *nvmf = &req->nvmf;
+    struct nvmf_transfer *nvmf = req->nvmf;
 
     copy_to_host(req);
     memcpy(req->cqe, nvmf->cqe, sizeof(req->cqe));
@@ -273,6 +273,23 @@ bool loopback_step(struct loopback *loopback, uint64_t now_us)
 
 /* ---- For the host. */
 
+size_t loopback_request_bytes(uint16_t queue_count)
+{
+    return queue_count * NVMF_MAX_DEPTH * nvmf_request_bytes();
+}
+
+static void init_requests(struct loopback *loopback, uint16_t queue)
+{
+    uint8_t *memory = loopback->config.requests;
+    struct loopback_request *requests = loopback->config.queues[queue].requests;
+
+    memory += loopback_request_bytes(queue);
+    for (uint32_t i = 0; i < NVMF_MAX_DEPTH; i++) {
+        requests[i].nvmf = nvmf_request_init(memory + i * nvmf_request_bytes(),
+                                             0, &requests[i]);
+    }
+}
+
 void loopback_init(struct loopback *loopback,
                    const struct loopback_config *config)
 {
@@ -326,6 +343,7 @@ bool loopback_open(struct loopback *loopback, uint16_t *number)
     queue->loopback = loopback;
     queue->qpair = qpair;
     queue->state = LOOPBACK_QUEUE_OPENING;
+    init_requests(loopback, *number);
     loopback->by_qpair[qpair] = *number;
     return true;
 }

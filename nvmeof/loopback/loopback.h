@@ -60,7 +60,7 @@ enum loopback_request_state {
 
 /* One command.  Treat as opaque. */
 struct loopback_request {
-    struct nvmf_request nvmf;
+    struct nvmf_transfer *nvmf;
     struct loopback_queue *queue;
     uint8_t state; /* enum loopback_request_state */
     uint8_t sqe[NVME_SQE_LEN];
@@ -85,6 +85,8 @@ struct loopback_config {
     uint16_t portid;            /* PORTID that no other transport uses */
     struct loopback_queue *queues; /* memory for queue_count queues */
     uint16_t queue_count;          /* 1..NVMF_MAX_QPAIRS */
+    void *requests; /* loopback_request_bytes(queue_count) of memory, with the
+                     * alignment of max_align_t */
 };
 
 struct loopback {
@@ -93,6 +95,9 @@ struct loopback {
     uint64_t now_us;
     uint16_t by_qpair[NVMF_MAX_QPAIRS]; /* queue of each queue pair */
 };
+
+/** Bytes of memory for the commands of so many queues. */
+size_t loopback_request_bytes(uint16_t queue_count);
 
 /** Initialise without a queue.  *config is copied; the objects it points to
  * must outlive the transport. */

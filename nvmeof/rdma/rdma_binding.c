@@ -91,8 +91,8 @@ static void binding_set_address(void *ctx, uint8_t service, uint8_t laddr,
     rdma_transport_set_address(ctx, service, laddr, portid, link);
 }
 
-static const struct nvmf_request *binding_request(const void *ctx,
-                                                  uint32_t number)
+static const struct nvmf_transfer *binding_request(const void *ctx,
+                                                   uint32_t number)
 {
     return rdma_transport_request(ctx, number);
 }

@@ -10,9 +10,9 @@ static uint64_t make_wr_id(enum wr_id_kind kind, uint32_t index)
     return (uint64_t)kind << 32 | index;
 }
 
-static struct rdma_request *request_of(struct nvmf_request *nvmf)
+static struct rdma_request *request_of(struct nvmf_transfer *nvmf)
 {
-    return container_of(nvmf, struct rdma_request, nvmf);
+    return nvmf->owner;
 }
 
 static uint8_t *capsule_ptr(const struct rdma_transport *rdma, uint32_t capsule)
@@ -24,10 +24,13 @@ static uint8_t *capsule_ptr(const struct rdma_transport *rdma, uint32_t capsule)
 
 void rdma_request_init(struct rdma_transport *rdma)
 {
+    uint8_t *memory = rdma->config.requests;
+
     rdma->free_requests = NULL;
     for (uint32_t i = RDMA_REQUESTS; i-- > 0;) {
         rdma->requests[i] = (struct rdma_request){
-            .nvmf.number = i,
+            .nvmf = nvmf_request_init(memory + i * nvmf_request_bytes(), i,
+                                      &rdma->requests[i]),
             .next = rdma->free_requests,
             .capsule = RDMA_NO_CAPSULE,
         };
@@ -100,7 +103,7 @@ void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule)
 /* Add pieces to a work request, from *piece on, until it carries `rest` bytes
  * or VERBS_MAX_SGE pieces.  @return the number of bytes added */
 static uint32_t fill_sges(struct verbs_send_wr *wr,
-                          const struct nvmf_request *nvmf, uint8_t *piece,
+                          const struct nvmf_transfer *nvmf, uint8_t *piece,
                           uint32_t rest)
 {
     uint32_t total = 0;
@@ -148,7 +151,7 @@ static void post_work_request(struct rdma_queue *qp,
 static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
                       uint32_t len, bool is_signaled, uint64_t wr_id)
 {
-    uint64_t remote_addr = req->remote.addr + req->nvmf.data_offset;
+    uint64_t remote_addr = req->remote.addr + req->nvmf->data_offset;
     uint8_t piece = 0;
 
     for (uint32_t done = 0; done < len;) {
@@ -158,7 +161,7 @@ static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
         wr.linked = done != 0;
         wr.remote_addr = remote_addr + done;
         wr.rkey = req->remote.rkey;
-        done += fill_sges(&wr, &req->nvmf, &piece, len - done);
+        done += fill_sges(&wr, req->nvmf, &piece, len - done);
         wr.signaled = is_signaled && done == len;
         post_work_request(req->qp, &wr);
     }
@@ -167,14 +170,14 @@ static void post_data(struct rdma_request *req, enum verbs_wr_opcode opcode,
 static void post_fetch(struct rdma_request *req, uint32_t index)
 {
     req->state = RDMA_REQUEST_FETCHING;
-    post_data(req, VERBS_WR_READ, req->nvmf.fetch_len, true,
+    post_data(req, VERBS_WR_READ, req->nvmf->fetch_len, true,
               make_wr_id(WR_ID_FETCH, index));
 }
 
 static void post_window(struct rdma_request *req, uint32_t index)
 {
     req->state = RDMA_REQUEST_SENDING;
-    post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, true,
+    post_data(req, VERBS_WR_WRITE, req->nvmf->send_len, true,
               make_wr_id(WR_ID_WINDOW, index));
 }
 
@@ -186,25 +189,25 @@ static void post_response(struct rdma_request *req, uint32_t index)
     ASSERT(req->capsule == RDMA_NO_CAPSULE);
     init_work_request(&wr, VERBS_WR_SEND, make_wr_id(WR_ID_RESPONSE, index));
     wr.signaled = true;
-    wr.linked = req->nvmf.send_len != 0;
+    wr.linked = req->nvmf->send_len != 0;
     wr.inline_data = true;
     wr.num_sge = 1;
-    wr.sge[0] = (struct verbs_sge){req->nvmf.cqe, NVME_CQE_LEN, 0};
+    wr.sge[0] = (struct verbs_sge){req->nvmf->cqe, NVME_CQE_LEN, 0};
     if (req->remote.invalidates) {
         wr.opcode = VERBS_WR_SEND_INV;
         wr.inv_rkey = req->remote.rkey;
     }
     req->state = RDMA_REQUEST_RESPONDING;
-    if (req->nvmf.send_len != 0) {
+    if (req->nvmf->send_len != 0) {
         /* The wr_id of an unsignaled work request serves the RNIC's traces. */
-        post_data(req, VERBS_WR_WRITE, req->nvmf.send_len, false, wr.wr_id);
+        post_data(req, VERBS_WR_WRITE, req->nvmf->send_len, false, wr.wr_id);
     }
     post_work_request(req->qp, &wr);
 }
 
 static void start_work(struct rdma_request *req)
 {
-    uint32_t index = req->nvmf.number;
+    uint32_t index = req->nvmf->number;
 
     if (req->state == RDMA_REQUEST_FETCH_ROOM) {
         post_fetch(req, index);
@@ -296,7 +299,7 @@ static void start_held(struct rdma_queue *qp)
     start_response(req);
 }
 
-void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf)
+void rdma_request_fetch(void *ctx, struct nvmf_transfer *nvmf)
 {
     struct rdma_request *req = request_of(nvmf);
 
@@ -306,7 +309,7 @@ void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf)
     start_or_wait(req);
 }
 
-void rdma_request_send(void *ctx, struct nvmf_request *nvmf)
+void rdma_request_send(void *ctx, struct nvmf_transfer *nvmf)
 {
     struct rdma_request *req = request_of(nvmf);
 
@@ -317,7 +320,7 @@ void rdma_request_send(void *ctx, struct nvmf_request *nvmf)
     start_or_wait(req);
 }
 
-void rdma_request_respond(void *ctx, struct nvmf_request *nvmf)
+void rdma_request_respond(void *ctx, struct nvmf_transfer *nvmf)
 {
     struct rdma_request *req = request_of(nvmf);
     struct rdma_queue *qp = req->qp;
@@ -360,8 +363,8 @@ static __attribute__((noinline)) void capsule_arrived(struct rdma_queue *qp,
     req = take_request(qp);
     req->capsule = capsule;
     req->state = RDMA_REQUEST_TARGET;
-    req->nvmf.arrived_ns = wc->timestamp_ns;
-    req->nvmf.acknowledged_ns = 0;
+    req->nvmf->arrived_ns = wc->timestamp_ns;
+    req->nvmf->acknowledged_ns = 0;
     rdma_sgl_read(&req->remote, &data, ptr, wc->len_bytes, rdma->lkey);
     _Static_assert((int)RDMA_CAPSULE_STRIDE >= (int)RDMA_SPARE_MIN,
                    "the data of one half of a fused pair fits");
@@ -372,7 +375,7 @@ static __attribute__((noinline)) void capsule_arrived(struct rdma_queue *qp,
         .len_bytes = RDMA_CAPSULE_STRIDE,
         .handle = rdma->lkey,
     };
-    nvmf_capsule(rdma->config.target, qp->number, &req->nvmf, ptr, &data,
+    nvmf_capsule(rdma->config.target, qp->number, req->nvmf, ptr, &data,
                  rdma->now_us);
 }
 
@@ -382,7 +385,7 @@ static void finish_response(struct rdma_request *req)
 
     qp->responding--;
     qp->rdma->responding--;
-    nvmf_request_done(qp->rdma->config.target, &req->nvmf);
+    nvmf_request_done(qp->rdma->config.target, req->nvmf);
     give_request(req);
     if (qp->state == RDMA_QUEUE_ENDING && qp->responding == 0) {
         rdma_queue_needs_step(qp);
@@ -420,7 +423,7 @@ static void window_sent(struct rdma_request *req, bool is_ok)
 
     rdma->sending--;
     req->state = RDMA_REQUEST_TARGET;
-    nvmf_request_sent(rdma->config.target, &req->nvmf, is_ok);
+    nvmf_request_sent(rdma->config.target, req->nvmf, is_ok);
 }
 
 void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
@@ -446,7 +449,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
         ASSERT(req->state == RDMA_REQUEST_FETCHING);
         peer_answered(qp);
         req->state = RDMA_REQUEST_TARGET;
-        nvmf_request_fetched(rdma->config.target, &req->nvmf, true);
+        nvmf_request_fetched(rdma->config.target, req->nvmf, true);
         break;
     case WR_ID_WINDOW:
         req = &rdma->requests[index];
@@ -457,7 +460,7 @@ void rdma_request_completion(void *ctx, const struct verbs_wc *wc)
     case WR_ID_RESPONSE:
         req = &rdma->requests[index];
         ASSERT(req->state == RDMA_REQUEST_RESPONDING);
-        req->nvmf.acknowledged_ns = wc->timestamp_ns;
+        req->nvmf->acknowledged_ns = wc->timestamp_ns;
         peer_answered(qp);
         response_acknowledged(req);
         break;
@@ -490,7 +493,7 @@ void rdma_request_fail_all(struct rdma_queue *qp)
         case RDMA_REQUEST_FETCH_ROOM:
         case RDMA_REQUEST_FETCHING:
             req->state = RDMA_REQUEST_TARGET;
-            nvmf_request_fetched(target, &req->nvmf, false);
+            nvmf_request_fetched(target, req->nvmf, false);
             break;
         case RDMA_REQUEST_SEND_ROOM:
         case RDMA_REQUEST_SENDING:

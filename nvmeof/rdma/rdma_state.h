@@ -32,7 +32,7 @@ enum rdma_request_state {
 };
 
 struct rdma_request {
-    struct nvmf_request nvmf;
+    struct nvmf_transfer *nvmf;
     struct rdma_remote remote;
     struct rdma_queue *qp;
     struct rdma_request *next, *prev;  /* in qp->requests or free_requests */
@@ -137,9 +137,9 @@ void rdma_request_post_capsule(struct rdma_queue *qp, uint16_t capsule);
 void rdma_request_completion(void *ctx, const struct verbs_wc *wc);
 
 /* Three of the transport seam's functions. */
-void rdma_request_fetch(void *ctx, struct nvmf_request *nvmf);
-void rdma_request_send(void *ctx, struct nvmf_request *nvmf);
-void rdma_request_respond(void *ctx, struct nvmf_request *nvmf);
+void rdma_request_fetch(void *ctx, struct nvmf_transfer *nvmf);
+void rdma_request_send(void *ctx, struct nvmf_transfer *nvmf);
+void rdma_request_respond(void *ctx, struct nvmf_transfer *nvmf);
 
 /**
  * Complete every fetch(), send() and respond() that the target still waits for,

@@ -503,6 +503,11 @@ size_t rdma_transport_bytes(void)
     return sizeof(struct rdma_transport);
 }
 
+size_t rdma_transport_request_bytes(void)
+{
+    return RDMA_REQUESTS * nvmf_request_bytes();
+}
+
 bool rdma_transport_init(struct rdma_transport *rdma,
                          const struct rdma_transport_config *config)
 {
@@ -582,9 +587,9 @@ void rdma_transport_usage(const struct rdma_transport *rdma,
     };
 }
 
-const struct nvmf_request *rdma_transport_request(
+const struct nvmf_transfer *rdma_transport_request(
     const struct rdma_transport *rdma, uint32_t number)
 {
     ASSERT(number < RDMA_REQUESTS);
-    return &rdma->requests[number].nvmf;
+    return rdma->requests[number].nvmf;
 }

@@ -57,6 +57,8 @@ struct rdma_transport_config {
     uint8_t manager_count; /* 1..RDMA_MANAGERS */
     struct nvmf_target *target;
     void *capsules; /* RDMA_CAPSULE_BYTES of DRAM, 64-byte aligned */
+    void *requests; /* rdma_transport_request_bytes() of memory, with the
+                     * alignment of max_align_t */
     /* Called for each connection event; may be NULL. */
     void (*conn_event)(void *ctx, const struct nvmf_conn_event *event);
     void *conn_event_ctx;
@@ -65,6 +67,9 @@ struct rdma_transport_config {
 /** Bytes of memory that a transport needs, with the alignment of max_align_t.
  */
 size_t rdma_transport_bytes(void);
+
+/** Bytes of memory for the commands of a transport. */
+size_t rdma_transport_request_bytes(void);
 
 /**
  * Start listening.  *config is copied.  The objects it points to must be
@@ -137,7 +142,7 @@ void rdma_transport_usage(const struct rdma_transport *rdma,
  * The request of a number from 0 to RDMA_REQUESTS - 1, whether or not it holds
  * a command: see nvmf_target_request_info().
  */
-const struct nvmf_request *rdma_transport_request(
+const struct nvmf_transfer *rdma_transport_request(
     const struct rdma_transport *rdma, uint32_t number);
 
 #endif

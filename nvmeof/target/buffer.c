@@ -40,14 +40,14 @@ static bool take_buffers(struct nvmf_target *target, struct nvmf_request *req)
 
     req->is_before_proof = is_before_proof(target, req);
     len = wanted_len(target, req);
-    req->room_len = len != 0
-                        ? target->bufs.get(target->bufs.ctx, req->owner, len,
-                                           req->pieces, &req->piece_count)
-                        : 0;
+    req->room_len = len != 0 ? target->bufs.get(target->bufs.ctx, req->owner,
+                                                len, req->transfer.pieces,
+                                                &req->transfer.piece_count)
+                             : 0;
     if (req->room_len == 0) {
         return false;
     }
-    req->owned_count = req->piece_count;
+    req->owned_count = req->transfer.piece_count;
     req->owns_buffers = true;
     if (req->is_before_proof) {
         target->ctrl[req->owner].bufs_before_proof++;
@@ -152,9 +152,9 @@ void buffer_return(struct nvmf_target *target, struct nvmf_request *req)
     if (__builtin_expect(req->is_before_proof, 0)) {
         target->ctrl[req->owner].bufs_before_proof--;
     }
-    target->bufs.put(target->bufs.ctx, req->owner, req->pieces,
+    target->bufs.put(target->bufs.ctx, req->owner, req->transfer.pieces,
                      req->owned_count);
-    req->piece_count = 0;
+    req->transfer.piece_count = 0;
     serve_after_put(target, req->owner);
 }
 

@@ -27,8 +27,9 @@ bool compare_memory_is_intact(const struct nvmf_target *target,
     bool all = is_intact(target, scratch_data(target, req),
                          target->scratch.piece[req->scratch].len_bytes);
 
-    for (uint8_t i = 0; i < req->piece_count; i++) {
-        all &= is_intact(target, req->pieces[i].ptr, req->pieces[i].len_bytes);
+    for (uint8_t i = 0; i < req->transfer.piece_count; i++) {
+        all &= is_intact(target, req->transfer.pieces[i].ptr,
+                         req->transfer.pieces[i].len_bytes);
     }
     return all;
 }
@@ -36,8 +37,8 @@ bool compare_memory_is_intact(const struct nvmf_target *target,
 bool compare_data(const struct nvmf_request *req, uint32_t offset,
                   const uint8_t *data, uint32_t len)
 {
-    for (uint8_t i = 0; i < req->piece_count && len > 0; i++) {
-        uint32_t piece_len = req->pieces[i].len_bytes;
+    for (uint8_t i = 0; i < req->transfer.piece_count && len > 0; i++) {
+        uint32_t piece_len = req->transfer.pieces[i].len_bytes;
         uint32_t n;
 
         if (offset >= piece_len) {
@@ -45,8 +46,8 @@ bool compare_data(const struct nvmf_request *req, uint32_t offset,
             continue;
         }
         n = MIN(piece_len - offset, len);
-        if (memcmp((const uint8_t *)req->pieces[i].ptr + offset, data, n) !=
-            0) {
+        if (memcmp((const uint8_t *)req->transfer.pieces[i].ptr + offset, data,
+                   n) != 0) {
             return false;
         }
         offset = 0;
@@ -112,11 +113,12 @@ uint16_t compare_execute(struct nvmf_target *target, struct nvmf_request *req)
     }
     if (chunk->done < blocks) {
         return read_chunk(target, req,
-                          io_first_lba(&req->sqe) + (req->data_offset >> shift),
+                          io_first_lba(&req->sqe) +
+                              (req->transfer.data_offset >> shift),
                           blocks);
     }
     chunk->done = 0;
-    if (req->data_offset + req->window_len == req->data_len) {
+    if (req->transfer.data_offset + req->window_len == req->data_len) {
         target->counters.host_reads++;
         target->counters.read_blocks_512 += req->data_len / 512;
     }

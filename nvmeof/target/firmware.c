@@ -194,7 +194,7 @@ uint16_t firmware_download_execute(struct nvmf_target *target,
     if (manager->req != NULL) {
         return NVME_SC_COMMAND_INTERRUPTED; /* a commit has begun meanwhile */
     }
-    if (req->data_offset == 0) {
+    if (req->transfer.data_offset == 0) {
         uint16_t status = begin_piece(target, req, offset);
 
         if (status != NVME_SC_SUCCESS) {
@@ -205,7 +205,8 @@ uint16_t firmware_download_execute(struct nvmf_target *target,
         return NVME_SC_COMMAND_INTERRUPTED; /* The image was discarded. */
     }
     request_read_data(req, 0,
-                      target->config.firmware.image + offset + req->data_offset,
+                      target->config.firmware.image + offset +
+                          req->transfer.data_offset,
                       req->window_len);
     manager->arrived_bytes += req->window_len;
     return NVME_SC_SUCCESS;

@@ -119,15 +119,15 @@ static uint16_t admit_half(struct nvmf_target *target, struct nvmf_request *req)
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
     }
     req->owner = request_qpair(target, req)->ctrl;
-    req->piece_count = 1;
+    req->transfer.piece_count = 1;
     if (data->in_capsule.ptr != NULL) {
-        req->pieces[0] = data->in_capsule;
-        req->pieces[0].len_bytes = req->data_len;
+        req->transfer.pieces[0] = data->in_capsule;
+        req->transfer.pieces[0].len_bytes = req->data_len;
         req->room_len = 0;
         req->window_len = req->data_len;
         return NVME_SC_SUCCESS;
     }
-    req->pieces[0] = data->spare;
+    req->transfer.pieces[0] = data->spare;
     req->room_len = data->spare.len_bytes;
     return req->data_len <= data->spare.len_bytes
                ? NVME_SC_SUCCESS

@@ -424,7 +424,11 @@ uint32_t lba_attributes_get(const struct nvmf_target *target,
 uint16_t lba_attributes_set(struct nvmf_target *target,
                             struct nvmf_request *req);
 
-/* request.c */
+/* request.c, transfer.c */
+void request_write_data(struct nvmf_request *req, uint32_t offset,
+                        const uint8_t *data, uint32_t len);
+void request_read_data(const struct nvmf_request *req, uint32_t offset,
+                       uint8_t *data, uint32_t len);
 uint16_t request_admit(struct nvmf_target *target, struct nvmf_qpair *qpair,
                        struct nvmf_request *req);
 void request_execute(struct nvmf_target *target, struct nvmf_request *req);
@@ -445,10 +449,6 @@ bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
                            uint16_t cid, uint16_t status);
 MUST_USE uint16_t request_media(struct nvmf_target *target,
                                 struct nvmf_request *req, struct media_io *io);
-void request_write_data(struct nvmf_request *req, uint32_t offset,
-                        const uint8_t *data, uint32_t len);
-void request_read_data(const struct nvmf_request *req, uint32_t offset,
-                       uint8_t *data, uint32_t len);
 
 /* qpair.c */
 uint16_t qpair_max_depth(uint16_t qid);

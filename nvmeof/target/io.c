@@ -109,12 +109,13 @@ uint16_t io_submit(struct nvmf_target *target, struct nvmf_request *req,
     struct media_io io = {
         .op = op,
         .fua = req->sqe.cdw12 >> RW_FUA_BIT & 1,
-        .piece_count = req->piece_count,
+        .piece_count = req->transfer.piece_count,
         .ns = ns->config.media_ns,
-        .first_lba = io_first_lba(&req->sqe) + (req->data_offset >> shift),
+        .first_lba =
+            io_first_lba(&req->sqe) + (req->transfer.data_offset >> shift),
         .count_blocks = req->data_len != 0 ? req->window_len >> shift
                                            : io_count_blocks(&req->sqe),
-        .pieces = req->pieces,
+        .pieces = req->transfer.pieces,
     };
 
     return request_media(target, req, &io);
@@ -133,7 +134,8 @@ static uint16_t write_execute(struct nvmf_target *target,
 
     if (order_is_due(target, req) &&
         !order_enter_list(target, req,
-                          io_first_lba(&req->sqe) + (req->data_offset >> shift),
+                          io_first_lba(&req->sqe) +
+                              (req->transfer.data_offset >> shift),
                           req->window_len >> shift)) {
         return NVMF_PENDING;
     }
@@ -316,7 +318,7 @@ void io_note_written(struct nvmf_target *target, const struct nvmf_request *req,
                      const struct nvmf_ns *ns, uint16_t status)
 {
     bool is_ok = status == NVME_SC_SUCCESS;
-    uint32_t bytes = req->data_offset + (is_ok ? req->window_len : 0);
+    uint32_t bytes = req->transfer.data_offset + (is_ok ? req->window_len : 0);
     uint64_t first_lba = io_first_lba(&req->sqe);
 
     if (request_qpair(target, req)->qid == 0) {

@@ -79,8 +79,8 @@ static bool find_failed_blocks(const struct nvmf_target *target,
         return false;
     }
     *nsid = req->sqe.nsid;
-    *first_lba =
-        io_first_lba(&req->sqe) + io_blocks_in(req->ns, req, req->data_offset);
+    *first_lba = io_first_lba(&req->sqe) +
+                 io_blocks_in(req->ns, req, req->transfer.data_offset);
     *count_blocks = req->chunk.blocks;
     switch (req->sqe.opcode) {
     case NVM_READ:

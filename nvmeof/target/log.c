@@ -588,8 +588,8 @@ static void copy_log(struct nvmf_target *target, struct nvmf_request *req,
 uint16_t log_execute(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_ctrl *ctrl = request_ctrl(target, req);
-    bool is_last = req->data_offset + req->window_len == req->data_len;
-    uint64_t offset = log_offset(&req->sqe) + req->data_offset;
+    bool is_last = req->transfer.data_offset + req->window_len == req->data_len;
+    uint64_t offset = log_offset(&req->sqe) + req->transfer.data_offset;
     struct log_page log;
 
     ASSERT(find_log(target, ctrl, (uint8_t)req->sqe.cdw10, &log));

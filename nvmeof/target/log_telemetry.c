@@ -82,7 +82,7 @@ void telemetry_begin_read(struct nvmf_target *target,
                           const struct nvmf_request *req)
 {
     if ((uint8_t)req->sqe.cdw10 == LOG_TELEMETRY_HOST &&
-        req->data_offset == 0 && (req->sqe.cdw10 & TELEMETRY_CREATE)) {
+        req->transfer.data_offset == 0 && (req->sqe.cdw10 & TELEMETRY_CREATE)) {
         target->config.telemetry.capture(target->config.telemetry.ctx);
         build_part(target, false, 0);
         pel_note_telemetry(target, request_ctrl(target, req), target->page);

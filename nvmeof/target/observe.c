@@ -44,10 +44,11 @@ static void observe_path(const struct nvmf_target *target,
     const struct trace_record record = {
         .type = TRACE_COMMAND_PATH,
         .qpn = target->qpair[req->qpair].label,
-        .request = req->number,
-        .arg = {(uint32_t)req->arrived_ns, (uint32_t)(req->arrived_ns >> 32),
-                (uint32_t)req->acknowledged_ns,
-                (uint32_t)(req->acknowledged_ns >> 32)},
+        .request = req->transfer.number,
+        .arg = {(uint32_t)req->transfer.arrived_ns,
+                (uint32_t)(req->transfer.arrived_ns >> 32),
+                (uint32_t)req->transfer.acknowledged_ns,
+                (uint32_t)(req->transfer.acknowledged_ns >> 32)},
     };
 
     if (trace_is_on(target->trace, TRACE_GROUP_PATH)) {
@@ -65,7 +66,7 @@ void observe_end(const struct nvmf_target *target,
     struct trace_record record = {
         .type = TRACE_COMMAND,
         .qpn = qpair->label,
-        .request = req->number,
+        .request = req->transfer.number,
         .arg = {req->sqe.opcode, req->sqe.nsid, 0, 0, req->data_len,
                 STATUS_DROPPED},
     };
@@ -84,7 +85,7 @@ void observe_end(const struct nvmf_target *target,
         record.arg[3] = req->sqe.cdw11;
     }
     if (is_answered) {
-        nvme_cqe_parse(&cqe, req->cqe);
+        nvme_cqe_parse(&cqe, req->transfer.cqe);
         record.arg[5] = cqe.status;
     }
     record.arg[6] = stage_us[NVMF_REQUEST_WAIT_BUFFER] +
@@ -108,7 +109,7 @@ void observe_media(const struct nvmf_target *target,
     struct trace_record record = {
         .type = TRACE_MEDIA,
         .qpn = qpair->label,
-        .request = req->number,
+        .request = req->transfer.number,
         .arg = {req->sqe.opcode, 0, 0, 0, (uint32_t)status,
                 req->stage_us[NVMF_REQUEST_MEDIA]},
     };
@@ -128,7 +129,7 @@ static void read_hostnqn(const struct nvmf_request *req,
     uint8_t buf[CONNECT_DATA_LEN];
 
     data->hostnqn[0] = '\0';
-    if (req->piece_count != 0 && req->data_len == CONNECT_DATA_LEN) {
+    if (req->transfer.piece_count != 0 && req->data_len == CONNECT_DATA_LEN) {
         request_read_data(req, 0, buf, sizeof(buf));
         if (!connect_data_parse(data, buf, sizeof(buf))) {
             data->hostnqn[0] = '\0';
@@ -144,7 +145,7 @@ void observe_connect(struct nvmf_target *target, const struct nvmf_request *req,
         .qid = target->qpair[req->qpair].qid,
         .status = status & NVME_SC_MASK,
         .label = target->qpair[req->qpair].label,
-        .request = req->number,
+        .request = req->transfer.number,
     };
     struct connect_data data;
 
@@ -228,9 +229,11 @@ bool nvmf_target_qpair_info(const struct nvmf_target *target, uint16_t index,
 _Static_assert(NVMF_REQUEST_STATES == 12, "each state has a name here");
 
 bool nvmf_target_request_info(const struct nvmf_target *target,
-                              const struct nvmf_request *req, uint64_t now_us,
-                              struct nvmf_request_info *info)
+                              const struct nvmf_transfer *transfer,
+                              uint64_t now_us, struct nvmf_request_info *info)
 {
+    const struct nvmf_request *req =
+        container_of(transfer, const struct nvmf_request, transfer);
     static const char *const names[NVMF_REQUEST_STATES] = {
         [NVMF_REQUEST_EXECUTING] = "executing",
         [NVMF_REQUEST_WAIT_BUFFER] = "waits-for-buffers",
@@ -251,7 +254,7 @@ bool nvmf_target_request_info(const struct nvmf_target *target,
         return false;
     }
     *info = (struct nvmf_request_info){
-        .number = req->number,
+        .number = req->transfer.number,
         .label = qpair->label,
         .qid = qpair->qid,
         .cid = req->sqe.cid,

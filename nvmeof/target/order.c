@@ -459,7 +459,7 @@ static void list_late(struct nvmf_target *target, struct nvmf_request *req)
     }
     find_blocks(req, &first_lba, &count_blocks);
     if (req->sqe.opcode == NVM_WRITE) {
-        first_lba += io_blocks_in(req->ns, req, req->data_offset);
+        first_lba += io_blocks_in(req->ns, req, req->transfer.data_offset);
         count_blocks = io_blocks_in(req->ns, req, req->window_len);
     }
     (void)list_write(&target->order, &req->write, req->sqe.nsid, first_lba,

@@ -716,9 +716,9 @@ uint16_t pel_begin_read(struct nvmf_target *target, struct nvmf_request *req,
     struct pel_context *context = context_of(target, request_ctrl(target, req));
 
     if (action_of(req) == PEL_HEADER) {
-        *offset = req->data_offset;
+        *offset = req->transfer.data_offset;
     }
-    if (req->data_offset == 0) {
+    if (req->transfer.data_offset == 0) {
         return begin_action(target, req, context);
     }
     /* Another command may have released it meanwhile. */

@@ -185,16 +185,16 @@ static uint16_t submit_scratch(struct nvmf_target *target,
 static uint16_t submit_window(struct nvmf_target *target,
                               struct nvmf_request *req, enum media_op op)
 {
-    uint32_t done = protection_blocks(req, req->data_offset);
+    uint32_t done = protection_blocks(req, req->transfer.data_offset);
     struct media_io io = {
         .op = op,
         .fua = req->sqe.cdw12 >> FUA_BIT & 1,
-        .piece_count = req->piece_count,
+        .piece_count = req->transfer.piece_count,
         .protection = transfer_protection(req->ns, own_prinfo(req)),
         .ns = req->ns->config.media_ns,
         .first_lba = io_first_lba(&req->sqe) + done,
         .count_blocks = protection_blocks(req, req->window_len),
-        .pieces = req->pieces,
+        .pieces = req->transfer.pieces,
     };
 
     set_tags(&io, req->sqe.cdw14, req->sqe.cdw15, done);
@@ -234,7 +234,7 @@ static uint16_t protected_write_execute(struct nvmf_target *target,
     if (order_is_due(target, req) &&
         !order_enter_list(target, req,
                           io_first_lba(&req->sqe) +
-                              protection_blocks(req, req->data_offset),
+                              protection_blocks(req, req->transfer.data_offset),
                           protection_blocks(req, req->window_len))) {
         return NVMF_PENDING;
     }
@@ -324,11 +324,11 @@ uint16_t protection_compare(struct nvmf_target *target,
     }
     if (chunk->done < blocks) {
         return read_protected_chunk(
-            target, req, protection_blocks(req, req->data_offset), blocks,
-            transfer_protection(req->ns, own_prinfo(req)));
+            target, req, protection_blocks(req, req->transfer.data_offset),
+            blocks, transfer_protection(req->ns, own_prinfo(req)));
     }
     chunk->done = 0;
-    if (req->data_offset + req->window_len == req->data_len) {
+    if (req->transfer.data_offset + req->window_len == req->data_len) {
         protected_read_finish(target, req);
     }
     return NVME_SC_SUCCESS;

@@ -2,11 +2,9 @@
 /*
  * The path of a request: the target checks it, takes buffers for it, executes
  * it and responds.
- * Spec: NVMe over Fabrics 1.1 sections 2 and 3; states in transport.h.
+ * Spec: NVMe over Fabrics 1.1 sections 2 and 3; states in request_state.h.
  */
 #include "nvmeof/target/internal.h"
-
-#include <string.h>
 
 /* Allowed transitions. */
 static const uint16_t request_next[NVMF_REQUEST_STATES] = {
@@ -72,18 +70,18 @@ static void trim_pieces(struct nvmf_request *req)
     uint8_t used = 0;
 
     while (rest != 0) {
-        struct nvmf_piece *piece = &req->pieces[used++];
+        struct nvmf_piece *piece = &req->transfer.pieces[used++];
 
         piece->len_bytes = MIN(piece->len_bytes, rest);
         rest -= piece->len_bytes;
     }
-    req->piece_count = used;
+    req->transfer.piece_count = used;
 }
 
 /* Set the length of the window that begins at data_offset. */
 static void set_window(struct nvmf_request *req)
 {
-    req->window_len = req->data_len - req->data_offset;
+    req->window_len = req->data_len - req->transfer.data_offset;
     if (req->room_len < req->window_len) {
         req->window_len = req->ns != NULL && req->ns->geometry.has_metadata
                               ? protection_round_window(req, req->room_len)
@@ -97,7 +95,7 @@ static void set_window(struct nvmf_request *req)
 
 static bool is_last_window(const struct nvmf_request *req)
 {
-    return req->data_offset + req->window_len == req->data_len;
+    return req->transfer.data_offset + req->window_len == req->data_len;
 }
 
 static void fetch_window(struct nvmf_target *target, struct nvmf_request *req)
@@ -105,12 +103,12 @@ static void fetch_window(struct nvmf_target *target, struct nvmf_request *req)
     const struct nvmf_transport *transport =
         request_qpair(target, req)->transport;
 
-    req->fetch_len = req->window_len;
+    req->transfer.fetch_len = req->window_len;
     if (__builtin_expect(req->arrival_state != ARRIVAL_NONE, 0)) {
         req->fetch_us = target->now_us;
     }
     request_enter(req, NVMF_REQUEST_FETCHING);
-    transport->fetch(transport->ctx, req);
+    transport->fetch(transport->ctx, &req->transfer);
 }
 
 static void send_window(struct nvmf_target *target, struct nvmf_request *req)
@@ -118,9 +116,9 @@ static void send_window(struct nvmf_target *target, struct nvmf_request *req)
     const struct nvmf_transport *transport =
         request_qpair(target, req)->transport;
 
-    req->send_len = req->window_len;
+    req->transfer.send_len = req->window_len;
     request_enter(req, NVMF_REQUEST_SENDING);
-    transport->send(transport->ctx, req);
+    transport->send(transport->ctx, &req->transfer);
 }
 
 static bool is_ending(const struct nvmf_target *target,
@@ -188,7 +186,7 @@ static void end_window(struct nvmf_target *target, struct nvmf_request *req,
     } else if (req->command->direction == DATA_TO_HOST) {
         send_window(target, req);
     } else {
-        req->data_offset += req->window_len;
+        req->transfer.data_offset += req->window_len;
         set_window(req);
         fetch_window(target, req);
     }
@@ -244,7 +242,7 @@ void request_begin(struct nvmf_target *target, struct nvmf_request *req)
 {
     if (__builtin_expect(req->holds & HOLDS_PARTNER, 0)) {
         fused_begin(target, req);
-    } else if (req->data_len == 0 || req->piece_count != 0) {
+    } else if (req->data_len == 0 || req->transfer.piece_count != 0) {
         request_execute(target, req);
     } else if (buffer_take(target, req)) {
         request_start_window(target, req);
@@ -258,14 +256,14 @@ static void request_start(struct nvmf_target *target, struct nvmf_request *req)
 
     if (req->data_len != 0) {
         if (data->in_capsule.ptr != NULL) {
-            req->pieces[0] = data->in_capsule;
-            req->pieces[0].len_bytes = req->data_len;
-            req->piece_count = 1;
+            req->transfer.pieces[0] = data->in_capsule;
+            req->transfer.pieces[0].len_bytes = req->data_len;
+            req->transfer.piece_count = 1;
             req->window_len = req->data_len;
         } else if (__builtin_expect(req->owner == NVMF_BUF_NO_CTRL, 0) &&
                    req->data_len <= data->spare.len_bytes) {
-            req->pieces[0] = data->spare;
-            req->piece_count = 1;
+            req->transfer.pieces[0] = data->spare;
+            req->transfer.piece_count = 1;
             req->room_len = data->spare.len_bytes;
             request_start_window(target, req);
             return;
@@ -391,17 +389,17 @@ static void send_response(struct nvmf_target *target, struct nvmf_request *req,
         is_connected = status == NVME_SC_SUCCESS && is_connect(req);
         status = note_status(target, req, status);
     }
-    req->send_len = sends_data ? req->window_len : 0;
-    nvme_cqe_emit(req->cqe, &(struct nvme_cqe){
-                                .dw0 = req->result[0],
-                                .dw1 = req->result[1],
-                                .sqhd = next_sqhd(qpair, is_connected),
-                                .cid = req->sqe.cid,
-                                .status = status,
-                            });
+    req->transfer.send_len = sends_data ? req->window_len : 0;
+    nvme_cqe_emit(req->transfer.cqe, &(struct nvme_cqe){
+                                         .dw0 = req->result[0],
+                                         .dw1 = req->result[1],
+                                         .sqhd = next_sqhd(qpair, is_connected),
+                                         .cid = req->sqe.cid,
+                                         .status = status,
+                                     });
     cid_release(req);
     request_enter(req, NVMF_REQUEST_RESPONDING);
-    qpair->transport->respond(qpair->transport->ctx, req);
+    qpair->transport->respond(qpair->transport->ctx, &req->transfer);
     if (!sends_data) {
         buffer_release(target, req);
     }
@@ -455,9 +453,10 @@ uint16_t request_admit(struct nvmf_target *target, struct nvmf_qpair *qpair,
 }
 
 void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
-                  struct nvmf_request *req, const uint8_t *sqe,
+                  struct nvmf_transfer *transfer, const uint8_t *sqe,
                   const struct nvmf_data *data, uint64_t now_us)
 {
+    struct nvmf_request *req = nvmf_request_of(transfer);
     struct nvmf_qpair *qpair = &target->qpair[qpair_index];
     enum qpair_state state = (enum qpair_state)qpair->state;
     uint16_t status;
@@ -467,11 +466,11 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
     nvme_sqe_parse(&req->sqe, sqe);
     req->qpair = qpair_index;
     req->arrived_us = now_us;
-    req->piece_count = 0;
+    req->transfer.piece_count = 0;
     req->data = data;
-    req->data_offset = 0;
-    req->fetch_len = 0;
-    req->send_len = 0;
+    req->transfer.data_offset = 0;
+    req->transfer.fetch_len = 0;
+    req->transfer.send_len = 0;
     req->data_len = 0;
     req->window_len = 0;
     req->result[0] = 0;
@@ -540,9 +539,11 @@ static bool window_moved(struct nvmf_target *target, struct nvmf_request *req,
     return true;
 }
 
-void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
-                          bool is_ok)
+void nvmf_request_fetched(struct nvmf_target *target,
+                          struct nvmf_transfer *transfer, bool is_ok)
 {
+    struct nvmf_request *req = nvmf_request_of(transfer);
+
     ASSERT(req->state == NVMF_REQUEST_FETCHING);
     if (window_moved(target, req, is_ok)) {
         request_execute(target, req);
@@ -550,26 +551,32 @@ void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
 }
 
 void nvmf_request_not_fetched(struct nvmf_target *target,
-                              struct nvmf_request *req, uint16_t status)
+                              struct nvmf_transfer *transfer, uint16_t status)
 {
+    struct nvmf_request *req = nvmf_request_of(transfer);
+
     ASSERT(req->state == NVMF_REQUEST_FETCHING);
     if (window_moved(target, req, true)) {
         end_window(target, req, status);
     }
 }
 
-void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
-                       bool is_ok)
+void nvmf_request_sent(struct nvmf_target *target,
+                       struct nvmf_transfer *transfer, bool is_ok)
 {
+    struct nvmf_request *req = nvmf_request_of(transfer);
+
     ASSERT(req->state == NVMF_REQUEST_SENDING);
     if (window_moved(target, req, is_ok)) {
-        req->data_offset += req->window_len;
+        req->transfer.data_offset += req->window_len;
         request_start_window(target, req);
     }
 }
 
-void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req)
+void nvmf_request_done(struct nvmf_target *target, struct nvmf_transfer *done)
 {
+    struct nvmf_request *req = nvmf_request_of(done);
+
     ASSERT(req->state == NVMF_REQUEST_RESPONDING);
     free_request(target, req);
 }
@@ -582,7 +589,7 @@ uint16_t request_media(struct nvmf_target *target, struct nvmf_request *req,
     req->target = target;
     req->media_owner.done = end_media;
     io->owner = &req->media_owner;
-    io->number = req->number;
+    io->number = req->transfer.number;
     if (queue_is_ahead(&target->wait_media) ||
         !target->media.submit(target->media.ctx, io)) {
         request_enter(req, NVMF_REQUEST_WAIT_MEDIA);
@@ -752,46 +759,4 @@ bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
     }
     request_complete(target, req, status);
     return true;
-}
-
-/* Copy `len` bytes at `offset` of the data to or from the request's pieces. */
-static void copy_data(const struct nvmf_request *req, uint32_t offset,
-                      uint8_t *to, const uint8_t *from, uint32_t len)
-{
-    for (uint8_t i = 0; i < req->piece_count && len > 0; i++) {
-        uint32_t piece_len = req->pieces[i].len_bytes;
-        uint8_t *piece = req->pieces[i].ptr;
-        uint32_t n;
-
-        if (offset >= piece_len) {
-            offset -= piece_len;
-            continue;
-        }
-        n = MIN(piece_len - offset, len);
-        if (from != NULL) {
-            memcpy(piece + offset, from, n);
-            from += n;
-        } else if (to != NULL) {
-            memcpy(to, piece + offset, n);
-            to += n;
-        } else {
-            memset(piece + offset, 0, n);
-        }
-        offset = 0;
-        len -= n;
-    }
-    ASSERT(len == 0);
-}
-
-/* Write to the data for the host; write zeroes if `data` is NULL. */
-void request_write_data(struct nvmf_request *req, uint32_t offset,
-                        const uint8_t *data, uint32_t len)
-{
-    copy_data(req, offset, NULL, data, len);
-}
-
-void request_read_data(const struct nvmf_request *req, uint32_t offset,
-                       uint8_t *data, uint32_t len)
-{
-    copy_data(req, offset, data, NULL, len);
 }

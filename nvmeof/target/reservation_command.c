@@ -536,12 +536,12 @@ static void report_bytes(struct reporter *reporter, const uint8_t *data,
                          uint32_t len)
 {
     struct nvmf_request *req = reporter->req;
-    uint32_t first = MAX(reporter->at, req->data_offset);
-    uint32_t end = MIN(reporter->at + len, req->data_offset + req->window_len);
+    uint32_t at = reporter->at, base = req->transfer.data_offset;
+    uint32_t first = MAX(at, base);
+    uint32_t end = MIN(at + len, base + req->window_len);
 
     if (first < end) {
-        request_write_data(req, first - req->data_offset,
-                           data + (first - reporter->at), end - first);
+        request_write_data(req, first - base, data + (first - at), end - first);
     }
     reporter->at += len;
 }

@@ -52,6 +52,7 @@ set(SOURCES
     share.c
     stage.c
     target.c
+    transfer.c
     uncorrectable.c
     wheel.c
 )

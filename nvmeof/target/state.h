@@ -11,6 +11,7 @@
 #include "nvmeof/target/fault.h"
 #include "nvmeof/target/lba_list.h"
 #include "nvmeof/target/latency.h"
+#include "nvmeof/target/request_state.h"
 #include "nvmeof/target/reservation.h"
 #include "nvmeof/target/target.h"
 #include "nvmeof/target/wheel.h"

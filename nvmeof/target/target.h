@@ -505,31 +505,31 @@ MUST_USE bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t qpair);
 /**
  * One command capsule has arrived.
  *
- * @param req   a free request, which the target owns from now on.
- * @param sqe   NVME_SQE_LEN bytes, read before this returns.
+ * @param transfer  that of no other command; the target owns it from now on
+ * @param sqe       NVME_SQE_LEN bytes, read before this returns
  */
 void nvmf_capsule(struct nvmf_target *target, uint16_t qpair,
-                  struct nvmf_request *req, const uint8_t *sqe,
+                  struct nvmf_transfer *transfer, const uint8_t *sqe,
                   const struct nvmf_data *data, uint64_t now_us);
 
 /** Whether any request waits for a data buffer. */
 bool nvmf_target_is_short(const struct nvmf_target *target);
 
 /** Completion of transport.fetch(); is_ok is false if the connection failed. */
-void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
-                          bool is_ok);
+void nvmf_request_fetched(struct nvmf_target *target,
+                          struct nvmf_transfer *transfer, bool is_ok);
 
 /** The same if the connection goes on but the data is damaged: the command
  * fails with this status. */
 void nvmf_request_not_fetched(struct nvmf_target *target,
-                              struct nvmf_request *req, uint16_t status);
+                              struct nvmf_transfer *transfer, uint16_t status);
 
 /** Completion of transport.send(); is_ok is false if the connection failed. */
-void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
-                       bool is_ok);
+void nvmf_request_sent(struct nvmf_target *target,
+                       struct nvmf_transfer *transfer, bool is_ok);
 
-/** Completion of transport.respond(); the transport owns the request again. */
-void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req);
+/** Completion of transport.respond(); the transport owns the memory again. */
+void nvmf_request_done(struct nvmf_target *target, struct nvmf_transfer *done);
 
 /** Completion of volume.start(). @param nsid  the namespace, if one was made */
 void nvmf_volume_done(struct nvmf_target *target,
@@ -777,7 +777,7 @@ struct nvmf_request_info {
 
 /** @return false when the request holds no command */
 MUST_USE bool nvmf_target_request_info(const struct nvmf_target *target,
-                                       const struct nvmf_request *req,
+                                       const struct nvmf_transfer *transfer,
                                        uint64_t now_us,
                                        struct nvmf_request_info *info);
 

@@ -40,6 +40,8 @@ struct nvme_tcp_config {
      * aligned to 4096 bytes. */
     uint8_t *memory;
     uint32_t handle;        /* of the pieces in this memory */
+    void *requests;         /* nvme_tcp_request_bytes() of memory, with the
+                             * alignment of max_align_t */
     uint32_t first_request; /* label in traces of the first request */
     /* PORTID of the discovery log's entry of each local address, and that
      * entry's nvmf_address.link. */
@@ -53,6 +55,9 @@ struct nvme_tcp_config {
 /** Bytes of memory that a transport needs, with the alignment of max_align_t.
  */
 size_t nvme_tcp_bytes(void);
+
+/** Bytes of memory for the commands of a transport. */
+size_t nvme_tcp_request_bytes(void);
 
 /** Initialise a transport without connections.  *config is copied. */
 void nvme_tcp_init(struct nvme_tcp *tcp, const struct nvme_tcp_config *config);

@@ -40,13 +40,13 @@ static void binding_set_address(void *ctx, uint8_t service, uint8_t laddr,
     }
 }
 
-static const struct nvmf_request *binding_request(const void *ctx,
-                                                  uint32_t number)
+static const struct nvmf_transfer *binding_request(const void *ctx,
+                                                   uint32_t number)
 {
     const struct nvme_tcp *tcp = ctx;
 
     ASSERT(number < NVME_TCP_REQUESTS);
-    return &tcp->requests[number].nvmf;
+    return tcp->requests[number].nvmf;
 }
 
 static const struct nvmf_binding_ops binding_ops = {

@@ -99,7 +99,7 @@ static void begin_data(struct nvme_tcp_queue *queue,
 static uint8_t *find_place(const struct nvme_tcp_reader *reader, uint32_t *room)
 {
     struct nvme_tcp_request *req = reader->request;
-    const struct nvmf_piece *piece = req->nvmf.pieces;
+    const struct nvmf_piece *piece = req->nvmf->pieces;
     uint32_t offset = req->received;
 
     if (req->state == TCP_REQUEST_ARRIVING) {
@@ -217,12 +217,12 @@ static void take_h2c_data(struct nvme_tcp_queue *queue)
         end_for(queue, PDU_FES_HEADER_FIELD, PDU_DATA_CCCID);
     } else if (data->len_bytes != tcp_pdu_data_len(&reader->head)) {
         end_for(queue, PDU_FES_HEADER_FIELD, PDU_PLEN);
-    } else if (data->offset != req->nvmf.data_offset + req->received ||
-               data->len_bytes > req->nvmf.fetch_len - req->received) {
+    } else if (data->offset != req->nvmf->data_offset + req->received ||
+               data->len_bytes > req->nvmf->fetch_len - req->received) {
         end_for(queue, PDU_FES_RANGE, 0);
     } else {
         done = req->received + data->len_bytes;
-        if (reader->head.is_last != (done == req->nvmf.fetch_len)) {
+        if (reader->head.is_last != (done == req->nvmf->fetch_len)) {
             end_for(queue, PDU_FES_SEQUENCE, 0);
         } else {
             begin_data(queue, req);

@@ -7,17 +7,21 @@
 #include "nvmeof/wire/fabrics.h"
 #include "nvmeof/wire/opcode.h"
 
-static struct nvme_tcp_request *request_of(struct nvmf_request *nvmf)
+static struct nvme_tcp_request *request_of(struct nvmf_transfer *nvmf)
 {
-    return container_of(nvmf, struct nvme_tcp_request, nvmf);
+    return nvmf->owner;
 }
 
 void tcp_request_init(struct nvme_tcp *tcp)
 {
+    uint8_t *memory = tcp->config.requests;
+
     tcp->free_requests = NULL;
     for (uint32_t i = NVME_TCP_REQUESTS; i-- > 0;) {
         tcp->requests[i] = (struct nvme_tcp_request){
-            .nvmf.number = tcp->config.first_request + i,
+            .nvmf = nvmf_request_init(memory + i * nvmf_request_bytes(),
+                                      tcp->config.first_request + i,
+                                      &tcp->requests[i]),
             .next = tcp->free_requests,
         };
         tcp->free_requests = &tcp->requests[i];
@@ -153,10 +157,10 @@ void tcp_request_deliver(struct nvme_tcp_request *req, uint32_t data_len)
     if (req->is_connect && !queue->is_connected) {
         note_connect(queue, sqe);
     }
-    req->nvmf.arrived_ns = 0;
-    req->nvmf.acknowledged_ns = 0;
+    req->nvmf->arrived_ns = 0;
+    req->nvmf->acknowledged_ns = 0;
     req->state = TCP_REQUEST_TARGET;
-    nvmf_capsule(tcp->config.target, queue->number, &req->nvmf, sqe, &data,
+    nvmf_capsule(tcp->config.target, queue->number, req->nvmf, sqe, &data,
                  tcp->now_us);
 }
 
@@ -166,10 +170,10 @@ void tcp_request_fetched(struct nvme_tcp_request *req)
 
     req->state = TCP_REQUEST_TARGET;
     if (req->data_is_bad) {
-        nvmf_request_not_fetched(target, &req->nvmf,
+        nvmf_request_not_fetched(target, req->nvmf,
                                  NVME_SC_TRANSIENT_TRANSPORT);
     } else {
-        nvmf_request_fetched(target, &req->nvmf, true);
+        nvmf_request_fetched(target, req->nvmf, true);
     }
 }
 
@@ -186,19 +190,19 @@ static void wait_for_turn(struct nvme_tcp_request *req,
     tcp_queue_needs_step(req->queue);
 }
 
-void tcp_request_fetch(void *ctx, struct nvmf_request *nvmf)
+void tcp_request_fetch(void *ctx, struct nvmf_transfer *nvmf)
 {
     (void)ctx;
     wait_for_turn(request_of(nvmf), TCP_REQUEST_FETCH_ROOM);
 }
 
-void tcp_request_send(void *ctx, struct nvmf_request *nvmf)
+void tcp_request_send(void *ctx, struct nvmf_transfer *nvmf)
 {
     (void)ctx;
     wait_for_turn(request_of(nvmf), TCP_REQUEST_SEND_ROOM);
 }
 
-void tcp_request_respond(void *ctx, struct nvmf_request *nvmf)
+void tcp_request_respond(void *ctx, struct nvmf_transfer *nvmf)
 {
     struct nvme_tcp_request *req = request_of(nvmf);
     struct nvme_tcp_queue *queue = req->queue;
@@ -218,7 +222,7 @@ void tcp_request_respond(void *ctx, struct nvmf_request *nvmf)
 static void end_response(struct nvme_tcp_request *req)
 {
     req->queue->responding--;
-    nvmf_request_done(req->queue->tcp->config.target, &req->nvmf);
+    nvmf_request_done(req->queue->tcp->config.target, req->nvmf);
 }
 
 void tcp_request_acknowledged(struct nvme_tcp_request *req)
@@ -227,7 +231,7 @@ void tcp_request_acknowledged(struct nvme_tcp_request *req)
 
     if (req->state == TCP_REQUEST_SENDING) {
         req->state = TCP_REQUEST_TARGET;
-        nvmf_request_sent(target, &req->nvmf, true);
+        nvmf_request_sent(target, req->nvmf, true);
     } else {
         ASSERT(req->state == TCP_REQUEST_RESPONDING);
         end_response(req);
@@ -251,12 +255,12 @@ void tcp_request_fail_all(struct nvme_tcp_queue *queue)
         case TCP_REQUEST_FETCH_ROOM:
         case TCP_REQUEST_FETCHING:
             req->state = TCP_REQUEST_TARGET;
-            nvmf_request_fetched(target, &req->nvmf, false);
+            nvmf_request_fetched(target, req->nvmf, false);
             break;
         case TCP_REQUEST_SEND_ROOM:
         case TCP_REQUEST_SENDING:
             req->state = TCP_REQUEST_TARGET;
-            nvmf_request_sent(target, &req->nvmf, false);
+            nvmf_request_sent(target, req->nvmf, false);
             break;
         case TCP_REQUEST_RESPOND_ROOM:
         case TCP_REQUEST_RESPONDING:

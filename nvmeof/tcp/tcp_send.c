@@ -163,8 +163,8 @@ static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
     tcp_pdu_data_emit(header, &(struct tcp_pdu_data){
                                   .cccid = req->cid,
                                   .ttag = req->ttag,
-                                  .offset = req->nvmf.data_offset,
-                                  .len_bytes = req->nvmf.fetch_len,
+                                  .offset = req->nvmf->data_offset,
+                                  .len_bytes = req->nvmf->fetch_len,
                               });
     end_header(queue, header, head.hlen);
     req->state = TCP_REQUEST_FETCHING;
@@ -173,7 +173,7 @@ static void make_r2t(struct nvme_tcp_queue *queue, struct nvme_tcp_request *req)
 
 /* Add the pieces of a window.  @return their digest */
 static uint32_t add_pieces(struct nvme_tcp_queue *queue,
-                           const struct nvmf_request *nvmf)
+                           const struct nvmf_transfer *nvmf)
 {
     uint32_t rest = nvmf->send_len;
     uint32_t digest = 0;
@@ -201,16 +201,16 @@ static void make_data(struct nvme_tcp_queue *queue,
         .is_last = is_last,
         .is_success = is_success,
     };
-    uint8_t *header = begin_pdu(queue, &head, req->nvmf.send_len);
+    uint8_t *header = begin_pdu(queue, &head, req->nvmf->send_len);
     uint32_t digest;
 
     tcp_pdu_data_emit(header, &(struct tcp_pdu_data){
                                   .cccid = req->cid,
-                                  .offset = req->nvmf.data_offset,
-                                  .len_bytes = req->nvmf.send_len,
+                                  .offset = req->nvmf->data_offset,
+                                  .len_bytes = req->nvmf->send_len,
                               });
     end_header(queue, header, head.hlen);
-    digest = add_pieces(queue, &req->nvmf);
+    digest = add_pieces(queue, req->nvmf);
     if (head.has_data_digest) {
         put_le32(add_staged(queue, PDU_DIGEST_LEN), digest);
     }
@@ -232,13 +232,13 @@ static void make_response(struct nvme_tcp_queue *queue,
     bool is_success = false;
     uint8_t *header;
 
-    if (req->nvmf.send_len != 0) {
-        is_success = is_plain_success(queue, req->nvmf.cqe);
+    if (req->nvmf->send_len != 0) {
+        is_success = is_plain_success(queue, req->nvmf->cqe);
         make_data(queue, req, true, is_success);
     }
     if (!is_success) {
         header = begin_pdu(queue, &head, 0);
-        memcpy(header + PDU_HEAD_LEN, req->nvmf.cqe, NVME_CQE_LEN);
+        memcpy(header + PDU_HEAD_LEN, req->nvmf->cqe, NVME_CQE_LEN);
         end_header(queue, header, head.hlen);
     }
     req->state = TCP_REQUEST_RESPONDING;

@@ -24,7 +24,7 @@ enum nvme_tcp_request_state {
 };
 
 struct nvme_tcp_request {
-    struct nvmf_request nvmf;
+    struct nvmf_transfer *nvmf;
     struct nvme_tcp_queue *queue;
     struct nvme_tcp_request *next, *prev; /* in queue->requests, or free */
     struct nvme_tcp_request *next_listed; /* in a list of the queue */
@@ -204,9 +204,9 @@ void tcp_request_fail_all(struct nvme_tcp_queue *queue);
 void tcp_request_release_all(struct nvme_tcp_queue *queue);
 
 /* Three of the transport seam's functions. */
-void tcp_request_fetch(void *ctx, struct nvmf_request *nvmf);
-void tcp_request_send(void *ctx, struct nvmf_request *nvmf);
-void tcp_request_respond(void *ctx, struct nvmf_request *nvmf);
+void tcp_request_fetch(void *ctx, struct nvmf_transfer *nvmf);
+void tcp_request_send(void *ctx, struct nvmf_transfer *nvmf);
+void tcp_request_respond(void *ctx, struct nvmf_transfer *nvmf);
 
 static inline void request_list_add(struct nvme_tcp_list *list,
                                     struct nvme_tcp_request *req)

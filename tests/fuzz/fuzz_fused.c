@@ -190,11 +190,12 @@ static void end_fetch(unsigned int i)
 
     fake->fetch[i] = fake->fetch[--fake->fetch_count];
     if (is_open) {
-        abort_unless(req->piece_count == 1 &&
-                     req->fetch_len <= request->host_len);
-        memcpy(req->pieces[0].ptr, request->host, req->fetch_len);
+        abort_unless(req->transfer.piece_count == 1 &&
+                     req->transfer.fetch_len <= request->host_len);
+        memcpy(req->transfer.pieces[0].ptr, request->host,
+               req->transfer.fetch_len);
     }
-    nvmf_request_fetched(fake->target, req, is_open);
+    nvmf_request_fetched(fake->target, &req->transfer, is_open);
 }
 
 static void end_media(unsigned int i, enum media_status status)

@@ -108,8 +108,10 @@ void loop_bed_init(struct loop_bed *loop, struct bed *bed)
     *loop = (struct loop_bed){
         .bed = bed,
         .queues = malloc(LOOP_QUEUES * sizeof(*loop->queues)),
+        .requests = malloc(loopback_request_bytes(LOOP_QUEUES)),
     };
     config.queues = loop->queues;
+    config.requests = loop->requests;
     loopback_init(&loop->loopback, &config);
     loop_add(&bed->drive->loop, &loop_component, loop);
 }
@@ -117,6 +119,7 @@ void loop_bed_init(struct loop_bed *loop, struct bed *bed)
 void loop_bed_end(struct loop_bed *loop)
 {
     free(loop->queues);
+    free(loop->requests);
 }
 
 static bool run_world(void *ctx, bool (*is_done)(void *done_ctx),

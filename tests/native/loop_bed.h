@@ -39,6 +39,7 @@ struct loop_bed {
     struct bed *bed;
     struct loopback loopback;
     struct loopback_queue *queues;
+    void *requests;
     struct loop_traffic traffic;
 };
 

@@ -144,10 +144,12 @@ class Requests(gdb.Command):        # type: ignore[misc]
         queues = rdma["qps"]
         first_queue = int(queues[0].address)
         rows = []
+        whole = gdb.lookup_type("struct nvmf_request").pointer()
         for i, request in elements(rdma["requests"]):
             if int(request["state"]) == 0:
                 continue
-            nvmf, sqe = request["nvmf"], request["nvmf"]["sqe"]
+            nvmf = request["nvmf"].cast(whole).dereference()
+            sqe = nvmf["sqe"]
             number = ((int(request["qp"]) - first_queue)
                       // queues.type.target().sizeof)
             queue = queues[number]

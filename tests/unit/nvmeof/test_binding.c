@@ -57,7 +57,8 @@ static void fake_set_address(void *ctx, uint8_t service, uint8_t laddr,
 }
 
 /* The fake itself stands for its requests. */
-static const struct nvmf_request *fake_request(const void *ctx, uint32_t number)
+static const struct nvmf_transfer *fake_request(const void *ctx,
+                                                uint32_t number)
 {
     /* The list's context is not const. */
     struct fake *fake = (struct fake *)(uintptr_t)ctx;

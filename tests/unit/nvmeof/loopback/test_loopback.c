@@ -26,6 +26,7 @@ struct fixture {
     struct fake *fake;
     struct loopback loopback;
     struct loopback_queue *queues;
+    void *requests;
     struct loopback_host host;
     uint64_t random;
 };
@@ -88,6 +89,9 @@ static int setup(void **state)
     memset(f->queues, 0xa5, QUEUES * sizeof(*f->queues));
     config.target = f->fake->target;
     config.queues = f->queues;
+    f->requests = malloc(loopback_request_bytes(QUEUES));
+    memset(f->requests, 0xa5, loopback_request_bytes(QUEUES));
+    config.requests = f->requests;
     loopback_init(&f->loopback, &config);
     loopback_host_init(&f->host, &host);
     *state = f;
@@ -107,6 +111,7 @@ static int teardown(void **state)
     assert_int_equal(qpairs, 0);
     assert_int_equal(f->fake->target->depth_used, 0);
     free(f->queues);
+    free(f->requests);
     fake_free(f->fake);
     free(f);
     return 0;

@@ -18,17 +18,17 @@ enum { DEPTH = 4, LOG = 64 };
 
 /* The fake target, which logs the calls that it gets. */
 struct nvmf_target {
-    struct nvmf_request *capsule[LOG];
+    struct nvmf_transfer *capsule[LOG];
     struct nvmf_data data[LOG];
     uint8_t opcode[LOG];
     unsigned int capsules;
-    struct nvmf_request *fetched[LOG];
+    struct nvmf_transfer *fetched[LOG];
     bool fetched_ok[LOG];
     unsigned int fetches;
-    struct nvmf_request *sent[LOG];
+    struct nvmf_transfer *sent[LOG];
     bool sent_ok[LOG];
     unsigned int sends;
-    struct nvmf_request *done[LOG];
+    struct nvmf_transfer *done[LOG];
     unsigned int dones;
 };
 
@@ -43,8 +43,28 @@ struct fixture {
 
 static unsigned int times_heard;
 
+/* The target's state of a command, which no transport sees. */
+struct nvmf_request {
+    struct nvmf_transfer transfer;
+    uint8_t state[200];
+};
+
+size_t nvmf_request_bytes(void)
+{
+    return sizeof(struct nvmf_request);
+}
+
+struct nvmf_transfer *nvmf_request_init(void *memory, uint32_t number,
+                                        void *owner)
+{
+    struct nvmf_request *req = memory;
+
+    *req = (struct nvmf_request){{.owner = owner, .number = number}, {0}};
+    return &req->transfer;
+}
+
 void nvmf_capsule(struct nvmf_target *target, uint16_t qpair,
-                  struct nvmf_request *req, const uint8_t *sqe,
+                  struct nvmf_transfer *req, const uint8_t *sqe,
                   const struct nvmf_data *data, uint64_t now_us)
 {
     assert_int_equal(qpair, 7);
@@ -54,21 +74,21 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair,
     target->opcode[target->capsules++] = sqe[SQE_OPCODE];
 }
 
-void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_request *req,
+void nvmf_request_fetched(struct nvmf_target *target, struct nvmf_transfer *req,
                           bool is_ok)
 {
     target->fetched[target->fetches] = req;
     target->fetched_ok[target->fetches++] = is_ok;
 }
 
-void nvmf_request_sent(struct nvmf_target *target, struct nvmf_request *req,
+void nvmf_request_sent(struct nvmf_target *target, struct nvmf_transfer *req,
                        bool is_ok)
 {
     target->sent[target->sends] = req;
     target->sent_ok[target->sends++] = is_ok;
 }
 
-void nvmf_request_done(struct nvmf_target *target, struct nvmf_request *req)
+void nvmf_request_done(struct nvmf_target *target, struct nvmf_transfer *req)
 {
     target->done[target->dones++] = req;
 }
@@ -111,6 +131,8 @@ static int setup(void **state)
     f->rdma.config.verbs = &f->verbs;
     f->rdma.config.target = &f->target;
     f->rdma.config.capsules = calloc(DEPTH, RDMA_CAPSULE_STRIDE);
+    f->rdma.config.requests =
+        calloc(RDMA_REQUESTS, sizeof(struct nvmf_request));
     f->rdma.transport.in_capsule_len = NVMF_IN_CAPSULE_LEN;
     f->rdma.lkey = FAKE_LKEY;
     f->rdma.now_us = 1234;
@@ -138,14 +160,15 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     free(f->rdma.config.capsules);
+    free(f->rdma.config.requests);
     free(f);
     return 0;
 }
 
 /* Receive a capsule with a keyed descriptor.  @return the target's request */
-static struct nvmf_request *receive_command(struct fixture *f,
-                                            enum sgl_kind kind,
-                                            uint32_t len_bytes)
+static struct nvmf_transfer *receive_command(struct fixture *f,
+                                             enum sgl_kind kind,
+                                             uint32_t len_bytes)
 {
     uint8_t capsule[NVME_SQE_LEN] = {[SQE_OPCODE] = 0x5a};
     struct sgl sgl = {kind, 0x1122334455667788, len_bytes, 0xfeedbeef};
@@ -155,7 +178,7 @@ static struct nvmf_request *receive_command(struct fixture *f,
     return f->target.capsule[f->target.capsules - 1];
 }
 
-static void set_pieces(struct nvmf_request *req, uint8_t count, uint32_t len,
+static void set_pieces(struct nvmf_transfer *req, uint8_t count, uint32_t len,
                        uint8_t *memory)
 {
     req->piece_count = count;
@@ -185,7 +208,7 @@ static void test_a_read_is_a_linked_write_and_send_with_one_completion(
     void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = receive_command(f, SGL_KEYED, 4096);
+    struct nvmf_transfer *req = receive_command(f, SGL_KEYED, 4096);
     uint8_t data[4096];
 
     assert_int_equal(f->target.opcode[0], 0x5a);
@@ -220,7 +243,7 @@ static void test_a_read_is_a_linked_write_and_send_with_one_completion(
 static void test_a_window_is_a_write_with_a_completion(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = receive_command(f, SGL_KEYED_INVALIDATE, 8192);
+    struct nvmf_transfer *req = receive_command(f, SGL_KEYED_INVALIDATE, 8192);
     uint8_t data[4096];
 
     set_pieces(req, 1, sizeof(data), data);
@@ -247,7 +270,7 @@ static void test_a_window_is_a_write_with_a_completion(void **state)
 static void test_a_fetch_begins_at_its_window(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = receive_command(f, SGL_KEYED, 8192);
+    struct nvmf_transfer *req = receive_command(f, SGL_KEYED, 8192);
     uint8_t data[4096];
 
     set_pieces(req, 1, sizeof(data), data);
@@ -274,7 +297,7 @@ static void test_the_key_is_invalidated_only_if_the_host_asks(void **state)
 static void test_a_fetch_of_many_pieces_is_signaled_once(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = receive_command(f, SGL_KEYED, 8 * 512);
+    struct nvmf_transfer *req = receive_command(f, SGL_KEYED, 8 * 512);
     uint8_t data[8 * 512];
 
     set_pieces(req, 8, 512, data);
@@ -336,8 +359,7 @@ static void test_a_response_waits_until_its_buffer_can_be_posted(void **state)
     assert_int_equal(f->rdma.responding, 2 * DEPTH);
     /* Each acknowledgement lets one go, in the order of the calls. */
     for (unsigned int i = 0; i < DEPTH; i++) {
-        const struct rdma_request *req = container_of(
-            f->target.capsule[DEPTH + i], struct rdma_request, nvmf);
+        const struct rdma_request *req = f->target.capsule[DEPTH + i]->owner;
 
         fake_complete(&f->verbs, f->qp->qpn, i, VERBS_WC_SUCCESS);
         assert_int_equal(f->fake->send_put, DEPTH + i + 1);
@@ -358,7 +380,7 @@ static void test_a_response_that_waits_delays_neither_data_nor_fetches(
     void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req;
+    struct nvmf_transfer *req;
     uint8_t data[512];
 
     respond_without_acknowledgement(f);
@@ -386,7 +408,7 @@ static void test_a_host_within_its_depth_always_finds_a_buffer(void **state)
     struct fixture *f = *state;
     uint32_t random = 1, seen = 0, acknowledged = 0;
     unsigned int outstanding = 0, held = 0;
-    struct nvmf_request *running[DEPTH];
+    struct nvmf_transfer *running[DEPTH];
     unsigned int count = 0;
 
     for (unsigned int i = 0; i < 20000; i++) {
@@ -431,7 +453,7 @@ static void test_a_host_within_its_depth_always_finds_a_buffer(void **state)
 static void test_a_full_send_ring_is_waited_for_in_order(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req[DEPTH];
+    struct nvmf_transfer *req[DEPTH];
     uint8_t data[4096];
 
     /* Two responses with data take 6 of 16 entries of the ring, three fetches
@@ -475,10 +497,10 @@ static void test_a_full_send_ring_is_waited_for_in_order(void **state)
 static void test_a_failed_queue_completes_each_request_once(void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *fetching = receive_command(f, SGL_KEYED, 512);
-    struct nvmf_request *responding = receive_command(f, SGL_KEYED, 0);
-    struct nvmf_request *at_target = receive_command(f, SGL_KEYED, 0);
-    struct nvmf_request *sending = receive_command(f, SGL_KEYED, 1024);
+    struct nvmf_transfer *fetching = receive_command(f, SGL_KEYED, 512);
+    struct nvmf_transfer *responding = receive_command(f, SGL_KEYED, 0);
+    struct nvmf_transfer *at_target = receive_command(f, SGL_KEYED, 0);
+    struct nvmf_transfer *sending = receive_command(f, SGL_KEYED, 1024);
     uint8_t data[512];
 
     (void)at_target;
@@ -525,7 +547,7 @@ static void test_a_response_given_after_the_end_completes_in_the_next_step(
     void **state)
 {
     struct fixture *f = *state;
-    struct nvmf_request *req = receive_command(f, SGL_KEYED, 0);
+    struct nvmf_transfer *req = receive_command(f, SGL_KEYED, 0);
 
     f->qp->state = RDMA_QUEUE_DRAINING;
     f->qp->needs_step = false;

@@ -334,6 +334,7 @@ static int setup(void **state)
         .manager_count = 2,
         .target = &f->target,
         .capsules = calloc(1, RDMA_CAPSULE_BYTES),
+        .requests = malloc(rdma_transport_request_bytes()),
         .conn_event = count_conn_event,
         .conn_event_ctx = f,
     };
@@ -385,6 +386,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     free(f->rdma.config.capsules);
+    free(f->rdma.config.requests);
     free(f->buf_memory);
     free(f);
     return 0;
@@ -620,7 +622,7 @@ static void expect_states(const struct rdma_request *req,
                           enum rdma_request_state rdma)
 {
     assert_non_null(req);
-    assert_int_equal(req->nvmf.state, nvmf);
+    assert_int_equal(nvmf_request_of(req->nvmf)->state, nvmf);
     assert_int_equal(req->state, rdma);
 }
 

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fake_fetch(void *ctx, struct nvmf_request *req)
+static void fake_fetch(void *ctx, struct nvmf_transfer *transfer)
 {
+    struct nvmf_request *req = nvmf_request_of(transfer);
     struct fake *fake = ctx;
 
     assert_int_equal(req->state, NVMF_REQUEST_FETCHING);
@@ -13,8 +14,9 @@ static void fake_fetch(void *ctx, struct nvmf_request *req)
     fake->fetch[fake->fetch_count++] = req;
 }
 
-static void fake_respond(void *ctx, struct nvmf_request *req)
+static void fake_respond(void *ctx, struct nvmf_transfer *transfer)
 {
+    struct nvmf_request *req = nvmf_request_of(transfer);
     struct fake *fake = ctx;
 
     assert_int_equal(req->state, NVMF_REQUEST_RESPONDING);
@@ -36,8 +38,9 @@ static void fake_drained(void *ctx, uint16_t qpair)
     fake->drained[fake->drained_count++ % 64] = qpair;
 }
 
-static void send_data(void *ctx, struct nvmf_request *req)
+static void send_data(void *ctx, struct nvmf_transfer *transfer)
 {
+    struct nvmf_request *req = nvmf_request_of(transfer);
     struct fake *fake = ctx;
 
     assert_int_equal(req->state, NVMF_REQUEST_SENDING);
@@ -226,7 +229,7 @@ void fake_free(struct fake *fake)
         struct nvmf_request *req = &fake->request[i]->req;
 
         if (req->owns_buffers) {
-            buf_put(fake, req->owner, req->pieces, req->owned_count);
+            buf_put(fake, req->owner, req->transfer.pieces, req->owned_count);
         }
         free(fake->request[i]->in_capsule);
         free(fake->request[i]);
@@ -305,7 +308,8 @@ static struct fake_request *send_request(struct fake *fake, uint16_t qpair,
     copy.psdt = sqe->psdt ^ SQE_PSDT_SGL; /* 0 in a test means valid */
     copy.cid = fake->next_cid++;
     nvme_sqe_emit(bytes, &copy);
-    nvmf_capsule(fake->target, qpair, &request->req, bytes, data, fake->now_us);
+    nvmf_capsule(fake->target, qpair, &request->req.transfer, bytes, data,
+                 fake->now_us);
     return request;
 }
 
@@ -345,18 +349,19 @@ void fake_run_fetch(struct fake *fake)
 {
     struct nvmf_request *req = fake->fetch[0];
     struct fake_request *request = container_of(req, struct fake_request, req);
-    uint32_t at = req->data_offset;
+    uint32_t at = req->transfer.data_offset;
 
     fake->fetch_count--;
     memmove(fake->fetch, fake->fetch + 1,
             fake->fetch_count * sizeof(fake->fetch[0]));
-    assert_true(at + req->fetch_len <= request->host_len);
-    for (uint8_t i = 0; i < req->piece_count && !fake->fail_fetch; i++) {
-        memcpy(req->pieces[i].ptr, request->host + at,
-               req->pieces[i].len_bytes);
-        at += req->pieces[i].len_bytes;
+    assert_true(at + req->transfer.fetch_len <= request->host_len);
+    for (uint8_t i = 0; i < req->transfer.piece_count && !fake->fail_fetch;
+         i++) {
+        memcpy(req->transfer.pieces[i].ptr, request->host + at,
+               req->transfer.pieces[i].len_bytes);
+        at += req->transfer.pieces[i].len_bytes;
     }
-    nvmf_request_fetched(fake->target, req, !fake->fail_fetch);
+    nvmf_request_fetched(fake->target, &req->transfer, !fake->fail_fetch);
 }
 
 /* Whether an operation reads a block that cannot be read. */
@@ -403,16 +408,16 @@ static void copy_to_host(const struct nvmf_request *req)
 {
     const struct fake_request *request =
         container_of(req, struct fake_request, req);
-    uint32_t at = req->data_offset, end = at + req->send_len;
+    uint32_t at = req->transfer.data_offset, end = at + req->transfer.send_len;
 
-    assert_true(req->send_len == 0 || end <= request->host_len);
-    for (uint8_t i = 0; req->send_len != 0 && at < end; i++) {
-        assert_true(i < req->piece_count);
-        memcpy(request->host + at, req->pieces[i].ptr,
-               req->pieces[i].len_bytes);
-        at += req->pieces[i].len_bytes;
+    assert_true(req->transfer.send_len == 0 || end <= request->host_len);
+    for (uint8_t i = 0; req->transfer.send_len != 0 && at < end; i++) {
+        assert_true(i < req->transfer.piece_count);
+        memcpy(request->host + at, req->transfer.pieces[i].ptr,
+               req->transfer.pieces[i].len_bytes);
+        at += req->transfer.pieces[i].len_bytes;
     }
-    assert_true(req->send_len == 0 || at == end);
+    assert_true(req->transfer.send_len == 0 || at == end);
 }
 
 static void run_send(struct fake *fake)
@@ -422,11 +427,11 @@ static void run_send(struct fake *fake)
     fake->sending_count--;
     memmove(fake->sending, fake->sending + 1,
             fake->sending_count * sizeof(fake->sending[0]));
-    assert_int_not_equal(req->send_len, 0);
+    assert_int_not_equal(req->transfer.send_len, 0);
     if (!fake->fail_send) {
         copy_to_host(req);
     }
-    nvmf_request_sent(fake->target, req, !fake->fail_send);
+    nvmf_request_sent(fake->target, &req->transfer, !fake->fail_send);
 }
 
 static void run_respond(struct fake *fake)
@@ -438,11 +443,11 @@ static void run_respond(struct fake *fake)
     memmove(fake->respond, fake->respond + 1,
             fake->respond_count * sizeof(fake->respond[0]));
     copy_to_host(req);
-    nvme_cqe_parse(&request->cqe, req->cqe);
+    nvme_cqe_parse(&request->cqe, req->transfer.cqe);
     assert_int_equal(request->cqe.cid, req->sqe.cid);
     request->is_answered = true;
     request->is_done = true;
-    nvmf_request_done(fake->target, req);
+    nvmf_request_done(fake->target, &req->transfer);
 }
 
 void fake_run(struct fake *fake)

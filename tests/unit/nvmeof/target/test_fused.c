@@ -302,7 +302,7 @@ static void test_the_end_of_a_queue_ends_its_pairs(void **state)
         }
         fake_run(fake);
         if (step == 2) { /* the first is fetched, the second is not */
-            nvmf_request_fetched(fake->target, fake->fetch[0], true);
+            nvmf_request_fetched(fake->target, &fake->fetch[0]->transfer, true);
             fake->fetch[0] = fake->fetch[--fake->fetch_count];
         }
         for (; step >= 4 && reads < step - 3; reads++) {

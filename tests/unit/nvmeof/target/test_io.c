@@ -182,13 +182,13 @@ static void test_an_invalid_descriptor_is_refused_only_if_data_moves(
     uint8_t sqe[NVME_SQE_LEN] = {NVM_FLUSH, 0x40, 1, 0, 1};
     struct nvme_cqe cqe;
 
-    nvmf_capsule(fake->target, io, &flush, sqe, &bad, fake->now_us);
+    nvmf_capsule(fake->target, io, &flush.transfer, sqe, &bad, fake->now_us);
     assert_int_equal(flush.state, NVMF_REQUEST_MEDIA);
     fake->media_count = 0;
     media_end(&flush.media_owner, MEDIA_OK);
     sqe[0] = NVM_READ;
-    nvmf_capsule(fake->target, io, &read, sqe, &bad, fake->now_us);
-    nvme_cqe_parse(&cqe, read.cqe);
+    nvmf_capsule(fake->target, io, &read.transfer, sqe, &bad, fake->now_us);
+    nvme_cqe_parse(&cqe, read.transfer.cqe);
     assert_int_equal(cqe.status, NVME_SC_SGL_INVALID_TYPE | DNR | MORE);
     fake->respond_count = 0;
 }
@@ -516,8 +516,8 @@ static void test_only_the_last_window_is_sent_with_the_response(void **state)
     for (uint32_t at = 0; at < 8192; at += 4096) {
         fake_run(fake);
         assert_int_equal(request->req.state, NVMF_REQUEST_SENDING);
-        assert_int_equal(request->req.data_offset, at);
-        assert_int_equal(request->req.send_len, 4096);
+        assert_int_equal(request->req.transfer.data_offset, at);
+        assert_int_equal(request->req.transfer.send_len, 4096);
         assert_int_equal(fake->respond_count, 0);
         fake->hold_send = false;
         fake->hold_media = true;
@@ -527,8 +527,8 @@ static void test_only_the_last_window_is_sent_with_the_response(void **state)
     }
     fake_run(fake);
     assert_int_equal(request->req.state, NVMF_REQUEST_RESPONDING);
-    assert_int_equal(request->req.data_offset, 8192);
-    assert_int_equal(request->req.send_len, 2048);
+    assert_int_equal(request->req.transfer.data_offset, 8192);
+    assert_int_equal(request->req.transfer.send_len, 2048);
     fake->hold_done = false;
     fake_run(fake);
     assert_true(request->is_done);
@@ -604,10 +604,10 @@ static void test_connect_waits_for_no_buffer(void **state)
     connect_data_emit(bytes, &data);
     request->host = bytes;
     request->host_len = sizeof(bytes);
-    nvmf_capsule(fake->target, qpair, &request->req, sqe, &description,
+    nvmf_capsule(fake->target, qpair, &request->req.transfer, sqe, &description,
                  fake->now_us);
     assert_int_equal(request->req.state, NVMF_REQUEST_FETCHING);
-    assert_ptr_equal(request->req.pieces[0].ptr, spare);
+    assert_ptr_equal(request->req.transfer.pieces[0].ptr, spare);
     assert_int_equal(fake->buffers_out, 0);
     fake_run(fake);
     assert_int_equal(request->cqe.status, 0);

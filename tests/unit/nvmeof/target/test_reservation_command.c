@@ -678,7 +678,8 @@ static void test_preempt_and_abort_ends_with_the_connection_of_the_preempted(
     assert_false(preempting->is_answered);
     assert_int_equal(fake->target->ns[0].awaited, 1);
     nvmf_request_fetched(fake->target,
-                         &fake->request[fake->request_count - 2]->req, false);
+                         &fake->request[fake->request_count - 2]->req.transfer,
+                         false);
     fake_run(fake);
     assert_true(preempting->is_answered);
     assert_int_equal(preempting->cqe.status, 0);
@@ -717,7 +718,8 @@ static void test_preempt_and_abort_ends_a_silent_queue_pair(void **state)
     }
     assert_false(nvmf_qpair_closed(fake->target, a.io));
     nvmf_request_fetched(fake->target,
-                         &fake->request[fake->request_count - 2]->req, false);
+                         &fake->request[fake->request_count - 2]->req.transfer,
+                         false);
     fake_run(fake);
     assert_true(preempting->is_answered);
     assert_int_equal(preempting->cqe.status, 0);

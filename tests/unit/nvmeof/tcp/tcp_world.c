@@ -559,7 +559,9 @@ struct world *world_new(void)
     w->now_us = w->fake->now_us;
     w->memory = aligned_alloc(4096, NVME_TCP_MEMORY_BYTES);
     w->tcp = malloc(nvme_tcp_bytes());
+    w->requests = malloc(nvme_tcp_request_bytes());
     config.memory = w->memory;
+    config.requests = w->requests;
     config.target = w->fake->target;
     nvme_tcp_init(w->tcp, &config);
     nvme_tcp_serve(w->tcp, true);
@@ -599,6 +601,7 @@ void world_free(struct world *w)
     }
     free(w->wire);
     free(w->tcp);
+    free(w->requests);
     free(w->memory);
     free(w->drive_memory);
     free(w->host_memory);

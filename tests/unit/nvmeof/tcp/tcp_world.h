@@ -64,6 +64,7 @@ struct world_frame {
 struct world {
     struct fake *fake;
     struct nvme_tcp *tcp;
+    void *requests; /* memory of its commands */
     struct nvmf_binding binding;
     uint8_t *memory;
     struct tcp *drive, *host;
