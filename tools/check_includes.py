@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "storage/volume": ["lib", "firmware/hal", "firmware/store/identity.h",
                         "firmware/store/write_shares.h",
                         "nvmeof/limits.h", "storage/block/media.h",
-                        "nvmeof/target/reservation.h",
+                        "nvmeof/target/reservations/reservation.h",
                         "nvmeof/target/volume.h"],
     "storage/ftl": ["lib", "storage/block"],
     "nvmeof/wire": ["lib"],
@@ -132,8 +132,8 @@ MAY_INCLUDE = {
 # These directories may include every header.
 EVERYTHING = ("firmware/app", "firmware/native", "hw-model/qemu", "tests",
               "tools")
-# Only the header's own directory and that directory's unit tests (in
-# tests/unit/<directory>) may include a header with such a name.
+# Only the header's own directory, those below it, and that directory's unit
+# tests (in tests/unit/<directory>) may include a header with such a name.
 PRIVATE = re.compile(r"(^|_)(internal|state)\.h$")
 # These tests include private headers on purpose, for the reason given.
 WHITE_BOX = {
@@ -214,7 +214,7 @@ def may_look_inside(path: str, header: str) -> bool:
     """Whether a file may include this header, which may be a private one."""
     directory, name = header.rsplit("/", 1)
     own = path.rsplit("/", 1)[0]
-    return (not PRIVATE.search(name) or own == directory
+    return (not PRIVATE.search(name) or (own + "/").startswith(directory + "/")
             or (own + "/").startswith(f"tests/unit/{directory}/")
             or header in WHITE_BOX.get(path, []))
 

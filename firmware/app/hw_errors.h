@@ -6,9 +6,10 @@
  * Only errors about which somebody may have to do something become events.
  * Those that the drive has corrected, or from which it has recovered without
  * loss, are in the log alone.  Errors that set a bit of SMART's Critical
- * Warning have an event of their own (nvmeof/target/persistent_event.c), and so
- * has a crash.  An error is no event if the last event of its kind was about
- * the same address, or if its kind had HW_ERROR_EVENTS events, within an hour.
+ * Warning have an event of their own (nvmeof/target/events/persistent_event.c),
+ * and so has a crash.  An error is no event if the last event of its kind was
+ * about the same address, or if its kind had HW_ERROR_EVENTS events, within an
+ * hour.
  *
  * Reference: docs/hardware/flash.md, "Hardware errors"; docs/nvme.md,
  * "Events of hardware errors"

@@ -5,8 +5,8 @@
  * that loses it.
  *
  * Wear: in the long run, hosts and the ports' modules can cause one event in 10
- * s for each of 12 types (nvmeof/target/persistent_event.c).  Together these
- * events take at most four records a second.  63 records cost one erasure
+ * s for each of 12 types (nvmeof/target/events/persistent_event.c).  Together
+ * these events take at most four records a second.  63 records cost one erasure
  * (firmware/store/records.h) of one of 256 sectors, each of which endures
  * 100,000 erasures: 12 years.
  */

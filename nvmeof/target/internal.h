@@ -5,7 +5,7 @@
 #ifndef ESSD_NVMEOF_TARGET_INTERNAL_H
 #define ESSD_NVMEOF_TARGET_INTERNAL_H
 
-#include "nvmeof/target/host_number.h"
+#include "nvmeof/target/base/host_number.h"
 #include "nvmeof/target/state.h"
 #include "nvmeof/wire/opcode.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 
 enum {
     DEFAULT_IO_QUEUES = 16,

@@ -33,11 +33,11 @@
 #include "nvmeof/auth/auth_crypto.h"
 #include "nvmeof/auth/auth_key.h"
 #include "nvmeof/limits.h"
-#include "nvmeof/target/event_store.h"
+#include "nvmeof/target/events/event_store.h"
 #include "nvmeof/target/firmware.h"
 #include "storage/block/media.h"
 #include "nvmeof/target/operations.h"
-#include "nvmeof/target/reservation.h"
+#include "nvmeof/target/reservations/reservation.h"
 #include "nvmeof/target/transport.h"
 #include "nvmeof/target/volume.h"
 

@@ -27,7 +27,7 @@ def complaints(root: Path, path: str, header: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", ["nvmeof/target/ctrl.c",
+@pytest.mark.parametrize("path", ["nvmeof/target/connect/ctrl.c",
                                   "tests/unit/nvmeof/target/fake.h",
                                   "tests/native/test_slow.c"])
 def test_a_private_header_may_be_included_in_its_directory_and_its_tests(

@@ -481,7 +481,7 @@ def generate(root: Path, defects: Path, to: Path) -> subprocess.CompletedProcess
 def test_every_defect_applies_to_the_sources(tmp_path: Path):
     done = generate(paths.TOP, paths.TOP / "tests/conformance/mutants/defects", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "MUTANT(" in (tmp_path / "nvmeof/target/ctrl.c").read_text()
+    assert "MUTANT(" in (tmp_path / "nvmeof/target/connect/ctrl.c").read_text()
 
 
 def test_a_defect_whose_source_text_does_not_exist_is_refused(tmp_path: Path):

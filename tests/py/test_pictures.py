@@ -69,7 +69,7 @@ def test_a_changed_transition_makes_the_picture_stale(
     monkeypatch.setattr(pictures, "TOP", tmp_path)
     monkeypatch.setattr(pictures, "FOLDER", folder)
     assert pictures.complaints(write=False) == []
-    source = tmp_path / "nvmeof/target/ctrl.c"
+    source = tmp_path / "nvmeof/target/connect/ctrl.c"
     source.write_text(source.read_text().replace("[CTRL_FREE] = BIT(CTRL_UNPROVEN)",
                                                  "[CTRL_FREE] = BIT(CTRL_READY)"))
     (folder / "old.svg").write_text("<svg/>")

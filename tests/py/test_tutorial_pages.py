@@ -37,7 +37,7 @@ def test_a_command_that_builds_shows_what_it_does(page: str) -> None:
 def test_a_breakpoint_of_a_tutorial_is_where_only_its_command_arrives(page: str) -> None:
     """The functions that take every command also take the Connects of a reconnect."""
     for name in re.findall(r"-ex '(?:break|hbreak) (\w+)'", page):
-        sources = (TOP / "nvmeof/target").glob("*.c")
+        sources = (TOP / "nvmeof/target").rglob("*.c")
         assert any(re.search(rf"\b{name}\(struct nvmf_target", path.read_text())
                    for path in sources), name
         assert name.endswith("_execute"), name

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "nvmeof/target/latency.h"
+#include "nvmeof/target/base/latency.h"
 #include "tests/test_fixture.h"
 
 #define MINUTE_US UINT64_C(60000000)

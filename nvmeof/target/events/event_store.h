@@ -3,8 +3,8 @@
  * What an application keeps of the persistent event log over a restart: the
  * events, and how many of them each host has caused.
  */
-#ifndef ESSD_NVMEOF_TARGET_EVENT_STORE_H
-#define ESSD_NVMEOF_TARGET_EVENT_STORE_H
+#ifndef ESSD_NVMEOF_TARGET_EVENTS_EVENT_STORE_H
+#define ESSD_NVMEOF_TARGET_EVENTS_EVENT_STORE_H
 
 #include "lib/util.h"
 

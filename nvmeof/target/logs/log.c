@@ -19,7 +19,7 @@
 #include "lib/bytes.h"
 #include "lib/crc32.h"
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 #include "nvmeof/wire/discovery.h"
 #include "nvmeof/wire/ocp.h"
 

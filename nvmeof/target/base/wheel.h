@@ -6,8 +6,8 @@
  * A timer with a deadline beyond the wheel's range of 33 s fires early.  Its
  * owner compares the time with the real deadline and starts it again.
  */
-#ifndef ESSD_NVMEOF_TARGET_WHEEL_H
-#define ESSD_NVMEOF_TARGET_WHEEL_H
+#ifndef ESSD_NVMEOF_TARGET_BASE_WHEEL_H
+#define ESSD_NVMEOF_TARGET_BASE_WHEEL_H
 
 #include <stdint.h>
 

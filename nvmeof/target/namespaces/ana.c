@@ -15,7 +15,7 @@
 
 #include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 
 enum { ANATT_MS = NVMF_ANATT_S * 1000 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nvmeof/target/latency.h"
+#include "nvmeof/target/base/latency.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * Left out: what a host decides by itself, such as to use no flow control of
  * submission queues (fabrics 1.1) or to authenticate (2.0).
  */
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 
 #include "nvmeof/target/internal.h"
 #include "nvmeof/wire/identify.h"

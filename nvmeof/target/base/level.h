@@ -3,8 +3,8 @@
  * The level of NVM Express that the target follows: nvmf_config.vs.  What is
  * newer than that level does not exist for a host: level.c has one table of it.
  */
-#ifndef ESSD_NVMEOF_TARGET_LEVEL_H
-#define ESSD_NVMEOF_TARGET_LEVEL_H
+#ifndef ESSD_NVMEOF_TARGET_BASE_LEVEL_H
+#define ESSD_NVMEOF_TARGET_BASE_LEVEL_H
 
 #include "nvmeof/target/state.h"
 

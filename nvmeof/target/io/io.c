@@ -11,7 +11,7 @@
  * Left out: directives, which are refused, and access hints, which are ignored.
  */
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 
 #include "lib/bytes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nvmeof/target/reservation.h"
+#include "nvmeof/target/reservations/reservation.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/latency.h"
+#include "nvmeof/target/base/latency.h"
 
 enum { /* byte offsets */
        RECORD_VERSION = 0,

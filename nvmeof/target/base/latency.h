@@ -11,8 +11,8 @@
  *
  * Left out: debug logs.
  */
-#ifndef ESSD_NVMEOF_TARGET_LATENCY_H
-#define ESSD_NVMEOF_TARGET_LATENCY_H
+#ifndef ESSD_NVMEOF_TARGET_BASE_LATENCY_H
+#define ESSD_NVMEOF_TARGET_BASE_LATENCY_H
 
 #include "nvmeof/wire/ocp.h"
 

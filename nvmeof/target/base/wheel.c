@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nvmeof/target/wheel.h"
+#include "nvmeof/target/base/wheel.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * Spec: NVM Express Base 1.4 section 4.2; Fabrics 1.1 sections 2 and 3.
  */
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 
 static const struct nvmf_command no_command = {0};
 

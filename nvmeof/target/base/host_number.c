@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nvmeof/target/host_number.h"
+#include "nvmeof/target/base/host_number.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 #include "nvmeof/wire/ocp.h"
 
 /* After a panic the drive restarts on its own, without any data lost that was

@@ -11,7 +11,7 @@
  */
 #include "lib/bytes.h"
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/ocp.h"
 

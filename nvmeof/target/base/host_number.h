@@ -4,8 +4,8 @@
  * secret of the drive (nvmf_config.number_key): nobody can choose a name that
  * has the hash of another one.
  */
-#ifndef ESSD_NVMEOF_TARGET_HOST_NUMBER_H
-#define ESSD_NVMEOF_TARGET_HOST_NUMBER_H
+#ifndef ESSD_NVMEOF_TARGET_BASE_HOST_NUMBER_H
+#define ESSD_NVMEOF_TARGET_BASE_HOST_NUMBER_H
 
 #include "nvmeof/auth/auth.h"
 

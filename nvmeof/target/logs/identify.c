@@ -12,7 +12,7 @@
 
 #include "lib/t10_pi.h"
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 #include "nvmeof/wire/log.h"
 
 enum {

@@ -7,7 +7,7 @@
  * Left out, and refused as an invalid opcode: Disconnect.
  */
 #include "nvmeof/target/internal.h"
-#include "nvmeof/target/level.h"
+#include "nvmeof/target/base/level.h"
 
 #include <string.h>
 

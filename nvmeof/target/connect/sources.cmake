@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    ctrl.c
+    discovery.c
+    fabrics.c
+    host_auth.c
+    qpair.c
+    share.c
+    stage.c
+)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+set(SOURCES
+    await.c
+    buffer.c
+    check.c
+    cid.c
+    fault.c
+    observe.c
+    patience.c
+    queue.c
+    request.c
+    transfer.c
+)
