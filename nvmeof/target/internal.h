@@ -521,6 +521,8 @@ void share_init(struct nvmf_target *target);
 void share_enter(struct nvmf_target *target, uint16_t qpair);
 void share_leave(struct nvmf_target *target, uint16_t qpair);
 
+bool share_is_address(const struct nvmf_qpair *qpair, const uint8_t *host);
+
 /* How many of them are from this address. */
 uint16_t share_count(const struct nvmf_target *target, const uint8_t *host);
 
@@ -663,6 +665,7 @@ void ana_log_build_groups(struct nvmf_target *target,
                           const struct nvmf_ctrl *ctrl, uint32_t part);
 
 /* ns.c */
+bool ns_is_valid(uint32_t nsid);
 bool ns_is_active(const struct nvmf_ctrl *ctrl, uint32_t nsid);
 struct nvmf_ns *ns_find_allocated(struct nvmf_target *target, uint32_t nsid);
 struct nvmf_ns *ns_find_active(struct nvmf_target *target,
@@ -685,7 +688,7 @@ uint16_t ns_check_state(struct nvmf_target *target, struct nvmf_request *req,
 void ns_tell_changed(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                      uint32_t nsid);
 
-/* ns_manage.c: rows of admin_commands, and what follows from them */
+/* ns_*.c: rows of admin_commands, and what follows from them */
 enum { NS_FORMATS = 4, NS_FORMATS_PLAIN = 2 };
 extern const uint8_t ns_format_shifts[NS_FORMATS]; /* LBA formats */
 /* How many LBA formats this drive has: blocks without metadata come first. */
@@ -694,7 +697,6 @@ uint8_t ns_format_count(const struct nvmf_target *target);
 uint8_t ns_flbas(const struct nvmf_ns *ns);
 uint8_t ns_dps(const struct nvmf_ns *ns);
 
-uint16_t ns_result_status(enum nvmf_volume_result result);
 uint16_t ns_wait_turn(struct nvmf_target *target, struct nvmf_request *req);
 bool ns_is_any_protected(struct nvmf_target *target,
                          const struct nvmf_ctrl *active_on);
@@ -704,8 +706,6 @@ void ns_detach_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 void ns_load(struct nvmf_target *target, uint32_t nsid);
 void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns);
 uint16_t ns_result_status(enum nvmf_volume_result result);
-uint16_t ns_protect(struct nvmf_target *target, uint32_t nsid,
-                    enum nvmf_protection protection);
 void ns_awaited_ended(struct nvmf_target *target, const struct nvmf_ns *ns);
 uint16_t ns_management_check(struct nvmf_target *target,
                              struct nvmf_request *req);
@@ -832,6 +832,7 @@ static inline void ns_release(struct nvmf_target *target,
 /* reservation_command.c: rows of io_commands, and what follows from them */
 uint8_t reservation_capabilities(const struct nvmf_target *target,
                                  const struct nvmf_ns *ns);
+bool reservation_is_possible(const struct nvmf_ns *ns);
 /* @return NULL if there is no such namespace, or if it has no reservations */
 struct reservation *reservation_of(struct nvmf_target *target, uint32_t nsid);
 void reservation_load(struct nvmf_target *target, uint32_t nsid);
@@ -937,6 +938,12 @@ uint16_t feature_get(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t feature_set_check(struct nvmf_target *target,
                            struct nvmf_request *req);
 uint16_t feature_set(struct nvmf_target *target, struct nvmf_request *req);
+
+/* error_log.c */
+void log_build_error(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
+                     uint32_t part);
+void log_build_error_times(struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl, uint32_t part);
 
 /* log_endurance.c */
 

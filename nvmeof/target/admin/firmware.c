@@ -32,11 +32,6 @@ enum { /* dword 10 of Firmware Commit */
  * controller discards its download. */
 #define OWNER_IDLE_US (60u * 1000 * 1000)
 
-bool firmware_exists(const struct nvmf_target *target)
-{
-    return target->config.firmware.image != NULL;
-}
-
 static struct nvmf_firmware_now firmware_now(const struct nvmf_target *target)
 {
     const struct nvmf_firmware *firmware = &target->config.firmware;

@@ -24,19 +24,6 @@ enum { /* fields of dword 10 */
        PASSES_MAX = 16, /* OWPASS 0 */
 };
 
-bool sanitize_exists(const struct nvmf_target *target)
-{
-    return target->config.operations.start_sanitize != NULL;
-}
-
-/* SANICAP of Identify Controller. */
-uint32_t sanitize_capabilities(const struct nvmf_target *target)
-{
-    return sanitize_exists(target)
-               ? SANICAP_BLOCK | SANICAP_OVERWRITE | SANICAP_UNMODIFIED
-               : 0u;
-}
-
 static struct nvmf_sanitize_now sanitize_now(const struct nvmf_target *target)
 {
     const struct nvmf_operations *operations = &target->config.operations;
@@ -62,46 +49,6 @@ void sanitize_load(struct nvmf_target *target)
     } else if (now.is_blocking) {
         target->sanitize.status = refuse_status(NVME_SC_SANITIZE_FAILED);
     }
-}
-
-/* ---- Which commands are refused. */
-
-static uint16_t refuse_request(struct nvmf_target *target,
-                               struct nvmf_request *req)
-{
-    (void)req;
-    return sanitize_status(target);
-}
-
-const struct nvmf_command sanitize_refusal = {.check = refuse_request,
-                                              .execute = refuse_request};
-
-/* Whether this admin command of I/O controllers is refused at that time. */
-bool sanitize_refuses_command(uint8_t opcode)
-{
-    switch (opcode) {
-    case ADMIN_GET_LOG_PAGE:
-    case ADMIN_IDENTIFY:
-    case ADMIN_ABORT:
-    case ADMIN_SET_FEATURES:
-    case ADMIN_GET_FEATURES:
-    case ADMIN_ASYNC_EVENT_REQUEST:
-    case ADMIN_KEEP_ALIVE:
-    case ADMIN_SANITIZE: /* it has conditions of its own */
-        return false;
-    default:
-        return admin_commands[opcode].execute != NULL;
-    }
-}
-
-/* Linux does not connect to a drive with ANA whose ANA page it cannot read, so
- * that page can be read, too. */
-bool sanitize_refuses_log(const struct nvmf_target *target, uint8_t lid)
-{
-    return sanitize_status(target) != 0 && lid != LOG_ERROR &&
-           lid != LOG_SMART && lid != LOG_CHANGED_NS_LIST && lid != LOG_ANA &&
-           lid != LOG_RESERVATION && lid != LOG_SANITIZE &&
-           lid != LOG_DISCOVERY;
 }
 
 /* Take all namespaces out of use, or put them back. */

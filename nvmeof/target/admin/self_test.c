@@ -16,11 +16,6 @@ enum {
     STC_ABORT = 0xf,
 };
 
-bool self_test_exists(const struct nvmf_target *target)
-{
-    return target->config.operations.start_self_test != NULL;
-}
-
 static enum nvmf_self_test_code self_test_running(
     const struct nvmf_target *target, struct nvmf_self_test *test)
 {

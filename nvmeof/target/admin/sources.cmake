@@ -3,5 +3,6 @@ set(SOURCES
     admin.c
     firmware.c
     sanitize.c
+    sanitize_rules.c
     self_test.c
 )

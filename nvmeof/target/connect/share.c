@@ -22,12 +22,7 @@
 
 #include <string.h>
 
-enum {
-    FEW = 4, /* of one address */
-    YOUNG_US = 1000000,
-};
-
-static bool is_same_address(const struct nvmf_qpair *a, const uint8_t *host)
+bool share_is_address(const struct nvmf_qpair *a, const uint8_t *host)
 {
     return memcmp(a->host, host, sizeof(a->host)) == 0;
 }
@@ -43,7 +38,7 @@ static uint16_t change_count(struct nvmf_target *target, const uint8_t *host,
          i = target->qpair[i].next_listed) {
         struct nvmf_qpair *qpair = &target->qpair[i];
 
-        if (is_same_address(qpair, host)) {
+        if (share_is_address(qpair, host)) {
             qpair->of_address = (uint16_t)(qpair->of_address + by);
             found++;
         }
@@ -102,7 +97,7 @@ uint16_t share_count(const struct nvmf_target *target, const uint8_t *host)
 {
     for (uint16_t i = target->shares.first; i != NO_QPAIR;
          i = target->qpair[i].next_listed) {
-        if (is_same_address(&target->qpair[i], host)) {
+        if (share_is_address(&target->qpair[i], host)) {
             return target->qpair[i].of_address;
         }
     }
@@ -121,75 +116,12 @@ uint16_t share_choose(const struct nvmf_target *target, share_filter *may_go,
 
         if (qpair->of_address > most &&
             (may_go == NULL || may_go(target, qpair)) &&
-            (except == NULL || !is_same_address(qpair, except))) {
+            (except == NULL || !share_is_address(qpair, except))) {
             most = qpair->of_address;
             chosen = i;
         }
     }
     return chosen;
-}
-
-/* ---- For transports. */
-
-void nvmf_qpair_confirm(struct nvmf_target *target, uint16_t index)
-{
-    const struct nvmf_qpair *qpair = &target->qpair[index];
-
-    if (qpair->state == QPAIR_CONNECTING && qpair->ctrl == NO_CTRL) {
-        share_enter(target, index);
-    }
-}
-
-/* Whether a queue pair is of an address that comes before this one. */
-static bool goes_before(const struct nvmf_target *target,
-                        const struct nvmf_qpair *qpair, const uint8_t *host)
-{
-    bool is_old = target->now_us - qpair->listed_us >= YOUNG_US;
-
-    return qpair->of_address >= share_count(target, host) &&
-           (is_old || qpair->of_address > FEW);
-}
-
-/* Note that a queue pair has to go.  @return its transport ends it now */
-static bool displace_queue(struct nvmf_target *target, uint16_t index,
-                           const struct nvmf_transport *transport)
-{
-    if (index == NO_QPAIR || target->qpair[index].transport != transport) {
-        return false;
-    }
-    target->shares.displaced++;
-    auth_displace(target, index);
-    return true;
-}
-
-bool nvmf_qpair_displace(struct nvmf_target *target,
-                         const struct nvmf_qpair_params *params,
-                         uint64_t now_us, uint16_t *index)
-{
-    target->now_us = now_us;
-    *index = share_choose(target, NULL, params->host);
-    return *index != NO_QPAIR &&
-           goes_before(target, &target->qpair[*index], params->host) &&
-           displace_queue(target, *index, params->transport);
-}
-
-bool nvmf_qpair_displace_address(struct nvmf_target *target,
-                                 const struct nvmf_qpair_params *params,
-                                 uint8_t *address, uint16_t *index)
-{
-    *index = target->shares.first;
-    if (target->shares.addresses < NVMF_UNPROVEN_ADDRESSES ||
-        share_count(target, params->host) != 0) {
-        return false;
-    }
-    if (share_count(target, address) == 0) {
-        memcpy(address, target->qpair[*index].host,
-               sizeof(target->qpair[*index].host));
-    }
-    while (!is_same_address(&target->qpair[*index], address)) {
-        *index = target->qpair[*index].next_listed;
-    }
-    return displace_queue(target, *index, params->transport);
 }
 
 uint32_t nvmf_target_displaced(const struct nvmf_target *target)

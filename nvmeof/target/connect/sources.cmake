@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     ctrl.c
+    ctrl_find.c
     discovery.c
+    displace.c
     fabrics.c
     host_auth.c
     qpair.c

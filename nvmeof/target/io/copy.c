@@ -195,16 +195,6 @@ static void copy_advance_chunk(struct nvmf_request *req)
     }
 }
 
-/* Whether the command holds a namespace from which it copies, other than its
- * own. */
-bool copy_reads(const struct nvmf_request *req, uint32_t nsid)
-{
-    uint32_t i = nsid - 1;
-
-    return (req->holds & HOLDS_SOURCE) &&
-           (req->chunk.sources[i / 32] >> i % 32 & 1);
-}
-
 /*
  * The source ranges are valid: keep their namespaces as they are until the
  * command ends, also while it waits for earlier writes or for a scratch buffer.

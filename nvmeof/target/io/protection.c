@@ -15,14 +15,11 @@
  * Left out: Compare does not check the protection information that the host
  * sends with the data.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/io/protection.h"
 
 enum {
-    METADATA_LEN = 8,
     FUA_BIT = 30,           /* bit position in dword 12 */
-    PRINFO_SHIFT = 26,      /* of the action and the checks, in dword 12 */
     COPY_READ_SHIFT = 12,   /* the same, for the reads of Copy */
-    PRINFO_PRACT = 0x8,     /* insert on a write, remove on a read */
     PRINFO_CHECKS = 0x7,    /* guard, application tag, reference tag */
     PRINFO_CHECK_REF = 0x1, /* reference tag */
     WRITE_ZEROES_DEAC_BIT = 25,
@@ -34,46 +31,10 @@ _Static_assert((int)PRINFO_CHECKS << CHECKS_SHIFT == (int)MEDIA_CHECKS &&
                        (int)MEDIA_CHECK_REF,
                "the checks of dword 12");
 
-static uint32_t own_prinfo(const struct nvmf_request *req)
-{
-    return req->sqe.cdw12 >> PRINFO_SHIFT & 0xf;
-}
-
-/* Whether only data is transferred.  Without protection information there is
- * nothing that the drive could make or remove. */
-static bool drops_metadata(const struct nvmf_ns *ns, uint32_t info)
-{
-    return ns->geometry.pi_type != 0 && (info & PRINFO_PRACT);
-}
-
-static uint32_t stride_bytes(const struct nvmf_ns *ns, bool is_interleaved)
-{
-    return (UINT32_C(1) << ns->geometry.block_shift) +
-           (is_interleaved ? METADATA_LEN : 0);
-}
-
-/* Bytes of the host's data for each block. */
-static uint32_t block_stride(const struct nvmf_request *req)
-{
-    return stride_bytes(req->ns, !drops_metadata(req->ns, own_prinfo(req)));
-}
-
-uint32_t protection_blocks_in(const struct nvmf_ns *ns,
-                              const struct nvmf_request *req, uint32_t bytes)
-{
-    return bytes / stride_bytes(ns, !drops_metadata(ns, own_prinfo(req)));
-}
-
 static uint32_t protection_blocks(const struct nvmf_request *req,
                                   uint32_t bytes)
 {
-    return bytes / block_stride(req);
-}
-
-/* A host's buffers hold whole blocks. */
-uint32_t protection_round_window(const struct nvmf_request *req, uint32_t bytes)
-{
-    return bytes - bytes % block_stride(req);
+    return bytes / protection_stride(req);
 }
 
 /* ---- Checks of the fields. */
@@ -98,7 +59,7 @@ static uint16_t check_prinfo(struct nvmf_request *req, uint32_t info,
 
 static uint16_t check_own_prinfo(struct nvmf_request *req)
 {
-    return check_prinfo(req, own_prinfo(req), io_first_lba(&req->sqe),
+    return check_prinfo(req, protection_info(req), io_first_lba(&req->sqe),
                         req->sqe.cdw14, SQE_CDW14);
 }
 
@@ -111,7 +72,7 @@ static uint16_t protected_transfer_check(struct nvmf_target *target,
     if (status != NVME_SC_SUCCESS) {
         return status;
     }
-    req->data_len = io_count_blocks(&req->sqe) * block_stride(req);
+    req->data_len = io_count_blocks(&req->sqe) * protection_stride(req);
     if (req->data_len > NVMF_MAX_TRANSFER) {
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12, 0);
     }
@@ -145,8 +106,9 @@ static uint8_t transfer_protection(const struct nvmf_ns *ns, uint32_t info)
     uint32_t checks =
         ns->geometry.pi_type != 0 ? (info & PRINFO_CHECKS) << CHECKS_SHIFT : 0;
 
-    return (uint8_t)(ns_protection(ns) | checks |
-                     (drops_metadata(ns, info) ? 0 : MEDIA_INTERLEAVED));
+    return (
+        uint8_t)(ns_protection(ns) | checks |
+                 (protection_drops_metadata(ns, info) ? 0 : MEDIA_INTERLEAVED));
 }
 
 /* Set the tags: these are the ones of a command's first block, and the
@@ -175,7 +137,7 @@ static uint16_t submit_scratch(struct nvmf_target *target,
 
     piece->len_bytes =
         io->count_blocks *
-        stride_bytes(req->ns, io->protection & MEDIA_INTERLEAVED);
+        protection_stride_bytes(req->ns, io->protection & MEDIA_INTERLEAVED);
     io->pieces = piece;
     io->piece_count = 1;
     return submit_protected(target, req, io);
@@ -190,7 +152,7 @@ static uint16_t submit_window(struct nvmf_target *target,
         .op = op,
         .fua = req->sqe.cdw12 >> FUA_BIT & 1,
         .piece_count = req->transfer.piece_count,
-        .protection = transfer_protection(req->ns, own_prinfo(req)),
+        .protection = transfer_protection(req->ns, protection_info(req)),
         .ns = req->ns->config.media_ns,
         .first_lba = io_first_lba(&req->sqe) + done,
         .count_blocks = protection_blocks(req, req->window_len),
@@ -264,7 +226,8 @@ static uint16_t read_protected_chunk(struct nvmf_target *target,
         .first_lba = io_first_lba(&req->sqe) + done,
     };
     uint32_t room =
-        SCRATCH_BYTES / stride_bytes(req->ns, protection & MEDIA_INTERLEAVED);
+        SCRATCH_BYTES /
+        protection_stride_bytes(req->ns, protection & MEDIA_INTERLEAVED);
 
     if (!scratch_take(target, req)) {
         return NVMF_PENDING;
@@ -282,7 +245,7 @@ static bool chunk_is_equal(const struct nvmf_target *target,
 {
     const struct nvmf_chunk *chunk = &req->chunk;
     const uint8_t *data = scratch_data(target, req);
-    uint32_t stride = block_stride(req);
+    uint32_t stride = protection_stride(req);
     uint32_t len = req->ns->geometry.pi_type != 0
                        ? UINT32_C(1) << req->ns->geometry.block_shift
                        : stride;
@@ -325,7 +288,7 @@ uint16_t protection_compare(struct nvmf_target *target,
     if (chunk->done < blocks) {
         return read_protected_chunk(
             target, req, protection_blocks(req, req->transfer.data_offset),
-            blocks, transfer_protection(req->ns, own_prinfo(req)));
+            blocks, transfer_protection(req->ns, protection_info(req)));
     }
     chunk->done = 0;
     if (req->transfer.data_offset + req->window_len == req->data_len) {
@@ -339,7 +302,8 @@ static uint16_t protected_verify_check(struct nvmf_target *target,
 {
     uint16_t status = check_own_prinfo(req);
 
-    if (status == NVME_SC_SUCCESS && drops_metadata(req->ns, own_prinfo(req))) {
+    if (status == NVME_SC_SUCCESS &&
+        protection_drops_metadata(req->ns, protection_info(req))) {
         status =
             refuse_field(req, NVME_SC_INVALID_PROTECTION, SQE_CDW12 + 3, 5);
     }
@@ -351,7 +315,7 @@ static uint16_t protected_verify_execute(struct nvmf_target *target,
 {
     uint32_t blocks = io_count_blocks(&req->sqe);
     uint8_t protection =
-        (uint8_t)(transfer_protection(req->ns, own_prinfo(req)) &
+        (uint8_t)(transfer_protection(req->ns, protection_info(req)) &
                   ~MEDIA_INTERLEAVED);
 
     if (compare_chunk_arrived(req)) {
@@ -374,7 +338,7 @@ static uint16_t protected_zeroes_check(struct nvmf_target *target,
 
     (void)target;
     if (status == NVME_SC_SUCCESS && req->ns->geometry.pi_type != 0 &&
-        (own_prinfo(req) & PRINFO_CHECKS)) {
+        (protection_info(req) & PRINFO_CHECKS)) {
         status =
             refuse_field(req, NVME_SC_INVALID_PROTECTION, SQE_CDW12 + 3, 2);
     }
@@ -390,7 +354,7 @@ static uint16_t protected_zeroes_execute(struct nvmf_target *target,
     struct media_io io = {
         .op = MEDIA_WRITE_ZEROES,
         .fua = cdw12 >> FUA_BIT & 1,
-        .protection = transfer_protection(req->ns, own_prinfo(req)),
+        .protection = transfer_protection(req->ns, protection_info(req)),
         .ns = req->ns->config.media_ns,
         .first_lba = io_first_lba(&req->sqe),
         .count_blocks = io_count_blocks(&req->sqe),
@@ -422,8 +386,8 @@ static uint16_t protected_copy_check(struct nvmf_target *target,
 
     /* PRACT must have the same effect on the reads and the writes of a Copy. */
     if (status == NVME_SC_SUCCESS &&
-        drops_metadata(req->ns, own_prinfo(req)) !=
-            drops_metadata(req->ns, copy_read_info(req))) {
+        protection_drops_metadata(req->ns, protection_info(req)) !=
+            protection_drops_metadata(req->ns, copy_read_info(req))) {
         status =
             refuse_field(req, NVME_SC_INVALID_PROTECTION, SQE_CDW12 + 1, 7);
     }
@@ -440,7 +404,7 @@ uint16_t protection_check_copy_range(struct nvmf_request *req,
 /* Blocks of a chunk of Copy. */
 uint32_t protection_copy_room(const struct nvmf_request *req)
 {
-    return SCRATCH_BYTES / block_stride(req);
+    return SCRATCH_BYTES / protection_stride(req);
 }
 
 uint16_t protection_copy_chunk(struct nvmf_target *target,
@@ -448,8 +412,9 @@ uint16_t protection_copy_chunk(struct nvmf_target *target,
                                uint32_t ref_tag, uint32_t app_tags,
                                uint32_t done)
 {
-    io->protection = transfer_protection(
-        req->ns, io->op == MEDIA_READ ? copy_read_info(req) : own_prinfo(req));
+    io->protection = transfer_protection(req->ns, io->op == MEDIA_READ
+                                                      ? copy_read_info(req)
+                                                      : protection_info(req));
     set_tags(io, ref_tag, app_tags, done);
     return submit_scratch(target, req, io);
 }

@@ -13,11 +13,6 @@
 #include "nvmeof/target/internal.h"
 #include "nvmeof/wire/log.h"
 
-bool telemetry_exists(const struct nvmf_target *target)
-{
-    return target->config.telemetry.capture != NULL;
-}
-
 static uint32_t telemetry_len(const struct nvmf_target *target,
                               bool is_controllers)
 {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    error_log.c
     identify.c
     latency_record.c
     lba_status_log.c
@@ -8,4 +9,5 @@ set(SOURCES
     log_ocp.c
     log_support.c
     log_telemetry.c
+    smart.c
 )

@@ -12,7 +12,7 @@
  *
  * Such commands for the same namespace are executed one after another.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/ns_manage.h"
 
 /* The Compare of a fused pair counts as well, because the Write waits for the
  * Compare's data. */
@@ -29,13 +29,27 @@ static const struct await_rule writes = {
     .status = NVME_SC_NS_WRITE_PROTECTED | NVME_STATUS_DNR,
 };
 
+static uint16_t set_protection(struct nvmf_target *target, uint32_t nsid,
+                               enum nvmf_protection protection)
+{
+    const struct nvmf_volume *volume = &target->config.volume;
+    enum nvmf_volume_result result =
+        volume->protect(volume->ctx, nsid, protection);
+
+    if (result == NVMF_VOLUME_OK) {
+        ns_load(target, nsid);
+        ns_update_attachments(target, nsid, true);
+    }
+    return ns_result_status(result);
+}
+
 static uint16_t save_protection(struct nvmf_target *target,
                                 const struct nvmf_ns *ns,
                                 enum nvmf_protection protection)
 {
     return ns->volume.protection == protection
                ? NVME_SC_SUCCESS
-               : ns_protect(target, ns->config.nsid, protection);
+               : set_protection(target, ns->config.nsid, protection);
 }
 
 /* The writes have ended: commit the cache, then save. */

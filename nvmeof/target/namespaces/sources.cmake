@@ -2,6 +2,12 @@
 set(SOURCES
     ana.c
     ns.c
-    ns_manage.c
+    ns_attach.c
+    ns_attachments.c
+    ns_create.c
+    ns_drain.c
+    ns_find.c
+    ns_format.c
+    ns_formats.c
     ns_protect.c
 )

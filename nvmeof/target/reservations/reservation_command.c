@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The commands Reservation Register, Acquire, Release and Report, and which
- * other commands a reservation forbids.  The state machine is in reservation.c,
- * notifications are in reservation_notice.c.
+ * The commands Reservation Register, Acquire, Release and Report.  The state
+ * machine is in reservation.c, notifications are in reservation_notice.c, and
+ * what a reservation forbids is in reservation_check.c.
  * Spec: NVM Express Base 1.4 sections 6.10 to 6.13 and 8.8.
  *
- * Shared namespaces with an NSID of 1 to 16 have reservations, as the data
- * sheet says.  All host identifiers of fabrics have 128 bits, so Report has
- * only the extended data structure.
+ * All host identifiers of fabrics have 128 bits, so Report has only the
+ * extended data structure.
  */
 #include "nvmeof/target/internal.h"
 
@@ -19,36 +18,9 @@
 
 /* ---- Namespaces that have reservations, and their state. */
 
-static bool has_reservations(const struct nvmf_ns *ns)
-{
-    return ns->config.nsid >= 1 &&
-           ns->config.nsid <= NVMF_RESERVATION_NAMESPACES &&
-           !ns->volume.is_private;
-}
-
 static bool is_1_3(const struct nvmf_target *target)
 {
     return target->config.vs >= NVMF_VS_1_3;
-}
-
-uint8_t reservation_capabilities(const struct nvmf_target *target,
-                                 const struct nvmf_ns *ns)
-{
-    bool has_ptpl = target->config.reservations.save != NULL;
-
-    if (!has_reservations(ns)) {
-        return 0;
-    }
-    return (uint8_t)(RESCAP_ALL_TYPES | RESCAP_IEKEY_1_3 |
-                     (has_ptpl ? RESCAP_PTPL : 0));
-}
-
-struct reservation *reservation_of(struct nvmf_target *target, uint32_t nsid)
-{
-    const struct nvmf_ns *ns = ns_find_allocated(target, nsid);
-
-    return ns != NULL && has_reservations(ns) ? &target->reservation[nsid - 1]
-                                              : NULL;
 }
 
 /* Set the reservations of a namespace that was created, or found at the start.
@@ -148,64 +120,6 @@ uint16_t reservation_commit(struct nvmf_target *target, uint32_t nsid,
     return NVME_SC_SUCCESS;
 }
 
-/* ---- Which commands a reservation forbids. */
-
-bool reservation_conflicts(const struct nvmf_target *target,
-                           const struct nvmf_ctrl *ctrl, uint32_t nsid,
-                           bool is_write)
-{
-    return nsid >= 1 && nsid <= NVMF_RESERVATION_NAMESPACES &&
-           reservation_forbids(&target->reservation[nsid - 1], ctrl->hostid,
-                               is_write);
-}
-
-bool reservation_conflicts_any(struct nvmf_target *target,
-                               const struct nvmf_ctrl *ctrl,
-                               bool are_inactive_too)
-{
-    for (uint32_t nsid = 1; nsid <= NVMF_RESERVATION_NAMESPACES; nsid++) {
-        if ((are_inactive_too || ns_is_active(ctrl, nsid)) &&
-            reservation_conflicts(target, ctrl, nsid, true)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/*
- * Refuse a command because of a reservation.  The error log gets no entry: this
- * is no error of the drive, but tells a host that it is fenced off.
- */
-uint16_t reservation_refuse(struct nvmf_request *req)
-{
-    req->is_unlogged = true;
-    return refuse_status(NVME_SC_RESERVATION_CONFLICT);
-}
-
-/* Whether an I/O command concerns reservations: it uses no blocks. */
-bool reservation_is_command(uint8_t opcode)
-{
-    return opcode == NVM_RESERVATION_REGISTER ||
-           opcode == NVM_RESERVATION_REPORT ||
-           opcode == NVM_RESERVATION_ACQUIRE ||
-           opcode == NVM_RESERVATION_RELEASE;
-}
-
-/* Whether a command may use a namespace that may have a reservation.  An admin
- * command with COMMAND_NEEDS_NS neither reads nor writes its data. */
-uint16_t reservation_admit(struct nvmf_target *target, struct nvmf_request *req)
-{
-    uint8_t opcode = req->sqe.opcode;
-    bool is_write = req->command->flags & COMMAND_WRITES || opcode == NVM_FLUSH;
-
-    return request_qpair(target, req)->qid == 0 ||
-                   reservation_is_command(opcode) ||
-                   !reservation_conflicts(target, request_ctrl(target, req),
-                                          req->sqe.nsid, is_write)
-               ? NVME_SC_SUCCESS
-               : reservation_refuse(req);
-}
-
 /* ---- What the commands have in common. */
 
 static uint8_t action_of(const struct nvmf_request *req)
@@ -225,7 +139,7 @@ static bool has_iekey(const struct nvmf_request *req)
 
 static uint16_t check_namespace(struct nvmf_request *req)
 {
-    return has_reservations(req->ns)
+    return reservation_is_possible(req->ns)
                ? NVME_SC_SUCCESS
                : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_NSID, 0);
 }
