@@ -64,12 +64,28 @@ struct nvmf_command {
 
 extern const struct nvmf_command fabrics_commands[];
 extern const struct nvmf_command admin_commands[];
-extern const struct nvmf_command io_commands[];
 enum {
     FABRICS_COMMANDS = 0x09,
     ADMIN_COMMANDS = 0x87,
-    IO_COMMANDS = 0x1a,
+    IO_COMMANDS = 0x1a, /* of every command set */
 };
+
+/*
+ * The I/O commands of one command set, by opcode.  NULL stands for a command
+ * that does not exist.
+ */
+struct nvmf_command_set {
+    uint8_t csi;
+    const struct nvmf_command *row[IO_COMMANDS];
+    /* What executes a command for a namespace whose blocks have metadata; NULL:
+     * the same row. */
+    const struct nvmf_command *metadata_row[IO_COMMANDS];
+};
+
+/* command_sets.c */
+extern const struct nvmf_command_set nvm_command_set;
+/* @return NULL if the target does not have that command set */
+const struct nvmf_command_set *command_set_of(uint32_t csi);
 
 enum {                        /* nvmf_request.holds */
        HOLDS_ORDER = 0x1,     /* a place in target->order */
@@ -301,7 +317,12 @@ void fused_abort_first(struct nvmf_target *target, struct nvmf_request *second);
 void fused_end_waiting(struct nvmf_target *target, const struct nvmf_ns *ns);
 void fused_drop_first(struct nvmf_target *target, struct nvmf_qpair *qpair);
 
-/* io.c: what its command table and those of other files share */
+/* io.c, io_check.c */
+extern const struct nvmf_command io_dsm_row;
+extern const struct nvmf_command io_flush_row;
+extern const struct nvmf_command io_read_row;
+extern const struct nvmf_command io_write_row;
+extern const struct nvmf_command io_write_zeroes_row;
 uint64_t io_first_lba(const struct nvme_sqe *sqe);
 uint32_t io_count_blocks(const struct nvme_sqe *sqe);
 bool io_is_in_range(const struct nvmf_ns *ns, uint64_t lba, uint32_t count);
@@ -318,7 +339,11 @@ void io_write_finish(struct nvmf_target *target, struct nvmf_request *req);
 void io_note_written(struct nvmf_target *target, const struct nvmf_request *req,
                      const struct nvmf_ns *ns, uint16_t status);
 
-/* compare.c, copy.c: rows of io_commands */
+/* compare.c, copy.c, uncorrectable.c */
+extern const struct nvmf_command compare_row;
+extern const struct nvmf_command copy_row;
+extern const struct nvmf_command uncorrectable_row;
+extern const struct nvmf_command verify_row;
 uint16_t compare_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t compare_execute(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t verify_check(struct nvmf_target *target, struct nvmf_request *req);
@@ -342,16 +367,13 @@ MUST_USE bool compare_memory_is_intact(const struct nvmf_target *target,
 MUST_USE bool compare_data(const struct nvmf_request *req, uint32_t offset,
                            const uint8_t *data, uint32_t len);
 
-/* uncorrectable.c: a row of io_commands */
-uint16_t uncorrectable_check(struct nvmf_target *target,
-                             struct nvmf_request *req);
-uint16_t uncorrectable_execute(struct nvmf_target *target,
-                               struct nvmf_request *req);
-
 /* protection.c: commands for namespaces whose blocks have metadata */
-/* The row that executes a command instead of req->command. */
-const struct nvmf_command *protection_row(const struct nvmf_target *target,
-                                          const struct nvmf_request *req);
+extern const struct nvmf_command protection_compare_row;
+extern const struct nvmf_command protection_copy_row;
+extern const struct nvmf_command protection_read_row;
+extern const struct nvmf_command protection_verify_row;
+extern const struct nvmf_command protection_write_row;
+extern const struct nvmf_command protection_zeroes_row;
 /* How many blocks of the command so many bytes of the host's data are. */
 uint32_t protection_blocks_in(const struct nvmf_ns *ns,
                               const struct nvmf_request *req, uint32_t bytes);
@@ -829,7 +851,11 @@ static inline void ns_release(struct nvmf_target *target,
     }
 }
 
-/* reservation_command.c: rows of io_commands, and what follows from them */
+/* reservation_command.c, reservation_check.c */
+extern const struct nvmf_command reservation_acquire_row;
+extern const struct nvmf_command reservation_register_row;
+extern const struct nvmf_command reservation_release_row;
+extern const struct nvmf_command reservation_report_row;
 uint8_t reservation_capabilities(const struct nvmf_target *target,
                                  const struct nvmf_ns *ns);
 bool reservation_is_possible(const struct nvmf_ns *ns);
@@ -853,22 +879,6 @@ uint16_t reservation_refuse(struct nvmf_request *req);
 bool reservation_is_command(uint8_t opcode);
 uint16_t reservation_admit(struct nvmf_target *target,
                            struct nvmf_request *req);
-uint16_t reservation_register_check(struct nvmf_target *target,
-                                    struct nvmf_request *req);
-uint16_t reservation_register_execute(struct nvmf_target *target,
-                                      struct nvmf_request *req);
-uint16_t reservation_acquire_check(struct nvmf_target *target,
-                                   struct nvmf_request *req);
-uint16_t reservation_acquire_execute(struct nvmf_target *target,
-                                     struct nvmf_request *req);
-uint16_t reservation_release_check(struct nvmf_target *target,
-                                   struct nvmf_request *req);
-uint16_t reservation_release_execute(struct nvmf_target *target,
-                                     struct nvmf_request *req);
-uint16_t reservation_report_check(struct nvmf_target *target,
-                                  struct nvmf_request *req);
-uint16_t reservation_report_execute(struct nvmf_target *target,
-                                    struct nvmf_request *req);
 
 /* reservation_notice.c */
 

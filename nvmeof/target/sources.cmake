@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
+    command_sets.c
     target.c
 )

@@ -244,6 +244,8 @@ enum {                        /* nvmf_ns.caution */
                                * readable again: lba_status.c */
 };
 
+struct nvmf_command_set;
+
 struct nvmf_ns {
     uint8_t state;       /* enum ns_state; written by ns_enter() */
     uint8_t caution;     /* 0: the end of its commands concerns nobody */
@@ -251,6 +253,7 @@ struct nvmf_ns {
     uint16_t awaited;    /* marks of commands that are waited for: await.c */
     uint32_t users;      /* commands that use it: nvmf_request.ns */
     uint32_t anagrpid;   /* its ANA group, 1..NVMF_ANA_GROUPS */
+    const struct nvmf_command_set *command_set; /* never NULL */
     struct nvmf_ns_config config;
     struct nvmf_volume_ns volume; /* if there is a volume */
     struct media_geometry geometry;

@@ -121,6 +121,9 @@ void nvmf_target_init(struct nvmf_target *target,
     for (uint8_t i = 0; i < NVMF_MAX_HOSTS; i++) {
         target->ctrl[i].generation = first_generation(config->genctr);
     }
+    for (uint32_t i = 0; i < NVMF_MAX_NAMESPACES; i++) {
+        target->ns[i].command_set = &nvm_command_set;
+    }
     for (uint16_t i = 0; i < config->namespace_count; i++) {
         add_namespace(target, &config->namespaces[i]);
     }

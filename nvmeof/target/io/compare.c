@@ -152,3 +152,16 @@ uint16_t verify_execute(struct nvmf_target *target, struct nvmf_request *req)
     target->counters.read_blocks_512 += ((uint64_t)blocks << shift) / 512;
     return NVME_SC_SUCCESS;
 }
+
+const struct nvmf_command compare_row = {
+    .direction = DATA_TO_CONTROLLER,
+    .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
+    .check = compare_check,
+    .execute = compare_execute,
+};
+
+const struct nvmf_command verify_row = {
+    .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
+    .check = verify_check,
+    .execute = verify_execute,
+};

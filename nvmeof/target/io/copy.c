@@ -328,3 +328,11 @@ void copy_fail(struct nvmf_target *target, struct nvmf_request *req)
     (void)target;
     req->result[0] = req->chunk.range;
 }
+
+const struct nvmf_command copy_row = {
+    .direction = DATA_TO_CONTROLLER,
+    .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
+    .check = copy_check,
+    .execute = copy_execute,
+    .fail = copy_fail,
+};

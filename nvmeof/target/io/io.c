@@ -274,59 +274,37 @@ void io_note_written(struct nvmf_target *target, const struct nvmf_request *req,
     }
 }
 
-const struct nvmf_command io_commands[IO_COMMANDS] = {
-    [NVM_FLUSH] = {.check = flush_check, .execute = flush_execute},
-    [NVM_WRITE] = {.direction = DATA_TO_CONTROLLER,
-                   .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
-                   .check = write_check,
-                   .execute = write_execute,
-                   .finish = io_write_finish},
-    [NVM_READ] = {.direction = DATA_TO_HOST,
-                  .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
-                  .check = io_transfer_check,
-                  .execute = read_execute,
-                  .finish = read_finish},
-    [NVM_WRITE_UNCORRECTABLE] = {.flags = COMMAND_NEEDS_NS | COMMAND_WRITES |
-                                          COMMAND_HAS_LBA,
-                                 .check = uncorrectable_check,
-                                 .execute = uncorrectable_execute},
-    [NVM_COMPARE] = {.direction = DATA_TO_CONTROLLER,
-                     .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
-                     .check = compare_check,
-                     .execute = compare_execute},
-    [NVM_VERIFY] = {.flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
-                    .check = verify_check,
-                    .execute = verify_execute},
-    [NVM_COPY] = {.direction = DATA_TO_CONTROLLER,
-                  .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
-                  .check = copy_check,
-                  .execute = copy_execute,
-                  .fail = copy_fail},
-    [NVM_WRITE_ZEROES] = {.flags = COMMAND_NEEDS_NS | COMMAND_WRITES |
-                                   COMMAND_HAS_LBA,
-                          .check = write_zeroes_check,
-                          .execute = write_zeroes_execute},
-    [NVM_RESERVATION_REGISTER] = {.direction = DATA_TO_CONTROLLER,
-                                  .flags = COMMAND_NEEDS_NS,
-                                  .check = reservation_register_check,
-                                  .execute = reservation_register_execute},
-    [NVM_RESERVATION_REPORT] = {.direction = DATA_TO_HOST,
-                                .flags = COMMAND_NEEDS_NS | COMMAND_IS_QUERY,
-                                .check = reservation_report_check,
-                                .execute = reservation_report_execute},
-    [NVM_RESERVATION_ACQUIRE] = {.direction = DATA_TO_CONTROLLER,
-                                 .flags = COMMAND_NEEDS_NS,
-                                 .check = reservation_acquire_check,
-                                 .execute = reservation_acquire_execute},
-    /* Linux describes 16 bytes of data, of which 8 are defined. */
-    [NVM_RESERVATION_RELEASE] = {.direction = DATA_TO_CONTROLLER,
-                                 .flags = COMMAND_NEEDS_NS | COMMAND_SGL_LONGER,
-                                 .check = reservation_release_check,
-                                 .execute = reservation_release_execute},
-    /* Linux always describes room for 256 ranges. */
-    [NVM_DATASET_MANAGEMENT] = {.direction = DATA_TO_CONTROLLER,
-                                .flags = COMMAND_NEEDS_NS | COMMAND_WRITES |
-                                         COMMAND_SGL_LONGER,
-                                .check = dsm_check,
-                                .execute = dsm_execute},
+const struct nvmf_command io_flush_row = {
+    .check = flush_check,
+    .execute = flush_execute,
+};
+
+const struct nvmf_command io_write_row = {
+    .direction = DATA_TO_CONTROLLER,
+    .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
+    .check = write_check,
+    .execute = write_execute,
+    .finish = io_write_finish,
+};
+
+const struct nvmf_command io_read_row = {
+    .direction = DATA_TO_HOST,
+    .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
+    .check = io_transfer_check,
+    .execute = read_execute,
+    .finish = read_finish,
+};
+
+const struct nvmf_command io_write_zeroes_row = {
+    .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
+    .check = write_zeroes_check,
+    .execute = write_zeroes_execute,
+};
+
+/* Linux always describes room for 256 ranges. */
+const struct nvmf_command io_dsm_row = {
+    .direction = DATA_TO_CONTROLLER,
+    .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_SGL_LONGER,
+    .check = dsm_check,
+    .execute = dsm_execute,
 };

@@ -421,7 +421,7 @@ uint16_t protection_copy_chunk(struct nvmf_target *target,
 
 /* ---- The rows. */
 
-static const struct nvmf_command read_row = {
+const struct nvmf_command protection_read_row = {
     .direction = DATA_TO_HOST,
     .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
     .check = protected_transfer_check,
@@ -429,7 +429,7 @@ static const struct nvmf_command read_row = {
     .finish = protected_read_finish,
 };
 
-static const struct nvmf_command write_row = {
+const struct nvmf_command protection_write_row = {
     .direction = DATA_TO_CONTROLLER,
     .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
     .check = protected_write_check,
@@ -437,53 +437,29 @@ static const struct nvmf_command write_row = {
     .finish = protected_write_finish,
 };
 
-static const struct nvmf_command compare_row = {
+const struct nvmf_command protection_compare_row = {
     .direction = DATA_TO_CONTROLLER,
     .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
     .check = protected_compare_check,
     .execute = protection_compare,
 };
 
-static const struct nvmf_command verify_row = {
+const struct nvmf_command protection_verify_row = {
     .flags = COMMAND_NEEDS_NS | COMMAND_HAS_LBA,
     .check = protected_verify_check,
     .execute = protected_verify_execute,
 };
 
-static const struct nvmf_command zeroes_row = {
+const struct nvmf_command protection_zeroes_row = {
     .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
     .check = protected_zeroes_check,
     .execute = protected_zeroes_execute,
 };
 
-static const struct nvmf_command copy_row = {
+const struct nvmf_command protection_copy_row = {
     .direction = DATA_TO_CONTROLLER,
     .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
     .check = protected_copy_check,
     .execute = copy_execute,
     .fail = copy_fail,
 };
-
-const struct nvmf_command *protection_row(const struct nvmf_target *target,
-                                          const struct nvmf_request *req)
-{
-    if (target->qpair[req->qpair].qid == 0) {
-        return req->command; /* Admin commands have other opcodes. */
-    }
-    switch (req->sqe.opcode) {
-    case NVM_READ:
-        return &read_row;
-    case NVM_WRITE:
-        return &write_row;
-    case NVM_COMPARE:
-        return &compare_row;
-    case NVM_VERIFY:
-        return &verify_row;
-    case NVM_WRITE_ZEROES:
-        return &zeroes_row;
-    case NVM_COPY:
-        return &copy_row;
-    default:
-        return req->command;
-    }
-}

@@ -10,8 +10,8 @@
  */
 #include "nvmeof/target/internal.h"
 
-uint16_t uncorrectable_check(struct nvmf_target *target,
-                             struct nvmf_request *req)
+static uint16_t uncorrectable_check(struct nvmf_target *target,
+                                    struct nvmf_request *req)
 {
     uint16_t status = io_check_writable(req);
 
@@ -19,8 +19,8 @@ uint16_t uncorrectable_check(struct nvmf_target *target,
     return status != NVME_SC_SUCCESS ? status : io_check_range(req);
 }
 
-uint16_t uncorrectable_execute(struct nvmf_target *target,
-                               struct nvmf_request *req)
+static uint16_t uncorrectable_execute(struct nvmf_target *target,
+                                      struct nvmf_request *req)
 {
     struct media_io io = {
         .op = MEDIA_WRITE_UNCORRECTABLE,
@@ -35,3 +35,9 @@ uint16_t uncorrectable_execute(struct nvmf_target *target,
     }
     return request_media(target, req, &io);
 }
+
+const struct nvmf_command uncorrectable_row = {
+    .flags = COMMAND_NEEDS_NS | COMMAND_WRITES | COMMAND_HAS_LBA,
+    .check = uncorrectable_check,
+    .execute = uncorrectable_execute,
+};

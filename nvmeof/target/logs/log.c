@@ -47,31 +47,27 @@ static void build_changed_ns(struct nvmf_target *target,
         }
     }
 }
-
+/* Put what a row says of a command, if this target has it. */
 static void put_effects(const struct nvmf_target *target, enum level_kind kind,
-                        uint8_t *buf, const struct nvmf_command *commands,
-                        size_t count, uint8_t hidden_flags)
+                        uint8_t *buf, const struct nvmf_command *command,
+                        uint32_t opcode)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t effects = COMMANDS_EFFECTS_CSUPP;
+    uint32_t effects = COMMANDS_EFFECTS_CSUPP;
 
-        if (commands[i].flags & hidden_flags ||
-            !level_has(target, kind, (uint32_t)i)) {
-            continue; /* this target does not have it */
-        }
-        if (commands[i].flags & COMMAND_WRITES) {
-            effects |= COMMANDS_EFFECTS_LBCC;
-        }
-        if (commands[i].flags & COMMAND_CHANGES_NS) {
-            effects |= COMMANDS_EFFECTS_NCC;
-        }
-        if (commands[i].flags & COMMAND_CHANGES_NS_LIST) {
-            effects |= COMMANDS_EFFECTS_NIC;
-        }
-        if (commands[i].execute != NULL) {
-            put_le32(buf + 4 * i, effects);
-        }
+    if (command == NULL || command->execute == NULL ||
+        !level_has(target, kind, opcode)) {
+        return;
     }
+    if (command->flags & COMMAND_WRITES) {
+        effects |= COMMANDS_EFFECTS_LBCC;
+    }
+    if (command->flags & COMMAND_CHANGES_NS) {
+        effects |= COMMANDS_EFFECTS_NCC;
+    }
+    if (command->flags & COMMAND_CHANGES_NS_LIST) {
+        effects |= COMMANDS_EFFECTS_NIC;
+    }
+    put_le32(buf + 4 * opcode, effects);
 }
 
 static void build_effects(struct nvmf_target *target,
@@ -83,8 +79,12 @@ static void build_effects(struct nvmf_target *target,
     (void)ctrl;
     (void)part;
     memset(target->page, 0, LOG_COMMANDS_EFFECTS_LEN);
-    put_effects(target, LEVEL_ADMIN, admin, admin_commands, ADMIN_COMMANDS,
-                ns_are_manageable(target) ? 0 : COMMAND_CHANGES_NS);
+    for (uint32_t i = 0; i < ADMIN_COMMANDS; i++) {
+        if (ns_are_manageable(target) ||
+            !(admin_commands[i].flags & COMMAND_CHANGES_NS)) {
+            put_effects(target, LEVEL_ADMIN, admin, &admin_commands[i], i);
+        }
+    }
     if (!self_test_exists(target)) {
         put_le32(admin + 4 * ADMIN_DEVICE_SELF_TEST, 0);
     }
@@ -96,7 +96,9 @@ static void build_effects(struct nvmf_target *target,
         put_le32(admin + 4 * ADMIN_SANITIZE, 0);
     }
     put_le32(admin + 4 * NVME_FABRICS, COMMANDS_EFFECTS_CSUPP);
-    put_effects(target, LEVEL_IO, io, io_commands, IO_COMMANDS, 0);
+    for (uint32_t i = 0; i < IO_COMMANDS; i++) {
+        put_effects(target, LEVEL_IO, io, nvm_command_set.row[i], i);
+    }
     if (!target->can_mark) {
         put_le32(io + 4 * NVM_WRITE_UNCORRECTABLE, 0);
     }

@@ -82,6 +82,20 @@ uint16_t ns_check_state(struct nvmf_target *target, struct nvmf_request *req,
                : NVME_SC_FORMAT_IN_PROGRESS; /* the host may try again */
 }
 
+/* The row for a namespace whose blocks have metadata. */
+static const struct nvmf_command *metadata_row(const struct nvmf_target *target,
+                                               const struct nvmf_request *req)
+{
+    const struct nvmf_ns *ns = &target->ns[req->sqe.nsid - 1];
+    const struct nvmf_command *row;
+
+    if (target->qpair[req->qpair].qid == 0) {
+        return req->command; /* Admin commands have other opcodes. */
+    }
+    row = ns->command_set->metadata_row[req->sqe.opcode];
+    return row != NULL ? row : req->command;
+}
+
 /* As ns_check(), for a command that may have to be refused. */
 uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
 {
@@ -103,7 +117,7 @@ uint16_t ns_check_closely(struct nvmf_target *target, struct nvmf_request *req)
         return status;
     }
     if (target->ns[nsid - 1].geometry.has_metadata) {
-        req->command = protection_row(target, req);
+        req->command = metadata_row(target, req);
     }
     ns_use(&target->ns[nsid - 1], req);
     return NVME_SC_SUCCESS;

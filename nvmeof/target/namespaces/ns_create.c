@@ -28,7 +28,7 @@ uint16_t ns_management_check(struct nvmf_target *target,
         return refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW10, 0);
     }
     if (select == SELECT_CREATE) {
-        if (req->sqe.cdw11 >> CSI_SHIFT != CSI_NVM) {
+        if (command_set_of(req->sqe.cdw11 >> CSI_SHIFT) == NULL) {
             return refuse_field(req, NVME_SC_COMMAND_SET_UNSUPPORTED,
                                 SQE_CDW11 + 3, 0);
         }

@@ -9,13 +9,20 @@
 
 static const struct nvmf_command no_command = {0};
 
-/* The row of an I/O command, whose opcode is below IO_COMMANDS. */
-static const struct nvmf_command *find_io_command(
-    const struct nvmf_target *target, uint8_t opcode)
+/* The row of an I/O command, whose opcode is below IO_COMMANDS.  Its namespace
+ * says which command set it is of; without one, it is refused anyway. */
+static inline const struct nvmf_command *find_io_command(
+    const struct nvmf_target *target, const struct nvme_sqe *sqe)
 {
-    return opcode == NVM_WRITE_UNCORRECTABLE && !target->can_mark
+    uint32_t i = sqe->nsid - 1; /* wraps if the NSID is 0 */
+    const struct nvmf_command_set *set =
+        i < NVMF_MAX_NAMESPACES ? target->ns[i].command_set : &nvm_command_set;
+    const struct nvmf_command *row = set->row[sqe->opcode];
+
+    return row == NULL ||
+                   (sqe->opcode == NVM_WRITE_UNCORRECTABLE && !target->can_mark)
                ? &no_command
-               : &io_commands[opcode];
+               : row;
 }
 
 /* The command's row of a table, or a row without `execute`. */
@@ -28,7 +35,7 @@ static const struct nvmf_command *find_command(const struct nvmf_target *target,
                                               : &no_command;
     }
     if (qpair->qid != 0) {
-        return sqe->opcode < IO_COMMANDS ? find_io_command(target, sqe->opcode)
+        return sqe->opcode < IO_COMMANDS ? find_io_command(target, sqe)
                                          : &no_command;
     }
     if (sqe->opcode >= ADMIN_COMMANDS) {
@@ -232,7 +239,7 @@ uint16_t request_check(struct nvmf_target *target, struct nvmf_qpair *qpair,
         !takes_commands(target, qpair)) {
         return check_any(target, qpair, req);
     }
-    req->command = find_io_command(target, req->sqe.opcode);
+    req->command = find_io_command(target, &req->sqe);
     if (!cid_claim(target, req)) {
         return refuse_field(req, NVME_SC_COMMAND_ID_CONFLICT, SQE_CID, 0);
     }

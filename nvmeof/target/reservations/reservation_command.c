@@ -266,8 +266,8 @@ static void tell_removed(struct nvmf_target *target, struct nvmf_request *req,
 
 /* ---- Register. */
 
-uint16_t reservation_register_check(struct nvmf_target *target,
-                                    struct nvmf_request *req)
+static uint16_t reservation_register_check(struct nvmf_target *target,
+                                           struct nvmf_request *req)
 {
     uint8_t cptpl = (uint8_t)(req->sqe.cdw10 >> RESERVATION_CPTPL_SHIFT);
 
@@ -278,8 +278,8 @@ uint16_t reservation_register_check(struct nvmf_target *target,
     return check_common(target, req, RREGAS, RESERVATION_KEYS_LEN);
 }
 
-uint16_t reservation_register_execute(struct nvmf_target *target,
-                                      struct nvmf_request *req)
+static uint16_t reservation_register_execute(struct nvmf_target *target,
+                                             struct nvmf_request *req)
 {
     struct reservation_command command = read_command(target, req);
     bool is_released;
@@ -294,8 +294,8 @@ uint16_t reservation_register_execute(struct nvmf_target *target,
 
 /* ---- Acquire. */
 
-uint16_t reservation_acquire_check(struct nvmf_target *target,
-                                   struct nvmf_request *req)
+static uint16_t reservation_acquire_check(struct nvmf_target *target,
+                                          struct nvmf_request *req)
 {
     uint16_t status = check_iekey(target, req);
 
@@ -354,8 +354,8 @@ static bool has_preempted(const struct nvmf_request *req)
     return req->progress != 0;
 }
 
-uint16_t reservation_acquire_execute(struct nvmf_target *target,
-                                     struct nvmf_request *req)
+static uint16_t reservation_acquire_execute(struct nvmf_target *target,
+                                            struct nvmf_request *req)
 {
     struct reservation_command command = read_command(target, req);
     bool is_released;
@@ -386,8 +386,8 @@ uint16_t reservation_acquire_execute(struct nvmf_target *target,
 
 /* ---- Release. */
 
-uint16_t reservation_release_check(struct nvmf_target *target,
-                                   struct nvmf_request *req)
+static uint16_t reservation_release_check(struct nvmf_target *target,
+                                          struct nvmf_request *req)
 {
     uint16_t status = check_iekey(target, req);
 
@@ -399,8 +399,8 @@ uint16_t reservation_release_check(struct nvmf_target *target,
                : check_common(target, req, RRELAS, RESERVATION_RELEASE_LEN);
 }
 
-uint16_t reservation_release_execute(struct nvmf_target *target,
-                                     struct nvmf_request *req)
+static uint16_t reservation_release_execute(struct nvmf_target *target,
+                                            struct nvmf_request *req)
 {
     struct reservation_command command = read_command(target, req);
     bool is_released;
@@ -420,8 +420,8 @@ uint16_t reservation_release_execute(struct nvmf_target *target,
 
 /* ---- Report. */
 
-uint16_t reservation_report_check(struct nvmf_target *target,
-                                  struct nvmf_request *req)
+static uint16_t reservation_report_check(struct nvmf_target *target,
+                                         struct nvmf_request *req)
 {
     uint16_t status = check_namespace(req);
 
@@ -512,8 +512,8 @@ static uint16_t report_registrant(const struct nvmf_target *target,
 }
 
 /* Report one window of the structure; called for each window. */
-uint16_t reservation_report_execute(struct nvmf_target *target,
-                                    struct nvmf_request *req)
+static uint16_t reservation_report_execute(struct nvmf_target *target,
+                                           struct nvmf_request *req)
 {
     const struct reservation *res =
         &target->reservation[req->ns->config.nsid - 1];
@@ -537,3 +537,32 @@ uint16_t reservation_report_execute(struct nvmf_target *target,
     }
     return NVME_SC_SUCCESS;
 }
+
+const struct nvmf_command reservation_register_row = {
+    .direction = DATA_TO_CONTROLLER,
+    .flags = COMMAND_NEEDS_NS,
+    .check = reservation_register_check,
+    .execute = reservation_register_execute,
+};
+
+const struct nvmf_command reservation_report_row = {
+    .direction = DATA_TO_HOST,
+    .flags = COMMAND_NEEDS_NS | COMMAND_IS_QUERY,
+    .check = reservation_report_check,
+    .execute = reservation_report_execute,
+};
+
+const struct nvmf_command reservation_acquire_row = {
+    .direction = DATA_TO_CONTROLLER,
+    .flags = COMMAND_NEEDS_NS,
+    .check = reservation_acquire_check,
+    .execute = reservation_acquire_execute,
+};
+
+/* Linux describes 16 bytes of data, of which 8 are defined. */
+const struct nvmf_command reservation_release_row = {
+    .direction = DATA_TO_CONTROLLER,
+    .flags = COMMAND_NEEDS_NS | COMMAND_SGL_LONGER,
+    .check = reservation_release_check,
+    .execute = reservation_release_execute,
+};
