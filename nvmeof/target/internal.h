@@ -131,6 +131,82 @@ static inline struct nvmf_ctrl *request_ctrl(struct nvmf_target *target,
     return &target->ctrl[target->qpair[req->qpair].ctrl];
 }
 
+/*
+ * What the path of a command asks of the parts above it: hooks.c fills it in.
+ * So the path needs none of them to be understood or tested.
+ */
+struct request_hooks {
+    /* Fused pairs: fused.c. */
+    bool (*pair_capsule)(struct nvmf_target *target, struct nvmf_request *req);
+    void (*pair_begin)(struct nvmf_target *target, struct nvmf_request *second);
+    void (*pair_first_ended)(struct nvmf_target *target,
+                             struct nvmf_request *second, uint16_t status);
+    void (*pair_abort_first)(struct nvmf_target *target,
+                             struct nvmf_request *second);
+    void (*pair_drop_first)(struct nvmf_target *target,
+                            struct nvmf_qpair *qpair);
+
+    /* The order of commands that write, from their arrival on: order.c. */
+    bool (*arrive)(struct nvmf_target *target, struct nvmf_request *req);
+    void (*depart)(struct nvmf_target *target, struct nvmf_request *req);
+
+    /* Let others have what the command keeps from them: req->holds. */
+    void (*release_holds)(struct nvmf_target *target, struct nvmf_request *req);
+
+    /* Fault rules: fault.c. */
+    uint16_t (*rule_status)(struct nvmf_target *target,
+                            struct nvmf_request *req);
+    bool (*hold_response)(struct nvmf_target *target, struct nvmf_request *req,
+                          uint16_t status);
+
+    /* Blocks could not be read: lba_status.c. */
+    bool (*scan_takes_error)(struct nvmf_target *target,
+                             struct nvmf_request *req, bool is_mark);
+    void (*note_unreadable)(struct nvmf_target *target,
+                            const struct nvmf_request *req);
+
+    /* Namespaces: a command that may have to be refused, the end of one that
+     * others may wait for, of a Copy, and of all that were waited for. */
+    uint16_t (*ns_check_more)(struct nvmf_target *target,
+                              struct nvmf_request *req);
+    void (*ns_ended)(struct nvmf_target *target, struct nvmf_request *req,
+                     struct nvmf_ns *ns, uint16_t status);
+    void (*source_released)(struct nvmf_target *target,
+                            struct nvmf_request *req, struct nvmf_ns *ns);
+    void (*awaited_ended)(struct nvmf_target *target, const struct nvmf_ns *ns);
+
+    /* The connection: qpair.c, host_auth.c, event.c. */
+    void (*disconnect)(struct nvmf_target *target, uint16_t qpair);
+    void (*drained)(struct nvmf_target *target, uint16_t qpair);
+    uint16_t (*unproven_command)(struct nvmf_target *target,
+                                 struct nvmf_request *req);
+    void (*event_given_up)(struct nvmf_ctrl *ctrl, uint16_t cid);
+};
+extern const struct request_hooks request_hooks;
+
+/*
+ * What the life of a controller means for the parts above it: hooks.c fills it
+ * in.
+ */
+struct connect_hooks {
+    void (*ctrl_created)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* Its host has proven its identity. */
+    void (*ctrl_joined)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    void (*ctrl_enabled)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* Its host resets it: CC.EN = 0. */
+    void (*host_resets)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* It is reset or ends; it is reset. */
+    void (*ctrl_stops)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    void (*ctrl_reset)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* It takes no commands any more: it loses its namespaces. */
+    void (*ctrl_detached)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    void (*abort_events)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    void (*ctrl_freed)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* A queue pair begins to end with commands in flight. */
+    void (*queue_ends)(struct nvmf_target *target);
+};
+extern const struct connect_hooks connect_hooks;
+
 /* check.c */
 uint16_t request_check(struct nvmf_target *target, struct nvmf_qpair *qpair,
                        struct nvmf_request *req);
@@ -507,7 +583,7 @@ static inline void qpair_request_ended(struct nvmf_target *target,
     qpair->in_flight--;
     if (__builtin_expect(qpair->state == QPAIR_DRAINING, 0) &&
         qpair->in_flight == 0) {
-        qpair_drained(target, index);
+        request_hooks.drained(target, index);
     }
 }
 
@@ -726,7 +802,7 @@ bool ns_are_manageable(const struct nvmf_target *target);
 void ns_attach_new(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 void ns_detach_all(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
 void ns_load(struct nvmf_target *target, uint32_t nsid);
-void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns);
+bool ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns);
 uint16_t ns_result_status(enum nvmf_volume_result result);
 void ns_awaited_ended(struct nvmf_target *target, const struct nvmf_ns *ns);
 uint16_t ns_management_check(struct nvmf_target *target,
@@ -767,7 +843,7 @@ static inline uint16_t ns_check(struct nvmf_target *target,
 
     if (__builtin_expect(
             i >= NVMF_MAX_NAMESPACES || (ctrl->ns_bars[i] & kinds) != 0, 0)) {
-        return ns_check_closely(target, req);
+        return request_hooks.ns_check_more(target, req);
     }
     ns_use(&target->ns[i], req);
     return NVME_SC_SUCCESS;
@@ -846,7 +922,7 @@ static inline void ns_release(struct nvmf_target *target,
         req->ns = NULL;
         ns->users--;
         if (__builtin_expect(ns->caution != 0, 0)) {
-            ns_released(target, req, ns, status);
+            request_hooks.ns_ended(target, req, ns, status);
         }
     }
 }

@@ -113,8 +113,7 @@ uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
     memcpy(ctrl->hostnqn, data->hostnqn, sizeof(ctrl->hostnqn));
     ctrl->host_number = host_unproven_number(target, admin->host);
     reset_features(target, ctrl);
-    pel_reset_ctrl(target, ctrl);
-    lba_log_reset_ctrl(target, ctrl);
+    connect_hooks.ctrl_created(target, ctrl);
     target->ctrl_count++;
     ctrl_set_kato(target, index, kato_ms);
     return index;
@@ -205,8 +204,7 @@ void ctrl_join(struct nvmf_target *target, uint8_t index, uint16_t qid,
     ctrl->seen_us = target->now_us;
     if (qid == 0) {
         ctrl_enter(ctrl, CTRL_DISABLED);
-        ns_attach_new(target, ctrl);
-        order_count_ctrl(target, ctrl, true);
+        connect_hooks.ctrl_joined(target, ctrl);
         return;
     }
     ASSERT(ctrl->qpair[qid] == NO_QPAIR);
@@ -233,11 +231,9 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
     if (ctrl->state == CTRL_ENDING) {
         return;
     }
-    self_test_ctrl_reset(target, ctrl);
-    firmware_ctrl_reset(target, ctrl);
-    pel_reset_ctrl(target, ctrl);
+    connect_hooks.ctrl_stops(target, ctrl);
     ctrl_enter(ctrl, CTRL_ENDING);
-    ns_detach_all(target, ctrl);
+    connect_hooks.ctrl_detached(target, ctrl);
     wheel_stop(&target->wheel, (uint16_t)(WHEEL_CTRL + index));
     ctrl_forget_promise(target, ctrl, ctrl->promised);
     for (size_t qid = 0; qid < ARRAY_LEN(ctrl->qpair); qid++) {
@@ -247,7 +243,7 @@ void ctrl_end(struct nvmf_target *target, uint8_t index)
             qpair_disconnect(target, qpair);
         }
     }
-    event_abort_all(target, ctrl);
+    connect_hooks.abort_events(target, ctrl);
     auth_end_claims(target, index, 0);
 }
 
@@ -322,8 +318,7 @@ static void ctrl_enable(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
         ctrl->shst = SHST_NORMAL;
     }
     ctrl_enter(ctrl, is_acceptable(ctrl, ctrl->cc) ? CTRL_READY : CTRL_FAILED);
-    event_check_health(target, ctrl);
-    firmware_tell_host(target, ctrl);
+    connect_hooks.ctrl_enabled(target, ctrl);
 }
 
 /* The common part of all resets: I/O queues end, the admin queue stays. */
@@ -331,14 +326,12 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
                           enum ctrl_state next)
 {
     ctrl->resets++;
-    self_test_ctrl_reset(target, ctrl);
-    firmware_ctrl_reset(target, ctrl);
-    lba_log_reset_ctrl(target, ctrl);
-    pel_reset_ctrl(target, ctrl);
+    connect_hooks.ctrl_stops(target, ctrl);
+    connect_hooks.ctrl_reset(target, ctrl);
     ctrl_enter(ctrl, next);
     ctrl->shst = SHST_NORMAL;
     ctrl_forget_promise(target, ctrl, ctrl->promised);
-    event_abort_all(target, ctrl);
+    connect_hooks.abort_events(target, ctrl);
     reset_features(target, ctrl);
     for (size_t qid = 1; qid < ARRAY_LEN(ctrl->qpair); qid++) {
         uint16_t qpair = ctrl->qpair[qid];
@@ -353,7 +346,7 @@ static void reset_ctrl_to(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
 /* A controller reset: CC.EN = 0 while READY or FAILED. */
 static void ctrl_reset(struct nvmf_target *target, struct nvmf_ctrl *ctrl)
 {
-    pel_note_reset(target, ctrl);
+    connect_hooks.host_resets(target, ctrl);
     reset_ctrl_to(target, ctrl,
                   ctrl->io_count > 0 ? CTRL_RESETTING : CTRL_DISABLED);
 }
@@ -374,7 +367,7 @@ void ctrl_part(struct nvmf_target *target, uint8_t index)
         return; /* another reset; the time limit stays as it is */
     }
     reset_ctrl_to(target, ctrl, CTRL_PARTING);
-    ns_detach_all(target, ctrl);
+    connect_hooks.ctrl_detached(target, ctrl);
     ctrl->cc = 0;
     ctrl->has_been_reset = true;
     wheel_stop(&target->wheel, timer);
@@ -439,7 +432,7 @@ void ctrl_release(struct nvmf_target *target, uint8_t index, bool was_joined)
     if (ctrl->qpair_count == 0 && ctrl->state == CTRL_ENDING) {
         ctrl_enter(ctrl, CTRL_FREE);
         target->ctrl_count--;
-        order_count_ctrl(target, ctrl, false);
+        connect_hooks.ctrl_freed(target, ctrl);
     }
 }
 

@@ -303,7 +303,7 @@ void qpair_disconnect(struct nvmf_target *target, uint16_t index)
 
     qpair_enter(qpair, QPAIR_CLOSING);
     if (qpair->in_flight != 0) {
-        order_keep(target);
+        connect_hooks.queue_ends(target);
     }
     target->arrivals.looks_again = true; /* nobody waits for its data now */
     auth_release(target, index);
@@ -355,7 +355,7 @@ bool nvmf_qpair_closed(struct nvmf_target *target, uint16_t index)
     wheel_stop(&target->wheel, qpair_timer(index));
     qpair_enter(qpair, QPAIR_DRAINING);
     if (qpair->in_flight != 0) {
-        order_keep(target);
+        connect_hooks.queue_ends(target);
     }
     qpair->in_flight++; /* keeps the queue pair from draining below */
     request_drop_waiting(target, index);

@@ -226,7 +226,7 @@ void copy_leave_sources(struct nvmf_target *target, struct nvmf_request *req)
             req->chunk.sources[(nsid - 1) / 32] &= ~BIT((nsid - 1) % 32);
             ns->users--;
             if (ns->caution != 0) {
-                ns_source_released(target, req, ns);
+                request_hooks.source_released(target, req, ns);
             }
         }
     }

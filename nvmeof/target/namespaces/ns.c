@@ -5,30 +5,6 @@
  */
 #include "nvmeof/target/internal.h"
 
-/* A command has ended, and somebody may wait for that. */
-void ns_released(struct nvmf_target *target, struct nvmf_request *req,
-                 struct nvmf_ns *ns, uint16_t status)
-{
-    if (ns->caution & CAUTION_TRACKED) {
-        io_note_written(target, req, ns, status);
-    }
-    await_command_ended(target, req, ns);
-    if (ns->state != NS_READY && ns->users == 0) {
-        ns_drained(target, ns);
-    }
-}
-
-/* A Copy has ended that has read the namespace as a source, and somebody may
- * wait for that. */
-void ns_source_released(struct nvmf_target *target, struct nvmf_request *req,
-                        struct nvmf_ns *ns)
-{
-    await_copy_ended(target, req, ns);
-    if (ns->state != NS_READY && ns->users == 0) {
-        ns_drained(target, ns);
-    }
-}
-
 /*
  * Which commands of a controller ns_check_closely() may refuse for a
  * namespace, or execute in another way because its blocks have metadata, as

@@ -86,16 +86,17 @@ static void start_job(struct nvmf_target *target)
     volume->start(volume->ctx, &manager->job);
 }
 
-/* The last command that used a namespace has ended. */
-void ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns)
+/* The last command that used a namespace has ended.  @return whether a command
+ * that changes the namespace has waited for that */
+bool ns_drained(struct nvmf_target *target, const struct nvmf_ns *ns)
 {
     struct ns_manager *manager = &target->manager;
 
-    if (manager->is_draining && ns == &target->ns[manager->job.nsid - 1]) {
-        start_job(target);
-    } else if (target->sanitize.req != NULL) {
-        sanitize_drained(target);
+    if (!manager->is_draining || ns != &target->ns[manager->job.nsid - 1]) {
+        return false;
     }
+    start_job(target);
+    return true;
 }
 
 void ns_change_begin(struct nvmf_target *target, uint32_t nsid)

@@ -10,4 +10,5 @@ set(SOURCES
     ns_format.c
     ns_formats.c
     ns_protect.c
+    ns_release.c
 )

@@ -86,7 +86,7 @@ static struct nvmf_request *find_waiting(struct nvmf_target *target,
  * they would have if they came now.  All others end by themselves.
  *
  * @return false when there are none.  Otherwise the caller waits; see
- *         await_push(), and ns_awaited_ended().
+ *         await_push(), and request_hooks.awaited_ended().
  */
 bool await_commands(struct nvmf_target *target, struct nvmf_ns *ns,
                     const struct await_rule *rule)
@@ -146,7 +146,7 @@ static void count_ended(struct nvmf_target *target, struct nvmf_ns *ns)
         request_restart(target, req);
     }
     if (ns->awaited == 0) {
-        ns_awaited_ended(target, ns);
+        request_hooks.awaited_ended(target, ns);
     }
 }
 

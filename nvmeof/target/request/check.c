@@ -74,7 +74,7 @@ static uint16_t check_early(struct nvmf_target *target,
                        sqe->fctype == FABRICS_AUTH_RECEIVE)) {
         return NVME_SC_SUCCESS;
     }
-    return auth_skipped(target, req);
+    return request_hooks.unproven_command(target, req);
 }
 
 /* Whether the queue pair takes commands that are not of Fabrics. */
@@ -222,7 +222,7 @@ check_any(struct nvmf_target *target, const struct nvmf_qpair *qpair,
 
     req->command = find_command(target, qpair, &req->sqe);
     if (qpair->qid == 0 && qpair->ctrl != NO_CTRL) {
-        event_give_up(&target->ctrl[qpair->ctrl], req->sqe.cid);
+        request_hooks.event_given_up(&target->ctrl[qpair->ctrl], req->sqe.cid);
     }
     if (req->sqe.opcode != NVME_FABRICS && !cid_claim(target, req)) {
         return refuse_field(req, NVME_SC_COMMAND_ID_CONFLICT, SQE_CID, 0);

@@ -129,30 +129,6 @@ static bool is_ending(const struct nvmf_target *target,
     return state == QPAIR_CLOSING || state == QPAIR_DRAINING;
 }
 
-/* Let other commands have what the request keeps from them. */
-static void release_holds(struct nvmf_target *target, struct nvmf_request *req)
-{
-    if (req->holds == HOLDS_ORDER) {
-        order_leave(target, req); /* the usual write of one of several hosts */
-        return;
-    }
-    if (req->holds & HOLDS_SCRATCH) {
-        scratch_give(target, req);
-    }
-    if (req->holds & HOLDS_SOURCE) {
-        copy_leave_sources(target, req);
-    }
-    if (req->holds & HOLDS_ORDER) {
-        order_leave(target, req);
-    }
-    if (req->holds & HOLDS_SCAN) {
-        lba_scan_give(target, req);
-    }
-    if (req->holds & HOLDS_PROTECTION) {
-        ns_protect_end(target, req);
-    }
-}
-
 /* The first command of a fused pair ends, and so decides about the second. */
 static void end_fused_first(struct nvmf_target *target,
                             struct nvmf_request *req, uint16_t status)
@@ -162,7 +138,7 @@ static void end_fused_first(struct nvmf_target *target,
     req->holds &= (uint8_t)~HOLDS_PARTNER;
     second->holds &= (uint8_t)~HOLDS_PARTNER;
     request_complete(target, req, status);
-    fused_first_ended(target, second, status);
+    request_hooks.pair_first_ended(target, second, status);
 }
 
 /* A window has been executed: continue with the next one, or respond. */
@@ -170,7 +146,7 @@ static void end_window(struct nvmf_target *target, struct nvmf_request *req,
                        uint16_t status)
 {
     if (__builtin_expect(req->holds != 0, 0)) {
-        release_holds(target, req);
+        request_hooks.release_holds(target, req);
         if (req->holds & HOLDS_PARTNER) {
             end_fused_first(target, req, status);
             return;
@@ -241,7 +217,7 @@ void request_start_window(struct nvmf_target *target, struct nvmf_request *req)
 void request_begin(struct nvmf_target *target, struct nvmf_request *req)
 {
     if (__builtin_expect(req->holds & HOLDS_PARTNER, 0)) {
-        fused_begin(target, req);
+        request_hooks.pair_begin(target, req);
     } else if (req->data_len == 0 || req->transfer.piece_count != 0) {
         request_execute(target, req);
     } else if (buffer_take(target, req)) {
@@ -270,7 +246,8 @@ static void request_start(struct nvmf_target *target, struct nvmf_request *req)
         }
     }
     if (__builtin_expect(!target->arrivals.is_kept, 1) ||
-        !(req->command->flags & COMMAND_WRITES) || order_arrive(target, req)) {
+        !(req->command->flags & COMMAND_WRITES) ||
+        request_hooks.arrive(target, req)) {
         request_begin(target, req);
     }
 }
@@ -290,13 +267,13 @@ static void free_request(struct nvmf_target *target, struct nvmf_request *req)
     qpair_request_ended(target, qpair);
 }
 
-/* As release_holds(); the other command of a fused pair is dropped, too, and
- * waits for this one. */
+/* As request_hooks.release_holds(); the other command of a fused pair is
+ * dropped, too, and waits for this one. */
 static void drop_holds(struct nvmf_target *target, struct nvmf_request *req)
 {
     struct nvmf_request *partner = req->partner;
 
-    release_holds(target, req);
+    request_hooks.release_holds(target, req);
     if (req->holds & HOLDS_PARTNER) {
         req->holds &= (uint8_t)~HOLDS_PARTNER;
         partner->holds &= (uint8_t)~HOLDS_PARTNER;
@@ -313,7 +290,7 @@ void request_drop(struct nvmf_target *target, struct nvmf_request *req)
     cid_release(req);
     ns_release(target, req, NVME_SC_ABORT_REQUESTED);
     if (req->arrival_state != ARRIVAL_NONE) {
-        order_depart(target, req);
+        request_hooks.depart(target, req);
     }
     free_request(target, req);
 }
@@ -420,14 +397,14 @@ void request_complete(struct nvmf_target *target, struct nvmf_request *req,
 {
     ns_release(target, req, status);
     if (__builtin_expect(req->arrival_state != ARRIVAL_NONE, 0)) {
-        order_depart(target, req);
+        request_hooks.depart(target, req);
     }
     if (is_ending(target, req)) {
         request_drop(target, req);
     } else if (!answers_are_watched(target)) {
         send_response(target, req, status);
     } else if (!fault_rules_are_on(target) ||
-               !fault_hold_response(target, req, status)) {
+               !request_hooks.hold_response(target, req, status)) {
         send_watched(target, req, status);
     }
 }
@@ -447,7 +424,7 @@ uint16_t request_admit(struct nvmf_target *target, struct nvmf_qpair *qpair,
     uint16_t status = request_check(target, qpair, req);
 
     if (status == NVME_SC_SUCCESS && fault_rules_are_on(target)) {
-        status = fault_status(target, req);
+        status = request_hooks.rule_status(target, req);
     }
     return status;
 }
@@ -501,7 +478,7 @@ void nvmf_capsule(struct nvmf_target *target, uint16_t qpair_index,
         target->ctrl[req->owner].seen_us = now_us;
     }
     if (__builtin_expect((req->sqe.fuse | qpair->fused) != 0, 0) &&
-        fused_capsule(target, req)) {
+        request_hooks.pair_capsule(target, req)) {
         return;
     }
     status = request_admit(target, qpair, req);
@@ -528,7 +505,7 @@ static bool window_moved(struct nvmf_target *target, struct nvmf_request *req,
         request_drop(target, req);
         if (state == QPAIR_CONNECTING || state == QPAIR_AUTHENTICATING ||
             state == QPAIR_LIVE) {
-            qpair_disconnect(target, qpair);
+            request_hooks.disconnect(target, qpair);
         }
         return false;
     }
@@ -636,16 +613,16 @@ static uint16_t media_result(struct nvmf_target *target,
 
     if (status == MEDIA_READ_ERROR || status == MEDIA_WRITE_ERROR) {
         if (status == MEDIA_READ_ERROR) {
-            if (lba_scan_takes_error(target, req, false)) {
+            if (request_hooks.scan_takes_error(target, req, false)) {
                 return NVME_SC_SUCCESS;
             }
-            lba_status_note_error(target, req);
+            request_hooks.note_unreadable(target, req);
         }
         target->counters.media_errors++;
         pel_note_media_error(target, req, result[status]);
     } else if (status == MEDIA_MARKED) {
         /* A host has marked the block, so this is no error of the medium. */
-        if (lba_scan_takes_error(target, req, true)) {
+        if (request_hooks.scan_takes_error(target, req, true)) {
             return NVME_SC_SUCCESS;
         }
     } else if (status >= MEDIA_GUARD_ERROR) {
@@ -730,7 +707,7 @@ void request_drop_waiting(struct nvmf_target *target, uint16_t qpair)
     while ((req = queue_take(&target->protecting, qpair, true, 0)) != NULL) {
         request_drop(target, req);
     }
-    fused_drop_first(target, &target->qpair[qpair]);
+    request_hooks.pair_drop_first(target, &target->qpair[qpair]);
 }
 
 /* Abort a command that waits for buffers, for an earlier write, or for the turn
@@ -753,9 +730,9 @@ bool request_abort_waiting(struct nvmf_target *target, uint16_t qpair,
         return false;
     }
     request_enter(req, NVMF_REQUEST_EXECUTING);
-    release_holds(target, req);
+    request_hooks.release_holds(target, req);
     if (req->holds & HOLDS_PARTNER) {
-        fused_abort_first(target, req);
+        request_hooks.pair_abort_first(target, req);
     }
     request_complete(target, req, status);
     return true;
