@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The I/O command sets, and which rows each of them has.  A row stands in the
- * file that executes its command.
+ * The admin commands, and the I/O command sets.  The row of an I/O command
+ * stands in the file that executes it.
  *
  * Another command set is one more table here.  Its namespaces point to it, and
  * Identify has to report its CSI.
@@ -48,3 +48,54 @@ const struct nvmf_command_set *command_set_of(uint32_t csi)
     }
     return NULL;
 }
+
+const struct nvmf_command admin_commands[ADMIN_COMMANDS] = {
+    [ADMIN_GET_LOG_PAGE] = {.direction = DATA_TO_HOST,
+                            .flags = COMMAND_ON_DISCOVERY | COMMAND_IS_QUERY,
+                            .check = log_check,
+                            .execute = log_execute},
+    [ADMIN_IDENTIFY] = {.direction = DATA_TO_HOST,
+                        .flags = COMMAND_ON_DISCOVERY | COMMAND_IS_QUERY,
+                        .check = identify_check,
+                        .execute = identify_execute},
+    [ADMIN_ABORT] = {.execute = abort_execute},
+    [ADMIN_SET_FEATURES] = {.direction = DATA_TO_CONTROLLER,
+                            .flags = COMMAND_ON_DISCOVERY,
+                            .check = feature_set_check,
+                            .execute = feature_set},
+    [ADMIN_GET_FEATURES] = {.direction = DATA_TO_HOST,
+                            .flags = COMMAND_ON_DISCOVERY | COMMAND_IS_QUERY,
+                            .check = feature_get_check,
+                            .execute = feature_get},
+    [ADMIN_ASYNC_EVENT_REQUEST] = {.flags = COMMAND_ON_DISCOVERY,
+                                   .execute = event_request},
+    [ADMIN_NS_MANAGEMENT] = {.direction = DATA_TO_CONTROLLER,
+                             .flags =
+                                 COMMAND_CHANGES_NS | COMMAND_CHANGES_NS_LIST,
+                             .check = ns_management_check,
+                             .execute = ns_management_execute},
+    [ADMIN_FIRMWARE_COMMIT] = {.check = firmware_commit_check,
+                               .execute = firmware_commit_execute},
+    [ADMIN_FIRMWARE_DOWNLOAD] = {.direction = DATA_TO_CONTROLLER,
+                                 .check = firmware_download_check,
+                                 .execute = firmware_download_execute},
+    [ADMIN_DEVICE_SELF_TEST] = {.check = self_test_check,
+                                .execute = self_test_execute},
+    [ADMIN_NS_ATTACHMENT] = {.direction = DATA_TO_CONTROLLER,
+                             .flags =
+                                 COMMAND_CHANGES_NS | COMMAND_CHANGES_NS_LIST,
+                             .check = ns_attachment_check,
+                             .execute = ns_attachment_execute},
+    [ADMIN_FORMAT_NVM] = {.flags = COMMAND_WRITES | COMMAND_CHANGES_NS,
+                          .check = ns_format_check,
+                          .execute = ns_format_execute},
+    [ADMIN_SANITIZE] = {.flags = COMMAND_WRITES,
+                        .check = sanitize_check,
+                        .execute = sanitize_execute},
+    [ADMIN_GET_LBA_STATUS] = {.direction = DATA_TO_HOST,
+                              .flags = COMMAND_NEEDS_NS | COMMAND_SGL_LONGER,
+                              .check = lba_status_check,
+                              .execute = lba_status_execute},
+    [ADMIN_KEEP_ALIVE] = {.flags = COMMAND_ON_DISCOVERY,
+                          .execute = keep_alive_execute},
+};

@@ -43,6 +43,8 @@ const struct request_hooks request_hooks = {
     .hold_response = fault_hold_response,
     .scan_takes_error = lba_scan_takes_error,
     .note_unreadable = lba_status_note_error,
+    .media_error = pel_note_media_error,
+    .measure = latency_note_answer,
     .ns_check_more = ns_check_closely,
     .ns_ended = ns_released,
     .source_released = ns_source_released,
@@ -51,6 +53,23 @@ const struct request_hooks request_hooks = {
     .drained = qpair_drained,
     .unproven_command = auth_skipped,
     .event_given_up = event_give_up,
+};
+
+static void ns_refuses(struct nvmf_target *target, struct nvmf_ns *ns)
+{
+    fused_end_waiting(target, ns);
+    patience_abort_waiting(target, ns);
+}
+
+const struct ns_hooks ns_hooks = {
+    .written = io_note_written,
+    .refuses = ns_refuses,
+    .drained = sanitize_drained,
+    .formatting = self_test_formatting,
+    .forgotten = reservation_forget,
+    .deleted = self_test_ns_removed,
+    .blocks_gone = lba_status_forget,
+    .attached = lba_status_attached,
 };
 
 static void ctrl_created(struct nvmf_target *target, struct nvmf_ctrl *ctrl)

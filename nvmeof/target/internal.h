@@ -165,6 +165,12 @@ struct request_hooks {
     void (*note_unreadable)(struct nvmf_target *target,
                             const struct nvmf_request *req);
 
+    /* The medium has reported an error: persistent_event.c.  A command is about
+     * to be answered, and the latency monitor is on: latency_monitor.c. */
+    void (*media_error)(struct nvmf_target *target,
+                        const struct nvmf_request *req, uint16_t status);
+    void (*measure)(struct nvmf_target *target, const struct nvmf_request *req);
+
     /* Namespaces: a command that may have to be refused, the end of one that
      * others may wait for, of a Copy, and of all that were waited for. */
     uint16_t (*ns_check_more)(struct nvmf_target *target,
@@ -183,6 +189,29 @@ struct request_hooks {
     void (*event_given_up)(struct nvmf_ctrl *ctrl, uint16_t cid);
 };
 extern const struct request_hooks request_hooks;
+
+/*
+ * What the life of a namespace means for the parts above it: hooks.c fills it
+ * in.
+ */
+struct ns_hooks {
+    /* A command on a namespace with tracked blocks has ended. */
+    void (*written)(struct nvmf_target *target, const struct nvmf_request *req,
+                    const struct nvmf_ns *ns, uint16_t status);
+    /* It refuses commands from now on: end those that wait for others. */
+    void (*refuses)(struct nvmf_target *target, struct nvmf_ns *ns);
+    /* No command uses it any more, and no change of it has waited for that. */
+    void (*drained)(struct nvmf_target *target);
+    /* It begins to be formatted; NVME_NSID_ALL: all are. */
+    void (*formatting)(struct nvmf_target *target, uint32_t nsid);
+    /* It exists no more, or again; it has been deleted as a host wanted; its
+     * blocks are gone; controllers have it that had it not. */
+    void (*forgotten)(struct nvmf_target *target, uint32_t nsid);
+    void (*deleted)(struct nvmf_target *target, uint32_t nsid);
+    void (*blocks_gone)(struct nvmf_target *target, uint32_t nsid);
+    void (*attached)(struct nvmf_target *target, uint32_t nsid);
+};
+extern const struct ns_hooks ns_hooks;
 
 /*
  * What the life of a controller means for the parts above it: hooks.c fills it
@@ -361,6 +390,16 @@ static inline const uint8_t *scratch_data(const struct nvmf_target *target,
     return target->scratch.memory[req->scratch];
 }
 
+/* Whether the command holds a namespace from which it copies, other than its
+ * own. */
+static inline bool copy_reads(const struct nvmf_request *req, uint32_t nsid)
+{
+    uint32_t i = nsid - 1;
+
+    return (req->holds & HOLDS_SOURCE) &&
+           (req->chunk.sources[i / 32] >> i % 32 & 1);
+}
+
 /* await.c */
 struct await_rule {
     /* Whether commands of this controller are waited for.  NULL: of all. */
@@ -427,7 +466,6 @@ uint16_t verify_execute(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t copy_check(struct nvmf_target *target, struct nvmf_request *req);
 uint16_t copy_execute(struct nvmf_target *target, struct nvmf_request *req);
 void copy_fail(struct nvmf_target *target, struct nvmf_request *req);
-bool copy_reads(const struct nvmf_request *req, uint32_t nsid);
 void copy_leave_sources(struct nvmf_target *target, struct nvmf_request *req);
 
 void copy_find_source(const struct nvmf_request *req, uint32_t *nsid,
@@ -857,6 +895,11 @@ uint64_t patience_timer(struct nvmf_target *target);
  * or for other commands of their host, too. */
 void patience_abort_waiting(struct nvmf_target *target,
                             const struct nvmf_ns *ns);
+
+/* admin.c */
+uint16_t keep_alive_execute(struct nvmf_target *target,
+                            struct nvmf_request *req);
+uint16_t abort_execute(struct nvmf_target *target, struct nvmf_request *req);
 
 /* sanitize.c */
 bool sanitize_exists(const struct nvmf_target *target);

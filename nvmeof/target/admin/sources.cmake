@@ -3,6 +3,5 @@ set(SOURCES
     admin.c
     firmware.c
     sanitize.c
-    sanitize_rules.c
     self_test.c
 )

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     ctrl.c
-    ctrl_find.c
     discovery.c
     displace.c
     fabrics.c
     host_auth.c
     qpair.c
     share.c
-    stage.c
 )

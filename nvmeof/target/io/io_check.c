@@ -67,13 +67,3 @@ uint16_t io_check_directive(struct nvmf_request *req)
                ? NVME_SC_SUCCESS
                : refuse_field(req, NVME_SC_INVALID_FIELD, SQE_CDW12 + 2, 4);
 }
-
-/* Whether the command holds a namespace from which it copies, other than its
- * own. */
-bool copy_reads(const struct nvmf_request *req, uint32_t nsid)
-{
-    uint32_t i = nsid - 1;
-
-    return (req->holds & HOLDS_SOURCE) &&
-           (req->chunk.sources[i / 32] >> i % 32 & 1);
-}

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
-    block_bytes.c
     compare.c
     copy.c
     fused.c
@@ -8,7 +7,9 @@ set(SOURCES
     io_check.c
     lba_list.c
     lba_status.c
+    lba_status_log.c
     order.c
+    patience.c
     protection.c
     scratch.c
     uncorrectable.c

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Namespaces: which commands may use one, which hosts hear of a change, and
- * flushing all of them.
+ * Namespaces: which commands may use one, and which hosts hear of a change.
  */
 #include "nvmeof/target/internal.h"
 
@@ -125,14 +124,6 @@ uint16_t ns_check_source(struct nvmf_target *target, struct nvmf_request *req,
     return reservation_conflicts(target, request_ctrl(target, req), nsid, false)
                ? reservation_refuse(req)
                : NVME_SC_SUCCESS;
-}
-
-/* Flush all namespaces of the drive. */
-uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req)
-{
-    struct media_io io = {.op = MEDIA_FLUSH, .ns = MEDIA_NS_ALL};
-
-    return request_media(target, req, &io);
 }
 
 /* Add a namespace to a controller's Changed Namespace List, and report it. */

@@ -86,7 +86,7 @@ void ns_update_attachments(struct nvmf_target *target, uint32_t nsid,
         }
     }
     if (was_attached) {
-        lba_status_attached(target, nsid);
+        ns_hooks.attached(target, nsid);
     }
     ns_update_bars(target, nsid);
 }

@@ -113,11 +113,9 @@ void ns_change_begin(struct nvmf_target *target, uint32_t nsid)
     } else {
         ns_enter(ns, NS_FORMATTING);
         ns_update_bars(target, nsid);
-        self_test_formatting(target,
-                             manager->is_for_all ? NVME_NSID_ALL : nsid);
+        ns_hooks.formatting(target, manager->is_for_all ? NVME_NSID_ALL : nsid);
     }
-    fused_end_waiting(target, ns);
-    patience_abort_waiting(target, ns);
+    ns_hooks.refuses(target, ns);
     if (manager->is_draining && ns->users == 0) {
         start_job(target);
     }
@@ -214,17 +212,17 @@ void nvmf_volume_done(struct nvmf_target *target,
         ns_load(target, nsid);
         if (manager->job.op != NVMF_VOLUME_FORMAT &&
             target->ns[nsid - 1].state == NS_FREE) {
-            reservation_forget(target, nsid);
+            ns_hooks.forgotten(target, nsid);
         }
         if (manager->job.op == NVMF_VOLUME_FORMAT ||
             target->ns[nsid - 1].state == NS_FREE) {
-            lba_status_forget(target, nsid);
+            ns_hooks.blocks_gone(target, nsid);
         }
         ns_update_attachments(target, nsid,
                               manager->job.op == NVMF_VOLUME_FORMAT);
     }
     if (manager->job.op == NVMF_VOLUME_DELETE && status == NVME_SC_SUCCESS) {
-        self_test_ns_removed(target, nsid);
+        ns_hooks.deleted(target, nsid);
     }
     if (manager->job.op == NVMF_VOLUME_CREATE) {
         manager->req->result[0] = status == NVME_SC_SUCCESS ? nsid : 0;
@@ -262,7 +260,7 @@ void nvmf_target_ns_loaded(struct nvmf_target *target, uint32_t nsid)
     ns_load(target, nsid);
     if (was_formatting) {
         record_late_format(target, nsid);
-        lba_status_forget(target, nsid);
+        ns_hooks.blocks_gone(target, nsid);
     }
     ns_update_attachments(target, nsid, true);
 }

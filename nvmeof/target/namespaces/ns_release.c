@@ -9,7 +9,7 @@ static void tell_drained(struct nvmf_target *target, const struct nvmf_ns *ns)
 {
     if (ns->state != NS_READY && ns->users == 0 && !ns_drained(target, ns) &&
         target->sanitize.req != NULL) {
-        sanitize_drained(target);
+        ns_hooks.drained(target);
     }
 }
 
@@ -18,7 +18,7 @@ void ns_released(struct nvmf_target *target, struct nvmf_request *req,
                  struct nvmf_ns *ns, uint16_t status)
 {
     if (ns->caution & CAUTION_TRACKED) {
-        io_note_written(target, req, ns, status);
+        ns_hooks.written(target, req, ns, status);
     }
     await_command_ended(target, req, ns);
     tell_drained(target, ns);

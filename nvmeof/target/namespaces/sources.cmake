@@ -6,9 +6,7 @@ set(SOURCES
     ns_attachments.c
     ns_create.c
     ns_drain.c
-    ns_find.c
     ns_format.c
-    ns_formats.c
     ns_protect.c
     ns_release.c
 )

@@ -387,7 +387,7 @@ static void send_watched(struct nvmf_target *target, struct nvmf_request *req,
                          uint16_t status)
 {
     if (target->answers_watched & ANSWERS_LATENCY) {
-        latency_note_answer(target, req);
+        request_hooks.measure(target, req);
     }
     send_response(target, req, status);
 }
@@ -577,6 +577,14 @@ uint16_t request_media(struct nvmf_target *target, struct nvmf_request *req,
     return NVMF_PENDING;
 }
 
+/* Flush all namespaces of the drive. */
+uint16_t ns_flush_all(struct nvmf_target *target, struct nvmf_request *req)
+{
+    struct media_io io = {.op = MEDIA_FLUSH, .ns = MEDIA_NS_ALL};
+
+    return request_media(target, req, &io);
+}
+
 static void retry_media(struct nvmf_target *target)
 {
     struct nvmf_queue *queue = &target->wait_media;
@@ -619,7 +627,7 @@ static uint16_t media_result(struct nvmf_target *target,
             request_hooks.note_unreadable(target, req);
         }
         target->counters.media_errors++;
-        pel_note_media_error(target, req, result[status]);
+        request_hooks.media_error(target, req, result[status]);
     } else if (status == MEDIA_MARKED) {
         /* A host has marked the block, so this is no error of the medium. */
         if (request_hooks.scan_takes_error(target, req, true)) {

@@ -6,7 +6,6 @@ set(SOURCES
     cid.c
     fault.c
     observe.c
-    patience.c
     queue.c
     request.c
     transfer.c

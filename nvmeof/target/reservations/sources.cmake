@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     reservation.c
-    reservation_check.c
     reservation_command.c
     reservation_notice.c
 )
