@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "storage/volume": ["lib", "firmware/hal", "firmware/store/identity.h",
                         "firmware/store/write_shares.h",
                         "nvmeof/limits.h", "storage/block/media.h",
-                        "nvmeof/target/reservations/reservation.h",
+                        "nvmeof/target/base/reservation.h",
                         "nvmeof/target/volume.h"],
     "storage/ftl": ["lib", "storage/block"],
     "nvmeof/wire": ["lib"],
@@ -129,6 +129,13 @@ MAY_INCLUDE = {
     "firmware/drivers/rnic": ["lib", "firmware/hal", "hw-model/regs",
                               "net/verbs/verbs.h"],
 }
+# Directories of a layer that stand on floors: each may include headers of those
+# before it, and of the layer's own directory.  Other layers include what is on
+# the floors only where their row names it.
+FLOORS = {
+    "nvmeof/target": ("base", "request", "events", "connect", "namespaces", "io",
+                      "reservations", "admin", "features", "logs"),
+}
 # These directories may include every header.
 EVERYTHING = ("firmware/app", "firmware/native", "hw-model/qemu", "tests",
               "tools")
@@ -200,9 +207,36 @@ def page_complaints(page: str) -> list[str]:
     if table(page) != page:
         found.append(f"{PAGE}: the table of layers is not that of tools/check_includes.py: "
                      "run tools/check_includes.py --write")
+    for layer, floors in FLOORS.items():
+        if ", ".join(f"`{floor}`" for floor in floors) not in page:
+            found.append(f"{PAGE}: does not name the floors of {layer} in their order")
     if UNKNOWN in page:
         found.append(f'{PAGE}: a row of the table of layers says "{UNKNOWN}"')
     return found
+
+
+def floor_of(path: str) -> tuple[str, int] | None:
+    """The layer of a file on a floor, and the number of that floor."""
+    for layer, floors in FLOORS.items():
+        for number, floor in enumerate(floors):
+            if path.startswith(f"{layer}/{floor}/"):
+                return layer, number
+    return None
+
+
+def floor_complaint(path: str, header: str) -> str | None:
+    """What is wrong with a file that includes this header, as to floors."""
+    above, own = floor_of(header), floor_of(path)
+    if above is None:
+        return None
+    layer, number = above
+    if own is not None and own[0] == layer:
+        floors = FLOORS[layer]
+        return (f"{floors[own[1]]} is below {floors[number]}, so it may not include {header}"
+                if number > own[1] else None)
+    if path.startswith(layer + "/") or header in MAY_INCLUDE[layer_of(path) or layer]:
+        return None
+    return f"{header} is on a floor of {layer}: only that includes it"
 
 
 def layer_of(path: str) -> str | None:
@@ -238,10 +272,13 @@ def complaints(root: pathlib.Path) -> list[str]:
         allowed = (layer, *MAY_INCLUDE[layer])
         for number, line in enumerate(source.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
-            if match and (root / match[1]).exists() \
-                    and not match[1].startswith(allowed):
+            if not match or not (root / match[1]).exists():
+                continue
+            if not match[1].startswith(allowed):
                 found.append(f"{path}:{number}: {layer} may not include "
                              f"{match[1]}")
+            elif (floor := floor_complaint(path, match[1])) is not None:
+                found.append(f"{path}:{number}: {floor}")
     return found
 
 

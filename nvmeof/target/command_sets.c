@@ -6,7 +6,13 @@
  * Another command set is one more table here.  Its namespaces point to it, and
  * Identify has to report its CSI.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
+#include "nvmeof/target/reservations/reservations.h"
+#include "nvmeof/target/admin/admin.h"
+#include "nvmeof/target/features/features.h"
+#include "nvmeof/target/logs/logs.h"
 
 const struct nvmf_command_set nvm_command_set = {
     .csi = CSI_NVM,
@@ -37,17 +43,7 @@ const struct nvmf_command_set nvm_command_set = {
         },
 };
 
-static const struct nvmf_command_set *const sets[] = {&nvm_command_set};
-
-const struct nvmf_command_set *command_set_of(uint32_t csi)
-{
-    for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
-        if (sets[i]->csi == csi) {
-            return sets[i];
-        }
-    }
-    return NULL;
-}
+const struct nvmf_command_set *const command_sets[] = {&nvm_command_set, NULL};
 
 const struct nvmf_command admin_commands[ADMIN_COMMANDS] = {
     [ADMIN_GET_LOG_PAGE] = {.direction = DATA_TO_HOST,

@@ -4,7 +4,13 @@
  * life of a controller, mean for the parts above them.  Only the target as a
  * whole knows all parts.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/connect/connect.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
+#include "nvmeof/target/reservations/reservations.h"
+#include "nvmeof/target/admin/admin.h"
+#include "nvmeof/target/features/features.h"
 
 /* Let other commands have what the request keeps from them. */
 static void release_holds(struct nvmf_target *target, struct nvmf_request *req)

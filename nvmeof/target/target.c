@@ -6,7 +6,13 @@
 
 #include <string.h>
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/connect/connect.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
+#include "nvmeof/target/reservations/reservations.h"
+#include "nvmeof/target/admin/admin.h"
+#include "nvmeof/target/features/features.h"
 #include "nvmeof/target/base/level.h"
 
 enum {
@@ -140,25 +146,6 @@ void nvmf_target_init(struct nvmf_target *target,
     target->config.addresses = NULL;
     target->is_cache_on = target->has_volatile_cache;
     target->media.set_volatile(target->media.ctx, target->is_cache_on);
-}
-
-void clock_set(struct nvmf_target *target, const struct nvmf_ctrl *ctrl,
-               uint64_t epoch_ms, uint64_t now_us)
-{
-    uint64_t before_ms;
-    bool was_set = nvmf_target_time(target, &before_ms);
-
-    target->clock_ms = epoch_ms;
-    target->clock_set_us = now_us;
-    target->clock_left_out_us = 0;
-    target->is_clock_set = true;
-    pel_note_clock(target, ctrl, was_set, before_ms);
-}
-
-void nvmf_target_set_time(struct nvmf_target *target, uint64_t epoch_ms,
-                          uint64_t now_us)
-{
-    clock_set(target, NULL, epoch_ms, now_us);
 }
 
 bool nvmf_target_has_work(const struct nvmf_target *target)

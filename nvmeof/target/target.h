@@ -37,7 +37,7 @@
 #include "nvmeof/target/firmware.h"
 #include "storage/block/media.h"
 #include "nvmeof/target/operations.h"
-#include "nvmeof/target/reservations/reservation.h"
+#include "nvmeof/target/base/reservation.h"
 #include "nvmeof/target/transport.h"
 #include "nvmeof/target/volume.h"
 

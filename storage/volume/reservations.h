@@ -12,7 +12,7 @@
 #include "firmware/hal/log.h"
 #include "firmware/store/write_shares.h"
 #include "storage/volume/volume.h"
-#include "nvmeof/target/reservations/reservation.h"
+#include "nvmeof/target/base/reservation.h"
 
 enum {
     RESERVATIONS_UUID_LEN = 16,

@@ -53,6 +53,34 @@ def test_a_layer_may_only_include_the_layers_in_its_row(tmp_path: Path) -> None:
         "firmware/hal/log.h:1: firmware/hal may not include firmware/drivers/uart.h"]
 
 
+@pytest.mark.parametrize(("path", "header"), [
+    ("nvmeof/target/request/buffer.c", "nvmeof/target/io/io.h"),
+    ("nvmeof/target/io/copy.c", "nvmeof/target/logs/logs.h"),
+])
+def test_a_floor_may_not_include_one_above(tmp_path: Path, path: str, header: str) -> None:
+    below, above = path.split("/")[2], header.split("/")[2]
+    assert complaints(tmp_path, path, header) == [
+        f"{path}:1: {below} is below {above}, so it may not include {header}"]
+
+
+@pytest.mark.parametrize(("path", "header"), [
+    ("nvmeof/target/io/copy.c", "nvmeof/target/request/request.h"),
+    ("nvmeof/target/io/copy.c", "nvmeof/target/io/io.h"),
+    ("nvmeof/target/io/copy.c", "nvmeof/target/target.h"),
+    ("nvmeof/target/hooks.c", "nvmeof/target/logs/logs.h"),
+    ("storage/volume/reservations.h", "nvmeof/target/base/reservation.h"),
+])
+def test_a_floor_is_for_those_above_and_for_whom_a_row_names_it(
+        tmp_path: Path, path: str, header: str) -> None:
+    assert complaints(tmp_path, path, header) == []
+
+
+def test_other_layers_do_not_include_what_is_on_a_floor(tmp_path: Path) -> None:
+    assert complaints(tmp_path, "nvmeof/rdma/rdma_sgl.c", "nvmeof/target/io/io.h") == [
+        "nvmeof/rdma/rdma_sgl.c:1: nvmeof/target/io/io.h is on a floor of nvmeof/target: "
+        "only that includes it"]
+
+
 def page(*rows: str) -> str:
     return "# A\n" + "".join((check_includes.BEGIN, "\n", check_includes.HEAD, *rows, "\n",
                               check_includes.END)) + "after\n"
@@ -76,6 +104,7 @@ def test_a_layer_without_a_row_gets_one_that_has_to_be_described(
         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_includes, "MAY_INCLUDE", {"lib": [], "net/new": ["lib"]})
     monkeypatch.setattr(check_includes, "EVERYTHING", ("tests",))
+    monkeypatch.setattr(check_includes, "FLOORS", {})
     old = page("| `lib` | bytes | nothing |\n", "| `net/gone` | x | `lib` |\n",
                "| `tests` | tests | everything |\n")
     new = check_includes.table(old)

@@ -5,7 +5,8 @@
  *
  * Left out, and refused as an invalid opcode: Security, Directives.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/admin/admin.h"
 
 enum { ABORT_NOT_DONE = 1 }; /* CQE dword 0 */
 

@@ -11,7 +11,8 @@
  */
 #include <string.h>
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/admin/admin.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 #include "nvmeof/wire/persistent_event.h"

@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
+#include "nvmeof/target/admin/admin.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"
 

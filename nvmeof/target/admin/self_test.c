@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/admin/admin.h"
 #include "nvmeof/wire/log.h"
 
 enum {

@@ -3,7 +3,7 @@
  * What this drive can do, which Identify and several log pages report; and what
  * the results of the volume are as statuses.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 #include "nvmeof/wire/identify.h"
 
 bool firmware_exists(const struct nvmf_target *target)
@@ -56,4 +56,14 @@ uint16_t ns_result_status(enum nvmf_volume_result result)
     };
 
     return status[result];
+}
+
+const struct nvmf_command_set *command_set_of(uint32_t csi)
+{
+    for (size_t i = 0; command_sets[i] != NULL; i++) {
+        if (command_sets[i]->csi == csi) {
+            return command_sets[i];
+        }
+    }
+    return NULL;
 }

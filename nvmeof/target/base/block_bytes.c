@@ -3,8 +3,8 @@
  * How many bytes of the host's data the blocks of a command are, if they have
  * metadata.
  */
-#include "nvmeof/target/internal.h"
-#include "nvmeof/target/io/protection.h"
+#include "nvmeof/target/base/base.h"
+#include "nvmeof/target/base/protection.h"
 
 enum { METADATA_LEN = 8 };
 

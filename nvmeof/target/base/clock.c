@@ -2,7 +2,7 @@
 /*
  * The clock of the drive, which hosts set and read.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 
 void nvmf_target_held_back(struct nvmf_target *target, uint64_t us)
 {

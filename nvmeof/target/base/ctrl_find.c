@@ -2,7 +2,7 @@
 /*
  * Finding a controller, and what its properties say.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
  * the oldest entry of the host that has most of them.  What a host does before
  * it has proven its identity, or at a discovery controller, makes no entry.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 
 #include <string.h>
 

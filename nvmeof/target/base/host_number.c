@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 
 enum number_of { NUMBER_OF_ADDRESS = 'A', NUMBER_OF_NAME = 'N' };
 

@@ -10,7 +10,7 @@
  */
 #include "nvmeof/target/base/level.h"
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 #include "nvmeof/wire/identify.h"
 
 struct level_row {

@@ -6,7 +6,7 @@
  * active on the controllers to which that namespace is attached.
  * Spec: NVM Express Base 1.4 section 6.1.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 
 bool ns_is_valid(uint32_t nsid)
 {

@@ -3,7 +3,7 @@
  * The formats of blocks that a namespace may have.
  * Spec: NVM Express Base 1.4 sections 5.15.2.1 (FLBAS, DPS) and 5.23.
  */
-#include "nvmeof/target/namespaces/ns_manage.h"
+#include "nvmeof/target/base/base.h"
 
 enum {
     PI_TYPE_MAX = 3,

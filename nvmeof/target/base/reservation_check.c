@@ -6,7 +6,7 @@
  * Shared namespaces with an NSID of 1 to 16 have reservations, as the data
  * sheet says.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 #include "nvmeof/wire/identify.h"
 
 bool reservation_is_possible(const struct nvmf_ns *ns)

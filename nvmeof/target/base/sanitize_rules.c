@@ -3,7 +3,7 @@
  * Which commands are refused while a sanitize operation is in progress, or
  * after one has failed. Spec: NVM Express Base 1.4 section 8.15.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 #include "nvmeof/wire/log.h"
 
 static uint16_t refuse_request(struct nvmf_target *target,

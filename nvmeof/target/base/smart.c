@@ -3,7 +3,7 @@
  * The values of the SMART / Health Information log.
  * Spec: NVM Express Base 1.4 section 5.14.1.2.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 
 #include <string.h>
 

@@ -7,9 +7,11 @@ set(SOURCES
     error_log.c
     host_number.c
     latency.c
+    lba_list.c
     level.c
     ns_find.c
     ns_formats.c
+    reservation.c
     reservation_check.c
     sanitize_rules.c
     smart.c

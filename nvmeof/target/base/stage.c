@@ -51,7 +51,7 @@
  *
  * docs/nvme.md has this table for users.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 
 enum {
     AFTER = CTRL_MAY_WRITE | CTRL_IS_MANAGED,

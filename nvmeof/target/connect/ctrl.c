@@ -7,7 +7,7 @@
  *
  * Left out: static controllers, deletion of single I/O queues by command.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
 
 #include <string.h>
 

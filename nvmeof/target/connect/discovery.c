@@ -18,7 +18,8 @@
 
 #include <string.h>
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/connect/connect.h"
 
 enum { ENTRIES_OF_ADDRESS = 2 };
 

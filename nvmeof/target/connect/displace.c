@@ -3,7 +3,7 @@
  * Which queue pair without proof has to go for another one, as a transport
  * asks: see share.c.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
 
 #include <string.h>
 

@@ -6,7 +6,8 @@
  *
  * Left out, and refused as an invalid opcode: Disconnect.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/connect/connect.h"
 #include "nvmeof/target/base/level.h"
 
 #include <string.h>

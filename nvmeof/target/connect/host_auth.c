@@ -16,7 +16,7 @@
  *
  * Left out: authentication of discovery controllers, which every host may use.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
 
 #include <string.h>
 

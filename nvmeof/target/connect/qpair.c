@@ -4,7 +4,7 @@
  * reservation to the end of its last request.
  * Spec: NVMe over Fabrics 1.1 sections 2.2, 4.3 and 7.3.6.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@
  * The count of an address is kept beside each of its queue pairs, so that each
  * change and each choice is one walk over the list.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Asynchronous events.  A reported event is masked until its log page is read.
  * Spec: NVM Express Base 1.4 section 5.2.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
 
 /* The information of each event, and the configuration bits that enable it. */
 static const struct {

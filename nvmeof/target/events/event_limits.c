@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
 
 /*
  * The record of the limits, in which bytes are in the order of the fields: for

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
 #include "nvmeof/wire/cqe.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/log.h"

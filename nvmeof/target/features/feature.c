@@ -10,7 +10,12 @@
  * to the drive.
  */
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/connect/connect.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
+#include "nvmeof/target/reservations/reservations.h"
+#include "nvmeof/target/features/features.h"
 #include "nvmeof/target/base/level.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/ocp.h"

@@ -10,7 +10,8 @@
  */
 #include <string.h>
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/io/io.h"
+#include "nvmeof/target/features/features.h"
 #include "nvmeof/target/base/level.h"
 #include "nvmeof/wire/ocp.h"
 

@@ -2,4 +2,6 @@
 set(SOURCES
     feature.c
     latency_monitor.c
+    latency_record.c
+    timestamp.c
 )

@@ -6,7 +6,7 @@
  *
  * Namespaces whose blocks have metadata use protection.c instead.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/io/io.h"
 
 #include <string.h>
 
@@ -85,7 +85,8 @@ bool compare_chunk_arrived(struct nvmf_request *req)
     return has_arrived;
 }
 
-uint16_t compare_check(struct nvmf_target *target, struct nvmf_request *req)
+static uint16_t compare_check(struct nvmf_target *target,
+                              struct nvmf_request *req)
 {
     req->steps = STEPS_UNKNOWN;
     req->chunk = (struct nvmf_chunk){0};
@@ -137,7 +138,8 @@ uint16_t verify_check(struct nvmf_target *target, struct nvmf_request *req)
     return io_check_range(req);
 }
 
-uint16_t verify_execute(struct nvmf_target *target, struct nvmf_request *req)
+static uint16_t verify_execute(struct nvmf_target *target,
+                               struct nvmf_request *req)
 {
     uint32_t blocks = io_count_blocks(&req->sqe);
     uint8_t shift = req->ns->geometry.block_shift;

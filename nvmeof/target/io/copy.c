@@ -12,7 +12,8 @@
  *
  * Left out: descriptor formats 1 and 3 (protection information of 16 bytes).
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
 
 #include "lib/bytes.h"
 

@@ -12,7 +12,7 @@
  * none of the buffers for which writes to the same blocks may be waiting.  One
  * block always fits there, and Identify (ACWU) promises no more than one.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/io/io.h"
 
 enum fused_step {
     FUSED_FETCH,   /* The data of both are fetched. */

@@ -10,7 +10,8 @@
  *
  * Left out: directives, which are refused, and access hints, which are ignored.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
 
 #include "lib/bytes.h"
 

@@ -2,7 +2,7 @@
 /*
  * The checks that commands with a range of blocks share.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/io/io.h"
 #include "nvmeof/target/base/level.h"
 
 enum { RW_DTYPE_SHIFT = 20 }; /* in dword 12 */

@@ -14,7 +14,8 @@
  * Scans find blocks that a host has marked with Write Uncorrectable.  Such
  * blocks are not tracked, because the medium itself stores the marks.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
 
 #include "nvmeof/wire/lba_status.h"
 

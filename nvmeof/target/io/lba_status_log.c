@@ -12,7 +12,9 @@
  */
 #include <string.h>
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
 #include "nvmeof/wire/identify.h"
 #include "nvmeof/wire/lba_status.h"
 

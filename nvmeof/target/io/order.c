@@ -34,7 +34,8 @@
  * whose blocks are unknown before their data have come count as writing to all
  * blocks until then.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
+#include "nvmeof/target/io/io.h"
 
 #include <string.h>
 

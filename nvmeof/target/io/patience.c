@@ -15,7 +15,9 @@
  * connection.  The small delays of a busy computer do not add up: after a late
  * check, the next one comes when it was due, or half a second later.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
 
 /* Each command for which a search is made may be behind thousands of others, so
  * a turn of the main loop makes a few searches only. */

@@ -15,7 +15,8 @@
  * Left out: Compare does not check the protection information that the host
  * sends with the data.
  */
-#include "nvmeof/target/io/protection.h"
+#include "nvmeof/target/base/protection.h"
+#include "nvmeof/target/io/io.h"
 
 enum {
     FUA_BIT = 30,           /* bit position in dword 12 */

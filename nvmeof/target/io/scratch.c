@@ -8,7 +8,7 @@
  * waits only for the medium, and gives the buffer back after each chunk if
  * others wait.  So each of them is served, and none blocks another.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/io/io.h"
 
 void scratch_init(struct nvmf_target *target)
 {

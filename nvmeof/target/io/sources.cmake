@@ -5,7 +5,6 @@ set(SOURCES
     fused.c
     io.c
     io_check.c
-    lba_list.c
     lba_status.c
     lba_status_log.c
     order.c

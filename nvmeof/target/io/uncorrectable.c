@@ -8,7 +8,7 @@
  * A mark is not an error of the medium: neither SMART's media errors nor the
  * persistent event log count reads of marked blocks, and no LBA is tracked.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/io/io.h"
 
 static uint16_t uncorrectable_check(struct nvmf_target *target,
                                     struct nvmf_request *req)

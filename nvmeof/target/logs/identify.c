@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "lib/t10_pi.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/io/io.h"
+#include "nvmeof/target/admin/admin.h"
+#include "nvmeof/target/logs/logs.h"
 #include "nvmeof/target/base/level.h"
 #include "nvmeof/wire/log.h"
 

@@ -7,7 +7,7 @@
  * Left out: event configuration (feature 18h) and the aggregate log (0Fh), both
  * optional; the endurance estimate, since the medium does not wear.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/logs/logs.h"
 #include "nvmeof/wire/log.h"
 
 enum { BLOCK_512 = 512, LSI_SHIFT = 16 };

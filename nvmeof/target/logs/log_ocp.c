@@ -7,7 +7,7 @@
  * Left out: pages and features about hardware that the drive does not have, and
  * the list of unsupported requirements (C5h).
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/logs/logs.h"
 #include "nvmeof/target/base/level.h"
 #include "nvmeof/wire/ocp.h"
 

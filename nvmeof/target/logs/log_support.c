@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/features/features.h"
+#include "nvmeof/target/logs/logs.h"
 #include "nvmeof/wire/log.h"
 
 void log_build_supported(struct nvmf_target *target,

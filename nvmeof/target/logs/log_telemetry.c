@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/logs/logs.h"
 #include "nvmeof/wire/log.h"
 
 static uint32_t telemetry_len(const struct nvmf_target *target,

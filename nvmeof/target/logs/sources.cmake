@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
     identify.c
-    latency_record.c
     log.c
     log_endurance.c
     log_ocp.c

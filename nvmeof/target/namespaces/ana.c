@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/namespaces/namespaces.h"
 #include "nvmeof/target/base/level.h"
 
 enum { ANATT_MS = NVMF_ANATT_S * 1000 };

@@ -2,7 +2,8 @@
 /*
  * Namespaces: which commands may use one, and which hosts hear of a change.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/namespaces/namespaces.h"
 
 /*
  * Which commands of a controller ns_check_closely() may refuse for a

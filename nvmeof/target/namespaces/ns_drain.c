@@ -4,6 +4,7 @@
  * a namespace is deleted or formatted when no command uses it any more.
  * Spec: NVM Express Base 1.4 section 8.12.
  */
+#include "nvmeof/target/events/events.h"
 #include "nvmeof/target/namespaces/ns_manage.h"
 
 enum { MANAGE_WAITING_MAX = 2 }; /* commands with buffers of one controller */

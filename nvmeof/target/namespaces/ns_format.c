@@ -3,6 +3,7 @@
  * Format NVM.
  * Spec: NVM Express Base 1.4 section 5.23.
  */
+#include "nvmeof/target/events/events.h"
 #include "nvmeof/target/namespaces/ns_manage.h"
 
 enum {

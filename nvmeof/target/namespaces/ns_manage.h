@@ -6,30 +6,11 @@
 #ifndef ESSD_NVMEOF_TARGET_NAMESPACES_NS_MANAGE_H
 #define ESSD_NVMEOF_TARGET_NAMESPACES_NS_MANAGE_H
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
 
 enum {
     SELECT_MASK = 0xf, /* the field SEL of dword 10 */
-
-    FLBAS_EXTENDED = 0x10, /* metadata follows the data of its block */
-    DPS_TYPE = 0x07,
-    DPS_FIRST = 0x08, /* protection information is in the first 8 bytes */
 };
-
-/* ns_formats.c */
-
-/*
- * Check what Format NVM and a creation say of the format.
- *
- * @param dps  the type, and DPS_FIRST
- * @param job  its format is set
- */
-bool ns_read_format(const struct nvmf_target *target, uint8_t format,
-                    bool is_extended, uint8_t dps, struct nvmf_volume_job *job);
-/* Whether a namespace is smaller than one block of the size that a Format
- * gives it. */
-bool ns_is_too_small(const struct nvmf_ns *ns,
-                     const struct nvmf_volume_job *job);
 
 /* ns_attachments.c */
 

@@ -2,7 +2,7 @@
 /*
  * What follows from the end of a command that has used a namespace.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
 
 /* Somebody may wait until no command uses the namespace any more. */
 static void tell_drained(struct nvmf_target *target, const struct nvmf_ns *ns)

@@ -11,7 +11,7 @@
  * one of each command that uses the namespace (HOLDS_AWAITED), and one of each
  * Copy that reads it as a source (nvmf_chunk.awaited).
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 
 static void mark_command(struct nvmf_request *req, struct nvmf_ns *ns,
                          bool ends_early)

@@ -10,7 +10,7 @@
  * kept for its controller, and moves longer data in windows of NVMF_SHORT_LEN.
  * So it takes no shared buffer from hosts that have.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 
 /* Only an admin queue can be that of such a host: an I/O queue has no
  * controller before the proof, and a discovery controller has none. */

@@ -4,7 +4,7 @@
  * controller, the fields that all commands share, its own fields, and its data.
  * Spec: NVM Express Base 1.4 section 4.2; Fabrics 1.1 sections 2 and 3.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 #include "nvmeof/target/base/level.h"
 
 static const struct nvmf_command no_command = {0};

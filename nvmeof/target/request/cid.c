@@ -17,7 +17,7 @@
  * Almost always a queue pair's list for an identifier is empty when a command
  * arrives; internal.h handles that case.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 
 bool cid_is_used(const struct nvmf_request *list, uint16_t cid)
 {

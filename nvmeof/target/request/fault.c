@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 
 static bool queue_matches(const struct nvmf_fault *fault, uint16_t qid)
 {

@@ -4,7 +4,7 @@
  * events, lib/trace.h), and the result of each Connect
  * (nvmf_config.connect_ended).
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /*
  * Queues of requests that wait for something, first in, first out.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 
 void queue_push(struct nvmf_queue *queue, struct nvmf_request *req)
 {

@@ -4,7 +4,7 @@
  * it and responds.
  * Spec: NVMe over Fabrics 1.1 sections 2 and 3; states in request_state.h.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 
 /* Allowed transitions. */
 static const uint16_t request_next[NVMF_REQUEST_STATES] = {
@@ -249,6 +249,14 @@ static void request_start(struct nvmf_target *target, struct nvmf_request *req)
         !(req->command->flags & COMMAND_WRITES) ||
         request_hooks.arrive(target, req)) {
         request_begin(target, req);
+    }
+}
+
+/* Return the request's buffers, if it has any, and serve waiting requests. */
+static void buffer_release(struct nvmf_target *target, struct nvmf_request *req)
+{
+    if (req->owns_buffers) {
+        buffer_return(target, req);
     }
 }
 

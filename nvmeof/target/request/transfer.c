@@ -2,7 +2,7 @@
 /*
  * The memory of a command: what its transport sees of it, and its data.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/request/request.h"
 
 #include <string.h>
 

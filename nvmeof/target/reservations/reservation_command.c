@@ -8,7 +8,8 @@
  * All host identifiers of fabrics have 128 bits, so Report has only the
  * extended data structure.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/reservations/reservations.h"
 
 #include <string.h>
 

@@ -5,7 +5,9 @@
  * and Reservation Persistence.
  * Spec: NVM Express Base 1.4 sections 5.14.1.16, 5.21.1.20, 5.21.1.21, 8.8.2.
  */
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
+#include "nvmeof/target/namespaces/namespaces.h"
+#include "nvmeof/target/reservations/reservations.h"
 
 #include <string.h>
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set(SOURCES
-    reservation.c
     reservation_command.c
     reservation_notice.c
 )

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/events/events.h"
 
 #include <string.h>
 

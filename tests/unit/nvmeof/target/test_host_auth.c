@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/random.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 #include "tests/auth_host.h"
 
 #define SECRET "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"

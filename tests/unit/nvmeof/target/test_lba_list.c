@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "nvmeof/target/io/lba_list.h"
+#include "nvmeof/target/base/lba_list.h"
 #include "tests/test_fixture.h"
 
 enum { BLOCKS = 48, STEPS = 40000, NSIDS = 2 };

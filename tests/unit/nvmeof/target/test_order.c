@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
+#include "nvmeof/target/io/io.h"
 #include "tests/test_fixture.h"
 
 struct host {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nvmeof/target/reservations/reservation.h"
+#include "nvmeof/target/base/reservation.h"
 
 enum { KEY_A = 0xa, KEY_B = 0xb, KEY_C = 0xc };
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/connect/connect.h"
 
 enum {
     DEEP = 63, /* 127 such I/O queues and an admin queue fill the drive */

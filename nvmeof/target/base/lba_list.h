@@ -8,8 +8,8 @@
  * when only a read of several blocks has.  Adjacent ranges of the same kind
  * become one.
  */
-#ifndef ESSD_NVMEOF_TARGET_IO_LBA_LIST_H
-#define ESSD_NVMEOF_TARGET_IO_LBA_LIST_H
+#ifndef ESSD_NVMEOF_TARGET_BASE_LBA_LIST_H
+#define ESSD_NVMEOF_TARGET_BASE_LBA_LIST_H
 
 #include "lib/util.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nvmeof/target/reservations/reservation.h"
+#include "nvmeof/target/base/reservation.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nvmeof/target/io/lba_list.h"
+#include "nvmeof/target/base/lba_list.h"
 
 #include <string.h>
 

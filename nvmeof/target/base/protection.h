@@ -2,10 +2,10 @@
 /*
  * The field PRINFO of commands for blocks with protection information.
  */
-#ifndef ESSD_NVMEOF_TARGET_IO_PROTECTION_H
-#define ESSD_NVMEOF_TARGET_IO_PROTECTION_H
+#ifndef ESSD_NVMEOF_TARGET_BASE_PROTECTION_H
+#define ESSD_NVMEOF_TARGET_BASE_PROTECTION_H
 
-#include "nvmeof/target/internal.h"
+#include "nvmeof/target/base/base.h"
 
 enum {
     PRINFO_SHIFT = 26,  /* of the action and the checks, in dword 12 */

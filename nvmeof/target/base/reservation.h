@@ -7,8 +7,8 @@
  *
  * Through the seam at the end, the application keeps them over power cycles.
  */
-#ifndef ESSD_NVMEOF_TARGET_RESERVATIONS_RESERVATION_H
-#define ESSD_NVMEOF_TARGET_RESERVATIONS_RESERVATION_H
+#ifndef ESSD_NVMEOF_TARGET_BASE_RESERVATION_H
+#define ESSD_NVMEOF_TARGET_BASE_RESERVATION_H
 
 #include "lib/util.h"
 #include "nvmeof/limits.h"

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs, controllers, and how hosts prove their identity; discovery.
+ */
+#ifndef ESSD_NVMEOF_TARGET_CONNECT_CONNECT_H
+#define ESSD_NVMEOF_TARGET_CONNECT_CONNECT_H
+
+#include "nvmeof/target/request/request.h"
+
+/*
+ * What the life of a controller means for the parts above it: hooks.c fills it
+ * in.
+ */
+struct connect_hooks {
+    void (*ctrl_created)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* Its host has proven its identity. */
+    void (*ctrl_joined)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    void (*ctrl_enabled)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* Its host resets it: CC.EN = 0. */
+    void (*host_resets)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* It is reset or ends; it is reset. */
+    void (*ctrl_stops)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    void (*ctrl_reset)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* It takes no commands any more: it loses its namespaces. */
+    void (*ctrl_detached)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    void (*abort_events)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    void (*ctrl_freed)(struct nvmf_target *target, struct nvmf_ctrl *ctrl);
+    /* A queue pair begins to end with commands in flight. */
+    void (*queue_ends)(struct nvmf_target *target);
+};
+
+extern const struct connect_hooks connect_hooks;
+
+/* qpair.c */
+uint16_t qpair_max_depth(uint16_t qid);
+
+/*
+ * Charge a queue to the queue budget when Connect has named its QID and size.
+ * A queue that was reserved with hints is charged already.  ctrl is NULL for an
+ * admin queue.
+ *
+ * @return false when too little of the budget is left
+ */
+MUST_USE bool qpair_size_from_connect(struct nvmf_target *target,
+                                      uint16_t qpair, uint16_t qid,
+                                      uint16_t depth, struct nvmf_ctrl *ctrl);
+void qpair_connect(struct nvmf_target *target, uint16_t qpair, uint8_t ctrl,
+                   bool is_trusted);
+void qpair_disconnect(struct nvmf_target *target, uint16_t qpair);
+void qpair_drained(struct nvmf_target *target, uint16_t qpair);
+void qpair_expired(struct nvmf_target *target, uint16_t qpair);
+void qpair_end_silent(struct nvmf_target *target, uint16_t qpair);
+void qpair_trust(struct nvmf_target *target, uint16_t qpair);
+void qpair_start_timer(struct nvmf_target *target, uint16_t qpair,
+                       uint32_t timeout_ms);
+void qpair_stop_timer(struct nvmf_target *target, uint16_t qpair);
+
+typedef bool share_filter(const struct nvmf_target *target,
+                          const struct nvmf_qpair *qpair);
+
+/* share.c */
+void share_init(struct nvmf_target *target);
+void share_enter(struct nvmf_target *target, uint16_t qpair);
+void share_leave(struct nvmf_target *target, uint16_t qpair);
+bool share_is_address(const struct nvmf_qpair *qpair, const uint8_t *host);
+
+/* How many of them are from this address. */
+uint16_t share_count(const struct nvmf_target *target, const uint8_t *host);
+
+/*
+ * The oldest one of the address that has most of them, of those that may go.
+ *
+ * @param may_go  NULL: all
+ * @param except  an address whose queue pairs stay; or NULL
+ * @return NO_QPAIR when there is none
+ */
+uint16_t share_choose(const struct nvmf_target *target, share_filter *may_go,
+                      const uint8_t *except);
+
+/* host_auth.c */
+void auth_init(struct nvmf_target *target);
+
+/*
+ * Decide whether a host may connect.
+ *
+ * @param is_needed  set to whether the host must authenticate
+ * @return a status, or 0; then auth_begin() finds a free session
+ */
+uint16_t auth_admit(struct nvmf_target *target, const char *hostnqn,
+                    bool *is_needed);
+void auth_begin(struct nvmf_target *target, uint16_t qpair);
+void auth_release(struct nvmf_target *target, uint16_t qpair);
+bool auth_is_under_way(const struct nvmf_target *target, uint8_t ctrl);
+
+/* Report that the queue pair's session, if it has one, ends for another. */
+void auth_displace(struct nvmf_target *target, uint16_t qpair);
+
+/* End the I/O queues of a controller that are not proven yet.
+ * @param qid  those that claim this QID; 0: all */
+void auth_end_claims(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
+void auth_expired(struct nvmf_target *target, uint16_t qpair);
+
+/* A command came before the host has authenticated.  @return its status */
+uint16_t auth_skipped(struct nvmf_target *target, struct nvmf_request *req);
+uint16_t auth_command_check(struct nvmf_target *target,
+                            struct nvmf_request *req);
+uint16_t auth_send_execute(struct nvmf_target *target,
+                           struct nvmf_request *req);
+uint16_t auth_receive_execute(struct nvmf_target *target,
+                              struct nvmf_request *req);
+
+/* ctrl.c */
+uint8_t ctrl_create(struct nvmf_target *target, bool is_discovery,
+                    const struct nvmf_qpair *admin,
+                    const struct connect_data *data, uint32_t kato_ms);
+
+/* A queue pair names the controller: it stays until the queue pair is free. */
+void ctrl_attach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
+                 uint16_t qpair);
+
+/* Whether an I/O queue may be connected with this QID now. */
+bool ctrl_takes_qid(const struct nvmf_ctrl *ctrl, uint16_t qid);
+
+/* The host has proven its identity on this queue. */
+void ctrl_join(struct nvmf_target *target, uint8_t ctrl, uint16_t qid,
+               uint16_t qpair);
+void ctrl_detach(struct nvmf_target *target, uint8_t ctrl, uint16_t qid);
+void ctrl_release(struct nvmf_target *target, uint8_t ctrl, bool was_joined);
+void ctrl_end(struct nvmf_target *target, uint8_t ctrl);
+void ctrl_part(struct nvmf_target *target, uint8_t ctrl);
+void ctrl_set_cc(struct nvmf_target *target, uint8_t ctrl, uint32_t cc);
+bool ctrl_wants_shutdown(const struct nvmf_ctrl *ctrl);
+uint32_t ctrl_begin_shutdown(struct nvmf_ctrl *ctrl);
+void ctrl_end_shutdown(struct nvmf_ctrl *ctrl, uint32_t shutdown, bool is_ok);
+void ctrl_set_kato(struct nvmf_target *target, uint8_t ctrl, uint32_t kato_ms);
+void ctrl_expired(struct nvmf_target *target, uint8_t ctrl);
+uint16_t ctrl_grant_queues(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                           uint16_t wanted);
+void ctrl_forget_promise(struct nvmf_target *target, struct nvmf_ctrl *ctrl,
+                         uint16_t queues);
+
+/* discovery.c */
+uint32_t discovery_log_len(const struct nvmf_target *target,
+                           const struct nvmf_ctrl *ctrl);
+void discovery_log_part(struct nvmf_target *target,
+                        const struct nvmf_ctrl *ctrl, uint32_t part);
+
+#endif
