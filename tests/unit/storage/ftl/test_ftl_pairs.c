@@ -496,11 +496,18 @@ static void use_until_off(struct run *run)
 
 /* ---- What the oracle may expect of each unit. */
 
-/* The place of the contents of an entry that are on flash, or FTL_NOWHERE. */
+/*
+ * The place of the contents of an entry that are on flash, or FTL_NOWHERE.  Of
+ * several slots of a unit, the oldest one names this place, unless a newer one
+ * does because the contents of an older one have become durable.
+ */
 static uint32_t durable_place(const struct ftl *ftl, uint32_t entry)
 {
-    for (unsigned int i = 0; i < ftl->num_slots && ftl_is_in_slot(entry); i++) {
-        entry = ftl->slots[(uint16_t)entry].old_place;
+    uint16_t slot = ftl_is_in_slot(entry) ? (uint16_t)entry : FTL_LIST_END;
+
+    while (slot != FTL_LIST_END) {
+        entry = ftl->slots[slot].old_place;
+        slot = entry == FTL_NOWHERE ? ftl->slots[slot].follows : FTL_LIST_END;
     }
     return ftl_entry_place(entry);
 }
@@ -1205,6 +1212,9 @@ static void test_runs_that_have_failed(void **state)
         "4002067:mountdeath.7+worn.7+word.135",
         /* The factory's marks leave less space than the shape asks for. */
         "4002074:cut.0+dead.0",
+        /* Contents that a newer slot follows are in an open stripe. */
+        "5001742:mountdeath.26+cut.237",
+        "4004224:word.3+mountdeath.7+cut.25",
     };
 
     (void)state;
